@@ -1,0 +1,45 @@
+/* Attributes, assertions and the few macros every file uses.
+ * ASSERT stays on in every build and catches our own bugs only; bad input is an error value. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+#define PRINTF(fmt_i, first_i) __attribute__((format(printf, fmt_i, first_i)))
+#define NORETURN __attribute__((noreturn))
+#define UNUSED __attribute__((unused))
+#define CLEANUP(fn) __attribute__((cleanup(fn)))
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* The pointer's value, the variable left NULL: ownership moves to whoever receives it. */
+#define TAKE(ptr)                                                                                  \
+    __extension__({                                                                                \
+        __typeof__(ptr) take_ = (ptr);                                                             \
+        (ptr) = NULL;                                                                              \
+        take_;                                                                                     \
+    })
+
+#define ASSERT(cond)                                                                               \
+    do {                                                                                           \
+        if (__builtin_expect(!(cond), 0)) {                                                        \
+            assert_failed(#cond, __FILE__, __LINE__, __func__);                                    \
+        }                                                                                          \
+    } while (0)
+
+/* Print one line to stderr and abort. */
+NORETURN void assert_failed(const char *cond, const char *file, int line, const char *func);
+
+/* malloc and friends that end the process with one line and exit status 71 when memory is out:
+ * the state is in the database and the service manager starts us again. */
+void *xmalloc(size_t n) __attribute__((malloc, returns_nonnull));
+void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
+void *xrealloc(void *p, size_t n) __attribute__((returns_nonnull));
+char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
+char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
+/* printf into a new string; caller frees. */
+char *xasprintf(const char *fmt, ...) PRINTF(1, 2) __attribute__((malloc, returns_nonnull));

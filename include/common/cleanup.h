@@ -1,0 +1,31 @@
+/* One line per foreign type, so that locals clean themselves up. */
+#pragma once
+#include "common/base.h"
+#include "common/buf.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static inline void free_p(void *p)
+{
+    void *v;
+    memcpy(&v, p, sizeof v);
+    free(v);
+}
+static inline void fd_closep(int *fd)
+{
+    if (*fd >= 0) {
+        (void)close(*fd);
+    }
+}
+static inline void file_closep(FILE **f)
+{
+    if (*f != NULL) {
+        (void)fclose(*f);
+    }
+}
+#define AUTO_FREE CLEANUP(free_p)
+#define AUTO_FD   CLEANUP(fd_closep)
+#define AUTO_FILE CLEANUP(file_closep)
+#define AUTO_JSON CLEANUP(json_decrefp)
+#define AUTO_BUF  CLEANUP(buf_done)
