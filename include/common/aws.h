@@ -27,10 +27,15 @@ struct aws_call {
     const struct http_header *headers; /* more headers, all signed */
     size_t headers_n;
     struct str body;
+    const char *bucket;    /* S3 only: goes into host or path, as the endpoint wants; NULL: none */
+    bool body_borrow;      /* body is not copied: it stays valid until the callback */
+    bool fresh_connection; /* see http.h; for calls that must never be written twice */
     size_t reply_max;      /* 0: 8 MiB */
     int64_t timeout_us;    /* 0: 30 s */
+    int64_t stall_timeout_us; /* see http.h; 0: not watched */
     bool unsigned_payload; /* S3 uploads: UNSIGNED-PAYLOAD */
-    /* Called after signing and before the first byte is given to curl; false drops the call with AWS_UNSENT. The leader checks its lease here. */
+    /* Called after signing, before the call is given to curl, and again when the connection stands and the first byte
+     * would be written; false drops the call with AWS_UNSENT. The leader checks its lease here. Cheap, no side effect. */
     bool (*may_send)(void *ctx);
     void *may_send_ctx;
     bool (*on_data)(void *ctx, struct str data); /* stream the body of a 2xx; ctx is cb's */
@@ -55,6 +60,7 @@ struct http *aws_client_http(struct aws_client *c);
 struct aws_req;
 struct aws_req *aws_send(struct aws_client *c, const struct aws_call *call, aws_cb cb, void *ctx);
 void aws_cancel(struct aws_req *r);
+bool aws_req_sent(const struct aws_req *r); /* false proves that no byte of it has left so far */
 /* Class of an error code and status. Pure. */
 enum aws_outcome aws_classify(int status, const char *code, const char *message);
 /* Turn a reply that is not OK into an err (code ERR_THROTTLED, ERR_AWS, ERR_NETWORK ...); returns false. */

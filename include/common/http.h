@@ -21,7 +21,14 @@ struct http_request {
     size_t reply_max;              /* bytes of body accepted; more ends the transfer with ERR_TOO_LARGE */
     int64_t connect_timeout_us;    /* 0: 5 s */
     int64_t timeout_us;            /* whole transfer; 0: 60 s */
-    /* When set, body bytes go here instead of into the reply; returning false ends the transfer. */
+    int64_t stall_timeout_us;      /* less than 1 KiB/s on average for so long ends the transfer; 0: not watched */
+    bool body_borrow;              /* body is not copied: it stays valid until the callback */
+    bool fresh_connection;         /* never reuse a connection (nor hit one the peer has just closed) */
+    /* Asked (with cb's ctx) when the connection stands and the first byte would be written; false ends the
+     * transfer with !ok and !sent. NULL: yes. */
+    bool (*may_send)(void *ctx);
+    /* When set, the body of a 2xx goes here instead of into the reply (unbounded; reply_max is for the bodies of
+     * other answers); returning false ends the transfer. */
     bool (*on_data)(void *ctx, struct str data);
 };
 struct http_reply {
@@ -38,7 +45,10 @@ typedef void (*http_cb)(void *ctx, const struct http_reply *reply);
 
 bool http_new(struct loop *l, struct http **ret, struct err *err) MUST_CHECK;
 void http_free(struct http *h); /* cancels what is in flight, without callbacks */
+/* Never calls back before it returns. Only GET and HEAD may be written twice by curl (when a reused connection turns
+ * out dead); for every other method a second writing is refused: !ok, sent. */
 struct http_req *http_send(struct http *h, const struct http_request *req, http_cb cb, void *ctx);
+bool http_req_sent(const struct http_req *r); /* as http_reply.sent, while in flight */
 void http_cancel(struct http_req *r); /* no callback afterwards */
 size_t http_in_flight(const struct http *h);
 /* First header with this name, trimmed; empty view when absent. */
