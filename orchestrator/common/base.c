@@ -1,0 +1,75 @@
+/* Assertions and allocation: the two ways this program may end on the spot. */
+#include "common/base.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define EXIT_NO_MEMORY 71 /* EX_OSERR of sysexits.h */
+
+void assert_failed(const char *cond, const char *file, int line, const char *func)
+{
+    (void)fprintf(stderr, "assertion failed: %s at %s:%d in %s\n", cond, file, line, func);
+    abort();
+}
+
+/* Only write(2) and _exit: stdio may want the memory that is not there. */
+NORETURN static void out_of_memory(void)
+{
+    static const char line[] = "out of memory: the process ends and is to be started again\n";
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    _exit(EXIT_NO_MEMORY);
+}
+
+void *xmalloc(size_t n)
+{
+    void *p = malloc(n == 0 ? 1 : n);
+    if (p == NULL) {
+        out_of_memory();
+    }
+    return p;
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+    void *p = n == 0 || size == 0 ? calloc(1, 1) : calloc(n, size);
+    if (p == NULL) {
+        out_of_memory();
+    }
+    return p;
+}
+
+void *xrealloc(void *p, size_t n)
+{
+    void *q = realloc(p, n == 0 ? 1 : n);
+    if (q == NULL) {
+        out_of_memory();
+    }
+    return q;
+}
+
+char *xstrdup(const char *s)
+{
+    return xstrndup(s, strlen(s));
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+    n = strnlen(s, n);
+    char *p = xmalloc(n + 1);
+    memcpy(p, s, n);
+    p[n] = '\0';
+    return p;
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+    char *p = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vasprintf(&p, fmt, ap);
+    va_end(ap);
+    if (n < 0 || p == NULL) {
+        out_of_memory();
+    }
+    return p;
+}

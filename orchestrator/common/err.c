@@ -1,0 +1,125 @@
+/* Error values: filling, prefixing, and the table of codes. */
+#include "common/err.h"
+#include "common/banned.h"
+#include <stdarg.h>
+
+struct code_row {
+    const char *name;
+    int http;
+    enum retry_class retry;
+    int exit_status;
+};
+static const struct code_row codes[] = {
+#define X(code, text, status, class, exit)                                                         \
+    [ERR_##code] = {.name = (text), .http = (status), .retry = (class), .exit_status = (exit)},
+#include "common/err_codes.def"
+#undef X
+};
+_Static_assert(ARRAY_LEN(codes) == ERR_CODE_COUNT, "one row a code");
+
+/* The file without its folders: where[] is short and the name is enough to find the line. */
+static void set_where(struct err *err, const char *file, int line)
+{
+    const char *slash = strrchr(file, '/');
+    (void)snprintf(err->where, sizeof err->where, "%s:%d", slash == NULL ? file : slash + 1, line);
+}
+
+/* What does not fit is cut off: the front of a message says most. */
+static void append(char *to, size_t size, const char *s)
+{
+    size_t at = strlen(to);
+    size_t n = MIN(strlen(s), size - 1 - at);
+    memcpy(to + at, s, n);
+    to[at + n] = '\0';
+}
+
+/* The message is built aside, since an argument may point into *err itself. */
+PRINTF(6, 0)
+static void fill(struct err *err, enum err_code code, int os_errno, const char *file, int line,
+                 const char *fmt, va_list ap)
+{
+    char message[sizeof err->message];
+    ASSERT(code < ERR_CODE_COUNT);
+    (void)vsnprintf(message, sizeof message, fmt, ap);
+    memset(err, 0, sizeof *err);
+    err->code = code;
+    err->os_errno = os_errno;
+    memcpy(err->message, message, sizeof message);
+    set_where(err, file, line);
+}
+
+bool err_set_at(struct err *err, enum err_code code, const char *file, int line, const char *fmt,
+                ...)
+{
+    if (err != NULL) {
+        va_list ap;
+        va_start(ap, fmt);
+        fill(err, code, 0, file, line, fmt, ap);
+        va_end(ap);
+    }
+    return false;
+}
+
+bool err_set_os_at(struct err *err, enum err_code code, int os_errno, const char *file, int line,
+                   const char *fmt, ...)
+{
+    if (err == NULL) {
+        return false;
+    }
+    va_list ap;
+    va_start(ap, fmt);
+    fill(err, code, os_errno, file, line, fmt, ap);
+    va_end(ap);
+    char text[128];
+    const char *why = strerror_r(os_errno, text, sizeof text);
+    append(err->message, sizeof err->message, ": ");
+    append(err->message, sizeof err->message, why);
+    return false;
+}
+
+bool err_wrap(struct err *err, const char *fmt, ...)
+{
+    if (err == NULL) {
+        return false;
+    }
+    char message[sizeof err->message];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    append(message, sizeof message, ": ");
+    append(message, sizeof message, err->message);
+    memcpy(err->message, message, sizeof message);
+    return false;
+}
+
+void err_clear(struct err *err)
+{
+    if (err != NULL) {
+        memset(err, 0, sizeof *err);
+    }
+}
+
+const char *err_code_name(enum err_code code)
+{
+    ASSERT(code < ERR_CODE_COUNT);
+    return codes[code].name;
+}
+
+int err_code_http(enum err_code code)
+{
+    ASSERT(code < ERR_CODE_COUNT);
+    return codes[code].http;
+}
+
+enum retry_class err_code_retry(enum err_code code)
+{
+    ASSERT(code < ERR_CODE_COUNT);
+    return codes[code].retry;
+}
+
+int err_code_exit(enum err_code code)
+{
+    ASSERT(code < ERR_CODE_COUNT);
+    return codes[code].exit_status;
+}
