@@ -1,10 +1,12 @@
-/* The contract between controller and worker: environment names, exit codes, manifest and progress fields. */
+/* The contract between controller and worker: environment names, exit codes, manifest and progress
+ * fields. */
 #pragma once
 
 #define WP_VERSION 1
 
 /* Environment of a job, set by lower.c, echoed by DescribeTrainingJob. */
-#define WP_ENV_REQUEST "DROVER_REQUEST" /* hex SHA-256 of the request without itself: proves the job is ours */
+#define WP_ENV_REQUEST                                                                             \
+    "DROVER_REQUEST" /* hex SHA-256 of the request without itself: proves the job is ours */
 #define WP_ENV_ATTEMPT "DROVER_ATTEMPT" /* attempt id, decimal */
 #define WP_ENV_TASK    "DROVER_TASK"    /* task id, decimal */
 #define WP_ENV_ML_ROOT "DROVER_ML_ROOT" /* in place of /opt/ml on one machine */
@@ -16,16 +18,18 @@
 /* Manifest, written last with If-None-Match: *
  * {"version":1,"task":"123","attempt":"456","rows_in":N,"rows_out":N,"successes":N,"failed_to_download":N,"failed_to_resize":N,"bytes":N,
  *  "started":"RFC3339","ended":"RFC3339","statuses":{"success":N,"<error text>":N},
- *  "objects":[{"key":"00000.tar","size":N,"etag":"..."}],"sha256":"hex over the objects' lines key\tsize\tetag\n in key order"} 
- * keys are relative to output_folder; rows_in = rows the parquet part has; rows_out = rows in all sidecars.
- * ETag equality is checked when both sides have one; a folder sink has etag "". */
+ *  "objects":[{"key":"00000.tar","size":N,"etag":"..."}],"sha256":"hex over the objects' lines
+ * key\tsize\tetag\n in key order"} keys are relative to output_folder; rows_in = rows the parquet
+ * part has; rows_out = rows in all sidecars. ETag equality is checked when both sides have one; a
+ * folder sink has etag "". */
 
 /* Progress, rewritten every progress interval:
- * {"version":1,"task":"123","attempt":"456","rows_in":N or null,"rows_done":N,"shards_done":N,"successes":N,"bytes":N,"updated":"RFC3339"} */
+ * {"version":1,"task":"123","attempt":"456","rows_in":N or
+ * null,"rows_done":N,"shards_done":N,"successes":N,"bytes":N,"updated":"RFC3339"} */
 
 /* Exit codes of drover-worker. The failure file starts with "<CAUSE>: ", a name of cause.def. */
 #define WP_EXIT_OK        0
-#define WP_EXIT_FAILED    1  /* see the failure file */
+#define WP_EXIT_FAILED    1 /* see the failure file */
 #define WP_EXIT_USAGE     2
 #define WP_EXIT_BAD_INPUT 65 /* missing column, truncated parquet */
 #define WP_EXIT_NO_ACCESS 77 /* bucket unreadable or not writable */

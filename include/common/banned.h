@@ -1,5 +1,5 @@
-/* Calls that have a better one here; force-included by nobody, included by every .c through base users who
- * format or parse. Using one is a compile error. */
+/* Calls that have a better one here; force-included by nobody, included by every .c through base
+ * users who format or parse. Using one is a compile error. */
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>

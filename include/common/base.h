@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST_CHECK __attribute__((warn_unused_result))
+#define MUST_CHECK             __attribute__((warn_unused_result))
 #define PRINTF(fmt_i, first_i) __attribute__((format(printf, fmt_i, first_i)))
-#define NORETURN __attribute__((noreturn))
-#define UNUSED __attribute__((unused))
-#define CLEANUP(fn) __attribute__((cleanup(fn)))
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define NORETURN               __attribute__((noreturn))
+#define UNUSED                 __attribute__((unused))
+#define CLEANUP(fn)            __attribute__((cleanup(fn)))
+#define ARRAY_LEN(a)           (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)              ((a) < (b) ? (a) : (b))
+#define MAX(a, b)              ((a) > (b) ? (a) : (b))
 
 /* The pointer's value, the variable left NULL: ownership moves to whoever receives it. */
 #define TAKE(ptr)                                                                                  \

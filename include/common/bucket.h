@@ -1,4 +1,5 @@
-/* Token bucket, pure: the clock is passed in. Tokens are counted in micro-tokens, so any rate is exact. */
+/* Token bucket, pure: the clock is passed in. Tokens are counted in micro-tokens, so any rate is
+ * exact. */
 #pragma once
 #include "common/units.h"
 
@@ -10,6 +11,7 @@ struct bucket {
 };
 void bucket_init(struct bucket *b, double rate_per_s, double burst, int64_t now_mono_us);
 bool bucket_take(struct bucket *b, int64_t now_mono_us); /* one token, or false */
-int64_t bucket_wait_us(const struct bucket *b, int64_t now_mono_us); /* until one token is there; 0 = now */
+int64_t bucket_wait_us(const struct bucket *b,
+                       int64_t now_mono_us); /* until one token is there; 0 = now */
 int64_t bucket_available(const struct bucket *b, int64_t now_mono_us); /* whole tokens */
 void bucket_set_rate(struct bucket *b, double rate_per_s, int64_t now_mono_us);

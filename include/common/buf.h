@@ -1,5 +1,6 @@
 /* Growing bytes with a named maximum; always NUL-terminated (the NUL not counted in n).
- * Going past the maximum sets `overflow`, drops what did not fit and everything after; callers check once. */
+ * Going past the maximum sets `overflow`, drops what did not fit and everything after; callers
+ * check once. */
 #pragma once
 #include "common/base.h"
 #include "common/str.h"
@@ -12,9 +13,12 @@ struct buf {
     bool overflow;
 };
 
-#define BUF_INIT(max_bytes) {.max = (max_bytes)}
+#define BUF_INIT(max_bytes)                                                                        \
+    {                                                                                              \
+        .max = (max_bytes)                                                                         \
+    }
 void buf_init(struct buf *b, size_t max);
-void buf_done(struct buf *b); /* cleanup function; leaves an empty buffer */
+void buf_done(struct buf *b);  /* cleanup function; leaves an empty buffer */
 void buf_reset(struct buf *b); /* empty, memory kept */
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, struct str s);
@@ -23,7 +27,8 @@ void buf_add_char(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_add_be32(struct buf *b, uint32_t v);
 void buf_add_be64(struct buf *b, uint64_t v);
-/* Room for n more bytes at p+n (NULL when past the maximum); buf_commit tells how many were used. */
+/* Room for n more bytes at p+n (NULL when past the maximum); buf_commit tells how many were used.
+ */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_commit(struct buf *b, size_t n);
 void buf_consume(struct buf *b, size_t n); /* drop n bytes from the front */

@@ -3,9 +3,10 @@
 #include "common/err.h"
 #include "common/units.h"
 
-usec_t clock_wall_us(void);     /* CLOCK_REALTIME since the epoch */
-int64_t clock_boot_us(void);    /* CLOCK_BOOTTIME: runs on over suspend, never steps; leases are judged by it */
-int64_t clock_mono_us(void);    /* CLOCK_MONOTONIC: timers */
+usec_t clock_wall_us(void); /* CLOCK_REALTIME since the epoch */
+int64_t clock_boot_us(
+    void); /* CLOCK_BOOTTIME: runs on over suspend, never steps; leases are judged by it */
+int64_t clock_mono_us(void); /* CLOCK_MONOTONIC: timers */
 int64_t clock_thread_cpu_us(void);
 
 /* RFC 3339 UTC, "2026-01-02T03:04:05Z" or with ".123456" when micros is true. out >= 32 bytes. */

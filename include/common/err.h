@@ -15,23 +15,29 @@ enum err_code {
 
 struct err {
     enum err_code code;
-    int os_errno;     /* 0 when none */
-    int http_status;  /* of the remote side's answer, 0 when none */
-    char sqlstate[6]; /* "" when none */
+    int os_errno;        /* 0 when none */
+    int http_status;     /* of the remote side's answer, 0 when none */
+    char sqlstate[6];    /* "" when none */
     char aws_code[64];   /* "ResourceInUse", "ThrottlingException"; "" when none */
     char request_id[64]; /* of the remote side, "" when none */
     char where[48];      /* file:line of the origin */
     char message[768];
 };
 
-#define ERR_INIT {.code = ERR_NONE}
+#define ERR_INIT                                                                                   \
+    {                                                                                              \
+        .code = ERR_NONE                                                                           \
+    }
 
 /* Fill *err (NULL allowed) and return false, so that `return err_set(...)` ends a function. */
 #define err_set(err, code, ...) err_set_at((err), (code), __FILE__, __LINE__, __VA_ARGS__)
-bool err_set_at(struct err *err, enum err_code code, const char *file, int line, const char *fmt, ...) PRINTF(5, 6);
+bool err_set_at(struct err *err, enum err_code code, const char *file, int line, const char *fmt,
+                ...) PRINTF(5, 6);
 /* As err_set, with ": strerror(os_errno)" added and os_errno kept. */
-#define err_set_os(err, code, os_errno, ...) err_set_os_at((err), (code), (os_errno), __FILE__, __LINE__, __VA_ARGS__)
-bool err_set_os_at(struct err *err, enum err_code code, int os_errno, const char *file, int line, const char *fmt, ...) PRINTF(6, 7);
+#define err_set_os(err, code, os_errno, ...)                                                       \
+    err_set_os_at((err), (code), (os_errno), __FILE__, __LINE__, __VA_ARGS__)
+bool err_set_os_at(struct err *err, enum err_code code, int os_errno, const char *file, int line,
+                   const char *fmt, ...) PRINTF(6, 7);
 /* Prefix the message with context and ": "; returns false. */
 bool err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3);
 void err_clear(struct err *err);

@@ -1,5 +1,5 @@
-/* Strict reading and writing of JSON over jansson: duplicates rejected, depth <= 32, valid UTF-8, no NUL.
- * Readers fail with ERR_MALFORMED or ERR_INVALID and a message that names the key. */
+/* Strict reading and writing of JSON over jansson: duplicates rejected, depth <= 32, valid UTF-8,
+ * no NUL. Readers fail with ERR_MALFORMED or ERR_INVALID and a message that names the key. */
 #pragma once
 #include "common/cleanup.h"
 #include "common/str.h"
@@ -7,20 +7,26 @@
 #include <jansson.h>
 
 #define JSON_DEPTH_MAX 32
-#define JSON_ABSENT INT64_MIN /* as a default: the key is required */
+#define JSON_ABSENT    INT64_MIN /* as a default: the key is required */
 
 /* Parse a whole document; caller decrefs. max_bytes bounds the text. */
 bool json_parse(struct str text, size_t max_bytes, json_t **ret, struct err *err) MUST_CHECK;
-/* Getters of object o. A `dflt` other than JSON_ABSENT/NULL makes the key optional. Strings are borrowed from o. */
-bool json_get_i64(const json_t *o, const char *key, int64_t min, int64_t max, int64_t dflt, int64_t *ret, struct err *err) MUST_CHECK;
-bool json_get_bool(const json_t *o, const char *key, bool dflt, bool *ret, struct err *err) MUST_CHECK;
-bool json_get_str(const json_t *o, const char *key, const char *dflt, const char **ret, struct err *err) MUST_CHECK;
-bool json_get_required_str(const json_t *o, const char *key, const char **ret, struct err *err) MUST_CHECK;
+/* Getters of object o. A `dflt` other than JSON_ABSENT/NULL makes the key optional. Strings are
+ * borrowed from o. */
+bool json_get_i64(const json_t *o, const char *key, int64_t min, int64_t max, int64_t dflt,
+                  int64_t *ret, struct err *err) MUST_CHECK;
+bool json_get_bool(const json_t *o, const char *key, bool dflt, bool *ret,
+                   struct err *err) MUST_CHECK;
+bool json_get_str(const json_t *o, const char *key, const char *dflt, const char **ret,
+                  struct err *err) MUST_CHECK;
+bool json_get_required_str(const json_t *o, const char *key, const char **ret,
+                           struct err *err) MUST_CHECK;
 /* Absent gives NULL in *ret and true. */
 bool json_get_object(const json_t *o, const char *key, json_t **ret, struct err *err) MUST_CHECK;
 bool json_get_array(const json_t *o, const char *key, json_t **ret, struct err *err) MUST_CHECK;
 /* Epoch seconds with a fraction (AWS json 1.x) to microseconds; absent gives dflt. */
-bool json_get_epoch(const json_t *o, const char *key, usec_t dflt, usec_t *ret, struct err *err) MUST_CHECK;
+bool json_get_epoch(const json_t *o, const char *key, usec_t dflt, usec_t *ret,
+                    struct err *err) MUST_CHECK;
 /* Fail unless every key of o is one of keys[n] (NULL-terminated list); the message guesses. */
 bool json_only_keys(const json_t *o, const char *const *keys, struct err *err) MUST_CHECK;
 /* Compact text in key order of insertion; caller frees. */
@@ -34,7 +40,8 @@ struct json_out {
     bool after_key;
 };
 void json_out_init(struct json_out *w, struct buf *b);
-void json_out_object(struct json_out *w, const char *key); /* key NULL inside an array or at the top */
+void json_out_object(struct json_out *w,
+                     const char *key); /* key NULL inside an array or at the top */
 void json_out_array(struct json_out *w, const char *key);
 void json_out_end_object(struct json_out *w);
 void json_out_end_array(struct json_out *w);
@@ -42,8 +49,11 @@ void json_out_str(struct json_out *w, const char *key, const char *v); /* v NULL
 void json_out_strn(struct json_out *w, const char *key, struct str v);
 void json_out_i64(struct json_out *w, const char *key, int64_t v);
 void json_out_bool(struct json_out *w, const char *key, bool v);
-void json_out_double(struct json_out *w, const char *key, double v); /* shortest text that reads back */
+void json_out_double(struct json_out *w, const char *key,
+                     double v); /* shortest text that reads back */
 void json_out_null(struct json_out *w, const char *key);
 void json_out_raw(struct json_out *w, const char *key, struct str json); /* already JSON */
-void json_out_time(struct json_out *w, const char *key, usec_t t); /* RFC 3339; USEC_NEVER or 0 writes null */
-void json_escape(struct buf *b, struct str s, bool ascii_only); /* with quotes; ascii_only: \uXXXX and pairs */
+void json_out_time(struct json_out *w, const char *key,
+                   usec_t t); /* RFC 3339; USEC_NEVER or 0 writes null */
+void json_escape(struct buf *b, struct str s,
+                 bool ascii_only); /* with quotes; ascii_only: \uXXXX and pairs */

@@ -1,6 +1,7 @@
-/* One event, one line to stderr: JSON, or logfmt when stderr is a terminal. `event` is a fixed noun_verb; what
- * varies goes into fields. Control bytes are escaped, lines are <= 4 KiB, values named like secrets are dropped.
- * error: someone must act; warn: we coped, and how; info: state changes; debug: the rest. Thread-safe. */
+/* One event, one line to stderr: JSON, or logfmt when stderr is a terminal. `event` is a fixed
+ * noun_verb; what varies goes into fields. Control bytes are escaped, lines are <= 4 KiB, values
+ * named like secrets are dropped. error: someone must act; warn: we coped, and how; info: state
+ * changes; debug: the rest. Thread-safe. */
 #pragma once
 #include "common/err.h"
 
@@ -11,10 +12,10 @@ struct log_field {
     const char *s;
     int64_t i;
 };
-#define LF_S(key, v)  ((struct log_field){(key), 's', (v), 0})
-#define LF_I(key, v)  ((struct log_field){(key), 'i', NULL, (int64_t)(v)})
-#define LF_B(key, v)  ((struct log_field){(key), 'b', NULL, (v)})
-#define LF_ERR(e)     LF_S("error_code", err_code_name((e)->code)), LF_S("error", (e)->message)
+#define LF_S(key, v) ((struct log_field){(key), 's', (v), 0})
+#define LF_I(key, v) ((struct log_field){(key), 'i', NULL, (int64_t)(v)})
+#define LF_B(key, v) ((struct log_field){(key), 'b', NULL, (v)})
+#define LF_ERR(e)    LF_S("error_code", err_code_name((e)->code)), LF_S("error", (e)->message)
 
 void log_set_level(enum log_level level);
 bool log_parse_level(const char *s, enum log_level *ret) MUST_CHECK;
@@ -22,6 +23,8 @@ void log_set_program(const char *name); /* borrowed, static */
 #define log_event(level, event, ...)                                                               \
     log_event_at((level), (event), (const struct log_field[]){__VA_ARGS__},                        \
                  sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
-void log_event_at(enum log_level level, const char *event, const struct log_field *fields, size_t n);
-/* True at most `burst` times a second for the key; lines held back are counted in the next that passes. */
+void log_event_at(enum log_level level, const char *event, const struct log_field *fields,
+                  size_t n);
+/* True at most `burst` times a second for the key; lines held back are counted in the next that
+ * passes. */
 bool log_allow(const char *key, int burst);

@@ -1,8 +1,9 @@
-/* One epoll loop: file descriptors, a timer heap, signals, deferred work. One thread owns it; loop_wake and
- * loop_stop may be called from any. A pass: wait -> ready fds -> due timers -> pass hook -> deferred frees. */
+/* One epoll loop: file descriptors, a timer heap, signals, deferred work. One thread owns it;
+ * loop_wake and loop_stop may be called from any. A pass: wait -> ready fds -> due timers -> pass
+ * hook -> deferred frees. */
 #pragma once
-#include "common/units.h"
 #include "common/err.h"
+#include "common/units.h"
 
 struct loop;
 struct loop_fd;
@@ -23,7 +24,8 @@ void loop_set_pre_hook(struct loop *l, void (*fn)(void *ctx), void *ctx);
 /* Called once a pass, after fds and timers. */
 void loop_set_pass_hook(struct loop *l, void (*fn)(void *ctx), void *ctx);
 
-/* The fd stays the caller's; loop_fd_del before closing it. events: EPOLLIN etc., level-triggered. */
+/* The fd stays the caller's; loop_fd_del before closing it. events: EPOLLIN etc., level-triggered.
+ */
 struct loop_fd *loop_fd_add(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *ctx);
 void loop_fd_mod(struct loop *l, struct loop_fd *f, uint32_t events);
 void loop_fd_del(struct loop *l, struct loop_fd *f); /* safe from inside callbacks; NULL ignored */
@@ -33,7 +35,8 @@ void loop_timer_set(struct loop_timer *t, int64_t after_us); /* (re)arm once; < 
 bool loop_timer_armed(const struct loop_timer *t);
 void loop_timer_free(struct loop_timer *t); /* NULL ignored */
 /* Block the signal for the process and deliver it here. Call before any thread starts. */
-bool loop_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx, struct err *err) MUST_CHECK;
+bool loop_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx,
+                 struct err *err) MUST_CHECK;
 /* Run fn(p) after the current pass. */
 void loop_defer(struct loop *l, void (*fn)(void *p), void *p);
 int64_t loop_now_mono_us(const struct loop *l); /* cached at the start of the pass */

@@ -1,4 +1,5 @@
-/* Where in a text a value stands: for errors that point. Lines and columns count from 1; 0 = unknown. */
+/* Where in a text a value stands: for errors that point. Lines and columns count from 1; 0 =
+ * unknown. */
 #pragma once
 #include "common/base.h"
 
@@ -20,4 +21,5 @@ struct faults {
     int n;
     int dropped; /* beyond FAULTS_MAX */
 };
-void faults_add(struct faults *f, struct pos pos, const char *pointer, const char *code, const char *hint, const char *fmt, ...) PRINTF(6, 7);
+void faults_add(struct faults *f, struct pos pos, const char *pointer, const char *code,
+                const char *hint, const char *fmt, ...) PRINTF(6, 7);

@@ -1,4 +1,5 @@
-/* Seeded PRNG (xoshiro256++ by splitmix64): same seed, same numbers, on every machine. Not for secrets. */
+/* Seeded PRNG (xoshiro256++ by splitmix64): same seed, same numbers, on every machine. Not for
+ * secrets. */
 #pragma once
 #include "common/base.h"
 
@@ -6,7 +7,8 @@ struct rng {
     uint64_t s[4];
 };
 void rng_seed(struct rng *r, uint64_t seed);
-/* An independent stream for a named component, so that a new draw in one does not shift the others. */
+/* An independent stream for a named component, so that a new draw in one does not shift the others.
+ */
 void rng_split(const struct rng *from, const char *name, struct rng *ret);
 uint64_t rng_u64(struct rng *r);
 uint64_t rng_below(struct rng *r, uint64_t n); /* [0, n), n > 0, unbiased */

@@ -1,5 +1,6 @@
-/* S3 objects over aws.h. URIs are s3://bucket/key; path style with a custom endpoint, virtual host style else.
- * Every call is asynchronous on the loop and has a blocking twin (s3_sync_*) for the worker's upload thread, the CLI and tests. */
+/* S3 objects over aws.h. URIs are s3://bucket/key; path style with a custom endpoint, virtual host
+ * style else. Every call is asynchronous on the loop and has a blocking twin (s3_sync_*) for the
+ * worker's upload thread, the CLI and tests. */
 #pragma once
 #include "common/aws.h"
 
@@ -25,39 +26,51 @@ void s3_listing_done(struct s3_listing *l);
 
 struct s3_result {
     enum aws_outcome outcome;
-    int status;          /* 404: not there; 412: somebody else wrote it first */
-    struct err err;      /* filled when not OK */
-    struct str body;     /* GET: lent */
+    int status;      /* 404: not there; 412: somebody else wrote it first */
+    struct err err;  /* filled when not OK */
+    struct str body; /* GET: lent */
     char etag[128];
-    int64_t size;        /* HEAD, GET: whole object's size */
+    int64_t size;               /* HEAD, GET: whole object's size */
     struct s3_listing *listing; /* LIST: lent */
 };
 typedef void (*s3_cb)(void *ctx, const struct s3_result *r);
-void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from, int64_t range_to_incl /* -1: to the end */, size_t max_bytes, s3_cb cb, void *ctx);
+void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
+            int64_t range_to_incl /* -1: to the end */, size_t max_bytes, s3_cb cb, void *ctx);
 void s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
 /* if_none_match: "*" to create only, NULL else. */
-void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const char *content_type, const char *if_none_match, s3_cb cb, void *ctx);
+void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const char *content_type,
+            const char *if_none_match, s3_cb cb, void *ctx);
 void s3_delete(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
-/* All keys under u->key as a prefix, every page, at most max_keys (more is ERR_LIMIT); a repeated token is ERR_AWS. */
+/* All keys under u->key as a prefix, every page, at most max_keys (more is ERR_LIMIT); a repeated
+ * token is ERR_AWS. */
 void s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb, void *ctx);
 
-/* Blocking twins; each owns a loop of its own inside `struct s3_sync`, one thread at a time. Transient failures are retried
- * (full jitter, <= tries) since these are idempotent. */
+/* Blocking twins; each owns a loop of its own inside `struct s3_sync`, one thread at a time.
+ * Transient failures are retried (full jitter, <= tries) since these are idempotent. */
 struct s3_sync;
 bool s3_sync_new(int tries, struct s3_sync **ret, struct err *err) MUST_CHECK;
 void s3_sync_free(struct s3_sync *s);
-bool s3_sync_get(struct s3_sync *s, const struct s3_uri *u, size_t max_bytes, struct buf *ret, struct err *err) MUST_CHECK; /* ERR_NOT_FOUND */
-bool s3_sync_get_file(struct s3_sync *s, const struct s3_uri *u, int fd, int64_t *ret_size, struct err *err) MUST_CHECK; /* streamed, ranged resume pinned by ETag */
-bool s3_sync_head(struct s3_sync *s, const struct s3_uri *u, int64_t *ret_size, char ret_etag[static 128], struct err *err) MUST_CHECK;
-bool s3_sync_put(struct s3_sync *s, const struct s3_uri *u, struct str body, const char *content_type, bool create_only, struct err *err) MUST_CHECK; /* ERR_PRECONDITION when it was there */
-bool s3_sync_list(struct s3_sync *s, const struct s3_uri *u, size_t max_keys, struct s3_listing *ret, struct err *err) MUST_CHECK;
+bool s3_sync_get(struct s3_sync *s, const struct s3_uri *u, size_t max_bytes, struct buf *ret,
+                 struct err *err) MUST_CHECK; /* ERR_NOT_FOUND */
+bool s3_sync_get_file(struct s3_sync *s, const struct s3_uri *u, int fd, int64_t *ret_size,
+                      struct err *err) MUST_CHECK; /* streamed, ranged resume pinned by ETag */
+bool s3_sync_head(struct s3_sync *s, const struct s3_uri *u, int64_t *ret_size,
+                  char ret_etag[static 128], struct err *err) MUST_CHECK;
+bool s3_sync_put(struct s3_sync *s, const struct s3_uri *u, struct str body,
+                 const char *content_type, bool create_only,
+                 struct err *err) MUST_CHECK; /* ERR_PRECONDITION when it was there */
+bool s3_sync_list(struct s3_sync *s, const struct s3_uri *u, size_t max_keys,
+                  struct s3_listing *ret, struct err *err) MUST_CHECK;
 bool s3_sync_delete(struct s3_sync *s, const struct s3_uri *u, struct err *err) MUST_CHECK;
 
-/* s3_multipart.c: stream an object of unknown size. Parts of part_bytes (>= 5 MiB); one part only becomes a plain PUT.
- * Either finish or abort must be called; abort removes the parts. */
+/* s3_multipart.c: stream an object of unknown size. Parts of part_bytes (>= 5 MiB); one part only
+ * becomes a plain PUT. Either finish or abort must be called; abort removes the parts. */
 struct s3_multipart;
-bool s3_multipart_begin(struct s3_sync *s, const struct s3_uri *u, const char *content_type, size_t part_bytes, struct s3_multipart **ret, struct err *err) MUST_CHECK;
+bool s3_multipart_begin(struct s3_sync *s, const struct s3_uri *u, const char *content_type,
+                        size_t part_bytes, struct s3_multipart **ret, struct err *err) MUST_CHECK;
 bool s3_multipart_add(struct s3_multipart *m, const void *p, size_t n, struct err *err) MUST_CHECK;
-/* Completes with If-None-Match: * when create_only (ERR_PRECONDITION: somebody else won, parts aborted). Frees m either way. */
-bool s3_multipart_finish(struct s3_multipart *m, bool create_only, int64_t *ret_size, struct err *err) MUST_CHECK;
+/* Completes with If-None-Match: * when create_only (ERR_PRECONDITION: somebody else won, parts
+ * aborted). Frees m either way. */
+bool s3_multipart_finish(struct s3_multipart *m, bool create_only, int64_t *ret_size,
+                         struct err *err) MUST_CHECK;
 void s3_multipart_abort(struct s3_multipart *m);

@@ -1,18 +1,19 @@
-/* ustar and pax with exact member offsets. Writer: plain ustar (integer mtime), pax path/size records only when
- * needed; ends with two zero blocks. Reader: bytes in, members out; rejects absolute and '..' names, links, devices,
- * sparse files, size overflow. */
+/* ustar and pax with exact member offsets. Writer: plain ustar (integer mtime), pax path/size
+ * records only when needed; ends with two zero blocks. Reader: bytes in, members out; rejects
+ * absolute and '..' names, links, devices, sparse files, size overflow. */
 #pragma once
 #include "common/buf.h"
 #include "common/units.h"
 
 #define TAR_BLOCK 512
-/* Append header, data and padding of one regular file, mode 0444, owner "bigdata" as img2dataset's writer does. */
+/* Append header, data and padding of one regular file, mode 0444, owner "bigdata" as img2dataset's
+ * writer does. */
 void tar_add(struct buf *out, struct str name, struct str data, int64_t mtime_s);
 void tar_end(struct buf *out);
 struct tar_member {
     struct str name; /* valid until the next call */
     int64_t size;
-    int64_t offset;      /* of the data, from the start of the archive */
+    int64_t offset; /* of the data, from the start of the archive */
     int64_t mtime_s;
 };
 struct tar_reader { /* over a whole archive in memory (mapped file) */

@@ -1,5 +1,5 @@
-/* A small pull reader for AWS' XML replies (S3, STS, EC2) and an escaper for writing them. No DTD, no external
- * entities, depth <= 16, names <= 128 bytes. */
+/* A small pull reader for AWS' XML replies (S3, STS, EC2) and an escaper for writing them. No DTD,
+ * no external entities, depth <= 16, names <= 128 bytes. */
 #pragma once
 #include "common/buf.h"
 
@@ -8,7 +8,7 @@ struct xml {
     struct str in;
     size_t at;
     int depth;
-    struct str name[16];  /* open elements, borrowed from the input */
+    struct str name[16]; /* open elements, borrowed from the input */
     bool pending_close;
 };
 void xml_init(struct xml *x, struct str in);

@@ -1,6 +1,6 @@
-/* A YAML (or JSON, its subset) text to a tree of nodes with positions. YAML 1.2's core schema, and no
- * surprises: plain `no`, `on`, `yes` stay strings with `maybe_bool` set, no tags, no merge keys, aliases <= 64,
- * depth <= 32, nodes <= 100,000, text <= 1 MiB, duplicate keys are faults. */
+/* A YAML (or JSON, its subset) text to a tree of nodes with positions. YAML 1.2's core schema, and
+ * no surprises: plain `no`, `on`, `yes` stay strings with `maybe_bool` set, no tags, no merge keys,
+ * aliases <= 64, depth <= 32, nodes <= 100,000, text <= 1 MiB, duplicate keys are faults. */
 #pragma once
 #include "common/pos.h"
 #include "common/str.h"
@@ -26,4 +26,5 @@ bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults) M
 const struct yaml_node *yaml_root(const struct yaml_doc *d);
 void yaml_free(struct yaml_doc *d);
 void yaml_freep(struct yaml_doc **d);
-const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key); /* NULL when absent */
+const struct yaml_node *yaml_get(const struct yaml_node *map,
+                                 const char *key); /* NULL when absent */

@@ -1,0 +1,22 @@
+/* One attempt to the exact bytes of CreateTrainingJob, and the proof that a job is ours. Pure and
+ * deterministic: the same input gives the same bytes. */
+#pragma once
+#include "spec.h"
+
+struct lower_input {
+    const struct spec *spec;
+    const struct spec_stage *stage;
+    const struct spec_task *task;
+    const struct job_name *name;
+    int64_t attempt_id;
+    const char *instance_type;
+    int volume_gb;
+    int64_t max_runtime_s;
+    const char *install_id;
+    const char *region;
+};
+/* *ret_request: JSON text. ret_identity: hex SHA-256 of the request without DROVER_REQUEST, which
+ * is then put into Environment under that name. ERR_INVALID when a value breaks a limit of the API
+ * (hyperparameter > 2500, > 100 keys, ...). */
+bool lower_attempt(const struct lower_input *in, struct buf *ret_request,
+                   char ret_identity[static HASH_HEX_N], struct err *err) MUST_CHECK;

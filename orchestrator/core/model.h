@@ -1,0 +1,95 @@
+/* Values the whole controller speaks in: states, causes, rows. Plain data, copied freely, no
+ * pointers into other objects. State lists are the .def files; SQL repeats them as CHECK
+ * constraints and a test compares. */
+#pragma once
+#include "common/units.h"
+
+enum campaign_state {
+#define X(s, name, terminal, comment) CAMPAIGN_##s,
+#include "campaign_state.def"
+#undef X
+    CAMPAIGN_STATE_COUNT
+};
+enum stage_state {
+#define X(s, name, terminal, comment) STAGE_##s,
+#include "stage_state.def"
+#undef X
+    STAGE_STATE_COUNT
+};
+enum task_state {
+#define X(s, name, terminal, comment) TASK_##s,
+#include "task_state.def"
+#undef X
+    TASK_STATE_COUNT
+};
+enum attempt_state {
+#define X(s, name, terminal, comment) ATTEMPT_##s,
+#include "attempt_state.def"
+#undef X
+    ATTEMPT_STATE_COUNT
+};
+enum operation_state {
+#define X(s, name, terminal, comment) OPERATION_##s,
+#include "operation_state.def"
+#undef X
+    OPERATION_STATE_COUNT
+};
+enum cause {
+#define X(c, name, counts, times, from_s, to_s, remedy) CAUSE_##c,
+#include "cause.def"
+#undef X
+    CAUSE_COUNT
+};
+enum wait_reason {
+#define X(r, name, text) WAIT_##r,
+#include "reason.def"
+#undef X
+    WAIT_REASON_COUNT
+};
+/* What people want of a campaign; written by the API, read by the leader. */
+enum wanted {
+    WANTED_RUN,
+    WANTED_DRAIN,
+    WANTED_PAUSE,
+    WANTED_CANCEL,
+    WANTED_COUNT
+}; /* PAUSE stops what runs */
+enum at_limit { AT_LIMIT_DRAIN, AT_LIMIT_STOP, AT_LIMIT_HOLD };
+
+#define JOB_NAME_MAX      63
+#define INSTANCE_TYPE_MAX 32
+#define HASH_HEX_N        65
+
+struct job_name {
+    char s[JOB_NAME_MAX + 1];
+};
+
+/* lifecycle.c: names and edges of every state table. _parse gives COUNT for an unknown name. */
+const char *campaign_state_name(enum campaign_state s);
+const char *stage_state_name(enum stage_state s);
+const char *task_state_name(enum task_state s);
+const char *attempt_state_name(enum attempt_state s);
+const char *operation_state_name(enum operation_state s);
+const char *cause_name(enum cause c);
+const char *cause_remedy(enum cause c);
+const char *wait_reason_name(enum wait_reason r);
+const char *wait_reason_text(enum wait_reason r);
+const char *wanted_name(enum wanted w);
+enum campaign_state campaign_state_parse(const char *s);
+enum stage_state stage_state_parse(const char *s);
+enum task_state task_state_parse(const char *s);
+enum attempt_state attempt_state_parse(const char *s);
+enum operation_state operation_state_parse(const char *s);
+enum cause cause_parse(const char *s);
+enum wanted wanted_parse(const char *s);
+bool campaign_state_terminal(enum campaign_state s);
+bool stage_state_terminal(enum stage_state s);
+bool task_state_terminal(enum task_state s);
+bool attempt_state_terminal(enum attempt_state s);
+bool campaign_edge(enum campaign_state from, enum campaign_state to);
+bool stage_edge(enum stage_state from, enum stage_state to);
+bool task_edge(enum task_state from, enum task_state to);
+bool attempt_edge(enum attempt_state from, enum attempt_state to);
+/* Does an attempt in this state hold its slots (and its reservation)? INTENDED..STOPPING do;
+ * VERIFYING and the end do not. */
+bool attempt_holds_slot(enum attempt_state s);

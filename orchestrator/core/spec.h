@@ -1,0 +1,132 @@
+/* A campaign file: validated with every fault at once (line, column, what to write instead), then a
+ * plain tree. This version knows stages of kind `jobs` with `worker: download` or an `image:` of
+ * the user's; the other kinds are refused by name. */
+#pragma once
+#include "common/arena.h"
+#include "common/json.h"
+#include "common/pos.h"
+#include "common/yaml.h"
+#include "model.h"
+
+#define SPEC_STAGES_MAX 32
+#define SPEC_LADDER_MAX 8
+#define SPEC_TEXT_MAX   (1024 * 1024)
+#define SPEC_PAIRS_MAX  100
+
+struct spec_pair {
+    const char *key;
+    const char *value; /* templates with {var} left in */
+};
+enum spec_fan_out {
+    FAN_OUT_NONE,
+    FAN_OUT_S3,
+    FAN_OUT_API
+}; /* one task; objects of a listing; POST .../parts */
+enum spec_verify {
+    VERIFY_MANIFEST,
+    VERIFY_IMG2DATASET,
+    VERIFY_EXISTS,
+    VERIFY_COUNT,
+    VERIFY_ARTIFACTS,
+    VERIFY_NONE
+};
+enum spec_worker { WORKER_NONE, WORKER_DOWNLOAD };
+
+struct spec_retry { /* overrides a row of cause.def */
+    bool set;
+    int times; /* -1 for ever */
+    int64_t wait_from_s, wait_to_s;
+    bool counts;
+};
+struct spec_stage {
+    const char *name;
+    const char *needs[SPEC_STAGES_MAX];
+    int needs_n;
+    enum spec_worker worker;
+    const char *image; /* when worker is WORKER_NONE, or an override */
+    enum spec_fan_out fan_out;
+    const char *fan_out_from; /* s3://bucket/prefix*suffix, variables expanded */
+    int per_part;             /* input files a task, >= 1 */
+    const char *instance_type[SPEC_LADDER_MAX];
+    int instance_type_n;
+    int instance_count;
+    int volume_gb;         /* default 30 */
+    int64_t max_runtime_s; /* default 86400 */
+    int64_t min_runtime_s; /* default = max_runtime_s */
+    int64_t expect_s;      /* 0: not said */
+    bool network_isolation;
+    struct spec_pair hyperparameters[SPEC_PAIRS_MAX];
+    int hyperparameters_n;
+    struct spec_pair environment[SPEC_PAIRS_MAX];
+    int environment_n;
+    const char *command[16]; /* ContainerArguments of a user's image */
+    int command_n;
+    enum spec_verify verify;
+    const char *verify_target; /* exists: key; count: prefix */
+    int64_t verify_count;
+    const char
+        *output; /* where the output lies, template: hyperparameters.output_folder for download */
+    const char
+        *done_if; /* template of the manifest / stats prefix that proves a part done; NULL: none */
+    bool done_if_exists;                  /* done_if names one key that only has to exist */
+    int64_t allow_failed_ppm;             /* of the stage's tasks: 2% = 20000 */
+    musd_t budget_musd;                   /* -1: none */
+    musd_t per_task_musd;                 /* -1: none */
+    struct spec_retry retry[CAUSE_COUNT]; /* campaign's rows with the stage's over them */
+    const char *role;
+    const char *subnets[16];
+    int subnets_n;
+    const char *security_groups[5];
+    int security_groups_n;
+};
+struct spec_limit {
+    const char *instance_type;
+    int64_t n;
+};
+struct spec {
+    const char *name;
+    const char *project;
+    struct spec_pair tags[40];
+    int tags_n;
+    int64_t parts_limit; /* -1: none */
+    int priority;        /* 0..100, default 50 */
+    struct spec_limit instances[16];
+    int instances_n;
+    musd_t budget_musd; /* -1: none */
+    enum at_limit at_limit;
+    struct spec_stage *stages[SPEC_STAGES_MAX]; /* in dependency order */
+    int stages_n;
+};
+/* What droverd adds where a file is silent. NULL: then the file must say it. */
+struct spec_defaults {
+    const char *role;
+    const char *worker_image;
+    const char *bucket; /* {bucket} when vars does not define it */
+};
+/* Text (YAML or JSON) to a spec whose strings live in a. False: faults says all of them. */
+bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a, struct spec **ret,
+                struct faults *faults) MUST_CHECK;
+/* The normalised form kept in the database, and back. spec_from_json trusts our own writing:
+ * ERR_INTERNAL when it does not fit. */
+json_t *spec_to_json(const struct spec *s);
+bool spec_from_json(const json_t *v, struct arena *a, struct spec **ret,
+                    struct err *err) MUST_CHECK;
+int spec_stage_find(const struct spec *s, const char *name); /* index or -1 */
+
+/* Expand {var}, {part:05d}, {{ for one task. Known: part uri file_name stem size attempt campaign
+ * stage, and task vars. */
+struct spec_task {
+    int64_t campaign_id;
+    const char *stage_name;
+    int64_t task_id;
+    int64_t seq;
+    const char *uri; /* of the (first) input */
+    int64_t size;
+    int attempt_n;
+    const json_t *vars; /* object of strings, or NULL */
+};
+bool spec_expand(const char *template, const struct spec_task *t, struct buf *out,
+                 struct err *err) MUST_CHECK;
+/* Does `key` match the glob of fan_out_from (one or more '*', not crossing nothing)? And its fixed
+ * prefix for listing. */
+bool spec_glob_match(const char *glob, const char *key);
