@@ -1,0 +1,243 @@
+/* Bounded queue between handler threads and the loop thread; see bridge.h. */
+#include "bridge.h"
+#include "common/clock.h"
+#include <errno.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum slot_state { SLOT_FREE, SLOT_ASKED, SLOT_TAKEN, SLOT_ANSWERED, SLOT_LEFT };
+
+struct slot {
+    enum slot_state state;
+    struct bridge_question q;
+    struct bridge_reply reply;
+    bool ok;
+    struct err why;
+    pthread_cond_t answered;
+};
+struct bridge {
+    pthread_mutex_t lock;
+    int fd;
+    bool closed;
+    int64_t next_id;
+    struct slot slots[BRIDGE_PENDING_MAX];
+};
+
+void bridge_listing_done(struct bridge_listing *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->at[i].uri);
+    }
+    free(l->at);
+    *l = (struct bridge_listing){0};
+}
+
+bool bridge_listing_add(struct bridge_listing *l, struct str uri, int64_t size)
+{
+    if (l->n >= BRIDGE_OBJECTS_MAX || l->bytes + uri.n > BRIDGE_OBJECT_BYTES) {
+        return false;
+    }
+    if (l->n == l->cap) {
+        l->cap = l->cap == 0 ? 256 : l->cap * 2;
+        l->at = xrealloc(l->at, l->cap * sizeof *l->at);
+    }
+    l->at[l->n++] = (struct bridge_object){.uri = str_dup(uri), .size = size};
+    l->bytes += uri.n;
+    return true;
+}
+
+void bridge_reply_done(struct bridge_reply *r)
+{
+    bridge_listing_done(&r->listing);
+    buf_done(&r->json);
+}
+
+bool bridge_new(struct bridge **ret, struct err *err)
+{
+    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd < 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot make the bridge's eventfd");
+    }
+    struct bridge *b = xcalloc(1, sizeof *b);
+    b->fd = fd;
+    b->next_id = 1;
+    (void)pthread_mutex_init(&b->lock, NULL);
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
+        (void)pthread_cond_init(&b->slots[i].answered, &attr);
+    }
+    (void)pthread_condattr_destroy(&attr);
+    *ret = b;
+    return true;
+}
+
+void bridge_free(struct bridge *b)
+{
+    if (b == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
+        bridge_reply_done(&b->slots[i].reply);
+        (void)pthread_cond_destroy(&b->slots[i].answered);
+    }
+    (void)pthread_mutex_destroy(&b->lock);
+    (void)close(b->fd);
+    free(b);
+}
+
+void bridge_close(struct bridge *b)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    b->closed = true;
+    for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
+        struct slot *s = &b->slots[i];
+        if (s->state == SLOT_ASKED || s->state == SLOT_TAKEN) {
+            s->ok = false;
+            (void)err_set(&s->why, ERR_UNAVAILABLE, "the server is stopping");
+            s->state = SLOT_ANSWERED;
+            (void)pthread_cond_signal(&s->answered);
+        }
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+}
+
+static void slot_clear(struct slot *s)
+{
+    bridge_reply_done(&s->reply);
+    s->reply = (struct bridge_reply){0};
+    s->state = SLOT_FREE;
+}
+
+/* Wait until answered or the deadline; the lock is held. */
+static void slot_wait(struct bridge *b, struct slot *s, int64_t timeout_us)
+{
+    int64_t until = clock_mono_us() + timeout_us;
+    struct timespec ts = {.tv_sec = until / USEC_PER_SEC,
+                          .tv_nsec = (long)(until % USEC_PER_SEC) * 1000};
+    while (s->state != SLOT_ANSWERED) {
+        if (pthread_cond_timedwait(&s->answered, &b->lock, &ts) == ETIMEDOUT) {
+            return;
+        }
+    }
+}
+
+static struct slot *slot_find_free(struct bridge *b)
+{
+    for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
+        if (b->slots[i].state == SLOT_FREE) {
+            return &b->slots[i];
+        }
+    }
+    return NULL;
+}
+
+static bool ask_locked(struct bridge *b, const struct bridge_question *q, int64_t timeout_us,
+                       struct bridge_reply *ret, struct err *err)
+{
+    if (b->closed) {
+        return err_set(err, ERR_UNAVAILABLE, "the server is stopping");
+    }
+    struct slot *s = slot_find_free(b);
+    if (s == NULL) {
+        return err_set(err, ERR_UNAVAILABLE, "too many requests wait for AWS; try again");
+    }
+    s->q = *q;
+    s->q.id = b->next_id++;
+    s->state = SLOT_ASKED;
+    uint64_t one = 1;
+    (void)!write(b->fd, &one, sizeof one);
+    slot_wait(b, s, timeout_us);
+    if (s->state != SLOT_ANSWERED) {
+        /* Taken questions stay until the loop answers, so that its id is never another's. */
+        s->state = s->state == SLOT_TAKEN ? SLOT_LEFT : SLOT_FREE;
+        return err_set(err, ERR_TIMEOUT, "AWS did not answer in time");
+    }
+    bool ok = s->ok;
+    if (ok) {
+        *ret = s->reply;
+        s->reply = (struct bridge_reply){0};
+    } else if (err != NULL) {
+        *err = s->why;
+    }
+    slot_clear(s);
+    return ok;
+}
+
+bool bridge_ask(struct bridge *b, const struct bridge_question *q, int64_t timeout_us,
+                struct bridge_reply *ret, struct err *err)
+{
+    ASSERT(timeout_us > 0 && timeout_us <= BRIDGE_WAIT_US_MAX);
+    (void)pthread_mutex_lock(&b->lock);
+    bool ok = ask_locked(b, q, timeout_us, ret, err);
+    (void)pthread_mutex_unlock(&b->lock);
+    return ok;
+}
+
+int bridge_fd(const struct bridge *b)
+{
+    return b->fd;
+}
+
+bool bridge_take(struct bridge *b, struct bridge_question *ret)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    struct slot *first = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
+        struct slot *s = &b->slots[i];
+        if (s->state == SLOT_ASKED && (first == NULL || s->q.id < first->q.id)) {
+            first = s;
+        }
+    }
+    if (first != NULL) {
+        first->state = SLOT_TAKEN;
+        *ret = first->q;
+    } else {
+        uint64_t n;
+        (void)!read(b->fd, &n, sizeof n); /* nothing left: not readable until the next question */
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+    return first != NULL;
+}
+
+static void bridge_end(struct bridge *b, int64_t id, struct bridge_reply *r, const struct err *why)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
+        struct slot *s = &b->slots[i];
+        if (s->q.id != id) {
+            continue;
+        }
+        if (s->state == SLOT_LEFT) {
+            slot_clear(s);
+        } else if (s->state == SLOT_TAKEN) {
+            s->ok = why == NULL;
+            if (why != NULL) {
+                s->why = *why;
+            } else {
+                s->reply = *r;
+                *r = (struct bridge_reply){0};
+            }
+            s->state = SLOT_ANSWERED;
+            (void)pthread_cond_signal(&s->answered);
+        }
+        break;
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+    if (r != NULL) {
+        bridge_reply_done(r);
+    }
+}
+
+void bridge_answer(struct bridge *b, int64_t id, struct bridge_reply *r)
+{
+    bridge_end(b, id, r, NULL);
+}
+
+void bridge_refuse(struct bridge *b, int64_t id, const struct err *why)
+{
+    bridge_end(b, id, NULL, why);
+}
