@@ -1,0 +1,497 @@
+/* One signed AWS call: address, sign, hand to http, decode the answer into an outcome.
+ *
+ * 1. Signing and handing over happen in one go inside aws_send, so a signature is never older than
+ *    the pass that made it; may_send is asked after signing and again before the first byte.
+ * 2. Nothing is repeated here. A skewed clock or changed credentials files are learned from the
+ *    refusal and used by the caller's next call.
+ * 3. The callback runs once, from the loop, never out of aws_send. */
+#include "common/aws.h"
+#include "aws_error.h"
+#include "common/clock.h"
+#include "common/json.h"
+
+#include "common/banned.h"
+
+#define AWS_REPLY_BYTES_MAX   ((size_t)8 * 1024 * 1024)
+#define AWS_TIMEOUT_US        (30 * USEC_PER_SEC)
+#define AWS_HEADERS_MAX       24
+#define AWS_SKEW_TOLERATED_US (240 * USEC_PER_SEC)
+#define AWS_CREDS_RELOAD_US   USEC_PER_SEC
+#define AWS_ENDPOINTS_MAX     16
+#define AWS_AUTHORIZATION_MAX ((size_t)4096)
+#define AWS_URL_BYTES_MAX     ((size_t)16 * 1024)
+
+struct endpoint {
+    char *service;
+    char *url;         /* "https://host:port/base", no slash at the end */
+    struct str scheme; /* views into url */
+    struct str host;   /* with the port unless it is the scheme's own */
+    struct str base;   /* path before every path, mostly empty */
+    bool custom;
+};
+
+struct aws_req {
+    struct aws_client *c;
+    struct aws_req *prev, *next;
+    struct http_req *http; /* NULL: never handed over, kick reports it */
+    bool json, xml, head;
+    bool (*may_send)(void *ctx);
+    void *may_send_ctx;
+    bool (*on_data)(void *ctx, struct str data);
+    aws_cb cb;
+    void *ctx;
+    struct err err; /* why it was never handed over */
+    struct aws_error text;
+};
+
+struct aws_client {
+    struct loop *l;
+    struct http *http;
+    struct loop_timer *kick;
+    struct aws_req *first;
+    char region[64];
+    char *user_agent;
+    struct aws_creds creds;
+    bool creds_doubtful;
+    int64_t creds_loaded_us;
+    int64_t skew_us; /* AWS' clock minus ours, 0 while they agree well enough */
+    uint64_t signed_n;
+    struct endpoint endpoints[AWS_ENDPOINTS_MAX];
+    size_t endpoints_n;
+};
+
+/* --- endpoints ---------------------------------------------------------------------------------
+ */
+
+static bool endpoint_parse(struct endpoint *e, struct err *err)
+{
+    struct str url = str_of(e->url);
+    struct str default_port;
+    if (str_starts(url, "https://")) {
+        e->scheme = STR("https://");
+        default_port = STR(":443");
+    } else if (str_starts(url, "http://")) {
+        e->scheme = STR("http://");
+        default_port = STR(":80");
+    } else {
+        return err_set(err, ERR_INVALID, "endpoint '%.200s' is neither http nor https", e->url);
+    }
+    struct str rest = {url.p + e->scheme.n, url.n - e->scheme.n};
+    size_t host_n = 0;
+    while (host_n < rest.n && rest.p[host_n] != '/') {
+        unsigned char ch = (unsigned char)rest.p[host_n++];
+        if (ch <= 0x20 || ch >= 0x7f || strchr("@?#\\%", ch) != NULL) {
+            return err_set(err, ERR_INVALID, "endpoint '%.200s' has no plain host name", e->url);
+        }
+    }
+    e->host = (struct str){rest.p, host_n};
+    e->base = (struct str){rest.p + host_n, rest.n - host_n};
+    if (str_ends(e->host, default_port.p)) {
+        e->host.n -= default_port.n;
+    }
+    return e->host.n > 0 || err_set(err, ERR_INVALID, "endpoint '%.200s' has no host", e->url);
+}
+
+static const struct endpoint *endpoint_of(struct aws_client *c, const char *service,
+                                          struct err *err)
+{
+    for (size_t i = 0; i < c->endpoints_n; i++) {
+        if (strcmp(c->endpoints[i].service, service) == 0) {
+            return &c->endpoints[i];
+        }
+    }
+    ASSERT(c->endpoints_n < AWS_ENDPOINTS_MAX);
+    struct endpoint e = {0};
+    e.url = creds_endpoint(service, c->region, &e.custom);
+    if (!endpoint_parse(&e, err)) {
+        free(e.url);
+        return NULL;
+    }
+    e.service = xstrdup(service);
+    c->endpoints[c->endpoints_n] = e;
+    return &c->endpoints[c->endpoints_n++];
+}
+
+/* --- clock and credentials ---------------------------------------------------------------------
+ */
+
+static void learn_skew(struct aws_client *c, const struct http_reply *r, bool refused_for_skew)
+{
+    usec_t date;
+    char text[40];
+    struct str header = http_reply_header(r, "Date");
+    if (header.n == 0 || header.n >= sizeof text) {
+        return;
+    }
+    memcpy(text, header.p, header.n);
+    text[header.n] = '\0';
+    if (!clock_parse_http(text, &date, NULL)) {
+        return;
+    }
+    int64_t offset_us = date - clock_wall_us();
+    int64_t off_us = offset_us - c->skew_us;
+    if (refused_for_skew || off_us > AWS_SKEW_TOLERATED_US || off_us < -AWS_SKEW_TOLERATED_US) {
+        c->skew_us = offset_us;
+    }
+}
+
+/* Files may have been rotated under us: read them again after a refusal, at most once a second. */
+static void refresh_creds(struct aws_client *c)
+{
+    int64_t now_us = clock_mono_us();
+    if (c->creds_doubtful && now_us - c->creds_loaded_us >= AWS_CREDS_RELOAD_US) {
+        c->creds_doubtful = false;
+        c->creds_loaded_us = now_us;
+        if (!creds_load(&c->creds, NULL)) {
+            c->creds_doubtful = true; /* the old ones stay; look again */
+        }
+    }
+}
+
+/* --- replies -----------------------------------------------------------------------------------
+ */
+
+static void req_free(struct aws_req *r)
+{
+    if (r->prev != NULL) {
+        r->prev->next = r->next;
+    } else {
+        r->c->first = r->next;
+    }
+    if (r->next != NULL) {
+        r->next->prev = r->prev;
+    }
+    free(r);
+}
+
+static void deliver(struct aws_req *r, struct aws_reply *reply)
+{
+    reply->code = r->text.code;
+    reply->message = r->text.message;
+    reply->request_id = r->text.request_id;
+    r->cb(r->ctx, reply);
+    req_free(r);
+}
+
+static void set_message(struct aws_req *r, const char *message)
+{
+    size_t n = MIN(strlen(message), sizeof r->text.message - 1);
+    memcpy(r->text.message, message, n);
+    r->text.message[n] = '\0';
+}
+
+/* A 2xx: can its body be read? An operation without output may answer with nothing: that is {}. */
+static enum aws_outcome check_ok(struct aws_req *r, struct aws_reply *reply)
+{
+    if (r->json) {
+        if (reply->body.n == 0) {
+            reply->body = STR("{}");
+        }
+        AUTO_JSON json_t *v = NULL;
+        struct err err = ERR_INIT;
+        if (!json_parse(reply->body, reply->body.n, &v, &err) || !json_is_object(v)) {
+            set_message(r, v == NULL ? err.message : "the answer is no JSON object");
+            return AWS_UNKNOWN;
+        }
+    } else if (r->xml && !aws_error_is_xml(reply->body)) {
+        set_message(r, "the answer is no XML document");
+        return AWS_UNKNOWN;
+    }
+    return AWS_OK;
+}
+
+static void on_reply(void *ctx, const struct http_reply *h)
+{
+    struct aws_req *r = ctx;
+    r->http = NULL;
+    struct aws_reply reply = {.status = h->status, .http = h, .body = buf_str(&h->body)};
+    if (!h->ok) {
+        reply.outcome = h->sent ? AWS_UNKNOWN : AWS_UNSENT;
+        set_message(r, h->err.message);
+        deliver(r, &reply);
+        return;
+    }
+    if (h->status >= 200 && h->status < 300) {
+        aws_error_request_id(h, &r->text);
+        reply.outcome = check_ok(r, &reply);
+    } else {
+        aws_error_decode(h, r->head, &r->text);
+        reply.outcome = aws_classify(h->status, r->text.code, r->text.message);
+        reply.retry_after_us = aws_error_retry_after_us(h);
+    }
+    bool skewed = aws_error_is_skew(r->text.code, r->text.message);
+    learn_skew(r->c, h, skewed);
+    if (reply.outcome == AWS_CREDENTIALS && !skewed) {
+        r->c->creds_doubtful = true;
+    }
+    deliver(r, &reply);
+}
+
+static void on_kick(void *ctx)
+{
+    struct aws_client *c = ctx;
+    for (struct aws_req *r = c->first; r != NULL;) {
+        if (r->http != NULL) {
+            r = r->next;
+            continue;
+        }
+        struct http_reply none = {.err = r->err};
+        struct aws_reply reply = {.outcome = AWS_UNSENT, .http = &none, .body = {"", 0}};
+        set_message(r, r->err.message);
+        deliver(r, &reply);
+        r = c->first; /* the callback may have changed the list */
+    }
+}
+
+static bool on_data(void *ctx, struct str data)
+{
+    struct aws_req *r = ctx;
+    return r->on_data(r->ctx, data);
+}
+
+static bool on_may_send(void *ctx)
+{
+    struct aws_req *r = ctx;
+    return r->may_send == NULL || r->may_send(r->may_send_ctx);
+}
+
+/* --- sending -----------------------------------------------------------------------------------
+ */
+
+struct headers { /* what goes on the wire; `sign_n` first ones are signed */
+    struct http_header wire[AWS_HEADERS_MAX];
+    size_t n;
+};
+
+static void add_header(struct headers *h, const char *name, const char *value)
+{
+    ASSERT(h->n < AWS_HEADERS_MAX);
+    h->wire[h->n++] = (struct http_header){name, value};
+}
+
+struct target { /* where a call goes; all NUL-terminated by buf_cstr */
+    struct buf host;
+    struct buf path;
+    struct buf url;
+};
+
+static void target_done(struct target *t)
+{
+    buf_done(&t->host);
+    buf_done(&t->path);
+    buf_done(&t->url);
+}
+
+static bool address(const struct endpoint *e, const struct aws_call *call, struct target *t,
+                    struct err *err)
+{
+    bool in_host = call->bucket != NULL && !e->custom && strchr(call->bucket, '.') == NULL;
+    if (in_host) {
+        buf_addf(&t->host, "%s.", call->bucket);
+    }
+    buf_add_str(&t->host, e->host);
+    buf_add_str(&t->path, e->base);
+    if (call->bucket != NULL && !in_host) {
+        buf_addf(&t->path, "/%s", call->bucket);
+    }
+    buf_add_cstr(&t->path, call->path != NULL ? call->path : "/");
+    buf_add_str(&t->url, e->scheme);
+    buf_add_str(&t->url, buf_str(&t->host));
+    buf_add_str(&t->url, buf_str(&t->path));
+    if (call->query != NULL && call->query[0] != '\0') {
+        buf_addf(&t->url, "?%s", call->query);
+    }
+    return !t->url.overflow || err_set(err, ERR_TOO_LARGE, "the request's address is too long");
+}
+
+/* Sign what is in h so far and add the headers that carry the signature. */
+static void sign(struct aws_client *c, const struct aws_call *call, const struct target *t,
+                 const char *payload_hash, struct headers *h, char date[static 17],
+                 struct buf *authorization)
+{
+    struct sigv4_header signed_headers[AWS_HEADERS_MAX];
+    for (size_t i = 0; i < h->n; i++) {
+        signed_headers[i] =
+            (struct sigv4_header){str_of(h->wire[i].name), str_of(h->wire[i].value)};
+    }
+    struct sigv4_request q = {
+        .method = str_of(call->method != NULL ? call->method : "POST"),
+        .path = buf_str(&t->path),
+        .query = str_of(call->query),
+        .headers = signed_headers,
+        .headers_n = h->n,
+        .payload_hash = str_of(payload_hash),
+        .region = str_of(c->region),
+        .service = str_of(creds_signing_name(call->service)),
+        .is_s3 = strcmp(call->service, "s3") == 0,
+    };
+    sigv4_sign(&q, &c->creds, clock_wall_us() + c->skew_us, date, authorization);
+    ASSERT(!authorization->overflow);
+    add_header(h, "X-Amz-Date", date);
+    add_header(h, "Authorization", buf_cstr(authorization));
+    if (c->creds.session_token[0] != '\0') {
+        add_header(h, "X-Amz-Security-Token", c->creds.session_token);
+    }
+    add_header(h, "User-Agent", c->user_agent);
+}
+
+/* Build, sign, hand over. False: never handed over. */
+static bool start(struct aws_req *r, const struct aws_call *call, struct err *err)
+{
+    struct aws_client *c = r->c;
+    const struct endpoint *e = endpoint_of(c, call->service, err);
+    CLEANUP(target_done)
+    struct target t = {BUF_INIT(512), BUF_INIT(AWS_URL_BYTES_MAX), BUF_INIT(AWS_URL_BYTES_MAX)};
+    if (e == NULL || !address(e, call, &t, err)) {
+        return false;
+    }
+    if (call->headers_n + 9 > AWS_HEADERS_MAX) {
+        return err_set(err, ERR_LIMIT, "more than %d headers", AWS_HEADERS_MAX - 9);
+    }
+    refresh_creds(c);
+    char hash[SHA256_HEX_N] = SIGV4_UNSIGNED_PAYLOAD;
+    if (!call->unsigned_payload || !str_eq_cstr(e->scheme, "https://")) {
+        hash_sha256_hex(call->body.p != NULL ? call->body.p : "", call->body.n, hash);
+    }
+    struct headers h = {.n = 0};
+    add_header(&h, "Host", buf_cstr(&t.host));
+    if (call->content_type != NULL) {
+        add_header(&h, "Content-Type", call->content_type);
+    }
+    if (call->target != NULL) {
+        add_header(&h, "X-Amz-Target", call->target);
+    }
+    if (strcmp(call->service, "s3") == 0) {
+        add_header(&h, "x-amz-content-sha256", hash);
+    }
+    for (size_t i = 0; i < call->headers_n; i++) {
+        add_header(&h, call->headers[i].name, call->headers[i].value);
+    }
+    char date[17];
+    AUTO_BUF struct buf authorization = BUF_INIT(AWS_AUTHORIZATION_MAX);
+    sign(c, call, &t, hash, &h, date, &authorization);
+    struct http_request q = {
+        .method = call->method != NULL ? call->method : "POST",
+        .url = buf_cstr(&t.url),
+        .headers = h.wire,
+        .headers_n = h.n,
+        .body = call->body,
+        .body_borrow = call->body_borrow,
+        .reply_max = call->reply_max > 0 ? call->reply_max : AWS_REPLY_BYTES_MAX,
+        .timeout_us = call->timeout_us > 0 ? call->timeout_us : AWS_TIMEOUT_US,
+        .stall_timeout_us = call->stall_timeout_us,
+        .fresh_connection = call->fresh_connection,
+        .may_send = on_may_send,
+        .on_data = call->on_data != NULL ? on_data : NULL,
+    };
+    if (!on_may_send(r)) {
+        return err_set(err, ERR_NETWORK, "dropped before it was sent");
+    }
+    r->http = http_send(c->http, &q, on_reply, r);
+    c->signed_n++;
+    return true;
+}
+
+struct aws_req *aws_send(struct aws_client *c, const struct aws_call *call, aws_cb cb, void *ctx)
+{
+    ASSERT(call->service != NULL);
+    ASSERT(cb != NULL);
+    struct aws_req *r = xcalloc(1, sizeof *r);
+    *r = (struct aws_req){
+        .c = c,
+        .next = c->first,
+        .json = call->target != NULL,
+        .xml = strcmp(call->service, "sts") == 0,
+        .head = call->method != NULL && strcmp(call->method, "HEAD") == 0,
+        .may_send = call->may_send,
+        .may_send_ctx = call->may_send_ctx,
+        .on_data = call->on_data,
+        .cb = cb,
+        .ctx = ctx,
+    };
+    if (c->first != NULL) {
+        c->first->prev = r;
+    }
+    c->first = r;
+    if (!start(r, call, &r->err)) {
+        loop_timer_set(c->kick, 0);
+    }
+    return r;
+}
+
+void aws_cancel(struct aws_req *r)
+{
+    if (r->http != NULL) {
+        http_cancel(r->http);
+    }
+    req_free(r);
+}
+
+bool aws_req_sent(const struct aws_req *r)
+{
+    return r->http != NULL && http_req_sent(r->http);
+}
+
+/* --- the client --------------------------------------------------------------------------------
+ */
+
+bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
+                    struct err *err)
+{
+    struct aws_client *c = xcalloc(1, sizeof *c);
+    c->l = l;
+    c->user_agent = xstrdup(cfg->user_agent != NULL ? cfg->user_agent : "drover");
+    c->kick = loop_timer_new(l, on_kick, c);
+    if (cfg->region != NULL) {
+        if (strlen(cfg->region) >= sizeof c->region) {
+            err_set(err, ERR_INVALID, "region '%.64s' is too long", cfg->region);
+            goto fail;
+        }
+        memcpy(c->region, cfg->region, strlen(cfg->region) + 1);
+    } else if (!creds_region(c->region, sizeof c->region, err)) {
+        goto fail;
+    }
+    if (!creds_load(&c->creds, err) || !http_new(l, &c->http, err)) {
+        goto fail;
+    }
+    c->creds_loaded_us = clock_mono_us();
+    *ret = c;
+    return true;
+fail:
+    aws_client_free(c);
+    return false;
+}
+
+void aws_client_free(struct aws_client *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    while (c->first != NULL) {
+        aws_cancel(c->first);
+    }
+    for (size_t i = 0; i < c->endpoints_n; i++) {
+        free(c->endpoints[i].service);
+        free(c->endpoints[i].url);
+    }
+    http_free(c->http);
+    loop_timer_free(c->kick);
+    free(c->user_agent);
+    explicit_bzero(&c->creds, sizeof c->creds);
+    free(c);
+}
+
+const char *aws_client_region(const struct aws_client *c)
+{
+    return c->region;
+}
+
+struct http *aws_client_http(struct aws_client *c)
+{
+    return c->http;
+}
+
+uint64_t aws_client_signed_n(const struct aws_client *c)
+{
+    return c->signed_n;
+}
