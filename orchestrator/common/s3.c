@@ -1,0 +1,269 @@
+/* S3 objects: addresses, single requests, and what their answers say. */
+#include "common/s3.h"
+#include "aws_error.h"
+#include "common/cleanup.h"
+#include "common/xml.h"
+#include "s3_internal.h"
+#include <ctype.h>
+
+#include "common/banned.h"
+
+#define S3_BUCKET_MIN 3
+
+/* --- addresses ---------------------------------------------------------------------------------
+ */
+
+static bool bucket_is_valid(struct str b)
+{
+    if (b.n < S3_BUCKET_MIN || b.n >= sizeof((struct s3_uri *)0)->bucket) {
+        return false;
+    }
+    for (size_t i = 0; i < b.n; i++) {
+        char c = b.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        bool inner = i > 0 && i + 1 < b.n && (c == '-' || (c == '.' && b.p[i - 1] != '.'));
+        if (!letter && !inner) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool s3_parse_uri(struct str uri, struct s3_uri *ret, struct err *err)
+{
+    if (!str_starts(uri, "s3://")) {
+        return err_set(err, ERR_INVALID, "'" STR_FMT "' is not an s3:// address",
+                       (int)MIN(uri.n, 200), uri.p);
+    }
+    struct str key = {uri.p + 5, uri.n - 5};
+    struct str bucket = str_split(&key, '/');
+    if (!bucket_is_valid(bucket)) {
+        return err_set(err, ERR_INVALID, "'" STR_FMT "' is not a bucket's name",
+                       (int)MIN(bucket.n, 100), bucket.p);
+    }
+    if (key.n >= sizeof ret->key) {
+        return err_set(err, ERR_INVALID,
+                       "the key in 's3://" STR_FMT "/...' is longer than %zu bytes",
+                       STR_ARG(bucket), sizeof ret->key - 1);
+    }
+    if (!str_is_utf8(key)) {
+        return err_set(err, ERR_INVALID, "the key in 's3://" STR_FMT "/...' is not UTF-8",
+                       STR_ARG(bucket));
+    }
+    *ret = (struct s3_uri){0};
+    memcpy(ret->bucket, bucket.p, bucket.n);
+    if (key.n > 0) {
+        memcpy(ret->key, key.p, key.n);
+    }
+    return true;
+}
+
+/* --- one request -------------------------------------------------------------------------------
+ */
+
+struct op {
+    const char *operation;
+    struct s3_uri u;
+    bool needs_length;
+    const char *xml_root;
+    bool head;
+    bool (*on_data)(void *data_ctx, struct str data);
+    void *data_ctx;
+    s3_cb cb;
+    void *ctx;
+};
+
+void s3_spec_header(struct s3_spec *spec, const char *name, const char *value)
+{
+    ASSERT(spec->headers_n < S3_HEADERS_MAX);
+    spec->headers[spec->headers_n++] = (struct http_header){name, value};
+}
+
+bool s3_result_unreadable(struct s3_result *r, const char *operation, const char *why)
+{
+    r->outcome = AWS_UNKNOWN;
+    return err_set(&r->err, ERR_NETWORK, "%s: %s", operation, why);
+}
+
+/* Whole size of the object: behind the slash of Content-Range, else Content-Length. */
+static int64_t whole_size(const struct http_reply *h)
+{
+    struct str range = http_reply_header(h, "Content-Range");
+    int64_t n = -1;
+    if (range.n > 0) {
+        (void)str_split(&range, '/');
+    } else {
+        range = http_reply_header(h, "Content-Length");
+    }
+    return parse_i64(range, 0, INT64_MAX, &n, NULL) ? n : -1;
+}
+
+static void copy_etag(const struct http_reply *h, struct s3_result *r)
+{
+    struct str etag = http_reply_header(h, "ETag");
+    if (etag.n < sizeof r->etag) {
+        memcpy(r->etag, etag.p, etag.n);
+        r->etag[etag.n] = '\0';
+    }
+}
+
+/* A 2xx that has to be a document: S3 begins some answers before it knows how they end. */
+static void check_root(const struct op *op, const struct aws_reply *reply, struct s3_result *r)
+{
+    struct xml x;
+    struct str root = {"", 0};
+    xml_init(&x, reply->body);
+    bool opened = xml_next(&x, &root) == XML_OPEN;
+    if (opened && str_eq_cstr(root, op->xml_root) && aws_error_is_xml(reply->body)) {
+        return;
+    }
+    struct aws_error text;
+    aws_error_decode(reply->http, false, &text);
+    if (text.code[0] == '\0') {
+        (void)s3_result_unreadable(r, op->operation, "the answer is not the document it has to be");
+        return;
+    }
+    struct aws_reply refused = *reply;
+    refused.code = text.code;
+    refused.message = text.message;
+    refused.request_id = text.request_id;
+    refused.outcome = aws_classify(reply->status, text.code, text.message);
+    refused.status = strcmp(text.code, "PreconditionFailed") == 0 ? 412 : reply->status;
+    r->outcome = refused.outcome;
+    r->status = refused.status;
+    (void)aws_reply_err(&refused, op->operation, &r->err);
+}
+
+static void on_reply(void *ctx, const struct aws_reply *reply)
+{
+    AUTO_FREE struct op *op = ctx;
+    struct s3_result r = {
+        .outcome = reply->outcome, .status = reply->status, .body = reply->body, .size = -1};
+    copy_etag(reply->http, &r);
+    if (reply->outcome != AWS_OK) {
+        (void)aws_reply_err(reply, op->operation, &r.err);
+        (void)err_wrap(&r.err, "'s3://%s/%.200s'", op->u.bucket, op->u.key);
+    } else {
+        r.size = whole_size(reply->http);
+        bool has_length = http_reply_header(reply->http, "Content-Length").n > 0 ||
+                          http_reply_header(reply->http, "Transfer-Encoding").n > 0;
+        if ((op->needs_length && !has_length) || (op->head && r.size < 0)) {
+            (void)s3_result_unreadable(&r, op->operation, "the answer does not tell its length");
+        } else if (op->xml_root != NULL) {
+            check_root(op, reply, &r);
+        }
+    }
+    op->cb(op->ctx, &r);
+}
+
+static bool on_data(void *ctx, struct str data)
+{
+    struct op *op = ctx;
+    return op->on_data(op->data_ctx, data);
+}
+
+void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec *spec, s3_cb cb,
+              void *ctx)
+{
+    struct op *op = xcalloc(1, sizeof *op);
+    *op = (struct op){.operation = spec->operation,
+                      .u = *u,
+                      .needs_length = spec->needs_length,
+                      .xml_root = spec->xml_root,
+                      .head = strcmp(spec->method, "HEAD") == 0,
+                      .on_data = spec->on_data,
+                      .data_ctx = spec->data_ctx,
+                      .cb = cb,
+                      .ctx = ctx};
+    AUTO_BUF struct buf path = BUF_INIT(3 * sizeof u->key + 2);
+    buf_add_char(&path, '/');
+    if (!spec->of_bucket) {
+        str_url_encode(&path, str_of(u->key), true);
+    }
+    struct aws_call call = {
+        .service = "s3",
+        .bucket = u->bucket,
+        .method = spec->method,
+        .path = buf_cstr(&path),
+        .query = spec->query,
+        .content_type = spec->content_type,
+        .headers = spec->headers,
+        .headers_n = spec->headers_n,
+        .body = spec->body,
+        .body_borrow = spec->body_borrow,
+        .unsigned_payload = spec->body.n > 0,
+        .reply_max = spec->reply_max > 0 ? spec->reply_max : S3_XML_BYTES_MAX,
+        .timeout_us = S3_TIMEOUT_US,
+        .stall_timeout_us =
+            spec->stall_timeout_us > 0 ? spec->stall_timeout_us : S3_STALL_TIMEOUT_US,
+        .on_data = spec->on_data != NULL ? on_data : NULL,
+    };
+    (void)aws_send(c, &call, on_reply, op);
+}
+
+/* --- the public calls --------------------------------------------------------------------------
+ */
+
+struct get {
+    int64_t from;
+    bool ranged;
+    s3_cb cb;
+    void *ctx;
+};
+
+/* A server that ignores Range answers 200 with other bytes than were asked for. */
+static void on_get(void *ctx, const struct s3_result *r)
+{
+    AUTO_FREE struct get *g = ctx;
+    struct s3_result checked = *r;
+    if (r->outcome == AWS_OK && g->ranged && r->status != 206) {
+        checked.outcome = AWS_REFUSED;
+        (void)err_set(&checked.err, ERR_AWS, "GetObject: the range was ignored");
+    }
+    g->cb(g->ctx, &checked);
+}
+
+void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from, int64_t range_to_incl,
+            size_t max_bytes, s3_cb cb, void *ctx)
+{
+    ASSERT(range_from >= 0);
+    ASSERT(range_to_incl == -1 || range_to_incl >= range_from);
+    struct s3_spec spec = {
+        .operation = "GetObject", .method = "GET", .needs_length = true, .reply_max = max_bytes};
+    struct get *g = xcalloc(1, sizeof *g);
+    *g = (struct get){range_from, range_from > 0 || range_to_incl >= 0, cb, ctx};
+    AUTO_FREE char *range = NULL;
+    if (g->ranged) {
+        range = range_to_incl < 0
+                    ? xasprintf("bytes=%jd-", (intmax_t)range_from)
+                    : xasprintf("bytes=%jd-%jd", (intmax_t)range_from, (intmax_t)range_to_incl);
+        s3_spec_header(&spec, "Range", range);
+    }
+    s3_start(c, u, &spec, on_get, g);
+}
+
+void s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx)
+{
+    struct s3_spec spec = {.operation = "HeadObject", .method = "HEAD"};
+    s3_start(c, u, &spec, cb, ctx);
+}
+
+void s3_put(struct aws_client *c, const struct s3_uri *u, struct str body, const char *content_type,
+            const char *if_none_match, s3_cb cb, void *ctx)
+{
+    struct s3_spec spec = {.operation = "PutObject",
+                           .method = "PUT",
+                           .body = body,
+                           .content_type =
+                               content_type != NULL ? content_type : "application/octet-stream"};
+    if (if_none_match != NULL) {
+        s3_spec_header(&spec, "If-None-Match", if_none_match);
+    }
+    s3_start(c, u, &spec, cb, ctx);
+}
+
+void s3_delete(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx)
+{
+    struct s3_spec spec = {.operation = "DeleteObject", .method = "DELETE"};
+    s3_start(c, u, &spec, cb, ctx);
+}

@@ -1,0 +1,73 @@
+/* Shared by common/s3.c, s3_list.c, s3_sync.c and s3_multipart.c: one request against an object,
+ * its blocking form with retries, and the pages of a listing. */
+#pragma once
+#include "common/s3.h"
+
+#define S3_HEADERS_MAX      4
+#define S3_TIMEOUT_US       (INT64_C(900) * USEC_PER_SEC) /* a whole transfer of up to 5 GiB */
+#define S3_STALL_TIMEOUT_US (INT64_C(60) * USEC_PER_SEC)
+#define S3_XML_BYTES_MAX    ((size_t)8 * 1024 * 1024)
+#define S3_QUERY_BYTES_MAX  ((size_t)8 * 1024)
+
+struct s3_spec {           /* value; everything lent for the call */
+    const char *operation; /* "GetObject", a literal */
+    const char *method;
+    const char *query;    /* encoded; NULL: none */
+    bool of_bucket;       /* the request is about the bucket, not the key */
+    bool needs_length;    /* the reply's body must come with a length */
+    const char *xml_root; /* a 2xx must be a document with this root (S3 may say 200 and <Error>) */
+    const char *content_type;
+    struct http_header headers[S3_HEADERS_MAX];
+    size_t headers_n;
+    struct str body;
+    bool body_borrow;
+    size_t reply_max;
+    int64_t stall_timeout_us; /* 0: S3_STALL_TIMEOUT_US */
+    bool (*on_data)(void *data_ctx, struct str data);
+    void *data_ctx;
+};
+void s3_spec_header(struct s3_spec *spec, const char *name, const char *value);
+/* Start it; cb runs once from the loop. result.size is the whole object's size when the answer
+ * says. */
+void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec *spec, s3_cb cb,
+              void *ctx);
+
+/* Outcome and err of a 2xx whose body is not what it has to be; returns false. */
+bool s3_result_unreadable(struct s3_result *r, const char *operation, const char *why);
+
+struct s3_kept {        /* a result that outlives its callback */
+    struct s3_result r; /* body views `body`, listing is NULL */
+    struct buf body;
+    int unknown_n; /* earlier tries whose outcome nobody knows */
+};
+void s3_kept_done(struct s3_kept *k);
+enum s3_again {
+    S3_AGAIN_END,        /* no further try, whatever came */
+    S3_AGAIN_IF_PASSING, /* as without the hook: when the failure may pass */
+    S3_AGAIN_YES,        /* try again although this answer is final or good */
+};
+/* Blocking with retries. True when the outcome is AWS_OK; *ret is filled either way and needs
+ * s3_kept_done. `again`, when set, is asked after each try and prepares spec for the next. */
+bool s3_sync_call(struct s3_sync *s, const struct s3_uri *u, struct s3_spec *spec,
+                  enum s3_again (*again)(void *ctx, struct s3_spec *spec,
+                                         const struct s3_result *r),
+                  void *ctx, struct s3_kept *ret, struct err *err) MUST_CHECK;
+/* After a 412 on a create-only write one of whose earlier tries is unknown: is what lies there
+ * ours? etag is what ours would have. */
+bool s3_sync_is_ours(struct s3_sync *s, const struct s3_uri *u, const char *etag, int64_t size);
+
+struct s3_pages { /* a listing under way */
+    struct s3_uri u;
+    size_t max_keys;
+    struct s3_listing *listing;
+    size_t cap;
+    char *token; /* NULL: first page */
+    int empty_n; /* pages in a row without a key */
+    bool complete;
+};
+void s3_pages_init(struct s3_pages *p, const struct s3_uri *u, size_t max_keys);
+void s3_pages_done(struct s3_pages *p);
+/* Query of the next page. */
+void s3_pages_query(const struct s3_pages *p, struct buf *out);
+/* Take a page in; on failure r's outcome and err say why and false is returned. */
+bool s3_pages_add(struct s3_pages *p, struct str body, struct s3_result *r);

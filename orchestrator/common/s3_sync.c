@@ -1,0 +1,322 @@
+/* Blocking S3 calls for threads without a loop: each s3_sync has its own. What failed in a way that
+ * may pass is tried again (full jitter); a create-only write whose first reply was lost is
+ * recognised as ours by its ETag instead of being reported as somebody else's. */
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/retry.h"
+#include "s3_internal.h"
+#include <errno.h>
+
+#include "common/banned.h"
+
+struct s3_sync {
+    struct loop *l;
+    struct aws_client *c;
+    struct loop_timer *timer;
+    int tries;
+    struct rng rng;
+    struct s3_kept *out; /* where the call under way puts its result */
+    bool done;
+};
+
+static const struct retry_policy policy = {
+    .base_us = 100 * USEC_PER_MSEC, .cap_us = 20 * USEC_PER_SEC, .floor_us = 10 * USEC_PER_MSEC};
+
+static void on_pause_over(void *ctx)
+{
+    struct s3_sync *s = ctx;
+    s->done = true;
+}
+
+bool s3_sync_new(int tries, struct s3_sync **ret, struct err *err)
+{
+    ASSERT(tries > 0);
+    struct s3_sync *s = xcalloc(1, sizeof *s);
+    s->tries = tries;
+    uint64_t seed;
+    rng_secret(&seed, sizeof seed);
+    rng_seed(&s->rng, seed);
+    struct aws_config cfg = {.user_agent = "drover-s3/1.0"};
+    if (!loop_new(&s->l, err) || !aws_client_new(s->l, &cfg, &s->c, err)) {
+        s3_sync_free(s);
+        return false;
+    }
+    s->timer = loop_timer_new(s->l, on_pause_over, s);
+    *ret = s;
+    return true;
+}
+
+void s3_sync_free(struct s3_sync *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    aws_client_free(s->c);
+    loop_timer_free(s->timer);
+    loop_free(s->l);
+    free(s);
+}
+
+void s3_kept_done(struct s3_kept *k)
+{
+    buf_done(&k->body);
+}
+
+static void wait_done(struct s3_sync *s)
+{
+    while (!s->done) {
+        loop_run_once(s->l, -1);
+    }
+    s->done = false;
+}
+
+static void on_result(void *ctx, const struct s3_result *r)
+{
+    struct s3_sync *s = ctx;
+    s3_kept_done(s->out);
+    s->out->r = *r;
+    buf_init(&s->out->body, r->body.n);
+    buf_add_str(&s->out->body, r->body);
+    s->out->r.body = buf_str(&s->out->body);
+    s->done = true;
+}
+
+static bool may_pass(const struct s3_result *r, int *credentials_n)
+{
+    switch (r->outcome) {
+    case AWS_OK:
+    case AWS_REFUSED:
+        return false;
+    case AWS_CREDENTIALS: /* once: the client has learned the clock or reads its files again */
+        return (*credentials_n)++ == 0;
+    case AWS_THROTTLED:
+    case AWS_UNKNOWN:
+    case AWS_UNSENT:
+        return err_code_retry(r->err.code) == RETRY_BACKOFF;
+    }
+    return false;
+}
+
+bool s3_sync_call(struct s3_sync *s, const struct s3_uri *u, struct s3_spec *spec,
+                  enum s3_again (*again)(void *ctx, struct s3_spec *spec,
+                                         const struct s3_result *r),
+                  void *ctx, struct s3_kept *ret, struct err *err)
+{
+    int credentials_n = 0;
+    *ret = (struct s3_kept){.body = BUF_INIT(0)};
+    for (int try = 1;; try++) {
+        s->out = ret;
+        s3_start(s->c, u, spec, on_result, s);
+        wait_done(s);
+        s->out = NULL;
+        enum s3_again more = again != NULL ? again(ctx, spec, &ret->r) : S3_AGAIN_IF_PASSING;
+        bool passing = may_pass(&ret->r, &credentials_n);
+        if (try == s->tries || more == S3_AGAIN_END || (more == S3_AGAIN_IF_PASSING && !passing)) {
+            break;
+        }
+        ret->unknown_n += ret->r.outcome == AWS_UNKNOWN;
+        loop_timer_set(s->timer, retry_delay_us(&policy, try - 1, &s->rng));
+        wait_done(s);
+    }
+    if (ret->r.outcome != AWS_OK && err != NULL) {
+        *err = ret->r.err;
+    }
+    return ret->r.outcome == AWS_OK;
+}
+
+/* --- objects -----------------------------------------------------------------------------------
+ */
+
+bool s3_sync_get(struct s3_sync *s, const struct s3_uri *u, size_t max_bytes, struct buf *ret,
+                 struct err *err)
+{
+    struct s3_spec spec = {
+        .operation = "GetObject", .method = "GET", .needs_length = true, .reply_max = max_bytes};
+    CLEANUP(s3_kept_done) struct s3_kept k;
+    if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
+        return false;
+    }
+    *ret = k.body;
+    buf_init(&k.body, 0);
+    return true;
+}
+
+bool s3_sync_head(struct s3_sync *s, const struct s3_uri *u, int64_t *ret_size,
+                  char ret_etag[static 128], struct err *err)
+{
+    struct s3_spec spec = {.operation = "HeadObject", .method = "HEAD"};
+    CLEANUP(s3_kept_done) struct s3_kept k;
+    if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
+        return false;
+    }
+    *ret_size = k.r.size;
+    memcpy(ret_etag, k.r.etag, sizeof k.r.etag);
+    return true;
+}
+
+bool s3_sync_is_ours(struct s3_sync *s, const struct s3_uri *u, const char *etag, int64_t size)
+{
+    int64_t there_size;
+    char there_etag[128];
+    return s3_sync_head(s, u, &there_size, there_etag, NULL) && there_size == size &&
+           strcmp(there_etag, etag) == 0;
+}
+
+bool s3_sync_put(struct s3_sync *s, const struct s3_uri *u, struct str body,
+                 const char *content_type, bool create_only, struct err *err)
+{
+    struct s3_spec spec = {.operation = "PutObject",
+                           .method = "PUT",
+                           .body = body,
+                           .body_borrow = true,
+                           .content_type =
+                               content_type != NULL ? content_type : "application/octet-stream"};
+    if (create_only) {
+        s3_spec_header(&spec, "If-None-Match", "*");
+    }
+    CLEANUP(s3_kept_done) struct s3_kept k;
+    if (s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
+        return true;
+    }
+    if (k.r.status != 412 || k.unknown_n == 0) {
+        return false;
+    }
+    uint8_t md5[16];
+    char etag[35] = "\"";
+    hash_md5(body.p != NULL ? body.p : "", body.n, md5);
+    str_hex(md5, sizeof md5, etag + 1);
+    etag[33] = '"';
+    etag[34] = '\0';
+    if (!s3_sync_is_ours(s, u, etag, (int64_t)body.n)) {
+        return false;
+    }
+    err_clear(err);
+    return true;
+}
+
+bool s3_sync_delete(struct s3_sync *s, const struct s3_uri *u, struct err *err)
+{
+    struct s3_spec spec = {.operation = "DeleteObject", .method = "DELETE"};
+    CLEANUP(s3_kept_done) struct s3_kept k;
+    return s3_sync_call(s, u, &spec, NULL, NULL, &k, err);
+}
+
+bool s3_sync_list(struct s3_sync *s, const struct s3_uri *u, size_t max_keys,
+                  struct s3_listing *ret, struct err *err)
+{
+    CLEANUP(s3_pages_done) struct s3_pages p;
+    s3_pages_init(&p, u, max_keys);
+    while (!p.complete) {
+        AUTO_BUF struct buf query = BUF_INIT(S3_QUERY_BYTES_MAX * 2);
+        s3_pages_query(&p, &query);
+        struct s3_spec spec = {.operation = "ListObjectsV2",
+                               .method = "GET",
+                               .of_bucket = true,
+                               .xml_root = "ListBucketResult",
+                               .query = buf_cstr(&query)};
+        CLEANUP(s3_kept_done) struct s3_kept k;
+        if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
+            return false;
+        }
+        if (!s3_pages_add(&p, k.r.body, &k.r)) {
+            if (err != NULL) {
+                *err = k.r.err;
+            }
+            return false;
+        }
+    }
+    *ret = *p.listing;
+    *p.listing = (struct s3_listing){0};
+    return true;
+}
+
+/* --- download to a file ------------------------------------------------------------------------
+ */
+
+struct download {
+    int fd;
+    int64_t at;   /* bytes written so far */
+    int os_errno; /* of the failed write; 0: none */
+    bool resumed; /* this try asked for the rest only */
+    bool complete;
+    char etag[128]; /* of the object the bytes so far belong to */
+    char range[48];
+};
+
+static bool on_download(void *ctx, struct str data)
+{
+    struct download *d = ctx;
+    while (data.n > 0) {
+        ssize_t n = pwrite(d->fd, data.p, data.n, d->at);
+        if (n < 0 && errno != EINTR) {
+            d->os_errno = errno;
+            return false;
+        }
+        size_t took = n > 0 ? (size_t)n : 0;
+        data = (struct str){data.p + took, data.n - took};
+        d->at += (int64_t)took;
+    }
+    return true;
+}
+
+/* After each try: done, or ask for the rest, pinned by the ETag, or begin anew when the object has
+ * changed or the range was ignored. */
+static enum s3_again download_again(void *ctx, struct s3_spec *spec, const struct s3_result *r)
+{
+    struct download *d = ctx;
+    if (d->os_errno != 0) {
+        return S3_AGAIN_END;
+    }
+    bool as_asked = r->status == (d->resumed ? 206 : 200);
+    if (r->outcome == AWS_OK && as_asked && d->at == r->size) {
+        d->complete = true;
+        return S3_AGAIN_END;
+    }
+    if (!d->resumed && as_asked) {
+        memcpy(d->etag, r->etag, sizeof d->etag);
+    }
+    bool anew = r->outcome == AWS_OK || r->status == 412 || r->status == 416 ||
+                (r->status / 100 == 2 && !as_asked);
+    if (anew || d->etag[0] == '\0') {
+        d->at = 0;
+    }
+    bool was_resumed = d->resumed;
+    spec->headers_n = 0;
+    d->resumed = d->at > 0;
+    if (d->resumed) {
+        (void)snprintf(d->range, sizeof d->range, "bytes=%jd-", (intmax_t)d->at);
+        s3_spec_header(spec, "Range", d->range);
+        s3_spec_header(spec, "If-Match", d->etag);
+    }
+    return anew && was_resumed ? S3_AGAIN_YES : S3_AGAIN_IF_PASSING;
+}
+
+bool s3_sync_get_file(struct s3_sync *s, const struct s3_uri *u, int fd, int64_t *ret_size,
+                      struct err *err)
+{
+    struct download d = {.fd = fd};
+    struct s3_spec spec = {.operation = "GetObject",
+                           .method = "GET",
+                           .needs_length = true,
+                           .on_data = on_download,
+                           .data_ctx = &d};
+    CLEANUP(s3_kept_done) struct s3_kept k;
+    bool ok = s3_sync_call(s, u, &spec, download_again, &d, &k, err);
+    if (d.os_errno != 0) {
+        return err_set_os(err, ERR_IO, d.os_errno, "cannot write what 's3://%s/%.200s' holds",
+                          u->bucket, u->key);
+    }
+    if (!ok) {
+        return false;
+    }
+    if (!d.complete) {
+        return err_set(err, ERR_AWS, "'s3://%s/%.200s' changed while it was read", u->bucket,
+                       u->key);
+    }
+    if (ftruncate(fd, d.at) != 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot cut the file to %jd bytes", (intmax_t)d.at);
+    }
+    *ret_size = d.at;
+    return true;
+}
