@@ -19,6 +19,9 @@
 #pragma once
 #include "model.h"
 
+#define PROTOCOL_ALERT_FAILURES 12
+#define PROTOCOL_SIGN_MARGIN_US INT64_C(200000)
+
 struct protocol_config {
     int64_t
         signature_window_us; /* how long a signature may be honoured after signing: 15 min at AWS */
@@ -39,8 +42,11 @@ struct protocol_attempt {
     int failures;          /* calls in a row that brought nothing, for the back-off */
     int64_t next_us;       /* no call before this */
     int64_t void_after_us; /* P3: window after the newest signature that may exist */
-    int64_t described_us;  /* when the last Describe that found it was answered; 0 never */
+    int64_t described_us;  /* when SageMaker last confirmed it (Create or Describe); 0 never */
     usec_t modified;       /* newest LastModifiedTime seen (AWS' wall clock) */
+    enum cause refused;    /* UNKNOWN only: a refusal that every further send would meet again
+                              (ACCESS_DENIED, BAD_REQUEST, BAD_IMAGE, BAD_INPUT). No more is sent;
+                              found, it is adopted; else P3 ends it with this cause. NONE: none */
 };
 
 enum protocol_action {
@@ -57,8 +63,10 @@ enum fact_kind {
     FACT_CREATE_UNSENT,   /* no byte left this machine (lease lapsed, connection refused) */
     FACT_CREATE_OK,       /* 200 with an ARN */
     FACT_CREATE_IN_USE,   /* ResourceInUse: some job has this name */
-    FACT_CREATE_REFUSED,  /* clean 4xx: cause says which (QUOTA, THROTTLED, ACCESS_DENIED,
-                             BAD_REQUEST, ...) */
+    FACT_CREATE_REFUSED,  /* clean 4xx. cause QUOTA, CAPACITY: void, the task waits on;
+                             ACCESS_DENIED, BAD_REQUEST, BAD_IMAGE, BAD_INPUT: void with that cause;
+                             any other (THROTTLED; NETWORK also for our own expired or unreadable
+                             credentials; UNKNOWN): same name again after a back-off */
     FACT_CREATE_UNKNOWN,  /* time-out, reset, 5xx, unreadable */
     FACT_DESCRIBED,       /* job: what Describe said */
     FACT_NOT_FOUND,       /* Describe: no such job; at_us is when that Describe was SENT */
@@ -102,7 +110,8 @@ struct job_seen {
 struct fact {
     enum fact_kind kind;
     int64_t at_us;    /* now, unless the kind says otherwise */
-    enum cause cause; /* REFUSED; FAILED jobs: classified FailureReason; VERIFIED: NONE = good */
+    enum cause cause; /* REFUSED; jobs that ended: classified FailureReason (NONE: the protocol's
+                         own word for that end); VERIFIED: NONE = good */
     struct job_seen job;
 };
 /* What the record transaction must write for a step. */
@@ -116,7 +125,8 @@ struct protocol_effect {
     bool
         task_ends; /* the attempt is terminal: the task moves on (done, retry, failed, cancelled) */
     enum cause cause; /* why, for failed, stopped, void, conflict */
-    bool alert;       /* a person must look: conflict, unknown status */
+    bool alert; /* a person must look: conflict, unknown status, PROTOCOL_ALERT_FAILURES calls in
+                   a row that brought nothing */
 };
 
 /* A fresh intent, committed by this epoch at now_us. */
@@ -134,19 +144,20 @@ void protocol_step(struct protocol_attempt *a, const struct fact *f,
 enum protocol_action protocol_next(struct protocol_attempt *a, int64_t now_us,
                                    const struct protocol_config *cfg, int64_t *ret_wake_us);
 
-/* May the leader sign now? lease_end_us and now_us of CLOCK_BOOTTIME; margin before the end.
- * Checked between signing and sending. */
+/* May the leader sign now? lease_end_us and now_us of CLOCK_BOOTTIME. Stops
+ * PROTOCOL_SIGN_MARGIN_US before the end. Checked between signing and sending. */
 bool protocol_may_sign(int64_t lease_end_us, int64_t now_us);
 /* May an intent take `want` more slots when `held` are held (intended, unknown and live ones) of
  * `limit`? limit < 0: unreadable, never. */
 bool protocol_may_intend(int64_t held, int64_t want, int64_t limit);
 /* May attempt n+1 of a task be intended when its newest attempt is in this state? (n = 0: no
- * attempt yet) */
+ * attempt yet.) Only when that one can never run again and did not succeed. */
 bool protocol_may_renew(int n, enum attempt_state newest);
 
 /* <prefix>-<campaign>-<stage>-<task>-a<n>-<hash8>: <= 63 characters, letters, digits, inner
- * hyphens. hash8 is of SHA-256(install, campaign, stage, task, n). prefix and stage are sanitised
- * and cut. sha256 is handed in so that this stays free of libraries. */
+ * hyphens. hash8 is the first 8 hex digits of SHA-256(install, campaign, stage, task, n), handed in
+ * so that this stays free of libraries. Other characters of prefix and stage become hyphens; the
+ * stage is cut first, then the prefix. campaign_id, task_seq >= 0, n >= 1. */
 void protocol_job_name(const char *prefix, int64_t campaign_id, const char *stage_name,
                        int64_t task_seq, int n, const uint8_t identity_sha256[32],
                        struct job_name *ret);
