@@ -1,0 +1,387 @@
+/* Failure texts to causes: our worker's own word first, then the rows of cause_rule.def in their
+ * order, then exit codes. What none of them knows stays unknown: a wrong cause costs retries, or
+ * denies them. */
+#include "cause.h"
+#include <ctype.h>
+#include <stdio.h>
+
+#define TEXT_MAX 4096 /* FailureReason has at most 1024 characters, API texts a few hundred */
+
+struct rule {
+    enum cause cause;
+    const char *a;
+    const char *b;
+};
+static const struct rule rules[] = {
+#define X(c, a, b) {CAUSE_##c, a, b},
+#include "cause_rule.def"
+#undef X
+};
+
+/* Every run of white space one blank, in lower case when asked, cut at TEXT_MAX. */
+static void fold(struct str s, bool lower, char out[static TEXT_MAX + 1])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.n && n < TEXT_MAX; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c == 0 || isspace(c)) {
+            if (n > 0 && out[n - 1] != ' ') {
+                out[n++] = ' ';
+            }
+        } else {
+            out[n++] = (char)(lower ? tolower(c) : c);
+        }
+    }
+    out[n] = '\0';
+}
+
+static enum cause cause_by_rules(const char *folded)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        if (strstr(folded, rules[i].a) != NULL && strstr(folded, rules[i].b) != NULL) {
+            return rules[i].cause;
+        }
+    }
+    return CAUSE_UNKNOWN;
+}
+
+/* "AlgorithmError: disk_full: ...": a name of cause.def that our worker wrote first in its file. */
+static enum cause cause_by_worker(struct str reason)
+{
+    static const struct str mark = {"AlgorithmError:", 15};
+    ptrdiff_t at = str_find(reason, mark);
+    if (at < 0) {
+        return CAUSE_NONE;
+    }
+    struct str rest = {reason.p + at + mark.n, reason.n - (size_t)at - mark.n};
+    rest = str_trim(rest);
+    char name[24];
+    size_t n = 0;
+    while (n < rest.n && n < sizeof name - 1 &&
+           (islower((unsigned char)rest.p[n]) || rest.p[n] == '_')) {
+        name[n] = rest.p[n];
+        n++;
+    }
+    name[n] = '\0';
+    if (n == 0 || n + 1 >= rest.n || rest.p[n] != ':' || rest.p[n + 1] != ' ') {
+        return CAUSE_NONE;
+    }
+    enum cause c = cause_parse(name);
+    return c == CAUSE_COUNT ? CAUSE_NONE : c;
+}
+
+/* The number behind the last of the words that announce an exit code; false when there is none. */
+static bool find_exit_code(const char *folded, int *ret)
+{
+    static const char *const words[] = {"exit code",   "exitcode",    "exit_code",
+                                        "exit status", "exited with", "errorcode"};
+    const char *last = NULL;
+    int found = 0;
+    for (size_t w = 0; w < ARRAY_LEN(words); w++) {
+        const char *p = folded;
+        while ((p = strstr(p, words[w])) != NULL) {
+            const char *start = p;
+            p += strlen(words[w]);
+            const char *q = p;
+            if (strncmp(q, " code", 5) == 0 || strncmp(q, " status", 7) == 0) {
+                q += q[1] == 'c' ? 5 : 7;
+            }
+            q += strspn(q, " :='\"(");
+            bool negative = *q == '-';
+            q += negative;
+            int value = 0;
+            int digits = 0;
+            while (isdigit((unsigned char)*q) && digits < 5) {
+                value = value * 10 + (*q++ - '0');
+                digits++;
+            }
+            if (digits > 0 && start >= last) {
+                last = start;
+                found = negative ? -value : value;
+            }
+        }
+    }
+    if (last == NULL) {
+        return false;
+    }
+    *ret = found;
+    return true;
+}
+
+/* What an exit code says by itself. The sysexits count only when the program said nothing else. */
+static enum cause cause_by_exit(int code, bool silent)
+{
+    switch (code) {
+    case -9:
+    case 137:
+        return CAUSE_OOM; /* SIGKILL, and nobody asked for a stop */
+    case -15:
+    case 143:
+    case 130:
+        return CAUSE_STOPPED;
+    case 65:
+        return silent ? CAUSE_BAD_INPUT : CAUSE_USER_CODE;
+    case 74:
+        return silent ? CAUSE_DISK_FULL : CAUSE_USER_CODE;
+    case 75:
+        return silent ? CAUSE_NETWORK : CAUSE_USER_CODE;
+    case 77:
+        return silent ? CAUSE_ACCESS_DENIED : CAUSE_USER_CODE;
+    case 126:
+    case 127:
+        return CAUSE_BAD_IMAGE; /* entry point not executable, or missing */
+    case -6:
+    case -8:
+    case -11:
+    case 134:
+    case 136:
+    case 139:
+        return CAUSE_USER_CODE; /* abort, division, segmentation fault */
+    default:
+        return code > 0 && code < 125 ? CAUSE_USER_CODE : CAUSE_UNKNOWN;
+    }
+}
+
+static bool says_stopped(const char *folded)
+{
+    return strncmp(folded, "stopped", 7) == 0 || strcmp(folded, "stop") == 0;
+}
+
+/* A failed job: words, then exit code. */
+static enum cause cause_of_failed(struct str reason, bool stopped_by_us)
+{
+    enum cause c = cause_by_worker(reason);
+    if (c != CAUSE_NONE) {
+        return c;
+    }
+    char folded[TEXT_MAX + 1];
+    fold(reason, true, folded);
+    if (says_stopped(folded)) {
+        return CAUSE_STOPPED;
+    }
+    int code;
+    bool has_code = find_exit_code(folded, &code);
+    bool killed = has_code && (code == 137 || code == -9 || code == 143 || code == -15);
+    if (stopped_by_us && killed) {
+        return CAUSE_STOPPED; /* our stop, whatever the words are */
+    }
+    c = cause_by_rules(folded);
+    if (c != CAUSE_UNKNOWN && !(c == CAUSE_USER_CODE && killed)) {
+        return c;
+    }
+    if (has_code) {
+        c = cause_by_exit(code, strncmp(folded, "algorithmerror: , exit code", 27) == 0);
+    }
+    return c;
+}
+
+enum cause cause_of_job(enum job_end end, struct str failure_reason, bool stopped_by_us)
+{
+    switch (end) {
+    case JOB_END_STOPPED:
+        return CAUSE_STOPPED;
+    case JOB_END_MAX_RUNTIME:
+    case JOB_END_MAX_WAIT:
+        return stopped_by_us ? CAUSE_STOPPED : CAUSE_TIMEOUT;
+    case JOB_END_FAILED:
+        return cause_of_failed(failure_reason, stopped_by_us);
+    }
+    return CAUSE_UNKNOWN;
+}
+
+enum cause cause_of_refusal(int status, const char *code, struct str message)
+{
+    /* Code and text make one text: the code's rows stand among the words' rows. */
+    char both[TEXT_MAX];
+    int code_n = code == NULL ? 0 : (int)strnlen(code, 128);
+    int message_n = (int)MIN(message.n, (size_t)TEXT_MAX - 160);
+    (void)snprintf(both, sizeof both, "%.*s: %.*s", code_n, code == NULL ? "" : code, message_n,
+                   message.p == NULL ? "" : message.p);
+    char folded[TEXT_MAX + 1];
+    fold(str_of(both), true, folded);
+    enum cause c = cause_by_rules(folded);
+    if (c != CAUSE_UNKNOWN) {
+        return c;
+    }
+    if (status == 429) {
+        return CAUSE_THROTTLED;
+    }
+    if (status == 401 || status == 403) {
+        return CAUSE_ACCESS_DENIED;
+    }
+    if (status >= 400 && status < 500) {
+        return CAUSE_BAD_REQUEST;
+    }
+    if (status >= 500 && status < 600) {
+        return CAUSE_INTERNAL;
+    }
+    return CAUSE_UNKNOWN;
+}
+
+/* --- signature -------------------------------------------------------------------------------- */
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Length of a URI or ARN at p, 0 when none begins there. */
+static size_t uri_n(const char *p, size_t left)
+{
+    static const char *const schemes[] = {"s3://", "http://", "https://", "arn:aws", "fsx://"};
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+        size_t n = strlen(schemes[i]);
+        if (left < n || strncmp(p, schemes[i], n) != 0) {
+            continue;
+        }
+        while (n < left && !isspace((unsigned char)p[n]) && strchr("\"'`,;)>]}", p[n]) == NULL) {
+            n++;
+        }
+        while (p[n - 1] == '.' || p[n - 1] == ':') {
+            n--;
+        }
+        return n;
+    }
+    return 0;
+}
+
+/* Is p[0..n) made of hex digits, at least eight of them, one of them a digit? */
+static bool is_hex_id(const char *p, size_t n)
+{
+    bool digit = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!isxdigit((unsigned char)p[i])) {
+            return false;
+        }
+        digit = digit || isdigit((unsigned char)p[i]);
+    }
+    return n >= 8 && digit;
+}
+
+static size_t put(char *out, size_t n, const char *s, size_t len)
+{
+    size_t room = SIGNATURE_MAX - n;
+    len = MIN(len, room);
+    memcpy(out + n, s, len);
+    return n + len;
+}
+
+/* One word: whole when it has no digit, '#' for an id in hex, else its digit runs folded. */
+static size_t put_word(char *out, size_t n, const char *p, size_t len)
+{
+    if (is_hex_id(p, len)) {
+        return put(out, n, "#", 1);
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (!isdigit((unsigned char)p[i])) {
+            n = put(out, n, p + i, 1);
+        } else if (i == 0 || !isdigit((unsigned char)p[i - 1])) {
+            n = put(out, n, "#", 1);
+        }
+    }
+    return n;
+}
+
+/* n without a last character that the cut left in half. */
+static size_t whole_characters(const char *s, size_t n)
+{
+    size_t lead = n;
+    while (lead > 0 && ((unsigned char)s[lead - 1] & 0xc0) == 0x80) {
+        lead--;
+    }
+    if (lead == 0 || (unsigned char)s[lead - 1] < 0xc0) {
+        return n;
+    }
+    unsigned char c = (unsigned char)s[lead - 1];
+    size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+    return n - (lead - 1) < need ? lead - 1 : n;
+}
+
+void cause_signature(struct str reason, char out[static SIGNATURE_MAX + 1])
+{
+    size_t n = 0;
+    size_t i = 0;
+    while (i < reason.n && n < SIGNATURE_MAX) {
+        const char *p = reason.p + i;
+        size_t left = reason.n - i;
+        size_t len = uri_n(p, left);
+        if (len > 0) {
+            n = put(out, n, "<uri>", 5);
+        } else if (is_word(*p)) {
+            len = 1;
+            while (len < left && is_word(p[len])) {
+                len++;
+            }
+            n = put_word(out, n, p, len);
+        } else {
+            len = 1;
+            bool blank = isspace((unsigned char)*p) || *p == '\0';
+            if (!blank) {
+                n = put(out, n, p, 1);
+            } else if (n > 0 && out[n - 1] != ' ') {
+                n = put(out, n, " ", 1);
+            }
+        }
+        i += len;
+    }
+    n = whole_characters(out, n);
+    while (n > 0 && out[n - 1] == ' ') {
+        n--;
+    }
+    out[n] = '\0';
+}
+
+/* --- quota refusals --------------------------------------------------------------------------- */
+
+/* The number behind `mark`; *p moves past it. */
+static bool number_behind(const char **p, const char *mark, int64_t *ret)
+{
+    const char *q = strstr(*p, mark);
+    if (q == NULL) {
+        return false;
+    }
+    q += strlen(mark);
+    q += strspn(q, " ");
+    size_t n = strspn(q, "0123456789");
+    struct err ignored = ERR_INIT;
+    if (!parse_i64((struct str){q, n}, 0, INT64_MAX, ret, &ignored)) {
+        return false;
+    }
+    *p = q + n;
+    return true;
+}
+
+bool cause_parse_quota(struct str message, struct quota_refusal *ret)
+{
+    static const char mark[] = "account-level service limit ";
+    char text[TEXT_MAX + 1];
+    fold(message, false, text);
+    const char *p = strstr(text, mark);
+    if (p == NULL) {
+        return false;
+    }
+    p += sizeof mark - 1;
+    const char *name = p;
+    const char *end;
+    if (*p == '\'' || *p == '"') { /* 'ml.m5.large for training job usage' is 4 Instances */
+        name = p + 1;
+        end = strchr(name, *p);
+    } else { /* for training-job/ml.p2.xlarge is 0 Instances */
+        name = strncmp(p, "for ", 4) == 0 ? p + 4 : p;
+        end = strstr(name, " is ");
+    }
+    if (end == NULL || end == name) {
+        return false;
+    }
+    struct quota_refusal r = {0};
+    p = end;
+    if (!number_behind(&p, " is ", &r.limit) ||
+        !number_behind(&p, "current utilization of ", &r.in_use) ||
+        !number_behind(&p, "request delta of ", &r.delta)) {
+        return false;
+    }
+    size_t n = MIN((size_t)(end - name), sizeof r.quota_name - 1);
+    memcpy(r.quota_name, name, n);
+    *ret = r;
+    return true;
+}
