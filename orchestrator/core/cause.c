@@ -200,6 +200,11 @@ enum cause cause_of_refusal(int status, const char *code, struct str message)
     char folded[TEXT_MAX + 1];
     fold(str_of(both), true, folded);
     enum cause c = cause_by_rules(folded);
+    bool invalid = code != NULL && strncmp(code, "Validation", 10) == 0;
+    if (invalid && (c == CAUSE_TIMEOUT || c == CAUSE_OOM || c == CAUSE_DISK_FULL ||
+                    c == CAUSE_USER_CODE || c == CAUSE_NETWORK || c == CAUSE_INTERNAL)) {
+        return CAUSE_BAD_REQUEST; /* words about the request: no job ran that could have ended so */
+    }
     if (c != CAUSE_UNKNOWN) {
         return c;
     }
