@@ -99,6 +99,7 @@ CREATE TABLE stage_input (                   -- API (row lock orders the batches
     campaign_id bigint NOT NULL,
     tasks bigint NOT NULL DEFAULT 0 CHECK (tasks >= 0),  -- seq 0 .. tasks-1 exist
     closed boolean NOT NULL DEFAULT false);
+CREATE INDEX stage_input_campaign ON stage_input (campaign_id);
 
 CREATE TABLE stage_run (                     -- API inserts, leader updates; the counters of a stage
     stage_id bigint PRIMARY KEY REFERENCES stage,
@@ -138,6 +139,7 @@ CREATE TABLE task (                          -- API
     uri text NOT NULL DEFAULT '',
     vars jsonb,
     PRIMARY KEY (campaign_id, id)) PARTITION BY LIST (campaign_id);
+CREATE UNIQUE INDEX task_seq ON task (campaign_id, stage_id, seq);   -- a part number exists once
 CREATE TABLE task_default PARTITION OF task DEFAULT;
 
 -- Narrow and hot: no index on a column that changes, so every transition is a HOT update.
@@ -189,6 +191,7 @@ CREATE TABLE attempt (                       -- leader
     billable_s bigint NOT NULL DEFAULT 0 CHECK (billable_s >= 0),  -- instance-seconds
     estimated boolean NOT NULL DEFAULT false,
     holds boolean NOT NULL DEFAULT true,     -- its slots; false from release on
+    settled boolean NOT NULL DEFAULT false,  -- its money: reservation returned and cost, if any, booked
     intended_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     created_at timestamptz,                  -- SageMaker's CreationTime
     started_at timestamptz,
@@ -199,6 +202,7 @@ CREATE TABLE attempt (                       -- leader
     UNIQUE (task_id, n));
 CREATE UNIQUE INDEX attempt_live ON attempt (task_id) WHERE state < 8;   -- at most one live attempt a task
 CREATE INDEX attempt_campaign ON attempt (campaign_id, id);
+CREATE INDEX attempt_open ON attempt (id) WHERE state < 8 OR NOT settled;
 
 CREATE TABLE task_failure (                  -- leader: present while the failure stands (deleted at retry)
     task_id bigint PRIMARY KEY,
@@ -258,7 +262,7 @@ CREATE TABLE ledger (                        -- leader; append-only double entry
     stage_id bigint NOT NULL,
     task_id bigint NOT NULL,
     attempt_id bigint NOT NULL REFERENCES attempt,
-    entry text NOT NULL CHECK (entry IN ('reserve', 'release', 'settle')),
+    entry text NOT NULL CHECK (entry IN ('reserve', 'overrun', 'settle', 'release')),
     from_account text NOT NULL CHECK (from_account IN ('budget', 'reserved', 'spent')),
     to_account text NOT NULL CHECK (to_account IN ('budget', 'reserved', 'spent') AND to_account <> from_account),
     amount_musd bigint NOT NULL CHECK (amount_musd >= 0),
@@ -319,6 +323,107 @@ CREATE TABLE event (                         -- leader, on one connection: id or
     PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
 CREATE TABLE event_default PARTITION OF event DEFAULT;
 CREATE INDEX event_campaign ON event (campaign_id, id);
+
+-- A campaign of many parts gets tables of its own: made bare, filled by COPY, then indexed and
+-- attached; dropped whole one day. Call both in one transaction, before the campaign has any task.
+CREATE FUNCTION campaign_tables_make(campaign bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TABLE task_c%1$s (LIKE task INCLUDING DEFAULTS INCLUDING CONSTRAINTS,
+        CONSTRAINT own CHECK (campaign_id = %1$s))', campaign);
+    EXECUTE format('CREATE TABLE task_run_c%1$s (LIKE task_run INCLUDING DEFAULTS INCLUDING CONSTRAINTS,
+        CONSTRAINT own CHECK (campaign_id = %1$s)) WITH (fillfactor = 45,
+        autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+        autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off)', campaign);
+END $$;
+CREATE FUNCTION campaign_tables_attach(campaign bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE task_c%s ADD PRIMARY KEY (campaign_id, id)', campaign);
+    EXECUTE format('CREATE UNIQUE INDEX ON task_c%s (campaign_id, stage_id, seq)', campaign);
+    EXECUTE format('ALTER TABLE task_run_c%s ADD PRIMARY KEY (campaign_id, id)', campaign);
+    EXECUTE format('ALTER TABLE task ATTACH PARTITION task_c%1$s FOR VALUES IN (%1$s)', campaign);
+    EXECUTE format('ALTER TABLE task_run ATTACH PARTITION task_run_c%1$s FOR VALUES IN (%1$s)', campaign);
+    EXECUTE format('ALTER TABLE task_c%s DROP CONSTRAINT own', campaign);
+    EXECUTE format('ALTER TABLE task_run_c%s DROP CONSTRAINT own', campaign);
+END $$;
+
+-- Daily partitions of event: today and the next two exist, those older than 14 days go. A day whose
+-- first events already lie in the default partition stays there and is deleted from it in its turn.
+CREATE FUNCTION events_maintain() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+    part text;
+    from_at timestamptz;
+BEGIN
+    FOR i IN 0..2 LOOP
+        part := 'event_' || to_char(today + i, 'YYYYMMDD');
+        from_at := (today + i)::timestamp AT TIME ZONE 'UTC';
+        CONTINUE WHEN to_regclass(part) IS NOT NULL;
+        CONTINUE WHEN EXISTS (SELECT 1 FROM event_default
+                              WHERE at >= from_at AND at < from_at + interval '24 hours');
+        EXECUTE format('CREATE TABLE %I PARTITION OF event FOR VALUES FROM (%L) TO (%L)',
+                       part, from_at, from_at + interval '24 hours');
+    END LOOP;
+    FOR part IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+                WHERE i.inhparent = 'event'::regclass AND c.relname ~ '^event_[0-9]{8}$'
+                  AND to_date(right(c.relname, 8), 'YYYYMMDD') < today - 14 LOOP
+        EXECUTE format('DROP TABLE %I', part);
+    END LOOP;
+    DELETE FROM event_default WHERE at < clock_timestamp() - interval '14 days';
+END $$;
+
+-- Everything that is kept as a sum, counted again: no rows when all is well. For tests and audits.
+CREATE FUNCTION check_counters() RETURNS TABLE (what text, ref bigint, kept bigint, counted bigint)
+LANGUAGE sql STABLE AS $$
+    WITH runs AS (
+        SELECT s.stage_id, t.state, count(*) AS n
+        FROM stage_run s JOIN task_run t
+          ON t.campaign_id = s.campaign_id AND t.stage_id = s.stage_id AND t.seq < s.taken
+        GROUP BY 1, 2),
+    tasks AS (
+        SELECT 'stage_run.' || v.name, s.stage_id, v.kept, coalesce(r.n, 0)
+        FROM stage_run s
+        CROSS JOIN LATERAL (VALUES (0, 'waiting', s.waiting), (1, 'active', s.active), (2, 'held', s.held),
+            (3, 'done', s.done), (4, 'failed', s.failed), (5, 'skipped', s.skipped),
+            (6, 'cancelled', s.cancelled)) AS v (state, name, kept)
+        LEFT JOIN runs r ON r.stage_id = s.stage_id AND r.state = v.state),
+    live AS (
+        SELECT 'stage_run.active attempts', s.stage_id, s.active,
+            (SELECT count(*) FROM attempt a WHERE a.stage_id = s.stage_id AND a.state < 8)
+        FROM stage_run s),
+    entries AS (
+        SELECT v.level, v.ref_id,
+            sum(CASE WHEN l.to_account = 'reserved' THEN l.amount_musd
+                     WHEN l.from_account = 'reserved' THEN -l.amount_musd ELSE 0 END)::bigint AS reserved,
+            sum(CASE WHEN l.to_account = 'spent' THEN l.amount_musd ELSE 0 END)::bigint AS spent,
+            sum(CASE WHEN l.entry = 'settle' THEN l.seconds ELSE 0 END)::bigint AS seconds
+        FROM ledger l JOIN campaign c ON c.id = l.campaign_id
+        CROSS JOIN LATERAL (VALUES ('global', 0::bigint), ('project', c.project_id),
+            ('campaign', l.campaign_id), ('stage', l.stage_id)) AS v (level, ref_id)
+        GROUP BY 1, 2),
+    money_rows AS (
+        SELECT 'money.' || v.name || ' ' || coalesce(m.level, e.level), coalesce(m.ref_id, e.ref_id),
+            v.kept, v.counted
+        FROM money m FULL JOIN entries e ON e.level = m.level AND e.ref_id = m.ref_id
+        CROSS JOIN LATERAL (VALUES
+            ('reserved', coalesce(m.reserved_musd, 0), coalesce(e.reserved, 0)),
+            ('spent', coalesce(m.spent_musd, 0), coalesce(e.spent, 0)),
+            ('seconds', coalesce(m.seconds, 0), coalesce(e.seconds, 0))) AS v (name, kept, counted)),
+    slot_rows AS (
+        SELECT 'slots.held ' || coalesce(s.instance_type, a.instance_type), 0::bigint,
+            coalesce(s.held, 0), coalesce(a.n, 0)
+        FROM slots s FULL JOIN (SELECT instance_type, sum(instances)::bigint AS n FROM attempt
+                                WHERE holds GROUP BY 1) a ON a.instance_type = s.instance_type
+        WHERE s.market IS NULL OR s.market = 'on_demand'),
+    attempts AS (
+        SELECT 'attempt.cost', a.id, a.cost_musd,
+            (SELECT coalesce(sum(l.amount_musd), 0)::bigint FROM ledger l
+             WHERE l.attempt_id = a.id AND l.entry = 'settle')
+        FROM attempt a),
+    every (what, ref, kept, counted) AS (
+        SELECT * FROM tasks UNION ALL SELECT * FROM live UNION ALL SELECT * FROM money_rows
+        UNION ALL SELECT * FROM slot_rows UNION ALL SELECT * FROM attempts)
+    SELECT * FROM every WHERE every.kept <> every.counted
+$$;
 
 -- Append-only tables refuse change from anybody, us included.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
