@@ -2,6 +2,7 @@
 #include "common/banned.h"
 #include "common/clock.h"
 #include "common/json.h"
+#include <float.h>
 #include <math.h>
 
 /* The character at s.p[*i], *i moved behind it; 0xfffd for each byte that is not well-formed. */
@@ -151,7 +152,8 @@ void json_out_bool(struct json_out *w, const char *key, bool v)
     buf_add_cstr(w->b, v ? "true" : "false");
 }
 
-/* 17 digits always read back; most values do with 15. JSON has no NaN or infinity: null. */
+/* 17 digits always read back; most values do with 15, and a text of 15 digits or less comes out as
+ * it went in, unless the value is subnormal. JSON has no NaN or infinity: null. */
 void json_out_double(struct json_out *w, const char *key, double v)
 {
     if (!isfinite(v)) {
@@ -159,7 +161,7 @@ void json_out_double(struct json_out *w, const char *key, double v)
         return;
     }
     char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
+    for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, v);
         double back = strtod(text, NULL);
         if (memcmp(&back, &v, sizeof v) == 0) {
