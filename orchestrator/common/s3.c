@@ -65,6 +65,8 @@ struct op {
     const char *operation;
     struct s3_uri u;
     bool needs_length;
+    bool is_get;
+    size_t body_max;
     const char *xml_root;
     bool head;
     bool (*on_data)(void *data_ctx, struct str data);
@@ -149,6 +151,10 @@ static void on_reply(void *ctx, const struct aws_reply *reply)
                           http_reply_header(reply->http, "Transfer-Encoding").n > 0;
         if ((op->needs_length && !has_length) || (op->head && r.size < 0)) {
             (void)s3_result_unreadable(&r, op->operation, "the answer does not tell its length");
+        } else if (op->is_get && r.body.n > op->body_max) {
+            r.outcome = AWS_UNKNOWN; /* as when it had been cut off by its size */
+            (void)err_set(&r.err, ERR_TOO_LARGE, "'s3://%s/%.200s' is larger than %zu bytes",
+                          op->u.bucket, op->u.key, op->body_max);
         } else if (op->xml_root != NULL) {
             check_root(op, reply, &r);
         }
@@ -169,6 +175,8 @@ void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec
     *op = (struct op){.operation = spec->operation,
                       .u = *u,
                       .needs_length = spec->needs_length,
+                      .is_get = spec->is_get,
+                      .body_max = spec->body_max,
                       .xml_root = spec->xml_root,
                       .head = strcmp(spec->method, "HEAD") == 0,
                       .on_data = spec->on_data,
@@ -192,7 +200,7 @@ void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec
         .body = spec->body,
         .body_borrow = spec->body_borrow,
         .unsigned_payload = spec->body.n > 0,
-        .reply_max = spec->reply_max > 0 ? spec->reply_max : S3_XML_BYTES_MAX,
+        .reply_max = spec->is_get ? MAX(spec->body_max, S3_ERROR_BYTES_MAX) : S3_XML_BYTES_MAX,
         .timeout_us = S3_TIMEOUT_US,
         .stall_timeout_us =
             spec->stall_timeout_us > 0 ? spec->stall_timeout_us : S3_STALL_TIMEOUT_US,
@@ -228,8 +236,11 @@ void s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from, in
 {
     ASSERT(range_from >= 0);
     ASSERT(range_to_incl == -1 || range_to_incl >= range_from);
-    struct s3_spec spec = {
-        .operation = "GetObject", .method = "GET", .needs_length = true, .reply_max = max_bytes};
+    struct s3_spec spec = {.operation = "GetObject",
+                           .method = "GET",
+                           .needs_length = true,
+                           .is_get = true,
+                           .body_max = max_bytes};
     struct get *g = xcalloc(1, sizeof *g);
     *g = (struct get){range_from, range_from > 0 || range_to_incl >= 0, cb, ctx};
     AUTO_FREE char *range = NULL;

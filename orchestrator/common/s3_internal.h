@@ -7,6 +7,7 @@
 #define S3_TIMEOUT_US       (INT64_C(900) * USEC_PER_SEC) /* a whole transfer of up to 5 GiB */
 #define S3_STALL_TIMEOUT_US (INT64_C(60) * USEC_PER_SEC)
 #define S3_XML_BYTES_MAX    ((size_t)8 * 1024 * 1024)
+#define S3_ERROR_BYTES_MAX  ((size_t)64 * 1024)
 #define S3_QUERY_BYTES_MAX  ((size_t)8 * 1024)
 
 struct s3_spec {           /* value; everything lent for the call */
@@ -21,7 +22,8 @@ struct s3_spec {           /* value; everything lent for the call */
     size_t headers_n;
     struct str body;
     bool body_borrow;
-    size_t reply_max;
+    bool is_get; /* body_max bounds the object; error documents have room of their own */
+    size_t body_max;
     int64_t stall_timeout_us; /* 0: S3_STALL_TIMEOUT_US */
     bool (*on_data)(void *data_ctx, struct str data);
     void *data_ctx;

@@ -131,8 +131,11 @@ bool s3_sync_call(struct s3_sync *s, const struct s3_uri *u, struct s3_spec *spe
 bool s3_sync_get(struct s3_sync *s, const struct s3_uri *u, size_t max_bytes, struct buf *ret,
                  struct err *err)
 {
-    struct s3_spec spec = {
-        .operation = "GetObject", .method = "GET", .needs_length = true, .reply_max = max_bytes};
+    struct s3_spec spec = {.operation = "GetObject",
+                           .method = "GET",
+                           .needs_length = true,
+                           .is_get = true,
+                           .body_max = max_bytes};
     CLEANUP(s3_kept_done) struct s3_kept k;
     if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
         return false;

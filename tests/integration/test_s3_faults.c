@@ -1,0 +1,332 @@
+/* Aim: the blocking S3 calls survive lost replies, cut bodies, errors inside a 200 and rivals
+ * without losing, doubling or mistaking an object. Method: the hostile server's stores, one bucket
+ * a fault; it counts requests and checks signatures by code of its own. */
+#include "common/cleanup.h"
+#include "common/s3.h"
+#include "hostile.h"
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PART ((size_t)5 * 1024 * 1024)
+
+static struct hostile server;
+static struct s3_sync *s;
+static int serial; /* every test uses keys of its own */
+
+static struct s3_uri uri(const char *bucket)
+{
+    struct s3_uri u = {.bucket = ""};
+    (void)snprintf(u.bucket, sizeof u.bucket, "%s", bucket);
+    (void)snprintf(u.key, sizeof u.key, "dir/object %d+%%.bin", ++serial);
+    return u;
+}
+
+static char *random_bytes(size_t n, unsigned seed)
+{
+    char *p = xmalloc(n);
+    for (size_t i = 0; i < n; i++) {
+        p[i] = (char)rand_r(&seed);
+    }
+    return p;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    AUTO_FREE char *url = hostile_url(&server, "");
+    (void)setenv("AWS_ENDPOINT_URL_S3", url, 1);
+    (void)setenv("AWS_REGION", "us-east-1", 1);
+    (void)setenv("AWS_ACCESS_KEY_ID", "AKIDTEST", 1);
+    (void)setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-test", 1);
+    (void)unsetenv("AWS_SESSION_TOKEN");
+    return s3_sync_new(4, &s, NULL) ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    s3_sync_free(s);
+    return 0;
+}
+
+static void expect_object(const struct s3_uri *u, const char *p, size_t n)
+{
+    AUTO_BUF struct buf body = BUF_INIT(0);
+    struct err err = ERR_INIT;
+    if (!s3_sync_get(s, u, n, &body, &err)) {
+        fail_msg("%s", err.message);
+    }
+    assert_int_equal(body.n, n);
+    assert_memory_equal(body.p != NULL ? body.p : "", p, n);
+}
+
+static void test_put__a_lost_reply_is_sent_again(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("lossy-put");
+    assert_true(s3_sync_put(s, &u, STR("content"), NULL, false, NULL));
+    expect_object(&u, "content", 7);
+}
+
+static void test_put__create_only_recognises_its_own_lost_write(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("lossy-put");
+    struct err err = ERR_INIT;
+    assert_true(s3_sync_put(s, &u, STR("content"), NULL, true, &err));
+    assert_int_equal(err.code, ERR_NONE);
+    assert_false(
+        s3_sync_put(s, &u, STR("content"), NULL, true, &err)); /* no lost reply this time */
+    assert_int_equal(err.code, ERR_PRECONDITION);
+}
+
+static void test_put__create_only_does_not_claim_a_rivals_object(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("stolen");
+    struct err err = ERR_INIT;
+    assert_false(s3_sync_put(s, &u, STR("mine"), NULL, true, &err));
+    assert_int_equal(err.code, ERR_PRECONDITION);
+    assert_int_equal(err.http_status, 412);
+}
+
+static void test_get__what_is_not_there_is_said_at_once(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("steady");
+    AUTO_BUF struct buf body = BUF_INIT(0);
+    struct err err = ERR_INIT;
+    assert_false(s3_sync_get(s, &u, 10, &body, &err));
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    assert_string_equal(err.aws_code, "NoSuchKey");
+    int64_t size;
+    char etag[128];
+    assert_false(s3_sync_head(s, &u, &size, etag, &err));
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    AUTO_FREE char *key = xasprintf("GET /steady/dir/object%%20%d%%2B%%25.bin", serial);
+    assert_int_equal(hostile_count(&server, key), 1); /* not tried again */
+}
+
+static void test_get__larger_than_allowed_is_not_tried_again(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("steady");
+    assert_true(s3_sync_put(s, &u, STR("0123456789"), NULL, false, NULL));
+    AUTO_BUF struct buf body = BUF_INIT(0);
+    struct err err = ERR_INIT;
+    assert_false(s3_sync_get(s, &u, 9, &body, &err));
+    assert_int_equal(err.code, ERR_TOO_LARGE);
+    AUTO_FREE char *key = xasprintf("GET /steady/dir/object%%20%d%%2B%%25.bin", serial);
+    assert_int_equal(hostile_count(&server, key), 1);
+}
+
+static void test_get__throttles_and_cut_bodies_pass(void **state)
+{
+    (void)state;
+    static const char *const buckets[] = {"flaky", "lossy-get"};
+    for (size_t i = 0; i < ARRAY_LEN(buckets); i++) {
+        struct s3_uri u = uri(buckets[i]);
+        assert_true(s3_sync_put(s, &u, STR("0123456789"), NULL, false, NULL));
+        expect_object(&u, "0123456789", 10);
+    }
+}
+
+/* --- to a file ---------------------------------------------------------------------------------
+ */
+
+static void expect_file(const char *bucket, size_t n, bool reversed)
+{
+    struct s3_uri u = uri(bucket);
+    AUTO_FREE char *bytes = random_bytes(n, 3);
+    assert_true(s3_sync_put(s, &u, (struct str){bytes, n}, NULL, false, NULL));
+    AUTO_FILE FILE *f = tmpfile();
+    assert_non_null(f);
+    assert_int_equal(ftruncate(fileno(f), 5000000), 0); /* old and longer content is cut off */
+    int64_t size = -1;
+    struct err err = ERR_INIT;
+    if (!s3_sync_get_file(s, &u, fileno(f), &size, &err)) {
+        fail_msg("%s: %s", bucket, err.message);
+    }
+    assert_int_equal(size, n);
+    assert_int_equal(lseek(fileno(f), 0, SEEK_END), n);
+    AUTO_FREE char *back = xmalloc(n + 1);
+    assert_int_equal(pread(fileno(f), back, n + 1, 0), n);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(back[i], bytes[reversed ? n - 1 - i : i]);
+    }
+}
+
+static void test_file__a_cut_download_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    expect_file("lossy-get", 2000000, false);
+}
+
+static void test_file__one_that_changed_meanwhile_begins_anew(void **state)
+{
+    (void)state;
+    expect_file("changing", 300000, true);
+}
+
+static void test_file__a_server_without_ranges_begins_anew(void **state)
+{
+    (void)state;
+    expect_file("rangeless", 300000, false);
+}
+
+static void test_file__empty_and_missing(void **state)
+{
+    (void)state;
+    expect_file("steady", 0, false);
+    struct s3_uri u = uri("steady");
+    AUTO_FILE FILE *f = tmpfile();
+    int64_t size = -1;
+    struct err err = ERR_INIT;
+    assert_false(s3_sync_get_file(s, &u, fileno(f), &size, &err));
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    assert_int_equal(size, -1);
+}
+
+static void test_file__a_full_disk_is_named(void **state)
+{
+    (void)state;
+    struct s3_uri u = uri("steady");
+    assert_true(s3_sync_put(s, &u, STR("0123456789"), NULL, false, NULL));
+    AUTO_FD int fd = open("/dev/full", O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    int64_t size = -1;
+    struct err err = ERR_INIT;
+    assert_false(s3_sync_get_file(s, &u, fd, &size, &err));
+    assert_int_equal(err.code, ERR_IO);
+}
+
+/* --- multipart ---------------------------------------------------------------------------------
+ */
+
+/* n bytes in odd pieces; true when the upload succeeded. */
+static bool upload(const struct s3_uri *u, const char *bytes, size_t n, bool create_only,
+                   struct err *err)
+{
+    struct s3_multipart *m = NULL;
+    assert_true(s3_multipart_begin(s, u, "application/x-tar", PART, &m, NULL));
+    for (size_t at = 0; at < n;) {
+        size_t piece = MIN(n - at, (size_t)777777);
+        assert_true(s3_multipart_add(m, bytes + at, piece, NULL));
+        at += piece;
+    }
+    int64_t size = -1;
+    bool ok = s3_multipart_finish(m, create_only, &size, err);
+    assert_int_equal(size, ok ? (int64_t)n : -1);
+    return ok;
+}
+
+static void test_multipart__sizes_around_a_part(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, PART - 1, PART, PART + 1, 2 * PART, 2 * PART + 12345};
+    AUTO_FREE char *bytes = random_bytes(3 * PART, 9);
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        struct s3_uri u = uri("steady");
+        struct err err = ERR_INIT;
+        assert_true(upload(&u, bytes, sizes[i], false, &err));
+        expect_object(&u, bytes, sizes[i]);
+        AUTO_FREE char *post = xasprintf("POST /steady/dir/object%%20%d%%2B%%25.bin", serial);
+        assert_int_equal(hostile_count(&server, post), sizes[i] > PART ? 2 : 0);
+    }
+}
+
+static void test_multipart__lost_parts_and_errors_in_a_200_pass(void **state)
+{
+    (void)state;
+    static const char *const buckets[] = {"lossy-parts", "late-error", "lossy-complete"};
+    AUTO_FREE char *bytes = random_bytes(3 * PART, 11);
+    for (size_t i = 0; i < ARRAY_LEN(buckets); i++) {
+        struct s3_uri u = uri(buckets[i]);
+        struct err err = ERR_INIT;
+        if (!upload(&u, bytes, 2 * PART + 1, true, &err)) {
+            fail_msg("%s: %s", buckets[i], err.message);
+        }
+        assert_int_equal(err.code, ERR_NONE);
+        expect_object(&u, bytes, 2 * PART + 1);
+    }
+}
+
+static void test_multipart__a_rival_wins_and_the_parts_go(void **state)
+{
+    (void)state;
+    AUTO_FREE char *bytes = random_bytes(2 * PART, 13);
+    struct s3_uri u = uri("precondition");
+    struct err err = ERR_INIT;
+    assert_false(upload(&u, bytes, 2 * PART, true, &err));
+    assert_int_equal(err.code, ERR_PRECONDITION);
+    AUTO_FREE char *key = xasprintf("DELETE /precondition/dir/object%%20%d%%2B%%25.bin", serial);
+    assert_int_equal(hostile_count(&server, key), 1);
+}
+
+static void test_multipart__abort_removes_the_parts(void **state)
+{
+    (void)state;
+    AUTO_FREE char *bytes = random_bytes(2 * PART, 15);
+    struct s3_uri u = uri("steady");
+    struct s3_multipart *m = NULL;
+    assert_true(s3_multipart_begin(s, &u, NULL, PART, &m, NULL));
+    assert_true(s3_multipart_add(m, bytes, PART + 1, NULL));
+    s3_multipart_abort(m);
+    AUTO_FREE char *key = xasprintf("DELETE /steady/dir/object%%20%d%%2B%%25.bin", serial);
+    assert_int_equal(hostile_count(&server, key), 1);
+    s3_multipart_abort(NULL);
+    assert_true(s3_multipart_begin(s, &u, NULL, PART, &m, NULL));
+    s3_multipart_abort(m); /* nothing was created, nothing is asked */
+    assert_int_equal(hostile_count(&server, key), 1);
+    struct err err = ERR_INIT;
+    assert_false(s3_multipart_begin(s, &u, NULL, PART - 1, &m, &err));
+    assert_int_equal(err.code, ERR_INVALID);
+}
+
+static void test_sync__a_server_that_is_away_costs_all_tries(void **state)
+{
+    (void)state;
+    AUTO_FREE char *url = xasprintf("http://127.0.0.1:%d", hostile_closed_port());
+    (void)setenv("AWS_ENDPOINT_URL_S3", url, 1);
+    struct s3_sync *away = NULL;
+    assert_true(s3_sync_new(2, &away, NULL));
+    struct s3_uri u = uri("steady");
+    struct err err = ERR_INIT;
+    assert_false(s3_sync_put(away, &u, STR("x"), NULL, false, &err));
+    assert_int_equal(err.code, ERR_NETWORK);
+    s3_sync_free(away);
+    s3_sync_free(NULL);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    hostile_start(&server);
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, end)
+    const struct CMUnitTest tests[] = {
+        TEST(test_put__a_lost_reply_is_sent_again),
+        TEST(test_put__create_only_recognises_its_own_lost_write),
+        TEST(test_put__create_only_does_not_claim_a_rivals_object),
+        TEST(test_get__what_is_not_there_is_said_at_once),
+        TEST(test_get__larger_than_allowed_is_not_tried_again),
+        TEST(test_get__throttles_and_cut_bodies_pass),
+        TEST(test_file__a_cut_download_goes_on_where_it_was),
+        TEST(test_file__one_that_changed_meanwhile_begins_anew),
+        TEST(test_file__a_server_without_ranges_begins_anew),
+        TEST(test_file__empty_and_missing),
+        TEST(test_file__a_full_disk_is_named),
+        TEST(test_multipart__sizes_around_a_part),
+        TEST(test_multipart__lost_parts_and_errors_in_a_200_pass),
+        TEST(test_multipart__a_rival_wins_and_the_parts_go),
+        TEST(test_multipart__abort_removes_the_parts),
+        TEST(test_sync__a_server_that_is_away_costs_all_tries),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    hostile_stop(&server);
+    return failed;
+}
