@@ -56,6 +56,9 @@ typedef void (*aws_cb)(void *ctx, const struct aws_reply *reply);
 bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                     struct err *err) MUST_CHECK;
 void aws_client_free(struct aws_client *c);
+/* Ask this before signing and before the first byte of every call that has no may_send of its own
+ * (S3's too): the leader's lease check. NULL: no gate. */
+void aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx);
 const char *aws_client_region(const struct aws_client *c);
 struct http *aws_client_http(struct aws_client *c);
 /* Start a call; cb runs once from the loop (also for AWS_UNSENT, from the next pass). The handle

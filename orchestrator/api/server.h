@@ -7,15 +7,8 @@
 #include "common/err.h"
 #include "common/units.h"
 #include "core/spec.h"
-#include <stdatomic.h>
+#include "status.h"
 
-/* What the loop thread says about itself for /readyz; it outlives the server. */
-struct api_status {
-    atomic_bool leading;
-    atomic_bool db_ok;  /* the loop's own connection works */
-    atomic_bool aws_ok; /* the last call to AWS was answered */
-    _Atomic int64_t lease_epoch;
-};
 struct api_config {
     const char *listen;     /* address to bind; NULL: 127.0.0.1 */
     uint16_t port;          /* 0: any free one, see api_port */

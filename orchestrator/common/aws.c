@@ -56,6 +56,8 @@ struct aws_client {
     int64_t creds_loaded_us;
     int64_t skew_us; /* AWS' clock minus ours, 0 while they agree well enough */
     uint64_t signed_n;
+    bool (*gate)(void *ctx); /* aws_client_set_gate */
+    void *gate_ctx;
     struct endpoint endpoints[AWS_ENDPOINTS_MAX];
     size_t endpoints_n;
 };
@@ -252,7 +254,16 @@ static bool on_data(void *ctx, struct str data)
 static bool on_may_send(void *ctx)
 {
     struct aws_req *r = ctx;
-    return r->may_send == NULL || r->may_send(r->may_send_ctx);
+    if (r->may_send != NULL) {
+        return r->may_send(r->may_send_ctx);
+    }
+    return r->c->gate == NULL || r->c->gate(r->c->gate_ctx);
+}
+
+void aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx)
+{
+    c->gate = may_send;
+    c->gate_ctx = ctx;
 }
 
 /* --- sending -----------------------------------------------------------------------------------
@@ -344,6 +355,9 @@ static bool start(struct aws_req *r, const struct aws_call *call, struct err *er
     struct target t = {BUF_INIT(512), BUF_INIT(AWS_URL_BYTES_MAX), BUF_INIT(AWS_URL_BYTES_MAX)};
     if (e == NULL || !address(e, call, &t, err)) {
         return false;
+    }
+    if (!on_may_send(r)) {
+        return err_set(err, ERR_NETWORK, "dropped before it was signed");
     }
     if (call->headers_n + 9 > AWS_HEADERS_MAX) {
         return err_set(err, ERR_LIMIT, "more than %d headers", AWS_HEADERS_MAX - 9);

@@ -1,0 +1,9 @@
+/* CloudWatch Logs: the tail of a training job's log. Source: CloudWatch Logs API reference. */
+#pragma once
+#include "sagemaker.h"
+
+/* cb gets {"lines":[{"time","host","text"}],"next":"token"} as text, or a failure; a job without a
+ * log yet gives no lines. token: where to go on, "" = the newest page. */
+typedef void (*logs_cb)(void *ctx, struct str json, const struct aws_failure *failure);
+void logs_tail(struct aws_client *c, const char *job_name, int limit, const char *token, logs_cb cb,
+               void *ctx);

@@ -1,0 +1,307 @@
+/* SageMaker training jobs: requests written, replies read leniently (unknown values are kept as
+ * text). */
+#include "sagemaker.h"
+#include "common/json.h"
+#include <stdio.h>
+
+struct sagemaker_call {
+    struct aws_client *client;
+    struct aws_gate gate;
+    struct aws_req *req;
+    int kind;
+    union {
+        sagemaker_create_cb create;
+        sagemaker_describe_cb describe;
+        sagemaker_list_cb list;
+        sagemaker_stop_cb stop;
+    } cb;
+    void *ctx;
+    /* list */
+    char prefix[64];
+    usec_t created_after;
+    char token[8193];
+    int pages;
+    struct job_summary *jobs;
+    size_t jobs_n;
+};
+
+void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    ret->outcome = r->outcome;
+    ret->status = r->status;
+    ret->retry_after_us = r->retry_after_us;
+    (void)snprintf(ret->code, sizeof ret->code, "%s", r->code);
+    (void)snprintf(ret->message, sizeof ret->message, "%s", r->message);
+}
+
+static struct sagemaker_call *call_new(struct aws_client *c, struct aws_gate gate, void *ctx)
+{
+    struct sagemaker_call *call = xcalloc(1, sizeof *call);
+    call->client = c;
+    call->gate = gate;
+    call->ctx = ctx;
+    return call;
+}
+
+static void call_free(struct sagemaker_call *call)
+{
+    free(call->jobs);
+    free(call);
+}
+
+void sagemaker_cancel(struct sagemaker_call *call)
+{
+    if (call != NULL) {
+        aws_cancel(call->req);
+        call_free(call);
+    }
+}
+
+static void send_call(struct sagemaker_call *call, const char *operation, struct str body,
+                      bool fresh, aws_cb cb)
+{
+    char target[64];
+    (void)snprintf(target, sizeof target, "SageMaker.%s", operation);
+    const struct aws_call aws = {
+        .service = "sagemaker",
+        .target = target,
+        .content_type = "application/x-amz-json-1.1",
+        .body = body,
+        .may_send = call->gate.may_send,
+        .may_send_ctx = call->gate.ctx,
+        /* A dead kept-alive connection would make curl send a second time behind our back. */
+        .fresh_connection = fresh,
+    };
+    call->req = aws_send(call->client, &aws, cb, call);
+}
+
+static void copy_str(const json_t *o, const char *key, char *out, size_t out_n)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    (void)snprintf(out, out_n, "%s", s != NULL ? s : "");
+}
+
+static usec_t copy_epoch(const json_t *o, const char *key)
+{
+    usec_t t = 0;
+    return json_get_epoch(o, key, 0, &t, NULL) ? t : 0;
+}
+
+/* --- create --- */
+
+static void on_create(void *ctx, const struct aws_reply *r)
+{
+    struct sagemaker_call *call = ctx;
+    struct aws_failure f;
+    AUTO_JSON json_t *o = NULL;
+    if (r->outcome == AWS_OK && json_parse(r->body, r->body.n, &o, NULL)) {
+        const char *arn = json_string_value(json_object_get(o, "TrainingJobArn"));
+        if (arn != NULL) {
+            call->cb.create(call->ctx, arn, NULL);
+            call_free(call);
+            return;
+        }
+    }
+    aws_failure_from(r, &f);
+    if (r->outcome == AWS_OK) { /* a 200 that cannot be read: it may have happened */
+        f.outcome = AWS_UNKNOWN;
+        (void)snprintf(f.message, sizeof f.message, "unreadable answer to CreateTrainingJob");
+    }
+    call->cb.create(call->ctx, NULL, &f);
+    call_free(call);
+}
+
+struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate gate,
+                                        struct str request, sagemaker_create_cb cb, void *ctx)
+{
+    struct sagemaker_call *call = call_new(c, gate, ctx);
+    call->cb.create = cb;
+    send_call(call, "CreateTrainingJob", request, true, on_create);
+    return call;
+}
+
+/* --- describe --- */
+
+static bool is_not_found(const struct aws_reply *r)
+{
+    if (r->outcome != AWS_REFUSED) {
+        return false;
+    }
+    return strcmp(r->code, "ResourceNotFound") == 0 ||
+           (strcmp(r->code, "ValidationException") == 0 &&
+            (strstr(r->message, "not found") != NULL ||
+             strstr(r->message, "Could not find") != NULL));
+}
+
+static void read_description(const json_t *o, struct job_description *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    copy_str(o, "TrainingJobName", ret->name, sizeof ret->name);
+    copy_str(o, "TrainingJobStatus", ret->status, sizeof ret->status);
+    copy_str(o, "SecondaryStatus", ret->secondary, sizeof ret->secondary);
+    copy_str(o, "TrainingJobArn", ret->arn, sizeof ret->arn);
+    copy_str(o, "FailureReason", ret->failure_reason, sizeof ret->failure_reason);
+    copy_str(json_object_get(o, "ModelArtifacts"), "S3ModelArtifacts", ret->artifacts,
+             sizeof ret->artifacts);
+    copy_str(json_object_get(o, "Environment"), "DROVER_REQUEST", ret->request_hash,
+             sizeof ret->request_hash);
+    ret->created = copy_epoch(o, "CreationTime");
+    ret->started = copy_epoch(o, "TrainingStartTime");
+    ret->ended = copy_epoch(o, "TrainingEndTime");
+    ret->modified = copy_epoch(o, "LastModifiedTime");
+    ret->billable_s = json_integer_value(json_object_get(o, "BillableTimeInSeconds"));
+    ret->instances =
+        json_integer_value(json_object_get(json_object_get(o, "ResourceConfig"), "InstanceCount"));
+}
+
+static void on_describe(void *ctx, const struct aws_reply *r)
+{
+    struct sagemaker_call *call = ctx;
+    AUTO_JSON json_t *o = NULL;
+    struct job_description job;
+    struct aws_failure f;
+    if (r->outcome == AWS_OK && json_parse(r->body, r->body.n, &o, NULL) && json_is_object(o)) {
+        read_description(o, &job);
+        if (job.status[0] != '\0') {
+            call->cb.describe(call->ctx, &job, false, NULL);
+            call_free(call);
+            return;
+        }
+    }
+    aws_failure_from(r, &f);
+    if (is_not_found(r)) {
+        call->cb.describe(call->ctx, NULL, true, NULL);
+    } else {
+        call->cb.describe(call->ctx, NULL, false, &f);
+    }
+    call_free(call);
+}
+
+static void name_body(const char *name, struct buf *body)
+{
+    struct json_out w;
+    json_out_init(&w, body);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "TrainingJobName", name);
+    json_out_end_object(&w);
+}
+
+struct sagemaker_call *sagemaker_describe(struct aws_client *c, struct aws_gate gate,
+                                          const char *name, sagemaker_describe_cb cb, void *ctx)
+{
+    struct sagemaker_call *call = call_new(c, gate, ctx);
+    AUTO_BUF struct buf body = BUF_INIT(1024);
+    name_body(name, &body);
+    call->cb.describe = cb;
+    send_call(call, "DescribeTrainingJob", buf_str(&body), false, on_describe);
+    return call;
+}
+
+/* --- stop --- */
+
+static void on_stop(void *ctx, const struct aws_reply *r)
+{
+    struct sagemaker_call *call = ctx;
+    struct aws_failure f;
+    if (r->outcome == AWS_OK) {
+        call->cb.stop(call->ctx, false, false, NULL);
+    } else if (is_not_found(r)) {
+        call->cb.stop(call->ctx, false, true, NULL);
+    } else if (r->outcome == AWS_REFUSED && strcmp(r->code, "ValidationException") == 0 &&
+               strstr(r->message, "in status") != NULL) {
+        call->cb.stop(call->ctx, true, false, NULL);
+    } else {
+        aws_failure_from(r, &f);
+        call->cb.stop(call->ctx, false, false, &f);
+    }
+    call_free(call);
+}
+
+struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate, const char *name,
+                                      sagemaker_stop_cb cb, void *ctx)
+{
+    struct sagemaker_call *call = call_new(c, gate, ctx);
+    AUTO_BUF struct buf body = BUF_INIT(1024);
+    name_body(name, &body);
+    call->cb.stop = cb;
+    send_call(call, "StopTrainingJob", buf_str(&body), false, on_stop);
+    return call;
+}
+
+/* --- list --- */
+
+static void on_list(void *ctx, const struct aws_reply *r);
+
+static void list_send(struct sagemaker_call *call)
+{
+    AUTO_BUF struct buf body = BUF_INIT(16384);
+    struct json_out w;
+    json_out_init(&w, &body);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "NameContains", call->prefix);
+    if (call->created_after > 0) {
+        json_out_i64(&w, "CreationTimeAfter", call->created_after / USEC_PER_SEC);
+    }
+    json_out_str(&w, "SortBy", "CreationTime");
+    json_out_str(&w, "SortOrder", "Descending");
+    json_out_i64(&w, "MaxResults", 100);
+    if (call->token[0] != '\0') {
+        json_out_str(&w, "NextToken", call->token);
+    }
+    json_out_end_object(&w);
+    send_call(call, "ListTrainingJobs", buf_str(&body), false, on_list);
+}
+
+static void list_add(struct sagemaker_call *call, const json_t *rows)
+{
+    size_t n = json_array_size(rows);
+    call->jobs = xrealloc(call->jobs, (call->jobs_n + n + 1) * sizeof *call->jobs);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(rows, i);
+        struct job_summary *job = &call->jobs[call->jobs_n++];
+        memset(job, 0, sizeof *job);
+        copy_str(row, "TrainingJobName", job->name, sizeof job->name);
+        copy_str(row, "TrainingJobStatus", job->status, sizeof job->status);
+        copy_str(row, "SecondaryStatus", job->secondary, sizeof job->secondary);
+        job->created = copy_epoch(row, "CreationTime");
+        job->modified = copy_epoch(row, "LastModifiedTime");
+    }
+}
+
+static void on_list(void *ctx, const struct aws_reply *r)
+{
+    struct sagemaker_call *call = ctx;
+    AUTO_JSON json_t *o = NULL;
+    call->req = NULL;
+    if (r->outcome != AWS_OK || !json_parse(r->body, r->body.n, &o, NULL)) {
+        struct aws_failure f;
+        aws_failure_from(r, &f);
+        call->cb.list(call->ctx, NULL, 0, &f);
+        call_free(call);
+        return;
+    }
+    list_add(call, json_object_get(o, "TrainingJobSummaries"));
+    const char *token = json_string_value(json_object_get(o, "NextToken"));
+    bool more = token != NULL && token[0] != '\0' && strlen(token) < sizeof call->token &&
+                strcmp(token, call->token) != 0 && ++call->pages < SAGEMAKER_LIST_PAGES_MAX;
+    if (more) {
+        (void)snprintf(call->token, sizeof call->token, "%s", token);
+        list_send(call);
+        return;
+    }
+    call->cb.list(call->ctx, call->jobs, call->jobs_n, NULL);
+    call_free(call);
+}
+
+struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate,
+                                      const char *prefix, usec_t created_after,
+                                      sagemaker_list_cb cb, void *ctx)
+{
+    struct sagemaker_call *call = call_new(c, gate, ctx);
+    (void)snprintf(call->prefix, sizeof call->prefix, "%s", prefix);
+    call->created_after = created_after;
+    call->cb.list = cb;
+    list_send(call);
+    return call;
+}

@@ -1,0 +1,65 @@
+/* Typed SageMaker training-job calls over common/aws.h. Asynchronous on the loop; one callback a
+ * call. No retries. Source: Amazon SageMaker API reference, CreateTrainingJob, DescribeTrainingJob,
+ * ListTrainingJobs, StopTrainingJob. */
+#pragma once
+#include "common/aws.h"
+
+/* Asked right before a request is signed and once more before it is sent: false drops it. */
+struct aws_gate {
+    bool (*may_send)(void *ctx);
+    void *ctx;
+};
+/* What a call came to when it did not bring what was asked for. */
+struct aws_failure {
+    enum aws_outcome outcome;
+    int status;
+    char code[64];
+    char message[1025];
+    int64_t retry_after_us;
+};
+void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret);
+
+struct job_description {
+    char name[64];
+    char status[32]; /* as AWS spells it: new values appear */
+    char secondary[32];
+    char arn[257];
+    char request_hash[65]; /* Environment.DROVER_REQUEST; "" when absent */
+    char failure_reason[1025];
+    char artifacts[1025];                     /* s3 URI, "" when none */
+    usec_t created, started, ended, modified; /* 0 when absent */
+    int64_t billable_s;                       /* per instance; 0 when absent */
+    int64_t instances;
+};
+struct job_summary {
+    char name[64];
+    char status[32];
+    char secondary[32];
+    usec_t created, modified;
+};
+#define SAGEMAKER_LIST_PAGES_MAX 50
+
+/* Each cb runs once. On success failure is NULL. */
+typedef void (*sagemaker_create_cb)(void *ctx, const char *arn, const struct aws_failure *failure);
+typedef void (*sagemaker_describe_cb)(void *ctx, const struct job_description *job, bool not_found,
+                                      const struct aws_failure *failure);
+typedef void (*sagemaker_list_cb)(void *ctx, const struct job_summary *jobs, size_t n,
+                                  const struct aws_failure *failure);
+typedef void (*sagemaker_stop_cb)(void *ctx, bool ended_already, bool not_found,
+                                  const struct aws_failure *failure);
+
+/* The handle cancels with sagemaker_cancel; no callback afterwards. request: exact bytes, copied.
+ */
+struct sagemaker_call;
+struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate gate,
+                                        struct str request, sagemaker_create_cb cb, void *ctx);
+struct sagemaker_call *sagemaker_describe(struct aws_client *c, struct aws_gate gate,
+                                          const char *name, sagemaker_describe_cb cb, void *ctx);
+/* Jobs whose name contains `prefix`, created at or after `created_after`, newest first, all pages
+ * (bounded; a repeated token ends it with what came). */
+struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate,
+                                      const char *prefix, usec_t created_after,
+                                      sagemaker_list_cb cb, void *ctx);
+struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate, const char *name,
+                                      sagemaker_stop_cb cb, void *ctx);
+void sagemaker_cancel(struct sagemaker_call *call);

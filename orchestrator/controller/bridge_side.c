@@ -1,0 +1,109 @@
+/* Answers what API handlers ask of AWS, in every droverd, leader or not: S3 listings and log tails.
+ */
+#include "aws/logs.h"
+#include "common/log.h"
+#include "common/s3.h"
+#include "ctl.h"
+#include <stdio.h>
+#include <sys/epoll.h>
+
+struct asked {
+    struct bridge *bridge;
+    struct bridge_question q;
+    char bucket[64];
+};
+
+static void on_list(void *ctx, const struct s3_result *r)
+{
+    struct asked *a = ctx;
+    struct bridge_reply reply = {0};
+    struct err err = ERR_INIT;
+    bool ok = r->outcome == AWS_OK;
+    if (!ok) {
+        err = r->err;
+        (void)err_wrap(&err, "cannot list '%s'", a->q.uri);
+    }
+    for (size_t i = 0; ok && i < r->listing->n; i++) {
+        const struct s3_object *o = &r->listing->objects[i];
+        char uri[1200];
+        (void)snprintf(uri, sizeof uri, "s3://%s/%s", a->bucket, o->key);
+        if (spec_glob_match(a->q.uri, uri) &&
+            !bridge_listing_add(&reply.listing, str_of(uri), o->size)) {
+            ok = err_set(&err, ERR_LIMIT, "'%s' has too many objects", a->q.uri);
+        }
+    }
+    if (ok) {
+        bridge_answer(a->bridge, a->q.id, &reply);
+    } else {
+        bridge_refuse(a->bridge, a->q.id, &err);
+    }
+    bridge_reply_done(&reply);
+    free(a);
+}
+
+static void on_log(void *ctx, struct str json, const struct aws_failure *f)
+{
+    struct asked *a = ctx;
+    struct bridge_reply reply = {0};
+    buf_init(&reply.json, 8 * 1024 * 1024);
+    if (f == NULL) {
+        buf_add_str(&reply.json, json);
+        bridge_answer(a->bridge, a->q.id, &reply);
+    } else {
+        struct err err = ERR_INIT;
+        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
+                      "cannot read the log of '%s': %.64s %.500s", a->q.job, f->code, f->message);
+        bridge_refuse(a->bridge, a->q.id, &err);
+    }
+    bridge_reply_done(&reply);
+    free(a);
+}
+
+static void ask_list(struct controller *c, struct asked *a)
+{
+    struct s3_uri u;
+    struct err err = ERR_INIT;
+    char *star = strchr(a->q.uri, '*');
+    struct str prefix = {a->q.uri, star != NULL ? (size_t)(star - a->q.uri) : strlen(a->q.uri)};
+    if (!s3_parse_uri(prefix, &u, &err)) {
+        bridge_refuse(a->bridge, a->q.id, &err);
+        free(a);
+        return;
+    }
+    (void)snprintf(a->bucket, sizeof a->bucket, "%s", u.bucket);
+    s3_list(c->aws_plain, &u, (size_t)a->q.max, on_list, a);
+}
+
+static void on_question(void *ctx, int fd, uint32_t events)
+{
+    struct controller *c = ctx;
+    struct bridge_question q;
+    (void)fd;
+    (void)events;
+    while (bridge_take(c->bridge, &q)) {
+        struct asked *a = xcalloc(1, sizeof *a);
+        a->bridge = c->bridge;
+        a->q = q;
+        switch (q.kind) {
+        case BRIDGE_S3_LIST:
+            ask_list(c, a);
+            break;
+        case BRIDGE_LOG_TAIL:
+            logs_tail(c->aws_plain, q.job, (int)q.max, q.token, on_log, a);
+            break;
+        }
+    }
+}
+
+bool bridge_side_start(struct controller *c, struct err *err)
+{
+    (void)err;
+    c->bridge_watch = loop_fd_add(c->loop, bridge_fd(c->bridge), EPOLLIN, on_question, c);
+    return true;
+}
+
+void bridge_side_stop(struct controller *c)
+{
+    loop_fd_del(c->loop, c->bridge_watch);
+    c->bridge_watch = NULL;
+}

@@ -1,0 +1,252 @@
+/* What people want of a campaign, and the ends of stages and campaigns, become states. Looks at
+ * counters only, never at parts; every move is along lifecycle.c's edges. */
+#include "common/clock.h"
+#include "common/log.h"
+#include "ctl.h"
+
+#define CANCEL_BATCH 1000
+
+/* One planned write; carried out in one transaction with its fellows, then applied to the view. */
+struct move {
+    struct live_campaign *campaign;
+    struct live_stage *stage; /* NULL: of the campaign itself */
+    int to;                   /* campaign_state or stage_state */
+    const char *reason;
+};
+#define MOVES_MAX (1 + SPEC_STAGES_MAX)
+
+static bool ended(const struct live_stage *ls)
+{
+    const int64_t *n = ls->row.counts;
+    return ls->row.closed && ls->row.taken == ls->row.tasks && n[TASK_WAITING] == 0 &&
+           n[TASK_ACTIVE] == 0 && n[TASK_HELD] == 0;
+}
+
+static bool too_many_failed(const struct live_stage *ls)
+{
+    int64_t allowed = ls->spec != NULL ? ls->spec->allow_failed_ppm : 0;
+    return ls->row.counts[TASK_FAILED] * 1000000 > allowed * ls->row.taken;
+}
+
+/* BLOCKED until every stage it needs has succeeded; *ret_dead when one of them never will. */
+static bool needs_met(const struct live_campaign *lc, const struct live_stage *ls, bool *ret_dead)
+{
+    bool met = true;
+    *ret_dead = false;
+    for (int i = 0; ls->spec != NULL && i < ls->spec->needs_n; i++) {
+        for (int k = 0; k < lc->stages_n; k++) {
+            const struct stage_row *need = &lc->stages[k].row;
+            if (strcmp(need->name, ls->spec->needs[i]) != 0) {
+                continue;
+            }
+            bool good = need->state == STAGE_SUCCEEDED;
+            met &= good;
+            *ret_dead |= !good && stage_state_terminal(need->state);
+        }
+    }
+    return met;
+}
+
+static void plan_stage(struct live_campaign *lc, struct live_stage *ls, struct move *moves, int *n)
+{
+    bool dead = false;
+    struct move m = {.campaign = lc, .stage = ls, .to = (int)ls->row.state, .reason = ""};
+    if (stage_state_terminal(ls->row.state) || lc->row.state == CAMPAIGN_PLANNED) {
+        return;
+    }
+    if (lc->row.wanted == WANTED_CANCEL) {
+        if (ls->row.counts[TASK_ACTIVE] == 0 && ls->row.counts[TASK_WAITING] == 0) {
+            m.to = STAGE_CANCELLED;
+        }
+    } else if (ls->row.state == STAGE_BLOCKED) {
+        if (needs_met(lc, ls, &dead)) {
+            m.to = STAGE_RUNNING;
+        } else if (dead) {
+            m.to = STAGE_SKIPPED;
+            m.reason = "a stage it needs did not succeed";
+        }
+    } else if (ls->row.state == STAGE_RUNNING && ended(ls)) {
+        m.to = too_many_failed(ls) ? STAGE_FAILED : STAGE_SUCCEEDED;
+        m.reason = m.to == STAGE_FAILED ? "more failed parts than allow_failed" : "";
+    }
+    if (m.to != (int)ls->row.state) {
+        moves[(*n)++] = m;
+    }
+}
+
+static enum campaign_state end_of(const struct live_campaign *lc)
+{
+    enum campaign_state end = CAMPAIGN_SUCCEEDED;
+    for (int i = 0; i < lc->stages_n; i++) {
+        enum stage_state s = lc->stages[i].row.state;
+        if (!stage_state_terminal(s)) {
+            return CAMPAIGN_RUNNING;
+        }
+        if (s == STAGE_FAILED) {
+            end = CAMPAIGN_FAILED;
+        }
+        if (s == STAGE_CANCELLED) {
+            return CAMPAIGN_CANCELLED;
+        }
+    }
+    return end;
+}
+
+static void plan_campaign(struct live_campaign *lc, struct move *moves, int *n)
+{
+    enum campaign_state now = lc->row.state;
+    enum campaign_state to = now;
+    const char *reason = "";
+    enum campaign_state end = end_of(lc);
+    if (now == CAMPAIGN_PLANNED) {
+        to = CAMPAIGN_RUNNING;
+    } else if (end != CAMPAIGN_RUNNING && lc->live == 0) {
+        to = end;
+    } else if (lc->row.wanted == WANTED_RUN) {
+        to = lc->budget_held && lc->live == 0 ? CAMPAIGN_HELD : CAMPAIGN_RUNNING;
+        reason = to == CAMPAIGN_HELD ? "budget" : "";
+    } else if (lc->row.wanted != WANTED_CANCEL) {
+        to = lc->live == 0 ? CAMPAIGN_PAUSED : CAMPAIGN_DRAINING;
+    }
+    if (to != now && !campaign_state_terminal(now) && !campaign_edge(now, to)) {
+        to = CAMPAIGN_RUNNING; /* by way of it */
+    }
+    if (to != now && campaign_edge(now, to)) {
+        moves[(*n)++] = (struct move){.campaign = lc, .to = (int)to, .reason = reason};
+    }
+}
+
+struct write_arg {
+    struct move *moves;
+    int n;
+};
+
+static bool write_moves(struct controller *c, void *arg, struct err *err)
+{
+    struct write_arg *w = arg;
+    for (int i = 0; i < w->n; i++) {
+        const struct move *m = &w->moves[i];
+        const struct campaign_row *r = &m->campaign->row;
+        bool ok = m->stage != NULL
+                      ? store_stage_state(c->store, m->stage->row.id, m->stage->row.state,
+                                          (enum stage_state)m->to, m->reason, err)
+                      : store_campaign_state(c->store, r->id, r->state, (enum campaign_state)m->to,
+                                             m->reason, r->version, err);
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void apply(struct controller *c, const struct move *m)
+{
+    if (m->stage != NULL) {
+        log_event(LOG_INFO, "stage_moved", LF_I("campaign", m->campaign->row.id),
+                  LF_S("stage", m->stage->row.name),
+                  LF_S("to", stage_state_name((enum stage_state)m->to)));
+        m->stage->row.state = (enum stage_state)m->to;
+    } else {
+        log_event(LOG_INFO, "campaign_moved", LF_I("campaign", m->campaign->row.id),
+                  LF_S("to", campaign_state_name((enum campaign_state)m->to)),
+                  LF_S("reason", m->reason));
+        m->campaign->row.state = (enum campaign_state)m->to;
+    }
+    c->decide = true;
+    c->look_at_db = true; /* one move may allow the next */
+}
+
+/* Live attempts of a campaign that is cancelled or paused are wanted no more. */
+static void stop_unwanted(struct controller *c, const struct live_campaign *lc)
+{
+    if (lc->row.wanted != WANTED_CANCEL && lc->row.wanted != WANTED_PAUSE) {
+        return;
+    }
+    for (size_t i = 0; i < c->attempts_n; i++) {
+        if (c->attempts[i]->campaign == lc) {
+            attempt_unwant(c->attempts[i]);
+        }
+    }
+}
+
+struct cancel_arg {
+    struct live_campaign *campaign;
+    struct live_stage *stage;
+    int64_t ids[CANCEL_BATCH];
+    size_t n, moved;
+};
+
+static bool cancel_batch(struct controller *c, void *arg, struct err *err)
+{
+    struct cancel_arg *ca = arg;
+    return store_tasks_move(c->store, ca->campaign->row.id, ca->stage->row.id, TASK_WAITING,
+                            TASK_CANCELLED, CAUSE_NONE, ca->ids, ca->n, &ca->moved, NULL, err);
+}
+
+static bool cancel_waiting(struct controller *c, struct live_campaign *lc)
+{
+    if (lc->row.wanted != WANTED_CANCEL) {
+        return true;
+    }
+    struct cancel_arg *ca = xcalloc(1, sizeof *ca);
+    bool ok = true;
+    for (int i = 0; i < lc->stages_n && ok; i++) {
+        struct ready_task t;
+        *ca = (struct cancel_arg){.campaign = lc, .stage = &lc->stages[i]};
+        while (ca->n < CANCEL_BATCH && ready_pop(ca->stage->ready, USEC_NEVER - 1, &t)) {
+            ca->ids[ca->n++] = t.task_id;
+        }
+        if (ca->n == 0) {
+            continue;
+        }
+        ok = leader_tx(c, cancel_batch, ca);
+        if (ok) {
+            ca->stage->row.counts[TASK_WAITING] -= (int64_t)ca->moved;
+            ca->stage->row.counts[TASK_CANCELLED] += (int64_t)ca->moved;
+            c->look_at_db = true;
+        }
+    }
+    free(ca);
+    return ok;
+}
+
+static bool live_on(struct controller *c, struct live_campaign *lc)
+{
+    struct move moves[MOVES_MAX];
+    int n = 0;
+    stop_unwanted(c, lc);
+    if (!c->leading || !cancel_waiting(c, lc)) {
+        return false;
+    }
+    for (int i = 0; i < lc->stages_n && i < SPEC_STAGES_MAX; i++) {
+        plan_stage(lc, &lc->stages[i], moves, &n);
+    }
+    if (n == 0) {
+        plan_campaign(lc, moves, &n);
+    }
+    if (n == 0) {
+        return true;
+    }
+    struct write_arg w = {.moves = moves, .n = n};
+    if (!leader_tx(c, write_moves, &w)) {
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        apply(c, &moves[i]);
+    }
+    return true;
+}
+
+bool campaign_life_tick(struct controller *c)
+{
+    for (size_t i = c->campaigns_n; i-- > 0;) {
+        struct live_campaign *lc = c->campaigns[i];
+        if (!live_on(c, lc)) {
+            return false;
+        }
+        if (campaign_state_terminal(lc->row.state) && lc->live == 0) {
+            view_drop_campaign(c, lc);
+        }
+    }
+    return true;
+}

@@ -1,0 +1,28 @@
+/* The control loop: leads when the lease is ours, then drives every campaign by ticks of
+ * view -> decide -> intend -> act -> record. Owned by the loop thread. */
+#pragma once
+#include "bridge.h"
+#include "common/aws.h"
+#include "common/loop.h"
+#include "status.h"
+
+struct controller_config {
+    const char *conninfo;
+    const char *holder;          /* host and pid, for people */
+    const char *job_prefix;      /* first part of every job name */
+    const char *prices_file;     /* JSON {"ml.m5.large":"0.115"} in USD per hour; NULL none */
+    int64_t observe_interval_us; /* ListTrainingJobs, >= 100 ms */
+    int64_t tick_interval_us;    /* floor between looks at the database */
+    int64_t lease_length_us;
+    int64_t lease_renew_us;
+    int64_t signature_window_us; /* see protocol.h P3 */
+    int64_t quota_interval_us;
+    double create_rate; /* CreateTrainingJob a second until Service Quotas says otherwise; 0 =
+                           unlimited */
+    double create_burst;
+};
+struct controller;
+bool controller_new(const struct controller_config *cfg, struct loop *loop, struct bridge *bridge,
+                    struct api_status *status, struct controller **ret, struct err *err) MUST_CHECK;
+/* Give up the lease and let go of everything; intents stay for the next leader. */
+void controller_free(struct controller *c);

@@ -1,0 +1,261 @@
+/* Leadership: stand by, take over, renew, lose.
+ *
+ * A standby asks for the advisory lock often (the leader's process died: takeover at once) and
+ * watches the lease row's renewals by its own CLOCK_BOOTTIME (frozen: waited out, epoch bumped,
+ * session terminated). Our own lease ends `length` after the moment *before* the renewal was sent.
+ * Safety does not rest on any of these clocks: every transaction is fenced by the epoch and every
+ * Create by its name. */
+#include "common/clock.h"
+#include "common/failpoint.h"
+#include "common/log.h"
+#include "ctl.h"
+#include "metrics.h"
+#include <sys/epoll.h>
+
+#define STANDBY_POLL_US      (400 * USEC_PER_MSEC)
+#define STANDBY_REFUSED_US   (5 * USEC_PER_SEC)
+#define STANDBY_RECONNECT_US (200 * USEC_PER_MSEC)
+
+static void on_listen(void *ctx, int fd, uint32_t events)
+{
+    struct controller *c = ctx;
+    bool any = false;
+    struct err err = ERR_INIT;
+    (void)fd;
+    (void)events;
+    if (!store_notified(c->listen, &any, &err)) {
+        loop_fd_del(c->loop, c->listen_watch);
+        c->listen_watch = NULL;
+        store_close(c->listen);
+        c->listen = NULL;
+        c->look_at_db =
+            true; /* the tick timer goes on as the floor; reopened at the next takeover */
+        return;
+    }
+    if (any) {
+        c->look_at_db = true;
+        c->decide = true;
+    }
+}
+
+static bool connect_store(struct controller *c, struct err *err)
+{
+    if (c->store != NULL && !store_alive(c->store)) {
+        store_close(c->store);
+        c->store = NULL;
+    }
+    if (c->store == NULL) {
+        metric_add(METRIC_DB_RECONNECTS, 1);
+        if (!store_open(c->cfg.conninfo, STORE_LEADER, &c->store, err)) {
+            return false;
+        }
+    }
+    if (c->listen == NULL) {
+        if (!store_open(c->cfg.conninfo, STORE_LISTEN, &c->listen, err)) {
+            return false;
+        }
+        c->listen_watch = loop_fd_add(c->loop, store_fd(c->listen), EPOLLIN, on_listen, c);
+    }
+    return true;
+}
+
+static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
+{
+    struct err err = ERR_INIT;
+    c->leading = true;
+    c->epoch = epoch;
+    c->lease_end_us = asked_us + c->cfg.lease_length_us;
+    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
+    atomic_store(&c->status->lease_epoch, epoch);
+    if (FP("takeover.after_lease") || !view_load(c, &err)) {
+        leader_lose(c, "takeover_failed", &err);
+        return;
+    }
+    if (FP("takeover.after_load")) {
+        leader_lose(c, "takeover_failed", NULL);
+        return;
+    }
+    atomic_store(&c->status->leading, true);
+    metric_add(METRIC_TAKEOVERS, 1);
+    metric_set(METRIC_LEADING, 1);
+    metric_set(METRIC_LEASE_EPOCH, epoch);
+    c->standby_failures = 0;
+    log_event(LOG_INFO, "leader_elected", LF_I("epoch", epoch),
+              LF_I("live_attempts", c->attempts_n), LF_I("campaigns", c->campaigns_n));
+    c->look_at_db = c->decide = c->act = true;
+    loop_timer_set(c->tick_timer, 0);
+    loop_timer_set(c->observe_timer, 0);
+    loop_timer_set(c->quota_timer, 0);
+}
+
+/* ret_epoch > 0 when the lease is ours now. */
+static bool try_take(struct controller *c, int64_t *ret_epoch, struct err *err)
+{
+    bool locked = false;
+    struct lease_info seen;
+    int64_t now_us = clock_boot_us();
+    *ret_epoch = 0;
+    if (!lease_try_lock(c->store, &locked, err)) {
+        return false;
+    }
+    if (locked) {
+        if (FP("takeover.before")) {
+            return err_set(err, ERR_UNAVAILABLE, "failpoint");
+        }
+        return lease_take(c->store, c->cfg.holder, c->cfg.lease_length_us, ret_epoch, err);
+    }
+    if (!lease_read(c->store, &seen, err)) {
+        return false;
+    }
+    if (seen.renewals != c->seen_renewals || c->seen_renewals_at_us == 0) {
+        c->seen_renewals = seen.renewals;
+        c->seen_renewals_at_us = now_us;
+        return true;
+    }
+    if (now_us - c->seen_renewals_at_us <= MAX(seen.length_us, c->cfg.lease_length_us)) {
+        return true;
+    }
+    log_event(LOG_WARN, "leader_frozen", LF_S("holder", seen.holder), LF_I("epoch", seen.epoch));
+    bool taken = false;
+    if (!lease_take_from_frozen(c->store, &seen, c->cfg.holder, c->cfg.lease_length_us, ret_epoch,
+                                &taken, err)) {
+        return false;
+    }
+    if (!taken) {
+        *ret_epoch = 0;
+    }
+    return true;
+}
+
+static void on_standby(void *ctx)
+{
+    struct controller *c = ctx;
+    struct err err = ERR_INIT;
+    int64_t epoch = 0;
+    int64_t asked_us = clock_boot_us();
+    if (c->leading) {
+        return;
+    }
+    if (!connect_store(c, &err)) {
+        atomic_store(&c->status->db_ok, false);
+        if (log_allow("standby_no_database", 1)) {
+            log_event(LOG_WARN, "database_unreachable", LF_ERR(&err));
+        }
+        c->standby_failures = MIN(c->standby_failures + 1, 5);
+        loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US << MAX(0, c->standby_failures - 2));
+        return;
+    }
+    atomic_store(&c->status->db_ok, true);
+    if (!lease_check_durability(c->store, &err)) {
+        log_event(LOG_ERROR, "leading_refused", LF_ERR(&err));
+        loop_timer_set(c->standby_timer, STANDBY_REFUSED_US);
+        return;
+    }
+    if (!try_take(c, &epoch, &err)) {
+        log_event(LOG_WARN, "takeover_failed", LF_ERR(&err));
+        store_close(c->store);
+        c->store = NULL;
+        loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US);
+        return;
+    }
+    if (epoch > 0) {
+        lead(c, epoch, asked_us);
+        return;
+    }
+    loop_timer_set(c->standby_timer, MIN(STANDBY_POLL_US, c->cfg.lease_length_us / 4));
+}
+
+static void on_renew(void *ctx)
+{
+    struct controller *c = ctx;
+    struct err err = ERR_INIT;
+    int64_t asked_us = clock_boot_us();
+    if (!c->leading) {
+        return;
+    }
+    if (FP("renew.before") || !lease_renew(c->store, c->epoch, &err) || FP("renew.after")) {
+        leader_lose(c, "renewal_failed", &err);
+        return;
+    }
+    c->lease_end_us = asked_us + c->cfg.lease_length_us;
+    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
+}
+
+bool leader_start(struct controller *c, struct err *err)
+{
+    (void)err;
+    c->standby_timer = loop_timer_new(c->loop, on_standby, c);
+    c->renew_timer = loop_timer_new(c->loop, on_renew, c);
+    loop_timer_set(c->standby_timer, 0);
+    return true;
+}
+
+static void let_go(struct controller *c)
+{
+    c->leading = false;
+    c->seen_renewals_at_us = 0;
+    atomic_store(&c->status->leading, false);
+    metric_set(METRIC_LEADING, 0);
+    metric_set(METRIC_LEASE_EPOCH, 0);
+    loop_timer_set(c->renew_timer, -1);
+    loop_timer_set(c->tick_timer, -1);
+    loop_timer_set(c->observe_timer, -1);
+    loop_timer_set(c->quota_timer, -1);
+    view_free(c);
+}
+
+void leader_lose(struct controller *c, const char *why, const struct err *err)
+{
+    static const struct err none = ERR_INIT;
+    if (!c->leading) {
+        return;
+    }
+    err = err != NULL ? err : &none;
+    log_event(LOG_WARN, "leadership_lost", LF_S("why", why), LF_I("epoch", c->epoch), LF_ERR(err));
+    let_go(c);
+    store_close(c->store); /* with it the advisory lock and any open transaction */
+    c->store = NULL;
+    loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US);
+}
+
+void leader_stop(struct controller *c, bool clean)
+{
+    struct err err = ERR_INIT;
+    if (c->leading) {
+        bool flushed = record_flush(c);
+        let_go(c);
+        if (clean && flushed && !lease_release(c->store, c->epoch, &err)) {
+            log_event(LOG_WARN, "lease_release_failed", LF_ERR(&err));
+        }
+    }
+    if (c->listen_watch != NULL) {
+        loop_fd_del(c->loop, c->listen_watch);
+        c->listen_watch = NULL;
+    }
+    store_close(c->listen);
+    store_close(c->store);
+    c->listen = c->store = NULL;
+    loop_timer_free(c->standby_timer);
+    loop_timer_free(c->renew_timer);
+    c->standby_timer = c->renew_timer = NULL;
+}
+
+bool leader_tx(struct controller *c, bool (*fn)(struct controller *c, void *arg, struct err *err),
+               void *arg)
+{
+    struct err err = ERR_INIT;
+    if (!leader_begin(c->store, c->epoch, &err)) {
+        leader_lose(c, "begin_failed", &err);
+        return false;
+    }
+    if (!fn(c, arg, &err)) {
+        leader_rollback(c->store);
+        leader_lose(c, "transaction_failed", &err);
+        return false;
+    }
+    if (!leader_commit(c->store, &err)) {
+        leader_lose(c, "commit_unknown", &err); /* the next takeover reads what came of it */
+        return false;
+    }
+    return true;
+}

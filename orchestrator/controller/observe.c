@@ -1,0 +1,158 @@
+/* Observe: one ListTrainingJobs in place of a hundred Describes. What differs from what we hold is
+ * looked at by Describe. Quotas are read here too: unreadable means nothing is intended. */
+#include "common/clock.h"
+#include "common/log.h"
+#include "ctl.h"
+#include "metrics.h"
+#include <stdio.h>
+
+#define LIST_MARGIN_US (60 * USEC_PER_SEC) /* clocks differ, List's filter has whole seconds */
+
+static const struct {
+    const char *name;
+    enum job_phase phase;
+} phases[] = {
+    {"Pending", PHASE_PENDING},
+    {"Starting", PHASE_STARTING},
+    {"LaunchingMLInstances", PHASE_STARTING},
+    {"PreparingTrainingStack", PHASE_STARTING},
+    {"Downloading", PHASE_RUNNING},
+    {"DownloadingTrainingImage", PHASE_RUNNING},
+    {"Training", PHASE_RUNNING},
+    {"Restarting", PHASE_RUNNING},
+    {"Updating", PHASE_RUNNING},
+    {"Uploading", PHASE_UPLOADING},
+    {"Interrupted", PHASE_INTERRUPTED},
+    {"Stopping", PHASE_STOPPING},
+    {"MaxRuntimeExceeded", PHASE_MAX_RUNTIME},
+    {"MaxWaitTimeExceeded", PHASE_MAX_WAIT},
+    {"Completed", PHASE_ENDED},
+    {"Failed", PHASE_ENDED},
+    {"Stopped", PHASE_ENDED},
+};
+static const struct {
+    const char *name;
+    enum job_status status;
+} statuses[] = {
+    {"InProgress", JOB_IN_PROGRESS}, {"Completed", JOB_COMPLETED}, {"Failed", JOB_FAILED},
+    {"Stopping", JOB_STOPPING},      {"Stopped", JOB_STOPPED},
+};
+
+struct job_seen observe_seen(const char *status, const char *secondary, usec_t modified)
+{
+    struct job_seen seen = {
+        .status = JOB_STATUS_UNKNOWN, .phase = PHASE_OTHER, .modified = modified};
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        if (strcmp(status, statuses[i].name) == 0) {
+            seen.status = statuses[i].status;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
+        if (strcmp(secondary, phases[i].name) == 0) {
+            seen.phase = phases[i].phase;
+        }
+    }
+    return seen;
+}
+
+static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
+                    const struct aws_failure *f)
+{
+    struct controller *c = ctx;
+    c->listing = NULL;
+    if (f != NULL) {
+        metric_add(METRIC_AWS_ERRORS, 1);
+        metric_add(METRIC_AWS_THROTTLED, f->outcome == AWS_THROTTLED);
+        if (log_allow("list_failed", 1)) {
+            log_event(LOG_WARN, "list_failed", LF_S("code", f->code), LF_I("status", f->status),
+                      LF_S("text", f->message));
+        }
+        return;
+    }
+    atomic_store(&c->status->aws_ok, true);
+    for (size_t i = 0; i < n; i++) {
+        struct live_attempt *a = attempt_by_name(c, jobs[i].name);
+        if (a != NULL) {
+            attempt_fact(a, &(struct fact){.kind = FACT_LISTED,
+                                           .at_us = clock_boot_us(),
+                                           .job = observe_seen(jobs[i].status, jobs[i].secondary,
+                                                               jobs[i].modified)});
+        }
+    }
+}
+
+void observe_start(struct controller *c)
+{
+    usec_t oldest = USEC_NEVER;
+    char prefix[64];
+    if (c->listing != NULL) {
+        return;
+    }
+    for (size_t i = 0; i < c->attempts_n; i++) {
+        oldest = MIN(oldest, c->attempts[i]->row.intended_us);
+    }
+    if (oldest == USEC_NEVER) {
+        return;
+    }
+    (void)snprintf(prefix, sizeof prefix, "%s-", c->cfg.job_prefix);
+    metric_add(METRIC_AWS_REQUESTS, 1);
+    c->listing =
+        sagemaker_list(c->aws, ctl_gate(c), prefix, MAX(0, oldest - LIST_MARGIN_US), on_list, c);
+}
+
+struct quota_arg {
+    const struct quota_reading *reading;
+};
+
+static bool write_quotas(struct controller *c, void *arg, struct err *err)
+{
+    const struct quota_reading *r = ((struct quota_arg *)arg)->reading;
+    for (size_t i = 0; i < r->training_n; i++) {
+        if (view_slots_of(c, r->training[i].instance_type)->quota != r->training[i].limit &&
+            !store_quota_put(c->store, r->training[i].instance_type, r->training[i].limit, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws_failure *f)
+{
+    struct controller *c = ctx;
+    c->quota_reading = NULL;
+    if (f != NULL) {
+        metric_add(METRIC_AWS_ERRORS, 1);
+        if (log_allow("quotas_unreadable", 1)) {
+            log_event(LOG_WARN, "quotas_unreadable", LF_S("code", f->code),
+                      LF_I("status", f->status), LF_S("text", f->message));
+        }
+        bool known = false;
+        for (size_t i = 0; i < c->slots_n; i++) {
+            known |= c->slots[i].quota >= 0;
+        }
+        if (!known) { /* nothing starts before this: ask again soon */
+            loop_timer_set(c->quota_timer, MIN(c->cfg.quota_interval_us, USEC_PER_SEC));
+        }
+        return;
+    }
+    struct quota_arg arg = {.reading = r};
+    if (!leader_tx(c, write_quotas, &arg)) {
+        return;
+    }
+    for (size_t i = 0; i < r->training_n; i++) {
+        view_slots_of(c, r->training[i].instance_type)->quota = r->training[i].limit;
+    }
+    c->total_quota = r->total;
+    if (r->create_rate > 0 && !c->create_unlimited) {
+        bucket_set_rate(&c->create_bucket, r->create_rate, clock_mono_us());
+    }
+    c->decide = true;
+}
+
+void quota_start(struct controller *c)
+{
+    if (c->quota_reading == NULL) {
+        metric_add(METRIC_AWS_REQUESTS, 1);
+        c->quota_reading = quotas_read(c->aws, ctl_gate(c), on_quotas, c);
+    }
+}
