@@ -25,7 +25,7 @@ struct yaml_doc; /* owns all nodes */
 /* Parse; syntax faults go to *faults and give false. *ret is NULL then. */
 bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults) MUST_CHECK;
 const struct yaml_node *yaml_root(const struct yaml_doc *d);
-void yaml_free(struct yaml_doc *d);
+void yaml_doc_free(struct yaml_doc *d);
 void yaml_freep(struct yaml_doc **d);
 const struct yaml_node *yaml_get(const struct yaml_node *map,
                                  const char *key); /* NULL when absent */

@@ -470,7 +470,7 @@ bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults)
     if (good) {
         *ret = TAKE(c->doc);
     }
-    yaml_free(c->doc);
+    yaml_doc_free(c->doc);
     free(c);
     return good;
 }
@@ -480,7 +480,7 @@ const struct yaml_node *yaml_root(const struct yaml_doc *d)
     return d->root;
 }
 
-void yaml_free(struct yaml_doc *d)
+void yaml_doc_free(struct yaml_doc *d)
 {
     if (d != NULL) {
         arena_done(&d->arena);
@@ -490,7 +490,7 @@ void yaml_free(struct yaml_doc *d)
 
 void yaml_freep(struct yaml_doc **d)
 {
-    yaml_free(*d);
+    yaml_doc_free(*d);
 }
 
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
