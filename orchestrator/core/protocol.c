@@ -233,7 +233,8 @@ static void on_described(struct protocol_attempt *a, const struct fact *f,
         failed_call(a, f->at_us, cfg, ret);
         return;
     }
-    bool newer = f->job.modified > a->modified;
+    /* After a takeover nothing is known to be newer than: the first answer may be a late one. */
+    bool newer = a->modified != 0 && f->job.modified > a->modified;
     a->modified = MAX(a->modified, f->job.modified);
     a->described_us = f->at_us;
     a->look_now = false;

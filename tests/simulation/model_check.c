@@ -1,0 +1,343 @@
+/* What must hold in every state of the exhaustive check's world, which states are the same, how a
+ * calm world goes on, and the moves in words. */
+#include "model.h"
+
+#include <stdio.h>
+
+/* --- promises
+ * ------------------------------------------------------------------------------------*/
+
+/* May a Create that is signed or under way still make this job? */
+static bool may_land(const struct world *w, int p, int n)
+{
+    if (w->part[p].job[n] != MODEL_NONE) {
+        return false;
+    }
+    bool may = w->part[p].orphan[n] > 0;
+    for (int c = 0; c < CTLS; c++) {
+        const struct memory *m = &w->ctl[c].part[p];
+        bool under_way = m->send == SEND_SIGNED || m->send == SEND_SENT;
+        may |= m->n == n + 1 && under_way && m->send_valid > 0;
+    }
+    return may;
+}
+
+/* Does what the row says agree with what SageMaker has under the name? */
+static const char *check_truth(enum attempt_state row, uint8_t job)
+{
+    switch (row) {
+    case ATTEMPT_INTENDED:
+    case ATTEMPT_UNKNOWN:
+        return NULL;
+    case ATTEMPT_SUBMITTED:
+    case ATTEMPT_STARTING:
+    case ATTEMPT_RUNNING:
+    case ATTEMPT_UPLOADING:
+    case ATTEMPT_STOPPING:
+        return job == MODEL_NONE      ? "an attempt counts as submitted and no job exists"
+               : job == MODEL_FOREIGN ? "a job that is not ours was adopted"
+                                      : NULL;
+    case ATTEMPT_VERIFYING:
+    case ATTEMPT_SUCCEEDED:
+        return job == MODEL_COMPLETED ? NULL : "success of a job that did not complete";
+    case ATTEMPT_FAILED:
+        return job == MODEL_FAILED || job == MODEL_COMPLETED ? NULL
+                                                             : "failure of a job that did not fail";
+    case ATTEMPT_STOPPED:
+        return job == MODEL_STOPPED ? NULL : "an attempt counts as stopped and its job does not";
+    case ATTEMPT_CONFLICT:
+        return job == MODEL_FOREIGN ? NULL : "a conflict over a name that is free or ours";
+    case ATTEMPT_VOID:
+        return job == MODEL_NONE || job == MODEL_FOREIGN ? NULL : "a void attempt has a job";
+    case ATTEMPT_STATE_COUNT:
+        return "a row in no state";
+    }
+    return "a row in no state";
+}
+
+static const char *check_part(const struct world *w, int p, int *live, int *held)
+{
+    const struct part *part = &w->part[p];
+    int live_here = 0;
+    int n = model_newest(part);
+    for (int i = 0; i < TRIES; i++) {
+        bool lives = model_alive(part->job[i]);
+        bool possible = lives || may_land(w, p, i);
+        live_here += lives;
+        if (i >= n) {
+            if (possible) {
+                return "a Create without a committed intent";
+            }
+            continue;
+        }
+        enum attempt_state row = (enum attempt_state)part->row[i];
+        if (possible && !attempt_holds_slot(row)) {
+            return "a slot was given back while the job lives or may still come to be";
+        }
+        if (possible && i + 1 < n) {
+            return "a newer attempt was intended while an older one may exist";
+        }
+        *held += attempt_holds_slot(row);
+        const char *wrong = check_truth(row, part->job[i]);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    *live += live_here;
+    return live_here > 1 ? "two live jobs of one part" : NULL;
+}
+
+const char *model_check(const struct world *w, const struct model_config *cfg)
+{
+    int live = 0;
+    int held = 0;
+    for (int p = 0; p < cfg->parts; p++) {
+        const char *wrong = check_part(w, p, &live, &held);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    if (live > cfg->limit) {
+        return "more live jobs than slots";
+    }
+    if (held != w->held) {
+        return "slots counted are not the slots of the rows";
+    }
+    return held > cfg->limit ? "more slots held than there are" : NULL;
+}
+
+bool model_ended(const struct world *w, const struct model_config *cfg)
+{
+    for (int p = 0; p < cfg->parts; p++) {
+        bool lives = false;
+        for (int i = 0; i < TRIES; i++) {
+            lives |= model_alive(w->part[p].job[i]);
+        }
+        if (lives || !model_part_over(&w->part[p])) {
+            return false;
+        }
+    }
+    return w->held == 0;
+}
+
+/* --- a calm world
+ * --------------------------------------------------------------------------------*/
+
+static bool try_move(struct world *w, struct move m, const struct model_config *cfg)
+{
+    struct world next = *w;
+    const char *wrong = NULL;
+    if (!model_apply(&next, m, cfg, &wrong) || wrong != NULL) {
+        return false;
+    }
+    *w = next;
+    return true;
+}
+
+static void calm_jobs(struct world *w, int p, const struct model_config *cfg)
+{
+    static const uint8_t to[] = {MODEL_RUNNING, MODEL_COMPLETED, MODEL_STOPPED};
+    for (uint8_t i = 0; i < TRIES; i++) {
+        bool stopping = w->part[p].job[i] == MODEL_STOPPING;
+        for (int k = stopping ? 2 : 0; k < (stopping ? 3 : 2); k++) {
+            (void)try_move(w, (struct move){MOVE_JOB, i, (uint8_t)p, to[k]}, cfg);
+        }
+    }
+}
+
+static void calm_part(struct world *w, uint8_t c, uint8_t p, const struct model_config *cfg)
+{
+    (void)try_move(w, (struct move){MOVE_TAKE_CANCEL, c, p, 0}, cfg);
+    (void)try_move(w, (struct move){MOVE_INTEND, c, p, 0}, cfg);
+    (void)try_move(w, (struct move){MOVE_ACT, c, p, 0}, cfg);
+    (void)try_move(w, (struct move){MOVE_SEND, c, p, 0}, cfg);
+    if (!try_move(w, (struct move){MOVE_ARRIVE, c, p, ANSWER_OK}, cfg) &&
+        !try_move(w, (struct move){MOVE_ARRIVE, c, p, ANSWER_IN_USE}, cfg)) {
+        (void)try_move(w, (struct move){MOVE_ARRIVE, c, p, ANSWER_THROTTLED}, cfg);
+    }
+    (void)try_move(w, (struct move){MOVE_REPLY, c, p, 0}, cfg);
+    (void)try_move(w, (struct move){MOVE_LOOKED, c, p, 0}, cfg);
+}
+
+void model_calm_round(struct world *w, const struct model_config *cfg)
+{
+    for (uint8_t c = 0; c < CTLS; c++) { /* a leader renews, a zombie learns that it is none */
+        (void)try_move(w, (struct move){MOVE_RENEW, c, 0, 0}, cfg);
+    }
+    for (uint8_t c = 0; c < CTLS; c++) {
+        if (w->holder == CTLS || w->ctl[w->holder].role != ROLE_LEADER) {
+            (void)try_move(w, (struct move){MOVE_TAKE_OVER, c, 0, 0}, cfg);
+        }
+    }
+    for (uint8_t p = 0; p < cfg->parts; p++) {
+        calm_jobs(w, p, cfg);
+        if (w->holder < CTLS) {
+            calm_part(w, w->holder, p, cfg);
+        }
+    }
+    (void)try_move(w, (struct move){MOVE_TICK, 0, 0, 0}, cfg);
+}
+
+/* --- equal states
+ * --------------------------------------------------------------------------------*/
+
+static void swap_parts(struct world *w)
+{
+    struct part part = w->part[0];
+    w->part[0] = w->part[1];
+    w->part[1] = part;
+    for (int c = 0; c < CTLS; c++) {
+        struct memory m = w->ctl[c].part[0];
+        w->ctl[c].part[0] = w->ctl[c].part[1];
+        w->ctl[c].part[1] = m;
+    }
+}
+
+static void swap_ctls(struct world *w)
+{
+    struct controller ctl = w->ctl[0];
+    w->ctl[0] = w->ctl[1];
+    w->ctl[1] = ctl;
+    w->holder = (uint8_t)(w->holder < CTLS ? 1 - w->holder : w->holder);
+}
+
+void model_canon(struct world *w, const struct model_config *cfg, int *ret_swapped)
+{
+    for (int p = 0; p < PARTS; p++) {
+        for (int i = 0; i < TRIES; i++) { /* a taken name: a late Create changes nothing */
+            w->part[p].orphan[i] =
+                (uint8_t)(w->part[p].job[i] == MODEL_NONE ? w->part[p].orphan[i] : 0);
+        }
+        for (int c = 0; c < CTLS; c++) {
+            struct memory *m = &w->ctl[c].part[p];
+            m->window =
+                (int8_t)(m->n > 0 && m->look == LOOK_NONE && m->window < 0 ? PAST : m->window);
+        }
+    }
+    struct world best = *w;
+    *ret_swapped = 0;
+    for (int s = 1; s < (cfg->parts == 2 ? 4 : 2); s++) {
+        struct world other = *w;
+        if (s & 1) {
+            swap_ctls(&other);
+        }
+        if (s & 2) {
+            swap_parts(&other);
+        }
+        if (memcmp(&other, &best, sizeof best) < 0) {
+            best = other;
+            *ret_swapped = s;
+        }
+    }
+    *w = best;
+}
+
+/* --- all moves, and their words
+ * ------------------------------------------------------------------*/
+
+struct move_shape {
+    const char *words; /* %c controller, %p part, then the variant's words */
+    bool by_ctl, by_part, by_try;
+    int variants;
+    const char *variant[8];
+};
+static const struct move_shape shapes[MOVE_KINDS] = {
+    [MOVE_TICK] = {"time passes", .variants = 1},
+    [MOVE_CANCEL] = {"a person cancels part %p", .by_part = true, .variants = 1},
+    [MOVE_FOREIGN] = {"a stranger takes the name of part %p's newest attempt", .by_part = true,
+                      .variants = 1},
+    [MOVE_JOB] = {"SageMaker: the job of part %p, attempt %t, ", .by_part = true, .by_try = true,
+                  .variants = MODEL_STOPPED + 1,
+                  .variant = {[MODEL_RUNNING] = "runs",
+                              [MODEL_COMPLETED] = "completes",
+                              [MODEL_FAILED] = "fails",
+                              [MODEL_STOPPED] = "has stopped"}},
+    [MOVE_LAND] = {"SageMaker: a late Create of part %p, attempt %t, takes effect", .by_part = true,
+                   .by_try = true, .variants = 1},
+    [MOVE_CRASH] = {"%c crashes and starts again as a standby", .by_ctl = true, .variants = 1},
+    [MOVE_TAKE_OVER] = {"%c takes over", .by_ctl = true, .variants = 1},
+    [MOVE_RENEW] = {"%c renews its lease, or learns that it lost it", .by_ctl = true,
+                    .variants = 1},
+    [MOVE_TAKE_CANCEL] = {"%c reads that part %p is cancelled", true, true, false, 1, {NULL}},
+    [MOVE_INTEND] = {"%c intends a new attempt of part %p",
+                     true,
+                     true,
+                     false,
+                     2,
+                     {"", ", and does not learn whether the COMMIT went through"}},
+    [MOVE_ACT] = {"%c, part %p: ",
+                  true,
+                  true,
+                  false,
+                  3,
+                  {"", " (its answer is lost, or short)", " (lost before its effect)"}},
+    [MOVE_SEND] = {"%c, part %p: the signed Create ",
+                   true,
+                   true,
+                   false,
+                   2,
+                   {"goes onto the wire", "is dropped unsent"}},
+    [MOVE_ARRIVE] = {"SageMaker, %c's Create of part %p: ",
+                     true,
+                     true,
+                     false,
+                     ANSWER_N,
+                     {"creates the job", "name in use", "quota exceeded",
+                      "throttled, or the signature is too old", "access denied"}},
+    [MOVE_TIME_OUT] = {"%c, part %p: the Create times out", true, true, false, 1, {NULL}},
+    [MOVE_REPLY] =
+        {"%c, part %p: the Create's reply ", true, true, false, 2, {"arrives", "is lost"}},
+    [MOVE_LOOKED] = {"%c, part %p: Describe ",
+                     true,
+                     true,
+                     false,
+                     4,
+                     {"answers", "answers with an older truth", "fails",
+                      "found nothing, the answer is under way"}},
+    [MOVE_LIST] = {"%c sees the job of part %p in a List", true, true, false, 1, {NULL}},
+};
+
+bool model_move(int k, const struct model_config *cfg, struct move *ret)
+{
+    for (uint8_t kind = 0; kind < MOVE_KINDS; kind++) {
+        const struct move_shape *s = &shapes[kind];
+        int cs = s->by_ctl ? CTLS : s->by_try ? TRIES : 1;
+        int ps = s->by_part ? cfg->parts : 1;
+        int n = cs * ps * s->variants;
+        if (k < n) {
+            *ret = (struct move){kind, (uint8_t)(k % cs), (uint8_t)(k / cs % ps),
+                                 (uint8_t)(k / cs / ps)};
+            return true;
+        }
+        k -= n;
+    }
+    return false;
+}
+
+void model_tell(const struct world *before, struct move m, const char *ctl_name,
+                const char *part_name, char *out, size_t n)
+{
+    const struct move_shape *s = &shapes[m.kind];
+    size_t k = 0;
+    for (const char *c = s->words; *c != '\0' && k + 1 < n; c++) {
+        char attempt[2] = {(char)('1' + m.c), '\0'};
+        const char *put = c[0] != '%'   ? NULL
+                          : c[1] == 'c' ? ctl_name
+                          : c[1] == 'p' ? part_name
+                                        : attempt;
+        if (put == NULL) {
+            out[k++] = *c;
+            continue;
+        }
+        k += (size_t)snprintf(out + k, n - k, "%s", put);
+        c++;
+    }
+    out[MIN(k, n - 1)] = '\0';
+    const char *what = "";
+    if (m.kind == MOVE_ACT) {
+        const struct memory *mem = &before->ctl[m.c].part[m.p];
+        what = mem->state == ATTEMPT_VERIFYING ? "checks the output" : "next call";
+    }
+    k = strlen(out);
+    (void)snprintf(out + k, n - k, "%s%s", what, s->variant[m.v] != NULL ? s->variant[m.v] : "");
+}
