@@ -1,12 +1,19 @@
-/* The scheduler's decision: a pure function from a view to a plan. O(stages + launches), never
- * O(parts). Order: strict priority, then fewest live jobs for their share between campaigns
- * (weighted fair, weight 1), then the stage's ready order; ties by id. Every stage that has waiting
- * tasks gets a reason. */
+/* The scheduler's decision: a pure function from a view to a plan. O(stages x launches), never
+ * O(parts). Order (rank.h): strict priority, then the campaign with the fewest live jobs (weighted
+ * fair, weight 1), then the stage's ready order; ties by id. Every stage that has waiting tasks
+ * gets a reason.
+ *
+ * What it keeps to: 1. no slot, limit, cap or token is used twice. 2. A task that fits never waits
+ * behind a start of lower rank. 3. A task of several instances that could run as soon as slots of
+ * ours come back keeps its type for itself: smaller tasks of lower rank do not starve it (ORDER).
+ * 4. Inside a stage a task that an earlier attempt moved to another rung does not hold up those
+ * behind it (SCHED_LOOK_AHEAD tasks are looked at). 5. Equal views give equal plans. */
 #pragma once
 #include "ready.h"
 #include "spec.h"
 
 #define SCHED_LAUNCHES_MAX 256
+#define SCHED_LOOK_AHEAD   16
 
 struct sched_slots { /* one instance type; market on demand */
     char instance_type[INSTANCE_TYPE_MAX + 1];
@@ -49,6 +56,8 @@ struct sched_view {
     /* What an earlier attempt of a task changed; false: nothing. */
     bool (*change_of)(void *ctx, int64_t task_id, int *instance_type_i, int *volume_gb,
                       int64_t *max_runtime_s);
+    /* Money a task has spent or reserved so far, for per_task; NULL: nothing. */
+    musd_t (*spent_of)(void *ctx, int64_t task_id);
     void *ctx;
 };
 struct sched_launch {

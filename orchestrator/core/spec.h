@@ -127,6 +127,11 @@ struct spec_task {
 };
 bool spec_expand(const char *template, const struct spec_task *t, struct buf *out,
                  struct err *err) MUST_CHECK;
-/* Does `key` match the glob of fan_out_from (one or more '*', not crossing nothing)? And its fixed
- * prefix for listing. */
+/* The names a template uses are all known (per-task ones, or keys of vars)? The first that is not
+ * is named in err. */
+bool spec_expand_check(const char *template, const json_t *vars, struct err *err) MUST_CHECK;
+/* Does `key` match the glob of fan_out_from? '*' stands for any run of characters without '/', '**'
+ * for any run. Both s3:// URIs, or a key of the glob's bucket beside an s3:// glob. */
 bool spec_glob_match(const char *glob, const char *key);
+/* Length of the glob's fixed start, up to its first '*': what a listing is asked for. */
+size_t spec_glob_prefix_n(const char *glob);
