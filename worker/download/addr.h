@@ -1,0 +1,38 @@
+/* Which addresses a worker may connect to. The URLs come from strangers, the worker runs inside
+ * somebody's network: private, local, metadata and special-purpose ranges are refused unless
+ * opened by a rule. Sources: IANA special-purpose address registries, RFC 6890. */
+#pragma once
+#include "common/str.h"
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#define ADDR_RULES_MAX  64
+#define ADDR_TEXT_BYTES 64
+
+struct net_addr {  /* value */
+    int family;    /* AF_INET or AF_INET6 */
+    uint8_t b[16]; /* network order; 4 bytes used for AF_INET */
+};
+struct addr_rule { /* --allow-net ADDR[/LEN]:PORT; port 0 = any ("*") */
+    struct net_addr net;
+    int len;
+    int port;
+};
+struct addr_rules {
+    struct addr_rule at[ADDR_RULES_MAX];
+    int n;
+};
+
+/* In a refused range? IPv4-mapped, NAT64, 6to4 and Teredo forms are refused whole. Pure. */
+bool addr_is_blocked(const struct net_addr *a);
+/* Ports of services that are no web servers (mail, shells, databases). Pure. */
+bool addr_port_is_blocked(int port);
+/* May a connection to a:port be made? */
+bool addr_is_allowed(const struct addr_rules *rules, const struct net_addr *a, int port);
+/* A host that is an address in any form the C library takes: dotted, decimal, octal, hex, short
+ * forms, and [IPv6]. False: it is a name. */
+bool addr_parse_host(const char *host, struct net_addr *ret);
+bool addr_from_sockaddr(const struct sockaddr *sa, struct net_addr *ret, int *ret_port);
+void addr_format(const struct net_addr *a, char out[static ADDR_TEXT_BYTES]);
+/* Parse "127.0.2.0/24:8080", "[::1]:80", "10.0.0.0/8:*". */
+bool addr_parse_rule(struct str text, struct addr_rule *ret, struct err *err) MUST_CHECK;

@@ -1,0 +1,13 @@
+/* One image from body to encoded picture: what a decoding process does. No state, no I/O. */
+#pragma once
+#include "image.h"
+
+struct decoded { /* value but for the two buffers */
+    enum image_result result;
+    int width, height, original_width, original_height;
+    char hash[65];
+    struct buf image;
+    struct buf exif;
+};
+/* ret->image and ret->exif must be initialised; they are reset first. */
+void decode_one(struct str body, const struct image_options *o, struct decoded *ret);

@@ -1,0 +1,21 @@
+/* The fetch thread: hundreds of transfers on one curl multi handle. Each URL has a deadline for
+ * everything (name, connection, redirects, body), a limit on its body, and is checked against the
+ * address rules at each hop, again by the very address the socket is opened to. */
+#pragma once
+#include "run.h"
+
+#define FETCH_REDIRECTS_MAX    3
+#define FETCH_CONNECTIONS_KEPT 128
+#define FETCH_DISCARD_MAX      (64u << 10) /* of an error page, to keep its connection */
+#define FETCH_NETWORK_TRIED    50 /* that many URLs and no connection at all: the network is down */
+
+struct fetch;
+bool fetch_new(struct run *run, struct fetch **ret, struct err *err) MUST_CHECK;
+void fetch_free(struct fetch *f);
+/* The thread: takes queue_rows until it ends, feeds queue_bodies and (failures) queue_results,
+ * closes queue_bodies at its end. arg: struct fetch. */
+void *fetch_main(void *arg);
+/* From any thread: rows have come, or stop was set. Cheap when the thread is busy. */
+void fetch_wake(struct fetch *f, bool always);
+/* From a decode thread: that many bytes of body are no longer held. */
+void fetch_release(struct fetch *f, size_t n);

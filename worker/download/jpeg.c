@@ -1,0 +1,179 @@
+/* JPEG over libjpeg(-turbo): full decode, grey stays grey, CMYK by a plain conversion; baseline
+ * 4:2:0 with the standard Huffman tables out. Warnings are not errors: a cut-off picture gives a
+ * grey rest, as in every viewer. */
+#include "image.h"
+#include <setjmp.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+#define SCANS_MAX 200 /* progressive bombs: thousands of scans over one picture */
+
+struct trap {
+    struct jpeg_error_mgr mgr; /* first member */
+    jmp_buf jump;
+};
+
+static void on_error(j_common_ptr c)
+{
+    struct trap *t = (struct trap *)(void *)c->err;
+    longjmp(t->jump, 1);
+}
+static void on_message(j_common_ptr c UNUSED, int level UNUSED)
+{
+}
+static void on_output(j_common_ptr c UNUSED)
+{
+}
+
+static struct jpeg_error_mgr *trap_init(struct trap *t)
+{
+    (void)jpeg_std_error(&t->mgr);
+    t->mgr.error_exit = on_error;
+    t->mgr.emit_message = on_message;
+    t->mgr.output_message = on_output;
+    return &t->mgr;
+}
+
+static void on_progress(j_common_ptr c)
+{
+    const struct jpeg_decompress_struct *d = (const struct jpeg_decompress_struct *)(void *)c;
+    if (d->input_scan_number > SCANS_MAX) {
+        on_error(c);
+    }
+}
+
+bool jpeg_header(struct str body, int64_t *ret_w, int64_t *ret_h)
+{
+    const uint8_t *p = (const uint8_t *)body.p;
+    size_t i = 2;
+    while (i + 4 <= body.n) {
+        if (p[i] != 0xff) {
+            i++;
+            continue;
+        }
+        uint8_t m = p[i + 1];
+        if (m == 0xff || m == 0 || m == 1 || (m >= 0xd0 && m <= 0xd8)) {
+            i += m == 0xff ? 1 : 2;
+            continue;
+        }
+        if (m == 0xd9 || m == 0xda) {
+            return false;
+        }
+        size_t len = (size_t)p[i + 2] << 8 | p[i + 3];
+        if (m >= 0xc0 && m <= 0xcf && m != 0xc4 && m != 0xc8 && m != 0xcc) {
+            if (i + 9 > body.n) {
+                return false;
+            }
+            *ret_h = (int64_t)p[i + 5] << 8 | p[i + 6];
+            *ret_w = (int64_t)p[i + 7] << 8 | p[i + 8];
+            return true;
+        }
+        if (len < 2) {
+            return false;
+        }
+        i += 2 + len;
+    }
+    return false;
+}
+
+/* Adobe's CMYK is inverted; ink times light. */
+static void cmyk_row(const uint8_t *in, uint8_t *out, int w, bool inverted)
+{
+    for (int x = 0; x < w; x++) {
+        unsigned k = inverted ? in[4 * x + 3] : 255u - in[4 * x + 3];
+        for (int c = 0; c < 3; c++) {
+            unsigned v = inverted ? in[4 * x + c] : 255u - in[4 * x + c];
+            out[3 * x + c] = (uint8_t)((v * k + 127) / 255);
+        }
+    }
+}
+
+static bool read_rows(struct jpeg_decompress_struct *d, struct image *im, uint8_t *line)
+{
+    size_t stride = (size_t)im->w * (size_t)im->channels;
+    while (d->output_scanline < d->output_height) {
+        uint8_t *to = im->px + (size_t)d->output_scanline * stride;
+        JSAMPROW row = line != NULL ? line : to;
+        if (jpeg_read_scanlines(d, &row, 1) != 1) {
+            return false;
+        }
+        if (line != NULL) {
+            cmyk_row(line, to, im->w, d->saw_Adobe_marker);
+        }
+    }
+    return true;
+}
+
+bool jpeg_decode(struct str body, struct image *ret)
+{
+    struct jpeg_decompress_struct d = {0};
+    struct trap trap;
+    struct jpeg_progress_mgr progress = {.progress_monitor = on_progress};
+    /* Volatile: assigned between setjmp and longjmp. */
+    struct image *volatile im = xcalloc(1, sizeof *im);
+    uint8_t *volatile line = NULL;
+    volatile bool ok = false;
+    d.err = trap_init(&trap);
+    if (setjmp(trap.jump) == 0) {
+        jpeg_create_decompress(&d);
+        d.progress = &progress;
+        jpeg_mem_src(&d, (const unsigned char *)body.p, body.n);
+        (void)jpeg_read_header(&d, TRUE);
+        bool cmyk = d.jpeg_color_space == JCS_CMYK || d.jpeg_color_space == JCS_YCCK;
+        d.out_color_space = d.jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE
+                            : cmyk                              ? JCS_CMYK
+                                                                : JCS_RGB;
+        (void)jpeg_start_decompress(&d);
+        int channels = d.out_color_space == JCS_GRAYSCALE ? 1 : 3;
+        if (image_alloc((int)d.output_width, (int)d.output_height, channels, im)) {
+            line = cmyk ? malloc((size_t)d.output_width * 4) : NULL;
+            ok = (!cmyk || line != NULL) && read_rows(&d, im, line);
+        }
+    }
+    jpeg_destroy_decompress(&d);
+    free(line);
+    if (ok) {
+        *ret = *im;
+    } else {
+        image_done(im);
+    }
+    free(im);
+    return ok;
+}
+
+bool jpeg_encode(const struct image *im, int quality, struct buf *out)
+{
+    struct jpeg_compress_struct c = {0};
+    struct trap trap;
+    unsigned char *volatile mem = NULL;
+    unsigned char *mem_p = NULL;
+    unsigned long mem_n = 0;
+    volatile bool ok = false;
+    c.err = trap_init(&trap);
+    if (setjmp(trap.jump) == 0) {
+        jpeg_create_compress(&c);
+        jpeg_mem_dest(&c, &mem_p, &mem_n);
+        c.image_width = (JDIMENSION)im->w;
+        c.image_height = (JDIMENSION)im->h;
+        c.input_components = im->channels;
+        c.in_color_space = im->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+        jpeg_set_defaults(&c);
+        jpeg_set_quality(&c, quality, TRUE);
+        jpeg_start_compress(&c, TRUE);
+        while (c.next_scanline < c.image_height) {
+            size_t at = (size_t)c.next_scanline * (size_t)im->w * (size_t)im->channels;
+            JSAMPROW row = im->px + at;
+            (void)jpeg_write_scanlines(&c, &row, 1);
+        }
+        jpeg_finish_compress(&c);
+        ok = true;
+    }
+    mem = mem_p;
+    jpeg_destroy_compress(&c);
+    if (ok) {
+        buf_add(out, mem, mem_n);
+    }
+    free(mem);
+    return ok;
+}

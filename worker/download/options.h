@@ -1,0 +1,46 @@
+/* Settings of `download`: one table, read from hyperparameters (by name) or flags (--name), the
+ * names and defaults of img2dataset where it has them. Every fault is told at once. */
+#pragma once
+#include "addr.h"
+#include "common/units.h"
+#include "image.h"
+#include "robots.h"
+#include "sample.h"
+#include <jansson.h>
+
+struct options {         /* options_done frees */
+    char *url_list;      /* path, s3:// URI, channel:NAME; "" : the only channel */
+    char *output_folder; /* folder or s3:// prefix */
+    char *url_col;       /* "" : url or URL */
+    char *caption_col;   /* "auto": TEXT, text or caption if there; "" or none: no caption */
+    char *save_additional_columns;
+    char *resize_mode;
+    char *encode_format;
+    char *compute_hash;
+    char *disallowed_header_directives;
+    char *user_agent_token;
+    char *allow_net;
+    char *dns;
+    int64_t image_size, encode_quality, number_sample_per_shard, oom_shard_count;
+    int64_t timeout_s, retries, min_image_size, thread_count, processes_count, progress_interval_s;
+    double max_image_area, max_aspect_ratio;
+    bool extract_exif, resize_only_if_bigger;
+
+    /* Worked out from the above. */
+    struct addr_rules rules;
+    struct robots robots;
+    struct image_options image;
+    char *extra_columns[COLUMNS_MAX];
+    int extra_columns_n;
+    char *lists_; /* text the lists point into */
+};
+
+/* Defaults, then hyperparameters (NULL: none), then flags argv[argc]. False with every fault in
+ * *faults, one a line. */
+bool options_load(const json_t *hyperparameters, int argc, char *const *argv, struct options *ret,
+                  struct buf *faults) MUST_CHECK;
+void options_done(struct options *o);
+/* The table for --help. */
+void options_help(struct buf *out);
+/* Split "['a','b']", "[\"a\"]" or "a,b" into words. Pure but for memory; *store keeps the text. */
+int options_split(const char *text, char **store, char **words, int words_max);

@@ -1,0 +1,27 @@
+/* Decoding processes. Pictures come from strangers and decoders have bugs: each picture is decoded
+ * in a process that has nothing but a piece of shared memory and a socket, with limits on memory
+ * and CPU time and, where the kernel has it, a filter of system calls. When it dies, one image is
+ * lost and a new process is made.
+ *
+ * A small mother process, forked before any thread starts, makes them: forking a program that has
+ * threads is not safe. All of them ignore SIGTERM (which may be sent to a whole process group) and
+ * end when their socket closes or their parent dies. */
+#pragma once
+#include "decode.h"
+
+#define POOL_CPU_SECONDS_MAX 10 /* of one image */
+#define POOL_MEMORY_MAX      (UINT64_C(1) << 30)
+
+struct pool;
+struct pool_child; /* one decoding process; of one thread at a time */
+
+/* Call before the first thread. The options are copied into each child. */
+bool pool_new(const struct image_options *o, struct pool **ret, struct err *err) MUST_CHECK;
+void pool_free(struct pool *p);
+bool pool_child_new(struct pool *p, struct pool_child **ret, struct err *err) MUST_CHECK;
+void pool_child_free(struct pool_child *c);
+/* Decode body in the child. *ret_died: it crashed or hit a limit (ret is then not written) and
+ * has been replaced. Image and exif are appended to ret's buffers. An error means that no child
+ * can be had any more. */
+bool pool_decode(struct pool_child *c, struct str body, struct decoded *ret, bool *ret_died,
+                 struct err *err) MUST_CHECK;

@@ -1,0 +1,324 @@
+/* The cache is a hash table of entries; an entry is pending (with waiters) or answered until it
+ * expires. Pending entries beyond the limit of open questions wait in a list. */
+#include "resolve.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include <ares.h>
+#include <strings.h>
+
+#define BUCKETS         16384u
+#define TTL_MIN_US      (30 * USEC_PER_SEC)
+#define TTL_MAX_US      (300 * USEC_PER_SEC)
+#define TTL_FAILED_US   (20 * USEC_PER_SEC)
+#define TRY_TIMEOUT_MS  2500
+#define TRIES           3
+#define UDP_PAYLOAD_MAX 4096
+
+struct waiter {
+    struct waiter *next;
+    resolve_fn fn;
+    void *ctx;
+};
+struct entry {
+    struct entry *next;       /* in the bucket */
+    struct entry *queue_next; /* waiting for its turn */
+    struct resolver *resolver;
+    struct waiter *waiters;
+    bool pending;
+    int64_t expires_us;
+    struct resolve_answer answer;
+    char host[];
+};
+struct resolver {
+    ares_channel channel;
+    struct entry *buckets[BUCKETS];
+    size_t entries_n;
+    int open_n;
+    struct entry *queue_head;
+    struct entry **queue_tail;
+};
+
+bool resolver_new(const char *servers, struct resolver **ret, struct err *err)
+{
+    int rc = ares_library_init(ARES_LIB_INIT_ALL);
+    if (rc != ARES_SUCCESS) {
+        return err_set(err, ERR_INTERNAL, "c-ares: %s", ares_strerror(rc));
+    }
+    struct resolver *r = xcalloc(1, sizeof *r);
+    r->queue_tail = &r->queue_head;
+    struct ares_options opts = {.timeout = TRY_TIMEOUT_MS, .tries = TRIES};
+    rc = ares_init_options(&r->channel, &opts, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
+    if (rc != ARES_SUCCESS) {
+        free(r);
+        return err_set(err, ERR_INTERNAL, "c-ares: %s", ares_strerror(rc));
+    }
+    if (servers != NULL && servers[0] != '\0') {
+        rc = ares_set_servers_ports_csv(r->channel, servers);
+        if (rc != ARES_SUCCESS) {
+            resolver_free(r);
+            return err_set(err, ERR_INVALID, "dns '%s': not ADDR:PORT: %s", servers,
+                           ares_strerror(rc));
+        }
+    }
+    *ret = r;
+    return true;
+}
+
+static void entry_free(struct entry *e)
+{
+    for (struct waiter *w = e->waiters, *next; w != NULL; w = next) {
+        next = w->next;
+        free(w);
+    }
+    free(e);
+}
+
+void resolver_free(struct resolver *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    r->queue_head = NULL;
+    r->queue_tail = &r->queue_head;
+    r->open_n = RESOLVE_LOOKUPS_MAX; /* the callbacks of ares_destroy start nothing new */
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct entry *e = r->buckets[i]; e != NULL; e = e->next) {
+            while (e->waiters != NULL) {
+                struct waiter *w = e->waiters;
+                e->waiters = w->next;
+                free(w);
+            }
+        }
+    }
+    ares_destroy(r->channel);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (r->buckets[i] != NULL) {
+            struct entry *e = r->buckets[i];
+            r->buckets[i] = e->next;
+            entry_free(e);
+        }
+    }
+    free(r);
+    ares_library_cleanup();
+}
+
+static struct entry **find(struct resolver *r, const char *host)
+{
+    struct entry **e = &r->buckets[hash_crc32(host, strlen(host)) % BUCKETS];
+    while (*e != NULL && strcmp((*e)->host, host) != 0) {
+        e = &(*e)->next;
+    }
+    return e;
+}
+
+/* Keep the table bounded: drop what has expired, and if that is not enough all that is answered. */
+static void make_room(struct resolver *r)
+{
+    int64_t now = clock_mono_us();
+    for (int round = 0; round < 2 && r->entries_n >= RESOLVE_ENTRIES_MAX; round++) {
+        for (size_t i = 0; i < BUCKETS; i++) {
+            for (struct entry **p = &r->buckets[i]; *p != NULL;) {
+                struct entry *e = *p;
+                if (!e->pending && (round == 1 || e->expires_us <= now)) {
+                    *p = e->next;
+                    entry_free(e);
+                    r->entries_n--;
+                } else {
+                    p = &e->next;
+                }
+            }
+        }
+    }
+}
+
+static void start_next(struct resolver *r);
+
+static void finish(struct entry *e, int64_t ttl_us)
+{
+    struct resolver *r = e->resolver;
+    e->pending = false;
+    e->expires_us = clock_mono_us() + ttl_us;
+    r->open_n--;
+    struct resolve_answer answer = e->answer; /* a callback may change the table */
+    struct waiter *w = TAKE(e->waiters);
+    while (w != NULL) {
+        struct waiter *next = w->next;
+        w->fn(w->ctx, &answer);
+        free(w);
+        w = next;
+    }
+    start_next(r);
+}
+
+static enum resolve_status status_of(int rc)
+{
+    switch (rc) {
+    case ARES_SUCCESS:
+        return RESOLVE_OK;
+    case ARES_ENOTFOUND:
+    case ARES_EBADNAME:
+        return RESOLVE_NO_NAME;
+    case ARES_ENODATA:
+        return RESOLVE_NO_ADDRESS;
+    default:
+        return RESOLVE_TEMPORARY;
+    }
+}
+
+static int64_t take_addrs(struct entry *e, const struct ares_addrinfo *info)
+{
+    int64_t ttl_us = TTL_MAX_US;
+    e->answer.n = 0;
+    for (const struct ares_addrinfo_node *n = info->nodes; n != NULL; n = n->ai_next) {
+        int port;
+        if (e->answer.n < RESOLVE_ADDRS_MAX &&
+            addr_from_sockaddr(n->ai_addr, &e->answer.addrs[e->answer.n], &port)) {
+            e->answer.n++;
+            ttl_us = MIN(ttl_us, (int64_t)n->ai_ttl * USEC_PER_SEC);
+        }
+    }
+    return MAX(ttl_us, TTL_MIN_US);
+}
+
+static void ask(struct entry *e, int family, ares_addrinfo_callback cb)
+{
+    struct ares_addrinfo_hints hints = {.ai_family = family,
+                                        .ai_flags = ARES_AI_NOSORT | ARES_AI_NUMERICSERV};
+    ares_getaddrinfo(e->resolver->channel, e->host, NULL, &hints, cb, e);
+}
+
+static void answered6(void *arg, int rc, int timeouts UNUSED, struct ares_addrinfo *info)
+{
+    struct entry *e = arg;
+    int64_t ttl_us = TTL_FAILED_US;
+    e->answer.status = status_of(rc);
+    if (rc == ARES_SUCCESS) {
+        ttl_us = take_addrs(e, info);
+    }
+    if (info != NULL) {
+        ares_freeaddrinfo(info);
+    }
+    finish(e, ttl_us);
+}
+
+static void answered4(void *arg, int rc, int timeouts UNUSED, struct ares_addrinfo *info)
+{
+    struct entry *e = arg;
+    if (rc == ARES_ENODATA) {
+        if (info != NULL) {
+            ares_freeaddrinfo(info);
+        }
+        ask(e, AF_INET6, answered6);
+        return;
+    }
+    answered6(arg, rc, 0, info);
+}
+
+static void start_next(struct resolver *r)
+{
+    while (r->queue_head != NULL && r->open_n < RESOLVE_LOOKUPS_MAX) {
+        struct entry *e = r->queue_head;
+        r->queue_head = e->queue_next;
+        if (r->queue_head == NULL) {
+            r->queue_tail = &r->queue_head;
+        }
+        r->open_n++;
+        ask(e, AF_INET, answered4);
+    }
+}
+
+void resolver_lookup(struct resolver *r, const char *host, resolve_fn fn, void *ctx)
+{
+    struct entry **at = find(r, host);
+    if (*at != NULL && !(*at)->pending && (*at)->expires_us > clock_mono_us()) {
+        struct resolve_answer answer = (*at)->answer;
+        fn(ctx, &answer);
+        return;
+    }
+    struct entry *e = *at;
+    bool ask_now = e == NULL || !e->pending;
+    if (e == NULL) {
+        if (r->entries_n >= RESOLVE_ENTRIES_MAX) {
+            make_room(r);
+            at = find(r, host);
+        }
+        size_t n = strlen(host) + 1;
+        e = xcalloc(1, sizeof *e + n);
+        memcpy(e->host, host, n);
+        e->resolver = r;
+        e->next = *at;
+        *at = e;
+        r->entries_n++;
+    }
+    struct waiter *w = xmalloc(sizeof *w);
+    *w = (struct waiter){e->waiters, fn, ctx};
+    e->waiters = w;
+    if (ask_now) {
+        e->pending = true;
+        e->queue_next = NULL;
+        *r->queue_tail = e;
+        r->queue_tail = &e->queue_next;
+        start_next(r);
+    }
+}
+
+void resolver_cancel(struct resolver *r, const char *host, void *ctx)
+{
+    struct entry *e = *find(r, host);
+    if (e == NULL) {
+        return;
+    }
+    for (struct waiter **p = &e->waiters; *p != NULL;) {
+        struct waiter *w = *p;
+        if (w->ctx == ctx) {
+            *p = w->next;
+            free(w);
+        } else {
+            p = &w->next;
+        }
+    }
+}
+
+unsigned resolver_fds(struct resolver *r, struct curl_waitfd fds[static RESOLVE_FDS_MAX],
+                      int *timeout_ms)
+{
+    ares_socket_t socks[ARES_GETSOCK_MAXNUM];
+    _Static_assert(ARES_GETSOCK_MAXNUM <= RESOLVE_FDS_MAX, "room for every socket of c-ares");
+    int bits = ares_getsock(r->channel, socks, ARES_GETSOCK_MAXNUM);
+    unsigned n = 0;
+    for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
+        bool rd = ARES_GETSOCK_READABLE((unsigned)bits, i) != 0;
+        bool wr = ARES_GETSOCK_WRITABLE((unsigned)bits, i) != 0;
+        if (rd || wr) {
+            short events = (short)((rd ? CURL_WAIT_POLLIN : 0) | (wr ? CURL_WAIT_POLLOUT : 0));
+            fds[n++] = (struct curl_waitfd){.fd = socks[i], .events = events};
+        }
+    }
+    struct timeval tv;
+    struct timeval *left = ares_timeout(r->channel, NULL, &tv);
+    if (left != NULL) {
+        int64_t ms = (int64_t)left->tv_sec * 1000 + left->tv_usec / 1000 + 1;
+        *timeout_ms = (int)MIN(ms, (int64_t)*timeout_ms);
+    }
+    return n;
+}
+
+void resolver_process(struct resolver *r)
+{
+    ares_socket_t socks[ARES_GETSOCK_MAXNUM];
+    int bits = ares_getsock(r->channel, socks, ARES_GETSOCK_MAXNUM);
+    bool any = false;
+    for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
+        bool rd = ARES_GETSOCK_READABLE((unsigned)bits, i) != 0;
+        bool wr = ARES_GETSOCK_WRITABLE((unsigned)bits, i) != 0;
+        if (rd || wr) {
+            /* A socket that has nothing to read answers EAGAIN, which c-ares takes well. */
+            ares_process_fd(r->channel, rd ? socks[i] : ARES_SOCKET_BAD,
+                            wr ? socks[i] : ARES_SOCKET_BAD);
+            any = true;
+        }
+    }
+    if (!any) {
+        ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    }
+}

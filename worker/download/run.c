@@ -1,0 +1,97 @@
+/* Shared state of a download. */
+#include "run.h"
+
+void run_init(struct run *r, const struct options *o, const struct columns *columns, int64_t rows)
+{
+    *r = (struct run){.o = o, .columns = columns, .rows = rows, .err = ERR_INIT};
+    r->format = (struct shard_format){.rows_per_shard = o->number_sample_per_shard,
+                                      .digits = (int)o->oom_shard_count,
+                                      .image = o->image.format,
+                                      .hash = o->image.hash,
+                                      .exif = o->extract_exif};
+    int64_t open = RUN_ROWS_OPEN / o->number_sample_per_shard + 1;
+    r->shards_open_max = (int)MIN(MAX(open, 3), RUN_SHARDS_OPEN_MAX);
+    r->progress.rows_in = rows;
+    r->queue_rows = queue_new(RUN_ROWS_BYTES_MAX);
+    r->queue_bodies = queue_new(RUN_BODIES_BYTES_MAX);
+    r->queue_results = queue_new(RUN_RESULTS_BYTES_MAX);
+    (void)pthread_mutex_init(&r->lock, NULL);
+    (void)pthread_cond_init(&r->window, NULL);
+}
+
+static void drain(struct queue *q)
+{
+    for (struct queue_item *i = queue_pop(q, false); i != NULL; i = queue_pop(q, false)) {
+        sample_free(sample_of(i));
+    }
+    queue_free(q);
+}
+
+void run_done(struct run *r)
+{
+    drain(r->queue_rows);
+    drain(r->queue_bodies);
+    drain(r->queue_results);
+    (void)pthread_mutex_destroy(&r->lock);
+    (void)pthread_cond_destroy(&r->window);
+}
+
+void run_fail(struct run *r, const struct err *err)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    if (r->err.code == ERR_NONE) {
+        r->err = *err;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    run_stop(r, STOP_ERROR);
+}
+
+void run_stop(struct run *r, enum stop why)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    if (r->stop != STOP_ERROR) {
+        r->stop = (int)why;
+    }
+    (void)pthread_cond_broadcast(&r->window);
+    (void)pthread_mutex_unlock(&r->lock);
+    queue_close(r->queue_rows);
+}
+
+bool run_stopping(const struct run *r)
+{
+    return r->stop != STOP_NO;
+}
+
+int64_t run_shards(const struct run *r)
+{
+    int64_t per = r->format.rows_per_shard;
+    return (r->rows + per - 1) / per;
+}
+
+int64_t run_shard_rows(const struct run *r, int64_t shard_i)
+{
+    int64_t per = r->format.rows_per_shard;
+    ASSERT(shard_i >= 0 && shard_i < run_shards(r));
+    return MIN(per, r->rows - shard_i * per);
+}
+
+bool run_shard_open(struct run *r)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    while (r->shards_open >= r->shards_open_max && !run_stopping(r)) {
+        (void)pthread_cond_wait(&r->window, &r->lock);
+    }
+    bool ok = !run_stopping(r);
+    r->shards_open += ok ? 1 : 0;
+    (void)pthread_mutex_unlock(&r->lock);
+    return ok;
+}
+
+void run_shard_closed(struct run *r)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    ASSERT(r->shards_open > 0);
+    r->shards_open--;
+    (void)pthread_cond_signal(&r->window);
+    (void)pthread_mutex_unlock(&r->lock);
+}

@@ -1,0 +1,47 @@
+/* What the stages of one download share. Rows flow
+ *   reader -> rows -> fetch thread -> bodies -> decode threads -> results -> writer
+ * and every arrow is a queue bounded in bytes, or a budget. The first error stops all; SIGTERM
+ * stops what is before the writer and lets it finish the shards that are complete. */
+#pragma once
+#include "heartbeat.h"
+#include "options.h"
+#include "shard.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define RUN_ROWS_BYTES_MAX    (8u << 20)
+#define RUN_BODIES_BYTES_MAX  (64u << 20) /* bodies coming in and waiting for a decoder */
+#define RUN_RESULTS_BYTES_MAX (32u << 20)
+#define RUN_SHARDS_OPEN_MAX   32
+#define RUN_ROWS_OPEN         4096 /* rows of open shards, about: hides the slowest URLs of each */
+
+enum stop { STOP_NO, STOP_SIGNAL, STOP_ERROR };
+
+struct run {
+    const struct options *o;
+    const struct columns *columns;
+    struct shard_format format;
+    int64_t rows;
+    struct progress progress;
+    struct queue *queue_rows;
+    struct queue *queue_bodies;
+    struct queue *queue_results;
+    _Atomic int stop;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t window;
+    int shards_open;
+    int shards_open_max;
+    struct err err; /* the first */
+};
+
+void run_init(struct run *r, const struct options *o, const struct columns *columns, int64_t rows);
+void run_done(struct run *r);
+/* Remember the first error and stop everything. */
+void run_fail(struct run *r, const struct err *err);
+void run_stop(struct run *r, enum stop why);
+bool run_stopping(const struct run *r);
+int64_t run_shards(const struct run *r);                      /* of the part */
+int64_t run_shard_rows(const struct run *r, int64_t shard_i); /* the last one may be short */
+/* Wait until one more shard may be open; false when stopping. */
+bool run_shard_open(struct run *r) MUST_CHECK;
+void run_shard_closed(struct run *r);

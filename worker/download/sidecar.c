@@ -1,0 +1,192 @@
+/* Rows go into a table by the appender, the table into a memfd by COPY. Table columns are called
+ * c0, c1, ... and get their names in COPY's SELECT. */
+#include "sidecar.h"
+#include "common/cleanup.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define SQL_BYTES_MAX (64u << 10)
+
+struct sidecar {
+    duckdb_connection con;
+    const struct columns *columns;
+    struct shard_format format;
+    char *create;
+    char *select;
+};
+
+struct own_column {
+    const char *name;
+    const char *type;
+};
+
+static void build_sql(struct sidecar *s)
+{
+    struct own_column own[] = {{"key", "VARCHAR"},
+                               {"status", "VARCHAR"},
+                               {"error_message", "VARCHAR"},
+                               {"width", "INTEGER"},
+                               {"height", "INTEGER"},
+                               {"original_width", "INTEGER"},
+                               {"original_height", "INTEGER"},
+                               {s->format.exif ? "exif" : NULL, "VARCHAR"},
+                               {shard_hash_name(s->format.hash), "VARCHAR"}};
+    AUTO_BUF struct buf create = BUF_INIT(SQL_BYTES_MAX);
+    AUTO_BUF struct buf select = BUF_INIT(SQL_BYTES_MAX);
+    int n = 0;
+    buf_add_cstr(&create, "CREATE OR REPLACE TABLE shard(");
+    for (int i = 0; i < s->columns->n + (int)ARRAY_LEN(own); i++) {
+        bool given = i < s->columns->n;
+        const char *name = given ? s->columns->at[i].name : own[i - s->columns->n].name;
+        const char *type = given ? s->columns->at[i].sql_type : own[i - s->columns->n].type;
+        if (name == NULL) {
+            continue;
+        }
+        buf_addf(&create, "%sc%d %s", n == 0 ? "" : ", ", n, type);
+        buf_addf(&select, "%sc%d AS ", n == 0 ? "" : ", ", n);
+        duck_quote_identifier(&select, name);
+        n++;
+    }
+    buf_add_cstr(&create, ")");
+    s->create = buf_take(&create);
+    s->select = buf_take(&select);
+}
+
+bool sidecar_new(struct duck *duck, const struct columns *columns, const struct shard_format *f,
+                 struct sidecar **ret, struct err *err)
+{
+    struct sidecar *s = xcalloc(1, sizeof *s);
+    s->columns = columns;
+    s->format = *f;
+    if (!duck_connect(duck, &s->con, err)) {
+        sidecar_free(s);
+        return false;
+    }
+    build_sql(s);
+    *ret = s;
+    return true;
+}
+
+void sidecar_free(struct sidecar *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    if (s->con != NULL) {
+        duckdb_disconnect(&s->con);
+    }
+    free(s->create);
+    free(s->select);
+    free(s);
+}
+
+static bool text(duckdb_appender a, const char *v)
+{
+    return (v == NULL ? duckdb_append_null(a) : duckdb_append_varchar(a, v)) == DuckDBSuccess;
+}
+
+static bool side(duckdb_appender a, const struct sample *s, int32_t v)
+{
+    bool known = s->status == STATUS_SUCCESS;
+    return (known ? duckdb_append_int32(a, v) : duckdb_append_null(a)) == DuckDBSuccess;
+}
+
+static bool cell(duckdb_appender a, const struct cell *c)
+{
+    duckdb_state rc = DuckDBError;
+    switch (c->kind) {
+    case CELL_NULL:
+        rc = duckdb_append_null(a);
+        break;
+    case CELL_BOOL:
+        rc = duckdb_append_bool(a, c->b);
+        break;
+    case CELL_INT:
+        rc = duckdb_append_int64(a, c->i);
+        break;
+    case CELL_UINT:
+        rc = duckdb_append_uint64(a, c->u);
+        break;
+    case CELL_FLOAT:
+        rc = duckdb_append_float(a, (float)c->d);
+        break;
+    case CELL_DOUBLE:
+        rc = duckdb_append_double(a, c->d);
+        break;
+    case CELL_TEXT:
+        rc = duckdb_append_varchar_length(a, c->s.p, c->s.n);
+        break;
+    }
+    return rc == DuckDBSuccess;
+}
+
+static bool append_row(struct sidecar *c, duckdb_appender a, const struct sample *s)
+{
+    char key[SHARD_KEY_BYTES];
+    bool ok = true;
+    for (int i = 0; i < c->columns->n; i++) {
+        ok = ok && cell(a, &s->cells[i]);
+    }
+    bool won = s->status == STATUS_SUCCESS;
+    shard_key(&c->format, s->shard_i, s->row_i, key);
+    ok = ok && text(a, key) && text(a, stats_status_name(s->status)) &&
+         text(a, s->error[0] != '\0' ? s->error : NULL) && side(a, s, s->width) &&
+         side(a, s, s->height) && side(a, s, s->original_width) && side(a, s, s->original_height);
+    if (c->format.exif) {
+        ok = ok && text(a, won ? s->exif : NULL);
+    }
+    if (shard_hash_name(c->format.hash) != NULL) {
+        ok = ok && text(a, won ? s->hash : NULL);
+    }
+    return ok && duckdb_appender_end_row(a) == DuckDBSuccess;
+}
+
+static bool fill_table(struct sidecar *c, struct sample *const *samples, size_t n, struct err *err)
+{
+    duckdb_appender a = NULL;
+    if (!duck_query(c->con, c->create, NULL, err)) {
+        return false;
+    }
+    bool ok = duckdb_appender_create(c->con, NULL, "shard", &a) == DuckDBSuccess;
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = append_row(c, a, samples[i]);
+    }
+    ok = ok && duckdb_appender_close(a) == DuckDBSuccess;
+    if (!ok) {
+        (void)duck_fail(err, a != NULL ? duckdb_appender_error(a) : "no appender");
+        (void)err_wrap(err, "sidecar");
+    }
+    (void)duckdb_appender_destroy(&a);
+    return ok;
+}
+
+bool sidecar_write(struct sidecar *c, struct sample *const *samples, size_t samples_n,
+                   struct str *ret, struct err *err)
+{
+    if (!fill_table(c, samples, samples_n, err)) {
+        return false;
+    }
+    AUTO_FD int fd = memfd_create("drover-sidecar", MFD_CLOEXEC);
+    if (fd < 0) {
+        return err_set_os(err, ERR_INTERNAL, errno, "memfd");
+    }
+    AUTO_FREE char *sql = xasprintf("COPY (SELECT %s FROM shard) TO '/proc/self/fd/%d' (FORMAT "
+                                    "parquet, COMPRESSION snappy, USE_TMP_FILE false)",
+                                    c->select, fd);
+    if (!duck_query(c->con, sql, NULL, err) || !duck_query(c->con, "DROP TABLE shard", NULL, err)) {
+        return err_wrap(err, "sidecar");
+    }
+    struct stat st;
+    if (fstat(fd, &st) != 0 || st.st_size <= 0) {
+        return err_set(err, ERR_INTERNAL, "sidecar: nothing was written");
+    }
+    size_t n = (size_t)st.st_size;
+    void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED) {
+        return err_set_os(err, ERR_INTERNAL, errno, "sidecar: mmap");
+    }
+    *ret = (struct str){p, n};
+    return true;
+}

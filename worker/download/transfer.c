@@ -1,0 +1,133 @@
+/* Judging answers. img2dataset's users group failures by these texts, so they are Python's. */
+#include "transfer.h"
+#include "common/clock.h"
+#include "fetch.h"
+#include <errno.h>
+
+void transfer_reset_hop(struct transfer *t)
+{
+    t->discarded = 0;
+    t->status = 0;
+    t->reason[0] = '\0';
+    t->forbidden = false;
+    t->too_large = false;
+    t->blocked = false;
+    t->paused_us = 0;
+    t->started_us = clock_mono_us();
+}
+
+long transfer_age_ms(const struct transfer *t, int64_t now_us)
+{
+    return (long)((now_us - t->started_us) / USEC_PER_MSEC);
+}
+
+void transfer_header(struct transfer *t, struct str line, const struct robots *robots)
+{
+    struct str rest = str_trim(line);
+    if (str_starts(rest, "HTTP/")) {
+        (void)str_split(&rest, ' ');
+        int64_t code;
+        struct str number = str_split(&rest, ' ');
+        t->status = parse_i64(number, 100, 999, &code, NULL) ? (int)code : 0;
+        rest = str_trim(rest);
+        (void)snprintf(t->reason, sizeof t->reason, STR_FMT, (int)MIN(rest.n, sizeof t->reason - 1),
+                       rest.p);
+        t->forbidden = false;
+        return;
+    }
+    struct str name = str_split(&rest, ':');
+    if (t->status >= 200 && t->status < 300 && str_ieq_cstr(name, "x-robots-tag") &&
+        robots_forbids(robots, str_trim(rest))) {
+        t->forbidden = true;
+    }
+}
+
+const char *transfer_resolve_text(enum resolve_status status)
+{
+    switch (status) {
+    case RESOLVE_NO_NAME:
+        return "<urlopen error [Errno -2] Name or service not known>";
+    case RESOLVE_NO_ADDRESS:
+        return "<urlopen error [Errno -5] No address associated with hostname>";
+    case RESOLVE_OK:
+    case RESOLVE_TEMPORARY:
+        break;
+    }
+    return "<urlopen error [Errno -3] Temporary failure in name resolution>";
+}
+
+static bool is_redirect(int status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+static bool is_transient(int status)
+{
+    return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
+           status == 504;
+}
+
+#define SAY(v, ...) (void)snprintf((v)->text, sizeof(v)->text, __VA_ARGS__)
+
+static void judge_error(struct transfer *t, CURLcode rc, struct verdict *v)
+{
+    long os = 0;
+    curl_off_t connected = 0;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os);
+    (void)curl_easy_getinfo(t->easy, CURLINFO_CONNECT_TIME_T, &connected);
+    v->kind = VERDICT_TRANSIENT;
+    v->unreached = connected == 0 && os != ECONNREFUSED &&
+                   (rc == CURLE_OPERATION_TIMEDOUT || rc == CURLE_COULDNT_CONNECT);
+    /* What is left of curl's hundred codes is told in curl's words. */
+    if (rc == CURLE_OPERATION_TIMEDOUT) {
+        SAY(v, "%s", connected > 0 ? "timed out" : "<urlopen error timed out>");
+    } else if (rc == CURLE_COULDNT_CONNECT) {
+        SAY(v, "<urlopen error [Errno %ld] %s>", os, os != 0 ? strerror((int)os) : "no connection");
+    } else if (rc == CURLE_PEER_FAILED_VERIFICATION) {
+        v->kind = VERDICT_FAILED;
+        SAY(v, "<urlopen error [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed>");
+    } else if (rc == CURLE_SSL_CONNECT_ERROR) {
+        v->kind = VERDICT_FAILED;
+        SAY(v, "<urlopen error [SSL] handshake failed>");
+    } else if (rc == CURLE_GOT_NOTHING) {
+        SAY(v, "Remote end closed connection without response");
+    } else if (rc == CURLE_PARTIAL_FILE) {
+        SAY(v, "IncompleteRead");
+    } else if (rc == CURLE_RECV_ERROR || rc == CURLE_SEND_ERROR) {
+        SAY(v, "[Errno %ld] %s", os != 0 ? os : 104L,
+            os != 0 ? strerror((int)os) : "Connection reset by peer");
+    } else {
+        v->kind = VERDICT_FAILED;
+        SAY(v, "<urlopen error %s>", curl_easy_strerror(rc));
+    }
+}
+
+void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret)
+{
+    struct verdict v = {.kind = VERDICT_FAILED};
+    char *location = NULL;
+    if (t->blocked) {
+        SAY(&v, "%s", TRANSFER_BLOCKED_TEXT);
+    } else if (is_redirect(t->status) &&
+               curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &location) == CURLE_OK &&
+               location != NULL) {
+        if (++t->redirects > FETCH_REDIRECTS_MAX) {
+            SAY(&v, "HTTP Error %d: too many redirects", t->status);
+        } else {
+            v.kind = VERDICT_REDIRECT;
+            v.location = location;
+        }
+    } else if (t->status >= 300) {
+        v.kind = is_transient(t->status) ? VERDICT_TRANSIENT : VERDICT_FAILED;
+        SAY(&v, "HTTP Error %d: %s", t->status, t->reason);
+    } else if (t->forbidden) {
+        SAY(&v, "Use of image disallowed by X-Robots-Tag directive");
+    } else if (t->too_large || rc == CURLE_FILESIZE_EXCEEDED) {
+        SAY(&v, "body too large");
+    } else if (rc == CURLE_OK && t->status >= 200) {
+        v.kind = VERDICT_OK;
+    } else {
+        judge_error(t, rc, &v);
+    }
+    *ret = v;
+}

@@ -1,0 +1,47 @@
+/* One URL being fetched: what is remembered of it, and what its end means. Nothing here does
+ * I/O; fetch.c moves it. */
+#pragma once
+#include "resolve.h"
+#include "robots.h"
+#include "sample.h"
+#include "url.h"
+
+#define TRANSFER_BLOCKED_TEXT "<urlopen error address not allowed>"
+
+enum transfer_state { TRANSFER_IDLE, TRANSFER_RESOLVING, TRANSFER_RUNNING, TRANSFER_WAITING };
+struct fetch;
+struct transfer {
+    struct fetch *fetch;
+    struct transfer *next; /* in the free list */
+    struct sample *sample;
+    CURL *easy; /* made once, used for every URL */
+    struct curl_slist *connect_to;
+    enum transfer_state state;
+    struct url url; /* of this hop */
+    struct net_addr addrs[RESOLVE_ADDRS_MAX];
+    int addrs_n, addr_i;
+    int redirects, tries;
+    int64_t deadline_us, wait_until_us, paused_us, started_us; /* monotonic; paused_us 0: it runs */
+    struct buf body;
+    size_t discarded;
+    int status;      /* of the last status line */
+    char reason[80]; /* its words */
+    bool forbidden;  /* by X-Robots-Tag */
+    bool too_large;
+    bool blocked; /* by the address rules, at the socket */
+};
+
+enum verdict_kind { VERDICT_OK, VERDICT_REDIRECT, VERDICT_TRANSIENT, VERDICT_FAILED };
+struct verdict {
+    enum verdict_kind kind;
+    bool unreached;       /* nobody answered: no DNS, no route, no reply */
+    const char *location; /* VERDICT_REDIRECT: borrowed from curl until the handle is used again */
+    char text[SAMPLE_ERROR_BYTES_MAX];
+};
+void transfer_reset_hop(struct transfer *t);
+/* One header line of the answer. */
+void transfer_header(struct transfer *t, struct str line, const struct robots *robots);
+/* What curl's result and the answer come to, in the words of Python's urllib. Counts redirects. */
+void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret);
+const char *transfer_resolve_text(enum resolve_status status);
+long transfer_age_ms(const struct transfer *t, int64_t now_us);

@@ -1,0 +1,153 @@
+/* Cleaning and taking apart of URLs, over libcurl's parser: the same parser fetches them, so the
+ * two cannot disagree about where the host ends. */
+#include "url.h"
+#include "addr.h"
+#include "common/cleanup.h"
+#include "sample.h"
+#include <curl/curl.h>
+#include <stdarg.h>
+#include <strings.h>
+
+static void urlp_free(CURLU **u)
+{
+    curl_url_cleanup(*u);
+}
+static void curl_textp_free(char **p)
+{
+    curl_free(*p);
+}
+
+void url_done(struct url *u)
+{
+    free(u->text);
+    u->text = NULL;
+}
+
+static bool refuse(char *why, const char *fmt, ...) PRINTF(2, 3);
+static bool refuse(char *why, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(why, URL_WHY_BYTES, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+/* Where the authority ends: only what is behind it may be percent-encoded. */
+static size_t authority_end(struct str s)
+{
+    ptrdiff_t at = str_find(s, STR("://"));
+    size_t i = at < 0 ? 0 : (size_t)at + 3;
+    while (i < s.n && s.p[i] != '/' && s.p[i] != '?' && s.p[i] != '#') {
+        i++;
+    }
+    return i;
+}
+
+static bool encode(struct str s, struct buf *out, char *why)
+{
+    size_t from = authority_end(s);
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c < 0x20 || c == 0x7f) {
+            return refuse(why, "URL can't contain control characters.");
+        }
+        if (i >= from && (c == ' ' || c >= 0x80 || strchr("\"<>\\^`{|}", c) != NULL)) {
+            buf_addf(out, "%%%02X", c);
+        } else {
+            buf_add_char(out, (char)c);
+        }
+    }
+    return out->overflow ? refuse(why, "URL too long") : true;
+}
+
+static bool check_scheme(struct str s, char *why)
+{
+    if (s.n >= 7 && strncasecmp(s.p, "http://", 7) == 0) {
+        return true;
+    }
+    if (s.n >= 8 && strncasecmp(s.p, "https://", 8) == 0) {
+        return true;
+    }
+    char piece[120];
+    (void)snprintf(piece, sizeof piece, STR_FMT, (int)MIN(s.n, sizeof piece - 1), s.p);
+    char *colon = strchr(piece, ':');
+    if (colon == NULL || colon == piece) {
+        return refuse(why, "unknown url type: '%s'", piece);
+    }
+    *colon = '\0';
+    return refuse(why, "<urlopen error unknown url type: %s>", piece);
+}
+
+static bool take_host(CURLU *u, struct url *out, char *why)
+{
+    char *host CLEANUP(curl_textp_free)
+    = NULL;
+    if (curl_url_get(u, CURLUPART_HOST, &host, CURLU_PUNYCODE) != CURLUE_OK || host[0] == '\0') {
+        return refuse(why, "<urlopen error no host given>");
+    }
+    struct net_addr a;
+    char text[ADDR_TEXT_BYTES];
+    const char *name = host;
+    if (addr_parse_host(host, &a)) {
+        addr_format(&a, text);
+        name = text;
+    }
+    if (strlen(name) > URL_HOST_BYTES_MAX) {
+        return refuse(why, "<urlopen error host name too long>");
+    }
+    (void)snprintf(out->host, sizeof out->host, "%s", name);
+    char bracketed[ADDR_TEXT_BYTES + 2];
+    if (strchr(name, ':') != NULL) {
+        (void)snprintf(bracketed, sizeof bracketed, "[%.*s]", ADDR_TEXT_BYTES - 1, name);
+        name = bracketed;
+    }
+    if (curl_url_set(u, CURLUPART_HOST, name, 0) != CURLUE_OK) {
+        return refuse(why, "<urlopen error bad host>");
+    }
+    return true;
+}
+
+bool url_parse(struct str raw, struct url *ret, char why[static URL_WHY_BYTES])
+{
+    struct str s = str_trim(raw);
+    if (!check_scheme(s, why)) {
+        return false;
+    }
+    AUTO_BUF struct buf b = BUF_INIT(URL_BYTES_MAX);
+    if (!encode(s, &b, why)) {
+        return false;
+    }
+    CURLU *u CLEANUP(urlp_free)
+    = curl_url();
+    if (u == NULL || curl_url_set(u, CURLUPART_URL, buf_cstr(&b), 0) != CURLUE_OK) {
+        return refuse(why, "<urlopen error malformed url>");
+    }
+    char *part CLEANUP(curl_textp_free)
+    = NULL;
+    if (curl_url_get(u, CURLUPART_USER, &part, 0) == CURLUE_OK ||
+        curl_url_get(u, CURLUPART_PASSWORD, &part, 0) == CURLUE_OK) {
+        return refuse(why, "<urlopen error user name in url not allowed>");
+    }
+    struct url out = {0};
+    char *port CLEANUP(curl_textp_free)
+    = NULL;
+    int64_t port_n;
+    if (!take_host(u, &out, why)) {
+        return false;
+    }
+    if (curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK ||
+        !parse_i64(str_of(port), 1, 65535, &port_n, NULL)) {
+        return refuse(why, "<urlopen error bad port>");
+    }
+    out.port = (int)port_n;
+    (void)curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0);
+    char *text CLEANUP(curl_textp_free)
+    = NULL;
+    if (curl_url_get(u, CURLUPART_URL, &text, 0) != CURLUE_OK) {
+        return refuse(why, "<urlopen error malformed url>");
+    }
+    out.text = xstrdup(text);
+    *ret = out;
+    return true;
+}

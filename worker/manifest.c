@@ -1,0 +1,94 @@
+/* Writing and recognising the manifest. */
+#include "manifest.h"
+#include "common/hash.h"
+#include "common/json.h"
+#include "worker_protocol.h"
+
+static void objects(const struct manifest *m, struct json_out *w)
+{
+    AUTO_BUF struct buf line = BUF_INIT(1024);
+    struct sha256 h CLEANUP(sha256_done);
+    sha256_init(&h);
+    json_out_array(w, "objects");
+    for (size_t i = 0; i < m->objects_n; i++) {
+        const struct sink_object *o = &m->objects[i];
+        json_out_object(w, NULL);
+        json_out_str(w, "key", o->name);
+        json_out_i64(w, "size", o->size);
+        json_out_str(w, "etag", o->etag);
+        json_out_end_object(w);
+        buf_reset(&line);
+        buf_addf(&line, "%s\t%lld\t%s\n", o->name, (long long)o->size, o->etag);
+        sha256_add(&h, line.p, line.n);
+    }
+    json_out_end_array(w);
+    uint8_t sum[32];
+    char hex[SHA256_HEX_N];
+    sha256_end(&h, sum);
+    str_hex(sum, sizeof sum, hex);
+    json_out_str(w, "sha256", hex);
+}
+
+static void statuses(const struct manifest *m, struct json_out *w)
+{
+    json_out_object(w, "statuses");
+    int64_t others = 0;
+    for (size_t i = 0; i < m->total.texts_n; i++) {
+        if (i < MANIFEST_STATUSES_MAX) {
+            json_out_i64(w, m->total.texts[i].text, m->total.texts[i].n);
+        } else {
+            others += m->total.texts[i].n;
+        }
+    }
+    if (others > 0) {
+        json_out_i64(w, "(others)", others);
+    }
+    json_out_end_object(w);
+}
+
+void manifest_json(const struct manifest *m, struct buf *out)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < m->objects_n; i++) {
+        bytes += m->objects[i].size;
+    }
+    struct json_out w;
+    json_out_init(&w, out);
+    json_out_object(&w, NULL);
+    json_out_i64(&w, "version", WP_VERSION);
+    json_out_str(&w, "task", m->task);
+    json_out_str(&w, "attempt", m->attempt);
+    json_out_i64(&w, "rows_in", m->rows_in);
+    json_out_i64(&w, "rows_out", m->rows_out);
+    json_out_i64(&w, "successes", m->total.successes);
+    json_out_i64(&w, "failed_to_download", m->total.failed_to_download);
+    json_out_i64(&w, "failed_to_resize", m->total.failed_to_resize);
+    json_out_i64(&w, "bytes", bytes);
+    json_out_time(&w, "started", m->started_us);
+    json_out_time(&w, "ended", m->ended_us);
+    statuses(m, &w);
+    objects(m, &w);
+    json_out_end_object(&w);
+}
+
+bool manifest_task(struct sink *s, char **ret_task, struct err *err)
+{
+    AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
+    struct err e = ERR_INIT;
+    if (!sink_get(s, WP_MANIFEST_KEY, &b, &e)) {
+        if (e.code == ERR_NOT_FOUND && strcmp(e.aws_code, "NoSuchBucket") != 0) {
+            *ret_task = NULL;
+            return true;
+        }
+        *err = e;
+        return false;
+    }
+    AUTO_JSON json_t *v = NULL;
+    const char *task;
+    if (!json_parse(buf_str(&b), MANIFEST_BYTES_MAX, &v, err) ||
+        !json_get_required_str(v, "task", &task, err)) {
+        return err_wrap(err, "%s", WP_MANIFEST_KEY);
+    }
+    *ret_task = xstrdup(task);
+    return true;
+}

@@ -1,0 +1,391 @@
+/* Folder and S3 sinks. In a folder a name appears by link(2) or rename(2) of a finished, synced
+ * temporary file, so a killed worker leaves only files that start with ".tmp-". */
+#include "sink.h"
+#include "common/cleanup.h"
+#include "common/s3.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define TMP_PREFIX    ".tmp-"
+#define S3_TRIES      6
+#define S3_PART_BYTES (8u << 20)
+
+struct sink {
+    int dir_fd; /* -1 for S3 */
+    struct s3_sync *s3;
+    struct s3_uri base; /* key ends with '/' or is empty */
+};
+
+struct sink_stream {
+    struct sink *sink;
+    struct s3_multipart *multipart;
+    int fd;
+    char name[SINK_NAME_BYTES_MAX + 1];
+    char tmp[SINK_NAME_BYTES_MAX + 64];
+};
+
+static bool make_folder(const char *path, struct err *err)
+{
+    AUTO_FREE char *p = xstrdup(path);
+    for (char *at = p + 1; *at != '\0'; at++) {
+        if (*at == '/') {
+            *at = '\0';
+            if (mkdir(p, 0777) != 0 && errno != EEXIST) {
+                return err_set_os(err, ERR_IO, errno, "cannot make folder '%s'", p);
+            }
+            *at = '/';
+        }
+    }
+    if (mkdir(p, 0777) != 0 && errno != EEXIST) {
+        return err_set_os(err, ERR_IO, errno, "cannot make folder '%s'", p);
+    }
+    return true;
+}
+
+static bool open_folder(struct sink *s, const char *path, struct err *err)
+{
+    if (!make_folder(path, err)) {
+        return false;
+    }
+    s->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->dir_fd < 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot open folder '%s'", path);
+    }
+    if (faccessat(s->dir_fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot write to folder '%s'", path);
+    }
+    return true;
+}
+
+static bool open_s3(struct sink *s, const char *uri, struct err *err)
+{
+    if (!s3_parse_uri(str_of(uri), &s->base, err)) {
+        return false;
+    }
+    size_t n = strlen(s->base.key);
+    if (n > 0 && s->base.key[n - 1] != '/') {
+        if (n + 1 + SINK_NAME_BYTES_MAX >= sizeof s->base.key) {
+            return err_set(err, ERR_INVALID, "output '%s': the key is too long", uri);
+        }
+        s->base.key[n] = '/';
+        s->base.key[n + 1] = '\0';
+    }
+    return s3_sync_new(S3_TRIES, &s->s3, err);
+}
+
+bool sink_open(const char *uri, struct sink **ret, struct err *err)
+{
+    struct sink *s = xcalloc(1, sizeof *s);
+    s->dir_fd = -1;
+    struct str u = str_of(uri);
+    bool ok;
+    if (str_starts(u, "s3://")) {
+        ok = open_s3(s, uri, err);
+    } else {
+        ok = open_folder(s, str_starts(u, "file://") ? uri + 7 : uri, err);
+    }
+    if (!ok) {
+        sink_free(s);
+        return false;
+    }
+    *ret = s;
+    return true;
+}
+
+void sink_free(struct sink *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    if (s->dir_fd >= 0) {
+        (void)close(s->dir_fd);
+    }
+    if (s->s3 != NULL) {
+        s3_sync_free(s->s3);
+    }
+    free(s);
+}
+
+/* The object's full place; names are ours and short, so they always fit. */
+static struct s3_uri uri_of(const struct sink *s, const char *name)
+{
+    struct s3_uri u = s->base;
+    size_t at = strlen(u.key);
+    size_t n = strlen(name);
+    ASSERT(n <= SINK_NAME_BYTES_MAX);
+    ASSERT(at + n < sizeof u.key);
+    memcpy(u.key + at, name, n + 1);
+    return u;
+}
+
+static void listing_add(struct sink_listing *l, size_t *cap, const char *name, int64_t size,
+                        const char *etag)
+{
+    if (l->n == *cap) {
+        *cap = *cap == 0 ? 256 : *cap * 2;
+        l->objects = xrealloc(l->objects, *cap * sizeof *l->objects);
+    }
+    struct sink_object *o = &l->objects[l->n++];
+    *o = (struct sink_object){.name = xstrdup(name), .size = size};
+    (void)snprintf(o->etag, sizeof o->etag, "%s", etag);
+}
+
+static int object_cmp(const void *a, const void *b)
+{
+    const struct sink_object *x = a;
+    const struct sink_object *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static bool list_folder(struct sink *s, struct sink_listing *l, struct err *err)
+{
+    int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (d == NULL) {
+        return err_set_os(err, ERR_IO, errno, "cannot list the output folder");
+    }
+    size_t cap = 0;
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        struct stat st;
+        if (e->d_name[0] == '.' || fstatat(s->dir_fd, e->d_name, &st, 0) != 0 ||
+            !S_ISREG(st.st_mode)) {
+            continue;
+        }
+        listing_add(l, &cap, e->d_name, st.st_size, "");
+    }
+    (void)closedir(d);
+    return true;
+}
+
+static bool list_s3(struct sink *s, struct sink_listing *l, struct err *err)
+{
+    struct s3_listing all = {0};
+    if (!s3_sync_list(s->s3, &s->base, SINK_OBJECTS_MAX, &all, err)) {
+        return false;
+    }
+    size_t cap = 0;
+    size_t skip = strlen(s->base.key);
+    for (size_t i = 0; i < all.n; i++) {
+        const char *name = all.objects[i].key + skip;
+        if (*name != '\0' && strchr(name, '/') == NULL) {
+            listing_add(l, &cap, name, all.objects[i].size, all.objects[i].etag);
+        }
+    }
+    s3_listing_done(&all);
+    return true;
+}
+
+bool sink_list(struct sink *s, struct sink_listing *ret, struct err *err)
+{
+    struct sink_listing l = {0};
+    if (!(s->s3 != NULL ? list_s3(s, &l, err) : list_folder(s, &l, err))) {
+        sink_listing_done(&l);
+        return false;
+    }
+    if (l.n > 0) {
+        qsort(l.objects, l.n, sizeof *l.objects, object_cmp);
+    }
+    *ret = l;
+    return true;
+}
+
+void sink_listing_done(struct sink_listing *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->objects[i].name);
+    }
+    free(l->objects);
+    *l = (struct sink_listing){0};
+}
+
+const struct sink_object *sink_listing_find(const struct sink_listing *l, const char *name)
+{
+    size_t lo = 0;
+    size_t hi = l->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        int c = strcmp(l->objects[mid].name, name);
+        if (c == 0) {
+            return &l->objects[mid];
+        }
+        if (c < 0) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return NULL;
+}
+
+bool sink_get(struct sink *s, const char *name, struct buf *ret, struct err *err)
+{
+    if (s->s3 != NULL) {
+        struct s3_uri u = uri_of(s, name);
+        return s3_sync_get(s->s3, &u, ret->max - ret->n, ret, err);
+    }
+    AUTO_FD int fd = openat(s->dir_fd, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return err_set_os(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, errno, "cannot open '%s'",
+                          name);
+    }
+    char chunk[65536];
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0) {
+            return err_set_os(err, ERR_IO, errno, "cannot read '%s'", name);
+        }
+        if (n == 0) {
+            break;
+        }
+        buf_add(ret, chunk, (size_t)n);
+    }
+    return ret->overflow ? err_set(err, ERR_TOO_LARGE, "'%s' is too large", name) : true;
+}
+
+bool sink_delete(struct sink *s, const char *name, struct err *err)
+{
+    if (s->s3 != NULL) {
+        struct s3_uri u = uri_of(s, name);
+        return s3_sync_delete(s->s3, &u, err);
+    }
+    if (unlinkat(s->dir_fd, name, 0) != 0 && errno != ENOENT) {
+        return err_set_os(err, ERR_IO, errno, "cannot remove '%s'", name);
+    }
+    return true;
+}
+
+static bool write_all(int fd, struct str data, const char *name, struct err *err)
+{
+    while (data.n > 0) {
+        ssize_t n = write(fd, data.p, data.n);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return err_set_os(err, ERR_IO, errno, "cannot write '%s'", name);
+        }
+        data.p += n;
+        data.n -= (size_t)n;
+    }
+    return true;
+}
+
+bool sink_sweep(struct sink *s, struct err *err)
+{
+    if (s->s3 != NULL) {
+        return true;
+    }
+    int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (d == NULL) {
+        return err_set_os(err, ERR_IO, errno, "cannot list the output folder");
+    }
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        if (strncmp(e->d_name, TMP_PREFIX, strlen(TMP_PREFIX)) == 0) {
+            (void)unlinkat(s->dir_fd, e->d_name, 0);
+        }
+    }
+    (void)closedir(d);
+    return true;
+}
+
+bool sink_stream_begin(struct sink *s, const char *name, const char *content_type,
+                       struct sink_stream **ret, struct err *err)
+{
+    static _Atomic unsigned serial;
+    struct sink_stream *t = xcalloc(1, sizeof *t);
+    t->sink = s;
+    t->fd = -1;
+    ASSERT(strlen(name) <= SINK_NAME_BYTES_MAX);
+    (void)snprintf(t->name, sizeof t->name, "%s", name);
+    if (s->s3 != NULL) {
+        struct s3_uri u = uri_of(s, name);
+        if (!s3_multipart_begin(s->s3, &u, content_type, S3_PART_BYTES, &t->multipart, err)) {
+            free(t);
+            return false;
+        }
+    } else {
+        (void)snprintf(t->tmp, sizeof t->tmp, TMP_PREFIX "%d-%u-%s", (int)getpid(), serial++, name);
+        t->fd = openat(s->dir_fd, t->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (t->fd < 0) {
+            (void)err_set_os(err, ERR_IO, errno, "cannot create '%s'", name);
+            free(t);
+            return false;
+        }
+    }
+    *ret = t;
+    return true;
+}
+
+bool sink_stream_add(struct sink_stream *t, struct str data, struct err *err)
+{
+    if (t->multipart != NULL) {
+        return s3_multipart_add(t->multipart, data.p, data.n, err);
+    }
+    return write_all(t->fd, data, t->name, err);
+}
+
+static bool publish(struct sink_stream *t, bool create_only, struct err *err)
+{
+    int dir = t->sink->dir_fd;
+    if (fsync(t->fd) != 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot write '%s'", t->name);
+    }
+    if (create_only ? linkat(dir, t->tmp, dir, t->name, 0) != 0
+                    : renameat(dir, t->tmp, dir, t->name) != 0) {
+        return err_set_os(err, errno == EEXIST ? ERR_PRECONDITION : ERR_IO, errno,
+                          "cannot create '%s'", t->name);
+    }
+    if (fsync(dir) != 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot write the output folder");
+    }
+    return true;
+}
+
+bool sink_stream_finish(struct sink_stream *t, bool create_only, struct err *err)
+{
+    bool ok;
+    if (t->multipart != NULL) {
+        int64_t size;
+        ok = s3_multipart_finish(TAKE(t->multipart), create_only, &size, err);
+    } else {
+        ok = publish(t, create_only, err);
+    }
+    sink_stream_abort(t);
+    return ok;
+}
+
+void sink_stream_abort(struct sink_stream *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    if (t->multipart != NULL) {
+        s3_multipart_abort(t->multipart);
+    }
+    if (t->fd >= 0) {
+        (void)close(t->fd);
+        (void)unlinkat(t->sink->dir_fd, t->tmp, 0);
+    }
+    free(t);
+}
+
+bool sink_put(struct sink *s, const char *name, struct str body, const char *content_type,
+              bool create_only, struct err *err)
+{
+    if (s->s3 != NULL) {
+        struct s3_uri u = uri_of(s, name);
+        return s3_sync_put(s->s3, &u, body, content_type, create_only, err);
+    }
+    struct sink_stream *t;
+    if (!sink_stream_begin(s, name, content_type, &t, err)) {
+        return false;
+    }
+    if (!sink_stream_add(t, body, err)) {
+        sink_stream_abort(t);
+        return false;
+    }
+    return sink_stream_finish(t, create_only, err);
+}

@@ -1,0 +1,73 @@
+/* drover-worker: the entry point of our containers. One program, several verbs, so that one image
+ * serves every stage; the job's ContainerArguments name the verb. */
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "download/download.h"
+#include "download/options.h"
+#include "worker_protocol.h"
+#include <stdio.h>
+
+struct verb {
+    const char *name;
+    int (*run)(int argc, char *const *argv);
+    const char *help;
+};
+static const struct verb verbs[] = {
+    {"download", download_main, "a parquet part of URLs in, webdataset shards out"},
+};
+
+static void usage(FILE *out)
+{
+    AUTO_BUF struct buf settings = BUF_INIT(64u << 10);
+    options_help(&settings);
+    (void)fprintf(out, "drover-worker VERB [--setting value ...]\n\n");
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+        (void)fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+    }
+    (void)fprintf(out,
+                  "  version    print the version of the manifest this worker writes\n\n"
+                  "Inside a training job settings come as hyperparameters of the same names.\n\n"
+                  "Settings of download:\n%s\n"
+                  "Examples:\n"
+                  "  drover-worker download --parquet part-00000.parquet --output shards/\n"
+                  "  drover-worker download --parquet s3://b/meta/part-00000.parquet "
+                  "--output s3://b/img/00000/ \\\n"
+                  "      --image_size 384 --resize_mode keep_ratio --number_sample_per_shard 1000\n"
+                  "  drover-worker download --parquet p.parquet --output out "
+                  "--allow-net 127.0.0.1:8000\n",
+                  buf_cstr(&settings));
+}
+
+int main(int argc, char **argv)
+{
+    log_set_program("drover-worker");
+    const char *verb = argc > 1 ? argv[1] : "--help";
+    /* SageMaker calls an image without arguments as "train". */
+    int skip = 2;
+    if (strcmp(verb, "train") == 0) {
+        verb = argc > 2 ? argv[2] : "download";
+        skip = argc > 2 ? 3 : 2;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+        if (strcmp(verb, verbs[i].name) != 0) {
+            continue;
+        }
+        for (int k = skip; k < argc; k++) {
+            if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0) {
+                usage(stdout);
+                return WP_EXIT_OK;
+            }
+        }
+        return verbs[i].run(argc - skip, argv + skip);
+    }
+    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0 || strcmp(verb, "help") == 0) {
+        usage(stdout);
+        return WP_EXIT_OK;
+    }
+    if (strcmp(verb, "version") == 0 || strcmp(verb, "--version") == 0) {
+        (void)printf("drover-worker 1.0, manifest version %d\n", WP_VERSION);
+        return WP_EXIT_OK;
+    }
+    (void)fprintf(stderr, "drover-worker: unknown verb '%.60s'; see drover-worker --help\n", verb);
+    return WP_EXIT_USAGE;
+}
