@@ -3,7 +3,7 @@
 
 Prints "port N", serves until its standard input ends. The first path element names the behaviour.
 Requests are counted by "METHOD path"; GET /count?KEY answers how often KEY came, so a test can prove
-that something was sent twice or never. Signatures are checked by code of its own (/signed)."""
+that something was sent twice or never; reads of a part of an object count as "RANGE path" too. Signatures are checked by code of its own (/signed)."""
 import gzip
 import hashlib
 import hmac
@@ -322,6 +322,9 @@ def store_multipart(sock, req, bucket):
 
 
 def store_get(sock, req, bucket):
+    if "range" in req.headers:
+        with LOCK:
+            COUNTS["RANGE " + req.path] = COUNTS.get("RANGE " + req.path, 0) + 1
     body, etag = OBJECTS[req.path]
     if bucket == "changing" and not first_time(req.path):
         body = body[::-1]

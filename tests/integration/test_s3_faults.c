@@ -139,7 +139,8 @@ static void test_get__throttles_and_cut_bodies_pass(void **state)
 /* --- to a file ---------------------------------------------------------------------------------
  */
 
-static void expect_file(const char *bucket, size_t n, bool reversed)
+/* Download an object of n bytes; ranges_n: so many requests for a part of it. */
+static void expect_file(const char *bucket, size_t n, bool reversed, int ranges_n)
 {
     struct s3_uri u = uri(bucket);
     AUTO_FREE char *bytes = random_bytes(n, 3);
@@ -159,30 +160,32 @@ static void expect_file(const char *bucket, size_t n, bool reversed)
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(back[i], bytes[reversed ? n - 1 - i : i]);
     }
+    AUTO_FREE char *key = xasprintf("RANGE /%s/dir/object%%20%d%%2B%%25.bin", bucket, serial);
+    assert_int_equal(hostile_count(&server, key), ranges_n);
 }
 
 static void test_file__a_cut_download_goes_on_where_it_was(void **state)
 {
     (void)state;
-    expect_file("lossy-get", 2000000, false);
+    expect_file("lossy-get", 2000000, false, 1);
 }
 
 static void test_file__one_that_changed_meanwhile_begins_anew(void **state)
 {
     (void)state;
-    expect_file("changing", 300000, true);
+    expect_file("changing", 300000, true, 1);
 }
 
 static void test_file__a_server_without_ranges_begins_anew(void **state)
 {
     (void)state;
-    expect_file("rangeless", 300000, false);
+    expect_file("rangeless", 300000, false, 1);
 }
 
 static void test_file__empty_and_missing(void **state)
 {
     (void)state;
-    expect_file("steady", 0, false);
+    expect_file("steady", 0, false, 0);
     struct s3_uri u = uri("steady");
     AUTO_FILE FILE *f = tmpfile();
     int64_t size = -1;
