@@ -293,11 +293,10 @@ void loop_timer_free(struct loop_timer *t)
 static void run_timers(struct loop *l)
 {
     int64_t now_us = clock_mono_us();
-    uint64_t first_new = l->seq;
     size_t most = l->heap_n;
     for (size_t i = 0; i < most && l->heap_n > 0; i++) {
         struct loop_timer *t = l->heap[0];
-        if (t->at_us > now_us || t->seq >= first_new) {
+        if (t->at_us > now_us) {
             break;
         }
         timer_disarm(t);

@@ -159,6 +159,7 @@ static void test_list__what_is_no_listing_is_unknown(void **state)
         "<Error><Code>InternalError</Code></Error>",
         "<ListBucketResult><Contents><Key>p/a</Key>", /* cut */
         LIST(ROW("other/a")),
+        LIST(ROW("p/good") ROW("other/a")),
         LIST(ROW("") "<Contents><Key>p/a</Key><LastModified>2026-01-02T03:04:05Z</LastModified></"
                      "Contents>"),
         LIST("<Contents><Key>p/a</Key><Size>-1</Size>"
