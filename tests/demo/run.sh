@@ -1,0 +1,107 @@
+#!/bin/bash
+# `make run`: the sample campaign on this machine, from nothing to webdataset shards in a bucket.
+# Everything it makes lies under build/run. On a terminal it stays up until Ctrl-C; else it tears down and ends.
+set -eu
+cd "$(dirname "$0")/../.."
+top=$PWD
+run=$top/build/run
+bin=$top/build/bin
+parts=${DEMO_PARTS:-16}
+rows=${DEMO_ROWS:-500}
+pids=()
+
+stop_all() {
+    trap - EXIT
+    local i p
+    for ((i = ${#pids[@]} - 1; i >= 0; i--)); do
+        p=${pids[i]}
+        kill -TERM "$p" 2>/dev/null || continue
+        for _ in $(seq 100); do
+            kill -0 "$p" 2>/dev/null || break
+            sleep 0.1
+        done
+        kill -KILL "$p" 2>/dev/null || true
+    done
+}
+trap stop_all EXIT
+trap 'exit 130' INT TERM
+
+wait_for() { # wait_for SECONDS WHAT COMMAND...
+    local n=$(($1 * 20)) what=$2
+    shift 2
+    until "$@" >/dev/null 2>&1; do
+        n=$((n - 1))
+        if [ $n -le 0 ]; then
+            echo "make run: $what did not come up; logs are in build/run/*.log" >&2
+            exit 1
+        fi
+        sleep 0.05
+    done
+}
+
+bash tests/demo/down.sh "$run" # what an earlier run may have left
+rm -rf "$run"
+mkdir -p "$run/aws/s3/drover-demo/meta"
+make --no-print-directory -s demo
+
+build/release/demo/demo_server --images "$run/web" --ports "$run/ports" --log "$run/web.log" \
+    >"$run/web-server.log" 2>&1 &
+pids+=($!)
+web=$!
+wait_for 10 "the demo's web server" test -s "$run/ports"
+read -r http_port dns_port <"$run/ports"
+echo "making $parts parquet parts and 280 images"
+build/release/demo/demo_make "$run/web" "$run/aws/s3/drover-demo/meta" "$http_port" 280 "$parts" "$rows"
+kill -HUP "$web"
+
+export AWS_ACCESS_KEY_ID=AKIADROVERDEMO AWS_SECRET_ACCESS_KEY=demo-secret-for-this-machine-only
+export AWS_REGION=us-east-1
+unset AWS_PROFILE AWS_SESSION_TOKEN
+cat >"$run/local.json" <<CONFIG
+{"quotas": {"ml.c5.xlarge": 4},
+ "prices": {"ml.c5.xlarge": "0.204"},
+ "cold_start_seconds": 0.5, "stop_seconds": 0.5, "signature_window_seconds": 5,
+ "rates": {"CreateTrainingJob": 10},
+ "images": {"drover/worker:demo": ["$bin/drover-worker"]},
+ "credentials": {"$AWS_ACCESS_KEY_ID": "$AWS_SECRET_ACCESS_KEY"},
+ "faults": [
+  {"operation": "CreateTrainingJob", "name_contains": "-download-5-a1-", "kind": "internal_error", "times": 1},
+  {"operation": "CreateTrainingJob", "name_contains": "-download-7-a1-", "kind": "capacity", "times": 1},
+  {"operation": "CreateTrainingJob", "name_contains": "-download-9-a1-", "kind": "drop_after", "times": 1}]}
+CONFIG
+"$bin/drover-local" --listen 127.0.0.1:0 --root "$run/aws" --config "$run/local.json" --port-file "$run/local.port" \
+    >"$run/local.log" 2>&1 &
+pids+=($!)
+wait_for 10 "drover-local" test -s "$run/local.port"
+export AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$run/local.port")
+
+# One part was done before the campaign came: drover skips it.
+"$bin/drover-worker" download --parquet s3://drover-demo/meta/part-00003.snappy.parquet \
+    --output s3://drover-demo/images/00003/ --number_sample_per_shard 250 --timeout 3 --processes_count 2 \
+    --allow_net "127.0.2.0/24:$http_port" --dns "127.0.2.1:$dns_port" >"$run/before.log" 2>&1
+
+echo '{"ml.c5.xlarge": "0.204"}' >"$run/prices.json"
+export DROVER_TOKEN_FILE=$run/token DROVER_LISTEN=${DROVER_LISTEN:-127.0.0.1:0}
+DROVER_ROLE_ARN=arn:aws:iam::111122223333:role/drover-demo DROVER_WORKER_IMAGE=drover/worker:demo \
+    DROVER_BUCKET=s3://drover-demo DROVER_PRICES_FILE=$run/prices.json DROVER_JOB_PREFIX=demo \
+    DROVER_OBSERVE_INTERVAL_US=500000 DROVER_CREATE_RATE_PER_MINUTE=600 DROVER_SIGNATURE_WINDOW_US=5000000 \
+    "$bin/droverd" --private-db "$run/db" --port-file "$run/droverd.port" >"$run/droverd.log" 2>&1 &
+pids+=($!)
+wait_for 60 "droverd" test -s "$run/droverd.port"
+export DROVER_URL=http://127.0.0.1:$(cat "$run/droverd.port")
+wait_for 20 "the control loop" curl -fs "$DROVER_URL/readyz"
+
+sed -e "s|@ALLOW@|127.0.2.0/24:$http_port|" -e "s|@DNS@|127.0.2.1:$dns_port|" tests/demo/campaign.yaml >"$run/campaign.yaml"
+began=$(date +%s.%N)
+id=$("$bin/drover" submit "$run/campaign.yaml" -o name)
+echo "submitted $id: $DROVER_URL/$(sed 's|^c-|c/c-|' <<<"$id")"
+status=0
+"$bin/drover" watch "$id" || status=$?
+node tests/demo/summary.mjs "$id" "$began" "$run"
+if [ -t 0 ] && [ -t 1 ]; then
+    echo
+    echo "The dashboard stays up at $DROVER_URL (token in build/run/token). Ctrl-C ends it."
+    echo "In another terminal: export DROVER_URL=$DROVER_URL DROVER_TOKEN_FILE=$run/token; build/bin/drover parts $id"
+    while :; do sleep 3600; done
+fi
+exit "$status"

@@ -1,0 +1,5 @@
+# The suites, in order; sourced by run.sh. Unit and store first, then the lanes.
+unit=(build/release/tests/unit/test_*[!.od])
+integration=(build/release/tests/integration/test_*[!.od])
+suite tidy 60 bash tests/tidy.sh
+programs unit 300 "${unit[@]}"
