@@ -1,0 +1,247 @@
+/* Signature checking: see auth.h. Texts and codes: AWS' answers of the JSON services, S3 and STS.
+ */
+#include "auth.h"
+#include "common/clock.h"
+#include "common/sigv4.h"
+#include "upload.h"
+#include <stdio.h>
+
+enum refusal {
+    MISSING,
+    INCOMPLETE,
+    UNKNOWN_KEY,
+    BAD_REGION,
+    BAD_SERVICE,
+    EXPIRED,
+    MISMATCH,
+    BAD_HASH
+};
+
+/* What each family of services says: JSON 1.x, S3, STS. */
+static const struct {
+    struct {
+        int status;
+        const char *code;
+    } json, s3, sts;
+    const char *text;
+} refusals[] = {
+    [MISSING] = {{400, "MissingAuthenticationTokenException"},
+                 {403, "AccessDenied"},
+                 {403, "MissingAuthenticationToken"},
+                 "Request is missing Authentication Token"},
+    [INCOMPLETE] = {{400, "IncompleteSignatureException"},
+                    {400, "AuthorizationHeaderMalformed"},
+                    {400, "IncompleteSignature"},
+                    "Authorization header requires existence of the "
+                    "Credential, SignedHeaders and Signature parameters and of the x-amz-date and "
+                    "host headers"},
+    [UNKNOWN_KEY] = {{400, "UnrecognizedClientException"},
+                     {403, "InvalidAccessKeyId"},
+                     {403, "InvalidClientTokenId"},
+                     "The security token included in the request is invalid."},
+    [BAD_REGION] = {{400, "InvalidSignatureException"},
+                    {400, "AuthorizationHeaderMalformed"},
+                    {403, "SignatureDoesNotMatch"},
+                    "Credential should be scoped to a valid region."},
+    [BAD_SERVICE] = {{400, "InvalidSignatureException"},
+                     {400, "AuthorizationHeaderMalformed"},
+                     {403, "SignatureDoesNotMatch"},
+                     "Credential should be scoped to correct service."},
+    [EXPIRED] = {{400, "InvalidSignatureException"},
+                 {403, "RequestTimeTooSkewed"},
+                 {403, "SignatureDoesNotMatch"},
+                 "Signature expired or not yet current"},
+    [MISMATCH] = {{400, "InvalidSignatureException"},
+                  {403, "SignatureDoesNotMatch"},
+                  {403, "SignatureDoesNotMatch"},
+                  "The request signature we calculated does not match the signature you provided. "
+                  "Check your "
+                  "AWS Secret Access Key and signing method. Consult the service documentation for "
+                  "details."},
+    [BAD_HASH] = {{400, "InvalidSignatureException"},
+                  {400, "XAmzContentSHA256Mismatch"},
+                  {403, "SignatureDoesNotMatch"},
+                  "The provided 'x-amz-content-sha256' header does not match what was computed."},
+};
+
+static bool refuse(struct request *r, enum refusal why)
+{
+    if (strcmp(r->service, "s3") == 0) {
+        reply_error(r, refusals[why].s3.status, refusals[why].s3.code, "%s", refusals[why].text);
+    } else if (strcmp(r->service, "sts") == 0) {
+        reply_error(r, refusals[why].sts.status, refusals[why].sts.code, "%s", refusals[why].text);
+    } else {
+        reply_error(r, refusals[why].json.status, refusals[why].json.code, "%s",
+                    refusals[why].text);
+    }
+    return false;
+}
+
+const char *auth_secret(const struct settings *set, struct str key_id)
+{
+    char id[129];
+    if (key_id.n >= sizeof id) {
+        return NULL;
+    }
+    memcpy(id, key_id.p, key_id.n);
+    id[key_id.n] = '\0';
+    return json_string_value(json_object_get(set->credentials, id));
+}
+
+static bool refuse_expired(struct request *r, usec_t then, usec_t now, int64_t window_us)
+{
+    char sent[17];
+    char limit[17];
+    char here[17];
+    if (strcmp(r->service, "s3") == 0) {
+        return refuse(r, EXPIRED);
+    }
+    clock_format_amz(then, sent);
+    clock_format_amz(now, here);
+    clock_format_amz(then < now ? now - window_us : now + window_us, limit);
+    const char *code =
+        strcmp(r->service, "sts") == 0 ? "SignatureDoesNotMatch" : "InvalidSignatureException";
+    long long minutes = window_us / USEC_PER_SEC / 60;
+    reply_error(r, strcmp(r->service, "sts") == 0 ? 403 : 400, code,
+                then < now
+                    ? "Signature expired: %s is now earlier than %s (%s - %lld min.)"
+                    : "Signature not yet current: %s is still later than %s (%s + %lld min.)",
+                sent, limit, here, minutes);
+    return false;
+}
+
+/* The hash the signature was made over. S3 names it in a header; the others sign the body's. */
+static bool payload_hash(struct request *r, struct str *ret, bool *ret_ok)
+{
+    struct str said = request_header(r, "x-amz-content-sha256");
+    const char *real = r->upload != NULL ? r->upload->sha256_hex : r->body_sha256;
+    *ret_ok = true;
+    if (said.p == NULL) {
+        *ret = str_of(real);
+        return strcmp(r->service, "s3") != 0;
+    }
+    *ret = said;
+    bool free_form = str_eq_cstr(said, SIGV4_UNSIGNED_PAYLOAD) || str_starts(said, "STREAMING-");
+    if (strcmp(r->service, "s3") != 0 || !free_form) {
+        *ret_ok = str_eq_cstr(said, real);
+    } else if (r->upload != NULL && r->upload->signature_failed) {
+        *ret_ok = false;
+    }
+    return true;
+}
+
+/* The headers named in SignedHeaders, x-amz-date not; false when one of them did not come. */
+static bool signed_headers(const struct request *r, struct str names, struct sigv4_header *out,
+                           size_t *ret_n, bool *ret_host)
+{
+    size_t n = 0;
+    *ret_host = false;
+    while (names.n > 0) {
+        struct str name = str_split(&names, ';');
+        char text[128];
+        if (name.n >= sizeof text || n == REQUEST_HEADERS_MAX) {
+            return false;
+        }
+        memcpy(text, name.p, name.n);
+        text[name.n] = '\0';
+        struct str value = request_header(r, text);
+        if (value.p == NULL) {
+            return false;
+        }
+        *ret_host = *ret_host || strcmp(text, "host") == 0;
+        if (strcmp(text, "x-amz-date") != 0) {
+            out[n++] = (struct sigv4_header){name, value};
+        }
+    }
+    *ret_n = n;
+    return true;
+}
+
+/* Every x-amz- header that came must be signed, or somebody could add one on the way. */
+static bool amz_headers_signed(const struct request *r, const struct sigv4_header *signed_h,
+                               size_t n)
+{
+    for (size_t i = 0; i < r->headers_n; i++) {
+        char name[128];
+        struct str h = r->headers[i].name;
+        if (h.n < 6 || h.n >= sizeof name || strncasecmp(h.p, "x-amz-", 6) != 0 ||
+            str_ieq_cstr(h, "x-amz-date") || str_ieq_cstr(h, "x-amz-user-agent")) {
+            continue;
+        }
+        memcpy(name, h.p, h.n);
+        name[h.n] = '\0';
+        bool found = false;
+        for (size_t k = 0; k < n; k++) {
+            found = found || str_ieq_cstr(signed_h[k].name, name);
+        }
+        if (!found) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool auth_check(struct request *r, const struct settings *set)
+{
+    struct sigv4_auth auth;
+    struct sigv4_header headers[REQUEST_HEADERS_MAX];
+    struct err err = ERR_INIT;
+    struct str header = request_header(r, "authorization");
+    struct str date = request_header(r, "x-amz-date");
+    size_t n = 0;
+    char amz_date[17];
+    usec_t then;
+    bool host;
+    bool hash_ok;
+    struct str hash;
+    if (header.p == NULL) {
+        return refuse(r, MISSING);
+    }
+    if (r->headers_overflow || !sigv4_parse_authorization(header, &auth, &err) || date.n != 16 ||
+        !signed_headers(r, auth.signed_headers, headers, &n, &host) || !host) {
+        return refuse(r, INCOMPLETE);
+    }
+    const char *secret = auth_secret(set, auth.key_id);
+    if (secret == NULL) {
+        return refuse(r, UNKNOWN_KEY);
+    }
+    if (!str_eq_cstr(auth.region, set->region)) {
+        return refuse(r, BAD_REGION);
+    }
+    if (!str_eq_cstr(auth.service, r->service)) {
+        return refuse(r, BAD_SERVICE);
+    }
+    memcpy(amz_date, date.p, 16);
+    amz_date[16] = '\0';
+    if (!clock_parse_amz(amz_date, &then, &err) || auth.date.n != 8 ||
+        memcmp(auth.date.p, amz_date, 8) != 0) {
+        return refuse(r, INCOMPLETE);
+    }
+    usec_t now = clock_wall_us();
+    if (then < now - set->signature_window_us || then > now + set->signature_window_us) {
+        return refuse_expired(r, then, now, set->signature_window_us);
+    }
+    if (!payload_hash(r, &hash, &hash_ok)) {
+        return refuse(r, INCOMPLETE);
+    }
+    struct sigv4_request q = {
+        .method = str_of(r->method),
+        .path = r->path,
+        .query = r->query,
+        .headers = headers,
+        .headers_n = n,
+        .payload_hash = hash,
+        .region = str_of(set->region),
+        .service = str_of(r->service),
+        .is_s3 = strcmp(r->service, "s3") == 0,
+    };
+    if (!amz_headers_signed(r, headers, n) ||
+        !sigv4_verify(&q, &auth, secret, amz_date, now, set->signature_window_us, &err)) {
+        return refuse(r, MISMATCH);
+    }
+    if (!hash_ok) {
+        return refuse(r, BAD_HASH);
+    }
+    r->signed_ok = true;
+    return true;
+}

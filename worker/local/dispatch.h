@@ -1,0 +1,13 @@
+/* From a whole request to its answer: which service, which operation, signature, rate, faults,
+ * handler, wire log. */
+#pragma once
+#include "request.h"
+
+/* Answer a request whose body is complete. Takes app->mu itself. */
+void dispatch_request(struct request *r);
+/* Carry out a request whose connection was closed before its effect. app->mu held. */
+void dispatch_detached(struct request *r);
+/* Set service, operation and input of a request read back from the journal. */
+void dispatch_restore(struct request *r, const char *operation);
+/* Whether the body of what is coming shall go to a file: known from method and headers alone. */
+bool dispatch_wants_upload(const struct request *r);

@@ -1,0 +1,223 @@
+/* Jobs and their phases: see job.h. */
+#include "job.h"
+#include <stdio.h>
+
+static const struct {
+    const char *name;
+    enum job_status status;
+} phases[JOB_PHASE_COUNT] = {
+    [PHASE_STARTING] = {"Starting", JOB_IN_PROGRESS},
+    [PHASE_DOWNLOADING] = {"Downloading", JOB_IN_PROGRESS},
+    [PHASE_TRAINING] = {"Training", JOB_IN_PROGRESS},
+    [PHASE_UPLOADING] = {"Uploading", JOB_IN_PROGRESS},
+    [PHASE_STOPPING] = {"Stopping", JOB_STOPPING},
+    [PHASE_STOPPED] = {"Stopped", JOB_STOPPED},
+    [PHASE_MAX_RUNTIME] = {"MaxRuntimeExceeded", JOB_STOPPED},
+    [PHASE_COMPLETED] = {"Completed", JOB_COMPLETED},
+    [PHASE_FAILED] = {"Failed", JOB_FAILED},
+};
+
+const char *job_status_name(enum job_status s)
+{
+    static const char *const names[JOB_STATUS_COUNT] = {
+        [JOB_IN_PROGRESS] = "InProgress", [JOB_STOPPING] = "Stopping",
+        [JOB_COMPLETED] = "Completed",    [JOB_FAILED] = "Failed",
+        [JOB_STOPPED] = "Stopped",
+    };
+    return names[s];
+}
+
+const char *job_phase_name(enum job_phase p)
+{
+    return phases[p].name;
+}
+
+enum job_status job_phase_status(enum job_phase p)
+{
+    return phases[p].status;
+}
+
+void jobs_init(struct jobs *j)
+{
+    *j = (struct jobs){.by_name = json_object()};
+}
+
+void job_free(struct job *job)
+{
+    if (job != NULL) {
+        json_decref(job->request);
+        json_decref(job->tags);
+        free(job);
+    }
+}
+
+void jobs_done(struct jobs *j)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        job_free(j->items[i]);
+    }
+    free(j->items);
+    free(j->live);
+    json_decref(j->by_name);
+    *j = (struct jobs){0};
+}
+
+struct job *jobs_find(const struct jobs *j, const char *name)
+{
+    const json_t *at = json_object_get(j->by_name, name);
+    return at == NULL ? NULL : j->items[json_integer_value(at)];
+}
+
+static void list_push(struct job ***items, size_t *n, size_t *cap, struct job *job)
+{
+    if (*n == *cap) {
+        *cap = MAX((size_t)256, *cap * 2);
+        *items = xrealloc(*items, *cap * sizeof **items);
+    }
+    (*items)[(*n)++] = job;
+}
+
+void jobs_add(struct jobs *j, struct job *take)
+{
+    ASSERT(j->n < JOBS_MAX);
+    ASSERT(jobs_find(j, take->name) == NULL);
+    take->seq = (int64_t)j->n;
+    (void)json_object_set_new(j->by_name, take->name, json_integer(take->seq));
+    list_push(&j->items, &j->n, &j->cap, take);
+    if (!job_is_over(take)) {
+        list_push(&j->live, &j->live_n, &j->live_cap, take);
+    }
+}
+
+void jobs_retire(struct jobs *j, struct job *job)
+{
+    for (size_t i = 0; i < j->live_n; i++) {
+        if (j->live[i] == job) {
+            memmove(&j->live[i], &j->live[i + 1], (j->live_n - i - 1) * sizeof j->live[0]);
+            j->live_n--;
+            return;
+        }
+    }
+}
+
+struct job *job_new(const char *name, json_t *request, usec_t now)
+{
+    struct job *job = xcalloc(1, sizeof *job);
+    const json_t *res = json_object_get(request, "ResourceConfig");
+    const char *type = json_string_value(json_object_get(res, "InstanceType"));
+    (void)snprintf(job->name, sizeof job->name, "%s", name);
+    (void)snprintf(job->instance_type, sizeof job->instance_type, "%s", type == NULL ? "" : type);
+    job->request = json_incref(request);
+    job->instances = json_integer_value(json_object_get(res, "InstanceCount"));
+    job->spot = json_is_true(json_object_get(request, "EnableManagedSpotTraining"));
+    json_t *tags = json_object_get(request, "Tags");
+    job->tags = json_is_array(tags) ? json_deep_copy(tags) : json_array();
+    job->created = now;
+    job_enter(job, PHASE_STARTING, now);
+    return job;
+}
+
+void job_enter(struct job *job, enum job_phase phase, usec_t at)
+{
+    ASSERT(!job_is_over(job));
+    /* Clocks step: history still never goes back. */
+    at = MAX(at, job->modified);
+    if (job->transitions_n > 0) {
+        job->transitions[job->transitions_n - 1].end = at;
+    }
+    ASSERT(job->transitions_n < JOB_TRANSITIONS_MAX);
+    job->transitions[job->transitions_n++] = (struct transition){phase, at, 0};
+    job->phase = phase;
+    job->status = job_phase_status(phase);
+    job->modified = at;
+}
+
+void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t ended,
+             usec_t released)
+{
+    ASSERT(job_phase_status(phase) >= JOB_COMPLETED);
+    job_enter(job, phase, ended);
+    job->transitions[job->transitions_n - 1].end = job->modified;
+    job->ended = job->modified;
+    /* What Describe shows last changed when it could first be seen. */
+    job->modified = MAX(job->modified, released);
+    job->released = MAX(job->ended, released);
+    job->due = 0;
+    (void)snprintf(job->reason, sizeof job->reason, "%s", reason);
+    if (job->started != 0) {
+        int64_t span = job->ended - job->started;
+        job->billable_s = MAX(INT64_C(1), (span + USEC_PER_SEC - 1) / USEC_PER_SEC);
+    }
+}
+
+bool job_is_over(const struct job *job)
+{
+    return job->released != 0;
+}
+
+json_t *job_to_json(const struct job *job)
+{
+    json_t *history = json_array();
+    for (size_t i = 0; i < job->transitions_n; i++) {
+        const struct transition *t = &job->transitions[i];
+        (void)json_array_append_new(
+            history, json_pack("[i,I,I]", (int)t->phase, (json_int_t)t->start, (json_int_t)t->end));
+    }
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:i, s:I, s:s, s:b, s:O, s:o}", "name", job->name,
+        "started", (json_int_t)job->started, "ended", (json_int_t)job->ended, "released",
+        (json_int_t)job->released, "modified", (json_int_t)job->modified, "billable_s",
+        (json_int_t)job->billable_s, "due", (json_int_t)job->due, "reason", job->reason, "inject",
+        (int)job->inject, "inject_after_us", (json_int_t)job->inject_after_us, "inject_reason",
+        job->inject_reason, "ghost", job->ghost ? 1 : 0, "tags", job->tags, "transitions", history);
+}
+
+static bool history_read(struct job *job, const json_t *list, struct err *err)
+{
+    size_t n = json_array_size(list);
+    if (n == 0 || n > JOB_TRANSITIONS_MAX) {
+        return err_set(err, ERR_MALFORMED, "job '%s': history of %zu entries", job->name, n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *t = json_array_get(list, i);
+        int64_t phase = json_integer_value(json_array_get(t, 0));
+        if (phase < 0 || phase >= JOB_PHASE_COUNT) {
+            return err_set(err, ERR_MALFORMED, "job '%s': unknown phase", job->name);
+        }
+        job->transitions[i] =
+            (struct transition){(enum job_phase)phase, json_integer_value(json_array_get(t, 1)),
+                                json_integer_value(json_array_get(t, 2))};
+    }
+    job->transitions_n = n;
+    job->phase = job->transitions[n - 1].phase;
+    job->status = job_phase_status(job->phase);
+    return true;
+}
+
+bool job_from_json(struct job *job, const json_t *o, struct err *err)
+{
+    json_t *tags = json_object_get(o, "tags");
+    const char *reason = json_string_value(json_object_get(o, "reason"));
+    const char *inject_reason = json_string_value(json_object_get(o, "inject_reason"));
+    if (!json_is_array(tags) || reason == NULL || inject_reason == NULL) {
+        return err_set(err, ERR_MALFORMED, "job '%s': incomplete entry", job->name);
+    }
+    if (!history_read(job, json_object_get(o, "transitions"), err)) {
+        return false;
+    }
+    job->started = json_integer_value(json_object_get(o, "started"));
+    job->ended = json_integer_value(json_object_get(o, "ended"));
+    job->released = json_integer_value(json_object_get(o, "released"));
+    job->modified = json_integer_value(json_object_get(o, "modified"));
+    job->billable_s = json_integer_value(json_object_get(o, "billable_s"));
+    job->due = json_integer_value(json_object_get(o, "due"));
+    job->inject = (enum job_inject)json_integer_value(json_object_get(o, "inject"));
+    job->inject_after_us = json_integer_value(json_object_get(o, "inject_after_us"));
+    job->ghost = json_is_true(json_object_get(o, "ghost"));
+    (void)snprintf(job->reason, sizeof job->reason, "%s", reason);
+    (void)snprintf(job->inject_reason, sizeof job->inject_reason, "%s", inject_reason);
+    json_t *old = job->tags;
+    job->tags = json_deep_copy(tags);
+    json_decref(old);
+    return true;
+}

@@ -1,0 +1,112 @@
+/* A training job and the list of all of them.
+ *
+ *   Starting --cold start--> Downloading --> Training --> Uploading --> Completed | Failed
+ *      |                          |             |             |
+ *      +------ StopTrainingJob ---+-------------+-------------+--> Stopping --> Stopped
+ *
+ * Starting is timed here; from Downloading on a supervisor process (supervise.h) carries the job
+ * and leaves marks in files, so that a job goes on while drover-local is dead. Invariants: 1. a
+ * name is used once, for ever;
+ * 2. instances count against the quota from `created` until `released`; 3. `released` and the
+ * terminal status are set in one critical section; 4. a terminal status never changes. */
+#pragma once
+#include "common/json.h"
+#include "common/units.h"
+#include <pthread.h>
+
+#define JOBS_MAX            500000
+#define JOB_TRANSITIONS_MAX 12
+#define JOB_REASON_MAX      1024
+
+struct app;
+
+enum job_status {
+    JOB_IN_PROGRESS,
+    JOB_STOPPING,
+    JOB_COMPLETED,
+    JOB_FAILED,
+    JOB_STOPPED,
+    JOB_STATUS_COUNT
+};
+enum job_phase {
+    PHASE_STARTING,
+    PHASE_DOWNLOADING,
+    PHASE_TRAINING,
+    PHASE_UPLOADING,
+    PHASE_STOPPING,
+    PHASE_STOPPED,
+    PHASE_MAX_RUNTIME,
+    PHASE_COMPLETED,
+    PHASE_FAILED,
+    JOB_PHASE_COUNT
+};
+enum job_inject { INJECT_NONE, INJECT_CAPACITY, INJECT_FAILURE };
+
+struct transition {
+    enum job_phase phase;
+    usec_t start;
+    usec_t end; /* 0 while it lasts */
+};
+
+struct job {
+    int64_t seq; /* position in the list, from 0 */
+    char name[64];
+    json_t *request; /* body of CreateTrainingJob */
+    json_t *tags;    /* array */
+    char instance_type[64];
+    int64_t instances;
+    bool spot;
+    bool ghost; /* made by a fault: no process, no slot, no bill */
+    enum job_status status;
+    enum job_phase phase;
+    usec_t created;
+    usec_t started; /* instances are up, billing begins; 0 before */
+    usec_t ended;
+    usec_t released;
+    usec_t modified;
+    int64_t billable_s; /* 0 until it ended after having started */
+    struct transition transitions[JOB_TRANSITIONS_MAX];
+    size_t transitions_n;
+    char reason[JOB_REASON_MAX + 1];
+    usec_t due; /* the next change that only waits for the clock; 0: none */
+    enum job_inject inject;
+    int64_t inject_after_us;
+    char inject_reason[JOB_REASON_MAX + 1];
+};
+
+struct jobs {
+    struct job **items; /* items[n], in order of creation */
+    size_t n;
+    size_t cap;
+    json_t *by_name;   /* name -> seq */
+    struct job **live; /* live[live_n]: not released */
+    size_t live_n;
+    size_t live_cap;
+};
+
+const char *job_status_name(enum job_status s);
+const char *job_phase_name(enum job_phase p);
+/* Status that goes with a phase. */
+enum job_status job_phase_status(enum job_phase p);
+
+void jobs_init(struct jobs *j);
+void jobs_done(struct jobs *j);
+struct job *jobs_find(const struct jobs *j, const char *name); /* NULL when there is none */
+/* Add a job that has just been created or read back; takes it. */
+void jobs_add(struct jobs *j, struct job *take);
+/* Take a job that ended off the live list. */
+void jobs_retire(struct jobs *j, struct job *job);
+void job_free(struct job *job);
+/* A new job from a create request that has passed the checks. The request's reference count grows.
+ */
+struct job *job_new(const char *name, json_t *request, usec_t now);
+/* Go to a phase at an instant: status, history and modified follow. */
+void job_enter(struct job *job, enum job_phase phase, usec_t at);
+/* End it: phase, reason ("" none), end of the billed span, and the instant its instances are free
+ * again. */
+void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t ended,
+             usec_t released);
+bool job_is_over(const struct job *job);
+/* What changes in a job, to JSON and back; the request is not in it. */
+json_t *job_to_json(const struct job *job);
+bool job_from_json(struct job *job, const json_t *o, struct err *err) MUST_CHECK;

@@ -1,0 +1,168 @@
+/* drover-local: an AWS endpoint for one machine. Arguments, start in order, stop in order. */
+#include "app.h"
+#include "common/log.h"
+#include "files.h"
+#include "process.h"
+#include "server.h"
+#include "supervise.h"
+#include "ticker.h"
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+struct options {
+    const char *listen;
+    const char *root;
+    const char *config;
+    const char *port_file;
+};
+
+static const char usage[] =
+    "usage: drover-local --root DIR [--listen ADDR:PORT] [--config FILE] [--port-file FILE]\n"
+    "\n"
+    "An AWS endpoint for one machine: SageMaker training jobs run as processes, S3 over folders\n"
+    "(buckets are DIR/s3/<bucket>/), STS, Service Quotas, CloudWatch Logs.\n"
+    "\n"
+    "  --root DIR          everything is kept here and found again after a restart\n"
+    "  --listen ADDR:PORT  default 127.0.0.1:4599; port 0 takes any free one\n"
+    "  --config FILE       JSON: quotas, prices, rates, images, credentials, delays, faults\n"
+    "  --port-file FILE    write the address, http://ADDR:PORT, there when ready\n";
+
+static int options_parse(int argc, char **argv, struct options *o)
+{
+    static const struct option longs[] = {
+        {"listen", required_argument, NULL, 'l'}, {"root", required_argument, NULL, 'r'},
+        {"config", required_argument, NULL, 'c'}, {"port-file", required_argument, NULL, 'p'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    int c;
+    *o = (struct options){.listen = "127.0.0.1:4599"};
+    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+        switch (c) {
+        case 'l':
+            o->listen = optarg;
+            break;
+        case 'r':
+            o->root = optarg;
+            break;
+        case 'c':
+            o->config = optarg;
+            break;
+        case 'p':
+            o->port_file = optarg;
+            break;
+        case 'h':
+            (void)fputs(usage, stdout);
+            return 0;
+        default:
+            (void)fputs(usage, stderr);
+            return 2;
+        }
+    }
+    if (o->root == NULL || optind != argc) {
+        (void)fputs(usage, stderr);
+        return 2;
+    }
+    return -1;
+}
+
+static bool paths_set(struct app *app, const char *root, struct err *err)
+{
+    char full[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", app->exe, sizeof app->exe - 1);
+    app->exe[MAX(n, (ssize_t)0)] = '\0';
+    if (!files_mkdirs(root, err)) {
+        return false;
+    }
+    if (realpath(root, full) == NULL) {
+        return err_set_os(err, ERR_IO, errno, "cannot resolve '%s'", root);
+    }
+    return files_path(app->root, sizeof app->root, err, "%s", full);
+}
+
+static bool app_init(struct app *app, const struct options *o, struct err *err)
+{
+    app->state.fd = -1;
+    app->wire.fd = -1;
+    (void)pthread_mutex_init(&app->mu, NULL);
+    (void)pthread_mutex_init(&app->s3_mu, NULL);
+    jobs_init(&app->jobs);
+    faults_init(&app->faults);
+    app->ticker = ticker_new();
+    return settings_load(o->config, &app->set, err) && paths_set(app, o->root, err) &&
+           rates_init(&app->rates, &app->set, err) &&
+           faults_set(&app->faults, app->set.faults, false, err) && state_open(app, err);
+}
+
+static void app_done(struct app *app)
+{
+    ticker_free(app->ticker);
+    jobs_done(&app->jobs);
+    faults_done(&app->faults);
+    wire_close(&app->wire);
+    state_close(&app->state);
+    settings_done(&app->set);
+    (void)pthread_mutex_destroy(&app->mu);
+    (void)pthread_mutex_destroy(&app->s3_mu);
+}
+
+static bool announce(const struct app *app, const char *port_file, struct err *err)
+{
+    if (port_file != NULL && !files_write(port_file, str_of(app->url), err)) {
+        return false;
+    }
+    (void)printf("listening on %s\n", app->url);
+    return fflush(stdout) == 0 || err_set_os(err, ERR_IO, errno, "cannot write to stdout");
+}
+
+static void jobs_kill(struct app *app)
+{
+    pthread_mutex_lock(&app->mu);
+    for (size_t i = 0; i < app->jobs.live_n; i++) {
+        process_kill(app, app->jobs.live[i]);
+    }
+    pthread_mutex_unlock(&app->mu);
+}
+
+static int serve(const struct options *o)
+{
+    struct app *app = xcalloc(1, sizeof *app);
+    struct server *server = NULL;
+    struct err err = ERR_INIT;
+    sigset_t set;
+    int signo = 0;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGCHLD, SIG_IGN); /* supervisors report by files; nobody waits for them */
+    bool ok = app_init(app, o, &err) && server_start(app, o->listen, &server, &err) &&
+              ticker_start(app, &err) && announce(app, o->port_file, &err);
+    if (ok) {
+        (void)sigwait(&set, &signo);
+        if (app->set.kill_jobs_on_exit) {
+            jobs_kill(app);
+        }
+    } else {
+        (void)fprintf(stderr, "drover-local: %s\n", err.message);
+    }
+    ticker_stop(app);
+    server_stop(server);
+    app_done(app);
+    free(app);
+    return ok ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    log_set_program("drover-local");
+    (void)umask(022);
+    if (argc == 3 && strcmp(argv[1], "supervise") == 0) {
+        return supervise_main(argv[2]);
+    }
+    int status = options_parse(argc, argv, &o);
+    return status >= 0 ? status : serve(&o);
+}

@@ -1,0 +1,17 @@
+/* Listing a bucket in the order of its keys, without reading more folders than the answer needs. */
+#pragma once
+#include "s3_store.h"
+
+struct s3_walk {
+    const char *root;
+    const char *bucket;
+    const char *prefix;    /* only keys that begin so */
+    const char *after;     /* only keys behind this one; "" all */
+    const char *delimiter; /* "" none: keys with it behind the prefix are rolled up */
+    /* One key (st set) or rolled-up prefix (st NULL). False ends the walk. */
+    bool (*found)(void *ctx, const char *key, const struct stat *st, const char *path);
+    void *ctx;
+    char rolled[S3_KEY_MAX + 1]; /* the last rolled-up prefix */
+    bool done;
+};
+bool s3_walk_run(struct s3_walk *w, struct err *err) MUST_CHECK;

@@ -1,0 +1,12 @@
+/* The HTTP side over libmicrohttpd: a small pool of epoll threads, bodies collected or streamed to
+ * files, answers sent whole, late, by halves or not at all as the reply says. */
+#pragma once
+#include "common/err.h"
+
+struct app;
+struct server;
+
+/* Listen on "ADDR:PORT" (port 0: any) and serve. *ret_port is the port in use. */
+bool server_start(struct app *app, const char *listen, struct server **ret,
+                  struct err *err) MUST_CHECK;
+void server_stop(struct server *s);

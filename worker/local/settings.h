@@ -1,0 +1,36 @@
+/* What drover-local is told: one JSON file, every key optional, unknown keys rejected with a guess.
+ * Spans are in seconds in the file (fractions allowed) and in microseconds here. Maps stay jansson
+ * objects, read only after settings_load. */
+#pragma once
+#include "common/json.h"
+
+struct settings {
+    json_t *all; /* owns everything borrowed below */
+    json_t
+        *quotas; /* quota name -> instances; an instance type alone stands for its training quota */
+    json_t *prices;         /* instance type -> USD an hour as decimal text */
+    json_t *rates;          /* operation -> requests a second; absent: not limited */
+    json_t *bursts;         /* operation -> requests at once; absent: two or one second's worth */
+    json_t *images;         /* training image -> argv */
+    json_t *credentials;    /* access key id -> secret */
+    json_t *job_env;        /* more environment of every job */
+    json_t *faults;         /* array of faults that hold from the start */
+    json_t *roles;          /* array of role ARNs that may be assumed; NULL: any */
+    json_t *denied_buckets; /* array of bucket names that answer AccessDenied */
+    const char *region;
+    const char *account;
+    int64_t cold_start_us;
+    int64_t download_us;
+    int64_t upload_us;
+    int64_t stop_us;
+    int64_t stop_grace_us;
+    int64_t signature_window_us;
+    bool kill_jobs_on_exit;
+};
+
+/* Read the file (NULL: defaults only). settings_done frees. ERR_IO, ERR_MALFORMED, ERR_INVALID. */
+bool settings_load(const char *file, struct settings *ret, struct err *err) MUST_CHECK;
+void settings_done(struct settings *s);
+/* Seconds at o[key], integer or real, to microseconds in [0, 10 years]. */
+bool settings_seconds(const json_t *o, const char *key, int64_t dflt_us, int64_t *ret_us,
+                      struct err *err) MUST_CHECK;

@@ -1,0 +1,47 @@
+/* The small process above one job: from download to upload it carries the job alone, so the job
+ * goes on while drover-local is dead. It tells what happens by marks, files
+ * ROOT/state/marks/<name>.{train,upload,end}, each written in one step. `end` is the exit record:
+ * {"at":us,"outcome":"exit|stopped|max_runtime|error|lost","exit_code":N,"text":"failure file, or
+ * the reason"} */
+#pragma once
+#include "common/json.h"
+#include "common/units.h"
+#include <limits.h>
+#include <sys/types.h>
+
+#define HOSTS_MAX 256
+
+struct host {
+    int k;             /* algo-k, from 1 */
+    char ml[PATH_MAX]; /* stands for /opt/ml */
+    pid_t pid;         /* 0: not running */
+    int pipe_fd;       /* its output; -1 when closed */
+    int log_fd;
+    int64_t log_bytes;
+    bool midline;
+    bool exited;
+    int exit_code; /* 128 + signal when killed by one */
+};
+struct supervisor {
+    char folder[PATH_MAX];
+    json_t *spec;
+    const char *name; /* of the spec, as all below */
+    const char *root;
+    const char *region;
+    const json_t *request;
+    int64_t seq;
+    int hosts_n;
+    struct host *hosts; /* hosts[hosts_n] */
+    int inotify_fd;
+    int signal_fd;
+    bool stop; /* asked to end */
+    usec_t stop_at;
+};
+
+/* `drover-local supervise FOLDER`; the exit status of the process. */
+int supervise_main(const char *folder);
+/* Handle what comes in until `until` (wall clock) or until something happened. False: asked to
+ * vanish. */
+bool supervise_pump(struct supervisor *s, usec_t until) MUST_CHECK;
+/* Member of the spec. */
+int64_t supervise_i64(const struct supervisor *s, const char *key);

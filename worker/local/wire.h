@@ -1,0 +1,36 @@
+/* The wire log: one line of JSON a request in ROOT/wire.log, written when the answer is decided and
+ * before it is sent, so that whatever took effect is in it even if drover-local is killed. A
+ * request whose effect comes after its connection was closed has a second line with the same id;
+ * the last line of an id counts. */
+#pragma once
+#include "common/buf.h"
+#include "common/units.h"
+
+#define WIRE_ENTRIES_MAX 8000000
+
+struct request;
+struct wire_line { /* where the line of a request is in the file */
+    uint64_t id;
+    usec_t arrival;
+    int64_t offset;
+    int32_t length;
+};
+struct wire {
+    int fd;
+    int64_t size;
+    struct wire_line *lines;
+    size_t n;
+    size_t cap;
+    uint64_t next_id;
+};
+
+/* Open ROOT/wire.log, index what is there, cut a torn last line. */
+bool wire_open(struct wire *w, const char *root, struct err *err) MUST_CHECK;
+void wire_close(struct wire *w);
+uint64_t wire_next_id(struct wire *w);
+/* Append the request as it stands; `replied` says whether a whole answer will go out. */
+void wire_write(struct wire *w, const struct request *r, bool replied);
+bool wire_has(const struct wire *w, uint64_t id);
+/* {"requests":[...]} in order of arrival into out. */
+bool wire_dump(const struct wire *w, struct buf *out, struct err *err) MUST_CHECK;
+bool wire_reset(struct wire *w, struct err *err) MUST_CHECK;
