@@ -71,7 +71,7 @@ struct task_row { /* waiting or held task for the ready set */
     int64_t size;
 };
 struct attempt_row {
-    int64_t id, campaign_id, stage_id, task_id;
+    int64_t id, project_id, campaign_id, stage_id, task_id;
     int32_t seq; /* of the task */
     int n;
     enum attempt_state state;
@@ -159,6 +159,7 @@ struct intent {
     int64_t attempt_id; /* out */
     bool taken; /* out: false when wanted state, caps, slots or the task's state said no; nothing of
                    it is written */
+    char refused[12]; /* out: "" or what said no: campaign, money, task, slots */
 };
 /* attempt ids are drawn first, since the request names its attempt. */
 bool attempt_ids(struct store *s, size_t n, int64_t *ret, struct err *err) MUST_CHECK;
@@ -175,7 +176,8 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     const char *reason;                      /* <= 1024; NULL keeps */
     const char *arn;                         /* NULL keeps */
     usec_t created_us, started_us, ended_us; /* 0 keeps */
-    bool release; /* slots back, reservation back, and when settle: cost booked */
+    bool release; /* slots back, reservation back, and when settle: cost booked; each once, however
+                     often asked. An attempt that ends is always released. */
     bool settle;
     int64_t billable_s; /* instance-seconds */
     musd_t cost_musd;
@@ -194,6 +196,8 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     const struct task_change_row *change; /* NULL: none */
     const char *signature; /* of a failure row: written when task_moves and cause != NONE */
 };
+/* ERR_CONFLICT, the transaction to be rolled back: an attempt was not in `from`, or its task not
+ * active although it should move; what memory believes is not what was committed, so read again. */
 bool store_record(struct store *s, const struct attempt_record *r, size_t n,
                   struct err *err) MUST_CHECK;
 
@@ -221,6 +225,9 @@ bool store_price_put(struct store *s, const char *instance_type, musd_t musd_per
                      const char *source, struct err *err) MUST_CHECK;
 bool store_alert(struct store *s, int64_t campaign_id, const char *text,
                  struct err *err) MUST_CHECK; /* an event of kind alert */
+/* Daily partitions of the events: made two days ahead, dropped after 14. Call at takeover and once
+ * an hour, in a transaction of its own. */
+bool store_events_maintain(struct store *s, struct err *err) MUST_CHECK;
 
 /* --- operations --- */
 struct operation_row {
@@ -241,6 +248,7 @@ bool operation_page(struct store *s, const struct operation_row *op, enum task_s
 bool store_operation_progress(struct store *s, int64_t id, enum operation_state to, int64_t done,
                               struct err *err) MUST_CHECK;
 /* failed -> waiting for these tasks: failure rows deleted, changes written, not_before cleared. */
+/* Retries used so far, by cause and in sum, are forgotten. */
 bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, const int64_t *ids,
                        size_t n, int volume_gb, size_t *ret_moved, int64_t *ret_ids,
                        struct err *err) MUST_CHECK;

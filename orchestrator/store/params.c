@@ -196,6 +196,24 @@ void param_i16_array(struct params *p, const int16_t *v, size_t n)
     add_owned(p, PG_INT2_ARRAY, (char *)b, array_head_n(n) + n * 6);
 }
 
+void param_i32_array_or_null(struct params *p, const int32_t *v, size_t n)
+{
+    if (v == NULL) {
+        add_null(p, PG_INT4_ARRAY);
+        return;
+    }
+    param_i32_array(p, v, n);
+}
+
+void param_i16_array_or_null(struct params *p, const int16_t *v, size_t n)
+{
+    if (v == NULL) {
+        add_null(p, PG_INT2_ARRAY);
+        return;
+    }
+    param_i16_array(p, v, n);
+}
+
 void param_text_array(struct params *p, const char *const *v, size_t n)
 {
     if (v == NULL) {

@@ -51,6 +51,9 @@ void param_time(struct params *p, usec_t t);                        /* timestamp
 void param_i64_array(struct params *p, const int64_t *v, size_t n); /* bigint[] */
 void param_i32_array(struct params *p, const int32_t *v, size_t n); /* integer[] */
 void param_i16_array(struct params *p, const int16_t *v, size_t n); /* smallint[] */
+/* The same; v NULL: SQL NULL. */
+void param_i32_array_or_null(struct params *p, const int32_t *v, size_t n);
+void param_i16_array_or_null(struct params *p, const int16_t *v, size_t n);
 void param_text_array(struct params *p, const char *const *v,
                       size_t n); /* text[]; NULL: SQL NULL */
 

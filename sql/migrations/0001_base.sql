@@ -202,7 +202,7 @@ CREATE TABLE attempt (                       -- leader
     UNIQUE (task_id, n));
 CREATE UNIQUE INDEX attempt_live ON attempt (task_id) WHERE state < 8;   -- at most one live attempt a task
 CREATE INDEX attempt_campaign ON attempt (campaign_id, id);
-CREATE INDEX attempt_open ON attempt (id) WHERE state < 8 OR NOT settled;
+CREATE INDEX attempt_open ON attempt (id) WHERE state < 8;
 
 CREATE TABLE task_failure (                  -- leader: present while the failure stands (deleted at retry)
     task_id bigint PRIMARY KEY,

@@ -1,6 +1,7 @@
 /* The cluster, its databases, and the few things tests do to them from outside. */
 #include "pg_fixture.h"
 #include "common/clock.h"
+#include "common/hash.h"
 #include "store/migrate.h"
 #include "store/private_db.h"
 #include <errno.h>
@@ -50,6 +51,9 @@ void pg_fixture_start(void)
             DIE("cannot make %s", cluster_dir);
         }
         owner = getpid();
+        /* OpenSSL cleans up at exit too: waken it first, so that it goes after us. */
+        uint8_t unused[32];
+        hash_sha256("", 0, unused);
         (void)atexit(tear_down);
     }
     if (!private_db_start(cluster_dir, admin, sizeof admin, &err)) {

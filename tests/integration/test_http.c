@@ -56,7 +56,9 @@ static void got_done(struct got *g)
     buf_done(&g->body);
     buf_done(&g->headers);
 }
-#define AUTO_GOT CLEANUP(got_done) struct got
+#define AUTO_GOT                                                                                   \
+    CLEANUP(got_done)                                                                              \
+    struct got
 
 static void run_until(const int *n, int want)
 {
@@ -441,7 +443,9 @@ static void sink_done(struct sink *s)
     got_done(&s->more);
     free(s->url);
 }
-#define AUTO_SINK CLEANUP(sink_done) struct sink
+#define AUTO_SINK                                                                                  \
+    CLEANUP(sink_done)                                                                             \
+    struct sink
 
 static struct http_req *stream(struct sink *s, const char *path)
 {

@@ -1,0 +1,215 @@
+-- name: attempt_ids
+-- $1 how many integer
+SELECT nextval(pg_get_serial_sequence('attempt', 'id')) FROM generate_series(1, $1::int)
+
+-- name: intend_rows
+-- The rows of money and slots that a batch of intents will lock.
+-- $1 campaigns bigint[], $2 stages bigint[], $3 instance types text[]
+WITH batch AS (
+    SELECT b.campaign_id, b.stage_id, c.project_id
+    FROM (SELECT DISTINCT * FROM unnest($1::bigint[], $2::bigint[])) AS b (campaign_id, stage_id)
+    JOIN campaign c ON c.id = b.campaign_id),
+levels AS (
+    SELECT DISTINCT v.level, v.ref_id FROM batch b
+    CROSS JOIN LATERAL (VALUES ('global', 0::bigint), ('project', b.project_id),
+        ('campaign', b.campaign_id), ('stage', b.stage_id)) AS v (level, ref_id)),
+new_slots AS (
+    INSERT INTO slots (instance_type) SELECT DISTINCT t FROM unnest($3::text[]) AS t
+    ON CONFLICT DO NOTHING)
+INSERT INTO money (level, ref_id) SELECT level, ref_id FROM levels ON CONFLICT DO NOTHING
+
+-- name: intend
+-- One intent, all or nothing: every check is made again here, on locked rows. Locks in the order
+-- campaign, money by level, task_run, slots. The answer says which check refused, '' when none did.
+-- $1 campaign bigint, $2 stage bigint, $3 task bigint, $4 n integer, $5 attempt id bigint,
+-- $6 job name text, $7 request bytea, $8 its sha256 bytea, $9 identity hash text,
+-- $10 instance type text, $11 instances integer, $12 volume_gb integer, $13 max_runtime_s bigint,
+-- $14 price bigint, $15 reserve bigint, $16 slot limit bigint, $17 epoch bigint, $18 now bigint,
+-- $19 part integer
+WITH want AS MATERIALIZED (
+    SELECT c.id, c.project_id FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
+    WHERE c.id = $1::bigint AND c.wanted = 'run' AND r.state = 'running' FOR SHARE OF c),
+room AS MATERIALIZED (
+    SELECT m.level, m.ref_id,
+        $15::bigint <= coalesce(k.limit_musd, 9223372036854775807)
+            - m.reserved_musd - m.spent_musd AS fits
+    FROM want w CROSS JOIN LATERAL (VALUES (1, 'global', 0::bigint), (2, 'project', w.project_id),
+        (3, 'campaign', w.id), (4, 'stage', $2::bigint)) AS v (rank, level, ref_id)
+    JOIN money m ON m.level = v.level AND m.ref_id = v.ref_id
+    LEFT JOIN cap k ON k.level = v.level AND k.ref_id = v.ref_id
+    ORDER BY v.rank FOR UPDATE OF m),
+task_room AS MATERIALIZED (
+    SELECT $15::bigint <= coalesce(
+            (SELECT per_task_musd FROM cap WHERE level = 'stage' AND ref_id = $2::bigint),
+            9223372036854775807)
+        - (SELECT coalesce(sum(CASE WHEN settled THEN cost_musd ELSE reserved_musd END), 0)::bigint
+           FROM attempt WHERE task_id = $3::bigint) AS fits),
+free_task AS MATERIALIZED (
+    SELECT id FROM task_run
+    WHERE campaign_id = $1::bigint AND id = $3::bigint AND stage_id = $2::bigint
+      AND state = 0 AND names = $4::int - 1 FOR UPDATE),
+free_slots AS MATERIALIZED (
+    SELECT instance_type FROM slots
+    WHERE instance_type = $10::text AND market = 'on_demand'
+      AND held + foreign_n + $11::int <= $16::bigint FOR UPDATE),
+refused AS MATERIALIZED (
+    SELECT CASE WHEN NOT EXISTS (SELECT FROM want) THEN 'campaign'
+        WHEN NOT (SELECT count(*) = 4 AND bool_and(fits) FROM room)
+          OR NOT (SELECT fits FROM task_room) THEN 'money'
+        WHEN NOT EXISTS (SELECT FROM free_task) THEN 'task'
+        WHEN NOT EXISTS (SELECT FROM free_slots) THEN 'slots' ELSE '' END AS why),
+ok AS MATERIALIZED (SELECT FROM refused WHERE why = ''),
+new_money AS (
+    UPDATE money m SET reserved_musd = m.reserved_musd + $15::bigint
+    FROM ok, room WHERE m.level = room.level AND m.ref_id = room.ref_id),
+new_task AS (
+    UPDATE task_run SET state = 1, cause = 0, names = $4::int, not_before_us = 0,
+        updated_us = $18::bigint
+    FROM ok WHERE campaign_id = $1::bigint AND id = $3::bigint),
+new_slots AS (
+    UPDATE slots SET held = held + $11::int
+    FROM ok WHERE instance_type = $10::text AND market = 'on_demand'),
+new_counters AS (
+    UPDATE stage_run SET waiting = waiting - 1, active = active + 1
+    FROM ok WHERE stage_id = $2::bigint),
+new_attempt AS (
+    INSERT INTO attempt (id, campaign_id, stage_id, task_id, n, epoch, name, request,
+        request_sha256, identity_hash, instance_type, instances, volume_gb, max_runtime_s,
+        price_musd_per_hour, reserved_musd)
+    OVERRIDING SYSTEM VALUE
+    SELECT $5::bigint, $1::bigint, $2::bigint, $3::bigint, $4::int, $17::bigint, $6::text,
+        $7::bytea, $8::bytea, $9::text, $10::text, $11::int, $12::int, $13::bigint, $14::bigint,
+        $15::bigint FROM ok),
+new_entry AS (
+    INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account,
+        to_account, amount_musd)
+    SELECT $1::bigint, $2::bigint, $3::bigint, $5::bigint, 'reserve', 'budget', 'reserved',
+        $15::bigint FROM ok),
+new_events AS (
+    INSERT INTO event (campaign_id, kind, detail)
+    SELECT $1::bigint, e.kind, e.detail FROM ok CROSS JOIN LATERAL (VALUES
+        (1, 'part.state', jsonb_build_object('campaign', $1::bigint, 'stage', $2::bigint,
+            'from', 'waiting', 'to', 'active', 'first_part', $19::int, 'last_part', $19::int,
+            'n', 1, 'cause', '')),
+        (2, 'attempt.state', jsonb_build_object('campaign', $1::bigint, 'stage', $2::bigint,
+            'part', $19::int, 'attempt', $4::int, 'attempt_id', $5::bigint, 'job', $6::text,
+            'from', '', 'to', 'intended', 'cause', '', 'cost_micro_usd', 0)))
+        AS e (rank, kind, detail) ORDER BY e.rank)
+SELECT why FROM refused
+
+-- name: record
+-- One transition of an attempt and what follows from it, only if it is still in state $2. Slots go
+-- back once (attempt.holds), money is settled once (attempt.settled). The answer: attempts touched,
+-- tasks touched.
+-- $1 attempt bigint, $2 from smallint, $3 to smallint, $4 from name text, $5 to name text,
+-- $6 cause smallint, $7 cause name text, $8 reason text, $9 arn text, $10 created timestamptz,
+-- $11 started timestamptz, $12 ended timestamptz, $13 terminal boolean, $14 slots back boolean,
+-- $15 money back boolean, $16 settle boolean, $17 billable_s bigint, $18 cost bigint,
+-- $19 estimated boolean, $20 manifest jsonb, $21 task moves boolean, $22 task to smallint,
+-- $23 task to name text, $24 counts boolean, $25 not before bigint, $26 now bigint,
+-- $27 rows_in bigint, $28 successes bigint, $29 failed_to_download bigint,
+-- $30 failed_to_resize bigint, $31 bytes bigint, $32 run_seconds bigint, $33 signature text,
+-- $34 change: rung integer, $35 volume_gb integer, $36 max_runtime_s bigint, $37 tries jsonb
+WITH old AS MATERIALIZED (
+    SELECT a.*, c.project_id,
+        $15::boolean AND NOT a.settled AS pays,
+        CASE WHEN $16::boolean AND NOT a.settled THEN $18::bigint ELSE 0 END AS charge
+    FROM attempt a JOIN campaign c ON c.id = a.campaign_id
+    WHERE a.id = $1::bigint AND a.state = $2::smallint FOR UPDATE OF a),
+new_money AS (
+    UPDATE money m SET reserved_musd = m.reserved_musd - old.reserved_musd,
+        spent_musd = m.spent_musd + old.charge,
+        seconds = m.seconds + CASE WHEN $16::boolean THEN $17::bigint ELSE 0 END
+    FROM old CROSS JOIN LATERAL (VALUES ('global', 0::bigint), ('project', old.project_id),
+        ('campaign', old.campaign_id), ('stage', old.stage_id)) AS v (level, ref_id)
+    WHERE old.pays AND m.level = v.level AND m.ref_id = v.ref_id),
+new_task AS (
+    UPDATE task_run r SET state = CASE WHEN $21::boolean THEN $22::smallint ELSE r.state END,
+        cause = CASE WHEN $21::boolean THEN $6::smallint ELSE r.cause END,
+        attempts = r.attempts + $24::boolean::int,
+        not_before_us = CASE WHEN $21::boolean THEN $25::bigint ELSE r.not_before_us END,
+        updated_us = $26::bigint
+    FROM old WHERE r.campaign_id = old.campaign_id AND r.id = old.task_id
+      AND ($21::boolean OR $24::boolean) AND r.state = 1
+    RETURNING r.id, r.stage_id, r.seq),
+new_slots AS (
+    UPDATE slots s SET held = s.held - old.instances
+    FROM old WHERE $14::boolean AND old.holds
+      AND s.instance_type = old.instance_type AND s.market = 'on_demand'),
+new_counters AS (
+    UPDATE stage_run s SET active = s.active - 1,
+        waiting = s.waiting + ($22::smallint = 0)::int, held = s.held + ($22::smallint = 2)::int,
+        done = s.done + ($22::smallint = 3)::int, failed = s.failed + ($22::smallint = 4)::int,
+        skipped = s.skipped + ($22::smallint = 5)::int,
+        cancelled = s.cancelled + ($22::smallint = 6)::int,
+        rows_in = s.rows_in + $27::bigint * ($22::smallint = 3)::int,
+        successes = s.successes + $28::bigint * ($22::smallint = 3)::int,
+        failed_to_download = s.failed_to_download + $29::bigint * ($22::smallint = 3)::int,
+        failed_to_resize = s.failed_to_resize + $30::bigint * ($22::smallint = 3)::int,
+        bytes = s.bytes + $31::bigint * ($22::smallint = 3)::int,
+        run_seconds = s.run_seconds + $32::bigint * ($22::smallint = 3)::int
+    FROM new_task WHERE $21::boolean AND s.stage_id = new_task.stage_id),
+new_attempt AS (
+    UPDATE attempt a SET state = $3::smallint,
+        cause = CASE WHEN $6::smallint = 0 THEN a.cause ELSE $6::smallint END,
+        reason = coalesce($8::text, a.reason), arn = coalesce($9::text, a.arn),
+        created_at = coalesce($10::timestamptz, a.created_at),
+        started_at = coalesce($11::timestamptz, a.started_at),
+        ended_at = coalesce($12::timestamptz, a.ended_at),
+        observed_at = clock_timestamp(),
+        request = CASE WHEN $13::boolean THEN NULL ELSE a.request END,
+        holds = a.holds AND NOT $14::boolean,
+        settled = a.settled OR $15::boolean,
+        cost_musd = a.cost_musd + old.charge,
+        billable_s = CASE WHEN old.pays AND $16::boolean THEN $17::bigint ELSE a.billable_s END,
+        estimated = CASE WHEN old.pays AND $16::boolean THEN $19::boolean ELSE a.estimated END,
+        manifest = coalesce($20::jsonb, a.manifest)
+    FROM old WHERE a.id = old.id RETURNING a.id),
+new_entries AS (
+    INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account,
+        to_account, amount_musd, seconds, estimated)
+    SELECT old.campaign_id, old.stage_id, old.task_id, old.id, e.entry, e.from_account,
+        e.to_account, e.amount, e.seconds, $16::boolean AND $19::boolean
+    FROM old CROSS JOIN LATERAL (VALUES
+        (1, old.charge > old.reserved_musd, 'overrun', 'budget', 'reserved',
+            old.charge - old.reserved_musd, 0::bigint),
+        (2, $16::boolean, 'settle', 'reserved', 'spent', old.charge, $17::bigint),
+        (3, true, 'release', 'reserved', 'budget',
+            greatest(old.reserved_musd - old.charge, 0), 0::bigint))
+        AS e (rank, applies, entry, from_account, to_account, amount, seconds)
+    WHERE old.pays AND e.applies ORDER BY e.rank),
+new_failure AS (
+    INSERT INTO task_failure AS f (task_id, campaign_id, stage_id, seq, attempt_id, cause, final,
+        signature, message, lost_musd)
+    SELECT old.task_id, old.campaign_id, old.stage_id, new_task.seq, old.id, $6::smallint,
+        $22::smallint = 4, $33::text, coalesce($8::text, old.reason), old.cost_musd + old.charge
+    FROM old, new_task WHERE $21::boolean AND $33::text IS NOT NULL AND $6::smallint <> 0
+    ON CONFLICT (task_id) DO UPDATE SET attempt_id = excluded.attempt_id, cause = excluded.cause,
+        final = excluded.final, signature = excluded.signature, message = excluded.message,
+        lost_musd = f.lost_musd + excluded.lost_musd, at = clock_timestamp()),
+no_failure AS (
+    DELETE FROM task_failure f USING new_task
+    WHERE f.task_id = new_task.id AND $21::boolean AND $22::smallint = 3),
+new_change AS (
+    INSERT INTO task_change (task_id, campaign_id, instance_type_i, volume_gb, max_runtime_s,
+        cause_tries)
+    SELECT old.task_id, old.campaign_id, $34::int, $35::int, $36::bigint, $37::jsonb
+    FROM old WHERE $37::jsonb IS NOT NULL
+    ON CONFLICT (task_id) DO UPDATE SET instance_type_i = excluded.instance_type_i,
+        volume_gb = excluded.volume_gb, max_runtime_s = excluded.max_runtime_s,
+        cause_tries = excluded.cause_tries),
+new_events AS (
+    INSERT INTO event (campaign_id, kind, detail)
+    SELECT old.campaign_id, e.kind, e.detail
+    FROM old JOIN task_run r ON r.campaign_id = old.campaign_id AND r.id = old.task_id
+    CROSS JOIN LATERAL (VALUES
+        (1, $2::smallint <> $3::smallint, 'attempt.state', jsonb_build_object(
+            'campaign', old.campaign_id, 'stage', old.stage_id, 'part', r.seq, 'attempt', old.n,
+            'attempt_id', old.id, 'job', old.name, 'from', $4::text, 'to', $5::text,
+            'cause', $7::text, 'cost_micro_usd', old.cost_musd + old.charge)),
+        (2, $21::boolean AND EXISTS (SELECT FROM new_task), 'part.state', jsonb_build_object(
+            'campaign', old.campaign_id, 'stage', old.stage_id, 'from', 'active', 'to', $23::text,
+            'first_part', r.seq, 'last_part', r.seq, 'n', 1, 'cause', $7::text)))
+        AS e (rank, applies, kind, detail)
+    WHERE e.applies ORDER BY e.rank)
+SELECT (SELECT count(*) FROM new_attempt), (SELECT count(*) FROM new_task)

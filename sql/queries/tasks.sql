@@ -1,0 +1,78 @@
+-- name: tasks_move
+-- The hot one: a sorted batch from one state to another. Primary key of task_run; HOT.
+-- $1 campaign bigint, $2 stage bigint, $3 ids bigint[], $4 from smallint, $5 to smallint,
+-- $6 cause smallint, $7 now bigint
+UPDATE task_run SET state = $5::smallint, cause = $6::smallint, updated_us = $7::bigint
+WHERE campaign_id = $1::bigint AND id = ANY ($3::bigint[]) AND state = $4::smallint
+  AND stage_id = $2::bigint
+RETURNING id, seq
+
+-- name: tasks_moved
+-- Counters and the one event of a moved batch.
+-- $1 stage bigint, $2 from smallint, $3 to smallint, $4 n bigint, $5 from name text,
+-- $6 to name text, $7 first part integer, $8 last part integer, $9 cause name text
+WITH s AS (
+    UPDATE stage_run SET
+        waiting = waiting + $4::bigint * (($3::smallint = 0)::int - ($2::smallint = 0)::int),
+        active = active + $4::bigint * (($3::smallint = 1)::int - ($2::smallint = 1)::int),
+        held = held + $4::bigint * (($3::smallint = 2)::int - ($2::smallint = 2)::int),
+        done = done + $4::bigint * (($3::smallint = 3)::int - ($2::smallint = 3)::int),
+        failed = failed + $4::bigint * (($3::smallint = 4)::int - ($2::smallint = 4)::int),
+        skipped = skipped + $4::bigint * (($3::smallint = 5)::int - ($2::smallint = 5)::int),
+        cancelled = cancelled + $4::bigint * (($3::smallint = 6)::int - ($2::smallint = 6)::int)
+    WHERE stage_id = $1::bigint RETURNING campaign_id, stage_id)
+INSERT INTO event (campaign_id, kind, detail)
+SELECT campaign_id, 'part.state', jsonb_build_object('campaign', campaign_id, 'stage', stage_id,
+    'from', $5::text, 'to', $6::text, 'first_part', $7::int, 'last_part', $8::int,
+    'n', $4::bigint, 'cause', $9::text)
+FROM s
+
+-- name: tasks_failures_drop
+-- $1 ids bigint[]
+DELETE FROM task_failure WHERE task_id = ANY ($1::bigint[])
+
+-- name: tasks_retry
+-- failed -> waiting with a fresh count of attempts. $1 campaign bigint, $2 stage bigint,
+-- $3 ids bigint[], $4 now bigint
+UPDATE task_run SET state = 0, cause = 0, attempts = 0, not_before_us = 0, updated_us = $4::bigint
+WHERE campaign_id = $1::bigint AND id = ANY ($3::bigint[]) AND state = 4 AND stage_id = $2::bigint
+RETURNING id, seq
+
+-- name: tasks_retry_change
+-- What an operator changed for them; retries used by cause start anew.
+-- $1 campaign bigint, $2 ids bigint[], $3 volume_gb integer (0: as before)
+INSERT INTO task_change AS h (task_id, campaign_id, volume_gb)
+SELECT id, $1::bigint, $3::int FROM unnest($2::bigint[]) AS id
+WHERE $3::int > 0 OR EXISTS (SELECT FROM task_change x WHERE x.task_id = id)
+ON CONFLICT (task_id) DO UPDATE SET cause_tries = '{}',
+    volume_gb = CASE WHEN excluded.volume_gb > 0 THEN excluded.volume_gb ELSE h.volume_gb END
+
+-- name: stage_take
+-- Tasks [taken, upto) enter the counters. $1 stage bigint, $2 upto bigint
+WITH old AS (
+    SELECT r.stage_id, r.campaign_id, r.taken
+    FROM stage_run r JOIN stage_input i ON i.stage_id = r.stage_id
+    WHERE r.stage_id = $1::bigint AND r.taken < $2::bigint AND i.tasks >= $2::bigint
+    FOR UPDATE OF r),
+new AS (
+    UPDATE stage_run r SET waiting = r.waiting + $2::bigint - old.taken, taken = $2::bigint
+    FROM old WHERE r.stage_id = old.stage_id)
+INSERT INTO event (campaign_id, kind, detail)
+SELECT campaign_id, 'part.state', jsonb_build_object('campaign', campaign_id, 'stage', stage_id,
+    'from', '', 'to', 'waiting', 'first_part', taken, 'last_part', $2::bigint - 1,
+    'n', $2::bigint - taken, 'cause', '')
+FROM old
+
+-- name: operation_page
+-- The next tasks a selector names, by id. Primary key of task_run.
+-- $1 campaign bigint, $2 state smallint, $3 after id bigint, $4 page integer, $5 stage text,
+-- $6 causes smallint[], $7 parts integer[]; NULL: any
+SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us, 0::bigint
+FROM task_run r
+WHERE r.campaign_id = $1::bigint AND r.id > $3::bigint AND r.state = $2::smallint
+  AND ($5::text IS NULL OR r.stage_id = (SELECT s.id FROM stage s
+                                         WHERE s.campaign_id = $1::bigint AND s.name = $5::text))
+  AND ($6::smallint[] IS NULL OR r.cause = ANY ($6::smallint[]))
+  AND ($7::int[] IS NULL OR r.seq = ANY ($7::int[]))
+  AND r.seq < (SELECT u.taken FROM stage_run u WHERE u.stage_id = r.stage_id)
+ORDER BY r.id LIMIT $4::int

@@ -1,0 +1,93 @@
+-- name: view_versions
+-- Every campaign not ended: what is wanted of it, and how much input it has.
+-- Index campaign_run_live, stage_input_campaign.
+SELECT c.id, c.version, (SELECT coalesce(sum(i.tasks + i.closed::int), 0)::bigint
+                         FROM stage_input i WHERE i.campaign_id = c.id)
+FROM campaign_run r JOIN campaign c ON c.id = r.campaign_id
+WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled')
+ORDER BY c.id
+
+-- name: view_campaign
+-- $1 campaign bigint
+SELECT c.id, c.project_id, c.name, r.state, c.wanted, c.priority, c.parts_limit, c.version,
+    r.taken_version, c.spec::text,
+    k.limit_musd, kp.limit_musd, kg.limit_musd, coalesce(k.at_limit, 'drain'),
+    coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0),
+    coalesce(mp.reserved_musd + mp.spent_musd, 0), coalesce(mg.reserved_musd + mg.spent_musd, 0)
+FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
+LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
+LEFT JOIN cap kp ON kp.level = 'project' AND kp.ref_id = c.project_id
+LEFT JOIN cap kg ON kg.level = 'global' AND kg.ref_id = 0
+LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
+LEFT JOIN money mp ON mp.level = 'project' AND mp.ref_id = c.project_id
+LEFT JOIN money mg ON mg.level = 'global' AND mg.ref_id = 0
+WHERE c.id = $1::bigint
+
+-- name: view_stages
+-- $1 campaign bigint
+SELECT s.id, s.campaign_id, s.seq, s.name, r.state, i.tasks, i.closed, r.taken,
+    r.waiting, r.active, r.held, r.done, r.failed, r.skipped, r.cancelled,
+    k.limit_musd, k.per_task_musd, coalesce(m.reserved_musd + m.spent_musd, 0)
+FROM stage s JOIN stage_run r ON r.stage_id = s.id JOIN stage_input i ON i.stage_id = s.id
+LEFT JOIN cap k ON k.level = 'stage' AND k.ref_id = s.id
+LEFT JOIN money m ON m.level = 'stage' AND m.ref_id = s.id
+WHERE s.campaign_id = $1::bigint
+ORDER BY s.seq
+
+-- name: view_tasks_range
+-- Ids of the first and the last task of [from, to); ids grow with seq within a stage.
+-- $1 campaign bigint, $2 stage bigint, $3 from integer, $4 to integer. Index task_seq.
+SELECT (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bigint
+            AND seq >= $3::int AND seq < $4::int ORDER BY seq LIMIT 1),
+       (SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bigint
+            AND seq >= $3::int AND seq < $4::int ORDER BY seq DESC LIMIT 1)
+
+-- name: view_tasks
+-- One page of waiting or held tasks, by id. Primary keys of task_run and task.
+-- $1 campaign bigint, $2 stage bigint, $3 after id bigint, $4 last id bigint, $5 page integer
+SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us, t.size
+FROM task_run r JOIN task t ON t.campaign_id = r.campaign_id AND t.id = r.id
+WHERE r.campaign_id = $1::bigint AND t.campaign_id = $1::bigint AND r.stage_id = $2::bigint
+  AND r.id > $3::bigint AND r.id <= $4::bigint AND r.state IN (0, 2)
+ORDER BY r.id LIMIT $5::int
+
+-- name: view_attempts
+-- Attempts that have not ended, by id. Index attempt_open.
+SELECT a.id, a.campaign_id, a.stage_id, a.task_id, r.seq, a.n, a.state, a.epoch, a.name,
+    a.identity_hash, a.instance_type, a.instances, a.volume_gb, a.max_runtime_s,
+    a.price_musd_per_hour, a.reserved_musd, a.holds, a.intended_at, a.started_at, a.ended_at,
+    r.attempts, t.uri, t.size, t.vars::text, c.project_id
+FROM attempt a JOIN campaign c ON c.id = a.campaign_id
+JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
+JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id
+WHERE a.state < 8
+ORDER BY a.id
+
+-- name: attempt_request
+-- $1 attempt bigint
+SELECT request FROM attempt WHERE id = $1::bigint
+
+-- name: task_input
+-- $1 campaign bigint, $2 task bigint
+SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, t.size, t.uri, t.vars::text
+FROM task_run r JOIN task t ON t.campaign_id = r.campaign_id AND t.id = r.id
+WHERE r.campaign_id = $1::bigint AND r.id = $2::bigint
+
+-- name: view_task_changes
+-- Of campaigns not ended.
+SELECT h.task_id, h.campaign_id, h.instance_type_i, h.volume_gb, h.max_runtime_s,
+    h.cause_tries::text
+FROM task_change h JOIN campaign_run r ON r.campaign_id = h.campaign_id
+WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled')
+ORDER BY h.task_id
+
+-- name: view_slots
+-- Every instance type that is held, limited or priced.
+SELECT n.instance_type, coalesce(s.held, 0), coalesce(s.foreign_n, 0), q.limit_n, p.musd_per_hour
+FROM (SELECT instance_type FROM slots WHERE market = 'on_demand'
+      UNION SELECT instance_type FROM quota WHERE market = 'on_demand'
+      UNION SELECT instance_type FROM price) AS n
+LEFT JOIN slots s ON s.instance_type = n.instance_type AND s.market = 'on_demand'
+LEFT JOIN quota q ON q.instance_type = n.instance_type AND q.market = 'on_demand'
+LEFT JOIN price p ON p.instance_type = n.instance_type
+ORDER BY n.instance_type
