@@ -86,7 +86,7 @@ bool manifest_task(struct sink *s, char **ret_task, struct err *err)
     AUTO_JSON json_t *v = NULL;
     const char *task;
     if (!json_parse(buf_str(&b), MANIFEST_BYTES_MAX, &v, err) ||
-        !json_get_required_str(v, "task", &task, err)) {
+        !json_get_str(v, "task", "", &task, err)) {
         return err_wrap(err, "%s", WP_MANIFEST_KEY);
     }
     *ret_task = xstrdup(task);

@@ -6,8 +6,6 @@
 #include "common/log.h"
 
 static const char *const suffixes[] = {".tar", ".parquet", "_stats.json"};
-#define TAR   1u
-#define STATS 4u
 #define WHOLE 7u
 
 /* Which pieces of which shard are there; pieces[shards]. */
@@ -63,6 +61,14 @@ static bool remove_pieces(struct sink *sink, const struct run *run, int64_t shar
         }
     }
     return true;
+}
+
+void resume_remove_shard(struct sink *sink, const struct run *run, int64_t shard_i)
+{
+    struct err err = ERR_INIT;
+    if (!remove_pieces(sink, run, shard_i, WHOLE, &err)) {
+        log_event(LOG_WARN, "mixed_shard_not_removed", LF_I("shard", shard_i), LF_ERR(&err));
+    }
 }
 
 bool resume_load(struct sink *sink, const struct run *run, struct resume *ret, struct err *err)
@@ -175,6 +181,9 @@ bool resume_check(struct sink *sink, const struct run *run, const struct shard_s
     for (size_t i = 0; ok && i < sizes_n; i++) {
         ok = check_size(&l, run, sizes[i].shard_i, ".tar", sizes[i].tar_size, err) &&
              check_size(&l, run, sizes[i].shard_i, ".parquet", sizes[i].parquet_size, err);
+        if (!ok) {
+            resume_remove_shard(sink, run, sizes[i].shard_i);
+        }
     }
     if (!ok) {
         sink_listing_done(&l);

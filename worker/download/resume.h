@@ -19,7 +19,10 @@ bool resume_is_done(const struct resume *r, int64_t shard_i);
 /* Add the stats of shards that another writer made while we ran. */
 bool resume_add_lost(struct sink *sink, const struct run *run, const int64_t *shards, size_t n,
                      struct stats *total, struct err *err) MUST_CHECK;
-/* Every shard has its three objects, and those we wrote have the size we wrote. Gives the
+/* Remove what there is of a shard: it mixes two writers' work. A failure is warned of. */
+void resume_remove_shard(struct sink *sink, const struct run *run, int64_t shard_i);
+/* Every shard has its three objects, and those we wrote have the size we wrote (a shard
+ * where that is not so is removed, and the call fails). Gives the
  * objects of the manifest. */
 bool resume_check(struct sink *sink, const struct run *run, const struct shard_sizes *sizes,
                   size_t sizes_n, struct sink_listing *ret, struct err *err) MUST_CHECK;

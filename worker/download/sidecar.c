@@ -1,20 +1,34 @@
 /* Rows go into a table by the appender, the table into a memfd by COPY. Table columns are called
- * c0, c1, ... and get their names in COPY's SELECT. */
+ * c0, c1, ... and get their names in COPY's SELECT.
+ *
+ * To DuckDB "WIDTH" and "width" are one name, to every reader of parquet they are two, and LAION's
+ * parts have the first while the output has the second. The later of such a pair is written with a
+ * first byte that no name has, and that byte is put right in the file's footer, where names stand
+ * behind their length. */
 #include "sidecar.h"
 #include "common/cleanup.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define SQL_BYTES_MAX (64u << 10)
+#define SQL_BYTES_MAX   (64u << 10)
+#define OWN_COLUMNS_MAX 9
+#define ALIASES_MAX     8 /* \1 to \8: below the control bytes that SQL text treats as space */
 
+struct alias {
+    char *as;   /* "\1idth" */
+    char first; /* 'w' */
+};
 struct sidecar {
     duckdb_connection con;
     const struct columns *columns;
     struct shard_format format;
     char *create;
     char *select;
+    struct alias aliases[ALIASES_MAX];
+    int aliases_n;
 };
 
 struct own_column {
@@ -22,8 +36,56 @@ struct own_column {
     const char *type;
 };
 
+/* What to call a column in COPY: its name, or an alias when an earlier one is the same to DuckDB.
+ */
+static const char *call_it(struct sidecar *s, const char *name, const char *const *earlier, int n)
+{
+    bool taken = false;
+    for (int i = 0; i < n; i++) {
+        taken = taken || strcasecmp(earlier[i], name) == 0;
+    }
+    if (!taken || name[0] == '\0' || s->aliases_n == ALIASES_MAX || strlen(name) > 127) {
+        return name;
+    }
+    struct alias *a = &s->aliases[s->aliases_n++];
+    *a = (struct alias){xstrdup(name), name[0]};
+    a->as[0] = (char)s->aliases_n;
+    return a->as;
+}
+
+/* Give the aliased names in the footer their first byte back. */
+static bool restore_names(const struct sidecar *s, int fd, size_t file_n, struct err *err)
+{
+    uint8_t tail[8];
+    if (s->aliases_n == 0) {
+        return true;
+    }
+    if (file_n < 12 || pread(fd, tail, 8, (off_t)(file_n - 8)) != 8) {
+        return err_set(err, ERR_INTERNAL, "sidecar: no footer");
+    }
+    size_t n =
+        (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
+    if (n > file_n - 12) {
+        return err_set(err, ERR_INTERNAL, "sidecar: a footer of %zu bytes", n);
+    }
+    off_t at = (off_t)(file_n - 8 - n);
+    AUTO_FREE char *footer = xmalloc(n);
+    bool ok = pread(fd, footer, n, at) == (ssize_t)n;
+    for (int k = 0; k < s->aliases_n; k++) {
+        size_t as_n = strlen(s->aliases[k].as);
+        for (size_t i = 1; i + as_n <= n; i++) {
+            if ((size_t)footer[i - 1] == as_n && memcmp(footer + i, s->aliases[k].as, as_n) == 0) {
+                footer[i] = s->aliases[k].first;
+            }
+        }
+    }
+    ok = ok && pwrite(fd, footer, n, at) == (ssize_t)n;
+    return ok ? true : err_set_os(err, ERR_INTERNAL, errno, "sidecar: cannot write the footer");
+}
+
 static void build_sql(struct sidecar *s)
 {
+    const char *names[COLUMNS_MAX + OWN_COLUMNS_MAX];
     struct own_column own[] = {{"key", "VARCHAR"},
                                {"status", "VARCHAR"},
                                {"error_message", "VARCHAR"},
@@ -46,8 +108,8 @@ static void build_sql(struct sidecar *s)
         }
         buf_addf(&create, "%sc%d %s", n == 0 ? "" : ", ", n, type);
         buf_addf(&select, "%sc%d AS ", n == 0 ? "" : ", ", n);
-        duck_quote_identifier(&select, name);
-        n++;
+        duck_quote_identifier(&select, call_it(s, name, names, n));
+        names[n++] = name;
     }
     buf_add_cstr(&create, ")");
     s->create = buf_take(&create);
@@ -76,6 +138,9 @@ void sidecar_free(struct sidecar *s)
     }
     if (s->con != NULL) {
         duckdb_disconnect(&s->con);
+    }
+    for (int i = 0; i < s->aliases_n; i++) {
+        free(s->aliases[i].as);
     }
     free(s->create);
     free(s->select);
@@ -183,6 +248,9 @@ bool sidecar_write(struct sidecar *c, struct sample *const *samples, size_t samp
         return err_set(err, ERR_INTERNAL, "sidecar: nothing was written");
     }
     size_t n = (size_t)st.st_size;
+    if (!restore_names(c, fd, n, err)) {
+        return false;
+    }
     void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED) {
         return err_set_os(err, ERR_INTERNAL, errno, "sidecar: mmap");

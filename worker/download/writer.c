@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/tar.h"
+#include "resume.h"
 #include "sidecar.h"
 #include "sink.h"
 #include <sys/mman.h>
@@ -163,9 +164,11 @@ static bool finish(struct writer *w, struct open_shard *s, struct err *err)
     }
     if (!put_sidecar(w, s, &parquet_size, &e) || !put_stats(w, s, &e)) {
         *err = e;
-        return e.code != ERR_PRECONDITION
-                   ? false
-                   : err_wrap(err, "another writer is at work in the same output folder");
+        if (e.code != ERR_PRECONDITION) {
+            return false;
+        }
+        resume_remove_shard(w->sink, w->run, s->i);
+        return err_wrap(err, "another writer is at work in the same output folder");
     }
     note_written(w, s, parquet_size);
     return true;
