@@ -3,7 +3,8 @@
 
 Prints "port N", serves until its standard input ends. The first path element names the behaviour.
 Requests are counted by "METHOD path"; GET /count?KEY answers how often KEY came, so a test can prove
-that something was sent twice or never; reads of a part of an object count as "RANGE path" too. Signatures are checked by code of its own (/signed)."""
+that something was sent twice or never; reads of a part of an object count as "RANGE path" too. Signatures are checked by code of its own (/signed). With HOSTILE_TLS=FILE (certificate and key) it
+speaks TLS."""
 import gzip
 import hashlib
 import hmac
@@ -11,6 +12,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -378,6 +380,13 @@ BEHAVIOURS.update({b: store for b in STORES})
 
 
 def serve(sock):
+    if "HOSTILE_TLS" in os.environ:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(os.environ["HOSTILE_TLS"])
+        try:
+            sock = context.wrap_socket(sock, server_side=True)
+        except OSError:
+            return
     served = 0
     with sock, sock.makefile("rb") as stream:
         try:

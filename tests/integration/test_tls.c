@@ -1,0 +1,155 @@
+/* Aim: over TLS too nothing is sent to a server that is not the right one, and `sent` stays exact.
+ * Method: a certificate made here, the hostile server behind it, trusted and not. */
+#include "common/aws.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "hostile.h"
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct hostile server;
+static char folder[64];
+static char *cert_path, *other_path;
+
+/* A certificate for 127.0.0.1, with its key, into one PEM file. */
+static void make_certificate(const char *path)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *x = X509_new();
+    assert_non_null(key);
+    assert_non_null(x);
+    assert_int_equal(X509_set_version(x, X509_VERSION_3), 1);
+    assert_int_equal(ASN1_INTEGER_set(X509_get_serialNumber(x), 1), 1);
+    assert_non_null(X509_gmtime_adj(X509_getm_notBefore(x), -3600));
+    assert_non_null(X509_gmtime_adj(X509_getm_notAfter(x), 86400));
+    assert_int_equal(X509_set_pubkey(x, key), 1);
+    X509_NAME *name = X509_get_subject_name(x);
+    assert_int_equal(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                                                (const unsigned char *)"127.0.0.1", -1, -1, 0),
+                     1);
+    assert_int_equal(X509_set_issuer_name(x, name), 1);
+    X509_EXTENSION *san = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "IP:127.0.0.1");
+    assert_int_equal(X509_add_ext(x, san, -1), 1);
+    assert_true(X509_sign(x, key, EVP_sha256()) > 0);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_int_equal(PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL), 1);
+    assert_int_equal(PEM_write_X509(f, x), 1);
+    assert_int_equal(fclose(f), 0);
+    X509_EXTENSION_free(san);
+    X509_free(x);
+    EVP_PKEY_free(key);
+}
+
+struct got {
+    int n;
+    bool ok, sent;
+    int status;
+    enum err_code code;
+};
+
+static void on_reply(void *ctx, const struct http_reply *r)
+{
+    struct got *g = ctx;
+    *g = (struct got){g->n + 1, r->ok, r->sent, r->status, r->err.code};
+}
+
+/* Ask so many times over one client that trusts the file. */
+static void ask(const char *url, const char *trusted, int times, struct got *g)
+{
+    struct loop *l = NULL;
+    struct http *h = NULL;
+    (void)setenv("AWS_CA_BUNDLE", trusted, 1);
+    assert_true(loop_new(&l, NULL));
+    assert_true(http_new(l, &h, NULL));
+    struct http_request q = {.method = "POST",
+                             .url = url,
+                             .body = STR("secret"),
+                             .reply_max = 1000,
+                             .timeout_us = 5 * USEC_PER_SEC};
+    *g = (struct got){.n = 0};
+    for (int i = 0; i < times; i++) {
+        (void)http_send(h, &q, on_reply, g);
+        int64_t deadline_us = clock_mono_us() + 10 * USEC_PER_SEC;
+        while (g->n <= i) {
+            assert_true(clock_mono_us() < deadline_us);
+            loop_run_once(l, 100 * USEC_PER_MSEC);
+        }
+    }
+    http_free(h);
+    loop_free(l);
+}
+
+static void test_tls__a_trusted_server_is_asked(void **state)
+{
+    (void)state;
+    AUTO_FREE char *url = xasprintf("https://127.0.0.1:%d/trusted", server.port);
+    struct got g;
+    ask(url, cert_path, 3, &g);
+    assert_true(g.ok && g.sent);
+    assert_int_equal(g.status, 200);
+}
+
+static void test_tls__an_untrusted_server_gets_nothing(void **state)
+{
+    (void)state;
+    AUTO_FREE char *url = xasprintf("https://127.0.0.1:%d/untrusted", server.port);
+    struct got g;
+    ask(url, other_path, 1, &g);
+    assert_true(!g.ok && !g.sent);
+    assert_int_equal(g.code, ERR_NETWORK);
+}
+
+static void test_tls__a_certificate_for_another_name_gets_nothing(void **state)
+{
+    (void)state;
+    AUTO_FREE char *url = xasprintf("https://localhost:%d/misnamed", server.port);
+    struct got g;
+    ask(url, cert_path, 1, &g);
+    assert_true(!g.ok && !g.sent);
+}
+
+static void test_tls__plain_http_to_it_is_unknown_at_most(void **state)
+{
+    (void)state;
+    AUTO_FREE char *url = xasprintf("http://127.0.0.1:%d/plain", server.port);
+    struct got g;
+    ask(url, cert_path, 1, &g);
+    assert_true(!g.ok && g.sent); /* our bytes went there, whatever it made of them */
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    (void)snprintf(folder, sizeof folder, "/tmp/drover-test-tls-XXXXXX");
+    if (mkdtemp(folder) == NULL) {
+        return 1;
+    }
+    cert_path = xasprintf("%s/cert.pem", folder);
+    other_path = xasprintf("%s/other.pem", folder);
+    make_certificate(cert_path);
+    make_certificate(other_path);
+    (void)setenv("HOSTILE_TLS", cert_path, 1);
+    hostile_start(&server);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tls__a_trusted_server_is_asked),
+        cmocka_unit_test(test_tls__an_untrusted_server_gets_nothing),
+        cmocka_unit_test(test_tls__a_certificate_for_another_name_gets_nothing),
+        cmocka_unit_test(test_tls__plain_http_to_it_is_unknown_at_most),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    hostile_stop(&server);
+    (void)unlink(cert_path);
+    (void)unlink(other_path);
+    (void)rmdir(folder);
+    free(cert_path);
+    free(other_path);
+    return failed;
+}
