@@ -116,7 +116,7 @@ $(GEN)/assets.S: orchestrator/web/build.sh $(WEB_SRC)
 # worker, test_local_*.c link drover-local, all others the daemon's archives.
 TEST_SRC := $(wildcard tests/unit/test_*.c tests/integration/test_*.c)
 TEST_BIN := $(patsubst tests/%.c,$(O)/tests/%,$(TEST_SRC))
-TEST_HELP := $(patsubst %.c,$(O)/%.o,$(filter-out $(TEST_SRC) %_fixture.c,$(wildcard tests/unit/*.c tests/integration/*.c)))
+TEST_HELP := $(patsubst %.c,$(O)/%.o,$(filter-out $(TEST_SRC) tests/integration/worker_fixture.c,$(wildcard tests/unit/*.c tests/integration/*.c)))
 test-bins: $(TEST_BIN)
 $(O)/tests/unit/test_worker_%: $(O)/tests/unit/test_worker_%.o $(TEST_HELP) $(LIB_WORKER) $(LIB_COMMON)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_WORKER)
