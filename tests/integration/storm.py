@@ -1,0 +1,74 @@
+"""The kill storm: SIGKILLs of droverd at random moments during one campaign, 10 % of replies dropped after effect, PostgreSQL
+stopped with -m immediate twice, drover-local restarted once, two droverd; stop and cancel are moves of the storm too. At the end every
+part is done and the wire log shows that nothing was paid twice. The harness only starts and ends processes.
+usage: storm.py [KILLS]   (SEED=n repeats the moves)"""
+import json
+import sys
+import time
+
+from stack import Stack, Tap, rng_from_args, wait
+
+kills = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+binary = sys.argv[2] if len(sys.argv) > 2 else None
+rng = rng_from_args()
+tap = Tap()
+parts = max(24, kills)
+
+with Stack("storm", parts=parts, rows=12) as s:
+    s.start_pg()
+    s.start_local()
+    s.faults({"operation": "CreateTrainingJob", "kind": "drop_after", "probability": 0.1, "times": 1000000, "seed": rng.randrange(1 << 30)},
+             {"operation": "StopTrainingJob", "kind": "drop_after", "probability": 0.1, "times": 1000000, "seed": rng.randrange(1 << 30)})
+    for i in (0, 1):
+        s.start_droverd(i, binary=binary)
+    main = s.submit(name="storm")
+    done, pg_stops, local_restarts, side, cancelled = 0, 0, 0, [], 0
+    paused = False
+    began = time.monotonic()
+    while done < kills:
+        time.sleep(rng.uniform(0.1, 1.0))
+        if rng.random() < 0.2:  # stop and cancel
+            move = rng.choice(["pause", "cancel"])
+            if move == "pause":
+                s.api("POST", f"/campaigns/{main}:pause", {})
+                time.sleep(rng.uniform(0.0, 0.8))
+                s.api("POST", f"/campaigns/{main}:resume", {})
+            else:
+                side.append(s.submit(name=f"side-{len(side)}"))
+                time.sleep(rng.uniform(0.0, 1.5))
+                s.api("POST", f"/campaigns/{side[-1]}:cancel", {})
+        elif pg_stops < 2 and done >= (pg_stops + 1) * kills // 3:
+            pg_stops += 1
+            s.stop_pg("immediate")
+            time.sleep(rng.uniform(0, 0.5))
+            s.start_pg()
+        elif local_restarts == 0 and done >= kills // 2:
+            local_restarts += 1
+            s.kill("local")
+            time.sleep(rng.uniform(0, 0.5))
+            s.start_local()
+        else:
+            i = rng.randrange(2)
+            leader = s.leader()
+            if leader is not None and rng.random() < 0.7:
+                i = leader
+            s.kill(f"droverd{i}")
+            done += 1
+            time.sleep(rng.uniform(0, 0.3))
+            s.start_droverd(i, ready=False, binary=binary)
+    tap.ok(done == kills and pg_stops == 2 and local_restarts == 1, f"{done} kills, {pg_stops} immediate stops, {local_restarts} restart of drover-local, "
+           f"{len(side)} cancels in {time.monotonic() - began:.0f} s")
+    try:
+        c = wait("the end of the campaign", 240, lambda: s.ended(main), 0.3)
+        for cid in side:
+            wait(f"the end of {cid}", 60, lambda: s.ended(cid), 0.3)
+    except TimeoutError as e:
+        c = s.api("GET", f"/campaigns/{main}")
+        tap.ok(False, f"the storm ends: {e}", json.dumps(c)[:1500])
+    tap.ok(c["state"] == "succeeded" and c["parts"]["done"] == parts, f"all {parts} parts are done", json.dumps(c)[:1500])
+    sides = [s.api("GET", f"/campaigns/{cid}")["state"] for cid in side]
+    tap.ok(all(x in ("cancelled", "succeeded") for x in sides), f"cancelled campaigns ended: {sides}")
+    tap.ok(not s.live_jobs(), "no job is left alive", s.live_jobs())
+    s.check_wire(tap)
+    s.check_invoice(tap)
+tap.done()
