@@ -73,7 +73,8 @@ CONFIG
     >"$run/local.log" 2>&1 &
 pids+=($!)
 wait_for 10 "drover-local" test -s "$run/local.port"
-export AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$run/local.port")
+AWS_ENDPOINT_URL=$(cat "$run/local.port")
+export AWS_ENDPOINT_URL
 
 # One part was done before the campaign came: drover skips it.
 "$bin/drover-worker" download --parquet s3://drover-demo/meta/part-00003.snappy.parquet \
