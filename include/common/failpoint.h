@@ -1,8 +1,8 @@
 /* Named places where a test may end, freeze or fail the process. Compiled in with -DFAILPOINTS,
- * else nothing. DROVER_FAILPOINT=name:action[:skip] in the environment; action kill, pause (SIGSTOP
- * to itself) or error; skip passes are let through first. DROVER_FAILPOINT_LIST=FILE appends each
- * name passed, once. FP("x") returns true when the action is `error`: the caller then fails as if
- * the step had. */
+ * else nothing. DROVER_FAILPOINT=name:action[:skip[:times]] in the environment; action kill, pause
+ * (SIGSTOP to itself) or error; skip passes are let through first. DROVER_FAILPOINT_LIST=FILE
+ * appends each name passed, once. FP("x") returns true when the action is `error`: the caller then
+ * fails as if the step had. */
 #pragma once
 #include "common/base.h"
 #ifdef FAILPOINTS

@@ -17,6 +17,7 @@ struct failpoint {
     char name[64];
     enum failpoint_action action;
     int64_t skip;
+    int64_t times; /* left to act: once unless said otherwise */
 };
 static struct {
     pthread_mutex_t lock;
@@ -39,7 +40,7 @@ static void read_entry(struct str entry)
     struct str rest = entry;
     struct str name = str_split(&rest, ':');
     struct str action = str_split(&rest, ':');
-    struct failpoint f = {0};
+    struct failpoint f = {.times = 1};
     if (failpoints.n == FAILPOINTS_MAX || name.n == 0 || name.n >= sizeof f.name) {
         refuse(entry);
     }
@@ -53,7 +54,9 @@ static void read_entry(struct str entry)
     } else {
         refuse(entry);
     }
-    if (rest.n > 0 && !parse_i64(rest, 0, INT32_MAX, &f.skip, NULL)) {
+    struct str skip = str_split(&rest, ':');
+    if ((skip.n > 0 && !parse_i64(skip, 0, INT32_MAX, &f.skip, NULL)) ||
+        (rest.n > 0 && !parse_i64(rest, 1, INT32_MAX, &f.times, NULL))) {
         refuse(entry);
     }
     failpoints.at[failpoints.n++] = f;
@@ -113,8 +116,13 @@ bool failpoint_hit(const char *name)
             f->skip--;
             continue;
         }
+        if (f->times == 0) {
+            continue;
+        }
+        f->times--;
         act = true;
         action = f->action;
+        (void)fprintf(stderr, "failpoint_hit %s\n", name);
     }
     (void)pthread_mutex_unlock(&failpoints.lock);
     if (!act) {

@@ -243,5 +243,7 @@ bool auth_check(struct request *r, const struct settings *set)
         return refuse(r, BAD_HASH);
     }
     r->signed_ok = true;
+    r->signed_at = then;
+    (void)snprintf(r->key_id, sizeof r->key_id, STR_FMT, STR_ARG(auth.key_id));
     return true;
 }

@@ -63,6 +63,8 @@ struct request {
     const char *service;         /* static; "" until known */
     const char *operation;       /* static; "" when unknown */
     char name[REQUEST_NAME_MAX]; /* what it is about: job name, bucket/key */
+    char key_id[33];             /* whose signature was good; "" else */
+    usec_t signed_at;            /* its x-amz-date */
     bool signed_ok;
     bool accepted; /* this very request made the thing */
     bool detached; /* carried out after its connection was closed */

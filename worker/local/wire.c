@@ -101,6 +101,9 @@ void wire_write(struct wire *w, const struct request *r, bool replied)
     } else {
         buf_add_cstr(&b, "null");
     }
+    buf_add_cstr(&b, ",\"key_id\":");
+    json_escape(&b, str_is_utf8(str_of(r->key_id)) ? str_of(r->key_id) : STR("?"), false);
+    buf_addf(&b, ",\"signed_at\":%lld", (long long)(r->signed_at / USEC_PER_SEC));
     buf_addf(&b, ",\"signed\":%s,\"accepted\":%s,\"replied\":%s,\"sha256\":\"%s\"}\n",
              r->signed_ok ? "true" : "false", r->accepted ? "true" : "false",
              replied ? "true" : "false", r->body_sha256);
