@@ -20,14 +20,14 @@ enum {
 
 /* A job's life; the number is its LastModifiedTime too. FOREIGN is somebody else's, for ever. */
 enum job {
-    MODEL_NONE,
-    MODEL_STARTING,
-    MODEL_RUNNING,
-    MODEL_STOPPING,
-    MODEL_COMPLETED,
-    MODEL_FAILED,
-    MODEL_STOPPED,
-    MODEL_FOREIGN
+    WORLD_NONE,
+    WORLD_STARTING,
+    WORLD_RUNNING,
+    WORLD_STOPPING,
+    WORLD_COMPLETED,
+    WORLD_FAILED,
+    WORLD_STOPPED,
+    WORLD_FOREIGN
 };
 
 enum send_stage { SEND_NONE, SEND_SIGNED, SEND_SENT, SEND_ANSWERED };
@@ -56,11 +56,12 @@ struct controller {
 
 struct part {
     uint8_t cancelled, ended;
-    uint8_t row[TRIES];   /* committed attempt states; ROW_NONE */
-    uint8_t job[TRIES];   /* SageMaker's truth, by name */
-    uint8_t fresh[TRIES]; /* made this tick: a Describe may not see it yet */
-    uint8_t
-        orphan[TRIES]; /* a Create nobody waits for any more that may still land; as send_valid */
+    uint8_t row[TRIES];    /* committed attempt states; ROW_NONE */
+    uint8_t job[TRIES];    /* SageMaker's truth, by name */
+    uint8_t fresh[TRIES];  /* made this tick: a Describe may not see it yet */
+    uint8_t denied[TRIES]; /* refused for good: every later send meets it again */
+    /* A Create nobody waits for any more that may still land; as send_valid. */
+    uint8_t orphan[TRIES];
 };
 
 struct world {
@@ -72,7 +73,7 @@ struct world {
     struct controller ctl[CTLS];
 };
 
-struct model_config {
+struct world_config {
     const char *name;
     int parts, limit; /* parts in play; slots */
     bool crashes;
@@ -102,28 +103,36 @@ struct move {
     uint8_t kind, c, p, v;
 };
 
-void model_init(struct world *w);
+void world_init(struct world *w);
 /* Make the move; false when it is not possible here (w is then spoilt). A promise broken on the way
  * is left in *ret_wrong, else untouched. */
-bool model_apply(struct world *w, struct move m, const struct model_config *cfg,
+bool world_apply(struct world *w, struct move m, const struct world_config *cfg,
                  const char **ret_wrong);
-bool model_alive(uint8_t job);
+/* Which facts, actions and committed edges
+ * ever occurred, over all worlds: a search in which something never happens shows nothing about
+ * it. */
+struct world_coverage {
+    unsigned facts, actions;
+    bool edges[ATTEMPT_STATE_COUNT][ATTEMPT_STATE_COUNT];
+};
+const struct world_coverage *world_covered(void);
+bool world_alive(uint8_t job);
 /* Attempts committed of a part. */
-int model_newest(const struct part *p);
+int world_newest(const struct part *p);
 /* Nothing more is to be done for the part, as the store sees it. */
-bool model_part_over(const struct part *p);
+bool world_part_over(const struct part *p);
 /* Which promise the state breaks; NULL: none. */
-const char *model_check(const struct world *w, const struct model_config *cfg);
+const char *world_check(const struct world *w, const struct world_config *cfg);
 /* Every part has ended, nothing of ours lives, nothing is held. */
-bool model_ended(const struct world *w, const struct model_config *cfg);
-/* One round without faults: leader elected, calls answered truly, jobs run to their end, one tick.
- */
-void model_calm_round(struct world *w, const struct model_config *cfg);
+bool world_ended(const struct world *w, const struct world_config *cfg);
+/* One round without faults: leader elected, calls answered truly, jobs run to their end (those of
+ * cancelled parts only when stopped), one tick. Gives the promise broken on the way; NULL: none. */
+const char *world_calm_round(struct world *w, const struct world_config *cfg);
 /* Sort what is interchangeable (controllers, parts). *ret_swapped: bit 0 controllers, bit 1
  * parts. */
-void model_canon(struct world *w, const struct model_config *cfg, int *ret_swapped);
+void world_canon(struct world *w, const struct world_config *cfg, int *ret_swapped);
 /* The k-th of all thinkable moves; false past the last. */
-bool model_move(int k, const struct model_config *cfg, struct move *ret);
+bool world_move(int k, const struct world_config *cfg, struct move *ret);
 /* The move in words, seen from the state before it. */
-void model_tell(const struct world *before, struct move m, const char *ctl_name,
+void world_tell(const struct world *before, struct move m, const char *ctl_name,
                 const char *part_name, char *out, size_t n);

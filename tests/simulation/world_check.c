@@ -1,6 +1,6 @@
 /* What must hold in every state of the exhaustive check's world, which states are the same, how a
  * calm world goes on, and the moves in words. */
-#include "model.h"
+#include "world.h"
 
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 /* May a Create that is signed or under way still make this job? */
 static bool may_land(const struct world *w, int p, int n)
 {
-    if (w->part[p].job[n] != MODEL_NONE) {
+    if (w->part[p].job[n] != WORLD_NONE) {
         return false;
     }
     bool may = w->part[p].orphan[n] > 0;
@@ -34,21 +34,21 @@ static const char *check_truth(enum attempt_state row, uint8_t job)
     case ATTEMPT_RUNNING:
     case ATTEMPT_UPLOADING:
     case ATTEMPT_STOPPING:
-        return job == MODEL_NONE      ? "an attempt counts as submitted and no job exists"
-               : job == MODEL_FOREIGN ? "a job that is not ours was adopted"
+        return job == WORLD_NONE      ? "an attempt counts as submitted and no job exists"
+               : job == WORLD_FOREIGN ? "a job that is not ours was adopted"
                                       : NULL;
     case ATTEMPT_VERIFYING:
     case ATTEMPT_SUCCEEDED:
-        return job == MODEL_COMPLETED ? NULL : "success of a job that did not complete";
+        return job == WORLD_COMPLETED ? NULL : "success of a job that did not complete";
     case ATTEMPT_FAILED:
-        return job == MODEL_FAILED || job == MODEL_COMPLETED ? NULL
+        return job == WORLD_FAILED || job == WORLD_COMPLETED ? NULL
                                                              : "failure of a job that did not fail";
     case ATTEMPT_STOPPED:
-        return job == MODEL_STOPPED ? NULL : "an attempt counts as stopped and its job does not";
+        return job == WORLD_STOPPED ? NULL : "an attempt counts as stopped and its job does not";
     case ATTEMPT_CONFLICT:
-        return job == MODEL_FOREIGN ? NULL : "a conflict over a name that is free or ours";
+        return job == WORLD_FOREIGN ? NULL : "a conflict over a name that is free or ours";
     case ATTEMPT_VOID:
-        return job == MODEL_NONE || job == MODEL_FOREIGN ? NULL : "a void attempt has a job";
+        return job == WORLD_NONE || job == WORLD_FOREIGN ? NULL : "a void attempt has a job";
     case ATTEMPT_STATE_COUNT:
         return "a row in no state";
     }
@@ -59,9 +59,9 @@ static const char *check_part(const struct world *w, int p, int *live, int *held
 {
     const struct part *part = &w->part[p];
     int live_here = 0;
-    int n = model_newest(part);
+    int n = world_newest(part);
     for (int i = 0; i < TRIES; i++) {
-        bool lives = model_alive(part->job[i]);
+        bool lives = world_alive(part->job[i]);
         bool possible = lives || may_land(w, p, i);
         live_here += lives;
         if (i >= n) {
@@ -87,7 +87,7 @@ static const char *check_part(const struct world *w, int p, int *live, int *held
     return live_here > 1 ? "two live jobs of one part" : NULL;
 }
 
-const char *model_check(const struct world *w, const struct model_config *cfg)
+const char *world_check(const struct world *w, const struct world_config *cfg)
 {
     int live = 0;
     int held = 0;
@@ -106,14 +106,14 @@ const char *model_check(const struct world *w, const struct model_config *cfg)
     return held > cfg->limit ? "more slots held than there are" : NULL;
 }
 
-bool model_ended(const struct world *w, const struct model_config *cfg)
+bool world_ended(const struct world *w, const struct world_config *cfg)
 {
     for (int p = 0; p < cfg->parts; p++) {
         bool lives = false;
         for (int i = 0; i < TRIES; i++) {
-            lives |= model_alive(w->part[p].job[i]);
+            lives |= world_alive(w->part[p].job[i]);
         }
-        if (lives || !model_part_over(&w->part[p])) {
+        if (lives || !world_part_over(&w->part[p])) {
             return false;
         }
     }
@@ -123,59 +123,68 @@ bool model_ended(const struct world *w, const struct model_config *cfg)
 /* --- a calm world
  * --------------------------------------------------------------------------------*/
 
-static bool try_move(struct world *w, struct move m, const struct model_config *cfg)
+/* The move, when it is possible; the first promise broken stays in *wrong. */
+static bool calm(struct world *w, enum move_kind kind, int c, int p, int v,
+                 const struct world_config *cfg, const char **wrong)
 {
     struct world next = *w;
-    const char *wrong = NULL;
-    if (!model_apply(&next, m, cfg, &wrong) || wrong != NULL) {
+    struct move m = {(uint8_t)kind, (uint8_t)c, (uint8_t)p, (uint8_t)v};
+    if (*wrong != NULL || !world_apply(&next, m, cfg, wrong)) {
         return false;
     }
     *w = next;
     return true;
 }
 
-static void calm_jobs(struct world *w, int p, const struct model_config *cfg)
+static void calm_jobs(struct world *w, int p, const struct world_config *cfg, const char **wrong)
 {
-    static const uint8_t to[] = {MODEL_RUNNING, MODEL_COMPLETED, MODEL_STOPPED};
-    for (uint8_t i = 0; i < TRIES; i++) {
-        bool stopping = w->part[p].job[i] == MODEL_STOPPING;
-        for (int k = stopping ? 2 : 0; k < (stopping ? 3 : 2); k++) {
-            (void)try_move(w, (struct move){MOVE_JOB, i, (uint8_t)p, to[k]}, cfg);
+    for (int i = 0; i < TRIES; i++) {
+        if (w->part[p].job[i] == WORLD_STOPPING) {
+            (void)calm(w, MOVE_JOB, i, p, WORLD_STOPPED, cfg, wrong);
+        } else if (!w->part[p].cancelled) {
+            (void)calm(w, MOVE_JOB, i, p, WORLD_RUNNING, cfg, wrong);
+            (void)calm(w, MOVE_JOB, i, p, WORLD_COMPLETED, cfg, wrong);
         }
     }
 }
 
-static void calm_part(struct world *w, uint8_t c, uint8_t p, const struct model_config *cfg)
+static void calm_part(struct world *w, int c, int p, const struct world_config *cfg,
+                      const char **wrong)
 {
-    (void)try_move(w, (struct move){MOVE_TAKE_CANCEL, c, p, 0}, cfg);
-    (void)try_move(w, (struct move){MOVE_INTEND, c, p, 0}, cfg);
-    (void)try_move(w, (struct move){MOVE_ACT, c, p, 0}, cfg);
-    (void)try_move(w, (struct move){MOVE_SEND, c, p, 0}, cfg);
-    if (!try_move(w, (struct move){MOVE_ARRIVE, c, p, ANSWER_OK}, cfg) &&
-        !try_move(w, (struct move){MOVE_ARRIVE, c, p, ANSWER_IN_USE}, cfg)) {
-        (void)try_move(w, (struct move){MOVE_ARRIVE, c, p, ANSWER_THROTTLED}, cfg);
+    static const int answers[] = {ANSWER_OK, ANSWER_IN_USE, ANSWER_DENIED, ANSWER_THROTTLED};
+    (void)calm(w, MOVE_TAKE_CANCEL, c, p, 0, cfg, wrong);
+    (void)calm(w, MOVE_INTEND, c, p, 0, cfg, wrong);
+    (void)calm(w, MOVE_ACT, c, p, 0, cfg, wrong);
+    (void)calm(w, MOVE_SEND, c, p, 0, cfg, wrong);
+    for (size_t i = 0; i < ARRAY_LEN(answers);
+         i++) { /* the first that is possible is the true one */
+        if (calm(w, MOVE_ARRIVE, c, p, answers[i], cfg, wrong)) {
+            break;
+        }
     }
-    (void)try_move(w, (struct move){MOVE_REPLY, c, p, 0}, cfg);
-    (void)try_move(w, (struct move){MOVE_LOOKED, c, p, 0}, cfg);
+    (void)calm(w, MOVE_REPLY, c, p, 0, cfg, wrong);
+    (void)calm(w, MOVE_LOOKED, c, p, 0, cfg, wrong);
 }
 
-void model_calm_round(struct world *w, const struct model_config *cfg)
+const char *world_calm_round(struct world *w, const struct world_config *cfg)
 {
-    for (uint8_t c = 0; c < CTLS; c++) { /* a leader renews, a zombie learns that it is none */
-        (void)try_move(w, (struct move){MOVE_RENEW, c, 0, 0}, cfg);
+    const char *wrong = NULL;
+    for (int c = 0; c < CTLS; c++) { /* a leader renews, a zombie learns that it is none */
+        (void)calm(w, MOVE_RENEW, c, 0, 0, cfg, &wrong);
     }
-    for (uint8_t c = 0; c < CTLS; c++) {
+    for (int c = 0; c < CTLS; c++) {
         if (w->holder == CTLS || w->ctl[w->holder].role != ROLE_LEADER) {
-            (void)try_move(w, (struct move){MOVE_TAKE_OVER, c, 0, 0}, cfg);
+            (void)calm(w, MOVE_TAKE_OVER, c, 0, 0, cfg, &wrong);
         }
     }
-    for (uint8_t p = 0; p < cfg->parts; p++) {
-        calm_jobs(w, p, cfg);
+    for (int p = 0; p < cfg->parts; p++) {
+        calm_jobs(w, p, cfg, &wrong);
         if (w->holder < CTLS) {
-            calm_part(w, w->holder, p, cfg);
+            calm_part(w, w->holder, p, cfg, &wrong);
         }
     }
-    (void)try_move(w, (struct move){MOVE_TICK, 0, 0, 0}, cfg);
+    (void)calm(w, MOVE_TICK, 0, 0, 0, cfg, &wrong);
+    return wrong != NULL ? wrong : world_check(w, cfg);
 }
 
 /* --- equal states
@@ -201,12 +210,12 @@ static void swap_ctls(struct world *w)
     w->holder = (uint8_t)(w->holder < CTLS ? 1 - w->holder : w->holder);
 }
 
-void model_canon(struct world *w, const struct model_config *cfg, int *ret_swapped)
+void world_canon(struct world *w, const struct world_config *cfg, int *ret_swapped)
 {
     for (int p = 0; p < PARTS; p++) {
         for (int i = 0; i < TRIES; i++) { /* a taken name: a late Create changes nothing */
             w->part[p].orphan[i] =
-                (uint8_t)(w->part[p].job[i] == MODEL_NONE ? w->part[p].orphan[i] : 0);
+                (uint8_t)(w->part[p].job[i] == WORLD_NONE ? w->part[p].orphan[i] : 0);
         }
         for (int c = 0; c < CTLS; c++) {
             struct memory *m = &w->ctl[c].part[p];
@@ -247,11 +256,12 @@ static const struct move_shape shapes[MOVE_KINDS] = {
     [MOVE_FOREIGN] = {"a stranger takes the name of part %p's newest attempt", .by_part = true,
                       .variants = 1},
     [MOVE_JOB] = {"SageMaker: the job of part %p, attempt %t, ", .by_part = true, .by_try = true,
-                  .variants = MODEL_STOPPED + 1,
-                  .variant = {[MODEL_RUNNING] = "runs",
-                              [MODEL_COMPLETED] = "completes",
-                              [MODEL_FAILED] = "fails",
-                              [MODEL_STOPPED] = "has stopped"}},
+                  .variants = WORLD_STOPPED + 1,
+                  .variant = {[WORLD_RUNNING] = "runs",
+                              [WORLD_COMPLETED] = "completes",
+                              [WORLD_FAILED] = "fails",
+                              [WORLD_STOPPING] = "is stopped by somebody",
+                              [WORLD_STOPPED] = "has stopped"}},
     [MOVE_LAND] = {"SageMaker: a late Create of part %p, attempt %t, takes effect", .by_part = true,
                    .by_try = true, .variants = 1},
     [MOVE_CRASH] = {"%c crashes and starts again as a standby", .by_ctl = true, .variants = 1},
@@ -297,7 +307,7 @@ static const struct move_shape shapes[MOVE_KINDS] = {
     [MOVE_LIST] = {"%c sees the job of part %p in a List", true, true, false, 1, {NULL}},
 };
 
-bool model_move(int k, const struct model_config *cfg, struct move *ret)
+bool world_move(int k, const struct world_config *cfg, struct move *ret)
 {
     for (uint8_t kind = 0; kind < MOVE_KINDS; kind++) {
         const struct move_shape *s = &shapes[kind];
@@ -314,7 +324,7 @@ bool model_move(int k, const struct model_config *cfg, struct move *ret)
     return false;
 }
 
-void model_tell(const struct world *before, struct move m, const char *ctl_name,
+void world_tell(const struct world *before, struct move m, const char *ctl_name,
                 const char *part_name, char *out, size_t n)
 {
     const struct move_shape *s = &shapes[m.kind];
