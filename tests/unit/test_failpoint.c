@@ -102,9 +102,9 @@ static void test_failpoint__pause_stops_until_continued(void **state)
 static void test_failpoint__misspelt_entries_end_the_process(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"a",          "a:",        ":kill",
-                                      "a:explode",  "a:kill:x",  "a:kill:-1",
-                                      "a:kill:1:2", "b:error,a", "a:KILL"};
+    static const char *const bad[] = {"a",         "a:",        ":kill",      "a:explode",
+                                      "a:kill:x",  "a:kill:-1", "a:kill:1:0", "a:kill:1:2:3",
+                                      "b:error,a", "a:KILL"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         check_bits(bad[i], abab, 2);
     }
