@@ -390,6 +390,7 @@ static bool set_options(struct http_req *r, const struct http_request *q)
     SET(FOLLOWLOCATION, 0L);
     SET(PATH_AS_IS, 1L);
     SET(NOSIGNAL, 1L);
+    SET(QUICK_EXIT, 1L); /* never wait for the resolver's thread: the loop has a lease to keep */
     SET(TCP_KEEPALIVE, 1L);
     SET(CAPATH, NULL); /* else the CA bundle is parsed again for every connection: 16 ms */
     if (r->h->ca_file != NULL) {
