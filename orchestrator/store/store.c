@@ -108,6 +108,11 @@ bool store_alive(const struct store *s)
     return !s->dead;
 }
 
+void store_set_wait(struct store *s, int64_t wait_us)
+{
+    s->wait_us = wait_us > 0 ? wait_us : roles[s->role].wait_us;
+}
+
 int store_fd(const struct store *s)
 {
     return PQsocket(s->conn);

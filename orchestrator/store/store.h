@@ -17,5 +17,7 @@ int store_fd(const struct store *s);     /* LISTEN's socket for the loop */
 /* STORE_LISTEN: drain what came; *ret_any true when something was notified. False: connection lost.
  */
 bool store_notified(struct store *s, bool *ret_any, struct err *err) MUST_CHECK;
+/* How long an answer may take before the connection is given up; 0: what the role says. */
+void store_set_wait(struct store *s, int64_t wait_us);
 #define STORE_CHANNEL_WANTED "drover_wanted" /* API: something is wanted */
 #define STORE_CHANNEL_EVENTS "drover_events" /* leader: events were committed */

@@ -1,0 +1,68 @@
+/* The dashboard's files, linked into the binary: asset_table[] of {path, type, start, end, etag}
+ * ended by zeros. A path "x.gz" is x compressed. Paths without a dot are pages of the one-page
+ * dashboard. */
+#include "request.h"
+
+struct asset {
+    const char *path, *type, *start, *end, *etag;
+};
+extern const struct asset asset_table[];
+
+static const struct asset *asset_find(const char *path, const char *suffix)
+{
+    size_t n = strlen(path);
+    for (const struct asset *a = asset_table; a->path != NULL; a++) {
+        const char *name = a->path[0] == '/' ? a->path + 1 : a->path;
+        if (strncmp(name, path, n) == 0 && strcmp(name + n, suffix) == 0) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+static bool accepts_gzip(const struct api_req *r)
+{
+    const char *v = req_header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    return v != NULL && strstr(v, "gzip") != NULL;
+}
+
+/* Names with a hash in them never change their content. */
+static bool is_hashed(const char *path)
+{
+    return strncmp(path, "assets/", 7) == 0;
+}
+
+bool asset_serve(struct api_req *r)
+{
+    bool get = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
+    if (!get || strncmp(r->path, "/v1/", 4) == 0) {
+        return false;
+    }
+    const char *last = strrchr(r->path, '/');
+    bool page = last != NULL && strchr(last, '.') == NULL;
+    const char *path = page ? "index.html" : r->path + 1;
+    const struct asset *plain = asset_find(path, "");
+    const struct asset *packed = asset_find(path, ".gz");
+    const struct asset *a = packed != NULL && (plain == NULL || accepts_gzip(r)) ? packed : plain;
+    if (a == NULL) {
+        return false;
+    }
+    r->status = 200;
+    r->content_type = a->type;
+    reply_header(r, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+    reply_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "%s",
+                 is_hashed(path) ? "public, max-age=31536000, immutable" : "no-cache");
+    if (a->etag != NULL && a->etag[0] != '\0') {
+        bool quoted = a->etag[0] == '"';
+        const char *tag = quoted ? a->etag : arena_printf(&r->arena, "\"%s\"", a->etag);
+        if (reply_etag(r, tag)) {
+            return true;
+        }
+    }
+    if (a == packed) {
+        reply_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+    }
+    r->fixed = a->start;
+    r->fixed_n = (size_t)(a->end - a->start);
+    return true;
+}

@@ -1,0 +1,188 @@
+/* See ndjson.h. */
+#include "ndjson.h"
+#include "common/json.h"
+
+bool ndjson_next(struct str *text, struct str *ret_line)
+{
+    if (text->n == 0) {
+        return false;
+    }
+    const char *nl = memchr(text->p, '\n', text->n);
+    size_t n = nl == NULL ? text->n : (size_t)(nl - text->p);
+    size_t skip = nl == NULL ? n : n + 1;
+    *ret_line = (struct str){text->p, n > 0 && text->p[n - 1] == '\r' ? n - 1 : n};
+    *text = (struct str){text->p + skip, text->n - skip};
+    return true;
+}
+
+struct cursor {
+    const char *p, *end;
+};
+
+static bool eat(struct cursor *c, char want)
+{
+    while (c->p < c->end && (*c->p == ' ' || *c->p == '\t')) {
+        c->p++;
+    }
+    if (c->p == c->end || *c->p != want) {
+        return false;
+    }
+    c->p++;
+    return true;
+}
+
+/* A string without escapes, control bytes or bytes beyond ASCII. */
+static bool eat_plain_string(struct cursor *c, struct str *ret)
+{
+    if (!eat(c, '"')) {
+        return false;
+    }
+    const char *begin = c->p;
+    while (c->p < c->end && *c->p != '"') {
+        if ((signed char)*c->p < 0x20 || *c->p == '\\' || *c->p == 0x7f) {
+            return false;
+        }
+        c->p++;
+    }
+    if (c->p == c->end) {
+        return false;
+    }
+    *ret = (struct str){begin, (size_t)(c->p - begin)};
+    c->p++;
+    return true;
+}
+
+static bool eat_size(struct cursor *c, int64_t *ret)
+{
+    while (c->p < c->end && *c->p == ' ') {
+        c->p++;
+    }
+    const char *begin = c->p;
+    int64_t v = 0;
+    while (c->p < c->end && *c->p >= '0' && *c->p <= '9' && c->p - begin < 18) {
+        v = v * 10 + (*c->p - '0');
+        c->p++;
+    }
+    size_t n = (size_t)(c->p - begin);
+    *ret = v;
+    return n > 0 && (n == 1 || *begin != '0'); /* what follows decides whether it was whole */
+}
+
+/* The flat form: uri and size, each once, in any order. False: not flat, which is no fault yet. */
+static bool parse_flat(struct str line, struct ndjson_part *ret)
+{
+    struct cursor c = {line.p, line.p + line.n};
+    bool uri = false, size = false;
+    if (!eat(&c, '{')) {
+        return false;
+    }
+    do {
+        struct str key;
+        if (!eat_plain_string(&c, &key) || !eat(&c, ':')) {
+            return false;
+        }
+        if (!uri && str_eq_cstr(key, "uri")) {
+            uri = eat_plain_string(&c, &ret->uri);
+            if (!uri) {
+                return false;
+            }
+        } else if (!size && str_eq_cstr(key, "size")) {
+            size = eat_size(&c, &ret->size);
+            if (!size) {
+                return false;
+            }
+        } else {
+            return false;
+        }
+    } while (eat(&c, ','));
+    if (!eat(&c, '}')) {
+        return false;
+    }
+    while (c.p < c.end && (*c.p == ' ' || *c.p == '\t')) {
+        c.p++;
+    }
+    return uri && c.p == c.end && ret->uri.n > 0 && ret->uri.n <= NDJSON_URI_MAX;
+}
+
+static bool check_vars(const json_t *vars, struct err *err)
+{
+    if (json_object_size(vars) > NDJSON_VARS_MAX) {
+        return err_set(err, ERR_INVALID, "vars: at most %d", NDJSON_VARS_MAX);
+    }
+    void *it = json_object_iter((json_t *)(uintptr_t)vars);
+    for (; it != NULL; it = json_object_iter_next((json_t *)(uintptr_t)vars, it)) {
+        if (!json_is_string(json_object_iter_value(it))) {
+            return err_set(err, ERR_INVALID, "vars.%.64s must be a string",
+                           json_object_iter_key(it));
+        }
+    }
+    return true;
+}
+
+static bool check_uri(const char *uri, struct err *err)
+{
+    size_t n = strlen(uri);
+    if (n == 0 || n > NDJSON_URI_MAX) {
+        return err_set(err, ERR_INVALID, "uri: 1 to %d bytes", NDJSON_URI_MAX);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if ((uint8_t)uri[i] < 0x20 || uri[i] == 0x7f) {
+            return err_set(err, ERR_INVALID, "uri has a control character");
+        }
+    }
+    return true;
+}
+
+static bool parse_any(struct str line, struct arena *a, struct ndjson_part *ret,
+                      const char **ret_pointer, struct err *err)
+{
+    static const char *const keys[] = {"uri", "size", "vars", NULL};
+    AUTO_JSON json_t *v = NULL;
+    const char *uri;
+    json_t *vars;
+    *ret_pointer = "";
+    if (!json_parse(line, NDJSON_LINE_MAX, &v, err)) {
+        return false;
+    }
+    if (!json_is_object(v)) {
+        return err_set(err, ERR_INVALID, "a line must be a JSON object");
+    }
+    if (!json_only_keys(v, keys, err)) {
+        return false;
+    }
+    *ret_pointer = "uri";
+    if (!json_get_required_str(v, "uri", &uri, err) || !check_uri(uri, err)) {
+        return false;
+    }
+    *ret_pointer = "size";
+    if (!json_get_i64(v, "size", 0, INT64_MAX / 2, 0, &ret->size, err)) {
+        return false;
+    }
+    *ret_pointer = "vars";
+    if (!json_get_object(v, "vars", &vars, err) || (vars != NULL && !check_vars(vars, err))) {
+        return false;
+    }
+    size_t n = strlen(uri);
+    ret->uri = (struct str){arena_strndup(a, uri, n), n};
+    if (vars != NULL && json_object_size(vars) > 0) {
+        AUTO_FREE char *text = json_text(vars);
+        n = strlen(text);
+        ret->vars = (struct str){arena_strndup(a, text, n), n};
+    }
+    return true;
+}
+
+bool ndjson_part_parse(struct str line, struct arena *a, struct ndjson_part *ret,
+                       const char **ret_pointer, struct err *err)
+{
+    *ret = (struct ndjson_part){0};
+    if (parse_flat(line, ret)) {
+        return true;
+    }
+    *ret = (struct ndjson_part){0};
+    if (line.n > NDJSON_LINE_MAX) {
+        *ret_pointer = "";
+        return err_set(err, ERR_INVALID, "a line has at most %d bytes", NDJSON_LINE_MAX);
+    }
+    return parse_any(line, a, ret, ret_pointer, err);
+}

@@ -1,0 +1,48 @@
+/* Page tokens: numbers of a key, as hex behind a check, so that a made-up one is refused. */
+#include "common/hash.h"
+#include "handlers.h"
+
+#define TOKEN_NUMBERS_MAX 4
+
+static uint32_t token_check(const struct api_req *r, const uint8_t *p, size_t n)
+{
+    AUTO_BUF struct buf b = BUF_INIT(4096);
+    buf_add_cstr(&b, r->route->pattern);
+    buf_add(&b, p, n);
+    return hash_crc32(b.p, b.n);
+}
+
+char *page_token_make(struct api_req *r, const int64_t *v, int n)
+{
+    ASSERT(n >= 1 && n <= TOKEN_NUMBERS_MAX);
+    uint8_t raw[TOKEN_NUMBERS_MAX * 8 + 4];
+    size_t raw_n = (size_t)n * 8;
+    memcpy(raw, v, raw_n);
+    uint32_t check = token_check(r, raw, raw_n);
+    memcpy(raw + raw_n, &check, sizeof check);
+    char hex[sizeof raw * 2 + 1];
+    str_hex(raw, raw_n + sizeof check, hex);
+    return arena_strndup(&r->arena, hex, strlen(hex));
+}
+
+bool page_token_read(struct api_req *r, int64_t *v, int n, bool *ret_given, struct err *err)
+{
+    ASSERT(n >= 1 && n <= TOKEN_NUMBERS_MAX);
+    const char *text = req_query(r, "page_token");
+    *ret_given = text != NULL;
+    if (text == NULL) {
+        return true;
+    }
+    uint8_t raw[TOKEN_NUMBERS_MAX * 8 + 4];
+    size_t raw_n = (size_t)n * 8;
+    uint32_t check;
+    if (!str_unhex(str_of(text), raw, raw_n + sizeof check)) {
+        return err_set(err, ERR_MALFORMED, "page_token is not one of ours");
+    }
+    memcpy(&check, raw + raw_n, sizeof check);
+    if (check != token_check(r, raw, raw_n)) {
+        return err_set(err, ERR_MALFORMED, "page_token is not one of this list");
+    }
+    memcpy(v, raw, raw_n);
+    return true;
+}

@@ -1,0 +1,104 @@
+/* What a dry run answers. */
+#include "submit.h"
+
+#define PLAN_RATE_PER_HOUR 3600 /* CreateTrainingJob: one a second by default */
+
+static void musd_or_null(struct json_out *w, const char *key, int64_t v)
+{
+    if (v < 0) {
+        json_out_null(w, key);
+    } else {
+        json_out_i64(w, key, v);
+    }
+}
+
+static void warning(struct json_out *w, const char *code, const char *stage, const char *text)
+{
+    json_out_object(w, NULL);
+    json_out_str(w, "code", code);
+    json_out_str(w, "stage", stage);
+    json_out_str(w, "message", text);
+    json_out_end_object(w);
+}
+
+static void stage_plan(struct json_out *w, const struct spec_stage *sp,
+                       const struct submit_stage *st)
+{
+    static const char *const fan_outs[] = {"none", "s3", "api"};
+    const struct apidb_rate *rate = &st->rate[0];
+    json_out_object(w, NULL);
+    json_out_str(w, "name", sp->name);
+    json_out_str(w, "fan_out", fan_outs[sp->fan_out]);
+    musd_or_null(w, "parts", st->parts);
+    json_out_null(w, "skipped"); /* known when the leader has looked at the outputs */
+    json_out_str(w, "instance_type", rate->instance_type);
+    json_out_i64(w, "instance_count", sp->instance_count);
+    json_out_object(w, "quota");
+    musd_or_null(w, "limit", rate->limit);
+    json_out_i64(w, "held", rate->held);
+    json_out_i64(w, "foreign", rate->foreign);
+    json_out_end_object(w);
+    musd_or_null(w, "price_micro_usd_per_hour", rate->price_musd_per_hour);
+    musd_or_null(w, "worst_case_micro_usd_per_part", st->worst_musd);
+    musd_or_null(w, "worst_case_micro_usd", st->worst_all_musd);
+    json_out_i64(w, "max_runtime_seconds", sp->max_runtime_s);
+    json_out_end_object(w);
+}
+
+static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
+                           const struct submit_stage *st)
+{
+    const struct apidb_rate *rate = &st->rate[0];
+    if (rate->price_musd_per_hour < 0) {
+        warning(w, "price_unknown", sp->name,
+                "no price is known for its instance type: nothing will start until there is one");
+    }
+    if (rate->limit < 0) {
+        warning(w, "quota_unreadable", sp->name,
+                "the quota of its instance type is not known yet: nothing will start until it is");
+    } else if (rate->limit < sp->instance_count) {
+        warning(w, "quota_too_small", sp->name,
+                "the quota of its instance type is smaller than one job");
+    }
+    if (sp->worker == WORKER_DOWNLOAD && sp->subnets_n > 0) {
+        warning(w, "nat_cost", sp->name,
+                "a download inside a VPC goes through its NAT gateway, which is charged by the GB");
+    }
+    if (st->parts > PLAN_RATE_PER_HOUR) {
+        warning(w, "create_rate", sp->name,
+                "SageMaker starts about one job a second: consider per_part");
+    }
+}
+
+void submit_plan(const struct submit *s, struct buf *out)
+{
+    const struct spec *spec = s->spec;
+    struct json_out w;
+    json_out_init(&w, out);
+    json_out_object(&w, NULL);
+    json_out_bool(&w, "dry_run", true);
+    json_out_str(&w, "name", spec->name);
+    json_out_str(&w, "project", spec->project);
+    json_out_object(&w, "parts");
+    json_out_i64(&w, "total", s->parts);
+    json_out_null(&w, "skipped");
+    json_out_end_object(&w);
+    musd_or_null(&w, "worst_case_micro_usd", s->worst_all_musd);
+    musd_or_null(&w, "budget_micro_usd", spec->budget_musd);
+    json_out_array(&w, "stages");
+    for (int i = 0; i < spec->stages_n; i++) {
+        stage_plan(&w, spec->stages[i], &s->stages[i]);
+    }
+    json_out_end_array(&w);
+    json_out_array(&w, "warnings");
+    for (int i = 0; i < spec->stages_n; i++) {
+        stage_warnings(&w, spec->stages[i], &s->stages[i]);
+    }
+    if (spec->budget_musd >= 0 && s->worst_all_musd > spec->budget_musd) {
+        warning(&w, "budget", NULL,
+                "the worst case of all parts is above the budget: the campaign may stop at it");
+    }
+    json_out_end_array(&w);
+    json_out_str(&w, "prices", "list prices, not the bill");
+    json_out_end_object(&w);
+}

@@ -1,0 +1,61 @@
+/* Method and path to a row of routes.def. */
+#include "handlers.h"
+#include "request.h"
+
+const struct route route_table[] = {
+#define X(method, pattern, role, flags, handler, query, summary)                                   \
+    {method, pattern, API_##role, flags, handler, query, summary},
+#include "routes.def"
+#undef X
+};
+const size_t route_table_n = ARRAY_LEN(route_table);
+
+static bool is_param_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+}
+
+/* "{x}" takes one or more of [A-Za-z0-9_-]; everything else is literal. */
+static bool route_match(const char *pattern, const char *path, struct str params[API_PARAMS_MAX])
+{
+    int n = 0;
+    while (*pattern != '\0') {
+        if (*pattern != '{') {
+            if (*pattern++ != *path++) {
+                return false;
+            }
+            continue;
+        }
+        ASSERT(n < API_PARAMS_MAX);
+        const char *begin = path;
+        while (is_param_char(*path)) {
+            path++;
+        }
+        if (path == begin) {
+            return false;
+        }
+        params[n++] = (struct str){begin, (size_t)(path - begin)};
+        pattern = strchr(pattern, '}') + 1;
+    }
+    return *path == '\0';
+}
+
+const struct route *route_find(const char *method, const char *path,
+                               struct str params[API_PARAMS_MAX], const char **ret_allow)
+{
+    *ret_allow = NULL;
+    if (strcmp(method, "HEAD") == 0) {
+        method = "GET";
+    }
+    for (size_t i = 0; i < route_table_n; i++) {
+        const struct route *t = &route_table[i];
+        if (route_match(t->pattern, path, params)) {
+            if (strcmp(t->method, method) == 0) {
+                return t;
+            }
+            *ret_allow = t->method;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,40 @@
+/* Names of states and causes from core's tables, as arrays for queries that show them. */
+#pragma once
+#include "core/model.h"
+
+static const char *const names_campaign_state[] = {
+#define X(s, name, terminal, comment) name,
+#include "core/campaign_state.def"
+#undef X
+};
+static const char *const names_task_state[] = {
+#define X(s, name, terminal, comment) name,
+#include "core/task_state.def"
+#undef X
+};
+static const char *const names_attempt_state[] = {
+#define X(s, name, terminal, comment) name,
+#include "core/attempt_state.def"
+#undef X
+};
+static const char *const names_cause[] = {
+#define X(c, name, counts, times, from_s, to_s, remedy) name,
+#include "core/cause.def"
+#undef X
+};
+static const char *const names_remedy[] = {
+#define X(c, name, counts, times, from_s, to_s, remedy) remedy,
+#include "core/cause.def"
+#undef X
+};
+static const char *const names_wait_reason[] = {
+#define X(r, name, text) name,
+#include "core/reason.def"
+#undef X
+};
+static const char *const names_wait_text[] = {
+#define X(r, name, text) text,
+#include "core/reason.def"
+#undef X
+};
+#define PARAM_NAMES(p, names) param_text_array((p), (names), ARRAY_LEN(names))

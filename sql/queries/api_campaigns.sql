@@ -1,0 +1,177 @@
+-- Campaigns as the API shows and writes them. JSON is built here: a handler passes it on.
+
+-- One campaign by id: counters only, whatever the number of parts. Relies on the primary keys,
+-- stage(campaign_id, seq) and stage_run_campaign.
+-- name: api_campaign_get
+-- $1 campaign bigint, $2 names of wait reasons text[], $3 their texts text[]
+SELECT c.version, json_build_object(
+    'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
+    'wanted', c.wanted, 'priority', c.priority, 'version', c.version,
+    'limits', json_build_object('parts', c.parts_limit),
+    'budget', json_build_object('limit_micro_usd', k.limit_musd, 'at_limit', coalesce(k.at_limit, 'drain'),
+        'reserved_micro_usd', coalesce(m.reserved_musd, 0), 'spent_micro_usd', coalesce(m.spent_musd, 0),
+        'seconds', coalesce(m.seconds, 0)),
+    'parts', s.parts, 'stages', s.stages,
+    'created_by', c.created_by, 'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,
+    'links', json_build_object('dashboard', '/c/' || c.id))::text
+FROM campaign c
+JOIN campaign_run r ON r.campaign_id = c.id
+JOIN project p ON p.id = c.project_id
+LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
+LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
+CROSS JOIN LATERAL (
+    SELECT json_build_object('total', coalesce(sum(i.tasks), 0)::bigint,
+            'waiting', coalesce(sum(i.tasks - n.taken + n.waiting), 0)::bigint,
+            'active', coalesce(sum(n.active), 0)::bigint, 'held', coalesce(sum(n.held), 0)::bigint,
+            'done', coalesce(sum(n.done), 0)::bigint, 'failed', coalesce(sum(n.failed), 0)::bigint,
+            'skipped', coalesce(sum(n.skipped), 0)::bigint, 'cancelled', coalesce(sum(n.cancelled), 0)::bigint,
+            'exact', true) AS parts,
+        coalesce(json_agg(json_build_object('name', g.name, 'kind', g.kind, 'state', n.state, 'reason', n.reason,
+            'closed', i.closed,
+            'wait_reason', CASE WHEN i.tasks - n.taken + n.waiting > 0 THEN n.wait_reason END,
+            'wait_text', CASE WHEN i.tasks - n.taken + n.waiting > 0
+                THEN ($3::text[])[array_position($2::text[], n.wait_reason)] END,
+            'parts', json_build_object('total', i.tasks, 'waiting', i.tasks - n.taken + n.waiting,
+                'active', n.active, 'held', n.held, 'done', n.done, 'failed', n.failed, 'skipped', n.skipped,
+                'cancelled', n.cancelled, 'exact', true),
+            'rows_in', n.rows_in, 'successes', n.successes, 'failed_to_download', n.failed_to_download,
+            'failed_to_resize', n.failed_to_resize, 'bytes', n.bytes, 'run_seconds', n.run_seconds,
+            'started_at', n.started_at, 'ended_at', n.ended_at) ORDER BY g.seq), '[]'::json) AS stages
+    FROM stage g JOIN stage_run n ON n.stage_id = g.id JOIN stage_input i ON i.stage_id = g.id
+    WHERE g.campaign_id = c.id) s
+WHERE c.id = $1;
+
+-- A page of campaigns, newest first. Relies on campaign_newest.
+-- name: api_campaign_list
+-- $1 before this time timestamptz, $2 before this id bigint, $3 state text or NULL, $4 rows bigint
+SELECT c.id, c.created_at, json_build_object(
+    'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
+    'wanted', c.wanted, 'priority', c.priority,
+    'budget', json_build_object('limit_micro_usd', k.limit_musd,
+        'reserved_micro_usd', coalesce(m.reserved_musd, 0), 'spent_micro_usd', coalesce(m.spent_musd, 0)),
+    'parts', (SELECT json_build_object('total', coalesce(sum(i.tasks), 0)::bigint,
+            'waiting', coalesce(sum(i.tasks - n.taken + n.waiting), 0)::bigint,
+            'active', coalesce(sum(n.active), 0)::bigint, 'held', coalesce(sum(n.held), 0)::bigint,
+            'done', coalesce(sum(n.done), 0)::bigint, 'failed', coalesce(sum(n.failed), 0)::bigint,
+            'skipped', coalesce(sum(n.skipped), 0)::bigint, 'cancelled', coalesce(sum(n.cancelled), 0)::bigint,
+            'exact', true)
+        FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id),
+    'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at)::text
+FROM campaign c
+JOIN campaign_run r ON r.campaign_id = c.id
+JOIN project p ON p.id = c.project_id
+LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
+LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
+WHERE (c.created_at, c.id) < ($1, $2) AND ($3::text IS NULL OR r.state = $3)
+ORDER BY c.created_at DESC, c.id DESC LIMIT $4;
+
+-- name: api_campaign_spec
+-- $1 campaign bigint
+SELECT version, spec::text, spec_text FROM campaign WHERE id = $1;
+
+-- The state behind a change of what is wanted, locked against another change.
+-- name: api_campaign_lock
+-- $1 campaign bigint
+SELECT c.version, c.wanted, r.state FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
+WHERE c.id = $1 FOR UPDATE OF c;
+
+-- name: api_campaign_want
+-- $1 campaign bigint, $2 wanted text
+UPDATE campaign SET wanted = $2, version = version + 1 WHERE id = $1;
+
+-- name: api_campaign_patch
+-- $1 campaign bigint, $2 priority integer or NULL, $3 change the limit? boolean, $4 parts_limit integer or NULL
+UPDATE campaign SET priority = coalesce($2, priority),
+    parts_limit = CASE WHEN $3 THEN $4 ELSE parts_limit END, version = version + 1
+WHERE id = $1;
+
+-- name: api_project_take
+-- $1 name text
+INSERT INTO project (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id;
+
+-- name: api_campaign_insert
+-- $1 project bigint, $2 name text, $3 text as sent text, $4 spec jsonb, $5 priority integer, $6 parts_limit bigint,
+-- $7 created_by text
+INSERT INTO campaign (project_id, name, spec_text, spec, priority, parts_limit, created_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id;
+
+-- name: api_campaign_run_insert
+-- $1 campaign bigint
+INSERT INTO campaign_run (campaign_id) VALUES ($1);
+
+-- name: api_stage_insert
+-- $1 campaign bigint, $2 seq integer, $3 name text
+INSERT INTO stage (campaign_id, seq, name) VALUES ($1, $2, $3) RETURNING id;
+
+-- name: api_stage_input_insert
+-- $1 stage bigint, $2 campaign bigint, $3 closed boolean
+INSERT INTO stage_input (stage_id, campaign_id, closed) VALUES ($1, $2, $3);
+
+-- name: api_stage_run_insert
+-- $1 stage bigint, $2 campaign bigint
+INSERT INTO stage_run (stage_id, campaign_id) VALUES ($1, $2);
+
+-- name: api_cap_put
+-- $1 level text, $2 ref bigint, $3 limit bigint or NULL, $4 per task bigint or NULL, $5 at_limit text
+INSERT INTO cap (level, ref_id, limit_musd, per_task_musd, at_limit) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (level, ref_id) DO UPDATE SET limit_musd = excluded.limit_musd,
+    per_task_musd = coalesce(excluded.per_task_musd, cap.per_task_musd), at_limit = excluded.at_limit;
+
+-- name: api_cap_get
+-- $1 level text, $2 ref bigint
+SELECT limit_musd, at_limit FROM cap WHERE level = $1 AND ref_id = $2;
+
+-- name: api_audit_add
+-- $1 token text, $2 role text, $3 action text, $4 subject text, $5 detail jsonb, $6 request text
+INSERT INTO audit (token_id, role, action, subject, detail, request_id) VALUES ($1, $2, $3, $4, $5, $6);
+
+-- name: api_notify_wanted
+SELECT pg_notify('drover_wanted', '');
+
+-- name: api_key_get
+-- $1 token text, $2 key text
+SELECT body_hash, status, answer, location FROM idempotency_key WHERE token_id = $1 AND key = $2;
+
+-- name: api_key_put
+-- $1 token text, $2 key text, $3 hash bytea, $4 status integer, $5 answer text, $6 location text
+INSERT INTO idempotency_key (token_id, key, body_hash, status, answer, location) VALUES ($1, $2, $3, $4, $5, $6);
+
+-- Held by the session while a keyed request is carried out: the same key in flight elsewhere is seen.
+-- name: api_key_lock
+-- $1 token text, $2 key text
+SELECT pg_try_advisory_lock(hashtext($1), hashtext($2));
+
+-- name: api_key_unlock
+-- $1 token text, $2 key text
+SELECT pg_advisory_unlock(hashtext($1), hashtext($2));
+
+-- name: api_token_get
+-- $1 id text
+SELECT hash, role FROM token
+WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp());
+
+-- name: api_token_put
+-- $1 id text, $2 hash bytea, $3 name text
+INSERT INTO token (id, hash, role, name) VALUES ($1, $2, 'admin', $3)
+ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, role = 'admin', revoked_at = NULL;
+
+-- Quotas with what we and others hold of them.
+-- name: api_quotas
+SELECT coalesce(json_agg(json_build_object('instance_type', t.instance_type, 'market', t.market,
+    'limit', q.limit_n, 'held', coalesce(s.held, 0), 'foreign', coalesce(s.foreign_n, 0),
+    'free', greatest(q.limit_n - coalesce(s.held, 0) - coalesce(s.foreign_n, 0), 0),
+    'price_micro_usd_per_hour', p.musd_per_hour, 'source', q.source, 'read_at', q.read_at)
+    ORDER BY t.instance_type, t.market), '[]'::json)::text
+FROM (SELECT instance_type, market FROM quota UNION SELECT instance_type, market FROM slots
+      UNION SELECT instance_type, 'on_demand' FROM price) t
+LEFT JOIN quota q ON q.instance_type = t.instance_type AND q.market = t.market
+LEFT JOIN slots s ON s.instance_type = t.instance_type AND s.market = t.market
+LEFT JOIN price p ON p.instance_type = t.instance_type;
+
+-- Price, quota and use of one instance type; NULL where nothing is known.
+-- name: api_rate
+-- $1 instance type text
+SELECT (SELECT musd_per_hour FROM price WHERE instance_type = $1),
+    (SELECT limit_n FROM quota WHERE instance_type = $1 AND market = 'on_demand'),
+    coalesce((SELECT held FROM slots WHERE instance_type = $1 AND market = 'on_demand'), 0),
+    coalesce((SELECT foreign_n FROM slots WHERE instance_type = $1 AND market = 'on_demand'), 0);

@@ -1,0 +1,147 @@
+-- Parts of a stage as the API lists and loads them. Pages go by key; no query filters task_run by state but over a
+-- bounded stretch of ids.
+
+-- name: api_stage_find
+-- $1 campaign bigint, $2 name text or NULL: the first with parts, else the first
+SELECT g.id, g.name, i.tasks, i.closed, n.taken, n.waiting, n.active, n.held, n.done, n.failed, n.skipped, n.cancelled
+FROM stage g JOIN stage_input i ON i.stage_id = g.id JOIN stage_run n ON n.stage_id = g.id
+WHERE g.campaign_id = $1 AND ($2::text IS NULL OR g.name = $2)
+ORDER BY i.tasks = 0, g.seq LIMIT 1;
+
+-- Ids behind a cursor, in order, at most $4 looked at. Relies on task_run's primary key.
+-- name: api_parts_scan
+-- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 look at bigint, $5 state integer or -1,
+-- $6 attempts at least integer, $7 rows bigint
+WITH seen AS MATERIALIZED (
+    SELECT id, stage_id, state, attempts FROM task_run WHERE campaign_id = $1 AND id > $3 ORDER BY id LIMIT $4)
+SELECT id, (SELECT max(id) FROM seen), (SELECT count(*) FROM seen) FROM (
+    SELECT id FROM seen
+    WHERE ($2 = 0 OR stage_id = $2) AND ($5 < 0 OR state = $5) AND attempts >= $6 ORDER BY id LIMIT $7) page
+UNION ALL SELECT -1, (SELECT max(id) FROM seen), (SELECT count(*) FROM seen);
+
+-- Failed parts by (cause, seq, id). Relies on task_failure_cause.
+-- name: api_parts_failed
+-- $1 campaign bigint, $2 stage bigint or 0, $3 causes smallint[], $4 $5 $6 behind (cause, seq, id), $7 rows bigint,
+-- $8 final only? boolean
+SELECT task_id, cause, seq FROM task_failure
+WHERE campaign_id = $1 AND (cause, seq, task_id) > ($4, $5, $6) AND cause = ANY ($3)
+    AND ($2 = 0 OR stage_id = $2) AND (final OR NOT $8)
+ORDER BY cause, seq, task_id LIMIT $7;
+
+-- Parts with a live attempt. Relies on attempt_live.
+-- name: api_parts_live
+-- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 rows bigint
+SELECT task_id FROM attempt
+WHERE state < 8 AND campaign_id = $1 AND ($2 = 0 OR stage_id = $2) AND task_id > $3 ORDER BY task_id LIMIT $4;
+
+-- name: api_part_id
+-- $1 campaign bigint, $2 stage bigint, $3 seq integer
+SELECT id FROM task_run WHERE campaign_id = $1 AND stage_id = $2 AND seq = $3 LIMIT 1;
+
+-- Rows for ids, in their order.
+-- name: api_parts_rows
+-- $1 campaign bigint, $2 ids bigint[], $3 task states text[], $4 attempt states text[], $5 causes text[], $6 now bigint,
+-- $7 wait reasons text[], $8 their texts text[]
+SELECT coalesce(json_agg(json_build_object('id', 'c-' || t.campaign_id || '/' || t.seq, 'seq', t.seq, 'stage', g.name,
+    'state', ($3::text[])[t.state + 1],
+    'phase', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN 'backing_off'
+        WHEN t.state = 1 AND a.state <= 1 THEN 'submitting' WHEN t.state = 1 AND a.state = 2 THEN 'starting'
+        WHEN t.state = 1 AND a.state < 8 THEN ($4::text[])[a.state + 1]
+        ELSE ($3::text[])[t.state + 1] END,
+    'cause', CASE WHEN f.task_id IS NOT NULL THEN ($5::text[])[f.cause + 1] END,
+    'attempts', t.attempts, 'uri', k.uri, 'size', k.size, 'vars', k.vars,
+    'job_name', a.name, 'attempt', a.n, 'reason', coalesce(f.message, nullif(a.reason, '')),
+    'wait_reason', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN 'backoff' WHEN t.state = 0 THEN n.wait_reason END,
+    'wait_text', CASE WHEN t.state = 0 THEN ($8::text[])[array_position($7::text[],
+        CASE WHEN t.not_before_us > $6 THEN 'backoff' ELSE n.wait_reason END)] END,
+    'not_before', CASE WHEN t.state = 0 AND t.not_before_us > $6 THEN to_timestamp(t.not_before_us / 1000000.0) END,
+    'updated_at', CASE WHEN t.updated_us > 0 THEN to_timestamp(t.updated_us / 1000000.0) END,
+    'observed_at', a.observed_at, 'cost_micro_usd', coalesce(m.cost, 0)) ORDER BY w.i), '[]'::json)::text
+FROM unnest($2::bigint[]) WITH ORDINALITY w (id, i)
+JOIN task_run t ON t.campaign_id = $1 AND t.id = w.id
+JOIN task k ON k.campaign_id = $1 AND k.id = w.id
+JOIN stage g ON g.id = t.stage_id
+JOIN stage_run n ON n.stage_id = t.stage_id
+LEFT JOIN task_failure f ON f.task_id = w.id
+LEFT JOIN LATERAL (SELECT * FROM attempt x WHERE x.task_id = w.id ORDER BY x.n DESC LIMIT 1) a ON true
+LEFT JOIN LATERAL (SELECT sum(x.cost_musd)::bigint AS cost FROM attempt x WHERE x.task_id = w.id) m ON true;
+
+-- Every try of one part, first to last.
+-- name: api_part_attempts
+-- $1 task bigint, $2 attempt states text[], $3 causes text[]
+SELECT coalesce(json_agg(json_build_object('n', a.n, 'state', ($2::text[])[a.state + 1],
+    'cause', CASE WHEN a.cause > 0 THEN ($3::text[])[a.cause + 1] END, 'job_name', a.name, 'arn', nullif(a.arn, ''),
+    'instance_type', a.instance_type, 'instances', a.instances, 'volume_gb', a.volume_gb,
+    'max_runtime_seconds', a.max_runtime_s, 'reason', nullif(a.reason, ''),
+    'reserved_micro_usd', CASE WHEN a.holds THEN a.reserved_musd ELSE 0 END, 'cost_micro_usd', a.cost_musd,
+    'billable_seconds', a.billable_s, 'estimated', a.estimated, 'intended_at', a.intended_at,
+    'created_at', a.created_at, 'started_at', a.started_at, 'ended_at', a.ended_at, 'observed_at', a.observed_at,
+    'manifest', a.manifest) ORDER BY a.n), '[]'::json)::text
+FROM (SELECT * FROM attempt WHERE task_id = $1 ORDER BY n DESC LIMIT 200) a;
+
+-- name: api_attempt_name
+-- $1 task bigint, $2 n integer or 0: the newest
+SELECT name, state FROM attempt WHERE task_id = $1 AND ($2 = 0 OR n = $2) ORDER BY n DESC LIMIT 1;
+
+-- States by tile of $3 parts.
+-- name: api_tiles
+-- $1 campaign bigint, $2 stage bigint, $3 parts a tile integer, $4 first $5 last integer
+SELECT (seq - $4) / $3 AS tile, state, count(*) FROM task_run
+WHERE campaign_id = $1 AND stage_id = $2 AND seq BETWEEN $4 AND $5 GROUP BY 1, 2;
+
+-- A bulk load may take longer than a handler's statement.
+-- name: api_bulk_timeout
+SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '30s', true);
+
+-- name: api_failures
+-- $1 campaign bigint, $2 stage bigint or 0, $3 causes text[], $4 remedies text[]
+SELECT coalesce(json_agg(json_build_object('cause', ($3::text[])[x.cause + 1], 'signature', x.signature,
+    'parts', x.parts, 'final', x.final_n, 'retrying', x.parts - x.final_n, 'first_at', x.first_at,
+    'last_at', x.last_at, 'lost_micro_usd', x.lost, 'message', x.message, 'sample', x.sample,
+    'remedy', ($4::text[])[x.cause + 1]) ORDER BY x.parts DESC, x.cause, x.signature), '[]'::json)::text,
+    coalesce(sum(x.parts), 0)::bigint, coalesce(sum(x.final_n), 0)::bigint
+FROM (SELECT cause, signature, count(*) AS parts, count(*) FILTER (WHERE final) AS final_n, min(at) AS first_at,
+        max(at) AS last_at, sum(lost_musd)::bigint AS lost, (array_agg(message ORDER BY at))[1] AS message,
+        (array_agg(seq ORDER BY seq))[1:20] AS sample
+    FROM task_failure WHERE campaign_id = $1 AND ($2 = 0 OR stage_id = $2)
+    GROUP BY cause, signature ORDER BY count(*) DESC LIMIT 200) x;
+
+-- Batches of a stage come one after the other: its row is locked.
+-- name: api_stage_lock
+-- $1 stage bigint
+SELECT i.tasks, i.closed, r.state FROM stage_input i JOIN campaign_run r ON r.campaign_id = i.campaign_id
+WHERE i.stage_id = $1 FOR UPDATE OF i;
+
+-- name: api_stage_grow
+-- $1 stage bigint, $2 by bigint, $3 close? boolean
+UPDATE stage_input SET tasks = tasks + $2, closed = closed OR $3 WHERE stage_id = $1;
+
+-- Two sessions must not take the same block: the lock is held for these three statements only.
+-- name: api_ids_lock
+SELECT pg_advisory_lock(7311, 1);
+
+-- name: api_ids_take
+-- $1 how many bigint
+SELECT setval('task_id', nextval('task_id') + $1 - 1) - $1 + 1;
+
+-- name: api_ids_unlock
+SELECT pg_advisory_unlock(7311, 1);
+
+-- name: api_partition_create
+-- $1 campaign bigint
+SELECT partition_create($1);
+
+-- name: api_partition_attach
+-- $1 campaign bigint
+SELECT partition_attach($1);
+
+-- First task_run rows of a block of tasks.
+-- name: api_task_runs_insert
+-- $1 campaign bigint, $2 stage bigint, $3 first id bigint, $4 first seq bigint, $5 how many bigint
+INSERT INTO task_run (campaign_id, id, stage_id, seq)
+SELECT $1, $3 + i, $2, ($4 + i)::integer FROM generate_series(0, $5::bigint - 1) i;
+
+-- The same into a partition that is not attached yet.
+-- name: api_partition_runs
+-- $1 campaign bigint, $2 stage bigint, $3 first id bigint, $4 first seq bigint, $5 how many bigint
+SELECT partition_runs($1, $2, $3, $4, $5);
