@@ -270,3 +270,12 @@ void container_drain(struct host *h)
         }
     }
 }
+
+void container_finish(struct host *h)
+{
+    container_drain(h);
+    if (h->midline) {
+        (void)!write(h->log_fd, "\n", 1);
+        h->midline = false;
+    }
+}

@@ -12,3 +12,5 @@ bool container_prepare(struct supervisor *s, struct err *err) MUST_CHECK;
 bool container_spawn(struct supervisor *s, struct host *h, struct err *err) MUST_CHECK;
 /* Take over what a host has written so far, each line with its time. Closes the pipe at its end. */
 void container_drain(struct host *h);
+/* The host is gone: the rest of its output, its last line ended. */
+void container_finish(struct host *h);

@@ -28,7 +28,7 @@ static const char usage[] =
     "  --root DIR          everything is kept here and found again after a restart\n"
     "  --listen ADDR:PORT  default 127.0.0.1:4599; port 0 takes any free one\n"
     "  --config FILE       JSON: quotas, prices, rates, images, credentials, delays, faults\n"
-    "  --port-file FILE    write the address, http://ADDR:PORT, there when ready\n";
+    "  --port-file FILE    write the port there when ready\n";
 
 static int options_parse(int argc, char **argv, struct options *o)
 {
@@ -109,7 +109,8 @@ static void app_done(struct app *app)
 
 static bool announce(const struct app *app, const char *port_file, struct err *err)
 {
-    if (port_file != NULL && !files_write(port_file, str_of(app->url), err)) {
+    const char *port = strrchr(app->url, ':') + 1;
+    if (port_file != NULL && !files_write(port_file, str_of(port), err)) {
         return false;
     }
     (void)printf("listening on %s\n", app->url);

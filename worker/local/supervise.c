@@ -66,7 +66,7 @@ static void children_reap(struct supervisor *s)
             struct host *h = &s->hosts[i];
             if (h->pid == pid) {
                 (void)kill(-pid, SIGKILL); /* what it left behind ends with the container */
-                container_drain(h);
+                container_finish(h);
                 h->pid = 0;
                 h->exited = true;
                 h->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -207,10 +207,13 @@ static void end_failed(const struct supervisor *s, const struct host *h)
     if (files_path(path, sizeof path, &err, "%s/output/failure", h->ml)) {
         files_read_head(path, FAILURE_BYTES_MAX, &text);
     }
-    /* A character cut in half at the limit is dropped; other bytes that are no text are shown as
-     * '?'. */
-    for (int i = 0; i < 4 && text.n > 0 && !str_is_utf8(buf_str(&text)); i++) {
-        text.n--;
+    /* A character cut in half at the limit is dropped; other bytes that are no text become '?'. */
+    struct str cut = buf_str(&text);
+    for (int i = 0; i < 4 && text.n == FAILURE_BYTES_MAX && !str_is_utf8(cut); i++) {
+        cut.n--;
+    }
+    if (str_is_utf8(cut) && cut.n < text.n) {
+        text.n = cut.n;
         text.p[text.n] = '\0';
     }
     if (!str_is_utf8(buf_str(&text))) {
