@@ -16,12 +16,13 @@
 #define WP_PROGRESS_KEY "_progress.json"
 
 /* Manifest, written last with If-None-Match: *
- * {"version":1,"task":"123","attempt":"456","rows_in":N,"rows_out":N,"successes":N,"failed_to_download":N,"failed_to_resize":N,"bytes":N,
+ * {"version":1,"task":"123","attempt":"456","rows_in":N,"rows_out":N,"successes":N,
+ *  "failed_to_download":N,"failed_to_resize":N,"bytes":N,
  *  "started":"RFC3339","ended":"RFC3339","statuses":{"success":N,"<error text>":N},
- *  "objects":[{"key":"00000.tar","size":N,"etag":"..."}],"sha256":"hex over the objects' lines
- * key\tsize\tetag\n in key order"} keys are relative to output_folder; rows_in = rows the parquet
- * part has; rows_out = rows in all sidecars. ETag equality is checked when both sides have one; a
- * folder sink has etag "". */
+ *  "objects":[{"key":"00000.tar","size":N,"etag":"..."}],
+ *  "sha256":"hex over the objects' lines key\tsize\tetag\n in key order"}
+ * Keys are relative to output_folder; rows_in = rows the parquet part has; rows_out = rows in all
+ * sidecars. ETags are compared when both sides have one; a folder sink has etag "". */
 
 /* Progress, rewritten every progress interval:
  * {"version":1,"task":"123","attempt":"456","rows_in":N or

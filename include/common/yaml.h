@@ -12,7 +12,7 @@ struct yaml_node {
     const char *text; /* scalars: the text as written (unquoted), NUL-terminated */
     size_t text_n;
     bool quoted;
-    bool maybe_bool; /* a plain yes, no, on, off, y or n: a STRING whose meaning as a boolean is in b */
+    bool maybe_bool; /* a plain yes, no, on, off, y or n: STRING, as a boolean in b */
     int64_t i;
     double f;
     bool b;

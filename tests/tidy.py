@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+"""Aim: the rules of form that no compiler keeps hold for every file of the tree.
+
+Method: text rules over the files git knows, symbol rules over the objects of the release build.
+Each check prints one TAP line, with every violation as a comment below it.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FILE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+COLUMNS_MAX = 100
+MAKEFILE_LINES_MAX = 250
+
+# Objects that may change and live as long as the process, each with why.
+GLOBALS_ALLOWED = {
+    "orchestrator/common/log": {"log_threshold", "log_program", "log_suppressed", "log_rates", "log_rates_lock"},
+    "orchestrator/common/failpoint": {"failpoints"},
+    "orchestrator/common/http": {"once"},  # curl_global_init runs once a process
+}
+
+CORE_COMMON = (
+    "base err arena rng units str buf hash json pos yaml bucket retry regex cleanup banned".split()
+)
+CORE_SYSTEM = (
+    "assert ctype errno float inttypes limits math stdalign stdarg stdbool stddef stdint stdio stdlib string strings".split()
+)
+# Folder -> prefixes of what it may include with "...", besides headers beside the file itself.
+ARROWS = [
+    ("include/", ["common/"]),
+    ("orchestrator/common/", ["common/"]),
+    ("orchestrator/core/", ["core/", "worker_protocol.h"] + ["common/%s.h" % n for n in CORE_COMMON]),
+    ("orchestrator/store/", ["store/", "common/", "queries.h", "core/model.h", "core/*.def"]),
+    ("orchestrator/aws/", ["aws/", "common/"]),
+    ("orchestrator/api/", ["api/", "store/", "core/", "common/", "bridge.h", "metrics.h", "status.h", "web/"]),
+    (
+        "orchestrator/controller/",
+        ["controller/", "core/", "store/", "aws/", "common/", "bridge.h", "metrics.h", "status.h", "worker_protocol.h"],
+    ),
+    ("orchestrator/cli/", ["common/"]),
+    ("orchestrator/web/", ["common/", "web/"]),
+    ("orchestrator/bridge", ["common/"]),
+    ("orchestrator/metrics", ["common/", "metrics.def"]),
+    ("orchestrator/status", ["common/"]),
+    ("orchestrator/", ["common/", "core/", "store/", "aws/", "controller/", "api/", "*.h"]),
+    ("worker/local/", ["common/", "local/"]),
+    # Headers of worker/ itself are shared by its commands.
+    ("worker/", ["common/", "worker_protocol.h", "download/", "index/", "copy/", "sample/", "*.h"]),
+]
+# Library headers and the only folders that may see them.
+LIBRARIES = [
+    (r"libpq-fe\.h|postgres.*", ["orchestrator/store/"]),
+    (r"microhttpd\.h", ["orchestrator/api/", "worker/local/"]),
+    (r"turbojpeg\.h|jpeglib\.h|spng\.h|webp/.*|libexif/.*|ares.*\.h|seccomp\.h|duckdb\.h", ["worker/"]),
+    (r"curl/.*", ["orchestrator/common/", "worker/"]),
+    (r"yaml\.h", ["orchestrator/common/"]),
+]
+CALLS = [
+    (r"\bPQ[a-z]\w*\s*\(", "libpq", ["orchestrator/store/"]),
+    (r"\bMHD_\w+\s*\(", "libmicrohttpd", ["orchestrator/api/", "worker/local/"]),
+]
+BANNED_CALLS = "strcpy strcat sprintf vsprintf strtok gmtime localtime ctime atoi atol atoll gets".split()
+BANNED_IN_PRODUCT = "sleep usleep system popen tmpnam".split()
+# Put together here, so that this file does not contain what it looks for.
+BANNED_WORDS = ["TO" + "DO", "FIX" + "ME", "XX" + "X:", "HA" + "CK:"]
+BANNED_PLACES = ["/tmp/" + "wt", "../" + "shared", "work" + "place", "/work/" + "main", "/work/" + "shared"]
+# COPY ... FROM STDIN cannot be prepared, so it has no place among the named queries.
+SQL = re.compile(
+    r"^\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP|WITH|SET|LOCK|NOTIFY|VACUUM|TRUNCATE|GRANT)\s+\S"
+)
+
+count = 0
+failed = 0
+
+
+def check(name, wrong):
+    global count, failed
+    count += 1
+    failed += 1 if wrong else 0
+    print("%s %d - tidy: %s" % ("not ok" if wrong else "ok", count, name))
+    for line in wrong[:40]:
+        print("#   " + line)
+    if len(wrong) > 40:
+        print("#   ... and %d more" % (len(wrong) - 40))
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def tree():
+    """Files git knows or would add; all that is not below build/ where there is no git."""
+    run = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP, capture_output=True, text=True
+    )
+    if run.returncode == 0:
+        names = run.stdout.splitlines()
+    else:
+        names = []
+        for base, folders, files in os.walk(TOP):
+            folders[:] = [d for d in folders if d not in (".git", "build", "node_modules")]
+            names += [os.path.relpath(os.path.join(base, f), TOP) for f in files]
+    return sorted(n for n in names if os.path.isfile(os.path.join(TOP, n)))
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match.group(0))
+
+
+TOKENS = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def strip_comments(text, strings=True):
+    """Comments (and the insides of strings) as blanks, lines and columns kept."""
+
+    def one(m):
+        t = m.group(0)
+        if t[0] == "/":
+            return blank(m)
+        return t[0] + " " * (len(t) - 2) + t[0] if strings else t
+
+    return TOKENS.sub(one, text)
+
+
+def lines_at(text):
+    return enumerate(text.split("\n"), 1)
+
+
+def check_sizes(c_files):
+    check(
+        "C files have at most %d lines" % FILE_LINES_MAX,
+        ["%s has %d" % (p, n) for p, n in ((p, read(p).count("\n")) for p in c_files) if n > FILE_LINES_MAX],
+    )
+    wrong = []
+    for path in c_files:
+        start = None
+        name = ""
+        for i, line in lines_at(strip_comments(read(path))):
+            if line == "{":
+                start = i
+            elif line.startswith("}") and start is not None:
+                if i - start + 1 > FUNCTION_LINES_MAX:
+                    wrong.append("%s:%d %s is %d lines" % (path, start, name, i - start + 1))
+                start = None
+            elif start is None:
+                m = re.match(r"[A-Za-z_].*?(\w+)\(", line)
+                name = m.group(1) if m else name
+    check("functions have at most %d lines" % FUNCTION_LINES_MAX, wrong)
+    wrong = []
+    for path in c_files:
+        wrong += ["%s:%d is %d wide" % (path, i, len(t)) for i, t in lines_at(read(path)) if len(t) > COLUMNS_MAX]
+    check("lines of C have at most %d columns" % COLUMNS_MAX, wrong)
+    n = read("Makefile").count("\n")
+    check("the Makefile has at most %d lines" % MAKEFILE_LINES_MAX, ["%d" % n] if n > MAKEFILE_LINES_MAX else [])
+
+
+def check_space(c_files):
+    wrong = []
+    for path in c_files:
+        text = read(path)
+        if not text.endswith("\n") or "\r" in text:
+            wrong.append("%s: no newline at the end, or a carriage return" % path)
+        wrong += ["%s:%d tab or trailing space" % (path, i) for i, t in lines_at(text) if "\t" in t or t != t.rstrip()]
+    check("no tabs, trailing spaces or missing newlines in C", wrong)
+
+
+def check_beginnings(c_files):
+    wrong = []
+    for path in c_files:
+        text = read(path)
+        if not text.startswith("/*"):
+            wrong.append("%s does not begin with a comment that says what it is" % path)
+        if path.endswith(".h") and "\n#pragma once\n" not in text:
+            wrong.append("%s has no #pragma once" % path)
+    check("every C file begins by saying what it is", wrong)
+
+
+def arrow_of(path):
+    for folder, allowed in ARROWS:
+        if path.startswith(folder):
+            return allowed
+    return None
+
+
+def fits(name, allowed):
+    """A prefix, or with a star a pattern whose star stays within one folder."""
+    if "*" not in allowed:
+        return name.startswith(allowed)
+    return re.fullmatch(re.escape(allowed).replace(r"\*", "[^/]+"), name) is not None
+
+
+def check_arrows(c_files):
+    wrong = []
+    for path in c_files:
+        allowed = arrow_of(path)
+        if allowed is None:
+            continue
+        for i, line in lines_at(strip_comments(read(path), strings=False)):
+            m = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
+            if not m:
+                continue
+            name = m.group(2)
+            beside = "/" not in name and os.path.exists(os.path.join(TOP, os.path.dirname(path), name))
+            if m.group(1) == '"' and not beside and not any(fits(name, a) for a in allowed):
+                wrong.append("%s:%d includes %s" % (path, i, name))
+            if m.group(1) == "<":
+                for pattern, folders in LIBRARIES:
+                    if re.fullmatch(pattern, name) and not any(path.startswith(f) for f in folders):
+                        wrong.append("%s:%d includes <%s>" % (path, i, name))
+                if path.startswith("orchestrator/core/") and name[:-2] not in CORE_SYSTEM + ["jansson"]:
+                    wrong.append("%s:%d includes <%s>: the core is pure" % (path, i, name))
+    check("includes follow the arrows between folders", wrong)
+
+
+def check_calls(c_files):
+    product = [p for p in c_files if not p.startswith("tests/")]
+    wrong = []
+    for path in product:
+        for i, line in lines_at(strip_comments(read(path))):
+            for pattern, what, folders in CALLS:
+                if re.search(pattern, line) and not any(path.startswith(f) for f in folders):
+                    wrong.append("%s:%d uses %s" % (path, i, what))
+    check("libpq and libmicrohttpd are used in their folders only", wrong)
+    wrong = []
+    pattern = re.compile(r"\b(%s)\s*\(" % "|".join(BANNED_CALLS))
+    strict = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(BANNED_IN_PRODUCT))
+    for path in c_files:
+        if path == "include/common/banned.h":
+            continue
+        for i, line in lines_at(strip_comments(read(path))):
+            m = pattern.search(line) or (not path.startswith("tests/") and strict.search(line))
+            if m:
+                wrong.append("%s:%d calls %s" % (path, i, m.group(1)))
+    check("no banned calls", wrong)
+
+
+def check_words(files):
+    wrong = []
+    for path in files:
+        if path.endswith("package-lock.json") or path.startswith(("tests/fuzz/corpus/", "tests/vectors/")):
+            continue
+        try:
+            text = read(path)
+        except UnicodeDecodeError:
+            continue
+        for i, line in lines_at(text):
+            for word in BANNED_WORDS + BANNED_PLACES:
+                if word in line:
+                    wrong.append("%s:%d has %s" % (path, i, word))
+    check("no open ends, no places of one machine", wrong)
+
+
+def check_sql(c_files):
+    wrong = []
+    for path in c_files:
+        if not path.startswith("orchestrator/"):
+            continue
+        text = strip_comments(read(path), strings=False)
+        for m in re.finditer(r'"((?:\\.|[^"\\\n])*)"', text):
+            if SQL.match(m.group(1)):
+                wrong.append("%s:%d %.60s" % (path, text.count("\n", 0, m.start()) + 1, m.group(1)))
+    check("SQL is in sql/ (BEGIN, COMMIT, ROLLBACK, LISTEN apart)", wrong)
+
+
+def objects():
+    return sorted(
+        o
+        for d in ("orchestrator", "worker")
+        for o in glob.glob(os.path.join(TOP, "build/release", d, "**/*.o"), recursive=True)
+        if os.path.exists(os.path.join(TOP, os.path.relpath(o, os.path.join(TOP, "build/release"))[:-2] + ".c"))
+    )
+
+
+def check_globals(objs):
+    wrong = [] if objs else ["nothing is built below build/release"]
+    for obj in objs:
+        module = os.path.relpath(obj, os.path.join(TOP, "build/release"))[:-2]
+        run = subprocess.run(["objdump", "-t", obj], capture_output=True, text=True, check=True)
+        for line in run.stdout.splitlines():
+            m = re.match(r"[0-9a-f]+ (.{7}) (\.\S+)\s+[0-9a-f]+\s+(?:\.hidden )?(\S+)$", line)
+            if not m or "O" not in m.group(1):
+                continue
+            section, name = m.group(2), m.group(3).split(".")[0]
+            if not re.match(r"\.(data|bss|tdata|tbss)(?!\.rel\.ro)", section):
+                continue
+            if name not in GLOBALS_ALLOWED.get(module, ()):
+                wrong.append("%s.c: %s" % (module, name))
+    check("no object of the program changes outside of main's structs", sorted(set(wrong)))
+
+
+def exported(path, *options):
+    run = subprocess.run(["nm", "--defined-only", *options, path], capture_output=True, text=True)
+    rows = (line.split() for line in run.stdout.splitlines())
+    return {r[-1].split("@")[0] for r in rows if len(r) == 3 and r[1] in "TDBRVWi"}
+
+
+def check_collisions(objs):
+    """A function of ours with a library's name takes its place at run time (yaml_free once did)."""
+    ours = {}
+    for obj in objs:
+        for name in exported(obj, "-g"):
+            ours.setdefault(name, os.path.relpath(obj, TOP))
+    programs = glob.glob(os.path.join(TOP, "build/bin/*")) + glob.glob(
+        os.path.join(TOP, "build/release/tests/unit/test_*")
+    )
+    libraries = set()
+    for program in programs:
+        if os.access(program, os.X_OK) and os.path.isfile(program):
+            run = subprocess.run(["ldd", program], capture_output=True, text=True)
+            libraries |= set(re.findall(r"=> (/\S+)", run.stdout))
+        if len(programs) > 12 and "/tests/" in program and libraries:
+            break
+    wrong = [] if libraries else ["no program is built"]
+    for library in sorted(libraries):
+        wrong += [
+            "%s of %s is also in %s" % (n, ours[n], os.path.basename(library))
+            for n in sorted(exported(library, "-D") & set(ours))
+            if n != "main"
+        ]
+    check("no function has the name of one in a library it is linked with", wrong)
+
+
+def check_headers(c_files):
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "libcurl", "jansson", "libmicrohttpd", "libpq"], capture_output=True, text=True
+    ).stdout.split()
+    wrong = []
+    for path in c_files:
+        if not path.endswith(".h") or path.startswith("tests/") or path.startswith("worker/"):
+            continue
+        dirs = ["-Iinclude"] + ([] if path.startswith("include/") else ["-Iorchestrator", "-Ibuild/gen"])
+        run = subprocess.run(
+            ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", *dirs, *flags, "-x", "c", path],
+            cwd=TOP,
+            capture_output=True,
+            text=True,
+        )
+        errors = [e for e in run.stderr.splitlines() if "error:" in e]
+        if run.returncode != 0:
+            wrong.append("%s: %s" % (path, errors[0] if errors else "does not compile"))
+    check("every header compiles alone", wrong)
+
+
+def main():
+    files = tree()
+    c_files = [p for p in files if re.search(r"\.[ch]$", p)]
+    objs = objects()
+    check_sizes(c_files)
+    check_space(c_files)
+    check_beginnings(c_files)
+    check_arrows(c_files)
+    check_calls(c_files)
+    check_words(files)
+    check_sql(c_files)
+    check_globals(objs)
+    check_collisions(objs)
+    check_headers(c_files)
+    print("1..%d" % count)
+    sys.exit(1 if failed else 0)
+
+
+main()
