@@ -34,8 +34,8 @@ struct aws_call {
     int64_t timeout_us;    /* 0: 30 s */
     int64_t stall_timeout_us; /* see http.h; 0: not watched */
     bool unsigned_payload;    /* S3 uploads: UNSIGNED-PAYLOAD */
-    /* Called after signing, before the call is given to curl, and again when the connection stands
-     * and the first byte would be written; false drops the call with AWS_UNSENT. The leader checks
+    /* Called before signing, after it, and again when the connection stands and the first byte
+     * would be written; false drops the call with AWS_UNSENT. The leader checks
      * its lease here. Cheap, no side effect. */
     bool (*may_send)(void *ctx);
     void *may_send_ctx;

@@ -323,7 +323,8 @@ static void test_unsent__the_callers_no_is_final_before_and_after_connecting(voi
 {
     (void)state;
     struct got g;
-    for (int yes_n = 0; yes_n < 2; yes_n++) {
+    /* Asked before signing, after it, and when the first byte would be written. */
+    for (int yes_n = 0; yes_n < 3; yes_n++) {
         struct gate t = {.yes_n = yes_n};
         call(
             (struct aws_call){
@@ -331,14 +332,33 @@ static void test_unsent__the_callers_no_is_final_before_and_after_connecting(voi
             &g);
         assert_int_equal(g.outcome, AWS_UNSENT);
         assert_int_equal(t.asked_n, yes_n + 1);
-        assert_int_equal(aws_client_signed_n(c), (uint64_t)yes_n);
+        assert_int_equal(aws_client_signed_n(c), yes_n == 2);
     }
     assert_int_equal(hostile_count(&server, "POST /gated"), 0);
-    struct gate t = {.yes_n = 2};
+    struct gate t = {.yes_n = 3};
     call((struct aws_call){.target = "T.O", .path = "/gated", .may_send = gate, .may_send_ctx = &t},
          &g);
     assert_int_equal(hostile_count(&server, "POST /gated"), 1);
-    assert_int_equal(t.asked_n, 2);
+    assert_int_equal(t.asked_n, 3);
+}
+
+static void test_unsent__the_clients_gate_holds_for_calls_without_their_own(void **state)
+{
+    (void)state;
+    struct got g;
+    struct gate shut = {.yes_n = 0}, open = {.yes_n = 100};
+    aws_client_set_gate(c, gate, &shut);
+    json_call("/shut", &g);
+    assert_int_equal(g.outcome, AWS_UNSENT);
+    call((struct aws_call){.service = "s3", .method = "GET", .path = "/shut"}, &g);
+    assert_int_equal(g.outcome, AWS_UNSENT);
+    assert_int_equal(aws_client_signed_n(c), 0);
+    call((struct aws_call){.path = "/own", .may_send = gate, .may_send_ctx = &open}, &g);
+    assert_int_equal(hostile_count(&server, "POST /own"), 1);
+    aws_client_set_gate(c, NULL, NULL);
+    json_call("/signed", &g);
+    assert_int_equal(g.outcome, AWS_OK);
+    assert_int_equal(hostile_count(&server, "POST /shut") + hostile_count(&server, "GET /shut"), 0);
 }
 
 static void test_unsent__no_listener_and_no_endpoint(void **state)
@@ -459,6 +479,7 @@ int main(void)
         TEST(test_outcome__time_out_is_unknown),
         TEST(test_outcome__a_dead_connection_is_unknown_and_written_once),
         TEST(test_unsent__the_callers_no_is_final_before_and_after_connecting),
+        TEST(test_unsent__the_clients_gate_holds_for_calls_without_their_own),
         TEST(test_unsent__no_listener_and_no_endpoint),
         TEST(test_cancel__is_silent_and_tells_what_was_sent),
         TEST(test_skew__is_learned_from_the_refusal),
