@@ -59,13 +59,13 @@ static void test_rng__below_is_even(void **state)
         assert_int_equal(rng_below(&r, 1), 0);
         (void)rng_below(&r, UINT64_MAX);
     }
-    /* With n just over 2^63 plain modulo would give small numbers twice as often. */
+    /* With n three quarters of 2^64, plain modulo would give the lowest third twice as often. */
     int low = 0;
-    uint64_t n = (UINT64_C(1) << 63) + 1;
+    uint64_t n = UINT64_C(3) << 62;
     for (int i = 0; i < 10000; i++) {
-        low += rng_below(&r, n) < n / 2 ? 1 : 0;
+        low += rng_below(&r, n) < n / 3 ? 1 : 0;
     }
-    assert_in_range(low, 4700, 5300);
+    assert_in_range(low, 3100, 3560);
 }
 
 static void test_rng__unit_chance_and_normal(void **state)
@@ -177,6 +177,13 @@ static void test_bucket__odd_rates_are_exact(void **state)
     count_tokens(0.3, 12345, 100 * S, 29);
     count_tokens(333.333333, 100, 30 * S, 9999);
     count_tokens(100000, 1, S / 2, 49999);
+    /* One micro-token a second: the 0.9 s beyond the first token count towards the second. */
+    struct bucket b;
+    bucket_init(&b, 0.000001, 1, 0);
+    assert_true(bucket_take(&b, 0));
+    assert_true(bucket_take(&b, INT64_C(1000000) * S + 900000));
+    assert_false(bucket_take(&b, INT64_C(2000000) * S - 1));
+    assert_true(bucket_take(&b, INT64_C(2000000) * S));
 }
 
 static void test_bucket__waits_exactly_until_the_token(void **state)

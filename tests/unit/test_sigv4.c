@@ -244,9 +244,11 @@ static void test_sigv4__another_scope_date_or_header_list_is_refused(void **stat
     struct sigv4_request r = g.r;
     r.region = STR("us-east-1");
     assert_false(sigv4_verify(&r, &g.auth, "secret", g.date, g.now, WINDOW_US, &err));
+    assert_non_null(strstr(err.message, "another region"));
     r = g.r;
     r.service = STR("s3");
     assert_false(sigv4_verify(&r, &g.auth, "secret", g.date, g.now, WINDOW_US, &err));
+    assert_non_null(strstr(err.message, "another region or service"));
     assert_false(sigv4_verify(&g.r, &g.auth, "secret", "garbage", g.now, WINDOW_US, &err));
     assert_string_equal(err.aws_code, "IncompleteSignature");
     assert_false(sigv4_verify(&g.r, &g.auth, "secret", "", g.now, WINDOW_US, &err));

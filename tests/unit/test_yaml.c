@@ -300,6 +300,12 @@ static void test_yaml__alias_bombs_end(void **state)
     struct yaml_doc *d = NULL;
     assert_false(yaml_parse(buf_str(&b), &d, &f));
     assert_string_equal(f.at[0].code, "too_large");
+    /* What an alias stands for counts at once, also as the last thing of the text. */
+    buf_reset(&b);
+    buf_add_cstr(&b, "a: &a [");
+    repeat(&b, "1,", 60000);
+    buf_add_cstr(&b, "1]\nb: *a\n");
+    check_fault(buf_str(&b), "too_large", 2, 4);
     /* 64 aliases pass, 65 do not; neither do 65 anchors. */
     buf_reset(&b);
     buf_add_cstr(&b, "- &a 1\n");
