@@ -1,6 +1,7 @@
-/* HTTP client: curl multi on a loop. One request struct, one callback, bounded bodies, no redirects
- * unless asked, HTTP/1.1, connections reused. Debian's curl re-parses the CA bundle a connection
- * unless CAPATH is NULL: it is. */
+/* HTTP client: curl multi on a loop. One request struct, one callback, bounded bodies, no
+ * redirects, HTTP/1.1, connections reused, proxies by http_proxy except to this machine. Debian's
+ * curl re-parses the CA bundle a connection unless CAPATH is NULL: it is. http_new makes the
+ * process ignore SIGPIPE (OpenSSL would die of it) unless it is handled. */
 #pragma once
 #include "common/buf.h"
 #include "common/loop.h"

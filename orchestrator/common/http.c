@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include <curl/curl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
 
 #include "common/banned.h"
@@ -64,6 +65,11 @@ struct http {
 
 static void global_init(void)
 {
+    /* OpenSSL writes with write(2): a peer that closes would end the process. */
+    struct sigaction old;
+    if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
+        (void)signal(SIGPIPE, SIG_IGN);
+    }
     CURLcode rc = curl_global_init(CURL_GLOBAL_DEFAULT);
     ASSERT(rc == CURLE_OK);
 }
@@ -377,6 +383,19 @@ static long to_ms(int64_t us, int64_t dflt_us)
     return (long)MAX((us > 0 ? us : dflt_us) / USEC_PER_MSEC, 1);
 }
 
+/* This machine is never behind a proxy, whatever http_proxy says. */
+static bool is_loopback(const char *url)
+{
+    static const char *const starts[] = {"http://127.", "http://localhost:", "http://localhost/",
+                                         "http://[::1]"};
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        if (str_starts(str_of(url), starts[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool set_options(struct http_req *r, const struct http_request *q)
 {
     CURL *e = r->easy;
@@ -395,6 +414,9 @@ static bool set_options(struct http_req *r, const struct http_request *q)
     SET(CAPATH, NULL); /* else the CA bundle is parsed again for every connection: 16 ms */
     if (r->h->ca_file != NULL) {
         SET(CAINFO, r->h->ca_file);
+    }
+    if (is_loopback(r->url)) {
+        SET(PROXY, "");
     }
     SET(BUFFERSIZE, HTTP_RECEIVE_BYTES);
     SET(CONNECTTIMEOUT_MS, to_ms(q->connect_timeout_us, HTTP_CONNECT_TIMEOUT_US));

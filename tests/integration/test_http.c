@@ -221,6 +221,20 @@ static void test_http__two_hundred_at_once(void **state)
     assert_int_equal(g.body.n, 200 * 5);
 }
 
+static void test_http__a_proxy_is_not_for_this_machine(void **state)
+{
+    (void)state;
+    AUTO_FREE char *closed = xasprintf("http://127.0.0.1:%d", hostile_closed_port());
+    assert_int_equal(setenv("http_proxy", closed, 1), 0);
+    AUTO_GOT g;
+    ask("GET", "/ok", (struct http_request){0}, &g);
+    AUTO_GOT g2;
+    ask("GET", "/", (struct http_request){.url = "http://far.invalid/"}, &g2);
+    assert_int_equal(unsetenv("http_proxy"), 0);
+    assert_true(g.ok);
+    assert_true(!g2.ok && !g2.sent); /* others go to the proxy, which is not there */
+}
+
 /* --- nothing was sent --------------------------------------------------------------------------
  */
 
@@ -261,10 +275,8 @@ static void test_unsent__connect_times_out(void **state)
     }
     AUTO_FREE char *url = xasprintf("http://127.0.0.1:%d/", ntohs(a.sin_port));
     AUTO_GOT g;
-    struct http_request q = {.url = url, .connect_timeout_us = 300 * USEC_PER_MSEC};
-    ask("POST", "/", q, &g);
-    assert_true(!g.ok && !g.sent);
-    assert_int_equal(g.code, ERR_TIMEOUT);
+    ask("POST", "/", (struct http_request){.url = url, .connect_timeout_us = 300000}, &g);
+    assert_true(!g.ok && !g.sent && g.code == ERR_TIMEOUT);
     for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
         (void)close(fill[i]);
     }
@@ -563,6 +575,7 @@ int main(void)
         TEST(test_http__a_taken_body_is_freed_by_the_client),
         TEST(test_http__an_answer_of_any_status_is_an_answer),
         TEST(test_http__two_hundred_at_once),
+        TEST(test_http__a_proxy_is_not_for_this_machine),
         TEST(test_unsent__refused_connection),
         TEST(test_unsent__unknown_host),
         TEST(test_unsent__connect_times_out),

@@ -8,6 +8,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -125,6 +126,16 @@ static void test_tls__plain_http_to_it_is_unknown_at_most(void **state)
     assert_true(!g.ok && g.sent); /* our bytes went there, whatever it made of them */
 }
 
+static void test_tls__a_peer_that_closes_does_not_end_the_process(void **state)
+{
+    (void)state;
+    struct got g;
+    AUTO_FREE char *url = xasprintf("https://127.0.0.1:%d/reset-before", server.port);
+    ask(url, cert_path, 1, &g);
+    assert_true(!g.ok && g.sent);
+    assert_int_equal(raise(SIGPIPE), 0); /* what OpenSSL's write(2) would meet */
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -142,6 +153,7 @@ int main(void)
         cmocka_unit_test(test_tls__a_trusted_server_is_asked),
         cmocka_unit_test(test_tls__an_untrusted_server_gets_nothing),
         cmocka_unit_test(test_tls__a_certificate_for_another_name_gets_nothing),
+        cmocka_unit_test(test_tls__a_peer_that_closes_does_not_end_the_process),
         cmocka_unit_test(test_tls__plain_http_to_it_is_unknown_at_most),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
