@@ -6,3 +6,4 @@ programs unit 300 "${unit[@]}"
 suite worker-download 180 tests/integration/worker_download.py
 suite worker-resume 180 tests/integration/worker_resume.py
 suite worker-net 180 tests/integration/worker_net.py
+suite awscli 180 tests/integration/awscli_local.py
