@@ -179,7 +179,8 @@ static void test_bucket__odd_rates_are_exact(void **state)
     count_tokens(100000, 1, S / 2, 49999);
     /* One micro-token a second: the 0.9 s beyond the first token count towards the second. */
     struct bucket b;
-    bucket_init(&b, 0.000001, 1, 0);
+    bucket_init(&b, 0.000001, 2, 0);
+    assert_true(bucket_take(&b, 0));
     assert_true(bucket_take(&b, 0));
     assert_true(bucket_take(&b, INT64_C(1000000) * S + 900000));
     assert_false(bucket_take(&b, INT64_C(2000000) * S - 1));
