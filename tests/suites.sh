@@ -12,3 +12,4 @@ suite worker-download 180 tests/integration/worker_download.py
 suite worker-resume 180 tests/integration/worker_resume.py
 suite worker-net 180 tests/integration/worker_net.py
 suite awscli 180 tests/integration/awscli_local.py
+suite worker-s3 120 tests/integration/worker_s3.py
