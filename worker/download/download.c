@@ -13,6 +13,7 @@
 #include "parquet.h"
 #include "pool.h"
 #include "resume.h"
+#include "url.h"
 #include "worker_protocol.h"
 #include "writer.h"
 #include <curl/curl.h>
@@ -382,6 +383,7 @@ int download_main(int argc, char *const *argv)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGTERM, stop_at_once);
+    url_setup();
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     bool ok = download(d, &err);
     int rc = WP_EXIT_OK;

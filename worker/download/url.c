@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "sample.h"
 #include <curl/curl.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <strings.h>
 
@@ -15,6 +16,11 @@ static void urlp_free(CURLU **u)
 static void curl_textp_free(char **p)
 {
     curl_free(*p);
+}
+
+void url_setup(void)
+{
+    (void)setlocale(LC_CTYPE, "C.UTF-8"); /* numbers keep their dots: only LC_CTYPE */
 }
 
 void url_done(struct url *u)

@@ -12,6 +12,9 @@ struct url { /* url_done frees */
     int port;
 };
 
+/* Once, before the first thread: international names are read as UTF-8 whatever the environment
+ * says (libidn2 goes by the locale). */
+void url_setup(void);
 /* False with the reason in words of Python's urllib, as img2dataset's users know them. */
 bool url_parse(struct str raw, struct url *ret, char why[static URL_WHY_BYTES]) MUST_CHECK;
 void url_done(struct url *u);
