@@ -1,0 +1,33 @@
+// Numbers, money and times as people read them.
+
+export const usd = (micro) =>
+  micro == null ? '–' : `${(micro / 1e6).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: Math.abs(micro) < 1e6 ? 4 : 2 })} USD`;
+
+export const count = (n) => (n ?? 0).toLocaleString('en');
+
+export const percent = (part, whole) => (whole > 0 ? `${Math.floor((100 * part) / whole)} %` : '0 %');
+
+export function duration(seconds) {
+  if (seconds == null) return '–';
+  const s = Math.max(0, Math.round(seconds));
+  const d = Math.floor(s / 86400);
+  const h = Math.floor((s % 86400) / 3600);
+  const m = Math.floor((s % 3600) / 60);
+  if (d) return `${d} d ${h} h`;
+  if (h) return `${h} h ${m} m`;
+  if (m) return `${m} m ${s % 60} s`;
+  return `${s} s`;
+}
+
+export function ago(iso, now = Date.now()) {
+  if (!iso) return '–';
+  return `${duration((now - Date.parse(iso)) / 1000)} ago`;
+}
+
+// Glyph and word together: colour is never the only sign.
+export const glyph = {
+  waiting: '·', active: '▶', held: '‖', done: '✓', failed: '✗', skipped: '⤼', cancelled: '⊘',
+  submitting: '↑', starting: '↑', running: '▶', uploading: '▶', stopping: '■', verifying: '▶', backing_off: '↻',
+};
+export const order = ['done', 'skipped', 'active', 'waiting', 'held', 'failed', 'cancelled'];
+export const word = (s) => (s || '').replace(/_/g, ' ');
