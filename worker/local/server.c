@@ -3,6 +3,7 @@
 #include "server.h"
 #include "app.h"
 #include "common/clock.h"
+#include "common/rng.h"
 #include "dispatch.h"
 #include "oracle.h"
 #include "ticker.h"
@@ -19,6 +20,9 @@
 #define CONNECTIONS_MAX      4096
 #define CONNECTION_BYTES_MAX (64u << 10)
 #define CONNECTION_IDLE_S    120
+#define ANY_PORT_FIRST       20000
+#define ANY_PORT_COUNT       12000
+#define ANY_PORT_TRIES       500
 #define LISTEN_BACKLOG       1024
 
 struct server {
@@ -230,29 +234,56 @@ static bool address_parse(const char *text, struct sockaddr_in *ret, struct err 
     return true;
 }
 
+/* A socket that listens at addr; -1 with errno set. */
+static int socket_listen(const struct sockaddr_in *addr)
+{
+    int one = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0 &&
+        bind(fd, (const struct sockaddr *)addr, sizeof *addr) == 0 &&
+        listen(fd, LISTEN_BACKLOG) == 0) {
+        return fd;
+    }
+    int why = errno;
+    fd_closep(&fd);
+    errno = why;
+    return -1;
+}
+
+/* Port 0 takes one below the range that outgoing connections get theirs from: clients that knock at
+ * a dead drover-local's port in that range would meet themselves, and keep it from coming back. */
+static int socket_any(struct sockaddr_in *addr)
+{
+    struct rng rng;
+    uint64_t seed;
+    int fd = -1;
+    rng_secret(&seed, sizeof seed);
+    rng_seed(&rng, seed);
+    for (int tries = 0; tries < ANY_PORT_TRIES && fd < 0; tries++) {
+        addr->sin_port = htons((uint16_t)(ANY_PORT_FIRST + rng_below(&rng, ANY_PORT_COUNT)));
+        fd = socket_listen(addr);
+    }
+    return fd;
+}
+
 static bool socket_open(const char *listen_at, int *ret_fd, char *url, size_t url_n,
                         struct err *err)
 {
     struct sockaddr_in addr;
-    socklen_t n = sizeof addr;
-    int one = 1;
     char host[INET_ADDRSTRLEN];
     if (!address_parse(listen_at, &addr, err)) {
         return false;
     }
-    AUTO_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
-        bind(fd, (const struct sockaddr *)&addr, sizeof addr) != 0 ||
-        listen(fd, LISTEN_BACKLOG) != 0 || getsockname(fd, (struct sockaddr *)&addr, &n) != 0) {
+    int fd = addr.sin_port == 0 ? socket_any(&addr) : socket_listen(&addr);
+    if (fd < 0) {
         return err_set_os(err, ERR_IO, errno, "cannot listen on '%s'", listen_at);
     }
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     bool any = addr.sin_addr.s_addr == htonl(INADDR_ANY);
     (void)inet_ntop(AF_INET, &addr.sin_addr, host, sizeof host);
     (void)snprintf(url, url_n, "http://%s:%u", any ? "127.0.0.1" : host,
                    (unsigned)ntohs(addr.sin_port));
     *ret_fd = fd;
-    fd = -1;
     return true;
 }
 
