@@ -11,8 +11,10 @@
 
 /* Parse a whole document; caller decrefs. max_bytes bounds the text. */
 bool json_parse(struct str text, size_t max_bytes, json_t **ret, struct err *err) MUST_CHECK;
-/* Getters of object o. A `dflt` other than JSON_ABSENT/NULL makes the key optional. Strings are
- * borrowed from o. */
+/* Getters of object o; null counts as absent. A key is optional and takes `dflt` when absent,
+ * except that JSON_ABSENT as the default of a number makes it required. A default need not lie
+ * within min..max; of json_get_str it may be NULL. Strings are borrowed from o.
+ * json_get_required_str wants the key there and not empty. */
 bool json_get_i64(const json_t *o, const char *key, int64_t min, int64_t max, int64_t dflt,
                   int64_t *ret, struct err *err) MUST_CHECK;
 bool json_get_bool(const json_t *o, const char *key, bool dflt, bool *ret,

@@ -129,11 +129,11 @@ bool json_get_bool(const json_t *o, const char *key, bool dflt, bool *ret, struc
     return true;
 }
 
-bool json_get_str(const json_t *o, const char *key, const char *dflt, const char **ret,
-                  struct err *err)
+static bool get_str(const json_t *o, const char *key, bool required, const char *dflt,
+                    const char **ret, struct err *err)
 {
     json_t *v;
-    if (!lookup(o, key, dflt == NULL, &v, err)) {
+    if (!lookup(o, key, required, &v, err)) {
         return false;
     }
     if (v != NULL && !json_is_string(v)) {
@@ -143,10 +143,16 @@ bool json_get_str(const json_t *o, const char *key, const char *dflt, const char
     return true;
 }
 
+bool json_get_str(const json_t *o, const char *key, const char *dflt, const char **ret,
+                  struct err *err)
+{
+    return get_str(o, key, false, dflt, ret, err);
+}
+
 bool json_get_required_str(const json_t *o, const char *key, const char **ret, struct err *err)
 {
     const char *s = "";
-    if (!json_get_str(o, key, NULL, &s, err)) {
+    if (!get_str(o, key, true, "", &s, err)) {
         return false;
     }
     if (s == NULL || s[0] == '\0') {

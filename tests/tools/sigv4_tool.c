@@ -190,7 +190,7 @@ static bool verify_line(const json_t *o, struct err *err)
     static const char *const keys[8] = {"method", "path",    "query",  "body",
                                         "region", "service", "secret", "date"};
     for (size_t i = 0; i < 8; i++) {
-        if (!json_get_str(o, keys[i], NULL, &s[i], err)) {
+        if (!json_get_str(o, keys[i], "", &s[i], err)) {
             return false;
         }
     }
@@ -213,7 +213,7 @@ static bool verify_line(const json_t *o, struct err *err)
     struct sigv4_auth auth;
     usec_t now;
     struct sigv4_request v = view(&q);
-    bool ok = json_get_str(o, "authorization", NULL, &authorization, err) &&
+    bool ok = json_get_str(o, "authorization", "", &authorization, err) &&
               sigv4_parse_authorization(str_of(authorization), &auth, err) &&
               clock_parse_amz(s[7], &now, err) &&
               sigv4_verify(&v, &auth, s[6], s[7], now, WINDOW_US, err);

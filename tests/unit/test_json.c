@@ -149,11 +149,14 @@ static void test_json__strings_and_booleans(void **state)
     assert_string_equal(s, "dflt");
     assert_true(json_get_str(o, "e", "dflt", &s, NULL));
     assert_string_equal(s, "");
-    assert_false(json_get_str(o, "z", NULL, &s, NULL));
+    assert_true(json_get_str(o, "z", NULL, &s, NULL));
+    assert_null(s);
+    s = "kept";
     assert_false(json_get_str(o, "i", "dflt", &s, NULL));
     assert_false(json_get_required_str(o, "e", &s, NULL));
     assert_false(json_get_required_str(o, "z", &s, NULL));
     assert_false(json_get_required_str(o, "n", &s, NULL));
+    assert_string_equal(s, "kept");
     assert_true(json_get_required_str(o, "s", &s, NULL));
     assert_true(json_get_bool(o, "b", false, &b, NULL));
     assert_true(b);
