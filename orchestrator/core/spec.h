@@ -8,10 +8,11 @@
 #include "common/yaml.h"
 #include "model.h"
 
-#define SPEC_STAGES_MAX 32
-#define SPEC_LADDER_MAX 8
-#define SPEC_TEXT_MAX   (1024 * 1024)
-#define SPEC_PAIRS_MAX  100
+#define SPEC_STAGES_MAX  32
+#define SPEC_LADDER_MAX  8
+#define SPEC_TEXT_MAX    (1024 * 1024)
+#define SPEC_ARENA_BYTES (16 << 20) /* an arena of this maximum holds any spec */
+#define SPEC_PAIRS_MAX   100
 
 struct spec_pair {
     const char *key;
@@ -68,10 +69,11 @@ struct spec_stage {
         *output; /* where the output lies, template: hyperparameters.output_folder for download */
     const char
         *done_if; /* template of the manifest / stats prefix that proves a part done; NULL: none */
-    bool done_if_exists;                  /* done_if names one key that only has to exist */
-    int64_t allow_failed_ppm;             /* of the stage's tasks: 2% = 20000 */
-    musd_t budget_musd;                   /* -1: none */
-    musd_t per_task_musd;                 /* -1: none */
+    bool done_if_exists;           /* done_if names one key that only has to exist */
+    enum spec_verify done_if_kind; /* how done_if is looked at: MANIFEST, IMG2DATASET, EXISTS */
+    int64_t allow_failed_ppm;      /* of the stage's tasks: 2% = 20000 */
+    musd_t budget_musd;            /* -1: none */
+    musd_t per_task_musd;          /* -1: none */
     struct spec_retry retry[CAUSE_COUNT]; /* campaign's rows with the stage's over them */
     const char *role;
     const char *subnets[16];
@@ -111,6 +113,14 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
 json_t *spec_to_json(const struct spec *s);
 bool spec_from_json(const json_t *v, struct arena *a, struct spec **ret,
                     struct err *err) MUST_CHECK;
+/* What one attempt may cost at worst against every cap it must fit; false and a fault with both
+ * numbers for each stage that cannot start even alone. price_of: false when the price is not known
+ * (such a stage waits instead). */
+typedef bool spec_price_fn(void *ctx, const char *instance_type, musd_t *ret_musd_per_hour);
+bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
+                       struct faults *faults) MUST_CHECK;
+/* What is allowed but worth a word: an image without a digest, a download inside a VPC. */
+void spec_warn(const struct spec *s, struct faults *ret);
 int spec_stage_find(const struct spec *s, const char *name); /* index or -1 */
 
 /* Expand {var}, {part:05d}, {{ for one task. Known: part uri file_name stem size attempt campaign

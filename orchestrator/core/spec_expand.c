@@ -1,19 +1,13 @@
 /* Templates of one task ({part:05d}, {uri}, {{) and the globs that name its input. Substitution is
  * text into one string: never structure, never a second pass. */
-#include "spec.h"
+#include "spec_read.h"
 
 #define FORMAT_WIDTH_MAX 32
 
-/* A field of a template: {name} or {name:05d}. */
-struct field {
-    struct str name;
-    struct str format;
-};
-
 /* The next piece of *t: literal text (possibly empty) into *literal, and a field when *ret_field.
  * "{{" and "}}" end a literal with one brace. */
-static bool next_piece(const char **t, struct str *literal, bool *ret_field, struct field *field,
-                       struct err *err)
+bool spec_next_piece(const char **t, struct str *literal, bool *ret_field, struct spec_field *field,
+                     struct err *err)
 {
     const char *p = *t;
     size_t n = strcspn(p, "{}");
@@ -59,6 +53,11 @@ static enum builtin builtin_of(struct str name)
     return B_NONE;
 }
 
+bool spec_is_task_variable(struct str name)
+{
+    return builtin_of(name) != B_NONE;
+}
+
 static bool is_number(enum builtin b)
 {
     return b == B_PART || b == B_SIZE || b == B_ATTEMPT || b == B_CAMPAIGN;
@@ -81,7 +80,7 @@ static bool parse_format(struct str f, bool *ret_zero, int *ret_width)
     return true;
 }
 
-static bool add_number(struct buf *out, const struct field *f, int64_t value, struct err *err)
+static bool add_number(struct buf *out, const struct spec_field *f, int64_t value, struct err *err)
 {
     bool zero = false;
     int width = 0;
@@ -117,7 +116,7 @@ static struct str stem_of(struct str file_name)
     return file_name;
 }
 
-static bool add_builtin(struct buf *out, enum builtin b, const struct field *f,
+static bool add_builtin(struct buf *out, enum builtin b, const struct spec_field *f,
                         const struct spec_task *t, struct err *err)
 {
     if (!is_number(b) && f->format.n > 0) {
@@ -176,9 +175,9 @@ bool spec_expand(const char *template, const struct spec_task *t, struct buf *ou
     const char *p = template;
     while (*p != '\0') {
         struct str literal;
-        struct field f;
+        struct spec_field f;
         bool has_field;
-        if (!next_piece(&p, &literal, &has_field, &f, err)) {
+        if (!spec_next_piece(&p, &literal, &has_field, &f, err)) {
             return false;
         }
         buf_add_str(out, literal);

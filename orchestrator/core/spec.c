@@ -1,0 +1,498 @@
+/* A campaign file as a whole: what stands beside the stages, and how the stages hang together. */
+#include "spec.h"
+#include "spec_read.h"
+#include <ctype.h>
+#include <stdio.h>
+
+static const struct spec_key top_keys[] = {
+    {"version", KEY_OPEN}, {"name", KEY_OPEN},   {"project", KEY_OPEN},    {"tags", KEY_OPEN},
+    {"vars", KEY_OPEN},    {"limits", KEY_OPEN}, {"budget", KEY_OPEN},     {"security", KEY_OPEN},
+    {"retry", KEY_OPEN},   {"stages", KEY_OPEN}, {"warm_pool", KEY_LATER}, {"notify", KEY_LATER},
+};
+
+/* A stage with where it stands, for the checks between stages. */
+struct read_stage {
+    struct spec_stage *stage;
+    struct place at;
+    char key[24];
+};
+struct read_campaign {
+    struct spec *spec;
+    struct read_stage stages[SPEC_STAGES_MAX];
+    int stages_n;
+};
+
+/* --- names, tags, variables ----------------------------------------------------------------------
+ */
+
+static bool name_ok(const char *s)
+{
+    size_t n = strlen(s);
+    if (n == 0 || n > 63 || !isalnum((unsigned char)s[0])) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!isalnum((unsigned char)s[i]) && strchr("._-", s[i]) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void read_name(struct spec_reader *r, const struct place *top, const char *key,
+                      bool required, const char **ret)
+{
+    struct place at;
+    if (!spec_child(r, top, key, required, &at) || !spec_text(r, &at, BRACES_VARS, 256, ret)) {
+        return;
+    }
+    if (!name_ok(*ret)) {
+        spec_fault(r, &at, "pattern", "letters, digits, '.', '_' and '-', 63 at most",
+                   "'%.80s' cannot be a %s", *ret, key);
+    }
+}
+
+/* Tags of AWS: every character but some of ASCII. */
+static bool tag_text_ok(const char *s)
+{
+    for (; *s != '\0'; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c < 0x80 && !isalnum(c) && strchr(" _.:/=+-@", *s) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void read_tags(struct spec_reader *r, const struct place *top, struct spec *s)
+{
+    struct place at;
+    if (!spec_child(r, top, "tags", false, &at)) {
+        return;
+    }
+    (void)spec_pairs(r, &at, BRACES_VARS, ARRAY_LEN(s->tags), 128, 256, s->tags, &s->tags_n);
+    for (int i = 0; i < s->tags_n; i++) {
+        struct place tag;
+        const char *key = s->tags[i].key;
+        if (!spec_child(r, &at, key, false, &tag)) {
+            continue;
+        }
+        if (strncmp(key, "aws:", 4) == 0 || strncmp(key, "drover-", 7) == 0) {
+            spec_fault(r, &tag, "pattern", "another key", "'%.64s' is a reserved tag", key);
+        } else if (!tag_text_ok(key) || !tag_text_ok(s->tags[i].value)) {
+            spec_fault(r, &tag, "pattern", "letters, digits, blanks and _.:/=+-@",
+                       "AWS allows no such character in a tag");
+        }
+    }
+}
+
+static bool var_name_ok(const char *s)
+{
+    size_t n = strlen(s);
+    return n > 0 && n <= 64 && !isdigit((unsigned char)s[0]) &&
+           s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
+}
+
+static void add_var(struct spec_reader *r, const char *key, const char *value)
+{
+    r->vars[r->vars_n++] = (struct spec_pair){key, value};
+}
+
+/* Each may use those above it. {bucket} comes from droverd when the file does not say it. */
+static void read_vars(struct spec_reader *r, const struct place *top)
+{
+    struct place at;
+    bool has = spec_child(r, top, "vars", false, &at) && spec_is_map(r, &at, "name: value, ...");
+    if ((!has || yaml_get(at.node, "bucket") == NULL) && r->defaults->bucket != NULL) {
+        bool scheme = strncmp(r->defaults->bucket, "s3://", 5) == 0;
+        add_var(r, "bucket",
+                arena_printf(r->a, "%s%.1000s", scheme ? "" : "s3://", r->defaults->bucket));
+    }
+    if (has && at.node->n > SPEC_VARS_MAX - 1) {
+        spec_fault(r, &at, "limit", "", "%zu variables; at most %d are allowed", at.node->n,
+                   SPEC_VARS_MAX - 1);
+        return;
+    }
+    for (size_t i = 0; has && i < at.node->n; i++) {
+        const char *key = at.node->keys[i];
+        struct place v = {&at, key, at.node->items[i], at.node->items[i]->pos};
+        const char *value = "";
+        if (!var_name_ok(key) || spec_is_task_variable(str_of(key))) {
+            spec_fault(r, &v, "pattern", "letters, digits and _; none of part, uri, stem, ...",
+                       "'%.64s' cannot name a variable", key);
+            continue;
+        }
+        (void)spec_scalar(r, &v, BRACES_VARS, 1024, &value);
+        add_var(r, arena_strndup(r->a, key, strlen(key)), value); /* known, even when faulty */
+    }
+}
+
+/* --- limits, budget, security -------------------------------------------------------------------
+ */
+
+static void read_instances(struct spec_reader *r, const struct place *p, struct spec *s)
+{
+    if (!spec_is_map(r, p, "{ml.c5.18xlarge: 16}")) {
+        return;
+    }
+    if (p->node->n > ARRAY_LEN(s->instances)) {
+        spec_fault(r, p, "limit", "", "%zu types; at most %zu are allowed", p->node->n,
+                   ARRAY_LEN(s->instances));
+        return;
+    }
+    for (size_t i = 0; i < p->node->n; i++) {
+        const char *key = p->node->keys[i];
+        struct place at = {p, key, p->node->items[i], p->node->items[i]->pos};
+        int64_t n;
+        if (!spec_instance_type_ok(key)) {
+            at.pos = p->node->key_pos[i];
+            spec_fault(r, &at, "pattern", "like ml.c5.18xlarge", "'%.64s' is no instance type",
+                       key);
+        } else if (spec_i64(r, &at, 1, 100000, &n)) {
+            s->instances[s->instances_n++] =
+                (struct spec_limit){arena_strndup(r->a, key, strlen(key)), n};
+        }
+    }
+}
+
+static void read_limits(struct spec_reader *r, const struct place *top, struct spec *s)
+{
+    static const struct spec_key keys[] = {{"parts", KEY_OPEN},
+                                           {"priority", KEY_OPEN},
+                                           {"instances", KEY_OPEN},
+                                           {"submits_per_second", KEY_LATER}};
+    struct place p;
+    struct place at;
+    int64_t n;
+    if (!spec_child(r, top, "limits", false, &p) ||
+        !spec_is_map(r, &p, "{parts: 16, priority: 50}")) {
+        return;
+    }
+    spec_check_keys(r, &p, keys, ARRAY_LEN(keys), false);
+    if (spec_child(r, &p, "parts", false, &at)) {
+        (void)spec_i64(r, &at, 1, 1000000, &s->parts_limit);
+    }
+    if (spec_child(r, &p, "priority", false, &at) && spec_i64(r, &at, 0, 100, &n)) {
+        s->priority = (int)n;
+    }
+    if (spec_child(r, &p, "instances", false, &at)) {
+        read_instances(r, &at, s);
+    }
+}
+
+static struct spec_stage *stage_named(const struct read_campaign *c, const char *name)
+{
+    for (int i = 0; i < c->stages_n; i++) {
+        if (strcmp(c->stages[i].stage->name, name) == 0) {
+            return c->stages[i].stage;
+        }
+    }
+    return NULL;
+}
+
+/* budget.stages: {download: {total: 900 USD, per_task: 40 USD}} */
+static void read_stage_budgets(struct spec_reader *r, const struct place *p,
+                               struct read_campaign *c)
+{
+    static const struct spec_key keys[] = {{"total", KEY_OPEN}, {"per_task", KEY_OPEN}};
+    if (!spec_is_map(r, p, "{download: {total: 900 USD}}")) {
+        return;
+    }
+    for (size_t i = 0; i < p->node->n; i++) {
+        const char *name = p->node->keys[i];
+        struct place one = {p, name, p->node->items[i], p->node->key_pos[i]};
+        struct spec_stage *s = stage_named(c, name);
+        const char *names[SPEC_STAGES_MAX] = {NULL};
+        for (int k = 0; k < c->stages_n; k++) {
+            names[k] = c->stages[k].stage->name;
+        }
+        if (s == NULL) {
+            char hint[256];
+            spec_guess(name, names, (size_t)c->stages_n, hint, sizeof hint);
+            spec_fault(r, &one, "unknown_stage", hint, "there is no stage '%.64s'", name);
+            continue;
+        }
+        one.pos = p->node->items[i]->pos;
+        if (!spec_is_map(r, &one, "{total: 900 USD, per_task: 40 USD}")) {
+            continue;
+        }
+        struct place at;
+        spec_check_keys(r, &one, keys, ARRAY_LEN(keys), false);
+        if (spec_child(r, &one, "total", false, &at)) {
+            (void)spec_money(r, &at, &s->budget_musd);
+        }
+        if (spec_child(r, &one, "per_task", false, &at)) {
+            (void)spec_money(r, &at, &s->per_task_musd);
+        }
+    }
+}
+
+static void read_budget(struct spec_reader *r, const struct place *top, struct read_campaign *c)
+{
+    static const struct spec_key keys[] = {
+        {"total", KEY_OPEN}, {"stages", KEY_OPEN}, {"at_limit", KEY_OPEN}, {"warn_at", KEY_LATER}};
+    static const char *const at_limits[] = {
+        [AT_LIMIT_DRAIN] = "drain", [AT_LIMIT_STOP] = "stop", [AT_LIMIT_HOLD] = "hold"};
+    struct place p;
+    struct place at;
+    int i;
+    if (!spec_child(r, top, "budget", false, &p)) {
+        return;
+    }
+    if (p.node->kind == YAML_STRING) { /* budget: 900 USD */
+        (void)spec_money(r, &p, &c->spec->budget_musd);
+        return;
+    }
+    if (!spec_is_map(r, &p, "{total: 900 USD}")) {
+        return;
+    }
+    spec_check_keys(r, &p, keys, ARRAY_LEN(keys), false);
+    if (spec_child(r, &p, "total", false, &at)) {
+        (void)spec_money(r, &at, &c->spec->budget_musd);
+    }
+    if (spec_child(r, &p, "at_limit", false, &at) &&
+        spec_choice(r, &at, at_limits, ARRAY_LEN(at_limits), NULL, &i)) {
+        c->spec->at_limit = (enum at_limit)i;
+    }
+    if (spec_child(r, &p, "stages", false, &at)) {
+        read_stage_budgets(r, &at, c);
+    }
+}
+
+static void read_security(struct spec_reader *r, const struct place *top)
+{
+    static const struct spec_key keys[] = {{"role", KEY_OPEN},
+                                           {"vpc", KEY_OPEN},
+                                           {"encrypt_traffic", KEY_LATER},
+                                           {"volume_kms_key", KEY_LATER},
+                                           {"output_kms_key", KEY_LATER}};
+    struct place p;
+    struct place at;
+    r->role = r->defaults->role;
+    if (!spec_child(r, top, "security", false, &p) ||
+        !spec_is_map(r, &p, "{role: \"arn:aws:iam::...\"}")) {
+        return;
+    }
+    spec_check_keys(r, &p, keys, ARRAY_LEN(keys), false);
+    if (spec_child(r, &p, "role", false, &at)) {
+        r->role = r->role == NULL ? "" : r->role; /* a faulty one is not missing besides */
+        (void)spec_role(r, &at, &r->role);
+    }
+    if (spec_child(r, &p, "vpc", false, &at)) {
+        spec_read_vpc(r, &at, r->subnets, &r->subnets_n, r->security_groups, &r->security_groups_n);
+    }
+}
+
+/* --- stages
+ * ---------------------------------------------------------------------------------------- */
+
+static void read_stages(struct spec_reader *r, const struct place *p, struct read_campaign *c)
+{
+    if (!spec_is_list(r, p, SPEC_STAGES_MAX, "- {name: download, worker: download, ...}")) {
+        return;
+    }
+    if (p->node->n == 0) {
+        spec_fault(r, p, "required", "- {name: download, worker: download, ...}", "no stage");
+    }
+    bool role_said = false;
+    for (size_t i = 0; i < p->node->n; i++) {
+        struct read_stage *s = &c->stages[c->stages_n++];
+        s->at = spec_item(p, i, s->key);
+        const struct yaml_node *name = yaml_get(s->at.node, "name");
+        if (name != NULL && name->kind == YAML_STRING && name->text_n > 0) {
+            s->at.key = name->text; /* stages.download.fan_out reads better than stages.1 */
+        }
+        s->stage = arena_alloc(r->a, sizeof *s->stage);
+        spec_stage_read(r, &s->at, s->stage);
+        if (s->stage->role == NULL && s->stage->instance_type_n > 0 && !role_said) {
+            role_said = true; /* once is enough */
+            spec_fault(r, &s->at, "required", "security: {role: \"arn:aws:iam::...:role/...\"}",
+                       "no role is named, and no default is set (DROVER_ROLE_ARN)");
+        }
+    }
+}
+
+static void check_names(struct spec_reader *r, const struct read_campaign *c)
+{
+    for (int i = 0; i < c->stages_n; i++) {
+        const char *name = c->stages[i].stage->name;
+        for (int j = 0; j < i && name[0] != '\0'; j++) {
+            if (strcmp(name, c->stages[j].stage->name) == 0) {
+                struct place at;
+                (void)spec_child(r, &c->stages[i].at, "name", false, &at);
+                spec_fault(r, &at, "duplicate", "a name of its own",
+                           "two stages are named '%.64s'; the other is in line %d", name,
+                           c->stages[j].at.pos.line);
+                break;
+            }
+        }
+    }
+}
+
+/* Every need is a stage, and not the stage itself. */
+static bool check_needs(struct spec_reader *r, const struct read_campaign *c)
+{
+    bool good = true;
+    const char *names[SPEC_STAGES_MAX] = {NULL};
+    for (int i = 0; i < c->stages_n; i++) {
+        names[i] = c->stages[i].stage->name;
+    }
+    for (int i = 0; i < c->stages_n; i++) {
+        const struct spec_stage *s = c->stages[i].stage;
+        struct place at = c->stages[i].at;
+        (void)spec_child(r, &c->stages[i].at, "needs", false, &at);
+        for (int k = 0; k < s->needs_n; k++) {
+            char hint[256];
+            bool itself = strcmp(s->needs[k], s->name) == 0;
+            if (!itself && stage_named(c, s->needs[k]) != NULL) {
+                continue;
+            }
+            good = false;
+            spec_guess(s->needs[k], names, (size_t)c->stages_n, hint, sizeof hint);
+            spec_fault(r, &at, itself ? "cycle" : "unknown_stage", itself ? "leave it out" : hint,
+                       itself ? "stage '%.64s' needs itself" : "there is no stage '%.64s'",
+                       s->needs[k]);
+        }
+    }
+    return good;
+}
+
+static bool placed(const struct spec *s, const char *name)
+{
+    return spec_stage_find(s, name) >= 0;
+}
+
+static bool all_placed(const struct spec *spec, const struct spec_stage *s)
+{
+    for (int k = 0; k < s->needs_n; k++) {
+        if (!placed(spec, s->needs[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Dependency order, the file's order where it is free; what is left over is a cycle. */
+static void order_stages(struct spec_reader *r, struct read_campaign *c)
+{
+    bool done[SPEC_STAGES_MAX] = {false};
+    bool moved = true;
+    while (moved) {
+        moved = false;
+        for (int i = 0; i < c->stages_n; i++) {
+            if (!done[i] && all_placed(c->spec, c->stages[i].stage)) {
+                c->spec->stages[c->spec->stages_n++] = c->stages[i].stage;
+                done[i] = moved = true;
+                break;
+            }
+        }
+    }
+    char names[160] = "";
+    size_t n = 0;
+    int first = -1;
+    for (int i = 0; i < c->stages_n; i++) {
+        if (!done[i] && n < sizeof names) {
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", first < 0 ? "" : ", ",
+                                  c->stages[i].stage->name);
+            first = first < 0 ? i : first;
+        }
+    }
+    if (first >= 0) {
+        struct place at = c->stages[first].at;
+        (void)spec_child(r, &c->stages[first].at, "needs", false, &at);
+        spec_fault(r, &at, "cycle", "remove one of their needs",
+                   "these stages wait for each other, or for such a circle: %s", names);
+    }
+}
+
+/* --- the whole
+ * ------------------------------------------------------------------------------------ */
+
+static void read_campaign(struct spec_reader *r, const struct place *top, struct read_campaign *c)
+{
+    struct place at;
+    int64_t version;
+    spec_check_keys(r, top, top_keys, ARRAY_LEN(top_keys), false);
+    if (spec_child(r, top, "version", false, &at)) {
+        (void)spec_i64(r, &at, 1, 1, &version);
+    }
+    read_vars(r, top);
+    read_name(r, top, "name", true, &c->spec->name);
+    read_name(r, top, "project", false, &c->spec->project);
+    read_tags(r, top, c->spec);
+    read_limits(r, top, c->spec);
+    read_security(r, top);
+    if (spec_child(r, top, "retry", false, &at)) {
+        spec_read_retry(r, &at, r->retry);
+    }
+    for (int i = 0; i < r->vars_n; i++) {
+        if (strcmp(r->vars[i].key, "bucket") == 0 && strpbrk(r->vars[i].value, "{}") == NULL) {
+            r->default_output =
+                arena_printf(r->a, "%s/drover/{campaign}/{stage}/{part:05d}/", r->vars[i].value);
+        }
+    }
+    if (spec_child(r, top, "stages", true, &at)) {
+        read_stages(r, &at, c);
+    }
+    read_budget(r, top, c);
+    check_names(r, c);
+    if (check_needs(r, c)) {
+        order_stages(r, c);
+    }
+}
+
+/* Faults in the order of the file. */
+static int by_position(const void *a, const void *b)
+{
+    const struct fault *x = a;
+    const struct fault *y = b;
+    if (x->pos.line != y->pos.line) {
+        return x->pos.line < y->pos.line ? -1 : 1;
+    }
+    return x->pos.column < y->pos.column ? -1 : x->pos.column > y->pos.column;
+}
+
+bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a, struct spec **ret,
+                struct faults *faults)
+{
+    CLEANUP(yaml_freep)
+    struct yaml_doc *doc = NULL;
+    int before = faults->n;
+    if (text.n > SPEC_TEXT_MAX) {
+        faults_add(faults, (struct pos){1, 1}, "", "limit", "", "longer than %d bytes",
+                   SPEC_TEXT_MAX);
+        return false;
+    }
+    if (!yaml_parse(text, &doc, faults)) {
+        return false;
+    }
+    struct spec_reader r = {.a = a, .faults = faults, .defaults = d};
+    const struct yaml_node *root = yaml_root(doc);
+    const struct place top = {.node = root, .pos = root->pos};
+    if (!spec_is_map(&r, &top, "version: 1, name: ..., stages: [...]")) {
+        return false;
+    }
+    struct spec *s = arena_alloc(a, sizeof *s);
+    *s = (struct spec){
+        .name = "", .project = "default", .parts_limit = -1, .priority = 50, .budget_musd = -1};
+    struct read_campaign *c = xcalloc(1, sizeof *c);
+    c->spec = s;
+    read_campaign(&r, &top, c);
+    free(c);
+    if (faults->n > before) {
+        qsort(faults->at + before, (size_t)(faults->n - before), sizeof faults->at[0], by_position);
+        return false;
+    }
+    *ret = s;
+    return true;
+}
+
+int spec_stage_find(const struct spec *s, const char *name)
+{
+    for (int i = 0; i < s->stages_n; i++) {
+        if (strcmp(s->stages[i]->name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}

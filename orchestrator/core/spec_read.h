@@ -1,0 +1,106 @@
+/* What the files that read a campaign file share: a place in the tree, typed values with faults,
+ * variables. Private to spec*.c. */
+#pragma once
+#include "spec.h"
+
+#define SPEC_VARS_MAX    64
+#define SPEC_STRING_MAX  4096             /* one string after expansion */
+#define SPEC_STRINGS_MAX (4 << 20)        /* all of them */
+#define RUNTIME_S_MAX    INT64_C(2419200) /* CreateTrainingJob: 28 days */
+
+/* A node and how one gets there; lives on the stack of the reader. */
+struct place {
+    const struct place *up;
+    const char *key; /* NULL at the top */
+    const struct yaml_node *node;
+    struct pos pos; /* of the key, else of the node */
+};
+
+enum key_status { KEY_OPEN, KEY_LATER }; /* LATER: named in the format, not in this version */
+struct spec_key {
+    const char *name;
+    enum key_status status;
+};
+
+struct spec_reader {
+    struct arena *a;
+    struct faults *faults;
+    const struct spec_defaults *defaults;
+    struct spec_pair vars[SPEC_VARS_MAX];
+    int vars_n;
+    const char *task_vars[SPEC_VARS_MAX]; /* of the stage being read: fan_out.vars */
+    int task_vars_n;
+    size_t strings_bytes;
+    struct spec_retry retry[CAUSE_COUNT];
+    const char *default_output; /* of a user's image that names none; NULL: none */
+    const char *role;           /* security.role */
+    const char *subnets[16];
+    int subnets_n;
+    const char *security_groups[5];
+    int security_groups_n;
+};
+
+/* How a string's braces are meant. */
+enum braces {
+    BRACES_VARS,    /* {var} of the file only; {{ is a brace */
+    BRACES_TEMPLATE /* expanded again for each task: per-task names and {{ stay */
+};
+
+/* A fault at a place. hint: what to write instead. */
+void spec_fault(struct spec_reader *r, const struct place *p, const char *code, const char *hint,
+                const char *fmt, ...) PRINTF(5, 6);
+/* The value of `key` of map p, false when absent (and a fault when `required`). */
+bool spec_child(struct spec_reader *r, const struct place *p, const char *key, bool required,
+                struct place *ret);
+struct place spec_item(const struct place *list, size_t i, char key[static 24]);
+/* Is it a map / a list of at most max? Else a fault that says what to write. */
+bool spec_is_map(struct spec_reader *r, const struct place *p, const char *hint);
+bool spec_is_list(struct spec_reader *r, const struct place *p, size_t max, const char *hint);
+/* Faults for every key that is not one of keys[n]. `quiet`: none for those of a later version. */
+void spec_check_keys(struct spec_reader *r, const struct place *p, const struct spec_key *keys,
+                     size_t n, bool quiet);
+/* The nearest of words[n] as "did you mean 'x'?", else all of them. */
+void spec_guess(const char *word, const char *const *words, size_t n, char *out, size_t out_n);
+
+/* Values. All give false (or the default) and a fault when the value is wrong. */
+bool spec_text(struct spec_reader *r, const struct place *p, enum braces braces, size_t max,
+               const char **ret);
+/* As spec_text, for numbers and booleans too: as written. */
+bool spec_scalar(struct spec_reader *r, const struct place *p, enum braces braces, size_t max,
+                 const char **ret);
+bool spec_i64(struct spec_reader *r, const struct place *p, int64_t min, int64_t max, int64_t *ret);
+bool spec_bool(struct spec_reader *r, const struct place *p, bool *ret);
+bool spec_duration(struct spec_reader *r, const struct place *p, int64_t min_s, int64_t max_s,
+                   int64_t *ret);
+bool spec_money(struct spec_reader *r, const struct place *p, musd_t *ret);
+bool spec_percent(struct spec_reader *r, const struct place *p, int64_t *ret_ppm);
+/* One of words[n], by index; `later`: words of a later version, NULL-terminated or NULL. */
+bool spec_choice(struct spec_reader *r, const struct place *p, const char *const *words, size_t n,
+                 const char *const *later, int *ret);
+/* A string or a list of strings. */
+bool spec_texts(struct spec_reader *r, const struct place *p, enum braces braces, size_t max_n,
+                size_t max_len, const char **ret, int *ret_n);
+bool spec_pairs(struct spec_reader *r, const struct place *p, enum braces braces, size_t max_n,
+                size_t key_max, size_t value_max, struct spec_pair *ret, int *ret_n);
+bool spec_role(struct spec_reader *r, const struct place *p, const char **ret);
+bool spec_instance_type_ok(const char *s);
+bool spec_s3(struct spec_reader *r, const struct place *p, const char *text);
+
+/* spec_stage.c: one stage into *s, whatever its faults; a kind of a later version is one fault. */
+void spec_stage_read(struct spec_reader *r, const struct place *p, struct spec_stage *s);
+/* spec_output.c: fan_out, hyperparameters' places, verify, done_if. */
+void spec_read_fan_out(struct spec_reader *r, const struct place *p, struct spec_stage *s);
+void spec_read_output(struct spec_reader *r, const struct place *p, struct spec_stage *s);
+/* spec_shared.c: what the campaign and its stages both have. */
+void spec_read_retry(struct spec_reader *r, const struct place *p, struct spec_retry *rows);
+void spec_read_vpc(struct spec_reader *r, const struct place *p, const char **subnets,
+                   int *subnets_n, const char **groups, int *groups_n);
+
+/* spec_expand.c: the next piece of a template at *t: literal text, then perhaps a {name:format}. */
+struct spec_field {
+    struct str name;
+    struct str format;
+};
+bool spec_next_piece(const char **t, struct str *literal, bool *ret_field, struct spec_field *field,
+                     struct err *err);
+bool spec_is_task_variable(struct str name);

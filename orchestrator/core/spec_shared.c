@@ -1,0 +1,242 @@
+/* What a campaign and its stages both have: role, network, retries; and the forms AWS prescribes.
+ */
+#include "spec_read.h"
+#include <ctype.h>
+#include <stdio.h>
+
+/* --- forms AWS prescribes -----------------------------------------------------------------------
+ */
+
+/* ml.<family>.<size>, as opaque words */
+bool spec_instance_type_ok(const char *s)
+{
+    size_t n = strlen(s);
+    if (n > INSTANCE_TYPE_MAX || strncmp(s, "ml.", 3) != 0) {
+        return false;
+    }
+    const char *family = s + 3;
+    size_t family_n = strspn(family, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    if (family_n == 0 || family[family_n] != '.') {
+        return false;
+    }
+    const char *size = family + family_n + 1;
+    return *size != '\0' && size[strspn(size, "abcdefghijklmnopqrstuvwxyz0123456789")] == '\0';
+}
+
+/* arn:aws[a-z-]*:iam::<12 digits>:role/<name> */
+static bool role_ok(const char *s)
+{
+    static const char lower[] = "abcdefghijklmnopqrstuvwxyz-";
+    if (strncmp(s, "arn:aws", 7) != 0) {
+        return false;
+    }
+    s += 7 + strspn(s + 7, lower);
+    if (strncmp(s, ":iam::", 6) != 0 || strspn(s + 6, "0123456789") != 12) {
+        return false;
+    }
+    s += 18;
+    if (strncmp(s, ":role/", 6) != 0 || s[6] == '\0') {
+        return false;
+    }
+    for (s += 6; *s != '\0'; s++) {
+        if (!isalnum((unsigned char)*s) && strchr("_+=,.@-/", *s) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool spec_role(struct spec_reader *r, const struct place *p, const char **ret)
+{
+    const char *s;
+    if (!spec_text(r, p, BRACES_VARS, 2048, &s)) {
+        return false;
+    }
+    if (!role_ok(s)) {
+        spec_fault(r, p, "pattern", "arn:aws:iam::111122223333:role/NAME",
+                   "'%.120s' is not the ARN of a role", s);
+        return false;
+    }
+    *ret = s;
+    return true;
+}
+
+bool spec_s3(struct spec_reader *r, const struct place *p, const char *text)
+{
+    size_t bucket_n = strncmp(text, "s3://", 5) == 0
+                          ? strspn(text + 5, "abcdefghijklmnopqrstuvwxyz0123456789.-")
+                          : 0;
+    if (bucket_n < 3 || bucket_n > 63 ||
+        (text[5 + bucket_n] != '/' && text[5 + bucket_n] != '\0')) {
+        spec_fault(r, p, "pattern", "s3://bucket/prefix/", "'%.120s' is not a place in S3", text);
+        return false;
+    }
+    return true;
+}
+
+/* --- network ------------------------------------------------------------------------------------
+ */
+
+static bool id_ok(const char *s)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0; i < n; i++) {
+        if (!isalnum((unsigned char)s[i]) && s[i] != '-') {
+            return false;
+        }
+    }
+    return n > 0 && n <= 32;
+}
+
+static void read_ids(struct spec_reader *r, const struct place *p, const char *key, size_t max,
+                     const char **ret, int *ret_n)
+{
+    struct place at;
+    if (!spec_child(r, p, key, true, &at) ||
+        !spec_texts(r, &at, BRACES_VARS, max, SPEC_STRING_MAX, ret, ret_n)) {
+        return;
+    }
+    for (int i = 0; i < *ret_n; i++) {
+        if (!id_ok(ret[i])) {
+            spec_fault(r, &at, "pattern", "like subnet-0a1b2c or sg-0a1b2c", "'%.64s' is no id",
+                       ret[i]);
+        }
+    }
+    if (*ret_n == 0) {
+        spec_fault(r, &at, "required", "", "an empty list");
+    }
+}
+
+void spec_read_vpc(struct spec_reader *r, const struct place *p, const char **subnets,
+                   int *subnets_n, const char **groups, int *groups_n)
+{
+    static const struct spec_key keys[] = {{"subnets", KEY_OPEN}, {"security_groups", KEY_OPEN}};
+    *subnets_n = 0;
+    *groups_n = 0;
+    if (p->node->kind == YAML_STRING && strcmp(p->node->text, "none") == 0) {
+        return;
+    }
+    if (!spec_is_map(r, p, "none, or {subnets: [...], security_groups: [...]}")) {
+        return;
+    }
+    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    read_ids(r, p, "subnets", 16, subnets, subnets_n);
+    read_ids(r, p, "security_groups", 5, groups, groups_n);
+}
+
+/* --- retry --------------------------------------------------------------------------------------
+ */
+
+static const struct spec_retry cause_rows[CAUSE_COUNT] = {
+#define X(c, name, counts_, times_, from_s, to_s, remedy)                                          \
+    [CAUSE_##c] = {true, times_, from_s, to_s, counts_},
+#include "cause.def"
+#undef X
+};
+
+static bool read_cause(struct spec_reader *r, const struct place *p, enum cause *ret)
+{
+    static const char *const names[] = {
+#define X(c, name, counts_, times_, from_s, to_s, remedy) name,
+#include "cause.def"
+#undef X
+    };
+    int i;
+    if (!spec_choice(r, p, names + 1, ARRAY_LEN(names) - 1, NULL, &i)) {
+        return false;
+    }
+    *ret = (enum cause)(i + 1);
+    return true;
+}
+
+/* "auto", "30s" or "30s..10m" */
+static void read_wait(struct spec_reader *r, const struct place *p, struct spec_retry *row)
+{
+    struct str t = {p->node->text, p->node->text_n};
+    struct err err = ERR_INIT;
+    if (p->node->kind == YAML_STRING && str_eq_cstr(t, "auto")) {
+        return;
+    }
+    struct str from = t;
+    struct str to = t;
+    ptrdiff_t dots = p->node->kind == YAML_STRING ? str_find(t, STR("..")) : -1;
+    if (dots >= 0) {
+        from.n = (size_t)dots;
+        to = (struct str){t.p + dots + 2, t.n - (size_t)dots - 2};
+    }
+    int64_t from_s;
+    int64_t to_s;
+    if (p->node->kind != YAML_STRING || !parse_duration_s(from, 0, 86400, &from_s, &err) ||
+        !parse_duration_s(to, 0, 86400, &to_s, &err) || from_s > to_s) {
+        spec_fault(r, p, "type", "auto, 30s or 30s..10m", "no wait that grows from one to another");
+        return;
+    }
+    row->wait_from_s = from_s;
+    row->wait_to_s = to_s;
+}
+
+static void read_times(struct spec_reader *r, const struct place *p, struct spec_retry *row)
+{
+    int64_t n;
+    if (p->node->kind == YAML_STRING && strcmp(p->node->text, "forever") == 0) {
+        row->times = -1;
+    } else if (p->node->kind == YAML_STRING) {
+        spec_fault(r, p, "type", "a whole number, or forever", "'%.40s' is no number of times",
+                   p->node->text);
+    } else if (spec_i64(r, p, 0, 1000, &n)) {
+        row->times = (int)n;
+    }
+}
+
+static void read_row(struct spec_reader *r, const struct place *p, struct spec_retry *rows)
+{
+    static const struct spec_key keys[] = {{"cause", KEY_OPEN},
+                                           {"wait", KEY_OPEN},
+                                           {"times", KEY_OPEN},
+                                           {"counts", KEY_OPEN},
+                                           {"change", KEY_LATER}};
+    if (!spec_is_map(r, p, "{cause: internal, wait: 30s..10m, times: 5}")) {
+        return;
+    }
+    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    struct place at;
+    struct spec_retry said = {.times = INT32_MIN, .wait_from_s = -1};
+    bool counts = false;
+    if (spec_child(r, p, "wait", false, &at)) {
+        read_wait(r, &at, &said);
+    }
+    if (spec_child(r, p, "times", false, &at)) {
+        read_times(r, &at, &said);
+    }
+    bool has_counts = spec_child(r, p, "counts", false, &at) && spec_bool(r, &at, &counts);
+    if (!spec_child(r, p, "cause", true, &at)) {
+        return;
+    }
+    bool list = at.node->kind == YAML_LIST;
+    for (size_t i = 0; i < (list ? at.node->n : 1); i++) {
+        char key[24];
+        struct place one = list ? spec_item(&at, i, key) : at;
+        enum cause c;
+        if (!read_cause(r, &one, &c)) {
+            continue;
+        }
+        struct spec_retry row = rows[c].set ? rows[c] : cause_rows[c];
+        row.times = said.times != INT32_MIN ? said.times : row.times;
+        row.wait_from_s = said.wait_from_s >= 0 ? said.wait_from_s : row.wait_from_s;
+        row.wait_to_s = said.wait_from_s >= 0 ? said.wait_to_s : row.wait_to_s;
+        row.counts = has_counts ? counts : row.counts;
+        rows[c] = row;
+    }
+}
+
+void spec_read_retry(struct spec_reader *r, const struct place *p, struct spec_retry *rows)
+{
+    if (!spec_is_list(r, p, 64, "[{cause: internal, times: 5}, ...]")) {
+        return;
+    }
+    for (size_t i = 0; i < p->node->n; i++) {
+        char key[24];
+        struct place row = spec_item(p, i, key);
+        read_row(r, &row, rows);
+    }
+}

@@ -1,0 +1,330 @@
+/* One stage of a campaign file. */
+#include "spec_read.h"
+#include <ctype.h>
+#include <stdio.h>
+
+static const struct spec_key stage_keys[] = {
+    {"name", KEY_OPEN},
+    {"kind", KEY_OPEN},
+    {"needs", KEY_OPEN},
+    {"worker", KEY_OPEN},
+    {"image", KEY_OPEN},
+    {"command", KEY_OPEN},
+    {"fan_out", KEY_OPEN},
+    {"instance_type", KEY_OPEN},
+    {"instance_count", KEY_OPEN},
+    {"volume_gb", KEY_OPEN},
+    {"max_runtime", KEY_OPEN},
+    {"min_runtime", KEY_OPEN},
+    {"expect", KEY_OPEN},
+    {"vpc", KEY_OPEN},
+    {"role", KEY_OPEN},
+    {"network_isolation", KEY_OPEN},
+    {"hyperparameters", KEY_OPEN},
+    {"environment", KEY_OPEN},
+    {"output", KEY_OPEN},
+    {"verify", KEY_OPEN},
+    {"done_if", KEY_OPEN},
+    {"allow_failed", KEY_OPEN},
+    {"retry", KEY_OPEN},
+    {"extends", KEY_LATER},
+    {"from", KEY_LATER},
+    {"to", KEY_LATER},
+    {"auth", KEY_LATER},
+    {"framework", KEY_LATER},
+    {"source_dir", KEY_LATER},
+    {"entry_point", KEY_LATER},
+    {"distribution", KEY_LATER},
+    {"compiler", KEY_LATER},
+    {"metrics", KEY_LATER},
+    {"matrix", KEY_LATER},
+    {"gate", KEY_LATER},
+    {"input", KEY_LATER},
+    {"path_prefix", KEY_LATER},
+    {"checkpoint", KEY_LATER},
+    {"resumable", KEY_LATER},
+    {"spot", KEY_LATER},
+    {"retry_strategy", KEY_LATER},
+    {"warm_pool", KEY_LATER},
+    {"encrypt_traffic", KEY_LATER},
+    {"volume_kms_key", KEY_LATER},
+    {"output_kms_key", KEY_LATER},
+    {"size_gb", KEY_LATER},
+    {"import", KEY_LATER},
+    {"export", KEY_LATER},
+    {"ttl", KEY_LATER},
+    {"delete", KEY_LATER},
+    {"idle", KEY_LATER},
+    {"model", KEY_LATER},
+    {"smoke_test", KEY_LATER},
+};
+
+static bool stage_name_ok(const char *s)
+{
+    size_t n = strlen(s);
+    if (n == 0 || n > 32 || !islower((unsigned char)s[0]) || s[n - 1] == '-') {
+        return false;
+    }
+    return s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
+}
+
+static void read_name(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    struct place at;
+    s->name = "";
+    if (!spec_child(r, p, "name", true, &at) || !spec_text(r, &at, BRACES_VARS, 256, &s->name)) {
+        return;
+    }
+    if (!stage_name_ok(s->name)) {
+        spec_fault(r, &at, "pattern",
+                   "a lower-case letter, then lower-case letters, digits and hyphens, 32 at most",
+                   "'%.64s' cannot name a stage", s->name);
+    }
+}
+
+static void read_needs(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    struct place at;
+    if (spec_child(r, p, "needs", false, &at)) {
+        (void)spec_texts(r, &at, BRACES_VARS, SPEC_STAGES_MAX, 64, s->needs, &s->needs_n);
+    }
+}
+
+/* What runs: our worker or the user's image. False: a kind of a later version, its fault made. */
+static bool read_kind(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    static const char *const kinds[] = {"jobs"};
+    static const char *const kinds_later[] = {"lustre", "endpoint", NULL};
+    static const char *const workers[] = {"download"};
+    static const char *const workers_later[] = {"copy", "index", "train-sample", NULL};
+    struct place at;
+    int i;
+    if (spec_child(r, p, "kind", false, &at) &&
+        !spec_choice(r, &at, kinds, ARRAY_LEN(kinds), kinds_later, &i)) {
+        return false;
+    }
+    if (spec_child(r, p, "worker", false, &at)) {
+        if (!spec_choice(r, &at, workers, ARRAY_LEN(workers), workers_later, &i)) {
+            return false;
+        }
+        s->worker = WORKER_DOWNLOAD;
+    }
+    if (spec_child(r, p, "framework", false, &at)) {
+        at.pos = p->node->pos;
+        for (size_t k = 0; k < p->node->n; k++) {
+            at.pos = strcmp(p->node->keys[k], "framework") == 0 ? p->node->key_pos[k] : at.pos;
+        }
+        spec_fault(r, &at, "unsupported", "image: REPOSITORY@sha256:...",
+                   "'framework' is not supported in this version");
+        return false;
+    }
+    return true;
+}
+
+/* registry/repository[:tag][@sha256:digest] */
+static bool image_ok(const char *s)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0; i < n; i++) {
+        if (!isalnum((unsigned char)s[i]) && strchr("._-/:@", s[i]) == NULL) {
+            return false;
+        }
+    }
+    const char *digest = strchr(s, '@');
+    if (digest != NULL && (strncmp(digest, "@sha256:", 8) != 0 || strlen(digest + 8) != 64 ||
+                           digest[8 + strspn(digest + 8, "0123456789abcdef")] != '\0')) {
+        return false;
+    }
+    return n > 0 && n <= 255 && isalnum((unsigned char)s[0]);
+}
+
+static void read_image(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    struct place at;
+    s->image = s->worker == WORKER_DOWNLOAD ? r->defaults->worker_image : NULL;
+    if (spec_child(r, p, "image", false, &at)) {
+        if (spec_text(r, &at, BRACES_VARS, 255, &s->image) && !image_ok(s->image)) {
+            spec_fault(r, &at, "pattern",
+                       "111122223333.dkr.ecr.eu-west-1.amazonaws.com/name@sha256:...",
+                       "'%.120s' is no image", s->image);
+        }
+    } else if (s->worker == WORKER_NONE) {
+        spec_fault(r, p, "required", "worker: download, or image: REPOSITORY@sha256:...",
+                   "what the stage runs is not said");
+    } else if (s->image == NULL) {
+        spec_fault(r, p, "required", "image: REPOSITORY@sha256:..., or set DROVER_WORKER_IMAGE",
+                   "'image' is missing, and no image of our worker is set");
+    }
+    if (!spec_child(r, p, "command", false, &at)) {
+        return;
+    }
+    if (s->worker != WORKER_NONE) {
+        spec_fault(r, &at, "conflict", "leave it out", "our worker has its own command");
+        return;
+    }
+    (void)spec_texts(r, &at, BRACES_TEMPLATE, ARRAY_LEN(s->command), 256, s->command,
+                     &s->command_n);
+}
+
+static void read_types(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    struct place at;
+    if (!spec_child(r, p, "instance_type", true, &at) ||
+        !spec_texts(r, &at, BRACES_VARS, SPEC_LADDER_MAX, 64, s->instance_type,
+                    &s->instance_type_n)) {
+        return;
+    }
+    if (s->instance_type_n == 0) {
+        spec_fault(r, &at, "required", "ml.c5.18xlarge", "an empty list");
+    }
+    for (int i = 0; i < s->instance_type_n; i++) {
+        char key[24];
+        bool list = at.node->kind == YAML_LIST;
+        struct place one = list ? spec_item(&at, (size_t)i, key) : at;
+        if (!spec_instance_type_ok(s->instance_type[i])) {
+            spec_fault(r, &one, "pattern", "like ml.c5.18xlarge", "'%.64s' is no instance type",
+                       s->instance_type[i]);
+        }
+        for (int j = 0; j < i; j++) {
+            if (strcmp(s->instance_type[i], s->instance_type[j]) == 0) {
+                spec_fault(r, &one, "duplicate", "", "'%s' stands there twice",
+                           s->instance_type[i]);
+            }
+        }
+    }
+}
+
+static void read_size(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    struct place at;
+    int64_t n;
+    if (spec_child(r, p, "instance_count", false, &at) && spec_i64(r, &at, 1, 256, &n)) {
+        s->instance_count = (int)n;
+        if (n > 1 && s->worker == WORKER_DOWNLOAD) {
+            spec_fault(r, &at, "conflict", "1: parts run side by side as jobs of their own",
+                       "a job of worker download has one instance");
+        }
+    }
+    if (spec_child(r, p, "volume_gb", false, &at) && spec_i64(r, &at, 1, 2000, &n)) {
+        s->volume_gb = (int)n;
+    }
+}
+
+static void read_times(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    static const struct spec_key expect_keys[] = {{"duration", KEY_OPEN}, {"files", KEY_LATER}};
+    struct place at;
+    if (spec_child(r, p, "max_runtime", false, &at)) {
+        (void)spec_duration(r, &at, 1, RUNTIME_S_MAX, &s->max_runtime_s);
+    }
+    s->min_runtime_s = s->max_runtime_s;
+    if (spec_child(r, p, "min_runtime", false, &at) &&
+        spec_duration(r, &at, 1, RUNTIME_S_MAX, &s->min_runtime_s) &&
+        s->min_runtime_s > s->max_runtime_s) {
+        spec_fault(r, &at, "range", "at most max_runtime",
+                   "min_runtime of %lld s is more than max_runtime of %lld s",
+                   (long long)s->min_runtime_s, (long long)s->max_runtime_s);
+    }
+    if (spec_child(r, p, "expect", false, &at) && spec_is_map(r, &at, "{duration: 100m}")) {
+        struct place d;
+        spec_check_keys(r, &at, expect_keys, ARRAY_LEN(expect_keys), false);
+        if (spec_child(r, &at, "duration", false, &d)) {
+            (void)spec_duration(r, &d, 1, RUNTIME_S_MAX, &s->expect_s);
+        }
+    }
+}
+
+static void read_security(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    struct place at;
+    s->role = r->role;
+    if (spec_child(r, p, "role", false, &at)) {
+        (void)spec_role(r, &at, &s->role);
+    }
+    if (spec_child(r, p, "vpc", false, &at)) {
+        spec_read_vpc(r, &at, s->subnets, &s->subnets_n, s->security_groups, &s->security_groups_n);
+    } else {
+        memcpy(s->subnets, r->subnets, sizeof s->subnets);
+        memcpy(s->security_groups, r->security_groups, sizeof s->security_groups);
+        s->subnets_n = r->subnets_n;
+        s->security_groups_n = r->security_groups_n;
+    }
+    if (spec_child(r, p, "network_isolation", false, &at)) {
+        (void)spec_bool(r, &at, &s->network_isolation);
+    }
+}
+
+static bool env_key_ok(const char *s)
+{
+    if (isdigit((unsigned char)s[0]) || strncmp(s, "DROVER_", 7) == 0) {
+        return false;
+    }
+    for (; *s != '\0'; s++) {
+        if (!isalnum((unsigned char)*s) && *s != '_') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void read_settings(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    struct place at;
+    if (spec_child(r, p, "hyperparameters", false, &at)) {
+        (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, 2500, s->hyperparameters,
+                         &s->hyperparameters_n);
+    }
+    if (!spec_child(r, p, "environment", false, &at)) {
+        return;
+    }
+    (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX - 3, 512, 512, s->environment,
+                     &s->environment_n);
+    for (size_t i = 0; at.node->kind == YAML_MAP && i < at.node->n; i++) {
+        const struct place key = {&at, at.node->keys[i], at.node->items[i], at.node->key_pos[i]};
+        if (!env_key_ok(at.node->keys[i])) {
+            spec_fault(r, &key, "pattern", "letters, digits and _, not beginning with DROVER_",
+                       "'%.64s' cannot name an environment variable", at.node->keys[i]);
+        }
+    }
+}
+
+void spec_stage_read(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    struct place at;
+    *s = (struct spec_stage){.name = "",
+                             .per_part = 1,
+                             .instance_count = 1,
+                             .volume_gb = 30,
+                             .max_runtime_s = 86400,
+                             .min_runtime_s = 86400,
+                             .budget_musd = -1,
+                             .per_task_musd = -1};
+    if (!spec_is_map(r, p, "{name: download, worker: download, ...}")) {
+        return;
+    }
+    r->task_vars_n = 0;
+    read_name(r, p, s);
+    read_needs(r, p, s);
+    bool known = read_kind(r, p, s);
+    spec_check_keys(r, p, stage_keys, ARRAY_LEN(stage_keys), !known);
+    if (!known) {
+        return; /* one fault says it; what such a stage holds is not judged */
+    }
+    if (spec_child(r, p, "fan_out", false, &at)) {
+        spec_read_fan_out(r, &at, s);
+    }
+    read_image(r, p, s);
+    read_types(r, p, s);
+    read_size(r, p, s);
+    read_times(r, p, s);
+    read_security(r, p, s);
+    read_settings(r, p, s);
+    spec_read_output(r, p, s);
+    if (spec_child(r, p, "allow_failed", false, &at)) {
+        (void)spec_percent(r, &at, &s->allow_failed_ppm);
+    }
+    memcpy(s->retry, r->retry, sizeof s->retry);
+    if (spec_child(r, p, "retry", false, &at)) {
+        spec_read_retry(r, &at, s->retry);
+    }
+}
