@@ -4,6 +4,7 @@
 #include "common/yaml.h"
 #include "common/arena.h"
 #include "common/banned.h"
+#include "yaml_pairs.h"
 #include "yaml_scalar.h"
 #include <yaml.h>
 
@@ -29,6 +30,7 @@ struct anchor {
 struct composer {
     yaml_parser_t parser;
     struct str text;
+    struct yaml_pairs pairs;
     struct yaml_doc *doc;
     struct faults *faults;
     struct anchor anchors[YAML_ANCHORS_MAX];
@@ -48,9 +50,10 @@ struct children {
     size_t cap;
 };
 
-static struct pos pos_of(yaml_mark_t m)
+static struct pos pos_of(const struct composer *c, yaml_mark_t m)
 {
-    return (struct pos){.line = (int)m.line + 1, .column = (int)m.column + 1};
+    struct pos pos = {.line = (int)m.line + 1, .column = (int)m.column + 1};
+    return c->pairs.n == 0 ? pos : yaml_pairs_origin(&c->pairs, pos);
 }
 
 /* Line and column (in characters) of a byte. */
@@ -154,7 +157,7 @@ static bool next_event(struct composer *c, yaml_event_t *e)
         return true;
     }
     const yaml_parser_t *p = &c->parser;
-    struct pos pos = pos_of(p->problem_mark);
+    struct pos pos = pos_of(c, p->problem_mark);
     if (p->error == YAML_READER_ERROR) {
         pos = pos_of_offset(c->text, p->problem_offset);
     }
@@ -172,7 +175,7 @@ static bool next_event(struct composer *c, yaml_event_t *e)
 static struct yaml_node *compose_alias(struct composer *c, const yaml_event_t *e, int depth,
                                        int *ret_height)
 {
-    struct pos pos = pos_of(e->start_mark);
+    struct pos pos = pos_of(c, e->start_mark);
     const struct anchor *a = find_anchor(c, (const char *)e->data.alias.anchor);
     if (++c->aliases_n > YAML_ALIASES_MAX) {
         fatal(c, pos, "too_large", "more than 64 aliases");
@@ -194,7 +197,7 @@ static struct yaml_node *compose_alias(struct composer *c, const yaml_event_t *e
 
 static struct yaml_node *compose_scalar(struct composer *c, const yaml_event_t *e)
 {
-    struct pos pos = pos_of(e->start_mark);
+    struct pos pos = pos_of(c, e->start_mark);
     struct yaml_node *n = new_node(c, YAML_STRING, pos);
     if (n == NULL) {
         return NULL;
@@ -260,7 +263,7 @@ static void keep_children(struct composer *c, struct yaml_node *n, const struct 
 /* The key of a map's entry: plain or quoted text, nothing else. NULL ends the reading. */
 static const char *compose_key(struct composer *c, const yaml_event_t *e)
 {
-    struct pos pos = pos_of(e->start_mark);
+    struct pos pos = pos_of(c, e->start_mark);
     if (e->type != YAML_SCALAR_EVENT) {
         fatal(c, pos, "key", "a key must be text, not a list, map or alias");
         return NULL;
@@ -332,7 +335,7 @@ static bool compose_children(struct composer *c, bool map, int depth, struct chi
         }
         if (map) {
             key = compose_key(c, &e);
-            key_pos = pos_of(e.start_mark);
+            key_pos = pos_of(c, e.start_mark);
             yaml_event_delete(&e);
             if (key == NULL || !next_event(c, &e)) {
                 return false;
@@ -353,7 +356,7 @@ static struct yaml_node *compose_collection(struct composer *c, const yaml_event
                                             int *ret_height)
 {
     bool map = e->type == YAML_MAPPING_START_EVENT;
-    struct pos pos = pos_of(e->start_mark);
+    struct pos pos = pos_of(c, e->start_mark);
     if (depth > YAML_DEPTH_MAX) {
         fatal(c, pos, "too_deep", "nested deeper than 32");
         return NULL;
@@ -390,7 +393,7 @@ static struct yaml_node *compose(struct composer *c, const yaml_event_t *e, int 
         return compose_alias(c, e, depth, ret_height);
     }
     size_t before = c->nodes_n;
-    int anchor = begin_anchor(c, anchor_of(e), pos_of(e->start_mark));
+    int anchor = begin_anchor(c, anchor_of(e), pos_of(c, e->start_mark));
     if (c->fatal) {
         return NULL;
     }
@@ -418,7 +421,7 @@ static bool expect(struct composer *c, yaml_event_type_t type, const char *code,
     }
     bool ok = e.type == type;
     if (!ok) {
-        fatal(c, pos_of(e.start_mark), code, message);
+        fatal(c, pos_of(c, e.start_mark), code, message);
     }
     yaml_event_delete(&e);
     return ok;
@@ -451,6 +454,9 @@ bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults)
         return false;
     }
     struct composer *c = xcalloc(1, sizeof *c);
+    if (yaml_pairs_join(text, &c->pairs)) {
+        text = buf_str(&c->pairs.text);
+    }
     c->faults = faults;
     c->doc = xcalloc(1, sizeof *c->doc);
     c->text = text;
@@ -471,6 +477,7 @@ bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults)
         *ret = TAKE(c->doc);
     }
     yaml_doc_free(c->doc);
+    yaml_pairs_done(&c->pairs);
     free(c);
     return good;
 }

@@ -158,6 +158,27 @@ static void test_yaml__json_is_a_subset(void **state)
     assert_string_equal(yaml_get(yaml_get(yaml_root(d), "b"), "c")->text, "");
 }
 
+static void test_yaml__surrogate_pairs_of_json_are_one_character(void **state)
+{
+    (void)state;
+    CLEANUP(yaml_freep)
+    struct yaml_doc *d =
+        parse("{\"a\\\"\\ud83d\\ude00\": \"\\uD83D\\uDE00x\\ud83d\\ude00\", \"b\": 1,\n"
+              " \"c\": \"\\\\ud83d\", \"d\": 2}");
+    const struct yaml_node *r = yaml_root(d);
+    assert_string_equal(r->keys[0], "a\"\xf0\x9f\x98\x80");
+    assert_string_equal(r->items[0]->text, "\xf0\x9f\x98\x80x\xf0\x9f\x98\x80");
+    assert_string_equal(yaml_get(r, "c")->text, "\\ud83d");
+    assert_int_equal(r->items[0]->pos.column, 21); /* as in the text given */
+    assert_int_equal(r->key_pos[1].column, 50);
+    assert_int_equal(yaml_get(r, "d")->pos.column, 23);
+    /* Halves, the wrong order, and pairs outside of JSON stay what they are: refused. */
+    check_fault(STR("{\"a\": \"\\ud83d\"}"), "syntax", 1, 10);
+    check_fault(STR("{\"a\": \"\\ude00\\ud83d\"}"), "syntax", 1, 10);
+    check_fault(STR("a: \"\\ud83d\\ude00\"\n"), "syntax", 1, 7);
+    check_fault(STR("{\"\\ud83d\\ude00\": 1, \"b\": *x}"), "alias", 1, 26);
+}
+
 static void test_yaml__aliases_stand_for_their_anchor(void **state)
 {
     (void)state;
@@ -359,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_yaml__values_of_numbers_and_booleans),
         cmocka_unit_test(test_yaml__quotes_make_text),
         cmocka_unit_test(test_yaml__json_is_a_subset),
+        cmocka_unit_test(test_yaml__surrogate_pairs_of_json_are_one_character),
         cmocka_unit_test(test_yaml__aliases_stand_for_their_anchor),
         cmocka_unit_test(test_yaml__syntax_faults_say_where),
         cmocka_unit_test(test_yaml__empty_doubled_and_foreign_texts),
