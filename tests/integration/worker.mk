@@ -2,4 +2,4 @@
 $(O)/tests/worker_fixture: tests/integration/worker_fixture.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(INC_worker) $< -o $@ -pie $(L_WORKER)
-test-bins: $(O)/tests/worker_fixture
+test-bins: $(O)/tests/worker_fixture $(BIN)/drover-worker

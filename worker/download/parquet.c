@@ -236,14 +236,18 @@ static bool start_stream(struct parquet *p, const char *path, struct err *err)
         return err_wrap(err, "'%s'", p->name);
     }
     duckdb_pending_result pending;
-    if (duckdb_pending_prepared_streaming(p->stmt, &pending) != DuckDBSuccess ||
-        duckdb_execute_pending(pending, &p->result) != DuckDBSuccess) {
+    if (duckdb_pending_prepared_streaming(p->stmt, &pending) != DuckDBSuccess) {
         (void)duck_fail(err, duckdb_pending_error(pending));
         duckdb_destroy_pending(&pending);
         return err_wrap(err, "'%s'", p->name);
     }
+    duckdb_state rc = duckdb_execute_pending(pending, &p->result);
     duckdb_destroy_pending(&pending);
-    p->streaming = true;
+    p->streaming = true; /* the result is there to be destroyed, whatever it says */
+    if (rc != DuckDBSuccess) {
+        (void)duck_fail(err, duckdb_result_error(&p->result));
+        return err_wrap(err, "'%s'", p->name);
+    }
     return true;
 }
 

@@ -279,6 +279,16 @@ void resolver_cancel(struct resolver *r, const char *host, void *ctx)
     }
 }
 
+/* ARES_GETSOCK_READABLE and _WRITABLE without their signed shift of 1 by 31. */
+static bool readable(int bits, int i)
+{
+    return ((unsigned)bits >> i & 1u) != 0;
+}
+static bool writable(int bits, int i)
+{
+    return ((unsigned)bits >> (i + ARES_GETSOCK_MAXNUM) & 1u) != 0;
+}
+
 unsigned resolver_fds(struct resolver *r, struct curl_waitfd fds[static RESOLVE_FDS_MAX],
                       int *timeout_ms)
 {
@@ -287,8 +297,8 @@ unsigned resolver_fds(struct resolver *r, struct curl_waitfd fds[static RESOLVE_
     int bits = ares_getsock(r->channel, socks, ARES_GETSOCK_MAXNUM);
     unsigned n = 0;
     for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
-        bool rd = ARES_GETSOCK_READABLE((unsigned)bits, i) != 0;
-        bool wr = ARES_GETSOCK_WRITABLE((unsigned)bits, i) != 0;
+        bool rd = readable(bits, i);
+        bool wr = writable(bits, i);
         if (rd || wr) {
             short events = (short)((rd ? CURL_WAIT_POLLIN : 0) | (wr ? CURL_WAIT_POLLOUT : 0));
             fds[n++] = (struct curl_waitfd){.fd = socks[i], .events = events};
@@ -309,8 +319,8 @@ void resolver_process(struct resolver *r)
     int bits = ares_getsock(r->channel, socks, ARES_GETSOCK_MAXNUM);
     bool any = false;
     for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
-        bool rd = ARES_GETSOCK_READABLE((unsigned)bits, i) != 0;
-        bool wr = ARES_GETSOCK_WRITABLE((unsigned)bits, i) != 0;
+        bool rd = readable(bits, i);
+        bool wr = writable(bits, i);
         if (rd || wr) {
             /* A socket that has nothing to read answers EAGAIN, which c-ares takes well. */
             ares_process_fd(r->channel, rd ? socks[i] : ARES_SOCKET_BAD,
