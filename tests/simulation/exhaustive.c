@@ -444,7 +444,7 @@ static bool covers_all(void)
 int main(int argc, char **argv)
 {
     int depth_max = 1000;
-    size_t states_max = 2000000;
+    size_t states_max = 1250000;
     int walks = 20000;
     const char *only = "";
     for (int i = 1; i + 1 < argc; i += 2) {

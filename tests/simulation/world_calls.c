@@ -32,6 +32,10 @@ static bool act_stop(struct world *w, int c, int p, int v, const char **ret_wron
     if (v > 2) {
         return false;
     }
+    if (!w->part[p].cancelled) {
+        *ret_wrong = "a job that is wanted is stopped";
+        return true;
+    }
     if (*job == WORLD_NONE) {
         f.kind = FACT_STOP_FAILED;
     } else if (v < 2 && (*job == WORLD_STARTING || *job == WORLD_RUNNING)) {
@@ -50,7 +54,12 @@ static bool act_verify(struct world *w, int c, int p, int v, const char **ret_wr
     struct fact f = {.kind = v == 2 ? FACT_VERIFY_FAILED : FACT_VERIFIED,
                      .at_us = NOW_US,
                      .cause = v == 1 ? CAUSE_SHORT_OUTPUT : CAUSE_NONE};
+    const uint8_t *row = &w->part[p].row[w->ctl[c].part[p].n - 1];
+    bool before = *row == ATTEMPT_SUCCEEDED; /* by another leader */
     world_step(w, c, p, &f, ret_wrong);
+    if (v != 0 && !before && *row == ATTEMPT_SUCCEEDED) {
+        *ret_wrong = "success of output that is short or was not looked at";
+    }
     return true;
 }
 
