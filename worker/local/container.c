@@ -31,7 +31,7 @@ static int name_cmp(const void *a, const void *b)
 /* algo-1 ... algo-n in the order SageMaker lists them: as text, so algo-10 comes before algo-2. */
 static json_t *host_names(int n)
 {
-    char names[HOSTS_MAX][16];
+    char names[HOSTS_MAX][24];
     const char *sorted[HOSTS_MAX];
     json_t *list = json_array();
     ASSERT(n <= HOSTS_MAX);

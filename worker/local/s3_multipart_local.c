@@ -209,21 +209,25 @@ static bool wanted_parse(struct str body, struct part *out, size_t *ret_n)
 static bool wanted_check(struct request *r, struct part *want, size_t n, const struct part *have,
                          size_t have_n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct part *p = bsearch(&want[i], have, have_n, sizeof *have, part_cmp);
-        if (i > 0 && want[i].number <= want[i - 1].number) {
+    for (size_t i = 1; i < n; i++) {
+        if (want[i].number <= want[i - 1].number) {
             reply_error(r, 400, "InvalidPartOrder",
                         "The list of parts was not in ascending order. The parts list must be "
                         "specified in order by part number.");
             return false;
         }
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct part *p = bsearch(&want[i], have, have_n, sizeof *have, part_cmp);
         if (p == NULL || strcmp(p->md5, want[i].md5) != 0) {
             reply_error(r, 400, "InvalidPart",
                         "One or more of the specified parts could not be found.");
             return false;
         }
         want[i].size = p->size;
-        if (i + 1 < n && p->size < S3_PART_BYTES_MIN) {
+    }
+    for (size_t i = 0; i + 1 < n; i++) {
+        if (want[i].size < S3_PART_BYTES_MIN) {
             reply_error(r, 400, "EntityTooSmall",
                         "Your proposed upload is smaller than the minimum allowed size");
             return false;
