@@ -23,6 +23,8 @@
 #define ANY_PORT_FIRST       20000
 #define ANY_PORT_COUNT       12000
 #define ANY_PORT_TRIES       500
+#define PORT_TRIES           100
+#define PORT_PAUSE_US        20000
 #define LISTEN_BACKLOG       1024
 
 struct server {
@@ -267,6 +269,18 @@ static int socket_any(struct sockaddr_in *addr)
     return fd;
 }
 
+/* A given port. One killed a moment ago may leave it taken for as long as the supervisor it was
+ * just starting needs to reach its exec, so it is tried again for a while. */
+static int socket_given(const struct sockaddr_in *addr)
+{
+    int fd = socket_listen(addr);
+    for (int tries = 0; tries < PORT_TRIES && fd < 0 && errno == EADDRINUSE; tries++) {
+        (void)usleep(PORT_PAUSE_US);
+        fd = socket_listen(addr);
+    }
+    return fd;
+}
+
 static bool socket_open(const char *listen_at, int *ret_fd, char *url, size_t url_n,
                         struct err *err)
 {
@@ -275,7 +289,7 @@ static bool socket_open(const char *listen_at, int *ret_fd, char *url, size_t ur
     if (!address_parse(listen_at, &addr, err)) {
         return false;
     }
-    int fd = addr.sin_port == 0 ? socket_any(&addr) : socket_listen(&addr);
+    int fd = addr.sin_port == 0 ? socket_any(&addr) : socket_given(&addr);
     if (fd < 0) {
         return err_set_os(err, ERR_IO, errno, "cannot listen on '%s'", listen_at);
     }
