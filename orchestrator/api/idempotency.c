@@ -104,7 +104,7 @@ bool keyed_begin(struct api_req *r, bool required, struct keyed *ret, bool *ret_
     }
     if (!ret->locked) {
         return err_set(err, ERR_CONFLICT,
-                       "a request with this Idempotency-Key is being carried out; ask again");
+                       "a request with this Idempotency-Key is in flight; ask again");
     }
     /* It may have ended between the look and the lock. */
     return key_replay(ret, ret_replayed, err);

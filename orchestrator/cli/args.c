@@ -1,0 +1,247 @@
+/* Arguments, help, and a guess for what was mistyped. */
+#include "cli.h"
+#include <stdio.h>
+
+enum option_kind { KIND_STR, KIND_NUM, KIND_BOOL };
+static const struct option {
+    const char *name;
+    char letter;
+    enum option_kind kind;
+    size_t offset;
+    const char *value, *help;
+} options[] = {
+#define X(name, letter, kind, field, value, help)                                                  \
+    {name, letter, KIND_##kind, offsetof(struct cli_options, field), value, help},
+#include "options.def"
+#undef X
+};
+
+static const char *const state_words =
+    "planned running draining paused held succeeded failed cancelled";
+
+static bool takes(const struct command *c, const char *name)
+{
+    struct str names = str_of(c->options);
+    while (names.n > 0) {
+        if (str_eq_cstr(str_split(&names, ' '), name)) {
+            return true;
+        }
+    }
+    return strcmp(name, "help") == 0;
+}
+
+static const struct command *command_find(const char *verb)
+{
+    for (size_t i = 0; i < command_table_n; i++) {
+        if (strcmp(command_table[i].verb, verb) == 0) {
+            return &command_table[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *command_guess(const char *verb)
+{
+    const char *best = NULL;
+    size_t least = 3;
+    for (size_t i = 0; i < command_table_n; i++) {
+        size_t d = str_distance(str_of(verb), str_of(command_table[i].verb));
+        if (d < least) {
+            least = d;
+            best = command_table[i].verb;
+        }
+    }
+    return best;
+}
+
+void args_help_all(void)
+{
+    (void)printf("drover: campaigns of SageMaker jobs, driven to the end\n\nusage: drover VERB "
+                 "[CAMPAIGN[/STAGE[/PART[/ATTEMPT]]]] [options]\n\n");
+    for (size_t i = 0; i < command_table_n; i++) {
+        (void)printf("  %-9s %s\n", command_table[i].verb, command_table[i].summary);
+    }
+    (void)printf("\nevery verb: drover VERB --help, with examples\nserver: DROVER_URL "
+                 "(http://127.0.0.1:8080), "
+                 "token: DROVER_TOKEN_FILE\n"
+                 "exit status: 0 done, 1 failed, 2 usage, 3 not found, 4 token, 5 conflict, 6 "
+                 "budget or quota,\n"
+                 "  7 server away, 8 waited too long, 10 ended with failed parts, 11 cancelled, "
+                 "130 interrupted\n");
+}
+
+void args_help(const struct command *c)
+{
+    (void)printf("examples:\n");
+    struct str rest = str_of(c->examples);
+    while (rest.n > 0) {
+        struct str line = str_split(&rest, '\n');
+        (void)printf("  " STR_FMT "\n", STR_ARG(line));
+    }
+    (void)printf("\ndrover %s %s\n  %s\n\noptions:\n", c->verb, c->args, c->summary);
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        const struct option *o = &options[i];
+        if (takes(c, o->name)) {
+            AUTO_FREE char *name = xasprintf("--%s %s", o->name, o->value);
+            char letter[4] = {o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
+                              o->letter != 0 ? ',' : ' ', '\0'};
+            (void)printf("  %s %-22s %s\n", letter, name, o->help);
+        }
+    }
+}
+
+static const struct option *option_find(const struct command *c, const char *arg, size_t n)
+{
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        const struct option *o = &options[i];
+        bool is_long =
+            arg[1] == '-' && strlen(o->name) == n - 2 && strncmp(o->name, arg + 2, n - 2) == 0;
+        bool is_short = arg[1] != '-' && n == 2 && o->letter == arg[1];
+        if (is_long || is_short) {
+            return takes(c, o->name) ? o : NULL;
+        }
+    }
+    return NULL;
+}
+
+static bool option_unknown(const struct command *c, const char *arg, size_t n)
+{
+    const char *best = NULL;
+    size_t least = 4;
+    for (size_t i = 0; n > 2 && i < ARRAY_LEN(options); i++) {
+        size_t d = str_distance((struct str){arg + 2, n - 2}, str_of(options[i].name));
+        if (takes(c, options[i].name) && d < least) {
+            least = d;
+            best = options[i].name;
+        }
+    }
+    AUTO_FREE char *next = best != NULL ? xasprintf("did you mean --%s?", best)
+                                        : xasprintf("drover %s --help shows its options", c->verb);
+    (void)fail(EXIT_USAGE, next, "drover %s has no option %.*s", c->verb, (int)n, arg);
+    return false;
+}
+
+static bool option_set(struct cli *cli, const struct option *o, const char *value)
+{
+    char *at = (char *)&cli->opt + o->offset;
+    bool yes = true;
+    int64_t n;
+    struct err err = ERR_INIT;
+    switch (o->kind) {
+    case KIND_BOOL:
+        memcpy(at, &yes, sizeof yes);
+        return true;
+    case KIND_STR:
+        memcpy(at, &value, sizeof value);
+        return true;
+    case KIND_NUM:
+        if (!parse_i64(str_of(value), 0, 1000000, &n, &err)) {
+            (void)fail(EXIT_USAGE, NULL, "--%s: %s", o->name, err.message);
+            return false;
+        }
+        memcpy(at, &n, sizeof n);
+        return true;
+    }
+    return false;
+}
+
+static bool take_option(struct cli *cli, int argc, char **argv, int *i)
+{
+    const char *arg = argv[*i], *equals = strchr(arg, '=');
+    size_t n = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
+    const struct option *o = option_find(cli->command, arg, n);
+    if (o == NULL) {
+        return option_unknown(cli->command, arg, n);
+    }
+    const char *value = equals != NULL ? equals + 1 : NULL;
+    if (o->kind == KIND_BOOL && value != NULL) {
+        (void)fail(EXIT_USAGE, NULL, "--%s takes no value", o->name);
+        return false;
+    }
+    if (o->kind != KIND_BOOL && value == NULL) {
+        if (*i + 1 >= argc) {
+            (void)fail(EXIT_USAGE, NULL, "--%s needs a value: %s", o->name, o->value);
+            return false;
+        }
+        value = argv[++*i];
+    }
+    return option_set(cli, o, value);
+}
+
+static bool output_read(struct cli *cli)
+{
+    static const char *const names[] = {"table", "json", "jsonl", "name"};
+    if (cli->opt.output == NULL) {
+        return true;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(cli->opt.output, names[i]) == 0) {
+            cli->out = (enum cli_output)i;
+            return true;
+        }
+    }
+    (void)fail(EXIT_USAGE, "table, json, jsonl or name", "-o %s is not known", cli->opt.output);
+    return false;
+}
+
+static bool until_check(const struct cli *cli)
+{
+    struct str names = str_of(state_words);
+    bool known = cli->opt.until == NULL;
+    while (names.n > 0) {
+        known |= cli->opt.until != NULL && str_eq_cstr(str_split(&names, ' '), cli->opt.until);
+        if (cli->opt.until == NULL) {
+            break;
+        }
+    }
+    if (!known) {
+        (void)fail(EXIT_USAGE, state_words, "--until %s is not a state of a campaign",
+                   cli->opt.until);
+    }
+    return known;
+}
+
+static bool count_check(const struct cli *cli)
+{
+    const char *args = cli->command->args;
+    bool optional = args[0] == '\0' || args[0] == '[';
+    int max = args[0] == '\0' ? 0 : 1;
+    if (cli->args_n < 1 && !optional) {
+        AUTO_FREE char *next = xasprintf("drover %s --help shows examples", cli->command->verb);
+        (void)fail(EXIT_USAGE, next, "drover %s needs %s", cli->command->verb, args);
+        return false;
+    }
+    if (cli->args_n > max) {
+        AUTO_FREE char *next = xasprintf("drover %s --help shows examples", cli->command->verb);
+        (void)fail(EXIT_USAGE, next, "drover %s takes %s, not also '%s'", cli->command->verb,
+                   max == 0 ? "no argument" : "one argument", cli->args[max]);
+        return false;
+    }
+    return true;
+}
+
+bool args_parse(struct cli *cli, int argc, char **argv)
+{
+    cli->command = command_find(argv[1]);
+    if (cli->command == NULL) {
+        const char *guess = command_guess(argv[1]);
+        AUTO_FREE char *next = guess != NULL ? xasprintf("did you mean drover %s?", guess)
+                                             : xstrdup("drover help lists the verbs");
+        (void)fail(EXIT_USAGE, next, "there is no verb '%.40s'", argv[1]);
+        return false;
+    }
+    bool plain = false;
+    for (int i = 2; i < argc; i++) {
+        bool option = !plain && argv[i][0] == '-' && argv[i][1] != '\0';
+        if (option && strcmp(argv[i], "--") == 0) {
+            plain = true;
+        } else if (option) {
+            if (!take_option(cli, argc, argv, &i)) {
+                return false;
+            }
+        } else if (cli->args_n < CLI_ARGS_MAX) {
+            cli->args[cli->args_n++] = argv[i];
+        }
+    }
+    return cli->opt.help || (output_read(cli) && until_check(cli) && count_check(cli));
+}

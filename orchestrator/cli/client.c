@@ -1,0 +1,273 @@
+/* Blocking calls of the API, repeated with the same idempotency key while the server is away, and
+ * what a refusal means to the user. */
+#include "cli.h"
+#include "common/clock.h"
+#include "common/http.h"
+#include "common/rng.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define REPLY_MAX      (128 * 1024 * 1024)
+#define HEADERS_MAX    (64 * 1024)
+#define TRY_FOR_US     (20 * USEC_PER_SEC)
+#define TRY_PAUSE_MS   300
+#define TOKEN_FILE_MAX 512
+
+struct client {
+    char *url;
+    char *token_file; /* NULL: none is known */
+    char token[TOKEN_FILE_MAX];
+};
+
+static char *token_file_default(void)
+{
+    const char *file = getenv("DROVER_TOKEN_FILE"), *config = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    if (file != NULL && file[0] != '\0') {
+        return xstrdup(file);
+    }
+    if (config != NULL && config[0] != '\0') {
+        return xasprintf("%s/drover/token", config);
+    }
+    return home != NULL ? xasprintf("%s/.config/drover/token", home) : NULL;
+}
+
+static void token_read(struct client *c)
+{
+    AUTO_FD int fd = c->token_file != NULL ? open(c->token_file, O_RDONLY | O_CLOEXEC) : -1;
+    char text[TOKEN_FILE_MAX] = "";
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    struct str token = str_trim((struct str){text, n > 0 ? (size_t)n : 0});
+    memcpy(c->token, token.p, token.n);
+    c->token[token.n] = '\0';
+}
+
+bool client_new(struct client **ret, struct err *err)
+{
+    const char *url = getenv("DROVER_URL");
+    if (url == NULL || url[0] == '\0') {
+        url = "http://127.0.0.1:8080";
+    }
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
+        return err_set(err, ERR_INVALID,
+                       "DROVER_URL must begin with http:// or https://, it is '%.80s'", url);
+    }
+    struct client *c = xcalloc(1, sizeof *c);
+    size_t n = strlen(url);
+    while (n > 0 && url[n - 1] == '/') {
+        n--;
+    }
+    c->url = xstrndup(url, n);
+    c->token_file = token_file_default();
+    token_read(c);
+    *ret = c;
+    return true;
+}
+
+void client_free(struct client *c)
+{
+    if (c != NULL) {
+        free(c->url);
+        free(c->token_file);
+        free(c);
+    }
+}
+
+const char *client_url(const struct client *c)
+{
+    return c->url;
+}
+
+void reply_done(struct reply *r)
+{
+    json_decref(r->json);
+    buf_done(&r->text);
+    *r = (struct reply){0};
+}
+
+void key_random(char ret[static 37])
+{
+    uint8_t b[16];
+    rng_secret(b, sizeof b);
+    char hex[33];
+    str_hex(b, sizeof b, hex);
+    (void)snprintf(ret, 37, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
+                   hex + 20);
+}
+
+struct fetch {
+    const struct call *call;
+    struct http_reply reply; /* ours */
+    bool done;
+};
+
+static void on_fetched(void *ctx, const struct http_reply *reply)
+{
+    struct fetch *f = ctx;
+    f->reply = *reply;
+    f->reply.headers = (struct buf)BUF_INIT(HEADERS_MAX);
+    f->reply.body = (struct buf)BUF_INIT(REPLY_MAX);
+    buf_add_str(&f->reply.headers, buf_str(&reply->headers));
+    buf_add_str(&f->reply.body, buf_str(&reply->body));
+    f->done = true;
+}
+
+static bool on_stream(void *ctx, struct str data)
+{
+    struct fetch *f = ctx;
+    return f->call->on_data(f->call->ctx, data);
+}
+
+/* One request on a loop of its own; ends early when the user interrupts. */
+static bool client_fetch(struct http_request *req, const struct call *call, struct http_reply *ret,
+                         struct err *err)
+{
+    struct loop *l = NULL;
+    struct http *h = NULL;
+    struct fetch f = {.call = call};
+    req->on_data = call->on_data != NULL ? on_stream : NULL;
+    bool ok = loop_new(&l, err) && http_new(l, &h, err);
+    if (ok) {
+        (void)http_send(h, req, on_fetched, &f);
+        while (!f.done && !interrupted()) {
+            loop_run_once(l, 200 * USEC_PER_MSEC);
+        }
+        *ret = f.reply;
+        ok = f.done && f.reply.ok;
+        if (!f.done) {
+            (void)err_set(err, ERR_TIMEOUT, "interrupted");
+        } else if (!ok) {
+            *err = f.reply.err;
+        }
+    }
+    http_free(h);
+    loop_free(l);
+    return ok;
+}
+
+bool client_try(struct cli *cli, const struct call *call, struct reply *ret, struct err *err)
+{
+    const struct client *c = cli->client;
+    AUTO_FREE char *url = xasprintf("%s%s", c->url, call->path);
+    AUTO_FREE char *bearer = xasprintf("Bearer %s", c->token);
+    struct http_header headers[4];
+    size_t n = 0;
+    if (c->token[0] != '\0' && !call->no_token) {
+        headers[n++] = (struct http_header){"Authorization", bearer};
+    }
+    if (call->key != NULL) {
+        headers[n++] = (struct http_header){"Idempotency-Key", call->key};
+    }
+    if (call->body.n > 0) {
+        headers[n++] = (struct http_header){"Content-Type",
+                                            call->type != NULL ? call->type : "application/json"};
+    }
+    struct http_request req = {.method = call->method,
+                               .url = url,
+                               .headers = headers,
+                               .headers_n = n,
+                               .body = call->body,
+                               .reply_max = REPLY_MAX,
+                               .timeout_us = call->timeout_us};
+    struct http_reply reply = {0};
+    *ret = (struct reply){0};
+    if (!client_fetch(&req, call, &reply, err)) {
+        http_reply_done(&reply);
+        return false;
+    }
+    ret->status = reply.status;
+    struct str etag = http_reply_header(&reply, "etag");
+    (void)snprintf(ret->etag, sizeof ret->etag, STR_FMT, STR_ARG(etag));
+    ret->text = reply.body;
+    reply.body = (struct buf){0};
+    http_reply_done(&reply);
+    struct err ignored = ERR_INIT;
+    if (ret->text.n > 0 &&
+        !json_parse(str_trim(buf_str(&ret->text)), REPLY_MAX, &ret->json, &ignored)) {
+        ret->json = NULL; /* text is there all the same */
+    }
+    return true;
+}
+
+static int exit_of_code(const char *code, int status)
+{
+    for (int i = 1; i < ERR_CODE_COUNT; i++) {
+        if (strcmp(err_code_name((enum err_code)i), code) == 0) {
+            return err_code_exit((enum err_code)i);
+        }
+    }
+    return status == 404 ? EXIT_NOT_FOUND : status >= 500 ? EXIT_UNREACHABLE : EXIT_FAILED;
+}
+
+static const char *next_of(int exit_status)
+{
+    switch (exit_status) {
+    case EXIT_NOT_FOUND:
+        return "drover ls shows the campaigns there are";
+    case EXIT_AUTH:
+        return "set DROVER_TOKEN_FILE to the file droverd made; drover doctor checks it";
+    case EXIT_CONFLICT:
+        return "drover get shows the present state";
+    case EXIT_REFUSED:
+        return "drover validate shows the plan and its worst case; drover quotas the slots";
+    case EXIT_UNREACHABLE:
+        return "drover doctor says what is wrong with the server";
+    default:
+        return "drover help";
+    }
+}
+
+int client_explain(const struct cli *cli, const struct reply *r)
+{
+    (void)cli;
+    const char *code = jstr(r->json, "code"), *detail = jstr(r->json, "detail");
+    const char *id = jstr(r->json, "request_id");
+    int status = exit_of_code(code, r->status);
+    AUTO_FREE char *text = text_clean(detail[0] != '\0' ? detail : buf_cstr(&r->text));
+    return fail((enum cli_exit)status, next_of(status), "%s (HTTP %d%s%s)", text, r->status,
+                id[0] != '\0' ? ", request " : "", id);
+}
+
+static int unreachable(const struct client *c, const struct err *err)
+{
+    return fail(EXIT_UNREACHABLE, "is droverd running? set DROVER_URL; drover doctor checks",
+                "cannot reach %s: %s", c->url, err->message);
+}
+
+bool client_call(struct cli *cli, const struct call *call, struct reply *ret, int *ret_exit)
+{
+    int64_t until = clock_mono_us() + TRY_FOR_US;
+    bool repeat = call->key != NULL || strcmp(call->method, "GET") == 0;
+    struct err err = ERR_INIT;
+    for (;;) {
+        bool came = client_try(cli, call, ret, &err);
+        bool again = !came || ret->status == 503 || ret->status == 429;
+        bool refused = !came && strstr(err.message, "refused") != NULL && call->key == NULL;
+        if (came && ret->status < 300) {
+            return true;
+        }
+        if (!again || !repeat || refused || interrupted() || clock_mono_us() > until) {
+            *ret_exit = came ? client_explain(cli, ret) : unreachable(cli->client, &err);
+            return false;
+        }
+        reply_done(ret);
+        pause_ms(TRY_PAUSE_MS);
+    }
+}
+
+bool client_get(struct cli *cli, struct reply *ret, int *ret_exit, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char path[2048];
+    int n = vsnprintf(path, sizeof path, fmt, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= sizeof path) {
+        *ret_exit = fail(EXIT_USAGE, NULL, "an argument is too long");
+        return false;
+    }
+    return client_call(cli, &(struct call){.method = "GET", .path = path}, ret, ret_exit);
+}

@@ -1,0 +1,260 @@
+/* drover retry, pause, resume, drain, cancel: what is wanted. */
+#include "cli.h"
+#include "common/clock.h"
+#include <stdio.h>
+
+#define POLL_MS 300
+
+static bool ended(const char *state)
+{
+    return strcmp(state, "succeeded") == 0 || strcmp(state, "failed") == 0 ||
+           strcmp(state, "cancelled") == 0;
+}
+
+/* Poll until `done` says so: 0, else the exit status. */
+static int wait_for(struct cli *cli, const char *path,
+                    bool (*done)(const json_t *v, const char *arg), const char *arg)
+{
+    int64_t timeout_us, began_us = clock_mono_us();
+    int status = EXIT_OK;
+    if (!timeout_read(cli, &timeout_us)) {
+        return EXIT_USAGE;
+    }
+    interrupt_catch();
+    for (;;) {
+        CLEANUP(reply_done)
+        struct reply r = {0};
+        if (!client_get(cli, &r, &status, "%s", path)) {
+            return interrupted() ? EXIT_INTERRUPTED : status;
+        }
+        if (done(r.json, arg)) {
+            return EXIT_OK;
+        }
+        if (interrupted()) {
+            return fail(EXIT_INTERRUPTED, NULL, "interrupted; what was asked for goes on");
+        }
+        if (timeout_us >= 0 && clock_mono_us() - began_us > timeout_us) {
+            return fail(EXIT_WAIT_TIMEOUT, "drover get shows the state",
+                        "not there after %s: %s is %s", cli->opt.timeout, jstr(r.json, "id"),
+                        jstr(r.json, "state"));
+        }
+        pause_ms(POLL_MS);
+    }
+}
+
+static bool state_reached(const json_t *v, const char *arg)
+{
+    const char *state = jstr(v, "state");
+    return strcmp(state, arg) == 0 || ended(state);
+}
+
+static bool operation_ended(const json_t *v, const char *arg)
+{
+    (void)arg;
+    return strcmp(jstr(v, "state"), "done") == 0 || strcmp(jstr(v, "state"), "cancelled") == 0;
+}
+
+static int want(struct cli *cli, const char *verb, const char *state, const char *text)
+{
+    int status = EXIT_OK;
+    struct ref ref;
+    char key[37];
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+        return status;
+    }
+    key_random(key);
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s", ref.campaign, verb);
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    if (!client_call(cli, &(struct call){.method = "POST", .path = path, .key = key}, &r,
+                     &status)) {
+        return status;
+    }
+    if (cli->opt.wait) {
+        AUTO_FREE char *get = xasprintf("/v1/campaigns/%s", ref.campaign);
+        status = wait_for(cli, get, state_reached, state);
+        if (status == EXIT_OK) {
+            reply_done(&r);
+            if (!client_get(cli, &r, &status, "%s", get)) {
+                return status;
+            }
+        }
+    }
+    if (cli->out == OUT_NAME) {
+        (void)puts(ref.campaign);
+    } else if (!print_machine(cli, r.json, NULL)) {
+        (void)printf("%s %s: %s%s\n", glyph(cli, state), ref.campaign, text,
+                     cli->opt.wait ? " (done)" : "");
+    }
+    return status;
+}
+
+int cmd_pause(struct cli *cli)
+{
+    return want(cli, "pause", "paused", "pausing, what runs is stopped; resume: drover resume");
+}
+
+int cmd_resume(struct cli *cli)
+{
+    return want(cli, "resume", "running", "goes on");
+}
+
+int cmd_drain(struct cli *cli)
+{
+    return want(cli, "drain", "paused",
+                "nothing new starts, what runs ends; resume: drover resume");
+}
+
+int cmd_cancel(struct cli *cli)
+{
+    if (!cli->opt.yes && cli->out == OUT_TABLE && cli->talk_tty &&
+        !confirm(cli, "Cancel for good, stopping every job of it?")) {
+        return fail(EXIT_USAGE, "add -y to cancel without being asked", "not cancelled");
+    }
+    return want(cli, "cancel", "cancelled", "cancelling, every job of it is stopped");
+}
+
+static bool numbers_add(json_t *list, const char *text)
+{
+    struct str rest = str_of(text);
+    while (rest.n > 0) {
+        int64_t n;
+        struct err err = ERR_INIT;
+        if (!parse_i64(str_trim(str_split(&rest, ',')), 0, INT32_MAX, &n, &err)) {
+            (void)fail(EXIT_USAGE, "write --parts 8,77", "--parts: %s", err.message);
+            return false;
+        }
+        (void)json_array_append_new(list, json_integer(n));
+    }
+    return true;
+}
+
+/* The body of :retry from the options; NULL when they are wrong. */
+static json_t *retry_body(const struct cli *cli, const struct ref *ref)
+{
+    json_t *body = json_object(), *selector = json_object(), *changes = json_object();
+    (void)json_object_set_new(body, "selector", selector);
+    (void)json_object_set_new(body, "changes", changes);
+    const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref->stage;
+    if (stage[0] != '\0') {
+        (void)json_object_set_new(selector, "stage", json_string(stage));
+    }
+    if (cli->opt.cause != NULL) {
+        json_t *list = json_array();
+        struct str rest = str_of(cli->opt.cause);
+        while (rest.n > 0) {
+            struct str one = str_trim(str_split(&rest, ','));
+            (void)json_array_append_new(list, json_stringn(one.p, one.n));
+        }
+        (void)json_object_set_new(selector, "cause", list);
+    }
+    json_t *parts = json_array();
+    bool ok = cli->opt.parts == NULL || numbers_add(parts, cli->opt.parts);
+    if (ref->part >= 0) {
+        (void)json_array_append_new(parts, json_integer(ref->part));
+    }
+    if (json_array_size(parts) > 0) {
+        (void)json_object_set(selector, "parts", parts);
+    }
+    json_decref(parts);
+    if (cli->opt.volume_gb > 0) {
+        (void)json_object_set_new(changes, "volume_gb", json_integer(cli->opt.volume_gb));
+    }
+    if (!ok) {
+        json_decref(body);
+        return NULL;
+    }
+    return body;
+}
+
+static void preview_print(const struct cli *cli, const struct ref *ref, const json_t *p)
+{
+    AUTO_BUF struct buf numbers = BUF_INIT(1024);
+    size_t i;
+    json_t *n;
+    json_array_foreach(json_object_get(p, "sample"), i, n)
+    {
+        buf_addf(&numbers, "%s%lld", i > 0 ? "," : "", (long long)json_integer_value(n));
+    }
+    int64_t parts = jint(p, "parts");
+    (void)printf("%lld part%s of %s%s%s%s%s\n", (long long)parts, parts == 1 ? "" : "s",
+                 ref->campaign, parts > 0 ? " (" : "", buf_cstr(&numbers),
+                 (int64_t)i < parts ? ",..." : "", parts > 0 ? ")" : "");
+    if (cli->opt.volume_gb > 0) {
+        (void)printf(
+            "! volume %lld GB: the volume is part of what a warm pool matches, so these start "
+            "cold\n",
+            (long long)cli->opt.volume_gb);
+    }
+    (void)fflush(stdout);
+}
+
+static int retry_send(struct cli *cli, const struct ref *ref, struct str body)
+{
+    char random[37];
+    int status = EXIT_OK;
+    key_random(random);
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:retry", ref->campaign);
+    const struct call call = {.method = "POST",
+                              .path = path,
+                              .body = body,
+                              .key = cli->opt.key != NULL ? cli->opt.key : random};
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    if (!client_call(cli, &call, &r, &status)) {
+        return status;
+    }
+    AUTO_FREE char *id = xstrdup(jstr(r.json, "id"));
+    if (cli->opt.wait) {
+        AUTO_FREE char *get = xasprintf("/v1/operations/%s", id);
+        status = wait_for(cli, get, operation_ended, NULL);
+        reply_done(&r);
+        if (status != EXIT_OK || !client_get(cli, &r, &status, "%s", get)) {
+            return status;
+        }
+    }
+    if (cli->out == OUT_NAME) {
+        (void)puts(id);
+    } else if (!print_machine(cli, r.json, NULL)) {
+        (void)printf("%s %s: %lld parts%s     progress: drover ops %s\n", id, jstr(r.json, "state"),
+                     (long long)jint(r.json, "parts"), cli->opt.wait ? " retried" : "", id);
+    }
+    return EXIT_OK;
+}
+
+int cmd_retry(struct cli *cli)
+{
+    int status = EXIT_OK;
+    struct ref ref;
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+        return status;
+    }
+    AUTO_JSON json_t *body = retry_body(cli, &ref);
+    if (body == NULL) {
+        return EXIT_USAGE;
+    }
+    AUTO_FREE char *text = json_text(body);
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:retry?dry_run=true", ref.campaign);
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    if (!client_call(cli, &(struct call){.method = "POST", .path = path, .body = str_of(text)}, &r,
+                     &status)) {
+        return status;
+    }
+    if (cli->opt.dry_run) {
+        if (!print_machine(cli, r.json, NULL)) {
+            preview_print(cli, &ref, r.json);
+        }
+        return EXIT_OK;
+    }
+    if (cli->out == OUT_TABLE) {
+        preview_print(cli, &ref, r.json);
+    }
+    if (jint(r.json, "parts") == 0) {
+        return fail(EXIT_NOT_FOUND, "drover failures shows what failed", "no failed part fits");
+    }
+    if (!cli->opt.yes && !confirm(cli, "Retry?")) {
+        return fail(EXIT_USAGE, "add -y to retry without being asked", "not retried");
+    }
+    return retry_send(cli, &ref, str_of(text));
+}

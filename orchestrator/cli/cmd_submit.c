@@ -1,0 +1,234 @@
+/* drover submit and validate: every fault of a file with its line, the plan, the start. */
+#include "cli.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define FILE_MAX (1024 * 1024)
+
+struct file {
+    const char *name;
+    struct buf text;
+};
+
+static bool file_read(const char *name, struct file *ret, int *ret_exit)
+{
+    bool in = strcmp(name, "-") == 0;
+    AUTO_FILE FILE *opened = in ? NULL : fopen(name, "re");
+    FILE *f = in ? stdin : opened;
+    *ret = (struct file){.name = in ? "stdin" : name, .text = BUF_INIT(FILE_MAX)};
+    if (f == NULL) {
+        *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
+                         "cannot open '%s': %s", name, strerror(errno));
+        return false;
+    }
+    char chunk[65536];
+    size_t n;
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
+        buf_add(&ret->text, chunk, n);
+    }
+    if (ferror(f) != 0) {
+        *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
+                         "cannot read '%s'", name);
+    } else if (ret->text.overflow) {
+        *ret_exit = fail(EXIT_USAGE, NULL, "'%s' is larger than %d bytes", name, FILE_MAX);
+    } else if (ret->text.n == 0) {
+        *ret_exit = fail(EXIT_USAGE, NULL, "'%s' is empty", name);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static struct str file_line(const struct file *f, int64_t line)
+{
+    struct str rest = buf_str(&f->text), at = {0};
+    for (int64_t i = 0; i < line && rest.n > 0; i++) {
+        at = str_split(&rest, '\n');
+    }
+    return at;
+}
+
+static void fault_print(const struct file *f, const json_t *e)
+{
+    int64_t line = jint(e, "line");
+    AUTO_FREE char *message = text_clean(jstr(e, "message"));
+    AUTO_FREE char *hint = text_clean(jstr(e, "hint"));
+    AUTO_FREE char *pointer = text_clean(jstr(e, "pointer"));
+    const char *colon = pointer[0] != '\0' ? ": " : "";
+    if (line > 0) {
+        say("error: %s:%lld:%lld %s%s%s", f->name, (long long)line, (long long)jint(e, "column"),
+            pointer, colon, message);
+        AUTO_FREE char *raw = str_dup(file_line(f, line));
+        AUTO_FREE char *source = text_clean(raw);
+        say("%5lld | %s", (long long)line, source);
+    } else {
+        say("error: %s: %s%s%s", f->name, pointer, colon, message);
+    }
+    if (hint[0] != '\0') {
+        say("      hint: %s", hint);
+    }
+}
+
+static int refused(const struct cli *cli, const struct file *f, const struct reply *r)
+{
+    const json_t *errors = json_object_get(r->json, "errors");
+    if (!json_is_array(errors) || json_array_size(errors) == 0) {
+        return client_explain(cli, r);
+    }
+    if (cli->out == OUT_JSON) {
+        print_json(r->json);
+    }
+    size_t i;
+    json_t *e;
+    json_array_foreach(errors, i, e)
+    {
+        fault_print(f, e);
+    }
+    int64_t more = jint(r->json, "errors_dropped");
+    if (more > 0) {
+        say("... and %lld more", (long long)more);
+    }
+    say("%zu fault%s; next: correct the file, then drover validate %s", json_array_size(errors),
+        json_array_size(errors) == 1 ? "" : "s", f->name);
+    return EXIT_USAGE;
+}
+
+static bool send(struct cli *cli, const struct file *f, bool dry_run, const char *key,
+                 struct reply *ret, int *ret_exit)
+{
+    size_t n = strlen(f->name);
+    bool json = n > 5 && strcmp(f->name + n - 5, ".json") == 0;
+    const struct call call = {.method = "POST",
+                              .path = dry_run ? "/v1/campaigns?dry_run=true" : "/v1/campaigns",
+                              .body = buf_str(&f->text),
+                              .type = json ? "application/json" : "application/yaml",
+                              .key = dry_run ? NULL : key};
+    struct err err = ERR_INIT;
+    /* 422 is for us to show, all else for client_call. */
+    if (!client_try(cli, &call, ret, &err) || (ret->status >= 300 && ret->status != 422)) {
+        reply_done(ret);
+        if (!dry_run && cli->talk_tty) {
+            say("trying to reach %s ...", client_url(cli->client));
+        }
+        if (!client_call(cli, &call, ret, ret_exit) && ret->status != 422) {
+            return false;
+        }
+    }
+    if (ret->status >= 300) {
+        *ret_exit = refused(cli, f, ret);
+        return false;
+    }
+    return true;
+}
+
+static void plan_stage(const json_t *s)
+{
+    char worst[TEXT_N], one[TEXT_N];
+    const json_t *q = json_object_get(s, "quota");
+    AUTO_FREE char *parts = jnull(s, "parts")
+                                ? xstrdup("parts come by the API")
+                                : xasprintf("%lld parts", (long long)jint(s, "parts"));
+    AUTO_FREE char *quota = jnull(q, "limit")
+                                ? xstrdup("quota not known yet")
+                                : xasprintf("quota %lld, %lld held", (long long)jint(q, "limit"),
+                                            (long long)(jint(q, "held") + jint(q, "foreign")));
+    (void)printf("  %-12s %s   %lld x %s   %s\n", jstr(s, "name"), parts,
+                 (long long)jint(s, "instance_count"), jstr(s, "instance_type"), quota);
+    if (!jnull(s, "worst_case_micro_usd_per_part")) {
+        (void)printf("  %-12s at worst %s USD a part", "",
+                     money(jint(s, "worst_case_micro_usd_per_part"), one));
+        if (!jnull(s, "worst_case_micro_usd")) {
+            (void)printf(", %s USD in all", money(jint(s, "worst_case_micro_usd"), worst));
+        }
+        (void)putchar('\n');
+    }
+}
+
+static void plan_print(const json_t *plan)
+{
+    char worst[TEXT_N], budget[TEXT_N];
+    const json_t *stages = json_object_get(plan, "stages");
+    size_t i;
+    json_t *v;
+    (void)printf("Plan  %s   %zu stage%s, %lld parts\n", jstr(plan, "name"),
+                 json_array_size(stages), json_array_size(stages) == 1 ? "" : "s",
+                 (long long)json_integer_value(jget(plan, "parts", "total")));
+    json_array_foreach(stages, i, v)
+    {
+        plan_stage(v);
+    }
+    if (!jnull(plan, "worst_case_micro_usd")) {
+        (void)printf(
+            "  at worst %s USD in all; %s%s; list prices, not the bill\n",
+            money(jint(plan, "worst_case_micro_usd"), worst),
+            jnull(plan, "budget_micro_usd") ? "no budget set" : "budget ",
+            jnull(plan, "budget_micro_usd") ? "" : money(jint(plan, "budget_micro_usd"), budget));
+    }
+    json_array_foreach(json_object_get(plan, "warnings"), i, v)
+    {
+        const char *stage = jstr(v, "stage");
+        (void)printf("  ! %s%s%s\n", stage, stage[0] != '\0' ? ": " : "", jstr(v, "message"));
+    }
+}
+
+static int plan(struct cli *cli, const struct file *f)
+{
+    int status = EXIT_OK;
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    if (!send(cli, f, true, NULL, &r, &status)) {
+        return status;
+    }
+    if (!print_machine(cli, r.json, NULL) && !cli->opt.quiet) {
+        plan_print(r.json);
+    }
+    return EXIT_OK;
+}
+
+static int submit(struct cli *cli, const struct file *f)
+{
+    char key[37];
+    int status = EXIT_OK;
+    key_random(key);
+    if (cli->out == OUT_TABLE && cli->out_tty && !cli->opt.quiet) {
+        status = plan(cli, f);
+        if (status != EXIT_OK) {
+            return status;
+        }
+    }
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    if (!send(cli, f, false, cli->opt.key != NULL ? cli->opt.key : key, &r, &status)) {
+        return status;
+    }
+    const char *id = jstr(r.json, "id");
+    if (cli->out == OUT_NAME && !cli->opt.wait) {
+        (void)puts(id);
+    } else if (cli->out == OUT_TABLE) {
+        (void)printf("Submitted %s  %s/c/%s     watch: drover watch %s\n", id,
+                     client_url(cli->client), id, id);
+    }
+    if (cli->opt.wait) {
+        (void)fflush(stdout);
+        return progress_follow(cli, id);
+    }
+    (void)print_machine(cli, r.json, NULL);
+    return EXIT_OK;
+}
+
+int cmd_submit(struct cli *cli)
+{
+    int status = EXIT_OK;
+    struct file f;
+    if (file_read(cli->args[0], &f, &status)) {
+        status = cli->opt.dry_run ? plan(cli, &f) : submit(cli, &f);
+    }
+    buf_done(&f.text);
+    return status;
+}
+
+int cmd_validate(struct cli *cli)
+{
+    cli->opt.dry_run = true;
+    return cmd_submit(cli);
+}

@@ -1,0 +1,91 @@
+/* drover: the command line of droverd. */
+#include "cli.h"
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+const struct command command_table[] = {
+#define X(verb, fn, args, options, summary, examples) {verb, fn, args, options, summary, examples},
+#include "commands.def"
+#undef X
+};
+const size_t command_table_n = ARRAY_LEN(command_table);
+
+static int terminal_width(void)
+{
+    struct winsize w;
+    const char *columns = getenv("COLUMNS");
+    int64_t n;
+    if (columns != NULL && parse_i64(str_of(columns), 20, 1000, &n, NULL)) {
+        return (int)n;
+    }
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 20) {
+        return w.ws_col;
+    }
+    return 80;
+}
+
+static void surroundings(struct cli *cli)
+{
+    (void)setlocale(LC_CTYPE, "");
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    bool dumb = term == NULL || strcmp(term, "dumb") == 0;
+    cli->out_tty = isatty(STDOUT_FILENO) == 1;
+    cli->talk_tty = isatty(STDERR_FILENO) == 1;
+    cli->color = cli->out_tty && !dumb && (no_color == NULL || no_color[0] == '\0');
+    cli->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    cli->width = terminal_width();
+}
+
+int cmd_help(struct cli *cli)
+{
+    for (size_t i = 0; cli->args_n > 0 && i < command_table_n; i++) {
+        if (strcmp(command_table[i].verb, cli->args[0]) == 0) {
+            args_help(&command_table[i]);
+            return EXIT_OK;
+        }
+    }
+    if (cli->args_n > 0) {
+        return fail(EXIT_USAGE, "drover help lists the verbs", "there is no verb '%.40s'",
+                    cli->args[0]);
+    }
+    args_help_all();
+    return EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = {0};
+    surroundings(&cli);
+    if (argc < 2) {
+        args_help_all();
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        args_help_all();
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        argv[1][0] = argv[1][1] = ' ';
+        argv[1] += 2;
+    }
+    if (!args_parse(&cli, argc, argv)) {
+        return EXIT_USAGE;
+    }
+    if (cli.opt.help) {
+        args_help(cli.command);
+        return EXIT_OK;
+    }
+    struct err err = ERR_INIT;
+    if (!client_new(&cli.client, &err)) {
+        return fail(EXIT_USAGE, NULL, "%s", err.message);
+    }
+    int status = cli.command->run(&cli);
+    client_free(cli.client);
+    if (fflush(stdout) != 0) {
+        return fail(EXIT_FAILED, NULL, "cannot write to stdout");
+    }
+    return status;
+}

@@ -1,0 +1,155 @@
+/* Values as people read them, JSON as the API gave it, errors with what to do next. */
+#include "cli.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+const char *jstr(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s != NULL ? s : "";
+}
+
+int64_t jint(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+json_t *jget(const json_t *o, const char *key, const char *key2)
+{
+    return json_object_get(json_object_get(o, key), key2);
+}
+
+bool jnull(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+    return v == NULL || json_is_null(v);
+}
+
+/* Two digits, four below one USD, rounded half up. */
+const char *money(int64_t musd, char buf[static TEXT_N])
+{
+    if (musd > -MUSD_PER_USD && musd < MUSD_PER_USD && musd != 0) {
+        int64_t v = (musd + (musd > 0 ? 50 : -50)) / 100;
+        (void)snprintf(buf, TEXT_N, "%s%lld.%04lld", v < 0 ? "-" : "",
+                       (long long)(llabs(v) / 10000), (long long)(llabs(v) % 10000));
+        return buf;
+    }
+    int64_t cents = musd / 10000 + (musd % 10000 >= 5000 ? 1 : 0);
+    (void)snprintf(buf, TEXT_N, "%lld.%02lld", (long long)(cents / 100),
+                   (long long)(llabs(cents) % 100));
+    return buf;
+}
+
+const char *when(const char *rfc3339, char buf[static TEXT_N])
+{
+    (void)snprintf(buf, TEXT_N, "%.19s", rfc3339);
+    char *t = strchr(buf, 'T');
+    if (t != NULL) {
+        *t = ' ';
+    }
+    return buf;
+}
+
+const char *span(int64_t s, char buf[static TEXT_N])
+{
+    if (s < 60) {
+        (void)snprintf(buf, TEXT_N, "%lld s", (long long)s);
+    } else if (s < 3600) {
+        (void)snprintf(buf, TEXT_N, "%lld m %02lld s", (long long)(s / 60), (long long)(s % 60));
+    } else {
+        (void)snprintf(buf, TEXT_N, "%lld h %02lld m", (long long)(s / 3600),
+                       (long long)(s / 60 % 60));
+    }
+    return buf;
+}
+
+static const struct {
+    const char *state, *utf8, *ascii;
+} glyphs[] = {
+    {"waiting", "·", "."},   {"active", "▶", ">"},     {"running", "▶", ">"},
+    {"held", "‖", "="},      {"paused", "‖", "="},     {"done", "✓", "+"},
+    {"succeeded", "✓", "+"}, {"failed", "✗", "x"},     {"skipped", "⤼", "~"},
+    {"cancelled", "⊘", "-"}, {"submitting", "↑", "^"}, {"backing_off", "↻", "@"},
+    {"starting", "↑", "^"},  {"uploading", "▶", ">"},  {"stopping", "‖", "="},
+    {"verifying", "▶", ">"},
+};
+
+const char *glyph(const struct cli *cli, const char *state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(glyphs); i++) {
+        if (strcmp(glyphs[i].state, state) == 0) {
+            return cli->utf8 ? glyphs[i].utf8 : glyphs[i].ascii;
+        }
+    }
+    return cli->utf8 ? "·" : ".";
+}
+
+void print_json(const json_t *v)
+{
+    AUTO_FREE char *text = json_dumps(v, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
+    (void)puts(text != NULL ? text : "null");
+}
+
+void print_lines(const json_t *list)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach(list, i, v)
+    {
+        AUTO_FREE char *text = json_text(v);
+        (void)puts(text);
+    }
+}
+
+bool print_machine(const struct cli *cli, const json_t *v, const json_t *list)
+{
+    if (cli->out == OUT_JSON) {
+        print_json(v);
+        return true;
+    }
+    if (cli->out != OUT_JSONL) {
+        return false;
+    }
+    if (json_is_array(list)) {
+        print_lines(list);
+    } else {
+        AUTO_FREE char *text = json_text(v);
+        (void)puts(text);
+    }
+    return true;
+}
+
+void say(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)vfprintf(stderr, fmt, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+}
+
+int fail(enum cli_exit status, const char *next, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)fflush(stdout);
+    (void)fputs("error: ", stderr);
+    (void)vfprintf(stderr, fmt, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+    if (next != NULL) {
+        (void)fprintf(stderr, "  next: %s\n", next);
+    }
+    return status;
+}
+
+bool confirm(const struct cli *cli, const char *question)
+{
+    if (isatty(STDIN_FILENO) != 1 || !cli->talk_tty) {
+        return false;
+    }
+    char line[16] = "";
+    (void)fprintf(stderr, "%s [y/N] ", question);
+    return fgets(line, sizeof line, stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
+}

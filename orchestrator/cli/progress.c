@@ -1,0 +1,283 @@
+/* Following a campaign to its end: a few lines redrawn on a terminal, one line a change elsewhere.
+ */
+#include "cli.h"
+#include "common/clock.h"
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+
+#define POLL_MS 500
+
+static volatile sig_atomic_t interrupt_seen;
+
+static void on_interrupt(int signo)
+{
+    (void)signo;
+    interrupt_seen = 1;
+}
+
+bool interrupted(void)
+{
+    return interrupt_seen != 0;
+}
+
+void interrupt_catch(void)
+{
+    struct sigaction sa = {.sa_handler = on_interrupt};
+    (void)sigaction(SIGINT, &sa, NULL);
+    (void)sigaction(SIGTERM, &sa, NULL);
+}
+
+void pause_ms(int ms)
+{
+    (void)poll(NULL, 0, ms);
+}
+
+bool timeout_read(const struct cli *cli, int64_t *ret_us)
+{
+    int64_t s;
+    struct err err = ERR_INIT;
+    *ret_us = -1;
+    if (cli->opt.timeout == NULL) {
+        return true;
+    }
+    if (!parse_duration_s(str_of(cli->opt.timeout), 0, 365 * 86400, &s, &err)) {
+        (void)fail(EXIT_USAGE, "write 90s, 15m or 2h", "--timeout: %s", err.message);
+        return false;
+    }
+    *ret_us = s * USEC_PER_SEC;
+    return true;
+}
+
+char *progress_bar(const struct cli *cli, int64_t done, int64_t total, int width)
+{
+    AUTO_BUF struct buf b = BUF_INIT(4096);
+    int64_t full = total > 0 ? done * width / total : 0;
+    for (int i = 0; i < width; i++) {
+        bool on = i < full;
+        buf_add_cstr(&b, cli->utf8 ? (on ? "█" : "░") : (on ? "#" : "-"));
+    }
+    return buf_take(&b);
+}
+
+static void count_add(const struct cli *cli, struct buf *b, const json_t *parts, const char *state)
+{
+    int64_t n = jint(parts, state);
+    if (n > 0) {
+        buf_addf(b, " %s%lld%s%s", glyph(cli, state), (long long)n, cli->utf8 ? "" : " ",
+                 cli->utf8 ? "" : state);
+    }
+}
+
+/* done + skipped + failed + cancelled */
+static int64_t parts_ended(const json_t *parts)
+{
+    return jint(parts, "done") + jint(parts, "skipped") + jint(parts, "failed") +
+           jint(parts, "cancelled");
+}
+
+char *progress_line(const struct cli *cli, const json_t *c)
+{
+    const json_t *parts = json_object_get(c, "parts");
+    int64_t total = jint(parts, "total"), ended = parts_ended(parts);
+    AUTO_BUF struct buf b = BUF_INIT(4096);
+    AUTO_FREE char *name = text_clean(jstr(c, "name"));
+    buf_addf(&b, "%.24s %s %s %3lld %%", name, jstr(c, "id"), jstr(c, "state"),
+             (long long)(total > 0 ? ended * 100 / total : 0));
+    static const char *const states[] = {"done", "skipped", "active",   "failed",
+                                         "held", "waiting", "cancelled"};
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        count_add(cli, &b, parts, states[i]);
+    }
+    return buf_take(&b);
+}
+
+struct follow {
+    struct cli *cli;
+    const char *campaign;
+    char *shown; /* the last line printed elsewhere than on a terminal */
+    int drawn;   /* lines on the terminal */
+    int64_t began_us, forecast_us;
+    json_t *forecast;
+};
+
+static void draw_line(struct follow *f, const char *text)
+{
+    char cut[1024];
+    size_t width = (size_t)f->cli->width - 1, at = 0;
+    (void)snprintf(cut, sizeof cut, "%s", text);
+    while (text_width(cut) > width && (at = strlen(cut)) > 0) {
+        do { /* whole characters only */
+            cut[--at] = '\0';
+        } while (at > 0 && ((uint8_t)text[at] & 0xc0) == 0x80);
+    }
+    (void)printf("\r\033[K%s\n", cut);
+    f->drawn++;
+}
+
+static void draw_cost(struct follow *f, const json_t *c)
+{
+    char spent[TEXT_N], reserved[TEXT_N], limit[TEXT_N];
+    const json_t *b = json_object_get(c, "budget");
+    AUTO_FREE char *of = jnull(b, "limit_micro_usd")
+                             ? xstrdup("no budget set")
+                             : xasprintf("of %s USD", money(jint(b, "limit_micro_usd"), limit));
+    AUTO_FREE char *text =
+        xasprintf("cost %s USD, %s more reserved, %s", money(jint(b, "spent_micro_usd"), spent),
+                  money(jint(b, "reserved_micro_usd"), reserved), of);
+    draw_line(f, text);
+}
+
+static void draw_forecast(struct follow *f)
+{
+    char mid[TEXT_N], low[TEXT_N], high[TEXT_N];
+    const json_t *v = f->forecast;
+    if (v == NULL) {
+        return;
+    }
+    AUTO_FREE char *text =
+        jnull(v, "ends_in_seconds")
+            ? xasprintf("end: %s", jstr(v, "reason"))
+            : xasprintf("ends in %s (%s to %s)", span(jint(v, "ends_in_seconds"), mid),
+                        span(jint(v, "low_seconds"), low), span(jint(v, "high_seconds"), high));
+    draw_line(f, text);
+}
+
+static void draw(struct follow *f, const json_t *c)
+{
+    char took[TEXT_N];
+    const json_t *parts = json_object_get(c, "parts");
+    if (f->drawn > 0) {
+        (void)printf("\033[%dA", f->drawn);
+        f->drawn = 0;
+    }
+    AUTO_FREE char *line = progress_line(f->cli, c);
+    draw_line(f, line);
+    AUTO_FREE char *bar =
+        progress_bar(f->cli, parts_ended(parts), jint(parts, "total"), MIN(f->cli->width - 16, 60));
+    AUTO_FREE char *second =
+        xasprintf("%s %s", bar, span((clock_mono_us() - f->began_us) / USEC_PER_SEC, took));
+    draw_line(f, second);
+    draw_cost(f, c);
+    draw_forecast(f);
+    const json_t *stage = json_array_get(json_object_get(c, "stages"), 0);
+    bool why = !jnull(stage, "wait_text") && jint(parts, "active") == 0;
+    AUTO_FREE char *last = jint(parts, "failed") > 0
+                               ? xasprintf("! %lld failed: drover failures %s",
+                                           (long long)jint(parts, "failed"), jstr(c, "id"))
+                           : why ? xasprintf("waits: %s", jstr(stage, "wait_text"))
+                                 : xstrdup("");
+    draw_line(f, last);
+    (void)fflush(stdout);
+}
+
+static void show(struct follow *f, const json_t *c)
+{
+    const struct cli *cli = f->cli;
+    if (cli->out == OUT_JSON || cli->out == OUT_NAME || cli->opt.quiet) {
+        return; /* the end is printed once */
+    }
+    if (cli->out == OUT_TABLE && cli->out_tty) {
+        draw(f, c);
+        return;
+    }
+    char *line = cli->out == OUT_JSONL ? json_text(c) : progress_line(cli, c);
+    if (f->shown == NULL || strcmp(f->shown, line) != 0) {
+        (void)puts(line);
+        (void)fflush(stdout);
+    }
+    free(f->shown);
+    f->shown = line;
+}
+
+static void forecast_refresh(struct follow *f)
+{
+    int ignored;
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    if (f->cli->out != OUT_TABLE || !f->cli->out_tty ||
+        clock_mono_us() - f->forecast_us < 2 * USEC_PER_SEC) {
+        return;
+    }
+    f->forecast_us = clock_mono_us();
+    if (client_get(f->cli, &r, &ignored, "/v1/campaigns/%s/forecast", f->campaign)) {
+        json_decref(f->forecast);
+        f->forecast = json_incref(r.json);
+    }
+}
+
+/* -1: goes on. */
+static int end_status(const struct cli *cli, const json_t *c)
+{
+    const char *state = jstr(c, "state");
+    int64_t failed = json_integer_value(jget(c, "parts", "failed"));
+    if (strcmp(state, "cancelled") == 0) {
+        return EXIT_CANCELLED;
+    }
+    if (cli->opt.until != NULL && strcmp(state, cli->opt.until) == 0) {
+        return EXIT_OK;
+    }
+    if (strcmp(state, "succeeded") == 0) {
+        return EXIT_OK;
+    }
+    if (strcmp(state, "failed") == 0 || (cli->opt.fail_fast && failed > 0)) {
+        return EXIT_PARTS_FAILED;
+    }
+    return -1;
+}
+
+static int follow_end(struct follow *f, const json_t *c, int status)
+{
+    if (f->cli->out == OUT_JSON) {
+        print_json(c);
+    } else if (f->cli->out == OUT_NAME) {
+        (void)puts(jstr(c, "id"));
+    }
+    if (status == EXIT_PARTS_FAILED && !f->cli->opt.quiet) {
+        say("%lld parts failed; drover failures %s",
+            (long long)json_integer_value(jget(c, "parts", "failed")), f->campaign);
+    }
+    return status;
+}
+
+static int follow(struct follow *f)
+{
+    int64_t timeout_us;
+    int status = EXIT_OK;
+    if (!timeout_read(f->cli, &timeout_us)) {
+        return EXIT_USAGE;
+    }
+    for (;;) {
+        CLEANUP(reply_done)
+        struct reply r = {0};
+        if (interrupted()) {
+            return fail(EXIT_INTERRUPTED, NULL,
+                        "interrupted; the campaign goes on: drover watch %s", f->campaign);
+        }
+        if (!client_get(f->cli, &r, &status, "/v1/campaigns/%s", f->campaign)) {
+            return interrupted() ? EXIT_INTERRUPTED : status;
+        }
+        forecast_refresh(f);
+        show(f, r.json);
+        status = end_status(f->cli, r.json);
+        if (status >= 0) {
+            return follow_end(f, r.json, status);
+        }
+        if (timeout_us >= 0 && clock_mono_us() - f->began_us > timeout_us) {
+            return fail(EXIT_WAIT_TIMEOUT, "drover watch goes on waiting",
+                        "%s is still %s after %s", f->campaign, jstr(r.json, "state"),
+                        f->cli->opt.timeout);
+        }
+        pause_ms(POLL_MS);
+    }
+}
+
+int progress_follow(struct cli *cli, const char *campaign)
+{
+    struct follow f = {.cli = cli, .campaign = campaign, .began_us = clock_mono_us()};
+    interrupt_catch();
+    int status = follow(&f);
+    free(f.shown);
+    json_decref(f.forecast);
+    return status;
+}

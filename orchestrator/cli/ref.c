@@ -1,0 +1,85 @@
+/* What CAMPAIGN[/STAGE[/PART[/ATTEMPT]]] names. */
+#include "cli.h"
+#include <stdio.h>
+
+static bool is_number(struct str s)
+{
+    int64_t n;
+    return s.n > 0 && s.p[0] != '-' && parse_i64(s, 0, INT64_MAX, &n, NULL);
+}
+
+/* The newest campaign that fits: by name when one is given, else one that has not ended. */
+static bool campaign_search(struct cli *cli, struct str name, char ret[static 32], int *ret_exit)
+{
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    if (!client_get(cli, &r, ret_exit, "/v1/campaigns?page_size=500")) {
+        return false;
+    }
+    const json_t *list = json_object_get(r.json, "campaigns"), *found = NULL;
+    size_t i;
+    json_t *c;
+    json_array_foreach(list, i, c)
+    {
+        const char *state = jstr(c, "state");
+        bool ended = strcmp(state, "succeeded") == 0 || strcmp(state, "failed") == 0 ||
+                     strcmp(state, "cancelled") == 0;
+        if (name.n > 0 ? str_eq_cstr(name, jstr(c, "name")) : !ended) {
+            found = c;
+            break;
+        }
+    }
+    if (found == NULL && name.n == 0) {
+        found = json_array_get(list, 0);
+    }
+    if (found == NULL) {
+        *ret_exit = name.n > 0 ? fail(EXIT_NOT_FOUND, "drover ls shows those there are",
+                                      "there is no campaign '" STR_FMT "'", STR_ARG(name))
+                               : fail(EXIT_NOT_FOUND, "drover submit FILE starts one",
+                                      "there is no campaign yet");
+        return false;
+    }
+    (void)snprintf(ret, 32, "%s", jstr(found, "id"));
+    return true;
+}
+
+static bool tail_read(struct str rest, struct ref *ret, struct err *err)
+{
+    struct str part = str_split(&rest, '/');
+    if (part.n > 0 && !is_number(part)) {
+        if (part.n >= sizeof ret->stage) {
+            return err_set(err, ERR_INVALID, "the stage's name is too long");
+        }
+        memcpy(ret->stage, part.p, part.n);
+        part = str_split(&rest, '/');
+    }
+    if (part.n > 0 && !parse_i64(part, 0, INT32_MAX, &ret->part, err)) {
+        return false;
+    }
+    return rest.n == 0 || parse_i64(rest, 1, INT32_MAX, &ret->attempt, err);
+}
+
+bool ref_read(struct cli *cli, const char *text, struct ref *ret, int *ret_exit)
+{
+    struct err err = ERR_INIT;
+    struct str rest = str_of(text);
+    struct str campaign = str_split(&rest, '/');
+    *ret = (struct ref){.part = -1};
+    if (!tail_read(rest, ret, &err)) {
+        *ret_exit = fail(EXIT_USAGE, "write CAMPAIGN[/STAGE[/PART[/ATTEMPT]]], like c-7/17/2",
+                         "'%.80s': %s", text, err.message);
+        return false;
+    }
+    if (is_number(campaign)) {
+        (void)snprintf(ret->campaign, sizeof ret->campaign, "c-%.*s", (int)MIN(campaign.n, 20),
+                       campaign.p);
+        return true;
+    }
+    struct str digits = {campaign.p + 2, campaign.n - 2};
+    if (str_starts(campaign, "c-") && is_number(digits)) {
+        (void)snprintf(ret->campaign, sizeof ret->campaign, "%.*s", (int)MIN(campaign.n, 30),
+                       campaign.p);
+        return true;
+    }
+    return campaign_search(cli, campaign, ret->campaign, ret_exit);
+}

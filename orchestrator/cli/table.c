@@ -1,0 +1,137 @@
+/* Tables of text, measured in terminal columns. */
+#include "cli.h"
+#include <stdio.h>
+#include <wchar.h>
+
+#define CELL_MAX 400
+
+char *text_clean(const char *s)
+{
+    char *out = xstrdup(s);
+    for (char *p = out; *p != '\0'; p++) {
+        bool c1 = (uint8_t)p[0] == 0xc2 && (uint8_t)p[1] >= 0x80 && (uint8_t)p[1] < 0xa0;
+        if ((uint8_t)*p < 0x20 || *p == 0x7f) {
+            *p = *p == '\n' || *p == '\t' ? ' ' : '?';
+        } else if (c1) { /* an 8-bit control character, as escape sequences may begin with */
+            p[0] = p[1] = '?';
+        }
+    }
+    return out;
+}
+
+size_t text_width(const char *s)
+{
+    size_t width = 0;
+    mbstate_t state = {0};
+    while (*s != '\0') {
+        wchar_t c;
+        size_t n = mbrtowc(&c, s, 8, &state);
+        if (n == (size_t)-1 || n == (size_t)-2 || n == 0) {
+            memset(&state, 0, sizeof state);
+            width++;
+            s++;
+            continue;
+        }
+        int w = wcwidth(c);
+        width += w > 0 ? (size_t)w : 0;
+        s += n;
+    }
+    return width;
+}
+
+void table_column(struct table *t, const char *head, bool right)
+{
+    ASSERT(t->columns < TABLE_COLUMNS_MAX);
+    t->head[t->columns] = head;
+    t->right[t->columns++] = right;
+}
+
+void table_row(struct table *t, const char *const *cells)
+{
+    if (t->n == t->cap) {
+        t->cap = t->cap == 0 ? 32 : t->cap * 2;
+        t->rows = xrealloc(t->rows, t->cap * sizeof *t->rows);
+    }
+    char **row = xcalloc((size_t)t->columns, sizeof *row);
+    for (int i = 0; i < t->columns; i++) {
+        AUTO_FREE char *clean = text_clean(cells[i] != NULL ? cells[i] : "");
+        row[i] = xstrndup(clean, CELL_MAX);
+    }
+    t->rows[t->n++] = row;
+}
+
+/* Print at most `max` columns of s; the width printed. */
+static size_t cell_print(const char *s, size_t max)
+{
+    size_t width = 0;
+    mbstate_t state = {0};
+    while (*s != '\0') {
+        wchar_t c;
+        size_t n = mbrtowc(&c, s, 8, &state);
+        int w = 1;
+        if (n == (size_t)-1 || n == (size_t)-2 || n == 0) {
+            memset(&state, 0, sizeof state);
+            n = 1;
+        } else {
+            w = MAX(wcwidth(c), 0);
+        }
+        if (width + (size_t)w > max) {
+            break;
+        }
+        (void)fwrite(s, 1, n, stdout);
+        width += (size_t)w;
+        s += n;
+    }
+    return width;
+}
+
+static void spaces(size_t n)
+{
+    (void)printf("%*s", (int)n, "");
+}
+
+static void row_print(const struct cli *cli, const struct table *t, const char *const *cells,
+                      const size_t *widths)
+{
+    size_t at = 0;
+    for (int i = 0; i < t->columns; i++) {
+        bool last = i == t->columns - 1;
+        size_t left = (size_t)cli->width > at ? (size_t)cli->width - at : 1;
+        size_t max = last && cli->out_tty ? left : CELL_MAX;
+        size_t w = MIN(text_width(cells[i]), max);
+        if (t->right[i]) {
+            spaces(widths[i] > w ? widths[i] - w : 0);
+        }
+        (void)cell_print(cells[i], max);
+        if (!last) {
+            spaces((t->right[i] ? 0 : widths[i] - w) + 2);
+        }
+        at += widths[i] + 2;
+    }
+    (void)putchar('\n');
+}
+
+void table_print(const struct cli *cli, struct table *t)
+{
+    size_t widths[TABLE_COLUMNS_MAX];
+    for (int i = 0; i < t->columns; i++) {
+        widths[i] = text_width(t->head[i]);
+        for (size_t r = 0; r < t->n; r++) {
+            widths[i] = MAX(widths[i], text_width(t->rows[r][i]));
+        }
+    }
+    row_print(cli, t, t->head, widths);
+    for (size_t r = 0; r < t->n; r++) {
+        const char *cells[TABLE_COLUMNS_MAX];
+        for (int i = 0; i < t->columns; i++) {
+            cells[i] = t->rows[r][i];
+        }
+        row_print(cli, t, cells, widths);
+        for (int i = 0; i < t->columns; i++) {
+            free(t->rows[r][i]);
+        }
+        free(t->rows[r]);
+    }
+    free(t->rows);
+    *t = (struct table){0};
+}
