@@ -213,3 +213,67 @@ struct pg_campaign pg_campaign_make(const char *conninfo, int64_t tasks)
         id, stage, id, n, stage, id, n, n, id, first, stage, n, id, first, stage, n);
     return c;
 }
+
+struct store *pg_leader(const char *conninfo, int64_t *ret_epoch)
+{
+    struct err err = ERR_INIT;
+    struct store *s = pg_open(conninfo, STORE_LEADER);
+    bool locked = false;
+    int64_t epoch = 0;
+    if (!lease_try_lock(s, &locked, &err) || !locked ||
+        !lease_take(s, "test", 10 * USEC_PER_SEC, &epoch, &err)) {
+        DIE("lease: %s", locked ? err.message : "held by another");
+    }
+    if (ret_epoch != NULL) {
+        *ret_epoch = epoch;
+    }
+    return s;
+}
+
+void pg_good(bool ok, const struct err *err)
+{
+    if (!ok) {
+        fail_msg("%s: %s (%s)", err_code_name(err->code), err->message, err->where);
+    }
+}
+
+struct intent pg_intent(struct store *s, const struct pg_campaign *c, int part, int n)
+{
+    struct err err = ERR_INIT;
+    struct intent in = {.campaign_id = c->campaign_id,
+                        .project_id = c->project_id,
+                        .stage_id = c->stage_id,
+                        .task_id = c->first_task + part,
+                        .seq = part,
+                        .n = n,
+                        .request = STR("{\"TrainingJobName\":\"x\"}"),
+                        .instance_type = "ml.m5.large",
+                        .instances = 1,
+                        .volume_gb = 30,
+                        .max_runtime_s = 3600,
+                        .price_musd_per_hour = 115000,
+                        .reserve_musd = 1000000,
+                        .slot_limit = 4};
+    pg_good(attempt_ids(s, 1, &in.attempt_id, &err), &err);
+    (void)snprintf(in.name.s, sizeof in.name.s, "t-c%lld-p%d-a%d", (long long)c->campaign_id, part,
+                   n);
+    memset(in.identity_hash, 'a', sizeof in.identity_hash - 1);
+    return in;
+}
+
+struct attempt_record pg_record(const struct intent *in, enum attempt_state from,
+                                enum attempt_state to)
+{
+    struct attempt_record r = {.attempt_id = in->attempt_id,
+                               .campaign_id = in->campaign_id,
+                               .project_id = in->project_id,
+                               .stage_id = in->stage_id,
+                               .task_id = in->task_id,
+                               .seq = in->seq,
+                               .from = from,
+                               .to = to,
+                               .reserved_musd = in->reserve_musd,
+                               .instances = in->instances};
+    memcpy(r.instance_type, in->instance_type, sizeof r.instance_type);
+    return r;
+}

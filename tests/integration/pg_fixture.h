@@ -2,6 +2,7 @@
  * build/tests, removed at exit), one freshly migrated database a test. Everything here ends the
  * program when it fails: a test without its database has nothing to say. */
 #pragma once
+#include "store/leader.h"
 #include "store/query.h"
 #include "store/store.h"
 
@@ -36,3 +37,14 @@ struct pg_campaign {
     int64_t first_task;
 };
 struct pg_campaign pg_campaign_make(const char *conninfo, int64_t tasks);
+
+/* A leader's connection that took the lease; ret_epoch may be NULL. */
+struct store *pg_leader(const char *conninfo, int64_t *ret_epoch);
+/* Fail the running test with the error's words when ok is false. */
+void pg_good(bool ok, const struct err *err);
+/* An intent for one part of the campaign: 1 instance of ml.m5.large, 1,000,000 micro-USD reserved,
+ * slot limit 4, attempt n, id drawn from the sequence. */
+struct intent pg_intent(struct store *s, const struct pg_campaign *c, int part, int n);
+/* The record that moves that attempt on; nothing but the states is set. */
+struct attempt_record pg_record(const struct intent *in, enum attempt_state from,
+                                enum attempt_state to);
