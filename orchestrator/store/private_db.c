@@ -383,7 +383,7 @@ static bool start_once(const struct cluster *c, struct err *err)
     AUTO_FREE char *log = xasprintf("%s/server.log", c->home);
     AUTO_FREE char *options = xasprintf(
         "-c listen_addresses='' -c unix_socket_directories='%s' -c unix_socket_permissions=0700 "
-        "-c max_connections=100 -c shared_buffers=128MB -c max_wal_size=4GB -c min_wal_size=256MB "
+        "-c max_connections=100 -c shared_buffers=256MB -c max_wal_size=4GB -c min_wal_size=256MB "
         "-c wal_compression=%s -c checkpoint_timeout=15min -c autovacuum_naptime=10s "
         "-c tcp_keepalives_idle=5 -c client_connection_check_interval=2s "
         "-c log_checkpoints=off -c log_timezone=UTC -c timezone=UTC",

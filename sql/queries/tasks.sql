@@ -1,16 +1,48 @@
+-- name: tasks_move_run
+-- The hot one: neighbours first..last from one state to another, their counters and their event.
+-- Primary key of task_run; HOT. The answer: how many moved.
+-- $1 campaign bigint, $2 stage bigint, $3 first bigint, $4 last bigint, $5 from smallint,
+-- $6 to smallint, $7 cause smallint, $8 now bigint, $9 from name text, $10 to name text,
+-- $11 cause name text
+WITH t AS (
+    UPDATE task_run SET state = $6::smallint, cause = $7::smallint, updated_us = $8::bigint
+    WHERE campaign_id = $1::bigint AND id BETWEEN $3::bigint AND $4::bigint
+      AND state = $5::smallint AND stage_id = $2::bigint
+    RETURNING 1),
+m AS MATERIALIZED (SELECT count(*) AS n FROM t),
+s AS (
+    UPDATE stage_run SET
+        waiting = waiting + m.n * (($6::smallint = 0)::int - ($5::smallint = 0)::int),
+        active = active + m.n * (($6::smallint = 1)::int - ($5::smallint = 1)::int),
+        held = held + m.n * (($6::smallint = 2)::int - ($5::smallint = 2)::int),
+        done = done + m.n * (($6::smallint = 3)::int - ($5::smallint = 3)::int),
+        failed = failed + m.n * (($6::smallint = 4)::int - ($5::smallint = 4)::int),
+        skipped = skipped + m.n * (($6::smallint = 5)::int - ($5::smallint = 5)::int),
+        cancelled = cancelled + m.n * (($6::smallint = 6)::int - ($5::smallint = 6)::int)
+    FROM m WHERE stage_id = $2::bigint AND m.n > 0),
+e AS (
+    INSERT INTO event (campaign_id, kind, detail)
+    SELECT $1::bigint, 'part.state', jsonb_build_object('campaign', $1::bigint,
+        'stage', $2::bigint, 'from', $9::text, 'to', $10::text, 'first_part',
+        (SELECT seq FROM task_run WHERE campaign_id = $1::bigint AND id = $3::bigint),
+        'last_part', (SELECT seq FROM task_run WHERE campaign_id = $1::bigint AND id = $4::bigint),
+        'n', m.n, 'cause', $11::text)
+    FROM m WHERE m.n > 0)
+SELECT n FROM m
+
 -- name: tasks_move
--- The hot one: a sorted batch from one state to another. Primary key of task_run; HOT.
+-- The same for tasks that lie apart, telling which moved; tasks_moved must follow.
 -- $1 campaign bigint, $2 stage bigint, $3 ids bigint[], $4 from smallint, $5 to smallint,
 -- $6 cause smallint, $7 now bigint
 UPDATE task_run SET state = $5::smallint, cause = $6::smallint, updated_us = $7::bigint
 WHERE campaign_id = $1::bigint AND id = ANY ($3::bigint[]) AND state = $4::smallint
   AND stage_id = $2::bigint
-RETURNING id, seq
+RETURNING id
 
 -- name: tasks_moved
 -- Counters and the one event of a moved batch.
 -- $1 stage bigint, $2 from smallint, $3 to smallint, $4 n bigint, $5 from name text,
--- $6 to name text, $7 first part integer, $8 last part integer, $9 cause name text
+-- $6 to name text, $7 first task bigint, $8 last task bigint, $9 cause name text
 WITH s AS (
     UPDATE stage_run SET
         waiting = waiting + $4::bigint * (($3::smallint = 0)::int - ($2::smallint = 0)::int),
@@ -23,7 +55,9 @@ WITH s AS (
     WHERE stage_id = $1::bigint RETURNING campaign_id, stage_id)
 INSERT INTO event (campaign_id, kind, detail)
 SELECT campaign_id, 'part.state', jsonb_build_object('campaign', campaign_id, 'stage', stage_id,
-    'from', $5::text, 'to', $6::text, 'first_part', $7::int, 'last_part', $8::int,
+    'from', $5::text, 'to', $6::text,
+    'first_part', (SELECT seq FROM task_run t WHERE t.campaign_id = s.campaign_id AND id = $7::bigint),
+    'last_part', (SELECT seq FROM task_run t WHERE t.campaign_id = s.campaign_id AND id = $8::bigint),
     'n', $4::bigint, 'cause', $9::text)
 FROM s
 
@@ -36,7 +70,7 @@ DELETE FROM task_failure WHERE task_id = ANY ($1::bigint[])
 -- $3 ids bigint[], $4 now bigint
 UPDATE task_run SET state = 0, cause = 0, attempts = 0, not_before_us = 0, updated_us = $4::bigint
 WHERE campaign_id = $1::bigint AND id = ANY ($3::bigint[]) AND state = 4 AND stage_id = $2::bigint
-RETURNING id, seq
+RETURNING id
 
 -- name: tasks_retry_change
 -- What an operator changed for them; retries used by cause start anew.
