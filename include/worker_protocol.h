@@ -22,7 +22,8 @@
  *  "objects":[{"key":"00000.tar","size":N,"etag":"..."}],
  *  "sha256":"hex over the objects' lines key\tsize\tetag\n in key order"}
  * Keys are relative to output_folder; rows_in = rows the parquet part has; rows_out = rows in all
- * sidecars. ETags are compared when both sides have one; a folder sink has etag "". */
+ * sidecars. statuses holds at most 256 texts, the rarer ones are summed up as "(others)". ETags are
+ * compared when both sides have one; a folder sink has etag "". */
 
 /* Progress, rewritten every progress interval:
  * {"version":1,"task":"123","attempt":"456","rows_in":N or

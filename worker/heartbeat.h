@@ -14,6 +14,7 @@ struct progress {
     _Atomic int64_t failed_to_download;
     _Atomic int64_t failed_to_resize;
     _Atomic int64_t bytes;
+    _Atomic int64_t unsupported; /* of failed_to_resize: pictures of a kind we do not decode */
 };
 
 struct heartbeat {

@@ -13,7 +13,8 @@
 #define S3_PART_BYTES (8u << 20)
 
 struct sink {
-    int dir_fd; /* -1 for S3 */
+    int dir_fd;      /* -1 for S3 */
+    unsigned serial; /* of temporary names */
     struct s3_sync *s3;
     struct s3_uri base; /* key ends with '/' or is empty */
 };
@@ -294,7 +295,6 @@ bool sink_sweep(struct sink *s, struct err *err)
 bool sink_stream_begin(struct sink *s, const char *name, const char *content_type,
                        struct sink_stream **ret, struct err *err)
 {
-    static _Atomic unsigned serial;
     struct sink_stream *t = xcalloc(1, sizeof *t);
     t->sink = s;
     t->fd = -1;
@@ -307,7 +307,8 @@ bool sink_stream_begin(struct sink *s, const char *name, const char *content_typ
             return false;
         }
     } else {
-        (void)snprintf(t->tmp, sizeof t->tmp, TMP_PREFIX "%d-%u-%s", (int)getpid(), serial++, name);
+        (void)snprintf(t->tmp, sizeof t->tmp, TMP_PREFIX "%d-%u-%s", (int)gettid(), s->serial++,
+                       name);
         t->fd = openat(s->dir_fd, t->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         if (t->fd < 0) {
             (void)err_set_os(err, ERR_IO, errno, "cannot create '%s'", name);

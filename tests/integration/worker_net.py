@@ -234,6 +234,23 @@ def test_retries(d, server):
            "as often as retries says, permanent ones never")
 
 
+def test_tls(d):
+    """A certificate nobody signed is refused; one that SSL_CERT_FILE knows is taken, for its name only."""
+    cert, key = d + "/cert.pem", d + "/key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=tls.test",
+                    "-addext", "subjectAltName=DNS:tls.test", "-keyout", key, "-out", cert], check=True,
+                   capture_output=True)
+    tls = Server("127.0.0.5", tls=(cert, key))
+    tls.serve("/x", PHOTO)
+    dns = Dns({"tls.test": ["127.0.0.5"], "wrong.test": ["127.0.0.5"]})
+    right, wrong = ["https://%s.test:%d/x" % (n, tls.port) for n in ("tls", "wrong")]
+    bad = "<urlopen error [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed>"
+    got = statuses(d, [right, wrong], "--dns", dns.net, allow=[tls.net])
+    tap.eq([got[right], got[wrong]], [bad, bad], "an unknown certificate is refused")
+    got = statuses(d, [right, wrong], "--dns", dns.net, allow=[tls.net], env={"SSL_CERT_FILE": cert})
+    tap.eq([got[right], got[wrong]], ["success", bad], "a known one is good for its own name")
+
+
 def test_robots(d, server):
     tags = {"/b0": ["noai"], "/b1": ["NoIndex , foo"], "/b2": ["foo", "noimageai"], "/b3": ["mybot: noai"],
             "/b4": ["MyBot:foo,noimageindex"], "/ok0": ["all"], "/ok1": ["otherbot: noai"], "/ok2": [""],
@@ -338,6 +355,7 @@ with Folder() as d:
     test_redirects(d, server)
     test_limits(d, server)
     test_retries(d, server)
+    test_tls(d)
     test_robots(d, server)
     test_bombs(d, server)
     test_dead_decoders(d, server)

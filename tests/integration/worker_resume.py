@@ -92,6 +92,13 @@ def test_kill(d):
     tap.ok(wait_for(lambda: g.done() == {0, 1, 2}), "three shards finish while the rest waits", g.done())
     below = children(p.pid)
     tap.ok(len(below) == 3, "a mother and two decoding processes run", below)
+    status = [open("/proc/%d/status" % c).read() for c in below[1:]]
+    if VARIANT == "release":
+        tap.ok(all("NoNewPrivs:\t1" in s and "Seccomp:\t2" in s for s in status),
+               "decoding processes run under a filter of system calls", status)
+        limits = open("/proc/%d/limits" % below[1]).read()
+        tap.ok(" 1073741824 " in limits.split("Max address space")[1].split("\n")[0]
+               and limits.split("Max core file size")[1].split()[0] == "0", "and limits", limits)
     p.kill()
     p.communicate()
     tap.ok(wait_for(lambda: not any(os.path.exists("/proc/%d" % c) for c in below)),

@@ -96,8 +96,9 @@ static void *reader_main(void *arg)
     return NULL;
 }
 
-static void take_decoded(struct sample *s, struct decoded *out)
+static void take_decoded(struct progress *p, struct sample *s, struct decoded *out)
 {
+    p->unsupported += out->result == IMAGE_UNSUPPORTED ? 1 : 0;
     if (out->result != IMAGE_OK) {
         sample_fail(s, STATUS_FAILED_TO_RESIZE, "%s", image_result_text(out->result));
         return;
@@ -147,7 +148,7 @@ static void *decode_main(void *arg)
         if (died) {
             sample_fail(s, STATUS_FAILED_TO_RESIZE, "decoder crashed or hit a limit");
         } else {
-            take_decoded(s, &out);
+            take_decoded(&d->run.progress, s, &out);
         }
         if (!queue_push(d->run.queue_results, &s->item, s->image_n + sizeof *s)) {
             sample_free(s);
@@ -193,6 +194,10 @@ static void watch(struct download *d, const sigset_t *signals)
         heartbeat_tick(&h);
     }
     heartbeat_now(&h);
+    const struct progress *p = &d->run.progress;
+    log_event(LOG_INFO, "stages_ended", LF_I("rows", p->rows_done), LF_I("successes", p->successes),
+              LF_I("failed_to_download", p->failed_to_download),
+              LF_I("failed_to_resize", p->failed_to_resize), LF_I("unsupported", p->unsupported));
 }
 
 static void run_stages(struct download *d)

@@ -26,7 +26,8 @@ struct fetch {
     _Atomic bool idle;
     int64_t next_tick_us;
     int unreached_n;
-    bool reached; /* once somebody answered, the network is there */
+    bool reached;        /* once somebody answered, the network is there */
+    const char *ca_file; /* SSL_CERT_FILE, as OpenSSL's own programs read it; NULL: the system's */
     char user_agent[USER_AGENT_BYTES];
 };
 
@@ -53,6 +54,7 @@ bool fetch_new(struct run *run, struct fetch **ret, struct err *err)
     struct fetch *f = xcalloc(1, sizeof *f);
     f->run = run;
     f->multi = curl_multi_init();
+    f->ca_file = getenv("SSL_CERT_FILE");
     ASSERT(f->multi != NULL);
     (void)curl_multi_setopt(f->multi, CURLMOPT_MAXCONNECTS, (long)FETCH_CONNECTIONS_KEPT);
     (void)curl_multi_setopt(f->multi, CURLMOPT_PIPELINING, 0L);
@@ -272,6 +274,9 @@ static void start_curl(struct fetch *f, struct transfer *t)
     (void)curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)IMAGE_BODY_BYTES_MAX);
     /* Debian's curl parses the CA folder for each connection unless it is told there is none. */
     (void)curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+    if (f->ca_file != NULL) {
+        (void)curl_easy_setopt(e, CURLOPT_CAINFO, f->ca_file);
+    }
     (void)curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
     (void)curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
     (void)curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_data);

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import socketserver
+import ssl
 import struct
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def png_claiming(w, h):
 class Server:
     """Routes: path -> (status, headers, body) or a callable(handler). hits counts by path."""
 
-    def __init__(self, addr="127.0.0.1"):
+    def __init__(self, addr="127.0.0.1", tls=None):
         self.routes = {}
         self.hits = collections.Counter()
         self.headers = {}
@@ -130,6 +131,10 @@ class Server:
                 pass
 
         self.httpd = Many((addr, 0), Handler)
+        if tls is not None:
+            ctx = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            ctx.load_cert_chain(*tls)
+            self.httpd.socket = ctx.wrap_socket(self.httpd.socket, server_side=True)
         self.port = self.httpd.server_address[1]
         self.net = "%s:%d" % (addr, self.port)
         threading.Thread(target=self.httpd.serve_forever, args=(0.05,), daemon=True).start()
