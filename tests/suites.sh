@@ -13,3 +13,8 @@ suite worker-resume 180 tests/integration/worker_resume.py
 suite worker-net 180 tests/integration/worker_net.py
 suite awscli 180 tests/integration/awscli_local.py
 suite worker-s3 120 tests/integration/worker_s3.py
+suite local-sagemaker 180 tests/integration/local_sagemaker.py
+suite local-faults 120 tests/integration/local_faults.py
+suite local-signature 60 tests/integration/local_signature.py
+suite local-restart 120 tests/integration/local_restart.py
+suite local-s3 120 tests/integration/local_s3.py

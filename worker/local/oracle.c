@@ -5,6 +5,7 @@
 #include "files.h"
 #include "process.h"
 #include "ticker.h"
+#include <poll.h>
 #include <stdio.h>
 
 bool oracle_is(const struct request *r)
@@ -162,7 +163,7 @@ static void reset_post(struct request *r)
         if (alive == 0) {
             break;
         }
-        (void)usleep(10000);
+        (void)poll(NULL, 0, 10);
     }
     ticker_reset(app);
     jobs_done(&app->jobs);

@@ -13,6 +13,7 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -275,7 +276,7 @@ static int socket_given(const struct sockaddr_in *addr)
 {
     int fd = socket_listen(addr);
     for (int tries = 0; tries < PORT_TRIES && fd < 0 && errno == EADDRINUSE; tries++) {
-        (void)usleep(PORT_PAUSE_US);
+        (void)poll(NULL, 0, PORT_PAUSE_MS);
         fd = socket_listen(addr);
     }
     return fd;
