@@ -1,8 +1,8 @@
 /* Failures on order: a list of faults, each saying which requests it meets, what it does, how
  * often.
  *
- * {"operation":"CreateTrainingJob","name_contains":"part-7","kind":"drop_after","times":1,"after":0,
- *  "probability":0.1,"seed":7,"delay_seconds":2,"reason":"...","same_name":true}
+ * {"operation":"CreateTrainingJob","name_contains":"part-7","kind":"drop_after","times":1,
+ *  "after":0,"probability":0.1,"seed":7,"delay_seconds":2,"reason":"...","same_name":true}
  *
  * Only `kind` is required. `after` lets that many matching requests pass first; `times` bounds how
  * often it acts (1 when neither `times` nor `probability` is given, without bound when only

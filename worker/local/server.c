@@ -25,7 +25,7 @@
 #define ANY_PORT_COUNT       12000
 #define ANY_PORT_TRIES       500
 #define PORT_TRIES           100
-#define PORT_PAUSE_US        20000
+#define PORT_PAUSE_MS        20
 #define LISTEN_BACKLOG       1024
 
 struct server {
