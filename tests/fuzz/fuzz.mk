@@ -1,9 +1,9 @@
 # build/fuzz/tests/fuzz/fuzz_X is a libFuzzer program (VARIANT=fuzz), build/<variant>/tests/fuzz/replay_X
 # the same code over files.
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-$(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(LIB_COMMON)
+$(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(LIB_CORE) $(LIB_COMMON)
 	$(link) -fsanitize=fuzzer,address,undefined -pie -pthread $(L_COMMON)
-$(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay_main.o $(LIB_COMMON)
+$(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay_main.o $(LIB_CORE) $(LIB_COMMON)
 	$(link) $(LD_ALL) $(L_COMMON)
 .PHONY: fuzzers fuzz-replays
 fuzzers: $(FUZZERS:%=$(O)/tests/fuzz/fuzz_%)
