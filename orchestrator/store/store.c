@@ -35,14 +35,16 @@ static bool session_set(struct store *s, struct err *err)
                            "lock_timeout",
                            "plan_cache_mode",
                            "default_transaction_isolation",
-                           "standard_conforming_strings"};
+                           "standard_conforming_strings",
+                           "client_min_messages"};
     const char *values[] = {"UTC",
                             r->statement_timeout,
                             r->idle_timeout,
                             r->lock_timeout,
                             r->plan_mode,
                             "read committed",
-                            "on"};
+                            "on",
+                            "warning"};
     _Static_assert(ARRAY_LEN(names) == ARRAY_LEN(values), "a value a name");
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text_array(&p, names, ARRAY_LEN(names));

@@ -45,7 +45,7 @@ WHERE f.campaign_id = $1 AND f.final AND ($2 = 0 OR f.stage_id = $2) AND (NOT $6
 -- name: api_operation_insert
 -- $1 campaign bigint, $2 kind text, $3 selector jsonb, $4 changes jsonb, $5 total bigint, $6 by text
 INSERT INTO operation (campaign_id, kind, selector, changes, total, created_by, state, ended_at)
-VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $5 = 0 THEN 'done' ELSE 'accepted' END,
+VALUES ($1, $2, $3, $4, $5::bigint, $6, CASE WHEN $5::bigint = 0 THEN 'done' ELSE 'accepted' END,
     CASE WHEN $5 = 0 THEN clock_timestamp() END)
 RETURNING id;
 
