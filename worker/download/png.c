@@ -10,7 +10,7 @@ static void ctx_freep(spng_ctx **c)
     spng_ctx_free(*c);
 }
 
-static bool choose(spng_ctx *c, struct spng_ihdr *ih, enum spng_format *fmt, int *channels)
+static bool choose(spng_ctx *c, struct spng_ihdr *ih, int *fmt, int *channels)
 {
     struct spng_trns trns;
     if (spng_get_ihdr(c, ih) != 0) {
@@ -45,7 +45,7 @@ bool png_decode(struct str body, struct image *ret)
     spng_ctx *c CLEANUP(ctx_freep)
     = spng_ctx_new(SPNG_CTX_IGNORE_ADLER32);
     struct spng_ihdr ih;
-    enum spng_format fmt;
+    int fmt;
     int channels;
     size_t need;
     if (c == NULL || spng_set_image_limits(c, IMAGE_SIDE_MAX, IMAGE_SIDE_MAX) != 0 ||
@@ -58,7 +58,7 @@ bool png_decode(struct str body, struct image *ret)
     struct image im = {0};
     if (!image_alloc((int)ih.width, (int)ih.height, channels, &im) ||
         need != (size_t)im.w * (size_t)im.h * (size_t)channels ||
-        spng_decode_image(c, im.px, need, (int)fmt, SPNG_DECODE_TRNS) != 0) {
+        spng_decode_image(c, im.px, need, fmt, SPNG_DECODE_TRNS) != 0) {
         image_done(&im);
         return false;
     }
