@@ -218,6 +218,20 @@ def test_half_body_wrong_json_html__the_effect_is_there(l):
         l.ended(name)
 
 
+def test_half_body__of_an_object_and_errors_under_200(l):
+    l.s3.put_object(Bucket="bkt", Key="o", Body=b"x" * 100000)
+    l.faults({"kind": "half_body", "operation": "GetObject"}, {"kind": "error_200", "operation": "PutObject"})
+    try:
+        send(l.url, "GET", "/bkt/o", sign(l.url, "s3", "GET", "/bkt/o"))
+        raise AssertionError("a whole body")
+    except http.client.IncompleteRead as e:
+        same((e.partial, e.expected), (b"x" * 50000, 50000))
+    h = sign(l.url, "s3", "PUT", "/bkt/p", body=b"1")
+    status, _, text = send(l.url, "PUT", "/bkt/p", h, b"1")
+    same((status, b"<Code>InternalError</Code>" in text), (200, True))
+    same(error_of(l.s3.head_object, Bucket="bkt", Key="p")[2], 404)
+
+
 def test_slow__answers_late_and_holds_nobody_up(l):
     l.faults({**CREATE, "kind": "slow", "delay_seconds": 0.6})
     import threading
@@ -292,6 +306,7 @@ run([(t, c) for t, c in [
     (test_list_omits_and_unknown_status, {}),
     (test_looping_next_token__never_ends, {}),
     (test_half_body_wrong_json_html__the_effect_is_there, {}),
+    (test_half_body__of_an_object_and_errors_under_200, {}),
     (test_slow__answers_late_and_holds_nobody_up, {}),
     (test_counts__times_after_append_and_replace, {}),
     (test_probability__is_drawn_from_its_seed, {}),

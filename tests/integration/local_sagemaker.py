@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """drover-local's SageMaker as botocore sees it: life of a job, the container contract, stop and limits, quotas under
 a rush, validation in AWS' words, lists, tags, logs, quotas, the invoice recomputed. Real processes, real signatures."""
+import io
 import json
 import math
 import os
+import tarfile
 import threading
 import time
 
@@ -83,8 +85,7 @@ def test_container__finds_its_files_and_environment(l):
     same(env["DROVER_ML_ROOT"], l.ml("files"))
     assert env["AWS_ACCESS_KEY_ID"] and env["AWS_SECRET_ACCESS_KEY"]
     tar = l.s3.get_object(Bucket="bkt", Key="out/files/output/model.tar.gz")["Body"].read()
-    import io
-    import tarfile
+    wait_for(lambda: not os.path.exists(os.path.join(l.ml("files"), "input/data")), 5, "the input to go")
     names = tarfile.open(fileobj=io.BytesIO(tar)).getnames()
     assert "env" in names and "input/data/train/sub/b.txt" in names, names
 
@@ -101,6 +102,24 @@ def test_channel__without_objects_fails_the_download(l):
         "S3DataType": "S3Prefix", "S3Uri": "s3://bkt/nothing/"}}}])
     assert d["FailureReason"].startswith("ClientError: Data download failed:No S3 objects found"), d["FailureReason"]
     same([t["Status"] for t in d["SecondaryStatusTransitions"]], ["Starting", "Downloading", "Failed"])
+
+
+def test_denied_bucket__fails_download_and_upload(l):
+    os.makedirs(os.path.join(l.root, "s3", "closed"))
+    open(os.path.join(l.root, "s3", "closed", "x"), "w").close()
+    d = l.run("down", InputDataConfig=[{"ChannelName": "c", "DataSource": {"S3DataSource": {
+        "S3DataType": "S3Prefix", "S3Uri": "s3://closed/x"}}}])
+    same(d["FailureReason"], "ClientError: Data download failed:Failed to download data. AccessDenied (403) 's3://closed/x'")
+    d = l.run("up", "echo x > $DROVER_ML_ROOT/model/x", OutputDataConfig={"S3OutputPath": "s3://closed/out"})
+    assert d["FailureReason"].startswith("ClientError: Artifact upload failed:"), d["FailureReason"]
+    assert "AccessDenied (403)" in d["FailureReason"]
+
+
+def test_keep_alive__without_a_pool_quota_the_pool_is_over_at_once(l):
+    l.create("warm", ResourceConfig={"KeepAlivePeriodInSeconds": 600})
+    same(l.ended("warm")["WarmPoolStatus"], {"Status": "Terminated", "ResourceRetainedBillableTimeInSeconds": 0})
+    same(l.sm.list_training_jobs()["TrainingJobSummaries"][0]["WarmPoolStatus"]["Status"], "Terminated")
+    assert l.job("warm")["released"] is not None
 
 
 def test_hosts__are_processes_with_addresses_and_one_failing_stops_all(l):
@@ -434,6 +453,8 @@ run([
     (test_container__finds_its_files_and_environment, {}),
     (test_model__is_uploaded_only_when_there_is_one, {}),
     (test_channel__without_objects_fails_the_download, {}),
+    (test_denied_bucket__fails_download_and_upload, {"denied_buckets": ["closed"]}),
+    (test_keep_alive__without_a_pool_quota_the_pool_is_over_at_once, {}),
     (test_hosts__are_processes_with_addresses_and_one_failing_stops_all, {}),
     (test_stop__sends_term_then_kill, {"stop_grace_seconds": 1}),
     (test_stop__before_the_instances_are_up_costs_nothing, {"cold_start_seconds": 5}),

@@ -99,6 +99,8 @@ static bool part_pack(struct supervisor *s, const char *part, const char *file, 
     }
     if (ok && a.members > 0) {
         ok = uri != NULL && s3_store_uri(uri, bucket, prefix, err);
+        ok = ok &&
+             (!transfer_denied(s, bucket) || err_set(err, ERR_FORBIDDEN, "AccessDenied (403)"));
         size_t n = ok ? strlen(prefix) : 0;
         bool slash = n > 0 && prefix[n - 1] != '/';
         ok = ok &&

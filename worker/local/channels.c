@@ -19,6 +19,19 @@ static bool channel_fail(const char *uri, const char *why, struct err *err)
     return err_set(err, ERR_NOT_FOUND, "ClientError: Data download failed:%s '%s'", why, uri);
 }
 
+bool transfer_denied(const struct supervisor *s, const char *bucket)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(json_object_get(s->spec, "denied_buckets"), i, name)
+    {
+        if (json_is_string(name) && strcmp(json_string_value(name), bucket) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* One object to the hosts that get it. `rel` is its name inside the channel. */
 static bool object_fetch(struct supervisor *s, struct channel *c, const char *key, const char *rel,
                          struct err *err)
@@ -106,6 +119,9 @@ bool transfer_channels(struct supervisor *s, struct err *err)
         if (uri == NULL || type == NULL || c.name == NULL ||
             !s3_store_uri(uri, c.bucket, c.prefix, err)) {
             return channel_fail(uri == NULL ? "" : uri, "Not an S3 URI", err);
+        }
+        if (transfer_denied(s, c.bucket)) {
+            return channel_fail(uri, "Failed to download data. AccessDenied (403)", err);
         }
         bool manifest = strcmp(type, "ManifestFile") == 0;
         if (!(manifest ? manifest_fetch(s, &c, uri, err) : prefix_fetch(s, &c, uri, err))) {

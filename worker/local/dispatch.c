@@ -179,6 +179,9 @@ static bool fault_before(struct request *r)
     } else if (f->kind == FAULT_ERROR_503) {
         refuse(r, 503, "ServiceUnavailable", "ServiceUnavailable", 503,
                "The service is unavailable. Please try again.");
+    } else if (f->kind == FAULT_ERROR_200) {
+        refuse(r, 200, "InternalFailure", "InternalError", 200,
+               "We encountered an internal error. Please try again.");
     } else if (f->kind == FAULT_ACCESS_DENIED) {
         AUTO_FREE char *text = xasprintf("User: arn:aws:iam::%s:user/drover is not authorized to "
                                          "perform: %s:%s on the resource",
@@ -277,7 +280,10 @@ static void request_judge(struct request *r)
     }
     pthread_mutex_lock(&app->mu);
     faults_arm(&app->faults, r);
-    if (!fault_before(r)) {
+    if (wire_full(&app->wire)) {
+        refuse(r, 500, "InternalFailure", "InternalError", 500,
+               "The wire log is full; POST /_local/reset.");
+    } else if (!fault_before(r)) {
         if (r->operation[0] != '\0' && !rates_allow(&app->rates, r->operation)) {
             throttle(r);
         } else {

@@ -101,6 +101,9 @@ static json_t *job_spec(const struct app *app, const struct job *job)
     (void)json_object_set_new(spec, "argv", job_argv(app, job));
     (void)json_object_set_new(spec, "env", job_env(app, job));
     (void)json_object_set(spec, "request", job->request);
+    if (app->set.denied_buckets != NULL) {
+        (void)json_object_set(spec, "denied_buckets", app->set.denied_buckets);
+    }
     return spec;
 }
 

@@ -240,7 +240,6 @@ void sagemaker_stop(struct request *r)
             reply_error(r, 500, "InternalFailure", "%s", err.message);
             return;
         }
-        r->accepted = true;
         r->reply.sync = true;
         ticker_wake(r->app);
     }

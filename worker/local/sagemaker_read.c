@@ -64,6 +64,21 @@ static void ended_add(json_t *o, const struct job *job)
     }
 }
 
+/* The warm-pool quota here is 0, AWS' default: a job that asks for a pool runs, and its pool is
+ * over at once. */
+static bool had_pool(const struct job *job)
+{
+    const json_t *res = json_object_get(job->request, "ResourceConfig");
+    return job->started != 0 &&
+           json_integer_value(json_object_get(res, "KeepAlivePeriodInSeconds")) > 0;
+}
+
+static json_t *pool_status(void)
+{
+    return json_pack("{s:s, s:i}", "Status", "Terminated", "ResourceRetainedBillableTimeInSeconds",
+                     0);
+}
+
 static void defaults_add(json_t *o)
 {
     static const char *const flags[] = {"EnableNetworkIsolation",
@@ -111,6 +126,9 @@ static json_t *description(const struct app *app, const struct job *job, size_t 
     }
     if (job_phase_status(last->phase) >= JOB_COMPLETED) {
         ended_add(o, job);
+        if (had_pool(job)) {
+            (void)json_object_set_new(o, "WarmPoolStatus", pool_status());
+        }
     }
     defaults_add(o);
     return o;
@@ -249,6 +267,9 @@ static json_t *summary(const struct app *app, const struct job *job)
                   "SecondaryStatus", job_phase_name(job->phase));
     if (job->ended != 0) {
         (void)json_object_set_new(o, "TrainingEndTime", epoch(job->ended));
+        if (had_pool(job)) {
+            (void)json_object_set_new(o, "WarmPoolStatus", pool_status());
+        }
     }
     return o;
 }

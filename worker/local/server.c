@@ -92,8 +92,10 @@ static void body_add(struct request *r, const char *p, size_t n)
     }
 }
 
-struct half {
+struct half { /* of a body in memory, or of a file */
     char *p;
+    int fd;
+    int64_t offset;
     size_t n;
 };
 
@@ -104,6 +106,10 @@ static ssize_t half_read(void *cls, uint64_t pos, char *out, size_t max)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     }
     size_t n = MIN(max, h->n - (size_t)pos);
+    if (h->fd >= 0) {
+        ssize_t got = pread(h->fd, out, n, h->offset + (off_t)pos);
+        return got > 0 ? got : MHD_CONTENT_READER_END_WITH_ERROR;
+    }
     memcpy(out, h->p + pos, n);
     return (ssize_t)n;
 }
@@ -111,24 +117,33 @@ static ssize_t half_read(void *cls, uint64_t pos, char *out, size_t max)
 static void half_free(void *cls)
 {
     struct half *h = cls;
+    fd_closep(&h->fd);
     free(h->p);
     free(h);
+}
+
+static size_t body_length(const struct request *r)
+{
+    return r->reply.fd >= 0 ? (size_t)r->reply.length : r->reply.body.n;
 }
 
 /* The whole length is promised, half of it sent, then the connection ends. */
 static struct MHD_Response *response_half(struct request *r)
 {
     struct half *h = xcalloc(1, sizeof *h);
-    size_t whole = r->reply.body.n;
+    size_t whole = body_length(r);
     h->n = whole / 2;
-    h->p = buf_take(&r->reply.body);
+    h->fd = r->reply.fd;
+    h->offset = r->reply.offset;
+    r->reply.fd = -1;
+    h->p = h->fd < 0 ? buf_take(&r->reply.body) : NULL;
     return MHD_create_response_from_callback(whole, 4096, half_read, h, half_free);
 }
 
 static struct MHD_Response *response_make(struct request *r)
 {
     struct reply *p = &r->reply;
-    if (p->delivery == DELIVER_HALF && p->body.n >= 2) {
+    if (p->delivery == DELIVER_HALF) {
         return response_half(r);
     }
     if (p->fd >= 0 && p->length > 0) {
@@ -170,7 +185,7 @@ static enum MHD_Result answer_send(struct exchange *x, struct MHD_Connection *co
 {
     struct request *r = x->r;
     if (r->reply.delivery == DELIVER_DROP ||
-        (r->reply.delivery == DELIVER_HALF && r->reply.body.n < 2)) {
+        (r->reply.delivery == DELIVER_HALF && body_length(r) < 2)) {
         return MHD_NO;
     }
     struct MHD_Response *resp = response_make(r);

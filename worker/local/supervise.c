@@ -280,6 +280,18 @@ static bool job_run(struct supervisor *s)
     return true;
 }
 
+/* Copies of the input go with the instance; logs and outputs stay for whoever wants to look. */
+static void inputs_remove(const struct supervisor *s)
+{
+    char path[PATH_MAX];
+    struct err err = ERR_INIT;
+    for (int i = 0; i < s->hosts_n; i++) {
+        if (files_path(path, sizeof path, &err, "%s/input/data", s->hosts[i].ml)) {
+            files_remove_tree(path);
+        }
+    }
+}
+
 /* The lock that says a supervisor is alive; held to the end of the process. */
 static bool lock_take(const struct supervisor *s)
 {
@@ -357,7 +369,9 @@ int supervise_main(const char *folder)
             mark(&s, "end", "lost", 0, "");
         }
     } else if (files_write(begun, STR("begun\n"), &err) && supervise_pump(&s, 0)) {
-        (void)!job_run(&s);
+        if (job_run(&s)) {
+            inputs_remove(&s);
+        }
     }
     json_decref(s.spec);
     free(s.hosts);

@@ -6,5 +6,7 @@
 
 #define TRANSFER_KEYS_MAX 1000000
 
+/* The job's role may not touch the bucket. */
+bool transfer_denied(const struct supervisor *s, const char *bucket);
 bool transfer_channels(struct supervisor *s, struct err *err) MUST_CHECK;
 bool transfer_artifacts(struct supervisor *s, struct err *err) MUST_CHECK;

@@ -30,6 +30,8 @@ void wire_close(struct wire *w);
 uint64_t wire_next_id(struct wire *w);
 /* Append the request as it stands; `replied` says whether a whole answer will go out. */
 void wire_write(struct wire *w, const struct request *r, bool replied);
+/* No more lines fit: requests are to be refused until a reset. */
+bool wire_full(const struct wire *w);
 bool wire_has(const struct wire *w, uint64_t id);
 /* {"requests":[...]} in order of arrival into out. */
 bool wire_dump(const struct wire *w, struct buf *out, struct err *err) MUST_CHECK;
