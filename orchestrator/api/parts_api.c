@@ -205,9 +205,9 @@ bool logs_get(struct api_req *r, struct err *err)
     if (!bridge_ask(r->api->bridge, &q, LOG_TIMEOUT_US, &reply, err)) {
         return err_wrap(err, "cannot read the log of %s", name.s);
     }
-    buf_addf(&r->out, "{\"job_name\":\"%s\",\"log\":", name.s);
-    buf_add_str(&r->out, buf_str(&reply.json));
-    buf_add_cstr(&r->out, "}\n");
+    struct str json = str_trim(buf_str(&reply.json)); /* {"lines":[...],"next":...} */
+    ASSERT(json.n > 2 && json.p[0] == '{');
+    buf_addf(&r->out, "{\"job_name\":\"%s\",%.*s\n", name.s, (int)json.n - 1, json.p + 1);
     r->status = 200;
     r->content_type = "application/json";
     return true;

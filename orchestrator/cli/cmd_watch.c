@@ -78,8 +78,7 @@ int cmd_logs(struct cli *cli)
         if (!log_page(cli, &ref, token, &r, &status)) {
             return interrupted() ? EXIT_INTERRUPTED : status;
         }
-        const json_t *log = json_object_get(r.json, "log");
-        const json_t *lines = json_object_get(log, "lines");
+        const json_t *lines = json_object_get(r.json, "lines");
         if (cli->out == OUT_JSON && !cli->opt.follow) {
             print_json(r.json);
         } else {
@@ -95,7 +94,7 @@ int cmd_logs(struct cli *cli)
             return EXIT_INTERRUPTED;
         }
         free(token);
-        token = xstrdup(jstr(log, "next"));
+        token = xstrdup(jstr(r.json, "next"));
         pause_ms(LOG_POLL_MS);
     }
 }
