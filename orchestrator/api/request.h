@@ -34,7 +34,7 @@ struct api_req {
     struct api *api;
     struct MHD_Connection *conn;
     struct api_req *next; /* in the workers' queue */
-    enum { REQ_HEAD, REQ_CHECKING, REQ_BODY, REQ_RUNNING, REQ_DONE } phase;
+    enum { REQ_HEAD, REQ_CHECKING, REQ_CHECKED, REQ_BODY, REQ_RUNNING, REQ_DONE } phase;
     char method[16];
     char *path;                /* as sent, without the query */
     const struct route *route; /* NULL: an asset, or nothing */

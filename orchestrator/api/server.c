@@ -98,6 +98,12 @@ static enum MHD_Result head_count(void *ctx, enum MHD_ValueKind kind, const char
     return MHD_YES;
 }
 
+static int64_t body_max(const struct api_req *r)
+{
+    bool bulk = r->route != NULL && (r->route->flags & ROUTE_BULK) != 0;
+    return bulk ? API_BULK_MAX : API_BODY_MAX;
+}
+
 /* Faults of the head that end the connection at once. */
 static bool head_refused(struct api_req *r)
 {
@@ -112,10 +118,10 @@ static bool head_refused(struct api_req *r)
         return true;
     }
     const char *length = req_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    int64_t max =
-        r->route != NULL && (r->route->flags & ROUTE_BULK) != 0 ? API_BULK_MAX : API_BODY_MAX;
+    int64_t max = body_max(r);
     int64_t n;
-    if (length != NULL && !parse_i64(str_of(length), 0, max, &n, NULL)) {
+    /* A little too much is read to its end, so that the client is there to hear the answer. */
+    if (length != NULL && !parse_i64(str_of(length), 0, max + THROW_AWAY_MAX, &n, NULL)) {
         struct err err = ERR_INIT;
         (void)err_set(&err, ERR_TOO_LARGE, "the body may have at most %lld bytes", (long long)max);
         reply_problem(r, &err);
@@ -230,7 +236,7 @@ void req_run(struct api_req *r)
     bool checked = r->phase == REQ_RUNNING && (r->route->flags & ROUTE_BULK) != 0;
     bool ok = r->route->role == API_PUBLIC || checked || auth_check(r->api->auth, r, &err);
     if (ok && r->phase == REQ_CHECKING) {
-        r->phase = REQ_BODY;
+        r->phase = REQ_CHECKED;
         return;
     }
     if (ok && r->too_large) {
@@ -246,7 +252,7 @@ void req_run(struct api_req *r)
     }
     ASSERT(r->status != 0);
     r->refused = r->phase == REQ_CHECKING;
-    r->phase = r->refused ? REQ_BODY : REQ_DONE;
+    r->phase = r->refused ? REQ_CHECKED : REQ_DONE;
     metric_add(METRIC_HTTP_MICROSECONDS, clock_mono_us() - r->begun_us);
 }
 
@@ -324,7 +330,7 @@ static enum MHD_Result req_body(struct api_req *r, const char *data, size_t *dat
         return MHD_NO;
     }
     bool bulk = r->route != NULL && (r->route->flags & ROUTE_BULK) != 0;
-    int64_t max = bulk ? API_BULK_MAX : API_BODY_MAX;
+    int64_t max = body_max(r);
     if (r->refused || r->too_large || r->body_n > max) {
         r->too_large |= !r->refused;
         return r->body_n > THROW_AWAY_MAX + (r->refused ? 0 : max) ? MHD_NO : MHD_YES;
@@ -359,6 +365,13 @@ static enum MHD_Result req_whole(struct api_req *r)
     return req_queue(r);
 }
 
+static bool body_is_empty(const struct api_req *r)
+{
+    const char *length = req_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    bool chunked = req_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    return !chunked && (length == NULL || strcmp(length, "0") == 0);
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *data_n, void **con_cls)
@@ -373,6 +386,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
     if (r->phase == REQ_DONE) {
         *data_n = 0;
         return req_queue(r);
+    }
+    if (r->phase == REQ_CHECKED) { /* the library repeats its first callback after a suspension */
+        r->phase = REQ_BODY;
+        if (*data_n == 0 && !body_is_empty(r)) {
+            return MHD_YES;
+        }
     }
     return *data_n > 0 ? req_body(r, data, data_n) : req_whole(r);
 }

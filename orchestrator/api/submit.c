@@ -52,12 +52,12 @@ static bool stage_list(struct api_req *r, const struct spec_stage *sp, struct su
         if (!refused && why.code != ERR_AWS && why.code != ERR_FORBIDDEN &&
             why.code != ERR_NOT_FOUND && why.code != ERR_INVALID) {
             *err = why;
-            return err_wrap(err, "cannot list %s", sp->fan_out_from);
+            return false;
         }
         req_fault(r, arena_printf(&r->arena, "stages.%s.fan_out.from", sp->name), "unreadable",
-                  "give droverd's role s3:ListBucket on the bucket, or correct the name",
-                  "cannot list %s: %s", sp->fan_out_from, why.message);
-        return err_set(err, ERR_INVALID, "cannot list %s: %s", sp->fan_out_from, why.message);
+                  "give droverd's role s3:ListBucket on the bucket, or correct the name", "%s",
+                  why.message);
+        return err_set(err, ERR_INVALID, "%s", why.message);
     }
     st->listing = reply.listing;
     reply.listing = (struct bridge_listing){0};
@@ -89,24 +89,8 @@ static bool stage_input(struct api_req *r, const struct spec_stage *sp, struct s
     return false;
 }
 
-/* The least one attempt of this stage may reserve on any rung; -1 when no price is known. */
-static musd_t stage_least(const struct spec_stage *sp, const struct submit_stage *st)
-{
-    musd_t least = -1;
-    for (int i = 0; i < sp->instance_type_n; i++) {
-        musd_t cost;
-        if (st->rate[i].price_musd_per_hour >= 0 &&
-            cost_worst_case(st->rate[i].price_musd_per_hour, sp->instance_count, sp->min_runtime_s,
-                            0, &cost, NULL) &&
-            (least < 0 || cost < least)) {
-            least = cost;
-        }
-    }
-    return least;
-}
-
-static bool stage_price(struct api_req *r, const struct spec *spec, const struct spec_stage *sp,
-                        struct submit_stage *st, struct err *err)
+static bool stage_price(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
+                        struct err *err)
 {
     for (int i = 0; i < sp->instance_type_n; i++) {
         if (!apidb_rate(r->db, sp->instance_type[i], &st->rate[i], err)) {
@@ -124,21 +108,35 @@ static bool stage_price(struct api_req *r, const struct spec *spec, const struct
         return err_set(err, ERR_OVERFLOW, "stage '%s': its worst case is beyond any budget",
                        sp->name);
     }
-    const musd_t caps[] = {sp->per_task_musd, sp->budget_musd, spec->budget_musd};
-    static const char *const names[] = {"the stage's per_task budget", "the stage's budget",
-                                        "the campaign's budget"};
-    musd_t least = stage_least(sp, st);
-    for (size_t i = 0; i < ARRAY_LEN(caps); i++) {
-        if (least >= 0 && caps[i] >= 0 && least > caps[i]) {
-            return err_set(
-                err, ERR_BUDGET,
-                "one job of stage '%s' may cost %lld.%06lld USD at worst, %s is "
-                "%lld.%06lld USD; lower max_runtime or min_runtime, or raise the budget",
-                sp->name, (long long)(least / MUSD_PER_USD), (long long)(least % MUSD_PER_USD),
-                names[i], (long long)(caps[i] / MUSD_PER_USD), (long long)(caps[i] % MUSD_PER_USD));
+    return true;
+}
+
+/* Prices of the instance types the stages name, as they were read. */
+static bool price_of(void *ctx, const char *instance_type, musd_t *ret)
+{
+    const struct submit *s = ctx;
+    for (int i = 0; i < s->spec->stages_n; i++) {
+        for (int j = 0; j < s->spec->stages[i]->instance_type_n; j++) {
+            const struct apidb_rate *rate = &s->stages[i].rate[j];
+            if (strcmp(rate->instance_type, instance_type) == 0 && rate->price_musd_per_hour >= 0) {
+                *ret = rate->price_musd_per_hour;
+                return true;
+            }
         }
     }
-    return true;
+    return false;
+}
+
+static bool budget_check(struct api_req *r, struct submit *s, struct err *err)
+{
+    struct faults *faults = arena_alloc(&r->arena, sizeof *faults);
+    if (spec_check_budget(s->spec, price_of, s, faults)) {
+        return true;
+    }
+    r->faults = faults;
+    return err_set(err, ERR_BUDGET, "%s",
+                   faults->n > 0 ? faults->at[0].message
+                                 : "one job may cost more than a cap allows");
 }
 
 bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
@@ -156,7 +154,7 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
     for (int i = 0; i < s->spec->stages_n; i++) {
         struct submit_stage *st = &s->stages[i];
         const struct spec_stage *sp = s->spec->stages[i];
-        if (!stage_input(r, sp, st, err) || !stage_price(r, s->spec, sp, st, err)) {
+        if (!stage_input(r, sp, st, err) || !stage_price(r, sp, st, err)) {
             return false;
         }
         s->parts += MAX(st->parts, 0);
@@ -165,7 +163,7 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
             s->worst_all_musd = -1;
         }
     }
-    return true;
+    return budget_check(r, s, err);
 }
 
 static const char *at_limit_name(enum at_limit a)

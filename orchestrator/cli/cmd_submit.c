@@ -90,7 +90,7 @@ static int refused(const struct cli *cli, const struct file *f, const struct rep
     }
     say("%zu fault%s; next: correct the file, then drover validate %s", json_array_size(errors),
         json_array_size(errors) == 1 ? "" : "s", f->name);
-    return EXIT_USAGE;
+    return strcmp(jstr(r->json, "code"), "budget") == 0 ? EXIT_REFUSED : EXIT_USAGE;
 }
 
 static bool send(struct cli *cli, const struct file *f, bool dry_run, const char *key,
@@ -104,21 +104,19 @@ static bool send(struct cli *cli, const struct file *f, bool dry_run, const char
                               .type = json ? "application/json" : "application/yaml",
                               .key = dry_run ? NULL : key};
     struct err err = ERR_INIT;
-    /* 422 is for us to show, all else for client_call. */
-    if (!client_try(cli, &call, ret, &err) || (ret->status >= 300 && ret->status != 422)) {
-        reply_done(ret);
-        if (!dry_run && cli->talk_tty) {
-            say("trying to reach %s ...", client_url(cli->client));
-        }
-        if (!client_call(cli, &call, ret, ret_exit) && ret->status != 422) {
-            return false;
-        }
-    }
-    if (ret->status >= 300) {
-        *ret_exit = refused(cli, f, ret);
+    if (client_try(cli, &call, ret, &err) &&
+        json_array_size(json_object_get(ret->json, "errors")) > 0) {
+        *ret_exit = refused(cli, f, ret); /* faults are ours to show, all else client_call's */
         return false;
     }
-    return true;
+    if (ret->status >= 200 && ret->status < 300) {
+        return true;
+    }
+    if (ret->status == 0 && !dry_run && cli->talk_tty) {
+        say("trying to reach %s ...", client_url(cli->client));
+    }
+    reply_done(ret);
+    return client_call(cli, &call, ret, ret_exit);
 }
 
 static void plan_stage(const json_t *s)

@@ -90,6 +90,16 @@ static void read_needs(struct spec_reader *r, const struct place *p, struct spec
     }
 }
 
+static bool is_word_of(const struct yaml_node *node, const char *const *words)
+{
+    for (; node->kind == YAML_STRING && *words != NULL; words++) {
+        if (strcmp(node->text, *words) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What runs: our worker or the user's image. False: a kind of a later version, its fault made. */
 static bool read_kind(struct spec_reader *r, const struct place *p, struct spec_stage *s)
 {
@@ -104,10 +114,11 @@ static bool read_kind(struct spec_reader *r, const struct place *p, struct spec_
         return false;
     }
     if (spec_child(r, p, "worker", false, &at)) {
-        if (!spec_choice(r, &at, workers, ARRAY_LEN(workers), workers_later, &i)) {
+        if (!spec_choice(r, &at, workers, ARRAY_LEN(workers), workers_later, &i) &&
+            is_word_of(at.node, workers_later)) {
             return false;
         }
-        s->worker = WORKER_DOWNLOAD;
+        s->worker = WORKER_DOWNLOAD; /* a word mistyped hides no fault of the rest */
     }
     if (spec_child(r, p, "framework", false, &at)) {
         at.pos = p->node->pos;

@@ -1,0 +1,97 @@
+/* The API alone, for tests: the real server over a real database, with a bridge that lists a folder
+ * instead of S3 (s3://bucket/key is DIR/bucket/key) and answers a fixed log. What the leader would
+ * write, the tests write. `api_server CONNINFO TOKEN_FILE S3_DIR` prints its port, and ends when its
+ * stdin does. */
+#include "api/server.h"
+#include "common/buf.h"
+#include "store/migrate.h"
+#include <fnmatch.h>
+#include <glob.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void list(struct bridge *b, const struct bridge_question *q, const char *dir)
+{
+    struct err err = ERR_INIT;
+    struct bridge_reply reply = {0};
+    if (strncmp(q->uri, "s3://denied/", 12) == 0) {
+        (void)err_set(&err, ERR_FORBIDDEN, "cannot list '%s': AccessDenied: Access Denied", q->uri);
+        err.http_status = 403;
+        bridge_refuse(b, q->id, &err);
+        return;
+    }
+    AUTO_FREE char *pattern = xasprintf("%s/%s", dir, q->uri + 5);
+    glob_t g;
+    if (glob(pattern, 0, NULL, &g) == 0) {
+        for (size_t i = 0; i < g.gl_pathc; i++) {
+            struct stat st;
+            AUTO_FREE char *uri = xasprintf("s3:/%s", g.gl_pathv[i] + strlen(dir));
+            ASSERT(stat(g.gl_pathv[i], &st) == 0);
+            ASSERT(bridge_listing_add(&reply.listing, str_of(uri), st.st_size));
+        }
+        globfree(&g);
+    }
+    bridge_answer(b, q->id, &reply);
+}
+
+static void tail(struct bridge *b, const struct bridge_question *q)
+{
+    struct bridge_reply reply = {0};
+    buf_init(&reply.json, 4096);
+    buf_addf(&reply.json,
+             "{\"lines\":[{\"time\":\"2026-01-01T00:00:00Z\",\"host\":\"algo-1\",\"text\":\"log of "
+             "%s\"}],\"next\":\"n1\"}",
+             q->job);
+    bridge_answer(b, q->id, &reply);
+}
+
+static void serve(struct bridge *b, const char *dir)
+{
+    struct bridge_question q;
+    struct pollfd p[2] = {{.fd = bridge_fd(b), .events = POLLIN},
+                          {.fd = STDIN_FILENO, .events = POLLIN}};
+    while (poll(p, 2, -1) >= 0 && p[1].revents == 0) {
+        while (bridge_take(b, &q)) {
+            if (q.kind == BRIDGE_S3_LIST) {
+                list(b, &q, dir);
+            } else {
+                tail(b, &q);
+            }
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct bridge *b = NULL;
+    struct api *a = NULL;
+    static struct api_status status;
+    if (argc < 4) {
+        return 2;
+    }
+    const char *rate = getenv("API_RATE");
+    struct api_config cfg = {.conninfo = argv[1],
+                             .token_file = argv[2],
+                             .status = &status,
+                             .version = "test",
+                             .rate_per_s = rate != NULL ? strtol(rate, NULL, 10) : 0,
+                             .defaults = {.role = "arn:aws:iam::111122223333:role/test",
+                                          .worker_image = "worker:test",
+                                          .bucket = "s3://b"}};
+    atomic_store(&status.db_ok, true);
+    if (!migrate_run(argv[1], NULL, &err) || !bridge_new(&b, &err) ||
+        !api_start(&cfg, b, &a, &err)) {
+        (void)fprintf(stderr, "api_server: %s\n", err.message);
+        return 1;
+    }
+    (void)printf("%u\n", api_port(a));
+    (void)fflush(stdout);
+    serve(b, argv[3]);
+    bridge_close(b);
+    api_stop(a);
+    bridge_free(b);
+    return 0;
+}
