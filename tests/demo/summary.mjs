@@ -16,7 +16,7 @@ const [campaign, cost, invoice, jobs, wire] = await Promise.all([
   api(`/campaigns/${id}`), api(`/campaigns/${id}/cost`), aws('/invoice'), aws('/jobs'), aws('/wire-log')]);
 const usd = (micro) => (micro / 1e6).toFixed(6);
 const p = campaign.parts;
-const images = campaign.images ?? {};
+const sum = (key) => campaign.stages.reduce((n, s) => n + s[key], 0);
 const creates = wire.requests.filter((r) => r.operation === 'CreateTrainingJob');
 const row = (k, v) => console.log(`  ${k.padEnd(14)} ${v}`);
 const wall = Date.now() / 1000 - Number(began);
@@ -24,12 +24,12 @@ const same = cost.metered.seconds === invoice.total.seconds && cost.metered.micr
 
 console.log(`\n${campaign.name} ${id}: ${campaign.state}`);
 row('parts', `${p.done} done, ${p.skipped} skipped (done before), ${p.failed} failed, of ${p.total}`);
-row('images', `${images.successes} written of ${images.rows} rows; ${images.failed_to_download} not downloaded, ${images.failed_to_resize} not images`);
+row('images', `${sum('successes')} written of ${sum('rows_in')} rows; ${sum('failed_to_download')} not downloaded, ${sum('failed_to_resize')} not images`);
 row('jobs', `${jobs.jobs.length} made by ${creates.length} CreateTrainingJob calls; ` +
   `${jobs.jobs.filter((j) => j.status === 'Failed').length} failed and were tried again`);
 row('wall time', `${wall.toFixed(1)} s`);
 row('paid seconds', `${cost.metered.seconds} instance-seconds`);
 row('cost', `${usd(cost.metered.micro_usd)} USD; invoice ${usd(invoice.total.micro_usd)} USD, ${invoice.total.seconds} s: ${same ? 'equal' : 'DIFFERENT'}`);
 row('shards', `${run.replace(process.cwd() + '/', '')}/aws/s3/drover-demo/images/`);
-row('dashboard', `${process.env.DROVER_URL}/c/${id}`);
+row('dashboard', `${process.env.DROVER_URL}${campaign.links.dashboard}`);
 process.exit(same ? 0 : 1);
