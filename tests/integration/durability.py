@@ -22,7 +22,7 @@ stages:
     fan_out: {{from: api}}
     instance_type: ml.c5.xlarge
     max_runtime: 5m
-    hyperparameters: {{url_list: "{{uri}}", output_folder: "s3://b/x/{{part}}/"}}
+    hyperparameters: {{url_list: "{{uri}}", output_folder: "s3://drover-test/x/{{part}}/"}}
 """
 
 

@@ -68,9 +68,13 @@ def case(s, name, action):
     if not name.startswith("takeover."):
         wait("droverd0 up", 20, lambda: s.raw("GET", "/livez", i=0)[0] == 200)
     s.kill("droverd1", signal.SIGTERM)  # droverd0 leads now
-    if not name.startswith("takeover."):
+    if name.startswith("takeover."):
+        try:
+            wait("the failpoint", 20, lambda: reached(s, action), 0.02)
+        except TimeoutError:
+            pass
+    else:
         wait("droverd0 leads", 20, lambda: s.leader() == 0 or reached(s, action))
-    cid = None
     s.start_droverd(1)
     cid = s.submit(name=f"fp-{name.replace('.', '-').replace('_', '-')}-{action}")
     try:

@@ -99,9 +99,9 @@ class Stack:
                 p.wait()
 
     def make_web(self, parts, rows):
-        images, meta = self.dir + "/web", self.dir + "/aws/s3/b/meta"
+        images, meta = self.dir + "/web", self.dir + "/aws/s3/drover-test/meta"
         os.makedirs(meta)
-        os.makedirs(self.dir + "/aws/s3/b/images")
+        os.makedirs(self.dir + "/aws/s3/drover-test/images")
         ports = self.dir + "/ports"
         web = self.spawn("web", [TOP + "/build/release/demo/demo_server", "--images", images, "--ports", ports, "--log", self.dir + "/web-requests.log"])
         wait("the web", 10, lambda: os.path.exists(ports))
@@ -151,7 +151,7 @@ class Stack:
                 json.dump({t: "0.204" for t in self.quotas}, f)
         e = {**self.aws_env(), "DROVER_DATABASE_URL": f"host={self.sock} user=drover dbname=postgres", "DROVER_LISTEN": f"127.0.0.1:{self.ports[key]}",
              "DROVER_TOKEN_FILE": self.token_file, "DROVER_ROLE_ARN": "arn:aws:iam::111122223333:role/test", "DROVER_WORKER_IMAGE": "drover/worker:test",
-             "DROVER_BUCKET": "s3://b", "DROVER_PRICES_FILE": prices, "DROVER_JOB_PREFIX": "t", "DROVER_OBSERVE_INTERVAL_US": str(self.observe_us),
+             "DROVER_BUCKET": "s3://drover-test", "DROVER_PRICES_FILE": prices, "DROVER_JOB_PREFIX": "t", "DROVER_OBSERVE_INTERVAL_US": str(self.observe_us),
              "DROVER_TICK_INTERVAL_US": "200000", "DROVER_CREATE_RATE_PER_MINUTE": "3000", "DROVER_CREATE_BURST": "10",
              "DROVER_SIGNATURE_WINDOW_US": "2000000", "DROVER_LEASE_LENGTH_US": str(self.lease_us), "DROVER_LEASE_RENEW_US": str(self.lease_us // 3),
              "DROVER_QUOTA_INTERVAL_US": "5000000", "DROVER_TOKEN_RATE_PER_S": "0", **self.extra_env, **(env or {})}
@@ -235,7 +235,7 @@ class Stack:
     def faults(self, *faults):
         return self.oracle("faults", {"faults": list(faults)})
 
-    def campaign(self, name="storm", stage_extra="", top="", source="s3://b/meta/*.parquet", worker_extra="", out="images"):
+    def campaign(self, name="storm", stage_extra="", top="", source="s3://drover-test/meta/*.parquet", worker_extra="", out="images"):
         return f"""version: 1
 name: {name}
 {top}
@@ -250,7 +250,7 @@ stages:
     max_runtime: 5m
     hyperparameters:
       url_list: "{{uri}}"
-      output_folder: "s3://b/{out}-{{campaign}}/{{part:05d}}/"
+      output_folder: "s3://drover-test/{out}-{{campaign}}/{{part:05d}}/"
       number_sample_per_shard: 10
       timeout: 2
       processes_count: 1
