@@ -81,22 +81,72 @@ static void test_cause__corpus_is_classified(void **state)
     assert_int_equal(guessed, 0);
 }
 
-static void test_cause__wording_the_rules_were_not_written_from(void **state)
+static void test_cause__further_wordings(void **state)
 {
     (void)state;
-    assert_cause(of_failed("AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "
-                           "\"OSError: [Errno 28] No space left on device\""),
-                 DISK_FULL);
-    assert_cause(of_failed("ClientError: Data download failed:Could not download "
-                           "s3://b/x.parquet: The specified key does not exist"),
-                 BAD_INPUT);
-    assert_cause(of_failed("AlgorithmError: ExecuteUserScriptError:\nOutOfMemory: Process killed "
-                           "by SIGKILL (signal 9), exit code: 137"),
-                 OOM);
-    assert_cause(of_failed("We currently do not have sufficient ml.p4d.24xlarge capacity in the "
-                           "Availability Zone you requested"),
-                 CAPACITY);
-    assert_cause(of_failed("InternalServerError: We encountered an internal error"), INTERNAL);
+    static const char *const rows[][2] = {
+        {"ExecuteUserScriptError:\nExitCode 1\nErrorMessage \"OSError: [Errno 28] No space left on "
+         "device\"",
+         "disk_full"},
+        {"ClientError: Data download failed:Could not download s3://b/x.parquet: The specified key "
+         "does not exist",
+         "bad_input"},
+        {"ClientError: Data download failed:failed to download data. NoSuchKey (404)", "bad_input"},
+        {"AlgorithmError: ExecuteUserScriptError:\nOutOfMemory: Process killed by SIGKILL (signal "
+         "9), exit code: 137",
+         "oom"},
+        {"We currently do not have sufficient ml.p4d.24xlarge capacity in the Availability Zone "
+         "you requested",
+         "capacity"},
+        {"InternalServerError: We encountered an internal error", "internal"},
+        {"MaxRuntimeExceeded", "timeout"},
+        {"Server.InsufficientInstanceCapacity: There was insufficient instance capacity to satisfy "
+         "the launch request",
+         "capacity"},
+        {"Spot Instance interruption notice received", "spot_interrupted"},
+        {"You have requested more vCPU capacity than your current vCPU limit of 32 allows",
+         "quota"},
+        {"VcpuLimitExceeded: the limit", "quota"},
+        {"OSError: [Errno 122] Disk quota exceeded", "disk_full"},
+        {"toomanyrequests: You have reached your pull rate limit", "throttled"},
+        {"Please reduce your request rate. (Service: Amazon S3; Status Code: 503; Error Code: "
+         "SlowDown)",
+         "throttled"},
+        {"fatal error: An error occurred (403) when calling the HeadObject operation: Forbidden",
+         "access_denied"},
+        {"The provided token has expired.", "access_denied"},
+        {"ssh: connect to host algo-2 port 22: Connection refused", "network"},
+        {"torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 "
+         "clients joined.",
+         "network"},
+        {"dial tcp 10.0.0.1:443: i/o timeout", "network"},
+        {"NVRM: Xid (PCI:0000:00:1e): 48, pid=1234, Double Bit ECC Error", "internal"},
+        {"standard_init_linux.go:228: exec user process caused: exec format error", "bad_image"},
+        {"/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found (required by python)",
+         "bad_image"},
+        {"OCI runtime create failed: exec: \"train\": executable file not found in $PATH",
+         "bad_image"},
+        {"duckdb.InvalidInputException: No magic bytes found at end of file 'part-00001.parquet'",
+         "bad_input"},
+        {"json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)", "bad_input"},
+        {"Traceback (most recent call last):\n  File \"t.py\", line 1\nValueError: bad shape",
+         "user_code"},
+        {"subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 1.",
+         "user_code"},
+        {"1 validation error detected: Value 'x' at 'instanceType' failed to satisfy constraint",
+         "bad_request"},
+        {"slurmstepd: error: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***", "timeout"},
+        {"The job was cancelled", "stopped"},
+        {"ClientError: something new", "unknown"},
+        {"Exited with code 255", "unknown"},
+        {"status changed to Failed", "unknown"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *got = cause_name(of_failed(rows[i][0]));
+        if (strcmp(got, rows[i][1]) != 0) {
+            fail_msg("%s, not %s: %s", got, rows[i][1], rows[i][0]);
+        }
+    }
 }
 
 static void test_cause__our_workers_word_wins(void **state)
@@ -294,7 +344,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cause__corpus_is_classified),
-        cmocka_unit_test(test_cause__wording_the_rules_were_not_written_from),
+        cmocka_unit_test(test_cause__further_wordings),
         cmocka_unit_test(test_cause__our_workers_word_wins),
         cmocka_unit_test(test_cause__exit_codes_speak_when_words_do_not),
         cmocka_unit_test(test_cause__our_own_stop_is_no_failure),

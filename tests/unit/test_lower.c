@@ -144,6 +144,16 @@ static void test_lower__a_users_image_with_network_and_command(void **state)
     assert_string_equal(json_string_value(json_object_get(env, "A")), "{x}");
     assert_string_equal(json_string_value(json_object_get(env, "B")), "2");
     assert_string_equal(json_string_value(json_object_get(env, "DROVER_REQUEST")), id);
+    /* the identity is the hash of the rest, byte for byte */
+    AUTO_FREE char *entry = xasprintf("\"DROVER_REQUEST\":\"%s\",", id);
+    const char *at = strstr(buf_cstr(&out), entry);
+    assert_non_null(at);
+    AUTO_FREE char *rest =
+        xasprintf("%.*s%s", (int)(at - buf_cstr(&out)), buf_cstr(&out), at + strlen(entry));
+    char again[SHA256_HEX_N];
+    hash_sha256_hex(rest, strlen(rest), again);
+    assert_string_equal(again, id);
+    assert_true(strstr(rest, "\"A\":") < strstr(rest, "\"B\":"));
     parsed_free(p);
 }
 
