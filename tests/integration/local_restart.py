@@ -3,10 +3,11 @@
 names stay taken, slots stay counted, wire log and invoice are whole, delayed effects still come."""
 import os
 import signal
+import socket
 import threading
 import time
 
-from locallib import error_of, lost, run, same, wait_for
+from locallib import error_of, lost, run, same, sign, wait_for
 
 
 def test_jobs__go_on_while_it_is_dead_and_their_ends_are_found(l):
@@ -170,6 +171,19 @@ def test_torn_lines__are_cut_off(l):
     same([j["name"] for j in l.get("jobs")["jobs"]], ["a", "b"])
 
 
+def test_half_an_upload__is_no_object_and_leaves_nothing(l):
+    h = sign(l.url, "s3", "PUT", "/bkt/half", body=b"x" * 1000000)
+    s = socket.create_connection(("127.0.0.1", l.port))
+    s.sendall(b"PUT /bkt/half HTTP/1.1\r\n" + b"".join(b"%s: %s\r\n" % (k.encode(), v.encode()) for k, v in h.items()) +
+              b"Host: 127.0.0.1:%d\r\nContent-Length: 1000000\r\n\r\n" % l.port + b"x" * 300000)
+    tmp = os.path.join(l.root, "s3", ".tmp")
+    wait_for(lambda: os.listdir(tmp), 5, "the body to begin")
+    l.kill()
+    s.close()
+    l.start()
+    same((os.listdir(tmp), error_of(l.s3.head_object, Bucket="bkt", Key="half")[2]), ([], 404))
+
+
 def test_term__ends_it_cleanly_and_leaves_the_jobs(l):
     l.create("x", "sleep 0.5")
     l.running("x")
@@ -190,5 +204,6 @@ run([(t, c) for t, c in [
     (test_delayed_effect__comes_after_the_restart, {}),
     (test_killed_in_a_rush__what_was_acknowledged_is_there_and_made_once, {"quotas": {"ml.m5.large": 1000}}),
     (test_torn_lines__are_cut_off, {}),
+    (test_half_an_upload__is_no_object_and_leaves_nothing, {}),
     (test_term__ends_it_cleanly_and_leaves_the_jobs, {}),
 ]])

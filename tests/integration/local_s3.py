@@ -12,7 +12,7 @@ import subprocess
 import threading
 import zlib
 
-from locallib import KEY, SECRET, error_of, run, same, send, sign
+from locallib import KEY, SECRET, error_of, run, same, send, sign, wait_for
 
 MIB = 1 << 20
 
@@ -118,7 +118,7 @@ def test_bad_targets__are_refused(l):
     same(send(l.url, "PUT", "/bkt/" + "k" * 1025, sign(l.url, "s3", "PUT", "/bkt/" + "k" * 1025), b"")[0], 400)
     same(error_of(s3.put_object, Bucket="bkt", Key="k" * 256, Body=b"")[2], 400)  # no file name here
     same(sorted(os.listdir(os.path.join(l.root, "s3"))), [".tmp", "bkt"])
-    same(os.listdir(os.path.join(l.root, "s3", ".tmp")), [])
+    wait_for(lambda: os.listdir(os.path.join(l.root, "s3", ".tmp")) == [], 5, "temporary files to go")
     same(error_of(l.s3.get_object, Bucket="closed", Key="x")[::2], ("AccessDenied", 403))
     s3.create_bucket(Bucket="fresh")
     same([b["Name"] for b in s3.list_buckets()["Buckets"]], ["bkt", "fresh"])
@@ -220,7 +220,7 @@ def test_multipart__small_parts_abort_and_create_only(l):
     s3.delete_object(Bucket="bkt", Key="m")
     same(send(l.url, "POST", path, h, text)[0], 200)
     same(body(s3, "m"), b"mine")
-    same(os.listdir(os.path.join(l.root, "s3", ".tmp")), [])
+    wait_for(lambda: os.listdir(os.path.join(l.root, "s3", ".tmp")) == [], 5, "temporary files to go")
 
 
 def chunked(l, key, data, spoil=None, size=65536):

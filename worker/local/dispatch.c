@@ -312,6 +312,8 @@ void dispatch_request(struct request *r)
     ASSERT(r->reply.status != 0 || r->reply.delivery == DELIVER_DROP);
     pthread_mutex_lock(&app->mu);
     wire_write(&app->wire, r, r->reply.delivery == DELIVER);
+    json_decref(r->input); /* a job may share it: let go of it under the mutex */
+    r->input = NULL;
     pthread_mutex_unlock(&app->mu);
     /* Flushed without the mutex: others may go on, only this answer has to wait for the disk. */
     if (r->reply.sync && !state_sync(&app->state, &err)) {

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "files.h"
 #include "ticker.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -164,6 +165,26 @@ static bool journal_read(struct app *app, const char *path, int64_t *ret_good, s
     return true;
 }
 
+/* Bodies that were on their way when a drover-local before us was killed. */
+static void leftovers_remove(const struct app *app)
+{
+    char path[PATH_MAX];
+    struct dirent **list = NULL;
+    (void)snprintf(path, sizeof path, "%s/s3/.tmp", app->root);
+    int n = scandir(path, &list, NULL, NULL);
+    for (int i = 0; i < n; i++) {
+        struct err err = ERR_INIT;
+        bool ours =
+            strncmp(list[i]->d_name, "put-", 4) == 0 || strncmp(list[i]->d_name, "join-", 5) == 0;
+        if (ours &&
+            files_path(path, sizeof path, &err, "%s/s3/.tmp/%s", app->root, list[i]->d_name)) {
+            (void)unlink(path);
+        }
+        free(list[i]);
+    }
+    free(list);
+}
+
 bool state_open(struct app *app, struct err *err)
 {
     static const char *const folders[] = {
@@ -175,6 +196,7 @@ bool state_open(struct app *app, struct err *err)
             return false;
         }
     }
+    leftovers_remove(app);
     if (!wire_open(&app->wire, app->root, err)) {
         return false;
     }
