@@ -32,11 +32,18 @@ async function request(method, path, body, headers = {}) {
 }
 
 export const get = (path) => request('GET', path);
-export const post = (path, body = {}) =>
-  request('POST', path, body, { 'Idempotency-Key': crypto.randomUUID() });
+// A key of one's own makes a second press the same request.
+export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
+export const post = (path, body = {}, key = newKey()) => request('POST', path, body, { 'Idempotency-Key': key });
+export const postYaml = (path, text, key = newKey()) =>
+  request('POST', path, text, { 'Idempotency-Key': key, 'content-type': 'application/yaml' });
 
 export async function login(token) {
   csrf = (await request('POST', '/login', { token })).csrf;
+}
+
+export async function logout() {
+  await request('POST', '/logout', {});
 }
 
 // True when a session stands already.
@@ -50,34 +57,44 @@ export async function resume() {
   }
 }
 
-// One stream a page; onEvent(kind, data), onState('live' | 'stale').
+const KINDS = ['part.state', 'attempt.state', 'campaign.state', 'stage.state', 'operation.state', 'alert', 'resync'];
+const REOPEN_MS = 2000; // a browser gives a stream up for good when the answer was an error
+
+// One stream a page; onEvent(kind, data), onState('live' | 'stale'). It is closed while the page is hidden, and whatever
+// opens it again says resync: what was missed is read anew.
 export function stream(path, onEvent, onState) {
   let source = null;
+  let timer = null;
   let closed = false;
-  const kinds = ['part.state', 'attempt.state', 'campaign.state', 'stage.state', 'operation.state', 'alert', 'resync'];
+  let opened = false;
+  const close = () => {
+    clearTimeout(timer);
+    timer = null;
+    source?.close();
+    source = null;
+  };
   const open = () => {
+    close();
     if (closed || document.hidden) return;
-    source = new EventSource(`/v1${path}`);
-    source.onopen = () => onState('live');
-    source.onerror = () => onState('stale');
-    for (const kind of kinds) {
-      source.addEventListener(kind, (e) => onEvent(kind, e.data ? JSON.parse(e.data) : {}));
-    }
+    const s = new EventSource(`/v1${path}`);
+    source = s;
+    s.onopen = () => {
+      onState('live');
+      if (opened) onEvent('resync', {});
+      opened = true;
+    };
+    s.onerror = () => {
+      onState('stale');
+      if (s.readyState === EventSource.CLOSED && s === source) timer = setTimeout(open, REOPEN_MS);
+    };
+    for (const kind of KINDS) s.addEventListener(kind, (e) => onEvent(kind, e.data ? JSON.parse(e.data) : {}));
   };
-  const visibility = () => {
-    if (document.hidden) {
-      source?.close();
-      source = null;
-    } else if (!source) {
-      open();
-      onEvent('resync', {});
-    }
-  };
+  const visibility = () => (document.hidden ? close() : open());
   document.addEventListener('visibilitychange', visibility);
   open();
   return () => {
     closed = true;
-    source?.close();
+    close();
     document.removeEventListener('visibilitychange', visibility);
   };
 }

@@ -1,173 +1,154 @@
-// One campaign: progress and ETA, cost against budget, the heat map, failures with their remedy and a retry button, one part's tries.
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+// One campaign: progress and ETA, cost against budget, the heat map, one part's tries, failures with a retry.
+import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
-import { get, post, stream } from './api.js';
-import { HeatMap } from './heatmap.js';
+import { get, post } from './api.js';
 import { Confirm } from './dialog.js';
+import { Failures } from './failures.js';
+import { HeatMap } from './heatmap.js';
 import { Part } from './part.js';
-import { ago, count, duration, glyph, order, percent, usd, word } from './format.js';
+import { useLive } from './live.js';
+import { Ago, Bar, Legend, State } from './show.js';
+import { ago, count, duration, percent, usd, word } from './format.js';
 
-const REFRESH_MS = 250; // events that come in between are answered by one reload
-const POLL_MS = 10000;
+const ENDED = ['succeeded', 'failed', 'cancelled'];
 
 function Progress({ parts }) {
-  const total = parts.total || 1;
-  const over = parts.done + parts.skipped;
-  return html`<section class="card wide">
-    <h2>Progress <b id="progress">${percent(over, parts.total)}</b></h2>
-    <svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="${over} of ${parts.total} parts over">
-      ${order.reduce((acc, s) => {
-        const w = (1000 * (parts[s] || 0)) / total;
-        acc.out.push(html`<rect class=${`s-${s}`} x=${acc.x} y="0" width=${w} height="10"><title>${word(s)} ${parts[s]}</title></rect>`);
-        acc.x += w;
-        return acc;
-      }, { x: 0, out: [] }).out}
-    </svg>
-    <ul class="legend">${order.filter((s) => parts[s] > 0).map((s) => html`<li><i class=${`dot s-${s}`}></i>${glyph[s]} ${word(s)} <b data-count=${s}>${count(parts[s])}</b></li>`)}
-      <li class="muted">of ${count(parts.total)} parts</li></ul>
+  return html`<section class="card two"><h2>Progress</h2>
+    <p><span class="big" id="progress">${percent(parts.done + parts.skipped, parts.total)}</span> <span class="muted">${count(parts.done + parts.skipped)} of ${count(parts.total)} ${parts.total === 1 ? 'part' : 'parts'}</span></p>
+    <${Bar} parts=${parts}/><${Legend} parts=${parts}/>
   </section>`;
 }
 
 function Eta({ forecast, campaign }) {
-  const over = campaign.ended_at;
-  return html`<section class="card">
-    <h2>${over ? 'Took' : 'Ends in'}</h2>
-    <p class="big" id="eta">${over ? duration((Date.parse(over) - Date.parse(campaign.started_at)) / 1000)
-      : forecast?.ends_in_seconds != null ? duration(forecast.ends_in_seconds) : '–'}</p>
-    <p class="muted">${over ? `ended ${ago(over)}`
-      : forecast?.ends_in_seconds != null
-        ? `likely ${duration(forecast.low_seconds)} to ${duration(forecast.high_seconds)} · ${forecast.parts_per_hour.toFixed(1)} parts/h`
-        : forecast?.reason || ''}</p>
+  const over = ENDED.includes(campaign.state) && campaign.ended_at;
+  if (over) {
+    const took = campaign.started_at ? duration((Date.parse(over) - Date.parse(campaign.started_at)) / 1000) : '–';
+    return html`<section class="card"><h2>Took</h2><p class="big" id="eta">${took}</p><p class="muted">ended ${ago(over)}</p></section>`;
+  }
+  const known = forecast?.ends_in_seconds != null;
+  return html`<section class="card"><h2>Ends in</h2>
+    <p class="big" id="eta">${known ? duration(forecast.ends_in_seconds) : '–'}</p>
+    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${duration(forecast.high_seconds)}<br/>${forecast.parts_per_hour.toFixed(1)} parts/h` : forecast?.reason || ''}</p>
   </section>`;
 }
 
 function Cost({ cost }) {
-  if (!cost) return html`<section class="card"><h2>Cost</h2><p class="big">–</p></section>`;
   const limit = cost.limit_micro_usd;
   const spent = cost.metered.micro_usd;
-  const top = Math.max(limit ?? 0, spent + cost.reserved_micro_usd, 1);
-  return html`<section class="card">
-    <h2>Cost</h2>
-    <p class="big" id="cost">${usd(spent)}</p>
-    <svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="spent and reserved against the budget">
+  const held = cost.reserved_micro_usd;
+  const top = Math.max(limit ?? 0, spent + held, 1);
+  return html`<section class="card"><h2>Cost</h2>
+    <p class="big" id="cost" data-micro-usd=${spent}>${usd(spent)}</p>
+    <svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${`${usd(spent)} spent and ${usd(held)} reserved${limit == null ? '' : ` of ${usd(limit)}`}`}>
       <rect class="track" x="0" y="0" width="1000" height="10"/>
       <rect class="spent" x="0" y="0" width=${(1000 * spent) / top} height="10"/>
-      <rect class="reserved" x=${(1000 * spent) / top} y="0" width=${(1000 * cost.reserved_micro_usd) / top} height="10"/>
+      <rect class="reserved" x=${(1000 * spent) / top} y="0" width=${(1000 * held) / top} height="10"/>
     </svg>
-    <p class="muted">${limit == null ? 'no budget set' : `${percent(spent, limit)} of ${usd(limit)}`} · ${usd(cost.reserved_micro_usd)} reserved ·
-      ${' '}${count(cost.metered.seconds)} instance-seconds · list prices</p>
+    <p class="muted">${limit == null ? 'no budget set' : `${percent(spent, limit)} of ${usd(limit)}`}<br/>${usd(held)} reserved<br/>
+      ${count(cost.metered.seconds)} instance-seconds · list prices</p>
   </section>`;
-}
-
-function Failures({ failures, onRetry, onPart }) {
-  if (!failures || failures.groups.length === 0) return null;
-  return html`<section class="card wide" id="failures">
-    <h2>Failures <b>${count(failures.parts)}</b></h2>
-    <table><thead><tr><th>Cause</th><th class="num">Parts</th><th>First</th><th class="num">Lost</th><th>Evidence and remedy</th><th></th></tr></thead>
-    <tbody>${failures.groups.map((g) => html`<tr key=${g.cause + g.signature}>
-      <td><span class="tag">${word(g.cause)}</span></td>
-      <td class="num">${count(g.parts)}${g.retrying > 0 ? html`<br/><span class="muted">${count(g.retrying)} trying again</span>` : ''}</td>
-      <td title=${g.first_at}>${ago(g.first_at)}</td>
-      <td class="num">${usd(g.lost_micro_usd)}</td>
-      <td><code>${g.message}</code><p class="muted">${g.remedy}</p>
-        <p class="muted">parts ${g.sample.map((n, i) => html`${i ? ', ' : ''}<button class="link" onClick=${() => onPart(n)}>${n}</button>`)}${g.parts > g.sample.length ? ' …' : ''}</p></td>
-      <td>${g.final > 0 && html`<button class="primary" data-retry=${g.cause} onClick=${() => onRetry(g)}>Retry ${count(g.final)}…</button>`}</td>
-    </tr>`)}</tbody></table>
-  </section>`;
-}
-
-function useCampaign(id, stage, zoom) {
-  const [view, setView] = useState({});
-  const [problem, setProblem] = useState(null);
-  const busy = useRef(false);
-  const again = useRef(false);
-  const load = useCallback(async () => {
-    if (busy.current) {
-      again.current = true;
-      return;
-    }
-    busy.current = true;
-    try {
-      const range = zoom ? `&first=${zoom[0]}&last=${zoom[1]}` : '';
-      const of = stage ? `?stage=${encodeURIComponent(stage)}` : '?';
-      const [campaign, tiles, failures, cost, forecast] = await Promise.all([
-        get(`/campaigns/${id}`), get(`/campaigns/${id}/tiles${of}${range}`), get(`/campaigns/${id}/failures`),
-        get(`/campaigns/${id}/cost`), get(`/campaigns/${id}/forecast${of}`)]);
-      setView({ campaign, tiles, failures, cost, forecast, at: Date.now() });
-      setProblem(null);
-    } catch (e) {
-      setProblem(e);
-    }
-    busy.current = false;
-    if (again.current) {
-      again.current = false;
-      setTimeout(load, REFRESH_MS);
-    }
-  }, [id, stage, zoom && zoom[0], zoom && zoom[1]]);
-  return { view, problem, load };
 }
 
 function Actions({ campaign, ask }) {
-  const over = ['succeeded', 'failed', 'cancelled'].includes(campaign.state);
-  if (over) return null;
+  if (ENDED.includes(campaign.state) || campaign.wanted === 'cancel') return null;
+  const { active, waiting } = campaign.parts;
   const go = (verb, title, text, danger) => () => ask({
-    title, action: title, danger, preview: async () => text, confirm: () => post(`/campaigns/${campaign.id}:${verb}`) });
+    title, action: title, danger, preview: async () => ({ show: html`<p>${text}</p>` }), confirm: (key) => post(`/campaigns/${campaign.id}:${verb}`, {}, key) });
   return html`<div class="row">
     ${campaign.wanted === 'run'
-      ? html`<button onClick=${go('drain', 'Drain', 'No new part starts; what runs goes on to its end.')}>Drain</button>
-        <button onClick=${go('pause', 'Pause', `Jobs that run are stopped; their parts start again after Resume. ${campaign.parts.active} are running.`)}>Pause</button>`
-      : html`<button class="primary" onClick=${go('resume', 'Resume', 'Parts start again as slots and money allow.')}>Resume</button>`}
-    <button class="danger" onClick=${go('cancel', 'Cancel campaign', `Every job is stopped and ${campaign.parts.waiting} waiting parts never start. This cannot be undone.`, true)}>Cancel…</button>
+      ? html`<button onClick=${go('drain', 'Drain', `No new part starts; the ${count(active)} that run go on to their end.`)}>Drain…</button>
+        <button onClick=${go('pause', 'Pause', `The jobs that run now (${count(active)}) are stopped; their parts start again after Resume.`)}>Pause…</button>`
+      : html`<button class="primary" onClick=${go('resume', 'Resume', `The ${count(waiting)} waiting parts start as slots and money allow.`)}>Resume…</button>`}
+    <button class="danger" onClick=${go('cancel', 'Cancel campaign', `Every job (${count(active)} run) is stopped and ${count(waiting)} waiting parts never start. This cannot be undone.`, true)}>Cancel…</button>
   </div>`;
 }
 
-export function Campaign({ id }) {
-  const [stage, setStage] = useState(null);
-  const [zoom, setZoom] = useState(null);
-  const [part, setPart] = useState(null);
-  const [asked, setAsked] = useState(null);
-  const [live, setLive] = useState('stale');
-  const { view, problem, load } = useCampaign(id, stage, zoom);
-  const latest = useRef(load);
-  latest.current = load;
-  useEffect(() => { load(); }, [load]);
+function Head({ campaign, ask }) {
+  const at = campaign.started_at ? html`started <${Ago} at=${campaign.started_at}/>` : html`submitted <${Ago} at=${campaign.created_at}/>`;
+  return html`<div class="head">
+    <div><p class="muted"><a href="/">campaigns</a> / ${campaign.project}</p>
+      <h1>${campaign.name} <${State} of=${campaign} id="state"/></h1>
+      <p class="muted">${campaign.id} · ${at} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${count(campaign.limits.parts)} parts at once` : ''}</p></div>
+    <${Actions} campaign=${campaign} ask=${ask}/>
+  </div>`;
+}
+
+function Stages({ campaign, shown, onStage }) {
+  if (campaign.stages.length < 2) return html`<span class="muted">${shown}</span>`;
+  return html`<span class="row" role="group" aria-label="stages">${campaign.stages.map((s) => html`<button key=${s.name} class="tab" aria-pressed=${s.name === shown} onClick=${() => onStage(s.name)}>
+    ${s.name} · ${word(s.state)}${s.parts.failed > 0 ? html` <b class="bad">✗ ${count(s.parts.failed)}</b>` : ''}</button>`)}</span>`;
+}
+
+function Waiting({ stage }) {
+  if (!stage?.wait_reason || stage.wait_reason === 'none') return null;
+  return html`<p class="muted" id="waits">Why the next part waits: ${stage.wait_text}</p>`;
+}
+
+// What is looked at is in the address: ?stage=download&parts=4096-8191&part=17 can be sent to a colleague.
+function readAddress() {
+  const q = new URLSearchParams(location.search);
+  const range = /^(\d+)-(\d+)$/.exec(q.get('parts') || '');
+  return { stage: q.get('stage'), zoom: range ? [Number(range[1]), Number(range[2])] : null, part: /^\d+$/.test(q.get('part') || '') ? Number(q.get('part')) : null };
+}
+
+function useAddress() {
+  const [at, setAt] = useState(readAddress);
   useEffect(() => {
-    let timer = null;
-    const soon = () => { timer ||= setTimeout(() => { timer = null; latest.current(); }, REFRESH_MS); };
-    const close = stream(`/campaigns/${id}/events`, soon, setLive);
-    const poll = setInterval(() => latest.current(), POLL_MS);
-    return () => { close(); clearInterval(poll); clearTimeout(timer); };
-  }, [id]);
-  const { campaign, tiles, failures, cost, forecast } = view;
-  if (!campaign) return problem ? html`<p class="problem" role="alert">${problem.message}</p>` : html`<p class="muted">loading …</p>`;
-  const retry = (g) => setAsked({
-    title: `Retry parts that failed: ${word(g.cause)}`, action: 'Retry',
-    preview: async () => {
-      const p = await post(`/campaigns/${id}:retry?dry_run=true`, { selector: { cause: [g.cause] } });
-      return html`<p><b id="preview-parts">${count(p.parts)}</b> ${p.parts === 1 ? 'part' : 'parts'} will be tried again${p.sample?.length ? `: ${p.sample.join(', ')}` : ''}.
-        Finished parts are not touched.</p><p class="muted">${g.remedy}</p>`;
-    },
-    confirm: async () => { await post(`/campaigns/${id}:retry`, { selector: { cause: [g.cause] } }); load(); } });
-  const shown = stage || tiles?.stage;
+    const look = () => setAt(readAddress());
+    addEventListener('popstate', look);
+    return () => removeEventListener('popstate', look);
+  }, []);
+  const move = (change) => setAt((was) => {
+    const now = { ...was, ...change };
+    const q = new URLSearchParams();
+    if (now.stage) q.set('stage', now.stage);
+    if (now.zoom) q.set('parts', now.zoom.join('-'));
+    if (now.part != null) q.set('part', now.part);
+    const address = location.pathname + (q.size > 0 ? `?${q}` : '');
+    if (address !== location.pathname + location.search) history.pushState(null, '', address);
+    return now;
+  });
+  return [at, move];
+}
+
+async function readAll(id, { stage, zoom }) {
+  const of = stage ? `?stage=${encodeURIComponent(stage)}` : '?';
+  const range = zoom ? `&first=${zoom[0]}&last=${zoom[1]}` : '';
+  const [campaign, tiles, failures, cost, forecast] = await Promise.all([
+    get(`/campaigns/${id}`), get(`/campaigns/${id}/tiles${of}${range}`), get(`/campaigns/${id}/failures${of}`),
+    get(`/campaigns/${id}/cost`), get(`/campaigns/${id}/forecast${of}`)]);
+  document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
+  return { campaign, tiles, failures, cost, forecast };
+}
+
+export function Campaign({ id, setLive }) {
+  const [at, move] = useAddress();
+  const [asked, setAsked] = useState(null);
+  const [notice, setNotice] = useState(null);
+  const [jump, setJump] = useState(0);
+  const { data, at: readAt, problem, load } = useLive(`/campaigns/${id}/events`, () => readAll(id, at), [id, at.stage, at.zoom?.join()], setLive);
+  if (!data) {
+    return html`<main>${problem ? html`<h1>${id}</h1><p class="problem" role="alert">${problem.message}</p><p><a href="/">all campaigns</a></p>` : html`<p class="muted">loading …</p>`}</main>`;
+  }
+  const { campaign, tiles, failures, cost, forecast } = data;
+  const shown = at.stage || tiles.stage;
+  const stage = campaign.stages.find((s) => s.name === shown);
+  const retried = (op) => setNotice(`Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part is' : 'parts are'} tried again.`);
   return html`<main>
-    <header class="head">
-      <div><p class="muted"><a href="/">campaigns</a> / ${campaign.project}</p>
-        <h1>${campaign.name} <span class=${`state st-${campaign.state}`} id="state">${word(campaign.state)}${campaign.reason ? `: ${campaign.reason}` : ''}</span></h1>
-        <p class="muted">${campaign.id} · started ${ago(campaign.started_at || campaign.created_at)} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${campaign.limits.parts} parts at once` : ''}</p></div>
-      <div class="side"><span class=${`chip ${live}`} id="live">${live === 'live' ? 'live' : 'stale · retrying'}</span><${Actions} campaign=${campaign} ask=${setAsked}/></div>
-    </header>
-    ${problem && html`<p class="problem" role="alert">showing the last known: ${problem.message}</p>`}
+    <${Head} campaign=${campaign} ask=${setAsked}/>
+    ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
+    <p class="notice" role="status" id="notice">${notice}</p>
     <div class="grid">
       <${Progress} parts=${campaign.parts}/>
       <${Eta} forecast=${forecast} campaign=${campaign}/>
       <${Cost} cost=${cost}/>
-      <section class="card wide">
-        <h2>Parts ${campaign.stages.length > 1 ? campaign.stages.map((s) => html`<button class=${s.name === shown ? 'tab on' : 'tab'} onClick=${() => { setZoom(null); setStage(s.name); }}>${s.name} · ${word(s.state)}</button>`) : html`<span class="muted">${shown}</span>`}</h2>
-        ${campaign.stages.filter((s) => s.name === shown && s.wait_reason && s.wait_reason !== 'none').map((s) => html`<p class="muted">the next part waits: ${s.wait_text}</p>`)}
-        <${HeatMap} data=${tiles} zoomed=${!!zoom} onOpen=${setPart} onZoom=${(a, b) => setZoom(a == null ? null : [a, b])}/>
+      <section class="card wide" id="parts">
+        <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
+        <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>
+        <${Waiting} stage=${stage}/>
       </section>
-      ${part != null && html`<${Part} campaign=${id} stage=${shown} seq=${part} at=${view.at} onClose=${() => setPart(null)}/>`}
-      <${Failures} failures=${failures} onRetry=${retry} onPart=${setPart}/>
+      ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} onClose=${() => move({ part: null })}/>`}
+      <${Failures} campaign=${id} stage=${shown} failures=${failures} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${retried}/>
     </div>
     ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
   </main>`;

@@ -1,33 +1,37 @@
 // A modal that says exactly what will happen, how many parts it touches, and waits for a yes.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
+import { newKey } from './api.js';
 
+// preview() resolves to { show, empty }; confirm(key) carries it out once, however often it is pressed.
 export function Confirm({ title, preview, action, confirm, onClose, danger }) {
   const ref = useRef(null);
+  const key = useRef(newKey());
   const [shown, setShown] = useState(null);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
   useEffect(() => {
     ref.current.showModal();
-    preview().then(setShown, (e) => setProblem(e));
+    preview().then(setShown, setProblem);
   }, []);
   const go = async () => {
     setBusy(true);
+    setProblem(null);
     try {
-      await confirm();
-      onClose();
+      await confirm(key.current);
+      ref.current.close();
     } catch (e) {
       setProblem(e);
       setBusy(false);
     }
   };
-  return html`<dialog ref=${ref} onClose=${onClose} aria-label=${title}>
-    <h2>${title}</h2>
-    <div class="preview">${shown ?? (problem ? '' : 'looking …')}</div>
+  return html`<dialog ref=${ref} onClose=${onClose} aria-labelledby="confirm-title">
+    <h2 id="confirm-title">${title}</h2>
+    <div class="preview">${shown ? shown.show : problem ? '' : html`<p class="muted">looking …</p>`}</div>
     ${problem && html`<p class="problem" role="alert">${problem.message}${problem.requestId ? ` (request ${problem.requestId})` : ''}</p>`}
     <div class="row">
-      <button class=${danger ? 'danger' : 'primary'} id="confirm" disabled=${busy || shown == null} onClick=${go}>${action}</button>
-      <button onClick=${onClose}>Back</button>
+      <button class=${danger ? 'danger' : 'primary'} id="confirm" disabled=${busy || !shown || shown.empty} onClick=${go}>${action}</button>
+      <button onClick=${() => ref.current.close()}>Back</button>
     </div>
   </dialog>`;
 }

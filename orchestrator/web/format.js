@@ -31,3 +31,12 @@ export const glyph = {
 };
 export const order = ['done', 'skipped', 'active', 'waiting', 'held', 'failed', 'cancelled'];
 export const word = (s) => (s || '').replace(/_/g, ' ');
+
+export function bytes(n) {
+  if (n == null) return '–';
+  let value = n;
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let i = 0;
+  for (; value >= 1000 && i < units.length - 1; i++) value /= 1000;
+  return `${i === 0 ? value : value.toFixed(1)} ${units[i]}`;
+}

@@ -2,34 +2,68 @@
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
-import { login, resume } from './api.js';
+import { login, logout, resume } from './api.js';
 import { Campaign } from './campaign.js';
 import { List } from './list.js';
 
 function Login({ onIn }) {
   const [problem, setProblem] = useState(null);
+  const [busy, setBusy] = useState(false);
   const submit = async (e) => {
     e.preventDefault();
+    setBusy(true);
     try {
       await login(new FormData(e.target).get('token').trim());
       onIn();
     } catch (p) {
       setProblem(p);
+      setBusy(false);
     }
   };
   return html`<main class="login"><form class="card" onSubmit=${submit}>
-    <h1>drover</h1>
-    <label>Token <input name="token" type="password" autocomplete="current-password" required autofocus/></label>
-    <button class="primary">Log in</button>
+    <h1><img src="/icon.svg" alt="" width="28" height="28"/> drover</h1>
+    <label>Token <input name="token" type="password" autocomplete="current-password" required autofocus aria-describedby="token-help"/></label>
+    <p class="muted" id="token-help">The first admin token is in the file that DROVER_TOKEN_FILE names on the server.</p>
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
-    <p class="muted">The first admin token is in the file that DROVER_TOKEN_FILE names on the server.</p>
+    <button class="primary" disabled=${busy}>Log in</button>
   </form></main>`;
 }
 
-function Page() {
-  const m = /^\/c\/(?:c-)?(\d+)/.exec(location.pathname);
-  if (m) return html`<${Campaign} id=${`c-${m[1]}`}/>`;
-  return html`<${List}/>`;
+// The address as it is now: pages are few, so one listener for all.
+function usePath() {
+  const [path, setPath] = useState(location.pathname);
+  useEffect(() => {
+    const look = () => setPath(location.pathname);
+    addEventListener('popstate', look);
+    return () => removeEventListener('popstate', look);
+  }, []);
+  return [path, (to) => { history.pushState(null, '', to); setPath(to); scrollTo(0, 0); }];
+}
+
+// Where a link leads is shown without a reload; the browser keeps its own ways (new tab, download).
+const inside = (go) => (e) => {
+  const a = e.target.closest?.('a[href^="/"]');
+  if (!a || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
+  e.preventDefault();
+  go(a.getAttribute('href'));
+};
+
+function Shell({ onOut }) {
+  const [path, go] = usePath();
+  const [live, setLive] = useState('stale');
+  const m = /^\/c\/(?:c-)?(\d+)/.exec(path);
+  const out = async () => {
+    await logout().catch(() => {});
+    onOut();
+  };
+  return html`<div onClick=${inside(go)}>
+    <header class="top"><div>
+      <a class="brand" href="/"><img src="/icon.svg" alt="" width="20" height="20"/> drover</a>
+      <span class=${`chip ${live}`} id="live" role="status">${live === 'live' ? '● live' : '○ stale · retrying'}</span>
+      <button class="link" onClick=${out}>log out</button>
+    </div></header>
+    ${m ? html`<${Campaign} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
+  </div>`;
 }
 
 function App() {
@@ -38,9 +72,12 @@ function App() {
   useEffect(() => {
     resume().then((ok) => setState(ok ? 'in' : 'out'), setProblem);
   }, []);
-  if (problem) return html`<main><p class="problem" role="alert">droverd does not answer: ${problem.message}</p></main>`;
+  if (problem) {
+    return html`<main><h1>drover</h1><p class="problem" role="alert">droverd does not answer: ${problem.message}</p>
+      <p><button class="primary" onClick=${() => location.reload()}>Try again</button></p></main>`;
+  }
   if (state === 'asking') return null;
-  return state === 'in' ? html`<${Page}/>` : html`<${Login} onIn=${() => setState('in')}/>`;
+  return state === 'in' ? html`<${Shell} onOut=${() => setState('out')}/>` : html`<${Login} onIn=${() => setState('in')}/>`;
 }
 
 render(html`<${App}/>`, document.getElementById('app'));

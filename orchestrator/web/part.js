@@ -1,40 +1,69 @@
-// One part: its tries in order, what each cost, why it ended, and the tail of its log.
-import { useEffect, useState } from 'preact/hooks';
+// One part: its tries in order, what each cost, why it ended, and the newest lines of a try's log.
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
-import { ago, duration, glyph, usd, word } from './format.js';
+import { Ago } from './show.js';
+import { bytes, duration, glyph, usd, word } from './format.js';
 
-export function Part({ campaign, stage, seq, at, onClose }) {
+const ran = (a) => (a.started_at ? duration((Date.parse(a.ended_at || new Date().toISOString()) - Date.parse(a.started_at)) / 1000) : '–');
+
+function Tries({ list, onLog }) {
+  if (list.length === 0) return html`<p class="muted">Not started yet.</p>`;
+  return html`<table class="stack"><thead><tr><th>Try</th><th>State</th><th>Job</th><th>Started</th><th class="num">Ran</th><th class="num">Cost</th><th>Reason</th><td></td></tr></thead>
+    <tbody>${list.map((a) => html`<tr key=${a.n}>
+      <td class="name"><span class="only-narrow">Try </span>${a.n}</td>
+      <td data-label="State">${word(a.state)}${a.cause && a.cause !== 'none' ? html` <span class="tag">${word(a.cause)}</span>` : ''}</td>
+      <td class="why"><code>${a.job_name}</code><br/><span class="muted">${a.instances} × ${a.instance_type}${a.volume_gb ? `, ${a.volume_gb} GB` : ''}</span></td>
+      <td data-label="Started"><${Ago} at=${a.started_at}/></td>
+      <td data-label="Ran" class="num">${ran(a)}</td>
+      <td data-label="Cost" class="num">${usd(a.cost_micro_usd)}${a.estimated ? html`<br/><span class="muted">estimated</span>` : ''}</td>
+      <td class="why reason">${a.reason || ''}</td>
+      <td class="act"><button onClick=${() => onLog(a.n)} aria-label=${`log of try ${a.n}`}>Log</button></td></tr>`)}</tbody></table>`;
+}
+
+function Log({ log }) {
+  if (!log) return null;
+  return html`<h3>Log of try ${log.attempt}</h3><pre class="log" tabindex="0" role="region" aria-label="log">${log.lines.length ? log.lines.map((l) => `${(l.time || '').slice(11, 19)} ${l.host} ${l.text}`).join('\n') : 'no lines yet'}</pre>`;
+}
+
+export function Part({ campaign, stage, seq, at, jump, onClose }) {
   const [part, setPart] = useState(null);
   const [log, setLog] = useState(null);
   const [problem, setProblem] = useState(null);
+  const head = useRef(null);
   const of = `?stage=${encodeURIComponent(stage)}`;
   useEffect(() => {
-    get(`/parts/${campaign}/${seq}${of}`).then((p) => { setPart(p); setProblem(null); }, setProblem);
-  }, [campaign, seq, at]);
-  useEffect(() => setLog(null), [campaign, seq]);
-  const showLog = async () => {
+    let stale = false;
+    get(`/parts/${campaign}/${seq}${of}`).then((p) => {
+      if (stale) return;
+      setPart(p);
+      setProblem(null);
+    }, (e) => !stale && setProblem(e));
+    return () => { stale = true; };
+  }, [campaign, stage, seq, at]);
+  useEffect(() => setLog(null), [campaign, stage, seq]);
+  useEffect(() => {
+    if (!jump) return;
+    head.current.scrollIntoView({ block: 'center' });
+    head.current.focus();
+  }, [jump]);
+  const showLog = async (attempt) => {
     try {
-      setLog((await get(`/campaigns/${campaign}/parts/${seq}/logs${of}`)).lines);
+      const page = await get(`/campaigns/${campaign}/parts/${seq}/logs${of}&attempt=${attempt}`);
+      setLog({ attempt, lines: page.lines });
+      setProblem(null);
     } catch (e) {
       setProblem(e);
     }
   };
-  return html`<section class="card wide" id="part">
-    <h2>Part ${seq} ${part && html`<span class=${`tag s-${part.state}`}>${glyph[part.phase] || glyph[part.state]} ${word(part.phase || part.state)}</span>`}
+  const mine = part && part.seq === seq ? part : null;
+  return html`<section class="card wide" id="part" aria-labelledby="part-title">
+    <h2 id="part-title" ref=${head} tabindex="-1">Part ${seq} ${mine && html`<span class=${`tag s-${mine.state}`} id="part-state">${glyph[mine.phase] || glyph[mine.state]} ${word(mine.phase || mine.state)}</span>`}
       <button class="link right" onClick=${onClose}>close</button></h2>
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
-    ${part && html`<p class="muted">${part.uri}${part.wait_text ? ` · waits: ${part.wait_text}` : ''}</p>
-      <table><thead><tr><th>Try</th><th>State</th><th>Job</th><th>Started</th><th class="num">Ran</th><th class="num">Cost</th><th>Reason</th></tr></thead>
-      <tbody>${part.attempt_list.map((a) => html`<tr key=${a.n}>
-        <td>${a.n}</td><td>${word(a.state)}${a.cause ? html` <span class="tag">${word(a.cause)}</span>` : ''}</td>
-        <td><code>${a.job_name}</code><br/><span class="muted">${a.instances} × ${a.instance_type}</span></td>
-        <td title=${a.started_at}>${ago(a.started_at)}</td>
-        <td class="num">${a.started_at ? duration((Date.parse(a.ended_at || new Date().toISOString()) - Date.parse(a.started_at)) / 1000) : '–'}</td>
-        <td class="num">${usd(a.cost_micro_usd)}${a.estimated ? ' (estimated)' : ''}</td>
-        <td>${a.reason || ''}</td></tr>`)}
-      ${part.attempt_list.length === 0 && html`<tr><td colspan="7" class="muted">not started yet</td></tr>`}</tbody></table>
-      <p><button onClick=${showLog}>Show the newest log</button></p>
-      ${log && html`<pre class="log">${log.length ? log.map((l) => `${l.time.slice(11, 19)} ${l.host} ${l.text}`).join('\n') : 'no log yet'}</pre>`}`}
+    ${mine && html`<p><code>${mine.uri}</code>${mine.size > 0 ? html` <span class="muted">${bytes(mine.size)}</span>` : ''}</p>
+      ${mine.wait_text && html`<p class="muted">Waits: ${mine.wait_text}</p>`}
+      <${Tries} list=${mine.attempt_list} onLog=${showLog}/>`}
+    <${Log} log=${log}/>
   </section>`;
 }

@@ -1,0 +1,63 @@
+// Failures by cause, the lines that prove them, what helps, and a retry of exactly what is named.
+import { html } from './html.js';
+import { post } from './api.js';
+import { Ago } from './show.js';
+import { count, usd, word } from './format.js';
+
+// Groups come by cause and signature; a retry selects by cause, so it has one button for all of a cause's groups.
+function byCause(groups) {
+  const causes = new Map();
+  for (const g of groups) {
+    const c = causes.get(g.cause) || { cause: g.cause, remedy: g.remedy, parts: 0, final: 0, retrying: 0, lost: 0, groups: [] };
+    c.parts += g.parts;
+    c.final += g.final;
+    c.retrying += g.retrying;
+    c.lost += g.lost_micro_usd;
+    c.groups.push(g);
+    causes.set(g.cause, c);
+  }
+  return [...causes.values()];
+}
+
+// What the dialog asks for a selector: the same one is previewed and carried out.
+export function retryQuestion(campaign, stage, causes, remedy, onDone) {
+  const body = { selector: { stage, ...(causes ? { cause: causes } : {}) }, changes: {} };
+  const volume = (e) => { body.changes = e.target.value ? { volume_gb: Number(e.target.value) } : {}; };
+  return {
+    title: causes ? `Retry failed parts: ${causes.map(word).join(', ')}` : 'Retry all failed parts',
+    action: 'Retry',
+    preview: async () => {
+      const p = await post(`/campaigns/${campaign}:retry?dry_run=true`, body);
+      const more = p.parts > p.sample.length ? ' …' : '';
+      return { empty: p.parts === 0, show: html`<p><b class="big" id="preview-parts">${count(p.parts)}</b> ${p.parts === 1 ? 'part' : 'parts'} will be tried again.</p>
+        ${p.sample.length > 0 && html`<p class="muted">${p.parts === 1 ? 'Part' : 'Parts'} ${p.sample.join(', ')}${more}. Finished parts are not touched. Their failed tries cost ${usd(p.lost_micro_usd)}.</p>`}
+        ${remedy && html`<p class="muted">What helps: ${remedy}.</p>`}
+        ${causes?.includes('disk_full') && p.parts > 0 && html`<label class="volume">Volume of the new tries, GB (empty: as before) <input type="number" min="1" max="16384" step="1" onInput=${volume}/></label>`}` };
+    },
+    confirm: async (key) => onDone(await post(`/campaigns/${campaign}:retry`, body, key)),
+  };
+}
+
+function Evidence({ g, onPart }) {
+  return html`<div class="evidence"><code>${g.message}</code>
+    <p class="muted">${g.parts === 1 ? 'part' : 'parts'} ${g.sample.map((n, i) => html`${i ? ', ' : ''}<button class="link" key=${n} aria-label=${`part ${n}`} onClick=${() => onPart(n)}>${n}</button>`)}${g.parts > g.sample.length ? ' …' : ''}</p></div>`;
+}
+
+export function Failures({ campaign, stage, failures, ask, onPart, onDone }) {
+  if (!failures || failures.groups.length === 0) return null;
+  const causes = byCause(failures.groups);
+  const first = failures.groups.reduce((a, b) => (a.first_at < b.first_at ? a : b));
+  return html`<section class="card wide" id="failures">
+    <h2>Failures <b>${count(failures.parts)}</b>
+      ${causes.length > 1 && failures.final > 0 && html`<button class="right" id="retry-all" onClick=${() => ask(retryQuestion(campaign, stage, null, null, onDone))}>Retry all ${count(failures.final)}…</button>`}</h2>
+    <table class="stack"><thead><tr><th>Cause</th><th class="num">Parts</th><th>First</th><th class="num">Lost</th><th>Evidence and what helps</th><td></td></tr></thead>
+    <tbody>${causes.map((c) => html`<tr key=${c.cause} data-cause=${c.cause}>
+      <td class="name"><span class="tag s-failed">${word(c.cause)}</span>${c.groups.includes(first) && causes.length > 1 ? html`<br/><span class="muted">⚑ came first</span>` : ''}</td>
+      <td data-label="Parts" class="num">${count(c.parts)}${c.retrying > 0 ? html`<br/><span class="muted">${count(c.retrying)} trying again</span>` : ''}</td>
+      <td data-label="First"><${Ago} at=${c.groups.reduce((a, g) => (a < g.first_at ? a : g.first_at), '~')}/></td>
+      <td data-label="Lost" class="num">${usd(c.lost)}</td>
+      <td class="why">${c.groups.map((g) => html`<${Evidence} key=${g.signature} g=${g} onPart=${onPart}/>`)}<p class="muted">→ ${c.remedy}</p></td>
+      <td class="act">${c.final > 0 && html`<button class="primary" data-retry=${c.cause} onClick=${() => ask(retryQuestion(campaign, stage, [c.cause], c.remedy, onDone))}>Retry ${count(c.final)}…</button>`}</td>
+    </tr>`)}</tbody></table>
+  </section>`;
+}

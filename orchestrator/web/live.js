@@ -1,0 +1,51 @@
+// Keeps a page's data fresh: a stream says when to look, looks are at least REFRESH_MS apart, a slow poll is the fallback,
+// and while droverd does not answer the last data stay.
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { stream } from './api.js';
+
+const REFRESH_MS = 250; // events that come in between are answered by one look
+const POLL_MS = 10000;
+
+// read() gives the data; it is asked again when `keys` change. Returns { data, at, problem, load }.
+export function useLive(path, read, keys, setLive) {
+  const [view, setView] = useState({ data: null, at: 0 });
+  const [problem, setProblem] = useState(null);
+  const run = useRef({ busy: false, again: false, serial: 0 });
+  const newest = useRef(read);
+  newest.current = read;
+  const load = useCallback(async () => {
+    const r = run.current;
+    if (r.busy) {
+      r.again = true;
+      return;
+    }
+    r.busy = true;
+    const serial = r.serial;
+    try {
+      const data = await newest.current();
+      if (serial === r.serial) setView({ data, at: Date.now() });
+      setProblem(null);
+    } catch (e) {
+      setProblem(e);
+    }
+    r.busy = false;
+    if (r.again) {
+      r.again = false;
+      setTimeout(load, serial === r.serial ? REFRESH_MS : 0);
+    }
+  }, []);
+  useEffect(() => {
+    run.current.serial++;
+    load();
+  }, keys);
+  useEffect(() => {
+    let timer = null;
+    const soon = () => {
+      timer ||= setTimeout(() => { timer = null; load(); }, REFRESH_MS);
+    };
+    const close = stream(path, soon, setLive);
+    const poll = setInterval(load, POLL_MS);
+    return () => { close(); clearInterval(poll); clearTimeout(timer); };
+  }, [path]);
+  return { ...view, problem, load };
+}

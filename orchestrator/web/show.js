@@ -1,0 +1,26 @@
+// Small pieces that several pages show: a state, a bar of states, a time.
+import { html } from './html.js';
+import { ago, count, glyph, order, word } from './format.js';
+
+export const State = ({ of, id }) =>
+  html`<span class=${`state st-${of.state}`} id=${id}>${word(of.state)}${of.reason ? `: ${word(of.reason)}` : ''}</span>`;
+
+export const Ago = ({ at }) => html`<time datetime=${at || ''} title=${at || ''}>${ago(at)}</time>`;
+
+// Shares of the states as one bar. Widths are SVG attributes: the page's policy allows no inline style.
+export function Bar({ parts }) {
+  const total = parts.total || 1;
+  let x = 0;
+  const over = parts.done + parts.skipped;
+  return html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${`${count(over)} of ${count(parts.total)} parts over`}>
+    <rect class="track" x="0" y="0" width="1000" height="10"/>
+    ${order.map((s) => {
+      const w = (1000 * (parts[s] || 0)) / total;
+      x += w;
+      return w > 0 && html`<rect key=${s} class=${`s-${s}`} x=${x - w} y="0" width=${w} height="10"/>`;
+    })}
+  </svg>`;
+}
+
+export const Legend = ({ parts }) => html`<ul class="legend">
+  ${order.filter((s) => parts[s] > 0).map((s) => html`<li key=${s}><i class=${`dot s-${s}`} aria-hidden="true">${glyph[s]}</i>${word(s)} <b data-count=${s}>${count(parts[s])}</b></li>`)}</ul>`;

@@ -1,0 +1,58 @@
+// A new campaign from its file: each change is planned by the server, every fault shown where it is, and sent once.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { html } from './html.js';
+import { newKey, postYaml } from './api.js';
+import { count, usd, word } from './format.js';
+
+const PLAN_AFTER_MS = 400; // of quiet typing
+
+function Plan({ plan }) {
+  return html`<div>
+    <p><b>${plan.name}</b>: <b id="plan-parts">${count(plan.parts.total)}</b> parts in ${count(plan.stages.length)} ${plan.stages.length === 1 ? 'stage' : 'stages'}${plan.worst_case_micro_usd == null ? '' : `, at worst ${usd(plan.worst_case_micro_usd)}`}${plan.budget_micro_usd == null ? '' : ` of a budget of ${usd(plan.budget_micro_usd)}`} · <span class="muted">${plan.prices}</span></p>
+    ${plan.warnings.length > 0 && html`<ul class="warnings">${plan.warnings.map((w) => html`<li><span class="tag st-held">${word(w.code)}</span> ${w.stage ? `${w.stage}: ` : ''}${w.message}</li>`)}</ul>`}
+  </div>`;
+}
+
+function Faults({ problem }) {
+  return html`<div class="problem" role="alert"><p>${problem.message}</p>
+    ${problem.errors.length > 0 && html`<ul>${problem.errors.map((f) => html`<li>${f.line ? html`<code>${f.line}:${f.column}</code> ` : ''}${f.message}${f.hint ? html` <span class="muted">write: <code>${f.hint}</code></span>` : ''}</li>`)}</ul>`}</div>`;
+}
+
+export function Submit({ onClose, onDone }) {
+  const ref = useRef(null);
+  const key = useRef(newKey());
+  const [text, setText] = useState('');
+  const [plan, setPlan] = useState(null);
+  const [problem, setProblem] = useState(null);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => { ref.current.showModal(); }, []);
+  useEffect(() => {
+    setPlan(null);
+    setProblem(null);
+    key.current = newKey();
+    if (!text.trim()) return undefined;
+    let stale = false;
+    const timer = setTimeout(() => postYaml('/campaigns?dry_run=true', text).then((p) => !stale && setPlan(p), (e) => !stale && setProblem(e)), PLAN_AFTER_MS);
+    return () => { stale = true; clearTimeout(timer); };
+  }, [text]);
+  const file = async (f) => f && setText(await f.text());
+  const go = async () => {
+    setBusy(true);
+    try {
+      onDone((await postYaml('/campaigns', text, key.current)).id);
+    } catch (e) {
+      setProblem(e);
+      setBusy(false);
+    }
+  };
+  return html`<dialog ref=${ref} class="large" onClose=${onClose} aria-labelledby="submit-title"
+      onDragOver=${(e) => e.preventDefault()} onDrop=${(e) => { e.preventDefault(); file(e.dataTransfer.files[0]); }}>
+    <h2 id="submit-title">New campaign</h2>
+    <label>Campaign file, pasted, dropped here or chosen
+      <textarea id="spec" rows="16" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)} placeholder="version: 1"></textarea></label>
+    <label class="file"><input type="file" accept=".yaml,.yml,.json" onChange=${(e) => file(e.target.files[0])} aria-label="choose a campaign file"/></label>
+    <div class="preview" aria-live="polite">${plan ? html`<${Plan} plan=${plan}/>` : problem ? html`<${Faults} problem=${problem}/>` : html`<p class="muted">${text.trim() ? 'planning …' : 'What it will do and may cost is shown here before anything starts.'}</p>`}</div>
+    <div class="row"><button class="primary" id="submit" disabled=${!plan || busy} onClick=${go}>Submit</button>
+      <button onClick=${() => ref.current.close()}>Back</button></div>
+  </dialog>`;
+}
