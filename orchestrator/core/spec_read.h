@@ -5,7 +5,7 @@
 
 #define SPEC_VARS_MAX    64
 #define SPEC_STRING_MAX  4096             /* one string after expansion */
-#define SPEC_STRINGS_MAX (4 << 20)        /* all of them */
+#define SPEC_STRINGS_MAX (2 << 20)        /* all of them; six times that as JSON at worst */
 #define RUNTIME_S_MAX    INT64_C(2419200) /* CreateTrainingJob: 28 days */
 
 /* A node and how one gets there; lives on the stack of the reader. */

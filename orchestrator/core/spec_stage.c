@@ -120,14 +120,16 @@ static bool read_kind(struct spec_reader *r, const struct place *p, struct spec_
         }
         s->worker = WORKER_DOWNLOAD; /* a word mistyped hides no fault of the rest */
     }
-    if (spec_child(r, p, "framework", false, &at)) {
-        at.pos = p->node->pos;
-        for (size_t k = 0; k < p->node->n; k++) {
-            at.pos = strcmp(p->node->keys[k], "framework") == 0 ? p->node->key_pos[k] : at.pos;
+    for (size_t k = 0; k < p->node->n; k++) {
+        const char *key = p->node->keys[k];
+        bool framework = strcmp(key, "framework") == 0;
+        if (framework || strcmp(key, "extends") == 0) {
+            const struct place other = {p, key, p->node->items[k], p->node->key_pos[k]};
+            spec_fault(r, &other, "unsupported",
+                       framework ? "image: REPOSITORY@sha256:..." : "write the stage's keys out",
+                       "'%s' is not supported in this version", key);
+            return false;
         }
-        spec_fault(r, &at, "unsupported", "image: REPOSITORY@sha256:...",
-                   "'framework' is not supported in this version");
-        return false;
     }
     return true;
 }

@@ -203,6 +203,7 @@ static const struct mistake {
     {"worker: download", "worker: downlaod", "value", 6, "downlaod"},
     {"worker: download", "kind: endpoint", "unsupported", 6, "endpoint"},
     {"worker: download", "framework: pytorch 1.12", "unsupported", 6, "framework"},
+    {"worker: download", "extends: other", "unsupported", 6, "extends"},
     {"worker: download", "worker: download\n    matrix: {}", "unsupported", 7, "matrix"},
     {"worker: download", "worker: download\n    image: \"a b\"", "pattern", 7, "no image"},
     {"worker: download", "worker: download\n    image: a@sha256:12", "pattern", 7, "no image"},
