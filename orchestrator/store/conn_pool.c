@@ -4,7 +4,6 @@
 #include "common/clock.h"
 #include "store_private.h"
 #include "tx.h"
-#include <poll.h>
 #include <pthread.h>
 
 struct conn_pool {
@@ -64,16 +63,6 @@ static void unlock(struct conn_pool *p)
     ASSERT(rc == 0);
 }
 
-/* An idle connection has nothing to say but that it is closing. */
-static bool still_alive(struct store *s)
-{
-    struct pollfd p = {.fd = store_fd(s), .events = POLLIN};
-    if (poll(&p, 1, 0) == 0) {
-        return true;
-    }
-    return PQconsumeInput(s->conn) == 1 && PQstatus(s->conn) == CONNECTION_OK;
-}
-
 /* Count one as lent; false when the wait was in vain. */
 static bool take_place(struct conn_pool *p, int64_t wait_us)
 {
@@ -107,7 +96,7 @@ bool conn_pool_borrow(struct conn_pool *p, int64_t wait_us, struct store **ret, 
     }
     struct store *s = p->idle_n > 0 ? p->idle[--p->idle_n] : NULL;
     unlock(p);
-    while (s != NULL && !still_alive(s)) {
+    while (s != NULL && !store_read_idle(s)) {
         store_close(s);
         lock(p);
         s = p->idle_n > 0 ? p->idle[--p->idle_n] : NULL;

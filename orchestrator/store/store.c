@@ -4,6 +4,7 @@
 #include "common/banned.h"
 #include "queries.h"
 #include "store_private.h"
+#include <poll.h>
 
 #define CONNECT_TIMEOUT_S   "3"
 #define TCP_USER_TIMEOUT_MS "3000"
@@ -61,6 +62,13 @@ static bool connected(struct store *s, struct err *err)
     return err_set(err, ERR_UNAVAILABLE, "cannot connect to the database: " STR_FMT, STR_ARG(m));
 }
 
+/* Notices are for people at a prompt; what matters comes back as an error. */
+static void drop_notice(void *ctx, const char *message)
+{
+    (void)ctx;
+    (void)message;
+}
+
 bool store_open(const char *conninfo, enum store_role role, struct store **ret, struct err *err)
 {
     ASSERT((size_t)role < ARRAY_LEN(roles));
@@ -81,6 +89,7 @@ bool store_open(const char *conninfo, enum store_role role, struct store **ret, 
     s->role = role;
     s->wait_us = roles[role].wait_us;
     s->conn = PQconnectdbParams(keys, values, 1);
+    (void)PQsetNoticeProcessor(s->conn, drop_notice, NULL);
     if (s->conn == NULL || !connected(s, err) || !session_set(s, err) ||
         (role == STORE_LISTEN &&
          !store_plain(s, "LISTEN " STORE_CHANNEL_WANTED "; LISTEN " STORE_CHANNEL_EVENTS, err))) {
@@ -125,11 +134,19 @@ PGconn *store_conn(struct store *s)
     return s->conn;
 }
 
+bool store_read_idle(struct store *s)
+{
+    struct pollfd p = {.fd = PQsocket(s->conn), .events = POLLIN};
+    while (!s->dead && poll(&p, 1, 0) != 0) { /* a farewell is read first, then the end */
+        s->dead = PQconsumeInput(s->conn) == 0 || PQstatus(s->conn) != CONNECTION_OK;
+    }
+    return !s->dead;
+}
+
 bool store_notified(struct store *s, bool *ret_any, struct err *err)
 {
     ASSERT(s->role == STORE_LISTEN);
-    if (s->dead || PQconsumeInput(s->conn) == 0) {
-        s->dead = true;
+    if (!store_read_idle(s)) {
         return err_set(err, ERR_UNAVAILABLE, "database: listening connection lost");
     }
     bool any = false;

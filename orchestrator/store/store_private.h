@@ -16,3 +16,6 @@ struct store {
     size_t prepared_n;
     char *prepared[PREPARED_SLOTS]; /* names */
 };
+
+/* Read what came on a connection that waits for no answer; false: it is lost. Does not block. */
+bool store_read_idle(struct store *s);
