@@ -112,7 +112,7 @@ class Stack:
     def as_postgres(self, argv):
         return (["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.getuid() == 0 else []) + argv
 
-    def start_pg(self):
+    def start_pg(self, options=""):
         data = self.sock + "/data"
         if not os.path.exists(data):
             os.makedirs(self.sock, exist_ok=True)
@@ -120,10 +120,10 @@ class Stack:
                 shutil.chown(self.sock, "postgres", "postgres")
             subprocess.run(self.as_postgres([self.pg_bin + "/initdb", "-D", data, "-A", "trust", "-U", "drover", "-E", "UTF8", "--locale=C.UTF-8"]),
                            check=True, stdout=subprocess.DEVNULL, cwd="/tmp")
-        # After -m immediate a pid file may be left; pg_ctl and crash recovery cope.
-        subprocess.run(self.as_postgres([self.pg_bin + "/pg_ctl", "-D", data, "-w", "-t", "60", "-l", self.sock + "/log", "-o",
-                                         f"-c listen_addresses='' -c unix_socket_directories={self.sock} -c max_connections=200", "start"]),
-                       check=True, stdout=subprocess.DEVNULL, cwd="/tmp")
+        # After a kill the last children may still hold the shared memory: pg_ctl is asked again until they are gone.
+        argv = self.as_postgres([self.pg_bin + "/pg_ctl", "-D", data, "-w", "-t", "60", "-l", self.sock + "/log", "-o",
+                                 f"-c listen_addresses='' -c unix_socket_directories={self.sock} -c max_connections=200 {options}", "start"])
+        wait("PostgreSQL", 60, lambda: subprocess.run(argv, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/tmp").returncode == 0)
 
     def stop_pg(self, mode="immediate"):
         subprocess.run(self.as_postgres([self.pg_bin + "/pg_ctl", "-D", self.sock + "/data", "-w", "-m", mode, "stop"]),
