@@ -24,6 +24,10 @@ struct yaml_node {
 struct yaml_doc; /* owns all nodes */
 /* Parse; syntax faults go to *faults and give false. *ret is NULL then. */
 bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults) MUST_CHECK;
+/* As yaml_parse, but a text that could be read to its end gives its tree beside its faults (a
+ * duplicate key: both are in the map, the first is found), so that a caller can add its own. False:
+ * reading ended early and *ret is NULL. */
+bool yaml_parse_whole(struct str text, struct yaml_doc **ret, struct faults *faults) MUST_CHECK;
 const struct yaml_node *yaml_root(const struct yaml_doc *d);
 void yaml_doc_free(struct yaml_doc *d);
 void yaml_freep(struct yaml_doc **d);

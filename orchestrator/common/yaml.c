@@ -445,7 +445,8 @@ static void compose_document(struct composer *c)
     }
 }
 
-bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults)
+/* keep_faulty: give the tree unless reading had to end early. */
+static bool parse(struct str text, bool keep_faulty, struct yaml_doc **ret, struct faults *faults)
 {
     *ret = NULL;
     if (text.n > YAML_TEXT_BYTES_MAX) {
@@ -472,7 +473,7 @@ bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults)
         fatal(c, pos_of_offset(text, bad_offset(text)), "encoding", "not UTF-8 text");
     }
     yaml_parser_delete(&c->parser);
-    bool good = !c->faulty;
+    bool good = keep_faulty ? !c->fatal : !c->faulty;
     if (good) {
         *ret = TAKE(c->doc);
     }
@@ -480,6 +481,16 @@ bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults)
     yaml_pairs_done(&c->pairs);
     free(c);
     return good;
+}
+
+bool yaml_parse(struct str text, struct yaml_doc **ret, struct faults *faults)
+{
+    return parse(text, false, ret, faults);
+}
+
+bool yaml_parse_whole(struct str text, struct yaml_doc **ret, struct faults *faults)
+{
+    return parse(text, true, ret, faults);
 }
 
 const struct yaml_node *yaml_root(const struct yaml_doc *d)

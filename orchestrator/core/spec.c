@@ -463,10 +463,11 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
                    SPEC_TEXT_MAX);
         return false;
     }
-    if (!yaml_parse(text, &doc, faults)) {
+    if (!yaml_parse_whole(text, &doc, faults)) {
         return false;
     }
     struct spec_reader r = {.a = a, .faults = faults, .defaults = d};
+    r.yaml_faults_n = faults->n;
     const struct yaml_node *root = yaml_root(doc);
     const struct place top = {.node = root, .pos = root->pos};
     if (!spec_is_map(&r, &top, "version: 1, name: ..., stages: [...]")) {

@@ -16,6 +16,12 @@ static size_t pointer_of(const struct place *p, char *out, size_t n)
 void spec_fault(struct spec_reader *r, const struct place *p, const char *code, const char *hint,
                 const char *fmt, ...)
 {
+    for (int i = 0; i < r->yaml_faults_n; i++) {
+        const struct pos *said = &r->faults->at[i].pos;
+        if (said->line == p->pos.line && said->column == p->pos.column) {
+            return;
+        }
+    }
     char pointer[160] = "";
     (void)pointer_of(p, pointer, sizeof pointer);
     char message[320];

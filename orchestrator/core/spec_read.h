@@ -25,6 +25,7 @@ struct spec_key {
 struct spec_reader {
     struct arena *a;
     struct faults *faults;
+    int yaml_faults_n; /* found while the text was read: a place among them needs no second one */
     const struct spec_defaults *defaults;
     struct spec_pair vars[SPEC_VARS_MAX];
     int vars_n;

@@ -110,7 +110,8 @@ static bool read_kind(struct spec_reader *r, const struct place *p, struct spec_
     struct place at;
     int i;
     if (spec_child(r, p, "kind", false, &at) &&
-        !spec_choice(r, &at, kinds, ARRAY_LEN(kinds), kinds_later, &i)) {
+        !spec_choice(r, &at, kinds, ARRAY_LEN(kinds), kinds_later, &i) &&
+        is_word_of(at.node, kinds_later)) {
         return false;
     }
     if (spec_child(r, p, "worker", false, &at)) {

@@ -457,6 +457,26 @@ static void test_spec__substitution_is_text_and_bounded(void **state)
     parsed_free(p);
 }
 
+/* What the YAML reader finds hides nothing of what stands beside it, and is not said twice. */
+static void test_spec__faults_of_the_text_and_of_its_meaning_together(void **state)
+{
+    (void)state;
+    struct parsed *p = parse("version: 1\nname: c1\nname: c2\nlimits: {parts: 0, parts: 3}\n"
+                             "budget: {total: 99999999999999999999}\n"
+                             "stages: [{name: a, kind: job, image: r/x, instance_type: m5}]\n");
+    show(&p->faults);
+    assert_int_equal(p->faults.n, 6);
+    assert_string_equal(p->faults.at[0].code, "duplicate_key");
+    assert_int_equal(p->faults.at[0].pos.line, 3);
+    assert_string_equal(p->faults.at[1].code, "range");
+    assert_string_equal(p->faults.at[2].code, "duplicate_key");
+    assert_string_equal(p->faults.at[3].code, "range");
+    assert_int_equal(p->faults.at[3].pos.line, 5);
+    assert_string_equal(p->faults.at[4].code, "value");
+    assert_string_equal(p->faults.at[5].code, "pattern");
+    parsed_free(p);
+}
+
 static void test_spec__many_faults_are_counted_not_lost(void **state)
 {
     (void)state;
@@ -555,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_spec__circles_and_doubles_are_named),
         cmocka_unit_test(test_spec__text_that_is_no_campaign_file),
         cmocka_unit_test(test_spec__substitution_is_text_and_bounded),
+        cmocka_unit_test(test_spec__faults_of_the_text_and_of_its_meaning_together),
         cmocka_unit_test(test_spec__many_faults_are_counted_not_lost),
         cmocka_unit_test(test_spec__a_step_no_cap_admits_is_refused_with_both_numbers),
         cmocka_unit_test(test_spec__damaged_files_are_answered),
