@@ -204,6 +204,11 @@ def test_manifest(d, server):
     tap.ok((m["version"], m["task"], m["attempt"], m["rows_in"], m["rows_out"], m["successes"],
             m["failed_to_download"], m["failed_to_resize"]) == (1, "77", "78", 8, 8, 7, 1, 0)
            and m["statuses"] == {"success": 7, "HTTP Error 404: Not Found": 1}, "counts and identity", m)
+    ages = [[os.stat(os.path.join(out, "%03d%s" % (i, x))).st_mtime_ns for x in (".tar", ".parquet", "_stats.json")]
+            for i in range(3)]
+    tap.ok(all(a == sorted(a) for a in ages)
+           and os.stat(os.path.join(out, "_manifest.json")).st_mtime_ns >= max(a[2] for a in ages),
+           "tar, parquet, stats are written in this order, the manifest last", ages)
     p = load(out, "_progress.json")
     tap.ok(p["rows_in"] == p["rows_done"] == 8 and p["shards_done"] == 3 and p["successes"] == 7, "progress", p)
     keys = sorted(k for i in range(3) for k in samples(os.path.join(out, "%03d.tar" % i)))
@@ -316,7 +321,26 @@ def test_columns(d, server):
            "WIDTH beside width keeps its name")
 
 
+def test_many_rows(d):
+    """Rows enough for several row groups and chunks; URLs that fail at once."""
+    n = 12345
+    part, out = os.path.join(d, "many.parquet"), os.path.join(d, "many")
+    sql("COPY (SELECT 'bad' || i AS URL, 'c' || i AS TEXT FROM range(%d) t(i)) TO '%s' (FORMAT parquet)" % (n, part))
+    began = time.monotonic()
+    rc, so, se = run(["--parquet", part, "--output", out, "--number_sample_per_shard", 5000])
+    took = time.monotonic() - began
+    m = load(out, "_manifest.json") if rc == 0 else {}
+    tap.ok(rc == 0 and m["rows_out"] == m["failed_to_download"] == n, "12,345 rows in three shards: %.1f s" % took, se)
+    tap.eq(sql("SELECT count(*), count(DISTINCT key), min(key), max(key) FROM '%s/*.parquet'" % out),
+           ["12345\t12345\t000000000\t000022344"], "each row once")
+    tap.eq(sql("SELECT num_row_groups FROM parquet_file_metadata('%s/00000.parquet')" % out), ["3"],
+           "row groups of 2048")
+    tap.eq(sql("SELECT count(*) FROM '%s/*.parquet' WHERE caption != 'c' || substr(url, 4) OR substr(url, 4)::INT != "
+               "substr(key, 1, 5)::INT * 5000 + substr(key, 6)::INT" % out), ["0"], "in the order of the part")
+
+
 with Folder() as d:
+    test_many_rows(d)
     server = Server()
     test_output(d, server)
     test_manifest(d, server)

@@ -74,18 +74,20 @@ def test_addresses(d, server):
 
 def test_names(d, server):
     dns = Dns({"in.test": ["127.0.0.1"], "mixed.test": ["8.8.8.8", "127.0.0.1"], "meta.test": ["169.254.169.254"],
-               "six.test": ["::1"], "mapped.test": ["::ffff:127.0.0.1"], "none.test": [], "ok.test": ["127.0.0.9"]})
+               "six.test": ["::1"], "mapped.test": ["::ffff:127.0.0.1"], "none.test": [],
+               "half.test": ["127.0.0.9", "127.0.0.1"], "ok.test": ["127.0.0.9"]})
     server.serve("/n", PHOTO)
     inside = Server("127.0.0.9")
     for i in range(20):
         inside.serve("/%d" % i, PHOTO)
-    want = {"http://%s.test:%d/n" % (n, inside.port): BLOCKED for n in ("in", "mixed", "meta", "six", "mapped")}
+    want = {"http://%s.test:%d/n" % (n, inside.port): BLOCKED for n in ("in", "mixed", "meta", "six", "mapped", "half")}
     want["http://none.test/x"] = "<urlopen error [Errno -5] No address associated with hostname>"
     want["http://never.test/x"] = "<urlopen error [Errno -2] Name or service not known>"
     urls = list(want) + ["http://ok.test:%d/%d" % (inside.port, i) for i in range(20)]
     got = statuses(d, urls, "--dns", dns.net, allow=[inside.net])
     expect_texts(got, want, "names")
-    tap.eq([got.get(u) for u in urls[7:]], ["success"] * 20, "an allowed name is fetched")
+    tap.eq([got.get(u) for u in urls[8:]], ["success"] * 20, "an allowed name is fetched")
+    tap.eq(inside.hits["/n"], 0, "a name with one good and one bad address is not used at all")
     tap.eq(dns.asked["ok.test", 1], 1, "one question serves twenty URLs of a host")
     tap.eq(inside.headers["/0"]["Host"], "ok.test:%d" % inside.port, "the Host header is the name")
     # Rebinding: the second answer for the name leads inside.

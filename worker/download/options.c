@@ -29,7 +29,7 @@ static const struct row rows[] = {
     {"encode_format", NULL, TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
     {"encode_quality", NULL, INT, "95", 0, 101, AT(encode_quality),
      "jpg 0-100, webp 0-100 (101: lossless), png: compression 0-9"},
-    {"number_sample_per_shard", NULL, INT, "10000", 1, 1000000, AT(number_sample_per_shard),
+    {"number_sample_per_shard", NULL, INT, "10000", 1, 100000, AT(number_sample_per_shard),
      "rows of a shard"},
     {"oom_shard_count", NULL, INT, "5", 1, 10, AT(oom_shard_count), "digits of a shard's name"},
     {"url_col", NULL, TEXT, "", 0, 0, AT(url_col), "column of the URLs; default url or URL"},

@@ -6,13 +6,12 @@
 #include <ares.h>
 #include <strings.h>
 
-#define BUCKETS         16384u
-#define TTL_MIN_US      (30 * USEC_PER_SEC)
-#define TTL_MAX_US      (300 * USEC_PER_SEC)
-#define TTL_FAILED_US   (20 * USEC_PER_SEC)
-#define TRY_TIMEOUT_MS  2500
-#define TRIES           3
-#define UDP_PAYLOAD_MAX 4096
+#define BUCKETS        16384u
+#define TTL_MIN_US     (30 * USEC_PER_SEC)
+#define TTL_MAX_US     (300 * USEC_PER_SEC)
+#define TTL_FAILED_US  (20 * USEC_PER_SEC)
+#define TRY_TIMEOUT_MS 2500
+#define TRIES          3
 
 struct waiter {
     struct waiter *next;
@@ -46,8 +45,11 @@ bool resolver_new(const char *servers, struct resolver **ret, struct err *err)
     }
     struct resolver *r = xcalloc(1, sizeof *r);
     r->queue_tail = &r->queue_head;
-    struct ares_options opts = {.timeout = TRY_TIMEOUT_MS, .tries = TRIES};
-    rc = ares_init_options(&r->channel, &opts, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
+    /* No search domains: a dead host would be asked for again below each of them. */
+    struct ares_options opts = {
+        .flags = ARES_FLAG_NOSEARCH, .timeout = TRY_TIMEOUT_MS, .tries = TRIES};
+    rc =
+        ares_init_options(&r->channel, &opts, ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
     if (rc != ARES_SUCCESS) {
         free(r);
         return err_set(err, ERR_INTERNAL, "c-ares: %s", ares_strerror(rc));

@@ -10,7 +10,8 @@ void run_init(struct run *r, const struct options *o, const struct columns *colu
                                       .hash = o->image.hash,
                                       .exif = o->extract_exif};
     int64_t open = RUN_ROWS_OPEN / o->number_sample_per_shard + 1;
-    r->shards_open_max = (int)MIN(MAX(open, 3), RUN_SHARDS_OPEN_MAX);
+    int64_t least = o->number_sample_per_shard > RUN_LARGE_SHARD_ROWS ? 2 : 3;
+    r->shards_open_max = (int)MIN(MAX(open, least), RUN_SHARDS_OPEN_MAX);
     r->progress.rows_in = rows;
     r->queue_rows = queue_new(RUN_ROWS_BYTES_MAX);
     r->queue_bodies = queue_new(RUN_BODIES_BYTES_MAX);

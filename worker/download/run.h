@@ -13,7 +13,8 @@
 #define RUN_BODIES_BYTES_MAX  (64u << 20) /* bodies coming in and waiting for a decoder */
 #define RUN_RESULTS_BYTES_MAX (32u << 20)
 #define RUN_SHARDS_OPEN_MAX   32
-#define RUN_ROWS_OPEN         4096 /* rows of open shards, about: hides the slowest URLs of each */
+#define RUN_LARGE_SHARD_ROWS  20000 /* about 1 kB of memory a row of each open shard */
+#define RUN_ROWS_OPEN         4096  /* rows of open shards, about: hides the slowest URLs of each */
 
 enum stop { STOP_NO, STOP_SIGNAL, STOP_ERROR };
 

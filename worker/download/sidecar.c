@@ -15,7 +15,8 @@
 
 #define SQL_BYTES_MAX   (64u << 10)
 #define OWN_COLUMNS_MAX 9
-#define ALIASES_MAX     8 /* \1 to \8: below the control bytes that SQL text treats as space */
+#define ROW_GROUP_ROWS  2048 /* DuckDB's smallest: readers take a few rows of many shards */
+#define ALIASES_MAX     8    /* \1 to \8: below the control bytes that SQL text treats as space */
 
 struct alias {
     char *as;   /* "\1idth" */
@@ -237,9 +238,10 @@ bool sidecar_write(struct sidecar *c, struct sample *const *samples, size_t samp
     if (fd < 0) {
         return err_set_os(err, ERR_INTERNAL, errno, "memfd");
     }
-    AUTO_FREE char *sql = xasprintf("COPY (SELECT %s FROM shard) TO '/proc/self/fd/%d' (FORMAT "
-                                    "parquet, COMPRESSION snappy, USE_TMP_FILE false)",
-                                    c->select, fd);
+    AUTO_FREE char *sql =
+        xasprintf("COPY (SELECT %s FROM shard) TO '/proc/self/fd/%d' (FORMAT "
+                  "parquet, COMPRESSION snappy, ROW_GROUP_SIZE %d, USE_TMP_FILE false)",
+                  c->select, fd, ROW_GROUP_ROWS);
     if (!duck_query(c->con, sql, NULL, err) || !duck_query(c->con, "DROP TABLE shard", NULL, err)) {
         return err_wrap(err, "sidecar");
     }
