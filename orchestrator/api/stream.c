@@ -55,6 +55,12 @@ static void stream_wake(struct stream *s)
     }
 }
 
+static void hub_poke(struct stream_hub *h)
+{
+    uint64_t one = 1;
+    (void)!write(h->wake_fd, &one, sizeof one);
+}
+
 /* MHD asks for bytes; nothing to send suspends the connection. */
 static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
 {
@@ -67,6 +73,9 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
         memcpy(to, s->buf.p, n);
         buf_consume(&s->buf, n);
         s->sent_us = clock_mono_us();
+        if (s->cursor < s->hub->head && s->buf.n < STREAM_LOW) {
+            hub_poke(s->hub); /* late, and there is room again */
+        }
     } else if (s->ended) {
         ret = MHD_CONTENT_READER_END_OF_STREAM;
     } else {
@@ -330,12 +339,6 @@ bool stream_hub_new(const char *conninfo, struct stream_hub **ret, struct err *e
     }
     h->started = true;
     return true;
-}
-
-static void hub_poke(struct stream_hub *h)
-{
-    uint64_t one = 1;
-    (void)!write(h->wake_fd, &one, sizeof one);
 }
 
 void stream_hub_stop(struct stream_hub *h)

@@ -38,7 +38,7 @@ WHERE state < 8 AND campaign_id = $1 AND ($2 = 0 OR stage_id = $2) AND task_id >
 -- $1 campaign bigint, $2 stage bigint, $3 seq integer
 SELECT id FROM task_run WHERE campaign_id = $1 AND stage_id = $2 AND seq = $3 LIMIT 1;
 
--- Rows for ids, in their order.
+-- Rows for ids, in their order. LIMIT 1 keeps it at one look into the index a part, whatever the statistics say.
 -- name: api_parts_rows
 -- $1 campaign bigint, $2 ids bigint[], $3 task states text[], $4 attempt states text[], $5 causes text[], $6 now bigint,
 -- $7 wait reasons text[], $8 their texts text[]
@@ -58,11 +58,11 @@ SELECT coalesce(json_agg(json_build_object('id', 'c-' || t.campaign_id || '/' ||
     'updated_at', CASE WHEN t.updated_us > 0 THEN to_timestamp(t.updated_us / 1000000.0) END,
     'observed_at', a.observed_at, 'cost_micro_usd', coalesce(m.cost, 0)) ORDER BY w.i), '[]'::json)::text
 FROM unnest($2::bigint[]) WITH ORDINALITY w (id, i)
-JOIN task_run t ON t.campaign_id = $1 AND t.id = w.id
-JOIN task k ON k.campaign_id = $1 AND k.id = w.id
+CROSS JOIN LATERAL (SELECT * FROM task_run x WHERE x.campaign_id = $1 AND x.id = w.id LIMIT 1) t
+CROSS JOIN LATERAL (SELECT * FROM task x WHERE x.campaign_id = $1 AND x.id = w.id LIMIT 1) k
 JOIN stage g ON g.id = t.stage_id
 JOIN stage_run n ON n.stage_id = t.stage_id
-LEFT JOIN task_failure f ON f.task_id = w.id
+LEFT JOIN LATERAL (SELECT * FROM task_failure x WHERE x.task_id = w.id LIMIT 1) f ON true
 LEFT JOIN LATERAL (SELECT * FROM attempt x WHERE x.task_id = w.id ORDER BY x.n DESC LIMIT 1) a ON true
 LEFT JOIN LATERAL (SELECT sum(x.cost_musd)::bigint AS cost FROM attempt x WHERE x.task_id = w.id) m ON true;
 
@@ -91,7 +91,8 @@ WHERE campaign_id = $1 AND stage_id = $2 AND seq BETWEEN $4 AND $5 GROUP BY 1, 2
 
 -- A bulk load may take longer than a handler's statement.
 -- name: api_bulk_timeout
-SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '30s', true);
+SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '30s', true),
+    set_config('maintenance_work_mem', '128MB', true);
 
 -- name: api_failures
 -- $1 campaign bigint, $2 stage bigint or 0, $3 causes text[], $4 remedies text[]
@@ -134,14 +135,3 @@ SELECT partition_create($1);
 -- name: api_partition_attach
 -- $1 campaign bigint
 SELECT partition_attach($1);
-
--- First task_run rows of a block of tasks.
--- name: api_task_runs_insert
--- $1 campaign bigint, $2 stage bigint, $3 first id bigint, $4 first seq bigint, $5 how many bigint
-INSERT INTO task_run (campaign_id, id, stage_id, seq)
-SELECT $1, $3 + i, $2, ($4 + i)::integer FROM generate_series(0, $5::bigint - 1) i;
-
--- The same into a partition that is not attached yet.
--- name: api_partition_runs
--- $1 campaign bigint, $2 stage bigint, $3 first id bigint, $4 first seq bigint, $5 how many bigint
-SELECT partition_runs($1, $2, $3, $4, $5);
