@@ -21,7 +21,7 @@ class Stream:
         self.s.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {a.token}\r\n{last}\r\n".encode())
         self.text, self.ended = b"", False
         self.s.settimeout(0.02)
-        until(lambda: self.read() or b"retry:" in self.text, 5)
+        until(lambda: self.read() or b"\r\n\r\n" in self.text, 5)
 
     def read(self):
         try:
