@@ -27,7 +27,7 @@ class Local:
                                    "--config", config, "--port-file", port],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(lambda: os.path.exists(port) and os.path.getsize(port) > 0)
-        self.url = open(port).read().strip()
+        self.url = "http://127.0.0.1:" + open(port).read().strip().rsplit(":", 1)[-1]
 
     def env(self, **kw):
         e = dict(AWS_ENDPOINT_URL=self.url, AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET,
