@@ -3,6 +3,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/s3.h"
+#include "core/parquet_rows.h"
 #include "core/verify.h"
 #include "ctl.h"
 #include "worker_protocol.h"
@@ -10,6 +11,7 @@
 
 #define MANIFEST_MAX      (16 * 1024 * 1024)
 #define STATS_MAX         (1024 * 1024)
+#define FOOTER_HEAD_MAX   (64 * 1024) /* version and schema; num_rows comes right behind */
 #define OUTPUT_KEYS_MAX   200000
 #define STATS_OBJECTS_MAX 20000
 
@@ -22,7 +24,9 @@ struct output_check {
     char task_id[24];     /* "" any task */
     struct s3_uri folder; /* with a trailing '/' unless it names one key */
     char *manifest;
-    struct s3_listing *listing_lent;
+    struct s3_uri input; /* the part itself, when its rows can be counted; else empty */
+    int64_t input_size;
+    int64_t rows_in;               /* of the part, read from its own footer; -1 not known */
     struct verify_object *objects; /* keys owned */
     size_t objects_n;
     struct str *stats; /* img2dataset: texts, owned */
@@ -150,7 +154,7 @@ static void stats_next(struct output_check *k)
         }
     }
     struct verify_verdict j;
-    verify_img2dataset(k->stats, k->stats_n, -1, 0, &j);
+    verify_img2dataset(k->stats, k->stats_n, k->rows_in, 0, &j);
     finish_judged(k, &j);
 }
 
@@ -173,6 +177,8 @@ static void judge_listing(struct output_check *k)
     }
 }
 
+static void count_rows(struct output_check *k);
+
 static void on_listing(void *ctx, const struct s3_result *r)
 {
     struct output_check *k = ctx;
@@ -183,7 +189,7 @@ static void on_listing(void *ctx, const struct s3_result *r)
         return;
     }
     keep_listing(k, r->listing);
-    judge_listing(k);
+    count_rows(k);
 }
 
 static void list_folder(struct output_check *k)
@@ -206,6 +212,52 @@ static void on_manifest(void *ctx, const struct s3_result *r)
     }
     k->manifest = str_dup(r->body);
     list_folder(k);
+}
+
+/* --- how many rows the part has, by its own footer: a worker's word is held against it --- */
+
+static void judge_rows(struct output_check *k, bool known, int64_t rows)
+{
+    k->rows_in = known ? rows : -1;
+    judge_listing(k);
+}
+
+static void on_footer(void *ctx, const struct s3_result *r)
+{
+    struct output_check *k = ctx;
+    int64_t rows = 0;
+    if (k->cb == NULL || (r->outcome != AWS_OK && r->outcome != AWS_REFUSED)) {
+        finish_unchecked(k, &r->err);
+        return;
+    }
+    judge_rows(k, r->outcome == AWS_OK && parquet_rows(r->body, &rows), rows);
+}
+
+static void on_tail(void *ctx, const struct s3_result *r)
+{
+    struct output_check *k = ctx;
+    int64_t n = 0;
+    if (k->cb == NULL || (r->outcome != AWS_OK && r->outcome != AWS_REFUSED)) {
+        finish_unchecked(k, &r->err);
+        return;
+    }
+    if (r->outcome != AWS_OK || !parquet_footer_n(r->body, k->input_size, &n)) {
+        judge_rows(k, false, 0); /* no Parquet, or it is gone: the manifest is all there is */
+        return;
+    }
+    int64_t from = k->input_size - PARQUET_TAIL - n;
+    int64_t to = from + MIN(n, (int64_t)FOOTER_HEAD_MAX) - 1;
+    s3_get(k->c->aws, &k->input, from, to, FOOTER_HEAD_MAX, on_footer, k);
+}
+
+static void count_rows(struct output_check *k)
+{
+    bool counts = k->kind == VERIFY_MANIFEST || k->kind == VERIFY_IMG2DATASET;
+    if (!counts || k->input.bucket[0] == '\0' || k->input_size <= PARQUET_TAIL) {
+        judge_listing(k);
+        return;
+    }
+    s3_get(k->c->aws, &k->input, k->input_size - PARQUET_TAIL, k->input_size - 1, 4096, on_tail, k);
 }
 
 static void on_head(void *ctx, const struct s3_result *r)
@@ -292,14 +344,20 @@ static void defer(struct output_check *k, bool good)
     loop_defer(k->c->loop, answer_later, l);
 }
 
-static struct output_check *check_new(struct controller *c, enum spec_verify kind, output_cb cb,
-                                      void *ctx)
+static struct output_check *check_new(struct controller *c, enum spec_verify kind,
+                                      const struct task_input *t, output_cb cb, void *ctx)
 {
     struct output_check *k = xcalloc(1, sizeof *k);
     k->c = c;
     k->cb = cb;
     k->ctx = ctx;
     k->kind = kind;
+    k->rows_in = -1;
+    k->input_size = t->size;
+    if (t->uri == NULL || !str_ends(str_of(t->uri), ".parquet") ||
+        !s3_parse_uri(str_of(t->uri), &k->input, NULL)) {
+        k->input.bucket[0] = '\0';
+    }
     return k;
 }
 
@@ -311,7 +369,7 @@ struct output_check *output_verify(struct live_attempt *a, output_cb cb, void *c
                                  .size = a->row.size,
                                  .uri = a->row.uri,
                                  .vars_json = a->row.vars_json};
-    struct output_check *k = check_new(a->c, s->verify, cb, ctx);
+    struct output_check *k = check_new(a->c, s->verify, &t, cb, ctx);
     bool folder = s->verify == VERIFY_MANIFEST || s->verify == VERIFY_IMG2DATASET;
     k->count = s->verify_count;
     (void)snprintf(k->task_id, sizeof k->task_id, "%lld", (long long)a->row.task_id);
@@ -336,9 +394,9 @@ struct output_check *output_check_done(struct controller *c, const struct live_c
                                        const struct live_stage *ls, const struct task_input *t,
                                        output_cb cb, void *ctx)
 {
-    bool one_key = ls->spec->done_if_exists;
-    struct output_check *k = check_new(c, one_key ? VERIFY_EXISTS : VERIFY_MANIFEST, cb, ctx);
-    if (place_of(lc, ls, t, 1, ls->spec->done_if, !one_key, &k->folder)) {
+    struct output_check *k = check_new(c, ls->spec->done_if_kind, t, cb, ctx);
+    bool folder = ls->spec->done_if_kind != VERIFY_EXISTS;
+    if (place_of(lc, ls, t, 1, ls->spec->done_if, folder, &k->folder)) {
         start(k);
     } else {
         defer(k, false);

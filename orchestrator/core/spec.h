@@ -69,7 +69,6 @@ struct spec_stage {
         *output; /* where the output lies, template: hyperparameters.output_folder for download */
     const char
         *done_if; /* template of the manifest / stats prefix that proves a part done; NULL: none */
-    bool done_if_exists;           /* done_if names one key that only has to exist */
     enum spec_verify done_if_kind; /* how done_if is looked at: MANIFEST, IMG2DATASET, EXISTS */
     int64_t allow_failed_ppm;      /* of the stage's tasks: 2% = 20000 */
     musd_t budget_musd;            /* -1: none */

@@ -80,7 +80,6 @@ static json_t *stage_out(const struct spec_stage *s)
     put_i64(o, "verify_count", s->verify_count);
     put_text(o, "output", s->output);
     put_text(o, "done_if", s->done_if);
-    (void)json_object_set_new(o, "done_if_exists", json_boolean(s->done_if_exists));
     put_i64(o, "done_if_kind", s->done_if_kind);
     put_i64(o, "allow_failed_ppm", s->allow_failed_ppm);
     put_i64(o, "budget_musd", s->budget_musd);
@@ -267,7 +266,6 @@ static void get_stage(struct reader *r, const json_t *o, struct spec_stage *s)
     s->verify_count = get_i64(r, o, "verify_count", 0, INT32_MAX);
     s->output = get_text(r, o, "output");
     s->done_if = get_text(r, o, "done_if");
-    s->done_if_exists = get_bool(r, o, "done_if_exists");
     s->done_if_kind = (enum spec_verify)get_i64(r, o, "done_if_kind", VERIFY_MANIFEST, VERIFY_NONE);
     s->allow_failed_ppm = get_i64(r, o, "allow_failed_ppm", 0, 1000000);
     s->budget_musd = get_i64(r, o, "budget_musd", -1, INT64_MAX);

@@ -210,7 +210,6 @@ static void read_done_if(struct spec_reader *r, const struct place *p, struct sp
     for (size_t i = 0; i < 3; i++) {
         if (spec_child(r, p, keys[i].name, false, &at)) {
             found++;
-            s->done_if_exists = i == 2;
             s->done_if_kind = i == 0   ? VERIFY_MANIFEST
                               : i == 1 ? VERIFY_IMG2DATASET
                                        : VERIFY_EXISTS;
