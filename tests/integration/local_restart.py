@@ -82,7 +82,7 @@ def test_tags_transitions_and_times__survive(l):
 
 
 def test_supervisor_killed__job_is_lost_as_an_internal_error(l):
-    l.create("v", "exec sleep 60")
+    l.create("v", "sleep 60; true")
     l.running("v")
     pids = wait_for(lambda: [int(p) for p in os.listdir("/proc") if p.isdigit() and supervises(p, l.root)], 5,
                     "its supervisor")

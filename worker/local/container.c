@@ -2,6 +2,7 @@
 #include "container.h"
 #include "common/clock.h"
 #include "files.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -168,13 +169,17 @@ static void env_build(const struct supervisor *s, const struct host *h, char **e
 }
 
 /* In the child; only what is safe between fork and exec of a single-threaded process. */
-static NORETURN void child_run(const struct host *h, int out_fd, char **argv, char **env)
+static NORETURN void child_run(const struct host *h, pid_t parent, int out_fd, char **argv,
+                               char **env)
 {
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(126); /* it died before the line above */
+    }
     if (dup2(out_fd, 1) < 0 || dup2(out_fd, 2) < 0 || chdir(h->ml) != 0) {
         _exit(126);
     }
@@ -207,9 +212,10 @@ bool container_spawn(struct supervisor *s, struct host *h, struct err *err)
         }
     }
     env_build(s, h, env);
+    pid_t self = getpid();
     pid_t pid = fork();
     if (pid == 0) {
-        child_run(h, fds[1], argv, env);
+        child_run(h, self, fds[1], argv, env);
     }
     int fork_errno = errno;
     for (i = 0; argv[i] != NULL; i++) {
@@ -277,5 +283,35 @@ void container_finish(struct host *h)
     if (h->midline) {
         (void)!write(h->log_fd, "\n", 1);
         h->midline = false;
+    }
+}
+
+/* Whether the process was given a DROVER_ML_ROOT below the folder. */
+static bool is_stray(const char *pid, const char *folder)
+{
+    char path[64];
+    char want[PATH_MAX + 32];
+    AUTO_BUF struct buf env = BUF_INIT(1u << 20);
+    (void)snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
+    int n = snprintf(want, sizeof want, "DROVER_ML_ROOT=%s/", folder);
+    files_read_head(path, 1u << 20, &env);
+    return n > 0 && env.n > 0 &&
+           memmem(env.p, env.n, want, MIN((size_t)n, sizeof want - 1)) != NULL;
+}
+
+void container_strays_kill(const char *folder)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *d;
+    while (proc != NULL && (d = readdir(proc)) != NULL) {
+        int64_t pid;
+        struct err err = ERR_INIT;
+        if (parse_i64(str_of(d->d_name), 2, INT32_MAX, &pid, &err) && pid != getpid() &&
+            is_stray(d->d_name, folder)) {
+            (void)kill((pid_t)pid, SIGKILL);
+        }
+    }
+    if (proc != NULL) {
+        (void)closedir(proc);
     }
 }

@@ -14,3 +14,5 @@ bool container_spawn(struct supervisor *s, struct host *h, struct err *err) MUST
 void container_drain(struct host *h);
 /* The host is gone: the rest of its output, its last line ended. */
 void container_finish(struct host *h);
+/* Kill what a supervisor that died has left running of the job in this folder. */
+void container_strays_kill(const char *folder);

@@ -364,7 +364,9 @@ int supervise_main(const char *folder)
         return 1;
     }
     if (access(begun, F_OK) == 0) {
-        /* A supervisor before us died in the middle; its hosts died with it. */
+        /* A supervisor before us died in the middle; its hosts died with it, their children may not
+         * have. */
+        container_strays_kill(s.folder);
         if (access(end, F_OK) != 0) {
             mark(&s, "end", "lost", 0, "");
         }
