@@ -60,17 +60,17 @@ def test_drop_after__it_happened(l):
 
 
 def test_effect_delayed__it_happens_later(l):
-    l.faults({**CREATE, "kind": "effect_delayed", "delay_seconds": 0.5})
+    l.faults({**CREATE, "kind": "effect_delayed", "delay_seconds": 2})
     began = time.time()
     lost(l.create, "late")
-    assert time.time() - began < 0.4
+    assert time.time() - began < 1.9
     same(l.job("late"), None)
     same(error_of(l.describe, "late")[1], "Requested resource not found.")
     job = wait_for(lambda: l.job("late"), 5, "the effect")
-    assert job["created"] - began >= 0.5
+    assert job["created"] - began >= 2
     w = wait_for(lambda: [q for q in l.wire("CreateTrainingJob", "late") if q["accepted"]], 5, "its line")
     same((len(l.wire("CreateTrainingJob", "late")), w[0]["replied"], w[0]["signed"]), (1, False, True))
-    assert w[0]["time"] < began + 0.4  # when it arrived, not when it took effect
+    assert w[0]["time"] < began + 1.9  # when it arrived, not when it took effect
 
 
 def test_effect_delayed__a_second_send_in_between_wins_the_name(l):
@@ -124,7 +124,7 @@ def test_internal_error__cuts_a_running_job_and_is_billed(l):
     l.faults({**CREATE, "kind": "internal_error", "delay_seconds": 0.2})
     began = time.monotonic()
     d = l.run("i", "sleep 60")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 40
     same(d["FailureReason"], "InternalServerError: We encountered an internal error. Please try again.")
     same((d["TrainingJobStatus"], d["BillableTimeInSeconds"]), ("Failed", 1))
     same(l.get("invoice")["total"]["seconds"], 1)
@@ -233,7 +233,7 @@ def test_half_body__of_an_object_and_errors_under_200(l):
 
 
 def test_slow__answers_late_and_holds_nobody_up(l):
-    l.faults({**CREATE, "kind": "slow", "delay_seconds": 0.6})
+    l.faults({**CREATE, "kind": "slow", "delay_seconds": 3})
     import threading
     began = time.monotonic()
     took = []
@@ -241,9 +241,9 @@ def test_slow__answers_late_and_holds_nobody_up(l):
     t.start()
     wait_for(lambda: l.job("slow"), 5, "the effect")
     l.describe("slow")
-    assert time.monotonic() - began < 0.5, "others had to wait"
+    assert time.monotonic() - began < 2.9, "others had to wait"
     t.join()
-    assert took[0] >= 0.6, took
+    assert took[0] >= 3, took
 
 
 def test_counts__times_after_append_and_replace(l):

@@ -155,6 +155,22 @@ def test_killed_in_a_rush__what_was_acknowledged_is_there_and_made_once(l):
     wait_for(lambda: all(j["released"] for j in l.get("jobs")["jobs"]), 60, "all to end")
 
 
+def test_job_without_its_wire_line__gets_it_back(l):
+    l.create("x", "sleep 1")
+    l.kill()
+    log = os.path.join(l.root, "wire.log")
+    with open(log) as f:
+        lines = f.readlines()
+    same(sum('"accepted":true' in x for x in lines), 1)
+    with open(log, "w") as f:  # as if killed after the journal's line and before this one
+        f.writelines(x for x in lines if '"accepted":true' not in x)
+    l.start()
+    same([(q["accepted"], q["replied"], q["signed"]) for q in l.wire("CreateTrainingJob", "x")], [(True, False, True)])
+    l.kill()
+    l.start()
+    same(len(l.wire("CreateTrainingJob", "x")), 1)
+
+
 def test_torn_lines__are_cut_off(l):
     l.run("a")
     l.kill()
@@ -203,6 +219,7 @@ run([(t, c) for t, c in [
     (test_supervisor_killed__job_is_lost_as_an_internal_error, {}),
     (test_delayed_effect__comes_after_the_restart, {}),
     (test_killed_in_a_rush__what_was_acknowledged_is_there_and_made_once, {"quotas": {"ml.m5.large": 1000}}),
+    (test_job_without_its_wire_line__gets_it_back, {}),
     (test_torn_lines__are_cut_off, {}),
     (test_half_an_upload__is_no_object_and_leaves_nothing, {}),
     (test_term__ends_it_cleanly_and_leaves_the_jobs, {}),
