@@ -85,6 +85,7 @@ export function stream(path, onEvent, onState) {
     };
     s.onerror = () => {
       onState('stale');
+      onEvent('lost', {}); // a look tells the person what is wrong
       if (s.readyState === EventSource.CLOSED && s === source) timer = setTimeout(open, REOPEN_MS);
     };
     for (const kind of KINDS) s.addEventListener(kind, (e) => onEvent(kind, e.data ? JSON.parse(e.data) : {}));

@@ -27,7 +27,7 @@ function Eta({ forecast, campaign }) {
   }
   const known = forecast?.ends_in_seconds != null;
   return html`<section class="card"><h2>Ends in</h2>
-    <p class="big" id="eta">${known ? duration(forecast.ends_in_seconds) : '–'}</p>
+    <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
     <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${duration(forecast.high_seconds)}<br/>${forecast.parts_per_hour.toFixed(1)} parts/h` : forecast?.reason || ''}</p>
   </section>`;
 }
@@ -112,11 +112,12 @@ function useAddress() {
 }
 
 async function readAll(id, { stage, zoom }) {
-  const of = stage ? `?stage=${encodeURIComponent(stage)}` : '?';
-  const range = zoom ? `&first=${zoom[0]}&last=${zoom[1]}` : '';
+  const query = (o) => (Object.keys(o).length ? `?${new URLSearchParams(o)}` : '');
+  const of = stage ? { stage } : {};
+  const range = zoom ? { first: zoom[0], last: zoom[1] } : {};
   const [campaign, tiles, failures, cost, forecast] = await Promise.all([
-    get(`/campaigns/${id}`), get(`/campaigns/${id}/tiles${of}${range}`), get(`/campaigns/${id}/failures${of}`),
-    get(`/campaigns/${id}/cost`), get(`/campaigns/${id}/forecast${of}`)]);
+    get(`/campaigns/${id}`), get(`/campaigns/${id}/tiles${query({ ...of, ...range })}`), get(`/campaigns/${id}/failures${query(of)}`),
+    get(`/campaigns/${id}/cost`), get(`/campaigns/${id}/forecast${query(of)}`)]);
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
   return { campaign, tiles, failures, cost, forecast };
 }
