@@ -73,7 +73,7 @@ CONFIG
     >"$run/local.log" 2>&1 &
 pids+=($!)
 wait_for 10 "drover-local" test -s "$run/local.port"
-AWS_ENDPOINT_URL=$(cat "$run/local.port")
+AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$run/local.port")
 export AWS_ENDPOINT_URL
 
 # One part was done before the campaign came: drover skips it.
@@ -90,7 +90,7 @@ DROVER_ROLE_ARN=arn:aws:iam::111122223333:role/drover-demo DROVER_WORKER_IMAGE=d
 pids+=($!)
 wait_for 60 "droverd" test -s "$run/droverd.port"
 export DROVER_URL=http://127.0.0.1:$(cat "$run/droverd.port")
-wait_for 20 "the control loop" curl -fs "$DROVER_URL/readyz"
+wait_for 20 "the control loop" grep -q leader_elected "$run/droverd.log"
 
 sed -e "s|@ALLOW@|127.0.2.0/24:$http_port|" -e "s|@DNS@|127.0.2.1:$dns_port|" tests/demo/campaign.yaml >"$run/campaign.yaml"
 began=$(date +%s.%N)
