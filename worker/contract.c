@@ -86,6 +86,20 @@ bool contract_hyperparameters(json_t **ret, struct err *err)
     return true;
 }
 
+bool contract_hosts(int *ret, struct err *err)
+{
+    AUTO_JSON json_t *config = NULL;
+    json_t *hosts = NULL;
+    if (!read_json("input/config/resourceconfig.json", &config, err)) {
+        return false;
+    }
+    if (config != NULL && !json_get_array(config, "hosts", &hosts, err)) {
+        return err_wrap(err, "resourceconfig.json");
+    }
+    *ret = hosts == NULL ? 1 : (int)json_array_size(hosts);
+    return true;
+}
+
 bool contract_channel(const char *name, char **ret, struct err *err)
 {
     AUTO_FREE char *base = xasprintf("%s/input/data", contract_root());

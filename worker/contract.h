@@ -15,6 +15,8 @@ char *contract_path(const char *path);
  * and booleans are accepted too, and a value that is a JSON string literal is unquoted, as the
  * SageMaker Python SDK quotes each value. Caller decrefs. */
 bool contract_hyperparameters(json_t **ret, struct err *err) MUST_CHECK;
+/* Hosts of this job by resourceconfig.json; 1 when there is no such file. */
+bool contract_hosts(int *ret, struct err *err) MUST_CHECK;
 /* Folder of the named channel, of the only channel when name is NULL. ERR_INVALID names what is
  * there. Caller frees. */
 bool contract_channel(const char *name, char **ret, struct err *err) MUST_CHECK;

@@ -339,7 +339,23 @@ def test_many_rows(d):
                "substr(key, 1, 5)::INT * 5000 + substr(key, 6)::INT" % out), ["0"], "in the order of the part")
 
 
+def test_help(d):
+    """The program tells what it can do."""
+    def call(*args):
+        p = subprocess.run([WORKER] + list(args), capture_output=True, text=True)
+        return p.returncode, p.stdout, p.stderr
+    for args in (["--help"], ["help"], ["download", "--help"], ["train", "download", "-h"], []):
+        rc, so, se = call(*args)
+        tap.ok(rc == 0 and "--number_sample_per_shard" in so and "[10000]" in so and "Examples:" in so,
+               "drover-worker %s prints every setting, defaults and examples" % " ".join(args), so)
+    rc, so, se = call("version")
+    tap.ok(rc == 0 and "manifest version 1" in so, "version", so)
+    rc, so, se = call("dowload")
+    tap.ok(rc == 2 and "dowload" in se and "--help" in se, "an unknown verb", se)
+
+
 with Folder() as d:
+    test_help(d)
     test_many_rows(d)
     server = Server()
     test_output(d, server)

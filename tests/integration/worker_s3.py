@@ -20,8 +20,9 @@ class Local:
         self.root = os.path.join(d, "local")
         self.buckets = os.path.join(self.root, "s3")
         os.makedirs(os.path.join(self.buckets, "data", "meta"))
+        os.makedirs(os.path.join(self.buckets, "locked"))
         config = os.path.join(d, "local.json")
-        json.dump({"credentials": {KEY: SECRET}}, open(config, "w"))
+        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"]}, open(config, "w"))
         port = os.path.join(d, "port")
         self.p = subprocess.Popen([os.path.join(ROOT, "build/bin/drover-local"), "--root", self.root, "--listen", "127.0.0.1:0",
                                    "--config", config, "--port-file", port],
@@ -135,6 +136,10 @@ def test_refusals(d, local, server):
           "bad_input", ["nope-bucket"])
     fails("a part's bucket that is not there", ["--parquet", "s3://nope-bucket/p"] + out, local.env(), 65,
           "bad_input", ["nope-bucket"])
+    fails("a bucket we may not write to", ["--parquet", part, "--output", "s3://locked/x"], local.env(), 77,
+          "access_denied", ["locked"])
+    fails("a part's bucket we may not read", ["--parquet", "s3://locked/p"] + out, local.env(), 77,
+          "access_denied", ["s3://locked/p"])
     fails("a part that is not there", ["--parquet", "s3://data/meta/none.parquet"] + out, local.env(), 65,
           "bad_input", ["none.parquet"])
     fails("a wrong secret", ["--parquet", part] + out, local.env(AWS_SECRET_ACCESS_KEY="wrong"), 77,

@@ -307,6 +307,16 @@ static bool prepare(struct download *d, struct err *err)
 static bool download(struct download *d, struct err *err)
 {
     bool done = false;
+    int hosts;
+    if (!contract_hosts(&hosts, err)) {
+        return false;
+    }
+    if (hosts != 1) {
+        return err_set(err, ERR_INVALID,
+                       "this job has %d hosts: download runs on one; set instance_count: 1 and let "
+                       "each part be a job",
+                       hosts);
+    }
     if (!pool_new(&d->o.image, &d->pool, err) || !sink_open(d->o.output_folder, &d->sink, err) ||
         !check_done(d, &done, err)) {
         return false;
