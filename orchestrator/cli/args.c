@@ -243,5 +243,7 @@ bool args_parse(struct cli *cli, int argc, char **argv)
             cli->args[cli->args_n++] = argv[i];
         }
     }
-    return cli->opt.help || (output_read(cli) && until_check(cli) && count_check(cli));
+    int64_t timeout_us;
+    return cli->opt.help || (output_read(cli) && until_check(cli) &&
+                             timeout_read(cli, &timeout_us) && count_check(cli));
 }

@@ -24,6 +24,7 @@ struct cli {
     int args_n;
     struct client *client;
     bool out_tty, talk_tty, color, utf8;
+    bool patient; /* a server that is away for a while is waited for */
     int width;
 };
 struct command {
@@ -142,7 +143,7 @@ char *progress_bar(const struct cli *cli, int64_t done, int64_t total, int width
 char *progress_line(const struct cli *cli, const json_t *campaign);
 /* Follow until an end state; the exit status. */
 int progress_follow(struct cli *cli, const char *campaign);
-bool timeout_read(const struct cli *cli, int64_t *ret_us); /* -1: none */
+bool timeout_read(const struct cli *cli, int64_t *ret_us); /* -1: none; says what is wrong */
 bool interrupted(void);
 void interrupt_catch(void);
 void pause_ms(int ms);

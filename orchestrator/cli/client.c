@@ -245,11 +245,11 @@ bool client_call(struct cli *cli, const struct call *call, struct reply *ret, in
     for (;;) {
         bool came = client_try(cli, call, ret, &err);
         bool again = !came || ret->status == 503 || ret->status == 429;
-        bool refused = !came && strstr(err.message, "refused") != NULL && call->key == NULL;
+        bool impatient = !came && call->key == NULL && !cli->patient;
         if (came && ret->status < 300) {
             return true;
         }
-        if (!again || !repeat || refused || interrupted() || clock_mono_us() > until) {
+        if (!again || !repeat || impatient || interrupted() || clock_mono_us() > until) {
             *ret_exit = came ? client_explain(cli, ret) : unreachable(cli->client, &err);
             return false;
         }

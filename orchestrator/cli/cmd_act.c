@@ -21,6 +21,7 @@ static int wait_for(struct cli *cli, const char *path,
         return EXIT_USAGE;
     }
     interrupt_catch();
+    cli->patient = true;
     for (;;) {
         CLEANUP(reply_done)
         struct reply r = {0};
@@ -216,8 +217,9 @@ static int retry_send(struct cli *cli, const struct ref *ref, struct str body)
     if (cli->out == OUT_NAME) {
         (void)puts(id);
     } else if (!print_machine(cli, r.json, NULL)) {
-        (void)printf("%s %s: %lld parts%s     progress: drover ops %s\n", id, jstr(r.json, "state"),
-                     (long long)jint(r.json, "parts"), cli->opt.wait ? " retried" : "", id);
+        (void)printf("%s %s: %lld part%s%s     progress: drover ops %s\n", id,
+                     jstr(r.json, "state"), (long long)jint(r.json, "parts"),
+                     jint(r.json, "parts") == 1 ? "" : "s", cli->opt.wait ? " retried" : "", id);
     }
     return EXIT_OK;
 }

@@ -276,6 +276,7 @@ int progress_follow(struct cli *cli, const char *campaign)
 {
     struct follow f = {.cli = cli, .campaign = campaign, .began_us = clock_mono_us()};
     interrupt_catch();
+    cli->patient = true;
     int status = follow(&f);
     free(f.shown);
     json_decref(f.forecast);
