@@ -142,8 +142,42 @@ static void on_stats(void *ctx, const struct s3_result *r)
     stats_next(k);
 }
 
+static bool listed(const struct output_check *k, struct str stem, const char *end)
+{
+    for (size_t i = 0; i < k->objects_n; i++) {
+        struct str key = str_of(k->objects[i].key);
+        if (key.n == stem.n + strlen(end) && memcmp(key.p, stem.p, stem.n) == 0 &&
+            str_ends(key, end) && k->objects[i].size > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where shards are tar files, each that is counted must be there. */
+static bool tar_missing(const struct output_check *k, struct str *ret_stem)
+{
+    bool tars = false;
+    for (size_t i = 0; i < k->objects_n && !tars; i++) {
+        tars = str_ends(str_of(k->objects[i].key), ".tar");
+    }
+    for (size_t i = 0; i < k->objects_n && tars; i++) {
+        struct str stem = str_of(k->objects[i].key);
+        if (str_ends(stem, "_stats.json")) {
+            stem.n -= strlen("_stats.json");
+            *ret_stem = stem;
+            if (!listed(k, stem, ".tar")) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void stats_next(struct output_check *k)
 {
+    struct str stem;
+
     while (k->next_stats < k->objects_n) {
         const struct verify_object *o = &k->objects[k->next_stats++];
         if (str_ends(str_of(o->key), "_stats.json") && k->stats_n < STATS_OBJECTS_MAX) {
@@ -152,6 +186,12 @@ static void stats_next(struct output_check *k)
             s3_get(k->c->aws, &u, 0, -1, STATS_MAX, on_stats, k);
             return;
         }
+    }
+    if (tar_missing(k, &stem)) {
+        char text[160];
+        (void)snprintf(text, sizeof text, "'%.*s.tar' is missing", (int)MIN(stem.n, 100u), stem.p);
+        finish_short(k, false, text);
+        return;
     }
     struct verify_verdict j;
     verify_img2dataset(k->stats, k->stats_n, k->rows_in, 0, &j);
@@ -171,7 +211,7 @@ static void judge_listing(struct output_check *k)
     } else {
         struct verify_verdict j;
         const struct verify_expect expect = {.task_id = k->task_id[0] != '\0' ? k->task_id : NULL,
-                                             .rows_in = -1};
+                                             .rows_in = k->rows_in};
         verify_manifest(str_of(k->manifest), &expect, k->objects, k->objects_n, &j);
         finish_judged(k, &j);
     }

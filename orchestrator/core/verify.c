@@ -127,8 +127,11 @@ static bool check_task(const json_t *m, const struct verify_expect *e, struct ve
 {
     const char *task;
     struct err err = ERR_INIT;
-    if (!json_get_required_str(m, "task", &task, &err)) {
+    if (!json_get_str(m, "task", NULL, &task, &err)) {
         return is_bad(v, &err);
+    }
+    if (task == NULL) {
+        return say_short(v, WP_MANIFEST_KEY " does not say whose it is");
     }
     if (e->task_id != NULL && strcmp(task, e->task_id) != 0) {
         return say_short(v, WP_MANIFEST_KEY " is of task %.40s, not of task %.40s", task,
