@@ -26,6 +26,12 @@ stop_all() {
 trap stop_all EXIT
 trap 'exit 130' INT TERM
 
+fail() { # fail WHAT LOG: what went wrong, the end of its log, and no more
+    echo "make run: $1; the end of build/run/${2##*/}:" >&2
+    tail -5 "$2" >&2
+    exit 1
+}
+
 wait_for() { # wait_for SECONDS WHAT COMMAND...
     local n=$(($1 * 20)) what=$2
     shift 2
@@ -79,7 +85,8 @@ export AWS_ENDPOINT_URL
 # One part was done before the campaign came: drover skips it.
 "$bin/drover-worker" download --parquet s3://drover-demo/meta/part-00003.snappy.parquet \
     --output s3://drover-demo/images/00003/ --number_sample_per_shard 250 --timeout 3 --processes_count 2 \
-    --allow_net "127.0.2.0/24:$http_port" --dns "127.0.2.1:$dns_port" >"$run/before.log" 2>&1
+    --allow_net "127.0.2.0/24:$http_port" --dns "127.0.2.1:$dns_port" >"$run/before.log" 2>&1 ||
+    fail "the part made beforehand failed" "$run/before.log"
 
 echo '{"ml.c5.xlarge": "0.204"}' >"$run/prices.json"
 export DROVER_TOKEN_FILE=$run/token DROVER_LISTEN=${DROVER_LISTEN:-127.0.0.1:0}
