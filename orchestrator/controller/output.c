@@ -270,7 +270,8 @@ static void on_footer(void *ctx, const struct s3_result *r)
         finish_unchecked(k, &r->err);
         return;
     }
-    judge_rows(k, r->outcome == AWS_OK && parquet_rows(r->body, &rows), rows);
+    bool known = r->outcome == AWS_OK && parquet_rows(r->body, &rows);
+    judge_rows(k, known, rows);
 }
 
 static void on_tail(void *ctx, const struct s3_result *r)
