@@ -89,6 +89,7 @@ def case(s, name, action):
     tap.ok(hit, what + "was reached")
     if action == "pause" and hit:
         stopped = time.time()
+        epoch = s.sql("SELECT epoch FROM lease")
         wait("the standby", 20, lambda: s.leader() == 1)
         time.sleep(max(0, 2 * s.lease_us / 1e6 - (time.time() - stopped)))
         woke = time.time()
@@ -100,6 +101,10 @@ def case(s, name, action):
         # Bytes that were in the socket before the freeze may still arrive: only then, and under a name the new leader holds.
         other = [r for r in late if r["operation"] != "CreateTrainingJob"]
         tap.ok(not other and all(n in held for n in new_creates), what + "woken, it signed nothing after its lease end", late)
+        signed = [r for r in s.oracle("wire-log")["requests"] if r.get("key_id") == "AKIAFAIL0" and r["signed_at"] > stopped + s.lease_us / 1e6 + 1]
+        tap.ok(not signed, what + "no signature is younger than its lease", signed)
+        rows = s.sql(f"SELECT count(*) FROM attempt WHERE epoch = {epoch} AND intended_at > to_timestamp({stopped + s.lease_us / 1e6})")
+        tap.ok(rows == "0", what + f"woken, it committed nothing (epoch {epoch}: {rows} rows)")
     elif action == "kill":
         s.procs.pop("droverd0", None)
     if name.startswith("void."):

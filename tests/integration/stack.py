@@ -129,6 +129,11 @@ class Stack:
         subprocess.run(self.as_postgres([self.pg_bin + "/pg_ctl", "-D", self.sock + "/data", "-w", "-m", mode, "stop"]),
                        check=False, stdout=subprocess.DEVNULL, cwd="/tmp")
 
+    def sql(self, query):
+        """One value read from the database: for checks that no interface can answer. Never writes."""
+        argv = [self.pg_bin + "/psql", "-h", self.sock, "-U", "drover", "-d", "postgres", "-Atc", "SET default_transaction_read_only = on; " + query]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip().splitlines()[-1]
+
     def start_local(self):
         config = {"quotas": self.quotas, "prices": {t: "0.204" for t in self.quotas}, "cold_start_seconds": 0.2, "stop_seconds": 0.2,
                   "signature_window_seconds": 2, "images": {"drover/worker:test": [self.release_bin + "/drover-worker"], **self.images},
