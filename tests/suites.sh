@@ -1,20 +1,44 @@
-# The suites, in order; sourced by run.sh. Unit and store first, then the lanes.
+# The suites; sourced by run.sh. Units and the store first; then two lanes side by side: what mostly waits for
+# timers and restarts, and what keeps a core busy. A name here is a file of its own in build/test/NAME.log.
 # The programs are named after their sources: what is left of a source long gone is not run.
 programs_of() { for f in tests/"$1"/test_*.c; do f=${f%.c}; echo "build/release/$f"; done; }
 mapfile -t unit < <(programs_of unit)
 mapfile -t integration < <(programs_of integration)
+mapfile -t store < <(printf '%s\n' "${integration[@]}" | grep /test_store_)
+mapfile -t clients < <(printf '%s\n' "${integration[@]}" | grep -v /test_store_)
+
 suite tidy 60 bash tests/tidy.sh
 programs unit 300 "${unit[@]}"
-suite sigv4-botocore 120 tests/integration/sigv4_botocore.py
-suite tar-interop 120 tests/integration/tar_interop.py
-suite fuzz-replay 300 bash tests/fuzz/run.sh replay
-suite worker-download 180 tests/integration/worker_download.py
-suite worker-resume 180 tests/integration/worker_resume.py
-suite worker-net 180 tests/integration/worker_net.py
-suite awscli 180 tests/integration/awscli_local.py
-suite worker-s3 120 tests/integration/worker_s3.py
-suite local-sagemaker 180 tests/integration/local_sagemaker.py
-suite local-faults 120 tests/integration/local_faults.py
-suite local-signature 60 tests/integration/local_signature.py
-suite local-restart 120 tests/integration/local_restart.py
-suite local-s3 120 tests/integration/local_s3.py
+programs store 300 "${store[@]}"
+
+waits() {
+    suite failpoints 600 python3 tests/integration/failpoints.py test
+    suite storm 400 python3 tests/integration/storm.py 20
+    suite durability 300 python3 tests/integration/durability.py 25
+    suite takeover 120 python3 tests/integration/takeover.py
+    suite local-restart 120 tests/integration/local_restart.py
+    suite local-sagemaker 180 tests/integration/local_sagemaker.py
+    suite local-faults 120 tests/integration/local_faults.py
+    suite worker-net 180 tests/integration/worker_net.py
+    suite worker-resume 180 tests/integration/worker_resume.py
+    suite api-events 180 tests/integration/api_events.py
+    suite cli 180 tests/integration/cli_drover.py
+}
+works() {
+    suite simulation 400 bash tests/simulation/run.sh
+    programs clients 300 "${clients[@]}"
+    suite worker-download 180 tests/integration/worker_download.py
+    suite worker-s3 120 tests/integration/worker_s3.py
+    suite local-s3 120 tests/integration/local_s3.py
+    suite local-signature 60 tests/integration/local_signature.py
+    suite awscli 180 tests/integration/awscli_local.py
+    suite api-rest 180 tests/integration/api_rest.py
+    suite api-bulk 300 tests/integration/api_bulk.py
+    suite sigv4-botocore 120 tests/integration/sigv4_botocore.py
+    suite tar-interop 120 tests/integration/tar_interop.py
+    suite fuzz-replay 300 bash tests/fuzz/run.sh replay
+}
+make --no-print-directory -s demo VARIANT=release # both lanes need it
+waits &
+works
+wait
