@@ -19,7 +19,9 @@ async function request(method, path, body, headers = {}) {
     init.headers['content-type'] ||= 'application/json';
     init.body = typeof body === 'string' ? body : JSON.stringify(body);
   }
-  const r = await fetch(`/v1${path}`, init);
+  const r = await fetch(`/v1${path}`, init).catch(() => {
+    throw new Problem(0, { detail: 'droverd does not answer' });
+  });
   const text = await r.text();
   let value = {};
   try {

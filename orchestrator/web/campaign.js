@@ -8,14 +8,23 @@ import { HeatMap } from './heatmap.js';
 import { Part } from './part.js';
 import { useLive } from './live.js';
 import { Ago, Bar, Legend, State } from './show.js';
-import { ago, count, duration, percent, usd, word } from './format.js';
+import { ago, bytes, count, duration, percent, usd, word } from './format.js';
 
 const ENDED = ['succeeded', 'failed', 'cancelled'];
 
-function Progress({ parts }) {
+// What came out of the rows so far, when a stage counts rows.
+function Yield({ stages }) {
+  const sum = (key) => stages.reduce((a, s) => a + (s[key] || 0), 0);
+  const rows = sum('rows_in');
+  if (rows === 0) return null;
+  return html`<p class="muted yield">${count(sum('successes'))} of ${count(rows)} rows kept (${percent(sum('successes'), rows)}), ${count(sum('failed_to_download'))} not fetched,
+    ${' '}${count(sum('failed_to_resize'))} not decoded · ${bytes(sum('bytes'))} written</p>`;
+}
+
+function Progress({ parts, stages }) {
   return html`<section class="card two"><h2>Progress</h2>
     <p><span class="big" id="progress">${percent(parts.done + parts.skipped, parts.total)}</span> <span class="muted">${count(parts.done + parts.skipped)} of ${count(parts.total)} ${parts.total === 1 ? 'part' : 'parts'}</span></p>
-    <${Bar} parts=${parts}/><${Legend} parts=${parts}/>
+    <${Bar} parts=${parts}/><${Legend} parts=${parts}/><${Yield} stages=${stages}/>
   </section>`;
 }
 
@@ -36,14 +45,14 @@ function Cost({ cost }) {
   const limit = cost.limit_micro_usd;
   const spent = cost.metered.micro_usd;
   const held = cost.reserved_micro_usd;
-  const top = Math.max(limit ?? 0, spent + held, 1);
+  const top = Math.max(limit ?? 0, spent + held, 1); // both may pass a limit that was lowered
   return html`<section class="card"><h2>Cost</h2>
     <p class="big" id="cost" data-micro-usd=${spent}>${usd(spent)}</p>
-    <svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${`${usd(spent)} spent and ${usd(held)} reserved${limit == null ? '' : ` of ${usd(limit)}`}`}>
+    ${limit != null && html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${`${usd(spent)} spent and ${usd(held)} reserved of ${usd(limit)}`}>
       <rect class="track" x="0" y="0" width="1000" height="10"/>
       <rect class="spent" x="0" y="0" width=${(1000 * spent) / top} height="10"/>
       <rect class="reserved" x=${(1000 * spent) / top} y="0" width=${(1000 * held) / top} height="10"/>
-    </svg>
+    </svg>`}
     <p class="muted">${limit == null ? 'no budget set' : `${percent(spent, limit)} of ${usd(limit)}`}<br/>${usd(held)} reserved<br/>
       ${count(cost.metered.seconds)} instance-seconds · list prices</p>
   </section>`;
@@ -111,6 +120,16 @@ function useAddress() {
   return [at, move];
 }
 
+// Tiles that were made before the newest counts: they do not add up to them.
+function tilesBehind(tiles, stage) {
+  const sums = Object.fromEntries(tiles.states.map((s) => [s, 0]));
+  for (const t of tiles.tiles) {
+    if (Array.isArray(t)) t.forEach((n, i) => { sums[tiles.states[i]] += n; });
+    else sums[tiles.states[t]]++;
+  }
+  return tiles.states.some((s) => sums[s] !== stage.parts[s]);
+}
+
 async function readAll(id, { stage, zoom }) {
   const query = (o) => (Object.keys(o).length ? `?${new URLSearchParams(o)}` : '');
   const of = stage ? { stage } : {};
@@ -119,7 +138,8 @@ async function readAll(id, { stage, zoom }) {
     get(`/campaigns/${id}`), get(`/campaigns/${id}/tiles${query({ ...of, ...range })}`), get(`/campaigns/${id}/failures${query(of)}`),
     get(`/campaigns/${id}/cost`), get(`/campaigns/${id}/forecast${query(of)}`)]);
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
-  return { campaign, tiles, failures, cost, forecast };
+  const of_ = campaign.stages.find((s) => s.name === tiles.stage);
+  return { campaign, tiles, failures, cost, forecast, behind: !zoom && of_ != null && tilesBehind(tiles, of_) };
 }
 
 export function Campaign({ id, setLive }) {
@@ -140,7 +160,7 @@ export function Campaign({ id, setLive }) {
     ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
     <p class="notice" role="status" id="notice">${notice}</p>
     <div class="grid">
-      <${Progress} parts=${campaign.parts}/>
+      <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
       <${Eta} forecast=${forecast} campaign=${campaign}/>
       <${Cost} cost=${cost}/>
       <section class="card wide" id="parts">

@@ -10,12 +10,12 @@ import { count, percent, usd } from './format.js';
 const PAGE = 50;
 
 function Campaigns({ campaigns }) {
-  return html`<table class="stack"><thead><tr><th>Name</th><th>State</th><th>Parts over</th><th class="num">Running</th>
+  return html`<table class="stack"><thead><tr><th>Name</th><th>State</th><th>Progress</th><th class="num">Running</th>
       <th class="num">Failed</th><th class="num">Spent</th><th class="num">Budget</th><th class="num">Submitted</th></tr></thead>
     <tbody>${campaigns.map((c) => html`<tr key=${c.id}>
       <td class="name"><a href=${`/c/${c.id.replace('c-', '')}`}>${c.name}</a> <span class="muted">${c.id}</span></td>
       <td><${State} of=${c}/></td>
-      <td data-label="Parts over" class="over"><${Bar} parts=${c.parts}/><span>${percent(c.parts.done + c.parts.skipped, c.parts.total)} of ${count(c.parts.total)}</span></td>
+      <td data-label="Progress" class="over"><${Bar} parts=${c.parts}/><span>${percent(c.parts.done + c.parts.skipped, c.parts.total)} of ${count(c.parts.total)}</span></td>
       <td data-label="Running" class="num">${count(c.parts.active)}</td>
       <td data-label="Failed" class="num">${c.parts.failed ? html`<b class="bad">✗ ${count(c.parts.failed)}</b>` : '0'}</td>
       <td data-label="Spent" class="num">${usd(c.budget.spent_micro_usd)}</td>

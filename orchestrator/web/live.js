@@ -5,12 +5,13 @@ import { stream } from './api.js';
 
 const REFRESH_MS = 250; // events that come in between are answered by one look
 const POLL_MS = 10000;
+const BEHIND_MS = 700; // the server remembers an expensive answer for a moment
 
-// read() gives the data; it is asked again when `keys` change. Returns { data, at, problem, load }.
+// read() gives the data; it is asked again when `keys` change, and soon when what it gave says that it is `behind`. Returns { data, at, problem, load }.
 export function useLive(path, read, keys, setLive) {
   const [view, setView] = useState({ data: null, at: 0 });
   const [problem, setProblem] = useState(null);
-  const run = useRef({ busy: false, again: false, serial: 0 });
+  const run = useRef({ busy: false, again: false, serial: 0, timer: null });
   const newest = useRef(read);
   newest.current = read;
   const load = useCallback(async () => {
@@ -24,6 +25,8 @@ export function useLive(path, read, keys, setLive) {
     try {
       const data = await newest.current();
       if (serial === r.serial) setView({ data, at: Date.now() });
+      clearTimeout(r.timer);
+      r.timer = data.behind ? setTimeout(load, BEHIND_MS) : null;
       setProblem(null);
     } catch (e) {
       setProblem(e);
@@ -45,7 +48,7 @@ export function useLive(path, read, keys, setLive) {
     };
     const close = stream(path, soon, setLive);
     const poll = setInterval(load, POLL_MS);
-    return () => { close(); clearInterval(poll); clearTimeout(timer); };
+    return () => { close(); clearInterval(poll); clearTimeout(timer); clearTimeout(run.current.timer); };
   }, [path]);
   return { ...view, problem, load };
 }

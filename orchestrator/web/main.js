@@ -73,7 +73,7 @@ function App() {
     resume().then((ok) => setState(ok ? 'in' : 'out'), setProblem);
   }, []);
   if (problem) {
-    return html`<main><h1>drover</h1><p class="problem" role="alert">droverd does not answer: ${problem.message}</p>
+    return html`<main><h1>drover</h1><p class="problem" role="alert">${problem.message}</p>
       <p><button class="primary" onClick=${() => location.reload()}>Try again</button></p></main>`;
   }
   if (state === 'asking') return null;

@@ -15,7 +15,7 @@ function Plan({ plan }) {
 
 function Faults({ problem }) {
   return html`<div class="problem" role="alert"><p>${problem.message}</p>
-    ${problem.errors.length > 0 && html`<ul>${problem.errors.map((f) => html`<li>${f.line ? html`<code>${f.line}:${f.column}</code> ` : ''}${f.message}${f.hint ? html` <span class="muted">write: <code>${f.hint}</code></span>` : ''}</li>`)}</ul>`}</div>`;
+    ${problem.errors.length > 0 && html`<ul>${problem.errors.map((f) => html`<li>${f.line ? html`<code>${f.line}:${f.column}</code> ` : ''}${f.message}${f.hint ? html` <span class="muted">→ ${f.hint}</span>` : ''}</li>`)}</ul>`}</div>`;
 }
 
 export function Submit({ onClose, onDone }) {

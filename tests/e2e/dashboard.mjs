@@ -1,0 +1,25 @@
+// The browser's half of the dashboard test: a person's way through a campaign that has a broken part, in Chromium.
+// Each check file drives its own pages; this one orders them and holds the rules that stand for all: one document per page,
+// no script error, nothing refused by the policy, nobody else asked.
+import { equal, done, hangUp, ok, openBrowser, timed } from './kit.mjs';
+import { journey } from './journey.mjs';
+import { large } from './large.mjs';
+import { hostile } from './hostile.mjs';
+
+const b = await openBrowser();
+try {
+  const c = await b.context();
+  const page = await c.newPage();
+  for (const part of [journey, large, hostile]) await timed(part, page, b.notes);
+  equal(await page.evaluate(() => window.__csp), [], 'the policy refused nothing');
+  equal(b.notes.errors, [], 'no script error');
+  equal(b.notes.console, [], 'no console error or warning');
+  equal([...b.notes.hosts], [new URL(process.env.DROVER_URL).host], 'nobody but droverd was asked');
+  equal(b.notes.statuses.filter((s) => /^5/.test(s)), [], 'no answer was a 5xx');
+} catch (e) {
+  ok(false, 'the way through the dashboard was gone to its end', e.stack);
+} finally {
+  await b.browser.close();
+  hangUp();
+}
+done();

@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""The dashboard in a real browser: Chromium against droverd, PostgreSQL and drover-local, all real.
+
+This half brings the stack up, spoils one part's parquet file, and then carries out what the browser's half (dashboard.mjs)
+asks for on its standard output: lines "@verb argument" are answered by one line, everything else is TAP and passed on.
+The verbs are what people do outside the browser: mend a file in the bucket, stop and start droverd, order faults.
+usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots)"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests/integration"))
+from stack import KEY, SECRET, Stack  # noqa: E402
+
+PARTS, ROWS = 10, 12
+BROKEN = 3
+
+
+def s3_client(s):
+    import botocore.session
+    return botocore.session.get_session().create_client(
+        "s3", region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{s.local_port}", aws_access_key_id=KEY, aws_secret_access_key=SECRET)
+
+
+def verbs(s):
+    files = sorted(glob.glob(s.dir + "/aws/s3/*/meta/*.parquet"))
+    bucket = files[BROKEN].split("/")[-3]
+    key = "meta/" + os.path.basename(files[BROKEN])
+    good = open(files[BROKEN], "rb").read()
+    s3 = s3_client(s)
+
+    def put(body):
+        s3.put_object(Bucket=bucket, Key=key, Body=body)
+        return key
+
+    return {
+        "break": lambda _: put(good[: len(good) // 2]),
+        "mend": lambda _: put(good),
+        "stop": lambda _: s.kill("droverd0"),
+        "start": lambda _: s.start_droverd(0) and None,
+        "faults": lambda a: s.faults(*json.loads(a)),
+    }
+
+
+def main():
+    shots = os.path.join(TOP, "build/e2e-shots") if os.environ.get("SHOTS") else ""
+    if shots:
+        os.makedirs(shots, exist_ok=True)
+    with Stack("dashboard", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 0}, parts=PARTS, rows=ROWS, lease_us=10000000) as s:
+        began = time.monotonic()
+        s.start()
+        print(f"# the stack is up after {time.monotonic() - began:.1f} s", flush=True)
+        do = verbs(s)
+        do["break"]("")
+        env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{s.ports['droverd0']}", "DROVER_TOKEN": open(s.token_file).read().strip(),
+               "SPEC": s.campaign(name="laion-sample"), "PARTS": str(PARTS), "BROKEN": str(BROKEN), "SHOTS_DIR": shots,
+               "PACKAGES": os.path.join(TOP, "build/e2e/")}
+        node = subprocess.Popen(["node", os.path.join(TOP, "tests/e2e/dashboard.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        for line in node.stdout:
+            if line.startswith("@"):
+                verb, _, arg = line[1:].strip().partition(" ")
+                node.stdin.write(json.dumps(do[verb](arg)) + "\n")
+                node.stdin.flush()
+            else:
+                print(line, end="", flush=True)
+        status = node.wait()
+        began = time.monotonic()
+    print(f"# and down after {time.monotonic() - began:.1f} s", flush=True)
+    return status
+
+
+sys.exit(main())

@@ -1,0 +1,73 @@
+// Text from outside stays text: hostile part names and failure reasons through the real system, then every string of every
+// answer replaced by one that would run if it were ever taken for markup.
+import { URL_, api, axe, equal, get, ok, please, shot, timed, until } from './kit.mjs';
+
+const SPEC = process.env.SPEC;
+const MARKUP = '<img src=x onerror="window.__xss=1"><script>window.__xss=1</script><a href="javascript:window.__xss=1">x</a>';
+const CORPUS = [MARKUP, '"><svg onload=window.__xss=1>', "' onmouseover='window.__xss=1", '{{constructor.constructor("window.__xss=1")()}}', '\u202egnp.exe', '</code></table><iframe srcdoc="<script>parent.__xss=1</script>">'];
+// The page's own pictures are the only ones, and it has no frames, objects or inline handlers.
+const intruders = (page) => page.evaluate(() => ({ ran: window.__xss ?? null, csp: window.__csp,
+  found: [...document.querySelectorAll('main img, main svg[onload], iframe, object, embed, main script, main a[href^="javascript"], [onerror], [onload], [onmouseover]')].map((e) => e.outerHTML.slice(0, 100)) }));
+
+async function real(page) {
+  const spec = SPEC.replace(/^name: .*$/m, 'name: hostile').replace(/fan_out: .*/, 'fan_out: {from: api}');
+  await please('faults', JSON.stringify([{ kind: 'job_failure', operation: 'CreateTrainingJob', name_contains: 'download', times: 1000, reason: `AlgorithmError: ${MARKUP}, exit code: 1`.slice(0, 240) }]));
+  const id = (await api('POST', '/campaigns', spec, 'application/yaml')).json.id;
+  const lines = CORPUS.map((x) => JSON.stringify({ uri: `s3://drover-test/${x}/part.parquet`, size: 1 })).join('\n');
+  const control = await api('POST', `/campaigns/${id}/parts?stage=download`, '{"uri":"s3://drover-test/\\u001b[31m","size":1}', 'application/x-ndjson');
+  equal(control.status, 422, 'a part name with control characters is refused');
+  const posted = await api('POST', `/campaigns/${id}/parts?stage=download&last=true`, lines, 'application/x-ndjson');
+  if (!ok(posted.status === 201, 'parts with hostile names are taken as they are', posted.text)) return id;
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
+  await page.waitForSelector('[data-retry=user_code]', { timeout: 40000 });
+  await until(30, async () => (await get(`/campaigns/${id}`)).state === 'failed');
+  await page.click('#failures button.link >> nth=0');
+  await page.waitForSelector('#part table');
+  const part = await get(`/parts/${id}/0`);
+  equal([await page.textContent('#part p code'), await page.locator('#part td.reason').first().textContent()], [part.uri, part.attempt_list[0].reason], 'a hostile name and a hostile reason are shown letter for letter');
+  ok(part.attempt_list[0].reason.includes('<img') && part.uri.includes('<img'), 'and they are hostile', part);
+  equal(await intruders(page), { ran: null, csp: [], found: [] }, 'nothing of them became markup');
+  await shot(page, 'hostile');
+  await axe(page, 'hostile names');
+  return id;
+}
+
+// Numbers, times, ids and the words that decide what is drawn stay; every other string turns hostile.
+const KEEP = /^(id|state|phase|kind|wanted|next_page_token|csrf|.*_at|time|market)$/;
+const poison = (v, key, text) => {
+  if (Array.isArray(v)) return v.map((x) => poison(x, key === 'states' ? 'state' : key, text));
+  if (v && typeof v === 'object') return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, poison(x, k, text)]));
+  return typeof v === 'string' && !KEEP.test(key) ? text : v;
+};
+
+async function every(page, id) {
+  for (const [i, text] of CORPUS.entries()) {
+    await page.route('**/v1/**', async (route) => {
+      if (/\/events$/.test(new URL(route.request().url()).pathname)) return route.continue();
+      const r = await route.fetch();
+      return route.fulfill({ response: r, json: poison(await r.json(), '', text) });
+    });
+    await page.goto(`${URL_}/c/${id.slice(2)}?stage=download&part=0`);
+    await page.waitForSelector('#part table');
+    const title = await page.textContent('h1');
+    const at = await intruders(page);
+    await page.click('a.brand');
+    await page.waitForSelector('#new');
+    await page.waitForSelector('table');
+    const list = await page.textContent('main');
+    const at2 = await intruders(page);
+    await page.unroute('**/v1/**');
+    ok(title.includes(text) && list.includes(text) && !at.found.length && !at2.found.length && !at.ran && !at2.ran && !at.csp.length && !at2.csp.length,
+      `every string of every answer may be hostile (${i + 1} of ${CORPUS.length})`, { title, at, at2 });
+  }
+}
+
+export async function hostile(page) {
+  const id = await timed(real, page);
+  await timed(every, page, id);
+  const size = async (path) => Number((await fetch(URL_ + path, { headers: { 'accept-encoding': 'gzip' } })).headers.get('content-length'));
+  const page_ = await (await fetch(URL_)).text();
+  const [js, css] = [/\/(assets\/app-[^"]+\.js)/.exec(page_)[0], /\/(assets\/style-[^"]+\.css)/.exec(page_)[0]];
+  ok((await size(js)) <= 25000, `the script is small: ${await size(js)} bytes on the wire (25,000 at most)`);
+  ok((await size(css)) <= 12000, `so is the style: ${await size(css)} bytes (12,000 at most)`);
+}

@@ -1,0 +1,128 @@
+// What the dashboard's checks share: TAP, waiting, the browser and its watchers, droverd's API, and the half that owns the processes.
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+
+const require = createRequire(process.env.PACKAGES);
+const { chromium } = require('playwright-core');
+const AXE = require.resolve('axe-core/axe.min.js');
+const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync', '--disable-quic'];
+
+export const URL_ = process.env.DROVER_URL;
+export const TOKEN = process.env.DROVER_TOKEN;
+const SHOTS = process.env.SHOTS_DIR;
+
+let n = 0;
+let bad = 0;
+export function ok(good, what, detail) {
+  n++;
+  if (!good) bad++;
+  const why = good || detail === undefined ? '' : `: ${(typeof detail === 'string' ? detail : JSON.stringify(detail)).slice(0, 1500).replace(/\n/g, ' | ')}`;
+  console.log(`${good ? 'ok' : 'not ok'} ${n} - ${what}${why}`);
+  return good;
+}
+export const equal = (got, want, what) => ok(JSON.stringify(got) === JSON.stringify(want), what, { got, want });
+export function done() {
+  console.log(`1..${n}`);
+  process.exitCode = bad ? 1 : 0;
+}
+
+// Until f() gives something true; its value, or null when the time is over.
+export async function until(seconds, f) {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    const value = await f().catch(() => null);
+    if (value) return value;
+    if (Date.now() > end) return null;
+    await new Promise((r) => setTimeout(r, 40));
+  }
+}
+
+// Asks dashboard.py for something outside the browser.
+const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+export async function please(verb, arg = '') {
+  console.log(`@${verb} ${arg}`);
+  return JSON.parse((await answers.next()).value);
+}
+export const hangUp = () => process.stdin.destroy();
+
+// Says how long a step took: the suite has 90 s.
+export async function timed(step, ...args) {
+  const began = Date.now();
+  const value = await step(...args);
+  console.log(`# ${step.name}: ${((Date.now() - began) / 1000).toFixed(1)} s`);
+  return value;
+}
+
+let keys = 0;
+export async function api(method, path, body, type = 'application/json') {
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  if (method !== 'GET') {
+    headers['content-type'] = type;
+    headers['idempotency-key'] = `e2e-${process.pid}-${keys++}`;
+  }
+  const r = await fetch(`${URL_}/v1${path}`, { method, headers, body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body) });
+  const text = await r.text();
+  return { status: r.status, text, json: text ? JSON.parse(text) : null };
+}
+export const get = async (path) => (await api('GET', path)).json;
+
+// A browser that notes whatever a page must not do: script errors, refused content, requests to others, reloads.
+export async function openBrowser() {
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGS });
+  const notes = { console: [], errors: [], csp: [], hosts: new Set(), documents: 0, sizes: {}, statuses: [] };
+  async function context(options = {}) {
+    const c = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'light', ...options });
+    await c.addInitScript(() => {
+      window.__csp = [];
+      document.addEventListener('securitypolicyviolation', (e) => window.__csp.push(`${e.violatedDirective} ${e.blockedURI}`));
+    });
+    c.setDefaultTimeout(15000);
+    c.on('page', (page) => {
+      page.on('console', (m) => { if (['error', 'warning'].includes(m.type()) && !m.text().startsWith('Failed to load resource')) notes.console.push(m.text()); });
+      page.on('pageerror', (e) => notes.errors.push(String(e)));
+      page.on('request', (r) => {
+        notes.hosts.add(new URL(r.url()).host);
+        if (r.resourceType() === 'document') notes.documents++;
+      });
+      page.on('response', (r) => notes.statuses.push(`${r.status()} ${r.request().method()} ${new URL(r.url()).pathname}`));
+    });
+    return c;
+  }
+  return { browser, notes, context };
+}
+
+export async function logIn(page) {
+  await page.goto(URL_);
+  await page.fill('input[name=token]', TOKEN);
+  await page.click('button.primary');
+  await page.waitForSelector('#new');
+}
+
+export async function shot(page, name, whole = true) {
+  if (SHOTS) await page.screenshot({ path: `${SHOTS}/${name}.png`, fullPage: whole });
+}
+
+// axe over what is shown now, in both themes and at both widths. The policy forbids inline script: axe comes by the debugger.
+export async function axe(page, name) {
+  const found = [];
+  await page.evaluate(require('node:fs').readFileSync(AXE, 'utf8'));
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [1440, 320]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
+      const r = await page.evaluate(async () => {
+        const out = await window.axe.run();
+        return { rules: out.passes.length, wide: document.documentElement.scrollWidth > window.innerWidth,
+          faults: out.violations.map((v) => `${v.id}: ${v.nodes.map((x) => x.html.slice(0, 80)).slice(0, 3).join(' ')}`) };
+      });
+      if (r.wide) found.push(`${colorScheme} ${width}: the page is wider than the window`);
+      if (r.rules < 10) found.push(`${colorScheme} ${width}: axe looked at ${r.rules} rules only`);
+      found.push(...r.faults.map((f) => `${colorScheme} ${width}: ${f}`));
+    }
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 1440, height: 900 });
+  equal(found, [], `axe has nothing to say about ${name}, light and dark, 1440 and 320 px wide`);
+}
