@@ -7,6 +7,7 @@
 #include "query.h"
 
 #define TASKS_PAGE      20000
+#define DENSE_FACTOR    4 /* ids a task of a page from which on its sizes are read by id */
 #define TRIES_BYTES_MAX 4096
 
 static bool unknown_name(struct err *err, const char *what, const char *name)
@@ -135,7 +136,6 @@ static void read_task(const PGresult *r, int i, struct task_row *t)
     t->names = (int16_t)row_int(r, i, 4);
     t->state = (enum task_state)row_int(r, i, 5);
     t->not_before_us = row_i64(r, i, 6);
-    t->size = row_i64(r, i, 7);
 }
 
 static bool task_range(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,
@@ -155,7 +155,41 @@ static bool task_range(struct store *s, int64_t campaign_id, int64_t stage_id, i
     return true;
 }
 
-/* One page after *after_id; *after_id moves on, *ret_n rows went to the callback. */
+/* The sizes live in the wide table. Both sides are in order of id. */
+static bool fill_sizes(struct store *s, int64_t campaign_id, struct task_row *rows, size_t n,
+                       struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    AUTO_FREE int64_t *ids = xmalloc(n * sizeof *ids);
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = rows[i].id;
+    }
+    bool dense = (rows[n - 1].id - rows[0].id) / DENSE_FACTOR < (int64_t)n;
+    param_i64(&p, campaign_id);
+    if (dense) {
+        param_i64(&p, rows[0].stage_id);
+        param_i64(&p, rows[0].id);
+        param_i64(&p, rows[n - 1].id);
+    } else {
+        param_i64_array(&p, ids, n);
+    }
+    if (!(dense ? store_exec(s, QUERY(VIEW_SIZES), &p, &r, err)
+                : store_exec(s, QUERY(VIEW_SIZES_OF), &p, &r, err))) {
+        return false;
+    }
+    size_t done = 0;
+    for (int i = 0; i < row_count(r) && done < n; i++) {
+        if (row_i64(r, i, 0) == rows[done].id) {
+            rows[done++].size = row_i64(r, i, 1);
+        }
+    }
+    return done == n
+               ? true
+               : err_set(err, ERR_DATABASE, "task %lld has no input", (long long)rows[done].id);
+}
+
+/* One page after *after_id; *after_id moves on, *ret_n rows were filled in. */
 static bool task_page(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t *after_id,
                       int64_t last_id, struct task_row *rows, size_t *ret_n, struct err *err)
 {
@@ -175,7 +209,7 @@ static bool task_page(struct store *s, int64_t campaign_id, int64_t stage_id, in
     }
     *after_id = n == 0 ? last_id : rows[n - 1].id;
     *ret_n = n;
-    return true;
+    return n == 0 || fill_sizes(s, campaign_id, rows, n, err);
 }
 
 bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,

@@ -146,6 +146,27 @@ static void figure(struct bench *b, const char *name, size_t *from, size_t n, si
     (void)fflush(stdout);
 }
 
+static void count_tasks(void *ctx, const struct task_row *rows, size_t n)
+{
+    size_t *seen = ctx;
+    *seen += n;
+    ASSERT(rows != NULL);
+}
+
+/* What a new leader reads of 1 M waiting parts before it can decide anything. */
+static void takeover(struct bench *b)
+{
+    struct err err = ERR_INIT;
+    size_t seen = 0;
+    int64_t started = clock_mono_us();
+    must(view_tasks(b->s, 1, 1, 0, PARTS, count_tasks, &seen, &err), &err);
+    ASSERT(seen == PARTS);
+    (void)printf("{\"name\":\"takeover_read_ms\",\"value\":%.0f,\"unit\":\"ms\",\"n\":%d,"
+                 "\"note\":\"a leader's first read of 1 M waiting parts\"}\n",
+                 (double)(clock_mono_us() - started) / 1e3, PARTS);
+    (void)fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     const char *dir = argc > 1 ? argv[1] : "build/bench/pg";
@@ -154,6 +175,7 @@ int main(int argc, char **argv)
     size_t from = 0;
     open_database(&b, dir);
     load(&b);
+    takeover(&b);
     figure(&b, "claim_complete_per_s_100", &from, 40000, 100, false);
     figure(&b, "claim_complete_per_s_1000", &from, 100000, 1000, false);
     figure(&b, "claim_complete_per_s_1000_spread", &from, 100000, 1000, true);

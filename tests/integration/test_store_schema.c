@@ -195,6 +195,8 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         {"tasks_retry", "task_run_default_pkey"},
         {"view_tasks_range", "task_default_campaign_id_stage_id_seq_idx"},
         {"view_tasks", "task_run_default_pkey"},
+        {"view_sizes", "task_default_pkey"},
+        {"view_sizes_of", "task_default_pkey"},
         {"view_versions", "campaign_run_live"},
         {"view_attempts", "attempt_open"},
         {"view_operations", "operation_open"},

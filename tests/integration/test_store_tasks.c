@@ -225,6 +225,9 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
     k->last = rows[n - 1].seq;
     k->n += n;
     k->calls++;
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(rows[i].size, 1000 + rows[i].seq);
+    }
 }
 
 static void test_tasks__the_view_pages_through_waiting_and_held_tasks(void **state)
@@ -254,6 +257,17 @@ static void test_tasks__the_view_pages_through_waiting_and_held_tasks(void **sta
                 &err);
         assert_int_equal(k.n, ranges[i].n);
     }
+    /* One in nine left: sizes are read by id. */
+    pg_sql(w->db, "UPDATE task_run SET state = 3 WHERE campaign_id = %lld AND seq %% 9 <> 0",
+           (long long)big.campaign_id);
+    k = (struct seen){0};
+    pg_good(view_tasks(w->s, big.campaign_id, big.stage_id, 0, 45000, on_tasks, &k, &err), &err);
+    assert_int_equal(k.n, 4999);
+    /* A task without its input is damage, and said. */
+    pg_sql(w->db, "DELETE FROM task WHERE campaign_id = %lld AND seq = 18",
+           (long long)big.campaign_id);
+    assert_false(view_tasks(w->s, big.campaign_id, big.stage_id, 0, 45000, on_tasks, &k, &err));
+    assert_int_equal(err.code, ERR_DATABASE);
 }
 
 /* --- operations --- */
