@@ -55,6 +55,8 @@ typedef void (*aws_cb)(void *ctx, const struct aws_reply *reply);
 
 bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                     struct err *err) MUST_CHECK;
+/* Calls still out come back once, from in here, as AWS_UNKNOWN or AWS_UNSENT, so that what waits
+ * for them lets go; their callbacks must not send again. */
 void aws_client_free(struct aws_client *c);
 /* Ask this before signing and before the first byte of every call that has no may_send of its own
  * (S3's too): the leader's lease check. NULL: no gate. */

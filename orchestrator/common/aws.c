@@ -53,6 +53,7 @@ struct aws_client {
     char *user_agent;
     struct aws_creds creds;
     bool creds_doubtful;
+    bool closing; /* aws_client_free is at work */
     int64_t creds_loaded_us;
     int64_t skew_us; /* AWS' clock minus ours, 0 while they agree well enough */
     uint64_t signed_n;
@@ -410,6 +411,7 @@ struct aws_req *aws_send(struct aws_client *c, const struct aws_call *call, aws_
 {
     ASSERT(call->service != NULL);
     ASSERT(cb != NULL);
+    ASSERT(!c->closing);
     struct aws_req *r = xcalloc(1, sizeof *r);
     *r = (struct aws_req){
         .c = c,
@@ -476,13 +478,28 @@ fail:
     return false;
 }
 
+/* A call that nobody will wait for any more. */
+static void give_back(struct aws_req *r)
+{
+    struct http_reply none = {0};
+    struct aws_reply reply = {
+        .outcome = aws_req_sent(r) ? AWS_UNKNOWN : AWS_UNSENT, .http = &none, .body = {"", 0}};
+    if (r->http != NULL) {
+        http_cancel(TAKE(r->http));
+    }
+    (void)err_set(&none.err, ERR_NETWORK, "the client was closed");
+    set_message(r, none.err.message);
+    deliver(r, &reply);
+}
+
 void aws_client_free(struct aws_client *c)
 {
     if (c == NULL) {
         return;
     }
+    c->closing = true;
     while (c->first != NULL) {
-        aws_cancel(c->first);
+        give_back(c->first);
     }
     for (size_t i = 0; i < c->endpoints_n; i++) {
         free(c->endpoints[i].service);

@@ -403,13 +403,36 @@ static void test_cancel__is_silent_and_tells_what_was_sent(void **state)
     q.may_send = gate;
     q.may_send_ctx = &no;
     aws_cancel(aws_send(c, &q, on_reply, &g)); /* one that would have reported AWS_UNSENT */
-    (void)aws_send(c, &q, on_reply, &g);       /* and one left for aws_client_free */
-    q.may_send = NULL;
-    (void)aws_send(c, &q, on_reply, &g);
-    aws_client_free(TAKE(c));
     loop_run_once(l, 0);
     assert_int_equal(g.n, 0);
     assert_int_equal(hostile_count(&server, "POST /cancelled"), 0);
+}
+
+static void test_free__gives_every_call_back_once(void **state)
+{
+    (void)state;
+    struct got sent = {.n = 0};
+    struct got waiting = {.n = 0};
+    struct got gated = {.n = 0};
+    struct aws_call q = {.service = "sagemaker", .target = "T.O", .path = "/silent"};
+    struct aws_req *r = aws_send(c, &q, on_reply, &sent);
+    int64_t deadline_us = clock_mono_us() + 5 * USEC_PER_SEC;
+    while (!aws_req_sent(r) && clock_mono_us() < deadline_us) {
+        loop_run_once(l, 10 * USEC_PER_MSEC);
+    }
+    (void)aws_send(c, &q, on_reply, &waiting);
+    struct gate no = {.yes_n = 0};
+    q.may_send = gate;
+    q.may_send_ctx = &no;
+    (void)aws_send(c, &q, on_reply, &gated);
+    aws_client_free(TAKE(c));
+    loop_run_once(l, 0);
+    assert_int_equal(sent.n, 1);
+    assert_int_equal(sent.outcome, AWS_UNKNOWN);
+    assert_int_equal(waiting.n, 1);
+    assert_int_equal(waiting.outcome, AWS_UNSENT);
+    assert_int_equal(gated.n, 1);
+    assert_int_equal(gated.outcome, AWS_UNSENT);
 }
 
 /* --- clock and credentials ---------------------------------------------------------------------
@@ -482,6 +505,7 @@ int main(void)
         TEST(test_unsent__the_clients_gate_holds_for_calls_without_their_own),
         TEST(test_unsent__no_listener_and_no_endpoint),
         TEST(test_cancel__is_silent_and_tells_what_was_sent),
+        TEST(test_free__gives_every_call_back_once),
         TEST(test_skew__is_learned_from_the_refusal),
         TEST(test_creds__are_read_again_after_a_refusal),
         TEST(test_client__needs_credentials_and_region),
