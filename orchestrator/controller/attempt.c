@@ -79,6 +79,8 @@ void attempt_fact(struct live_attempt *a, const struct fact *f)
     struct protocol_effect e = {0};
     attempt_protocol_config(a->c, &pc);
     protocol_step(&a->p, f, &pc, &e);
+    a->wake_us = 0;
+    a->c->act = true;
     if (e.alert) {
         log_event(LOG_ERROR, "attempt_needs_a_person", LF_S("job", a->row.name.s),
                   LF_S("state", attempt_state_name(a->p.state)), LF_S("reason", a->reason));
@@ -87,10 +89,8 @@ void attempt_fact(struct live_attempt *a, const struct fact *f)
         log_event(LOG_INFO, "attempt_moved", LF_S("job", a->row.name.s),
                   LF_S("from", attempt_state_name(e.from)),
                   LF_S("to", attempt_state_name(a->p.state)), LF_S("cause", cause_name(e.cause)));
-        record_push(a, &e);
+        record_push(a, &e); /* may lose the leadership, and the attempt with it: last */
     }
-    a->wake_us = 0;
-    a->c->act = true;
 }
 
 void attempt_unwant(struct live_attempt *a)

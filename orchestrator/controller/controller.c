@@ -135,10 +135,13 @@ void controller_free(struct controller *c)
     bridge_side_stop(c);
     loop_set_pre_hook(c->loop, NULL, NULL);
     loop_set_pass_hook(c->loop, NULL, NULL);
+    aws_client_free(c->aws); /* ends the output checks and bridge answers still under way */
+    aws_client_free(c->aws_plain);
     loop_timer_free(c->tick_timer);
     loop_timer_free(c->observe_timer);
     loop_timer_free(c->quota_timer);
-    aws_client_free(c->aws);
-    aws_client_free(c->aws_plain);
+    free(c->attempts);
+    free(c->records);
+    free(c->campaigns);
     free(c);
 }
