@@ -97,8 +97,8 @@ static void stream_free(void *cls)
             break;
         }
     }
-    (void)pthread_mutex_unlock(&h->lock);
     metric_set(METRIC_HTTP_STREAMS, h->n);
+    (void)pthread_mutex_unlock(&h->lock);
     buf_done(&s->buf);
     free(s);
 }
