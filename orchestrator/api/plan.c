@@ -60,14 +60,26 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
         warning(w, "quota_too_small", sp->name,
                 "the quota of its instance type is smaller than one job");
     }
-    if (sp->worker == WORKER_DOWNLOAD && sp->subnets_n > 0) {
-        warning(w, "nat_cost", sp->name,
-                "a download inside a VPC goes through its NAT gateway, which is charged by the GB");
-    }
     if (st->parts > PLAN_RATE_PER_HOUR) {
         warning(w, "create_rate", sp->name,
                 "SageMaker starts about one job a second: consider per_part");
     }
+}
+
+/* What the file itself deserves to be told. */
+static void spec_warnings(struct json_out *w, const struct spec *spec)
+{
+    struct faults *f = xcalloc(1, sizeof *f);
+    spec_warn(spec, f);
+    for (int i = 0; i < f->n; i++) {
+        json_out_object(w, NULL);
+        json_out_str(w, "code", f->at[i].code);
+        bool of_stage = strncmp(f->at[i].pointer, "stages.", 7) == 0;
+        json_out_str(w, "stage", f->at[i].pointer + (of_stage ? 7 : 0));
+        json_out_str(w, "message", f->at[i].message);
+        json_out_end_object(w);
+    }
+    free(f);
 }
 
 void submit_plan(const struct submit *s, struct buf *out)
@@ -91,6 +103,7 @@ void submit_plan(const struct submit *s, struct buf *out)
     }
     json_out_end_array(&w);
     json_out_array(&w, "warnings");
+    spec_warnings(&w, spec);
     for (int i = 0; i < spec->stages_n; i++) {
         stage_warnings(&w, spec->stages[i], &s->stages[i]);
     }

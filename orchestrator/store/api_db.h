@@ -170,9 +170,10 @@ void apidb_load_freep(struct apidb_load **l);
 /* --- cost, operations, events (api_more.c) --- */
 bool apidb_cost(struct store *s, int64_t campaign_id, struct buf *ret_total, struct buf *ret_stages,
                 struct buf *ret_causes, struct err *err) MUST_CHECK;
-struct apidb_durations { /* of the newest finished parts, seconds */
-    int64_t n;
-    double mean_s, sd_s, p90_s;
+#define DURATIONS_MAX 500
+struct apidb_durations { /* of the newest finished parts */
+    int64_t us[DURATIONS_MAX];
+    size_t n;
 };
 bool apidb_durations(struct store *s, int64_t campaign_id, int64_t stage_id,
                      struct apidb_durations *ret, struct err *err) MUST_CHECK;

@@ -41,14 +41,16 @@ bool apidb_durations(struct store *s, int64_t campaign_id, int64_t stage_id,
     param_i64(&p, campaign_id);
     param_i64(&p, stage_id);
     param_i16(&p, ATTEMPT_SUCCEEDED);
+    param_i64(&p, DURATIONS_MAX);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_DURATIONS), &p, &res, err)) {
         return false;
     }
-    *ret = (struct apidb_durations){.n = row_i64(res, 0, 0),
-                                    .mean_s = strtod(row_text(res, 0, 1), NULL),
-                                    .sd_s = strtod(row_text(res, 0, 2), NULL),
-                                    .p90_s = strtod(row_text(res, 0, 3), NULL)};
+    ret->n = (size_t)row_count(res);
+    ASSERT(ret->n <= DURATIONS_MAX);
+    for (size_t i = 0; i < ret->n; i++) {
+        ret->us[i] = row_i64(res, (int)i, 0);
+    }
     return true;
 }
 

@@ -172,7 +172,7 @@ def check_faults(t, a):
     st = b["stages"][0]
     # 0.204 USD/h x (3600 + 120 + 900) s = 0.2618 USD
     t.ok(s == 200 and b["parts"]["total"] == 20 and st["worst_case_micro_usd_per_part"] == 261800 and b["worst_case_micro_usd"] == 20 * 261800
-         and st["quota"]["limit"] == 4 and b["warnings"] == [], "a dry run is the plan", b)
+         and st["quota"]["limit"] == 4 and [(w["code"], w["stage"]) for w in b["warnings"]] == [("image_tag", "download")], "a dry run is the plan", b)
     t.eq(a.sql("SELECT count(*) FROM campaign WHERE name = 'laion'"), "1", "and makes nothing")
     t.eq(a.call("POST", "/v1/campaigns?dry_run=maybe", spec(), YAML)[0], 400, "dry_run=maybe is refused")
 
@@ -253,6 +253,15 @@ def check_parts(t, a):
     t.eq(a.get("/v1/campaigns/c-1/parts/0/logs")[0], 404, "no attempt, no log")
     b = a.get("/v1/campaigns/c-1/forecast")[1]
     t.ok(b["ends_in_seconds"] is None and b["reason"] == "needs 5 finished parts", "no forecast is made up", b)
+    a.sql("""UPDATE stage_run SET done = 6, active = 1, waiting = waiting - 7 WHERE campaign_id = 1;
+        INSERT INTO attempt (campaign_id, stage_id, task_id, n, state, epoch, name, request_sha256, identity_hash, instance_type, instances, max_runtime_s,
+            price_musd_per_hour, reserved_musd, holds, intended_at, ended_at)
+        SELECT 1, 1, 900 + i, 1, 8, 1, 'done-' || i, decode(repeat('00', 32), 'hex'), repeat('0', 64), 'ml.c5.xlarge', 1, 3600, 0, 0, false, now() - interval '100 s', now()
+        FROM generate_series(1, 6) i;""")
+    b = a.get("/v1/campaigns/c-1/forecast")[1]
+    # nine parts of 100 s each on one slot
+    t.ok(b["remaining"] == 9 and 850 <= b["low_seconds"] <= b["ends_in_seconds"] <= b["high_seconds"] <= 950 and b["ends_at"], "with six finished ones there is a forecast", b)
+    a.sql("UPDATE stage_run SET done = 0, active = 0, waiting = waiting + 7 WHERE campaign_id = 1; DELETE FROM attempt WHERE name LIKE 'done-%'")
     b = a.get("/v1/campaigns/c-1/cost")[1]
     t.ok(b["metered"] == {"seconds": 0, "micro_usd": 0} and {x["cause"]: x["micro_usd"] for x in b["by_cause"]} == {"disk_full": 3 * 1234567, "oom": 2 * 1234567}, "cost by cause", b)
     t.ok("by_cause" not in a.get("/v1/campaigns/c-1/cost?by=stage")[1], "cost by stage only")
