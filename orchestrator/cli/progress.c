@@ -8,24 +8,21 @@
 
 #define POLL_MS 500
 
-static volatile sig_atomic_t interrupt_seen;
-
-static void on_interrupt(int signo)
-{
-    (void)signo;
-    interrupt_seen = 1;
-}
-
+/* Caught signals are blocked and left pending: asking for them needs no handler and no global. */
 bool interrupted(void)
 {
-    return interrupt_seen != 0;
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
 }
 
 void interrupt_catch(void)
 {
-    struct sigaction sa = {.sa_handler = on_interrupt};
-    (void)sigaction(SIGINT, &sa, NULL);
-    (void)sigaction(SIGTERM, &sa, NULL);
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 void pause_ms(int ms)
