@@ -94,7 +94,9 @@ static bool page_params(const struct operation_row *op, enum task_state state, i
         return false;
     }
     param_i64(p, op->campaign_id);
-    param_i16(p, (int16_t)state);
+    if (state != TASK_FAILED) {
+        param_i16(p, (int16_t)state);
+    }
     param_i64(p, after_id);
     param_i32(p, (int32_t)n_max);
     param_text(p, stage[0] == '\0' ? NULL : stage);
@@ -111,7 +113,8 @@ bool operation_page(struct store *s, const struct operation_row *op, enum task_s
     AUTO_RESULT PGresult *r = NULL;
     if (!json_parse(str_of(op->selector_json), SELECTOR_BYTES_MAX, &selector, err) ||
         !page_params(op, state, after_id, n_max, selector, &p, err) ||
-        !store_exec(s, QUERY(OPERATION_PAGE), &p, &r, err)) {
+        !(state == TASK_FAILED ? store_exec(s, QUERY(OPERATION_PAGE_FAILED), &p, &r, err)
+                               : store_exec(s, QUERY(OPERATION_PAGE), &p, &r, err))) {
         return err_wrap(err, "operation %lld", (long long)op->id);
     }
     size_t n = (size_t)row_count(r);

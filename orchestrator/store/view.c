@@ -7,6 +7,7 @@
 #include "query.h"
 
 #define TASKS_PAGE      20000
+#define TASKS_WINDOW    200000
 #define DENSE_FACTOR    4 /* ids a task of a page from which on its sizes are read by id */
 #define TRIES_BYTES_MAX 4096
 
@@ -189,15 +190,17 @@ static bool fill_sizes(struct store *s, int64_t campaign_id, struct task_row *ro
                : err_set(err, ERR_DATABASE, "task %lld has no input", (long long)rows[done].id);
 }
 
-/* One page after *after_id; *after_id moves on, *ret_n rows were filled in. */
+/* One page after *after_id; *after_id moves on, *ret_n rows were filled in. A window of ids bounds
+ * what one statement looks at when most tasks are done. */
 static bool task_page(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t *after_id,
                       int64_t last_id, struct task_row *rows, size_t *ret_n, struct err *err)
 {
+    int64_t until = MIN(last_id, *after_id + TASKS_WINDOW);
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, campaign_id);
     param_i64(&p, stage_id);
     param_i64(&p, *after_id);
-    param_i64(&p, last_id);
+    param_i64(&p, until);
     param_i32(&p, TASKS_PAGE);
     AUTO_RESULT PGresult *r = NULL;
     if (!store_exec(s, QUERY(VIEW_TASKS), &p, &r, err)) {
@@ -207,7 +210,7 @@ static bool task_page(struct store *s, int64_t campaign_id, int64_t stage_id, in
     for (size_t i = 0; i < n; i++) {
         read_task(r, (int)i, &rows[i]);
     }
-    *after_id = n == 0 ? last_id : rows[n - 1].id;
+    *after_id = n < TASKS_PAGE ? until : rows[n - 1].id;
     *ret_n = n;
     return n == 0 || fill_sizes(s, campaign_id, rows, n, err);
 }

@@ -217,6 +217,7 @@ CREATE TABLE task_failure (                  -- leader: present while the failur
     lost_musd bigint NOT NULL DEFAULT 0,
     at timestamptz NOT NULL DEFAULT clock_timestamp());
 CREATE INDEX task_failure_cause ON task_failure (campaign_id, cause, seq);
+CREATE INDEX task_failure_task ON task_failure (campaign_id, task_id);
 
 CREATE TABLE quota (                         -- leader: what AWS says
     instance_type text NOT NULL,

@@ -97,6 +97,19 @@ SELECT campaign_id, 'part.state', jsonb_build_object('campaign', campaign_id, 's
     'n', $2::bigint - taken, 'cause', '')
 FROM old
 
+-- name: operation_page_failed
+-- The next failed tasks a selector names, by id, from the failures that stand: the same rows that a
+-- preview counts. Index task_failure_task. Parameters as operation_page, without the state.
+SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us, 0::bigint
+FROM task_failure f JOIN task_run r ON r.campaign_id = f.campaign_id AND r.id = f.task_id
+WHERE f.campaign_id = $1::bigint AND r.campaign_id = $1::bigint AND f.final AND r.state = 4
+  AND f.task_id > $2::bigint
+  AND ($4::text IS NULL OR f.stage_id = (SELECT s.id FROM stage s
+                                         WHERE s.campaign_id = $1::bigint AND s.name = $4::text))
+  AND ($5::smallint[] IS NULL OR f.cause = ANY ($5::smallint[]))
+  AND ($6::int[] IS NULL OR f.seq = ANY ($6::int[]))
+ORDER BY f.task_id LIMIT $3::int
+
 -- name: operation_page
 -- The next tasks a selector names, by id. Primary key of task_run.
 -- $1 campaign bigint, $2 state smallint, $3 after id bigint, $4 page integer, $5 stage text,

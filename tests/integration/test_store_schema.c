@@ -206,6 +206,7 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         {"intend", "attempt_task_id_n_key"},
         {"record", "attempt_pkey"},
         {"operation_page", "task_run_default_pkey"},
+        {"operation_page_failed", "task_failure_task"},
     };
     char db[600];
     pg_fixture_database(db, sizeof db);
@@ -226,6 +227,11 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         "generate_series(1, 5000);"
         "INSERT INTO campaign_run (campaign_id, state) SELECT id, 'succeeded' FROM campaign WHERE "
         "name = 'old'");
+    pg_sql(
+        db,
+        "INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, cause, final, signature, "
+        "message) SELECT id, campaign_id, stage_id, seq, 12, true, '', '' FROM task_run WHERE seq "
+        "< 9000");
     pg_sql(db, "ANALYZE");
     PGconn *conn = connect_and_prepare(db);
     for (size_t i = 0; i < ARRAY_LEN(hot); i++) {
