@@ -8,7 +8,7 @@ import { HeatMap } from './heatmap.js';
 import { Part } from './part.js';
 import { useLive } from './live.js';
 import { Ago, Bar, Legend, State } from './show.js';
-import { ago, bytes, count, duration, percent, usd, word } from './format.js';
+import { ago, bytes, count, duration, percent, rate, usd, word } from './format.js';
 
 const ENDED = ['succeeded', 'failed', 'cancelled'];
 
@@ -17,8 +17,8 @@ function Yield({ stages }) {
   const sum = (key) => stages.reduce((a, s) => a + (s[key] || 0), 0);
   const rows = sum('rows_in');
   if (rows === 0) return null;
-  return html`<p class="muted yield">${count(sum('successes'))} of ${count(rows)} rows kept (${percent(sum('successes'), rows)}), ${count(sum('failed_to_download'))} not fetched,
-    ${' '}${count(sum('failed_to_resize'))} not decoded · ${bytes(sum('bytes'))} written</p>`;
+  return html`<p class="muted yield">${count(sum('successes'))} of ${count(rows)} rows kept (${percent(sum('successes'), rows)}) · ${count(sum('failed_to_download'))} not fetched ·
+    ${' '}${count(sum('failed_to_resize'))} not decoded · ${bytes(sum('bytes'))}</p>`;
 }
 
 function Progress({ parts, stages }) {
@@ -35,9 +35,9 @@ function Eta({ forecast, campaign }) {
     return html`<section class="card"><h2>Took</h2><p class="big" id="eta">${took}</p><p class="muted">ended ${ago(over)}</p></section>`;
   }
   const known = forecast?.ends_in_seconds != null;
-  return html`<section class="card"><h2>Ends in</h2>
+  return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
     <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
-    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${duration(forecast.high_seconds)}<br/>${forecast.parts_per_hour.toFixed(1)} parts/h` : forecast?.reason || ''}</p>
+    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${duration(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : forecast?.reason || ''}</p>
   </section>`;
 }
 

@@ -1,7 +1,7 @@
 // Numbers, money and times as people read them.
 
-export const usd = (micro) =>
-  micro == null ? '–' : `${(micro / 1e6).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: Math.abs(micro) < 1e6 ? 4 : 2 })} USD`;
+export const usd = (micro, digits = Math.abs(micro) < 1e5 ? 4 : 2) =>
+  micro == null ? '–' : `${(micro / 1e6).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: digits })} USD`;
 
 export const count = (n) => (n ?? 0).toLocaleString('en');
 
@@ -40,3 +40,5 @@ export function bytes(n) {
   for (; value >= 1000 && i < units.length - 1; i++) value /= 1000;
   return `${i === 0 ? value : value.toFixed(1)} ${units[i]}`;
 }
+
+export const rate = (perHour) => (perHour >= 100 ? count(Math.round(perHour)) : perHour.toFixed(1));

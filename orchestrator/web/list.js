@@ -10,7 +10,7 @@ import { count, percent, usd } from './format.js';
 const PAGE = 50;
 
 function Campaigns({ campaigns }) {
-  return html`<table class="stack"><thead><tr><th>Name</th><th>State</th><th>Progress</th><th class="num">Running</th>
+  return html`<table class="stack"><thead><tr><th class="third">Name</th><th>State</th><th>Progress</th><th class="num">Running</th>
       <th class="num">Failed</th><th class="num">Spent</th><th class="num">Budget</th><th class="num">Submitted</th></tr></thead>
     <tbody>${campaigns.map((c) => html`<tr key=${c.id}>
       <td class="name"><a href=${`/c/${c.id.replace('c-', '')}`}>${c.name}</a> <span class="muted">${c.id}</span></td>
@@ -33,7 +33,7 @@ function Slots({ quotas }) {
         <td data-label="Held by drover" class="num">${count(q.held)}</td><td data-label="By others" class="num">${count(q.foreign)}</td>
         <td data-label="Free" class="num">${q.free == null ? '–' : count(q.free)}</td>
         <td data-label="Quota" class="num">${q.limit == null ? 'unknown' : count(q.limit)}</td>
-        <td data-label="List price" class="num">${q.price_micro_usd_per_hour == null ? 'unknown' : `${usd(q.price_micro_usd_per_hour)}/h`}</td>
+        <td data-label="List price" class="num">${q.price_micro_usd_per_hour == null ? 'unknown' : `${usd(q.price_micro_usd_per_hour, 6)}/h`}</td>
       </tr>`)}</tbody></table>`}
   </section>`;
 }

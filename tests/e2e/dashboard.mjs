@@ -11,6 +11,10 @@ try {
   const c = await b.context();
   const page = await c.newPage();
   for (const part of [journey, large, hostile]) await timed(part, page, b.notes);
+  await page.click('text=log out');
+  await page.waitForSelector('input[name=token]');
+  const after = await page.evaluate(async () => (await fetch('/v1/session')).status);
+  equal(after, 401, 'who logs out is out');
   equal(await page.evaluate(() => window.__csp), [], 'the policy refused nothing');
   equal(b.notes.errors, [], 'no script error');
   equal(b.notes.console, [], 'no console error or warning');

@@ -99,9 +99,20 @@ export async function logIn(page) {
   await page.waitForSelector('#new');
 }
 
+// A picture as people see it: a desk in both themes and a telephone.
 export async function shot(page, name, whole = true) {
-  if (SHOTS) await page.screenshot({ path: `${SHOTS}/${name}.png`, fullPage: whole });
+  if (!SHOTS) return;
+  for (const [kind, width, height, colorScheme] of [['light', 1440, 900, 'light'], ['dark', 1440, 900, 'dark'], ['narrow', 390, 844, 'light']]) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height });
+    await settled(page);
+    await page.screenshot({ path: `${SHOTS}/${name}-${kind}.png`, fullPage: whole });
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await settled(page);
 }
+const settled = (page) => page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
 
 // axe over what is shown now, in both themes and at both widths. The policy forbids inline script: axe comes by the debugger.
 export async function axe(page, name) {
@@ -111,7 +122,7 @@ export async function axe(page, name) {
     for (const width of [1440, 320]) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height: 900 });
-      await page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r))));
+      await settled(page);
       const r = await page.evaluate(async () => {
         const out = await window.axe.run();
         return { rules: out.passes.length, wide: document.documentElement.scrollWidth > window.innerWidth,

@@ -65,6 +65,7 @@ async function all(page, id) {
   await shot(page, '4096');
   await axe(page, '4,096 tiles');
   await page.click('.head button:has-text("Pause")');
+  await page.waitForSelector('#confirm:enabled');
   await page.keyboard.press('Escape');
   equal([await until(5, async () => (await page.locator('dialog').count()) === 0), (await get(`/campaigns/${id}`)).wanted], [true, 'run'], 'Escape leaves a dialog and nothing happens');
   await ask(page, 'Pause', 'paused');
@@ -108,7 +109,31 @@ async function zoom(page, id) {
   equal(await tiles(page), o.json.per_tile, 'the address opens the same zoom for somebody else');
 }
 
+// Two stages: a tab each, tiles and address follow.
+async function stages(page) {
+  const text = spec('laion-stages');
+  const stage = text.slice(text.indexOf('  - name: download')).replace('name: download', 'name: again').replace('images-', 'again-');
+  const made = await api('POST', '/campaigns', `${text.trimEnd()}\n${stage}`, 'application/yaml');
+  if (!ok(made.status === 201, 'a campaign of two stages', made.text)) return;
+  const id = made.json.id;
+  for (const [name, parts] of [['download', 3], ['again', 5]]) {
+    const lines = Array.from({ length: parts }, (_, i) => `{"uri":"s3://drover-test/${name}/${i}.parquet","size":1}`).join('\n');
+    await api('POST', `/campaigns/${id}/parts?stage=${name}&last=true`, lines, 'application/x-ndjson');
+  }
+  await open(page, id);
+  equal(await page.locator('.tab').count(), 2, 'has a tab for each');
+  ok(await until(5, async () => (await tiles(page)) === 3), 'the first is shown');
+  await page.click('.tab:has-text("again")');
+  ok(await until(5, async () => (await tiles(page)) === 5), 'then the other');
+  equal(new URL(page.url()).search, '?stage=again', 'and the address says so');
+  await page.locator('#tiles').click({ position: { x: 8, y: 8 } });
+  ok(await until(5, async () => (await page.textContent('#part')).includes('s3://drover-test/again/0.parquet')), 'its parts are its own', await page.textContent('#part'));
+  await axe(page, 'two stages');
+  await shot(page, 'stages');
+}
+
 export async function large(page) {
   await all(page, await make('laion-4096', 4096));
   await zoom(page, await make('laion-100000', 100000));
+  await stages(page);
 }
