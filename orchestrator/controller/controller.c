@@ -81,6 +81,24 @@ static void on_observe_timer(void *ctx)
     loop_timer_set(c->observe_timer, c->cfg.observe_interval_us);
 }
 
+#define HOUSEKEEPING_US (3600 * USEC_PER_SEC)
+
+static bool maintain_events(struct controller *c, void *arg, struct err *err)
+{
+    (void)arg;
+    return store_events_maintain(c->store, err);
+}
+
+/* Tomorrow's partition of events is made ahead, old ones are dropped. */
+static void on_housekeeping_timer(void *ctx)
+{
+    struct controller *c = ctx;
+    if (c->leading) {
+        (void)leader_tx(c, maintain_events, NULL);
+    }
+    loop_timer_set(c->housekeeping_timer, HOUSEKEEPING_US);
+}
+
 static void on_quota_timer(void *ctx)
 {
     struct controller *c = ctx;
@@ -114,6 +132,7 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->tick_timer = loop_timer_new(loop, on_tick_timer, c);
     c->observe_timer = loop_timer_new(loop, on_observe_timer, c);
     c->quota_timer = loop_timer_new(loop, on_quota_timer, c);
+    c->housekeeping_timer = loop_timer_new(loop, on_housekeeping_timer, c);
     loop_set_pre_hook(loop, before_pass, c);
     loop_set_pass_hook(loop, tick, c);
     if (!bridge_side_start(c, err) || !leader_start(c, err)) {
@@ -140,6 +159,7 @@ void controller_free(struct controller *c)
     loop_timer_free(c->tick_timer);
     loop_timer_free(c->observe_timer);
     loop_timer_free(c->quota_timer);
+    loop_timer_free(c->housekeeping_timer);
     free(c->attempts);
     free(c->records);
     free(c->campaigns);

@@ -86,6 +86,7 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     loop_timer_set(c->tick_timer, 0);
     loop_timer_set(c->observe_timer, 0);
     loop_timer_set(c->quota_timer, 0);
+    loop_timer_set(c->housekeeping_timer, USEC_PER_SEC);
 }
 
 /* ret_epoch > 0 when the lease is ours now. */
