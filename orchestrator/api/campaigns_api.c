@@ -32,7 +32,7 @@ static bool submit_commit(struct api_req *r, struct submit *s, struct keyed *k, 
 {
     AUTO_TX struct store *tx = r->db; /* rolled back unless committed */
     int64_t id;
-    if (!tx_begin(tx, TX_WRITE, err) || !submit_write(r, s, &id, err) ||
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_bulk(tx, err) || !submit_write(r, s, &id, err) ||
         !campaign_answer(r, id, 201, err)) {
         return false;
     }
@@ -62,7 +62,9 @@ bool campaign_post(struct api_req *r, struct err *err)
     }
     CLEANUP(submit_done)
     struct submit s = {0};
-    return submit_prepare(r, &s, err) && submit_commit(r, &s, &k, err);
+    bool ok = submit_prepare(r, &s, err) && submit_commit(r, &s, &k, err);
+    apidb_bulk_end(r->db);
+    return ok;
 }
 
 bool campaign_get(struct api_req *r, struct err *err)

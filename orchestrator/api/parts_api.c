@@ -202,7 +202,7 @@ bool logs_get(struct api_req *r, struct err *err)
     memcpy(q.token, token != NULL ? token : "", token != NULL ? strlen(token) + 1 : 1);
     CLEANUP(bridge_reply_done)
     struct bridge_reply reply = {0};
-    if (!bridge_ask(r->api->bridge, &q, LOG_TIMEOUT_US, &reply, err)) {
+    if (!req_bridge(r, &q, LOG_TIMEOUT_US, &reply, err)) {
         return err_wrap(err, "cannot read the log of %s", name.s);
     }
     struct str json = str_trim(buf_str(&reply.json)); /* {"lines":[...],"next":...} */

@@ -90,6 +90,17 @@ bool req_db(struct api_req *r, struct err *err)
     return store_open(r->api->cfg.conninfo, STORE_API, &r->db, err);
 }
 
+bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t timeout_us,
+                struct bridge_reply *ret, struct err *err)
+{
+    struct api *a = r->api;
+    bool ok = atomic_fetch_add(&a->asking, 1) < MAX(a->threads / 2, 1);
+    ok = ok ? bridge_ask(a->bridge, q, timeout_us, ret, err)
+            : err_set(err, ERR_UNAVAILABLE, "too many requests wait for AWS; try again");
+    (void)atomic_fetch_sub(&a->asking, 1);
+    return ok;
+}
+
 void req_fault(struct api_req *r, const char *pointer, const char *code, const char *hint,
                const char *fmt, ...)
 {

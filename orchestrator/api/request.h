@@ -99,6 +99,9 @@ bool req_id(const struct api_req *r, int i, const char *prefix, int64_t *ret,
 /* JSON object in the body; an empty body is an empty object. Lives until json_decref. */
 bool req_json(const struct api_req *r, json_t **ret, struct err *err) MUST_CHECK;
 bool req_db(struct api_req *r, struct err *err) MUST_CHECK;
+/* bridge_ask, but never by so many workers that too few are left for the database's readers. */
+bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t timeout_us,
+                struct bridge_reply *ret, struct err *err) MUST_CHECK;
 void req_fault(struct api_req *r, const char *pointer, const char *code, const char *hint,
                const char *fmt, ...) PRINTF(5, 6);
 
@@ -141,6 +144,8 @@ struct api {
     struct tiles_cache *tiles;
     uint16_t port;
     int64_t started_us;
+    int threads;
+    atomic_int asking; /* workers that wait for the bridge */
 };
 /* workers.c: run handlers. */
 bool workers_new(struct api *a, int n, struct workers **ret, struct err *err) MUST_CHECK;

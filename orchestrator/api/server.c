@@ -470,11 +470,12 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     a->cfg = *cfg;
     a->bridge = bridge;
     a->started_us = clock_wall_us();
+    a->threads = cfg->threads > 0 ? MAX(cfg->threads, 2) : 8;
     struct store *db = NULL;
     bool ok = store_open(cfg->conninfo, STORE_API, &db, err) && auth_new(cfg, db, &a->auth, err);
     store_close(db);
     a->tiles = tiles_cache_new();
-    ok = ok && workers_new(a, cfg->threads > 0 ? MAX(cfg->threads, 2) : 8, &a->workers, err) &&
+    ok = ok && workers_new(a, a->threads, &a->workers, err) &&
          stream_hub_new(cfg->conninfo, &a->streams, err) && daemon_start(a, err);
     if (!ok) {
         api_stop(a);

@@ -47,7 +47,7 @@ static bool stage_list(struct api_req *r, const struct spec_stage *sp, struct su
     CLEANUP(bridge_reply_done)
     struct bridge_reply reply = {0};
     struct err why = ERR_INIT;
-    if (!bridge_ask(r->api->bridge, &q, LIST_TIMEOUT_US, &reply, &why)) {
+    if (!req_bridge(r, &q, LIST_TIMEOUT_US, &reply, &why)) {
         bool refused = why.http_status >= 400 && why.http_status < 500;
         if (!refused && why.code != ERR_AWS && why.code != ERR_FORBIDDEN &&
             why.code != ERR_NOT_FOUND && why.code != ERR_INVALID) {

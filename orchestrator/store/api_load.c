@@ -44,8 +44,9 @@ static bool ids_take(struct store *s, int64_t n, int64_t *ret_first, struct err 
     if (ok) {
         *ret_first = row_i64(res, 0, 0);
     }
-    /* In a failed transaction the unlock fails too; closing the session or its next use frees it.
-     */
+    if (!ok) {
+        tx_rollback(s); /* a failed transaction takes no statement, not even the unlock */
+    }
     return store_run(s, QUERY(API_IDS_UNLOCK), NULL, NULL, ok ? err : NULL) && ok;
 }
 

@@ -350,7 +350,17 @@ def check_house(t, a):
     t.ok(s == 200 and int(h["content-length"]) > 0, "HEAD has the length and no body")
 
 
+def check_rate(t, pg):
+    a = Api(pg, env={"API_RATE": "20"})
+    got = [a.raw("GET", "/v1/quotas") for _ in range(120)]
+    t.ok(40 <= sum(s == 200 for s, _, _ in got) < 120 and {s for s, _, _ in got} == {200, 429}, "a token over its rate hears 429", {s for s, _, _ in got})
+    t.ok(all(h["retry-after"] and json.loads(b)["retryable"] for s, b, h in got if s == 429), "with Retry-After")
+    t.eq(a.raw("GET", "/livez", token=False)[0], 200, "health is not counted")
+    a.close()
+
+
 def run(t, pg):
+    check_rate(t, pg)
     a = Api(pg)
     check_submit(t, a)
     check_auth(t, a)
