@@ -134,6 +134,7 @@ bool asset_serve(struct api_req *r);
 struct stream_hub;
 struct tiles_cache;
 struct workers;
+struct conns;
 struct api {
     struct api_config cfg;
     struct workers *workers;
@@ -142,6 +143,7 @@ struct api {
     struct auth *auth;
     struct stream_hub *streams;
     struct tiles_cache *tiles;
+    struct conns *conns;
     uint16_t port;
     int64_t started_us;
     int threads;

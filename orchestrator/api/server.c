@@ -6,6 +6,7 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/rng.h"
+#include "conns.h"
 #include "handlers.h"
 #include "metrics.h"
 #include "request.h"
@@ -276,6 +277,7 @@ static enum MHD_Result req_first(struct api *a, struct MHD_Connection *conn, con
 {
     struct api_req *r = req_new(a, conn, url, method);
     *con_cls = r;
+    conns_head_read(a->conns, conn);
     const char *allow;
     r->route = route_find(r->method, r->path, r->params, &allow);
     if (head_refused(r)) {
@@ -399,9 +401,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
 static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
                          enum MHD_RequestTerminationCode why)
 {
-    (void)cls;
-    (void)conn;
+    const struct api *a = cls;
     (void)why;
+    conns_answered(a->conns, conn);
     if (*con_cls != NULL) {
         req_free(*con_cls);
         *con_cls = NULL;
@@ -437,6 +439,11 @@ static bool listen_address(const struct api_config *cfg, struct sockaddr_storage
     return err_set(err, ERR_INVALID, "'%s' is not an IP address to listen on", host);
 }
 
+static unsigned connections_max(const struct api *a)
+{
+    return a->cfg.connections > 0 ? (unsigned)a->cfg.connections : 1024;
+}
+
 static bool daemon_start(struct api *a, struct err *err)
 {
     struct sockaddr_storage addr;
@@ -445,7 +452,7 @@ static bool daemon_start(struct api *a, struct err *err)
     if (!listen_address(&a->cfg, &addr, &flags, &loopback, err)) {
         return false;
     }
-    unsigned connections = a->cfg.connections > 0 ? (unsigned)a->cfg.connections : 1024;
+    unsigned connections = connections_max(a);
     a->daemon = MHD_start_daemon(
         flags, a->cfg.port, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_SOCK_ADDR, &addr, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
@@ -453,7 +460,7 @@ static bool daemon_start(struct api *a, struct err *err)
         (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, loopback ? 0u : 32u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_NOTIFY_COMPLETED, on_completed, a,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, conns_notify, a->conns, MHD_OPTION_END);
     if (a->daemon == NULL) {
         return err_set_os(err, ERR_IO, errno, "cannot listen on %s port %u",
                           a->cfg.listen != NULL ? a->cfg.listen : "127.0.0.1", a->cfg.port);
@@ -476,7 +483,8 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     store_close(db);
     a->tiles = tiles_cache_new();
     ok = ok && workers_new(a, a->threads, &a->workers, err) &&
-         stream_hub_new(cfg->conninfo, &a->streams, err) && daemon_start(a, err);
+         stream_hub_new(cfg->conninfo, &a->streams, err) &&
+         conns_new(connections_max(a), &a->conns, err) && daemon_start(a, err);
     if (!ok) {
         api_stop(a);
         return false;
@@ -498,6 +506,7 @@ void api_stop(struct api *a)
     if (a->daemon != NULL) {
         MHD_stop_daemon(a->daemon);
     }
+    conns_free(a->conns);
     stream_hub_free(a->streams);
     workers_free(a->workers);
     tiles_cache_free(a->tiles);

@@ -149,6 +149,19 @@ def check_wire(t, a):
     with socket.create_connection(("127.0.0.1", a.port)) as c:
         c.sendall(f"POST /v1/campaigns HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
         t.ok(re.match(rb"HTTP/1.1 4\d\d ", c.recv(4096)), "Content-Length beside Transfer-Encoding is refused")
+    slow = socket.create_connection(("127.0.0.1", a.port))
+    slow.settimeout(1)
+    began, ended = time.monotonic(), False
+    slow.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
+    while not ended and time.monotonic() - began < 20:  # a header a second, without an end
+        try:
+            slow.sendall(b"X-More: 1\r\n")
+            ended = slow.recv(4096) == b""
+        except socket.timeout:
+            pass
+        except ConnectionError:
+            ended = True
+    t.ok(ended and 9 < time.monotonic() - began < 15, "a head that never ends is cut off after 10 s", time.monotonic() - began)
     t.eq(a.get("/livez")[0], 200, "the server is well")
 
 
