@@ -1,8 +1,6 @@
 /* What handlers read of a request. */
 #include "request.h"
 #include "common/clock.h"
-#include <stdarg.h>
-#include <stdio.h>
 
 const char *req_header(const struct api_req *r, const char *name)
 {
@@ -99,18 +97,4 @@ bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t time
             : err_set(err, ERR_UNAVAILABLE, "too many requests wait for AWS; try again");
     (void)atomic_fetch_sub(&a->asking, 1);
     return ok;
-}
-
-void req_fault(struct api_req *r, const char *pointer, const char *code, const char *hint,
-               const char *fmt, ...)
-{
-    if (r->faults == NULL) {
-        r->faults = arena_alloc(&r->arena, sizeof *r->faults);
-    }
-    va_list args;
-    va_start(args, fmt);
-    char text[320];
-    (void)vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    faults_add(r->faults, (struct pos){0, 0}, pointer, code, hint, "%s", text);
 }

@@ -102,8 +102,6 @@ bool req_db(struct api_req *r, struct err *err) MUST_CHECK;
 /* bridge_ask, but never by so many workers that too few are left for the database's readers. */
 bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t timeout_us,
                 struct bridge_reply *ret, struct err *err) MUST_CHECK;
-void req_fault(struct api_req *r, const char *pointer, const char *code, const char *hint,
-               const char *fmt, ...) PRINTF(5, 6);
 
 /* What handlers answer. */
 void reply_header(struct api_req *r, const char *name, const char *fmt, ...) PRINTF(3, 4);

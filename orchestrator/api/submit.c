@@ -35,6 +35,38 @@ static int64_t listing_parts(const struct submit_stage *st, int per_part)
     return ((int64_t)st->listing.n + per_part - 1) / per_part;
 }
 
+/* Where the file says stages.NAME.fan_out.from; {0, 0} when it cannot be told. */
+static struct pos fan_out_pos(const struct api_req *r, const char *stage)
+{
+    struct pos pos = {0, 0};
+    struct faults *ignored = xcalloc(1, sizeof *ignored);
+    CLEANUP(yaml_freep)
+    struct yaml_doc *doc = NULL;
+    if (yaml_parse(buf_str(&r->body), &doc, ignored)) {
+        const struct yaml_node *stages = yaml_get(yaml_root(doc), "stages");
+        for (size_t i = 0; stages != NULL && stages->kind == YAML_LIST && i < stages->n; i++) {
+            const struct yaml_node *name = yaml_get(stages->items[i], "name");
+            const struct yaml_node *fan_out = yaml_get(stages->items[i], "fan_out");
+            const struct yaml_node *from = fan_out != NULL ? yaml_get(fan_out, "from") : NULL;
+            if (name != NULL && name->text != NULL && strcmp(name->text, stage) == 0 &&
+                from != NULL) {
+                pos = from->pos;
+            }
+        }
+    }
+    free(ignored);
+    return pos;
+}
+
+static void fan_out_fault(struct api_req *r, const struct spec_stage *sp, const char *code,
+                          const char *hint, const char *message)
+{
+    r->faults = arena_alloc(&r->arena, sizeof *r->faults);
+    faults_add(r->faults, fan_out_pos(r, sp->name),
+               arena_printf(&r->arena, "stages.%s.fan_out.from", sp->name), code, hint, "%s",
+               message);
+}
+
 static bool stage_list(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
                        struct err *err)
 {
@@ -54,18 +86,18 @@ static bool stage_list(struct api_req *r, const struct spec_stage *sp, struct su
             *err = why;
             return false;
         }
-        req_fault(r, arena_printf(&r->arena, "stages.%s.fan_out.from", sp->name), "unreadable",
-                  "give droverd's role s3:ListBucket on the bucket, or correct the name", "%s",
-                  why.message);
+        fan_out_fault(r, sp, "unreadable",
+                      "give droverd's role s3:ListBucket on the bucket, or correct the name",
+                      why.message);
         return err_set(err, ERR_INVALID, "%s", why.message);
     }
     st->listing = reply.listing;
     reply.listing = (struct bridge_listing){0};
     if (st->listing.n == 0) {
-        req_fault(r, arena_printf(&r->arena, "stages.%s.fan_out.from", sp->name), "no_input",
-                  "check bucket, prefix and pattern; inputs must be there when the campaign is "
-                  "submitted",
-                  "no object matches %s", sp->fan_out_from);
+        fan_out_fault(r, sp, "no_input",
+                      "check bucket, prefix and pattern; inputs must be there when the campaign is "
+                      "submitted",
+                      arena_printf(&r->arena, "no object matches %s", sp->fan_out_from));
         return err_set(err, ERR_INVALID, "no object matches %s", sp->fan_out_from);
     }
     st->parts = listing_parts(st, sp->per_part);

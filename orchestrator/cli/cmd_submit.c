@@ -203,8 +203,8 @@ static int submit(struct cli *cli, const struct file *f)
     if (cli->out == OUT_NAME && !cli->opt.wait) {
         (void)puts(id);
     } else if (cli->out == OUT_TABLE) {
-        (void)printf("Submitted %s  %s/c/%s     watch: drover watch %s\n", id,
-                     client_url(cli->client), id, id);
+        (void)printf("Submitted %s  %s%s     watch: drover watch %s\n", id, client_url(cli->client),
+                     json_string_value(jget(r.json, "links", "dashboard")), id);
     }
     if (cli->opt.wait) {
         (void)fflush(stdout);

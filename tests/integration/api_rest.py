@@ -162,7 +162,7 @@ def check_faults(t, a):
         s, b, _ = a.submit(text)
         t.ok(s in (400, 422) and b["status"] == s and (b.get("errors") or s == 400), f"{what} is refused", (s, b))
     s, b, _ = a.submit(spec(fan_out='{from: "s3://denied/x/*.parquet"}'))
-    t.ok(s == 422 and "AccessDenied" in b["errors"][0]["message"] and b["errors"][0]["hint"], "an unreadable bucket: 422 with the reason", b)
+    t.ok(s == 422 and "AccessDenied" in b["errors"][0]["message"] and b["errors"][0]["hint"] and b["errors"][0]["line"] == 7, "an unreadable bucket: 422 with the reason and the line", b)
     s, b, _ = a.submit(spec(fan_out='{from: "s3://data/none/*.parquet"}'))
     t.ok(s == 422 and "no object matches" in b["errors"][0]["message"], "no input: 422", b)
     a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 4)")

@@ -105,7 +105,7 @@ def check_submit(t, a):
     r = a.drover("submit", poor)
     t.ok(r.returncode == 6 and "0.01 USD" in r.stderr, "a budget too small: 6", (r.returncode, r.stderr))
     r = a.drover("submit", good)
-    t.ok(r.returncode == 0 and re.match(r"Submitted c-1  http://127.0.0.1:\d+/c/c-1     watch: drover watch c-1\n", r.stdout), "submit says where to look", r.stdout)
+    t.ok(r.returncode == 0 and re.match(r"Submitted c-1  http://127.0.0.1:\d+/c/1     watch: drover watch c-1\n", r.stdout), "submit says where to look", r.stdout)
     r = a.drover("submit", "-", "-o", "name", stdin=spec("second"))
     t.eq((r.returncode, r.stdout), (0, "c-2\n"), "from stdin, -o name")
     r = a.drover("submit", good, "--idempotency-key", "k1", "-o", "json")
