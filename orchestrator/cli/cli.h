@@ -117,6 +117,8 @@ void table_print(const struct cli *cli, struct table *t); /* and free */
 size_t text_width(const char *s);                         /* columns on a terminal */
 /* A copy safe for a terminal; caller frees. */
 char *text_clean(const char *s);
+/* A line of words behind `head`, without control characters; on a terminal broken at its width. */
+void text_print(const struct cli *cli, const char *head, const char *text);
 
 /* print.c: values as people read them. */
 const char *jstr(const json_t *o, const char *key);               /* "" when absent or null */

@@ -112,37 +112,54 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     table_print(cli, &t);
 }
 
-static void part_print(const struct cli *cli, const json_t *p)
+/* Every try, then what became of each: two tables, so that both fit a narrow terminal. */
+static void tries_print(const struct cli *cli, const json_t *list)
 {
-    char usd[TEXT_N];
-    AUTO_FREE char *uri = text_clean(jstr(p, "uri"));
-    (void)printf("%s  stage %s  %s %s  %s\n", jstr(p, "id"), jstr(p, "stage"),
-                 glyph(cli, jstr(p, "phase")), jstr(p, "phase"), uri);
-    if (!jnull(p, "reason")) {
-        AUTO_FREE char *reason = text_clean(jstr(p, "reason"));
-        (void)printf("%s: %s\n", jstr(p, "cause"), reason);
-    } else if (!jnull(p, "wait_text")) {
-        (void)printf("waits: %s\n", jstr(p, "wait_text"));
-    }
     struct table t = {0};
-    static const char *const heads[] = {"TRY",     "STATE",   "CAUSE", "USD",
-                                        "SECONDS", "STARTED", "JOB",   "REASON"};
+    struct table why = {0};
+    static const char *const heads[] = {"TRY", "STATE", "CAUSE", "USD", "SECONDS", "JOB"};
+    static const char *const why_heads[] = {"TRY", "STARTED", "REASON"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
         table_column(&t, heads[i], i == 0 || i == 3 || i == 4);
     }
+    for (size_t i = 0; i < ARRAY_LEN(why_heads); i++) {
+        table_column(&why, why_heads[i], i == 0);
+    }
     size_t i;
     json_t *a;
-    json_array_foreach(json_object_get(p, "attempt_list"), i, a)
+    json_array_foreach(list, i, a)
     {
-        char n[TEXT_N], s[TEXT_N], at[TEXT_N];
-        table_row(&t, (const char *const[]){number(jint(a, "n"), n), jstr(a, "state"),
-                                            jstr(a, "cause"), money(jint(a, "cost_micro_usd"), usd),
+        char n[TEXT_N], s[TEXT_N], at[TEXT_N], usd[TEXT_N];
+        (void)number(jint(a, "n"), n);
+        table_row(&t, (const char *const[]){n, jstr(a, "state"), jstr(a, "cause"),
+                                            money(jint(a, "cost_micro_usd"), usd),
                                             number(jint(a, "billable_seconds"), s),
-                                            when(jstr(a, "started_at"), at), jstr(a, "job_name"),
-                                            jstr(a, "reason")});
+                                            jstr(a, "job_name")});
+        table_row(&why,
+                  (const char *const[]){n, when(jstr(a, "started_at"), at), jstr(a, "reason")});
     }
     table_print(cli, &t);
-    (void)printf("log: drover logs %s\n", jstr(p, "id"));
+    table_print(cli, &why);
+}
+
+static void part_print(const struct cli *cli, const json_t *p)
+{
+    AUTO_FREE char *uri = text_clean(jstr(p, "uri"));
+    (void)printf("%s  stage %s  %s %s\n", jstr(p, "id"), jstr(p, "stage"),
+                 glyph(cli, jstr(p, "phase")), jstr(p, "phase"));
+    if (uri[0] != '\0') {
+        text_print(cli, "input: ", uri);
+    }
+    if (!jnull(p, "reason")) {
+        AUTO_FREE char *head = xasprintf("%s: ", jstr(p, "cause"));
+        text_print(cli, head, jstr(p, "reason"));
+    } else if (!jnull(p, "wait_text")) {
+        text_print(cli, "waits: ", jstr(p, "wait_text"));
+    }
+    if (json_array_size(json_object_get(p, "attempt_list")) > 0) {
+        tries_print(cli, json_object_get(p, "attempt_list"));
+        (void)printf("log: drover logs %s\n", jstr(p, "id"));
+    }
 }
 
 int cmd_get(struct cli *cli)
@@ -184,7 +201,9 @@ static void parts_rows(const struct cli *cli, struct table *t, const json_t *lis
     {
         char tries[TEXT_N], usd[TEXT_N];
         AUTO_FREE char *state = xasprintf("%s %s", glyph(cli, jstr(p, "phase")), jstr(p, "phase"));
-        const char *why = !jnull(p, "reason") ? jstr(p, "reason") : jstr(p, "uri");
+        const char *why = !jnull(p, "reason")      ? jstr(p, "reason")
+                          : !jnull(p, "wait_text") ? jstr(p, "wait_text")
+                                                   : jstr(p, "uri");
         table_row(t, (const char *const[]){jstr(p, "id"), jstr(p, "stage"), state, jstr(p, "cause"),
                                            number(jint(p, "attempts"), tries),
                                            money(jint(p, "cost_micro_usd"), usd), why});

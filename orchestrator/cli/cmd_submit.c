@@ -89,7 +89,7 @@ static int refused(const struct cli *cli, const struct file *f, const struct rep
         say("... and %lld more", (long long)more);
     }
     say("%zu fault%s; next: correct the file, then drover validate %s", json_array_size(errors),
-        json_array_size(errors) == 1 ? "" : "s", f->name);
+        json_array_size(errors) == 1 ? "" : "s", strcmp(f->name, "stdin") == 0 ? "-" : f->name);
     return strcmp(jstr(r->json, "code"), "budget") == 0 ? EXIT_REFUSED : EXIT_USAGE;
 }
 

@@ -39,6 +39,29 @@ size_t text_width(const char *s)
     return width;
 }
 
+void text_print(const struct cli *cli, const char *head, const char *text)
+{
+    AUTO_FREE char *clean = text_clean(text);
+    size_t at = text_width(head);
+    (void)fputs(head, stdout);
+    for (char *rest = clean, *word; (word = strsep(&rest, " ")) != NULL;) {
+        size_t w = text_width(word);
+        if (word[0] == '\0') {
+            continue;
+        }
+        if (at > text_width(head) && cli->out_tty && at + 1 + w > (size_t)cli->width) {
+            (void)fputs("\n  ", stdout);
+            at = 2;
+        } else if (at > text_width(head)) {
+            (void)putchar(' ');
+            at++;
+        }
+        (void)fputs(word, stdout);
+        at += w;
+    }
+    (void)putchar('\n');
+}
+
 void table_column(struct table *t, const char *head, bool right)
 {
     ASSERT(t->columns < TABLE_COLUMNS_MAX);

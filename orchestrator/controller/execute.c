@@ -154,6 +154,8 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
         a->billable_s = job->billable_s;
     }
     fact.cause = cause_of_end(a, &fact.job);
+    AUTO_FREE char *words = str_dup(cause_words(str_of(a->reason)));
+    (void)snprintf(a->reason, sizeof a->reason, "%s", words);
     if (fact.cause == CAUSE_STOPPED && a->reason[0] == '\0') {
         (void)snprintf(a->reason, sizeof a->reason, "stopped by %s",
                        a->stopped_by_us ? "drover" : "somebody else");

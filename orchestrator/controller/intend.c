@@ -85,7 +85,10 @@ static enum wait_reason why_not(const struct live_campaign *lc, const struct liv
         lc->row.state == CAMPAIGN_DRAINING) {
         return WAIT_PAUSED;
     }
-    return lc->row.state == CAMPAIGN_RUNNING ? WAIT_NONE : WAIT_HELD;
+    if (lc->row.state == CAMPAIGN_RUNNING) {
+        return WAIT_NONE;
+    }
+    return lc->budget_held ? WAIT_BUDGET : WAIT_HELD;
 }
 
 static void fill_campaign(struct controller *c, const struct live_campaign *lc,

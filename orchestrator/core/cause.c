@@ -147,6 +147,25 @@ static bool says_stopped(const char *folded)
     return strncmp(folded, "stopped", 7) == 0 || strcmp(folded, "stop") == 0;
 }
 
+struct str cause_words(struct str failure_reason)
+{
+    static const char tail[] = ", exit code: ";
+    struct str words = failure_reason;
+    if (cause_by_worker(failure_reason) == CAUSE_NONE) {
+        return failure_reason;
+    }
+    (void)str_split(&words, ':'); /* AlgorithmError */
+    (void)str_split(&words, ':'); /* the cause */
+    for (size_t i = 0; i + sizeof tail <= words.n; i++) {
+        if (memcmp(words.p + i, tail, sizeof tail - 1) == 0 &&
+            memchr(words.p + i + 1, ',', words.n - i - 1) == NULL) {
+            words.n = i;
+        }
+    }
+    words = str_trim(words);
+    return words.n > 0 ? words : failure_reason;
+}
+
 /* A failed job: words, then exit code. */
 static enum cause cause_of_failed(struct str reason, bool stopped_by_us)
 {

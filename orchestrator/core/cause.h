@@ -9,6 +9,9 @@
  * " inside it). */
 enum job_end { JOB_END_FAILED, JOB_END_STOPPED, JOB_END_MAX_RUNTIME, JOB_END_MAX_WAIT };
 enum cause cause_of_job(enum job_end end, struct str failure_reason, bool stopped_by_us);
+/* The worker's own words in a FailureReason: without AWS' frame, the cause before them and the exit
+ * code behind. All of it when they are not the worker's. Borrowed from it. */
+struct str cause_words(struct str failure_reason);
 /* Of an API refusal: error code, HTTP status and text. */
 enum cause cause_of_refusal(int status, const char *code, struct str message);
 /* The reason with what differs between parts (numbers, hex, URIs, job names) folded: groups equal

@@ -149,6 +149,25 @@ static void test_cause__further_wordings(void **state)
     }
 }
 
+static void test_cause__our_workers_words_stand_alone(void **state)
+{
+    static const char *const rows[][2] = {
+        {"AlgorithmError: bad_input: 'a, b' has no column 'url': x, y, exit code: 65",
+         "'a, b' has no column 'url': x, y"},
+        {"AlgorithmError: disk_full: shard 7\n, exit code: 74", "shard 7"},
+        {"AlgorithmError: bad_input: cut off by", "cut off by"},
+        {"AlgorithmError: weird: boom, exit code: 1", "AlgorithmError: weird: boom, exit code: 1"},
+        {"AlgorithmError: , exit code: 3", "AlgorithmError: , exit code: 3"},
+        {"AlgorithmError: oom: , exit code: 1", "AlgorithmError: oom: , exit code: 1"},
+        {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *got = str_dup(cause_words(str_of(rows[i][0])));
+        assert_string_equal(got, rows[i][1]);
+    }
+}
+
 static void test_cause__our_workers_word_wins(void **state)
 {
     (void)state;
@@ -345,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cause__corpus_is_classified),
         cmocka_unit_test(test_cause__further_wordings),
+        cmocka_unit_test(test_cause__our_workers_words_stand_alone),
         cmocka_unit_test(test_cause__our_workers_word_wins),
         cmocka_unit_test(test_cause__exit_codes_speak_when_words_do_not),
         cmocka_unit_test(test_cause__our_own_stop_is_no_failure),
