@@ -21,6 +21,7 @@ waits() {
     suite local-faults 120 tests/integration/local_faults.py
     suite worker-net 180 tests/integration/worker_net.py
     suite worker-resume 180 tests/integration/worker_resume.py
+    suite journeys 240 tests/integration/journeys.py
     suite api-events 180 tests/integration/api_events.py
     suite cli 180 tests/integration/cli_drover.py
 }
@@ -42,17 +43,4 @@ make --no-print-directory -s demo VARIANT=release # both lanes need it
 waits &
 works
 wait
-suite sigv4-botocore 120 tests/integration/sigv4_botocore.py
-suite tar-interop 120 tests/integration/tar_interop.py
-suite fuzz-replay 300 bash tests/fuzz/run.sh replay
-suite worker-download 180 tests/integration/worker_download.py
-suite worker-resume 180 tests/integration/worker_resume.py
-suite worker-net 180 tests/integration/worker_net.py
-suite awscli 180 tests/integration/awscli_local.py
-suite worker-s3 120 tests/integration/worker_s3.py
-suite local-sagemaker 180 tests/integration/local_sagemaker.py
-suite local-faults 120 tests/integration/local_faults.py
-suite local-signature 60 tests/integration/local_signature.py
-suite local-restart 120 tests/integration/local_restart.py
-suite local-s3 120 tests/integration/local_s3.py
 suite dashboard 150 tests/e2e/dashboard.py
