@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #define LINE_ARENA_MAX (1024 * 1024)
+#define FORGET_BYTES   (8 * 1024 * 1024) /* mapped pages are let go behind the reader */
 
 struct spooled { /* the body, mapped */
     void *p;
@@ -27,12 +28,24 @@ static bool spooled_map(const struct api_req *r, struct spooled *ret, struct err
     if (r->spool_fd < 0 || r->body_n == 0) {
         return true;
     }
-    void *p = mmap(NULL, (size_t)r->body_n, PROT_READ, MAP_PRIVATE | MAP_POPULATE, r->spool_fd, 0);
+    void *p = mmap(NULL, (size_t)r->body_n, PROT_READ, MAP_PRIVATE, r->spool_fd, 0);
     if (p == MAP_FAILED) {
         return err_set_os(err, ERR_IO, errno, "cannot map the spooled body");
     }
     *ret = (struct spooled){p, (size_t)r->body_n};
     return true;
+}
+
+/* Next line of the mapping; what lies far behind it counts no longer as our memory. */
+static bool next_line(struct str *text, const char **forgotten, struct str *ret_line)
+{
+    if (text->p != NULL && text->p - *forgotten > FORGET_BYTES) {
+        void *p;
+        memcpy(&p, forgotten, sizeof p);
+        (void)madvise(p, FORGET_BYTES, MADV_DONTNEED);
+        *forgotten += FORGET_BYTES;
+    }
+    return ndjson_next(text, ret_line);
 }
 
 /* Every line is looked at; faults name lines. *ret_n: parts. */
@@ -44,7 +57,8 @@ static bool lines_check(struct api_req *r, struct str text, int64_t *ret_n, stru
     int64_t n = 0;
     int line_i = 0;
     struct str line;
-    while (ndjson_next(&text, &line)) {
+    const char *forgotten = text.p;
+    while (next_line(&text, &forgotten, &line)) {
         struct ndjson_part part;
         const char *pointer;
         struct err why = ERR_INIT;
@@ -79,7 +93,8 @@ static bool lines_load(struct apidb_load *load, struct str text, struct err *err
     struct arena a;
     arena_init(&a, LINE_ARENA_MAX);
     struct str line;
-    while (ndjson_next(&text, &line)) {
+    const char *forgotten = text.p;
+    while (next_line(&text, &forgotten, &line)) {
         struct ndjson_part part;
         const char *pointer;
         if (str_trim(line).n == 0) {

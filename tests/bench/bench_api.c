@@ -179,11 +179,15 @@ static void serve(struct bench *b, const char *dir, const char *conninfo)
     (void)unlink(token_file);
 }
 
+/* What autovacuum and the checkpointer would do by and by, at once: the figure is of a store at
+ * rest. */
 static void settle(const char *conninfo)
 {
     struct err err = ERR_INIT;
     struct store *s;
-    must(store_open(conninfo, STORE_ADMIN, &s, &err) && store_plain(s, "CHECKPOINT", &err), &err);
+    must(store_open(conninfo, STORE_ADMIN, &s, &err) && store_plain(s, "VACUUM (ANALYZE)", &err) &&
+             store_plain(s, "CHECKPOINT", &err),
+         &err);
     store_close(s);
 }
 
