@@ -332,6 +332,33 @@ def check_wishes(t, a):
     t.ok(q["limit"] == 4 and q["free"] == 4 and q["price_micro_usd_per_hour"] == 204000, "quotas", q)
 
 
+def check_hostile(t, a):
+    """Strings of every field come back as they went in, as JSON, or are refused with a problem; never a 5xx, never markup."""
+    corpus = ["<img src=x onerror=alert(1)>", "'; DROP TABLE campaign; --", "\u202eevil", "a\u0000b", "{part}", "{{", "%s%n", "../../etc/passwd", "\U0001f600", "x" * 300, "\\\"", "\x1b[31m", "", " "]
+    bad = []
+    for text in corpus:
+        for field in ("name", "stage", "project", "type", "uri"):
+            o = {"version": 1, "name": "ok", "stages": [{"name": "d", "worker": "download", "fan_out": {"from": "api"}, "instance_type": "ml.c5.xlarge",
+                 "max_runtime": "1h", "hyperparameters": {"url_list": "{uri}", "output_folder": "s3://data/o/{part:05d}/"}}]}
+            if field in ("name", "project"):
+                o[field] = text
+            elif field == "stage":
+                o["stages"][0]["name"] = text
+            elif field == "type":
+                o["stages"][0]["instance_type"] = text
+            status, b, h = a.post("/v1/campaigns", o)
+            if status not in (201, 400, 422) or not h["content-type"].startswith("application/"):
+                bad.append((field, text, status, b))
+            if status == 201 and field == "name" and a.get(f"/v1/campaigns/{b['id']}")[1]["name"] != text:
+                bad.append((field, text, "came back changed"))
+            if field == "uri":
+                cid = b["id"]
+                status, b, h = a.call("POST", f"/v1/campaigns/{cid}/parts", json.dumps({"uri": text, "vars": {"k": text}}))
+                if status == 201 and a.get(f"/v1/campaigns/{cid}/parts")[1]["parts"][0]["uri"] != text or status not in (201, 422):
+                    bad.append((field, text, status, b))
+    t.ok(not bad, f"{len(corpus)} hostile strings through five fields", bad)
+
+
 def check_house(t, a):
     s, b, _ = a.get("/openapi.json")
     paths = {(m.upper(), p) for p, o in b["paths"].items() for m in o}
@@ -371,6 +398,7 @@ def run(t, pg):
     check_retry(t, a)
     check_wishes(t, a)
     check_headers(t, a)
+    check_hostile(t, a)
     check_house(t, a)
     s5 = a.sql("SELECT 1") and a.raw("GET", "/metrics")[1].decode()
     n = int(re.search(r"droverd_http_server_errors_total (\d+)", s5).group(1))
