@@ -34,7 +34,9 @@ struct live_attempt *attempt_add(struct controller *c, const struct attempt_row 
     if (row->epoch == c->epoch) {
         protocol_intended(&a->p);
     } else {
-        bool wanted = lc->row.wanted == WANTED_RUN || lc->row.wanted == WANTED_DRAIN;
+        bool wanted =
+            !row->unwanted && (lc->row.wanted == WANTED_RUN || lc->row.wanted == WANTED_DRAIN);
+        a->stopped_by_us = row->unwanted;
         protocol_taken_over(row->state, wanted, clock_boot_us() + c->cfg.lease_length_us, &pc,
                             &a->p, &e);
         if (e.changed) {

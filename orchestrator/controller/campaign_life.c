@@ -156,17 +156,32 @@ static void apply(struct controller *c, const struct move *m)
     c->look_at_db = true; /* one move may allow the next */
 }
 
-/* Live attempts of a campaign that is cancelled or paused are wanted no more. */
-static void stop_unwanted(struct controller *c, const struct live_campaign *lc)
+static bool write_unwanted(struct controller *c, void *arg, struct err *err)
 {
+    const struct live_campaign *lc = arg;
+    return store_attempts_unwant(c->store, lc->row.id, err);
+}
+
+/* Live attempts of a campaign that is cancelled or paused are wanted no more. Written first: a
+ * leader that takes over after a resume must know whose stop it sees. */
+static bool stop_unwanted(struct controller *c, struct live_campaign *lc)
+{
+    bool any = false;
     if (lc->row.wanted != WANTED_CANCEL && lc->row.wanted != WANTED_PAUSE) {
-        return;
+        return true;
     }
     for (size_t i = 0; i < c->attempts_n; i++) {
+        any |= c->attempts[i]->campaign == lc && c->attempts[i]->p.wanted;
+    }
+    if (any && !leader_tx(c, write_unwanted, lc)) {
+        return false;
+    }
+    for (size_t i = 0; any && i < c->attempts_n && c->leading; i++) {
         if (c->attempts[i]->campaign == lc) {
             attempt_unwant(c->attempts[i]);
         }
     }
+    return c->leading;
 }
 
 struct cancel_arg {
@@ -214,8 +229,7 @@ static bool live_on(struct controller *c, struct live_campaign *lc)
 {
     struct move moves[MOVES_MAX];
     int n = 0;
-    stop_unwanted(c, lc);
-    if (!c->leading || !cancel_waiting(c, lc)) {
+    if (!stop_unwanted(c, lc) || !cancel_waiting(c, lc)) {
         return false;
     }
     for (int i = 0; i < lc->stages_n && i < SPEC_STAGES_MAX; i++) {

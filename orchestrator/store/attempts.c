@@ -256,3 +256,12 @@ bool store_record(struct store *s, const struct attempt_record *r, size_t n, str
     }
     return true;
 }
+
+bool store_attempts_unwant(struct store *s, int64_t campaign_id, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    param_i64(&p, campaign_id);
+    return store_exec(s, QUERY(ATTEMPTS_UNWANT), &p, &r, err);
+}

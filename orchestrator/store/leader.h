@@ -84,6 +84,7 @@ struct attempt_row {
     int64_t max_runtime_s;
     musd_t price_musd_per_hour, reserved_musd;
     bool holds;
+    bool unwanted; /* paused or cancelled while it lived: it is being stopped by us */
     usec_t intended_us, started_us, ended_us;
     int task_attempts; /* of task_run */
     char *uri;         /* of the task; caller frees */
@@ -200,6 +201,9 @@ struct attempt_record { /* one transition of an attempt and what follows from it
  * active although it should move; what memory believes is not what was committed, so read again. */
 bool store_record(struct store *s, const struct attempt_record *r, size_t n,
                   struct err *err) MUST_CHECK;
+
+/* Every live attempt of the campaign is unwanted from here on, whoever leads. */
+bool store_attempts_unwant(struct store *s, int64_t campaign_id, struct err *err) MUST_CHECK;
 
 /* Bulk move of tasks between states: sorted ids, one UPDATE guarded by `from`, counters and one
  * event with the id range. *ret_moved: how many were in `from`. ret_ids (may be NULL) gets the

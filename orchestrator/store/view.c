@@ -266,6 +266,7 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->size = row_i64(r, i, 22);
     a->vars_json = row_text_dup(r, i, 23);
     a->project_id = row_i64(r, i, 24);
+    a->unwanted = row_bool(r, i, 25);
 }
 
 bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n, struct err *err)

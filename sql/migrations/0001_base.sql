@@ -191,6 +191,7 @@ CREATE TABLE attempt (                       -- leader
     billable_s bigint NOT NULL DEFAULT 0 CHECK (billable_s >= 0),  -- instance-seconds
     estimated boolean NOT NULL DEFAULT false,
     holds boolean NOT NULL DEFAULT true,     -- its slots; false from release on
+    unwanted boolean NOT NULL DEFAULT false, -- drover wants it no more: written before any stop is sent
     settled boolean NOT NULL DEFAULT false,  -- its money: reservation returned and cost, if any, booked
     intended_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     created_at timestamptz,                  -- SageMaker's CreationTime

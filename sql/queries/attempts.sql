@@ -213,3 +213,8 @@ new_events AS (
         AS e (rank, applies, kind, detail)
     WHERE e.applies ORDER BY e.rank)
 SELECT (SELECT count(*) FROM new_attempt), (SELECT count(*) FROM new_task)
+
+-- name: attempts_unwant
+-- Nothing of a campaign is wanted to run any more: paused or cancelled. Index attempt_open.
+-- $1 campaign bigint
+UPDATE attempt SET unwanted = true WHERE campaign_id = $1::bigint AND state < 8 AND NOT unwanted

@@ -70,7 +70,7 @@ ORDER BY id
 SELECT a.id, a.campaign_id, a.stage_id, a.task_id, r.seq, a.n, a.state, a.epoch, a.name,
     a.identity_hash, a.instance_type, a.instances, a.volume_gb, a.max_runtime_s,
     a.price_musd_per_hour, a.reserved_musd, a.holds, a.intended_at, a.started_at, a.ended_at,
-    r.attempts, t.uri, t.size, t.vars::text, c.project_id
+    r.attempts, t.uri, t.size, t.vars::text, c.project_id, a.unwanted
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
 JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
 JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id

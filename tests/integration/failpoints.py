@@ -47,7 +47,9 @@ def drive(s, name, cid):
             wait("an intent", 20, lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] > 0)
         else:
             wait("a job", 20, lambda: s.live_jobs())
-        s.api("POST", f"/campaigns/{cid}:cancel", {}, seconds=5)
+        # A stop that a pause asked for must not look like somebody else's to the leader that comes after the resume.
+        verb = "pause" if name == "stop.after_reply" else "cancel"
+        s.api("POST", f"/campaigns/{cid}:{verb}", {}, seconds=5)
 
 
 def signed_after(s, key, t):
@@ -56,7 +58,7 @@ def signed_after(s, key, t):
 
 def case(s, name, action):
     what = f"{name} {action}: "
-    cancelled = name.startswith(("stop.", "void."))
+    cancelled = name.startswith(("stop.before", "void."))
     if name.startswith("void."):
         s.faults({"operation": "CreateTrainingJob", "kind": "throttle", "times": 1000000})
     else:
@@ -109,6 +111,8 @@ def case(s, name, action):
         s.procs.pop("droverd0", None)
     if name.startswith("void."):
         s.faults()
+    if name == "stop.after_reply":
+        s.api("POST", f"/campaigns/{cid}:resume", {})
     try:
         c = wait("the end", 60, lambda: s.ended(cid), 0.2)
     except TimeoutError as e:
