@@ -136,6 +136,7 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
         return;
     }
     struct quota_arg arg = {.reading = r};
+    atomic_store(&c->status->aws_ok, true);
     if (!leader_tx(c, write_quotas, &arg)) {
         return;
     }

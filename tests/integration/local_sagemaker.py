@@ -138,7 +138,7 @@ def test_hosts__are_processes_with_addresses_and_one_failing_stops_all(l):
 
 
 def test_stop__sends_term_then_kill(l):
-    l.create("polite", "trap 'echo got term > $DROVER_ML_ROOT/model/t; exit 0' TERM; touch ready; while :; do sleep 0.05; done")
+    l.create("polite", "trap 'echo got term > $DROVER_ML_ROOT/model/t; sleep 1; exit 0' TERM; touch ready; while :; do sleep 0.05; done")
     l.create("deaf", "trap '' TERM; touch ready; while :; do sleep 0.05; done")
     for n in ("polite", "deaf"):
         wait_for(lambda n=n: os.path.exists(os.path.join(l.ml(n), "ready")), 5, "the process")
