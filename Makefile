@@ -136,8 +136,7 @@ bench: all ## write measured figures to build/bench.jsonl
 	$(Q)bash tests/bench/run.sh
 sim: ## run the protocol's exhaustive model and the simulation
 	$(Q)bash tests/simulation/run.sh
-asan tsan: ## build all test programs with that sanitizer and run the suites meant for it
-	$(Q)$(MAKE) --no-print-directory VARIANT=$@ test-bins
+asan tsan: ## build with that sanitizer and run the suites meant for it
 	$(Q)bash tests/sanitize.sh $@
 fuzz: ## build the fuzzers with clang's libFuzzer (needs make deps-test)
 	$(Q)bash tests/fuzz/run.sh

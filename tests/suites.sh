@@ -37,10 +37,12 @@ works() {
     suite api-bulk 300 tests/integration/api_bulk.py
     suite sigv4-botocore 120 tests/integration/sigv4_botocore.py
     suite tar-interop 120 tests/integration/tar_interop.py
-    suite fuzz-replay 300 bash tests/fuzz/run.sh replay
 }
 make --no-print-directory -s demo VARIANT=release # both lanes need it
 waits &
 works
 wait
+# These bring lanes of their own.
+suite asan 900 bash tests/sanitize.sh asan
+suite tsan 600 bash tests/sanitize.sh tsan
 suite dashboard 150 tests/e2e/dashboard.py
