@@ -56,7 +56,7 @@ pids+=($!)
 web=$!
 wait_for 10 "the demo's web server" test -s "$run/ports"
 read -r http_port dns_port <"$run/ports"
-echo "making $parts parquet parts and 280 images"
+echo "making $parts parquet parts, and 280 images for the demo's own web server"
 build/release/demo/demo_make "$run/web" "$run/aws/s3/drover-demo/meta" "$http_port" 280 "$parts" "$rows"
 kill -HUP "$web"
 
@@ -75,6 +75,7 @@ cat >"$run/local.json" <<CONFIG
   {"operation": "CreateTrainingJob", "name_contains": "-download-7-a1-", "kind": "capacity", "times": 1},
   {"operation": "CreateTrainingJob", "name_contains": "-download-9-a1-", "kind": "drop_after", "times": 1}]}
 CONFIG
+echo "starting drover-local, the AWS of this machine: 4 slots; three faults are on order"
 "$bin/drover-local" --listen 127.0.0.1:0 --root "$run/aws" --config "$run/local.json" --port-file "$run/local.port" \
     >"$run/local.log" 2>&1 &
 pids+=($!)
@@ -83,11 +84,13 @@ AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$run/local.port")
 export AWS_ENDPOINT_URL
 
 # One part was done before the campaign came: drover skips it.
+echo "making one part beforehand, by hand: drover will skip it"
 "$bin/drover-worker" download --parquet s3://drover-demo/meta/part-00003.snappy.parquet \
     --output s3://drover-demo/images/00003/ --number_sample_per_shard 250 --timeout 3 --processes_count 2 \
     --allow_net "127.0.2.0/24:$http_port" --dns "127.0.2.1:$dns_port" >"$run/before.log" 2>&1 ||
     fail "the part made beforehand failed" "$run/before.log"
 
+echo "starting PostgreSQL and droverd"
 echo '{"ml.c5.xlarge": "0.204"}' >"$run/prices.json"
 export DROVER_TOKEN_FILE=$run/token DROVER_LISTEN=${DROVER_LISTEN:-127.0.0.1:0}
 DROVER_ROLE_ARN=arn:aws:iam::111122223333:role/drover-demo DROVER_WORKER_IMAGE=drover/worker:demo \
@@ -107,9 +110,12 @@ status=0
 "$bin/drover" watch "$id" || status=$?
 node tests/demo/summary.mjs "$id" "$began" "$run"
 if [ -t 0 ] && [ -t 1 ]; then
+    trap 'echo; exit "$status"' INT TERM
     echo
-    echo "The dashboard stays up at $DROVER_URL (token in build/run/token). Ctrl-C ends it."
-    echo "In another terminal: export DROVER_URL=$DROVER_URL DROVER_TOKEN_FILE=$run/token; build/bin/drover parts $id"
+    echo "Everything stays up until Ctrl-C. The dashboard asks for the token in"
+    echo "build/run/token. In another terminal:"
+    echo "  export DROVER_URL=$DROVER_URL DROVER_TOKEN_FILE=$run/token"
+    echo "  build/bin/drover parts $id"
     while :; do sleep 3600; done
 fi
 exit "$status"

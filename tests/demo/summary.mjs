@@ -23,13 +23,17 @@ const wall = Date.now() / 1000 - Number(began);
 const same = cost.metered.seconds === invoice.total.seconds && cost.metered.micro_usd === invoice.total.micro_usd;
 
 console.log(`\n${campaign.name} ${id}: ${campaign.state}`);
-row('parts', `${p.done} done, ${p.skipped} skipped (done before), ${p.failed} failed, of ${p.total}`);
-row('images', `${sum('successes')} written of ${sum('rows_in')} rows; ${sum('failed_to_download')} not downloaded, ${sum('failed_to_resize')} not images`);
-row('jobs', `${jobs.jobs.length} made by ${creates.length} CreateTrainingJob calls; ` +
-  `${jobs.jobs.filter((j) => j.status === 'Failed').length} failed and were tried again`);
+row('parts', `${p.total}: ${p.done} done, ${p.skipped} skipped (done before), ${p.failed} failed`);
+row('images', `${sum('successes')} written, ${sum('failed_to_download')} not downloaded, ${sum('failed_to_resize')} not images`);
+row('rows', `${sum('rows_in')} in the parts that ran`);
+const failed = jobs.jobs.filter((j) => j.status === 'Failed').length;
+const lost = creates.filter((r) => r.accepted && !r.replied).length;
+row('jobs', `${jobs.jobs.length} made, each once, by ${creates.length} CreateTrainingJob calls`);
+row('', `${failed} failed and were tried again; ${lost} reply lost, its job found and kept`);
 row('wall time', `${wall.toFixed(1)} s`);
 row('paid seconds', `${cost.metered.seconds} instance-seconds`);
-row('cost', `${usd(cost.metered.micro_usd)} USD; invoice ${usd(invoice.total.micro_usd)} USD, ${invoice.total.seconds} s: ${same ? 'equal' : 'DIFFERENT'}`);
+row('cost', `${usd(cost.metered.micro_usd)} USD by drover's ledger`);
+row('invoice', `${usd(invoice.total.micro_usd)} USD for ${invoice.total.seconds} instance-seconds: ${same ? 'equal' : 'DIFFERENT'}`);
 row('shards', `${run.replace(process.cwd() + '/', '')}/aws/s3/drover-demo/images/`);
 row('dashboard', `${process.env.DROVER_URL}${campaign.links.dashboard}`);
 process.exit(same ? 0 : 1);
