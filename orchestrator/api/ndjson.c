@@ -31,6 +31,19 @@ static bool eat(struct cursor *c, char want)
     return true;
 }
 
+/* One of eight bytes ends a plain string or has no place in it: below 0x20, above 0x7e, quote or
+ * backslash. A byte that is only beside such a one may be taken for it, which costs a second look.
+ */
+static bool plain_8(const char *p)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    uint64_t quote = v ^ (ones * '"'), slash = v ^ (ones * '\\');
+    uint64_t low = (v - ones * 0x20) | (quote - ones) | (slash - ones);
+    return ((low | v | (v + ones)) & tops) == 0;
+}
+
 /* A string without escapes, control bytes or bytes beyond ASCII. */
 static bool eat_plain_string(struct cursor *c, struct str *ret)
 {
@@ -38,6 +51,9 @@ static bool eat_plain_string(struct cursor *c, struct str *ret)
         return false;
     }
     const char *begin = c->p;
+    while (c->end - c->p >= 8 && plain_8(c->p)) {
+        c->p += 8;
+    }
     while (c->p < c->end && *c->p != '"') {
         if ((signed char)*c->p < 0x20 || *c->p == '\\' || *c->p == 0x7f) {
             return false;
@@ -68,12 +84,41 @@ static bool eat_size(struct cursor *c, int64_t *ret)
     return n > 0 && (n == 1 || *begin != '0'); /* what follows decides whether it was whole */
 }
 
-/* The flat form: uri and size, each once, in any order. False: not flat, which is no fault yet. */
+/* An object of plain strings under keys that differ; its text as it stands. */
+static bool eat_vars(struct cursor *c, struct str *ret)
+{
+    struct str keys[NDJSON_VARS_MAX], value;
+    size_t n = 0;
+    if (!eat(c, '{')) {
+        return false;
+    }
+    const char *begin = c->p - 1;
+    do {
+        if (n == NDJSON_VARS_MAX || !eat_plain_string(c, &keys[n]) || !eat(c, ':') ||
+            !eat_plain_string(c, &value)) {
+            return false;
+        }
+        for (size_t i = 0; i < n; i++) {
+            if (str_eq(keys[i], keys[n])) {
+                return false;
+            }
+        }
+        n++;
+    } while (eat(c, ','));
+    if (!eat(c, '}')) {
+        return false;
+    }
+    *ret = (struct str){begin, (size_t)(c->p - begin)};
+    return true;
+}
+
+/* The flat form: uri, size and vars, each once, in any order. False: not flat, which is no fault
+ * yet. */
 static bool parse_flat(struct str line, struct ndjson_part *ret)
 {
     struct cursor c = {line.p, line.p + line.n};
-    bool uri = false, size = false;
-    if (!eat(&c, '{')) {
+    bool uri = false, size = false, vars = false;
+    if (line.n > NDJSON_LINE_MAX || !eat(&c, '{')) {
         return false;
     }
     do {
@@ -89,6 +134,11 @@ static bool parse_flat(struct str line, struct ndjson_part *ret)
         } else if (!size && str_eq_cstr(key, "size")) {
             size = eat_size(&c, &ret->size);
             if (!size) {
+                return false;
+            }
+        } else if (!vars && str_eq_cstr(key, "vars")) {
+            vars = eat_vars(&c, &ret->vars);
+            if (!vars) {
                 return false;
             }
         } else {

@@ -12,7 +12,7 @@
 struct ndjson_part {
     struct str uri;  /* into the line, or into the arena */
     int64_t size;    /* 0 when absent */
-    struct str vars; /* JSON text in the arena, empty when absent */
+    struct str vars; /* JSON text, as uri; empty when absent */
 };
 /* One line without its newline. The arena is used for lines that are not flat; reset it between
  * lines. err names what is wrong; *ret_pointer (static) the key at fault. */

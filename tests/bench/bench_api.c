@@ -1,30 +1,26 @@
-/* Figures of the API: 1 M parts by POST /campaigns/{id}/parts, from the first byte sent to the 201,
- * and GET of a campaign of 1 M parts. Method: the real server over a private cluster (nothing that
- * makes commits durable is off), raw sockets as client, a campaign of its own each run, median of
- * the runs. Prints JSON lines. Usage: bench_api [DIR] */
-#include "api/server.h"
+/* Client of the API for bench_system.py: posts a file of parts, or gets a path again and again, and
+ * prints microseconds. Method: one kept connection over raw sockets, so that what is measured is
+ * droverd and the loopback, not a library. Usage: bench_api PORT TOKEN_FILE post PATH FILE
+ *                                                 bench_api PORT TOKEN_FILE get PATH N */
+#include "common/base.h"
+#include "common/cleanup.h"
 #include "common/clock.h"
-#include "store/migrate.h"
-#include "store/private_db.h"
-#include "store/query.h"
+#include "common/str.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define PARTS      1000000
-#define RUNS       3
-#define GETS       10000
-#define BODY_MAX   (256 * 1024 * 1024)
-#define ANSWER_MAX (64 * 1024)
+#define WARM_UP    100
+#define ANSWER_MAX (1024 * 1024)
 
-struct bench {
-    struct api *api;
-    struct bridge *bridge;
-    char token[160];
+struct client {
     int fd;
+    char token[160];
     char answer[ANSWER_MAX];
 };
 
@@ -34,29 +30,29 @@ static void die(const char *what)
     exit(1);
 }
 
-static void must(bool ok, const struct err *err)
+static void client_open(struct client *c, const char *port, const char *token_file)
 {
-    if (!ok) {
-        die(err->message);
-    }
-}
-
-static void client_open(struct bench *b)
-{
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(api_port(b->api))};
+    struct sockaddr_in in = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)strtoul(port, NULL, 10))};
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int one = 1;
-    b->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (b->fd < 0 || connect(b->fd, (const struct sockaddr *)&in, sizeof in) != 0 ||
-        setsockopt(b->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0) {
+    AUTO_FD int fd = open(token_file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, c->token, sizeof c->token - 1);
+    if (n <= 0) {
+        die("no token");
+    }
+    c->token[strcspn(c->token, "\n")] = '\0';
+    c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (c->fd < 0 || connect(c->fd, (const struct sockaddr *)&in, sizeof in) != 0 ||
+        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0) {
         die("cannot connect");
     }
 }
 
-static void put(struct bench *b, const char *p, size_t n)
+static void put(struct client *c, const char *p, size_t n)
 {
     while (n > 0) {
-        ssize_t done = send(b->fd, p, n, MSG_NOSIGNAL);
+        ssize_t done = send(c->fd, p, n, MSG_NOSIGNAL);
         if (done <= 0) {
             die("the server hung up");
         }
@@ -65,50 +61,58 @@ static void put(struct bench *b, const char *p, size_t n)
     }
 }
 
-/* One request; the status, the body in b->answer. */
-static int ask(struct bench *b, const char *method, const char *path, struct str body)
+/* One request and its whole answer; the status, and where the body begins. */
+static int ask(struct client *c, const char *head, struct str body, const char **ret_body)
 {
-    AUTO_FREE char *head =
-        xasprintf("%s %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nIdempotency-Key: "
-                  "k%lld\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-                  method, path, b->token, (long long)clock_mono_us(), body.n);
-    put(b, head, strlen(head));
-    put(b, body.p, body.n);
+    put(c, head, strlen(head));
+    put(c, body.p, body.n);
     size_t n = 0;
     for (;;) {
-        ssize_t got = recv(b->fd, b->answer + n, sizeof b->answer - 1 - n, 0);
+        ssize_t got = recv(c->fd, c->answer + n, sizeof c->answer - 1 - n, 0);
         if (got <= 0) {
             die("no answer");
         }
         n += (size_t)got;
-        b->answer[n] = '\0';
-        const char *end = strstr(b->answer, "\r\n\r\n");
-        const char *length = strcasestr(b->answer, "content-length:");
+        c->answer[n] = '\0';
+        const char *end = strstr(c->answer, "\r\n\r\n");
+        const char *length = strcasestr(c->answer, "content-length:");
         if (end != NULL && length != NULL &&
-            n >= (size_t)(end + 4 - b->answer) + strtoul(length + 15, NULL, 10)) {
-            memmove(b->answer + 4096, end + 4, strlen(end + 4) + 1);
-            return (int)strtol(b->answer + 9, NULL, 10);
+            n >= (size_t)(end + 4 - c->answer) + strtoul(length + 15, NULL, 10)) {
+            *ret_body = end + 4;
+            return (int)strtol(c->answer + 9, NULL, 10);
         }
     }
 }
 
-static const char *body_of(const struct bench *b)
+static char *head_of(const struct client *c, const char *method, const char *path, size_t n)
 {
-    return b->answer + 4096;
+    return xasprintf("%s %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n"
+                     "Idempotency-Key: k%lld\r\nContent-Type: application/x-ndjson\r\n"
+                     "Content-Length: %zu\r\n\r\n",
+                     method, path, c->token, (long long)clock_mono_us(), n);
 }
 
-static void campaign_make(struct bench *b, char path[static 128])
+/* From the first byte of the body to the 201. */
+static void post(struct client *c, const char *path, const char *file)
 {
-    static const char spec[] =
-        "{\"version\":1,\"name\":\"bench\",\"stages\":[{\"name\":\"download\",\"worker\":"
-        "\"download\",\"fan_out\":{\"from\":\"api\"},\"instance_type\":\"ml.c5.xlarge\","
-        "\"max_runtime\":\"1h\",\"hyperparameters\":{\"url_list\":\"{uri}\",\"output_folder\":"
-        "\"s3://bench/out/{part:05d}/\"}}]}";
-    if (ask(b, "POST", "/v1/campaigns", STR(spec)) != 201) {
-        die(body_of(b));
+    struct stat st;
+    AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        die("cannot read the parts");
     }
-    const char *id = strstr(body_of(b), "c-");
-    (void)snprintf(path, 128, "/v1/campaigns/%.*s", (int)strcspn(id, "\""), id);
+    size_t n = (size_t)st.st_size;
+    void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (p == MAP_FAILED) {
+        die("cannot map the parts");
+    }
+    AUTO_FREE char *head = head_of(c, "POST", path, n);
+    const char *body;
+    int64_t began_us = clock_mono_us();
+    if (ask(c, head, (struct str){p, n}, &body) != 201) {
+        die(body);
+    }
+    (void)printf("%lld\n", (long long)(clock_mono_us() - began_us));
+    (void)munmap(p, n);
 }
 
 static int compare(const void *a, const void *b)
@@ -119,108 +123,36 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void insert(struct bench *b, struct str lines, char path[static 128])
+/* p50, p99 and the longest of n GETs. */
+static void get(struct client *c, const char *path, size_t n)
 {
-    int64_t took_us[RUNS];
-    for (int i = 0; i < RUNS; i++) {
-        campaign_make(b, path);
-        AUTO_FREE char *parts = xasprintf("%s/parts?last=true", path);
+    AUTO_FREE int64_t *took_us = xcalloc(n + 1, sizeof *took_us);
+    AUTO_FREE char *head = head_of(c, "GET", path, 0);
+    const char *body;
+    for (size_t i = 0; i < n + WARM_UP; i++) {
         int64_t began_us = clock_mono_us();
-        if (ask(b, "POST", parts, lines) != 201) {
-            die(body_of(b));
+        if (ask(c, head, STR(""), &body) != 200) {
+            die(body);
         }
-        took_us[i] = clock_mono_us() - began_us;
+        took_us[i < WARM_UP ? 0 : i - WARM_UP] = clock_mono_us() - began_us;
     }
-    qsort(took_us, RUNS, sizeof took_us[0], compare);
-    (void)printf(
-        "{\"name\":\"parts_insert_per_s\",\"value\":%lld,\"unit\":\"1/s\",\"n\":%d,\"note\":"
-        "\"POST of %zu bytes, first byte to 201, median of %d campaigns; best %lld\"}\n",
-        (long long)(PARTS * USEC_PER_SEC / took_us[RUNS / 2]), PARTS, lines.n, RUNS,
-        (long long)(PARTS * USEC_PER_SEC / took_us[0]));
-    (void)fflush(stdout);
-}
-
-static void summary(struct bench *b, const char *path)
-{
-    int64_t *took_us = xcalloc(GETS, sizeof *took_us);
-    for (int i = -100; i < GETS; i++) { /* the first hundred warm up */
-        int64_t began_us = clock_mono_us();
-        if (ask(b, "GET", path, STR("")) != 200) {
-            die(body_of(b));
-        }
-        took_us[MAX(i, 0)] = clock_mono_us() - began_us;
-    }
-    if (strstr(body_of(b), "\"total\" : 1000000") == NULL) {
-        die("the summary does not count a million parts");
-    }
-    qsort(took_us, GETS, sizeof took_us[0], compare);
-    (void)printf(
-        "{\"name\":\"summary_get_us_p99\",\"value\":%lld,\"unit\":\"us\",\"n\":%d,\"note\":"
-        "\"GET of a campaign of %d parts over HTTP, keep-alive; p50 %lld\"}\n",
-        (long long)took_us[GETS * 99 / 100], GETS, PARTS, (long long)took_us[GETS / 2]);
-    free(took_us);
-}
-
-static void serve(struct bench *b, const char *dir, const char *conninfo)
-{
-    struct err err = ERR_INIT;
-    AUTO_FREE char *token_file = xasprintf("%s.token", dir);
-    struct api_config cfg = {.conninfo = conninfo,
-                             .token_file = token_file,
-                             .defaults = {.role = "arn:aws:iam::111122223333:role/bench",
-                                          .worker_image = "worker:bench"}};
-    must(bridge_new(&b->bridge, &err) && api_start(&cfg, b->bridge, &b->api, &err), &err);
-    AUTO_FD int fd = open(token_file, O_RDONLY | O_CLOEXEC);
-    ssize_t n = read(fd, b->token, sizeof b->token - 1);
-    if (n <= 0) {
-        die("no token");
-    }
-    b->token[strcspn(b->token, "\n")] = '\0';
-    (void)unlink(token_file);
-}
-
-/* What autovacuum and the checkpointer would do by and by, at once: the figure is of a store at
- * rest. */
-static void settle(const char *conninfo)
-{
-    struct err err = ERR_INIT;
-    struct store *s;
-    must(store_open(conninfo, STORE_ADMIN, &s, &err) && store_plain(s, "VACUUM (ANALYZE)", &err) &&
-             store_plain(s, "CHECKPOINT", &err),
-         &err);
-    store_close(s);
+    qsort(took_us, n, sizeof *took_us, compare);
+    (void)printf("%lld %lld %lld\n", (long long)took_us[n / 2], (long long)took_us[n * 99 / 100],
+                 (long long)took_us[n - 1]);
 }
 
 int main(int argc, char **argv)
 {
-    struct err err = ERR_INIT;
-    static struct bench b;
-    char conninfo[PRIVATE_DB_CONNINFO_MAX], path[128];
-    const char *dir = argc > 1 ? argv[1] : "build/bench/pg";
-    struct store *admin;
-    must(private_db_start(dir, conninfo, sizeof conninfo, &err) &&
-             store_open(conninfo, STORE_ADMIN, &admin, &err) &&
-             store_plain(admin, "DROP DATABASE IF EXISTS bench WITH (FORCE)", &err) &&
-             store_plain(admin, "CREATE DATABASE bench", &err),
-         &err);
-    store_close(admin);
-    AUTO_FREE char *db = xasprintf("%s dbname=bench", conninfo);
-    must(migrate_run(db, NULL, &err), &err);
-    serve(&b, dir, db);
-    client_open(&b);
-    struct buf lines = BUF_INIT(BODY_MAX);
-    for (int i = 0; i < PARTS; i++) {
-        buf_addf(&lines, "{\"uri\":\"s3://laion/meta/part-%07d.parquet\",\"size\":%d}\n", i,
-                 100000000 + i);
+    static struct client c;
+    if (argc != 6) {
+        die("PORT TOKEN_FILE post PATH FILE | PORT TOKEN_FILE get PATH N");
     }
-    insert(&b, buf_str(&lines), path);
-    settle(db);
-    summary(&b, path);
-    buf_done(&lines);
-    (void)close(b.fd);
-    bridge_close(b.bridge);
-    api_stop(b.api);
-    bridge_free(b.bridge);
-    must(private_db_stop(dir, PRIVATE_DB_FAST, &err), &err);
+    client_open(&c, argv[1], argv[2]);
+    if (strcmp(argv[3], "post") == 0) {
+        post(&c, argv[4], argv[5]);
+    } else {
+        get(&c, argv[4], strtoul(argv[5], NULL, 10));
+    }
+    (void)close(c.fd);
     return 0;
 }

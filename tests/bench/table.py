@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""bench.jsonl as a table beside what was aimed at; exit 1 when a figure is missing. A figure that misses its aim is said, not failed:
+it may be the machine. Usage: table.py FILE"""
+import json
+import sys
+
+AIMS = {  # name: (at least, at most)
+    "parts_insert_per_s": (250000, None), "claim_complete_per_s_100": (150000, None), "claim_complete_per_s_1000": (300000, None),
+    "slot_free_to_create_ms_p50": (None, 200), "slot_free_to_create_ms_p99": (None, 1000),
+    "summary_get_us_p99": (None, 1000), "droverd_rss_mb": (None, 128)}
+
+
+def main():
+    with open(sys.argv[1]) as f:
+        rows = {r["name"]: r for r in map(json.loads, f)}
+    print(f"\n{'figure':32} {'value':>12} {'unit':8} {'aim':>12}")
+    for name, r in rows.items():
+        least, most = AIMS.get(name, (None, None))
+        aim = f">= {least}" if least is not None else f"<= {most}" if most is not None else ""
+        missed = (least is not None and r["value"] < least) or (most is not None and r["value"] > most)
+        print(f"{name:32} {r['value']:>12} {r['unit']:8} {aim:>12}{'  missed' if missed else ''}")
+    missing = [n for n in AIMS if n not in rows]
+    if missing:
+        sys.exit("bench: no figure for " + ", ".join(missing))
+
+
+if __name__ == "__main__":
+    main()
