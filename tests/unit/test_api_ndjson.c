@@ -24,6 +24,19 @@ static const struct row rows[] = {
     {"{\"uri\":\"\xc3\xa9\"}", "\xc3\xa9", 0, ""},
     {"{\"uri\":\"a\",\"vars\":{\"k\":\"v\"}}", "a", 0, "{\"k\":\"v\"}"},
     {"{\"uri\":\"a\",\"vars\":{}}", "a", 0, ""},
+    {"{\"vars\":{\"k\":\"v\",\"l\":\"\"},\"uri\":\"a\"}", "a", 0, "{\"k\":\"v\",\"l\":\"\"}"},
+    {"{\"uri\":\"a\",\"vars\":{\"k\":\"\\u0041\"}}", "a", 0, "{\"k\":\"A\"}"},
+    {"{\"uri\":\"s3://bucket/0123456789/\xc3\xa9\"}", "s3://bucket/0123456789/\xc3\xa9", 0, ""},
+    {"{\"uri\":\"s3://bucket/0123\\\\56789\"}", "s3://bucket/0123\\56789", 0, ""},
+    {"{\"uri\":\"s3://bucket/01234\x7f\"}", NULL, 0, NULL},
+    {"{\"uri\":\"s3://bucket/0123456\x1f\"}", NULL, 0, NULL},
+    {"{\"uri\":\"s3://bucket/01234567", NULL, 0, NULL},
+    {"{\"uri\":\"a\",\"vars\":{\"k\":\"v\",\"k\":\"w\"}}", NULL, 0, NULL},
+    {"{\"uri\":\"a\",\"vars\":{\"k\":\"v\"},\"vars\":{\"k\":\"v\"}}", NULL, 0, NULL},
+    {"{\"uri\":\"a\",\"vars\":{\"k\":\"v\",}}", NULL, 0, NULL},
+    {"{\"uri\":\"a\",\"vars\":{\"k\":\"v\"}", NULL, 0, NULL},
+    {"{\"uri\":\"a\",\"vars\":{\"k\":{}}}", NULL, 0, NULL},
+    {"{\"vars\":{\"k\":\"v\"}}", NULL, 0, NULL},
     {"{\"uri\":\"a\",\"size\":1e3}", NULL, 0, NULL},
     {"{\"uri\":\"a\",\"size\":-1}", NULL, 0, NULL},
     {"{\"uri\":\"a\",\"size\":07}", NULL, 0, NULL},
@@ -104,8 +117,11 @@ static void random_line(struct rng *r, struct buf *out)
         " ", "\\", "0",       "\"b/c\"",  "1.5", "\t", "[",     "null", "{}", "\"vars\""};
     buf_reset(out);
     if (rng_chance(r, 0.5)) {
-        buf_addf(out, "{\"uri\":\"%llx\",\"size\":%llu}", (unsigned long long)rng_below(r, 1000),
-                 (unsigned long long)rng_below(r, 100));
+        static const char *const vars[] = {"", ",\"vars\":{\"a\":\"b\"}",
+                                           ",\"vars\":{\"a\":\"0123456789\",\"b\":\"\"}"};
+        buf_addf(out, "{\"uri\":\"%020llx\",\"size\":%llu%s}",
+                 (unsigned long long)rng_below(r, 1000), (unsigned long long)rng_below(r, 100),
+                 vars[rng_below(r, ARRAY_LEN(vars))]);
         out->p[rng_below(r, out->n)] = (char)(0x20 + rng_below(r, 95));
         return;
     }
@@ -125,12 +141,20 @@ static bool thorough(struct str line, const char **ret_uri, int64_t *ret_size, j
         return false;
     }
     *ret_hold = v;
-    const json_t *vars = json_object_get(v, "vars");
+    json_t *vars = json_object_get(v, "vars");
+    const char *key;
+    json_t *value;
+    json_object_foreach(vars, key, value)
+    {
+        if (!json_is_string(value)) {
+            return false;
+        }
+    }
     return json_is_object(v) && json_only_keys(v, keys, &err) &&
            json_get_required_str(v, "uri", ret_uri, &err) && (*ret_uri)[0] != '\0' &&
            strpbrk(*ret_uri, "\a\b\t\n\v\f\r\x7f") == NULL &&
            json_get_i64(v, "size", 0, INT64_MAX / 2, 0, ret_size, &err) &&
-           (vars == NULL || (json_is_object(vars) && json_object_size(vars) == 0));
+           (vars == NULL || json_is_object(vars));
 }
 
 static void test_ndjson__quick_and_thorough_agree_on_random_lines(void **state)
