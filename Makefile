@@ -40,7 +40,7 @@ L_PQ = $(call pkg,--libs,libpq)
 NM := build/deps/node_modules
 DUCKDB_INC := $(NM)/duckdb/src/duckdb/src/include
 DUCKDB_LIB := $(NM)/@duckdb/node-bindings-linux-$(if $(filter aarch64,$(shell uname -m)),arm64,x64)
-L_WORKER = $(call pkg,--libs,$(PKG_WORKER)) -L$(DUCKDB_LIB) -lduckdb '-Wl,-rpath,$$ORIGIN/../deps/$(DUCKDB_LIB:build/deps/%=%)' \
+L_WORKER = $(call pkg,--libs,$(PKG_WORKER)) -L$(DUCKDB_LIB) -lduckdb '-Wl,-rpath,$$ORIGIN/../lib/drover' '-Wl,-rpath,$$ORIGIN/../deps/$(DUCKDB_LIB:build/deps/%=%)' \
   '-Wl,-rpath,$(CURDIR)/$(DUCKDB_LIB)'
 
 # --- what is compiled how: one archive a folder, and the include paths are the arrows ------------
