@@ -2,6 +2,9 @@
 // spend an Idempotency-Key that is kept over retries.
 
 let csrf = null;
+let onOut = () => {};
+// What happens when the session ends under an open page.
+export const whenOut = (f) => { onOut = f; };
 
 export class Problem extends Error {
   constructor(status, body) {
@@ -28,6 +31,10 @@ async function request(method, path, body, headers = {}) {
     value = text ? JSON.parse(text) : {};
   } catch {
     value = { detail: text.slice(0, 300) };
+  }
+  if (r.status === 401 && csrf) {
+    csrf = null;
+    onOut();
   }
   if (!r.ok) throw new Problem(r.status, value);
   return value;

@@ -113,7 +113,7 @@ function useAddress() {
     if (now.stage) q.set('stage', now.stage);
     if (now.zoom) q.set('parts', now.zoom.join('-'));
     if (now.part != null) q.set('part', now.part);
-    const address = location.pathname + (q.size > 0 ? `?${q}` : '');
+    const address = location.pathname + (q.toString() && `?${q}`);
     if (address !== location.pathname + location.search) history.pushState(null, '', address);
     return now;
   });
@@ -169,7 +169,7 @@ export function Campaign({ id, setLive }) {
         <${Waiting} stage=${stage}/>
       </section>
       ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} onClose=${() => move({ part: null })}/>`}
-      <${Failures} campaign=${id} stage=${shown} failures=${failures} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${retried}/>
+      <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${retried}/>
     </div>
     ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
   </main>`;

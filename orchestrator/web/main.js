@@ -2,7 +2,7 @@
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
-import { login, logout, resume } from './api.js';
+import { login, logout, resume, whenOut } from './api.js';
 import { Campaign } from './campaign.js';
 import { List } from './list.js';
 
@@ -70,6 +70,7 @@ function App() {
   const [state, setState] = useState('asking');
   const [problem, setProblem] = useState(null);
   useEffect(() => {
+    whenOut(() => setState('out'));
     resume().then((ok) => setState(ok ? 'in' : 'out'), setProblem);
   }, []);
   if (problem) {

@@ -1,7 +1,7 @@
 // The browser's half of the dashboard test: a person's way through a campaign that has a broken part, in Chromium.
 // Each check file drives its own pages; this one orders them and holds the rules that stand for all: one document per page,
 // no script error, nothing refused by the policy, nobody else asked.
-import { equal, done, hangUp, ok, openBrowser, timed } from './kit.mjs';
+import { equal, done, hangUp, logIn, ok, openBrowser, timed } from './kit.mjs';
 import { journey } from './journey.mjs';
 import { large } from './large.mjs';
 import { hostile } from './hostile.mjs';
@@ -11,6 +11,11 @@ try {
   const c = await b.context();
   const page = await c.newPage();
   for (const part of [journey, large, hostile]) await timed(part, page, b.notes);
+  await page.context().clearCookies();
+  await page.click('a.brand');
+  await page.waitForSelector('input[name=token]');
+  ok(true, 'a session that has ended leads to the login');
+  await logIn(page);
   await page.click('text=log out');
   await page.waitForSelector('input[name=token]');
   const after = await page.evaluate(async () => (await fetch('/v1/session')).status);
