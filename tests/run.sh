@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs every suite, adds up their TAP lines, prints the seconds of each and, last, "N passed, N failed".
 # A suite that ends badly without a "not ok" line counts as one failure, one that prints no TAP line too.
-# Two lanes: suites that mostly wait run beside those that use the CPU. `run.sh long` runs the long campaigns besides.
+# Two lanes: suites that mostly wait run beside those that use the CPU. `run.sh long` runs the long
+# suites in their place.
 set -u
 cd "$(dirname "$0")/.."
 mode=${1:-}
@@ -40,7 +41,11 @@ programs() { # programs NAME SECONDS FILES...: test programs one after the other
 echo "build"
 suite build 900 bash -c 'make --no-print-directory -j2 all test-bins && echo "ok 1 - builds without a warning"'
 [ "$(cut -d" " -f2 $out/build.count)" = 0 ] || { echo "0 passed, 1 failed"; exit 1; }
-. tests/suites.sh
+if [ "$mode" = long ]; then
+    . tests/suites_long.sh
+else
+    . tests/suites.sh
+fi
 passed=$(cat "$out"/*.count | awk '{n += $1} END {print n + 0}')
 failed=$(cat "$out"/*.count | awk '{n += $2} END {print n + 0}')
 echo "total $(($(date +%s) - start)) s"

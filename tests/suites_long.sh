@@ -1,0 +1,22 @@
+# The long suites; sourced by run.sh when its mode is "long", in place of suites.sh. One after the other, since each
+# keeps the machine busy by itself: wide storms, every action at every failpoint, a wider model, longer fuzzing.
+make --no-print-directory -s demo VARIANT=release
+make --no-print-directory -s VARIANT=release exhaustive
+
+suite storm-100 1800 python3 tests/integration/storm.py 100
+suite storm-mutant 900 bash tests/integration/storm_mutant.sh 20
+suite durability-200 1800 python3 tests/integration/durability.py 200
+suite failpoints-long 3600 python3 tests/integration/failpoints.py long
+suite exhaustive-wide 1800 build/release/tests/simulation/exhaustive --states 8000000 --walks 200000
+suite mutants 1200 bash tests/simulation/mutants.sh
+suite fuzz 2400 bash tests/fuzz/run.sh 60
+
+# What people do, over and over: a hundred seconds of luck prove little.
+again() {
+    local rc=0
+    for _ in 1 2 3 4 5; do "$@" || rc=1; done
+    return $rc
+}
+export -f again
+suite journeys-5 1200 bash -c 'again python3 tests/integration/journeys.py'
+suite takeover-5 600 bash -c 'again python3 tests/integration/takeover.py'
