@@ -24,6 +24,7 @@ waits() {
     suite journeys 240 tests/integration/journeys.py
     suite api-events 180 tests/integration/api_events.py
     suite cli 180 tests/integration/cli_drover.py
+    suite cli-golden 60 tests/integration/cli_golden.py
 }
 works() {
     suite simulation 400 bash tests/simulation/run.sh

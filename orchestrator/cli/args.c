@@ -64,10 +64,10 @@ void args_help_all(void)
     (void)printf("\nevery verb: drover VERB --help, with examples\nserver: DROVER_URL "
                  "(http://127.0.0.1:8080), "
                  "token: DROVER_TOKEN_FILE\n"
-                 "exit status: 0 done, 1 failed, 2 usage, 3 not found, 4 token, 5 conflict, 6 "
-                 "budget or quota,\n"
-                 "  7 server away, 8 waited too long, 10 ended with failed parts, 11 cancelled, "
-                 "130 interrupted\n");
+                 "exit status:\n"
+                 "  0 done  1 failed  2 usage  3 not found  4 token  5 conflict\n"
+                 "  6 budget or quota  7 server away  8 waited too long\n"
+                 "  10 ended with failed parts  11 cancelled  130 interrupted\n");
 }
 
 void args_help(const struct command *c)

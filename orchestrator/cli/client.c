@@ -227,8 +227,10 @@ int client_explain(const struct cli *cli, const struct reply *r)
     const char *id = jstr(r->json, "request_id");
     int status = exit_of_code(code, r->status);
     AUTO_FREE char *text = text_clean(detail[0] != '\0' ? detail : buf_cstr(&r->text));
+    /* The number of the request is for the server's log: of use when the fault is the server's. */
+    bool theirs = r->status >= 500 && id[0] != '\0';
     return fail((enum cli_exit)status, next_of(status), "%s (HTTP %d%s%s)", text, r->status,
-                id[0] != '\0' ? ", request " : "", id);
+                theirs ? ", request " : "", theirs ? id : "");
 }
 
 static int unreachable(const struct client *c, const struct err *err)

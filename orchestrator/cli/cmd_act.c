@@ -183,8 +183,7 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
                  (int64_t)i < parts ? ",..." : "", parts > 0 ? ")" : "");
     if (cli->opt.volume_gb > 0) {
         (void)printf(
-            "! volume %lld GB: the volume is part of what a warm pool matches, so these start "
-            "cold\n",
+            "! volume %lld GB: a warm pool of another size does not match; these start cold\n",
             (long long)cli->opt.volume_gb);
     }
     (void)fflush(stdout);

@@ -40,11 +40,11 @@ int cmd_cost(struct cli *cli)
     }
     char usd[TEXT_N], more[TEXT_N], limit[TEXT_N];
     const json_t *m = json_object_get(r.json, "metered");
-    (void)printf(
-        "metered  %s USD, %lld instance-seconds   in flight (reserved) %s USD   budget %s\n",
-        money(jint(m, "micro_usd"), usd), (long long)jint(m, "seconds"),
-        money(jint(r.json, "reserved_micro_usd"), more),
-        jnull(r.json, "limit_micro_usd") ? "none" : money(jint(r.json, "limit_micro_usd"), limit));
+    (void)printf("metered %s USD for %lld instance-seconds   reserved %s USD   budget %s\n",
+                 money(jint(m, "micro_usd"), usd), (long long)jint(m, "seconds"),
+                 money(jint(r.json, "reserved_micro_usd"), more),
+                 jnull(r.json, "limit_micro_usd") ? "none"
+                                                  : money(jint(r.json, "limit_micro_usd"), limit));
     if (strcmp(by, "cause") != 0) {
         cost_table(cli, json_object_get(r.json, "by_stage"), "stage", "STAGE");
     }
