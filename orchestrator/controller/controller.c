@@ -41,6 +41,24 @@ static bool look(struct controller *c)
     return precheck_tick(c) && operations_tick(c) && campaign_life_tick(c);
 }
 
+static void gauges(const struct controller *c)
+{
+    int64_t waiting = 0, active = 0, held = 0;
+    for (size_t i = 0; i < c->campaigns_n; i++) {
+        const struct live_campaign *lc = c->campaigns[i];
+        active += lc->live;
+        for (int k = 0; k < lc->stages_n; k++) {
+            waiting += (int64_t)ready_n(lc->stages[k].ready);
+        }
+    }
+    for (size_t i = 0; i < c->slots_n; i++) {
+        held += c->slots[i].row.held;
+    }
+    metric_set(METRIC_PARTS_WAITING, waiting);
+    metric_set(METRIC_PARTS_ACTIVE, active);
+    metric_set(METRIC_SLOTS_HELD, held);
+}
+
 static void tick(void *ctx)
 {
     struct controller *c = ctx;
@@ -59,6 +77,7 @@ static void tick(void *ctx)
         execute_tick(c);
         (void)record_flush(c);
     }
+    gauges(c);
     metric_add(METRIC_TICKS, 1);
     metric_add(METRIC_TICK_US, clock_mono_us() - began_us);
 }

@@ -198,6 +198,9 @@ static void let_go(struct controller *c)
     atomic_store(&c->status->leading, false);
     metric_set(METRIC_LEADING, 0);
     metric_set(METRIC_LEASE_EPOCH, 0);
+    metric_set(METRIC_PARTS_WAITING, 0);
+    metric_set(METRIC_PARTS_ACTIVE, 0);
+    metric_set(METRIC_SLOTS_HELD, 0);
     loop_timer_set(c->renew_timer, -1);
     loop_timer_set(c->tick_timer, -1);
     loop_timer_set(c->observe_timer, -1);

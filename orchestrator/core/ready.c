@@ -115,8 +115,22 @@ void ready_push(struct ready *r, const struct ready_task *t)
     }
 }
 
+/* Many more than there are: into order at once; few beside many: each up to its place, which on
+ * average is near the end. A queue of a million read in pages is not put into order by the page. */
+static void heap_append(struct heap *h, size_t old_n, before_fn *before)
+{
+    if (h->n - old_n >= old_n) {
+        heap_build(h, before);
+        return;
+    }
+    for (size_t i = old_n; i < h->n; i++) {
+        heap_up(h, i, before);
+    }
+}
+
 void ready_push_many(struct ready *r, const struct ready_task *t, size_t n)
 {
+    size_t due_n = r->due.n, backoff_n = r->backoff.n;
     size_t later = 0;
     for (size_t i = 0; i < n; i++) {
         later += t[i].not_before_us != 0;
@@ -128,8 +142,8 @@ void ready_push_many(struct ready *r, const struct ready_task *t, size_t n)
         struct heap *h = t[i].not_before_us == 0 ? &r->due : &r->backoff;
         h->at[h->n++] = t[i];
     }
-    heap_build(&r->due, order_before);
-    heap_build(&r->backoff, time_before);
+    heap_append(&r->due, due_n, order_before);
+    heap_append(&r->backoff, backoff_n, time_before);
 }
 
 bool ready_peek(struct ready *r, usec_t now_us, struct ready_task *ret)

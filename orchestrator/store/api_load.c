@@ -92,8 +92,11 @@ static bool copy_begin(struct apidb_load *l, const char *table, const char *colu
     if (l->own_partition) {
         (void)snprintf(own, sizeof own, "_c%lld", (long long)l->campaign_id);
     }
-    char sql[160];
-    (void)snprintf(sql, sizeof sql, "COPY %s%s (%s) FROM STDIN BINARY", table, own, columns);
+    /* Tables made in this transaction may be filled with frozen rows: nobody has to come back to
+     * write hint bits or freeze them, which for the first reader would be all pages again. */
+    char sql[192];
+    (void)snprintf(sql, sizeof sql, "COPY %s%s (%s) FROM STDIN (FORMAT binary, FREEZE %s)", table,
+                   own, columns, l->own_partition ? "true" : "false");
     if (!store_plain(l->s, sql, err)) {
         return false;
     }

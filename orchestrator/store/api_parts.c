@@ -34,6 +34,24 @@ bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
     return true;
 }
 
+/* Where the scan of a page that is not full ended: behind all there is, or at what it may look at.
+ */
+static bool scan_end(struct store *s, struct apidb_parts_query *q, int64_t look_at, bool *ret_more,
+                     struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64(&p, q->after_id);
+    param_i64(&p, look_at);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_SEEN), &p, &res, err)) {
+        return false;
+    }
+    q->after_id = row_i64_or(res, 0, 0, q->after_id);
+    *ret_more = row_i64(res, 0, 1) == look_at;
+    return true;
+}
+
 static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
                      struct err *err)
 {
@@ -51,19 +69,17 @@ static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_
     if (!store_exec(s, QUERY(API_PARTS_SCAN), &p, &res, err)) {
         return false;
     }
-    int n = row_count(res) - 1; /* the last row only carries how far the scan came */
+    int n = row_count(res);
     ret->at = xcalloc((size_t)n + 1, sizeof *ret->at);
-    for (int i = 0; i <= n; i++) {
-        int64_t id = row_i64(res, i, 0);
-        if (id >= 0) {
-            ret->at[ret->n++] = id;
-        }
+    for (int i = 0; i < n; i++) {
+        ret->at[ret->n++] = row_i64(res, i, 0);
     }
-    int64_t seen_to = row_i64_or(res, n, 1, q->after_id), seen_n = row_i64(res, n, 2);
-    bool full = (int64_t)ret->n == q->n;
-    ret->more = full || seen_n == look_at;
-    q->after_id = full ? ret->at[ret->n - 1] : seen_to;
-    return true;
+    if ((int64_t)ret->n == q->n) {
+        ret->more = true;
+        q->after_id = ret->at[ret->n - 1];
+        return true;
+    }
+    return !filters || scan_end(s, q, look_at, &ret->more, err);
 }
 
 static bool ids_failed(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,

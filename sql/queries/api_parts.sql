@@ -8,16 +8,18 @@ FROM stage g JOIN stage_input i ON i.stage_id = g.id JOIN stage_run n ON n.stage
 WHERE g.campaign_id = $1 AND ($2::text IS NULL OR g.name = $2)
 ORDER BY i.tasks = 0, g.seq LIMIT 1;
 
--- Ids behind a cursor, in order, at most $4 looked at. Relies on task_run's primary key.
+-- Ids behind a cursor, in order, at most $4 looked at: it stops when the page is full. Relies on task_run's primary key.
 -- name: api_parts_scan
 -- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 look at bigint, $5 state integer or -1,
 -- $6 attempts at least integer, $7 rows bigint
-WITH seen AS MATERIALIZED (
-    SELECT id, stage_id, state, attempts FROM task_run WHERE campaign_id = $1 AND id > $3 ORDER BY id LIMIT $4)
-SELECT id, (SELECT max(id) FROM seen), (SELECT count(*) FROM seen) FROM (
-    SELECT id FROM seen
-    WHERE ($2 = 0 OR stage_id = $2) AND ($5 < 0 OR state = $5) AND attempts >= $6 ORDER BY id LIMIT $7) page
-UNION ALL SELECT -1, (SELECT max(id) FROM seen), (SELECT count(*) FROM seen);
+SELECT id FROM (
+    SELECT id, stage_id, state, attempts FROM task_run WHERE campaign_id = $1 AND id > $3 ORDER BY id LIMIT $4) seen
+WHERE ($2 = 0 OR stage_id = $2) AND ($5 < 0 OR state = $5) AND attempts >= $6 ORDER BY id LIMIT $7;
+
+-- How far a scan came that did not fill its page. Relies on task_run's primary key.
+-- name: api_parts_seen
+-- $1 campaign bigint, $2 after bigint, $3 looked at bigint
+SELECT max(id), count(*) FROM (SELECT id FROM task_run WHERE campaign_id = $1 AND id > $2 ORDER BY id LIMIT $3) seen;
 
 -- Failed parts by (cause, seq, id). Relies on task_failure_cause.
 -- name: api_parts_failed

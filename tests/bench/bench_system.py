@@ -124,7 +124,10 @@ def insert_run(stack, i):
 
 
 def taken(stack, cid):
-    return wait("a million waiting parts", 60, lambda: stack.api("GET", f"/campaigns/{cid}")["parts"]["waiting"] == PARTS)
+    """The leader holds every part; the counters say so too."""
+    wait("a million waiting parts", 60, lambda: metric(stack, "droverd_parts_waiting") == PARTS)
+    if stack.api("GET", f"/campaigns/{cid}")["parts"]["waiting"] != PARTS:
+        sys.exit("bench_system: the counters do not count a million parts")
 
 
 def rss_mb(stack):
@@ -151,7 +154,7 @@ def restart(stack, env, cid):
     stack.kill("droverd0")
     began = time.monotonic()
     stack.start_droverd(env=env, ready=False)
-    wait("a leader", 60, lambda: stack.leader() is not None, step=0.02)
+    wait("a leader", 60, lambda: metric(stack, "droverd_parts_waiting") == PARTS, step=0.02)
     return time.monotonic() - began
 
 
