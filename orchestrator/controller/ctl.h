@@ -117,6 +117,8 @@ struct aws_gate ctl_gate(struct controller *c);
 /* leader.c */
 bool leader_start(struct controller *c, struct err *err) MUST_CHECK;
 void leader_stop(struct controller *c, bool clean);
+/* The lease once more, when its time has come. False: ours no longer, or nobody knows. */
+bool leader_renew_if_due(struct controller *c, struct err *err) MUST_CHECK;
 /* A failed transaction, a lapsed lease: let go of everything and stand by. */
 void leader_lose(struct controller *c, const char *why, const struct err *err);
 /* One transaction of the leader: begin, fn, commit. False: leadership is lost already. */

@@ -166,20 +166,31 @@ static void on_standby(void *ctx)
     loop_timer_set(c->standby_timer, MIN(STANDBY_POLL_US, c->cfg.lease_length_us / 4));
 }
 
+bool leader_renew_if_due(struct controller *c, struct err *err)
+{
+    int64_t asked_us = clock_boot_us();
+    if (asked_us < c->lease_end_us - c->cfg.lease_length_us + c->cfg.lease_renew_us) {
+        return true;
+    }
+    if (FP("renew.before") || !lease_renew(c->store, c->epoch, err) || FP("renew.after")) {
+        return false;
+    }
+    c->lease_end_us = asked_us + c->cfg.lease_length_us;
+    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
+    return true;
+}
+
 static void on_renew(void *ctx)
 {
     struct controller *c = ctx;
     struct err err = ERR_INIT;
-    int64_t asked_us = clock_boot_us();
     if (!c->leading) {
         return;
     }
-    if (FP("renew.before") || !lease_renew(c->store, c->epoch, &err) || FP("renew.after")) {
+    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us / 4); /* due a moment early: soon again */
+    if (!leader_renew_if_due(c, &err)) {
         leader_lose(c, "renewal_failed", &err);
-        return;
     }
-    c->lease_end_us = asked_us + c->cfg.lease_length_us;
-    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
 }
 
 bool leader_start(struct controller *c, struct err *err)

@@ -375,7 +375,8 @@ static bool load_prices(struct controller *c, struct err *err)
     return true;
 }
 
-static bool load_all(struct controller *c, struct err *err)
+static bool load_base(struct controller *c, struct campaign_version **ret, size_t *ret_n,
+                      struct err *err)
 {
     struct campaign_version *v = NULL;
     size_t n = 0;
@@ -384,23 +385,36 @@ static bool load_all(struct controller *c, struct err *err)
         !view_versions(c->store, &v, &n, err)) {
         return false;
     }
-    bool ok = true;
-    for (size_t i = 0; i < n && ok; i++) {
-        struct live_campaign *lc;
-        ok = view_take_campaign(c, v[i].id, v[i].tasks, &lc, err);
+    *ret = v;
+    *ret_n = n;
+    return true;
+}
+
+/* A transaction a step, and the lease renewed between them: a million parts take longer to read
+ * than a short lease lasts. Nobody else writes what is read here, so the steps fit together. */
+static bool load_step(struct controller *c, bool ok, struct err *err)
+{
+    if (!ok) {
+        leader_rollback(c->store);
+        return false;
     }
-    free(v);
-    return ok && load_attempts(c, err);
+    return leader_commit(c->store, err) && leader_renew_if_due(c, err);
 }
 
 bool view_load(struct controller *c, struct err *err)
 {
-    if (!leader_begin(c->store, c->epoch, err)) {
+    AUTO_FREE struct campaign_version *v = NULL;
+    size_t n = 0;
+    if (!leader_begin(c->store, c->epoch, err) || !load_step(c, load_base(c, &v, &n, err), err)) {
         return false;
     }
-    if (!load_all(c, err)) {
-        leader_rollback(c->store);
-        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct live_campaign *lc;
+        if (!leader_begin(c->store, c->epoch, err) ||
+            !load_step(c, view_take_campaign(c, v[i].id, v[i].tasks, &lc, err), err)) {
+            return false;
+        }
     }
-    return leader_commit(c->store, err) && record_flush(c); /* intended became unknown */
+    return leader_begin(c->store, c->epoch, err) && load_step(c, load_attempts(c, err), err) &&
+           record_flush(c); /* intended became unknown */
 }
