@@ -19,7 +19,8 @@ static void note_failure(struct live_attempt *a, const struct aws_failure *f)
 {
     metric_add(METRIC_AWS_ERRORS, 1);
     metric_add(METRIC_AWS_THROTTLED, f->outcome == AWS_THROTTLED);
-    (void)snprintf(a->reason, sizeof a->reason, "%.64s: %.900s", f->code, f->message);
+    (void)snprintf(a->reason, sizeof a->reason, "%.64s%s%.900s", f->code,
+                   f->code[0] != '\0' ? ": " : "", f->message);
     if (f->outcome == AWS_UNKNOWN || f->outcome == AWS_UNSENT) {
         atomic_store(&a->c->status->aws_ok, false);
     }
