@@ -1,10 +1,11 @@
 #!/bin/bash
-# The suites meant for a sanitizer: sanitize.sh asan|tsan [quick]. asan (with UBSan and LeakSanitizer): every unit and
-# integration program, the API's and the worker's tests against programs of that variant, the fuzzers' corpora, one
-# campaign; tsan: log, loop, store, API, one campaign. quick leaves the campaign out. One TAP line a program: "ok" is
-# status 0, TAP lines without a "not ok", and no report in anything it or its servers wrote. The reports of all
-# processes go to files of their own, so none is lost with a killed process. Programs mostly wait (for PostgreSQL,
-# for deadlines), so LANES of them run at once.
+# The suites meant for a sanitizer: sanitize.sh asan|tsan [quick].
+# asan (with UBSan and LeakSanitizer): every unit and integration program, the API's and the worker's tests against
+# programs of that variant, the fuzzers' corpora, one campaign in full motion and one case after the other of an AWS
+# that misbehaves. tsan: log, loop, store, API and the campaign. quick leaves the campaigns out.
+# One TAP line a program: "ok" is status 0, TAP lines without a "not ok", and no report in anything it or its servers
+# wrote. Reports of all processes go to files of their own, so none is lost with a killed process. Programs mostly wait
+# (for PostgreSQL, for deadlines), so LANES of them run at once.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 variant=${1:-}
@@ -64,6 +65,7 @@ start() { # start NAME SECONDS COMMAND...: one more beside the others, when a la
 if [ "$mode" != quick ]; then
     make --no-print-directory -s -j2 VARIANT=release all demo >>"$dir/build.log" 2>&1
     start campaign 300 python3 tests/integration/sanitized.py "$variant"
+    [ "$variant" = tsan ] || start controller_faults 300 tests/integration/controller_faults.py
 fi
 for p in "${programs[@]}"; do case $p in */integration/*) start "$(basename "$p")" 300 "$p" ;; esac; done
 for s in "${scripts[@]}"; do start "$(basename "$s" .py)" 300 "$s"; done

@@ -16,6 +16,7 @@ waits() {
     suite storm 400 python3 tests/integration/storm.py 20
     suite durability 300 python3 tests/integration/durability.py 25
     suite takeover 120 python3 tests/integration/takeover.py
+    suite controller-faults 300 tests/integration/controller_faults.py
     suite local-restart 120 tests/integration/local_restart.py
     suite local-sagemaker 180 tests/integration/local_sagemaker.py
     suite local-faults 120 tests/integration/local_faults.py
