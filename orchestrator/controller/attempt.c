@@ -87,10 +87,13 @@ void attempt_fact(struct live_attempt *a, const struct fact *f)
         log_event(LOG_ERROR, "attempt_needs_a_person", LF_S("job", a->row.name.s),
                   LF_S("state", attempt_state_name(a->p.state)), LF_S("reason", a->reason));
     }
-    if (e.changed || e.task_ends || e.release_slot) {
+    bool moved = e.changed || e.task_ends || e.release_slot;
+    if (moved) {
         log_event(LOG_INFO, "attempt_moved", LF_S("job", a->row.name.s),
                   LF_S("from", attempt_state_name(e.from)),
                   LF_S("to", attempt_state_name(a->p.state)), LF_S("cause", cause_name(e.cause)));
+    }
+    if (moved || e.alert) {
         record_push(a, &e); /* may lose the leadership, and the attempt with it: last */
     }
 }

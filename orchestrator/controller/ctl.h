@@ -59,6 +59,7 @@ struct pending_record {
     char arn[257], reason[1025], signature[SIGNATURE_MAX + 1];
     char *manifest;
     struct task_change_row change;
+    bool alert; /* a person must look: written as an event beside the record */
 };
 struct live_slots {
     struct slots_row row;
@@ -107,6 +108,7 @@ struct controller {
     struct bucket create_bucket, read_bucket;
     bool create_unlimited;
     struct sagemaker_call *listing;
+    int64_t strays_looked_us; /* boot */
     struct quotas_call *quota_reading;
     struct precheck *checks; /* done_if: waiting, under way, answered; in order of arrival */
     size_t checks_n, checks_cap;

@@ -6,7 +6,9 @@
 #include "metrics.h"
 #include <stdio.h>
 
-#define LIST_MARGIN_US (60 * USEC_PER_SEC) /* clocks differ, List's filter has whole seconds */
+#define STRAYS_EVERY_US (60 * USEC_PER_SEC)
+#define STRAY_NAMES_MAX 500
+#define LIST_MARGIN_US  (60 * USEC_PER_SEC) /* clocks differ, List's filter has whole seconds */
 
 static const struct {
     const char *name;
@@ -55,6 +57,46 @@ struct job_seen observe_seen(const char *status, const char *secondary, usec_t m
     return seen;
 }
 
+struct stray_arg {
+    const char *names[STRAY_NAMES_MAX];
+    size_t n;
+    bool any;
+    struct job_name name;
+};
+
+static bool find_stray(struct controller *c, void *arg, struct err *err)
+{
+    struct stray_arg *s = arg;
+    return attempt_names_missing(c->store, s->names, s->n, &s->any, &s->name, err);
+}
+
+/* A job with our prefix that no attempt has: somebody else's, or one whose row a failed-over
+ * database lost. It is left alone, and a person is told. Looked at once a minute, since ended
+ * attempts of ours are in every list too. */
+static void look_for_strays(struct controller *c, const struct job_summary *jobs, size_t n)
+{
+    struct stray_arg s = {.n = 0};
+    int64_t now_us = clock_boot_us();
+    if (now_us < c->strays_looked_us + STRAYS_EVERY_US) {
+        return;
+    }
+    for (size_t i = 0; i < n && s.n < STRAY_NAMES_MAX; i++) {
+        if (attempt_by_name(c, jobs[i].name) == NULL) {
+            s.names[s.n++] = jobs[i].name;
+        }
+    }
+    if (s.n == 0) {
+        return;
+    }
+    c->strays_looked_us = now_us;
+    if (leader_tx(c, find_stray, &s) && s.any) {
+        log_event(
+            LOG_ERROR, "stray_job", LF_S("job", s.name.s),
+            LF_S("remedy",
+                 "not of this installation: give it a job_prefix of its own, or stop the job"));
+    }
+}
+
 static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
                     const struct aws_failure *f)
 {
@@ -70,7 +112,8 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
         return;
     }
     atomic_store(&c->status->aws_ok, true);
-    for (size_t i = 0; i < n; i++) {
+    look_for_strays(c, jobs, n);
+    for (size_t i = 0; i < n && c->leading; i++) {
         struct live_attempt *a = attempt_by_name(c, jobs[i].name);
         if (a != NULL) {
             attempt_fact(a, &(struct fact){.kind = FACT_LISTED,

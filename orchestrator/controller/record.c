@@ -118,7 +118,17 @@ void record_push(struct live_attempt *a, const struct protocol_effect *e)
     memset(p, 0, sizeof *p);
     p->attempt = a;
     fill(a, e, p);
+    p->alert = e->alert;
     a->recording = true;
+}
+
+static bool write_alert(struct controller *c, const struct pending_record *p, struct err *err)
+{
+    char text[1400];
+    (void)snprintf(text, sizeof text, "part %d: job %s is %s and needs a person: %s", p->r.seq,
+                   p->attempt->row.name.s, attempt_state_name(p->r.to),
+                   p->reason[0] != '\0' ? p->reason : "AWS answers nothing that settles it");
+    return store_alert(c->store, p->r.campaign_id, text, err);
 }
 
 /* Pointers into the array are set only now: it may have moved while it grew. */
@@ -133,6 +143,11 @@ static bool write_all(struct controller *c, void *arg, struct err *err)
         rows[i].signature = p->signature;
         rows[i].manifest_json = p->manifest;
         rows[i].change = p->change.task_id != 0 ? &p->change : NULL;
+    }
+    for (size_t i = 0; i < c->records_n; i++) {
+        if (c->records[i].alert && !write_alert(c, &c->records[i], err)) {
+            return false;
+        }
     }
     if (FP("record.in_transaction")) {
         return err_set(err, ERR_DATABASE, "failpoint");

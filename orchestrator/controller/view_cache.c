@@ -83,6 +83,17 @@ static void campaign_free(struct live_campaign *lc)
     free(lc);
 }
 
+static void forget_changes(struct controller *c, int64_t campaign_id)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->changes_n; i++) {
+        if (c->changes[i].campaign_id != campaign_id) {
+            c->changes[kept++] = c->changes[i];
+        }
+    }
+    c->changes_n = kept;
+}
+
 void view_drop_campaign(struct controller *c, struct live_campaign *lc)
 {
     for (size_t i = 0; i < c->campaigns_n; i++) {
@@ -90,6 +101,7 @@ void view_drop_campaign(struct controller *c, struct live_campaign *lc)
             memmove(&c->campaigns[i], &c->campaigns[i + 1],
                     (c->campaigns_n - i - 1) * sizeof *c->campaigns);
             c->campaigns_n--;
+            forget_changes(c, lc->row.id);
             campaign_free(lc);
             return;
         }

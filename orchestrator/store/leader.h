@@ -112,6 +112,10 @@ bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t 
 bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n,
                    struct err *err) MUST_CHECK;
 void attempt_rows_free(struct attempt_row *rows, size_t n);
+/* The first of names[n] that is no attempt's, into ret_name; false in *ret_any when there is none.
+ */
+bool attempt_names_missing(struct store *s, const char *const *names, size_t n, bool *ret_any,
+                           struct job_name *ret_name, struct err *err) MUST_CHECK;
 /* Stored request bytes of an attempt. */
 bool attempt_request(struct store *s, int64_t attempt_id, struct buf *ret,
                      struct err *err) MUST_CHECK;

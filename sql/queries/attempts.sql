@@ -218,3 +218,8 @@ SELECT (SELECT count(*) FROM new_attempt), (SELECT count(*) FROM new_task)
 -- Nothing of a campaign is wanted to run any more: paused or cancelled. Index attempt_open.
 -- $1 campaign bigint
 UPDATE attempt SET unwanted = true WHERE campaign_id = $1::bigint AND state < 8 AND NOT unwanted
+
+-- name: attempt_names_missing
+-- Which of these names belong to no attempt of ours. Index attempt_name_key.
+-- $1 names text[]
+SELECT n FROM unnest($1::text[]) n WHERE NOT EXISTS (SELECT FROM attempt a WHERE a.name = n)
