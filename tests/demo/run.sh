@@ -22,9 +22,10 @@ stop_all() {
         done
         kill -KILL "$p" 2>/dev/null || true
     done
+    bash tests/demo/down.sh "$run" # jobs outlive drover-local: here nothing shall stay
 }
 trap stop_all EXIT
-trap 'exit 130' INT TERM
+trap 'echo "make run: interrupted; ending what it started" >&2; exit 130' INT TERM
 
 fail() { # fail WHAT LOG: what went wrong, the end of its log, and no more
     echo "make run: $1; the end of build/run/${2##*/}:" >&2
