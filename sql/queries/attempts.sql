@@ -222,4 +222,5 @@ UPDATE attempt SET unwanted = true WHERE campaign_id = $1::bigint AND state < 8 
 -- name: attempt_names_missing
 -- Which of these names belong to no attempt of ours. Index attempt_name_key.
 -- $1 names text[]
-SELECT n FROM unnest($1::text[]) n WHERE NOT EXISTS (SELECT FROM attempt a WHERE a.name = n)
+SELECT j.job FROM unnest($1::text[]) j (job)
+WHERE NOT EXISTS (SELECT FROM attempt a WHERE a.name = j.job)
