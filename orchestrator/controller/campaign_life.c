@@ -171,13 +171,14 @@ static bool stop_unwanted(struct controller *c, struct live_campaign *lc)
         return true;
     }
     for (size_t i = 0; i < c->attempts_n; i++) {
-        any |= c->attempts[i]->campaign == lc && c->attempts[i]->p.wanted;
+        any |= c->attempts[i]->campaign == lc && !c->attempts[i]->row.unwanted;
     }
     if (any && !leader_tx(c, write_unwanted, lc)) {
         return false;
     }
     for (size_t i = 0; any && i < c->attempts_n && c->leading; i++) {
         if (c->attempts[i]->campaign == lc) {
+            c->attempts[i]->row.unwanted = true;
             attempt_unwant(c->attempts[i]);
         }
     }
