@@ -350,7 +350,8 @@ static bool load_slots(struct controller *c, struct err *err)
     return true;
 }
 
-/* USD per hour from the operator's file, as decimal text; the store keeps what was used. */
+/* USD per hour from the operator's file, as decimal text; the store keeps what was used. A mistake
+ * in it must not keep us from leading: what has no price waits with price_unknown. */
 static bool load_prices(struct controller *c, struct err *err)
 {
     AUTO_FILE FILE *f = NULL;
@@ -370,15 +371,18 @@ static bool load_prices(struct controller *c, struct err *err)
     for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) {
         buf_add(&text, chunk, n);
     }
-    if (!json_parse(buf_str(&text), text.max, &o, err)) {
-        return err_wrap(err, "prices file '%s'", c->cfg.prices_file);
+    struct err why = ERR_INIT;
+    if (!json_parse(buf_str(&text), text.max, &o, &why)) {
+        log_event(LOG_ERROR, "prices_unreadable", LF_S("file", c->cfg.prices_file), LF_ERR(&why));
+        return true;
     }
     json_object_foreach(o, type, v)
     {
         int64_t musd;
-        if (!json_is_string(v) || !parse_usd(str_of(json_string_value(v)), &musd, err)) {
-            return err_set(err, ERR_INVALID, "prices file '%s': '%s' needs USD per hour as text",
-                           c->cfg.prices_file, type);
+        if (!json_is_string(v) || !parse_usd(str_of(json_string_value(v)), &musd, &why)) {
+            log_event(LOG_ERROR, "price_unreadable", LF_S("file", c->cfg.prices_file),
+                      LF_S("instance_type", type));
+            continue;
         }
         if (!store_price_put(c->store, type, musd, c->cfg.prices_file, err)) {
             return false;

@@ -246,6 +246,17 @@ def case_quota_unreadable(s):
     ends(s, cid)
 
 
+def case_prices_unreadable(s):
+    """A mistake in the prices file does not keep droverd from leading; prices known before hold."""
+    for text, event in (("{nope", "prices_unreadable"), ('{"ml.c5.xlarge": 0.2}', "price_unreadable")):
+        with open(s.dir + "/wrong-prices.json", "w") as f:
+            f.write(text)
+        s.kill("droverd0")
+        s.start_droverd(0, env={"DROVER_PRICES_FILE": s.dir + "/wrong-prices.json"})
+        ends(s, s.submit(name="prices", source=ONE))
+        tap.ok(f'"event":"{event}"' in open(s.dir + "/droverd0.log").read(), f"{s.what}the log says {event}")
+
+
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
 VARIANT = os.environ.get("VARIANT", "release")
 with Stack("controller-faults" + ("" if VARIANT == "release" else "-" + VARIANT), variant=VARIANT, parts=ALL, rows=4, lease_us=4000000, local={"cold_start_seconds": 0.4, "signature_window_seconds": 20},
