@@ -117,6 +117,9 @@ void table_print(const struct cli *cli, struct table *t); /* and free */
 size_t text_width(const char *s);                         /* columns on a terminal */
 /* A copy safe for a terminal; caller frees. */
 char *text_clean(const char *s);
+/* For a cell of a narrow terminal: of s3://bucket/a/b only b is kept. In a pipe all of it; caller
+ * frees. */
+char *text_short(const struct cli *cli, const char *s);
 /* A line of words behind `head`, without control characters; on a terminal broken at its width. */
 void text_print(const struct cli *cli, const char *head, const char *text);
 

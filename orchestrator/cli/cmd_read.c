@@ -204,9 +204,10 @@ static void parts_rows(const struct cli *cli, struct table *t, const json_t *lis
         const char *why = !jnull(p, "reason")      ? jstr(p, "reason")
                           : !jnull(p, "wait_text") ? jstr(p, "wait_text")
                                                    : jstr(p, "uri");
+        AUTO_FREE char *brief = text_short(cli, why);
         table_row(t, (const char *const[]){jstr(p, "id"), jstr(p, "stage"), state, jstr(p, "cause"),
                                            number(jint(p, "attempts"), tries),
-                                           money(jint(p, "cost_micro_usd"), usd), why});
+                                           money(jint(p, "cost_micro_usd"), usd), brief});
     }
 }
 
@@ -308,10 +309,11 @@ static void failures_print(const struct cli *cli, const json_t *groups)
         if ((int64_t)j < jint(g, "parts")) {
             buf_add_cstr(&numbers, ",...");
         }
+        AUTO_FREE char *evidence = text_short(cli, jstr(g, "message"));
         table_row(&t, (const char *const[]){jstr(g, "cause"), number(jint(g, "parts"), parts),
                                             when(jstr(g, "first_at"), at) + 11,
                                             money(jint(g, "lost_micro_usd"), usd),
-                                            buf_cstr(&numbers), jstr(g, "message")});
+                                            buf_cstr(&numbers), evidence});
     }
     table_print(cli, &t);
 }

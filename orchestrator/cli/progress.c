@@ -125,11 +125,11 @@ static void draw_cost(struct follow *f, const json_t *c)
     draw_line(f, text);
 }
 
-static void draw_forecast(struct follow *f)
+static void draw_forecast(struct follow *f, const json_t *c)
 {
     char mid[TEXT_N], low[TEXT_N], high[TEXT_N];
     const json_t *v = f->forecast;
-    if (v == NULL) {
+    if (v == NULL || !jnull(c, "ended_at")) {
         return;
     }
     AUTO_FREE char *text =
@@ -145,7 +145,7 @@ static void draw(struct follow *f, const json_t *c)
     char took[TEXT_N];
     const json_t *parts = json_object_get(c, "parts");
     if (f->drawn > 0) {
-        (void)printf("\033[%dA", f->drawn);
+        (void)printf("\033[%dA\033[J", f->drawn);
         f->drawn = 0;
     }
     AUTO_FREE char *line = progress_line(f->cli, c);
@@ -156,7 +156,7 @@ static void draw(struct follow *f, const json_t *c)
         xasprintf("%s %s", bar, span((clock_mono_us() - f->began_us) / USEC_PER_SEC, took));
     draw_line(f, second);
     draw_cost(f, c);
-    draw_forecast(f);
+    draw_forecast(f, c);
     const json_t *stage = json_array_get(json_object_get(c, "stages"), 0);
     bool why = !jnull(stage, "wait_text") && jint(parts, "active") == 0;
     AUTO_FREE char *last = jint(parts, "failed") > 0
@@ -231,8 +231,8 @@ static int follow_end(struct follow *f, const json_t *c, int status)
         (void)puts(jstr(c, "id"));
     }
     if (status == EXIT_PARTS_FAILED && !f->cli->opt.quiet) {
-        say("%lld parts failed; drover failures %s",
-            (long long)json_integer_value(jget(c, "parts", "failed")), f->campaign);
+        int64_t n = json_integer_value(jget(c, "parts", "failed"));
+        say("%lld part%s failed; drover failures %s", (long long)n, n == 1 ? "" : "s", f->campaign);
     }
     return status;
 }

@@ -19,6 +19,24 @@ char *text_clean(const char *s)
     return out;
 }
 
+char *text_short(const struct cli *cli, const char *s)
+{
+    AUTO_BUF struct buf out = BUF_INIT(65536);
+    const char *at;
+    while (cli->out_tty && (at = strstr(s, "s3://")) != NULL) {
+        size_t n = strcspn(at, "' ");
+        size_t last = n;
+        while (last > 5 && (last == n || at[last - 1] != '/')) {
+            last--;
+        }
+        buf_add(&out, s, (size_t)(at - s));
+        buf_add(&out, at + (last > 5 ? last : 0), last > 5 ? n - last : n);
+        s = at + n;
+    }
+    buf_add_cstr(&out, s);
+    return xstrdup(buf_cstr(&out));
+}
+
 size_t text_width(const char *s)
 {
     size_t width = 0;
