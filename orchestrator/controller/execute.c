@@ -38,6 +38,19 @@ static void learn_foreign(struct live_attempt *a, const struct aws_failure *f)
     }
 }
 
+/* A signature that is not taken is the fault of our own keys, never of the part. */
+static bool keys_refused(const struct aws_failure *f)
+{
+    static const char *const codes[] = {"InvalidSignatureException", "SignatureDoesNotMatch",
+                                        "IncompleteSignature", "MissingAuthenticationToken"};
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        if (strcmp(f->code, codes[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
 {
     struct live_attempt *a = ctx;
@@ -76,7 +89,9 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
             fact_of(a, FACT_CREATE_IN_USE, CAUSE_NONE);
             break;
         }
-        enum cause cause = cause_of_refusal(f->status, f->code, str_of(f->message));
+        enum cause cause = keys_refused(f)
+                               ? CAUSE_NETWORK
+                               : cause_of_refusal(f->status, f->code, str_of(f->message));
         if (cause == CAUSE_QUOTA) {
             learn_foreign(a, f);
         }
