@@ -61,9 +61,8 @@ start() { # start NAME SECONDS COMMAND...: one more beside the others, when a la
     while [ "$(jobs -rp | wc -l)" -ge "$LANES" ]; do wait -n; done
     one "$@" &
 }
-# The long ones first.
-if [ "$mode" != quick ]; then
-    make --no-print-directory -s -j2 VARIANT=release all demo >>"$dir/build.log" 2>&1
+make --no-print-directory -s -j2 VARIANT=release all demo >>"$dir/build.log" 2>&1 # drover-local and the like
+if [ "$mode" != quick ]; then # the long ones first
     start campaign 300 python3 tests/integration/sanitized.py "$variant"
     [ "$variant" = tsan ] || start controller_faults 300 tests/integration/controller_faults.py
 fi
