@@ -37,15 +37,18 @@ static bool session_set(struct store *s, struct err *err)
                            "plan_cache_mode",
                            "default_transaction_isolation",
                            "standard_conforming_strings",
-                           "client_min_messages"};
-    const char *values[] = {"UTC",
-                            r->statement_timeout,
-                            r->idle_timeout,
-                            r->lock_timeout,
-                            r->plan_mode,
-                            "read committed",
-                            "on",
-                            "warning"};
+                           "client_min_messages",
+                           "jit"};
+    const char *values[] = {
+        "UTC",
+        r->statement_timeout,
+        r->idle_timeout,
+        r->lock_timeout,
+        r->plan_mode,
+        "read committed",
+        "on",
+        "warning",
+        "off"}; /* our statements are short: compiling one costs more than it saves */
     _Static_assert(ARRAY_LEN(names) == ARRAY_LEN(values), "a value a name");
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text_array(&p, names, ARRAY_LEN(names));
