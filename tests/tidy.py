@@ -69,7 +69,7 @@ BANNED_CALLS = "strcpy strcat sprintf vsprintf strtok gmtime localtime ctime ato
 BANNED_IN_PRODUCT = "sleep usleep system popen tmpnam".split()
 # Put together here, so that this file does not contain what it looks for.
 BANNED_WORDS = ["TO" + "DO", "FIX" + "ME", "XX" + "X:", "HA" + "CK:"]
-BANNED_PLACES = ["/tmp/" + "wt", "../" + "shared", "work" + "place", "/work/" + "main", "/work/" + "shared"]
+BANNED_PLACES = ["/ho" + "me/", "/Us" + "ers/"]
 # COPY ... FROM STDIN cannot be prepared, so it has no place among the named queries.
 SQL = re.compile(
     r"^\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP|WITH|SET|LOCK|NOTIFY|VACUUM|TRUNCATE|GRANT)\s+\S"

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(TOP, "tests/integration"))
 from stack import Stack, wait  # noqa: E402
 
 TYPE, PRICE, PARTS = "ml.c5.18xlarge", "3.67", 96
-REASONS = {"12": "AlgorithmError: OSError: [Errno 28] No space left on device: '/opt/ml/work/00012.tar' (225 GB, 99 %), exit code: 1",
+REASONS = {"12": "AlgorithmError: OSError: [Errno 28] No space left on device: '/opt/ml/tmp/00012.tar' (225 GB, 99 %), exit code: 1",
            "23": "AlgorithmError: KeyError: 'caption' in row 4211, exit code: 1", "31": "AlgorithmError: KeyError: 'caption' in row 97, exit code: 1"}
 
 
