@@ -242,7 +242,9 @@ static int unreachable(const struct client *c, const struct err *err)
 bool client_call(struct cli *cli, const struct call *call, struct reply *ret, int *ret_exit)
 {
     int64_t until = clock_mono_us() + TRY_FOR_US;
-    bool repeat = call->key != NULL || strcmp(call->method, "GET") == 0;
+    /* What changes nothing, or carries a key, may be asked again. */
+    bool repeat = call->key != NULL || strcmp(call->method, "GET") == 0 ||
+                  strstr(call->path, "dry_run=true") != NULL;
     struct err err = ERR_INIT;
     for (;;) {
         bool came = client_try(cli, call, ret, &err);
