@@ -104,11 +104,23 @@ static void fill(struct live_attempt *a, const struct protocol_effect *e, struct
     }
 }
 
+static bool ends_in_records(const struct live_attempt *a)
+{
+    bool over = false;
+    for (size_t i = 0; i < a->c->records_n; i++) {
+        over |= a->c->records[i].attempt == a && a->c->records[i].r.task_moves;
+    }
+    return over;
+}
+
 void record_push(struct live_attempt *a, const struct protocol_effect *e)
 {
     struct controller *c = a->c;
-    if (a->recording && !record_flush(c)) {
-        return; /* leadership is gone, and the attempt with it */
+    if (a->recording) {
+        bool over = ends_in_records(a);
+        if (!record_flush(c) || over) {
+            return; /* the attempt is gone: with the leadership, or by its own end */
+        }
     }
     if (c->records_n == c->records_cap) {
         c->records_cap = MAX(64, c->records_cap * 2);
