@@ -96,6 +96,9 @@ def drive(s):
         c = wait("the end of the campaign", 150, lambda: s.ended(cid), 0.3)
         tap.ok(c["state"] == "succeeded", f"all {PARTS} parts are done", c)
         wait("the end of the cancelled one", 60, lambda: s.ended(side), 0.3)
+        # Everything has ended here, so every part's jobs can be counted.
+        s.check_wire(tap)
+        s.check_invoice(tap)
         last = s.submit(name="last")  # still runs when everything stops
         wait("a job of it", 60, lambda: s.api("GET", f"/campaigns/{last}")["parts"]["active"] > 0)
     finally:
@@ -104,8 +107,6 @@ def drive(s):
             t.join()
     missing = [p for p, got in seen.items() if not got]
     tap.ok(seen.get("events", 0) > 5 and not missing, f"the readers saw every page and {seen.get('events', 0)} events", missing)
-    s.check_wire(tap)
-    s.check_invoice(tap)
     for i in (1 - lead, lead):
         end_of(s, i, f"droverd {i} told to stop with jobs alive ({variant})")
 
