@@ -7,7 +7,8 @@
  *             any live -> stopping | failed | stopped | conflict;  verifying -> failed
  *   task      waiting <-> active -> done | failed | skipped | cancelled;  waiting <-> held
  *   stage     blocked -> running <-> held;  -> succeeded | failed | skipped | cancelled
- *   campaign  planned -> running <-> draining, paused, held;  -> succeeded | failed | cancelled */
+ *   campaign  planned -> running <-> draining, paused, held;  -> succeeded | failed | cancelled
+ *   pool      expected -> available -> reused | terminated;  in_use: a job runs on what it took */
 #include "common/base.h"
 #include "model.h"
 #include <assert.h>
@@ -56,6 +57,9 @@ static const char *const attempt_state_names[] = {
 static const char *const operation_state_names[] = {
 #include "operation_state.def"
 };
+static const char *const pool_state_names[] = {
+#include "pool_state.def"
+};
 #undef X
 #define X(s, name, terminal, comment) terminal,
 static const bool campaign_state_ends[] = {
@@ -69,6 +73,9 @@ static const bool task_state_ends[] = {
 };
 static const bool attempt_state_ends[] = {
 #include "attempt_state.def"
+};
+static const bool pool_state_ends[] = {
+#include "pool_state.def"
 };
 #undef X
 #define X(c, name, counts, times, from_s, to_s, remedy) name,
@@ -103,12 +110,14 @@ NAMES(stage_state, STAGE_STATE_COUNT);
 NAMES(task_state, TASK_STATE_COUNT);
 NAMES(attempt_state, ATTEMPT_STATE_COUNT);
 NAMES(operation_state, OPERATION_STATE_COUNT);
+NAMES(pool_state, POOL_STATE_COUNT);
 NAMES(cause, CAUSE_COUNT);
 NAMES(wanted, WANTED_COUNT);
 TERMINAL(campaign_state, CAMPAIGN_STATE_COUNT)
 TERMINAL(stage_state, STAGE_STATE_COUNT)
 TERMINAL(task_state, TASK_STATE_COUNT)
 TERMINAL(attempt_state, ATTEMPT_STATE_COUNT)
+TERMINAL(pool_state, POOL_STATE_COUNT)
 
 const char *cause_remedy(enum cause c)
 {
@@ -262,6 +271,23 @@ bool attempt_edge(enum attempt_state from, enum attempt_state to)
 {
     return (unsigned)from < ATTEMPT_STATE_COUNT && (unsigned)to < ATTEMPT_STATE_COUNT &&
            attempt_edges[from][to];
+}
+
+/* A pool row belongs to the attempt that leaves it. IN_USE: that attempt runs on instances it took
+ * from another pool, and will leave them in its turn. */
+static const bool pool_edges[POOL_STATE_COUNT][POOL_STATE_COUNT] = {
+    [POOL_EXPECTED] = {[POOL_AVAILABLE] = true,
+                       [POOL_IN_USE] = true,
+                       [POOL_REUSED] = true,
+                       [POOL_TERMINATED] = true},
+    [POOL_AVAILABLE] = {[POOL_REUSED] = true, [POOL_TERMINATED] = true},
+    [POOL_IN_USE] = {[POOL_AVAILABLE] = true, [POOL_REUSED] = true, [POOL_TERMINATED] = true},
+};
+
+bool pool_edge(enum pool_state from, enum pool_state to)
+{
+    return (unsigned)from < POOL_STATE_COUNT && (unsigned)to < POOL_STATE_COUNT &&
+           pool_edges[from][to];
 }
 
 bool attempt_holds_slot(enum attempt_state s)

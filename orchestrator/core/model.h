@@ -34,6 +34,12 @@ enum operation_state {
 #undef X
     OPERATION_STATE_COUNT
 };
+enum pool_state {
+#define X(s, name, terminal, comment) POOL_##s,
+#include "pool_state.def"
+#undef X
+    POOL_STATE_COUNT
+};
 enum cause {
 #define X(c, name, counts, times, from_s, to_s, remedy) CAUSE_##c,
 #include "cause.def"
@@ -54,6 +60,8 @@ enum wanted {
     WANTED_CANCEL,
     WANTED_COUNT
 }; /* PAUSE stops what runs */
+/* How instances are bought; each has quotas of its own. */
+enum market { MARKET_ON_DEMAND, MARKET_SPOT, MARKET_COUNT };
 enum at_limit { AT_LIMIT_DRAIN, AT_LIMIT_STOP, AT_LIMIT_HOLD };
 
 #define JOB_NAME_MAX      63
@@ -70,6 +78,7 @@ const char *stage_state_name(enum stage_state s);
 const char *task_state_name(enum task_state s);
 const char *attempt_state_name(enum attempt_state s);
 const char *operation_state_name(enum operation_state s);
+const char *pool_state_name(enum pool_state s);
 const char *cause_name(enum cause c);
 const char *cause_remedy(enum cause c);
 const char *wait_reason_name(enum wait_reason r);
@@ -80,16 +89,19 @@ enum stage_state stage_state_parse(const char *s);
 enum task_state task_state_parse(const char *s);
 enum attempt_state attempt_state_parse(const char *s);
 enum operation_state operation_state_parse(const char *s);
+enum pool_state pool_state_parse(const char *s);
 enum cause cause_parse(const char *s);
 enum wanted wanted_parse(const char *s);
 bool campaign_state_terminal(enum campaign_state s);
 bool stage_state_terminal(enum stage_state s);
 bool task_state_terminal(enum task_state s);
 bool attempt_state_terminal(enum attempt_state s);
+bool pool_state_terminal(enum pool_state s);
 bool campaign_edge(enum campaign_state from, enum campaign_state to);
 bool stage_edge(enum stage_state from, enum stage_state to);
 bool task_edge(enum task_state from, enum task_state to);
 bool attempt_edge(enum attempt_state from, enum attempt_state to);
+bool pool_edge(enum pool_state from, enum pool_state to);
 /* Does an attempt in this state hold its slots (and its reservation)? INTENDED..STOPPING do;
  * VERIFYING and the end do not. */
 bool attempt_holds_slot(enum attempt_state s);
