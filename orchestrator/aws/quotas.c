@@ -22,6 +22,8 @@ static void on_page(void *ctx, const struct aws_reply *r);
 static void call_free(struct quotas_call *call)
 {
     free(call->reading.training);
+    free(call->reading.warm);
+    free(call->reading.spot);
     free(call);
 }
 
@@ -56,27 +58,65 @@ static void send_page(struct quotas_call *call)
     call->req = aws_send(call->client, &aws, on_page, call);
 }
 
+static void keep_type(struct quota_value **list, size_t *n, struct str type, int64_t limit)
+{
+    struct quota_value *q;
+    if (type.n >= sizeof q->instance_type || memchr(type.p, ' ', type.n) != NULL) {
+        return;
+    }
+    *list = xrealloc(*list, (*n + 1) * sizeof **list);
+    q = &(*list)[(*n)++];
+    (void)snprintf(q->instance_type, sizeof q->instance_type, STR_FMT, STR_ARG(type));
+    q->limit = limit;
+}
+
+/* "<type> for ..." */
+static void keep_by_type(struct quota_reading *r, struct str name, int64_t limit)
+{
+    const struct {
+        struct str suffix;
+        struct quota_value **list;
+        size_t *n;
+    } kinds[] = {
+        {STR(" for spot training job usage"), &r->spot, &r->spot_n},
+        {STR(" for training warm pool usage"), &r->warm, &r->warm_n},
+        {STR(" for training job usage"), &r->training, &r->training_n},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (str_ends(name, kinds[i].suffix.p)) {
+            keep_type(kinds[i].list, kinds[i].n, (struct str){name.p, name.n - kinds[i].suffix.n},
+                      limit);
+            return;
+        }
+    }
+}
+
 static void keep(struct quota_reading *r, const char *name, double value)
 {
-    static const char suffix[] = " for training job usage";
+    const struct {
+        const char *name;
+        int64_t *value;
+    } fixed[] = {
+        {"Number of instances across all training jobs", &r->total},
+        {"Number of instances across all spot training jobs", &r->spot_total},
+        {"Maximum number of instances per training job", &r->instances_max},
+        {"Longest run time for a training job", &r->runtime_max_s},
+        {"Keep alive period for cluster reuse", &r->keep_alive_s},
+        {"Size of EBS volume for a training job instance", &r->volume_max_gib},
+    };
     if (!(value >= 0 && value < 1e9)) {
         return;
     }
-    struct str s = str_of(name);
-    if (strcmp(name, "Number of instances across all training jobs") == 0) {
-        r->total = (int64_t)floor(value);
-    } else if (strcmp(name, "Rate of CreateTrainingJob requests") == 0) {
+    if (strcmp(name, "Rate of CreateTrainingJob requests") == 0) {
         r->create_rate = value;
-    } else if (str_starts(s, "ml.") && str_ends(s, suffix)) {
-        size_t n = s.n - (sizeof suffix - 1);
-        struct quota_value *q;
-        if (n >= sizeof q->instance_type || memchr(name, ' ', n) != NULL) {
-            return; /* "<type> for spot training job usage" and the like */
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
+        if (strcmp(name, fixed[i].name) == 0) {
+            *fixed[i].value = (int64_t)floor(value);
         }
-        r->training = xrealloc(r->training, (r->training_n + 1) * sizeof *r->training);
-        q = &r->training[r->training_n++];
-        (void)snprintf(q->instance_type, sizeof q->instance_type, "%.*s", (int)n, name);
-        q->limit = (int64_t)floor(value);
+    }
+    if (strncmp(name, "ml.", 3) == 0) {
+        keep_by_type(r, str_of(name), (int64_t)floor(value));
     }
 }
 
@@ -120,8 +160,13 @@ struct quotas_call *quotas_read(struct aws_client *c, struct aws_gate gate, quot
     call->gate = gate;
     call->cb = cb;
     call->ctx = ctx;
-    call->reading.total = -1;
-    call->reading.create_rate = -1;
+    call->reading = (struct quota_reading){.total = -1,
+                                           .spot_total = -1,
+                                           .instances_max = -1,
+                                           .runtime_max_s = -1,
+                                           .keep_alive_s = -1,
+                                           .volume_max_gib = -1,
+                                           .create_rate = -1};
     send_page(call);
     return call;
 }

@@ -14,6 +14,7 @@ struct sagemaker_call {
         sagemaker_describe_cb describe;
         sagemaker_list_cb list;
         sagemaker_stop_cb stop;
+        sagemaker_update_cb update;
     } cb;
     void *ctx;
     /* list */
@@ -88,6 +89,42 @@ static usec_t copy_epoch(const json_t *o, const char *key)
     return json_get_epoch(o, key, 0, &t, NULL) ? t : 0;
 }
 
+static const char *const pool_names[WARM_POOL_STATUS_COUNT] = {
+    [WARM_POOL_NONE] = "",
+    [WARM_POOL_AVAILABLE] = "Available",
+    [WARM_POOL_IN_USE] = "InUse",
+    [WARM_POOL_REUSED] = "Reused",
+    [WARM_POOL_TERMINATED] = "Terminated",
+    [WARM_POOL_UNKNOWN] = "Unknown",
+};
+
+const char *warm_pool_status_name(enum warm_pool_status s)
+{
+    return pool_names[s];
+}
+
+/* `o`: the reply or summary that holds WarmPoolStatus. */
+static void read_pool(const json_t *o, struct warm_pool_report *ret)
+{
+    const json_t *pool = json_object_get(o, "WarmPoolStatus");
+    const json_t *retained = json_object_get(pool, "ResourceRetainedBillableTimeInSeconds");
+    *ret = (struct warm_pool_report){.retained_s = -1};
+    const char *status = json_string_value(json_object_get(pool, "Status"));
+    if (status == NULL) {
+        return;
+    }
+    ret->status = WARM_POOL_UNKNOWN;
+    for (enum warm_pool_status s = WARM_POOL_AVAILABLE; s < WARM_POOL_UNKNOWN; s++) {
+        if (strcmp(status, pool_names[s]) == 0) {
+            ret->status = s;
+        }
+    }
+    if (json_is_integer(retained) && json_integer_value(retained) >= 0) {
+        ret->retained_s = json_integer_value(retained);
+    }
+    copy_str(pool, "ReusedByJob", ret->reused_by, sizeof ret->reused_by);
+}
+
 /* --- create --- */
 
 static void on_create(void *ctx, const struct aws_reply *r)
@@ -151,8 +188,12 @@ static void read_description(const json_t *o, struct job_description *ret)
     ret->ended = copy_epoch(o, "TrainingEndTime");
     ret->modified = copy_epoch(o, "LastModifiedTime");
     ret->billable_s = json_integer_value(json_object_get(o, "BillableTimeInSeconds"));
-    ret->instances =
-        json_integer_value(json_object_get(json_object_get(o, "ResourceConfig"), "InstanceCount"));
+    ret->training_s = json_integer_value(json_object_get(o, "TrainingTimeInSeconds"));
+    const json_t *resources = json_object_get(o, "ResourceConfig");
+    ret->instances = json_integer_value(json_object_get(resources, "InstanceCount"));
+    ret->keep_alive_s = json_integer_value(json_object_get(resources, "KeepAlivePeriodInSeconds"));
+    ret->spot = json_is_true(json_object_get(o, "EnableManagedSpotTraining"));
+    read_pool(o, &ret->pool);
 }
 
 static void on_describe(void *ctx, const struct aws_reply *r)
@@ -229,6 +270,54 @@ struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate
     return call;
 }
 
+/* --- update --- */
+
+/* The texts are no API: a pool that is gone is told by the status of the job or of the pool. */
+static bool is_no_pool(const struct aws_reply *r)
+{
+    return r->outcome == AWS_REFUSED && strcmp(r->code, "ValidationException") == 0 &&
+           (strcasestr(r->message, "in status") != NULL ||
+            strcasestr(r->message, "warm pool") != NULL ||
+            strcasestr(r->message, "warmpool") != NULL);
+}
+
+static void on_update(void *ctx, const struct aws_reply *r)
+{
+    struct sagemaker_call *call = ctx;
+    struct aws_failure f;
+    if (r->outcome == AWS_OK) {
+        call->cb.update(call->ctx, false, false, NULL);
+    } else if (is_not_found(r)) {
+        call->cb.update(call->ctx, false, true, NULL);
+    } else if (is_no_pool(r)) {
+        call->cb.update(call->ctx, true, false, NULL);
+    } else {
+        aws_failure_from(r, &f);
+        call->cb.update(call->ctx, false, false, &f);
+    }
+    call_free(call);
+}
+
+struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct aws_gate gate,
+                                                   const char *name, int64_t seconds,
+                                                   sagemaker_update_cb cb, void *ctx)
+{
+    struct sagemaker_call *call = call_new(c, gate, ctx);
+    AUTO_BUF struct buf body = BUF_INIT(1024);
+    struct json_out w;
+    ASSERT(seconds >= 0);
+    json_out_init(&w, &body);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "TrainingJobName", name);
+    json_out_object(&w, "ResourceConfig");
+    json_out_i64(&w, "KeepAlivePeriodInSeconds", seconds);
+    json_out_end_object(&w);
+    json_out_end_object(&w);
+    call->cb.update = cb;
+    send_call(call, "UpdateTrainingJob", buf_str(&body), false, on_update);
+    return call;
+}
+
 /* --- list --- */
 
 static void on_list(void *ctx, const struct aws_reply *r);
@@ -266,6 +355,7 @@ static void list_add(struct sagemaker_call *call, const json_t *rows)
         copy_str(row, "SecondaryStatus", job->secondary, sizeof job->secondary);
         job->created = copy_epoch(row, "CreationTime");
         job->modified = copy_epoch(row, "LastModifiedTime");
+        read_pool(row, &job->pool);
     }
 }
 

@@ -1,6 +1,6 @@
 /* Typed SageMaker training-job calls over common/aws.h. Asynchronous on the loop; one callback a
  * call. No retries. Source: Amazon SageMaker API reference, CreateTrainingJob, DescribeTrainingJob,
- * ListTrainingJobs, StopTrainingJob. */
+ * ListTrainingJobs, StopTrainingJob, UpdateTrainingJob. */
 #pragma once
 #include "common/aws.h"
 
@@ -19,6 +19,24 @@ struct aws_failure {
 };
 void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret);
 
+/* WarmPoolStatus.Status of a job: what became of the instances it left behind. */
+enum warm_pool_status {
+    WARM_POOL_NONE,       /* not told: no keep-alive, or the job has not ended */
+    WARM_POOL_AVAILABLE,  /* a matching job takes it */
+    WARM_POOL_IN_USE,     /* this job runs on a pool it took */
+    WARM_POOL_REUSED,     /* moved to another job */
+    WARM_POOL_TERMINATED, /* expired, ended, patched, or never kept */
+    WARM_POOL_UNKNOWN,    /* a value we do not know: neither count on it nor settle it */
+    WARM_POOL_STATUS_COUNT
+};
+struct warm_pool_report {
+    enum warm_pool_status status;
+    int64_t retained_s; /* per instance; -1 not told. Final at REUSED and TERMINATED only */
+    char reused_by[64]; /* job that took it; "" when none */
+};
+/* Text for logs, AWS' own spelling; "" for WARM_POOL_NONE. */
+const char *warm_pool_status_name(enum warm_pool_status s);
+
 struct job_description {
     char name[64];
     char status[32]; /* as AWS spells it: new values appear */
@@ -29,13 +47,19 @@ struct job_description {
     char artifacts[1025];                     /* s3 URI, "" when none */
     usec_t created, started, ended, modified; /* 0 when absent */
     int64_t billable_s;                       /* per instance; 0 when absent */
+    int64_t training_s;                       /* per instance, spot's waits included; 0 absent */
     int64_t instances;
+    bool spot;
+    int64_t keep_alive_s; /* asked for; 0 none */
+    struct warm_pool_report pool;
 };
 struct job_summary {
     char name[64];
     char status[32];
     char secondary[32];
     usec_t created, modified;
+    /* Compare this, not `modified`, to notice a change of the pool. */
+    struct warm_pool_report pool;
 };
 #define SAGEMAKER_LIST_PAGES_MAX 50
 
@@ -47,6 +71,9 @@ typedef void (*sagemaker_list_cb)(void *ctx, const struct job_summary *jobs, siz
                                   const struct aws_failure *failure);
 typedef void (*sagemaker_stop_cb)(void *ctx, bool ended_already, bool not_found,
                                   const struct aws_failure *failure);
+/* no_pool: the job has no pool in status Available (any more), so nothing was changed. */
+typedef void (*sagemaker_update_cb)(void *ctx, bool no_pool, bool not_found,
+                                    const struct aws_failure *failure);
 
 /* The handle cancels with sagemaker_cancel; no callback afterwards. request: exact bytes, copied.
  */
@@ -62,4 +89,9 @@ struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate
                                       sagemaker_list_cb cb, void *ctx);
 struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate, const char *name,
                                       sagemaker_stop_cb cb, void *ctx);
+/* Change how long the pool of an ended job is kept, counted from the end of the job: 0 ends it now.
+ * Safe to repeat. seconds: 0 or more. */
+struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct aws_gate gate,
+                                                   const char *name, int64_t seconds,
+                                                   sagemaker_update_cb cb, void *ctx);
 void sagemaker_cancel(struct sagemaker_call *call);
