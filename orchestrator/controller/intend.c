@@ -14,13 +14,17 @@
 #define SEND_AHEAD_S    2                  /* no more is intended than can be sent in this time */
 #define PUT_BACK_US     (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */
 #define LOWER_FAILED_US (300 * USEC_PER_SEC)
+#define WEIGHT_DEFAULT  100
 
 struct batch { /* what one intend transaction works on */
     const struct sched_plan *plan;
     struct sched_stage *stages;
     struct live_stage **live_stages; /* beside stages */
     struct live_campaign **live_campaigns;
-    struct sched_slots *slots;
+    struct sched_campaign *campaigns;
+    struct sched_project *projects;
+    struct slots *slots;
+    struct slots_account account;
     struct intent *intents; /* [plan->launches_n] */
     struct buf *requests;
     struct task_input *inputs;
@@ -30,19 +34,6 @@ struct batch { /* what one intend transaction works on */
 static musd_t left_of(musd_t cap, musd_t used)
 {
     return cap < 0 ? INT64_MAX : MAX(0, cap - used);
-}
-
-static int64_t slot_limit(const struct controller *c, const struct live_slots *s)
-{
-    int64_t limit = s->quota;
-    if (limit >= 0 && c->total_quota >= 0) {
-        int64_t others = 0;
-        for (size_t i = 0; i < c->slots_n; i++) {
-            others += &c->slots[i] == s ? 0 : c->slots[i].row.held;
-        }
-        limit = MIN(limit, MAX(0, c->total_quota - others));
-    }
-    return limit;
 }
 
 static int64_t tokens(const struct controller *c)
@@ -91,23 +82,47 @@ static enum wait_reason why_not(const struct live_campaign *lc, const struct liv
     return lc->budget_held ? WAIT_BUDGET : WAIT_HELD;
 }
 
-static void fill_campaign(struct controller *c, const struct live_campaign *lc,
-                          struct sched_campaign *ret)
+/* The project's place in the view, a new one when it is not there. */
+static int fill_project(const struct campaign_row *r, struct sched_project *projects, int *n)
+{
+    for (int i = 0; i < *n; i++) {
+        if (projects[i].project_id == r->project_id) {
+            return i;
+        }
+    }
+    projects[*n] =
+        (struct sched_project){.project_id = r->project_id,
+                               .weight = WEIGHT_DEFAULT,
+                               .parts_limit = -1,
+                               .left_musd = left_of(r->project_cap_musd, r->project_used_musd)};
+    return (*n)++;
+}
+
+static void fill_campaign(struct controller *c, const struct live_campaign *lc, int project_i,
+                          struct sched_campaign *ret, struct sched_project *project)
 {
     const struct campaign_row *r = &lc->row;
-    musd_t own = left_of(r->cap_musd, r->reserved_musd + r->spent_musd);
-    musd_t project = left_of(r->project_cap_musd, r->project_used_musd);
-    musd_t global = left_of(r->global_cap_musd, r->global_used_musd);
-    *ret = (struct sched_campaign){
-        .campaign_id = r->id, .live = lc->live, .left_musd = MIN(own, MIN(project, global))};
+    *ret = (struct sched_campaign){.campaign_id = r->id,
+                                   .project_i = project_i,
+                                   .weight = WEIGHT_DEFAULT,
+                                   .live = lc->live,
+                                   .parts_limit = r->parts_limit,
+                                   .left_musd =
+                                       left_of(r->cap_musd, r->reserved_musd + r->spent_musd)};
     for (size_t i = 0; i < c->attempts_n; i++) {
         const struct live_attempt *a = c->attempts[i];
-        for (int k = 0; a->campaign == lc && a->row.holds && k < lc->spec->instances_n; k++) {
+        if (a->campaign != lc || !a->row.holds) {
+            continue;
+        }
+        ret->held += a->row.instances;
+        for (int k = 0; k < lc->spec->instances_n; k++) {
             if (strcmp(lc->spec->instances[k].instance_type, a->row.instance_type) == 0) {
                 ret->type_held[k] += a->row.instances;
             }
         }
     }
+    project->live += ret->live;
+    project->held += ret->held;
 }
 
 static void fill_stage(const struct live_campaign *lc, const struct live_stage *ls, int campaign_i,
@@ -122,21 +137,51 @@ static void fill_stage(const struct live_campaign *lc, const struct live_stage *
                                 .may_start = why == WAIT_NONE,
                                 .why_not = why,
                                 .priority = lc->row.priority,
-                                .campaign_live = lc->live,
-                                .campaign_limit = lc->row.parts_limit,
                                 .campaign_i = campaign_i,
+                                .live = ls->row.counts[TASK_ACTIVE],
+                                .parts_limit = -1,
                                 .stage_left_musd = left_of(ls->row.cap_musd, ls->row.used_musd)};
+}
+
+static void fill_slots(struct controller *c, struct sched_view *view, struct batch *b)
+{
+    b->slots = xcalloc(c->slots_n + 1, sizeof *b->slots);
+    b->account = (struct slots_account){
+        .total_instances = c->total_quota, .per_job = -1, .longest_run_s = -1, .volume_gb = -1};
+    for (size_t i = 0; i < c->slots_n; i++) {
+        const struct live_slots *s = &c->slots[i];
+        struct slots *out = &b->slots[i];
+        *out = (struct slots){.held = s->row.held,
+                              .quota = s->quota,
+                              .warm_quota = -1,
+                              .operator_limit = -1,
+                              .foreign = s->row.foreign,
+                              .foreign_us = view->now_us, /* the controller forgets it itself */
+                              .refused_limit = -1,
+                              .price_musd_per_hour = s->row.price_musd_per_hour};
+        memcpy(out->instance_type, s->row.instance_type, sizeof out->instance_type);
+        b->account.total_held += s->row.held;
+    }
+    view->slots = b->slots;
+    view->slots_n = (int)c->slots_n;
+    view->account = &b->account;
 }
 
 static void propose(struct controller *c, struct sched_view *view, struct batch *b)
 {
     view->now_us = clock_wall_us();
     view->tokens = tokens(c);
+    view->parts_limit = -1;
+    view->left_musd = INT64_MAX;
     view->change_of = change_of;
     view->ctx = c;
+    view->projects = b->projects;
     for (size_t i = 0; i < c->campaigns_n; i++) {
         struct live_campaign *lc = c->campaigns[i];
-        fill_campaign(c, lc, &view->campaigns[view->campaigns_n]);
+        int project_i = fill_project(&lc->row, b->projects, &view->projects_n);
+        fill_campaign(c, lc, project_i, &b->campaigns[view->campaigns_n], &b->projects[project_i]);
+        view->live += lc->live;
+        view->left_musd = left_of(lc->row.global_cap_musd, lc->row.global_used_musd);
         for (int k = 0; k < lc->stages_n && view->stages_n < SCHED_STAGES_MAX; k++) {
             struct live_stage *ls = &lc->stages[k];
             if (ls->spec == NULL || ready_n(ls->ready) == 0) {
@@ -151,18 +196,7 @@ static void propose(struct controller *c, struct sched_view *view, struct batch 
         }
         view->campaigns_n++;
     }
-    b->slots = xcalloc(c->slots_n + 1, sizeof *b->slots);
-    for (size_t i = 0; i < c->slots_n; i++) {
-        const struct live_slots *s = &c->slots[i];
-        struct sched_slots *out = &b->slots[i];
-        memcpy(out->instance_type, s->row.instance_type, sizeof out->instance_type);
-        out->held = s->row.held;
-        out->foreign = s->row.foreign;
-        out->limit = slot_limit(c, s);
-        out->price_musd_per_hour = s->row.price_musd_per_hour;
-    }
-    view->slots = b->slots;
-    view->slots_n = (int)c->slots_n;
+    fill_slots(c, view, b);
 }
 
 static void identity(const struct controller *c, const struct intent *in, uint8_t ret[static 32])
@@ -198,7 +232,7 @@ static bool lower_one(struct controller *c, struct batch *b, int i, int64_t atte
                           .max_runtime_s = l->max_runtime_s,
                           .price_musd_per_hour = b->slots[l->slots_i].price_musd_per_hour,
                           .reserve_musd = l->reserve_musd,
-                          .slot_limit = b->slots[l->slots_i].limit,
+                          .slot_limit = slots_limit(&b->slots[l->slots_i], &b->account),
                           .attempt_id = attempt_id};
     memcpy(in->instance_type, b->slots[l->slots_i].instance_type, sizeof in->instance_type);
     identity(c, in, id);
@@ -406,13 +440,13 @@ void intend_tick(struct controller *c)
         stages_cap += (size_t)c->campaigns[i]->stages_n;
     }
     struct sched_plan *plan = xcalloc(1, sizeof *plan);
-    struct sched_view view = {.stages = xcalloc(stages_cap, sizeof(struct sched_stage)),
-                              .campaigns =
-                                  xcalloc(c->campaigns_n + 1, sizeof(struct sched_campaign))};
     struct batch b = {.plan = plan,
-                      .stages = view.stages,
+                      .stages = xcalloc(stages_cap, sizeof(struct sched_stage)),
+                      .campaigns = xcalloc(c->campaigns_n + 1, sizeof(struct sched_campaign)),
+                      .projects = xcalloc(c->campaigns_n + 1, sizeof(struct sched_project)),
                       .live_stages = xcalloc(stages_cap, sizeof(struct live_stage *)),
                       .live_campaigns = xcalloc(stages_cap, sizeof(struct live_campaign *))};
+    struct sched_view view = {.stages = b.stages, .campaigns = b.campaigns};
     propose(c, &view, &b);
     sched_decide(&view, plan);
     size_t n = (size_t)plan->launches_n;
@@ -437,7 +471,8 @@ void intend_tick(struct controller *c)
     free(b.live_stages);
     free(b.live_campaigns);
     free(b.slots);
-    free(view.stages);
-    free(view.campaigns);
+    free(b.stages);
+    free(b.campaigns);
+    free(b.projects);
     free(plan);
 }

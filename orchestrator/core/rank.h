@@ -1,13 +1,18 @@
-/* Which stage goes next: strict priority, then the campaign with the fewest live jobs, ties by id.
- */
+/* Which stage goes next: strict priority, then the project and in it the campaign that holds the
+ * fewest instances for its weight, then the earlier stage; ties by id. */
 #pragma once
 #include "common/base.h"
 
+struct rank_share {
+    int64_t id;
+    int64_t held;   /* instances, what the plan starts included */
+    int64_t weight; /* >= 1 */
+};
 struct rank_key {
     int priority; /* larger first */
-    int64_t live; /* of the campaign, what the plan starts included; fewer first */
-    int64_t campaign_id;
+    struct rank_share project, campaign;
     int64_t stage_id;
 };
-/* Does a go before b? A strict order: never true both ways. */
+/* Does a go before b? A strict order: never true both ways, never false both ways for two stages.
+ */
 bool rank_before(const struct rank_key *a, const struct rank_key *b);

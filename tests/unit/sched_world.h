@@ -28,7 +28,9 @@ struct world {
     struct spec_stage stage[STAGES];
     struct sched_stage stages[STAGES];
     struct sched_campaign campaigns[CAMPS];
-    struct sched_slots slots[TYPES];
+    struct sched_project projects[2];
+    struct slots slots[TYPES];
+    struct slots_account account;
     struct change change[STAGES * TASKS + 1]; /* by task id; rung < 0: none */
     int64_t tasks_n;
 };
@@ -52,11 +54,26 @@ UNUSED static struct world *world_new(void)
 {
     struct world *w = xcalloc(1, sizeof *w);
     for (int i = 0; i < TYPES; i++) {
-        w->slots[i] = (struct sched_slots){.limit = 10, .price_musd_per_hour = 3600000};
+        w->slots[i] = (struct slots){.quota = 10,
+                                     .operator_limit = -1,
+                                     .refused_limit = -1,
+                                     .foreign_us = NOW,
+                                     .price_musd_per_hour = 3600000};
         (void)snprintf(w->slots[i].instance_type, sizeof w->slots[i].instance_type, "%s",
                        type_names[i]);
     }
+    w->account = (struct slots_account){
+        .total_instances = -1, .per_job = -1, .longest_run_s = -1, .volume_gb = -1};
+    for (int i = 0; i < 2; i++) {
+        w->projects[i] = (struct sched_project){
+            .project_id = i + 1, .weight = 100, .parts_limit = -1, .left_musd = INT64_MAX};
+    }
     w->view = (struct sched_view){.now_us = NOW,
+                                  .parts_limit = -1,
+                                  .left_musd = INT64_MAX,
+                                  .projects = w->projects,
+                                  .projects_n = 2,
+                                  .account = &w->account,
                                   .tokens = 100,
                                   .stages = w->stages,
                                   .campaigns = w->campaigns,
@@ -78,8 +95,8 @@ UNUSED static void world_free(struct world *w)
 UNUSED static int add_campaign(struct world *w)
 {
     int c = w->view.campaigns_n++;
-    w->campaigns[c] = (struct sched_campaign){.campaign_id = c + 1, .left_musd = INT64_MAX};
-    w->spec[c].parts_limit = -1;
+    w->campaigns[c] = (struct sched_campaign){
+        .campaign_id = c + 1, .weight = 100, .parts_limit = -1, .left_musd = INT64_MAX};
     return c;
 }
 
@@ -102,8 +119,8 @@ UNUSED static int add_stage(struct world *w, int c, int type, int n)
                                         .ready = ready_new(),
                                         .may_start = true,
                                         .priority = 50,
-                                        .campaign_limit = -1,
                                         .campaign_i = c,
+                                        .parts_limit = -1,
                                         .stage_left_musd = INT64_MAX};
     for (int i = 0; i < n; i++) {
         int64_t id = ++w->tasks_n;

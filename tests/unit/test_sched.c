@@ -37,17 +37,28 @@ static void test_sched__each_check_has_its_reason(void **state)
         free(p);                                                                                   \
         undo;                                                                                      \
     } while (0)
-    EXPECT(w->slots[0].limit = -1, w->slots[0].limit = 10, QUOTA_UNREADABLE);
-    EXPECT(w->slots[0].limit = 0, w->slots[0].limit = 10, QUOTA_TOO_SMALL);
+    EXPECT(w->slots[0].quota = -1, w->slots[0].quota = 10, QUOTA_UNREADABLE);
+    EXPECT(w->slots[0].quota = 0, w->slots[0].quota = 10, QUOTA_TOO_SMALL);
     EXPECT(w->slots[0].held = 10, w->slots[0].held = 0, SLOTS);
     EXPECT(w->slots[0].held = 12, w->slots[0].held = 0, SLOTS);
     EXPECT(w->slots[0].price_musd_per_hour = -1, w->slots[0].price_musd_per_hour = 3600000,
            PRICE_UNKNOWN);
     EXPECT(w->campaigns[0].left_musd = 4619999, w->campaigns[0].left_musd = INT64_MAX, BUDGET);
     EXPECT(w->campaigns[0].left_musd = -5, w->campaigns[0].left_musd = INT64_MAX, BUDGET);
+    EXPECT(w->projects[0].left_musd = 4619999, w->projects[0].left_musd = INT64_MAX, BUDGET);
+    EXPECT(w->view.left_musd = 4619999, w->view.left_musd = INT64_MAX, BUDGET);
     EXPECT(w->stages[s].stage_left_musd = 0, w->stages[s].stage_left_musd = INT64_MAX, BUDGET);
     EXPECT(w->stage[s].per_task_musd = 4619999, w->stage[s].per_task_musd = -1, BUDGET);
-    EXPECT(w->stages[s].campaign_limit = 0, w->stages[s].campaign_limit = -1, CONCURRENCY);
+    EXPECT(w->campaigns[0].parts_limit = 0, w->campaigns[0].parts_limit = -1, CONCURRENCY);
+    EXPECT(w->stages[s].parts_limit = 0, w->stages[s].parts_limit = -1, STAGE_LIMIT);
+    EXPECT((w->projects[0].parts_limit = 7, w->projects[0].live = 7),
+           w->projects[0].parts_limit = -1, PROJECT_LIMIT);
+    EXPECT((w->view.parts_limit = 7, w->view.live = 7), w->view.parts_limit = -1, GLOBAL_LIMIT);
+    EXPECT(w->account.per_job = 0, w->account.per_job = -1, QUOTA_TOO_SMALL);
+    EXPECT(w->account.longest_run_s = 3599, w->account.longest_run_s = -1, QUOTA_TOO_SMALL);
+    EXPECT(w->account.volume_gb = 29, w->account.volume_gb = -1, QUOTA_TOO_SMALL);
+    EXPECT((w->account.total_instances = 30, w->account.total_held = 30),
+           w->account.total_instances = -1, SLOTS);
     EXPECT(w->view.tokens = 0, w->view.tokens = 100, RATE);
     EXPECT((w->stages[s].may_start = false, w->stages[s].why_not = WAIT_PAUSED),
            w->stages[s].may_start = true, PAUSED);
@@ -91,10 +102,10 @@ static void test_sched__priority_is_strict_and_equals_share(void **state)
     int a = add_stage(w, add_campaign(w), 0, 20);
     int b = add_stage(w, add_campaign(w), 0, 20);
     int c = add_stage(w, add_campaign(w), 0, 20);
-    w->campaigns[0].live = 4; /* it has its share already */
+    w->campaigns[0].held = 4; /* it has its share already */
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 10);
-    assert_int_equal(launches_of(p, a), 1); /* all have five live jobs then, the fourth of c too */
+    assert_int_equal(launches_of(p, a), 1); /* all hold five then, the fourth of c too */
     assert_int_equal(launches_of(p, b), 5);
     assert_int_equal(launches_of(p, c), 4);
     free(p);
@@ -104,7 +115,7 @@ static void test_sched__priority_is_strict_and_equals_share(void **state)
     a = add_stage(w, add_campaign(w), 0, 20);
     b = add_stage(w, add_campaign(w), 0, 3);
     w->stages[b].priority = 51;
-    w->campaigns[1].live = 100;
+    w->campaigns[1].held = 100;
     p = decide(w);
     assert_int_equal(launches_of(p, b), 3);
     assert_int_equal(launches_of(p, a), 7);
@@ -204,7 +215,7 @@ static void test_sched__a_rung_that_can_never_hold_the_job_is_passed(void **stat
     int s = add_stage(w, add_campaign(w), 0, 2);
     w->stage[s].instance_type[1] = type_names[1];
     w->stage[s].instance_type_n = 2;
-    w->slots[0].limit = 0;
+    w->slots[0].quota = 0;
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 2);
     assert_int_equal(p->launches[0].instance_type_i, 1);

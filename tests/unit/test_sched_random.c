@@ -14,6 +14,7 @@ static struct world *world_random(uint64_t seed)
     for (int c = 0; c < campaigns; c++) {
         (void)add_campaign(w);
         w->campaigns[c].live = (int64_t)rng_below(&rng, 6);
+        w->campaigns[c].held = (int64_t)rng_below(&rng, 6);
         if (rng_chance(&rng, 0.4)) {
             w->campaigns[c].left_musd = (musd_t)rng_below(&rng, 60000000) - 1000000;
         }
@@ -23,10 +24,10 @@ static struct world *world_random(uint64_t seed)
                                                           (int64_t)rng_below(&rng, 8)};
             w->campaigns[c].type_held[0] = (int64_t)rng_below(&rng, 4);
         }
-        w->spec[c].parts_limit = rng_chance(&rng, 0.3) ? (int64_t)rng_below(&rng, 12) : -1;
+        w->campaigns[c].parts_limit = rng_chance(&rng, 0.3) ? (int64_t)rng_below(&rng, 12) : -1;
     }
     for (int t = 0; t < TYPES; t++) {
-        w->slots[t].limit = (int64_t)rng_below(&rng, 16) - 1;
+        w->slots[t].quota = (int64_t)rng_below(&rng, 16) - 1;
         w->slots[t].held = (int64_t)rng_below(&rng, 6);
         w->slots[t].foreign = (int64_t)rng_below(&rng, 3);
         w->slots[t].price_musd_per_hour =
@@ -45,7 +46,6 @@ static struct world *world_random(uint64_t seed)
         st->min_runtime_s = rng_chance(&rng, 0.5) ? 600 : 3600;
         st->per_task_musd = rng_chance(&rng, 0.2) ? (musd_t)rng_below(&rng, 8000000) : -1;
         w->stages[s].priority = 50 + (int)rng_below(&rng, 3);
-        w->stages[s].campaign_limit = w->spec[c].parts_limit;
         w->stages[s].may_start = rng_chance(&rng, 0.9);
         w->stages[s].why_not = WAIT_STAGE_BLOCKED;
         if (rng_chance(&rng, 0.3)) {
@@ -112,12 +112,12 @@ static void check_bounds(const struct world *w, const struct sched_plan *p)
     }
     for (int t = 0; t < TYPES; t++) {
         assert_true(held[t] == 0 ||
-                    held[t] + w->slots[t].held + w->slots[t].foreign <= w->slots[t].limit);
+                    held[t] + w->slots[t].held + w->slots[t].foreign <= w->slots[t].quota);
     }
     for (int c = 0; c < w->view.campaigns_n; c++) {
         assert_true(money[c] == 0 || money[c] <= w->campaigns[c].left_musd);
-        assert_true(live[c] == 0 || w->spec[c].parts_limit < 0 ||
-                    live[c] + w->campaigns[c].live <= w->spec[c].parts_limit);
+        assert_true(live[c] == 0 || w->campaigns[c].parts_limit < 0 ||
+                    live[c] + w->campaigns[c].live <= w->campaigns[c].parts_limit);
         if (w->spec[c].instances_n > 0) {
             for (int t = 0; t < TYPES; t++) {
                 bool same = strcmp(type_names[t], w->spec[c].instances[0].instance_type) == 0;
@@ -175,7 +175,9 @@ static bool fits_without_lower(const struct world *w, const struct sched_plan *p
         stage_left -= l->stage_i == s && stage_left != INT64_MAX ? l->reserve_musd : 0;
     }
     musd_t per_task = st->stage->per_task_musd < 0 ? INT64_MAX : st->stage->per_task_musd;
-    return held <= w->slots[type].limit && (spec->parts_limit < 0 || live <= spec->parts_limit) &&
+    return held <= w->slots[type].quota &&
+           (w->campaigns[st->campaign_i].parts_limit < 0 ||
+            live <= w->campaigns[st->campaign_i].parts_limit) &&
            (!limited || of_type <= spec->instances[0].n) && need != INT64_MAX && need <= left &&
            need <= stage_left && need <= per_task;
 }

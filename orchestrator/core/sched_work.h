@@ -1,0 +1,64 @@
+/* What the files of the scheduler share while one plan grows: the numbers that are left, and one
+ * task with all it would take. Not for others: they see sched.h. */
+#pragma once
+#include "sched.h"
+
+struct sched_aside { /* a task passed over by a look-ahead, pushed back at the end */
+    int stage_i;
+    enum wait_reason reason;
+    struct ready_task task;
+};
+/* What is left while the plan grows; the view itself stays as it is. */
+struct sched_work {
+    const struct sched_view *view;
+    struct sched_plan *plan;
+    int64_t tokens;
+    int64_t live;
+    musd_t left;
+    struct slots_account account;
+    struct slots *slots;              /* [slots_n], with the plan's own launches */
+    bool *slots_kept;                 /* [slots_n]: for a task of several instances that waits */
+    struct sched_project *projects;   /* [projects_n] */
+    struct sched_campaign *campaigns; /* [campaigns_n] */
+    struct sched_stage_left {         /* [stages_n] */
+        int64_t live;                 /* of the stage */
+        musd_t left_musd;             /* of the stage's cap */
+        int slots_i[SPEC_LADDER_MAX]; /* into view->slots beside the ladder; -1 none */
+        bool closed;                  /* its reason is decided */
+        int looked;                   /* tasks passed over so far */
+        enum wait_reason first;       /* of the first task passed over, NONE so far */
+    } * stages;
+    struct sched_aside *asides; /* [asides_n] */
+    int asides_n;
+};
+/* One task with all it would take. */
+struct sched_try {
+    int stage_i;
+    struct ready_task task;
+    int rung, subnet_i, slots_i, pool_i;
+    int limit_i; /* of spec->instances, -1 none */
+    int volume_gb;
+    int64_t max_runtime_s, min_runtime_s;
+    int64_t keep_alive_s;
+    musd_t reserve_musd;
+    bool changed; /* by an earlier attempt: those behind it may fare better */
+};
+/* What the task asks for, an earlier attempt's changes included; then its rung (sched_place). */
+enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
+                               const struct ready_task *task, struct sched_try *ret);
+/* Every check, in the order people are told about them; NONE: it may start. */
+enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t);
+/* Does the same reason hold for whatever stands behind this task in its stage? */
+bool sched_holds_for_all(enum wait_reason why);
+/* Count a launch against everything it uses. */
+void sched_take(struct sched_work *w, const struct sched_try *t);
+
+/* sched_place.c: where it goes. */
+/* The rung to use, from t->rung on; fills rung, subnet_i, slots_i. */
+enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t);
+
+/* sched_gang.c: tasks of several instances. */
+/* May this one take free slots although a gang waits for them? NONE, ORDER. */
+enum wait_reason sched_gang_check(const struct sched_work *w, const struct sched_try *t);
+/* A task of several instances waits for slots: nobody of lower rank takes them away. */
+void sched_gang_waits(struct sched_work *w, const struct sched_try *t);
