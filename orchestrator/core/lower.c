@@ -14,6 +14,8 @@
 #define S3_URI_MAX        1024
 #define TAG_VALUE_MAX     256
 #define ENVIRONMENT_N_MAX 100
+#define SPOT_WAIT_S       3600 /* beside the run time: what a spot job may wait for instances */
+#define SPOT_LIFE_S_MAX   (INT64_C(28) * 86400)
 #define OUTPUT_FOLDER     "_sagemaker/" /* beside the parts: SageMaker's own model.tar.gz */
 
 struct entry { /* of a map: expanded value */
@@ -184,6 +186,14 @@ static void write_tags(struct json_out *w, const struct lower_input *in)
     json_out_end_array(w);
 }
 
+/* Run time and all waiting for instances together, as SageMaker counts it: never below the run
+ * time, which it refuses. Interruptions eat into the wait, so it grows with the run time. */
+static int64_t spot_wait_s(int64_t max_runtime_s)
+{
+    int64_t wait_s = max_runtime_s + MAX(max_runtime_s, (int64_t)SPOT_WAIT_S);
+    return MAX(max_runtime_s, MIN(wait_s, SPOT_LIFE_S_MAX));
+}
+
 static void write_resources(struct json_out *w, const struct lower_input *in)
 {
     const struct spec_stage *s = in->stage;
@@ -191,10 +201,19 @@ static void write_resources(struct json_out *w, const struct lower_input *in)
     json_out_str(w, "InstanceType", in->instance_type);
     json_out_i64(w, "InstanceCount", s->instance_count);
     json_out_i64(w, "VolumeSizeInGB", in->volume_gb);
+    if (in->keep_alive_s > 0) {
+        json_out_i64(w, "KeepAlivePeriodInSeconds", in->keep_alive_s);
+    }
     json_out_end_object(w);
     json_out_object(w, "StoppingCondition");
     json_out_i64(w, "MaxRuntimeInSeconds", in->max_runtime_s);
+    if (s->spot) {
+        json_out_i64(w, "MaxWaitTimeInSeconds", spot_wait_s(in->max_runtime_s));
+    }
     json_out_end_object(w);
+    if (s->spot) {
+        json_out_bool(w, "EnableManagedSpotTraining", true);
+    }
     if (s->subnets_n > 0) {
         json_out_object(w, "VpcConfig");
         write_texts(w, "SecurityGroupIds", s->security_groups, s->security_groups_n);
@@ -247,6 +266,8 @@ bool lower_attempt(const struct lower_input *in, struct buf *ret_request,
     static_assert(HASH_HEX_N == SHA256_HEX_N, "one form of a hash");
     ASSERT(in->stage->image != NULL && in->stage->role != NULL);
     ASSERT(in->task->campaign_id > 0 && in->max_runtime_s > 0 && in->volume_gb > 0);
+    ASSERT(in->keep_alive_s >= 0 && in->keep_alive_s <= SPEC_KEEP_ALIVE_MAX_S);
+    ASSERT(!in->stage->spot || in->keep_alive_s == 0);
     if (strlen(in->install_id) > TAG_VALUE_MAX) {
         return err_set(err, ERR_INVALID, "the install id is too long for a tag");
     }

@@ -12,6 +12,7 @@ struct lower_input {
     const char *instance_type;
     int volume_gb;
     int64_t max_runtime_s;
+    int64_t keep_alive_s; /* of the warm pool the job leaves; 0: none, and always for spot */
     const char *install_id;
     const char *region;
 };

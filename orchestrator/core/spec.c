@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 static const struct spec_key top_keys[] = {
-    {"version", KEY_OPEN}, {"name", KEY_OPEN},   {"project", KEY_OPEN},    {"tags", KEY_OPEN},
-    {"vars", KEY_OPEN},    {"limits", KEY_OPEN}, {"budget", KEY_OPEN},     {"security", KEY_OPEN},
-    {"retry", KEY_OPEN},   {"stages", KEY_OPEN}, {"warm_pool", KEY_LATER}, {"notify", KEY_LATER},
+    {"version", KEY_OPEN}, {"name", KEY_OPEN},   {"project", KEY_OPEN},   {"tags", KEY_OPEN},
+    {"vars", KEY_OPEN},    {"limits", KEY_OPEN}, {"budget", KEY_OPEN},    {"security", KEY_OPEN},
+    {"retry", KEY_OPEN},   {"stages", KEY_OPEN}, {"warm_pool", KEY_OPEN}, {"notify", KEY_LATER},
 };
 
 /* A stage with where it stands, for the checks between stages. */
@@ -422,6 +422,9 @@ static void read_campaign(struct spec_reader *r, const struct place *top, struct
     read_tags(r, top, c->spec);
     read_limits(r, top, c->spec);
     read_security(r, top);
+    if (spec_child(r, top, "warm_pool", false, &at)) {
+        spec_read_warm(r, &at, &r->warm);
+    }
     if (spec_child(r, top, "retry", false, &at)) {
         spec_read_retry(r, &at, r->retry);
     }
@@ -468,6 +471,7 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
     }
     struct spec_reader r = {.a = a, .faults = faults, .defaults = d};
     r.yaml_faults_n = faults->n;
+    r.warm = (struct spec_warm){SPEC_KEEP_ALIVE_AUTO, -1, true};
     const struct yaml_node *root = yaml_root(doc);
     const struct place top = {.node = root, .pos = root->pos};
     if (!spec_is_map(&r, &top, "version: 1, name: ..., stages: [...]")) {

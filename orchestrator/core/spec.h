@@ -39,6 +39,14 @@ struct spec_retry { /* overrides a row of cause.def */
     int64_t wait_from_s, wait_to_s;
     bool counts;
 };
+#define SPEC_KEEP_ALIVE_AUTO  (-1)
+#define SPEC_KEEP_ALIVE_MAX_S 3600 /* what AWS documents and grants by default */
+
+struct spec_warm {             /* warm_pool: the campaign's, with the stage's keys over it */
+    int64_t keep_alive_s;      /* SPEC_KEEP_ALIVE_AUTO: break-even decides (default); 0: never */
+    musd_t max_idle_cost_musd; /* what the campaign's idle pools may cost; -1: none said */
+    bool end_when_queue_empty; /* a pool that nothing waiting matches is ended; default true */
+};
 struct spec_stage {
     const char *name;
     const char *needs[SPEC_STAGES_MAX];
@@ -79,6 +87,9 @@ struct spec_stage {
     int subnets_n;
     const char *security_groups[5];
     int security_groups_n;
+    struct spec_warm warm;
+    bool spot;      /* managed spot: no warm pool, and only what is resumable */
+    bool resumable; /* a restart goes on from what is in S3; always for our workers */
 };
 struct spec_limit {
     const char *instance_type;

@@ -54,6 +54,15 @@ static json_t *retry_out(const struct spec_retry *rows)
     return o;
 }
 
+static json_t *warm_out(const struct spec_warm *w)
+{
+    json_t *o = json_object();
+    put_i64(o, "keep_alive_s", w->keep_alive_s);
+    put_i64(o, "max_idle_cost_musd", w->max_idle_cost_musd);
+    (void)json_object_set_new(o, "end_when_queue_empty", json_boolean(w->end_when_queue_empty));
+    return o;
+}
+
 static json_t *stage_out(const struct spec_stage *s)
 {
     json_t *o = json_object();
@@ -89,6 +98,9 @@ static json_t *stage_out(const struct spec_stage *s)
     (void)json_object_set_new(o, "subnets", texts_out(s->subnets, s->subnets_n));
     (void)json_object_set_new(o, "security_groups",
                               texts_out(s->security_groups, s->security_groups_n));
+    (void)json_object_set_new(o, "warm", warm_out(&s->warm));
+    (void)json_object_set_new(o, "spot", json_boolean(s->spot));
+    (void)json_object_set_new(o, "resumable", json_boolean(s->resumable));
     return o;
 }
 
@@ -229,6 +241,22 @@ static void get_retry(struct reader *r, const json_t *o, struct spec_retry *rows
     }
 }
 
+/* Specs stored before there were warm pools and spot keep what they did then: neither. */
+static void get_market(struct reader *r, const json_t *o, struct spec_stage *s)
+{
+    const json_t *w = json_object_get(o, "warm");
+    s->warm = (struct spec_warm){.max_idle_cost_musd = -1, .end_when_queue_empty = true};
+    s->resumable = s->worker != WORKER_NONE;
+    if (w != NULL) {
+        s->warm.keep_alive_s =
+            get_i64(r, w, "keep_alive_s", SPEC_KEEP_ALIVE_AUTO, SPEC_KEEP_ALIVE_MAX_S);
+        s->warm.max_idle_cost_musd = get_i64(r, w, "max_idle_cost_musd", -1, INT64_MAX);
+        s->warm.end_when_queue_empty = get_bool(r, w, "end_when_queue_empty");
+        s->spot = get_bool(r, o, "spot");
+        s->resumable = get_bool(r, o, "resumable");
+    }
+}
+
 static void get_stage_lists(struct reader *r, const json_t *o, struct spec_stage *s)
 {
     s->needs_n = get_texts(r, o, "needs", s->needs, ARRAY_LEN(s->needs));
@@ -271,6 +299,7 @@ static void get_stage(struct reader *r, const json_t *o, struct spec_stage *s)
     s->budget_musd = get_i64(r, o, "budget_musd", -1, INT64_MAX);
     s->per_task_musd = get_i64(r, o, "per_task_musd", -1, INT64_MAX);
     s->role = need_text(r, o, "role");
+    get_market(r, o, s);
     get_stage_lists(r, o, s);
 }
 

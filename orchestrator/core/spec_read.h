@@ -39,6 +39,7 @@ struct spec_reader {
     int subnets_n;
     const char *security_groups[5];
     int security_groups_n;
+    struct spec_warm warm; /* the campaign's */
 };
 
 /* How a string's braces are meant. */
@@ -96,6 +97,8 @@ void spec_read_output(struct spec_reader *r, const struct place *p, struct spec_
 void spec_read_retry(struct spec_reader *r, const struct place *p, struct spec_retry *rows);
 void spec_read_vpc(struct spec_reader *r, const struct place *p, const char **subnets,
                    int *subnets_n, const char **groups, int *groups_n);
+/* The keys said go over what *w holds. */
+void spec_read_warm(struct spec_reader *r, const struct place *p, struct spec_warm *w);
 
 /* spec_expand.c: the next piece of a template at *t: literal text, then perhaps a {name:format}. */
 struct spec_field {

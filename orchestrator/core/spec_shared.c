@@ -124,6 +124,50 @@ void spec_read_vpc(struct spec_reader *r, const struct place *p, const char **su
     read_ids(r, p, "security_groups", 5, groups, groups_n);
 }
 
+/* --- warm pools ---------------------------------------------------------------------------------
+ */
+
+static void read_keep_alive(struct spec_reader *r, const struct place *p, int64_t *ret)
+{
+    static const char hint[] = "auto, off, or a duration from 1s to 60m like 15m";
+    struct err err = ERR_INIT;
+    const struct yaml_node *node = p->node;
+    int64_t seconds;
+    if (node->kind == YAML_STRING && strcmp(node->text, "auto") == 0) {
+        *ret = SPEC_KEEP_ALIVE_AUTO;
+    } else if (node->kind == YAML_STRING && strcmp(node->text, "off") == 0) {
+        *ret = 0;
+    } else if (node->kind != YAML_STRING ||
+               !parse_duration_s(str_of(node->text), 0, INT64_MAX, &seconds, &err)) {
+        spec_fault(r, p, "type", hint, "how long instances are kept is a duration, auto or off");
+    } else if (seconds < 1 || seconds > SPEC_KEEP_ALIVE_MAX_S) {
+        spec_fault(r, p, "range", hint, "'%.40s' is not within 1 to %d seconds", node->text,
+                   SPEC_KEEP_ALIVE_MAX_S);
+    } else {
+        *ret = seconds;
+    }
+}
+
+void spec_read_warm(struct spec_reader *r, const struct place *p, struct spec_warm *w)
+{
+    static const struct spec_key keys[] = {
+        {"keep_alive", KEY_OPEN}, {"max_idle_cost", KEY_OPEN}, {"kill_when_queue_empty", KEY_OPEN}};
+    struct place at;
+    if (!spec_is_map(r, p, "{keep_alive: auto, max_idle_cost: 25 USD}")) {
+        return;
+    }
+    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    if (spec_child(r, p, "keep_alive", false, &at)) {
+        read_keep_alive(r, &at, &w->keep_alive_s);
+    }
+    if (spec_child(r, p, "max_idle_cost", false, &at)) {
+        (void)spec_money(r, &at, &w->max_idle_cost_musd);
+    }
+    if (spec_child(r, p, "kill_when_queue_empty", false, &at)) {
+        (void)spec_bool(r, &at, &w->end_when_queue_empty);
+    }
+}
+
 /* --- retry --------------------------------------------------------------------------------------
  */
 

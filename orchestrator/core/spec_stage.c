@@ -42,10 +42,10 @@ static const struct spec_key stage_keys[] = {
     {"input", KEY_LATER},
     {"path_prefix", KEY_LATER},
     {"checkpoint", KEY_LATER},
-    {"resumable", KEY_LATER},
-    {"spot", KEY_LATER},
+    {"resumable", KEY_OPEN},
+    {"spot", KEY_OPEN},
     {"retry_strategy", KEY_LATER},
-    {"warm_pool", KEY_LATER},
+    {"warm_pool", KEY_OPEN},
     {"encrypt_traffic", KEY_LATER},
     {"volume_kms_key", KEY_LATER},
     {"output_kms_key", KEY_LATER},
@@ -268,6 +268,35 @@ static void read_security(struct spec_reader *r, const struct place *p, struct s
     }
 }
 
+/* How instances are bought and kept. A spot job that is taken starts again from its first line, so
+ * what it did must lie in S3; and SageMaker keeps no spot instances. */
+static void read_market(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+{
+    struct place at;
+    struct place spot;
+    s->warm = r->warm;
+    if (spec_child(r, p, "warm_pool", false, &at)) {
+        spec_read_warm(r, &at, &s->warm);
+    }
+    s->resumable = s->worker != WORKER_NONE;
+    if (spec_child(r, p, "resumable", false, &at)) {
+        (void)spec_bool(r, &at, &s->resumable);
+    }
+    if (!spec_child(r, p, "spot", false, &spot) || !spec_bool(r, &spot, &s->spot) || !s->spot) {
+        return;
+    }
+    if (!s->resumable) {
+        spec_fault(r, &spot, "required",
+                   "resumable: true, when a job started again goes on from what is in S3",
+                   "a spot job may be taken and started again, and this one does not resume");
+    }
+    if (s->warm.keep_alive_s > 0) {
+        spec_fault(r, &spot, "conflict", "warm_pool: {keep_alive: off} in this stage, or no spot",
+                   "SageMaker keeps no spot instances, and a keep-alive of %lld s is asked for",
+                   (long long)s->warm.keep_alive_s);
+    }
+}
+
 static bool env_key_ok(const char *s)
 {
     if (isdigit((unsigned char)s[0]) || strncmp(s, "DROVER_", 7) == 0) {
@@ -332,6 +361,7 @@ void spec_stage_read(struct spec_reader *r, const struct place *p, struct spec_s
     read_size(r, p, s);
     read_times(r, p, s);
     read_security(r, p, s);
+    read_market(r, p, s);
     read_settings(r, p, s);
     spec_read_output(r, p, s);
     if (spec_child(r, p, "allow_failed", false, &at)) {

@@ -203,6 +203,59 @@ static void test_lower__limits_of_the_api(void **state)
     parsed_free(p);
 }
 
+/* The object `key` of a request made with this run time and keep-alive. */
+static json_t *lowered(const struct lower_input *in)
+{
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    char id[HASH_HEX_N];
+    assert_true(lower(in, &out, id));
+    json_t *v = json_loads(buf_cstr(&out), JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(v);
+    return v;
+}
+
+static json_int_t field_of(const json_t *v, const char *object, const char *key)
+{
+    const json_t *n = json_object_get(json_object_get(v, object), key);
+    return json_is_integer(n) ? json_integer_value(n) : -1;
+}
+
+static void test_lower__keep_alive_stands_in_the_resources_only_when_asked_for(void **state)
+{
+    (void)state;
+    struct parsed *p = example();
+    struct lower_input in = input_of(p->spec);
+    AUTO_JSON json_t *none = lowered(&in);
+    assert_int_equal(field_of(none, "ResourceConfig", "KeepAlivePeriodInSeconds"), -1);
+    assert_null(json_object_get(none, "EnableManagedSpotTraining"));
+    assert_int_equal(field_of(none, "StoppingCondition", "MaxWaitTimeInSeconds"), -1);
+    in.keep_alive_s = 180;
+    AUTO_JSON json_t *kept = lowered(&in);
+    assert_int_equal(field_of(kept, "ResourceConfig", "KeepAlivePeriodInSeconds"), 180);
+    parsed_free(p);
+}
+
+static void test_lower__spot_waits_at_least_as_long_as_it_may_run(void **state)
+{
+    (void)state;
+    struct parsed *p = parse(
+        "name: c\nstages:\n  - name: train\n    image: r/x:1\n    instance_type: ml.m5.large\n"
+        "    spot: true\n    resumable: true\n");
+    assert_true(p->good);
+    static const int64_t rows[][2] = {
+        {1, 3601}, {3600, 7200}, {36000, 72000}, {1300000, 2419200}, {2419200, 2419200}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct lower_input in = input_of(p->spec);
+        in.max_runtime_s = rows[i][0];
+        AUTO_JSON json_t *v = lowered(&in);
+        assert_true(json_is_true(json_object_get(v, "EnableManagedSpotTraining")));
+        assert_int_equal(field_of(v, "StoppingCondition", "MaxRuntimeInSeconds"), rows[i][0]);
+        assert_int_equal(field_of(v, "StoppingCondition", "MaxWaitTimeInSeconds"), rows[i][1]);
+        assert_int_equal(field_of(v, "ResourceConfig", "KeepAlivePeriodInSeconds"), -1);
+    }
+    parsed_free(p);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -211,6 +264,8 @@ int main(void)
         cmocka_unit_test(test_lower__same_input_same_bytes_after_the_store_too),
         cmocka_unit_test(test_lower__a_users_image_with_network_and_command),
         cmocka_unit_test(test_lower__limits_of_the_api),
+        cmocka_unit_test(test_lower__keep_alive_stands_in_the_resources_only_when_asked_for),
+        cmocka_unit_test(test_lower__spot_waits_at_least_as_long_as_it_may_run),
     };
     return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
 }

@@ -169,7 +169,7 @@ static const struct mistake {
     {"name: c1", "name: 7", "type", 2, "text is needed"},
     {"name: c1", "name: a b", "pattern", 2, "'a b'"},
     {"name: c1", "nam: c1\nname: c1", "unknown_key", 2, "'nam'"},
-    {"name: c1", "name: c1\nwarm_pool: {}", "unsupported", 3, "'warm_pool'"},
+    {"name: c1", "name: c1\nnotify: {}", "unsupported", 3, "'notify'"},
     {"name: c1", "name: c1\ntags: {\"aws:x\": y}", "pattern", 3, "reserved"},
     {"name: c1", "name: c1\ntags: {x: \"a<b\"}", "pattern", 3, "character"},
     {"name: c1", "name: c1\nlimits: {priority: 101}", "range", 3, "101"},
