@@ -146,8 +146,8 @@ static void fill_stage(const struct live_campaign *lc, const struct live_stage *
 static void fill_slots(struct controller *c, struct sched_view *view, struct batch *b)
 {
     b->slots = xcalloc(c->slots_n + 1, sizeof *b->slots);
-    b->account = (struct slots_account){
-        .total_instances = c->total_quota, .per_job = -1, .longest_run_s = -1, .volume_gb = -1};
+    b->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    b->account.total[MARKET_ON_DEMAND].limit = c->total_quota;
     for (size_t i = 0; i < c->slots_n; i++) {
         const struct live_slots *s = &c->slots[i];
         struct slots *out = &b->slots[i];
@@ -160,7 +160,7 @@ static void fill_slots(struct controller *c, struct sched_view *view, struct bat
                               .refused_limit = -1,
                               .price_musd_per_hour = s->row.price_musd_per_hour};
         memcpy(out->instance_type, s->row.instance_type, sizeof out->instance_type);
-        b->account.total_held += s->row.held;
+        b->account.total[MARKET_ON_DEMAND].held += s->row.held;
     }
     view->slots = b->slots;
     view->slots_n = (int)c->slots_n;

@@ -148,7 +148,7 @@ void sched_take(struct sched_work *w, const struct sched_try *t)
     int64_t n = s->stage->instance_count;
     w->tokens--;
     w->slots[t->slots_i].held += n;
-    w->account.total_held += n;
+    w->account.total[w->slots[t->slots_i].market].held += n;
     w->live++;
     p->live++;
     p->held += n;

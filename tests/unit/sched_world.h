@@ -62,8 +62,7 @@ UNUSED static struct world *world_new(void)
         (void)snprintf(w->slots[i].instance_type, sizeof w->slots[i].instance_type, "%s",
                        type_names[i]);
     }
-    w->account = (struct slots_account){
-        .total_instances = -1, .per_job = -1, .longest_run_s = -1, .volume_gb = -1};
+    w->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
     for (int i = 0; i < 2; i++) {
         w->projects[i] = (struct sched_project){
             .project_id = i + 1, .weight = 100, .parts_limit = -1, .left_musd = INT64_MAX};

@@ -57,8 +57,8 @@ static void test_sched__each_check_has_its_reason(void **state)
     EXPECT(w->account.per_job = 0, w->account.per_job = -1, QUOTA_TOO_SMALL);
     EXPECT(w->account.longest_run_s = 3599, w->account.longest_run_s = -1, QUOTA_TOO_SMALL);
     EXPECT(w->account.volume_gb = 29, w->account.volume_gb = -1, QUOTA_TOO_SMALL);
-    EXPECT((w->account.total_instances = 30, w->account.total_held = 30),
-           w->account.total_instances = -1, SLOTS);
+    EXPECT((w->account.total[0].limit = 30, w->account.total[0].held = 30),
+           w->account.total[0].limit = -1, SLOTS);
     EXPECT(w->view.tokens = 0, w->view.tokens = 100, RATE);
     EXPECT((w->stages[s].may_start = false, w->stages[s].why_not = WAIT_PAUSED),
            w->stages[s].may_start = true, PAUSED);
