@@ -10,6 +10,7 @@
 #include "services.h"
 #include "ticker.h"
 #include "upload.h"
+#include "warm.h"
 #include <stdio.h>
 
 static const struct {
@@ -261,6 +262,7 @@ static void handle(struct request *r)
     }
     ptrdiff_t op = operation_find(r->service, str_of(r->operation));
     ASSERT(op >= 0);
+    warm_expire(r->app, clock_wall_us());
     operations[op].handle(r);
 }
 

@@ -119,7 +119,7 @@ struct job *job_new(const char *name, json_t *request, usec_t now)
 
 void job_enter(struct job *job, enum job_phase phase, usec_t at)
 {
-    ASSERT(!job_is_over(job));
+    ASSERT(!job_has_ended(job));
     /* Clocks step: history still never goes back. */
     at = MAX(at, job->modified);
     if (job->transitions_n > 0) {
@@ -150,9 +150,53 @@ void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t e
     }
 }
 
+bool job_has_ended(const struct job *job)
+{
+    return job->status >= JOB_COMPLETED;
+}
+
 bool job_is_over(const struct job *job)
 {
     return job->released != 0;
+}
+
+static json_t *pool_to_json(const struct pool *p)
+{
+    return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "status",
+                     (int)p->status, "keep_s", (json_int_t)p->keep_s, "since", (json_int_t)p->since,
+                     "noticed", (json_int_t)p->noticed, "until", (json_int_t)p->until, "end",
+                     (json_int_t)p->end, "retained_s", (json_int_t)p->retained_s, "cluster_since",
+                     (json_int_t)p->cluster_since, "cluster", p->cluster, "taken_from",
+                     p->taken_from, "reused_by", p->reused_by);
+}
+
+static void name_read(const json_t *o, const char *key, char out[static 64])
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    (void)snprintf(out, 64, "%s", s == NULL ? "" : s);
+}
+
+/* NULL: none. */
+static bool pool_from_json(struct pool *p, const json_t *o, struct err *err)
+{
+    int64_t status = json_integer_value(json_object_get(o, "status"));
+    if (status < 0 || status >= POOL_STATUS_COUNT) {
+        return err_set(err, ERR_MALFORMED, "unknown pool status");
+    }
+    *p = (struct pool){
+        .status = (enum pool_status)status,
+        .keep_s = json_integer_value(json_object_get(o, "keep_s")),
+        .since = json_integer_value(json_object_get(o, "since")),
+        .noticed = json_integer_value(json_object_get(o, "noticed")),
+        .until = json_integer_value(json_object_get(o, "until")),
+        .end = json_integer_value(json_object_get(o, "end")),
+        .retained_s = json_integer_value(json_object_get(o, "retained_s")),
+        .cluster_since = json_integer_value(json_object_get(o, "cluster_since")),
+    };
+    name_read(o, "cluster", p->cluster);
+    name_read(o, "taken_from", p->taken_from);
+    name_read(o, "reused_by", p->reused_by);
+    return true;
 }
 
 json_t *job_to_json(const struct job *job)
@@ -163,13 +207,17 @@ json_t *job_to_json(const struct job *job)
         (void)json_array_append_new(
             history, json_pack("[i,I,I]", (int)t->phase, (json_int_t)t->start, (json_int_t)t->end));
     }
-    return json_pack(
+    json_t *o = json_pack(
         "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:i, s:I, s:s, s:b, s:O, s:o}", "name", job->name,
         "started", (json_int_t)job->started, "ended", (json_int_t)job->ended, "released",
         (json_int_t)job->released, "modified", (json_int_t)job->modified, "billable_s",
         (json_int_t)job->billable_s, "due", (json_int_t)job->due, "reason", job->reason, "inject",
         (int)job->inject, "inject_after_us", (json_int_t)job->inject_after_us, "inject_reason",
         job->inject_reason, "ghost", job->ghost ? 1 : 0, "tags", job->tags, "transitions", history);
+    if (job->pool.status != POOL_NONE) {
+        (void)json_object_set_new(o, "pool", pool_to_json(&job->pool));
+    }
+    return o;
 }
 
 static bool history_read(struct job *job, const json_t *list, struct err *err)
@@ -202,7 +250,8 @@ bool job_from_json(struct job *job, const json_t *o, struct err *err)
     if (!json_is_array(tags) || reason == NULL || inject_reason == NULL) {
         return err_set(err, ERR_MALFORMED, "job '%s': incomplete entry", job->name);
     }
-    if (!history_read(job, json_object_get(o, "transitions"), err)) {
+    if (!history_read(job, json_object_get(o, "transitions"), err) ||
+        !pool_from_json(&job->pool, json_object_get(o, "pool"), err)) {
         return false;
     }
     job->started = json_integer_value(json_object_get(o, "started"));

@@ -7,8 +7,9 @@
  * Starting is timed here; from Downloading on a supervisor process (supervise.h) carries the job
  * and leaves marks in files, so that a job goes on while drover-local is dead. Invariants: 1. a
  * name is used once, for ever;
- * 2. instances count against the quota from `created` until `released`; 3. `released` and the
- * terminal status are set in one critical section; 4. a terminal status never changes. */
+ * 2. instances count against the quota from `created` until `released`; 3. `released` is set with
+ * the terminal status in one critical section, or by the end of the warm pool (warm.h) that began
+ * there; 4. a terminal status never changes. */
 #pragma once
 #include "common/json.h"
 #include "common/units.h"
@@ -48,6 +49,28 @@ struct transition {
     usec_t end; /* 0 while it lasts */
 };
 
+enum pool_status {
+    POOL_NONE,
+    POOL_AVAILABLE,
+    POOL_IN_USE,
+    POOL_REUSED,
+    POOL_TERMINATED,
+    POOL_STATUS_COUNT
+};
+struct pool { /* what became of the instances; warm.h */
+    enum pool_status status;
+    int64_t keep_s; /* keep-alive that holds */
+    usec_t since;   /* the job's end */
+    usec_t noticed; /* when that end was first seen, here */
+    usec_t until;   /* ends by itself */
+    usec_t end;     /* taken or over; 0 before */
+    int64_t retained_s;
+    usec_t cluster_since; /* the first job of the chain started */
+    char cluster[64];     /* that job */
+    char taken_from[64];  /* job whose pool this one runs on, "" none */
+    char reused_by[64];
+};
+
 struct job {
     int64_t seq; /* position in the list, from 0 */
     char name[64];
@@ -68,6 +91,7 @@ struct job {
     struct transition transitions[JOB_TRANSITIONS_MAX];
     size_t transitions_n;
     char reason[JOB_REASON_MAX + 1];
+    struct pool pool;
     usec_t due; /* the next change that only waits for the clock; 0: none */
     enum job_inject inject;
     int64_t inject_after_us;
@@ -79,7 +103,7 @@ struct jobs {
     size_t n;
     size_t cap;
     json_t *by_name;   /* name -> seq */
-    struct job **live; /* live[live_n]: not released */
+    struct job **live; /* live[live_n]: not released; some have ended and left a pool */
     size_t live_n;
     size_t live_cap;
 };
@@ -94,7 +118,7 @@ void jobs_done(struct jobs *j);
 struct job *jobs_find(const struct jobs *j, const char *name); /* NULL when there is none */
 /* Add a job that has just been created or read back; takes it. */
 void jobs_add(struct jobs *j, struct job *take);
-/* Take a job that ended off the live list. */
+/* Take a job that was released off the live list. */
 void jobs_retire(struct jobs *j, struct job *job);
 void job_free(struct job *job);
 /* A new job from a create request that has passed the checks. The request's reference count grows.
@@ -106,7 +130,11 @@ void job_enter(struct job *job, enum job_phase phase, usec_t at);
  * again. */
 void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t ended,
              usec_t released);
+/* Its status is terminal. */
+bool job_has_ended(const struct job *job);
+/* ... and its instances are not held any more. */
 bool job_is_over(const struct job *job);
+const char *pool_status_name(enum pool_status s);
 /* What changes in a job, to JSON and back; the request is not in it. */
 json_t *job_to_json(const struct job *job);
 bool job_from_json(struct job *job, const json_t *o, struct err *err) MUST_CHECK;

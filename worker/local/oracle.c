@@ -5,6 +5,7 @@
 #include "files.h"
 #include "process.h"
 #include "ticker.h"
+#include "warm.h"
 #include <poll.h>
 #include <stdio.h>
 
@@ -58,6 +59,17 @@ static json_t *instant(usec_t t)
     return t == 0 ? json_null() : json_real((double)t / (double)USEC_PER_SEC);
 }
 
+static void pool_show(json_t *o, const struct pool *p)
+{
+    if (p->status != POOL_NONE) {
+        (void)json_object_set_new(o, "pool",
+                                  json_pack("{s:s, s:o, s:o, s:s, s:s, s:s}", "status",
+                                            pool_status_name(p->status), "since", instant(p->since),
+                                            "end", instant(p->end), "taken_from", p->taken_from,
+                                            "reused_by", p->reused_by, "cluster", p->cluster));
+    }
+}
+
 static void jobs_reply(struct request *r)
 {
     json_t *list = json_array();
@@ -69,42 +81,57 @@ static void jobs_reply(struct request *r)
             "instance_type", j->instance_type, "instance_count", (json_int_t)j->instances,
             "created", instant(j->created), "started", instant(j->started), "ended",
             instant(j->ended), "released", instant(j->released), "ghost", j->ghost ? 1 : 0);
+        pool_show(o, &j->pool);
         (void)json_array_append_new(list, o);
     }
     reply_json(r, json_pack("{s:o}", "jobs", list));
 }
 
+struct invoice {
+    const struct app *app;
+    json_t *lines;
+    int64_t seconds;
+    int64_t musd;
+};
+
+/* A line for the span between two instants: not from what Describe was told. */
+static void invoice_add(struct invoice *v, const struct job *j, const char *kind, usec_t from,
+                        usec_t to)
+{
+    const char *text = json_string_value(json_object_get(v->app->set.prices, j->instance_type));
+    int64_t price = 0;
+    bool priced = text != NULL && oracle_price(text, &price);
+    int64_t span = (to - from) / USEC_PER_SEC;
+    span += (to - from) % USEC_PER_SEC > 0;
+    span = span < 1 ? 1 : span;
+    int64_t cost = oracle_cost(price, j->instances, span);
+    json_t *o =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", j->name, "kind", kind, "instance_type",
+                  j->instance_type, "instances", (json_int_t)j->instances, "seconds",
+                  (json_int_t)(span * j->instances), "micro_usd", (json_int_t)cost);
+    if (!priced) {
+        (void)json_object_set_new(o, "micro_usd", json_null());
+    }
+    v->seconds += span * j->instances;
+    v->musd += cost;
+    (void)json_array_append_new(v->lines, o);
+}
+
 static void invoice_reply(struct request *r)
 {
-    json_t *lines = json_array();
-    int64_t seconds = 0;
-    int64_t musd = 0;
+    struct invoice v = {.app = r->app, .lines = json_array()};
     for (size_t i = 0; i < r->app->jobs.n; i++) {
         const struct job *j = r->app->jobs.items[i];
-        const char *text = json_string_value(json_object_get(r->app->set.prices, j->instance_type));
-        int64_t price = 0;
         if (j->ghost || j->ended == 0 || j->started == 0) {
             continue;
         }
-        bool priced = text != NULL && oracle_price(text, &price);
-        /* From the two instants, not from what Describe was told. */
-        int64_t span = (j->ended - j->started) / USEC_PER_SEC;
-        span += (j->ended - j->started) % USEC_PER_SEC > 0;
-        span = span < 1 ? 1 : span;
-        int64_t cost = oracle_cost(price, j->instances, span);
-        json_t *o =
-            json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", j->name, "kind", "training",
-                      "instance_type", j->instance_type, "instances", (json_int_t)j->instances,
-                      "seconds", (json_int_t)(span * j->instances), "micro_usd", (json_int_t)cost);
-        if (!priced) {
-            (void)json_object_set_new(o, "micro_usd", json_null());
+        invoice_add(&v, j, "training", j->started, j->ended);
+        if (j->pool.end > j->ended) {
+            invoice_add(&v, j, "warm", j->ended, j->pool.end);
         }
-        seconds += span * j->instances;
-        musd += cost;
-        (void)json_array_append_new(lines, o);
     }
-    reply_json(r, json_pack("{s:{s:I, s:I}, s:o}", "total", "seconds", (json_int_t)seconds,
-                            "micro_usd", (json_int_t)musd, "lines", lines));
+    reply_json(r, json_pack("{s:{s:I, s:I}, s:o}", "total", "seconds", (json_int_t)v.seconds,
+                            "micro_usd", (json_int_t)v.musd, "lines", v.lines));
 }
 
 static void faults_post(struct request *r)
@@ -206,6 +233,7 @@ void oracle_handle(struct request *r)
     };
     r->service = "local";
     pthread_mutex_lock(&r->app->mu);
+    warm_expire(r->app, clock_wall_us());
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
         if (strcmp(r->method, routes[i].method) == 0 && str_eq_cstr(r->path, routes[i].path)) {
             routes[i].handle(r);

@@ -6,13 +6,35 @@
 #include "services.h"
 #include <stdio.h>
 
-#define QUOTA_NAME_MAX 200
-
 struct quota {
     char name[QUOTA_NAME_MAX];
     double value;
     const char *unit;
 };
+
+int64_t quota_limit(const struct app *app, const char *quota, int64_t dflt)
+{
+    const json_t *v = json_object_get(app->set.quotas, quota);
+    v = v != NULL ? v : json_object_get(app->set.account_quotas, quota);
+    return v == NULL ? dflt : (int64_t)json_number_value(v);
+}
+
+int64_t quota_of_type(const struct app *app, enum type_quota kind, const char *type,
+                      char name[static QUOTA_NAME_MAX])
+{
+    static const char *const suffixes[TYPE_QUOTA_COUNT] = {
+        [QUOTA_TRAINING] = " for training job usage",
+        [QUOTA_SPOT] = " for spot training job usage",
+        [QUOTA_WARM] = " for training warm pool usage",
+    };
+    const json_t *by_type[TYPE_QUOTA_COUNT] = {
+        [QUOTA_TRAINING] = app->set.quotas,
+        [QUOTA_SPOT] = app->set.spot_quotas,
+        [QUOTA_WARM] = app->set.warm_quotas,
+    };
+    (void)snprintf(name, QUOTA_NAME_MAX, "%s%s", type, suffixes[kind]);
+    return quota_limit(app, name, (int64_t)json_number_value(json_object_get(by_type[kind], type)));
+}
 
 static void quota_code(const char *name, char out[static 16])
 {
@@ -40,25 +62,37 @@ static struct quota *quotas_all(const struct app *app, size_t *ret_n)
         double value;
         const char *unit;
     } fixed[] = {
-        {"Maximum number of instances per training job", 20, "None"},
-        {"Longest run time for a training job", 432000, "Second"},
+        {"Maximum number of instances per training job", INSTANCES_MAX, "None"},
+        {"Longest run time for a training job", LONGEST_RUN_S, "Second"},
         {"Keep alive period for cluster reuse", 3600, "Second"},
-        {"Size of EBS volume for a training job instance", 1024, "Gigabytes"},
+        {"Size of EBS volume for a training job instance", VOLUME_MAX_GB, "Gigabytes"},
     };
-    struct quota *q =
-        xcalloc(2 * json_object_size(app->set.quotas) + ARRAY_LEN(fixed) + 1, sizeof *q);
+    const json_t *by_type[] = {app->set.quotas, app->set.warm_quotas, app->set.spot_quotas};
+    size_t room = json_object_size(app->set.account_quotas) + ARRAY_LEN(fixed) + 1;
+    for (size_t i = 0; i < ARRAY_LEN(by_type); i++) {
+        room += 3 * json_object_size(by_type[i]);
+    }
+    struct quota *q = xcalloc(room, sizeof *q);
     size_t n = 0;
     const char *key;
     json_t *v;
     char name[QUOTA_NAME_MAX];
-    json_object_foreach(app->set.quotas, key, v)
-    {
-        bool type = strchr(key, ' ') == NULL;
-        (void)snprintf(name, sizeof name, "%s%s", key, type ? " for training job usage" : "");
-        n = quota_add(q, n, name, json_number_value(v), "None");
-        if (type) {
-            (void)snprintf(name, sizeof name, "%s for training warm pool usage", key);
-            n = quota_add(q, n, name, (double)quota_limit(app, name, NULL, 0), "None");
+    const json_t *named[] = {app->set.quotas, app->set.account_quotas};
+    for (size_t i = 0; i < ARRAY_LEN(named); i++) {
+        json_object_foreach((json_t *)(uintptr_t)named[i], key, v)
+        {
+            if (strchr(key, ' ') != NULL) {
+                n = quota_add(q, n, key, json_number_value(v), "None");
+            }
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(by_type); i++) {
+        json_object_foreach((json_t *)(uintptr_t)by_type[i], key, v)
+        {
+            for (int kind = 0; kind < TYPE_QUOTA_COUNT && strchr(key, ' ') == NULL; kind++) {
+                int64_t limit = quota_of_type(app, (enum type_quota)kind, key, name);
+                n = quota_add(q, n, name, (double)limit, "None");
+            }
         }
     }
     const json_t *rate = json_object_get(app->set.rates, "CreateTrainingJob");

@@ -3,6 +3,7 @@
 #include "app.h"
 #include "sagemaker_local.h"
 #include "supervise.h"
+#include "warm.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -247,7 +248,7 @@ static void algorithm_check(struct check *c, const json_t *in)
     words_check(c, a, "ContainerArguments", "algorithmSpecification.containerArguments");
 }
 
-static void resources_check(struct check *c, const json_t *in)
+static void resources_check(struct check *c, const json_t *in, int64_t keep_max_s)
 {
     const json_t *res = part_check(c, in, "ResourceConfig", "resourceConfig", true);
     if (res == NULL) {
@@ -262,7 +263,11 @@ static void resources_check(struct check *c, const json_t *in)
     int_check(c, res, "InstanceCount", "resourceConfig.instanceCount", true, 1, HOSTS_MAX);
     int_check(c, res, "VolumeSizeInGB", "resourceConfig.volumeSizeInGB", true, 1, 16384);
     int_check(c, res, "KeepAlivePeriodInSeconds", "resourceConfig.keepAlivePeriodInSeconds", false,
-              0, 21600);
+              0, keep_max_s);
+    if (json_array_size(json_object_get(res, "InstanceGroups")) > 0) {
+        fail(c, NULL, "resourceConfig.instanceGroups",
+             "Member must not be given together with InstanceType and InstanceCount");
+    }
 }
 
 static void role_check(struct check *c, const json_t *in)
@@ -339,7 +344,7 @@ bool sagemaker_check_create(struct request *r)
     name_check(&c, in);
     role_check(&c, in);
     algorithm_check(&c, in);
-    resources_check(&c, in);
+    resources_check(&c, in, warm_keep_max_s(r->app));
     const json_t *out = part_check(&c, in, "OutputDataConfig", "outputDataConfig", true);
     if (out != NULL) {
         uri_check(&c, out, "S3OutputPath", "outputDataConfig.s3OutputPath");

@@ -6,9 +6,8 @@
 #include "common/log.h"
 #include "process.h"
 #include "ticker.h"
+#include "warm.h"
 #include <stdio.h>
-
-#define LONGEST_RUN_S 432000
 
 static const char internal_error_text[] =
     "InternalServerError: We encountered an internal error. Please try again.";
@@ -20,16 +19,6 @@ void sagemaker_arn(const struct app *app, const char *name, char out[static SAGE
 {
     (void)snprintf(out, SAGEMAKER_ARN_MAX, "arn:aws:sagemaker:%s:%s:training-job/%s",
                    app->set.region, app->set.account, name);
-}
-
-int64_t quota_limit(const struct app *app, const char *quota, const char *instance_type,
-                    int64_t dflt)
-{
-    const json_t *v = json_object_get(app->set.quotas, quota);
-    if (v == NULL && instance_type != NULL) {
-        v = json_object_get(app->set.quotas, instance_type);
-    }
-    return v == NULL ? dflt : (int64_t)json_number_value(v);
 }
 
 static void limit_exceeded(struct request *r, const char *quota, const char *unit, int64_t limit,
@@ -56,7 +45,37 @@ static int64_t instances_used(const struct app *app, const char *type, bool spot
     return n;
 }
 
-/* Does the request fit? `refuse`: a fault wants it refused whatever the count. False: answered. */
+/* Limits that one job alone can pass. False: answered. */
+static bool job_limits_check(struct request *r)
+{
+    const struct app *app = r->app;
+    const json_t *res = json_object_get(r->input, "ResourceConfig");
+    const json_t *stop = json_object_get(r->input, "StoppingCondition");
+    const struct {
+        const char *quota;
+        const char *unit;
+        int64_t dflt;
+        int64_t asked;
+    } limits[] = {
+        {"Maximum number of instances per training job", "Instances", INSTANCES_MAX,
+         json_integer_value(json_object_get(res, "InstanceCount"))},
+        {"Longest run time for a training job", "Seconds", LONGEST_RUN_S,
+         json_integer_value(json_object_get(stop, "MaxRuntimeInSeconds"))},
+        {"Size of EBS volume for a training job instance", "Gigabytes", VOLUME_MAX_GB,
+         json_integer_value(json_object_get(res, "VolumeSizeInGB"))},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        int64_t limit = quota_limit(app, limits[i].quota, limits[i].dflt);
+        if (limits[i].asked > limit) {
+            limit_exceeded(r, limits[i].quota, limits[i].unit, limit, 0, limits[i].asked);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Does the request fit? A pool it takes over gives its instances. `refuse`: a fault wants it
+ * refused whatever the count. False: answered. */
 static bool quota_check(struct request *r, bool refuse)
 {
     const struct app *app = r->app;
@@ -64,36 +83,24 @@ static bool quota_check(struct request *r, bool refuse)
     const char *type = json_string_value(json_object_get(res, "InstanceType"));
     int64_t delta = json_integer_value(json_object_get(res, "InstanceCount"));
     bool spot = json_is_true(json_object_get(r->input, "EnableManagedSpotTraining"));
-    const json_t *stop = json_object_get(r->input, "StoppingCondition");
-    int64_t run_s = json_integer_value(json_object_get(stop, "MaxRuntimeInSeconds"));
-    char quota[160];
-    (void)snprintf(quota, sizeof quota, "%s for %straining job usage", type, spot ? "spot " : "");
-    int64_t limit = quota_limit(app, quota, type, 0);
+    const struct job *pool = warm_match(app, r->input);
+    int64_t moved = pool == NULL ? 0 : pool->instances;
+    char quota[QUOTA_NAME_MAX];
+    int64_t limit = quota_of_type(app, spot ? QUOTA_SPOT : QUOTA_TRAINING, type, quota);
     int64_t used = instances_used(app, type, spot);
-    if (refuse || used + delta > limit) {
+    if (refuse || used - moved + delta > limit) {
         limit_exceeded(r, quota, "Instances", limit, used, delta);
         return false;
     }
     (void)snprintf(quota, sizeof quota, "Number of instances across all %straining jobs",
                    spot ? "spot " : "");
-    limit = quota_limit(app, quota, NULL, INT64_MAX);
+    limit = quota_limit(app, quota, INT64_MAX);
     used = instances_used(app, NULL, spot);
-    if (used + delta > limit) {
+    if (used - moved + delta > limit) {
         limit_exceeded(r, quota, "Instances", limit, used, delta);
         return false;
     }
-    limit = quota_limit(app, "Maximum number of instances per training job", NULL, INT64_MAX);
-    if (delta > limit) {
-        limit_exceeded(r, "Maximum number of instances per training job", "Instances", limit, 0,
-                       delta);
-        return false;
-    }
-    limit = quota_limit(app, "Longest run time for a training job", NULL, LONGEST_RUN_S);
-    if (run_s > limit) {
-        limit_exceeded(r, "Longest run time for a training job", "Seconds", limit, 0, run_s);
-        return false;
-    }
-    return true;
+    return job_limits_check(r);
 }
 
 /* Somebody else's job: same prefix, other hash, or the very name; other environment in any case. */
@@ -187,13 +194,24 @@ void sagemaker_create(struct request *r)
         return;
     }
     struct job *job = job_new(name, r->input, clock_wall_us());
-    create_inject(r, job);
-    job->due = job->created + app->set.cold_start_us;
+    struct job *pool = warm_match(app, r->input);
+    /* There is nothing to provision on a pool, so nothing can be short. */
+    if (pool == NULL || r->armed[STAGE_JOB] == NULL ||
+        r->armed[STAGE_JOB]->kind != FAULT_CAPACITY) {
+        create_inject(r, job);
+    }
+    job->due = job->created + (pool == NULL ? app->set.cold_start_us : app->set.warm_start_us);
     job->seq = (int64_t)app->jobs.n;
+    if (pool != NULL) {
+        warm_join(job, pool);
+    }
     if (!state_write_create(&app->state, job, r->id, &err)) {
         job_free(job);
         reply_error(r, 500, "InternalFailure", "%s", err.message);
         return;
+    }
+    if (pool != NULL) {
+        warm_hand_over(app, pool, job);
     }
     jobs_add(&app->jobs, job);
     r->accepted = true;
@@ -224,7 +242,7 @@ void sagemaker_stop(struct request *r)
     if (job == NULL) {
         return;
     }
-    if (job_is_over(job)) {
+    if (job_has_ended(job)) {
         reply_error(r, 400, "ValidationException",
                     "The request was rejected because the training job is in status %s",
                     job_status_name(job->status));
@@ -257,21 +275,19 @@ void sagemaker_update(struct request *r)
         return;
     }
     if (res != NULL && (!json_is_integer(keep) || json_integer_value(keep) < 0 ||
-                        json_integer_value(keep) > 21600)) {
+                        json_integer_value(keep) > warm_keep_max_s(r->app))) {
         reply_error(r, 400, "ValidationException",
                     "1 validation error detected: Value at "
                     "'resourceConfig.keepAlivePeriodInSeconds' failed to satisfy constraint: "
-                    "Member must have value between 0 and 21600");
+                    "Member must have value between 0 and %lld",
+                    (long long)warm_keep_max_s(r->app));
         return;
     }
     if (res != NULL) {
-        /* No pools here yet, so there is never one whose keep-alive could change. */
-        reply_error(r, 400, "ValidationException",
-                    "The request was rejected because the training job has no warm pool in status "
-                    "Available");
+        warm_update(r, job, json_integer_value(keep));
         return;
     }
-    if (job_is_over(job)) {
+    if (job_has_ended(job)) {
         reply_error(r, 400, "ValidationException",
                     "The request was rejected because the training job is in status %s",
                     job_status_name(job->status));

@@ -4,6 +4,10 @@
 #include "request.h"
 
 #define SAGEMAKER_ARN_MAX 256
+/* AWS' defaults of limits that hold for one job. */
+#define INSTANCES_MAX 20
+#define LONGEST_RUN_S 432000
+#define VOLUME_MAX_GB 1024
 
 struct app;
 struct job;
@@ -23,6 +27,12 @@ void sagemaker_arn(const struct app *app, const char *name, char out[static SAGE
 bool sagemaker_check_create(struct request *r);
 /* Check one name; false: answered. */
 bool sagemaker_check_name(struct request *r, const char *name);
-/* Limit of a quota: configured by its full name or by the instance type; dflt when neither. */
-int64_t quota_limit(const struct app *app, const char *quota, const char *instance_type,
-                    int64_t dflt);
+enum type_quota { QUOTA_TRAINING, QUOTA_SPOT, QUOTA_WARM, TYPE_QUOTA_COUNT };
+#define QUOTA_NAME_MAX 200
+
+/* The limit of an instance type, configured by the quota's full name or by the type; 0 else. Writes
+ * the quota's name. quotas_local.c */
+int64_t quota_of_type(const struct app *app, enum type_quota kind, const char *type,
+                      char name[static QUOTA_NAME_MAX]);
+/* The limit of a quota by its full name; dflt when not configured. */
+int64_t quota_limit(const struct app *app, const char *quota, int64_t dflt);

@@ -2,6 +2,7 @@
 #include "app.h"
 #include "common/clock.h"
 #include "sagemaker_local.h"
+#include "warm.h"
 #include <stdio.h>
 
 #define LIST_MAX_RESULTS 100
@@ -64,19 +65,21 @@ static void ended_add(json_t *o, const struct job *job)
     }
 }
 
-/* The warm-pool quota here is 0, AWS' default: a job that asks for a pool runs, and its pool is
- * over at once. */
-static bool had_pool(const struct job *job)
+/* WarmPoolStatus as seen at an instant, and the keep-alive that holds. */
+static void pool_add(json_t *o, const struct job *job, usec_t at)
 {
-    const json_t *res = json_object_get(job->request, "ResourceConfig");
-    return job->started != 0 &&
-           json_integer_value(json_object_get(res, "KeepAlivePeriodInSeconds")) > 0;
-}
-
-static json_t *pool_status(void)
-{
-    return json_pack("{s:s, s:i}", "Status", "Terminated", "ResourceRetainedBillableTimeInSeconds",
-                     0);
+    json_t *status = warm_status(job, at);
+    if (status == NULL) {
+        return;
+    }
+    (void)json_object_set_new(o, "WarmPoolStatus", status);
+    json_t *res = json_object_get(o, "ResourceConfig");
+    if (job->pool.keep_s > 0 && res != NULL) {
+        json_t *changed = json_copy(res);
+        (void)json_object_set_new(changed, "KeepAlivePeriodInSeconds",
+                                  json_integer(job->pool.keep_s));
+        (void)json_object_set_new(o, "ResourceConfig", changed);
+    }
 }
 
 static void defaults_add(json_t *o)
@@ -97,8 +100,8 @@ static void defaults_add(json_t *o)
     }
 }
 
-/* The job as seen when its first n transitions had happened. */
-static json_t *description(const struct app *app, const struct job *job, size_t n)
+/* The job as seen at an instant, when its first n transitions had happened. */
+static json_t *description(const struct app *app, const struct job *job, size_t n, usec_t at)
 {
     char arn[SAGEMAKER_ARN_MAX];
     const struct transition *last = &job->transitions[n - 1];
@@ -126,9 +129,9 @@ static json_t *description(const struct app *app, const struct job *job, size_t 
     }
     if (job_phase_status(last->phase) >= JOB_COMPLETED) {
         ended_add(o, job);
-        if (had_pool(job)) {
-            (void)json_object_set_new(o, "WarmPoolStatus", pool_status());
-        }
+    }
+    if (n == job->transitions_n || job->pool.taken_from[0] != '\0') {
+        pool_add(o, job, at);
     }
     defaults_add(o);
     return o;
@@ -146,11 +149,13 @@ void sagemaker_describe(struct request *r)
         return;
     }
     size_t n = job->transitions_n;
+    usec_t at = clock_wall_us();
     const struct fault *f = faults_take(r, STAGE_READ);
     if (f != NULL && f->kind == FAULT_STALE_DESCRIBE) {
-        n = transitions_at(job, clock_wall_us() - fault_delay_us(f, USEC_PER_SEC));
+        at -= fault_delay_us(f, USEC_PER_SEC);
+        n = transitions_at(job, at);
     }
-    json_t *o = description(r->app, job, n);
+    json_t *o = description(r->app, job, n, at);
     if (f != NULL && f->kind == FAULT_UNKNOWN_STATUS) {
         (void)json_object_set_new(o, "TrainingJobStatus", json_string("Hibernating"));
         (void)json_object_set_new(o, "SecondaryStatus", json_string("Hibernating"));
@@ -162,6 +167,7 @@ enum sort_by { SORT_CREATION, SORT_NAME, SORT_STATUS };
 struct list_query {
     const char *contains;
     const char *status;
+    const char *pool;
     usec_t created_after;
     usec_t created_before;
     usec_t modified_after;
@@ -236,6 +242,7 @@ static bool query_parse(struct request *r, struct list_query *q, struct err *err
     q->descending = order == 1;
     return json_get_str(in, "NameContains", "", &q->contains, err) &&
            json_get_str(in, "StatusEquals", "", &q->status, err) &&
+           json_get_str(in, "WarmPoolStatusEquals", "", &q->pool, err) &&
            json_get_epoch(in, "CreationTimeAfter", 0, &q->created_after, err) &&
            json_get_epoch(in, "CreationTimeBefore", USEC_NEVER, &q->created_before, err) &&
            json_get_epoch(in, "LastModifiedTimeAfter", 0, &q->modified_after, err) &&
@@ -251,6 +258,7 @@ static bool job_listed(const struct list_query *q, const struct job *job, const 
     }
     return strstr(job->name, q->contains) != NULL &&
            (q->status[0] == '\0' || strcmp(job_status_name(job->status), q->status) == 0) &&
+           (q->pool[0] == '\0' || strcmp(pool_status_name(job->pool.status), q->pool) == 0) &&
            job->created >= q->created_after && job->created <= q->created_before &&
            job->modified >= q->modified_after && job->modified <= q->modified_before &&
            (q->after == NULL || job_cmp(q, job, q->after) > 0);
@@ -267,10 +275,8 @@ static json_t *summary(const struct app *app, const struct job *job)
                   "SecondaryStatus", job_phase_name(job->phase));
     if (job->ended != 0) {
         (void)json_object_set_new(o, "TrainingEndTime", epoch(job->ended));
-        if (had_pool(job)) {
-            (void)json_object_set_new(o, "WarmPoolStatus", pool_status());
-        }
     }
+    pool_add(o, job, clock_wall_us());
     return o;
 }
 

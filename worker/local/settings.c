@@ -7,6 +7,9 @@
 #define SECONDS_MAX        (10.0 * 365 * 86400)
 
 static const char *const known_keys[] = {"quotas",
+                                         "warm_quotas",
+                                         "spot_quotas",
+                                         "account_quotas",
                                          "prices",
                                          "rates",
                                          "bursts",
@@ -20,6 +23,8 @@ static const char *const known_keys[] = {"quotas",
                                          "account",
                                          "stop_seconds",
                                          "cold_start_seconds",
+                                         "warm_start_seconds",
+                                         "cluster_life_seconds",
                                          "download_seconds",
                                          "upload_seconds",
                                          "stop_grace_seconds",
@@ -128,6 +133,9 @@ static bool maps_load(struct settings *s, struct err *err)
 {
     json_t *a = s->all;
     return part_get(a, "quotas", "{\"ml.m5.large\":4}", false, &s->quotas, err) &&
+           part_get(a, "warm_quotas", "{}", false, &s->warm_quotas, err) &&
+           part_get(a, "spot_quotas", "{}", false, &s->spot_quotas, err) &&
+           part_get(a, "account_quotas", "{}", false, &s->account_quotas, err) &&
            part_get(a, "prices", "{\"ml.m5.large\":\"0.115\"}", false, &s->prices, err) &&
            part_get(a, "rates", "{}", false, &s->rates, err) &&
            part_get(a, "bursts", "{}", false, &s->bursts, err) &&
@@ -139,6 +147,9 @@ static bool maps_load(struct settings *s, struct err *err)
            part_get(a, "roles", NULL, true, &s->roles, err) &&
            part_get(a, "denied_buckets", NULL, true, &s->denied_buckets, err) &&
            values_check(s->quotas, "quotas", false, err) &&
+           values_check(s->warm_quotas, "warm_quotas", false, err) &&
+           values_check(s->spot_quotas, "spot_quotas", false, err) &&
+           values_check(s->account_quotas, "account_quotas", false, err) &&
            values_check(s->prices, "prices", true, err) &&
            values_check(s->rates, "rates", false, err) &&
            values_check(s->bursts, "bursts", false, err) &&
@@ -152,6 +163,10 @@ static bool scalars_load(struct settings *s, struct err *err)
     return json_get_str(a, "region", "us-east-1", &s->region, err) &&
            json_get_str(a, "account", "123456789012", &s->account, err) &&
            settings_seconds(a, "cold_start_seconds", 500 * USEC_PER_MSEC, &s->cold_start_us, err) &&
+           settings_seconds(a, "warm_start_seconds", MIN(s->cold_start_us, 50 * USEC_PER_MSEC),
+                            &s->warm_start_us, err) &&
+           settings_seconds(a, "cluster_life_seconds", 28 * 86400 * USEC_PER_SEC,
+                            &s->cluster_life_us, err) &&
            settings_seconds(a, "download_seconds", 0, &s->download_us, err) &&
            settings_seconds(a, "upload_seconds", 0, &s->upload_us, err) &&
            settings_seconds(a, "stop_seconds", 500 * USEC_PER_MSEC, &s->stop_us, err) &&

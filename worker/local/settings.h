@@ -8,6 +8,9 @@ struct settings {
     json_t *all; /* owns everything borrowed below */
     json_t
         *quotas; /* quota name -> instances; an instance type alone stands for its training quota */
+    json_t *warm_quotas;    /* instance type -> instances kept warm; absent: 0, AWS' default */
+    json_t *spot_quotas;    /* instance type -> spot instances; absent: 0 */
+    json_t *account_quotas; /* quota name -> value: limits of the account */
     json_t *prices;         /* instance type -> USD an hour as decimal text */
     json_t *rates;          /* operation -> requests a second; absent: not limited */
     json_t *bursts;         /* operation -> requests at once; absent: two or one second's worth */
@@ -20,6 +23,8 @@ struct settings {
     const char *region;
     const char *account;
     int64_t cold_start_us;
+    int64_t warm_start_us;   /* the same on a pool */
+    int64_t cluster_life_us; /* a chain of jobs on one cluster lasts no longer */
     int64_t download_us;
     int64_t upload_us;
     int64_t stop_us;

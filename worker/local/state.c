@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "files.h"
 #include "ticker.h"
+#include "warm.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -67,25 +68,29 @@ bool state_sync(const struct state *s, struct err *err)
     return true;
 }
 
-/* The last job's request may have no line in the wire log: drover-local was killed between the two
- * writes. */
+/* Requests of the last jobs may have no line in the wire log: drover-local was killed between the
+ * two writes, which several threads do at once. */
 static void wire_repair(struct app *app)
 {
-    uint64_t id = app->state.last_create_id;
-    if (id == 0 || wire_has(&app->wire, id)) {
-        return;
+    const struct state *s = &app->state;
+    size_t first = s->creates_n > STATE_CREATES ? s->creates_n - STATE_CREATES : 0;
+    for (size_t i = first; i < s->creates_n; i++) {
+        uint64_t id = s->creates[i % STATE_CREATES].id;
+        if (id == 0 || wire_has(&app->wire, id)) {
+            continue;
+        }
+        const struct job *job = app->jobs.items[s->creates[i % STATE_CREATES].seq];
+        struct request *r = request_new(app, "/");
+        r->id = id;
+        r->arrival = job->created;
+        r->service = "sagemaker";
+        r->operation = "CreateTrainingJob";
+        r->signed_ok = true;
+        r->accepted = true;
+        (void)snprintf(r->name, sizeof r->name, "%s", job->name);
+        wire_write(&app->wire, r, false);
+        request_free(r);
     }
-    const struct job *job = app->jobs.items[app->jobs.n - 1];
-    struct request *r = request_new(app, "/");
-    r->id = id;
-    r->arrival = job->created;
-    r->service = "sagemaker";
-    r->operation = "CreateTrainingJob";
-    r->signed_ok = true;
-    r->accepted = true;
-    (void)snprintf(r->name, sizeof r->name, "%s", job->name);
-    wire_write(&app->wire, r, false);
-    request_free(r);
 }
 
 static bool create_replay(struct app *app, const json_t *o, struct err *err)
@@ -101,8 +106,15 @@ static bool create_replay(struct app *app, const json_t *o, struct err *err)
         job_free(job);
         return err_set(err, ERR_MALFORMED, "journal: bad create entry of '%s'", name);
     }
+    struct job *left = jobs_find(&app->jobs, job->pool.taken_from);
+    if (left != NULL && left->pool.status == POOL_AVAILABLE) {
+        warm_hand_over(app, left, job);
+    }
     jobs_add(&app->jobs, job);
-    app->state.last_create_id = (uint64_t)json_integer_value(json_object_get(o, "id"));
+    struct state *st = &app->state;
+    st->creates[st->creates_n % STATE_CREATES].id =
+        (uint64_t)json_integer_value(json_object_get(o, "id"));
+    st->creates[st->creates_n++ % STATE_CREATES].seq = job->seq;
     return true;
 }
 

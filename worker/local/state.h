@@ -8,9 +8,17 @@ struct app;
 struct request;
 struct job;
 
+/* More than the requests that can be between their two writes: the server's threads, and a delayed
+ * one. */
+#define STATE_CREATES 16
+
 struct state {
     int fd;
-    uint64_t last_create_id; /* of the last job read back */
+    struct {
+        uint64_t id;          /* of the request; 0 none */
+        int64_t seq;          /* of the job */
+    } creates[STATE_CREATES]; /* the last ones read back */
+    size_t creates_n;         /* how many there were */
 };
 
 /* Make the folders, read the journal into app->jobs, open it for appending. */

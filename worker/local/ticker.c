@@ -6,6 +6,7 @@
 #include "dispatch.h"
 #include "files.h"
 #include "process.h"
+#include "warm.h"
 #include <errno.h>
 #include <microhttpd.h>
 #include <poll.h>
@@ -144,13 +145,21 @@ static void job_save(struct app *app, struct job *job)
     }
 }
 
+/* The end of a job, and what becomes of its instances. */
+static void job_close(const struct app *app, struct job *job, enum job_phase phase,
+                      const char *reason, usec_t ended, usec_t now)
+{
+    job_end(job, phase, reason, ended, now);
+    warm_keep(app, job, now);
+}
+
 /* Starting is over: instances are up, or they are not to be had. */
 static void job_launch(struct app *app, struct job *job, usec_t now)
 {
     struct err err = ERR_INIT;
     job->due = 0;
     if (job->inject == INJECT_CAPACITY) {
-        job_end(job, PHASE_FAILED, job->inject_reason, now, now);
+        job_close(app, job, PHASE_FAILED, job->inject_reason, now, now);
     } else if (job->ghost) {
         job->started = now;
         job_enter(job, PHASE_TRAINING, now);
@@ -158,7 +167,7 @@ static void job_launch(struct app *app, struct job *job, usec_t now)
     } else {
         char reason[JOB_REASON_MAX + 1];
         if (!process_image_known(app, job, reason)) {
-            job_end(job, PHASE_FAILED, reason, now, now);
+            job_close(app, job, PHASE_FAILED, reason, now, now);
         } else {
             job->started = now;
             job_enter(job, PHASE_DOWNLOADING, now);
@@ -182,9 +191,9 @@ static void job_due(struct app *app, struct job *job, usec_t now)
     }
     job->due = 0;
     if (job->phase == PHASE_STOPPING) {
-        job_end(job, PHASE_STOPPED, "", now, now);
+        job_close(app, job, PHASE_STOPPED, "", now, now);
     } else if (job->ghost) {
-        job_end(job, PHASE_COMPLETED, "", now, now);
+        job_close(app, job, PHASE_COMPLETED, "", now, now);
     }
     job_save(app, job);
 }
@@ -243,7 +252,7 @@ static void job_finish(struct app *app, struct job *job, const json_t *mark, use
         (void)snprintf(reason, sizeof reason,
                        "InternalServerError: We encountered an internal error. Please try again.");
     }
-    job_end(job, phase, reason, at, now);
+    job_close(app, job, phase, reason, at, now);
     job_save(app, job);
     marks_remove(app, job);
 }
@@ -254,7 +263,7 @@ static void marks_apply(struct app *app, struct job *job, usec_t now)
         const char *kind;
         enum job_phase phase;
     } steps[] = {{"train", PHASE_TRAINING}, {"upload", PHASE_UPLOADING}};
-    if (job->started == 0 || job->ghost || job_is_over(job)) {
+    if (job->started == 0 || job->ghost || job_has_ended(job)) {
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -276,11 +285,11 @@ static void supervisors_check(struct app *app, usec_t now)
     for (size_t i = app->jobs.live_n; i > 0; i--) {
         struct job *job = app->jobs.live[i - 1];
         struct err err = ERR_INIT;
-        if (job->started == 0 || job->ghost) {
+        if (job->started == 0 || job->ghost || job_has_ended(job)) {
             continue;
         }
         marks_apply(app, job, now);
-        if (!job_is_over(job) && !process_alive(app, job) && !process_start(app, job, &err)) {
+        if (!job_has_ended(job) && !process_alive(app, job) && !process_start(app, job, &err)) {
             log_event(LOG_ERROR, "job_start_failed", LF_S("job", job->name), LF_ERR(&err));
         }
     }
@@ -338,10 +347,11 @@ static usec_t ticker_pass(struct app *app)
         t->next_check = now + CHECK_EVERY_US;
     }
     delayed_run(app, now);
+    warm_expire(app, now);
     usec_t next = t->next_check;
     for (size_t i = app->jobs.live_n; i > 0; i--) {
         struct job *job = app->jobs.live[i - 1];
-        if (job->due != 0 && job->due <= now) {
+        if (job->due != 0 && job->due <= now && !job_has_ended(job)) {
             job_due(app, job, now);
         }
         if (job->due != 0) {

@@ -1,0 +1,36 @@
+/* Warm pools: the instances an ended job leaves behind for the next one that matches.
+ *
+ *   job ends --kept?--> Available --taken--> Reused      (the taker shows InUse while it runs)
+ *      |                    |
+ *      +--> Terminated <----+-- expired, UpdateTrainingJob 0, life of the cluster over
+ *
+ * Instances of an Available pool still count against the type's quota, so the job stays on the live
+ * list until its pool is over. All functions want app->mu held. Source: Amazon SageMaker developer
+ * guide, "SageMaker AI Managed Warm Pools". */
+#pragma once
+#include "common/json.h"
+#include "common/units.h"
+
+struct app;
+struct job;
+struct request;
+
+/* The longest keep-alive a request may ask for, seconds. */
+int64_t warm_keep_max_s(const struct app *app);
+/* Instances of a type in Available pools. */
+int64_t warm_held(const struct app *app, const char *type);
+/* The pool that a create request takes: the job that left it; NULL when none matches. */
+struct job *warm_match(const struct app *app, const json_t *request);
+/* `job`, about to be journalled, runs on the pool of `left`. That line alone makes it so: after a
+ * restart the hand-over is read out of it. */
+void warm_join(struct job *job, const struct job *left);
+/* ... and `left` has none any more, from the creation of `job` on. */
+void warm_hand_over(struct app *app, struct job *left, const struct job *job);
+/* The job has ended with job_end at this very moment: decide whether its instances are kept. */
+void warm_keep(const struct app *app, struct job *job, usec_t now);
+/* End the pools whose time is up; each in the instant it was due. */
+void warm_expire(struct app *app, usec_t now);
+/* WarmPoolStatus as seen at an instant; NULL when there is none to show. */
+json_t *warm_status(const struct job *job, usec_t at);
+/* UpdateTrainingJob with a ResourceConfig that has passed the checks; answers. */
+void warm_update(struct request *r, struct job *job, int64_t keep_s);
