@@ -88,13 +88,18 @@ static const char *const cause_remedies[] = {
 #include "cause.def"
 };
 #undef X
-#define X(r, name, text) name,
+#define X(r, name, text, next) name,
 static const char *const wait_reason_names[] = {
 #include "reason.def"
 };
 #undef X
-#define X(r, name, text) text,
+#define X(r, name, text, next) text,
 static const char *const wait_reason_texts[] = {
+#include "reason.def"
+};
+#undef X
+#define X(r, name, text, next) next,
+static const char *const wait_reason_nexts[] = {
 #include "reason.def"
 };
 #undef X
@@ -132,6 +137,16 @@ const char *wait_reason_name(enum wait_reason r)
 const char *wait_reason_text(enum wait_reason r)
 {
     return (unsigned)r < WAIT_REASON_COUNT ? wait_reason_texts[r] : "";
+}
+
+const char *wait_reason_next(enum wait_reason r)
+{
+    return (unsigned)r < WAIT_REASON_COUNT ? wait_reason_nexts[r] : "";
+}
+
+enum wait_reason wait_reason_parse(const char *s)
+{
+    return (enum wait_reason)find_name(wait_reason_names, WAIT_REASON_COUNT, s);
 }
 
 static const bool campaign_edges[CAMPAIGN_STATE_COUNT][CAMPAIGN_STATE_COUNT] = {

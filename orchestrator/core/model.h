@@ -47,7 +47,7 @@ enum cause {
     CAUSE_COUNT
 };
 enum wait_reason {
-#define X(r, name, text) WAIT_##r,
+#define X(r, name, text, next) WAIT_##r,
 #include "reason.def"
 #undef X
     WAIT_REASON_COUNT
@@ -83,6 +83,9 @@ const char *cause_name(enum cause c);
 const char *cause_remedy(enum cause c);
 const char *wait_reason_name(enum wait_reason r);
 const char *wait_reason_text(enum wait_reason r);
+/* What would change it: a command with {c} for the campaign; "" when time alone does. */
+const char *wait_reason_next(enum wait_reason r);
+enum wait_reason wait_reason_parse(const char *s);
 const char *wanted_name(enum wanted w);
 enum campaign_state campaign_state_parse(const char *s);
 enum stage_state stage_state_parse(const char *s);

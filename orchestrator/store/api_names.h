@@ -28,12 +28,12 @@ static const char *const names_remedy[] = {
 #undef X
 };
 static const char *const names_wait_reason[] = {
-#define X(r, name, text) name,
+#define X(r, name, text, next) name,
 #include "core/reason.def"
 #undef X
 };
 static const char *const names_wait_text[] = {
-#define X(r, name, text) text,
+#define X(r, name, text, next) text,
 #include "core/reason.def"
 #undef X
 };
