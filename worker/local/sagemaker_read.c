@@ -159,6 +159,10 @@ void sagemaker_describe(struct request *r)
     if (f != NULL && f->kind == FAULT_UNKNOWN_STATUS) {
         (void)json_object_set_new(o, "TrainingJobStatus", json_string("Hibernating"));
         (void)json_object_set_new(o, "SecondaryStatus", json_string("Hibernating"));
+        json_t *pool = json_object_get(o, "WarmPoolStatus");
+        if (pool != NULL) {
+            (void)json_object_set_new(pool, "Status", json_string("Hibernating"));
+        }
     }
     reply_json(r, o);
 }
