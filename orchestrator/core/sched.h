@@ -71,6 +71,11 @@ struct sched_job { /* a live attempt that holds slots */
     int campaign_i;
     int slots_i, instances;
     usec_t end_p50_us, end_p90_us; /* expected release of its slots; USEC_NEVER: not known */
+    /* What a promise to a task of several instances is made from (gang.h): */
+    const struct duration *duration; /* of its stage, fitted; NULL: the two quantiles above */
+    uint32_t size_mb;
+    usec_t run_from_us; /* running since then, or expected to run from then on */
+    usec_t last_us;     /* stopped then at the latest; 0: not known */
 };
 struct sched_view {
     usec_t now_us;              /* wall */
