@@ -38,6 +38,21 @@ static void test_breaker__a_canary_runs_until_one_has_passed(void **state)
     assert_true(breaker_may_start(&b, &dflt) == INT64_MAX);
 }
 
+static void test_breaker__a_small_canary_goes_one_by_one_up_to_k(void **state)
+{
+    (void)state;
+    struct breaker b;
+    breaker_init(&b);
+    const struct breaker_rules r = {.canary = 1, .k = 3, .n = 10};
+    for (int64_t id = 1; id <= 3; id++) {
+        assert_int_equal(breaker_may_start(&b, &r), 1);
+        start(&b, id, 1);
+        assert_int_equal(breaker_may_start(&b, &r), 0);
+        assert_int_equal(fails(&b, &r, id, 7), id == 3);
+    }
+    assert_int_equal(breaker_may_start(&b, &r), 0);
+}
+
 static void test_breaker__a_success_passes_too(void **state)
 {
     (void)state;
@@ -256,6 +271,7 @@ static void run_starts(struct stage_run *s)
         s->live[s->live_n++] = s->next_id++;
     }
     s->counted += n;
+    assert_true(s->b.passed || s->b.live <= s->r.canary);
 }
 
 static void run_one_end(struct stage_run *s, bool pass, int bugs)
@@ -340,6 +356,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_breaker__a_canary_runs_until_one_has_passed),
+        cmocka_unit_test(test_breaker__a_small_canary_goes_one_by_one_up_to_k),
         cmocka_unit_test(test_breaker__a_success_passes_too),
         cmocka_unit_test(test_breaker__the_same_signature_trips_at_the_kth),
         cmocka_unit_test(test_breaker__after_the_first_n_only_a_row_of_n_trips),
