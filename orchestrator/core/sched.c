@@ -120,6 +120,8 @@ static void stages_init(struct sched_work *w)
         const struct sched_stage *s = &v->stages[i];
         ASSERT(s->campaign_i >= 0 && s->campaign_i < v->campaigns_n);
         w->stages[i].live = s->live;
+        w->stages[i].canary =
+            s->breaker == NULL ? INT64_MAX : breaker_may_start(s->breaker, &s->breaker_rules);
         w->stages[i].left_musd = s->stage_left_musd;
         for (int k = 0; k < s->stage->instance_type_n; k++) {
             w->stages[i].slots_i[k] = slots_find(v, s->stage->instance_type[k], MARKET_ON_DEMAND);

@@ -53,12 +53,16 @@ static bool full(int64_t limit, int64_t live)
     return limit >= 0 && live >= limit;
 }
 
-/* How many parts may run at once: of the stage, the campaign, the project, everything. */
+/* How many parts may run at once: until one of the stage has passed, then of the stage, the
+ * campaign, the project, everything. */
 static enum wait_reason check_limits(const struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct sched_campaign *c = &w->campaigns[s->campaign_i];
     const struct sched_project *p = &w->projects[c->project_i];
+    if (w->stages[t->stage_i].canary <= 0) {
+        return s->breaker->tripped ? WAIT_BREAKER : WAIT_CANARY;
+    }
     if (full(s->parts_limit, w->stages[t->stage_i].live)) {
         return WAIT_STAGE_LIMIT;
     }
@@ -155,6 +159,7 @@ void sched_take(struct sched_work *w, const struct sched_try *t)
     c->live++;
     c->held += n;
     w->stages[t->stage_i].live++;
+    w->stages[t->stage_i].canary -= w->stages[t->stage_i].canary == INT64_MAX ? 0 : 1;
     if (t->limit_i >= 0) {
         c->type_held[t->limit_i] += n;
     }

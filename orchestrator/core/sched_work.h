@@ -22,6 +22,7 @@ struct sched_work {
     struct sched_campaign *campaigns; /* [campaigns_n] */
     struct sched_stage_left {         /* [stages_n] */
         int64_t live;                 /* of the stage */
+        int64_t canary;               /* starts its breaker allows, INT64_MAX: any number */
         musd_t left_musd;             /* of the stage's cap */
         int slots_i[SPEC_LADDER_MAX]; /* into view->slots beside the ladder; -1 none */
         bool closed;                  /* its reason is decided */

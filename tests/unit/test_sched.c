@@ -75,6 +75,42 @@ static void test_sched__each_check_has_its_reason(void **state)
     world_free(w);
 }
 
+static void test_sched__a_stage_goes_as_far_as_its_breaker_allows(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    int s = add_stage(w, add_campaign(w), 0, 8);
+    struct breaker b;
+    breaker_init(&b);
+    w->stages[s].breaker = &b;
+    w->stages[s].breaker_rules = (struct breaker_rules){.canary = 3, .k = 3, .n = 10};
+    struct sched_plan *p = decide(w);
+    assert_int_equal(p->launches_n, 3);
+    assert_reason(p, s, CANARY);
+    free(p);
+    for (int64_t id = 1; id <= 3; id++) {
+        breaker_started(&b, id);
+    }
+    p = decide(w);
+    assert_int_equal(p->launches_n, 0);
+    assert_reason(p, s, CANARY);
+    free(p);
+    for (int64_t id = 1; id <= 3; id++) {
+        (void)breaker_ended(&b, &w->stages[s].breaker_rules, id, CAUSE_USER_CODE, true, 1);
+    }
+    p = decide(w);
+    assert_int_equal(p->launches_n, 0);
+    assert_reason(p, s, BREAKER);
+    free(p);
+    breaker_reset(&b, 3);
+    breaker_passed(&b); /* the three taken above are off the queue */
+    p = decide(w);
+    assert_int_equal(p->launches_n, 5);
+    assert_reason(p, s, NONE);
+    free(p);
+    world_free(w);
+}
+
 static void test_sched__backing_off_waits_and_says_until_when(void **state)
 {
     (void)state;
@@ -265,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sched__slots_bound_what_starts),
         cmocka_unit_test(test_sched__each_check_has_its_reason),
+        cmocka_unit_test(test_sched__a_stage_goes_as_far_as_its_breaker_allows),
         cmocka_unit_test(test_sched__backing_off_waits_and_says_until_when),
         cmocka_unit_test(test_sched__priority_is_strict_and_equals_share),
         cmocka_unit_test(test_sched__near_a_cap_a_shorter_run_time_never_below_the_minimum),
