@@ -201,5 +201,5 @@ int main(void)
         cmocka_unit_test(test_spec_warm__the_stored_form_keeps_it),
         cmocka_unit_test(test_spec_warm__a_spec_stored_before_reads_as_it_was_meant),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("spec_warm", tests, NULL, NULL);
 }
