@@ -146,7 +146,8 @@ void ready_push_many(struct ready *r, const struct ready_task *t, size_t n)
     heap_append(&r->backoff, backoff_n, time_before);
 }
 
-bool ready_peek(struct ready *r, usec_t now_us, struct ready_task *ret)
+/* Whose time is there comes to those that may start. */
+static void move_due(struct ready *r, usec_t now_us)
 {
     while (r->backoff.n > 0 && r->backoff.at[0].not_before_us <= now_us) {
         struct ready_task t = r->backoff.at[0];
@@ -159,6 +160,11 @@ bool ready_peek(struct ready *r, usec_t now_us, struct ready_task *ret)
         heap_drop_first(&r->due, order_before);
         heap_push(&r->backoff, &t, time_before);
     }
+}
+
+bool ready_peek(struct ready *r, usec_t now_us, struct ready_task *ret)
+{
+    move_due(r, now_us);
     if (r->due.n == 0) {
         return false;
     }
@@ -172,6 +178,33 @@ bool ready_pop(struct ready *r, usec_t now_us, struct ready_task *ret)
         return false;
     }
     heap_drop_first(&r->due, order_before);
+    return true;
+}
+
+size_t ready_due(struct ready *r, usec_t now_us, struct ready_task *ret, size_t max)
+{
+    move_due(r, now_us);
+    if (r->due.n > 0 && r->due.n <= max) {
+        memcpy(ret, r->due.at, r->due.n * sizeof *ret);
+    }
+    return r->due.n;
+}
+
+bool ready_take(struct ready *r, int64_t task_id)
+{
+    struct heap *h = &r->due;
+    size_t i = 0;
+    while (i < h->n && h->at[i].task_id != task_id) {
+        i++;
+    }
+    if (i == h->n) {
+        return false;
+    }
+    h->at[i] = h->at[--h->n];
+    if (i < h->n) {
+        heap_up(h, i, order_before);
+        heap_down(h, i, order_before);
+    }
     return true;
 }
 

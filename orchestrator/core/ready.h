@@ -19,6 +19,10 @@ void ready_push_many(struct ready *r, const struct ready_task *t, size_t n);
 /* The first task that may start at now_us; false when none may. Its removal is ready_pop. */
 bool ready_peek(struct ready *r, usec_t now_us, struct ready_task *ret);
 bool ready_pop(struct ready *r, usec_t now_us, struct ready_task *ret);
+/* How many may start at now_us; copied to ret, in no order, when they are at most max. */
+size_t ready_due(struct ready *r, usec_t now_us, struct ready_task *ret, size_t max);
+/* Remove this task from those that may start; false: not there. O(n). */
+bool ready_take(struct ready *r, int64_t task_id);
 void ready_clear(struct ready *r);
 size_t ready_n(const struct ready *r); /* all */
 size_t ready_backing_off_n(const struct ready *r, usec_t now_us);

@@ -5,10 +5,7 @@
 
 static void launch(struct sched_work *w, const struct sched_try *t)
 {
-    const struct sched_stage *s = &w->view->stages[t->stage_i];
-    struct ready_task popped;
-    bool there = ready_pop(s->ready, w->view->now_us, &popped);
-    ASSERT(there && popped.task_id == t->task.task_id);
+    sched_next_pop(w, t->stage_i, &t->task);
     w->plan->launches[w->plan->launches_n++] = (struct sched_launch){
         .stage_i = t->stage_i,
         .task = t->task,
@@ -33,13 +30,12 @@ static void close_stage(struct sched_work *w, int stage_i, enum wait_reason rest
     w->plan->rest[stage_i] = rest;
 }
 
-static void pass_over(struct sched_work *w, int stage_i, enum wait_reason why)
+static void pass_over(struct sched_work *w, const struct sched_try *t, enum wait_reason why)
 {
-    struct sched_aside *a = &w->asides[w->asides_n++];
-    *a = (struct sched_aside){.stage_i = stage_i, .reason = why};
-    bool there = ready_pop(w->view->stages[stage_i].ready, w->view->now_us, &a->task);
-    ASSERT(there);
-    w->stages[stage_i].looked++;
+    sched_next_pop(w, t->stage_i, &t->task);
+    w->asides[w->asides_n++] =
+        (struct sched_aside){.stage_i = t->stage_i, .reason = why, .task = t->task};
+    w->stages[t->stage_i].looked++;
 }
 
 /* One launch of this stage, or its end in this plan with the reason of its first waiting task. */
@@ -49,7 +45,7 @@ static void step_stage(struct sched_work *w, int stage_i)
     struct sched_stage_left *left = &w->stages[stage_i];
     for (;;) {
         struct ready_task task;
-        if (!ready_peek(s->ready, w->view->now_us, &task)) {
+        if (!sched_next(w, stage_i, &task)) {
             close_stage(w, stage_i, ready_n(s->ready) > 0 ? WAIT_BACKOFF : WAIT_NONE);
             return;
         }
@@ -75,7 +71,7 @@ static void step_stage(struct sched_work *w, int stage_i)
             return;
         }
         left->first = left->first == WAIT_NONE ? why : left->first;
-        pass_over(w, stage_i, why);
+        pass_over(w, &t, why);
     }
 }
 
@@ -124,7 +120,8 @@ static void stages_init(struct sched_work *w)
             s->breaker == NULL ? INT64_MAX : breaker_may_start(s->breaker, &s->breaker_rules);
         w->stages[i].left_musd = s->stage_left_musd;
         for (int k = 0; k < s->stage->instance_type_n; k++) {
-            w->stages[i].slots_i[k] = slots_find(v, s->stage->instance_type[k], MARKET_ON_DEMAND);
+            w->stages[i].slots_i[k] = slots_find(v, s->stage->instance_type[k],
+                                                 s->stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
         }
         if (!s->may_start || ready_n(s->ready) == 0) {
             close_stage(w, i, ready_n(s->ready) == 0 ? WAIT_NONE : s->why_not);
@@ -197,6 +194,7 @@ static void work_done(struct sched_work *w)
     free(w->projects);
     free(w->campaigns);
     free(w->stages);
+    free(w->tail);
     free(w->asides);
 }
 

@@ -24,6 +24,7 @@
 #define SCHED_LOOK_AHEAD    16
 #define SCHED_STAGES_MAX    (SPEC_STAGES_MAX * 64)
 #define SCHED_POOL_ENDS_MAX 256
+#define SCHED_TAILS_MAX     16   /* stages laid out to their end in one plan (tail.h) */
 #define SCHED_OWN_MAX       1024 /* tasks with a reason of their own that a plan remembers */
 
 struct sched_stage {
@@ -67,7 +68,7 @@ struct sched_project {
     musd_t left_musd;    /* INT64_MAX: none */
 };
 struct sched_job { /* a live attempt that holds slots */
-    int64_t attempt_id, task_id;
+    int64_t attempt_id, task_id, stage_id;
     int campaign_i;
     int slots_i, instances;
     usec_t end_p50_us, end_p90_us; /* expected release of its slots; USEC_NEVER: not known */

@@ -27,8 +27,12 @@ struct sched_work {
         int slots_i[SPEC_LADDER_MAX]; /* into view->slots beside the ladder; -1 none */
         bool closed;                  /* its reason is decided */
         int looked;                   /* tasks passed over so far */
-        enum wait_reason first;       /* of the first task passed over, NONE so far */
+        bool tail_asked;              /* sched_tail.c has looked at it */
+        int tail_i, tail_n;     /* into tail: the tasks to start next, then the queue's order */
+        enum wait_reason first; /* of the first task passed over, NONE so far */
     } * stages;
+    struct ready_task *tail; /* [tail_n]: what look-aheads chose, stage after stage */
+    int tail_n, tails_n;
     struct sched_aside *asides; /* [asides_n] */
     int asides_n;
 };
@@ -63,3 +67,9 @@ enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t);
 enum wait_reason sched_gang_check(const struct sched_work *w, const struct sched_try *t);
 /* A task of several instances waits for slots: nobody of lower rank takes them away. */
 void sched_gang_waits(struct sched_work *w, const struct sched_try *t);
+
+/* sched_tail.c: which task of a stage is next. */
+/* The task to try next; false: none may start now. */
+bool sched_next(struct sched_work *w, int stage_i, struct ready_task *ret);
+/* Removes the task sched_next gave from its queue. */
+void sched_next_pop(struct sched_work *w, int stage_i, const struct ready_task *task);

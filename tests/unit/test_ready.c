@@ -126,6 +126,42 @@ static void test_ready__backing_off_is_counted(void **state)
     ready_free(r);
 }
 
+static void test_ready__any_that_may_start_can_be_taken(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_seed(&rng, 9);
+    struct ready *r = ready_new();
+    struct ready_task all[60];
+    assert_int_equal(ready_due(r, 0, all, 60), 0);
+    assert_false(ready_take(r, 1));
+    for (int i = 0; i < 60; i++) {
+        struct ready_task t = {.task_id = i + 1, .size_mb = (uint32_t)rng_below(&rng, 9)};
+        t.not_before_us = i < 40 ? 0 : 1000;
+        ready_push(r, &t);
+    }
+    assert_int_equal(ready_due(r, 999, all, 39), 40); /* too many: only counted */
+    assert_int_equal(ready_due(r, 999, all, 40), 40);
+    assert_false(ready_take(r, 41)); /* it backs off */
+    assert_int_equal(ready_due(r, 1000, all, 60), 60);
+    for (int left = 60; left > 30; left--) {
+        int64_t id = all[rng_below(&rng, (uint64_t)left)].task_id;
+        assert_true(ready_take(r, id));
+        assert_false(ready_take(r, id));
+        assert_int_equal(ready_due(r, 1000, all, 60), left - 1);
+    }
+    struct ready_task last = {.size_mb = UINT32_MAX};
+    struct ready_task got;
+    for (int i = 0; i < 30; i++) { /* what is left is still in order */
+        assert_true(ready_pop(r, 1000, &got));
+        assert_true(got.size_mb < last.size_mb ||
+                    (got.size_mb == last.size_mb && got.task_id > last.task_id));
+        last = got;
+    }
+    assert_int_equal(ready_n(r), 0);
+    ready_free(r);
+}
+
 static double now_s(void)
 {
     struct timespec ts;
@@ -172,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_ready__peek_takes_nothing),
         cmocka_unit_test(test_ready__a_task_that_backs_off_keeps_its_place),
         cmocka_unit_test(test_ready__backing_off_is_counted),
+        cmocka_unit_test(test_ready__any_that_may_start_can_be_taken),
         cmocka_unit_test(test_ready__a_million_tasks_load_and_drain_in_order),
     };
     return cmocka_run_group_tests_name("ready", tests, NULL, NULL);
