@@ -140,7 +140,7 @@ static void fill_stage(const struct live_campaign *lc, const struct live_stage *
                                 .campaign_i = campaign_i,
                                 .live = ls->row.counts[TASK_ACTIVE],
                                 .parts_limit = -1,
-                                .stage_left_musd = left_of(ls->row.cap_musd, ls->row.used_musd)};
+                                .stage_left_musd = left_of(ls->row.cap_musd, ls->row.reserved_musd + ls->row.spent_musd)};
 }
 
 static void fill_slots(struct controller *c, struct sched_view *view, struct batch *b)
@@ -232,6 +232,9 @@ static bool lower_one(struct controller *c, struct batch *b, int i, int64_t atte
                           .max_runtime_s = l->max_runtime_s,
                           .price_musd_per_hour = b->slots[l->slots_i].price_musd_per_hour,
                           .reserve_musd = l->reserve_musd,
+                          .instance_type_i = l->instance_type_i,
+                          .subnet_i = l->subnet_i,
+                          .market = ss->stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND,
                           .slot_limit = slots_limit(&b->slots[l->slots_i], &b->account),
                           .attempt_id = attempt_id};
     memcpy(in->instance_type, b->slots[l->slots_i].instance_type, sizeof in->instance_type);
@@ -329,7 +332,7 @@ static void used_more(struct controller *c, struct live_campaign *lc, struct liv
                       musd_t musd)
 {
     lc->row.reserved_musd += musd;
-    ls->row.used_musd += musd;
+    ls->row.reserved_musd += musd;
     for (size_t i = 0; i < c->campaigns_n; i++) {
         struct campaign_row *r = &c->campaigns[i]->row;
         r->global_used_musd += musd;
@@ -357,6 +360,10 @@ static void intended(struct controller *c, struct batch *b, int i)
                               .max_runtime_s = in->max_runtime_s,
                               .price_musd_per_hour = in->price_musd_per_hour,
                               .reserved_musd = in->reserve_musd,
+                              .open_musd = in->reserve_musd,
+                              .market = in->market,
+                              .instance_type_i = in->instance_type_i,
+                              .subnet_i = in->subnet_i,
                               .holds = true,
                               .intended_us = clock_wall_us(),
                               .task_attempts = b->inputs[i].attempts,

@@ -152,7 +152,8 @@ static bool write_quotas(struct controller *c, void *arg, struct err *err)
     const struct quota_reading *r = ((struct quota_arg *)arg)->reading;
     for (size_t i = 0; i < r->training_n; i++) {
         if (view_slots_of(c, r->training[i].instance_type)->quota != r->training[i].limit &&
-            !store_quota_put(c->store, r->training[i].instance_type, r->training[i].limit, err)) {
+            !store_quota_put(c->store, r->training[i].instance_type, MARKET_ON_DEMAND, false,
+                             r->training[i].limit, err)) {
             return false;
         }
     }

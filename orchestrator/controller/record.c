@@ -65,6 +65,31 @@ static void settle(struct live_attempt *a, struct pending_record *p)
     p->r.estimated = estimated;
 }
 
+static void add_entry(struct attempt_record *r, enum ledger_kind kind, enum ledger_account from,
+                      enum ledger_account to, musd_t musd, int64_t seconds)
+{
+    r->entries[r->entries_n++] = (struct ledger_entry){.attempt_id = r->attempt_id,
+                                                       .kind = kind,
+                                                       .from = from,
+                                                       .to = to,
+                                                       .amount_musd = musd,
+                                                       .seconds = seconds};
+}
+
+/* The reservation goes back, less what the job cost. */
+static void book(struct attempt_record *r)
+{
+    if (r->cost_musd > r->reserved_musd) {
+        add_entry(r, LEDGER_OVERRUN, LEDGER_BUDGET, LEDGER_RESERVED,
+                  r->cost_musd - r->reserved_musd, 0);
+    }
+    if (r->settle) {
+        add_entry(r, LEDGER_SETTLE, LEDGER_RESERVED, LEDGER_SPENT, r->cost_musd, r->billable_s);
+    }
+    add_entry(r, LEDGER_RELEASE, LEDGER_RESERVED, LEDGER_BUDGET,
+              MAX(0, r->reserved_musd - r->cost_musd), 0);
+}
+
 static void fill(struct live_attempt *a, const struct protocol_effect *e, struct pending_record *p)
 {
     struct attempt_record *r = &p->r;
@@ -96,6 +121,9 @@ static void fill(struct live_attempt *a, const struct protocol_effect *e, struct
     }
     if (e->release_slot && e->settle) {
         settle(a, p);
+    }
+    if (e->release_slot) {
+        book(r);
     }
     if (e->task_ends) {
         decide_task(a, e, p);
@@ -201,7 +229,8 @@ static void committed(struct controller *c, struct pending_record *p)
         view_slots_of(c, a->row.instance_type)->row.held -= a->row.instances;
         cr->reserved_musd -= p->r.reserved_musd;
         cr->spent_musd += p->r.cost_musd;
-        a->stage->row.used_musd -= less;
+        a->stage->row.reserved_musd -= p->r.reserved_musd;
+        a->stage->row.spent_musd += p->r.cost_musd;
         for (size_t i = 0; i < c->campaigns_n; i++) {
             struct campaign_row *other = &c->campaigns[i]->row;
             other->global_used_musd -= less;

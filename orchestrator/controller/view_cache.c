@@ -341,6 +341,9 @@ static bool load_slots(struct controller *c, struct err *err)
         return false;
     }
     for (size_t i = 0; i < n; i++) {
+        if (rows[i].market != MARKET_ON_DEMAND) {
+            continue;
+        }
         struct live_slots *s = view_slots_of(c, rows[i].instance_type);
         s->row = rows[i];
         s->row.foreign = 0; /* learned anew */

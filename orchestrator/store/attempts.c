@@ -5,6 +5,7 @@
 #include "common/hash.h"
 #include "common/json.h"
 #include "leader.h"
+#include "pg_names.h"
 #include "queries.h"
 #include "store_private.h"
 #include "tx.h"
@@ -38,15 +39,18 @@ static bool intend_rows(struct store *s, const struct intent *in, size_t n, stru
     int64_t campaigns[INTENDS_MAX];
     int64_t stages[INTENDS_MAX];
     const char *types[INTENDS_MAX];
+    const char *markets[INTENDS_MAX];
     for (size_t i = 0; i < n; i++) {
         campaigns[i] = in[i].campaign_id;
         stages[i] = in[i].stage_id;
         types[i] = in[i].instance_type;
+        markets[i] = market_word(in[i].market);
     }
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64_array(&p, campaigns, n);
     param_i64_array(&p, stages, n);
     param_text_array(&p, types, n);
+    param_text_array(&p, markets, n);
     return store_run(s, QUERY(INTEND_ROWS), &p, NULL, err);
 }
 
@@ -74,6 +78,12 @@ static void intend_params(const struct intent *in, int64_t epoch, usec_t now_us,
     param_i64(p, epoch);
     param_i64(p, now_us);
     param_i32(p, in->seq);
+    param_text(p, market_word(in->market));
+    param_i64(p, in->keep_alive_s);
+    param_i32(p, in->instance_type_i);
+    param_i32(p, in->subnet_i);
+    param_i64(p, in->pool_id);
+    param_i64(p, (int64_t)in->fingerprint);
 }
 
 static bool intend_some(struct store *s, int64_t epoch, struct intent *in, size_t n,
@@ -94,6 +104,7 @@ static bool intend_some(struct store *s, int64_t epoch, struct intent *in, size_
         if (good) {
             row_text_into(results[i], 0, 0, in[i].refused, sizeof in[i].refused);
             in[i].taken = in[i].refused[0] == '\0';
+            in[i].own_pool_id = row_i64_or(results[i], 0, 1, 0);
             s->events |= in[i].taken;
             PQclear(results[i]);
         }
@@ -186,6 +197,17 @@ static void record_task_params(const struct attempt_record *r, usec_t now_us, st
     param_json(p, c == NULL ? NULL : buf_cstr(tries));
 }
 
+static void record_money_params(const struct attempt_record *r, struct params *p)
+{
+    param_entries(p, r->entries, r->entries_n);
+    param_i64(p, r->open_musd);
+    param_text(p, r->pool_moves ? pool_state_name(r->pool_to) : NULL);
+    param_i64(p, r->retained_s);
+    param_time(p, r->pool_expires_us);
+    param_i64(p, r->warm_s);
+    param_i64(p, r->warm_musd);
+}
+
 static bool record_valid(const struct attempt_record *r, struct err *err)
 {
     if (r->from != r->to && !attempt_edge(r->from, r->to)) {
@@ -197,7 +219,7 @@ static bool record_valid(const struct attempt_record *r, struct err *err)
         return err_set(err, ERR_INTERNAL, "task %lld: no edge from active to %s",
                        (long long)r->task_id, task_state_name(r->task_to));
     }
-    if (r->cost_musd < 0 || r->billable_s < 0) {
+    if (r->cost_musd < 0 || r->billable_s < 0 || r->warm_musd < 0 || r->warm_s < 0) {
         return err_set(err, ERR_INTERNAL, "attempt %lld: negative cost", (long long)r->attempt_id);
     }
     return true;
@@ -208,6 +230,10 @@ static bool record_happened(const struct attempt_record *r, const PGresult *res,
     if (row_i64(res, 0, 0) != 1) {
         return err_set(err, ERR_CONFLICT, "attempt %lld is not %s any more",
                        (long long)r->attempt_id, attempt_state_name(r->from));
+    }
+    if (row_bool(res, 0, 2)) {
+        return err_set(err, ERR_INTERNAL, "attempt %lld ended and its money is not settled",
+                       (long long)r->attempt_id);
     }
     if ((r->task_moves || r->task_counts) && row_i64(res, 0, 1) != 1) {
         return err_set(err, ERR_CONFLICT, "task %lld of attempt %lld is not active any more",
@@ -227,6 +253,7 @@ static bool record_some(struct store *s, const struct attempt_record *r, size_t 
         buf_init(&tries[i], TRIES_BYTES_MAX);
         record_attempt_params(&r[i], &params[i]);
         record_task_params(&r[i], now_us, &tries[i], &params[i]);
+        record_money_params(&r[i], &params[i]);
         st[i] = (struct statement){QUERY(RECORD), &params[i]};
     }
     bool sent = store_pipeline(s, st, n, results, err);

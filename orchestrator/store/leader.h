@@ -3,6 +3,7 @@
  * ERR_NOT_LEADER when the epoch is not ours any more (also on SQLSTATE 40001 under repeatable
  * read). A failed statement leaves the transaction to be rolled back. */
 #pragma once
+#include "core/ledger.h"
 #include "core/model.h"
 #include "store.h"
 
@@ -38,6 +39,12 @@ bool leader_commit(struct store *s, struct err *err)
 void leader_rollback(struct store *s);
 
 /* --- the view (view.c): read at takeover, then what changed --- */
+#define WARN_AT_MAX 8
+struct warn_at {                 /* thresholds of a cap that people are told of */
+    int64_t at_ppm[WARN_AT_MAX]; /* rising */
+    int n;
+    int64_t warned_ppm; /* the highest told so far */
+};
 struct campaign_row {
     int64_t id, project_id;
     char name[128];
@@ -51,6 +58,9 @@ struct campaign_row {
     enum at_limit at_limit;
     musd_t reserved_musd, spent_musd, project_used_musd,
         global_used_musd; /* used = reserved + spent */
+    int64_t weight;
+    musd_t warm_musd; /* of spent_musd: idle pools */
+    struct warn_at warn;
 };
 struct stage_row {
     int64_t id, campaign_id;
@@ -60,7 +70,13 @@ struct stage_row {
     int64_t tasks; /* in stage_input */
     bool closed;
     int64_t taken, counts[TASK_STATE_COUNT];
-    musd_t cap_musd, per_task_musd, used_musd;
+    musd_t cap_musd, per_task_musd, reserved_musd, spent_musd;
+    int64_t parts_limit;        /* -1 none */
+    int resumes, resumes_taken; /* a person let it go on; so far heeded */
+    int64_t breaker_since;      /* attempts up to this id say nothing to its breaker */
+    bool breaker_passed;
+    struct warn_at warn;
+    char reason[512];
 };
 struct task_row { /* waiting or held task for the ready set */
     int64_t id, stage_id;
@@ -86,6 +102,12 @@ struct attempt_row {
     bool holds;
     bool unwanted; /* paused or cancelled while it lived: it is being stopped by us */
     usec_t intended_us, started_us, ended_us;
+    enum market market;
+    int64_t keep_alive_s;
+    int instance_type_i, subnet_i;
+    int64_t pool_id; /* intended on the instances of this pool; 0 none */
+    musd_t open_musd, cost_musd;
+    bool settled;      /* its job; a pool of it may still be open */
     int task_attempts; /* of task_run */
     char *uri;         /* of the task; caller frees */
     int64_t size;
@@ -141,8 +163,13 @@ bool view_task_changes(struct store *s, struct task_change_row **ret, size_t *re
                        struct err *err) MUST_CHECK; /* of live campaigns */
 struct slots_row {
     char instance_type[INSTANCE_TYPE_MAX + 1];
-    int64_t held, foreign, limit; /* limit -1: no quota row */
-    musd_t price_musd_per_hour;   /* -1: no price row */
+    enum market market;
+    int64_t held, warm_idle; /* by attempts; by available pools that nobody took */
+    int64_t foreign;         /* as learned at foreign_us */
+    usec_t foreign_us;
+    int64_t refused_limit, limit, warm_limit; /* -1: none, no quota row, no row of warm pools */
+    int64_t operator_limit;                   /* -1 none */
+    musd_t price_musd_per_hour;               /* -1: no price row */
 };
 bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 bool install_id(struct store *s, char ret[static 40], struct err *err) MUST_CHECK;
@@ -160,11 +187,17 @@ struct intent {
     int volume_gb;
     int64_t max_runtime_s;
     musd_t price_musd_per_hour, reserve_musd;
-    int64_t slot_limit; /* held + foreign + instances must stay <= this */
-    int64_t attempt_id; /* out */
+    enum market market;
+    int64_t keep_alive_s; /* > 0: it will leave a pool */
+    int instance_type_i, subnet_i;
+    uint64_t fingerprint; /* of the pool it will leave */
+    int64_t pool_id;      /* > 0: runs on this pool's instances; they are moved, not added */
+    int64_t slot_limit;   /* held + warm_idle + foreign + instances must stay <= this */
+    int64_t attempt_id;   /* in, by attempt_ids */
+    int64_t own_pool_id;  /* out: of the pool it will leave; 0 none */
     bool taken; /* out: false when wanted state, caps, slots or the task's state said no; nothing of
                    it is written */
-    char refused[12]; /* out: "" or what said no: campaign, money, task, slots */
+    char refused[12]; /* out: "" or what said no: campaign, money, task, pool, slots */
 };
 /* attempt ids are drawn first, since the request names its attempt. */
 bool attempt_ids(struct store *s, size_t n, int64_t *ret, struct err *err) MUST_CHECK;
@@ -181,12 +214,22 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     const char *reason;                      /* <= 1024; NULL keeps */
     const char *arn;                         /* NULL keeps */
     usec_t created_us, started_us, ended_us; /* 0 keeps */
-    bool release; /* slots back, reservation back, and when settle: cost booked; each once, however
-                     often asked. An attempt that ends is always released. */
-    bool settle;
+    bool release; /* slots back, and money by the entries below; each once, however often asked. An
+                     attempt that ends is always released, and its money must be settled by then. */
+    bool settle;  /* the job existed: what it cost is among the entries */
     int64_t billable_s; /* instance-seconds */
     musd_t cost_musd;
     bool estimated;
+    struct ledger_entry entries[2 * LEDGER_ENTRIES_MAX]; /* of ledger.h: the job's, and the pool's
+                                                            when that has ended already */
+    int entries_n;
+    musd_t open_musd; /* what they leave reserved: for a pool */
+    /* its warm pool */
+    bool pool_moves;
+    enum pool_state pool_to;
+    usec_t pool_expires_us;     /* AVAILABLE: 0 not known */
+    int64_t retained_s, warm_s; /* one instance's, all instances'; of a pool that has ended */
+    musd_t warm_musd;
     musd_t reserved_musd; /* of the attempt */
     char instance_type[INSTANCE_TYPE_MAX + 1];
     int instances;
@@ -224,11 +267,10 @@ bool store_stage_state(struct store *s, int64_t stage_id, enum stage_state from,
                        enum stage_state to, const char *reason, struct err *err) MUST_CHECK;
 bool store_stage_wait_reason(struct store *s, int64_t stage_id, enum wait_reason r,
                              struct err *err) MUST_CHECK;
-bool store_quota_put(struct store *s, const char *instance_type, int64_t limit,
-                     struct err *err) MUST_CHECK;
+/* warm: of warm pools, on demand. */
+bool store_quota_put(struct store *s, const char *instance_type, enum market market, bool warm,
+                     int64_t limit, struct err *err) MUST_CHECK;
 bool store_quota_forget(struct store *s, struct err *err) MUST_CHECK; /* unreadable: no rows */
-bool store_foreign_put(struct store *s, const char *instance_type, int64_t n,
-                       struct err *err) MUST_CHECK;
 bool store_price_put(struct store *s, const char *instance_type, musd_t musd_per_hour,
                      const char *source, struct err *err) MUST_CHECK;
 bool store_alert(struct store *s, int64_t campaign_id, const char *text,

@@ -14,7 +14,7 @@
 #include <libpq-fe.h>
 
 #define QUERY(NAME)  SQL_##NAME##_NAME, SQL_##NAME
-#define PARAMS_MAX   48
+#define PARAMS_MAX   56
 #define PIPELINE_MAX 64 /* statements sent before the first answer is read */
 
 /* --- parameters, $1 first. Scalars are copied; texts and bytes are borrowed until the query ran.

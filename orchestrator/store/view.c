@@ -3,6 +3,7 @@
 #include "common/banned.h"
 #include "common/json.h"
 #include "leader.h"
+#include "pg_names.h"
 #include "queries.h"
 #include "query.h"
 
@@ -79,6 +80,12 @@ bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret, struct
     c.spent_musd = row_i64(r, 0, 15);
     c.project_used_musd = row_i64(r, 0, 16);
     c.global_used_musd = row_i64(r, 0, 17);
+    c.weight = row_i64(r, 0, 18);
+    c.warm_musd = row_i64(r, 0, 19);
+    c.warn.warned_ppm = row_i64(r, 0, 21);
+    if (!warn_at_read(row_text(r, 0, 20), &c.warn)) {
+        return unknown_name(err, "thresholds", row_text(r, 0, 20));
+    }
     c.spec_json = row_text_dup(r, 0, 9);
     *ret = c;
     return true;
@@ -103,8 +110,18 @@ static bool read_stage(const PGresult *r, int i, struct stage_row *st, struct er
     }
     st->cap_musd = row_i64_or(r, i, 15, -1);
     st->per_task_musd = row_i64_or(r, i, 16, -1);
-    st->used_musd = row_i64(r, i, 17);
-    return true;
+    st->reserved_musd = row_i64(r, i, 17);
+    st->spent_musd = row_i64(r, i, 18);
+    st->parts_limit = row_i64_or(r, i, 19, -1);
+    st->resumes = row_int(r, i, 20);
+    st->resumes_taken = row_int(r, i, 21);
+    st->breaker_since = row_i64(r, i, 22);
+    st->breaker_passed = row_bool(r, i, 23);
+    st->warn.warned_ppm = row_i64(r, i, 25);
+    row_text_into(r, i, 26, st->reason, sizeof st->reason);
+    return warn_at_read(row_text(r, i, 24), &st->warn)
+               ? true
+               : unknown_name(err, "thresholds", row_text(r, i, 24));
 }
 
 bool view_stages(struct store *s, int64_t campaign_id, struct stage_row **ret, size_t *ret_n,
@@ -239,6 +256,12 @@ bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t 
     return true;
 }
 
+static enum market read_market(const PGresult *r, int i, int col)
+{
+    return strcmp(row_text(r, i, col), market_word(MARKET_SPOT)) == 0 ? MARKET_SPOT
+                                                                      : MARKET_ON_DEMAND;
+}
+
 static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
 {
     a->id = row_i64(r, i, 0);
@@ -267,6 +290,14 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->vars_json = row_text_dup(r, i, 23);
     a->project_id = row_i64(r, i, 24);
     a->unwanted = row_bool(r, i, 25);
+    a->market = read_market(r, i, 26);
+    a->keep_alive_s = row_i64(r, i, 27);
+    a->instance_type_i = row_int(r, i, 28);
+    a->subnet_i = row_int(r, i, 29);
+    a->pool_id = row_i64(r, i, 30);
+    a->open_musd = row_i64(r, i, 31);
+    a->cost_musd = row_i64(r, i, 32);
+    a->settled = row_bool(r, i, 33);
 }
 
 bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n, struct err *err)
@@ -392,10 +423,16 @@ bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct e
     struct slots_row *rows = xcalloc(n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
         row_text_into(r, (int)i, 0, rows[i].instance_type, sizeof rows[i].instance_type);
-        rows[i].held = row_i64(r, (int)i, 1);
-        rows[i].foreign = row_i64(r, (int)i, 2);
-        rows[i].limit = row_i64_or(r, (int)i, 3, -1);
-        rows[i].price_musd_per_hour = row_i64_or(r, (int)i, 4, -1);
+        rows[i].market = read_market(r, (int)i, 1);
+        rows[i].held = row_i64(r, (int)i, 2);
+        rows[i].warm_idle = row_i64(r, (int)i, 3);
+        rows[i].foreign = row_i64(r, (int)i, 4);
+        rows[i].foreign_us = row_i64(r, (int)i, 5);
+        rows[i].refused_limit = row_i64_or(r, (int)i, 6, -1);
+        rows[i].limit = row_i64_or(r, (int)i, 7, -1);
+        rows[i].warm_limit = row_i64_or(r, (int)i, 8, -1);
+        rows[i].operator_limit = row_i64_or(r, (int)i, 9, -1);
+        rows[i].price_musd_per_hour = row_i64_or(r, (int)i, 10, -1);
     }
     *ret = rows;
     *ret_n = n;

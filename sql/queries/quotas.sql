@@ -1,17 +1,12 @@
 -- name: quota_put
--- $1 instance type text, $2 limit bigint
-INSERT INTO quota (instance_type, limit_n) VALUES ($1::text, $2::bigint)
+-- $1 instance type text, $2 market text (on_demand, spot; warm: of warm pools), $3 limit bigint
+INSERT INTO quota (instance_type, market, limit_n) VALUES ($1::text, $2::text, $3::bigint)
 ON CONFLICT (instance_type, market) DO UPDATE SET limit_n = excluded.limit_n,
     source = excluded.source, read_at = clock_timestamp()
 
 -- name: quota_forget
 -- Unreadable is not zero: nothing is submitted while there is no row.
 DELETE FROM quota
-
--- name: foreign_put
--- $1 instance type text, $2 others' instances bigint
-INSERT INTO slots (instance_type, foreign_n) VALUES ($1::text, $2::bigint)
-ON CONFLICT (instance_type, market) DO UPDATE SET foreign_n = excluded.foreign_n
 
 -- name: price_put
 -- $1 instance type text, $2 micro-USD an hour bigint, $3 source text

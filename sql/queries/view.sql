@@ -13,7 +13,8 @@ SELECT c.id, c.project_id, c.name, r.state, c.wanted, c.priority, c.parts_limit,
     r.taken_version, c.spec::text,
     k.limit_musd, kp.limit_musd, kg.limit_musd, coalesce(k.at_limit, 'drain'),
     coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0),
-    coalesce(mp.reserved_musd + mp.spent_musd, 0), coalesce(mg.reserved_musd + mg.spent_musd, 0)
+    coalesce(mp.reserved_musd + mp.spent_musd, 0), coalesce(mg.reserved_musd + mg.spent_musd, 0),
+    c.weight, coalesce(m.warm_musd, 0), array_to_string(k.warn_at_ppm, ','), coalesce(m.warned_ppm, 0)
 FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN cap kp ON kp.level = 'project' AND kp.ref_id = c.project_id
@@ -27,7 +28,9 @@ WHERE c.id = $1::bigint
 -- $1 campaign bigint
 SELECT s.id, s.campaign_id, s.seq, s.name, r.state, i.tasks, i.closed, r.taken,
     r.waiting, r.active, r.held, r.done, r.failed, r.skipped, r.cancelled,
-    k.limit_musd, k.per_task_musd, coalesce(m.reserved_musd + m.spent_musd, 0)
+    k.limit_musd, k.per_task_musd, coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0), s.parts_limit,
+    s.resumes, r.resumes_taken, r.breaker_since, r.breaker_passed, array_to_string(k.warn_at_ppm, ','),
+    coalesce(m.warned_ppm, 0), r.reason
 FROM stage s JOIN stage_run r ON r.stage_id = s.id JOIN stage_input i ON i.stage_id = s.id
 LEFT JOIN cap k ON k.level = 'stage' AND k.ref_id = s.id
 LEFT JOIN money m ON m.level = 'stage' AND m.ref_id = s.id
@@ -71,7 +74,8 @@ ORDER BY id
 SELECT a.id, a.campaign_id, a.stage_id, a.task_id, r.seq, a.n, a.state, a.epoch, a.name,
     a.identity_hash, a.instance_type, a.instances, a.volume_gb, a.max_runtime_s,
     a.price_musd_per_hour, a.reserved_musd, a.holds, a.intended_at, a.started_at, a.ended_at,
-    r.attempts, t.uri, t.size, t.vars::text, c.project_id, a.unwanted
+    r.attempts, t.uri, t.size, t.vars::text, c.project_id, a.unwanted, a.market, a.keep_alive_s,
+    a.instance_type_i, a.subnet_i, coalesce(a.pool_id, 0), a.open_musd, a.cost_musd, a.settled
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
 JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
 JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id
@@ -97,12 +101,15 @@ WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled')
 ORDER BY h.task_id
 
 -- name: view_slots
--- Every instance type that is held, limited or priced.
-SELECT n.instance_type, coalesce(s.held, 0), coalesce(s.foreign_n, 0), q.limit_n, p.musd_per_hour
-FROM (SELECT instance_type FROM slots WHERE market = 'on_demand'
-      UNION SELECT instance_type FROM quota WHERE market = 'on_demand'
-      UNION SELECT instance_type FROM price) AS n
-LEFT JOIN slots s ON s.instance_type = n.instance_type AND s.market = 'on_demand'
-LEFT JOIN quota q ON q.instance_type = n.instance_type AND q.market = 'on_demand'
+-- Every instance type and market that is held, limited or priced.
+SELECT n.instance_type, n.market, coalesce(s.held, 0), coalesce(s.warm_idle, 0), coalesce(s.foreign_n, 0),
+    coalesce(s.foreign_us, 0), s.refused_limit, q.limit_n, w.limit_n, l.limit_n, p.musd_per_hour
+FROM (SELECT instance_type, market FROM slots WHERE market <> 'warm'
+      UNION SELECT instance_type, market FROM quota WHERE market <> 'warm'
+      UNION SELECT instance_type, 'on_demand' FROM price) AS n
+LEFT JOIN slots s ON s.instance_type = n.instance_type AND s.market = n.market
+LEFT JOIN quota q ON q.instance_type = n.instance_type AND q.market = n.market
+LEFT JOIN quota w ON w.instance_type = n.instance_type AND w.market = 'warm' AND n.market = 'on_demand'
+LEFT JOIN slot_limit l ON l.instance_type = n.instance_type AND l.market = n.market
 LEFT JOIN price p ON p.instance_type = n.instance_type
-ORDER BY n.instance_type
+ORDER BY n.instance_type, n.market

@@ -261,6 +261,34 @@ struct intent pg_intent(struct store *s, const struct pg_campaign *c, int part, 
     return in;
 }
 
+void pg_book(struct attempt_record *r)
+{
+    struct ledger_entry *e = r->entries;
+    bool pays = r->release || r->settle || attempt_state_terminal(r->to);
+    if (!pays || r->cost_musd < 0) {
+        return;
+    }
+    musd_t over = MAX(0, r->cost_musd - r->reserved_musd);
+    if (over > 0) {
+        e[r->entries_n++] = (struct ledger_entry){.kind = LEDGER_OVERRUN,
+                                                  .from = LEDGER_BUDGET,
+                                                  .to = LEDGER_RESERVED,
+                                                  .amount_musd = over};
+    }
+    if (r->settle) {
+        e[r->entries_n++] = (struct ledger_entry){.kind = LEDGER_SETTLE,
+                                                  .from = LEDGER_RESERVED,
+                                                  .to = LEDGER_SPENT,
+                                                  .amount_musd = r->cost_musd,
+                                                  .seconds = r->billable_s};
+    }
+    e[r->entries_n++] =
+        (struct ledger_entry){.kind = LEDGER_RELEASE,
+                              .from = LEDGER_RESERVED,
+                              .to = LEDGER_BUDGET,
+                              .amount_musd = r->reserved_musd + over - r->cost_musd};
+}
+
 struct attempt_record pg_record(const struct intent *in, enum attempt_state from,
                                 enum attempt_state to)
 {

@@ -2,8 +2,8 @@
  * build/tests, removed at exit), one freshly migrated database a test. Everything here ends the
  * program when it fails: a test without its database has nothing to say. */
 #pragma once
-#include "store/leader.h"
 #include "store/query.h"
+#include "store/scheduler.h"
 #include "store/store.h"
 
 /* Start the cluster (once; later calls find it). Its directory goes at exit. */
@@ -45,6 +45,8 @@ void pg_good(bool ok, const struct err *err);
 /* An intent for one part of the campaign: 1 instance of ml.m5.large, 1,000,000 micro-USD reserved,
  * slot limit 4, attempt n, id drawn from the sequence. */
 struct intent pg_intent(struct store *s, const struct pg_campaign *c, int part, int n);
-/* The record that moves that attempt on; nothing but the states is set. */
+/* The record that moves that attempt on; nothing but the states is set. pg_book adds the ledger's
+ * entries to one that gives slots back: its cost_musd, when it settles, and the rest returned. */
+void pg_book(struct attempt_record *r);
 struct attempt_record pg_record(const struct intent *in, enum attempt_state from,
                                 enum attempt_state to);

@@ -200,6 +200,11 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         {"view_versions", "campaign_run_live"},
         {"view_attempts", "attempt_open"},
         {"view_operations", "operation_open"},
+        {"view_pools", "pool_open"},
+        {"view_durations", "attempt_stage"},
+        {"view_breaker", "attempt_stage"},
+        {"stage_last_attempt", "attempt_stage"},
+        {"attempt_adopt", "task_default_campaign_id_stage_id_seq_idx"},
         {"task_input", "task_run_default_pkey"},
         {"attempt_request", "attempt_pkey"},
         {"intend", "task_run_default_pkey"},
@@ -218,11 +223,15 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         db,
         "INSERT INTO attempt (campaign_id, stage_id, task_id, n, state, epoch, name, "
         "request_sha256, identity_hash, instance_type, instances, max_runtime_s, "
-        "price_musd_per_hour, reserved_musd, holds, settled) SELECT 1, 1, id, 1, 8, 1, 'j-' || id, "
+        "price_musd_per_hour, reserved_musd, holds, settled) SELECT 1, 1 + id %% 100, id, 1, 8, 1, "
+        "'j-' || id, "
         "sha256(''), repeat('a', 64), 't', 1, 1, 1, 1, false, true FROM task_run LIMIT 20000;"
         "INSERT INTO operation (campaign_id, kind, selector, state) SELECT 1, 'retry', '{}', "
         "'done' "
         "FROM generate_series(1, 5000);"
+        "INSERT INTO pool (attempt_id, campaign_id, stage_id, state, fingerprint, instance_type, "
+        "instances, keep_alive_s, ended_at) SELECT id, 1, 1, 'terminated', 1, 't', 1, 60, now() "
+        "FROM attempt;"
         "INSERT INTO campaign (project_id, name, spec_text, spec) SELECT 1, 'old', '', '{}' FROM "
         "generate_series(1, 5000);"
         "INSERT INTO campaign_run (campaign_id, state) SELECT id, 'succeeded' FROM campaign WHERE "

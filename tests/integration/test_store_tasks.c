@@ -523,9 +523,10 @@ static void test_tasks__quotas_prices_and_others_use_are_kept_and_forgotten(void
     struct err err = ERR_INIT;
     begin(w);
     for (int i = 1; i <= 2; i++) {
-        pg_good(store_quota_put(w->s, "ml.m5.large", 4 * i, &err), &err);
+        pg_good(store_quota_put(w->s, "ml.m5.large", MARKET_ON_DEMAND, false, 4 * i, &err), &err);
         pg_good(store_price_put(w->s, "ml.m5.large", 115000 * i, "file", &err), &err);
-        pg_good(store_foreign_put(w->s, "ml.m5.large", i, &err), &err);
+        pg_good(store_slots_learned(w->s, "ml.m5.large", MARKET_ON_DEMAND, i, 7 * i, 6, &err),
+                &err);
     }
     commit(w);
     struct slots_row *s = NULL;
@@ -535,6 +536,9 @@ static void test_tasks__quotas_prices_and_others_use_are_kept_and_forgotten(void
     assert_int_equal(s[0].limit, 8);
     assert_int_equal(s[0].price_musd_per_hour, 230000);
     assert_int_equal(s[0].foreign, 2);
+    assert_int_equal(s[0].foreign_us, 14);
+    assert_int_equal(s[0].refused_limit, 6);
+    assert_int_equal(s[0].warm_limit, -1);
     free(s);
     begin(w);
     pg_good(store_quota_forget(w->s, &err), &err);
@@ -543,7 +547,7 @@ static void test_tasks__quotas_prices_and_others_use_are_kept_and_forgotten(void
     assert_int_equal(s[0].limit, -1);
     free(s);
     begin(w);
-    assert_false(store_quota_put(w->s, "ml.m5.large", -1, &err));
+    assert_false(store_quota_put(w->s, "ml.m5.large", MARKET_ON_DEMAND, false, -1, &err));
     assert_int_equal(err.code, ERR_DATABASE);
     assert_string_equal(err.sqlstate, "23514");
     leader_rollback(w->s);

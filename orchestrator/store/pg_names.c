@@ -1,0 +1,70 @@
+/* Words of the tables that no list of core/ has, and how ledger entries travel. */
+#include "pg_names.h"
+#include "common/banned.h"
+
+const char *market_word(enum market m)
+{
+    static const char *const words[MARKET_COUNT] = {
+        [MARKET_ON_DEMAND] = "on_demand", [MARKET_SPOT] = "spot"};
+    ASSERT((unsigned)m < MARKET_COUNT);
+    return words[m];
+}
+
+bool warn_at_read(const char *text, struct warn_at *warn)
+{
+    struct str rest = str_of(text);
+    warn->n = 0;
+    while (rest.n > 0) {
+        const char *comma = memchr(rest.p, ',', rest.n);
+        size_t n = comma != NULL ? (size_t)(comma - rest.p) : rest.n;
+        if (warn->n == WARN_AT_MAX ||
+            !parse_i64((struct str){rest.p, n}, 0, INT64_MAX, &warn->at_ppm[warn->n], NULL)) {
+            return false;
+        }
+        warn->n++;
+        n += comma != NULL ? 1 : 0;
+        rest = (struct str){rest.p + n, rest.n - n};
+    }
+    return true;
+}
+
+static const char *account_word(enum ledger_account a)
+{
+    static const char *const words[LEDGER_ACCOUNTS] = {
+        [LEDGER_BUDGET] = "budget", [LEDGER_RESERVED] = "reserved", [LEDGER_SPENT] = "spent"};
+    ASSERT((unsigned)a < LEDGER_ACCOUNTS);
+    return words[a];
+}
+
+static const char *kind_word(enum ledger_kind k)
+{
+    static const char *const words[LEDGER_KINDS] = {[LEDGER_RESERVE] = "reserve",
+                                                    [LEDGER_OVERRUN] = "overrun",
+                                                    [LEDGER_SETTLE] = "settle",
+                                                    [LEDGER_WARM] = "warm",
+                                                    [LEDGER_RELEASE] = "release"};
+    ASSERT((unsigned)k < LEDGER_KINDS);
+    return words[k];
+}
+
+void param_entries(struct params *p, const struct ledger_entry *e, int n)
+{
+    const char *kinds[2 * LEDGER_ENTRIES_MAX];
+    const char *from[2 * LEDGER_ENTRIES_MAX];
+    const char *to[2 * LEDGER_ENTRIES_MAX];
+    int64_t amounts[2 * LEDGER_ENTRIES_MAX];
+    int64_t seconds[2 * LEDGER_ENTRIES_MAX];
+    ASSERT(n >= 0 && n <= 2 * LEDGER_ENTRIES_MAX);
+    for (int i = 0; i < n; i++) {
+        kinds[i] = kind_word(e[i].kind);
+        from[i] = account_word(e[i].from);
+        to[i] = account_word(e[i].to);
+        amounts[i] = e[i].amount_musd;
+        seconds[i] = e[i].seconds;
+    }
+    param_text_array(p, kinds, (size_t)n);
+    param_text_array(p, from, (size_t)n);
+    param_text_array(p, to, (size_t)n);
+    param_i64_array(p, amounts, (size_t)n);
+    param_i64_array(p, seconds, (size_t)n);
+}

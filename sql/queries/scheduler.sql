@@ -1,0 +1,130 @@
+-- name: view_projects
+-- Weights, limits, caps and money of every project, and of everything together as id 0.
+SELECT v.id, v.weight, v.parts_limit, k.limit_musd, coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0),
+    array_to_string(k.warn_at_ppm, ','), coalesce(m.warned_ppm, 0), v.name
+FROM (SELECT 0::bigint AS id, 100 AS weight, (SELECT value FROM setting WHERE name = 'parts_limit') AS parts_limit,
+          'global' AS level, '' AS name
+      UNION ALL SELECT id, weight, parts_limit::bigint, 'project', name FROM project) AS v
+LEFT JOIN cap k ON k.level = v.level AND k.ref_id = v.id
+LEFT JOIN money m ON m.level = v.level AND m.ref_id = v.id
+ORDER BY v.id
+
+-- name: view_durations
+-- The newest attempts of a stage that succeeded: size of the part, how long SageMaker ran it. Index attempt_stage.
+-- $1 campaign bigint, $2 stage bigint, $3 how many integer
+SELECT t.size, (extract(epoch FROM a.ended_at - a.started_at) * 1000000)::bigint
+FROM (SELECT task_id, started_at, ended_at FROM attempt
+      WHERE stage_id = $2::bigint AND state = 8 AND started_at IS NOT NULL AND ended_at > started_at
+      ORDER BY id DESC LIMIT $3::int) AS a
+JOIN task t ON t.campaign_id = $1::bigint AND t.id = a.task_id
+
+-- name: view_breaker
+-- What the attempts of a stage tell its breaker, oldest first. Index attempt_stage.
+-- $1 stage bigint, $2 after attempt bigint, $3 how many integer
+SELECT state, cause, reason, started_at IS NOT NULL
+FROM attempt WHERE stage_id = $1::bigint AND id > $2::bigint AND state >= 8 ORDER BY id LIMIT $3::int
+
+-- name: view_promises
+-- Index promise_campaign. $1 campaign bigint
+SELECT stage_id, task_id, instances, since_at, promised_at, expected_at, latest_at
+FROM promise WHERE campaign_id = $1::bigint
+
+-- name: view_account_quotas
+SELECT kind, limit_n FROM account_quota
+
+-- name: account_quota_put
+-- $1 kind text, $2 limit bigint (NULL: not listed, no such limit)
+WITH gone AS (DELETE FROM account_quota WHERE kind = $1::text AND $2::bigint IS NULL)
+INSERT INTO account_quota (kind, limit_n) SELECT $1::text, $2::bigint WHERE $2::bigint IS NOT NULL
+ON CONFLICT (kind) DO UPDATE SET limit_n = excluded.limit_n, read_at = clock_timestamp()
+
+-- name: slots_learned
+-- What a refusal, an accepted job or time taught about others' use.
+-- $1 instance type text, $2 market text, $3 others' instances bigint, $4 since bigint, $5 limit a refusal named bigint
+INSERT INTO slots (instance_type, market, foreign_n, foreign_us, refused_limit)
+VALUES ($1::text, $2::text, $3::bigint, $4::bigint, $5::bigint)
+ON CONFLICT (instance_type, market) DO UPDATE SET foreign_n = excluded.foreign_n,
+    foreign_us = excluded.foreign_us, refused_limit = excluded.refused_limit
+
+-- name: stage_breaker
+-- $1 stage bigint, $2 since attempt bigint, $3 passed boolean, $4 resumes taken integer
+UPDATE stage_run SET breaker_since = $2::bigint, breaker_passed = $3::boolean, resumes_taken = $4::int
+WHERE stage_id = $1::bigint
+
+-- name: stage_last_attempt
+-- Index attempt_stage. $1 stage bigint
+SELECT coalesce(max(id), 0)::bigint FROM attempt WHERE stage_id = $1::bigint
+
+-- name: promise_put
+-- $1 stage bigint, $2 campaign bigint, $3 task bigint, $4 instances integer, $5 since timestamptz,
+-- $6 promised timestamptz, $7 expected timestamptz, $8 latest timestamptz
+INSERT INTO promise (stage_id, campaign_id, task_id, instances, since_at, promised_at, expected_at, latest_at)
+VALUES ($1::bigint, $2::bigint, $3::bigint, $4::int, $5::timestamptz, $6::timestamptz, $7::timestamptz, $8::timestamptz)
+ON CONFLICT (stage_id) DO UPDATE SET task_id = excluded.task_id, instances = excluded.instances,
+    since_at = excluded.since_at, promised_at = excluded.promised_at, expected_at = excluded.expected_at,
+    latest_at = excluded.latest_at, updated_at = clock_timestamp()
+
+-- name: promise_drop
+-- $1 stage bigint
+DELETE FROM promise WHERE stage_id = $1::bigint
+
+-- name: money_warned
+-- The highest threshold of a cap that people were told of. $1 level text, $2 ref bigint, $3 ppm bigint
+INSERT INTO money (level, ref_id, warned_ppm) VALUES ($1::text, $2::bigint, $3::bigint)
+ON CONFLICT (level, ref_id) DO UPDATE SET warned_ppm = excluded.warned_ppm
+
+-- name: attempt_adopt
+-- A job found at AWS under a name of ours whose row a failed-over database lost: its task exists and waits, and the
+-- number is the next. It is held as an attempt of unknown outcome, slots and money with it. The answer: the attempt,
+-- none when something does not fit. All attempts of the task must have ended.
+-- $1 campaign bigint, $2 stage bigint, $3 seq integer, $4 n integer, $5 epoch bigint, $6 name text,
+-- $7 identity hash text, $8 instance type text, $9 instances integer, $10 volume_gb integer, $11 max_runtime_s bigint,
+-- $12 price bigint, $13 reserve bigint, $14 request bytea, $15 its sha256 bytea, $16 now bigint,
+-- $17 attempt id bigint, $18 created timestamptz, $19 keep_alive_s bigint
+WITH free_task AS MATERIALIZED (
+    SELECT r.id, c.project_id FROM task t
+    JOIN task_run r ON r.campaign_id = t.campaign_id AND r.id = t.id
+    JOIN campaign c ON c.id = t.campaign_id
+    JOIN stage_run s ON s.stage_id = t.stage_id
+    WHERE t.campaign_id = $1::bigint AND t.stage_id = $2::bigint AND t.seq = $3::int AND r.state = 0
+      AND r.names < $4::int AND t.seq < s.taken
+      AND NOT EXISTS (SELECT FROM attempt a WHERE a.id = $17::bigint OR a.name = $6::text) FOR UPDATE OF r),
+new_money AS (
+    INSERT INTO money AS m (level, ref_id, reserved_musd)
+    SELECT v.level, v.ref_id, $13::bigint FROM free_task f CROSS JOIN LATERAL (VALUES ('global', 0::bigint),
+        ('project', f.project_id), ('campaign', $1::bigint), ('stage', $2::bigint)) AS v (level, ref_id)
+    ON CONFLICT (level, ref_id) DO UPDATE SET reserved_musd = m.reserved_musd + excluded.reserved_musd),
+new_task AS (
+    UPDATE task_run r SET state = 1, cause = 0, names = $4::int, not_before_us = 0, updated_us = $16::bigint
+    FROM free_task f WHERE r.campaign_id = $1::bigint AND r.id = f.id),
+new_slots AS (
+    INSERT INTO slots AS s (instance_type, held) SELECT $8::text, $9::int FROM free_task
+    ON CONFLICT (instance_type, market) DO UPDATE SET held = s.held + excluded.held),
+new_counters AS (
+    UPDATE stage_run SET waiting = waiting - 1, active = active + 1
+    FROM free_task WHERE stage_id = $2::bigint),
+new_attempt AS (
+    INSERT INTO attempt (id, campaign_id, stage_id, task_id, n, state, epoch, name, request, request_sha256,
+        identity_hash, instance_type, instances, volume_gb, max_runtime_s, price_musd_per_hour, reserved_musd,
+        open_musd, keep_alive_s, created_at, reason)
+    OVERRIDING SYSTEM VALUE
+    SELECT $17::bigint, $1::bigint, $2::bigint, f.id, $4::int, 1, $5::bigint, $6::text, $14::bytea, $15::bytea,
+        $7::text, $8::text, $9::int, $10::int, $11::bigint, $12::bigint, $13::bigint, $13::bigint, $19::bigint,
+        $18::timestamptz, 'found at AWS without a row' FROM free_task f),
+new_pool AS (
+    INSERT INTO pool (attempt_id, campaign_id, stage_id, fingerprint, instance_type, instances, keep_alive_s)
+    SELECT $17::bigint, $1::bigint, $2::bigint, 0, $8::text, $9::int, $19::bigint FROM free_task
+    WHERE $19::bigint > 0),
+new_entry AS (
+    INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account, to_account, amount_musd)
+    SELECT $1::bigint, $2::bigint, f.id, $17::bigint, 'reserve', 'budget', 'reserved', $13::bigint FROM free_task f),
+new_events AS (
+    INSERT INTO event (campaign_id, kind, detail)
+    SELECT $1::bigint, e.kind, e.detail FROM free_task CROSS JOIN LATERAL (VALUES
+        (1, 'part.state', jsonb_build_object('campaign', $1::bigint, 'stage', $2::bigint, 'from', 'waiting',
+            'to', 'active', 'first_part', $3::int, 'last_part', $3::int, 'n', 1, 'cause', '')),
+        (2, 'attempt.state', jsonb_build_object('campaign', $1::bigint, 'stage', $2::bigint, 'part', $3::int,
+            'attempt', $4::int, 'attempt_id', $17::bigint, 'job', $6::text, 'from', '', 'to', 'unknown',
+            'cause', '', 'cost_micro_usd', 0)))
+        AS e (rank, kind, detail) ORDER BY e.rank)
+SELECT id FROM free_task
