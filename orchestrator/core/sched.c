@@ -19,6 +19,7 @@ static void launch(struct sched_work *w, const struct sched_try *t)
         .reserve_musd = t->reserve_musd,
     };
     sched_take(w, t);
+    sched_warm_take(w, t);
 }
 
 /* `rest`: why those behind the tasks looked at wait. */
@@ -63,6 +64,7 @@ static void step_stage(struct sched_work *w, int stage_i)
         }
         if (placed && why == WAIT_SLOTS) {
             sched_gang_waits(w, &t);
+            sched_warm_blocked(w, &t);
         }
         bool others_differ = t.changed || s->stage->instance_type_n > 1 ||
                              (why == WAIT_BUDGET && s->stage->per_task_musd >= 0);
@@ -161,6 +163,7 @@ static void work_init(struct sched_work *w, const struct sched_view *v, struct s
         ASSERT(v->campaigns[i].project_i >= 0 && v->campaigns[i].project_i < v->projects_n);
         w->campaigns[i] = v->campaigns[i];
     }
+    sched_warm_init(w);
     stages_init(w);
 }
 
@@ -189,6 +192,7 @@ static void give_back(struct sched_work *w)
 
 static void work_done(struct sched_work *w)
 {
+    sched_warm_done(w);
     free(w->slots);
     free(w->slots_kept);
     free(w->projects);
@@ -213,6 +217,7 @@ void sched_decide(const struct sched_view *view, struct sched_plan *ret)
         step_stage(&w, i);
     }
     give_back(&w);
+    sched_warm_ends(&w);
     for (int i = 0; i < view->stages_n; i++) {
         if (view->stages[i].may_start) {
             ret->wake_us = MIN(ret->wake_us, ready_next_us(view->stages[i].ready));

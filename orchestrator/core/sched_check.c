@@ -40,7 +40,7 @@ enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
         }
     }
     t.min_runtime_s = MIN(t.min_runtime_s, t.max_runtime_s);
-    enum wait_reason why = sched_place(w, &t);
+    enum wait_reason why = sched_warm_match(w, &t) ? WAIT_NONE : sched_place(w, &t);
     if (why == WAIT_NONE) {
         t.limit_i = limit_find(s->spec, s->stage->instance_type[t.rung]);
     }
@@ -83,8 +83,14 @@ static enum wait_reason check_slots(const struct sched_work *w, const struct sch
         w->campaigns[s->campaign_i].type_held[t->limit_i] + n > s->spec->instances[t->limit_i].n) {
         return WAIT_TYPE_LIMIT;
     }
-    if (n > slots_free(&w->slots[t->slots_i], &w->account, w->view->now_us)) {
-        return WAIT_SLOTS;
+    if (t->pool_i < 0) {
+        bool fits = n <= slots_free(&w->slots[t->slots_i], &w->account, w->view->now_us);
+        if (sched_warm_wait(w, t, fits)) {
+            return WAIT_HAND_OVER;
+        }
+        if (!fits) {
+            return WAIT_SLOTS;
+        }
     }
     return sched_gang_check(w, t);
 }
@@ -106,7 +112,13 @@ static enum wait_reason check_money(const struct sched_work *w, struct sched_try
         left = MIN(left, s->stage->per_task_musd - spent);
     }
     int64_t n = s->stage->instance_count;
+    sched_warm_keep(w, t);
     int64_t fits_s = cost_runtime_that_fits(price, n, t->keep_alive_s, left);
+    if (fits_s < t->max_runtime_s && t->keep_alive_s > 0) { /* rather work than wait */
+        t->keep_alive_s = 0;
+        t->print = 0;
+        fits_s = cost_runtime_that_fits(price, n, 0, left);
+    }
     if (fits_s < t->min_runtime_s || fits_s < 1) {
         return WAIT_BUDGET;
     }

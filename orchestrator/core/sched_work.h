@@ -35,6 +35,7 @@ struct sched_work {
     int tail_n, tails_n;
     struct sched_aside *asides; /* [asides_n] */
     int asides_n;
+    struct sched_warm *warm; /* sched_warm.c's own */
 };
 /* One task with all it would take. */
 struct sched_try {
@@ -45,6 +46,7 @@ struct sched_try {
     int volume_gb;
     int64_t max_runtime_s, min_runtime_s;
     int64_t keep_alive_s;
+    uint64_t print; /* fingerprint of the pool it leaves; 0 without */
     musd_t reserve_musd;
     bool changed; /* by an earlier attempt: those behind it may fare better */
 };
@@ -73,3 +75,21 @@ void sched_gang_waits(struct sched_work *w, const struct sched_try *t);
 bool sched_next(struct sched_work *w, int stage_i, struct ready_task *ret);
 /* Removes the task sched_next gave from its queue. */
 void sched_next_pop(struct sched_work *w, int stage_i, const struct ready_task *task);
+
+/* sched_warm.c: warm pools. */
+void sched_warm_init(struct sched_work *w);
+void sched_warm_done(struct sched_work *w);
+/* Is there an available pool for it, on its rung or below? Fills rung, subnet_i, slots_i, pool_i.
+ */
+bool sched_warm_match(const struct sched_work *w, struct sched_try *t);
+/* Is waiting for a pool that comes soon better than starting cold (slots_free), or than waiting for
+ * slots? Then that pool is this task's, and the plan's wake_us says when it is given up. */
+bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool slots_free);
+/* Fills keep_alive_s. */
+void sched_warm_keep(const struct sched_work *w, struct sched_try *t);
+/* Count a launch, the last one of the plan: its pool's slots are moved, not added. */
+void sched_warm_take(struct sched_work *w, const struct sched_try *t);
+/* A task waits for slots: idle pools of its type that it does not match make room for it. */
+void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t);
+/* All launches are made and the queues whole again: which pools nothing will take. */
+void sched_warm_ends(struct sched_work *w);

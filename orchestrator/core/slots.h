@@ -15,7 +15,7 @@ struct slots { /* counts are instances */
     char instance_type[INSTANCE_TYPE_MAX + 1];
     enum market market;
     int64_t held;           /* by live attempts, from intent to release, unknown ones included */
-    int64_t warm_idle;      /* kept by pools expected or available; on demand only */
+    int64_t warm_idle;      /* kept by pools whose job has ended: available, or not yet seen */
     int64_t warm_held;      /* against the warm quota: pools expected, available or in use */
     int64_t quota;          /* of the type and market, as read; -1 unreadable: nothing starts */
     int64_t warm_quota;     /* -1 unreadable, which counts as 0 */

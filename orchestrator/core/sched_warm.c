@@ -1,0 +1,460 @@
+/* Warm pools in a plan: a launch goes to an available pool that matches, else perhaps waits for one
+ * that comes; what it leaves behind; and which pools nothing will take.
+ *
+ * Every pool is used once in a plan. A pool that matches is found by fingerprint alone, whoever
+ * left it: SageMaker does the same. Its slots are moved from idle to held, so a full quota is no
+ * hindrance, and when SageMaker hands it to another Create of ours the sum is the same. */
+#include "sched_work.h"
+#include <stdlib.h>
+
+#define SUBNET_CHOICES (1 + (int)ARRAY_LEN(((struct spec_stage *)0)->subnets)) /* all, or one */
+
+struct stage_prints { /* of the stage's own volume; 0: spot */
+    bool known[SPEC_LADDER_MAX];
+    uint64_t print[SPEC_LADDER_MAX][SUBNET_CHOICES];
+};
+enum pool_use { USE_NONE, USE_TAKEN, USE_AWAITED, USE_CLAIMED };
+
+struct sched_warm {
+    enum pool_use *use; /* [pools_n] */
+    int *available;     /* [available_n], into pools: those that may take a job */
+    int available_n;
+    struct stage_prints **prints;      /* [stages_n], made when asked for */
+    uint64_t kept[SCHED_LAUNCHES_MAX]; /* fingerprints of launches with keep-alive; 0 without */
+    musd_t *idle_musd; /* [campaigns_n]: what pools of the plan's launches may cost */
+    bool any;          /* a pool there, or a warm quota: else nothing here has to be asked */
+};
+
+void sched_warm_init(struct sched_work *w)
+{
+    const struct sched_view *v = w->view;
+    struct sched_warm *warm = xcalloc(1, sizeof *warm);
+    warm->use = xcalloc((size_t)v->pools_n + 1, sizeof *warm->use);
+    warm->available = xcalloc((size_t)v->pools_n + 1, sizeof *warm->available);
+    warm->prints = xcalloc((size_t)v->stages_n + 1, sizeof(struct stage_prints *));
+    warm->idle_musd = xcalloc((size_t)v->campaigns_n + 1, sizeof *warm->idle_musd);
+    warm->any = v->pools_n > 0;
+    for (int i = 0; i < v->slots_n; i++) {
+        warm->any = warm->any || v->slots[i].warm_quota > 0;
+    }
+    for (int i = 0; i < v->pools_n; i++) {
+        ASSERT(v->pools[i].slots_i >= 0 && v->pools[i].slots_i < v->slots_n);
+        if (v->pools[i].state == POOL_AVAILABLE && !v->pools[i].ending) {
+            warm->available[warm->available_n++] = i;
+        }
+    }
+    w->warm = warm;
+}
+
+void sched_warm_done(struct sched_work *w)
+{
+    for (int i = 0; i < w->view->stages_n; i++) {
+        free(w->warm->prints[i]);
+    }
+    free(w->warm->prints);
+    free(w->warm->use);
+    free(w->warm->available);
+    free(w->warm->idle_musd);
+    free(w->warm);
+}
+
+/* --- who matches what ---------------------------------------------------------------------------
+ */
+
+static uint64_t stage_print(const struct sched_work *w, int stage_i, int rung, int subnet_i)
+{
+    const struct spec_stage *stage = w->view->stages[stage_i].stage;
+    struct stage_prints **at = &w->warm->prints[stage_i];
+    if (*at == NULL) {
+        *at = xcalloc(1, sizeof **at);
+    }
+    if (!(*at)->known[rung]) {
+        (*at)->known[rung] = true;
+        for (int i = -1; i < stage->subnets_n; i++) {
+            (*at)->print[rung][i + 1] = warm_fingerprint_of(stage, rung, stage->volume_gb, i);
+        }
+    }
+    return (*at)->print[rung][subnet_i + 1];
+}
+
+static uint64_t try_print(const struct sched_work *w, const struct sched_try *t, int rung,
+                          int subnet_i)
+{
+    const struct spec_stage *stage = w->view->stages[t->stage_i].stage;
+    return t->volume_gb == stage->volume_gb
+               ? stage_print(w, t->stage_i, rung, subnet_i)
+               : warm_fingerprint_of(stage, rung, t->volume_gb, subnet_i);
+}
+
+/* Could a task of this stage, as its spec says it, have this fingerprint? */
+static bool stage_matches(const struct sched_work *w, int stage_i, int slots_i, int instances,
+                          uint64_t print)
+{
+    const struct spec_stage *stage = w->view->stages[stage_i].stage;
+    if (stage->instance_count != instances || stage->spot) {
+        return false;
+    }
+    for (int rung = 0; rung < stage->instance_type_n; rung++) {
+        if (w->stages[stage_i].slots_i[rung] != slots_i) {
+            continue;
+        }
+        for (int i = -1; i < stage->subnets_n; i++) {
+            if (stage_print(w, stage_i, rung, i) == print) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Tasks of all stages that run which would match; the passed-over ones of this plan are not in
+ * their queues just now, and do not count. */
+static int64_t matching_waiting(const struct sched_work *w, int slots_i, int instances,
+                                uint64_t print, bool due_only)
+{
+    int64_t n = 0;
+    for (int i = 0; i < w->view->stages_n; i++) {
+        const struct sched_stage *s = &w->view->stages[i];
+        size_t waiting = ready_n(s->ready);
+        if (!s->may_start || waiting == 0 || !stage_matches(w, i, slots_i, instances, print)) {
+            continue;
+        }
+        size_t later = due_only ? ready_backing_off_n(s->ready, w->view->now_us) : 0;
+        n += (int64_t)(waiting - MIN(later, waiting));
+    }
+    return n;
+}
+
+/* --- taking a pool ------------------------------------------------------------------------------
+ */
+
+/* Is b the better one of two that match: the one that goes first, then the older. */
+static bool better(const struct warm_pool *a, const struct warm_pool *b)
+{
+    return a->expires_us != b->expires_us ? b->expires_us < a->expires_us
+                                          : b->attempt_id < a->attempt_id;
+}
+
+static int pool_for(const struct sched_work *w, int slots_i, uint64_t print)
+{
+    int best = -1;
+    for (int k = 0; k < w->warm->available_n; k++) {
+        int i = w->warm->available[k];
+        const struct warm_pool *p = &w->view->pools[i];
+        if (w->warm->use[i] == USE_NONE && p->slots_i == slots_i &&
+            warm_takes(p, print, w->view->now_us) &&
+            (best < 0 || better(&w->view->pools[best], p))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* More than the limit allows already runs or idles: it was lowered, so nothing is passed on. */
+static bool draining(const struct sched_work *w, int slots_i)
+{
+    const struct slots *s = &w->slots[slots_i];
+    return s->held + s->warm_idle > slots_limit(s, &w->account);
+}
+
+bool sched_warm_match(const struct sched_work *w, struct sched_try *t)
+{
+    const struct spec_stage *stage = w->view->stages[t->stage_i].stage;
+    if (w->warm->available_n == 0 || stage->spot) {
+        return false;
+    }
+    for (int rung = t->rung; rung < stage->instance_type_n; rung++) {
+        int slots_i = w->stages[t->stage_i].slots_i[rung];
+        if (slots_i < 0 || draining(w, slots_i) ||
+            slots_can_ever(&w->slots[slots_i], &w->account, stage->instance_count, t->max_runtime_s,
+                           t->volume_gb) != WAIT_NONE) {
+            continue;
+        }
+        for (int subnet_i = -1; subnet_i < stage->subnets_n; subnet_i++) {
+            int pool_i = pool_for(w, slots_i, try_print(w, t, rung, subnet_i));
+            if (pool_i >= 0) {
+                t->rung = rung;
+                t->subnet_i = subnet_i;
+                t->slots_i = slots_i;
+                t->pool_i = pool_i;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* --- waiting for one ----------------------------------------------------------------------------
+ */
+
+static int64_t or_default(int64_t learned_s, int64_t default_s)
+{
+    return learned_s > 0 ? learned_s : default_s;
+}
+
+bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool slots_free)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    if (w->view->pools_n == 0 || s->stage->spot) {
+        return false;
+    }
+    uint64_t print = try_print(w, t, t->rung, t->subnet_i);
+    int64_t cold_s = or_default(s->cold_start_s, WARM_COLD_START_S);
+    int64_t warm_s = or_default(s->warm_start_s, WARM_WARM_START_S);
+    int64_t coming = 0;
+    int first = -1;
+    usec_t first_until_us = USEC_NEVER;
+    for (int i = 0; i < w->view->pools_n; i++) {
+        usec_t until_us;
+        if (w->warm->use[i] == USE_NONE && w->view->pools[i].slots_i == t->slots_i &&
+            warm_worth_waiting(&w->view->pools[i], print, cold_s, warm_s, w->view->now_us,
+                               &until_us)) {
+            coming++;
+            if (until_us < first_until_us) {
+                first = i;
+                first_until_us = until_us;
+            }
+        }
+    }
+    /* With more tasks than pools to come, free slots are not left empty for them. */
+    if (coming == 0 || (slots_free && matching_waiting(w, t->slots_i, s->stage->instance_count,
+                                                       print, true) > coming)) {
+        return false;
+    }
+    w->warm->use[first] = USE_AWAITED;
+    w->plan->wake_us = MIN(w->plan->wake_us, first_until_us);
+    return true;
+}
+
+/* --- leaving one --------------------------------------------------------------------------------
+ */
+
+/* Pools that will be there before this attempt's, and the attempts of this plan that leave one. */
+static int64_t pools_before(const struct sched_work *w, const struct sched_try *t, uint64_t print)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    int64_t run_us = s->duration != NULL && duration_known(s->duration)
+                         ? duration_quantile_us(s->duration, t->task.size_mb, 50)
+                         : 0;
+    usec_t end_us = run_us > 0 ? w->view->now_us + run_us : USEC_NEVER;
+    int64_t n = 0;
+    for (int i = 0; i < w->view->pools_n; i++) {
+        const struct warm_pool *p = &w->view->pools[i];
+        bool there = p->state == POOL_AVAILABLE && w->warm->use[i] == USE_NONE && i != t->pool_i;
+        bool comes = p->state == POOL_EXPECTED &&
+                     (p->available_us == USEC_NEVER || p->available_us <= end_us);
+        n += p->fingerprint == print && !p->ending && (there || comes);
+    }
+    for (int i = 0; i < w->plan->launches_n; i++) {
+        n += w->warm->kept[i] == print;
+    }
+    return n;
+}
+
+/* What the campaign's idle pools have cost and may still cost. */
+static musd_t idle_of(const struct sched_work *w, int campaign_i)
+{
+    const struct sched_campaign *c = &w->campaigns[campaign_i];
+    musd_t sum;
+    if (!add_i64(c->idle_spent_musd, w->warm->idle_musd[campaign_i], &sum)) {
+        return INT64_MAX;
+    }
+    for (int i = 0; i < w->view->pools_n; i++) {
+        const struct warm_pool *p = &w->view->pools[i];
+        if (p->campaign_id == c->campaign_id && !add_i64(sum, warm_idle_worst(p), &sum)) {
+            return INT64_MAX;
+        }
+    }
+    return sum;
+}
+
+void sched_warm_keep(const struct sched_work *w, struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    const struct slots *slots = &w->slots[t->slots_i];
+    int n = s->stage->instance_count;
+    int64_t warm_free = slots_warm_free(slots) + (t->pool_i >= 0 ? n : 0);
+    t->keep_alive_s = 0;
+    t->print = 0;
+    if (!w->warm->any || s->stage->spot || s->warm.keep_alive_s == 0 || warm_free < n) {
+        return;
+    }
+    uint64_t print = try_print(w, t, t->rung, t->subnet_i);
+    bool itself = stage_matches(w, t->stage_i, t->slots_i, n, print);
+    int64_t waiting = matching_waiting(w, t->slots_i, n, print, false);
+    const struct warm_gap g = {
+        .matching_waiting = waiting - (itself ? 1 : 0),
+        .matching_live = pools_before(w, t, print),
+        .expected_gap_s = WARM_GAP_S,
+        .start_saved_s = or_default(s->cold_start_s, WARM_COLD_START_S) -
+                         or_default(s->warm_start_s, WARM_WARM_START_S),
+        .price_musd_per_hour = slots->price_musd_per_hour,
+        .idle_spent_musd = s->warm.max_idle_cost_musd < 0 ? 0 : idle_of(w, s->campaign_i),
+        .warm_free = warm_free,
+        .instances = n,
+    };
+    t->keep_alive_s = warm_keep_alive(&s->warm, &g);
+    t->print = t->keep_alive_s > 0 ? print : 0;
+}
+
+void sched_warm_take(struct sched_work *w, const struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    struct slots *slots = &w->slots[t->slots_i];
+    int64_t n = s->stage->instance_count;
+    w->warm->kept[w->plan->launches_n - 1] = t->print;
+    if (t->pool_i >= 0) {
+        w->warm->use[t->pool_i] = USE_TAKEN;
+        slots->warm_idle -= n;
+        slots->warm_held -= n;
+        w->account.total[slots->market].held -= n;
+    }
+    if (t->keep_alive_s > 0) {
+        slots->warm_held += n;
+        const struct warm_pool left = {.state = POOL_EXPECTED,
+                                       .instances = (int)n,
+                                       .keep_alive_s = t->keep_alive_s,
+                                       .price_musd_per_hour = slots->price_musd_per_hour};
+        musd_t *sum = &w->warm->idle_musd[s->campaign_i];
+        if (!add_i64(*sum, warm_idle_worst(&left), sum)) {
+            *sum = INT64_MAX;
+        }
+    }
+}
+
+/* --- giving back --------------------------------------------------------------------------------
+ */
+
+void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    int64_t n = s->stage->instance_count;
+    int64_t want = n;
+    if (n == 1 && !t->changed) { /* as many as could start at once: those behind it are alike */
+        int64_t due =
+            (int64_t)ready_n(s->ready) - (int64_t)ready_backing_off_n(s->ready, w->view->now_us);
+        want = MAX(INT64_C(1), MIN(due, w->tokens));
+    }
+    int64_t have = slots_free(&w->slots[t->slots_i], &w->account, w->view->now_us);
+    for (int i = 0; i < w->view->pools_n; i++) {
+        const struct warm_pool *p = &w->view->pools[i];
+        bool goes = p->state == POOL_AVAILABLE && (p->ending || w->warm->use[i] == USE_CLAIMED);
+        have += p->slots_i == t->slots_i && goes ? p->instances : 0;
+    }
+    int64_t could = have;
+    for (int i = 0; i < w->view->pools_n; i++) {
+        const struct warm_pool *p = &w->view->pools[i];
+        bool idle = p->state == POOL_AVAILABLE && !p->ending && w->warm->use[i] == USE_NONE;
+        could += p->slots_i == t->slots_i && idle ? p->instances : 0;
+    }
+    for (int i = 0; could >= n && have < want && i < w->view->pools_n; i++) {
+        const struct warm_pool *p = &w->view->pools[i];
+        if (p->slots_i == t->slots_i && p->state == POOL_AVAILABLE && !p->ending &&
+            w->warm->use[i] == USE_NONE) {
+            w->warm->use[i] = USE_CLAIMED;
+            have += p->instances;
+        }
+    }
+}
+
+/* Can a task that waits for this reason start within the time a pool is worth keeping? */
+static bool soon(enum wait_reason why)
+{
+    return why == WAIT_RATE || why == WAIT_ORDER || why == WAIT_HAND_OVER || why == WAIT_CANARY ||
+           why == WAIT_CONCURRENCY || why == WAIT_TYPE_LIMIT || why == WAIT_STAGE_LIMIT ||
+           why == WAIT_PROJECT_LIMIT || why == WAIT_GLOBAL_LIMIT || why == WAIT_BACKOFF;
+}
+
+/* Tasks that may take a pool like this one before it has cost the start it saves. */
+static int64_t takers(const struct sched_work *w, const struct warm_pool *p)
+{
+    int64_t n = 0;
+    for (int i = 0; i < w->view->stages_n; i++) {
+        const struct sched_stage *s = &w->view->stages[i];
+        if (!s->may_start || ready_n(s->ready) == 0 ||
+            !(soon(w->plan->reason[i]) || soon(w->plan->rest[i])) ||
+            !stage_matches(w, i, p->slots_i, p->instances, p->fingerprint)) {
+            continue;
+        }
+        int64_t saved_s = or_default(s->cold_start_s, WARM_COLD_START_S) -
+                          or_default(s->warm_start_s, WARM_WARM_START_S);
+        usec_t by_us = w->view->now_us + MAX(saved_s, INT64_C(0)) * USEC_PER_SEC;
+        n += (int64_t)(ready_n(s->ready) - ready_backing_off_n(s->ready, by_us));
+    }
+    return n;
+}
+
+/* What max_idle_cost leaves of the campaign that pays for this pool. */
+static musd_t idle_left(const struct sched_work *w, const struct warm_pool *p)
+{
+    const struct sched_stage *s = NULL;
+    for (int i = 0; i < w->view->stages_n && s == NULL; i++) {
+        const struct sched_stage *at = &w->view->stages[i];
+        s = at->stage_id == p->stage_id && at->campaign_id == p->campaign_id ? at : NULL;
+    }
+    if (s == NULL || s->warm.max_idle_cost_musd < 0) {
+        return INT64_MAX;
+    }
+    musd_t left = s->warm.max_idle_cost_musd - w->campaigns[s->campaign_i].idle_spent_musd;
+    for (int i = 0; i < w->view->pools_n && left > 0; i++) {
+        const struct warm_pool *other = &w->view->pools[i];
+        musd_t cost = warm_idle_cost(other, w->view->now_us);
+        left -= other->campaign_id == p->campaign_id ? MIN(cost, left) : 0;
+    }
+    return left;
+}
+
+struct idle_pool {
+    int pool_i;
+    const struct warm_pool *pool;
+};
+
+/* Alike beside each other, the one that lasts longest first: the last ones are given back. */
+static int alike_then_longest(const void *a, const void *b)
+{
+    const struct warm_pool *x = ((const struct idle_pool *)a)->pool;
+    const struct warm_pool *y = ((const struct idle_pool *)b)->pool;
+    if (x->fingerprint != y->fingerprint) {
+        return x->fingerprint < y->fingerprint ? -1 : 1;
+    }
+    if (x->expires_us != y->expires_us) {
+        return x->expires_us > y->expires_us ? -1 : 1;
+    }
+    return (x->attempt_id > y->attempt_id) - (x->attempt_id < y->attempt_id);
+}
+
+void sched_warm_ends(struct sched_work *w)
+{
+    const struct sched_view *v = w->view;
+    struct sched_plan *plan = w->plan;
+    struct idle_pool *idle = xcalloc((size_t)v->pools_n + 1, sizeof *idle);
+    size_t n = 0;
+    for (int i = 0; i < v->pools_n; i++) {
+        const struct warm_pool *p = &v->pools[i];
+        if (p->state == POOL_AVAILABLE && !p->ending && w->warm->use[i] != USE_TAKEN) {
+            idle[n++] = (struct idle_pool){i, p};
+        }
+    }
+    qsort(idle, n, sizeof *idle, alike_then_longest);
+    int64_t wanted = 0;
+    for (size_t i = 0; i < n && plan->pool_ends_n < SCHED_POOL_ENDS_MAX; i++) {
+        const struct warm_pool *p = idle[i].pool;
+        bool first = i == 0 || idle[i - 1].pool->fingerprint != p->fingerprint;
+        bool claimed = w->warm->use[idle[i].pool_i] == USE_CLAIMED;
+        wanted = first ? takers(w, p) : wanted;
+        const struct warm_use use = {.wanted = wanted > 0,
+                                     .blocks = claimed || draining(w, p->slots_i),
+                                     .left_musd = idle_left(w, p)};
+        enum warm_end why = warm_pool_end(p, &use, v->now_us);
+        wanted -= why == WARM_KEEP ? 1 : 0;
+        if (why == WARM_END_BLOCKS_QUOTA) { /* as much as is over the limit, no more */
+            w->slots[p->slots_i].warm_idle -= p->instances;
+            w->account.total[w->slots[p->slots_i].market].held -= p->instances;
+        }
+        if (why != WARM_KEEP) {
+            plan->pool_ends[plan->pool_ends_n++] =
+                (struct sched_pool_end){.pool_i = idle[i].pool_i, .why = why};
+        }
+    }
+    free(idle);
+}
