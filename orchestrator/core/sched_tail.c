@@ -17,6 +17,7 @@ static int64_t free_jobs(const struct sched_work *w, int stage_i, const struct r
     }
     int64_t each = s->stage->instance_count;
     int64_t n = slots_free(&w->slots[t.slots_i], &w->account, w->view->now_us) / each;
+    n += sched_warm_pools(w, &t);
     if (t.limit_i >= 0) {
         n = MIN(n, (s->spec->instances[t.limit_i].n - c->type_held[t.limit_i]) / each);
     }

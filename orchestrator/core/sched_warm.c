@@ -13,6 +13,7 @@ struct stage_prints { /* of the stage's own volume; 0: spot */
     bool known[SPEC_LADDER_MAX];
     uint64_t print[SPEC_LADDER_MAX][SUBNET_CHOICES];
 };
+#define FEW_TASKS 64 /* so few waiting tasks are looked at one by one */
 enum pool_use { USE_NONE, USE_TAKEN, USE_AWAITED, USE_CLAIMED };
 
 struct sched_warm {
@@ -182,6 +183,17 @@ bool sched_warm_match(const struct sched_work *w, struct sched_try *t)
         }
     }
     return false;
+}
+
+int64_t sched_warm_pools(const struct sched_work *w, const struct sched_try *t)
+{
+    int64_t n = 0;
+    for (int k = 0; t->pool_i >= 0 && k < w->warm->available_n; k++) {
+        int i = w->warm->available[k];
+        n += w->warm->use[i] == USE_NONE && w->view->pools[i].slots_i == t->slots_i &&
+             warm_takes(&w->view->pools[i], w->view->pools[t->pool_i].fingerprint, w->view->now_us);
+    }
+    return n;
 }
 
 /* --- waiting for one ----------------------------------------------------------------------------
@@ -365,6 +377,32 @@ static bool soon(enum wait_reason why)
            why == WAIT_PROJECT_LIMIT || why == WAIT_GLOBAL_LIMIT || why == WAIT_BACKOFF;
 }
 
+/* Of the few last tasks of a stage that are due: how many an earlier attempt has changed so that
+ * they do not match. 0 among many, where one more or less does not matter. */
+static int64_t changed_due(const struct sched_work *w, int stage_i, uint64_t print)
+{
+    const struct sched_view *v = w->view;
+    const struct sched_stage *s = &v->stages[stage_i];
+    struct ready_task due[FEW_TASKS];
+    size_t due_n = ready_due(s->ready, v->now_us, due, ARRAY_LEN(due));
+    int64_t n = 0;
+    for (size_t i = 0; v->change_of != NULL && due_n <= ARRAY_LEN(due) && i < due_n; i++) {
+        struct sched_try t = {.stage_i = stage_i, .volume_gb = s->stage->volume_gb};
+        int volume_gb = 0;
+        int64_t runtime_s = 0;
+        bool changed = v->change_of(v->ctx, due[i].task_id, &t.rung, &volume_gb, &runtime_s);
+        t.volume_gb = changed && volume_gb > 0 ? volume_gb : t.volume_gb;
+        bool same = !changed;
+        for (int rung = MAX(t.rung, 0); changed && rung < s->stage->instance_type_n; rung++) {
+            for (int k = -1; k < s->stage->subnets_n; k++) {
+                same = same || try_print(w, &t, rung, k) == print;
+            }
+        }
+        n += same ? 0 : 1;
+    }
+    return n;
+}
+
 /* Tasks that may take a pool like this one before it has cost the start it saves. */
 static int64_t takers(const struct sched_work *w, const struct warm_pool *p)
 {
@@ -379,7 +417,8 @@ static int64_t takers(const struct sched_work *w, const struct warm_pool *p)
         int64_t saved_s = or_default(s->cold_start_s, WARM_COLD_START_S) -
                           or_default(s->warm_start_s, WARM_WARM_START_S);
         usec_t by_us = w->view->now_us + MAX(saved_s, INT64_C(0)) * USEC_PER_SEC;
-        n += (int64_t)(ready_n(s->ready) - ready_backing_off_n(s->ready, by_us));
+        n += (int64_t)(ready_n(s->ready) - ready_backing_off_n(s->ready, by_us)) -
+             changed_due(w, i, p->fingerprint);
     }
     return n;
 }

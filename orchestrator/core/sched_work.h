@@ -82,6 +82,8 @@ void sched_warm_done(struct sched_work *w);
 /* Is there an available pool for it, on its rung or below? Fills rung, subnet_i, slots_i, pool_i.
  */
 bool sched_warm_match(const struct sched_work *w, struct sched_try *t);
+/* How many pools tasks like this one could take now. */
+int64_t sched_warm_pools(const struct sched_work *w, const struct sched_try *t);
 /* Is waiting for a pool that comes soon better than starting cold (slots_free), or than waiting for
  * slots? Then that pool is this task's, and the plan's wake_us says when it is given up. */
 bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool slots_free);
