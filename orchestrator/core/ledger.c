@@ -1,0 +1,161 @@
+/* Which entries an event of an attempt makes, each once. */
+#include "ledger.h"
+
+static const char *const kind_names[LEDGER_KINDS] = {[LEDGER_RESERVE] = "reserve",
+                                                     [LEDGER_OVERRUN] = "overrun",
+                                                     [LEDGER_SETTLE] = "settle",
+                                                     [LEDGER_RELEASE] = "release",
+                                                     [LEDGER_WARM_OVERRUN] = "warm_overrun",
+                                                     [LEDGER_WARM] = "warm",
+                                                     [LEDGER_WARM_RELEASE] = "warm_release"};
+static const char *const account_names[LEDGER_ACCOUNTS] = {
+    [LEDGER_BUDGET] = "budget", [LEDGER_RESERVED] = "reserved", [LEDGER_SPENT] = "spent"};
+
+const char *ledger_kind_name(enum ledger_kind kind)
+{
+    ASSERT(kind >= 0 && kind < LEDGER_KINDS);
+    return kind_names[kind];
+}
+
+const char *ledger_account_name(enum ledger_account account)
+{
+    ASSERT(account >= 0 && account < LEDGER_ACCOUNTS);
+    return account_names[account];
+}
+
+/* Entries of one event, being written. */
+struct pen {
+    struct ledger_entry *e;
+    int n;
+    int64_t attempt_id;
+};
+
+static struct ledger_entry *move(struct pen *p, enum ledger_kind kind, enum ledger_account from,
+                                 enum ledger_account to, musd_t musd)
+{
+    ASSERT(p->n < LEDGER_ENTRIES_MAX && musd >= 0);
+    struct ledger_entry *e = &p->e[p->n++];
+    *e = (struct ledger_entry){
+        .attempt_id = p->attempt_id, .kind = kind, .from = from, .to = to, .amount_musd = musd};
+    return e;
+}
+
+static bool bad_turn(int64_t attempt_id, const char *what, struct err *err)
+{
+    return err_set(err, ERR_INTERNAL, "attempt %lld: %s", (long long)attempt_id, what);
+}
+
+static bool negative(int64_t attempt_id, musd_t musd, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "attempt %lld: an amount of %lld", (long long)attempt_id,
+                   (long long)musd);
+}
+
+bool ledger_reserve(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t musd,
+                    struct ledger_entry ret[static LEDGER_ENTRIES_MAX], int *ret_n, struct err *err)
+{
+    if (a->reserved || a->job_settled || a->closed) {
+        return bad_turn(attempt_id, "reserved a second time", err);
+    }
+    if (musd < 0) {
+        return negative(attempt_id, musd, err);
+    }
+    struct pen pen = {.e = ret, .attempt_id = attempt_id};
+    (void)move(&pen, LEDGER_RESERVE, LEDGER_BUDGET, LEDGER_RESERVED, musd);
+    a->reserved = true;
+    a->reserved_musd = musd;
+    *ret_n = pen.n;
+    return true;
+}
+
+/* Book a cost out of the reservation, widened first when it is too small, and give back what is
+ * over keep. */
+static void book(struct ledger_account_of_attempt *a, struct pen *pen, bool warm, musd_t cost_musd,
+                 int64_t seconds, bool estimated, musd_t keep_musd)
+{
+    if (cost_musd > a->reserved_musd) {
+        (void)move(pen, warm ? LEDGER_WARM_OVERRUN : LEDGER_OVERRUN, LEDGER_BUDGET, LEDGER_RESERVED,
+                   cost_musd - a->reserved_musd);
+        a->reserved_musd = cost_musd;
+    }
+    struct ledger_entry *e =
+        move(pen, warm ? LEDGER_WARM : LEDGER_SETTLE, LEDGER_RESERVED, LEDGER_SPENT, cost_musd);
+    e->seconds = seconds;
+    e->estimated = estimated;
+    a->reserved_musd -= cost_musd;
+    a->spent_musd += cost_musd;
+    musd_t over = a->reserved_musd - MIN(keep_musd, a->reserved_musd);
+    (void)move(pen, warm ? LEDGER_WARM_RELEASE : LEDGER_RELEASE, LEDGER_RESERVED, LEDGER_BUDGET,
+               over);
+    a->reserved_musd -= over;
+}
+
+bool ledger_settle_job(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t cost_musd,
+                       int64_t seconds, bool estimated, musd_t keep_musd,
+                       struct ledger_entry ret[static LEDGER_ENTRIES_MAX], int *ret_n,
+                       struct err *err)
+{
+    if (!a->reserved || a->job_settled || a->closed) {
+        return bad_turn(attempt_id, "settled without a reservation or a second time", err);
+    }
+    if (cost_musd < 0 || seconds < 0 || keep_musd < 0) {
+        return negative(attempt_id, MIN(cost_musd, MIN(seconds, keep_musd)), err);
+    }
+    struct pen pen = {.e = ret, .attempt_id = attempt_id};
+    book(a, &pen, false, cost_musd, seconds, estimated, keep_musd);
+    a->job_settled = true;
+    *ret_n = pen.n;
+    return true;
+}
+
+bool ledger_close(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t warm_musd,
+                  int64_t warm_seconds, struct ledger_entry ret[static LEDGER_ENTRIES_MAX],
+                  int *ret_n, struct err *err)
+{
+    if (!a->reserved || a->closed) {
+        return bad_turn(attempt_id, "closed without a reservation or a second time", err);
+    }
+    if (warm_musd < 0 || warm_seconds < 0) {
+        return negative(attempt_id, MIN(warm_musd, warm_seconds), err);
+    }
+    if (!a->job_settled && (warm_musd > 0 || warm_seconds > 0)) {
+        return bad_turn(attempt_id, "a pool of a job that was not settled", err);
+    }
+    musd_t spent;
+    if (!add_i64(a->spent_musd, warm_musd, &spent)) {
+        return err_set(err, ERR_OVERFLOW, "attempt %lld: its cost exceeds int64",
+                       (long long)attempt_id);
+    }
+    struct pen pen = {.e = ret, .attempt_id = attempt_id};
+    if (!a->job_settled) {
+        (void)move(&pen, LEDGER_RELEASE, LEDGER_RESERVED, LEDGER_BUDGET, a->reserved_musd);
+        a->reserved_musd = 0;
+    } else if (a->reserved_musd > 0 || warm_musd > 0 || warm_seconds > 0) {
+        book(a, &pen, true, warm_musd, warm_seconds, false, 0);
+    }
+    a->closed = true;
+    *ret_n = pen.n;
+    return true;
+}
+
+bool ledger_sum(const struct ledger_entry *e, size_t n, int64_t ret[static LEDGER_ACCOUNTS],
+                struct err *err)
+{
+    __extension__ typedef __int128 wide;
+    wide sum[LEDGER_ACCOUNTS] = {0}; /* 2^64 entries of 2^63 fit */
+    for (size_t i = 0; i < n; i++) {
+        ASSERT(e[i].from < LEDGER_ACCOUNTS && e[i].to < LEDGER_ACCOUNTS);
+        sum[e[i].from] -= e[i].amount_musd;
+        sum[e[i].to] += e[i].amount_musd;
+    }
+    for (int i = 0; i < LEDGER_ACCOUNTS; i++) {
+        if (sum[i] < INT64_MIN || sum[i] > INT64_MAX) {
+            return err_set(err, ERR_OVERFLOW, "the balance of '%s' exceeds int64",
+                           account_names[i]);
+        }
+    }
+    for (int i = 0; i < LEDGER_ACCOUNTS; i++) {
+        ret[i] = (int64_t)sum[i];
+    }
+    return true;
+}
