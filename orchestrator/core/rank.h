@@ -1,5 +1,4 @@
-/* Which stage goes next: strict priority, then the project and in it the campaign that holds the
- * fewest instances for its weight, then the earlier stage; ties by id. */
+/* Weighted fair share: who holds the fewest instances for its weight goes first; ties by id. */
 #pragma once
 #include "common/base.h"
 
@@ -8,11 +7,5 @@ struct rank_share {
     int64_t held;   /* instances, what the plan starts included */
     int64_t weight; /* >= 1 */
 };
-struct rank_key {
-    int priority; /* larger first */
-    struct rank_share project, campaign;
-    int64_t stage_id;
-};
-/* Does a go before b? A strict order: never true both ways, never false both ways for two stages.
- */
-bool rank_before(const struct rank_key *a, const struct rank_key *b);
+/* Does a go before b? A strict order: never true both ways, false both ways only for one id. */
+bool rank_before(const struct rank_share *a, const struct rank_share *b);

@@ -1,6 +1,5 @@
 /* The plan of one tick: again and again the stage of highest rank, its first waiting task, the
  * checks in one order, and either a launch or a reason. */
-#include "rank.h"
 #include "sched_work.h"
 
 static void launch(struct sched_work *w, const struct sched_try *t)
@@ -77,35 +76,34 @@ static void step_stage(struct sched_work *w, int stage_i)
     }
 }
 
-/* The open stage of highest rank, -1 when all are closed. */
-static int next_stage(const struct sched_work *w)
+static int name_compare(const char *type_a, enum market a, const char *type_b, enum market b)
 {
-    int best = -1;
-    struct rank_key best_key = {0};
-    for (int i = 0; i < w->view->stages_n; i++) {
-        if (w->stages[i].closed) {
-            continue;
-        }
-        const struct sched_stage *s = &w->view->stages[i];
-        const struct sched_campaign *c = &w->campaigns[s->campaign_i];
-        const struct sched_project *p = &w->projects[c->project_i];
-        struct rank_key key = {.priority = s->priority,
-                               .project = {p->project_id, p->held, p->weight},
-                               .campaign = {c->campaign_id, c->held, c->weight},
-                               .stage_id = s->stage_id};
-        if (best < 0 || rank_before(&key, &best_key)) {
-            best = i;
-            best_key = key;
-        }
-    }
-    return best;
+    return a != b ? (a > b) - (a < b) : strcmp(type_a, type_b);
 }
 
-static int slots_find(const struct sched_view *v, const char *instance_type, enum market market)
+static int slots_compare(const void *a, const void *b)
 {
-    for (int i = 0; i < v->slots_n; i++) {
-        if (v->slots[i].market == market && strcmp(v->slots[i].instance_type, instance_type) == 0) {
-            return i;
+    const struct slots *const *x = a;
+    const struct slots *const *y = b;
+    return name_compare((*x)->instance_type, (*x)->market, (*y)->instance_type, (*y)->market);
+}
+
+static int slots_find(const struct sched_view *v, const struct slots *const *by_name,
+                      const char *instance_type, enum market market)
+{
+    int from = 0;
+    int to = v->slots_n;
+    while (from < to) {
+        int at = from + (to - from) / 2;
+        const struct slots *s = by_name[at];
+        int by = name_compare(s->instance_type, s->market, instance_type, market);
+        if (by == 0) {
+            return (int)(s - v->slots);
+        }
+        if (by < 0) {
+            from = at + 1;
+        } else {
+            to = at;
         }
     }
     return -1;
@@ -114,6 +112,12 @@ static int slots_find(const struct sched_view *v, const char *instance_type, enu
 static void stages_init(struct sched_work *w)
 {
     const struct sched_view *v = w->view;
+    AUTO_FREE const struct slots **by_name =
+        xcalloc((size_t)v->slots_n + 1, sizeof(const struct slots *));
+    for (int i = 0; i < v->slots_n; i++) {
+        by_name[i] = &v->slots[i];
+    }
+    qsort(by_name, (size_t)v->slots_n, sizeof(const struct slots *), slots_compare);
     for (int i = 0; i < v->stages_n; i++) {
         const struct sched_stage *s = &v->stages[i];
         ASSERT(s->campaign_i >= 0 && s->campaign_i < v->campaigns_n);
@@ -122,7 +126,7 @@ static void stages_init(struct sched_work *w)
             s->breaker == NULL ? INT64_MAX : breaker_may_start(s->breaker, &s->breaker_rules);
         w->stages[i].left_musd = s->stage_left_musd;
         for (int k = 0; k < s->stage->instance_type_n; k++) {
-            w->stages[i].slots_i[k] = slots_find(v, s->stage->instance_type[k],
+            w->stages[i].slots_i[k] = slots_find(v, by_name, s->stage->instance_type[k],
                                                  s->stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
         }
         if (!s->may_start || ready_n(s->ready) == 0) {
@@ -198,6 +202,7 @@ static void work_done(struct sched_work *w)
     free(w->projects);
     free(w->campaigns);
     free(w->stages);
+    sched_order_free(w->order);
     free(w->tail);
     free(w->asides);
 }
@@ -213,7 +218,8 @@ void sched_decide(const struct sched_view *view, struct sched_plan *ret)
     CLEANUP(work_done)
     struct sched_work w;
     work_init(&w, view, ret);
-    for (int i = next_stage(&w); i >= 0; i = next_stage(&w)) {
+    w.order = sched_order_new(&w);
+    for (int i = sched_order_next(&w, w.order); i >= 0; i = sched_order_next(&w, w.order)) {
         step_stage(&w, i);
     }
     give_back(&w);

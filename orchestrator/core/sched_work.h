@@ -31,6 +31,7 @@ struct sched_work {
         int tail_i, tail_n;     /* into tail: the tasks to start next, then the queue's order */
         enum wait_reason first; /* of the first task passed over, NONE so far */
     } * stages;
+    struct sched_order *order;
     struct ready_task *tail; /* [tail_n]: what look-aheads chose, stage after stage */
     int tail_n, tails_n;
     struct sched_aside *asides; /* [asides_n] */
@@ -95,3 +96,10 @@ void sched_warm_take(struct sched_work *w, const struct sched_try *t);
 void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t);
 /* All launches are made and the queues whole again: which pools nothing will take. */
 void sched_warm_ends(struct sched_work *w);
+
+/* sched_order.c: which stage is next. */
+struct sched_order *sched_order_new(const struct sched_work *w);
+void sched_order_free(struct sched_order *o);
+/* The open stage of highest rank; -1: all are closed. Between two calls only the stage given by the
+ * first launches or closes. */
+int sched_order_next(const struct sched_work *w, struct sched_order *o);

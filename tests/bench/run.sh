@@ -8,6 +8,7 @@ out=build/bench.jsonl
 : >"$out"
 status=0
 build/release/bench/bench_store "${TMPDIR:-/tmp}/drover-bench-$$" | tee -a "$out" || status=1
+build/release/bench/bench_sched | tee -a "$out" || status=1
 build/release/bench/bench_packing | tee -a "$out" || status=1
 python3 tests/bench/bench_system.py | tee -a "$out" || status=1
 rm -rf "${TMPDIR:-/tmp}/drover-bench-$$"

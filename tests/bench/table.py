@@ -8,6 +8,7 @@ AIMS = {  # name: (at least, at most)
     "parts_insert_per_s": (250000, None), "claim_complete_per_s_100": (150000, None), "claim_complete_per_s_1000": (300000, None),
     "slot_free_to_create_ms_p50": (None, 200), "slot_free_to_create_ms_p99": (None, 1000),
     "summary_get_us_p99": (None, 1000), "droverd_rss_mb": (None, 128),
+    "decision_ms_p99_1m": (None, 5), "bytes_per_waiting_task": (None, 64),
     "makespan_ratio_known": (None, 1.02), "makespan_ratio_sized": (None, 1.04), "makespan_ratio_fail3": (None, 1.06),
     "makespan_ratio_fifo": (None, None), "makespan_ratio_notebook": (None, None)}
 
