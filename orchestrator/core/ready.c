@@ -14,6 +14,7 @@ typedef bool before_fn(const struct ready_task *a, const struct ready_task *b);
 struct ready {
     struct heap due;     /* by order */
     struct heap backoff; /* by not_before_us */
+    size_t found;        /* where in due ready_at_most met its task */
 };
 
 static_assert(sizeof(struct ready_task) == 24, "a waiting task costs 24 bytes");
@@ -190,10 +191,41 @@ size_t ready_due(struct ready *r, usec_t now_us, struct ready_task *ret, size_t 
     return r->due.n;
 }
 
+/* What is larger is walked through from the top; below a task that fits all fit less well. */
+bool ready_at_most(struct ready *r, usec_t now_us, uint32_t size_mb, struct ready_task *ret)
+{
+    move_due(r, now_us);
+    const struct heap *h = &r->due;
+    size_t stack[2 * 64] = {0}; /* of each level of the heap at most the other child */
+    size_t stack_n = h->n > 0;
+    const struct ready_task *best = NULL;
+    for (int visits = 0; stack_n > 0 && visits < READY_VISITS; visits++) {
+        size_t i = stack[--stack_n];
+        const struct ready_task *t = &h->at[i];
+        if (t->size_mb <= size_mb) {
+            /* what came early by a clock since set back waits */
+            best = t->not_before_us <= now_us && (best == NULL || order_before(t, best)) ? t : best;
+            continue;
+        }
+        for (size_t child = 2 * i + 2; child > 2 * i; child--) {
+            if (child < h->n) {
+                ASSERT(stack_n < ARRAY_LEN(stack));
+                stack[stack_n++] = child;
+            }
+        }
+    }
+    if (best == NULL) {
+        return false;
+    }
+    r->found = (size_t)(best - h->at);
+    *ret = *best;
+    return true;
+}
+
 bool ready_take(struct ready *r, int64_t task_id)
 {
     struct heap *h = &r->due;
-    size_t i = 0;
+    size_t i = r->found < h->n && h->at[r->found].task_id == task_id ? r->found : 0;
     while (i < h->n && h->at[i].task_id != task_id) {
         i++;
     }

@@ -21,7 +21,12 @@ bool ready_peek(struct ready *r, usec_t now_us, struct ready_task *ret);
 bool ready_pop(struct ready *r, usec_t now_us, struct ready_task *ret);
 /* How many may start at now_us; copied to ret, in no order, when they are at most max. */
 size_t ready_due(struct ready *r, usec_t now_us, struct ready_task *ret, size_t max);
-/* Remove this task from those that may start; false: not there. O(n). */
+/* The largest task of at most this size that may start at now_us, of the first READY_VISITS larger
+ * ones looked through: exact in small queues, near it in large ones. False: none was met. */
+#define READY_VISITS 2048
+bool ready_at_most(struct ready *r, usec_t now_us, uint32_t size_mb, struct ready_task *ret);
+/* Remove this task from those that may start; false: not there. O(n); O(log n) for
+ * the one ready_at_most or ready_peek gave last. */
 bool ready_take(struct ready *r, int64_t task_id);
 void ready_clear(struct ready *r);
 size_t ready_n(const struct ready *r); /* all */

@@ -19,6 +19,8 @@ static void launch(struct sched_work *w, const struct sched_try *t)
     };
     sched_take(w, t);
     sched_warm_take(w, t);
+    sched_place_launched(w, t);
+    sched_gang_launched(w, t);
 }
 
 /* `rest`: why those behind the tasks looked at wait. */
@@ -38,11 +40,30 @@ static void pass_over(struct sched_work *w, const struct sched_try *t, enum wait
     w->stages[t->stage_i].looked++;
 }
 
+/* Its first task would hold up a reservation: a smaller one that does not may go. */
+static bool launch_smaller(struct sched_work *w, const struct sched_try *t)
+{
+    struct ready_task task;
+    struct sched_try smaller;
+    if (!sched_gang_smaller(w, t, &task) ||
+        sched_prepare(w, t->stage_i, &task, &smaller) != WAIT_NONE ||
+        sched_check(w, &smaller) != WAIT_NONE) {
+        return false;
+    }
+    w->stages[t->stage_i].tail_n = 0; /* what was laid out was laid out for these slots */
+    launch(w, &smaller);
+    return true;
+}
+
 /* One launch of this stage, or its end in this plan with the reason of its first waiting task. */
 static void step_stage(struct sched_work *w, int stage_i)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
     struct sched_stage_left *left = &w->stages[stage_i];
+    if (sched_gang_yields(w, stage_i)) {
+        close_stage(w, stage_i, WAIT_ORDER);
+        return;
+    }
     for (;;) {
         struct ready_task task;
         if (!sched_next(w, stage_i, &task)) {
@@ -61,11 +82,14 @@ static void step_stage(struct sched_work *w, int stage_i)
             launch(w, &t);
             return;
         }
+        if (why == WAIT_RESERVED && launch_smaller(w, &t)) {
+            return;
+        }
         if (placed && why == WAIT_SLOTS) {
-            sched_gang_waits(w, &t);
             sched_warm_blocked(w, &t);
         }
-        bool others_differ = t.changed || s->stage->instance_type_n > 1 ||
+        why = placed ? sched_gang_waits(w, &t, why) : why;
+        bool others_differ = t.changed || (s->stage->instance_type_n > 1 && why != WAIT_CAPACITY) ||
                              (why == WAIT_BUDGET && s->stage->per_task_musd >= 0);
         if (sched_holds_for_all(why) || !others_differ) {
             close_stage(w, stage_i, why);
@@ -149,7 +173,6 @@ static void work_init(struct sched_work *w, const struct sched_view *v, struct s
         .left = v->left_musd,
         .account = *v->account,
         .slots = xcalloc(slots + 1, sizeof *w->slots),
-        .slots_kept = xcalloc(slots + 1, sizeof *w->slots_kept),
         .projects = xcalloc(projects + 1, sizeof *w->projects),
         .campaigns = xcalloc(campaigns + 1, sizeof *w->campaigns),
         .stages = xcalloc(stages + 1, sizeof *w->stages),
@@ -197,8 +220,10 @@ static void give_back(struct sched_work *w)
 static void work_done(struct sched_work *w)
 {
     sched_warm_done(w);
+    for (int i = 0; i < w->view->stages_n; i++) {
+        free(w->stages[i].place);
+    }
     free(w->slots);
-    free(w->slots_kept);
     free(w->projects);
     free(w->campaigns);
     free(w->stages);
@@ -218,10 +243,12 @@ void sched_decide(const struct sched_view *view, struct sched_plan *ret)
     CLEANUP(work_done)
     struct sched_work w;
     work_init(&w, view, ret);
+    sched_gangs_open(&w);
     w.order = sched_order_new(&w);
     for (int i = sched_order_next(&w, w.order); i >= 0; i = sched_order_next(&w, w.order)) {
         step_stage(&w, i);
     }
+    sched_gangs_close(&w);
     give_back(&w);
     sched_warm_ends(&w);
     for (int i = 0; i < view->stages_n; i++) {

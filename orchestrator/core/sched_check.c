@@ -96,7 +96,7 @@ static enum wait_reason check_slots(const struct sched_work *w, const struct sch
 }
 
 /* Does the worst case fit what every cap leaves, with a shorter run time if need be? */
-static enum wait_reason check_money(const struct sched_work *w, struct sched_try *t)
+enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct sched_campaign *c = &w->campaigns[s->campaign_i];
@@ -136,7 +136,7 @@ enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t)
         why = check_slots(w, t);
     }
     if (why == WAIT_NONE) {
-        why = check_money(w, t);
+        why = sched_check_money(w, t);
     }
     if (why == WAIT_NONE && (w->tokens <= 0 || w->plan->launches_n == SCHED_LAUNCHES_MAX)) {
         why = WAIT_RATE;

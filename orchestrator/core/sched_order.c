@@ -1,7 +1,8 @@
-/* Which stage goes next: strict priority, then the project and in it the campaign that holds the
- * fewest instances for its weight, then the earlier stage; ties by id. Stages are sorted once a
- * plan; in a class of one priority projects are a heap of shares and so are the campaigns of each,
- * and since only what was first last time can have grown, one step down a heap a launch is all. */
+/* Which stage goes next: strict priority, then whose turn it is (sched_gang.c), then the project
+ * and in it the campaign that holds the fewest instances for its weight, then the earlier stage;
+ * ties by id. Stages are sorted once a plan; in a class of one priority and turn projects are a
+ * heap of shares and so are the campaigns of each, and since only what was first last time can have
+ * grown, one step down a heap a launch is all. */
 #include "rank.h"
 #include "sched_work.h"
 
@@ -14,7 +15,7 @@ struct order_project {
     int from, n; /* into campaigns: a heap */
 };
 struct sched_order {
-    int *stages; /* by priority, project, campaign, stage; closed ones left out */
+    int *stages; /* by priority, turn, project, campaign, stage; closed ones left out */
     int stages_n;
     int class_to; /* those before it are in the heaps or done */
     struct order_campaign *campaigns;
@@ -42,6 +43,7 @@ static int stage_compare(const void *a, const void *b, void *ctx)
     const struct sched_stage *x = &w->view->stages[i];
     const struct sched_stage *y = &w->view->stages[k];
     int by = compare(y->priority, x->priority);
+    by = by != 0 ? by : compare(w->stages[i].turn, w->stages[k].turn);
     by = by != 0 ? by
                  : compare(w->projects[campaign_of(w, i)->project_i].project_id,
                            w->projects[campaign_of(w, k)->project_i].project_id);
@@ -99,14 +101,20 @@ static void project_down(const struct sched_work *w, struct order_project *h, in
     }
 }
 
-/* The next class of one priority: its stages into campaigns, those into projects, heaps of both. */
+static bool same_class(const struct sched_work *w, int a, int b)
+{
+    return w->view->stages[a].priority == w->view->stages[b].priority &&
+           w->stages[a].turn == w->stages[b].turn;
+}
+
+/* The next class of one priority and turn: its stages into campaigns, those into projects, heaps of
+ * both. */
 static void next_class(const struct sched_work *w, struct sched_order *o)
 {
     int campaigns_n = 0;
     int from = o->class_to;
     int to = from;
-    while (to < o->stages_n &&
-           w->view->stages[o->stages[to]].priority == w->view->stages[o->stages[from]].priority) {
+    while (to < o->stages_n && same_class(w, o->stages[to], o->stages[from])) {
         int campaign_i = w->view->stages[o->stages[to]].campaign_i;
         int project_i = w->campaigns[campaign_i].project_i;
         if (o->projects_n == 0 || o->projects[o->projects_n - 1].project_i != project_i) {

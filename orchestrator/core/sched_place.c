@@ -1,26 +1,64 @@
-/* Where a task goes: the first rung of its stage's ladder that can ever hold it. */
+/* Where a task goes: the first rung of its stage's ladder that can ever hold it and has capacity as
+ * far as is known. A rung that is merely full is waited for: the next one may cost more. */
 #include "sched_work.h"
+
+struct asked {
+    const struct sched_work *w;
+    const struct sched_try *t;
+    enum wait_reason first; /* why the first rung that does not fit does not */
+    bool stopped;           /* a quota cannot be read: it may be large enough, wait until it can */
+    int fit_n;
+};
+
+static bool fits(void *ctx, int instance_type_i)
+{
+    struct asked *a = ctx;
+    const struct spec_stage *stage = a->w->view->stages[a->t->stage_i].stage;
+    int slots_i = a->w->stages[a->t->stage_i].slots_i[instance_type_i];
+    if (a->stopped) {
+        return false;
+    }
+    enum wait_reason why =
+        slots_i < 0 ? WAIT_QUOTA_UNREADABLE
+                    : slots_can_ever(&a->w->slots[slots_i], &a->w->account, stage->instance_count,
+                                     a->t->max_runtime_s, a->t->volume_gb);
+    a->stopped = why == WAIT_QUOTA_UNREADABLE;
+    a->first = a->first == WAIT_NONE ? why : a->first;
+    a->fit_n += why == WAIT_NONE;
+    return why == WAIT_NONE;
+}
 
 enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t)
 {
-    const struct spec_stage *stage = w->view->stages[t->stage_i].stage;
-    enum wait_reason first = WAIT_NONE;
-    for (int i = t->rung; i < stage->instance_type_n; i++) {
-        int slots_i = w->stages[t->stage_i].slots_i[i];
-        enum wait_reason why =
-            slots_i < 0 ? WAIT_QUOTA_UNREADABLE
-                        : slots_can_ever(&w->slots[slots_i], &w->account, stage->instance_count,
-                                         t->max_runtime_s, t->volume_gb);
-        if (why == WAIT_NONE) {
-            t->rung = i;
-            t->subnet_i = -1;
-            t->slots_i = slots_i;
-            return WAIT_NONE;
-        }
-        first = first == WAIT_NONE ? why : first;
-        if (why == WAIT_QUOTA_UNREADABLE) {
-            break; /* it may be large enough: wait until it can be read */
-        }
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    const struct sched_stage_left *left = &w->stages[t->stage_i];
+    struct asked asked = {.w = w, .t = t};
+    struct place_choice choice;
+    if (place_choose(left->place != NULL ? left->place : s->place, s->stage, t->rung,
+                     w->view->now_us, fits, &asked, &choice)) {
+        t->rung = choice.instance_type_i;
+        t->subnet_i = choice.subnet_i;
+        t->slots_i = left->slots_i[choice.instance_type_i];
+        t->probe = choice.probe;
+        return WAIT_NONE;
     }
-    return first;
+    if (asked.fit_n == 0) {
+        return asked.first;
+    }
+    w->plan->wake_us = MIN(w->plan->wake_us, choice.open_us);
+    return WAIT_CAPACITY;
+}
+
+void sched_place_launched(struct sched_work *w, const struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    struct sched_stage_left *left = &w->stages[t->stage_i];
+    if (!t->probe) {
+        return;
+    }
+    if (left->place == NULL) {
+        left->place = xmalloc(sizeof *left->place);
+        *left->place = *s->place;
+    }
+    place_started(left->place, s->stage, t->rung, t->subnet_i, w->view->now_us);
 }

@@ -17,7 +17,6 @@ struct sched_work {
     musd_t left;
     struct slots_account account;
     struct slots *slots;              /* [slots_n], with the plan's own launches */
-    bool *slots_kept;                 /* [slots_n]: for a task of several instances that waits */
     struct sched_project *projects;   /* [projects_n] */
     struct sched_campaign *campaigns; /* [campaigns_n] */
     struct sched_stage_left {         /* [stages_n] */
@@ -25,15 +24,18 @@ struct sched_work {
         int64_t canary;               /* starts its breaker allows, INT64_MAX: any number */
         musd_t left_musd;             /* of the stage's cap */
         int slots_i[SPEC_LADDER_MAX]; /* into view->slots beside the ladder; -1 none */
+        int64_t turn;                 /* inside its priority, smaller first (sched_gang.c) */
         bool closed;                  /* its reason is decided */
         int looked;                   /* tasks passed over so far */
         bool tail_asked;              /* sched_tail.c has looked at it */
         int tail_i, tail_n;     /* into tail: the tasks to start next, then the queue's order */
         enum wait_reason first; /* of the first task passed over, NONE so far */
+        struct place *place;    /* memory of its rungs with this plan's probe; NULL: the view's */
     } * stages;
     struct sched_order *order;
     struct ready_task *tail; /* [tail_n]: what look-aheads chose, stage after stage */
     int tail_n, tails_n;
+    struct sched_gangs *gangs;  /* reservations; NULL: no stage has tasks of several instances */
     struct sched_aside *asides; /* [asides_n] */
     int asides_n;
     struct sched_warm *warm; /* sched_warm.c's own */
@@ -50,26 +52,44 @@ struct sched_try {
     uint64_t print; /* fingerprint of the pool it leaves; 0 without */
     musd_t reserve_musd;
     bool changed; /* by an earlier attempt: those behind it may fare better */
+    bool probe;   /* its rung was shut: nobody follows before it has told */
 };
 /* What the task asks for, an earlier attempt's changes included; then its rung (sched_place). */
 enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
                                const struct ready_task *task, struct sched_try *ret);
 /* Every check, in the order people are told about them; NONE: it may start. */
 enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t);
+/* The last of these checks: does the worst case fit what every cap leaves? */
+enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try *t);
 /* Does the same reason hold for whatever stands behind this task in its stage? */
 bool sched_holds_for_all(enum wait_reason why);
 /* Count a launch against everything it uses. */
 void sched_take(struct sched_work *w, const struct sched_try *t);
 
 /* sched_place.c: where it goes. */
-/* The rung to use, from t->rung on; fills rung, subnet_i, slots_i. */
+/* The rung to use, from t->rung on; fills rung, subnet_i, slots_i, probe. CAPACITY sets when to
+ * look again in the plan. */
 enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t);
+/* After sched_take: a probe is out. */
+void sched_place_launched(struct sched_work *w, const struct sched_try *t);
 
 /* sched_gang.c: tasks of several instances. */
-/* May this one take free slots although a gang waits for them? NONE, ORDER. */
+/* Before any task is looked at: the reservations kept from earlier plans, and with them the turn of
+ * each stage inside its priority: reserved ones by age, then all others, then those that had their
+ * turn while smaller tasks waited. */
+void sched_gangs_open(struct sched_work *w);
+void sched_gangs_close(struct sched_work *w);
+/* Has it had its turn, and do smaller tasks of its priority still wait for theirs? */
+bool sched_gang_yields(const struct sched_work *w, int stage_i);
+/* May this one take free slots although reservations come first? NONE, RESERVED. */
 enum wait_reason sched_gang_check(const struct sched_work *w, const struct sched_try *t);
-/* A task of several instances waits for slots: nobody of lower rank takes them away. */
-void sched_gang_waits(struct sched_work *w, const struct sched_try *t);
+/* The stage's first task does not start, for this reason. What waits for several instances that it
+ * could have gets its reservation (GANG); one that waits for something else loses it. */
+enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enum wait_reason why);
+/* Instead of this RESERVED task: the largest of its stage that may run before the promise. */
+bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, struct ready_task *ret);
+/* After sched_take. */
+void sched_gang_launched(struct sched_work *w, const struct sched_try *t);
 
 /* sched_tail.c: which task of a stage is next. */
 /* The task to try next; false: none may start now. */

@@ -208,8 +208,8 @@ static void test_sched__a_gang_is_not_starved_by_small_tasks(void **state)
     w->slots[0].held = 5;
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 0);
-    assert_reason(p, gang, SLOTS);
-    assert_reason(p, small, ORDER);
+    assert_reason(p, gang, GANG);
+    assert_reason(p, small, RESERVED);
     /* slots of others never come back by our doing: then nothing is kept for it */
     w->slots[0].held = 0;
     w->slots[0].foreign = 5;
