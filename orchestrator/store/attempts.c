@@ -206,6 +206,8 @@ static void record_money_params(const struct attempt_record *r, struct params *p
     param_time(p, r->pool_expires_us);
     param_i64(p, r->warm_s);
     param_i64(p, r->warm_musd);
+    param_i64(p, r->change == NULL ? 0 : (int64_t)r->change->signature_hash);
+    param_i32(p, r->change == NULL ? 0 : r->change->same);
 }
 
 static bool record_valid(const struct attempt_record *r, struct err *err)

@@ -158,6 +158,9 @@ struct task_change_row {
     int volume_gb;
     int64_t max_runtime_s;
     int tries[CAUSE_COUNT];
+    uint64_t signature_hash; /* of its last counted failure, and how many in a row had it */
+    int same;
+    musd_t spent_musd; /* read, never written: what its attempts have cost or hold reserved */
 };
 bool view_task_changes(struct store *s, struct task_change_row **ret, size_t *ret_n,
                        struct err *err) MUST_CHECK; /* of live campaigns */
@@ -192,7 +195,7 @@ struct intent {
     int instance_type_i, subnet_i;
     uint64_t fingerprint; /* of the pool it will leave */
     int64_t pool_id;      /* > 0: runs on this pool's instances; they are moved, not added */
-    int64_t slot_limit;   /* held + warm_idle + foreign + instances must stay <= this */
+    int64_t slot_limit;   /* of ours, others' use taken off: held + warm_idle + instances <= this */
     int64_t attempt_id;   /* in, by attempt_ids */
     int64_t own_pool_id;  /* out: of the pool it will leave; 0 none */
     bool taken; /* out: false when wanted state, caps, slots or the task's state said no; nothing of

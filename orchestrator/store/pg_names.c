@@ -28,25 +28,6 @@ bool warn_at_read(const char *text, struct warn_at *warn)
     return true;
 }
 
-static const char *account_word(enum ledger_account a)
-{
-    static const char *const words[LEDGER_ACCOUNTS] = {
-        [LEDGER_BUDGET] = "budget", [LEDGER_RESERVED] = "reserved", [LEDGER_SPENT] = "spent"};
-    ASSERT((unsigned)a < LEDGER_ACCOUNTS);
-    return words[a];
-}
-
-static const char *kind_word(enum ledger_kind k)
-{
-    static const char *const words[LEDGER_KINDS] = {[LEDGER_RESERVE] = "reserve",
-                                                    [LEDGER_OVERRUN] = "overrun",
-                                                    [LEDGER_SETTLE] = "settle",
-                                                    [LEDGER_WARM] = "warm",
-                                                    [LEDGER_RELEASE] = "release"};
-    ASSERT((unsigned)k < LEDGER_KINDS);
-    return words[k];
-}
-
 void param_entries(struct params *p, const struct ledger_entry *e, int n)
 {
     const char *kinds[2 * LEDGER_ENTRIES_MAX];
@@ -56,9 +37,9 @@ void param_entries(struct params *p, const struct ledger_entry *e, int n)
     int64_t seconds[2 * LEDGER_ENTRIES_MAX];
     ASSERT(n >= 0 && n <= 2 * LEDGER_ENTRIES_MAX);
     for (int i = 0; i < n; i++) {
-        kinds[i] = kind_word(e[i].kind);
-        from[i] = account_word(e[i].from);
-        to[i] = account_word(e[i].to);
+        kinds[i] = ledger_kind_name(e[i].kind);
+        from[i] = ledger_account_name(e[i].from);
+        to[i] = ledger_account_name(e[i].to);
         amounts[i] = e[i].amount_musd;
         seconds[i] = e[i].seconds;
     }

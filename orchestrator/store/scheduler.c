@@ -78,10 +78,10 @@ bool view_breaker(struct store *s, int64_t stage_id, int64_t since, size_t n_max
     size_t n = (size_t)row_count(r);
     struct breaker_row *rows = xcalloc(n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
-        rows[i].state = (enum attempt_state)row_int(r, (int)i, 0);
-        rows[i].cause = (enum cause)row_int(r, (int)i, 1);
-        row_text_into(r, (int)i, 2, rows[i].reason, sizeof rows[i].reason);
-        rows[i].started = row_bool(r, (int)i, 3);
+        rows[i].attempt_id = row_i64(r, (int)i, 0);
+        rows[i].state = (enum attempt_state)row_int(r, (int)i, 1);
+        rows[i].cause = (enum cause)row_int(r, (int)i, 2);
+        row_text_into(r, (int)i, 3, rows[i].reason, sizeof rows[i].reason);
         ASSERT(rows[i].state < ATTEMPT_STATE_COUNT && rows[i].cause < CAUSE_COUNT);
     }
     *ret = rows;
@@ -256,5 +256,17 @@ bool store_adopt(struct store *s, int64_t epoch, const struct adoption *a, int64
     }
     *ret_task = row_count(r) == 1 ? row_i64(r, 0, 0) : 0;
     s->events |= *ret_task != 0;
+    AUTO_PARAMS struct params past = PARAMS_INIT;
+    param_i64(&past, a->intent.attempt_id);
+    return *ret_task == 0 || store_run(s, QUERY(ATTEMPT_IDS_PAST), &past, NULL, err);
+}
+
+bool newest_intent(struct store *s, usec_t *ret, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(NEWEST_INTENT), NULL, &r, err)) {
+        return false;
+    }
+    *ret = row_count(r) == 1 ? row_time(r, 0, 0) : 0;
     return true;
 }

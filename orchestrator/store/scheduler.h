@@ -25,12 +25,13 @@ struct duration_row {
 bool view_durations(struct store *s, int64_t campaign_id, int64_t stage_id, size_t n_max,
                     struct duration_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 struct breaker_row {
+    int64_t attempt_id;
     enum attempt_state state;
     enum cause cause;
-    bool started; /* SageMaker ran it: it was paid for */
     char reason[1025];
 };
-/* Ended attempts of a stage with ids above since, oldest first, at most n_max. */
+/* Ended attempts of a stage with ids above since: the first n_max and the last n_max, oldest first.
+ */
 bool view_breaker(struct store *s, int64_t stage_id, int64_t since, size_t n_max,
                   struct breaker_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 /* What the row keeps of a breaker. resumes: of the stage, heeded now. */
@@ -106,6 +107,8 @@ bool store_money_warned(struct store *s, const char *level, int64_t ref_id, int6
                         struct err *err) MUST_CHECK;
 
 /* --- the sweep --- */
+/* When the newest intent was committed; 0: there is none. */
+bool newest_intent(struct store *s, usec_t *ret, struct err *err) MUST_CHECK;
 struct adoption {         /* a job of ours at AWS that has no row */
     struct intent intent; /* task_id and project_id are not used; keep_alive_s, market are */
     usec_t created_us;

@@ -404,6 +404,9 @@ bool view_task_changes(struct store *s, struct task_change_row **ret, size_t *re
         rows[i].instance_type_i = row_int(r, (int)i, 2);
         rows[i].volume_gb = row_int(r, (int)i, 3);
         rows[i].max_runtime_s = row_i64(r, (int)i, 4);
+        rows[i].signature_hash = (uint64_t)row_i64(r, (int)i, 6);
+        rows[i].same = row_int(r, (int)i, 7);
+        rows[i].spent_musd = row_i64(r, (int)i, 8);
         if (!read_tries(row_text(r, (int)i, 5), rows[i].tries, err)) {
             return false;
         }

@@ -44,10 +44,7 @@ ALTER TABLE money
     ADD COLUMN warned_ppm bigint NOT NULL DEFAULT 0;                              -- highest threshold told
 ALTER TABLE ledger DROP CONSTRAINT ledger_entry_check;
 ALTER TABLE ledger ADD CONSTRAINT ledger_entry_check
-    CHECK (entry IN ('reserve', 'overrun', 'settle', 'warm', 'release'));
-DROP INDEX ledger_once;                      -- release and overrun may come twice: when the job ends, when its pool does
-CREATE UNIQUE INDEX ledger_once ON ledger (attempt_id, entry) WHERE entry IN ('reserve', 'settle', 'warm');
-CREATE INDEX ledger_attempt ON ledger (attempt_id);
+    CHECK (entry IN ('reserve', 'overrun', 'settle', 'release', 'warm_overrun', 'warm', 'warm_release'));
 
 DROP TABLE pool;                             -- never written until now
 CREATE TABLE pool (                          -- leader: the instances an attempt leaves behind, from its intent on
@@ -90,6 +87,10 @@ ALTER TABLE stage_run                        -- leader
     ADD COLUMN resumes_taken integer NOT NULL DEFAULT 0,     -- of stage.resumes
     ADD COLUMN breaker_since bigint NOT NULL DEFAULT 0,      -- attempts up to this one say nothing any more
     ADD COLUMN breaker_passed boolean NOT NULL DEFAULT false;  -- an attempt showed that the work can be done
+
+ALTER TABLE task_change                      -- leader: how often it failed in one way, for quarantine
+    ADD COLUMN signature_hash bigint NOT NULL DEFAULT 0,
+    ADD COLUMN same integer NOT NULL DEFAULT 0;
 
 CREATE TABLE promise (                       -- leader: the reservation of a waiting task of several instances
     stage_id bigint PRIMARY KEY REFERENCES stage,

@@ -59,7 +59,7 @@ free_pool AS MATERIALIZED (
 free_slots AS MATERIALIZED (
     SELECT instance_type FROM slots
     WHERE instance_type = $10::text AND market = $20::text AND $16::bigint >= 0
-      AND ($24::bigint > 0 OR held + warm_idle + foreign_n + $11::int <= $16::bigint) FOR UPDATE),
+      AND ($24::bigint > 0 OR held + warm_idle + $11::int <= $16::bigint) FOR UPDATE),
 refused AS MATERIALIZED (
     SELECT CASE WHEN NOT EXISTS (SELECT FROM want) THEN 'campaign'
         WHEN NOT (SELECT count(*) = 4 AND bool_and(fits) FROM room)
@@ -133,7 +133,7 @@ SELECT why, (SELECT id FROM new_pool) FROM refused
 -- entries: $38 kinds text[], $39 from text[], $40 to text[], $41 amounts bigint[],
 -- $42 seconds bigint[]; $43 left open bigint, $44 its pool moves to text or NULL,
 -- $45 retained_s bigint, $46 expires timestamptz, $47 idle instance-seconds bigint,
--- $48 their cost bigint
+-- $48 their cost bigint, $49 change: signature bigint, $50 failures with it integer
 WITH old AS MATERIALIZED (
     SELECT a.*, c.project_id,
         $15::boolean AND NOT a.settled AS pays,
@@ -235,12 +235,14 @@ no_failure AS (
     WHERE f.task_id = new_task.id AND $21::boolean AND $22::smallint = 3),
 new_change AS (
     INSERT INTO task_change (task_id, campaign_id, instance_type_i, volume_gb, max_runtime_s,
-        cause_tries)
-    SELECT old.task_id, old.campaign_id, $34::int, $35::int, $36::bigint, $37::jsonb
+        cause_tries, signature_hash, same)
+    SELECT old.task_id, old.campaign_id, $34::int, $35::int, $36::bigint, $37::jsonb, $49::bigint,
+        $50::int
     FROM old WHERE $37::jsonb IS NOT NULL
     ON CONFLICT (task_id) DO UPDATE SET instance_type_i = excluded.instance_type_i,
         volume_gb = excluded.volume_gb, max_runtime_s = excluded.max_runtime_s,
-        cause_tries = excluded.cause_tries),
+        cause_tries = excluded.cause_tries, signature_hash = excluded.signature_hash,
+        same = excluded.same),
 new_events AS (
     INSERT INTO event (campaign_id, kind, detail)
     SELECT old.campaign_id, e.kind, e.detail

@@ -19,10 +19,15 @@ FROM (SELECT task_id, started_at, ended_at FROM attempt
 JOIN task t ON t.campaign_id = $1::bigint AND t.id = a.task_id
 
 -- name: view_breaker
--- What the attempts of a stage tell its breaker, oldest first. Index attempt_stage.
--- $1 stage bigint, $2 after attempt bigint, $3 how many integer
-SELECT state, cause, reason, started_at IS NOT NULL
-FROM attempt WHERE stage_id = $1::bigint AND id > $2::bigint AND state >= 8 ORDER BY id LIMIT $3::int
+-- What the attempts of a stage tell its breaker: the first and the last that ended, oldest first. Index attempt_stage.
+-- $1 stage bigint, $2 after attempt bigint, $3 how many of each integer
+SELECT id, state, cause, reason FROM (
+    (SELECT id, state, cause, reason FROM attempt
+     WHERE stage_id = $1::bigint AND id > $2::bigint AND state >= 8 ORDER BY id LIMIT $3::int)
+    UNION
+    (SELECT id, state, cause, reason FROM attempt
+     WHERE stage_id = $1::bigint AND id > $2::bigint AND state >= 8 ORDER BY id DESC LIMIT $3::int)) AS ends
+ORDER BY id
 
 -- name: view_promises
 -- Index promise_campaign. $1 campaign bigint
@@ -50,6 +55,14 @@ ON CONFLICT (instance_type, market) DO UPDATE SET foreign_n = excluded.foreign_n
 -- $1 stage bigint, $2 since attempt bigint, $3 passed boolean, $4 resumes taken integer
 UPDATE stage_run SET breaker_since = $2::bigint, breaker_passed = $3::boolean, resumes_taken = $4::int
 WHERE stage_id = $1::bigint
+
+-- name: attempt_ids_past
+-- Ids up to this one are never given out again. $1 attempt bigint
+SELECT setval(pg_get_serial_sequence('attempt', 'id'), greatest($1::bigint, nextval(pg_get_serial_sequence('attempt', 'id'))))
+
+-- name: newest_intent
+-- When the newest intent we know of was committed. Index attempt_pkey.
+SELECT intended_at FROM attempt ORDER BY id DESC LIMIT 1
 
 -- name: stage_last_attempt
 -- Index attempt_stage. $1 stage bigint

@@ -78,7 +78,7 @@ RETURNING id
 INSERT INTO task_change AS h (task_id, campaign_id, volume_gb)
 SELECT id, $1::bigint, $3::int FROM unnest($2::bigint[]) AS id
 WHERE $3::int > 0 OR EXISTS (SELECT FROM task_change x WHERE x.task_id = id)
-ON CONFLICT (task_id) DO UPDATE SET cause_tries = '{}',
+ON CONFLICT (task_id) DO UPDATE SET cause_tries = '{}', same = 0,
     volume_gb = CASE WHEN excluded.volume_gb > 0 THEN excluded.volume_gb ELSE h.volume_gb END
 
 -- name: stage_take

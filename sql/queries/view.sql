@@ -95,7 +95,9 @@ WHERE r.campaign_id = $1::bigint AND r.id = $2::bigint
 -- name: view_task_changes
 -- Of campaigns not ended.
 SELECT h.task_id, h.campaign_id, h.instance_type_i, h.volume_gb, h.max_runtime_s,
-    h.cause_tries::text
+    h.cause_tries::text, h.signature_hash, h.same,
+    (SELECT coalesce(sum(a.cost_musd + a.warm_musd + a.open_musd), 0)::bigint FROM attempt a
+     WHERE a.task_id = h.task_id)
 FROM task_change h JOIN campaign_run r ON r.campaign_id = h.campaign_id
 WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled')
 ORDER BY h.task_id

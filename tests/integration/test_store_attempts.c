@@ -205,12 +205,15 @@ static void test_attempts__intend_refuses_when_slots_are_full_or_used_by_others(
     struct intent in = pg_intent(w->s, &w->c, 0, 1);
     in.slot_limit = 0;
     refuses(w, in, "slots");
-    pg_sql(w->db, "UPDATE slots SET foreign_n = 3");
     in = pg_intent(w->s, &w->c, 0, 1);
-    in.instances = 2; /* 3 + 2 > 4 */
+    in.slot_limit = -1; /* the quota cannot be read */
     refuses(w, in, "slots");
     in = pg_intent(w->s, &w->c, 0, 1);
-    intend(w, &in, 1); /* 3 + 1 = 4 */
+    in.instances = 2;
+    in.slot_limit = 1; /* 4 less the 3 of others */
+    refuses(w, in, "slots");
+    in.instances = 1;
+    intend(w, &in, 1);
     assert_true(in.taken);
 }
 

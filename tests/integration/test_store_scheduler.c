@@ -114,7 +114,7 @@ static struct pool_end pool_over(int64_t pool, enum pool_state to)
                                           .to = LEDGER_SPENT,
                                           .amount_musd = 3833,
                                           .seconds = 120},
-                                         {.kind = LEDGER_RELEASE,
+                                         {.kind = LEDGER_WARM_RELEASE,
                                           .from = LEDGER_RESERVED,
                                           .to = LEDGER_BUDGET,
                                           .amount_musd = 196167}},
@@ -348,6 +348,7 @@ static void test_scheduler__ended_attempts_tell_durations_and_the_breaker(void *
     struct breaker_row *e = NULL;
     pg_good(view_breaker(w->s, w->c.stage_id, 0, 10, &e, &n, &err), &err);
     assert_int_equal(n, 2);
+    assert_int_equal(e[0].attempt_id, in[0].attempt_id);
     assert_int_equal(e[0].cause, CAUSE_USER_CODE);
     assert_string_equal(e[0].reason, "AlgorithmError: boom");
     assert_int_equal(e[1].state, ATTEMPT_SUCCEEDED);
