@@ -26,8 +26,9 @@ struct live_campaign {
     struct spec *spec;
     struct live_stage *stages;
     int stages_n;
-    int64_t live;     /* active tasks */
-    bool budget_held; /* nothing runs and money is what is missing */
+    int64_t live;         /* active tasks */
+    usec_t last_start_us; /* 0: not since this leader began */
+    bool budget_held;     /* nothing runs and money is what is missing */
 };
 struct live_attempt {
     struct controller *c;

@@ -106,6 +106,7 @@ static void fill_campaign(struct controller *c, const struct live_campaign *lc, 
                                    .project_i = project_i,
                                    .weight = WEIGHT_DEFAULT,
                                    .live = lc->live,
+                                   .last_start_us = lc->last_start_us,
                                    .parts_limit = r->parts_limit,
                                    .left_musd =
                                        left_of(r->cap_musd, r->reserved_musd + r->spent_musd)};
@@ -115,6 +116,7 @@ static void fill_campaign(struct controller *c, const struct live_campaign *lc, 
             continue;
         }
         ret->held += a->row.instances;
+        ret->last_start_us = MAX(ret->last_start_us, a->row.intended_us);
         for (int k = 0; k < lc->spec->instances_n; k++) {
             if (strcmp(lc->spec->instances[k].instance_type, a->row.instance_type) == 0) {
                 ret->type_held[k] += a->row.instances;
@@ -123,24 +125,26 @@ static void fill_campaign(struct controller *c, const struct live_campaign *lc, 
     }
     project->live += ret->live;
     project->held += ret->held;
+    project->last_start_us = MAX(project->last_start_us, ret->last_start_us);
 }
 
 static void fill_stage(const struct live_campaign *lc, const struct live_stage *ls, int campaign_i,
                        struct sched_stage *ret)
 {
     enum wait_reason why = why_not(lc, ls);
-    *ret = (struct sched_stage){.campaign_id = lc->row.id,
-                                .stage_id = ls->row.id,
-                                .spec = lc->spec,
-                                .stage = ls->spec,
-                                .ready = ls->ready,
-                                .may_start = why == WAIT_NONE,
-                                .why_not = why,
-                                .priority = lc->row.priority,
-                                .campaign_i = campaign_i,
-                                .live = ls->row.counts[TASK_ACTIVE],
-                                .parts_limit = -1,
-                                .stage_left_musd = left_of(ls->row.cap_musd, ls->row.reserved_musd + ls->row.spent_musd)};
+    *ret = (struct sched_stage){
+        .campaign_id = lc->row.id,
+        .stage_id = ls->row.id,
+        .spec = lc->spec,
+        .stage = ls->spec,
+        .ready = ls->ready,
+        .may_start = why == WAIT_NONE,
+        .why_not = why,
+        .priority = lc->row.priority,
+        .campaign_i = campaign_i,
+        .live = ls->row.counts[TASK_ACTIVE],
+        .parts_limit = -1,
+        .stage_left_musd = left_of(ls->row.cap_musd, ls->row.reserved_musd + ls->row.spent_musd)};
 }
 
 static void fill_slots(struct controller *c, struct sched_view *view, struct batch *b)
@@ -377,6 +381,7 @@ static void intended(struct controller *c, struct batch *b, int i)
     view_slots_of(c, in->instance_type)->row.held += in->instances;
     used_more(c, lc, ls, in->reserve_musd);
     lc->live++;
+    lc->last_start_us = row.intended_us;
     ls->row.counts[TASK_WAITING]--;
     ls->row.counts[TASK_ACTIVE]++;
     c->act = true;

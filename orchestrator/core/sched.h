@@ -2,8 +2,9 @@
  * never O(parts).
  *
  * Order: strict priority, then weighted fair share between projects, then between campaigns (held
- * instances over weight, fewest first), then inside a stage longest expected first with look-ahead
- * over the tail (tail.h), ties by id. Every stage that has waiting tasks gets a reason.
+ * instances over weight, fewest first; of equals who has waited longest since its last start), then
+ * inside a stage longest expected first with look-ahead over the tail (tail.h), ties by id. Every
+ * stage that has waiting tasks gets a reason.
  *
  * What it keeps to: 1. no slot, limit, cap or token is used twice. 2. A task that fits never waits
  * behind a start of lower rank. 3. A task of several instances has a reservation with a promised
@@ -59,6 +60,7 @@ struct sched_campaign {
     musd_t left_musd;       /* of the campaign's own cap */
     int64_t type_held[16];  /* beside spec->instances[] */
     musd_t idle_spent_musd; /* on warm pools so far */
+    usec_t last_start_us;   /* when a job of it was started last; 0: not known */
 };
 struct sched_project {
     int64_t project_id;
@@ -66,6 +68,7 @@ struct sched_project {
     int64_t live, held;
     int64_t parts_limit; /* -1 none */
     musd_t left_musd;    /* INT64_MAX: none */
+    usec_t last_start_us;
 };
 struct sched_job { /* a live attempt that holds slots */
     int64_t attempt_id, task_id, stage_id;

@@ -166,6 +166,8 @@ void sched_take(struct sched_work *w, const struct sched_try *t)
     w->slots[t->slots_i].held += n;
     w->account.total[w->slots[t->slots_i].market].held += n;
     w->live++;
+    p->last_start_us = w->view->now_us;
+    c->last_start_us = w->view->now_us;
     p->live++;
     p->held += n;
     c->live++;

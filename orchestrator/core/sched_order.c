@@ -1,8 +1,8 @@
 /* Which stage goes next: strict priority, then whose turn it is (sched_gang.c), then the project
- * and in it the campaign that holds the fewest instances for its weight, then the earlier stage;
- * ties by id. Stages are sorted once a plan; in a class of one priority and turn projects are a
- * heap of shares and so are the campaigns of each, and since only what was first last time can have
- * grown, one step down a heap a launch is all. */
+ * and in it the campaign that holds the fewest instances for its weight (rank.h), then the earlier
+ * stage; ties by id. Stages are sorted once a plan; in a class of one priority and turn projects
+ * are a heap of shares and so are the campaigns of each, and since only what was first last time
+ * can have grown, one step down a heap a launch is all. */
 #include "rank.h"
 #include "sched_work.h"
 
@@ -51,13 +51,21 @@ static int stage_compare(const void *a, const void *b, void *ctx)
     return by != 0 ? by : compare(x->stage_id, y->stage_id);
 }
 
+/* A last start that is not known is long ago; one in the future, after the clock was set back, is
+ * now. */
+static int64_t idle_us(const struct sched_work *w, usec_t last_start_us)
+{
+    return MAX(0, w->view->now_us - last_start_us);
+}
+
 static bool campaign_before(const struct sched_work *w, const struct order_campaign *a,
                             const struct order_campaign *b)
 {
     const struct sched_campaign *x = &w->campaigns[a->campaign_i];
     const struct sched_campaign *y = &w->campaigns[b->campaign_i];
-    return rank_before(&(struct rank_share){x->campaign_id, x->held, x->weight},
-                       &(struct rank_share){y->campaign_id, y->held, y->weight});
+    return rank_before(
+        &(struct rank_share){x->campaign_id, x->held, x->weight, idle_us(w, x->last_start_us)},
+        &(struct rank_share){y->campaign_id, y->held, y->weight, idle_us(w, y->last_start_us)});
 }
 
 static bool project_before(const struct sched_work *w, const struct order_project *a,
@@ -65,8 +73,9 @@ static bool project_before(const struct sched_work *w, const struct order_projec
 {
     const struct sched_project *x = &w->projects[a->project_i];
     const struct sched_project *y = &w->projects[b->project_i];
-    return rank_before(&(struct rank_share){x->project_id, x->held, x->weight},
-                       &(struct rank_share){y->project_id, y->held, y->weight});
+    return rank_before(
+        &(struct rank_share){x->project_id, x->held, x->weight, idle_us(w, x->last_start_us)},
+        &(struct rank_share){y->project_id, y->held, y->weight, idle_us(w, y->last_start_us)});
 }
 
 static void campaign_down(const struct sched_work *w, struct order_campaign *h, int n, int i)
