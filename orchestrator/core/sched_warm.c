@@ -155,7 +155,8 @@ static int pool_for(const struct sched_work *w, int slots_i, uint64_t print)
 static bool draining(const struct sched_work *w, int slots_i)
 {
     const struct slots *s = &w->slots[slots_i];
-    return s->held + s->warm_idle > slots_limit(s, &w->account);
+    int64_t limit = slots_limit(s, &w->account);
+    return limit >= 0 && s->held + s->warm_idle > limit;
 }
 
 bool sched_warm_match(const struct sched_work *w, struct sched_try *t)
@@ -285,7 +286,9 @@ void sched_warm_keep(const struct sched_work *w, struct sched_try *t)
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct slots *slots = &w->slots[t->slots_i];
     int n = s->stage->instance_count;
-    int64_t warm_free = slots_warm_free(slots) + (t->pool_i >= 0 ? n : 0);
+    struct slots without = *slots; /* the pool it takes: what that holds passes on with it */
+    without.warm_held -= t->pool_i >= 0 ? n : 0;
+    int64_t warm_free = slots_warm_free(&without);
     t->keep_alive_s = 0;
     t->print = 0;
     if (!w->warm->any || s->stage->spot || s->warm.keep_alive_s == 0 || warm_free < n) {
@@ -374,7 +377,8 @@ static bool soon(enum wait_reason why)
 {
     return why == WAIT_RATE || why == WAIT_ORDER || why == WAIT_HAND_OVER || why == WAIT_CANARY ||
            why == WAIT_CONCURRENCY || why == WAIT_TYPE_LIMIT || why == WAIT_STAGE_LIMIT ||
-           why == WAIT_PROJECT_LIMIT || why == WAIT_GLOBAL_LIMIT || why == WAIT_BACKOFF;
+           why == WAIT_PROJECT_LIMIT || why == WAIT_GLOBAL_LIMIT || why == WAIT_BACKOFF ||
+           why == WAIT_QUOTA_UNREADABLE;
 }
 
 /* Of the few last tasks of a stage that are due: how many an earlier attempt has changed so that
