@@ -1,83 +1,8 @@
 /* Aim: a plan takes, awaits, leaves and ends warm pools as it should, and never uses a slot or a
- * pool twice. Method: small views with one pool or a few, at a full quota and beside its bounds;
- * 4,000 random views checked field by field, without the fingerprint. */
-#include "common/rng.h"
+ * pool twice. Method: small views with one pool or a few, at a full quota and beside its
+ * bounds. Random views: test_sched_warm_random.c. */
 #include "core/cost.h"
-#include "sched_world.h"
-
-#define SEC   USEC_PER_SEC
-#define POOLS 8
-
-static struct warm_pool pools[POOLS];
-
-/* An available pool left by stage s, which lasts another 150 s. */
-static int add_pool(struct world *w, int s)
-{
-    int i = w->view.pools_n++;
-    assert_true(i < POOLS);
-    const struct spec_stage *st = &w->stage[s];
-    int slots_i = 0;
-    while (strcmp(w->slots[slots_i].instance_type, st->instance_type[0]) != 0) {
-        slots_i++;
-    }
-    pools[i] = (struct warm_pool){.attempt_id = 100 + i,
-                                  .campaign_id = w->stages[s].campaign_id,
-                                  .stage_id = w->stages[s].stage_id,
-                                  .fingerprint = warm_fingerprint_of(st, 0, st->volume_gb, -1),
-                                  .slots_i = slots_i,
-                                  .instances = st->instance_count,
-                                  .state = POOL_AVAILABLE,
-                                  .keep_alive_s = 160,
-                                  .available_us = NOW - 10 * SEC,
-                                  .expires_us = NOW + 150 * SEC,
-                                  .price_musd_per_hour = 3600000};
-    w->slots[slots_i].warm_idle += st->instance_count;
-    w->slots[slots_i].warm_held += st->instance_count;
-    w->view.pools = pools;
-    return i;
-}
-
-/* One stage with n tasks on type 0, whose 10 slots are used but for what pools keep. */
-static struct world *full_world(int n, int pools_n)
-{
-    struct world *w = world_new();
-    (void)add_stage(w, add_campaign(w), 0, n);
-    w->stages[0].warm = (struct warm_policy){0, -1, true};
-    for (int i = 0; i < pools_n; i++) {
-        (void)add_pool(w, 0);
-    }
-    w->slots[0].held = 10 - pools_n;
-    return w;
-}
-
-/* A plan; the queues are as before it. */
-static struct sched_plan *plan_of(struct world *w)
-{
-    struct sched_plan *p = decide(w);
-    for (int i = 0; i < p->launches_n; i++) {
-        ready_push(w->stages[p->launches[i].stage_i].ready, &p->launches[i].task);
-    }
-    return p;
-}
-
-static int ends_of(const struct sched_plan *p, enum warm_end why)
-{
-    int n = 0;
-    for (int i = 0; i < p->pool_ends_n; i++) {
-        n += p->pool_ends[i].why == why;
-    }
-    return n;
-}
-
-#define assert_plan(w, launches, reason_, ends, why)                                               \
-    do {                                                                                           \
-        struct sched_plan *plan_ = plan_of(w);                                                     \
-        assert_int_equal(plan_->launches_n, launches);                                             \
-        assert_reason(plan_, 0, reason_);                                                          \
-        assert_int_equal(ends_of(plan_, why), ends);                                               \
-        assert_int_equal(plan_->pool_ends_n, ends);                                                \
-        free(plan_);                                                                               \
-    } while (0)
+#include "sched_warm_world.h"
 
 /* --- taking -------------------------------------------------------------------------------------
  */
@@ -112,8 +37,7 @@ static void test_sched_warm__a_pool_that_is_not_there_takes_nothing(void **state
     assert_plan(w, 0, SLOTS, 0, WARM_KEEP);
     pools[0].ending = false;
     pools[0].expires_us = NOW + WARM_EXPIRY_MARGIN_US;
-    assert_plan(w, 0, SLOTS, 0,
-                WARM_END_NO_MATCH); /* neither taken, nor ended: it goes by itself */
+    assert_plan(w, 0, SLOTS, 1, WARM_END_BLOCKS_QUOTA); /* too late to take, but in the way */
     pools[0].expires_us = NOW + 150 * SEC;
     pools[0].state = POOL_IN_USE;
     assert_plan(w, 0, SLOTS, 0, WARM_KEEP);
@@ -503,7 +427,11 @@ static void test_sched_warm__no_more_is_given_back_than_helps(void **state)
     int other = add_stage(w, add_campaign(w), 0, 1);
     w->stage[other].instance_count = 4; /* more than all pools together */
     w->stages[other].priority = 60;
-    assert_plan(w, 0, RATE, 0, WARM_KEEP);
+    assert_plan(w, 0, RESERVED, 3, WARM_END_NO_MATCH); /* nothing may take them now */
+    for (int i = 0; i < 3; i++) {
+        pools[i].stays = true;
+    }
+    assert_plan(w, 0, RESERVED, 0, WARM_KEEP);
     w->slots[0].held = 6; /* with a free slot it is enough */
     struct sched_plan *p = plan_of(w);
     assert_int_equal(ends_of(p, WARM_END_BLOCKS_QUOTA), 3);
@@ -535,142 +463,6 @@ static void test_sched_warm__the_cap_of_idle_cost_ends_pools(void **state)
     world_free(w);
 }
 
-/* --- random views -------------------------------------------------------------------------------
- */
-
-static struct world *world_random(struct rng *rng)
-{
-    struct world *w = world_new();
-    for (int t = 0; t < TYPES; t++) {
-        w->slots[t].quota = (int64_t)rng_below(rng, 12);
-        w->slots[t].warm_quota = (int64_t)rng_below(rng, 12);
-    }
-    int campaigns = 1 + (int)rng_below(rng, 3);
-    for (int i = 0; i < campaigns; i++) {
-        (void)add_campaign(w);
-    }
-    int stages = 1 + (int)rng_below(rng, 5);
-    for (int i = 0; i < stages; i++) {
-        int s = add_stage(w, (int)rng_below(rng, (uint64_t)campaigns), (int)rng_below(rng, TYPES),
-                          (int)rng_below(rng, 8));
-        w->stage[s].volume_gb = 30 + (int)rng_below(rng, 2);
-        w->stage[s].role = rng_chance(rng, 0.2) ? "other" : "role";
-        w->stage[s].instance_count = rng_chance(rng, 0.2) ? 2 : 1;
-        w->stages[s].priority = 50 + (int)rng_below(rng, 2);
-        w->stages[s].warm = (struct warm_policy){rng_chance(rng, 0.3) ? 900 : -1, -1, true};
-        w->stages[s].may_start = rng_chance(rng, 0.9);
-        w->stages[s].why_not = WAIT_PAUSED;
-        if (rng_chance(rng, 0.3)) {
-            w->stage[s].instance_type[1] = type_names[rng_below(rng, TYPES)];
-            w->stage[s].instance_type_n = 2;
-        }
-    }
-    for (int64_t id = 1; id <= w->tasks_n; id++) {
-        if (rng_chance(rng, 0.1)) {
-            w->change[id] = (struct change){0, 31, 0};
-        }
-    }
-    int n = (int)rng_below(rng, POOLS + 1);
-    for (int i = 0; i < n; i++) {
-        int p = add_pool(w, (int)rng_below(rng, (uint64_t)stages));
-        pools[p].ending = rng_chance(rng, 0.1);
-        pools[p].expires_us = NOW + (usec_t)rng_below(rng, 60) * SEC;
-        if (rng_chance(rng, 0.3)) {
-            pools[p].state = POOL_EXPECTED;
-            pools[p].available_us = NOW + ((usec_t)rng_below(rng, 80) - 40) * SEC;
-        }
-    }
-    for (int t = 0; t < TYPES; t++) {
-        int64_t room = w->slots[t].quota - w->slots[t].warm_idle;
-        w->slots[t].held = room > 0 ? (int64_t)rng_below(rng, (uint64_t)room + 1) : 0;
-    }
-    w->view.tokens = (int64_t)rng_below(rng, 9);
-    return w;
-}
-
-/* Every field SageMaker compares, of the launch and of the stage that left the pool. */
-static void assert_matches(const struct world *w, const struct sched_launch *l)
-{
-    const struct warm_pool *p = &pools[l->pool_i];
-    const struct spec_stage *left = &w->stage[p->stage_id - 1];
-    const struct spec_stage *takes = &w->stage[l->stage_i];
-    assert_int_equal(p->state, POOL_AVAILABLE);
-    assert_false(p->ending);
-    assert_string_equal(takes->instance_type[l->instance_type_i], left->instance_type[0]);
-    assert_int_equal(takes->instance_count, left->instance_count);
-    assert_int_equal(l->volume_gb, left->volume_gb);
-    assert_string_equal(takes->role, left->role);
-}
-
-static void check(const struct world *w, const struct sched_plan *p, int *reused)
-{
-    int64_t added[TYPES] = {0};
-    int64_t kept_n[TYPES] = {0};
-    bool used[POOLS] = {false};
-    for (int i = 0; i < p->launches_n; i++) {
-        const struct sched_launch *l = &p->launches[i];
-        int64_t n = w->stage[l->stage_i].instance_count;
-        kept_n[l->slots_i] += l->keep_alive_s > 0 ? n : 0;
-        if (l->pool_i < 0) {
-            added[l->slots_i] += n;
-            continue;
-        }
-        assert_false(used[l->pool_i]);
-        used[l->pool_i] = true;
-        kept_n[l->slots_i] -= n; /* what it moves */
-        assert_matches(w, l);
-        (*reused)++;
-    }
-    for (int t = 0; t < TYPES; t++) {
-        const struct slots *s = &w->slots[t];
-        assert_true(added[t] == 0 || s->held + s->warm_idle + added[t] <= s->quota);
-        assert_true(kept_n[t] <= 0 || s->warm_held + kept_n[t] <= s->warm_quota);
-    }
-    for (int i = 0; i < p->pool_ends_n; i++) {
-        int pool_i = p->pool_ends[i].pool_i;
-        assert_false(used[pool_i]);
-        used[pool_i] = true; /* not twice either */
-        assert_int_equal(pools[pool_i].state, POOL_AVAILABLE);
-        assert_false(pools[pool_i].ending);
-        assert_int_not_equal(p->pool_ends[i].why, WARM_KEEP);
-    }
-    assert_true(p->launches_n <= w->view.tokens);
-}
-
-static void test_sched_warm__no_pool_or_slot_is_used_twice(void **state)
-{
-    (void)state;
-    int reused = 0;
-    int ended = 0;
-    int awaited = 0;
-    for (uint64_t seed = 1; seed <= 4000; seed++) {
-        struct rng rng;
-        rng_seed(&rng, seed);
-        struct world *w = world_random(&rng);
-        struct sched_plan *p = plan_of(w);
-        check(w, p, &reused);
-        ended += p->pool_ends_n;
-        for (int s = 0; s < w->view.stages_n; s++) {
-            awaited += p->reason[s] == WAIT_HAND_OVER;
-        }
-        world_free(w);
-        rng_seed(&rng, seed);
-        w = world_random(&rng); /* the same again */
-        struct sched_plan *q = plan_of(w);
-        assert_int_equal(p->launches_n, q->launches_n);
-        assert_memory_equal(p->launches, q->launches,
-                            (size_t)p->launches_n * sizeof p->launches[0]);
-        assert_int_equal(p->pool_ends_n, q->pool_ends_n);
-        assert_memory_equal(p->pool_ends, q->pool_ends,
-                            (size_t)p->pool_ends_n * sizeof p->pool_ends[0]);
-        free(p);
-        free(q);
-        world_free(w);
-    }
-    (void)printf("# %d pools taken, %d ended, %d stages waited for one\n", reused, ended, awaited);
-    assert_true(reused > 1000 && ended > 1000 && awaited > 100);
-}
-
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -696,7 +488,6 @@ int main(void)
         cmocka_unit_test(test_sched_warm__a_task_of_higher_rank_gets_the_slots),
         cmocka_unit_test(test_sched_warm__no_more_is_given_back_than_helps),
         cmocka_unit_test(test_sched_warm__the_cap_of_idle_cost_ends_pools),
-        cmocka_unit_test(test_sched_warm__no_pool_or_slot_is_used_twice),
     };
     return cmocka_run_group_tests_name("sched_warm", tests, NULL, NULL);
 }
