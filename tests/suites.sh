@@ -20,6 +20,7 @@ waits() {
     suite local-restart 120 tests/integration/local_restart.py
     suite local-sagemaker 180 tests/integration/local_sagemaker.py
     suite local-warm 180 tests/integration/local_warm.py
+    suite local-spot 180 tests/integration/local_spot.py
     suite local-faults 120 tests/integration/local_faults.py
     suite worker-net 180 tests/integration/worker_net.py
     suite worker-resume 180 tests/integration/worker_resume.py

@@ -85,9 +85,9 @@ static bool chance_parse(const json_t *o, struct fault *f, struct err *err)
 
 static bool fault_parse(const json_t *o, struct fault *f, struct err *err)
 {
-    static const char *const keys[] = {"operation", "name_contains", "kind", "times",
-                                       "after",     "probability",   "seed", "delay_seconds",
-                                       "reason",    "same_name",     NULL};
+    static const char *const keys[] = {"operation", "name_contains", "kind",   "times",
+                                       "after",     "probability",   "seed",   "delay_seconds",
+                                       "reason",    "same_name",     "repeat", NULL};
     const char *kind;
     const char *operation;
     const char *contains;
@@ -102,8 +102,9 @@ static bool fault_parse(const json_t *o, struct fault *f, struct err *err)
            text_copy(f->name_contains, sizeof f->name_contains, contains, "name_contains", err) &&
            json_get_str(o, "reason", "", &reason, err) &&
            text_copy(f->reason, sizeof f->reason, reason, "reason", err) &&
-           json_get_bool(o, "same_name", false, &f->same_name, err) && chance_parse(o, f, err) &&
-           settings_seconds(o, "delay_seconds", -1, &f->delay_us, err);
+           json_get_bool(o, "same_name", false, &f->same_name, err) &&
+           json_get_i64(o, "repeat", 1, FAULT_REPEAT_MAX, 1, &f->repeat, err) &&
+           chance_parse(o, f, err) && settings_seconds(o, "delay_seconds", -1, &f->delay_us, err);
 }
 
 bool faults_set(struct faults *f, const json_t *list, bool append, struct err *err)

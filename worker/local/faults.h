@@ -4,15 +4,17 @@
  * {"operation":"CreateTrainingJob","name_contains":"part-7","kind":"drop_after","times":1,
  *  "after":0,"probability":0.1,"seed":7,"delay_seconds":2,"reason":"...","same_name":true}
  *
- * Only `kind` is required. `after` lets that many matching requests pass first; `times` bounds how
- * often it acts (1 when neither `times` nor `probability` is given, without bound when only
- * `probability` is). */
+ * Only `kind` is required. `repeat` is for spot_interrupt: how often the same job is interrupted,
+ * each time `delay_seconds` after it began to train; it meets spot jobs only. `after` lets that
+ * many matching requests pass first; `times` bounds how often it acts (1 when neither `times` nor
+ * `probability` is given, without bound when only `probability` is). */
 #pragma once
 #include "common/json.h"
 #include "common/rng.h"
 #include "request.h"
 
-#define FAULTS_LIST_MAX 1024
+#define FAULTS_LIST_MAX  1024
+#define FAULT_REPEAT_MAX 5 /* each costs a job four steps of its history */
 
 enum fault_kind {
 #define X(KIND, name, stage) FAULT_##KIND,
@@ -32,6 +34,7 @@ struct fault {
     int64_t delay_us; /* -1: the kind's own */
     char reason[1025];
     bool same_name;
+    int64_t repeat;
     int64_t hits;
 };
 struct faults {

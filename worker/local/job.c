@@ -15,6 +15,8 @@ static const struct {
     [PHASE_MAX_RUNTIME] = {"MaxRuntimeExceeded", JOB_STOPPED},
     [PHASE_COMPLETED] = {"Completed", JOB_COMPLETED},
     [PHASE_FAILED] = {"Failed", JOB_FAILED},
+    [PHASE_INTERRUPTED] = {"Interrupted", JOB_IN_PROGRESS},
+    [PHASE_MAX_WAIT] = {"MaxWaitTimeExceeded", JOB_STOPPED},
 };
 
 const char *job_status_name(enum job_status s)
@@ -113,6 +115,13 @@ struct job *job_new(const char *name, json_t *request, usec_t now)
     json_t *tags = json_object_get(request, "Tags");
     job->tags = json_is_array(tags) ? json_deep_copy(tags) : json_array();
     job->created = now;
+    job->billed_percent = 100;
+    job->wait_until = USEC_NEVER;
+    if (job->spot) {
+        const json_t *stop = json_object_get(request, "StoppingCondition");
+        int64_t wait_s = json_integer_value(json_object_get(stop, "MaxWaitTimeInSeconds"));
+        job->wait_until = now + wait_s * USEC_PER_SEC;
+    }
     job_enter(job, PHASE_STARTING, now);
     return job;
 }
@@ -145,7 +154,9 @@ void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t e
     job->due = 0;
     (void)snprintf(job->reason, sizeof job->reason, "%s", reason);
     if (job->started != 0) {
-        int64_t span = job->ended - job->started;
+        int64_t span = job->ran_us;
+        span += job->run_started != 0 ? job->ended - job->run_started : 0;
+        span = (span * job->billed_percent + 99) / 100;
         job->billable_s = MAX(INT64_C(1), (span + USEC_PER_SEC - 1) / USEC_PER_SEC);
     }
 }
@@ -214,6 +225,12 @@ json_t *job_to_json(const struct job *job)
         (json_int_t)job->billable_s, "due", (json_int_t)job->due, "reason", job->reason, "inject",
         (int)job->inject, "inject_after_us", (json_int_t)job->inject_after_us, "inject_reason",
         job->inject_reason, "ghost", job->ghost ? 1 : 0, "tags", job->tags, "transitions", history);
+    if (job->spot) {
+        (void)json_object_set_new(o, "run_started", json_integer(job->run_started));
+        (void)json_object_set_new(o, "ran_us", json_integer(job->ran_us));
+        (void)json_object_set_new(o, "billed_percent", json_integer(job->billed_percent));
+        (void)json_object_set_new(o, "inject_times", json_integer(job->inject_times));
+    }
     if (job->pool.status != POOL_NONE) {
         (void)json_object_set_new(o, "pool", pool_to_json(&job->pool));
     }
@@ -255,6 +272,14 @@ bool job_from_json(struct job *job, const json_t *o, struct err *err)
         return false;
     }
     job->started = json_integer_value(json_object_get(o, "started"));
+    job->run_started = job->started;
+    const json_t *run = json_object_get(o, "run_started");
+    if (run != NULL) {
+        job->run_started = json_integer_value(run);
+        job->ran_us = json_integer_value(json_object_get(o, "ran_us"));
+        job->billed_percent = json_integer_value(json_object_get(o, "billed_percent"));
+        job->inject_times = json_integer_value(json_object_get(o, "inject_times"));
+    }
     job->ended = json_integer_value(json_object_get(o, "ended"));
     job->released = json_integer_value(json_object_get(o, "released"));
     job->modified = json_integer_value(json_object_get(o, "modified"));

@@ -4,6 +4,10 @@
  *      |                          |             |             |
  *      +------ StopTrainingJob ---+-------------+-------------+--> Stopping --> Stopped
  *
+ * A spot job whose instances are reclaimed goes Training --> Interrupted --> Starting and on, or
+ * ends Stopped (MaxWaitTimeExceeded) when its time for waiting is over. One passage from
+ * Downloading to the end or to Interrupted is a run; only runs are billed.
+ *
  * Starting is timed here; from Downloading on a supervisor process (supervise.h) carries the job
  * and leaves marks in files, so that a job goes on while drover-local is dead. Invariants: 1. a
  * name is used once, for ever;
@@ -16,7 +20,7 @@
 #include <pthread.h>
 
 #define JOBS_MAX            500000
-#define JOB_TRANSITIONS_MAX 12
+#define JOB_TRANSITIONS_MAX 32
 #define JOB_REASON_MAX      1024
 
 struct app;
@@ -39,9 +43,11 @@ enum job_phase {
     PHASE_MAX_RUNTIME,
     PHASE_COMPLETED,
     PHASE_FAILED,
+    PHASE_INTERRUPTED, /* the journal holds numbers: new ones come last */
+    PHASE_MAX_WAIT,
     JOB_PHASE_COUNT
 };
-enum job_inject { INJECT_NONE, INJECT_CAPACITY, INJECT_FAILURE };
+enum job_inject { INJECT_NONE, INJECT_CAPACITY, INJECT_FAILURE, INJECT_SPOT };
 
 struct transition {
     enum job_phase phase;
@@ -87,7 +93,11 @@ struct job {
     usec_t ended;
     usec_t released;
     usec_t modified;
-    int64_t billable_s; /* 0 until it ended after having started */
+    usec_t run_started;     /* of the run under way; 0 between runs */
+    int64_t ran_us;         /* runs before it */
+    int64_t billed_percent; /* of the time it ran: spot costs less */
+    int64_t billable_s;     /* 0 until it ended after having started */
+    usec_t wait_until;      /* spot: MaxWaitTimeInSeconds is over; USEC_NEVER else */
     struct transition transitions[JOB_TRANSITIONS_MAX];
     size_t transitions_n;
     char reason[JOB_REASON_MAX + 1];
@@ -95,6 +105,7 @@ struct job {
     usec_t due; /* the next change that only waits for the clock; 0: none */
     enum job_inject inject;
     int64_t inject_after_us;
+    int64_t inject_times; /* interruptions still to come */
     char inject_reason[JOB_REASON_MAX + 1];
 };
 

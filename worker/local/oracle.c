@@ -94,15 +94,30 @@ struct invoice {
     int64_t musd;
 };
 
-/* A line for the span between two instants: not from what Describe was told. */
-static void invoice_add(struct invoice *v, const struct job *j, const char *kind, usec_t from,
-                        usec_t to)
+/* How long the instances were there, by the job's history. */
+static int64_t ran_us(const struct job *j)
+{
+    int64_t us = 0;
+    bool was_up = false;
+    for (size_t i = 0; i < j->transitions_n; i++) {
+        const struct transition *t = &j->transitions[i];
+        bool up = t->phase == PHASE_DOWNLOADING || t->phase == PHASE_TRAINING ||
+                  t->phase == PHASE_UPLOADING || t->phase == PHASE_STOPPING;
+        up = up && (t->phase != PHASE_STOPPING || was_up);
+        us += up ? t->end - t->start : 0;
+        was_up = up;
+    }
+    return us;
+}
+
+/* A line for a span by the oracle's own count: not what Describe was told. */
+static void invoice_add(struct invoice *v, const struct job *j, const char *kind, int64_t span_us)
 {
     const char *text = json_string_value(json_object_get(v->app->set.prices, j->instance_type));
     int64_t price = 0;
     bool priced = text != NULL && oracle_price(text, &price);
-    int64_t span = (to - from) / USEC_PER_SEC;
-    span += (to - from) % USEC_PER_SEC > 0;
+    int64_t span = span_us / USEC_PER_SEC;
+    span += span_us % USEC_PER_SEC > 0;
     span = span < 1 ? 1 : span;
     int64_t cost = oracle_cost(price, j->instances, span);
     json_t *o =
@@ -125,9 +140,13 @@ static void invoice_reply(struct request *r)
         if (j->ghost || j->ended == 0 || j->started == 0) {
             continue;
         }
-        invoice_add(&v, j, "training", j->started, j->ended);
+        if (j->spot) { /* cheaper, and nothing between runs */
+            invoice_add(&v, j, "training", (ran_us(j) * j->billed_percent + 99) / 100);
+        } else {
+            invoice_add(&v, j, "training", j->ended - j->started);
+        }
         if (j->pool.end > j->ended) {
-            invoice_add(&v, j, "warm", j->ended, j->pool.end);
+            invoice_add(&v, j, "warm", j->pool.end - j->ended);
         }
     }
     reply_json(r, json_pack("{s:{s:I, s:I}, s:o}", "total", "seconds", (json_int_t)v.seconds,

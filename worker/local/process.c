@@ -88,13 +88,16 @@ static json_t *job_spec(const struct app *app, const struct job *job)
     (void)json_object_set_new(spec, "region", json_string(app->set.region));
     (void)json_object_set_new(spec, "seq", json_integer(job->seq));
     (void)json_object_set_new(spec, "hosts", json_integer(job->instances));
-    (void)json_object_set_new(spec, "started", json_integer(job->started));
+    /* All runs together may last as long as MaxRuntimeInSeconds says. */
+    (void)json_object_set_new(spec, "started", json_integer(job->run_started - job->ran_us));
+    (void)json_object_set_new(spec, "wait_until", json_integer(job->wait_until));
     (void)json_object_set_new(spec, "max_runtime_us", json_integer(max_s * USEC_PER_SEC));
     (void)json_object_set_new(spec, "stop_grace_us", json_integer(app->set.stop_grace_us));
     (void)json_object_set_new(spec, "stop_us", json_integer(app->set.stop_us));
     (void)json_object_set_new(spec, "download_us", json_integer(app->set.download_us));
     (void)json_object_set_new(spec, "upload_us", json_integer(app->set.upload_us));
-    bool fails = job->inject == INJECT_FAILURE;
+    bool fails = job->inject == INJECT_FAILURE || job->inject == INJECT_SPOT;
+    (void)json_object_set_new(spec, "interrupt", json_boolean(job->inject == INJECT_SPOT));
     (void)json_object_set_new(spec, "inject_after_us",
                               json_integer(fails ? job->inject_after_us : -1));
     (void)json_object_set_new(spec, "inject_reason", json_string(job->inject_reason));
@@ -172,6 +175,43 @@ bool process_stop(const struct app *app, const struct job *job, struct err *err)
 {
     char path[PATH_MAX];
     return job_file(app, job, "stop", path, err) && files_write(path, STR("stop\n"), err);
+}
+
+void process_marks_remove(const struct app *app, const struct job *job)
+{
+    static const char *const kinds[] = {"train", "upload", "end"};
+    char path[PATH_MAX];
+    struct err err = ERR_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (files_path(path, sizeof path, &err, "%s/state/marks/%s.%s", app->root, job->name,
+                       kinds[i])) {
+            (void)unlink(path);
+        }
+    }
+}
+
+bool process_renew(const struct app *app, const struct job *job, struct err *err)
+{
+    static const char *const files[] = {"spec.json", "begun", "stop"};
+    char path[PATH_MAX];
+    if (process_alive(app, job)) {
+        return err_set(err, ERR_CONFLICT, "the supervisor of '%s' is still there", job->name);
+    }
+    process_marks_remove(app, job);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (!job_file(app, job, files[i], path, err)) {
+            return false;
+        }
+        (void)unlink(path);
+    }
+    for (int64_t k = 1; k <= job->instances; k++) {
+        if (!files_path(path, sizeof path, err, "%s/jobs/%s/algo-%lld/ml", app->root, job->name,
+                        (long long)k)) {
+            return false;
+        }
+        files_remove_tree(path);
+    }
+    return true;
 }
 
 void process_kill(const struct app *app, const struct job *job)

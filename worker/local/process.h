@@ -15,6 +15,11 @@ bool process_image_known(const struct app *app, const struct job *job, char *ret
 bool process_start(const struct app *app, const struct job *job, struct err *err) MUST_CHECK;
 /* Ask for the end: SIGTERM now, SIGKILL after the grace. */
 bool process_stop(const struct app *app, const struct job *job, struct err *err) MUST_CHECK;
+/* Make the folder ready for another run: what the last one left goes, but for the logs.
+ * False while its supervisor is still at work. Doing it again is harmless. */
+bool process_renew(const struct app *app, const struct job *job, struct err *err) MUST_CHECK;
+/* Forget what the supervisor told. */
+void process_marks_remove(const struct app *app, const struct job *job);
 /* SIGKILL now, and no exit record. */
 void process_kill(const struct app *app, const struct job *job);
 /* A supervisor holds the job's lock. */

@@ -312,7 +312,8 @@ bool sagemaker_check_name(struct request *r, const char *name)
 static bool rules_ok(struct request *r)
 {
     const json_t *stop = json_object_get(r->input, "StoppingCondition");
-    int64_t max = json_integer_value(json_object_get(stop, "MaxRuntimeInSeconds"));
+    const json_t *max_given = json_object_get(stop, "MaxRuntimeInSeconds");
+    int64_t max = max_given == NULL ? 86400 : json_integer_value(max_given);
     int64_t wait = json_integer_value(json_object_get(stop, "MaxWaitTimeInSeconds"));
     bool spot = json_is_true(json_object_get(r->input, "EnableManagedSpotTraining"));
     const json_t *roles = r->app->set.roles;
@@ -352,6 +353,13 @@ bool sagemaker_check_create(struct request *r)
     const json_t *stop = part_check(&c, in, "StoppingCondition", "stoppingCondition", true);
     int_check(&c, stop, "MaxRuntimeInSeconds", "stoppingCondition.maxRuntimeInSeconds", false, 1,
               2419200);
+    int_check(&c, stop, "MaxWaitTimeInSeconds", "stoppingCondition.maxWaitTimeInSeconds", false, 1,
+              INT32_MAX);
+    const json_t *checkpoint = part_check(&c, in, "CheckpointConfig", "checkpointConfig", false);
+    if (checkpoint != NULL) {
+        uri_check(&c, checkpoint, "S3Uri", "checkpointConfig.s3Uri");
+        (void)text_check(&c, checkpoint, "LocalPath", "checkpointConfig.localPath", false, 0, 4096);
+    }
     map_check(&c, in, "HyperParameters", "hyperParameters", 256, 2500, false);
     map_check(&c, in, "Environment", "environment", 512, 512, true);
     channels_check(&c, in);

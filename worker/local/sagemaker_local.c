@@ -175,10 +175,24 @@ static void create_inject(struct request *r, struct job *job)
         job->inject = INJECT_CAPACITY;
         reason = capacity_error_text;
     }
+    if (f->kind == FAULT_SPOT_INTERRUPT) {
+        job->inject = INJECT_SPOT;
+        job->inject_times = f->repeat;
+        reason = "Spot capacity was reclaimed.";
+    }
     if (f->reason[0] != '\0') {
         reason = f->reason;
     }
     (void)snprintf(job->inject_reason, sizeof job->inject_reason, "%s", reason);
+}
+
+/* There is nothing to provision on a pool, so nothing can be short; and only spot instances are
+ * reclaimed. */
+static bool inject_applies(const struct request *r, const struct job *job, bool warm)
+{
+    const struct fault *f = r->armed[STAGE_JOB];
+    return f == NULL || (!(f->kind == FAULT_CAPACITY && warm) &&
+                         !(f->kind == FAULT_SPOT_INTERRUPT && !job->spot));
 }
 
 void sagemaker_create(struct request *r)
@@ -195,12 +209,12 @@ void sagemaker_create(struct request *r)
     }
     struct job *job = job_new(name, r->input, clock_wall_us());
     struct job *pool = warm_match(app, r->input);
-    /* There is nothing to provision on a pool, so nothing can be short. */
-    if (pool == NULL || r->armed[STAGE_JOB] == NULL ||
-        r->armed[STAGE_JOB]->kind != FAULT_CAPACITY) {
+    job->billed_percent = job->spot ? app->set.spot_billed_percent : 100;
+    if (inject_applies(r, job, pool != NULL)) {
         create_inject(r, job);
     }
     job->due = job->created + (pool == NULL ? app->set.cold_start_us : app->set.warm_start_us);
+    job->due = MIN(job->due, job->wait_until);
     job->seq = (int64_t)app->jobs.n;
     if (pool != NULL) {
         warm_join(job, pool);
@@ -251,7 +265,7 @@ void sagemaker_stop(struct request *r)
     if (job->status != JOB_STOPPING) {
         usec_t now = clock_wall_us();
         job_enter(job, PHASE_STOPPING, now);
-        bool ran = job->started != 0 && !job->ghost;
+        bool ran = job->run_started != 0 && !job->ghost;
         job->due = ran ? 0 : now + r->app->set.stop_us;
         if (!state_write_job(&r->app->state, job, &err) ||
             (ran && !process_stop(r->app, job, &err))) {

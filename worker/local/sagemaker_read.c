@@ -24,6 +24,8 @@ static const char *phase_message(enum job_phase p)
         [PHASE_MAX_RUNTIME] = "Training job runtime exceeded MaxRuntimeInSeconds provided",
         [PHASE_COMPLETED] = "Training job completed",
         [PHASE_FAILED] = "Training job failed",
+        [PHASE_INTERRUPTED] = "Spot capacity was reclaimed; waiting for new instances",
+        [PHASE_MAX_WAIT] = "Training job wait time exceeded MaxWaitTimeInSeconds provided",
     };
     return texts[p];
 }
@@ -60,7 +62,10 @@ static void ended_add(json_t *o, const struct job *job)
         (void)json_object_set_new(o, "FailureReason", json_string(job->reason));
     }
     if (job->billable_s > 0) {
-        (void)json_object_set_new(o, "TrainingTimeInSeconds", json_integer(job->billable_s));
+        int64_t span = job->spot ? job->ended - job->started : 0; /* waits included */
+        int64_t training_s = (span + USEC_PER_SEC - 1) / USEC_PER_SEC;
+        (void)json_object_set_new(o, "TrainingTimeInSeconds",
+                                  json_integer(MAX(training_s, job->billable_s)));
         (void)json_object_set_new(o, "BillableTimeInSeconds", json_integer(job->billable_s));
     }
 }

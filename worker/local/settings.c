@@ -25,6 +25,8 @@ static const char *const known_keys[] = {"quotas",
                                          "cold_start_seconds",
                                          "warm_start_seconds",
                                          "cluster_life_seconds",
+                                         "spot_wait_seconds",
+                                         "spot_billed_percent",
                                          "download_seconds",
                                          "upload_seconds",
                                          "stop_grace_seconds",
@@ -165,6 +167,8 @@ static bool scalars_load(struct settings *s, struct err *err)
            settings_seconds(a, "cold_start_seconds", 500 * USEC_PER_MSEC, &s->cold_start_us, err) &&
            settings_seconds(a, "warm_start_seconds", MIN(s->cold_start_us, 50 * USEC_PER_MSEC),
                             &s->warm_start_us, err) &&
+           settings_seconds(a, "spot_wait_seconds", s->cold_start_us, &s->spot_wait_us, err) &&
+           json_get_i64(a, "spot_billed_percent", 1, 100, 30, &s->spot_billed_percent, err) &&
            settings_seconds(a, "cluster_life_seconds", 28 * 86400 * USEC_PER_SEC,
                             &s->cluster_life_us, err) &&
            settings_seconds(a, "download_seconds", 0, &s->download_us, err) &&

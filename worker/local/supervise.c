@@ -16,8 +16,17 @@
 
 #define SPEC_BYTES_MAX    (4u << 20)
 #define FAILURE_BYTES_MAX 1024
+#define SYNC_EVERY_US     USEC_PER_SEC
 
-enum ending { END_NONE, END_EXIT, END_STOPPED, END_MAX_RUNTIME, END_INJECTED };
+enum ending {
+    END_NONE,
+    END_EXIT,
+    END_STOPPED,
+    END_MAX_RUNTIME,
+    END_MAX_WAIT,
+    END_INJECTED,
+    ENDING_COUNT
+};
 
 int64_t supervise_i64(const struct supervisor *s, const char *key)
 {
@@ -153,10 +162,28 @@ static enum ending ending_now(const struct supervisor *s, usec_t deadline, usec_
     if (now >= deadline) {
         return END_MAX_RUNTIME;
     }
+    if (now >= supervise_i64(s, "wait_until")) {
+        return END_MAX_WAIT;
+    }
     if (now >= inject_at) {
         return END_INJECTED;
     }
     return host_failed(s) != NULL ? END_EXIT : END_NONE;
+}
+
+/* What is injected is not a failure: the instances are taken back. */
+static bool spot_reclaimed(const struct supervisor *s)
+{
+    return json_is_true(json_object_get(s->spec, "interrupt"));
+}
+
+/* As AWS: trouble with checkpoints does not end a job that runs. */
+static void checkpoints_save(struct supervisor *s)
+{
+    struct err err = ERR_INIT;
+    if (!transfer_checkpoints_save(s, &err)) {
+        (void)fprintf(stderr, "supervise: %s\n", err.message);
+    }
 }
 
 /* Run the hosts to their end. *ret_failed: the host whose exit code counts, NULL when all were
@@ -166,8 +193,10 @@ static bool hosts_run(struct supervisor *s, enum ending *ret, const struct host 
     int64_t inject_us = supervise_i64(s, "inject_after_us");
     usec_t deadline = supervise_i64(s, "started") + supervise_i64(s, "max_runtime_us");
     usec_t inject_at = inject_us < 0 ? USEC_NEVER : clock_wall_us() + inject_us;
+    usec_t wait_until = supervise_i64(s, "wait_until");
     usec_t kill_at = USEC_NEVER;
     enum ending ending = END_NONE;
+    bool sync = transfer_has_checkpoints(s);
     const struct host *failed = NULL;
     for (;;) {
         if (ending == END_NONE) {
@@ -186,14 +215,18 @@ static bool hosts_run(struct supervisor *s, enum ending *ret, const struct host 
             hosts_signal(s, SIGKILL);
             kill_at = USEC_NEVER;
         }
-        usec_t until = ending == END_NONE ? MIN(deadline, inject_at) : kill_at;
-        if (!supervise_pump(s, until)) {
+        usec_t until = ending == END_NONE ? MIN(MIN(deadline, inject_at), wait_until) : kill_at;
+        usec_t sync_at = sync ? clock_wall_us() + SYNC_EVERY_US : USEC_NEVER;
+        if (!supervise_pump(s, MIN(until, sync_at))) {
             return false;
+        }
+        if (sync) {
+            checkpoints_save(s);
         }
     }
     *ret = ending == END_NONE ? END_EXIT : ending;
     *ret_failed = failed != NULL ? failed : host_failed(s);
-    if (inject_us >= 0 && *ret == END_EXIT) {
+    if (inject_us >= 0 && *ret == END_EXIT && !spot_reclaimed(s)) {
         *ret = END_INJECTED; /* it was quicker than the fault */
     }
     return true;
@@ -231,7 +264,8 @@ static bool job_run(struct supervisor *s)
     struct err err = ERR_INIT;
     enum ending ending = END_STOPPED;
     const struct host *failed = NULL;
-    if (!container_prepare(s, &err) || !transfer_channels(s, &err)) {
+    if (!container_prepare(s, &err) || !transfer_channels(s, &err) ||
+        !transfer_checkpoints_load(s, &err)) {
         mark(s, "end", "error", 0, err.message);
         return true;
     }
@@ -250,9 +284,11 @@ static bool job_run(struct supervisor *s)
         if (!hosts_run(s, &ending, &failed)) {
             return false;
         }
+        checkpoints_save(s);
     }
     if (ending == END_INJECTED) {
-        mark(s, "end", "error", 0, json_string_value(json_object_get(s->spec, "inject_reason")));
+        mark(s, "end", spot_reclaimed(s) ? "interrupted" : "error", 0,
+             json_string_value(json_object_get(s->spec, "inject_reason")));
         return true;
     }
     if (ending == END_EXIT && failed != NULL) {
@@ -271,11 +307,13 @@ static bool job_run(struct supervisor *s)
     if (!uploaded && ending == END_EXIT) {
         mark(s, "end", "error", 0, err.message);
     } else {
-        mark(s, "end",
-             ending == END_EXIT      ? "exit"
-             : ending == END_STOPPED ? "stopped"
-                                     : "max_runtime",
-             0, "");
+        static const char *const outcomes[ENDING_COUNT] = {
+            [END_EXIT] = "exit",
+            [END_STOPPED] = "stopped",
+            [END_MAX_RUNTIME] = "max_runtime",
+            [END_MAX_WAIT] = "max_wait",
+        };
+        mark(s, "end", outcomes[ending], 0, "");
     }
     return true;
 }
@@ -376,6 +414,7 @@ int supervise_main(const char *folder)
         }
     }
     json_decref(s.spec);
+    json_decref(s.synced);
     free(s.hosts);
     return 0;
 }

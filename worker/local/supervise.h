@@ -1,8 +1,8 @@
 /* The small process above one job: from download to upload it carries the job alone, so the job
  * goes on while drover-local is dead. It tells what happens by marks, files
  * ROOT/state/marks/<name>.{train,upload,end}, each written in one step. `end` is the exit record:
- * {"at":us,"outcome":"exit|stopped|max_runtime|error|lost","exit_code":N,"text":"failure file, or
- * the reason"} */
+ * {"at":us,"outcome":"exit|stopped|max_runtime|max_wait|interrupted|error|lost","exit_code":N,"text":"failure
+ * file, or the reason"} */
 #pragma once
 #include "common/json.h"
 #include "common/units.h"
@@ -34,7 +34,8 @@ struct supervisor {
     struct host *hosts; /* hosts[hosts_n] */
     int inotify_fd;
     int signal_fd;
-    bool stop; /* asked to end */
+    json_t *synced; /* files that are as their objects; checkpoints.c */
+    bool stop;      /* asked to end */
     usec_t stop_at;
 };
 

@@ -15,6 +15,7 @@
 #include <sys/inotify.h>
 
 #define CHECK_EVERY_US USEC_PER_SEC /* supervisors that died without a word */
+#define RENEW_EVERY_US (10 * USEC_PER_MSEC)
 #define DELAYED_MAX    10000
 #define MARK_BYTES_MAX 16384
 
@@ -153,15 +154,43 @@ static void job_close(const struct app *app, struct job *job, enum job_phase pha
     warm_keep(app, job, now);
 }
 
+/* Spot instances came back or are awaited: the job's next step, but not beyond its time. */
+static void spot_wait(struct job *job, usec_t due)
+{
+    job->due = MIN(due, job->wait_until);
+}
+
+/* The instances are gone in the middle of a run. */
+static void job_interrupt(struct app *app, struct job *job, usec_t at)
+{
+    job_enter(job, PHASE_INTERRUPTED, at);
+    job->ran_us += job->modified - job->run_started;
+    job->run_started = 0;
+    if (--job->inject_times <= 0) {
+        job->inject = INJECT_NONE;
+    }
+    spot_wait(job, job->modified + app->set.spot_wait_us);
+    job_save(app, job);
+    ticker_wake(app);
+}
+
 /* Starting is over: instances are up, or they are not to be had. */
 static void job_launch(struct app *app, struct job *job, usec_t now)
 {
     struct err err = ERR_INIT;
     job->due = 0;
-    if (job->inject == INJECT_CAPACITY) {
+    if (now >= job->wait_until) {
+        job_close(app, job, PHASE_MAX_WAIT, "", job->wait_until, now);
+    } else if (job->started != 0 && !process_renew(app, job, &err)) {
+        job->due = now + RENEW_EVERY_US; /* the supervisor of the run before is still cleaning up */
+        return;
+    } else if (job->inject == INJECT_CAPACITY && job->spot) {
+        job->due = job->wait_until; /* spot waits for capacity */
+    } else if (job->inject == INJECT_CAPACITY) {
         job_close(app, job, PHASE_FAILED, job->inject_reason, now, now);
     } else if (job->ghost) {
         job->started = now;
+        job->run_started = now;
         job_enter(job, PHASE_TRAINING, now);
         job->due = now + job->inject_after_us;
     } else {
@@ -169,7 +198,8 @@ static void job_launch(struct app *app, struct job *job, usec_t now)
         if (!process_image_known(app, job, reason)) {
             job_close(app, job, PHASE_FAILED, reason, now, now);
         } else {
-            job->started = now;
+            job->started = job->started == 0 ? now : job->started;
+            job->run_started = now;
             job_enter(job, PHASE_DOWNLOADING, now);
             job_save(
                 app,
@@ -190,6 +220,12 @@ static void job_due(struct app *app, struct job *job, usec_t now)
         return;
     }
     job->due = 0;
+    if (job->phase == PHASE_INTERRUPTED && now >= job->wait_until) {
+        job_close(app, job, PHASE_MAX_WAIT, "", job->wait_until, now);
+    } else if (job->phase == PHASE_INTERRUPTED) {
+        job_enter(job, PHASE_STARTING, now);
+        spot_wait(job, now + app->set.cold_start_us);
+    }
     if (job->phase == PHASE_STOPPING) {
         job_close(app, job, PHASE_STOPPED, "", now, now);
     } else if (job->ghost) {
@@ -209,19 +245,6 @@ static bool mark_read(struct app *app, const struct job *job, const char *kind, 
            files_read(path, &text, &err) && json_parse(buf_str(&text), MARK_BYTES_MAX, ret, &err);
 }
 
-static void marks_remove(struct app *app, const struct job *job)
-{
-    static const char *const kinds[] = {"train", "upload", "end"};
-    char path[PATH_MAX];
-    struct err err = ERR_INIT;
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        if (files_path(path, sizeof path, &err, "%s/state/marks/%s.%s", app->root, job->name,
-                       kinds[i])) {
-            (void)unlink(path);
-        }
-    }
-}
-
 static void job_finish(struct app *app, struct job *job, const json_t *mark, usec_t now)
 {
     const char *outcome = json_string_value(json_object_get(mark, "outcome"));
@@ -236,6 +259,11 @@ static void job_finish(struct app *app, struct job *job, const json_t *mark, use
         phase = PHASE_STOPPED;
     } else if (strcmp(outcome, "max_runtime") == 0) {
         phase = PHASE_MAX_RUNTIME;
+    } else if (strcmp(outcome, "max_wait") == 0) {
+        phase = PHASE_MAX_WAIT;
+    } else if (strcmp(outcome, "interrupted") == 0) {
+        job_interrupt(app, job, at);
+        return;
     } else if (strcmp(outcome, "exit") == 0 && code == 0) {
         phase = PHASE_COMPLETED;
     } else if (strcmp(outcome, "exit") == 0) {
@@ -254,7 +282,7 @@ static void job_finish(struct app *app, struct job *job, const json_t *mark, use
     }
     job_close(app, job, phase, reason, at, now);
     job_save(app, job);
-    marks_remove(app, job);
+    process_marks_remove(app, job);
 }
 
 static void marks_apply(struct app *app, struct job *job, usec_t now)
@@ -263,7 +291,7 @@ static void marks_apply(struct app *app, struct job *job, usec_t now)
         const char *kind;
         enum job_phase phase;
     } steps[] = {{"train", PHASE_TRAINING}, {"upload", PHASE_UPLOADING}};
-    if (job->started == 0 || job->ghost || job_has_ended(job)) {
+    if (job->run_started == 0 || job->ghost || job_has_ended(job)) {
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -285,11 +313,12 @@ static void supervisors_check(struct app *app, usec_t now)
     for (size_t i = app->jobs.live_n; i > 0; i--) {
         struct job *job = app->jobs.live[i - 1];
         struct err err = ERR_INIT;
-        if (job->started == 0 || job->ghost || job_has_ended(job)) {
+        if (job->run_started == 0 || job->ghost || job_has_ended(job)) {
             continue;
         }
         marks_apply(app, job, now);
-        if (!job_has_ended(job) && !process_alive(app, job) && !process_start(app, job, &err)) {
+        if (!job_has_ended(job) && job->run_started != 0 && !process_alive(app, job) &&
+            !process_start(app, job, &err)) {
             log_event(LOG_ERROR, "job_start_failed", LF_S("job", job->name), LF_ERR(&err));
         }
     }
