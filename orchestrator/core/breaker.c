@@ -1,6 +1,12 @@
 /* Canary, breaker and quarantine of one stage: counts of starts and ends, nothing else. */
 #include "breaker.h"
 
+struct breaker_rules breaker_rules_of(const struct spec_guard *g)
+{
+    return (struct breaker_rules){
+        .canary = g->canary, .k = g->breaker_same, .n = g->breaker_of, .quarantine = g->quarantine};
+}
+
 void breaker_init(struct breaker *b)
 {
     *b = (struct breaker){0};

@@ -38,6 +38,7 @@ struct breaker {
     bool tripped;
     int tripped_i; /* into signature: the most frequent one when it tripped */
 };
+struct breaker_rules breaker_rules_of(const struct spec_guard *g);
 void breaker_init(struct breaker *b);
 /* How many more attempts may start now: INT64_MAX when proven or without a canary, 0 when tripped.
  */

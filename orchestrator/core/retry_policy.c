@@ -3,14 +3,32 @@
 #include "retry_policy.h"
 #include "common/retry.h"
 
-#define RUNTIME_S_MAX INT64_C(2419200) /* CreateTrainingJob: 28 days */
-
+/* What differs in the next attempt, by cause. The ladder is written smallest first: who ran out of
+ * memory goes up it and stays on the last rung, where it may have been chance; capacity may be back
+ * on any rung, so that goes around. */
+static const struct spec_change changes[CAUSE_COUNT] = {
+    [CAUSE_CAPACITY] = {.next = NEXT_AROUND},
+    [CAUSE_OOM] = {.next = NEXT_UP},
+    [CAUSE_DISK_FULL] = {.volume_x100 = 200, .volume_max_gb = VOLUME_GB_MAX},
+    [CAUSE_TIMEOUT] = {.runtime_x100 = 150},
+};
 static const struct spec_retry defaults[CAUSE_COUNT] = {
 #define X(c, name, counts_, times_, from_s, to_s, remedy)                                          \
-    [CAUSE_##c] = {true, times_, from_s, to_s, counts_},
+    [CAUSE_##c] = {true, times_, from_s, to_s, counts_, false, {0}},
 #include "cause.def"
 #undef X
 };
+
+const struct spec_retry *retry_default(enum cause cause)
+{
+    ASSERT(cause < CAUSE_COUNT);
+    return &defaults[cause];
+}
+
+bool retry_counts(enum cause cause)
+{
+    return retry_default(cause)->counts;
+}
 
 static int64_t wait_us(const struct spec_retry *row, int failures, struct rng *rng)
 {
@@ -22,59 +40,63 @@ static int64_t wait_us(const struct spec_retry *row, int failures, struct rng *r
     return retry_delay_us(&policy, failures, rng);
 }
 
-/* Disk full: twice the volume. False when it is as large as it may be: the same would happen again.
- */
-static bool change_volume(const struct spec_stage *stage, struct retry_state *next)
+/* now * x100 / 100, rounded up, at most max. */
+static int64_t times(int64_t now, int x100, int64_t max)
 {
-    int now_gb = next->volume_gb > 0 ? next->volume_gb : stage->volume_gb;
-    if (now_gb >= VOLUME_GB_MAX) {
+    return MIN(max, (now * x100 + 99) / 100);
+}
+
+/* False: the volume is as large as it may be, and the same would happen again. */
+static bool change_volume(const struct spec_stage *stage, const struct spec_change *change,
+                          struct retry_state *next)
+{
+    int64_t now_gb = next->volume_gb > 0 ? next->volume_gb : stage->volume_gb;
+    int64_t max_gb = change->volume_max_gb > 0 ? change->volume_max_gb : VOLUME_GB_MAX;
+    if (change->volume_x100 == 0) {
+        return true;
+    }
+    if (now_gb >= max_gb) {
         return false;
     }
-    next->volume_gb = now_gb > VOLUME_GB_MAX / 2 ? VOLUME_GB_MAX : now_gb * 2;
+    next->volume_gb = (int)times(now_gb, change->volume_x100, max_gb);
     return true;
 }
 
-static void change_runtime(const struct spec_stage *stage, struct retry_state *next)
+/* At its longest it is tried once more as it is: a job goes on from what is durable. */
+static void change_runtime(const struct spec_stage *stage, const struct spec_change *change,
+                           struct retry_state *next)
 {
     int64_t now_s = next->max_runtime_s > 0 ? next->max_runtime_s : stage->max_runtime_s;
-    next->max_runtime_s = MIN(now_s + now_s / 2, RUNTIME_S_MAX);
+    int64_t max_s = change->runtime_max_s > 0 ? change->runtime_max_s : SPEC_RUNTIME_S_MAX;
+    if (change->runtime_x100 > 0 && now_s < max_s) {
+        next->max_runtime_s = times(now_s, change->runtime_x100, max_s);
+    }
 }
 
-/* What the cause asks to be different. False: nothing can be, and the same would happen again. */
-static bool change_for(const struct spec_stage *stage, enum cause cause, struct retry_state *next)
+static void change_type(const struct spec_stage *stage, enum spec_next how,
+                        struct retry_state *next)
 {
-    switch (cause) {
-    case CAUSE_DISK_FULL:
-        return change_volume(stage, next);
-    case CAUSE_TIMEOUT:
-        change_runtime(stage, next);
-        return true;
-    case CAUSE_OOM: /* the ladder is written smallest first; on the last rung it may be chance */
-        if (next->instance_type_i + 1 < stage->instance_type_n) {
-            next->instance_type_i++;
-        }
-        return true;
-    case CAUSE_CAPACITY: /* any rung may have room again: around the ladder */
-        next->instance_type_i = (next->instance_type_i + 1) % stage->instance_type_n;
-        return true;
-    case CAUSE_NONE:
-    case CAUSE_QUOTA:
-    case CAUSE_THROTTLED:
-    case CAUSE_SPOT_INTERRUPTED:
-    case CAUSE_INTERNAL:
-    case CAUSE_NETWORK:
-    case CAUSE_STOPPED:
-    case CAUSE_BAD_INPUT:
-    case CAUSE_USER_CODE:
-    case CAUSE_ACCESS_DENIED:
-    case CAUSE_BAD_IMAGE:
-    case CAUSE_BAD_REQUEST:
-    case CAUSE_SHORT_OUTPUT:
-    case CAUSE_UNKNOWN:
-    case CAUSE_COUNT:
-        return true;
+    int i = next->instance_type_i + 1;
+    switch (how) {
+    case NEXT_SAME:
+        return;
+    case NEXT_UP:
+        next->instance_type_i = MIN(i, stage->instance_type_n - 1);
+        return;
+    case NEXT_AROUND:
+        next->instance_type_i = i % stage->instance_type_n;
+        return;
     }
-    return true;
+}
+
+/* What the next attempt does differently. False: nothing can be, and the same would happen again.
+ */
+static bool apply(const struct spec_stage *stage, const struct spec_change *change,
+                  struct retry_state *next)
+{
+    change_runtime(stage, change, next);
+    change_type(stage, change->next, next);
+    return change_volume(stage, change, next);
 }
 
 void retry_decide(const struct spec_stage *stage, enum cause cause, const struct retry_state *now,
@@ -85,9 +107,10 @@ void retry_decide(const struct spec_stage *stage, enum cause cause, const struct
     const struct spec_retry *row =
         stage->retry[cause].set ? &stage->retry[cause] : &defaults[cause];
     *ret = (struct retry_decision){.counts = row->counts, .next = *now};
+    const struct spec_change *change = row->set_change ? &row->change : &changes[cause];
     int used = now->tries[cause];
     if ((row->times >= 0 && used >= row->times) || now->attempts >= ATTEMPTS_MAX ||
-        !change_for(stage, cause, &ret->next)) {
+        !apply(stage, change, &ret->next)) {
         return;
     }
     ret->retry = true;

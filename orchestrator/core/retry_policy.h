@@ -18,7 +18,12 @@ struct retry_decision {
     struct retry_state next; /* with the try counted and changes applied, when retry */
     bool changed;            /* instance type, volume or run time differs */
 };
-#define ATTEMPTS_MAX  20 /* counted attempts of one task, whatever the causes */
-#define VOLUME_GB_MAX 2000
+#define ATTEMPTS_MAX  20   /* counted attempts of one task, whatever the causes */
+#define VOLUME_GB_MAX 2000 /* what a change enlarges a volume to, unless it says otherwise */
+/* The cause's row with its own change, as it is without a spec. */
+const struct spec_retry *retry_default(enum cause cause);
+/* Does an end with this cause say something of the work (cause.def, whatever a spec's row says)?
+ * What a breaker asks. */
+bool retry_counts(enum cause cause);
 void retry_decide(const struct spec_stage *stage, enum cause cause, const struct retry_state *now,
                   struct rng *rng, struct retry_decision *ret);

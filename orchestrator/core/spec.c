@@ -159,6 +159,7 @@ static void read_limits(struct spec_reader *r, const struct place *top, struct s
 {
     static const struct spec_key keys[] = {{"parts", KEY_OPEN},
                                            {"priority", KEY_OPEN},
+                                           {"weight", KEY_OPEN},
                                            {"instances", KEY_OPEN},
                                            {"submits_per_second", KEY_LATER}};
     struct place p;
@@ -174,6 +175,9 @@ static void read_limits(struct spec_reader *r, const struct place *top, struct s
     }
     if (spec_child(r, &p, "priority", false, &at) && spec_i64(r, &at, 0, 100, &n)) {
         s->priority = (int)n;
+    }
+    if (spec_child(r, &p, "weight", false, &at)) {
+        (void)spec_i64(r, &at, 1, SPEC_WEIGHT_MAX, &s->weight);
     }
     if (spec_child(r, &p, "instances", false, &at)) {
         read_instances(r, &at, s);
@@ -227,10 +231,44 @@ static void read_stage_budgets(struct spec_reader *r, const struct place *p,
     }
 }
 
+/* warn_at: [50%, 80%], kept in rising order, each once; [] for no warning. */
+static void read_warn_at(struct spec_reader *r, const struct place *p, struct spec *s)
+{
+    if (!spec_is_list(r, p, SPEC_WARNS_MAX, "[50%, 80%]")) {
+        return;
+    }
+    s->warn_at_n = 0;
+    for (size_t i = 0; i < p->node->n; i++) {
+        char key[24];
+        const struct place one = spec_item(p, i, key);
+        int64_t ppm;
+        if (!spec_percent(r, &one, &ppm)) {
+            continue;
+        }
+        if (ppm == 0) {
+            spec_fault(r, &one, "range", "more than 0%", "a warning before anything is spent");
+            continue;
+        }
+        int at = s->warn_at_n;
+        while (at > 0 && s->warn_at_ppm[at - 1] > ppm) {
+            at--;
+        }
+        if (at > 0 && s->warn_at_ppm[at - 1] == ppm) {
+            spec_fault(r, &one, "duplicate", "leave it out", "'%.40s' stands there twice",
+                       one.node->text);
+            continue;
+        }
+        memmove(&s->warn_at_ppm[at + 1], &s->warn_at_ppm[at],
+                (size_t)(s->warn_at_n - at) * sizeof s->warn_at_ppm[0]);
+        s->warn_at_ppm[at] = ppm;
+        s->warn_at_n++;
+    }
+}
+
 static void read_budget(struct spec_reader *r, const struct place *top, struct read_campaign *c)
 {
     static const struct spec_key keys[] = {
-        {"total", KEY_OPEN}, {"stages", KEY_OPEN}, {"at_limit", KEY_OPEN}, {"warn_at", KEY_LATER}};
+        {"total", KEY_OPEN}, {"stages", KEY_OPEN}, {"at_limit", KEY_OPEN}, {"warn_at", KEY_OPEN}};
     static const char *const at_limits[] = {
         [AT_LIMIT_DRAIN] = "drain", [AT_LIMIT_STOP] = "stop", [AT_LIMIT_HOLD] = "hold"};
     struct place p;
@@ -253,6 +291,9 @@ static void read_budget(struct spec_reader *r, const struct place *top, struct r
     if (spec_child(r, &p, "at_limit", false, &at) &&
         spec_choice(r, &at, at_limits, ARRAY_LEN(at_limits), NULL, &i)) {
         c->spec->at_limit = (enum at_limit)i;
+    }
+    if (spec_child(r, &p, "warn_at", false, &at)) {
+        read_warn_at(r, &at, c->spec);
     }
     if (spec_child(r, &p, "stages", false, &at)) {
         read_stage_budgets(r, &at, c);
@@ -479,7 +520,15 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
     }
     struct spec *s = arena_alloc(a, sizeof *s);
     *s = (struct spec){
-        .name = "", .project = "default", .parts_limit = -1, .priority = 50, .budget_musd = -1};
+        .name = "",
+        .project = "default",
+        .parts_limit = -1,
+        .priority = 50,
+        .weight = SPEC_WEIGHT_DEFAULT,
+        .budget_musd = -1,
+        .warn_at_ppm = {500000, 800000},
+        .warn_at_n = 2,
+    };
     struct read_campaign *c = xcalloc(1, sizeof *c);
     c->spec = s;
     read_campaign(&r, &top, c);

@@ -8,11 +8,19 @@
 #include "common/yaml.h"
 #include "model.h"
 
-#define SPEC_STAGES_MAX  32
-#define SPEC_LADDER_MAX  8
-#define SPEC_TEXT_MAX    (1024 * 1024)
-#define SPEC_ARENA_BYTES (16 << 20) /* an arena of this maximum holds any spec */
-#define SPEC_PAIRS_MAX   100
+#define SPEC_STAGES_MAX      32
+#define SPEC_LADDER_MAX      8
+#define SPEC_TEXT_MAX        (1024 * 1024)
+#define SPEC_ARENA_BYTES     (16 << 20) /* an arena of this maximum holds any spec */
+#define SPEC_PAIRS_MAX       100
+#define SPEC_WARNS_MAX       8
+#define SPEC_VOLUME_GB_MAX   16384
+#define SPEC_RUNTIME_S_MAX   INT64_C(2419200) /* CreateTrainingJob: 28 days */
+#define SPEC_CHANGE_X100_MAX 10000
+#define SPEC_WEIGHT_DEFAULT  100
+#define SPEC_WEIGHT_MAX      10000
+#define SPEC_CANARY_MAX      1000
+#define SPEC_QUARANTINE_MAX  1000
 
 struct spec_pair {
     const char *key;
@@ -33,11 +41,33 @@ enum spec_verify {
 };
 enum spec_worker { WORKER_NONE, WORKER_DOWNLOAD };
 
+enum spec_next { /* which instance type the next attempt takes */
+                 NEXT_SAME,
+                 NEXT_UP,    /* the next of the list, the last one again and again */
+                 NEXT_AROUND /* the next of the list, after the last the first */
+};
+struct spec_change { /* what the next attempt does differently; all 0: nothing */
+    enum spec_next next;
+    int volume_x100;       /* the volume times this / 100; 0: not changed */
+    int volume_max_gb;     /* not beyond; 0: VOLUME_GB_MAX of retry_policy.h */
+    int runtime_x100;      /* max_runtime times this / 100; 0: not changed */
+    int64_t runtime_max_s; /* not beyond; 0: SPEC_RUNTIME_S_MAX */
+};
 struct spec_retry { /* overrides a row of cause.def */
     bool set;
     int times; /* -1 for ever */
     int64_t wait_from_s, wait_to_s;
     bool counts;
+    bool set_change; /* false: the cause's own change */
+    struct spec_change change;
+};
+/* When a stage must not go on, or one of its parts; defaults as core/breaker.h and core/hang.h. */
+struct spec_guard {
+    int canary;                   /* attempts at once until one passed; 0 off */
+    int breaker_same, breaker_of; /* k of the first n; 0 off */
+    int quarantine;               /* failures of one part; 0 off */
+    int64_t hang_silent_s, hang_standstill_s, hang_start_s; /* 0: that rule is off */
+    bool twin;
 };
 #define SPEC_KEEP_ALIVE_AUTO  (-1)
 #define SPEC_KEEP_ALIVE_MAX_S 3600 /* what AWS documents and grants by default */
@@ -79,8 +109,10 @@ struct spec_stage {
         *done_if; /* template of the manifest / stats prefix that proves a part done; NULL: none */
     enum spec_verify done_if_kind; /* how done_if is looked at: MANIFEST, IMG2DATASET, EXISTS */
     int64_t allow_failed_ppm;      /* of the stage's tasks: 2% = 20000 */
-    musd_t budget_musd;            /* -1: none */
-    musd_t per_task_musd;          /* -1: none */
+    int64_t parts_limit;           /* of the stage at once; -1: none */
+    struct spec_guard guard;
+    musd_t budget_musd;                   /* -1: none */
+    musd_t per_task_musd;                 /* -1: none */
     struct spec_retry retry[CAUSE_COUNT]; /* campaign's rows with the stage's over them */
     const char *role;
     const char *subnets[16];
@@ -102,10 +134,13 @@ struct spec {
     int tags_n;
     int64_t parts_limit; /* -1: none */
     int priority;        /* 0..100, default 50 */
+    int64_t weight;      /* of its fair share, 1..10000, default 100 */
     struct spec_limit instances[16];
     int instances_n;
     musd_t budget_musd; /* -1: none */
     enum at_limit at_limit;
+    int64_t warn_at_ppm[SPEC_WARNS_MAX]; /* of budget_musd; rising; default 50 %, 80 % */
+    int warn_at_n;
     struct spec_stage *stages[SPEC_STAGES_MAX]; /* in dependency order */
     int stages_n;
 };

@@ -1,6 +1,6 @@
 /* The normalised form of a spec as the database keeps it, and back. What we wrote we trust in its
  * shape, not in its bounds: a row that does not fit is ERR_INTERNAL, never a crash. */
-#include "spec.h"
+#include "breaker.h"
 
 #define SPEC_JSON_VERSION 1
 
@@ -38,6 +38,31 @@ static void put_i64(json_t *o, const char *key, int64_t v)
     (void)json_object_set_new(o, key, json_integer(v));
 }
 
+static json_t *change_out(const struct spec_change *c)
+{
+    json_t *o = json_object();
+    put_i64(o, "next", c->next);
+    put_i64(o, "volume_x100", c->volume_x100);
+    put_i64(o, "volume_max_gb", c->volume_max_gb);
+    put_i64(o, "runtime_x100", c->runtime_x100);
+    put_i64(o, "runtime_max_s", c->runtime_max_s);
+    return o;
+}
+
+static json_t *guard_out(const struct spec_guard *g)
+{
+    json_t *o = json_object();
+    put_i64(o, "canary", g->canary);
+    put_i64(o, "breaker_same", g->breaker_same);
+    put_i64(o, "breaker_of", g->breaker_of);
+    put_i64(o, "quarantine", g->quarantine);
+    put_i64(o, "hang_silent_s", g->hang_silent_s);
+    put_i64(o, "hang_standstill_s", g->hang_standstill_s);
+    put_i64(o, "hang_start_s", g->hang_start_s);
+    (void)json_object_set_new(o, "twin", json_boolean(g->twin));
+    return o;
+}
+
 static json_t *retry_out(const struct spec_retry *rows)
 {
     json_t *o = json_object();
@@ -48,6 +73,9 @@ static json_t *retry_out(const struct spec_retry *rows)
             put_i64(row, "wait_from_s", rows[c].wait_from_s);
             put_i64(row, "wait_to_s", rows[c].wait_to_s);
             (void)json_object_set_new(row, "counts", json_boolean(rows[c].counts));
+            if (rows[c].set_change) {
+                (void)json_object_set_new(row, "change", change_out(&rows[c].change));
+            }
             (void)json_object_set_new(o, cause_name((enum cause)c), row);
         }
     }
@@ -101,6 +129,8 @@ static json_t *stage_out(const struct spec_stage *s)
     (void)json_object_set_new(o, "warm", warm_out(&s->warm));
     (void)json_object_set_new(o, "spot", json_boolean(s->spot));
     (void)json_object_set_new(o, "resumable", json_boolean(s->resumable));
+    put_i64(o, "parts_limit", s->parts_limit);
+    (void)json_object_set_new(o, "guard", guard_out(&s->guard));
     return o;
 }
 
@@ -123,6 +153,12 @@ json_t *spec_to_json(const struct spec *s)
     (void)json_object_set_new(o, "instances", instances);
     put_i64(o, "budget_musd", s->budget_musd);
     put_i64(o, "at_limit", s->at_limit);
+    put_i64(o, "weight", s->weight);
+    json_t *warn_at = json_array();
+    for (int i = 0; i < s->warn_at_n; i++) {
+        (void)json_array_append_new(warn_at, json_integer(s->warn_at_ppm[i]));
+    }
+    (void)json_object_set_new(o, "warn_at_ppm", warn_at);
     json_t *stages = json_array();
     for (int i = 0; i < s->stages_n; i++) {
         (void)json_array_append_new(stages, stage_out(s->stages[i]));
@@ -217,6 +253,21 @@ static int get_pairs(struct reader *r, const json_t *o, const char *key, struct 
     return (int)json_array_size(list);
 }
 
+static void get_change(struct reader *r, const json_t *row, struct spec_retry *ret)
+{
+    const json_t *c = json_object_get(row, "change");
+    if (c == NULL) {
+        return;
+    }
+    ret->set_change = true;
+    ret->change = (struct spec_change){
+        .next = (enum spec_next)get_i64(r, c, "next", NEXT_SAME, NEXT_AROUND),
+        .volume_x100 = (int)get_i64(r, c, "volume_x100", 0, SPEC_CHANGE_X100_MAX),
+        .volume_max_gb = (int)get_i64(r, c, "volume_max_gb", 0, SPEC_VOLUME_GB_MAX),
+        .runtime_x100 = (int)get_i64(r, c, "runtime_x100", 0, SPEC_CHANGE_X100_MAX),
+        .runtime_max_s = get_i64(r, c, "runtime_max_s", 0, SPEC_RUNTIME_S_MAX)};
+}
+
 static void get_retry(struct reader *r, const json_t *o, struct spec_retry *rows)
 {
     json_t *list = json_object_get(o, "retry");
@@ -238,6 +289,7 @@ static void get_retry(struct reader *r, const json_t *o, struct spec_retry *rows
                                       .wait_from_s = get_i64(r, row, "wait_from_s", 0, INT32_MAX),
                                       .wait_to_s = get_i64(r, row, "wait_to_s", 0, INT32_MAX),
                                       .counts = get_bool(r, row, "counts")};
+        get_change(r, row, &rows[c]);
     }
 }
 
@@ -255,6 +307,26 @@ static void get_market(struct reader *r, const json_t *o, struct spec_stage *s)
         s->spot = get_bool(r, o, "spot");
         s->resumable = get_bool(r, o, "resumable");
     }
+}
+
+/* Specs stored before there were guards keep what they did then: none. */
+static void get_guard(struct reader *r, const json_t *o, struct spec_stage *s)
+{
+    const json_t *g = json_object_get(o, "guard");
+    s->parts_limit = -1;
+    if (g == NULL) {
+        return;
+    }
+    s->parts_limit = get_i64(r, o, "parts_limit", -1, INT64_MAX);
+    s->guard = (struct spec_guard){
+        .canary = (int)get_i64(r, g, "canary", 0, SPEC_CANARY_MAX),
+        .breaker_same = (int)get_i64(r, g, "breaker_same", 0, BREAKER_OF_MAX),
+        .breaker_of = (int)get_i64(r, g, "breaker_of", 0, BREAKER_OF_MAX),
+        .quarantine = (int)get_i64(r, g, "quarantine", 0, SPEC_QUARANTINE_MAX),
+        .hang_silent_s = get_i64(r, g, "hang_silent_s", 0, SPEC_RUNTIME_S_MAX),
+        .hang_standstill_s = get_i64(r, g, "hang_standstill_s", 0, SPEC_RUNTIME_S_MAX),
+        .hang_start_s = get_i64(r, g, "hang_start_s", 0, SPEC_RUNTIME_S_MAX),
+        .twin = get_bool(r, g, "twin")};
 }
 
 static void get_stage_lists(struct reader *r, const json_t *o, struct spec_stage *s)
@@ -300,6 +372,7 @@ static void get_stage(struct reader *r, const json_t *o, struct spec_stage *s)
     s->per_task_musd = get_i64(r, o, "per_task_musd", -1, INT64_MAX);
     s->role = need_text(r, o, "role");
     get_market(r, o, s);
+    get_guard(r, o, s);
     get_stage_lists(r, o, s);
 }
 
@@ -321,6 +394,30 @@ static void get_instances(struct reader *r, const json_t *o, struct spec *s)
     }
 }
 
+/* Weight and warnings; specs stored before there were any have the even share and no warning. */
+static void get_shares(struct reader *r, const json_t *o, struct spec *s)
+{
+    const json_t *list = json_object_get(o, "warn_at_ppm");
+    s->weight = SPEC_WEIGHT_DEFAULT;
+    if (list == NULL) {
+        return;
+    }
+    s->weight = get_i64(r, o, "weight", 1, SPEC_WEIGHT_MAX);
+    if (!json_is_array(list) || json_array_size(list) > SPEC_WARNS_MAX) {
+        fail(r, "warn_at_ppm");
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *n = json_array_get(list, i);
+        int64_t ppm = json_is_integer(n) ? json_integer_value(n) : -1;
+        if (ppm <= (i > 0 ? s->warn_at_ppm[i - 1] : 0) || ppm > 1000000) {
+            fail(r, "warn_at_ppm");
+            return;
+        }
+        s->warn_at_ppm[s->warn_at_n++] = ppm;
+    }
+}
+
 bool spec_from_json(const json_t *v, struct arena *a, struct spec **ret, struct err *err)
 {
     struct reader r = {.a = a, .err = err};
@@ -338,6 +435,7 @@ bool spec_from_json(const json_t *v, struct arena *a, struct spec **ret, struct 
     s->budget_musd = get_i64(&r, v, "budget_musd", -1, INT64_MAX);
     s->at_limit = (enum at_limit)get_i64(&r, v, "at_limit", AT_LIMIT_DRAIN, AT_LIMIT_HOLD);
     get_instances(&r, v, s);
+    get_shares(&r, v, s);
     for (size_t i = 0; i < json_array_size(stages) && !r.bad; i++) {
         struct spec_stage *st = arena_alloc(a, sizeof *st);
         get_stage(&r, json_array_get(stages, i), st);

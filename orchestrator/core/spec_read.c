@@ -95,7 +95,7 @@ bool spec_is_list(struct spec_reader *r, const struct place *p, size_t max, cons
         return wrong_type(r, p, "a list", hint);
     }
     if (p->node->n > max) {
-        spec_fault(r, p, "limit", "", "a list of %zu; at most %zu are allowed", p->node->n, max);
+        spec_fault(r, p, "limit", hint, "a list of %zu; at most %zu are allowed", p->node->n, max);
         return false;
     }
     return true;

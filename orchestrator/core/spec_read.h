@@ -4,9 +4,8 @@
 #include "spec.h"
 
 #define SPEC_VARS_MAX    64
-#define SPEC_STRING_MAX  4096             /* one string after expansion */
-#define SPEC_STRINGS_MAX (2 << 20)        /* all of them; six times that as JSON at worst */
-#define RUNTIME_S_MAX    INT64_C(2419200) /* CreateTrainingJob: 28 days */
+#define SPEC_STRING_MAX  4096      /* one string after expansion */
+#define SPEC_STRINGS_MAX (2 << 20) /* all of them; six times that as JSON at worst */
 
 /* A node and how one gets there; lives on the stack of the reader. */
 struct place {
@@ -93,6 +92,10 @@ void spec_stage_read(struct spec_reader *r, const struct place *p, struct spec_s
 /* spec_output.c: fan_out, hyperparameters' places, verify, done_if. */
 void spec_read_fan_out(struct spec_reader *r, const struct place *p, struct spec_stage *s);
 void spec_read_output(struct spec_reader *r, const struct place *p, struct spec_stage *s);
+/* spec_guard.c: limits, canary, breaker, quarantine, hang and twin of a stage. */
+void spec_guard_read(struct spec_reader *r, const struct place *p, struct spec_stage *s);
+/* off, no or false */
+bool spec_is_off(const struct place *p);
 /* spec_shared.c: what the campaign and its stages both have. */
 void spec_read_retry(struct spec_reader *r, const struct place *p, struct spec_retry *rows);
 void spec_read_vpc(struct spec_reader *r, const struct place *p, const char **subnets,

@@ -1,5 +1,6 @@
 /* What a campaign and its stages both have: role, network, retries; and the forms AWS prescribes.
  */
+#include "retry_policy.h"
 #include "spec_read.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -171,13 +172,6 @@ void spec_read_warm(struct spec_reader *r, const struct place *p, struct spec_wa
 /* --- retry --------------------------------------------------------------------------------------
  */
 
-static const struct spec_retry cause_rows[CAUSE_COUNT] = {
-#define X(c, name, counts_, times_, from_s, to_s, remedy)                                          \
-    [CAUSE_##c] = {true, times_, from_s, to_s, counts_},
-#include "cause.def"
-#undef X
-};
-
 static bool read_cause(struct spec_reader *r, const struct place *p, enum cause *ret)
 {
     static const char *const names[] = {
@@ -232,13 +226,90 @@ static void read_times(struct spec_reader *r, const struct place *p, struct spec
     }
 }
 
+/* "x2" or "x1.5" as 200 or 150; more than 1. */
+static bool read_factor(struct spec_reader *r, const struct place *p, int *ret_x100)
+{
+    static const char hint[] = "a factor like x2 or x1.5, more than x1 and at most x100";
+    struct str t = {p->node->text, p->node->text_n};
+    struct err err = ERR_INIT;
+    int64_t x100;
+    if (p->node->kind != YAML_STRING || t.n < 2 || t.p[0] != 'x' ||
+        !parse_decimal((struct str){t.p + 1, t.n - 1}, 2, 0, INT64_MAX, &x100, &err)) {
+        spec_fault(r, p, "type", hint, "no factor to multiply by");
+        return false;
+    }
+    if (x100 <= 100 || x100 > SPEC_CHANGE_X100_MAX) {
+        spec_fault(r, p, "range", hint, "'%.40s' changes nothing, or too much", p->node->text);
+        return false;
+    }
+    *ret_x100 = (int)x100;
+    return true;
+}
+
+/* max: gigabytes beside volume_gb, or a duration beside max_runtime. */
+static void read_change_max(struct spec_reader *r, const struct place *p, bool volume, bool runtime,
+                            struct spec_change *ret)
+{
+    int64_t n;
+    if (p->node->kind == YAML_INT && volume && spec_i64(r, p, 1, SPEC_VOLUME_GB_MAX, &n)) {
+        ret->volume_max_gb = (int)n;
+    } else if (p->node->kind == YAML_STRING && runtime) {
+        (void)spec_duration(r, p, 1, SPEC_RUNTIME_S_MAX, &ret->runtime_max_s);
+    } else if (p->node->kind != YAML_INT || !volume) {
+        spec_fault(r, p, "type", "gigabytes beside volume_gb, a duration beside max_runtime",
+                   "'max' does not fit what is changed");
+    }
+}
+
+/* none, or {volume_gb: x2, max: 2000}, {instance_type: next}, {max_runtime: x1.5} */
+static bool read_change(struct spec_reader *r, const struct place *p, struct spec_change *ret)
+{
+    static const struct spec_key keys[] = {{"volume_gb", KEY_OPEN},
+                                           {"instance_type", KEY_OPEN},
+                                           {"max_runtime", KEY_OPEN},
+                                           {"max", KEY_OPEN}};
+    static const char *const nexts[] = {"next"};
+    *ret = (struct spec_change){0};
+    if (p->node->kind == YAML_STRING && strcmp(p->node->text, "none") == 0) {
+        return true;
+    }
+    int before = r->faults->n;
+    if (!spec_is_map(r, p,
+                     "none, {volume_gb: x2, max: 2000}, {instance_type: next} or "
+                     "{max_runtime: x1.5}")) {
+        return false;
+    }
+    spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    struct place at;
+    int i;
+    bool volume = spec_child(r, p, "volume_gb", false, &at);
+    if (volume) {
+        (void)read_factor(r, &at, &ret->volume_x100);
+    }
+    bool runtime = spec_child(r, p, "max_runtime", false, &at);
+    if (runtime) {
+        (void)read_factor(r, &at, &ret->runtime_x100);
+    }
+    bool type = spec_child(r, p, "instance_type", false, &at);
+    if (type && spec_choice(r, &at, nexts, 1, NULL, &i)) {
+        ret->next = NEXT_UP;
+    }
+    if (!volume && !runtime && !type && r->faults->n == before) {
+        spec_fault(r, p, "required", "none, or what is to change", "nothing is changed");
+    }
+    if (spec_child(r, p, "max", false, &at)) {
+        read_change_max(r, &at, volume, runtime, ret);
+    }
+    return r->faults->n == before;
+}
+
 static void read_row(struct spec_reader *r, const struct place *p, struct spec_retry *rows)
 {
     static const struct spec_key keys[] = {{"cause", KEY_OPEN},
                                            {"wait", KEY_OPEN},
                                            {"times", KEY_OPEN},
                                            {"counts", KEY_OPEN},
-                                           {"change", KEY_LATER}};
+                                           {"change", KEY_OPEN}};
     if (!spec_is_map(r, p, "{cause: internal, wait: 30s..10m, times: 5}")) {
         return;
     }
@@ -253,6 +324,7 @@ static void read_row(struct spec_reader *r, const struct place *p, struct spec_r
         read_times(r, &at, &said);
     }
     bool has_counts = spec_child(r, p, "counts", false, &at) && spec_bool(r, &at, &counts);
+    bool has_change = spec_child(r, p, "change", false, &at) && read_change(r, &at, &said.change);
     if (!spec_child(r, p, "cause", true, &at)) {
         return;
     }
@@ -264,11 +336,18 @@ static void read_row(struct spec_reader *r, const struct place *p, struct spec_r
         if (!read_cause(r, &one, &c)) {
             continue;
         }
-        struct spec_retry row = rows[c].set ? rows[c] : cause_rows[c];
+        struct spec_retry row = rows[c].set ? rows[c] : *retry_default(c);
         row.times = said.times != INT32_MIN ? said.times : row.times;
         row.wait_from_s = said.wait_from_s >= 0 ? said.wait_from_s : row.wait_from_s;
         row.wait_to_s = said.wait_from_s >= 0 ? said.wait_to_s : row.wait_to_s;
         row.counts = has_counts ? counts : row.counts;
+        if (has_change) {
+            row.set_change = true;
+            row.change = said.change;
+            /* Whoever waits for capacity tries every type in turn; who needs more goes up. */
+            bool around = c == CAUSE_CAPACITY || c == CAUSE_SPOT_INTERRUPTED || c == CAUSE_QUOTA;
+            row.change.next = row.change.next == NEXT_UP && around ? NEXT_AROUND : row.change.next;
+        }
         rows[c] = row;
     }
 }

@@ -27,6 +27,12 @@ static const struct spec_key stage_keys[] = {
     {"done_if", KEY_OPEN},
     {"allow_failed", KEY_OPEN},
     {"retry", KEY_OPEN},
+    {"limits", KEY_OPEN},
+    {"canary", KEY_OPEN},
+    {"breaker", KEY_OPEN},
+    {"quarantine", KEY_OPEN},
+    {"hang", KEY_OPEN},
+    {"twin", KEY_OPEN},
     {"extends", KEY_LATER},
     {"from", KEY_LATER},
     {"to", KEY_LATER},
@@ -229,11 +235,11 @@ static void read_times(struct spec_reader *r, const struct place *p, struct spec
     static const struct spec_key expect_keys[] = {{"duration", KEY_OPEN}, {"files", KEY_LATER}};
     struct place at;
     if (spec_child(r, p, "max_runtime", false, &at)) {
-        (void)spec_duration(r, &at, 1, RUNTIME_S_MAX, &s->max_runtime_s);
+        (void)spec_duration(r, &at, 1, SPEC_RUNTIME_S_MAX, &s->max_runtime_s);
     }
     s->min_runtime_s = s->max_runtime_s;
     if (spec_child(r, p, "min_runtime", false, &at) &&
-        spec_duration(r, &at, 1, RUNTIME_S_MAX, &s->min_runtime_s) &&
+        spec_duration(r, &at, 1, SPEC_RUNTIME_S_MAX, &s->min_runtime_s) &&
         s->min_runtime_s > s->max_runtime_s) {
         spec_fault(r, &at, "range", "at most max_runtime",
                    "min_runtime of %lld s is more than max_runtime of %lld s",
@@ -243,7 +249,7 @@ static void read_times(struct spec_reader *r, const struct place *p, struct spec
         struct place d;
         spec_check_keys(r, &at, expect_keys, ARRAY_LEN(expect_keys), false);
         if (spec_child(r, &at, "duration", false, &d)) {
-            (void)spec_duration(r, &d, 1, RUNTIME_S_MAX, &s->expect_s);
+            (void)spec_duration(r, &d, 1, SPEC_RUNTIME_S_MAX, &s->expect_s);
         }
     }
 }
@@ -341,7 +347,8 @@ void spec_stage_read(struct spec_reader *r, const struct place *p, struct spec_s
                              .max_runtime_s = 86400,
                              .min_runtime_s = 86400,
                              .budget_musd = -1,
-                             .per_task_musd = -1};
+                             .per_task_musd = -1,
+                             .parts_limit = -1};
     if (!spec_is_map(r, p, "{name: download, worker: download, ...}")) {
         return;
     }
@@ -367,6 +374,7 @@ void spec_stage_read(struct spec_reader *r, const struct place *p, struct spec_s
     if (spec_child(r, p, "allow_failed", false, &at)) {
         (void)spec_percent(r, &at, &s->allow_failed_ppm);
     }
+    spec_guard_read(r, p, s);
     memcpy(s->retry, r->retry, sizeof s->retry);
     if (spec_child(r, p, "retry", false, &at)) {
         spec_read_retry(r, &at, s->retry);

@@ -17,6 +17,13 @@ static struct spec_stage stage_of(int rungs)
     return s;
 }
 
+/* A spec's row that leaves the change to the cause. */
+static struct spec_retry row(int times, int64_t from_s, int64_t to_s, bool counts)
+{
+    return (struct spec_retry){
+        .set = true, .times = times, .wait_from_s = from_s, .wait_to_s = to_s, .counts = counts};
+}
+
 static struct retry_decision decide(const struct spec_stage *s, enum cause c,
                                     const struct retry_state *now)
 {
@@ -89,7 +96,7 @@ static void test_retry_policy__attempts_of_a_task_are_bounded(void **state)
 {
     (void)state;
     struct spec_stage s = stage_of(1);
-    s.retry[CAUSE_INTERNAL] = (struct spec_retry){true, -1, 1, 2, true};
+    s.retry[CAUSE_INTERNAL] = row(-1, 1, 2, true);
     struct retry_state now = {.attempts = ATTEMPTS_MAX - 1};
     assert_true(decide(&s, CAUSE_INTERNAL, &now).retry);
     now.attempts = ATTEMPTS_MAX;
@@ -148,7 +155,7 @@ static void test_retry_policy__a_specs_row_stands_over_the_default(void **state)
 {
     (void)state;
     struct spec_stage s = stage_of(1);
-    s.retry[CAUSE_USER_CODE] = (struct spec_retry){true, 2, 7, 7, false};
+    s.retry[CAUSE_USER_CODE] = row(2, 7, 7, false);
     struct retry_state now = {0};
     struct retry_decision d = decide(&s, CAUSE_USER_CODE, &now);
     assert_true(d.retry);
@@ -156,15 +163,91 @@ static void test_retry_policy__a_specs_row_stands_over_the_default(void **state)
     assert_int_equal(d.wait_us, 7 * USEC_PER_SEC);
     now.tries[CAUSE_USER_CODE] = 2;
     assert_false(decide(&s, CAUSE_USER_CODE, &now).retry);
-    s.retry[CAUSE_INTERNAL] = (struct spec_retry){true, 0, 0, 0, true};
+    s.retry[CAUSE_INTERNAL] = row(0, 0, 0, true);
     assert_false(decide(&s, CAUSE_INTERNAL, &now).retry);
+}
+
+static void test_retry_policy__a_specs_change_stands_over_the_causes(void **state)
+{
+    (void)state;
+    struct spec_stage s = stage_of(3);
+    struct retry_state now = {.attempts = 1};
+    s.retry[CAUSE_DISK_FULL] = row(9, 1, 1, true);
+    s.retry[CAUSE_DISK_FULL].set_change = true;
+    s.retry[CAUSE_DISK_FULL].change = (struct spec_change){.volume_x100 = 150, .volume_max_gb = 70};
+    struct retry_decision d = decide(&s, CAUSE_DISK_FULL, &now);
+    assert_int_equal(d.next.volume_gb, 45);
+    d = decide(&s, CAUSE_DISK_FULL, &d.next);
+    assert_int_equal(d.next.volume_gb, 68); /* rounded up */
+    d = decide(&s, CAUSE_DISK_FULL, &d.next);
+    assert_int_equal(d.next.volume_gb, 70);
+    assert_false(decide(&s, CAUSE_DISK_FULL, &d.next).retry);
+    /* Set to nothing: tried again as it is. */
+    s.retry[CAUSE_DISK_FULL].change = (struct spec_change){0};
+    d = decide(&s, CAUSE_DISK_FULL, &now);
+    assert_true(d.retry && !d.changed);
+    /* Several at once, on a cause that changes nothing by itself. */
+    s.retry[CAUSE_INTERNAL] = row(9, 1, 1, true);
+    s.retry[CAUSE_INTERNAL].set_change = true;
+    s.retry[CAUSE_INTERNAL].change = (struct spec_change){
+        .next = NEXT_UP, .volume_x100 = 200, .runtime_x100 = 125, .runtime_max_s = 4000};
+    d = decide(&s, CAUSE_INTERNAL, &now);
+    assert_int_equal(d.next.instance_type_i, 1);
+    assert_int_equal(d.next.volume_gb, 60);
+    assert_int_equal(d.next.max_runtime_s, 4000);
+    d = decide(&s, CAUSE_INTERNAL, &d.next);
+    d = decide(&s, CAUSE_INTERNAL, &d.next);
+    assert_int_equal(d.next.instance_type_i, 2);
+    assert_int_equal(d.next.max_runtime_s, 4000);
+    /* A run time a person set beyond the change's bound is not taken back. */
+    now.max_runtime_s = 9000;
+    assert_int_equal(decide(&s, CAUSE_INTERNAL, &now).next.max_runtime_s, 9000);
+}
+
+static void test_retry_policy__changes_are_bounded_for_every_cause_and_number(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_seed(&rng, 31);
+    for (int i = 0; i < 20000; i++) {
+        struct spec_stage s = stage_of(1 + (int)rng_below(&rng, 3));
+        enum cause c = (enum cause)(1 + rng_below(&rng, CAUSE_COUNT - 1));
+        s.retry[c] = row(-1, 0, 0, false);
+        s.retry[c].set_change = rng_chance(&rng, 0.8);
+        s.retry[c].change = (struct spec_change){
+            .next = (enum spec_next)rng_below(&rng, 3),
+            .volume_x100 = rng_chance(&rng, 0.5) ? SPEC_CHANGE_X100_MAX : 101,
+            .volume_max_gb = (int)rng_below(&rng, SPEC_VOLUME_GB_MAX + 1),
+            .runtime_x100 = rng_chance(&rng, 0.5) ? SPEC_CHANGE_X100_MAX : 101,
+            .runtime_max_s = (int64_t)rng_below(&rng, (uint64_t)SPEC_RUNTIME_S_MAX + 1)};
+        struct retry_state now = {
+            .instance_type_i = (int)rng_below(&rng, (uint64_t)s.instance_type_n),
+            .volume_gb = (int)rng_below(&rng, SPEC_VOLUME_GB_MAX + 1),
+            .max_runtime_s = (int64_t)rng_below(&rng, (uint64_t)SPEC_RUNTIME_S_MAX + 1)};
+        struct retry_decision d;
+        retry_decide(&s, c, &now, &rng, &d);
+        assert_in_range(d.next.instance_type_i, 0, s.instance_type_n - 1);
+        assert_in_range(d.next.volume_gb, now.volume_gb, SPEC_VOLUME_GB_MAX);
+        assert_true(d.next.max_runtime_s >= now.max_runtime_s);
+        assert_true(d.next.max_runtime_s <= SPEC_RUNTIME_S_MAX);
+    }
+}
+
+static void test_retry_policy__what_counts_is_the_causes_not_the_specs(void **state)
+{
+    (void)state;
+    assert_true(retry_counts(CAUSE_USER_CODE));
+    assert_true(retry_counts(CAUSE_NETWORK));
+    assert_false(retry_counts(CAUSE_QUOTA));
+    assert_false(retry_counts(CAUSE_STOPPED));
+    assert_false(retry_counts(CAUSE_SPOT_INTERRUPTED));
 }
 
 static void test_retry_policy__waits_grow_and_keep_their_bounds(void **state)
 {
     (void)state;
     struct spec_stage s = stage_of(1);
-    s.retry[CAUSE_INTERNAL] = (struct spec_retry){true, -1, 30, 600, false};
+    s.retry[CAUSE_INTERNAL] = row(-1, 30, 600, false);
     struct rng rng;
     rng_seed(&rng, 9);
     int64_t longest = 0;
@@ -191,6 +274,9 @@ int main(void)
         cmocka_unit_test(test_retry_policy__oom_takes_the_next_type_capacity_any_other),
         cmocka_unit_test(test_retry_policy__timeout_extends_the_run_time_to_what_aws_allows),
         cmocka_unit_test(test_retry_policy__a_specs_row_stands_over_the_default),
+        cmocka_unit_test(test_retry_policy__a_specs_change_stands_over_the_causes),
+        cmocka_unit_test(test_retry_policy__changes_are_bounded_for_every_cause_and_number),
+        cmocka_unit_test(test_retry_policy__what_counts_is_the_causes_not_the_specs),
         cmocka_unit_test(test_retry_policy__waits_grow_and_keep_their_bounds),
     };
     return cmocka_run_group_tests_name("retry_policy", tests, NULL, NULL);
