@@ -1,8 +1,8 @@
 /* The small process above one job: from download to upload it carries the job alone, so the job
  * goes on while drover-local is dead. It tells what happens by marks, files
  * ROOT/state/marks/<name>.{train,upload,end}, each written in one step. `end` is the exit record:
- * {"at":us,"outcome":O,"exit_code":N,"text":"failure file, or the reason"} where O is exit, stopped,
- * max_runtime, max_wait, interrupted, error or lost. */
+ * {"at":us,"outcome":O,"exit_code":N,"text":"failure file, or the reason"} where O is exit,
+ * stopped, max_runtime, max_wait, interrupted, error or lost. */
 #pragma once
 #include "common/json.h"
 #include "common/units.h"
