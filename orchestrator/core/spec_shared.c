@@ -294,8 +294,11 @@ static bool read_change(struct spec_reader *r, const struct place *p, struct spe
     if (type && spec_choice(r, &at, nexts, 1, NULL, &i)) {
         ret->next = NEXT_UP;
     }
-    if (!volume && !runtime && !type && r->faults->n == before) {
-        spec_fault(r, p, "required", "none, or what is to change", "nothing is changed");
+    if (!volume && !runtime && !type) {
+        if (r->faults->n == before) {
+            spec_fault(r, p, "required", "none, or what is to change", "nothing is changed");
+        }
+        return false;
     }
     if (spec_child(r, p, "max", false, &at)) {
         read_change_max(r, &at, volume, runtime, ret);
