@@ -55,6 +55,26 @@ static bool launch_smaller(struct sched_work *w, const struct sched_try *t)
     return true;
 }
 
+/* May those behind this one start although it may not? */
+static bool others_differ(const struct sched_work *w, const struct sched_try *t,
+                          enum wait_reason why)
+{
+    const struct spec_stage *stage = w->view->stages[t->stage_i].stage;
+    bool moved = w->view->change_of != NULL && stage->instance_type_n > 1;
+    return t->changed || (moved && why != WAIT_CAPACITY) ||
+           (why == WAIT_BUDGET && stage->per_task_musd >= 0);
+}
+
+/* Does it hold, till this plan is made, for every task of the stage that no attempt changed? Then
+ * only changed ones are looked for: what is left shrinks, and all plain ones ask for the same. */
+static bool holds_for_plain(const struct sched_stage *s, const struct sched_try *t,
+                            enum wait_reason why)
+{
+    return !t->changed && s->stage->instance_count == 1 &&
+           (why == WAIT_SLOTS || why == WAIT_TYPE_LIMIT || why == WAIT_QUOTA_UNREADABLE ||
+            why == WAIT_QUOTA_TOO_SMALL || why == WAIT_PRICE_UNKNOWN);
+}
+
 /* One launch of this stage, or its end in this plan with the reason of its first waiting task. */
 static void step_stage(struct sched_work *w, int stage_i)
 {
@@ -74,7 +94,11 @@ static void step_stage(struct sched_work *w, int stage_i)
             close_stage(w, stage_i, WAIT_ORDER);
             return;
         }
-        struct sched_try t;
+        struct sched_try t = {.stage_i = stage_i, .task = task};
+        if (left->plain != WAIT_NONE && !sched_changed(w, &task)) {
+            pass_over(w, &t, left->plain);
+            continue;
+        }
         enum wait_reason why = sched_prepare(w, stage_i, &task, &t);
         bool placed = why == WAIT_NONE;
         why = placed ? sched_check(w, &t) : why;
@@ -89,12 +113,11 @@ static void step_stage(struct sched_work *w, int stage_i)
             sched_warm_blocked(w, &t);
         }
         why = placed ? sched_gang_waits(w, &t, why) : why;
-        bool others_differ = t.changed || (s->stage->instance_type_n > 1 && why != WAIT_CAPACITY) ||
-                             (why == WAIT_BUDGET && s->stage->per_task_musd >= 0);
-        if (sched_holds_for_all(why) || !others_differ) {
+        if (sched_holds_for_all(why) || !others_differ(w, &t, why)) {
             close_stage(w, stage_i, why);
             return;
         }
+        left->plain = holds_for_plain(s, &t, why) ? why : left->plain;
         left->first = left->first == WAIT_NONE ? why : left->first;
         pass_over(w, &t, why);
     }

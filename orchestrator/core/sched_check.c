@@ -12,6 +12,15 @@ static int limit_find(const struct spec *spec, const char *instance_type)
     return -1;
 }
 
+bool sched_changed(const struct sched_work *w, const struct ready_task *task)
+{
+    int rung = 0;
+    int volume_gb = 0;
+    int64_t runtime_s = 0;
+    return w->view->change_of != NULL &&
+           w->view->change_of(w->view->ctx, task->task_id, &rung, &volume_gb, &runtime_s);
+}
+
 enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
                                const struct ready_task *task, struct sched_try *ret)
 {

@@ -29,6 +29,7 @@ struct sched_work {
         int looked;                   /* tasks passed over so far */
         bool tail_asked;              /* sched_tail.c has looked at it */
         int tail_i, tail_n;     /* into tail: the tasks to start next, then the queue's order */
+        enum wait_reason plain; /* of all tasks that no attempt changed, NONE: ask */
         enum wait_reason first; /* of the first task passed over, NONE so far */
         struct place *place;    /* memory of its rungs with this plan's probe; NULL: the view's */
     } * stages;
@@ -57,6 +58,8 @@ struct sched_try {
 /* What the task asks for, an earlier attempt's changes included; then its rung (sched_place). */
 enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
                                const struct ready_task *task, struct sched_try *ret);
+/* Did an earlier attempt change what it asks for? */
+bool sched_changed(const struct sched_work *w, const struct ready_task *task);
 /* Every check, in the order people are told about them; NONE: it may start. */
 enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t);
 /* The last of these checks: does the worst case fit what every cap leaves? */
