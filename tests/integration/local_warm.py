@@ -3,6 +3,7 @@
 ends, and that a kill in the middle changes nothing. Signed requests and real processes; what Describe says is held
 against the oracle's instants and the invoice is computed anew from them."""
 import math
+import os
 import threading
 import time
 from fractions import Fraction
@@ -244,6 +245,24 @@ def test_expiry__ends_it_in_the_instant_it_is_due(l):
     same(pool(l, "a"), {"Status": "Terminated", "ResourceRetainedBillableTimeInSeconds": 1})
     same(most_at_once(l.get("jobs")["jobs"]), 4)
     assert "pool" not in l.job("b")
+
+
+def test_cache__is_handed_on_with_the_instances_and_goes_with_them(l):
+    seen = "d=$SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY; cat $d/who > $DROVER_ML_ROOT/output/failure; " \
+           "echo $TRAINING_JOB_NAME $DROVER_HOST > $d/who; ls -d $DROVER_ML_ROOT/sagemaker/warmpoolcache/who; sleep 1; exit 1"
+    two = {"ResourceConfig": {"InstanceCount": 2}}
+    reason = lambda d: d["FailureReason"]  # noqa: E731
+    same(reason(warm(l, "a", seen, **two)), "AlgorithmError: , exit code: 1")
+    assert reason(warm(l, "b", seen, **two)) in ["AlgorithmError: a algo-%d\n, exit code: 1" % k for k in (1, 2)]
+    l.kill()
+    l.start()
+    assert reason(l.run("c", seen, **two)) in ["AlgorithmError: b algo-%d\n, exit code: 1" % k for k in (1, 2)]
+    same(reason(warm(l, "d", seen, **two)), "AlgorithmError: , exit code: 1")  # c kept no pool
+    update(l, "d", 0)
+    same(reason(warm(l, "e", seen, **two)), "AlgorithmError: , exit code: 1")
+    same(os.listdir(os.path.join(l.root, "state", "clusters")), ["e"])
+    same(reason(l.run("plain", "exec test -n \"$SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY\"",
+                      ResourceConfig={"VolumeSizeInGB": 9})), "AlgorithmError: , exit code: 1")
 
 
 def test_update__zero_ends_it_and_more_extends_it(l):
@@ -493,6 +512,7 @@ run([(t, {**QUOTAS, **c}) for t, c in [
      {"account_quotas": {"Number of instances across all training jobs": 2}}),
     (test_refused_create__leaves_the_pool_alone, {}),
     (test_expiry__ends_it_in_the_instant_it_is_due, {}),
+    (test_cache__is_handed_on_with_the_instances_and_goes_with_them, {}),
     (test_update__zero_ends_it_and_more_extends_it, {}),
     (test_update__is_refused_where_there_is_no_pool, {}),
     (test_keep_alive__is_bounded_by_the_account, {"account_quotas": {"Keep alive period for cluster reuse": 7200}}),

@@ -14,6 +14,7 @@
 #define ENV_MAX        1024
 #define ARGV_MAX       256
 #define LINE_BYTES_MAX 8192
+#define CACHE_FOLDER   "sagemaker/warmpoolcache"
 
 static bool config_write(const struct host *h, const char *file, json_t *take, struct err *err)
 {
@@ -83,6 +84,26 @@ static json_t *input_config(const struct supervisor *s)
     return out;
 }
 
+/* What jobs of one cluster hand on: a folder of the host that outlives the job. */
+static bool cache_prepare(const struct supervisor *s, const struct host *h, struct err *err)
+{
+    const char *cluster = json_string_value(json_object_get(s->spec, "cluster"));
+    char cache[PATH_MAX];
+    char link[PATH_MAX];
+    if (cluster == NULL) {
+        return true;
+    }
+    if (!files_path(cache, sizeof cache, err, "%s/state/clusters/%s/algo-%d", s->root, cluster,
+                    h->k) ||
+        !files_mkdirs(cache, err) ||
+        !files_path(link, sizeof link, err, "%s/" CACHE_FOLDER, h->ml) ||
+        !files_mkparents(link, err)) {
+        return false;
+    }
+    return symlink(cache, link) == 0 || errno == EEXIST ||
+           err_set_os(err, ERR_IO, errno, "cannot link '%s'", link);
+}
+
 bool container_prepare(struct supervisor *s, struct err *err)
 {
     static const char *const folders[] = {"input/config", "input/data",  "model",
@@ -103,7 +124,8 @@ bool container_prepare(struct supervisor *s, struct err *err)
             }
         }
         json_t *hyper = json_object_get(s->request, "HyperParameters");
-        if (!config_write(h, "hyperparameters.json",
+        if (!cache_prepare(s, h, err) ||
+            !config_write(h, "hyperparameters.json",
                           hyper == NULL ? json_object() : json_incref(hyper), err) ||
             !config_write(h, "resourceconfig.json", resource_config(s, h), err) ||
             !config_write(h, "inputdataconfig.json", input_config(s), err)) {
@@ -163,6 +185,10 @@ static void env_build(const struct supervisor *s, const struct host *h, char **e
     env_add(env, &n, "HOME", h->ml);
     env_add(env, &n, "LANG", "C.UTF-8");
     env_add(env, &n, "DROVER_ML_ROOT", h->ml);
+    if (json_object_get(s->spec, "cluster") != NULL) {
+        AUTO_FREE char *cache = xasprintf("%s/" CACHE_FOLDER, h->ml);
+        env_add(env, &n, "SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY", cache);
+    }
     env_add(env, &n, "DROVER_HOSTS", buf_cstr(&all));
     env_add(env, &n, "DROVER_HOST", name);
     env_add(env, &n, "DROVER_HOST_ADDRESS", addr);

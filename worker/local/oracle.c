@@ -217,6 +217,7 @@ static void reset_post(struct request *r)
     (void)!faults_set(&app->faults, app->set.faults, false, &err);
     folder_empty(app, "jobs");
     folder_empty(app, "state/marks");
+    folder_empty(app, "state/clusters");
     if (buckets) {
         buckets_empty(app);
     }

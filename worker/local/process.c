@@ -104,6 +104,13 @@ static json_t *job_spec(const struct app *app, const struct job *job)
     (void)json_object_set_new(spec, "argv", job_argv(app, job));
     (void)json_object_set_new(spec, "env", job_env(app, job));
     (void)json_object_set(spec, "request", job->request);
+    const json_t *res = json_object_get(job->request, "ResourceConfig");
+    if (json_integer_value(json_object_get(res, "KeepAlivePeriodInSeconds")) > 0 ||
+        job->pool.cluster[0] != '\0') {
+        (void)json_object_set_new(
+            spec, "cluster",
+            json_string(job->pool.cluster[0] != '\0' ? job->pool.cluster : job->name));
+    }
     if (app->set.denied_buckets != NULL) {
         (void)json_object_set(spec, "denied_buckets", app->set.denied_buckets);
     }

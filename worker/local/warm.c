@@ -3,6 +3,7 @@
 #include "app.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "files.h"
 #include "sagemaker_local.h"
 #include "ticker.h"
 #include <stdio.h>
@@ -87,12 +88,25 @@ struct job *warm_match(const struct app *app, const json_t *request)
     return best;
 }
 
+/* The instances are gone, and what their jobs cached with them. */
+static void cache_remove(const struct app *app, const struct job *job)
+{
+    char path[PATH_MAX];
+    struct err err = ERR_INIT;
+    if (files_path(path, sizeof path, &err, "%s/state/clusters/%s", app->root, job->pool.cluster)) {
+        files_remove_tree(path);
+    }
+}
+
 /* The pool is over at an instant: what is billed for it stands, its instances are someone else's.
  */
 static void pool_close(struct app *app, struct job *job, enum pool_status status, usec_t at)
 {
     struct pool *p = &job->pool;
     ASSERT(p->status == POOL_AVAILABLE);
+    if (status == POOL_TERMINATED) {
+        cache_remove(app, job);
+    }
     p->status = status;
     p->end = MAX(at, p->since);
     p->retained_s = (p->end - p->since + USEC_PER_SEC - 1) / USEC_PER_SEC;
@@ -166,6 +180,8 @@ void warm_keep(const struct app *app, struct job *job, usec_t now)
                        MAX(p->since, p->cluster_since + app->set.cluster_life_us));
         job->due = MAX(p->until, INT64_C(1));
         job->released = 0;
+    } else {
+        cache_remove(app, job);
     }
 }
 
