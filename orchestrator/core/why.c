@@ -36,7 +36,13 @@ enum wait_reason sched_why(const struct sched_view *view, const struct sched_pla
     if (own_i >= 0) {
         return plan->own[own_i].reason;
     }
-    /* Due, and yet the plan saw nothing more to start: it came after the plan. */
+    /* Due, and yet the plan saw nothing more to start: it came after the plan, or was looked at and
+     * is not remembered. */
     enum wait_reason rest = plan->rest[stage_i];
-    return rest == WAIT_NONE || rest == WAIT_BACKOFF ? WAIT_NEW : rest;
+    if (rest != WAIT_NONE && rest != WAIT_BACKOFF) {
+        return rest;
+    }
+    return plan->own_n == SCHED_OWN_MAX && plan->reason[stage_i] != WAIT_NONE
+               ? plan->reason[stage_i]
+               : WAIT_NEW;
 }
