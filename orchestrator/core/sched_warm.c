@@ -13,7 +13,8 @@ struct stage_prints { /* of the stage's own volume; 0: spot */
     bool known[SPEC_LADDER_MAX];
     uint64_t print[SPEC_LADDER_MAX][SUBNET_CHOICES];
 };
-#define FEW_TASKS 64 /* so few waiting tasks are looked at one by one */
+#define DRAIN_AFTER_US WARM_HAND_OVER_US /* over the limit this long: it was lowered */
+#define FEW_TASKS      64                /* so few waiting tasks are looked at one by one */
 enum pool_use { USE_NONE, USE_TAKEN, USE_AWAITED, USE_CLAIMED };
 
 struct sched_warm {
@@ -151,7 +152,8 @@ static int pool_for(const struct sched_work *w, int slots_i, uint64_t print)
     return best;
 }
 
-/* More than the limit allows already runs or idles: it was lowered, so nothing is passed on. */
+/* More than the limit allows runs or idles: the limit was lowered, or for a moment one pool counts
+ * twice, until it is seen which of two SageMaker has given away. Nothing is passed on. */
 static bool draining(const struct sched_work *w, int slots_i)
 {
     const struct slots *s = &w->slots[slots_i];
@@ -345,6 +347,9 @@ void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     int64_t n = s->stage->instance_count;
     int64_t want = n;
+    if (draining(w, t->slots_i)) {
+        return; /* its own pools may wait beside it */
+    }
     if (n == 1 && !t->changed) { /* as many as could start at once: those behind it are alike */
         int64_t due =
             (int64_t)ready_n(s->ready) - (int64_t)ready_backing_off_n(s->ready, w->view->now_us);
@@ -373,12 +378,12 @@ void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
 }
 
 /* Can a task that waits for this reason start within the time a pool is worth keeping? */
-static bool soon(enum wait_reason why)
+static bool soon(enum wait_reason why, bool drains)
 {
-    return why == WAIT_RATE || why == WAIT_ORDER || why == WAIT_HAND_OVER || why == WAIT_CANARY ||
-           why == WAIT_CONCURRENCY || why == WAIT_TYPE_LIMIT || why == WAIT_STAGE_LIMIT ||
-           why == WAIT_PROJECT_LIMIT || why == WAIT_GLOBAL_LIMIT || why == WAIT_BACKOFF ||
-           why == WAIT_QUOTA_UNREADABLE;
+    return (why == WAIT_SLOTS && drains) || why == WAIT_RATE || why == WAIT_ORDER ||
+           why == WAIT_HAND_OVER || why == WAIT_CANARY || why == WAIT_CONCURRENCY ||
+           why == WAIT_TYPE_LIMIT || why == WAIT_STAGE_LIMIT || why == WAIT_PROJECT_LIMIT ||
+           why == WAIT_GLOBAL_LIMIT || why == WAIT_BACKOFF || why == WAIT_QUOTA_UNREADABLE;
 }
 
 /* Of the few last tasks of a stage that are due: how many an earlier attempt has changed so that
@@ -410,11 +415,12 @@ static int64_t changed_due(const struct sched_work *w, int stage_i, uint64_t pri
 /* Tasks that may take a pool like this one before it has cost the start it saves. */
 static int64_t takers(const struct sched_work *w, const struct warm_pool *p)
 {
+    bool drains = draining(w, p->slots_i);
     int64_t n = 0;
     for (int i = 0; i < w->view->stages_n; i++) {
         const struct sched_stage *s = &w->view->stages[i];
         if (!s->may_start || ready_n(s->ready) == 0 ||
-            !(soon(w->plan->reason[i]) || soon(w->plan->rest[i])) ||
+            !(soon(w->plan->reason[i], drains) || soon(w->plan->rest[i], drains)) ||
             !stage_matches(w, i, p->slots_i, p->instances, p->fingerprint)) {
             continue;
         }
@@ -485,9 +491,9 @@ void sched_warm_ends(struct sched_work *w)
         bool first = i == 0 || idle[i - 1].pool->fingerprint != p->fingerprint;
         bool claimed = w->warm->use[idle[i].pool_i] == USE_CLAIMED;
         wanted = first ? takers(w, p) : wanted;
-        const struct warm_use use = {.wanted = wanted > 0,
-                                     .blocks = claimed || draining(w, p->slots_i),
-                                     .left_musd = idle_left(w, p)};
+        bool drains = draining(w, p->slots_i) && v->now_us - p->available_us >= DRAIN_AFTER_US;
+        const struct warm_use use = {
+            .wanted = wanted > 0, .blocks = claimed || drains, .left_musd = idle_left(w, p)};
         enum warm_end why = warm_pool_end(p, &use, v->now_us);
         wanted -= why == WARM_KEEP ? 1 : 0;
         if (why == WARM_END_BLOCKS_QUOTA) { /* as much as is over the limit, no more */
