@@ -10,6 +10,7 @@ AIMS = {  # name: (at least, at most)
     "summary_get_us_p99": (None, 1000), "droverd_rss_mb": (None, 128),
     "decision_ms_p99_1m": (None, 5), "bytes_per_waiting_task": (None, 64),
     "makespan_ratio_known": (None, 1.02), "makespan_ratio_sized": (None, 1.04), "makespan_ratio_fail3": (None, 1.06),
+    "warm_reuse_ratio": (0.95, None), "warm_idle_cost_ratio": (None, 0.1), "warm_pool_outlived_s": (None, 10), "warm_savings_instance_h": (None, None),
     "makespan_ratio_fifo": (None, None), "makespan_ratio_notebook": (None, None)}
 
 
