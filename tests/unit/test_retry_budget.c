@@ -48,6 +48,10 @@ static void test_retry_budget__the_trickle_gives_one_in_its_time(void **state)
     assert_true(retry_budget_take(&b, 1060 * SEC));
     assert_false(retry_budget_take(&b, 1119 * SEC));
     assert_false(retry_budget_take(&b, 0)); /* a clock that went back gives nothing */
+    for (int i = 0; i < 10; i++) {
+        retry_budget_first(&b);
+    }
+    assert_true(retry_budget_take(&b, 0)); /* and takes nothing */
     assert_true(retry_budget_take(&b, 1120 * SEC));
     assert_true(retry_budget_take(&b, INT64_MAX)); /* a day asleep: the burst, no more */
     assert_false(retry_budget_take(&b, INT64_MAX));
