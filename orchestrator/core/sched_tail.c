@@ -113,8 +113,8 @@ static void look_ahead(struct sched_work *w, int stage_i, const struct ready_tas
     size_t slots_n = free_n > 0 ? slot_waits(w, stage_i, free_n, wait_us) : 0;
     struct sized tasks[TAIL_TASKS_MAX];
     size_t n = slots_n > 1 ? waiting(w, stage_i, slots_n, tasks) : 0;
-    if ((int64_t)n <= free_n) {
-        return; /* all of them start anyway */
+    if (n == 0 || (int64_t)n <= free_n) {
+        return; /* nothing to lay out, or all of them start anyway */
     }
     int64_t run_us[TAIL_TASKS_MAX];
     int chosen[TAIL_SLOTS_MAX];
