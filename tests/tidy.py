@@ -36,7 +36,7 @@ ARROWS = [
     ("include/", ["common/"]),
     ("orchestrator/common/", ["common/"]),
     ("orchestrator/core/", ["core/", "worker_protocol.h"] + ["common/%s.h" % n for n in CORE_COMMON]),
-    ("orchestrator/store/", ["store/", "common/", "queries.h", "core/model.h", "core/*.def"]),
+    ("orchestrator/store/", ["store/", "common/", "queries.h", "core/model.h", "core/ledger.h", "core/*.def"]),
     ("orchestrator/aws/", ["aws/", "common/"]),
     ("orchestrator/api/", ["api/", "store/", "core/", "common/", "bridge.h", "metrics.h", "status.h", "web/"]),
     (
