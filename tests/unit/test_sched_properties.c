@@ -397,6 +397,34 @@ static void test_sched_properties__weights_are_shares(void **state)
     }
 }
 
+/* Many slots at once: every launch counts for the next. Three projects, the first with two
+ * campaigns of its own, weights 1:2:3 and 1:2 inside. */
+static void test_sched_properties__one_plan_shares_what_is_free(void **state)
+{
+    (void)state;
+    struct mix *m = mix_new(1, 18);
+    for (int p = 0; p < PROJECTS; p++) {
+        m->projects[p].weight = p + 1;
+    }
+    int stage[4] = {add_stage(m, add_campaign(m, 0, 100), 0, 1, 50),
+                    add_stage(m, add_campaign(m, 0, 200), 0, 1, 50),
+                    add_stage(m, add_campaign(m, 1, 1), 0, 1, 50),
+                    add_stage(m, add_campaign(m, 2, 1), 0, 1, 50)};
+    for (int i = 0; i < 80; i++) {
+        add_task(m, stage[i % 4], 100, USEC_PER_SEC, 0);
+    }
+    decide(m);
+    int started[4] = {0};
+    for (int i = 0; i < m->plan.launches_n; i++) {
+        started[m->plan.launches[i].stage_i]++;
+    }
+    assert_int_equal(started[0], 1);
+    assert_int_equal(started[1], 2);
+    assert_int_equal(started[2], 6);
+    assert_int_equal(started[3], 9);
+    mix_free(m);
+}
+
 /* What an idle one leaves, the other takes: a weight is a share, not a cap. */
 static void test_sched_properties__a_share_not_used_is_not_lost(void **state)
 {
@@ -452,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_sched_properties__nobody_overtakes_and_nobody_starves),
         cmocka_unit_test(test_sched_properties__equals_take_turns),
         cmocka_unit_test(test_sched_properties__weights_are_shares),
+        cmocka_unit_test(test_sched_properties__one_plan_shares_what_is_free),
         cmocka_unit_test(test_sched_properties__a_share_not_used_is_not_lost),
         cmocka_unit_test(test_sched_properties__who_backs_off_keeps_its_place),
     };

@@ -5,6 +5,27 @@
 #include "core/cost.h"
 #include "sched_world.h"
 
+#define PROJECTS 2
+
+/* Caps and limits over campaigns: of projects, of everything, and the account's quota. */
+static void random_levels(struct world *w, struct rng *rng)
+{
+    for (int p = 0; p < PROJECTS; p++) {
+        w->projects[p].live = (int64_t)rng_below(rng, 6);
+        w->projects[p].parts_limit = rng_chance(rng, 0.3) ? (int64_t)rng_below(rng, 14) : -1;
+        w->projects[p].left_musd =
+            rng_chance(rng, 0.2) ? (musd_t)rng_below(rng, 60000000) : INT64_MAX;
+    }
+    w->view.live = w->projects[0].live + w->projects[1].live;
+    w->view.parts_limit = rng_chance(rng, 0.2) ? (int64_t)rng_below(rng, 24) : -1;
+    w->view.left_musd = rng_chance(rng, 0.2) ? (musd_t)rng_below(rng, 90000000) : INT64_MAX;
+    struct slots_total *total = &w->account.total[MARKET_ON_DEMAND];
+    for (int t = 0; t < TYPES; t++) {
+        total->held += w->slots[t].held;
+    }
+    total->limit = rng_chance(rng, 0.3) ? (int64_t)rng_below(rng, 30) : -1;
+}
+
 static struct world *world_random(uint64_t seed)
 {
     struct rng rng;
@@ -15,6 +36,7 @@ static struct world *world_random(uint64_t seed)
         (void)add_campaign(w);
         w->campaigns[c].live = (int64_t)rng_below(&rng, 6);
         w->campaigns[c].held = (int64_t)rng_below(&rng, 6);
+        w->campaigns[c].project_i = (int)rng_below(&rng, PROJECTS);
         if (rng_chance(&rng, 0.4)) {
             w->campaigns[c].left_musd = (musd_t)rng_below(&rng, 60000000) - 1000000;
         }
@@ -34,6 +56,7 @@ static struct world *world_random(uint64_t seed)
             rng_chance(&rng, 0.1) ? -1 : (musd_t)rng_below(&rng, 5000000);
     }
     w->view.tokens = (int64_t)rng_below(&rng, 12);
+    random_levels(w, &rng);
     int stages = 1 + (int)rng_below(&rng, STAGES);
     for (int s = 0; s < stages; s++) {
         int c = (int)rng_below(&rng, (uint64_t)campaigns);
@@ -46,6 +69,8 @@ static struct world *world_random(uint64_t seed)
         st->min_runtime_s = rng_chance(&rng, 0.5) ? 600 : 3600;
         st->per_task_musd = rng_chance(&rng, 0.2) ? (musd_t)rng_below(&rng, 8000000) : -1;
         w->stages[s].priority = 50 + (int)rng_below(&rng, 3);
+        w->stages[s].live = (int64_t)rng_below(&rng, 4);
+        w->stages[s].parts_limit = rng_chance(&rng, 0.2) ? (int64_t)rng_below(&rng, 9) : -1;
         w->stages[s].may_start = rng_chance(&rng, 0.9);
         w->stages[s].why_not = WAIT_STAGE_BLOCKED;
         if (rng_chance(&rng, 0.3)) {
@@ -78,6 +103,38 @@ static musd_t reserve_of(const struct world *w, const struct sched_launch *l)
                                 w->stage[l->stage_i].instance_count, l->max_runtime_s, 0, &ret,
                                 &err));
     return ret;
+}
+
+/* The same of what lies over the campaigns: each level is within its limits, or started nothing. */
+static void check_levels(const struct world *w, const struct sched_plan *p)
+{
+    int64_t stage_live[STAGES] = {0};
+    int64_t live[PROJECTS] = {0};
+    musd_t money[PROJECTS] = {0};
+    int64_t instances = 0;
+    for (int i = 0; i < p->launches_n; i++) {
+        const struct sched_launch *l = &p->launches[i];
+        int project = w->campaigns[w->stages[l->stage_i].campaign_i].project_i;
+        stage_live[l->stage_i]++;
+        live[project]++;
+        money[project] += l->reserve_musd;
+        instances += w->stage[l->stage_i].instance_count;
+    }
+    for (int s = 0; s < w->view.stages_n; s++) {
+        assert_true(stage_live[s] == 0 || w->stages[s].parts_limit < 0 ||
+                    stage_live[s] + w->stages[s].live <= w->stages[s].parts_limit);
+    }
+    for (int k = 0; k < PROJECTS; k++) {
+        const struct sched_project *project = &w->projects[k];
+        assert_true(live[k] == 0 || project->parts_limit < 0 ||
+                    live[k] + project->live <= project->parts_limit);
+        assert_true(money[k] == 0 || money[k] <= project->left_musd);
+    }
+    assert_true(p->launches_n == 0 || w->view.parts_limit < 0 ||
+                p->launches_n + w->view.live <= w->view.parts_limit);
+    assert_true(p->launches_n == 0 || money[0] + money[1] <= w->view.left_musd);
+    const struct slots_total *total = &w->account.total[MARKET_ON_DEMAND];
+    assert_true(instances == 0 || total->limit < 0 || instances + total->held <= total->limit);
 }
 
 /* Whether a plan keeps every bound, summed from its launches alone. */
@@ -158,6 +215,14 @@ static bool fits_without_lower(const struct world *w, const struct sched_plan *p
     musd_t need = w->slots[type].price_musd_per_hour < 0 ? INT64_MAX : reserve_of(w, &one);
     musd_t left = w->campaigns[st->campaign_i].left_musd;
     musd_t stage_left = st->stage_left_musd;
+    const struct sched_project *project = &w->projects[w->campaigns[st->campaign_i].project_i];
+    const struct slots_total *total = &w->account.total[MARKET_ON_DEMAND];
+    int64_t project_live = project->live + 1;
+    int64_t all_live = w->view.live + 1;
+    int64_t stage_live = st->live + 1;
+    int64_t all_held = total->held + n;
+    musd_t project_left = project->left_musd;
+    musd_t all_left = w->view.left_musd;
     bool limited =
         spec->instances_n > 0 && strcmp(spec->instances[0].instance_type, type_names[type]) == 0;
     for (int i = 0; i < p->launches_n; i++) {
@@ -167,6 +232,14 @@ static bool fits_without_lower(const struct world *w, const struct sched_plan *p
             continue;
         }
         held += l->slots_i == type ? o->stage->instance_count : 0;
+        all_held += o->stage->instance_count;
+        all_live++;
+        all_left -= all_left == INT64_MAX ? 0 : l->reserve_musd;
+        stage_live += l->stage_i == s;
+        if (&w->projects[w->campaigns[o->campaign_i].project_i] == project) {
+            project_live++;
+            project_left -= project_left == INT64_MAX ? 0 : l->reserve_musd;
+        }
         if (o->campaign_i == st->campaign_i) {
             live++;
             of_type += l->slots_i == type ? o->stage->instance_count : 0;
@@ -175,6 +248,12 @@ static bool fits_without_lower(const struct world *w, const struct sched_plan *p
         stage_left -= l->stage_i == s && stage_left != INT64_MAX ? l->reserve_musd : 0;
     }
     musd_t per_task = st->stage->per_task_musd < 0 ? INT64_MAX : st->stage->per_task_musd;
+    if ((st->parts_limit >= 0 && stage_live > st->parts_limit) ||
+        (project->parts_limit >= 0 && project_live > project->parts_limit) ||
+        (w->view.parts_limit >= 0 && all_live > w->view.parts_limit) ||
+        (total->limit >= 0 && all_held > total->limit) || need > project_left || need > all_left) {
+        return false;
+    }
     return held <= w->slots[type].quota &&
            (w->campaigns[st->campaign_i].parts_limit < 0 ||
             live <= w->campaigns[st->campaign_i].parts_limit) &&
@@ -252,6 +331,7 @@ static void test_sched_random__random_views_keep_every_promise(void **state)
         struct sched_plan *p = decide(w);
         struct sched_plan *q = decide(twin);
         check_bounds(w, p);
+        check_levels(w, p);
         check_reasons(w, p);
         ordered += check_order(w, p);
         check_same(p, q, w->view.stages_n);
