@@ -48,13 +48,13 @@ def check_bill(l, names, percent):
 
 
 def test_quota__is_one_of_its_own(l):
-    spot(l, "s-0", "sleep 5")
-    spot(l, "s-1", "sleep 5")
+    spot(l, "s-0", "sleep 60")
+    spot(l, "s-1", "sleep 60")
     code, text, _ = error_of(spot, l, "s-2")
     assert code == "ResourceLimitExceeded" and "'ml.m5.large for spot training job usage' is 2 Instances, with " \
         "current utilization of 2 Instances" in text, text
     for i in range(3):
-        l.create("d-%d" % i, "sleep 5")
+        l.create("d-%d" % i, "sleep 60")
     code, text, _ = error_of(l.create, "d-3")
     assert "'ml.m5.large for training job usage' is 3 Instances, with current utilization of 3" in text, text
     code, text, _ = error_of(spot, l, "s-3", ResourceConfig={"InstanceType": "ml.c5.large"})
@@ -62,11 +62,11 @@ def test_quota__is_one_of_its_own(l):
 
 
 def test_total__of_spot_is_counted_apart(l):
-    l.create("d", "sleep 5")
-    spot(l, "s", "sleep 5")
+    l.create("d", "sleep 60")
+    spot(l, "s", "sleep 60")
     code, text, _ = error_of(spot, l, "s-2")
     assert "'Number of instances across all spot training jobs' is 1 Instances" in text, text
-    l.create("d-2", "sleep 5")
+    l.create("d-2", "sleep 60")
 
 
 def test_validation__wait_and_checkpoints(l):
@@ -121,7 +121,7 @@ def test_interruption__without_checkpoints_everything_is_lost(l):
 
 def test_interruption__may_come_several_times(l):
     interrupt(l, repeat=3, delay_seconds=0.1)
-    spot(l, "s", "sleep 0.6")
+    spot(l, "s", "sleep 2")
     d = l.ended("s")
     same((d["TrainingJobStatus"], phases(d).count("Interrupted")), ("Completed", 3))
     check_bill(l, ["s"], 30)
@@ -184,11 +184,11 @@ def test_stop__between_two_runs(l):
 
 def test_restart__between_and_during_runs(l):
     interrupt(l, repeat=2, delay_seconds=0.3)
-    spot(l, "s", "sleep 1.5", **CHECKPOINTS)
+    spot(l, "s", "sleep 2", **CHECKPOINTS)
     wait_for(lambda: l.describe("s")["SecondaryStatus"] == "Interrupted", 20, "the interruption")
     l.kill()
     l.start()
-    wait_for(lambda: phases(l.describe("s")).count("Training") == 2, 20, "the second run")
+    wait_for(lambda: phases(l.describe("s")).count("Training") >= 2, 20, "the second run")
     l.kill()
     l.start()
     d = l.ended("s")

@@ -29,6 +29,15 @@ def status(l, name):
     return (pool(l, name) or {"Status": None})["Status"]
 
 
+def held(l, name):
+    """A command that ends when let_go says so."""
+    return "while [ ! -e %s ]; do sleep 0.02; done" % os.path.join(l.dir, name)
+
+
+def let_go(l, name):
+    open(os.path.join(l.dir, name), "w").close()
+
+
 def update(l, name, keep):
     return l.sm.update_training_job(TrainingJobName=name, ResourceConfig={"KeepAlivePeriodInSeconds": keep})
 
@@ -51,13 +60,14 @@ def test_life__available_reused_in_use_and_each_jobs_own_keep_alive(l):
     same((d["TrainingJobStatus"], d["WarmPoolStatus"]["Status"]), ("Completed", "Available"))
     same(l.job("first")["released"], None)
     same(d["ResourceConfig"]["KeepAlivePeriodInSeconds"], 600)
-    l.create("second", "sleep 0.5", ResourceConfig=KEEP, Environment={"OTHER": "1"}, HyperParameters={"a": "b"},
+    l.create("second", held(l, "go"), ResourceConfig=KEEP, Environment={"OTHER": "1"}, HyperParameters={"a": "b"},
              StoppingCondition={"MaxRuntimeInSeconds": 60}, Tags=[{"Key": "k", "Value": "v"}])
     same(pool(l, "second"), {"Status": "InUse"})
     got = pool(l, "first")
     same((got["Status"], got["ReusedByJob"]), ("Reused", "second"))
     same(l.job("first")["released"], l.job("second")["created"])
     same(l.job("second")["pool"]["taken_from"], "first")
+    let_go(l, "go")
     same(l.ended("second")["WarmPoolStatus"]["Status"], "Available")
     d = l.run("third")  # asks for no pool of its own
     same(l.job("third")["pool"]["taken_from"], "second")
@@ -179,7 +189,8 @@ def test_warm_quota__is_counted_in_instances_kept(l):
 
 def test_full_quota__slots_are_moved_not_added(l):
     for i in range(4):
-        l.create("a-%d" % i, ResourceConfig=KEEP)
+        l.create("a-%d" % i, held(l, "a"), ResourceConfig=KEEP)
+    let_go(l, "a")
     [l.ended("a-%d" % i) for i in range(4)]
     code, text, _ = error_of(l.create, "stranger", ResourceConfig={"VolumeSizeInGB": 2})
     assert code == "ResourceLimitExceeded" and "is 4 Instances, with current utilization of 4 Instances and a " \
@@ -188,7 +199,7 @@ def test_full_quota__slots_are_moved_not_added(l):
 
     def one(i):
         try:
-            sm.create_training_job(**l.request("b-%d" % i, "sleep 1", ResourceConfig=KEEP))
+            sm.create_training_job(**l.request("b-%d" % i, held(l, "b"), ResourceConfig=KEEP))
             results.append("b-%d" % i)
         except Exception as e:  # noqa: BLE001
             same(e.response["Error"]["Code"], "ResourceLimitExceeded")
@@ -198,6 +209,7 @@ def test_full_quota__slots_are_moved_not_added(l):
     same(len(results), 4)
     same(sorted(pool(l, "a-%d" % i)["ReusedByJob"] for i in range(4)), sorted(results))
     same({status(l, n) for n in results}, {"InUse"})
+    let_go(l, "b")
     [l.ended(n) for n in results]
     same({status(l, n) for n in results}, {"Available"})
     same(most_at_once(l.get("jobs")["jobs"]), 4)
@@ -287,14 +299,16 @@ def test_update__zero_ends_it_and_more_extends_it(l):
 
 def test_update__is_refused_where_there_is_no_pool(l):
     same(error_of(update, l, "nobody", 0), ("ValidationException", "Requested resource not found.", 400))
-    l.create("runs", "sleep 1", ResourceConfig=KEEP)
+    l.create("runs", held(l, "runs"), ResourceConfig=KEEP)
     same(error_of(update, l, "runs", 0)[1], NO_POOL)
+    let_go(l, "runs")
     l.ended("runs")
-    l.create("taker", "sleep 1", ResourceConfig=KEEP)
+    l.create("taker", held(l, "taker"), ResourceConfig=KEEP)
     same((status(l, "runs"), status(l, "taker")), ("Reused", "InUse"))
     for name in ("runs", "taker"):
         for keep in (0, 900):
             same(error_of(update, l, name, keep)[1], NO_POOL)
+    let_go(l, "taker")
     l.ended("taker")
     for keep in (-1, 3601):
         code, text, _ = error_of(l.client("sagemaker", parameter_validation=False).update_training_job,
@@ -333,7 +347,7 @@ def test_list__shows_and_filters_by_pool(l):
     warm(l, "gone", ResourceConfig={"VolumeSizeInGB": 2})
     update(l, "gone", 0)
     warm(l, "left", ResourceConfig={"VolumeSizeInGB": 3})
-    l.create("user", "sleep 5", ResourceConfig={"VolumeSizeInGB": 3})
+    l.create("user", "sleep 60", ResourceConfig={"VolumeSizeInGB": 3})
     l.run("plain", ResourceConfig={"VolumeSizeInGB": 4})
     names = lambda **q: [s["TrainingJobName"] for s in l.sm.list_training_jobs(**q)["TrainingJobSummaries"]]  # noqa: E731
     same(names(WarmPoolStatusEquals="Available"), ["free"])
@@ -351,7 +365,7 @@ def test_list__shows_and_filters_by_pool(l):
 def test_stale_describe__still_shows_the_pool_that_was_taken(l):
     warm(l, "a")
     time.sleep(2)
-    l.create("b", "sleep 5")
+    l.create("b", "sleep 60")
     middle = (l.job("a")["ended"] + l.job("b")["created"]) / 2
     l.faults({"operation": "DescribeTrainingJob", "kind": "stale_describe", "delay_seconds": time.time() - middle})
     same(status(l, "a"), "Available")
@@ -366,11 +380,12 @@ def test_restart__pools_survive_and_are_taken_once(l):
     same((l.get("jobs"), pool(l, "a")["Status"]), (jobs, shown))
     code, text, _ = error_of(l.create, "big", ResourceConfig={"InstanceCount": 4})
     assert code == "ResourceLimitExceeded" and "current utilization of 1" in text, text
-    l.create("b", "sleep 1", ResourceConfig=KEEP)
+    l.create("b", held(l, "b"), ResourceConfig=KEEP)
     l.kill()  # the hand-over is one line of the journal: all of it is there, or nothing
     l.start()
     same((status(l, "a"), pool(l, "a")["ReusedByJob"], status(l, "b")), ("Reused", "b", "InUse"))
     same(l.job("a")["released"], l.job("b")["created"])
+    let_go(l, "b")
     same(l.ended("b")["WarmPoolStatus"]["Status"], "Available")
     update(l, "b", 900)
     invoice = l.get("invoice")
@@ -394,10 +409,10 @@ def test_restart__a_pool_that_fell_due_meanwhile_ended_when_it_was_due(l):
     same(pool(l, "a"), {"Status": "Terminated", "ResourceRetainedBillableTimeInSeconds": 1})
     j = l.job("a")
     same(round(j["released"] - j["ended"], 3), 1.0)
-    l.create("b", "sleep 0.4; true", ResourceConfig={"KeepAlivePeriodInSeconds": 1})
+    l.create("b", "sleep 1.2; true", ResourceConfig={"KeepAlivePeriodInSeconds": 1})
     l.running("b")
     l.kill()
-    time.sleep(2.2)
+    time.sleep(2.8)
     at = time.time()
     l.start()
     same(l.ended("b")["WarmPoolStatus"], {"Status": "Terminated", "ResourceRetainedBillableTimeInSeconds": 1})
@@ -487,9 +502,9 @@ def test_account_quotas__are_enforced_in_aws_words(l):
         code, got, http = said("x", **more)
         same((code, http), ("ResourceLimitExceeded", 400))
         assert got.startswith("The account-level service limit '%s' %s" % (quota, text)), got
-    l.create("a", "sleep 5", ResourceConfig={"InstanceCount": 3, "VolumeSizeInGB": 50},
+    l.create("a", "sleep 60", ResourceConfig={"InstanceCount": 3, "VolumeSizeInGB": 50},
              StoppingCondition={"MaxRuntimeInSeconds": 7200})
-    l.create("b", "sleep 5", ResourceConfig={"InstanceType": "ml.c5.large", "InstanceCount": 3})
+    l.create("b", "sleep 60", ResourceConfig={"InstanceType": "ml.c5.large", "InstanceCount": 3})
     code, got, _ = said("c")
     assert "'Number of instances across all training jobs' is 6 Instances, with current utilization of 6" in got, got
 
