@@ -419,7 +419,7 @@ static int64_t takers(const struct sched_work *w, const struct warm_pool *p)
     int64_t n = 0;
     for (int i = 0; i < w->view->stages_n; i++) {
         const struct sched_stage *s = &w->view->stages[i];
-        if (!s->may_start || ready_n(s->ready) == 0 ||
+        if (ready_n(s->ready) == 0 ||
             !(soon(w->plan->reason[i], drains) || soon(w->plan->rest[i], drains)) ||
             !stage_matches(w, i, p->slots_i, p->instances, p->fingerprint)) {
             continue;

@@ -226,6 +226,12 @@ static void test_sched_warm__a_pool_that_comes_is_awaited_once(void **state)
     assert_int_equal(p->launches[0].stage_i, 0);
     assert_reason(p, other, HAND_OVER);
     free(p);
+    w->slots[0].held = 9; /* full: the first waits for it, the other for slots */
+    p = plan_of(w);
+    assert_int_equal(p->launches_n, 0);
+    assert_reason(p, 0, HAND_OVER);
+    assert_reason(p, other, SLOTS);
+    free(p);
     world_free(w);
 }
 
@@ -282,6 +288,12 @@ static void test_sched_warm__the_last_ones_leave_nothing(void **state)
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches_n, 10);
     assert_int_equal(p->launches[9].keep_alive_s, 0);
+    free(p);
+    world_free(w);
+    w = keeping_world(12, -1, 10); /* pools of this very plan will be there before the last ones' */
+    p = plan_of(w);
+    assert_int_equal(p->launches_n, 10);
+    assert_int_equal(kept(p), 8);
     free(p);
     world_free(w);
     w = keeping_world(1, 900, 10);
