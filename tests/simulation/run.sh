@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# The exhaustive check of the submit protocol, then the planted bugs it must find. Prints TAP.
+# The exhaustive check of the submit protocol with the planted bugs it must find, then simulated
+# campaigns: SEEDS seeds from FIRST on, and every seed that ever broke a promise (seeds.txt).
+# Prints TAP.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-make -s VARIANT=release exhaustive >&2 || { echo "not ok - exhaustive: does not build"; exit 1; }
+seeds=${SEEDS:-2000}
+first=${FIRST:-1}
+out=build/release/tests/simulation
+make -s -j2 VARIANT=release exhaustive simulator >&2 || { echo "not ok - simulation: does not build"; exit 1; }
 failed=0
-build/release/tests/simulation/exhaustive || failed=1
+$out/exhaustive || failed=1
 bash tests/simulation/mutants.sh || failed=1
+$out/sim --first "$first" --seeds "$seeds" --jobs 2 --list tests/simulation/seeds.txt || failed=1
 exit $failed

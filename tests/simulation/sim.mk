@@ -1,7 +1,12 @@
 # The exhaustive check of the submit protocol: the protocol's own release objects inside a small
 # world. assert_failed is the checker's, so that a failed assert comes with its story.
-SIM_OBJS := $(addprefix $(O)/tests/simulation/,exhaustive.o world.o world_calls.o world_check.o)
-$(O)/tests/simulation/exhaustive: $(SIM_OBJS) $(O)/orchestrator/core/protocol.o $(O)/orchestrator/core/lifecycle.o
+EXHAUSTIVE_OBJS := $(addprefix $(O)/tests/simulation/,exhaustive.o world.o world_calls.o world_check.o)
+$(O)/tests/simulation/exhaustive: $(EXHAUSTIVE_OBJS) $(O)/orchestrator/core/protocol.o $(O)/orchestrator/core/lifecycle.o
 	$(link) $(LD_ALL)
-.PHONY: exhaustive
+# The simulator: whole campaigns over core's own objects, the same files droverd links.
+SIM_OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard tests/simulation/sim*.c))
+$(O)/tests/simulation/sim: $(SIM_OBJS) $(LIB_CORE) $(LIB_COMMON)
+	$(link) $(LD_ALL) $(L_COMMON)
+.PHONY: exhaustive simulator
 exhaustive: $(O)/tests/simulation/exhaustive
+simulator: $(O)/tests/simulation/sim
