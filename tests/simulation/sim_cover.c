@@ -29,7 +29,15 @@ static const struct edge campaign_unused[] = {{CAMPAIGN_PLANNED, CAMPAIGN_DRAINI
                                               {CAMPAIGN_PLANNED, CAMPAIGN_PAUSED},
                                               {CAMPAIGN_PLANNED, CAMPAIGN_HELD},
                                               {CAMPAIGN_PLANNED, CAMPAIGN_FAILED},
-                                              {CAMPAIGN_PLANNED, CAMPAIGN_CANCELLED}};
+                                              {CAMPAIGN_PLANNED, CAMPAIGN_CANCELLED},
+    /* what has nothing alive is paused, not drained; and ends only by way of running again */
+    {CAMPAIGN_PAUSED, CAMPAIGN_DRAINING},
+    {CAMPAIGN_PAUSED, CAMPAIGN_SUCCEEDED},
+    {CAMPAIGN_PAUSED, CAMPAIGN_FAILED},
+    {CAMPAIGN_PAUSED, CAMPAIGN_HELD},
+    {CAMPAIGN_HELD, CAMPAIGN_SUCCEEDED},
+    {CAMPAIGN_HELD, CAMPAIGN_FAILED},
+    {CAMPAIGN_DRAINING, CAMPAIGN_HELD}};
 
 static bool listed(const struct edge *e, size_t n, int from, int to)
 {
@@ -57,7 +65,7 @@ static bool listed(const struct edge *e, size_t n, int from, int to)
 
 bool cover_check(const struct coverage *c)
 {
-    static const struct edge pool_unused[] = {{POOL_IN_USE, POOL_IN_USE}};
+    static const struct edge pool_unused[] = {{POOL_REUSED, POOL_REUSED}}; /* every edge */
     int missing = 0, edges = 0;
     for (int i = 0; i < SITE_N; i++) {
         if (c->sites[i] == 0) {

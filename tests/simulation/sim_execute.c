@@ -16,7 +16,11 @@ static void do_create(struct world *w, struct ctl *c, int attempt)
         fact_of(w, c, attempt, FACT_CREATE_UNSENT, CAUSE_NONE);
         return;
     }
-    if (!ctl_may_send(w, c)) {
+    bool asleep = fault(w, FAULT_FREEZE_SIGN); /* after the signature, past the lease's end */
+    if (asleep) {
+        ctl_freeze(w, c, 2 * w->cfg.lease_us);
+    }
+    if (asleep || !ctl_may_send(w, c)) {
         SOMETIMES(w, UNSENT_AFTER_LEASE);
         fact_of(w, c, attempt, FACT_CREATE_UNSENT, CAUSE_NONE);
         return;

@@ -377,7 +377,7 @@ void intend_tick(struct world *w, struct ctl *c)
         return;
     }
     if (db_commit(w, c)) {
-        view_copy(w, c);
+        view_copy(w, c, false);
         after_commit(w, c, &s, in);
     }
 }

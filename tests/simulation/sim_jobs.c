@@ -207,7 +207,7 @@ void job_delete(struct world *w, int job)
 void job_stop(struct world *w, int job)
 {
     struct job *j = &w->aws.jobs[job];
-    if (j->over || j->stop_asked || j->v.phase == PHASE_UPLOADING || j->v.status == JOB_STOPPING) {
+    if (j->over || j->stop_asked || j->v.status == JOB_STOPPING) {
         return;
     }
     j->stop_asked = true;
@@ -270,9 +270,11 @@ void job_step(struct world *w, int job, uint32_t gen)
         return;
     case PHASE_RUNNING:
         while_running(w, job);
-        return;
-    case PHASE_UPLOADING:
-        end(w, job, JOB_COMPLETED, PHASE_ENDED);
+        return;    case PHASE_UPLOADING:
+        if (fault(w, FAULT_JOB_UPLOAD)) {
+            j->fails = internal_error;
+        }
+        end(w, job, j->fails != NULL ? JOB_FAILED : JOB_COMPLETED, PHASE_ENDED);
         return;
     case PHASE_STOPPING:
         end(w, job, JOB_STOPPED, PHASE_ENDED);

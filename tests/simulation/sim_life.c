@@ -144,7 +144,7 @@ static bool cancel_waiting(struct world *w, struct ctl *c, int campaign)
         if (!db_commit(w, c)) {
             return false;
         }
-        view_copy(w, c);
+        view_copy(w, c, false);
         c->look_at_db = true;
     }
     return true;
@@ -180,7 +180,7 @@ static bool move_states(struct world *w, struct ctl *c, int campaign)
     if (!db_commit(w, c)) {
         return false;
     }
-    view_copy(w, c);
+    view_copy(w, c, false);
     c->decide = c->look_at_db = true; /* one move may allow the next */
     return true;
 }
@@ -245,7 +245,7 @@ static bool carry_out(struct world *w, struct ctl *c, int op)
     if (!db_commit(w, c)) {
         return false;
     }
-    view_copy(w, c);
+    view_copy(w, c, false);
     c->decide = c->look_at_db = true;
     return true;
 }

@@ -98,7 +98,7 @@ void pools_reply(struct world *w, struct ctl *c, const struct call *k)
     p = pool_get(c, attempt);
     ASSERT(p != NULL);
     *p = c->pool[--c->pool_n];
-    view_copy(w, c);
+    view_copy(w, c, false);
     c->decide = c->look_at_db = true;
 }
 
@@ -169,7 +169,7 @@ static bool adopt(struct world *w, struct ctl *c, int task, int n, const struct 
     }
     SOMETIMES(w, ADOPTED);
     judge_adopted(w, (int)id);
-    view_copy(w, c);
+    view_copy(w, c, false);
     view_take(w, c, STAGE(w, TASK_STAGE(w, task))->campaign); /* it waits no more */
     breaker_started(&c->mem[TASK_STAGE(w, task)].breaker, (int64_t)id + 1);
     (void)live_add(w, c, (int)id, false);

@@ -86,8 +86,8 @@ static void fill(struct world *w, struct ctl *c, struct live *a, const struct pr
                          .cause = e->cause,
                          .started_us = a->seen.started,
                          .ended_us = a->seen.ended,
-                         .release = e->release_slot,
-                         .settle = e->settle};
+                         .release = e->release_slot,                         .settle = e->settle,
+                         .in_use = a->seen.has_pool && a->seen.pool == POOL_IN_USE};
     if (e->release_slot && e->settle) {
         settle(w, a, r);
     }
@@ -133,7 +133,7 @@ static void tell_breaker(struct world *w, struct ctl *c, const struct live *a,
         duration_learn(&m->duration, w->size_mb[a->row.task], a->seen.ended - a->seen.started);
     }
     if (breaker_ended(&m->breaker, &w->rules, a->id + 1, good ? CAUSE_NONE : CAUSE_UNKNOWN,
-                      r->task_counts, a->signature)) {
+                      r->cause != CAUSE_NONE && retry_counts(r->cause), a->signature)) {
         SOMETIMES(w, BREAKER_TRIPPED);
         c->look_at_db = true;
     }
@@ -183,7 +183,7 @@ bool record_flush(struct world *w, struct ctl *c)
     if (!db_commit(w, c)) {
         return false;
     }
-    view_copy(w, c);
+    view_copy(w, c, false);
     size_t n = c->pending_n;
     c->pending_n = 0;
     for (size_t i = 0; i < n; i++) {

@@ -283,8 +283,12 @@ static bool release(struct world *w, const struct record *r)
     }
     if (!r->settle) {
         int from = a->pool_of; /* the pool it was to take may still be there */
-        if (from >= 0 && ATTEMPT(w, from)->pool == POOL_AVAILABLE && !rows_claim(w, from, false)) {
-            return false;
+        bool there = from >= 0 && ATTEMPT(w, from)->pool == POOL_AVAILABLE;
+        if (there && ATTEMPT(w, from)->claimed) {
+            SOMETIMES(w, POOL_CLAIM_UNDONE);
+            if (!rows_claim(w, from, false)) {
+                return false;
+            }
         }
         return book(w, r->attempt, true, 0, 0, false, 0);
     }
@@ -322,12 +326,13 @@ bool rows_record(struct world *w, struct ctl *c, const struct record *r)
         judge_attempt_moved(w, r->attempt, r->from, r->to);
     }
     a->state = r->to;
-    a->cause = r->cause;
-    a->counted = r->task_counts;
-    a->started_us = r->started_us != 0 ? r->started_us : a->started_us;
-    a->ended_us = r->ended_us != 0 ? r->ended_us : a->ended_us;
-    a->failed_signature = r->signature;
-    trace(w, 0x4ec04d, (uint64_t)r->attempt * 16 + r->to);
+    a->cause = r->cause;    a->counted = r->cause != CAUSE_NONE && retry_counts(r->cause);
+a->started_us = r->started_us != 0 ? r->started_us : a->started_us;
+    a->ended_us = r->ended_us != 0 ? r->ended_us : a->ended_us;    a->failed_signature = r->signature;
+    if (r->in_use && a->pool == POOL_EXPECTED) {
+        pool_state(w, a, POOL_IN_USE);
+    }
+trace(w, 0x4ec04d, (uint64_t)r->attempt * 16 + r->to);
     if (r->release && !release(w, r)) {
         return false;
     }

@@ -3,7 +3,34 @@
 #include "sim_world.h"
 #include <stdio.h>
 
-void view_copy(struct world *w, struct ctl *c)
+static void used_of(struct budget *to, const struct budget *from)
+{
+    to->reserved_musd = from->reserved_musd;
+    to->spent_musd = from->spent_musd;
+}
+
+/* What this leader itself has written; what people want is seen at the next look. */
+static void copy_ours(struct world *w, struct ctl *c)
+{
+    for (int i = 0; i < c->campaigns_n; i++) {
+        const struct db_campaign *dc = CAMPAIGN(w, i);
+        used_of(&c->campaign[i].money, &dc->money);
+        c->campaign[i].state = dc->state;
+        c->campaign[i].idle_musd = dc->idle_musd;
+        c->campaign[i].budget_held = dc->budget_held;
+        for (int s = dc->stage0; s < dc->stage0 + dc->stages_n; s++) {
+            musd_t cap = c->stage[s].money.cap_musd;
+            c->stage[s] = *STAGE(w, s);
+            c->stage[s].money.cap_musd = cap;
+        }
+    }
+    for (int i = 0; i < w->cfg.projects; i++) {
+        used_of(&c->project[i], db_row(w, T_PROJECT, (size_t)i));
+    }
+    used_of(&c->global, db_row(w, T_GLOBAL, 0));
+}
+
+static void copy_all(struct world *w, struct ctl *c)
 {
     c->campaigns_n = (int)w->db.t[T_CAMPAIGN].n;
     for (int i = 0; i < c->campaigns_n; i++) {
@@ -16,6 +43,15 @@ void view_copy(struct world *w, struct ctl *c)
         c->project[i] = *(struct budget *)db_row(w, T_PROJECT, (size_t)i);
     }
     c->global = *(struct budget *)db_row(w, T_GLOBAL, 0);
+}
+
+void view_copy(struct world *w, struct ctl *c, bool wishes)
+{
+    if (wishes) {
+        copy_all(w, c);
+    } else {
+        copy_ours(w, c);
+    }
     for (int i = 0; i < w->cfg.types; i++) {
         c->slots[i].held = SLOTS(w, i)->held;
         c->slots[i].warm_idle = SLOTS(w, i)->warm_idle;
@@ -173,7 +209,7 @@ bool view_load(struct world *w, struct ctl *c)
     }
     c->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
     memset(c->taken, 0, sizeof c->taken);
-    view_copy(w, c);
+    view_copy(w, c, true);
     for (int i = 0; i < c->campaigns_n; i++) {
         if (!campaign_state_terminal(c->campaign[i].state)) {
             view_take(w, c, i);
@@ -196,7 +232,7 @@ bool view_look(struct world *w, struct ctl *c)
     if (!db_begin(w, c)) {
         return false;
     }
-    view_copy(w, c);
+    view_copy(w, c, true);
     db_abort(w); /* it only read */
     for (int i = 0; i < c->campaigns_n; i++) {
         if (!c->taken[i] && !campaign_state_terminal(c->campaign[i].state)) {

@@ -206,8 +206,7 @@ struct live { /* one live attempt in a leader's memory */
 struct record { /* one transition of an attempt and what follows from it */
     int attempt;
     enum attempt_state from, to;
-    enum cause cause;
-    bool release, settle, task_moves, task_counts, changed, estimated;
+    enum cause cause;    bool release, settle, task_moves, task_counts, changed, estimated, in_use;
     enum task_state task_to;
     usec_t started_us, ended_us, not_before_us;
     int64_t billable_s, idle_s; /* instance-seconds; idle: of a pool that is gone already */
@@ -456,7 +455,7 @@ void lead_standby(struct world *w, struct ctl *c);
 void lead_renew(struct world *w, struct ctl *c);
 /* sim_view.c */
 bool view_load(struct world *w, struct ctl *c);
-void view_copy(struct world *w, struct ctl *c);
+void view_copy(struct world *w, struct ctl *c, bool wishes);
 void view_take(struct world *w, struct ctl *c, int campaign);
 bool view_look(struct world *w, struct ctl *c);
 void view_free(struct ctl *c);
