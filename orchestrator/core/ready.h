@@ -28,6 +28,9 @@ bool ready_at_most(struct ready *r, usec_t now_us, uint32_t size_mb, struct read
 /* Remove this task from those that may start; false: not there. O(n); O(log n) for
  * the one ready_at_most or ready_peek gave last. */
 bool ready_take(struct ready *r, int64_t task_id);
+/* How many due ones come before this task in the stage's order: its place in the queue, from 0. For
+ * one that backs off: the place it will come back to, were it due now. O(n). */
+size_t ready_before(const struct ready *r, usec_t now_us, const struct ready_task *t);
 void ready_clear(struct ready *r);
 size_t ready_n(const struct ready *r); /* all */
 size_t ready_backing_off_n(const struct ready *r, usec_t now_us);

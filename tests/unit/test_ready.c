@@ -162,6 +162,31 @@ static void test_ready__any_that_may_start_can_be_taken(void **state)
     ready_free(r);
 }
 
+static void test_ready__the_place_is_what_comes_before(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_seed(&rng, 4);
+    struct ready *r = ready_new();
+    struct ready_task all[50];
+    for (int i = 0; i < 50; i++) {
+        all[i] = (struct ready_task){.task_id = i + 1, .size_mb = (uint32_t)rng_below(&rng, 9)};
+        all[i].not_before_us = i % 5 == 0 ? 1000 : 0;
+        ready_push(r, &all[i]);
+    }
+    assert_true(ready_before(r, 999, &all[0]) < 40); /* it backs off: among the 40 that do not */
+    struct ready_task got;
+    for (size_t out = 0; out < 50; out++) {
+        assert_true(ready_peek(r, 1000, &got));
+        for (int i = 0; i < 50; i++) {
+            assert_true(all[i].task_id != got.task_id || ready_before(r, 1000, &all[i]) == 0);
+        }
+        assert_int_equal(ready_before(r, 1000, &(struct ready_task){.task_id = 99}), 50 - out);
+        assert_true(ready_pop(r, 1000, &got));
+    }
+    ready_free(r);
+}
+
 static double now_s(void)
 {
     struct timespec ts;
@@ -209,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_ready__a_task_that_backs_off_keeps_its_place),
         cmocka_unit_test(test_ready__backing_off_is_counted),
         cmocka_unit_test(test_ready__any_that_may_start_can_be_taken),
+        cmocka_unit_test(test_ready__the_place_is_what_comes_before),
         cmocka_unit_test(test_ready__a_million_tasks_load_and_drain_in_order),
     };
     return cmocka_run_group_tests_name("ready", tests, NULL, NULL);
