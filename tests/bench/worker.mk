@@ -1,0 +1,6 @@
+# `make bench-worker`: the download worker against what the libraries alone give.
+$(O)/bench/worker_limit: $(O)/tests/bench/worker/limit.o $(LIB_WORKER) $(LIB_COMMON)
+	$(link) $(LD_ALL) $(L_COMMON) $(L_WORKER)
+.PHONY: bench-worker
+bench-worker: all $(O)/bench/worker_limit $(O)/tests/worker_fixture ## the worker's figures beside the machine's limit, into build/bench.jsonl
+	$(Q)$(PY) -B tests/bench/worker/bench.py
