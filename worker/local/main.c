@@ -27,7 +27,8 @@ static const char usage[] =
     "\n"
     "  --root DIR          everything is kept here and found again after a restart\n"
     "  --listen ADDR:PORT  default 127.0.0.1:4599; port 0 takes any free one\n"
-    "  --config FILE       JSON: quotas, prices, rates, images, credentials, delays, faults\n"
+    "  --config FILE       JSON: quotas, warm_quotas, spot_quotas, account_quotas, prices, rates,\n"
+    "                      images, credentials, delays, faults\n"
     "  --port-file FILE    write the port there when ready\n";
 
 static int options_parse(int argc, char **argv, struct options *o)
