@@ -12,7 +12,10 @@
 #define LEAST_SPREAD     0.01 /* relative error below which no part counts as wild */
 #define IRLS_ROUNDS      3
 #define EXPECT_RATIOS    41
-#define OVERDUE_AT_MOST  0.2 /* of the elapsed time, beyond the slowest ratio seen */
+#define EXPECT_BASE      0.25 /* of the expected time: what any part takes, whatever its size */
+#define RARE_PRIOR       0.3  /* of ten parts, before any is seen */
+#define RARE_TIMES       1.5  /* as much again, on average */
+#define OVERDUE_AT_MOST  0.2  /* of the elapsed time, beyond the slowest ratio seen */
 #define DECISECONDS_MAX  UINT32_MAX
 #define USEC_PER_DECISEC INT64_C(100000)
 
@@ -201,8 +204,8 @@ static void fit_expected(struct duration *d)
         0.733, 0.816, 0.904, 1.000, 1.107, 1.228, 1.370, 1.547, 1.792, 2.251};
     double s = (double)d->expect_us / (double)USEC_PER_SEC;
     bool scaled = d->expect_size_mb > 0;
-    d->base_s = scaled ? 0 : s;
-    d->per_mb_s = scaled ? s / d->expect_size_mb : 0;
+    d->base_s = scaled ? s * EXPECT_BASE : s;
+    d->per_mb_s = scaled ? s * (1 - EXPECT_BASE) / d->expect_size_mb : 0;
     d->ratios_n = EXPECT_RATIOS;
     for (int i = 0; i < EXPECT_RATIOS; i++) {
         int from_mid = i - EXPECT_RATIOS / 2;
@@ -345,6 +348,47 @@ static void resample_expected(const struct duration *d, struct rng *rng, struct 
     double off = exp(DURATION_EXPECT_SD * rng_normal(rng));
     ret->base_s *= off;
     ret->per_mb_s *= off;
+    if (d->expect_size_mb > 0) { /* nobody said how much of it grows with size */
+        double base_s = ret->base_s * 2 * rng_unit(rng);
+        ret->per_mb_s += (ret->base_s - base_s) / d->expect_size_mb;
+        ret->base_s = base_s;
+    }
+}
+
+/* The chance of something rare and slow (a straggler, a wait for capacity) that n parts leave open:
+ * by Gamma(RARE_PRIOR) / (n + 10), nearly always next to nothing, sometimes several in a hundred. A
+ * bootstrap alone knows only of what has happened. */
+static double rare_draw(struct rng *rng, size_t n)
+{
+    double u = 1 - rng_unit(rng);
+    double e = -log(1 - rng_unit(rng)); /* close to Gamma(1 + RARE_PRIOR) */
+    return pow(u, 1 / RARE_PRIOR) * e / ((double)n + 10);
+}
+
+/* What a resampled set hides, put back into a world's ratios. Residuals of a line fitted to n
+ * points are smaller than the errors they come from, as two of the n went into the line; and
+ * between and beyond the few values seen others are as likely: each is moved by a normal step of
+ * Silverman's width (a smoothed bootstrap). */
+static void widen(struct duration *d, size_t seen, struct rng *rng)
+{
+    uint32_t n = d->ratios_n;
+    double rare = rare_draw(rng, seen);
+    double by = sqrt((double)seen / ((double)seen - 2));
+    double mean = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        mean += log((double)d->ratio[i]) / n;
+    }
+    double range = log(ratio_quantile(d, 0, 0.75) / ratio_quantile(d, 0, 0.25));
+    double width = by * 0.9 * range / 1.34 * pow((double)seen, -0.2);
+    for (uint32_t i = 0; i < n; i++) {
+        double off = by * (log((double)d->ratio[i]) - mean) + width * rng_normal(rng);
+        double ratio = exp(mean + off - width * width / 2);
+        if (rng_unit(rng) < rare) {
+            ratio *= 1 - RARE_TIMES * log(1 - rng_unit(rng));
+        }
+        d->ratio[i] = (float)ratio;
+    }
+    qsort(d->ratio, n, sizeof d->ratio[0], float_cmp);
 }
 
 void duration_resample(const struct duration *d, const struct duration_running *running, size_t n,
@@ -377,4 +421,5 @@ void duration_resample(const struct duration *d, const struct duration_running *
     if (n > 0) {
         fit_points(ret, p, want, share);
     }
+    widen(ret, seen, rng);
 }

@@ -45,7 +45,8 @@ struct forecast_stage {
     size_t parts_n;
     const struct forecast_job *jobs;
     size_t jobs_n;
-    int64_t parts_limit; /* of the stage; -1 none */
+    int64_t parts_limit;   /* of the stage; -1 none */
+    musd_t committed_musd; /* spent and reserved of the stage's own budget */
     /* Counted tries so far, ended, and how many of them failed: the chance of a failure. Their run
      * time is in no duration model. */
     int64_t tries, failed_tries;
@@ -91,7 +92,9 @@ struct forecast_input {
     double spot_loss;    /* 0..1: chance besides that a try is lost half way */
 };
 struct forecast_band {
-    int64_t p10, p50, p90; /* microseconds from now, or micro-USD */
+    /* Microseconds from now, or micro-USD. USEC_NEVER: in so many worlds something that is left
+     * could never start, for want of money, quota or price. */
+    int64_t p10, p50, p90;
 };
 enum forecast_binding { /* what held most of the waiting, in the middle of the runs */
                         FORECAST_BINDS_NONE,
@@ -99,21 +102,26 @@ enum forecast_binding { /* what held most of the waiting, in the middle of the r
                         FORECAST_BINDS_CONCURRENCY, /* parts_limit of stage, campaign, project or
                                                        all */
                         FORECAST_BINDS_RATE,        /* Creates a second */
-                        FORECAST_BINDS_MONEY        /* a cap */
+                        FORECAST_BINDS_MONEY,       /* a cap */
+                        FORECAST_BINDS_COUNT
 };
 struct forecast_stage_out {
     int stage_i; /* into the input's stages */
+    bool known;  /* false: its own parts, or those of a stage it needs, take nobody knows how long;
+                    the rest is 0 */
     struct forecast_band start_us;
     struct forecast_band end_us, cost_musd; /* cost: of what is to come */
     double parts_per_h;                     /* over its P50 from start to end; 0: nothing left */
 };
 struct forecast {
-    bool known;      /* false: needs_parts more finished parts of needs_stage, or `expect:` */
+    /* Of the whole campaign. False: needs_parts more finished parts of needs_stage, or `expect:`;
+     * its figures are 0, those of the stages known so far are told in stage[]. */
+    bool known;
     int needs_parts; /* 5 before the first one has ended */
     char needs_stage[64];
     struct forecast_band end_us;
     struct forecast_band cost_musd; /* whole campaign: spent + to come */
-    struct forecast_band start_us;  /* of why_task_id */
+    struct forecast_band start_us;  /* of why_task_id; 0 when it is not there */
     int64_t place, place_of;        /* of why_task_id in its stage's queue, 1 first; 0 not there */
     double fits_budget;             /* share of runs in which every part could be paid */
     enum forecast_binding binding;
@@ -123,14 +131,14 @@ struct forecast {
     struct forecast_stage_out stage[SPEC_STAGES_MAX]; /* of the target's, in order */
     int stages_n;
 };
-/* ERR_USAGE for input out of bounds. A target with nothing left is known and ends at 0. */
+/* ERR_INVALID for input out of bounds. A target with nothing left is known and ends at 0. */
 bool forecast_run(const struct forecast_input *in, struct forecast *ret,
                   struct err *err) MUST_CHECK;
 
 /* forecast_run of a changed input; the same random numbers, so that differences are the change's.
  * `slots` is the quota and the operator's limit of the type, and every parts limit of the target is
  * lifted to it unless `parts` says otherwise. The new type must be among in->slots (its price and
- * quota), else ERR_USAGE; it is taken to be as fast. */
+ * quota), else ERR_INVALID; it is taken to be as fast. */
 bool forecast_run_what_if(const struct forecast_input *in, const struct what_if *what,
                           struct forecast *ret, struct err *err) MUST_CHECK;
 

@@ -71,7 +71,7 @@ static void test_duration__expect_stands_until_parts_are_seen(void **state)
     duration_expect_size(&d, 200);
     duration_fit(&d);
     assert_near(duration_quantile_us(&d, 200, 50), 600 * S, 0.01);
-    assert_near(duration_quantile_us(&d, 400, 50), 1200 * S, 0.01);
+    assert_near(duration_quantile_us(&d, 400, 50), 1050 * S, 0.01); /* a quarter does not grow */
     for (int i = 0; i < DURATION_MIN; i++) {
         duration_learn(&d, 200, 60 * S);
     }

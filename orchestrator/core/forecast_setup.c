@@ -1,0 +1,278 @@
+/* The forecast's input, checked and brought into the form every run starts from: parts in the order
+ * of their queues, models fitted, ladders resolved. */
+#include "forecast_work.h"
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+static bool index_in(int i, int n)
+{
+    return i >= 0 && i < n;
+}
+
+static bool check_head(const struct forecast_input *in, struct err *err)
+{
+    const char *wrong = NULL;
+    if (in->runs < 0 || in->runs > FORECAST_RUNS_MAX) {
+        wrong = "runs";
+    } else if (in->stages_n < 0 || in->stages_n > FORECAST_STAGES_MAX) {
+        wrong = "stages_n";
+    } else if (in->campaigns_n < 1 || in->campaigns_n > FORECAST_CAMPAIGNS_MAX ||
+               !index_in(in->target_i, in->campaigns_n)) {
+        wrong = "campaigns";
+    } else if (in->projects_n < 1 || in->projects_n > FORECAST_CAMPAIGNS_MAX) {
+        wrong = "projects";
+    } else if (!(in->creates_per_s > 0 && in->creates_per_s <= 1e6)) {
+        wrong = "creates_per_s";
+    } else if (!(in->spot_loss >= 0 && in->spot_loss < 1)) {
+        wrong = "spot_loss";
+    } else if (in->now_us < 0 || in->slots_n < 0 || in->account == NULL) {
+        wrong = "now or slots";
+    }
+    return wrong == NULL || err_set(err, ERR_INVALID, "forecast: %s is out of bounds", wrong);
+}
+
+static bool check_shares(const struct forecast_input *in, struct err *err)
+{
+    for (int i = 0; i < in->campaigns_n; i++) {
+        const struct forecast_campaign *c = &in->campaigns[i];
+        if (!index_in(c->project_i, in->projects_n) || c->weight < 1 || c->spent_musd < 0) {
+            return err_set(err, ERR_INVALID, "forecast: campaign %d is out of bounds", i);
+        }
+    }
+    for (int i = 0; i < in->projects_n; i++) {
+        if (in->projects[i].weight < 1) {
+            return err_set(err, ERR_INVALID, "forecast: project %d is out of bounds", i);
+        }
+    }
+    return true;
+}
+
+static bool stage_fits(const struct forecast_input *in, const struct forecast_stage *s)
+{
+    if (!index_in(s->campaign_i, in->campaigns_n) || s->needs_n < 0 ||
+        s->needs_n > SPEC_STAGES_MAX || s->stage->instance_count < 1 ||
+        s->stage->instance_type_n < 0 || s->stage->instance_type_n > SPEC_LADDER_MAX ||
+        s->failed_tries < 0 || s->tries < s->failed_tries || s->cold_start_s < 0 ||
+        s->retry_wait_s < 0) {
+        return false;
+    }
+    for (int k = 0; k < s->needs_n; k++) {
+        if (!index_in(s->needs[k], in->stages_n)) {
+            return false;
+        }
+    }
+    for (size_t k = 0; k < s->jobs_n; k++) {
+        if (s->jobs[k].instances < 1 || s->jobs[k].slots_i >= in->slots_n) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_stages(struct fc_setup *f, struct err *err)
+{
+    int of_target = 0;
+    for (int i = 0; i < f->in.stages_n; i++) {
+        const struct forecast_stage *s = &f->in.stages[i];
+        if (s->parts_n > FORECAST_PARTS_MAX || s->jobs_n > FORECAST_PARTS_MAX ||
+            !stage_fits(&f->in, s)) {
+            return err_set(err, ERR_INVALID, "forecast: stage %d is out of bounds", i);
+        }
+        of_target += s->campaign_i == f->in.target_i;
+        f->parts_n += s->parts_n + s->jobs_n;
+        if (f->parts_n > FORECAST_PARTS_MAX || of_target > SPEC_STAGES_MAX) {
+            return err_set(err, ERR_INVALID, "forecast: more than %d parts or %d stages",
+                           FORECAST_PARTS_MAX, SPEC_STAGES_MAX);
+        }
+    }
+    return true;
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+static int by_size(const void *a, const void *b)
+{
+    const struct forecast_part *p = a;
+    const struct forecast_part *q = b;
+    if (p->size_mb != q->size_mb) {
+        return p->size_mb > q->size_mb ? -1 : 1;
+    }
+    return p->task_id < q->task_id ? -1 : p->task_id > q->task_id;
+}
+
+static int by_seq(const void *a, const void *b)
+{
+    const struct forecast_part *p = a;
+    const struct forecast_part *q = b;
+    if (p->seq != q->seq) {
+        return p->seq < q->seq ? -1 : 1;
+    }
+    return p->task_id < q->task_id ? -1 : p->task_id > q->task_id;
+}
+
+/* A queue read from the database or the leader is in order already: look before sorting. */
+static void sort_parts(struct forecast_part *p, size_t n, bool fifo)
+{
+    int (*compare)(const void *, const void *) = fifo ? by_seq : by_size;
+    for (size_t i = 1; i < n; i++) {
+        if (compare(&p[i - 1], &p[i]) > 0) {
+            qsort(p, n, sizeof *p, compare);
+            return;
+        }
+    }
+}
+
+static void take_parts(struct fc_setup *f, struct fc_stage *s)
+{
+    const struct forecast_stage *in = s->in;
+    /* Others' stages that are paused take no slots but those their jobs hold. */
+    size_t waiting = s->target || in->may_start ? in->parts_n : 0;
+    s->parts = xmalloc((waiting + in->jobs_n + 1) * sizeof *s->parts);
+    for (size_t i = 0; i < waiting; i++) {
+        if (in->parts[i].not_before_us <= f->in.now_us) {
+            s->parts[s->due_n++] = in->parts[i];
+        }
+    }
+    for (size_t i = 0; s->due_n + s->late_n < waiting; i++) {
+        if (in->parts[i].not_before_us > f->in.now_us) {
+            s->parts[s->due_n + s->late_n++] = in->parts[i];
+        }
+    }
+    sort_parts(s->parts, s->due_n, f->in.fifo);
+    s->parts_n = waiting + in->jobs_n;
+    for (size_t i = 0; i < in->jobs_n; i++) {
+        s->parts[waiting + i] =
+            (struct forecast_part){.task_id = in->jobs[i].task_id, .size_mb = in->jobs[i].size_mb};
+    }
+}
+
+/* --- models ----------------------------------------------------------------------------------- */
+
+static int64_t since(usec_t now_us, usec_t then_us)
+{
+    return now_us > then_us ? now_us - then_us : 0;
+}
+
+static void take_running(struct fc_setup *f, struct fc_stage *s)
+{
+    const struct forecast_stage *in = s->in;
+    s->running = xmalloc((in->jobs_n + 1) * sizeof *s->running);
+    for (size_t i = 0; i < in->jobs_n; i++) {
+        if (in->jobs[i].started_us > 0) {
+            s->running[s->running_n++] = (struct duration_running){
+                in->jobs[i].size_mb, since(f->in.now_us, in->jobs[i].started_us)};
+        }
+    }
+    for (size_t i = 0; i < in->jobs_n; i++) {
+        if (in->jobs[i].started_us <= 0) {
+            s->running[s->running_n + s->starting_n++] =
+                (struct duration_running){0, since(f->in.now_us, in->jobs[i].intended_us)};
+        }
+    }
+}
+
+static void take_models(struct fc_stage *s)
+{
+    const struct forecast_stage *in = s->in;
+    s->duration = xmalloc(sizeof *s->duration);
+    *s->duration = in->duration;
+    if (!duration_known(s->duration)) {
+        /* Of the target this is told; somebody else's stage takes slots meanwhile all the same. */
+        int64_t half_s = MIN(MAX(in->stage->max_runtime_s / 2, 1), INT64_C(100000000));
+        s->duration->expect_us = half_s * USEC_PER_SEC;
+        s->duration->stale = true;
+    }
+    duration_fit(s->duration);
+    if (in->start.n >= DURATION_MIN) {
+        s->start = xmalloc(sizeof *s->start);
+        *s->start = in->start;
+        duration_fit(s->start);
+    }
+}
+
+/* --- ladders and money ------------------------------------------------------------------------ */
+
+static int slots_named(const struct forecast_input *in, const char *type, enum market market)
+{
+    for (int i = 0; i < in->slots_n; i++) {
+        if (in->slots[i].market == market && strcmp(in->slots[i].instance_type, type) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static void take_ladder(struct fc_setup *f, struct fc_stage *s)
+{
+    const struct spec *spec = s->in->spec;
+    const struct spec_stage *stage = s->in->stage;
+    for (int k = 0; k < stage->instance_type_n; k++) {
+        s->slots_i[k] = slots_named(&f->in, stage->instance_type[k],
+                                    stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+        s->limit_i[k] = -1;
+        for (int i = 0; i < spec->instances_n; i++) {
+            if (strcmp(spec->instances[i].instance_type, stage->instance_type[k]) == 0) {
+                s->limit_i[k] = i;
+                break;
+            }
+        }
+    }
+    const struct forecast_campaign *c = &f->in.campaigns[s->in->campaign_i];
+    s->counts_money =
+        stage->budget_musd >= 0 || stage->per_task_musd >= 0 || c->left_musd != INT64_MAX ||
+        f->in.projects[c->project_i].left_musd != INT64_MAX || f->in.left_musd != INT64_MAX;
+}
+
+/* --- how much to do --------------------------------------------------------------------------- */
+
+#define SCHED_STEPS  150000   /* starts decided by sched_decide, about two seconds */
+#define KERNEL_STEPS 15000000 /* starts decided by the kernel */
+#define RUNS_WANTED  200
+#define RUNS_LEAST   16
+
+static void take_effort(struct fc_setup *f, enum fc_engine engine)
+{
+    /* Each decision also looks at every stage. */
+    size_t steps = (f->parts_n + 1) * (1 + (size_t)f->in.stages_n / 16);
+    f->engine = engine;
+    if (engine == FC_ENGINE_BY_SIZE) {
+        bool few = steps * (size_t)(f->in.runs > 0 ? f->in.runs : RUNS_WANTED / 2) <= SCHED_STEPS;
+        f->engine = few ? FC_ENGINE_SCHED : FC_ENGINE_KERNEL;
+    }
+    size_t can = (f->engine == FC_ENGINE_SCHED ? SCHED_STEPS : KERNEL_STEPS) / steps;
+    f->runs =
+        f->in.runs > 0 ? f->in.runs : (int)MIN(MAX(can, (size_t)RUNS_LEAST), (size_t)RUNS_WANTED);
+}
+
+bool fc_prepare(struct fc_setup *f, const struct forecast_input *in, enum fc_engine engine,
+                struct err *err)
+{
+    *f = (struct fc_setup){.in = *in};
+    if (!check_head(in, err) || !check_shares(in, err) || !check_stages(f, err)) {
+        return false;
+    }
+    f->stage = xcalloc((size_t)in->stages_n + 1, sizeof *f->stage);
+    for (int i = 0; i < in->stages_n; i++) {
+        struct fc_stage *s = &f->stage[i];
+        s->in = &in->stages[i];
+        s->target = s->in->campaign_i == in->target_i;
+        take_parts(f, s);
+        take_running(f, s);
+        take_models(s);
+        take_ladder(f, s);
+    }
+    take_effort(f, engine);
+    return true;
+}
+
+void fc_release(struct fc_setup *f)
+{
+    for (int i = 0; f->stage != NULL && i < f->in.stages_n; i++) {
+        free(f->stage[i].parts);
+        free(f->stage[i].duration);
+        free(f->stage[i].start);
+        free(f->stage[i].running);
+    }
+    free(f->stage);
+    f->stage = NULL;
+}
