@@ -50,6 +50,7 @@ struct db_attempt {
     uint64_t request, name_hash;
     struct job_name name;
     struct ledger_account_of_attempt account;
+    bool hung; /* stopped by us since it hung */
     bool holds, unwanted, counted; /* counted: its end says something of the work */
     usec_t intended_us, started_us, ended_us;
     int64_t billable_s; /* instance-seconds settled */

@@ -224,6 +224,9 @@ static void on_describe(struct world *w, struct ctl *c, const struct call *k)
             breaker_passed(&c->mem[stage].breaker);
         }
     }
+    if (k->ours && k->seen.phase == PHASE_RUNNING) {
+        a->run_from_us = k->seen.modified;
+    }
     live_fact(w, c, k->attempt, &f);
 }
 
@@ -294,11 +297,13 @@ void execute_reply(struct world *w, struct ctl *c, struct call *k)
     case CALL_UPDATE:
         pools_reply(w, c, k);
         return;
+    case CALL_PROGRESS:
+        hang_answer(w, c, k);
+        return;
     case CALL_CREATE:
     case CALL_DESCRIBE:
     case CALL_STOP:
     case CALL_VERIFY:
-    case CALL_PROGRESS:
     case CALL_KINDS:
         break;
     }
@@ -324,6 +329,7 @@ void execute_reply(struct world *w, struct ctl *c, struct call *k)
 void execute_observe(struct world *w, struct ctl *c)
 {
     usec_t oldest = USEC_NEVER;
+    hang_ask(w, c);
     if (c->listing) {
         return;
     }

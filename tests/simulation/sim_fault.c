@@ -88,6 +88,22 @@ static void strike_ctl(struct world *w, enum harm f)
     }
 }
 
+/* A job that lives; best one in a state that is seldom seen. */
+static int some_job(struct world *w, struct rng *r)
+{
+    int i = 0;
+    for (int tries = 0; tries < 12; tries++) {
+        i = (int)(w->aws.jobs_n - 1 - rng_below(r, MIN(w->aws.jobs_n, (size_t)40)));
+        const struct job *j = &w->aws.jobs[i];
+        const struct intent_seen *in = j->intent >= 0 ? &w->judge.intents[j->intent] : NULL;
+        bool unknown = in != NULL && !in->lost && ATTEMPT(w, in->id)->state == ATTEMPT_UNKNOWN;
+        if (!j->over && in != NULL && (unknown || j->v.phase == PHASE_UPLOADING)) {
+            break;
+        }
+    }
+    return i;
+}
+
 static void strike_aws(struct world *w, enum harm f)
 {
     struct rng *r = &w->rng_fault[f];
@@ -107,7 +123,7 @@ static void strike_aws(struct world *w, enum harm f)
         }
         (void)aws_ghost(w, name, type);
     } else if (w->aws.jobs_n > 0) { /* HUMAN_STOP, REPLACED */
-        int i = (int)(w->aws.jobs_n - 1 - rng_below(r, MIN(w->aws.jobs_n, (size_t)40)));
+        int i = some_job(w, r);
         struct job *j = &w->aws.jobs[i];
         if (j->over || j->intent < 0 || j->deleted) {
             return;

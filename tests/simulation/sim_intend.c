@@ -213,7 +213,8 @@ static int64_t tokens(const struct world *w, const struct ctl *c)
 
 static void look_round(struct world *w, struct ctl *c, struct sight *s, struct task_of *ctx)
 {
-    memset(s, 0, sizeof *s);
+    memset(&s->view, 0, sizeof s->view); /* the arrays are filled as far as they are used */
+    s->gangs = false;
     s->view.now_us = ctl_wall(w, c);
     s->view.parts_limit = -1;
     s->view.left_musd = left_of(&c->global);
@@ -343,11 +344,24 @@ static void hold_for_money(struct world *w, struct ctl *c, const struct sight *s
     }
 }
 
+/* Nothing waits and no pool is kept: there is nothing to decide. */
+static bool idle(const struct ctl *c)
+{
+    size_t waiting = c->pool_n;
+    for (int i = 0; i < STAGES_MAX; i++) {
+        waiting += ready_n(c->mem[i].ready);
+    }
+    return waiting == 0;
+}
+
 void intend_tick(struct world *w, struct ctl *c)
 {
     static struct intent in[SCHED_LAUNCHES_MAX];
     static struct sight s;
     struct task_of ctx = {w, c};
+    if (idle(c)) {
+        return;
+    }
     look_round(w, c, &s, &ctx);
     sched_decide(&s.view, w->plan);
     judge_plan(w, c, &s.view, w->plan);

@@ -40,8 +40,37 @@ int64_t job_idle_s(const struct world *w, const struct job *j)
     return j->v.retained_s * j->count;
 }
 
+#define PROGRESS_US MINUTE
+
+/* The object a worker writes beside its output once a minute; a hung one stops writing, or goes on
+ * writing the same figures. */
+bool job_progress(const struct world *w, const struct job *j, struct hang_seen *ret)
+{
+    *ret = j->progress;
+    if (j->v.phase != PHASE_RUNNING || wall(w) < j->v.modified + PROGRESS_US) {
+        return j->progress.at_us != 0; /* what was written stays there */
+    }
+    int64_t at_us = (wall(w) - j->v.modified) / PROGRESS_US * PROGRESS_US;
+    int64_t worked_us = MIN(at_us, j->hangs_at_us);
+    bool silent = j->hung && (j->name_hash & 1) != 0 && at_us > j->hangs_at_us;
+    if (silent) {
+        at_us = j->hangs_at_us / PROGRESS_US * PROGRESS_US;
+        worked_us = at_us;
+    }
+    *ret = (struct hang_seen){.at_us = j->v.modified + at_us,
+                              .rows_done = worked_us / 1000,
+                              .rows_total = MAX(1, j->run_us / 1000),
+                              .bytes = worked_us,
+                              .shards_done = worked_us / (5 * MINUTE)};
+    return at_us > 0;
+}
+
 static void show(struct world *w, struct job *j, enum job_status status, enum job_phase phase)
 {
+    struct hang_seen last;
+    if (j->v.phase == PHASE_RUNNING && job_progress(w, j, &last)) {
+        j->progress = last;
+    }
     memmove(&j->hist[1], &j->hist[0], (HIST - 1) * sizeof j->hist[0]);
     j->hist[0] = (struct job_snap){wall(w), j->v};
     j->v.status = status;

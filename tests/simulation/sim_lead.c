@@ -10,7 +10,7 @@ static void lead(struct world *w, struct ctl *c, int64_t asked_us)
     c->lead++;
     c->epoch = l->epoch;
     c->lease_end_us = asked_us + w->cfg.lease_us;
-    c->listing = c->quota_reading = false;
+    c->listing = c->quota_reading = c->progress_reading = false;
     bucket_init(&c->bucket, w->cfg.create_rate, w->cfg.create_burst, asked_us);
     w->judge.led_us = w->now_us;
     trace(w, 0x1ead, (uint64_t)c->epoch);

@@ -63,7 +63,7 @@ void pools_tick(struct world *w, struct ctl *c)
         if (p->asking || now_us < p->look_us) {
             continue;
         }
-        p->look_us = now_us + 20 * SEC;
+        p->look_us = now_us + MINUTE;
         p->row.claimed = ATTEMPT(w, p->attempt)->claimed;
         ask(w, c, p, p->ending && !p->end_asked ? CALL_UPDATE : CALL_DESCRIBE);
     }

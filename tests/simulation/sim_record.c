@@ -18,7 +18,8 @@ static void decide_task(struct world *w, struct ctl *c, const struct live *a,
         }
         return;
     }
-    if (!a->p.wanted) {
+    bool hung = a->row.hung && dc->wanted == WANTED_RUN && a->p.state != ATTEMPT_VOID;
+    if (!a->p.wanted && !hung) {
         /* In a hold after a failover a later job of it may still turn up: not ended yet. */
         bool ends = dc->wanted == WANTED_CANCEL && !c->hold;
         r->task_to = ends ? TASK_CANCELLED : TASK_WAITING;
@@ -31,7 +32,7 @@ static void decide_task(struct world *w, struct ctl *c, const struct live *a,
     now.instance_type_i = t->type_i;
     now.volume_gb = t->volume_gb;
     now.max_runtime_s = t->max_runtime_s;
-    r->cause = e->cause != CAUSE_NONE ? e->cause : CAUSE_UNKNOWN;
+    r->cause = hung ? CAUSE_TIMEOUT : e->cause != CAUSE_NONE ? e->cause : CAUSE_UNKNOWN;
     retry_decide(&w->stage[t->stage], r->cause, &now, &c->rng, &d);
     w->cover->causes[r->cause]++;
     r->task_counts = d.counts;

@@ -38,7 +38,7 @@ void swarm_draw(uint64_t seed, struct sim_config *ret)
     ret->observe_us = between(&r, 5, 30) * SEC;
     ret->lease_us = between(&r, 5, 15) * SEC;
     ret->renew_us = ret->lease_us * between(&r, 20, 40) / 100;
-    ret->poll_us = between(&r, 400, 2500) * 1000;
+    ret->poll_us = between(&r, 1000, 5000) * 1000;
     ret->quota_us = between(&r, 60, 900) * SEC;
     ret->window_us = 15 * MINUTE;
     ret->create_rate = (double)between(&r, 1, 4);

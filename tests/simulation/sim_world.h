@@ -9,6 +9,7 @@
 #include "common/bucket.h"
 #include "core/budget.h"
 #include "core/cost.h"
+#include "core/hang.h"
 #include "core/ledger.h"
 #include "core/protocol.h"
 #include "core/retry_policy.h"
@@ -124,6 +125,7 @@ struct job {
     bool over, stop_asked, by_human, deleted, short_output, hung, holds, had_interruption;
     int64_t start_us, run_us, upload_us, ran_us; /* plan; ran: before an interruption */
     const char *fails;                           /* FailureReason, NULL: completes */
+    struct hang_seen progress; /* the object of its last run */
     int64_t hangs_at_us;                         /* of its run; NEVER */
     usec_t pool_since_us, pool_until_us;
     int pool_from; /* job whose pool it took, -1 */
@@ -201,7 +203,8 @@ struct live { /* one live attempt in a leader's memory */
     struct job_view seen; /* as Describe showed it last */
     uint64_t signature;
     bool learned;
-    usec_t run_from_us; /* first seen running */
+    usec_t run_from_us; /* since its latest start, as seen */
+    struct hang_state hang;
 };
 struct record { /* one transition of an attempt and what follows from it */
     int attempt;
@@ -259,7 +262,7 @@ struct ctl {
     struct record *pending;
     size_t pending_n, pending_cap;
     bool look_at_db, decide, act, listing, quota_reading, progress_reading;
-    int64_t acted_until_us, decide_at_us;
+    int64_t acted_until_us, decide_at_us, progress_at_us;
     int clean_lists; /* of the hold */
 };
 
@@ -476,6 +479,9 @@ void record_push(struct world *w, struct ctl *c, struct live *a, const struct pr
 bool record_flush(struct world *w, struct ctl *c);
 bool life_tick(struct world *w, struct ctl *c);
 /* sim_pool.c: warm pools of ours */
+void hang_ask(struct world *w, struct ctl *c);
+void hang_answer(struct world *w, struct ctl *c, const struct call *k);
+bool job_progress(const struct world *w, const struct job *j, struct hang_seen *ret);
 void pools_tick(struct world *w, struct ctl *c);
 void pools_add(struct world *w, struct ctl *c, int attempt);
 void pools_reply(struct world *w, struct ctl *c, const struct call *k);
