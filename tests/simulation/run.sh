@@ -11,5 +11,5 @@ make -s -j2 VARIANT=release exhaustive simulator >&2 || { echo "not ok - simulat
 failed=0
 $out/exhaustive || failed=1
 bash tests/simulation/mutants.sh || failed=1
-$out/sim --first "$first" --seeds "$seeds" --jobs 2 --list tests/simulation/seeds.txt || failed=1
+$out/sim --first "$first" --seeds "$seeds" --jobs 2 --list tests/simulation/seeds.txt $([ "$seeds" -ge 1500 ] && echo --coverage) || failed=1
 exit $failed
