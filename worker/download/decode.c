@@ -3,6 +3,7 @@
 #include "decode.h"
 #include "common/hash.h"
 #include "exif.h"
+#include "thumb.h"
 
 static void hash_hex(struct str body, enum image_hash kind, char out[static 65])
 {
@@ -23,29 +24,32 @@ static void hash_hex(struct str body, enum image_hash kind, char out[static 65])
 
 void decode_one(struct str body, const struct image_options *o, struct decoded *ret)
 {
-    struct image im = {0};
+    struct thumb t;
     buf_reset(&ret->image);
     buf_reset(&ret->exif);
     ret->hash[0] = '\0';
-    ret->result = image_decode(body, &im);
-    if (ret->result == IMAGE_OK) {
-        ret->original_width = im.w;
-        ret->original_height = im.h;
-        ret->result = image_filter(&im, o);
+    thumb_init(&t, o, o->orient ? exif_orientation(body) : 1);
+    enum image_result result =
+        image_read(body, &t.rows, &ret->original_width, &ret->original_height);
+    if (result == IMAGE_OK) {
+        thumb_finish(&t);
+        ret->width = t.out.w;
+        ret->height = t.out.h;
+        if (t.turned >= 5) {
+            int w = ret->original_width;
+            ret->original_width = ret->original_height;
+            ret->original_height = w;
+        }
+        result = image_encode(&t.out, o, &ret->image);
+    } else if (t.w != 0) {
+        result = t.result; /* why the rows were not wanted, or IMAGE_BAD */
     }
-    if (ret->result == IMAGE_OK) {
-        ret->result = image_resize(&im, o);
-    }
-    if (ret->result == IMAGE_OK) {
-        ret->width = im.w;
-        ret->height = im.h;
-        ret->result = image_encode(&im, o, &ret->image);
-    }
-    if (ret->result == IMAGE_OK) {
+    ret->result = result;
+    if (result == IMAGE_OK) {
         hash_hex(body, o->hash, ret->hash);
         if (o->exif) {
             exif_json(body, &ret->exif);
         }
     }
-    image_done(&im);
+    thumb_done(&t);
 }

@@ -6,6 +6,7 @@
 
 #define VALUE_BYTES_MAX 512
 #define TAGS_MAX        512
+#define BLOCK_BYTES_MAX (1u << 20)
 
 struct walk {
     struct buf *out;
@@ -96,19 +97,39 @@ static bool webp_block(struct str body, struct buf *out)
     return false;
 }
 
+/* libexif's view of a body; NULL: none. block keeps what it may point to. */
+static ExifData *load(struct str body, struct buf *block)
+{
+    enum image_format f = image_sniff(body);
+    if (f == IMAGE_WEBP && webp_block(body, block)) {
+        body = buf_str(block);
+    } else if (f != IMAGE_JPEG) {
+        return NULL;
+    }
+    return exif_data_new_from_data((const unsigned char *)body.p, (unsigned)body.n);
+}
+
+int exif_orientation(struct str body)
+{
+    AUTO_BUF struct buf block = BUF_INIT(BLOCK_BYTES_MAX);
+    ExifData *d = load(body, &block);
+    int turned = 1;
+    if (d != NULL) {
+        ExifEntry *e = exif_content_get_entry(d->ifd[EXIF_IFD_0], EXIF_TAG_ORIENTATION);
+        if (e != NULL && e->format == EXIF_FORMAT_SHORT && e->size >= 2) {
+            turned = exif_get_short(e->data, exif_data_get_byte_order(d));
+        }
+        exif_data_unref(d);
+    }
+    return turned >= 1 && turned <= 8 ? turned : 1;
+}
+
 void exif_json(struct str body, struct buf *out)
 {
-    AUTO_BUF struct buf block = BUF_INIT(1u << 20);
-    enum image_format f = image_sniff(body);
-    if (f == IMAGE_WEBP && webp_block(body, &block)) {
-        body = buf_str(&block);
-    } else if (f != IMAGE_JPEG) {
-        buf_add_cstr(out, "{}");
-        return;
-    }
+    AUTO_BUF struct buf block = BUF_INIT(BLOCK_BYTES_MAX);
     struct walk w = {.out = out};
+    ExifData *d = load(body, &block);
     buf_add_char(out, '{');
-    ExifData *d = exif_data_new_from_data((const unsigned char *)body.p, (unsigned)body.n);
     if (d != NULL) {
         exif_data_foreach_content(d, one_content, &w);
         exif_data_unref(d);

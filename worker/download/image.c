@@ -1,7 +1,5 @@
-/* What happens to a picture, apart from the codecs and the filter. */
+/* What a picture is and what may become of it; codecs and resizing are elsewhere. */
 #include "image.h"
-#include "resize.h"
-#include <math.h>
 #include <webp/decode.h>
 
 void image_done(struct image *im)
@@ -87,22 +85,18 @@ bool image_header(struct str body, enum image_format f, int64_t *ret_w, int64_t 
     return false;
 }
 
-/* RGBA over white to RGB, in place: rint(a/255 * c + 255 - a). */
-static void matte(struct image *im)
+void image_matte(const uint8_t *in, uint8_t *out, int w)
 {
-    size_t n = (size_t)im->w * (size_t)im->h;
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *from = im->px + 4 * i;
-        uint8_t *to = im->px + 3 * i;
-        double a = from[3];
+    for (int x = 0; x < w; x++, in += 4, out += 3) {
+        unsigned a = in[3];
         for (int c = 0; c < 3; c++) {
-            to[c] = (uint8_t)lrint(a / 255.0 * from[c] + 255.0 - a);
+            /* a * c / 255 is never half way between two numbers, so this is rint. */
+            out[c] = (uint8_t)((2 * a * in[c] + 255) / 510 + 255 - a);
         }
     }
-    im->channels = 3;
 }
 
-enum image_result image_decode(struct str body, struct image *ret)
+enum image_result image_read(struct str body, struct image_rows *rows, int *ret_w, int *ret_h)
 {
     enum image_format f = image_sniff(body);
     if (f == IMAGE_UNKNOWN) {
@@ -116,25 +110,56 @@ enum image_result image_decode(struct str body, struct image *ret)
     if (w > IMAGE_SIDE_MAX || h > IMAGE_SIDE_MAX || w * h > IMAGE_PIXELS_MAX) {
         return IMAGE_AREA_TOO_LARGE;
     }
-    struct image im = {0};
-    bool ok = f == IMAGE_JPEG  ? jpeg_decode(body, &im)
-              : f == IMAGE_PNG ? png_decode(body, &im)
-                               : webp_decode(body, &im);
-    if (!ok) {
-        image_done(&im);
-        return IMAGE_BAD;
+    *ret_w = (int)w;
+    *ret_h = (int)h;
+    bool ok = f == IMAGE_JPEG  ? jpeg_read(body, rows)
+              : f == IMAGE_PNG ? png_read(body, rows)
+                               : webp_read(body, rows);
+    return ok ? IMAGE_OK : IMAGE_BAD;
+}
+
+struct whole { /* collects the rows of a picture */
+    struct image_rows rows;
+    struct image im;
+    uint8_t *next;
+};
+
+static bool whole_begin(struct image_rows *r, int w, int h, int channels)
+{
+    struct whole *t = (struct whole *)(void *)r;
+    if (!image_alloc(w, h, channels, &t->im)) {
+        return false;
     }
-    if (im.channels == 4) {
-        matte(&im);
+    t->next = t->im.px;
+    return true;
+}
+
+static void whole_row(struct image_rows *r, const uint8_t *px)
+{
+    struct whole *t = (struct whole *)(void *)r;
+    size_t n = (size_t)t->im.w * (size_t)t->im.channels;
+    memcpy(t->next, px, n);
+    t->next += n;
+}
+
+enum image_result image_decode(struct str body, struct image *ret)
+{
+    struct whole t = {.rows = {.begin = whole_begin, .row = whole_row}};
+    int w;
+    int h;
+    enum image_result result = image_read(body, &t.rows, &w, &h);
+    if (result != IMAGE_OK) {
+        image_done(&t.im);
+        return result;
     }
-    *ret = im;
+    *ret = t.im;
     return IMAGE_OK;
 }
 
-enum image_result image_filter(const struct image *im, const struct image_options *o)
+enum image_result image_filter(int w, int h, const struct image_options *o)
 {
-    double longer = MAX(im->w, im->h);
-    double shorter = MIN(im->w, im->h);
+    double longer = MAX(w, h);
+    double shorter = MIN(w, h);
     if (shorter < o->min_size) {
         return IMAGE_TOO_SMALL;
     }
@@ -142,66 +167,6 @@ enum image_result image_filter(const struct image *im, const struct image_option
         return IMAGE_AREA_TOO_LARGE;
     }
     return longer / shorter > o->max_aspect ? IMAGE_ASPECT_TOO_LARGE : IMAGE_OK;
-}
-
-/* Copy the part of `from` that falls into a w x h picture when its corner is put at (x, y); what
- * is not covered is white. Negative corners crop. */
-static bool place(const struct image *from, int w, int h, int x, int y, struct image *ret)
-{
-    struct image out;
-    if (!image_alloc(w, h, from->channels, &out)) {
-        return false;
-    }
-    size_t c = (size_t)from->channels;
-    memset(out.px, 255, (size_t)w * (size_t)h * c);
-    int x0 = MAX(x, 0);
-    int x1 = MIN(x + from->w, w);
-    for (int row = MAX(y, 0); row < MIN(y + from->h, h) && x1 > x0; row++) {
-        memcpy(out.px + ((size_t)row * (size_t)w + (size_t)x0) * c,
-               from->px + ((size_t)(row - y) * (size_t)from->w + (size_t)(x0 - x)) * c,
-               (size_t)(x1 - x0) * c);
-    }
-    *ret = out;
-    return true;
-}
-
-static bool replace(struct image *im, struct image *with)
-{
-    image_done(im);
-    *im = *with;
-    return true;
-}
-
-static bool scale_to(struct image *im, int w, int h)
-{
-    struct image out;
-    if (w == im->w && h == im->h) {
-        return true;
-    }
-    return resize_to(im, w, h, &out) && replace(im, &out);
-}
-
-enum image_result image_resize(struct image *im, const struct image_options *o)
-{
-    bool by_longer = o->mode == RESIZE_BORDER || o->mode == RESIZE_KEEP_LARGEST;
-    int base = by_longer ? MAX(im->w, im->h) : MIN(im->w, im->h);
-    if (o->mode == RESIZE_NO || (o->only_if_bigger && base <= o->size)) {
-        return IMAGE_OK;
-    }
-    struct image out;
-    if (!scale_to(im, resize_side(im->w, o->size, base), resize_side(im->h, o->size, base))) {
-        return IMAGE_ASPECT_TOO_LARGE; /* a thread blown up to a side beyond IMAGE_SIDE_MAX */
-    }
-    bool ok = true;
-    if (o->mode == RESIZE_BORDER) {
-        ok = place(im, o->size, o->size, (o->size - im->w) / 2, (o->size - im->h) / 2, &out) &&
-             replace(im, &out);
-    } else if (o->mode == RESIZE_CROP) {
-        ok =
-            place(im, o->size, o->size, -((im->w - o->size) / 2), -((im->h - o->size) / 2), &out) &&
-            replace(im, &out);
-    }
-    return ok ? IMAGE_OK : IMAGE_BAD;
 }
 
 enum image_result image_encode(const struct image *im, const struct image_options *o,

@@ -11,6 +11,14 @@
 
 enum image_format { IMAGE_JPEG, IMAGE_PNG, IMAGE_WEBP, IMAGE_UNKNOWN };
 enum resize_mode { RESIZE_NO, RESIZE_BORDER, RESIZE_KEEP, RESIZE_KEEP_LARGEST, RESIZE_CROP };
+enum resize_filter {
+    FILTER_AUTO, /* area for smaller, Lanczos for larger */
+    FILTER_NEAREST,
+    FILTER_LINEAR,
+    FILTER_CUBIC,
+    FILTER_AREA,
+    FILTER_LANCZOS
+};
 enum image_hash { HASH_NONE, HASH_SHA256, HASH_MD5 };
 enum image_result {
     IMAGE_OK,
@@ -32,7 +40,21 @@ struct image_options {
     enum image_hash hash;
     int size, quality, min_size;
     double max_area, max_aspect;
+    enum resize_filter up, down; /* for larger, for smaller */
     bool only_if_bigger, exif;
+    bool orient; /* turn as the EXIF orientation says */
+    bool fast;   /* JPEG: let the decoder's transform do what it can of the reduction */
+};
+
+/* Who takes a picture's rows while they are decoded. Rows are of 1 (grey) or 3 (RGB) bytes a pixel:
+ * alpha is laid over white, 16 bits become 8. */
+struct image_rows {
+    /* The size in the header: by how much the decoder may divide both sides (1, 2, 4 or 8). NULL:
+     * by nothing. */
+    int (*reduce)(struct image_rows *r, int w, int h);
+    /* h rows of w pixels will follow. False: the picture is not wanted. */
+    bool (*begin)(struct image_rows *r, int w, int h, int channels);
+    void (*row)(struct image_rows *r, const uint8_t *px);
 };
 
 void image_done(struct image *im);
@@ -43,24 +65,26 @@ enum image_format image_sniff(struct str body);
 bool image_is_foreign(struct str body);
 /* Width and height out of the header alone, before any pixel is decoded. */
 bool image_header(struct str body, enum image_format f, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
-/* Sniff, check limits, decode; alpha is laid over white, 16 bits become 8. Orientation is not
- * applied. */
+/* Sniff, check limits, decode into rows. Orientation is not applied. IMAGE_BAD also when begin said
+ * no or bytes are missing; some rows may have been given by then. ret_w, ret_h: of the header. */
+enum image_result image_read(struct str body, struct image_rows *rows, int *ret_w, int *ret_h);
+/* The same into a whole picture. */
 enum image_result image_decode(struct str body, struct image *ret);
 /* The filters in img2dataset's order. */
-enum image_result image_filter(const struct image *im, const struct image_options *o);
-/* Replace *im by what the mode makes of it. */
-enum image_result image_resize(struct image *im, const struct image_options *o);
+enum image_result image_filter(int w, int h, const struct image_options *o);
 /* Append the encoded picture to out. */
 enum image_result image_encode(const struct image *im, const struct image_options *o,
                                struct buf *out);
 /* img2dataset's text for the result; "" for IMAGE_OK. */
 const char *image_result_text(enum image_result r);
 
-/* One codec a file: decode into 1, 3 or 4 channels, encode from 1 or 3. */
+/* One codec a file: decode into rows, encode from 1 or 3 channels. */
 bool jpeg_header(struct str body, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
-bool jpeg_decode(struct str body, struct image *ret) MUST_CHECK;
+bool jpeg_read(struct str body, struct image_rows *rows) MUST_CHECK;
 bool jpeg_encode(const struct image *im, int quality, struct buf *out) MUST_CHECK;
-bool png_decode(struct str body, struct image *ret) MUST_CHECK;
+bool png_read(struct str body, struct image_rows *rows) MUST_CHECK;
 bool png_encode(const struct image *im, int level, struct buf *out) MUST_CHECK;
-bool webp_decode(struct str body, struct image *ret) MUST_CHECK;
+bool webp_read(struct str body, struct image_rows *rows) MUST_CHECK;
 bool webp_encode(const struct image *im, int quality, struct buf *out) MUST_CHECK;
+/* A row of RGBA over white to RGB: rint(a/255 * c + 255 - a). out may be in. */
+void image_matte(const uint8_t *in, uint8_t *out, int w);

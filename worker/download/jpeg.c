@@ -77,7 +77,7 @@ bool jpeg_header(struct str body, int64_t *ret_w, int64_t *ret_h)
     return false;
 }
 
-/* Adobe's CMYK is inverted; ink times light. */
+/* Adobe's CMYK is inverted; ink times light. out may be in. */
 static void cmyk_row(const uint8_t *in, uint8_t *out, int w, bool inverted)
 {
     for (int x = 0; x < w; x++) {
@@ -89,29 +89,40 @@ static void cmyk_row(const uint8_t *in, uint8_t *out, int w, bool inverted)
     }
 }
 
-static bool read_rows(struct jpeg_decompress_struct *d, struct image *im, uint8_t *line)
+static void read_rows(struct jpeg_decompress_struct *d, struct image_rows *to, uint8_t *line,
+                      bool cmyk)
 {
-    size_t stride = (size_t)im->w * (size_t)im->channels;
     while (d->output_scanline < d->output_height) {
-        uint8_t *to = im->px + (size_t)d->output_scanline * stride;
-        JSAMPROW row = line != NULL ? line : to;
-        if (jpeg_read_scanlines(d, &row, 1) != 1) {
-            return false;
+        JSAMPROW row = line;
+        (void)jpeg_read_scanlines(d, &row, 1);
+        if (cmyk) {
+            cmyk_row(line, line, (int)d->output_width, d->saw_Adobe_marker);
         }
-        if (line != NULL) {
-            cmyk_row(line, to, im->w, d->saw_Adobe_marker);
-        }
+        to->row(to, line);
     }
-    return true;
 }
 
-bool jpeg_decode(struct str body, struct image *ret)
+/* What is decoded into what. */
+static void set_up(struct jpeg_decompress_struct *d, struct image_rows *to)
+{
+    bool cmyk = d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK;
+    d->out_color_space = d->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE
+                         : cmyk                               ? JCS_CMYK
+                                                              : JCS_RGB;
+    if (to->reduce != NULL) {
+        int by = to->reduce(to, (int)d->image_width, (int)d->image_height);
+        d->scale_num = 1;
+        d->scale_denom = (unsigned)by;
+        d->do_fancy_upsampling = by > 1 ? FALSE : TRUE;
+    }
+}
+
+bool jpeg_read(struct str body, struct image_rows *rows)
 {
     struct jpeg_decompress_struct d = {0};
     struct trap trap;
     struct jpeg_progress_mgr progress = {.progress_monitor = on_progress};
     /* Volatile: assigned between setjmp and longjmp. */
-    struct image *volatile im = xcalloc(1, sizeof *im);
     uint8_t *volatile line = NULL;
     volatile bool ok = false;
     d.err = trap_init(&trap);
@@ -120,25 +131,18 @@ bool jpeg_decode(struct str body, struct image *ret)
         d.progress = &progress;
         jpeg_mem_src(&d, (const unsigned char *)body.p, body.n);
         (void)jpeg_read_header(&d, TRUE);
-        bool cmyk = d.jpeg_color_space == JCS_CMYK || d.jpeg_color_space == JCS_YCCK;
-        d.out_color_space = d.jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE
-                            : cmyk                              ? JCS_CMYK
-                                                                : JCS_RGB;
+        set_up(&d, rows);
         (void)jpeg_start_decompress(&d);
         int channels = d.out_color_space == JCS_GRAYSCALE ? 1 : 3;
-        if (image_alloc((int)d.output_width, (int)d.output_height, channels, im)) {
-            line = cmyk ? malloc((size_t)d.output_width * 4) : NULL;
-            ok = (!cmyk || line != NULL) && read_rows(&d, im, line);
+        line = malloc((size_t)d.output_width * (size_t)d.output_components);
+        if (line != NULL &&
+            rows->begin(rows, (int)d.output_width, (int)d.output_height, channels)) {
+            read_rows(&d, rows, line, d.out_color_space == JCS_CMYK);
+            ok = true;
         }
     }
     jpeg_destroy_decompress(&d);
     free(line);
-    if (ok) {
-        *ret = *im;
-    } else {
-        image_done(im);
-    }
-    free(im);
     return ok;
 }
 

@@ -26,6 +26,14 @@ static const struct row rows[] = {
      "no, border, keep_ratio, keep_ratio_largest, center_crop"},
     {"resize_only_if_bigger", NULL, FLAG, "false", 0, 0, AT(resize_only_if_bigger),
      "leave small images alone"},
+    {"upscale_interpolation", NULL, TEXT, "lanczos", 0, 0, AT(upscale_interpolation),
+     "nearest, linear, cubic, area, lanczos: when the side in question is below image_size"},
+    {"downscale_interpolation", NULL, TEXT, "area", 0, 0, AT(downscale_interpolation),
+     "the same, when it is above"},
+    {"exif_orientation", NULL, FLAG, "false", 0, 0, AT(exif_orientation),
+     "turn pictures upright; img2dataset does not"},
+    {"fast_decode", NULL, FLAG, "false", 0, 0, AT(fast_decode),
+     "JPEG: reduce while decoding; faster, pixels differ slightly"},
     {"encode_format", NULL, TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
     {"encode_quality", NULL, INT, "95", 0, 101, AT(encode_quality),
      "jpg 0-100, webp 0-100 (101: lossless), png: compression 0-9"},
@@ -168,7 +176,10 @@ static void load_flags(struct options *o, int argc, char *const *argv, struct bu
             i += v == NULL && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0 ? 1 : 0;
             continue;
         }
-        if (v == NULL && i + 1 < argc) {
+        bool alone = i + 1 == argc || strncmp(argv[i + 1], "--", 2) == 0;
+        if (v == NULL && r->kind == FLAG && alone) {
+            v = "true";
+        } else if (v == NULL && i + 1 < argc) {
             v = argv[++i];
         }
         if (v == NULL) {
@@ -224,6 +235,16 @@ static int choose(const char *what, const char *v, const char *const *names, int
     return 0;
 }
 
+static enum resize_filter filter_of(const char *what, const char *v, struct buf *faults)
+{
+    static const char *const names[] = {"nearest", "linear", "bilinear", "cubic",
+                                        "bicubic", "area",   "lanczos",  "lanczos4"};
+    static const enum resize_filter filters[] = {FILTER_NEAREST, FILTER_LINEAR, FILTER_LINEAR,
+                                                 FILTER_CUBIC,   FILTER_CUBIC,  FILTER_AREA,
+                                                 FILTER_LANCZOS, FILTER_LANCZOS};
+    return filters[choose(what, v, names, ARRAY_LEN(names), faults)];
+}
+
 static void work_out_image(struct options *o, struct buf *faults)
 {
     static const char *const modes[] = {"no", "border", "keep_ratio", "keep_ratio_largest",
@@ -249,6 +270,10 @@ static void work_out_image(struct options *o, struct buf *faults)
     im->max_area = o->max_image_area;
     im->max_aspect = o->max_aspect_ratio;
     im->exif = o->extract_exif;
+    im->orient = o->exif_orientation;
+    im->fast = o->fast_decode;
+    im->up = filter_of("upscale_interpolation", o->upscale_interpolation, faults);
+    im->down = filter_of("downscale_interpolation", o->downscale_interpolation, faults);
 }
 
 static void work_out_lists(struct options *o, struct buf *faults)

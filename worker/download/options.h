@@ -19,12 +19,14 @@ struct options {         /* options_done frees */
     char *compute_hash;
     char *disallowed_header_directives;
     char *user_agent_token;
+    char *upscale_interpolation;
+    char *downscale_interpolation;
     char *allow_net;
     char *dns;
     int64_t image_size, encode_quality, number_sample_per_shard, oom_shard_count;
     int64_t timeout_s, retries, min_image_size, thread_count, processes_count, progress_interval_s;
     double max_image_area, max_aspect_ratio;
-    bool extract_exif, resize_only_if_bigger;
+    bool extract_exif, resize_only_if_bigger, exif_orientation, fast_decode;
 
     /* Worked out from the above. */
     struct addr_rules rules;

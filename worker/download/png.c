@@ -1,5 +1,6 @@
 /* PNG over libspng. Grey stays grey, palettes and 16 bits are expanded and scaled by the library.
  */
+#include "common/cleanup.h"
 #include "image.h"
 #include <spng.h>
 
@@ -30,17 +31,46 @@ static bool choose(spng_ctx *c, struct spng_ihdr *ih, int *fmt, int *channels)
     return true;
 }
 
-/* Grey of 16 bits comes out as three equal bytes: keep one. */
-static void to_grey(struct image *im)
+/* What libspng makes of a row into what is wanted, in place: alpha over white; grey of 16 bits
+ * comes out as three equal bytes, one is kept. */
+static void give(struct image_rows *to, uint8_t *px, const struct spng_ihdr *ih, int channels)
 {
-    size_t n = (size_t)im->w * (size_t)im->h;
-    for (size_t i = 0; i < n; i++) {
-        im->px[i] = im->px[3 * i];
+    int w = (int)ih->width;
+    if (channels == 4) {
+        image_matte(px, px, w);
+    } else if (channels == 3 && ih->color_type == SPNG_COLOR_TYPE_GRAYSCALE) {
+        for (int x = 0; x < w; x++) {
+            px[x] = px[3 * x];
+        }
     }
-    im->channels = 1;
+    to->row(to, px);
 }
 
-bool png_decode(struct str body, struct image *ret)
+/* Rows of an interlaced picture come in no useful order: it is decoded whole. */
+static bool read_rows(spng_ctx *c, const struct spng_ihdr *ih, int fmt, int channels,
+                      struct image_rows *to)
+{
+    size_t row_n = (size_t)ih->width * (size_t)channels;
+    bool whole = ih->interlace_method != 0;
+    size_t n = row_n * (whole ? ih->height : 1);
+    uint8_t *px AUTO_FREE = malloc(n);
+    if (px == NULL ||
+        spng_decode_image(c, whole ? px : NULL, whole ? n : 0, fmt,
+                          SPNG_DECODE_TRNS | (whole ? 0 : SPNG_DECODE_PROGRESSIVE)) != 0) {
+        return false;
+    }
+    for (uint32_t y = 0; y < ih->height; y++) {
+        uint8_t *row = px + (whole ? y * row_n : 0);
+        int rc = whole ? 0 : spng_decode_row(c, row, row_n);
+        if (rc != 0 && rc != SPNG_EOI) {
+            return false;
+        }
+        give(to, row, ih, channels);
+    }
+    return true;
+}
+
+bool png_read(struct str body, struct image_rows *rows)
 {
     spng_ctx *c CLEANUP(ctx_freep)
     = spng_ctx_new(SPNG_CTX_IGNORE_ADLER32);
@@ -52,21 +82,13 @@ bool png_decode(struct str body, struct image *ret)
         spng_set_chunk_limits(c, CHUNK_BYTES_MAX, 2 * CHUNK_BYTES_MAX) != 0 ||
         spng_set_crc_action(c, SPNG_CRC_USE, SPNG_CRC_DISCARD) != 0 ||
         spng_set_png_buffer(c, body.p, body.n) != 0 || !choose(c, &ih, &fmt, &channels) ||
-        spng_decoded_image_size(c, fmt, &need) != 0) {
+        spng_decoded_image_size(c, fmt, &need) != 0 ||
+        need != (size_t)ih.width * ih.height * (size_t)channels) {
         return false;
     }
-    struct image im = {0};
-    if (!image_alloc((int)ih.width, (int)ih.height, channels, &im) ||
-        need != (size_t)im.w * (size_t)im.h * (size_t)channels ||
-        spng_decode_image(c, im.px, need, fmt, SPNG_DECODE_TRNS) != 0) {
-        image_done(&im);
-        return false;
-    }
-    if (channels == 3 && ih.color_type == SPNG_COLOR_TYPE_GRAYSCALE) {
-        to_grey(&im);
-    }
-    *ret = im;
-    return true;
+    int out = ih.color_type == SPNG_COLOR_TYPE_GRAYSCALE && channels != 4 ? 1 : 3;
+    return rows->begin(rows, (int)ih.width, (int)ih.height, out) &&
+           read_rows(c, &ih, fmt, channels, rows);
 }
 
 bool png_encode(const struct image *im, int level, struct buf *out)

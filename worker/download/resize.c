@@ -1,19 +1,21 @@
-/* Two passes with precomputed taps: each source row is filtered across once, into a ring of as
- * many rows as one output row needs; output rows are weighted sums of those. */
+/* First down, then across: input rows are added up, weighted, into a line of floats, which is one
+ * long loop over bytes; only a finished line is filtered across. The area filter adds each row as
+ * it comes; the others, whose rows serve several lines, keep as many rows as one line needs. */
 #include "resize.h"
+#include "taps.h"
 #include <math.h>
 
-#define LANCZOS_A 4
-
-struct taps { /* of one output pixel */
-    int start;
-    int n;
-    const float *w;
-};
-struct filter {
-    struct taps *taps; /* taps[out_n] */
-    float *weights;
-    int n_max;
+struct resizer {
+    const struct simd *simd;
+    struct taps across, down;
+    struct image *out;
+    int x, y, w, h; /* of the result in out */
+    size_t row_n;   /* bytes of an input row */
+    int row_i;      /* of the next input row */
+    int line_i;     /* of the line being made */
+    bool copy;      /* the size stays */
+    float *line;
+    uint8_t *kept; /* kept[down.n_max][row_n]; NULL: rows are added as they come */
 };
 
 int resize_side(int side, int size, int base)
@@ -24,173 +26,150 @@ int resize_side(int side, int size, int base)
     return v < 1 ? 1 : v > 1e9 ? 1000000000 : (int)v;
 }
 
-static void filter_done(struct filter *f)
+void resizer_free(struct resizer *r)
 {
-    free(f->taps);
-    free(f->weights);
+    if (r == NULL) {
+        return;
+    }
+    taps_done(&r->across);
+    taps_done(&r->down);
+    free(r->line);
+    free(r->kept);
+    free(r);
 }
 
-/* Each output pixel covers [i*scale, (i+1)*scale) of the input: weight = covered share. */
-static bool filter_area(int in_n, int out_n, struct filter *ret)
+struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter filter,
+                            struct image *out, int x, int y)
 {
-    double scale = (double)in_n / out_n;
-    int n_max = (int)ceil(scale) + 2;
-    struct filter f = {calloc((size_t)out_n, sizeof *f.taps),
-                       calloc((size_t)out_n * (size_t)n_max, sizeof *f.weights), n_max};
-    if (f.taps == NULL || f.weights == NULL) {
-        filter_done(&f);
-        return false;
+    ASSERT(out->channels == 1 || out->channels == 3);
+    if (w > IMAGE_SIDE_MAX || h > IMAGE_SIDE_MAX || (int64_t)w * h > IMAGE_PIXELS_MAX) {
+        return NULL;
     }
-    for (int i = 0; i < out_n; i++) {
-        double from = i * scale;
-        double to = MIN(from + scale, (double)in_n);
-        int start = (int)floor(from + 1e-6);
-        int end = MIN((int)ceil(to - 1e-6), in_n);
-        float *w = f.weights + (size_t)i * (size_t)n_max;
-        ASSERT(end > start && end - start <= n_max);
-        for (int k = start; k < end; k++) {
-            w[k - start] = (float)((MIN(to, k + 1.0) - MAX(from, (double)k)) / (to - from));
+    struct resizer *r = xcalloc(1, sizeof *r);
+    r->simd = simd_pick(false);
+    r->out = out;
+    r->x = x;
+    r->y = y;
+    r->w = w;
+    r->h = h;
+    r->row_n = (size_t)in_w * (size_t)out->channels;
+    r->copy = w == in_w && h == in_h;
+    bool shrinks = w <= in_w && h <= in_h;
+    if (filter == FILTER_AUTO) {
+        filter = shrinks ? FILTER_AREA : FILTER_LANCZOS;
+    } else if (filter == FILTER_AREA && !shrinks) {
+        /* One side may stay while the other grows; area means one thing for both. */
+        filter = w >= in_w && h >= in_h ? FILTER_AREA : FILTER_LINEAR;
+    }
+    if (r->copy) {
+        return r;
+    }
+    bool ok = taps_make(filter, in_w, w, &r->across) && taps_make(filter, in_h, h, &r->down);
+    r->line = ok ? calloc(r->row_n + SIMD_PAD, sizeof *r->line) : NULL;
+    if (ok && (filter != FILTER_AREA || !shrinks)) {
+        r->kept = malloc((size_t)r->down.n_max * r->row_n);
+        ok = r->kept != NULL;
+    }
+    if (!ok || r->line == NULL) {
+        resizer_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+/* Where output row i goes and which of its pixels are inside; NULL: none. */
+static uint8_t *target(const struct resizer *r, int i, int *ret_from, int *ret_to)
+{
+    const struct image *out = r->out;
+    *ret_from = MAX(0, -r->x);
+    *ret_to = MIN(r->w, out->w - r->x);
+    int64_t y = (int64_t)r->y + i;
+    if (y < 0 || y >= out->h || *ret_to <= *ret_from) {
+        return NULL;
+    }
+    size_t at = (size_t)y * (size_t)out->w + (size_t)(r->x + *ret_from);
+    return out->px + at * (size_t)out->channels;
+}
+
+static void line_done(struct resizer *r)
+{
+    int from;
+    int to;
+    uint8_t *out = target(r, r->line_i, &from, &to);
+    if (out != NULL) {
+        (r->out->channels == 3 ? r->simd->across_rgb : r->simd->across_grey)(r->line, r->across.at,
+                                                                             from, to, out);
+    }
+    r->line_i++;
+}
+
+static void row_added(struct resizer *r, const uint8_t *row)
+{
+    while (r->line_i < r->h) {
+        const struct simd_taps *t = &r->down.at[r->line_i];
+        int k = r->row_i - t->start;
+        if (k < 0) {
+            break;
         }
-        f.taps[i] = (struct taps){start, end - start, w};
-    }
-    *ret = f;
-    return true;
-}
-
-static double lanczos(double x)
-{
-    if (fabs(x) < 1e-8) {
-        return 1;
-    }
-    if (fabs(x) >= LANCZOS_A) {
-        return 0;
-    }
-    double p = M_PI * x;
-    return LANCZOS_A * sin(p) * sin(p / LANCZOS_A) / (p * p);
-}
-
-/* Eight taps round the centre, edge pixels repeated (their weights are added up), sum 1. */
-static bool filter_lanczos(int in_n, int out_n, struct filter *ret)
-{
-    double scale = (double)in_n / out_n;
-    int n_max = 2 * LANCZOS_A;
-    struct filter f = {calloc((size_t)out_n, sizeof *f.taps),
-                       calloc((size_t)out_n * (size_t)n_max, sizeof *f.weights), n_max};
-    if (f.taps == NULL || f.weights == NULL) {
-        filter_done(&f);
-        return false;
-    }
-    for (int i = 0; i < out_n; i++) {
-        double centre = (i + 0.5) * scale - 0.5;
-        int first = (int)floor(centre) - (LANCZOS_A - 1);
-        int start = MIN(MAX(first, 0), in_n - 1);
-        int end = MIN(MAX(first + n_max - 1, 0), in_n - 1) + 1;
-        double sum = 0;
-        double raw[2 * LANCZOS_A];
-        for (int k = 0; k < n_max; k++) {
-            raw[k] = lanczos(centre - (first + k));
-            sum += raw[k];
+        (k == 0 ? r->simd->set : r->simd->add)(r->line, row, t->w[k], r->row_n);
+        if (k < t->n - 1) {
+            break;
         }
-        float *w = f.weights + (size_t)i * (size_t)n_max;
-        for (int k = 0; k < n_max; k++) {
-            int at = MIN(MAX(first + k, 0), in_n - 1) - start;
-            w[at] += (float)(raw[k] / sum);
+        line_done(r);
+    }
+}
+
+static void row_kept(struct resizer *r, const uint8_t *row)
+{
+    int kept_n = r->down.n_max;
+    memcpy(r->kept + (size_t)(r->row_i % kept_n) * r->row_n, row, r->row_n);
+    while (r->line_i < r->h) {
+        const struct simd_taps *t = &r->down.at[r->line_i];
+        if (r->row_i < t->start + t->n - 1) {
+            break;
         }
-        f.taps[i] = (struct taps){start, end - start, w};
-    }
-    *ret = f;
-    return true;
-}
-
-static void across(const uint8_t *row, const struct filter *f, int out_w, int channels, float *out)
-{
-    for (int x = 0; x < out_w; x++) {
-        const struct taps *t = &f->taps[x];
-        const uint8_t *p = row + (size_t)t->start * (size_t)channels;
-        if (channels == 3) {
-            float r = 0;
-            float g = 0;
-            float b = 0;
-            for (int k = 0; k < t->n; k++, p += 3) {
-                r += t->w[k] * (float)p[0];
-                g += t->w[k] * (float)p[1];
-                b += t->w[k] * (float)p[2];
-            }
-            out[3 * x] = r;
-            out[3 * x + 1] = g;
-            out[3 * x + 2] = b;
-        } else {
-            float v = 0;
-            for (int k = 0; k < t->n; k++) {
-                v += t->w[k] * (float)p[k];
-            }
-            out[x] = v;
-        }
-    }
-}
-
-static void store_row(const float *sum, size_t n, uint8_t *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        float v = sum[i] + 0.5f;
-        out[i] = v <= 0 ? 0 : v >= 255 ? 255 : (uint8_t)v;
-    }
-}
-
-static bool run(const struct image *im, const struct filter *fx, const struct filter *fy,
-                struct image *out)
-{
-    size_t row_n = (size_t)out->w * (size_t)out->channels;
-    size_t in_row = (size_t)im->w * (size_t)im->channels;
-    int ring_n = fy->n_max;
-    float *ring = malloc((size_t)ring_n * row_n * sizeof *ring);
-    float *sum = malloc(row_n * sizeof *sum);
-    if (ring == NULL || sum == NULL) {
-        free(ring);
-        free(sum);
-        return false;
-    }
-    int next = 0; /* first source row not yet filtered */
-    for (int y = 0; y < out->h; y++) {
-        const struct taps *t = &fy->taps[y];
-        memset(sum, 0, row_n * sizeof *sum);
         for (int k = 0; k < t->n; k++) {
-            int src = t->start + k;
-            float *line = ring + (size_t)(src % ring_n) * row_n;
-            if (src >= next) {
-                across(im->px + (size_t)src * in_row, fx, out->w, out->channels, line);
-                next = src + 1;
-            }
-            float w = t->w[k];
-            for (size_t i = 0; i < row_n; i++) {
-                sum[i] += w * line[i];
-            }
+            const uint8_t *p = r->kept + (size_t)((t->start + k) % kept_n) * r->row_n;
+            (k == 0 ? r->simd->set : r->simd->add)(r->line, p, t->w[k], r->row_n);
         }
-        store_row(sum, row_n, out->px + (size_t)y * row_n);
+        line_done(r);
     }
-    free(ring);
-    free(sum);
-    return true;
 }
 
-bool resize_to(const struct image *im, int w, int h, struct image *ret)
+void resizer_row(struct resizer *r, const uint8_t *row)
 {
-    ASSERT(im->channels == 1 || im->channels == 3);
+    if (r->copy) {
+        int from;
+        int to;
+        size_t channels = (size_t)r->out->channels;
+        uint8_t *out = target(r, r->row_i, &from, &to);
+        if (out != NULL) {
+            memcpy(out, row + (size_t)from * channels, (size_t)(to - from) * channels);
+        }
+    } else if (r->kept != NULL) {
+        row_kept(r, row);
+    } else {
+        row_added(r, row);
+    }
+    r->row_i++;
+}
+
+bool resize_to(const struct image *im, int w, int h, enum resize_filter filter, struct image *ret)
+{
     struct image out;
     if (!image_alloc(w, h, im->channels, &out)) {
         return false;
     }
-    bool area = w <= im->w && h <= im->h;
-    struct filter fx = {0};
-    struct filter fy = {0};
-    bool ok = (area ? filter_area : filter_lanczos)(im->w, w, &fx) &&
-              (area ? filter_area : filter_lanczos)(im->h, h, &fy) && run(im, &fx, &fy, &out);
-    filter_done(&fx);
-    filter_done(&fy);
-    if (!ok) {
+    struct resizer *r = resizer_new(im->w, im->h, w, h, filter, &out, 0, 0);
+    if (r == NULL) {
         image_done(&out);
         return false;
     }
+    size_t row_n = (size_t)im->w * (size_t)im->channels;
+    for (int y = 0; y < im->h; y++) {
+        resizer_row(r, im->px + (size_t)y * row_n);
+    }
+    resizer_free(r);
     *ret = out;
     return true;
 }

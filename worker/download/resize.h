@@ -1,8 +1,21 @@
-/* The resize filter: area average for smaller, Lanczos (a = 4) for larger, as OpenCV's INTER_AREA
- * and INTER_LANCZOS4. */
+/* The resize filter. Rows go in as a decoder makes them, finished rows come out into a picture, so
+ * that the large picture need not exist as a whole. Pixels are those of OpenCV's cv2.resize with
+ * the interpolation of the same name. */
 #pragma once
 #include "image.h"
-/* New picture of w x h; area when both sides shrink or stay, Lanczos else. */
-bool resize_to(const struct image *im, int w, int h, struct image *ret) MUST_CHECK;
+
+struct resizer;
+/* Rows of in_w x in_h of out's channels become a picture of w x h whose corner is at (x, y) of out;
+ * what falls outside is dropped. FILTER_AUTO: area when both sides shrink or stay, Lanczos else.
+ * NULL when memory is short or the size is beyond the limits. out is borrowed. */
+struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter filter,
+                            struct image *out, int x, int y);
+void resizer_free(struct resizer *r);
+/* The next row from the top; call in_h times. */
+void resizer_row(struct resizer *r, const uint8_t *row);
+
+/* New picture of w x h. */
+bool resize_to(const struct image *im, int w, int h, enum resize_filter filter,
+               struct image *ret) MUST_CHECK;
 /* side * size / base rounded with halves to even, at least 1: Python's round(). */
 int resize_side(int side, int size, int base);

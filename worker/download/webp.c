@@ -1,28 +1,31 @@
 /* WebP over libwebp; animations are not still pictures and are refused. */
+#include "common/cleanup.h"
 #include "image.h"
 #include <webp/decode.h>
 #include <webp/encode.h>
 
-bool webp_decode(struct str body, struct image *ret)
+bool webp_read(struct str body, struct image_rows *rows)
 {
     const uint8_t *p = (const uint8_t *)body.p;
     WebPBitstreamFeatures f;
-    if (WebPGetFeatures(p, body.n, &f) != VP8_STATUS_OK || f.has_animation) {
+    if (WebPGetFeatures(p, body.n, &f) != VP8_STATUS_OK || f.has_animation || f.width < 1 ||
+        f.height < 1 || !rows->begin(rows, f.width, f.height, 3)) {
         return false;
     }
-    struct image im = {0};
-    if (!image_alloc(f.width, f.height, f.has_alpha ? 4 : 3, &im)) {
+    int stride = f.width * (f.has_alpha ? 4 : 3);
+    size_t n = (size_t)stride * (size_t)f.height;
+    uint8_t *px AUTO_FREE = malloc(n);
+    if (px == NULL || (f.has_alpha ? WebPDecodeRGBAInto(p, body.n, px, n, stride)
+                                   : WebPDecodeRGBInto(p, body.n, px, n, stride)) == NULL) {
         return false;
     }
-    size_t n = (size_t)im.w * (size_t)im.h * (size_t)im.channels;
-    int stride = im.w * im.channels;
-    uint8_t *ok = f.has_alpha ? WebPDecodeRGBAInto(p, body.n, im.px, n, stride)
-                              : WebPDecodeRGBInto(p, body.n, im.px, n, stride);
-    if (ok == NULL) {
-        image_done(&im);
-        return false;
+    for (int y = 0; y < f.height; y++) {
+        uint8_t *row = px + (size_t)y * (size_t)stride;
+        if (f.has_alpha) {
+            image_matte(row, row, f.width);
+        }
+        rows->row(rows, row);
     }
-    *ret = im;
     return true;
 }
 

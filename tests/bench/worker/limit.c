@@ -7,7 +7,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/hash.h"
-#include "download/image.h"
+#include "download/thumb.h"
 #include <curl/curl.h>
 #include <limits.h>
 #include <spng.h>

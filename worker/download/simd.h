@@ -1,0 +1,28 @@
+/* The inner loops of resizing, in portable vector code, compiled once for any processor and once
+ * for AVX2 with FMA; which is used is decided when a picture begins. Both give the same result but
+ * for the last bit of a float. */
+#pragma once
+#include "common/base.h"
+
+#define SIMD_PAD 8 /* floats that must be readable behind a line */
+
+struct simd_taps { /* of one output pixel */
+    int start;
+    int n;
+    const float *w; /* w[n], zeros up to a multiple of SIMD_PAD */
+};
+struct simd {
+    const char *name;
+    /* line[i] = w * row[i] */
+    void (*set)(float *line, const uint8_t *row, float w, size_t n);
+    /* line[i] += w * row[i] */
+    void (*add)(float *line, const uint8_t *row, float w, size_t n);
+    /* Output pixels from..to of a line, rounded and clamped; out is where pixel `from` goes. */
+    void (*across_grey)(const float *line, const struct simd_taps *taps, int from, int to,
+                        uint8_t *out);
+    void (*across_rgb)(const float *line, const struct simd_taps *taps, int from, int to,
+                       uint8_t *out);
+};
+
+/* The best this processor runs; portable: the other one, for tests. */
+const struct simd *simd_pick(bool portable);

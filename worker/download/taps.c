@@ -1,0 +1,147 @@
+/* OpenCV's filters: of these only area looks at all input pixels when a picture shrinks, the others
+ * take a fixed number round the centre; pixels beyond the edge are the edge's, so their weights are
+ * added up there. */
+#include "taps.h"
+#include <math.h>
+
+#define LANCZOS_A 4
+#define CUBIC_A   (-0.75)
+#define SPAN_MAX  (2 * LANCZOS_A)
+
+void taps_done(struct taps *t)
+{
+    free(t->at);
+    free(t->weights);
+    *t = (struct taps){0};
+}
+
+static bool taps_alloc(int out_n, int n_max, struct taps *ret)
+{
+    size_t stride = ((size_t)n_max + SIMD_PAD - 1) / SIMD_PAD * SIMD_PAD;
+    struct taps t = {calloc((size_t)out_n, sizeof *t.at),
+                     calloc((size_t)out_n * stride, sizeof *t.weights), n_max};
+    if (t.at == NULL || t.weights == NULL) {
+        taps_done(&t);
+        return false;
+    }
+    for (int i = 0; i < out_n; i++) {
+        t.at[i].w = t.weights + (size_t)i * stride;
+    }
+    *ret = t;
+    return true;
+}
+
+/* The weights behind at[i].w, which users only read. */
+static float *weights_of(struct taps *t, int i)
+{
+    return t->weights + (t->at[i].w - t->weights);
+}
+
+/* Each output pixel covers [i*scale, (i+1)*scale) of the input: weight = covered share. */
+static bool area(int in_n, int out_n, struct taps *ret)
+{
+    double scale = (double)in_n / out_n;
+    if (!taps_alloc(out_n, (int)ceil(scale) + 2, ret)) {
+        return false;
+    }
+    for (int i = 0; i < out_n; i++) {
+        double from = i * scale;
+        double to = MIN(from + scale, (double)in_n);
+        int start = (int)floor(from + 1e-6);
+        int end = MIN((int)ceil(to - 1e-6), in_n);
+        float *w = weights_of(ret, i);
+        double each = 1 / (to - from);
+        ASSERT(end > start && end - start <= ret->n_max);
+        for (int k = start; k < end; k++) {
+            w[k - start] = (float)((MIN(to, k + 1.0) - MAX(from, (double)k)) * each);
+        }
+        ret->at[i].start = start;
+        ret->at[i].n = end - start;
+    }
+    return true;
+}
+
+static double lanczos(double x)
+{
+    if (fabs(x) < 1e-8) {
+        return 1;
+    }
+    if (fabs(x) >= LANCZOS_A) {
+        return 0;
+    }
+    double p = M_PI * x;
+    return LANCZOS_A * sin(p) * sin(p / LANCZOS_A) / (p * p);
+}
+
+static double cubic(double x)
+{
+    x = fabs(x);
+    if (x <= 1) {
+        return ((CUBIC_A + 2) * x - (CUBIC_A + 3)) * x * x + 1;
+    }
+    return x < 2 ? ((CUBIC_A * x - 5 * CUBIC_A) * x + 8 * CUBIC_A) * x - 4 * CUBIC_A : 0;
+}
+
+/* What OpenCV makes of area for a larger picture: linear, but blending only where an output pixel
+ * lies over the border between two input pixels. */
+static double area_up_centre(int i, int in_n, int out_n)
+{
+    double scale = (double)in_n / out_n;
+    double at = floor(i * scale);
+    double share = (i + 1) - (at + 1) * ((double)out_n / in_n);
+    return at + (share <= 0 ? 0 : share - floor(share));
+}
+
+static double weight(enum resize_filter f, double x)
+{
+    switch (f) {
+    case FILTER_LANCZOS:
+        return lanczos(x);
+    case FILTER_CUBIC:
+        return cubic(x);
+    case FILTER_NEAREST:
+        return fabs(x) < 0.5 ? 1 : 0;
+    case FILTER_LINEAR:
+    case FILTER_AREA:
+    case FILTER_AUTO:
+        break;
+    }
+    return MAX(1 - fabs(x), 0.0);
+}
+
+static bool fixed(enum resize_filter f, int in_n, int out_n, struct taps *ret)
+{
+    double scale = (double)in_n / out_n;
+    int span = f == FILTER_LANCZOS ? 2 * LANCZOS_A : f == FILTER_CUBIC ? 4 : 2;
+    if (!taps_alloc(out_n, span, ret)) {
+        return false;
+    }
+    for (int i = 0; i < out_n; i++) {
+        double centre = f == FILTER_NEAREST ? MIN(floor(i * scale), in_n - 1.0)
+                        : f == FILTER_AREA  ? area_up_centre(i, in_n, out_n)
+                                            : (i + 0.5) * scale - 0.5;
+        int first = (int)floor(centre) - (span / 2 - 1);
+        int start = MIN(MAX(first, 0), in_n - 1);
+        int end = MIN(MAX(first + span - 1, 0), in_n - 1) + 1;
+        double raw[SPAN_MAX];
+        double sum = 0;
+        for (int k = 0; k < span; k++) {
+            raw[k] = weight(f, centre - (first + k));
+            sum += raw[k];
+        }
+        float *w = weights_of(ret, i);
+        for (int k = 0; k < span; k++) {
+            w[MIN(MAX(first + k, 0), in_n - 1) - start] += (float)(raw[k] / sum);
+        }
+        ret->at[i].start = start;
+        ret->at[i].n = end - start;
+    }
+    return true;
+}
+
+bool taps_make(enum resize_filter filter, int in_n, int out_n, struct taps *ret)
+{
+    ASSERT(in_n > 0 && out_n > 0 && filter != FILTER_AUTO);
+    return filter == FILTER_AREA && out_n <= in_n ? area(in_n, out_n, ret)
+                                                  : fixed(filter, in_n, out_n, ret);
+}

@@ -1,0 +1,25 @@
+/* From a picture's rows to the picture that is written: filters, resize mode, orientation. Takes
+ * the rows while they are decoded; the large picture is never held as a whole. */
+#pragma once
+#include "image.h"
+
+struct resizer;
+struct thumb {
+    struct image_rows rows; /* first member: give it to a decoder */
+    const struct image_options *o;
+    int turned; /* EXIF orientation: 1 to 8; 1: as it is */
+    int w, h;   /* of the input; set by whoever knows the header */
+    enum image_result result;
+    struct image out;
+    /* Private. */
+    struct resizer *resizer;
+    struct image small; /* resized and not yet turned */
+    int x, y;           /* where it goes in out */
+};
+/* o is borrowed. turned: what exif_orientation found, 1 when it does not count. */
+void thumb_init(struct thumb *t, const struct image_options *o, int turned);
+void thumb_done(struct thumb *t);
+/* After the last row: t->out is the result. */
+void thumb_finish(struct thumb *t);
+/* Replace *im by what the options make of it; filters are not looked at. */
+enum image_result image_resize(struct image *im, const struct image_options *o);
