@@ -11,6 +11,7 @@ build/release/bench/bench_store "${TMPDIR:-/tmp}/drover-bench-$$" | tee -a "$out
 build/release/bench/bench_sched | tee -a "$out" || status=1
 build/release/bench/bench_packing | tee -a "$out" || status=1
 build/release/bench/bench_warm | tee -a "$out" || status=1
+build/release/bench/bench_forecast | tee -a "$out" || status=1
 python3 tests/bench/bench_system.py | tee -a "$out" || status=1
 rm -rf "${TMPDIR:-/tmp}/drover-bench-$$"
 python3 tests/bench/table.py "$out" || status=1

@@ -1,0 +1,126 @@
+/* Aim: what-if changes what it says and nothing else, and advice is worth its price. Method: equal
+ * parts, so that every gain is arithmetic. */
+#include "forecast_help.h"
+
+static struct what_if no_change(void)
+{
+    return (struct what_if){.slots = -1, .parts = -1, .spot_loss = -1};
+}
+
+static int64_t what_if(const struct world *w, const struct what_if *what)
+{
+    struct err err = ERR_INIT;
+    struct forecast f;
+    if (!forecast_run_what_if(&w->in, what, &f, &err)) {
+        fail_msg("%s", err.message);
+    }
+    return f.end_us.p50;
+}
+
+static void test_forecast_what_if__changes_one_thing(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    struct forecast_stage *s = add_stage(w, 0, 16);
+    struct what_if x = no_change();
+    assert_min(what_if(w, &x), 40);
+    x.slots = 8;
+    assert_min(what_if(w, &x), 20);
+    w->campaigns[0].parts_limit = 4; /* lifted with the slots */
+    w->slots[0].operator_limit = 4;
+    w->slots[0].refused_limit = 3;
+    w->spec[0].instances[0] = (struct spec_limit){"ml.a.large", 4};
+    w->spec[0].instances_n = 1;
+    assert_min(what_if(w, &x), 20);
+    x.parts = 2; /* unless it is said */
+    assert_min(what_if(w, &x), 80);
+    assert_int_equal(w->campaigns[0].parts_limit, 4); /* the input stays */
+    assert_int_equal(w->slots[0].operator_limit, 4);
+    w->campaigns[0].parts_limit = -1;
+    w->spec[0].instances_n = 0;
+    w->slots[0].operator_limit = w->slots[0].refused_limit = -1;
+    x = no_change();
+    w->slots[1].quota = 16;
+    (void)snprintf(x.instance_type, sizeof x.instance_type, "ml.b.large");
+    assert_min(what_if(w, &x), 10);
+    (void)snprintf(x.instance_type, sizeof x.instance_type, "ml.z.large");
+    struct err err = ERR_INIT;
+    struct forecast f;
+    assert_false(forecast_run_what_if(&w->in, &x, &f, &err));
+    assert_int_equal(err.code, ERR_INVALID);
+    assert_non_null(strstr(err.message, "ml.z.large"));
+    x = no_change();
+    x.spot_loss = 0.5;
+    assert_true(what_if(w, &x) > 45 * MIN_US);
+    /* One part takes four times as long: last in the list it ends the campaign late. */
+    duration_init(&s->duration, 0);
+    for (int i = 0; i < 40; i++) {
+        duration_learn(&s->duration, 10 + (uint32_t)(i % 2) * 30, (10 + i % 2 * 30) * MIN_US);
+    }
+    for (int i = 0; i < 16; i++) {
+        w->parts[0][i].size_mb = i == 15 ? 40 : 10;
+    }
+    x = no_change();
+    assert_min(what_if(w, &x), 50);
+    x.fifo = true;
+    assert_min(what_if(w, &x), 70);
+    w->in.fifo = true;
+    x.fifo = false;
+    assert_min(what_if(w, &x), 70);
+    x.longest_first = true;
+    assert_min(what_if(w, &x), 50);
+    free(w);
+}
+
+static int advise(const struct world *w, struct forecast_advice *a, int n_max)
+{
+    struct err err = ERR_INIT;
+    struct forecast f;
+    int n = -1;
+    assert_true(forecast_run(&w->in, &f, &err));
+    assert_true(forecast_advise(&w->in, &f, a, n_max, &n, &err));
+    return n;
+}
+
+static void test_forecast_what_if__advice_is_worth_it(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    add_stage(w, 0, 48); /* two hours on four slots */
+    struct forecast_advice a[8];
+    assert_int_equal(advise(w, a, 8), 3);
+    assert_int_equal(a[0].slots_i, 0);
+    assert_int_equal(a[0].more, 4);
+    assert_min(a[0].sooner_us, 60);
+    assert_int_equal(a[0].dearer_musd, 0);
+    assert_int_equal(a[1].more, 2);
+    assert_min(a[1].sooner_us, 40);
+    assert_int_equal(a[2].more, 1);
+    assert_min(a[2].sooner_us, 20);
+    assert_int_equal(advise(w, a, 1), 1);
+    assert_int_equal(a[0].more, 4);
+    w->campaigns[0].parts_limit = 3; /* its own limit binds; one more fits the quota */
+    assert_int_equal(advise(w, a, 8), 1);
+    assert_int_equal(a[0].slots_i, -1);
+    assert_int_equal(a[0].more, 1);
+    assert_min(a[0].sooner_us, 40);
+    w->slots[0].quota = 3;
+    assert_int_equal(advise(w, a, 8), 0);
+    w->campaigns[0].parts_limit = -1;
+    w->in.creates_per_s = 1.0 / 600; /* slots would not help */
+    assert_int_equal(advise(w, a, 8), 0);
+    w->in.creates_per_s = 1000;
+    duration_init(&w->stages[0].duration, 0);
+    assert_int_equal(advise(w, a, 8), 0); /* nothing known, nothing advised */
+    free(w);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forecast_what_if__changes_one_thing),
+        cmocka_unit_test(test_forecast_what_if__advice_is_worth_it),
+    };
+    return cmocka_run_group_tests_name("forecast_what_if", tests, NULL, NULL);
+}
