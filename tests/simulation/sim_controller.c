@@ -2,6 +2,8 @@
  * what came in, look at the store, decide and intend, act. The order is the real one's. */
 #include "sim_world.h"
 
+#define DECIDE_EVERY_US (30 * SEC) /* at least, though nothing is known to have changed */
+
 int64_t ctl_boot(const struct world *w, const struct ctl *c)
 {
     return c->boot_ahead_us + w->now_us + w->now_us / 1000 * c->drift_ppm / 1000;
@@ -163,8 +165,13 @@ static void on_timer(struct world *w, struct ctl *c, enum timer t)
 {
     switch (t) {
     case TIMER_TICK:
-        c->look_at_db = c->decide = c->act = true;
+        c->look_at_db = c->act = true;
+        c->decide |= c->rate_waits || ctl_wall(w, c) >= c->decide_at_us ||
+                     ctl_boot(w, c) - c->decided_us >= DECIDE_EVERY_US;
         ctl_timer(w, c, TIMER_TICK, w->cfg.tick_us);
+        return;
+    case TIMER_ACT:
+        c->act = true;
         return;
     case TIMER_OBSERVE:
         if (c->leading) {

@@ -102,7 +102,7 @@ void execute_tick(struct world *w, struct ctl *c)
     }
     c->acted_until_us = wake_us;
     if (c->leading && wake_us != INT64_MAX && wake_us - now_us < w->cfg.tick_us) {
-        ctl_timer(w, c, TIMER_TICK, MAX(1000, wake_us - now_us));
+        ctl_timer(w, c, TIMER_ACT, MAX(1000, wake_us - now_us));
     }
 }
 

@@ -371,13 +371,14 @@ void intend_tick(struct world *w, struct ctl *c)
     for (int i = 0; i < w->plan->pool_ends_n; i++) {
         pools_end(w, c, (int)w->sched_pools[w->plan->pool_ends[i].pool_i].attempt_id - 1);
     }
-    if (w->plan->wake_us != USEC_NEVER) {
-        c->decide_at_us = w->plan->wake_us;
-    }
+    c->decide_at_us = w->plan->wake_us;
+    c->decided_us = ctl_boot(w, c);
+    c->rate_waits = false;
     bool reasons = false;
     for (int i = 0; i < s.view.stages_n; i++) {
         reasons |= c->stage[s.stage_of[i]].reason != w->plan->reason[i];
         w->cover->reasons[w->plan->reason[i]]++;
+        c->rate_waits |= w->plan->reason[i] == WAIT_RATE;
     }
     if (w->plan->launches_n == 0 && !reasons) {
         return;

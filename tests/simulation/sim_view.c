@@ -232,6 +232,9 @@ bool view_look(struct world *w, struct ctl *c)
     if (!db_begin(w, c)) {
         return false;
     }
+    for (int i = 0; i < (int)w->db.t[T_CAMPAIGN].n; i++) {
+        c->decide |= i >= c->campaigns_n || c->campaign[i].version != CAMPAIGN(w, i)->version;
+    }
     view_copy(w, c, true);
     db_abort(w); /* it only read */
     for (int i = 0; i < c->campaigns_n; i++) {

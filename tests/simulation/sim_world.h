@@ -182,7 +182,7 @@ struct call {
     enum answer answer;
     int http;
     const char *code;
-    char text[224];
+    char text[320];
     struct job_view seen;
     bool ours, good;
     int job;
@@ -193,7 +193,7 @@ struct call {
 };
 
 /* --- controllers (sim_controller.c and its sisters) --- */
-enum timer { TIMER_TICK, TIMER_OBSERVE, TIMER_QUOTA, TIMER_STANDBY, TIMER_RENEW, TIMERS };
+enum timer { TIMER_TICK, TIMER_ACT, TIMER_OBSERVE, TIMER_QUOTA, TIMER_STANDBY, TIMER_RENEW, TIMERS };
 struct live { /* one live attempt in a leader's memory */
     int id;
     struct db_attempt row;
@@ -262,7 +262,9 @@ struct ctl {
     struct record *pending;
     size_t pending_n, pending_cap;
     bool look_at_db, decide, act, listing, quota_reading, progress_reading;
-    int64_t acted_until_us, decide_at_us, progress_at_us;
+    int64_t acted_until_us, decided_us, progress_at_us;
+    usec_t decide_at_us; /* wall */
+    bool rate_waits;     /* the last plan had no token left */
     int clean_lists; /* of the hold */
 };
 
