@@ -31,6 +31,7 @@ waits() {
 }
 works() {
     suite simulation 400 bash tests/simulation/run.sh
+    suite simulation-hash 400 bash tests/simulation/hash.sh
     programs clients 300 "${clients[@]}"
     suite worker-download 180 tests/integration/worker_download.py
     suite worker-s3 120 tests/integration/worker_s3.py

@@ -5,6 +5,7 @@
  * tells whether anything at all went differently.
  *
  * Usage: sim [--first N] [--seeds N] [--jobs N] [--list FILE] [--coverage] [--shrink SECONDS]
+ *        sim --bench [--first N] [--seeds N]
  *        sim --story N [--off FAULT[,..]] [--deny FAULT:K[,..]] [--parts N] [--ctls N] [--until S]
  * Prints TAP. Exit 1: a promise is broken, or something that must happen never did. */
 #include "sim_world.h"
@@ -31,7 +32,7 @@ struct total {     /* shared by the processes of a run */
 struct options {
     uint64_t first, seeds;
     int jobs, shrink_s, story_lines;
-    bool coverage, story;
+    bool coverage, story, bench;
     const char *list;
     uint64_t story_seed;
     const char *off, *deny;
@@ -176,6 +177,35 @@ static int run(const struct options *opt)
     return good ? 0 : 1;
 }
 
+/* The default swarm with 128 parts a campaign, every check on, in one process. */
+static int bench(const struct options *opt)
+{
+    struct coverage *cover = xcalloc(1, sizeof *cover);
+    int64_t lives = 0, virtual_us = 0, broken = 0;
+    for (uint64_t i = 0; i < opt->seeds; i++) {
+        struct sim_config cfg;
+        struct outcome o;
+        swarm_draw(opt->first + i, &cfg);
+        cfg.parts = 128 * cfg.campaigns;
+        sim_run(&cfg, cover, &o);
+        lives += o.lives;
+        virtual_us += o.virtual_us;
+        broken += o.broken;
+    }
+    double cpu = MAX(cpu_s(), 1e-6);
+    printf(
+        "{\"name\":\"sim_attempt_lives_per_cpu_s\",\"value\":%.0f,\"unit\":\"lives/s\",\"n\":%lld,"
+        "\"note\":\"intent to settlement, default swarm of faults, all checks, 128 parts a "
+        "campaign, %llu seeds, %lld violations\"}\n",
+        (double)lives / cpu, (long long)lives, (unsigned long long)opt->seeds, (long long)broken);
+    printf(
+        "{\"name\":\"sim_campaign_years_per_cpu_min\",\"value\":%.1f,\"unit\":\"years\",\"n\":%llu,"
+        "\"note\":\"virtual time of the same campaigns\"}\n",
+        (double)virtual_us / 1e6 / 86400 / 365 / cpu * 60, (unsigned long long)opt->seeds);
+    free(cover);
+    return broken > 0;
+}
+
 static int story(const struct options *opt)
 {
     struct coverage *cover = xcalloc(1, sizeof *cover);
@@ -231,6 +261,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--coverage") == 0) {
             o.coverage = true;
+        } else if (strcmp(argv[i], "--bench") == 0) {
+            o.bench = true;
         } else if (i + 1 >= argc || !option(&o, argv[i], argv[i + 1])) {
             (void)fprintf(stderr, "sim: '%s' is not known, or lacks its value\n", argv[i]);
             return 2;
@@ -239,5 +271,5 @@ int main(int argc, char **argv)
         }
     }
     o.seeds = MIN(o.seeds, (uint64_t)SEEDS_MAX);
-    return o.story ? story(&o) : run(&o);
+    return o.story ? story(&o) : o.bench ? bench(&o) : run(&o);
 }

@@ -25,11 +25,12 @@ static const struct edge stage_unused[] = {{STAGE_BLOCKED, STAGE_HELD},
                                            {STAGE_HELD, STAGE_SKIPPED},
                                            {STAGE_HELD, STAGE_SUCCEEDED}};
 /* A campaign is taken in as running before anything else becomes of it. */
-static const struct edge campaign_unused[] = {{CAMPAIGN_PLANNED, CAMPAIGN_DRAINING},
-                                              {CAMPAIGN_PLANNED, CAMPAIGN_PAUSED},
-                                              {CAMPAIGN_PLANNED, CAMPAIGN_HELD},
-                                              {CAMPAIGN_PLANNED, CAMPAIGN_FAILED},
-                                              {CAMPAIGN_PLANNED, CAMPAIGN_CANCELLED},
+static const struct edge campaign_unused[] = {
+    {CAMPAIGN_PLANNED, CAMPAIGN_DRAINING},
+    {CAMPAIGN_PLANNED, CAMPAIGN_PAUSED},
+    {CAMPAIGN_PLANNED, CAMPAIGN_HELD},
+    {CAMPAIGN_PLANNED, CAMPAIGN_FAILED},
+    {CAMPAIGN_PLANNED, CAMPAIGN_CANCELLED},
     /* what has nothing alive is paused, not drained; and ends only by way of running again */
     {CAMPAIGN_PAUSED, CAMPAIGN_DRAINING},
     {CAMPAIGN_PAUSED, CAMPAIGN_SUCCEEDED},

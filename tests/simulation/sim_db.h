@@ -13,8 +13,8 @@ struct db_campaign {
     enum wanted wanted;
     int64_t weight, parts_limit, version;
     struct budget money;
-    musd_t idle_musd; /* spent on warm pools */
-    usec_t ended_us;
+    musd_t idle_musd;               /* spent on warm pools */
+    int64_t submitted_us, ended_us; /* instants of the world; 0: not ended */
     bool budget_held;
     enum at_limit at_limit;
 };
@@ -50,7 +50,7 @@ struct db_attempt {
     uint64_t request, name_hash;
     struct job_name name;
     struct ledger_account_of_attempt account;
-    bool hung; /* stopped by us since it hung */
+    bool hung;                     /* stopped by us since it hung */
     bool holds, unwanted, counted; /* counted: its end says something of the work */
     usec_t intended_us, started_us, ended_us;
     int64_t billable_s; /* instance-seconds settled */

@@ -299,7 +299,8 @@ void job_step(struct world *w, int job, uint32_t gen)
         return;
     case PHASE_RUNNING:
         while_running(w, job);
-        return;    case PHASE_UPLOADING:
+        return;
+    case PHASE_UPLOADING:
         if (fault(w, FAULT_JOB_UPLOAD)) {
             j->fails = internal_error;
         }

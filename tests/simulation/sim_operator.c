@@ -183,6 +183,7 @@ void op_submit(struct world *w, int campaign, int parts)
                                             .weight = between(r, 1, 4) * 50,
                                             .parts_limit = sp->parts_limit,
                                             .version = 1,
+                                            .submitted_us = w->now_us,
                                             .at_limit = sp->at_limit,
                                             .money = {.cap_musd = some_cap(r, 0.3, 200, 20000)}};
     for (int k = 0; k < sp->stages_n; k++) {

@@ -87,7 +87,8 @@ static void fill(struct world *w, struct ctl *c, struct live *a, const struct pr
                          .cause = e->cause,
                          .started_us = a->seen.started,
                          .ended_us = a->seen.ended,
-                         .release = e->release_slot,                         .settle = e->settle,
+                         .release = e->release_slot,
+                         .settle = e->settle,
                          .in_use = a->seen.has_pool && a->seen.pool == POOL_IN_USE};
     if (e->release_slot && e->settle) {
         settle(w, a, r);

@@ -326,13 +326,15 @@ bool rows_record(struct world *w, struct ctl *c, const struct record *r)
         judge_attempt_moved(w, r->attempt, r->from, r->to);
     }
     a->state = r->to;
-    a->cause = r->cause;    a->counted = r->cause != CAUSE_NONE && retry_counts(r->cause);
-a->started_us = r->started_us != 0 ? r->started_us : a->started_us;
-    a->ended_us = r->ended_us != 0 ? r->ended_us : a->ended_us;    a->failed_signature = r->signature;
+    a->cause = r->cause;
+    a->counted = r->cause != CAUSE_NONE && retry_counts(r->cause);
+    a->started_us = r->started_us != 0 ? r->started_us : a->started_us;
+    a->ended_us = r->ended_us != 0 ? r->ended_us : a->ended_us;
+    a->failed_signature = r->signature;
     if (r->in_use && a->pool == POOL_EXPECTED) {
         pool_state(w, a, POOL_IN_USE);
     }
-trace(w, 0x4ec04d, (uint64_t)r->attempt * 16 + r->to);
+    trace(w, 0x4ec04d, (uint64_t)r->attempt * 16 + r->to);
     if (r->release && !release(w, r)) {
         return false;
     }

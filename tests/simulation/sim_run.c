@@ -178,7 +178,8 @@ void sim_run(const struct sim_config *cfg, struct coverage *cover, struct outcom
                             .events = w->judge.events,
                             .at_us = w->now_us};
     for (size_t i = 0; i < w->db.t[T_CAMPAIGN].n; i++) {
-        ret->virtual_us += w->now_us;
+        const struct db_campaign *c = CAMPAIGN(w, i);
+        ret->virtual_us += (c->ended_us > 0 ? c->ended_us : w->now_us) - c->submitted_us;
     }
     memcpy(ret->invariant, w->judge.invariant, sizeof ret->invariant);
     memcpy(ret->what, w->judge.what, sizeof ret->what);

@@ -125,7 +125,14 @@ void db_abort(struct world *w)
 /* Older commits than are kept have reached every replica. */
 static void forget(struct db *d, size_t n)
 {
-    size_t upto = n == d->commits_n ? d->undo_n : d->commits[n];
+    if (n == 0) {
+        return;
+    }
+    if (n == d->commits_n) { /* nothing is kept */
+        d->undo_n = d->bytes_n = d->commits_n = 0;
+        return;
+    }
+    size_t upto = d->commits[n];
     size_t bytes = upto == d->undo_n ? d->bytes_n : d->undo[upto].at;
     memmove(d->undo, d->undo + upto, (d->undo_n - upto) * sizeof *d->undo);
     memmove(d->bytes, d->bytes + bytes, d->bytes_n - bytes);

@@ -125,7 +125,7 @@ struct job {
     bool over, stop_asked, by_human, deleted, short_output, hung, holds, had_interruption;
     int64_t start_us, run_us, upload_us, ran_us; /* plan; ran: before an interruption */
     const char *fails;                           /* FailureReason, NULL: completes */
-    struct hang_seen progress; /* the object of its last run */
+    struct hang_seen progress;                   /* the object of its last run */
     int64_t hangs_at_us;                         /* of its run; NEVER */
     usec_t pool_since_us, pool_until_us;
     int pool_from; /* job whose pool it took, -1 */
@@ -193,7 +193,15 @@ struct call {
 };
 
 /* --- controllers (sim_controller.c and its sisters) --- */
-enum timer { TIMER_TICK, TIMER_ACT, TIMER_OBSERVE, TIMER_QUOTA, TIMER_STANDBY, TIMER_RENEW, TIMERS };
+enum timer {
+    TIMER_TICK,
+    TIMER_ACT,
+    TIMER_OBSERVE,
+    TIMER_QUOTA,
+    TIMER_STANDBY,
+    TIMER_RENEW,
+    TIMERS
+};
 struct live { /* one live attempt in a leader's memory */
     int id;
     struct db_attempt row;
@@ -209,7 +217,8 @@ struct live { /* one live attempt in a leader's memory */
 struct record { /* one transition of an attempt and what follows from it */
     int attempt;
     enum attempt_state from, to;
-    enum cause cause;    bool release, settle, task_moves, task_counts, changed, estimated, in_use;
+    enum cause cause;
+    bool release, settle, task_moves, task_counts, changed, estimated, in_use;
     enum task_state task_to;
     usec_t started_us, ended_us, not_before_us;
     int64_t billable_s, idle_s; /* instance-seconds; idle: of a pool that is gone already */
@@ -265,7 +274,7 @@ struct ctl {
     int64_t acted_until_us, decided_us, progress_at_us;
     usec_t decide_at_us; /* wall */
     bool rate_waits;     /* the last plan had no token left */
-    int clean_lists; /* of the hold */
+    int clean_lists;     /* of the hold */
 };
 
 /* --- what the judge keeps (sim_check.c); survives whatever the store loses --- */
