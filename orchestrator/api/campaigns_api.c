@@ -24,8 +24,7 @@ static bool dry_run_post(struct api_req *r, struct err *err)
         return false;
     }
     AUTO_BUF struct buf plan = BUF_INIT(API_ANSWER_MAX);
-    submit_plan(&s, &plan);
-    return reply_json(r, 200, buf_str(&plan));
+    return submit_plan(r, &s, &plan, err) && reply_json(r, 200, buf_str(&plan));
 }
 
 static bool submit_commit(struct api_req *r, struct submit *s, struct keyed *k, struct err *err)
@@ -145,8 +144,13 @@ static bool want(struct api_req *r, enum wanted wanted, const char *action, stru
         return err_set(err, ERR_CONFLICT, "campaign c-%lld is being cancelled", (long long)id);
     }
     const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
-    if (now.wanted != wanted &&
+    /* One that is held (breaker, budget) is wanted to run already: resuming says to look again. */
+    bool again = wanted == WANTED_RUN && now.state == CAMPAIGN_HELD;
+    if ((now.wanted != wanted || again) &&
         (!apidb_campaign_want(tx, id, wanted, err) || !req_audit(r, action, subject, "{}", err))) {
+        return false;
+    }
+    if (wanted == WANTED_RUN && !apidb_stages_resume(tx, id, err)) {
         return false;
     }
     return campaign_answer(r, id, 202, err) && apidb_notify(tx, err) && tx_commit(tx, err);
@@ -203,8 +207,8 @@ static bool patch_budget(const json_t *budget, struct apidb_patch *p, struct err
 
 static bool patch_read(const json_t *body, struct apidb_patch *p, struct err *err)
 {
-    static const char *const keys[] = {"limits", "priority", "budget", NULL};
-    static const char *const limit_keys[] = {"parts", NULL};
+    static const char *const keys[] = {"limits", "priority", "budget", "stages", NULL};
+    static const char *const limit_keys[] = {"parts", "weight", NULL};
     json_t *limits, *budget;
     int64_t priority;
     if (!json_only_keys(body, keys, err) || !json_get_object(body, "limits", &limits, err) ||
@@ -212,9 +216,10 @@ static bool patch_read(const json_t *body, struct apidb_patch *p, struct err *er
         !json_get_i64(body, "priority", 0, 100, -1, &priority, err)) {
         return false;
     }
-    *p = (struct apidb_patch){.priority = (int)priority, .parts_limit = -1};
+    *p = (struct apidb_patch){.priority = (int)priority, .parts_limit = -1, .weight = -1};
     if (limits != NULL) {
-        if (!json_only_keys(limits, limit_keys, err)) {
+        if (!json_only_keys(limits, limit_keys, err) ||
+            !json_get_i64(limits, "weight", 1, 10000, -1, &p->weight, err)) {
             return false;
         }
         const json_t *parts = json_object_get(limits, "parts");
@@ -251,6 +256,33 @@ static bool if_match(const struct api_req *r, int64_t version, struct err *err)
                                   "the campaign was changed since you read it; read it again");
 }
 
+/* "stages": {NAME: {"parts": N | null}} */
+static bool patch_stages(struct store *tx, int64_t campaign_id, const json_t *body, struct err *err)
+{
+    static const char *const keys[] = {"parts", NULL};
+    const char *name;
+    json_t *v, *stages = json_object_get(body, "stages");
+    if (stages != NULL && !json_is_object(stages)) {
+        return err_set(err, ERR_INVALID, "stages: {\"NAME\": {\"parts\": 8}}");
+    }
+    json_object_foreach(stages, name, v)
+    {
+        int64_t parts = -1;
+        const json_t *n = json_object_get(v, "parts");
+        if (!json_is_object(v) || !json_only_keys(v, keys, err) || n == NULL) {
+            return err_set(err, ERR_INVALID, "stages.%.60s: {\"parts\": 8}, or null for none",
+                           name);
+        }
+        if (!json_is_null(n) && !json_get_i64(v, "parts", 0, INT32_MAX, JSON_ABSENT, &parts, err)) {
+            return false;
+        }
+        if (!apidb_stage_limit(tx, campaign_id, name, parts, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool campaign_patch(struct api_req *r, struct err *err)
 {
     int64_t id;
@@ -266,6 +298,7 @@ bool campaign_patch(struct api_req *r, struct err *err)
     AUTO_FREE char *detail = json_text(body);
     return tx_begin(tx, TX_WRITE, err) && apidb_campaign_lock(tx, id, &now, err) &&
            if_match(r, now.version, err) && apidb_campaign_patch(tx, id, &p, err) &&
+           patch_stages(tx, id, body, err) &&
            req_audit(r, "campaign.change", subject, detail, err) &&
            campaign_answer(r, id, 200, err) && apidb_notify(tx, err) && tx_commit(tx, err);
 }

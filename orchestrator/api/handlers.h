@@ -12,10 +12,6 @@ bool stream_hub_new(const char *conninfo, struct stream_hub **ret, struct err *e
 void stream_hub_stop(struct stream_hub *h); /* ends every stream; NULL ignored */
 void stream_hub_free(struct stream_hub *h);
 
-/* Recent answers of /tiles, so that many viewers cost one query. */
-struct tiles_cache *tiles_cache_new(void);
-void tiles_cache_free(struct tiles_cache *c); /* NULL ignored */
-
 /* Take a keyed request: *ret_replayed when the first answer was given again (or the key refused by
  * *err). Otherwise carry out, then keyed_store inside the transaction, keyed_end in any case. */
 struct keyed {
@@ -39,3 +35,7 @@ bool campaign_answer(struct api_req *r, int64_t id, int status, struct err *err)
 char *page_token_make(struct api_req *r, const int64_t *v, int n);
 bool page_token_read(struct api_req *r, int64_t *v, int n, bool *ret_given,
                      struct err *err) MUST_CHECK;
+/* The part that path parameters 0 (c-<number>) and 1 (its number) and `stage` name. Opens the
+ * database. */
+bool part_find(struct api_req *r, int64_t *ret_campaign, int64_t *ret_task,
+               struct err *err) MUST_CHECK;

@@ -151,7 +151,7 @@ bool parts_list(struct api_req *r, struct err *err)
     return true;
 }
 
-static bool part_find(struct api_req *r, int64_t *ret_campaign, int64_t *ret_task, struct err *err)
+bool part_find(struct api_req *r, int64_t *ret_campaign, int64_t *ret_task, struct err *err)
 {
     int64_t seq;
     struct apidb_stage_row row;

@@ -1,4 +1,6 @@
 /* What a dry run answers. */
+#include "answers.h"
+#include "forecast_out.h"
 #include "submit.h"
 
 #define PLAN_RATE_PER_HOUR 3600 /* CreateTrainingJob: one a second by default */
@@ -82,36 +84,72 @@ static void spec_warnings(struct json_out *w, const struct spec *spec)
     free(f);
 }
 
-void submit_plan(const struct submit *s, struct buf *out)
+/* The campaign beside those that live, run forward. */
+static bool plan_forecast(struct api_req *r, const struct submit *s, struct json_out *w,
+                          struct err *err)
+{
+    AUTO_AHEAD struct ahead *a = NULL;
+    bool ended;
+    struct forecast f;
+    const char *text = req_query(r, "what_if");
+    if (!ahead_load(r->db, 0, &a, &ended, err)) {
+        return false;
+    }
+    ahead_add_plan(a, s);
+    if (!forecast_run(ahead_input(a), &f, err)) {
+        return false;
+    }
+    json_out_object(w, "forecast");
+    forecast_out(w, a, &f);
+    json_out_str(w, "reason", forecast_reason(&r->arena, &f));
+    forecast_out_stages(w, a, &f);
+    forecast_out_advice(w, a, &f);
+    json_out_end_object(w);
+    return text == NULL || forecast_out_what_if(r, w, a, text, err);
+}
+
+static void plan_file(const struct submit *s, struct json_out *w)
 {
     const struct spec *spec = s->spec;
+    json_out_bool(w, "dry_run", true);
+    json_out_str(w, "name", spec->name);
+    json_out_str(w, "project", spec->project);
+    json_out_object(w, "parts");
+    json_out_i64(w, "total", s->parts);
+    json_out_null(w, "skipped");
+    json_out_end_object(w);
+    musd_or_null(w, "worst_case_micro_usd", s->worst_all_musd);
+    musd_or_null(w, "budget_micro_usd", spec->budget_musd);
+    json_out_array(w, "stages");
+    for (int i = 0; i < spec->stages_n; i++) {
+        stage_plan(w, spec->stages[i], &s->stages[i]);
+    }
+    json_out_end_array(w);
+    json_out_array(w, "warnings");
+    spec_warnings(w, spec);
+    for (int i = 0; i < spec->stages_n; i++) {
+        stage_warnings(w, spec->stages[i], &s->stages[i]);
+    }
+    if (spec->budget_musd >= 0 && s->worst_all_musd > spec->budget_musd) {
+        warning(w, "budget", NULL,
+                "the worst case of all parts is above the budget: the campaign may stop at it");
+    }
+    json_out_end_array(w);
+    json_out_str(w, "prices", "list prices, not the bill");
+}
+
+bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out, struct err *err)
+{
     struct json_out w;
     json_out_init(&w, out);
     json_out_object(&w, NULL);
-    json_out_bool(&w, "dry_run", true);
-    json_out_str(&w, "name", spec->name);
-    json_out_str(&w, "project", spec->project);
-    json_out_object(&w, "parts");
-    json_out_i64(&w, "total", s->parts);
-    json_out_null(&w, "skipped");
+    plan_file(s, &w);
+    if (!answers_turn(r->api->answers)) {
+        reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
+        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
+    }
+    bool ok = plan_forecast(r, s, &w, err);
+    answers_turn_end(r->api->answers);
     json_out_end_object(&w);
-    musd_or_null(&w, "worst_case_micro_usd", s->worst_all_musd);
-    musd_or_null(&w, "budget_micro_usd", spec->budget_musd);
-    json_out_array(&w, "stages");
-    for (int i = 0; i < spec->stages_n; i++) {
-        stage_plan(&w, spec->stages[i], &s->stages[i]);
-    }
-    json_out_end_array(&w);
-    json_out_array(&w, "warnings");
-    spec_warnings(&w, spec);
-    for (int i = 0; i < spec->stages_n; i++) {
-        stage_warnings(&w, spec->stages[i], &s->stages[i]);
-    }
-    if (spec->budget_musd >= 0 && s->worst_all_musd > spec->budget_musd) {
-        warning(&w, "budget", NULL,
-                "the worst case of all parts is above the budget: the campaign may stop at it");
-    }
-    json_out_end_array(&w);
-    json_out_str(&w, "prices", "list prices, not the bill");
-    json_out_end_object(&w);
+    return ok;
 }

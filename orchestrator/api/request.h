@@ -130,7 +130,7 @@ bool asset_serve(struct api_req *r);
 
 /* What the parts of the server share. */
 struct stream_hub;
-struct tiles_cache;
+struct answers;
 struct workers;
 struct conns;
 struct api {
@@ -140,7 +140,7 @@ struct api {
     struct MHD_Daemon *daemon;
     struct auth *auth;
     struct stream_hub *streams;
-    struct tiles_cache *tiles;
+    struct answers *answers;
     struct conns *conns;
     uint16_t port;
     int64_t started_us;

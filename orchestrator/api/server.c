@@ -2,6 +2,7 @@
  * the first callback of a request (the library would close the connection afterwards) unless
  * closing is what we want. */
 #include "server.h"
+#include "answers.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
@@ -481,7 +482,7 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     struct store *db = NULL;
     bool ok = store_open(cfg->conninfo, STORE_API, &db, err) && auth_new(cfg, db, &a->auth, err);
     store_close(db);
-    a->tiles = tiles_cache_new();
+    a->answers = answers_new();
     ok = ok && workers_new(a, a->threads, &a->workers, err) &&
          stream_hub_new(cfg->conninfo, &a->streams, err) &&
          conns_new(connections_max(a), &a->conns, err) && daemon_start(a, err);
@@ -509,7 +510,7 @@ void api_stop(struct api *a)
     conns_free(a->conns);
     stream_hub_free(a->streams);
     workers_free(a->workers);
-    tiles_cache_free(a->tiles);
+    answers_free(a->answers);
     auth_free(a->auth);
     free(a);
 }

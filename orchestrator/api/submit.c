@@ -265,7 +265,10 @@ static bool stage_write(struct api_req *r, const struct submit *s, int i, int64_
                               .closed = false,
                               .cap_musd = sp->budget_musd,
                               .per_task_musd = sp->per_task_musd,
-                              .at_limit = at_limit_name(s->spec->at_limit)};
+                              .parts_limit = sp->parts_limit,
+                              .at_limit = at_limit_name(s->spec->at_limit),
+                              .warn_at_ppm = s->spec->warn_at_ppm,
+                              .warn_at_n = s->spec->warn_at_n};
     int64_t id;
     if (!apidb_stage_insert(r->db, &row, &id, err)) {
         return false;
@@ -292,9 +295,12 @@ bool submit_write(struct api_req *r, struct submit *s, int64_t *ret_id, struct e
                                .spec_text = buf_str(&r->body),
                                .spec_json = text,
                                .priority = s->spec->priority,
+                               .weight = s->spec->weight,
                                .parts_limit = s->spec->parts_limit,
                                .cap_musd = s->spec->budget_musd,
                                .at_limit = at_limit_name(s->spec->at_limit),
+                               .warn_at_ppm = s->spec->warn_at_ppm,
+                               .warn_at_n = s->spec->warn_at_n,
                                .created_by = r->who.token_id};
     int64_t id;
     if (!apidb_campaign_insert(r->db, &c, &id, err)) {

@@ -24,6 +24,7 @@ struct submit {
 bool submit_prepare(struct api_req *r, struct submit *s, struct err *err) MUST_CHECK;
 /* All rows of the campaign, inside the caller's transaction. */
 bool submit_write(struct api_req *r, struct submit *s, int64_t *ret_id, struct err *err) MUST_CHECK;
-/* The plan as JSON: what would be written, and what it may cost. */
-void submit_plan(const struct submit *s, struct buf *out);
+/* The plan as JSON: what would be written, what it may cost and when it would end. */
+bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out,
+                 struct err *err) MUST_CHECK;
 void submit_done(struct submit *s); /* cleanup function */

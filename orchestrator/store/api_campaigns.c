@@ -18,6 +18,19 @@ static bool cap_put(struct store *s, const char *level, int64_t ref, musd_t limi
     return store_run(s, QUERY(API_CAP_PUT), &p, NULL, err);
 }
 
+/* A new cap that warns on the way to it. */
+static bool cap_new(struct store *s, const char *level, int64_t ref, musd_t limit, musd_t per_task,
+                    const char *at_limit, const int64_t *warn_at_ppm, int warn_at_n,
+                    struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, level);
+    param_i64(&p, ref);
+    param_i64_array(&p, warn_at_ppm, (size_t)warn_at_n);
+    return cap_put(s, level, ref, limit, per_task, at_limit, err) &&
+           store_run(s, QUERY(API_CAP_WARN), &p, NULL, err);
+}
+
 static bool project_take(struct store *s, const char *name, int64_t *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -45,6 +58,7 @@ bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int6
     param_i32(&p, c->priority);
     param_i64_or_null(&p, c->parts_limit, -1);
     param_text(&p, c->created_by);
+    param_i64(&p, c->weight);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_INSERT), &p, &res, err)) {
         return false;
@@ -53,7 +67,8 @@ bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int6
     AUTO_PARAMS struct params q = PARAMS_INIT;
     param_i64(&q, id);
     if (!store_run(s, QUERY(API_CAMPAIGN_RUN_INSERT), &q, NULL, err) ||
-        (c->cap_musd >= 0 && !cap_put(s, "campaign", id, c->cap_musd, -1, c->at_limit, err))) {
+        (c->cap_musd >= 0 && !cap_new(s, "campaign", id, c->cap_musd, -1, c->at_limit,
+                                       c->warn_at_ppm, c->warn_at_n, err))) {
         return false;
     }
     *ret_id = id;
@@ -67,6 +82,7 @@ bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *
     param_i64(&p, st->campaign_id);
     param_i32(&p, st->seq);
     param_text(&p, st->name);
+    param_i64_or_null(&p, st->parts_limit, -1);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_STAGE_INSERT), &p, &res, err)) {
         return false;
@@ -82,7 +98,8 @@ bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *
     bool cap = st->cap_musd >= 0 || st->per_task_musd >= 0;
     if (!store_run(s, QUERY(API_STAGE_INPUT_INSERT), &in, NULL, err) ||
         !store_run(s, QUERY(API_STAGE_RUN_INSERT), &run, NULL, err) ||
-        (cap && !cap_put(s, "stage", id, st->cap_musd, st->per_task_musd, st->at_limit, err))) {
+        (cap && !cap_new(s, "stage", id, st->cap_musd, st->per_task_musd, st->at_limit,
+                         st->warn_at_ppm, st->warn_at_n, err))) {
         return false;
     }
     *ret_id = id;
@@ -217,6 +234,7 @@ bool apidb_campaign_patch(struct store *s, int64_t id, const struct apidb_patch 
     param_i64_or_null(&p, patch->priority, -1);
     param_bool(&p, patch->set_parts);
     param_i64_or_null(&p, patch->parts_limit, -1);
+    param_i64_or_null(&p, patch->weight, -1);
     return store_run(s, QUERY(API_CAMPAIGN_PATCH), &p, NULL, err);
 }
 

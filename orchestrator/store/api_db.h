@@ -21,9 +21,12 @@ struct apidb_campaign {
     struct str spec_text; /* as sent */
     const char *spec_json;
     int priority;
+    int64_t weight;
     int64_t parts_limit; /* -1: none */
     musd_t cap_musd;     /* -1: none */
     const char *at_limit;
+    const int64_t *warn_at_ppm; /* of the cap, rising */
+    int warn_at_n;
     const char *created_by;
 };
 bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int64_t *ret_id,
@@ -33,8 +36,11 @@ struct apidb_stage {
     int seq;
     const char *name;
     bool closed;
+    int64_t parts_limit;            /* -1: none */
     musd_t cap_musd, per_task_musd; /* -1: none */
     const char *at_limit;
+    const int64_t *warn_at_ppm; /* of the cap, rising */
+    int warn_at_n;
 };
 bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *ret_id,
                         struct err *err) MUST_CHECK;
@@ -56,7 +62,8 @@ bool apidb_campaign_lock(struct store *s, int64_t id, struct apidb_wish *ret,
 bool apidb_campaign_want(struct store *s, int64_t id, enum wanted wanted,
                          struct err *err) MUST_CHECK;
 struct apidb_patch {
-    int priority; /* -1: as it is */
+    int priority;   /* -1: as it is */
+    int64_t weight; /* fair share; -1: as it is */
     bool set_parts;
     int64_t parts_limit; /* -1: none */
     bool set_budget;
@@ -170,13 +177,20 @@ void apidb_load_freep(struct apidb_load **l);
 /* --- cost, operations, events (api_more.c) --- */
 bool apidb_cost(struct store *s, int64_t campaign_id, struct buf *ret_total, struct buf *ret_stages,
                 struct buf *ret_causes, struct err *err) MUST_CHECK;
-#define DURATIONS_MAX 500
-struct apidb_durations { /* of the newest finished parts */
-    int64_t us[DURATIONS_MAX];
+/* The newest ended attempts of a stage. */
+#define HISTORY_MAX 1000
+enum apidb_end { END_DONE, END_LOST, END_OTHER }; /* LOST: its cause counts as a try */
+struct apidb_past {
+    enum apidb_end end;
+    int64_t size;
+    int64_t run_us, start_us; /* intent to start; both -1: it never ran */
+};
+struct apidb_history {
+    struct apidb_past at[HISTORY_MAX];
     size_t n;
 };
-bool apidb_durations(struct store *s, int64_t campaign_id, int64_t stage_id,
-                     struct apidb_durations *ret, struct err *err) MUST_CHECK;
+bool apidb_history(struct store *s, int64_t campaign_id, int64_t stage_id, const int16_t *causes,
+                   size_t causes_n, struct apidb_history *ret, struct err *err) MUST_CHECK;
 struct apidb_selector {
     int64_t campaign_id, stage_id; /* stage 0: all */
     const int16_t *causes;         /* n 0: all */
@@ -210,3 +224,29 @@ bool apidb_events(struct store *s, int64_t after_id, int64_t campaign_id, int64_
 /* First and last event kept; 0 when none. */
 bool apidb_events_ends(struct store *s, int64_t *ret_first, int64_t *ret_last,
                        struct err *err) MUST_CHECK;
+
+/* --- limits of projects and of the installation, warm pools (api_limits.c) --- */
+struct apidb_limits_patch {
+    int64_t weight; /* of a project; -1 as it is */
+    bool set_parts;
+    int64_t parts; /* -1: no limit */
+    bool set_budget;
+    musd_t budget_musd; /* -1: none */
+};
+bool apidb_projects(struct store *s, struct buf *ret_json, struct err *err) MUST_CHECK;
+bool apidb_project_patch(struct store *s, const char *name, const struct apidb_limits_patch *l,
+                         struct err *err) MUST_CHECK;
+bool apidb_limits(struct store *s, struct buf *ret_json, struct err *err) MUST_CHECK;
+bool apidb_limits_patch(struct store *s, const struct apidb_limits_patch *l,
+                        struct err *err) MUST_CHECK;
+/* How many instances of a type drover may use; n < 0: all the quota gives. */
+bool apidb_slot_limit(struct store *s, const char *instance_type, int64_t n,
+                      struct err *err) MUST_CHECK;
+/* ERR_NOT_FOUND: no such stage. parts < 0: no limit. */
+bool apidb_stage_limit(struct store *s, int64_t campaign_id, const char *stage, int64_t parts,
+                       struct err *err) MUST_CHECK;
+/* Stages held by their breaker go on. */
+bool apidb_stages_resume(struct store *s, int64_t campaign_id, struct err *err) MUST_CHECK;
+/* Open pools first; sum over all of the campaign's (0: all campaigns'). */
+bool apidb_pools(struct store *s, int64_t campaign_id, int64_t n, struct buf *ret_rows,
+                 struct buf *ret_sum, struct err *err) MUST_CHECK;

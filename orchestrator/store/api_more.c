@@ -34,22 +34,26 @@ bool apidb_cost(struct store *s, int64_t campaign_id, struct buf *ret_total, str
            one_json(s, QUERY(API_COST_BY_CAUSE), &causes, ret_causes, err);
 }
 
-bool apidb_durations(struct store *s, int64_t campaign_id, int64_t stage_id,
-                     struct apidb_durations *ret, struct err *err)
+bool apidb_history(struct store *s, int64_t campaign_id, int64_t stage_id, const int16_t *causes,
+                   size_t causes_n, struct apidb_history *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, campaign_id);
     param_i64(&p, stage_id);
     param_i16(&p, ATTEMPT_SUCCEEDED);
-    param_i64(&p, DURATIONS_MAX);
+    param_i16_array(&p, causes, causes_n);
+    param_i64(&p, HISTORY_MAX);
     AUTO_RESULT PGresult *res = NULL;
-    if (!store_exec(s, QUERY(API_DURATIONS), &p, &res, err)) {
+    if (!store_exec(s, QUERY(API_STAGE_HISTORY), &p, &res, err)) {
         return false;
     }
     ret->n = (size_t)row_count(res);
-    ASSERT(ret->n <= DURATIONS_MAX);
+    ASSERT(ret->n <= HISTORY_MAX);
     for (size_t i = 0; i < ret->n; i++) {
-        ret->us[i] = row_i64(res, (int)i, 0);
+        ret->at[i] = (struct apidb_past){.end = (enum apidb_end)row_i64(res, (int)i, 0),
+                                         .size = row_i64(res, (int)i, 1),
+                                         .run_us = row_i64_or(res, (int)i, 2, -1),
+                                         .start_us = row_i64_or(res, (int)i, 3, -1)};
     }
     return true;
 }

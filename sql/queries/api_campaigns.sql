@@ -7,7 +7,7 @@
 SELECT c.version, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
     'wanted', c.wanted, 'priority', c.priority, 'version', c.version,
-    'limits', json_build_object('parts', c.parts_limit),
+    'limits', json_build_object('parts', c.parts_limit, 'weight', c.weight),
     'budget', json_build_object('limit_micro_usd', k.limit_musd, 'at_limit', coalesce(k.at_limit, 'drain'),
         'reserved_micro_usd', coalesce(m.reserved_musd, 0), 'spent_micro_usd', coalesce(m.spent_musd, 0),
         'seconds', coalesce(m.seconds, 0)),
@@ -27,7 +27,7 @@ CROSS JOIN LATERAL (
             'skipped', coalesce(sum(n.skipped), 0)::bigint, 'cancelled', coalesce(sum(n.cancelled), 0)::bigint,
             'exact', true) AS parts,
         coalesce(json_agg(json_build_object('name', g.name, 'kind', g.kind, 'state', n.state, 'reason', n.reason,
-            'closed', i.closed,
+            'closed', i.closed, 'limits', json_build_object('parts', g.parts_limit),
             'wait_reason', CASE WHEN i.tasks - n.taken + n.waiting > 0 THEN n.wait_reason END,
             'wait_text', CASE WHEN i.tasks - n.taken + n.waiting > 0
                 THEN ($3::text[])[array_position($2::text[], n.wait_reason)] END,
@@ -83,8 +83,9 @@ WITH again AS (
 UPDATE campaign SET wanted = $2, version = version + 1 WHERE id = $1;
 
 -- name: api_campaign_patch
--- $1 campaign bigint, $2 priority integer or NULL, $3 change the limit? boolean, $4 parts_limit integer or NULL
-UPDATE campaign SET priority = coalesce($2, priority),
+-- $1 campaign bigint, $2 priority integer or NULL, $3 change the limit? boolean, $4 parts_limit integer or NULL,
+-- $5 weight integer or NULL
+UPDATE campaign SET priority = coalesce($2, priority), weight = coalesce($5, weight),
     parts_limit = CASE WHEN $3 THEN $4 ELSE parts_limit END, version = version + 1
 WHERE id = $1;
 
@@ -94,17 +95,17 @@ INSERT INTO project (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = e
 
 -- name: api_campaign_insert
 -- $1 project bigint, $2 name text, $3 text as sent text, $4 spec jsonb, $5 priority integer, $6 parts_limit bigint,
--- $7 created_by text
-INSERT INTO campaign (project_id, name, spec_text, spec, priority, parts_limit, created_by)
-VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id;
+-- $7 created_by text, $8 weight bigint
+INSERT INTO campaign (project_id, name, spec_text, spec, priority, parts_limit, created_by, weight)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id;
 
 -- name: api_campaign_run_insert
 -- $1 campaign bigint
 INSERT INTO campaign_run (campaign_id) VALUES ($1);
 
 -- name: api_stage_insert
--- $1 campaign bigint, $2 seq integer, $3 name text
-INSERT INTO stage (campaign_id, seq, name) VALUES ($1, $2, $3) RETURNING id;
+-- $1 campaign bigint, $2 seq integer, $3 name text, $4 parts_limit bigint or NULL
+INSERT INTO stage (campaign_id, seq, name, parts_limit) VALUES ($1, $2, $3, $4) RETURNING id;
 
 -- name: api_stage_input_insert
 -- $1 stage bigint, $2 campaign bigint, $3 closed boolean
@@ -119,6 +120,11 @@ INSERT INTO stage_run (stage_id, campaign_id) VALUES ($1, $2);
 INSERT INTO cap (level, ref_id, limit_musd, per_task_musd, at_limit) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (level, ref_id) DO UPDATE SET limit_musd = excluded.limit_musd,
     per_task_musd = coalesce(excluded.per_task_musd, cap.per_task_musd), at_limit = excluded.at_limit;
+
+-- Thresholds of a cap that is there.
+-- name: api_cap_warn
+-- $1 level text, $2 ref bigint, $3 parts of a million bigint[]
+UPDATE cap SET warn_at_ppm = $3 WHERE level = $1 AND ref_id = $2;
 
 -- name: api_cap_get
 -- $1 level text, $2 ref bigint

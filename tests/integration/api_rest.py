@@ -252,15 +252,15 @@ def check_parts(t, a):
     t.ok(s == 200 and b["job_name"] == "d-1-3-a1" and b["lines"][0]["text"] == "log of d-1-3-a1" and b["next"] == "n1", "a log by the bridge", b)
     t.eq(a.get("/v1/campaigns/c-1/parts/0/logs")[0], 404, "no attempt, no log")
     b = a.get("/v1/campaigns/c-1/forecast")[1]
-    t.ok(b["ends_in_seconds"] is None and b["reason"] == "needs 5 finished parts", "no forecast is made up", b)
+    t.ok(b["ends_in_seconds"] is None and b["reason"].startswith("needs 5 finished parts"), "no forecast is made up", b)
     a.sql("""UPDATE stage_run SET done = 6, active = 1, waiting = waiting - 7 WHERE campaign_id = 1;
         INSERT INTO attempt (campaign_id, stage_id, task_id, n, state, epoch, name, request_sha256, identity_hash, instance_type, instances, max_runtime_s,
-            price_musd_per_hour, reserved_musd, holds, intended_at, ended_at)
-        SELECT 1, 1, 900 + i, 1, 8, 1, 'done-' || i, decode(repeat('00', 32), 'hex'), repeat('0', 64), 'ml.c5.xlarge', 1, 3600, 0, 0, false, now() - interval '100 s', now()
+            price_musd_per_hour, reserved_musd, holds, intended_at, started_at, ended_at)
+        SELECT 1, 1, 900 + i, 1, 8, 1, 'done-' || i, decode(repeat('00', 32), 'hex'), repeat('0', 64), 'ml.c5.xlarge', 1, 3600, 0, 0, false, now() - interval '100 s', now() - interval '100 s', now()
         FROM generate_series(1, 6) i;""")
     b = a.get("/v1/campaigns/c-1/forecast")[1]
-    # nine parts of 100 s each on one slot
-    t.ok(b["remaining"] == 9 and 850 <= b["low_seconds"] <= b["ends_in_seconds"] <= b["high_seconds"] <= 950 and b["ends_at"], "with six finished ones there is a forecast", b)
+    # nine parts of 100 s each on one slot, of which one in three has failed so far
+    t.ok(b["remaining"] == 9 and 850 <= b["low_seconds"] <= b["ends_in_seconds"] <= b["high_seconds"] <= 3000 and b["ends_at"], "with six finished ones there is a forecast", b)
     a.sql("UPDATE stage_run SET done = 0, active = 0, waiting = waiting + 7 WHERE campaign_id = 1; DELETE FROM attempt WHERE name LIKE 'done-%'")
     b = a.get("/v1/campaigns/c-1/cost")[1]
     t.ok(b["metered"] == {"seconds": 0, "micro_usd": 0} and {x["cause"]: x["micro_usd"] for x in b["by_cause"]} == {"disk_full": 3 * 1234567, "oom": 2 * 1234567}, "cost by cause", b)
