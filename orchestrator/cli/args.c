@@ -201,20 +201,33 @@ static bool until_check(const struct cli *cli)
     return known;
 }
 
+/* "CAMPAIGN[/PART] [USD]" is two words, of which one must be there. */
+static void count_words(const char *args, int *ret_min, int *ret_max)
+{
+    struct str rest = str_of(args);
+    *ret_min = *ret_max = 0;
+    while (rest.n > 0) {
+        struct str word = str_split(&rest, ' ');
+        *ret_min += word.n > 0 && word.p[0] != '[';
+        *ret_max += word.n > 0;
+    }
+}
+
 static bool count_check(const struct cli *cli)
 {
+    static const char *const words[] = {"no argument", "one argument", "two arguments"};
     const char *args = cli->command->args;
-    bool optional = args[0] == '\0' || args[0] == '[';
-    int max = args[0] == '\0' ? 0 : 1;
-    if (cli->args_n < 1 && !optional) {
-        AUTO_FREE char *next = xasprintf("drover %s --help shows examples", cli->command->verb);
+    int min, max;
+    count_words(args, &min, &max);
+    ASSERT(max < (int)ARRAY_LEN(words));
+    AUTO_FREE char *next = xasprintf("drover %s --help shows examples", cli->command->verb);
+    if (cli->args_n < min) {
         (void)fail(EXIT_USAGE, next, "drover %s needs %s", cli->command->verb, args);
         return false;
     }
     if (cli->args_n > max) {
-        AUTO_FREE char *next = xasprintf("drover %s --help shows examples", cli->command->verb);
         (void)fail(EXIT_USAGE, next, "drover %s takes %s, not also '%s'", cli->command->verb,
-                   max == 0 ? "no argument" : "one argument", cli->args[max]);
+                   words[max], cli->args[max]);
         return false;
     }
     return true;

@@ -72,8 +72,9 @@ const char *client_url(const struct client *c);
 struct call {
     const char *method, *path; /* path with its query, from /v1 or / on */
     struct str body;
-    const char *type; /* NULL: application/json */
-    const char *key;  /* Idempotency-Key: the call is repeated when the server is away */
+    const char *type;     /* NULL: application/json */
+    const char *key;      /* Idempotency-Key: the call is repeated when the server is away */
+    const char *if_match; /* NULL: none */
     bool no_token;
     bool (*on_data)(void *ctx, struct str data); /* a stream */
     void *ctx;
@@ -141,6 +142,9 @@ void say(const char *fmt, ...) PRINTF(1, 2); /* a line of talk */
 int fail(enum cli_exit status, const char *next, const char *fmt, ...) PRINTF(3, 4);
 /* y/N on the terminal. */
 bool confirm(const struct cli *cli, const char *question);
+
+/* cmd_ahead.c: a forecast on a few lines, as every answer that has one gives it. */
+void forecast_print(const struct cli *cli, const json_t *forecast, const json_t *what_if);
 
 /* progress.c */
 char *progress_bar(const struct cli *cli, int64_t done, int64_t total, int width);

@@ -161,6 +161,9 @@ bool client_try(struct cli *cli, const struct call *call, struct reply *ret, str
     if (call->key != NULL) {
         headers[n++] = (struct http_header){"Idempotency-Key", call->key};
     }
+    if (call->if_match != NULL) {
+        headers[n++] = (struct http_header){"If-Match", call->if_match};
+    }
     if (call->body.n > 0) {
         headers[n++] = (struct http_header){"Content-Type",
                                             call->type != NULL ? call->type : "application/json"};

@@ -98,8 +98,15 @@ static bool send(struct cli *cli, const struct file *f, bool dry_run, const char
 {
     size_t n = strlen(f->name);
     bool json = n > 5 && strcmp(f->name + n - 5, ".json") == 0;
+    AUTO_BUF struct buf what_if = BUF_INIT(4096);
+    if (cli->opt.what_if != NULL) {
+        buf_add_cstr(&what_if, "&what_if=");
+        str_url_encode(&what_if, str_of(cli->opt.what_if), false);
+    }
+    AUTO_FREE char *path = xasprintf("/v1/campaigns%s%s", dry_run ? "?dry_run=true" : "",
+                                     dry_run ? buf_cstr(&what_if) : "");
     const struct call call = {.method = "POST",
-                              .path = dry_run ? "/v1/campaigns?dry_run=true" : "/v1/campaigns",
+                              .path = path,
                               .body = buf_str(&f->text),
                               .type = json ? "application/json" : "application/yaml",
                               .key = dry_run ? NULL : key};
@@ -142,7 +149,7 @@ static void plan_stage(const json_t *s)
     }
 }
 
-static void plan_print(const json_t *plan)
+static void plan_print(const struct cli *cli, const json_t *plan)
 {
     char worst[TEXT_N], budget[TEXT_N];
     const json_t *stages = json_object_get(plan, "stages");
@@ -167,6 +174,7 @@ static void plan_print(const json_t *plan)
         const char *stage = jstr(v, "stage");
         (void)printf("  ! %s%s%s\n", stage, stage[0] != '\0' ? ": " : "", jstr(v, "message"));
     }
+    forecast_print(cli, json_object_get(plan, "forecast"), json_object_get(plan, "what_if"));
 }
 
 static int plan(struct cli *cli, const struct file *f)
@@ -178,7 +186,7 @@ static int plan(struct cli *cli, const struct file *f)
         return status;
     }
     if (!print_machine(cli, r.json, NULL) && !cli->opt.quiet) {
-        plan_print(r.json);
+        plan_print(cli, r.json);
     }
     return EXIT_OK;
 }
