@@ -24,6 +24,7 @@ waits() {
     suite local-faults 120 tests/integration/local_faults.py
     suite worker-net 180 tests/integration/worker_net.py
     suite worker-resume 180 tests/integration/worker_resume.py
+    suite looking-ahead 120 tests/integration/looking_ahead.py
     suite journeys 240 tests/integration/journeys.py
     suite api-events 180 tests/integration/api_events.py
     suite cli 180 tests/integration/cli_drover.py
