@@ -264,8 +264,9 @@ def test_robots(d, server):
     for k, u in urls.items():
         tap.eq(got[u], "success" if k.startswith("/ok") else "Use of image disallowed by X-Robots-Tag directive",
                "X-Robots-Tag %s" % tags[k])
-    tap.ok("(compatible; mybot; +https://github.com/rom1504/img2dataset)" in server.headers["/b0"]["User-Agent"],
-           "the user agent names the token", server.headers["/b0"])
+    agent = server.headers["/b0"]["User-Agent"]
+    tap.ok("drover-worker/" in agent and "; mybot)" in agent and "Firefox" not in agent,
+           "the user agent says who asks and names the token", agent)
     got = statuses(d, urls.values(), "--disallowed_header_directives", "[]", allow=[server.net])
     tap.eq(set(got.values()), {"success"}, "the check can be turned off")
 

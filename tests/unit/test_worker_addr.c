@@ -195,6 +195,7 @@ static void test_worker_addr__urls_are_made_fit(void **state UNUSED)
     url_is("http://b\xc3\xbc"
            "cher.example/",
            "http://xn--bcher-kva.example/", "xn--bcher-kva.example", 80);
+    url_is("http://a\tb/c\r\nd", "http://ab/cd", "ab", 80);
     url_is("http://a/[x]?q=<y>", "http://a/[x]?q=%3Cy%3E", "a", 80);
 }
 
@@ -210,7 +211,6 @@ static void test_worker_addr__other_urls_are_refused_with_words(void **state UNU
                  {"data:image/png;base64,x", "<urlopen error unknown url type: data>"},
                  {"http://u:p@h/", "<urlopen error user name in url not allowed>"},
                  {"http://u@h/", "<urlopen error user name in url not allowed>"},
-                 {"http://a\tb/", "URL can't contain control characters."},
                  {"http://a/\x01", "URL can't contain control characters."}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct url u;

@@ -1,42 +1,22 @@
 /* A transfer's life: idle -> resolving -> running -> (redirect: resolving | retry: waiting |
- * next address: running)* -> idle. All of it happens on the fetch thread; other threads only
- * release bytes and wake it. The answer of a transfer is judged in verdict.c. */
+ * next address: running)* -> idle; and before each hop it waits for its host's turn, without a
+ * transfer if it is the first hop (the row is parked with the host). All of it happens on the
+ * fetch thread; other threads only release bytes and wake it. The answer of a transfer is judged
+ * in transfer.c. */
 #include "fetch.h"
 #include "common/clock.h"
-#include "resolve.h"
-#include "transfer.h"
-#include <errno.h>
-#include <sys/socket.h>
+#include "fetch_curl.h"
 
-#define TICK_US          (50 * USEC_PER_MSEC)
-#define POLL_MS          100
-#define RETRY_BASE_US    (250 * USEC_PER_MSEC)
-#define USER_AGENT_BYTES 400
-
-struct fetch {
-    struct run *run;
-    CURLM *multi;
-    struct resolver *resolver;
-    struct transfer *transfers; /* transfers[transfers_n] */
-    int transfers_n;
-    struct transfer *free;
-    int active;
-    struct transfer *privileged; /* may go over the byte budget, so that one always ends */
-    _Atomic size_t bytes;        /* bodies held anywhere */
-    _Atomic bool idle;
-    int64_t next_tick_us;
-    int unreached_n;
-    bool reached;        /* once somebody answered, the network is there */
-    const char *ca_file; /* SSL_CERT_FILE, as OpenSSL's own programs read it; NULL: the system's */
-    char user_agent[USER_AGENT_BYTES];
-};
+#define TICK_US       (50 * USEC_PER_MSEC)
+#define WAIT_MAX_US   (100 * USEC_PER_MSEC)
+#define RETRY_BASE_US (250 * USEC_PER_MSEC)
 
 static void begin_hop(struct fetch *f, struct transfer *t, struct str raw_url);
 
 void fetch_wake(struct fetch *f, bool always)
 {
     if (always || f->idle) {
-        (void)curl_multi_wakeup(f->multi);
+        loop_wake(f->io.loop);
     }
 }
 
@@ -45,7 +25,7 @@ void fetch_release(struct fetch *f, size_t n)
     size_t before = atomic_fetch_sub(&f->bytes, n);
     ASSERT(before >= n);
     if (before > RUN_BODIES_BYTES_MAX / 2) {
-        (void)curl_multi_wakeup(f->multi);
+        loop_wake(f->io.loop);
     }
 }
 
@@ -53,21 +33,16 @@ bool fetch_new(struct run *run, struct fetch **ret, struct err *err)
 {
     struct fetch *f = xcalloc(1, sizeof *f);
     f->run = run;
-    f->multi = curl_multi_init();
     f->ca_file = getenv("SSL_CERT_FILE");
-    ASSERT(f->multi != NULL);
-    (void)curl_multi_setopt(f->multi, CURLMOPT_MAXCONNECTS, (long)FETCH_CONNECTIONS_KEPT);
-    (void)curl_multi_setopt(f->multi, CURLMOPT_PIPELINING, 0L);
-    if (!resolver_new(run->o->dns, &f->resolver, err)) {
+    f->hosts = hosts_new(run->o->host_connections);
+    if (!fetch_io_init(&f->io, err) || !resolver_new(f->io.loop, run->o->dns, &f->resolver, err)) {
         fetch_free(f);
         return false;
     }
     const char *token = run->o->user_agent_token;
     (void)snprintf(f->user_agent, sizeof f->user_agent,
-                   "Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:72.0) Gecko/20100101 Firefox/72.0"
-                   "%s%.100s%s",
-                   token[0] != '\0' ? " (compatible; " : "", token,
-                   token[0] != '\0' ? "; +https://github.com/rom1504/img2dataset)" : "");
+                   "Mozilla/5.0 (compatible; drover-worker/1.0; image dataset download%s%.100s)",
+                   token[0] != '\0' ? "; " : "", token);
     f->transfers_n = (int)run->o->thread_count;
     f->transfers = xcalloc((size_t)f->transfers_n, sizeof *f->transfers);
     for (int i = f->transfers_n - 1; i >= 0; i--) {
@@ -79,6 +54,11 @@ bool fetch_new(struct run *run, struct fetch **ret, struct err *err)
     }
     *ret = f;
     return true;
+}
+
+static void free_row(struct queue_item *i)
+{
+    sample_free(sample_of(i));
 }
 
 void fetch_free(struct fetch *f)
@@ -94,7 +74,8 @@ void fetch_free(struct fetch *f)
     }
     free(f->transfers);
     resolver_free(f->resolver);
-    (void)curl_multi_cleanup(f->multi);
+    hosts_free(f->hosts, free_row);
+    fetch_io_done(&f->io);
     free(f);
 }
 
@@ -107,9 +88,18 @@ static void drop_body(struct fetch *f, struct transfer *t)
     buf_reset(&t->body);
 }
 
+static void leave_host(struct fetch *f, struct transfer *t, enum host_outcome outcome)
+{
+    if (t->host != NULL) {
+        hosts_leave(f->hosts, TAKE(t->host), outcome, clock_mono_us());
+        f->unpark = true;
+    }
+}
+
 static struct sample *detach(struct fetch *f, struct transfer *t)
 {
     struct sample *s = TAKE(t->sample);
+    leave_host(f, t, HOST_UNDECIDED);
     if (f->privileged == t) {
         f->privileged = NULL;
     }
@@ -121,14 +111,18 @@ static struct sample *detach(struct fetch *f, struct transfer *t)
     return s;
 }
 
-static void end_failed(struct fetch *f, struct transfer *t, const char *text)
+static void row_failed(struct fetch *f, struct sample *s, const char *text)
 {
-    drop_body(f, t);
-    struct sample *s = detach(f, t);
     sample_fail(s, STATUS_FAILED_TO_DOWNLOAD, "%s", text);
     if (!queue_push_now(f->run->queue_results, &s->item, sizeof *s)) {
         sample_free(s);
     }
+}
+
+static void end_failed(struct fetch *f, struct transfer *t, const char *text)
+{
+    drop_body(f, t);
+    row_failed(f, detach(f, t), text);
 }
 
 static void end_ok(struct fetch *f, struct transfer *t)
@@ -155,9 +149,28 @@ static void judge_network(struct fetch *f, bool unreached)
     }
 }
 
+/* Twice as long each time, and no two of them in step. */
+static int64_t backoff_us(const struct transfer *t)
+{
+    int64_t step_us = RETRY_BASE_US << MIN(t->tries, 5);
+    int64_t jitter = ((int64_t)t->sample->row_i * 7919 + t->tries * 104729) % 1000;
+    return step_us / 2 + step_us * jitter / 1000;
+}
+
+/* Whoever asks for more patience than we have is not asked again. */
+static bool may_retry(const struct fetch *f, const struct transfer *t)
+{
+    return t->tries < (int)f->run->o->retries &&
+           t->retry_after_us <= MAX(f->run->o->timeout_s * USEC_PER_SEC, HOST_PAUSE_MAX_US);
+}
+
 static void act(struct fetch *f, struct transfer *t, const struct verdict *v)
 {
     int64_t now = clock_mono_us();
+    if (t->host != NULL && t->retry_after_us > 0) {
+        hosts_pause(t->host, now, t->retry_after_us);
+    }
+    leave_host(f, t, v->silent ? HOST_FAILED : t->status > 0 ? HOST_ANSWERED : HOST_UNDECIDED);
     switch (v->kind) {
     case VERDICT_OK:
         judge_network(f, false);
@@ -171,12 +184,13 @@ static void act(struct fetch *f, struct transfer *t, const struct verdict *v)
         return;
     }
     case VERDICT_TRANSIENT:
-        if (t->tries < (int)f->run->o->retries) {
+        if (may_retry(f, t)) {
             drop_body(f, t);
+            t->wait_until_us = now + MAX(backoff_us(t), t->retry_after_us);
             t->tries++;
             t->redirects = 0;
-            t->wait_until_us = now + (RETRY_BASE_US << MIN(t->tries, 5));
             t->state = TRANSFER_WAITING;
+            t->again = true;
             return;
         }
         judge_network(f, v->unreached);
@@ -189,108 +203,14 @@ static void act(struct fetch *f, struct transfer *t, const struct verdict *v)
     }
 }
 
-/* --- callbacks of curl
- * ------------------------------------------------------------------------------ */
-
-static size_t on_header(char *p, size_t size UNUSED, size_t n, void *ctx)
-{
-    struct transfer *t = ctx;
-    transfer_header(t, (struct str){p, n}, &t->fetch->run->o->robots);
-    return n;
-}
-
-static size_t on_data(char *p, size_t size UNUSED, size_t n, void *ctx)
-{
-    struct transfer *t = ctx;
-    struct fetch *f = t->fetch;
-    if (t->forbidden) {
-        return 0;
-    }
-    if (t->status >= 300) {
-        t->discarded += n;
-        return t->discarded > FETCH_DISCARD_MAX ? 0 : n;
-    }
-    if (t->body.n + n > IMAGE_BODY_BYTES_MAX) {
-        t->too_large = true;
-        return 0;
-    }
-    if (f->bytes + n > RUN_BODIES_BYTES_MAX && f->privileged != t) {
-        if (f->privileged != NULL) {
-            t->paused_us = clock_mono_us();
-            return CURL_WRITEFUNC_PAUSE;
-        }
-        f->privileged = t;
-    }
-    buf_add(&t->body, p, n);
-    atomic_fetch_add(&f->bytes, n);
-    return n;
-}
-
-/* The last word on where a socket goes: curl hands over the address it is about to connect to. */
-static curl_socket_t on_socket(void *ctx, curlsocktype purpose UNUSED, struct curl_sockaddr *sa)
-{
-    struct transfer *t = ctx;
-    struct net_addr a;
-    int port;
-    if (!addr_from_sockaddr(&sa->addr, &a, &port) ||
-        !addr_is_allowed(&t->fetch->run->o->rules, &a, port)) {
-        t->blocked = true;
-        return CURL_SOCKET_BAD;
-    }
-    return socket(sa->family, sa->socktype | SOCK_CLOEXEC, sa->protocol);
-}
-
-/* --- starting
- * ------------------------------------------------------------------------------------- */
-
-static void start_curl(struct fetch *f, struct transfer *t)
-{
-    int64_t left_ms = (t->deadline_us - clock_mono_us()) / USEC_PER_MSEC;
-    char addr[ADDR_TEXT_BYTES];
-    char to[ADDR_TEXT_BYTES + 16];
-    const struct net_addr *a = &t->addrs[t->addr_i];
-    addr_format(a, addr);
-    (void)snprintf(to, sizeof to, a->family == AF_INET6 ? "::[%s]:%d" : "::%s:%d", addr,
-                   t->url.port);
-    if (t->easy == NULL) {
-        t->easy = curl_easy_init();
-        ASSERT(t->easy != NULL);
-    }
-    curl_slist_free_all(t->connect_to);
-    t->connect_to = curl_slist_append(NULL, to);
-    transfer_reset_hop(t);
-    CURL *e = t->easy;
-    curl_easy_reset(e);
-    (void)curl_easy_setopt(e, CURLOPT_URL, t->url.text);
-    (void)curl_easy_setopt(e, CURLOPT_CONNECT_TO, t->connect_to);
-    (void)curl_easy_setopt(e, CURLOPT_PRIVATE, t);
-    (void)curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
-    (void)curl_easy_setopt(e, CURLOPT_PROXY, "");
-    (void)curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    (void)curl_easy_setopt(e, CURLOPT_USERAGENT, f->user_agent);
-    (void)curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)MAX(left_ms, 1));
-    (void)curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)MAX(left_ms, 1));
-    (void)curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)IMAGE_BODY_BYTES_MAX);
-    /* Debian's curl parses the CA folder for each connection unless it is told there is none. */
-    (void)curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
-    if (f->ca_file != NULL) {
-        (void)curl_easy_setopt(e, CURLOPT_CAINFO, f->ca_file);
-    }
-    (void)curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
-    (void)curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
-    (void)curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_data);
-    (void)curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
-    (void)curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, on_socket);
-    (void)curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, t);
-    t->state = TRANSFER_RUNNING;
-    CURLMcode rc = curl_multi_add_handle(f->multi, e);
-    ASSERT(rc == CURLM_OK);
-}
+/* --- starting ------------------------------------------------------------------------------- */
 
 static void fail(struct fetch *f, struct transfer *t, enum verdict_kind kind, const char *text)
 {
-    struct verdict v = {.kind = kind, .unreached = kind == VERDICT_TRANSIENT};
+    struct verdict v = {
+        .kind = kind, .unreached = kind == VERDICT_TRANSIENT, .silent = kind == VERDICT_TRANSIENT};
+    t->status = 0;
+    t->retry_after_us = 0;
     (void)snprintf(v.text, sizeof v.text, "%s", text);
     act(f, t, &v);
 }
@@ -315,7 +235,59 @@ static void on_resolved(void *ctx, const struct resolve_answer *answer)
     memcpy(t->addrs, answer->addrs, sizeof t->addrs);
     t->addrs_n = answer->n;
     t->addr_i = 0;
-    start_curl(f, t);
+    fetch_curl_start(f, t);
+}
+
+static void resolve(struct fetch *f, struct transfer *t)
+{
+    t->state = TRANSFER_RESOLVING;
+    struct resolve_answer literal = {.status = RESOLVE_OK, .n = 1};
+    if (addr_parse_host(t->url.host, &literal.addrs[0])) {
+        on_resolved(t, &literal);
+    } else {
+        resolver_lookup(f->resolver, t->url.host, on_resolved, t);
+    }
+}
+
+/* A row that holds nothing yet is parked; a redirect or a retry keeps its transfer and asks again.
+ */
+static void wait_turn(struct fetch *f, struct transfer *t, struct host *h, int64_t now)
+{
+    if (t->tries == 0 && t->redirects == 0) {
+        hosts_park(f->hosts, h, &detach(f, t)->item);
+        return;
+    }
+    t->state = TRANSFER_WAITING;
+    t->again = false;
+    t->wait_until_us = now + TICK_US;
+}
+
+/* The hop whose url is set, when its host lets it. */
+static void enter(struct fetch *f, struct transfer *t)
+{
+    int64_t now = clock_mono_us();
+    struct host *h = NULL;
+    switch (hosts_enter(f->hosts, t->url.host, t->url.port, now, &h)) {
+    case HOST_GO:
+        t->host = h;
+        t->deadline_us =
+            t->deadline_us != 0 ? t->deadline_us : now + f->run->o->timeout_s * USEC_PER_SEC;
+        resolve(f, t);
+        return;
+    case HOST_WAIT:
+        if (t->deadline_us != 0 && now >= t->deadline_us) {
+            break;
+        }
+        wait_turn(f, t, h, now);
+        return;
+    case HOST_AWAY:
+        end_failed(f, t, "host asked to be left alone (Retry-After), not tried");
+        return;
+    case HOST_DOWN:
+        end_failed(f, t, "host has stopped answering, not tried");
+        return;
+    }
+    fail(f, t, VERDICT_FAILED, "timed out");
 }
 
 static void begin_hop(struct fetch *f, struct transfer *t, struct str raw_url)
@@ -326,27 +298,36 @@ static void begin_hop(struct fetch *f, struct transfer *t, struct str raw_url)
         fail(f, t, VERDICT_FAILED, why);
         return;
     }
-    t->state = TRANSFER_RESOLVING;
-    struct resolve_answer literal = {.status = RESOLVE_OK, .n = 1};
-    if (addr_parse_host(t->url.host, &literal.addrs[0])) {
-        on_resolved(t, &literal);
-    } else {
-        resolver_lookup(f->resolver, t->url.host, on_resolved, t);
-    }
+    enter(f, t);
 }
 
+/* A try from its first hop; the deadline runs from when its host has room for it. */
 static void begin(struct fetch *f, struct transfer *t)
 {
     const struct cell *c = &t->sample->cells[f->run->columns->url_i];
-    t->deadline_us = clock_mono_us() + f->run->o->timeout_s * USEC_PER_SEC;
+    t->deadline_us = 0;
     begin_hop(f, t, c->kind == CELL_TEXT ? c->s : STR(""));
+}
+
+static struct sample *next_row(struct fetch *f)
+{
+    if (f->unpark && hosts_parked(f->hosts) > 0) {
+        struct sample *s = sample_of(hosts_unpark(f->hosts, clock_mono_us()));
+        if (s != NULL) {
+            return s;
+        }
+        f->unpark = false;
+    }
+    return hosts_parked(f->hosts) < FETCH_PARKED_MAX
+               ? sample_of(queue_pop(f->run->queue_rows, false))
+               : NULL;
 }
 
 static bool take_rows(struct fetch *f)
 {
     bool any = false;
     while (f->free != NULL && f->bytes < RUN_BODIES_BYTES_MAX) {
-        struct sample *s = sample_of(queue_pop(f->run->queue_rows, false));
+        struct sample *s = next_row(f);
         if (s == NULL) {
             break;
         }
@@ -369,8 +350,8 @@ static bool take_rows(struct fetch *f)
 static void take_messages(struct fetch *f)
 {
     int left;
-    for (CURLMsg *m = curl_multi_info_read(f->multi, &left); m != NULL;
-         m = curl_multi_info_read(f->multi, &left)) {
+    for (CURLMsg *m = curl_multi_info_read(f->io.multi, &left); m != NULL;
+         m = curl_multi_info_read(f->io.multi, &left)) {
         if (m->msg != CURLMSG_DONE) {
             continue;
         }
@@ -379,15 +360,60 @@ static void take_messages(struct fetch *f)
         void *p = NULL;
         (void)curl_easy_getinfo(e, CURLINFO_PRIVATE, &p);
         struct transfer *t = p;
-        (void)curl_multi_remove_handle(f->multi, e);
+        (void)curl_multi_remove_handle(f->io.multi, e);
         if (rc == CURLE_COULDNT_CONNECT && !t->blocked && t->addr_i + 1 < t->addrs_n) {
             t->addr_i++;
-            start_curl(f, t);
+            fetch_curl_start(f, t);
             continue;
         }
         struct verdict v;
         transfer_judge(t, rc, &v);
         act(f, t, &v);
+    }
+}
+
+static void unpause(struct fetch *f, struct transfer *t, int64_t now)
+{
+    int64_t left_ms = (t->deadline_us - now) / USEC_PER_MSEC;
+    int64_t waited_us = now - t->paused_us; /* the wait was ours */
+    t->deadline_us += waited_us;
+    t->first_byte_us += waited_us;
+    left_ms += waited_us / USEC_PER_MSEC;
+    t->paused_us = 0;
+    (void)curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS,
+                           (long)MAX(left_ms, 1) + transfer_age_ms(t, now));
+    (void)curl_easy_pause(t->easy, CURLPAUSE_CONT);
+    fetch_io_kick(&f->io);
+}
+
+static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
+{
+    switch (t->state) {
+    case TRANSFER_IDLE:
+        return;
+    case TRANSFER_RESOLVING:
+        if (now >= t->deadline_us) {
+            resolver_cancel(f->resolver, t->url.host, t);
+            fail(f, t, VERDICT_TRANSIENT, transfer_resolve_text(RESOLVE_TEMPORARY));
+        }
+        return;
+    case TRANSFER_WAITING:
+        if (now >= t->wait_until_us && t->again) {
+            begin(f, t);
+        } else if (now >= t->wait_until_us) {
+            enter(f, t);
+        }
+        return;
+    case TRANSFER_RUNNING:
+        if (t->paused_us != 0) {
+            if (f->bytes < RUN_BODIES_BYTES_MAX || f->privileged == NULL) {
+                unpause(f, t, now);
+            }
+        } else if (transfer_is_slow(t, now)) {
+            (void)curl_multi_remove_handle(f->io.multi, t->easy);
+            fail(f, t, VERDICT_TRANSIENT, "timed out");
+        }
+        return;
     }
 }
 
@@ -398,24 +424,9 @@ static void tick(struct fetch *f)
         return;
     }
     f->next_tick_us = now + TICK_US;
-    bool room = f->bytes < RUN_BODIES_BYTES_MAX;
+    f->unpark = true;
     for (int i = 0; i < f->transfers_n; i++) {
-        struct transfer *t = &f->transfers[i];
-        if (t->state == TRANSFER_RESOLVING && now >= t->deadline_us) {
-            resolver_cancel(f->resolver, t->url.host, t);
-            fail(f, t, VERDICT_TRANSIENT, transfer_resolve_text(RESOLVE_TEMPORARY));
-        } else if (t->state == TRANSFER_WAITING && now >= t->wait_until_us) {
-            begin(f, t);
-        } else if (t->state == TRANSFER_RUNNING && t->paused_us != 0 &&
-                   (room || f->privileged == NULL)) {
-            int64_t left_ms = (t->deadline_us - now) / USEC_PER_MSEC;
-            t->deadline_us += now - t->paused_us; /* the wait was ours */
-            left_ms += (now - t->paused_us) / USEC_PER_MSEC;
-            t->paused_us = 0;
-            (void)curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS,
-                                   (long)MAX(left_ms, 1) + transfer_age_ms(t, now));
-            (void)curl_easy_pause(t->easy, CURLPAUSE_CONT);
-        }
+        tick_one(f, &f->transfers[i], now);
     }
 }
 
@@ -426,7 +437,7 @@ static void cancel_all(struct fetch *f)
         if (t->state == TRANSFER_RESOLVING) {
             resolver_cancel(f->resolver, t->url.host, t);
         } else if (t->state == TRANSFER_RUNNING) {
-            (void)curl_multi_remove_handle(f->multi, t->easy);
+            (void)curl_multi_remove_handle(f->io.multi, t->easy);
         }
         if (t->state != TRANSFER_IDLE) {
             drop_body(f, t);
@@ -439,25 +450,18 @@ void *fetch_main(void *arg)
 {
     struct fetch *f = arg;
     for (;;) {
-        int running;
-        int timeout_ms = POLL_MS;
-        struct curl_waitfd fds[RESOLVE_FDS_MAX];
         if (run_stopping(f->run)) {
             cancel_all(f);
             break;
         }
-        resolver_process(f->resolver);
-        (void)curl_multi_perform(f->multi, &running);
         take_messages(f);
         tick(f);
-        if (take_rows(f)) {
-            continue; /* curl starts them in the next perform */
-        }
-        if (f->active == 0 && queue_ended(f->run->queue_rows)) {
+        bool begun = take_rows(f);
+        if (f->active == 0 && hosts_parked(f->hosts) == 0 && queue_ended(f->run->queue_rows)) {
             break;
         }
-        unsigned n = resolver_fds(f->resolver, fds, &timeout_ms);
-        (void)curl_multi_poll(f->multi, fds, n, timeout_ms, NULL);
+        resolver_arm(f->resolver);
+        fetch_io_pass(&f->io, begun ? 0 : WAIT_MAX_US);
     }
     queue_close(f->run->queue_bodies);
     return NULL;

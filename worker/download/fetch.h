@@ -4,10 +4,12 @@
 #pragma once
 #include "run.h"
 
-#define FETCH_REDIRECTS_MAX    3
-#define FETCH_CONNECTIONS_KEPT 128
-#define FETCH_DISCARD_MAX      (64u << 10) /* of an error page, to keep its connection */
-#define FETCH_NETWORK_TRIED    50 /* that many URLs and no connection at all: the network is down */
+#define FETCH_REDIRECTS_MAX  3
+#define FETCH_PARKED_MAX     65536              /* rows that wait for their hosts' turn */
+#define FETCH_SPEED_MIN      1024               /* bytes a second of a body ... */
+#define FETCH_SPEED_AFTER_US (3 * USEC_PER_SEC) /* ... measured from then on */
+#define FETCH_DISCARD_MAX    (64u << 10)        /* of an error page, to keep its connection */
+#define FETCH_NETWORK_TRIED  50 /* that many URLs and no connection at all: the network is down */
 
 struct fetch;
 bool fetch_new(struct run *run, struct fetch **ret, struct err *err) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "common/hash.h"
 #include <ares.h>
 #include <strings.h>
+#include <sys/epoll.h>
 
 #define BUCKETS        16384u
 #define TTL_MIN_US     (30 * USEC_PER_SEC)
@@ -28,8 +29,16 @@ struct entry {
     struct resolve_answer answer;
     char host[];
 };
+struct watched {
+    int fd;
+    struct loop_fd *in_loop;
+};
 struct resolver {
+    struct loop *loop;
+    struct loop_timer *timer;
     ares_channel channel;
+    struct watched watched[RESOLVE_FDS_MAX]; /* sockets of c-ares */
+    int watched_n;
     struct entry *buckets[BUCKETS];
     size_t entries_n;
     int open_n;
@@ -37,23 +46,64 @@ struct resolver {
     struct entry **queue_tail;
 };
 
-bool resolver_new(const char *servers, struct resolver **ret, struct err *err)
+static void on_fd(void *ctx, int fd, uint32_t events)
+{
+    struct resolver *r = ctx;
+    bool bad = (events & (EPOLLERR | EPOLLHUP)) != 0;
+    bool rd = bad || (events & EPOLLIN) != 0;
+    ares_process_fd(r->channel, rd ? fd : ARES_SOCKET_BAD,
+                    (events & EPOLLOUT) != 0 ? fd : ARES_SOCKET_BAD);
+}
+
+static void on_timer(void *ctx)
+{
+    struct resolver *r = ctx;
+    ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+}
+
+/* c-ares says what it wants to hear of a socket; nothing more, and the socket is about to close. */
+static void on_sock_state(void *ctx, ares_socket_t fd, int rd, int wr)
+{
+    struct resolver *r = ctx;
+    uint32_t events = (rd != 0 ? (uint32_t)EPOLLIN : 0) | (wr != 0 ? (uint32_t)EPOLLOUT : 0);
+    int i = 0;
+    while (i < r->watched_n && r->watched[i].fd != fd) {
+        i++;
+    }
+    if (i < r->watched_n && events != 0) {
+        loop_fd_mod(r->loop, r->watched[i].in_loop, events);
+    } else if (i < r->watched_n) {
+        loop_fd_del(r->loop, r->watched[i].in_loop);
+        r->watched[i] = r->watched[--r->watched_n];
+    } else if (events != 0 && r->watched_n < RESOLVE_FDS_MAX) {
+        r->watched[r->watched_n++] =
+            (struct watched){fd, loop_fd_add(r->loop, fd, events, on_fd, r)};
+    } /* else it is not heard, and its questions time out: a bound nobody reaches */
+}
+
+bool resolver_new(struct loop *loop, const char *servers, struct resolver **ret, struct err *err)
 {
     int rc = ares_library_init(ARES_LIB_INIT_ALL);
     if (rc != ARES_SUCCESS) {
         return err_set(err, ERR_INTERNAL, "c-ares: %s", ares_strerror(rc));
     }
     struct resolver *r = xcalloc(1, sizeof *r);
+    r->loop = loop;
     r->queue_tail = &r->queue_head;
     /* No search domains: a dead host would be asked for again below each of them. */
-    struct ares_options opts = {
-        .flags = ARES_FLAG_NOSEARCH, .timeout = TRY_TIMEOUT_MS, .tries = TRIES};
-    rc =
-        ares_init_options(&r->channel, &opts, ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES);
+    struct ares_options opts = {.flags = ARES_FLAG_NOSEARCH,
+                                .timeout = TRY_TIMEOUT_MS,
+                                .tries = TRIES,
+                                .sock_state_cb = on_sock_state,
+                                .sock_state_cb_data = r};
+    rc = ares_init_options(&r->channel, &opts,
+                           ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
+                               ARES_OPT_SOCK_STATE_CB);
     if (rc != ARES_SUCCESS) {
         free(r);
         return err_set(err, ERR_INTERNAL, "c-ares: %s", ares_strerror(rc));
     }
+    r->timer = loop_timer_new(loop, on_timer, r);
     if (servers != NULL && servers[0] != '\0') {
         rc = ares_set_servers_ports_csv(r->channel, servers);
         if (rc != ARES_SUCCESS) {
@@ -281,56 +331,11 @@ void resolver_cancel(struct resolver *r, const char *host, void *ctx)
     }
 }
 
-/* ARES_GETSOCK_READABLE and _WRITABLE without their signed shift of 1 by 31. */
-static bool readable(int bits, int i)
+void resolver_arm(struct resolver *r)
 {
-    return ((unsigned)bits >> i & 1u) != 0;
-}
-static bool writable(int bits, int i)
-{
-    return ((unsigned)bits >> (i + ARES_GETSOCK_MAXNUM) & 1u) != 0;
-}
-
-unsigned resolver_fds(struct resolver *r, struct curl_waitfd fds[static RESOLVE_FDS_MAX],
-                      int *timeout_ms)
-{
-    ares_socket_t socks[ARES_GETSOCK_MAXNUM];
-    _Static_assert(ARES_GETSOCK_MAXNUM <= RESOLVE_FDS_MAX, "room for every socket of c-ares");
-    int bits = ares_getsock(r->channel, socks, ARES_GETSOCK_MAXNUM);
-    unsigned n = 0;
-    for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
-        bool rd = readable(bits, i);
-        bool wr = writable(bits, i);
-        if (rd || wr) {
-            short events = (short)((rd ? CURL_WAIT_POLLIN : 0) | (wr ? CURL_WAIT_POLLOUT : 0));
-            fds[n++] = (struct curl_waitfd){.fd = socks[i], .events = events};
-        }
-    }
     struct timeval tv;
     struct timeval *left = ares_timeout(r->channel, NULL, &tv);
     if (left != NULL) {
-        int64_t ms = (int64_t)left->tv_sec * 1000 + left->tv_usec / 1000 + 1;
-        *timeout_ms = (int)MIN(ms, (int64_t)*timeout_ms);
-    }
-    return n;
-}
-
-void resolver_process(struct resolver *r)
-{
-    ares_socket_t socks[ARES_GETSOCK_MAXNUM];
-    int bits = ares_getsock(r->channel, socks, ARES_GETSOCK_MAXNUM);
-    bool any = false;
-    for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
-        bool rd = readable(bits, i);
-        bool wr = writable(bits, i);
-        if (rd || wr) {
-            /* A socket that has nothing to read answers EAGAIN, which c-ares takes well. */
-            ares_process_fd(r->channel, rd ? socks[i] : ARES_SOCKET_BAD,
-                            wr ? socks[i] : ARES_SOCKET_BAD);
-            any = true;
-        }
-    }
-    if (!any) {
-        ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+        loop_timer_set(r->timer, (int64_t)left->tv_sec * USEC_PER_SEC + left->tv_usec);
     }
 }

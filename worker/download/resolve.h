@@ -3,13 +3,13 @@
  * IPv6 is asked for only when a name has no IPv4 address. One thread owns it. */
 #pragma once
 #include "addr.h"
+#include "common/loop.h"
 #include "common/units.h"
-#include <curl/curl.h>
 
 #define RESOLVE_ADDRS_MAX   8
 #define RESOLVE_LOOKUPS_MAX 256
 #define RESOLVE_ENTRIES_MAX 32768
-#define RESOLVE_FDS_MAX     16
+#define RESOLVE_FDS_MAX     64
 
 enum resolve_status { RESOLVE_OK, RESOLVE_NO_NAME, RESOLVE_NO_ADDRESS, RESOLVE_TEMPORARY };
 struct resolve_answer { /* lent for the callback */
@@ -20,15 +20,13 @@ struct resolve_answer { /* lent for the callback */
 typedef void (*resolve_fn)(void *ctx, const struct resolve_answer *answer);
 struct resolver;
 
-/* servers: "ADDR:PORT[,...]" or NULL for the system's. */
-bool resolver_new(const char *servers, struct resolver **ret, struct err *err) MUST_CHECK;
+/* servers: "ADDR:PORT[,...]" or NULL for the system's. The loop is borrowed and calls back. */
+bool resolver_new(struct loop *loop, const char *servers, struct resolver **ret,
+                  struct err *err) MUST_CHECK;
 void resolver_free(struct resolver *r);
 /* The answer comes by fn, possibly before this returns. */
 void resolver_lookup(struct resolver *r, const char *host, resolve_fn fn, void *ctx);
 /* No callback with this ctx afterwards. */
 void resolver_cancel(struct resolver *r, const char *host, void *ctx);
-/* Descriptors to wait for; *timeout_ms is lowered when c-ares wants to be called earlier. */
-unsigned resolver_fds(struct resolver *r, struct curl_waitfd fds[static RESOLVE_FDS_MAX],
-                      int *timeout_ms);
-/* Handle what is ready and what timed out; call each pass. */
-void resolver_process(struct resolver *r);
+/* Arm the loop for the next question that may time out; call each pass, before it waits. */
+void resolver_arm(struct resolver *r);

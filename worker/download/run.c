@@ -9,7 +9,9 @@ void run_init(struct run *r, const struct options *o, const struct columns *colu
                                       .image = o->image.format,
                                       .hash = o->image.hash,
                                       .exif = o->extract_exif};
-    int64_t open = RUN_ROWS_OPEN / o->number_sample_per_shard + 1;
+    int64_t rows_open = o->processes_count * RUN_IMAGES_A_SECOND * (o->timeout_s + 1);
+    rows_open = MIN(MAX(rows_open, RUN_ROWS_OPEN_MIN), RUN_ROWS_OPEN_MAX);
+    int64_t open = rows_open / o->number_sample_per_shard + 1;
     int64_t least = o->number_sample_per_shard > RUN_LARGE_SHARD_ROWS ? 2 : 3;
     r->shards_open_max = (int)MIN(MAX(open, least), RUN_SHARDS_OPEN_MAX);
     r->progress.rows_in = rows;

@@ -12,9 +12,13 @@
 #define RUN_ROWS_BYTES_MAX    (8u << 20)
 #define RUN_BODIES_BYTES_MAX  (64u << 20) /* bodies coming in and waiting for a decoder */
 #define RUN_RESULTS_BYTES_MAX (32u << 20)
-#define RUN_SHARDS_OPEN_MAX   32
+#define RUN_SHARDS_OPEN_MAX   512
 #define RUN_LARGE_SHARD_ROWS  20000 /* about 1 kB of memory a row of each open shard */
-#define RUN_ROWS_OPEN         4096  /* rows of open shards, about: hides the slowest URLs of each */
+/* Rows of open shards, about: as many as the decoders can do while the slowest URL of the oldest
+ * shard runs into its deadline, so that none of them ever waits for it. */
+#define RUN_ROWS_OPEN_MIN   4096
+#define RUN_ROWS_OPEN_MAX   400000
+#define RUN_IMAGES_A_SECOND 500 /* of one decoding process, at most */
 
 enum stop { STOP_NO, STOP_SIGNAL, STOP_ERROR };
 

@@ -13,12 +13,38 @@ void transfer_reset_hop(struct transfer *t)
     t->too_large = false;
     t->blocked = false;
     t->paused_us = 0;
+    t->first_byte_us = 0;
+    t->retry_after_us = 0;
     t->started_us = clock_mono_us();
 }
 
 long transfer_age_ms(const struct transfer *t, int64_t now_us)
 {
     return (long)((now_us - t->started_us) / USEC_PER_MSEC);
+}
+
+bool transfer_is_slow(const struct transfer *t, int64_t now_us)
+{
+    int64_t age_us = now_us - t->first_byte_us;
+    return t->first_byte_us != 0 && t->paused_us == 0 && age_us >= FETCH_SPEED_AFTER_US &&
+           (int64_t)t->body.n < age_us / USEC_PER_MSEC * FETCH_SPEED_MIN / 1000;
+}
+
+/* Seconds, or a date. What cannot be read asks for nothing. */
+static int64_t retry_after_us(struct str value)
+{
+    int64_t s;
+    if (parse_i64(value, 0, 1000000, &s, NULL)) {
+        return s * USEC_PER_SEC;
+    }
+    char text[40];
+    usec_t at;
+    struct err err = ERR_INIT;
+    (void)snprintf(text, sizeof text, STR_FMT, (int)MIN(value.n, sizeof text - 1), value.p);
+    if (!clock_parse_http(text, &at, &err)) {
+        return 0;
+    }
+    return MAX(at - clock_wall_us(), 0);
 }
 
 void transfer_header(struct transfer *t, struct str line, const struct robots *robots)
@@ -33,12 +59,16 @@ void transfer_header(struct transfer *t, struct str line, const struct robots *r
         (void)snprintf(t->reason, sizeof t->reason, STR_FMT, (int)MIN(rest.n, sizeof t->reason - 1),
                        rest.p);
         t->forbidden = false;
+        t->retry_after_us = 0;
         return;
     }
     struct str name = str_split(&rest, ':');
     if (t->status >= 200 && t->status < 300 && str_ieq_cstr(name, "x-robots-tag") &&
         robots_forbids(robots, str_trim(rest))) {
         t->forbidden = true;
+    }
+    if ((t->status == 429 || t->status == 503) && str_ieq_cstr(name, "retry-after")) {
+        t->retry_after_us = retry_after_us(str_trim(rest));
     }
 }
 
@@ -78,6 +108,7 @@ static void judge_error(struct transfer *t, CURLcode rc, struct verdict *v)
     v->kind = VERDICT_TRANSIENT;
     v->unreached = connected == 0 && os != ECONNREFUSED &&
                    (rc == CURLE_OPERATION_TIMEDOUT || rc == CURLE_COULDNT_CONNECT);
+    v->silent = rc == CURLE_OPERATION_TIMEDOUT || rc == CURLE_COULDNT_CONNECT;
     /* What is left of curl's hundred codes is told in curl's words. */
     if (rc == CURLE_OPERATION_TIMEDOUT) {
         SAY(v, "%s", connected > 0 ? "timed out" : "<urlopen error timed out>");

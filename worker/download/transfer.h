@@ -1,10 +1,12 @@
 /* One URL being fetched: what is remembered of it, and what its end means. Nothing here does
  * I/O; fetch.c moves it. */
 #pragma once
+#include "hosts.h"
 #include "resolve.h"
 #include "robots.h"
 #include "sample.h"
 #include "url.h"
+#include <curl/curl.h>
 
 #define TRANSFER_BLOCKED_TEXT "<urlopen error address not allowed>"
 
@@ -17,11 +19,15 @@ struct transfer {
     CURL *easy; /* made once, used for every URL */
     struct curl_slist *connect_to;
     enum transfer_state state;
-    struct url url; /* of this hop */
+    bool again;        /* TRANSFER_WAITING: for a new try, else for its host's turn */
+    struct host *host; /* NULL: not counted in */
+    struct url url;    /* of this hop */
     struct net_addr addrs[RESOLVE_ADDRS_MAX];
     int addrs_n, addr_i;
     int redirects, tries;
-    int64_t deadline_us, wait_until_us, paused_us, started_us; /* monotonic; paused_us 0: it runs */
+    /* Monotonic, 0: not set. */
+    int64_t deadline_us, wait_until_us, paused_us, started_us, first_byte_us;
+    int64_t retry_after_us; /* how long the answer asks us to wait */
     struct buf body;
     size_t discarded;
     int status;      /* of the last status line */
@@ -35,6 +41,7 @@ enum verdict_kind { VERDICT_OK, VERDICT_REDIRECT, VERDICT_TRANSIENT, VERDICT_FAI
 struct verdict {
     enum verdict_kind kind;
     bool unreached;       /* nobody answered: no DNS, no route, no reply */
+    bool silent;          /* the host gave no answer, or not one worth the name in time */
     const char *location; /* VERDICT_REDIRECT: borrowed from curl until the handle is used again */
     char text[SAMPLE_ERROR_BYTES_MAX];
 };
@@ -44,4 +51,6 @@ void transfer_header(struct transfer *t, struct str line, const struct robots *r
 /* What curl's result and the answer come to, in the words of Python's urllib. Counts redirects. */
 void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret);
 const char *transfer_resolve_text(enum resolve_status status);
+/* Has the body come slower than FETCH_SPEED_MIN for longer than is excusable? */
+bool transfer_is_slow(const struct transfer *t, int64_t now_us);
 long transfer_age_ms(const struct transfer *t, int64_t now_us);

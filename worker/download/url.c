@@ -55,6 +55,9 @@ static bool encode(struct str s, struct buf *out, char *why)
     size_t from = authority_end(s);
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
+        if (c == '\t' || c == '\n' || c == '\r') {
+            continue; /* as browsers do */
+        }
         if (c < 0x20 || c == 0x7f) {
             return refuse(why, "URL can't contain control characters.");
         }

@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+"""Aim: the worker is patient with web servers and not at its neighbours' cost: so many transfers a
+host and no more, Retry-After kept, a body that only drips given up early, a host that has stopped
+answering left alone, and with dead and dripping hosts among the rows the others are done as fast as
+without. Method: servers that count who is inside at once and when they were asked."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from worker_kit import *
+
+tap = Tap()
+PHOTO = encode(photo(90, 70, 1), "JPEG")
+serial = iter(range(10 ** 6))
+
+
+def download(d, urls, *args, allow=()):
+    """Error texts or 'success' in the order of the URLs, and seconds."""
+    n = next(serial)
+    part, out = os.path.join(d, "h%d.parquet" % n), os.path.join(d, "h%d" % n)
+    make_parquet(part, [{"url": u, "n": i} for i, u in enumerate(urls)], {"url": "VARCHAR", "n": "INTEGER"})
+    allowed = [x for a in allow for x in ("--allow-net", a)]
+    began = time.monotonic()
+    rc, so, se = run(["--parquet", part, "--output", out, "--save_additional_columns", "n"] + allowed + list(args))
+    took = time.monotonic() - began
+    tap.ok(rc == 0, "the worker ends well", "%d %s" % (rc, se))
+    rows = [r for f in sorted(os.listdir(out)) if f.endswith(".parquet") for r in read_parquet(os.path.join(out, f))]
+    tap.eq(sorted(r["n"] for r in rows), list(range(len(urls))), "every row comes out once")
+    return [r["error_message"] or r["status"] for r in sorted(rows, key=lambda r: r["n"])], took
+
+
+class Crowd:
+    """A route that holds each request for a moment and remembers how many were inside at once."""
+
+    def __init__(self, server, paths, hold):
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+
+        def answer(h):
+            with self.lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+            time.sleep(hold)
+            with self.lock:
+                self.now -= 1
+            h.answer(200, {}, PHOTO)
+        for p in paths:
+            server.routes[p] = answer
+
+
+def test_limit_per_host(d):
+    a, b = Server("127.0.0.1"), Server("127.0.0.2")
+    paths = ["/%d" % i for i in range(120)]
+    slow, quick = Crowd(a, paths, 0.05), Crowd(b, paths, 0)
+    a.serve("/in", PHOTO)
+    b.routes["/hop"] = (302, {"Location": a.url("/0")}, b"")
+    urls = [s.url(p) for p in paths for s in (a, b)] + [b.url("/hop")] * 10
+    got, took = download(d, urls, "--host_connections", 4, allow=[a.net, b.net])
+    tap.eq(set(got), {"success"}, "rows of busy hosts wait and are done")
+    tap.eq(slow.most, 4, "not one transfer too many, and not one too few, redirects counted")
+    tap.ok(quick.most <= 4, "nor at the other host", quick.most)
+    a.hits.clear()
+    slow.most = 0
+    got, took = download(d, urls[:64], "--host_connections", 100, allow=[a.net, b.net])
+    tap.ok(slow.most > 4, "the limit is the setting's", slow.most)
+
+
+def test_retry_after(d):
+    a, b = Server("127.0.0.1"), Server("127.0.0.2")
+    times = []
+
+    def busy(h):
+        times.append(time.monotonic())
+        h.answer(*((429, {"Retry-After": "2"}, b"") if len(times) == 1 else (200, {}, PHOTO)))
+    a.routes.update({"/%d" % i: busy for i in range(6)})
+    b.serve("/x", PHOTO)
+    urls = [a.url("/0")] + [b.url("/x")] * 20 + [a.url("/%d" % i) for i in range(1, 6)]
+    got, took = download(d, urls, "--retries", 1, "--host_connections", 1, allow=[a.net, b.net])
+    tap.eq(set(got), {"success"}, "a host that asks for a pause gets it, and is then asked again")
+    tap.ok(len(times) == 7 and 1.9 < times[1] - times[0] < 4, "the pause is the one asked for",
+           [t - times[0] for t in times])
+    late = Server("127.0.0.3")
+    late.routes["/"] = (503, {"Retry-After": "86400"}, b"")
+    got, took = download(d, [late.url("/")], "--retries", 5, allow=[late.net])
+    tap.eq((got, late.hits["/"]), (["HTTP Error 503: Service Unavailable"], 1), "a day is not waited for")
+    tap.ok(took < 10, "nor a part of it: %.1f s" % took)
+    odd = Server("127.0.0.4")
+    for i, value in enumerate(("-1", "soon", "99999999999999999999", "Fri, 99 Foo 2026 00:00:00 GMT", "",
+                               "Sun, 06 Nov 1994 08:49:37 GMT")):
+        odd.routes["/%d" % i] = (429, {"Retry-After": value}, b"")
+    got, took = download(d, [odd.url("/%d" % i) for i in range(6)], allow=[odd.net])
+    tap.eq(set(got), {"HTTP Error 429: Too Many Requests"}, "a Retry-After of no sense is none")
+    tap.ok(took < 10, "and costs nothing: %.1f s" % took)
+
+
+def drip(h):
+    h.send_response(200)
+    h.send_header("Content-Length", "100000")
+    h.end_headers()
+    try:
+        for _ in range(120):
+            h.wfile.write(b"\xff")
+            h.wfile.flush()
+            time.sleep(1)
+    except OSError:
+        pass
+    h.close_connection = True
+
+
+def test_minimum_speed(d):
+    s = Server("127.0.0.1")
+    s.routes["/drip"] = drip
+
+    def steady(h):
+        h.send_response(200)
+        h.send_header("Content-Length", str(len(PHOTO)))
+        h.end_headers()
+        for i in range(0, len(PHOTO), 400):
+            h.wfile.write(PHOTO[i:i + 400])
+            h.wfile.flush()
+            time.sleep(0.2 if i < 8000 else 0)
+    s.routes["/steady"] = steady
+    got, took = download(d, [s.url("/drip"), s.url("/steady")], "--timeout", 60, allow=[s.net])
+    tap.eq(got, ["timed out", "success"], "one byte a second is given up, 2 kB a second is not")
+    tap.ok(took < 15, "long before the deadline of 60 s: %.1f s" % took)
+
+
+def test_host_down(d):
+    dead = socket.socket()
+    dead.bind(("127.0.0.3", 0))
+    dead.listen(0)
+    fill = []
+    for _ in range(4):
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex(dead.getsockname())
+        fill.append(c)
+    url = "http://127.0.0.3:%d/" % dead.getsockname()[1]
+    live = Server("127.0.0.1")
+    live.serve("/x", PHOTO)
+    urls = [live.url("/x")] + [url + str(i) for i in range(60)]
+    got, took = download(d, urls, "--timeout", 2, "--host_connections", 8, allow=["127.0.0.3:*", live.net])
+    tap.eq((got.count("<urlopen error timed out>"), got.count("host has stopped answering, not tried")), (8, 52),
+           "after eight silences in a row the rest of a host's rows are not waited for")
+    tap.ok(took < 10, "60 rows of a dead host cost one deadline: %.1f s" % took)
+
+
+def test_neighbours(d):
+    """With one row in fifty dead or dripping the living are all done while the first of those time out."""
+    live, bad = Server("127.0.0.1"), Server("127.0.0.2")
+    bad.routes["/drip"] = drip
+    dead = socket.socket()
+    dead.bind(("127.0.0.3", 0))
+    dead.listen(0)
+    fill = []
+    for _ in range(4):
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex(dead.getsockname())
+        fill.append(c)
+    last = [0.0]
+
+    def answer(h):
+        last[0] = time.monotonic()
+        h.answer(200, {}, PHOTO)
+    urls = []
+    for i in range(1500):
+        live.routes["/%d" % i] = answer
+        urls.append("http://127.0.0.3:%d/%d" % (dead.getsockname()[1], i) if i % 100 == 7 else
+                    bad.url("/drip") if i % 100 == 57 else live.url("/%d" % i))
+    began = time.monotonic()
+    got, took = download(d, urls, "--timeout", 20, "--number_sample_per_shard", 100, "--thread_count", 64,
+                         allow=[live.net, bad.net, "127.0.0.3:*"])
+    tap.eq(got.count("success"), 1470, "every living row is there")
+    tap.ok(last[0] - began < 15, "and was asked for before the first deadline of 20 s: %.1f s" % (last[0] - began))
+
+
+with Folder() as d:
+    test_limit_per_host(d)
+    test_retry_after(d)
+    test_minimum_speed(d)
+    test_host_down(d)
+    test_neighbours(d)
+sys.exit(tap.end())
