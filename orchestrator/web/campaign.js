@@ -38,10 +38,20 @@ function Eta({ forecast, campaign }) {
   return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
     <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
     <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${duration(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : forecast?.reason || ''}</p>
+    ${known && html`<${Advice} advice=${forecast.campaign?.advice}/>`}
   </section>`;
 }
 
-function Cost({ cost }) {
+// The one change that would bring most.
+function Advice({ advice }) {
+  const best = advice?.[0];
+  if (!best) return null;
+  const what = best.instance_type ? `${best.more} × ${best.instance_type}` : `${best.more} parts at once`;
+  return html`<p class="muted" id="advice">+${what}: ${duration(best.sooner_seconds)} sooner, ${usd(best.dearer_micro_usd)} more</p>`;
+}
+
+function Cost({ cost, forecast }) {
+  const whole = forecast?.campaign?.cost;
   const limit = cost.limit_micro_usd;
   const spent = cost.metered.micro_usd;
   const held = cost.reserved_micro_usd;
@@ -55,6 +65,7 @@ function Cost({ cost }) {
     </svg>`}
     <p class="muted">${limit == null ? 'no budget set' : `${percent(spent, limit)} of ${usd(limit)}`}<br/>${usd(held)} reserved<br/>
       ${count(cost.metered.seconds)} instance-seconds · list prices</p>
+    ${whole && html`<p class="muted" id="cost-forecast">${usd(whole.p50_micro_usd)} at the end, likely ${usd(whole.p10_micro_usd)} to ${usd(whole.p90_micro_usd)}${forecast.campaign.fits_budget < 0.9 ? html`<br/><strong>the budget may not be enough</strong>` : ''}</p>`}
   </section>`;
 }
 
@@ -162,7 +173,7 @@ export function Campaign({ id, setLive }) {
     <div class="grid">
       <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
       <${Eta} forecast=${forecast} campaign=${campaign}/>
-      <${Cost} cost=${cost}/>
+      <${Cost} cost=${cost} forecast=${forecast}/>
       <section class="card wide" id="parts">
         <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>

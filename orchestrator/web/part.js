@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
 import { Ago } from './show.js';
-import { bytes, duration, glyph, usd, word } from './format.js';
+import { bytes, count, duration, glyph, usd, word } from './format.js';
 
 const ran = (a) => (a.started_at ? duration((Date.parse(a.ended_at || new Date().toISOString()) - Date.parse(a.started_at)) / 1000) : '–');
 
@@ -26,8 +26,18 @@ function Log({ log }) {
   return html`<h3>Log of try ${log.attempt}</h3><pre class="log" tabindex="0" role="region" aria-label="log">${log.lines.length ? log.lines.map((l) => `${(l.time || '').slice(11, 19)} ${l.host} ${l.text}`).join('\n') : 'no lines yet'}</pre>`;
 }
 
+// Why it is not running, its place and its start, and what would change that.
+function Why({ why }) {
+  if (!why?.reason) return null;
+  const s = why.starts;
+  return html`<div id="why"><p class="muted">Waits: ${why.text}${why.place ? ` · place ${count(why.place)} of ${count(why.place_of)}` : ''}${s ? ` · starts in ${duration(s.p50_seconds)} (${duration(s.p10_seconds)} to ${duration(s.p90_seconds)})` : ''}</p>
+    ${(why.changes || []).map((c) => html`<p class="muted" key=${c.command}><code>${c.command}</code>: starts in ${duration(c.starts.p50_seconds)}</p>`)}
+    ${why.next && html`<p class="muted">Next: ${why.next}</p>`}</div>`;
+}
+
 export function Part({ campaign, stage, seq, at, jump, onClose }) {
   const [part, setPart] = useState(null);
+  const [why, setWhy] = useState(null);
   const [log, setLog] = useState(null);
   const [problem, setProblem] = useState(null);
   const head = useRef(null);
@@ -38,6 +48,11 @@ export function Part({ campaign, stage, seq, at, jump, onClose }) {
       if (stale) return;
       setPart(p);
       setProblem(null);
+      if (p.state === 'waiting' || p.state === 'held') {
+        get(`/campaigns/${campaign}/parts/${seq}/why${of}`).then((w) => !stale && setWhy(w), () => {}); // its reason is shown without
+      } else {
+        setWhy(null);
+      }
     }, (e) => !stale && setProblem(e));
     return () => { stale = true; };
   }, [campaign, stage, seq, at]);
@@ -62,7 +77,7 @@ export function Part({ campaign, stage, seq, at, jump, onClose }) {
       <button class="link right" onClick=${onClose}>close</button></h2>
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
     ${mine && html`<p><code>${mine.uri}</code>${mine.size > 0 ? html` <span class="muted">${bytes(mine.size)}</span>` : ''}</p>
-      ${mine.wait_text && html`<p class="muted">Waits: ${mine.wait_text}</p>`}
+      ${why && why.id === mine.id ? html`<${Why} why=${why}/>` : mine.wait_text && html`<p class="muted">Waits: ${mine.wait_text}</p>`}
       <${Tries} list=${mine.attempt_list} onLog=${showLog}/>`}
     <${Log} log=${log}/>
   </section>`;

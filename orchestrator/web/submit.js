@@ -2,13 +2,20 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { newKey, postYaml } from './api.js';
-import { count, usd, word } from './format.js';
+import { count, duration, usd, word } from './format.js';
 
 const PLAN_AFTER_MS = 400; // of quiet typing
+
+function Forecast({ forecast: f }) {
+  if (!f) return null;
+  if (!f.known) return html`<p class="muted" id="plan-forecast">When it ends: ${f.reason}</p>`;
+  return html`<p id="plan-forecast">Ends in <b>${duration(f.end.p50_seconds)}</b> (${duration(f.end.p10_seconds)} to ${duration(f.end.p90_seconds)})${f.cost && html`, costs <b>${usd(f.cost.p50_micro_usd)}</b> (${usd(f.cost.p10_micro_usd)} to ${usd(f.cost.p90_micro_usd)})`}</p>`;
+}
 
 function Plan({ plan }) {
   return html`<div>
     <p><b>${plan.name}</b>: <b id="plan-parts">${count(plan.parts.total)}</b> parts in ${count(plan.stages.length)} ${plan.stages.length === 1 ? 'stage' : 'stages'}${plan.worst_case_micro_usd == null ? '' : `, at worst ${usd(plan.worst_case_micro_usd)}`}${plan.budget_micro_usd == null ? '' : ` of a budget of ${usd(plan.budget_micro_usd)}`} · <span class="muted">${plan.prices}</span></p>
+    <${Forecast} forecast=${plan.forecast}/>
     ${plan.warnings.length > 0 && html`<ul class="warnings">${plan.warnings.map((w) => html`<li><span class="tag st-held">${word(w.code)}</span> ${w.stage ? `${w.stage}: ` : ''}${w.message}</li>`)}</ul>`}
   </div>`;
 }
