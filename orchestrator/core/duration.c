@@ -15,6 +15,7 @@
 #define EXPECT_BASE      0.25 /* of the expected time: what any part takes, whatever its size */
 #define RARE_PRIOR       0.3  /* of ten parts, before any is seen */
 #define RARE_TIMES       1.5  /* as much again, on average */
+#define ONE_SIZE_SD      0.29 /* of the share that grows with size when only one was seen */
 #define OVERDUE_AT_MOST  0.2  /* of the elapsed time, beyond the slowest ratio seen */
 #define DECISECONDS_MAX  UINT32_MAX
 #define USEC_PER_DECISEC INT64_C(100000)
@@ -224,6 +225,20 @@ static size_t points_of(const struct duration *d, struct point *p)
     return n;
 }
 
+static void weigh(struct duration *d, const struct point *p, size_t n)
+{
+    struct line l = {d->base_s, d->per_mb_s};
+    d->weight = 0;
+    d->weight_mb = 0;
+    d->weight_mb2 = 0;
+    for (size_t i = 0; i < n; i++) {
+        double f = on_line(&l, p[i].x);
+        d->weight += 1 / (f * f);
+        d->weight_mb += p[i].x / (f * f);
+        d->weight_mb2 += p[i].x * p[i].x / (f * f);
+    }
+}
+
 void duration_fit(struct duration *d)
 {
     if (!d->stale) {
@@ -235,6 +250,7 @@ void duration_fit(struct duration *d)
         struct point p[DURATION_KEPT];
         size_t n = points_of(d, p);
         fit_points(d, p, n, 0.5);
+        weigh(d, p, n);
     } else if (d->expect_us > 0) {
         fit_expected(d);
     }
@@ -422,4 +438,23 @@ void duration_resample(const struct duration *d, const struct duration_running *
         fit_points(ret, p, want, share);
     }
     widen(ret, seen, rng);
+}
+
+double duration_doubt(const struct duration *d, uint32_t size_mb)
+{
+    if (d->n < DURATION_MIN || d->ratios_n == 0) {
+        return DURATION_EXPECT_SD;
+    }
+    double f = fitted_s(d, size_mb);
+    double mean_mb = d->weight_mb / d->weight;
+    double spread_mb2 = d->weight_mb2 / d->weight - mean_mb * mean_mb;
+    double off_mb = size_mb - mean_mb;
+    double at_mean_s = d->base_s + d->per_mb_s * mean_mb;
+    /* Of the middle two thirds: a wild part says nothing of the line. */
+    double sd = fmax((ratio_quantile(d, 0, 0.84) - ratio_quantile(d, 0, 0.16)) / 2, LEAST_SPREAD);
+    if (spread_mb2 <= (SIZES_TELL - 1) * (SIZES_TELL - 1) / 12 * mean_mb * mean_mb) {
+        double share_s = mean_mb > 0 ? ONE_SIZE_SD * at_mean_s * off_mb / mean_mb : 0;
+        return hypot(sd / sqrt(d->ratios_n), share_s / f);
+    }
+    return sd / f * sqrt((1 + off_mb * off_mb / spread_mb2) / d->weight);
 }

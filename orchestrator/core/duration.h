@@ -26,7 +26,8 @@ struct duration {
     double base_s, per_mb_s;
     float ratio[DURATION_KEPT];
     uint32_t ratios_n;
-    bool stale; /* fit before the next question */
+    double weight, weight_mb, weight_mb2; /* sums over the parts the line was fitted to */
+    bool stale;                           /* fit before the next question */
 };
 /* expect_us <= 0: the spec says nothing. */
 void duration_init(struct duration *d, int64_t expect_us);
@@ -47,6 +48,9 @@ int64_t duration_quantile_us(const struct duration *d, uint32_t size_mb, int p);
  * known. */
 int64_t duration_remaining_us(const struct duration *d, uint32_t size_mb, int64_t elapsed_us,
                               int p);
+/* How far off the line itself may be at this size: a standard error, relative. Large where few
+ * parts were seen: few parts, or sizes far from theirs. The quantiles do not hold it. */
+double duration_doubt(const struct duration *d, uint32_t size_mb);
 /* A draw, for a bootstrap; 0 when not known. */
 int64_t duration_draw_us(const struct duration *d, uint32_t size_mb, struct rng *rng);
 /* The draw that u in [0, 1) stands for, given that the part has run for elapsed_us (0: not begun):

@@ -17,6 +17,7 @@ static usec_t plus(usec_t t, int64_t span_us)
 void gang_end_at(int instances, usec_t at_us, struct gang_end *ret)
 {
     ret->instances = instances;
+    ret->learned = false;
     for (int i = 0; i < GANG_KNOTS; i++) {
         ret->at_us[i] = at_us;
     }
@@ -41,6 +42,7 @@ void gang_end_spread(int instances, usec_t p50_us, usec_t p90_us, struct gang_en
     }
     double step = (double)MAX(p90_us - p50_us, 0);
     ret->instances = instances;
+    ret->learned = true;
     for (int i = 0; i <= KNOT_P99; i++) {
         ret->at_us[i] = plus(p50_us, (int64_t)(z[i] * step));
     }
@@ -51,15 +53,24 @@ void gang_end_model(const struct duration *d, uint32_t size_mb, int instances, u
                     usec_t last_us, usec_t now_us, struct gang_end *ret)
 {
     static const int percent[KNOT_P99 + 1] = {1, 25, 50, 75, 90, 97, 99};
+    static const double z[KNOT_P99 + 1] = {-2.33, -0.67, 0, 0.67, 1.28, 1.88, 2.33};
     if (d == NULL || !duration_known(d)) {
         gang_end_at(instances, MAX(last_us, now_us), ret);
         return;
     }
     int64_t elapsed_us = MAX(now_us - from_us, 0);
-    usec_t base_us = MAX(now_us, from_us);
+    int64_t start_us = MAX(from_us - now_us, 0);
+    double mid_us = (double)duration_remaining_us(d, size_mb, elapsed_us, 50);
+    /* The line's own error concerns the whole run, of which the rest is what we wait for. */
+    double doubt_us = duration_doubt(d, size_mb) * (mid_us + (double)elapsed_us);
+    doubt_us = elapsed_us > 0 ? MIN(doubt_us, mid_us) : doubt_us;
     ret->instances = instances;
+    ret->learned = true;
     for (int i = 0; i <= KNOT_P99; i++) {
-        ret->at_us[i] = plus(base_us, duration_remaining_us(d, size_mb, elapsed_us, percent[i]));
+        double run_us = (double)duration_remaining_us(d, size_mb, elapsed_us, percent[i]);
+        double off_us = copysign(hypot(run_us - mid_us, z[i] * doubt_us), z[i]);
+        int64_t slow_us = start_us / 24 * i + GANG_SEEN_US;
+        ret->at_us[i] = plus(now_us + start_us + slow_us, (int64_t)fmax(mid_us + off_us, 0));
     }
     tail(ret);
     for (int i = 0; i < GANG_KNOTS; i++) {

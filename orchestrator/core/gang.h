@@ -10,12 +10,14 @@
 #include "duration.h"
 
 #define GANG_KNOTS   9
-#define GANG_EXACT   64   /* late instances up to which chances are counted out */
-#define GANG_PROMISE 0.98 /* chance with which a start is promised */
-#define GANG_GUARD   0.97 /* no backfilled part may bring it below */
+#define GANG_EXACT   64                /* late instances up to which chances are counted out */
+#define GANG_PROMISE 0.99              /* chance with which a start is promised */
+#define GANG_GUARD   0.97              /* no backfilled part may bring it below */
+#define GANG_SEEN_US INT64_C(10000000) /* an end is seen so much later at most */
 
 struct gang_end { /* instances that come back, and when: times never fall */
     int instances;
+    bool learned;             /* by a model; else a bound, mostly far from the end that will be */
     usec_t at_us[GANG_KNOTS]; /* by chances 0, .25, .5, .75, .9, .97, .99, .999, 1; USEC_NEVER */
 };
 struct gang { /* the reservation of one waiting task; the caller keeps it while the task waits */
@@ -32,8 +34,9 @@ struct gang { /* the reservation of one waiting task; the caller keeps it while 
 void gang_end_at(int instances, usec_t at_us, struct gang_end *ret);
 /* An end of which two quantiles are known. */
 void gang_end_spread(int instances, usec_t p50_us, usec_t p90_us, struct gang_end *ret);
-/* The end of a job of this size that runs since from_us (or will begin then), as its stage's model
- * says, and never after last_us, when it is stopped. d NULL or not known: at last_us. */
+/* The end of a job of this size that runs since from_us, or is expected to begin then, which may
+ * come a third of that span later. As its stage's model says, and never after last_us, when it is
+ * stopped. d NULL or not known: at last_us. */
 void gang_end_model(const struct duration *d, uint32_t size_mb, int instances, usec_t from_us,
                     usec_t last_us, usec_t now_us, struct gang_end *ret);
 /* The chance that it has ended by t, and the time of its P90. */

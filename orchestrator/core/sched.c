@@ -40,12 +40,12 @@ static void pass_over(struct sched_work *w, const struct sched_try *t, enum wait
     w->stages[t->stage_i].looked++;
 }
 
-/* Its first task would hold up a reservation: a smaller one that does not may go. */
-static bool launch_smaller(struct sched_work *w, const struct sched_try *t)
+/* A smaller one may go in its place when a reservation is near. */
+static bool launch_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why)
 {
     struct ready_task task;
     struct sched_try smaller;
-    if (!sched_gang_smaller(w, t, &task) ||
+    if (!sched_gang_smaller(w, t, why, &task) ||
         sched_prepare(w, t->stage_i, &task, &smaller) != WAIT_NONE ||
         sched_check(w, &smaller) != WAIT_NONE) {
         return false;
@@ -102,11 +102,11 @@ static void step_stage(struct sched_work *w, int stage_i)
         enum wait_reason why = sched_prepare(w, stage_i, &task, &t);
         bool placed = why == WAIT_NONE;
         why = placed ? sched_check(w, &t) : why;
-        if (why == WAIT_NONE) {
-            launch(w, &t);
+        if (launch_smaller(w, &t, why)) {
             return;
         }
-        if (why == WAIT_RESERVED && launch_smaller(w, &t)) {
+        if (why == WAIT_NONE) {
+            launch(w, &t);
             return;
         }
         if (placed && why == WAIT_SLOTS) {

@@ -16,6 +16,7 @@
 
 #define COLD_START_S  180 /* until a stage's own is learned */
 #define STOP_GRACE_S  120
+#define ROOM_PERCENT  75  /* of the time to the promise: measured from 60 to 90 */
 #define SEARCHES_MAX  256 /* for smaller tasks, a plan */
 #define CHANCE_P50    0.5
 #define CHANCE_P95    0.95
@@ -27,8 +28,10 @@ enum room_kind { ROOM_TYPE, ROOM_TOTAL, ROOM_LIMIT, ROOMS };
 
 struct room {
     bool on;
-    int64_t usable;        /* instances of ours it holds at most */
-    int64_t late;          /* instances whose P90 end lies after the promise */
+    int64_t usable; /* instances of ours it holds at most */
+    /* Instances whose P90 end lies after the promise, or is no more than a bound: what merely must
+     * end by then may hold up a gang that could start long before. */
+    int64_t late;
     struct gang_odds odds; /* at the promise */
 };
 struct reservation {
@@ -197,7 +200,7 @@ static size_t users_of(const struct sched_work *w, const struct reservation *r, 
 static void room_add(const struct reservation *r, struct room *m, const struct gang_end *end)
 {
     usec_t promised_us = r->kept->promised_us;
-    bool in_time = promised_us != USEC_NEVER && gang_end_p90(end) <= promised_us;
+    bool in_time = promised_us != USEC_NEVER && end->learned && gang_end_p90(end) <= promised_us;
     m->late += in_time ? 0 : end->instances;
     if (promised_us != USEC_NEVER) {
         gang_odds_add(&m->odds, end->instances, gang_end_by(end, promised_us));
@@ -502,29 +505,85 @@ enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enu
     return why;
 }
 
-bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, struct ready_task *ret)
+/* The earliest promise this task is held against; USEC_NEVER: none. */
+static usec_t held_against(const struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
-    if (s->stage->instance_count > 1 || s->duration == NULL || !duration_known(s->duration) ||
-        t->task.size_mb == 0 || w->gangs->searches++ >= SEARCHES_MAX) {
-        return false;
-    }
-    struct sched_try smaller = *t;
-    smaller.task.size_mb = 0;
-    if (sched_gang_check(w, &smaller) != WAIT_NONE) {
-        return false;
-    }
-    uint32_t fits = 0;
-    uint32_t too_large = t->task.size_mb;
-    while (too_large - fits > 1) {
-        smaller.task.size_mb = fits + (too_large - fits) / 2;
-        if (sched_gang_check(w, &smaller) == WAIT_NONE) {
-            fits = smaller.task.size_mb;
-        } else {
-            too_large = smaller.task.size_mb;
+    usec_t promised_us = USEC_NEVER;
+    for (int i = 0; i < w->gangs->n; i++) {
+        const struct reservation *r = &w->gangs->at[i];
+        bool touches = false;
+        for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
+            touches =
+                touches || (r->room[kind].on && inside(w, r, kind, t->slots_i, s->campaign_i));
+        }
+        if (!r->gone && touches && s->priority <= r->priority) {
+            promised_us = MIN(promised_us, r->kept->promised_us);
         }
     }
-    return ready_at_most(s->ready, w->view->now_us, fits, ret);
+    return promised_us;
+}
+
+/* Its median end lies well before the promise, so that the slot has time for another one: only a
+ * short last part ends near its expected time. */
+static bool leaves_room(const struct sched_work *w, const struct sched_try *t, usec_t promised_us)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    int64_t start_s = s->cold_start_s > 0 ? s->cold_start_s : COLD_START_S;
+    int64_t takes_us =
+        start_s * USEC_PER_SEC + duration_quantile_us(s->duration, t->task.size_mb, 50);
+    return takes_us <= (promised_us - w->view->now_us) / 100 * ROOM_PERCENT;
+}
+
+/* The largest size up to `most` for which it holds; 0: none. Small sizes end sooner. */
+static uint32_t largest(const struct sched_work *w, const struct sched_try *t, uint32_t most,
+                        bool (*holds)(const struct sched_work *, const struct sched_try *, usec_t),
+                        usec_t promised_us)
+{
+    struct sched_try smaller = *t;
+    uint32_t low = 0;
+    uint32_t high = most + 1;
+    while (high - low > 1) {
+        smaller.task.size_mb = low + (high - low) / 2;
+        if (holds(w, &smaller, promised_us)) {
+            low = smaller.task.size_mb;
+        } else {
+            high = smaller.task.size_mb;
+        }
+    }
+    return low;
+}
+
+static bool passes(const struct sched_work *w, const struct sched_try *t, usec_t promised_us)
+{
+    (void)promised_us;
+    return sched_gang_check(w, t) == WAIT_NONE;
+}
+
+bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why,
+                        struct ready_task *ret)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    if (w->gangs == NULL || s->stage->instance_count > 1 || s->duration == NULL ||
+        !duration_known(s->duration) || t->task.size_mb == 0 || t->task.size_mb == UINT32_MAX ||
+        (why != WAIT_NONE && why != WAIT_RESERVED)) {
+        return false;
+    }
+    usec_t promised_us = held_against(w, t);
+    struct gang_end end;
+    task_end(w, t, w->view->now_us, &end);
+    if (promised_us == USEC_NEVER || w->gangs->searches++ >= SEARCHES_MAX ||
+        (why == WAIT_NONE && gang_end_p90(&end) > promised_us)) {
+        return false; /* nothing to be in time for, or it goes where nobody waits */
+    }
+    uint32_t fits =
+        why == WAIT_NONE ? t->task.size_mb : largest(w, t, t->task.size_mb, passes, promised_us);
+    uint32_t roomy = largest(w, t, fits, leaves_room, promised_us);
+    if (why == WAIT_NONE && roomy == fits) {
+        return false;
+    }
+    return (roomy > 0 && ready_at_most(s->ready, w->view->now_us, roomy, ret)) ||
+           (why != WAIT_NONE && fits > 0 && ready_at_most(s->ready, w->view->now_us, fits, ret));
 }
 
 /* Smaller tasks that waited while gangs had their turn get theirs. */

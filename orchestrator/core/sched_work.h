@@ -89,8 +89,10 @@ enum wait_reason sched_gang_check(const struct sched_work *w, const struct sched
 /* The stage's first task does not start, for this reason. What waits for several instances that it
  * could have gets its reservation (GANG); one that waits for something else loses it. */
 enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enum wait_reason why);
-/* Instead of this RESERVED task: the largest of its stage that may run before the promise. */
-bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, struct ready_task *ret);
+/* Instead of this task, RESERVED or only just in time for a promise (why NONE): one of its stage
+ * that is, the largest that leaves time for another one, else the largest. */
+bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why,
+                        struct ready_task *ret);
 /* After sched_take. */
 void sched_gang_launched(struct sched_work *w, const struct sched_try *t);
 

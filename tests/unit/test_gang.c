@@ -129,11 +129,11 @@ static void test_gang__an_end_follows_the_model_and_what_has_run(void **state)
     struct gang_end e;
     usec_t far = T0 + 100000 * SEC;
     gang_end_model(d, 1000, 2, T0, far, T0, &e);
-    assert_near((double)(gang_end_p90(&e) - T0) / 1e6, 1160, 15);
+    assert_near((double)(gang_end_p90(&e) - T0) / 1e6, 1170, 15);
     assert_near(gang_end_by(&e, T0 + 1000 * SEC), 0.5, 0.05);
     assert_near(gang_end_by(&e, T0 + 1300 * SEC), 1, 0.002);
     gang_end_model(d, 1000, 2, T0 + 180 * SEC, far, T0, &e); /* will begin in 3 min */
-    assert_near((double)(gang_end_p90(&e) - T0) / 1e6, 1340, 15);
+    assert_near((double)(gang_end_p90(&e) - T0) / 1e6, 1380, 15);
     gang_end_model(d, 1000, 2, T0 - 1150 * SEC, far, T0, &e); /* nearly done */
     assert_in_range(gang_end_p90(&e) - T0, 1, 60 * SEC);
     gang_end_model(d, 1000, 2, T0 - 5000 * SEC, far, T0, &e); /* hangs, perhaps */
