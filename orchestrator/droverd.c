@@ -22,6 +22,7 @@ struct settings {
     char *prices_file, *log_level, *spool_dir;
     int64_t tick_interval_us, observe_interval_us, lease_length_us, lease_renew_us;
     int64_t signature_window_us, quota_interval_us;
+    int64_t progress_interval_us;
     int64_t create_rate_per_minute, create_burst, api_threads, token_rate_per_s, token_burst;
     bool plain_http, secure_cookie;
 };
@@ -64,6 +65,8 @@ static const struct config_row rows[] = {
      3600000000, AT(signature_window_us), "how long AWS may honour a signature after signing"},
     {"quota_interval_us", "DROVER_QUOTA_INTERVAL_US", CONFIG_I64, "300000000", 100000, 86400000000,
      AT(quota_interval_us), "read Service Quotas this often"},
+    {"progress_interval_us", "DROVER_PROGRESS_INTERVAL_US", CONFIG_I64, "60000000", 100000,
+     3600000000, AT(progress_interval_us), "look at the progress of each running part this often"},
     {"create_rate_per_minute", "DROVER_CREATE_RATE_PER_MINUTE", CONFIG_I64, "60", 0, 6000000,
      AT(create_rate_per_minute),
      "CreateTrainingJob until Service Quotas tells its rate; 0: no limit, whatever it tells"},
@@ -205,6 +208,7 @@ static bool serve(struct settings *s, const struct options *o, const char *conni
                                          .lease_renew_us = s->lease_renew_us,
                                          .signature_window_us = s->signature_window_us,
                                          .quota_interval_us = s->quota_interval_us,
+                                         .progress_interval_us = s->progress_interval_us,
                                          .create_rate = (double)s->create_rate_per_minute / 60.0,
                                          .create_burst = (double)s->create_burst};
     if (!split_listen(s->listen, s->plain_http || o->plain_http, &addr, &port, err)) {

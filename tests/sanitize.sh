@@ -65,6 +65,7 @@ make --no-print-directory -s -j2 VARIANT=release all demo >>"$dir/build.log" 2>&
 if [ "$mode" != quick ]; then # the long ones first
     start campaign 300 python3 tests/integration/sanitized.py "$variant"
     [ "$variant" = tsan ] || start controller_faults 300 tests/integration/controller_faults.py
+    [ "$variant" = tsan ] || start controller_scheduler 300 tests/integration/controller_scheduler.py
 fi
 for p in "${programs[@]}"; do case $p in */integration/*) start "$(basename "$p")" 300 "$p" ;; esac; done
 for s in "${scripts[@]}"; do start "$(basename "$s" .py)" 300 "$s"; done

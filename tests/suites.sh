@@ -17,6 +17,7 @@ waits() {
     suite durability 300 python3 tests/integration/durability.py 25
     suite takeover 120 python3 tests/integration/takeover.py
     suite controller-faults 300 tests/integration/controller_faults.py
+    suite controller-scheduler 300 tests/integration/controller_scheduler.py
     suite local-restart 120 tests/integration/local_restart.py
     suite local-sagemaker 180 tests/integration/local_sagemaker.py
     suite local-warm 180 tests/integration/local_warm.py

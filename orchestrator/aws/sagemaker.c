@@ -192,6 +192,15 @@ static void read_description(const json_t *o, struct job_description *ret)
     const json_t *resources = json_object_get(o, "ResourceConfig");
     ret->instances = json_integer_value(json_object_get(resources, "InstanceCount"));
     ret->keep_alive_s = json_integer_value(json_object_get(resources, "KeepAlivePeriodInSeconds"));
+    copy_str(resources, "InstanceType", ret->instance_type, sizeof ret->instance_type);
+    ret->volume_gb = json_integer_value(json_object_get(resources, "VolumeSizeInGB"));
+    ret->max_runtime_s = json_integer_value(
+        json_object_get(json_object_get(o, "StoppingCondition"), "MaxRuntimeInSeconds"));
+    const char *attempt =
+        json_string_value(json_object_get(json_object_get(o, "Environment"), "DROVER_ATTEMPT"));
+    if (attempt != NULL && !parse_i64(str_of(attempt), 1, INT64_MAX, &ret->attempt_id, NULL)) {
+        ret->attempt_id = 0;
+    }
     ret->spot = json_is_true(json_object_get(o, "EnableManagedSpotTraining"));
     read_pool(o, &ret->pool);
 }

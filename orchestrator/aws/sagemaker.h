@@ -49,6 +49,9 @@ struct job_description {
     int64_t billable_s;                       /* per instance; 0 when absent */
     int64_t training_s;                       /* per instance, spot's waits included; 0 absent */
     int64_t instances;
+    char instance_type[33];
+    int64_t volume_gb, max_runtime_s;
+    int64_t attempt_id; /* Environment.DROVER_ATTEMPT; 0 absent */
     bool spot;
     int64_t keep_alive_s; /* asked for; 0 none */
     struct warm_pool_report pool;

@@ -14,6 +14,20 @@ void attempt_protocol_config(const struct controller *c, struct protocol_config 
                                     .resend_cap_us = 60 * USEC_PER_SEC};
 }
 
+/* The pools an attempt found at takeover will leave and was intended on. */
+static void find_pools(struct controller *c, struct live_attempt *a)
+{
+    for (size_t i = 0; i < c->pools_n; i++) {
+        struct live_pool *p = c->pools[i];
+        if (p->row.attempt_id == a->row.id) {
+            a->pool = p;
+        }
+        if (p->row.id == a->row.pool_id && p->row.taken_by == a->row.id) {
+            a->taken = p;
+        }
+    }
+}
+
 struct live_attempt *attempt_add(struct controller *c, const struct attempt_row *row,
                                  struct live_campaign *lc)
 {
@@ -25,6 +39,11 @@ struct live_attempt *attempt_add(struct controller *c, const struct attempt_row 
     a->row = *row;
     a->campaign = lc;
     a->stage = view_stage(lc, row->stage_id);
+    a->account = (struct ledger_account_of_attempt){.reserved_musd = row->open_musd,
+                                                    .spent_musd = row->cost_musd,
+                                                    .reserved = true,
+                                                    .job_settled = row->settled,
+                                                    .closed = row->settled && row->open_musd == 0};
     buf_init(&a->request, REQUEST_MAX);
     if (c->attempts_n == c->attempts_cap) {
         c->attempts_cap = MAX(64, c->attempts_cap * 2);
@@ -37,6 +56,9 @@ struct live_attempt *attempt_add(struct controller *c, const struct attempt_row 
         bool wanted =
             !row->unwanted && (lc->row.wanted == WANTED_RUN || lc->row.wanted == WANTED_DRAIN);
         a->stopped_by_us = row->unwanted;
+        a->created_us = row->created_us;
+        find_pools(c, a);
+        breaker_started(&a->stage->breaker, row->id);
         protocol_taken_over(row->state, wanted, clock_boot_us() + c->cfg.lease_length_us, &pc,
                             &a->p, &e);
         if (e.changed) {
@@ -58,6 +80,7 @@ void attempt_remove(struct controller *c, struct live_attempt *a)
     sagemaker_cancel(a->describe);
     sagemaker_cancel(a->stop);
     output_cancel(a->check);
+    progress_cancel(a);
     buf_done(&a->request);
     free(a->manifest);
     free(a->row.uri);

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "ctl.h"
+#include <stdio.h>
 
 #define CANCEL_BATCH 1000
 
@@ -11,7 +12,7 @@ struct move {
     struct live_campaign *campaign;
     struct live_stage *stage; /* NULL: of the campaign itself */
     int to;                   /* campaign_state or stage_state */
-    const char *reason;
+    char reason[400];
 };
 #define MOVES_MAX (1 + SPEC_STAGES_MAX)
 
@@ -47,10 +48,29 @@ static bool needs_met(const struct live_campaign *lc, const struct live_stage *l
     return met;
 }
 
+static void say(struct move *m, const char *reason)
+{
+    (void)snprintf(m->reason, sizeof m->reason, "%s", reason);
+}
+
+/* A stage that runs, or that its breaker holds till a person lets it go on. */
+static void plan_running(struct live_campaign *lc, struct live_stage *ls, struct move *m)
+{
+    if (ended(ls)) {
+        m->to = too_many_failed(ls) ? STAGE_FAILED : STAGE_SUCCEEDED;
+        say(m, m->to == STAGE_FAILED ? "more failed parts than allow_failed" : "");
+    } else if (ls->row.state == STAGE_RUNNING && ls->breaker.tripped) {
+        m->to = STAGE_HELD;
+        mind_trip_text(lc, ls, m->reason, sizeof m->reason);
+    } else if (ls->row.state == STAGE_HELD && ls->row.resumes > ls->row.resumes_taken) {
+        m->to = STAGE_RUNNING;
+    }
+}
+
 static void plan_stage(struct live_campaign *lc, struct live_stage *ls, struct move *moves, int *n)
 {
     bool dead = false;
-    struct move m = {.campaign = lc, .stage = ls, .to = (int)ls->row.state, .reason = ""};
+    struct move m = {.campaign = lc, .stage = ls, .to = (int)ls->row.state};
     if (stage_state_terminal(ls->row.state) || lc->row.state == CAMPAIGN_PLANNED) {
         return;
     }
@@ -63,11 +83,10 @@ static void plan_stage(struct live_campaign *lc, struct live_stage *ls, struct m
             m.to = STAGE_RUNNING;
         } else if (dead) {
             m.to = STAGE_SKIPPED;
-            m.reason = "a stage it needs did not succeed";
+            say(&m, "a stage it needs did not succeed");
         }
-    } else if (ls->row.state == STAGE_RUNNING && ended(ls)) {
-        m.to = too_many_failed(ls) ? STAGE_FAILED : STAGE_SUCCEEDED;
-        m.reason = m.to == STAGE_FAILED ? "more failed parts than allow_failed" : "";
+    } else {
+        plan_running(lc, ls, &m);
     }
     if (m.to != (int)ls->row.state) {
         moves[(*n)++] = m;
@@ -92,27 +111,70 @@ static enum campaign_state end_of(const struct live_campaign *lc)
     return end;
 }
 
+/* Held by its breakers: no stage of it can go on without a person. */
+static const struct live_stage *stuck_at(const struct live_campaign *lc)
+{
+    const struct live_stage *held = NULL;
+    for (int i = 0; i < lc->stages_n; i++) {
+        enum stage_state s = lc->stages[i].row.state;
+        if (s == STAGE_RUNNING) {
+            return NULL;
+        }
+        held = s == STAGE_HELD ? &lc->stages[i] : held;
+    }
+    return held;
+}
+
+/* What at_limit asks for, once: a campaign that was held or stopped waits for a person. */
+static enum budget_action at_limit(struct live_campaign *lc)
+{
+    const struct campaign_row *r = &lc->row;
+    bool drains = r->at_limit == AT_LIMIT_DRAIN;
+    enum budget_action a =
+        budget_at_limit(r->at_limit, drains ? lc->budget_short : lc->budget_spent, lc->live);
+    if (!drains && a != BUDGET_GO_ON) {
+        lc->waits_for_person = true;
+    }
+    return lc->waits_for_person
+               ? (r->at_limit == AT_LIMIT_STOP ? BUDGET_STOP_AND_HOLD : BUDGET_HOLD)
+               : a;
+}
+
+static void plan_wanted(struct live_campaign *lc, struct move *m)
+{
+    const struct live_stage *stuck = stuck_at(lc);
+    m->to = CAMPAIGN_RUNNING;
+    if (at_limit(lc) != BUDGET_GO_ON) {
+        m->to = CAMPAIGN_HELD;
+        say(m, "budget");
+    } else if (stuck != NULL && lc->live == 0) {
+        m->to = CAMPAIGN_HELD;
+        (void)snprintf(m->reason, sizeof m->reason, "stage %s: %.300s", stuck->row.name,
+                       stuck->row.reason);
+    }
+}
+
 static void plan_campaign(struct live_campaign *lc, struct move *moves, int *n)
 {
     enum campaign_state now = lc->row.state;
-    enum campaign_state to = now;
-    const char *reason = "";
+    struct move m = {.campaign = lc, .to = (int)now};
     enum campaign_state end = end_of(lc);
     if (now == CAMPAIGN_PLANNED) {
-        to = CAMPAIGN_RUNNING;
+        m.to = CAMPAIGN_RUNNING;
     } else if (end != CAMPAIGN_RUNNING && lc->live == 0) {
-        to = end;
+        m.to = (int)end;
     } else if (lc->row.wanted == WANTED_RUN) {
-        to = lc->budget_held && lc->live == 0 ? CAMPAIGN_HELD : CAMPAIGN_RUNNING;
-        reason = to == CAMPAIGN_HELD ? "budget" : "";
+        plan_wanted(lc, &m);
     } else if (lc->row.wanted != WANTED_CANCEL) {
-        to = lc->live == 0 ? CAMPAIGN_PAUSED : CAMPAIGN_DRAINING;
+        m.to = lc->live == 0 ? CAMPAIGN_PAUSED : CAMPAIGN_DRAINING;
     }
+    enum campaign_state to = (enum campaign_state)m.to;
     if (to != now && !campaign_state_terminal(now) && !campaign_edge(now, to)) {
-        to = CAMPAIGN_RUNNING; /* by way of it */
+        m.to = CAMPAIGN_RUNNING; /* by way of it */
+        to = CAMPAIGN_RUNNING;
     }
     if (to != now && campaign_edge(now, to)) {
-        moves[(*n)++] = (struct move){.campaign = lc, .to = (int)to, .reason = reason};
+        moves[(*n)++] = m;
     }
 }
 
@@ -127,6 +189,11 @@ static bool write_moves(struct controller *c, void *arg, struct err *err)
     for (int i = 0; i < w->n; i++) {
         const struct move *m = &w->moves[i];
         const struct campaign_row *r = &m->campaign->row;
+        bool resumes =
+            m->stage != NULL && m->stage->row.state == STAGE_HELD && m->to == STAGE_RUNNING;
+        if (resumes && !mind_resume(c, m->stage, err)) {
+            return false;
+        }
         bool ok = m->stage != NULL
                       ? store_stage_state(c->store, m->stage->row.id, m->stage->row.state,
                                           (enum stage_state)m->to, m->reason, err)
@@ -146,6 +213,7 @@ static void apply(struct controller *c, const struct move *m)
                   LF_S("stage", m->stage->row.name),
                   LF_S("to", stage_state_name((enum stage_state)m->to)));
         m->stage->row.state = (enum stage_state)m->to;
+        (void)snprintf(m->stage->row.reason, sizeof m->stage->row.reason, "%s", m->reason);
     } else {
         log_event(LOG_INFO, "campaign_moved", LF_I("campaign", m->campaign->row.id),
                   LF_S("to", campaign_state_name((enum campaign_state)m->to)),
@@ -167,7 +235,8 @@ static bool write_unwanted(struct controller *c, void *arg, struct err *err)
 static bool stop_unwanted(struct controller *c, struct live_campaign *lc)
 {
     bool any = false;
-    if (lc->row.wanted != WANTED_CANCEL && lc->row.wanted != WANTED_PAUSE) {
+    bool spent = lc->row.wanted == WANTED_RUN && at_limit(lc) == BUDGET_STOP_AND_HOLD;
+    if (lc->row.wanted != WANTED_CANCEL && lc->row.wanted != WANTED_PAUSE && !spent) {
         return true;
     }
     for (size_t i = 0; i < c->attempts_n; i++) {
@@ -259,7 +328,7 @@ bool campaign_life_tick(struct controller *c)
         if (!live_on(c, lc)) {
             return false;
         }
-        if (campaign_state_terminal(lc->row.state) && lc->live == 0) {
+        if (campaign_state_terminal(lc->row.state) && lc->live == 0 && !pool_of_campaign(c, lc)) {
             view_drop_campaign(c, lc);
         }
     }

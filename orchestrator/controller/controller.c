@@ -38,7 +38,8 @@ static bool look(struct controller *c)
         leader_lose(c, "view_failed", &err);
         return false;
     }
-    return precheck_tick(c) && operations_tick(c) && campaign_life_tick(c);
+    mind_tick(c);
+    return precheck_tick(c) && operations_tick(c) && campaign_life_tick(c) && money_tick(c);
 }
 
 static void gauges(const struct controller *c)
@@ -52,7 +53,7 @@ static void gauges(const struct controller *c)
         }
     }
     for (size_t i = 0; i < c->slots_n; i++) {
-        held += c->slots[i].row.held;
+        held += c->slots[i].s.held + c->slots[i].s.warm_idle;
     }
     metric_set(METRIC_PARTS_WAITING, waiting);
     metric_set(METRIC_PARTS_ACTIVE, active);
@@ -69,7 +70,9 @@ static void tick(void *ctx)
     if (!record_flush(c) || !look(c)) { /* record what came in, view what changed */
         return;
     }
-    if (c->decide) { /* decide, intend */
+    if (!c->swept) {
+        sweep_tick(c);
+    } else if (c->decide) { /* decide, intend */
         c->decide = false;
         intend_tick(c);
     }
@@ -139,7 +142,8 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->loop = loop;
     c->bridge = bridge;
     c->status = status;
-    c->total_quota = -1;
+    c->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    c->keep_alive_max_s = -1;
     c->create_unlimited = cfg->create_rate <= 0;
     bucket_init(&c->create_bucket, c->create_unlimited ? 1e6 : cfg->create_rate,
                 c->create_unlimited ? 1e6 : cfg->create_burst, clock_mono_us());
@@ -181,6 +185,7 @@ void controller_free(struct controller *c)
     loop_timer_free(c->housekeeping_timer);
     free(c->attempts);
     free(c->records);
+    free(c->pools);
     free(c->campaigns);
     free(c);
 }

@@ -17,6 +17,7 @@ struct controller_config {
     int64_t lease_renew_us;
     int64_t signature_window_us; /* see protocol.h P3 */
     int64_t quota_interval_us;
+    int64_t progress_interval_us; /* look at a job's progress object this often */
     double create_rate; /* CreateTrainingJob a second until Service Quotas says otherwise; 0 =
                            unlimited */
     double create_burst;

@@ -6,18 +6,34 @@
 #include "common/arena.h"
 #include "common/bucket.h"
 #include "common/rng.h"
+#include "common/s3.h"
 #include "controller.h"
+#include "core/budget.h"
 #include "core/cause.h"
+#include "core/hang.h"
 #include "core/protocol.h"
 #include "core/retry_policy.h"
 #include "core/sched.h"
-#include "store/leader.h"
+#include "store/scheduler.h"
 
 struct live_stage {
     struct stage_row row;
     const struct spec_stage *spec; /* NULL for kinds this version does not run */
     struct ready *ready;
     enum wait_reason reason; /* as last written */
+    /* what its attempts have taught (mind.c) */
+    struct duration duration;
+    struct place place;
+    struct breaker breaker;
+    struct breaker_rules rules;
+    char *trip_words[BREAKER_OF_MAX]; /* signatures beside breaker.signature; malloc'd */
+    bool passed_kept;                 /* breaker.passed is in its row */
+    struct start_time {               /* from creation to start, averaged */
+        int64_t us;
+        int n;
+    } cold, warm;
+    struct gang gang;
+    struct promise_row promise; /* as written; task_id 0: none */
 };
 struct live_campaign {
     struct campaign_row row;
@@ -26,13 +42,40 @@ struct live_campaign {
     struct spec *spec;
     struct live_stage *stages;
     int stages_n;
-    int64_t live;         /* active tasks */
-    usec_t last_start_us; /* 0: not since this leader began */
-    bool budget_held;     /* nothing runs and money is what is missing */
+    int64_t live;          /* active tasks */
+    usec_t last_start_us;  /* 0: not since this leader began */
+    bool budget_short;     /* a task that could start waits for money of its caps */
+    bool budget_spent;     /* and would if nothing else ran: what is spent leaves too little */
+    bool waits_for_person; /* at_limit stopped or held it: till it is edited or resumed */
+};
+struct live_attempt;
+struct live_pool { /* a warm pool, from the intent of the attempt that leaves it (pools.c) */
+    struct controller *c;
+    struct pool_row row;
+    struct live_campaign *campaign;
+    struct ledger_account_of_attempt account; /* once its attempt has let go of it */
+    struct sagemaker_call *describe, *update;
+    bool seen;     /* SageMaker has shown it as Available */
+    bool look_now; /* something says that it has changed */
+    bool wants_end, end_taken;
+    int failures;
+    int64_t next_us;      /* boot: no call before this */
+    int64_t described_us; /* boot */
 };
 struct live_attempt {
     struct controller *c;
     struct attempt_row row;
+    struct ledger_account_of_attempt account;
+    struct live_pool *pool;  /* that it will leave */
+    struct live_pool *taken; /* on whose instances it was intended, while that is not known to have
+                                ended */
+    struct warm_pool_report pool_seen;
+    usec_t ending_us; /* wall: first seen uploading or stopping; 0 not yet */
+    bool accepted;    /* AWS was seen to have it, and room for it */
+    bool passed;      /* its stage's breaker knows that it works */
+    struct hang_state hang;
+    struct progress_look *progress; /* under way */
+    int64_t progress_us;            /* boot: look again then */
     struct protocol_attempt p;
     struct live_campaign *campaign;
     struct live_stage *stage;
@@ -60,12 +103,15 @@ struct pending_record {
     char arn[257], reason[1025], signature[SIGNATURE_MAX + 1];
     char *manifest;
     struct task_change_row change;
+    struct ledger_account_of_attempt account; /* when it is written */
     bool alert; /* a person must look: written as an event beside the record */
 };
-struct live_slots {
-    struct slots_row row;
-    int64_t quota;         /* of the type; -1 unreadable */
-    int64_t foreign_until; /* boot: forget others' use then */
+struct live_slots {                   /* one instance type and market (learn.c) */
+    struct slots s;                   /* held, warm_idle and what was learned; not warm_held */
+    int64_t kept_foreign, kept_limit; /* what was learned, as in its row */
+    usec_t kept_us;
+    int refusals;    /* for quota, in a row */
+    usec_t probe_us; /* wall: one more than others' use allows may be tried then */
 };
 
 struct controller {
@@ -98,7 +144,16 @@ struct controller {
     size_t attempts_n, attempts_cap;
     struct live_slots *slots;
     size_t slots_n;
-    int64_t total_quota;             /* -1: not listed */
+    struct slots_account account; /* quotas over all types */
+    int64_t keep_alive_max_s;     /* -1: not listed */
+    struct project_row *projects; /* [0]: everything together, then by id */
+    size_t projects_n;
+    struct live_pool **pools;
+    size_t pools_n;
+    bool swept;                      /* AWS was matched with our rows: intents may commit */
+    struct sweep *sweep;             /* under way */
+    int64_t sweep_us;                /* boot: try again then */
+    size_t progress_n;               /* looks under way */
     struct task_change_row *changes; /* by task id */
     size_t changes_n;
     struct pending_record *records;
@@ -137,7 +192,9 @@ bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_
                         struct live_campaign **ret, struct err *err) MUST_CHECK;
 void view_drop_campaign(struct controller *c, struct live_campaign *lc);
 struct live_stage *view_stage(struct live_campaign *lc, int64_t stage_id);
-struct live_slots *view_slots_of(struct controller *c, const char *instance_type);
+struct live_slots *view_slots_of(struct controller *c, const char *instance_type,
+                                 enum market market);
+struct project_row *view_project(struct controller *c, int64_t project_id);
 struct task_change_row *view_change(struct controller *c, int64_t task_id, bool create);
 
 /* attempt.c: live attempts */
@@ -150,8 +207,87 @@ void attempt_protocol_config(const struct controller *c, struct protocol_config 
 /* Feed a fact; what follows is queued for the record transaction. */
 void attempt_fact(struct live_attempt *a, const struct fact *f);
 
+/* sched_fill.c: what the leader knows, as the scheduler wants it */
+struct filled {
+    struct sched_view view;
+    struct sched_stage *stages;
+    struct live_stage **live_stages;       /* beside view.stages */
+    struct live_campaign **live_campaigns; /* beside view.stages */
+    struct sched_campaign *campaigns;
+    struct sched_project *projects;
+    struct slots *slots;
+    struct slots_account account;
+    struct sched_job *jobs;
+    struct warm_pool *pools;
+    struct live_pool **live_pools; /* beside view.pools */
+};
+void sched_fill(struct controller *c, struct filled *ret);
+void sched_fill_done(struct filled *f);
+
 /* intend.c */
 void intend_tick(struct controller *c);
+/* SHA-256 that a job's name and its proof are made from: install, campaign, stage, task, n. */
+void intend_identity(const struct controller *c, const struct intent *in, uint8_t ret[static 32]);
+
+/* money.c: what is reserved and spent, level by level */
+void money_move(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
+                musd_t reserved_musd, musd_t spent_musd, musd_t warm_musd);
+/* What a campaign gave back may be enough for it, or for another under the same cap. */
+void money_freed(struct controller *c, const struct live_campaign *lc);
+musd_t money_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd);
+/* Sum of what the entries move into reserved. */
+musd_t money_reserved_by(const struct ledger_entry *e, int n);
+musd_t money_spent_by(const struct ledger_entry *e, int n);
+bool money_tick(struct controller *c); /* warns of thresholds; false: leadership lost */
+
+/* learn.c: quotas and others' use */
+void learn_refused(struct live_attempt *a, const char *text);
+void learn_accepted(struct live_attempt *a);
+/* What was learned since it was last written. */
+bool learn_write(struct controller *c, struct err *err) MUST_CHECK;
+bool learn_dirty(struct controller *c);
+/* As the scheduler should see it now: others' use, one less when it is time to try (true). */
+bool learn_slots(const struct live_slots *ls, usec_t now_us, struct slots *ret);
+
+/* mind.c: what a stage's attempts teach: durations, places, breaker, promises */
+bool mind_load(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
+               struct err *err) MUST_CHECK;
+void mind_free(struct live_stage *ls);
+void mind_started(struct live_attempt *a);
+void mind_moved(struct live_attempt *a); /* to a.row.state, committed */
+void mind_passed(struct live_attempt *a);
+void mind_ended(struct live_attempt *a, const struct pending_record *p);
+void mind_refused_capacity(struct live_attempt *a);
+/* Equal for failures of one kind; words: of cause_signature. */
+uint64_t mind_signature(enum cause cause, const char *words);
+/* Why a tripped stage is held, for people. */
+void mind_trip_text(const struct live_campaign *lc, const struct live_stage *ls, char *ret,
+                    size_t size);
+/* A person let the stage go on: written and reset. */
+bool mind_resume(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
+/* Breakers that were passed, promises that moved: written when they differ from their rows. */
+bool mind_dirty(struct controller *c);
+bool mind_write(struct controller *c, struct err *err) MUST_CHECK;
+void mind_tick(struct controller *c); /* ten minutes alive prove a foreign image */
+
+/* pools.c */
+struct live_pool *pool_add(struct controller *c, const struct pool_row *row,
+                           struct live_campaign *lc);
+struct live_pool *pool_by_id(struct controller *c, int64_t id);
+void pool_remove(struct controller *c, struct live_pool *p); /* cancels its calls */
+bool pool_load(struct controller *c, struct err *err) MUST_CHECK;
+void pool_listed(struct controller *c, const struct job_summary *job);
+void pool_ask_end(struct live_pool *p, enum warm_end why);
+bool pool_of_campaign(const struct controller *c, const struct live_campaign *lc);
+void pools_tick(struct controller *c, int64_t *wake_us);
+
+/* progress.c */
+void progress_tick(struct controller *c, int64_t *wake_us);
+void progress_cancel(struct live_attempt *a);
+
+/* sweep.c: before the first intent of an epoch AWS is matched with our rows */
+void sweep_tick(struct controller *c);
+void sweep_cancel(struct controller *c);
 /* execute.c: asks every due attempt what to do and does it */
 void execute_tick(struct controller *c);
 /* record.c */
@@ -166,6 +302,7 @@ bool campaign_life_tick(struct controller *c); /* false: leadership lost */
 /* operations.c */
 bool operations_tick(struct controller *c);
 /* output.c: is an output there and whole? */
+bool output_folder(const struct live_attempt *a, struct s3_uri *ret);
 struct output_verdict {
     bool checked; /* false: could not be looked at; try again */
     bool good;

@@ -7,9 +7,6 @@
 #include "metrics.h"
 #include <stdio.h>
 
-#define FOREIGN_FOR_US                                                                             \
-    (30 * USEC_PER_SEC) /* others' use learned from a refusal is believed this long */
-
 static void fact_of(struct live_attempt *a, enum fact_kind kind, enum cause cause)
 {
     attempt_fact(a, &(struct fact){.kind = kind, .at_us = clock_boot_us(), .cause = cause});
@@ -23,18 +20,6 @@ static void note_failure(struct live_attempt *a, const struct aws_failure *f)
                    f->code[0] != '\0' ? ": " : "", f->message);
     if (f->outcome == AWS_UNKNOWN || f->outcome == AWS_UNSENT) {
         atomic_store(&a->c->status->aws_ok, false);
-    }
-}
-
-/* A refusal for quota though our count says free: somebody else uses it. */
-static void learn_foreign(struct live_attempt *a, const struct aws_failure *f)
-{
-    struct quota_refusal q;
-    struct live_slots *s = view_slots_of(a->c, a->row.instance_type);
-    if (cause_parse_quota(str_of(f->message), &q)) {
-        int64_t ours = s->row.held - a->row.instances;
-        s->row.foreign = MAX(0, q.in_use - ours);
-        s->foreign_until = clock_boot_us() + FOREIGN_FOR_US;
     }
 }
 
@@ -64,6 +49,9 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
         a->reason[0] = '\0';
         metric_add(METRIC_JOBS_SUBMITTED, 1);
         atomic_store(&a->c->status->aws_ok, true);
+        if (a->taken != NULL) {
+            a->taken->look_now = true; /* it has passed on its instances, or has not */
+        }
         fact_of(a, FACT_CREATE_OK, CAUSE_NONE);
         return;
     }
@@ -93,7 +81,7 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
                                ? CAUSE_NETWORK
                                : cause_of_refusal(f->status, f->code, str_of(f->message));
         if (cause == CAUSE_QUOTA) {
-            learn_foreign(a, f);
+            learn_refused(a, f->message);
         }
         fact_of(a, FACT_CREATE_REFUSED, cause);
         break;
@@ -168,11 +156,15 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
         a->row.started_us = job->started;
         a->row.ended_us = job->ended;
         a->billable_s = job->billable_s;
+        a->pool_seen = job->pool;
     }
     fact.cause = cause_of_end(a, &fact.job);
     AUTO_FREE char *words = str_dup(cause_words(str_of(a->reason)));
     (void)snprintf(a->reason, sizeof a->reason, "%s", words);
-    if (fact.cause == CAUSE_STOPPED && a->reason[0] == '\0') {
+    if (fact.cause == CAUSE_STOPPED && a->row.stop_cause != CAUSE_NONE) {
+        (void)snprintf(a->reason, sizeof a->reason,
+                       "it made no progress and was stopped by drover, to be tried again");
+    } else if (fact.cause == CAUSE_STOPPED && a->reason[0] == '\0') {
         (void)snprintf(a->reason, sizeof a->reason, "stopped by %s",
                        a->stopped_by_us ? "drover" : "somebody else");
     } else if (fact.cause == CAUSE_TIMEOUT && a->reason[0] == '\0') {
@@ -289,16 +281,6 @@ static void act(struct live_attempt *a, int64_t now_us)
     }
 }
 
-static void forget_foreign(struct controller *c, int64_t now_us)
-{
-    for (size_t i = 0; i < c->slots_n; i++) {
-        if (c->slots[i].row.foreign > 0 && now_us >= c->slots[i].foreign_until) {
-            c->slots[i].row.foreign = 0;
-            c->decide = true;
-        }
-    }
-}
-
 /* Facts that need no call (void, unsent) come back at once and may end an attempt, so the list is
  * walked from its end: removal moves the last one into the gap, already seen. Flushing happens
  * later, so a removed attempt is never touched again here. */
@@ -307,7 +289,6 @@ void execute_tick(struct controller *c)
     int64_t now_us = clock_boot_us();
     int64_t wake_us = INT64_MAX;
     c->act = false;
-    forget_foreign(c, now_us);
     for (size_t i = c->attempts_n; i-- > 0 && c->leading;) {
         struct live_attempt *a = c->attempts[i];
         if (a->recording) {
@@ -319,6 +300,12 @@ void execute_tick(struct controller *c)
         if (c->leading && i < c->attempts_n) {
             wake_us = MIN(wake_us, a->wake_us);
         }
+    }
+    if (c->leading) {
+        pools_tick(c, &wake_us);
+    }
+    if (c->leading) {
+        progress_tick(c, &wake_us);
     }
     c->acted_until_us = wake_us;
     if (c->leading && wake_us != INT64_MAX) {

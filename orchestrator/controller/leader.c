@@ -63,6 +63,8 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
 {
     struct err err = ERR_INIT;
     c->leading = true;
+    c->swept = false;
+    c->sweep_us = 0;
     c->epoch = epoch;
     c->lease_end_us = asked_us + c->cfg.lease_length_us;
     loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);

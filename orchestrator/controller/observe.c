@@ -120,6 +120,8 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
                                            .at_us = clock_boot_us(),
                                            .job = observe_seen(jobs[i].status, jobs[i].secondary,
                                                                jobs[i].modified)});
+        } else {
+            pool_listed(c, &jobs[i]);
         }
     }
 }
@@ -134,6 +136,9 @@ void observe_start(struct controller *c)
     for (size_t i = 0; i < c->attempts_n; i++) {
         oldest = MIN(oldest, c->attempts[i]->row.intended_us);
     }
+    for (size_t i = 0; i < c->pools_n; i++) {
+        oldest = MIN(oldest, c->pools[i]->row.intended_us);
+    }
     if (oldest == USEC_NEVER) {
         return;
     }
@@ -147,17 +152,70 @@ struct quota_arg {
     const struct quota_reading *reading;
 };
 
-static bool write_quotas(struct controller *c, void *arg, struct err *err)
+/* New values of one kind of quota by type: into the rows, or into what we hold. */
+static bool write_kind(struct controller *c, const struct quota_value *v, size_t n,
+                       enum market market, bool warm, struct err *err)
 {
-    const struct quota_reading *r = ((struct quota_arg *)arg)->reading;
-    for (size_t i = 0; i < r->training_n; i++) {
-        if (view_slots_of(c, r->training[i].instance_type)->quota != r->training[i].limit &&
-            !store_quota_put(c->store, r->training[i].instance_type, MARKET_ON_DEMAND, false,
-                             r->training[i].limit, err)) {
+    for (size_t i = 0; i < n; i++) {
+        const struct slots *s = &view_slots_of(c, v[i].instance_type, market)->s;
+        if ((warm ? s->warm_quota : s->quota) != v[i].limit &&
+            !store_quota_put(c->store, v[i].instance_type, market, warm, v[i].limit, err)) {
             return false;
         }
     }
     return true;
+}
+
+static void account_values(const struct quota_reading *r, int64_t ret[static ACCOUNT_QUOTA_COUNT])
+{
+    ret[ACCOUNT_INSTANCES] = r->total;
+    ret[ACCOUNT_SPOT_INSTANCES] = r->spot_total;
+    ret[ACCOUNT_PER_JOB] = r->instances_max;
+    ret[ACCOUNT_RUN_S] = r->runtime_max_s;
+    ret[ACCOUNT_VOLUME_GB] = r->volume_max_gib;
+    ret[ACCOUNT_KEEP_ALIVE_S] = r->keep_alive_s;
+}
+
+static bool write_quotas(struct controller *c, void *arg, struct err *err)
+{
+    const struct quota_reading *r = ((struct quota_arg *)arg)->reading;
+    int64_t account[ACCOUNT_QUOTA_COUNT];
+    int64_t kept[ACCOUNT_QUOTA_COUNT];
+    account_values(r, account);
+    if (!view_account_quotas(c->store, kept, err)) {
+        return false;
+    }
+    for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
+        if (account[k] != kept[k] &&
+            !store_account_quota_put(c->store, (enum account_quota)k, account[k], err)) {
+            return false;
+        }
+    }
+    return write_kind(c, r->training, r->training_n, MARKET_ON_DEMAND, false, err) &&
+           write_kind(c, r->spot, r->spot_n, MARKET_SPOT, false, err) &&
+           write_kind(c, r->warm, r->warm_n, MARKET_ON_DEMAND, true, err);
+}
+
+static void take_quotas(struct controller *c, const struct quota_reading *r)
+{
+    for (size_t i = 0; i < r->training_n; i++) {
+        slots_quota_read(&view_slots_of(c, r->training[i].instance_type, MARKET_ON_DEMAND)->s,
+                         r->training[i].limit);
+    }
+    for (size_t i = 0; i < r->spot_n; i++) {
+        slots_quota_read(&view_slots_of(c, r->spot[i].instance_type, MARKET_SPOT)->s,
+                         r->spot[i].limit);
+    }
+    for (size_t i = 0; i < r->warm_n; i++) {
+        view_slots_of(c, r->warm[i].instance_type, MARKET_ON_DEMAND)->s.warm_quota =
+            r->warm[i].limit;
+    }
+    c->account.total[MARKET_ON_DEMAND].limit = r->total;
+    c->account.total[MARKET_SPOT].limit = r->spot_total;
+    c->account.per_job = r->instances_max;
+    c->account.longest_run_s = r->runtime_max_s;
+    c->account.volume_gb = r->volume_max_gib;
+    c->keep_alive_max_s = r->keep_alive_s;
 }
 
 static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws_failure *f)
@@ -172,7 +230,7 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
         }
         bool known = false;
         for (size_t i = 0; i < c->slots_n; i++) {
-            known |= c->slots[i].quota >= 0;
+            known |= c->slots[i].s.quota >= 0;
         }
         if (!known) { /* nothing starts before this: ask again soon */
             loop_timer_set(c->quota_timer, MIN(c->cfg.quota_interval_us, USEC_PER_SEC));
@@ -184,10 +242,7 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
     if (!leader_tx(c, write_quotas, &arg)) {
         return;
     }
-    for (size_t i = 0; i < r->training_n; i++) {
-        view_slots_of(c, r->training[i].instance_type)->quota = r->training[i].limit;
-    }
-    c->total_quota = r->total;
+    take_quotas(c, r);
     if (r->create_rate > 0 && !c->create_unlimited) {
         bucket_set_rate(&c->create_bucket, r->create_rate, clock_mono_us());
     }

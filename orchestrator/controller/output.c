@@ -402,6 +402,17 @@ static struct output_check *check_new(struct controller *c, enum spec_verify kin
     return k;
 }
 
+bool output_folder(const struct live_attempt *a, struct s3_uri *ret)
+{
+    const struct spec_stage *s = a->stage->spec;
+    const struct task_input t = {.id = a->row.task_id,
+                                 .seq = a->row.seq,
+                                 .size = a->row.size,
+                                 .uri = a->row.uri,
+                                 .vars_json = a->row.vars_json};
+    return s->output != NULL && place_of(a->campaign, a->stage, &t, a->row.n, s->output, true, ret);
+}
+
 struct output_check *output_verify(struct live_attempt *a, output_cb cb, void *ctx)
 {
     const struct spec_stage *s = a->stage->spec;

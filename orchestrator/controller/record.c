@@ -8,48 +8,80 @@
 #include "metrics.h"
 #include <stdio.h>
 
-/* The task's fate when its attempt ended. */
-static void decide_task(struct live_attempt *a, const struct protocol_effect *e,
-                        struct pending_record *p)
+/* How often in a row the task has failed like this, this time included. */
+static int same_failures(const struct task_change_row *change, uint64_t signature)
+{
+    return change != NULL && change->signature_hash == signature ? change->same + 1 : 1;
+}
+
+/* Tried again or failed for good, by the cause's row; set aside when it alone fails in this way. */
+static void retry_or_fail(struct live_attempt *a, struct pending_record *p)
 {
     struct controller *c = a->c;
-    struct task_change_row *change = view_change(c, a->row.task_id, false);
+    const struct task_change_row *change = view_change(c, a->row.task_id, false);
     struct retry_state now = {.attempts = a->row.task_attempts};
     struct retry_decision d;
-    p->r.task_moves = true;
-    if (a->p.state == ATTEMPT_SUCCEEDED) {
-        p->r.task_to = TASK_DONE;
-        p->r.task_counts = true;
-        return;
-    }
-    if (!a->p.wanted) {
-        bool cancelled = a->campaign->row.wanted == WANTED_CANCEL;
-        p->r.task_to = cancelled ? TASK_CANCELLED : TASK_WAITING;
-        p->r.cause = CAUSE_NONE;
-        return;
-    }
     if (change != NULL) {
         memcpy(now.tries, change->tries, sizeof now.tries);
         now.instance_type_i = change->instance_type_i;
         now.volume_gb = change->volume_gb;
         now.max_runtime_s = change->max_runtime_s;
     }
-    p->r.cause = e->cause != CAUSE_NONE ? e->cause : CAUSE_UNKNOWN;
     retry_decide(a->stage->spec, p->r.cause, &now, &c->rng, &d);
+    uint64_t signature = mind_signature(p->r.cause, p->signature);
+    int same = d.counts ? same_failures(change, signature) : 0;
+    bool aside =
+        d.retry && d.counts && breaker_quarantines(&a->stage->breaker, &a->stage->rules, same);
     p->r.task_counts = d.counts;
-    p->r.task_to = d.retry ? TASK_WAITING : TASK_FAILED;
-    if (d.retry) {
-        p->r.not_before_us = clock_wall_us() + d.wait_us;
-        p->change = (struct task_change_row){.task_id = a->row.task_id,
-                                             .campaign_id = a->row.campaign_id,
-                                             .instance_type_i = d.next.instance_type_i,
-                                             .volume_gb = d.next.volume_gb,
-                                             .max_runtime_s = d.next.max_runtime_s};
-        memcpy(p->change.tries, d.next.tries, sizeof p->change.tries);
+    p->r.task_to = d.retry && !aside ? TASK_WAITING : TASK_FAILED;
+    if (aside) {
+        log_event(LOG_WARN, "part_set_aside", LF_S("job", a->row.name.s), LF_I("failures", same),
+                  LF_S("signature", p->signature));
     }
+    if (p->r.task_to == TASK_FAILED) {
+        return;
+    }
+    p->r.not_before_us = clock_wall_us() + d.wait_us;
+    p->change = (struct task_change_row){
+        .task_id = a->row.task_id,
+        .campaign_id = a->row.campaign_id,
+        .instance_type_i = d.next.instance_type_i,
+        .volume_gb = d.next.volume_gb,
+        .max_runtime_s = d.next.max_runtime_s,
+        .signature_hash = d.counts || change == NULL ? signature : change->signature_hash,
+        .same = d.counts         ? same
+                : change != NULL ? change->same
+                                 : 0,
+        .spent_musd = (change != NULL ? change->spent_musd : 0) + p->account.spent_musd +
+                      p->account.reserved_musd};
+    memcpy(p->change.tries, d.next.tries, sizeof p->change.tries);
 }
 
-static void settle(struct live_attempt *a, struct pending_record *p)
+/* The task's fate when its attempt ended. */
+static void decide_task(struct live_attempt *a, const struct protocol_effect *e,
+                        struct pending_record *p)
+{
+    bool hung = a->row.stop_cause != CAUSE_NONE && a->campaign->row.wanted != WANTED_CANCEL;
+    p->r.task_moves = true;
+    if (a->p.state == ATTEMPT_SUCCEEDED) {
+        p->r.task_to = TASK_DONE;
+        p->r.task_counts = true;
+        return;
+    }
+    if (!a->p.wanted && !hung) {
+        bool cancelled = a->campaign->row.wanted == WANTED_CANCEL;
+        p->r.task_to = cancelled ? TASK_CANCELLED : TASK_WAITING;
+        p->r.cause = CAUSE_NONE;
+        return;
+    }
+    p->r.cause = e->cause != CAUSE_NONE ? e->cause : CAUSE_UNKNOWN;
+    if (hung && p->r.cause == CAUSE_STOPPED) {
+        p->r.cause = a->row.stop_cause;
+    }
+    retry_or_fail(a, p);
+}
+
+static void cost_of_job(struct live_attempt *a, struct pending_record *p)
 {
     struct err err = ERR_INIT;
     bool estimated = false;
@@ -65,29 +97,71 @@ static void settle(struct live_attempt *a, struct pending_record *p)
     p->r.estimated = estimated;
 }
 
-static void add_entry(struct attempt_record *r, enum ledger_kind kind, enum ledger_account from,
-                      enum ledger_account to, musd_t musd, int64_t seconds)
+/* What becomes of the pool when the attempt lets go of its slots. */
+static void move_pool(struct live_attempt *a, const struct protocol_effect *e,
+                      struct attempt_record *r)
 {
-    r->entries[r->entries_n++] = (struct ledger_entry){.attempt_id = r->attempt_id,
-                                                       .kind = kind,
-                                                       .from = from,
-                                                       .to = to,
-                                                       .amount_musd = musd,
-                                                       .seconds = seconds};
+    struct err err = ERR_INIT;
+    bool ran = e->settle && a->row.started_us > 0;
+    const struct warm_pool_report *seen = &a->pool_seen;
+    r->pool_moves = true;
+    r->pool_to = POOL_AVAILABLE; /* unless we know better: it holds its slots till we do */
+    if (!ran && seen->status == WARM_POOL_NONE) {
+        r->pool_to = POOL_TERMINATED;
+    } else if (seen->status == WARM_POOL_REUSED || seen->status == WARM_POOL_TERMINATED) {
+        r->pool_to = seen->status == WARM_POOL_REUSED ? POOL_REUSED : POOL_TERMINATED;
+        r->retained_s = MAX(0, seen->retained_s);
+        if (__builtin_mul_overflow(r->retained_s, (int64_t)a->row.instances, &r->warm_s) ||
+            !cost_of_seconds(a->row.price_musd_per_hour, r->warm_s, &r->warm_musd, &err)) {
+            r->warm_s = r->warm_musd = 0;
+            log_event(LOG_ERROR, "cost_overflow", LF_S("job", a->row.name.s), LF_ERR(&err));
+        }
+    } else {
+        usec_t from = a->row.ended_us > 0 ? a->row.ended_us : clock_wall_us();
+        r->pool_expires_us = from + a->row.keep_alive_s * USEC_PER_SEC;
+    }
 }
 
-/* The reservation goes back, less what the job cost. */
-static void book(struct attempt_record *r)
+/* What is kept reserved for a pool that is still there. */
+static musd_t keep_for_pool(const struct live_attempt *a, const struct attempt_record *r)
 {
-    if (r->cost_musd > r->reserved_musd) {
-        add_entry(r, LEDGER_OVERRUN, LEDGER_BUDGET, LEDGER_RESERVED,
-                  r->cost_musd - r->reserved_musd, 0);
+    struct err ignored = ERR_INIT;
+    musd_t keep = 0;
+    bool open = r->pool_moves && r->pool_to == POOL_AVAILABLE;
+    if (!r->pool_moves) {
+        return 0;
     }
+    if (!open) {
+        return r->warm_musd;
+    }
+    return cost_of_seconds(a->row.price_musd_per_hour, a->row.keep_alive_s * a->row.instances,
+                           &keep, &ignored)
+               ? keep
+               : INT64_MAX;
+}
+
+/* The ledger's entries for what the attempt gives back now; the account as it is after them. */
+static void book(struct live_attempt *a, struct pending_record *p)
+{
+    struct attempt_record *r = &p->r;
+    struct err err = ERR_INIT;
+    bool open = r->pool_moves && r->pool_to == POOL_AVAILABLE;
+    bool ok = true;
+    int n = 0;
     if (r->settle) {
-        add_entry(r, LEDGER_SETTLE, LEDGER_RESERVED, LEDGER_SPENT, r->cost_musd, r->billable_s);
+        ok = ledger_settle_job(&p->account, r->attempt_id, r->cost_musd, r->billable_s,
+                               r->estimated, keep_for_pool(a, r), r->entries, &n, &err);
+        r->entries_n = n;
     }
-    add_entry(r, LEDGER_RELEASE, LEDGER_RESERVED, LEDGER_BUDGET,
-              MAX(0, r->reserved_musd - r->cost_musd), 0);
+    if (ok && !open) {
+        ok = ledger_close(&p->account, r->attempt_id, r->warm_musd, r->warm_s,
+                          r->entries + r->entries_n, &n, &err);
+        r->entries_n += n;
+    }
+    if (!ok) {
+        log_event(LOG_ERROR, "not_booked", LF_S("job", a->row.name.s), LF_ERR(&err));
+    }
+    r->open_musd = p->account.reserved_musd;
 }
 
 static void fill(struct live_attempt *a, const struct protocol_effect *e, struct pending_record *p)
@@ -119,15 +193,19 @@ static void fill(struct live_attempt *a, const struct protocol_effect *e, struct
     if (a->row.started_us > 0 && a->row.ended_us > a->row.started_us) {
         r->run_seconds = (a->row.ended_us - a->row.started_us) / USEC_PER_SEC;
     }
-    if (e->release_slot && e->settle) {
-        settle(a, p);
-    }
+    p->account = a->account;
     if (e->release_slot) {
-        book(r);
+        if (e->settle) {
+            cost_of_job(a, p);
+        }
+        if (a->pool != NULL) {
+            move_pool(a, e, r);
+        }
+        book(a, p);
     }
     if (e->task_ends) {
-        decide_task(a, e, p);
         cause_signature(str_of(a->reason), p->signature);
+        decide_task(a, e, p);
         p->manifest = TAKE(a->manifest);
     }
 }
@@ -217,31 +295,62 @@ static void task_moved(struct controller *c, const struct pending_record *p)
     }
 }
 
+/* The attempt's pool moves as its row did, and one it was intended on and did not take stands alone
+ * again. */
+static void pools_moved(struct controller *c, const struct pending_record *p)
+{
+    struct live_attempt *a = p->attempt;
+    struct live_slots *s = view_slots_of(c, a->row.instance_type, a->row.market);
+    if (a->taken != NULL && a->taken->row.taken_by == a->row.id) {
+        a->taken->row.taken_by = 0;
+        a->taken->look_now = true;
+        s->s.warm_idle += a->taken->row.instances;
+        a->taken = NULL;
+    }
+    if (a->pool == NULL || !p->r.pool_moves) {
+        return;
+    }
+    if (p->r.pool_to != POOL_AVAILABLE) {
+        pool_remove(c, a->pool);
+        return;
+    }
+    s->s.warm_idle += a->row.instances;
+    a->pool->row.state = POOL_AVAILABLE;
+    a->pool->row.available_us = clock_wall_us();
+    a->pool->row.expires_us = p->r.pool_expires_us;
+    a->pool->account = p->account;
+    a->pool->seen = a->pool_seen.status == WARM_POOL_AVAILABLE;
+    a->pool->look_now = !a->pool->seen;
+    a->pool->described_us = a->pool->seen ? clock_boot_us() : 0;
+    a->pool = NULL;
+}
+
+static void released(struct controller *c, struct pending_record *p)
+{
+    struct live_attempt *a = p->attempt;
+    view_slots_of(c, a->row.instance_type, a->row.market)->s.held -= a->row.instances;
+    money_move(c, a->campaign, a->stage, money_reserved_by(p->r.entries, p->r.entries_n),
+               money_spent_by(p->r.entries, p->r.entries_n), p->r.warm_musd);
+    pools_moved(c, p);
+    a->account = p->account;
+    a->row.holds = false;
+    metric_add(METRIC_COST_MUSD, p->r.cost_musd + p->r.warm_musd);
+    metric_add(METRIC_JOBS_ENDED, p->r.settle);
+    money_freed(c, a->campaign);
+}
+
 static void committed(struct controller *c, struct pending_record *p)
 {
     struct live_attempt *a = p->attempt;
-    struct campaign_row *cr = &a->campaign->row;
     a->row.state = p->r.to;
     a->recording = false;
     free(p->manifest);
     if (p->r.release) {
-        musd_t less = p->r.reserved_musd - p->r.cost_musd;
-        view_slots_of(c, a->row.instance_type)->row.held -= a->row.instances;
-        cr->reserved_musd -= p->r.reserved_musd;
-        cr->spent_musd += p->r.cost_musd;
-        a->stage->row.reserved_musd -= p->r.reserved_musd;
-        a->stage->row.spent_musd += p->r.cost_musd;
-        for (size_t i = 0; i < c->campaigns_n; i++) {
-            struct campaign_row *other = &c->campaigns[i]->row;
-            other->global_used_musd -= less;
-            other->project_used_musd -= other->project_id == cr->project_id ? less : 0;
-        }
-        a->row.holds = false;
-        metric_add(METRIC_COST_MUSD, p->r.cost_musd);
-        metric_add(METRIC_JOBS_ENDED, p->r.settle);
-        a->campaign->budget_held = false;
+        released(c, p);
     }
+    mind_moved(a);
     if (p->r.task_moves) {
+        mind_ended(a, p);
         task_moved(c, p);
         attempt_remove(c, a);
         c->look_at_db = true; /* the stage or the campaign may have ended */

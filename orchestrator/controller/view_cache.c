@@ -28,21 +28,42 @@ struct live_stage *view_stage(struct live_campaign *lc, int64_t stage_id)
     return NULL;
 }
 
-struct live_slots *view_slots_of(struct controller *c, const char *instance_type)
+struct live_slots *view_slots_of(struct controller *c, const char *instance_type,
+                                 enum market market)
 {
     for (size_t i = 0; i < c->slots_n; i++) {
-        if (strcmp(c->slots[i].row.instance_type, instance_type) == 0) {
+        if (c->slots[i].s.market == market &&
+            strcmp(c->slots[i].s.instance_type, instance_type) == 0) {
             return &c->slots[i];
         }
     }
     c->slots = xrealloc(c->slots, (c->slots_n + 1) * sizeof *c->slots);
     struct live_slots *s = &c->slots[c->slots_n++];
-    memset(s, 0, sizeof *s);
-    (void)snprintf(s->row.instance_type, sizeof s->row.instance_type, "%s", instance_type);
-    s->row.limit = -1;
-    s->row.price_musd_per_hour = -1;
-    s->quota = -1;
+    *s = (struct live_slots){.s = {.market = market,
+                                   .quota = -1,
+                                   .warm_quota = -1,
+                                   .operator_limit = -1,
+                                   .refused_limit = -1,
+                                   .price_musd_per_hour = -1},
+                             .kept_limit = -1};
+    (void)snprintf(s->s.instance_type, sizeof s->s.instance_type, "%s", instance_type);
+    for (size_t i = 0; i + 1 < c->slots_n; i++) { /* spot costs no more than the list price */
+        if (strcmp(c->slots[i].s.instance_type, instance_type) == 0) {
+            s->s.price_musd_per_hour = c->slots[i].s.price_musd_per_hour;
+        }
+    }
     return s;
+}
+
+struct project_row *view_project(struct controller *c, int64_t project_id)
+{
+    for (size_t i = 0; i < c->projects_n; i++) {
+        if (c->projects[i].id == project_id) {
+            return &c->projects[i];
+        }
+    }
+    ASSERT(!"every campaign's project was read before the campaign");
+    return NULL;
 }
 
 /* Few tasks ever change, so a sorted array does. */
@@ -76,6 +97,7 @@ static void campaign_free(struct live_campaign *lc)
 {
     for (int i = 0; i < lc->stages_n; i++) {
         ready_free(lc->stages[i].ready);
+        mind_free(&lc->stages[i]);
     }
     free(lc->stages);
     free(lc->row.spec_json);
@@ -115,8 +137,12 @@ void view_free(struct controller *c)
     quotas_cancel(c->quota_reading);
     c->quota_reading = NULL;
     precheck_cancel_all(c);
+    sweep_cancel(c);
     while (c->attempts_n > 0) {
         attempt_remove(c, c->attempts[c->attempts_n - 1]);
+    }
+    while (c->pools_n > 0) {
+        pool_remove(c, c->pools[c->pools_n - 1]);
     }
     for (size_t i = 0; i < c->records_n; i++) {
         free(c->records[i].manifest);
@@ -128,6 +154,9 @@ void view_free(struct controller *c)
     free(c->slots);
     c->slots = NULL;
     c->slots_n = 0;
+    free(c->projects);
+    c->projects = NULL;
+    c->projects_n = 0;
     free(c->changes);
     c->changes = NULL;
     c->changes_n = 0;
@@ -201,6 +230,30 @@ static bool read_spec(struct live_campaign *lc, struct err *err)
     return true;
 }
 
+/* Thresholds of the campaign file, for a cap that says nothing of its own. */
+static void default_warn(struct live_campaign *lc)
+{
+    struct warn_at *w = &lc->row.warn;
+    _Static_assert(WARN_AT_MAX == SPEC_WARNS_MAX, "one bound for thresholds");
+    for (int i = 0; w->n == 0 && i < lc->spec->warn_at_n; i++) {
+        w->at_ppm[i] = lc->spec->warn_at_ppm[i];
+    }
+    w->n = w->n == 0 ? lc->spec->warn_at_n : w->n;
+}
+
+/* In order of id, as the scheduler wants it. */
+static void insert_campaign(struct controller *c, struct live_campaign *lc)
+{
+    size_t at = c->campaigns_n;
+    c->campaigns = xrealloc(c->campaigns, (c->campaigns_n + 1) * sizeof(struct live_campaign *));
+    while (at > 0 && c->campaigns[at - 1]->row.id > lc->row.id) {
+        c->campaigns[at] = c->campaigns[at - 1];
+        at--;
+    }
+    c->campaigns[at] = lc;
+    c->campaigns_n++;
+}
+
 bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_tasks,
                         struct live_campaign **ret, struct err *err)
 {
@@ -224,16 +277,18 @@ bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_
         ls->ready = ready_new();
         ls->reason = WAIT_NEW;
         lc->live += rows[i].counts[TASK_ACTIVE];
-        ok = stage_state_terminal(ls->row.state) ||
-             (take_new(c, ls, err) && load_tasks(c, lc, ls, 0, err));
+        ok = mind_load(c, lc, ls, err) && (stage_state_terminal(ls->row.state) ||
+                                           (take_new(c, ls, err) && load_tasks(c, lc, ls, 0, err)));
     }
     free(rows);
     if (!ok) {
         campaign_free(lc);
         return false;
     }
-    c->campaigns = xrealloc(c->campaigns, (c->campaigns_n + 1) * sizeof(struct live_campaign *));
-    c->campaigns[c->campaigns_n++] = lc;
+    lc->waits_for_person = lc->row.state == CAMPAIGN_HELD && lc->row.at_limit != AT_LIMIT_DRAIN &&
+                           lc->row.version == lc->row.taken_version;
+    default_warn(lc);
+    insert_campaign(c, lc);
     *ret = lc;
     return true;
 }
@@ -256,6 +311,9 @@ static bool refresh_stages(struct controller *c, struct live_campaign *lc, struc
         ls->row.closed = rows[i].closed;
         ls->row.cap_musd = rows[i].cap_musd;
         ls->row.per_task_musd = rows[i].per_task_musd;
+        ls->row.parts_limit = rows[i].parts_limit;
+        ls->row.resumes = rows[i].resumes;
+        ls->row.warn = rows[i].warn;
         ok = from_seq == ls->row.tasks ||
              (take_new(c, ls, err) && load_tasks(c, lc, ls, from_seq, err));
     }
@@ -276,12 +334,37 @@ static bool refresh_campaign(struct controller *c, struct live_campaign *lc, str
     lc->row.priority = now.priority;
     lc->row.parts_limit = now.parts_limit;
     lc->row.cap_musd = now.cap_musd;
-    lc->row.project_cap_musd = now.project_cap_musd;
-    lc->row.global_cap_musd = now.global_cap_musd;
     lc->row.at_limit = now.at_limit;
+    lc->row.weight = now.weight;
+    lc->row.warn = now.warn;
+    default_warn(lc);
     lc->row.version = now.version;
-    lc->budget_held = false;
+    lc->budget_short = lc->budget_spent = lc->waits_for_person = false;
     return refresh_stages(c, lc, err);
+}
+
+/* Limits, weights and caps above a campaign; what is reserved and spent is as we hold it. A cap
+ * that moved may let a campaign go on. */
+static bool refresh_projects(struct controller *c, struct err *err)
+{
+    struct project_row *rows = NULL;
+    size_t n = 0;
+    if (!view_projects(c->store, &rows, &n, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < c->projects_n; i++) {
+        const struct project_row *old = &c->projects[i];
+        for (size_t k = 0; k < n; k++) {
+            bool moved = rows[k].id == old->id && rows[k].cap_musd != old->cap_musd;
+            for (size_t m = 0; moved && m < c->campaigns_n; m++) {
+                c->campaigns[m]->budget_short = false;
+            }
+        }
+    }
+    free(c->projects);
+    c->projects = rows;
+    c->projects_n = n;
+    return true;
 }
 
 bool view_refresh(struct controller *c, struct err *err)
@@ -291,7 +374,7 @@ bool view_refresh(struct controller *c, struct err *err)
     if (!leader_begin(c->store, c->epoch, err)) {
         return false;
     }
-    bool ok = view_versions(c->store, &v, &n, err);
+    bool ok = refresh_projects(c, err) && view_versions(c->store, &v, &n, err);
     for (size_t i = 0; i < n && ok; i++) {
         struct live_campaign *lc = view_find(c, v[i].id);
         if (lc == NULL) {
@@ -341,13 +424,16 @@ static bool load_slots(struct controller *c, struct err *err)
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].market != MARKET_ON_DEMAND) {
-            continue;
-        }
-        struct live_slots *s = view_slots_of(c, rows[i].instance_type);
-        s->row = rows[i];
-        s->row.foreign = 0; /* learned anew */
-        s->quota = -1;      /* read anew before anything is intended */
+        const struct slots_row *r = &rows[i];
+        struct live_slots *ls = view_slots_of(c, r->instance_type, r->market);
+        ls->s.held = r->held; /* its quotas are read anew before anything is intended */
+        ls->s.warm_idle = r->warm_idle;
+        ls->s.operator_limit = r->operator_limit;
+        ls->s.price_musd_per_hour = r->price_musd_per_hour;
+        ls->s.foreign = ls->kept_foreign = r->foreign;
+        ls->s.foreign_us = r->foreign_us;
+        ls->s.refused_limit = ls->kept_limit = r->refused_limit;
+        ls->probe_us = r->foreign > 0 ? clock_wall_us() : 0;
     }
     free(rows);
     return true;
@@ -400,6 +486,7 @@ static bool load_base(struct controller *c, struct campaign_version **ret, size_
     struct campaign_version *v = NULL;
     size_t n = 0;
     if (!install_id(c->store, c->install_id, err) || !load_prices(c, err) || !load_slots(c, err) ||
+        !refresh_projects(c, err) ||
         !view_task_changes(c->store, &c->changes, &c->changes_n, err) ||
         !view_versions(c->store, &v, &n, err)) {
         return false;
@@ -434,6 +521,7 @@ bool view_load(struct controller *c, struct err *err)
             return false;
         }
     }
-    return leader_begin(c->store, c->epoch, err) && load_step(c, load_attempts(c, err), err) &&
+    return leader_begin(c->store, c->epoch, err) &&
+           load_step(c, pool_load(c, err) && load_attempts(c, err), err) &&
            record_flush(c); /* intended became unknown */
 }

@@ -217,7 +217,8 @@ static void write_resources(struct json_out *w, const struct lower_input *in)
     if (s->subnets_n > 0) {
         json_out_object(w, "VpcConfig");
         write_texts(w, "SecurityGroupIds", s->security_groups, s->security_groups_n);
-        write_texts(w, "Subnets", s->subnets, s->subnets_n);
+        write_texts(w, "Subnets", in->subnet != NULL ? &in->subnet : s->subnets,
+                    in->subnet != NULL ? 1 : s->subnets_n);
         json_out_end_object(w);
     }
     json_out_bool(w, "EnableNetworkIsolation", s->network_isolation);

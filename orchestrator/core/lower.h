@@ -13,6 +13,7 @@ struct lower_input {
     int volume_gb;
     int64_t max_runtime_s;
     int64_t keep_alive_s; /* of the warm pool the job leaves; 0: none, and always for spot */
+    const char *subnet;   /* the one it goes to; NULL: all that the stage names */
     const char *install_id;
     const char *region;
 };

@@ -294,3 +294,14 @@ bool store_attempts_unwant(struct store *s, int64_t campaign_id, struct err *err
     param_i64(&p, campaign_id);
     return store_exec(s, QUERY(ATTEMPTS_UNWANT), &p, &r, err);
 }
+
+bool store_attempt_hung(struct store *s, int64_t attempt_id, enum cause cause, const char *reason,
+                        struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, attempt_id);
+    param_i16(&p, (int16_t)cause);
+    param_outside_text(&p, reason, REASON_CHARS_MAX);
+    return store_run(s, QUERY(ATTEMPT_HUNG), &p, NULL, err);
+}

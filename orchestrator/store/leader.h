@@ -53,11 +53,10 @@ struct campaign_row {
     int priority;
     int64_t parts_limit; /* -1 none */
     int64_t version, taken_version;
-    char *spec_json;                                    /* caller frees */
-    musd_t cap_musd, project_cap_musd, global_cap_musd; /* -1 none */
+    char *spec_json; /* caller frees */
+    musd_t cap_musd; /* -1 none */
     enum at_limit at_limit;
-    musd_t reserved_musd, spent_musd, project_used_musd,
-        global_used_musd; /* used = reserved + spent */
+    musd_t reserved_musd, spent_musd;
     int64_t weight;
     musd_t warm_musd; /* of spent_musd: idle pools */
     struct warn_at warn;
@@ -107,7 +106,9 @@ struct attempt_row {
     int instance_type_i, subnet_i;
     int64_t pool_id; /* intended on the instances of this pool; 0 none */
     musd_t open_musd, cost_musd;
-    bool settled;      /* its job; a pool of it may still be open */
+    bool settled;          /* its job; a pool of it may still be open */
+    enum cause stop_cause; /* unwanted for this, and tried again; NONE: a person's wish */
+    usec_t created_us;
     int task_attempts; /* of task_run */
     char *uri;         /* of the task; caller frees */
     int64_t size;
@@ -254,6 +255,11 @@ bool store_record(struct store *s, const struct attempt_record *r, size_t n,
 
 /* Every live attempt of the campaign is unwanted from here on, whoever leads. */
 bool store_attempts_unwant(struct store *s, int64_t campaign_id, struct err *err) MUST_CHECK;
+
+/* One live attempt is unwanted from here on, since it hangs: its task is tried again for `cause`.
+ */
+bool store_attempt_hung(struct store *s, int64_t attempt_id, enum cause cause, const char *reason,
+                        struct err *err) MUST_CHECK;
 
 /* Bulk move of tasks between states: sorted ids, one UPDATE guarded by `from`, counters and one
  * event with the id range. *ret_moved: how many were in `from`. ret_ids (may be NULL) gets the

@@ -33,6 +33,7 @@ static bool read_pool(const PGresult *r, int i, struct pool_row *p, struct err *
     p->price_musd_per_hour = row_i64(r, i, 15);
     p->open_musd = row_i64(r, i, 16);
     p->cost_musd = row_i64(r, i, 17);
+    p->intended_us = row_time(r, i, 18);
     return true;
 }
 

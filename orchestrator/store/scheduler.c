@@ -270,3 +270,18 @@ bool newest_intent(struct store *s, usec_t *ret, struct err *err)
     *ret = row_count(r) == 1 ? row_time(r, 0, 0) : 0;
     return true;
 }
+
+bool task_by_seq(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t seq, int64_t *ret,
+                 struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i32(&p, (int32_t)seq);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(TASK_BY_SEQ), &p, &r, err)) {
+        return false;
+    }
+    *ret = row_count(r) == 1 ? row_i64(r, 0, 0) : 0;
+    return true;
+}

@@ -66,6 +66,7 @@ struct pool_row {
     struct job_name job; /* that left it */
     musd_t price_musd_per_hour;
     musd_t open_musd, cost_musd; /* of the attempt's account */
+    usec_t intended_us;          /* the attempt */
 };
 /* Pools whose end is not known, by id. */
 bool view_pools(struct store *s, struct pool_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
@@ -107,6 +108,9 @@ bool store_money_warned(struct store *s, const char *level, int64_t ref_id, int6
                         struct err *err) MUST_CHECK;
 
 /* --- the sweep --- */
+/* Task of a part number; 0: there is none. */
+bool task_by_seq(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t seq, int64_t *ret,
+                 struct err *err) MUST_CHECK;
 /* When the newest intent was committed; 0: there is none. */
 bool newest_intent(struct store *s, usec_t *ret, struct err *err) MUST_CHECK;
 struct adoption {         /* a job of ours at AWS that has no row */

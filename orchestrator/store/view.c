@@ -66,7 +66,7 @@ bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret, struct
     if (c.state == CAMPAIGN_STATE_COUNT || c.wanted == WANTED_COUNT) {
         return unknown_name(err, "campaign state or wish", row_text(r, 0, 3));
     }
-    if (!parse_at_limit(row_text(r, 0, 13), &c.at_limit, err)) {
+    if (!parse_at_limit(row_text(r, 0, 11), &c.at_limit, err)) {
         return false;
     }
     c.priority = row_int(r, 0, 5);
@@ -74,17 +74,13 @@ bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret, struct
     c.version = row_i64(r, 0, 7);
     c.taken_version = row_i64(r, 0, 8);
     c.cap_musd = row_i64_or(r, 0, 10, -1);
-    c.project_cap_musd = row_i64_or(r, 0, 11, -1);
-    c.global_cap_musd = row_i64_or(r, 0, 12, -1);
-    c.reserved_musd = row_i64(r, 0, 14);
-    c.spent_musd = row_i64(r, 0, 15);
-    c.project_used_musd = row_i64(r, 0, 16);
-    c.global_used_musd = row_i64(r, 0, 17);
-    c.weight = row_i64(r, 0, 18);
-    c.warm_musd = row_i64(r, 0, 19);
-    c.warn.warned_ppm = row_i64(r, 0, 21);
-    if (!warn_at_read(row_text(r, 0, 20), &c.warn)) {
-        return unknown_name(err, "thresholds", row_text(r, 0, 20));
+    c.reserved_musd = row_i64(r, 0, 12);
+    c.spent_musd = row_i64(r, 0, 13);
+    c.weight = row_i64(r, 0, 14);
+    c.warm_musd = row_i64(r, 0, 15);
+    c.warn.warned_ppm = row_i64(r, 0, 17);
+    if (!warn_at_read(row_text(r, 0, 16), &c.warn)) {
+        return unknown_name(err, "thresholds", row_text(r, 0, 16));
     }
     c.spec_json = row_text_dup(r, 0, 9);
     *ret = c;
@@ -298,6 +294,8 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->open_musd = row_i64(r, i, 31);
     a->cost_musd = row_i64(r, i, 32);
     a->settled = row_bool(r, i, 33);
+    a->stop_cause = (enum cause)row_int(r, i, 34);
+    a->created_us = row_time(r, i, 35);
 }
 
 bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n, struct err *err)

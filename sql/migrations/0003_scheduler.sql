@@ -77,6 +77,7 @@ ALTER TABLE attempt
     ADD COLUMN market text NOT NULL DEFAULT 'on_demand' CHECK (market IN ('on_demand', 'spot')),
     ADD COLUMN keep_alive_s bigint NOT NULL DEFAULT 0 CHECK (keep_alive_s >= 0),
     ADD COLUMN pool_id bigint REFERENCES pool,       -- intended on this pool's instances
+    ADD COLUMN stop_cause smallint NOT NULL DEFAULT 0 CHECK (stop_cause BETWEEN 0 AND 17),  -- why unwanted; 0: a wish
     ADD COLUMN open_musd bigint NOT NULL DEFAULT 0 CHECK (open_musd >= 0),   -- of reserved_musd: not yet given back
     ADD COLUMN warm_s bigint NOT NULL DEFAULT 0 CHECK (warm_s >= 0),         -- instance-seconds its pool idled
     ADD COLUMN warm_musd bigint NOT NULL DEFAULT 0 CHECK (warm_musd >= 0);

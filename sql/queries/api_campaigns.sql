@@ -76,10 +76,7 @@ SELECT c.version, c.wanted, r.state FROM campaign c JOIN campaign_run r ON r.cam
 WHERE c.id = $1 FOR UPDATE OF c;
 
 -- name: api_campaign_want
--- Wanted to run: a held stage of it may go on too. $1 campaign bigint, $2 wanted text
-WITH again AS (
-    UPDATE stage s SET resumes = s.resumes + 1 FROM stage_run r
-    WHERE $2 = 'run' AND s.campaign_id = $1 AND r.stage_id = s.id AND r.state = 'held')
+-- $1 campaign bigint, $2 wanted text
 UPDATE campaign SET wanted = $2, version = version + 1 WHERE id = $1;
 
 -- name: api_campaign_patch

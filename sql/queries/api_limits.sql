@@ -61,9 +61,11 @@ UPDATE stage SET parts_limit = $3 WHERE campaign_id = $1 AND name = $2;
 
 -- Stages the breaker holds go on when a person resumes the campaign.
 -- name: api_stages_resume
--- $1 campaign bigint
-UPDATE stage g SET resumes = g.resumes + 1 FROM stage_run n
-WHERE n.stage_id = g.id AND n.state = 'held' AND g.campaign_id = $1;
+-- The new version makes the leader look. $1 campaign bigint
+WITH again AS (
+    UPDATE stage g SET resumes = g.resumes + 1 FROM stage_run n
+    WHERE n.stage_id = g.id AND n.state = 'held' AND g.campaign_id = $1 RETURNING g.campaign_id)
+UPDATE campaign SET version = version + 1 WHERE id IN (SELECT campaign_id FROM again);
 
 -- Warm pools, open ones first, newest first. Relies on pool_open and the primary key.
 -- name: api_pools

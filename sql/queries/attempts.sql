@@ -269,6 +269,12 @@ SELECT (SELECT count(*) FROM new_attempt), (SELECT count(*) FROM new_task),
 -- $1 campaign bigint
 UPDATE attempt SET unwanted = true WHERE campaign_id = $1::bigint AND state < 8 AND NOT unwanted
 
+-- name: attempt_hung
+-- It does nothing any more: to be stopped, and its task tried again for this cause. $1 attempt bigint,
+-- $2 cause smallint, $3 reason text
+UPDATE attempt SET unwanted = true, stop_cause = $2::smallint, reason = $3::text
+WHERE id = $1::bigint AND state < 8 AND NOT unwanted
+
 -- name: attempt_names_missing
 -- Which of these names belong to no attempt of ours. Index attempt_name_key.
 -- $1 names text[]

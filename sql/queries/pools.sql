@@ -2,7 +2,7 @@
 -- Pools whose end is not known, with what their account still holds. Index pool_open.
 SELECT p.id, p.attempt_id, p.campaign_id, p.stage_id, a.task_id, p.state, p.fingerprint, p.instance_type, p.instances,
     p.keep_alive_s, coalesce(p.taken_by, 0), p.end_reason, p.available_at, p.expires_at, a.name, a.price_musd_per_hour,
-    a.open_musd, a.cost_musd
+    a.open_musd, a.cost_musd, a.intended_at
 FROM pool p JOIN attempt a ON a.id = p.attempt_id
 WHERE p.ended_at IS NULL ORDER BY p.id
 

@@ -141,3 +141,7 @@ new_events AS (
             'cause', '', 'cost_micro_usd', 0)))
         AS e (rank, kind, detail) ORDER BY e.rank)
 SELECT id FROM free_task
+
+-- name: task_by_seq
+-- Index task_seq. $1 campaign bigint, $2 stage bigint, $3 part integer
+SELECT id FROM task WHERE campaign_id = $1::bigint AND stage_id = $2::bigint AND seq = $3::int

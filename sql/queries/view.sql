@@ -11,17 +11,11 @@ ORDER BY c.id
 -- $1 campaign bigint
 SELECT c.id, c.project_id, c.name, r.state, c.wanted, c.priority, c.parts_limit, c.version,
     r.taken_version, c.spec::text,
-    k.limit_musd, kp.limit_musd, kg.limit_musd, coalesce(k.at_limit, 'drain'),
-    coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0),
-    coalesce(mp.reserved_musd + mp.spent_musd, 0), coalesce(mg.reserved_musd + mg.spent_musd, 0),
+    k.limit_musd, coalesce(k.at_limit, 'drain'), coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0),
     c.weight, coalesce(m.warm_musd, 0), array_to_string(k.warn_at_ppm, ','), coalesce(m.warned_ppm, 0)
 FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
-LEFT JOIN cap kp ON kp.level = 'project' AND kp.ref_id = c.project_id
-LEFT JOIN cap kg ON kg.level = 'global' AND kg.ref_id = 0
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
-LEFT JOIN money mp ON mp.level = 'project' AND mp.ref_id = c.project_id
-LEFT JOIN money mg ON mg.level = 'global' AND mg.ref_id = 0
 WHERE c.id = $1::bigint
 
 -- name: view_stages
@@ -75,7 +69,8 @@ SELECT a.id, a.campaign_id, a.stage_id, a.task_id, r.seq, a.n, a.state, a.epoch,
     a.identity_hash, a.instance_type, a.instances, a.volume_gb, a.max_runtime_s,
     a.price_musd_per_hour, a.reserved_musd, a.holds, a.intended_at, a.started_at, a.ended_at,
     r.attempts, t.uri, t.size, t.vars::text, c.project_id, a.unwanted, a.market, a.keep_alive_s,
-    a.instance_type_i, a.subnet_i, coalesce(a.pool_id, 0), a.open_musd, a.cost_musd, a.settled
+    a.instance_type_i, a.subnet_i, coalesce(a.pool_id, 0), a.open_musd, a.cost_musd, a.settled,
+    a.stop_cause, a.created_at
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
 JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
 JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id

@@ -15,6 +15,7 @@ mode = sys.argv[1] if len(sys.argv) > 1 else "test"
 tap = Tap()
 SUBMIT = ("intend.", "create.", "record.", "void.")
 only = os.environ.get("ONLY", "")
+WARM = "limits: {parts: 1}\nwarm_pool: {keep_alive: 5m}"  # the second part is what the pool of the first is kept for
 
 
 def names():
@@ -40,8 +41,15 @@ def reached(s, action):
     return "failpoint_hit" in open(s.dir + "/droverd0.log", errors="replace").read()[s.log_from:]
 
 
+def parts_at_once(s, cid, n):
+    s.api("PATCH", f"/campaigns/{cid}", {"limits": {"parts": n}}, headers={"If-Match": f'"{s.api("GET", f"/campaigns/{cid}")["version"]}"'}, seconds=20)
+
+
 def drive(s, name, cid):
     """What makes the leader pass this failpoint, besides a campaign that runs."""
+    if name.startswith("pool."):  # a pool is left, and then nothing may take it
+        wait("a job", 20, lambda: s.live_jobs())
+        parts_at_once(s, cid, 0)
     if name.startswith("stop.") or name.startswith("void."):
         if name.startswith("void."):
             wait("an intent", 20, lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] > 0)
@@ -78,7 +86,7 @@ def case(s, name, action):
     else:
         wait("droverd0 leads", 20, lambda: s.leader() == 0 or reached(s, action))
     s.start_droverd(1)
-    cid = s.submit(name=f"fp-{name.replace('.', '-').replace('_', '-')}-{action}")
+    cid = s.submit(name=f"fp-{name.replace('.', '-').replace('_', '-')}-{action}", top=WARM if name.startswith("pool.") else "")
     try:
         drive(s, name, cid)
     except (TimeoutError, ValueError):
@@ -111,6 +119,8 @@ def case(s, name, action):
         s.procs.pop("droverd0", None)
     if name.startswith("void."):
         s.faults()
+    if name.startswith("pool."):
+        parts_at_once(s, cid, None)
     if name == "stop.after_reply":
         s.api("POST", f"/campaigns/{cid}:resume", {})
     try:
@@ -121,13 +131,15 @@ def case(s, name, action):
     good = ("cancelled", "succeeded") if cancelled else ("succeeded",)
     tap.ok(c["state"] in good, what + f"the campaign ended {c['state']}", json.dumps(c)[:800])
     tap.ok(not s.live_jobs(), what + "no job is left alive", s.live_jobs())
+    if name.startswith("pool."):
+        wait("the end of the pools", 60, lambda: s.sql("SELECT count(*) FROM pool WHERE ended_at IS NULL") == "0", 0.2)
     s.kill("droverd0", signal.SIGKILL)
     s.kill("droverd1", signal.SIGTERM)
 
 
 subprocess.run(["make", "--no-print-directory", "-s", "VARIANT=failpoints", "build/failpoints/bin/droverd"], cwd=TOP, check=True, stdout=subprocess.DEVNULL)
 with Stack("failpoints", variant="failpoints", parts=2, rows=8, observe_us=100000,
-           local={"credentials": {"AKIATESTSTACK": "secret-of-the-test-stack", "AKIAFAIL0": "secret-0"}}) as s:
+           local={"warm_quotas": {"ml.c5.xlarge": 2}, "credentials": {"AKIATESTSTACK": "secret-of-the-test-stack", "AKIAFAIL0": "secret-0"}}) as s:
     s.start_pg()
     s.start_local()
     cases = [(n, "kill") for n in names()]

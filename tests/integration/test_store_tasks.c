@@ -484,8 +484,6 @@ static void test_tasks__campaigns_stages_and_limits_read_back(void **state)
     struct campaign_row c;
     pg_good(view_campaign(w->s, w->c.campaign_id, &c, &err), &err);
     assert_int_equal(c.cap_musd, 7000000);
-    assert_int_equal(c.project_cap_musd, -1);
-    assert_int_equal(c.global_cap_musd, 9000000);
     assert_int_equal(c.at_limit, AT_LIMIT_HOLD);
     assert_int_equal(c.parts_limit, -1);
     assert_int_equal(c.wanted, WANTED_RUN);

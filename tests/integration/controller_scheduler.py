@@ -1,0 +1,268 @@
+#!/usr/bin/python3
+"""The scheduler inside the running controller. Aim: what core/ decides is carried out by a droverd over a real PostgreSQL and drover-local:
+warm pools are reused, ended and paid once; breakers hold a stage and a person lets it go on; limits lowered in flight drain; caps bind,
+warn and stop; a hung part is stopped and tried again; a leader that takes over goes on as if nothing had happened, and takes in jobs whose
+rows a failed-over database lost. Method: one stack a group, a small campaign a case, drover-local's wire log, jobs and invoice as the
+oracle, the database read (never written) where no interface tells.   (ONLY=word runs the cases whose name has it)"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from stack import Stack, Tap, wait
+
+tap = Tap()
+ALL = "s3://drover-test/meta/*.parquet"
+PRICE = 204000  # micro-USD an hour
+
+
+def jobs(s, cid):
+    return sorted((j for j in s.oracle("jobs")["jobs"] if j["name"].startswith(f"t-{cid[2:]}-")), key=lambda j: j["created"])
+
+
+def requests(s, operation, cid=None):
+    return [r for r in s.oracle("wire-log")["requests"] if r["operation"] == operation and (cid is None or r["name"].startswith(f"t-{cid[2:]}-"))]
+
+
+def campaign(s, cid):
+    return s.api("GET", f"/campaigns/{cid}")
+
+
+def ends(s, cid, state="succeeded", seconds=90):
+    try:
+        c = wait(f"the end of {cid}", seconds, lambda: s.ended(cid), 0.1)
+    except TimeoutError:
+        c = campaign(s, cid)
+    tap.ok(c["state"] == state, f"{s.what}the campaign ends {state}", f"{c} {s.api('GET', f'/campaigns/{cid}/parts')}"[:3000])
+    return c
+
+
+def user_stage(command, extra="", parts="", instance="ml.c5.xlarge"):
+    """A campaign whose stage runs a program of ours in place of the worker, one part a file."""
+    return f"""version: 1
+name: user
+{parts}
+retry:
+  - {{cause: [capacity, quota], wait: 1s..2s, times: forever, counts: no}}
+  - {{cause: [user_code, unknown, timeout], wait: 1s..1s, times: 5}}
+stages:
+  - name: work
+    image: drover/user:test
+    fan_out: {{from: "{ALL}"}}
+    command: {command}
+    instance_type: {instance}
+    max_runtime: 5m
+    output: "s3://drover-test/out-{{campaign}}/{{part:05d}}/"
+    verify: none
+{extra}
+"""
+
+
+def events(s, cid, kind):
+    rows = s.sql(f"SELECT coalesce(string_agg(detail->>'text', '|' ORDER BY id), '|') FROM event WHERE campaign_id = {cid[2:]} AND kind = '{kind}'")
+    return [r for r in rows.split("|") if r]
+
+
+def counters(s):
+    wrong = s.sql("SELECT coalesce(string_agg(what || ' ' || ref || ': kept ' || kept || ' counted ' || counted, '; '), 'none') FROM check_counters()")
+    tap.ok(wrong == "none", f"{s.what}all that is kept as a sum is right", wrong)
+
+
+def pools_over(s, seconds=60):
+    wait("the end of the pools", seconds, lambda: s.sql("SELECT count(*) FROM pool WHERE ended_at IS NULL") == "0", 0.2)
+
+
+# --- warm pools --------------------------------------------------------------------------------------
+WARM = "warm_pool: {keep_alive: 5m}"
+
+
+def case_warm_pools_are_reused_and_paid_once(s):
+    cid = s.submit(name="warm", top=WARM)
+    ends(s, cid)
+    pools_over(s)
+    js = jobs(s, cid)
+    reused = int(s.sql(f"SELECT count(*) FROM pool WHERE state = 'reused' AND campaign_id = {cid[2:]}"))
+    tap.ok(len(js) == 8 and reused >= 3, f"{s.what}{reused} of {len(js)} jobs left their instances to another", js)
+    tap.ok(requests(s, "UpdateTrainingJob", cid), f"{s.what}pools that nothing matches any more were ended")
+    counters(s)
+    s.check_invoice(tap, s.what)
+    inv = [l for l in s.oracle("invoice")["lines"] if l["kind"] not in ("training",)]
+    kept = s.sql("SELECT warm_musd || ' ' || warm_seconds FROM money WHERE level = 'global'")
+    tap.ok(inv and kept == f"{sum(l['micro_usd'] for l in inv)} {sum(l['seconds'] for l in inv)}", f"{s.what}idle time is booked as the invoice has it ({kept})", inv)
+
+
+def case_leaders_die_while_pools_live(s):
+    cid = s.submit(name="warm-kill", top=WARM)
+    kills = 0
+    while not s.ended(cid) and kills < 8:
+        time.sleep(1.3)
+        s.kill("droverd0")
+        kills += 1
+        s.start_droverd(0)
+    ends(s, cid)
+    s.kill("droverd0")
+    s.start_droverd(0)
+    pools_over(s)
+    counters(s)
+    tap.ok(len(jobs(s, cid)) == 8, f"{s.what}one job a part through {kills} kills", jobs(s, cid))
+    s.check_invoice(tap, s.what)
+
+
+def case_a_pool_in_the_way_is_ended(s):
+    """Pools of one volume size hold every slot; a campaign of another size gets them all the same."""
+    first = s.submit(name="keeps", top="warm_pool: {keep_alive: 10m, kill_when_queue_empty: no}")
+    ends(s, first)
+    idle = wait("idle pools", 20, lambda: int(s.sql("SELECT sum(warm_idle) FROM slots")) or None)
+    tap.ok(idle >= 3, f"{s.what}{idle} instances idle", idle)
+    other = s.submit(name="other", stage_extra="    volume_gb: 77")
+    ends(s, other)
+    why = s.sql(f"SELECT coalesce(string_agg(DISTINCT end_reason, ','), '') FROM pool WHERE campaign_id = {first[2:]}")
+    tap.ok("blocks_quota" in why, f"{s.what}pools that block the quota were ended", why)
+    wait("the end of the pools", 60, lambda: s.sql("SELECT count(*) FROM pool WHERE ended_at IS NULL AND end_reason <> ''") == "0", 0.2)
+    counters(s)
+
+
+# --- canary, breaker, quarantine ----------------------------------------------------------------------
+def case_a_bug_that_fails_every_part(s):
+    cid = s.submit(user_stage("[fail, the same for all]"))
+    c = wait("the hold", 60, lambda: [x for x in [campaign(s, cid)] if x["state"] == "held"])[0]
+    paid = len(jobs(s, cid))
+    tap.ok(paid <= 3, f"{s.what}no more than 3 attempts were paid before the hold ({paid})")
+    stage = c["stages"][0]
+    tap.ok(stage["state"] == "held" and "the same for all" in stage["reason"] and f"drover resume {cid}" in stage["reason"], f"{s.what}the stage says why and what to do", stage)
+    s.kill("droverd0")
+    s.start_droverd(0)
+    wait("a leader", 20, lambda: s.leader() == 0)
+    time.sleep(2)
+    tap.ok(len(jobs(s, cid)) == paid, f"{s.what}the next leader holds it too", jobs(s, cid))
+    s.api("POST", f"/campaigns/{cid}:resume", {})
+    wait("the next canary", 40, lambda: len(jobs(s, cid)) > paid)
+    c = wait("the hold again", 60, lambda: [x for x in [campaign(s, cid)] if x["state"] == "held"])[0]
+    tap.ok(len(jobs(s, cid)) <= paid + 3, f"{s.what}a resume starts with a canary again", jobs(s, cid))
+    s.api("POST", f"/campaigns/{cid}:cancel", {})
+    ends(s, cid, "cancelled")
+    counters(s)
+
+
+def case_a_poison_part_is_set_aside(s):
+    cid = s.submit(user_stage('[poison, "{part}", "3"]', extra="    allow_failed: 20%"))
+    c = ends(s, cid)
+    tap.ok(c["parts"]["done"] == 7 and c["parts"]["failed"] == 1, f"{s.what}seven pass, the poison fails", c["parts"])
+    part = s.api("GET", f"/parts/{cid}/3")
+    tap.ok(len(part["attempt_list"]) == 3, f"{s.what}it was set aside after three like failures, not after six", len(part["attempt_list"]))
+
+
+# --- limits edited while running ----------------------------------------------------------------------
+def live(s, cid):
+    return len([j for j in jobs(s, cid) if j["status"] == "InProgress"])
+
+
+def case_a_limit_lowered_drains(s):
+    cid = s.submit(user_stage('[sleep, "2"]'))
+    wait("four at once", 30, lambda: live(s, cid) == 4)
+    before = {j["name"] for j in jobs(s, cid) if j["status"] == "InProgress"}
+    s.api("PATCH", f"/campaigns/{cid}", {"limits": {"parts": 1}}, headers={"If-Match": f'"{campaign(s, cid)["version"]}"'})
+    wait("one at once", 30, lambda: live(s, cid) == 1)
+    ended = {j["name"]: j["status"] for j in jobs(s, cid)}
+    tap.ok(all(ended[n] in ("Completed", "InProgress") for n in before), f"{s.what}what ran was not stopped", ended)
+    top = 0
+    for _ in range(20):
+        top = max(top, live(s, cid))
+        time.sleep(0.1)
+    tap.ok(top <= 1, f"{s.what}then never more than one ({top})")
+    s.api("PATCH", f"/campaigns/{cid}", {"limits": {"parts": None}}, headers={"If-Match": f'"{campaign(s, cid)["version"]}"'})
+    ends(s, cid)
+    counters(s)
+
+
+# --- money ------------------------------------------------------------------------------------------
+def case_a_cap_warns_and_binds(s):
+    # worst case of one attempt: 0.204 USD/h x (300 + 120 + 900) s = 0.0748 USD
+    cid = s.submit(user_stage('[sleep, "1"]', parts='budget: {total: "0.0754 USD", warn_at: [0.2%, 0.4%], at_limit: drain}'))
+    wait("three parts", 60, lambda: campaign(s, cid)["parts"]["done"] >= 3)
+    told = wait("both warnings", 30, lambda: [e for e in [events(s, cid, "alert")] if len(e) >= 1])[0]
+    tap.ok(len(told) in (1, 2) and "of the budget of campaign" in told[-1], f"{s.what}people are told of the thresholds, once each", told)
+    c = wait("the hold", 90, lambda: [x for x in [campaign(s, cid)] if x["state"] in ("held", "succeeded")])[0]
+    tap.ok(c["state"] == "held" and c["reason"] == "budget", f"{s.what}the cap holds the campaign", c)
+    used = c["budget"]["reserved_micro_usd"] + c["budget"]["spent_micro_usd"]
+    tap.ok(used <= 75400, f"{s.what}and is never passed ({used})")
+    s.api("PATCH", f"/campaigns/{cid}", {"budget": {"total": "2 USD"}}, headers={"If-Match": f'"{c["version"]}"'})
+    ends(s, cid)
+    tap.ok(len(events(s, cid, "alert")) <= 2, f"{s.what}no warning came twice", events(s, cid, "alert"))
+    counters(s)
+
+
+# --- hangs ------------------------------------------------------------------------------------------
+def case_a_hung_part_is_stopped_and_tried_again(s):
+    cid = s.submit(name="hang", stage_extra="    hang: {silent: 3s, standstill: 10m, start: 10m}")
+    job = wait("a running job with progress", 40, lambda: [j["name"] for j in jobs(s, cid) if j["status"] == "InProgress"
+               and s.sql(f"SELECT count(*) FROM attempt WHERE name = '{j['name']}' AND state = 4") == "1"])[0]
+    pids = subprocess.run(["pgrep", "-f", f"jobs/{job}"], capture_output=True, text=True).stdout.split()
+    tap.ok(bool(pids), f"{s.what}its process is found", job)
+    for pid in pids:
+        os.kill(int(pid), signal.SIGSTOP)
+    try:
+        wait("the stop", 40, lambda: [r for r in requests(s, "StopTrainingJob", cid) if r["name"] == job])
+        tap.ok(True, f"{s.what}the silent job is stopped")
+    except TimeoutError as e:
+        tap.ok(False, f"{s.what}the silent job is stopped", e)
+    for pid in pids:
+        try:
+            os.kill(int(pid), signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+    ends(s, cid)
+    part = int(job.rsplit("-", 3)[1])
+    p = s.api("GET", f"/parts/{cid}/{part}")
+    tap.ok([a["state"] for a in p["attempt_list"]][-1] == "succeeded" and len(p["attempt_list"]) == 2, f"{s.what}a second attempt did it", p["attempt_list"])
+    counters(s)
+
+
+# --- the sweep ----------------------------------------------------------------------------------------
+def case_jobs_whose_rows_were_lost_are_taken_in(s):
+    cid = s.submit(user_stage('[sleep, "8"]'))
+    wait("the campaign taken in", 20, lambda: campaign(s, cid)["state"] == "running" or None)
+    s.kill("droverd0")
+    s.stop_pg("fast")
+    shutil.rmtree(s.sock + "/before", ignore_errors=True)
+    subprocess.run(["cp", "-a", s.sock + "/data", s.sock + "/before"], check=True)
+    s.start_pg()
+    known = s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}")
+    s.start_droverd(0)
+    wait("four jobs", 40, lambda: live(s, cid) == 4)
+    s.kill("droverd0")
+    s.stop_pg("immediate")
+    shutil.rmtree(s.sock + "/data")
+    os.rename(s.sock + "/before", s.sock + "/data")
+    s.start_pg()
+    tap.ok(s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}") == known, f"{s.what}the database forgot them ({known} known)")
+    s.start_droverd(0)
+    lost = 4 - int(known)
+    wait("the adoptions", 40, lambda: int(s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}")) >= 4)
+    tap.ok(lost > 0, f"{s.what}{lost} rows were lost")
+    ends(s, cid)
+    tap.ok(len(jobs(s, cid)) == 8, f"{s.what}one job a part all the same", [j["name"] for j in jobs(s, cid)])
+    counters(s)
+
+
+CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+VARIANT = os.environ.get("VARIANT", "release")
+with Stack("controller-scheduler" + ("" if VARIANT == "release" else "-" + VARIANT), variant=VARIANT, parts=8, rows=30, lease_us=3000000,
+           images={"drover/user:test": [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "user_program.py")]},
+           local={"warm_quotas": {"ml.c5.xlarge": 4}, "warm_start_seconds": 0.05, "cold_start_seconds": 0.4},
+           env={"DROVER_QUOTA_INTERVAL_US": "1000000", "DROVER_PROGRESS_INTERVAL_US": "300000"}) as stack:
+    stack.start()
+    wait("a leader", 20, lambda: stack.leader() is not None)
+    for case in CASES:
+        stack.what, stack.began = case.__name__[5:].replace("_", " ") + ": ", time.time()
+        try:
+            case(stack)
+        except TimeoutError as e:
+            tap.ok(False, f"{stack.what}{e}")
+        print(f"# {time.time() - stack.began:.1f} s", flush=True)
+    stack.what = ""
+    wait("no live job", 30, lambda: not stack.live_jobs())
+    stack.check_wire(tap)
+tap.done()
