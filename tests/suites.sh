@@ -36,6 +36,7 @@ works() {
     suite simulation-hash 400 bash tests/simulation/hash.sh
     programs clients 300 "${clients[@]}"
     suite worker-download 180 tests/integration/worker_download.py
+    suite worker-pixels 300 tests/integration/worker_pixels.py
     suite worker-s3 120 tests/integration/worker_s3.py
     suite local-s3 120 tests/integration/local_s3.py
     suite local-signature 60 tests/integration/local_signature.py

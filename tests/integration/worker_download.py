@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cv2
 from worker_kit import *
+from worker_kit.pixels import decoded, reference
 
 tap = Tap()
 cv2.setNumThreads(1)
@@ -19,36 +20,6 @@ FIELDS = ["NSFW", "similarity", "caption", "url", "key", "status", "error_messag
           "height", "original_width", "original_height", "exif", "sha256"]
 TYPES = {"SAMPLE_ID": "BIGINT", "URL": "VARCHAR", "TEXT": "VARCHAR", "HEIGHT": "INTEGER",
          "WIDTH": "INTEGER", "LICENSE": "VARCHAR", "NSFW": "VARCHAR", "similarity": "DOUBLE"}
-
-
-def reference(body, mode, size):
-    """What img2dataset's resizer does to a body, pixels in RGB or grey."""
-    im = cv2.imdecode(np.frombuffer(body, np.uint8), cv2.IMREAD_UNCHANGED)
-    if im.ndim == 3 and im.shape[2] == 4:
-        a = im[:, :, 3, np.newaxis]
-        im = np.rint((a / 255 * im[..., :3] + 255 - a).clip(0, 255)).astype(np.uint8)
-    h, w = im.shape[:2]
-    base = max(h, w) if mode in ("border", "keep_ratio_largest") else min(h, w)
-    if mode != "no":
-        scale = size / base
-        nw, nh = max(round(w * scale), 1), max(round(h * scale), 1)
-        if (nw, nh) != (w, h):
-            im = cv2.resize(im, (nw, nh),
-                            interpolation=cv2.INTER_AREA if base > size else cv2.INTER_LANCZOS4)
-    h, w = im.shape[:2]
-    if mode == "border":
-        top, left = int((size - h) / 2), int((size - w) / 2)
-        im = cv2.copyMakeBorder(im, top, size - h - top, left, size - w - left,
-                                cv2.BORDER_CONSTANT, value=[255, 255, 255])
-    elif mode == "center_crop":
-        y, x = (h - size) // 2, (w - size) // 2
-        im = im[y:y + size, x:x + size]
-    return im if im.ndim == 2 else im[:, :, ::-1]
-
-
-def decoded(data):
-    im = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
-    return im if im.ndim == 2 else im[:, :, ::-1]
 
 
 def corpus(server):

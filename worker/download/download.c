@@ -17,12 +17,14 @@
 #include "worker_protocol.h"
 #include "writer.h"
 #include <curl/curl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
 #define FAULTS_BYTES_MAX 8192
 #define SIGNAL_WAIT_NS   200000000
+#define HEAP_KEPT        (8 << 20)
 
 struct download {
     struct options o;
@@ -398,6 +400,10 @@ int download_main(int argc, char *const *argv)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGTERM, stop_at_once);
+    /* Bodies live a moment: two heaps, and pages that are not given back after each. */
+    (void)mallopt(M_ARENA_MAX, 2);
+    (void)mallopt(M_MMAP_THRESHOLD, HEAP_KEPT);
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     url_setup();
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     bool ok = download(d, &err);

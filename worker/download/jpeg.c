@@ -1,6 +1,7 @@
 /* JPEG over libjpeg(-turbo): full decode, grey stays grey, CMYK by a plain conversion; baseline
- * 4:2:0 with the standard Huffman tables out. Warnings are not errors: a cut-off picture gives a
- * grey rest, as in every viewer. */
+ * 4:2:0 with the standard Huffman tables out. Warnings are not errors: of a
+ * cut-off picture the last whole row is repeated, as OpenCV does; a progressive one is what its
+ * scans give. */
 #include "image.h"
 #include <setjmp.h>
 #include <stdio.h>
@@ -89,14 +90,28 @@ static void cmyk_row(const uint8_t *in, uint8_t *out, int w, bool inverted)
     }
 }
 
-static void read_rows(struct jpeg_decompress_struct *d, struct image_rows *to, uint8_t *line,
-                      bool cmyk)
+/* No more bytes: wait for them instead of inventing an end of image, so that no row is made up. */
+static boolean on_empty(j_decompress_ptr d UNUSED)
 {
-    while (d->output_scanline < d->output_height) {
+    return FALSE;
+}
+static void on_skip(j_decompress_ptr d, long n)
+{
+    size_t step = MIN((size_t)MAX(n, 0L), d->src->bytes_in_buffer);
+    d->src->next_input_byte += step;
+    d->src->bytes_in_buffer -= step;
+}
+
+static void read_rows(struct jpeg_decompress_struct *d, struct image_rows *to, uint8_t *line)
+{
+    bool cmyk = d->out_color_space == JCS_CMYK;
+    int w = (int)d->output_width;
+    bool more = true;
+    for (unsigned y = 0; y < d->output_height; y++) {
         JSAMPROW row = line;
-        (void)jpeg_read_scanlines(d, &row, 1);
-        if (cmyk) {
-            cmyk_row(line, line, (int)d->output_width, d->saw_Adobe_marker);
+        more = more && jpeg_read_scanlines(d, &row, 1) == 1;
+        if (more && cmyk) {
+            cmyk_row(line, line, w, d->saw_Adobe_marker);
         }
         to->row(to, line);
     }
@@ -109,11 +124,11 @@ static void set_up(struct jpeg_decompress_struct *d, struct image_rows *to)
     d->out_color_space = d->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE
                          : cmyk                               ? JCS_CMYK
                                                               : JCS_RGB;
-    if (to->reduce != NULL) {
-        int by = to->reduce(to, (int)d->image_width, (int)d->image_height);
+    int by = to->reduce != NULL ? to->reduce(to, (int)d->image_width, (int)d->image_height) : 0;
+    if (by > 0) {
         d->scale_num = 1;
         d->scale_denom = (unsigned)by;
-        d->do_fancy_upsampling = by > 1 ? FALSE : TRUE;
+        d->do_fancy_upsampling = FALSE;
     }
 }
 
@@ -132,12 +147,18 @@ bool jpeg_read(struct str body, struct image_rows *rows)
         jpeg_mem_src(&d, (const unsigned char *)body.p, body.n);
         (void)jpeg_read_header(&d, TRUE);
         set_up(&d, rows);
+        if (!jpeg_has_multiple_scans(&d)) {
+            d.src->fill_input_buffer = on_empty;
+            d.src->skip_input_data = on_skip;
+        }
         (void)jpeg_start_decompress(&d);
         int channels = d.out_color_space == JCS_GRAYSCALE ? 1 : 3;
-        line = malloc((size_t)d.output_width * (size_t)d.output_components);
+        size_t line_n = (size_t)d.output_width * (size_t)d.output_components;
+        line = malloc(line_n);
         if (line != NULL &&
             rows->begin(rows, (int)d.output_width, (int)d.output_height, channels)) {
-            read_rows(&d, rows, line, d.out_color_space == JCS_CMYK);
+            memset(line, 128, line_n); /* when not even one row is there */
+            read_rows(&d, rows, line);
             ok = true;
         }
     }

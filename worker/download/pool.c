@@ -6,6 +6,7 @@
 #include "sandbox.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -18,6 +19,7 @@
 #define ANSWER_N  ((size_t)IMAGE_OUT_BYTES_MAX + IMAGE_EXIF_BYTES_MAX)
 #define SHM_N     (ANSWER_AT + ANSWER_N)
 #define KEEP_N    (BODY_AT + (1u << 20)) /* pages beyond are given back after a large image */
+#define HEAP_KEPT (24 << 20)             /* of a child between two images */
 
 struct wire {
     uint64_t body_n;
@@ -77,6 +79,10 @@ NORETURN static void child_run(int shm_fd, int fd, const struct image_options *o
     if (!sandbox_enter(POOL_MEMORY_MAX)) {
         _exit(1);
     }
+    /* Pixels go back and forth by the megabyte: kept, or the kernel would clear each page for each
+     * image anew. */
+    (void)mallopt(M_MMAP_THRESHOLD, HEAP_KEPT);
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     char turn;
     while (recv(fd, &turn, 1, 0) == 1) {
         sandbox_cpu_seconds(POOL_CPU_SECONDS_MAX);

@@ -57,14 +57,12 @@ struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter
     bool shrinks = w <= in_w && h <= in_h;
     if (filter == FILTER_AUTO) {
         filter = shrinks ? FILTER_AREA : FILTER_LANCZOS;
-    } else if (filter == FILTER_AREA && !shrinks) {
-        /* One side may stay while the other grows; area means one thing for both. */
-        filter = w >= in_w && h >= in_h ? FILTER_AREA : FILTER_LINEAR;
     }
     if (r->copy) {
         return r;
     }
-    bool ok = taps_make(filter, in_w, w, &r->across) && taps_make(filter, in_h, h, &r->down);
+    bool ok = taps_make(filter, shrinks, in_w, w, &r->across) &&
+              taps_make(filter, shrinks, in_h, h, &r->down);
     r->line = ok ? calloc(r->row_n + SIMD_PAD, sizeof *r->line) : NULL;
     if (ok && (filter != FILTER_AREA || !shrinks)) {
         r->kept = malloc((size_t)r->down.n_max * r->row_n);

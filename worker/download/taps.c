@@ -86,7 +86,7 @@ static double cubic(double x)
  * lies over the border between two input pixels. */
 static double area_up_centre(int i, int in_n, int out_n)
 {
-    double scale = (double)in_n / out_n;
+    double scale = 1 / ((double)out_n / in_n);
     double at = floor(i * scale);
     double share = (i + 1) - (at + 1) * ((double)out_n / in_n);
     return at + (share <= 0 ? 0 : share - floor(share));
@@ -111,7 +111,7 @@ static double weight(enum resize_filter f, double x)
 
 static bool fixed(enum resize_filter f, int in_n, int out_n, struct taps *ret)
 {
-    double scale = (double)in_n / out_n;
+    double scale = 1 / ((double)out_n / in_n); /* rounded as OpenCV's: nearest depends on it */
     int span = f == FILTER_LANCZOS ? 2 * LANCZOS_A : f == FILTER_CUBIC ? 4 : 2;
     if (!taps_alloc(out_n, span, ret)) {
         return false;
@@ -139,9 +139,9 @@ static bool fixed(enum resize_filter f, int in_n, int out_n, struct taps *ret)
     return true;
 }
 
-bool taps_make(enum resize_filter filter, int in_n, int out_n, struct taps *ret)
+bool taps_make(enum resize_filter filter, bool shrinks, int in_n, int out_n, struct taps *ret)
 {
-    ASSERT(in_n > 0 && out_n > 0 && filter != FILTER_AUTO);
-    return filter == FILTER_AREA && out_n <= in_n ? area(in_n, out_n, ret)
-                                                  : fixed(filter, in_n, out_n, ret);
+    ASSERT(in_n > 0 && out_n > 0 && filter != FILTER_AUTO && (!shrinks || out_n <= in_n));
+    return filter == FILTER_AREA && shrinks ? area(in_n, out_n, ret)
+                                            : fixed(filter, in_n, out_n, ret);
 }

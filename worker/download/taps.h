@@ -8,6 +8,8 @@ struct taps {
     float *weights;
     int n_max; /* of one output pixel */
 };
-/* filter is not FILTER_AUTO. False when memory is short. */
-bool taps_make(enum resize_filter filter, int in_n, int out_n, struct taps *ret) MUST_CHECK;
+/* filter is not FILTER_AUTO. shrinks: neither side of the picture grows, and area is an average;
+ * else it is a kind of linear, on both axes. False when memory is short. */
+bool taps_make(enum resize_filter filter, bool shrinks, int in_n, int out_n,
+               struct taps *ret) MUST_CHECK;
 void taps_done(struct taps *t);

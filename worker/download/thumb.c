@@ -53,7 +53,7 @@ static int thumb_reduce(struct image_rows *rows, int w, int h)
     t->w = w;
     t->h = h;
     if (!t->o->fast || !plan_of(t, &p)) {
-        return 1;
+        return 0;
     }
     int least_w = swaps_sides(t) ? p.h : p.w;
     int least_h = swaps_sides(t) ? p.w : p.h;
@@ -61,7 +61,7 @@ static int thumb_reduce(struct image_rows *rows, int w, int h)
     while (by < 8 && w / (2 * by) >= least_w && h / (2 * by) >= least_h) {
         by *= 2;
     }
-    return by;
+    return w > least_w ? by : 0; /* only what is made smaller hides it */
 }
 
 static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)

@@ -5,7 +5,8 @@ A corpus (corpus.py) is served by nginx on this machine, a new connection for ea
 worker makes shards of it. img_per_cpu_s counts the CPU time of all the worker's processes, start
 included. Its limit is what the libraries need alone (limit.c): decode, encode and hash of the same
 files plus one curl transfer each; resizing, tar, JSON and parquet are not in it. Worker and limit
-take turns, after one warm-up; medians. Lines go to build/bench.jsonl, replacing older ones of the
+take turns, after one warm-up; medians. As many processes measure the pixels' limit side by side as
+the worker has for decoding: two threads of one core are each slower than one alone. Lines go to build/bench.jsonl, replacing older ones of the
 same names.
 Usage: bench.py [--images 1500] [--runs 5] [--only http,http_fast,https_fresh,rss] [--corpus DIR]"""
 import argparse
@@ -141,12 +142,15 @@ def work(web, parquet, rows, flags=(), watch=False):
     return done, cpu, wall, peak[0]
 
 
-def limit(*args, env=None):
-    p = subprocess.run([LIMIT] + [str(a) for a in args], capture_output=True, text=True,
-                       env=dict(os.environ, **(env or {})))
-    if p.returncode != 0:
-        sys.exit("bench: worker_limit %s: %s" % (args, p.stderr[-500:]))
-    return json.loads(p.stdout)
+def limit(*args, env=None, times=1):
+    """What worker_limit prints, figures averaged over that many running side by side."""
+    ps = [subprocess.Popen([LIMIT] + [str(a) for a in args], stdout=subprocess.PIPE, text=True,
+                           env=dict(os.environ, **(env or {}))) for _ in range(times)]
+    got = [p.communicate()[0] for p in ps]
+    if any(p.returncode != 0 for p in ps):
+        sys.exit("bench: worker_limit %s failed" % (args,))
+    rows = [json.loads(x) for x in got]
+    return {k: statistics.mean(r[k] for r in rows) for k in rows[0]}
 
 
 def put(name, value, unit, n, note, **more):
@@ -182,7 +186,8 @@ class Bench:
         env = {"SSL_CERT_FILE": self.web.dir + "/cert.pem"}
         for i in range(self.a.runs + 1):
             done, cpu, wall, _ = work(self.web, self.parquet[scheme], rows, flags)
-            px = limit("pixels", self.a.corpus, *(["fast"] if fast else []))
+            px = limit("pixels", self.a.corpus, *(["fast"] if fast else []),
+                       times=os.cpu_count())
             net = limit("fetch", self.urls[scheme], rows, env=env)
             if i == 0:
                 continue  # the warm-up

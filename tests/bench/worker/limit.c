@@ -87,7 +87,8 @@ static bool plain_jpeg(struct bench *b, struct str body, struct image *ret)
     ret->h = TJSCALED(ret->h, f);
     ret->channels = space == TJCS_GRAY ? 1 : 3;
     return tjDecompress2(b->reader, (const unsigned char *)body.p, body.n, b->px, ret->w, 0, ret->h,
-                         ret->channels == 1 ? TJPF_GRAY : TJPF_RGB, 0) == 0;
+                         ret->channels == 1 ? TJPF_GRAY : TJPF_RGB,
+                         b->fast ? TJFLAG_FASTUPSAMPLE : 0) == 0;
 }
 
 static bool plain_png(struct bench *b, struct str body, struct image *ret)
