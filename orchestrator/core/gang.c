@@ -182,7 +182,7 @@ bool gang_start(int64_t spare, const struct gang_end *ends, size_t n, double cha
 
 bool gang_may_backfill(const struct gang *g, usec_t p90_end_us, int64_t want, int64_t spare)
 {
-    return want <= spare || (g->promised_us != USEC_NEVER && p90_end_us <= g->promised_us);
+    return want <= spare || (g->target_us != USEC_NEVER && p90_end_us <= g->target_us);
 }
 
 bool gang_may_pass(const struct gang *g, const struct gang_odds *o, const struct gang_end *end,
@@ -191,11 +191,11 @@ bool gang_may_pass(const struct gang *g, const struct gang_odds *o, const struct
     if (!gang_may_backfill(g, gang_end_p90(end), end->instances, spare)) {
         return false;
     }
-    if (g->promised_us == USEC_NEVER) {
+    if (g->target_us == USEC_NEVER) {
         return true;
     }
     struct gang_odds with = *o;
-    gang_odds_add(&with, end->instances, gang_end_by(end, g->promised_us));
+    gang_odds_add(&with, end->instances, gang_end_by(end, g->target_us));
     /* What is late already does not get later by a part that is surely back. */
     return gang_odds_met(&with) >= MIN(GANG_GUARD, gang_odds_met(o));
 }

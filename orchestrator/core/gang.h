@@ -5,7 +5,9 @@
  * read off each job's own P95 but off the chance that the sum of late instances is small enough,
  * jobs taken as independent. That chance is counted out exactly where few may be late and taken as
  * normal where many may. The first promise is made with more confidence than it needs
- * (GANG_PROMISE): what lies between it and GANG_GUARD is what backfilled parts may use up. */
+ * (GANG_PROMISE): what lies between it and GANG_GUARD is what backfilled parts may use up. When
+ * jobs end sooner than was to be feared, backfill keeps to the sooner start (target), so that a
+ * promise made from mere bounds is not waited for. */
 #pragma once
 #include "duration.h"
 
@@ -28,6 +30,7 @@ struct gang { /* the reservation of one waiting task; the caller keeps it while 
         promised_us; /* first promised start; never moved later; USEC_NEVER: none could be made */
     usec_t expected_us; /* P50 start as computed last; USEC_NEVER */
     usec_t latest_us;   /* P95 start as computed last; USEC_NEVER */
+    usec_t target_us;   /* what is backfilled is back by then: the promise, or sooner */
     int64_t owed; /* instances that smaller tasks may start before this stage reserves again */
 };
 /* An end at one known time; USEC_NEVER: it does not come back. */
@@ -59,10 +62,10 @@ double gang_odds_met(const struct gang_odds *o);
  * known. */
 bool gang_start(int64_t spare, const struct gang_end *ends, size_t n, double chance, usec_t now_us,
                 usec_t *ret);
-/* May a smaller task of lower rank start now: its P90 end comes before the promise, or enough comes
- * free for the gang without it. spare: instances the gang will not need, less those that others
- * hold whose P90 end lies after the promise. */
+/* May a smaller task of lower rank start now: its P90 end comes before the target, which is never
+ * after the promise, or enough comes free for the gang without it. spare: instances the gang will
+ * not need, less those that others hold whose P90 end lies after the target. */
 bool gang_may_backfill(const struct gang *g, usec_t p90_end_us, int64_t want, int64_t spare);
-/* The same, and the chance that the promise is kept stays as high as it must. */
+/* The same, and the chance that the target is met stays as high as it must. */
 bool gang_may_pass(const struct gang *g, const struct gang_odds *o, const struct gang_end *end,
                    int64_t spare);

@@ -16,7 +16,7 @@
 
 #define COLD_START_S  180 /* until a stage's own is learned */
 #define STOP_GRACE_S  120
-#define ROOM_PERCENT  75  /* of the time to the promise: measured from 60 to 90 */
+#define ROOM_PERCENT  75  /* of the time to the target: measured from 60 to 90 */
 #define SEARCHES_MAX  256 /* for smaller tasks, a plan */
 #define CHANCE_P50    0.5
 #define CHANCE_P95    0.95
@@ -29,10 +29,10 @@ enum room_kind { ROOM_TYPE, ROOM_TOTAL, ROOM_LIMIT, ROOMS };
 struct room {
     bool on;
     int64_t usable; /* instances of ours it holds at most */
-    /* Instances whose P90 end lies after the promise, or is no more than a bound: what merely must
+    /* Instances whose P90 end lies after the target, or is no more than a bound: what merely must
      * end by then may hold up a gang that could start long before. */
     int64_t late;
-    struct gang_odds odds; /* at the promise */
+    struct gang_odds odds; /* at the target */
 };
 struct reservation {
     int stage_i, slots_i, campaign_i, limit_i, priority, instances;
@@ -157,7 +157,7 @@ static struct reservation *find(const struct sched_work *w, int stage_i)
     return NULL;
 }
 
-/* When an earlier reservation's own run will be over: it starts when promised. */
+/* When an earlier reservation's own run will be over: it starts at its target. */
 static void reserved_end(const struct sched_work *w, const struct reservation *r,
                          struct gang_end *ret)
 {
@@ -166,11 +166,11 @@ static void reserved_end(const struct sched_work *w, const struct reservation *r
                           .pool_i = -1,
                           .max_runtime_s = s->stage->max_runtime_s,
                           .task.size_mb = r->size_mb};
-    if (r->kept->promised_us == USEC_NEVER) {
+    if (r->kept->target_us == USEC_NEVER) {
         gang_end_at(r->instances, USEC_NEVER, ret);
         return;
     }
-    task_end(w, &t, MAX(r->kept->promised_us, w->view->now_us), ret);
+    task_end(w, &t, MAX(r->kept->target_us, w->view->now_us), ret);
 }
 
 /* Everything that holds instances in this room before r may start. */
@@ -199,15 +199,15 @@ static size_t users_of(const struct sched_work *w, const struct reservation *r, 
 
 static void room_add(const struct reservation *r, struct room *m, const struct gang_end *end)
 {
-    usec_t promised_us = r->kept->promised_us;
-    bool in_time = promised_us != USEC_NEVER && end->learned && gang_end_p90(end) <= promised_us;
+    usec_t target_us = r->kept->target_us;
+    bool in_time = target_us != USEC_NEVER && end->learned && gang_end_p90(end) <= target_us;
     m->late += in_time ? 0 : end->instances;
-    if (promised_us != USEC_NEVER) {
-        gang_odds_add(&m->odds, end->instances, gang_end_by(end, promised_us));
+    if (target_us != USEC_NEVER) {
+        gang_odds_add(&m->odds, end->instances, gang_end_by(end, target_us));
     }
 }
 
-/* P50, P95 and, when there is none yet, the promise: all rooms must be there. */
+/* P50, P95, target and, when there is none yet, the promise: all rooms must be there. */
 static void expect(const struct sched_work *w, struct reservation *r)
 {
     struct gang *k = r->kept;
@@ -221,7 +221,7 @@ static void expect(const struct sched_work *w, struct reservation *r)
         int64_t usable, held;
         measure(w, r, kind, &usable, &held);
         size_t n = users_of(w, r, kind, held, w->gangs->scratch);
-        for (int i = 0; i < (promise ? 3 : 2); i++) {
+        for (int i = 0; i < 3; i++) {
             usec_t t;
             bool ever = gang_start(usable - r->instances, w->gangs->scratch, n, chances[i],
                                    w->view->now_us, &t);
@@ -231,6 +231,7 @@ static void expect(const struct sched_work *w, struct reservation *r)
     k->expected_us = times[0];
     k->latest_us = times[1];
     k->promised_us = promise ? times[2] : k->promised_us;
+    k->target_us = MIN(k->promised_us, times[2]);
 }
 
 static bool could(const struct sched_work *w, struct reservation *r)
@@ -505,11 +506,11 @@ enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enu
     return why;
 }
 
-/* The earliest promise this task is held against; USEC_NEVER: none. */
+/* The earliest target this task is held against; USEC_NEVER: none. */
 static usec_t held_against(const struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
-    usec_t promised_us = USEC_NEVER;
+    usec_t target_us = USEC_NEVER;
     for (int i = 0; i < w->gangs->n; i++) {
         const struct reservation *r = &w->gangs->at[i];
         bool touches = false;
@@ -518,34 +519,34 @@ static usec_t held_against(const struct sched_work *w, const struct sched_try *t
                 touches || (r->room[kind].on && inside(w, r, kind, t->slots_i, s->campaign_i));
         }
         if (!r->gone && touches && s->priority <= r->priority) {
-            promised_us = MIN(promised_us, r->kept->promised_us);
+            target_us = MIN(target_us, r->kept->target_us);
         }
     }
-    return promised_us;
+    return target_us;
 }
 
-/* Its median end lies well before the promise, so that the slot has time for another one: only a
+/* Its median end lies well before the target, so that the slot has time for another one: only a
  * short last part ends near its expected time. */
-static bool leaves_room(const struct sched_work *w, const struct sched_try *t, usec_t promised_us)
+static bool leaves_room(const struct sched_work *w, const struct sched_try *t, usec_t target_us)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     int64_t start_s = s->cold_start_s > 0 ? s->cold_start_s : COLD_START_S;
     int64_t takes_us =
         start_s * USEC_PER_SEC + duration_quantile_us(s->duration, t->task.size_mb, 50);
-    return takes_us <= (promised_us - w->view->now_us) / 100 * ROOM_PERCENT;
+    return takes_us <= (target_us - w->view->now_us) / 100 * ROOM_PERCENT;
 }
 
 /* The largest size up to `most` for which it holds; 0: none. Small sizes end sooner. */
 static uint32_t largest(const struct sched_work *w, const struct sched_try *t, uint32_t most,
                         bool (*holds)(const struct sched_work *, const struct sched_try *, usec_t),
-                        usec_t promised_us)
+                        usec_t target_us)
 {
     struct sched_try smaller = *t;
     uint32_t low = 0;
     uint32_t high = most + 1;
     while (high - low > 1) {
         smaller.task.size_mb = low + (high - low) / 2;
-        if (holds(w, &smaller, promised_us)) {
+        if (holds(w, &smaller, target_us)) {
             low = smaller.task.size_mb;
         } else {
             high = smaller.task.size_mb;
@@ -554,9 +555,9 @@ static uint32_t largest(const struct sched_work *w, const struct sched_try *t, u
     return low;
 }
 
-static bool passes(const struct sched_work *w, const struct sched_try *t, usec_t promised_us)
+static bool passes(const struct sched_work *w, const struct sched_try *t, usec_t target_us)
 {
-    (void)promised_us;
+    (void)target_us;
     return sched_gang_check(w, t) == WAIT_NONE;
 }
 
@@ -569,16 +570,16 @@ bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wa
         (why != WAIT_NONE && why != WAIT_RESERVED)) {
         return false;
     }
-    usec_t promised_us = held_against(w, t);
+    usec_t target_us = held_against(w, t);
     struct gang_end end;
     task_end(w, t, w->view->now_us, &end);
-    if (promised_us == USEC_NEVER || w->gangs->searches++ >= SEARCHES_MAX ||
-        (why == WAIT_NONE && gang_end_p90(&end) > promised_us)) {
+    if (target_us == USEC_NEVER || w->gangs->searches++ >= SEARCHES_MAX ||
+        (why == WAIT_NONE && gang_end_p90(&end) > target_us)) {
         return false; /* nothing to be in time for, or it goes where nobody waits */
     }
     uint32_t fits =
-        why == WAIT_NONE ? t->task.size_mb : largest(w, t, t->task.size_mb, passes, promised_us);
-    uint32_t roomy = largest(w, t, fits, leaves_room, promised_us);
+        why == WAIT_NONE ? t->task.size_mb : largest(w, t, t->task.size_mb, passes, target_us);
+    uint32_t roomy = largest(w, t, fits, leaves_room, target_us);
     if (why == WAIT_NONE && roomy == fits) {
         return false;
     }

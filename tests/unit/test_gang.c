@@ -224,7 +224,7 @@ static void test_gang__at_once_never_and_exactly_then(void **state)
 static void test_gang__backfill_ends_before_the_promise_or_uses_what_is_spare(void **state)
 {
     (void)state;
-    struct gang g = {.promised_us = T0};
+    struct gang g = {.target_us = T0};
     static const struct {
         usec_t end;
         int64_t want, spare;
@@ -235,7 +235,7 @@ static void test_gang__backfill_ends_before_the_promise_or_uses_what_is_spare(vo
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
         assert_int_equal(gang_may_backfill(&g, row[i].end, row[i].want, row[i].spare), row[i].may);
     }
-    g.promised_us = USEC_NEVER; /* nothing could be promised: nothing may rely on it */
+    g.target_us = USEC_NEVER; /* nothing could be promised: nothing may rely on it */
     assert_false(gang_may_backfill(&g, T0, 1, 0));
     assert_false(gang_may_backfill(&g, USEC_NEVER, 1, 0));
     assert_true(gang_may_backfill(&g, USEC_NEVER, 1, 1));
@@ -244,7 +244,7 @@ static void test_gang__backfill_ends_before_the_promise_or_uses_what_is_spare(vo
 static void test_gang__backfill_stops_where_the_promise_gets_unlikely(void **state)
 {
     (void)state;
-    struct gang g = {.promised_us = T0 + 100 * SEC};
+    struct gang g = {.target_us = T0 + 100 * SEC};
     struct gang_end sure, likely;
     gang_end_at(1, T0 + 99 * SEC, &sure);
     gang_end_spread(1, T0 + 50 * SEC, T0 + 90 * SEC, &likely); /* 0.93 by the promise */
@@ -256,7 +256,7 @@ static void test_gang__backfill_stops_where_the_promise_gets_unlikely(void **sta
     gang_odds_init(&o, 1);                           /* one may be late: several likely ones pass */
     int passed = 0;
     while (passed < 100 && gang_may_pass(&g, &o, &likely, 1)) {
-        gang_odds_add(&o, 1, gang_end_by(&likely, g.promised_us));
+        gang_odds_add(&o, 1, gang_end_by(&likely, g.target_us));
         passed++;
         assert_true(gang_odds_met(&o) >= GANG_GUARD);
     }
@@ -265,7 +265,7 @@ static void test_gang__backfill_stops_where_the_promise_gets_unlikely(void **sta
     gang_odds_add(&o, 1, 0.4);
     assert_true(gang_may_pass(&g, &o, &sure, 0));
     assert_false(gang_may_pass(&g, &o, &likely, 0));
-    g.promised_us = USEC_NEVER;
+    g.target_us = USEC_NEVER;
     assert_false(gang_may_pass(&g, &o, &sure, 0));
     assert_true(gang_may_pass(&g, &o, &sure, 1));
 }
