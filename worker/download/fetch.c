@@ -6,6 +6,7 @@
 #include "fetch.h"
 #include "common/clock.h"
 #include "fetch_curl.h"
+#include <sys/resource.h>
 
 #define TICK_US       (50 * USEC_PER_MSEC)
 #define WAIT_MAX_US   (100 * USEC_PER_MSEC)
@@ -29,6 +30,17 @@ void fetch_release(struct fetch *f, size_t n)
     }
 }
 
+/* A file a transfer, whatever the shell's habit of 1024 says; what is not given shows as failures
+ * to connect. */
+static void raise_open_files(int n)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < (rlim_t)n) {
+        r.rlim_cur = MIN((rlim_t)n, r.rlim_max);
+        (void)setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
 bool fetch_new(struct run *run, struct fetch **ret, struct err *err)
 {
     struct fetch *f = xcalloc(1, sizeof *f);
@@ -43,7 +55,8 @@ bool fetch_new(struct run *run, struct fetch **ret, struct err *err)
     (void)snprintf(f->user_agent, sizeof f->user_agent,
                    "Mozilla/5.0 (compatible; drover-worker/1.0; image dataset download%s%.100s)",
                    token[0] != '\0' ? "; " : "", token);
-    f->transfers_n = (int)run->o->thread_count;
+    f->transfers_n = (int)run->o->thread_count * FETCH_STALLED_FACTOR;
+    raise_open_files(f->transfers_n + FETCH_FILES_SPARE);
     f->transfers = xcalloc((size_t)f->transfers_n, sizeof *f->transfers);
     for (int i = f->transfers_n - 1; i >= 0; i--) {
         struct transfer *t = &f->transfers[i];
@@ -270,8 +283,10 @@ static void enter(struct fetch *f, struct transfer *t)
     switch (hosts_enter(f->hosts, t->url.host, t->url.port, now, &h)) {
     case HOST_GO:
         t->host = h;
-        t->deadline_us =
-            t->deadline_us != 0 ? t->deadline_us : now + f->run->o->timeout_s * USEC_PER_SEC;
+        if (t->deadline_us == 0) {
+            t->begun_us = now;
+            t->deadline_us = now + f->run->o->timeout_s * USEC_PER_SEC;
+        }
         resolve(f, t);
         return;
     case HOST_WAIT:
@@ -323,10 +338,16 @@ static struct sample *next_row(struct fetch *f)
                : NULL;
 }
 
+/* Those that get nothing from their hosts do not stand in the way of others. */
+static bool has_slot(const struct fetch *f)
+{
+    return f->free != NULL && f->active - f->stalled < (int)f->run->o->thread_count;
+}
+
 static bool take_rows(struct fetch *f)
 {
     bool any = false;
-    while (f->free != NULL && f->bytes < RUN_BODIES_BYTES_MAX) {
+    while (has_slot(f) && f->bytes < RUN_BODIES_BYTES_MAX) {
         struct sample *s = next_row(f);
         if (s == NULL) {
             break;
@@ -340,7 +361,7 @@ static bool take_rows(struct fetch *f)
         any = true;
         begin(f, t);
     }
-    f->idle = f->free != NULL;
+    f->idle = has_slot(f);
     return any;
 }
 
@@ -425,8 +446,10 @@ static void tick(struct fetch *f)
     }
     f->next_tick_us = now + TICK_US;
     f->unpark = true;
+    f->stalled = 0;
     for (int i = 0; i < f->transfers_n; i++) {
         tick_one(f, &f->transfers[i], now);
+        f->stalled += transfer_is_stalled(&f->transfers[i], now) ? 1 : 0;
     }
 }
 

@@ -16,6 +16,7 @@ struct fetch {
     int transfers_n;
     struct transfer *free;
     int active;
+    int stalled;                 /* of active, at the last tick */
     struct transfer *privileged; /* may go over the byte budget, so that one always ends */
     _Atomic size_t bytes;        /* bodies held anywhere */
     _Atomic bool idle;

@@ -30,6 +30,22 @@ bool transfer_is_slow(const struct transfer *t, int64_t now_us)
            (int64_t)t->body.n < age_us / USEC_PER_MSEC * FETCH_SPEED_MIN / 1000;
 }
 
+bool transfer_is_stalled(const struct transfer *t, int64_t now_us)
+{
+    switch (t->state) {
+    case TRANSFER_IDLE:
+        return false;
+    case TRANSFER_WAITING:
+        return true;
+    case TRANSFER_RESOLVING:
+    case TRANSFER_RUNNING:
+        break;
+    }
+    int64_t age_us = now_us - t->begun_us;
+    return t->paused_us == 0 && age_us >= FETCH_STALLED_US &&
+           (int64_t)t->body.n < age_us / USEC_PER_MSEC * FETCH_SPEED_MIN / 1000;
+}
+
 /* Seconds, or a date. What cannot be read asks for nothing. */
 static int64_t retry_after_us(struct str value)
 {

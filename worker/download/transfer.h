@@ -26,8 +26,9 @@ struct transfer {
     int addrs_n, addr_i;
     int redirects, tries;
     /* Monotonic, 0: not set. */
-    int64_t deadline_us, wait_until_us, paused_us, started_us, first_byte_us;
-    int64_t retry_after_us; /* how long the answer asks us to wait */
+    int64_t begun_us, deadline_us, wait_until_us; /* of the try */
+    int64_t started_us, first_byte_us, paused_us; /* of the hop */
+    int64_t retry_after_us;                       /* how long the answer asks us to wait */
     struct buf body;
     size_t discarded;
     int status;      /* of the last status line */
@@ -53,4 +54,6 @@ void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret);
 const char *transfer_resolve_text(enum resolve_status status);
 /* Has the body come slower than FETCH_SPEED_MIN for longer than is excusable? */
 bool transfer_is_slow(const struct transfer *t, int64_t now_us);
+/* For a second now it has got next to nothing, be it a name, a connection or a body. */
+bool transfer_is_stalled(const struct transfer *t, int64_t now_us);
 long transfer_age_ms(const struct transfer *t, int64_t now_us);
