@@ -9,6 +9,7 @@ suite durability-200 1800 python3 tests/integration/durability.py 200
 suite failpoints-long 3600 python3 tests/integration/failpoints.py long
 suite exhaustive-wide 1800 build/release/tests/simulation/exhaustive --states 8000000 --walks 200000
 suite mutants 1200 bash tests/simulation/mutants.sh
+suite sim-mutants 3600 make -s sim-mutants
 suite fuzz 2400 bash tests/fuzz/run.sh 60
 
 # What people do, over and over: a hundred seconds of luck prove little.

@@ -5,6 +5,7 @@
  * tells whether anything at all went differently.
  *
  * Usage: sim [--first N] [--seeds N] [--jobs N] [--list FILE] [--coverage] [--shrink SECONDS]
+ *            [--one] (no more seeds once one is broken)
  *        sim --bench [--first N] [--seeds N]
  *        sim --story N [--off FAULT[,..]] [--deny FAULT:K[,..]] [--parts N] [--ctls N] [--until S]
  * Prints TAP. Exit 1: a promise is broken, or something that must happen never did. */
@@ -22,6 +23,7 @@
 
 struct total {     /* shared by the processes of a run */
     uint64_t next; /* index of the seed to be taken next */
+    bool one;      /* the first broken seed is the last */
     uint64_t hash;
     int64_t lives, events, virtual_us, broken_n;
     struct {
@@ -32,7 +34,7 @@ struct total {     /* shared by the processes of a run */
 struct options {
     uint64_t first, seeds;
     int jobs, shrink_s, story_lines;
-    bool coverage, story, bench;
+    bool coverage, story, bench, one;
     const char *list;
     uint64_t story_seed;
     const char *off, *deny;
@@ -53,7 +55,7 @@ static void work(const uint64_t *seeds, uint64_t n, struct total *t, struct cove
     struct sim_config cfg;
     for (;;) {
         uint64_t i = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
-        if (i >= n) {
+        if (i >= n || (t->one && __atomic_load_n(&t->broken_n, __ATOMIC_RELAXED) > 0)) {
             return;
         }
         swarm_draw(seeds[i], &cfg);
@@ -151,6 +153,7 @@ static int run(const struct options *opt)
     struct total *t = shared(sizeof *t);
     struct coverage *cover = xcalloc(1, sizeof *cover);
     uint64_t n = 0;
+    t->one = opt->one;
     for (uint64_t i = 0; i < opt->seeds; i++) {
         seeds[n++] = opt->first + i;
     }
@@ -263,6 +266,8 @@ int main(int argc, char **argv)
             o.coverage = true;
         } else if (strcmp(argv[i], "--bench") == 0) {
             o.bench = true;
+        } else if (strcmp(argv[i], "--one") == 0) {
+            o.one = true;
         } else if (i + 1 >= argc || !option(&o, argv[i], argv[i + 1])) {
             (void)fprintf(stderr, "sim: '%s' is not known, or lacks its value\n", argv[i]);
             return 2;
