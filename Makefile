@@ -47,7 +47,7 @@ L_WORKER = $(call pkg,--libs,$(PKG_WORKER)) -L$(DUCKDB_LIB) -lduckdb '-Wl,-rpath
 srcs = $(wildcard $(addsuffix /*.c,$(1)))
 objs = $(patsubst %.c,$(O)/%.o,$(call srcs,$(1)))
 FOLDERS := orchestrator/common orchestrator/core orchestrator/store orchestrator/aws orchestrator/controller \
-  orchestrator/api orchestrator/cli worker/download worker/local worker
+  orchestrator/api orchestrator/cli worker/download worker/index worker/local worker
 lib = $(O)/lib$(subst /,_,$(1)).a
 INC_orchestrator/common := -Iinclude
 INC_orchestrator/core := -Iinclude
@@ -61,7 +61,7 @@ LIB_COMMON := $(call lib,orchestrator/common)
 LIB_CORE := $(call lib,orchestrator/core)
 LIB_DAEMON := $(foreach d,controller api store aws core common,$(call lib,orchestrator/$(d)))
 LIB_CLI := $(call lib,orchestrator/cli)
-LIB_WORKER := $(call lib,worker/download) $(call lib,worker)
+LIB_WORKER := $(call lib,worker/index) $(call lib,worker/download) $(call lib,worker)
 LIB_LOCAL := $(call lib,worker/local)
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 

@@ -61,6 +61,11 @@ static void write_file(struct heartbeat *h)
 
 static void write_line(const struct heartbeat *h)
 {
+    if (h->print_line != NULL) {
+        h->print_line(h->print_ctx);
+        (void)fflush(stdout);
+        return;
+    }
     const struct progress *p = h->progress;
     int64_t done = p->rows_done;
     double n = done > 0 ? (double)done : 1.0;

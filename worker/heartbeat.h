@@ -28,6 +28,9 @@ struct heartbeat {
     int64_t next_file_mono_us;
     int64_t next_line_mono_us;
     int failed_n; /* in a row */
+    /* The people's line of another command than download; NULL: download's. Set after init. */
+    void (*print_line)(void *ctx);
+    void *print_ctx;
 };
 void heartbeat_init(struct heartbeat *h, const struct progress *p, struct sink *sink,
                     const char *task, const char *attempt, int64_t interval_us);

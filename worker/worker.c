@@ -4,38 +4,48 @@
 #include "common/log.h"
 #include "download/download.h"
 #include "download/options.h"
+#include "index/index.h"
+#include "index/index_options.h"
 #include "worker_protocol.h"
 #include <stdio.h>
 
 struct verb {
     const char *name;
     int (*run)(int argc, char *const *argv);
+    void (*settings)(struct buf *out);
     const char *help;
+    const char *examples;
 };
 static const struct verb verbs[] = {
-    {"download", download_main, "a parquet part of URLs in, webdataset shards out"},
+    {"download", download_main, options_help, "a parquet part of URLs in, webdataset shards out",
+     "  drover-worker download --parquet part-00000.parquet --output shards/\n"
+     "  drover-worker download --parquet s3://b/meta/part-00000.parquet "
+     "--output s3://b/img/00000/ \\\n"
+     "      --image_size 384 --resize_mode keep_ratio --number_sample_per_shard 1000\n"
+     "  drover-worker download --parquet p.parquet --output out --allow-net 127.0.0.1:8000\n"},
+    {"index", index_main, index_options_help, "webdataset shards in, one JSON line a pair out",
+     "  drover-worker index --input shards/ --output index/\n"
+     "  drover-worker index --input s3://b/img/ --output s3://b/img/index/ --sample 0.01 \\\n"
+     "      --path-prefix /opt/ml/input/data/data --fields path,offset,size,caption\n"},
 };
 
 static void usage(FILE *out)
 {
-    AUTO_BUF struct buf settings = BUF_INIT(64u << 10);
-    options_help(&settings);
     (void)fprintf(out, "drover-worker VERB [--setting value ...]\n\n");
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
         (void)fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
     }
-    (void)fprintf(out,
-                  "  version    print the version of the manifest this worker writes\n\n"
-                  "Inside a training job settings come as hyperparameters of the same names.\n\n"
-                  "Settings of download:\n%s\n"
-                  "Examples:\n"
-                  "  drover-worker download --parquet part-00000.parquet --output shards/\n"
-                  "  drover-worker download --parquet s3://b/meta/part-00000.parquet "
-                  "--output s3://b/img/00000/ \\\n"
-                  "      --image_size 384 --resize_mode keep_ratio --number_sample_per_shard 1000\n"
-                  "  drover-worker download --parquet p.parquet --output out "
-                  "--allow-net 127.0.0.1:8000\n",
-                  buf_cstr(&settings));
+    (void)fprintf(out, "  version    print the version of the manifest this worker writes\n\n"
+                       "Inside a training job settings come as hyperparameters of the same names.\n"
+                       "drover-worker VERB --help explains the settings of each.\n");
+}
+
+static void verb_usage(const struct verb *v)
+{
+    AUTO_BUF struct buf settings = BUF_INIT(64u << 10);
+    v->settings(&settings);
+    (void)printf("drover-worker %s [--setting value ...]\n%s.\n\n%s\nExamples:\n%s", v->name,
+                 v->help, buf_cstr(&settings), v->examples);
 }
 
 int main(int argc, char **argv)
@@ -54,7 +64,7 @@ int main(int argc, char **argv)
         }
         for (int k = skip; k < argc; k++) {
             if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0) {
-                usage(stdout);
+                verb_usage(&verbs[i]);
                 return WP_EXIT_OK;
             }
         }

@@ -52,6 +52,10 @@ bool s3_sync_new(int tries, struct s3_sync **ret, struct err *err) MUST_CHECK;
 void s3_sync_free(struct s3_sync *s);
 bool s3_sync_get(struct s3_sync *s, const struct s3_uri *u, size_t max_bytes, struct buf *ret,
                  struct err *err) MUST_CHECK; /* ERR_NOT_FOUND */
+/* n > 0 bytes from `from`, of the version with this ETag ("": any); ERR_CONFLICT when the object
+ * has become another. The range must lie within the object. */
+bool s3_sync_get_range(struct s3_sync *s, const struct s3_uri *u, int64_t from, size_t n,
+                       const char *etag, struct buf *ret, struct err *err) MUST_CHECK;
 bool s3_sync_get_file(struct s3_sync *s, const struct s3_uri *u, int fd, int64_t *ret_size,
                       struct err *err) MUST_CHECK; /* streamed, ranged resume pinned by ETag */
 bool s3_sync_head(struct s3_sync *s, const struct s3_uri *u, int64_t *ret_size,

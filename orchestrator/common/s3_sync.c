@@ -136,8 +136,41 @@ bool s3_sync_get(struct s3_sync *s, const struct s3_uri *u, size_t max_bytes, st
                            .needs_length = true,
                            .is_get = true,
                            .body_max = max_bytes};
-    CLEANUP(s3_kept_done) struct s3_kept k;
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
     if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
+        return false;
+    }
+    *ret = k.body;
+    buf_init(&k.body, 0);
+    return true;
+}
+
+bool s3_sync_get_range(struct s3_sync *s, const struct s3_uri *u, int64_t from, size_t n,
+                       const char *etag, struct buf *ret, struct err *err)
+{
+    ASSERT(from >= 0);
+    ASSERT(n > 0);
+    char range[64];
+    (void)snprintf(range, sizeof range, "bytes=%jd-%jd", (intmax_t)from,
+                   (intmax_t)from + (intmax_t)n - 1);
+    struct s3_spec spec = {.operation = "GetObject",
+                           .method = "GET",
+                           .needs_length = true,
+                           .is_get = true,
+                           .body_max = n};
+    s3_spec_header(&spec, "Range", range);
+    if (etag[0] != '\0') {
+        s3_spec_header(&spec, "If-Match", etag);
+    }
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
+    bool ok = s3_sync_call(s, u, &spec, NULL, NULL, &k, err);
+    if (ok ? k.r.status != 206 || k.r.body.n != n : k.r.status == 412 || k.r.status == 416) {
+        return err_set(err, ERR_CONFLICT, "'s3://%s/%.200s' changed while it was read", u->bucket,
+                       u->key);
+    }
+    if (!ok) {
         return false;
     }
     *ret = k.body;
@@ -149,7 +182,8 @@ bool s3_sync_head(struct s3_sync *s, const struct s3_uri *u, int64_t *ret_size,
                   char ret_etag[static 128], struct err *err)
 {
     struct s3_spec spec = {.operation = "HeadObject", .method = "HEAD"};
-    CLEANUP(s3_kept_done) struct s3_kept k;
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
     if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
         return false;
     }
@@ -178,7 +212,8 @@ bool s3_sync_put(struct s3_sync *s, const struct s3_uri *u, struct str body,
     if (create_only) {
         s3_spec_header(&spec, "If-None-Match", "*");
     }
-    CLEANUP(s3_kept_done) struct s3_kept k;
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
     if (s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
         return true;
     }
@@ -201,14 +236,16 @@ bool s3_sync_put(struct s3_sync *s, const struct s3_uri *u, struct str body,
 bool s3_sync_delete(struct s3_sync *s, const struct s3_uri *u, struct err *err)
 {
     struct s3_spec spec = {.operation = "DeleteObject", .method = "DELETE"};
-    CLEANUP(s3_kept_done) struct s3_kept k;
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
     return s3_sync_call(s, u, &spec, NULL, NULL, &k, err);
 }
 
 bool s3_sync_list(struct s3_sync *s, const struct s3_uri *u, size_t max_keys,
                   struct s3_listing *ret, struct err *err)
 {
-    CLEANUP(s3_pages_done) struct s3_pages p;
+    CLEANUP(s3_pages_done)
+    struct s3_pages p;
     s3_pages_init(&p, u, max_keys);
     while (!p.complete) {
         AUTO_BUF struct buf query = BUF_INIT(S3_QUERY_BYTES_MAX * 2);
@@ -218,7 +255,8 @@ bool s3_sync_list(struct s3_sync *s, const struct s3_uri *u, size_t max_keys,
                                .of_bucket = true,
                                .xml_root = "ListBucketResult",
                                .query = buf_cstr(&query)};
-        CLEANUP(s3_kept_done) struct s3_kept k;
+        CLEANUP(s3_kept_done)
+        struct s3_kept k;
         if (!s3_sync_call(s, u, &spec, NULL, NULL, &k, err)) {
             return false;
         }
@@ -304,7 +342,8 @@ bool s3_sync_get_file(struct s3_sync *s, const struct s3_uri *u, int fd, int64_t
                            .needs_length = true,
                            .on_data = on_download,
                            .data_ctx = &d};
-    CLEANUP(s3_kept_done) struct s3_kept k;
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
     bool ok = s3_sync_call(s, u, &spec, download_again, &d, &k, err);
     if (d.os_errno != 0) {
         return err_set_os(err, ERR_IO, d.os_errno, "cannot write what 's3://%s/%.200s' holds",

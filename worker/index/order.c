@@ -1,0 +1,188 @@
+/* The window of slots and the three files. */
+#include "order.h"
+#include <pthread.h>
+
+enum file { FILE_INDEX, FILE_SAMPLE, FILE_BROKEN, FILE_COUNT };
+
+struct slot {
+    struct scan_out out;
+    bool done;
+};
+struct order {
+    pthread_mutex_t lock;
+    pthread_cond_t moved; /* head, writing or stop changed */
+    struct sink *sink;
+    struct sink_stream *files[FILE_COUNT]; /* the broken ones' only when there are any */
+    _Atomic int *stop;
+    struct slot *slots; /* shard i is in slots[i % slots_n] */
+    size_t slots_n;
+    size_t n, next, head;
+    bool writing;
+    struct err err; /* the first */
+};
+
+static const char *const names[] = {ORDER_INDEX_NAME, ORDER_SAMPLE_NAME, ORDER_BROKEN_NAME};
+
+static bool open_file(struct order *o, enum file f, struct err *err)
+{
+    return o->files[f] != NULL ||
+           sink_stream_begin(o->sink, names[f], "application/x-ndjson", &o->files[f], err);
+}
+
+bool order_new(struct sink *sink, size_t n, int slots, bool sample, _Atomic int *stop,
+               struct order **ret, struct err *err)
+{
+    ASSERT(slots > 0);
+    struct order *o = xcalloc(1, sizeof *o);
+    *o = (struct order){.sink = sink, .n = n, .stop = stop, .slots_n = (size_t)slots};
+    (void)pthread_mutex_init(&o->lock, NULL);
+    (void)pthread_cond_init(&o->moved, NULL);
+    o->slots = xcalloc(o->slots_n, sizeof *o->slots);
+    for (size_t i = 0; i < o->slots_n; i++) {
+        scan_out_init(&o->slots[i].out);
+    }
+    if (!open_file(o, FILE_INDEX, err) || (sample && !open_file(o, FILE_SAMPLE, err))) {
+        order_free(o);
+        return false;
+    }
+    *ret = o;
+    return true;
+}
+
+void order_free(struct order *o)
+{
+    if (o == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < FILE_COUNT; i++) {
+        sink_stream_abort(o->files[i]);
+    }
+    for (size_t i = 0; i < o->slots_n; i++) {
+        scan_out_done(&o->slots[i].out);
+    }
+    free(o->slots);
+    (void)pthread_mutex_destroy(&o->lock);
+    (void)pthread_cond_destroy(&o->moved);
+    free(o);
+}
+
+static struct slot *slot_of(struct order *o, size_t shard_i)
+{
+    return &o->slots[shard_i % o->slots_n];
+}
+
+bool order_claim(struct order *o, size_t *ret_shard_i, struct scan_out **ret)
+{
+    (void)pthread_mutex_lock(&o->lock);
+    while (o->next < o->n && o->next >= o->head + o->slots_n && *o->stop == 0) {
+        (void)pthread_cond_wait(&o->moved, &o->lock);
+    }
+    bool ok = o->next < o->n && *o->stop == 0;
+    if (ok) {
+        struct slot *s = slot_of(o, o->next);
+        ASSERT(s->out.lines.n == 0 && !s->done);
+        *ret_shard_i = o->next++;
+        *ret = &s->out;
+    }
+    (void)pthread_mutex_unlock(&o->lock);
+    return ok;
+}
+
+static bool add(struct order *o, enum file f, const struct buf *b, struct err *err)
+{
+    if (b->overflow) {
+        return err_set(err, ERR_INTERNAL, "more lines of '%s' at once than fit", names[f]);
+    }
+    return b->n == 0 || (open_file(o, f, err) && sink_stream_add(o->files[f], buf_str(b), err));
+}
+
+/* With the lock held and o->writing set by the caller: write what the slot has, unlocked. */
+static void write_slot(struct order *o, struct slot *s)
+{
+    struct err err = ERR_INIT;
+    (void)pthread_mutex_unlock(&o->lock);
+    bool ok = add(o, FILE_INDEX, &s->out.lines, &err) &&
+              add(o, FILE_SAMPLE, &s->out.sample, &err) &&
+              add(o, FILE_BROKEN, &s->out.broken, &err);
+    scan_out_reset(&s->out);
+    (void)pthread_mutex_lock(&o->lock);
+    if (!ok && o->err.code == ERR_NONE) {
+        o->err = err;
+        *o->stop = 1;
+    }
+}
+
+bool order_flush(struct order *o, size_t shard_i)
+{
+    struct slot *s = slot_of(o, shard_i);
+    (void)pthread_mutex_lock(&o->lock);
+    while ((o->head != shard_i || o->writing) && s->out.lines.n >= ORDER_WAIT_BYTES &&
+           *o->stop == 0) {
+        (void)pthread_cond_wait(&o->moved, &o->lock);
+    }
+    if (o->head == shard_i && !o->writing && *o->stop == 0) {
+        o->writing = true;
+        write_slot(o, s);
+        o->writing = false;
+        (void)pthread_cond_broadcast(&o->moved);
+    }
+    bool ok = *o->stop == 0;
+    (void)pthread_mutex_unlock(&o->lock);
+    return ok;
+}
+
+void order_finish(struct order *o, size_t shard_i)
+{
+    (void)pthread_mutex_lock(&o->lock);
+    slot_of(o, shard_i)->done = true;
+    while (!o->writing && o->head < o->next && slot_of(o, o->head)->done && *o->stop == 0) {
+        struct slot *s = slot_of(o, o->head);
+        o->writing = true;
+        write_slot(o, s);
+        o->writing = false;
+        s->done = false;
+        o->head++;
+        (void)pthread_cond_broadcast(&o->moved);
+    }
+    (void)pthread_mutex_unlock(&o->lock);
+}
+
+void order_fail(struct order *o, const struct err *err)
+{
+    (void)pthread_mutex_lock(&o->lock);
+    if (o->err.code == ERR_NONE && *o->stop == 0) {
+        o->err = *err;
+    }
+    *o->stop = 1;
+    (void)pthread_cond_broadcast(&o->moved);
+    (void)pthread_mutex_unlock(&o->lock);
+}
+
+void order_wake(struct order *o)
+{
+    (void)pthread_mutex_lock(&o->lock);
+    (void)pthread_cond_broadcast(&o->moved);
+    (void)pthread_mutex_unlock(&o->lock);
+}
+
+bool order_check(const struct order *o, struct err *err)
+{
+    if (o->err.code != ERR_NONE) {
+        *err = o->err;
+        return false;
+    }
+    return true;
+}
+
+bool order_publish(struct order *o, struct err *err)
+{
+    ASSERT(o->head == o->n);
+    for (size_t i = 0; i < FILE_COUNT; i++) {
+        if (o->files[i] != NULL && !sink_stream_finish(TAKE(o->files[i]), true, err)) {
+            return err->code == ERR_PRECONDITION
+                       ? err_wrap(err, "another writer is at work in the same output folder")
+                       : false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,246 @@
+/* Finding shards. */
+#include "shards.h"
+#include "common/cleanup.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define S3_TRIES 6
+
+void shards_done(struct shards *s)
+{
+    free(s->at);
+    free(s->folder);
+    buf_done(&s->text_);
+    *s = (struct shards){0};
+}
+
+static bool is_shard(const char *name)
+{
+    return name[0] != '.' && str_ends(str_of(name), ".tar");
+}
+
+static uint32_t add_text(struct shards *s, const char *text)
+{
+    size_t at = s->text_.n;
+    buf_add(&s->text_, text, strlen(text) + 1);
+    return (uint32_t)at;
+}
+
+static bool add(struct shards *s, const char *path, const char *etag, int64_t size, struct err *err)
+{
+    if (s->n == SHARDS_MAX) {
+        return err_set(err, ERR_LIMIT, "more than %d shards", SHARDS_MAX);
+    }
+    if (s->n == s->cap_) {
+        s->cap_ = s->cap_ == 0 ? 256 : s->cap_ * 2;
+        s->at = xrealloc(s->at, s->cap_ * sizeof *s->at);
+    }
+    s->at[s->n++] = (struct shard_entry){add_text(s, path), add_text(s, etag), size};
+    return s->text_.overflow
+               ? err_set(err, ERR_LIMIT, "the shards' names take more than %zu bytes", s->text_.max)
+               : true;
+}
+
+static int entry_cmp(const void *a, const void *b, void *text)
+{
+    const struct shard_entry *x = a;
+    const struct shard_entry *y = b;
+    const char *t = text;
+    return strcmp(t + x->path, t + y->path);
+}
+
+/* --- folders
+ * --------------------------------------------------------------------------------------- */
+
+struct above { /* the folders one is in: a link back to one of them would never end */
+    dev_t dev[SHARDS_DEPTH_MAX];
+    ino_t ino[SHARDS_DEPTH_MAX];
+    int n;
+};
+
+static bool walk_folder(struct shards *s, int fd, const char *below, struct above *above,
+                        struct err *err);
+
+static bool enter(struct shards *s, int dir_fd, const char *name, const char *path,
+                  struct above *above, struct err *err)
+{
+    struct stat st;
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        (void)err_set_os(err, ERR_IO, errno, "cannot open folder '%s%s'", s->folder, path);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return false;
+    }
+    bool again = above->n == SHARDS_DEPTH_MAX;
+    for (int i = 0; i < above->n; i++) {
+        again = again || (above->dev[i] == st.st_dev && above->ino[i] == st.st_ino);
+    }
+    if (again) {
+        (void)close(fd);
+        return err_set(err, ERR_INVALID, "folder '%s%s' leads back into itself or is too deep",
+                       s->folder, path);
+    }
+    above->dev[above->n] = st.st_dev;
+    above->ino[above->n++] = st.st_ino;
+    bool ok = walk_folder(s, fd, path, above, err);
+    above->n--;
+    return ok;
+}
+
+/* One entry. d_type spares a stat of every file where the file system tells it. */
+static bool visit(struct shards *s, int dir_fd, const struct dirent *e, const char *below,
+                  struct above *above, struct err *err)
+{
+    bool folder = e->d_type == DT_DIR;
+    bool file = e->d_type == DT_REG;
+    struct stat st;
+    if (e->d_name[0] == '.') {
+        return true;
+    }
+    if (e->d_type == DT_UNKNOWN || e->d_type == DT_LNK) {
+        if (fstatat(dir_fd, e->d_name, &st, 0) != 0) {
+            return err_set_os(err, ERR_IO, errno, "cannot look at '%s%s%s'", s->folder, below,
+                              e->d_name);
+        }
+        folder = S_ISDIR(st.st_mode);
+        file = S_ISREG(st.st_mode);
+    }
+    if (!folder && !(file && is_shard(e->d_name))) {
+        return true;
+    }
+    AUTO_FREE char *path = xasprintf("%s%s%s", below, e->d_name, folder ? "/" : "");
+    return folder ? enter(s, dir_fd, e->d_name, path, above, err) : add(s, path, "", -1, err);
+}
+
+/* Takes fd. below: the path from the input to here, with '/' at its end unless empty. */
+static bool walk_folder(struct shards *s, int fd, const char *below, struct above *above,
+                        struct err *err)
+{
+    DIR *d = fdopendir(fd);
+    bool ok = true;
+    if (d == NULL) {
+        (void)close(fd);
+        return err_set_os(err, ERR_IO, errno, "cannot list folder '%s%s'", s->folder, below);
+    }
+    for (;;) {
+        errno = 0;
+        struct dirent *e = readdir(d);
+        if (e == NULL) {
+            ok = errno == 0 ||
+                 err_set_os(err, ERR_IO, errno, "cannot list folder '%s%s'", s->folder, below);
+            break;
+        }
+        ok = visit(s, dirfd(d), e, below, above, err);
+        if (!ok) {
+            break;
+        }
+    }
+    (void)closedir(d);
+    return ok;
+}
+
+static bool list_folder(struct shards *s, const char *input, struct err *err)
+{
+    struct stat st;
+    struct above above = {.n = 0};
+    if (stat(input, &st) != 0) {
+        return err_set_os(err, errno == ENOENT ? ERR_INVALID : ERR_IO, errno, "cannot open '%s'",
+                          input);
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        const char *slash = strrchr(input, '/');
+        s->folder = slash == NULL ? xstrdup("") : xstrndup(input, (size_t)(slash - input) + 1);
+        return add(s, slash == NULL ? input : slash + 1, "", -1, err);
+    }
+    size_t n = strlen(input);
+    s->folder = xasprintf("%s%s", input, n > 0 && input[n - 1] == '/' ? "" : "/");
+    return enter(s, AT_FDCWD, input, "", &above, err);
+}
+
+/* --- S3
+ * -------------------------------------------------------------------------------------------- */
+
+static bool take_listing(struct shards *s, const struct s3_listing *l, size_t skip, struct err *err)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const char *path = l->objects[i].key + skip;
+        const char *slash = strrchr(path, '/');
+        if (is_shard(slash != NULL ? slash + 1 : path) && strstr(path, "/.") == NULL &&
+            path[0] != '.' && !add(s, path, l->objects[i].etag, l->objects[i].size, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool list_s3(struct shards *s, const char *input, struct err *err)
+{
+    struct s3_sync *s3;
+    struct s3_listing l = {0};
+    if (!s3_parse_uri(str_of(input), &s->base, err)) {
+        return false;
+    }
+    char *key = s->base.key;
+    size_t n = strlen(key);
+    bool one = str_ends(str_of(key), ".tar");
+    if (n > 0 && key[n - 1] != '/' && !one && n + 1 < sizeof s->base.key) {
+        key[n] = '/';
+        key[n + 1] = '\0';
+    }
+    if (!s3_sync_new(S3_TRIES, &s3, err)) {
+        return false;
+    }
+    bool ok = s3_sync_list(s3, &s->base, SHARDS_KEYS_MAX, &l, err);
+    s3_sync_free(s3);
+    if (ok && one) { /* its own name is what lies below the input */
+        const char *slash = strrchr(key, '/');
+        key[slash != NULL ? slash + 1 - key : 0] = '\0';
+    }
+    ok = ok && take_listing(s, &l, strlen(key), err);
+    s3_listing_done(&l);
+    return ok;
+}
+
+bool shards_list(const char *input, struct shards *ret, struct err *err)
+{
+    struct shards s = {.text_ = BUF_INIT(SHARDS_TEXT_BYTES_MAX)};
+    bool ok =
+        str_starts(str_of(input), "s3://") ? list_s3(&s, input, err) : list_folder(&s, input, err);
+    if (ok && s.n == 0) {
+        ok = err_set(err, ERR_INVALID, "there is no .tar below '%s'", input);
+    }
+    if (!ok) {
+        shards_done(&s);
+        return false;
+    }
+    qsort_r(s.at, s.n, sizeof *s.at, entry_cmp, s.text_.p);
+    *ret = s;
+    return true;
+}
+
+const char *shards_path(const struct shards *s, size_t i)
+{
+    ASSERT(i < s->n);
+    return s->text_.p + s->at[i].path;
+}
+
+bool shards_open(const struct shards *s, size_t i, struct source *src, struct err *err)
+{
+    const char *path = shards_path(s, i);
+    if (s->folder != NULL) {
+        AUTO_FREE char *full = xasprintf("%s%s", s->folder, path);
+        return source_open_file(src, full, err);
+    }
+    struct s3_uri u = s->base;
+    size_t n = strlen(u.key);
+    if (n + strlen(path) >= sizeof u.key) {
+        return err_set(err, ERR_INVALID, "'%s': the key is too long", path);
+    }
+    memcpy(u.key + n, path, strlen(path) + 1);
+    source_open_s3(src, &u, s->at[i].size, s->text_.p + s->at[i].etag);
+    return true;
+}

@@ -1,0 +1,31 @@
+/* The shards of an input, in the order of the index: every .tar below a folder or an S3 prefix,
+ * sorted bytewise by its path below it, so that a folder and a bucket with the same content give
+ * the same index. Names that begin with a dot are nobody's. */
+#pragma once
+#include "common/s3.h"
+#include "source.h"
+
+#define SHARDS_MAX            1000000
+#define SHARDS_TEXT_BYTES_MAX ((size_t)256 << 20)
+#define SHARDS_DEPTH_MAX      16      /* of folders */
+#define SHARDS_KEYS_MAX       4000000 /* under a prefix, sidecars and all */
+
+struct shard_entry { /* value */
+    uint32_t path;   /* offset of its text, below the input */
+    uint32_t etag;   /* S3 only, else of "" */
+    int64_t size;    /* S3 only, else -1 */
+};
+struct shards { /* shards_done frees */
+    struct shard_entry *at;
+    size_t n;
+    size_t cap_;
+    struct buf text_;
+    char *folder; /* with '/' at the end; NULL: S3 */
+    struct s3_uri base;
+};
+/* input: s3://..., else a folder or one .tar file. ERR_INVALID when there is no shard. */
+bool shards_list(const char *input, struct shards *ret, struct err *err) MUST_CHECK;
+void shards_done(struct shards *s);
+const char *shards_path(const struct shards *s, size_t i); /* below the input; borrowed */
+/* Open shard i in src, whose s3 is set when it comes from there. */
+bool shards_open(const struct shards *s, size_t i, struct source *src, struct err *err) MUST_CHECK;

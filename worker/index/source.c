@@ -1,0 +1,263 @@
+/* Windows over files, S3 objects and memory. */
+#include "source.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#define SLOW_US        50 /* a read from the page cache takes a few */
+#define COLD_STEP      8  /* per window that was not at hand; one that was takes one off */
+#define COLD_MAX       32
+#define SKIP_BYTES     (1 << 20) /* a gap worth breaking the order of a cold read for */
+#define AHEAD_STEP     ((int64_t)2 << 20)
+#define WALK_BYTES     ((int64_t)8 << 10) /* of the first window */
+#define WALK_BYTES_MIN ((int64_t)2 << 10)
+#define WALK_BYTES_MAX ((int64_t)32 << 10)
+#define JUMP_BYTES     4096 /* a gap that ends what one window should hold */
+
+void source_init(struct source *s, enum source_mode mode)
+{
+    *s = (struct source){.mode = mode, .fd_ = -1, .walk_n_ = WALK_BYTES};
+}
+
+void source_close(struct source *s)
+{
+    if (s->fd_ >= 0) {
+        (void)close(s->fd_);
+    }
+    if (s->memory_ != NULL) {
+        free(TAKE(s->buf_));
+        s->cap_ = 0;
+    }
+    s->fd_ = -1;
+    s->memory_ = NULL;
+    s->p = NULL;
+    s->at = s->size = s->ahead_ = 0;
+    s->n = 0;
+    s->cold_ = 0;
+    s->used_end_ = s->cluster_at_ = 0;
+    s->streaming_ = false;
+    s->uri_.bucket[0] = '\0';
+}
+
+void source_done(struct source *s)
+{
+    source_close(s);
+    free(TAKE(s->buf_));
+}
+
+bool source_open_file(struct source *s, const char *path, struct err *err)
+{
+    source_close(s);
+    struct stat st;
+    s->fd_ = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (s->fd_ < 0 || fstat(s->fd_, &st) != 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot open '%s'", path);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return err_set(err, ERR_INVALID, "'%s' is not a regular file", path);
+    }
+    s->size = st.st_size;
+    s->nowait_ = s->mode == SOURCE_AUTO;
+    s->streaming_ = s->mode == SOURCE_STREAM;
+    return true;
+}
+
+void source_open_s3(struct source *s, const struct s3_uri *u, int64_t size, const char *etag)
+{
+    source_close(s);
+    s->uri_ = *u;
+    s->size = size;
+    (void)snprintf(s->etag_, sizeof s->etag_, "%s", etag);
+}
+
+void source_open_memory(struct source *s, struct str bytes, size_t step)
+{
+    ASSERT(step > 0);
+    source_close(s);
+    s->memory_ = bytes.p != NULL ? bytes.p : "";
+    s->size = (int64_t)bytes.n;
+    s->step_ = step;
+}
+
+static void make_room(struct source *s, size_t n)
+{
+    if (n > s->cap_) {
+        free(s->buf_);
+        s->buf_ = xmalloc(n);
+        s->cap_ = n;
+    }
+    s->p = s->buf_;
+    s->n = 0;
+}
+
+/* As many of n bytes from `at` as there are at hand, at least one; all of them unless nowait.
+ * -1 with errno; EAGAIN when nowait and nothing is cached. */
+static ssize_t read_at(struct source *s, int64_t at, size_t n, bool nowait)
+{
+    size_t got = 0;
+    while (got < n) {
+        struct iovec v = {s->buf_ + got, n - got};
+        ssize_t r = preadv2(s->fd_, &v, 1, at + (int64_t)got, nowait ? RWF_NOWAIT : 0);
+        if (r < 0 && errno == EINTR) {
+            continue;
+        }
+        if (r < 0 && got == 0) {
+            return -1;
+        }
+        if (r <= 0) {
+            break;
+        }
+        got += (size_t)r;
+        if (nowait) {
+            break;
+        }
+    }
+    s->read_bytes += (int64_t)got;
+    return (ssize_t)got;
+}
+
+static bool took(struct source *s, int64_t at, size_t n, ssize_t got, struct err *err)
+{
+    if (got < 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot read at byte %lld", (long long)at);
+    }
+    if ((size_t)got < n) {
+        return err_set(err, ERR_CONFLICT, "the file became shorter while it was read");
+    }
+    s->at = at;
+    s->n = (size_t)got;
+    return true;
+}
+
+/* The window of a cached file. A few pages may be missing; when one window in nine is, or several
+ * in a row are, the file counts as cold. */
+static bool walk(struct source *s, int64_t at, size_t n, struct err *err)
+{
+    size_t want = (size_t)MIN(MAX((int64_t)n, s->walk_n_), s->size - at);
+    make_room(s, want);
+    if (s->nowait_) {
+        ssize_t got = read_at(s, at, want, true);
+        if (got >= (ssize_t)n) {
+            s->cold_ -= s->cold_ > 0 ? 1 : 0;
+            return took(s, at, n, got, err);
+        }
+        s->nowait_ = got >= 0 || errno == EAGAIN; /* else the file system cannot tell */
+        s->cold_ += s->nowait_ ? COLD_STEP : 0;
+    }
+    if (s->nowait_ || s->mode == SOURCE_WALK) {
+        return took(s, at, n, read_at(s, at, want, false), err);
+    }
+    int64_t began = clock_mono_us();
+    ssize_t got = read_at(s, at, want, false);
+    bool slow = clock_mono_us() - began > SLOW_US;
+    s->cold_ += slow ? COLD_STEP : s->cold_ > 0 ? -1 : 0;
+    return took(s, at, n, got, err);
+}
+
+/* How much belongs together: the window grows at once to what was used between two jumps, and
+ * shrinks slowly. */
+static void learn(struct source *s, int64_t at)
+{
+    if (at - s->used_end_ < JUMP_BYTES && s->used_end_ - s->cluster_at_ < WALK_BYTES_MAX) {
+        return;
+    }
+    int64_t used = (s->used_end_ - s->cluster_at_ + 511) / 512 * 512;
+    s->walk_n_ = MAX(used, s->walk_n_ - s->walk_n_ / 32);
+    s->walk_n_ = MIN(MAX(s->walk_n_, WALK_BYTES_MIN), WALK_BYTES_MAX);
+    s->cluster_at_ = at;
+}
+
+static void ask_ahead(struct source *s, int64_t from)
+{
+    s->ahead_ = MAX(s->ahead_, from);
+    while (s->ahead_ < s->size && s->ahead_ < from + SOURCE_AHEAD_BYTES) {
+        (void)posix_fadvise(s->fd_, s->ahead_, AHEAD_STEP, POSIX_FADV_WILLNEED);
+        s->ahead_ += AHEAD_STEP;
+    }
+}
+
+/* The window of a cold file: all bytes in order, but for gaps too wide to be worth it. */
+static bool stream(struct source *s, int64_t at, size_t n, struct err *err)
+{
+    int64_t end = s->at + (int64_t)s->n;
+    int64_t from = s->n > 0 && at >= end && at - end < SKIP_BYTES ? end : at;
+    size_t piece = MAX(n, SOURCE_STREAM_BYTES);
+    make_room(s, piece);
+    for (;;) {
+        size_t want = (size_t)MIN((int64_t)piece, s->size - from);
+        ask_ahead(s, from);
+        ssize_t got = read_at(s, from, want, false);
+        if (!took(s, from, want, got, err)) {
+            return false;
+        }
+        if (at + (int64_t)n <= from + got) {
+            return true;
+        }
+        from = at < from + got ? at : from + got;
+    }
+}
+
+static bool fill_file(struct source *s, int64_t at, size_t n, struct err *err)
+{
+    if (s->streaming_) {
+        return stream(s, at, n, err);
+    }
+    learn(s, at);
+    if (!walk(s, at, n, err)) {
+        return false;
+    }
+    if (s->cold_ >= COLD_MAX && s->mode == SOURCE_AUTO) {
+        s->streaming_ = true;
+        s->streamed_files++;
+        (void)posix_fadvise(s->fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+    return true;
+}
+
+static bool fill_s3(struct source *s, int64_t at, size_t n, struct err *err)
+{
+    size_t want = (size_t)MIN((int64_t)MAX(n, SOURCE_RANGE_BYTES), s->size - at);
+    AUTO_BUF struct buf b = BUF_INIT(want);
+    s->n = 0;
+    if (!s3_sync_get_range(s->s3, &s->uri_, at, want, s->etag_, &b, err)) {
+        return false;
+    }
+    free(s->buf_);
+    s->buf_ = buf_take(&b);
+    s->cap_ = want;
+    s->read_bytes += (int64_t)want;
+    s->p = s->buf_;
+    s->at = at;
+    s->n = want;
+    return true;
+}
+
+static bool fill_memory(struct source *s, int64_t at, size_t n)
+{
+    size_t want = (size_t)MIN((int64_t)MAX(n, s->step_), s->size - at);
+    free(s->buf_);
+    s->buf_ = xmalloc(want);
+    s->cap_ = want;
+    memcpy(s->buf_, s->memory_ + at, want);
+    s->p = s->buf_;
+    s->at = at;
+    s->n = want;
+    return true;
+}
+
+bool source_fill(struct source *s, int64_t at, size_t n, struct err *err)
+{
+    ASSERT(at >= 0);
+    ASSERT(n > 0 && n <= SOURCE_NEED_MAX);
+    ASSERT((int64_t)n <= s->size - at);
+    if (s->stop != NULL && *s->stop != 0) {
+        return err_set(err, ERR_UNAVAILABLE, "stopped");
+    }
+    if (s->memory_ != NULL) {
+        return fill_memory(s, at, n);
+    }
+    return s->fd_ >= 0 ? fill_file(s, at, n, err) : fill_s3(s, at, n, err);
+}

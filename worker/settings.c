@@ -1,0 +1,147 @@
+/* The reader of settings tables. */
+#include "settings.h"
+#include "common/cleanup.h"
+
+static const struct setting *row_find(const struct setting *rows, size_t rows_n, const char *name)
+{
+    for (size_t i = 0; i < rows_n; i++) {
+        if (strcmp(name, rows[i].name) == 0 ||
+            (rows[i].flag != NULL && strcmp(name, rows[i].flag) == 0)) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+static void unknown(const struct setting *rows, size_t rows_n, const char *name, struct buf *faults)
+{
+    const char *best = NULL;
+    size_t best_n = 4;
+    for (size_t i = 0; i < rows_n; i++) {
+        size_t n = str_distance(str_of(name), str_of(rows[i].name));
+        if (n < best_n) {
+            best = rows[i].name;
+            best_n = n;
+        }
+    }
+    buf_addf(faults, "unknown setting '%.60s'%s%s%s\n", name,
+             best != NULL ? ": did you mean '" : "", best != NULL ? best : "",
+             best != NULL ? "'?" : "");
+}
+
+static char **text_at(void *base, const struct setting *r)
+{
+    return (char **)(void *)((char *)base + r->offset);
+}
+
+static void set(void *base, const struct setting *r, const char *v, struct buf *faults)
+{
+    void *p = (char *)base + r->offset;
+    bool on = strcasecmp(v, "true") == 0 || strcmp(v, "1") == 0;
+    switch (r->kind) {
+    case SETTING_TEXT:
+        free(*text_at(base, r));
+        *text_at(base, r) = xstrdup(v);
+        break;
+    case SETTING_INT:
+        if (!parse_i64(str_of(v), r->min, r->max, p, NULL)) {
+            buf_addf(faults, "%s '%.60s': expected a whole number from %lld to %lld\n", r->name, v,
+                     (long long)r->min, (long long)r->max);
+        }
+        break;
+    case SETTING_FLAG:
+        if (on || strcasecmp(v, "false") == 0 || strcmp(v, "0") == 0) {
+            memcpy(p, &on, sizeof on);
+        } else {
+            buf_addf(faults, "%s '%.60s': expected true or false\n", r->name, v);
+        }
+        break;
+    }
+}
+
+static void load_flags(const struct setting *rows, size_t rows_n, void *base, int argc,
+                       char *const *argv, struct buf *faults)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) != 0) {
+            buf_addf(faults, "unexpected argument '%.60s'\n", argv[i]);
+            continue;
+        }
+        AUTO_FREE char *name = xstrdup(argv[i] + 2);
+        char *eq = strchr(name, '=');
+        const char *v = NULL;
+        if (eq != NULL) {
+            *eq = '\0';
+            v = argv[i] + 2 + (eq - name) + 1;
+        }
+        for (char *c = name; *c != '\0'; c++) {
+            *c = *c == '-' ? '_' : *c;
+        }
+        const struct setting *r = row_find(rows, rows_n, name);
+        bool more = i + 1 < argc && (strncmp(argv[i + 1], "--", 2) != 0);
+        if (v == NULL && more) {
+            v = argv[++i];
+        }
+        if (r == NULL) {
+            unknown(rows, rows_n, name, faults);
+        } else if (v == NULL && r->kind != SETTING_FLAG) {
+            buf_addf(faults, "--%s needs a value\n", name);
+        } else {
+            set(base, r, v != NULL ? v : "true", faults);
+        }
+    }
+}
+
+bool settings_load(const struct setting *rows, size_t rows_n, void *base,
+                   const json_t *hyperparameters, int argc, char *const *argv, struct buf *faults)
+{
+    for (size_t i = 0; i < rows_n; i++) {
+        set(base, &rows[i], rows[i].dflt == NULL ? "" : rows[i].dflt, faults);
+    }
+    /* jansson's iterators take a mutable object but do not change it. */
+    json_t *h;
+    memcpy(&h, &hyperparameters, sizeof h);
+    const char *key;
+    json_t *v;
+    json_object_foreach(h, key, v)
+    {
+        const struct setting *r = row_find(rows, rows_n, key);
+        if (r != NULL) {
+            set(base, r, json_string_value(v), faults);
+        } else if (strncmp(key, "sagemaker_", 10) != 0) {
+            unknown(rows, rows_n, key, faults);
+        }
+    }
+    load_flags(rows, rows_n, base, argc, argv, faults);
+    for (size_t i = 0; i < rows_n; i++) {
+        if (rows[i].dflt == NULL && (*text_at(base, &rows[i]))[0] == '\0') {
+            buf_addf(faults, "%s is missing: %s\n", rows[i].name, rows[i].help);
+        }
+    }
+    return faults->n == 0;
+}
+
+void settings_done(const struct setting *rows, size_t rows_n, void *base)
+{
+    for (size_t i = 0; i < rows_n; i++) {
+        if (rows[i].kind == SETTING_TEXT) {
+            free(TAKE(*text_at(base, &rows[i])));
+        }
+    }
+}
+
+void settings_help(const struct setting *rows, size_t rows_n, struct buf *out)
+{
+    for (size_t i = 0; i < rows_n; i++) {
+        const struct setting *r = &rows[i];
+        bool dflt = r->dflt != NULL && r->dflt[0] != '\0';
+        buf_addf(out, "  --%-28s %s%s%s%s\n", r->name, r->help,
+                 r->dflt == NULL ? " (required)"
+                 : dflt          ? " ["
+                                 : "",
+                 dflt ? r->dflt : "", dflt ? "]" : "");
+        if (r->flag != NULL) {
+            buf_addf(out, "  --%-28s the same as --%s\n", r->flag, r->name);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+/* Settings of a command by one table: read from hyperparameters (by name) and flags (--name, dashes
+ * or underscores), checked, explained by --help. Every fault is told at once. */
+#pragma once
+#include "common/buf.h"
+#include <jansson.h>
+
+enum setting_kind { SETTING_TEXT, SETTING_INT, SETTING_FLAG };
+struct setting {
+    const char *name;
+    const char *flag; /* a second name; NULL: none */
+    enum setting_kind kind;
+    const char *dflt; /* NULL: required, not empty */
+    int64_t min, max; /* of INT */
+    size_t offset;    /* in the command's struct: char *, int64_t or bool */
+    const char *help;
+};
+
+/* Defaults, then hyperparameters (NULL: none; SageMaker's own are ignored), then flags argv[argc],
+ * into *base; a flag's value may be left out for a FLAG. False with the faults, one a line. Texts
+ * are the caller's until settings_done, also after faults. */
+bool settings_load(const struct setting *rows, size_t rows_n, void *base,
+                   const json_t *hyperparameters, int argc, char *const *argv,
+                   struct buf *faults) MUST_CHECK;
+void settings_done(const struct setting *rows, size_t rows_n, void *base);
+void settings_help(const struct setting *rows, size_t rows_n, struct buf *out);
