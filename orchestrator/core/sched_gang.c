@@ -429,7 +429,8 @@ bool sched_gang_yields(const struct sched_work *w, int stage_i)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
     for (int i = 0; w->gangs != NULL && i < w->gangs->n; i++) {
-        if (w->gangs->at[i].stage_i == stage_i && w->gangs->at[i].started) {
+        if (w->gangs->at[i].stage_i == stage_i && w->gangs->at[i].started &&
+            ready_n(s->ready) > 0) {
             w->plan->wake_us = MIN(w->plan->wake_us, w->view->now_us + TURN_AGAIN_US);
             return true; /* whoever comes next, the next plan sees */
         }

@@ -2,6 +2,7 @@
  * before there are enough. Method: parts made from a known line, with noise, wild ones, of one
  * size, of no size; quantiles and remaining times against the arithmetic of the data; worlds drawn
  * anew against the spread that the number of parts allows. */
+#include "common/cleanup.h"
 #include "core/duration.h"
 #include <math.h>
 #include <setjmp.h>
@@ -323,6 +324,48 @@ static void test_duration__same_seed_same_world(void **state)
     assert_true(duration_quantile_us(&a, 1, 50) != duration_quantile_us(&e, 1, 50));
 }
 
+/* The line's own error is what it says: lines fitted to draw after draw scatter so around it. */
+static void test_duration__doubt_is_how_far_lines_scatter(void **state)
+{
+    (void)state;
+    static const uint32_t at_mb[] = {300, 1500, 2500};
+    AUTO_FREE struct duration *d = xcalloc(1, sizeof *d);
+    double off2[3] = {0};
+    double doubt[3] = {0};
+    struct rng rng;
+    rng_seed(&rng, 31);
+    for (int round = 0; round < 400; round++) {
+        duration_init(d, 0);
+        for (int i = 0; i < 40; i++) {
+            uint32_t mb = 1200 + (uint32_t)rng_below(&rng, 1200);
+            double s = (600 + 1.5 * mb) * (1 + 0.1 * rng_normal(&rng));
+            duration_learn(d, mb, (int64_t)(s * 1e6));
+        }
+        duration_fit(d);
+        for (int k = 0; k < 3; k++) {
+            double truth = 600 + 1.5 * at_mb[k];
+            double off = (d->base_s + d->per_mb_s * at_mb[k]) / truth - 1;
+            off2[k] += off * off / 400;
+            doubt[k] += duration_doubt(d, at_mb[k]) / 400;
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        assert_in_range((int64_t)(doubt[k] * 1e4), (int64_t)(sqrt(off2[k]) * 0.7e4),
+                        (int64_t)(sqrt(off2[k]) * 1.4e4));
+    }
+    assert_true(doubt[0] > 3 * doubt[1]); /* far from what was seen */
+    duration_init(d, 0);
+    for (int i = 0; i < 10; i++) {
+        duration_learn(d, 1000, (1000 + i) * USEC_PER_SEC);
+    }
+    duration_fit(d);
+    assert_true(duration_doubt(d, 1000) < 0.01);
+    assert_true(duration_doubt(d, 200) > 0.2); /* one size tells nothing of others */
+    duration_init(d, 600 * USEC_PER_SEC);
+    duration_fit(d);
+    assert_true(duration_doubt(d, 1000) > 0.05);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -338,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_duration__worlds_differ_as_much_as_few_parts_allow),
         cmocka_unit_test(test_duration__running_parts_count_as_slow),
         cmocka_unit_test(test_duration__same_seed_same_world),
+        cmocka_unit_test(test_duration__doubt_is_how_far_lines_scatter),
     };
     return cmocka_run_group_tests_name("duration", tests, NULL, NULL);
 }

@@ -225,6 +225,64 @@ static void test_ready__a_million_tasks_load_and_drain_in_order(void **state)
     free(t);
 }
 
+/* The best of at most a size, beside a walk over all; taking it leaves the order whole. */
+static void test_ready__the_largest_of_at_most_a_size(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_seed(&rng, 23);
+    for (int round = 0; round < 200; round++) {
+        struct ready *r = ready_new();
+        uint32_t size[300];
+        int n = (int)rng_below(&rng, ARRAY_LEN(size));
+        for (int i = 0; i < n; i++) {
+            size[i] = (uint32_t)rng_below(&rng, 50);
+            ready_push(r, &(struct ready_task){.task_id = i + 1, .size_mb = size[i]});
+        }
+        while (n > 0) {
+            uint32_t most = (uint32_t)rng_below(&rng, 60);
+            int best = -1;
+            for (int i = 0; i < n; i++) {
+                if (size[i] <= most && (best < 0 || size[i] > size[best])) {
+                    best = i; /* of equals the first has the lowest id */
+                }
+            }
+            struct ready_task got;
+            assert_int_equal(ready_at_most(r, 0, most, &got), best >= 0);
+            if (best < 0) {
+                break;
+            }
+            assert_int_equal(got.task_id, best + 1);
+            assert_true(ready_take(r, got.task_id));
+            assert_false(ready_take(r, got.task_id));
+            size[best] = UINT32_MAX; /* gone */
+        }
+        struct ready_task last = {.size_mb = UINT32_MAX}, t;
+        while (ready_pop(r, 0, &t)) {
+            assert_true(t.size_mb <= last.size_mb);
+            last = t;
+        }
+        assert_int_equal(ready_n(r), 0);
+        ready_free(r);
+    }
+}
+
+static void test_ready__a_small_one_is_found_below_a_million_large_ones(void **state)
+{
+    (void)state;
+    struct ready *r = ready_new();
+    for (int i = 1; i <= 1000000; i++) {
+        ready_push(r, &(struct ready_task){.task_id = i, .size_mb = 1 + (uint32_t)i * 7919 % 9973});
+    }
+    struct ready_task t;
+    for (uint32_t most = 5000; most > 200; most -= 100) {
+        assert_true(ready_at_most(r, 0, most, &t));
+        assert_in_range(t.size_mb, most * 8 / 10, most); /* near the best after a bounded walk */
+    }
+    assert_false(ready_at_most(r, 0, 0, &t));
+    ready_free(r);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -236,6 +294,8 @@ int main(void)
         cmocka_unit_test(test_ready__any_that_may_start_can_be_taken),
         cmocka_unit_test(test_ready__the_place_is_what_comes_before),
         cmocka_unit_test(test_ready__a_million_tasks_load_and_drain_in_order),
+        cmocka_unit_test(test_ready__the_largest_of_at_most_a_size),
+        cmocka_unit_test(test_ready__a_small_one_is_found_below_a_million_large_ones),
     };
     return cmocka_run_group_tests_name("ready", tests, NULL, NULL);
 }
