@@ -182,9 +182,26 @@ bool ready_pop(struct ready *r, usec_t now_us, struct ready_task *ret)
     return true;
 }
 
+/* As move_due, for all of them: after the clock was set back one may stand below others. */
+static void put_back_early(struct ready *r, usec_t now_us)
+{
+    for (size_t i = r->due.n; i-- > 0;) {
+        struct ready_task t = r->due.at[i];
+        if (t.not_before_us > now_us) {
+            bool there = ready_take(r, t.task_id);
+            ASSERT(there);
+            heap_push(&r->backoff, &t, time_before);
+            i = r->due.n; /* others have moved */
+        }
+    }
+}
+
 size_t ready_due(struct ready *r, usec_t now_us, struct ready_task *ret, size_t max)
 {
     move_due(r, now_us);
+    if (r->due.n > 0 && r->due.n <= max) {
+        put_back_early(r, now_us);
+    }
     if (r->due.n > 0 && r->due.n <= max) {
         memcpy(ret, r->due.at, r->due.n * sizeof *ret);
     }

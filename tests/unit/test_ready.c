@@ -126,6 +126,27 @@ static void test_ready__backing_off_is_counted(void **state)
     ready_free(r);
 }
 
+/* Whose time had come before the clock was set back waits again, wherever in the heap it stands. */
+static void test_ready__due_leaves_out_what_a_clock_set_back_makes_early(void **state)
+{
+    (void)state;
+    struct ready *r = ready_new();
+    struct ready_task all[60];
+    for (int i = 0; i < 60; i++) {
+        ready_push(r, &(struct ready_task){.task_id = i + 1,
+                                           .not_before_us = i % 3 == 0 ? 0 : 1000,
+                                           .size_mb = (uint32_t)(i * 7 % 11)});
+    }
+    assert_int_equal(ready_due(r, 1000, all, 60), 60);
+    assert_int_equal(ready_due(r, 999, all, 60), 20);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(all[i].not_before_us, 0);
+        assert_true(ready_take(r, all[i].task_id));
+    }
+    assert_int_equal(ready_due(r, 1000, all, 60), 40);
+    ready_free(r);
+}
+
 static void test_ready__any_that_may_start_can_be_taken(void **state)
 {
     (void)state;
@@ -292,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_ready__a_task_that_backs_off_keeps_its_place),
         cmocka_unit_test(test_ready__backing_off_is_counted),
         cmocka_unit_test(test_ready__any_that_may_start_can_be_taken),
+        cmocka_unit_test(test_ready__due_leaves_out_what_a_clock_set_back_makes_early),
         cmocka_unit_test(test_ready__the_place_is_what_comes_before),
         cmocka_unit_test(test_ready__a_million_tasks_load_and_drain_in_order),
         cmocka_unit_test(test_ready__the_largest_of_at_most_a_size),
