@@ -248,6 +248,10 @@ void judge_attempt_moved(struct world *w, int attempt, enum attempt_state from,
         return;
     }
     w->cover->attempt[from][to]++;
+    const struct intent_seen *in = judge_intent(w, ATTEMPT(w, attempt)->name_hash);
+    if (to >= ATTEMPT_SUBMITTED && to <= ATTEMPT_STOPPING && (in == NULL || in->job < 0)) {
+        wrong(w, "I15", "attempt %d is %s, its job never was", attempt, attempt_state_name(to));
+    }
     if (to == ATTEMPT_VERIFYING || (attempt_state_terminal(to) && from != ATTEMPT_VERIFYING)) {
         w->judge.lives++;
         check_end(w, attempt, to);

@@ -80,6 +80,19 @@ bool cover_check(const struct coverage *c)
             missing++;
         }
     }
+    for (int i = 0; i < WAIT_REASON_COUNT; i++) {
+        bool outside = i == WAIT_NEW; /* before any plan */
+        if (c->reasons[i] == 0 && !outside) {
+            printf("#   never: reason %s\n", wait_reason_name((enum wait_reason)i));
+            missing++;
+        }
+    }
+    for (int i = CAUSE_NONE + 1; i < CAUSE_COUNT; i++) {
+        if (c->causes[i] == 0) {
+            printf("#   never: cause %s\n", cause_name((enum cause)i));
+            missing++;
+        }
+    }
     EDGES(attempt, ATTEMPT_STATE_COUNT, attempt_unused)
     EDGES(task, TASK_STATE_COUNT, task_unused)
     EDGES(stage, STAGE_STATE_COUNT, stage_unused)

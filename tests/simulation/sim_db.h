@@ -37,9 +37,10 @@ struct db_task {
     int type_i, volume_gb;
     int64_t max_runtime_s;
     uint8_t tries[CAUSE_COUNT];
-    uint8_t same;       /* counted failures with the last signature */
-    uint64_t signature; /* of the last counted failure */
-    int newest;         /* attempt, -1 */
+    uint8_t judged[CAUSE_COUNT]; /* the judge's own count of retries */
+    uint8_t same;                /* counted failures with the last signature */
+    uint64_t signature;          /* of the last counted failure */
+    int newest;                  /* attempt, -1 */
 };
 struct db_attempt {
     int task, n, type, rung, subnet_i, instances, volume_gb;

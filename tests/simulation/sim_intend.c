@@ -93,7 +93,7 @@ static void see_campaigns(struct world *w, struct ctl *c, struct sight *s)
     for (int i = 0; i < w->cfg.projects; i++) {
         s->projects[i] = (struct sched_project){.project_id = i,
                                                 .weight = 100 + 50 * i,
-                                                .parts_limit = -1,
+                                                .parts_limit = w->project_limit[i],
                                                 .left_musd = left_of(&c->project[i])};
     }
     for (int i = 0; i < c->campaigns_n; i++) {
@@ -135,8 +135,26 @@ static struct warm_pool *pool_at(struct world *w, size_t i)
     return &w->sched_pools[i];
 }
 
+/* When the pool of a job that lives is thought to come. */
+static usec_t pool_comes_us(const struct world *w, const struct ctl *c, const struct live *a)
+{
+    const struct duration *d = &c->mem[TASK_STAGE(w, a->row.task)].duration;
+    usec_t now_us = ctl_wall(w, c);
+    if (a->row.pool == POOL_AVAILABLE) {
+        return a->row.pool_since_us;
+    }
+    if (a->p.state == ATTEMPT_UPLOADING || a->p.state == ATTEMPT_STOPPING) {
+        return now_us;
+    }
+    if (a->seen.started == 0 || !duration_known(d)) {
+        return USEC_NEVER;
+    }
+    int64_t ran_us = MAX(0, now_us - a->seen.started);
+    return now_us + duration_remaining_us(d, w->size_mb[a->row.task], ran_us, 50);
+}
+
 static void see_pool(struct world *w, struct ctl *c, struct sight *s, int attempt,
-                     const struct db_attempt *row, bool ending)
+                     const struct db_attempt *row, usec_t available_us, bool ending)
 {
     struct warm_pool *p = pool_at(w, (size_t)s->view.pools_n++);
     int stage = TASK_STAGE(w, row->task);
@@ -148,8 +166,7 @@ static void see_pool(struct world *w, struct ctl *c, struct sight *s, int attemp
                             .instances = row->instances,
                             .state = row->claimed ? POOL_REUSED : row->pool,
                             .keep_alive_s = row->keep_alive_s,
-                            .available_us =
-                                row->pool == POOL_AVAILABLE ? row->pool_since_us : USEC_NEVER,
+                            .available_us = available_us,
                             .expires_us = row->pool_expires_us,
                             .price_musd_per_hour = row->price_musd,
                             .ending = ending,
@@ -166,7 +183,7 @@ static void see_jobs(struct world *w, struct ctl *c, struct sight *s)
         int stage = TASK_STAGE(w, a->row.task);
         int campaign = c->stage[stage].campaign;
         if (a->row.has_pool) {
-            see_pool(w, c, s, a->id, &a->row, false);
+            see_pool(w, c, s, a->id, &a->row, pool_comes_us(w, c, a), false);
         }
         if (!a->row.holds) {
             continue;
@@ -193,7 +210,8 @@ static void see_jobs(struct world *w, struct ctl *c, struct sight *s)
             .last_us = a->seen.started != 0 ? a->seen.started + a->row.max_runtime_s * SEC : 0};
     }
     for (size_t i = 0; i < c->pool_n; i++) {
-        see_pool(w, c, s, c->pool[i].attempt, &c->pool[i].row, c->pool[i].ending);
+        see_pool(w, c, s, c->pool[i].attempt, &c->pool[i].row, c->pool[i].row.pool_since_us,
+                 c->pool[i].ending);
     }
     for (int i = 0; i < s->view.pools_n; i++) {
         c->slots[w->sched_pools[i].slots_i].warm_held += w->sched_pools[i].instances;
@@ -216,7 +234,7 @@ static void look_round(struct world *w, struct ctl *c, struct sight *s, struct t
     memset(&s->view, 0, sizeof s->view); /* the arrays are filled as far as they are used */
     s->gangs = false;
     s->view.now_us = ctl_wall(w, c);
-    s->view.parts_limit = -1;
+    s->view.parts_limit = w->global_limit;
     s->view.left_musd = left_of(&c->global);
     s->view.stages = s->stages;
     s->view.campaigns = s->campaigns;

@@ -12,6 +12,8 @@ static const char *const failures[] = {
     "ClientError: CannotPullContainerError: manifest unknown",
     "ClientError: Access denied for repository",
     "AlgorithmError: SlowDown: reduce your request rate",
+    "ClientError: SpotInstanceTermination: the instance is reclaimed",
+    "something nobody has read before",
 };
 static const char internal_error[] = "InternalServerError: We encountered an internal error. "
                                      "Please try again.";

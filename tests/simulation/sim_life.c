@@ -233,6 +233,7 @@ static bool carry_out(struct world *w, struct ctl *c, int op)
             rows_task_state(w, t, o->skip ? TASK_SKIPPED : TASK_WAITING);
             struct db_task *dt = db_touch(w, T_TASK, (size_t)t);
             memset(dt->tries, 0, sizeof dt->tries);
+            memset(dt->judged, 0, sizeof dt->judged);
             dt->attempts = 0;
             dt->not_before_us = 0;
             dt->same = 0;

@@ -28,6 +28,11 @@ static void draw_retry(struct rng *r, struct spec_stage *s)
         s->retry[CAUSE_USER_CODE] = (struct spec_retry){
             .set = true, .times = 2, .wait_from_s = 5, .wait_to_s = 30, .counts = true};
     }
+    if (rng_chance(r, 0.1)) {
+        s->retry[CAUSE_USER_CODE].set = s->retry[CAUSE_USER_CODE].counts = true;
+        s->retry[CAUSE_USER_CODE].times = -1; /* for ever: the cap on attempts ends it */
+        s->retry[CAUSE_USER_CODE].wait_to_s = 5;
+    }
     if (rng_chance(r, 0.2)) {
         s->retry[CAUSE_STOPPED] = (struct spec_retry){
             .set = true, .times = 3, .wait_from_s = 1, .wait_to_s = 10, .counts = true};
@@ -115,6 +120,10 @@ void op_plan(struct world *w)
     if (rng_chance(r, 0.2)) {
         w->rules = (struct breaker_rules){0};
     }
+    for (int i = 0; i < PROJECTS_MAX; i++) {
+        w->project_limit[i] = rng_chance(r, 0.1) ? between(r, 1, 20) : -1;
+    }
+    w->global_limit = rng_chance(r, 0.1) ? between(r, 1, 30) : -1;
     int parts = MAX(1, w->cfg.parts / w->cfg.campaigns);
     for (int i = 0; i < w->cfg.campaigns; i++) {
         draw_campaign(w, r, i, parts);
@@ -315,6 +324,8 @@ void op_do(struct world *w, int kind, int campaign)
         dc->parts_limit = rng_chance(r, 0.4) ? -1 : between(r, 1, 30);
         dc->priority = (int)between(r, 0, 4) * 25;
         dc->weight = between(r, 1, 4) * 50;
+        w->project_limit[dc->project] = rng_chance(r, 0.6) ? -1 : between(r, 1, 20);
+        w->global_limit = rng_chance(r, 0.6) ? -1 : between(r, 1, 30);
         break;
     }
     db_commit_api(w, true);
@@ -352,6 +363,10 @@ void op_calm(struct world *w)
         w->aws.price_known[i] = true;
     }
     w->aws.total_quota = -1;
+    w->global_limit = -1;
+    for (int i = 0; i < PROJECTS_MAX; i++) {
+        w->project_limit[i] = -1;
+    }
     db_begin_api(w);
     for (int i = 0; i < w->cfg.projects; i++) {
         ((struct budget *)db_touch(w, T_PROJECT, (size_t)i))->cap_musd = -1;

@@ -33,6 +33,8 @@ static void decide_task(struct world *w, struct ctl *c, const struct live *a,
     now.volume_gb = t->volume_gb;
     now.max_runtime_s = t->max_runtime_s;
     r->cause = hung ? CAUSE_TIMEOUT : e->cause != CAUSE_NONE ? e->cause : CAUSE_UNKNOWN;
+    const struct spec_retry *own = &w->stage[t->stage].retry[r->cause];
+    now.attempts += (own->set ? own : retry_default(r->cause))->counts; /* this one too */
     retry_decide(&w->stage[t->stage], r->cause, &now, &c->rng, &d);
     w->cover->causes[r->cause]++;
     r->task_counts = d.counts;

@@ -118,6 +118,20 @@ static void balance(struct world *w, const struct count *n)
     }
 }
 
+/* With everything in order a job that hangs is found within its time. */
+static void check_hung(struct world *w)
+{
+    int64_t calm_us = w->now_us - w->fault_until_us;
+    for (size_t i = w->aws.jobs_n; w->calm && calm_us > 2 * HOUR && i-- > 0;) {
+        const struct job *j = &w->aws.jobs[i];
+        int64_t ran_us = SIM_EPOCH_US + w->now_us - j->v.modified;
+        if (j->intent >= 0 && j->hung && j->v.phase == PHASE_RUNNING &&
+            ran_us > j->hangs_at_us + 2 * HOUR) {
+            wrong(w, "I18", "the job %s hangs for two hours and nobody stops it", j->name.s);
+        }
+    }
+}
+
 void judge_recount(struct world *w)
 {
     static struct count n;
@@ -127,6 +141,7 @@ void judge_recount(struct world *w)
     count_tasks(w, &n);
     compare(w, &n);
     balance(w, &n);
+    check_hung(w);
 }
 
 /* At SageMaker there is never more of ours than our rows hold. */

@@ -63,6 +63,9 @@ bool rows_stage_state(struct world *w, int stage, enum stage_state to)
          stage_state_name(s->state), stage_state_name(to));
     w->cover->stage[s->state][to]++;
     s->state = to;
+    if (to == STAGE_HELD) {
+        judge_held(w, stage);
+    }
     return true;
 }
 
@@ -196,6 +199,7 @@ static bool move_task(struct world *w, const struct record *r)
     rows_task_state(w, a->task, r->task_to);
     struct db_task *t = db_touch(w, T_TASK, (size_t)a->task);
     t->attempts += r->task_counts;
+    judge_task_moved(w, a->task, r);
     t->not_before_us = r->not_before_us;
     if (r->changed) {
         t->changed = true;

@@ -328,6 +328,7 @@ struct world {
     size_t calls_n, calls_cap, calls_free_n, calls_free_cap;
     struct judge judge;
     struct breaker_rules rules;
+    int64_t project_limit[PROJECTS_MAX], global_limit; /* settings; -1 none */
     struct spec spec[CAMPAIGNS_MAX];
     struct spec_stage stage[STAGES_MAX];
     struct stage_nature {
@@ -517,6 +518,8 @@ void judge_accepted(struct world *w, int job, const struct call *k);
 void judge_job_over(struct world *w, int job);
 void judge_attempt_moved(struct world *w, int attempt, enum attempt_state from,
                          enum attempt_state to);
+void judge_task_moved(struct world *w, int task, const struct record *r);
+void judge_held(struct world *w, int stage);
 void judge_plan(struct world *w, struct ctl *c, const struct sched_view *v,
                 const struct sched_plan *p);
 void judge_event(struct world *w);
