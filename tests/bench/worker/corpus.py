@@ -9,7 +9,7 @@ import sys
 import cv2
 import numpy as np
 
-VERSION = 3  # of the recipe: a folder of another recipe is made anew
+VERSION = 4  # of the recipe: a folder of another recipe is made anew
 RATIOS = ((4, 3), (3, 2), (1, 1), (16, 9), (3, 4), (2, 3))
 
 
@@ -61,11 +61,11 @@ def one(i):
     if kind < 0.86:
         q = int(r.choice([75, 80, 85, 90, 95], p=[0.15, 0.2, 0.3, 0.25, 0.1]))
         flags = [cv2.IMWRITE_JPEG_QUALITY, q, cv2.IMWRITE_JPEG_PROGRESSIVE, int(kind < 0.172)]
-        return "jpg", cv2.imencode(".jpg", photo(r, w, h, 1.5 + 6.5 * r.rand()), flags)[1]
+        return "jpg", cv2.imencode(".jpg", photo(r, w, h, 1.4 + 5.8 * r.rand()), flags)[1]
     if kind < 0.93:
-        w, h = max(w * 45 // 100, 300), max(h * 45 // 100, 300)
+        w, h = max(w * 51 // 100, 300), max(h * 51 // 100, 300)
         return "png", cv2.imencode(".png", graphic(r, w, h))[1]
-    return "webp", cv2.imencode(".webp", photo(r, w, h, 2 + 3 * r.rand()),
+    return "webp", cv2.imencode(".webp", photo(r, w, h, 2 + 3.5 * r.rand()),
                                 [cv2.IMWRITE_WEBP_QUALITY, 82])[1]
 
 
