@@ -156,7 +156,7 @@ def limits(tap, s):
 tap = Tap()
 with Ahead() as stack:
     stack.start()
-    for part in (plans, runs):
+    for part in (plans, runs, limits):
         try:
             part(tap, stack)
         except (TimeoutError, ValueError, KeyError, urllib.error.URLError) as e:
