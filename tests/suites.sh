@@ -38,6 +38,7 @@ works() {
     suite worker-download 180 tests/integration/worker_download.py
     suite worker-pixels 300 tests/integration/worker_pixels.py
     suite worker-s3 120 tests/integration/worker_s3.py
+    suite worker-index 180 tests/integration/worker_index.py
     suite local-s3 120 tests/integration/local_s3.py
     suite local-signature 60 tests/integration/local_signature.py
     suite awscli 180 tests/integration/awscli_local.py

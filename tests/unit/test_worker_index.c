@@ -453,7 +453,7 @@ static void test_worker_index__flush_keeps_memory_bounded(void **state UNUSED)
     AUTO_FREE char *caption = xcalloc(1, 300001);
     memset(caption, '\n', 300000);
     for (int i = 0; i < 12; i++) {
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof name, "%d.jpg", i);
         add_entry(&w.tar, name, '0', "x");
         (void)snprintf(name, sizeof name, "%d.json", i);

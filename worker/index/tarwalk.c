@@ -128,7 +128,7 @@ static bool pax_records(struct tarwalk *w, struct str s, bool global, struct ext
     while (s.n > 0) {
         size_t len = 0;
         size_t i = 0;
-        for (; i < s.n && i < 6 && (uint8_t)(s.p[i] - '0') < 10; i++) {
+        for (; i < s.n && len <= s.n && (uint8_t)(s.p[i] - '0') < 10; i++) {
             len = len * 10 + (size_t)(s.p[i] - '0');
         }
         if (i == 0 || i >= s.n || s.p[i] != ' ' || len < i + 4 || len > s.n ||
