@@ -288,8 +288,22 @@ static void after_commit(struct controller *c, struct batch *b)
     }
 }
 
-/* Does money keep a campaign from starting anything, and would it if nothing of it ran? Then what
- * it has spent leaves too little, and its at_limit says what becomes of what runs. */
+/* Is what a campaign has spent so much that one more attempt of this stage would not fit its caps,
+ * even if everything that runs gave all its money back? */
+static bool spent_up(struct controller *c, const struct live_campaign *lc,
+                     const struct live_stage *ls)
+{
+    const struct spec_stage *st = ls->spec;
+    const struct live_slots *s =
+        view_slots_of(c, st->instance_type[0], st->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+    musd_t left = MIN(money_left(lc->row.cap_musd, 0, lc->row.spent_musd),
+                      money_left(ls->row.cap_musd, 0, ls->row.spent_musd));
+    return s->s.price_musd_per_hour >= 0 &&
+           cost_runtime_that_fits(s->s.price_musd_per_hour, st->instance_count, 0, left) <
+               st->min_runtime_s;
+}
+
+/* Does money keep a campaign from starting, now or for good? Its at_limit says what follows. */
 static void budget_short(struct controller *c, const struct batch *b)
 {
     for (size_t i = 0; i < c->campaigns_n; i++) {
@@ -297,19 +311,10 @@ static void budget_short(struct controller *c, const struct batch *b)
     }
     for (int i = 0; i < b->f.view.stages_n; i++) {
         struct live_campaign *lc = b->f.live_campaigns[i];
-        const struct live_stage *ls = b->f.live_stages[i];
-        if (b->plan->reason[i] != WAIT_BUDGET) {
-            continue;
+        lc->budget_short |= b->plan->reason[i] == WAIT_BUDGET;
+        if (b->f.stages[i].may_start || b->plan->reason[i] == WAIT_BUDGET) {
+            lc->budget_spent |= spent_up(c, lc, b->f.live_stages[i]);
         }
-        const struct spec_stage *st = ls->spec;
-        const struct live_slots *s =
-            view_slots_of(c, st->instance_type[0], st->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
-        musd_t left = MIN(money_left(lc->row.cap_musd, 0, lc->row.spent_musd),
-                          money_left(ls->row.cap_musd, 0, ls->row.spent_musd));
-        int64_t fits_s =
-            cost_runtime_that_fits(MAX(0, s->s.price_musd_per_hour), st->instance_count, 0, left);
-        lc->budget_short = true;
-        lc->budget_spent |= fits_s < st->min_runtime_s;
     }
 }
 

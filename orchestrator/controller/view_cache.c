@@ -367,6 +367,22 @@ static bool refresh_projects(struct controller *c, struct err *err)
     return true;
 }
 
+static bool refresh_slot_limits(struct controller *c, struct err *err)
+{
+    AUTO_FREE struct slot_limit_row *rows = NULL;
+    size_t n = 0;
+    if (!view_slot_limits(c->store, &rows, &n, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < c->slots_n; i++) {
+        c->slots[i].s.operator_limit = -1;
+    }
+    for (size_t i = 0; i < n; i++) {
+        view_slots_of(c, rows[i].instance_type, rows[i].market)->s.operator_limit = rows[i].limit;
+    }
+    return true;
+}
+
 bool view_refresh(struct controller *c, struct err *err)
 {
     struct campaign_version *v = NULL;
@@ -374,7 +390,8 @@ bool view_refresh(struct controller *c, struct err *err)
     if (!leader_begin(c->store, c->epoch, err)) {
         return false;
     }
-    bool ok = refresh_projects(c, err) && view_versions(c->store, &v, &n, err);
+    bool ok = refresh_projects(c, err) && refresh_slot_limits(c, err) &&
+              view_versions(c->store, &v, &n, err);
     for (size_t i = 0; i < n && ok; i++) {
         struct live_campaign *lc = view_find(c, v[i].id);
         if (lc == NULL) {

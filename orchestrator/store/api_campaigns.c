@@ -68,7 +68,7 @@ bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int6
     param_i64(&q, id);
     if (!store_run(s, QUERY(API_CAMPAIGN_RUN_INSERT), &q, NULL, err) ||
         (c->cap_musd >= 0 && !cap_new(s, "campaign", id, c->cap_musd, -1, c->at_limit,
-                                       c->warn_at_ppm, c->warn_at_n, err))) {
+                                      c->warn_at_ppm, c->warn_at_n, err))) {
         return false;
     }
     *ret_id = id;

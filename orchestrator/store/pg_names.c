@@ -10,6 +10,11 @@ const char *market_word(enum market m)
     return words[m];
 }
 
+enum market market_read(const char *word)
+{
+    return strcmp(word, market_word(MARKET_SPOT)) == 0 ? MARKET_SPOT : MARKET_ON_DEMAND;
+}
+
 bool warn_at_read(const char *text, struct warn_at *warn)
 {
     struct str rest = str_of(text);

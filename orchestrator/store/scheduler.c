@@ -42,6 +42,24 @@ bool view_projects(struct store *s, struct project_row **ret, size_t *ret_n, str
     return true;
 }
 
+bool view_slot_limits(struct store *s, struct slot_limit_row **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_SLOT_LIMITS), NULL, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    struct slot_limit_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        row_text_into(r, (int)i, 0, rows[i].instance_type, sizeof rows[i].instance_type);
+        rows[i].market = market_read(row_text(r, (int)i, 1));
+        rows[i].limit = row_i64(r, (int)i, 2);
+    }
+    *ret = rows;
+    *ret_n = n;
+    return true;
+}
+
 bool view_durations(struct store *s, int64_t campaign_id, int64_t stage_id, size_t n_max,
                     struct duration_row **ret, size_t *ret_n, struct err *err)
 {

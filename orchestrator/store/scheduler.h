@@ -16,6 +16,14 @@ struct project_row { /* id 0: everything together */
 bool view_projects(struct store *s, struct project_row **ret, size_t *ret_n,
                    struct err *err) MUST_CHECK;
 
+struct slot_limit_row { /* how much of a quota drover may use */
+    char instance_type[INSTANCE_TYPE_MAX + 1];
+    enum market market;
+    int64_t limit;
+};
+bool view_slot_limits(struct store *s, struct slot_limit_row **ret, size_t *ret_n,
+                      struct err *err) MUST_CHECK;
+
 /* --- what finished attempts of a stage tell --- */
 struct duration_row {
     int64_t size; /* of the part, bytes */

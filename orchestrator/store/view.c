@@ -252,12 +252,6 @@ bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t 
     return true;
 }
 
-static enum market read_market(const PGresult *r, int i, int col)
-{
-    return strcmp(row_text(r, i, col), market_word(MARKET_SPOT)) == 0 ? MARKET_SPOT
-                                                                      : MARKET_ON_DEMAND;
-}
-
 static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
 {
     a->id = row_i64(r, i, 0);
@@ -286,7 +280,7 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->vars_json = row_text_dup(r, i, 23);
     a->project_id = row_i64(r, i, 24);
     a->unwanted = row_bool(r, i, 25);
-    a->market = read_market(r, i, 26);
+    a->market = market_read(row_text(r, i, 26));
     a->keep_alive_s = row_i64(r, i, 27);
     a->instance_type_i = row_int(r, i, 28);
     a->subnet_i = row_int(r, i, 29);
@@ -424,7 +418,7 @@ bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct e
     struct slots_row *rows = xcalloc(n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
         row_text_into(r, (int)i, 0, rows[i].instance_type, sizeof rows[i].instance_type);
-        rows[i].market = read_market(r, (int)i, 1);
+        rows[i].market = market_read(row_text(r, (int)i, 1));
         rows[i].held = row_i64(r, (int)i, 2);
         rows[i].warm_idle = row_i64(r, (int)i, 3);
         rows[i].foreign = row_i64(r, (int)i, 4);

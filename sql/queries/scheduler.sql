@@ -9,6 +9,9 @@ LEFT JOIN cap k ON k.level = v.level AND k.ref_id = v.id
 LEFT JOIN money m ON m.level = v.level AND m.ref_id = v.id
 ORDER BY v.id
 
+-- name: view_slot_limits
+SELECT instance_type, market, limit_n FROM slot_limit
+
 -- name: view_durations
 -- The newest attempts of a stage that succeeded: size of the part, how long SageMaker ran it. Index attempt_stage.
 -- $1 campaign bigint, $2 stage bigint, $3 how many integer

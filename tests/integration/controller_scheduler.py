@@ -194,6 +194,67 @@ def case_a_cap_warns_and_binds(s):
     counters(s)
 
 
+def case_at_limit_stop_stops(s):
+    cid = s.submit(user_stage('[sleep, "3"]', parts='budget: {total: "0.3100 USD", at_limit: stop}'))
+    wait("the canary", 30, lambda: live(s, cid) == 3)
+    c = campaign(s, cid)
+    s.api("PATCH", f"/campaigns/{cid}", {"budget": {"total": "0.0001 USD"}}, headers={"If-Match": f'"{c["version"]}"'})
+    c = wait("the hold", 40, lambda: [x for x in [campaign(s, cid)] if x["state"] == "held"])[0]
+    wait("the stops", 40, lambda: all(j["ended"] for j in jobs(s, cid)))
+    tap.ok([j["status"] for j in jobs(s, cid)] == ["Stopped"] * 3, f"{s.what}what ran was stopped when nothing more can be paid", jobs(s, cid))
+    s.api("PATCH", f"/campaigns/{cid}", {"budget": {"total": "9 USD"}}, headers={"If-Match": f'"{campaign(s, cid)["version"]}"'})
+    ends(s, cid)
+    tap.ok(all(p["attempts"] == 1 for p in s.api("GET", f"/campaigns/{cid}/parts")["parts"]), f"{s.what}a stop for money is no attempt")
+    counters(s)
+
+
+def case_limits_above_a_campaign(s):
+    s.api("PATCH", "/limits", {"parts": 2})
+    a, b = s.submit(user_stage('[sleep, "1"]')), s.submit(user_stage('[sleep, "1"]'))
+    wait("two at once", 30, lambda: live(s, a) + live(s, b) == 2)
+    top = 0
+    for _ in range(15):
+        top = max(top, live(s, a) + live(s, b))
+        time.sleep(0.1)
+    tap.ok(top == 2, f"{s.what}two of everything ({top})")
+    tap.ok("global_limit" in str([campaign(s, x)["stages"] for x in (a, b)]), f"{s.what}and the stages say so", campaign(s, a)["stages"])
+    s.api("PATCH", "/projects/default", {"parts": 1})
+    s.api("PATCH", "/limits", {"parts": None})
+    wait("one at once", 30, lambda: live(s, a) + live(s, b) == 1)
+    s.api("PATCH", "/projects/default", {"parts": None})
+    ends(s, a)
+    ends(s, b)
+    share = [max((j["created"] for j in jobs(s, x)), default=0) for x in (a, b)]
+    tap.ok(abs(share[0] - share[1]) < 15, f"{s.what}both went on side by side", share)
+    counters(s)
+
+
+# --- other places and shapes ------------------------------------------------------------------------
+def case_spot_is_interrupted_and_goes_on(s):
+    s.faults({"operation": "CreateTrainingJob", "kind": "spot_interrupt", "times": 2, "delay_seconds": 1})
+    cid = s.submit(user_stage('[sleep, "2"]', extra="    spot: true\n    resumable: true"))
+    ends(s, cid, seconds=120)
+    s.faults()
+    market = s.sql(f"SELECT string_agg(DISTINCT market, ',') FROM attempt WHERE campaign_id = {cid[2:]}")
+    tap.ok(market == "spot", f"{s.what}every attempt was bought on the spot market", market)
+    counters(s)
+    s.check_invoice(tap, s.what)
+
+
+def case_a_gang_gets_its_promise(s):
+    parts = s.submit(user_stage('[sleep, "4"]'))
+    wait("four at once", 30, lambda: live(s, parts) == 4)
+    gang = s.submit(user_stage('[sleep, "1"]', parts="limits: {priority: 60}", extra="    instance_count: 3").replace('fan_out: {from: "%s"}' % ALL, ""))
+    row = wait("a promise", 30, lambda: s.sql(f"SELECT coalesce(max(instances || ' ' || (since_at IS NOT NULL)), '') FROM promise WHERE campaign_id = {gang[2:]}").replace("SET", ""))
+    tap.ok(row == "3 true", f"{s.what}three instances are gathered for it", row)
+    ends(s, gang)
+    tap.ok(live(s, parts) + campaign(s, parts)["parts"]["waiting"] > 0, f"{s.what}it came before the rest of the parts", campaign(s, parts)["parts"])
+    wait("the end of the promise", 20, lambda: s.sql("SELECT count(*) FROM promise") == "0")
+    tap.ok([j["instance_count"] for j in jobs(s, gang)] == [3], f"{s.what}one job of three")
+    ends(s, parts)
+    counters(s)
+
+
 # --- hangs ------------------------------------------------------------------------------------------
 def case_a_hung_part_is_stopped_and_tried_again(s):
     cid = s.submit(name="hang", stage_extra="    hang: {silent: 3s, standstill: 10m, start: 10m}")
@@ -251,7 +312,7 @@ CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.e
 VARIANT = os.environ.get("VARIANT", "release")
 with Stack("controller-scheduler" + ("" if VARIANT == "release" else "-" + VARIANT), variant=VARIANT, parts=8, rows=30, lease_us=3000000,
            images={"drover/user:test": [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "user_program.py")]},
-           local={"warm_quotas": {"ml.c5.xlarge": 4}, "warm_start_seconds": 0.05, "cold_start_seconds": 0.4},
+           local={"warm_quotas": {"ml.c5.xlarge": 4}, "spot_quotas": {"ml.c5.xlarge": 3}, "warm_start_seconds": 0.05, "cold_start_seconds": 0.4},
            env={"DROVER_QUOTA_INTERVAL_US": "1000000", "DROVER_PROGRESS_INTERVAL_US": "300000"}) as stack:
     stack.start()
     wait("a leader", 20, lambda: stack.leader() is not None)

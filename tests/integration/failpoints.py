@@ -47,9 +47,11 @@ def parts_at_once(s, cid, n):
 
 def drive(s, name, cid):
     """What makes the leader pass this failpoint, besides a campaign that runs."""
-    if name.startswith("pool."):  # a pool is left, and then nothing may take it
+    if name.startswith("pool."):  # a pool is left for the second part, and then nothing may take it
         wait("a job", 20, lambda: s.live_jobs())
         parts_at_once(s, cid, 0)
+        wait("an idle pool", 20, lambda: s.sql("SELECT coalesce(sum(warm_idle), 0) FROM slots") == "1")
+        s.api("POST", f"/campaigns/{cid}:cancel", {}, seconds=5)
     if name.startswith("stop.") or name.startswith("void."):
         if name.startswith("void."):
             wait("an intent", 20, lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] > 0)
@@ -66,7 +68,7 @@ def signed_after(s, key, t):
 
 def case(s, name, action):
     what = f"{name} {action}: "
-    cancelled = name.startswith(("stop.before", "void."))
+    cancelled = name.startswith(("stop.before", "void.", "pool."))
     if name.startswith("void."):
         s.faults({"operation": "CreateTrainingJob", "kind": "throttle", "times": 1000000})
     else:
@@ -119,8 +121,6 @@ def case(s, name, action):
         s.procs.pop("droverd0", None)
     if name.startswith("void."):
         s.faults()
-    if name.startswith("pool."):
-        parts_at_once(s, cid, None)
     if name == "stop.after_reply":
         s.api("POST", f"/campaigns/{cid}:resume", {})
     try:
