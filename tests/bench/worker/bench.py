@@ -8,7 +8,11 @@ files plus one curl transfer each; resizing, tar, JSON and parquet are not in it
 take turns, after one warm-up; medians. As many processes measure the pixels' limit side by side as
 the worker has for decoding: two threads of one core are each slower than one alone. Lines go to build/bench.jsonl, replacing older ones of the
 same names.
-Usage: bench.py [--images 1500] [--runs 5] [--only http,http_fast,https_fresh,rss] [--corpus DIR]"""
+dead_hosts and slow_hosts: one URL in a hundred is on a host that never answers, or sends a byte a
+second; images a second by the clock of the web server, between a tenth and nine tenths of the run,
+against the same run without such hosts, taken in turns.
+Usage: bench.py [--images 1000] [--runs 5] [--corpus DIR]
+[--only http,http_fast,https_fresh,dead_hosts,slow_hosts,rss,rss_group,first_image]"""
 import argparse
 import json
 import os
@@ -35,7 +39,7 @@ NGINX = """worker_processes 1; daemon off; pid %(dir)s/pid; error_log stderr cri
 worker_rlimit_nofile 8192;
 events { worker_connections 4000; }
 http {
-  access_log off; sendfile on; keepalive_timeout 0; server_tokens off;
+  log_format t "$msec"; access_log %(dir)s/served t; sendfile on; keepalive_timeout 0; server_tokens off;
   client_body_temp_path %(dir)s/b; proxy_temp_path %(dir)s/p; fastcgi_temp_path %(dir)s/f;
   uwsgi_temp_path %(dir)s/u; scgi_temp_path %(dir)s/s;
   types { image/jpeg jpg; image/png png; image/webp webp; }
@@ -82,6 +86,45 @@ class Web:
         self.p.wait()
 
 
+class Tarpit:
+    """Hosts that take connections and then nothing, or a byte a second."""
+
+    def __init__(self, drips):
+        self.sock = socket.socket()
+        self.sock.bind(("127.0.0.1", 0))
+        self.sock.listen(4096)
+        self.port = self.sock.getsockname()[1]
+        self.ended = threading.Event()
+        if drips:
+            threading.Thread(target=self.drip, daemon=True).start()
+
+    def drip(self):
+        self.sock.settimeout(0.05)
+        answer = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nContent-Type: image/jpeg\r\n\r\n"
+        open_, at = [], 0.0
+        while not self.ended.is_set():
+            try:
+                open_.append(self.sock.accept()[0])
+                open_[-1].sendall(answer)
+            except OSError:
+                pass
+            if time.monotonic() >= at:
+                at = time.monotonic() + 1
+                for c in list(open_):
+                    try:
+                        c.sendall(b"\xff")
+                    except OSError:
+                        open_.remove(c)
+                        c.close()
+
+    def url(self, i):
+        return "http://127.0.0.1:%d/%d.jpg" % (self.port, i)
+
+    def stop(self):
+        self.ended.set()
+        self.sock.close()
+
+
 def descendants(pid):
     """pid and all below it."""
     parents = {}
@@ -110,8 +153,9 @@ def pss_mb(pid):
     return total / 1024.0
 
 
-def work(web, parquet, rows, flags=(), watch=False):
-    """One run of the worker: images, CPU seconds, wall seconds, peak memory in MB (watch only)."""
+def work(web, parquet, rows, flags=(), watch=False, lost=0):
+    """One run of the worker: images, CPU seconds, wall seconds, peak memory in MB (watch only). All
+    rows but `lost` must become images."""
     peak = [0.0]
     with kit.Folder() as out:
         args = ["--parquet", parquet, "--output", out, "--number_sample_per_shard", 1000,
@@ -133,11 +177,11 @@ def work(web, parquet, rows, flags=(), watch=False):
         ended.set()
         if watch:
             watcher.join()
-        done = sum(kit.load(out, f)["successes"] for f in os.listdir(out)
-                   if f.endswith("_stats.json"))
-        if p.returncode != 0 or done != rows:
-            sys.exit("bench: the worker made %d of %d images, exit %d\n%s"
-                     % (done, rows, p.returncode, err[-2000:]))
+        stats = [kit.load(out, f) for f in os.listdir(out) if f.endswith("_stats.json")]
+        done = sum(x["successes"] for x in stats)
+        if p.returncode != 0 or done != rows - lost:
+            sys.exit("bench: the worker made %d of %d images, exit %d: %s\n%s"
+                     % (done, rows, p.returncode, [x["status_dict"] for x in stats], err[-2000:]))
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return done, cpu, wall, peak[0]
 
@@ -211,22 +255,102 @@ class Bench:
             "peak of all processes, shared memory once; highest of the runs", limit=250,
             ratio_to_limit=round(max(peaks) / 250, 3))
 
+    def served_per_s(self, parquet, rows, lost, flags):
+        """Images a second between a tenth and nine tenths of a run."""
+        log = self.web.dir + "/served"
+        before = os.path.getsize(log)
+        work(self.web, parquet, rows, flags, lost=lost)
+        with open(log) as f:
+            f.seek(before)
+            at = sorted(float(x) for x in f)
+        first, last = len(at) // 10, len(at) * 9 // 10
+        return (last - first) / (at[last] - at[first])
+
+    def bad_hosts(self, name, drips):
+        pit = Tarpit(drips)
+        rows = 5 * len(self.names)
+        parts = {}
+        for bad in (False, True):
+            urls = [pit.url(i) if bad and i % 100 == 50
+                    else self.web.url("http", self.names[i % len(self.names)]) + "?%d" % i
+                    for i in range(rows)]
+            parts[bad] = os.path.join(self.web.dir, "%s-%d.parquet" % (name, bad))
+            kit.make_parquet(parts[bad], [{"URL": u} for u in urls], {"URL": "VARCHAR"})
+        flags = ["--allow-net", "127.0.0.1:%d" % pit.port]
+        rates = {False: [], True: []}
+        for _ in range(max(self.a.runs // 2, 1)):
+            for bad in (False, True):
+                rates[bad].append(self.served_per_s(parts[bad], rows, rows // 100 if bad else 0, flags))
+        pit.stop()
+        good, bad = statistics.median(rates[False]), statistics.median(rates[True])
+        put(name + "_ratio", round(bad / good, 3), "of the speed without", len(rates[True]),
+            "%.0f img/s with, %.0f without, %d rows, one in 100" % (bad, good, rows), limit=1,
+            ratio_to_limit=round(bad / good, 3))
+
+    def large_part(self, rows, group):
+        """A part of that many rows over the corpus, in row groups of so many."""
+        path = os.path.join(self.web.dir, "large.parquet")
+        names = os.path.join(self.a.corpus, "list.txt")
+        kit.sql("COPY (SELECT '%s' || f.name || '?' || i AS URL, 'caption number ' || i AS TEXT FROM "
+                "range(%d) t(i) JOIN (SELECT column0 AS name, row_number() OVER () - 1 AS n FROM "
+                "read_csv('%s', header=false)) f ON f.n = i %% %d) TO '%s' (FORMAT parquet, "
+                "COMPRESSION snappy, ROW_GROUP_SIZE %d)"
+                % (self.web.url("http", ""), rows, names, len(self.names), path, group))
+        return path
+
+    def until_first(self, parquet, seconds):
+        """Seconds from the start to the first image in a shard; then watch memory for so long."""
+        peak, first = 0.0, None
+        with kit.Folder() as out:
+            t0 = time.monotonic()
+            p = kit.start(["--parquet", parquet, "--output", out, "--number_sample_per_shard", 100,
+                           "--allow-net", "127.0.0.1:%d" % self.web.http])
+            while first is None and p.poll() is None and time.monotonic() < t0 + 120:
+                if any(f.endswith(".tar") or os.path.getsize(os.path.join(out, f)) > 4096
+                       for f in os.listdir(out)):
+                    first = time.monotonic() - t0
+                time.sleep(0.01)
+            end = time.monotonic() + seconds
+            while time.monotonic() < end and p.poll() is None:
+                peak = max(peak, pss_mb(p.pid))
+                time.sleep(0.1)
+            p.send_signal(signal.SIGTERM)
+            p.communicate()
+        os.unlink(parquet)
+        if first is None:
+            sys.exit("bench: no image of a large part within 120 s")
+        return first, peak
+
     def run(self):
-        if "http" in self.a.only:
+        only = self.a.only
+        if "http" in only:
             self.speed("http", "http")
-        if "http_fast" in self.a.only:
+        if "http_fast" in only:
             self.speed("http_fast", "http", ["--fast-decode", "true"], fast=True)
-        if "https_fresh" in self.a.only:
+        if "https_fresh" in only:
             self.speed("https_fresh", "https")
-        if "rss" in self.a.only:
+        if "dead_hosts" in only:
+            self.bad_hosts("dead_hosts", False)
+        if "slow_hosts" in only:
+            self.bad_hosts("slow_hosts", True)
+        if "rss" in only:
             self.memory()
+        if "rss_group" in only:
+            first, peak = self.until_first(self.large_part(4000000, 4000000), 4)
+            put("rss_mb_4m_row_group", round(peak, 1), "MB", 1, "one row group of 4 million rows; "
+                "first image after %.2f s" % first, limit=600, ratio_to_limit=round(peak / 600, 3))
+        if "first_image" in only:
+            first, peak = self.until_first(self.large_part(18000000, 122880), 2)
+            put("first_image_s_18m_rows", round(first, 3), "s", 1, "start to the first image in a "
+                "shard, 18 million rows; %.0f MB" % peak, limit=2, ratio_to_limit=round(first / 2, 3))
 
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--images", type=int, default=1500)
+    p.add_argument("--images", type=int, default=1000)
     p.add_argument("--runs", type=int, default=5)
-    p.add_argument("--only", default="http,http_fast,https_fresh,rss")
+    p.add_argument("--only", default="http,http_fast,https_fresh,dead_hosts,slow_hosts,"
+                   "rss,rss_group,first_image")
     p.add_argument("--corpus", default=os.path.join(ROOT, "build", "bench", "corpus"))
     a = p.parse_args()
     a.only = a.only.split(",")
