@@ -4,3 +4,4 @@ $(O)/bench/worker_limit: $(O)/tests/bench/worker/limit.o $(LIB_WORKER) $(LIB_COM
 .PHONY: bench-worker
 bench-worker: all $(O)/bench/worker_limit $(O)/tests/worker_fixture ## the worker's figures beside the machine's limit, into build/bench.jsonl
 	$(Q)$(PY) -B tests/bench/worker/bench.py
+	$(Q)$(PY) -B tests/bench/worker/bench_rows.py
