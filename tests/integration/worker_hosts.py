@@ -122,7 +122,7 @@ def test_minimum_speed(d):
             time.sleep(0.2 if i < 8000 else 0)
     s.routes["/steady"] = steady
     got, took = download(d, [s.url("/drip"), s.url("/steady")], "--timeout", 60, allow=[s.net])
-    tap.eq(got, ["timed out", "success"], "one byte a second is given up, 2 kB a second is not")
+    tap.eq(got, ["timed out: less than 1 kB a second", "success"], "one byte a second is given up, 2 kB a second is not")
     tap.ok(took < 15, "long before the deadline of 60 s: %.1f s" % took)
 
 
@@ -147,8 +147,9 @@ def test_host_down(d):
 
 
 def test_neighbours(d):
-    """Eight transfers at once, answers after 0.2 s: 1200 rows take 30 s at least when nothing is in the way.
-    With one row in a hundred dead and one dripping, each would hold a transfer for its whole time."""
+    """Eight transfers at once, answers after 0.2 s: 800 rows take 24 s at least when nothing is in the way.
+    With one row in a hundred dead and one dripping, each would hold a transfer for its whole time and
+    make it 50; holding it for the one second until it counts as stalled, they make it 33."""
     live, bad = Server("127.0.0.1"), Server("127.0.0.2")
     bad.routes["/drip"] = drip
     dead = socket.socket()
@@ -180,7 +181,7 @@ def test_neighbours(d):
         tap.eq(got.count("success"), 784 if broken else 800, "every living row is there")
         return (asked[-1] - asked[0]) / len(asked)
     without, with_ = seconds(False), seconds(True)
-    tap.ok(with_ < without / 0.93, "dead and dripping hosts cost the others nothing: %.1f against %.1f ms a row"
+    tap.ok(with_ < without / 0.85, "dead and dripping hosts cost the others nothing: %.1f against %.1f ms a row"
            % (with_ * 1000, without * 1000))
 
 

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #define TICK_US       (50 * USEC_PER_MSEC)
+#define LATE_US       (200 * USEC_PER_MSEC)
 #define WAIT_MAX_US   (100 * USEC_PER_MSEC)
 #define RETRY_BASE_US (250 * USEC_PER_MSEC)
 
@@ -395,16 +396,18 @@ static void take_messages(struct fetch *f)
 
 static void unpause(struct fetch *f, struct transfer *t, int64_t now)
 {
-    int64_t left_ms = (t->deadline_us - now) / USEC_PER_MSEC;
-    int64_t waited_us = now - t->paused_us; /* the wait was ours */
-    t->deadline_us += waited_us;
-    t->first_byte_us += waited_us;
-    left_ms += waited_us / USEC_PER_MSEC;
+    transfer_excuse(t, now - t->paused_us); /* the wait was ours */
     t->paused_us = 0;
-    (void)curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS,
-                           (long)MAX(left_ms, 1) + transfer_age_ms(t, now));
     (void)curl_easy_pause(t->easy, CURLPAUSE_CONT);
     fetch_io_kick(&f->io);
+}
+
+static void time_out(struct fetch *f, struct transfer *t)
+{
+    struct verdict v;
+    (void)curl_multi_remove_handle(f->io.multi, t->easy);
+    transfer_judge(t, CURLE_OPERATION_TIMEDOUT, &v);
+    act(f, t, &v);
 }
 
 static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
@@ -430,9 +433,11 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
             if (f->bytes < RUN_BODIES_BYTES_MAX || f->privileged == NULL) {
                 unpause(f, t, now);
             }
+        } else if (now >= t->deadline_us) {
+            time_out(f, t);
         } else if (transfer_is_slow(t, now)) {
             (void)curl_multi_remove_handle(f->io.multi, t->easy);
-            fail(f, t, VERDICT_TRANSIENT, "timed out");
+            fail(f, t, VERDICT_TRANSIENT, "timed out: less than 1 kB a second");
         }
         return;
     }
@@ -444,10 +449,15 @@ static void tick(struct fetch *f)
     if (now < f->next_tick_us) {
         return;
     }
+    /* Time in which this thread got no processor is no host's fault. */
+    int64_t late_us = f->next_tick_us != 0 ? now - f->next_tick_us : 0;
     f->next_tick_us = now + TICK_US;
     f->unpark = true;
     f->stalled = 0;
     for (int i = 0; i < f->transfers_n; i++) {
+        if (late_us > LATE_US) {
+            transfer_excuse(&f->transfers[i], late_us);
+        }
         tick_one(f, &f->transfers[i], now);
         f->stalled += transfer_is_stalled(&f->transfers[i], now) ? 1 : 0;
     }

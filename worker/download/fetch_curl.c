@@ -95,7 +95,6 @@ static CURL *make_easy(struct fetch *f, struct transfer *t)
 
 void fetch_curl_start(struct fetch *f, struct transfer *t)
 {
-    int64_t left_ms = (t->deadline_us - clock_mono_us()) / USEC_PER_MSEC;
     char addr[ADDR_TEXT_BYTES];
     char to[ADDR_TEXT_BYTES + 16];
     const struct net_addr *a = &t->addrs[t->addr_i];
@@ -110,8 +109,6 @@ void fetch_curl_start(struct fetch *f, struct transfer *t)
     transfer_reset_hop(t);
     (void)curl_easy_setopt(t->easy, CURLOPT_URL, t->url.text);
     (void)curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, t->connect_to);
-    (void)curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)MAX(left_ms, 1));
-    (void)curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)MAX(left_ms, 1));
     curl_slist_free_all(old);
     t->state = TRANSFER_RUNNING;
     CURLMcode rc = curl_multi_add_handle(f->io.multi, t->easy);

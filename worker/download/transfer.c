@@ -15,12 +15,14 @@ void transfer_reset_hop(struct transfer *t)
     t->paused_us = 0;
     t->first_byte_us = 0;
     t->retry_after_us = 0;
-    t->started_us = clock_mono_us();
 }
 
-long transfer_age_ms(const struct transfer *t, int64_t now_us)
+void transfer_excuse(struct transfer *t, int64_t us)
 {
-    return (long)((now_us - t->started_us) / USEC_PER_MSEC);
+    int64_t *const at[] = {&t->begun_us, &t->deadline_us, &t->first_byte_us};
+    for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+        *at[i] += *at[i] != 0 ? us : 0;
+    }
 }
 
 bool transfer_is_slow(const struct transfer *t, int64_t now_us)

@@ -27,7 +27,7 @@ struct transfer {
     int redirects, tries;
     /* Monotonic, 0: not set. */
     int64_t begun_us, deadline_us, wait_until_us; /* of the try */
-    int64_t started_us, first_byte_us, paused_us; /* of the hop */
+    int64_t first_byte_us, paused_us;             /* of the hop */
     int64_t retry_after_us;                       /* how long the answer asks us to wait */
     struct buf body;
     size_t discarded;
@@ -56,4 +56,5 @@ const char *transfer_resolve_text(enum resolve_status status);
 bool transfer_is_slow(const struct transfer *t, int64_t now_us);
 /* For a second now it has got next to nothing, be it a name, a connection or a body. */
 bool transfer_is_stalled(const struct transfer *t, int64_t now_us);
-long transfer_age_ms(const struct transfer *t, int64_t now_us);
+/* That much time was not the host's: its deadline and what is asked of its speed move on by it. */
+void transfer_excuse(struct transfer *t, int64_t us);

@@ -128,9 +128,11 @@ class Rows:
             err = p.communicate()[1]
             w.join()
             files = [f for f in os.listdir(out) if f.endswith("_stats.json")]
-            done = sum(kit.load(out, f)["successes"] for f in files)
+            stats = [kit.load(out, f) for f in files]
+            done = sum(x["successes"] for x in stats)
             if p.returncode != 0 or done != want:
-                sys.exit("bench: %d of %d images, exit %d\n%s" % (done, want, p.returncode, err))
+                sys.exit("bench: %d of %d images, exit %d, %s\n%s" % (
+                    done, want, p.returncode, [x["status_dict"] for x in stats], err))
             return done / w.seconds(len(files) * 20480)
 
     def hosts(self):
@@ -151,7 +153,7 @@ class Rows:
         for kind, name in (("dead", "dead_hosts_ratio"), ("drip", "drip_hosts_ratio")):
             value = statistics.median(got[kind]) / base
             bench.put(name, round(value, 3), "ratio", self.a.runs,
-                      "medians of %d rows in turns; img/s without: %s, with: %s" % (
+                      "medians, %d rows each, in turns; img/s without: %s, with: %s" % (
                           self.a.rows, " ".join("%.0f" % x for x in got["none"]),
                           " ".join("%.0f" % x for x in got[kind])), limit=1.0, ratio_to_limit=round(value, 3))
 
