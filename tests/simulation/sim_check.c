@@ -142,6 +142,8 @@ void judge_committed(struct world *w, int attempt)
         wrong(w, "I11", "%s is intended after the cancel of campaign %d", a->name.s, campaign);
     }
     check_room(w, attempt, a);
+    judge_canary(w, attempt);
+    judge_retry(w, attempt);
 }
 
 void judge_lost(struct world *w, int attempt)
@@ -176,6 +178,11 @@ void judge_wire(struct world *w, const struct call *k)
     }
     if (ATTEMPT(w, k->attempt)->unwanted) {
         wrong(w, "I11", "a Create of %s is sent although it is wanted no more", in->row.name.s);
+    }
+    const struct ctl *c = &w->ctl[k->ctl];
+    if (ctl_boot(w, c) >= c->lease_end_us) {
+        wrong(w, "I12", "a Create of %s is sent after its leader's lease has ended",
+              in->row.name.s);
     }
     in->first_sent_us = in->sends++ == 0 ? w->now_us : in->first_sent_us;
     g->wire[g->wire_n++ % WIRE_KEPT] = w->now_us;
@@ -268,7 +275,8 @@ static int64_t surely_free(const struct sched_view *v, const struct sched_plan *
         v->account->total[MARKET_ON_DEMAND].limit >= 0) {
         return 0;
     }
-    int64_t n = s->quota - s->held - s->warm_idle;
+    int64_t limit = s->operator_limit < 0 ? s->quota : MIN(s->quota, s->operator_limit);
+    int64_t n = limit - s->held - s->warm_idle;
     for (int i = 0; i < p->launches_n; i++) {
         if (p->launches[i].slots_i == slots_i && p->launches[i].pool_i < 0) {
             n -= v->stages[p->launches[i].stage_i].stage->instance_count;
@@ -309,7 +317,6 @@ static void check_waits(struct world *w, const struct sched_view *v, const struc
 void judge_plan(struct world *w, struct ctl *c, const struct sched_view *v,
                 const struct sched_plan *p)
 {
-    (void)c;
     for (int i = 0; i < p->launches_n; i++) {
         if (!v->stages[p->launches[i].stage_i].may_start) {
             wrong(w, "I11", "a part starts of a stage that may not start any");
@@ -325,4 +332,5 @@ void judge_plan(struct world *w, struct ctl *c, const struct sched_view *v,
         }
         check_waits(w, v, p, i);
     }
+    judge_plan_limits(w, c, v, p);
 }

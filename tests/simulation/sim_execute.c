@@ -134,7 +134,10 @@ static enum cause refused(struct world *w, struct ctl *c, const struct live *a,
     if (cause == CAUSE_QUOTA && slots_refusal_parse(k->text, &r)) {
         int64_t total;
         int64_t n = ours(c, a->row.type, &total);
-        (void)slots_learn(&c->slots[a->row.type], &c->account, &r, n, total, ctl_wall(w, c));
+        if (slots_learn(&c->slots[a->row.type], &c->account, &r, n, total, ctl_wall(w, c)) ==
+            SLOTS_QUOTA_TYPE) {
+            judge_taught(w, c, a->row.type, a->row.instances, r.limit, r.used);
+        }
     } else if (cause == CAUSE_CAPACITY) {
         place_refused(&c->mem[stage].place, &w->stage[stage], a->row.rung, a->row.subnet_i,
                       ctl_wall(w, c));
@@ -151,6 +154,7 @@ static void on_create(struct world *w, struct ctl *c, const struct call *k)
         fact_of(w, c, k->attempt, FACT_CREATE_OK, CAUSE_NONE);
         if (c->leading && (a = live_get(c, k->attempt)) != NULL) {
             int64_t n = ours(c, a->row.type, &total);
+            judge_untaught(w);
             slots_accepted(&c->slots[a->row.type], &c->account, n, total, ctl_wall(w, c));
         }
         return;
@@ -277,6 +281,7 @@ static void on_quota(struct world *w, struct ctl *c, const struct call *k)
     if (!db_commit(w, c)) {
         return;
     }
+    judge_untaught(w);
     for (int i = 0; i < w->cfg.types; i++) {
         slots_quota_read(&c->slots[i], k->quota[i]);
         c->slots[i].warm_quota = k->warm_quota[i];

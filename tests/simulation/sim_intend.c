@@ -401,6 +401,9 @@ void intend_tick(struct world *w, struct ctl *c)
     if (w->plan->launches_n == 0 && !reasons) {
         return;
     }
+    if (fault(w, FAULT_EDIT_IN_FLIGHT)) {
+        op_strike(w, FAULT_OP_BUDGET);
+    }
     if (!db_begin(w, c)) {
         return;
     }

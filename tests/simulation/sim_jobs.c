@@ -201,6 +201,7 @@ void pool_expire(struct world *w, int job, uint32_t gen)
     struct job *j = &w->aws.jobs[job];
     if (gen == j->pool_gen && j->v.pool == POOL_AVAILABLE) {
         SOMETIMES(w, POOL_EXPIRED);
+        judge_pool_expired(w, job);
         pool_over(w, job, POOL_TERMINATED);
         release_instances(w, j);
     }

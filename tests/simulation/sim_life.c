@@ -163,6 +163,9 @@ static bool move_states(struct world *w, struct ctl *c, int campaign)
             any = true;
             (void)rows_stage_state(w, i, to);
             STAGE(w, i)->tripped = to == STAGE_HELD;
+            if (to == STAGE_HELD) {
+                judge_tripped(w, i);
+            }
         }
     }
     enum campaign_state to = any ? dc->state : campaign_to(w, dc);

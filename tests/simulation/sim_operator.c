@@ -110,9 +110,31 @@ static void draw_campaign(struct world *w, struct rng *r, int campaign, int part
     }
 }
 
+static musd_t some_cap(struct rng *r, double p, int64_t least_usd, int64_t most_usd)
+{
+    return rng_chance(r, p) ? between(r, least_usd, most_usd) * MUSD_PER_USD : -1;
+}
+
+/* Limits and caps above campaigns, by a stream of their own. */
+static void draw_limits(struct world *w)
+{
+    struct rng root, r;
+    rng_seed(&root, w->cfg.seed);
+    rng_split(&root, "limits", &r);
+    for (int i = 0; i < TYPES_MAX; i++) { /* not below what a task may need */
+        w->type_limit[i] = rng_chance(&r, 0.15) ? between(&r, 8, 20) : -1;
+    }
+    ((struct budget *)db_row(w, T_GLOBAL, 0))->cap_musd = some_cap(&r, 0.15, 500, 50000);
+    for (int i = 0; i < w->cfg.projects; i++) {
+        ((struct budget *)db_row(w, T_PROJECT, (size_t)i))->cap_musd =
+            some_cap(&r, 0.15, 500, 50000);
+    }
+}
+
 void op_plan(struct world *w)
 {
     struct rng *r = &w->rng_op;
+    draw_limits(w);
     for (int i = 0; i < w->cfg.types; i++) {
         w->types[i] = type_names[i];
     }
@@ -133,11 +155,6 @@ void op_plan(struct world *w)
 }
 
 /* --- submit --- */
-static musd_t some_cap(struct rng *r, double p, int64_t least_usd, int64_t most_usd)
-{
-    return rng_chance(r, p) ? between(r, least_usd, most_usd) * MUSD_PER_USD : -1;
-}
-
 static void add_stage(struct world *w, int campaign, int stage, int k, int parts)
 {
     struct rng *r = &w->rng_op;

@@ -158,9 +158,20 @@ static void check_covered(struct world *w)
     }
 }
 
+/* When did a part wait last, in the calm? */
+static void note_waiting(struct world *w)
+{
+    for (size_t s = 0; s < w->db.t[T_STAGE].n; s++) {
+        w->judge.waited_us = STAGE(w, s)->counts[TASK_WAITING] > 0 ? w->now_us : w->judge.waited_us;
+    }
+}
+
 void judge_event(struct world *w)
 {
     check_covered(w);
+    if (w->calm && w->judge.events % 16 == 0) {
+        note_waiting(w);
+    }
     if (++w->judge.events % EVERY == 0) {
         judge_recount(w);
     }

@@ -108,6 +108,7 @@ static const char *refuses(struct world *w, const struct intent *in)
     const struct db_campaign *c = CAMPAIGN(w, in->campaign);
     const struct db_slots *sl = SLOTS(w, in->type);
     struct budget *b[BUDGET_LEVELS];
+    struct err err = ERR_INIT;
     if (c->wanted != WANTED_RUN || c->state != CAMPAIGN_RUNNING || s->state != STAGE_RUNNING) {
         return "campaign";
     }
@@ -122,22 +123,15 @@ static const char *refuses(struct world *w, const struct intent *in)
     if (in->pool >= 0 && ATTEMPT(w, in->pool)->pool != POOL_AVAILABLE) {
         return "pool";
     }
-    rows_budgets(w, in->task, false, b);
-    for (int l = 0; l < BUDGET_LEVELS; l++) {
-        if (b[l]->cap_musd >= 0 &&
-            b[l]->reserved_musd + b[l]->spent_musd + in->reserve_musd > b[l]->cap_musd) {
-            return "money";
-        }
-    }
-    return NULL;
+    rows_budgets(w, in->task, true, b); /* written only when it fits everywhere */
+    return budget_reserve(b, in->reserve_musd, &err) ? NULL : "money";
 }
 
-/* The intent's row, reservation and slots. */
+/* The intent's row, reservation (made by refuses) and slots. */
 bool rows_intend(struct world *w, struct ctl *c, struct intent *in)
 {
     struct err err = ERR_INIT;
     struct ledger_entry e[LEDGER_ENTRIES_MAX];
-    struct budget *b[BUDGET_LEVELS];
     int n = 0;
     in->refused = refuses(w, in);
     if (in->refused != NULL) {
@@ -145,11 +139,6 @@ bool rows_intend(struct world *w, struct ctl *c, struct intent *in)
     }
     size_t id = db_add(w, T_ATTEMPT);
     rows_task_state(w, in->task, TASK_ACTIVE);
-    rows_budgets(w, in->task, true, b);
-    if (!budget_reserve(b, in->reserve_musd, &err)) {
-        wrong(w, "I5", "a reservation that fits every cap is refused: %s", err.message);
-        return false;
-    }
     struct db_task *t = db_touch(w, T_TASK, (size_t)in->task);
     t->names++;
     t->newest = (int)id;

@@ -203,7 +203,7 @@ bool view_load(struct world *w, struct ctl *c)
         *s = (struct slots){.market = MARKET_ON_DEMAND,
                             .quota = -1,
                             .warm_quota = -1,
-                            .operator_limit = -1,
+                            .operator_limit = w->type_limit[i],
                             .refused_limit = -1};
         (void)snprintf(s->instance_type, sizeof s->instance_type, "%s", w->types[i]);
     }

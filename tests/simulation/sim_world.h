@@ -287,6 +287,11 @@ struct intent_seen {
     bool conflict;
     struct db_attempt row; /* as committed */
 };
+struct taught { /* by a quota refusal, to one leader */
+    uint32_t lead;
+    int ctl;
+    int64_t at_us, free_n, ours, wall_ahead_us;
+};
 struct judge {
     struct intent_seen *intents;
     size_t intents_n, intents_cap;
@@ -301,6 +306,9 @@ struct judge {
     int64_t lost_jobs; /* jobs whose rows the store lost */
     int64_t moved_n;   /* attempts that ended */
     int64_t cancel_acked_us[CAMPAIGNS_MAX];
+    bool passed[STAGES_MAX]; /* a part of it has passed once */
+    int64_t waited_us;       /* a part waited, last */
+    struct taught taught[TYPES_MAX];
     int64_t events, lives, recounts;
     bool broken;
     char what[400];
@@ -339,6 +347,7 @@ struct world {
     uint32_t *size_mb; /* by task */
     bool *poison, *refused;
     size_t tasks_n, tasks_cap;
+    int64_t type_limit[TYPES_MAX]; /* operator's; -1: none */
     int stages_n, campaigns_n, tended[CAMPAIGNS_MAX];
     const char *types[TYPES_MAX];
     uint64_t hash; /* of everything that happened */
@@ -530,6 +539,16 @@ struct intent_seen *judge_intent(struct world *w, uint64_t name_hash);
 void judge_cancel(struct world *w, int campaign);
 void judge_lost(struct world *w, int attempt);
 void judge_adopted(struct world *w, int attempt);
+/* sim_check_plan.c */
+void judge_plan_limits(struct world *w, const struct ctl *c, const struct sched_view *v,
+                       const struct sched_plan *p);
+void judge_pool_expired(struct world *w, int job);
+void judge_taught(struct world *w, const struct ctl *c, int type, int instances, int64_t limit,
+                  int64_t used);
+void judge_untaught(struct world *w);
+void judge_canary(struct world *w, int attempt);
+void judge_tripped(struct world *w, int stage);
+void judge_retry(struct world *w, int attempt);
 
 /* sim_run.c: one seed from its beginning to its end */
 struct outcome {
