@@ -77,7 +77,7 @@ static void check_lines(const struct buf *b)
     while (rest.n > 0) {
         struct str line = str_split(&rest, '\n');
         json_error_t e;
-        json_t *v = json_loadb(line.p, line.n, JSON_REJECT_DUPLICATES, &e);
+        json_t *v = json_loadb(line.p, line.n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
         ASSERT(json_is_object(v));
         json_decref(v);
     }

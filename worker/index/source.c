@@ -10,8 +10,8 @@
 #define SLOW_US        50 /* a read from the page cache takes a few */
 #define COLD_STEP      8  /* per window that was not at hand; one that was takes one off */
 #define COLD_MAX       32
-#define SKIP_BYTES     (1 << 20) /* a gap worth breaking the order of a cold read for */
-#define AHEAD_STEP     ((int64_t)2 << 20)
+#define PROBES         8
+#define SKIP_BYTES     (1 << 20)          /* a gap worth breaking the order of a cold read for */
 #define WALK_BYTES     ((int64_t)8 << 10) /* of the first window */
 #define WALK_BYTES_MIN ((int64_t)2 << 10)
 #define WALK_BYTES_MAX ((int64_t)32 << 10)
@@ -34,7 +34,7 @@ void source_close(struct source *s)
     s->fd_ = -1;
     s->memory_ = NULL;
     s->p = NULL;
-    s->at = s->size = s->ahead_ = 0;
+    s->at = s->size = 0;
     s->n = 0;
     s->cold_ = 0;
     s->used_end_ = s->cluster_at_ = 0;
@@ -46,6 +46,27 @@ void source_done(struct source *s)
 {
     source_close(s);
     free(TAKE(s->buf_));
+}
+
+static void begin_stream(struct source *s)
+{
+    s->streaming_ = true;
+    s->streamed_files++;
+    (void)posix_fadvise(s->fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+/* Are most of a few places spread over the file not cached? Asking takes a microsecond; false where
+ * the file system cannot tell. */
+static bool probe_cold(const struct source *s)
+{
+    int absent = 0;
+    for (int i = 0; i < PROBES && s->size > 0; i++) {
+        char byte;
+        struct iovec v = {&byte, 1};
+        ssize_t n = preadv2(s->fd_, &v, 1, s->size / PROBES * i, RWF_NOWAIT);
+        absent += n < 0 && errno == EAGAIN ? 1 : 0;
+    }
+    return absent > PROBES / 2;
 }
 
 bool source_open_file(struct source *s, const char *path, struct err *err)
@@ -61,7 +82,9 @@ bool source_open_file(struct source *s, const char *path, struct err *err)
     }
     s->size = st.st_size;
     s->nowait_ = s->mode == SOURCE_AUTO;
-    s->streaming_ = s->mode == SOURCE_STREAM;
+    if (s->mode == SOURCE_STREAM || (s->mode == SOURCE_AUTO && probe_cold(s))) {
+        begin_stream(s);
+    }
     return true;
 }
 
@@ -170,15 +193,6 @@ static void learn(struct source *s, int64_t at)
     s->cluster_at_ = at;
 }
 
-static void ask_ahead(struct source *s, int64_t from)
-{
-    s->ahead_ = MAX(s->ahead_, from);
-    while (s->ahead_ < s->size && s->ahead_ < from + SOURCE_AHEAD_BYTES) {
-        (void)posix_fadvise(s->fd_, s->ahead_, AHEAD_STEP, POSIX_FADV_WILLNEED);
-        s->ahead_ += AHEAD_STEP;
-    }
-}
-
 /* The window of a cold file: all bytes in order, but for gaps too wide to be worth it. */
 static bool stream(struct source *s, int64_t at, size_t n, struct err *err)
 {
@@ -188,7 +202,6 @@ static bool stream(struct source *s, int64_t at, size_t n, struct err *err)
     make_room(s, piece);
     for (;;) {
         size_t want = (size_t)MIN((int64_t)piece, s->size - from);
-        ask_ahead(s, from);
         ssize_t got = read_at(s, from, want, false);
         if (!took(s, from, want, got, err)) {
             return false;
@@ -210,9 +223,7 @@ static bool fill_file(struct source *s, int64_t at, size_t n, struct err *err)
         return false;
     }
     if (s->cold_ >= COLD_MAX && s->mode == SOURCE_AUTO) {
-        s->streaming_ = true;
-        s->streamed_files++;
-        (void)posix_fadvise(s->fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+        begin_stream(s);
     }
     return true;
 }

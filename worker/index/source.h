@@ -2,11 +2,12 @@
  * window nothing happens, else the window moves. How far a window reaches is decided here:
  *  - a file whose pages are cached is hopped over: a window holds what lies close together (the
  *    small members of a pair and the next headers), as learned from the windows before it;
- *  - a cold file is read in order by large pieces with the next ones asked for ahead: skipping
- *    from header to header would defeat read-ahead and cost ten times as long;
+ *  - a cold file is read in order by large pieces, so that the kernel reads ahead: skipping from
+ *    header to header would defeat that and cost ten times as long;
  *  - an object in S3 comes by ranges, pinned to one version by its ETag.
- * A file begins as cached and turns cold when windows are not at hand (RWF_NOWAIT says so) or reads
- * take long.
+ * A file is cold when most of a few places in it are not at hand (RWF_NOWAIT says so); a cached one
+ * turns cold when too many windows are not at hand or reads take long. Asking for pages far ahead
+ * (POSIX_FADV_WILLNEED) was tried: half the speed, since it fills the cache page by page.
  *
  * Invariant: p[0..n) are the bytes from `at`, at + n <= size. One thread at a time. */
 #pragma once
@@ -14,9 +15,8 @@
 #include <stdatomic.h>
 
 #define SOURCE_STREAM_BYTES ((size_t)1 << 20)
-#define SOURCE_AHEAD_BYTES  ((int64_t)8 << 20) /* asked for ahead of a cold read */
-#define SOURCE_RANGE_BYTES  ((size_t)4 << 20)  /* of one request to S3 */
-#define SOURCE_NEED_MAX     ((size_t)4 << 20)  /* of one range asked for */
+#define SOURCE_RANGE_BYTES  ((size_t)4 << 20) /* of one request to S3 */
+#define SOURCE_NEED_MAX     ((size_t)4 << 20) /* of one range asked for */
 
 enum source_mode { SOURCE_AUTO, SOURCE_WALK, SOURCE_STREAM };
 
@@ -40,8 +40,7 @@ struct source {
     int64_t used_end_;   /* of the last range asked for */
     int64_t cluster_at_; /* start of what was read since the last jump */
     int64_t walk_n_;     /* bytes of the next window of a cached file */
-    int64_t ahead_;
-    size_t step_; /* memory only: bytes of a window */
+    size_t step_;        /* memory only: bytes of a window */
     const char *memory_;
     struct s3_uri uri_;
     char etag_[128];
