@@ -143,6 +143,7 @@ void resolver_free(struct resolver *r)
         }
     }
     ares_destroy(r->channel);
+    loop_timer_free(r->timer);
     for (size_t i = 0; i < BUCKETS; i++) {
         while (r->buckets[i] != NULL) {
             struct entry *e = r->buckets[i];
