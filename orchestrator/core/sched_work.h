@@ -76,7 +76,7 @@ enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t);
 /* After sched_take: a probe is out. */
 void sched_place_launched(struct sched_work *w, const struct sched_try *t);
 
-/* sched_gang.c: tasks of several instances. */
+/* sched_gang.c, sched_line.c: tasks of several instances. */
 /* Before any task is looked at: the reservations kept from earlier plans, and with them the turn of
  * each stage inside its priority: reserved ones by age, then all others, then those that had their
  * turn while smaller tasks waited. */

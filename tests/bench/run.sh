@@ -9,6 +9,7 @@ out=build/bench.jsonl
 status=0
 build/release/bench/bench_store "${TMPDIR:-/tmp}/drover-bench-$$" | tee -a "$out" || status=1
 build/release/bench/bench_sched | tee -a "$out" || status=1
+build/release/bench/bench_gang | tee -a "$out" || status=1
 build/release/bench/bench_packing | tee -a "$out" || status=1
 build/release/bench/bench_warm | tee -a "$out" || status=1
 build/release/bench/bench_forecast | tee -a "$out" || status=1
