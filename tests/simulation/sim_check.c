@@ -96,6 +96,13 @@ static void check_room(struct world *w, int attempt, const struct db_attempt *a)
               attempt, (long long)s->held, w->types[a->type], (long long)s->warm_idle,
               (long long)s->quota);
     }
+    const struct judge *g = &w->judge;
+    if ((g->told_per_job >= 0 && a->instances > g->told_per_job) ||
+        (g->told_run_s >= 0 && a->max_runtime_s > g->told_run_s) ||
+        (g->told_volume_gb >= 0 && a->volume_gb > g->told_volume_gb)) {
+        wrong(w, "I4", "attempt %d of %d instances, %lld s and %d GB is more than one job may be",
+              attempt, a->instances, (long long)a->max_runtime_s, a->volume_gb);
+    }
     rows_budgets(w, a->task, false, b);
     for (int l = 0; l < BUDGET_LEVELS; l++) {
         if (b[l]->cap_musd >= 0 && b[l]->reserved_musd + b[l]->spent_musd > b[l]->cap_musd) {
@@ -113,6 +120,7 @@ static void check_room(struct world *w, int attempt, const struct db_attempt *a)
 void judge_committed(struct world *w, int attempt)
 {
     const struct db_attempt *a = ATTEMPT(w, attempt);
+    w->judge.about = a->task;
     int campaign = STAGE(w, TASK_STAGE(w, a->task))->campaign;
     struct intent_seen *in = judge_intent(w, a->name_hash);
     bool adopted = a->state != ATTEMPT_INTENDED;
@@ -176,6 +184,7 @@ void judge_wire(struct world *w, const struct call *k)
               k->attempt);
         return;
     }
+    g->about = in->task;
     if (ATTEMPT(w, k->attempt)->unwanted) {
         wrong(w, "I11", "a Create of %s is sent although it is wanted no more", in->row.name.s);
     }
@@ -199,6 +208,7 @@ void judge_accepted(struct world *w, int job, const struct call *k)
     struct intent_seen *in = judge_intent(w, k->name_hash);
     ASSERT(in != NULL);
     w->aws.jobs[job].intent = (int)(in - g->intents);
+    g->about = in->task;
     in->job = job;
     g->lost_jobs += in->lost;
     if (!in->lost && attempt_state_terminal(ATTEMPT(w, in->id)->state)) {
@@ -249,6 +259,7 @@ static void check_end(struct world *w, int attempt, enum attempt_state to)
 void judge_attempt_moved(struct world *w, int attempt, enum attempt_state from,
                          enum attempt_state to)
 {
+    w->judge.about = ATTEMPT(w, attempt)->task;
     if (!attempt_edge(from, to) || attempt_state_terminal(from)) {
         wrong(w, "I9", "attempt %d moves from %s to %s", attempt, attempt_state_name(from),
               attempt_state_name(to));
@@ -272,7 +283,7 @@ static int64_t surely_free(const struct sched_view *v, const struct sched_plan *
 {
     const struct slots *s = &v->slots[slots_i];
     if (s->foreign > 0 || s->refused_limit >= 0 || s->quota < 0 ||
-        v->account->total[MARKET_ON_DEMAND].limit >= 0) {
+        v->account->total[s->market].limit >= 0) {
         return 0;
     }
     int64_t limit = s->operator_limit < 0 ? s->quota : MIN(s->quota, s->operator_limit);
@@ -296,7 +307,8 @@ static void check_waits(struct world *w, const struct sched_view *v, const struc
         return;
     }
     for (int t = 0; t < v->slots_n; t++) {
-        if (strcmp(v->slots[t].instance_type, s->stage->instance_type[0]) != 0) {
+        if (strcmp(v->slots[t].instance_type, s->stage->instance_type[0]) != 0 ||
+            (v->slots[t].market == MARKET_SPOT) != s->stage->spot) {
             continue;
         }
         if (surely_free(v, p, t) > 0) {

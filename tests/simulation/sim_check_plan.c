@@ -48,15 +48,16 @@ static void check_parts(struct world *w, const struct sched_view *v, const struc
 /* A campaign's own limit of an instance type. */
 static void check_types(struct world *w, const struct sched_view *v, const struct sched_plan *p)
 {
-    int64_t taken[CAMPAIGNS_MAX][TYPES_MAX] = {0};
+    int64_t taken[CAMPAIGNS_MAX][KINDS_MAX] = {0};
     for (int i = 0; i < p->launches_n; i++) {
         const struct sched_stage *s = &v->stages[p->launches[i].stage_i];
-        taken[s->campaign_i][p->launches[i].slots_i] += s->stage->instance_count;
+        int type = p->launches[i].slots_i % w->cfg.types; /* spot or not: the limit is of both */
+        taken[s->campaign_i][type] += s->stage->instance_count;
     }
     for (int c = 0; c < v->campaigns_n; c++) {
         const struct spec *sp = &w->spec[c];
         for (int k = 0; k < sp->instances_n; k++) {
-            for (int t = 0; t < v->slots_n; t++) {
+            for (int t = 0; t < w->cfg.types; t++) {
                 if (strcmp(sp->instances[k].instance_type, v->slots[t].instance_type) == 0) {
                     check_limit(w, "a type's limit of campaign", c, sp->instances[k].n,
                                 v->campaigns[c].type_held[k], taken[c][t]);
@@ -70,7 +71,7 @@ static void check_types(struct world *w, const struct sched_view *v, const struc
 
 static void check_pools(struct world *w, const struct sched_view *v, const struct sched_plan *p)
 {
-    int64_t kept[TYPES_MAX] = {0};
+    int64_t kept[KINDS_MAX] = {0};
     for (int i = 0; i < p->launches_n; i++) {
         const struct sched_launch *l = &p->launches[i];
         const struct spec_stage *s = v->stages[l->stage_i].stage;
@@ -138,7 +139,7 @@ void judge_taught(struct world *w, const struct ctl *c, int type, int instances,
 /* An accepted Create, or a quota read anew, says something newer. */
 void judge_untaught(struct world *w)
 {
-    for (int t = 0; t < TYPES_MAX; t++) {
+    for (int t = 0; t < KINDS_MAX; t++) {
         w->judge.taught[t].at_us = INT64_MIN / 2;
     }
 }
@@ -169,13 +170,14 @@ static void check_gangs(struct world *w, const struct sched_view *v, const struc
         const struct sched_stage *s = &v->stages[i];
         if (p->reason[i] != WAIT_SLOTS || s->stage->instance_count <= 1 ||
             s->stage->instance_type_n > 1 || s->spec->instances_n > 0 ||
-            v->account->total[MARKET_ON_DEMAND].limit >= 0) {
+            v->account->total[s->stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND].limit >= 0) {
             continue;
         }
         for (int t = 0; t < v->slots_n; t++) {
             const struct slots *sl = &v->slots[t];
-            if (strcmp(sl->instance_type, s->stage->instance_type[0]) == 0 && sl->foreign == 0 &&
-                sl->refused_limit < 0 && sl->operator_limit < 0 &&
+            bool same = strcmp(sl->instance_type, s->stage->instance_type[0]) == 0 &&
+                        (sl->market == MARKET_SPOT) == s->stage->spot;
+            if (same && sl->foreign == 0 && sl->refused_limit < 0 && sl->operator_limit < 0 &&
                 sl->quota >= s->stage->instance_count) {
                 wrong(w, "I18", "stage %lld waits for %d instances without a reservation",
                       (long long)s->stage_id, s->stage->instance_count);

@@ -107,20 +107,23 @@ void execute_tick(struct world *w, struct ctl *c)
 }
 
 /* --- what is answered --- */
-/* Instances of ours that we know to exist at AWS: of this type, and of all. */
-static int64_t ours(const struct ctl *c, int type, int64_t *ret_total)
+/* Instances of ours that we know to exist at AWS: of this type, and of
+ * all of its market. */
+static int64_t ours(const struct world *w, const struct ctl *c, int type, int64_t *ret_total)
 {
+    enum market market = market_of(w, type);
     int64_t n = 0;
     *ret_total = 0;
     for (size_t i = 0; i < c->live_n; i++) {
         const struct live *a = &c->live[i];
         bool exists = a->p.state >= ATTEMPT_SUBMITTED && a->p.state <= ATTEMPT_STOPPING;
         n += exists && a->row.type == type ? a->row.instances : 0;
-        *ret_total += exists ? a->row.instances : 0;
+        *ret_total += exists && market_of(w, a->row.type) == market ? a->row.instances : 0;
     }
     for (size_t i = 0; i < c->pool_n; i++) {
         n += !c->pool[i].row.claimed && c->pool[i].row.type == type ? c->pool[i].row.instances : 0;
-        *ret_total += c->pool[i].row.claimed ? 0 : c->pool[i].row.instances;
+        bool counts = !c->pool[i].row.claimed && market_of(w, c->pool[i].row.type) == market;
+        *ret_total += counts ? c->pool[i].row.instances : 0;
     }
     return n;
 }
@@ -133,7 +136,7 @@ static enum cause refused(struct world *w, struct ctl *c, const struct live *a,
     int stage = TASK_STAGE(w, a->row.task);
     if (cause == CAUSE_QUOTA && slots_refusal_parse(k->text, &r)) {
         int64_t total;
-        int64_t n = ours(c, a->row.type, &total);
+        int64_t n = ours(w, c, a->row.type, &total);
         if (slots_learn(&c->slots[a->row.type], &c->account, &r, n, total, ctl_wall(w, c)) ==
             SLOTS_QUOTA_TYPE) {
             judge_taught(w, c, a->row.type, a->row.instances, r.limit, r.used);
@@ -153,7 +156,7 @@ static void on_create(struct world *w, struct ctl *c, const struct call *k)
     case ANSWER_OK:
         fact_of(w, c, k->attempt, FACT_CREATE_OK, CAUSE_NONE);
         if (c->leading && (a = live_get(c, k->attempt)) != NULL) {
-            int64_t n = ours(c, a->row.type, &total);
+            int64_t n = ours(w, c, a->row.type, &total);
             judge_untaught(w);
             slots_accepted(&c->slots[a->row.type], &c->account, n, total, ctl_wall(w, c));
         }
@@ -273,7 +276,7 @@ static void on_quota(struct world *w, struct ctl *c, const struct call *k)
     if (!db_begin(w, c)) {
         return;
     }
-    for (int i = 0; i < w->cfg.types; i++) {
+    for (int i = 0; i < w->kinds; i++) {
         struct db_slots *s = db_touch(w, T_SLOTS, (size_t)i);
         s->quota = k->quota[i];
         s->warm_quota = k->warm_quota[i];
@@ -282,11 +285,19 @@ static void on_quota(struct world *w, struct ctl *c, const struct call *k)
         return;
     }
     judge_untaught(w);
-    for (int i = 0; i < w->cfg.types; i++) {
+    for (int i = 0; i < w->kinds; i++) {
         slots_quota_read(&c->slots[i], k->quota[i]);
         c->slots[i].warm_quota = k->warm_quota[i];
     }
-    c->account.total[MARKET_ON_DEMAND].limit = w->aws.total_quota;
+    for (int m = 0; m < MARKET_COUNT; m++) {
+        c->account.total[m].limit = k->total_quota[m];
+    }
+    c->account.per_job = k->per_job;
+    c->account.longest_run_s = k->longest_run_s;
+    c->account.volume_gb = k->volume_gb;
+    w->judge.told_per_job = k->per_job;
+    w->judge.told_run_s = k->longest_run_s;
+    w->judge.told_volume_gb = k->volume_gb;
     c->decide = true;
 }
 

@@ -97,7 +97,8 @@ static int some_job(struct world *w, struct rng *r)
         const struct job *j = &w->aws.jobs[i];
         const struct intent_seen *in = j->intent >= 0 ? &w->judge.intents[j->intent] : NULL;
         bool unknown = in != NULL && !in->lost && ATTEMPT(w, in->id)->state == ATTEMPT_UNKNOWN;
-        if (!j->over && in != NULL && (unknown || j->v.phase == PHASE_UPLOADING)) {
+        if (!j->over && in != NULL &&
+            (unknown || j->v.phase == PHASE_UPLOADING || j->v.status == JOB_STOPPING)) {
             break;
         }
     }
@@ -107,10 +108,13 @@ static int some_job(struct world *w, struct rng *r)
 static void strike_aws(struct world *w, enum harm f)
 {
     struct rng *r = &w->rng_fault[f];
-    int type = (int)rng_below(r, (uint64_t)w->cfg.types);
+    int type = (int)rng_below(r, (uint64_t)w->kinds);
     if (f == FAULT_QUOTA_CHANGE) {
         w->aws.quota[type] = between(r, 0, 24);
         w->aws.warm_quota[type] = between(r, 0, 1) * w->aws.quota[type];
+        w->aws.per_job = rng_chance(r, 0.5) ? between(r, 1, 8) : -1;
+        w->aws.longest_run_s = rng_chance(r, 0.5) ? between(r, 1, 8) * 3600 : -1;
+        w->aws.volume_gb = rng_chance(r, 0.5) ? between(r, 30, 480) : -1;
         tell(w, -1, "the quota of %s becomes %lld", w->types[type], (long long)w->aws.quota[type]);
     } else if (f == FAULT_PRICE_CHANGE) {
         w->aws.price[type] = between(r, 50000, 40000000);
@@ -153,12 +157,12 @@ static void open_window(struct world *w, enum harm f)
         what = (int)rng_below(r, (uint64_t)w->cfg.ctls);
         *(f == FAULT_CUT_STORE ? &w->ctl[what].cut_store : &w->ctl[what].cut_aws) = true;
     } else if (f == FAULT_FOREIGN) {
-        int type = (int)rng_below(r, (uint64_t)w->cfg.types);
+        int type = (int)rng_below(r, (uint64_t)w->kinds);
         int64_t n = between(r, 1, MAX(1, w->aws.quota[type]));
         w->aws.foreign[type] += n;
-        what = type + (int)n * TYPES_MAX;
+        what = type + (int)n * KINDS_MAX;
     } else if (f == FAULT_CAPACITY || f == FAULT_PRICE_UNKNOWN) {
-        what = (int)rng_below(r, (uint64_t)w->cfg.types);
+        what = (int)rng_below(r, (uint64_t)w->kinds);
         if (f == FAULT_CAPACITY) {
             w->aws.no_capacity[what] = true;
         } else {
@@ -178,7 +182,7 @@ void fault_close(struct world *w, enum harm f, int what)
     } else if (f == FAULT_CUT_AWS) {
         w->ctl[what].cut_aws = false;
     } else if (f == FAULT_FOREIGN) {
-        w->aws.foreign[what % TYPES_MAX] -= what / TYPES_MAX;
+        w->aws.foreign[what % KINDS_MAX] -= what / KINDS_MAX;
     } else if (f == FAULT_CAPACITY) {
         w->aws.no_capacity[what] = false;
     } else if (f == FAULT_PRICE_UNKNOWN) {

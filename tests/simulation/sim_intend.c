@@ -175,7 +175,7 @@ static void see_pool(struct world *w, struct ctl *c, struct sight *s, int attemp
 
 static void see_jobs(struct world *w, struct ctl *c, struct sight *s)
 {
-    for (int i = 0; i < w->cfg.types; i++) {
+    for (int i = 0; i < w->kinds; i++) {
         c->slots[i].warm_held = 0;
     }
     for (size_t i = 0; i < c->live_n; i++) {
@@ -240,7 +240,7 @@ static void look_round(struct world *w, struct ctl *c, struct sight *s, struct t
     s->view.campaigns = s->campaigns;
     s->view.projects = s->projects;
     s->view.slots = c->slots;
-    s->view.slots_n = w->cfg.types;
+    s->view.slots_n = w->kinds;
     s->view.account = &c->account;
     s->view.change_of = change_of;
     s->view.spent_of = spent_of;
@@ -250,9 +250,9 @@ static void look_round(struct world *w, struct ctl *c, struct sight *s, struct t
     see_jobs(w, c, s);
     s->view.jobs = w->sched_jobs;
     s->view.pools = w->sched_pools;
-    c->account.total[MARKET_ON_DEMAND].held = 0;
-    for (int i = 0; i < w->cfg.types; i++) {
-        c->account.total[MARKET_ON_DEMAND].held += c->slots[i].held + c->slots[i].warm_idle;
+    c->account.total[MARKET_ON_DEMAND].held = c->account.total[MARKET_SPOT].held = 0;
+    for (int i = 0; i < w->kinds; i++) {
+        c->account.total[market_of(w, i)].held += c->slots[i].held + c->slots[i].warm_idle;
     }
 }
 

@@ -63,6 +63,7 @@ static void draw_stage(struct world *w, struct rng *r, int stage, int k, bool ga
     s->warm.keep_alive_s = rng_chance(r, 0.7) ? SPEC_KEEP_ALIVE_AUTO : between(r, 0, 3600);
     s->warm.max_idle_cost_musd = rng_chance(r, 0.8) ? -1 : between(r, 1, 100) * MUSD_PER_USD;
     s->warm.end_when_queue_empty = rng_chance(r, 0.8);
+    s->spot = s->resumable = rng_chance(r, 0.2);
     if (rng_chance(r, 0.2)) {
         s->subnets_n = 2;
         s->subnets[0] = "subnet-a";
@@ -121,7 +122,7 @@ static void draw_limits(struct world *w)
     struct rng root, r;
     rng_seed(&root, w->cfg.seed);
     rng_split(&root, "limits", &r);
-    for (int i = 0; i < TYPES_MAX; i++) { /* not below what a task may need */
+    for (int i = 0; i < KINDS_MAX; i++) { /* not below what a task may need */
         w->type_limit[i] = rng_chance(&r, 0.15) ? between(&r, 8, 20) : -1;
     }
     ((struct budget *)db_row(w, T_GLOBAL, 0))->cap_musd = some_cap(&r, 0.15, 500, 50000);
@@ -136,7 +137,7 @@ void op_plan(struct world *w)
     struct rng *r = &w->rng_op;
     draw_limits(w);
     for (int i = 0; i < w->cfg.types; i++) {
-        w->types[i] = type_names[i];
+        w->types[i] = w->types[i + w->cfg.types] = type_names[i];
     }
     w->rules = (struct breaker_rules){.canary = 3, .k = 3, .n = 10, .quarantine = 3};
     if (rng_chance(r, 0.2)) {
@@ -373,13 +374,14 @@ void op_strike(struct world *w, enum harm f)
 /* The world becomes calm: people resume what they held and no cap or quota stands in the way. */
 void op_calm(struct world *w)
 {
-    for (int i = 0; i < w->cfg.types; i++) {
+    for (int i = 0; i < w->kinds; i++) {
         w->aws.quota[i] = MAX(w->aws.quota[i], 18);
         w->aws.foreign[i] = 0;
         w->aws.no_capacity[i] = false;
         w->aws.price_known[i] = true;
     }
-    w->aws.total_quota = -1;
+    w->aws.total_quota[MARKET_ON_DEMAND] = w->aws.total_quota[MARKET_SPOT] = -1;
+    w->aws.per_job = w->aws.longest_run_s = w->aws.volume_gb = -1;
     w->global_limit = -1;
     for (int i = 0; i < PROJECTS_MAX; i++) {
         w->project_limit[i] = -1;

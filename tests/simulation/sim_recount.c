@@ -9,7 +9,7 @@ struct sums {
 };
 struct count {
     int64_t tasks[STAGES_MAX][TASK_STATE_COUNT];
-    int64_t held[TYPES_MAX], idle[TYPES_MAX];
+    int64_t held[KINDS_MAX], idle[KINDS_MAX];
     struct sums stage[STAGES_MAX], campaign[CAMPAIGNS_MAX], project[PROJECTS_MAX], global;
 };
 
@@ -92,7 +92,7 @@ static void compare(struct world *w, const struct count *n)
         same(w, "project", i, db_row(w, T_PROJECT, i), &n->project[i]);
     }
     same(w, "global", 0, db_row(w, T_GLOBAL, 0), &n->global);
-    for (int t = 0; t < w->cfg.types; t++) {
+    for (int t = 0; t < w->kinds; t++) {
         const struct db_slots *s = SLOTS(w, t);
         if (s->held != n->held[t] || s->warm_idle != n->idle[t]) {
             wrong(w, "I4", "%s: %lld held and %lld in pools, the attempts say %lld and %lld",
@@ -137,6 +137,7 @@ void judge_recount(struct world *w)
     static struct count n;
     memset(&n, 0, sizeof n);
     w->judge.recounts++;
+    w->judge.about = -1;
     count_attempts(w, &n);
     count_tasks(w, &n);
     compare(w, &n);
@@ -147,7 +148,7 @@ void judge_recount(struct world *w)
 /* At SageMaker there is never more of ours than our rows hold. */
 static void check_covered(struct world *w)
 {
-    for (int t = 0; t < w->cfg.types && w->judge.lost_jobs == 0; t++) {
+    for (int t = 0; t < w->kinds && w->judge.lost_jobs == 0; t++) {
         const struct db_slots *s = SLOTS(w, t);
         if (w->aws.used[t] > s->held + s->warm_idle) {
             wrong(w, "I4",
@@ -278,7 +279,7 @@ void judge_end(struct world *w)
                   w->judge.jobs_ended[i]);
         }
     }
-    for (int t = 0; t < w->cfg.types; t++) {
+    for (int t = 0; t < w->kinds; t++) {
         if (SLOTS(w, t)->held != 0 || SLOTS(w, t)->warm_idle != 0) {
             wrong(w, "I4", "at the end %lld instances of %s are held", (long long)SLOTS(w, t)->held,
                   w->types[t]);

@@ -20,6 +20,7 @@ static void make(struct world *w)
         rng_split(&root, fault_word((enum harm)f), &w->rng_fault[f]);
     }
     w->fault_until_us = w->cfg.fault_us;
+    w->kinds = 2 * w->cfg.types;
     w->plan = xcalloc(1, sizeof *w->plan);
     db_init(w);
     judge_init(w);
@@ -32,7 +33,7 @@ static void make(struct world *w)
         *(struct budget *)db_row(w, T_PROJECT, db_add(w, T_PROJECT)) =
             (struct budget){.cap_musd = -1};
     }
-    for (int i = 0; i < w->cfg.types; i++) {
+    for (int i = 0; i < w->kinds; i++) {
         *SLOTS(w, db_add(w, T_SLOTS)) = (struct db_slots){.quota = -1, .warm_quota = -1};
     }
     db_commit_api(w, true);

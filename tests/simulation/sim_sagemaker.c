@@ -3,20 +3,30 @@
 #include "sim_world.h"
 #include <stdio.h>
 
+enum market market_of(const struct world *w, int kind)
+{
+    return kind >= w->cfg.types ? MARKET_SPOT : MARKET_ON_DEMAND;
+}
+
 void aws_init(struct world *w)
 {
     struct aws *s = &w->aws;
     s->by_name_cap = 1024;
     s->by_name = xmalloc(s->by_name_cap * sizeof *s->by_name);
     memset(s->by_name, 0xff, s->by_name_cap * sizeof *s->by_name);
-    for (int t = 0; t < w->cfg.types; t++) {
+    for (int t = 0; t < w->kinds; t++) {
         struct rng *r = &w->rng_aws;
         s->quota[t] = rng_chance(r, 0.6) ? 18 : between(r, 1, 24);
         s->warm_quota[t] = rng_chance(r, 0.5) ? 0 : between(r, 1, s->quota[t]);
         s->price[t] = between(r, 50000, 40000000);
         s->price_known[t] = true;
     }
-    s->total_quota = rng_chance(&w->rng_aws, 0.3) ? between(&w->rng_aws, 8, 40) : -1;
+    for (int m = 0; m < MARKET_COUNT; m++) {
+        s->total_quota[m] = rng_chance(&w->rng_aws, 0.3) ? between(&w->rng_aws, 8, 40) : -1;
+    }
+    s->per_job = rng_chance(&w->rng_aws, 0.2) ? between(&w->rng_aws, 1, 8) : -1;
+    s->longest_run_s = rng_chance(&w->rng_aws, 0.1) ? between(&w->rng_aws, 1, 8) * 3600 : -1;
+    s->volume_gb = rng_chance(&w->rng_aws, 0.1) ? between(&w->rng_aws, 30, 240) : -1;
 }
 
 void aws_done(struct world *w)
@@ -136,23 +146,47 @@ static int find_pool(const struct world *w, const struct db_attempt *a)
     return -1;
 }
 
+/* What one job may never be, however little runs. */
+static bool too_large(struct world *w, struct call *k, const struct db_attempt *a)
+{
+    const struct aws *s = &w->aws;
+    if (s->per_job >= 0 && a->instances > s->per_job) {
+        refuse_quota(k, "Maximum number of instances per training job", s->per_job, 0,
+                     a->instances);
+    } else if (s->longest_run_s >= 0 && a->max_runtime_s > s->longest_run_s) {
+        refuse_quota(k, "Longest run time for a training job", s->longest_run_s, 0,
+                     a->max_runtime_s);
+    } else if (s->volume_gb >= 0 && a->volume_gb > s->volume_gb) {
+        refuse_quota(k, "Size of EBS volume for a training job instance", s->volume_gb, 0,
+                     a->volume_gb);
+    } else {
+        return false;
+    }
+    SOMETIMES(w, TOO_LARGE);
+    return true;
+}
+
 static bool over_quota(struct world *w, struct call *k, const struct db_attempt *a)
 {
     struct aws *s = &w->aws;
+    enum market market = market_of(w, a->type);
     int64_t used = s->used[a->type] + s->foreign[a->type];
     int64_t total = 0;
     char what[80];
     if (used + a->instances > s->quota[a->type]) {
-        (void)snprintf(what, sizeof what, "%s for training job usage", w->types[a->type]);
+        (void)snprintf(what, sizeof what, "%s for %straining job usage", w->types[a->type],
+                       market == MARKET_SPOT ? "spot " : "");
         refuse_quota(k, what, s->quota[a->type], used, a->instances);
         return true;
     }
-    for (int t = 0; t < w->cfg.types; t++) {
-        total += s->used[t] + s->foreign[t];
+    for (int t = 0; t < w->kinds; t++) {
+        total += market_of(w, t) == market ? s->used[t] + s->foreign[t] : 0;
     }
-    if (s->total_quota >= 0 && total + a->instances > s->total_quota) {
-        refuse_quota(k, "Number of instances across all training jobs", s->total_quota, total,
-                     a->instances);
+    if (s->total_quota[market] >= 0 && total + a->instances > s->total_quota[market]) {
+        refuse_quota(k,
+                     market == MARKET_SPOT ? "Number of instances across all spot training jobs"
+                                           : "Number of instances across all training jobs",
+                     s->total_quota[market], total, a->instances);
         return true;
     }
     return false;
@@ -223,6 +257,9 @@ void aws_create(struct world *w, struct call *k)
         return;
     }
     int pool = find_pool(w, a);
+    if (too_large(w, k, a)) {
+        return;
+    }
     if (pool < 0 && over_quota(w, k, a)) {
         SOMETIMES(w, QUOTA_REFUSED);
         return;
@@ -339,6 +376,10 @@ void aws_read(struct world *w, struct call *k)
         k->answer = fault_open(w, FAULT_QUOTA_UNREADABLE) ? ANSWER_LOST : ANSWER_OK;
         memcpy(k->quota, w->aws.quota, sizeof k->quota);
         memcpy(k->warm_quota, w->aws.warm_quota, sizeof k->warm_quota);
+        memcpy(k->total_quota, w->aws.total_quota, sizeof k->total_quota);
+        k->per_job = w->aws.per_job;
+        k->longest_run_s = w->aws.longest_run_s;
+        k->volume_gb = w->aws.volume_gb;
         return;
     case CALL_UPDATE:
         k->answer = i >= 0 ? ANSWER_OK : ANSWER_NOT_FOUND;

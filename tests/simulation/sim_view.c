@@ -52,7 +52,7 @@ void view_copy(struct world *w, struct ctl *c, bool wishes)
     } else {
         copy_ours(w, c);
     }
-    for (int i = 0; i < w->cfg.types; i++) {
+    for (int i = 0; i < w->kinds; i++) {
         c->slots[i].held = SLOTS(w, i)->held;
         c->slots[i].warm_idle = SLOTS(w, i)->warm_idle;
         c->slots[i].price_musd_per_hour = w->aws.price_known[i] ? w->aws.price[i] : -1;
@@ -198,9 +198,9 @@ static void learn(struct world *w, struct ctl *c)
 bool view_load(struct world *w, struct ctl *c)
 {
     learn(w, c);
-    for (int i = 0; i < w->cfg.types; i++) {
+    for (int i = 0; i < w->kinds; i++) {
         struct slots *s = &c->slots[i];
-        *s = (struct slots){.market = MARKET_ON_DEMAND,
+        *s = (struct slots){.market = market_of(w, i),
                             .quota = -1,
                             .warm_quota = -1,
                             .operator_limit = w->type_limit[i],

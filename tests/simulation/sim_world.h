@@ -28,6 +28,7 @@ enum {
     CAMPAIGNS_MAX = 8,
     STAGES_MAX = 24,
     TYPES_MAX = 4,
+    KINDS_MAX = 2 * TYPES_MAX, /* a type on demand, then the same types as spot */
     STAGES_PER_CAMPAIGN = 3,
     OPS_MAX = 512,
     FIRES_KEPT = 4096, /* of one fault: those that can be taken out one by one */
@@ -136,12 +137,13 @@ struct aws {
     size_t jobs_n, jobs_cap;
     int32_t *by_name; /* open addressing over name_hash; -1 */
     size_t by_name_cap;
-    int64_t quota[TYPES_MAX], warm_quota[TYPES_MAX], foreign[TYPES_MAX];
-    int64_t used[TYPES_MAX];  /* ours and ghosts', pools included */
-    int64_t pools[TYPES_MAX]; /* of them idle in pools */
-    int64_t total_quota;
-    musd_t price[TYPES_MAX];
-    bool price_known[TYPES_MAX], no_capacity[TYPES_MAX];
+    int64_t quota[KINDS_MAX], warm_quota[KINDS_MAX], foreign[KINDS_MAX];
+    int64_t used[KINDS_MAX];  /* ours and ghosts', pools included */
+    int64_t pools[KINDS_MAX]; /* of them idle in pools */
+    int64_t total_quota[MARKET_COUNT];
+    int64_t per_job, longest_run_s, volume_gb; /* -1: no such quota */
+    musd_t price[KINDS_MAX];
+    bool price_known[KINDS_MAX], no_capacity[KINDS_MAX];
     int64_t creates, accepted;
 };
 enum call_kind {
@@ -189,7 +191,8 @@ struct call {
     usec_t since_us;
     struct listed *list;
     size_t list_n, list_cap;
-    int64_t quota[TYPES_MAX], warm_quota[TYPES_MAX];
+    int64_t quota[KINDS_MAX], warm_quota[KINDS_MAX], total_quota[MARKET_COUNT];
+    int64_t per_job, longest_run_s, volume_gb;
 };
 
 /* --- controllers (sim_controller.c and its sisters) --- */
@@ -260,7 +263,7 @@ struct ctl {
     bool taken[CAMPAIGNS_MAX]; /* its tasks are in the ready queues */
     int campaigns_n;
     struct stage_mem mem[STAGES_MAX];
-    struct slots slots[TYPES_MAX];
+    struct slots slots[KINDS_MAX];
     struct slots_account account;
     struct live *live;
     size_t live_n, live_cap;
@@ -302,13 +305,15 @@ struct judge {
     int *conflicts;          /* by task: attempts that ended in conflict */
     int64_t wire[WIRE_KEPT]; /* ring of the instants of Creates */
     size_t wire_n;
-    int64_t led_us;    /* leadership changed last */
-    int64_t lost_jobs; /* jobs whose rows the store lost */
-    int64_t moved_n;   /* attempts that ended */
+    int64_t told_per_job, told_run_s, told_volume_gb; /* by the last reading of the quotas */
+    int64_t led_us;                                   /* leadership changed last */
+    int about;                                        /* the task judged last; -1: all */
+    int64_t lost_jobs;                                /* jobs whose rows the store lost */
+    int64_t moved_n;                                  /* attempts that ended */
     int64_t cancel_acked_us[CAMPAIGNS_MAX];
     bool passed[STAGES_MAX]; /* a part of it has passed once */
     int64_t waited_us;       /* a part waited, last */
-    struct taught taught[TYPES_MAX];
+    struct taught taught[KINDS_MAX];
     int64_t events, lives, recounts;
     bool broken;
     char what[400];
@@ -347,9 +352,9 @@ struct world {
     uint32_t *size_mb; /* by task */
     bool *poison, *refused;
     size_t tasks_n, tasks_cap;
-    int64_t type_limit[TYPES_MAX]; /* operator's; -1: none */
-    int stages_n, campaigns_n, tended[CAMPAIGNS_MAX];
-    const char *types[TYPES_MAX];
+    int64_t type_limit[KINDS_MAX]; /* operator's; -1: none */
+    int kinds, stages_n, campaigns_n, tended[CAMPAIGNS_MAX];
+    const char *types[KINDS_MAX];
     uint64_t hash; /* of everything that happened */
     struct sched_plan *plan;
     struct sched_job *sched_jobs;
@@ -454,6 +459,7 @@ void job_delete(struct world *w, int job);
 void job_update(struct world *w, int job); /* keep-alive to 0 */
 void pool_expire(struct world *w, int job, uint32_t gen);
 void pool_take(struct world *w, int from, int by);
+enum market market_of(const struct world *w, int kind);
 bool job_is_over(const struct job *j);
 int64_t job_billed_s(const struct world *w, const struct job *j); /* instance-seconds of the run */
 int64_t job_idle_s(const struct world *w, const struct job *j);   /* of its pool */
