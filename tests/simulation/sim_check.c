@@ -329,6 +329,7 @@ static void check_waits(struct world *w, const struct sched_view *v, const struc
 void judge_plan(struct world *w, struct ctl *c, const struct sched_view *v,
                 const struct sched_plan *p)
 {
+    w->judge.about = -1;
     for (int i = 0; i < p->launches_n; i++) {
         if (!v->stages[p->launches[i].stage_i].may_start) {
             wrong(w, "I11", "a part starts of a stage that may not start any");

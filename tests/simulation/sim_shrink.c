@@ -117,6 +117,15 @@ static void fewer_faults(struct hunt *h)
     }
 }
 
+static int faults_left(const struct hunt *h)
+{
+    int n = 0;
+    for (int f = 0; f < FAULT_N; f++) {
+        n += h->best.strength[f] > 0;
+    }
+    return n;
+}
+
 static bool try_sizes(struct hunt *h, int ctls, int campaigns, int parts)
 {
     struct sim_config cfg;
@@ -203,9 +212,12 @@ void shrink(const struct sim_config *cfg, const struct outcome *first, int secon
     memcpy(h.invariant, first->invariant, sizeof h.invariant);
     h.cover = xcalloc(1, sizeof *h.cover);
     config_copy(&h.best, cfg);
-    fewer_faults(&h);
     smaller(&h);
-    fewer_faults(&h);
+    for (int left = FAULT_N + 1; faults_left(&h) < left && time(NULL) < h.until - seconds / 2;) {
+        left = faults_left(&h);
+        fewer_faults(&h);
+        smaller(&h);
+    }
     for (int f = 0; f < FAULT_N; f++) {
         if (h.best.strength[f] > 0 && h.seen.fires[f] > 0) {
             fewer_fires(&h, (enum harm)f);

@@ -35,16 +35,26 @@ void tell(struct world *w, int task, const char *fmt, ...)
     va_end(args);
 }
 
+/* The last lines that concern the part the promise was broken for, and the world at large. */
 void story_print(const struct world *w, int max)
 {
     size_t kept = MIN(w->story_n, (size_t)STORY_LINES);
-    size_t from = kept > (size_t)max ? kept - (size_t)max : 0;
+    size_t *lines = xcalloc(kept + 1, sizeof *lines);
+    size_t n = 0;
     char name[48];
-    for (size_t i = from; i < kept; i++) {
-        const struct told *t = &w->story[(w->story_n - kept + i) % STORY_LINES];
+    for (size_t i = 0; i < kept; i++) {
+        size_t at = (w->story_n - kept + i) % STORY_LINES;
+        int task = w->story[at].task;
+        if (w->judge.about < 0 || task < 0 || task == w->judge.about) {
+            lines[n++] = at;
+        }
+    }
+    for (size_t i = n > (size_t)max ? n - (size_t)max : 0; i < n; i++) {
+        const struct told *t = &w->story[lines[i]];
         int64_t s = t->at_us / SEC;
         printf("#   %lld:%02d:%02d.%03d  %s%s%s\n", (long long)(s / 3600), (int)(s / 60 % 60),
                (int)(s % 60), (int)(t->at_us / 1000 % 1000),
                t->task >= 0 ? task_name(w, t->task, name) : "", t->task >= 0 ? ": " : "", t->text);
     }
+    free(lines);
 }

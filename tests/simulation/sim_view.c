@@ -131,7 +131,7 @@ void live_fact(struct world *w, struct ctl *c, int attempt, const struct fact *f
     if (e.changed || e.task_ends || e.release_slot) {
         tell(w, a->row.task, "a%d %s -> %s%s%s", a->row.n, attempt_state_name(e.from),
              attempt_state_name(a->p.state), e.cause != CAUSE_NONE ? ": " : "",
-             cause_name(e.cause));
+             e.cause != CAUSE_NONE ? cause_name(e.cause) : "");
         record_push(w, c, a, &e); /* may lose the leadership, and the attempt with it: last */
     }
 }
