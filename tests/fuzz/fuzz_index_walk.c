@@ -34,7 +34,7 @@ static size_t walk(struct str in, size_t step, struct seen *ret, bool *ret_whole
         ASSERT(m.name.n > 0 && m.name.n <= TARWALK_NAME_MAX);
         ASSERT(memchr(m.name.p, '\0', m.name.n) == NULL);
         end = m.offset + m.size;
-        if (n < MEMBERS_MAX) {
+        if (n < MEMBERS_MAX && !str_ends(m.name, "/")) {
             ret[n++] = (struct seen){m.offset, m.size, line_key_hash(m.name)};
         }
     }
@@ -45,7 +45,7 @@ static size_t walk(struct str in, size_t step, struct seen *ret, bool *ret_whole
     return n;
 }
 
-/* Folders told by a '/' at the end only are members there. */
+/* Names with a '/' at the end are members of one kind there and of another here. */
 static void compare(struct str in, const struct seen *ours, size_t n)
 {
     struct tar_reader r;

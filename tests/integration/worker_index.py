@@ -524,6 +524,70 @@ class Local:
         with urllib.request.urlopen(self.url + "/_local/wire-log") as r:
             return json.load(r)["requests"]
 
+    def faults(self, *faults):
+        body = json.dumps({"faults": list(faults)}).encode()
+        urllib.request.urlopen(urllib.request.Request(self.url + "/_local/faults", body, method="POST")).read()
+
+    def uploads(self):
+        path = self.root + "/state/uploads"
+        return os.listdir(path) if os.path.isdir(path) else []
+
+
+def test_s3_faults(d, local, wide):
+    """Replies that are lost, cut or late; an object that changes; a stop in the middle of an upload."""
+    want = digest(local.buckets + "/data/wide")
+    args = ["--input", "s3://data/wide-in", "--path-prefix", ""]
+    shutil.copytree(wide, local.buckets + "/data/wide-in")
+    local.faults({"operation": "GetObject", "kind": "half_body", "probability": 0.3, "seed": 5},
+                 {"operation": "UploadPart", "kind": "error_503", "probability": 0.4, "seed": 6},
+                 {"operation": "UploadPart", "kind": "drop_after", "times": 1},
+                 {"operation": "CompleteMultipartUpload", "kind": "drop_after", "times": 1},
+                 {"operation": "ListObjectsV2", "kind": "error_500", "times": 2})
+    rc, so, se = index(args + ["--output", "s3://data/wide2"], env=local.env)
+    tap.ok(rc == 0 and digest(local.buckets + "/data/wide2") == want, "requests fail and replies are lost: the same index", se)
+    tap.eq(local.uploads(), [], "no upload is left open")
+
+    local.faults({"operation": "UploadPart", "kind": "slow", "after": 1, "times": 9, "delay_seconds": 2})
+    n = len([r for r in local.wire() if r["operation"] == "UploadPart"])
+    p = index_start(args + ["--output", "s3://data/stopped"], env=local.env)
+    tap.ok(wait_for(lambda: len([r for r in local.wire() if r["operation"] == "UploadPart"]) > n), "a part is on its way")
+    p.terminate()
+    began = time.monotonic()
+    so, se = p.communicate(timeout=60)
+    out = local.buckets + "/data/stopped"
+    tap.ok(p.returncode == 143 and time.monotonic() - began < 20, "SIGTERM ends it soon", "%d %s" % (p.returncode, se))
+    tap.eq((local.uploads(), [x for x in os.listdir(out) if x != "_progress.json"]), ([], []), "nothing is left of it")
+
+    root = local.buckets + "/data/slow"
+    for s in range(5):
+        write_tar("%s/%d.tar" % (root, s), sample("%04d" % s, s))
+    local.faults({"operation": "GetObject", "name_contains": ".tar", "kind": "slow", "times": 5, "delay_seconds": 0.8})
+    p = index_start(["--input", "s3://data/slow", "--output", d + "/slow", "--threads", 1, "--progress_interval", 1], env=local.env)
+
+    def progress():
+        try:
+            return load(d + "/slow", "_progress.json")
+        except (OSError, ValueError):
+            return {"shards_done": 0}
+    tap.ok(wait_for(lambda: 0 < progress()["shards_done"] < 5 and progress()["rows_in"] is None), "_progress.json tells on the way",
+           progress())
+    so, se = p.communicate(timeout=60)
+    tap.ok(p.returncode == 0 and "shards: 5 of 5 - pairs: 5" in so, "and a line for people at the end", so + se)
+
+    big = [m for i in range(14) for m in sample("%04d" % i, i)]
+    big = [(n, b[:32] + os.urandom(1 << 20) if n.endswith("jpg") else b) for n, b in big]
+    path = local.buckets + "/data/changing/0.tar"
+    write_tar(path, big)
+    local.faults({"operation": "GetObject", "name_contains": "changing", "kind": "slow", "times": 1, "delay_seconds": 2})
+    p = index_start(["--input", "s3://data/changing", "--output", d + "/changing"], env=local.env)
+    tap.ok(wait_for(lambda: any(r["operation"] == "GetObject" and "changing" in r["name"] for r in local.wire())), "reading begins")
+    write_tar(path + ".new", list(reversed(big)))
+    os.rename(path + ".new", path)
+    so, se = p.communicate(timeout=60)
+    tap.ok(p.returncode == 1 and "changed while it was read" in se and not os.path.exists(d + "/changing/index.jsonl"),
+           "an object that changes under the reader is noticed", "%d %s" % (p.returncode, se))
+    local.faults()
+
 
 def test_s3(d, root):
     local = Local(d)
@@ -558,6 +622,8 @@ def test_s3(d, root):
         parts = [r for r in local.wire() if r["operation"] == "UploadPart"]
         tap.ok(rc == 0 and size > 16 << 20 and len(parts) == 3, "a large index goes up in parts", "%d %d %s" % (size, len(parts), se))
         same("and reads back", lines(local.buckets + "/data/wide"), expected(wide, "", "path,key,image,offset,size,caption"))
+
+        test_s3_faults(d, local, wide)
 
         def refused(name, args, rc_want, word):
             rc, so, se = index(args, env=local.env)
