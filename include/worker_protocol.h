@@ -23,7 +23,8 @@
  *  "sha256":"hex over the objects' lines key\tsize\tetag\n in key order"}
  * Keys are relative to output_folder; rows_in = rows the parquet part has; rows_out = rows in all
  * sidecars. statuses holds at most 256 texts, the rarer ones are summed up as "(others)". ETags are
- * compared when both sides have one; a folder sink has etag "". */
+ * compared when both sides have one; a folder sink has etag "". Of index: rows are pairs; rows_in =
+ * rows_out = pairs found, successes = lines written, failed_to_resize = pairs that are broken. */
 
 /* Progress, rewritten every progress interval:
  * {"version":1,"task":"123","attempt":"456","rows_in":N or

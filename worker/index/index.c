@@ -404,8 +404,8 @@ static bool prepare_output(struct index *x, bool *ret_done, struct err *err)
 
 static bool run(struct index *x, struct err *err)
 {
-    int hosts;
-    bool done;
+    int hosts = 1;
+    bool done = false;
     if (!contract_hosts(&hosts, err)) {
         return false;
     }
