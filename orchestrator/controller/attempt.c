@@ -21,7 +21,6 @@ static void find_pools(struct controller *c, struct live_attempt *a)
         struct live_pool *p = c->pools[i];
         if (p->row.attempt_id == a->row.id) {
             a->pool = p;
-            p->attempt = a;
         }
         if (p->row.id == a->row.pool_id && p->row.taken_by == a->row.id) {
             a->taken = p;
@@ -82,9 +81,6 @@ void attempt_remove(struct controller *c, struct live_attempt *a)
     sagemaker_cancel(a->stop);
     output_cancel(a->check);
     progress_cancel(a);
-    if (a->pool != NULL) {
-        a->pool->attempt = NULL;
-    }
     buf_done(&a->request);
     free(a->manifest);
     free(a->row.uri);

@@ -3,7 +3,7 @@
  * The first guess is Theil's line over pairs half the range apart, which a quarter of wild parts
  * does not move; three rounds of least squares on relative errors with Tukey's weights sharpen it.
  * Neither base nor slope may be negative: more bytes never take less time. */
-#include "duration.h"
+#include "duration_work.h"
 #include <math.h>
 
 #define SIZES_TELL       1.02 /* largest over smallest size from which a slope is looked for */
@@ -13,16 +13,11 @@
 #define IRLS_ROUNDS      3
 #define EXPECT_RATIOS    41
 #define EXPECT_BASE      0.25 /* of the expected time: what any part takes, whatever its size */
-#define RARE_PRIOR       0.3  /* of ten parts, before any is seen */
-#define RARE_TIMES       1.5  /* as much again, on average */
 #define ONE_SIZE_SD      0.29 /* of the share that grows with size when only one was seen */
 #define OVERDUE_AT_MOST  0.2  /* of the elapsed time, beyond the slowest ratio seen */
 #define DECISECONDS_MAX  UINT32_MAX
 #define USEC_PER_DECISEC INT64_C(100000)
 
-struct point {
-    double x, y; /* megabytes, seconds */
-};
 struct line {
     double base, slope;
 };
@@ -75,8 +70,8 @@ static int float_cmp(const void *a, const void *b)
 
 static int point_cmp(const void *a, const void *b)
 {
-    const struct point *p = a;
-    const struct point *q = b;
+    const struct duration_point *p = a;
+    const struct duration_point *q = b;
     if (p->x != q->x) {
         return p->x < q->x ? -1 : 1;
     }
@@ -95,7 +90,7 @@ static double on_line(const struct line *l, double x)
 }
 
 /* p sorted by x, not all of one size. */
-static struct line first_guess(const struct point *p, size_t n)
+static struct line first_guess(const struct duration_point *p, size_t n)
 {
     double v[DURATION_KEPT];
     size_t half = n / 2;
@@ -126,7 +121,7 @@ static struct line first_guess(const struct point *p, size_t n)
 }
 
 /* One round: weights from the last line's relative errors, then least squares with both bounds. */
-static struct line sharpen(const struct point *p, size_t n, const struct line *last)
+static struct line sharpen(const struct duration_point *p, size_t n, const struct line *last)
 {
     double v[DURATION_KEPT];
     for (size_t i = 0; i < n; i++) {
@@ -161,7 +156,7 @@ static struct line sharpen(const struct point *p, size_t n, const struct line *l
 }
 
 /* Parts of one size tell nothing about others: half of the time is taken to grow with size. */
-static struct line of_one_size(const struct point *p, size_t n, double share)
+static struct line of_one_size(const struct duration_point *p, size_t n, double share)
 {
     double v[DURATION_KEPT];
     double x = 0;
@@ -174,8 +169,8 @@ static struct line of_one_size(const struct point *p, size_t n, double share)
                  : (struct line){.base = y};
 }
 
-/* Fit line and ratios of d to these points (reordered); one_size_share: see of_one_size. */
-static void fit_points(struct duration *d, struct point *p, size_t n, double one_size_share)
+void duration_fit_points(struct duration *d, struct duration_point *p, size_t n,
+                         double one_size_share)
 {
     qsort(p, n, sizeof *p, point_cmp);
     struct line l;
@@ -216,16 +211,16 @@ static void fit_expected(struct duration *d)
     }
 }
 
-static size_t points_of(const struct duration *d, struct point *p)
+size_t duration_points(const struct duration *d, struct duration_point *p)
 {
     size_t n = kept(d);
     for (size_t i = 0; i < n; i++) {
-        p[i] = (struct point){d->part[i].size_mb, d->part[i].deciseconds / 10.0};
+        p[i] = (struct duration_point){d->part[i].size_mb, d->part[i].deciseconds / 10.0};
     }
     return n;
 }
 
-static void weigh(struct duration *d, const struct point *p, size_t n)
+static void weigh(struct duration *d, const struct duration_point *p, size_t n)
 {
     struct line l = {d->base_s, d->per_mb_s};
     d->weight = 0;
@@ -247,9 +242,9 @@ void duration_fit(struct duration *d)
     d->stale = false;
     d->ratios_n = 0;
     if (d->n >= DURATION_MIN) {
-        struct point p[DURATION_KEPT];
-        size_t n = points_of(d, p);
-        fit_points(d, p, n, 0.5);
+        struct duration_point p[DURATION_KEPT];
+        size_t n = duration_points(d, p);
+        duration_fit_points(d, p, n, 0.5);
         weigh(d, p, n);
     } else if (d->expect_us > 0) {
         fit_expected(d);
@@ -266,10 +261,15 @@ int duration_needs(const struct duration *d)
     return d->expect_us > 0 || d->n >= DURATION_MIN ? 0 : (int)(DURATION_MIN - d->n);
 }
 
-static double fitted_s(const struct duration *d, uint32_t size_mb)
+double duration_line_at(const struct duration *d, double size_mb)
 {
     struct line l = {d->base_s, d->per_mb_s};
     return on_line(&l, size_mb);
+}
+
+static double fitted_s(const struct duration *d, uint32_t size_mb)
+{
+    return duration_line_at(d, size_mb);
 }
 
 static int64_t to_us(double s)
@@ -295,7 +295,7 @@ static uint32_t first_above(const struct duration *d, double r)
 
 /* Quantile q of the sorted ratios [from, ratios_n): between (n+1)q-th values, so that few values
  * give wide quantiles rather than narrow ones. */
-static double ratio_quantile(const struct duration *d, uint32_t from, double q)
+double duration_ratio_quantile(const struct duration *d, uint32_t from, double q)
 {
     uint32_t n = d->ratios_n - from;
     double at = q * (n + 1) - 1;
@@ -316,7 +316,7 @@ int64_t duration_quantile_us(const struct duration *d, uint32_t size_mb, int p)
     if (d->ratios_n == 0) {
         return 0;
     }
-    return to_us(fitted_s(d, size_mb) * ratio_quantile(d, 0, p / 100.0));
+    return to_us(fitted_s(d, size_mb) * duration_ratio_quantile(d, 0, p / 100.0));
 }
 
 int64_t duration_remaining_us(const struct duration *d, uint32_t size_mb, int64_t elapsed_us, int p)
@@ -331,7 +331,7 @@ int64_t duration_remaining_us(const struct duration *d, uint32_t size_mb, int64_
     if (from == d->ratios_n) {
         return to_us(elapsed_s * OVERDUE_AT_MOST * p / 100.0);
     }
-    return to_us(f * ratio_quantile(d, from, p / 100.0) - elapsed_s);
+    return to_us(f * duration_ratio_quantile(d, from, p / 100.0) - elapsed_s);
 }
 
 int64_t duration_at_us(const struct duration *d, uint32_t size_mb, int64_t elapsed_us, double u)
@@ -347,7 +347,7 @@ int64_t duration_at_us(const struct duration *d, uint32_t size_mb, int64_t elaps
     double elapsed_s = (double)elapsed_us / 1e6;
     uint32_t from = first_above(d, elapsed_s / f);
     int64_t whole = from == d->ratios_n
-                        ? to_us(elapsed_s * (1 + OVERDUE_AT_MOST * u))
+                        ? to_us(f * duration_beyond(d, elapsed_s / f, u))
                         : to_us(f * (double)d->ratio[from + (uint32_t)(u * (d->ratios_n - from))]);
     return MAX(whole, elapsed_us + 1);
 }
@@ -355,89 +355,6 @@ int64_t duration_at_us(const struct duration *d, uint32_t size_mb, int64_t elaps
 int64_t duration_draw_us(const struct duration *d, uint32_t size_mb, struct rng *rng)
 {
     return duration_at_us(d, size_mb, 0, rng_unit(rng));
-}
-
-/* A world around what the spec expects: the expectation itself is off by as much as its spread. */
-static void resample_expected(const struct duration *d, struct rng *rng, struct duration *ret)
-{
-    *ret = *d;
-    double off = exp(DURATION_EXPECT_SD * rng_normal(rng));
-    ret->base_s *= off;
-    ret->per_mb_s *= off;
-    if (d->expect_size_mb > 0) { /* nobody said how much of it grows with size */
-        double base_s = ret->base_s * 2 * rng_unit(rng);
-        ret->per_mb_s += (ret->base_s - base_s) / d->expect_size_mb;
-        ret->base_s = base_s;
-    }
-}
-
-/* The chance of something rare and slow (a straggler, a wait for capacity) that n parts leave open:
- * by Gamma(RARE_PRIOR) / (n + 10), nearly always next to nothing, sometimes several in a hundred. A
- * bootstrap alone knows only of what has happened. */
-static double rare_draw(struct rng *rng, size_t n)
-{
-    double u = 1 - rng_unit(rng);
-    double e = -log(1 - rng_unit(rng)); /* close to Gamma(1 + RARE_PRIOR) */
-    return pow(u, 1 / RARE_PRIOR) * e / ((double)n + 10);
-}
-
-/* What a resampled set hides, put back into a world's ratios. Residuals of a line fitted to n
- * points are smaller than the errors they come from, as two of the n went into the line; and
- * between and beyond the few values seen others are as likely: each is moved by a normal step of
- * Silverman's width (a smoothed bootstrap). */
-static void widen(struct duration *d, size_t seen, struct rng *rng)
-{
-    uint32_t n = d->ratios_n;
-    double rare = rare_draw(rng, seen);
-    double by = sqrt((double)seen / ((double)seen - 2));
-    double mean = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        mean += log((double)d->ratio[i]) / n;
-    }
-    double range = log(ratio_quantile(d, 0, 0.75) / ratio_quantile(d, 0, 0.25));
-    double width = by * 0.9 * range / 1.34 * pow((double)seen, -0.2);
-    for (uint32_t i = 0; i < n; i++) {
-        double off = by * (log((double)d->ratio[i]) - mean) + width * rng_normal(rng);
-        double ratio = exp(mean + off - width * width / 2);
-        if (rng_unit(rng) < rare) {
-            ratio *= 1 - RARE_TIMES * log(1 - rng_unit(rng));
-        }
-        d->ratio[i] = (float)ratio;
-    }
-    qsort(d->ratio, n, sizeof d->ratio[0], float_cmp);
-}
-
-void duration_resample(const struct duration *d, const struct duration_running *running, size_t n,
-                       struct rng *rng, struct duration *ret)
-{
-    if (d->n < DURATION_MIN) {
-        resample_expected(d, rng, ret);
-        return;
-    }
-    struct point all[DURATION_KEPT];
-    struct point p[DURATION_KEPT];
-    size_t seen = points_of(d, all);
-    double share = rng_unit(rng);
-    *ret = *d;
-    for (size_t i = 0; i < seen; i++) {
-        p[i] = all[rng_below(rng, seen)];
-    }
-    fit_points(ret, p, seen, share);
-    size_t want = MIN(seen + n, (size_t)DURATION_KEPT);
-    double chance = (double)n / ((double)d->n + (double)n);
-    for (size_t i = 0; n > 0 && i < want; i++) {
-        if (!rng_chance(rng, chance)) {
-            p[i] = all[rng_below(rng, seen)];
-            continue;
-        }
-        const struct duration_running *r = &running[rng_below(rng, n)];
-        int64_t us = duration_at_us(ret, r->size_mb, r->elapsed_us, rng_unit(rng));
-        p[i] = (struct point){r->size_mb, (double)us / 1e6};
-    }
-    if (n > 0) {
-        fit_points(ret, p, want, share);
-    }
-    widen(ret, seen, rng);
 }
 
 double duration_doubt(const struct duration *d, uint32_t size_mb)
@@ -451,7 +368,9 @@ double duration_doubt(const struct duration *d, uint32_t size_mb)
     double off_mb = size_mb - mean_mb;
     double at_mean_s = d->base_s + d->per_mb_s * mean_mb;
     /* Of the middle two thirds: a wild part says nothing of the line. */
-    double sd = fmax((ratio_quantile(d, 0, 0.84) - ratio_quantile(d, 0, 0.16)) / 2, LEAST_SPREAD);
+    double sd =
+        fmax((duration_ratio_quantile(d, 0, 0.84) - duration_ratio_quantile(d, 0, 0.16)) / 2,
+             LEAST_SPREAD);
     if (spread_mb2 <= (SIZES_TELL - 1) * (SIZES_TELL - 1) / 12 * mean_mb * mean_mb) {
         double share_s = mean_mb > 0 ? ONE_SIZE_SD * at_mean_s * off_mb / mean_mb : 0;
         return hypot(sd / sqrt(d->ratios_n), share_s / f);

@@ -27,7 +27,9 @@ struct duration {
     float ratio[DURATION_KEPT];
     uint32_t ratios_n;
     double weight, weight_mb, weight_mb2; /* sums over the parts the line was fitted to */
-    bool stale;                           /* fit before the next question */
+    /* Of a world (duration_resample), 0 else: ratios beyond the slowest one. */
+    double log_mean, log_sd, rare_times;
+    bool stale; /* fit before the next question */
 };
 /* expect_us <= 0: the spec says nothing. */
 void duration_init(struct duration *d, int64_t expect_us);
@@ -63,8 +65,9 @@ struct duration_running {
     int64_t elapsed_us;
 };
 /* One world that could have given what was seen: finished parts and running ones drawn with
- * replacement, the running ones ended by a draw of their own (leaving them out would favour fast
- * parts, which end first), and the line fitted anew. What is not known about the line and the
- * spread so varies from world to world. ret is a fitted model; d fitted and known, else a copy. */
+ * replacement, the running ones ended by a draw that what they have taken allows (leaving them out
+ * would favour fast parts, which end first), and the line fitted anew. What is not known about the
+ * line, the spread and rare slow parts so varies from world to world. ret is a fitted model; d is
+ * fitted and known. */
 void duration_resample(const struct duration *d, const struct duration_running *running, size_t n,
                        struct rng *rng, struct duration *ret);

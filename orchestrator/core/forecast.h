@@ -51,8 +51,9 @@ struct forecast_stage {
      * time is in no duration model. */
     int64_t tries, failed_tries;
     struct duration duration; /* fitted here when stale */
-    struct duration start;    /* size 0: waits from intent to running, capacity waits included; with
-                                 fewer than DURATION_MIN of them cold_start_s is taken */
+    struct duration start;    /* size 0: waits from intent to running of ended tries, capacity
+                                 waits included; those of running jobs are added here. Fewer than
+                                 DURATION_MIN: cold_start_s is taken */
     int64_t cold_start_s;
     int64_t retry_wait_s; /* from a failed try to the next */
 };

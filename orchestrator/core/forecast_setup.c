@@ -183,10 +183,21 @@ static void take_models(struct fc_stage *s)
         s->duration->stale = true;
     }
     duration_fit(s->duration);
-    if (in->start.n >= DURATION_MIN) {
-        s->start = xmalloc(sizeof *s->start);
-        *s->start = in->start;
-        duration_fit(s->start);
+    for (size_t i = 0; i < s->running_n; i++) {
+        const struct duration_running *r = &s->running[i];
+        int64_t half_us = duration_quantile_us(s->duration, r->size_mb, 50);
+        s->passed += MIN((double)r->elapsed_us / (double)half_us, 1.0);
+    }
+    s->start = xmalloc(sizeof *s->start);
+    *s->start = in->start;
+    for (size_t i = 0; i < in->jobs_n; i++) {
+        if (in->jobs[i].started_us > 0) {
+            duration_learn(s->start, 0, in->jobs[i].started_us - in->jobs[i].intended_us);
+        }
+    }
+    duration_fit(s->start);
+    if (!duration_known(s->start)) {
+        free(TAKE(s->start));
     }
 }
 

@@ -23,6 +23,7 @@ struct fc_stage {
     struct duration *duration, *start; /* fitted; start NULL: cold_start_s */
     struct duration_running *running;  /* running_n that run, then starting_n that do not yet */
     size_t running_n, starting_n;
+    double passed;     /* running tries, each by the share of its run that it has come through */
     bool counts_money; /* some cap above it is finite */
 };
 struct fc_setup {

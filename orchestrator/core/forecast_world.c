@@ -48,11 +48,15 @@ static double gamma_any(struct rng *rng, double shape)
                       : gamma_draw(rng, shape + 1) * pow(1 - rng_unit(rng), 1 / shape);
 }
 
-/* The chance of a failure that so many failures of so many tries leave open. */
-static double fail_draw(struct rng *rng, int64_t tries, int64_t failed)
+/* The chance of a failure that so many failures leave open. Running tries count for what they have
+ * come through: a try that fails ends early, so among those that have ended failures are too many.
+ */
+static double fail_draw(struct rng *rng, const struct fc_stage *s)
 {
-    double f = gamma_any(rng, (double)failed + FAILS_PRIOR);
-    double p = gamma_any(rng, (double)(tries - failed) + PASSES_PRIOR);
+    double failed = (double)s->in->failed_tries;
+    double passed = (double)s->in->tries - failed + s->passed;
+    double f = gamma_any(rng, failed + FAILS_PRIOR);
+    double p = gamma_any(rng, passed + PASSES_PRIOR);
     return f / (f + p);
 }
 
@@ -67,7 +71,7 @@ void fc_world_draw(struct fc_run *r, int run_i)
         struct rng rng;
         rng_seed(&rng, r->seed + (uint64_t)s->in->stage_id);
         if (s->parts_n > 0) {
-            run->fail = fail_draw(&rng, s->in->tries, s->in->failed_tries);
+            run->fail = fail_draw(&rng, s);
             duration_resample(s->duration, s->running, s->running_n, &rng, &run->world);
         }
         if (s->parts_n > 0 && s->start != NULL) {

@@ -73,9 +73,10 @@ static void fill(struct forecast_stage *s, struct forecast_part *parts, struct f
             .task_id = i + 1, .seq = (uint32_t)i, .size_mb = some_size(&rng)};
     }
     for (int i = 0; i < LIVE; i++) {
+        usec_t since_us = NOW - (1 + i % 600) * USEC_PER_SEC;
         jobs[i] = (struct forecast_job){.task_id = MANY + i + 1,
-                                        .intended_us = NOW - 900 * USEC_PER_SEC,
-                                        .started_us = NOW - (i % 600) * USEC_PER_SEC - 1,
+                                        .intended_us = since_us - 180 * USEC_PER_SEC,
+                                        .started_us = since_us,
                                         .size_mb = 300,
                                         .instances = 1};
     }

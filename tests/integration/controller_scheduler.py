@@ -255,25 +255,6 @@ def case_a_gang_gets_its_promise(s):
     counters(s)
 
 
-# --- an AWS in trouble --------------------------------------------------------------------------------
-def case_a_total_throttle_costs_nothing(s):
-    first = s.submit(user_stage('[sleep, "3"]'))
-    wait("a first part done", 40, lambda: campaign(s, first)["parts"]["done"] >= 1)
-    operations = ("CreateTrainingJob", "DescribeTrainingJob", "ListTrainingJobs", "StopTrainingJob")
-    s.faults(*({"operation": o, "kind": "throttle", "times": 1000000} for o in operations))
-    began = time.time()
-    time.sleep(12)
-    refused = [r for r in s.oracle("wire-log")["requests"] if r["operation"] in operations[:2] and r["time"] > began]
-    lists = [r for r in s.oracle("wire-log")["requests"] if r["operation"] == operations[2] and r["time"] > began]
-    s.faults()
-    # First tries: a call each of at most four live attempts and their successors; retries: the burst and a tenth of all first tries.
-    tap.ok(len(refused) <= 8 + 10 + len(lists) // 10 + 2, f"{s.what}{len(refused)} calls beside {len(lists)} looks in 12 s", len(refused))
-    ends(s, first)
-    parts = s.api("GET", f"/campaigns/{first}/parts")["parts"]
-    tap.ok(all(p["attempts"] == 1 and p["state"] == "done" for p in parts), f"{s.what}no attempt was used, no part failed", parts)
-    counters(s)
-
-
 # --- hangs ------------------------------------------------------------------------------------------
 def case_a_hung_part_is_stopped_and_tried_again(s):
     cid = s.submit(name="hang", stage_extra="    hang: {silent: 3s, standstill: 10m, start: 10m}")

@@ -22,6 +22,8 @@ static struct world *random_world(uint64_t seed)
     w->in.projects_n = 2;
     w->in.creates_per_s = rng_chance(&rng, 0.3) ? 0.01 : 5;
     w->in.parts_limit = rng_chance(&rng, 0.2) ? pick(&rng, 1, 8) : -1;
+    w->projects[0].parts_limit = rng_chance(&rng, 0.3) ? pick(&rng, 1, 6) : -1;
+    w->projects[1].left_musd = rng_chance(&rng, 0.3) ? pick(&rng, 5, 60) * MUSD_PER_USD : INT64_MAX;
     w->slots[0].quota = pick(&rng, 1, 6);
     w->slots[1].quota = pick(&rng, 1, 6);
     w->account.total[MARKET_ON_DEMAND].limit = rng_chance(&rng, 0.2) ? pick(&rng, 1, 8) : -1;

@@ -1,0 +1,257 @@
+/* Worlds: duration models that could have given what was seen. Three things make few parts less
+ * sure than they look: the line is fitted to them, the slow ones still run, and what is rare has
+ * not happened yet. */
+#include "duration_work.h"
+#include <math.h>
+
+#define RARE_PRIOR   0.3 /* of RARE_PARTS parts, before any is seen */
+#define RARE_PARTS   10.0
+#define RARE_TIMES   1.5 /* as much again, in the median world */
+#define SPREAD_LEAST 0.01
+#define ROUNDS       2   /* of fitting and ending what runs */
+#define MOMENTS      4   /* steps towards mean and spread inside one */
+#define BISECTIONS   40  /* of a normal deviate */
+#define OVERDUE      0.2 /* of the elapsed time, outside a world */
+
+struct spread { /* of the logarithms of ratios */
+    double mean, sd;
+};
+
+/* --- the normal tail -------------------------------------------------------------------------- */
+
+static double tail(double z)
+{
+    return erfc(z * M_SQRT1_2) / 2;
+}
+
+/* E[z | z > a]. Far out the tail is next to nothing and the ratio tends to a. */
+static double tail_mean(double a)
+{
+    return a > 30 ? a : exp(-a * a / 2) / (sqrt(2 * M_PI) * tail(a));
+}
+
+static double poly(const double *k, int n, double x)
+{
+    double sum = k[0];
+    for (int i = 1; i < n; i++) {
+        sum = sum * x + k[i];
+    }
+    return sum;
+}
+
+/* The deviate with so much above it, 0 < p < 1: Acklam's rational approximation, to 1e-8. */
+static double tail_inverse(double p)
+{
+    static const double mid_up[] = {-3.969683028665376e+01, 2.209460984245205e+02,
+                                    -2.759285104469687e+02, 1.383577518672690e+02,
+                                    -3.066479806614716e+01, 2.506628277459239e+00};
+    static const double mid_down[] = {-5.447609879822406e+01, 1.615858368580409e+02,
+                                      -1.556989798598866e+02, 6.680131188771972e+01,
+                                      -1.328068155288572e+01, 1};
+    static const double end_up[] = {-7.784894002430293e-03, -3.223964580411365e-01,
+                                    -2.400758277161838e+00, -2.549732539343734e+00,
+                                    4.374664141464968e+00,  2.938163982698783e+00};
+    static const double end_down[] = {7.784695709041462e-03, 3.224671290700398e-01,
+                                      2.445134137142996e+00, 3.754408661907416e+00, 1};
+    if (p > 0.5) {
+        return -tail_inverse(1 - p);
+    }
+    if (p < 0.02425) {
+        double q = sqrt(-2 * log(p));
+        return -poly(end_up, 6, q) / poly(end_down, 5, q);
+    }
+    double q = p - 0.5;
+    return -poly(mid_up, 6, q * q) * q / poly(mid_down, 6, q * q);
+}
+
+/* The deviate above a that u in [0, 1) stands for. */
+static double tail_at(double a, double u)
+{
+    if (a > 30) {
+        return a - log(1 - u) / a;
+    }
+    return MAX(a, tail_inverse(tail(a) * (1 - u)));
+}
+
+double duration_beyond(const struct duration *d, double r, double u)
+{
+    if (d->rare_times <= 0) {
+        return r * (1 + OVERDUE * u);
+    }
+    /* In a world it is either the end of the spread, or something rare, which knows no end. */
+    double a = (log(r) - d->log_mean) / d->log_sd;
+    double common = tail(a);
+    double rare = RARE_PRIOR / (d->ratios_n + RARE_PARTS) * exp(-MAX(r - 1, 0) / d->rare_times);
+    double at = u * (common + rare);
+    if (at < common) {
+        return exp(d->log_mean + d->log_sd * tail_at(a, at / common));
+    }
+    return r - d->rare_times * log(1 - MIN((at - common) / rare, 1 - 1e-9));
+}
+
+/* --- what still runs -------------------------------------------------------------------------- */
+
+/* Mean and spread of the ratios, running parts counted as what they will come to (expectation and
+ * maximum in turns). p ended, c still running: y is what they have taken so far. */
+static struct spread spread_of(const struct duration *d, const struct duration_point *p, size_t n,
+                               const struct duration_point *c, size_t c_n)
+{
+    struct spread s = {0, SPREAD_LEAST};
+    double total = (double)(n + c_n);
+    for (int round = 0; round < MOMENTS; round++) {
+        bool first = round == 0; /* from what has ended alone */
+        double sum = 0;
+        double squares = 0;
+        for (size_t i = 0; i < n; i++) {
+            double l = log(p[i].y / duration_line_at(d, p[i].x));
+            sum += l;
+            squares += l * l;
+        }
+        for (size_t i = 0; !first && i < c_n; i++) {
+            double a = (log(c[i].y / duration_line_at(d, c[i].x)) - s.mean) / s.sd;
+            double z = tail_mean(a);
+            double z2 = 1 + a * z;
+            sum += s.mean + s.sd * z;
+            squares += s.mean * s.mean + 2 * s.mean * s.sd * z + s.sd * s.sd * z2;
+        }
+        double of = first ? (double)n : total;
+        s.mean = sum / of;
+        s.sd = MAX(sqrt(MAX(squares / of - s.mean * s.mean, 0)), SPREAD_LEAST);
+    }
+    return s;
+}
+
+/* Each running part ends at a moment that its size and what it has taken allow. */
+static void end_running(const struct duration *d, const struct spread *s,
+                        const struct duration_point *c, size_t n, struct rng *rng,
+                        struct duration_point *ret)
+{
+    for (size_t i = 0; i < n; i++) {
+        double f = duration_line_at(d, c[i].x);
+        double a = (log(c[i].y / f) - s->mean) / s->sd;
+        double l = s->mean + s->sd * tail_at(MAX(a, -10), rng_unit(rng));
+        ret[i] = (struct duration_point){c[i].x, MAX(f * exp(l), c[i].y)};
+    }
+}
+
+/* --- what is not seen ------------------------------------------------------------------------- */
+
+/* The chance of something rare and slow (a straggler, a wait for capacity) that n parts leave open:
+ * by Gamma(RARE_PRIOR) / (n + RARE_PARTS), nearly always next to nothing, sometimes several in a
+ * hundred. A bootstrap alone knows only of what has happened. */
+static double rare_draw(struct rng *rng, size_t n)
+{
+    double u = 1 - rng_unit(rng);
+    double e = -log(1 - rng_unit(rng)); /* close to Gamma(1 + RARE_PRIOR) */
+    return pow(u, 1 / RARE_PRIOR) * e / ((double)n + RARE_PARTS);
+}
+
+static int float_cmp(const void *a, const void *b)
+{
+    float x = *(const float *)a;
+    float y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Between and beyond the few ratios seen others are as likely: each is moved by a normal step of
+ * Silverman's width and all are drawn in by as much (a smoothed bootstrap that keeps the spread);
+ * and now and then something rare. */
+static void smooth(struct duration *d, size_t seen, struct rng *rng)
+{
+    uint32_t n = d->ratios_n;
+    double mean = 0;
+    double var = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        mean += log((double)d->ratio[i]) / n;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        double off = log((double)d->ratio[i]) - mean;
+        var += off * off / n;
+    }
+    double range = log(duration_ratio_quantile(d, 0, 0.75) / duration_ratio_quantile(d, 0, 0.25));
+    double width = MIN(0.9 * range / 1.34 * pow((double)seen, -0.2), sqrt(var / 2));
+    double in = var > 0 ? sqrt(1 - width * width / var) : 1;
+    double rare = rare_draw(rng, seen);
+    for (uint32_t i = 0; i < n; i++) {
+        double off = in * (log((double)d->ratio[i]) - mean) + width * rng_normal(rng);
+        double ratio = exp(mean + off);
+        if (rng_unit(rng) < rare) {
+            ratio *= 1 - d->rare_times * log(1 - rng_unit(rng));
+        }
+        d->ratio[i] = (float)ratio;
+    }
+    qsort(d->ratio, n, sizeof d->ratio[0], float_cmp);
+    d->log_mean = mean;
+    d->log_sd = MAX(sqrt(var), SPREAD_LEAST);
+}
+
+/* Residuals of a line fitted to n points are smaller than the errors they come from: two of the n
+ * went into the line. */
+static void widen(const struct duration *d, struct duration_point *p, size_t n)
+{
+    double by = sqrt((double)n / ((double)n - 2));
+    double mean = 0;
+    for (size_t i = 0; i < n; i++) {
+        mean += log(p[i].y / duration_line_at(d, p[i].x)) / (double)n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        double f = duration_line_at(d, p[i].x);
+        p[i].y = f * exp(mean + by * (log(p[i].y / f) - mean));
+    }
+}
+
+/* --- a world ---------------------------------------------------------------------------------- */
+
+/* Around what the spec expects: the expectation itself is off by as much as its spread. */
+static void resample_expected(const struct duration *d, struct rng *rng, struct duration *ret)
+{
+    *ret = *d;
+    double off = exp(DURATION_EXPECT_SD * rng_normal(rng));
+    ret->base_s *= off;
+    ret->per_mb_s *= off;
+    if (d->expect_size_mb > 0) { /* nobody said how much of it grows with size */
+        double base_s = ret->base_s * 2 * rng_unit(rng);
+        ret->per_mb_s += (ret->base_s - base_s) / d->expect_size_mb;
+        ret->base_s = base_s;
+    }
+}
+
+void duration_resample(const struct duration *d, const struct duration_running *running, size_t n,
+                       struct rng *rng, struct duration *ret)
+{
+    if (d->n < DURATION_MIN) {
+        resample_expected(d, rng, ret);
+        return;
+    }
+    struct duration_point all[DURATION_KEPT];
+    struct duration_point ended[DURATION_KEPT];
+    struct duration_point live[DURATION_KEPT];
+    struct duration_point p[DURATION_KEPT];
+    size_t seen = duration_points(d, all);
+    widen(d, all, seen);
+    double share = rng_unit(rng);
+    /* As many of each kind as there are, or in that proportion where more were seen than are kept.
+     */
+    size_t want = MIN(seen + n, (size_t)DURATION_KEPT);
+    size_t live_n = (size_t)((double)want * (double)n / ((double)d->n + (double)n) + 0.5);
+    live_n = MIN(live_n, want - DURATION_MIN);
+    size_t ended_n = want - live_n;
+    for (size_t i = 0; i < ended_n; i++) {
+        ended[i] = all[rng_below(rng, seen)];
+    }
+    for (size_t i = 0; i < live_n; i++) {
+        const struct duration_running *r = &running[rng_below(rng, n)];
+        live[i] = (struct duration_point){r->size_mb, (double)MAX(r->elapsed_us, 1) / 1e6};
+    }
+    *ret = *d;
+    ret->rare_times = RARE_TIMES * exp(rng_normal(rng));
+    memcpy(p, ended, ended_n * sizeof *p);
+    duration_fit_points(ret, p, ended_n, share);
+    for (int round = 0; live_n > 0 && round < ROUNDS; round++) {
+        struct spread s = spread_of(ret, ended, ended_n, live, live_n);
+        memcpy(p, ended, ended_n * sizeof *p);
+        end_running(ret, &s, live, live_n, rng, p + ended_n);
+        duration_fit_points(ret, p, want, share);
+    }
+    smooth(ret, seen, rng);
+}
