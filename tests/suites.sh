@@ -36,6 +36,7 @@ works() {
     suite simulation-hash 400 bash tests/simulation/hash.sh
     programs clients 300 "${clients[@]}"
     suite worker-download 180 tests/integration/worker_download.py
+    suite worker-hostile 120 tests/integration/worker_hostile.py
     suite worker-pixels 300 tests/integration/worker_pixels.py
     suite worker-s3 120 tests/integration/worker_s3.py
     suite worker-index 180 tests/integration/worker_index.py

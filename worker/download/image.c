@@ -8,10 +8,15 @@ void image_done(struct image *im)
     im->px = NULL;
 }
 
+bool image_fits(int64_t w, int64_t h)
+{
+    return w >= 1 && h >= 1 && w <= IMAGE_SIDE_MAX && h <= IMAGE_SIDE_MAX &&
+           w * h <= IMAGE_PIXELS_MAX;
+}
+
 bool image_alloc(int w, int h, int channels, struct image *ret)
 {
-    if (w < 1 || h < 1 || w > IMAGE_SIDE_MAX || h > IMAGE_SIDE_MAX ||
-        (int64_t)w * h > IMAGE_PIXELS_MAX) {
+    if (!image_fits(w, h)) {
         return false;
     }
     ASSERT(channels == 1 || channels == 3 || channels == 4);
@@ -107,7 +112,7 @@ enum image_result image_read(struct str body, struct image_rows *rows, int *ret_
     if (!image_header(body, f, &w, &h) || w < 1 || h < 1) {
         return IMAGE_BAD;
     }
-    if (w > IMAGE_SIDE_MAX || h > IMAGE_SIDE_MAX || w * h > IMAGE_PIXELS_MAX) {
+    if (!image_fits(w, h)) {
         return IMAGE_AREA_TOO_LARGE;
     }
     *ret_w = (int)w;

@@ -59,6 +59,8 @@ struct image_rows {
 
 void image_done(struct image *im);
 bool image_alloc(int w, int h, int channels, struct image *ret) MUST_CHECK;
+/* Within IMAGE_SIDE_MAX and IMAGE_PIXELS_MAX, and not empty. */
+bool image_fits(int64_t w, int64_t h);
 /* By magic bytes; never by name or content type. */
 enum image_format image_sniff(struct str body);
 /* GIF, TIFF, BMP, AVIF, HEIF, ICO, SVG: counted apart from rubbish. */

@@ -8,7 +8,11 @@
 
 #include <jpeglib.h>
 
-#define SCANS_MAX 200 /* progressive bombs: thousands of scans over one picture */
+/* Progressive bombs: thousands of scans over one picture, or a few over a huge one. Photographs
+ * have ten or so. */
+#define SCANS_MAX       200
+#define SCANS_COMMON    20
+#define SCAN_PIXELS_MAX (INT64_C(1) << 30) /* pixels times scans, beyond the common number */
 
 struct trap {
     struct jpeg_error_mgr mgr; /* first member */
@@ -39,7 +43,9 @@ static struct jpeg_error_mgr *trap_init(struct trap *t)
 static void on_progress(j_common_ptr c)
 {
     const struct jpeg_decompress_struct *d = (const struct jpeg_decompress_struct *)(void *)c;
-    if (d->input_scan_number > SCANS_MAX) {
+    int scans = d->input_scan_number;
+    int64_t work = (int64_t)d->image_width * d->image_height * scans;
+    if (scans > SCANS_MAX || (scans > SCANS_COMMON && work > SCAN_PIXELS_MAX)) {
         on_error(c);
     }
 }
@@ -146,6 +152,9 @@ bool jpeg_read(struct str body, struct image_rows *rows)
         d.progress = &progress;
         jpeg_mem_src(&d, (const unsigned char *)body.p, body.n);
         (void)jpeg_read_header(&d, TRUE);
+        if (!image_fits((int64_t)d.image_width, (int64_t)d.image_height)) {
+            on_error((j_common_ptr)&d); /* the library sees another header than jpeg_header did */
+        }
         set_up(&d, rows);
         if (!jpeg_has_multiple_scans(&d)) {
             d.src->fill_input_buffer = on_empty;

@@ -42,7 +42,7 @@ struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter
                             struct image *out, int x, int y)
 {
     ASSERT(out->channels == 1 || out->channels == 3);
-    if (w > IMAGE_SIDE_MAX || h > IMAGE_SIDE_MAX || (int64_t)w * h > IMAGE_PIXELS_MAX) {
+    if (!image_fits(w, h)) {
         return NULL;
     }
     struct resizer *r = xcalloc(1, sizeof *r);

@@ -32,7 +32,7 @@ static bool planned(const struct image_options *o, int w, int h, struct plan *re
     }
     *ret = p;
     /* A thread blown up becomes a side beyond IMAGE_SIDE_MAX. */
-    return p.w <= IMAGE_SIDE_MAX && p.h <= IMAGE_SIDE_MAX && (int64_t)p.w * p.h <= IMAGE_PIXELS_MAX;
+    return image_fits(p.w, p.h);
 }
 
 static bool swaps_sides(const struct thumb *t)

@@ -8,8 +8,8 @@ bool webp_read(struct str body, struct image_rows *rows)
 {
     const uint8_t *p = (const uint8_t *)body.p;
     WebPBitstreamFeatures f;
-    if (WebPGetFeatures(p, body.n, &f) != VP8_STATUS_OK || f.has_animation || f.width < 1 ||
-        f.height < 1 || !rows->begin(rows, f.width, f.height, 3)) {
+    if (WebPGetFeatures(p, body.n, &f) != VP8_STATUS_OK || f.has_animation ||
+        !image_fits(f.width, f.height) || !rows->begin(rows, f.width, f.height, 3)) {
         return false;
     }
     int stride = f.width * (f.has_alpha ? 4 : 3);
