@@ -345,9 +345,11 @@ static void after_commit(struct world *w, struct ctl *c, const struct sight *s,
     }
 }
 
-/* A campaign whose own money no longer does is held as its at_limit says. */
-static void hold_for_money(struct world *w, struct ctl *c, const struct sight *s)
+/* A campaign whose own money no longer does is held as its at_limit says. False: none is, or (when
+ * it only asks) none is to be. */
+static bool hold_for_money(struct world *w, struct ctl *c, const struct sight *s, bool only_asks)
 {
+    bool any = false;
     for (int i = 0; i < s->view.stages_n; i++) {
         int campaign = s->stages[i].campaign_i;
         const struct db_campaign *dc = &c->campaign[campaign];
@@ -355,11 +357,13 @@ static void hold_for_money(struct world *w, struct ctl *c, const struct sight *s
             continue;
         }
         enum budget_action act = budget_at_limit(dc->at_limit, true, s->campaigns[campaign].live);
-        if (act != BUDGET_GO_ON) {
+        any |= act != BUDGET_GO_ON;
+        if (act != BUDGET_GO_ON && !only_asks) {
             ((struct db_campaign *)db_touch(w, T_CAMPAIGN, (size_t)campaign))->budget_held = true;
             c->look_at_db = true;
         }
     }
+    return any;
 }
 
 /* Nothing waits and no pool is kept: there is nothing to decide. */
@@ -398,7 +402,7 @@ void intend_tick(struct world *w, struct ctl *c)
         w->cover->reasons[w->plan->reason[i]]++;
         c->rate_waits |= w->plan->reason[i] == WAIT_RATE;
     }
-    if (w->plan->launches_n == 0 && !reasons) {
+    if (w->plan->launches_n == 0 && !reasons && !hold_for_money(w, c, &s, true)) {
         return;
     }
     if (fault(w, FAULT_EDIT_IN_FLIGHT)) {
@@ -407,7 +411,7 @@ void intend_tick(struct world *w, struct ctl *c)
     if (!db_begin(w, c)) {
         return;
     }
-    hold_for_money(w, c, &s);
+    (void)hold_for_money(w, c, &s, false);
     if (!intend_all(w, c, &s, in)) {
         ctl_lose(w, c, "an intent could not be written");
         return;

@@ -308,6 +308,9 @@ void op_do(struct world *w, int kind, int campaign)
         tend(w, campaign);
         return;
     }
+    if (w->calm && (kind == OP_BUDGET || kind == OP_LIMIT)) {
+        return; /* sent before, while the store was down: nobody wants it any more */
+    }
     db_begin_api(w);
     struct db_campaign *dc = db_touch(w, T_CAMPAIGN, (size_t)campaign);
     dc->version++;
