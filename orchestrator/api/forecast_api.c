@@ -15,16 +15,17 @@ static void one_stage(struct api_req *r, struct json_out *w, struct ahead *a, in
                     st->counts[TASK_CANCELLED];
     int64_t left = st->tasks - ended;
     const struct forecast_stage_out *s = NULL;
-    for (int i = 0; a != NULL && f->known && i < f->stages_n; i++) {
-        s = f->stage[i].stage_i == stage_i ? &f->stage[i] : s;
+    for (int i = 0; a != NULL && i < f->stages_n; i++) {
+        s = f->stage[i].stage_i == stage_i && f->stage[i].known ? &f->stage[i] : s;
     }
+    bool never = s != NULL && s->end_us.p50 == USEC_NEVER;
     json_out_str(w, "stage", st->name);
     json_out_i64(w, "finished", st->counts[TASK_DONE]);
     json_out_i64(w, "remaining", left);
-    if (left > 0 && s != NULL) {
-        json_out_i64(w, "ends_in_seconds", s->end_us.p50 / USEC_PER_SEC);
-        json_out_i64(w, "low_seconds", s->end_us.p10 / USEC_PER_SEC);
-        json_out_i64(w, "high_seconds", s->end_us.p90 / USEC_PER_SEC);
+    if (left > 0 && s != NULL && !never) {
+        forecast_out_seconds(w, "ends_in_seconds", s->end_us.p50);
+        forecast_out_seconds(w, "low_seconds", s->end_us.p10);
+        forecast_out_seconds(w, "high_seconds", s->end_us.p90);
         json_out_time(w, "ends_at", clock_wall_us() + s->end_us.p50);
         json_out_double(w, "parts_per_hour", s->parts_per_h);
         return;
@@ -35,6 +36,7 @@ static void one_stage(struct api_req *r, struct json_out *w, struct ahead *a, in
     json_out_null(w, "ends_at");
     json_out_null(w, "parts_per_hour");
     const char *why = a != NULL ? forecast_reason(&r->arena, f) : NULL;
+    why = never ? "never as things are: a cap, quota or price holds it" : why;
     json_out_str(w, "reason", left <= 0 || why == NULL ? "nothing is left" : why);
 }
 

@@ -19,12 +19,22 @@ const char *forecast_reason(struct arena *arena, const struct forecast *f)
                         f->needs_parts == 1 ? "" : "s", f->needs_stage);
 }
 
+/* What never comes is null. */
+void forecast_out_seconds(struct json_out *w, const char *key, int64_t us)
+{
+    if (us == USEC_NEVER) {
+        json_out_null(w, key);
+    } else {
+        json_out_i64(w, key, us / USEC_PER_SEC);
+    }
+}
+
 void forecast_out_times(struct json_out *w, const char *key, const struct forecast_band *b)
 {
     json_out_object(w, key);
-    json_out_i64(w, "p10_seconds", b->p10 / USEC_PER_SEC);
-    json_out_i64(w, "p50_seconds", b->p50 / USEC_PER_SEC);
-    json_out_i64(w, "p90_seconds", b->p90 / USEC_PER_SEC);
+    forecast_out_seconds(w, "p10_seconds", b->p10);
+    forecast_out_seconds(w, "p50_seconds", b->p50);
+    forecast_out_seconds(w, "p90_seconds", b->p90);
     json_out_end_object(w);
 }
 
@@ -62,8 +72,11 @@ void forecast_out_stages(struct json_out *w, struct ahead *a, const struct forec
 {
     const struct forecast_input *in = ahead_input(a);
     json_out_array(w, "stages");
-    for (int i = 0; i < f->stages_n && f->known; i++) {
+    for (int i = 0; i < f->stages_n; i++) {
         const struct forecast_stage_out *s = &f->stage[i];
+        if (!s->known) {
+            continue;
+        }
         json_out_object(w, NULL);
         json_out_str(w, "name", in->stages[s->stage_i].stage->name);
         forecast_out_times(w, "start", &s->start_us);

@@ -10,6 +10,8 @@ void forecast_out_stages(struct json_out *w, struct ahead *a, const struct forec
 void forecast_out_advice(struct json_out *w, struct ahead *a, const struct forecast *f);
 /* "Needs 5 finished parts" and the like into the request's arena; NULL when it is known. */
 const char *forecast_reason(struct arena *arena, const struct forecast *f);
+/* A span in seconds; null when it never comes (USEC_NEVER). */
+void forecast_out_seconds(struct json_out *w, const char *key, int64_t us);
 /* Object `key` {"p10_seconds", "p50_seconds", "p90_seconds"}. */
 void forecast_out_times(struct json_out *w, const char *key, const struct forecast_band *b);
 /* Object "what_if": the same of the changed input. ERR_INVALID with faults. */

@@ -78,7 +78,8 @@ static void out_changes(struct json_out *w, struct ahead *a, const struct foreca
         struct what_if what = {
             .slots = slots_i < 0 ? -1 : to, .parts = slots_i < 0 ? to : -1, .spot_loss = -1};
         struct forecast f;
-        if (!forecast_run_what_if(in, &what, &f, &ignored) || !f.known) {
+        if (!forecast_run_what_if(in, &what, &f, &ignored) || !f.known ||
+            f.start_us.p50 == USEC_NEVER || base->start_us.p50 == USEC_NEVER) {
             continue;
         }
         char command[160];

@@ -3,14 +3,23 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static const char *span_or_never(const json_t *v, const char *key, char buf[static TEXT_N])
+{
+    return jnull(v, key) ? "never" : span(jint(v, key), buf);
+}
+
 /* "HEAD ends in 1 h 22 m (1 h 13 m to 1 h 36 m)", and the cost below it. */
 static void band_print(const char *head, const json_t *f)
 {
     char mid[TEXT_N], low[TEXT_N], high[TEXT_N];
     const json_t *end = json_object_get(f, "end");
     const json_t *cost = json_object_get(f, "cost");
-    (void)printf("%s ends in %s (%s to %s)\n", head, span(jint(end, "p50_seconds"), mid),
-                 span(jint(end, "p10_seconds"), low), span(jint(end, "p90_seconds"), high));
+    if (jnull(end, "p50_seconds")) {
+        (void)printf("%s never ends as things are: a cap, quota or price holds it\n", head);
+    } else {
+        (void)printf("%s ends in %s (%s to %s)\n", head, span(jint(end, "p50_seconds"), mid),
+                     span(jint(end, "p10_seconds"), low), span_or_never(end, "p90_seconds", high));
+    }
     int indent = (int)text_width(head);
     if (json_is_object(cost)) {
         (void)printf(
@@ -130,9 +139,11 @@ static void why_print(const struct cli *cli, const json_t *v)
         (void)printf("  place %lld of %lld", (long long)jint(v, "place"),
                      (long long)jint(v, "place_of"));
         const json_t *s = json_object_get(v, "starts");
-        if (json_is_object(s)) {
+        if (json_is_object(s) && jnull(s, "p50_seconds")) {
+            (void)printf("   never starts as things are");
+        } else if (json_is_object(s)) {
             (void)printf("   starts in %s (%s to %s)", span(jint(s, "p50_seconds"), mid),
-                         span(jint(s, "p10_seconds"), low), span(jint(s, "p90_seconds"), high));
+                         span(jint(s, "p10_seconds"), low), span_or_never(s, "p90_seconds", high));
         }
         (void)putchar('\n');
     }

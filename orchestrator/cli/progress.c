@@ -136,7 +136,8 @@ static void draw_forecast(struct follow *f, const json_t *c)
         jnull(v, "ends_in_seconds")
             ? xasprintf("end: %s", jstr(v, "reason"))
             : xasprintf("ends in %s (%s to %s)", span(jint(v, "ends_in_seconds"), mid),
-                        span(jint(v, "low_seconds"), low), span(jint(v, "high_seconds"), high));
+                        span(jint(v, "low_seconds"), low),
+                        jnull(v, "high_seconds") ? "never" : span(jint(v, "high_seconds"), high));
     draw_line(f, text);
 }
 

@@ -8,7 +8,7 @@ import { HeatMap } from './heatmap.js';
 import { Part } from './part.js';
 import { useLive } from './live.js';
 import { Ago, Bar, Legend, State } from './show.js';
-import { ago, bytes, count, duration, percent, rate, usd, word } from './format.js';
+import { ago, bytes, count, duration, percent, rate, till, usd, word } from './format.js';
 
 const ENDED = ['succeeded', 'failed', 'cancelled'];
 
@@ -37,7 +37,7 @@ function Eta({ forecast, campaign }) {
   const known = forecast?.ends_in_seconds != null;
   return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
     <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
-    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${duration(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : forecast?.reason || ''}</p>
+    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${till(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : forecast?.reason || ''}</p>
     ${known && html`<${Advice} advice=${forecast.campaign?.advice}/>`}
   </section>`;
 }

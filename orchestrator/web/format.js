@@ -19,6 +19,9 @@ export function duration(seconds) {
   return `${s} s`;
 }
 
+// The far end of a forecast, which may never come.
+export const till = (seconds) => (seconds == null ? 'never' : duration(seconds));
+
 export function ago(iso, now = Date.now()) {
   if (!iso) return '–';
   return `${duration((now - Date.parse(iso)) / 1000)} ago`;

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
 import { Ago } from './show.js';
-import { bytes, count, duration, glyph, usd, word } from './format.js';
+import { bytes, count, duration, glyph, till, usd, word } from './format.js';
 
 const ran = (a) => (a.started_at ? duration((Date.parse(a.ended_at || new Date().toISOString()) - Date.parse(a.started_at)) / 1000) : '–');
 
@@ -30,7 +30,7 @@ function Log({ log }) {
 function Why({ why }) {
   if (!why?.reason) return null;
   const s = why.starts;
-  return html`<div id="why"><p class="muted">Waits: ${why.text}${why.place ? ` · place ${count(why.place)} of ${count(why.place_of)}` : ''}${s ? ` · starts in ${duration(s.p50_seconds)} (${duration(s.p10_seconds)} to ${duration(s.p90_seconds)})` : ''}</p>
+  return html`<div id="why"><p class="muted">Waits: ${why.text}${why.place ? ` · place ${count(why.place)} of ${count(why.place_of)}` : ''}${!s ? '' : s.p50_seconds == null ? ' · never starts as things are' : ` · starts in ${duration(s.p50_seconds)} (${duration(s.p10_seconds)} to ${till(s.p90_seconds)})`}</p>
     ${(why.changes || []).map((c) => html`<p class="muted" key=${c.command}><code>${c.command}</code>: starts in ${duration(c.starts.p50_seconds)}</p>`)}
     ${why.next && html`<p class="muted">Next: ${why.next}</p>`}</div>`;
 }
