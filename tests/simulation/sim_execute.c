@@ -141,6 +141,9 @@ static enum cause refused(struct world *w, struct ctl *c, const struct live *a,
             SLOTS_QUOTA_TYPE) {
             judge_taught(w, c, a->row.type, a->row.instances, r.limit, r.used);
         }
+        w->judge.told_per_job = c->account.per_job; /* a refusal tells the limit too */
+        w->judge.told_run_s = c->account.longest_run_s;
+        w->judge.told_volume_gb = c->account.volume_gb;
     } else if (cause == CAUSE_CAPACITY) {
         place_refused(&c->mem[stage].place, &w->stage[stage], a->row.rung, a->row.subnet_i,
                       ctl_wall(w, c));
