@@ -146,6 +146,35 @@ bool s3_sync_get(struct s3_sync *s, const struct s3_uri *u, size_t max_bytes, st
     return true;
 }
 
+struct range { /* what came of it so far */
+    struct buf *out;
+    bool too_much;
+};
+
+static bool on_range(void *ctx, struct str data)
+{
+    struct range *g = ctx;
+    g->too_much = data.n > g->out->max - g->out->n;
+    if (!g->too_much) {
+        buf_add_str(g->out, data);
+    }
+    return !g->too_much;
+}
+
+/* Each try brings the whole range anew. */
+static enum s3_again range_again(void *ctx, struct s3_spec *spec, const struct s3_result *r)
+{
+    struct range *g = ctx;
+    (void)spec;
+    if (g->too_much) {
+        return S3_AGAIN_END;
+    }
+    if (r->outcome != AWS_OK) {
+        buf_reset(g->out);
+    }
+    return S3_AGAIN_IF_PASSING;
+}
+
 bool s3_sync_get_range(struct s3_sync *s, const struct s3_uri *u, int64_t from, size_t n,
                        const char *etag, struct buf *ret, struct err *err)
 {
@@ -154,27 +183,31 @@ bool s3_sync_get_range(struct s3_sync *s, const struct s3_uri *u, int64_t from, 
     char range[64];
     (void)snprintf(range, sizeof range, "bytes=%jd-%jd", (intmax_t)from,
                    (intmax_t)from + (intmax_t)n - 1);
+    AUTO_BUF struct buf body = BUF_INIT(n);
+    struct range g = {.out = &body};
+    (void)buf_reserve(&body, n);
     struct s3_spec spec = {.operation = "GetObject",
                            .method = "GET",
                            .needs_length = true,
-                           .is_get = true,
-                           .body_max = n};
+                           .on_data = on_range,
+                           .data_ctx = &g};
     s3_spec_header(&spec, "Range", range);
     if (etag[0] != '\0') {
         s3_spec_header(&spec, "If-Match", etag);
     }
     CLEANUP(s3_kept_done)
     struct s3_kept k;
-    bool ok = s3_sync_call(s, u, &spec, NULL, NULL, &k, err);
-    if (ok ? k.r.status != 206 || k.r.body.n != n : k.r.status == 412 || k.r.status == 416) {
+    bool ok = s3_sync_call(s, u, &spec, range_again, &g, &k, err);
+    if (g.too_much ||
+        (ok ? k.r.status != 206 || body.n != n : k.r.status == 412 || k.r.status == 416)) {
         return err_set(err, ERR_CONFLICT, "'s3://%s/%.200s' changed while it was read", u->bucket,
                        u->key);
     }
     if (!ok) {
         return false;
     }
-    *ret = k.body;
-    buf_init(&k.body, 0);
+    *ret = body;
+    buf_init(&body, 0);
     return true;
 }
 

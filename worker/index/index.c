@@ -28,7 +28,7 @@
 #define THREADS_FOLDER_MIN 4
 #define THREADS_FOLDER_MAX 16
 #define THREADS_S3_MIN     16
-#define THREADS_S3_MAX     64
+#define THREADS_S3_MAX     32
 
 #define SUMMARY_NAME "summary.json"
 

@@ -232,11 +232,12 @@ static bool fill_s3(struct source *s, int64_t at, size_t n, struct err *err)
 {
     size_t want = (size_t)MIN((int64_t)MAX(n, SOURCE_RANGE_BYTES), s->size - at);
     AUTO_BUF struct buf b = BUF_INIT(want);
+    free(TAKE(s->buf_)); /* not two windows at once */
+    s->cap_ = 0;
     s->n = 0;
     if (!s3_sync_get_range(s->s3, &s->uri_, at, want, s->etag_, &b, err)) {
         return false;
     }
-    free(s->buf_);
     s->buf_ = buf_take(&b);
     s->cap_ = want;
     s->read_bytes += (int64_t)want;
