@@ -21,6 +21,7 @@ static void find_pools(struct controller *c, struct live_attempt *a)
         struct live_pool *p = c->pools[i];
         if (p->row.attempt_id == a->row.id) {
             a->pool = p;
+            p->attempt = a;
         }
         if (p->row.id == a->row.pool_id && p->row.taken_by == a->row.id) {
             a->taken = p;
@@ -57,6 +58,8 @@ struct live_attempt *attempt_add(struct controller *c, const struct attempt_row 
             !row->unwanted && (lc->row.wanted == WANTED_RUN || lc->row.wanted == WANTED_DRAIN);
         a->stopped_by_us = row->unwanted;
         a->created_us = row->created_us;
+        a->running_us =
+            row->state == ATTEMPT_RUNNING ? clock_wall_us() : 0; /* with patience anew */
         find_pools(c, a);
         breaker_started(&a->stage->breaker, row->id);
         protocol_taken_over(row->state, wanted, clock_boot_us() + c->cfg.lease_length_us, &pc,
@@ -81,6 +84,9 @@ void attempt_remove(struct controller *c, struct live_attempt *a)
     sagemaker_cancel(a->stop);
     output_cancel(a->check);
     progress_cancel(a);
+    if (a->pool != NULL) {
+        a->pool->attempt = NULL;
+    }
     buf_done(&a->request);
     free(a->manifest);
     free(a->row.uri);

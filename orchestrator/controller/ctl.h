@@ -12,6 +12,7 @@
 #include "core/cause.h"
 #include "core/hang.h"
 #include "core/protocol.h"
+#include "core/retry_budget.h"
 #include "core/retry_policy.h"
 #include "core/sched.h"
 #include "store/scheduler.h"
@@ -53,6 +54,7 @@ struct live_pool { /* a warm pool, from the intent of the attempt that leaves it
     struct controller *c;
     struct pool_row row;
     struct live_campaign *campaign;
+    struct live_attempt *attempt;             /* that will leave it; NULL: it has */
     struct ledger_account_of_attempt account; /* once its attempt has let go of it */
     struct sagemaker_call *describe, *update;
     bool seen;     /* SageMaker has shown it as Available */
@@ -70,9 +72,11 @@ struct live_attempt {
     struct live_pool *taken; /* on whose instances it was intended, while that is not known to have
                                 ended */
     struct warm_pool_report pool_seen;
-    usec_t ending_us; /* wall: first seen uploading or stopping; 0 not yet */
-    bool accepted;    /* AWS was seen to have it, and room for it */
-    bool passed;      /* its stage's breaker knows that it works */
+    int job_i;         /* into the view's jobs, while it is made */
+    usec_t ending_us;  /* wall: first seen uploading or stopping; 0 not yet */
+    bool accepted;     /* AWS was seen to have it, and room for it */
+    bool passed;       /* its stage's breaker knows that it works */
+    usec_t running_us; /* wall: since it runs, the latest time; 0: not seen running yet */
     struct hang_state hang;
     struct progress_look *progress; /* under way */
     int64_t progress_us;            /* boot: look again then */
@@ -163,6 +167,8 @@ struct controller {
 
     struct bucket create_bucket, read_bucket;
     bool create_unlimited;
+    struct retry_budget retries; /* of all calls that failed before */
+    bool calls_fail;             /* since the last good List */
     struct sagemaker_call *listing;
     int64_t strays_looked_us; /* boot */
     struct quotas_call *quota_reading;

@@ -252,10 +252,37 @@ static bool rate_holds(struct live_attempt *a, int64_t now_us)
     return wait_us > 0;
 }
 
+/* A call that failed before is made again only as far as the budget of all retries goes, so that an
+ * AWS in trouble is not asked more than one that is well. */
+static bool retry_holds(struct live_attempt *a, int64_t now_us, const struct protocol_config *pc)
+{
+    struct controller *c = a->c;
+    struct protocol_attempt copy = a->p;
+    int64_t wake_us;
+    enum protocol_action next = protocol_next(&copy, now_us, pc, &wake_us);
+    if (next != ACT_CREATE && next != ACT_DESCRIBE && next != ACT_STOP) {
+        return false;
+    }
+    if (a->p.failures == 0) {
+        retry_budget_first(&c->retries);
+        return false;
+    }
+    c->calls_fail = true;
+    if (retry_budget_take(&c->retries, clock_mono_us())) {
+        return false;
+    }
+    int64_t wait_us = retry_budget_wait_us(&c->retries, clock_mono_us());
+    a->wake_us = now_us + MIN(wait_us, c->cfg.observe_interval_us);
+    return true;
+}
+
 static void act(struct live_attempt *a, int64_t now_us)
 {
     struct protocol_config pc;
     attempt_protocol_config(a->c, &pc);
+    if (retry_holds(a, now_us, &pc)) {
+        return;
+    }
     switch (protocol_next(&a->p, now_us, &pc, &a->wake_us)) {
     case ACT_NONE:
         break;

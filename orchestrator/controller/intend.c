@@ -43,7 +43,7 @@ static int64_t slot_limit(const struct batch *b, int slots_i)
     return s->held + s->warm_idle + slots_free(s, &b->f.account, b->f.view.now_us);
 }
 
-static void fill_intent(struct batch *b, int i, int64_t attempt_id)
+static void fill_intent(const struct controller *c, struct batch *b, int i, int64_t attempt_id)
 {
     const struct sched_launch *l = &b->plan->launches[i];
     const struct sched_stage *ss = &b->f.stages[l->stage_i];
@@ -62,7 +62,9 @@ static void fill_intent(struct batch *b, int i, int64_t attempt_id)
                           .price_musd_per_hour = s->price_musd_per_hour,
                           .reserve_musd = l->reserve_musd,
                           .market = s->market,
-                          .keep_alive_s = l->keep_alive_s,
+                          .keep_alive_s = c->keep_alive_max_s >= 0
+                                              ? MIN(l->keep_alive_s, c->keep_alive_max_s)
+                                              : l->keep_alive_s,
                           .instance_type_i = l->instance_type_i,
                           .subnet_i = l->subnet_i,
                           .fingerprint = warm_fingerprint_of(ss->stage, l->instance_type_i,
@@ -86,7 +88,7 @@ static bool lower_one(struct controller *c, struct batch *b, int i, int64_t atte
         (t->vars_json != NULL && !json_parse(str_of(t->vars_json), REQUEST_MAX, &vars, err))) {
         return false;
     }
-    fill_intent(b, i, attempt_id);
+    fill_intent(c, b, i, attempt_id);
     intend_identity(c, in, id);
     protocol_job_name(c->cfg.job_prefix, in->campaign_id, ss->stage->name, t->seq, in->n, id,
                       &in->name);
@@ -195,6 +197,7 @@ static void expect_pool(struct controller *c, struct live_attempt *a, const stru
                            .intended_us = a->row.intended_us};
     memcpy(row.instance_type, in->instance_type, sizeof row.instance_type);
     a->pool = pool_add(c, &row, lc);
+    a->pool->attempt = a;
 }
 
 static void count_slots(struct controller *c, struct live_attempt *a)

@@ -100,9 +100,10 @@ void mind_trip_text(const struct live_campaign *lc, const struct live_stage *ls,
     const char *words = ls->trip_words[i] != NULL ? ls->trip_words[i] : "";
     (void)snprintf(ret, size,
                    "breaker: %lld of %lld attempts failed alike: %s: %.160s; mend the cause, then: "
-                   "drover resume c-%lld",
+                   "drover resume c-%lld, and drover retry c-%lld for the parts that failed",
                    (long long)b->signature[i].n, (long long)b->ended,
-                   cause_name(b->signature[i].cause), words, (long long)lc->row.id);
+                   cause_name(b->signature[i].cause), words, (long long)lc->row.id,
+                   (long long)lc->row.id);
 }
 
 bool mind_resume(struct controller *c, struct live_stage *ls, struct err *err)
@@ -203,6 +204,11 @@ void mind_moved(struct live_attempt *a)
         a->accepted = true;
         learn_accepted(a);
     }
+    if (a->row.state == ATTEMPT_RUNNING) { /* spot may have started it again: it begins anew */
+        bool again = a->running_us > 0;
+        a->running_us = again || a->row.started_us == 0 ? clock_wall_us() : a->row.started_us;
+        a->hang = (struct hang_state){0};
+    }
     if (a->row.state == ATTEMPT_RUNNING && a->stage->spec != NULL) {
         place_worked(&a->stage->place, a->stage->spec, a->row.instance_type_i, a->row.subnet_i);
         learn_start(a);
@@ -247,7 +253,7 @@ void mind_tick(struct controller *c)
     usec_t now_us = clock_wall_us();
     for (size_t i = 0; i < c->attempts_n; i++) {
         struct live_attempt *a = c->attempts[i];
-        bool foreign = a->stage->spec != NULL && a->stage->spec->worker == WORKER_NONE;
+        bool foreign = a->stage->spec != NULL && a->stage->spec->worker != WORKER_DOWNLOAD;
         if (foreign && !a->passed && a->row.state == ATTEMPT_RUNNING && a->row.started_us > 0 &&
             now_us - a->row.started_us >= FOREIGN_ALIVE_US) {
             mind_passed(a);

@@ -112,6 +112,12 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
         return;
     }
     atomic_store(&c->status->aws_ok, true);
+    if (c->calls_fail) { /* it answers again: what has waited may be tried */
+        c->calls_fail = false;
+        retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US,
+                          clock_mono_us());
+        c->act = true;
+    }
     look_for_strays(c, jobs, n);
     for (size_t i = 0; i < n && c->leading; i++) {
         struct live_attempt *a = attempt_by_name(c, jobs[i].name);
@@ -144,6 +150,7 @@ void observe_start(struct controller *c)
     }
     (void)snprintf(prefix, sizeof prefix, "%s-", c->cfg.job_prefix);
     metric_add(METRIC_AWS_REQUESTS, 1);
+    retry_budget_first(&c->retries);
     c->listing =
         sagemaker_list(c->aws, ctl_gate(c), prefix, MAX(0, oldest - LIST_MARGIN_US), on_list, c);
 }

@@ -292,6 +292,11 @@ static bool act(struct live_pool *p, int64_t now_us, int64_t *wake_us)
     if (p->describe != NULL || p->update != NULL) {
         return true;
     }
+    if (p->failures > 0 && now_us >= p->next_us &&
+        !retry_budget_take(&c->retries, clock_mono_us())) {
+        c->calls_fail = true;
+        p->next_us = now_us + c->cfg.observe_interval_us;
+    }
     if (p->wants_end && !p->end_taken) {
         if (now_us >= p->next_us) {
             return send_end(p);

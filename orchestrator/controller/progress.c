@@ -106,7 +106,7 @@ static void judge(struct live_attempt *a, const struct hang_seen *seen)
     if (seen != NULL && seen->shards_done > before) {
         mind_passed(a);
     }
-    enum hang_verdict v = hang_check(&a->hang, &rules, a->row.started_us, now_us);
+    enum hang_verdict v = hang_check(&a->hang, &rules, a->running_us, now_us);
     if (v != HANG_NONE && a->p.wanted && a->row.state == ATTEMPT_RUNNING && !a->recording) {
         stop_hung(a, v);
     }
@@ -151,7 +151,7 @@ void progress_tick(struct controller *c, int64_t *wake_us)
     int64_t now_us = clock_boot_us();
     for (size_t i = 0; i < c->attempts_n; i++) {
         struct live_attempt *a = c->attempts[i];
-        bool ours = a->stage->spec != NULL && a->stage->spec->worker != WORKER_NONE;
+        bool ours = a->stage->spec != NULL && a->stage->spec->worker == WORKER_DOWNLOAD;
         if (!ours || a->row.state != ATTEMPT_RUNNING || a->progress != NULL || !a->p.wanted) {
             continue;
         }

@@ -319,6 +319,7 @@ static void pools_moved(struct controller *c, const struct pending_record *p)
     a->pool->row.available_us = clock_wall_us();
     a->pool->row.expires_us = p->r.pool_expires_us;
     a->pool->account = p->account;
+    a->pool->attempt = NULL;
     a->pool->seen = a->pool_seen.status == WARM_POOL_AVAILABLE;
     a->pool->look_now = !a->pool->seen;
     a->pool->described_us = a->pool->seen ? clock_boot_us() : 0;

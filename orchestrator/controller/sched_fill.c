@@ -232,7 +232,7 @@ static int64_t start_left_us(const struct live_attempt *a, usec_t now_us)
 /* When its slots come back, by what is known: its own progress, else how long such parts run. */
 static void expect_end(const struct live_attempt *a, usec_t now_us, struct sched_job *j)
 {
-    usec_t own = hang_expected_end_us(&a->hang, a->row.started_us, now_us);
+    usec_t own = hang_expected_end_us(&a->hang, a->running_us, now_us);
     int64_t elapsed_us = MAX(0, now_us - j->run_from_us);
     if (a->p.state == ATTEMPT_STOPPING || a->p.state == ATTEMPT_UPLOADING) {
         bool stops = a->p.state == ATTEMPT_STOPPING;
@@ -306,35 +306,25 @@ static void fill_jobs(struct controller *c, struct filled *f)
                 sc->type_held[k] += a->row.instances;
             }
         }
-        fill_job(a, f, campaign_i, &f->jobs[f->view.jobs_n++]);
+        a->job_i = f->view.jobs_n++;
+        fill_job(a, f, campaign_i, &f->jobs[a->job_i]);
     }
     f->view.jobs = f->jobs;
 }
 
 /* --- pools --- */
 
-static const struct sched_job *job_of(const struct filled *f, int64_t attempt_id)
-{
-    for (int i = 0; i < f->view.jobs_n; i++) {
-        if (f->jobs[i].attempt_id == attempt_id) {
-            return &f->jobs[i];
-        }
-    }
-    return NULL;
-}
-
 /* When an expected pool comes: now, when its job ends or has ended; else as its job's end does. */
-static usec_t pool_due(struct controller *c, const struct filled *f, const struct live_pool *p)
+static usec_t pool_due(const struct filled *f, const struct live_pool *p)
 {
-    const struct sched_job *j = job_of(f, p->row.attempt_id);
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        const struct live_attempt *a = c->attempts[i];
-        if (a->row.id == p->row.attempt_id && a->ending_us > 0) {
-            return a->ending_us;
-        }
+    const struct live_attempt *a = p->attempt;
+    if (a == NULL) {
+        return p->row.available_us > 0 ? p->row.available_us : f->view.now_us;
     }
-    return j != NULL ? j->end_p50_us
-                     : (p->row.available_us > 0 ? p->row.available_us : f->view.now_us);
+    if (a->ending_us > 0 || !a->row.holds) {
+        return a->ending_us > 0 ? a->ending_us : f->view.now_us;
+    }
+    return f->jobs[a->job_i].end_p50_us;
 }
 
 static void fill_pools(struct controller *c, struct filled *f)
@@ -360,7 +350,7 @@ static void fill_pools(struct controller *c, struct filled *f)
             .instances = p->row.instances,
             .state = there ? POOL_AVAILABLE : POOL_EXPECTED,
             .keep_alive_s = p->row.keep_alive_s,
-            .available_us = there ? p->row.available_us : pool_due(c, f, p),
+            .available_us = there ? p->row.available_us : pool_due(f, p),
             .expires_us = p->row.expires_us,
             .price_musd_per_hour = p->row.price_musd_per_hour,
             .ending = p->wants_end,

@@ -50,80 +50,84 @@ static void again(struct controller *c)
 
 /* --- whose job is it? --- */
 
-/* The last three parts of <prefix>-<campaign>-<stage>-<seq>-a<n>-<hash8>, and the campaign. */
-static bool read_name(const char *name, const char *prefix, int64_t *ret_campaign, int64_t *ret_seq,
-                      int *ret_n)
+#define HASH_N 8
+
+/* The number before `end`, whose digits begin after a hyphen; ret_at: where they do. */
+static bool number_before(const char *name, const char *end, int64_t max, int64_t *ret,
+                          const char **ret_at)
 {
-    size_t n = strlen(prefix);
-    const char *cut[3];
-    int64_t v = 0;
-    if (strncmp(name, prefix, n) != 0 || name[n] != '-') {
+    const char *p = end;
+    while (p > name && p[-1] >= '0' && p[-1] <= '9') {
+        p--;
+    }
+    *ret_at = p;
+    return p < end && parse_i64((struct str){p, (size_t)(end - p)}, 0, max, ret, NULL);
+}
+
+/* <anything>-<seq>-a<n>-<hash8> */
+static bool read_tail(const char *name, int64_t *ret_seq, int *ret_n)
+{
+    size_t length = strlen(name);
+    const char *at;
+    int64_t n = 0;
+    if (length < HASH_N + 2 || name[length - HASH_N - 1] != '-' ||
+        !number_before(name, name + length - HASH_N - 1, 32000, &n, &at) || n < 1 ||
+        at - name < 3 || at[-1] != 'a' || at[-2] != '-') {
         return false;
     }
-    const char *from = name + n + 1;
-    size_t digits = strspn(from, "0123456789");
-    if (digits == 0 || from[digits] != '-' ||
-        !parse_i64((struct str){from, digits}, 1, INT64_MAX, ret_campaign, NULL)) {
-        return false;
-    }
-    const char *end = name + strlen(name);
-    for (int i = 0; i < 3; i++) {
-        const char *p = end;
-        while (p > from && p[-1] != '-') {
-            p--;
-        }
-        if (p == from) {
-            return false;
-        }
-        cut[i] = p;
-        end = p - 1;
-    }
-    const char *seq = cut[2];
-    const char *a = cut[1];
-    if (a[0] != 'a' ||
-        !parse_i64((struct str){a + 1, (size_t)(cut[0] - 1 - a - 1)}, 1, 32000, &v, NULL)) {
-        return false;
-    }
-    *ret_n = (int)v;
-    return parse_i64((struct str){seq, (size_t)(a - 1 - seq)}, 0, INT32_MAX, ret_seq, NULL);
+    *ret_n = (int)n;
+    return number_before(name, at - 2, INT32_MAX, ret_seq, &at) && at > name && at[-1] == '-';
 }
 
 struct adopt_arg {
     const struct job_description *job;
     struct adoption a;
-    struct live_campaign *campaign;
     struct live_stage *stage;
     int64_t task_id;
 };
 
-/* Which stage of the campaign makes this very name for its part seq? task ids are the database's.
- */
-static bool find_place(struct controller *c, struct adopt_arg *ad, int64_t seq, int n,
-                       struct err *err)
+/* Is it the very name that part seq of this stage would have had? Task ids are the database's. */
+static bool try_stage(struct controller *c, struct adopt_arg *ad, struct live_stage *ls,
+                      int64_t seq, int n, struct err *err)
 {
+    static const uint8_t no_id[32];
     struct intent *in = &ad->a.intent;
-    for (int i = 0; i < ad->campaign->stages_n; i++) {
-        struct live_stage *ls = &ad->campaign->stages[i];
-        struct job_name name;
-        uint8_t id[32];
-        int64_t task_id = 0;
-        if (ls->spec == NULL || seq >= ls->row.taken) {
-            continue;
-        }
-        if (!task_by_seq(c->store, ls->row.campaign_id, ls->row.id, seq, &task_id, err)) {
-            return false;
-        }
-        *in = (struct intent){.campaign_id = ls->row.campaign_id,
-                              .stage_id = ls->row.id,
-                              .task_id = task_id,
-                              .seq = (int32_t)seq,
-                              .n = n};
-        intend_identity(c, in, id);
-        protocol_job_name(c->cfg.job_prefix, in->campaign_id, ls->row.name, seq, n, id, &name);
-        if (task_id != 0 && strcmp(name.s, ad->job->name) == 0) {
-            in->name = name;
-            ad->stage = ls;
-            return true;
+    struct job_name name;
+    uint8_t id[32];
+    int64_t task_id = 0;
+    protocol_job_name(c->cfg.job_prefix, ls->row.campaign_id, ls->row.name, seq, n, no_id, &name);
+    size_t length = strlen(name.s);
+    if (strlen(ad->job->name) != length || seq >= ls->row.taken ||
+        strncmp(ad->job->name, name.s, length - HASH_N) != 0) {
+        return true;
+    }
+    if (!task_by_seq(c->store, ls->row.campaign_id, ls->row.id, seq, &task_id, err)) {
+        return false;
+    }
+    *in = (struct intent){.campaign_id = ls->row.campaign_id,
+                          .stage_id = ls->row.id,
+                          .task_id = task_id,
+                          .seq = (int32_t)seq,
+                          .n = n};
+    intend_identity(c, in, id);
+    protocol_job_name(c->cfg.job_prefix, in->campaign_id, ls->row.name, seq, n, id, &in->name);
+    ad->stage = task_id != 0 && strcmp(in->name.s, ad->job->name) == 0 ? ls : NULL;
+    return true;
+}
+
+static bool find_place(struct controller *c, struct adopt_arg *ad, struct err *err)
+{
+    int64_t seq = 0;
+    int n = 0;
+    if (!read_tail(ad->job->name, &seq, &n)) {
+        return true;
+    }
+    for (size_t i = 0; i < c->campaigns_n; i++) {
+        struct live_campaign *lc = c->campaigns[i];
+        for (int k = 0; k < lc->stages_n && ad->stage == NULL; k++) {
+            if (lc->stages[k].spec != NULL && !try_stage(c, ad, &lc->stages[k], seq, n, err)) {
+                return false;
+            }
         }
     }
     return true;
@@ -160,15 +164,8 @@ static bool fill_adoption(struct controller *c, struct adopt_arg *ad)
 static bool adopt(struct controller *c, void *arg, struct err *err)
 {
     struct adopt_arg *ad = arg;
-    int64_t campaign_id = 0;
-    int64_t seq = 0;
-    int n = 0;
-    if (!read_name(ad->job->name, c->cfg.job_prefix, &campaign_id, &seq, &n)) {
-        return true;
-    }
-    ad->campaign = view_find(c, campaign_id);
-    if (ad->campaign == NULL || !find_place(c, ad, seq, n, err)) {
-        return ad->campaign == NULL;
+    if (!find_place(c, ad, err)) {
+        return false;
     }
     if (ad->stage == NULL || !fill_adoption(c, ad)) {
         return true;

@@ -254,6 +254,41 @@ static void insert_campaign(struct controller *c, struct live_campaign *lc)
     c->campaigns_n++;
 }
 
+/* Limits, weights and caps above a campaign; what is reserved and spent is as we hold it. A cap
+ * that moved may let a campaign go on. */
+static bool refresh_projects(struct controller *c, struct err *err)
+{
+    struct project_row *rows = NULL;
+    size_t n = 0;
+    if (!view_projects(c->store, &rows, &n, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < c->projects_n; i++) {
+        const struct project_row *old = &c->projects[i];
+        for (size_t k = 0; k < n; k++) {
+            bool moved = rows[k].id == old->id && rows[k].cap_musd != old->cap_musd;
+            for (size_t m = 0; moved && m < c->campaigns_n; m++) {
+                c->campaigns[m]->budget_short = false;
+            }
+        }
+    }
+    free(c->projects);
+    c->projects = rows;
+    c->projects_n = n;
+    return true;
+}
+
+/* A project made after the projects were read last. */
+static bool know_project(struct controller *c, int64_t project_id, struct err *err)
+{
+    for (size_t i = 0; i < c->projects_n; i++) {
+        if (c->projects[i].id == project_id) {
+            return true;
+        }
+    }
+    return refresh_projects(c, err);
+}
+
 bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_tasks,
                         struct live_campaign **ret, struct err *err)
 {
@@ -262,7 +297,8 @@ bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_
     struct live_campaign *lc = xcalloc(1, sizeof *lc);
     arena_init(&lc->arena, SPEC_ARENA_MAX);
     lc->seen_tasks = seen_tasks;
-    if (!view_campaign(c->store, campaign_id, &lc->row, err) || !read_spec(lc, err) ||
+    if (!view_campaign(c->store, campaign_id, &lc->row, err) ||
+        !know_project(c, lc->row.project_id, err) || !read_spec(lc, err) ||
         !view_stages(c->store, campaign_id, &rows, &n, err)) {
         campaign_free(lc);
         return false;
@@ -341,30 +377,6 @@ static bool refresh_campaign(struct controller *c, struct live_campaign *lc, str
     lc->row.version = now.version;
     lc->budget_short = lc->budget_spent = lc->waits_for_person = false;
     return refresh_stages(c, lc, err);
-}
-
-/* Limits, weights and caps above a campaign; what is reserved and spent is as we hold it. A cap
- * that moved may let a campaign go on. */
-static bool refresh_projects(struct controller *c, struct err *err)
-{
-    struct project_row *rows = NULL;
-    size_t n = 0;
-    if (!view_projects(c->store, &rows, &n, err)) {
-        return false;
-    }
-    for (size_t i = 0; i < c->projects_n; i++) {
-        const struct project_row *old = &c->projects[i];
-        for (size_t k = 0; k < n; k++) {
-            bool moved = rows[k].id == old->id && rows[k].cap_musd != old->cap_musd;
-            for (size_t m = 0; moved && m < c->campaigns_n; m++) {
-                c->campaigns[m]->budget_short = false;
-            }
-        }
-    }
-    free(c->projects);
-    c->projects = rows;
-    c->projects_n = n;
-    return true;
 }
 
 static bool refresh_slot_limits(struct controller *c, struct err *err)

@@ -255,6 +255,25 @@ def case_a_gang_gets_its_promise(s):
     counters(s)
 
 
+# --- an AWS in trouble --------------------------------------------------------------------------------
+def case_a_total_throttle_costs_nothing(s):
+    first = s.submit(user_stage('[sleep, "3"]'))
+    wait("a first part done", 40, lambda: campaign(s, first)["parts"]["done"] >= 1)
+    operations = ("CreateTrainingJob", "DescribeTrainingJob", "ListTrainingJobs", "StopTrainingJob")
+    s.faults(*({"operation": o, "kind": "throttle", "times": 1000000} for o in operations))
+    began = time.time()
+    time.sleep(12)
+    refused = [r for r in s.oracle("wire-log")["requests"] if r["operation"] in operations[:2] and r["time"] > began]
+    lists = [r for r in s.oracle("wire-log")["requests"] if r["operation"] == operations[2] and r["time"] > began]
+    s.faults()
+    # First tries: a call each of at most four live attempts and their successors; retries: the burst and a tenth of all first tries.
+    tap.ok(len(refused) <= 8 + 10 + len(lists) // 10 + 2, f"{s.what}{len(refused)} calls beside {len(lists)} looks in 12 s", len(refused))
+    ends(s, first)
+    parts = s.api("GET", f"/campaigns/{first}/parts")["parts"]
+    tap.ok(all(p["attempts"] == 1 and p["state"] == "done" for p in parts), f"{s.what}no attempt was used, no part failed", parts)
+    counters(s)
+
+
 # --- hangs ------------------------------------------------------------------------------------------
 def case_a_hung_part_is_stopped_and_tried_again(s):
     cid = s.submit(name="hang", stage_extra="    hang: {silent: 3s, standstill: 10m, start: 10m}")
@@ -305,7 +324,9 @@ def case_jobs_whose_rows_were_lost_are_taken_in(s):
     tap.ok(lost > 0, f"{s.what}{lost} rows were lost")
     ends(s, cid)
     tap.ok(len(jobs(s, cid)) == 8, f"{s.what}one job a part all the same", [j["name"] for j in jobs(s, cid)])
+    pools_over(s)
     counters(s)
+    s.check_invoice(tap, s.what)
 
 
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]

@@ -14,7 +14,7 @@ rng = rng_from_args()
 tap = Tap()
 parts = max(24, kills)
 
-with Stack("storm", parts=parts, rows=12) as s:
+with Stack("storm", parts=parts, rows=12, local={"warm_quotas": {"ml.c5.xlarge": 3}}) as s:
     s.start_pg()
     s.start_local()
     s.faults({"operation": "CreateTrainingJob", "kind": "drop_after", "probability": 0.1, "times": 1000000, "seed": rng.randrange(1 << 30)},
@@ -79,6 +79,12 @@ with Stack("storm", parts=parts, rows=12) as s:
     sides = [s.api("GET", f"/campaigns/{cid}")["state"] for cid in side]
     tap.ok(all(x in ("cancelled", "succeeded") for x in sides), f"cancelled campaigns ended: {sides}")
     tap.ok(not s.live_jobs(), "no job is left alive", s.live_jobs())
+    try:
+        wait("the end of the warm pools", 90, lambda: s.sql("SELECT count(*) FROM pool WHERE ended_at IS NULL") == "0", 0.3)
+    except TimeoutError as e:
+        tap.ok(False, str(e))
+    wrong = s.sql("SELECT coalesce(string_agg(what || ' ' || ref || ': kept ' || kept || ' counted ' || counted, '; '), 'none') FROM check_counters()")
+    tap.ok(wrong == "none", f"all that is kept as a sum is right, after {s.sql('SELECT count(*) FROM pool')} warm pools", wrong)
     s.check_wire(tap)
     s.check_invoice(tap)
 tap.done()

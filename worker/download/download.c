@@ -77,6 +77,21 @@ static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
     return true;
 }
 
+/* Rows beyond the count would be lost without a word. */
+static bool check_end(struct download *d, struct err *err)
+{
+    struct sample *s;
+    if (!parquet_next(d->parquet, &s, err)) {
+        return false;
+    }
+    if (s != NULL) {
+        sample_free(s);
+        return err_set(err, ERR_INVALID, "'%s' has more rows than the %lld it says", d->input.name,
+                       (long long)d->run.rows);
+    }
+    return true;
+}
+
 static void *reader_main(void *arg)
 {
     struct download *d = arg;
@@ -90,6 +105,7 @@ static void *reader_main(void *arg)
             ok = read_shard(d, i, &err);
         }
     }
+    ok = ok && (run_stopping(&d->run) || check_end(d, &err));
     if (!ok) {
         run_fail(&d->run, &err);
     }

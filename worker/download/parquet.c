@@ -193,6 +193,31 @@ static void from_clause(struct buf *sql, const char *path)
     buf_add_cstr(sql, ", binary_as_string=true)");
 }
 
+/* The footer says it twice, for the file and for each row group. */
+static bool count_rows(struct parquet *p, const char *path, struct err *err)
+{
+    AUTO_BUF struct buf sql = BUF_INIT(SQL_BYTES_MAX);
+    duckdb_result r;
+    buf_add_cstr(&sql, "SELECT (SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(");
+    duck_quote_text(&sql, path);
+    buf_add_cstr(&sql, ")), (SELECT coalesce(sum(n), 0)::BIGINT FROM (SELECT "
+                       "any_value(row_group_num_rows) AS n FROM parquet_metadata(");
+    duck_quote_text(&sql, path);
+    buf_add_cstr(&sql, ") GROUP BY row_group_id))");
+    if (!duck_query(p->con, buf_cstr(&sql), &r, err)) {
+        return err_wrap(err, "'%s'", p->name);
+    }
+    p->rows = duckdb_value_int64(&r, 0, 0);
+    int64_t in_groups = duckdb_value_int64(&r, 1, 0);
+    duckdb_destroy_result(&r);
+    if (p->rows < 0 || p->rows != in_groups) {
+        return err_set(err, ERR_INVALID,
+                       "'%s' has a damaged footer: %lld rows for the file, %lld in its row groups",
+                       p->name, (long long)p->rows, (long long)in_groups);
+    }
+    return true;
+}
+
 static bool read_schema(struct parquet *p, const char *path, const struct options *o,
                         struct err *err)
 {
@@ -209,16 +234,7 @@ static bool read_schema(struct parquet *p, const char *path, const struct option
     if (!ok) {
         return false;
     }
-    buf_reset(&sql);
-    buf_add_cstr(&sql, "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(");
-    duck_quote_text(&sql, path);
-    buf_add_cstr(&sql, ")");
-    if (!duck_query(p->con, buf_cstr(&sql), &r, err)) {
-        return err_wrap(err, "'%s'", p->name);
-    }
-    p->rows = duckdb_value_int64(&r, 0, 0);
-    duckdb_destroy_result(&r);
-    return true;
+    return count_rows(p, path, err);
 }
 
 static bool start_stream(struct parquet *p, const char *path, struct err *err)
