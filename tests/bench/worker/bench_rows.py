@@ -73,14 +73,16 @@ def dripper():
 
 
 def tar_bytes(out):
-    total = 0
+    """Of tars finished or not; a file that has two names for a moment counts once."""
+    sizes = {}
     for f in os.listdir(out):
         if f.endswith(".tar"):
             try:
-                total += os.stat(os.path.join(out, f)).st_size
+                st = os.stat(os.path.join(out, f))
+                sizes[st.st_ino] = st.st_size
             except OSError:
                 pass
-    return total
+    return sum(sizes.values())
 
 
 class Watch(threading.Thread):
