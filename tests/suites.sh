@@ -25,6 +25,7 @@ waits() {
     suite local-faults 120 tests/integration/local_faults.py
     suite worker-net 180 tests/integration/worker_net.py
     suite worker-resume 180 tests/integration/worker_resume.py
+    suite worker-hosts 240 tests/integration/worker_hosts.py
     suite looking-ahead 120 tests/integration/looking_ahead.py
     suite journeys 240 tests/integration/journeys.py
     suite api-events 180 tests/integration/api_events.py
@@ -38,6 +39,8 @@ works() {
     suite worker-download 180 tests/integration/worker_download.py
     suite worker-hostile 120 tests/integration/worker_hostile.py
     suite worker-pixels 300 tests/integration/worker_pixels.py
+    suite worker-modes 120 tests/integration/worker_modes.py
+    suite worker-parquet 180 tests/integration/worker_parquet.py
     suite worker-s3 120 tests/integration/worker_s3.py
     suite worker-index 180 tests/integration/worker_index.py
     suite local-s3 120 tests/integration/local_s3.py

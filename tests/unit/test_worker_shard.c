@@ -103,7 +103,7 @@ static void test_worker_shard__json_text(void **state UNUSED)
     c.at[0] = (struct column){(char *)(uintptr_t) "NSFW", "VARCHAR", CELL_TEXT};
     c.at[1] = (struct column){(char *)(uintptr_t) "caption", "VARCHAR", CELL_TEXT};
     c.at[2] = (struct column){(char *)(uintptr_t) "url", "VARCHAR", CELL_TEXT};
-    struct shard_format f = {1000, 5, IMAGE_JPEG, HASH_SHA256, true};
+    struct shard_format f = {1000, 5, 0, IMAGE_JPEG, HASH_SHA256, true};
     struct sample *s = sample_new(3);
     s->cells[1] =
         (struct cell){.kind = CELL_TEXT, .s = STR("\xc3\xa9 \xf0\x9f\x98\x80 \"\\\n\x7f")};
@@ -229,9 +229,24 @@ static void test_worker_shard__robots(void **state UNUSED)
     assert_false(robots_forbids(&r, STR("noai")));
 }
 
+static void test_worker_shard__extending_numbers_on(void **state UNUSED)
+{
+    struct shard_format f = {.rows_per_shard = 10, .digits = 5, .first_shard = 42};
+    char text[SHARD_KEY_BYTES];
+    shard_name(&f, 3, ".tar", text);
+    assert_string_equal(text, "00045.tar");
+    shard_key(&f, 3, 7, text);
+    assert_string_equal(text, "000457");
+    assert_int_equal(shard_parse_name(&f, "00045.tar", ".tar"), 3);
+    assert_int_equal(shard_parse_name(&f, "00042.tar", ".tar"), 0);
+    assert_int_equal(shard_parse_name(&f, "00041.tar", ".tar"), -1);
+    assert_int_equal(shard_parse_name(&f, "45.tar", ".tar"), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_worker_shard__extending_numbers_on),
         cmocka_unit_test(test_worker_shard__key_digits),
         cmocka_unit_test(test_worker_shard__keys),
         cmocka_unit_test(test_worker_shard__names_go_both_ways),

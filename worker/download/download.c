@@ -10,6 +10,7 @@
 #include "fetch.h"
 #include "input.h"
 #include "manifest.h"
+#include "mode.h"
 #include "parquet.h"
 #include "pool.h"
 #include "resume.h"
@@ -279,7 +280,11 @@ static bool finish(struct download *d, struct err *err)
                              .objects_n = objects.n};
         AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
         manifest_json(&m, &b);
-        ok = sink_put(d->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", true, err);
+        /* When extending the manifest is of the shards added last. */
+        bool create_only = d->o.mode != MODE_EXTEND;
+        ok =
+            sink_put(d->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", create_only, err) &&
+            mode_end(d->sink, &d->o, err);
         if (!ok && err->code == ERR_PRECONDITION) {
             (void)err_wrap(err, "another writer finished this part first");
         }
@@ -289,28 +294,16 @@ static bool finish(struct download *d, struct err *err)
     return ok;
 }
 
-/* Done by an earlier attempt already? *ret_done; a manifest of another task is an error. */
-static bool check_done(struct download *d, bool *ret_done, struct err *err)
-{
-    AUTO_FREE char *task = NULL;
-    if (!manifest_task(d->sink, &task, err)) {
-        return err_wrap(err, "cannot read '%s'", d->o.output_folder);
-    }
-    if (task != NULL && strcmp(task, d->task) != 0) {
-        return err_set(err, ERR_INVALID, "'%s' holds the finished output of task '%s', not '%s'",
-                       d->o.output_folder, task, d->task);
-    }
-    *ret_done = task != NULL;
-    return true;
-}
-
 static bool prepare(struct download *d, struct err *err)
 {
-    if (!input_open(d->o.url_list, &d->input, err) || !duck_open(&d->duck, err) ||
+    if (!input_open(&d->o, &d->input, err) || !duck_open(&d->duck, err) ||
         !parquet_open(&d->duck, d->input.path, d->input.name, &d->o, &d->parquet, err)) {
         return false;
     }
     run_init(&d->run, &d->o, parquet_columns(d->parquet), parquet_rows(d->parquet));
+    if (!mode_begin(d->sink, &d->o, d->task, &d->run.format, err)) {
+        return false;
+    }
     if (!resume_load(d->sink, &d->run, &d->resume, err)) {
         return err_wrap(err, "cannot resume in '%s'", d->o.output_folder);
     }
@@ -336,7 +329,7 @@ static bool download(struct download *d, struct err *err)
                        hosts);
     }
     if (!pool_new(&d->o.image, &d->pool, err) || !sink_open(d->o.output_folder, &d->sink, err) ||
-        !check_done(d, &done, err)) {
+        !mode_is_done(d->sink, &d->o, d->task, &done, err)) {
         return false;
     }
     if (done) {

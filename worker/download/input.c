@@ -77,20 +77,47 @@ static bool only_file(const char *folder, char **ret, struct err *err)
     return true;
 }
 
-bool input_open(const char *url_list, struct input *ret, struct err *err)
+/* Its sidecars, for DuckDB to put together. */
+static bool earlier_output(const struct options *o, struct input *in, struct err *err)
 {
+    struct stat st;
+    if (in->fd >= 0 || stat(in->path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        return err_set(
+            err, ERR_INVALID,
+            "retry_failed needs the folder of an earlier output (for one in S3 make it a "
+            "channel), not '%s'",
+            o->url_list);
+    }
+    AUTO_FREE char *from = realpath(in->path, NULL);
+    AUTO_FREE char *to = realpath(o->output_folder, NULL);
+    if (from != NULL && to != NULL && strcmp(from, to) == 0) {
+        return err_set(err, ERR_INVALID, "retry_failed writes into a folder of its own, not '%s'",
+                       o->output_folder);
+    }
+    char *all = xasprintf("%s/*.parquet", in->path);
+    free(in->path);
+    in->path = all;
+    return true;
+}
+
+bool input_open(const struct options *o, struct input *ret, struct err *err)
+{
+    const char *url_list = o->url_list;
     struct input in = {.fd = -1};
     struct str u = str_of(url_list);
     struct stat st;
     bool ok = true;
     if (str_starts(u, "s3://")) {
-        ok = fetch_s3(url_list, &in, err);
+        ok = o->retry_failed || fetch_s3(url_list, &in, err);
     } else if (u.n == 0 || str_starts(u, "channel:")) {
         ok = contract_channel(u.n == 0 ? NULL : url_list + 8, &in.path, err);
     } else {
         in.path = contract_path(str_starts(u, "file://") ? url_list + 7 : url_list);
     }
-    if (ok && in.fd < 0 && stat(in.path, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (ok && o->retry_failed) {
+        in.path = in.path != NULL ? in.path : xstrdup(url_list);
+        ok = earlier_output(o, &in, err);
+    } else if (ok && in.fd < 0 && stat(in.path, &st) == 0 && S_ISDIR(st.st_mode)) {
         AUTO_FREE char *folder = TAKE(in.path);
         ok = only_file(folder, &in.path, err);
     }

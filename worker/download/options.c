@@ -65,8 +65,33 @@ static const struct row rows[] = {
     {"allow_net", NULL, TEXT, "", 0, 0, AT(allow_net),
      "ADDR[/LEN]:PORT opened although private (repeatable; for tests)"},
     {"dns", NULL, TEXT, "", 0, 0, AT(dns), "ADDR:PORT of the resolver; default: the system's"},
+    {"incremental_mode", NULL, TEXT, "incremental", 0, 0, AT(incremental_mode),
+     "incremental: keep finished shards; overwrite: remove what is there; extend: add shards"},
+    {"retry_failed", NULL, FLAG, "false", 0, 0, AT(retry_failed),
+     "the input is an earlier output: fetch its rows that failed to download once more"},
     {"progress_interval", NULL, INT, "60", 1, 3600, AT(progress_interval_s),
      "seconds between _progress.json"},
+};
+
+/* Settings of img2dataset that mean nothing here. The value that asks for what is done anyway is
+ * taken without a word, any other is a fault with the reason. */
+struct refused {
+    const char *name;
+    const char *taken; /* NULL: none */
+    const char *why;
+};
+static const struct refused refused[] = {
+    {"input_format", "parquet", "parts are parquet; DuckDB turns csv, json and text into it"},
+    {"output_format", "webdataset", "shards are webdataset: tar, parquet and _stats.json"},
+    {"bbox_col", "none", "nothing is blurred here"},
+    {"subjob_size", NULL, "it belongs to Spark; a part is one job of drover's"},
+    {"distributor", "multiprocessing", "drover distributes: each part is a job"},
+    {"max_shard_retry", "1", "a shard that fails fails the job, and drover tries the part again"},
+    {"skip_reencode", "false", "every image is decoded and encoded anew"},
+    {"disable_all_reencoding", "false", "every image is decoded and encoded anew"},
+    {"enable_wandb", "false", "figures are in _progress.json, _stats.json and drover's metrics"},
+    {"wandb_project", "img2dataset",
+     "figures are in _progress.json, _stats.json and drover's metrics"},
 };
 
 static char **text_at(struct options *o, const struct row *r)
@@ -83,6 +108,22 @@ static const struct row *row_find(const char *name)
         }
     }
     return NULL;
+}
+
+/* One of img2dataset's that has no place here? */
+static bool is_refused(const char *name, const char *v, struct buf *faults)
+{
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        const struct refused *r = &refused[i];
+        if (strcmp(name, r->name) != 0) {
+            continue;
+        }
+        if (r->taken == NULL || v == NULL || strcasecmp(v, r->taken) != 0) {
+            buf_addf(faults, "%s '%.60s' is not possible: %s\n", name, v != NULL ? v : "", r->why);
+        }
+        return true;
+    }
+    return false;
 }
 
 static void unknown(const char *name, struct buf *faults)
@@ -175,12 +216,14 @@ static void load_flags(struct options *o, int argc, char *const *argv, struct bu
             *c = *c == '-' ? '_' : *c;
         }
         const struct row *r = row_find(name);
+        bool alone = i + 1 == argc || strncmp(argv[i + 1], "--", 2) == 0;
         if (r == NULL) {
-            unknown(name, faults);
-            i += v == NULL && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0 ? 1 : 0;
+            v = v == NULL && !alone ? argv[++i] : v;
+            if (!is_refused(name, v, faults)) {
+                unknown(name, faults);
+            }
             continue;
         }
-        bool alone = i + 1 == argc || strncmp(argv[i + 1], "--", 2) == 0;
         if (v == NULL && r->kind == FLAG && alone) {
             v = "true";
         } else if (v == NULL && i + 1 < argc) {
@@ -331,11 +374,18 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv, st
         const struct row *r = row_find(key);
         if (r != NULL) {
             set(&o, r, json_string_value(v), faults);
-        } else if (strncmp(key, "sagemaker_", 10) != 0) {
+        } else if (strncmp(key, "sagemaker_", 10) != 0 &&
+                   !is_refused(key, json_string_value(v), faults)) {
             unknown(key, faults);
         }
     }
     load_flags(&o, argc, argv, faults);
+    static const char *const modes[] = {"incremental", "overwrite", "extend"};
+    o.mode =
+        (enum incremental_mode)choose("incremental_mode", o.incremental_mode, modes, 3, faults);
+    if (o.retry_failed && strcmp(o.url_list, o.output_folder) == 0) {
+        buf_add_cstr(faults, "retry_failed: output_folder must be a folder of its own\n");
+    }
     if (o.output_folder[0] == '\0') {
         buf_add_cstr(faults, "output_folder is missing: a folder or s3://bucket/prefix\n");
     }
@@ -375,5 +425,12 @@ void options_help(struct buf *out)
         if (r->flag != NULL) {
             buf_addf(out, "  --%-28s the same as --%s\n", r->flag, r->name);
         }
+    }
+    buf_add_cstr(out,
+                 "\nSettings of img2dataset that are refused here, other values than these:\n");
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        const char *taken = refused[i].taken;
+        buf_addf(out, "  --%-28s %s%s%s\n", refused[i].name, taken != NULL ? taken : "",
+                 taken != NULL ? ": " : "", refused[i].why);
     }
 }

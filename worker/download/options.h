@@ -8,6 +8,7 @@
 #include "sample.h"
 #include <jansson.h>
 
+enum incremental_mode { MODE_INCREMENTAL, MODE_OVERWRITE, MODE_EXTEND };
 struct options {         /* options_done frees */
     char *url_list;      /* path, s3:// URI, channel:NAME; "" : the only channel */
     char *output_folder; /* folder or s3:// prefix */
@@ -21,6 +22,7 @@ struct options {         /* options_done frees */
     char *user_agent_token;
     char *upscale_interpolation;
     char *downscale_interpolation;
+    char *incremental_mode;
     char *allow_net;
     char *dns;
     int64_t image_size, encode_quality, number_sample_per_shard, oom_shard_count;
@@ -28,8 +30,10 @@ struct options {         /* options_done frees */
     double max_image_area, max_aspect_ratio;
     int64_t host_connections;
     bool extract_exif, resize_only_if_bigger, exif_orientation, fast_decode, ignore_ssl_certificate;
+    bool retry_failed;
 
     /* Worked out from the above. */
+    enum incremental_mode mode;
     struct addr_rules rules;
     struct robots robots;
     struct image_options image;

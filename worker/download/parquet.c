@@ -19,6 +19,7 @@ struct parquet {
     struct columns columns;
     char *source[COLUMNS_MAX]; /* name in the file of each column */
     char *name;
+    bool retry; /* only rows that failed to download, of an earlier output's sidecars */
 };
 
 static bool check_file(const char *path, const char *name, struct err *err)
@@ -147,6 +148,9 @@ static void add_column(struct parquet *p, duckdb_result *r, int file_i, const ch
 static bool choose_columns(struct parquet *p, duckdb_result *r, const struct options *o,
                            struct err *err)
 {
+    if (p->retry && find_column(r, "status") < 0) {
+        return missing(p, r, "'status': it is no output of an earlier run", err);
+    }
     static const char *const urls[] = {"url", "URL", NULL};
     static const char *const captions[] = {"TEXT", "text", "caption", NULL};
     for (int k = 0; k < o->extra_columns_n; k++) {
@@ -193,17 +197,33 @@ static void from_clause(struct buf *sql, const char *path)
     buf_add_cstr(sql, ", binary_as_string=true)");
 }
 
+/* What is worth another try: not what is gone, forbidden, or no URL. */
+static void where_clause(const struct parquet *p, struct buf *sql)
+{
+    if (p->retry) {
+        buf_add_cstr(sql, " WHERE status = 'failed_to_download' AND NOT regexp_matches("
+                          "coalesce(error_message, ''), '^HTTP Error 4(04|10):|X-Robots-Tag|"
+                          "unknown url type|address not allowed|user name in url')");
+    }
+}
+
 /* The footer says it twice, for the file and for each row group. */
 static bool count_rows(struct parquet *p, const char *path, struct err *err)
 {
     AUTO_BUF struct buf sql = BUF_INIT(SQL_BYTES_MAX);
     duckdb_result r;
-    buf_add_cstr(&sql, "SELECT (SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(");
-    duck_quote_text(&sql, path);
-    buf_add_cstr(&sql, ")), (SELECT coalesce(sum(n), 0)::BIGINT FROM (SELECT "
-                       "any_value(row_group_num_rows) AS n FROM parquet_metadata(");
-    duck_quote_text(&sql, path);
-    buf_add_cstr(&sql, ") GROUP BY row_group_id))");
+    if (p->retry) {
+        buf_add_cstr(&sql, "SELECT count(*)::BIGINT, count(*)::BIGINT");
+        from_clause(&sql, path);
+        where_clause(p, &sql);
+    } else {
+        buf_add_cstr(&sql, "SELECT (SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(");
+        duck_quote_text(&sql, path);
+        buf_add_cstr(&sql, ")), (SELECT coalesce(sum(n), 0)::BIGINT FROM (SELECT "
+                           "any_value(row_group_num_rows) AS n FROM parquet_metadata(");
+        duck_quote_text(&sql, path);
+        buf_add_cstr(&sql, ") GROUP BY row_group_id))");
+    }
     if (!duck_query(p->con, buf_cstr(&sql), &r, err)) {
         return err_wrap(err, "'%s'", p->name);
     }
@@ -247,6 +267,7 @@ static bool start_stream(struct parquet *p, const char *path, struct err *err)
         buf_addf(&sql, " AS %s)", cast_of(p->columns.at[i].kind));
     }
     from_clause(&sql, path);
+    where_clause(p, &sql);
     if (duckdb_prepare(p->con, buf_cstr(&sql), &p->stmt) != DuckDBSuccess) {
         (void)duck_fail(err, duckdb_prepare_error(p->stmt));
         return err_wrap(err, "'%s'", p->name);
@@ -270,11 +291,12 @@ static bool start_stream(struct parquet *p, const char *path, struct err *err)
 bool parquet_open(struct duck *duck, const char *path, const char *name, const struct options *o,
                   struct parquet **ret, struct err *err)
 {
-    if (!check_file(path, name, err)) {
+    if (!o->retry_failed && !check_file(path, name, err)) {
         return false;
     }
     struct parquet *p = xcalloc(1, sizeof *p);
     p->name = xstrdup(name);
+    p->retry = o->retry_failed;
     if (!duck_connect(duck, &p->con, err) || !read_schema(p, path, o, err) ||
         !start_stream(p, path, err)) {
         parquet_free(p);

@@ -25,13 +25,15 @@ void shard_key(const struct shard_format *f, int64_t shard_i, int64_t row_i,
     for (int i = 0; i < d; i++) {
         scale *= 10;
     }
-    (void)snprintf(out, SHARD_KEY_BYTES, "%0*" PRIi64, f->digits + d, scale * shard_i + row_i);
+    (void)snprintf(out, SHARD_KEY_BYTES, "%0*" PRIi64, f->digits + d,
+                   scale * (f->first_shard + shard_i) + row_i);
 }
 
 void shard_name(const struct shard_format *f, int64_t shard_i, const char *suffix,
                 char out[static SHARD_KEY_BYTES])
 {
-    (void)snprintf(out, SHARD_KEY_BYTES, "%0*" PRIi64 "%s", f->digits, shard_i, suffix);
+    (void)snprintf(out, SHARD_KEY_BYTES, "%0*" PRIi64 "%s", f->digits, f->first_shard + shard_i,
+                   suffix);
 }
 
 int64_t shard_parse_name(const struct shard_format *f, const char *name, const char *suffix)
@@ -41,6 +43,10 @@ int64_t shard_parse_name(const struct shard_format *f, const char *name, const c
     char again[SHARD_KEY_BYTES];
     if (strcmp(name + n, suffix) != 0 ||
         !parse_i64((struct str){name, n}, 0, INT64_MAX / 2, &i, NULL)) {
+        return -1;
+    }
+    i -= f->first_shard;
+    if (i < 0) {
         return -1;
     }
     shard_name(f, i, suffix, again);

@@ -7,7 +7,8 @@
 
 struct shard_format { /* value */
     int64_t rows_per_shard;
-    int digits; /* oom_shard_count */
+    int digits;          /* oom_shard_count */
+    int64_t first_shard; /* number of our shard 0 in names and keys: not 0 when extending */
     enum image_format image;
     enum image_hash hash;
     bool exif;
@@ -20,7 +21,7 @@ void shard_key(const struct shard_format *f, int64_t shard_i, int64_t row_i,
 /* "00012" + suffix, as ".tar", ".parquet", "_stats.json". */
 void shard_name(const struct shard_format *f, int64_t shard_i, const char *suffix,
                 char out[static SHARD_KEY_BYTES]);
-/* Shard number of a name with that suffix, -1 when it is none of ours. */
+/* Which of our shards a name with that suffix is, from 0; -1 when it is none of ours. */
 int64_t shard_parse_name(const struct shard_format *f, const char *name, const char *suffix);
 const char *shard_image_suffix(enum image_format f); /* "jpg" */
 const char *shard_hash_name(enum image_hash h);      /* "sha256"; NULL for none */
