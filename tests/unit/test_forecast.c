@@ -59,6 +59,24 @@ static void test_forecast__starts_take_as_long_as_was_seen(void **state)
     free(w);
 }
 
+static void test_forecast__running_jobs_tell_how_long_they_waited(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    struct forecast_stage *s = add_stage(w, 0, 16);
+    s->cold_start_s = 9999;
+    duration_init(&s->start, 0);
+    w->slots[0].quota = 8;
+    set_running(w, 0, 8, MIN_US);
+    for (int i = 0; i < 8; i++) {
+        w->jobs[0][i].intended_us = NOW - 6 * MIN_US;
+    }
+    assert_min(run(w).end_us.p50, 9 + 15); /* five minutes to start, ten to run */
+    s->jobs_n = 4;                         /* too few to go by */
+    assert_true(run(w).end_us.p50 > 9999 * USEC_PER_SEC);
+    free(w);
+}
+
 static void test_forecast__says_how_many_parts_it_needs(void **state)
 {
     (void)state;
@@ -388,6 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forecast__equal_parts_are_arithmetic),
         cmocka_unit_test(test_forecast__starts_take_as_long_as_was_seen),
+        cmocka_unit_test(test_forecast__running_jobs_tell_how_long_they_waited),
         cmocka_unit_test(test_forecast__says_how_many_parts_it_needs),
         cmocka_unit_test(test_forecast__stages_wait_for_those_they_need),
         cmocka_unit_test(test_forecast__others_take_their_share),
