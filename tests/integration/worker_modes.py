@@ -171,8 +171,7 @@ def test_settings(d):
     rc, so, se = run(args)
     tap.ok(rc == 65 and "cannot open 'x'" in se, "all of img2dataset's options with its defaults are taken", se)
     refused = {"input_format": "csv", "output_format": "tfrecord", "bbox_col": "boxes", "subjob_size": 1000,
-               "distributor": "pyspark", "max_shard_retry": 3, "skip_reencode": "True",
-               "disable_all_reencoding": "True", "enable_wandb": "True", "wandb_project": "mine",
+               "distributor": "pyspark", "max_shard_retry": 3, "enable_wandb": "True", "wandb_project": "mine",
                "incremental_mode": "sometimes", "compute_hash": "crc"}
     rc, so, se = run(["--output", d + "/o"] + [x for k, v in refused.items() for x in ("--" + k, v)])
     lines = se.splitlines()

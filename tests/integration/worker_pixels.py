@@ -3,6 +3,7 @@
 interpolation; the JPEGs are everybody's JPEGs. Method: five hundred pictures made here go through
 the worker once a mode, written as PNG (which loses nothing), and each is compared by PSNR with
 cv2.resize; JPEG output is opened by PIL, OpenCV and file(1)."""
+import hashlib
 import os
 import subprocess
 import sys
@@ -217,6 +218,46 @@ def test_fast_decode(d, server, made):
                 [k for k, _ in some], 28)
 
 
+def kept(d, server, name, bodies, fmt, *flags):
+    """[(bytes, json)] of a run that may keep the bytes; None where a row failed."""
+    part, out = os.path.join(d, name + ".parquet"), os.path.join(d, name)
+    make_parquet(part, [{"url": server.serve("/%s/%d" % (name, i), b)} for i, b in enumerate(bodies)],
+                 {"url": "VARCHAR"})
+    rc, _, se = run(["--parquet", part, "--output", out, "--image_size", SIZE, "--allow-net", server.net,
+                     "--encode_format", fmt, "--encode_quality", 9] + list(flags))
+    tap.ok(rc == 0, "%s: ends well" % name, se)
+    got = samples(os.path.join(out, "00000.tar"))
+    return [(got[k][fmt], json.loads(got[k]["json"])) if (k := "%09d" % i) in got else None
+            for i in range(len(bodies))]
+
+
+def test_kept_bytes(d, server):
+    square, wide = photo(SIZE, SIZE, 5), photo(200, SIZE, 6)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    jpegs = [pil(square, "JPEG", progressive=True), pil(wide, "JPEG"), pil(square, "PNG"),
+             pil(square, "JPEG", exif=exif.tobytes())]
+    got = kept(d, server, "same", jpegs, "jpg", "--skip_reencode")
+    tap.eq([g[0] == b for g, b in zip(got, jpegs)], [True, False, False, True],
+           "skip_reencode keeps the bytes of a JPEG that keeps its size")
+    got = kept(d, server, "same-turned", jpegs, "jpg", "--skip_reencode", "--exif_orientation")
+    tap.eq([g[0] == b for g, b in zip(got, jpegs)], [True, False, False, False], "but not when it is turned")
+    got = kept(d, server, "not-same", jpegs, "jpg")
+    tap.ok(all(g[0] != b for g, b in zip(got, jpegs)), "without it nothing is kept")
+    pngs = [pil(square, "PNG"), pil(with_alpha(square, np.random.RandomState(1)), "PNG"), pil(square, "WEBP")]
+    got = kept(d, server, "same-png", pngs, "png", "--skip_reencode")
+    tap.eq([g[0] == b for g, b in zip(got, pngs)], [True, False, False], "alpha has to be laid over white")
+    odd = [b"<html>no picture</html>", pil(wide, "JPEG"), b"", png_claiming(10 ** 6, 10 ** 6)]
+    got = kept(d, server, "all", odd, "jpg", "--disable_all_reencoding", "--compute_hash", "sha512")
+    tap.eq([g and g[0] for g in got], odd, "disable_all_reencoding keeps whatever came")
+    tap.ok(all(g[1]["width"] is None and g[1]["original_height"] is None and g[1]["status"] == "success"
+               and g[1]["sha512"] == hashlib.sha512(b).hexdigest() for g, b in zip(got, odd)),
+           "its sides are null, its hash is of the bytes", [g[1] for g in got])
+    table = read_parquet(os.path.join(d, "all", "00000.parquet"))
+    tap.eq([[r[k] for k in ("width", "height", "original_width", "original_height")] for r in table],
+           [[None] * 4] * len(odd), "in the sidecar too")
+
+
 def test_jpeg_is_read_by_all(d, server, made):
     some = made[:2 * len(KINDS)]
     rows = [{"url": server.serve("/out/%d" % i, b)} for i, (_, b) in enumerate(some)]
@@ -261,6 +302,7 @@ def main():
         test_interpolations(d, server, made)
         test_orientation(d, server)
         test_fast_decode(d, server, made)
+        test_kept_bytes(d, server)
         test_jpeg_is_read_by_all(d, server, made)
     return tap.end()
 

@@ -129,7 +129,10 @@ static void test_worker_parts__settings(void **state UNUSED)
         {"{\"output_folder\":\"o\",\"max_image_area\":\"nan\"}", "max_image_area"},
         {"{\"output_folder\":\"o\",\"encode_format\":\"png\",\"encode_quality\":\"95\"}", "0 to 9"},
         {"{\"output_folder\":\"o\",\"encode_quality\":\"101\"}", "0 to 100"},
-        {"{\"output_folder\":\"o\",\"compute_hash\":\"sha512\"}", "none, sha256, md5"},
+        {"{\"output_folder\":\"o\",\"compute_hash\":\"sha1\"}", "none, sha256, md5, sha512"},
+        {"{\"output_folder\":\"o\",\"output_format\":\"files\"}", "shards are webdataset"},
+        {"{\"output_folder\":\"o\",\"bbox_col\":\"faces\"}",
+         "bbox_col 'faces' is not possible: nothing is"},
         {"{\"output_folder\":\"o\",\"save_additional_columns\":\"[\\\"url\\\"]\"}", "'url'"}};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         buf_reset(&faults);

@@ -1,33 +1,36 @@
 /* The order is img2dataset's: decode, filters, resize, encode; exif and hash of the downloaded
  * bytes only for what succeeded. */
 #include "decode.h"
-#include "common/hash.h"
 #include "exif.h"
 #include "thumb.h"
+#include <openssl/evp.h>
 
-static void hash_hex(struct str body, enum image_hash kind, char out[static 65])
+static void hash_hex(struct str body, enum image_hash kind, char out[static IMAGE_HASH_HEX_N])
 {
-    uint8_t sum[16];
-    switch (kind) {
-    case HASH_NONE:
-        out[0] = '\0';
-        break;
-    case HASH_SHA256:
-        hash_sha256_hex(body.p, body.n, out);
-        break;
-    case HASH_MD5:
-        hash_md5(body.p, body.n, sum);
-        str_hex(sum, sizeof sum, out);
-        break;
+    uint8_t sum[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    const EVP_MD *md = kind == HASH_SHA256   ? EVP_sha256()
+                       : kind == HASH_SHA512 ? EVP_sha512()
+                       : kind == HASH_MD5    ? EVP_md5()
+                                             : NULL;
+    out[0] = '\0';
+    if (md != NULL) {
+        ASSERT(EVP_Digest(body.p, body.n, sum, &n, md, NULL) == 1 && 2 * n < IMAGE_HASH_HEX_N);
+        str_hex(sum, n, out);
     }
 }
 
-void decode_one(struct str body, const struct image_options *o, struct decoded *ret)
+/* The picture is what the body says already: same format, same pixels. */
+static bool is_same(const struct thumb *t, struct str body)
+{
+    return t->o->keep_same && t->turned == 1 && !t->rows.matted && t->out.w == t->w &&
+           t->out.h == t->h && image_sniff(body) == t->o->format;
+}
+
+static enum image_result picture(struct str body, const struct image_options *o,
+                                 struct decoded *ret)
 {
     struct thumb t;
-    buf_reset(&ret->image);
-    buf_reset(&ret->exif);
-    ret->hash[0] = '\0';
     thumb_init(&t, o, o->orient ? exif_orientation(body) : 1);
     enum image_result result =
         image_read(body, &t.rows, &ret->original_width, &ret->original_height);
@@ -40,16 +43,34 @@ void decode_one(struct str body, const struct image_options *o, struct decoded *
             ret->original_width = ret->original_height;
             ret->original_height = w;
         }
-        result = image_encode(&t.out, o, &ret->image);
+        if (is_same(&t, body)) {
+            buf_add_str(&ret->image, body);
+        } else {
+            result = image_encode(&t.out, o, &ret->image);
+        }
     } else if (t.w != 0) {
         result = t.result; /* why the rows were not wanted, or IMAGE_BAD */
     }
-    ret->result = result;
-    if (result == IMAGE_OK) {
+    thumb_done(&t);
+    return result;
+}
+
+void decode_one(struct str body, const struct image_options *o, struct decoded *ret)
+{
+    buf_reset(&ret->image);
+    buf_reset(&ret->exif);
+    ret->hash[0] = '\0';
+    ret->width = ret->height = ret->original_width = ret->original_height = 0;
+    if (o->keep_all) {
+        buf_add_str(&ret->image, body);
+        ret->result = IMAGE_OK;
+    } else {
+        ret->result = picture(body, o, ret);
+    }
+    if (ret->result == IMAGE_OK) {
         hash_hex(body, o->hash, ret->hash);
         if (o->exif) {
             exif_json(body, &ret->exif);
         }
     }
-    thumb_done(&t);
 }

@@ -5,7 +5,7 @@
 struct decoded { /* value but for the two buffers */
     enum image_result result;
     int width, height, original_width, original_height;
-    char hash[65];
+    char hash[IMAGE_HASH_HEX_N];
     struct buf image;
     struct buf exif;
 };

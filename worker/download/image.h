@@ -19,7 +19,8 @@ enum resize_filter {
     FILTER_AREA,
     FILTER_LANCZOS
 };
-enum image_hash { HASH_NONE, HASH_SHA256, HASH_MD5 };
+enum image_hash { HASH_NONE, HASH_SHA256, HASH_MD5, HASH_SHA512 };
+#define IMAGE_HASH_HEX_N 129 /* of the longest, with its NUL */
 enum image_result {
     IMAGE_OK,
     IMAGE_BAD,         /* cannot be decoded */
@@ -42,8 +43,10 @@ struct image_options {
     double max_area, max_aspect;
     enum resize_filter up, down; /* for larger, for smaller */
     bool only_if_bigger, exif;
-    bool orient; /* turn as the EXIF orientation says */
-    bool fast;   /* JPEG: let the decoder's transform do what it can of the reduction */
+    bool keep_same; /* the body itself when nothing about the picture changes */
+    bool keep_all;  /* the body itself, unread */
+    bool orient;    /* turn as the EXIF orientation says */
+    bool fast;      /* JPEG: let the decoder's transform do what it can of the reduction */
 };
 
 /* Who takes a picture's rows while they are decoded. Rows are of 1 (grey) or 3 (RGB) bytes a pixel:
@@ -55,6 +58,7 @@ struct image_rows {
     /* h rows of w pixels will follow. False: the picture is not wanted. */
     bool (*begin)(struct image_rows *r, int w, int h, int channels);
     void (*row)(struct image_rows *r, const uint8_t *px);
+    bool matted; /* set by the decoder: alpha was laid over white */
 };
 
 void image_done(struct image *im);

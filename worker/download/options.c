@@ -32,6 +32,10 @@ static const struct row rows[] = {
      "the same, when it is above"},
     {"exif_orientation", NULL, FLAG, "false", 0, 0, AT(exif_orientation),
      "turn pictures upright; img2dataset does not"},
+    {"skip_reencode", NULL, FLAG, "false", 0, 0, AT(skip_reencode),
+     "keep the downloaded bytes where format and pixels would stay the same"},
+    {"disable_all_reencoding", NULL, FLAG, "false", 0, 0, AT(disable_all_reencoding),
+     "keep the downloaded bytes, unread, whatever they are"},
     {"fast_decode", NULL, FLAG, "false", 0, 0, AT(fast_decode),
      "JPEG: reduce while decoding; faster, pixels differ slightly"},
     {"encode_format", NULL, TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
@@ -51,7 +55,7 @@ static const struct row rows[] = {
     {"max_image_area", NULL, REAL, "inf", 0, 0, AT(max_image_area), "pixels, at most"},
     {"max_aspect_ratio", NULL, REAL, "inf", 0, 0, AT(max_aspect_ratio), "longer by shorter side"},
     {"extract_exif", NULL, FLAG, "true", 0, 0, AT(extract_exif), "write the exif column"},
-    {"compute_hash", NULL, TEXT, "sha256", 0, 0, AT(compute_hash), "sha256, md5, none"},
+    {"compute_hash", NULL, TEXT, "sha256", 0, 0, AT(compute_hash), "sha256, sha512, md5, none"},
     {"disallowed_header_directives", NULL, TEXT, "noai,noimageai,noindex,noimageindex", 0, 0,
      AT(disallowed_header_directives), "X-Robots-Tag words that forbid use; []: none"},
     {"user_agent_token", NULL, TEXT, "", 0, 0, AT(user_agent_token), "our name in the User-Agent"},
@@ -87,8 +91,6 @@ static const struct refused refused[] = {
     {"subjob_size", NULL, "it belongs to Spark; a part is one job of drover's"},
     {"distributor", "multiprocessing", "drover distributes: each part is a job"},
     {"max_shard_retry", "1", "a shard that fails fails the job, and drover tries the part again"},
-    {"skip_reencode", "false", "every image is decoded and encoded anew"},
-    {"disable_all_reencoding", "false", "every image is decoded and encoded anew"},
     {"enable_wandb", "false", "figures are in _progress.json, _stats.json and drover's metrics"},
     {"wandb_project", "img2dataset",
      "figures are in _progress.json, _stats.json and drover's metrics"},
@@ -297,13 +299,13 @@ static void work_out_image(struct options *o, struct buf *faults)
     static const char *const modes[] = {"no", "border", "keep_ratio", "keep_ratio_largest",
                                         "center_crop"};
     static const char *const formats[] = {"jpg", "png", "webp"};
-    static const char *const hashes[] = {"none", "sha256", "md5"};
+    static const char *const hashes[] = {"none", "sha256", "md5", "sha512"};
     struct image_options *im = &o->image;
     im->mode = (enum resize_mode)choose("resize_mode", o->resize_mode, modes, 5, faults);
     im->format = (enum image_format)choose("encode_format", o->encode_format, formats, 3, faults);
     bool off = strcasecmp(o->compute_hash, "none") == 0 || o->compute_hash[0] == '\0';
     im->hash =
-        (enum image_hash)choose("compute_hash", off ? "none" : o->compute_hash, hashes, 3, faults);
+        (enum image_hash)choose("compute_hash", off ? "none" : o->compute_hash, hashes, 4, faults);
     if (im->format == IMAGE_PNG && o->encode_quality > 9) {
         buf_addf(faults, "encode_quality %lld: png takes a compression level from 0 to 9\n",
                  (long long)o->encode_quality);
@@ -318,6 +320,8 @@ static void work_out_image(struct options *o, struct buf *faults)
     im->max_aspect = o->max_aspect_ratio;
     im->exif = o->extract_exif;
     im->orient = o->exif_orientation;
+    im->keep_same = o->skip_reencode;
+    im->keep_all = o->disable_all_reencoding;
     im->fast = o->fast_decode;
     im->up = filter_of("upscale_interpolation", o->upscale_interpolation, faults);
     im->down = filter_of("downscale_interpolation", o->downscale_interpolation, faults);

@@ -30,7 +30,7 @@ struct options {         /* options_done frees */
     double max_image_area, max_aspect_ratio;
     int64_t host_connections;
     bool extract_exif, resize_only_if_bigger, exif_orientation, fast_decode, ignore_ssl_certificate;
-    bool retry_failed;
+    bool retry_failed, skip_reencode, disable_all_reencoding;
 
     /* Worked out from the above. */
     enum incremental_mode mode;

@@ -87,6 +87,7 @@ bool png_read(struct str body, struct image_rows *rows)
         return false;
     }
     int out = ih.color_type == SPNG_COLOR_TYPE_GRAYSCALE && channels != 4 ? 1 : 3;
+    rows->matted = channels == 4;
     return image_fits(ih.width, ih.height) &&
            rows->begin(rows, (int)ih.width, (int)ih.height, out) &&
            read_rows(c, &ih, fmt, channels, rows);

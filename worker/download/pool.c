@@ -27,7 +27,7 @@ struct wire {
     uint64_t exif_n;
     int32_t result;
     int32_t width, height, original_width, original_height;
-    char hash[65];
+    char hash[IMAGE_HASH_HEX_N];
 };
 struct pool {
     pthread_mutex_t lock;

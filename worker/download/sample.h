@@ -1,5 +1,6 @@
 /* One row on its way through the stages, and the columns it came with. */
 #pragma once
+#include "image.h"
 #include "queue.h"
 #include "stats.h"
 
@@ -45,7 +46,7 @@ struct sample {
     char error[SAMPLE_ERROR_BYTES_MAX];                     /* "" on success */
     int32_t width, height, original_width, original_height; /* 0: null */
     char *exif;                                             /* JSON text or NULL */
-    char hash[65];                                          /* "" : null */
+    char hash[IMAGE_HASH_HEX_N];                            /* "" : null */
     uint8_t *image;
     size_t image_n;
 };

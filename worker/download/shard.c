@@ -77,6 +77,8 @@ const char *shard_hash_name(enum image_hash h)
         return "sha256";
     case HASH_MD5:
         return "md5";
+    case HASH_SHA512:
+        return "sha512";
     }
     return NULL;
 }
@@ -147,7 +149,11 @@ static void text(struct buf *out, const char *key, const char *v)
 static void side(struct buf *out, const char *key, int32_t v)
 {
     name(out, key);
-    buf_addf(out, "%" PRIi32, v);
+    if (v == 0) { /* kept unread */
+        buf_add_cstr(out, "null");
+    } else {
+        buf_addf(out, "%" PRIi32, v);
+    }
 }
 
 void shard_json(const struct shard_format *f, const struct columns *columns, const struct sample *s,

@@ -155,7 +155,7 @@ static bool text(duckdb_appender a, const char *v)
 
 static bool side(duckdb_appender a, const struct sample *s, int32_t v)
 {
-    bool known = s->status == STATUS_SUCCESS;
+    bool known = s->status == STATUS_SUCCESS && v != 0;
     return (known ? duckdb_append_int32(a, v) : duckdb_append_null(a)) == DuckDBSuccess;
 }
 

@@ -12,6 +12,7 @@ bool webp_read(struct str body, struct image_rows *rows)
         !image_fits(f.width, f.height) || !rows->begin(rows, f.width, f.height, 3)) {
         return false;
     }
+    rows->matted = f.has_alpha != 0;
     int stride = f.width * (f.has_alpha ? 4 : 3);
     size_t n = (size_t)stride * (size_t)f.height;
     uint8_t *px AUTO_FREE = malloc(n);
