@@ -4,6 +4,18 @@
 
 #define ATTEMPTS_MOST 20
 
+/* Of all calls a leader makes a tenth may be retries, ten more after each time SageMaker answers
+ * again, and one a minute. */
+void judge_retry_traffic(struct world *w, const struct ctl *c)
+{
+    int64_t most = c->tally.firsts / 10 + 10 * (1 + c->tally.refills) +
+                   (w->now_us - c->tally.since_us) / MINUTE + 2;
+    if (c->tally.retries > most) {
+        wrong(w, "I14", "controller %d made %lld retries beside %lld first calls", c->id,
+              (long long)c->tally.retries, (long long)c->tally.firsts);
+    }
+}
+
 /* How often a part may be tried again after an end of this cause: -1 for ever. */
 static int times_of(const struct spec_stage *s, enum cause cause)
 {

@@ -38,11 +38,40 @@ static void do_create(struct world *w, struct ctl *c, int attempt)
     }
 }
 
+/* A call that failed before is made again only as far as the budget of all retries goes. */
+static bool retry_holds(struct world *w, struct ctl *c, struct live *a,
+                        const struct protocol_config *pc)
+{
+    struct protocol_attempt copy = a->p;
+    int64_t wake_us, now_us = ctl_boot(w, c);
+    enum protocol_action next = protocol_next(&copy, now_us, pc, &wake_us);
+    if (next != ACT_CREATE && next != ACT_DESCRIBE && next != ACT_STOP) {
+        return false;
+    }
+    if (a->p.failures == 0) {
+        retry_budget_first(&c->retries);
+        c->tally.firsts++;
+        return false;
+    }
+    c->calls_fail = true;
+    if (retry_budget_take(&c->retries, now_us)) {
+        c->tally.retries++;
+        judge_retry_traffic(w, c);
+        return false;
+    }
+    SOMETIMES(w, RETRY_HELD);
+    a->wake_us = now_us + MIN(retry_budget_wait_us(&c->retries, now_us), w->cfg.observe_us);
+    return true;
+}
+
 static void act(struct world *w, struct ctl *c, int attempt)
 {
     struct protocol_config pc;
     struct live *a = live_get(c, attempt);
     ctl_protocol(w, &pc);
+    if (retry_holds(w, c, a, &pc)) {
+        return;
+    }
     switch (protocol_next(&a->p, ctl_boot(w, c), &pc, &a->wake_us)) {
     case ACT_NONE:
         break;
@@ -240,12 +269,26 @@ static void on_describe(struct world *w, struct ctl *c, const struct call *k)
     live_fact(w, c, k->attempt, &f);
 }
 
+/* It answers again: what has waited may be tried. */
+static void answers_again(struct world *w, struct ctl *c)
+{
+    if (c->calls_fail) {
+        c->calls_fail = false;
+        retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US, ctl_boot(w, c));
+        c->tally.refills++;
+        c->act = true;
+    }
+    retry_budget_first(&c->retries);
+    c->tally.firsts++;
+}
+
 static void on_list(struct world *w, struct ctl *c, struct call *k)
 {
     c->listing = false;
     if (k->answer != ANSWER_OK) {
         return;
     }
+    answers_again(w, c);
     for (size_t i = 0; i < k->list_n && c->leading; i++) {
         const struct listed *l = &k->list[i];
         struct live *a = NULL;

@@ -13,6 +13,10 @@ static void lead(struct world *w, struct ctl *c, int64_t asked_us)
     c->listing = c->quota_reading = c->progress_reading = false;
     bucket_init(&c->bucket, w->cfg.create_rate, w->cfg.create_burst, asked_us);
     w->judge.led_us = w->now_us;
+    retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US, asked_us);
+    c->calls_fail = false;
+    memset(&c->tally, 0, sizeof c->tally);
+    c->tally.since_us = w->now_us;
     trace(w, 0x1ead, (uint64_t)c->epoch);
     SOMETIMES(w, TAKEOVER);
     tell(w, -1, "controller %d leads, epoch %lld", c->id, (long long)c->epoch);

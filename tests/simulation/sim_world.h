@@ -12,6 +12,7 @@
 #include "core/hang.h"
 #include "core/ledger.h"
 #include "core/protocol.h"
+#include "core/retry_budget.h"
 #include "core/retry_policy.h"
 #include "core/sched.h"
 #include "sim_db.h"
@@ -256,6 +257,11 @@ struct ctl {
     int64_t led_at_us, hold_until_us;
     struct rng rng;
     struct bucket bucket;
+    struct retry_budget retries;
+    bool calls_fail;
+    struct { /* the judge's: calls since it leads */
+        int64_t since_us, firsts, retries, refills;
+    } tally;
     /* the view */
     struct db_campaign campaign[CAMPAIGNS_MAX];
     struct db_stage stage[STAGES_MAX];
@@ -542,6 +548,7 @@ void judge_recount(struct world *w);
 void judge_end(struct world *w);
 bool judge_over(const struct world *w); /* all work has ended */
 struct intent_seen *judge_intent(struct world *w, uint64_t name_hash);
+void judge_retry_traffic(struct world *w, const struct ctl *c);
 void judge_cancel(struct world *w, int campaign);
 void judge_lost(struct world *w, int attempt);
 void judge_adopted(struct world *w, int attempt);
