@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The exhaustive check of the submit protocol with the planted bugs it must find, then simulated
 # campaigns: SEEDS seeds from FIRST on, and every seed that ever broke a promise (seeds.txt).
-# At the end five of the bugs planted in all of core, drawn by the day. Prints TAP.
+# Then named situations, and five of the bugs planted in all of core, drawn by the day. Prints TAP.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 seeds=${SEEDS:-2000}
@@ -12,5 +12,6 @@ failed=0
 $out/exhaustive || failed=1
 bash tests/simulation/mutants.sh || failed=1
 $out/sim --first "$first" --seeds "$seeds" --jobs 2 --list tests/simulation/seeds.txt $([ "$seeds" -ge 1500 ] && echo --coverage) || failed=1
+$out/scenarios || failed=1
 bash tests/simulation/sim_mutants.sh --draw 5 || failed=1
 exit $failed

@@ -26,6 +26,7 @@ struct total {     /* shared by the processes of a run */
     bool one;      /* the first broken seed is the last */
     uint64_t hash;
     int64_t lives, events, virtual_us, broken_n;
+    int64_t ctls3, cold, unread, edited, all; /* seeds with ..., see count_hard */
     struct {
         uint64_t seed;
         struct outcome o;
@@ -49,6 +50,20 @@ static void *shared(size_t n)
     return p;
 }
 
+/* What caps and quotas had to stand: three controllers, a leader that knows nothing yet while jobs
+ * run, quotas that cannot be read, caps edited between a decision and its transaction. */
+static void count_hard(const struct sim_config *cfg, const struct outcome *o, struct total *t)
+{
+    bool ctls3 = cfg->ctls == 3, cold = o->leaders > 1;
+    bool unread = o->fires[FAULT_QUOTA_UNREADABLE] > 0;
+    bool edited = o->fires[FAULT_EDIT_IN_FLIGHT] > 0;
+    __atomic_fetch_add(&t->ctls3, ctls3, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&t->cold, cold, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&t->unread, unread, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&t->edited, edited, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&t->all, ctls3 && cold && unread && edited, __ATOMIC_RELAXED);
+}
+
 static void work(const uint64_t *seeds, uint64_t n, struct total *t, struct coverage *cover)
 {
     struct outcome o;
@@ -62,6 +77,7 @@ static void work(const uint64_t *seeds, uint64_t n, struct total *t, struct cove
         sim_run(&cfg, cover, &o);
         __atomic_fetch_add(&t->hash, mix(seeds[i], o.hash), __ATOMIC_RELAXED);
         __atomic_fetch_add(&t->lives, o.lives, __ATOMIC_RELAXED);
+        count_hard(&cfg, &o, t);
         __atomic_fetch_add(&t->events, o.events, __ATOMIC_RELAXED);
         __atomic_fetch_add(&t->virtual_us, o.virtual_us, __ATOMIC_RELAXED);
         if (o.broken) {
@@ -169,6 +185,13 @@ static int run(const struct options *opt)
            ok && t->broken_n == 0 ? "ok" : "not ok", (unsigned long long)n,
            (unsigned long long)opt->first, (long long)t->broken_n, (long long)t->lives);
     report_broken(t, opt);
+    printf("# simulation: no instant over quota or budget in any unbroken seed; of %llu, %lld had "
+           "three "
+           "controllers, %lld cold caches, %lld quotas unreadable, %lld caps edited in flight, "
+           "%lld all "
+           "of these\n",
+           (unsigned long long)n, (long long)t->ctls3, (long long)t->cold, (long long)t->unread,
+           (long long)t->edited, (long long)t->all);
     bool covered = !opt->coverage || cover_check(cover);
     printf("# simulation: violations %lld, trace %016llx, seeds %llu, %.0f lives a CPU second, "
            "%.0f campaign-years a CPU minute, %lld events, %.1f s, %.1f CPU s\n",

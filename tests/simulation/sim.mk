@@ -7,8 +7,10 @@ $(O)/tests/simulation/exhaustive: $(EXHAUSTIVE_OBJS) $(O)/orchestrator/core/prot
 SIM_OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard tests/simulation/sim*.c))
 $(O)/tests/simulation/sim: $(SIM_OBJS) $(LIB_CORE) $(LIB_COMMON)
 	$(link) $(LD_ALL) $(L_COMMON)
+$(O)/tests/simulation/scenarios: $(O)/tests/simulation/scenarios.o $(filter-out %/sim.o,$(SIM_OBJS)) $(LIB_CORE) $(LIB_COMMON)
+	$(link) $(LD_ALL) $(L_COMMON)
 .PHONY: exhaustive simulator sim-mutants
 exhaustive: $(O)/tests/simulation/exhaustive
-simulator: $(O)/tests/simulation/sim
+simulator: $(O)/tests/simulation/sim $(O)/tests/simulation/scenarios
 sim-mutants: simulator ## planted bugs that the campaign simulator must find
 	$(Q)bash tests/simulation/sim_mutants.sh

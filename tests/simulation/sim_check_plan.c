@@ -48,21 +48,18 @@ static void check_parts(struct world *w, const struct sched_view *v, const struc
 /* A campaign's own limit of an instance type. */
 static void check_types(struct world *w, const struct sched_view *v, const struct sched_plan *p)
 {
-    int64_t taken[CAMPAIGNS_MAX][KINDS_MAX] = {0};
-    for (int i = 0; i < p->launches_n; i++) {
-        const struct sched_stage *s = &v->stages[p->launches[i].stage_i];
-        int type = p->launches[i].slots_i % w->cfg.types; /* spot or not: the limit is of both */
-        taken[s->campaign_i][type] += s->stage->instance_count;
-    }
     for (int c = 0; c < v->campaigns_n; c++) {
-        const struct spec *sp = &w->spec[c];
-        for (int k = 0; k < sp->instances_n; k++) {
-            for (int t = 0; t < w->cfg.types; t++) {
-                if (strcmp(sp->instances[k].instance_type, v->slots[t].instance_type) == 0) {
-                    check_limit(w, "a type's limit of campaign", c, sp->instances[k].n,
-                                v->campaigns[c].type_held[k], taken[c][t]);
-                }
+        for (int k = 0; k < w->spec[c].instances_n; k++) {
+            const struct spec_limit *l = &w->spec[c].instances[k];
+            int64_t taken = 0;
+            for (int i = 0; i < p->launches_n; i++) {
+                const struct sched_stage *s = &v->stages[p->launches[i].stage_i];
+                const char *type = v->slots[p->launches[i].slots_i].instance_type;
+                bool counts = s->campaign_i == c && strcmp(type, l->instance_type) == 0;
+                taken += counts ? s->stage->instance_count : 0;
             }
+            check_limit(w, "a type's limit of campaign", c, l->n, v->campaigns[c].type_held[k],
+                        taken);
         }
     }
 }
@@ -76,6 +73,9 @@ static void check_pools(struct world *w, const struct sched_view *v, const struc
         const struct sched_launch *l = &p->launches[i];
         const struct spec_stage *s = v->stages[l->stage_i].stage;
         kept[l->slots_i] += l->keep_alive_s > 0 ? s->instance_count : 0;
+        if (s->spot && l->keep_alive_s > 0) {
+            wrong(w, "I8", "a spot part asks for a pool");
+        }
         if (l->pool_i < 0) {
             continue;
         }

@@ -345,20 +345,53 @@ static void after_commit(struct world *w, struct ctl *c, const struct sight *s,
     }
 }
 
+/* Has so much been spent that one more attempt of this stage would not fit its own caps, even if
+ * everything that runs gave its money back? */
+static bool spent_up(const struct ctl *c, const struct sight *s, int stage_i)
+{
+    const struct spec_stage *st = s->stages[stage_i].stage;
+    struct budget stage = c->stage[s->stage_of[stage_i]].money;
+    struct budget campaign = c->campaign[s->stages[stage_i].campaign_i].money;
+    stage.reserved_musd = campaign.reserved_musd = 0;
+    for (int i = 0; i < s->view.slots_n; i++) {
+        const struct slots *sl = &c->slots[i];
+        if (strcmp(sl->instance_type, st->instance_type[0]) == 0 &&
+            sl->market == (st->spot ? MARKET_SPOT : MARKET_ON_DEMAND)) {
+            musd_t left = MIN(budget_left(&stage), budget_left(&campaign));
+            return sl->price_musd_per_hour >= 0 &&
+                   cost_runtime_that_fits(sl->price_musd_per_hour, st->instance_count, 0, left) <
+                       st->min_runtime_s;
+        }
+    }
+    return false;
+}
+
+/* Drain waits for what runs, and holds for want of any money; stop and hold act once the campaign's
+ * own caps are spent: the rules of the controller's campaign_life.c. */
+static bool falls_short(const struct world *w, const struct ctl *c, const struct sight *s,
+                        int stage_i)
+{
+    int campaign = s->stages[stage_i].campaign_i;
+    const struct db_campaign *dc = &c->campaign[campaign];
+    int64_t live = s->campaigns[campaign].live;
+    for (int i = 0; i < w->plan->launches_n; i++) {
+        live += s->stages[w->plan->launches[i].stage_i].campaign_i == campaign;
+    }
+    return w->plan->reason[stage_i] == WAIT_BUDGET && !dc->budget_held &&
+           (dc->at_limit == AT_LIMIT_DRAIN || spent_up(c, s, stage_i)) &&
+           budget_at_limit(dc->at_limit, true, live) != BUDGET_GO_ON;
+}
+
 /* A campaign whose own money no longer does is held as its at_limit says. False: none is, or (when
  * it only asks) none is to be. */
 static bool hold_for_money(struct world *w, struct ctl *c, const struct sight *s, bool only_asks)
 {
     bool any = false;
     for (int i = 0; i < s->view.stages_n; i++) {
-        int campaign = s->stages[i].campaign_i;
-        const struct db_campaign *dc = &c->campaign[campaign];
-        if (w->plan->reason[i] != WAIT_BUDGET || dc->budget_held) {
-            continue;
-        }
-        enum budget_action act = budget_at_limit(dc->at_limit, true, s->campaigns[campaign].live);
-        any |= act != BUDGET_GO_ON;
-        if (act != BUDGET_GO_ON && !only_asks) {
+        bool is_short = falls_short(w, c, s, i);
+        any |= is_short;
+        if (is_short && !only_asks) {
+            int campaign = s->stages[i].campaign_i;
             ((struct db_campaign *)db_touch(w, T_CAMPAIGN, (size_t)campaign))->budget_held = true;
             c->look_at_db = true;
         }

@@ -45,7 +45,7 @@ one() {
     for file in $(sed -n 's,^+++ b/\([^[:space:]]*\).*,\1,p' "$patch"); do
         mkdir -p "$dir/$(dirname "$file")" && cp "$file" "$dir/$file"
     done
-    if ! patch -s -f -F 1 -p1 -d "$dir" < "$patch" > "$dir/log" 2>&1; then
+    if ! patch -s -f -F 2 -p1 -d "$dir" < "$patch" > "$dir/log" 2>&1; then
         echo "not ok - mutant $name: the patch does not apply"
         return
     fi

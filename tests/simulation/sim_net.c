@@ -101,6 +101,7 @@ void call_send(struct world *w, int call)
 {
     struct call *k = &w->calls[call];
     struct ctl *c = &w->ctl[k->ctl];
+    w->traffic.calls += k->kind != CALL_VERIFY && k->kind != CALL_PROGRESS;
     if (c->cut_aws || (k->kind == CALL_CREATE && fault(w, FAULT_UNSENT))) {
         k->answer = ANSWER_UNSENT;
         k->refs++;

@@ -243,7 +243,10 @@ static void edit_cap(struct world *w, struct rng *r, int campaign)
         break;
     }
     int64_t used = b->reserved_musd + b->spent_musd;
-    b->cap_musd = rng_chance(r, 0.3) ? -1 : between(r, used / 2, used * 2 + 500 * MUSD_PER_USD);
+    bool cut = rng_chance(r, 0.15); /* to what is spent: nothing fits any more */
+    b->cap_musd = cut                  ? b->spent_musd
+                  : rng_chance(r, 0.3) ? -1
+                                       : between(r, used / 2, used * 2 + 500 * MUSD_PER_USD);
     for (size_t i = 0; i < w->db.t[T_CAMPAIGN].n; i++) {
         ((struct db_campaign *)db_touch(w, T_CAMPAIGN, i))->version++;
         CAMPAIGN(w, i)->budget_held = false;

@@ -141,6 +141,9 @@ static void live(struct world *w)
         trace(w, e.kind, (uint64_t)e.a);
         step(w, &e);
         judge_event(w);
+        if (w->cfg.watch != NULL) {
+            w->cfg.watch(w);
+        }
         if (++n % LOOK_EVERY == 0 && judge_over(w)) {
             judge_end(w);
             return;
@@ -168,6 +171,9 @@ void sim_run(const struct sim_config *cfg, struct coverage *cover, struct outcom
     (void)signal(SIGABRT, on_abort);
     if (sigsetjmp(aborted, 1) == 0) {
         make(w);
+        if (cfg->made != NULL) {
+            cfg->made(w);
+        }
         live(w);
     } else {
         wrong(w, "ASSERT", "an assertion failed, see above");
@@ -177,7 +183,8 @@ void sim_run(const struct sim_config *cfg, struct coverage *cover, struct outcom
                             .hash = w->hash,
                             .lives = w->judge.lives,
                             .events = w->judge.events,
-                            .at_us = w->now_us};
+                            .at_us = w->now_us,
+                            .leaders = ((struct db_lease *)db_row(w, T_LEASE, 0))->epoch};
     for (size_t i = 0; i < w->db.t[T_CAMPAIGN].n; i++) {
         const struct db_campaign *c = CAMPAIGN(w, i);
         ret->virtual_us += (c->ended_us > 0 ? c->ended_us : w->now_us) - c->submitted_us;
@@ -187,6 +194,9 @@ void sim_run(const struct sim_config *cfg, struct coverage *cover, struct outcom
     memcpy(ret->fires, w->fires, sizeof ret->fires);
     if (cfg->tell && w->judge.broken) {
         story_print(w, cfg->story_lines);
+    }
+    if (cfg->ended != NULL) {
+        cfg->ended(w);
     }
     unmake(w);
     free(w);

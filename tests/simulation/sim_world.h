@@ -53,6 +53,8 @@ enum site {
     SITE_N
 };
 
+struct world;
+
 /* --- what the seed draws, and what the shrinker takes away again (sim_swarm.c) --- */
 struct sim_config {
     uint64_t seed;
@@ -66,6 +68,11 @@ struct sim_config {
     bool tell;              /* keep the story */
     int story_lines;
     int64_t until_us; /* end there without a verdict; 0: at the end */
+    /* of a scenario (scenarios.c): when the world is made, after each event, before it is gone */
+    void (*made)(struct world *w);
+    void (*watch)(struct world *w);
+    void (*ended)(struct world *w);
+    void *scenario;
 };
 void swarm_draw(uint64_t seed, struct sim_config *ret);
 
@@ -262,6 +269,8 @@ struct ctl {
     struct { /* the judge's: calls since it leads */
         int64_t since_us, firsts, retries, refills;
     } tally;
+    int64_t failing_since_us; /* nothing was answered well since; 0: the last answer was good */
+    int64_t well_since_us;    /* the last outage was over */
     /* the view */
     struct db_campaign campaign[CAMPAIGNS_MAX];
     struct db_stage stage[STAGES_MAX];
@@ -325,6 +334,9 @@ struct judge {
     char what[400];
     char invariant[24];
 };
+struct traffic { /* calls to SageMaker, and how many of them were made again */
+    int64_t calls, retries;
+};
 struct told {
     int64_t at_us;
     int task;
@@ -370,6 +382,7 @@ struct world {
     size_t story_n;
     uint64_t sites;
     struct coverage *cover;
+    struct traffic traffic;
 };
 struct coverage { /* summed over all seeds; shared by the processes of a run */
     uint32_t sites[SITE_N], faults[FAULT_N];
@@ -568,7 +581,7 @@ struct outcome {
     bool broken;
     char invariant[24], what[400];
     uint64_t hash;
-    int64_t lives, events, virtual_us, at_us;
+    int64_t lives, events, virtual_us, at_us, leaders;
     uint32_t fires[FAULT_N];
 };
 void sim_run(const struct sim_config *cfg, struct coverage *cover, struct outcome *ret);
