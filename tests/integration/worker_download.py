@@ -292,6 +292,30 @@ def test_columns(d, server):
            "WIDTH beside width keeps its name")
 
 
+def test_verify_hash(d, server):
+    """A column of hashes is compared with what came, and is not written."""
+    bodies = [encode(photo(60, 40, 80 + i), "PNG") for i in range(4)]
+    sums = [hashlib.md5(b).hexdigest() for b in bodies]
+    rows = [{"url": server.serve("/v%d" % i, b), "h": h, "n": i} for i, (b, h) in
+            enumerate(zip(bodies, [sums[0], sums[0], None, sums[3].upper()]))]
+    rows.append({"url": server.url("/absent"), "h": sums[0], "n": 4})
+    rows.append({"url": server.serve("/v5", b"rubbish"), "h": hashlib.md5(b"rubbish").hexdigest(), "n": 5})
+    part, out = os.path.join(d, "v.parquet"), os.path.join(d, "v")
+    make_parquet(part, rows, {"url": "VARCHAR", "h": "VARCHAR", "n": "INTEGER"})
+    rc, so, se = run(["--parquet", part, "--output", out, "--compute_hash", "md5", "--verify_hash", '["h","md5"]',
+                      "--save_additional_columns", "n", "--allow-net", server.net])
+    t = read_parquet(os.path.join(out, "00000.parquet"))
+    tap.eq([r["error_message"] or r["status"] for r in t],
+           ["success", "hash mismatch", "hash mismatch", "hash mismatch", "HTTP Error 404: Not Found",
+            "Image decoding error"], "verify_hash: what does not match is not taken")
+    tap.eq([r["status"] for r in t], ["success"] + ["failed_to_download"] * 4 + ["failed_to_resize"],
+           "a mismatch counts as a failed download")
+    tap.ok("h" not in t[0] and t[0]["md5"] == sums[0] and [r["n"] for r in t] == list(range(6)),
+           "the column itself is not written", t[0])
+    rc, so, se = run(["--parquet", part, "--output", out + "2", "--verify_hash", '["x","sha256"]'])
+    tap.ok(rc == 65 and "'x' (verify_hash)" in se and "url, h, n" in se, "a missing column is named", se)
+
+
 def test_many_rows(d):
     """Rows enough for several row groups and chunks; URLs that fail at once."""
     n = 12345
@@ -339,5 +363,6 @@ with Folder() as d:
     test_pixels(d, server)
     test_16_bit(d, server)
     test_filters(d, server)
+    test_verify_hash(d, server)
     test_columns(d, server)
 sys.exit(tap.end())

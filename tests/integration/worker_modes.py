@@ -166,7 +166,7 @@ def test_settings(d):
             "multiprocessing", "incremental_mode": "incremental", "max_shard_retry": 1, "user_agent_token": "t",
             "disallowed_header_directives": '["noai"]', "min_image_size": 0, "max_image_area": "inf",
             "max_aspect_ratio": "inf", "retries": 0, "skip_reencode": "False", "disable_all_reencoding": "False",
-            "bbox_col": "None", "ignore_ssl_certificate": "False"}
+            "bbox_col": "None", "verify_hash": "None", "ignore_ssl_certificate": "False"}
     args = [x for k, v in ours.items() for x in ("--" + k, v)]
     rc, so, se = run(args)
     tap.ok(rc == 65 and "cannot open 'x'" in se, "all of img2dataset's options with its defaults are taken", se)

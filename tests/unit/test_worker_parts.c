@@ -130,6 +130,8 @@ static void test_worker_parts__settings(void **state UNUSED)
         {"{\"output_folder\":\"o\",\"encode_format\":\"png\",\"encode_quality\":\"95\"}", "0 to 9"},
         {"{\"output_folder\":\"o\",\"encode_quality\":\"101\"}", "0 to 100"},
         {"{\"output_folder\":\"o\",\"compute_hash\":\"sha1\"}", "none, sha256, md5, sha512"},
+        {"{\"output_folder\":\"o\",\"verify_hash\":\"['h','md5']\"}", "[\"column\",\"sha256\"]"},
+        {"{\"output_folder\":\"o\",\"verify_hash\":\"h\"}", "verify_hash 'h'"},
         {"{\"output_folder\":\"o\",\"output_format\":\"files\"}", "shards are webdataset"},
         {"{\"output_folder\":\"o\",\"bbox_col\":\"faces\"}",
          "bbox_col 'faces' is not possible: nothing is"},

@@ -5,7 +5,7 @@
 #include "thumb.h"
 #include <openssl/evp.h>
 
-static void hash_hex(struct str body, enum image_hash kind, char out[static IMAGE_HASH_HEX_N])
+void decode_hash(struct str body, enum image_hash kind, char out[static IMAGE_HASH_HEX_N])
 {
     uint8_t sum[EVP_MAX_MD_SIZE];
     unsigned n = 0;
@@ -68,7 +68,7 @@ void decode_one(struct str body, const struct image_options *o, struct decoded *
         ret->result = picture(body, o, ret);
     }
     if (ret->result == IMAGE_OK) {
-        hash_hex(body, o->hash, ret->hash);
+        decode_hash(body, o->hash, ret->hash);
         if (o->exif) {
             exif_json(body, &ret->exif);
         }

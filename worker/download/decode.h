@@ -9,5 +9,7 @@ struct decoded { /* value but for the two buffers */
     struct buf image;
     struct buf exif;
 };
+/* Hex of the hash; "" for HASH_NONE. */
+void decode_hash(struct str body, enum image_hash kind, char out[static IMAGE_HASH_HEX_N]);
 /* ret->image and ret->exif must be initialised; they are reset first. */
 void decode_one(struct str body, const struct image_options *o, struct decoded *ret);

@@ -134,6 +134,18 @@ static void take_decoded(struct progress *p, struct sample *s, struct decoded *o
     memcpy(s->image, out->image.p, out->image.n);
 }
 
+/* Has the body the hash its row says? True when rows say none. */
+static bool hash_holds(const struct run *r, const struct sample *s)
+{
+    char hash[IMAGE_HASH_HEX_N];
+    if (!r->columns->verify) {
+        return true;
+    }
+    const struct cell *want = &s->cells[r->columns->n];
+    decode_hash((struct str){(const char *)s->body, s->body_n}, r->o->image.hash, hash);
+    return want->kind == CELL_TEXT && str_eq_cstr(want->s, hash);
+}
+
 static void *decode_main(void *arg)
 {
     struct download *d = arg;
@@ -152,7 +164,8 @@ static void *decode_main(void *arg)
         buf_reset(&out.image);
         buf_reset(&out.exif);
         bool had_child = ok;
-        if (ok) {
+        bool holds = hash_holds(&d->run, s);
+        if (ok && holds) {
             ok = pool_decode(child, (struct str){(const char *)s->body, body_n}, &out, &died, &err);
             if (!ok) {
                 run_fail(&d->run, &err);
@@ -164,7 +177,9 @@ static void *decode_main(void *arg)
             sample_free(s);
             continue;
         }
-        if (died) {
+        if (!holds) {
+            sample_fail(s, STATUS_FAILED_TO_DOWNLOAD, "hash mismatch");
+        } else if (died) {
             sample_fail(s, STATUS_FAILED_TO_RESIZE, "decoder crashed or hit a limit");
         } else {
             take_decoded(&d->run.progress, s, &out);

@@ -56,6 +56,8 @@ static const struct row rows[] = {
     {"max_aspect_ratio", NULL, REAL, "inf", 0, 0, AT(max_aspect_ratio), "longer by shorter side"},
     {"extract_exif", NULL, FLAG, "true", 0, 0, AT(extract_exif), "write the exif column"},
     {"compute_hash", NULL, TEXT, "sha256", 0, 0, AT(compute_hash), "sha256, sha512, md5, none"},
+    {"verify_hash", NULL, TEXT, "none", 0, 0, AT(verify_hash),
+     "[\"column\",\"sha256\"]: a body must have the hash of that column; type as compute_hash"},
     {"disallowed_header_directives", NULL, TEXT, "noai,noimageai,noindex,noimageindex", 0, 0,
      AT(disallowed_header_directives), "X-Robots-Tag words that forbid use; []: none"},
     {"user_agent_token", NULL, TEXT, "", 0, 0, AT(user_agent_token), "our name in the User-Agent"},
@@ -354,6 +356,14 @@ static void work_out_lists(struct options *o, struct buf *faults)
         }
         o->extra_columns[o->extra_columns_n++] = xstrdup(words[i]);
     }
+    AUTO_FREE char *verify_store = NULL;
+    n = options_split(o->verify_hash, &verify_store, words, 3);
+    if (n == 2 && strcmp(words[1], o->compute_hash) == 0) {
+        o->verify_col = xstrdup(words[0]);
+    } else if (n > 1 || (n == 1 && strcasecmp(words[0], "none") != 0)) {
+        buf_addf(faults, "verify_hash '%.60s': expected [\"column\",\"%s\"], as compute_hash\n",
+                 o->verify_hash, o->compute_hash);
+    }
     n = options_split(o->disallowed_header_directives, &o->lists_, words, ROBOTS_DIRECTIVES_MAX);
     for (int i = 0; i < n; i++) {
         o->robots.directives[o->robots.n++] = str_trim(str_of(words[i]));
@@ -413,6 +423,7 @@ void options_done(struct options *o)
     for (int i = 0; i < o->extra_columns_n; i++) {
         free(o->extra_columns[i]);
     }
+    free(o->verify_col);
     free(o->lists_);
     *o = (struct options){0};
 }

@@ -18,6 +18,7 @@ struct options {         /* options_done frees */
     char *resize_mode;
     char *encode_format;
     char *compute_hash;
+    char *verify_hash;
     char *disallowed_header_directives;
     char *user_agent_token;
     char *upscale_interpolation;
@@ -39,7 +40,8 @@ struct options {         /* options_done frees */
     struct image_options image;
     char *extra_columns[COLUMNS_MAX];
     int extra_columns_n;
-    char *lists_; /* text the lists point into */
+    char *verify_col; /* NULL: none */
+    char *lists_;     /* text the lists point into */
 };
 
 /* Defaults, then hyperparameters (NULL: none), then flags argv[argc]. False with every fault in

@@ -17,7 +17,7 @@ struct parquet {
     idx_t chunk_n, chunk_i;
     int64_t rows;
     struct columns columns;
-    char *source[COLUMNS_MAX]; /* name in the file of each column */
+    char *source[COLUMNS_MAX + 1]; /* name in the file of each column */
     char *name;
     bool retry; /* only rows that failed to download, of an earlier output's sidecars */
 };
@@ -145,6 +145,29 @@ static void add_column(struct parquet *p, duckdb_result *r, int file_i, const ch
     p->source[i] = xstrdup(duckdb_column_name(r, (idx_t)file_i));
 }
 
+/* The column of hashes is read and not written. */
+static bool add_verify(struct parquet *p, duckdb_result *r, const struct options *o,
+                       struct err *err)
+{
+    AUTO_FREE char *quoted = xasprintf("'%s' (verify_hash)", o->verify_col);
+    if (find_column(r, o->verify_col) < 0) {
+        return missing(p, r, quoted, err);
+    }
+    p->source[p->columns.n] = xstrdup(o->verify_col);
+    p->columns.verify = true;
+    return true;
+}
+
+/* Cells of a row. */
+static int cells_n(const struct parquet *p)
+{
+    return p->columns.n + (p->columns.verify ? 1 : 0);
+}
+static enum cell_kind kind_of(const struct parquet *p, int i)
+{
+    return i < p->columns.n ? p->columns.at[i].kind : CELL_TEXT;
+}
+
 static bool choose_columns(struct parquet *p, duckdb_result *r, const struct options *o,
                            struct err *err)
 {
@@ -187,7 +210,7 @@ static bool choose_columns(struct parquet *p, duckdb_result *r, const struct opt
     p->columns.url_i = p->columns.n - 1;
     p->columns.at[p->columns.url_i].sql_type = "VARCHAR";
     p->columns.at[p->columns.url_i].kind = CELL_TEXT;
-    return true;
+    return o->verify_col == NULL || add_verify(p, r, o, err);
 }
 
 static void from_clause(struct buf *sql, const char *path)
@@ -261,10 +284,10 @@ static bool start_stream(struct parquet *p, const char *path, struct err *err)
 {
     AUTO_BUF struct buf sql = BUF_INIT(SQL_BYTES_MAX);
     buf_add_cstr(&sql, "SELECT ");
-    for (int i = 0; i < p->columns.n; i++) {
+    for (int i = 0; i < cells_n(p); i++) {
         buf_add_cstr(&sql, i == 0 ? "CAST(" : ", CAST(");
         duck_quote_identifier(&sql, p->source[i]);
-        buf_addf(&sql, " AS %s)", cast_of(p->columns.at[i].kind));
+        buf_addf(&sql, " AS %s)", cast_of(kind_of(p, i)));
     }
     from_clause(&sql, path);
     where_clause(p, &sql);
@@ -325,6 +348,8 @@ void parquet_free(struct parquet *p)
     }
     for (int i = 0; i < p->columns.n; i++) {
         free(p->columns.at[i].name);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(p->source); i++) {
         free(p->source[i]);
     }
     free(p->name);
@@ -409,11 +434,11 @@ bool parquet_next(struct parquet *p, struct sample **ret, struct err *err)
         *ret = NULL;
         return true;
     }
-    struct sample *s = sample_new(p->columns.n);
+    struct sample *s = sample_new(cells_n(p));
     size_t text_n = 0;
-    for (int i = 0; i < p->columns.n; i++) {
+    for (int i = 0; i < cells_n(p); i++) {
         duckdb_vector v = duckdb_data_chunk_get_vector(p->chunk, (idx_t)i);
-        s->cells[i] = cell_at(v, p->columns.at[i].kind, p->chunk_i);
+        s->cells[i] = cell_at(v, kind_of(p, i), p->chunk_i);
         text_n += s->cells[i].kind == CELL_TEXT ? s->cells[i].s.n + 1 : 0;
     }
     if (text_n > ROW_TEXT_BYTES_MAX) {
@@ -422,7 +447,7 @@ bool parquet_next(struct parquet *p, struct sample **ret, struct err *err)
     }
     s->text = xmalloc(text_n + 1);
     char *at = s->text;
-    for (int i = 0; i < p->columns.n; i++) {
+    for (int i = 0; i < cells_n(p); i++) {
         if (s->cells[i].kind == CELL_TEXT) {
             size_t n = s->cells[i].s.n;
             memcpy(at, s->cells[i].s.p, n);

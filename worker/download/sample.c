@@ -5,7 +5,7 @@
 
 struct sample *sample_new(int columns_n)
 {
-    ASSERT(columns_n > 0 && columns_n <= COLUMNS_MAX);
+    ASSERT(columns_n > 0 && columns_n <= COLUMNS_MAX + 1);
     struct sample *s = xcalloc(1, sizeof *s);
     s->cells = xcalloc((size_t)columns_n, sizeof *s->cells);
     return s;

@@ -29,6 +29,7 @@ struct column {
 };
 struct columns {
     struct column at[COLUMNS_MAX]; /* additional columns, then caption (if any), then url */
+    bool verify; /* rows have one more cell at [n]: the hash their body must have; not written */
     int n;
     int url_i;
     int caption_i; /* -1: none */
