@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -11,6 +12,7 @@
 #define COLD_STEP      8  /* per window that was not at hand; one that was takes one off */
 #define COLD_MAX       32
 #define PROBES         8
+#define PAGE_BYTES     ((size_t)4096)
 #define SKIP_BYTES     (1 << 20)          /* a gap worth breaking the order of a cold read for */
 #define WALK_BYTES     ((int64_t)8 << 10) /* of the first window */
 #define WALK_BYTES_MIN ((int64_t)2 << 10)
@@ -55,17 +57,25 @@ static void begin_stream(struct source *s)
     (void)posix_fadvise(s->fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 
-/* Are most of a few places spread over the file not cached? Asking takes a microsecond; false where
- * the file system cannot tell. */
+/* Are most of a few places spread over the file not cached? Asking takes a few microseconds and,
+ * unlike reading with RWF_NOWAIT, starts no I/O. Where we may not know, the kernel says cached. */
 static bool probe_cold(const struct source *s)
 {
     int absent = 0;
-    for (int i = 0; i < PROBES && s->size > 0; i++) {
-        char byte;
-        struct iovec v = {&byte, 1};
-        ssize_t n = preadv2(s->fd_, &v, 1, s->size / PROBES * i, RWF_NOWAIT);
-        absent += n < 0 && errno == EAGAIN ? 1 : 0;
+    if (s->size == 0) {
+        return false;
     }
+    uint8_t *p = mmap(NULL, (size_t)s->size, PROT_READ, MAP_SHARED, s->fd_, 0);
+    if (p == MAP_FAILED) {
+        return false;
+    }
+    for (int i = 0; i < PROBES; i++) {
+        unsigned char cached = 1;
+        size_t at = (size_t)(s->size / PROBES * i) / PAGE_BYTES * PAGE_BYTES;
+        (void)mincore(p + at, 1, &cached);
+        absent += (cached & 1) == 0 ? 1 : 0;
+    }
+    (void)munmap(p, (size_t)s->size);
     return absent > PROBES / 2;
 }
 
@@ -105,12 +115,16 @@ void source_open_memory(struct source *s, struct str bytes, size_t step)
     s->step_ = step;
 }
 
+/* On whole pages: the kernel copies twice as fast to them. */
 static void make_room(struct source *s, size_t n)
 {
     if (n > s->cap_) {
         free(s->buf_);
-        s->buf_ = xmalloc(n);
-        s->cap_ = n;
+        s->cap_ = (n + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+        s->buf_ = aligned_alloc(PAGE_BYTES, s->cap_);
+        if (s->buf_ == NULL) {
+            s->buf_ = xmalloc(s->cap_); /* ends the process when there is nothing left at all */
+        }
     }
     s->p = s->buf_;
     s->n = 0;
@@ -193,14 +207,16 @@ static void learn(struct source *s, int64_t at)
     s->cluster_at_ = at;
 }
 
-/* The window of a cold file: all bytes in order, but for gaps too wide to be worth it. */
+/* The window of a cold file: all bytes in order, by whole pages, but for gaps too wide to be worth
+ * it. */
 static bool stream(struct source *s, int64_t at, size_t n, struct err *err)
 {
     int64_t end = s->at + (int64_t)s->n;
     int64_t from = s->n > 0 && at >= end && at - end < SKIP_BYTES ? end : at;
-    size_t piece = MAX(n, SOURCE_STREAM_BYTES);
+    size_t piece = MAX(n + PAGE_BYTES, SOURCE_STREAM_BYTES);
     make_room(s, piece);
     for (;;) {
+        from -= from % (int64_t)PAGE_BYTES;
         size_t want = (size_t)MIN((int64_t)piece, s->size - from);
         ssize_t got = read_at(s, from, want, false);
         if (!took(s, from, want, got, err)) {

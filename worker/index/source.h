@@ -5,9 +5,8 @@
  *  - a cold file is read in order by large pieces, so that the kernel reads ahead: skipping from
  *    header to header would defeat that and cost ten times as long;
  *  - an object in S3 comes by ranges, pinned to one version by its ETag.
- * A file is cold when most of a few places in it are not at hand (RWF_NOWAIT says so); a cached one
- * turns cold when too many windows are not at hand or reads take long. Asking for pages far ahead
- * (POSIX_FADV_WILLNEED) was tried: half the speed, since it fills the cache page by page.
+ * A file is cold when most of a few places in it are not cached (mincore says so, where it may); a
+ * cached one turns cold when too many windows are not at hand (RWF_NOWAIT) or reads take long.
  *
  * Invariant: p[0..n) are the bytes from `at`, at + n <= size. One thread at a time. */
 #pragma once
