@@ -105,7 +105,7 @@ static void draw_campaign(struct world *w, struct rng *r, int campaign, int part
     }
     sp->stages_n = parts < 8 || w->stages_n + 3 > STAGES_MAX ? 1 : (int)between(r, 1, 3);
     for (int k = 0; k < sp->stages_n; k++) {
-        bool gang = k > 0 && rng_chance(r, 0.4);
+        bool gang = k > 0 && rng_chance(r, 0.15);
         sp->stages[k] = &w->stage[w->stages_n];
         draw_stage(w, r, w->stages_n++, k, gang);
     }
