@@ -41,9 +41,9 @@ static void arrivals(uint64_t first, int seeds, enum gs_noise noise, int queue, 
     line(name, (double)r.check.broken, "parts", seeds, note);
 }
 
-static void streams(uint64_t first, int seeds, bool full, const char *suffix)
+static void streams(uint64_t first, int seeds, enum gs_load load, const char *suffix)
 {
-    struct gs_streams r = gs_streams_worst(first, seeds, full);
+    struct gs_streams r = gs_streams_worst(first, seeds, load);
     char name[64];
     char note[300];
     (void)snprintf(name, sizeof name, "gang_longest_hunger%s", suffix);
@@ -70,7 +70,8 @@ int main(int argc, char **argv)
     /* Longest first leaves ends level: draining idles little, and there is little to fill. */
     arrivals(first, seeds, GS_LOG_NORMAL, GS_PARTS, "_batch",
              "all parts there from the start, longest first");
-    streams(first, seeds, false, "");
-    streams(first, seeds, true, "_full");
+    streams(first, seeds, GS_ARRIVING, "");
+    streams(first, seeds, GS_FULL, "_full");
+    streams(first, seeds, GS_LARGE, "_large");
     return 0;
 }

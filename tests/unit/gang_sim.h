@@ -434,23 +434,28 @@ struct gs_streams {
     double hunger_s[GS_STAGES]; /* the longest while something waited and nothing started */
 };
 
-/* full: all there from the start, parts and runs enough for days; else they arrive over a day and
- * fill the fleet to about 0.7. */
-UNUSED static struct gs_streams gs_streams_run(uint64_t seed, bool full)
+enum gs_load {
+    GS_ARRIVING, /* over a day: the fleet is full to about 0.7 */
+    GS_FULL,     /* all there from the start, parts and runs enough for days */
+    GS_LARGE     /* the same, runs of 24 only, on 24 slots: one side or the other */
+};
+
+UNUSED static struct gs_streams gs_streams_run(uint64_t seed, enum gs_load load)
 {
-    struct gs *s = gs_new(seed, 24 + (int64_t)(seed % 9), GS_LOG_NORMAL, false);
+    int64_t limit = load == GS_LARGE ? 24 : 24 + (int64_t)(seed % 9);
+    struct gs *s = gs_new(seed, limit, GS_LOG_NORMAL, false);
     (void)gs_stage(s, 1);
     int large = gs_stage(s, 24);
     int small = gs_stage(s, 8);
-    const double day_s = full ? 0 : 86400;
+    const double day_s = load == GS_ARRIVING ? 86400 : 0;
     for (int i = 0; i < 300; i++) {
         gs_part(s, GS_NOW + (usec_t)(day_s * 1e6 * i / 300));
     }
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < (load == GS_ARRIVING ? 4 : 12); i++) {
         (void)gs_run_task(s, large, GS_NOW + (usec_t)(day_s * 1e6 * rng_unit(&s->rng)),
                           5400 * USEC_PER_SEC);
     }
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < (load == GS_LARGE ? 0 : 12); i++) {
         (void)gs_run_task(s, small, GS_NOW + (usec_t)(day_s * 1e6 * rng_unit(&s->rng)),
                           3600 * USEC_PER_SEC);
     }
@@ -472,11 +477,11 @@ UNUSED static struct gs_streams gs_streams_run(uint64_t seed, bool full)
 }
 
 /* The worst of many seeds. */
-UNUSED static struct gs_streams gs_streams_worst(uint64_t first, int seeds, bool full)
+UNUSED static struct gs_streams gs_streams_worst(uint64_t first, int seeds, enum gs_load load)
 {
     struct gs_streams r = {0};
     for (int i = 0; i < seeds; i++) {
-        struct gs_streams one = gs_streams_run(first + (uint64_t)i, full);
+        struct gs_streams one = gs_streams_run(first + (uint64_t)i, load);
         r.ended += one.ended;
         r.tasks += one.tasks;
         for (int k = 0; k < GS_STAGES; k++) {

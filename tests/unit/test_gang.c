@@ -148,6 +148,15 @@ static void test_gang__an_end_follows_the_model_and_what_has_run(void **state)
     gang_end_model(&none, 1000, 2, T0, T0 + 50 * SEC, T0, &e);
     assert_near(gang_end_by(&e, T0 + 50 * SEC - 1), 0, 0);
     assert_near(gang_end_by(&e, T0 + 50 * SEC), 1, 0);
+    /* a size far from those the line was fitted to: its end is less sure than their spread */
+    duration_init(d, 0);
+    for (uint32_t i = 0; i < 40; i++) {
+        duration_learn(d, 2000 + 10 * i, (2000 + 10 * i) * (90 + i % 21) * (USEC_PER_SEC / 100));
+    }
+    duration_fit(d);
+    gang_end_model(d, 300, 1, T0, far, T0, &e);
+    int64_t spread_us = duration_quantile_us(d, 300, 90) - duration_quantile_us(d, 300, 50);
+    assert_true(gang_end_p90(&e) - e.at_us[2] > 3 * spread_us);
     gang_end_model(NULL, 1000, 2, T0, USEC_NEVER, T0, &e);
     assert_near(gang_end_by(&e, INT64_MAX - 1), 0, 0);
 }

@@ -41,9 +41,9 @@ static void test_gang_sim__uniform_noise_keeps_promises(void **state)
 
 /* Nothing waits longer without a start of its kind than the longest job may run (6 h), large runs
  * no longer than twice that: each side has its turn. */
-static void check_streams(const char *name, bool full)
+static void check_streams(const char *name, enum gs_load load)
 {
-    struct gs_streams r = gs_streams_worst(1, SEEDS, full);
+    struct gs_streams r = gs_streams_worst(1, SEEDS, load);
     (void)printf("# %s: %d of %d ended; longest without a start: parts %.0f s, runs of 24 %.0f s, "
                  "runs of 8 %.0f s\n",
                  name, r.ended, r.tasks, r.hunger_s[0], r.hunger_s[1], r.hunger_s[2]);
@@ -56,13 +56,19 @@ static void check_streams(const char *name, bool full)
 static void test_gang_sim__no_side_starves_when_both_arrive(void **state)
 {
     (void)state;
-    check_streams("fleet at 0.7", false);
+    check_streams("fleet at 0.7", GS_ARRIVING);
 }
 
 static void test_gang_sim__no_side_starves_when_both_are_more_than_fits(void **state)
 {
     (void)state;
-    check_streams("all at once", true);
+    check_streams("all at once", GS_FULL);
+}
+
+static void test_gang_sim__no_side_starves_when_only_one_fits(void **state)
+{
+    (void)state;
+    check_streams("runs that take the whole fleet", GS_LARGE);
 }
 
 static void test_gang_sim__same_seed_same_story(void **state)
@@ -84,6 +90,7 @@ int main(void)
         cmocka_unit_test(test_gang_sim__uniform_noise_keeps_promises),
         cmocka_unit_test(test_gang_sim__no_side_starves_when_both_arrive),
         cmocka_unit_test(test_gang_sim__no_side_starves_when_both_are_more_than_fits),
+        cmocka_unit_test(test_gang_sim__no_side_starves_when_only_one_fits),
         cmocka_unit_test(test_gang_sim__same_seed_same_story),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -189,6 +189,9 @@ static void test_sched_gang__higher_priority_passes_and_other_types_do_not_care(
     const struct sched_plan *p = plan(g);
     assert_int_equal(launches_of(p, g->small), 4);
     assert_reason(p, g->large, GANG);
+    p = plan(g); /* nor does a reservation that is there hold them up */
+    assert_int_equal(launches_of(p, g->small), 4);
+    assert_reason(p, g->large, GANG);
     gang_world_free(g);
 
     g = gang_world_new(20, 1);
@@ -206,6 +209,23 @@ static void test_sched_gang__higher_priority_passes_and_other_types_do_not_care(
     p = plan(g);
     assert_int_equal(launches_of(p, other_large), 1);
     assert_reason(p, g->large, GANG);
+    gang_world_free(g);
+}
+
+/* A campaign that holds less would go first, and take the one request there is. */
+static void test_sched_gang__what_has_a_promise_goes_first(void **state)
+{
+    (void)state;
+    struct gang_world *g = gang_world_new(20, 1);
+    g->w->slots[0].held = 6;
+    (void)plan(g);
+    assert_int_equal(g->gang[g->large].task_id, 1);
+    g->w->campaigns[0].held = 1;
+    g->w->slots[0].held = 1;
+    g->w->view.tokens = 1;
+    const struct sched_plan *p = plan(g);
+    assert_int_equal(p->launches_n, 1);
+    assert_int_equal(p->launches[0].stage_i, g->large);
     gang_world_free(g);
 }
 
@@ -311,6 +331,7 @@ static void test_sched_gang__a_quota_over_all_types_is_gathered_too(void **state
     w->account.total[MARKET_ON_DEMAND].limit = 12;
     w->account.total[MARKET_ON_DEMAND].held = 6;
     w->slots[1].held = 6;
+    w->slots[1].quota = 20;
     for (int i = 0; i < 6; i++) {
         g->jobs[i] = (struct sched_job){.instances = 1,
                                         .slots_i = 1,
@@ -396,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_sched_gang__what_ends_before_the_promise_runs_meanwhile),
         cmocka_unit_test(test_sched_gang__nothing_passes_what_nothing_could_be_promised_for),
         cmocka_unit_test(test_sched_gang__higher_priority_passes_and_other_types_do_not_care),
+        cmocka_unit_test(test_sched_gang__what_has_a_promise_goes_first),
         cmocka_unit_test(test_sched_gang__reservations_stand_in_line_and_add_up),
         cmocka_unit_test(test_sched_gang__only_what_could_start_is_waited_for),
         cmocka_unit_test(test_sched_gang__its_campaigns_own_limit_is_gathered_too),
