@@ -15,7 +15,8 @@ static int64_t side(const json_t *v, const char *key)
     return n >= 1 && n <= SIDE_MAX ? n : 0;
 }
 
-/* Keys written with escapes and nesting beyond 32 are not compared. */
+/* Keys written with escapes, nesting beyond 32 and zero bytes between tokens, which jansson passes
+ * over, are not compared. */
 static int depth(const json_t *v)
 {
     int most = 0;
@@ -42,7 +43,8 @@ static void compare(const char *p, size_t n)
     enum meta_result got = meta_size((struct str){p, n}, &w, &h);
     ASSERT(got == META_OK ? w >= 1 && h >= 1 && w <= SIDE_MAX && h <= SIDE_MAX : w == 0 && h == 0);
     json_t *v = json_loadb(p, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-    if (json_is_object(v) && memchr(p, '\\', n) == NULL && depth(v) < 30) {
+    if (json_is_object(v) && memchr(p, '\\', n) == NULL && memchr(p, '\0', n) == NULL &&
+        depth(v) < 30) {
         int64_t want_w = side(v, "width");
         int64_t want_h = side(v, "height");
         bool both = want_w > 0 && want_h > 0;
