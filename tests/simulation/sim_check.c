@@ -278,11 +278,17 @@ void judge_attempt_moved(struct world *w, int attempt, enum attempt_state from,
     }
 }
 
+/* By then of at most 24 foreign instances less than half a one is left: seven half-lives. */
+#define FORGOTTEN_US (71 * MINUTE)
+
 /* Room as counted here, when nothing but the quota bounds it. */
 static int64_t surely_free(const struct sched_view *v, const struct sched_plan *p, int slots_i)
 {
     const struct slots *s = &v->slots[slots_i];
-    if (s->foreign > 0 || s->refused_limit >= 0 || s->quota < 0 ||
+    int64_t age_us =
+        v->now_us > s->foreign_us ? v->now_us - s->foreign_us : s->foreign_us - v->now_us;
+    bool believed = s->foreign > 0 && age_us < FORGOTTEN_US;
+    if (believed || s->refused_limit >= 0 || s->quota < 0 ||
         v->account->total[s->market].limit >= 0) {
         return 0;
     }
