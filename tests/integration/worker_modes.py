@@ -155,6 +155,36 @@ def test_retry_failed(d, server):
     tap.ok(rc == 65 and "no column 'status'" in se and "columns: url" in se, "and of a folder that is no output", se)
 
 
+def test_verify_hash(d, server):
+    import hashlib
+    page = b"<html>no image</html>"
+    server.serve("/v", PHOTO)
+    server.serve("/page", page)
+    right = {t: hashlib.new(t, PHOTO).hexdigest() for t in ("md5", "sha256", "sha512")}
+    rows = [("/v", right["md5"], "success"), ("/v", right["md5"].upper(), "hash mismatch"),
+            ("/v", right["md5"][:-1] + "x", "hash mismatch"), ("/v", "", "hash mismatch"), ("/v", None, "hash mismatch"),
+            ("/page", hashlib.md5(page).hexdigest(), "Image decoding error"), ("/page", right["md5"], "hash mismatch")]
+    part, out = d + "/hash.parquet", d + "/hash"
+    make_parquet(part, [{"url": server.url(u), "sum": h} for u, h, _ in rows], {"url": "VARCHAR", "sum": "VARCHAR"})
+    rc, so, se = go(server, part, out, "--compute_hash", "md5", "--verify_hash", '["sum","md5"]')
+    got = read_parquet(out + "/00000.parquet") if rc == 0 else []
+    tap.eq([r["error_message"] or r["status"] for r in got], [t for _, _, t in rows], "bytes must hash to the column")
+    tap.eq([r["status"] for r in got][2:], ["failed_to_download"] * 3 + ["failed_to_resize", "failed_to_download"],
+           "what does not is counted as not downloaded")
+    tap.ok(got and "sum" not in got[0] and got[0]["md5"] == right["md5"], "the column itself is not of the output", got[:1])
+    for kind in ("sha256", "sha512"):
+        make_parquet(part, [{"url": server.url("/v"), "sum": right[kind]}], {"url": "VARCHAR", "sum": "VARCHAR"})
+        rc, so, se = go(server, part, out + kind, "--compute_hash", kind, "--verify_hash", '["sum","%s"]' % kind)
+        tap.eq((rc, len(captions_of(out + kind))), (0, 1), "by %s" % kind)
+    for value, word in (('["sum","sha256"]', "md5"), ('["sum"]', "md5"), ('["a","md5","b"]', "md5"), ('["no","md5"]', "'no'")):
+        rc, so, se = go(server, part, d + "/hashbad", "--compute_hash", "md5", "--verify_hash", value)
+        tap.ok(rc in (2, 65) and "verify_hash" in se and word in se, "refused: verify_hash %s" % value, "%d %s" % (rc, se))
+
+
+def captions_of(out):
+    return [k for f in os.listdir(out) if f.endswith(".tar") for k in samples(os.path.join(out, f))]
+
+
 def test_settings(d):
     """Every option of img2dataset's table: a good value is taken, or it is refused with a reason."""
     ours = {"url_list": "x", "image_size": 256, "output_folder": d + "/o", "processes_count": 1, "resize_mode": "border",
@@ -189,5 +219,6 @@ with Folder() as d:
     test_overwrite(d, server)
     test_extend(d, server)
     test_retry_failed(d, server)
+    test_verify_hash(d, server)
     test_settings(d)
 sys.exit(tap.end())

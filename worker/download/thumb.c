@@ -109,7 +109,7 @@ static void thumb_row(struct image_rows *rows, const uint8_t *px)
 void thumb_init(struct thumb *t, const struct image_options *o, int turned)
 {
     ASSERT(turned >= 1 && turned <= 8);
-    *t = (struct thumb){.rows = {thumb_reduce, thumb_begin, thumb_row},
+    *t = (struct thumb){.rows = {.reduce = thumb_reduce, .begin = thumb_begin, .row = thumb_row},
                         .o = o,
                         .turned = turned,
                         .result = IMAGE_BAD};
