@@ -377,7 +377,7 @@ def test_random_damage(d):
 
 # --- life -------------------------------------------------------------------------------------------
 
-def big_corpus(root, shards=60, per=2000):
+def big_corpus(root, shards=240, per=2000):
     """Hard links to one shard: many pairs, little disk."""
     os.makedirs(root)
     with tarfile.open(root + "/00000.tar", "w", format=tarfile.USTAR_FORMAT) as t:
@@ -396,15 +396,24 @@ def test_life(d):
     big_corpus(root)
     want_out = d + "/big-want"
     rc, so, se = index(["--input", root, "--output", want_out, "--sample", "0.01"])
-    tap.ok(rc == 0 and load(want_out, "summary.json")["pairs"] == 120000, "sixty shards of 2000 pairs", se)
+    tap.ok(rc == 0 and load(want_out, "summary.json")["pairs"] == 480000, "240 shards of 2000 pairs", se)
     want = digest(want_out), digest(want_out, "sample.jsonl")
     out = d + "/life"
     kills = stops = 0
+    def begun(before, least):
+        """A file of this run's has grown so far."""
+        for n in os.listdir(out) if os.path.isdir(out) else []:
+            try:
+                if n.endswith("-index.jsonl") and n not in before and os.path.getsize(os.path.join(out, n)) >= least:
+                    return True
+            except OSError:
+                pass
+        return False
+
     for i in range(12):
-        p = index_start(["--input", root, "--output", out, "--sample", "0.01", "--threads", "2", "--read-mode", "stream"])
-        wait_for(lambda: os.path.isdir(out) and any(n.startswith(".tmp-") and n.endswith("index.jsonl") and os.path.getsize(
-            os.path.join(out, n)) > 1 << (10 + i) for n in os.listdir(out) if os.path.exists(os.path.join(out, n)))
-            or p.poll() is not None, 10)
+        before = set(os.listdir(out)) if i else set()
+        p = index_start(["--input", root, "--output", out, "--sample", "0.01", "--threads", "1", "--read-mode", "stream"])
+        wait_for(lambda: begun(before, 1 << (10 + i)) or p.poll() is not None, 10)
         p.send_signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
         so, se = p.communicate()
         if p.returncode == 0:
