@@ -68,7 +68,7 @@ void judge_held(struct world *w, int stage)
     int64_t most = MAX(w->rules.canary, w->rules.k);
     int64_t started = 0, paid = 0;
     bool passed = false;
-    for (size_t i = (size_t)s->breaker_since; i < w->db.t[T_ATTEMPT].n; i++) {
+    for (size_t i = 0; i < w->db.t[T_ATTEMPT].n; i++) {
         const struct db_attempt *a = ATTEMPT(w, i);
         if (TASK_STAGE(w, a->task) != stage) {
             continue;
@@ -77,9 +77,12 @@ void judge_held(struct world *w, int stage)
         const struct job *j = in != NULL && in->job >= 0 ? &w->aws.jobs[in->job] : NULL;
         bool long_run =
             j != NULL && j->v.started != 0 && SIM_EPOCH_US + w->now_us - j->v.started > 10 * MINUTE;
-        started++;
-        paid += j != NULL && j->over && a->counted;
-        passed |= a->state == ATTEMPT_SUCCEEDED || long_run;
+        bool since = (int)i >= s->breaker_since;
+        /* One started before that passes after it shows as well that the work can be done. */
+        bool now = since || j == NULL || !j->over || j->v.ended >= s->reset_us;
+        started += since;
+        paid += since && j != NULL && j->over && a->counted;
+        passed |= now && (a->state == ATTEMPT_SUCCEEDED || long_run);
     }
     if (started == 0) {
         wrong(w, "I18", "stage %d is held although nothing of it was tried since it was resumed",

@@ -27,6 +27,7 @@ struct db_stage {
     int64_t counts[TASK_STATE_COUNT];
     bool tripped;
     int breaker_since; /* attempt id its breaker was reset at */
+    usec_t reset_us;
 };
 struct db_task {
     int stage, attempts, names;

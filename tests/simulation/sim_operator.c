@@ -276,6 +276,7 @@ static void resume_stages(struct world *w, const struct db_campaign *dc)
         (void)rows_stage_state(w, s, STAGE_RUNNING);
         ds->tripped = false;
         ds->breaker_since = (int)w->db.t[T_ATTEMPT].n;
+        ds->reset_us = SIM_EPOCH_US + w->now_us;
         for (int i = 0; i < w->cfg.ctls; i++) { /* the leader reads it with the version */
             breaker_reset(&w->ctl[i].mem[s].breaker, ds->breaker_since);
         }

@@ -182,12 +182,16 @@ static void learn(struct world *w, struct ctl *c)
     for (size_t i = 0; i < w->db.t[T_ATTEMPT].n; i++) {
         const struct db_attempt *a = ATTEMPT(w, i);
         int s = TASK_STAGE(w, a->task);
+        bool since = (int64_t)i + 1 > STAGE(w, s)->breaker_since;
         breaker_started(&c->mem[s].breaker, (int64_t)i + 1);
         if (!attempt_state_terminal(a->state)) {
             continue;
         }
         if (a->state == ATTEMPT_SUCCEEDED) {
             duration_learn(&c->mem[s].duration, w->size_mb[a->task], a->ended_us - a->started_us);
+        }
+        if (!since && a->ended_us < STAGE(w, s)->reset_us) { /* that was before */
+            continue;
         }
         (void)breaker_ended(&c->mem[s].breaker, &w->rules, (int64_t)i + 1,
                             a->state == ATTEMPT_SUCCEEDED ? CAUSE_NONE : CAUSE_UNKNOWN, a->counted,
