@@ -180,7 +180,10 @@ static void expect(const struct sched_work *w, struct reservation *r)
     k->expected_us = times[0];
     k->latest_us = times[1];
     k->promised_us = promise ? times[2] : k->promised_us;
-    k->target_us = MIN(k->promised_us, times[2]);
+    /* Not later than it was: each backfilled part would move it on a little. One that was missed is
+     * set anew. */
+    bool ahead_still = !promise && k->target_us > w->view->now_us;
+    k->target_us = MIN(MIN(k->promised_us, times[2]), ahead_still ? k->target_us : USEC_NEVER);
 }
 
 bool sched_line_could(const struct sched_work *w, struct reservation *r)
@@ -228,8 +231,10 @@ struct reservation *sched_line_reserve(struct sched_work *w, const struct reserv
     *r = *like;
     r->kept = r->kept != NULL ? r->kept : &r->own;
     if (r->kept->task_id == 0) {
-        *r->kept = (struct gang){
-            .since_us = w->view->now_us, .promised_us = USEC_NEVER, .owed = r->kept->owed};
+        *r->kept = (struct gang){.since_us = w->view->now_us,
+                                 .promised_us = USEC_NEVER,
+                                 .target_us = USEC_NEVER,
+                                 .owed = r->kept->owed};
     }
     r->kept->instances = r->instances;
     expect(w, r);

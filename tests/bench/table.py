@@ -15,7 +15,7 @@ AIMS = {  # name: (at least, at most)
     "forecast_plan_needs_parts_percent": (100, None),
     "gang_by_promise": (0.93, None), "gang_promise_ratio": (None, 1.25), "gang_idle_ratio": (None, 0.25), "gang_backfill_broken": (None, 0),
     "gang_by_promise_uniform": (0.93, None), "gang_promise_ratio_uniform": (None, 1.25), "gang_idle_ratio_uniform": (None, 0.25),
-    "gang_longest_hunger": (None, 43200), "gang_longest_hunger_full": (None, 43200),
+    "gang_longest_hunger": (None, 28800), "gang_longest_hunger_full": (None, 28800),
     "sim_attempt_lives_per_cpu_s": (10000, None), "sim_campaign_years_per_cpu_min": (None, None),
     "makespan_ratio_fifo": (None, None), "makespan_ratio_notebook": (None, None)}
 

@@ -39,8 +39,8 @@ static void test_gang_sim__uniform_noise_keeps_promises(void **state)
     check_arrivals("noise within 20 %", GS_UNIFORM, 100001);
 }
 
-/* Nothing waits longer without a start of its kind than the longest job may run (6 h), large runs
- * no longer than twice that: each side has its turn. */
+/* Parts never wait longer without a start of theirs than the longest job may run (6 h), runs little
+ * longer: each side has its turn. */
 static void check_streams(const char *name, enum gs_load load)
 {
     struct gs_streams r = gs_streams_worst(1, SEEDS, load);
@@ -49,8 +49,8 @@ static void check_streams(const char *name, enum gs_load load)
                  name, r.ended, r.tasks, r.hunger_s[0], r.hunger_s[1], r.hunger_s[2]);
     assert_int_equal(r.ended, r.tasks);
     assert_true(r.hunger_s[0] <= 6 * 3600);
-    assert_true(r.hunger_s[1] <= 12 * 3600);
-    assert_true(r.hunger_s[2] <= 12 * 3600);
+    assert_true(r.hunger_s[1] <= 8 * 3600);
+    assert_true(r.hunger_s[2] <= 8 * 3600);
 }
 
 static void test_gang_sim__no_side_starves_when_both_arrive(void **state)
