@@ -97,6 +97,18 @@ static void stop_hung(struct live_attempt *a, enum hang_verdict v)
     attempt_unwant(a);
 }
 
+/* A job that ended while SageMaker could not be asked has no progress either: it is hung only when
+ * SageMaker says that it runs, asked after it began to look so. */
+static bool runs_still(struct live_attempt *a)
+{
+    if (a->suspect_us == 0) {
+        a->suspect_us = clock_boot_us();
+        attempt_fact(a, &(struct fact){.kind = FACT_HINT, .at_us = a->suspect_us});
+        return false;
+    }
+    return a->p.described_us > a->suspect_us;
+}
+
 static void judge(struct live_attempt *a, const struct hang_seen *seen)
 {
     usec_t now_us = clock_wall_us();
@@ -107,7 +119,9 @@ static void judge(struct live_attempt *a, const struct hang_seen *seen)
         mind_passed(a);
     }
     enum hang_verdict v = hang_check(&a->hang, &rules, a->running_us, now_us);
-    if (v != HANG_NONE && a->p.wanted && a->row.state == ATTEMPT_RUNNING && !a->recording) {
+    if (v == HANG_NONE) {
+        a->suspect_us = 0;
+    } else if (a->p.wanted && a->row.state == ATTEMPT_RUNNING && !a->recording && runs_still(a)) {
         stop_hung(a, v);
     }
 }

@@ -15,6 +15,24 @@ static int same_failures(const struct task_change_row *change, uint64_t signatur
 }
 
 /* Tried again or failed for good, by the cause's row; set aside when it alone fails in this way. */
+/* Does the part's own cap still pay for the next attempt? One that waits for money it will never
+ * have only stands in the way of the others. */
+static bool cap_pays(struct live_attempt *a, const struct retry_state *next, musd_t spent_musd)
+{
+    const struct spec_stage *stage = a->stage->spec;
+    const struct live_slots *slots =
+        view_slots_of(a->c, stage->instance_type[next->instance_type_i],
+                      stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+    if (stage->per_task_musd < 0 || slots->s.price_musd_per_hour < 0) {
+        return true;
+    }
+    bool longer = next->max_runtime_s > stage->max_runtime_s;
+    int64_t least_s = longer ? next->max_runtime_s : stage->min_runtime_s;
+    int64_t fits_s = cost_runtime_that_fits(slots->s.price_musd_per_hour, stage->instance_count,
+                                            0, stage->per_task_musd - spent_musd);
+    return fits_s >= MAX(least_s, INT64_C(1));
+}
+
 static void retry_or_fail(struct live_attempt *a, struct pending_record *p)
 {
     struct controller *c = a->c;
@@ -33,7 +51,14 @@ static void retry_or_fail(struct live_attempt *a, struct pending_record *p)
     bool aside =
         d.retry && d.counts && breaker_quarantines(&a->stage->breaker, &a->stage->rules, same);
     p->r.task_counts = d.counts;
-    p->r.task_to = d.retry && !aside ? TASK_WAITING : TASK_FAILED;
+    musd_t spent_musd = (change != NULL ? change->spent_musd : 0) + p->account.spent_musd +
+                        p->account.reserved_musd;
+    bool paid = !d.retry || cap_pays(a, &d.next, spent_musd);
+    p->r.task_to = d.retry && !aside && paid ? TASK_WAITING : TASK_FAILED;
+    if (!paid) {
+        log_event(LOG_WARN, "part_at_its_cap", LF_S("job", a->row.name.s),
+                  LF_I("spent_micro_usd", spent_musd));
+    }
     if (aside) {
         log_event(LOG_WARN, "part_set_aside", LF_S("job", a->row.name.s), LF_I("failures", same),
                   LF_S("signature", p->signature));
@@ -52,8 +77,7 @@ static void retry_or_fail(struct live_attempt *a, struct pending_record *p)
         .same = d.counts         ? same
                 : change != NULL ? change->same
                                  : 0,
-        .spent_musd = (change != NULL ? change->spent_musd : 0) + p->account.spent_musd +
-                      p->account.reserved_musd};
+        .spent_musd = spent_musd};
     memcpy(p->change.tries, d.next.tries, sizeof p->change.tries);
 }
 

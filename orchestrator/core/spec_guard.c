@@ -125,7 +125,9 @@ void spec_guard_read(struct spec_reader *r, const struct place *p, struct spec_s
     if (spec_child(r, p, "hang", false, &at)) {
         read_hang(r, &at, &s->guard);
     }
-    if (spec_child(r, p, "twin", false, &at)) {
-        (void)spec_bool(r, &at, &s->guard.twin);
+    if (spec_child(r, p, "twin", false, &at) && spec_bool(r, &at, &s->guard.twin) &&
+        s->guard.twin) {
+        spec_fault(r, &at, "later", "twin: off, or nothing",
+                   "a second job beside the first of a part is for a later version");
     }
 }

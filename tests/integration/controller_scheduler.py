@@ -300,6 +300,17 @@ def case_a_hung_part_is_stopped_and_tried_again(s):
     counters(s)
 
 
+# --- the cap of one part ------------------------------------------------------------------------------
+def case_a_part_at_its_own_cap_fails_and_stands_in_nobodys_way(s):
+    one = PRICE * (300 + 120 + 900) // 3600  # what an attempt may cost at worst: nothing is left for a second one
+    cid = s.submit(user_stage('[fail, alike]', extra="    canary: off\n    breaker: off", parts=f"budget: {{stages: {{work: {{per_task: {one / 1e6:.6f} USD}}}}}}"))
+    ends(s, cid, "failed")
+    parts = s.api("GET", f"/campaigns/{cid}/parts")["parts"]
+    tap.ok(len(parts) == 8 and all(p["state"] == "failed" and p["attempts"] == 1 and p["cause"] == "user_code" for p in parts),
+           f"{s.what}each was tried once and says why it failed", parts)
+    counters(s)
+
+
 # --- the sweep ----------------------------------------------------------------------------------------
 def case_jobs_whose_rows_were_lost_are_taken_in(s):
     cid = s.submit(user_stage('[sleep, "8"]'))

@@ -63,7 +63,7 @@ static void test_spec_guard__what_is_said_is_meant(void **state)
                                  "    breaker: {same: 5, of: 20}\n"
                                  "    quarantine: 2\n"
                                  "    hang: {silent: 5m, standstill: off, start: 1h30m}\n"
-                                 "    twin: on\n");
+                                 "    twin: off\n");
     const struct spec_stage *s = p->spec->stages[0];
     assert_int_equal(p->spec->parts_limit, 16);
     assert_int_equal(p->spec->weight, 250);
@@ -79,7 +79,7 @@ static void test_spec_guard__what_is_said_is_meant(void **state)
     assert_int_equal(s->guard.hang_silent_s, 300);
     assert_int_equal(s->guard.hang_standstill_s, 0);
     assert_int_equal(s->guard.hang_start_s, 5400);
-    assert_true(s->guard.twin);
+    assert_false(s->guard.twin);
     parsed_free(p);
     p = good_file("budget: {warn_at: []}\n",
                   "    canary: off\n    breaker: no\n"
@@ -167,6 +167,7 @@ static const struct mistake {
     {"", "    hang: {start: 29d}\n", "range", 8, "'29d'"},
     {"", "    hang: {stalled: 5m}\n", "unknown_key", 8, "'stalled'"},
     {"", "    twin: 2\n", "type", 8, "boolean"},
+    {"", "    twin: on\n", "later", 8, "later"},
     {"retry: [{cause: oom, change: next}]\n", "", "type", 2, "a map"},
     {"retry: [{cause: oom, change: {instance_type: ml.m5.large}}]\n", "", "value", 2, "ml.m5"},
     {"retry: [{cause: oom, change: {memory: x2}}]\n", "", "unknown_key", 2, "'memory'"},
@@ -213,7 +214,7 @@ static void test_spec_guard__the_stored_form_keeps_it(void **state)
                                  "  {cause: network, times: 1}]\n",
                                  "    limits: {parts: 9}\n    canary: 2\n    quarantine: off\n"
                                  "    breaker: {same: 2, of: 4}\n    hang: {start: 9m}\n"
-                                 "    twin: yes\n");
+                                 "    twin: no\n");
     AUTO_JSON json_t *v = spec_to_json(p->spec);
     struct spec *back = NULL;
     struct err err = ERR_INIT;
