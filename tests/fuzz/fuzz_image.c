@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ASSERT(json_is_object(tags));
     json_decref(tags);
     buf_done(&exif);
-    if (!image_header(body, f, &w, &h) || w * h > PIXELS_MAX || w < 0 || h < 0) {
+    if (!image_header(body, f, &w, &h) || (image_fits(w, h) && w * h > PIXELS_MAX)) {
         return 0;
     }
     struct image_options o = {.mode = (enum resize_mode)(size % 5),
@@ -31,12 +31,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                               .quality = 9,
                               .max_area = (double)INFINITY,
                               .max_aspect = (double)INFINITY,
-                              .exif = true};
+                              .exif = true,
+                              .up = (enum resize_filter)(size % 6),
+                              .down = (enum resize_filter)(size / 6 % 6),
+                              .orient = size % 2 == 0,
+                              .fast = size % 4 == 1,
+                              .keep_same = size % 8 == 3};
     struct decoded d = {.image = BUF_INIT(IMAGE_OUT_BYTES_MAX),
                         .exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX)};
     decode_one(body, &o, &d);
     if (d.result == IMAGE_OK) {
-        ASSERT(d.original_width == w && d.original_height == h);
+        ASSERT((d.original_width == w && d.original_height == h) ||
+               (o.orient && d.original_width == h && d.original_height == w));
         ASSERT(d.width > 0 && d.width <= IMAGE_SIDE_MAX && d.height > 0);
         ASSERT(image_sniff(buf_str(&d.image)) == o.format);
     }
