@@ -80,6 +80,7 @@ struct live_attempt {
     struct hang_state hang;
     struct progress_look *progress; /* under way */
     int64_t progress_us;            /* boot: look again then */
+    int64_t fresh_us;               /* boot: its newest progress object was found; 0: no look yet */
     int64_t suspect_us;             /* boot: since then it looks hung; 0: it does not */
     struct protocol_attempt p;
     struct live_campaign *campaign;

@@ -208,6 +208,7 @@ void mind_moved(struct live_attempt *a)
         bool again = a->running_us > 0;
         a->running_us = again || a->row.started_us == 0 ? clock_wall_us() : a->row.started_us;
         a->hang = (struct hang_state){0};
+        a->fresh_us = a->suspect_us = 0;
     }
     if (a->row.state == ATTEMPT_RUNNING && a->stage->spec != NULL) {
         place_worked(&a->stage->place, a->stage->spec, a->row.instance_type_i, a->row.subnet_i);

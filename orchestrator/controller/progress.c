@@ -109,9 +109,24 @@ static bool runs_still(struct live_attempt *a)
     return a->p.described_us > a->suspect_us;
 }
 
+/* Now, by the clock of those who write the objects: the newest one's time and what has passed here
+ * since it was found to be new. Our own wall clock may jump, and would make every job look hung. */
+static usec_t now_of(struct live_attempt *a, const struct hang_seen *seen)
+{
+    int64_t boot_us = clock_boot_us();
+    bool newer = seen != NULL && seen->at_us > a->hang.last.at_us;
+    if (newer || a->fresh_us == 0) {
+        a->fresh_us = boot_us;
+    }
+    usec_t since_us = newer                    ? seen->at_us
+                      : a->hang.last.at_us > 0 ? a->hang.last.at_us
+                                               : a->running_us;
+    return MAX(since_us, a->running_us) + (boot_us - a->fresh_us);
+}
+
 static void judge(struct live_attempt *a, const struct hang_seen *seen)
 {
-    usec_t now_us = clock_wall_us();
+    usec_t now_us = now_of(a, seen);
     const struct hang_rules rules = rules_of(a);
     hang_saw(&a->hang, seen, now_us);
     int64_t before = a->row.n > 1 ? a->hang.first.shards_done : 0; /* what it found there */

@@ -28,8 +28,8 @@ static bool cap_pays(struct live_attempt *a, const struct retry_state *next, mus
     }
     bool longer = next->max_runtime_s > stage->max_runtime_s;
     int64_t least_s = longer ? next->max_runtime_s : stage->min_runtime_s;
-    int64_t fits_s = cost_runtime_that_fits(slots->s.price_musd_per_hour, stage->instance_count,
-                                            0, stage->per_task_musd - spent_musd);
+    int64_t fits_s = cost_runtime_that_fits(slots->s.price_musd_per_hour, stage->instance_count, 0,
+                                            stage->per_task_musd - spent_musd);
     return fits_s >= MAX(least_s, INT64_C(1));
 }
 
@@ -37,7 +37,9 @@ static void retry_or_fail(struct live_attempt *a, struct pending_record *p)
 {
     struct controller *c = a->c;
     const struct task_change_row *change = view_change(c, a->row.task_id, false);
-    struct retry_state now = {.attempts = a->row.task_attempts};
+    const struct spec_retry *row = &a->stage->spec->retry[p->r.cause];
+    bool counts = row->set ? row->counts : retry_counts(p->r.cause);
+    struct retry_state now = {.attempts = a->row.task_attempts + (counts ? 1 : 0)};
     struct retry_decision d;
     if (change != NULL) {
         memcpy(now.tries, change->tries, sizeof now.tries);

@@ -31,8 +31,9 @@ static int times_of(const struct spec_stage *s, enum cause cause)
 static bool may_fail(struct world *w, const struct db_attempt *a, const struct intent_seen *in)
 {
     bool ended = in != NULL && in->job >= 0 && w->aws.jobs[in->job].over;
-    /* cause.def gives capacity up after 50 tries */
+    /* a spec may give capacity up after so many tries */
     bool capacity = a->cause == CAUSE_CAPACITY &&
+                    times_of(&w->stage[TASK_STAGE(w, a->task)], CAUSE_CAPACITY) >= 0 &&
                     TASK(w, a->task)->judged[CAUSE_CAPACITY] >=
                         times_of(&w->stage[TASK_STAGE(w, a->task)], CAUSE_CAPACITY);
     return ended || capacity || w->refused[a->task] || (in != NULL && in->conflict);
