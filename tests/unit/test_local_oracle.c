@@ -86,7 +86,7 @@ static void test_job__history_has_no_gaps_and_bills_whole_seconds(void **state U
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct job *job = job_fresh();
         usec_t start = 1001 * USEC_PER_SEC;
-        job->started = start;
+        job->started = job->run_started = start;
         job_enter(job, PHASE_DOWNLOADING, start);
         job_enter(job, PHASE_TRAINING, start);
         job_end(job, PHASE_COMPLETED, "", start + cases[i].span_us, start + cases[i].span_us + 5);
