@@ -117,6 +117,7 @@ static void failed(struct live_pool *p)
 struct end_arg {
     struct pool_end end;
     struct ledger_account_of_attempt account; /* as it is then */
+    struct live_pool *meant; /* the pool its taker was intended on; NULL: this one */
 };
 
 static bool write_end(struct controller *c, void *arg, struct err *err)
@@ -125,7 +126,38 @@ static bool write_end(struct controller *c, void *arg, struct err *err)
     if (FP("pool.in_transaction")) {
         return err_set(err, ERR_DATABASE, "failpoint");
     }
-    return store_pool_end(c->store, &e->end, err);
+    return (e->meant == NULL || store_pool_swap(c->store, e->end.pool_id, e->meant->row.id, err)) &&
+           store_pool_end(c->store, &e->end, err);
+}
+
+/* SageMaker hands pools out as it likes: the job that took this one was intended on another, which
+ * so is free for whom this one was kept, or for anybody. NULL: it went as intended, or the taker is
+ * none of ours. */
+static struct live_pool *meant_for_taker(struct live_pool *p, const char *reused_by)
+{
+    struct live_attempt *taker = attempt_by_name(p->c, reused_by);
+    bool other = taker != NULL && taker->taken != NULL && taker->taken != p &&
+                 taker->taken->row.state == POOL_AVAILABLE;
+    return other ? taker->taken : NULL;
+}
+
+static void swap(struct live_pool *p, struct live_pool *meant)
+{
+    struct controller *c = p->c;
+    int64_t taker = meant->row.taken_by;
+    int64_t kept_for = p->row.taken_by;
+    meant->row.taken_by = kept_for;
+    p->row.taken_by = taker;
+    for (size_t i = 0; i < c->attempts_n; i++) {
+        struct live_attempt *a = c->attempts[i];
+        if (a->row.id == taker || a->row.id == kept_for) {
+            a->taken = a->row.id == taker ? p : meant;
+            a->row.pool_id = a->taken->row.id;
+        }
+    }
+    meant->look_now = true;
+    log_event(LOG_INFO, "pool_swapped", LF_S("job", p->row.job.s),
+              LF_S("instead_of", meant->row.job.s));
 }
 
 static void ended(struct live_pool *p, const struct end_arg *e)
@@ -147,7 +179,8 @@ static void ended(struct live_pool *p, const struct end_arg *e)
 }
 
 /* Final: books what it cost and closes the account. May lose the leadership; p is gone then. */
-static void end_pool(struct live_pool *p, enum pool_state to, int64_t retained_s)
+static void end_pool(struct live_pool *p, enum pool_state to, int64_t retained_s,
+                     const char *reused_by)
 {
     struct controller *c = p->c;
     struct err err = ERR_INIT;
@@ -155,7 +188,8 @@ static void end_pool(struct live_pool *p, enum pool_state to, int64_t retained_s
                                 .to = to,
                                 .retained_s = retained_s,
                                 .open_musd = p->account.reserved_musd},
-                        .account = p->account};
+                        .account = p->account,
+                        .meant = to == POOL_REUSED ? meant_for_taker(p, reused_by) : NULL};
     if (__builtin_mul_overflow(retained_s, (int64_t)p->row.instances, &e.end.warm_s) ||
         !cost_of_seconds(p->row.price_musd_per_hour, e.end.warm_s, &e.end.warm_musd, &err) ||
         !ledger_close(&e.account, p->row.attempt_id, e.end.warm_musd, e.end.warm_s, e.end.entries,
@@ -174,6 +208,9 @@ static void end_pool(struct live_pool *p, enum pool_state to, int64_t retained_s
     if (FP("pool.after_record")) {
         leader_lose(c, "failpoint", NULL);
         return;
+    }
+    if (e.meant != NULL) {
+        swap(p, e.meant);
     }
     ended(p, &e);
 }
@@ -198,10 +235,10 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     int64_t retained_s = MAX(0, job->pool.retained_s);
     switch (job->pool.status) {
     case WARM_POOL_REUSED:
-        end_pool(p, POOL_REUSED, retained_s);
+        end_pool(p, POOL_REUSED, retained_s, job->pool.reused_by);
         return;
     case WARM_POOL_TERMINATED:
-        end_pool(p, POOL_TERMINATED, retained_s);
+        end_pool(p, POOL_TERMINATED, retained_s, "");
         return;
     case WARM_POOL_AVAILABLE:
         c->decide |= !p->seen;
@@ -213,7 +250,7 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     case WARM_POOL_NONE:
         /* Not told yet, or never kept: believed when its time is over. */
         if (clock_wall_us() > p->row.expires_us + NEVER_CAME_US) {
-            end_pool(p, POOL_TERMINATED, 0);
+            end_pool(p, POOL_TERMINATED, 0, "");
         }
         return;
     case WARM_POOL_IN_USE:

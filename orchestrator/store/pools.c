@@ -66,6 +66,21 @@ bool store_pool_note(struct store *s, int64_t pool_id, usec_t expires_us, const 
     return store_run(s, QUERY(POOL_NOTE), &p, NULL, err);
 }
 
+bool store_pool_swap(struct store *s, int64_t pool_id, int64_t other_id, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, pool_id);
+    param_i64(&p, other_id);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(POOL_SWAP), &p, &r, err)) {
+        return false;
+    }
+    return row_i64(r, 0, 0) == 2 ||
+           err_set(err, ERR_CONFLICT, "pools %lld and %lld are not both available any more",
+                   (long long)pool_id, (long long)other_id);
+}
+
 bool store_pool_end(struct store *s, const struct pool_end *e, struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);

@@ -90,6 +90,10 @@ struct pool_end {
     struct ledger_entry entries[LEDGER_ENTRIES_MAX];
     int entries_n;
 };
+/* Two available pools change takers (none is one too), their attempts with them. ERR_CONFLICT when
+ * one is not available any more. */
+bool store_pool_swap(struct store *s, int64_t pool_id, int64_t other_id,
+                     struct err *err) MUST_CHECK;
 /* ERR_CONFLICT when it is not available any more, or its account not as said. */
 bool store_pool_end(struct store *s, const struct pool_end *e, struct err *err) MUST_CHECK;
 

@@ -12,6 +12,18 @@ WHERE p.ended_at IS NULL ORDER BY p.id
 UPDATE pool SET expires_at = coalesce($2::timestamptz, expires_at), end_reason = coalesce($3::text, end_reason)
 WHERE id = $1::bigint AND ended_at IS NULL
 
+-- name: pool_swap
+-- Two available pools change their takers. The answer: how many pools it were. $1 pool bigint, $2 other pool bigint
+WITH pair AS MATERIALIZED (
+    SELECT p.id, o.taken_by FROM pool p JOIN pool o ON o.id <> p.id
+    WHERE p.id IN ($1::bigint, $2::bigint) AND o.id IN ($1::bigint, $2::bigint)
+      AND p.state = 'available' AND o.state = 'available' FOR UPDATE OF p),
+new_pool AS (
+    UPDATE pool p SET taken_by = pair.taken_by FROM pair WHERE p.id = pair.id RETURNING p.id, p.taken_by),
+new_attempt AS (
+    UPDATE attempt a SET pool_id = n.id FROM new_pool n WHERE a.id = n.taken_by)
+SELECT count(*) FROM pair
+
 -- name: pool_end
 -- An available pool has ended: what it cost is booked by the entries given and its attempt's account closed, once;
 -- its instances go back unless they were passed on. The answer: how many pools it was.

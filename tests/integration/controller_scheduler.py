@@ -93,6 +93,20 @@ def case_warm_pools_are_reused_and_paid_once(s):
     tap.ok(inv and kept == f"{sum(l['micro_usd'] for l in inv)} {sum(l['seconds'] for l in inv)}", f"{s.what}idle time is booked as the invoice has it ({kept})", inv)
 
 
+def case_aws_hands_out_another_pool_than_was_meant(s):
+    """drover-local takes the newest of equal pools here, droverd means the oldest: takers are exchanged, nothing is counted wrong."""
+    before = open(s.dir + "/droverd0.log").read().count('"pool_swapped"')
+    cid = s.submit(user_stage('[sleep, "2"]', parts=WARM))  # four end together, so there is a choice
+    ends(s, cid)
+    pools_over(s)
+    swapped = open(s.dir + "/droverd0.log").read().count('"pool_swapped"') - before
+    tap.ok(swapped > 0, f"{s.what}{swapped} takers were exchanged")
+    refused = [r for r in requests(s, "CreateTrainingJob", cid) if r["error"]]
+    tap.ok(not refused, f"{s.what}no Create was refused", refused)
+    counters(s)
+    s.check_invoice(tap, s.what)
+
+
 def case_leaders_die_while_pools_live(s):
     cid = s.submit(name="warm-kill", top=WARM)
     kills = 0
@@ -344,7 +358,7 @@ CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.e
 VARIANT = os.environ.get("VARIANT", "release")
 with Stack("controller-scheduler" + ("" if VARIANT == "release" else "-" + VARIANT), variant=VARIANT, parts=8, rows=30, lease_us=3000000,
            images={"drover/user:test": [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "user_program.py")]},
-           local={"warm_quotas": {"ml.c5.xlarge": 4}, "spot_quotas": {"ml.c5.xlarge": 3}, "warm_start_seconds": 0.05, "cold_start_seconds": 0.4},
+           local={"warm_quotas": {"ml.c5.xlarge": 4}, "spot_quotas": {"ml.c5.xlarge": 3}, "warm_start_seconds": 0.05, "warm_newest_first": True, "cold_start_seconds": 0.4},
            env={"DROVER_QUOTA_INTERVAL_US": "1000000", "DROVER_PROGRESS_INTERVAL_US": "300000"}) as stack:
     stack.start()
     wait("a leader", 20, lambda: stack.leader() is not None)

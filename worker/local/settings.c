@@ -24,6 +24,7 @@ static const char *const known_keys[] = {"quotas",
                                          "stop_seconds",
                                          "cold_start_seconds",
                                          "warm_start_seconds",
+                                         "warm_newest_first",
                                          "cluster_life_seconds",
                                          "spot_wait_seconds",
                                          "spot_billed_percent",
@@ -167,6 +168,7 @@ static bool scalars_load(struct settings *s, struct err *err)
            settings_seconds(a, "cold_start_seconds", 500 * USEC_PER_MSEC, &s->cold_start_us, err) &&
            settings_seconds(a, "warm_start_seconds", MIN(s->cold_start_us, 50 * USEC_PER_MSEC),
                             &s->warm_start_us, err) &&
+           json_get_bool(a, "warm_newest_first", false, &s->warm_newest_first, err) &&
            settings_seconds(a, "spot_wait_seconds", s->cold_start_us, &s->spot_wait_us, err) &&
            json_get_i64(a, "spot_billed_percent", 1, 100, 30, &s->spot_billed_percent, err) &&
            settings_seconds(a, "cluster_life_seconds", 28 * 86400 * USEC_PER_SEC,

@@ -23,8 +23,9 @@ struct settings {
     const char *region;
     const char *account;
     int64_t cold_start_us;
-    int64_t warm_start_us; /* the same on a pool */
-    int64_t spot_wait_us;  /* reclaimed spot instances come back after this */
+    int64_t warm_start_us;  /* the same on a pool */
+    bool warm_newest_first; /* of pools that match alike; AWS does not say which it takes */
+    int64_t spot_wait_us;   /* reclaimed spot instances come back after this */
     int64_t spot_billed_percent;
     int64_t cluster_life_us; /* a chain of jobs on one cluster lasts no longer */
     int64_t download_us;

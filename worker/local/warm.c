@@ -77,11 +77,12 @@ static bool matches(const json_t *a, const json_t *b)
 
 struct job *warm_match(const struct app *app, const json_t *request)
 {
-    struct job *best = NULL; /* the one that waits longest */
+    struct job *best = NULL; /* the one that waits longest, or shortest when told so */
+    bool newest = app->set.warm_newest_first;
     for (size_t i = 0; i < app->jobs.live_n; i++) {
         struct job *j = app->jobs.live[i];
         if (j->pool.status == POOL_AVAILABLE && matches(j->request, request) &&
-            (best == NULL || j->pool.since < best->pool.since)) {
+            (best == NULL || (j->pool.since < best->pool.since) != newest)) {
             best = j;
         }
     }
