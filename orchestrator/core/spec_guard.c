@@ -127,7 +127,7 @@ void spec_guard_read(struct spec_reader *r, const struct place *p, struct spec_s
     }
     if (spec_child(r, p, "twin", false, &at) && spec_bool(r, &at, &s->guard.twin) &&
         s->guard.twin) {
-        spec_fault(r, &at, "later", "twin: off, or nothing",
+        spec_fault(r, &at, "unsupported", "twin: off, or nothing",
                    "a second job beside the first of a part is for a later version");
     }
 }

@@ -167,7 +167,7 @@ static const struct mistake {
     {"", "    hang: {start: 29d}\n", "range", 8, "'29d'"},
     {"", "    hang: {stalled: 5m}\n", "unknown_key", 8, "'stalled'"},
     {"", "    twin: 2\n", "type", 8, "boolean"},
-    {"", "    twin: on\n", "later", 8, "later"},
+    {"", "    twin: on\n", "unsupported", 8, "later"},
     {"retry: [{cause: oom, change: next}]\n", "", "type", 2, "a map"},
     {"retry: [{cause: oom, change: {instance_type: ml.m5.large}}]\n", "", "value", 2, "ml.m5"},
     {"retry: [{cause: oom, change: {memory: x2}}]\n", "", "unknown_key", 2, "'memory'"},
