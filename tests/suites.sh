@@ -17,11 +17,6 @@ waits() {
     suite durability 300 python3 tests/integration/durability.py 25
     suite takeover 120 python3 tests/integration/takeover.py
     suite controller-faults 300 tests/integration/controller_faults.py
-    suite controller-scheduler 300 tests/integration/controller_scheduler.py
-    suite local-restart 120 tests/integration/local_restart.py
-    suite local-sagemaker 180 tests/integration/local_sagemaker.py
-    suite local-warm 180 tests/integration/local_warm.py
-    suite local-spot 180 tests/integration/local_spot.py
     suite local-faults 120 tests/integration/local_faults.py
     suite worker-net 180 tests/integration/worker_net.py
     suite worker-resume 180 tests/integration/worker_resume.py
@@ -50,6 +45,11 @@ works() {
     suite api-bulk 300 tests/integration/api_bulk.py
     suite sigv4-botocore 120 tests/integration/sigv4_botocore.py
     suite tar-interop 120 tests/integration/tar_interop.py
+    suite controller-scheduler 300 tests/integration/controller_scheduler.py
+    suite local-restart 120 tests/integration/local_restart.py
+    suite local-sagemaker 180 tests/integration/local_sagemaker.py
+    suite local-warm 180 tests/integration/local_warm.py
+    suite local-spot 180 tests/integration/local_spot.py
 }
 make --no-print-directory -s demo VARIANT=release # both lanes need it
 waits &
