@@ -38,6 +38,7 @@ works() {
     suite worker-parquet 180 tests/integration/worker_parquet.py
     suite worker-s3 120 tests/integration/worker_s3.py
     suite worker-index 180 tests/integration/worker_index.py
+    suite worker-index-life 180 tests/integration/worker_index_life.py
     suite local-s3 120 tests/integration/local_s3.py
     suite local-signature 60 tests/integration/local_signature.py
     suite awscli 180 tests/integration/awscli_local.py
