@@ -6,7 +6,8 @@ VARIANT ?= release
 CC ?= gcc
 WERROR ?= -Werror
 PREFIX ?= /usr/local
-PY ?= python3
+# Debian's python3: the one Debian's cv2, numpy and PIL are packaged for, whatever is first on PATH.
+PY ?= $(firstword $(wildcard /usr/bin/python3) python3)
 O := build/$(VARIANT)
 BIN := $(if $(filter release,$(VARIANT)),build/bin,$(O)/bin)
 GEN := build/gen
