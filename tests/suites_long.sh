@@ -11,6 +11,10 @@ suite exhaustive-wide 1800 build/release/tests/simulation/exhaustive --states 80
 suite mutants 1200 bash tests/simulation/mutants.sh
 suite sim-mutants 3600 make -s sim-mutants
 suite fuzz 2400 bash tests/fuzz/run.sh 60
+# What strangers send to a worker: pictures, archives, answers and addresses; ten minutes each.
+suite fuzz-image 900 bash tests/fuzz/run.sh 600 image
+suite fuzz-tar 1500 bash tests/fuzz/run.sh 600 tar index_walk
+suite fuzz-http 1500 bash tests/fuzz/run.sh 600 http_answer url
 
 # What people do, over and over: a hundred seconds of luck prove little.
 again() {

@@ -1,9 +1,11 @@
 #!/bin/bash
-# Runs every fuzzer. run.sh [SECONDS] builds them with clang and fuzzes each for SECONDS (20);
-# run.sh replay builds the ASan variant and runs each over its corpus once. Prints TAP.
+# Runs the fuzzers: run.sh [SECONDS] [NAME...] builds them (all, or those named) with clang and
+# fuzzes each for SECONDS (20); run.sh replay [NAME...] builds the ASan variant and runs each over
+# its corpus once. Words a parser knows lie in dict/NAME.dict. Prints TAP.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 mode=${1:-20}
+[ $# -gt 0 ] && shift
 n=0
 bad=0
 
@@ -18,16 +20,24 @@ report() { # status, name, file with the output
     fi
 }
 
-if [ "$mode" = replay ]; then
-    make -s VARIANT=asan fuzz-replays >&2 || { echo "not ok 1 - the replay programs build"; echo 1..1; exit 1; }
-    out=build/asan/tests/fuzz
-else
-    make -s VARIANT=fuzz fuzzers >&2 || { echo "not ok 1 - the fuzzers build"; echo 1..1; exit 1; }
-    out=build/fuzz/tests/fuzz
+names=("$@")
+if [ ${#names[@]} = 0 ]; then
+    for src in tests/fuzz/fuzz_*.c; do
+        name=$(basename "$src" .c)
+        names+=("${name#fuzz_}")
+    done
 fi
-for src in tests/fuzz/fuzz_*.c; do
-    name=$(basename "$src" .c)
-    name=${name#fuzz_}
+kind=fuzz
+[ "$mode" = replay ] && kind=replay
+out=build/fuzz/tests/fuzz
+[ "$mode" = replay ] && out=build/asan/tests/fuzz
+variant=${out#build/}
+make -s VARIANT="${variant%%/*}" "${names[@]/#/$out/${kind}_}" >&2 || {
+    echo "not ok 1 - the programs build: ${names[*]}"
+    echo 1..1
+    exit 1
+}
+for name in "${names[@]}"; do
     log=$out/$name.log
     corpus=tests/fuzz/corpus/$name
     if [ "$mode" = replay ]; then
@@ -37,10 +47,13 @@ for src in tests/fuzz/fuzz_*.c; do
         report $status "replay of $name over its corpus" "$log"
     else
         found=$out/found/$name
+        dict=tests/fuzz/dict/$name.dict
+        words=()
+        [ -f "$dict" ] && words=(-dict="$dict")
         mkdir -p "$found"
         # New inputs go to build/; what fails is written beside them.
         "$out/fuzz_$name" -max_total_time="$mode" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
-            -artifact_prefix="$found/failed-" "$found" "$corpus" >"$log" 2>&1
+            "${words[@]}" -artifact_prefix="$found/failed-" "$found" "$corpus" >"$log" 2>&1
         status=$?
         report $status "fuzzing $name for $mode s: $(sed -n 's/stat::number_of_executed_units: *//p' "$log") inputs" "$log"
     fi

@@ -218,9 +218,24 @@ static void test_worker_addr__other_urls_are_refused_with_words(void **state UNU
         assert_false(url_parse(str_of(cases[i].raw), &u, why));
         assert_string_equal(why, cases[i].why);
     }
-    static const char *const bad[] = {
-        "http://",     "http:///",    "http://:80/", "http://h:0/", "http://h:65536/",
-        "http://h:x/", "http://a b/", "http://[::1", "http://?x",   "http:/h"};
+    static const char *const bad[] = {"http://",
+                                      "http:///",
+                                      "http://:80/",
+                                      "http://h:0/",
+                                      "http://h:65536/",
+                                      "http://h:x/",
+                                      "http://a b/",
+                                      "http://[::1",
+                                      "http://?x",
+                                      "http:/h",
+                                      "http://a%7fb/",
+                                      "http://a%20b/",
+                                      "http://a%00b/",
+                                      "http://a%0ab/",
+                                      "http://a%2fb/",
+                                      "http://a%40b/",
+                                      "http://127.0.0.1%23.b.c/",
+                                      "http://\xff\xfe/"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct url u = {0};
         char why[URL_WHY_BYTES] = "";

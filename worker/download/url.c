@@ -88,12 +88,26 @@ static bool check_scheme(struct str s, char *why)
     return refuse(why, "<urlopen error unknown url type: %s>", piece);
 }
 
+/* curl undoes percent signs in a host, whatever they hide. */
+static bool is_plain(const char *host)
+{
+    for (const char *p = host; *p != '\0'; p++) {
+        if (*p <= 0x20 || *p >= 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool take_host(CURLU *u, struct url *out, char *why)
 {
     char *host CLEANUP(curl_textp_free)
     = NULL;
     if (curl_url_get(u, CURLUPART_HOST, &host, CURLU_PUNYCODE) != CURLUE_OK || host[0] == '\0') {
         return refuse(why, "<urlopen error no host given>");
+    }
+    if (!is_plain(host)) {
+        return refuse(why, "<urlopen error bad host>");
     }
     struct net_addr a;
     char text[ADDR_TEXT_BYTES];
