@@ -1,7 +1,8 @@
 /* Wires the stages together, resumes, drains on SIGTERM and writes the manifest last.
  *
- * Threads: main (signals, heartbeat), reader, fetch, one decode thread a decoding process, writer.
- * The decoding processes' mother is forked before the first of them. */
+ * Threads: main (signals), the one that works (begins and ends), and while the stages run the
+ * heart, reader, fetch, one decode thread a decoding process, writer. The decoding processes'
+ * mother is forked before the first of them. */
 #include "download.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -9,6 +10,7 @@
 #include "contract.h"
 #include "fetch.h"
 #include "input.h"
+#include "life.h"
 #include "manifest.h"
 #include "mode.h"
 #include "parquet.h"
@@ -18,23 +20,21 @@
 #include "worker_protocol.h"
 #include "writer.h"
 #include <curl/curl.h>
+#include <inttypes.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
-#define FAULTS_BYTES_MAX 8192
-#define SIGNAL_WAIT_NS   200000000
-#define HEAP_KEPT        (8 << 20)
+#define HEAP_KEPT (8 << 20)
 
 struct download {
     struct options o;
+    struct life life;
     struct run run;
     struct pool *pool;
     struct duck duck;
     struct input input;
     struct parquet *parquet;
-    struct sink *sink; /* of the main thread */
+    struct sink *sink; /* of the working thread; lent to the heart while the stages run */
     struct resume resume;
     struct fetch *fetch;
     struct writer *writer;
@@ -42,8 +42,6 @@ struct download {
     const char *attempt;
     usec_t started_us;
     _Atomic int decoders_left;
-    _Atomic bool finished;
-    pthread_t main_thread;
 };
 
 static const char *env(const char *name)
@@ -197,66 +195,50 @@ static void *decode_main(void *arg)
     return NULL;
 }
 
-static void *writer_then_tell(void *arg)
-{
-    struct download *d = arg;
-    (void)writer_main(d->writer);
-    d->finished = true;
-    (void)pthread_kill(d->main_thread, SIGUSR1);
-    return NULL;
-}
-
 /* --- the run
  * ---------------------------------------------------------------------------------------- */
 
-static void watch(struct download *d, const sigset_t *signals)
+static void print_line(const struct progress *p, double seconds UNUSED, double rate,
+                       struct buf *out)
 {
-    struct heartbeat h;
-    heartbeat_init(&h, &d->run.progress, d->sink, d->task, d->attempt,
-                   d->o.progress_interval_s * USEC_PER_SEC);
-    heartbeat_now(&h);
-    while (!d->finished) {
-        struct timespec wait = {0, SIGNAL_WAIT_NS};
-        int sig = sigtimedwait(signals, NULL, &wait);
-        if (sig == SIGTERM || sig == SIGINT) {
-            log_event(LOG_INFO, "stop_asked", LF_I("signal", sig));
-            run_stop(&d->run, STOP_SIGNAL);
-            fetch_wake(d->fetch, true);
-        } else if (run_stopping(&d->run)) {
-            fetch_wake(d->fetch, true);
-        }
-        heartbeat_tick(&h);
+    int64_t done = progress_rows(p);
+    double n = done > 0 ? (double)done : 1.0;
+    buf_addf(out,
+             "worker  - success: %.3f - failed to download: %.3f - failed to resize: %.3f - "
+             "images per sec: %.0f - count: %" PRIi64 " of %" PRIi64,
+             (double)p->successes / n, (double)p->failed_to_download / n,
+             (double)p->failed_to_resize / n, rate, done, (int64_t)p->rows_in);
+}
+
+static void on_tick(void *ctx, int64_t asked_us)
+{
+    struct download *d = ctx;
+    if (asked_us >= 0 && d->run.stop == STOP_NO) {
+        run_stop(&d->run, STOP_SIGNAL);
     }
-    heartbeat_now(&h);
-    const struct progress *p = &d->run.progress;
-    log_event(LOG_INFO, "stages_ended", LF_I("rows", p->rows_done), LF_I("successes", p->successes),
-              LF_I("failed_to_download", p->failed_to_download),
-              LF_I("failed_to_resize", p->failed_to_resize), LF_I("unsupported", p->unsupported));
+    if (asked_us >= d->life.stop_us / 2) {
+        run_abandon(&d->run);
+    }
+    if (run_stopping(&d->run)) {
+        fetch_wake(d->fetch, true);
+    }
 }
 
 static void run_stages(struct download *d)
 {
-    sigset_t signals;
-    (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, SIGTERM);
-    (void)sigaddset(&signals, SIGINT);
-    (void)sigaddset(&signals, SIGUSR1);
-    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    d->main_thread = pthread_self();
     int decoders = (int)d->o.processes_count;
     d->decoders_left = decoders;
     pthread_t reader;
     pthread_t fetch;
     pthread_t writer;
     pthread_t *decode = xcalloc((size_t)decoders, sizeof *decode);
-    int rc = pthread_create(&writer, NULL, writer_then_tell, d);
+    int rc = pthread_create(&writer, NULL, writer_main, d->writer);
     rc |= pthread_create(&fetch, NULL, fetch_main, d->fetch);
     for (int i = 0; i < decoders; i++) {
         rc |= pthread_create(&decode[i], NULL, decode_main, d);
     }
     rc |= pthread_create(&reader, NULL, reader_main, d);
     ASSERT(rc == 0);
-    watch(d, &signals);
     (void)pthread_join(reader, NULL);
     (void)pthread_join(fetch, NULL);
     for (int i = 0; i < decoders; i++) {
@@ -264,6 +246,26 @@ static void run_stages(struct download *d)
     }
     (void)pthread_join(writer, NULL);
     free(decode);
+}
+
+/* The stages, with signs of life while they run. */
+static void run_alive(struct download *d)
+{
+    const struct progress *p = &d->run.progress;
+    const struct heartbeat_config config = {.progress = p,
+                                            .of = HEARTBEAT_OF_ROWS,
+                                            .task = d->task,
+                                            .attempt = d->attempt,
+                                            .interval_us = d->o.progress_interval_s * USEC_PER_SEC,
+                                            .line = print_line};
+    struct heartbeat *heart;
+    heartbeat_start(&config, d->sink, &heart);
+    life_drains(&d->life);
+    run_stages(d);
+    heartbeat_stop(heart);
+    log_event(LOG_INFO, "stages_ended", LF_I("rows", progress_rows(p)),
+              LF_I("successes", p->successes), LF_I("failed_to_download", p->failed_to_download),
+              LF_I("failed_to_resize", p->failed_to_resize), LF_I("unsupported", p->unsupported));
 }
 
 static bool finish(struct download *d, struct err *err)
@@ -322,47 +324,58 @@ static bool prepare(struct download *d, struct err *err)
     if (!resume_load(d->sink, &d->run, &d->resume, err)) {
         return err_wrap(err, "cannot resume in '%s'", d->o.output_folder);
     }
-    d->run.progress.rows_done = d->run.progress.rows_kept = d->resume.total.count;
-    d->run.progress.successes = d->resume.total.successes;
-    d->run.progress.failed_to_download = d->resume.total.failed_to_download;
-    d->run.progress.failed_to_resize = d->resume.total.failed_to_resize;
-    d->run.progress.shards_done = d->resume.done_n;
+    struct progress *p = &d->run.progress;
+    p->rows_kept = d->resume.total.count;
+    p->successes = d->resume.total.successes;
+    p->failed_to_download = d->resume.total.failed_to_download;
+    p->failed_to_resize = d->resume.total.failed_to_resize;
+    p->shards_done = d->resume.done_n;
     return fetch_new(&d->run, &d->fetch, err) && writer_new(&d->run, &d->duck, &d->writer, err);
 }
 
-static bool download(struct download *d, struct err *err)
+/* Before the first thread. */
+static bool begin(void *ctx, struct err *err)
 {
-    bool done = false;
+    struct download *d = ctx;
+    return pool_new(&d->o.image, &d->pool, err);
+}
+
+static bool one_host(struct err *err)
+{
     int hosts;
     if (!contract_hosts(&hosts, err)) {
         return false;
     }
-    if (hosts != 1) {
-        return err_set(err, ERR_INVALID,
-                       "this job has %d hosts: download runs on one; set instance_count: 1 and let "
-                       "each part be a job",
-                       hosts);
-    }
-    if (!pool_new(&d->o.image, &d->pool, err) || !sink_open(d->o.output_folder, &d->sink, err) ||
+    return hosts == 1 || err_set(err, ERR_INVALID,
+                                 "this job has %d hosts: download runs on one; set "
+                                 "instance_count: 1 and let each part be a job",
+                                 hosts);
+}
+
+static enum life_end download(void *ctx, struct err *err)
+{
+    struct download *d = ctx;
+    bool done = false;
+    if (!one_host(err) || !sink_open(d->o.output_folder, &d->sink, err) ||
         !mode_is_done(d->sink, &d->o, d->task, &done, err)) {
-        return false;
+        return LIFE_FAILED;
     }
     if (done) {
         (void)printf("worker  - '%s' is finished already\n", d->o.output_folder);
-        return true;
+        return sink_sweep(d->sink, err) ? LIFE_DONE : LIFE_FAILED; /* killed right after */
     }
     if (!prepare(d, err)) {
-        return false;
+        return LIFE_FAILED;
     }
-    run_stages(d);
+    run_alive(d);
     if (d->run.stop == STOP_ERROR) {
         *err = d->run.err;
-        return false;
+        return LIFE_FAILED;
     }
-    if (d->run.stop == STOP_SIGNAL && d->run.progress.rows_done < d->run.rows) {
-        return true;
+    if (d->run.stop == STOP_SIGNAL && progress_rows(&d->run.progress) < d->run.rows) {
+        return LIFE_STOPPED;
     }
-    return finish(d, err);
+    return finish(d, err) ? LIFE_DONE : LIFE_FAILED;
 }
 
 static void download_done(struct download *d)
@@ -381,38 +394,21 @@ static void download_done(struct download *d)
     options_done(&d->o);
 }
 
-static bool load_options(int argc, char *const *argv, struct options *ret)
+static bool load_options(const json_t *hyperparameters, int argc, char *const *argv, void *options,
+                         struct buf *faults)
 {
-    AUTO_BUF struct buf faults = BUF_INIT(FAULTS_BYTES_MAX);
-    AUTO_JSON json_t *hyper = NULL;
-    struct err err = ERR_INIT;
-    if (!contract_hyperparameters(&hyper, &err)) {
-        buf_addf(&faults, "%s\n", err.message);
-    }
-    if (faults.n == 0 && options_load(hyper, argc, argv, ret, &faults)) {
-        return true;
-    }
-    (void)fprintf(stderr, "%s", buf_cstr(&faults));
-    contract_fail("bad_input", buf_cstr(&faults));
-    return false;
-}
-
-/* Until the stages run there is nothing to drain. As process 1 of a container an unhandled SIGTERM
- * would be ignored. */
-static void stop_at_once(int sig UNUSED)
-{
-    _exit(WP_EXIT_STOPPED);
+    return options_load(hyperparameters, argc, argv, options, faults);
 }
 
 int download_main(int argc, char *const *argv)
 {
-    struct err err = ERR_INIT;
     struct download *d = xcalloc(1, sizeof *d);
+    life_begin();
     d->input.fd = -1;
     d->task = env(WP_ENV_TASK);
     d->attempt = env(WP_ENV_ATTEMPT);
     d->started_us = clock_wall_us();
-    if (!load_options(argc, argv, &d->o)) {
+    if (!life_settings(load_options, argc, argv, &d->o)) {
         free(d);
         return WP_EXIT_USAGE;
     }
@@ -422,25 +418,20 @@ int download_main(int argc, char *const *argv)
     if (d->o.rules.n > 0) {
         log_event(LOG_WARN, "private_addresses_opened", LF_S("allow_net", d->o.allow_net));
     }
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGTERM, stop_at_once);
     /* Bodies live a moment: two heaps, and pages that are not given back after each. */
     (void)mallopt(M_ARENA_MAX, 2);
     (void)mallopt(M_MMAP_THRESHOLD, HEAP_KEPT);
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     url_setup();
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-    bool ok = download(d, &err);
-    int rc = WP_EXIT_OK;
-    if (!ok) {
-        const char *cause = contract_cause(&err);
-        rc = contract_exit(cause);
-        log_event(LOG_ERROR, "download_failed", LF_S("cause", cause), LF_ERR(&err));
-        contract_fail(cause, err.message);
-    } else if (d->run.stop == STOP_SIGNAL && d->run.progress.rows_done < d->run.rows) {
-        rc = WP_EXIT_STOPPED;
-        contract_fail("stopped", "SIGTERM: finished shards are kept");
-    }
+    d->life = (struct life){.failed_event = "download_failed",
+                            .stopped = "SIGTERM: finished shards are kept",
+                            .stop_us = d->o.stop_s * USEC_PER_SEC,
+                            .begin = begin,
+                            .work = download,
+                            .tick = on_tick,
+                            .ctx = d};
+    int rc = life_run(&d->life);
     download_done(d);
     free(d);
     return rc;

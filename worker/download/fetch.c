@@ -490,12 +490,14 @@ void *fetch_main(void *arg)
         take_messages(f);
         tick(f);
         bool begun = take_rows(f);
+        f->run->progress.transfers = f->active;
         if (f->active == 0 && hosts_parked(f->hosts) == 0 && queue_ended(f->run->queue_rows)) {
             break;
         }
         resolver_arm(f->resolver);
         fetch_io_pass(&f->io, begun ? 0 : WAIT_MAX_US);
     }
+    f->run->progress.transfers = 0;
     queue_close(f->run->queue_bodies);
     return NULL;
 }

@@ -44,6 +44,7 @@ static size_t on_data(char *p, size_t size UNUSED, size_t n, void *ctx)
     }
     buf_add(&t->body, p, n);
     atomic_fetch_add(&f->bytes, n);
+    f->run->progress.fetched += (int64_t)n;
     return n;
 }
 

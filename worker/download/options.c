@@ -77,6 +77,8 @@ static const struct row rows[] = {
      "the input is an earlier output: fetch its rows that failed to download once more"},
     {"progress_interval", NULL, INT, "60", 1, 3600, AT(progress_interval_s),
      "seconds between _progress.json"},
+    {"stop_seconds", NULL, INT, "90", 2, 115, AT(stop_s),
+     "from SIGTERM to the end, at most; the first half to finish shards, then they are given up"},
 };
 
 /* Settings of img2dataset that mean nothing here. The value that asks for what is done anyway is

@@ -15,6 +15,7 @@ void run_init(struct run *r, const struct options *o, const struct columns *colu
     int64_t least = o->number_sample_per_shard > RUN_LARGE_SHARD_ROWS ? 2 : 3;
     r->shards_open_max = (int)MIN(MAX(open, least), RUN_SHARDS_OPEN_MAX);
     r->progress.rows_in = rows;
+    r->progress.shards_in = run_shards(r);
     r->queue_rows = queue_new(RUN_ROWS_BYTES_MAX);
     r->queue_bodies = queue_new(RUN_BODIES_BYTES_MAX);
     r->queue_results = queue_new(RUN_RESULTS_BYTES_MAX);
@@ -58,6 +59,14 @@ void run_stop(struct run *r, enum stop why)
     (void)pthread_cond_broadcast(&r->window);
     (void)pthread_mutex_unlock(&r->lock);
     queue_close(r->queue_rows);
+}
+
+void run_abandon(struct run *r)
+{
+    if (!r->abandoned) {
+        r->abandoned = true;
+        queue_close(r->queue_results);
+    }
 }
 
 bool run_stopping(const struct run *r)

@@ -32,7 +32,8 @@ struct run {
     struct queue *queue_bodies;
     struct queue *queue_results;
     _Atomic int stop;
-    pthread_mutex_t lock; /* of what follows */
+    _Atomic bool abandoned; /* open shards are given up */
+    pthread_mutex_t lock;   /* of what follows */
     pthread_cond_t window;
     int shards_open;
     int shards_open_max;
@@ -44,6 +45,8 @@ void run_done(struct run *r);
 /* Remember the first error and stop everything. */
 void run_fail(struct run *r, const struct err *err);
 void run_stop(struct run *r, enum stop why);
+/* No time is left to finish open shards: the writer lets go of them. Any thread, once stopped. */
+void run_abandon(struct run *r);
 bool run_stopping(const struct run *r);
 int64_t run_shards(const struct run *r);                      /* of the part */
 int64_t run_shard_rows(const struct run *r, int64_t shard_i); /* the last one may be short */

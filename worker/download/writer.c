@@ -177,7 +177,6 @@ static bool finish(struct writer *w, struct open_shard *s, struct err *err)
 static void count(struct writer *w, const struct sample *s)
 {
     struct progress *p = &w->run->progress;
-    p->rows_done++;
     switch (s->status) {
     case STATUS_SUCCESS:
         p->successes++;
@@ -232,7 +231,7 @@ void *writer_main(void *arg)
     bool ok = true;
     for (struct sample *s = sample_of(queue_pop(w->run->queue_results, true)); s != NULL;
          s = sample_of(queue_pop(w->run->queue_results, true))) {
-        if (!ok) {
+        if (!ok || w->run->abandoned) {
             sample_free(s); /* drained, so that nobody waits for room */
             continue;
         }
@@ -240,6 +239,10 @@ void *writer_main(void *arg)
         if (!ok) {
             run_fail(w->run, &err);
         }
+    }
+    /* Here and not in writer_free: it need not wait for decoders that hang. */
+    while (w->open_n > 0) {
+        shard_free(w->open[--w->open_n]);
     }
     return NULL;
 }

@@ -1,8 +1,8 @@
 /* Wires listing, scanning threads and ordered output together, and writes the manifest last.
  *
- * Threads: main (signals, heartbeat) and one for each shard read at once. An index is either whole
- * or not there: a run that was stopped or killed leaves nothing but temporary files and pieces
- * without a manifest, which the next run takes away before it begins anew. */
+ * Threads: main (signals), the one that works, the heart, and one for each shard read at once. An
+ * index is either whole or not there: a run that was stopped or killed leaves nothing but temporary
+ * files and pieces without a manifest, which the next run takes away before it begins anew. */
 #include "index.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -11,18 +11,15 @@
 #include "contract.h"
 #include "heartbeat.h"
 #include "index_options.h"
+#include "life.h"
 #include "manifest.h"
 #include "order.h"
 #include "shards.h"
 #include "worker_protocol.h"
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
-#define FAULTS_BYTES_MAX   8192
-#define SIGNAL_WAIT_NS     200000000
 #define S3_TRIES           6
 #define BAD_TARS_LOGGED    100
 #define THREADS_FOLDER_MIN 4
@@ -34,6 +31,7 @@
 
 struct index {
     struct index_options o;
+    struct life life;
     struct progress progress;
     struct shards shards;
     struct sink *sink;       /* of the main thread */
@@ -44,11 +42,8 @@ struct index {
     const char *task;
     const char *attempt;
     usec_t started_us;
-    int64_t started_mono_us;
     _Atomic int stop; /* 1: an error, or a signal */
     _Atomic bool signalled;
-    _Atomic int threads_left;
-    pthread_t main_thread;
     pthread_mutex_t lock; /* of what follows */
     struct scan_counts counts;
     int64_t streamed_files;
@@ -80,7 +75,6 @@ static void tell_progress(struct worker *w)
     const struct scan_counts *c = &w->scan.counts;
     int64_t pairs = scan_counts_pairs(c) - scan_counts_pairs(&w->told);
     int64_t whole = c->pairs[PAIR_WHOLE] - w->told.pairs[PAIR_WHOLE];
-    p->rows_done += pairs;
     p->successes += whole;
     p->failed_to_resize += pairs - whole;
     p->bytes += w->src.read_bytes - w->told_bytes;
@@ -161,50 +155,32 @@ static void *scan_main(void *arg)
     s3_sync_free(w->src.s3);
     source_done(&w->src);
     scan_done(&w->scan);
-    if (--x->threads_left == 0) {
-        (void)pthread_kill(x->main_thread, SIGUSR1);
-    }
     return NULL;
 }
 
 /* --- the run
  * --------------------------------------------------------------------------------------- */
 
-static void print_line(void *ctx)
+static void print_line(const struct progress *p, double seconds, double rate, struct buf *out)
 {
-    const struct index *x = ctx;
-    const struct progress *p = &x->progress;
-    double s = (double)(clock_mono_us() - x->started_mono_us) / 1e6;
-    (void)printf("worker  - shards: %" PRIi64 " of %zu - pairs: %" PRIi64 " - broken: %" PRIi64
-                 " - pairs per sec: %.0f - MB read per sec: %.0f\n",
-                 (int64_t)p->shards_done, x->shards.n, (int64_t)p->rows_done,
-                 (int64_t)p->failed_to_resize, s > 0 ? (double)p->rows_done / s : 0,
-                 s > 0 ? (double)p->bytes / 1e6 / s : 0);
+    buf_addf(out,
+             "worker  - shards: %" PRIi64 " of %" PRIi64 " - pairs: %" PRIi64 " - broken: %" PRIi64
+             " - pairs per sec: %.0f - MB read per sec: %.0f",
+             (int64_t)p->shards_done, (int64_t)p->shards_in, progress_rows(p),
+             (int64_t)p->failed_to_resize, rate,
+             seconds > 0 ? (double)p->bytes / 1e6 / seconds : 0);
 }
 
-static void watch(struct index *x, const sigset_t *signals)
+static void on_tick(void *ctx, int64_t asked_us)
 {
-    struct heartbeat h;
-    heartbeat_init(&h, &x->progress, x->sink, x->task, x->attempt,
-                   x->o.progress_interval_s * USEC_PER_SEC);
-    h.print_line = print_line;
-    h.print_ctx = x;
-    heartbeat_now(&h);
-    while (x->threads_left > 0) {
-        struct timespec wait = {0, SIGNAL_WAIT_NS};
-        int sig = sigtimedwait(signals, NULL, &wait);
-        if (sig == SIGTERM || sig == SIGINT) {
-            log_event(LOG_INFO, "stop_asked", LF_I("signal", sig));
-            x->signalled = true;
-            x->stop = 1;
-        }
-        if (x->stop != 0) {
-            order_wake(x->order);
-        }
-        heartbeat_tick(&h);
+    struct index *x = ctx;
+    if (asked_us >= 0) {
+        x->signalled = true;
+        x->stop = 1;
     }
-    x->progress.rows_in = x->stop == 0 ? (int64_t)x->progress.rows_done : -1;
-    heartbeat_now(&h);
+    if (x->stop != 0) {
+        order_wake(x->order);
+    }
 }
 
 static int threads_of(const struct index *x)
@@ -221,14 +197,6 @@ static int threads_of(const struct index *x)
 
 static void run_threads(struct index *x, int threads)
 {
-    sigset_t signals;
-    (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, SIGTERM);
-    (void)sigaddset(&signals, SIGINT);
-    (void)sigaddset(&signals, SIGUSR1);
-    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    x->main_thread = pthread_self();
-    x->threads_left = threads;
     struct worker *all = xcalloc((size_t)threads, sizeof *all);
     for (int i = 0; i < threads; i++) {
         struct worker *w = &all[i];
@@ -241,11 +209,29 @@ static void run_threads(struct index *x, int threads)
         int rc = pthread_create(&w->thread, NULL, scan_main, w);
         ASSERT(rc == 0);
     }
-    watch(x, &signals);
     for (int i = 0; i < threads; i++) {
         (void)pthread_join(all[i].thread, NULL);
     }
     free(all);
+}
+
+/* All threads, with signs of life while they run. */
+static void run_alive(struct index *x, int threads)
+{
+    struct progress *p = &x->progress;
+    const struct heartbeat_config config = {.progress = p,
+                                            .of = HEARTBEAT_OF_SHARDS,
+                                            .task = x->task,
+                                            .attempt = x->attempt,
+                                            .interval_us = x->o.progress_interval_s * USEC_PER_SEC,
+                                            .line = print_line};
+    struct heartbeat *heart;
+    p->shards_in = (int64_t)x->shards.n;
+    heartbeat_start(&config, x->sink, &heart);
+    life_drains(&x->life);
+    run_threads(x, threads);
+    p->rows_in = x->stop == 0 ? progress_rows(p) : -1;
+    heartbeat_stop(heart);
 }
 
 /* --- what is written at the end
@@ -402,40 +388,45 @@ static bool prepare_output(struct index *x, bool *ret_done, struct err *err)
     return ok;
 }
 
-static bool run(struct index *x, struct err *err)
+static bool one_host(struct err *err)
 {
     int hosts = 1;
-    bool done = false;
     if (!contract_hosts(&hosts, err)) {
         return false;
     }
-    if (hosts != 1) {
-        return err_set(err, ERR_INVALID,
-                       "this job has %d hosts: index runs on one; set instance_count: 1", hosts);
-    }
-    if (!find_input(x, err) || !prepare_output(x, &done, err)) {
-        return false;
+    return hosts == 1 ||
+           err_set(err, ERR_INVALID,
+                   "this job has %d hosts: index runs on one; set instance_count: 1", hosts);
+}
+
+static enum life_end run(void *ctx, struct err *err)
+{
+    struct index *x = ctx;
+    bool done = false;
+    if (!one_host(err) || !find_input(x, err) || !prepare_output(x, &done, err)) {
+        return LIFE_FAILED;
     }
     if (done) {
         (void)printf("worker  - '%s' is finished already\n", x->o.output_folder);
-        return true;
+        return sink_sweep(x->sink, err) ? LIFE_DONE : LIFE_FAILED; /* killed right after */
     }
     if (!shards_list(x->input, &x->shards, err)) {
-        return err_wrap(err, "cannot list the shards");
+        (void)err_wrap(err, "cannot list the shards");
+        return LIFE_FAILED;
     }
     find_prefix(x);
     int threads = threads_of(x);
     if (!sink_open(x->o.output_folder, &x->lines_sink, err) ||
         !order_new(x->lines_sink, x->shards.n, 2 * threads, x->o.scan.sample, &x->stop, &x->order,
                    err)) {
-        return false;
+        return LIFE_FAILED;
     }
-    run_threads(x, threads);
+    run_alive(x, threads);
     if (x->signalled && x->progress.shards_done < (int64_t)x->shards.n) {
-        return true;
+        return LIFE_STOPPED;
     }
     x->stop = 0;
-    return finish(x, err);
+    return finish(x, err) ? LIFE_DONE : LIFE_FAILED;
 }
 
 static void index_done(struct index *x)
@@ -451,55 +442,32 @@ static void index_done(struct index *x)
     free(x);
 }
 
-static bool load_options(int argc, char *const *argv, struct index_options *ret)
+static bool load_options(const json_t *hyperparameters, int argc, char *const *argv, void *options,
+                         struct buf *faults)
 {
-    AUTO_BUF struct buf faults = BUF_INIT(FAULTS_BYTES_MAX);
-    AUTO_JSON json_t *hyper = NULL;
-    struct err err = ERR_INIT;
-    if (!contract_hyperparameters(&hyper, &err)) {
-        buf_addf(&faults, "%s\n", err.message);
-    }
-    if (faults.n == 0 && index_options_load(hyper, argc, argv, ret, &faults)) {
-        return true;
-    }
-    (void)fprintf(stderr, "%s", buf_cstr(&faults));
-    contract_fail("bad_input", buf_cstr(&faults));
-    return false;
-}
-
-/* Until the threads run there is nothing to clean up. As process 1 of a container an unhandled
- * SIGTERM would be ignored. */
-static void stop_at_once(int sig UNUSED)
-{
-    _exit(WP_EXIT_STOPPED);
+    return index_options_load(hyperparameters, argc, argv, options, faults);
 }
 
 int index_main(int argc, char *const *argv)
 {
-    struct err err = ERR_INIT;
     struct index *x = xcalloc(1, sizeof *x);
+    life_begin();
     x->task = env(WP_ENV_TASK);
     x->attempt = env(WP_ENV_ATTEMPT);
     x->started_us = clock_wall_us();
-    x->started_mono_us = clock_mono_us();
     x->progress.rows_in = -1;
-    if (!load_options(argc, argv, &x->o)) {
+    if (!life_settings(load_options, argc, argv, &x->o)) {
         free(x);
         return WP_EXIT_USAGE;
     }
     (void)pthread_mutex_init(&x->lock, NULL);
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGTERM, stop_at_once);
-    int rc = WP_EXIT_OK;
-    if (!run(x, &err)) {
-        const char *cause = contract_cause(&err);
-        rc = contract_exit(cause);
-        log_event(LOG_ERROR, "index_failed", LF_S("cause", cause), LF_ERR(&err));
-        contract_fail(cause, err.message);
-    } else if (x->signalled && x->progress.shards_done < (int64_t)x->shards.n) {
-        rc = WP_EXIT_STOPPED;
-        contract_fail("stopped", "SIGTERM: an index is written whole or not at all");
-    }
+    x->life = (struct life){.failed_event = "index_failed",
+                            .stopped = "SIGTERM: an index is written whole or not at all",
+                            .stop_us = x->o.stop_s * USEC_PER_SEC,
+                            .work = run,
+                            .tick = on_tick,
+                            .ctx = x};
+    int rc = life_run(&x->life);
     index_done(x);
     return rc;
 }

@@ -24,6 +24,8 @@ static const struct setting rows[] = {
      "auto, walk (headers only), stream (every byte in order)"},
     {"progress_interval", NULL, SETTING_INT, "60", 1, 3600, AT(progress_interval_s),
      "seconds between _progress.json"},
+    {"stop_seconds", NULL, SETTING_INT, "90", 2, 115, AT(stop_s),
+     "from SIGTERM to the end, at most"},
 };
 
 struct word {
