@@ -37,6 +37,7 @@ works() {
     suite worker-modes 120 tests/integration/worker_modes.py
     suite worker-parquet 180 tests/integration/worker_parquet.py
     suite worker-s3 120 tests/integration/worker_s3.py
+    suite worker-s3-faults 180 tests/integration/worker_s3_faults.py
     suite worker-index 180 tests/integration/worker_index.py
     suite worker-index-life 180 tests/integration/worker_index_life.py
     suite local-s3 120 tests/integration/local_s3.py

@@ -2,6 +2,7 @@
  * temporary file, so a killed worker leaves only files that start with ".tmp-". */
 #include "sink.h"
 #include "common/cleanup.h"
+#include "common/log.h"
 #include "common/s3.h"
 #include <dirent.h>
 #include <errno.h>
@@ -292,6 +293,20 @@ bool sink_sweep(struct sink *s, struct err *err)
     return true;
 }
 
+void sink_abort_uploads(struct sink *s, bool (*ours)(void *ctx, const char *name), void *ctx)
+{
+    struct err err = ERR_INIT;
+    int64_t n = 0;
+    if (s->s3 == NULL) {
+        return;
+    }
+    if (!s3_sync_uploads_abort(s->s3, &s->base, ours, ctx, &n, &err)) {
+        log_event(LOG_WARN, "stray_uploads_not_aborted", LF_ERR(&err));
+    } else if (n > 0) {
+        log_event(LOG_INFO, "stray_uploads_aborted", LF_I("uploads", n));
+    }
+}
+
 bool sink_stream_begin(struct sink *s, const char *name, const char *content_type,
                        struct sink_stream **ret, struct err *err)
 {
@@ -320,10 +335,20 @@ bool sink_stream_begin(struct sink *s, const char *name, const char *content_typ
     return true;
 }
 
+/* Not the input's fault: see sink_abort_uploads. */
+static bool multipart_failed(struct err *err)
+{
+    if (strcmp(err->aws_code, "NoSuchUpload") == 0) {
+        err->code = ERR_CONFLICT;
+        (void)err_wrap(err, "another writer ended first and aborted our upload");
+    }
+    return false;
+}
+
 bool sink_stream_add(struct sink_stream *t, struct str data, struct err *err)
 {
     if (t->multipart != NULL) {
-        return s3_multipart_add(t->multipart, data.p, data.n, err);
+        return s3_multipart_add(t->multipart, data.p, data.n, err) || multipart_failed(err);
     }
     return write_all(t->fd, data, t->name, err);
 }
@@ -350,7 +375,8 @@ bool sink_stream_finish(struct sink_stream *t, bool create_only, struct err *err
     bool ok;
     if (t->multipart != NULL) {
         int64_t size;
-        ok = s3_multipart_finish(TAKE(t->multipart), create_only, &size, err);
+        ok = s3_multipart_finish(TAKE(t->multipart), create_only, &size, err) ||
+             multipart_failed(err);
     } else {
         ok = publish(t, create_only, err);
     }

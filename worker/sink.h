@@ -36,6 +36,10 @@ bool sink_delete(struct sink *s, const char *name, struct err *err) MUST_CHECK;
 
 /* Remove temporary files a killed worker left in a folder; nothing to do for S3. */
 bool sink_sweep(struct sink *s, struct err *err) MUST_CHECK;
+/* Abort the multipart uploads of names directly below that `ours` accepts; nothing to do for a
+ * folder. For the end of a run: whoever is still uploading such a name can only come too late. A
+ * failure is warned of: the output is whole, parts nobody completes only cost. */
+void sink_abort_uploads(struct sink *s, bool (*ours)(void *ctx, const char *name), void *ctx);
 
 /* An object of unknown size. Either finish or abort must be called; both free it. */
 struct sink_stream;

@@ -78,3 +78,9 @@ bool s3_multipart_add(struct s3_multipart *m, const void *p, size_t n, struct er
 bool s3_multipart_finish(struct s3_multipart *m, bool create_only, int64_t *ret_size,
                          struct err *err) MUST_CHECK;
 void s3_multipart_abort(struct s3_multipart *m);
+
+/* s3_uploads.c: abort every upload of a key directly below prefix->key ("dir/" or "") whose name
+ * behind the prefix `ours` accepts. *ret_n: how many. */
+bool s3_sync_uploads_abort(struct s3_sync *s, const struct s3_uri *prefix,
+                           bool (*ours)(void *ctx, const char *name), void *ctx, int64_t *ret_n,
+                           struct err *err) MUST_CHECK;

@@ -1,5 +1,5 @@
-/* Shared by common/s3.c, s3_list.c, s3_sync.c and s3_multipart.c: one request against an object,
- * its blocking form with retries, and the pages of a listing. */
+/* Shared by common/s3.c, s3_list.c, s3_sync.c, s3_multipart.c and s3_uploads.c: one request against
+ * an object, its blocking form with retries, and the pages of a listing. */
 #pragma once
 #include "common/s3.h"
 

@@ -5,48 +5,13 @@ folders and wire log as the witness."""
 import hashlib
 import os
 import sys
-import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from worker_kit import *
+from worker_kit.s3 import Local
 
 tap = Tap()
-KEY, SECRET = "AKIAWORKERTEST", "worker-secret"
-
-
-class Local:
-    def __init__(self, d):
-        self.root = os.path.join(d, "local")
-        self.buckets = os.path.join(self.root, "s3")
-        os.makedirs(os.path.join(self.buckets, "data", "meta"))
-        os.makedirs(os.path.join(self.buckets, "locked"))
-        config = os.path.join(d, "local.json")
-        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"]}, open(config, "w"))
-        port = os.path.join(d, "port")
-        self.p = subprocess.Popen([os.path.join(ROOT, "build/bin/drover-local"), "--root", self.root, "--listen", "127.0.0.1:0",
-                                   "--config", config, "--port-file", port],
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: os.path.exists(port) and os.path.getsize(port) > 0)
-        self.url = "http://127.0.0.1:" + open(port).read().strip().rsplit(":", 1)[-1]
-
-    def env(self, **kw):
-        e = dict(AWS_ENDPOINT_URL=self.url, AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET,
-                 AWS_REGION="us-east-1", AWS_CONFIG_FILE="/dev/null", AWS_SHARED_CREDENTIALS_FILE="/dev/null",
-                 AWS_EC2_METADATA_DISABLED="true")
-        e.update(kw)
-        return e
-
-    def wire(self):
-        with urllib.request.urlopen(self.url + "/_local/wire-log") as r:
-            return json.load(r)["requests"]
-
-    def folder(self, *parts):
-        return os.path.join(self.buckets, *parts)
-
-    def put(self, path, data):
-        os.makedirs(os.path.dirname(self.folder(path)), exist_ok=True)
-        open(self.folder(path), "wb").write(data)
 
 
 def cause(se):
@@ -165,6 +130,5 @@ with Folder() as d:
         test_resume(d, local, server)
         test_refusals(d, local, server)
     finally:
-        local.p.terminate()
-        local.p.wait()
+        local.stop()
 sys.exit(tap.end())

@@ -285,6 +285,7 @@ static bool finish(struct download *d, struct err *err)
                      (long long)d->run.rows);
     }
     if (ok) {
+        resume_abort_uploads(d->sink);
         stats_sort(&total);
         struct manifest m = {.task = d->task,
                              .attempt = d->attempt,
@@ -361,6 +362,7 @@ static enum life_end download(void *ctx, struct err *err)
         return LIFE_FAILED;
     }
     if (done) {
+        resume_abort_uploads(d->sink);
         (void)printf("worker  - '%s' is finished already\n", d->o.output_folder);
         return sink_sweep(d->sink, err) ? LIFE_DONE : LIFE_FAILED; /* killed right after */
     }

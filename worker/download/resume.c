@@ -193,3 +193,15 @@ bool resume_check(struct sink *sink, const struct run *run, const struct shard_s
     *ret = l;
     return true;
 }
+
+/* A shard's tar, of whatever numbering: the rest of a shard is put in one piece. */
+static bool is_tar_name(void *ctx UNUSED, const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+    return digits > 0 && strcmp(name + digits, ".tar") == 0;
+}
+
+void resume_abort_uploads(struct sink *sink)
+{
+    sink_abort_uploads(sink, is_tar_name, NULL);
+}

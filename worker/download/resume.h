@@ -26,3 +26,5 @@ void resume_remove_shard(struct sink *sink, const struct run *run, int64_t shard
  * objects of the manifest. */
 bool resume_check(struct sink *sink, const struct run *run, const struct shard_sizes *sizes,
                   size_t sizes_n, struct sink_listing *ret, struct err *err) MUST_CHECK;
+/* At the end: uploads of shards that nobody will complete. */
+void resume_abort_uploads(struct sink *sink);

@@ -277,6 +277,11 @@ static bool is_own(const char *name)
     return false;
 }
 
+static bool is_own_upload(void *ctx UNUSED, const char *name)
+{
+    return is_own(name);
+}
+
 static bool put_manifest(struct index *x, struct err *err)
 {
     struct stats_text texts[PAIR_FAULT_COUNT];
@@ -314,6 +319,7 @@ static bool put_manifest(struct index *x, struct err *err)
                          .objects_n = n};
     AUTO_BUF struct buf b = BUF_INIT(1u << 20);
     manifest_json(&m, &b);
+    sink_abort_uploads(x->sink, is_own_upload, NULL);
     bool ok = sink_put(x->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", true, err);
     sink_listing_done(&l);
     return ok || err_wrap(err, "the manifest");

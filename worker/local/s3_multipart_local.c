@@ -12,8 +12,9 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
-#define XML_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-#define S3_XMLNS "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
+#define XML_HEAD         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+#define UPLOADS_PAGE_MAX 1000
+#define S3_XMLNS         "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
 
 struct part {
     int64_t number;
@@ -345,34 +346,48 @@ void s3_multipart_list(struct request *r, const char *bucket, const char *key)
     reply_xml(r);
 }
 
+/* One page; there are no markers: who has aborted what is on it asks for the next first page. */
 void s3_multipart_list_uploads(struct request *r, const char *bucket)
 {
     char path[PATH_MAX];
     struct dirent **list = NULL;
     struct buf *b = &r->reply.body;
+    AUTO_BUF struct buf prefix = BUF_INIT(S3_KEY_MAX + 1);
+    AUTO_BUF struct buf max = BUF_INIT(16);
+    AUTO_BUF struct buf rows = BUF_INIT((size_t)UPLOADS_PAGE_MAX * (6 * S3_KEY_MAX + 256));
+    struct err err = ERR_INIT;
+    int64_t left = UPLOADS_PAGE_MAX;
+    (void)request_query(r, "prefix", &prefix);
+    if (request_query(r, "max-uploads", &max) &&
+        !parse_i64(buf_str(&max), 1, UPLOADS_PAGE_MAX, &left, &err)) {
+        reply_error(r, 400, "InvalidArgument", "Argument max-uploads must be from 1 to 1000");
+        return;
+    }
     (void)snprintf(path, sizeof path, "%s/state/uploads", r->app->root);
     int n = scandir(path, &list, NULL, alphasort);
-    buf_addf(b,
-             XML_HEAD "<ListMultipartUploadsResult " S3_XMLNS
-                      "><Bucket>%s</Bucket><IsTruncated>false</IsTruncated>",
-             bucket);
     for (int i = 0; i < n; i++) {
         AUTO_BUF struct buf text = BUF_INIT(S3_META_MAX);
-        struct err err = ERR_INIT;
-        if (strlen(list[i]->d_name) == 32 &&
+        if (left >= 0 && strlen(list[i]->d_name) == 32 &&
             files_path(path, sizeof path, &err, "%s/state/uploads/%s/target", r->app->root,
                        list[i]->d_name) &&
             files_read(path, &text, &err)) {
             struct str rest = buf_str(&text);
-            if (str_eq_cstr(str_split(&rest, '\n'), bucket)) {
-                buf_add_cstr(b, "<Upload><Key>");
-                xml_escape(b, str_split(&rest, '\n'));
-                buf_addf(b, "</Key><UploadId>%s</UploadId></Upload>", list[i]->d_name);
+            struct str of = str_split(&rest, '\n');
+            struct str key = str_split(&rest, '\n');
+            if (str_eq_cstr(of, bucket) && str_starts(key, buf_cstr(&prefix)) && left-- > 0) {
+                buf_add_cstr(&rows, "<Upload><Key>");
+                xml_escape(&rows, key);
+                buf_addf(&rows, "</Key><UploadId>%s</UploadId></Upload>", list[i]->d_name);
             }
         }
         free(list[i]);
     }
     free(list);
+    buf_addf(b,
+             XML_HEAD "<ListMultipartUploadsResult " S3_XMLNS
+                      "><Bucket>%s</Bucket><IsTruncated>%s</IsTruncated>",
+             bucket, left < 0 ? "true" : "false");
+    buf_add_str(b, buf_str(&rows));
     buf_add_cstr(b, "</ListMultipartUploadsResult>");
     reply_xml(r);
 }
