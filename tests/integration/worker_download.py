@@ -54,7 +54,7 @@ def corpus(server):
         "success", None)
     add("nonsense", "failed_to_download", "unknown url type: 'nonsense'")
     add("ftp://h/x", "failed_to_download", "<urlopen error unknown url type: ftp>")
-    add(None, "failed_to_download", "unknown url type: ''")
+    add(None, "failed_to_download", "unknown url type: 'None'")
     add(server.serve("/noai", cut, headers=[("X-Robots-Tag", "noai")]), "failed_to_download",
         "Use of image disallowed by X-Robots-Tag directive")
     add(server.serve("/bomb.png", png_claiming(10 ** 6, 10 ** 6)), "failed_to_resize",
@@ -285,7 +285,7 @@ def test_columns(d, server):
                                        "2020-01-02", None] and math.isnan(j["e"]) and j["WIDTH"] == 320
            and j["width"] == 256, "their values in json", j)
     schema = parquet_schema(os.path.join(out, "00000.parquet"))
-    tap.eq([t for _, t in schema][:9], ["TINYINT", "BIGINT", "UBIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "VARCHAR",
+    tap.eq([t for _, t in schema][:9], ["TINYINT", "BIGINT", "UBIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "DATE",
                                         "INTEGER", "INTEGER"], "their types in parquet")
     raw = open(os.path.join(out, "00000.parquet"), "rb").read()
     tap.ok(b"\x05WIDTH" in raw and b"\x05width" in raw and b"width_1" not in raw,

@@ -185,6 +185,15 @@ def captions_of(out):
     return [k for f in os.listdir(out) if f.endswith(".tar") for k in samples(os.path.join(out, f))]
 
 
+def ml_root(d, hyperparameters):
+    """What SageMaker mounts, with these settings."""
+    os.makedirs(d + "/ml/input/config", exist_ok=True)
+    os.makedirs(d + "/ml/output", exist_ok=True)
+    with open(d + "/ml/input/config/hyperparameters.json", "w") as f:
+        json.dump(hyperparameters, f)
+    return d + "/ml"
+
+
 def test_settings(d):
     """Every option of img2dataset's table: a good value is taken, or it is refused with a reason."""
     ours = {"url_list": "x", "image_size": 256, "output_folder": d + "/o", "processes_count": 1, "resize_mode": "border",
@@ -196,11 +205,24 @@ def test_settings(d):
             "multiprocessing", "incremental_mode": "incremental", "max_shard_retry": 1, "user_agent_token": "t",
             "disallowed_header_directives": '["noai"]', "min_image_size": 0, "max_image_area": "inf",
             "max_aspect_ratio": "inf", "retries": 0, "skip_reencode": "False", "disable_all_reencoding": "False",
-            "bbox_col": "None", "verify_hash": "None", "ignore_ssl_certificate": "False"}
+            "bbox_col": "None", "verify_hash": "None", "ignore_ssl_certificate": "False", "subjob_size": 1000}
     args = [x for k, v in ours.items() for x in ("--" + k, v)]
     rc, so, se = run(args)
     tap.ok(rc == 65 and "cannot open 'x'" in se, "all of img2dataset's options with its defaults are taken", se)
-    refused = {"input_format": "csv", "output_format": "tfrecord", "bbox_col": "boxes", "subjob_size": 1000,
+    rc, so, se = run([], ml_root=ml_root(d, {k: str(v) for k, v in ours.items()}))
+    tap.ok(rc == 65 and "'x'" in se, "and as hyperparameters", "%d %s" % (rc, se))
+    rc, so, se = run(["--resize_mode=x", "--image_size=0"], ml_root=ml_root(d, {"retrys": "1", "compute_hash": "crc"}))
+    tap.ok(rc == 2 and all(w in se for w in ("resize_mode 'x'", "image_size '0'", "'retries'", "compute_hash 'crc'", "output_folder is missing")),
+           "faults of hyperparameters and flags come in one message", "%d %s" % (rc, se))
+    failure = open(d + "/ml/output/failure").read()
+    tap.ok(all(w in failure for w in ("resize_mode 'x'", "image_size '0'", "'retries'", "compute_hash 'crc'")),
+           "which is the reason of the job's failure too", failure)
+    make_parquet(d + "/cols.parquet", [{"a": 1}], {"a": "INTEGER"})
+    rc, so, se = run(["--parquet", d + "/cols.parquet", "--output", d + "/o", "--caption_col", "alt", "--save_additional_columns",
+                      "a,b,c", "--verify_hash", "sum,sha256"])
+    tap.ok(rc == 65 and "no column 'b', 'c', 'alt' (caption_col), 'url' or 'URL' (set url_col), 'sum' (verify_hash); its columns: a" in se,
+           "all columns that are not there are named, and those that are", "%d %s" % (rc, se))
+    refused = {"input_format": "csv", "output_format": "tfrecord", "bbox_col": "boxes", "subjob_size": 500,
                "distributor": "pyspark", "max_shard_retry": 3, "enable_wandb": "True", "wandb_project": "mine",
                "incremental_mode": "sometimes", "compute_hash": "crc"}
     rc, so, se = run(["--output", d + "/o"] + [x for k, v in refused.items() for x in ("--" + k, v)])

@@ -196,6 +196,7 @@ static void test_worker_addr__urls_are_made_fit(void **state UNUSED)
            "cher.example/",
            "http://xn--bcher-kva.example/", "xn--bcher-kva.example", 80);
     url_is("http://a\tb/c\r\nd", "http://ab/cd", "ab", 80);
+    url_is("http://a/b#\x01 tail", "http://a/b", "a", 80);
     url_is("http://a/[x]?q=<y>", "http://a/[x]?q=%3Cy%3E", "a", 80);
 }
 
@@ -211,13 +212,36 @@ static void test_worker_addr__other_urls_are_refused_with_words(void **state UNU
                  {"data:image/png;base64,x", "<urlopen error unknown url type: data>"},
                  {"http://u:p@h/", "<urlopen error user name in url not allowed>"},
                  {"http://u@h/", "<urlopen error user name in url not allowed>"},
-                 {"http://a/\x01", "URL can't contain control characters."}};
+                 {"//x:80/y", "unknown url type: '//x:80/y'"},
+                 {"it's", "unknown url type: \"it's\""},
+                 {"'\"\\\t\x01", "unknown url type: '\\'\"\\\\\\t\\x01'"},
+                 {"Foo://x", "<urlopen error unknown url type: foo>"},
+                 {"http:foo", "<urlopen error no host given>"},
+                 {"https://", "<urlopen error no host given>"},
+                 {"http:///x", "<urlopen error no host given>"},
+                 {"httpx://h/", "<urlopen error unknown url type: httpx>"},
+                 {"http://a/b\x01?q#\x02",
+                  "URL can't contain control characters. '/b\\x01?q' (found at least '\\x01')"},
+                 {"http://a/b \x7f",
+                  "URL can't contain control characters. '/b \\x7f' (found at least ' ')"},
+                 {"http://a\x01/b",
+                  "URL can't contain control characters. 'a\\x01' (found at least '\\x01')"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct url u;
-        char why[URL_WHY_BYTES] = "";
-        assert_false(url_parse(str_of(cases[i].raw), &u, why));
-        assert_string_equal(why, cases[i].why);
+        struct url got;
+        char text[URL_WHY_BYTES] = "";
+        assert_false(url_parse(str_of(cases[i].raw), &got, text));
+        assert_string_equal(text, cases[i].why);
     }
+    char longer[1000];
+    char why[URL_WHY_BYTES] = "";
+    struct url u;
+    memset(longer, '\\', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    assert_false(url_parse(str_of(longer), &u, why));
+    assert_int_equal(strlen(why), URL_WHY_BYTES - 1);
+    memcpy(longer, "http://a/\x01", 10);
+    assert_false(url_parse(str_of(longer), &u, why));
+    assert_int_equal(strlen(why), URL_WHY_BYTES - 1);
     static const char *const bad[] = {"http://",
                                       "http:///",
                                       "http://:80/",
@@ -237,8 +261,7 @@ static void test_worker_addr__other_urls_are_refused_with_words(void **state UNU
                                       "http://127.0.0.1%23.b.c/",
                                       "http://\xff\xfe/"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct url u = {0};
-        char why[URL_WHY_BYTES] = "";
+        why[0] = '\0';
         if (url_parse(str_of(bad[i]), &u, why)) {
             fail_msg("'%s' is taken as %s", bad[i], u.text);
         }

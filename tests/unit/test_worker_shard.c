@@ -135,8 +135,9 @@ static void test_worker_shard__errors_are_printable(void **state UNUSED)
     struct sample *s = sample_new(1);
     sample_fail(s, STATUS_FAILED_TO_DOWNLOAD, "HTTP Error 404: %s",
                 "N\xc3\xa9"
-                "ant\x01\n");
-    assert_string_equal(s->error, "HTTP Error 404: N??ant??");
+                "ant\x01\n\xc3\x7f\xf0\x9f\x98\x80\xed\xa0\x80\xe2\x82");
+    assert_string_equal(s->error, "HTTP Error 404: N\xc3\xa9"
+                                  "ant????\xf0\x9f\x98\x80?????");
     char longer[1000];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';

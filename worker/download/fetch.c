@@ -322,7 +322,7 @@ static void begin(struct fetch *f, struct transfer *t)
 {
     const struct cell *c = &t->sample->cells[f->run->columns->url_i];
     t->deadline_us = 0;
-    begin_hop(f, t, c->kind == CELL_TEXT ? c->s : STR(""));
+    begin_hop(f, t, c->kind == CELL_TEXT ? c->s : STR("None")); /* as Python calls a null */
 }
 
 static struct sample *next_row(struct fetch *f)

@@ -2,10 +2,10 @@
  * ignored; anything else unknown is a fault with a guess. */
 #include "options.h"
 #include "common/cleanup.h"
-#include <getopt.h>
-#include <math.h>
+#include "options_value.h"
 
-enum kind { TEXT, INT, REAL, FLAG };
+/* An OPTIONAL text may be None: not given, "". */
+enum kind { TEXT, OPTIONAL, INT, REAL, FLAG };
 struct row {
     const char *name;
     const char *flag; /* a second, shorter name; NULL: none */
@@ -15,89 +15,113 @@ struct row {
     size_t offset;
     const char *help;
 };
-#define AT(field) offsetof(struct options, field)
+#define AT(field)  offsetof(struct options, field)
+#define DIRECTIVES "noai,noimageai,noindex,noimageindex"
 static const struct row rows[] = {
-    {"url_list", "parquet", TEXT, "", 0, 0, AT(url_list),
-     "parquet part: file, folder, s3://..., channel:NAME; default: the only channel"},
+    {"url_list", "parquet", OPTIONAL, "", 0, 0, AT(url_list),
+     "parquet part: file, folder, s3://..., channel:NAME; None: the only channel"},
     {"output_folder", "output", TEXT, NULL, 0, 0, AT(output_folder),
      "folder or s3://bucket/prefix"},
+    {"url_col", NULL, TEXT, "url", 0, 0, AT(url_col),
+     "column of the URLs; the default also finds URL"},
+    {"caption_col", NULL, OPTIONAL, "auto", 0, 0, AT(caption_col),
+     "column of the captions; auto: TEXT, text or caption if there; None: no captions, no .txt"},
+    {"save_additional_columns", NULL, OPTIONAL, "", 0, 0, AT(save_additional_columns),
+     "columns copied to json and parquet, [\"a\",\"b\"] or a,b"},
+    {"number_sample_per_shard", NULL, INT, "10000", 1, 100000, AT(number_sample_per_shard),
+     "rows of a shard"},
+    {"oom_shard_count", NULL, INT, "5", 1, 10, AT(oom_shard_count), "digits of a shard's name"},
     {"image_size", NULL, INT, "256", 1, 8192, AT(image_size), "target side in pixels"},
     {"resize_mode", NULL, TEXT, "border", 0, 0, AT(resize_mode),
      "no, border, keep_ratio, keep_ratio_largest, center_crop"},
-    {"resize_only_if_bigger", NULL, FLAG, "false", 0, 0, AT(resize_only_if_bigger),
+    {"resize_only_if_bigger", NULL, FLAG, "False", 0, 0, AT(resize_only_if_bigger),
      "leave small images alone"},
     {"upscale_interpolation", NULL, TEXT, "lanczos", 0, 0, AT(upscale_interpolation),
-     "nearest, linear, cubic, area, lanczos: when the side in question is below image_size"},
+     "nearest, linear (bilinear), cubic (bicubic), area, lanczos (lanczos4): when the side in "
+     "question is below image_size"},
     {"downscale_interpolation", NULL, TEXT, "area", 0, 0, AT(downscale_interpolation),
      "the same, when it is above"},
-    {"exif_orientation", NULL, FLAG, "false", 0, 0, AT(exif_orientation),
+    {"exif_orientation", NULL, FLAG, "False", 0, 0, AT(exif_orientation),
      "turn pictures upright; img2dataset does not"},
-    {"skip_reencode", NULL, FLAG, "false", 0, 0, AT(skip_reencode),
+    {"skip_reencode", NULL, FLAG, "False", 0, 0, AT(skip_reencode),
      "keep the downloaded bytes where format and pixels would stay the same"},
-    {"disable_all_reencoding", NULL, FLAG, "false", 0, 0, AT(disable_all_reencoding),
+    {"disable_all_reencoding", NULL, FLAG, "False", 0, 0, AT(disable_all_reencoding),
      "keep the downloaded bytes, unread, whatever they are"},
-    {"fast_decode", NULL, FLAG, "false", 0, 0, AT(fast_decode),
+    {"fast_decode", NULL, FLAG, "False", 0, 0, AT(fast_decode),
      "JPEG: reduce while decoding; faster, pixels differ slightly"},
     {"encode_format", NULL, TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
     {"encode_quality", NULL, INT, "95", 0, 101, AT(encode_quality),
      "jpg 0-100, webp 0-100 (101: lossless), png: compression 0-9"},
-    {"number_sample_per_shard", NULL, INT, "10000", 1, 100000, AT(number_sample_per_shard),
-     "rows of a shard"},
-    {"oom_shard_count", NULL, INT, "5", 1, 10, AT(oom_shard_count), "digits of a shard's name"},
-    {"url_col", NULL, TEXT, "", 0, 0, AT(url_col), "column of the URLs; default url or URL"},
-    {"caption_col", NULL, TEXT, "auto", 0, 0, AT(caption_col),
-     "column of the captions; auto: TEXT, text or caption; none"},
-    {"save_additional_columns", NULL, TEXT, "", 0, 0, AT(save_additional_columns),
-     "columns copied to json and parquet, [\"a\",\"b\"] or a,b"},
-    {"timeout", NULL, INT, "10", 1, 600, AT(timeout_s), "seconds for one try of one URL, in all"},
-    {"retries", NULL, INT, "0", 0, 10, AT(retries), "more tries after a transient failure"},
     {"min_image_size", NULL, INT, "0", 0, 16384, AT(min_image_size), "shorter side, at least"},
     {"max_image_area", NULL, REAL, "inf", 0, 0, AT(max_image_area), "pixels, at most"},
     {"max_aspect_ratio", NULL, REAL, "inf", 0, 0, AT(max_aspect_ratio), "longer by shorter side"},
-    {"extract_exif", NULL, FLAG, "true", 0, 0, AT(extract_exif), "write the exif column"},
-    {"compute_hash", NULL, TEXT, "sha256", 0, 0, AT(compute_hash), "sha256, sha512, md5, none"},
-    {"verify_hash", NULL, TEXT, "none", 0, 0, AT(verify_hash),
+    {"extract_exif", NULL, FLAG, "True", 0, 0, AT(extract_exif), "write the exif column"},
+    {"compute_hash", NULL, OPTIONAL, "sha256", 0, 0, AT(compute_hash), "sha256, sha512, md5, None"},
+    {"verify_hash", NULL, OPTIONAL, "", 0, 0, AT(verify_hash),
      "[\"column\",\"sha256\"]: a body must have the hash of that column; type as compute_hash"},
-    {"disallowed_header_directives", NULL, TEXT, "noai,noimageai,noindex,noimageindex", 0, 0,
+    {"timeout", NULL, INT, "10", 1, 600, AT(timeout_s), "seconds for one try of one URL, in all"},
+    {"retries", NULL, INT, "0", 0, 10, AT(retries),
+     "more tries after a transient failure, later each time"},
+    {"disallowed_header_directives", NULL, OPTIONAL, DIRECTIVES, 0, 0,
      AT(disallowed_header_directives), "X-Robots-Tag words that forbid use; []: none"},
-    {"user_agent_token", NULL, TEXT, "", 0, 0, AT(user_agent_token), "our name in the User-Agent"},
+    {"user_agent_token", NULL, OPTIONAL, "", 0, 0, AT(user_agent_token),
+     "our name in the User-Agent"},
+    {"ignore_ssl_certificate", NULL, FLAG, "False", 0, 0, AT(ignore_ssl_certificate),
+     "take https from hosts whose certificate is not valid"},
     {"thread_count", NULL, INT, "256", 1, 1024, AT(thread_count), "transfers at once"},
     {"host_connections", NULL, INT, "32", 1, 1024, AT(host_connections),
      "transfers at once from one host; other rows of it wait"},
-    {"ignore_ssl_certificate", NULL, FLAG, "false", 0, 0, AT(ignore_ssl_certificate),
-     "take https from hosts whose certificate is not valid"},
     {"processes_count", NULL, INT, "0", 0, 256, AT(processes_count),
      "decoding processes; 0: one a processor"},
-    {"allow_net", NULL, TEXT, "", 0, 0, AT(allow_net),
-     "ADDR[/LEN]:PORT opened although private (repeatable; for tests)"},
-    {"dns", NULL, TEXT, "", 0, 0, AT(dns), "ADDR:PORT of the resolver; default: the system's"},
     {"incremental_mode", NULL, TEXT, "incremental", 0, 0, AT(incremental_mode),
      "incremental: keep finished shards; overwrite: remove what is there; extend: add shards"},
-    {"retry_failed", NULL, FLAG, "false", 0, 0, AT(retry_failed),
+    {"retry_failed", NULL, FLAG, "False", 0, 0, AT(retry_failed),
      "the input is an earlier output: fetch its rows that failed to download once more"},
     {"progress_interval", NULL, INT, "60", 1, 3600, AT(progress_interval_s),
      "seconds between _progress.json"},
     {"stop_seconds", NULL, INT, "90", 2, 115, AT(stop_s),
      "from SIGTERM to the end, at most; the first half to finish shards, then they are given up"},
+    {"dns", NULL, OPTIONAL, "", 0, 0, AT(dns), "ADDR:PORT of the resolver; None: the system's"},
+    {"allow_net", NULL, OPTIONAL, "", 0, 0, AT(allow_net),
+     "ADDR[/LEN]:PORT opened although private (repeatable; for tests)"},
 };
 
 /* Settings of img2dataset that mean nothing here. The value that asks for what is done anyway is
  * taken without a word, any other is a fault with the reason. */
 struct refused {
     const char *name;
-    const char *taken; /* NULL: none */
+    const char *taken;
     const char *why;
 };
 static const struct refused refused[] = {
     {"input_format", "parquet", "parts are parquet; DuckDB turns csv, json and text into it"},
     {"output_format", "webdataset", "shards are webdataset: tar, parquet and _stats.json"},
     {"bbox_col", "none", "nothing is blurred here"},
-    {"subjob_size", NULL, "it belongs to Spark; a part is one job of drover's"},
+    {"subjob_size", "1000", "it belongs to Spark; a part is one job of drover's"},
     {"distributor", "multiprocessing", "drover distributes: each part is a job"},
     {"max_shard_retry", "1", "a shard that fails fails the job, and drover tries the part again"},
     {"enable_wandb", "false", "figures are in _progress.json, _stats.json and drover's metrics"},
     {"wandb_project", "img2dataset",
      "figures are in _progress.json, _stats.json and drover's metrics"},
+};
+
+/* Where our defaults or meanings are not img2dataset's, for --help. */
+struct differs {
+    const char *name;
+    const char *theirs;
+    const char *why;
+};
+static const struct differs differs[] = {
+    {"url_list", "required", "a job has one channel; by hand name the part"},
+    {"output_folder", "images", "a folder in the container would be lost with it, so say where"},
+    {"url_col", "url", "LAION calls it URL; that is found too"},
+    {"caption_col", "None",
+     "a part downloaded without its captions has to be downloaded again, one with them has a .txt "
+     "and a caption more; None does as img2dataset"},
+    {"processes_count", "1", "one a processor, since one process feeds one of 72"},
+    {"timeout", "of each read", "of the whole try: a host that drips bytes would hold it for ever"},
+    {"retries", "of anything, at once", "of what may pass, with growing pauses"},
+    {"ignore_ssl_certificate", "not there", "1.47.0 checks always, its successor has the setting"},
 };
 
 static char **text_at(struct options *o, const struct row *r)
@@ -124,7 +148,7 @@ static bool is_refused(const char *name, const char *v, struct buf *faults)
         if (strcmp(name, r->name) != 0) {
             continue;
         }
-        if (r->taken == NULL || v == NULL || strcasecmp(v, r->taken) != 0) {
+        if (v == NULL || strcasecmp(v, r->taken) != 0) {
             buf_addf(faults, "%s '%.60s' is not possible: %s\n", name, v != NULL ? v : "", r->why);
         }
         return true;
@@ -148,60 +172,49 @@ static void unknown(const char *name, struct buf *faults)
              best != NULL ? "'?" : "");
 }
 
-static bool set_flag(bool *ret, const char *v)
-{
-    if (strcasecmp(v, "true") == 0 || strcmp(v, "1") == 0) {
-        *ret = true;
-    } else if (strcasecmp(v, "false") == 0 || strcmp(v, "0") == 0) {
-        *ret = false;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static bool set_real(double *ret, const char *v)
-{
-    char *end;
-    double d = strtod(v, &end);
-    if (end == v || *end != '\0' || isnan(d) || d <= 0) {
-        return false;
-    }
-    *ret = d;
-    return true;
-}
-
 static void set(struct options *o, const struct row *r, const char *v, struct buf *faults)
 {
     void *p = (char *)o + r->offset;
     switch (r->kind) {
-    case TEXT: {
+    case TEXT:
+    case OPTIONAL: {
         char **at = text_at(o, r);
         char *both = NULL;
-        if (strcmp(r->name, "allow_net") == 0 && *at != NULL && (*at)[0] != '\0') {
+        if (r->offset == AT(allow_net) && *at != NULL && (*at)[0] != '\0') {
             both = xasprintf("%s,%s", *at, v);
         }
         free(*at);
-        *at = both != NULL ? both : xstrdup(v);
+        *at = both != NULL ? both : xstrdup(r->kind == OPTIONAL && value_is_none(v) ? "" : v);
+        value_unquote(*at);
         break;
     }
     case INT:
-        if (!parse_i64(str_of(v), r->min, r->max, p, NULL)) {
+        if (!value_int(v, r->min, r->max, p)) {
             buf_addf(faults, "%s '%.60s': expected a whole number from %lld to %lld\n", r->name, v,
                      (long long)r->min, (long long)r->max);
         }
         break;
     case REAL:
-        if (!set_real(p, v)) {
+        if (!value_real(v, p)) {
             buf_addf(faults, "%s '%.60s': expected a number above 0, or inf\n", r->name, v);
         }
         break;
     case FLAG:
-        if (!set_flag(p, v)) {
+        if (!value_flag(v, p)) {
             buf_addf(faults, "%s '%.60s': expected true or false\n", r->name, v);
         }
         break;
     }
+}
+
+/* --noNAME and --no-NAME of a flag, NULL: it is none. */
+static const struct row *negated(const char *name)
+{
+    if (strncmp(name, "no", 2) != 0) {
+        return NULL;
+    }
+    const struct row *r = row_find(name + (name[2] == '_' ? 3 : 2));
+    return r != NULL && r->kind == FLAG ? r : NULL;
 }
 
 static void load_flags(struct options *o, int argc, char *const *argv, struct buf *faults)
@@ -222,6 +235,11 @@ static void load_flags(struct options *o, int argc, char *const *argv, struct bu
             *c = *c == '-' ? '_' : *c;
         }
         const struct row *r = row_find(name);
+        const struct row *off = r == NULL && v == NULL ? negated(name) : NULL;
+        if (off != NULL) {
+            set(o, off, "False", faults);
+            continue;
+        }
         bool alone = i + 1 == argc || strncmp(argv[i + 1], "--", 2) == 0;
         if (r == NULL) {
             v = v == NULL && !alone ? argv[++i] : v;
@@ -231,7 +249,7 @@ static void load_flags(struct options *o, int argc, char *const *argv, struct bu
             continue;
         }
         if (v == NULL && r->kind == FLAG && alone) {
-            v = "true";
+            v = "True";
         } else if (v == NULL && i + 1 < argc) {
             v = argv[++i];
         }
@@ -241,35 +259,6 @@ static void load_flags(struct options *o, int argc, char *const *argv, struct bu
             set(o, r, v, faults);
         }
     }
-}
-
-int options_split(const char *text, char **store, char **words, int words_max)
-{
-    char *p = *store = xstrdup(text);
-    int n = 0;
-    size_t len = strlen(p);
-    if (len >= 2 && p[0] == '[' && p[len - 1] == ']') {
-        p[len - 1] = '\0';
-        p++;
-    }
-    while (*p != '\0' && n < words_max) {
-        p += strspn(p, " \t\n,");
-        char *end;
-        if (*p == '"' || *p == '\'') {
-            end = strchr(p + 1, *p);
-            p++;
-            end = end == NULL ? p + strlen(p) : end;
-        } else {
-            end = p + strcspn(p, ",");
-        }
-        bool last = *end == '\0';
-        *end = '\0';
-        if (*p != '\0') {
-            words[n++] = p;
-        }
-        p = last ? end : end + 1;
-    }
-    return n;
 }
 
 static int choose(const char *what, const char *v, const char *const *names, int names_n,
@@ -307,9 +296,8 @@ static void work_out_image(struct options *o, struct buf *faults)
     struct image_options *im = &o->image;
     im->mode = (enum resize_mode)choose("resize_mode", o->resize_mode, modes, 5, faults);
     im->format = (enum image_format)choose("encode_format", o->encode_format, formats, 3, faults);
-    bool off = strcasecmp(o->compute_hash, "none") == 0 || o->compute_hash[0] == '\0';
-    im->hash =
-        (enum image_hash)choose("compute_hash", off ? "none" : o->compute_hash, hashes, 4, faults);
+    const char *hash = o->compute_hash[0] != '\0' ? o->compute_hash : "none";
+    im->hash = (enum image_hash)choose("compute_hash", hash, hashes, 4, faults);
     if (im->format == IMAGE_PNG && o->encode_quality > 9) {
         buf_addf(faults, "encode_quality %lld: png takes a compression level from 0 to 9\n",
                  (long long)o->encode_quality);
@@ -331,14 +319,24 @@ static void work_out_image(struct options *o, struct buf *faults)
     im->down = filter_of("downscale_interpolation", o->downscale_interpolation, faults);
 }
 
-static void work_out_lists(struct options *o, struct buf *faults)
+/* The words of a list setting, a fault when it is none. */
+static int words_of(const char *name, const char *text, char **store, char **words, int words_max,
+                    struct buf *faults)
 {
-    static const char *const reserved[] = {
-        "key",    "caption",       "url",  "width", "height", "original_width", "original_height",
-        "status", "error_message", "exif", "md5",   "sha256", "sha512"};
+    const char *why;
+    int n = value_list(text, store, words, words_max, &why);
+    if (n < 0) {
+        buf_addf(faults, "%s '%.60s': %s; expected [\"a\",\"b\"] or a,b of at most %d words\n",
+                 name, text, why, words_max);
+    }
+    return MAX(n, 0);
+}
+
+static void work_out_net(struct options *o, struct buf *faults)
+{
     char *words[ADDR_RULES_MAX];
     AUTO_FREE char *store = NULL;
-    int n = options_split(o->allow_net, &store, words, ADDR_RULES_MAX);
+    int n = words_of("allow_net", o->allow_net, &store, words, ADDR_RULES_MAX, faults);
     for (int i = 0; i < n; i++) {
         struct err err = ERR_INIT;
         if (addr_parse_rule(str_of(words[i]), &o->rules.at[o->rules.n], &err)) {
@@ -347,8 +345,17 @@ static void work_out_lists(struct options *o, struct buf *faults)
             buf_addf(faults, "allow_net: %s\n", err.message);
         }
     }
-    AUTO_FREE char *columns_store = NULL;
-    n = options_split(o->save_additional_columns, &columns_store, words, COLUMNS_MAX - 2);
+}
+
+static void work_out_columns(struct options *o, struct buf *faults)
+{
+    static const char *const reserved[] = {
+        "key",    "caption",       "url",  "width", "height", "original_width", "original_height",
+        "status", "error_message", "exif", "md5",   "sha256", "sha512"};
+    char *words[COLUMNS_MAX];
+    AUTO_FREE char *store = NULL;
+    int n = words_of("save_additional_columns", o->save_additional_columns, &store, words,
+                     COLUMNS_MAX - 2, faults);
     for (int i = 0; i < n; i++) {
         for (size_t k = 0; k < ARRAY_LEN(reserved); k++) {
             if (strcmp(words[i], reserved[k]) == 0) {
@@ -356,17 +363,33 @@ static void work_out_lists(struct options *o, struct buf *faults)
                          words[i]);
             }
         }
+        for (int k = 0; k < i; k++) {
+            if (strcmp(words[i], words[k]) == 0) {
+                buf_addf(faults, "save_additional_columns: '%.60s' is there twice\n", words[i]);
+                break;
+            }
+        }
         o->extra_columns[o->extra_columns_n++] = xstrdup(words[i]);
     }
-    AUTO_FREE char *verify_store = NULL;
-    n = options_split(o->verify_hash, &verify_store, words, 3);
-    if (n == 2 && strcmp(words[1], o->compute_hash) == 0) {
+}
+
+static void work_out_lists(struct options *o, struct buf *faults)
+{
+    char *words[ROBOTS_DIRECTIVES_MAX];
+    AUTO_FREE char *store = NULL;
+    int n = words_of("verify_hash", o->verify_hash, &store, words, 2, faults);
+    if (n == 2 && o->image.hash != HASH_NONE && strcmp(words[1], o->compute_hash) == 0) {
         o->verify_col = xstrdup(words[0]);
-    } else if (n > 1 || (n == 1 && strcasecmp(words[0], "none") != 0)) {
+    } else if (n > 0 && o->image.hash == HASH_NONE) {
+        buf_addf(faults, "verify_hash '%.60s': compute_hash is None, it has to be the same hash\n",
+                 o->verify_hash);
+    } else if (n > 0) {
         buf_addf(faults, "verify_hash '%.60s': expected [\"column\",\"%s\"], as compute_hash\n",
                  o->verify_hash, o->compute_hash);
     }
-    n = options_split(o->disallowed_header_directives, &o->lists_, words, ROBOTS_DIRECTIVES_MAX);
+    const char *directives = o->disallowed_header_directives;
+    n = words_of("disallowed_header_directives", directives[0] != '\0' ? directives : DIRECTIVES,
+                 &o->lists_, words, ROBOTS_DIRECTIVES_MAX, faults);
     for (int i = 0; i < n; i++) {
         o->robots.directives[o->robots.n++] = str_trim(str_of(words[i]));
     }
@@ -406,6 +429,8 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv, st
         buf_add_cstr(faults, "output_folder is missing: a folder or s3://bucket/prefix\n");
     }
     work_out_image(&o, faults);
+    work_out_net(&o, faults);
+    work_out_columns(&o, faults);
     work_out_lists(&o, faults);
     if (faults->n > 0) {
         options_done(&o);
@@ -418,7 +443,7 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv, st
 void options_done(struct options *o)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (rows[i].kind == TEXT) {
+        if (rows[i].kind == TEXT || rows[i].kind == OPTIONAL) {
             free(*text_at(o, &rows[i]));
         }
     }
@@ -434,20 +459,26 @@ void options_help(struct buf *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct row *r = &rows[i];
-        buf_addf(out, "  --%-28s %s%s%s%s\n", r->name, r->help,
-                 r->dflt == NULL      ? " (required)"
-                 : r->dflt[0] != '\0' ? " ["
-                                      : "",
-                 r->dflt == NULL ? "" : r->dflt, r->dflt != NULL && r->dflt[0] != '\0' ? "]" : "");
+        const char *dflt = r->dflt == NULL       ? "required"
+                           : r->dflt[0] != '\0'  ? r->dflt
+                           : r->kind == OPTIONAL ? "None"
+                                                 : "";
+        buf_addf(out, "  --%-28s %s [%s]\n", r->name, r->help, dflt);
         if (r->flag != NULL) {
             buf_addf(out, "  --%-28s the same as --%s\n", r->flag, r->name);
         }
     }
     buf_add_cstr(out,
-                 "\nSettings of img2dataset that are refused here, other values than these:\n");
+                 "\nNumbers may be 1e6 or 1_000_000; flags True, False, true, 1, --NAME alone "
+                 "or --noNAME;\nlists [\"a\",\"b\"], ['a','b'] or a,b; None: not given. "
+                 "Dashes and underscores are one.\n"
+                 "\nSettings of img2dataset that mean nothing here: only this value is taken:\n");
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-        const char *taken = refused[i].taken;
-        buf_addf(out, "  --%-28s %s%s%s\n", refused[i].name, taken != NULL ? taken : "",
-                 taken != NULL ? ": " : "", refused[i].why);
+        buf_addf(out, "  --%-28s %s: %s\n", refused[i].name, refused[i].taken, refused[i].why);
+    }
+    buf_add_cstr(out, "\nWhere img2dataset's default or meaning is another:\n");
+    for (size_t i = 0; i < ARRAY_LEN(differs); i++) {
+        buf_addf(out, "  --%-28s theirs: %s; %s\n", differs[i].name, differs[i].theirs,
+                 differs[i].why);
     }
 }

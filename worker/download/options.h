@@ -12,8 +12,8 @@ enum incremental_mode { MODE_INCREMENTAL, MODE_OVERWRITE, MODE_EXTEND };
 struct options {         /* options_done frees */
     char *url_list;      /* path, s3:// URI, channel:NAME; "" : the only channel */
     char *output_folder; /* folder or s3:// prefix */
-    char *url_col;       /* "" : url or URL */
-    char *caption_col;   /* "auto": TEXT, text or caption if there; "" or none: no caption */
+    char *url_col;       /* "url": URL too */
+    char *caption_col;   /* "auto": TEXT, text or caption if there; "": no caption */
     char *save_additional_columns;
     char *resize_mode;
     char *encode_format;
@@ -52,5 +52,3 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv, st
 void options_done(struct options *o);
 /* The table for --help. */
 void options_help(struct buf *out);
-/* Split "['a','b']", "[\"a\"]" or "a,b" into words. Pure but for memory; *store keeps the text. */
-int options_split(const char *text, char **store, char **words, int words_max);

@@ -18,6 +18,7 @@ struct parquet {
     int64_t rows;
     struct columns columns;
     char *source[COLUMNS_MAX + 1]; /* name in the file of each column */
+    char *types[COLUMNS_MAX];      /* SQL of those that are of no plain type */
     char *name;
     bool retry; /* only rows that failed to download, of an earlier output's sidecars */
 };
@@ -72,7 +73,7 @@ static void column_type(duckdb_type t, struct column *c)
         {DUCKDB_TYPE_FLOAT, "FLOAT", CELL_FLOAT},
         {DUCKDB_TYPE_DOUBLE, "DOUBLE", CELL_DOUBLE},
     };
-    c->sql_type = "VARCHAR";
+    c->sql_type = NULL;
     c->kind = CELL_TEXT;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         if (types[i].type == t) {
@@ -96,6 +97,7 @@ static const char *cast_of(enum cell_kind kind)
         return "DOUBLE";
     case CELL_NULL:
     case CELL_TEXT:
+    case CELL_JSON:
         break;
     }
     return "VARCHAR";
@@ -135,27 +137,21 @@ static bool missing(const struct parquet *p, duckdb_result *r, const char *what,
                    buf_cstr(&b));
 }
 
-static void add_column(struct parquet *p, duckdb_result *r, int file_i, const char *name)
+/* type: in SQL, of a column of no plain type. */
+static void add_column(struct parquet *p, duckdb_result *r, int file_i, const char *name,
+                       const char *type)
 {
     int i = p->columns.n++;
     ASSERT(i < COLUMNS_MAX);
     struct column *c = &p->columns.at[i];
     column_type(duckdb_column_type(r, (idx_t)file_i), c);
+    if (c->sql_type == NULL) {
+        c->sql_type = p->types[i] = xstrdup(type);
+        bool is_json = column_is_nested(c) || str_starts(str_of(type), "DECIMAL(");
+        c->kind = is_json ? CELL_JSON : CELL_TEXT;
+    }
     c->name = xstrdup(name);
     p->source[i] = xstrdup(duckdb_column_name(r, (idx_t)file_i));
-}
-
-/* The column of hashes is read and not written. */
-static bool add_verify(struct parquet *p, duckdb_result *r, const struct options *o,
-                       struct err *err)
-{
-    AUTO_FREE char *quoted = xasprintf("'%s' (verify_hash)", o->verify_col);
-    if (find_column(r, o->verify_col) < 0) {
-        return missing(p, r, quoted, err);
-    }
-    p->source[p->columns.n] = xstrdup(o->verify_col);
-    p->columns.verify = true;
-    return true;
 }
 
 /* Cells of a row. */
@@ -168,49 +164,62 @@ static enum cell_kind kind_of(const struct parquet *p, int i)
     return i < p->columns.n ? p->columns.at[i].kind : CELL_TEXT;
 }
 
-static bool choose_columns(struct parquet *p, duckdb_result *r, const struct options *o,
-                           struct err *err)
+/* Where a setting's column is, -1 with a word of it in lacking when the file has none. */
+static int must_find(duckdb_result *r, const char *name, const char *setting, struct buf *lacking)
 {
+    int i = find_column(r, name);
+    if (i < 0) {
+        buf_addf(lacking, "%s'%.60s'%s", lacking->n > 0 ? ", " : "", name, setting);
+    }
+    return i;
+}
+
+static int add_text_column(struct parquet *p, duckdb_result *r, int file_i, const char *name)
+{
+    add_column(p, r, file_i, name, "VARCHAR");
+    struct column *c = &p->columns.at[p->columns.n - 1];
+    c->sql_type = "VARCHAR";
+    c->kind = CELL_TEXT;
+    return p->columns.n - 1;
+}
+
+/* The order is img2dataset's; all that is missing is told at once. */
+static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *types,
+                           const struct options *o, struct err *err)
+{
+    static const char *const urls[] = {"url", "URL", NULL};
+    static const char *const captions[] = {"TEXT", "text", "caption", NULL};
     if (p->retry && find_column(r, "status") < 0) {
         return missing(p, r, "'status': it is no output of an earlier run", err);
     }
-    static const char *const urls[] = {"url", "URL", NULL};
-    static const char *const captions[] = {"TEXT", "text", "caption", NULL};
+    AUTO_BUF struct buf lacking = BUF_INIT(400);
     for (int k = 0; k < o->extra_columns_n; k++) {
-        int i = find_column(r, o->extra_columns[k]);
-        AUTO_FREE char *quoted = xasprintf("'%s'", o->extra_columns[k]);
-        if (i < 0) {
-            return missing(p, r, quoted, err);
-        }
-        add_column(p, r, i, o->extra_columns[k]);
-    }
-    const char *want = o->caption_col;
-    p->columns.caption_i = -1;
-    if (want[0] != '\0' && strcasecmp(want, "none") != 0) {
-        bool by_name = strcmp(want, "auto") != 0;
-        int i = by_name ? find_column(r, want) : find_first(r, captions);
-        AUTO_FREE char *quoted = xasprintf("'%s' (caption_col)", want);
-        if (i < 0 && by_name) {
-            return missing(p, r, quoted, err);
-        }
+        int i = must_find(r, o->extra_columns[k], "", &lacking);
         if (i >= 0) {
-            add_column(p, r, i, "caption");
-            p->columns.caption_i = p->columns.n - 1;
-            p->columns.at[p->columns.caption_i].sql_type = "VARCHAR";
-            p->columns.at[p->columns.caption_i].kind = CELL_TEXT;
+            char *type = duckdb_value_varchar(types, 1, (idx_t)i);
+            add_column(p, r, i, o->extra_columns[k], type);
+            duckdb_free(type);
         }
     }
-    int i = o->url_col[0] != '\0' ? find_column(r, o->url_col) : find_first(r, urls);
-    AUTO_FREE char *quoted = o->url_col[0] != '\0' ? xasprintf("'%s' (url_col)", o->url_col)
-                                                   : xstrdup("'url' or 'URL' (set url_col)");
-    if (i < 0) {
-        return missing(p, r, quoted, err);
+    p->columns.caption_i = -1;
+    if (o->caption_col[0] != '\0') {
+        bool any = strcmp(o->caption_col, "auto") == 0;
+        int i = any ? find_first(r, captions)
+                    : must_find(r, o->caption_col, " (caption_col)", &lacking);
+        p->columns.caption_i = i >= 0 ? add_text_column(p, r, i, "caption") : -1;
     }
-    add_column(p, r, i, "url");
-    p->columns.url_i = p->columns.n - 1;
-    p->columns.at[p->columns.url_i].sql_type = "VARCHAR";
-    p->columns.at[p->columns.url_i].kind = CELL_TEXT;
-    return o->verify_col == NULL || add_verify(p, r, o, err);
+    bool any = strcmp(o->url_col, urls[0]) == 0;
+    int i = any ? find_first(r, urls) : must_find(r, o->url_col, " (url_col)", &lacking);
+    if (i >= 0) {
+        p->columns.url_i = add_text_column(p, r, i, "url");
+    } else if (any) {
+        buf_addf(&lacking, "%s'url' or 'URL' (set url_col)", lacking.n > 0 ? ", " : "");
+    }
+    if (o->verify_col != NULL && must_find(r, o->verify_col, " (verify_hash)", &lacking) >= 0) {
+        p->source[p->columns.n] = xstrdup(o->verify_col); /* read, not written */
+        p->columns.verify = true;
+    }
+    return lacking.n == 0 || missing(p, r, buf_cstr(&lacking), err);
 }
 
 static void from_clause(struct buf *sql, const char *path)
@@ -265,14 +274,21 @@ static bool read_schema(struct parquet *p, const char *path, const struct option
                         struct err *err)
 {
     AUTO_BUF struct buf sql = BUF_INIT(SQL_BYTES_MAX);
+    AUTO_BUF struct buf describe = BUF_INIT(SQL_BYTES_MAX);
     duckdb_result r;
+    duckdb_result types;
     buf_add_cstr(&sql, "SELECT *");
     from_clause(&sql, path);
     buf_add_cstr(&sql, " LIMIT 0");
+    buf_addf(&describe, "DESCRIBE %s", buf_cstr(&sql));
     if (!duck_query(p->con, buf_cstr(&sql), &r, err)) {
         return err_wrap(err, "'%s'", p->name);
     }
-    bool ok = choose_columns(p, &r, o, err);
+    bool ok = duck_query(p->con, buf_cstr(&describe), &types, err);
+    if (ok) {
+        ok = choose_columns(p, &r, &types, o, err);
+        duckdb_destroy_result(&types);
+    }
     duckdb_destroy_result(&r);
     if (!ok) {
         return false;
@@ -285,9 +301,10 @@ static bool start_stream(struct parquet *p, const char *path, struct err *err)
     AUTO_BUF struct buf sql = BUF_INIT(SQL_BYTES_MAX);
     buf_add_cstr(&sql, "SELECT ");
     for (int i = 0; i < cells_n(p); i++) {
-        buf_add_cstr(&sql, i == 0 ? "CAST(" : ", CAST(");
+        bool nested = i < p->columns.n && column_is_nested(&p->columns.at[i]);
+        buf_addf(&sql, "%sCAST(%s", i == 0 ? "" : ", ", nested ? "nullif(to_json(" : "");
         duck_quote_identifier(&sql, p->source[i]);
-        buf_addf(&sql, " AS %s)", cast_of(kind_of(p, i)));
+        buf_addf(&sql, "%s AS %s)", nested ? ")::VARCHAR, 'null')" : "", cast_of(kind_of(p, i)));
     }
     from_clause(&sql, path);
     where_clause(p, &sql);
@@ -348,6 +365,7 @@ void parquet_free(struct parquet *p)
     }
     for (int i = 0; i < p->columns.n; i++) {
         free(p->columns.at[i].name);
+        free(p->types[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(p->source); i++) {
         free(p->source[i]);
@@ -416,13 +434,19 @@ static struct cell cell_at(duckdb_vector v, enum cell_kind kind, idx_t row)
         break;
     case CELL_NULL:
         break;
-    case CELL_TEXT: {
+    case CELL_TEXT:
+    case CELL_JSON: {
         duckdb_string_t *s = (duckdb_string_t *)(uintptr_t)data + row;
         c.s = (struct str){duckdb_string_t_data(s), duckdb_string_t_length(*s)};
         break;
     }
     }
     return c;
+}
+
+static bool has_text(const struct cell *c)
+{
+    return c->kind == CELL_TEXT || c->kind == CELL_JSON;
 }
 
 bool parquet_next(struct parquet *p, struct sample **ret, struct err *err)
@@ -439,7 +463,7 @@ bool parquet_next(struct parquet *p, struct sample **ret, struct err *err)
     for (int i = 0; i < cells_n(p); i++) {
         duckdb_vector v = duckdb_data_chunk_get_vector(p->chunk, (idx_t)i);
         s->cells[i] = cell_at(v, kind_of(p, i), p->chunk_i);
-        text_n += s->cells[i].kind == CELL_TEXT ? s->cells[i].s.n + 1 : 0;
+        text_n += has_text(&s->cells[i]) ? s->cells[i].s.n + 1 : 0;
     }
     if (text_n > ROW_TEXT_BYTES_MAX) {
         sample_free(s);
@@ -448,7 +472,7 @@ bool parquet_next(struct parquet *p, struct sample **ret, struct err *err)
     s->text = xmalloc(text_n + 1);
     char *at = s->text;
     for (int i = 0; i < cells_n(p); i++) {
-        if (s->cells[i].kind == CELL_TEXT) {
+        if (has_text(&s->cells[i])) {
             size_t n = s->cells[i].s.n;
             memcpy(at, s->cells[i].s.p, n);
             at[n] = '\0';

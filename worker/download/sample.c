@@ -3,6 +3,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+bool column_is_nested(const struct column *c)
+{
+    struct str type = str_of(c->sql_type);
+    return str_starts(type, "STRUCT(") || str_starts(type, "MAP(") ||
+           (type.n > 0 && type.p[type.n - 1] == ']');
+}
+
 struct sample *sample_new(int columns_n)
 {
     ASSERT(columns_n > 0 && columns_n <= COLUMNS_MAX + 1);
@@ -38,6 +45,15 @@ void sample_free(struct sample *s)
     free(s);
 }
 
+/* Bytes of the character at p, 0: it is not one to show. */
+static size_t character_n(const char *p)
+{
+    unsigned char c = (unsigned char)*p;
+    size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    bool shown = c >= 0x20 && c != 0x7f && strnlen(p, n) == n && str_is_utf8((struct str){p, n});
+    return shown ? n : 0;
+}
+
 void sample_fail(struct sample *s, enum sample_status status, const char *fmt, ...)
 {
     ASSERT(status != STATUS_SUCCESS);
@@ -46,10 +62,12 @@ void sample_fail(struct sample *s, enum sample_status status, const char *fmt, .
     va_start(ap, fmt);
     (void)vsnprintf(s->error, sizeof s->error, fmt, ap);
     va_end(ap);
-    for (char *p = s->error; *p != '\0'; p++) {
-        if (*p < 0x20 || *p > 0x7e) {
+    for (char *p = s->error; *p != '\0';) {
+        size_t n = character_n(p);
+        if (n == 0) {
             *p = '?';
         }
+        p += MAX(n, (size_t)1);
     }
 }
 

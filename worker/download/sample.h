@@ -10,7 +10,16 @@
 #define CAPTION_BYTES_MAX      (4u << 20)
 #define ROW_TEXT_BYTES_MAX     (16u << 20)
 
-enum cell_kind { CELL_NULL, CELL_BOOL, CELL_INT, CELL_UINT, CELL_FLOAT, CELL_DOUBLE, CELL_TEXT };
+enum cell_kind {
+    CELL_NULL,
+    CELL_BOOL,
+    CELL_INT,
+    CELL_UINT,
+    CELL_FLOAT,
+    CELL_DOUBLE,
+    CELL_TEXT,
+    CELL_JSON /* text that goes into json as it is: lists, structs, maps, decimals */
+};
 struct cell { /* value; text borrowed from its sample */
     enum cell_kind kind;
     union {
@@ -24,7 +33,8 @@ struct cell { /* value; text borrowed from its sample */
 /* A column copied through to json and parquet. */
 struct column {
     char *name;           /* in the output */
-    const char *sql_type; /* of the parquet sidecar: "INTEGER", "VARCHAR" ... */
+    const char *sql_type; /* of the parquet sidecar: "INTEGER", "VARCHAR" ...; texts are cast to it,
+                             since dates and lists travel as text */
     enum cell_kind kind;
 };
 struct columns {
@@ -52,12 +62,15 @@ struct sample {
     size_t image_n;
 };
 
+/* A list, struct or map: its text is all JSON, not only its value. */
+bool column_is_nested(const struct column *c);
 /* Room for columns_n cells. */
 struct sample *sample_new(int columns_n);
 void sample_free(struct sample *s);
 /* Free what only earlier stages need, keep what the sidecar needs. */
 void sample_drop_image(struct sample *s);
 void sample_drop_body(struct sample *s);
-/* Mark as failed; bytes that are not printable ASCII become '?' since the text ends up in JSON. */
+/* Mark as failed; control characters and what is no UTF-8 become '?', since the text ends up in
+ * JSON and parquet. */
 void sample_fail(struct sample *s, enum sample_status status, const char *fmt, ...) PRINTF(3, 4);
 struct sample *sample_of(struct queue_item *item); /* NULL gives NULL */

@@ -126,6 +126,9 @@ static void cell(struct buf *out, const struct cell *c)
     case CELL_TEXT:
         json_escape(out, c->s, true);
         break;
+    case CELL_JSON:
+        buf_add_str(out, c->s);
+        break;
     }
 }
 

@@ -84,6 +84,12 @@ static bool restore_names(const struct sidecar *s, int fd, size_t file_n, struct
     return ok ? true : err_set_os(err, ERR_INTERNAL, errno, "sidecar: cannot write the footer");
 }
 
+/* Appended as text, whatever it is in the end. */
+static bool is_text(const struct column *c)
+{
+    return c->kind == CELL_TEXT || c->kind == CELL_JSON;
+}
+
 static void build_sql(struct sidecar *s)
 {
     const char *names[COLUMNS_MAX + OWN_COLUMNS_MAX];
@@ -107,8 +113,10 @@ static void build_sql(struct sidecar *s)
         if (name == NULL) {
             continue;
         }
-        buf_addf(&create, "%sc%d %s", n == 0 ? "" : ", ", n, type);
-        buf_addf(&select, "%sc%d AS ", n == 0 ? "" : ", ", n);
+        bool cast = given && is_text(&s->columns->at[i]);
+        const char *json = cast && column_is_nested(&s->columns->at[i]) ? "::JSON" : "";
+        buf_addf(&create, "%sc%d %s", n == 0 ? "" : ", ", n, cast ? "VARCHAR" : type);
+        buf_addf(&select, "%sCAST(c%d%s AS %s) AS ", n == 0 ? "" : ", ", n, json, type);
         duck_quote_identifier(&select, call_it(s, name, names, n));
         names[n++] = name;
     }
@@ -182,6 +190,7 @@ static bool cell(duckdb_appender a, const struct cell *c)
         rc = duckdb_append_double(a, c->d);
         break;
     case CELL_TEXT:
+    case CELL_JSON:
         rc = duckdb_append_varchar_length(a, c->s.p, c->s.n);
         break;
     }

@@ -65,6 +65,21 @@ static int64_t retry_after_us(struct str value)
     return MAX(at - clock_wall_us(), 0);
 }
 
+/* Header bytes are Latin-1 to Python, and texts are UTF-8 to everybody. */
+static void take_reason(struct transfer *t, struct str words)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < words.n && n + 3 < sizeof t->reason; i++) {
+        unsigned char c = (unsigned char)words.p[i];
+        if (c >= 0x80) {
+            t->reason[n++] = (char)(0xc0 | c >> 6);
+            c = (unsigned char)(0x80 | (c & 0x3f));
+        }
+        t->reason[n++] = (char)c;
+    }
+    t->reason[n] = '\0';
+}
+
 void transfer_header(struct transfer *t, struct str line, const struct robots *robots)
 {
     struct str rest = str_trim(line);
@@ -73,9 +88,7 @@ void transfer_header(struct transfer *t, struct str line, const struct robots *r
         int64_t code;
         struct str number = str_split(&rest, ' ');
         t->status = parse_i64(number, 100, 999, &code, NULL) ? (int)code : 0;
-        rest = str_trim(rest);
-        (void)snprintf(t->reason, sizeof t->reason, STR_FMT, (int)MIN(rest.n, sizeof t->reason - 1),
-                       rest.p);
+        take_reason(t, str_trim(rest));
         t->forbidden = false;
         t->retry_after_us = 0;
         return;
@@ -115,7 +128,8 @@ static bool is_transient(int status)
            status == 504;
 }
 
-#define SAY(v, ...) (void)snprintf((v)->text, sizeof(v)->text, __VA_ARGS__)
+#define REASON_SHOWN 230 /* bytes, beside "HTTP Error 404: " */
+#define SAY(v, ...)  (void)snprintf((v)->text, sizeof(v)->text, __VA_ARGS__)
 
 static void judge_error(struct transfer *t, CURLcode rc, struct verdict *v)
 {
@@ -168,7 +182,7 @@ void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret)
         }
     } else if (t->status >= 300) {
         v.kind = is_transient(t->status) ? VERDICT_TRANSIENT : VERDICT_FAILED;
-        SAY(&v, "HTTP Error %d: %s", t->status, t->reason);
+        SAY(&v, "HTTP Error %d: %.*s", t->status, REASON_SHOWN, t->reason);
     } else if (t->forbidden) {
         SAY(&v, "Use of image disallowed by X-Robots-Tag directive");
     } else if (t->too_large || rc == CURLE_FILESIZE_EXCEEDED) {

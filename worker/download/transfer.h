@@ -31,9 +31,9 @@ struct transfer {
     int64_t retry_after_us;                       /* how long the answer asks us to wait */
     struct buf body;
     size_t discarded;
-    int status;      /* of the last status line */
-    char reason[80]; /* its words */
-    bool forbidden;  /* by X-Robots-Tag */
+    int status;                          /* of the last status line */
+    char reason[SAMPLE_ERROR_BYTES_MAX]; /* its words, in UTF-8 */
+    bool forbidden;                      /* by X-Robots-Tag */
     bool too_large;
     bool blocked; /* by the address rules, at the socket */
 };

@@ -39,6 +39,32 @@ static bool refuse(char *why, const char *fmt, ...)
     return false;
 }
 
+/* A text as Python's repr shows it, as much of it as a reason may hold. */
+static const char *repr(struct str s, char out[static URL_WHY_BYTES])
+{
+    bool single = memchr(s.p, '\'', s.n) != NULL;
+    char quote = single && memchr(s.p, '"', s.n) == NULL ? '"' : '\'';
+    size_t n = 0;
+    out[n++] = quote;
+    for (size_t i = 0; i < s.n && n + 6 < URL_WHY_BYTES; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        const char *named = c == '\n' ? "\\n" : c == '\r' ? "\\r" : c == '\t' ? "\\t" : NULL;
+        if (named != NULL) {
+            n += (size_t)snprintf(out + n, 5, "%s", named);
+        } else if (c < 0x20 || c == 0x7f) {
+            n += (size_t)snprintf(out + n, 5, "\\x%02x", c);
+        } else {
+            if (c == '\\' || (char)c == quote) {
+                out[n++] = '\\';
+            }
+            out[n++] = (char)c;
+        }
+    }
+    out[n++] = quote;
+    out[n] = '\0';
+    return out;
+}
+
 /* Where the authority ends: only what is behind it may be percent-encoded. */
 static size_t authority_end(struct str s)
 {
@@ -50,6 +76,33 @@ static size_t authority_end(struct str s)
     return i;
 }
 
+static bool is_control(unsigned char c)
+{
+    return c < 0x20 || c == 0x7f;
+}
+
+/* http.client shows what it would have sent, and the first byte of it that it does not like; it
+ * does not like spaces either. */
+static bool refuse_control(struct str s, size_t from, size_t bad, char *why)
+{
+    ptrdiff_t authority = str_find(s, STR("://")) + 3;
+    struct str piece = {s.p + from, s.n - from};
+    if (bad < from) {
+        piece = (struct str){s.p + authority, from - (size_t)authority};
+    }
+    const char *tail = memchr(piece.p, '#', piece.n);
+    piece.n = tail != NULL ? (size_t)(tail - piece.p) : piece.n;
+    size_t i = 0;
+    while (!is_control((unsigned char)piece.p[i]) && piece.p[i] != ' ') {
+        i++;
+    }
+    char shown[URL_WHY_BYTES];
+    char found[URL_WHY_BYTES];
+    return refuse(why, "URL can't contain control characters. %s (found at least %s)",
+                  repr(piece, shown), repr((struct str){piece.p + i, 1}, found));
+}
+
+/* Without its fragment, which is not sent. */
 static bool encode(struct str s, struct buf *out, char *why)
 {
     size_t from = authority_end(s);
@@ -58,8 +111,11 @@ static bool encode(struct str s, struct buf *out, char *why)
         if (c == '\t' || c == '\n' || c == '\r') {
             continue; /* as browsers do */
         }
-        if (c < 0x20 || c == 0x7f) {
-            return refuse(why, "URL can't contain control characters.");
+        if (i >= from && c == '#') {
+            break;
+        }
+        if (is_control(c)) {
+            return refuse_control(s, from, i, why);
         }
         if (i >= from && (c == ' ' || c >= 0x80 || strchr("\"<>\\^`{|}", c) != NULL)) {
             buf_addf(out, "%%%02X", c);
@@ -72,20 +128,26 @@ static bool encode(struct str s, struct buf *out, char *why)
 
 static bool check_scheme(struct str s, char *why)
 {
-    if (s.n >= 7 && strncasecmp(s.p, "http://", 7) == 0) {
-        return true;
+    char shown[URL_WHY_BYTES];
+    size_t n = 0;
+    while (n < s.n && s.p[n] != ':' && s.p[n] != '/') {
+        n++;
     }
-    if (s.n >= 8 && strncasecmp(s.p, "https://", 8) == 0) {
-        return true;
+    if (n == 0 || n == s.n || s.p[n] != ':') {
+        return refuse(why, "unknown url type: %s", repr(s, shown));
     }
-    char piece[120];
-    (void)snprintf(piece, sizeof piece, STR_FMT, (int)MIN(s.n, sizeof piece - 1), s.p);
-    char *colon = strchr(piece, ':');
-    if (colon == NULL || colon == piece) {
-        return refuse(why, "unknown url type: '%s'", piece);
+    if (!((n == 4 || n == 5) && strncasecmp(s.p, "https", n) == 0)) {
+        for (size_t i = 0; i < n && i + 1 < sizeof shown; i++) {
+            shown[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] - 'A' + 'a' : s.p[i]);
+        }
+        shown[MIN(n, sizeof shown - 1)] = '\0';
+        return refuse(why, "<urlopen error unknown url type: %s>", shown);
     }
-    *colon = '\0';
-    return refuse(why, "<urlopen error unknown url type: %s>", piece);
+    struct str rest = {s.p + n + 1, s.n - n - 1};
+    if (!str_starts(rest, "//") || authority_end(s) == n + 3) {
+        return refuse(why, "<urlopen error no host given>");
+    }
+    return true;
 }
 
 /* curl undoes percent signs in a host, whatever they hide. */

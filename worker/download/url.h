@@ -4,7 +4,7 @@
 #include "common/str.h"
 
 #define URL_HOST_BYTES_MAX 254
-#define URL_WHY_BYTES      200
+#define URL_WHY_BYTES      256
 
 struct url { /* url_done frees */
     char *text;
