@@ -27,10 +27,10 @@
  * rows_out = pairs found, successes = lines written, failed_to_resize = pairs that are broken. */
 
 /* Progress, rewritten every progress interval:
- * {"version":1,"task":"123","attempt":"456","rows_in":N or null,"rows_done":N,"shards_in":N or null,
- *  "shards_done":N,"successes":N,"failed_to_download":N,"failed_to_resize":N,"bytes":N,
- *  "bytes_fetched":N,"transfers":N,"rows_per_second":X,"eta_seconds":N or null,"memory_bytes":N,
- *  "updated":"RFC3339"}
+ * {"version":1,"task":"123","attempt":"456","rows_in":N or null,"rows_done":N,
+ *  "shards_in":N or null,"shards_done":N,"successes":N,"failed_to_download":N,
+ *  "failed_to_resize":N,"bytes":N,"bytes_fetched":N,"transfers":N,"rows_per_second":X,
+ *  "eta_seconds":N or null,"memory_bytes":N,"updated":"RFC3339"}
  * rows_done is the sum of the three outcomes; bytes are those of finished shards (index: read);
  * transfers are open now; the speed is that of the last minutes and 0 while nothing can be said. */
 

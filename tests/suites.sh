@@ -20,6 +20,7 @@ waits() {
     suite local-faults 120 tests/integration/local_faults.py
     suite worker-net 180 tests/integration/worker_net.py
     suite worker-resume 180 tests/integration/worker_resume.py
+    suite worker-life 180 tests/integration/worker_life.py
     suite worker-hosts 240 tests/integration/worker_hosts.py
     suite looking-ahead 120 tests/integration/looking_ahead.py
     suite journeys 240 tests/integration/journeys.py

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define BODY_AT   ((size_t)4096)
 #define ANSWER_AT (BODY_AT + IMAGE_BODY_BYTES_MAX)
@@ -20,6 +21,9 @@
 #define SHM_N     (ANSWER_AT + ANSWER_N)
 #define KEEP_N    (BODY_AT + (1u << 20)) /* pages beyond are given back after a large image */
 #define HEAP_KEPT (24 << 20)             /* of a child between two images */
+
+#define END_PAUSE_NS 2000000 /* between two looks for children that have ended ... */
+#define END_PAUSES   500     /* ... so many times at most */
 
 struct wire {
     uint64_t body_n;
@@ -170,6 +174,21 @@ static int mother_make(int control, int shm_fd, const struct image_options *o)
     return pair[0];
 }
 
+/* Children end when their sockets close; one that is stopped or stuck does not, and ends with us.
+ */
+NORETURN static void mother_end(void)
+{
+    const struct timespec pause = {0, END_PAUSE_NS};
+    pid_t pid = waitpid(-1, NULL, WNOHANG);
+    for (int i = 0; i < END_PAUSES && pid >= 0; i++) {
+        if (pid == 0) {
+            (void)nanosleep(&pause, NULL);
+        }
+        pid = waitpid(-1, NULL, WNOHANG);
+    }
+    _exit(0);
+}
+
 NORETURN static void mother_run(int control, const struct image_options *o)
 {
     (void)signal(SIGTERM, SIG_IGN);
@@ -179,10 +198,10 @@ NORETURN static void mother_run(int control, const struct image_options *o)
         int shm_fd = recv_fd(control, &gone);
         /* Reaped here and not by the kernel: only then is their CPU time counted as ours. A child
          * that died is replaced at once, so none stays unreaped for long. */
-        while (waitpid(-1, NULL, gone ? 0 : WNOHANG) > 0) {
+        while (waitpid(-1, NULL, WNOHANG) > 0) {
         }
         if (gone) {
-            _exit(0);
+            mother_end();
         }
         int fd = shm_fd < 0 ? -1 : mother_make(control, shm_fd, o);
         if (!send_fd(control, fd)) {
