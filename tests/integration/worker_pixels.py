@@ -125,13 +125,13 @@ def pictures():
     return out
 
 
-def go(d, server, name, bodies, *flags):
+def go(d, server, name, bodies, *flags, fmt=("png", 1)):
     """The worker over these bodies: [(pixels, json)] in their order; None where it failed."""
     rows = [{"url": server.serve("/%s/%d" % (name, i), b)} for i, b in enumerate(bodies)]
     part, out = os.path.join(d, name + ".parquet"), os.path.join(d, name)
     make_parquet(part, rows, {"url": "VARCHAR"})
     rc, so, se = run(["--parquet", part, "--output", out, "--image_size", SIZE, "--allow-net",
-                      server.net, "--encode_format", "png", "--encode_quality", 1,
+                      server.net, "--encode_format", fmt[0], "--encode_quality", fmt[1],
                       "--timeout", 60] + list(flags))
     got = samples(os.path.join(out, "00000.tar"))
     shutil.rmtree(out)
@@ -148,7 +148,7 @@ def compare(name, got, want, kinds, least=LEAST_DB):
     for g, px, kind in zip(got, want, kinds):
         if g is None:
             continue
-        have, meta = decoded(g["png"]), json.loads(g["json"])
+        have, meta = decoded(g.get("png") or g["jpg"]), json.loads(g["json"])
         if have.shape != px.shape or (meta["height"], meta["width"]) != px.shape[:2]:
             sizes.append("%s: %r instead of %r" % (kind, have.shape, px.shape))
         elif psnr(have, px) < worst:
@@ -164,6 +164,22 @@ def test_modes(d, server, made):
         got = go(d, server, mode, [b for _, b in made], "--resize_mode", mode)
         want = [resized(im, mode, SIZE) for im in source]
         compare(mode, got, [w if w.ndim == 2 else w[:, :, ::-1] for w in want], kinds)
+
+
+def encoded(im):
+    """What OpenCV's JPEG of the best quality makes of pixels."""
+    return decoded(cv(im if im.ndim == 2 else im[:, :, ::-1], ".jpg", cv2.IMWRITE_JPEG_QUALITY, 100))
+
+
+def test_modes_as_jpeg(d, server, made):
+    """JPEG and WebP that shrink go from planes to planes: all that is not so in PNG. Sides of the
+    results, and of borders, are odd and even."""
+    some = [(k, b) for k, b in made if k.startswith(("jpeg", "webp"))]
+    kinds, source = [k for k, _ in some], [opened(b) for _, b in some]
+    for mode in MODES[1:]:
+        got = go(d, server, mode + "-jpeg", [b for _, b in some], "--resize_mode", mode, fmt=("jpg", 100))
+        want = [resized(im, mode, SIZE) for im in source]
+        compare(mode + " as JPEG", got, [encoded(w if w.ndim == 2 else w[:, :, ::-1]) for w in want], kinds)
 
 
 def test_only_if_bigger(d, server, made):
@@ -212,10 +228,14 @@ def test_orientation(d, server):
 def test_fast_decode(d, server, made):
     some = [m for m in made if m[0].startswith("jpeg") and m[0] not in ("jpeg noise", "jpeg lettering")]
     some += [("jpeg", pil(photo(1200 + i, 900, i), "JPEG", quality=90)) for i in range(4)]
+    kinds = [k for k, _ in some]
     for mode in ("border", "center_crop"):
+        want = [reference(b, mode, SIZE) for _, b in some]
         got = go(d, server, "fast-" + mode, [b for _, b in some], "--resize_mode", mode, "--fast-decode")
-        compare("fast decode, " + mode, got, [reference(b, mode, SIZE) for _, b in some],
-                [k for k, _ in some], 28)
+        compare("fast decode, " + mode, got, want, kinds, 28)
+        got = go(d, server, "fast-jpeg-" + mode, [b for _, b in some], "--resize_mode", mode, "--fast-decode",
+                 fmt=("jpg", 100))
+        compare("fast decode to JPEG, " + mode, got, [encoded(w) for w in want], kinds, 28)
 
 
 def kept(d, server, name, bodies, fmt, *flags):
@@ -298,6 +318,7 @@ def main():
     made = pictures()
     with Folder() as d:
         test_modes(d, server, made)
+        test_modes_as_jpeg(d, server, made)
         test_only_if_bigger(d, server, made)
         test_interpolations(d, server, made)
         test_orientation(d, server)

@@ -46,7 +46,7 @@ static enum image_result picture(struct str body, const struct image_options *o,
         if (is_same(&t, body)) {
             buf_add_str(&ret->image, body);
         } else {
-            result = image_encode(&t.out, o, &ret->image);
+            result = thumb_encode(&t, &ret->image);
         }
     } else if (t.w != 0) {
         result = t.result; /* why the rows were not wanted, or IMAGE_BAD */

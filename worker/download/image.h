@@ -49,6 +49,11 @@ struct image_options {
     bool fast;      /* JPEG: let the decoder's transform do what it can of the reduction */
 };
 
+struct plane_form {   /* a picture as Y, Cb, Cr planes, colours as in JPEG (BT.601) */
+    int sub_x, sub_y; /* pixels behind a sample of colour: 1 or 2 */
+    bool narrow;      /* levels of video: 16 to 235, colour to 240; else 0 to 255 */
+};
+
 /* Who takes a picture's rows while they are decoded. Rows are of 1 (grey) or 3 (RGB) bytes a pixel:
  * alpha is laid over white, 16 bits become 8. */
 struct image_rows {
@@ -58,6 +63,12 @@ struct image_rows {
     /* h rows of w pixels will follow. False: the picture is not wanted. */
     bool (*begin)(struct image_rows *r, int w, int h, int channels);
     void (*row)(struct image_rows *r, const uint8_t *px);
+    /* A decoder that has planes asks before begin: true when they are wanted instead of rows. Each
+     * then comes by plane_row from the top, in any turns; colour has the sides divided by sub,
+     * rounded up. plane_row says false when rows are wanted after all: all over again, from begin
+     * on. NULL: rows only. */
+    bool (*begin_planes)(struct image_rows *r, int w, int h, const struct plane_form *form);
+    bool (*plane_row)(struct image_rows *r, int plane, const uint8_t *px);
     bool matted; /* set by the decoder: alpha was laid over white */
 };
 
@@ -88,6 +99,8 @@ const char *image_result_text(enum image_result r);
 bool jpeg_header(struct str body, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
 bool jpeg_read(struct str body, struct image_rows *rows) MUST_CHECK;
 bool jpeg_encode(const struct image *im, int quality, struct buf *out) MUST_CHECK;
+struct planes;
+bool jpeg_encode_planes(const struct planes *p, int quality, struct buf *out) MUST_CHECK;
 bool png_read(struct str body, struct image_rows *rows) MUST_CHECK;
 bool png_encode(const struct image *im, int level, struct buf *out) MUST_CHECK;
 bool webp_read(struct str body, struct image_rows *rows) MUST_CHECK;

@@ -2,7 +2,7 @@
  * 4:2:0 with the standard Huffman tables out. Warnings are not errors: of a
  * cut-off picture the last whole row is repeated, as OpenCV does; a progressive one is what its
  * scans give. */
-#include "image.h"
+#include "planes.h"
 #include <setjmp.h>
 #include <stdio.h>
 
@@ -13,6 +13,14 @@
 #define SCANS_MAX       200
 #define SCANS_COMMON    20
 #define SCAN_PIXELS_MAX (INT64_C(1) << 30) /* pixels times scans, beyond the common number */
+
+#define TRAILER_BYTES 64 /* in which an end of image is looked for */
+
+#if JPEG_LIB_VERSION >= 70
+#define SCALED(component) ((component)->DCT_h_scaled_size)
+#else
+#define SCALED(component) ((component)->DCT_scaled_size)
+#endif
 
 struct trap {
     struct jpeg_error_mgr mgr; /* first member */
@@ -138,76 +146,214 @@ static void set_up(struct jpeg_decompress_struct *d, struct image_rows *to)
     }
 }
 
-bool jpeg_read(struct str body, struct image_rows *rows)
+/* The picture goes on to the last byte, more or less; one that is cut off is read by rows, as only
+ * there it is known which are whole. */
+static bool is_whole(struct str body)
+{
+    size_t n = MIN(body.n, (size_t)TRAILER_BYTES);
+    return memmem(body.p + body.n - n, n, "\xff\xd9", 2) != NULL;
+}
+
+/* Brightness has every pixel; colour all or each second one across, and the same down. */
+static bool has_planes(const struct jpeg_decompress_struct *d, struct plane_form *ret)
+{
+    const jpeg_component_info *c = d->comp_info;
+    if (d->jpeg_color_space != JCS_YCbCr || d->num_components != PLANES ||
+        c[0].downsampled_width != d->output_width || c[0].downsampled_height != d->output_height) {
+        return false;
+    }
+    for (int i = 1; i < PLANES; i++) {
+        int sub_x = c[0].h_samp_factor * SCALED(&c[0]) / (c[i].h_samp_factor * SCALED(&c[i]));
+        int sub_y = c[0].v_samp_factor * SCALED(&c[0]) / (c[i].v_samp_factor * SCALED(&c[i]));
+        struct plane_form f = {sub_x, sub_y, false};
+        if (sub_x < 1 || sub_x > 2 || sub_y < 1 || sub_y > 2 ||
+            c[i].downsampled_width != (d->output_width + (unsigned)sub_x - 1) / (unsigned)sub_x ||
+            c[i].downsampled_height != (d->output_height + (unsigned)sub_y - 1) / (unsigned)sub_y ||
+            (i > 1 && (f.sub_x != ret->sub_x || f.sub_y != ret->sub_y))) {
+            return false;
+        }
+        *ret = f;
+    }
+    return true;
+}
+
+static bool wants_planes(struct jpeg_decompress_struct *d, struct image_rows *to, struct str body)
+{
+    struct plane_form form;
+    if (to->begin_planes == NULL || !is_whole(body)) {
+        return false;
+    }
+    jpeg_calc_output_dimensions(d);
+    if (!has_planes(d, &form) ||
+        !to->begin_planes(to, (int)d->output_width, (int)d->output_height, &form)) {
+        return false;
+    }
+    d->raw_data_out = TRUE;
+    d->out_color_space = JCS_YCbCr;
+    return true;
+}
+
+/* False: rows are wanted. */
+static bool read_planes(struct jpeg_decompress_struct *d, struct image_rows *to)
+{
+    JSAMPARRAY at[PLANES];
+    unsigned rows[PLANES];
+    unsigned given[PLANES] = {0};
+    for (int i = 0; i < PLANES; i++) {
+        const jpeg_component_info *c = &d->comp_info[i];
+        unsigned w = c->width_in_blocks * (unsigned)SCALED(c);
+        rows[i] = (unsigned)(c->v_samp_factor * SCALED(c));
+        at[i] = d->mem->alloc_sarray((j_common_ptr)d, JPOOL_IMAGE, w, rows[i]);
+        for (unsigned y = 0; y < rows[i]; y++) {
+            memset(at[i][y], 128, w);
+        }
+    }
+    bool more = true;
+    while (given[0] < d->output_height) {
+        bool was = more;
+        more = more && jpeg_read_raw_data(d, at, rows[0]) != 0;
+        for (int i = 0; i < PLANES; i++) {
+            unsigned end = MIN(given[i] + rows[i], d->comp_info[i].downsampled_height);
+            for (unsigned y = 0; given[i] < end; y++, given[i]++) {
+                if (!to->plane_row(to, i, at[i][was ? y : rows[i] - 1])) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+enum outcome { NOT_READ, READ, READ_AGAIN };
+
+/* From the header on. Not in line: the compiler need not think of longjmp here. */
+static __attribute__((noinline)) enum outcome read_picture(struct jpeg_decompress_struct *d,
+                                                           struct str body, struct image_rows *to)
+{
+    (void)jpeg_read_header(d, TRUE);
+    if (!image_fits((int64_t)d->image_width, (int64_t)d->image_height)) {
+        return NOT_READ; /* the library sees another header than jpeg_header did */
+    }
+    set_up(d, to);
+    if (!jpeg_has_multiple_scans(d)) {
+        d->src->fill_input_buffer = on_empty;
+        d->src->skip_input_data = on_skip;
+    }
+    bool planes = wants_planes(d, to, body);
+    (void)jpeg_start_decompress(d);
+    if (planes) {
+        return read_planes(d, to) ? READ : READ_AGAIN;
+    }
+    int channels = d->out_color_space == JCS_GRAYSCALE ? 1 : 3;
+    unsigned line_n = d->output_width * (unsigned)d->output_components;
+    JSAMPARRAY line = d->mem->alloc_sarray((j_common_ptr)d, JPOOL_IMAGE, line_n, 1);
+    if (!to->begin(to, (int)d->output_width, (int)d->output_height, channels)) {
+        return NOT_READ;
+    }
+    memset(line[0], 128, line_n); /* when not even one row is there */
+    read_rows(d, to, line[0]);
+    return READ;
+}
+
+static enum outcome read_once(struct str body, struct image_rows *rows)
 {
     struct jpeg_decompress_struct d = {0};
     struct trap trap;
     struct jpeg_progress_mgr progress = {.progress_monitor = on_progress};
-    /* Volatile: assigned between setjmp and longjmp. */
-    uint8_t *volatile line = NULL;
-    volatile bool ok = false;
+    volatile enum outcome outcome = NOT_READ; /* assigned between setjmp and longjmp */
     d.err = trap_init(&trap);
     if (setjmp(trap.jump) == 0) {
         jpeg_create_decompress(&d);
         d.progress = &progress;
         jpeg_mem_src(&d, (const unsigned char *)body.p, body.n);
-        (void)jpeg_read_header(&d, TRUE);
-        if (!image_fits((int64_t)d.image_width, (int64_t)d.image_height)) {
-            on_error((j_common_ptr)&d); /* the library sees another header than jpeg_header did */
-        }
-        set_up(&d, rows);
-        if (!jpeg_has_multiple_scans(&d)) {
-            d.src->fill_input_buffer = on_empty;
-            d.src->skip_input_data = on_skip;
-        }
-        (void)jpeg_start_decompress(&d);
-        int channels = d.out_color_space == JCS_GRAYSCALE ? 1 : 3;
-        size_t line_n = (size_t)d.output_width * (size_t)d.output_components;
-        line = malloc(line_n);
-        if (line != NULL &&
-            rows->begin(rows, (int)d.output_width, (int)d.output_height, channels)) {
-            memset(line, 128, line_n); /* when not even one row is there */
-            read_rows(&d, rows, line);
-            ok = true;
-        }
+        outcome = read_picture(&d, body, rows);
     }
     jpeg_destroy_decompress(&d);
-    free(line);
+    return outcome;
+}
+
+bool jpeg_read(struct str body, struct image_rows *rows)
+{
+    enum outcome outcome = read_once(body, rows);
+    if (outcome == READ_AGAIN) {
+        outcome = read_once(body, rows);
+    }
+    return outcome == READ;
+}
+
+struct encoder {
+    struct jpeg_compress_struct c;
+    struct trap trap;
+    unsigned char *mem;
+    unsigned long mem_n;
+};
+
+static void encoder_start(struct encoder *e, int w, int h, J_COLOR_SPACE space, int quality)
+{
+    struct jpeg_compress_struct *c = &e->c;
+    jpeg_create_compress(c);
+    jpeg_mem_dest(c, &e->mem, &e->mem_n);
+    c->image_width = (JDIMENSION)w;
+    c->image_height = (JDIMENSION)h;
+    c->input_components = space == JCS_GRAYSCALE ? 1 : 3;
+    c->in_color_space = space;
+    jpeg_set_defaults(c);
+    jpeg_set_quality(c, quality, TRUE);
+}
+
+static bool encoder_end(struct encoder *e, bool ok, struct buf *out)
+{
+    jpeg_destroy_compress(&e->c);
+    if (ok) {
+        buf_add(out, e->mem, e->mem_n);
+    }
+    free(e->mem);
     return ok;
 }
 
 bool jpeg_encode(const struct image *im, int quality, struct buf *out)
 {
-    struct jpeg_compress_struct c = {0};
-    struct trap trap;
-    unsigned char *volatile mem = NULL;
-    unsigned char *mem_p = NULL;
-    unsigned long mem_n = 0;
+    struct encoder e = {0};
     volatile bool ok = false;
-    c.err = trap_init(&trap);
-    if (setjmp(trap.jump) == 0) {
-        jpeg_create_compress(&c);
-        jpeg_mem_dest(&c, &mem_p, &mem_n);
-        c.image_width = (JDIMENSION)im->w;
-        c.image_height = (JDIMENSION)im->h;
-        c.input_components = im->channels;
-        c.in_color_space = im->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-        jpeg_set_defaults(&c);
-        jpeg_set_quality(&c, quality, TRUE);
-        jpeg_start_compress(&c, TRUE);
-        while (c.next_scanline < c.image_height) {
-            size_t at = (size_t)c.next_scanline * (size_t)im->w * (size_t)im->channels;
+    e.c.err = trap_init(&e.trap);
+    if (setjmp(e.trap.jump) == 0) {
+        encoder_start(&e, im->w, im->h, im->channels == 1 ? JCS_GRAYSCALE : JCS_RGB, quality);
+        jpeg_start_compress(&e.c, TRUE);
+        while (e.c.next_scanline < e.c.image_height) {
+            size_t at = (size_t)e.c.next_scanline * (size_t)im->w * (size_t)im->channels;
             JSAMPROW row = im->px + at;
-            (void)jpeg_write_scanlines(&c, &row, 1);
+            (void)jpeg_write_scanlines(&e.c, &row, 1);
         }
-        jpeg_finish_compress(&c);
+        jpeg_finish_compress(&e.c);
         ok = true;
     }
-    mem = mem_p;
-    jpeg_destroy_compress(&c);
-    if (ok) {
-        buf_add(out, mem, mem_n);
+    return encoder_end(&e, ok, out);
+}
+
+bool jpeg_encode_planes(const struct planes *p, int quality, struct buf *out)
+{
+    struct encoder e = {0};
+    volatile bool ok = false;
+    e.c.err = trap_init(&e.trap);
+    if (setjmp(e.trap.jump) == 0) {
+        encoder_start(&e, p->w, p->h, JCS_YCbCr, quality);
+        e.c.raw_data_in = TRUE;
+        jpeg_start_compress(&e.c, TRUE);
+        while (e.c.next_scanline < e.c.image_height) {
+            JSAMPROW rows[PLANES][2 * DCTSIZE];
+            JSAMPARRAY at[PLANES];
+            for (int i = 0; i < PLANES; i++) {
+                const struct image *im = &p->plane[i];
+                unsigned by = i > 0 ? 2 : 1;
+                for (unsigned y = 0; y < 2 * DCTSIZE / by; y++) {
+                    rows[i][y] = im->px + (size_t)(e.c.next_scanline / by + y) * (size_t)im->w;
+                }
+                at[i] = rows[i];
+            }
+            (void)jpeg_write_raw_data(&e.c, at, 2 * DCTSIZE);
+        }
+        jpeg_finish_compress(&e.c);
+        ok = true;
     }
-    free(mem);
-    return ok;
+    return encoder_end(&e, ok, out);
 }

@@ -2,7 +2,6 @@
  * long loop over bytes; only a finished line is filtered across. The area filter adds each row as
  * it comes; the others, whose rows serve several lines, keep as many rows as one line needs. */
 #include "resize.h"
-#include "taps.h"
 #include <math.h>
 
 struct resizer {
@@ -14,6 +13,7 @@ struct resizer {
     int row_i;      /* of the next input row */
     int line_i;     /* of the line being made */
     bool copy;      /* the size stays */
+    float offset;   /* of each value of a grey picture */
     float *line;
     uint8_t *kept; /* kept[down.n_max][row_n]; NULL: rows are added as they come */
 };
@@ -38,13 +38,8 @@ void resizer_free(struct resizer *r)
     free(r);
 }
 
-struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter filter,
-                            struct image *out, int x, int y)
+static struct resizer *make(struct image *out, int x, int y, int w, int h, size_t row_n)
 {
-    ASSERT(out->channels == 1 || out->channels == 3);
-    if (!image_fits(w, h)) {
-        return NULL;
-    }
     struct resizer *r = xcalloc(1, sizeof *r);
     r->simd = simd_pick(false);
     r->out = out;
@@ -52,7 +47,24 @@ struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter
     r->y = y;
     r->w = w;
     r->h = h;
-    r->row_n = (size_t)in_w * (size_t)out->channels;
+    r->row_n = row_n;
+    return r;
+}
+
+/* Behind the line there are zeros for vectors that reach beyond it. */
+static float *line_new(const struct resizer *r)
+{
+    return calloc(r->row_n + r->across.blocks * SIMD_PAD, sizeof *r->line);
+}
+
+struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter filter,
+                            struct image *out, int x, int y)
+{
+    ASSERT(out->channels == 1 || out->channels == 3);
+    if (!image_fits(w, h)) {
+        return NULL;
+    }
+    struct resizer *r = make(out, x, y, w, h, (size_t)in_w * (size_t)out->channels);
     r->copy = w == in_w && h == in_h;
     bool shrinks = w <= in_w && h <= in_h;
     if (filter == FILTER_AUTO) {
@@ -63,12 +75,28 @@ struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter
     }
     bool ok = taps_make(filter, shrinks, in_w, w, &r->across) &&
               taps_make(filter, shrinks, in_h, h, &r->down);
-    r->line = ok ? calloc(r->row_n + SIMD_PAD, sizeof *r->line) : NULL;
+    r->line = ok ? line_new(r) : NULL;
     if (ok && (filter != FILTER_AREA || !shrinks)) {
         r->kept = malloc((size_t)r->down.n_max * r->row_n);
         ok = r->kept != NULL;
     }
     if (!ok || r->line == NULL) {
+        resizer_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+struct resizer *resizer_new_cells(const struct taps_cells *across, const struct taps_cells *down,
+                                  double gain, double offset, struct image *out, int x, int y)
+{
+    ASSERT(out->channels == 1);
+    size_t row_n = (size_t)((across->in_n + across->sub - 1) / across->sub);
+    struct resizer *r = make(out, x, y, across->n, down->n, row_n);
+    r->offset = (float)offset;
+    if (!taps_make_cells(across, gain, &r->across) || !taps_make_cells(down, 1, &r->down) ||
+        (r->line = line_new(r)) == NULL ||
+        (down->sub > 1 && (r->kept = malloc((size_t)r->down.n_max * row_n)) == NULL)) {
         resizer_free(r);
         return NULL;
     }
@@ -95,8 +123,12 @@ static void line_done(struct resizer *r)
     int to;
     uint8_t *out = target(r, r->line_i, &from, &to);
     if (out != NULL) {
-        (r->out->channels == 3 ? r->simd->across_rgb : r->simd->across_grey)(r->line, r->across.at,
-                                                                             from, to, out);
+        if (r->out->channels == 3) {
+            r->simd->across_rgb(r->line, r->across.at + from, to - from, out);
+        } else {
+            r->simd->across_grey(r->line, r->across.at + from, to - from, r->across.blocks,
+                                 r->offset, out);
+        }
     }
     r->line_i++;
 }

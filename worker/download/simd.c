@@ -7,6 +7,7 @@
 
 typedef float v8f __attribute__((vector_size(32)));
 typedef float v4f __attribute__((vector_size(16)));
+typedef int32_t v8i __attribute__((vector_size(32)));
 typedef int32_t v4i __attribute__((vector_size(16)));
 
 /* Blocks of a fixed length and pointers that do not meet: what a compiler turns into vectors, bytes
@@ -26,35 +27,104 @@ INLINE void lines(float *restrict line, const uint8_t *restrict row, float w, si
     }
 }
 
-INLINE uint8_t to_byte(float v)
+/* An output pixel in eight parts. Constant `blocks` leaves no loop. */
+INLINE void weighted(const float *line, const struct simd_taps *t, size_t blocks, v8f *ret)
 {
-    v += 0.5f;
-    return v <= 0 ? 0 : v >= 255 ? 255 : (uint8_t)v;
+    const float *p = line + t->start;
+    v8f sum = {0};
+    for (size_t k = 0; k < 8 * blocks; k += 8) {
+        v8f px;
+        v8f w;
+        memcpy(&px, p + k, sizeof px);
+        memcpy(&w, t->w + k, sizeof w);
+        sum += px * w;
+    }
+    *ret = sum;
 }
 
-INLINE void grey(const float *line, const struct simd_taps *taps, int from, int to, uint8_t *out)
+/* Neighbours within two vectors added up: a0+a1 b0+b1 a2+a3 b2+b3 ... */
+INLINE void pairs(const v8f *a, const v8f *b, v8f *ret)
 {
-    for (int x = from; x < to; x++) {
-        const struct simd_taps *t = &taps[x];
-        const float *p = line + t->start;
-        v8f sum = {0};
-        for (int k = 0; k < t->n; k += 8) {
-            v8f px;
-            v8f w;
-            memcpy(&px, p + k, sizeof px);
-            memcpy(&w, t->w + k, sizeof w);
-            sum += px * w;
+    *ret = __builtin_shuffle(*a, *b, (v8i){0, 8, 2, 10, 4, 12, 6, 14}) +
+           __builtin_shuffle(*a, *b, (v8i){1, 9, 3, 11, 5, 13, 7, 15});
+}
+
+/* Two output pixels, each in four parts, lanes in turns. */
+INLINE void weighted_two(const float *line, const struct simd_taps *t, size_t blocks, v8f *ret)
+{
+    v8f a;
+    v8f b;
+    weighted(line, t, blocks, &a);
+    weighted(line, t + 1, blocks, &b);
+    pairs(&a, &b, ret);
+}
+
+/* Four output pixels, each in two parts: four and four lanes. */
+INLINE void weighted_four(const float *line, const struct simd_taps *t, size_t blocks, v8f *ret)
+{
+    v8f a;
+    v8f b;
+    weighted_two(line, t, blocks, &a);
+    weighted_two(line, t + 2, blocks, &b);
+    *ret = __builtin_shuffle(a, b, (v8i){0, 1, 8, 9, 4, 5, 12, 13}) +
+           __builtin_shuffle(a, b, (v8i){2, 3, 10, 11, 6, 7, 14, 15});
+}
+
+INLINE void grey_eight(const float *line, const struct simd_taps *t, size_t blocks, float offset,
+                       uint8_t *out)
+{
+    const v8i most = {255, 255, 255, 255, 255, 255, 255, 255};
+    v8f a;
+    v8f b;
+    weighted_four(line, t, blocks, &a);
+    weighted_four(line, t + 4, blocks, &b);
+    v8f sum = __builtin_shuffle(a, b, (v8i){0, 1, 2, 3, 8, 9, 10, 11}) +
+              __builtin_shuffle(a, b, (v8i){4, 5, 6, 7, 12, 13, 14, 15}) + offset;
+    v8i v = __builtin_convertvector(sum, v8i);
+    v &= ~(v >> 31);
+    v8i over = v > most;
+    v = (v & ~over) | (most & over);
+    int32_t px[8];
+    memcpy(px, &v, sizeof px);
+    for (int i = 0; i < 8; i++) {
+        out[i] = (uint8_t)px[i];
+    }
+}
+
+INLINE void grey_blocks(const float *line, const struct simd_taps *taps, int n, size_t blocks,
+                        float offset, uint8_t *out)
+{
+    int x = 0;
+    for (; x + 8 <= n; x += 8) {
+        grey_eight(line, taps + x, blocks, offset, out + x);
+    }
+    if (x < n) {
+        struct simd_taps last[8];
+        uint8_t px[8];
+        for (int i = 0; i < 8; i++) {
+            last[i] = taps[MIN(x + i, n - 1)];
         }
-        out[x - from] =
-            to_byte(sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7]);
+        grey_eight(line, last, blocks, offset, px);
+        memcpy(out + x, px, (size_t)(n - x));
+    }
+}
+
+INLINE void grey(const float *line, const struct simd_taps *taps, int n, size_t blocks,
+                 float offset, uint8_t *out)
+{
+    offset += 0.5f;
+    if (blocks == 1) {
+        grey_blocks(line, taps, n, 1, offset, out);
+    } else {
+        grey_blocks(line, taps, n, blocks, offset, out);
     }
 }
 
 /* Three of the four lanes are a pixel, the last is the next pixel's red and is thrown away. */
-INLINE void rgb(const float *line, const struct simd_taps *taps, int from, int to, uint8_t *out)
+INLINE void rgb(const float *line, const struct simd_taps *taps, int n, uint8_t *out)
 {
     const v4i most = {255, 255, 255, 255};
-    for (int x = from; x < to; x++, out += 3) {
+    for (int x = 0; x < n; x++, out += 3) {
         const struct simd_taps *t = &taps[x];
         const float *p = line + 3 * (size_t)t->start;
         v4f sum = {0.5f, 0.5f, 0.5f, 0.5f};
@@ -82,15 +152,15 @@ INLINE void rgb(const float *line, const struct simd_taps *taps, int from, int t
     {                                                                                              \
         lines(line, row, w, n, true);                                                              \
     }                                                                                              \
-    attributes static void grey_##suffix(const float *line, const struct simd_taps *taps,          \
-                                         int from, int to, uint8_t *out)                           \
+    attributes static void grey_##suffix(const float *line, const struct simd_taps *taps, int n,   \
+                                         size_t blocks, float offset, uint8_t *out)                \
     {                                                                                              \
-        grey(line, taps, from, to, out);                                                           \
+        grey(line, taps, n, blocks, offset, out);                                                  \
     }                                                                                              \
-    attributes static void rgb_##suffix(const float *line, const struct simd_taps *taps, int from, \
-                                        int to, uint8_t *out)                                      \
+    attributes static void rgb_##suffix(const float *line, const struct simd_taps *taps, int n,    \
+                                        uint8_t *out)                                              \
     {                                                                                              \
-        rgb(line, taps, from, to, out);                                                            \
+        rgb(line, taps, n, out);                                                                   \
     }                                                                                              \
     static const struct simd X = {#suffix, set_##suffix, add_##suffix, grey_##suffix, rgb_##suffix};
 

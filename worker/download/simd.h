@@ -4,12 +4,12 @@
 #pragma once
 #include "common/base.h"
 
-#define SIMD_PAD 8 /* floats that must be readable behind a line */
+#define SIMD_PAD 8 /* floats of a vector */
 
 struct simd_taps { /* of one output pixel */
     int start;
     int n;
-    const float *w; /* w[n], zeros up to a multiple of SIMD_PAD */
+    const float *w; /* w[n], zeros up to a multiple of SIMD_PAD, the same for all of a line */
 };
 struct simd {
     const char *name;
@@ -17,11 +17,12 @@ struct simd {
     void (*set)(float *line, const uint8_t *row, float w, size_t n);
     /* line[i] += w * row[i] */
     void (*add)(float *line, const uint8_t *row, float w, size_t n);
-    /* Output pixels from..to of a line, rounded and clamped; out is where pixel `from` goes. */
-    void (*across_grey)(const float *line, const struct simd_taps *taps, int from, int to,
-                        uint8_t *out);
-    void (*across_rgb)(const float *line, const struct simd_taps *taps, int from, int to,
-                       uint8_t *out);
+    /* n output pixels of a line, rounded and clamped. blocks: vectors of SIMD_PAD weights that each
+     * may have, all of which are read, and as many floats of the line from its start on. offset:
+     * added to each. */
+    void (*across_grey)(const float *line, const struct simd_taps *taps, int n, size_t blocks,
+                        float offset, uint8_t *out);
+    void (*across_rgb)(const float *line, const struct simd_taps *taps, int n, uint8_t *out);
 };
 
 /* The best this processor runs; portable: the other one, for tests. */

@@ -17,9 +17,10 @@ void taps_done(struct taps *t)
 
 static bool taps_alloc(int out_n, int n_max, struct taps *ret)
 {
-    size_t stride = ((size_t)n_max + SIMD_PAD - 1) / SIMD_PAD * SIMD_PAD;
+    size_t blocks = ((size_t)n_max + SIMD_PAD - 1) / SIMD_PAD;
+    size_t stride = blocks * SIMD_PAD;
     struct taps t = {calloc((size_t)out_n, sizeof *t.at),
-                     calloc((size_t)out_n * stride, sizeof *t.weights), n_max};
+                     calloc((size_t)out_n * stride, sizeof *t.weights), n_max, blocks};
     if (t.at == NULL || t.weights == NULL) {
         taps_done(&t);
         return false;
@@ -37,28 +38,53 @@ static float *weights_of(struct taps *t, int i)
     return t->weights + (t->at[i].w - t->weights);
 }
 
-/* Each output pixel covers [i*scale, (i+1)*scale) of the input: weight = covered share. */
-static bool area(int in_n, int out_n, struct taps *ret)
+/* A pixel's weight to its samples; w is of sample `start`. */
+static void give(const struct taps_cells *c, int pixel, double weight, int start, float *w)
 {
-    double scale = (double)in_n / out_n;
-    if (!taps_alloc(out_n, (int)ceil(scale) + 2, ret)) {
+    if (c->sub == 1) {
+        w[pixel - start] += (float)weight;
+        return;
+    }
+    int last = (c->in_n - 1) / 2;
+    int near = pixel / 2;
+    int other = pixel % 2 != 0 ? MIN(near + 1, last) : MAX(near - 1, 0);
+    w[near - start] += (float)(0.75 * weight);
+    w[other - start] += (float)(0.25 * weight);
+}
+
+/* Each cell covers some stretch of the input: a pixel's weight is the share that is covered. */
+bool taps_make_cells(const struct taps_cells *c, double gain, struct taps *ret)
+{
+    ASSERT(c->n > 0 && c->scale >= 1 && c->group >= 1 && (c->sub == 1 || c->sub == 2));
+    int most = (int)ceil(c->scale * c->group) + 2; /* pixels of a cell */
+    if (!taps_alloc(c->n, c->sub == 1 ? most : most / 2 + 3, ret)) {
         return false;
     }
-    for (int i = 0; i < out_n; i++) {
-        double from = i * scale;
-        double to = MIN(from + scale, (double)in_n);
-        int start = (int)floor(from + 1e-6);
-        int end = MIN((int)ceil(to - 1e-6), in_n);
+    for (int i = 0; i < c->n; i++) {
+        int pixel = c->first + c->group * i;
+        double from = MAX(pixel, c->from) * c->scale;
+        double to = MIN(MIN(pixel + c->group, c->to) * c->scale, (double)c->in_n);
+        int first = (int)floor(from + 1e-6);
+        int end = MIN((int)ceil(to - 1e-6), c->in_n);
+        int start = c->sub == 1 ? first : MAX((first - 1) / 2, 0);
+        int stop = c->sub == 1 ? end : MIN(end / 2, (c->in_n - 1) / 2) + 1;
         float *w = weights_of(ret, i);
-        double each = 1 / (to - from);
-        ASSERT(end > start && end - start <= ret->n_max);
-        for (int k = start; k < end; k++) {
-            w[k - start] = (float)((MIN(to, k + 1.0) - MAX(from, (double)k)) * each);
+        double each = gain / (to - from);
+        ASSERT(end > first && stop - start <= ret->n_max);
+        for (int k = first; k < end; k++) {
+            double share = MIN(to, k + 1.0) - MAX(from, (double)k);
+            give(c, k, share * each, start, w);
         }
         ret->at[i].start = start;
-        ret->at[i].n = end - start;
+        ret->at[i].n = stop - start;
     }
     return true;
+}
+
+static bool area(int in_n, int out_n, struct taps *ret)
+{
+    struct taps_cells c = {in_n, 1, (double)in_n / out_n, 0, out_n, 0, 1, out_n};
+    return taps_make_cells(&c, 1, ret);
 }
 
 static double lanczos(double x)

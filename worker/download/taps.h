@@ -6,10 +6,23 @@
 struct taps {
     struct simd_taps *at; /* at[out_n] */
     float *weights;
-    int n_max; /* of one output pixel */
+    int n_max;     /* of one output pixel */
+    size_t blocks; /* of SIMD_PAD weights, of each output pixel */
 };
 /* filter is not FILTER_AUTO. shrinks: neither side of the picture grows, and area is an average;
  * else it is a kind of linear, on both axes. False when memory is short. */
 bool taps_make(enum resize_filter filter, bool shrinks, int in_n, int out_n,
                struct taps *ret) MUST_CHECK;
+/* Area windows over one plane of a picture, whose samples may be coarser than pixels. */
+struct taps_cells {
+    int in_n;         /* pixels of the picture, not samples */
+    int sub;          /* pixels behind a sample: 1, or 2 with pixels in between as decoders make
+                         them: three quarters of the nearer sample, one of the other */
+    double scale;     /* pixels of the picture behind one of the shrunk picture, at least 1 */
+    int from, to;     /* of the shrunk picture, in its pixels: what may be looked at */
+    int first, group; /* cell i is made of pixels first + group * i and the group - 1 behind it */
+    int n;            /* cells; each has a pixel between from and to */
+};
+/* Weights of samples; they add up to gain. False when memory is short. */
+bool taps_make_cells(const struct taps_cells *c, double gain, struct taps *ret) MUST_CHECK;
 void taps_done(struct taps *t);

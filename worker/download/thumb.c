@@ -2,6 +2,7 @@
  * (keep_ratio, center_crop) becomes image_size, sides are rounded half to even, border and crop put
  * the odd pixel right and below. */
 #include "thumb.h"
+#include "planes.h"
 #include "resize.h"
 
 struct plan {
@@ -101,6 +102,40 @@ static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
     return t->resizer != NULL;
 }
 
+/* Planes are for what ends as JPEG and shrinks. */
+static bool thumb_begin_planes(struct image_rows *rows, int w, int h, const struct plane_form *form)
+{
+    struct thumb *t = (struct thumb *)(void *)rows;
+    struct plan p;
+    int header_w = t->w != 0 ? t->w : w;
+    int header_h = t->w != 0 ? t->h : h;
+    if (t->no_planes || t->turned != 1 || t->o->format != IMAGE_JPEG ||
+        image_filter(header_w, header_h, t->o) != IMAGE_OK ||
+        !planned(t->o, header_w, header_h, &p) ||
+        (p.filter != FILTER_AREA && p.filter != FILTER_AUTO) || w < p.w || h < p.h ||
+        (w == p.w && h == p.h)) {
+        return false;
+    }
+    t->w = header_w;
+    t->h = header_h;
+    t->planes =
+        planes_new(&(struct planes_fit){w, h, *form, p.w, p.h, p.x, p.y, p.canvas_w, p.canvas_h});
+    t->out = (struct image){p.canvas_w, p.canvas_h, PLANES, NULL};
+    return t->planes != NULL;
+}
+
+static bool thumb_plane_row(struct image_rows *rows, int plane, const uint8_t *px)
+{
+    struct thumb *t = (struct thumb *)(void *)rows;
+    if (planes_row(t->planes, plane, px)) {
+        return true;
+    }
+    planes_free(t->planes);
+    t->planes = NULL;
+    t->no_planes = true;
+    return false;
+}
+
 static void thumb_row(struct image_rows *rows, const uint8_t *px)
 {
     resizer_row(((struct thumb *)(void *)rows)->resizer, px);
@@ -109,7 +144,11 @@ static void thumb_row(struct image_rows *rows, const uint8_t *px)
 void thumb_init(struct thumb *t, const struct image_options *o, int turned)
 {
     ASSERT(turned >= 1 && turned <= 8);
-    *t = (struct thumb){.rows = {.reduce = thumb_reduce, .begin = thumb_begin, .row = thumb_row},
+    *t = (struct thumb){.rows = {.reduce = thumb_reduce,
+                                 .begin = thumb_begin,
+                                 .row = thumb_row,
+                                 .begin_planes = thumb_begin_planes,
+                                 .plane_row = thumb_plane_row},
                         .o = o,
                         .turned = turned,
                         .result = IMAGE_BAD};
@@ -118,9 +157,11 @@ void thumb_init(struct thumb *t, const struct image_options *o, int turned)
 void thumb_done(struct thumb *t)
 {
     resizer_free(t->resizer);
+    planes_free(t->planes);
     image_done(&t->small);
     image_done(&t->out);
     t->resizer = NULL;
+    t->planes = NULL;
 }
 
 /* Which pixel of an untouched picture of w x h is seen at (x, y) when it is turned. */
@@ -141,6 +182,9 @@ static size_t seen_at(int turned, int w, int h, int x, int y)
 void thumb_finish(struct thumb *t)
 {
     t->result = IMAGE_OK;
+    if (t->planes != NULL) {
+        planes_finish(t->planes);
+    }
     if (t->turned == 1) {
         return;
     }
@@ -155,6 +199,15 @@ void thumb_finish(struct thumb *t)
                    from->px + at * channels, channels);
         }
     }
+}
+
+enum image_result thumb_encode(const struct thumb *t, struct buf *out)
+{
+    if (t->planes == NULL) {
+        return image_encode(&t->out, t->o, out);
+    }
+    bool ok = jpeg_encode_planes(t->planes, t->o->quality, out);
+    return out->overflow ? IMAGE_OUT_TOO_LARGE : ok ? IMAGE_OK : IMAGE_BAD;
 }
 
 enum image_result image_resize(struct image *im, const struct image_options *o)

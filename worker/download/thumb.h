@@ -10,16 +10,20 @@ struct thumb {
     int turned; /* EXIF orientation: 1 to 8; 1: as it is */
     int w, h;   /* of the input; set by whoever knows the header */
     enum image_result result;
-    struct image out;
+    struct image out; /* without pixels when the result is in planes */
     /* Private. */
     struct resizer *resizer;
-    struct image small; /* resized and not yet turned */
-    int x, y;           /* where it goes in out */
+    struct planes *planes; /* NULL: rows */
+    bool no_planes;        /* they were tried */
+    struct image small;    /* resized and not yet turned */
+    int x, y;              /* where it goes in out */
 };
 /* o is borrowed. turned: what exif_orientation found, 1 when it does not count. */
 void thumb_init(struct thumb *t, const struct image_options *o, int turned);
 void thumb_done(struct thumb *t);
 /* After the last row: t->out is the result. */
 void thumb_finish(struct thumb *t);
+/* Append the finished result in the format of the options. */
+enum image_result thumb_encode(const struct thumb *t, struct buf *out);
 /* Replace *im by what the options make of it; filters are not looked at. */
 enum image_result image_resize(struct image *im, const struct image_options *o);
