@@ -161,7 +161,6 @@ static void *decode_main(void *arg)
         bool died = false;
         buf_reset(&out.image);
         buf_reset(&out.exif);
-        bool had_child = ok;
         bool holds = hash_holds(&d->run, s);
         if (ok && holds) {
             ok = pool_decode(child, (struct str){(const char *)s->body, body_n}, &out, &died, &err);
@@ -171,7 +170,7 @@ static void *decode_main(void *arg)
         }
         sample_drop_body(s);
         fetch_release(d->fetch, body_n);
-        if (!had_child) {
+        if (!ok) { /* the run has failed, not this image: it must not get into a shard that way */
             sample_free(s);
             continue;
         }

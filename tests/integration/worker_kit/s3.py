@@ -104,12 +104,14 @@ def manifest_faults(out, s3):
     return bad
 
 
-def shard_faults(out, shard, keys, digits=5):
-    """What is wrong with a finished shard: its three pieces tell the same of the same rows."""
-    name = os.path.join(out, "%0*d" % (digits, shard))
+def shard_faults(out, shard, keys, rows=None):
+    """What is wrong with a finished shard: its three pieces tell the same of the same rows. rows: of its
+    parquet, when they have been read already."""
+    name = os.path.join(out, "%05d" % shard)
     try:
         data = open(name + ".tar", "rb").read()
-        tar, rows = samples(name + ".tar"), read_parquet(name + ".parquet")
+        tar = samples(name + ".tar")
+        rows = read_parquet(name + ".parquet") if rows is None else rows
         stats = json.load(open(name + "_stats.json"))
     except (OSError, RuntimeError, ValueError, tarfile.TarError) as e:
         return ["shard %d: %s" % (shard, e)]
@@ -119,7 +121,8 @@ def shard_faults(out, shard, keys, digits=5):
     if [r["key"] for r in rows] != keys:
         bad.append("rows %r" % [r["key"] for r in rows])
     won = [r for r in rows if r["status"] == "success"]
-    if sorted(tar) != sorted(r["key"] for r in won) or any(len(s) != 2 for s in tar.values()):
+    kinds = {tuple(sorted(s)) for s in tar.values()}
+    if sorted(tar) != sorted(r["key"] for r in won) or not (kinds <= {("jpg", "json")} or kinds <= {("jpg", "json", "txt")}):
         bad.append("tar %r, parquet %r" % (sorted(tar), [r["key"] for r in won]))
     for r in won:
         if r["key"] in tar and json.loads(tar[r["key"]]["json"]) != r:
