@@ -22,6 +22,7 @@ waits() {
     suite worker-resume 180 tests/integration/worker_resume.py
     suite worker-life 180 tests/integration/worker_life.py
     suite worker-kill 180 tests/integration/worker_kill.py
+    suite worker-parity 240 tests/integration/worker_parity.py
     suite worker-hosts 240 tests/integration/worker_hosts.py
     suite looking-ahead 120 tests/integration/looking_ahead.py
     suite journeys 240 tests/integration/journeys.py

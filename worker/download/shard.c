@@ -104,6 +104,27 @@ static void number(struct buf *out, double d)
     }
 }
 
+/* JSON with what is not ASCII in it escaped. */
+static void ascii_json(struct buf *out, struct str s)
+{
+    AUTO_BUF struct buf escaped = BUF_INIT(JSON_MEMBER_BYTES_MAX);
+    for (size_t i = 0; i < s.n;) {
+        size_t n = 1;
+        bool ascii = (unsigned char)s.p[i] < 0x80;
+        while (i + n < s.n && ((unsigned char)s.p[i + n] < 0x80) == ascii) {
+            n++;
+        }
+        if (ascii) {
+            buf_add(out, s.p + i, n);
+        } else {
+            buf_reset(&escaped);
+            json_escape(&escaped, (struct str){s.p + i, n}, true);
+            buf_add(out, escaped.p + 1, escaped.n - 2); /* without its quotes */
+        }
+        i += n;
+    }
+}
+
 static void cell(struct buf *out, const struct cell *c)
 {
     switch (c->kind) {
@@ -127,7 +148,7 @@ static void cell(struct buf *out, const struct cell *c)
         json_escape(out, c->s, true);
         break;
     case CELL_JSON:
-        buf_add_str(out, c->s);
+        ascii_json(out, c->s);
         break;
     }
 }

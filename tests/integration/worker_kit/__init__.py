@@ -148,7 +148,9 @@ class Server:
 
 
 class Dns:
-    """Answers A questions over UDP from names: name -> [ip] (NXDOMAIN when absent, [] no data)."""
+    """Answers A questions over UDP from names: name -> [ip] (NXDOMAIN when absent, [] no data),
+    or Dns.SERVFAIL."""
+    SERVFAIL = ("servfail",)
 
     def __init__(self, names):
         self.names = names
@@ -169,9 +171,10 @@ class Dns:
             qtype = struct.unpack(">H", q[i + 1: i + 3])[0]
             self.asked[name, qtype] += 1
             found = self.names.get(name)
-            ips = [ip for ip in (found or []) if (":" in ip) == (qtype == 28)]
+            broken = found is self.SERVFAIL
+            ips = [ip for ip in (found or []) if (":" in ip) == (qtype == 28) and not broken]
             head = struct.pack(">HHHHHH", struct.unpack(">H", q[:2])[0],
-                               0x8180 if found is not None else 0x8183, 1, len(ips), 0, 0)
+                               0x8182 if broken else 0x8180 if found is not None else 0x8183, 1, len(ips), 0, 0)
             answer = b"".join(
                 b"\xc0\x0c" + struct.pack(">HHIH", qtype, 1, 60, 16 if qtype == 28 else 4)
                 + socket.inet_pton(socket.AF_INET6 if qtype == 28 else socket.AF_INET, ip)
@@ -185,7 +188,7 @@ def sql(*lines):
     p = subprocess.run([SQL], input="\n".join(lines) + "\n", text=True, capture_output=True)
     if p.returncode != 0:
         raise RuntimeError(p.stderr)
-    return p.stdout.splitlines()
+    return p.stdout.split("\n")[:-1]  # not splitlines: captions hold U+2028 and its like
 
 
 def make_parquet(path, rows, types):
