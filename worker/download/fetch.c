@@ -9,8 +9,7 @@
 #include <sys/resource.h>
 
 #define TICK_US       (50 * USEC_PER_MSEC)
-#define LATE_US       (200 * USEC_PER_MSEC)
-#define WAIT_MAX_US   (100 * USEC_PER_MSEC)
+#define LATE_US       (100 * USEC_PER_MSEC)
 #define RETRY_BASE_US (250 * USEC_PER_MSEC)
 
 static void begin_hop(struct fetch *f, struct transfer *t, struct str raw_url);
@@ -25,7 +24,8 @@ void fetch_wake(struct fetch *f, bool always)
 void fetch_release(struct fetch *f, size_t n)
 {
     size_t before = atomic_fetch_sub(&f->bytes, n);
-    ASSERT(before >= n);
+    size_t handed = atomic_fetch_sub(&f->handed, n);
+    ASSERT(before >= n && handed >= n);
     if (before > RUN_BODIES_BYTES_MAX / 2) {
         loop_wake(f->io.loop);
     }
@@ -42,13 +42,22 @@ static void raise_open_files(int n)
     }
 }
 
+/* Something came for it: a connection, a step of TLS, bytes. */
+static void on_heard(void *private)
+{
+    struct transfer *t = private;
+    t->heard = true;
+}
+
 bool fetch_new(struct run *run, struct fetch **ret, struct err *err)
 {
     struct fetch *f = xcalloc(1, sizeof *f);
     f->run = run;
     f->ca_file = getenv("SSL_CERT_FILE");
     f->hosts = hosts_new(run->o->host_connections);
-    if (!fetch_io_init(&f->io, err) || !resolver_new(f->io.loop, run->o->dns, &f->resolver, err)) {
+    f->own.fd = -1;
+    if (!fetch_io_init(&f->io, on_heard, err) ||
+        !resolver_new(f->io.loop, run->o->dns, &f->resolver, err)) {
         fetch_free(f);
         return false;
     }
@@ -90,6 +99,7 @@ void fetch_free(struct fetch *f)
     resolver_free(f->resolver);
     hosts_free(f->hosts, free_row);
     fetch_io_done(&f->io);
+    own_time_done(&f->own);
     free(f);
 }
 
@@ -144,7 +154,9 @@ static void end_ok(struct fetch *f, struct transfer *t)
     struct sample *s = detach(f, t);
     s->body_n = t->body.n;
     s->body = (uint8_t *)buf_take(&t->body);
+    atomic_fetch_add(&f->handed, s->body_n);
     if (!queue_push_now(f->run->queue_bodies, &s->item, s->body_n)) {
+        atomic_fetch_sub(&f->handed, s->body_n);
         atomic_fetch_sub(&f->bytes, s->body_n);
         sample_free(s);
     }
@@ -264,8 +276,8 @@ static void resolve(struct fetch *f, struct transfer *t)
 }
 
 /* A row that holds nothing yet is parked; a redirect or a retry keeps its transfer and asks again.
- */
-static void wait_turn(struct fetch *f, struct transfer *t, struct host *h, int64_t now)
+ * Our limit on a host is not its fault, the pause it asked for is. */
+static void wait_turn(struct fetch *f, struct transfer *t, struct host *h, bool ours, int64_t now)
 {
     if (t->tries == 0 && t->redirects == 0) {
         hosts_park(f->hosts, h, &detach(f, t)->item);
@@ -273,6 +285,7 @@ static void wait_turn(struct fetch *f, struct transfer *t, struct host *h, int64
     }
     t->state = TRANSFER_WAITING;
     t->again = false;
+    t->wait_is_ours = ours;
     t->wait_until_us = now + TICK_US;
 }
 
@@ -287,14 +300,18 @@ static void enter(struct fetch *f, struct transfer *t)
         if (t->deadline_us == 0) {
             t->begun_us = now;
             t->deadline_us = now + f->run->o->timeout_s * USEC_PER_SEC;
+            t->excused_us = 0;
         }
         resolve(f, t);
         return;
     case HOST_WAIT:
+        wait_turn(f, t, h, true, now);
+        return;
+    case HOST_REST:
         if (t->deadline_us != 0 && now >= t->deadline_us) {
             break;
         }
-        wait_turn(f, t, h, now);
+        wait_turn(f, t, h, false, now);
         return;
     case HOST_AWAY:
         end_failed(f, t, "host asked to be left alone (Retry-After), not tried");
@@ -416,7 +433,9 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
     case TRANSFER_IDLE:
         return;
     case TRANSFER_RESOLVING:
-        if (now >= t->deadline_us) {
+        if (resolver_is_queued(f->resolver, t->url.host)) {
+            transfer_excuse(t, now - f->last_tick_us);
+        } else if (now >= t->deadline_us) {
             resolver_cancel(f->resolver, t->url.host, t);
             fail(f, t, VERDICT_TRANSIENT, transfer_resolve_text(RESOLVE_TEMPORARY));
         }
@@ -425,12 +444,15 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
         if (now >= t->wait_until_us && t->again) {
             begin(f, t);
         } else if (now >= t->wait_until_us) {
+            if (t->wait_is_ours) {
+                transfer_excuse(t, now - t->wait_until_us + TICK_US);
+            }
             enter(f, t);
         }
         return;
     case TRANSFER_RUNNING:
         if (t->paused_us != 0) {
-            if (f->bytes < RUN_BODIES_BYTES_MAX || f->privileged == NULL) {
+            if (f->bytes < RUN_BODIES_BYTES_MAX || fetch_curl_may_go_over(f, t)) {
                 unpause(f, t, now);
             }
         } else if (now >= t->deadline_us) {
@@ -443,24 +465,50 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
     }
 }
 
+/* Time in which this thread got no processor is no host's fault. What it was at work may be time
+ * for which an answer lay there until it was read; that is bounded, for a host can make us work. */
+static void excuse(struct fetch *f, struct transfer *t, int64_t starved_us, int64_t worked_us)
+{
+    int64_t most_us = FETCH_EXCUSED_FACTOR * f->run->o->timeout_s * USEC_PER_SEC - t->excused_us;
+    if (t->heard) {
+        worked_us = MIN(worked_us, MAX(most_us, 0));
+        t->excused_us += worked_us;
+        transfer_excuse(t, starved_us + worked_us);
+    } else if (starved_us > LATE_US) {
+        transfer_excuse(t, starved_us);
+    } else if (t->deadline_us != 0) {
+        t->deadline_us += starved_us; /* it counts as stalled all the same */
+    }
+    t->heard = false;
+}
+
 static void tick(struct fetch *f)
 {
-    int64_t now = clock_mono_us();
-    if (now < f->next_tick_us) {
+    int64_t began = clock_mono_us();
+    if (began < f->next_tick_us) {
         return;
     }
-    /* Time in which this thread got no processor is no host's fault. */
-    int64_t late_us = f->next_tick_us != 0 ? now - f->next_tick_us : 0;
-    f->next_tick_us = now + TICK_US;
+    /* Nobody is judged by the clock before what has come is read. */
+    fetch_io_drain(&f->io, f->active);
+    take_messages(f);
+    int64_t now = clock_mono_us();
+    int64_t past_us = now - f->last_tick_us;
+    int64_t worked_us;
+    int64_t starved_us;
+    own_time_take(&f->own, &worked_us, &starved_us);
+    worked_us = MIN(worked_us, past_us);
+    /* A process that was stopped was not waiting by the kernel's account. */
+    starved_us = MIN(MAX(starved_us, past_us - TICK_US - worked_us), past_us - worked_us);
+    starved_us = MAX(starved_us, 0);
     f->unpark = true;
     f->stalled = 0;
     for (int i = 0; i < f->transfers_n; i++) {
-        if (late_us > LATE_US) {
-            transfer_excuse(&f->transfers[i], late_us);
-        }
+        excuse(f, &f->transfers[i], starved_us, worked_us);
         tick_one(f, &f->transfers[i], now);
         f->stalled += transfer_is_stalled(&f->transfers[i], now) ? 1 : 0;
     }
+    f->last_tick_us = now;
+    f->next_tick_us = now + TICK_US;
 }
 
 static void cancel_all(struct fetch *f)
@@ -482,6 +530,8 @@ static void cancel_all(struct fetch *f)
 void *fetch_main(void *arg)
 {
     struct fetch *f = arg;
+    own_time_init(&f->own);
+    f->last_tick_us = clock_mono_us();
     for (;;) {
         if (run_stopping(f->run)) {
             cancel_all(f);
@@ -495,7 +545,7 @@ void *fetch_main(void *arg)
             break;
         }
         resolver_arm(f->resolver);
-        fetch_io_pass(&f->io, begun ? 0 : WAIT_MAX_US);
+        fetch_io_pass(&f->io, begun ? 0 : MAX(f->next_tick_us - clock_mono_us(), 0));
     }
     f->run->progress.transfers = 0;
     queue_close(f->run->queue_bodies);

@@ -3,6 +3,7 @@
 #pragma once
 #include "fetch.h"
 #include "fetch_io.h"
+#include "own_time.h"
 #include "transfer.h"
 
 #define USER_AGENT_BYTES 400
@@ -17,16 +18,21 @@ struct fetch {
     struct transfer *free;
     int active;
     int stalled;                 /* of active, at the last tick */
-    struct transfer *privileged; /* may go over the byte budget, so that one always ends */
+    struct transfer *privileged; /* may go over the byte budget */
     _Atomic size_t bytes;        /* bodies held anywhere */
+    _Atomic size_t handed;       /* of these, whole ones that decoders will release */
     _Atomic bool idle;
     bool unpark; /* some host may have room for a parked row */
-    int64_t next_tick_us;
+    int64_t next_tick_us, last_tick_us;
+    struct own_time own;
     int unreached_n;
     bool reached;        /* once somebody answered, the network is there */
     const char *ca_file; /* SSL_CERT_FILE, as OpenSSL's own programs read it; NULL: the system's */
     char user_agent[USER_AGENT_BYTES];
 };
 
+/* One transfer may go over the byte budget when nothing else can end: all that is held are pieces
+ * of bodies. */
+bool fetch_curl_may_go_over(const struct fetch *f, const struct transfer *t);
 /* Begin to transfer t->url from t->addrs[t->addr_i]. */
 void fetch_curl_start(struct fetch *f, struct transfer *t);

@@ -3,6 +3,14 @@
 #include "common/clock.h"
 #include <sys/epoll.h>
 
+#define DRAINED_BELOW 32 /* events in a pass: fewer than it can take, so no more are waiting */
+
+struct watched {
+    struct fetch_io *io;
+    struct loop_fd *in_loop;
+    void *private; /* of the handle the socket serves */
+};
+
 static void drive(struct fetch_io *io, curl_socket_t fd, int events)
 {
     int running;
@@ -19,25 +27,36 @@ static void on_fd(void *ctx, int fd, uint32_t events)
     int what = ((events & EPOLLIN) != 0 ? CURL_CSELECT_IN : 0) |
                ((events & EPOLLOUT) != 0 ? CURL_CSELECT_OUT : 0) |
                ((events & (EPOLLERR | EPOLLHUP)) != 0 ? CURL_CSELECT_ERR : 0);
-    drive(ctx, fd, what);
+    struct watched *w = ctx;
+    struct fetch_io *io = w->io;
+    io->heard_n++;
+    io->on_heard(w->private);
+    drive(io, fd, what); /* w may be gone afterwards */
 }
 
-static int on_watch(CURL *easy UNUSED, curl_socket_t fd, int what, void *ctx, void *of_fd)
+static int on_watch(CURL *easy, curl_socket_t fd, int what, void *ctx, void *of_fd)
 {
     struct fetch_io *io = ctx;
-    struct loop_fd *watched = of_fd;
+    struct watched *w = of_fd;
     if (what == CURL_POLL_REMOVE) {
-        loop_fd_del(io->loop, watched);
+        if (w != NULL) {
+            loop_fd_del(io->loop, w->in_loop);
+            free(w);
+        }
         (void)curl_multi_assign(io->multi, fd, NULL);
         return 0;
     }
     uint32_t events = (what == CURL_POLL_IN || what == CURL_POLL_INOUT ? (uint32_t)EPOLLIN : 0) |
                       (what == CURL_POLL_OUT || what == CURL_POLL_INOUT ? (uint32_t)EPOLLOUT : 0);
-    if (watched != NULL) {
-        loop_fd_mod(io->loop, watched, events);
+    if (w != NULL) {
+        loop_fd_mod(io->loop, w->in_loop, events);
     } else {
-        (void)curl_multi_assign(io->multi, fd, loop_fd_add(io->loop, fd, events, on_fd, io));
+        w = xcalloc(1, sizeof *w);
+        w->io = io;
+        w->in_loop = loop_fd_add(io->loop, fd, events, on_fd, w);
+        (void)curl_multi_assign(io->multi, fd, w);
     }
+    (void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, &w->private);
     return 0;
 }
 
@@ -48,9 +67,9 @@ static int on_timeout(CURLM *multi UNUSED, long ms, void *ctx)
     return 0;
 }
 
-bool fetch_io_init(struct fetch_io *io, struct err *err)
+bool fetch_io_init(struct fetch_io *io, void (*on_heard)(void *private), struct err *err)
 {
-    struct fetch_io made = {0};
+    struct fetch_io made = {.on_heard = on_heard};
     if (!loop_new(&made.loop, err)) {
         return false;
     }
@@ -84,6 +103,16 @@ void fetch_io_done(struct fetch_io *io)
 void fetch_io_pass(struct fetch_io *io, int64_t max_wait_us)
 {
     loop_run_once(io->loop, max_wait_us);
+}
+
+void fetch_io_drain(struct fetch_io *io, int handles)
+{
+    int64_t before;
+    int64_t end = io->heard_n + handles; /* sockets take turns: by then each had one */
+    do {
+        before = io->heard_n;
+        loop_run_once(io->loop, 0);
+    } while (io->heard_n - before >= DRAINED_BELOW && io->heard_n < end);
 }
 
 void fetch_io_kick(struct fetch_io *io)

@@ -111,7 +111,7 @@ enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t
     }
     *ret = h;
     if (now_us < h->not_before_us) {
-        return h->parked_n >= HOST_PAUSE_PARKED ? HOST_AWAY : HOST_WAIT;
+        return h->parked_n >= HOST_PAUSE_PARKED ? HOST_AWAY : HOST_REST;
     }
     if (h->open_n >= hs->per_host) {
         return HOST_WAIT;

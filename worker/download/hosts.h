@@ -18,7 +18,8 @@ struct hosts;
 struct host;
 enum host_turn {
     HOST_GO,   /* counted in: leave with hosts_leave */
-    HOST_WAIT, /* as many transfers as it may have, or it asked for a pause */
+    HOST_WAIT, /* as many transfers as it may have */
+    HOST_REST, /* it asked for a pause */
     HOST_AWAY, /* it asked for a pause, and enough rows wait for its end */
     HOST_DOWN, /* it has not answered for long: no use to try now */
 };
@@ -26,8 +27,8 @@ enum host_turn {
 struct hosts *hosts_new(int64_t per_host);
 /* Frees parked items with free_item. */
 void hosts_free(struct hosts *hs, void (*free_item)(struct queue_item *i));
-/* May a transfer to it begin? *ret is written on HOST_GO and HOST_WAIT, valid until the next call
- * but hosts_park after HOST_WAIT, and while counted in. */
+/* May a transfer to it begin? *ret is written on HOST_GO, HOST_WAIT and HOST_REST, valid until
+ * the next call but hosts_park after the latter two, and while counted in. */
 enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t now_us,
                            struct host **ret);
 /* Keep an item until its host has room. */

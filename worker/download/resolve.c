@@ -11,7 +11,7 @@
 #define TTL_MIN_US     (30 * USEC_PER_SEC)
 #define TTL_MAX_US     (300 * USEC_PER_SEC)
 #define TTL_FAILED_US  (20 * USEC_PER_SEC)
-#define TRY_TIMEOUT_MS 2500
+#define TRY_TIMEOUT_MS 1500 /* doubled for each further try: 10.5 s in all */
 #define TRIES          3
 
 struct waiter {
@@ -25,6 +25,7 @@ struct entry {
     struct resolver *resolver;
     struct waiter *waiters;
     bool pending;
+    bool queued; /* pending, and not asked yet */
     int64_t expires_us;
     struct resolve_answer answer;
     char host[];
@@ -275,6 +276,12 @@ static void start_next(struct resolver *r)
         if (r->queue_head == NULL) {
             r->queue_tail = &r->queue_head;
         }
+        e->queued = false;
+        if (e->waiters == NULL) { /* nobody wants to know any more */
+            e->pending = false;
+            e->expires_us = 0;
+            continue;
+        }
         r->open_n++;
         ask(e, AF_INET, answered4);
     }
@@ -307,7 +314,7 @@ void resolver_lookup(struct resolver *r, const char *host, resolve_fn fn, void *
     *w = (struct waiter){e->waiters, fn, ctx};
     e->waiters = w;
     if (ask_now) {
-        e->pending = true;
+        e->pending = e->queued = true;
         e->queue_next = NULL;
         *r->queue_tail = e;
         r->queue_tail = &e->queue_next;
@@ -330,6 +337,12 @@ void resolver_cancel(struct resolver *r, const char *host, void *ctx)
             p = &w->next;
         }
     }
+}
+
+bool resolver_is_queued(struct resolver *r, const char *host)
+{
+    const struct entry *e = *find(r, host);
+    return e != NULL && e->queued;
 }
 
 void resolver_arm(struct resolver *r)

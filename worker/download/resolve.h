@@ -28,5 +28,7 @@ void resolver_free(struct resolver *r);
 void resolver_lookup(struct resolver *r, const char *host, resolve_fn fn, void *ctx);
 /* No callback with this ctx afterwards. */
 void resolver_cancel(struct resolver *r, const char *host, void *ctx);
+/* Does the question still wait for those before it? */
+bool resolver_is_queued(struct resolver *r, const char *host);
 /* Arm the loop for the next question that may time out; call each pass, before it waits. */
 void resolver_arm(struct resolver *r);

@@ -29,6 +29,9 @@ struct transfer {
     int64_t begun_us, deadline_us, wait_until_us; /* of the try */
     int64_t first_byte_us, paused_us;             /* of the hop */
     int64_t retry_after_us;                       /* how long the answer asks us to wait */
+    int64_t excused_us;                           /* of the try: what was this thread's own time */
+    bool heard;                                   /* since the last tick */
+    bool wait_is_ours; /* TRANSFER_WAITING: the limit per host is what it waits for */
     struct buf body;
     size_t discarded;
     int status;                          /* of the last status line */

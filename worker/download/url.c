@@ -154,7 +154,7 @@ static bool check_scheme(struct str s, char *why)
 static bool is_plain(const char *host)
 {
     for (const char *p = host; *p != '\0'; p++) {
-        if (*p <= 0x20 || *p >= 0x7f) {
+        if (*p <= 0x20 || *p >= 0x7f || (*p == '%' && host[0] != '[')) {
             return false;
         }
     }
