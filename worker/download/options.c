@@ -112,7 +112,7 @@ struct differs {
     const char *why;
 };
 static const struct differs differs[] = {
-    {"url_list", "required", "a job has one channel; by hand name the part"},
+    {"url_list", "required", "a job has its channel; a folder holds one part, since each is a job"},
     {"output_folder", "images", "a folder in the container would be lost with it, so say where"},
     {"url_col", "url", "LAION calls it URL; that is found too"},
     {"caption_col", "None",
@@ -121,6 +121,7 @@ static const struct differs differs[] = {
     {"processes_count", "1", "one a processor, since one process feeds one of 72"},
     {"timeout", "of each read", "of the whole try: a host that drips bytes would hold it for ever"},
     {"retries", "of anything, at once", "of what may pass, with growing pauses"},
+    {"user_agent_token", "named by a Firefox", "named by a drover-worker, which is the truth"},
     {"ignore_ssl_certificate", "not there", "1.47.0 checks always, its successor has the setting"},
 };
 

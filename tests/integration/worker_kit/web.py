@@ -4,6 +4,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 
 
 def certificate(d, name):
@@ -36,12 +37,12 @@ def deaf(addr):
 
 
 class Raw:
-    """Takes a request and says these bytes, then closes (close, or nothing to say) or falls silent.
-    None: silent from the start. RESET: resets."""
+    """Takes a request and says these bytes, then closes (close, or nothing to say) or falls silent,
+    or goes on with drip, 1 kB four times a second. None: silent from the start. RESET: resets."""
     RESET = object()
 
-    def __init__(self, addr, says, close=False):
-        self.says, self.close = says, close or says == b""
+    def __init__(self, addr, says, close=False, drip=False):
+        self.says, self.close, self.drip = says, close or says == b"", drip
         self.sock = socket.create_server((addr, 0), backlog=256)
         self.net = "%s:%d" % self.sock.getsockname()
         self.held = []
@@ -69,6 +70,9 @@ class Raw:
             if self.close:
                 c.close()
                 return
+            while self.drip:
+                c.sendall(b"d" * 1024)
+                time.sleep(0.25)
         except OSError:
             pass
         self.held.append(c)
