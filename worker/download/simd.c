@@ -45,8 +45,8 @@ INLINE void weighted(const float *line, const struct simd_taps *t, size_t blocks
 /* Neighbours within two vectors added up: a0+a1 b0+b1 a2+a3 b2+b3 ... */
 INLINE void pairs(const v8f *a, const v8f *b, v8f *ret)
 {
-    *ret = __builtin_shuffle(*a, *b, (v8i){0, 8, 2, 10, 4, 12, 6, 14}) +
-           __builtin_shuffle(*a, *b, (v8i){1, 9, 3, 11, 5, 13, 7, 15});
+    *ret = __builtin_shufflevector(*a, *b, 0, 8, 2, 10, 4, 12, 6, 14) +
+           __builtin_shufflevector(*a, *b, 1, 9, 3, 11, 5, 13, 7, 15);
 }
 
 /* Two output pixels, each in four parts, lanes in turns. */
@@ -66,8 +66,8 @@ INLINE void weighted_four(const float *line, const struct simd_taps *t, size_t b
     v8f b;
     weighted_two(line, t, blocks, &a);
     weighted_two(line, t + 2, blocks, &b);
-    *ret = __builtin_shuffle(a, b, (v8i){0, 1, 8, 9, 4, 5, 12, 13}) +
-           __builtin_shuffle(a, b, (v8i){2, 3, 10, 11, 6, 7, 14, 15});
+    *ret = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
+           __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
 }
 
 INLINE void grey_eight(const float *line, const struct simd_taps *t, size_t blocks, float offset,
@@ -78,8 +78,8 @@ INLINE void grey_eight(const float *line, const struct simd_taps *t, size_t bloc
     v8f b;
     weighted_four(line, t, blocks, &a);
     weighted_four(line, t + 4, blocks, &b);
-    v8f sum = __builtin_shuffle(a, b, (v8i){0, 1, 2, 3, 8, 9, 10, 11}) +
-              __builtin_shuffle(a, b, (v8i){4, 5, 6, 7, 12, 13, 14, 15}) + offset;
+    v8f sum = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+              __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15) + offset;
     v8i v = __builtin_convertvector(sum, v8i);
     v &= ~(v >> 31);
     v8i over = v > most;
