@@ -31,7 +31,9 @@ struct download {
     struct life life;
     struct run run;
     struct pool *pool;
-    struct duck duck;
+    struct duck duck;     /* reads the part: one query that is open all the while */
+    struct duck duck_out; /* writes sidecars: in the reader's database no dropped table would be
+                           * forgotten before that query ends */
     struct input input;
     struct parquet *parquet;
     struct sink *sink; /* of the working thread; lent to the heart while the stages run */
@@ -330,7 +332,8 @@ static bool prepare(struct download *d, struct err *err)
     p->failed_to_download = d->resume.total.failed_to_download;
     p->failed_to_resize = d->resume.total.failed_to_resize;
     p->shards_done = d->resume.done_n;
-    return fetch_new(&d->run, &d->fetch, err) && writer_new(&d->run, &d->duck, &d->writer, err);
+    return fetch_new(&d->run, &d->fetch, err) && duck_open(&d->duck_out, err) &&
+           writer_new(&d->run, &d->duck_out, &d->writer, err);
 }
 
 /* Before the first thread. */
@@ -389,6 +392,7 @@ static void download_done(struct download *d)
     }
     parquet_free(d->parquet);
     duck_close(&d->duck);
+    duck_close(&d->duck_out);
     input_done(&d->input);
     sink_free(d->sink);
     pool_free(d->pool);
