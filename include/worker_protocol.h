@@ -21,6 +21,11 @@
  *  "started":"RFC3339","ended":"RFC3339","statuses":{"success":N,"<error text>":N},
  *  "objects":[{"key":"00000.tar","size":N,"etag":"..."}],
  *  "sha256":"hex over the objects' lines key\tsize\tetag\n in key order"}
+ * An output that was extended (incremental_mode extend) has besides, before objects:
+ *  "first_shard":N,"earlier":[{"task":"12","attempt":"34","first_shard":N,"rows_in":N,"rows_out":N,
+ *  "successes":N,"failed_to_download":N,"failed_to_resize":N,"bytes":N}]
+ * Counts and bytes are of the part added last, "earlier" has those of the parts before it, and
+ * objects and sha256 are of all: one manifest proves the whole folder.
  * Keys are relative to output_folder; rows_in = rows the parquet part has; rows_out = rows in all
  * sidecars. statuses holds at most 256 texts, the rarer ones are summed up as "(others)". ETags are
  * compared when both sides have one; a folder sink has etag "". Of index: rows are pairs; rows_in =

@@ -1,5 +1,6 @@
 /* Writing and recognising the manifest. */
 #include "manifest.h"
+#include "common/cleanup.h"
 #include "common/hash.h"
 #include "common/json.h"
 #include "worker_protocol.h"
@@ -48,7 +49,7 @@ static void statuses(const struct manifest *m, struct json_out *w)
 
 void manifest_json(const struct manifest *m, struct buf *out)
 {
-    int64_t bytes = 0;
+    int64_t bytes = -m->earlier_bytes;
     for (size_t i = 0; i < m->objects_n; i++) {
         bytes += m->objects[i].size;
     }
@@ -67,28 +68,60 @@ void manifest_json(const struct manifest *m, struct buf *out)
     json_out_time(&w, "started", m->started_us);
     json_out_time(&w, "ended", m->ended_us);
     statuses(m, &w);
+    if (m->earlier != NULL) {
+        json_out_i64(&w, "first_shard", m->first_shard);
+        AUTO_FREE char *earlier = json_dumps(m->earlier, JSON_COMPACT);
+        ASSERT(earlier != NULL);
+        json_out_raw(&w, "earlier", str_of(earlier));
+    }
     objects(m, &w);
     json_out_end_object(&w);
 }
 
-bool manifest_task(struct sink *s, char **ret_task, struct err *err)
+bool manifest_load(struct sink *s, json_t **ret, struct err *err)
 {
     AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
     struct err e = ERR_INIT;
     if (!sink_get(s, WP_MANIFEST_KEY, &b, &e)) {
         if (e.code == ERR_NOT_FOUND && strcmp(e.aws_code, "NoSuchBucket") != 0) {
-            *ret_task = NULL;
+            *ret = NULL;
             return true;
         }
         *err = e;
         return false;
     }
     AUTO_JSON json_t *v = NULL;
-    const char *task;
     if (!json_parse(buf_str(&b), MANIFEST_BYTES_MAX, &v, err) ||
-        !json_get_str(v, "task", "", &task, err)) {
+        (!json_is_object(v) && !err_set(err, ERR_MALFORMED, "not an object"))) {
         return err_wrap(err, "%s", WP_MANIFEST_KEY);
     }
-    *ret_task = xstrdup(task);
+    *ret = TAKE(v);
     return true;
+}
+
+bool manifest_task(struct sink *s, char **ret_task, struct err *err)
+{
+    AUTO_JSON json_t *v = NULL;
+    const char *task = NULL;
+    if (!manifest_load(s, &v, err) || (v != NULL && !json_get_str(v, "task", "", &task, err))) {
+        return err_wrap(err, "%s", WP_MANIFEST_KEY);
+    }
+    *ret_task = task != NULL ? xstrdup(task) : NULL;
+    return true;
+}
+
+static bool says_task(const json_t *o, const char *task)
+{
+    const char *of = json_string_value(json_object_get(o, "task"));
+    return strcmp(of != NULL ? of : "", task) == 0;
+}
+
+bool manifest_is_of(const json_t *manifest, const char *task)
+{
+    bool is = manifest != NULL && says_task(manifest, task);
+    const json_t *earlier = json_object_get(manifest, "earlier");
+    for (size_t i = 0; task[0] != '\0' && i < json_array_size(earlier); i++) {
+        is = is || says_task(json_array_get(earlier, i), task);
+    }
+    return is;
 }

@@ -38,6 +38,7 @@ struct download {
     struct parquet *parquet;
     struct sink *sink; /* of the working thread; lent to the heart while the stages run */
     struct resume resume;
+    struct extend extend;
     struct fetch *fetch;
     struct writer *writer;
     const char *task;
@@ -288,6 +289,7 @@ static bool finish(struct download *d, struct err *err)
     if (ok) {
         resume_abort_uploads(d->sink);
         stats_sort(&total);
+        extend_merge(&d->extend, &objects);
         struct manifest m = {.task = d->task,
                              .attempt = d->attempt,
                              .rows_in = d->run.rows,
@@ -296,14 +298,17 @@ static bool finish(struct download *d, struct err *err)
                              .started_us = d->started_us,
                              .ended_us = clock_wall_us(),
                              .objects = objects.objects,
-                             .objects_n = objects.n};
+                             .objects_n = objects.n,
+                             .earlier = d->extend.earlier,
+                             .earlier_bytes = d->extend.bytes,
+                             .first_shard = d->run.format.first_shard};
         AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
         manifest_json(&m, &b);
-        /* When extending the manifest is of the shards added last. */
+        /* When extending it takes the place of the one before, which it goes on to prove. */
         bool create_only = d->o.mode != MODE_EXTEND;
         ok =
             sink_put(d->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", create_only, err) &&
-            mode_end(d->sink, &d->o, err);
+            mode_end(d->sink, &d->o, d->task, err);
         if (!ok && err->code == ERR_PRECONDITION) {
             (void)err_wrap(err, "another writer finished this part first");
         }
@@ -320,7 +325,7 @@ static bool prepare(struct download *d, struct err *err)
         return false;
     }
     run_init(&d->run, &d->o, parquet_columns(d->parquet), parquet_rows(d->parquet));
-    if (!mode_begin(d->sink, &d->o, d->task, &d->run.format, err)) {
+    if (!mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err)) {
         return false;
     }
     if (!resume_load(d->sink, &d->run, &d->resume, err)) {
@@ -366,7 +371,8 @@ static enum life_end download(void *ctx, struct err *err)
     if (done) {
         resume_abort_uploads(d->sink);
         (void)printf("worker  - '%s' is finished already\n", d->o.output_folder);
-        return sink_sweep(d->sink, err) ? LIFE_DONE : LIFE_FAILED; /* killed right after */
+        bool ok = sink_sweep(d->sink, err) && mode_end(d->sink, &d->o, d->task, err);
+        return ok ? LIFE_DONE : LIFE_FAILED; /* killed right after */
     }
     if (!prepare(d, err)) {
         return LIFE_FAILED;
@@ -387,6 +393,7 @@ static void download_done(struct download *d)
     writer_free(d->writer);
     fetch_free(d->fetch);
     resume_done(&d->resume);
+    extend_done(&d->extend);
     if (d->run.columns != NULL) {
         run_done(&d->run);
     }

@@ -8,7 +8,23 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#define S3_TRIES 6
+#define S3_TRIES            6
+#define SIDECARS_LISTED_MAX 2000000 /* objects of the earlier output */
+
+/* A folder of plain files. */
+static void remove_folder(const char *path)
+{
+    DIR *d = opendir(path);
+    for (struct dirent *e = d != NULL ? readdir(d) : NULL; e != NULL; e = readdir(d)) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+        }
+    }
+    if (d != NULL) {
+        (void)closedir(d);
+    }
+    (void)rmdir(path);
+}
 
 void input_done(struct input *in)
 {
@@ -17,13 +33,22 @@ void input_done(struct input *in)
     if (in->fd >= 0) {
         (void)close(in->fd);
     }
+    if (in->dir != NULL) {
+        remove_folder(in->dir);
+        free(in->dir);
+    }
     *in = (struct input){.fd = -1};
+}
+
+static const char *temporary_place(void)
+{
+    const char *dir = getenv("TMPDIR");
+    return dir != NULL && dir[0] != '\0' ? dir : "/tmp";
 }
 
 static int temporary_file(void)
 {
-    const char *dir = getenv("TMPDIR");
-    dir = dir != NULL && dir[0] != '\0' ? dir : "/tmp";
+    const char *dir = temporary_place();
     int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0) {
         AUTO_FREE char *path = xasprintf("%s/drover-part-XXXXXX", dir);
@@ -77,16 +102,80 @@ static bool only_file(const char *folder, char **ret, struct err *err)
     return true;
 }
 
+/* The object's name when it is a sidecar directly below the prefix, else NULL. */
+static const char *sidecar_name(const char *key, size_t prefix_n)
+{
+    const char *name = key + prefix_n;
+    bool is = name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL &&
+              str_ends(str_of(name), ".parquet");
+    return is ? name : NULL;
+}
+
+static bool fetch_sidecar(struct s3_sync *s3, const struct s3_uri *u, const char *dir,
+                          const char *name, struct err *err)
+{
+    int64_t size;
+    AUTO_FREE char *path = xasprintf("%s/%s", dir, name);
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot create '%s'", path);
+    }
+    return s3_sync_get_file(s3, u, fd, &size, err);
+}
+
+static bool fetch_sidecars(struct s3_sync *s3, const struct s3_uri *base, const char *dir,
+                           struct err *err)
+{
+    struct s3_listing all = {0};
+    if (!s3_sync_list(s3, base, SIDECARS_LISTED_MAX, &all, err)) {
+        return false;
+    }
+    bool ok = true;
+    size_t n = 0;
+    for (size_t i = 0; ok && i < all.n; i++) {
+        const char *name = sidecar_name(all.objects[i].key, strlen(base->key));
+        if (name != NULL) {
+            struct s3_uri u = *base;
+            (void)snprintf(u.key, sizeof u.key, "%s", all.objects[i].key);
+            ok = fetch_sidecar(s3, &u, dir, name, err);
+            n++;
+        }
+    }
+    s3_listing_done(&all);
+    return ok && n == 0 ? err_set(err, ERR_INVALID, "no sidecars (.parquet) of an earlier output")
+                        : ok;
+}
+
+/* All of them into a temporary folder: their rows are read more than once. */
+static bool earlier_in_s3(const struct options *o, struct input *in, struct err *err)
+{
+    struct s3_uri base;
+    struct s3_sync *s3;
+    AUTO_FREE char *uri =
+        xasprintf("%s%s", o->url_list, str_ends(str_of(o->url_list), "/") ? "" : "/");
+    AUTO_FREE char *dir = xasprintf("%s/drover-sidecars-XXXXXX", temporary_place());
+    if (!s3_parse_uri(str_of(uri), &base, err) || !s3_sync_new(S3_TRIES, &s3, err)) {
+        return false;
+    }
+    bool ok = mkdtemp(dir) != NULL ||
+              err_set_os(err, ERR_IO, errno, "cannot make a temporary folder '%s'", dir);
+    if (ok) {
+        in->dir = TAKE(dir);
+        in->path = xasprintf("%s/*.parquet", in->dir);
+        ok = fetch_sidecars(s3, &base, in->dir, err);
+    }
+    s3_sync_free(s3);
+    return ok ? true : err_wrap(err, "cannot read '%s'", o->url_list);
+}
+
 /* Its sidecars, for DuckDB to put together. */
 static bool earlier_output(const struct options *o, struct input *in, struct err *err)
 {
     struct stat st;
     if (in->fd >= 0 || stat(in->path, &st) != 0 || !S_ISDIR(st.st_mode)) {
-        return err_set(
-            err, ERR_INVALID,
-            "retry_failed needs the folder of an earlier output (for one in S3 make it a "
-            "channel), not '%s'",
-            o->url_list);
+        return err_set(err, ERR_INVALID,
+                       "retry_failed needs the folder or S3 prefix of an earlier output, not '%s'",
+                       o->url_list);
     }
     AUTO_FREE char *from = realpath(in->path, NULL);
     AUTO_FREE char *to = realpath(o->output_folder, NULL);
@@ -108,14 +197,13 @@ bool input_open(const struct options *o, struct input *ret, struct err *err)
     struct stat st;
     bool ok = true;
     if (str_starts(u, "s3://")) {
-        ok = o->retry_failed || fetch_s3(url_list, &in, err);
+        ok = o->retry_failed ? earlier_in_s3(o, &in, err) : fetch_s3(url_list, &in, err);
     } else if (u.n == 0 || str_starts(u, "channel:")) {
         ok = contract_channel(u.n == 0 ? NULL : url_list + 8, &in.path, err);
     } else {
         in.path = contract_path(str_starts(u, "file://") ? url_list + 7 : url_list);
     }
-    if (ok && o->retry_failed) {
-        in.path = in.path != NULL ? in.path : xstrdup(url_list);
+    if (ok && o->retry_failed && in.dir == NULL) {
         ok = earlier_output(o, &in, err);
     } else if (ok && in.fd < 0 && stat(in.path, &st) == 0 && S_ISDIR(st.st_mode)) {
         AUTO_FREE char *folder = TAKE(in.path);
@@ -125,7 +213,7 @@ bool input_open(const struct options *o, struct input *ret, struct err *err)
         input_done(&in);
         return false;
     }
-    in.name = xstrdup(in.fd >= 0 ? url_list : in.path);
+    in.name = xstrdup(in.fd >= 0 || in.dir != NULL ? url_list : in.path);
     *ret = in;
     return true;
 }

@@ -61,17 +61,18 @@ static bool write_marker(struct sink *sink, const char *mode, const char *task, 
 bool mode_is_done(struct sink *sink, const struct options *o, const char *task, bool *ret_done,
                   struct err *err)
 {
-    AUTO_FREE char *of = NULL;
-    if (!manifest_task(sink, &of, err)) {
+    AUTO_JSON json_t *manifest = NULL;
+    if (!manifest_load(sink, &manifest, err)) {
         return err_wrap(err, "cannot read '%s'", o->output_folder);
     }
-    bool same = of != NULL && strcmp(of, task) == 0;
+    bool same = manifest_is_of(manifest, task);
+    const char *of = json_string_value(json_object_get(manifest, "task"));
     switch (o->mode) {
     case MODE_INCREMENTAL:
-        if (of != NULL && !same) {
+        if (manifest != NULL && !same) {
             return err_set(err, ERR_INVALID,
                            "'%s' holds the finished output of task '%s', not '%s'",
-                           o->output_folder, of, task);
+                           o->output_folder, of != NULL ? of : "", task);
         }
         *ret_done = same;
         return true;
@@ -83,7 +84,7 @@ bool mode_is_done(struct sink *sink, const struct options *o, const char *task, 
     return true;
 }
 
-static int64_t shard_number(const struct shard_format *f, const char *name)
+int64_t mode_shard_number(const struct shard_format *f, const char *name)
 {
     struct shard_format any = *f;
     any.first_shard = 0;
@@ -109,7 +110,7 @@ static bool remove_all(struct sink *sink, const struct shard_format *f, struct e
     for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
         for (size_t i = 0; ok && i < l.n; i++) {
             if (str_ends(str_of(l.objects[i].name), suffixes[k]) &&
-                shard_number(f, l.objects[i].name) >= 0) {
+                mode_shard_number(f, l.objects[i].name) >= 0) {
                 ok = sink_delete(sink, l.objects[i].name, err);
                 n++;
             }
@@ -129,7 +130,7 @@ static bool find_first(struct sink *sink, const struct shard_format *f, int64_t 
     }
     int64_t largest = -1;
     for (size_t i = 0; i < l.n; i++) {
-        largest = MAX(largest, shard_number(f, l.objects[i].name));
+        largest = MAX(largest, mode_shard_number(f, l.objects[i].name));
     }
     sink_listing_done(&l);
     *ret = largest + 1;
@@ -137,7 +138,7 @@ static bool find_first(struct sink *sink, const struct shard_format *f, int64_t 
 }
 
 bool mode_begin(struct sink *sink, const struct options *o, const char *task,
-                struct shard_format *f, struct err *err)
+                struct shard_format *f, struct extend *ret, struct err *err)
 {
     struct marker m;
     if (o->mode == MODE_INCREMENTAL) {
@@ -156,15 +157,17 @@ bool mode_begin(struct sink *sink, const struct options *o, const char *task,
                        "file",
                        o->output_folder, MODE_MARKER_KEY);
     }
-    if (!m.ours && (!find_first(sink, f, &m.first, err) ||
-                    !write_marker(sink, o->incremental_mode, task, m.first, err))) {
+    if (!m.ours && !find_first(sink, f, &m.first, err)) {
         return false;
     }
     f->first_shard = m.first;
-    return true;
+    return extend_load(sink, f, ret, err) &&
+           (m.ours || write_marker(sink, o->incremental_mode, task, m.first, err));
 }
 
-bool mode_end(struct sink *sink, const struct options *o, struct err *err)
+bool mode_end(struct sink *sink, const struct options *o, const char *task, struct err *err)
 {
-    return o->mode == MODE_INCREMENTAL || sink_delete(sink, MODE_MARKER_KEY, err);
+    struct marker m;
+    return o->mode == MODE_INCREMENTAL || (read_marker(sink, o->incremental_mode, task, &m, err) &&
+                                           (!m.ours || sink_delete(sink, MODE_MARKER_KEY, err)));
 }

@@ -4,6 +4,7 @@
  * a task go on where it was: without it the next attempt would remove, or double, the work of the
  * last. */
 #pragma once
+#include "extend.h"
 #include "options.h"
 #include "shard.h"
 #include "sink.h"
@@ -15,9 +16,12 @@
  * for incremental. Nothing is changed. */
 bool mode_is_done(struct sink *sink, const struct options *o, const char *task, bool *ret_done,
                   struct err *err) MUST_CHECK;
-/* Make the output fit for the run: removes for overwrite, sets f->first_shard for extend. Called
- * when the input is known to be good. */
+/* Make the output fit for the run: removes for overwrite; for extend sets f->first_shard and gives
+ * what lies before it. Called when the input is known to be good. */
 bool mode_begin(struct sink *sink, const struct options *o, const char *task,
-                struct shard_format *f, struct err *err) MUST_CHECK;
-/* After the manifest. */
-bool mode_end(struct sink *sink, const struct options *o, struct err *err) MUST_CHECK;
+                struct shard_format *f, struct extend *ret, struct err *err) MUST_CHECK;
+/* After the manifest, and when the task has finished already: take our marker away. */
+bool mode_end(struct sink *sink, const struct options *o, const char *task,
+              struct err *err) MUST_CHECK;
+/* Number in a name of whatever shard, one's own or an earlier one's; -1 when it is of none. */
+int64_t mode_shard_number(const struct shard_format *f, const char *name);

@@ -397,6 +397,20 @@ static void work_out_lists(struct options *o, struct buf *faults)
     o->robots.token = str_of(o->user_agent_token);
 }
 
+/* One and the same prefix, however it ends? */
+static bool same_place(const char *a, const char *b)
+{
+    struct str x = str_of(a);
+    struct str y = str_of(b);
+    while (x.n > 0 && x.p[x.n - 1] == '/') {
+        x.n--;
+    }
+    while (y.n > 0 && y.p[y.n - 1] == '/') {
+        y.n--;
+    }
+    return str_eq(x, y);
+}
+
 bool options_load(const json_t *hyperparameters, int argc, char *const *argv, struct options *ret,
                   struct buf *faults)
 {
@@ -423,7 +437,7 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv, st
     static const char *const modes[] = {"incremental", "overwrite", "extend"};
     o.mode =
         (enum incremental_mode)choose("incremental_mode", o.incremental_mode, modes, 3, faults);
-    if (o.retry_failed && strcmp(o.url_list, o.output_folder) == 0) {
+    if (o.retry_failed && same_place(o.url_list, o.output_folder)) {
         buf_add_cstr(faults, "retry_failed: output_folder must be a folder of its own\n");
     }
     if (o.output_folder[0] == '\0') {
