@@ -2,11 +2,13 @@
  * temporary file, so a killed worker leaves only files that start with ".tmp-". */
 #include "sink.h"
 #include "common/cleanup.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/s3.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #define TMP_PREFIX    ".tmp-"
@@ -276,6 +278,21 @@ static bool write_all(int fd, struct str data, const char *name, struct err *err
 
 bool sink_sweep(struct sink *s, struct err *err)
 {
+    return sink_sweep_but(s, NULL, 0, err);
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sink_sweep_but(struct sink *s, const char *const *keep, size_t keep_n, struct err *err)
+{
     if (s->s3 != NULL) {
         return true;
     }
@@ -285,7 +302,8 @@ bool sink_sweep(struct sink *s, struct err *err)
         return err_set_os(err, ERR_IO, errno, "cannot list the output folder");
     }
     for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
-        if (strncmp(e->d_name, TMP_PREFIX, strlen(TMP_PREFIX)) == 0) {
+        if (strncmp(e->d_name, TMP_PREFIX, strlen(TMP_PREFIX)) == 0 &&
+            !is_one_of(e->d_name, keep, keep_n)) {
             (void)unlinkat(s->dir_fd, e->d_name, 0);
         }
     }
@@ -330,6 +348,7 @@ bool sink_stream_begin(struct sink *s, const char *name, const char *content_typ
             free(t);
             return false;
         }
+        (void)flock(t->fd, LOCK_EX | LOCK_NB); /* says to restore: alive */
     }
     *ret = t;
     return true;
@@ -415,4 +434,94 @@ bool sink_put(struct sink *s, const char *name, struct str body, const char *con
         return false;
     }
     return sink_stream_finish(t, create_only, err);
+}
+
+/* --- from one process to another
+ * ------------------------------------------------------------------- */
+
+bool sink_stream_save(struct sink_stream *t, struct json_out *w, struct buf *tail, struct err *err)
+{
+    if (t->multipart != NULL) {
+        s3_multipart_save(t->multipart, w, tail);
+        return true;
+    }
+    struct stat st;
+    if (fdatasync(t->fd) != 0 || fstat(t->fd, &st) != 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot write '%s'", t->name);
+    }
+    json_out_str(w, "file", t->tmp);
+    json_out_i64(w, "size", st.st_size);
+    return true;
+}
+
+void sink_stream_leave(struct sink_stream *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    if (t->multipart != NULL) {
+        s3_multipart_leave(t->multipart);
+    }
+    if (t->fd >= 0) {
+        (void)close(t->fd);
+    }
+    free(t);
+}
+
+const char *sink_stream_kept(const json_t *o)
+{
+    const char *file = json_string_value(json_object_get(o, "file"));
+    return file != NULL ? file : "";
+}
+
+/* The file as it was when saved. Whoever saved it holds a lock on it while it lives. */
+static bool restore_file(struct sink_stream *t, int64_t size, struct err *err)
+{
+    struct stat st;
+    t->fd = openat(t->sink->dir_fd, t->tmp, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (t->fd < 0) {
+        return err_set_os(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, errno, "cannot open '%s'",
+                          t->tmp);
+    }
+    if (flock(t->fd, LOCK_EX | LOCK_NB) != 0) {
+        return err_set_os(err, ERR_CONFLICT, errno, "'%s' is being written", t->tmp);
+    }
+    if (fstat(t->fd, &st) != 0 || st.st_size < size) {
+        return err_set(err, ERR_NOT_FOUND, "'%s' is shorter than it was", t->tmp);
+    }
+    if (ftruncate(t->fd, size) != 0 || lseek(t->fd, 0, SEEK_END) != size) {
+        return err_set_os(err, ERR_IO, errno, "cannot write '%s'", t->tmp);
+    }
+    return true;
+}
+
+bool sink_stream_restore(struct sink *s, const char *name, const char *content_type,
+                         const json_t *o, struct str *tail, struct sink_stream **ret,
+                         struct err *err)
+{
+    const char *file = sink_stream_kept(o);
+    struct str f = str_of(file);
+    int64_t size = 0;
+    struct sink_stream *t = xcalloc(1, sizeof *t);
+    t->sink = s;
+    t->fd = -1;
+    (void)snprintf(t->name, sizeof t->name, "%s", name);
+    bool ok;
+    if (s->s3 != NULL) {
+        struct s3_uri u = uri_of(s, name);
+        ok = s3_multipart_restore(s->s3, &u, content_type, S3_PART_BYTES, o, tail, &t->multipart,
+                                  err);
+    } else if (!str_starts(f, TMP_PREFIX) || f.n >= sizeof t->tmp || strchr(file, '/') != NULL) {
+        ok = err_set(err, ERR_MALFORMED, "no file of ours: '%.100s'", file);
+    } else {
+        (void)snprintf(t->tmp, sizeof t->tmp, "%s", file);
+        ok = json_get_i64(o, "size", 0, INT64_MAX, JSON_ABSENT, &size, err) &&
+             restore_file(t, size, err);
+    }
+    if (!ok) {
+        sink_stream_leave(t);
+        return false;
+    }
+    *ret = t;
+    return true;
 }

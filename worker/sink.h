@@ -5,6 +5,7 @@
  * written and the call fails with ERR_PRECONDITION. Nothing is ever seen half written. */
 #pragma once
 #include "common/buf.h"
+#include <jansson.h>
 
 #define SINK_NAME_BYTES_MAX 200
 #define SINK_OBJECTS_MAX    2000000 /* of one output folder */
@@ -36,6 +37,9 @@ bool sink_delete(struct sink *s, const char *name, struct err *err) MUST_CHECK;
 
 /* Remove temporary files a killed worker left in a folder; nothing to do for S3. */
 bool sink_sweep(struct sink *s, struct err *err) MUST_CHECK;
+/* The same, but leave the one a stream was saved in: keep[keep_n], texts of sink_stream_kept. */
+bool sink_sweep_but(struct sink *s, const char *const *keep, size_t keep_n,
+                    struct err *err) MUST_CHECK;
 /* Abort the multipart uploads of names directly below that `ours` accepts; nothing to do for a
  * folder. For the end of a run: whoever is still uploading such a name can only come too late. A
  * failure is warned of: the output is whole, parts nobody completes only cost. */
@@ -48,3 +52,19 @@ bool sink_stream_begin(struct sink *s, const char *name, const char *content_typ
 bool sink_stream_add(struct sink_stream *t, struct str data, struct err *err) MUST_CHECK;
 bool sink_stream_finish(struct sink_stream *t, bool create_only, struct err *err) MUST_CHECK;
 void sink_stream_abort(struct sink_stream *t);
+
+/* A stream another process may go on with, for a worker that is stopped or killed. save makes what
+ * came so far durable and adds what it takes to members of the object open in w, and bytes that are
+ * nowhere else to tail; it may be called again and again. leave frees the stream, what was saved
+ * stays. restore takes the saved object o (its bytes from the beginning of tail) and gives a
+ * stream that is as long as it was then. ERR_NOT_FOUND when it is gone, ERR_CONFLICT when the
+ * process that saved it lives still, ERR_MALFORMED when o makes no sense. */
+struct json_out;
+bool sink_stream_save(struct sink_stream *t, struct json_out *w, struct buf *tail,
+                      struct err *err) MUST_CHECK;
+void sink_stream_leave(struct sink_stream *t);
+bool sink_stream_restore(struct sink *s, const char *name, const char *content_type,
+                         const json_t *o, struct str *tail, struct sink_stream **ret,
+                         struct err *err) MUST_CHECK;
+/* The temporary file of a saved stream, "" when there is none; borrowed from o. */
+const char *sink_stream_kept(const json_t *o);

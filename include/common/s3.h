@@ -3,6 +3,7 @@
  * worker's upload thread, the CLI and tests. */
 #pragma once
 #include "common/aws.h"
+#include <jansson.h>
 
 struct s3_uri { /* value */
     char bucket[64];
@@ -78,6 +79,16 @@ bool s3_multipart_add(struct s3_multipart *m, const void *p, size_t n, struct er
 bool s3_multipart_finish(struct s3_multipart *m, bool create_only, int64_t *ret_size,
                          struct err *err) MUST_CHECK;
 void s3_multipart_abort(struct s3_multipart *m);
+/* An upload that another process may go on with. save: members of the object that is open in w, and
+ * the bytes that are in no part yet are added to tail. leave: free m, the upload stays. restore: an
+ * upload as saved (o; its bytes are taken from the beginning of tail); ERR_NOT_FOUND when S3 has
+ * it no more, ERR_MALFORMED when o makes no sense. */
+struct json_out;
+void s3_multipart_save(const struct s3_multipart *m, struct json_out *w, struct buf *tail);
+void s3_multipart_leave(struct s3_multipart *m);
+bool s3_multipart_restore(struct s3_sync *s, const struct s3_uri *u, const char *content_type,
+                          size_t part_bytes, const json_t *o, struct str *tail,
+                          struct s3_multipart **ret, struct err *err) MUST_CHECK;
 
 /* s3_uploads.c: abort every upload of a key directly below prefix->key ("dir/" or "") whose name
  * behind the prefix `ours` accepts. *ret_n: how many. */

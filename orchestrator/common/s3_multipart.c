@@ -6,6 +6,7 @@
  * what lies under the key is compared with what our parts would make. */
 #include "common/cleanup.h"
 #include "common/hash.h"
+#include "common/json.h"
 #include "common/xml.h"
 #include "s3_internal.h"
 
@@ -69,7 +70,8 @@ static bool create_upload(struct s3_multipart *m, struct err *err)
                            .query = "uploads",
                            .content_type = m->content_type,
                            .xml_root = "InitiateMultipartUploadResult"};
-    CLEANUP(s3_kept_done) struct s3_kept k;
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
     if (!s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err)) {
         return false;
     }
@@ -99,7 +101,8 @@ static bool upload_part(struct s3_multipart *m, struct err *err)
                            .content_type = "application/octet-stream",
                            .body = {m->bytes, m->bytes_n},
                            .body_borrow = true};
-    CLEANUP(s3_kept_done) struct s3_kept k;
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
     if (!s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err)) {
         return false;
     }
@@ -141,7 +144,8 @@ void s3_multipart_abort(struct s3_multipart *m)
         AUTO_FREE char *query = xasprintf("uploadId=%s", m->upload_id);
         struct s3_spec spec = {
             .operation = "AbortMultipartUpload", .method = "DELETE", .query = query};
-        CLEANUP(s3_kept_done) struct s3_kept k;
+        CLEANUP(s3_kept_done)
+        struct s3_kept k;
         /* What cannot be aborted now is found by the sweep over old uploads. */
         bool aborted = s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, NULL);
         (void)aborted;
@@ -194,7 +198,8 @@ static bool complete(struct s3_multipart *m, bool create_only, struct err *err)
     if (create_only) {
         s3_spec_header(&spec, "If-None-Match", "*");
     }
-    CLEANUP(s3_kept_done) struct s3_kept k;
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
     if (s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err)) {
         return true;
     }
@@ -223,5 +228,84 @@ bool s3_multipart_finish(struct s3_multipart *m, bool create_only, int64_t *ret_
     }
     *ret_size = m->total;
     multipart_free(m);
+    return true;
+}
+
+/* --- from one process to another ---------------------------------------------------------------
+ */
+
+void s3_multipart_save(const struct s3_multipart *m, struct json_out *w, struct buf *tail)
+{
+    json_out_str(w, "upload_id", m->upload_id != NULL ? m->upload_id : "");
+    json_out_array(w, "etags");
+    for (size_t i = 0; i < m->parts_n; i++) {
+        json_out_str(w, NULL, m->parts[i].etag);
+    }
+    json_out_end_array(w);
+    json_out_i64(w, "tail", (int64_t)m->bytes_n);
+    buf_add(tail, m->bytes, m->bytes_n);
+}
+
+void s3_multipart_leave(struct s3_multipart *m)
+{
+    multipart_free(m);
+}
+
+static bool take_etags(struct s3_multipart *m, const json_t *etags, struct err *err)
+{
+    size_t n = json_array_size(etags);
+    if (n > S3_PARTS_MAX || (n > 0) != (m->upload_id != NULL)) {
+        return err_set(err, ERR_MALFORMED, "an upload of %zu parts", n);
+    }
+    m->parts = xcalloc(n + 1, sizeof *m->parts);
+    m->parts_cap = n + 1;
+    for (; m->parts_n < n; m->parts_n++) {
+        const char *etag = json_string_value(json_array_get(etags, m->parts_n));
+        if (etag == NULL || etag[0] == '\0' || strlen(etag) >= sizeof m->parts[0].etag) {
+            return err_set(err, ERR_MALFORMED, "part %zu has no etag", m->parts_n + 1);
+        }
+        memcpy(m->parts[m->parts_n].etag, etag, strlen(etag) + 1);
+    }
+    return true;
+}
+
+/* Parts stay for as long as their upload does. */
+static bool upload_is_there(struct s3_multipart *m, struct err *err)
+{
+    if (m->upload_id == NULL) {
+        return true;
+    }
+    AUTO_FREE char *query = xasprintf("max-parts=1&uploadId=%s", m->upload_id);
+    struct s3_spec spec = {
+        .operation = "ListParts", .method = "GET", .query = query, .xml_root = "ListPartsResult"};
+    CLEANUP(s3_kept_done)
+    struct s3_kept k;
+    return s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err);
+}
+
+bool s3_multipart_restore(struct s3_sync *s, const struct s3_uri *u, const char *content_type,
+                          size_t part_bytes, const json_t *o, struct str *tail,
+                          struct s3_multipart **ret, struct err *err)
+{
+    struct s3_multipart *m;
+    const char *upload_id;
+    json_t *etags;
+    int64_t tail_n;
+    if (!json_get_str(o, "upload_id", "", &upload_id, err) ||
+        !json_get_array(o, "etags", &etags, err) ||
+        !json_get_i64(o, "tail", 0, (int64_t)MIN(part_bytes, tail->n), JSON_ABSENT, &tail_n, err) ||
+        !s3_multipart_begin(s, u, content_type, part_bytes, &m, err)) {
+        return false;
+    }
+    m->upload_id = upload_id[0] != '\0' ? xstrdup(upload_id) : NULL;
+    if (!take_etags(m, etags, err) || !upload_is_there(m, err)) {
+        multipart_free(m);
+        return false;
+    }
+    m->bytes_n = (size_t)tail_n;
+    memcpy(m->bytes, tail->p, m->bytes_n);
+    *tail = (struct str){tail->p + m->bytes_n, tail->n - m->bytes_n};
+    m->total = (int64_t)(m->parts_n * part_bytes + m->bytes_n);
+    *ret = m;
     return true;
 }

@@ -2,6 +2,7 @@
 """Aim: an index that was stopped, killed or crossed leaves nothing that looks whole, and what the next run makes
 of it is what an undisturbed run makes, byte for byte, in the same memory for ten times the shards. Method: SIGKILL
 and SIGTERM as output grows, several writers at once, drover-local as an S3 that loses, cuts and delays replies."""
+import collections
 import os
 import signal
 import sys
@@ -27,6 +28,20 @@ def big_corpus(root, shards=240, per=2000):
         os.link(root + "/00000.tar", root + "/%05d.tar" % i)
 
 
+def resumed(se):
+    """Shards the run found done, by its log."""
+    return max([json.loads(x)["shards_kept"] for x in se.splitlines() if '"resumed"' in x] + [0])
+
+
+def load_checkpoint(folder):
+    """Its first line; None when there is none, or half of one."""
+    try:
+        with open(folder + "/_checkpoint", "rb") as f:
+            return json.loads(f.readline())
+    except (OSError, ValueError):
+        return None
+
+
 def test_life(d):
     root = d + "/big"
     big_corpus(root)
@@ -35,34 +50,44 @@ def test_life(d):
     tap.ok(rc == 0 and load(want_out, "summary.json")["pairs"] == 480000, "240 shards of 2000 pairs", se)
     want = digest(want_out), digest(want_out, "sample.jsonl")
     out = d + "/life"
-    kills = stops = 0
-    def begun(before, least):
-        """A file of this run's has grown so far."""
-        for n in os.listdir(out) if os.path.isdir(out) else []:
-            try:
-                if n.endswith("-index.jsonl") and n not in before and os.path.getsize(os.path.join(out, n)) >= least:
-                    return True
-            except OSError:
-                pass
-        return False
+    kept, ends = [0], []
 
-    for i in range(12):
-        before = set(os.listdir(out)) if i else set()
+    def length():
+        """Of the index under its temporary name."""
+        try:
+            return max([os.path.getsize(os.path.join(out, n)) for n in os.listdir(out) if n.endswith("-index.jsonl")] + [0])
+        except OSError:
+            return 0
+
+    for i in range(8):
+        least = length() + (3 << 20)
         p = index_start(["--input", root, "--output", out, "--sample", "0.01", "--threads", "1", "--read-mode", "stream"])
-        wait_for(lambda: begun(before, 1 << (10 + i)) or p.poll() is not None, 10)
+        wait_for(lambda: length() >= least or p.poll() is not None, 10)
         p.send_signal(signal.SIGKILL if i % 2 else signal.SIGTERM)
         so, se = p.communicate()
         if p.returncode == 0:
             break
-        kills += p.returncode == -9
-        stops += p.returncode == 143
+        ends.append(p.returncode)
+        kept.append(resumed(se))
         names = os.listdir(out)
-        if "index.jsonl" in names or "_manifest.json" in names or (p.returncode == 143 and [n for n in names if n[0] == "."]):
+        left = sorted(n.split("-", 3)[-1] for n in names)
+        if "index.jsonl" in names or "_manifest.json" in names or (p.returncode == 143 and left != [
+                "_checkpoint", "_progress.json", "index.jsonl", "sample.jsonl"]):
             tap.ok(False, "nothing that looks whole is left after %d" % p.returncode, names)
-    tap.ok(kills > 0 and stops > 0, "was killed %d and stopped %d times" % (kills, stops), se)
+        if i % 2 == 0:  # what is done is not read again: were it, this would be told
+            for s in range(load_checkpoint(out)["shards_done"]):
+                os.unlink(root + "/%05d.tar" % s)
+                open(root + "/%05d.tar" % s, "w").write("gone")
+    tap.ok(ends.count(-9) >= 2 and ends.count(143) >= 2, "stopped and killed %d times" % len(ends), se)
+    tap.ok(kept == sorted(kept) and kept[-1] > 40, "each run goes on where the last saved", kept)
     rc, so, se = index(["--input", root, "--output", out, "--sample", "0.01"])
-    tap.ok(rc == 0 and (digest(out), digest(out, "sample.jsonl")) == want, "and gives the same index after all", se)
+    tap.ok(rc == 0 and (digest(out), digest(out, "sample.jsonl")) == want, "and the index is the same after all", se)
+    a, b = load(out, "summary.json"), load(want_out, "summary.json")
+    tap.eq({k: a[k] for k in a if k not in ("bytes_read", "shards_streamed")},
+           {k: b[k] for k in b if k not in ("bytes_read", "shards_streamed")}, "and so is what was counted")
     tap.eq(sorted(os.listdir(out)), sorted(os.listdir(want_out)), "with nothing else beside it")
+    shutil.rmtree(root)
+    big_corpus(root)
     rc, so, se = index(["--input", root, "--output", out])
     tap.ok(rc == 0 and "finished already" in so, "finished is finished", se)
     rc, so, se = index(["--input", root, "--output", out], env={"DROVER_TASK": "9"})
@@ -80,6 +105,113 @@ def test_life(d):
     rc, so, se = index(["--input", root, "--output", d + "/two"])
     tap.ok(rc == 0 and digest(d + "/two") == want[0] and sum(p.returncode == 0 for p in ps) <= 3,
            "three at once on one output: one whole index", [p.returncode for p in ps])
+
+
+def slow_input(local, shards=48):
+    """Shards in a bucket, three lines in each of which one is broken, with captions that fill parts of an upload."""
+    root = local.buckets + "/data/many"
+    for s in range(shards):
+        write_tar("%s/%02d.tar" % (root, s), [m for i in range(3) for m in sample("%02d%02d" % (s, i), i, caption="c" * 300000)
+                                              if (i, m[0][-3:]) != (1, "txt")])
+    return ["--input", "s3://data/many", "--path-prefix", "", "--sample", "0.5", "--threads", 1, "--checkpoint_seconds", 1]
+
+
+def slowly(local):
+    local.faults({"operation": "GetObject", "name_contains": ".tar", "kind": "slow", "times": 10000, "delay_seconds": 0.06})
+
+
+def interrupted(local, args, folder, sig, at, out):
+    """A run that is sent sig once a checkpoint says that so many shards are done."""
+    p = index_start(args + ["--output", out], env=local.env)
+    if not wait_for(lambda: ((load_checkpoint(folder) or {}).get("shards_done", 0) >= at) or p.poll() is not None):
+        tap.ok(False, "a checkpoint of %d shards" % at)
+    p.send_signal(sig)
+    so, se = p.communicate(timeout=60)
+    return p.returncode, se
+
+
+NAMES = ("index.jsonl", "sample.jsonl", "broken.jsonl")
+
+
+def test_resume(d, local, kind):
+    """Killed and stopped while the bucket is slow; kind: where the output goes."""
+    args = slow_input(local)
+    if not os.path.exists(d + "/want/_manifest.json"):
+        rc, so, se = index(args + ["--output", d + "/want"], env=local.env)
+        tap.ok(rc == 0 and load(d + "/want", "summary.json")["outcomes"]["no txt"] == 48, "48 shards in a bucket", se)
+    want = [digest(d + "/want", n) for n in NAMES]
+    out, folder = (d + "/resume", d + "/resume") if kind == "folder" else ("s3://data/resume", local.buckets + "/data/resume")
+    slowly(local)
+    before = len(local.wire())
+    kept = []
+    for i, sig in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)):
+        rc, se = interrupted(local, args, folder, sig, 12 * i + 10, out)
+        kept.append(resumed(se))
+        tap.ok(rc == (-9 if sig == signal.SIGKILL else 143), "%s: ends with %d" % (kind, rc), se)
+    local.faults()
+    rc, so, se = index(args + ["--output", out], env=local.env)
+    kept.append(resumed(se))
+    tap.ok(rc == 0 and kept[0] == 0 and all(k >= 12 * i + 10 for i, k in enumerate(kept[1:])), "%s: each goes on from the checkpoint" % kind,
+           "%s %s" % (kept, se))
+    tap.eq([digest(folder, n) for n in NAMES], want, "%s: the index, the sample and the broken ones are the same bytes" % kind)
+    tap.eq(load(folder, "summary.json")["outcomes"], load(d + "/want", "summary.json")["outcomes"], "%s: what was counted too" % kind)
+    wire = local.wire()[before:]
+    gets = collections.Counter(r["name"] for r in wire if r["operation"] == "GetObject" and r["name"].endswith(".tar"))
+    again = sum(gets.values()) - 48
+    tap.ok(len(gets) == 48 and again <= 40, "%s: %d shards were read again, not %d" % (kind, again, sum(kept)), gets)
+    tap.ok(not [n for n in os.listdir(folder) if n[0] == "." or n == "_checkpoint"], "%s: nothing else is left" % kind, os.listdir(folder))
+    if kind == "s3":
+        parts = [r for r in wire if r["operation"] == "UploadPart"]
+        tap.ok(len([r for r in wire if r["operation"] == "CreateMultipartUpload"]) == 2 and len(parts) >= 5,
+               "s3: one upload for each file, gone on with", len(parts))
+        tap.eq(local.uploads(), [], "s3: no upload is left open")
+
+
+def test_not_resumed(d, local):
+    """What cannot be gone on with is begun anew, and comes out right."""
+    args = slow_input(local)
+    want = [digest(d + "/want", n) for n in NAMES]
+
+    def anew(name, out, folder, change, word, more=(), same_bytes=True, at=5):
+        slowly(local)
+        rc, se = interrupted(local, args, folder, signal.SIGTERM, at, out)
+        tap.ok(rc == 143 and load_checkpoint(folder), "%s: stopped with a checkpoint" % name, se)
+        change(folder)
+        local.faults()
+        rc, so, se = index(args + ["--output", out] + list(more), env=local.env)
+        tap.ok(rc == 0 and resumed(se) == 0 and '"begun_anew"' in se and word in se, "%s: begun anew" % name, "%d %s" % (rc, se))
+        tap.ok(not same_bytes or [digest(folder, n) for n in NAMES] == want, "%s: and right" % name)
+        tap.ok(not [n for n in os.listdir(folder) if n[0] == "." or n == "_checkpoint"] and local.uploads() == [],
+               "%s: nothing is left of the first" % name, os.listdir(folder))
+
+    def tmp(folder):
+        return [os.path.join(folder, n) for n in os.listdir(folder) if n.endswith("-index.jsonl")][0]
+
+    def cut(folder):
+        os.truncate(tmp(folder), os.path.getsize(tmp(folder)) - 1)
+
+    def hurt(folder):
+        text = open(folder + "/_checkpoint", "rb").read()
+        open(folder + "/_checkpoint", "wb").write(text[:len(text) // 2])
+    anew("other settings", d + "/a1", d + "/a1", lambda f: None, "other settings", ["--fields", "path,offset"], False)
+    anew("the file is gone", d + "/a2", d + "/a2", lambda f: os.unlink(tmp(f)), "cannot open")
+    anew("the file is shorter", d + "/a3", d + "/a3", cut, "shorter")
+    anew("half a checkpoint", d + "/a4", d + "/a4", hurt, "begun_anew")
+    s3 = local.buckets + "/data/a5"
+    anew("the uploads are gone", "s3://data/a5", s3, lambda f: shutil.rmtree(local.root + "/state/uploads"), "upload", at=20)
+
+    out = d + "/alive"
+    slowly(local)
+    p = index_start(args + ["--output", out], env=local.env)
+    tap.ok(wait_for(lambda: (load_checkpoint(out) or {}).get("shards_done", 0) >= 5), "one that lives has saved")
+    p.send_signal(signal.SIGSTOP)
+    local.faults()
+    rc, so, se = index(args + ["--output", out], env=local.env)
+    tap.ok(rc == 0 and "is being written" in se and [digest(out, n) for n in NAMES] == want, "another does not take its files", se)
+    p.send_signal(signal.SIGCONT)
+    so, se = p.communicate(timeout=60)
+    tap.ok(p.returncode == 1 and [digest(out, n) for n in NAMES] == want, "and the first finds that it came too late", se)
+    tap.ok(not [n for n in os.listdir(out) if n[0] == "." or n == "_checkpoint"], "nothing of it is left", os.listdir(out))
 
 
 def test_memory(d):
@@ -172,6 +304,9 @@ with Folder() as d:
     local = Local(d)
     try:
         test_s3_faults(d, local)
+        test_resume(d, local, "folder")
+        test_resume(d, local, "s3")
+        test_not_resumed(d, local)
     finally:
         local.p.terminate()
         local.p.wait()

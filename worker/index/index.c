@@ -1,8 +1,8 @@
 /* Wires listing, scanning threads and ordered output together, and writes the manifest last.
  *
  * Threads: main (signals), the one that works, the heart, and one for each shard read at once. An
- * index is either whole or not there: a run that was stopped or killed leaves nothing but temporary
- * files and pieces without a manifest, which the next run takes away before it begins anew. */
+ * index is either whole or not there: a run that was stopped or killed leaves a checkpoint and what
+ * is not seen under the output's names; the next one goes on from there. */
 #include "index.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -44,10 +44,7 @@ struct index {
     usec_t started_us;
     _Atomic int stop; /* 1: an error, or a signal */
     _Atomic bool signalled;
-    pthread_mutex_t lock; /* of what follows */
-    struct scan_counts counts;
-    int64_t streamed_files;
-    struct err first_bad; /* archive */
+    _Atomic int64_t bad_told; /* archives */
 };
 
 struct worker { /* one scanning thread */
@@ -55,8 +52,9 @@ struct worker { /* one scanning thread */
     struct source src;
     struct scan scan;
     size_t shard_i;
-    struct scan_counts told; /* of scan.counts: already in the progress */
+    struct scan_counts told; /* of scan.counts, which are of one shard: already in the progress */
     int64_t told_bytes;
+    struct checkpoint_sums sums; /* of the shard */
     pthread_t thread;
 };
 
@@ -89,17 +87,14 @@ static bool on_flush(void *ctx, struct err *err)
     return order_flush(w->x->order, w->shard_i) || err_set(err, ERR_UNAVAILABLE, "stopped");
 }
 
-static void note_bad(struct index *x, const char *path, const struct scan *s)
+static void note_bad(struct worker *w, const char *path)
 {
+    const struct scan *s = &w->scan;
     struct err bad = s->fault;
     (void)err_wrap(&bad, "'%s' at byte %" PRIi64, path, s->fault_at);
-    (void)pthread_mutex_lock(&x->lock);
-    int64_t n = x->counts.bad_tars++;
-    if (n == 0) {
-        x->first_bad = bad;
-    }
-    (void)pthread_mutex_unlock(&x->lock);
-    if (n < BAD_TARS_LOGGED) {
+    (void)snprintf(w->sums.first_bad, sizeof w->sums.first_bad, "%.*s",
+                   (int)sizeof w->sums.first_bad - 1, bad.message);
+    if (w->x->bad_told++ < BAD_TARS_LOGGED) {
         log_event(LOG_WARN, "bad_archive", LF_S("shard", path), LF_I("offset", s->fault_at),
                   LF_S("error", s->fault.message));
     }
@@ -109,16 +104,22 @@ static bool scan_one(struct worker *w, struct err *err)
 {
     struct index *x = w->x;
     const char *below = shards_path(&x->shards, w->shard_i);
-    int64_t broken = scan_counts_pairs(&w->scan.counts) - w->scan.counts.pairs[PAIR_WHOLE];
+    int64_t read_bytes = w->src.read_bytes;
+    int64_t streamed = w->src.streamed_files;
     AUTO_FREE char *path = xasprintf("%s%s", x->prefix, below);
+    w->sums = (struct checkpoint_sums){.streamed = 0};
+    w->scan.counts = w->told = (struct scan_counts){.members = 0};
     if (!shards_open(&x->shards, w->shard_i, &w->src, err) ||
         !scan_shard(&w->scan, str_of(path), err)) {
         return err_wrap(err, "'%s'", below);
     }
-    broken = scan_counts_pairs(&w->scan.counts) - w->scan.counts.pairs[PAIR_WHOLE] - broken;
+    int64_t broken = scan_counts_pairs(&w->scan.counts) - w->scan.counts.pairs[PAIR_WHOLE];
     if (w->scan.fault.code != ERR_NONE) {
-        note_bad(x, below, &w->scan);
+        note_bad(w, below);
     }
+    w->sums.counts = w->scan.counts;
+    w->sums.read_bytes = w->src.read_bytes - read_bytes;
+    w->sums.streamed = w->src.streamed_files - streamed;
     if (x->o.strict && w->scan.fault.code != ERR_NONE) {
         *err = w->scan.fault;
         return err_wrap(err, "'%s' at byte %" PRIi64, below, w->scan.fault_at);
@@ -140,18 +141,13 @@ static void *scan_main(void *arg)
         ok = scan_one(w, &err);
         if (ok) {
             tell_progress(w);
-            order_finish(x->order, w->shard_i);
+            order_finish(x->order, w->shard_i, &w->sums);
             x->progress.shards_done++;
         }
     }
     if (!ok) {
         order_fail(x->order, &err);
     }
-    w->scan.counts.bad_tars = 0; /* counted where they were told */
-    (void)pthread_mutex_lock(&x->lock);
-    scan_counts_add(&x->counts, &w->scan.counts);
-    x->streamed_files += w->src.streamed_files;
-    (void)pthread_mutex_unlock(&x->lock);
     s3_sync_free(w->src.s3);
     source_done(&w->src);
     scan_done(&w->scan);
@@ -239,7 +235,8 @@ static void run_alive(struct index *x, int threads)
 
 static void summary_json(const struct index *x, struct buf *out)
 {
-    const struct scan_counts *c = &x->counts;
+    const struct checkpoint_sums *sums = &order_done(x->order)->sums;
+    const struct scan_counts *c = &sums->counts;
     struct json_out w;
     json_out_init(&w, out);
     json_out_object(&w, NULL);
@@ -257,9 +254,9 @@ static void summary_json(const struct index *x, struct buf *out)
     json_out_str(&w, "sample", x->o.sample);
     json_out_str(&w, "fields", x->o.fields);
     json_out_str(&w, "path_prefix", x->prefix);
-    json_out_i64(&w, "bytes_read", x->progress.bytes);
+    json_out_i64(&w, "bytes_read", sums->read_bytes);
     json_out_i64(&w, "shards_streamed",
-                 x->shards.folder == NULL ? (int64_t)x->shards.n : x->streamed_files);
+                 x->shards.folder == NULL ? (int64_t)x->shards.n : sums->streamed);
     json_out_end_object(&w);
     buf_add_char(out, '\n');
 }
@@ -285,17 +282,18 @@ static bool is_own_upload(void *ctx UNUSED, const char *name)
 static bool put_manifest(struct index *x, struct err *err)
 {
     struct stats_text texts[PAIR_FAULT_COUNT];
-    struct stats total = {.texts = texts, .count = scan_counts_pairs(&x->counts)};
+    const struct scan_counts *c = &order_done(x->order)->sums.counts;
+    struct stats total = {.texts = texts, .count = scan_counts_pairs(c)};
     for (size_t i = 0; i < PAIR_FAULT_COUNT; i++) {
-        if (x->counts.pairs[i] > 0) {
+        if (c->pairs[i] > 0) {
             union { /* the texts of a borrowed struct are only read */
                 const char *in;
                 char *out;
             } text = {pair_fault_text((enum pair_fault)i)};
-            texts[total.texts_n++] = (struct stats_text){text.out, x->counts.pairs[i]};
+            texts[total.texts_n++] = (struct stats_text){text.out, c->pairs[i]};
         }
     }
-    total.successes = x->counts.pairs[PAIR_WHOLE];
+    total.successes = c->pairs[PAIR_WHOLE];
     total.failed_to_resize = total.count - total.successes;
     struct sink_listing l = {0};
     if (!sink_list(x->sink, &l, err)) {
@@ -331,9 +329,10 @@ static bool finish(struct index *x, struct err *err)
     if (!order_check(x->order, err)) {
         return false;
     }
-    if (x->counts.bad_tars == (int64_t)x->shards.n) {
-        *err = x->first_bad;
-        return err_wrap(err, "none of %zu archives could be read to its end", x->shards.n);
+    const struct checkpoint_sums *sums = &order_done(x->order)->sums;
+    if (sums->counts.bad_tars == (int64_t)x->shards.n) {
+        return err_set(err, ERR_MALFORMED, "none of %zu archives could be read to its end: %s",
+                       x->shards.n, sums->first_bad);
     }
     summary_json(x, &b);
     return order_publish(x->order, err) &&
@@ -372,7 +371,7 @@ static void find_prefix(struct index *x)
     x->prefix = xasprintf("%s%s", p, n == 0 || p[n - 1] == '/' ? "" : "/");
 }
 
-/* Done by an earlier attempt already? Else take away what such a one left. */
+/* Done by an earlier attempt already? Else take away what such a one left without a manifest. */
 static bool prepare_output(struct index *x, bool *ret_done, struct err *err)
 {
     AUTO_FREE char *task = NULL;
@@ -387,7 +386,7 @@ static bool prepare_output(struct index *x, bool *ret_done, struct err *err)
                        x->o.output_folder, task, x->task);
     }
     *ret_done = task != NULL;
-    bool ok = *ret_done || sink_sweep(x->sink, err);
+    bool ok = true;
     for (size_t i = 0; ok && !*ret_done && i < ARRAY_LEN(own_names); i++) {
         ok = sink_delete(x->sink, own_names[i], err);
     }
@@ -403,6 +402,41 @@ static bool one_host(struct err *err)
     return hosts == 1 ||
            err_set(err, ERR_INVALID,
                    "this job has %d hosts: index runs on one; set instance_count: 1", hosts);
+}
+
+/* Where an earlier run was stopped, or at the beginning. */
+static bool begin_order(struct index *x, int threads, struct err *err)
+{
+    char fingerprint[65];
+    checkpoint_fingerprint(&x->o.scan, x->prefix, &x->shards, fingerprint);
+    if (!sink_open(x->o.output_folder, &x->lines_sink, err)) {
+        return false;
+    }
+    const struct order_config config = {.sink = x->lines_sink,
+                                        .n = x->shards.n,
+                                        .slots = 2 * threads,
+                                        .sample = x->o.scan.sample,
+                                        .fingerprint = fingerprint,
+                                        .save_every_us = x->o.checkpoint_s * USEC_PER_SEC,
+                                        .stop = &x->stop};
+    if (!order_new(&config, &x->order, err)) {
+        return false;
+    }
+    const struct checkpoint *done = order_done(x->order);
+    struct progress *p = &x->progress;
+    p->shards_done = done->shards_done;
+    p->rows_kept = scan_counts_pairs(&done->sums.counts);
+    p->successes = done->sums.counts.pairs[PAIR_WHOLE];
+    p->failed_to_resize = p->rows_kept - p->successes;
+    p->bytes = done->sums.read_bytes;
+    return true;
+}
+
+/* Would the same again perhaps succeed, so that it is worth going on from here? */
+static bool may_pass(const struct err *err)
+{
+    const char *cause = contract_cause(err);
+    return strcmp(cause, "network") == 0 || strcmp(cause, "throttled") == 0;
 }
 
 static enum life_end run(void *ctx, struct err *err)
@@ -422,17 +456,23 @@ static enum life_end run(void *ctx, struct err *err)
     }
     find_prefix(x);
     int threads = threads_of(x);
-    if (!sink_open(x->o.output_folder, &x->lines_sink, err) ||
-        !order_new(x->lines_sink, x->shards.n, 2 * threads, x->o.scan.sample, &x->stop, &x->order,
-                   err)) {
+    if (!begin_order(x, threads, err)) {
         return LIFE_FAILED;
     }
     run_alive(x, threads);
-    if (x->signalled && x->progress.shards_done < (int64_t)x->shards.n) {
+    if (x->signalled && order_done(x->order)->shards_done < (int64_t)x->shards.n) {
+        order_leave(x->order);
         return LIFE_STOPPED;
     }
-    x->stop = 0;
-    return finish(x, err) ? LIFE_DONE : LIFE_FAILED;
+    if (finish(x, err)) {
+        return LIFE_DONE;
+    }
+    if (may_pass(err)) {
+        order_leave(x->order);
+    } else {
+        order_give_up(x->order);
+    }
+    return LIFE_FAILED;
 }
 
 static void index_done(struct index *x)
@@ -444,7 +484,6 @@ static void index_done(struct index *x)
     free(x->input);
     free(x->prefix);
     index_options_done(&x->o);
-    (void)pthread_mutex_destroy(&x->lock);
     free(x);
 }
 
@@ -466,9 +505,8 @@ int index_main(int argc, char *const *argv)
         free(x);
         return WP_EXIT_USAGE;
     }
-    (void)pthread_mutex_init(&x->lock, NULL);
     x->life = (struct life){.failed_event = "index_failed",
-                            .stopped = "SIGTERM: an index is written whole or not at all",
+                            .stopped = "SIGTERM: the next run goes on from the last checkpoint",
                             .stop_us = x->o.stop_s * USEC_PER_SEC,
                             .work = run,
                             .tick = on_tick,

@@ -26,6 +26,8 @@ static const struct setting rows[] = {
      "seconds between _progress.json"},
     {"stop_seconds", NULL, SETTING_INT, "90", 2, 115, AT(stop_s),
      "from SIGTERM to the end, at most"},
+    {"checkpoint_seconds", NULL, SETTING_INT, "30", 1, 3600, AT(checkpoint_s),
+     "between two times of saving how far the index is, for a run that goes on after a kill"},
 };
 
 struct word {

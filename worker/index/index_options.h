@@ -16,6 +16,7 @@ struct index_options { /* index_options_done frees */
     int64_t shards_at_once; /* 0: by the number of processors */
     int64_t progress_interval_s;
     int64_t stop_s;
+    int64_t checkpoint_s;
     bool strict;
 
     /* Worked out from the above. */

@@ -1,24 +1,33 @@
 /* The window of slots and the three files. */
 #include "order.h"
+#include "common/clock.h"
+#include "common/log.h"
 #include <pthread.h>
 
 enum file { FILE_INDEX, FILE_SAMPLE, FILE_BROKEN, FILE_COUNT };
+_Static_assert((int)FILE_COUNT == CHECKPOINT_FILES, "all files are saved");
 
 struct slot {
     struct scan_out out;
+    struct checkpoint_sums sums;
     bool done;
 };
 struct order {
+    struct order_config config;
     pthread_mutex_t lock;
-    pthread_cond_t moved; /* head, writing or stop changed */
-    struct sink *sink;
+    pthread_cond_t moved;                  /* head, writing or stop changed */
     struct sink_stream *files[FILE_COUNT]; /* the broken ones' only when there are any */
-    _Atomic int *stop;
-    struct slot *slots; /* shard i is in slots[i % slots_n] */
+    struct slot *slots;                    /* shard i is in slots[i % config.slots] */
     size_t slots_n;
     size_t n, next, head;
+    _Atomic int *stop;
     bool writing;
     struct err err; /* the first */
+    /* Of the writing thread. */
+    struct checkpoint done;
+    bool partial; /* the files have lines of the head already */
+    bool saved;   /* there is a checkpoint, of this run or an earlier one */
+    int64_t next_save_us;
 };
 
 static const char *const names[] = {ORDER_INDEX_NAME, ORDER_SAMPLE_NAME, ORDER_BROKEN_NAME};
@@ -26,22 +35,42 @@ static const char *const names[] = {ORDER_INDEX_NAME, ORDER_SAMPLE_NAME, ORDER_B
 static bool open_file(struct order *o, enum file f, struct err *err)
 {
     return o->files[f] != NULL ||
-           sink_stream_begin(o->sink, names[f], "application/x-ndjson", &o->files[f], err);
+           sink_stream_begin(o->config.sink, names[f], "application/x-ndjson", &o->files[f], err);
 }
 
-bool order_new(struct sink *sink, size_t n, int slots, bool sample, _Atomic int *stop,
-               struct order **ret, struct err *err)
+/* Where an earlier run was stopped, else at the beginning. */
+static bool go_on(struct order *o, struct err *err)
 {
-    ASSERT(slots > 0);
+    if (!checkpoint_load(o->config.sink, o->config.fingerprint, names, &o->done, o->files,
+                         &o->saved, err)) {
+        return false;
+    }
+    if (!o->saved) {
+        (void)snprintf(o->done.fingerprint, sizeof o->done.fingerprint, "%s",
+                       o->config.fingerprint);
+        return true;
+    }
+    ASSERT((size_t)o->done.shards_done <= o->n); /* the fingerprint counts them */
+    o->head = o->next = (size_t)o->done.shards_done;
+    log_event(LOG_INFO, "resumed", LF_I("shards_kept", o->done.shards_done),
+              LF_I("shards", (int64_t)o->n));
+    return true;
+}
+
+bool order_new(const struct order_config *c, struct order **ret, struct err *err)
+{
+    ASSERT(c->slots > 0);
     struct order *o = xcalloc(1, sizeof *o);
-    *o = (struct order){.sink = sink, .n = n, .stop = stop, .slots_n = (size_t)slots};
+    *o = (struct order){.config = *c, .n = c->n, .stop = c->stop, .slots_n = (size_t)c->slots};
     (void)pthread_mutex_init(&o->lock, NULL);
     (void)pthread_cond_init(&o->moved, NULL);
     o->slots = xcalloc(o->slots_n, sizeof *o->slots);
     for (size_t i = 0; i < o->slots_n; i++) {
         scan_out_init(&o->slots[i].out);
     }
-    if (!open_file(o, FILE_INDEX, err) || (sample && !open_file(o, FILE_SAMPLE, err))) {
+    o->next_save_us = clock_mono_us() + c->save_every_us;
+    if (!go_on(o, err) || !open_file(o, FILE_INDEX, err) ||
+        (c->sample && !open_file(o, FILE_SAMPLE, err))) {
         order_free(o);
         return false;
     }
@@ -64,6 +93,11 @@ void order_free(struct order *o)
     (void)pthread_mutex_destroy(&o->lock);
     (void)pthread_cond_destroy(&o->moved);
     free(o);
+}
+
+const struct checkpoint *order_done(const struct order *o)
+{
+    return &o->done;
 }
 
 static struct slot *slot_of(struct order *o, size_t shard_i)
@@ -122,6 +156,7 @@ bool order_flush(struct order *o, size_t shard_i)
     }
     if (o->head == shard_i && !o->writing && *o->stop == 0) {
         o->writing = true;
+        o->partial = true;
         write_slot(o, s);
         o->writing = false;
         (void)pthread_cond_broadcast(&o->moved);
@@ -131,16 +166,57 @@ bool order_flush(struct order *o, size_t shard_i)
     return ok;
 }
 
-void order_finish(struct order *o, size_t shard_i)
+static void add_sums(struct checkpoint_sums *to, const struct checkpoint_sums *s)
+{
+    scan_counts_add(&to->counts, &s->counts);
+    to->read_bytes += s->read_bytes;
+    to->streamed += s->streamed;
+    if (to->first_bad[0] == '\0') {
+        memcpy(to->first_bad, s->first_bad, sizeof to->first_bad);
+    }
+}
+
+/* Between two shards. A failure is warned of: only a stop will notice. */
+static void save(struct order *o)
+{
+    struct err err = ERR_INIT;
+    if (checkpoint_save(o->config.sink, &o->done, o->files, &err)) {
+        o->saved = true;
+    } else {
+        log_event(LOG_WARN, "checkpoint_not_saved", LF_ERR(&err));
+    }
+    o->next_save_us = clock_mono_us() + o->config.save_every_us;
+}
+
+/* With the lock held and o->writing set: the head is written whole. */
+static void write_head(struct order *o)
+{
+    struct slot *s = slot_of(o, o->head);
+    o->partial = true;
+    write_slot(o, s);
+    if (o->err.code != ERR_NONE) {
+        return; /* of what could not be written nothing is counted */
+    }
+    o->partial = false;
+    add_sums(&o->done.sums, &s->sums);
+    o->done.shards_done++;
+    if (*o->stop == 0 && clock_mono_us() >= o->next_save_us) {
+        (void)pthread_mutex_unlock(&o->lock);
+        save(o);
+        (void)pthread_mutex_lock(&o->lock);
+    }
+}
+
+void order_finish(struct order *o, size_t shard_i, const struct checkpoint_sums *sums)
 {
     (void)pthread_mutex_lock(&o->lock);
+    slot_of(o, shard_i)->sums = *sums;
     slot_of(o, shard_i)->done = true;
     while (!o->writing && o->head < o->next && slot_of(o, o->head)->done && *o->stop == 0) {
-        struct slot *s = slot_of(o, o->head);
         o->writing = true;
-        write_slot(o, s);
+        write_head(o);
         o->writing = false;
-        s->done = false;
+        slot_of(o, o->head)->done = false;
         o->head++;
         (void)pthread_cond_broadcast(&o->moved);
     }
@@ -177,6 +253,10 @@ bool order_check(const struct order *o, struct err *err)
 bool order_publish(struct order *o, struct err *err)
 {
     ASSERT(o->head == o->n);
+    if (o->saved && !checkpoint_remove(o->config.sink, err)) {
+        return false;
+    }
+    o->saved = false;
     for (size_t i = 0; i < FILE_COUNT; i++) {
         if (o->files[i] != NULL && !sink_stream_finish(TAKE(o->files[i]), true, err)) {
             return err->code == ERR_PRECONDITION
@@ -185,4 +265,22 @@ bool order_publish(struct order *o, struct err *err)
         }
     }
     return true;
+}
+
+void order_leave(struct order *o)
+{
+    if (!o->partial && o->err.code == ERR_NONE && o->done.shards_done > 0) {
+        save(o);
+    }
+    for (size_t i = 0; o->saved && i < FILE_COUNT; i++) {
+        sink_stream_leave(TAKE(o->files[i]));
+    }
+}
+
+void order_give_up(struct order *o)
+{
+    struct err err = ERR_INIT;
+    if (o->saved && !checkpoint_remove(o->config.sink, &err)) {
+        log_event(LOG_WARN, "checkpoint_not_removed", LF_ERR(&err));
+    }
 }

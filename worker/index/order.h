@@ -4,11 +4,10 @@
  * wait. No shard further than the number of slots ahead of the head is claimed. The head never
  * waits for anybody, so all come to an end.
  *
- * Writing is done by whoever finds something to write, one thread at a time, outside of the lock.
- */
+ * Writing is done by whoever finds something to write, one thread at a time, outside of the lock;
+ * and so is, now and then between two shards, saving how far things are (checkpoint.h). */
 #pragma once
-#include "scan.h"
-#include "sink.h"
+#include "checkpoint.h"
 
 #define ORDER_WAIT_BYTES ((size_t)2 << 20)
 
@@ -18,19 +17,28 @@
 
 struct order;
 
-/* n shards in all. stop is polled while waiting and set when writing fails. sink is borrowed and
- * used by the writing thread only. sample: there is a sample file. */
-bool order_new(struct sink *sink, size_t n, int slots, bool sample, _Atomic int *stop,
-               struct order **ret, struct err *err) MUST_CHECK;
-/* What was not published is given up. NULL ignored. */
+struct order_config {  /* value */
+    struct sink *sink; /* borrowed; used by the writing thread only */
+    size_t n;          /* shards in all */
+    int slots;
+    bool sample;             /* there is a sample file */
+    const char *fingerprint; /* of the run, for what an earlier one left */
+    int64_t save_every_us;
+    _Atomic int *stop; /* polled while waiting and set when writing fails */
+};
+/* Goes on where an earlier run with the same fingerprint was stopped. */
+bool order_new(const struct order_config *c, struct order **ret, struct err *err) MUST_CHECK;
+/* What was neither published nor left is given up. NULL ignored. */
 void order_free(struct order *o);
+/* What is done: the first shards_done shards and what is in them. Not while threads run. */
+const struct checkpoint *order_done(const struct order *o);
 /* The next shard and where its lines go; false when there is none left or all stops. */
 bool order_claim(struct order *o, size_t *ret_shard_i, struct scan_out **ret) MUST_CHECK;
 /* The shard's lines have grown: write them if it is the head's turn, wait if they are too many.
  * False when stopping. */
 bool order_flush(struct order *o, size_t shard_i) MUST_CHECK;
-/* The shard is complete. */
-void order_finish(struct order *o, size_t shard_i);
+/* The shard is complete; what was counted in it. */
+void order_finish(struct order *o, size_t shard_i, const struct checkpoint_sums *sums);
 /* Remember the first error and stop all. */
 void order_fail(struct order *o, const struct err *err);
 /* Wake whoever waits: stop has been set. */
@@ -39,3 +47,7 @@ void order_wake(struct order *o);
 bool order_check(const struct order *o, struct err *err) MUST_CHECK;
 /* After that: create the files. */
 bool order_publish(struct order *o, struct err *err) MUST_CHECK;
+/* Or: leave what there is for the next run; saved once more where possible. */
+void order_leave(struct order *o);
+/* Or: nobody is to go on with this. */
+void order_give_up(struct order *o);
