@@ -3,3 +3,8 @@ $(O)/tests/worker_fixture: tests/integration/worker_fixture.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(INC_worker) $< -o $@ -pie $(L_WORKER)
 test-bins: $(O)/tests/worker_fixture $(BIN)/drover-worker
+# What worker_ssrf.py preloads: it writes down where the worker connects to.
+$(O)/tests/connect_log.so: tests/integration/worker_kit/connect_log.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -fPIC -shared $< -o $@ -ldl
+test-bins: $(O)/tests/connect_log.so
