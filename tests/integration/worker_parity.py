@@ -27,7 +27,7 @@ TOKEN = "mybot"
 DIRECTIVES = ("noai", "noimageai", "noindex", "noimageindex")
 DOWNLOAD, RESIZE = "failed_to_download", "failed_to_resize"
 UNDECODED = "Image decoding error"
-FOREIGN = ("gif", "svg", "tiff", "bmp", "avif")
+FOREIGN = ("gif", "svg", "svg with a prolog", "tiff", "bmp", "avif")
 
 
 class Fate:
@@ -78,6 +78,8 @@ def no_pictures():
     jpeg, png = encoded(a, "JPEG"), encoded(a, "PNG")
     return {
         "html": b"<html><body>Not here any more</body></html>", "gif": encoded(a, "GIF", "P"),
+        "svg with a prolog": b"\xef\xbb\xbf<?xml version=\"1.0\"?>\n<!-- drawn -->\n<svg xmlns=\"http://www.w3.org/2000/svg\"/>",
+        "page with svg": b"<!DOCTYPE html><html><body><svg xmlns=\"http://www.w3.org/2000/svg\"/></body></html>",
         "svg": b"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\"/>",
         "tiff": encoded(a, "TIFF"), "bmp": encoded(a, "BMP"),
         "avif": b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + bytes(range(200)), "empty": b"",

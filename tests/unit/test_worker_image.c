@@ -91,7 +91,14 @@ static void test_worker_image__nothing_else_is_taken(void **state UNUSED)
                    "ftypavif",
                    12},
                   IMAGE_UNSUPPORTED},
-                 {{"<svg xmlns=", 11}, IMAGE_UNSUPPORTED}};
+                 {STR("<svg xmlns="), IMAGE_UNSUPPORTED},
+                 {STR("\xef\xbb\xbf<?xml version=\"1.0\"?>\n<svg/>"), IMAGE_UNSUPPORTED},
+                 {STR("\n <!-- drawn --><svg>"), IMAGE_UNSUPPORTED},
+                 {STR("<!DOCTYPE svg PUBLIC><svg>"), IMAGE_UNSUPPORTED},
+                 {STR("<!-- a page --><html><svg>"), IMAGE_BAD},
+                 {STR("<!DOCTYPE html><body><svg>"), IMAGE_BAD},
+                 {STR("<?xml version=\"1.0\"?><feed/>"), IMAGE_BAD},
+                 {STR("<svh"), IMAGE_BAD}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct image im;
         assert_int_equal(image_decode(cases[i].body, &im), cases[i].want);

@@ -2,6 +2,8 @@
 #include "image.h"
 #include <webp/decode.h>
 
+#define SVG_HEAD_BYTES 1024
+
 void image_done(struct image *im)
 {
     free(im->px);
@@ -38,22 +40,39 @@ enum image_format image_sniff(struct str body)
     return IMAGE_UNKNOWN;
 }
 
+/* SVG, also behind a byte order mark, an XML declaration, a comment or a document type; a page of
+ * HTML with one in it is none. */
+static bool is_svg(struct str body)
+{
+    struct str head = {body.p, MIN(body.n, (size_t)SVG_HEAD_BYTES)};
+    if (str_starts(head, "\xef\xbb\xbf")) {
+        head = (struct str){head.p + 3, head.n - 3};
+    }
+    head = str_trim(head);
+    ptrdiff_t svg = str_find(head, STR("<svg"));
+    return svg == 0 || (svg > 0 &&
+                        (str_starts(head, "<?xml") || str_starts(head, "<!--") ||
+                         str_starts(head, "<!DOCTYPE svg")) &&
+                        str_find((struct str){head.p, (size_t)svg}, STR("<html")) < 0);
+}
+
 bool image_is_foreign(struct str body)
 {
     static const struct {
         size_t at;
         const char *magic;
         size_t n;
-    } known[] = {{0, "GIF8", 4},     {0, "II*\0", 4},          {0, "MM\0*", 4},    {0, "BM", 2},
-                 {4, "ftypavif", 8}, {4, "ftypheic", 8},       {4, "ftypmif1", 8}, {0, "<svg", 4},
-                 {0, "\0\0\1\0", 4}, {0, "\0\0\0\x0cjP  ", 8}, {0, "\xff\x0a", 2}};
+    } known[] = {{0, "GIF8", 4},     {0, "II*\0", 4},    {0, "MM\0*", 4},
+                 {0, "BM", 2},       {4, "ftypavif", 8}, {4, "ftypheic", 8},
+                 {4, "ftypmif1", 8}, {0, "\0\0\1\0", 4}, {0, "\0\0\0\x0cjP  ", 8},
+                 {0, "\xff\x0a", 2}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (body.n >= known[i].at + known[i].n &&
             memcmp(body.p + known[i].at, known[i].magic, known[i].n) == 0) {
             return true;
         }
     }
-    return false;
+    return is_svg(body);
 }
 
 static int64_t be32(const char *p)
