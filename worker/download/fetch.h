@@ -4,16 +4,19 @@
 #pragma once
 #include "run.h"
 
-#define FETCH_REDIRECTS_MAX  3
-#define FETCH_PARKED_MAX     65536 /* rows that wait for their hosts' turn */
-#define FETCH_STALLED_FACTOR 3     /* so many times thread_count, counting those that stall */
-#define FETCH_STALLED_US     (1 * USEC_PER_SEC)
-#define FETCH_FILES_SPARE    512  /* descriptors for everything else */
-#define FETCH_EXCUSED_FACTOR 5    /* timeouts more at most, for what this thread was late with */
-#define FETCH_SPEED_MIN      1024 /* bytes a second of a body ... */
-#define FETCH_SPEED_AFTER_US (3 * USEC_PER_SEC) /* ... measured from then on */
-#define FETCH_DISCARD_MAX    (64u << 10)        /* of an error page, to keep its connection */
-#define FETCH_NETWORK_TRIED  50 /* that many URLs and no connection at all: the network is down */
+#define FETCH_REDIRECTS_MAX   3
+#define FETCH_PARKED_MAX      65536 /* rows that wait for their hosts' turn */
+#define FETCH_STALLED_FACTOR  3     /* so many times thread_count, counting those that stall */
+#define FETCH_STALLED_US      (1 * USEC_PER_SEC)
+#define FETCH_FILES_SPARE     512  /* descriptors for everything else */
+#define FETCH_EXCUSED_FACTOR  5    /* timeouts more at most, for what this thread was late with */
+#define FETCH_SPEED_MIN       1024 /* bytes a second of a body ... */
+#define FETCH_SPEED_AFTER_US  (3 * USEC_PER_SEC) /* ... measured from then on */
+#define FETCH_HEADERS_MAX     (128u << 10)       /* bytes of headers, those of 1xx answers too */
+#define FETCH_PIECES_MAX      100000 /* of a body, if they have less on average than ... */
+#define FETCH_PIECE_BYTES_MIN 64
+#define FETCH_DISCARD_MAX     (64u << 10) /* of an error page, to keep its connection */
+#define FETCH_NETWORK_TRIED   50 /* that many URLs and no connection at all: the network is down */
 
 struct fetch;
 bool fetch_new(struct run *run, struct fetch **ret, struct err *err) MUST_CHECK;

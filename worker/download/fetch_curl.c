@@ -10,6 +10,10 @@
 static size_t on_header(char *p, size_t size UNUSED, size_t n, void *ctx)
 {
     struct transfer *t = ctx;
+    t->header_n += n;
+    if (t->header_n > FETCH_HEADERS_MAX) {
+        return 0;
+    }
     transfer_header(t, (struct str){p, n}, &t->fetch->run->o->robots);
     return n;
 }
@@ -29,6 +33,10 @@ static size_t on_data(char *p, size_t size UNUSED, size_t n, void *ctx)
     if (t->status >= 300) {
         t->discarded += n;
         return t->discarded > FETCH_DISCARD_MAX ? 0 : n;
+    }
+    t->pieces_n++;
+    if (transfer_is_crumbs(t)) {
+        return 0;
     }
     if (t->body.n + n > IMAGE_BODY_BYTES_MAX) {
         t->too_large = true;

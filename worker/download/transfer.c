@@ -7,6 +7,8 @@
 void transfer_reset_hop(struct transfer *t)
 {
     t->discarded = 0;
+    t->header_n = 0;
+    t->pieces_n = 0;
     t->status = 0;
     t->reason[0] = '\0';
     t->forbidden = false;
@@ -23,6 +25,11 @@ void transfer_excuse(struct transfer *t, int64_t us)
     for (size_t i = 0; i < ARRAY_LEN(at); i++) {
         *at[i] += *at[i] != 0 ? us : 0;
     }
+}
+
+bool transfer_is_crumbs(const struct transfer *t)
+{
+    return t->pieces_n > FETCH_PIECES_MAX && t->body.n / t->pieces_n < FETCH_PIECE_BYTES_MIN;
 }
 
 bool transfer_is_slow(const struct transfer *t, int64_t now_us)
@@ -137,6 +144,9 @@ static void judge_error(struct transfer *t, CURLcode rc, struct verdict *v)
     curl_off_t connected = 0;
     (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os);
     (void)curl_easy_getinfo(t->easy, CURLINFO_CONNECT_TIME_T, &connected);
+    if (connected == 0) { /* as it is for a connection that was there already */
+        (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
+    }
     v->kind = VERDICT_TRANSIENT;
     v->unreached = connected == 0 && os != ECONNREFUSED &&
                    (rc == CURLE_OPERATION_TIMEDOUT || rc == CURLE_COULDNT_CONNECT);
@@ -171,6 +181,10 @@ void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret)
     char *location = NULL;
     if (t->blocked) {
         SAY(&v, "%s", TRANSFER_BLOCKED_TEXT);
+    } else if (t->header_n > FETCH_HEADERS_MAX) {
+        SAY(&v, "headers too large");
+    } else if (transfer_is_crumbs(t)) {
+        SAY(&v, "body in too many pieces");
     } else if (is_redirect(t->status) &&
                curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &location) == CURLE_OK &&
                location != NULL) {
@@ -180,7 +194,7 @@ void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret)
             v.kind = VERDICT_REDIRECT;
             v.location = location;
         }
-    } else if (t->status >= 300) {
+    } else if (t->status >= 300 || (rc == CURLE_OK && t->status >= 100 && t->status < 200)) {
         v.kind = is_transient(t->status) ? VERDICT_TRANSIENT : VERDICT_FAILED;
         SAY(&v, "HTTP Error %d: %.*s", t->status, REASON_SHOWN, t->reason);
     } else if (t->forbidden) {

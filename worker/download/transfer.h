@@ -34,6 +34,7 @@ struct transfer {
     bool wait_is_ours; /* TRANSFER_WAITING: the limit per host is what it waits for */
     struct buf body;
     size_t discarded;
+    size_t header_n, pieces_n;
     int status;                          /* of the last status line */
     char reason[SAMPLE_ERROR_BYTES_MAX]; /* its words, in UTF-8 */
     bool forbidden;                      /* by X-Robots-Tag */
@@ -57,6 +58,8 @@ void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret);
 const char *transfer_resolve_text(enum resolve_status status);
 /* Has the body come slower than FETCH_SPEED_MIN for longer than is excusable? */
 bool transfer_is_slow(const struct transfer *t, int64_t now_us);
+/* Does the body come in pieces so small and many that taking them is what costs? */
+bool transfer_is_crumbs(const struct transfer *t);
 /* For a second now it has got next to nothing, be it a name, a connection or a body. */
 bool transfer_is_stalled(const struct transfer *t, int64_t now_us);
 /* That much time was not the host's: its deadline and what is asked of its speed move on by it. */
