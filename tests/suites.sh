@@ -21,6 +21,7 @@ waits() {
     suite worker-net 180 tests/integration/worker_net.py
     suite worker-resume 180 tests/integration/worker_resume.py
     suite worker-life 180 tests/integration/worker_life.py
+    suite worker-memory 180 tests/integration/worker_memory.py
     suite worker-kill 180 tests/integration/worker_kill.py
     suite worker-parity 240 tests/integration/worker_parity.py
     suite worker-hosts 240 tests/integration/worker_hosts.py

@@ -11,9 +11,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define TMP_PREFIX    ".tmp-"
-#define S3_TRIES      6
-#define S3_PART_BYTES (8u << 20)
+#define TMP_PREFIX ".tmp-"
+#define S3_TRIES   6
 
 struct sink {
     int dir_fd;      /* -1 for S3 */
@@ -79,13 +78,18 @@ static bool open_s3(struct sink *s, const char *uri, struct err *err)
     return s3_sync_new(S3_TRIES, &s->s3, err);
 }
 
+bool sink_is_s3(const char *uri)
+{
+    return str_starts(str_of(uri), "s3://");
+}
+
 bool sink_open(const char *uri, struct sink **ret, struct err *err)
 {
     struct sink *s = xcalloc(1, sizeof *s);
     s->dir_fd = -1;
     struct str u = str_of(uri);
     bool ok;
-    if (str_starts(u, "s3://")) {
+    if (sink_is_s3(uri)) {
         ok = open_s3(s, uri, err);
     } else {
         ok = open_folder(s, str_starts(u, "file://") ? uri + 7 : uri, err);
@@ -335,7 +339,7 @@ bool sink_stream_begin(struct sink *s, const char *name, const char *content_typ
     (void)snprintf(t->name, sizeof t->name, "%s", name);
     if (s->s3 != NULL) {
         struct s3_uri u = uri_of(s, name);
-        if (!s3_multipart_begin(s->s3, &u, content_type, S3_PART_BYTES, &t->multipart, err)) {
+        if (!s3_multipart_begin(s->s3, &u, content_type, SINK_PART_BYTES, &t->multipart, err)) {
             free(t);
             return false;
         }
@@ -509,7 +513,7 @@ bool sink_stream_restore(struct sink *s, const char *name, const char *content_t
     bool ok;
     if (s->s3 != NULL) {
         struct s3_uri u = uri_of(s, name);
-        ok = s3_multipart_restore(s->s3, &u, content_type, S3_PART_BYTES, o, tail, &t->multipart,
+        ok = s3_multipart_restore(s->s3, &u, content_type, SINK_PART_BYTES, o, tail, &t->multipart,
                                   err);
     } else if (!str_starts(f, TMP_PREFIX) || f.n >= sizeof t->tmp || strchr(file, '/') != NULL) {
         ok = err_set(err, ERR_MALFORMED, "no file of ours: '%.100s'", file);

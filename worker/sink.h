@@ -8,7 +8,8 @@
 #include <jansson.h>
 
 #define SINK_NAME_BYTES_MAX 200
-#define SINK_OBJECTS_MAX    2000000 /* of one output folder */
+#define SINK_PART_BYTES     ((size_t)8 << 20) /* of a stream to S3: so much of each is in memory */
+#define SINK_OBJECTS_MAX    2000000           /* of one output folder */
 
 struct sink;
 struct sink_object { /* value */
@@ -22,6 +23,7 @@ struct sink_listing {
 };
 
 /* uri: s3://bucket/prefix, file:///folder or a folder, which is made. Caller frees. */
+bool sink_is_s3(const char *uri);
 bool sink_open(const char *uri, struct sink **ret, struct err *err) MUST_CHECK;
 void sink_free(struct sink *s);
 /* What lies directly below; sink_listing_done frees it. */

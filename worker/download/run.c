@@ -1,5 +1,8 @@
 /* Shared state of a download. */
 #include "run.h"
+#include <time.h>
+
+#define GUESS_NS 100000000
 
 void run_init(struct run *r, const struct options *o, const struct columns *columns, int64_t rows)
 {
@@ -13,6 +16,11 @@ void run_init(struct run *r, const struct options *o, const struct columns *colu
     rows_open = MIN(MAX(rows_open, RUN_ROWS_OPEN_MIN), RUN_ROWS_OPEN_MAX);
     int64_t open = rows_open / o->number_sample_per_shard + 1;
     int64_t least = o->number_sample_per_shard > RUN_LARGE_SHARD_ROWS ? 2 : 3;
+    r->shards_open_least = (int)least;
+    r->parts_bytes_max =
+        sink_is_s3(o->output_folder)
+            ? MAX(RUN_PARTS_BYTES * (size_t)o->processes_count, RUN_PARTS_BYTES_MIN)
+            : 0;
     r->shards_open_max = (int)MIN(MAX(open, least), RUN_SHARDS_OPEN_MAX);
     r->progress.rows_in = rows;
     r->progress.shards_in = run_shards(r);
@@ -87,11 +95,29 @@ int64_t run_shard_rows(const struct run *r, int64_t shard_i)
     return MIN(per, r->rows - shard_i * per);
 }
 
+/* May one more be open? The oldest few always, or nothing would ever close. */
+static bool has_room(const struct run *r)
+{
+    int64_t part = (int64_t)SINK_PART_BYTES;
+    if (r->shards_open < r->shards_open_least || r->shards_open >= r->shards_open_max) {
+        return r->shards_open < r->shards_open_least;
+    }
+    int64_t rows = r->tar_rows;
+    int64_t shard = rows > 0 ? r->tar_bytes / rows * r->format.rows_per_shard : part;
+    return r->parts_bytes_max == 0 ||
+           (r->shards_open + 1) * MIN(shard, part) <= (int64_t)r->parts_bytes_max;
+}
+
 bool run_shard_open(struct run *r)
 {
     (void)pthread_mutex_lock(&r->lock);
-    while (r->shards_open >= r->shards_open_max && !run_stopping(r)) {
-        (void)pthread_cond_wait(&r->window, &r->lock);
+    while (!has_room(r) && !run_stopping(r)) {
+        struct timespec until; /* the guess changes without a signal */
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += GUESS_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        (void)pthread_cond_timedwait(&r->window, &r->lock, &until);
     }
     bool ok = !run_stopping(r);
     r->shards_open += ok ? 1 : 0;

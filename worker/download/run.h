@@ -14,6 +14,10 @@
 #define RUN_RESULTS_BYTES_MAX (32u << 20)
 #define RUN_SHARDS_OPEN_MAX   512
 #define RUN_LARGE_SHARD_ROWS  20000 /* about 1 kB of memory a row of each open shard */
+/* An open shard in S3 has up to a part in memory: so much of all of them for each decoding process,
+ * by what the shards so far came to. */
+#define RUN_PARTS_BYTES     ((size_t)32 << 20)
+#define RUN_PARTS_BYTES_MIN ((size_t)64 << 20)
 /* Rows of open shards, about: as many as the decoders can do while the slowest URL of the oldest
  * shard runs into its deadline, so that none of them ever waits for it. */
 #define RUN_ROWS_OPEN_MIN   4096
@@ -33,10 +37,13 @@ struct run {
     struct queue *queue_results;
     _Atomic int stop;
     _Atomic bool abandoned; /* open shards are given up */
+    /* What came of rows so far, for a guess at what a shard will come to. */
+    _Atomic int64_t tar_rows, tar_bytes;
+    size_t parts_bytes_max; /* 0: nothing of a shard stays in memory */
     pthread_mutex_t lock;   /* of what follows */
     pthread_cond_t window;
     int shards_open;
-    int shards_open_max;
+    int shards_open_max, shards_open_least;
     struct err err; /* the first */
 };
 

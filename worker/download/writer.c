@@ -207,7 +207,9 @@ static bool add(struct writer *w, struct sample *sample, struct err *err)
         shard_add_sample(&w->run->format, w->run->columns, sample, clock_wall_us() / USEC_PER_SEC,
                          &w->tar);
         ok = add_tar(w, s, err);
+        w->run->tar_bytes += (int64_t)w->tar.n;
     }
+    w->run->tar_rows++;
     sample_drop_image(sample);
     if (!ok || s->done_n < s->rows_n) {
         return ok;
