@@ -41,6 +41,7 @@ works() {
     suite worker-download 180 tests/integration/worker_download.py
     suite worker-hostile 120 tests/integration/worker_hostile.py
     suite worker-pixels 300 tests/integration/worker_pixels.py
+    suite worker-blur 120 tests/integration/worker_blur.py
     suite worker-modes 120 tests/integration/worker_modes.py
     suite worker-parquet 180 tests/integration/worker_parquet.py
     suite worker-s3 120 tests/integration/worker_s3.py

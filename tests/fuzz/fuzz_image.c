@@ -1,4 +1,5 @@
-/* Pictures of strangers: sniffing, header limits, decoding, exif, the whole way to a thumbnail.
+/* Pictures of strangers: sniffing, header limits, decoding, exif, the whole way to a thumbnail,
+ * with boxes to blur that the last bytes say; the bytes as a text of boxes.
  * A picture that is said to be large is not decoded here: the limits are checked, time is not lost.
  */
 #include "download/decode.h"
@@ -9,13 +10,43 @@
 
 #define PIXELS_MAX (512 * 512)
 
+/* Whatever the bytes: boxes within the picture, and no more than there is room for. */
+static void parse_boxes(struct str text)
+{
+    static struct boxes b;
+    struct err err = ERR_INIT;
+    if (boxes_parse(text, &b, &err)) {
+        ASSERT(b.n >= 0 && b.n <= BOXES_MAX);
+        for (int i = 0; i < b.n; i++) {
+            const struct box *x = &b.at[i];
+            ASSERT(x->x0 >= 0 && x->x0 <= x->x1 && x->x1 <= 1);
+            ASSERT(x->y0 >= 0 && x->y0 <= x->y1 && x->y1 <= 1);
+        }
+    }
+}
+
+/* None, or up to three of the last bytes: corners in either order. */
+static void boxes_of(const uint8_t *data, size_t size, struct boxes *ret)
+{
+    ret->n = size < 16 ? 0 : data[size - 1] % 4;
+    for (int i = 0; i < ret->n; i++) {
+        const uint8_t *at = data + size - 5 - 4 * (size_t)i;
+        double n[4] = {at[0] / 255.0, at[1] / 255.0, at[2] / 255.0, at[3] / 255.0};
+        ret->at[i] =
+            (struct box){MIN(n[0], n[2]), MIN(n[1], n[3]), MAX(n[0], n[2]), MAX(n[1], n[3])};
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str body = {(const char *)data, size};
     enum image_format f = image_sniff(body);
     struct buf exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX);
+    static struct boxes boxes;
     int64_t w = 0;
     int64_t h = 0;
+    parse_boxes(body);
+    boxes_of(data, size, &boxes);
     exif_json(body, &exif);
     json_t *tags = json_loadb(exif.p, exif.n, 0, NULL); /* whatever the camera wrote, it is JSON */
     ASSERT(json_is_object(tags));
@@ -39,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                               .keep_same = size % 8 == 3};
     struct decoded d = {.image = BUF_INIT(IMAGE_OUT_BYTES_MAX),
                         .exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX)};
-    decode_one(body, &o, &d);
+    decode_one(body, &boxes, &o, &d);
     if (d.result == IMAGE_OK) {
         ASSERT((d.original_width == w && d.original_height == h) ||
                (o.orient && d.original_width == h && d.original_height == w));

@@ -284,14 +284,14 @@ static void test_worker_image__decode_one(void **state UNUSED)
                               .max_aspect = (double)INFINITY,
                               .exif = true};
     struct decoded d = {.image = BUF_INIT(OUT_MAX), .exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX)};
-    decode_one(buf_str(&b), &o, &d);
+    decode_one(buf_str(&b), NULL, &o, &d);
     assert_int_equal(d.result, IMAGE_OK);
     assert_true(d.width == 64 && d.height == 64 && d.original_width == 300 &&
                 d.original_height == 200);
     assert_int_equal(strlen(d.hash), 32);
     assert_string_equal(buf_cstr(&d.exif), "{}");
     assert_int_equal(image_sniff(buf_str(&d.image)), IMAGE_JPEG);
-    decode_one(STR("rubbish"), &o, &d);
+    decode_one(STR("rubbish"), NULL, &o, &d);
     assert_int_equal(d.result, IMAGE_BAD);
     assert_true(d.image.n == 0 && d.exif.n == 0 && d.hash[0] == '\0');
     buf_done(&d.image);

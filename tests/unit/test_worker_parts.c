@@ -133,8 +133,9 @@ static void test_worker_parts__settings(void **state UNUSED)
         {"{\"output_folder\":\"o\",\"verify_hash\":\"['h','md5']\"}", "[\"column\",\"sha256\"]"},
         {"{\"output_folder\":\"o\",\"verify_hash\":\"h\"}", "verify_hash 'h'"},
         {"{\"output_folder\":\"o\",\"output_format\":\"files\"}", "shards are webdataset"},
-        {"{\"output_folder\":\"o\",\"bbox_col\":\"faces\"}",
-         "bbox_col 'faces' is not possible: nothing is"},
+        {"{\"output_folder\":\"o\",\"bbox_col\":\"faces\",\"disable_all_reencoding\":\"True\"}",
+         "bbox_col 'faces': bytes that are kept unread show"},
+        {"{\"output_folder\":\"o\",\"bbox_col\":\"sha256\"}", "bbox_col: 'sha256' is a name"},
         {"{\"output_folder\":\"o\",\"save_additional_columns\":\"[\\\"url\\\"]\"}", "'url'"}};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         buf_reset(&faults);
@@ -270,7 +271,8 @@ static void test_worker_parts__decoders_answer_and_are_replaced(void **state UNU
     for (int i = 0; i < 50; i++) {
         buf_reset(&d.image);
         buf_reset(&d.exif);
-        assert_true(pool_decode(child, i % 2 == 0 ? buf_str(&body) : STR("no"), &d, &died, &err));
+        assert_true(
+            pool_decode(child, i % 2 == 0 ? buf_str(&body) : STR("no"), NULL, &d, &died, &err));
         assert_false(died);
         assert_int_equal(d.result, i % 2 == 0 ? IMAGE_OK : IMAGE_BAD);
         assert_true(i % 2 != 0 || (d.width == 20 && d.original_height == 10 && d.image.n > 50));

@@ -20,22 +20,30 @@ void decode_hash(struct str body, enum image_hash kind, char out[static IMAGE_HA
     }
 }
 
-/* The picture is what the body says already: same format, same pixels. */
-static bool is_same(const struct thumb *t, struct str body)
+static bool is_boxed(const struct boxes *boxes)
 {
-    return t->o->keep_same && t->turned == 1 && !t->rows.matted && t->out.w == t->w &&
-           t->out.h == t->h && image_sniff(body) == t->o->format;
+    return boxes != NULL && boxes->n > 0;
 }
 
-static enum image_result picture(struct str body, const struct image_options *o,
-                                 struct decoded *ret)
+/* The picture is what the body says already: same format, same pixels. Never one with boxes, even
+ * when nothing of it was blurred: they ask for what the body shows not to be shown. */
+static bool is_same(const struct thumb *t, struct str body)
+{
+    return t->o->keep_same && !is_boxed(t->boxes) && t->turned == 1 && !t->rows.matted &&
+           t->out.w == t->w && t->out.h == t->h && image_sniff(body) == t->o->format;
+}
+
+static enum image_result picture(struct str body, const struct boxes *boxes,
+                                 const struct image_options *o, struct decoded *ret)
 {
     struct thumb t;
     thumb_init(&t, o, o->orient ? exif_orientation(body) : 1);
+    t.boxes = boxes;
     enum image_result result =
         image_read(body, &t.rows, &ret->original_width, &ret->original_height);
     if (result == IMAGE_OK) {
         thumb_finish(&t);
+        result = t.result;
         ret->width = t.out.w;
         ret->height = t.out.h;
         if (t.turned >= 5) {
@@ -43,9 +51,9 @@ static enum image_result picture(struct str body, const struct image_options *o,
             ret->original_width = ret->original_height;
             ret->original_height = w;
         }
-        if (is_same(&t, body)) {
+        if (result == IMAGE_OK && is_same(&t, body)) {
             buf_add_str(&ret->image, body);
-        } else {
+        } else if (result == IMAGE_OK) {
             result = thumb_encode(&t, &ret->image);
         }
     } else if (t.w != 0) {
@@ -55,17 +63,18 @@ static enum image_result picture(struct str body, const struct image_options *o,
     return result;
 }
 
-void decode_one(struct str body, const struct image_options *o, struct decoded *ret)
+void decode_one(struct str body, const struct boxes *boxes, const struct image_options *o,
+                struct decoded *ret)
 {
     buf_reset(&ret->image);
     buf_reset(&ret->exif);
     ret->hash[0] = '\0';
     ret->width = ret->height = ret->original_width = ret->original_height = 0;
-    if (o->keep_all) {
+    if (o->keep_all && !is_boxed(boxes)) {
         buf_add_str(&ret->image, body);
         ret->result = IMAGE_OK;
     } else {
-        ret->result = picture(body, o, ret);
+        ret->result = picture(body, boxes, o, ret);
     }
     if (ret->result == IMAGE_OK) {
         decode_hash(body, o->hash, ret->hash);

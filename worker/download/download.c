@@ -4,6 +4,7 @@
  * heart, reader, fetch, one decode thread a decoding process, writer. The decoding processes'
  * mother is forked before the first of them. */
 #include "download.h"
+#include "boxes.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -147,6 +148,22 @@ static bool hash_holds(const struct run *r, const struct sample *s)
     return want->kind == CELL_TEXT && str_eq_cstr(want->s, hash);
 }
 
+/* What can be told before the picture is looked at. False: the row has failed. */
+static bool may_decode(const struct run *r, struct sample *s, struct boxes *ret)
+{
+    struct err why = ERR_INIT;
+    ret->n = 0;
+    if (!hash_holds(r, s)) {
+        sample_fail(s, STATUS_FAILED_TO_DOWNLOAD, "hash mismatch");
+        return false;
+    }
+    if (r->columns->boxes_i >= 0 && !sample_boxes(s, r->columns->boxes_i, ret, &why)) {
+        sample_fail(s, STATUS_FAILED_TO_RESIZE, "%s", why.message);
+        return false;
+    }
+    return true;
+}
+
 static void *decode_main(void *arg)
 {
     struct download *d = arg;
@@ -154,6 +171,7 @@ static void *decode_main(void *arg)
     struct pool_child *child = NULL;
     struct decoded out = {.image = BUF_INIT(IMAGE_OUT_BYTES_MAX),
                           .exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX)};
+    struct boxes *boxes = xcalloc(1, sizeof *boxes);
     bool ok = pool_child_new(d->pool, &child, &err);
     if (!ok) {
         run_fail(&d->run, &err);
@@ -164,9 +182,10 @@ static void *decode_main(void *arg)
         bool died = false;
         buf_reset(&out.image);
         buf_reset(&out.exif);
-        bool holds = hash_holds(&d->run, s);
-        if (ok && holds) {
-            ok = pool_decode(child, (struct str){(const char *)s->body, body_n}, &out, &died, &err);
+        struct str body = {(const char *)s->body, body_n};
+        bool may = may_decode(&d->run, s, boxes);
+        if (ok && may) {
+            ok = pool_decode(child, body, boxes, &out, &died, &err);
             if (!ok) {
                 run_fail(&d->run, &err);
             }
@@ -177,11 +196,9 @@ static void *decode_main(void *arg)
             sample_free(s);
             continue;
         }
-        if (!holds) {
-            sample_fail(s, STATUS_FAILED_TO_DOWNLOAD, "hash mismatch");
-        } else if (died) {
+        if (may && died) {
             sample_fail(s, STATUS_FAILED_TO_RESIZE, "decoder crashed or hit a limit");
-        } else {
+        } else if (may) {
             take_decoded(&d->run.progress, s, &out);
         }
         if (!queue_push(d->run.queue_results, &s->item, s->image_n + sizeof *s)) {
@@ -190,6 +207,7 @@ static void *decode_main(void *arg)
     }
     buf_done(&out.image);
     buf_done(&out.exif);
+    free(boxes);
     pool_child_free(child);
     if (--d->decoders_left == 0) {
         queue_close(d->run.queue_results);

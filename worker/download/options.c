@@ -28,6 +28,9 @@ static const struct row rows[] = {
      "column of the captions; auto: TEXT, text or caption if there; None: no captions, no .txt"},
     {"save_additional_columns", NULL, OPTIONAL, "", 0, 0, AT(save_additional_columns),
      "columns copied to json and parquet, [\"a\",\"b\"] or a,b"},
+    {"bbox_col", NULL, OPTIONAL, "", 0, 0, AT(bbox_col),
+     "column of boxes to blur (faces), copied too: lists of [x0,y0,x1,y1], or such JSON, in "
+     "fractions of the picture's sides (upright with exif_orientation)"},
     {"number_sample_per_shard", NULL, INT, "10000", 1, 100000, AT(number_sample_per_shard),
      "rows of a shard"},
     {"oom_shard_count", NULL, INT, "5", 1, 10, AT(oom_shard_count), "digits of a shard's name"},
@@ -44,7 +47,8 @@ static const struct row rows[] = {
     {"exif_orientation", NULL, FLAG, "False", 0, 0, AT(exif_orientation),
      "turn pictures upright; img2dataset does not"},
     {"skip_reencode", NULL, FLAG, "False", 0, 0, AT(skip_reencode),
-     "keep the downloaded bytes where format and pixels would stay the same"},
+     "keep the downloaded bytes where format and pixels would stay the same; never of a picture "
+     "with boxes (bbox_col)"},
     {"disable_all_reencoding", NULL, FLAG, "False", 0, 0, AT(disable_all_reencoding),
      "keep the downloaded bytes, unread, whatever they are"},
     {"fast_decode", NULL, FLAG, "False", 0, 0, AT(fast_decode),
@@ -96,7 +100,6 @@ struct refused {
 static const struct refused refused[] = {
     {"input_format", "parquet", "parts are parquet; DuckDB turns csv, json and text into it"},
     {"output_format", "webdataset", "shards are webdataset: tar, parquet and _stats.json"},
-    {"bbox_col", "none", "nothing is blurred here"},
     {"subjob_size", "1000", "it belongs to Spark; a part is one job of drover's"},
     {"distributor", "multiprocessing", "drover distributes: each part is a job"},
     {"max_shard_retry", "1", "a shard that fails fails the job, and drover tries the part again"},
@@ -118,6 +121,10 @@ static const struct differs differs[] = {
     {"caption_col", "None",
      "a part downloaded without its captions has to be downloaded again, one with them has a .txt "
      "and a caption more; None does as img2dataset"},
+    {"bbox_col", "None",
+     "bytes of a picture with boxes are never kept, by theirs with skip_reencode; boxes that reach "
+     "out of 0 to 1 are cut off; a row whose boxes are no boxes, or over 1000, fails; 'blurrer not "
+     "defined' does not occur"},
     {"processes_count", "1", "one a processor, since one process feeds one of 72"},
     {"timeout", "of each read", "of the whole try: a host that drips bytes would hold it for ever"},
     {"retries", "of anything, at once", "of what may pass, with growing pauses"},
@@ -316,6 +323,12 @@ static void work_out_image(struct options *o, struct buf *faults)
     im->keep_same = o->skip_reencode;
     im->keep_all = o->disable_all_reencoding;
     im->fast = o->fast_decode;
+    if (im->keep_all && o->bbox_col[0] != '\0') {
+        buf_addf(faults,
+                 "disable_all_reencoding with bbox_col '%.60s': bytes that are kept unread show "
+                 "what was to be blurred\n",
+                 o->bbox_col);
+    }
     im->up = filter_of("upscale_interpolation", o->upscale_interpolation, faults);
     im->down = filter_of("downscale_interpolation", o->downscale_interpolation, faults);
 }
@@ -355,13 +368,19 @@ static void work_out_columns(struct options *o, struct buf *faults)
         "status", "error_message", "exif", "md5",   "sha256", "sha512"};
     char *words[COLUMNS_MAX];
     AUTO_FREE char *store = NULL;
-    int n = words_of("save_additional_columns", o->save_additional_columns, &store, words,
-                     COLUMNS_MAX - 2, faults);
+    const char *setting = "save_additional_columns";
+    bool saved = o->bbox_col[0] == '\0';
+    int n = words_of(setting, o->save_additional_columns, &store, words,
+                     COLUMNS_MAX - (saved ? 2 : 3), faults);
     for (int i = 0; i < n; i++) {
+        saved = saved || strcmp(words[i], o->bbox_col) == 0;
+    }
+    words[n] = o->bbox_col;
+    for (int i = 0; i < n + (saved ? 0 : 1); i++) {
         for (size_t k = 0; k < ARRAY_LEN(reserved); k++) {
             if (strcmp(words[i], reserved[k]) == 0) {
-                buf_addf(faults, "save_additional_columns: '%s' is a name of the output's own\n",
-                         words[i]);
+                buf_addf(faults, "%s: '%s' is a name of the output's own\n",
+                         i < n ? setting : "bbox_col", words[i]);
             }
         }
         for (int k = 0; k < i; k++) {

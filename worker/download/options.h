@@ -15,6 +15,7 @@ struct options {         /* options_done frees */
     char *url_col;       /* "url": URL too */
     char *caption_col;   /* "auto": TEXT, text or caption if there; "": no caption */
     char *save_additional_columns;
+    char *bbox_col; /* saved too; "": none */
     char *resize_mode;
     char *encode_format;
     char *compute_hash;

@@ -1,6 +1,7 @@
 /* The query casts every column to one of five plain types, so that reading a vector needs one
  * switch; the type the column had is kept for the sidecar. */
 #include "parquet.h"
+#include "boxes.h"
 #include "common/cleanup.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -183,6 +184,20 @@ static int add_text_column(struct parquet *p, duckdb_result *r, int file_i, cons
     return p->columns.n - 1;
 }
 
+/* A column that cannot hold boxes is told now, not by every row. */
+static bool check_boxes(const struct parquet *p, struct err *err)
+{
+    if (p->columns.boxes_i < 0) {
+        return true;
+    }
+    const struct column *c = &p->columns.at[p->columns.boxes_i];
+    return boxes_type_fits(c->sql_type) ||
+           err_set(err, ERR_INVALID,
+                   "'%s': bbox_col '%.60s' is of type %.60s; expected a list of lists of numbers, "
+                   "or JSON text",
+                   p->name, c->name, c->sql_type);
+}
+
 /* The order is img2dataset's; all that is missing is told at once. */
 static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *types,
                            const struct options *o, struct err *err)
@@ -193,9 +208,12 @@ static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *t
         return missing(p, r, "'status': it is no output of an earlier run", err);
     }
     AUTO_BUF struct buf lacking = BUF_INIT(400);
+    p->columns.boxes_i = -1;
     for (int k = 0; k < o->extra_columns_n; k++) {
-        int i = must_find(r, o->extra_columns[k], "", &lacking);
+        bool boxes = strcmp(o->extra_columns[k], o->bbox_col) == 0;
+        int i = must_find(r, o->extra_columns[k], boxes ? " (bbox_col)" : "", &lacking);
         if (i >= 0) {
+            p->columns.boxes_i = boxes ? p->columns.n : p->columns.boxes_i;
             char *type = duckdb_value_varchar(types, 1, (idx_t)i);
             add_column(p, r, i, o->extra_columns[k], type);
             duckdb_free(type);
@@ -219,7 +237,7 @@ static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *t
         p->source[p->columns.n] = xstrdup(o->verify_col); /* read, not written */
         p->columns.verify = true;
     }
-    return lacking.n == 0 || missing(p, r, buf_cstr(&lacking), err);
+    return lacking.n == 0 ? check_boxes(p, err) : missing(p, r, buf_cstr(&lacking), err);
 }
 
 static void from_clause(struct buf *sql, const char *path)

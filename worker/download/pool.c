@@ -1,6 +1,6 @@
 /* Mother, children, and the parent's side of a child. Shared memory of a child:
- * [struct wire][body, IMAGE_BODY_BYTES_MAX][answer: image then exif]. One byte on the socket says
- * "your turn". What the child wrote is checked like anything from outside. */
+ * [struct wire][struct boxes][body, IMAGE_BODY_BYTES_MAX][answer: image then exif]. One byte on the
+ * socket says "your turn". What the child wrote is checked like anything from outside. */
 #include "pool.h"
 #include "common/cleanup.h"
 #include "sandbox.h"
@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define BODY_AT   ((size_t)4096)
+#define BOXES_AT  ((size_t)4096)
+#define BODY_AT   (BOXES_AT + ((size_t)32 << 10))
 #define ANSWER_AT (BODY_AT + IMAGE_BODY_BYTES_MAX)
 #define ANSWER_N  ((size_t)IMAGE_OUT_BYTES_MAX + IMAGE_EXIF_BYTES_MAX)
 #define SHM_N     (ANSWER_AT + ANSWER_N)
@@ -24,6 +25,8 @@
 
 #define END_PAUSE_NS 2000000 /* between two looks for children that have ended ... */
 #define END_PAUSES   500     /* ... so many times at most */
+
+_Static_assert(BOXES_AT + sizeof(struct boxes) <= BODY_AT, "boxes have room");
 
 struct wire {
     uint64_t body_n;
@@ -52,8 +55,10 @@ static void child_image(uint8_t *shm, const struct image_options *o, struct deco
 {
     struct wire *w = (struct wire *)(void *)shm;
     struct str body = {(const char *)shm + BODY_AT, MIN(w->body_n, IMAGE_BODY_BYTES_MAX)};
+    const struct boxes *boxes = (const struct boxes *)(const void *)(shm + BOXES_AT);
+    ASSERT(boxes->n >= 0 && boxes->n <= BOXES_MAX);
     d->width = d->height = d->original_width = d->original_height = 0;
-    decode_one(body, o, d);
+    decode_one(body, boxes, o, d);
     ASSERT(d->image.n + d->exif.n <= ANSWER_N);
     if (d->image.n > 0) {
         memcpy(shm + ANSWER_AT, d->image.p, d->image.n);
@@ -348,12 +353,19 @@ static bool exchange(struct pool_child *c)
     return n == 1;
 }
 
-bool pool_decode(struct pool_child *c, struct str body, struct decoded *ret, bool *ret_died,
-                 struct err *err)
+bool pool_decode(struct pool_child *c, struct str body, const struct boxes *boxes,
+                 struct decoded *ret, bool *ret_died, struct err *err)
 {
     ASSERT(body.n <= IMAGE_BODY_BYTES_MAX);
     struct wire w = {.body_n = body.n};
     memcpy(c->shm, &w, sizeof w);
+    int boxes_n = boxes != NULL ? boxes->n : 0;
+    ASSERT(boxes_n >= 0 && boxes_n <= BOXES_MAX);
+    memcpy(c->shm + BOXES_AT, &boxes_n, sizeof boxes_n);
+    if (boxes_n > 0) {
+        memcpy(c->shm + BOXES_AT + offsetof(struct boxes, at), boxes->at,
+               (size_t)boxes_n * sizeof *boxes->at);
+    }
     if (body.n > 0) {
         memcpy(c->shm + BODY_AT, body.p, body.n);
     }

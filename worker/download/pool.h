@@ -20,8 +20,8 @@ bool pool_new(const struct image_options *o, struct pool **ret, struct err *err)
 void pool_free(struct pool *p);
 bool pool_child_new(struct pool *p, struct pool_child **ret, struct err *err) MUST_CHECK;
 void pool_child_free(struct pool_child *c);
-/* Decode body in the child. *ret_died: it crashed or hit a limit (ret is then not written) and
- * has been replaced. Image and exif are appended to ret's buffers. An error means that no child
- * can be had any more. */
-bool pool_decode(struct pool_child *c, struct str body, struct decoded *ret, bool *ret_died,
-                 struct err *err) MUST_CHECK;
+/* Decode body in the child, boxes as decode_one takes them. *ret_died: it crashed or hit a limit
+ * (ret is then not written) and has been replaced. Image and exif are appended to ret's buffers. An
+ * error means that no child can be had any more. */
+bool pool_decode(struct pool_child *c, struct str body, const struct boxes *boxes,
+                 struct decoded *ret, bool *ret_died, struct err *err) MUST_CHECK;

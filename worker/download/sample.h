@@ -1,5 +1,6 @@
 /* One row on its way through the stages, and the columns it came with. */
 #pragma once
+#include "boxes.h"
 #include "image.h"
 #include "queue.h"
 #include "stats.h"
@@ -43,6 +44,7 @@ struct columns {
     int n;
     int url_i;
     int caption_i; /* -1: none */
+    int boxes_i;   /* what is to be blurred, -1: none */
 };
 
 struct sample {
@@ -73,4 +75,7 @@ void sample_drop_body(struct sample *s);
 /* Mark as failed; control characters and what is no UTF-8 become '?', since the text ends up in
  * JSON and parquet. */
 void sample_fail(struct sample *s, enum sample_status status, const char *fmt, ...) PRINTF(3, 4);
+/* The boxes in a cell: null gives none, what is no text is not understood. */
+bool sample_boxes(const struct sample *s, int cell_i, struct boxes *ret,
+                  struct err *err) MUST_CHECK;
 struct sample *sample_of(struct queue_item *item); /* NULL gives NULL */

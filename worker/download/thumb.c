@@ -2,6 +2,7 @@
  * (keep_ratio, center_crop) becomes image_size, sides are rounded half to even, border and crop put
  * the odd pixel right and below. */
 #include "thumb.h"
+#include "blur.h"
 #include "planes.h"
 #include "resize.h"
 
@@ -34,6 +35,11 @@ static bool planned(const struct image_options *o, int w, int h, struct plan *re
     *ret = p;
     /* A thread blown up becomes a side beyond IMAGE_SIDE_MAX. */
     return image_fits(p.w, p.h);
+}
+
+static bool is_boxed(const struct thumb *t)
+{
+    return t->boxes != NULL && t->boxes->n > 0;
 }
 
 static bool swaps_sides(const struct thumb *t)
@@ -82,6 +88,10 @@ static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
         return false;
     }
     t->result = IMAGE_BAD; /* when memory is short */
+    if (is_boxed(t)) {
+        t->frame = (struct thumb_frame){p.canvas_w, p.canvas_h, p.x, p.y};
+        p = (struct plan){p.w, p.h, 0, 0, p.w, p.h, p.filter};
+    }
     if (!image_alloc(p.canvas_w, p.canvas_h, channels, &t->out)) {
         return false;
     }
@@ -102,14 +112,14 @@ static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
     return t->resizer != NULL;
 }
 
-/* Planes are for what ends as JPEG and shrinks. */
+/* Planes are for what ends as JPEG, shrinks, and is not looked at on the way. */
 static bool thumb_begin_planes(struct image_rows *rows, int w, int h, const struct plane_form *form)
 {
     struct thumb *t = (struct thumb *)(void *)rows;
     struct plan p;
     int header_w = t->w != 0 ? t->w : w;
     int header_h = t->w != 0 ? t->h : h;
-    if (t->no_planes || t->turned != 1 || t->o->format != IMAGE_JPEG ||
+    if (t->no_planes || is_boxed(t) || t->turned != 1 || t->o->format != IMAGE_JPEG ||
         image_filter(header_w, header_h, t->o) != IMAGE_OK ||
         !planned(t->o, header_w, header_h, &p) ||
         (p.filter != FILTER_AREA && p.filter != FILTER_AUTO) || w < p.w || h < p.h ||
@@ -179,15 +189,8 @@ static size_t seen_at(int turned, int w, int h, int x, int y)
     return (size_t)sy * (size_t)w + (size_t)sx;
 }
 
-void thumb_finish(struct thumb *t)
+static void turn(struct thumb *t)
 {
-    t->result = IMAGE_OK;
-    if (t->planes != NULL) {
-        planes_finish(t->planes);
-    }
-    if (t->turned == 1) {
-        return;
-    }
     const struct image *from = &t->small;
     int w = swaps_sides(t) ? from->h : from->w;
     int h = swaps_sides(t) ? from->w : from->h;
@@ -198,6 +201,44 @@ void thumb_finish(struct thumb *t)
             memcpy(t->out.px + ((size_t)y * (size_t)t->out.w + (size_t)x) * channels,
                    from->px + at * channels, channels);
         }
+    }
+}
+
+/* Border and crop of what was made without. */
+static bool put_in_frame(struct thumb *t)
+{
+    const struct thumb_frame *f = &t->frame;
+    struct image in = {0};
+    if (f->w == t->out.w && f->h == t->out.h) {
+        return true;
+    }
+    if (!image_alloc(f->w, f->h, t->out.channels, &in)) {
+        return false;
+    }
+    size_t c = (size_t)in.channels;
+    memset(in.px, 255, (size_t)in.w * (size_t)in.h * c);
+    int x = MAX(f->x, 0);
+    size_t n = (size_t)(MIN(f->x + t->out.w, in.w) - x) * c;
+    for (int y = MAX(f->y, 0); y < MIN(f->y + t->out.h, in.h); y++) {
+        size_t from = (size_t)(y - f->y) * (size_t)t->out.w + (size_t)(x - f->x);
+        memcpy(in.px + ((size_t)y * (size_t)in.w + (size_t)x) * c, t->out.px + from * c, n);
+    }
+    image_done(&t->out);
+    t->out = in;
+    return true;
+}
+
+void thumb_finish(struct thumb *t)
+{
+    t->result = IMAGE_OK;
+    if (t->planes != NULL) {
+        planes_finish(t->planes);
+    }
+    if (t->turned != 1) {
+        turn(t);
+    }
+    if (is_boxed(t) && (!blur_boxes(&t->out, t->boxes) || !put_in_frame(t))) {
+        t->result = IMAGE_BAD;
     }
 }
 
