@@ -69,6 +69,8 @@ def pictures():
         "one-png": (encoded(a[:1, :1], "PNG"), (1, 1)), "one-jpeg": (encoded(a[:1, :1], "JPEG"), (1, 1)),
         "thin": (encoded(photo(400, 20, 6), "JPEG"), (400, 20)), "large": (encoded(photo(1000, 700, 7), "JPEG"), (1000, 700)),
         "small": (encoded(photo(9, 11, 8), "PNG"), (9, 11)), "filling": (encoded(photo(256, 256, 9), "JPEG"), (256, 256)),
+        # Sides that come out half way between two numbers when halved.
+        "half-to-even": (encoded(photo(401, 400, 10), "JPEG"), (401, 400)), "half-up": (encoded(photo(403, 400, 12), "PNG"), (403, 400)),
     }
 
 
