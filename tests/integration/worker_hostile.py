@@ -162,6 +162,43 @@ def test_crash(d, server):
     tap.eq(texts, ["decoder crashed or hit a limit"] + ["success"] * 20, "that costs one picture")
 
 
+def test_crash_after_crash(d, server):
+    """One decoding process, killed at each of twenty pictures as soon as it is there."""
+    gates, gone, last = [threading.Event() for _ in range(22)], [threading.Event() for _ in range(22)], None
+
+    def held(i):
+        def answer(h):
+            gates[i].wait(60)
+            h.answer(200, {}, PHOTO)
+            gone[i].set()
+        return answer
+    for i in range(22):
+        server.routes["/crashes/%d" % i] = held(i)
+    part, out = os.path.join(d, "crashes.parquet"), os.path.join(d, "crashes")
+    make_parquet(part, [{"url": server.url("/crashes/%d" % i)} for i in range(22)], {"url": "VARCHAR"})
+    p = start(["--parquet", part, "--output", out, "--allow-net", server.net, "--processes_count", 1, "--timeout", 90])
+
+    def decoder():
+        of = [c for mother in below(p.pid) for c in below(mother)]
+        return of[-1] if of and of[-1] != last else None
+    for i in range(20):
+        if not wait_for(decoder):
+            break
+        last = decoder()
+        os.kill(last, signal.SIGSTOP)
+        gates[i].set()
+        gone[i].wait(20)
+        os.kill(last, signal.SIGKILL)
+    for gate in gates:
+        gate.set()
+    so, se = p.communicate(timeout=60)
+    texts = [r["error_message"] or r["status"] for r in read_parquet(out + "/00000.parquet")]
+    stats = load(out, "00000_stats.json")
+    tap.ok(p.returncode == 0, "a decoder crashes twenty times in a row", so + se)
+    tap.eq(texts, ["decoder crashed or hit a limit"] * 20 + ["success"] * 2, "that costs twenty pictures")
+    tap.eq((stats["failed_to_resize"], stats["failed_to_download"]), (20, 0), "counted as failed to resize")
+
+
 def main():
     server = Server()
     with Folder() as d:
@@ -169,6 +206,7 @@ def main():
         test_scans_of_photographs(d, server)
         test_foreign_formats(d, server)
         test_crash(d, server)
+        test_crash_after_crash(d, server)
     return tap.end()
 
 

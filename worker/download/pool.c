@@ -48,6 +48,11 @@ struct pool_child {
     int fd; /* -1: has to be made */
 };
 
+struct recipe { /* what a child works by */
+    const struct image_options *o;
+    struct pool_limits limits;
+};
+
 /* --- the child ----------------------------------------------------------------------------------
  */
 
@@ -76,7 +81,7 @@ static void child_image(uint8_t *shm, const struct image_options *o, struct deco
     memcpy(w->hash, d->hash, sizeof w->hash);
 }
 
-NORETURN static void child_run(int shm_fd, int fd, const struct image_options *o)
+NORETURN static void child_run(int shm_fd, int fd, const struct recipe *r)
 {
     uint8_t *shm = mmap(NULL, SHM_N, PROT_READ | PROT_WRITE, MAP_SHARED, shm_fd, 0);
     if (shm == MAP_FAILED) {
@@ -85,7 +90,7 @@ NORETURN static void child_run(int shm_fd, int fd, const struct image_options *o
     (void)close(shm_fd);
     struct decoded d = {.image = BUF_INIT(IMAGE_OUT_BYTES_MAX),
                         .exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX)};
-    if (!sandbox_enter(POOL_MEMORY_MAX)) {
+    if (!sandbox_enter(r->limits.memory_max)) {
         _exit(1);
     }
     /* Pixels go back and forth by the megabyte: kept, or the kernel would clear each page for each
@@ -94,8 +99,8 @@ NORETURN static void child_run(int shm_fd, int fd, const struct image_options *o
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     char turn;
     while (recv(fd, &turn, 1, 0) == 1) {
-        sandbox_cpu_seconds(POOL_CPU_SECONDS_MAX);
-        child_image(shm, o, &d);
+        sandbox_cpu_seconds(r->limits.cpu_seconds_max);
+        child_image(shm, r->o, &d);
         if (send(fd, &turn, 1, MSG_NOSIGNAL) != 1) {
             break;
         }
@@ -154,7 +159,7 @@ static int recv_fd(int sock, bool *ret_gone)
 /* --- the mother
  * ----------------------------------------------------------------------------------- */
 
-static int mother_make(int control, int shm_fd, const struct image_options *o)
+static int mother_make(int control, int shm_fd, const struct recipe *r)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -169,7 +174,7 @@ static int mother_make(int control, int shm_fd, const struct image_options *o)
         }
         (void)close(control);
         (void)close(pair[0]);
-        child_run(shm_fd, pair[1], o);
+        child_run(shm_fd, pair[1], r);
     }
     (void)close(pair[1]);
     if (pid < 0) {
@@ -194,7 +199,7 @@ NORETURN static void mother_end(void)
     _exit(0);
 }
 
-NORETURN static void mother_run(int control, const struct image_options *o)
+NORETURN static void mother_run(int control, const struct recipe *r)
 {
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
@@ -208,7 +213,7 @@ NORETURN static void mother_run(int control, const struct image_options *o)
         if (gone) {
             mother_end();
         }
-        int fd = shm_fd < 0 ? -1 : mother_make(control, shm_fd, o);
+        int fd = shm_fd < 0 ? -1 : mother_make(control, shm_fd, r);
         if (!send_fd(control, fd)) {
             _exit(0);
         }
@@ -222,6 +227,13 @@ NORETURN static void mother_run(int control, const struct image_options *o)
 }
 
 bool pool_new(const struct image_options *o, struct pool **ret, struct err *err)
+{
+    static const struct pool_limits usual = {POOL_MEMORY_MAX, POOL_CPU_SECONDS_MAX};
+    return pool_new_limited(o, &usual, ret, err);
+}
+
+bool pool_new_limited(const struct image_options *o, const struct pool_limits *limits,
+                      struct pool **ret, struct err *err)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -240,7 +252,7 @@ bool pool_new(const struct image_options *o, struct pool **ret, struct err *err)
             _exit(0);
         }
         (void)close(pair[0]);
-        mother_run(pair[1], o);
+        mother_run(pair[1], &(struct recipe){o, *limits});
     }
     (void)close(pair[1]);
     struct pool *p = xcalloc(1, sizeof *p);

@@ -15,8 +15,16 @@
 struct pool;
 struct pool_child; /* one decoding process; of one thread at a time */
 
+struct pool_limits { /* of a child */
+    uint64_t memory_max;
+    unsigned cpu_seconds_max; /* of one image */
+};
+
 /* Call before the first thread. The options are copied into each child. */
 bool pool_new(const struct image_options *o, struct pool **ret, struct err *err) MUST_CHECK;
+/* With limits other than the usual. */
+bool pool_new_limited(const struct image_options *o, const struct pool_limits *limits,
+                      struct pool **ret, struct err *err) MUST_CHECK;
 void pool_free(struct pool *p);
 bool pool_child_new(struct pool *p, struct pool_child **ret, struct err *err) MUST_CHECK;
 void pool_child_free(struct pool_child *c);
