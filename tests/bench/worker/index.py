@@ -8,9 +8,13 @@ process, start and writing included; the limit is the header walk alone with the
 window sizes (index_limit.c), without checksums, names, pairs or output. Not cached: megabytes of
 archive a second from the beginning to the end the manifest tells (a run of half a second cannot
 carry the start of the program), with default settings; the limit is reading the same files in
-order. Worker and limit take turns, after one warm-up; medians. Lines go to
+order, by one reader or by four at once, whichever is faster in that round. From S3: the same with
+drover-local as the bucket on the same machine, files cached; the limit is plain GETs by curl, one
+after the other or eight at once, whichever is faster. Worker and limit take turns, each first in
+every other round, after one warm-up; what is put down is the median of the rounds' ratios, for a
+storage that is slower for a minute is slower for both. Lines go to
 build/bench.jsonl, replacing older ones of the same names.
-Usage: index.py [--shards 32] [--links 10] [--runs 5] [--only warm,caption,stream]"""
+Usage: index.py [--shards 32] [--links 10] [--runs 5] [--only warm,caption,stream,s3]"""
 import argparse
 import datetime
 import io
@@ -24,6 +28,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
@@ -88,12 +93,12 @@ def when(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
-def index(folder, scratch, *flags):
+def index(folder, scratch, *flags, env=None):
     """One run: its summary, CPU seconds, seconds by its own clock."""
     out = tempfile.mkdtemp(dir=scratch)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     p = subprocess.run([WORKER, "index", "--input", folder, "--output", out] + [str(f) for f in flags],
-                       capture_output=True, text=True)
+                       capture_output=True, text=True, env=dict(os.environ, **(env or {})))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if p.returncode != 0:
         sys.exit("bench: the worker ended with %d: %s" % (p.returncode, p.stderr[-2000:]))
@@ -137,20 +142,96 @@ def cached(name, corpus, linked, scratch, runs, fields, note):
     report(name, "members/cpu s", got, limits, note)
 
 
-def not_cached(corpus, scratch, runs):
-    got, limits, streamed = [], [], []
-    size = sum(os.path.getsize(f) for f in files(corpus)) / 1e6
+def rounds(runs, worker, limits):
+    """Worker and limits in turns: [worker's], [the best limit's], of each round but the first."""
+    got, best = [], []
     for i in range(runs + 1):
+        if i % 2:
+            g = worker()
+            m = max(f() for f in limits)
+        else:
+            m = max(f() for f in limits)
+            g = worker()
+        if i > 0:
+            got.append(g)
+            best.append(m)
+    return got, best
+
+
+def seconds_of(commands):
+    """Commands side by side, until the last has ended."""
+    began = time.monotonic()
+    running = [subprocess.Popen(c, stdout=subprocess.DEVNULL) for c in commands]
+    if any([p.wait() for p in running]):
+        sys.exit("bench: %r failed" % (commands[0][:4],))
+    return time.monotonic() - began
+
+
+def not_cached(corpus, scratch, runs):
+    streamed = []
+    size = sum(os.path.getsize(f) for f in files(corpus)) / 1e6
+
+    def worker():
         cool(corpus)
         summary, _, wall = index(corpus, scratch)
+        streamed.append(summary["shards_streamed"])
+        return size / wall
+
+    def one_reader():
         cool(corpus)
-        rate = limit("read", *files(corpus)) / 1e6
-        if i > 0:
-            got.append(size / wall)
-            limits.append(rate)
-            streamed.append(summary["shards_streamed"])
+        return limit("read", *files(corpus)) / 1e6
+
+    def four_readers():
+        cool(corpus)
+        return size / seconds_of([[LIMIT, "read"] + files(corpus)[i::4] for i in range(4)])
+    got, limits = rounds(runs, worker, [one_reader, four_readers])
     report("index_mb_per_s_stream", "MB/s", got, limits,
-           "%.0f MB; %d of %d archives found cold; default settings, with captions" % (size, min(streamed), summary["shards"]))
+           "%.0f MB; %d of %d archives found cold; default settings, with captions; limit: the same files read in order, by one "
+           "or four readers" % (size, min(streamed), len(files(corpus))))
+
+
+def from_s3(corpus, scratch, runs):
+    """curl signs too: drover-local asks for it."""
+    key, secret = "AKIABENCHINDEX", "bench-secret"
+    bucket = scratch + "/local/s3/data/img"
+    os.makedirs(bucket)
+    for f in files(corpus):
+        os.link(f, os.path.join(bucket, os.path.basename(f)))
+    with open(scratch + "/local.json", "w") as f:
+        json.dump({"credentials": {key: secret}}, f)
+    port = scratch + "/port"
+    server = subprocess.Popen([os.path.join(ROOT, "build/bin/drover-local"), "--root", scratch + "/local", "--listen", "127.0.0.1:0",
+                               "--config", scratch + "/local.json", "--port-file", port], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    try:
+        while not (os.path.exists(port) and os.path.getsize(port)):
+            time.sleep(0.02)
+        with open(port) as f:
+            url = "http://127.0.0.1:" + f.read().strip().rsplit(":", 1)[-1]
+        env = dict(AWS_ENDPOINT_URL=url, AWS_ACCESS_KEY_ID=key, AWS_SECRET_ACCESS_KEY=secret, AWS_REGION="us-east-1",
+                   AWS_CONFIG_FILE="/dev/null", AWS_SHARED_CREDENTIALS_FILE="/dev/null", AWS_EC2_METADATA_DISABLED="true",
+                   DROVER_ML_ROOT="/nonexistent")
+        size = sum(os.path.getsize(f) for f in files(corpus)) / 1e6
+        get = ["curl", "-sf", "--no-progress-meter", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", key + ":" + secret, "-H",
+               "x-amz-content-sha256: UNSIGNED-PAYLOAD"]
+        places = [x for f in files(corpus) for x in (url + "/data/img/" + os.path.basename(f), "-o", "/dev/null")]
+
+        def worker():
+            return size / index("s3://data/img", scratch, env=env)[2]
+
+        def one_get():
+            return size / seconds_of([get + places])
+
+        def eight_gets():
+            return size / seconds_of([get + ["--parallel", "--parallel-max", "8"] + places])
+        warm(corpus)
+        got, limits = rounds(runs, worker, [one_get, eight_gets])
+        report("index_mb_per_s_s3", "MB/s", got, limits,
+               "%.0f MB from drover-local on the same machine, which takes its share of it; limit: GETs by curl, one or eight at "
+               "once" % size)
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def main():
@@ -158,7 +239,7 @@ def main():
     p.add_argument("--shards", type=int, default=32)
     p.add_argument("--links", type=int, default=10)
     p.add_argument("--runs", type=int, default=5)
-    p.add_argument("--only", default="warm,caption,stream")
+    p.add_argument("--only", default="warm,caption,stream,s3")
     a = p.parse_args()
     corpus = os.path.join(ROOT, "build", "bench", "index-%d" % a.shards)
     make_corpus(corpus, a.shards)
@@ -179,6 +260,8 @@ def main():
                    "caption, width, height read from the members too; limit: header walk alone")
         if "stream" in only:
             not_cached(corpus, scratch, a.runs)
+        if "s3" in only:
+            from_s3(corpus, scratch, a.runs)
     finally:
         shutil.rmtree(scratch)
 
