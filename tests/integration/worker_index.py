@@ -133,6 +133,37 @@ def test_ways_to_read(d, root):
     same(tap, "two fields, paths below the input", lines(d + "/fields"), expected(root, "", "path,offset"))
 
 
+def test_temperature(d):
+    """Cached archives are walked from header to header, cold ones streamed from end to end."""
+    root = d + "/temperature"
+    for s in range(6):
+        write_tar("%s/%d.tar" % (root, s), [(n, b + os.urandom(120000) if n.endswith("jpg") else b)
+                                            for i in range(60) for n, b in sample("%d%03d" % (s, i), i)])
+    paths = [os.path.join(root, f) for f in os.listdir(root)]
+    size = sum(map(os.path.getsize, paths))
+
+    def look(name, *more):
+        out = d + "/temperature-" + name
+        rc, so, se = index(["--input", root, "--output", out, "--path-prefix", ""] + list(more))
+        s = load(out, "summary.json") if rc == 0 else {}
+        return s.get("shards_streamed"), s.get("bytes_read", 0) / size, digest(out), se
+    for p in paths:
+        open(p, "rb").read()
+    walked = look("cached")
+    tap.ok(walked[0] == 0 and walked[1] < 0.3, "cached: walked, %.2f of the bytes" % walked[1], walked)
+    for p in paths:
+        with open(p, "rb") as f:
+            os.fsync(f.fileno())
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    cold = look("cold")
+    tap.ok(cold[0] == 6 and 0.9 < cold[1] < 1.2, "cold: streamed, %.2f of the bytes" % cold[1], cold)
+    for p in paths:
+        open(p, "rb").read()
+    asked = look("asked", "--read-mode", "stream")
+    tap.ok(asked[0] == 6 and 0.9 < asked[1] < 1.2 and walked[2] == cold[2] == asked[2], "or when asked to; the same index all three times",
+           asked)
+
+
 def test_huge(d):
     """Sizes no octal field holds: base 256 (GNU) and pax. The files have holes instead of data."""
     root = d + "/huge"
@@ -354,6 +385,20 @@ def test_s3(d, root):
         tap.ok(rc == 0 and size > 16 << 20 and len(parts) == 3, "a large index goes up in parts", "%d %d %s" % (size, len(parts), se))
         same(tap, "and reads back", lines(local.buckets + "/data/wide"), expected(wide, "", "path,key,image,offset,size,caption"))
 
+        for s in range(16):
+            write_tar("%s/at-once/%02d.tar" % (local.buckets + "/data", s), sample("%02d" % s, s))
+        local.faults({"operation": "GetObject", "name_contains": "at-once", "kind": "slow", "times": 99, "delay_seconds": 8})
+        p = index_start(["--input", "s3://data/at-once", "--output", d + "/at-once"], env=local.env)
+
+        def asked():
+            return [r for r in local.wire() if r["operation"] == "GetObject" and "at-once" in r["name"]]
+        wait_for(lambda: len(asked()) >= 16)
+        times = sorted(r["time"] for r in asked())
+        tap.ok(len(times) == 16 and times[15] - times[0] < 8, "sixteen shards are read at once", times)
+        local.faults()
+        p.kill()
+        p.communicate()
+
         def refused(name, args, rc_want, word):
             rc, so, se = index(args, env=local.env)
             found = [json.loads(x) for x in se.splitlines() if '"index_failed"' in x]
@@ -373,6 +418,7 @@ with Folder() as d:
     all_lines = test_readers(d, root)
     test_sample(d, root, all_lines)
     test_ways_to_read(d, root)
+    test_temperature(d)
     test_huge(d)
     test_broken(d)
     test_random_damage(d)
