@@ -16,7 +16,7 @@ suite fuzz 2400 bash tests/fuzz/run.sh 60
 # What strangers send to a worker: pictures, archives, answers and addresses; ten minutes each.
 suite fuzz-image 900 bash tests/fuzz/run.sh 600 image
 suite fuzz-tar 1500 bash tests/fuzz/run.sh 600 tar index_walk
-suite fuzz-http 1500 bash tests/fuzz/run.sh 600 http_answer url
+suite fuzz-http 2100 bash tests/fuzz/run.sh 600 http_answer http_wire url
 
 # What people do, over and over: a hundred seconds of luck prove little.
 again() {

@@ -54,8 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     ASSERT(v.text[0] != '\0' || v.kind == VERDICT_REDIRECT);
     sample_fail(&s, STATUS_FAILED_TO_DOWNLOAD, "%s", v.text);
+    ASSERT(str_is_utf8(str_of(s.error)));
     for (const char *p = s.error; *p != '\0'; p++) {
-        ASSERT(*p >= 0x20 && *p <= 0x7e);
+        ASSERT((unsigned char)*p >= 0x20 && *p != 0x7f);
     }
     return 0;
 }

@@ -167,6 +167,8 @@ def headers():
         "1000 cookies": (OK + cookies + end, {"success"}), "10 kB in a header": (OK + b"X: " + b"y" * 10000 + b"\r\n" + end, {"success"}),
         "150 kB of headers": (OK + b"X: " + b"y" * 75000 + b"\r\nX: " + b"y" * 75000 + b"\r\n" + end, large),
         "a NUL in a header": (lambda c: c.send(OK + b"X: a\0b\r\n" + end), None),
+        **{"a first header that goes on with nothing, %d" % i: (b"HTTP/1.1 200 OK\r\n\tX-More: %s\r\n" % (b"z" * 300 * i) + end, None)
+           for i in range(10)},
         "headers of no sense": (OK + b"\xff\xfe: \x80\r\n: empty\r\n" + end, None),
         "a status of words": (lambda c: c.send(b"HTTP/1.1 fine OK\r\n" + end), None),
         "status 999": (b"HTTP/1.1 999 \xff\x01\x1b[31m\r\nContent-Length: 0\r\n\r\n", None),
@@ -236,7 +238,7 @@ def main():
         good.routes["/%d" % i] = OK + b"Content-Length: %d\r\n\r\n" % len(body) + body
     urls, hostile = list(ordinary), {}
     for i, (name, (path, _)) in enumerate(cases.items()):
-        hostile[name] = urls[3 + 7 * i] = bad.url(path)
+        hostile[name] = urls[3 + 6 * i] = bad.url(path)
     left = [u for u in ordinary if u in urls]
     with Folder() as d:
         _, alone, _, _ = work(d, "alone", ordinary, [good.net])

@@ -16,7 +16,7 @@ struct transfer {
     struct fetch *fetch;
     struct transfer *next; /* in the free list */
     struct sample *sample;
-    CURL *easy; /* made once, used for every URL */
+    CURL *easy; /* of this hop */
     struct curl_slist *connect_to;
     enum transfer_state state;
     bool again;        /* TRANSFER_WAITING: for a new try, else for its host's turn */
