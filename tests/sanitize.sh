@@ -2,7 +2,7 @@
 # The suites meant for a sanitizer: sanitize.sh asan|tsan [quick].
 # asan (with UBSan and LeakSanitizer): every unit and integration program, the API's and the worker's tests against
 # programs of that variant, the fuzzers' corpora, one campaign in full motion and one case after the other of an AWS
-# that misbehaves. tsan: log, loop, store, API and the campaign. quick leaves the campaigns out.
+# that misbehaves. tsan: log, loop, store, API, the worker's threads and the campaign. quick leaves the campaigns out.
 # One TAP line a program: "ok" is status 0, TAP lines without a "not ok", and no report in anything it or its servers
 # wrote. Reports of all processes go to files of their own, so none is lost with a killed process. Programs mostly wait
 # (for PostgreSQL, for deadlines), so LANES of them run at once.
@@ -19,7 +19,7 @@ mkdir -p "$dir"
 export VARIANT=$variant
 export ASAN_OPTIONS="detect_leaks=1:exitcode=99:allocator_may_return_null=1:log_path=$dir/report"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:exitcode=99:log_path=$dir/report"
-export TSAN_OPTIONS="exitcode=66:second_deadlock_stack=1:log_path=$dir/report"
+export TSAN_OPTIONS="exitcode=66:second_deadlock_stack=1:suppressions=$top/tests/tsan.supp:log_path=$dir/report"
 
 list() { # list FOLDER PATTERN: test programs, as make calls them
     for f in tests/$1/$2; do f=${f%.c}; echo "build/$variant/$f"; done
@@ -32,7 +32,7 @@ if [ "$variant" = asan ]; then
 else
     mapfile -t programs < <(list unit test_log.c; list integration 'test_store_*.c'; list integration test_loop.c)
     scripts=()
-    targets=("$bin/droverd" "$bin/drover")
+    targets=("$bin/droverd" "$bin/drover-worker" "$bin/drover" "build/tsan/tests/worker_fixture")
 fi
 scripts+=(tests/integration/api_*.py)
 mapfile -t programs < <(for p in "${programs[@]}"; do [ -f "${p#build/"$variant"/}.c" ] && echo "$p"; done)
@@ -62,6 +62,7 @@ start() { # start NAME SECONDS COMMAND...: one more beside the others, when a la
     one "$@" &
 }
 make --no-print-directory -s -j2 VARIANT=release all demo >>"$dir/build.log" 2>&1 # drover-local and the like
+[ "$variant" = asan ] || start worker_lanes 300 tests/integration/worker_hosts.py test_lanes
 if [ "$mode" != quick ]; then # the long ones first
     start campaign 300 python3 tests/integration/sanitized.py "$variant"
     [ "$variant" = tsan ] || start controller_faults 300 tests/integration/controller_faults.py

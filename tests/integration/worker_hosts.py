@@ -2,7 +2,8 @@
 """Aim: the worker is patient with web servers and not at its neighbours' cost: so many transfers a
 host and no more, Retry-After kept, a body that only drips given up early, a host that has stopped
 answering left alone, and with dead and dripping hosts among the rows the others are done as fast as
-without. Method: servers that count who is inside at once and when they were asked."""
+without. Method: servers that count who is inside at once and when they were asked. Names of tests
+may be given: worker_hosts.py test_lanes."""
 import os
 import sys
 
@@ -64,6 +65,44 @@ def test_limit_per_host(d):
     slow.most = 0
     got, took = download(d, urls[:64], "--host_connections", 100, allow=[a.net, b.net])
     tap.ok(slow.most > 4, "the limit is the setting's", slow.most)
+
+
+def test_lanes(d):
+    """Several fetching threads are as polite as one: twelve hosts of which half sends everybody on to
+    the same other host, four threads."""
+    hosts = [Server("127.0.5.%d" % (i + 1)) for i in range(12)]
+    target = Server("127.0.0.1")
+    paths = ["/%d" % i for i in range(20)]
+    inside = Crowd(target, paths, 0.05)
+    total = Crowd(hosts[0], [], 0)
+
+    def answer(h):
+        with total.lock:
+            total.now += 1
+            total.most = max(total.most, total.now)
+        time.sleep(0.05)
+        with total.lock:
+            total.now -= 1
+        h.answer(200, {}, PHOTO)
+    for i, s in enumerate(hosts):
+        for p in paths:
+            s.routes[p] = (302, {"Location": target.url(p)}, b"") if i % 2 else answer
+    urls = [s.url(p) for p in paths for s in hosts]
+    allow = [s.net for s in hosts + [target]]
+    four = ["--fetch_threads", 4, "--processes_count", 1, "--timeout", 60]
+    got, took = download(d, urls, "--host_connections", 3, *four, allow=allow)
+    tap.eq(set(got), {"success"}, "four threads: every row is there, redirected over or not")
+    tap.eq(inside.most, 3, "what a host may be asked for counts for all of them together")
+    total.most = 0
+    got, took = download(d, urls, "--thread_count", 6, *four, allow=allow)
+    tap.eq(set(got), {"success"}, "six transfers for four threads")
+    tap.ok(1 < total.most <= 6, "all threads have transfers, six together", total.most)
+    with socket.socket() as free:
+        free.bind(("127.0.0.9", 0))
+        gone = free.getsockname()[1]
+    got, took = download(d, ["http://127.0.0.%d:%d/" % (i % 200 + 1, gone) for i in range(40)] + urls[:1], *four,
+                         allow=["127.0.0.0/24:*"] + allow)
+    tap.eq((got.count("success"), len(set(got))), (1, 2), "40 refusals are no dead network")
 
 
 def test_retry_after(d):
@@ -177,6 +216,7 @@ def test_neighbours(d):
             urls[i + 50] = bad.url("/drip")
         asked.clear()
         got, took = download(d, urls, "--timeout", 15, "--number_sample_per_shard", 100, "--thread_count", 8,
+                             "--processes_count", 1,
                              allow=[live.net, bad.net, "127.0.3.0/24:*"])
         tap.eq(got.count("success"), 784 if broken else 800, "every living row is there")
         return (asked[-1] - asked[0]) / len(asked)
@@ -185,10 +225,9 @@ def test_neighbours(d):
            % (with_ * 1000, without * 1000))
 
 
+TESTS = (test_limit_per_host, test_lanes, test_retry_after, test_minimum_speed, test_host_down, test_neighbours)
 with Folder() as d:
-    test_limit_per_host(d)
-    test_retry_after(d)
-    test_minimum_speed(d)
-    test_host_down(d)
-    test_neighbours(d)
+    for test in TESTS:
+        if len(sys.argv) == 1 or test.__name__ in sys.argv[1:]:
+            test(d)
 sys.exit(tap.end())

@@ -74,7 +74,7 @@ class Setting:
     def start(self):
         self.server.hits.clear()
         return start(["--parquet", self.part, "--output", self.uri, "--number_sample_per_shard", self.per, "--allow-net",
-                      self.server.net, "--retries", 0, "--thread_count", 8, "--processes_count", 2] + self.args,
+                      self.server.net, "--retries", 0, "--thread_count", 4, "--processes_count", 2] + self.args,
                      env=self.local.env() if self.local else None, start_new_session=True)
 
     def names(self):

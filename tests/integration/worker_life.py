@@ -347,7 +347,7 @@ def test_eta(d):
     """A steady server: from a fifth on the time told is the time it takes."""
     g = Gate(d, "eta", first_held=24, rows=360, delay=0.12)
     w = Watcher(g.out)
-    p = start(g.args("--progress_interval", 1, "--thread_count", 8))
+    p = start(g.args("--progress_interval", 1, "--thread_count", 4))
     p.communicate(timeout=60)
     end = time.monotonic()
     w.go_on = False

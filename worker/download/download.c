@@ -1,16 +1,16 @@
 /* Wires the stages together, resumes, drains on SIGTERM and writes the manifest last.
  *
  * Threads: main (signals), the one that works (begins and ends), and while the stages run the
- * heart, reader, fetch, one decode thread a decoding process, writer. The decoding processes'
- * mother is forked before the first of them. */
+ * heart, reader, some that fetch, one decode thread a decoding process, writer. The decoding
+ * processes' mother is forked before the first of them. */
 #include "download.h"
 #include "boxes.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "contract.h"
-#include "fetch.h"
 #include "input.h"
+#include "lanes.h"
 #include "life.h"
 #include "manifest.h"
 #include "mode.h"
@@ -40,7 +40,7 @@ struct download {
     struct sink *sink; /* of the working thread; lent to the heart while the stages run */
     struct resume resume;
     struct extend extend;
-    struct fetch *fetch;
+    struct lanes *lanes;
     struct writer *writer;
     const char *task;
     const char *attempt;
@@ -71,11 +71,10 @@ static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
         }
         s->shard_i = shard_i;
         s->row_i = (int32_t)row;
-        if (!queue_push(d->run.queue_rows, &s->item, sizeof *s + 1024)) {
+        if (!lanes_push(d->lanes, s)) {
             sample_free(s); /* stopping */
             return true;
         }
-        fetch_wake(d->fetch, false);
     }
     return true;
 }
@@ -112,8 +111,7 @@ static void *reader_main(void *arg)
     if (!ok) {
         run_fail(&d->run, &err);
     }
-    queue_close(d->run.queue_rows);
-    fetch_wake(d->fetch, true);
+    lanes_close(d->lanes);
     return NULL;
 }
 
@@ -191,7 +189,7 @@ static void *decode_main(void *arg)
             }
         }
         sample_drop_body(s);
-        fetch_release(d->fetch, body_n);
+        lanes_release(d->lanes, s->lane, body_n);
         if (!ok) { /* the run has failed, not this image: it must not get into a shard that way */
             sample_free(s);
             continue;
@@ -240,7 +238,7 @@ static void on_tick(void *ctx, int64_t asked_us)
         run_abandon(&d->run);
     }
     if (run_stopping(&d->run)) {
-        fetch_wake(d->fetch, true);
+        lanes_wake(d->lanes);
     }
 }
 
@@ -249,18 +247,17 @@ static void run_stages(struct download *d)
     int decoders = (int)d->o.processes_count;
     d->decoders_left = decoders;
     pthread_t reader;
-    pthread_t fetch;
     pthread_t writer;
     pthread_t *decode = xcalloc((size_t)decoders, sizeof *decode);
     int rc = pthread_create(&writer, NULL, writer_main, d->writer);
-    rc |= pthread_create(&fetch, NULL, fetch_main, d->fetch);
+    lanes_start(d->lanes);
     for (int i = 0; i < decoders; i++) {
         rc |= pthread_create(&decode[i], NULL, decode_main, d);
     }
     rc |= pthread_create(&reader, NULL, reader_main, d);
     ASSERT(rc == 0);
     (void)pthread_join(reader, NULL);
-    (void)pthread_join(fetch, NULL);
+    lanes_join(d->lanes);
     for (int i = 0; i < decoders; i++) {
         (void)pthread_join(decode[i], NULL);
     }
@@ -355,7 +352,7 @@ static bool prepare(struct download *d, struct err *err)
     p->failed_to_download = d->resume.total.failed_to_download;
     p->failed_to_resize = d->resume.total.failed_to_resize;
     p->shards_done = d->resume.done_n;
-    return fetch_new(&d->run, &d->fetch, err) && duck_open(&d->duck_out, err) &&
+    return lanes_new(&d->run, &d->lanes, err) && duck_open(&d->duck_out, err) &&
            writer_new(&d->run, &d->duck_out, &d->writer, err);
 }
 
@@ -409,7 +406,7 @@ static enum life_end download(void *ctx, struct err *err)
 static void download_done(struct download *d)
 {
     writer_free(d->writer);
-    fetch_free(d->fetch);
+    lanes_free(d->lanes);
     resume_done(&d->resume);
     extend_done(&d->extend);
     if (d->run.columns != NULL) {

@@ -6,7 +6,6 @@
 #include "fetch.h"
 #include "common/clock.h"
 #include "fetch_curl.h"
-#include <sys/resource.h>
 
 #define TICK_US       (50 * USEC_PER_MSEC)
 #define LATE_US       (100 * USEC_PER_MSEC)
@@ -31,17 +30,6 @@ void fetch_release(struct fetch *f, size_t n)
     }
 }
 
-/* A file a transfer, whatever the shell's habit of 1024 says; what is not given shows as failures
- * to connect. */
-static void raise_open_files(int n)
-{
-    struct rlimit r;
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < (rlim_t)n) {
-        r.rlim_cur = MIN((rlim_t)n, r.rlim_max);
-        (void)setrlimit(RLIMIT_NOFILE, &r);
-    }
-}
-
 /* Something came for it: a connection, a step of TLS, bytes. */
 static void on_heard(void *private)
 {
@@ -49,12 +37,15 @@ static void on_heard(void *private)
     t->heard = true;
 }
 
-bool fetch_new(struct run *run, struct fetch **ret, struct err *err)
+bool fetch_new(struct run *run, int lane, struct fetch_shared *shared, struct fetch **ret,
+               struct err *err)
 {
     struct fetch *f = xcalloc(1, sizeof *f);
     f->run = run;
     f->ca_file = getenv("SSL_CERT_FILE");
-    f->hosts = hosts_new(run->o->host_connections);
+    f->lane = lane;
+    f->shared = shared;
+    f->hosts = shared->hosts;
     f->own.fd = -1;
     if (!fetch_io_init(&f->io, on_heard, err) ||
         !resolver_new(f->io.loop, run->o->dns, &f->resolver, err)) {
@@ -65,8 +56,8 @@ bool fetch_new(struct run *run, struct fetch **ret, struct err *err)
     (void)snprintf(f->user_agent, sizeof f->user_agent,
                    "Mozilla/5.0 (compatible; drover-worker/1.0; image dataset download%s%.100s)",
                    token[0] != '\0' ? "; " : "", token);
-    f->transfers_n = (int)run->o->thread_count * FETCH_STALLED_FACTOR;
-    raise_open_files(f->transfers_n + FETCH_FILES_SPARE);
+    f->active_max = run->transfers / run->lanes + (lane < run->transfers % run->lanes ? 1 : 0);
+    f->transfers_n = f->active_max * FETCH_STALLED_FACTOR;
     f->transfers = xcalloc((size_t)f->transfers_n, sizeof *f->transfers);
     for (int i = f->transfers_n - 1; i >= 0; i--) {
         struct transfer *t = &f->transfers[i];
@@ -77,11 +68,6 @@ bool fetch_new(struct run *run, struct fetch **ret, struct err *err)
     }
     *ret = f;
     return true;
-}
-
-static void free_row(struct queue_item *i)
-{
-    sample_free(sample_of(i));
 }
 
 void fetch_free(struct fetch *f)
@@ -97,7 +83,6 @@ void fetch_free(struct fetch *f)
     }
     free(f->transfers);
     resolver_free(f->resolver);
-    hosts_free(f->hosts, free_row);
     fetch_io_done(&f->io);
     own_time_done(&f->own);
     free(f);
@@ -165,8 +150,11 @@ static void end_ok(struct fetch *f, struct transfer *t)
 /* Nothing has answered yet, and enough was tried: say so instead of writing shards of failures. */
 static void judge_network(struct fetch *f, bool unreached)
 {
-    f->reached = f->reached || !unreached;
-    if (!f->reached && ++f->unreached_n == FETCH_NETWORK_TRIED) {
+    struct fetch_shared *s = f->shared;
+    if (!unreached) {
+        s->reached = true;
+    }
+    if (!s->reached && ++s->unreached_n == FETCH_NETWORK_TRIED) {
         struct err err = ERR_INIT;
         (void)err_set(&err, ERR_NETWORK,
                       "not one of the first %d URLs could be connected to: no network, or no DNS",
@@ -194,7 +182,7 @@ static void act(struct fetch *f, struct transfer *t, const struct verdict *v)
 {
     int64_t now = clock_mono_us();
     if (t->host != NULL && t->retry_after_us > 0) {
-        hosts_pause(t->host, now, t->retry_after_us);
+        hosts_pause(f->hosts, t->host, now, t->retry_after_us);
     }
     leave_host(f, t, v->silent ? HOST_FAILED : t->status > 0 ? HOST_ANSWERED : HOST_UNDECIDED);
     switch (v->kind) {
@@ -275,12 +263,12 @@ static void resolve(struct fetch *f, struct transfer *t)
     }
 }
 
-/* A row that holds nothing yet is parked; a redirect or a retry keeps its transfer and asks again.
- * Our limit on a host is not its fault, the pause it asked for is. */
-static void wait_turn(struct fetch *f, struct transfer *t, struct host *h, bool ours, int64_t now)
+/* A row that holds nothing yet was parked by its host; a redirect or a retry keeps its transfer and
+ * asks again. Our limit on a host is not its fault, the pause it asked for is. */
+static void wait_turn(struct fetch *f, struct transfer *t, bool parked, bool ours, int64_t now)
 {
-    if (t->tries == 0 && t->redirects == 0) {
-        hosts_park(f->hosts, h, &detach(f, t)->item);
+    if (parked) {
+        (void)detach(f, t); /* the row may be another thread's by now */
         return;
     }
     t->state = TRANSFER_WAITING;
@@ -294,7 +282,9 @@ static void enter(struct fetch *f, struct transfer *t)
 {
     int64_t now = clock_mono_us();
     struct host *h = NULL;
-    switch (hosts_enter(f->hosts, t->url.host, t->url.port, now, &h)) {
+    bool fresh = t->tries == 0 && t->redirects == 0;
+    switch (
+        hosts_enter(f->hosts, t->url.host, t->url.port, now, fresh ? &t->sample->item : NULL, &h)) {
     case HOST_GO:
         t->host = h;
         if (t->deadline_us == 0) {
@@ -305,13 +295,13 @@ static void enter(struct fetch *f, struct transfer *t)
         resolve(f, t);
         return;
     case HOST_WAIT:
-        wait_turn(f, t, h, true, now);
+        wait_turn(f, t, fresh, true, now);
         return;
     case HOST_REST:
-        if (t->deadline_us != 0 && now >= t->deadline_us) {
+        if (!fresh && t->deadline_us != 0 && now >= t->deadline_us) {
             break;
         }
-        wait_turn(f, t, h, false, now);
+        wait_turn(f, t, fresh, false, now);
         return;
     case HOST_AWAY:
         end_failed(f, t, "host asked to be left alone (Retry-After), not tried");
@@ -352,14 +342,14 @@ static struct sample *next_row(struct fetch *f)
         f->unpark = false;
     }
     return hosts_parked(f->hosts) < FETCH_PARKED_MAX
-               ? sample_of(queue_pop(f->run->queue_rows, false))
+               ? sample_of(queue_pop(f->run->queue_rows[f->lane], false))
                : NULL;
 }
 
 /* Those that get nothing from their hosts do not stand in the way of others. */
 static bool has_slot(const struct fetch *f)
 {
-    return f->free != NULL && f->active - f->stalled < (int)f->run->o->thread_count;
+    return f->free != NULL && f->active - f->stalled < f->active_max;
 }
 
 static bool take_rows(struct fetch *f)
@@ -373,6 +363,7 @@ static bool take_rows(struct fetch *f)
         struct transfer *t = f->free;
         f->free = t->next;
         f->active++;
+        s->lane = f->lane;
         t->sample = s;
         t->redirects = 0;
         t->tries = 0;
@@ -527,6 +518,12 @@ static void cancel_all(struct fetch *f)
     }
 }
 
+static void show_transfers(struct fetch *f, int n)
+{
+    f->run->progress.transfers += n - f->shown;
+    f->shown = n;
+}
+
 void *fetch_main(void *arg)
 {
     struct fetch *f = arg;
@@ -540,14 +537,17 @@ void *fetch_main(void *arg)
         take_messages(f);
         tick(f);
         bool begun = take_rows(f);
-        f->run->progress.transfers = f->active;
-        if (f->active == 0 && hosts_parked(f->hosts) == 0 && queue_ended(f->run->queue_rows)) {
+        show_transfers(f, f->active);
+        if (f->active == 0 && hosts_parked(f->hosts) == 0 &&
+            queue_ended(f->run->queue_rows[f->lane])) {
             break;
         }
         resolver_arm(f->resolver);
         fetch_io_pass(&f->io, begun ? 0 : MAX(f->next_tick_us - clock_mono_us(), 0));
     }
-    f->run->progress.transfers = 0;
-    queue_close(f->run->queue_bodies);
+    show_transfers(f, 0);
+    if (--f->shared->running == 0) {
+        queue_close(f->run->queue_bodies);
+    }
     return NULL;
 }

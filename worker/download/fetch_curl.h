@@ -11,12 +11,15 @@
 struct fetch {
     struct run *run;
     struct fetch_io io;
-    struct hosts *hosts;
+    int lane;
+    struct fetch_shared *shared;
+    struct hosts *hosts; /* shared */
     struct resolver *resolver;
     struct transfer *transfers; /* transfers[transfers_n] */
     int transfers_n;
     struct transfer *free;
-    int active;
+    int active, active_max;
+    int shown;                   /* of active, in the progress of the run */
     int stalled;                 /* of active, at the last tick */
     struct transfer *privileged; /* may go over the byte budget */
     _Atomic size_t bytes;        /* bodies held anywhere */
@@ -25,8 +28,6 @@ struct fetch {
     bool unpark; /* some host may have room for a parked row */
     int64_t next_tick_us, last_tick_us;
     struct own_time own;
-    int unreached_n;
-    bool reached;        /* once somebody answered, the network is there */
     const char *ca_file; /* SSL_CERT_FILE, as OpenSSL's own programs read it; NULL: the system's */
     char user_agent[USER_AGENT_BYTES];
 };

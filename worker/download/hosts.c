@@ -3,6 +3,7 @@
  * one row through in its turn. */
 #include "hosts.h"
 #include "common/hash.h"
+#include <pthread.h>
 #include <stdio.h>
 
 #define BUCKETS 4096u
@@ -19,6 +20,7 @@ struct host {
     char name[];
 };
 struct hosts {
+    pthread_mutex_t lock;
     int64_t per_host;
     size_t n, parked_n;
     struct host *ring; /* the last of the ring: ring->ring_next has the next turn; NULL: empty */
@@ -30,6 +32,7 @@ struct hosts *hosts_new(int64_t per_host)
     ASSERT(per_host > 0);
     struct hosts *hs = xcalloc(1, sizeof *hs);
     hs->per_host = per_host;
+    (void)pthread_mutex_init(&hs->lock, NULL);
     return hs;
 }
 
@@ -48,6 +51,7 @@ void hosts_free(struct hosts *hs, void (*free_item)(struct queue_item *i))
             free(h);
         }
     }
+    (void)pthread_mutex_destroy(&hs->lock);
     free(hs);
 }
 
@@ -87,8 +91,26 @@ static struct host **slot_of(struct hosts *hs, const char *key)
     return p;
 }
 
-enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t now_us,
-                           struct host **ret)
+static void park(struct hosts *hs, struct host *h, struct queue_item *i)
+{
+    if (i == NULL) {
+        return;
+    }
+    i->next = NULL;
+    *h->parked_tail = i;
+    h->parked_tail = &i->next;
+    hs->parked_n++;
+    if (h->parked_n++ > 0) {
+        return;
+    }
+    h->ring_next = hs->ring != NULL ? hs->ring->ring_next : h;
+    if (hs->ring != NULL) {
+        hs->ring->ring_next = h;
+    }
+    hs->ring = h;
+}
+
+static struct host *host_of(struct hosts *hs, const char *name, int port)
 {
     char key[HOST_NAME_BYTES_MAX];
     (void)snprintf(key, sizeof key, "%.280s:%d", name, port);
@@ -105,35 +127,34 @@ enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t
         *at = made;
         hs->n++;
     }
-    struct host *h = *at;
+    return *at;
+}
+
+static enum host_turn turn_of(const struct hosts *hs, const struct host *h, int64_t now_us)
+{
     if (h->failed_n >= HOST_DOWN_AFTER && now_us < h->down_until_us) {
         return HOST_DOWN;
     }
-    *ret = h;
     if (now_us < h->not_before_us) {
         return h->parked_n >= HOST_PAUSE_PARKED ? HOST_AWAY : HOST_REST;
     }
-    if (h->open_n >= hs->per_host) {
-        return HOST_WAIT;
-    }
-    h->open_n++;
-    return HOST_GO;
+    return h->open_n >= hs->per_host ? HOST_WAIT : HOST_GO;
 }
 
-void hosts_park(struct hosts *hs, struct host *h, struct queue_item *i)
+enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t now_us,
+                           struct queue_item *item, struct host **ret)
 {
-    i->next = NULL;
-    *h->parked_tail = i;
-    h->parked_tail = &i->next;
-    hs->parked_n++;
-    if (h->parked_n++ > 0) {
-        return;
+    (void)pthread_mutex_lock(&hs->lock);
+    struct host *h = host_of(hs, name, port);
+    enum host_turn turn = turn_of(hs, h, now_us);
+    if (turn == HOST_GO) {
+        h->open_n++;
+        *ret = h;
+    } else if (turn == HOST_WAIT || turn == HOST_REST) {
+        park(hs, h, item);
     }
-    h->ring_next = hs->ring != NULL ? hs->ring->ring_next : h;
-    if (hs->ring != NULL) {
-        hs->ring->ring_next = h;
-    }
-    hs->ring = h;
+    (void)pthread_mutex_unlock(&hs->lock);
+    return turn;
 }
 
 static void forget(struct hosts *hs, struct host *h)
@@ -147,6 +168,7 @@ static void forget(struct hosts *hs, struct host *h)
 
 void hosts_leave(struct hosts *hs, struct host *h, enum host_outcome outcome, int64_t now_us)
 {
+    (void)pthread_mutex_lock(&hs->lock);
     ASSERT(h->open_n > 0);
     h->open_n--;
     switch (outcome) {
@@ -163,12 +185,15 @@ void hosts_leave(struct hosts *hs, struct host *h, enum host_outcome outcome, in
     if (says_nothing(h, now_us)) {
         forget(hs, h);
     }
+    (void)pthread_mutex_unlock(&hs->lock);
 }
 
-void hosts_pause(struct host *h, int64_t now_us, int64_t pause_us)
+void hosts_pause(struct hosts *hs, struct host *h, int64_t now_us, int64_t pause_us)
 {
+    (void)pthread_mutex_lock(&hs->lock);
     int64_t until_us = now_us + MIN(MAX(pause_us, 0), HOST_PAUSE_MAX_US);
     h->not_before_us = MAX(h->not_before_us, until_us);
+    (void)pthread_mutex_unlock(&hs->lock);
 }
 
 static bool has_turn(const struct hosts *hs, const struct host *h, int64_t now_us)
@@ -177,7 +202,7 @@ static bool has_turn(const struct hosts *hs, const struct host *h, int64_t now_u
     return down || (now_us >= h->not_before_us && h->open_n < hs->per_host);
 }
 
-struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
+static struct queue_item *unpark(struct hosts *hs, int64_t now_us)
 {
     struct host *first = hs->ring;
     if (first == NULL) {
@@ -204,7 +229,18 @@ struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
     return NULL;
 }
 
-size_t hosts_parked(const struct hosts *hs)
+struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
 {
-    return hs->parked_n;
+    (void)pthread_mutex_lock(&hs->lock);
+    struct queue_item *i = unpark(hs, now_us);
+    (void)pthread_mutex_unlock(&hs->lock);
+    return i;
+}
+
+size_t hosts_parked(struct hosts *hs)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    size_t n = hs->parked_n;
+    (void)pthread_mutex_unlock(&hs->lock);
+    return n;
 }

@@ -1,7 +1,7 @@
 /* Manners towards web servers, one entry a host and port: how many transfers it may have at once,
  * until when it asked to be left alone (Retry-After), and whether it has stopped answering. Rows
  * whose host is busy are parked here, so that they hold no transfer that a neighbour could use.
- * Owned by the fetch thread. */
+ * Shared by the fetch threads: every call locks. */
 #pragma once
 #include "common/units.h"
 #include "queue.h"
@@ -27,17 +27,15 @@ enum host_turn {
 struct hosts *hosts_new(int64_t per_host);
 /* Frees parked items with free_item. */
 void hosts_free(struct hosts *hs, void (*free_item)(struct queue_item *i));
-/* May a transfer to it begin? *ret is written on HOST_GO, HOST_WAIT and HOST_REST, valid until
- * the next call but hosts_park after the latter two, and while counted in. */
+/* May a transfer to it begin? HOST_GO: *ret is written, valid while counted in. HOST_WAIT and
+ * HOST_REST: item, if not NULL, is parked until the host has room, and no longer the caller's. */
 enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t now_us,
-                           struct host **ret);
-/* Keep an item until its host has room. */
-void hosts_park(struct hosts *hs, struct host *h, struct queue_item *i);
+                           struct queue_item *item, struct host **ret);
 /* The transfer is over. answered: with any HTTP status; failed: nothing, or too slowly. */
 enum host_outcome { HOST_ANSWERED, HOST_FAILED, HOST_UNDECIDED };
 void hosts_leave(struct hosts *hs, struct host *h, enum host_outcome outcome, int64_t now_us);
 /* It asked for that long without us; bounded by HOST_PAUSE_MAX_US. */
-void hosts_pause(struct host *h, int64_t now_us, int64_t pause_us);
+void hosts_pause(struct hosts *hs, struct host *h, int64_t now_us, int64_t pause_us);
 /* A parked item whose host has room now, or NULL. */
 struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us);
-size_t hosts_parked(const struct hosts *hs);
+size_t hosts_parked(struct hosts *hs);

@@ -28,7 +28,8 @@ struct options {         /* options_done frees */
     char *allow_net;
     char *dns;
     int64_t image_size, encode_quality, number_sample_per_shard, oom_shard_count;
-    int64_t timeout_s, retries, min_image_size, thread_count, processes_count, progress_interval_s;
+    int64_t timeout_s, retries, min_image_size, thread_count, fetch_threads, processes_count,
+        progress_interval_s;
     int64_t stop_s;
     double max_image_area, max_aspect_ratio;
     int64_t host_connections;

@@ -24,7 +24,14 @@ void run_init(struct run *r, const struct options *o, const struct columns *colu
     r->shards_open_max = (int)MIN(MAX(open, least), RUN_SHARDS_OPEN_MAX);
     r->progress.rows_in = rows;
     r->progress.shards_in = run_shards(r);
-    r->queue_rows = queue_new(RUN_ROWS_BYTES_MAX);
+    int64_t lanes = o->fetch_threads != 0
+                        ? o->fetch_threads
+                        : (o->processes_count + RUN_LANE_PROCESSES - 1) / RUN_LANE_PROCESSES;
+    r->transfers = (int)MIN(o->thread_count * MAX(o->processes_count, 1), RUN_TRANSFERS_MAX);
+    r->lanes = (int)MIN(MAX(lanes, 1), MIN(RUN_LANES_MAX, r->transfers));
+    for (int i = 0; i < r->lanes; i++) {
+        r->queue_rows[i] = queue_new(RUN_ROWS_BYTES_MAX / (size_t)r->lanes);
+    }
     r->queue_bodies = queue_new(RUN_BODIES_BYTES_MAX);
     r->queue_results = queue_new(RUN_RESULTS_BYTES_MAX);
     (void)pthread_mutex_init(&r->lock, NULL);
@@ -41,7 +48,9 @@ static void drain(struct queue *q)
 
 void run_done(struct run *r)
 {
-    drain(r->queue_rows);
+    for (int i = 0; i < r->lanes; i++) {
+        drain(r->queue_rows[i]);
+    }
     drain(r->queue_bodies);
     drain(r->queue_results);
     (void)pthread_mutex_destroy(&r->lock);
@@ -66,7 +75,9 @@ void run_stop(struct run *r, enum stop why)
     }
     (void)pthread_cond_broadcast(&r->window);
     (void)pthread_mutex_unlock(&r->lock);
-    queue_close(r->queue_rows);
+    for (int i = 0; i < r->lanes; i++) {
+        queue_close(r->queue_rows[i]);
+    }
 }
 
 void run_abandon(struct run *r)

@@ -1,5 +1,5 @@
 /* What the stages of one download share. Rows flow
- *   reader -> rows -> fetch thread -> bodies -> decode threads -> results -> writer
+ *   reader -> rows -> fetch threads -> bodies -> decode threads -> results -> writer
  * and every arrow is a queue bounded in bytes, or a budget. The first error stops all; SIGTERM
  * stops what is before the writer and lets it finish the shards that are complete. */
 #pragma once
@@ -9,8 +9,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define RUN_ROWS_BYTES_MAX    (8u << 20)
-#define RUN_BODIES_BYTES_MAX  (64u << 20) /* bodies coming in and waiting for a decoder */
+#define RUN_LANES_MAX         32
+#define RUN_LANE_PROCESSES    8 /* that one fetching thread feeds */
+#define RUN_TRANSFERS_MAX     32768
+#define RUN_ROWS_BYTES_MAX    (8u << 20)  /* of all lanes */
+#define RUN_BODIES_BYTES_MAX  (64u << 20) /* of a lane: coming in and waiting for a decoder */
 #define RUN_RESULTS_BYTES_MAX (32u << 20)
 #define RUN_SHARDS_OPEN_MAX   512
 #define RUN_LARGE_SHARD_ROWS  20000 /* about 1 kB of memory a row of each open shard */
@@ -32,7 +35,9 @@ struct run {
     struct shard_format format;
     int64_t rows;
     struct progress progress;
-    struct queue *queue_rows;
+    int lanes;     /* fetching threads */
+    int transfers; /* at once, of all of them */
+    struct queue *queue_rows[RUN_LANES_MAX];
     struct queue *queue_bodies;
     struct queue *queue_results;
     _Atomic int stop;

@@ -51,6 +51,7 @@ struct sample {
     struct queue_item item; /* first member: queues hand out items */
     int64_t shard_i;
     int32_t row_i;      /* in the shard */
+    int lane;           /* that fetched it */
     struct cell *cells; /* cells[columns.n] */
     char *text;         /* what the cells point to */
     uint8_t *body;      /* as downloaded; freed once decoded */

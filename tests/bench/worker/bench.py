@@ -254,7 +254,7 @@ class Bench:
             ratio_to_limit=round(statistics.median(ratios), 3))
 
     def memory(self):
-        flags = ["--thread_count", 512, "--host_connections", 512, "--timeout", 60]
+        flags = ["--processes_count", 2, "--thread_count", 256, "--host_connections", 512, "--timeout", 60]
         peaks = [work(self.web, self.parquet["slow"], len(self.names), flags, watch=True)[3]
                  for _ in range(max(self.a.runs // 2, 1))]
         put("rss_mb_512_inflight", round(max(peaks), 1), "MB", len(peaks),
