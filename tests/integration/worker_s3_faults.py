@@ -140,6 +140,9 @@ def test_killed(local, part, server, seed):
         os.makedirs(os.path.join(local.root, "state", "uploads", "%032d" % (k + 1)))
         with open(os.path.join(local.root, "state", "uploads", "%032d" % (k + 1), "target"), "w") as f:
             f.write(other % name + "application/x-tar\n")
+    for k in range(1050):  # more than a page of them
+        shutil.copytree(os.path.join(local.root, "state", "uploads", "0" * 32),
+                        os.path.join(local.root, "state", "uploads", "1%031d" % k))
     rc, so, se = run(args_of(part, server, name), env=local.env())
     tap.eq((rc, len(local.uploads())), (0, 4), "a finished output is swept too, and uploads of others are not touched")
     for k in range(4):
@@ -182,7 +185,9 @@ def test_two_writers(d, local, seed):
         if "_stats.json" in pieces:
             bad += shard_faults(out, i, keys_of(i))
     tap.ok(not bad, "seed %d: no shard mixes two writers" % seed, "\n".join(bad))
-    tap.ok(codes[0] == 0 or codes == [1, 1], "seed %d: who loses says so (%r)" % (seed, codes), "\n".join(texts))
+    # A shard that is lost is dropped whole: no piece of it gets beside the winner's, and the winner ends well.
+    tap.ok(codes[0] == 0 and not any("is at work in the same" in t for t in texts),
+           "seed %d: who loses drops the shard, who wins ends well (%r)" % (seed, codes), "\n".join(texts))
     local.faults()
     rc, so, se = run(args_of(part, server, name), env=local.env(DROVER_TASK="7"))
     rows = [row for i in range(SHARDS) for row in shard_faults(out, i, keys_of(i))]
@@ -199,7 +204,7 @@ with Folder() as d:
         part = make_part(d, server)
         seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 6
         n = sum([test_seed(local, part, server, seed) for seed in range(seeds)])
-        tap.ok(n > seeds, "lost replies were among them", n)
+        tap.ok(n > seeds or seeds < 6, "lost replies were among them", n)
         test_each_step(local, part, server)
         test_dead_s3(local, part, server)
         test_killed(local, part, server, 1)
