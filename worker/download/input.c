@@ -95,8 +95,10 @@ static bool only_file(const char *folder, char **ret, struct err *err)
     (void)closedir(d);
     if (n != 1) {
         free(found);
-        return err_set(err, ERR_INVALID, "folder '%s' holds %d .parquet files, expected one",
-                       folder, n);
+        return err_set(
+            err, ERR_INVALID,
+            "folder '%s' holds %d .parquet files, expected one: each part is a job of its own",
+            folder, n);
     }
     *ret = found;
     return true;
