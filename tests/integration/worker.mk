@@ -8,3 +8,6 @@ $(O)/tests/connect_log.so: tests/integration/worker_kit/connect_log.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -fPIC -shared $< -o $@ -ldl
 test-bins: $(O)/tests/connect_log.so
+# The resolver with a clock of the test's own.
+$(O)/tests/integration/test_worker_resolve: $(O)/tests/integration/test_worker_resolve.o $(LIB_WORKER) $(LIB_COMMON)
+	$(link) $(LD_ALL) -Wl,--wrap=clock_mono_us -lcmocka $(L_COMMON) $(L_WORKER)
