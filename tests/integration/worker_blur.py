@@ -175,6 +175,21 @@ def test_outside_is_untouched(d, server):
            "beyond the reach of the kernel each pixel is what it was")
 
 
+def test_large(d, server):
+    """Faces that fill a camera's picture are made from a smaller one; the largest picture there may
+    be, all boxes, stays within what a decoding process may take."""
+    px = cv2.resize(photo(500, 400, 9), (2600, 2400), interpolation=cv2.INTER_CUBIC)[:, :, 0]
+    px[::40] = 0
+    body, face = pil(px, "PNG", compress_level=1), [[0.0, 0.1, 0.97, 1.0]]
+    got, _ = go(d, server, "large", [body], [face], "--resize_mode", "no")
+    compare("one face of 2500 pixels", got, [wanted(px, face, "no")], ["png grey"])
+    body = pil(np.full((8000, 8000, 3), 77, np.uint8), "JPEG", quality=50)
+    many = [[i % 32 / 32, i // 32 / 32, min(i % 32 / 32 + 0.11, 1), min(i // 32 / 32 + 0.11, 1)] for i in range(1000)]
+    got, side = go(d, server, "largest", [body] * 2, [many, [[0, 0, 1, 1]]], "--resize_mode", "no", fmt=("jpg", 50))
+    tap.eq([[r["status"], r["error_message"]] for r in side], [["success", None]] * 2,
+           "64 million pixels with a thousand large boxes, or one of all of it, are not too much")
+
+
 def test_types(d, server):
     """The same boxes in every type; the column comes out as it went in."""
     faces = [[[0.25, 0.25, 0.75, 0.5], [0.0, 0.5, 0.25, 0.75]], None, [], [[0.5, 0, 1, 1]]]
@@ -267,6 +282,7 @@ def main():
         test_orientation(d, server)
         test_detail_is_gone(d, server)
         test_outside_is_untouched(d, server)
+        test_large(d, server)
         test_types(d, server)
         test_bad_boxes(d, server)
         test_refused(d, server)

@@ -150,6 +150,41 @@ static void test_worker_blur__pixels_are_those_of_the_long_way(void **state UNUS
     }
 }
 
+/* A camera's picture that a face fills: samples, since each is a sum over hundreds of thousands. */
+static void test_worker_blur__large_areas_of_large_pictures(void **state UNUSED)
+{
+    enum { W = 2500, H = 2203, SAMPLES = 60 };
+    static const char *const boxes[] = {"[[0,0,1,1]]", "[[0.03,0.1,0.97,1]]"};
+    double *mask = xcalloc((size_t)W * H, sizeof *mask);
+    double *px = xcalloc((size_t)W * H, sizeof *px);
+    for (size_t i = 0; i < ARRAY_LEN(boxes); i++) {
+        struct boxes b = boxes_of(boxes[i]);
+        struct image im;
+        struct rng rng;
+        rng_seed(&rng, i);
+        assert_true(image_alloc(W, H, 1, &im));
+        for (int k = 0; k < W * H; k++) { /* squares of one level each */
+            im.px[k] = (uint8_t)(((k % W / 170) * 7919 + (k / W / 130) * 104729) % 256);
+            px[k] = im.px[k];
+        }
+        memset(mask, 0, (size_t)W * H * sizeof *mask);
+        struct soft s = marked(&b, W, H, mask);
+        assert_true(blur_boxes(&im, &b));
+        for (int k = 0; k < SAMPLES; k++) {
+            int x = k % 4 == 0 ? (int)(rng_u64(&rng) % 40) : (int)(rng_u64(&rng) % W);
+            int y = k % 4 == 1 ? H - 1 - (int)(rng_u64(&rng) % 40) : (int)(rng_u64(&rng) % H);
+            double m = soft_at(&s, mask, W, H, x, y);
+            double v = px[y * W + x] * (1 - m) + m * soft_at(&s, px, W, H, x, y);
+            if (fabs(im.px[y * W + x] - v) > 2.6) {
+                fail_msg("%s: %.2f at %d, %d is %d", boxes[i], v, x, y, im.px[y * W + x]);
+            }
+        }
+        image_done(&im);
+    }
+    free(mask);
+    free(px);
+}
+
 static void test_worker_blur__small_and_thin_pictures(void **state UNUSED)
 {
     /* The kernel is larger than the picture: mirrored more than once. */
@@ -440,6 +475,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worker_blur__pixels_are_those_of_the_long_way),
+        cmocka_unit_test(test_worker_blur__large_areas_of_large_pictures),
         cmocka_unit_test(test_worker_blur__small_and_thin_pictures),
         cmocka_unit_test(test_worker_blur__kernel_is_a_gaussian_of_sum_one),
         cmocka_unit_test(test_worker_blur__nothing_for_boxes_of_nothing),

@@ -1,14 +1,22 @@
 /* out = px * (1 - m) + g(px) * m with m = g(mask), g the Gaussian, only where m is not 0. Each row
  * goes down first, from the bytes of the rows around it into one row of floats, then across; so
  * beside the bytes of the untouched picture and the mask nothing large is held. Beyond the edge the
- * picture is mirrored without its outermost pixel (OpenCV's BORDER_REFLECT_101). */
+ * picture is mirrored without its outermost pixel (OpenCV's BORDER_REFLECT_101).
+ *
+ * The cost grows with the kernel, and a face that fills a photograph of a camera would take longer
+ * than a decoding process may. Beyond a bound the picture is made smaller by an odd number first,
+ * the kernel with it; what comes of it is smooth enough to be made large again. */
 #include "blur.h"
+#include "resize.h"
 #include "simd.h"
 #include <math.h>
 
 #define GROWN 0.1 /* of a box's longer side, at each of its edges */
 #define SIGMA 0.1 /* of the longest side of all boxes */
 #define BLOCK 32
+
+#define WORK_MAX      (INT64_C(1) << 30) /* pixels times reach: a second or two */
+#define REACH_REDUCED 48                 /* of a kernel that is made smaller for that, about */
 
 typedef float v8f __attribute__((vector_size(32)));
 
@@ -21,7 +29,7 @@ struct blur {
                    int reach);
     int reach;
     float kernel[BLUR_REACH_MAX + 1];
-    struct image px, mask; /* untouched */
+    struct image px, mask; /* untouched; or smaller */
     float *line;           /* a row before it goes across, with `reach` pixels at each end */
     float *soft_px, *soft_mask;
     int areas_n;
@@ -164,27 +172,31 @@ static int grow(const struct image *im, const struct boxes *boxes, struct blur *
     return longest;
 }
 
-static bool prepare(struct blur *b, const struct image *im)
+/* The mask, of 0 and value. */
+static bool mark(struct blur *b, const struct image *im, int value)
 {
-    size_t n = (size_t)im->w * (size_t)im->h;
-    size_t c = (size_t)im->channels;
-    size_t row = padded((size_t)im->w * c);
-    if (!image_alloc(im->w, im->h, im->channels, &b->px) ||
-        !image_alloc(im->w, im->h, 1, &b->mask)) {
+    if (!image_alloc(im->w, im->h, 1, &b->mask)) {
         return false;
     }
-    memcpy(b->px.px, im->px, n * c);
-    memset(b->mask.px, 0, n);
+    memset(b->mask.px, 0, (size_t)im->w * (size_t)im->h);
     for (int i = 0; i < b->areas_n; i++) {
         const struct area *a = &b->areas[i];
         for (int y = a->y0; y < a->y1; y++) {
-            memset(b->mask.px + (size_t)y * (size_t)im->w + (size_t)a->x0, 1,
+            memset(b->mask.px + (size_t)y * (size_t)im->w + (size_t)a->x0, value,
                    (size_t)(a->x1 - a->x0));
         }
     }
+    return true;
+}
+
+/* For rows of b->px. */
+static bool make_lines(struct blur *b)
+{
+    size_t c = (size_t)b->px.channels;
+    size_t row = padded((size_t)b->px.w * c);
     b->line = calloc(row + 2 * (size_t)b->reach * c + BLOCK, sizeof *b->line);
-    b->soft_px = calloc(row + BLOCK, sizeof *b->soft_px);
-    b->soft_mask = calloc(row + BLOCK, sizeof *b->soft_mask);
+    b->soft_px = calloc(row, sizeof *b->soft_px);
+    b->soft_mask = calloc(row, sizeof *b->soft_mask);
     return b->line != NULL && b->soft_px != NULL && b->soft_mask != NULL;
 }
 
@@ -198,23 +210,109 @@ static void blur_free(struct blur *b)
     free(b);
 }
 
-/* Rows and, of each, the columns that some area reaches. */
-static void blur_areas(const struct blur *b, struct image *im)
+/* The columns of a row that some area reaches; false: none. */
+static bool reached(const struct blur *b, const struct image *im, int y, int *ret_x0, int *ret_x1)
 {
-    for (int y = 0; y < im->h; y++) {
-        int x0 = im->w;
-        int x1 = 0;
-        for (int i = 0; i < b->areas_n; i++) {
-            const struct area *a = &b->areas[i];
-            if (y >= a->y0 - b->reach && y < a->y1 + b->reach) {
-                x0 = MIN(x0, a->x0 - b->reach);
-                x1 = MAX(x1, a->x1 + b->reach);
-            }
-        }
-        if (x0 < x1) {
-            blend(b, im, y, MAX(x0, 0), MIN(x1, im->w));
+    int x0 = im->w;
+    int x1 = 0;
+    for (int i = 0; i < b->areas_n; i++) {
+        const struct area *a = &b->areas[i];
+        if (y >= a->y0 - b->reach && y < a->y1 + b->reach) {
+            x0 = MIN(x0, MAX(a->x0 - b->reach, 0));
+            x1 = MAX(x1, MIN(a->x1 + b->reach, im->w));
         }
     }
+    *ret_x0 = x0;
+    *ret_x1 = x1;
+    return x0 < x1;
+}
+
+static int64_t work(const struct blur *b, const struct image *im)
+{
+    int64_t pixels = 0;
+    for (int y = 0; y < im->h; y++) {
+        int x0;
+        int x1;
+        pixels += reached(b, im, y, &x0, &x1) ? x1 - x0 : 0;
+    }
+    return pixels * b->reach;
+}
+
+static bool blur_whole(struct blur *b, struct image *im)
+{
+    if (!image_alloc(im->w, im->h, im->channels, &b->px) || !mark(b, im, 1) || !make_lines(b)) {
+        return false;
+    }
+    memcpy(b->px.px, im->px, (size_t)im->w * (size_t)im->h * (size_t)im->channels);
+    for (int y = 0; y < im->h; y++) {
+        int x0;
+        int x1;
+        if (reached(b, im, y, &x0, &x1)) {
+            blend(b, im, y, x0, x1);
+        }
+    }
+    return true;
+}
+
+/* Weights of pixels become those of cells of `by` pixels, by being odd. */
+static void reduce_kernel(struct blur *b, int by)
+{
+    int reach = (b->reach + by / 2) / by;
+    for (int cell = 0; cell <= reach; cell++) {
+        float sum = 0;
+        for (int i = cell * by - by / 2; i <= cell * by + by / 2; i++) {
+            sum += i <= b->reach ? b->kernel[abs(i)] : 0;
+        }
+        b->kernel[cell] = sum; /* cells further out do not look here */
+    }
+    b->reach = reach;
+}
+
+/* A small picture blurred and made w x h. */
+static bool soften_all(const struct blur *b, const struct image *im, int w, int h,
+                       struct image *ret)
+{
+    struct image small = {0};
+    if (!image_alloc(im->w, im->h, im->channels, &small)) {
+        return false;
+    }
+    size_t n = (size_t)im->w * (size_t)im->channels;
+    for (int y = 0; y < im->h; y++) {
+        soften(b, im, y, 0, im->w, b->soft_px);
+        for (size_t i = 0; i < n; i++) {
+            small.px[(size_t)y * n + i] = (uint8_t)MIN(MAX(b->soft_px[i] + 0.5f, 0.0f), 255.0f);
+        }
+    }
+    bool ok = resize_to(&small, w, h, FILTER_LINEAR, ret);
+    image_done(&small);
+    return ok;
+}
+
+static bool blur_reduced(struct blur *b, struct image *im)
+{
+    struct image mask = {0};
+    struct image soft = {0};
+    int by = MAX(b->reach / REACH_REDUCED | 1, 3);
+    int w = MAX(im->w / by, 1);
+    int h = MAX(im->h / by, 1);
+    reduce_kernel(b, by);
+    bool ok = mark(b, im, 255) && resize_to(&b->mask, w, h, FILTER_AREA, &mask);
+    image_done(&b->mask);
+    b->mask = mask;
+    mask = (struct image){0};
+    ok = ok && resize_to(im, w, h, FILTER_AREA, &b->px) && make_lines(b) &&
+         soften_all(b, &b->mask, im->w, im->h, &mask) && soften_all(b, &b->px, im->w, im->h, &soft);
+    size_t n = ok ? (size_t)im->w * (size_t)im->h : 0;
+    size_t c = (size_t)im->channels;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = i * c; mask.px[i] > 0 && k < (i + 1) * c; k++) {
+            int m = mask.px[i];
+            im->px[k] = (uint8_t)((im->px[k] * (255 - m) + soft.px[k] * m + 127) / 255);
+        }
+    }
+    image_done(&mask);
+    image_done(&soft);
+    return ok;
 }
 
 bool blur_boxes(struct image *im, const struct boxes *boxes)
@@ -232,10 +330,8 @@ bool blur_boxes(struct image *im, const struct boxes *boxes)
     }
 #endif
     b->reach = blur_kernel(grow(im, boxes, b), b->kernel);
-    bool ok = b->reach == 0 || b->areas_n == 0 || prepare(b, im);
-    if (ok && b->reach > 0 && b->areas_n > 0) {
-        blur_areas(b, im);
-    }
+    bool ok = b->reach == 0 || b->areas_n == 0 ||
+              (work(b, im) > WORK_MAX ? blur_reduced(b, im) : blur_whole(b, im));
     blur_free(b);
     return ok;
 }
