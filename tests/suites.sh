@@ -27,6 +27,7 @@ waits() {
     suite worker-hosts 240 tests/integration/worker_hosts.py
     suite worker-late 120 tests/integration/worker_late.py
     suite worker-ssrf 120 tests/integration/worker_ssrf.py
+    suite worker-tls 120 tests/integration/worker_tls.py
     suite worker-answers 120 tests/integration/worker_answers.py
     suite looking-ahead 120 tests/integration/looking_ahead.py
     suite journeys 240 tests/integration/journeys.py

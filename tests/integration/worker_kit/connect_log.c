@@ -1,5 +1,6 @@
 /* Preloaded into the worker: each address it connects or sends to goes into the file CONNECT_LOG,
- * one "ADDR PORT" a line, whatever becomes of the attempt. */
+ * one "ADDR PORT" a line, whatever becomes of the attempt; each file opened with fopen, as OpenSSL
+ * opens certificates, goes into FILE_LOG as "file PATH". */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -8,6 +9,15 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+static void add(const char *path, const char *line, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, line, n) != (ssize_t)n) {
+        abort(); /* a log with gaps proves nothing */
+    }
+    (void)close(fd);
+}
 
 static void note(const struct sockaddr *sa)
 {
@@ -32,11 +42,31 @@ static void note(const struct sockaddr *sa)
         return;
     }
     int n = snprintf(line, sizeof line, "%s %u\n", addr, port);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, line, (size_t)n) != n) {
-        abort(); /* a log with gaps proves nothing */
+    add(path, line, (size_t)n);
+}
+
+static FILE *open_noted(const char *fn, const char *name, const char *mode)
+{
+    FILE *(*real)(const char *, const char *);
+    void *at = dlsym(RTLD_NEXT, fn);
+    memcpy(&real, &at, sizeof real);
+    const char *path = getenv("FILE_LOG");
+    if (path != NULL) {
+        char line[4200];
+        int n = snprintf(line, sizeof line, "file %.4096s\n", name);
+        add(path, line, (size_t)n);
     }
-    (void)close(fd);
+    return real(name, mode);
+}
+
+FILE *fopen(const char *name, const char *mode)
+{
+    return open_noted("fopen", name, mode);
+}
+
+FILE *fopen64(const char *name, const char *mode)
+{
+    return open_noted("fopen64", name, mode);
 }
 
 int connect(int fd, const struct sockaddr *sa, socklen_t n)
