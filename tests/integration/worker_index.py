@@ -359,7 +359,7 @@ def test_s3(d, root):
         big[30] = (big[30][0], hashlib.sha256(big[30][0][:-4].encode()).digest() + os.urandom(10 << 20))
         write_tar(local.buckets + "/data/img/big.tar", big)  # more than one range, one gap wider than a range
         args = ["--path-prefix", "/opt/ml/input/data/data", "--fields", ALL, "--sample", "0.3"]
-        rc, so, se = index(["--input", "s3://data/img", "--output", "s3://data/index/"] + args, env=local.env)
+        rc, so, se = index(["--input", "s3://data/img", "--output", "s3://data/index/"] + args, env=local.env())
         tap.ok(rc == 0, "from S3 to S3", se)
         want = expected(local.buckets + "/data/img", "/opt/ml/input/data/data/")
         same(tap, "the same lines as of the folder", lines(local.buckets + "/data/index"), want)
@@ -370,7 +370,7 @@ def test_s3(d, root):
         tap.ok(wire and all(r["signed"] for r in wire), "every request was signed")
         gets = [r for r in wire if r["operation"] == "GetObject" and r["name"].endswith("big.tar")]
         tap.ok(2 <= len(gets) <= 4, "a large archive comes by ranges", gets)
-        rc, so, se = index(["--input", "s3://data/img/00001/00003.tar", "--output", d + "/s3-one"], env=local.env)
+        rc, so, se = index(["--input", "s3://data/img/00001/00003.tar", "--output", d + "/s3-one"], env=local.env())
         same(tap, "one object alone", lines(d + "/s3-one"), [
             r for r in expected(local.buckets + "/data/img/00001", "s3://data/img/00001/", "path,key,image,offset,size,caption")
             if r["path"].endswith("00003.tar")])
@@ -379,7 +379,7 @@ def test_s3(d, root):
         caption = "w" * 60000
         for s in range(2):
             write_tar("%s/%d.tar" % (wide, s), [m for i in range(150) for m in sample("%04d" % i, i, caption=caption)])
-        rc, so, se = index(["--input", wide, "--output", "s3://data/wide", "--path-prefix", ""], env=local.env)
+        rc, so, se = index(["--input", wide, "--output", "s3://data/wide", "--path-prefix", ""], env=local.env())
         size = os.path.getsize(local.buckets + "/data/wide/index.jsonl")
         parts = [r for r in local.wire() if r["operation"] == "UploadPart"]
         tap.ok(rc == 0 and size > 16 << 20 and len(parts) == 3, "a large index goes up in parts", "%d %d %s" % (size, len(parts), se))
@@ -388,7 +388,7 @@ def test_s3(d, root):
         for s in range(16):
             write_tar("%s/at-once/%02d.tar" % (local.buckets + "/data", s), sample("%02d" % s, s))
         local.faults({"operation": "GetObject", "name_contains": "at-once", "kind": "slow", "times": 99, "delay_seconds": 8})
-        p = index_start(["--input", "s3://data/at-once", "--output", d + "/at-once"], env=local.env)
+        p = index_start(["--input", "s3://data/at-once", "--output", d + "/at-once"], env=local.env())
 
         def asked():
             return [r for r in local.wire() if r["operation"] == "GetObject" and "at-once" in r["name"]]
@@ -400,7 +400,7 @@ def test_s3(d, root):
         p.communicate()
 
         def refused(name, args, rc_want, word):
-            rc, so, se = index(args, env=local.env)
+            rc, so, se = index(args, env=local.env())
             found = [json.loads(x) for x in se.splitlines() if '"index_failed"' in x]
             tap.ok(rc == rc_want and found and found[0]["cause"] == word, name, "%d %s" % (rc, se))
         refused("a bucket that is not there", ["--input", "s3://nope-bucket/x", "--output", d + "/s3-x"], 65, "bad_input")
@@ -408,8 +408,7 @@ def test_s3(d, root):
         refused("a bucket we may not read", ["--input", "s3://locked/x", "--output", d + "/s3-x"], 77, "access_denied")
         refused("a bucket we may not write to", ["--input", root, "--output", "s3://locked/x"], 77, "access_denied")
     finally:
-        local.p.terminate()
-        local.p.wait()
+        local.stop()
 
 
 with Folder() as d:

@@ -122,7 +122,8 @@ def slowly(local):
 
 def interrupted(local, args, folder, sig, at, out):
     """A run that is sent sig once a checkpoint says that so many shards are done."""
-    p = index_start(args + ["--output", out], env=local.env)
+    at = max(at, (load_checkpoint(folder) or {}).get("shards_done", 0) + 3)
+    p = index_start(args + ["--output", out], env=local.env())
     if not wait_for(lambda: ((load_checkpoint(folder) or {}).get("shards_done", 0) >= at) or p.poll() is not None):
         tap.ok(False, "a checkpoint of %d shards" % at)
     p.send_signal(sig)
@@ -137,7 +138,7 @@ def test_resume(d, local, kind):
     """Killed and stopped while the bucket is slow; kind: where the output goes."""
     args = slow_input(local)
     if not os.path.exists(d + "/want/_manifest.json"):
-        rc, so, se = index(args + ["--output", d + "/want"], env=local.env)
+        rc, so, se = index(args + ["--output", d + "/want"], env=local.env())
         tap.ok(rc == 0 and load(d + "/want", "summary.json")["outcomes"]["no txt"] == 48, "48 shards in a bucket", se)
     want = [digest(d + "/want", n) for n in NAMES]
     out, folder = (d + "/resume", d + "/resume") if kind == "folder" else ("s3://data/resume", local.buckets + "/data/resume")
@@ -149,7 +150,7 @@ def test_resume(d, local, kind):
         kept.append(resumed(se))
         tap.ok(rc == (-9 if sig == signal.SIGKILL else 143), "%s: ends with %d" % (kind, rc), se)
     local.faults()
-    rc, so, se = index(args + ["--output", out], env=local.env)
+    rc, so, se = index(args + ["--output", out], env=local.env())
     kept.append(resumed(se))
     tap.ok(rc == 0 and kept[0] == 0 and all(k >= 12 * i + 10 for i, k in enumerate(kept[1:])), "%s: each goes on from the checkpoint" % kind,
            "%s %s" % (kept, se))
@@ -178,7 +179,7 @@ def test_not_resumed(d, local):
         tap.ok(rc == 143 and load_checkpoint(folder), "%s: stopped with a checkpoint" % name, se)
         change(folder)
         local.faults()
-        rc, so, se = index(args + ["--output", out] + list(more), env=local.env)
+        rc, so, se = index(args + ["--output", out] + list(more), env=local.env())
         tap.ok(rc == 0 and resumed(se) == 0 and '"begun_anew"' in se and word in se, "%s: begun anew" % name, "%d %s" % (rc, se))
         tap.ok(not same_bytes or [digest(folder, n) for n in NAMES] == want, "%s: and right" % name)
         tap.ok(not [n for n in os.listdir(folder) if n[0] == "." or n == "_checkpoint"] and local.uploads() == [],
@@ -202,11 +203,11 @@ def test_not_resumed(d, local):
 
     out = d + "/alive"
     slowly(local)
-    p = index_start(args + ["--output", out], env=local.env)
+    p = index_start(args + ["--output", out], env=local.env())
     tap.ok(wait_for(lambda: (load_checkpoint(out) or {}).get("shards_done", 0) >= 5), "one that lives has saved")
     p.send_signal(signal.SIGSTOP)
     local.faults()
-    rc, so, se = index(args + ["--output", out], env=local.env)
+    rc, so, se = index(args + ["--output", out], env=local.env())
     tap.ok(rc == 0 and "is being written" in se and [digest(out, n) for n in NAMES] == want, "another does not take its files", se)
     p.send_signal(signal.SIGCONT)
     so, se = p.communicate(timeout=60)
@@ -245,20 +246,20 @@ def test_s3_faults(d, local):
     """Replies that are lost, cut or late; an object that changes; a stop in the middle of an upload."""
     args = ["--input", "s3://data/wide-in", "--path-prefix", ""]
     wide_shards(local.buckets + "/data/wide-in")
-    rc, so, se = index(args + ["--output", d + "/wide"], env=local.env)
+    rc, so, se = index(args + ["--output", d + "/wide"], env=local.env())
     want = digest(d + "/wide")
     local.faults({"operation": "GetObject", "kind": "half_body", "probability": 0.3, "seed": 5},
                  {"operation": "UploadPart", "kind": "error_503", "probability": 0.4, "seed": 6},
                  {"operation": "UploadPart", "kind": "drop_after", "times": 1},
                  {"operation": "CompleteMultipartUpload", "kind": "drop_after", "times": 1},
                  {"operation": "ListObjectsV2", "kind": "error_500", "times": 2})
-    rc, so, se = index(args + ["--output", "s3://data/wide2"], env=local.env)
+    rc, so, se = index(args + ["--output", "s3://data/wide2"], env=local.env())
     tap.ok(rc == 0 and digest(local.buckets + "/data/wide2") == want, "requests fail and replies are lost: the same index", se)
     tap.eq(local.uploads(), [], "no upload is left open")
 
     local.faults({"operation": "UploadPart", "kind": "slow", "after": 1, "times": 9, "delay_seconds": 2})
     n = len([r for r in local.wire() if r["operation"] == "UploadPart"])
-    p = index_start(args + ["--output", "s3://data/stopped"], env=local.env)
+    p = index_start(args + ["--output", "s3://data/stopped"], env=local.env())
     tap.ok(wait_for(lambda: len([r for r in local.wire() if r["operation"] == "UploadPart"]) > n), "a part is on its way")
     p.terminate()
     began = time.monotonic()
@@ -271,7 +272,7 @@ def test_s3_faults(d, local):
     for s in range(5):
         write_tar("%s/%d.tar" % (root, s), sample("%04d" % s, s))
     local.faults({"operation": "GetObject", "name_contains": ".tar", "kind": "slow", "times": 5, "delay_seconds": 0.8})
-    p = index_start(["--input", "s3://data/slow", "--output", d + "/slow", "--threads", 1, "--progress_interval", 1], env=local.env)
+    p = index_start(["--input", "s3://data/slow", "--output", d + "/slow", "--threads", 1, "--progress_interval", 1], env=local.env())
 
     def progress():
         try:
@@ -288,7 +289,7 @@ def test_s3_faults(d, local):
     path = local.buckets + "/data/changing/0.tar"
     write_tar(path, big)
     local.faults({"operation": "GetObject", "name_contains": "changing", "kind": "slow", "times": 1, "delay_seconds": 2})
-    p = index_start(["--input", "s3://data/changing", "--output", d + "/changing"], env=local.env)
+    p = index_start(["--input", "s3://data/changing", "--output", d + "/changing"], env=local.env())
     tap.ok(wait_for(lambda: any(r["operation"] == "GetObject" and "changing" in r["name"] for r in local.wire())), "reading begins")
     write_tar(path + ".new", list(reversed(big)))
     os.rename(path + ".new", path)
@@ -308,6 +309,5 @@ with Folder() as d:
         test_resume(d, local, "s3")
         test_not_resumed(d, local)
     finally:
-        local.p.terminate()
-        local.p.wait()
+        local.stop()
 sys.exit(tap.end())

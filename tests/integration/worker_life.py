@@ -66,19 +66,6 @@ def pieces(folder, shard):
             for s in (".tar", ".parquet", "_stats.json")]
 
 
-def children(pid):
-    out = []
-    for p in os.listdir("/proc"):
-        if p.isdigit():
-            try:
-                stat = open("/proc/%s/stat" % p).read().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if int(stat[1]) == pid and stat[0] != "Z":
-                out += [int(p)] + children(int(p))
-    return out
-
-
 def container(d):
     """A contract's root with room for the failure file."""
     root = tempfile.mkdtemp(prefix="ml-", dir=d)
@@ -153,7 +140,7 @@ def test_decoders_stopped(d):
     root, failure = container(d)
     p = start(g.args(), ml_root=root)
     wait_for(lambda: done(g.out) == {0, 1})
-    below = children(p.pid)
+    below = descendants(p.pid)
     for c in below[1:]:
         os.kill(c, signal.SIGSTOP)
     kept = {i: pieces(g.out, i) for i in (0, 1)}
@@ -187,7 +174,7 @@ def test_signals(d):
     g = Gate(d, "twice", 2)
     p = start(g.args())
     wait_for(lambda: done(g.out) == {0, 1})
-    for c in children(p.pid)[1:]:
+    for c in descendants(p.pid)[1:]:
         os.kill(c, signal.SIGSTOP)
     g.open.set()
     wait_for(lambda: sum(g.server.hits.values()) >= ROWS)
@@ -199,8 +186,8 @@ def test_signals(d):
     tap.ok(p.returncode == 143 and "out of time" in se and "stop_asked" not in se, "a second SIGTERM changes nothing",
            "%s after %.1f s %s" % (p.returncode, took, se))
     p = start(g.args("--output", g.out + "2"))
-    wait_for(lambda: len(children(p.pid)) == 3)
-    for c in children(p.pid)[1:]:
+    wait_for(lambda: len(descendants(p.pid)) == 3)
+    for c in descendants(p.pid)[1:]:
         os.kill(c, signal.SIGSTOP)
     p.send_signal(signal.SIGINT)
     for line in p.stderr:
@@ -225,7 +212,6 @@ def test_bucket_stalls(d, local):
         h.answer(200, {"Content-Type": "image/png"}, noise[i % 3])
     for i in range(ROWS):  # shards of more than one part
         g.server.routes["/%d.jpg" % i] = lambda h, i=i: picture(h, i)
-    os.makedirs(local.buckets + "/data/meta")
     shutil.copy(g.part, local.buckets + "/data/meta/p.parquet")
     slow = {"kind": "slow", "delay_seconds": 40, "times": 200}
     args = g.args("--resize_mode", "no", "--encode_format", "png", "--encode_quality", 0, "--progress_interval", 1, out=out)
@@ -237,7 +223,7 @@ def test_bucket_stalls(d, local):
         root, failure = container(d)
         local.faults(dict(slow, **fault))
         n = asked(op, key)
-        p = start(args + list(more), env=local.env, ml_root=root)
+        p = start(args + list(more), env=local.env(), ml_root=root)
         tap.ok(wait_for(lambda: asked(op, key) > n), "%s: the bucket stalls" % name)
         kept = {i: pieces(folder, i) for i in done(folder)}
         took, se = stop(p)
@@ -252,21 +238,21 @@ def test_bucket_stalls(d, local):
     phase("under a shard", {"operation": "UploadPart", "after": 3}, "UploadPart", "life/", 0)
     g.held = set(range(PER - 1, ROWS, PER))  # the last of each shard
     g.waiting = 0
-    stray = set(local.uploads())  # of the phase before: what stalls cannot be aborted
-    p = start(args, env=local.env)
-    tap.ok(wait_for(lambda: g.waiting >= 6 and len(set(local.uploads()) - stray) >= 6), "uploads of open shards are under way", local.uploads())
-    for c in children(p.pid)[1:]:
+    stray = local.uploads()  # of the phase before: what stalls cannot be aborted
+    p = start(args, env=local.env())
+    tap.ok(wait_for(lambda: g.waiting >= 6 and len(local.uploads()) >= 6 + len(stray)), "uploads of open shards are under way", local.uploads())
+    for c in descendants(p.pid)[1:]:
         os.kill(c, signal.SIGSTOP)
     g.open.set()
     took, se = stop(p)
     g.held = set()
-    tap.ok(p.returncode == 143 and wait_for(lambda: set(local.uploads()) <= stray), "open shards are given up and their uploads aborted, "
+    tap.ok(p.returncode == 143 and wait_for(lambda: local.uploads() == stray), "open shards are given up and their uploads aborted, "
            "though decoders hang", local.uploads())
     phase("under the heartbeat", {"operation": "PutObject", "name_contains": "_progress"}, "PutObject", "_progress.json", 0)
     phase("under the sidecar", {"operation": "PutObject", "name_contains": ".parquet"}, "PutObject", ".parquet", 0)
     phase("under the manifest", {"operation": "PutObject", "name_contains": "_manifest"}, "PutObject", "_manifest.json", STOP - 0.5)
     tap.eq(done(folder), set(range(SHARDS)), "under the manifest: all shards were finished by then")
-    rc, so, se = run(args, env=local.env)
+    rc, so, se = run(args, env=local.env())
     m = load(folder, "_manifest.json")
     tap.ok(rc == 0 and (m["rows_in"], m["successes"]) == (ROWS, ROWS), "after all that the next run ends well", se)
     n = asked("PutObject", "_progress.json")
@@ -323,7 +309,7 @@ def test_truth(d):
     tap.ok(v["bytes"] == sum(os.path.getsize(os.path.join(g.out, "%05d%s" % (i, s))) for i in range(4) for s in (".tar", ".parquet")),
            "bytes are those of the finished shards", v)
     tap.eq(v["bytes_fetched"], 4 * PER * 8 // 10 * len(BODY) + ROWS // 10 * len(b"no picture"), "bytes that came in, to the byte")
-    rss = sum(int(open("/proc/%d/statm" % c).read().split()[1]) * 4096 for c in [p.pid] + children(p.pid))
+    rss = sum(int(open("/proc/%d/statm" % c).read().split()[1]) * 4096 for c in [p.pid] + descendants(p.pid))
     tap.ok(0.2 * rss < v["memory_bytes"] <= 1.1 * rss, "memory between a share and the sum of the resident sets",
            "%d of %d" % (v["memory_bytes"], rss))
     g.open.set()
@@ -460,6 +446,5 @@ with Folder() as d:
         test_eta(d)
         test_terminal(d)
     finally:
-        local.p.terminate()
-        local.p.wait()
+        local.stop()
 sys.exit(tap.end())

@@ -62,20 +62,6 @@ class Gate:
 ALL_KEYS = ["%07d" % (100 * s + r) for s in range(SHARDS) for r in range(PER)]
 
 
-def children(pid):
-    """All processes below pid."""
-    out = []
-    for p in os.listdir("/proc"):
-        if p.isdigit():
-            try:
-                stat = open("/proc/%s/stat" % p).read().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if int(stat[1]) == pid and stat[0] != "Z":
-                out += [int(p)] + children(int(p))
-    return out
-
-
 def check_whole(g, name):
     m = load(g.out, "_manifest.json")
     tap.eq((m["rows_in"], m["rows_out"], m["successes"]), (PER * SHARDS,) * 3, "%s: manifest counts all rows" % name)
@@ -91,7 +77,7 @@ def test_kill(d):
     g = Gate(d, "kill", 3)
     p = start(g.args())
     tap.ok(wait_for(lambda: g.done() == {0, 1, 2}), "three shards finish while the rest waits", g.done())
-    below = children(p.pid)
+    below = descendants(p.pid)
     tap.ok(len(below) == 3, "a mother and two decoding processes run", below)
     status = [open("/proc/%d/status" % c).read() for c in below[1:]]
     if VARIANT == "release":

@@ -232,6 +232,20 @@ def run(args, env=None, timeout=120, **kw):
     return p.returncode, out, err
 
 
+def descendants(pid):
+    """All processes below pid that live."""
+    out = []
+    for p in os.listdir("/proc"):
+        if p.isdigit():
+            try:
+                stat = open("/proc/%s/stat" % p).read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(stat[1]) == pid and stat[0] != "Z":
+                out += [int(p)] + descendants(int(p))
+    return out
+
+
 def wait_for(cond, seconds=20):
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -1,12 +1,10 @@
 """What the tests of `drover-worker index` share: running it, reading its lines, making shards, what tarfile says
-of them, drover-local as S3."""
+of them."""
 import hashlib
-import urllib.request
 
-from . import *
+from worker_kit.s3 import *
 
 ALL = "path,key,image,offset,size,caption,width,height"
-KEY, SECRET = "AKIAWORKERTEST", "worker-secret"
 
 
 def index_start(args, env=None, ml_root="/nonexistent"):
@@ -100,34 +98,3 @@ def same(tap, name, got, want):
     first = next((i for i, (a, b) in enumerate(zip(got or [], want)) if a != b), min(len(got or []), len(want)))
     return tap.ok(False, name, "%s lines, expected %d; first difference at %d\n%r\n%r" % (
         len(got) if got is not None else None, len(want), first, (got or [])[first:first + 1], want[first:first + 1]))
-
-
-# --- S3 ---------------------------------------------------------------------------------------------
-
-class Local:
-    def __init__(self, d):
-        self.root = d + "/local"
-        self.buckets = self.root + "/s3"
-        os.makedirs(self.buckets + "/data")
-        os.makedirs(self.buckets + "/locked")
-        config = d + "/local.json"
-        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"]}, open(config, "w"))
-        port = d + "/port"
-        self.p = subprocess.Popen([os.path.join(ROOT, "build/bin/drover-local"), "--root", self.root, "--listen", "127.0.0.1:0",
-                                   "--config", config, "--port-file", port], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: os.path.exists(port) and os.path.getsize(port) > 0)
-        self.url = "http://127.0.0.1:" + open(port).read().strip().rsplit(":", 1)[-1]
-        self.env = dict(AWS_ENDPOINT_URL=self.url, AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET, AWS_REGION="us-east-1",
-                        AWS_CONFIG_FILE="/dev/null", AWS_SHARED_CREDENTIALS_FILE="/dev/null", AWS_EC2_METADATA_DISABLED="true")
-
-    def wire(self):
-        with urllib.request.urlopen(self.url + "/_local/wire-log") as r:
-            return json.load(r)["requests"]
-
-    def faults(self, *faults):
-        body = json.dumps({"faults": list(faults)}).encode()
-        urllib.request.urlopen(urllib.request.Request(self.url + "/_local/faults", body, method="POST")).read()
-
-    def uploads(self):
-        path = self.root + "/state/uploads"
-        return os.listdir(path) if os.path.isdir(path) else []

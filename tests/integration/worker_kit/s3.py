@@ -21,7 +21,7 @@ class Local:
         config = os.path.join(d, "local.json")
         json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"]}, open(config, "w"))
         port = os.path.join(d, "port")
-        self.p = subprocess.Popen([os.path.join(BIN, "drover-local"), "--root", self.root, "--listen", "127.0.0.1:0",
+        self.p = subprocess.Popen([os.path.join(ROOT, "build/bin/drover-local"), "--root", self.root, "--listen", "127.0.0.1:0",
                                    "--config", config, "--port-file", port],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(lambda: os.path.exists(port) and os.path.getsize(port) > 0)
