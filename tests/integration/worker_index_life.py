@@ -168,6 +168,31 @@ def test_resume(d, local, kind):
         tap.eq(local.uploads(), [], "s3: no upload is left open")
 
 
+def test_stall(d, local):
+    """The bucket stalls under the index while it is told to stop."""
+    args = slow_input(local) + ["--output", "s3://data/stall"]
+    folder = local.buckets + "/data/stall"
+    ml = d + "/stall-ml"
+    os.makedirs(ml + "/output")
+    local.faults({"operation": "GetObject", "name_contains": ".tar", "kind": "slow", "times": 10000, "delay_seconds": 0.06},
+                 {"operation": "UploadPart", "kind": "slow", "after": 1, "times": 99, "delay_seconds": 40})
+    before = len(local.wire("UploadPart"))
+    p = index_start(args + ["--stop_seconds", 2], env=local.env(), ml_root=ml)
+    tap.ok(wait_for(lambda: len(local.wire("UploadPart")) >= before + 2), "the bucket stalls under the index")
+    p.terminate()
+    began = time.monotonic()
+    so, se = p.communicate(timeout=60)
+    failure = open(ml + "/output/failure").read() if os.path.exists(ml + "/output/failure") else ""
+    tap.ok(p.returncode == 143 and "out of time" in se and failure.startswith("stopped: ") and time.monotonic() - began < 30,
+           "SIGTERM is carried out all the same, and said", "%d %s %s" % (p.returncode, se, failure))
+    kept = (load_checkpoint(folder) or {}).get("shards_done", 0)
+    local.faults()
+    rc, so, se = index(args, env=local.env())
+    tap.ok(rc == 0 and resumed(se) == kept > 0, "the next run goes on from the last time it was saved", "%d %s" % (kept, se))
+    tap.eq([digest(folder, n) for n in NAMES], [digest(d + "/want", n) for n in NAMES], "and the index is right")
+    tap.eq(local.uploads(), [], "with no upload left")
+
+
 def test_not_resumed(d, local):
     """What cannot be gone on with is begun anew, and comes out right."""
     args = slow_input(local)
@@ -307,6 +332,7 @@ with Folder() as d:
         test_s3_faults(d, local)
         test_resume(d, local, "folder")
         test_resume(d, local, "s3")
+        test_stall(d, local)
         test_not_resumed(d, local)
     finally:
         local.stop()
