@@ -20,6 +20,7 @@ struct bar_screen { /* value: what standard output is */
 void bar_screen_of(struct bar_screen *ret);
 /* Columns of the terminal now; 80 when it does not say. */
 int bar_width(void);
+#define BAR_CLEAR "\r\033[K" /* the line is empty and the cursor at its beginning */
 /* The line, at most width - 1 columns, with what moves the cursor to its beginning and clears the
  * rest. Pure. */
 void bar_line(const struct bar_view *v, const struct bar_screen *s, int width, struct buf *out);

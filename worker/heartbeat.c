@@ -202,6 +202,7 @@ static bool rest(struct heartbeat *h)
 static void *heart_main(void *arg)
 {
     struct heartbeat *h = arg;
+    log_set_line_start(h->screen.on ? BAR_CLEAR : "");
     beat(h, true);
     while (rest(h)) {
         beat(h, false);
@@ -211,6 +212,7 @@ static void *heart_main(void *arg)
         (void)printf("\n");
         write_line(h);
     }
+    log_set_line_start("");
     return NULL;
 }
 

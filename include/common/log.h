@@ -20,6 +20,8 @@ struct log_field {
 void log_set_level(enum log_level level);
 bool log_parse_level(const char *s, enum log_level *ret) MUST_CHECK;
 void log_set_program(const char *name); /* borrowed, static */
+/* What goes before each line where stderr is a terminal, for who draws there; borrowed, static. */
+void log_set_line_start(const char *text);
 #define log_event(level, event, ...)                                                               \
     log_event_at((level), (event), (const struct log_field[]){__VA_ARGS__},                        \
                  sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))

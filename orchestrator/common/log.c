@@ -17,6 +17,7 @@
 
 static _Atomic(enum log_level) log_threshold = LOG_INFO;
 static _Atomic(const char *) log_program;
+static _Atomic(const char *) log_line_start = "";
 static _Thread_local int64_t log_suppressed; /* held back, to be told by this thread's next line */
 
 void log_set_level(enum log_level level)
@@ -27,6 +28,11 @@ void log_set_level(enum log_level level)
 void log_set_program(const char *name)
 {
     atomic_store(&log_program, name);
+}
+
+void log_set_line_start(const char *text)
+{
+    atomic_store(&log_line_start, text);
 }
 
 static const char *level_name(enum log_level level)
@@ -144,6 +150,7 @@ void log_event_at(enum log_level level, const char *event, const struct log_fiel
     char ts[32];
     clock_format_rfc3339(clock_wall_us(), true, ts);
     const char *program = atomic_load(&log_program);
+    buf_add_cstr(&b, json ? "" : atomic_load(&log_line_start));
     buf_addf(&b, json ? "{\"ts\":\"%s\",\"level\":\"%s\"" : "ts=%s level=%s", ts,
              level_name(level));
     struct log_field head[3];

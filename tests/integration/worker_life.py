@@ -350,15 +350,15 @@ def test_eta(d):
 class Terminal:
     """The worker on a pseudo-terminal; text is all it wrote."""
 
-    def __init__(self, args, columns=80, env=None, verb="download"):
+    def __init__(self, args, columns=80, env=None, verb="download", both=False):
         self.master, slave = pty.openpty()
         self.resize(columns)
         e = dict(os.environ, DROVER_ML_ROOT="/nonexistent", TERM="xterm", LC_ALL="C.UTF-8")
         for k in ("NO_COLOR", "COLUMNS"):
             e.pop(k, None)
         e.update(env or {})
-        self.p = subprocess.Popen([WORKER, verb] + [str(a) for a in args], env=e, stdin=slave, stdout=slave, stderr=subprocess.PIPE,
-                                  text=True)
+        self.p = subprocess.Popen([WORKER, verb] + [str(a) for a in args], env=e, stdin=slave, stdout=slave, stderr=slave if both else
+                                  subprocess.PIPE, text=True)
         os.close(slave)
         self.text = ""
 
@@ -383,7 +383,8 @@ class Terminal:
     def end(self):
         self.read_until(lambda t: False, 30)
         self.p.wait()
-        self.p.stderr.close()
+        if self.p.stderr:
+            self.p.stderr.close()
         os.close(self.master)
 
 
@@ -423,6 +424,15 @@ def test_terminal(d):
         tap.ok(t.p.returncode == 0 and good(t.text), "on %s" % name, t.text[-400:])
     rc, so, se = run(g.args(out=g.out + "-pipe"))
     tap.ok(rc == 0 and "\x1b" not in so and "\r" not in so and so.count("worker  - ") >= 2, "no bar where it is no terminal", so)
+
+    g = Gate(d, "tty-both", 3)
+    t = Terminal(g.args(), both=True)
+    t.read_until(lambda x: "60/160" in drawn(x)[-1] if x else False)
+    t.p.terminate()
+    t.end()
+    told = [x for x in t.text.replace("\r\n", "\n").split("\n") if "event=stop_asked" in x]
+    tap.ok(t.p.returncode == 143 and len(told) == 1 and re.search("\r\x1b\\[Kts=[^\r]*$", told[0]),
+           "a line of the log takes the bar's place", told)
 
     root = d + "/tty-shards"
     for s in range(3):
