@@ -260,6 +260,21 @@ def test_bad_boxes(d, server):
     tap.eq((rc, status), (0, ["failed_to_resize"] * 4 + ["success"]), "nor do lists with NaN, inf and nulls in them")
 
 
+def test_retry(d, server):
+    """An earlier output has the boxes of the rows that failed: a later run blurs them."""
+    body = pil(photo(200, 150, 8), "PNG")
+    make_parquet(d + "/t.parquet", [{"url": server.serve("/late", b"", status=503), "faces": FACES[0]}],
+                 {"url": "VARCHAR", "faces": "FLOAT[][]"})
+    flags = ["--bbox_col", "faces", "--image_size", SIZE, "--encode_format", "png", "--encode_quality", 1,
+             "--allow-net", server.net]
+    rc, _, se = run(["--parquet", d + "/t.parquet", "--output", d + "/t1"] + flags)
+    server.serve("/late", body)
+    rc2, _, se2 = run(["--parquet", d + "/t1", "--output", d + "/t2", "--retry_failed"] + flags)
+    got = {int(k): v for k, v in samples(d + "/t2/00000.tar").items()}
+    tap.ok(rc == rc2 == 0, "retry_failed: ends well", se + se2)
+    compare("retry_failed", got, [wanted(opened(body), FACES[0], "border")], ["png"])
+
+
 def test_refused(d, server):
     make_parquet(d + "/r.parquet", [{"url": "u", "score": 0.5, "m": {"a": 1}}],
                  {"url": "VARCHAR", "score": "DOUBLE", "m": "MAP(VARCHAR, INTEGER)"})
@@ -285,6 +300,7 @@ def main():
         test_large(d, server)
         test_types(d, server)
         test_bad_boxes(d, server)
+        test_retry(d, server)
         test_refused(d, server)
     return tap.end()
 
