@@ -18,7 +18,7 @@ MAKEFILE_LINES_MAX = 250
 
 # Objects that may change and live as long as the process, each with why.
 GLOBALS_ALLOWED = {
-    "orchestrator/common/log": {"log_threshold", "log_program", "log_suppressed", "log_rates", "log_rates_lock"},
+    "orchestrator/common/log": {"log_threshold", "log_program", "log_line_start", "log_suppressed", "log_rates", "log_rates_lock"},
     "orchestrator/common/failpoint": {"failpoints"},
     "orchestrator/common/http": {"once"},  # curl_global_init runs once a process
     "orchestrator/metrics": {"values"},  # the process's counters, atomic
