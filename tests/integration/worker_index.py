@@ -359,8 +359,13 @@ def test_s3(d, root):
         big[30] = (big[30][0], hashlib.sha256(big[30][0][:-4].encode()).digest() + os.urandom(10 << 20))
         write_tar(local.buckets + "/data/img/big.tar", big)  # more than one range, one gap wider than a range
         args = ["--path-prefix", "/opt/ml/input/data/data", "--fields", ALL, "--sample", "0.3"]
+        uploads = os.path.join(os.path.dirname(local.buckets), "state", "uploads")
+        for i, key in enumerate(("index/index.jsonl", "index/00000.tar", "other/index.jsonl")):
+            os.makedirs(os.path.join(uploads, "%032d" % i))
+            open(os.path.join(uploads, "%032d" % i, "target"), "w").write("data\n%s\napplication/json\n" % key)
         rc, so, se = index(["--input", "s3://data/img", "--output", "s3://data/index/"] + args, env=local.env())
         tap.ok(rc == 0, "from S3 to S3", se)
+        tap.eq(sorted(os.listdir(uploads)), ["%032d" % 1, "%032d" % 2], "an upload a killed one left is aborted, others' are not")
         want = expected(local.buckets + "/data/img", "/opt/ml/input/data/data/")
         same(tap, "the same lines as of the folder", lines(local.buckets + "/data/index"), want)
         m = load(local.buckets + "/data/index", "_manifest.json")
