@@ -27,14 +27,14 @@ static void count_freed(struct queue_item *i UNUSED)
 static struct host *go(struct hosts *hs, const char *name, int64_t now)
 {
     struct host *h = NULL;
-    assert_int_equal(hosts_enter(hs, name, 80, now, &h), HOST_GO);
+    assert_int_equal(hosts_enter(hs, name, 80, now, NULL, &h), HOST_GO);
     return h;
 }
 
 static enum host_turn turn(struct hosts *hs, const char *name, int port, int64_t now)
 {
     struct host *h = NULL;
-    enum host_turn t = hosts_enter(hs, name, port, now, &h);
+    enum host_turn t = hosts_enter(hs, name, port, now, NULL, &h);
     if (t == HOST_GO) {
         hosts_leave(hs, h, HOST_UNDECIDED, now);
     }
@@ -73,8 +73,8 @@ static void test_worker_fetch__rows_take_turns_by_host_in_their_order(void **sta
         for (int k = 0; k < 3; k++) {
             struct host *h = NULL;
             rows[3 * i + k].v = 3 * i + k;
-            assert_int_equal(hosts_enter(hs, names[i], 80, 1, &h), HOST_WAIT);
-            hosts_park(hs, h, &rows[3 * i + k].item);
+            assert_int_equal(hosts_enter(hs, names[i], 80, 1, &rows[3 * i + k].item, &h),
+                             HOST_WAIT);
         }
     }
     assert_int_equal(hosts_parked(hs), 9);
@@ -89,8 +89,7 @@ static void test_worker_fetch__rows_take_turns_by_host_in_their_order(void **sta
     }
     assert_null(hosts_unpark(hs, 3));
     struct host *h = go(hs, "a", 4);
-    assert_int_equal(hosts_enter(hs, "a", 80, 4, &h), HOST_WAIT);
-    hosts_park(hs, h, &rows[0].item);
+    assert_int_equal(hosts_enter(hs, "a", 80, 4, &rows[0].item, &h), HOST_WAIT);
     freed_n = 0;
     hosts_free(hs, count_freed);
     assert_int_equal(freed_n, 1);
@@ -100,20 +99,19 @@ static void test_worker_fetch__a_pause_is_kept_and_bounded(void **state UNUSED)
 {
     struct hosts *hs = hosts_new(4);
     struct host *h = go(hs, "a", 0);
-    hosts_pause(h, 0, 5 * S);
-    hosts_pause(h, 0, 2 * S); /* the longer one holds */
+    hosts_pause(hs, h, 0, 5 * S);
+    hosts_pause(hs, h, 0, 2 * S); /* the longer one holds */
     hosts_leave(hs, h, HOST_ANSWERED, 0);
     assert_int_equal(turn(hs, "a", 80, 5 * S - 1), HOST_REST);
     assert_int_equal(turn(hs, "b", 80, 0), HOST_GO);
     assert_int_equal(turn(hs, "a", 80, 5 * S), HOST_GO);
     h = go(hs, "a", 6 * S);
-    hosts_pause(h, 6 * S, INT64_MAX / 4);
+    hosts_pause(hs, h, 6 * S, INT64_MAX / 4);
     hosts_leave(hs, h, HOST_ANSWERED, 6 * S);
     assert_int_equal(turn(hs, "a", 80, 6 * S + HOST_PAUSE_MAX_US - 1), HOST_REST);
     static struct row rows[HOST_PAUSE_PARKED];
     for (int i = 0; i < HOST_PAUSE_PARKED; i++) {
-        assert_int_equal(hosts_enter(hs, "a", 80, 7 * S, &h), HOST_REST);
-        hosts_park(hs, h, &rows[i].item);
+        assert_int_equal(hosts_enter(hs, "a", 80, 7 * S, &rows[i].item, &h), HOST_REST);
     }
     assert_int_equal(turn(hs, "a", 80, 7 * S), HOST_AWAY); /* enough wait for it */
     assert_null(hosts_unpark(hs, 7 * S));

@@ -261,7 +261,7 @@ static bool dies_of(struct bench *b, struct str body)
     bool died = false;
     buf_reset(&b->d.image);
     buf_reset(&b->d.exif);
-    assert_true(pool_decode(b->child, body, &b->d, &died, &err));
+    assert_true(pool_decode(b->child, body, NULL, &b->d, &died, &err));
     return died;
 }
 
