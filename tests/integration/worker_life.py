@@ -299,7 +299,7 @@ def test_truth(d):
     def now():
         return w.seen[-1][1] if w.seen else {}
     ended = 4 * PER + 2 * 4 * PER // 10
-    tap.ok(wait_for(lambda: now().get("rows_done") == ended and now()["transfers"] == held),
+    tap.ok(wait_for(lambda: now().get("rows_done") == ended and (now()["transfers"], now()["shards_done"]) == (held, 4)),
            "with the gate closed: %d rows done, %d transfers open" % (ended, held), now())
     v = now()
     tap.ok(g.waiting == held, "as many as the server holds", g.waiting)
