@@ -395,7 +395,7 @@ def drawn(text):
 
 def test_terminal(d):
     g = Gate(d, "tty", 3)
-    t = Terminal(g.args("--thread_count", 200, "--host_connections", 200))
+    t = Terminal(g.args("--thread_count", 100, "--host_connections", 200))
     tap.ok(t.read_until(lambda x: "100 open" in drawn(x)[-1] and "60/160" in drawn(x)[-1] if x else False), "a bar with the open transfers", t.text[-300:])
     bars = drawn(t.text)
     half = bars[-1]

@@ -83,7 +83,7 @@ def test_large_bodies(d):
     make_parquet(part, [{"URL": server.url("/%d.jpg" % i)} for i in range(rows)], {"URL": "VARCHAR"})
     out = d + "/large"
     p = start(["--parquet", part, "--output", out, "--number_sample_per_shard", 1000, "--allow-net", server.net, "--thread_count",
-               512, "--host_connections", 512, "--timeout", 600, "--processes_count", 2, "--progress_interval", 1])
+               256, "--host_connections", 512, "--timeout", 600, "--processes_count", 2, "--progress_interval", 1])
     wait_for(lambda: len(descendants(p.pid)) == 3)
     for c in descendants(p.pid)[1:]:
         os.kill(c, signal.SIGSTOP)
@@ -118,7 +118,7 @@ def test_bucket_stalls(d, local, per):
     folder = local.buckets + "/data/" + name
     local.faults({"operation": "UploadPart", "kind": "slow", "times": 1000, "delay_seconds": 20})
     p = start(["--parquet", part, "--output", "s3://data/" + name, "--number_sample_per_shard", per, "--allow-net", server.net,
-               "--thread_count", 512, "--host_connections", 512, "--processes_count", 2, "--progress_interval", 1, "--resize_mode",
+               "--thread_count", 256, "--host_connections", 512, "--processes_count", 2, "--progress_interval", 1, "--resize_mode",
                "no", "--encode_format", "png", "--encode_quality", 0, "--stop_seconds", 2], env=local.env())
     peak = Peak(p.pid)
     tap.ok(wait_for(lambda: any(r["operation"] == "UploadPart" and name in r["name"] for r in local.wire()), 60), "the bucket stalls")
@@ -145,7 +145,7 @@ def test_open_shards(d, local):
     part = d + "/open.parquet"
     make_parquet(part, [{"URL": server.url("/%d.png" % i)} for i in range(rows)], {"URL": "VARCHAR"})
     p = start(["--parquet", part, "--output", "s3://data/open", "--number_sample_per_shard", per, "--allow-net", server.net,
-               "--thread_count", 512, "--host_connections", 1024, "--processes_count", 2, "--progress_interval", 1, "--resize_mode",
+               "--thread_count", 256, "--host_connections", 1024, "--processes_count", 2, "--progress_interval", 1, "--resize_mode",
                "no", "--encode_format", "png", "--encode_quality", 0, "--stop_seconds", 20], env=local.env())
     peak = Peak(p.pid)
     folder = local.buckets + "/data/open"

@@ -25,7 +25,7 @@ void fetch_release(struct fetch *f, size_t n)
     size_t before = atomic_fetch_sub(&f->bytes, n);
     size_t handed = atomic_fetch_sub(&f->handed, n);
     ASSERT(before >= n && handed >= n);
-    if (before > RUN_BODIES_BYTES_MAX / 2) {
+    if (f->full || before > RUN_BODIES_BYTES_MAX / 2) {
         loop_wake(f->io.loop);
     }
 }
@@ -138,6 +138,7 @@ static void end_ok(struct fetch *f, struct transfer *t)
 {
     struct sample *s = detach(f, t);
     s->body_n = t->body.n;
+    f->mean_body = (15 * f->mean_body + s->body_n) / 16;
     s->body = (uint8_t *)buf_take(&t->body);
     atomic_fetch_add(&f->handed, s->body_n);
     if (!queue_push_now(f->run->queue_bodies, &s->item, s->body_n)) {
@@ -352,10 +353,17 @@ static bool has_slot(const struct fetch *f)
     return f->free != NULL && f->active - f->stalled < f->active_max;
 }
 
+/* Room for the bodies under way, half of each still to come, so that they need not pause. */
+static bool has_room(const struct fetch *f)
+{
+    size_t coming = (size_t)(f->active - f->stalled) * (f->mean_body / 2);
+    return f->active == f->stalled || f->bytes + coming < RUN_BODIES_BYTES_MAX;
+}
+
 static bool take_rows(struct fetch *f)
 {
     bool any = false;
-    while (has_slot(f) && f->bytes < RUN_BODIES_BYTES_MAX) {
+    while (has_slot(f) && has_room(f)) {
         struct sample *s = next_row(f);
         if (s == NULL) {
             break;
@@ -371,6 +379,7 @@ static bool take_rows(struct fetch *f)
         begin(f, t);
     }
     f->idle = has_slot(f);
+    f->full = f->idle && !has_room(f);
     return any;
 }
 

@@ -23,9 +23,11 @@ struct fetch {
     int stalled;                 /* of active, at the last tick */
     struct transfer *privileged; /* may go over the byte budget */
     _Atomic size_t bytes;        /* bodies held anywhere */
+    size_t mean_body;            /* of the last dozen or two */
     _Atomic size_t handed;       /* of these, whole ones that decoders will release */
     _Atomic bool idle;
-    bool unpark; /* some host may have room for a parked row */
+    _Atomic bool full; /* bodies are what it waits for */
+    bool unpark;       /* some host may have room for a parked row */
     int64_t next_tick_us, last_tick_us;
     struct own_time own;
     const char *ca_file; /* SSL_CERT_FILE, as OpenSSL's own programs read it; NULL: the system's */
