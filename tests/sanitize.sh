@@ -28,7 +28,7 @@ bin=build/$variant/bin
 if [ "$variant" = asan ]; then
     mapfile -t programs < <(list unit 'test_*.c'; list integration 'test_*.c')
     scripts=(tests/integration/worker_*.py)
-    targets=("$bin/droverd" "$bin/drover-worker" "$bin/drover" "build/asan/tests/worker_fixture" fuzz-replays)
+    targets=("$bin/droverd" "$bin/drover-worker" "$bin/drover" "build/asan/tests/worker_fixture" build/asan/tests/connect_log.so fuzz-replays)
 else
     mapfile -t programs < <(list unit test_log.c; list integration 'test_store_*.c'; list integration test_loop.c)
     scripts=()

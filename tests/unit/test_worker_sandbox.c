@@ -174,7 +174,7 @@ static void test_worker_sandbox__what_decoding_needs_is_left(void **state UNUSED
 static void for_ever(void)
 {
     sandbox_cpu_seconds(0); /* until the next whole second of what it has used */
-    for (volatile int i = 0;; i++) {
+    for (volatile unsigned i = 0;; i++) {
     }
 }
 static void two_hundred_megabytes(void)
