@@ -1,6 +1,12 @@
 /* The reader of settings tables. */
 #include "settings.h"
 #include "common/cleanup.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+#define HELP_COLUMNS      79
+#define HELP_NAME_COLUMNS 24
+#define HELP_BYTES_MAX    1000
 
 static const struct setting *row_find(const struct setting *rows, size_t rows_n, const char *name)
 {
@@ -130,18 +136,40 @@ void settings_done(const struct setting *rows, size_t rows_n, void *base)
     }
 }
 
+void settings_help_line(struct buf *out, const char *name, const char *fmt, ...)
+{
+    char text[HELP_BYTES_MAX];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    buf_addf(out, "  --%-*s", HELP_NAME_COLUMNS, name);
+    size_t column = HELP_NAME_COLUMNS + 4;
+    struct str rest = str_of(text);
+    while (rest.n > 0) {
+        struct str word = str_split(&rest, ' ');
+        if (column + 1 + word.n > HELP_COLUMNS) {
+            buf_addf(out, "\n%*s", HELP_NAME_COLUMNS + 4, "");
+            column = HELP_NAME_COLUMNS + 4;
+        }
+        buf_addf(out, " %.*s", (int)word.n, word.p);
+        column += 1 + word.n;
+    }
+    buf_add_cstr(out, "\n");
+}
+
 void settings_help(const struct setting *rows, size_t rows_n, struct buf *out)
 {
     for (size_t i = 0; i < rows_n; i++) {
         const struct setting *r = &rows[i];
         bool dflt = r->dflt != NULL && r->dflt[0] != '\0';
-        buf_addf(out, "  --%-28s %s%s%s%s\n", r->name, r->help,
-                 r->dflt == NULL ? " (required)"
-                 : dflt          ? " ["
-                                 : "",
-                 dflt ? r->dflt : "", dflt ? "]" : "");
+        settings_help_line(out, r->name, "%s%s%s%s", r->help,
+                           r->dflt == NULL ? " (required)"
+                           : dflt          ? " ["
+                                           : "",
+                           dflt ? r->dflt : "", dflt ? "]" : "");
         if (r->flag != NULL) {
-            buf_addf(out, "  --%-28s the same as --%s\n", r->flag, r->name);
+            settings_help_line(out, r->flag, "the same as --%s", r->name);
         }
     }
 }

@@ -23,3 +23,5 @@ bool settings_load(const struct setting *rows, size_t rows_n, void *base,
                    struct buf *faults) MUST_CHECK;
 void settings_done(const struct setting *rows, size_t rows_n, void *base);
 void settings_help(const struct setting *rows, size_t rows_n, struct buf *out);
+/* --NAME and a text beside it, within 80 columns where words allow. */
+void settings_help_line(struct buf *out, const char *name, const char *fmt, ...) PRINTF(3, 4);

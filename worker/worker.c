@@ -19,14 +19,14 @@ struct verb {
 static const struct verb verbs[] = {
     {"download", download_main, options_help, "a parquet part of URLs in, webdataset shards out",
      "  drover-worker download --parquet part-00000.parquet --output shards/\n"
-     "  drover-worker download --parquet s3://b/meta/part-00000.parquet "
-     "--output s3://b/img/00000/ \\\n"
-     "      --image_size 384 --resize_mode keep_ratio --number_sample_per_shard 1000\n"
-     "  drover-worker download --parquet p.parquet --output out --allow-net 127.0.0.1:8000\n"},
+     "  drover-worker download --parquet s3://b/meta/part-00000.parquet \\\n"
+     "      --output s3://b/img/00000/ --image_size 384 --resize_mode keep_ratio\n"
+     "  drover-worker download --parquet p.parquet --output out \\\n"
+     "      --allow-net 127.0.0.1:8000\n"},
     {"index", index_main, index_options_help, "webdataset shards in, one JSON line a pair out",
      "  drover-worker index --input shards/ --output index/\n"
-     "  drover-worker index --input s3://b/img/ --output s3://b/img/index/ --sample 0.01 \\\n"
-     "      --path-prefix /opt/ml/input/data/data --fields path,offset,size,caption\n"},
+     "  drover-worker index --input s3://b/img/ --output s3://b/img/index/ \\\n"
+     "      --sample 0.01 --path-prefix /opt/ml/input/data/data\n"},
 };
 
 static void usage(FILE *out)

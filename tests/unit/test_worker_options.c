@@ -433,8 +433,12 @@ static void test_worker_options__help_tells_of_all(void **state UNUSED)
             fail_msg("nothing on %s", img2dataset[i]);
         }
     }
-    assert_non_null(strstr(buf_cstr(&help), "--caption_col                  theirs: None;"));
-    assert_non_null(strstr(buf_cstr(&help), "--processes_count              theirs: 1;"));
+    assert_non_null(strstr(buf_cstr(&help), "--caption_col              theirs: None;"));
+    assert_non_null(strstr(buf_cstr(&help), "--processes_count          theirs: 1;"));
+    struct str rest = buf_str(&help);
+    while (rest.n > 0) {
+        assert_true(str_split(&rest, '\n').n < 80); /* of a terminal */
+    }
     buf_done(&help);
 }
 

@@ -3,6 +3,7 @@
 #include "options.h"
 #include "common/cleanup.h"
 #include "options_value.h"
+#include "settings.h"
 
 /* An OPTIONAL text may be None: not given, "". */
 enum kind { TEXT, OPTIONAL, INT, REAL, FLAG };
@@ -500,22 +501,22 @@ void options_help(struct buf *out)
                            : r->dflt[0] != '\0'  ? r->dflt
                            : r->kind == OPTIONAL ? "None"
                                                  : "";
-        buf_addf(out, "  --%-28s %s [%s]\n", r->name, r->help, dflt);
+        settings_help_line(out, r->name, "%s [%s]", r->help, dflt);
         if (r->flag != NULL) {
-            buf_addf(out, "  --%-28s the same as --%s\n", r->flag, r->name);
+            settings_help_line(out, r->flag, "the same as --%s", r->name);
         }
     }
     buf_add_cstr(out,
-                 "\nNumbers may be 1e6 or 1_000_000; flags True, False, true, 1, --NAME alone "
-                 "or --noNAME;\nlists [\"a\",\"b\"], ['a','b'] or a,b; None: not given. "
-                 "Dashes and underscores are one.\n"
+                 "\nNumbers may be 1e6 or 1_000_000; flags True, False, true, 1, --NAME alone or\n"
+                 "--noNAME; lists [\"a\",\"b\"], ['a','b'] or a,b; None: not given. Dashes and\n"
+                 "underscores are one.\n"
                  "\nSettings of img2dataset that mean nothing here: only this value is taken:\n");
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-        buf_addf(out, "  --%-28s %s: %s\n", refused[i].name, refused[i].taken, refused[i].why);
+        settings_help_line(out, refused[i].name, "%s: %s", refused[i].taken, refused[i].why);
     }
     buf_add_cstr(out, "\nWhere img2dataset's default or meaning is another:\n");
     for (size_t i = 0; i < ARRAY_LEN(differs); i++) {
-        buf_addf(out, "  --%-28s theirs: %s; %s\n", differs[i].name, differs[i].theirs,
-                 differs[i].why);
+        settings_help_line(out, differs[i].name, "theirs: %s; %s", differs[i].theirs,
+                           differs[i].why);
     }
 }
