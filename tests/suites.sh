@@ -20,11 +20,9 @@ waits() {
     suite local-faults 120 tests/integration/local_faults.py
     suite worker-net 180 tests/integration/worker_net.py
     suite worker-resume 180 tests/integration/worker_resume.py
-    suite worker-life 180 tests/integration/worker_life.py
     suite worker-memory 180 tests/integration/worker_memory.py
     suite worker-kill 180 tests/integration/worker_kill.py
     suite worker-parity 240 tests/integration/worker_parity.py
-    suite worker-hosts 240 tests/integration/worker_hosts.py
     suite worker-late 120 tests/integration/worker_late.py
     suite worker-ssrf 120 tests/integration/worker_ssrf.py
     suite worker-tls 120 tests/integration/worker_tls.py
@@ -49,6 +47,8 @@ works() {
     suite worker-s3-faults 180 tests/integration/worker_s3_faults.py
     suite worker-index 180 tests/integration/worker_index.py
     suite worker-index-life 180 tests/integration/worker_index_life.py
+    suite worker-hosts 240 tests/integration/worker_hosts.py
+    suite worker-life 180 tests/integration/worker_life.py
     suite local-s3 120 tests/integration/local_s3.py
     suite local-signature 60 tests/integration/local_signature.py
     suite awscli 180 tests/integration/awscli_local.py

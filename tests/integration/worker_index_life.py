@@ -117,7 +117,7 @@ def slow_input(local, shards=48):
 
 
 def slowly(local):
-    local.faults({"operation": "GetObject", "name_contains": ".tar", "kind": "slow", "times": 10000, "delay_seconds": 0.06})
+    local.faults({"operation": "GetObject", "name_contains": ".tar", "kind": "slow", "times": 10000, "delay_seconds": 0.15})
 
 
 def interrupted(local, args, folder, sig, at, out):

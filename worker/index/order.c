@@ -253,6 +253,10 @@ bool order_check(const struct order *o, struct err *err)
 bool order_publish(struct order *o, struct err *err)
 {
     ASSERT(o->head == o->n);
+    if (o->saved) {
+        save(o); /* all bytes are durable: between the checkpoint's end and the index's is a moment
+                  */
+    }
     if (o->saved && !checkpoint_remove(o->config.sink, err)) {
         return false;
     }
