@@ -143,6 +143,7 @@ static void set_up(struct jpeg_decompress_struct *d, struct image_rows *to)
         d->scale_num = 1;
         d->scale_denom = (unsigned)by;
         d->do_fancy_upsampling = FALSE;
+        d->dct_method = JDCT_IFAST;
     }
 }
 

@@ -11,7 +11,7 @@ same names.
 dead_hosts and slow_hosts: one URL in a hundred is on a host that never answers, or sends a byte a
 second; images a second by the clock of the web server, between a tenth and nine tenths of the run,
 against the same run without such hosts, taken in turns.
-Usage: bench.py [--images 1000] [--runs 5] [--corpus DIR]
+Usage: bench.py [--images 1000] [--rows 6000] [--runs 5] [--corpus DIR]
 [--only http,http_fast,https_fresh,dead_hosts,slow_hosts,rss,rss_group,first_image]"""
 import argparse
 import json
@@ -219,8 +219,9 @@ class Bench:
         with open(os.path.join(a.corpus, "list.txt")) as f:
             self.names = f.read().split()
         self.parquet, self.urls = {}, {}
+        self.rows = {"http": a.rows, "https": a.rows, "slow": len(self.names)}
         for scheme in ("http", "https", "slow"):
-            urls = [web.url(scheme, x) for x in self.names]
+            urls = [web.url(scheme, self.names[i % len(self.names)]) + "?%d" % i for i in range(self.rows[scheme])]
             self.parquet[scheme] = os.path.join(folder, scheme + ".parquet")
             kit.make_parquet(self.parquet[scheme], [
                 {"URL": u, "TEXT": "caption %d of the bench" % i} for i, u in enumerate(urls)],
@@ -230,7 +231,7 @@ class Bench:
                 f.write("".join(u + "\n" for u in urls))
 
     def speed(self, name, scheme, flags=(), fast=False):
-        rows = len(self.names)
+        rows = self.rows[scheme]
         got, limits, walls, notes = [], [], [], {}
         env = {"SSL_CERT_FILE": self.web.dir + "/cert.pem"}
         for i in range(self.a.runs + 1):
@@ -354,6 +355,7 @@ class Bench:
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--images", type=int, default=1000)
+    p.add_argument("--rows", type=int, default=6000, help="of a part; a start counts for less the longer it is")
     p.add_argument("--runs", type=int, default=5)
     p.add_argument("--only", default="http,http_fast,https_fresh,dead_hosts,slow_hosts,"
                    "rss,rss_group,first_image")
