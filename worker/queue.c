@@ -1,6 +1,9 @@
 /* The byte-bounded queue: one mutex, two conditions, a singly linked list. */
 #include "queue.h"
 #include <pthread.h>
+#include <time.h>
+
+#define MOMENT_NS 10000000 /* of queue_wake_at */
 
 struct queue {
     pthread_mutex_t lock;
@@ -10,6 +13,7 @@ struct queue {
     struct queue_item **tail;
     size_t bytes;
     size_t bytes_max;
+    size_t wake_at; /* 0: each item wakes */
     bool closed;
 };
 
@@ -49,7 +53,9 @@ static bool push(struct queue *q, struct queue_item *item, size_t bytes, bool wa
         *q->tail = item;
         q->tail = &item->next;
         q->bytes += bytes;
-        (void)pthread_cond_signal(&q->not_empty);
+        if (q->bytes >= q->wake_at) {
+            (void)pthread_cond_signal(&q->not_empty);
+        }
     }
     (void)pthread_mutex_unlock(&q->lock);
     return open;
@@ -65,11 +71,30 @@ bool queue_push_now(struct queue *q, struct queue_item *item, size_t bytes)
     return push(q, item, bytes, false);
 }
 
+void queue_wake_at(struct queue *q, size_t bytes)
+{
+    q->wake_at = bytes;
+}
+
+static void wait_for_item(struct queue *q)
+{
+    if (q->wake_at == 0) {
+        (void)pthread_cond_wait(&q->not_empty, &q->lock);
+        return;
+    }
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += MOMENT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&q->not_empty, &q->lock, &until);
+}
+
 struct queue_item *queue_pop(struct queue *q, bool wait)
 {
     (void)pthread_mutex_lock(&q->lock);
     while (wait && q->head == NULL && !q->closed) {
-        (void)pthread_cond_wait(&q->not_empty, &q->lock);
+        wait_for_item(q);
     }
     struct queue_item *item = q->head;
     if (item != NULL) {

@@ -10,6 +10,10 @@ struct queue_item { /* first member of whatever travels */
 struct queue;
 
 struct queue *queue_new(size_t bytes_max);
+/* Whoever waits for an item is woken when there are that many bytes, or after a moment: for a
+ * consumer who is quick, since each wake costs as much as handling an item. Before the first pop.
+ */
+void queue_wake_at(struct queue *q, size_t bytes);
 /* The queue must be empty or its items owned elsewhere: they are not freed. NULL ignored. */
 void queue_free(struct queue *q);
 /* Append, waiting while bytes are over the maximum (an item heavier than the maximum passes when

@@ -95,6 +95,31 @@ static bool load(struct options *o, struct buf *faults, const char *hyper, int a
     return ok;
 }
 
+static void *push_two(void *arg)
+{
+    struct flow *f = arg;
+    static struct item small;
+    static struct item large;
+    assert_true(queue_push(f->q, &small.item, 1));
+    assert_true(queue_push(f->q, &large.item, 90));
+    return NULL;
+}
+
+/* A consumer that is not woken for little gets it all the same, and sees the end. */
+static void test_worker_parts__queue_that_wakes_late_loses_nothing(void **state UNUSED)
+{
+    struct flow f = {.q = queue_new(100)};
+    pthread_t t;
+    queue_wake_at(f.q, 1000);
+    assert_int_equal(pthread_create(&t, NULL, push_two, &f), 0);
+    assert_non_null(queue_pop(f.q, true));
+    assert_non_null(queue_pop(f.q, true));
+    assert_int_equal(pthread_join(t, NULL), 0);
+    queue_close(f.q);
+    assert_null(queue_pop(f.q, true));
+    queue_free(f.q);
+}
+
 static void test_worker_parts__settings(void **state UNUSED)
 {
     struct options o;
@@ -290,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worker_parts__queue_keeps_order_and_ends),
         cmocka_unit_test(test_worker_parts__queue_bounds_bytes_between_threads),
+        cmocka_unit_test(test_worker_parts__queue_that_wakes_late_loses_nothing),
         cmocka_unit_test(test_worker_parts__settings),
         cmocka_unit_test(test_worker_parts__causes_and_exits),
         cmocka_unit_test(test_worker_parts__contract_paths_and_failure),

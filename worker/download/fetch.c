@@ -10,6 +10,8 @@
 #define TICK_US       (50 * USEC_PER_MSEC)
 #define LATE_US       (100 * USEC_PER_MSEC)
 #define RETRY_BASE_US (250 * USEC_PER_MSEC)
+#define FREED_BYTES   (1u << 20) /* worth a wake */
+#define HANDED_LOW    (8u << 20) /* decoders might run out of work */
 
 static void begin_hop(struct fetch *f, struct transfer *t, struct str raw_url);
 
@@ -24,8 +26,12 @@ void fetch_release(struct fetch *f, size_t n)
 {
     size_t before = atomic_fetch_sub(&f->bytes, n);
     size_t handed = atomic_fetch_sub(&f->handed, n);
+    size_t freed = atomic_fetch_add(&f->freed, n) + n;
     ASSERT(before >= n && handed >= n);
-    if (f->full || before > RUN_BODIES_BYTES_MAX / 2) {
+    /* Not for each body: its next tick will see it anyway. */
+    if ((f->full || before > RUN_BODIES_BYTES_MAX / 2) &&
+        (freed >= FREED_BYTES || handed < HANDED_LOW)) {
+        f->freed = 0;
         loop_wake(f->io.loop);
     }
 }

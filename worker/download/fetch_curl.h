@@ -25,6 +25,7 @@ struct fetch {
     _Atomic size_t bytes;        /* bodies held anywhere */
     size_t mean_body;            /* of the last dozen or two */
     _Atomic size_t handed;       /* of these, whole ones that decoders will release */
+    _Atomic size_t freed;        /* since it was last woken for that */
     _Atomic bool idle;
     _Atomic bool full; /* bodies are what it waits for */
     bool unpark;       /* some host may have room for a parked row */

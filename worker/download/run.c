@@ -34,6 +34,7 @@ void run_init(struct run *r, const struct options *o, const struct columns *colu
     }
     r->queue_bodies = queue_new(RUN_BODIES_BYTES_MAX);
     r->queue_results = queue_new(RUN_RESULTS_BYTES_MAX);
+    queue_wake_at(r->queue_results, RUN_RESULTS_WAKE_BYTES);
     (void)pthread_mutex_init(&r->lock, NULL);
     (void)pthread_cond_init(&r->window, NULL);
 }

@@ -9,14 +9,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define RUN_LANES_MAX         32
-#define RUN_LANE_PROCESSES    8 /* that one fetching thread feeds */
-#define RUN_TRANSFERS_MAX     32768
-#define RUN_ROWS_BYTES_MAX    (8u << 20)  /* of all lanes */
-#define RUN_BODIES_BYTES_MAX  (64u << 20) /* of a lane: coming in and waiting for a decoder */
-#define RUN_RESULTS_BYTES_MAX (32u << 20)
-#define RUN_SHARDS_OPEN_MAX   512
-#define RUN_LARGE_SHARD_ROWS  20000 /* about 1 kB of memory a row of each open shard */
+#define RUN_LANES_MAX          32
+#define RUN_LANE_PROCESSES     8 /* that one fetching thread feeds */
+#define RUN_TRANSFERS_MAX      32768
+#define RUN_ROWS_BYTES_MAX     (8u << 20)  /* of all lanes */
+#define RUN_BODIES_BYTES_MAX   (64u << 20) /* of a lane: coming in and waiting for a decoder */
+#define RUN_RESULTS_BYTES_MAX  (32u << 20)
+#define RUN_RESULTS_WAKE_BYTES (256u << 10) /* that the writer is woken for at once */
+#define RUN_SHARDS_OPEN_MAX    512
+#define RUN_LARGE_SHARD_ROWS   20000 /* about 1 kB of memory a row of each open shard */
 /* An open shard in S3 has up to a part in memory: so much of all of them for each decoding process,
  * by what the shards so far came to. */
 #define RUN_PARTS_BYTES     ((size_t)32 << 20)
