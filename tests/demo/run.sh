@@ -20,7 +20,7 @@ stop_all() {
             kill -0 "$p" 2>/dev/null || break
             sleep 0.1
         done
-        kill -KILL "$p" 2>/dev/null || true
+        kill -KILL "$p" 2>/dev/null || continue
     done
     bash tests/demo/down.sh "$run" # jobs outlive drover-local: here nothing shall stay
 }

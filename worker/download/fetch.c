@@ -363,7 +363,8 @@ static bool has_slot(const struct fetch *f)
 static bool has_room(const struct fetch *f)
 {
     size_t coming = (size_t)(f->active - f->stalled) * (f->mean_body / 2);
-    return f->active == f->stalled || f->bytes + coming < RUN_BODIES_BYTES_MAX;
+    return f->bytes < RUN_BODIES_BYTES_MAX &&
+           (f->active == f->stalled || f->bytes + coming < RUN_BODIES_BYTES_MAX);
 }
 
 static bool take_rows(struct fetch *f)

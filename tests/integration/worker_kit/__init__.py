@@ -221,8 +221,8 @@ def start(args, env=None, **kw):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kw)
 
 
-def run(args, env=None, timeout=120, **kw):
-    p = start(args, env, **kw)
+def finish(p, timeout=120):
+    """(status, stdout, stderr) of a started worker; -999: killed after so many seconds."""
     try:
         out, err = p.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -230,6 +230,10 @@ def run(args, env=None, timeout=120, **kw):
         out, err = p.communicate()
         return -999, out, err
     return p.returncode, out, err
+
+
+def run(args, env=None, timeout=120, **kw):
+    return finish(start(args, env, **kw), timeout)
 
 
 def descendants(pid):

@@ -15,14 +15,7 @@ def index_start(args, env=None, ml_root="/nonexistent"):
 
 
 def index(args, env=None, timeout=120, ml_root="/nonexistent"):
-    p = index_start(args, env, ml_root)
-    try:
-        out, err = p.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        p.kill()
-        out, err = p.communicate()
-        return -999, out, err
-    return p.returncode, out, err
+    return finish(index_start(args, env, ml_root), timeout)
 
 
 def lines(folder, name="index.jsonl"):
