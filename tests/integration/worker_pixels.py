@@ -238,6 +238,34 @@ def test_fast_decode(d, server, made):
         compare("fast decode to JPEG, " + mode, got, [encoded(w) for w in want], kinds, 28)
 
 
+def without_last_scan(body):
+    """A progressive JPEG whose last scan says nothing of worth."""
+    at = body.rindex(b"\xff\xda")
+    at += 2 + int.from_bytes(body[at + 2:at + 4], "big")
+    return body[:at] + bytes(len(body) - at - 2) + b"\xff\xd9"
+
+
+def test_fast_decode_leaves_out(d, server):
+    big = photo(640, 480, 3)
+    fine = pil(big, "JPEG", quality=90, progressive=True)
+    grey = pil(big, "JPEG", "L", quality=90, progressive=True)
+    coarse = pil(big, "JPEG", quality=60, progressive=True)
+    small = pil(photo(SIZE, SIZE, 3), "JPEG", quality=90, progressive=True)
+    for what, flags, needed in (("fast", ("--fast-decode",), [False, False, True, True]),
+                                ("full", (), [True] * 4)):
+        bodies = [b for jpeg in (fine, grey, coarse, small) for b in (jpeg, without_last_scan(jpeg))]
+        got = [g["png"] for g in go(d, server, "last-scan-" + what, bodies, *flags)]
+        tap.eq([a != b for a, b in zip(got[::2], got[1::2])], needed,
+               "%s decode: the last scan is read but where it hardly shows" % what)
+    webp = pil(photo(640, 480, 4), "WEBP", quality=80)
+    for what, body in (("progressive", fine), ("progressive grey", grey), ("webp", webp)):
+        got = go(d, server, "fast-" + what.replace(" ", "-"), [body], "--fast-decode")
+        compare("fast decode, " + what, got, [reference(body, "border", SIZE)], [what], 36)
+    tap.ok(len({go(d, server, "webp-%d" % i, [webp], *f)[0]["png"]
+                                for i, f in enumerate(((), ("--fast-decode",)))}) == 2,
+           "fast decode: a WebP is read without its filter")
+
+
 def kept(d, server, name, bodies, fmt, *flags):
     """[(bytes, json)] of a run that may keep the bytes; None where a row failed."""
     part, out = os.path.join(d, name + ".parquet"), os.path.join(d, name)
@@ -323,6 +351,7 @@ def main():
         test_interpolations(d, server, made)
         test_orientation(d, server)
         test_fast_decode(d, server, made)
+        test_fast_decode_leaves_out(d, server)
         test_kept_bytes(d, server)
         test_jpeg_is_read_by_all(d, server, made)
     return tap.end()

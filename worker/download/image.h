@@ -46,7 +46,7 @@ struct image_options {
     bool keep_same; /* the body itself when nothing about the picture changes */
     bool keep_all;  /* the body itself, unread */
     bool orient;    /* turn as the EXIF orientation says */
-    bool fast;      /* JPEG: let the decoder's transform do what it can of the reduction */
+    bool fast;      /* leave out of decoding what hardly shows in a smaller picture */
 };
 
 struct plane_form {   /* a picture as Y, Cb, Cr planes, colours as in JPEG (BT.601) */
@@ -57,8 +57,8 @@ struct plane_form {   /* a picture as Y, Cb, Cr planes, colours as in JPEG (BT.6
 /* Who takes a picture's rows while they are decoded. Rows are of 1 (grey) or 3 (RGB) bytes a pixel:
  * alpha is laid over white, 16 bits become 8. */
 struct image_rows {
-    /* The size in the header: by how much the decoder may divide both sides (1, 2, 4 or 8). NULL:
-     * by nothing. */
+    /* The size in the header: by how much the decoder may divide both sides (1, 2, 4 or 8), and
+     * leave out what does not show then; 0 (and NULL): everything is wanted. */
     int (*reduce)(struct image_rows *r, int w, int h);
     /* h rows of w pixels will follow. False: the picture is not wanted. */
     bool (*begin)(struct image_rows *r, int w, int h, int channels);

@@ -53,7 +53,7 @@ static const struct row rows[] = {
     {"disable_all_reencoding", NULL, FLAG, "False", 0, 0, AT(disable_all_reencoding),
      "keep the downloaded bytes, unread, whatever they are"},
     {"fast_decode", NULL, FLAG, "False", 0, 0, AT(fast_decode),
-     "JPEG: reduce while decoding; faster, pixels differ slightly"},
+     "leave out of decoding what hardly shows in a smaller picture: JPEG, WebP"},
     {"encode_format", NULL, TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
     {"encode_quality", NULL, INT, "95", 0, 101, AT(encode_quality),
      "jpg 0-100, webp 0-100 (101: lossless), png: compression 0-9"},

@@ -92,6 +92,17 @@ void planes_free(struct planes *p)
     free(p);
 }
 
+/* Of a value in 256ths: by how much it misses the byte. Most are inside. */
+static int beyond(int v)
+{
+    return (unsigned)v <= 255 * 256 ? 0 : (v < 0 ? v : v - 255 * 256) >> 8;
+}
+
+static int64_t square(int v)
+{
+    return (int64_t)v * v;
+}
+
 /* Brightness and colours of one row, scaled to all of the byte: what RGB would cut off. */
 static double cut_off(const struct planes *p)
 {
@@ -108,11 +119,8 @@ static double cut_off(const struct planes *p)
         int light = (y[x] - least) * gain_y;
         int blue = (cb[x >> half] - GREY) * gain_c / 256;
         int red = (cr[x >> half] - GREY) * gain_c / 256;
-        int rgb[3] = {light + 359 * red, light - 88 * blue - 183 * red, light + 454 * blue};
-        for (int i = 0; i < 3; i++) {
-            int over = (rgb[i] - MIN(MAX(rgb[i], 0), 255 * 256)) >> 8;
-            sum += over * over;
-        }
+        sum += square(beyond(light + 359 * red)) + square(beyond(light - 88 * blue - 183 * red)) +
+               square(beyond(light + 454 * blue));
     }
     return (double)sum * SAMPLE_STEP;
 }

@@ -39,17 +39,17 @@ static float *weights_of(struct taps *t, int i)
 }
 
 /* A pixel's weight to its samples; w is of sample `start`. */
-static void give(const struct taps_cells *c, int pixel, double weight, int start, float *w)
+static void give(const struct taps_cells *c, int pixel, float weight, int start, float *w)
 {
     if (c->sub == 1) {
-        w[pixel - start] += (float)weight;
+        w[pixel - start] += weight;
         return;
     }
     int last = (c->in_n - 1) / 2;
     int near = pixel / 2;
     int other = pixel % 2 != 0 ? MIN(near + 1, last) : MAX(near - 1, 0);
-    w[near - start] += (float)(0.75 * weight);
-    w[other - start] += (float)(0.25 * weight);
+    w[near - start] += 0.75f * weight;
+    w[other - start] += 0.25f * weight;
 }
 
 /* Each cell covers some stretch of the input: a pixel's weight is the share that is covered. */
@@ -71,9 +71,12 @@ bool taps_make_cells(const struct taps_cells *c, double gain, struct taps *ret)
         float *w = weights_of(ret, i);
         double each = gain / (to - from);
         ASSERT(end > first && stop - start <= ret->n_max);
-        for (int k = first; k < end; k++) {
-            double share = MIN(to, k + 1.0) - MAX(from, (double)k);
-            give(c, k, share * each, start, w);
+        give(c, first, (float)((MIN(to, first + 1.0) - from) * each), start, w);
+        for (int k = first + 1; k < end - 1; k++) {
+            give(c, k, (float)each, start, w);
+        }
+        if (end - 1 > first) {
+            give(c, end - 1, (float)((to - (end - 1)) * each), start, w);
         }
         ret->at[i].start = start;
         ret->at[i].n = stop - start;

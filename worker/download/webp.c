@@ -1,72 +1,77 @@
 /* WebP over libwebp; animations are not still pictures and are refused. */
-#include "common/cleanup.h"
 #include "image.h"
 #include <webp/decode.h>
 #include <webp/encode.h>
 
 #define LOSSY 1 /* WebPBitstreamFeatures.format: planes inside; 2: pixels */
 
-/* *ret_again: rows are wanted. */
-static bool read_planes(struct str body, const WebPBitstreamFeatures *f, struct image_rows *to,
-                        bool *ret_again)
+/* Into what the library allocates; fast: without the filter that smooths the edges of blocks, which
+ * is not seen in what is made smaller. */
+static bool decode(struct str body, WEBP_CSP_MODE mode, bool fast, WebPDecoderConfig *ret)
 {
-    int w;
-    int h;
-    uint8_t *u;
-    uint8_t *v;
-    int stride;
-    int colour_stride;
-    uint8_t *y =
-        WebPDecodeYUV((const uint8_t *)body.p, body.n, &w, &h, &u, &v, &stride, &colour_stride);
-    bool ok = y != NULL && w == f->width && h == f->height;
-    bool going = ok;
-    for (int i = 0; going && i < h; i++) {
-        size_t at = (size_t)(i / 2) * (size_t)colour_stride;
-        going = to->plane_row(to, 0, y + (size_t)i * (size_t)stride) &&
-                (i % 2 != 0 || (to->plane_row(to, 1, u + at) && to->plane_row(to, 2, v + at)));
+    if (WebPInitDecoderConfig(ret) == 0) {
+        return false;
     }
-    *ret_again = ok && !going;
-    WebPFree(y);
+    ret->output.colorspace = mode;
+    ret->options.bypass_filtering = fast;
+    ret->options.no_fancy_upsampling = fast;
+    return WebPDecode((const uint8_t *)body.p, body.n, ret) == VP8_STATUS_OK;
+}
+
+/* False: rows are wanted. */
+static bool give_planes(const WebPDecBuffer *b, struct image_rows *to)
+{
+    const WebPYUVABuffer *p = &b->u.YUVA;
+    bool going = true;
+    for (int i = 0; going && i < b->height; i++) {
+        const uint8_t *u = p->u + (size_t)(i / 2) * (size_t)p->u_stride;
+        const uint8_t *v = p->v + (size_t)(i / 2) * (size_t)p->v_stride;
+        going = to->plane_row(to, 0, p->y + (size_t)i * (size_t)p->y_stride) &&
+                (i % 2 != 0 || (to->plane_row(to, 1, u) && to->plane_row(to, 2, v)));
+    }
     return going;
 }
 
-static bool read_rows(struct str body, const WebPBitstreamFeatures *f, struct image_rows *to)
+static void give_rows(const WebPDecBuffer *b, struct image_rows *to, bool has_alpha)
 {
-    const uint8_t *p = (const uint8_t *)body.p;
-    to->matted = f->has_alpha != 0;
-    int stride = f->width * (f->has_alpha ? 4 : 3);
-    size_t n = (size_t)stride * (size_t)f->height;
-    uint8_t *px AUTO_FREE = malloc(n);
-    if (px == NULL || (f->has_alpha ? WebPDecodeRGBAInto(p, body.n, px, n, stride)
-                                    : WebPDecodeRGBInto(p, body.n, px, n, stride)) == NULL) {
-        return false;
-    }
-    for (int y = 0; y < f->height; y++) {
-        uint8_t *row = px + (size_t)y * (size_t)stride;
-        if (f->has_alpha) {
-            image_matte(row, row, f->width);
+    to->matted = has_alpha;
+    for (int y = 0; y < b->height; y++) {
+        uint8_t *row = b->u.RGBA.rgba + (size_t)y * (size_t)b->u.RGBA.stride;
+        if (has_alpha) {
+            image_matte(row, row, b->width);
         }
         to->row(to, row);
     }
-    return true;
 }
 
 bool webp_read(struct str body, struct image_rows *rows)
 {
     static const struct plane_form form = {2, 2, true};
     WebPBitstreamFeatures f;
+    WebPDecoderConfig c;
     if (WebPGetFeatures((const uint8_t *)body.p, body.n, &f) != VP8_STATUS_OK || f.has_animation ||
         !image_fits(f.width, f.height)) {
         return false;
     }
+    bool fast = rows->reduce != NULL && rows->reduce(rows, f.width, f.height) > 0;
     if (f.format == LOSSY && !f.has_alpha && rows->begin_planes != NULL &&
         rows->begin_planes(rows, f.width, f.height, &form)) {
-        bool again;
-        if (read_planes(body, &f, rows, &again) || !again) {
-            return !again;
+        bool ok = decode(body, MODE_YUV, fast, &c);
+        bool given = ok && give_planes(&c.output, rows);
+        WebPFreeDecBuffer(&c.output);
+        if (!ok || given) {
+            return given;
         }
     }
-    return rows->begin(rows, f.width, f.height, 3) && read_rows(body, &f, rows);
+    if (!rows->begin(rows, f.width, f.height, 3)) {
+        return false;
+    }
+    bool ok = decode(body, f.has_alpha ? MODE_RGBA : MODE_RGB, fast, &c);
+    if (ok) {
+        give_rows(&c.output, rows, f.has_alpha);
+    }
+    WebPFreeDecBuffer(&c.output);
+    return ok;
 }
 
 bool webp_encode(const struct image *im, int quality, struct buf *out)
