@@ -6,6 +6,7 @@
 #include "fetch.h"
 #include "common/clock.h"
 #include "fetch_curl.h"
+#include "tls_context.h"
 
 #define TICK_US       (50 * USEC_PER_MSEC)
 #define LATE_US       (100 * USEC_PER_MSEC)
@@ -544,6 +545,7 @@ void *fetch_main(void *arg)
 {
     struct fetch *f = arg;
     own_time_init(&f->own);
+    tls_context_begin();
     f->last_tick_us = clock_mono_us();
     for (;;) {
         if (run_stopping(f->run)) {
@@ -562,6 +564,7 @@ void *fetch_main(void *arg)
         fetch_io_pass(&f->io, begun ? 0 : MAX(f->next_tick_us - clock_mono_us(), 0));
     }
     show_transfers(f, 0);
+    tls_context_end();
     if (--f->shared->running == 0) {
         queue_close(f->run->queue_bodies);
     }

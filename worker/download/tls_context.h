@@ -1,0 +1,8 @@
+/* One OpenSSL context for all TLS connections of a thread. libcurl makes a new one for each
+ * connection, which is a sixth of what the connection costs: OpenSSL 3 looks up all ciphers, groups
+ * and signatures it knows. Only for threads whose connections all have the same settings. */
+#pragma once
+
+/* From now on this thread's connections share one; at the end each still holds its own reference. */
+void tls_context_begin(void);
+void tls_context_end(void);
