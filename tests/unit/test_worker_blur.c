@@ -2,30 +2,14 @@
  * edge, beside the boxes nothing; boxes as rows say them are understood or refused. Method: the
  * blur spelled out here in doubles, as one sum over a square for each pixel, against the rows of
  * blur.c, on pictures of random noise down to one pixel; the way through thumb and decode. */
-#include "common/rng.h"
 #include "download/blur.h"
 #include "download/decode.h"
 #include "download/exif.h"
 #include "download/resize.h"
 #include "download/sample.h"
 #include "download/thumb.h"
+#include "worker_noise.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-static struct image noise(int w, int h, int channels, uint64_t seed)
-{
-    struct image im;
-    struct rng r;
-    rng_seed(&r, seed);
-    assert_true(image_alloc(w, h, channels, &im));
-    for (int i = 0; i < w * h * channels; i++) {
-        im.px[i] = (uint8_t)rng_u64(&r);
-    }
-    return im;
-}
 
 static struct image copy_of(const struct image *im)
 {

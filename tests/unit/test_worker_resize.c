@@ -2,27 +2,11 @@
  * inside the picture, both sets of loops agree, rows may be cropped or turned on their way. Method:
  * pictures of a fixed pseudo-random stream, small cases worked out by hand. Pixels against OpenCV:
  * tests/integration/worker_pixels.py. */
-#include "common/rng.h"
 #include "download/resize.h"
 #include "download/taps.h"
 #include "download/thumb.h"
+#include "worker_noise.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-static struct image noise(int w, int h, int channels, uint64_t seed)
-{
-    struct image im;
-    struct rng r;
-    rng_seed(&r, seed);
-    assert_true(image_alloc(w, h, channels, &im));
-    for (int i = 0; i < w * h * channels; i++) {
-        im.px[i] = (uint8_t)rng_u64(&r);
-    }
-    return im;
-}
 
 static void test_worker_resize__weights_add_up_and_stay_inside(void **state UNUSED)
 {
