@@ -133,33 +133,11 @@ def test_retry_after(d):
     tap.ok(took < 10, "and costs nothing: %.1f s" % took)
 
 
-def drip(h):
-    h.send_response(200)
-    h.send_header("Content-Length", "100000")
-    h.end_headers()
-    try:
-        for _ in range(120):
-            h.wfile.write(b"\xff")
-            h.wfile.flush()
-            time.sleep(1)
-    except OSError:
-        pass
-    h.close_connection = True
-
-
 def test_minimum_speed(d):
     s = Server("127.0.0.1")
-    s.routes["/drip"] = drip
-
-    def steady(h):
-        h.send_response(200)
-        h.send_header("Content-Length", str(len(PHOTO)))
-        h.end_headers()
-        for i in range(0, len(PHOTO), 400):
-            h.wfile.write(PHOTO[i:i + 400])
-            h.wfile.flush()
-            time.sleep(0.2 if i < 8000 else 0)
-    s.routes["/steady"] = steady
+    s.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
+    first, rest = PHOTO[:8000], PHOTO[8000:]
+    s.routes["/steady"] = slowly([first[i:i + 400] for i in range(0, len(first), 400)] + [rest], 0.2, len(PHOTO))
     got, took = download(d, [s.url("/drip"), s.url("/steady")], "--timeout", 60, allow=[s.net])
     tap.eq(got, ["timed out: less than 1 kB a second", "success"], "one byte a second is given up, 2 kB a second is not")
     tap.ok(took < 15, "long before the deadline of 60 s: %.1f s" % took)
@@ -190,7 +168,7 @@ def test_neighbours(d):
     With one row in a hundred dead and one dripping, each would hold a transfer for its whole time and
     make it 50; holding it for the one second until it counts as stalled, they make it 33."""
     live, bad = Server("127.0.0.1"), Server("127.0.0.2")
-    bad.routes["/drip"] = drip
+    bad.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
     dead = socket.socket()
     dead.bind(("0.0.0.0", 0))
     dead.listen(0)

@@ -178,6 +178,8 @@ def one(s, r, turn, deaths):
     done = s.whole()
     before = s.digests(done)
     aim = STATES[turn // 2 % len(STATES)] if turn % 2 else None
+    if s.state() == "none" and r.random() < 0.25:
+        aim = "none"
     victim = ("main", "group")[turn // 2 % 2] if aim else VICTIMS[turn // 2 % len(VICTIMS)]
     if s.local:
         # The answer to what makes the state that is aimed at comes late for sure.
@@ -187,10 +189,10 @@ def one(s, r, turn, deaths):
                          for o, x in (("CompleteMultipartUpload", ""), ("PutObject", ".tar"), ("PutObject", ".parquet"),
                                       ("PutObject", "_stats"), ("PutObject", "_manifest"))])
     p = s.start()
-    moment = time.monotonic() + r.uniform(0, s.life)
+    moment = time.monotonic() + r.uniform(0, 0.05 if aim == "none" else s.life)
     least = r.randint(min(len(done), s.shards - 1), s.shards - 1)
     while p.poll() is None:
-        if aim is None:
+        if aim in (None, "none"):
             if time.monotonic() >= moment and target(p, victim) is not None:
                 break
             time.sleep(0.0005)

@@ -134,48 +134,7 @@ def test_redirects(d, server):
 
 
 def test_limits(d, server):
-    def drip(h):
-        h.send_response(200)
-        h.send_header("Content-Length", "100000")
-        h.end_headers()
-        try:
-            for _ in range(400):
-                h.wfile.write(b"\xff\xd8\xff")
-                h.wfile.flush()
-                time.sleep(0.1)
-        except OSError:
-            pass
-        h.close_connection = True
-
-    def endless(h):
-        h.send_response(200)
-        h.send_header("Connection", "close")
-        h.end_headers()
-        try:
-            for _ in range(3000):
-                h.wfile.write(b"x" * 65536)
-        except OSError:
-            pass
-        h.close_connection = True
     sent = []
-
-    def huge(h):
-        h.send_response(200)
-        h.send_header("Content-Length", str(30 << 20))
-        h.end_headers()
-        try:
-            for _ in range(480):
-                sent.append(h.wfile.write(b"x" * 65536))
-        except OSError:
-            pass
-        h.close_connection = True
-
-    def short(h):
-        h.send_response(200)
-        h.send_header("Content-Length", "1000")
-        h.end_headers()
-        h.wfile.write(b"x" * 10)
-        h.close_connection = True
 
     def reset(h):
         h.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -185,8 +144,10 @@ def test_limits(d, server):
     def never(h):
         time.sleep(30)
         h.close_connection = True
-    server.routes.update({"/drip": drip, "/endless": endless, "/huge": huge, "/short": short, "/reset": reset,
-                          "/never": never})
+    block = b"x" * 65536
+    server.routes.update({"/drip": slowly([b"\xff\xd8\xff"] * 400, 0.1, 100000), "/endless": slowly([block] * 3000),
+                          "/huge": slowly([block] * 480, 0, 30 << 20, sent), "/short": slowly([b"x" * 10], 0, 1000),
+                          "/reset": reset, "/never": never})
     server.serve("/e403", b"x" * 300000, status=403)
     server.serve("/e429", b"", status=429)
     shut = socket.socket()

@@ -147,6 +147,28 @@ class Server:
         return self.url(path)
 
 
+def slowly(pieces, pause=0, length=None, sent=None):
+    """A route of a Server: 200, then the pieces with pauses (seconds) between them, as long as
+    somebody listens; length: what is said of the body, None: nothing. sent: a list for the bytes
+    written of each."""
+    def answer(h):
+        h.send_response(200)
+        h.send_header(*(("Connection", "close") if length is None else ("Content-Length", str(length))))
+        h.end_headers()
+        try:
+            for piece in pieces:
+                n = h.wfile.write(piece)
+                h.wfile.flush()
+                if sent is not None:
+                    sent.append(n)
+                if pause:
+                    time.sleep(pause)
+        except OSError:
+            pass
+        h.close_connection = True
+    return answer
+
+
 class Dns:
     """Answers A questions over UDP from names: name -> [ip] (NXDOMAIN when absent, [] no data),
     or Dns.SERVFAIL."""
