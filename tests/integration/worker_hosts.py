@@ -124,6 +124,14 @@ def test_retry_after(d):
     got, took = download(d, [late.url("/")], "--retries", 5, allow=[late.net])
     tap.eq((got, late.hits["/"]), (["HTTP Error 503: Service Unavailable"], 1), "a day is not waited for")
     tap.ok(took < 10, "nor a part of it: %.1f s" % took)
+    rude = Server("127.0.0.5")
+    rude.routes.update({"/%d" % i: (429, {"Retry-After": "1"}, b"") for i in range(600)})
+    b.hits.clear()
+    got, took = download(d, [u for i in range(600) for u in (rude.url("/%d" % i), b.url("/x"))],
+                         "--retries", 0, "--host_connections", 4, allow=[rude.net, b.net])
+    away = got.count("host asked to be left alone (Retry-After), not tried")
+    tap.ok(got.count("success") == 600 and away >= 550 and took < 12,
+           "a host that does nothing but ask for pauses is left after four: %d of 600 not tried, %.1f s" % (away, took))
     odd = Server("127.0.0.4")
     for i, value in enumerate(("-1", "soon", "99999999999999999999", "Fri, 99 Foo 2026 00:00:00 GMT", "",
                                "Sun, 06 Nov 1994 08:49:37 GMT")):

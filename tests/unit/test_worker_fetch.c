@@ -119,6 +119,40 @@ static void test_worker_fetch__a_pause_is_kept_and_bounded(void **state UNUSED)
     hosts_free(hs, count_freed);
 }
 
+/* Four pauses and nothing served between: its rows wait no longer, those parked neither. */
+static void test_worker_fetch__a_host_that_only_pauses_is_left(void **state UNUSED)
+{
+    static struct row rows[2];
+    struct hosts *hs = hosts_new(4);
+    int64_t now = 0;
+    struct host *h;
+    for (int i = 1; i <= HOST_PAUSES_MAX; i++, now += S) {
+        h = go(hs, "a", now);
+        struct host *same = go(hs, "a", now);
+        hosts_pause(hs, h, now, S);
+        hosts_pause(hs, same, now, S); /* those that were under way count once */
+        hosts_leave(hs, h, HOST_ANSWERED, now);
+        hosts_leave(hs, same, HOST_ANSWERED, now);
+        if (i < HOST_PAUSES_MAX) {
+            assert_int_equal(turn(hs, "a", 80, now + S - 1), HOST_REST);
+        }
+        if (i == HOST_PAUSES_MAX - 1) {
+            assert_int_equal(hosts_enter(hs, "a", 80, now, &rows[0].item, &h), HOST_REST);
+            assert_null(hosts_unpark(hs, now));
+        }
+    }
+    assert_int_equal(turn(hs, "a", 80, now - 1), HOST_AWAY);
+    assert_ptr_equal(hosts_unpark(hs, now - 1), &rows[0].item);
+    /* After the pause it is asked once more; what it serves counts. */
+    h = go(hs, "a", now);
+    hosts_leave(hs, h, HOST_ANSWERED, now);
+    h = go(hs, "a", now);
+    hosts_pause(hs, h, now, S);
+    hosts_leave(hs, h, HOST_ANSWERED, now);
+    assert_int_equal(turn(hs, "a", 80, now), HOST_REST);
+    hosts_free(hs, count_freed);
+}
+
 static void test_worker_fetch__a_silent_host_is_left_alone_for_a_while(void **state UNUSED)
 {
     struct hosts *hs = hosts_new(4);
@@ -307,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_worker_fetch__so_many_at_a_host_and_no_more),
         cmocka_unit_test(test_worker_fetch__rows_take_turns_by_host_in_their_order),
         cmocka_unit_test(test_worker_fetch__a_pause_is_kept_and_bounded),
+        cmocka_unit_test(test_worker_fetch__a_host_that_only_pauses_is_left),
         cmocka_unit_test(test_worker_fetch__a_silent_host_is_left_alone_for_a_while),
         cmocka_unit_test(test_worker_fetch__hosts_are_forgotten_not_hoarded),
         cmocka_unit_test(test_worker_fetch__retry_after_in_seconds_and_dates),

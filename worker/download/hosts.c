@@ -13,6 +13,7 @@ struct host {
     struct host *ring_next;
     int64_t open_n;
     int failed_n; /* in a row */
+    int pauses_n; /* asked for in a row */
     int64_t not_before_us, down_until_us;
     struct queue_item *parked;
     struct queue_item **parked_tail;
@@ -57,7 +58,8 @@ void hosts_free(struct hosts *hs, void (*free_item)(struct queue_item *i))
 
 static bool says_nothing(const struct host *h, int64_t now_us)
 {
-    return h->open_n == 0 && h->parked_n == 0 && h->not_before_us <= now_us && h->failed_n == 0;
+    return h->open_n == 0 && h->parked_n == 0 && h->not_before_us <= now_us && h->failed_n == 0 &&
+           h->pauses_n == 0;
 }
 
 static bool is_idle(const struct host *h)
@@ -130,13 +132,23 @@ static struct host *host_of(struct hosts *hs, const char *name, int port)
     return *at;
 }
 
+static bool is_down(const struct host *h, int64_t now_us)
+{
+    return h->failed_n >= HOST_DOWN_AFTER && now_us < h->down_until_us;
+}
+
+static bool is_away(const struct host *h, int64_t now_us)
+{
+    return h->pauses_n >= HOST_PAUSES_MAX && now_us < h->not_before_us;
+}
+
 static enum host_turn turn_of(const struct hosts *hs, const struct host *h, int64_t now_us)
 {
-    if (h->failed_n >= HOST_DOWN_AFTER && now_us < h->down_until_us) {
+    if (is_down(h, now_us)) {
         return HOST_DOWN;
     }
     if (now_us < h->not_before_us) {
-        return h->parked_n >= HOST_PAUSE_PARKED ? HOST_AWAY : HOST_REST;
+        return is_away(h, now_us) || h->parked_n >= HOST_PAUSE_PARKED ? HOST_AWAY : HOST_REST;
     }
     return h->open_n >= hs->per_host ? HOST_WAIT : HOST_GO;
 }
@@ -174,6 +186,9 @@ void hosts_leave(struct hosts *hs, struct host *h, enum host_outcome outcome, in
     switch (outcome) {
     case HOST_ANSWERED:
         h->failed_n = 0;
+        if (now_us >= h->not_before_us) {
+            h->pauses_n = 0;
+        }
         break;
     case HOST_FAILED:
         h->failed_n = MIN(h->failed_n + 1, HOST_DOWN_AFTER);
@@ -192,14 +207,17 @@ void hosts_pause(struct hosts *hs, struct host *h, int64_t now_us, int64_t pause
 {
     (void)pthread_mutex_lock(&hs->lock);
     int64_t until_us = now_us + MIN(MAX(pause_us, 0), HOST_PAUSE_MAX_US);
+    if (now_us >= h->not_before_us) {
+        h->pauses_n = MIN(h->pauses_n + 1, HOST_PAUSES_MAX);
+    }
     h->not_before_us = MAX(h->not_before_us, until_us);
     (void)pthread_mutex_unlock(&hs->lock);
 }
 
 static bool has_turn(const struct hosts *hs, const struct host *h, int64_t now_us)
 {
-    bool down = h->failed_n >= HOST_DOWN_AFTER && now_us < h->down_until_us;
-    return down || (now_us >= h->not_before_us && h->open_n < hs->per_host);
+    return is_down(h, now_us) || is_away(h, now_us) ||
+           (now_us >= h->not_before_us && h->open_n < hs->per_host);
 }
 
 static struct queue_item *unpark(struct hosts *hs, int64_t now_us)

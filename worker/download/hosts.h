@@ -11,6 +11,7 @@
 #define HOST_PAUSE_MAX_US                                                                          \
     (30 * USEC_PER_SEC)        /* of a Retry-After; whoever asks more is not obeyed longer */
 #define HOST_PAUSE_PARKED 1024 /* rows of one pausing host that wait; more fail */
+#define HOST_PAUSES_MAX   4    /* in a row, nothing served between; then nobody waits for it */
 #define HOST_DOWN_AFTER   8    /* failures in a row, not one answer between */
 #define HOST_DOWN_US      (10 * USEC_PER_SEC)
 
@@ -20,7 +21,7 @@ enum host_turn {
     HOST_GO,   /* counted in: leave with hosts_leave */
     HOST_WAIT, /* as many transfers as it may have */
     HOST_REST, /* it asked for a pause */
-    HOST_AWAY, /* it asked for a pause, and enough rows wait for its end */
+    HOST_AWAY, /* it asked for a pause, and enough rows wait for its end, or it does nothing else */
     HOST_DOWN, /* it has not answered for long: no use to try now */
 };
 
