@@ -21,7 +21,7 @@ sys.path.insert(0, HERE)
 from worker_kit import *
 
 tap = Tap()
-KB_A_MINUTE_MAX = 2000  # of all processes: a few bytes a row, and the allocator's slow waves
+KB_A_MINUTE_MAX = 1000  # of all processes: the allocator's slow waves
 FDS_A_MINUTE_MAX = 1.0
 BLOCK_S = 10  # samples are taken together by so many seconds: shards open and close
 LEAK_BYTES = 2048  # with each socket

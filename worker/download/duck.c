@@ -19,6 +19,7 @@ bool duck_open(struct duck *ret, struct err *err)
         {"autoinstall_known_extensions", "false"},
         {"autoload_known_extensions", "false"},
         {"temp_directory", ""},
+        {"enable_external_file_cache", "false"}, /* every row is read once */
     };
     duckdb_config cfg;
     if (duckdb_create_config(&cfg) != DuckDBSuccess) {
