@@ -301,6 +301,10 @@ def exported(path, *options):
     return {r[-1].split("@")[0] for r in rows if len(r) == 3 and r[1] in "TDBRVWi"}
 
 
+# Functions of ours that are meant to take a library's place, and where they are.
+PLACES_TAKEN = {"SSL_CTX_new": "worker/download/tls_context.o"}
+
+
 def check_collisions(objs):
     """A function of ours with a library's name takes its place at run time (yaml_free once did)."""
     ours = {}
@@ -320,7 +324,7 @@ def check_collisions(objs):
         wrong += [
             "%s of %s is also in %s" % (n, ours[n], os.path.basename(library))
             for n in sorted(exported(library, "-D") & set(ours))
-            if n != "main"
+            if n != "main" and not ours[n].endswith(PLACES_TAKEN.get(n, "?"))
         ]
     check("no function has the name of one in a library it is linked with", wrong)
 

@@ -3,6 +3,7 @@
  * and signatures it knows. Only for threads whose connections all have the same settings. */
 #pragma once
 
-/* From now on this thread's connections share one; at the end each still holds its own reference. */
+/* From now on this thread's connections share one. */
 void tls_context_begin(void);
+/* No more; each connection that is still open keeps its own reference. */
 void tls_context_end(void);
