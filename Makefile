@@ -41,10 +41,7 @@ L_PQ = $(call pkg,--libs,libpq)
 NM := build/deps/node_modules
 DUCKDB_INC := $(NM)/duckdb/src/duckdb/src/include
 DUCKDB_LIB := $(NM)/@duckdb/node-bindings-linux-$(if $(filter aarch64,$(shell uname -m)),arm64,x64)
-# OpenSSL makes and frees some hundred objects a connection: 4-6 % of an https image's time are saved.
-# Not beside a sanitizer, which brings its own.
-L_MALLOC = $(if $(filter release debug failpoints,$(VARIANT)),$(call pkg,--libs,libtcmalloc_minimal))
-L_WORKER = $(L_MALLOC) $(call pkg,--libs,$(PKG_WORKER)) -L$(DUCKDB_LIB) -lduckdb '-Wl,-rpath,$$ORIGIN/../lib/drover' '-Wl,-rpath,$$ORIGIN/../deps/$(DUCKDB_LIB:build/deps/%=%)' \
+L_WORKER = $(call pkg,--libs,$(PKG_WORKER)) -L$(DUCKDB_LIB) -lduckdb '-Wl,-rpath,$$ORIGIN/../lib/drover' '-Wl,-rpath,$$ORIGIN/../deps/$(DUCKDB_LIB:build/deps/%=%)' \
   '-Wl,-rpath,$(CURDIR)/$(DUCKDB_LIB)'
 
 # --- what is compiled how: one archive a folder, and the include paths are the arrows ------------

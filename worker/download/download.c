@@ -22,8 +22,10 @@
 #include "writer.h"
 #include <curl/curl.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 
+#define HEAP_KEPT (8 << 20)
 
 struct download {
     struct options o;
@@ -443,6 +445,10 @@ int download_main(int argc, char *const *argv)
     if (d->o.rules.n > 0) {
         log_event(LOG_WARN, "private_addresses_opened", LF_S("allow_net", d->o.allow_net));
     }
+    /* Bodies live a moment: two heaps, and pages that are not given back after each. */
+    (void)mallopt(M_ARENA_MAX, 2);
+    (void)mallopt(M_MMAP_THRESHOLD, HEAP_KEPT);
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     url_setup();
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     d->life = (struct life){.failed_event = "download_failed",

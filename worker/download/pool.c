@@ -6,6 +6,7 @@
 #include "sandbox.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -20,6 +21,7 @@
 #define ANSWER_N  ((size_t)IMAGE_OUT_BYTES_MAX + IMAGE_EXIF_BYTES_MAX)
 #define SHM_N     (ANSWER_AT + ANSWER_N)
 #define KEEP_N    (BODY_AT + (1u << 20)) /* pages beyond are given back after a large image */
+#define HEAP_KEPT (24 << 20)             /* of a child between two images */
 
 #define END_PAUSE_NS 2000000 /* between two looks for children that have ended ... */
 #define END_PAUSES   500     /* ... so many times at most */
@@ -91,6 +93,10 @@ NORETURN static void child_run(int shm_fd, int fd, const struct recipe *r)
     if (!sandbox_enter(r->limits.memory_max)) {
         _exit(1);
     }
+    /* Pixels go back and forth by the megabyte: kept, or the kernel would clear each page for each
+     * image anew. */
+    (void)mallopt(M_MMAP_THRESHOLD, HEAP_KEPT);
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     char turn;
     while (recv(fd, &turn, 1, 0) == 1) {
         sandbox_cpu_seconds(r->limits.cpu_seconds_max);
