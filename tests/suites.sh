@@ -23,6 +23,7 @@ waits() {
     suite worker-memory 180 tests/integration/worker_memory.py
     suite worker-kill 180 tests/integration/worker_kill.py
     suite worker-parity 240 tests/integration/worker_parity.py
+    suite worker-life 180 tests/integration/worker_life.py
     suite worker-late 120 tests/integration/worker_late.py
     suite worker-ssrf 120 tests/integration/worker_ssrf.py
     suite worker-tls 120 tests/integration/worker_tls.py
@@ -48,7 +49,6 @@ works() {
     suite worker-index 180 tests/integration/worker_index.py
     suite worker-index-life 180 tests/integration/worker_index_life.py
     suite worker-hosts 240 tests/integration/worker_hosts.py
-    suite worker-life 180 tests/integration/worker_life.py
     suite local-s3 120 tests/integration/local_s3.py
     suite local-signature 60 tests/integration/local_signature.py
     suite awscli 180 tests/integration/awscli_local.py

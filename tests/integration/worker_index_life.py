@@ -291,7 +291,14 @@ def test_s3_faults(d, local):
     so, se = p.communicate(timeout=60)
     out = local.buckets + "/data/stopped"
     tap.ok(p.returncode == 143 and time.monotonic() - began < 20, "SIGTERM ends it soon", "%d %s" % (p.returncode, se))
-    tap.eq((local.uploads(), [x for x in os.listdir(out) if x != "_progress.json"]), ([], []), "nothing is left of it")
+    # It may have been about to publish: then what it had saved is there, and nothing else.
+    left = [x for x in os.listdir(out) if x != "_progress.json"]
+    tap.eq((local.uploads(), left), (["stopped/index.jsonl"], ["_checkpoint"]) if left else ([], []),
+           "nothing is left of it but what the next run goes on with")
+    local.faults()
+    rc, so, se = index(args + ["--output", "s3://data/stopped"], env=local.env())
+    tap.ok(rc == 0 and digest(out) == want and local.uploads() == [] and "_checkpoint" not in os.listdir(out),
+           "and the next run makes the same index of it", se)
 
     root = local.buckets + "/data/slow"
     for s in range(5):

@@ -131,7 +131,9 @@ static void take_decoded(struct progress *p, struct sample *s, struct decoded *o
     s->exif = out->exif.n > 0 ? xstrndup(out->exif.p, out->exif.n) : NULL;
     s->image_n = out->image.n;
     s->image = xmalloc(out->image.n + 1);
-    memcpy(s->image, out->image.p, out->image.n);
+    if (out->image.n > 0) {
+        memcpy(s->image, out->image.p, out->image.n);
+    }
 }
 
 /* Has the body the hash its row says? True when rows say none. */
