@@ -100,8 +100,7 @@ def test_large_bodies(d):
         os.kill(c, signal.SIGCONT)
     tap.ok(wait_for(lambda: progress(out).get("successes", 0) >= 30, 60), "they go on once decoders do", progress(out))
     peak.go_on = False
-    # Two decoders have a body each twice, as it came and as they share it with their processes.
-    tap.ok(peak.peak <= CEILING + 4 * BIG, "%.0f MB at most while they come through" % (peak.peak / 1e6))
+    tap.ok(peak.peak <= CEILING, "%.0f MB at most while they come through" % (peak.peak / 1e6))
     p.terminate()
     p.communicate(timeout=100)
     tap.ok(p.returncode == 143, "and a stop in the middle of it is one")

@@ -25,7 +25,8 @@
 #include <malloc.h>
 #include <stdio.h>
 
-#define HEAP_KEPT (8 << 20)
+#define HEAP_KEPT  (8 << 20)
+#define LARGE_BODY (1 << 20) /* pages of its own, given back at once */
 
 struct download {
     struct options o;
@@ -449,7 +450,7 @@ int download_main(int argc, char *const *argv)
     }
     /* Bodies live a moment: two heaps, and pages that are not given back after each. */
     (void)mallopt(M_ARENA_MAX, 2);
-    (void)mallopt(M_MMAP_THRESHOLD, HEAP_KEPT);
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BODY);
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     url_setup();
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);

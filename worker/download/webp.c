@@ -5,17 +5,20 @@
 
 #define LOSSY 1 /* WebPBitstreamFeatures.format: planes inside; 2: pixels */
 
-/* Into what the library allocates; fast: without the filter that smooths the edges of blocks, which
- * is not seen in what is made smaller. */
-static bool decode(struct str body, WEBP_CSP_MODE mode, bool fast, WebPDecoderConfig *ret)
+/* Into what the library allocates, for the caller to free even when it fails; fast: without the
+ * filter that smooths the edges of blocks, which is not seen in what is made smaller. */
+static bool decode(struct str body, const WebPBitstreamFeatures *f, WEBP_CSP_MODE mode, bool fast,
+                   WebPDecoderConfig *ret)
 {
+    *ret = (WebPDecoderConfig){0};
     if (WebPInitDecoderConfig(ret) == 0) {
         return false;
     }
     ret->output.colorspace = mode;
     ret->options.bypass_filtering = fast;
     ret->options.no_fancy_upsampling = fast;
-    return WebPDecode((const uint8_t *)body.p, body.n, ret) == VP8_STATUS_OK;
+    return WebPDecode((const uint8_t *)body.p, body.n, ret) == VP8_STATUS_OK &&
+           ret->output.width == f->width && ret->output.height == f->height;
 }
 
 /* False: rows are wanted. */
@@ -56,7 +59,7 @@ bool webp_read(struct str body, struct image_rows *rows)
     bool fast = rows->reduce != NULL && rows->reduce(rows, f.width, f.height) > 0;
     if (f.format == LOSSY && !f.has_alpha && rows->begin_planes != NULL &&
         rows->begin_planes(rows, f.width, f.height, &form)) {
-        bool ok = decode(body, MODE_YUV, fast, &c);
+        bool ok = decode(body, &f, MODE_YUV, fast, &c);
         bool given = ok && give_planes(&c.output, rows);
         WebPFreeDecBuffer(&c.output);
         if (!ok || given) {
@@ -66,7 +69,7 @@ bool webp_read(struct str body, struct image_rows *rows)
     if (!rows->begin(rows, f.width, f.height, 3)) {
         return false;
     }
-    bool ok = decode(body, f.has_alpha ? MODE_RGBA : MODE_RGB, fast, &c);
+    bool ok = decode(body, &f, f.has_alpha ? MODE_RGBA : MODE_RGB, fast, &c);
     if (ok) {
         give_rows(&c.output, rows, f.has_alpha);
     }
