@@ -44,26 +44,66 @@ DUCKDB_LIB := $(NM)/@duckdb/node-bindings-linux-$(if $(filter aarch64,$(shell un
 L_WORKER = $(call pkg,--libs,$(PKG_WORKER)) -L$(DUCKDB_LIB) -lduckdb '-Wl,-rpath,$$ORIGIN/../lib/drover' '-Wl,-rpath,$$ORIGIN/../deps/$(DUCKDB_LIB:build/deps/%=%)' \
   '-Wl,-rpath,$(CURDIR)/$(DUCKDB_LIB)'
 
-# --- what is compiled how: one archive a folder, and the include paths are the arrows ------------
+# --- what is compiled how: one archive a folder, and what a folder may include -------------------
+# A folder sees its own headers, include/, and what SEES_<folder> names below its top folder. The
+# compiler gets exactly those, as links below build/sees/, so a wrong arrow does not compile.
 srcs = $(wildcard $(addsuffix /*.c,$(1)))
 objs = $(patsubst %.c,$(O)/%.o,$(call srcs,$(1)))
-FOLDERS := orchestrator/common orchestrator/core orchestrator/store orchestrator/aws orchestrator/controller \
-  orchestrator/api orchestrator/cli worker/download worker/index worker/local worker
+CORE := states protocol spec sched capacity failure money duration forecast leader
+STORE := pg rows leader api
+DOWNLOAD := part fetch image decode shard
+LOCAL := http s3 sagemaker jobs services oracle
+FOLDERS := orchestrator/common $(CORE:%=orchestrator/core/%) $(STORE:%=orchestrator/store/%) orchestrator/aws \
+  orchestrator/controller orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
+  $(DOWNLOAD:%=worker/download/%) worker/index worker/local $(LOCAL:%=worker/local/%)
+core = core/model.h core/states core/failure/cause.def core/sched/wait_reason.def $(1:%=core/%)
+SEES_orchestrator/core := core
+SEES_orchestrator/core/states := $(call core)
+SEES_orchestrator/core/protocol := $(call core)
+SEES_orchestrator/core/money := $(call core)
+SEES_orchestrator/core/duration := $(call core,spec)
+SEES_orchestrator/core/failure := $(call core,failure spec duration)
+SEES_orchestrator/core/spec := $(call core,failure duration money)
+SEES_orchestrator/core/capacity := $(call core,failure spec duration money)
+SEES_orchestrator/core/sched := $(call core,failure spec duration money capacity)
+SEES_orchestrator/core/forecast := $(call core,failure spec duration money capacity sched)
+SEES_orchestrator/core/leader := core
+SEES_orchestrator/store/pg := core/model.h
+SEES_orchestrator/store/rows := core/model.h core/states core/failure/cause.def core/sched/wait_reason.def core/money/ledger.h store/pg
+SEES_orchestrator/store/leader := $(SEES_orchestrator/store/rows) store/rows
+SEES_orchestrator/store/api := $(SEES_orchestrator/store/rows) store/rows
+SEES_orchestrator/controller := core aws store/pg store/rows store/leader bridge.h metrics.h metrics.def status.h
+SEES_orchestrator/api/server := core store/pg store/rows store/api bridge.h metrics.h metrics.def status.h
+SEES_orchestrator/api/handlers := $(SEES_orchestrator/api/server) api/server store/leader/scheduler.h store/leader/leader.h
+SEES_orchestrator := core aws store api controller bridge.h metrics.h metrics.def status.h
+SEES_worker := download index job io
+SEES_worker/job := io download/shard/stats.h
+SEES_worker/index := io job download/shard/stats.h
+SEES_worker/download/image :=
+SEES_worker/download/decode := download/image
+SEES_worker/download/shard := download/image download/part download/fetch/addr.h download/fetch/robots.h io job/progress_report.h
+SEES_worker/download/fetch := download/part download/shard download/image io job
+SEES_worker/download/part := download io job
+$(foreach d,$(LOCAL:%=worker/local/%) worker/local,$(eval SEES_$(d) := local))
+top = $(firstword $(subst /, ,$(1)))
+farm = build/sees/$(subst /,_,$(1))
 lib = $(O)/lib$(subst /,_,$(1)).a
-INC_orchestrator/common := -Iinclude
-INC_orchestrator/core := -Iinclude
-INC_orchestrator/cli := -Iinclude
-INC_orchestrator := -Iinclude -Iorchestrator -I$(GEN)
-INC_worker := -Iinclude -Iworker -isystem $(DUCKDB_INC)
 INC_tests := -Iinclude -Iorchestrator -Iworker -I. -I$(GEN) -isystem $(DUCKDB_INC)
-inc = $(or $(INC_$(1)),$(INC_$(firstword $(subst /, ,$(1)))))
+inc = $(if $(filter tests,$(call top,$(1))),$(INC_tests),-Iinclude -I$(call farm,$(1)) -I$(GEN) $(if $(filter worker,$(call top,$(1))),-isystem $(DUCKDB_INC)))
+seen = $(SEES_$(1)) $(filter-out orchestrator worker,$(1:$(call top,$(1))/%=%))
+farm_of = mkdir -p $(call farm,$(1)) && $(foreach f,$(filter-out $(addsuffix /%,$(seen)),$(seen)),mkdir -p $(dir $(call farm,$(1))/$(f)) && ln -sfnT $(CURDIR)/$(call top,$(1))/$(f) $(call farm,$(1))/$(f) &&) :
+build/sees/done: Makefile
+	$(Q)rm -rf build/sees && mkdir -p build/sees
+	$(Q)$(foreach d,$(FOLDERS) orchestrator orchestrator/core worker,$(call farm_of,$(d)) &&) touch $@
 
 LIB_COMMON := $(call lib,orchestrator/common)
-LIB_CORE := $(call lib,orchestrator/core)
-LIB_DAEMON := $(foreach d,controller api store aws core common,$(call lib,orchestrator/$(d)))
+LIB_CORE := $(foreach d,$(CORE),$(call lib,orchestrator/core/$(d)))
+LIB_STORE := $(foreach d,$(STORE),$(call lib,orchestrator/store/$(d)))
+LIB_API := $(call lib,orchestrator/api/handlers) $(call lib,orchestrator/api/server)
+LIB_DAEMON := $(call lib,orchestrator/controller) $(LIB_API) $(LIB_STORE) $(call lib,orchestrator/aws) $(LIB_CORE) $(LIB_COMMON)
 LIB_CLI := $(call lib,orchestrator/cli)
-LIB_WORKER := $(call lib,worker/index) $(call lib,worker/download) $(call lib,worker)
-LIB_LOCAL := $(call lib,worker/local)
+LIB_WORKER := $(foreach d,index $(DOWNLOAD:%=download/%) job io,$(call lib,worker/$(d)))
+LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
 .PHONY: all deps deps-test run test test-long bench sim asan tsan fuzz install clean help format test-bins
@@ -73,7 +113,7 @@ BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
 all: $(BINS) ## build droverd, drover, drover-worker and drover-local into build/bin
 
-$(O)/%.o: %.c Makefile | gen
+$(O)/%.o: %.c build/sees/done | gen
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "CC  $<")
 	$(Q)$(CC) $(CFLAGS_ALL) $(call inc,$(patsubst %/,%,$(dir $<))) $(SYSINC) -c $< -o $@
@@ -113,15 +153,15 @@ $(GEN)/assets.S: orchestrator/web/build.sh $(WEB_SRC)
 	$(Q)sh orchestrator/web/build.sh $(GEN)
 
 # --- tests ----------------------------------------------------------------------------------------
-# tests/unit/test_X.c and tests/integration/test_X.c are one program each; test_worker_*.c link the
-# worker, test_local_*.c link drover-local, all others the daemon's archives.
-TEST_SRC := $(wildcard tests/unit/test_*.c tests/integration/test_*.c)
+# Each test_X.c below tests/unit and tests/integration is a program; those in folders worker/ link the
+# worker, in local/ drover-local, all others the daemon's archives.
+TEST_SRC := $(wildcard $(addsuffix /test_*.c,tests/unit/* tests/unit/core/* tests/integration/*))
 TEST_BIN := $(patsubst tests/%.c,$(O)/tests/%,$(TEST_SRC))
-TEST_HELP := $(patsubst %.c,$(O)/%.o,$(filter-out $(TEST_SRC) tests/integration/worker_fixture.c,$(wildcard tests/unit/*.c tests/integration/*.c)))
+TEST_HELP := $(patsubst %.c,$(O)/%.o,$(filter-out $(TEST_SRC),$(wildcard $(addsuffix /*.c,tests/unit tests/unit/statistics tests/integration/common tests/integration/store tests/integration/local))))
 test-bins: $(TEST_BIN)
-$(O)/tests/unit/test_worker_%: $(O)/tests/unit/test_worker_%.o $(LIB_WORKER) $(LIB_COMMON)
+$(O)/tests/unit/worker/%: $(O)/tests/unit/worker/%.o $(LIB_WORKER) $(LIB_COMMON)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_WORKER)
-$(O)/tests/unit/test_local_%: $(O)/tests/unit/test_local_%.o $(LIB_LOCAL) $(LIB_COMMON)
+$(O)/tests/unit/local/%: $(O)/tests/unit/local/%.o $(LIB_LOCAL) $(LIB_COMMON)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_MHD)
 $(O)/tests/%: $(O)/tests/%.o $(TEST_HELP) $(GEN_OBJS) $(LIB_DAEMON) $(LIB_CLI)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_MHD) $(L_PQ)

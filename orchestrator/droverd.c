@@ -1,5 +1,5 @@
 /* droverd: arguments, settings, ordered start, loop, ordered stop. */
-#include "api/server.h"
+#include "api/server/server.h"
 #include "bridge.h"
 #include "common/cleanup.h"
 #include "common/config.h"
@@ -7,8 +7,8 @@
 #include "common/log.h"
 #include "common/loop.h"
 #include "controller/controller.h"
-#include "store/migrate.h"
-#include "store/private_db.h"
+#include "store/pg/migrate.h"
+#include "store/pg/private_cluster.h"
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>

@@ -22,12 +22,12 @@ export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:exitcode=99:log_path=$d
 export TSAN_OPTIONS="exitcode=66:second_deadlock_stack=1:suppressions=$top/tests/tsan.supp:log_path=$dir/report"
 
 list() { # list FOLDER PATTERN: test programs, as make calls them
-    for f in tests/$1/$2; do f=${f%.c}; echo "build/$variant/$f"; done
+    find tests/"$1" -name "$2" | sort | while read -r f; do echo "build/$variant/${f%.c}"; done
 }
 bin=build/$variant/bin
 if [ "$variant" = asan ]; then
     # Without the statistics of whole campaigns: simulation/hash.sh runs the same code under ASan.
-    mapfile -t programs < <(list unit 'test_*.c' | grep -vE 'test_(gang_sim|warm_sim|forecast_honesty|packing)$'
+    mapfile -t programs < <(list unit 'test_*.c' | grep -v /statistics/
         list integration 'test_*.c')
     # Not what is long on purpose, nor what mostly waits and is seen by tsan.
     mapfile -t scripts < <(ls tests/integration/worker_*.py | grep -vE '_(soak|hosts|blur|s3_faults)\.py$')

@@ -1,7 +1,7 @@
 # The suites; sourced by run.sh. Units and the store first; then two lanes side by side: what mostly waits for
 # timers and restarts, and what keeps a core busy. A name here is a file of its own in build/test/NAME.log.
 # The programs are named after their sources: what is left of a source long gone is not run.
-programs_of() { for f in tests/"$1"/test_*.c; do f=${f%.c}; echo "build/release/$f"; done; }
+programs_of() { find tests/"$1" -name "test_*.c" | sort | while read -r f; do echo "build/release/${f%.c}"; done; }
 mapfile -t unit < <(programs_of unit)
 mapfile -t integration < <(programs_of integration)
 mapfile -t store < <(printf '%s\n' "${integration[@]}" | grep /test_store_)

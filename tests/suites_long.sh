@@ -10,8 +10,8 @@ suite failpoints-long 3600 python3 tests/integration/failpoints.py long
 suite worker-kill-100 1800 tests/integration/worker_kill.py 100
 suite worker-s3-faults-30 1200 tests/integration/worker_s3_faults.py 30
 suite worker-soak 2400 tests/integration/worker_soak.py 900
-suite exhaustive-wide 1800 build/release/tests/simulation/exhaustive --states 8000000 --walks 200000
-suite mutants 1200 bash tests/simulation/mutants.sh
+suite exhaustive-wide 1800 build/release/tests/simulation/exhaustive/exhaustive --states 8000000 --walks 200000
+suite mutants 1200 bash tests/simulation/exhaustive/mutants.sh
 suite sim-mutants 3600 make -s sim-mutants
 suite fuzz 2400 bash tests/fuzz/run.sh 60
 # What strangers send to a worker: pictures, archives, answers and addresses; ten minutes each.

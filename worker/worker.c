@@ -2,8 +2,8 @@
  * serves every stage; the job's ContainerArguments name the verb. */
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "download/download.h"
-#include "download/options.h"
+#include "download/part/download.h"
+#include "download/part/options.h"
 #include "index/index.h"
 #include "index/index_options.h"
 #include "worker_protocol.h"

@@ -1,6 +1,6 @@
 /* Bump allocation dropped whole: one a tick, one a request. Nothing in an arena outlives it. */
 #pragma once
-#include "common/base.h"
+#include "base.h"
 
 struct arena {
     struct arena_block *head;

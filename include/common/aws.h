@@ -1,8 +1,8 @@
 /* One signed AWS call on the loop: json 1.x, query and S3 requests; errors decoded to code, class
  * and request id. No retries in here: the caller owns them (one retry layer only). */
 #pragma once
-#include "common/creds.h"
-#include "common/http.h"
+#include "creds.h"
+#include "http.h"
 
 enum aws_outcome {
     AWS_OK,          /* 2xx and a body that can be read */

@@ -2,8 +2,8 @@
  * Going past the maximum sets `overflow`, drops what did not fit and everything after; callers
  * check once. */
 #pragma once
-#include "common/base.h"
-#include "common/str.h"
+#include "base.h"
+#include "str.h"
 
 struct buf {
     char *p; /* NULL until the first byte; use buf_cstr for printing */

@@ -1,7 +1,7 @@
 /* One line per foreign type, so that locals clean themselves up. */
 #pragma once
-#include "common/base.h"
-#include "common/buf.h"
+#include "base.h"
+#include "buf.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* The only place that reads a clock. The core never includes this: it is handed now_us. */
 #pragma once
-#include "common/err.h"
-#include "common/units.h"
+#include "err.h"
+#include "units.h"
 
 usec_t clock_wall_us(void); /* CLOCK_REALTIME since the epoch */
 int64_t clock_boot_us(

@@ -2,8 +2,8 @@
  * environment, rejects unknown keys with a guess, collects every fault, prints itself and an
  * example file. */
 #pragma once
-#include "common/pos.h"
-#include "common/str.h"
+#include "position.h"
+#include "str.h"
 
 enum config_kind { CONFIG_STR, CONFIG_I64, CONFIG_BOOL, CONFIG_SECRET_FILE };
 struct config_row {

@@ -1,7 +1,7 @@
 /* Credentials: environment, then profile files. Written so that the remaining providers (web
  * identity, container, instance metadata) join as rows of the chain. */
 #pragma once
-#include "common/sigv4.h"
+#include "sigv4.h"
 
 /* First provider that has credentials wins. ERR_UNAUTHENTICATED names every place looked at. */
 bool creds_load(struct aws_creds *ret, struct err *err) MUST_CHECK;

@@ -2,13 +2,13 @@
  * layer only. Fixed size, no allocation, so reporting an error cannot fail.
  * Text: lower case, no full stop, subject quoted: cannot open 'x': permission denied. */
 #pragma once
-#include "common/base.h"
+#include "base.h"
 
 enum retry_class { RETRY_NEVER, RETRY_BACKOFF };
 
 enum err_code {
 #define X(code, name, http, retry, exit_status) ERR_##code,
-#include "common/err_codes.def"
+#include "err_codes.def"
 #undef X
     ERR_CODE_COUNT
 };

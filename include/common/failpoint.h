@@ -4,7 +4,7 @@
  * appends each name passed, once. FP("x") returns true when the action is `error`: the caller then
  * fails as if the step had. */
 #pragma once
-#include "common/base.h"
+#include "base.h"
 #ifdef FAILPOINTS
 bool failpoint_hit(const char *name);
 #define FP(name) failpoint_hit(name)

@@ -1,6 +1,6 @@
 /* SHA-256, HMAC-SHA-256, MD5 (S3 ETags), CRC-32 over OpenSSL and zlib. */
 #pragma once
-#include "common/str.h"
+#include "str.h"
 
 #define SHA256_HEX_N 65 /* 64 digits and NUL */
 struct sha256 {         /* a running digest */

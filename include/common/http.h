@@ -3,8 +3,8 @@
  * curl re-parses the CA bundle a connection unless CAPATH is NULL: it is. http_new makes the
  * process ignore SIGPIPE (OpenSSL would die of it) unless it is handled. */
 #pragma once
-#include "common/buf.h"
-#include "common/loop.h"
+#include "buf.h"
+#include "loop.h"
 
 struct http;     /* the client: one multi handle */
 struct http_req; /* a transfer in flight */

@@ -1,9 +1,9 @@
 /* Strict reading and writing of JSON over jansson: duplicates rejected, depth <= 32, valid UTF-8,
  * no NUL. Readers fail with ERR_MALFORMED or ERR_INVALID and a message that names the key. */
 #pragma once
-#include "common/cleanup.h"
-#include "common/str.h"
-#include "common/units.h"
+#include "cleanup.h"
+#include "str.h"
+#include "units.h"
 #include <jansson.h>
 
 #define JSON_DEPTH_MAX 32

@@ -3,7 +3,7 @@
  * named like secrets are dropped. error: someone must act; warn: we coped, and how; info: state
  * changes; debug: the rest. Thread-safe. */
 #pragma once
-#include "common/err.h"
+#include "err.h"
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 struct log_field {

@@ -2,8 +2,8 @@
  * loop_wake and loop_stop may be called from any. A pass: wait -> ready fds -> due timers -> pass
  * hook -> deferred frees. */
 #pragma once
-#include "common/err.h"
-#include "common/units.h"
+#include "err.h"
+#include "units.h"
 
 struct loop;
 struct loop_fd;

@@ -1,7 +1,7 @@
 /* Back-off with full jitter, pure. delay = rand(0,1) * min(base * 2^n, cap), never under floor. */
 #pragma once
-#include "common/rng.h"
-#include "common/units.h"
+#include "rng.h"
+#include "units.h"
 
 struct retry_policy {
     int64_t base_us;

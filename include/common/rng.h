@@ -1,7 +1,7 @@
 /* Seeded PRNG (xoshiro256++ by splitmix64): same seed, same numbers, on every machine. Not for
  * secrets. */
 #pragma once
-#include "common/base.h"
+#include "base.h"
 
 struct rng {
     uint64_t s[4];

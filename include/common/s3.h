@@ -2,7 +2,7 @@
  * style else. Every call is asynchronous on the loop and has a blocking twin (s3_sync_*) for the
  * worker's upload thread, the CLI and tests. */
 #pragma once
-#include "common/aws.h"
+#include "aws.h"
 #include <jansson.h>
 
 struct s3_uri { /* value */

@@ -1,9 +1,9 @@
 /* AWS Signature Version 4: sign, presign, verify. Pure: the clock is passed in.
  * Source: AWS "Create a signed AWS API request"; vectors in tests/vectors. */
 #pragma once
-#include "common/buf.h"
-#include "common/hash.h"
-#include "common/units.h"
+#include "buf.h"
+#include "hash.h"
+#include "units.h"
 
 #define SIGV4_UNSIGNED_PAYLOAD "UNSIGNED-PAYLOAD"
 #define SIGV4_EMPTY_SHA256     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

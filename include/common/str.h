@@ -1,6 +1,6 @@
 /* Views of bytes (not owned, not NUL-terminated), strict number parsing, encoders. */
 #pragma once
-#include "common/err.h"
+#include "err.h"
 
 struct buf;
 struct str {

@@ -2,8 +2,8 @@
  * records only when needed; ends with two zero blocks. Reader: bytes in, members out; rejects
  * absolute and '..' names, links, devices, sparse files, size overflow. */
 #pragma once
-#include "common/buf.h"
-#include "common/units.h"
+#include "buf.h"
+#include "units.h"
 
 #define TAR_BLOCK 512
 /* Append header, data and padding of one regular file, mode 0444, owner "bigdata" as img2dataset's

@@ -1,6 +1,6 @@
 /* Time and money are integers with the unit in the name: microseconds and micro-USD. */
 #pragma once
-#include "common/base.h"
+#include "base.h"
 
 typedef int64_t usec_t; /* microseconds since the epoch for instants; spans are named ..._us */
 typedef int64_t musd_t; /* micro-USD */

@@ -1,7 +1,7 @@
 /* A small pull reader for AWS' XML replies (S3, STS, EC2) and an escaper for writing them. No DTD,
  * no external entities, depth <= 16, names <= 128 bytes. */
 #pragma once
-#include "common/buf.h"
+#include "buf.h"
 
 enum xml_event { XML_OPEN, XML_TEXT, XML_CLOSE, XML_END, XML_ERROR };
 struct xml {

@@ -2,8 +2,8 @@
  * no surprises: plain `no`, `on`, `yes` stay strings with `maybe_bool` set, no tags, no merge keys,
  * aliases <= 64, depth <= 32, nodes <= 100,000, text <= 1 MiB, duplicate keys are faults. */
 #pragma once
-#include "common/pos.h"
-#include "common/str.h"
+#include "position.h"
+#include "str.h"
 
 enum yaml_kind { YAML_NULL, YAML_BOOL, YAML_INT, YAML_FLOAT, YAML_STRING, YAML_LIST, YAML_MAP };
 struct yaml_node {

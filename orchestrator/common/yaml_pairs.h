@@ -3,7 +3,7 @@
  */
 #pragma once
 #include "common/buf.h"
-#include "common/pos.h"
+#include "common/position.h"
 
 struct yaml_pairs {
     struct buf text;

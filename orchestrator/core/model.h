@@ -6,49 +6,49 @@
 
 enum campaign_state {
 #define X(s, name, terminal, comment) CAMPAIGN_##s,
-#include "campaign_state.def"
+#include "core/states/campaign_state.def"
 #undef X
     CAMPAIGN_STATE_COUNT
 };
 enum stage_state {
 #define X(s, name, terminal, comment) STAGE_##s,
-#include "stage_state.def"
+#include "core/states/stage_state.def"
 #undef X
     STAGE_STATE_COUNT
 };
 enum task_state {
 #define X(s, name, terminal, comment) TASK_##s,
-#include "task_state.def"
+#include "core/states/task_state.def"
 #undef X
     TASK_STATE_COUNT
 };
 enum attempt_state {
 #define X(s, name, terminal, comment) ATTEMPT_##s,
-#include "attempt_state.def"
+#include "core/states/attempt_state.def"
 #undef X
     ATTEMPT_STATE_COUNT
 };
 enum operation_state {
 #define X(s, name, terminal, comment) OPERATION_##s,
-#include "operation_state.def"
+#include "core/states/operation_state.def"
 #undef X
     OPERATION_STATE_COUNT
 };
 enum pool_state {
 #define X(s, name, terminal, comment) POOL_##s,
-#include "pool_state.def"
+#include "core/states/pool_state.def"
 #undef X
     POOL_STATE_COUNT
 };
 enum cause {
 #define X(c, name, counts, times, from_s, to_s, remedy) CAUSE_##c,
-#include "cause.def"
+#include "core/failure/cause.def"
 #undef X
     CAUSE_COUNT
 };
 enum wait_reason {
 #define X(r, name, text, next) WAIT_##r,
-#include "reason.def"
+#include "core/sched/wait_reason.def"
 #undef X
     WAIT_REASON_COUNT
 };

@@ -4,4 +4,4 @@ BENCH_BIN := $(patsubst tests/bench/%.c,$(O)/bench/%,$(wildcard tests/bench/benc
 bench-bins: $(BENCH_BIN)
 $(O)/bench/%: $(O)/tests/bench/%.o $(GEN_OBJS) $(LIB_DAEMON) $(LIB_CLI)
 	$(link) $(LD_ALL) $(L_COMMON) $(L_MHD) $(L_PQ)
-$(O)/bench/bench_forecast: $(O)/tests/unit/forecast_truth.o $(O)/tests/unit/forecast_honesty.o
+$(O)/bench/bench_forecast: $(O)/tests/unit/statistics/forecast_truth.o $(O)/tests/unit/statistics/forecast_honesty.o

@@ -4,7 +4,7 @@
  */
 #include "common/cleanup.h"
 #include "common/str.h"
-#include "tests/unit/forecast_honesty.h"
+#include "tests/unit/statistics/forecast_honesty.h"
 #include <math.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* What reservations promise and what they cost: a run of 24 instances comes to a fleet of 24 to 32
  * slots busy with parts, and streams of runs and parts beside each other. Usage: bench_gang [SEEDS
  * [FIRST]]. Prints JSON lines. */
-#include "tests/unit/gang_sim.h"
+#include "tests/unit/statistics/gang_sim.h"
 
 static void line(const char *name, double value, const char *unit, int n, const char *note)
 {

@@ -1,5 +1,5 @@
 /* The packing figures: mean makespan over the bound, the scheduler beside two plainer ways. */
-#include "tests/bench/packing.h"
+#include "packing.h"
 #include <stdio.h>
 
 int main(void)

@@ -3,7 +3,7 @@
  * stage of ten. Every pass sees a change: jobs end and leave pools, tasks come back to wait; in one
  * pass of fifty half of all that runs ends. And what a waiting task takes in memory. */
 #include "common/rng.h"
-#include "core/sched.h"
+#include "core/sched/sched.h"
 #include <assert.h>
 #include <malloc.h>
 #include <stdio.h>

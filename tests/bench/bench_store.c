@@ -4,11 +4,11 @@
  * next, counters and one event row for each, commit. Prints JSON lines. Usage: bench_store [DIR] */
 #include "common/clock.h"
 #include "core/model.h"
-#include "store/leader.h"
-#include "store/migrate.h"
-#include "store/private_db.h"
-#include "store/query.h"
-#include "store/tx.h"
+#include "store/leader/leader.h"
+#include "store/pg/migrate.h"
+#include "store/pg/private_cluster.h"
+#include "store/pg/query.h"
+#include "store/pg/tx.h"
 #include <stdio.h>
 
 #define PARTS   1000000

@@ -1,6 +1,6 @@
 /* Warm pools: how many jobs start warm, what idle instances cost beside the plain way, and what the
  * warm starts save. JSON lines, means over seeds. */
-#include "tests/bench/warm_world.h"
+#include "warm_world.h"
 #include <stdio.h>
 
 static const struct ww_case base = {

@@ -1,9 +1,9 @@
 /* How evenly the scheduler fills its slots: 128 parts of log-normal size on 18 slots, worked off by
  * sched_decide itself on a virtual clock, event by event. Used by bench_packing.c (the figures) and
- * tests/unit/test_packing.c (the bounds). */
+ * tests/unit/statistics/test_packing.c (the bounds). */
 #pragma once
 #include "common/rng.h"
-#include "core/sched.h"
+#include "core/sched/sched.h"
 #include <math.h>
 
 #define PACKING_PARTS 128

@@ -13,7 +13,7 @@ build/release/bench/bench_gang | tee -a "$out" || status=1
 build/release/bench/bench_packing | tee -a "$out" || status=1
 build/release/bench/bench_warm | tee -a "$out" || status=1
 build/release/bench/bench_forecast | tee -a "$out" || status=1
-build/release/tests/simulation/sim --bench --seeds 300 | tee -a "$out" || status=1
+build/release/tests/simulation/wide/sim --bench --seeds 300 | tee -a "$out" || status=1
 python3 tests/bench/bench_system.py | tee -a "$out" || status=1
 rm -rf "${TMPDIR:-/tmp}/drover-bench-$$"
 python3 tests/bench/table.py "$out" || status=1

@@ -1,12 +1,12 @@
 /* Warm pools on a virtual clock, second by second: sched_decide on one side, on the other a small
  * SageMaker that hands a pool to whatever matches, keeps quotas, and is seen one tick late. Used by
- * bench_warm.c (the figures) and tests/unit/test_warm_sim.c (the bounds).
+ * bench_warm.c (the figures) and tests/unit/statistics/test_warm_pool_sim.c (the bounds).
  *
  * What SageMaker compares is here one number a stage, the volume; the world never asks for a
  * fingerprint. */
 #pragma once
 #include "common/rng.h"
-#include "core/sched.h"
+#include "core/sched/sched.h"
 
 #define WW_PARTS   128
 #define WW_SLOTS   18

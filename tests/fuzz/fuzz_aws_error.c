@@ -1,8 +1,8 @@
 /* Error answers: any headers and body decode to texts that are whole, bounded and UTF-8 when the
  * body was, and never class as done or refused without a code. */
 #include "common/aws.h"
+#include "common/aws_error.h"
 #include "fuzz.h"
-#include "orchestrator/common/aws_error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

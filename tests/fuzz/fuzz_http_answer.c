@@ -2,8 +2,8 @@
  * words and waiting time are within bounds, judged to one of four ends with a text fit for JSON.
  * The first byte says how curl ended, the lines follow. */
 #include "common/clock.h"
-#include "download/fetch.h"
-#include "download/transfer.h"
+#include "download/fetch/fetch.h"
+#include "download/fetch/transfer.h"
 #include "fuzz.h"
 
 static CURL *easy;

@@ -2,7 +2,7 @@
  * thread's own callbacks take headers and body, the verdict is judged, and a redirect's URL is read
  * as the next hop's would be. socket() and connect() are ours: they hand out a pair whose other end
  * has said everything already. */
-#include "download/fetch_curl.h"
+#include "download/fetch/fetch_curl.h"
 #include "fuzz.h"
 #include <errno.h>
 #include <sys/socket.h>

@@ -3,8 +3,8 @@
  * A picture that is said to be large is not decoded here: the limits are checked, time is not lost.
  */
 #include "common/hash.h"
-#include "download/decode.h"
-#include "download/exif.h"
+#include "download/decode/decode.h"
+#include "download/image/exif.h"
 #include "fuzz.h"
 #include <jansson.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Aim: no footer, however damaged, makes parquet_rows read outside its bytes or answer a negative
  * count. */
-#include "core/parquet_rows.h"
+#include "core/failure/parquet_rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -1,6 +1,6 @@
 /* The text of a quota refusal: read or not, whatever it teaches leaves the ledger in its bounds. */
 #include "common/cleanup.h"
-#include "core/slots.h"
+#include "core/capacity/quota_ledger.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

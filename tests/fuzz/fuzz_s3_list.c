@@ -1,8 +1,8 @@
 /* Listings: any page is taken in whole or not at all; every key lies under the prefix, in bounds.
  */
 #include "common/s3.h"
+#include "common/s3_internal.h"
 #include "fuzz.h"
-#include "orchestrator/common/s3_internal.h"
 
 #define KEYS_MAX 100
 

@@ -1,6 +1,6 @@
 /* Campaign files from outside: parse, and what was accepted must survive its stored form and lower
  * without a crash. */
-#include "core/lower.h"
+#include "core/spec/training_request.h"
 #include "fuzz.h"
 
 static bool price_of(void *ctx, const char *instance_type, musd_t *ret)

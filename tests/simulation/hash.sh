@@ -9,7 +9,7 @@ seeds=${1:-48}
 first=${FIRST:-1}
 want=
 failed=0
-run() { "build/$1/tests/simulation/sim" --first "$first" --seeds "$seeds" --shrink 0 | sed -n 's/^# simulation: violations 0, trace \([0-9a-f]*\),.*/\1/p'; }
+run() { "build/$1/tests/simulation/wide/sim" --first "$first" --seeds "$seeds" --shrink 0 | sed -n 's/^# simulation: violations 0, trace \([0-9a-f]*\),.*/\1/p'; }
 for variant in release release debug asan; do
     make -s -j2 VARIANT=$variant simulator >&2 || { echo "not ok - trace hash: $variant does not build"; exit 1; }
     got=$(run $variant)

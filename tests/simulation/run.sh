@@ -9,9 +9,9 @@ first=${FIRST:-1}
 out=build/release/tests/simulation
 make -s -j2 VARIANT=release exhaustive simulator >&2 || { echo "not ok - simulation: does not build"; exit 1; }
 failed=0
-$out/exhaustive || failed=1
-bash tests/simulation/mutants.sh || failed=1
-$out/sim --first "$first" --seeds "$seeds" --jobs 2 --list tests/simulation/seeds.txt $([ "$seeds" -ge 1500 ] && echo --coverage) || failed=1
-$out/scenarios || failed=1
-bash tests/simulation/sim_mutants.sh --draw 5 || failed=1
+$out/exhaustive/exhaustive || failed=1
+bash tests/simulation/exhaustive/mutants.sh || failed=1
+$out/wide/sim --first "$first" --seeds "$seeds" --jobs 2 --list tests/simulation/wide/seeds.txt $([ "$seeds" -ge 1500 ] && echo --coverage) || failed=1
+$out/wide/scenarios || failed=1
+bash tests/simulation/wide/mutants.sh --draw 5 || failed=1
 exit $failed

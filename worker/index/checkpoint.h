@@ -6,9 +6,9 @@
  *
  * Removed before the output appears under its names, so it never stands beside a finished one. */
 #pragma once
+#include "io/sink.h"
 #include "scan.h"
 #include "shards.h"
-#include "sink.h"
 
 #define CHECKPOINT_KEY       "_checkpoint"
 #define CHECKPOINT_FILES     3

@@ -1,6 +1,6 @@
 /* The table of settings of `index`. */
 #include "index_options.h"
-#include "settings.h"
+#include "job/settings.h"
 
 #define AT(field) offsetof(struct index_options, field)
 static const struct setting rows[] = {

@@ -1,12 +1,12 @@
 /* The parts of drover-local. One mutex, `mu`, guards everything below it; S3 objects need none of
  * it. */
 #pragma once
-#include "faults.h"
-#include "job.h"
-#include "rates.h"
+#include "local/jobs/job.h"
+#include "local/oracle/faults.h"
+#include "local/oracle/journal.h"
+#include "local/oracle/rates.h"
+#include "local/oracle/wire.h"
 #include "settings.h"
-#include "state.h"
-#include "wire.h"
 #include <limits.h>
 #include <pthread.h>
 

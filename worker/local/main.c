@@ -1,11 +1,11 @@
 /* drover-local: an AWS endpoint for one machine. Arguments, start in order, stop in order. */
 #include "app.h"
 #include "common/log.h"
-#include "files.h"
-#include "process.h"
-#include "server.h"
-#include "supervise.h"
-#include "ticker.h"
+#include "local/http/server.h"
+#include "local/jobs/files.h"
+#include "local/jobs/process.h"
+#include "local/jobs/supervise.h"
+#include "local/sagemaker/job_clock.h"
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>

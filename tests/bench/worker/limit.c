@@ -8,7 +8,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/hash.h"
-#include "download/thumb.h"
+#include "download/image/transform.h"
 #include <curl/curl.h>
 #include <limits.h>
 #include <spng.h>

@@ -2,9 +2,9 @@
  * instead of S3 (s3://bucket/key is DIR/bucket/key) and answers a fixed log. What the leader would
  * write, the tests write. `api_server CONNINFO TOKEN_FILE S3_DIR` prints its port, and ends when
  * its stdin does. */
-#include "api/server.h"
+#include "api/server/server.h"
 #include "common/buf.h"
-#include "store/migrate.h"
+#include "store/pg/migrate.h"
 #include <fnmatch.h>
 #include <glob.h>
 #include <poll.h>

@@ -1,0 +1,304 @@
+/* Campaigns: submit, list, show, and what is wanted of them. */
+#include "api/server/handlers.h"
+#include "common/clock.h"
+#include "store/api/api_db.h"
+#include "submit.h"
+
+bool campaign_answer(struct api_req *r, int64_t id, int status, struct err *err)
+{
+    AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
+    int64_t version;
+    if (!apidb_campaign_get(r->db, id, &version, &json, err)) {
+        return false;
+    }
+    (void)reply_json(r, status, buf_str(&json));
+    reply_etag_of_body(r, arena_printf(&r->arena, "%lld-", (long long)version));
+    return true;
+}
+
+static bool dry_run_post(struct api_req *r, struct err *err)
+{
+    CLEANUP(submit_done)
+    struct submit s = {0};
+    if (!submit_prepare(r, &s, err)) {
+        return false;
+    }
+    AUTO_BUF struct buf plan = BUF_INIT(API_ANSWER_MAX);
+    return submit_plan(r, &s, &plan, err) && reply_json(r, 200, buf_str(&plan));
+}
+
+static bool submit_commit(struct api_req *r, struct submit *s, struct keyed *k, struct err *err)
+{
+    AUTO_TX struct store *tx = r->db; /* rolled back unless committed */
+    int64_t id;
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_bulk(tx, err) || !submit_write(r, s, &id, err) ||
+        !campaign_answer(r, id, 201, err)) {
+        return false;
+    }
+    const char *location = arena_printf(&r->arena, "/v1/campaigns/c-%lld", (long long)id);
+    const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
+    reply_header(r, MHD_HTTP_HEADER_LOCATION, "%s", location);
+    return keyed_store(k, location, err) && req_audit(r, "campaign.submit", subject, "{}", err) &&
+           apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+bool campaign_post(struct api_req *r, struct err *err)
+{
+    bool dry_run, replayed;
+    if (!req_db(r, err) || !req_query_bool(r, "dry_run", &dry_run, err)) {
+        return false;
+    }
+    if (dry_run) {
+        return dry_run_post(r, err);
+    }
+    CLEANUP(keyed_end)
+    struct keyed k;
+    if (!keyed_begin(r, true, &k, &replayed, err)) {
+        return false;
+    }
+    if (replayed) {
+        return true;
+    }
+    CLEANUP(submit_done)
+    struct submit s = {0};
+    bool ok = submit_prepare(r, &s, err) && submit_commit(r, &s, &k, err);
+    apidb_bulk_end(r->db);
+    return ok;
+}
+
+bool campaign_get(struct api_req *r, struct err *err)
+{
+    int64_t id;
+    return req_id(r, 0, "c-", &id, err) && req_db(r, err) && campaign_answer(r, id, 200, err);
+}
+
+bool campaign_list(struct api_req *r, struct err *err)
+{
+    int64_t n, key[2] = {0, INT64_MAX};
+    bool given;
+    if (!req_query_i64(r, "page_size", 1, 1000, 50, &n, err) ||
+        !page_token_read(r, key, 2, &given, err)) {
+        return false;
+    }
+    const char *state = req_query(r, "state");
+    if (state != NULL && campaign_state_parse(state) == CAMPAIGN_STATE_COUNT) {
+        return err_set(err, ERR_MALFORMED, "'%.32s' is not a state of a campaign", state);
+    }
+    usec_t before = given ? key[0] : clock_wall_us() + 366 * 24 * 3600 * USEC_PER_SEC;
+    struct apidb_page page = {.rows = BUF_INIT(API_ANSWER_MAX)};
+    bool ok = req_db(r, err) && apidb_campaign_list(r->db, before, key[1], state, n, &page, err);
+    if (ok) {
+        const int64_t last[2] = {page.last_us, page.last_id};
+        buf_addf(&r->out, "{\"campaigns\":[%s],\"next_page_token\":", buf_cstr(&page.rows));
+        if (page.n == n) {
+            buf_addf(&r->out, "\"%s\"}\n", page_token_make(r, last, 2));
+        } else {
+            buf_add_cstr(&r->out, "null}\n");
+        }
+        r->status = 200;
+        r->content_type = "application/json";
+    }
+    buf_done(&page.rows);
+    return ok;
+}
+
+bool campaign_spec(struct api_req *r, struct err *err)
+{
+    int64_t id;
+    AUTO_BUF struct buf json = BUF_INIT(4 * API_BODY_MAX);
+    AUTO_BUF struct buf text = BUF_INIT(2 * API_BODY_MAX);
+    if (!req_id(r, 0, "c-", &id, err) || !req_db(r, err) ||
+        !apidb_campaign_spec(r->db, id, &json, &text, err)) {
+        return false;
+    }
+    struct json_out w;
+    json_out_init(&w, &r->out);
+    json_out_object(&w, NULL);
+    json_out_strn(&w, "text", buf_str(&text));
+    json_out_raw(&w, "spec", buf_str(&json));
+    json_out_end_object(&w);
+    r->status = 200;
+    r->content_type = "application/json";
+    return true;
+}
+
+static bool want(struct api_req *r, enum wanted wanted, const char *action, struct err *err)
+{
+    int64_t id;
+    AUTO_JSON json_t *body = NULL;
+    static const char *const keys[] = {NULL};
+    if (!req_id(r, 0, "c-", &id, err) || !req_json(r, &body, err) ||
+        !json_only_keys(body, keys, err) || !req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    struct apidb_wish now;
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, id, &now, err)) {
+        return false;
+    }
+    if (campaign_state_terminal(now.state) && now.wanted != wanted) {
+        return err_set(err, ERR_CONFLICT, "campaign c-%lld has ended: %s", (long long)id,
+                       campaign_state_name(now.state));
+    }
+    if (now.wanted == WANTED_CANCEL && wanted != WANTED_CANCEL) {
+        return err_set(err, ERR_CONFLICT, "campaign c-%lld is being cancelled", (long long)id);
+    }
+    const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
+    /* One that is held (breaker, budget) is wanted to run already: resuming says to look again. */
+    bool again = wanted == WANTED_RUN && now.state == CAMPAIGN_HELD;
+    if ((now.wanted != wanted || again) &&
+        (!apidb_campaign_want(tx, id, wanted, err) || !req_audit(r, action, subject, "{}", err))) {
+        return false;
+    }
+    if (wanted == WANTED_RUN && !apidb_stages_resume(tx, id, err)) {
+        return false;
+    }
+    return campaign_answer(r, id, 202, err) && apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+bool campaign_pause(struct api_req *r, struct err *err)
+{
+    return want(r, WANTED_PAUSE, "campaign.pause", err);
+}
+
+bool campaign_resume(struct api_req *r, struct err *err)
+{
+    return want(r, WANTED_RUN, "campaign.resume", err);
+}
+
+bool campaign_drain(struct api_req *r, struct err *err)
+{
+    return want(r, WANTED_DRAIN, "campaign.drain", err);
+}
+
+bool campaign_cancel(struct api_req *r, struct err *err)
+{
+    return want(r, WANTED_CANCEL, "campaign.cancel", err);
+}
+
+static bool patch_budget(const json_t *budget, struct apidb_patch *p, struct err *err)
+{
+    static const char *const keys[] = {"total", "limit_micro_usd", "at_limit", NULL};
+    const char *total, *at_limit;
+    if (!json_only_keys(budget, keys, err) || !json_get_str(budget, "total", NULL, &total, err) ||
+        !json_get_str(budget, "at_limit", NULL, &at_limit, err)) {
+        return false;
+    }
+    const json_t *limit = json_object_get(budget, "limit_micro_usd");
+    if (limit != NULL && total != NULL) {
+        return err_set(err, ERR_INVALID, "budget: give total or limit_micro_usd, not both");
+    }
+    p->budget_musd = -1;
+    p->set_budget = limit != NULL || total != NULL;
+    if (total != NULL && !parse_usd(str_of(total), &p->budget_musd, err)) {
+        return false;
+    }
+    if (limit != NULL && !json_is_null(limit) &&
+        !json_get_i64(budget, "limit_micro_usd", 0, INT64_MAX, JSON_ABSENT, &p->budget_musd, err)) {
+        return false;
+    }
+    if (at_limit != NULL && strcmp(at_limit, "drain") != 0 && strcmp(at_limit, "stop") != 0 &&
+        strcmp(at_limit, "hold") != 0) {
+        return err_set(err, ERR_INVALID, "budget.at_limit: drain, stop or hold");
+    }
+    p->at_limit = at_limit;
+    return true;
+}
+
+static bool patch_read(const json_t *body, struct apidb_patch *p, struct err *err)
+{
+    static const char *const keys[] = {"limits", "priority", "budget", "stages", NULL};
+    static const char *const limit_keys[] = {"parts", "weight", NULL};
+    json_t *limits, *budget;
+    int64_t priority;
+    if (!json_only_keys(body, keys, err) || !json_get_object(body, "limits", &limits, err) ||
+        !json_get_object(body, "budget", &budget, err) ||
+        !json_get_i64(body, "priority", 0, 100, -1, &priority, err)) {
+        return false;
+    }
+    *p = (struct apidb_patch){.priority = (int)priority, .parts_limit = -1, .weight = -1};
+    if (limits != NULL) {
+        if (!json_only_keys(limits, limit_keys, err) ||
+            !json_get_i64(limits, "weight", 1, 10000, -1, &p->weight, err)) {
+            return false;
+        }
+        const json_t *parts = json_object_get(limits, "parts");
+        p->set_parts = parts != NULL;
+        if (parts != NULL && !json_is_null(parts) &&
+            !json_get_i64(limits, "parts", 0, INT32_MAX, JSON_ABSENT, &p->parts_limit, err)) {
+            return false;
+        }
+    }
+    return budget == NULL || patch_budget(budget, p, err);
+}
+
+/* If-Match holds the version, alone or in front of what GET's ETag has behind it. */
+static bool if_match(const struct api_req *r, int64_t version, struct err *err)
+{
+    const char *header = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
+    if (header == NULL) {
+        (void)err_set(err, ERR_PRECONDITION, "If-Match is missing: send the ETag you read");
+        err->http_status = 428;
+        return false;
+    }
+    struct str tag = str_trim(str_of(header));
+    if (str_eq_cstr(tag, "*")) {
+        return true;
+    }
+    int64_t v = -1;
+    if (tag.n >= 2 && tag.p[0] == '"' && tag.p[tag.n - 1] == '"') {
+        tag = (struct str){tag.p + 1, tag.n - 2};
+        struct str number = str_split(&tag, '-');
+        (void)!parse_i64(number, 0, INT64_MAX, &v, NULL);
+    }
+    return v == version ? true
+                        : err_set(err, ERR_PRECONDITION,
+                                  "the campaign was changed since you read it; read it again");
+}
+
+/* "stages": {NAME: {"parts": N | null}} */
+static bool patch_stages(struct store *tx, int64_t campaign_id, const json_t *body, struct err *err)
+{
+    static const char *const keys[] = {"parts", NULL};
+    const char *name;
+    json_t *v, *stages = json_object_get(body, "stages");
+    if (stages != NULL && !json_is_object(stages)) {
+        return err_set(err, ERR_INVALID, "stages: {\"NAME\": {\"parts\": 8}}");
+    }
+    json_object_foreach(stages, name, v)
+    {
+        int64_t parts = -1;
+        const json_t *n = json_object_get(v, "parts");
+        if (!json_is_object(v) || !json_only_keys(v, keys, err) || n == NULL) {
+            return err_set(err, ERR_INVALID, "stages.%.60s: {\"parts\": 8}, or null for none",
+                           name);
+        }
+        if (!json_is_null(n) && !json_get_i64(v, "parts", 0, INT32_MAX, JSON_ABSENT, &parts, err)) {
+            return false;
+        }
+        if (!apidb_stage_limit(tx, campaign_id, name, parts, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool campaign_patch(struct api_req *r, struct err *err)
+{
+    int64_t id;
+    AUTO_JSON json_t *body = NULL;
+    struct apidb_patch p;
+    if (!req_id(r, 0, "c-", &id, err) || !req_json(r, &body, err) || !patch_read(body, &p, err) ||
+        !req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    struct apidb_wish now;
+    const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
+    AUTO_FREE char *detail = json_text(body);
+    return tx_begin(tx, TX_WRITE, err) && apidb_campaign_lock(tx, id, &now, err) &&
+           if_match(r, now.version, err) && apidb_campaign_patch(tx, id, &p, err) &&
+           patch_stages(tx, id, body, err) &&
+           req_audit(r, "campaign.change", subject, detail, err) &&
+           campaign_answer(r, id, 200, err) && apidb_notify(tx, err) && tx_commit(tx, err);
+}

@@ -1,0 +1,120 @@
+/* When a campaign ends and what it will have cost, what would change that, and why one part waits.
+ * A forecast of a big campaign takes seconds: one is made at a time, and remembered. */
+#include "api/server/handlers.h"
+#include "api/server/response_cache.h"
+#include "common/clock.h"
+#include "forecast_out.h"
+
+#define SAME_COUNTS_US (2 * USEC_PER_SEC)
+
+/* The fields of one stage that were here before there was a whole picture. */
+static void one_stage(struct api_req *r, struct json_out *w, struct ahead *a, int stage_i,
+                      const struct apidb_stage_row *st, const struct forecast *f)
+{
+    int64_t ended = st->counts[TASK_DONE] + st->counts[TASK_FAILED] + st->counts[TASK_SKIPPED] +
+                    st->counts[TASK_CANCELLED];
+    int64_t left = st->tasks - ended;
+    const struct forecast_stage_out *s = NULL;
+    for (int i = 0; a != NULL && i < f->stages_n; i++) {
+        s = f->stage[i].stage_i == stage_i && f->stage[i].known ? &f->stage[i] : s;
+    }
+    bool never = s != NULL && s->end_us.p50 == USEC_NEVER;
+    json_out_str(w, "stage", st->name);
+    json_out_i64(w, "finished", st->counts[TASK_DONE]);
+    json_out_i64(w, "remaining", left);
+    if (left > 0 && s != NULL && !never) {
+        forecast_out_seconds(w, "ends_in_seconds", s->end_us.p50);
+        forecast_out_seconds(w, "low_seconds", s->end_us.p10);
+        forecast_out_seconds(w, "high_seconds", s->end_us.p90);
+        json_out_time(w, "ends_at", clock_wall_us() + s->end_us.p50);
+        json_out_double(w, "parts_per_hour", s->parts_per_h);
+        return;
+    }
+    json_out_null(w, "ends_in_seconds");
+    json_out_null(w, "low_seconds");
+    json_out_null(w, "high_seconds");
+    json_out_null(w, "ends_at");
+    json_out_null(w, "parts_per_hour");
+    const char *why = a != NULL ? forecast_reason(&r->arena, f) : NULL;
+    why = never ? "never as things are: a cap, quota or price holds it" : why;
+    json_out_str(w, "reason", left <= 0 || why == NULL ? "nothing is left" : why);
+}
+
+static bool forecast_make(struct api_req *r, int64_t id, const struct apidb_stage_row *st,
+                          struct buf *out, struct err *err)
+{
+    AUTO_AHEAD struct ahead *a = NULL;
+    bool ended = false;
+    struct forecast f = {0};
+    struct json_out w;
+    if (!ahead_load(r->db, id, &a, &ended, err)) {
+        return false;
+    }
+    json_out_init(&w, out);
+    json_out_object(&w, NULL);
+    if (ended) {
+        one_stage(r, &w, NULL, -1, st, &f);
+        json_out_end_object(&w);
+        return true;
+    }
+    if (!forecast_run(ahead_input(a), &f, err)) {
+        return false;
+    }
+    one_stage(r, &w, a, ahead_stage(a, st->name), st, &f);
+    json_out_object(&w, "campaign");
+    forecast_out(&w, a, &f);
+    forecast_out_stages(&w, a, &f);
+    forecast_out_advice(&w, a, &f);
+    json_out_end_object(&w);
+    const char *text = req_query(r, "what_if");
+    if (text != NULL && !forecast_out_what_if(r, &w, a, text, err)) {
+        return false;
+    }
+    json_out_end_object(&w);
+    return true;
+}
+
+/* The answer under `key`: remembered, or made now by `make`. */
+static bool remembered(struct api_req *r, const char *key, int64_t id,
+                       const struct apidb_stage_row *st, struct err *err)
+{
+    uint64_t version = answers_version(st->counts, sizeof st->counts);
+    AUTO_FREE char *json = answers_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
+    if (json == NULL && !answers_turn(r->api->answers)) {
+        reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
+        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
+    }
+    if (json == NULL) {
+        /* perhaps made while we waited */
+        json = answers_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
+        AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);
+        int64_t began_us = clock_mono_us();
+        bool ok = json != NULL || forecast_make(r, id, st, &b, err);
+        if (ok && json == NULL) {
+            json = buf_take(&b);
+            answers_put(r->api->answers, key, version, clock_mono_us() - began_us, json);
+        }
+        answers_turn_end(r->api->answers);
+        if (!ok) {
+            return false;
+        }
+    }
+    return reply_json(r, 200, str_of(json));
+}
+
+bool forecast_get(struct api_req *r, struct err *err)
+{
+    int64_t id;
+    struct apidb_stage_row st;
+    const char *what = req_query(r, "what_if");
+    if (!req_id(r, 0, "c-", &id, err) || !req_db(r, err) ||
+        !apidb_stage_find(r->db, id, req_query(r, "stage"), &st, err)) {
+        return false;
+    }
+    if (what != NULL && strlen(what) > WHAT_IF_TEXT_MAX) {
+        return err_set(err, ERR_INVALID, "what_if is longer than %d characters", WHAT_IF_TEXT_MAX);
+    }
+    const char *key = arena_printf(&r->arena, "forecast %lld %s %s", (long long)id, st.name,
+                                   what != NULL ? what : "");
+    return remembered(r, key, id, &st, err);
+}

@@ -1,0 +1,554 @@
+/* The input of a forecast; see ahead.h. One snapshot transaction reads it all, so that parts, slots
+ * and money fit each other. */
+#include "forecast_input.h"
+#include "common/clock.h"
+#include "store/leader/scheduler.h"
+
+#define AHEAD_ARENA_MAX (256 * 1024 * 1024)
+#define AHEAD_CAMPAIGNS_MAX                                                                        \
+    200 /* live ones beside each other; more than that are not looked at                           \
+         */
+#define MB            (INT64_C(1024) * 1024)
+#define COLD_START_S  180 /* until a stage has starts of its own to tell by */
+#define RETRY_WAIT_S  30
+#define CREATES_PER_S 1.0 /* what SageMaker allows by default */
+
+struct ahead_stage { /* beside in.stages: what it owns */
+    struct forecast_part *parts;
+    size_t parts_n, parts_cap;
+    struct forecast_job *jobs;
+    size_t jobs_n;
+};
+struct ahead {
+    struct arena arena;
+    struct forecast_input in;
+    struct forecast_campaign *campaigns;
+    struct forecast_project *projects;
+    const char **project_names;
+    struct forecast_stage *stages;
+    struct ahead_stage *own;
+    struct slots *slots;
+    struct slots_account account;
+    int stages_cap;
+};
+
+struct forecast_input *ahead_input(struct ahead *a)
+{
+    return &a->in;
+}
+
+const char *ahead_type(const struct ahead *a, int slots_i)
+{
+    return slots_i >= 0 && slots_i < a->in.slots_n ? a->slots[slots_i].instance_type : "";
+}
+
+void ahead_free(struct ahead *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    for (int i = 0; i < a->in.stages_n; i++) {
+        free(a->own[i].parts);
+        free(a->own[i].jobs);
+    }
+    free(a->campaigns);
+    free(a->projects);
+    free(a->project_names);
+    free(a->stages);
+    free(a->own);
+    free(a->slots);
+    arena_done(&a->arena);
+    free(a);
+}
+
+void ahead_freep(struct ahead **a)
+{
+    ahead_free(*a);
+}
+
+static musd_t left_of(musd_t cap, musd_t used)
+{
+    return cap < 0 ? INT64_MAX : MAX(0, cap - used);
+}
+
+static int slots_find(const struct ahead *a, const char *instance_type, enum market market)
+{
+    for (int i = 0; i < a->in.slots_n; i++) {
+        if (a->slots[i].market == market && strcmp(a->slots[i].instance_type, instance_type) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static struct slots *slots_add(struct ahead *a, const char *instance_type, enum market market)
+{
+    a->slots = xrealloc(a->slots, (size_t)(a->in.slots_n + 1) * sizeof *a->slots);
+    struct slots *s = &a->slots[a->in.slots_n++];
+    *s = (struct slots){.market = market,
+                        .quota = -1,
+                        .warm_quota = -1,
+                        .operator_limit = -1,
+                        .refused_limit = -1,
+                        .price_musd_per_hour = -1};
+    (void)snprintf(s->instance_type, sizeof s->instance_type, "%s", instance_type);
+    return s;
+}
+
+static bool load_slots(struct ahead *a, struct store *db, struct err *err)
+{
+    AUTO_FREE struct slots_row *rows = NULL;
+    size_t n = 0;
+    int64_t quota[ACCOUNT_QUOTA_COUNT];
+    if (!view_slots(db, &rows, &n, err) || !view_account_quotas(db, quota, err)) {
+        return false;
+    }
+    struct slots_account *all = &a->account;
+    all->total[MARKET_ON_DEMAND].limit = quota[ACCOUNT_INSTANCES];
+    all->total[MARKET_SPOT].limit = quota[ACCOUNT_SPOT_INSTANCES];
+    all->per_job = quota[ACCOUNT_PER_JOB];
+    all->longest_run_s = quota[ACCOUNT_RUN_S];
+    all->volume_gb = quota[ACCOUNT_VOLUME_GB];
+    for (size_t i = 0; i < n; i++) {
+        struct slots *s = slots_add(a, rows[i].instance_type, rows[i].market);
+        s->held = rows[i].held;
+        s->warm_idle = rows[i].warm_idle;
+        s->foreign = rows[i].foreign;
+        s->foreign_us = rows[i].foreign_us;
+        s->quota = rows[i].limit;
+        s->warm_quota = rows[i].warm_limit;
+        s->operator_limit = rows[i].operator_limit;
+        s->refused_limit = rows[i].refused_limit;
+        s->price_musd_per_hour = rows[i].price_musd_per_hour;
+        all->total[rows[i].market].held += rows[i].held + rows[i].warm_idle;
+    }
+    return true;
+}
+
+/* Projects with their limits; row 0 is everything together. */
+static bool load_projects(struct ahead *a, struct store *db, struct err *err)
+{
+    AUTO_FREE struct project_row *rows = NULL;
+    size_t n = 0;
+    if (!view_projects(db, &rows, &n, err)) {
+        return false;
+    }
+    a->projects = xcalloc(n + 1, sizeof *a->projects); /* and one more for a plan's */
+    a->project_names = xcalloc(n + 1, sizeof *a->project_names);
+    for (size_t i = 0; i < n; i++) {
+        musd_t left = left_of(rows[i].cap_musd, rows[i].reserved_musd + rows[i].spent_musd);
+        if (rows[i].id == 0) {
+            a->in.parts_limit = rows[i].parts_limit;
+            a->in.left_musd = left;
+            continue;
+        }
+        a->project_names[a->in.projects_n] =
+            arena_strndup(&a->arena, rows[i].name, strlen(rows[i].name));
+        a->projects[a->in.projects_n++] =
+            (struct forecast_project){.project_id = rows[i].id,
+                                      .weight = rows[i].weight,
+                                      .parts_limit = rows[i].parts_limit,
+                                      .left_musd = left};
+    }
+    return true;
+}
+
+static struct forecast_stage *stage_add(struct ahead *a, struct ahead_stage **ret_own)
+{
+    if (a->in.stages_n == a->stages_cap) {
+        a->stages_cap = MAX(16, 2 * a->stages_cap);
+        a->stages = xrealloc(a->stages, (size_t)a->stages_cap * sizeof *a->stages);
+        a->own = xrealloc(a->own, (size_t)a->stages_cap * sizeof *a->own);
+    }
+    a->in.stages = a->stages;
+    memset(&a->stages[a->in.stages_n], 0, sizeof *a->stages);
+    memset(&a->own[a->in.stages_n], 0, sizeof *a->own);
+    *ret_own = &a->own[a->in.stages_n];
+    return &a->stages[a->in.stages_n++];
+}
+
+static void part_add(struct ahead_stage *own, const struct forecast_part *p)
+{
+    if (own->parts_n == own->parts_cap) {
+        own->parts_cap = MAX((size_t)256, 2 * own->parts_cap);
+        own->parts = xrealloc(own->parts, own->parts_cap * sizeof *own->parts);
+    }
+    own->parts[own->parts_n++] = *p;
+}
+
+static uint32_t size_mb(int64_t size)
+{
+    return (uint32_t)MIN(size / MB, (int64_t)UINT32_MAX);
+}
+
+static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].state == TASK_WAITING) {
+            part_add(ctx, &(struct forecast_part){.task_id = rows[i].id,
+                                                  .not_before_us = rows[i].not_before_us,
+                                                  .seq = (uint32_t)rows[i].seq,
+                                                  .size_mb = size_mb(rows[i].size)});
+        }
+    }
+}
+
+/* Causes that count as a try, as the history query wants them. */
+static size_t counting(int16_t ret[static CAUSE_COUNT])
+{
+#define X(c, name, counts, times, from_s, to_s, remedy) counts,
+    static const bool counts[] = {
+#include "core/failure/cause.def"
+    };
+#undef X
+    size_t n = 0;
+    for (int c = 0; c < CAUSE_COUNT; c++) {
+        if (counts[c]) {
+            ret[n++] = (int16_t)c;
+        }
+    }
+    return n;
+}
+
+static bool load_history(struct ahead *a, struct store *db, struct forecast_stage *st,
+                         struct err *err)
+{
+    int16_t causes[CAUSE_COUNT];
+    size_t causes_n = counting(causes);
+    struct apidb_history *h = arena_alloc(&a->arena, sizeof *h);
+    if (!apidb_history(db, st->campaign_id, st->stage_id, causes, causes_n, h, err)) {
+        return false;
+    }
+    for (size_t i = h->n; i-- > 0;) { /* newest first: learn the oldest first */
+        const struct apidb_past *p = &h->at[i];
+        st->tries += p->end != END_OTHER;
+        st->failed_tries += p->end == END_LOST;
+        if (p->end == END_DONE && p->run_us > 0) {
+            duration_learn(&st->duration, size_mb(p->size), p->run_us);
+        }
+        if (p->start_us > 0) {
+            duration_learn(&st->start, 0, p->start_us);
+        }
+    }
+    return true;
+}
+
+static void stage_defaults(struct forecast_stage *st)
+{
+    st->parts_limit = st->stage->parts_limit;
+    st->cold_start_s = COLD_START_S;
+    st->retry_wait_s = RETRY_WAIT_S;
+    duration_init(&st->duration, st->stage->expect_s * USEC_PER_SEC);
+    duration_init(&st->start, 0);
+}
+
+/* What the file expects of a part is meant for one of the mean size. */
+static void expect_mean(struct forecast_stage *st, const struct ahead_stage *own)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < own->parts_n; i++) {
+        sum += own->parts[i].size_mb;
+    }
+    duration_expect_size(&st->duration, own->parts_n > 0 ? (uint32_t)(sum / own->parts_n) : 0);
+}
+
+static void set_needs(struct forecast_stage *st, const struct spec *spec, const int *index_of)
+{
+    for (int k = 0; k < st->stage->needs_n; k++) {
+        int i = spec_stage_find(spec, st->stage->needs[k]);
+        if (i >= 0 && index_of[i] >= 0) {
+            st->needs[st->needs_n++] = index_of[i];
+        }
+    }
+}
+
+static bool load_stage(struct ahead *a, struct store *db, const struct stage_row *row,
+                       const struct spec *spec, int *index_of, struct err *err)
+{
+    int spec_i = spec_stage_find(spec, row->name);
+    if (spec_i < 0) {
+        return true; /* a kind this version does not run */
+    }
+    struct ahead_stage *own = NULL;
+    index_of[spec_i] = a->in.stages_n;
+    struct forecast_stage *st = stage_add(a, &own);
+    st->campaign_id = row->campaign_id;
+    st->stage_id = row->id;
+    st->campaign_i = a->in.campaigns_n;
+    st->spec = spec;
+    st->stage = spec->stages[spec_i];
+    st->may_start = row->state == STAGE_RUNNING || row->state == STAGE_BLOCKED;
+    set_needs(st, spec, index_of);
+    stage_defaults(st);
+    st->parts_limit = row->parts_limit;
+    if (stage_state_terminal(row->state)) {
+        return true;
+    }
+    if (!load_history(a, db, st, err) ||
+        (row->tasks > 0 &&
+         !view_tasks(db, row->campaign_id, row->id, 0, row->tasks, on_tasks, own, err))) {
+        return false;
+    }
+    expect_mean(st, own);
+    return true;
+}
+
+static struct forecast_campaign *campaign_add(struct ahead *a)
+{
+    a->campaigns = xrealloc(a->campaigns, (size_t)(a->in.campaigns_n + 1) * sizeof *a->campaigns);
+    return &a->campaigns[a->in.campaigns_n++];
+}
+
+static int project_find(const struct ahead *a, int64_t project_id)
+{
+    for (int i = 0; i < a->in.projects_n; i++) {
+        if (a->projects[i].project_id == project_id) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+static bool load_campaign(struct ahead *a, struct store *db, int64_t id, bool target,
+                          struct err *err)
+{
+    struct campaign_row c;
+    struct spec *spec = NULL;
+    AUTO_FREE struct stage_row *rows = NULL;
+    size_t n = 0;
+    AUTO_JSON json_t *v = NULL;
+    if (!view_campaign(db, id, &c, err)) {
+        return false;
+    }
+    AUTO_FREE char *spec_json = c.spec_json;
+    if (!target && (c.state != CAMPAIGN_RUNNING || c.wanted != WANTED_RUN)) {
+        return true; /* takes no new slot; what it runs is not known to end soon */
+    }
+    if (!json_parse(str_of(spec_json), SPEC_ARENA_BYTES, &v, err) ||
+        !spec_from_json(v, &a->arena, &spec, err) || !view_stages(db, id, &rows, &n, err)) {
+        return false;
+    }
+    int index_of[SPEC_STAGES_MAX];
+    memset(index_of, -1, sizeof index_of);
+    for (size_t i = 0; i < n; i++) {
+        if (!load_stage(a, db, &rows[i], spec, index_of, err)) {
+            return false;
+        }
+    }
+    a->in.target_i = target ? a->in.campaigns_n : a->in.target_i;
+    *campaign_add(a) =
+        (struct forecast_campaign){.campaign_id = id,
+                                   .project_i = project_find(a, c.project_id),
+                                   .priority = c.priority,
+                                   .weight = c.weight,
+                                   .parts_limit = c.parts_limit,
+                                   .left_musd = left_of(c.cap_musd, c.reserved_musd + c.spent_musd),
+                                   .spent_musd = c.spent_musd};
+    return true;
+}
+
+static bool load_jobs(struct ahead *a, struct store *db, struct err *err)
+{
+    struct attempt_row *rows = NULL;
+    size_t n = 0;
+    if (!view_attempts(db, &rows, &n, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        int slots_i = slots_find(a, rows[i].instance_type, rows[i].market);
+        for (int k = 0; k < a->in.stages_n && rows[i].holds; k++) {
+            if (a->stages[k].stage_id == rows[i].stage_id) {
+                struct ahead_stage *own = &a->own[k];
+                own->jobs = xrealloc(own->jobs, (own->jobs_n + 1) * sizeof *own->jobs);
+                own->jobs[own->jobs_n++] =
+                    (struct forecast_job){.task_id = rows[i].task_id,
+                                          .intended_us = rows[i].intended_us,
+                                          .started_us = rows[i].started_us,
+                                          .reserve_musd = rows[i].reserved_musd,
+                                          .size_mb = size_mb(rows[i].size),
+                                          .slots_i = slots_i,
+                                          .instances = rows[i].instances};
+            }
+        }
+    }
+    attempt_rows_free(rows, n);
+    return true;
+}
+
+/* Pointers into arrays that grew while they were filled. */
+static void settle_pointers(struct ahead *a)
+{
+    for (int i = 0; i < a->in.stages_n; i++) {
+        a->stages[i].parts = a->own[i].parts;
+        a->stages[i].parts_n = a->own[i].parts_n;
+        a->stages[i].jobs = a->own[i].jobs;
+        a->stages[i].jobs_n = a->own[i].jobs_n;
+    }
+    a->in.stages = a->stages;
+    a->in.campaigns = a->campaigns;
+    a->in.projects = a->projects;
+    a->in.slots = a->slots;
+    a->in.account = &a->account;
+}
+
+static bool load_all(struct ahead *a, struct store *db, int64_t campaign_id, bool *ret_ended,
+                     struct err *err)
+{
+    AUTO_FREE struct campaign_version *live = NULL;
+    size_t n = 0;
+    bool found = campaign_id == 0;
+    if (!load_slots(a, db, err) || !load_projects(a, db, err) ||
+        !view_versions(db, &live, &n, err)) {
+        return false;
+    }
+    size_t looked = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool target = live[i].id == campaign_id;
+        if (!target && looked++ >= AHEAD_CAMPAIGNS_MAX) {
+            continue;
+        }
+        if (!load_campaign(a, db, live[i].id, target, err)) {
+            return false;
+        }
+        found = found || target;
+    }
+    if (!found) {
+        struct campaign_row c;
+        if (!view_campaign(db, campaign_id, &c, err)) {
+            return false;
+        }
+        free(c.spec_json);
+        *ret_ended = true;
+        return true;
+    }
+    *ret_ended = false;
+    return load_jobs(a, db, err);
+}
+
+bool ahead_load(struct store *db, int64_t campaign_id, struct ahead **ret, bool *ret_ended,
+                struct err *err)
+{
+    AUTO_AHEAD struct ahead *a = xcalloc(1, sizeof *a);
+    arena_init(&a->arena, AHEAD_ARENA_MAX);
+    a->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    a->in = (struct forecast_input){.now_us = clock_wall_us(),
+                                    .seed = (uint64_t)campaign_id + 1,
+                                    .creates_per_s = CREATES_PER_S,
+                                    .parts_limit = -1,
+                                    .left_musd = INT64_MAX,
+                                    .target_i = -1};
+    AUTO_TX struct store *tx = db;
+    if (!tx_begin(tx, TX_SNAPSHOT, err) || !load_all(a, db, campaign_id, ret_ended, err) ||
+        !tx_commit(tx, err)) {
+        return false;
+    }
+    settle_pointers(a);
+    *ret = TAKE(a);
+    return true;
+}
+
+/* The project a file names; a new one has no limits yet. */
+static int project_of_plan(struct ahead *a, const char *name)
+{
+    for (int i = 0; i < a->in.projects_n; i++) {
+        if (strcmp(a->project_names[i], name) == 0) {
+            return i;
+        }
+    }
+    a->projects[a->in.projects_n] = (struct forecast_project){.project_id = INT64_MAX,
+                                                              .weight = SPEC_WEIGHT_DEFAULT,
+                                                              .parts_limit = -1,
+                                                              .left_musd = INT64_MAX};
+    a->project_names[a->in.projects_n] = name;
+    return a->in.projects_n++;
+}
+
+void ahead_add_plan(struct ahead *a, const struct submit *s)
+{
+    const struct spec *spec = s->spec;
+    int index_of[SPEC_STAGES_MAX];
+    int64_t task_id = 0;
+    a->campaigns = xrealloc(a->campaigns, (size_t)(a->in.campaigns_n + 1) * sizeof *a->campaigns);
+    for (int i = 0; i < spec->stages_n; i++) {
+        const struct spec_stage *sp = spec->stages[i];
+        const struct submit_stage *from = &s->stages[i];
+        struct ahead_stage *own = NULL;
+        index_of[i] = a->in.stages_n;
+        struct forecast_stage *st = stage_add(a, &own);
+        st->campaign_id = INT64_MAX; /* the newest of all */
+        st->stage_id = i + 1;
+        st->campaign_i = a->in.campaigns_n;
+        st->spec = spec;
+        st->stage = sp;
+        set_needs(st, spec, index_of);
+        st->may_start = true;
+        stage_defaults(st);
+        for (int64_t k = 0; k < from->parts; k++) {
+            size_t at = (size_t)k * (size_t)sp->per_part;
+            int64_t size = at < from->listing.n ? from->listing.at[at].size : 0;
+            part_add(own, &(struct forecast_part){
+                              .task_id = ++task_id, .seq = (uint32_t)k, .size_mb = size_mb(size)});
+        }
+        enum market market = sp->spot ? MARKET_SPOT : MARKET_ON_DEMAND;
+        expect_mean(st, own);
+        for (int k = 0; k < sp->instance_type_n; k++) {
+            if (slots_find(a, sp->instance_type[k], market) < 0) {
+                (void)slots_add(a, sp->instance_type[k], market);
+            }
+        }
+    }
+    a->in.target_i = a->in.campaigns_n;
+    *campaign_add(a) = (struct forecast_campaign){
+        .campaign_id = INT64_MAX,
+        .project_i = project_of_plan(a, spec->project),
+        .priority = spec->priority,
+        .weight = spec->weight,
+        .parts_limit = spec->parts_limit,
+        .left_musd = spec->budget_musd < 0 ? INT64_MAX : spec->budget_musd};
+    settle_pointers(a);
+}
+
+int ahead_stage(const struct ahead *a, const char *name)
+{
+    int first = -1;
+    for (int i = 0; i < a->in.stages_n; i++) {
+        const struct forecast_stage *st = &a->stages[i];
+        if (st->campaign_i != a->in.target_i) {
+            continue;
+        }
+        first = first < 0 ? i : first;
+        if (name != NULL ? strcmp(name, st->stage->name) == 0 : st->parts_n + st->jobs_n > 0) {
+            return i;
+        }
+    }
+    return name != NULL ? -1 : first;
+}
+
+/* The forecast would refuse a type it knows no price of: say so with what to do. */
+static void check_type(const struct ahead *a, const struct what_if *w, struct faults *f)
+{
+    if (w->instance_type[0] == '\0') {
+        return;
+    }
+    int i = slots_find(a, w->instance_type, MARKET_ON_DEMAND);
+    bool priced = i >= 0 && a->slots[i].price_musd_per_hour >= 0;
+    bool limited = w->slots >= 0 || (i >= 0 && a->slots[i].quota >= 0);
+    if (!priced || !limited) {
+        faults_add(f, (struct pos){1, 1}, "type", "unknown_type",
+                   priced ? "give slots= with it" : "drover quotas lists the types that are known",
+                   "no %s is known here for %s", priced ? "quota" : "price", w->instance_type);
+    }
+}
+
+bool ahead_what_if(struct api_req *r, const struct ahead *a, struct what_if *ret, struct err *err)
+{
+    const char *text = req_query(r, "what_if");
+    if (r->faults == NULL) {
+        r->faults = arena_alloc(&r->arena, sizeof *r->faults);
+    }
+    if (!what_if_parse(str_of(text), ret, r->faults)) {
+        return err_set(err, ERR_INVALID, "what_if cannot be read");
+    }
+    check_type(a, ret, r->faults);
+    return r->faults->n == 0 || err_set(err, ERR_INVALID, "what_if cannot be tried");
+}

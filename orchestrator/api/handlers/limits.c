@@ -1,0 +1,133 @@
+/* Limits above a campaign: of its project and of this installation. And warm pools. */
+#include "api/server/handlers.h"
+#include "store/api/api_db.h"
+
+static bool answer(struct api_req *r, const char *head, const struct buf *json, const char *tail)
+{
+    buf_add_cstr(&r->out, head);
+    buf_add(&r->out, json->p, json->n);
+    buf_add_cstr(&r->out, tail);
+    r->status = 200;
+    r->content_type = "application/json";
+    return true;
+}
+
+bool pools_get(struct api_req *r, struct err *err)
+{
+    int64_t n, campaign = 0;
+    const char *of = req_query(r, "campaign");
+    AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
+    AUTO_BUF struct buf sum = BUF_INIT(API_BODY_MAX);
+    if (of != NULL && (!str_starts(str_of(of), "c-") ||
+                       !parse_i64(str_of(of + 2), 1, INT64_MAX, &campaign, err))) {
+        return err_set(err, ERR_MALFORMED, "campaign: an id such as c-7");
+    }
+    if (!req_query_i64(r, "limit", 1, 1000, 200, &n, err) || !req_db(r, err) ||
+        !apidb_pools(r->db, campaign, n, &rows, &sum, err)) {
+        return false;
+    }
+    buf_addf(&r->out, "{\"sum\":%s,", buf_cstr(&sum));
+    return answer(r, "\"pools\":", &rows, "}\n");
+}
+
+bool projects_get(struct api_req *r, struct err *err)
+{
+    AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
+    return req_db(r, err) && apidb_projects(r->db, &json, err) &&
+           answer(r, "{\"projects\":", &json, "}\n");
+}
+
+bool limits_get(struct api_req *r, struct err *err)
+{
+    AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
+    return req_db(r, err) && apidb_limits(r->db, &json, err) && answer(r, "", &json, "\n");
+}
+
+/* {"parts": N | null, "budget": {"total": "900 USD"} | null}. */
+static bool read_limits(const json_t *body, struct apidb_limits_patch *ret, struct err *err)
+{
+    static const char *const keys[] = {"total", NULL};
+    *ret = (struct apidb_limits_patch){.weight = -1, .parts = -1, .budget_musd = -1};
+    const json_t *parts = json_object_get(body, "parts");
+    const json_t *budget = json_object_get(body, "budget");
+    ret->set_parts = parts != NULL;
+    if (parts != NULL && !json_is_null(parts) &&
+        !json_get_i64(body, "parts", 0, INT32_MAX, JSON_ABSENT, &ret->parts, err)) {
+        return false;
+    }
+    ret->set_budget = budget != NULL;
+    if (budget == NULL || json_is_null(budget)) {
+        return true;
+    }
+    const char *total;
+    if (!json_is_object(budget) || !json_only_keys(budget, keys, err) ||
+        !json_get_str(budget, "total", NULL, &total, err) || total == NULL) {
+        return err_set(err, ERR_INVALID, "budget: {\"total\": \"900 USD\"}, or null for none");
+    }
+    return parse_usd(str_of(total), &ret->budget_musd, err);
+}
+
+bool project_patch(struct api_req *r, struct err *err)
+{
+    static const char *const keys[] = {"weight", "parts", "budget", NULL};
+    AUTO_JSON json_t *body = NULL;
+    struct apidb_limits_patch l;
+    AUTO_BUF struct buf name = BUF_INIT(256);
+    AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
+    if (!str_url_decode(&name, r->params[0], false) || name.overflow) {
+        return err_set(err, ERR_NOT_FOUND, "there is no such project");
+    }
+    if (!req_json(r, &body, err) || !json_only_keys(body, keys, err) ||
+        !read_limits(body, &l, err) ||
+        !json_get_i64(body, "weight", 1, 10000, -1, &l.weight, err) || !req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    AUTO_FREE char *detail = json_text(body);
+    return tx_begin(tx, TX_WRITE, err) && apidb_project_patch(tx, buf_cstr(&name), &l, err) &&
+           req_audit(r, "project.change", buf_cstr(&name), detail, err) &&
+           apidb_projects(tx, &json, err) && apidb_notify(tx, err) && tx_commit(tx, err) &&
+           answer(r, "{\"projects\":", &json, "}\n");
+}
+
+static bool instance_limits(struct store *tx, const json_t *instances, struct err *err)
+{
+    const char *type;
+    json_t *n;
+    json_object_foreach((json_t *)(uintptr_t)instances, type, n)
+    {
+        int64_t limit = -1;
+        if (strlen(type) > INSTANCE_TYPE_MAX || strncmp(type, "ml.", 3) != 0) {
+            return err_set(err, ERR_INVALID, "instances: '%.40s' is no instance type", type);
+        }
+        if (!json_is_null(n) &&
+            !json_get_i64(instances, type, 0, INT32_MAX, JSON_ABSENT, &limit, err)) {
+            return false;
+        }
+        if (!apidb_slot_limit(tx, type, limit, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool limits_patch(struct api_req *r, struct err *err)
+{
+    static const char *const keys[] = {"parts", "budget", "instances", NULL};
+    AUTO_JSON json_t *body = NULL;
+    json_t *instances;
+    struct apidb_limits_patch l;
+    AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
+    if (!req_json(r, &body, err) || !json_only_keys(body, keys, err) ||
+        !read_limits(body, &l, err) || !json_get_object(body, "instances", &instances, err) ||
+        !req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    AUTO_FREE char *detail = json_text(body);
+    return tx_begin(tx, TX_WRITE, err) &&
+           (instances == NULL || instance_limits(tx, instances, err)) &&
+           apidb_limits_patch(tx, &l, err) && req_audit(r, "limits.change", "*", detail, err) &&
+           apidb_limits(tx, &json, err) && apidb_notify(tx, err) && tx_commit(tx, err) &&
+           answer(r, "", &json, "\n");
+}

@@ -1,0 +1,191 @@
+/* POST /campaigns/{id}/parts: the spooled lines are checked whole, then loaded in one transaction.
+ */
+#include "api/server/handlers.h"
+#include "common/log.h"
+#include "metrics.h"
+#include "ndjson.h"
+#include "store/api/api_db.h"
+#include <errno.h>
+#include <sys/mman.h>
+
+#define LINE_ARENA_MAX (1024 * 1024)
+#define FORGET_BYTES   (8 * 1024 * 1024) /* mapped pages are let go behind the reader */
+
+struct spooled { /* the body, mapped */
+    void *p;
+    size_t n;
+};
+
+static void spooled_done(struct spooled *s)
+{
+    if (s->p != NULL) {
+        (void)munmap(s->p, s->n);
+    }
+}
+
+static bool spooled_map(const struct api_req *r, struct spooled *ret, struct err *err)
+{
+    if (r->spool_fd < 0 || r->body_n == 0) {
+        return true;
+    }
+    void *p = mmap(NULL, (size_t)r->body_n, PROT_READ, MAP_PRIVATE, r->spool_fd, 0);
+    if (p == MAP_FAILED) {
+        return err_set_os(err, ERR_IO, errno, "cannot map the spooled body");
+    }
+    *ret = (struct spooled){p, (size_t)r->body_n};
+    return true;
+}
+
+/* Next line of the mapping; what lies far behind it counts no longer as our memory. */
+static bool next_line(struct str *text, const char **forgotten, struct str *ret_line)
+{
+    if (text->p != NULL && text->p - *forgotten > FORGET_BYTES) {
+        void *p;
+        memcpy(&p, forgotten, sizeof p);
+        (void)madvise(p, FORGET_BYTES, MADV_DONTNEED);
+        *forgotten += FORGET_BYTES;
+    }
+    return ndjson_next(text, ret_line);
+}
+
+/* Every line is looked at; faults name lines. *ret_n: parts. */
+static bool lines_check(struct api_req *r, struct str text, int64_t *ret_n, struct err *err)
+{
+    CLEANUP(arena_done)
+    struct arena a;
+    arena_init(&a, LINE_ARENA_MAX);
+    int64_t n = 0;
+    int line_i = 0;
+    struct str line;
+    const char *forgotten = text.p;
+    while (next_line(&text, &forgotten, &line)) {
+        struct ndjson_part part;
+        const char *pointer;
+        struct err why = ERR_INIT;
+        line_i++;
+        if (str_trim(line).n == 0) {
+            continue;
+        }
+        if (ndjson_part_parse(line, &a, &part, &pointer, &why)) {
+            n++;
+        } else {
+            if (r->faults == NULL) {
+                r->faults = arena_alloc(&r->arena, sizeof *r->faults);
+            }
+            faults_add(r->faults, (struct pos){line_i, 1}, pointer, "line",
+                       "{\"uri\":\"s3://bucket/key\",\"size\":123}", "%s", why.message);
+        }
+        if (a.used > 0) {
+            arena_reset(&a);
+        }
+    }
+    if (r->faults != NULL) {
+        return err_set(err, ERR_INVALID, "%d of %d lines are not parts; nothing was added",
+                       r->faults->n + r->faults->dropped, line_i);
+    }
+    *ret_n = n;
+    return true;
+}
+
+static bool lines_load(struct apidb_load *load, struct str text, struct err *err)
+{
+    CLEANUP(arena_done)
+    struct arena a;
+    arena_init(&a, LINE_ARENA_MAX);
+    struct str line;
+    const char *forgotten = text.p;
+    while (next_line(&text, &forgotten, &line)) {
+        struct ndjson_part part;
+        const char *pointer;
+        if (str_trim(line).n == 0) {
+            continue;
+        }
+        if (!ndjson_part_parse(line, &a, &part, &pointer, err) ||
+            !apidb_load_row(load, part.uri, part.size, part.vars, err)) {
+            return false;
+        }
+        if (a.used > 0) {
+            arena_reset(&a);
+        }
+    }
+    return true;
+}
+
+/* Only stages that take their parts from the API. */
+static bool stage_takes_parts(struct api_req *r, int64_t campaign_id, const char *name,
+                              struct err *err)
+{
+    AUTO_BUF struct buf json = BUF_INIT(4 * API_BODY_MAX);
+    AUTO_BUF struct buf text = BUF_INIT(2 * API_BODY_MAX);
+    AUTO_JSON json_t *v = NULL;
+    CLEANUP(arena_done)
+    struct arena a;
+    arena_init(&a, 32 * API_BODY_MAX);
+    struct spec *spec;
+    if (!apidb_campaign_spec(r->db, campaign_id, &json, &text, err) ||
+        !json_parse(buf_str(&json), json.n, &v, err) || !spec_from_json(v, &a, &spec, err)) {
+        return false;
+    }
+    int i = spec_stage_find(spec, name);
+    if (i < 0 || spec->stages[i]->fan_out != FAN_OUT_API) {
+        return err_set(err, ERR_CONFLICT,
+                       "stage '%.64s' does not take parts; it would say fan_out: {from: api}",
+                       name);
+    }
+    return true;
+}
+
+static bool load_and_answer(struct api_req *r, const struct apidb_stage_row *stage,
+                            int64_t campaign_id, struct str text, int64_t n, bool last,
+                            struct keyed *k, struct err *err)
+{
+    AUTO_TX struct store *tx = r->db;
+    CLEANUP(apidb_load_freep)
+    struct apidb_load *load = NULL;
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_bulk(tx, err) ||
+        !apidb_load_begin(tx, campaign_id, stage->id, n, &load, err) ||
+        !lines_load(load, text, err) || !apidb_load_end(load, last, err)) {
+        return false;
+    }
+    char answer[160];
+    (void)snprintf(answer, sizeof answer, "{\"parts\":%lld,\"total\":%lld,\"closed\":%s}",
+                   (long long)n, (long long)(stage->tasks + n), last ? "true" : "false");
+    (void)reply_json(r, 201, str_of(answer));
+    const char *subject = arena_printf(&r->arena, "c-%lld/%s", (long long)campaign_id, stage->name);
+    return keyed_store(k, "", err) && req_audit(r, "parts.add", subject, answer, err) &&
+           apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+bool parts_post(struct api_req *r, struct err *err)
+{
+    int64_t campaign_id, n = 0;
+    bool last, replayed;
+    struct apidb_stage_row stage;
+    const char *name = req_query(r, "stage");
+    CLEANUP(spooled_done)
+    struct spooled body = {0};
+    CLEANUP(keyed_end)
+    struct keyed k = {0};
+    if (!req_id(r, 0, "c-", &campaign_id, err) || !req_query_bool(r, "last", &last, err) ||
+        !req_db(r, err) || !apidb_stage_find(r->db, campaign_id, name, &stage, err) ||
+        !stage_takes_parts(r, campaign_id, stage.name, err) ||
+        !keyed_begin(r, false, &k, &replayed, err)) {
+        return false;
+    }
+    if (replayed) {
+        return true;
+    }
+    if (!spooled_map(r, &body, err)) {
+        return false;
+    }
+    struct str text = {body.p, body.n};
+    if (!lines_check(r, text, &n, err)) {
+        return false;
+    }
+    bool ok = load_and_answer(r, &stage, campaign_id, text, n, last, &k, err);
+    apidb_bulk_end(r->db);
+    if (ok) {
+        metric_add(METRIC_PARTS_INSERTED, n);
+    }
+    return ok;
+}

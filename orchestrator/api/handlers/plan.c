@@ -1,0 +1,155 @@
+/* What a dry run answers. */
+#include "api/server/response_cache.h"
+#include "forecast_out.h"
+#include "submit.h"
+
+#define PLAN_RATE_PER_HOUR 3600 /* CreateTrainingJob: one a second by default */
+
+static void musd_or_null(struct json_out *w, const char *key, int64_t v)
+{
+    if (v < 0) {
+        json_out_null(w, key);
+    } else {
+        json_out_i64(w, key, v);
+    }
+}
+
+static void warning(struct json_out *w, const char *code, const char *stage, const char *text)
+{
+    json_out_object(w, NULL);
+    json_out_str(w, "code", code);
+    json_out_str(w, "stage", stage);
+    json_out_str(w, "message", text);
+    json_out_end_object(w);
+}
+
+static void stage_plan(struct json_out *w, const struct spec_stage *sp,
+                       const struct submit_stage *st)
+{
+    static const char *const fan_outs[] = {"none", "s3", "api"};
+    const struct apidb_rate *rate = &st->rate[0];
+    json_out_object(w, NULL);
+    json_out_str(w, "name", sp->name);
+    json_out_str(w, "fan_out", fan_outs[sp->fan_out]);
+    musd_or_null(w, "parts", st->parts);
+    json_out_null(w, "skipped"); /* known when the leader has looked at the outputs */
+    json_out_str(w, "instance_type", rate->instance_type);
+    json_out_i64(w, "instance_count", sp->instance_count);
+    json_out_object(w, "quota");
+    musd_or_null(w, "limit", rate->limit);
+    json_out_i64(w, "held", rate->held);
+    json_out_i64(w, "foreign", rate->foreign);
+    json_out_end_object(w);
+    musd_or_null(w, "price_micro_usd_per_hour", rate->price_musd_per_hour);
+    musd_or_null(w, "worst_case_micro_usd_per_part", st->worst_musd);
+    musd_or_null(w, "worst_case_micro_usd", st->worst_all_musd);
+    json_out_i64(w, "max_runtime_seconds", sp->max_runtime_s);
+    json_out_end_object(w);
+}
+
+static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
+                           const struct submit_stage *st)
+{
+    const struct apidb_rate *rate = &st->rate[0];
+    if (rate->price_musd_per_hour < 0) {
+        warning(w, "price_unknown", sp->name,
+                "no price is known for its instance type: nothing will start until there is one");
+    }
+    if (rate->limit < 0) {
+        warning(w, "quota_unreadable", sp->name,
+                "the quota of its instance type is not known yet: nothing will start until it is");
+    } else if (rate->limit < sp->instance_count) {
+        warning(w, "quota_too_small", sp->name,
+                "the quota of its instance type is smaller than one job");
+    }
+    if (st->parts > PLAN_RATE_PER_HOUR) {
+        warning(w, "create_rate", sp->name,
+                "SageMaker starts about one job a second: consider per_part");
+    }
+}
+
+/* What the file itself deserves to be told. */
+static void spec_warnings(struct json_out *w, const struct spec *spec)
+{
+    struct faults *f = xcalloc(1, sizeof *f);
+    spec_warn(spec, f);
+    for (int i = 0; i < f->n; i++) {
+        json_out_object(w, NULL);
+        json_out_str(w, "code", f->at[i].code);
+        bool of_stage = strncmp(f->at[i].pointer, "stages.", 7) == 0;
+        json_out_str(w, "stage", f->at[i].pointer + (of_stage ? 7 : 0));
+        json_out_str(w, "message", f->at[i].message);
+        json_out_end_object(w);
+    }
+    free(f);
+}
+
+/* The campaign beside those that live, run forward. */
+static bool plan_forecast(struct api_req *r, const struct submit *s, struct json_out *w,
+                          struct err *err)
+{
+    AUTO_AHEAD struct ahead *a = NULL;
+    bool ended;
+    struct forecast f;
+    const char *text = req_query(r, "what_if");
+    if (!ahead_load(r->db, 0, &a, &ended, err)) {
+        return false;
+    }
+    ahead_add_plan(a, s);
+    if (!forecast_run(ahead_input(a), &f, err)) {
+        return false;
+    }
+    json_out_object(w, "forecast");
+    forecast_out(w, a, &f);
+    json_out_str(w, "reason", forecast_reason(&r->arena, &f));
+    forecast_out_stages(w, a, &f);
+    forecast_out_advice(w, a, &f);
+    json_out_end_object(w);
+    return text == NULL || forecast_out_what_if(r, w, a, text, err);
+}
+
+static void plan_file(const struct submit *s, struct json_out *w)
+{
+    const struct spec *spec = s->spec;
+    json_out_bool(w, "dry_run", true);
+    json_out_str(w, "name", spec->name);
+    json_out_str(w, "project", spec->project);
+    json_out_object(w, "parts");
+    json_out_i64(w, "total", s->parts);
+    json_out_null(w, "skipped");
+    json_out_end_object(w);
+    musd_or_null(w, "worst_case_micro_usd", s->worst_all_musd);
+    musd_or_null(w, "budget_micro_usd", spec->budget_musd);
+    json_out_array(w, "stages");
+    for (int i = 0; i < spec->stages_n; i++) {
+        stage_plan(w, spec->stages[i], &s->stages[i]);
+    }
+    json_out_end_array(w);
+    json_out_array(w, "warnings");
+    spec_warnings(w, spec);
+    for (int i = 0; i < spec->stages_n; i++) {
+        stage_warnings(w, spec->stages[i], &s->stages[i]);
+    }
+    if (spec->budget_musd >= 0 && s->worst_all_musd > spec->budget_musd) {
+        warning(w, "budget", NULL,
+                "the worst case of all parts is above the budget: the campaign may stop at it");
+    }
+    json_out_end_array(w);
+    json_out_str(w, "prices", "list prices, not the bill");
+}
+
+bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out, struct err *err)
+{
+    struct json_out w;
+    json_out_init(&w, out);
+    json_out_object(&w, NULL);
+    plan_file(s, &w);
+    if (!answers_turn(r->api->answers)) {
+        reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
+        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
+    }
+    bool ok = plan_forecast(r, s, &w, err);
+    answers_turn_end(r->api->answers);
+    json_out_end_object(&w);
+    return ok;
+}

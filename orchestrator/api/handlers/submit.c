@@ -1,0 +1,316 @@
+/* From a campaign file to rows; see submit.h. */
+#include "submit.h"
+#include "api/server/handlers.h"
+#include "core/money/cost.h"
+
+#define SUBMIT_ARENA_MAX (32 * 1024 * 1024)
+#define LIST_TIMEOUT_US  (25 * USEC_PER_SEC)
+
+void submit_done(struct submit *s)
+{
+    for (size_t i = 0; i < ARRAY_LEN(s->stages); i++) {
+        bridge_listing_done(&s->stages[i].listing);
+    }
+    arena_done(&s->arena);
+}
+
+static bool media_type_ok(const struct api_req *r, struct err *err)
+{
+    static const char *const types[] = {"application/json", "application/yaml",
+                                        "application/x-yaml", "text/yaml"};
+    const char *type = req_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
+    for (size_t i = 0; type != NULL && i < ARRAY_LEN(types); i++) {
+        size_t n = strlen(types[i]);
+        if (strncasecmp(type, types[i], n) == 0 && (type[n] == '\0' || type[n] == ';')) {
+            return true;
+        }
+    }
+    return err_set(err, ERR_MEDIA_TYPE,
+                   "send the campaign as application/json or application/yaml");
+}
+
+/* One part for each per_part objects, named by its first; more than one also as the var "uris". */
+static int64_t listing_parts(const struct submit_stage *st, int per_part)
+{
+    return ((int64_t)st->listing.n + per_part - 1) / per_part;
+}
+
+/* Where the file says stages.NAME.fan_out.from; {0, 0} when it cannot be told. */
+static struct pos fan_out_pos(const struct api_req *r, const char *stage)
+{
+    struct pos pos = {0, 0};
+    struct faults *ignored = xcalloc(1, sizeof *ignored);
+    CLEANUP(yaml_freep)
+    struct yaml_doc *doc = NULL;
+    if (yaml_parse(buf_str(&r->body), &doc, ignored)) {
+        const struct yaml_node *stages = yaml_get(yaml_root(doc), "stages");
+        for (size_t i = 0; stages != NULL && stages->kind == YAML_LIST && i < stages->n; i++) {
+            const struct yaml_node *name = yaml_get(stages->items[i], "name");
+            const struct yaml_node *fan_out = yaml_get(stages->items[i], "fan_out");
+            const struct yaml_node *from = fan_out != NULL ? yaml_get(fan_out, "from") : NULL;
+            if (name != NULL && name->text != NULL && strcmp(name->text, stage) == 0 &&
+                from != NULL) {
+                pos = from->pos;
+            }
+        }
+    }
+    free(ignored);
+    return pos;
+}
+
+static void fan_out_fault(struct api_req *r, const struct spec_stage *sp, const char *code,
+                          const char *hint, const char *message)
+{
+    r->faults = arena_alloc(&r->arena, sizeof *r->faults);
+    faults_add(r->faults, fan_out_pos(r, sp->name),
+               arena_printf(&r->arena, "stages.%s.fan_out.from", sp->name), code, hint, "%s",
+               message);
+}
+
+static bool stage_list(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
+                       struct err *err)
+{
+    struct bridge_question q = {.kind = BRIDGE_S3_LIST, .max = BRIDGE_OBJECTS_MAX};
+    size_t n = strlen(sp->fan_out_from);
+    if (n >= sizeof q.uri) {
+        return err_set(err, ERR_INVALID, "stage '%s': fan_out.from is too long", sp->name);
+    }
+    memcpy(q.uri, sp->fan_out_from, n);
+    CLEANUP(bridge_reply_done)
+    struct bridge_reply reply = {0};
+    struct err why = ERR_INIT;
+    if (!req_bridge(r, &q, LIST_TIMEOUT_US, &reply, &why)) {
+        bool refused = why.http_status >= 400 && why.http_status < 500;
+        if (!refused && why.code != ERR_AWS && why.code != ERR_FORBIDDEN &&
+            why.code != ERR_NOT_FOUND && why.code != ERR_INVALID) {
+            *err = why;
+            return false;
+        }
+        fan_out_fault(r, sp, "unreadable",
+                      "give droverd's role s3:ListBucket on the bucket, or correct the name",
+                      why.message);
+        return err_set(err, ERR_INVALID, "%s", why.message);
+    }
+    st->listing = reply.listing;
+    reply.listing = (struct bridge_listing){0};
+    if (st->listing.n == 0) {
+        fan_out_fault(r, sp, "no_input",
+                      "check bucket, prefix and pattern; inputs must be there when the campaign is "
+                      "submitted",
+                      arena_printf(&r->arena, "no object matches %s", sp->fan_out_from));
+        return err_set(err, ERR_INVALID, "no object matches %s", sp->fan_out_from);
+    }
+    st->parts = listing_parts(st, sp->per_part);
+    return true;
+}
+
+static bool stage_input(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
+                        struct err *err)
+{
+    switch (sp->fan_out) {
+    case FAN_OUT_NONE:
+        st->parts = 1;
+        return true;
+    case FAN_OUT_API:
+        st->parts = -1;
+        return true;
+    case FAN_OUT_S3:
+        return stage_list(r, sp, st, err);
+    }
+    ASSERT(!"a kind of fan_out");
+    return false;
+}
+
+static bool stage_price(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
+                        struct err *err)
+{
+    for (int i = 0; i < sp->instance_type_n; i++) {
+        if (!apidb_rate(r->db, sp->instance_type[i], &st->rate[i], err)) {
+            return false;
+        }
+    }
+    st->worst_musd = st->worst_all_musd = -1;
+    if (st->rate[0].price_musd_per_hour >= 0 &&
+        !cost_worst_case(st->rate[0].price_musd_per_hour, sp->instance_count, sp->max_runtime_s, 0,
+                         &st->worst_musd, err)) {
+        return false;
+    }
+    if (st->worst_musd >= 0 && st->parts >= 0 &&
+        !muldiv_i64(st->worst_musd, st->parts, 1, &st->worst_all_musd)) {
+        return err_set(err, ERR_OVERFLOW, "stage '%s': its worst case is beyond any budget",
+                       sp->name);
+    }
+    return true;
+}
+
+/* Prices of the instance types the stages name, as they were read. */
+static bool price_of(void *ctx, const char *instance_type, musd_t *ret)
+{
+    const struct submit *s = ctx;
+    for (int i = 0; i < s->spec->stages_n; i++) {
+        for (int j = 0; j < s->spec->stages[i]->instance_type_n; j++) {
+            const struct apidb_rate *rate = &s->stages[i].rate[j];
+            if (strcmp(rate->instance_type, instance_type) == 0 && rate->price_musd_per_hour >= 0) {
+                *ret = rate->price_musd_per_hour;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool budget_check(struct api_req *r, struct submit *s, struct err *err)
+{
+    struct faults *faults = arena_alloc(&r->arena, sizeof *faults);
+    if (spec_check_budget(s->spec, price_of, s, faults)) {
+        return true;
+    }
+    r->faults = faults;
+    return err_set(err, ERR_BUDGET, "%s",
+                   faults->n > 0 ? faults->at[0].message
+                                 : "one job may cost more than a cap allows");
+}
+
+bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
+{
+    arena_init(&s->arena, SUBMIT_ARENA_MAX);
+    if (!media_type_ok(r, err)) {
+        return false;
+    }
+    struct faults *faults = arena_alloc(&r->arena, sizeof *faults);
+    if (!spec_parse(buf_str(&r->body), &r->api->cfg.defaults, &s->arena, &s->spec, faults)) {
+        r->faults = faults;
+        return err_set(err, ERR_INVALID, "the campaign has %d fault%s", faults->n + faults->dropped,
+                       faults->n == 1 ? "" : "s");
+    }
+    for (int i = 0; i < s->spec->stages_n; i++) {
+        struct submit_stage *st = &s->stages[i];
+        const struct spec_stage *sp = s->spec->stages[i];
+        if (!stage_input(r, sp, st, err) || !stage_price(r, sp, st, err)) {
+            return false;
+        }
+        s->parts += MAX(st->parts, 0);
+        bool known = st->worst_all_musd >= 0 && s->worst_all_musd >= 0;
+        if (!known || !add_i64(s->worst_all_musd, st->worst_all_musd, &s->worst_all_musd)) {
+            s->worst_all_musd = -1;
+        }
+    }
+    return budget_check(r, s, err);
+}
+
+static const char *at_limit_name(enum at_limit a)
+{
+    switch (a) {
+    case AT_LIMIT_DRAIN:
+        return "drain";
+    case AT_LIMIT_STOP:
+        return "stop";
+    case AT_LIMIT_HOLD:
+        return "hold";
+    }
+    ASSERT(!"an at_limit");
+    return "";
+}
+
+/* {"uris":"a\nb"} for a part of several files. */
+static void part_vars(const struct bridge_object *at, size_t n, struct buf *out)
+{
+    AUTO_BUF struct buf joined = BUF_INIT(API_BODY_MAX);
+    for (size_t i = 0; i < n; i++) {
+        buf_add_cstr(&joined, i == 0 ? "" : "\n");
+        buf_add_cstr(&joined, at[i].uri);
+    }
+    buf_reset(out);
+    struct json_out w;
+    json_out_init(&w, out);
+    json_out_object(&w, NULL);
+    json_out_strn(&w, "uris", buf_str(&joined));
+    json_out_end_object(&w);
+}
+
+static bool load_listing(struct apidb_load *load, const struct spec_stage *sp,
+                         const struct submit_stage *st, struct err *err)
+{
+    AUTO_BUF struct buf vars = BUF_INIT(API_BODY_MAX);
+    size_t step = (size_t)sp->per_part;
+    for (size_t i = 0; i < st->listing.n; i += step) {
+        const struct bridge_object *at = &st->listing.at[i];
+        size_t n = MIN(step, st->listing.n - i);
+        int64_t size = 0;
+        for (size_t j = 0; j < n; j++) {
+            size += at[j].size;
+        }
+        if (n > 1) {
+            part_vars(at, n, &vars);
+            if (vars.overflow) {
+                return err_set(err, ERR_LIMIT, "stage '%s': per_part joins too many names",
+                               sp->name);
+            }
+        }
+        if (!apidb_load_row(load, str_of(at->uri), size, n > 1 ? buf_str(&vars) : STR(""), err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool stage_write(struct api_req *r, const struct submit *s, int i, int64_t campaign_id,
+                        struct err *err)
+{
+    const struct spec_stage *sp = s->spec->stages[i];
+    const struct submit_stage *st = &s->stages[i];
+    struct apidb_stage row = {.campaign_id = campaign_id,
+                              .seq = i,
+                              .name = sp->name,
+                              .closed = false,
+                              .cap_musd = sp->budget_musd,
+                              .per_task_musd = sp->per_task_musd,
+                              .parts_limit = sp->parts_limit,
+                              .at_limit = at_limit_name(s->spec->at_limit),
+                              .warn_at_ppm = s->spec->warn_at_ppm,
+                              .warn_at_n = s->spec->warn_at_n};
+    int64_t id;
+    if (!apidb_stage_insert(r->db, &row, &id, err)) {
+        return false;
+    }
+    if (sp->fan_out == FAN_OUT_API) {
+        return true;
+    }
+    CLEANUP(apidb_load_freep)
+    struct apidb_load *load = NULL;
+    if (!apidb_load_begin(r->db, campaign_id, id, st->parts, &load, err)) {
+        return false;
+    }
+    bool ok = sp->fan_out == FAN_OUT_NONE ? apidb_load_row(load, STR(""), 0, STR(""), err)
+                                          : load_listing(load, sp, st, err);
+    return ok && apidb_load_end(load, true, err);
+}
+
+bool submit_write(struct api_req *r, struct submit *s, int64_t *ret_id, struct err *err)
+{
+    AUTO_JSON json_t *spec_json = spec_to_json(s->spec);
+    AUTO_FREE char *text = json_text(spec_json);
+    struct apidb_campaign c = {.project = s->spec->project,
+                               .name = s->spec->name,
+                               .spec_text = buf_str(&r->body),
+                               .spec_json = text,
+                               .priority = s->spec->priority,
+                               .weight = s->spec->weight,
+                               .parts_limit = s->spec->parts_limit,
+                               .cap_musd = s->spec->budget_musd,
+                               .at_limit = at_limit_name(s->spec->at_limit),
+                               .warn_at_ppm = s->spec->warn_at_ppm,
+                               .warn_at_n = s->spec->warn_at_n,
+                               .created_by = r->who.token_id};
+    int64_t id;
+    if (!apidb_campaign_insert(r->db, &c, &id, err)) {
+        return false;
+    }
+    for (int i = 0; i < s->spec->stages_n; i++) {
+        if (!stage_write(r, s, i, id, err)) {
+            return false;
+        }
+    }
+    *ret_id = id;
+    return true;
+}

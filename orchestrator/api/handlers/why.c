@@ -1,0 +1,164 @@
+/* Why one part is not running: the reason, its place in the queue, when it is expected to start,
+ * and what would change that. */
+#include "api/server/handlers.h"
+#include "api/server/response_cache.h"
+#include "common/clock.h"
+#include "forecast_out.h"
+
+#define ADVICE_MAX 4
+
+/* The part's row as the parts list shows it. */
+static bool part_row(struct api_req *r, int64_t campaign, int64_t task, json_t **ret,
+                     struct err *err)
+{
+    struct apidb_ids ids = {.at = &task, .n = 1};
+    AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
+    AUTO_JSON json_t *all = NULL;
+    if (!apidb_parts_rows(r->db, campaign, &ids, clock_wall_us(), &rows, err) ||
+        !json_parse(buf_str(&rows), API_ANSWER_MAX, &all, err)) {
+        return false;
+    }
+    *ret = json_incref(json_array_get(all, 0));
+    return *ret != NULL || err_set(err, ERR_NOT_FOUND, "there is no such part");
+}
+
+static const char *str_member(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s != NULL ? s : "";
+}
+
+/* {c} of a next step filled in. */
+static const char *next_step(struct api_req *r, enum wait_reason why, int64_t campaign)
+{
+    const char *text = wait_reason_next(why);
+    const char *ret = "";
+    for (const char *c = strstr(text, "{c}"); c != NULL; c = strstr(text, "{c}")) {
+        ret = arena_printf(&r->arena, "%s%.*sc-%lld", ret, (int)(c - text), text,
+                           (long long)campaign);
+        text = c + 3;
+    }
+    return arena_printf(&r->arena, "%s%s", ret, text);
+}
+
+/* What a part that does not wait has to say. */
+static const char *not_waiting(struct api_req *r, const json_t *row)
+{
+    const char *state = str_member(row, "state");
+    enum cause cause = cause_parse(str_member(row, "cause"));
+    if (strcmp(state, "active") == 0) {
+        return arena_printf(&r->arena, "attempt %lld is %s",
+                            (long long)json_integer_value(json_object_get(row, "attempt")),
+                            str_member(row, "phase"));
+    }
+    if (strcmp(state, "failed") == 0) {
+        return arena_printf(&r->arena, "failed after %lld attempts: %s; %s",
+                            (long long)json_integer_value(json_object_get(row, "attempts")),
+                            str_member(row, "reason"), cause_remedy(cause));
+    }
+    return arena_printf(&r->arena, "it is %s", state);
+}
+
+/* Each thing that would start it sooner, with its new start. */
+static void out_changes(struct json_out *w, struct ahead *a, const struct forecast *base,
+                        int64_t campaign)
+{
+    struct forecast_advice advice[ADVICE_MAX];
+    int n = 0;
+    struct err ignored = ERR_INIT;
+    struct forecast_input *in = ahead_input(a);
+    int64_t limit = in->campaigns[in->target_i].parts_limit;
+    json_out_array(w, "changes");
+    if (base->known && !forecast_advise(in, base, advice, ADVICE_MAX, &n, &ignored)) {
+        n = 0;
+    }
+    for (int i = 0; i < n; i++) {
+        int slots_i = advice[i].slots_i;
+        int64_t to = advice[i].more + (slots_i < 0 ? MAX(limit, 0) : in->slots[slots_i].quota);
+        struct what_if what = {
+            .slots = slots_i < 0 ? -1 : to, .parts = slots_i < 0 ? to : -1, .spot_loss = -1};
+        struct forecast f;
+        if (!forecast_run_what_if(in, &what, &f, &ignored) || !f.known ||
+            f.start_us.p50 == USEC_NEVER || base->start_us.p50 == USEC_NEVER) {
+            continue;
+        }
+        char command[160];
+        if (slots_i < 0) {
+            (void)snprintf(command, sizeof command, "drover scale c-%lld %lld", (long long)campaign,
+                           (long long)to);
+        } else {
+            (void)snprintf(command, sizeof command, "ask AWS for %lld x %s", (long long)to,
+                           ahead_type(a, slots_i));
+        }
+        json_out_object(w, NULL);
+        json_out_str(w, "command", command);
+        forecast_out_times(w, "starts", &f.start_us);
+        json_out_i64(w, "sooner_seconds", (base->start_us.p50 - f.start_us.p50) / USEC_PER_SEC);
+        json_out_end_object(w);
+    }
+    json_out_end_array(w);
+}
+
+static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign, int64_t task,
+                         struct err *err)
+{
+    AUTO_AHEAD struct ahead *a = NULL;
+    bool ended = false;
+    struct forecast f;
+    if (!answers_turn(r->api->answers)) {
+        reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
+        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
+    }
+    bool ok = ahead_load(r->db, campaign, &a, &ended, err);
+    if (ok && !ended) {
+        ahead_input(a)->why_task_id = task;
+        ok = forecast_run(ahead_input(a), &f, err);
+    }
+    if (ok && !ended) {
+        if (f.place > 0) {
+            json_out_i64(w, "place", f.place);
+            json_out_i64(w, "place_of", f.place_of);
+        }
+        if (f.known && f.place > 0) {
+            forecast_out_times(w, "starts", &f.start_us);
+        } else if (!f.known) {
+            json_out_str(w, "starts_unknown", forecast_reason(&r->arena, &f));
+        }
+        out_changes(w, a, &f, campaign);
+    }
+    answers_turn_end(r->api->answers);
+    return ok;
+}
+
+bool why_get(struct api_req *r, struct err *err)
+{
+    int64_t campaign, task;
+    AUTO_JSON json_t *row = NULL;
+    if (!part_find(r, &campaign, &task, err) || !part_row(r, campaign, task, &row, err)) {
+        return false;
+    }
+    bool waits = strcmp(str_member(row, "state"), "waiting") == 0 ||
+                 strcmp(str_member(row, "state"), "held") == 0;
+    enum wait_reason why = wait_reason_parse(str_member(row, "wait_reason"));
+    if (why == WAIT_NONE || why == WAIT_REASON_COUNT) {
+        why = WAIT_NEW; /* came after the stage's last plan */
+    }
+    struct json_out w;
+    json_out_init(&w, &r->out);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "id", str_member(row, "id"));
+    json_out_str(&w, "stage", str_member(row, "stage"));
+    json_out_str(&w, "state", str_member(row, "state"));
+    json_out_str(&w, "reason", waits ? wait_reason_name(why) : NULL);
+    json_out_str(&w, "text", waits ? wait_reason_text(why) : not_waiting(r, row));
+    json_out_str(&w, "since", json_string_value(json_object_get(row, "updated_at")));
+    json_out_str(&w, "not_before", json_string_value(json_object_get(row, "not_before")));
+    json_out_str(&w, "next", waits ? next_step(r, why, campaign) : NULL);
+    if (waits && !out_forecast(r, &w, campaign, task, err)) {
+        return false;
+    }
+    json_out_end_object(&w);
+    r->status = 200;
+    r->content_type = "application/json";
+    return true;
+}

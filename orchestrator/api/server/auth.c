@@ -1,0 +1,451 @@
+/* Who asks: bearer tokens "id.secret" (their SHA-256 is stored, compared in constant time) and, for
+ * browsers, the same token in a HttpOnly cookie together with a CSRF header that is an HMAC keyed
+ * by the secret. Found tokens are remembered for a few seconds, which bounds how long a revoked one
+ * still works. */
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/rng.h"
+#include "common/token_bucket.h"
+#include "handlers.h"
+#include "metrics.h"
+#include "store/api/api_db.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#define TOKEN_TEXT_MAX   160
+#define SECRET_BYTES     32
+#define CACHE_N          64
+#define CACHE_US         (3 * USEC_PER_SEC)
+#define FAILURES_FREE    10
+#define FAILURES_PEERS   256
+#define FAILURES_MAX_US  (60 * USEC_PER_SEC)
+#define COOKIE_NAME      "drover_session"
+#define CSRF_HEADER      "X-Drover-CSRF"
+#define COOKIE_MAX_AGE_S (12 * 3600)
+
+struct known_token {
+    char id[API_TOKEN_ID_MAX + 1];
+    uint8_t hash[32];
+    enum api_role role;
+    int64_t read_us;
+    struct bucket bucket;
+};
+struct peer_failures { /* wrong tokens from one address */
+    char peer[64];
+    int n;
+    int64_t until_us;
+};
+struct auth {
+    pthread_mutex_t lock;
+    int64_t rate_per_s, burst;
+    bool secure_cookie;
+    struct known_token known[CACHE_N];
+    struct peer_failures failures[FAILURES_PEERS];
+};
+struct token_text {
+    char id[API_TOKEN_ID_MAX + 1];
+    char secret[TOKEN_TEXT_MAX];
+};
+
+static bool is_token_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
+/* "id.secret", both of [A-Za-z0-9_-]; secret at least 32 characters. */
+static bool token_parse(struct str text, struct token_text *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    struct str secret = text;
+    struct str id = str_split(&secret, '.');
+    if (id.n < 1 || id.n > API_TOKEN_ID_MAX || secret.n < 32 || secret.n >= TOKEN_TEXT_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        if (!is_token_char(text.p[i]) && i != id.n) {
+            return false;
+        }
+    }
+    memcpy(ret->id, id.p, id.n);
+    memcpy(ret->secret, secret.p, secret.n);
+    return true;
+}
+
+static bool token_file_make(const char *path, char text[static TOKEN_TEXT_MAX], struct err *err)
+{
+    uint8_t id[4], secret[SECRET_BYTES];
+    rng_secret(id, sizeof id);
+    rng_secret(secret, sizeof secret);
+    char id_hex[2 * sizeof id + 1], secret_hex[2 * sizeof secret + 1];
+    str_hex(id, sizeof id, id_hex);
+    str_hex(secret, sizeof secret, secret_hex);
+    int n = snprintf(text, TOKEN_TEXT_MAX, "admin-%s.%s", id_hex, secret_hex);
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot make the token file '%s'", path);
+    }
+    if (write(fd, text, (size_t)n) != n || write(fd, "\n", 1) != 1 || fsync(fd) != 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot write the token file '%s'", path);
+    }
+    log_event(LOG_INFO, "token_file_made", LF_S("file", path));
+    return true;
+}
+
+static bool token_file_read(const char *path, char text[static TOKEN_TEXT_MAX], bool *ret_there,
+                            struct err *err)
+{
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *ret_there = fd >= 0;
+    if (fd < 0) {
+        return errno == ENOENT
+                   ? true
+                   : err_set_os(err, ERR_IO, errno, "cannot open the token file '%s'", path);
+    }
+    ssize_t n = read(fd, text, TOKEN_TEXT_MAX - 1);
+    if (n < 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot read the token file '%s'", path);
+    }
+    text[n] = '\0';
+    struct stat st;
+    if (fstat(fd, &st) == 0 && (st.st_mode & 077) != 0) {
+        log_event(LOG_WARN, "token_file_open_to_others", LF_S("file", path));
+    }
+    return true;
+}
+
+bool auth_new(const struct api_config *cfg, struct store *db, struct auth **ret, struct err *err)
+{
+    struct auth *a = xcalloc(1, sizeof *a);
+    (void)pthread_mutex_init(&a->lock, NULL);
+    a->rate_per_s = cfg->rate_per_s;
+    a->burst = cfg->burst > 0 ? cfg->burst : 2 * cfg->rate_per_s;
+    a->secure_cookie = cfg->secure_cookie;
+    *ret = a;
+    if (cfg->token_file == NULL) {
+        return true;
+    }
+    char text[TOKEN_TEXT_MAX] = "";
+    bool there;
+    if (!token_file_read(cfg->token_file, text, &there, err) ||
+        (!there && !token_file_make(cfg->token_file, text, err))) {
+        return false;
+    }
+    struct token_text t;
+    if (!token_parse(str_trim(str_of(text)), &t)) {
+        return err_set(err, ERR_INVALID,
+                       "token file '%s' does not hold a token (id.secret); remove it to get a new "
+                       "one",
+                       cfg->token_file);
+    }
+    uint8_t hash[32];
+    hash_sha256(t.secret, strlen(t.secret), hash);
+    return apidb_token_put(db, t.id, hash, "token file", err);
+}
+
+void auth_free(struct auth *a)
+{
+    if (a != NULL) {
+        (void)pthread_mutex_destroy(&a->lock);
+        free(a);
+    }
+}
+
+static enum api_role role_parse(const char *s)
+{
+    return strcmp(s, "admin") == 0      ? API_ADMIN
+           : strcmp(s, "operator") == 0 ? API_OPERATOR
+                                        : API_VIEWER;
+}
+
+static const char *role_name(enum api_role role)
+{
+    static const char *const names[] = {"public", "viewer", "operator", "admin"};
+    return names[role];
+}
+
+/* The remembered token, still fresh; the lock is held. */
+static struct known_token *known_find(struct auth *a, const char *id, int64_t now)
+{
+    for (size_t i = 0; i < CACHE_N; i++) {
+        if (strcmp(a->known[i].id, id) == 0 && now - a->known[i].read_us < CACHE_US) {
+            return &a->known[i];
+        }
+    }
+    return NULL;
+}
+
+static void known_put(struct auth *a, const struct known_token *t, int64_t now)
+{
+    struct known_token *to = &a->known[0];
+    for (size_t i = 0; i < CACHE_N; i++) {
+        if (strcmp(a->known[i].id, t->id) == 0) {
+            to = &a->known[i];
+            break;
+        }
+        if (a->known[i].read_us < to->read_us) {
+            to = &a->known[i];
+        }
+    }
+    struct bucket kept = to->bucket;
+    bool same = strcmp(to->id, t->id) == 0;
+    *to = *t;
+    if (same) {
+        to->bucket = kept;
+    } else {
+        bucket_init(&to->bucket, (double)a->rate_per_s, (double)a->burst, now);
+    }
+}
+
+/* Copy of the token's row, by way of the cache. */
+static bool token_get(struct auth *a, struct api_req *r, const char *id, struct known_token *ret,
+                      struct err *err)
+{
+    int64_t now = clock_mono_us();
+    (void)pthread_mutex_lock(&a->lock);
+    const struct known_token *k = known_find(a, id, now);
+    bool found = k != NULL;
+    if (found) {
+        *ret = *k;
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    if (found) {
+        return true;
+    }
+    struct known_token t = {.read_us = now};
+    char role[16];
+    memcpy(t.id, id, strlen(id));
+    if (!req_db(r, err) || !apidb_token_get(r->db, id, t.hash, role, err)) {
+        return false;
+    }
+    t.role = role_parse(role);
+    (void)pthread_mutex_lock(&a->lock);
+    known_put(a, &t, now);
+    (void)pthread_mutex_unlock(&a->lock);
+    *ret = t;
+    return true;
+}
+
+static bool rate_ok(struct auth *a, const char *id, struct err *err)
+{
+    if (a->rate_per_s == 0) {
+        return true;
+    }
+    int64_t now = clock_mono_us();
+    (void)pthread_mutex_lock(&a->lock);
+    struct known_token *k = known_find(a, id, now);
+    bool ok = k == NULL || bucket_take(&k->bucket, now);
+    (void)pthread_mutex_unlock(&a->lock);
+    return ok ? true
+              : err_set(err, ERR_THROTTLED, "more than %lld requests a second with this token",
+                        (long long)a->rate_per_s);
+}
+
+/* Addresses that keep sending wrong tokens wait, this machine's own excepted. */
+static bool peer_may_try(struct auth *a, const struct api_req *r, struct err *err)
+{
+    if (r->loopback) {
+        return true;
+    }
+    int64_t now = clock_mono_us();
+    bool ok = true;
+    (void)pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < FAILURES_PEERS; i++) {
+        ok &= strcmp(a->failures[i].peer, r->peer) != 0 || a->failures[i].until_us <= now;
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    return ok ? true : err_set(err, ERR_THROTTLED, "too many wrong tokens from your address; wait");
+}
+
+static void peer_failed(struct auth *a, const struct api_req *r)
+{
+    metric_add(METRIC_HTTP_LOGIN_FAILURES, 1);
+    if (r->loopback) {
+        return;
+    }
+    int64_t now = clock_mono_us();
+    (void)pthread_mutex_lock(&a->lock);
+    struct peer_failures *f = &a->failures[0];
+    for (size_t i = 0; i < FAILURES_PEERS; i++) {
+        if (strcmp(a->failures[i].peer, r->peer) == 0) {
+            f = &a->failures[i];
+            break;
+        }
+        if (a->failures[i].until_us < f->until_us) {
+            f = &a->failures[i];
+        }
+    }
+    if (strcmp(f->peer, r->peer) != 0) {
+        *f = (struct peer_failures){0};
+        memcpy(f->peer, r->peer, sizeof f->peer);
+    }
+    f->n++;
+    int over = MIN(f->n - FAILURES_FREE, 6);
+    f->until_us = now + (over > 0 ? MIN(USEC_PER_SEC << over, FAILURES_MAX_US) : 0);
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+static void csrf_value(const char *secret, char out[static 65])
+{
+    uint8_t mac[32];
+    hash_hmac_sha256(secret, strlen(secret), "drover csrf 1", 13, mac);
+    str_hex(mac, sizeof mac, out);
+}
+
+/* A browser's request must come from our own pages. */
+static bool same_site(const struct api_req *r, const char *secret, struct err *err)
+{
+    const char *site = req_header(r, "Sec-Fetch-Site");
+    if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0) {
+        return err_set(err, ERR_FORBIDDEN, "the request comes from another site");
+    }
+    const char *origin = req_header(r, "Origin"), *host = req_header(r, "Host");
+    if (origin != NULL) {
+        const char *at = strstr(origin, "://");
+        if (at == NULL || host == NULL || strcasecmp(at + 3, host) != 0) {
+            return err_set(err, ERR_FORBIDDEN, "the request comes from another origin");
+        }
+    }
+    if (strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0) {
+        return true;
+    }
+    char want[65];
+    csrf_value(secret, want);
+    const char *got = req_header(r, CSRF_HEADER);
+    if (got == NULL || strlen(got) != 64 || !hash_equal(got, want, 64)) {
+        return err_set(err, ERR_FORBIDDEN,
+                       "the " CSRF_HEADER " header is missing or wrong; log in");
+    }
+    return true;
+}
+
+static bool unknown_token(struct auth *a, const struct api_req *r, struct err *err)
+{
+    peer_failed(a, r);
+    return err_set(err, ERR_UNAUTHENTICATED, "the token is not valid; see DROVER_TOKEN_FILE");
+}
+
+static bool token_check(struct auth *a, struct api_req *r, struct str text,
+                        struct token_text *ret_text, struct known_token *ret, struct err *err)
+{
+    if (!peer_may_try(a, r, err)) {
+        return false;
+    }
+    if (!token_parse(text, ret_text)) {
+        return unknown_token(a, r, err);
+    }
+    struct err why = ERR_INIT;
+    if (!token_get(a, r, ret_text->id, ret, &why)) {
+        if (why.code == ERR_NOT_FOUND) {
+            return unknown_token(a, r, err);
+        }
+        *err = why;
+        return false;
+    }
+    uint8_t hash[32];
+    hash_sha256(ret_text->secret, strlen(ret_text->secret), hash);
+    return hash_equal(hash, ret->hash, sizeof hash) ? true : unknown_token(a, r, err);
+}
+
+bool auth_check(struct auth *a, struct api_req *r, struct err *err)
+{
+    const char *header = req_header(r, MHD_HTTP_HEADER_AUTHORIZATION);
+    const char *cookie = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, COOKIE_NAME);
+    struct str text;
+    if (header != NULL) {
+        if (strncasecmp(header, "Bearer ", 7) != 0) {
+            return err_set(err, ERR_UNAUTHENTICATED, "only Bearer tokens are taken");
+        }
+        text = str_trim(str_of(header + 7));
+    } else if (cookie != NULL) {
+        text = str_of(cookie);
+        r->by_cookie = true;
+    } else {
+        return err_set(err, ERR_UNAUTHENTICATED,
+                       "no token: send Authorization: Bearer, from DROVER_TOKEN_FILE");
+    }
+    struct token_text t;
+    struct known_token k;
+    if (!token_check(a, r, text, &t, &k, err) || (r->by_cookie && !same_site(r, t.secret, err)) ||
+        !rate_ok(a, t.id, err)) {
+        return false;
+    }
+    if (k.role < r->route->role) {
+        return err_set(err, ERR_FORBIDDEN, "a token of role %s may not do that; it takes %s",
+                       role_name(k.role), role_name(r->route->role));
+    }
+    memcpy(r->who.token_id, t.id, sizeof r->who.token_id);
+    r->who.role = k.role;
+    return true;
+}
+
+static bool session_answer(struct api_req *r, const char *id, enum api_role role,
+                           const char *secret)
+{
+    char csrf[65] = "";
+    if (secret != NULL) {
+        csrf_value(secret, csrf);
+    }
+    AUTO_BUF struct buf b = BUF_INIT(4096);
+    struct json_out w;
+    json_out_init(&w, &b);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "token_id", id);
+    json_out_str(&w, "role", role_name(role));
+    json_out_str(&w, "csrf", secret != NULL ? csrf : NULL);
+    json_out_end_object(&w);
+    return reply_json(r, 200, buf_str(&b));
+}
+
+bool auth_login(struct api_req *r, struct err *err)
+{
+    static const char *const keys[] = {"token", NULL};
+    AUTO_JSON json_t *body = NULL;
+    const char *token;
+    if (!req_json(r, &body, err) || !json_only_keys(body, keys, err) ||
+        !json_get_required_str(body, "token", &token, err)) {
+        return false;
+    }
+    const char *site = req_header(r, "Sec-Fetch-Site");
+    if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0) {
+        return err_set(err, ERR_FORBIDDEN, "the request comes from another site");
+    }
+    struct token_text t;
+    struct known_token k;
+    struct str text = str_trim(str_of(token));
+    if (!token_check(r->api->auth, r, text, &t, &k, err)) {
+        return false;
+    }
+    reply_header(r, MHD_HTTP_HEADER_SET_COOKIE,
+                 COOKIE_NAME "=" STR_FMT "; HttpOnly; SameSite=Strict; Path=/; Max-Age=%d%s",
+                 STR_ARG(text), COOKIE_MAX_AGE_S, r->api->cfg.secure_cookie ? "; Secure" : "");
+    return session_answer(r, t.id, k.role, t.secret);
+}
+
+bool auth_logout(struct api_req *r, struct err *err)
+{
+    (void)err;
+    reply_header(r, MHD_HTTP_HEADER_SET_COOKIE,
+                 COOKIE_NAME "=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+    return reply_json(r, 200, STR("{}"));
+}
+
+/* For a page that was loaded again: its cookie stands, its CSRF value is gone. */
+bool auth_session(struct api_req *r, struct err *err)
+{
+    (void)err;
+    const char *cookie = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, COOKIE_NAME);
+    struct token_text t;
+    bool browser = r->by_cookie && cookie != NULL && token_parse(str_of(cookie), &t);
+    return session_answer(r, r->who.token_id, r->who.role, browser ? t.secret : NULL);
+}
+
+bool req_audit(struct api_req *r, const char *action, const char *subject, const char *detail_json,
+               struct err *err)
+{
+    return apidb_audit(r->db, r->who.token_id, role_name(r->who.role), action, subject, detail_json,
+                       r->request_id, err);
+}

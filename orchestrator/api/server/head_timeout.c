@@ -1,0 +1,135 @@
+/* See conns.h. */
+#include "head_timeout.h"
+#include "common/clock.h"
+#include <pthread.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define LOOK_EVERY_S 1
+
+struct conn {
+    int fd; /* -1: the slot is free */
+    int64_t deadline_us;
+};
+struct conns {
+    pthread_mutex_t lock;
+    pthread_cond_t stopped;
+    pthread_t thread;
+    bool stop;
+    size_t n;
+    struct conn *at;
+};
+
+static void shut_late(struct conns *c, int64_t now_us)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->at[i].fd >= 0 && now_us > c->at[i].deadline_us) {
+            (void)shutdown(c->at[i].fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes it */
+            c->at[i].deadline_us = USEC_NEVER;
+        }
+    }
+}
+
+static void *conns_main(void *ctx)
+{
+    struct conns *c = ctx;
+    (void)pthread_mutex_lock(&c->lock);
+    while (!c->stop) {
+        struct timespec ts;
+        (void)clock_gettime(CLOCK_REALTIME, &ts);
+        ts.tv_sec += LOOK_EVERY_S;
+        (void)pthread_cond_timedwait(&c->stopped, &c->lock, &ts);
+        shut_late(c, clock_mono_us());
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+bool conns_new(size_t max, struct conns **ret, struct err *err)
+{
+    struct conns *c = xcalloc(1, sizeof *c);
+    c->n = max;
+    c->at = xcalloc(max, sizeof *c->at);
+    for (size_t i = 0; i < max; i++) {
+        c->at[i].fd = -1;
+    }
+    (void)pthread_mutex_init(&c->lock, NULL);
+    (void)pthread_cond_init(&c->stopped, NULL);
+    int rc = pthread_create(&c->thread, NULL, conns_main, c);
+    if (rc != 0) {
+        free(c->at);
+        free(c);
+        return err_set_os(err, ERR_INTERNAL, rc, "cannot start the watch over connections");
+    }
+    *ret = c;
+    return true;
+}
+
+void conns_free(struct conns *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    (void)pthread_cond_signal(&c->stopped);
+    (void)pthread_mutex_unlock(&c->lock);
+    (void)pthread_join(c->thread, NULL);
+    (void)pthread_cond_destroy(&c->stopped);
+    (void)pthread_mutex_destroy(&c->lock);
+    free(c->at);
+    free(c);
+}
+
+static struct conn *conn_free_slot(struct conns *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->at[i].fd < 0) {
+            return &c->at[i];
+        }
+    }
+    return NULL; /* not watched; the library's own limit is the same number */
+}
+
+void conns_notify(void *cls, struct MHD_Connection *conn, void **socket_context,
+                  enum MHD_ConnectionNotificationCode what)
+{
+    struct conns *c = cls;
+    (void)pthread_mutex_lock(&c->lock);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct conn *slot = info != NULL ? conn_free_slot(c) : NULL;
+        if (slot != NULL) {
+            *slot = (struct conn){info->connect_fd, clock_mono_us() + CONN_HEAD_US};
+        }
+        *socket_context = slot;
+    } else if (*socket_context != NULL) {
+        struct conn *slot = *socket_context; /* before its descriptor can be another's */
+        slot->fd = -1;
+        *socket_context = NULL;
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+static void conn_until(struct conns *c, struct MHD_Connection *conn, int64_t deadline_us)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct conn *slot = info != NULL ? info->socket_context : NULL;
+    if (slot != NULL) {
+        (void)pthread_mutex_lock(&c->lock);
+        slot->deadline_us = deadline_us;
+        (void)pthread_mutex_unlock(&c->lock);
+    }
+}
+
+void conns_head_read(struct conns *c, struct MHD_Connection *conn)
+{
+    conn_until(c, conn, USEC_NEVER);
+}
+
+void conns_answered(struct conns *c, struct MHD_Connection *conn)
+{
+    conn_until(c, conn, clock_mono_us() + CONN_NEXT_US);
+}

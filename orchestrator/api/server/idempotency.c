@@ -1,0 +1,132 @@
+/* Idempotency keys: the same key with the same request gets the first answer again, with another
+ * request it is refused, and while the first is being carried out it is a conflict. The key's row
+ * is written in the transaction it answers for. */
+#include "common/hash.h"
+#include "handlers.h"
+#include "store/api/api_db.h"
+#include <errno.h>
+
+static bool key_read(const struct api_req *r, bool required, char ret[static 256], struct err *err)
+{
+    const char *header = req_header(r, "Idempotency-Key");
+    ret[0] = '\0';
+    if (header == NULL) {
+        return required ? err_set(err, ERR_MALFORMED,
+                                  "the Idempotency-Key header is missing: send a random one, and "
+                                  "the same one when you repeat the request")
+                        : true;
+    }
+    struct str k = str_trim(str_of(header));
+    if (k.n >= 2 && k.p[0] == '"' && k.p[k.n - 1] == '"') {
+        k = (struct str){k.p + 1, k.n - 2};
+    }
+    bool ok = k.n >= 1 && k.n <= 255;
+    for (size_t i = 0; ok && i < k.n; i++) {
+        ok = k.p[i] > 0x20 && k.p[i] < 0x7f && k.p[i] != '"';
+    }
+    if (!ok) {
+        return err_set(err, ERR_MALFORMED, "Idempotency-Key: 1 to 255 visible ASCII characters");
+    }
+    memcpy(ret, k.p, k.n);
+    ret[k.n] = '\0';
+    return true;
+}
+
+static bool request_hash(const struct api_req *r, uint8_t ret[static 32], struct err *err)
+{
+    struct sha256 h;
+    sha256_init(&h);
+    const char *stage = req_query(r, "stage"), *last = req_query(r, "last");
+    const char *head[] = {r->method, r->path, stage != NULL ? stage : "", last != NULL ? last : ""};
+    for (size_t i = 0; i < ARRAY_LEN(head); i++) {
+        sha256_add(&h, head[i], strlen(head[i]) + 1);
+    }
+    sha256_add(&h, r->body.p, r->body.n);
+    char chunk[65536];
+    for (off_t at = 0; r->spool_fd >= 0;) {
+        ssize_t n = pread(r->spool_fd, chunk, sizeof chunk, at);
+        if (n < 0) {
+            sha256_done(&h);
+            return err_set_os(err, ERR_IO, errno, "cannot read the spooled body");
+        }
+        if (n == 0) {
+            break;
+        }
+        sha256_add(&h, chunk, (size_t)n);
+        at += n;
+    }
+    sha256_end(&h, ret);
+    return true;
+}
+
+static bool key_replay(struct keyed *k, bool *ret_replayed, struct err *err)
+{
+    struct api_req *r = k->r;
+    struct apidb_answer a = {.answer = BUF_INIT(API_ANSWER_MAX)};
+    bool found = false;
+    bool ok = apidb_key_get(r->db, r->who.token_id, k->key, &found, &a, err);
+    if (ok && found && memcmp(a.body_hash, k->hash, sizeof k->hash) != 0) {
+        ok = err_set(err, ERR_KEY_REUSED,
+                     "this Idempotency-Key was used for another request; take a new one");
+    }
+    if (ok && found) {
+        struct str text = str_trim(buf_str(&a.answer));
+        (void)reply_json(r, a.status, text);
+        reply_header(r, "Idempotent-Replayed", "true");
+        if (a.location[0] != '\0') {
+            reply_header(r, MHD_HTTP_HEADER_LOCATION, "%s", a.location);
+        }
+    }
+    *ret_replayed = ok && found;
+    buf_done(&a.answer);
+    return ok;
+}
+
+bool keyed_begin(struct api_req *r, bool required, struct keyed *ret, bool *ret_replayed,
+                 struct err *err)
+{
+    *ret = (struct keyed){.r = r};
+    *ret_replayed = false;
+    if (!key_read(r, required, ret->key, err)) {
+        return false;
+    }
+    if (ret->key[0] == '\0') {
+        return true;
+    }
+    if (!request_hash(r, ret->hash, err) || !key_replay(ret, ret_replayed, err)) {
+        return false;
+    }
+    if (*ret_replayed) {
+        return true;
+    }
+    if (!apidb_key_lock(r->db, r->who.token_id, ret->key, &ret->locked, err)) {
+        return false;
+    }
+    if (!ret->locked) {
+        return err_set(err, ERR_CONFLICT,
+                       "a request with this Idempotency-Key is in flight; ask again");
+    }
+    /* It may have ended between the look and the lock. */
+    return key_replay(ret, ret_replayed, err);
+}
+
+bool keyed_store(struct keyed *k, const char *location, struct err *err)
+{
+    if (k->key[0] == '\0') {
+        return true;
+    }
+    struct apidb_answer a = {.status = k->r->status, .answer = k->r->out};
+    memcpy(a.body_hash, k->hash, sizeof a.body_hash);
+    size_t n = strlen(location);
+    ASSERT(n < sizeof a.location);
+    memcpy(a.location, location, n);
+    return apidb_key_put(k->r->db, k->r->who.token_id, k->key, &a, err);
+}
+
+void keyed_end(struct keyed *k)
+{
+    if (k->locked && k->r->db != NULL && store_alive(k->r->db)) {
+        apidb_key_unlock(k->r->db, k->r->who.token_id, k->key);
+    }
+    k->locked = false;
+}

@@ -1,0 +1,521 @@
+/* Start, stop and the life of a request on libmicrohttpd's threads. A response is never queued in
+ * the first callback of a request (the library would close the connection afterwards) unless
+ * closing is what we want. */
+#include "server.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/rng.h"
+#include "handlers.h"
+#include "head_timeout.h"
+#include "metrics.h"
+#include "request.h"
+#include "response_cache.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define REQ_MAGIC         0x64724071u
+#define IO_THREADS        2
+#define IDLE_TIMEOUT_S    30
+#define BODY_GRACE_US     (60 * USEC_PER_SEC)
+#define BODY_BYTES_PER_S  500
+#define THROW_AWAY_MAX    (8 * 1024 * 1024)
+#define ARENA_MAX         (8 * 1024 * 1024)
+#define CONNECTION_MEMORY (64 * 1024)
+
+static void req_free(struct api_req *r)
+{
+    ASSERT(r->magic == REQ_MAGIC);
+    if (r->spool_fd >= 0) {
+        (void)close(r->spool_fd);
+    }
+    buf_done(&r->body);
+    buf_done(&r->out);
+    arena_done(&r->arena);
+    free(r->path);
+    r->magic = 0;
+    free(r);
+}
+
+static void req_peer(struct api_req *r)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (info == NULL || info->client_addr == NULL) {
+        return;
+    }
+    const struct sockaddr *sa = info->client_addr;
+    if (sa->sa_family == AF_INET) {
+        struct sockaddr_in in;
+        memcpy(&in, sa, sizeof in);
+        (void)inet_ntop(AF_INET, &in.sin_addr, r->peer, sizeof r->peer);
+        r->loopback = (ntohl(in.sin_addr.s_addr) >> 24) == 127;
+    } else if (sa->sa_family == AF_INET6) {
+        struct sockaddr_in6 in6;
+        memcpy(&in6, sa, sizeof in6);
+        (void)inet_ntop(AF_INET6, &in6.sin6_addr, r->peer, sizeof r->peer);
+        r->loopback = IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+    }
+}
+
+static struct api_req *req_new(struct api *a, struct MHD_Connection *conn, const char *url,
+                               const char *method)
+{
+    struct api_req *r = xcalloc(1, sizeof *r);
+    r->magic = REQ_MAGIC;
+    r->api = a;
+    r->conn = conn;
+    r->spool_fd = -1;
+    r->begun_us = clock_mono_us();
+    r->path = xstrdup(url);
+    for (size_t i = 0; i + 1 < sizeof r->method && method[i] != '\0'; i++) {
+        r->method[i] = method[i];
+    }
+    buf_init(&r->body, API_BODY_MAX);
+    buf_init(&r->out, API_ANSWER_MAX);
+    arena_init(&r->arena, ARENA_MAX);
+    uint8_t id[16];
+    rng_secret(id, sizeof id);
+    str_hex(id, sizeof id, r->request_id);
+    req_peer(r);
+    return r;
+}
+
+struct head_sums {
+    int n, lengths, encodings;
+    size_t bytes;
+};
+
+static enum MHD_Result head_count(void *ctx, enum MHD_ValueKind kind, const char *key,
+                                  const char *value)
+{
+    struct head_sums *h = ctx;
+    (void)kind;
+    h->n++;
+    h->bytes += strlen(key) + (value == NULL ? 0 : strlen(value)) + 4;
+    h->lengths += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    h->encodings += strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+    return MHD_YES;
+}
+
+static int64_t body_max(const struct api_req *r)
+{
+    bool bulk = r->route != NULL && (r->route->flags & ROUTE_BULK) != 0;
+    return bulk ? API_BULK_MAX : API_BODY_MAX;
+}
+
+/* Faults of the head that end the connection at once. */
+static bool head_refused(struct api_req *r)
+{
+    struct head_sums h = {0};
+    (void)MHD_get_connection_values(r->conn, MHD_HEADER_KIND, head_count, &h);
+    if (h.n > API_HEADERS_MAX || h.bytes > API_HEADERS_BYTES || strlen(r->path) > API_URL_MAX) {
+        reply_problem_status(r, 431, "too_large", "the request's head is too large");
+        return true;
+    }
+    if (h.lengths > 1 || h.encodings > 1 || (h.lengths > 0 && h.encodings > 0)) {
+        reply_problem_status(r, 400, "malformed", "the body's length is given twice");
+        return true;
+    }
+    const char *length = req_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    int64_t max = body_max(r);
+    int64_t n;
+    /* A little too much is read to its end, so that the client is there to hear the answer. */
+    if (length != NULL && !parse_i64(str_of(length), 0, max + THROW_AWAY_MAX, &n, NULL)) {
+        struct err err = ERR_INIT;
+        (void)err_set(&err, ERR_TOO_LARGE, "the body may have at most %lld bytes", (long long)max);
+        reply_problem(r, &err);
+        return true;
+    }
+    return false;
+}
+
+static struct MHD_Response *req_response(struct api_req *r)
+{
+    if (r->stream != NULL) {
+        return TAKE(r->stream);
+    }
+    if (r->fixed != NULL) {
+        void *p;
+        memcpy(&p, &r->fixed, sizeof p);
+        return MHD_create_response_from_buffer(r->fixed_n, p, MHD_RESPMEM_PERSISTENT);
+    }
+    size_t n = r->out.n;
+    if (n == 0) {
+        static char nothing[1];
+        return MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
+    }
+    return MHD_create_response_from_buffer(n, buf_take(&r->out), MHD_RESPMEM_MUST_FREE);
+}
+
+static const char *const security_headers[][2] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+     "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+};
+
+static enum MHD_Result req_queue(struct api_req *r)
+{
+    struct MHD_Response *resp = req_response(r);
+    if (resp == NULL) {
+        return MHD_NO;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(security_headers); i++) {
+        (void)MHD_add_response_header(resp, security_headers[i][0], security_headers[i][1]);
+    }
+    (void)MHD_add_response_header(resp, "X-Request-Id", r->request_id);
+    if (r->content_type != NULL) {
+        (void)MHD_add_response_header(resp, MHD_HTTP_HEADER_CONTENT_TYPE, r->content_type);
+    }
+    bool cache = false;
+    for (int i = 0; i < r->headers_n; i++) {
+        cache |= strcmp(r->headers[i].name, MHD_HTTP_HEADER_CACHE_CONTROL) == 0;
+        (void)MHD_add_response_header(resp, r->headers[i].name, r->headers[i].value);
+    }
+    if (!cache) {
+        (void)MHD_add_response_header(resp, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    }
+    enum MHD_Result ok = MHD_queue_response(r->conn, (unsigned)r->status, resp);
+    MHD_destroy_response(resp);
+    metric_add(METRIC_HTTP_REQUESTS, 1);
+    metric_add(METRIC_HTTP_4XX, r->status >= 400 && r->status < 500);
+    metric_add(METRIC_HTTP_5XX, r->status >= 500);
+    return ok;
+}
+
+struct query_check {
+    struct api_req *r;
+    const char *bad;
+    const char *seen[32];
+    size_t seen_n;
+};
+
+static enum MHD_Result query_check_one(void *ctx, enum MHD_ValueKind kind, const char *key,
+                                       const char *value)
+{
+    struct query_check *q = ctx;
+    (void)kind;
+    bool known = value != NULL && str_is_utf8(str_of(value)) && q->seen_n < ARRAY_LEN(q->seen);
+    struct str names = str_of(q->r->route->query);
+    bool named = false;
+    while (names.n > 0) {
+        named |= str_eq_cstr(str_split(&names, ' '), key);
+    }
+    for (size_t i = 0; i < q->seen_n; i++) {
+        known &= strcmp(q->seen[i], key) != 0;
+    }
+    if (!known || !named) {
+        q->bad = key;
+        return MHD_NO;
+    }
+    q->seen[q->seen_n++] = key;
+    return MHD_YES;
+}
+
+static bool req_check_query(struct api_req *r, struct err *err)
+{
+    struct query_check q = {.r = r};
+    (void)MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, query_check_one, &q);
+    if (q.bad != NULL) {
+        return err_set(err, ERR_MALFORMED,
+                       "query parameter '%.64s' is not known here, or twice; %s%s", q.bad,
+                       r->route->query[0] == '\0' ? "none is taken" : "known: ", r->route->query);
+    }
+    return true;
+}
+
+/* Workers and inline routes come here. In phase CHECKING only the token is looked at. */
+void req_run(struct api_req *r)
+{
+    struct err err = ERR_INIT;
+    bool checked = r->phase == REQ_RUNNING && (r->route->flags & ROUTE_BULK) != 0;
+    bool ok = r->route->role == API_PUBLIC || checked || auth_check(r->api->auth, r, &err);
+    if (ok && r->phase == REQ_CHECKING) {
+        r->phase = REQ_CHECKED;
+        return;
+    }
+    if (ok && r->too_large) {
+        ok = err_set(&err, ERR_TOO_LARGE, "the body is larger than this resource takes");
+    }
+    ok = ok && req_check_query(r, &err) && r->route->handler(r, &err);
+    if (!ok) {
+        reply_problem(r, &err);
+        if (r->status >= 500) {
+            log_event(LOG_WARN, "request_failed", LF_S("path", r->path),
+                      LF_S("request_id", r->request_id), LF_ERR(&err));
+        }
+    }
+    ASSERT(r->status != 0);
+    r->refused = r->phase == REQ_CHECKING;
+    r->phase = r->refused ? REQ_CHECKED : REQ_DONE;
+    metric_add(METRIC_HTTP_MICROSECONDS, clock_mono_us() - r->begun_us);
+}
+
+static enum MHD_Result req_dispatch(struct api_req *r)
+{
+    if ((r->route->flags & ROUTE_INLINE) != 0) {
+        req_run(r);
+        return req_queue(r);
+    }
+    MHD_suspend_connection(r->conn);
+    if (!workers_push(r->api->workers, r)) {
+        reply_problem_status(r, 503, "unavailable", "the server is stopping");
+        r->phase = REQ_DONE;
+        MHD_resume_connection(r->conn);
+    }
+    return MHD_YES;
+}
+
+static enum MHD_Result req_first(struct api *a, struct MHD_Connection *conn, const char *url,
+                                 const char *method, void **con_cls)
+{
+    struct api_req *r = req_new(a, conn, url, method);
+    *con_cls = r;
+    conns_head_read(a->conns, conn);
+    const char *allow;
+    r->route = route_find(r->method, r->path, r->params, &allow);
+    if (head_refused(r)) {
+        r->phase = REQ_DONE;
+        return req_queue(r);
+    }
+    if (r->route != NULL && (r->route->flags & ROUTE_BULK) != 0) {
+        r->phase = REQ_CHECKING;
+        return req_dispatch(r);
+    }
+    r->phase = REQ_BODY;
+    return MHD_YES;
+}
+
+/* A temporary file without a name: gone with its descriptor. */
+static bool req_spool_open(struct api_req *r)
+{
+    const char *dir = r->api->cfg.spool_dir != NULL ? r->api->cfg.spool_dir : "/tmp";
+    r->spool_fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (r->spool_fd < 0) {
+        log_event(LOG_ERROR, "spool_failed", LF_S("dir", dir), LF_I("errno", errno));
+    }
+    return r->spool_fd >= 0;
+}
+
+static bool req_spool_add(struct api_req *r, const char *p, size_t n)
+{
+    if (r->spool_fd < 0 && !req_spool_open(r)) {
+        return false;
+    }
+    while (n > 0) {
+        ssize_t done = write(r->spool_fd, p, n);
+        if (done < 0 && errno != EINTR) {
+            log_event(LOG_ERROR, "spool_failed", LF_I("errno", errno));
+            return false;
+        }
+        if (done > 0) {
+            p += done;
+            n -= (size_t)done;
+        }
+    }
+    return true;
+}
+
+static enum MHD_Result req_body(struct api_req *r, const char *data, size_t *data_n)
+{
+    size_t n = *data_n;
+    *data_n = 0;
+    r->body_n += (int64_t)n;
+    int64_t took_us = clock_mono_us() - r->begun_us;
+    if (took_us > BODY_GRACE_US && r->body_n * USEC_PER_SEC / took_us < BODY_BYTES_PER_S) {
+        return MHD_NO;
+    }
+    bool bulk = r->route != NULL && (r->route->flags & ROUTE_BULK) != 0;
+    int64_t max = body_max(r);
+    if (r->refused || r->too_large || r->body_n > max) {
+        r->too_large |= !r->refused;
+        return r->body_n > THROW_AWAY_MAX + (r->refused ? 0 : max) ? MHD_NO : MHD_YES;
+    }
+    if (bulk) {
+        return req_spool_add(r, data, n) ? MHD_YES : MHD_NO;
+    }
+    buf_add(&r->body, data, n);
+    return MHD_YES;
+}
+
+static enum MHD_Result req_whole(struct api_req *r)
+{
+    if (r->refused) {
+        r->phase = REQ_DONE;
+        return req_queue(r);
+    }
+    if (r->route != NULL) {
+        r->phase = REQ_RUNNING;
+        return req_dispatch(r);
+    }
+    const char *allow;
+    struct str params[API_PARAMS_MAX];
+    (void)route_find(r->method, r->path, params, &allow);
+    if (allow != NULL) {
+        reply_header(r, MHD_HTTP_HEADER_ALLOW, "%s", allow);
+        reply_problem_status(r, 405, "method", "this resource does not take that method");
+    } else if (!asset_serve(r)) {
+        reply_problem_status(r, 404, "not_found", "there is nothing under this path");
+    }
+    r->phase = REQ_DONE;
+    return req_queue(r);
+}
+
+static bool body_is_empty(const struct api_req *r)
+{
+    const char *length = req_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    bool chunked = req_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+    return !chunked && (length == NULL || strcmp(length, "0") == 0);
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *data_n, void **con_cls)
+{
+    struct api *a = cls;
+    struct api_req *r = *con_cls;
+    (void)version;
+    if (r == NULL) {
+        return req_first(a, conn, url, method, con_cls);
+    }
+    ASSERT(r->magic == REQ_MAGIC);
+    if (r->phase == REQ_DONE) {
+        *data_n = 0;
+        return req_queue(r);
+    }
+    if (r->phase == REQ_CHECKED) { /* the library repeats its first callback after a suspension */
+        r->phase = REQ_BODY;
+        if (*data_n == 0 && !body_is_empty(r)) {
+            return MHD_YES;
+        }
+    }
+    return *data_n > 0 ? req_body(r, data, data_n) : req_whole(r);
+}
+
+static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
+                         enum MHD_RequestTerminationCode why)
+{
+    const struct api *a = cls;
+    (void)why;
+    conns_answered(a->conns, conn);
+    if (*con_cls != NULL) {
+        req_free(*con_cls);
+        *con_cls = NULL;
+    }
+}
+
+static void on_mhd_log(void *cls, const char *fmt, va_list args)
+{
+    (void)cls;
+    char line[512];
+    (void)vsnprintf(line, sizeof line, fmt, args);
+    log_event(LOG_DEBUG, "http_note", LF_S("text", line));
+}
+
+static bool listen_address(const struct api_config *cfg, struct sockaddr_storage *ret,
+                           unsigned *ret_flags, bool *ret_loopback, struct err *err)
+{
+    const char *host = cfg->listen != NULL ? cfg->listen : "127.0.0.1";
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(cfg->port)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(cfg->port)};
+    memset(ret, 0, sizeof *ret);
+    if (inet_pton(AF_INET, host, &in.sin_addr) == 1) {
+        memcpy(ret, &in, sizeof in);
+        *ret_loopback = (ntohl(in.sin_addr.s_addr) >> 24) == 127;
+        return true;
+    }
+    if (inet_pton(AF_INET6, host, &in6.sin6_addr) == 1) {
+        memcpy(ret, &in6, sizeof in6);
+        *ret_flags |= MHD_USE_IPv6;
+        *ret_loopback = IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+        return true;
+    }
+    return err_set(err, ERR_INVALID, "'%s' is not an IP address to listen on", host);
+}
+
+static unsigned connections_max(const struct api *a)
+{
+    return a->cfg.connections > 0 ? (unsigned)a->cfg.connections : 1024;
+}
+
+static bool daemon_start(struct api *a, struct err *err)
+{
+    struct sockaddr_storage addr;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    bool loopback = true;
+    if (!listen_address(&a->cfg, &addr, &flags, &loopback, err)) {
+        return false;
+    }
+    unsigned connections = connections_max(a);
+    a->daemon = MHD_start_daemon(
+        flags, a->cfg.port, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+        MHD_OPTION_SOCK_ADDR, &addr, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
+        MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, loopback ? 0u : 32u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_NOTIFY_COMPLETED, on_completed, a,
+        MHD_OPTION_NOTIFY_CONNECTION, conns_notify, a->conns, MHD_OPTION_END);
+    if (a->daemon == NULL) {
+        return err_set_os(err, ERR_IO, errno, "cannot listen on %s port %u",
+                          a->cfg.listen != NULL ? a->cfg.listen : "127.0.0.1", a->cfg.port);
+    }
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(a->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    a->port = info != NULL ? info->port : a->cfg.port;
+    return true;
+}
+
+bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api **ret,
+               struct err *err)
+{
+    struct api *a = xcalloc(1, sizeof *a);
+    a->cfg = *cfg;
+    a->bridge = bridge;
+    a->started_us = clock_wall_us();
+    a->threads = cfg->threads > 0 ? MAX(cfg->threads, 2) : 8;
+    struct store *db = NULL;
+    bool ok = store_open(cfg->conninfo, STORE_API, &db, err) && auth_new(cfg, db, &a->auth, err);
+    store_close(db);
+    a->answers = answers_new();
+    ok = ok && workers_new(a, a->threads, &a->workers, err) &&
+         stream_hub_new(cfg->conninfo, &a->streams, err) &&
+         conns_new(connections_max(a), &a->conns, err) && daemon_start(a, err);
+    if (!ok) {
+        api_stop(a);
+        return false;
+    }
+    *ret = a;
+    return true;
+}
+
+void api_stop(struct api *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    /* Nobody may be suspended when the daemon stops: the streams end, then the handlers. */
+    stream_hub_stop(a->streams);
+    if (a->workers != NULL) {
+        workers_stop(a->workers);
+    }
+    if (a->daemon != NULL) {
+        MHD_stop_daemon(a->daemon);
+    }
+    conns_free(a->conns);
+    stream_hub_free(a->streams);
+    workers_free(a->workers);
+    answers_free(a->answers);
+    auth_free(a->auth);
+    free(a);
+}
+
+uint16_t api_port(const struct api *a)
+{
+    return a->port;
+}

@@ -1,0 +1,464 @@
+/* Server-sent events. One thread reads the event table (woken by LISTEN, at least once a second)
+ * and hands what is new to every open stream; between events a stream's connection is suspended and
+ * costs no thread. A stream that begins behind the head (Last-Event-ID) or fell behind reads the
+ * table on its own until it has caught up. Ids are in commit order, so nothing is skipped or
+ * doubled. */
+#include "common/clock.h"
+#include "common/log.h"
+#include "handlers.h"
+#include "metrics.h"
+#include "store/api/api_db.h"
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define STREAMS_MAX    1024
+#define STREAM_BUF_MAX (256 * 1024)
+#define STREAM_LOW     (64 * 1024) /* room asked for before more is read for a late stream */
+#define HEARTBEAT_US   (15 * USEC_PER_SEC)
+#define POLL_MS        1000
+#define BATCH_N        500
+#define BATCH_TEXT_MAX (8 * 1024 * 1024)
+#define RECONNECT_MS   500
+#define CHUNK          4096
+
+struct stream {
+    struct stream_hub *hub;
+    struct MHD_Connection *conn;
+    int64_t campaign_id; /* 0: all */
+    int64_t cursor;      /* id of the last event put into buf */
+    struct buf buf;
+    int64_t serial; /* tells it from another one at the same address */
+    int64_t sent_us;
+    bool suspended, ended;
+};
+struct stream_hub {
+    pthread_mutex_t lock;
+    pthread_t thread;
+    bool started, stop;
+    int wake_fd;
+    char *conninfo;
+    int64_t head; /* newest event handed to the streams that are up to date; -1: not read yet */
+    struct stream *streams[STREAMS_MAX];
+    int n;
+    int64_t next_serial;
+    struct batch *batch; /* the reading thread's */
+};
+
+/* The lock is held. */
+static void stream_wake(struct stream *s)
+{
+    if (s->suspended) {
+        s->suspended = false;
+        MHD_resume_connection(s->conn);
+    }
+}
+
+static void hub_poke(struct stream_hub *h)
+{
+    uint64_t one = 1;
+    (void)!write(h->wake_fd, &one, sizeof one);
+}
+
+/* MHD asks for bytes; nothing to send suspends the connection. */
+static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
+{
+    struct stream *s = cls;
+    (void)pos;
+    (void)pthread_mutex_lock(&s->hub->lock);
+    size_t n = MIN(max, s->buf.n);
+    ssize_t ret = (ssize_t)n;
+    if (n > 0) {
+        memcpy(to, s->buf.p, n);
+        buf_consume(&s->buf, n);
+        s->sent_us = clock_mono_us();
+        if (s->cursor < s->hub->head && s->buf.n < STREAM_LOW) {
+            hub_poke(s->hub); /* late, and there is room again */
+        }
+    } else if (s->ended) {
+        ret = MHD_CONTENT_READER_END_OF_STREAM;
+    } else {
+        s->suspended = true;
+        MHD_suspend_connection(s->conn);
+    }
+    (void)pthread_mutex_unlock(&s->hub->lock);
+    return ret;
+}
+
+static void stream_free(void *cls)
+{
+    struct stream *s = cls;
+    struct stream_hub *h = s->hub;
+    (void)pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < h->n; i++) {
+        if (h->streams[i] == s) {
+            h->streams[i] = h->streams[--h->n];
+            break;
+        }
+    }
+    metric_set(METRIC_HTTP_STREAMS, h->n);
+    (void)pthread_mutex_unlock(&h->lock);
+    buf_done(&s->buf);
+    free(s);
+}
+
+/* What one read brought, as the text of a stream. */
+struct batch {
+    struct buf text;
+    struct {
+        int64_t id, campaign_id;
+        size_t begin, end;
+    } at[BATCH_N];
+    int64_t n, last;
+};
+
+static void batch_copy(void *ctx, const struct apidb_event *e)
+{
+    struct batch *b = ctx;
+    size_t begin = b->text.n;
+    ASSERT(b->n < BATCH_N);
+    buf_addf(&b->text, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)e->id, e->kind, e->json);
+    if (!b->text.overflow) {
+        b->at[b->n].id = e->id;
+        b->at[b->n].campaign_id = e->campaign_id;
+        b->at[b->n].begin = begin;
+        b->at[b->n++].end = b->text.n;
+    }
+}
+
+/* Events behind `after`, at most BATCH_N. *ret_whole: there are no more. */
+static bool batch_read(struct store *db, int64_t after, int64_t campaign_id, struct batch *b,
+                       bool *ret_whole, struct err *err)
+{
+    int64_t n, last;
+    buf_reset(&b->text);
+    b->text.overflow = false;
+    b->n = 0;
+    if (!apidb_events(db, after, campaign_id, BATCH_N, batch_copy, b, &n, &last, err)) {
+        return false;
+    }
+    b->last = b->n > 0 ? b->at[b->n - 1].id : after;
+    *ret_whole = n < BATCH_N && b->n == n;
+    return true;
+}
+
+/* Everything of the batch that is news to s, as far as there is room: true when all was put. The
+ * lock is held. */
+static bool stream_take(struct stream *s, const struct batch *b)
+{
+    bool whole = true;
+    for (int64_t i = 0; whole && i < b->n; i++) {
+        size_t n = b->at[i].end - b->at[i].begin;
+        if (b->at[i].id <= s->cursor ||
+            (s->campaign_id != 0 && s->campaign_id != b->at[i].campaign_id)) {
+            continue;
+        }
+        whole = s->buf.n + n < STREAM_BUF_MAX;
+        if (whole) {
+            buf_add(&s->buf, b->text.p + b->at[i].begin, n);
+            s->cursor = b->at[i].id;
+            metric_add(METRIC_HTTP_EVENTS, 1);
+        }
+    }
+    if (s->buf.n > 0) {
+        stream_wake(s);
+    }
+    return whole;
+}
+
+/* What is new, to every stream that was up to date. One without room stays behind the head: late.
+ */
+static bool hub_read(struct stream_hub *h, struct store *db, struct batch *b, struct err *err)
+{
+    bool whole = false;
+    while (!whole) {
+        if (!batch_read(db, h->head, 0, b, &whole, err)) {
+            return false;
+        }
+        (void)pthread_mutex_lock(&h->lock);
+        for (int i = 0; i < h->n; i++) {
+            struct stream *s = h->streams[i];
+            if (s->cursor >= h->head && stream_take(s, b)) {
+                s->cursor = MAX(s->cursor, b->last);
+            }
+        }
+        h->head = b->last;
+        (void)pthread_mutex_unlock(&h->lock);
+    }
+    return true;
+}
+
+/* The next late stream with room, by serial behind `after`; 0: none. */
+static int64_t late_next(struct stream_hub *h, int64_t after, int64_t *ret_cursor,
+                         int64_t *ret_campaign)
+{
+    int64_t best = 0;
+    (void)pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < h->n; i++) {
+        const struct stream *s = h->streams[i];
+        if (s->cursor < h->head && s->buf.n < STREAM_LOW && s->serial > after &&
+            (best == 0 || s->serial < best)) {
+            best = s->serial;
+            *ret_cursor = s->cursor;
+            *ret_campaign = s->campaign_id;
+        }
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+    return best;
+}
+
+/* One read for each late stream; *ret_more when one could take more at once. */
+static bool hub_late(struct stream_hub *h, struct store *db, struct batch *b, bool *ret_more,
+                     struct err *err)
+{
+    int64_t serial = 0, cursor, campaign_id;
+    *ret_more = false;
+    while ((serial = late_next(h, serial, &cursor, &campaign_id)) != 0) {
+        bool whole;
+        if (!batch_read(db, cursor, campaign_id, b, &whole, err)) {
+            return false;
+        }
+        (void)pthread_mutex_lock(&h->lock);
+        for (int i = 0; i < h->n; i++) {
+            struct stream *s = h->streams[i];
+            if (s->serial == serial && stream_take(s, b) && whole) {
+                s->cursor = MAX(s->cursor, h->head); /* nothing else is there up to the head */
+            }
+        }
+        (void)pthread_mutex_unlock(&h->lock);
+        *ret_more |= !whole;
+    }
+    return true;
+}
+
+static void hub_heartbeat(struct stream_hub *h)
+{
+    int64_t now = clock_mono_us();
+    (void)pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < h->n; i++) {
+        struct stream *s = h->streams[i];
+        if (s->buf.n == 0 && now - s->sent_us > HEARTBEAT_US) {
+            buf_add_cstr(&s->buf, ": still here\n\n");
+            s->sent_us = now;
+            stream_wake(s);
+        }
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+static bool hub_stopping(struct stream_hub *h)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    bool stop = h->stop;
+    (void)pthread_mutex_unlock(&h->lock);
+    return stop;
+}
+
+static void hub_wait(struct stream_hub *h, struct store *db, int timeout_ms)
+{
+    struct pollfd p[2] = {{.fd = h->wake_fd, .events = POLLIN},
+                          {.fd = db != NULL ? store_fd(db) : -1, .events = POLLIN}};
+    (void)poll(p, 2, timeout_ms);
+    uint64_t n;
+    if ((p[0].revents & POLLIN) != 0) {
+        (void)!read(h->wake_fd, &n, sizeof n);
+    }
+}
+
+/* Where the table stands when this process begins to look. */
+static bool hub_begin(struct stream_hub *h, struct store *db, struct err *err)
+{
+    int64_t first, last;
+    if (h->head >= 0) {
+        return true;
+    }
+    if (!apidb_events_ends(db, &first, &last, err)) {
+        return false;
+    }
+    (void)pthread_mutex_lock(&h->lock);
+    h->head = last;
+    (void)pthread_mutex_unlock(&h->lock);
+    return true;
+}
+
+/* Read until the connection fails or the hub stops. */
+static bool hub_follow(struct stream_hub *h, struct store *db, struct err *err)
+{
+    bool any, more;
+    if (!hub_begin(h, db, err)) {
+        return false;
+    }
+    struct batch *b = h->batch;
+    while (!hub_stopping(h)) {
+        if (!store_notified(db, &any, err) || !hub_read(h, db, b, err) ||
+            !hub_late(h, db, b, &more, err)) {
+            return false;
+        }
+        hub_heartbeat(h);
+        if (!more) {
+            hub_wait(h, db, POLL_MS);
+        }
+    }
+    return true;
+}
+
+static void *hub_main(void *ctx)
+{
+    struct stream_hub *h = ctx;
+    while (!hub_stopping(h)) {
+        struct store *db = NULL;
+        struct err err = ERR_INIT;
+        bool ok = store_open(h->conninfo, STORE_LISTEN, &db, &err) && hub_follow(h, db, &err);
+        if (!ok && log_allow("stream", 1)) {
+            log_event(LOG_WARN, "stream_reader_lost", LF_ERR(&err));
+        }
+        store_close(db);
+        if (!ok) {
+            metric_add(METRIC_DB_RECONNECTS, 1);
+            hub_heartbeat(h);
+            hub_wait(h, NULL, RECONNECT_MS);
+        }
+    }
+    return NULL;
+}
+
+bool stream_hub_new(const char *conninfo, struct stream_hub **ret, struct err *err)
+{
+    struct stream_hub *h = xcalloc(1, sizeof *h);
+    (void)pthread_mutex_init(&h->lock, NULL);
+    h->conninfo = xstrdup(conninfo);
+    h->head = -1;
+    h->batch = xcalloc(1, sizeof *h->batch);
+    buf_init(&h->batch->text, BATCH_TEXT_MAX);
+    h->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    *ret = h;
+    int rc = pthread_create(&h->thread, NULL, hub_main, h);
+    if (rc != 0) {
+        return err_set_os(err, ERR_INTERNAL, rc, "cannot start the event reader");
+    }
+    h->started = true;
+    return true;
+}
+
+void stream_hub_stop(struct stream_hub *h)
+{
+    if (h == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&h->lock);
+    h->stop = true;
+    (void)pthread_mutex_unlock(&h->lock);
+    hub_poke(h);
+    if (h->started) {
+        (void)pthread_join(h->thread, NULL);
+        h->started = false;
+    }
+    (void)pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < h->n; i++) {
+        h->streams[i]->ended = true;
+        stream_wake(h->streams[i]);
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+void stream_hub_free(struct stream_hub *h)
+{
+    if (h == NULL) {
+        return;
+    }
+    ASSERT(h->n == 0);
+    (void)pthread_mutex_destroy(&h->lock);
+    (void)close(h->wake_fd);
+    buf_done(&h->batch->text);
+    free(h->batch);
+    free(h->conninfo);
+    free(h);
+}
+
+/* After which event the stream begins: Last-Event-ID, ?after=, else now. */
+static bool stream_after(struct api_req *r, int64_t *ret, bool *ret_resync, struct err *err)
+{
+    int64_t first, last;
+    const char *header = req_header(r, "Last-Event-ID");
+    *ret_resync = false;
+    if (!req_query_i64(r, "after", 0, INT64_MAX, -1, ret, err) || !req_db(r, err) ||
+        !apidb_events_ends(r->db, &first, &last, err)) {
+        return false;
+    }
+    if (header != NULL && !parse_i64(str_of(header), 0, INT64_MAX, ret, NULL)) {
+        return err_set(err, ERR_MALFORMED, "Last-Event-ID is not an id of an event");
+    }
+    if (*ret < 0) {
+        *ret = last;
+    } else if (*ret > last || (*ret > 0 && *ret + 1 < first)) {
+        *ret_resync = true; /* dropped since, or of another database */
+        *ret = last;
+    }
+    return true;
+}
+
+static bool hub_add(struct stream_hub *h, struct stream *s)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    bool ok = h->n < STREAMS_MAX && !h->stop;
+    if (ok) {
+        s->serial = ++h->next_serial;
+        h->streams[h->n++] = s;
+    }
+    metric_set(METRIC_HTTP_STREAMS, h->n);
+    (void)pthread_mutex_unlock(&h->lock);
+    return ok;
+}
+
+static bool stream_open(struct api_req *r, int64_t campaign_id, struct err *err)
+{
+    int64_t after;
+    bool resync;
+    if (!stream_after(r, &after, &resync, err)) {
+        return false;
+    }
+    struct stream *s = xcalloc(1, sizeof *s);
+    *s = (struct stream){.hub = r->api->streams,
+                         .conn = r->conn,
+                         .campaign_id = campaign_id,
+                         .cursor = after,
+                         .sent_us = clock_mono_us()};
+    buf_init(&s->buf, STREAM_BUF_MAX);
+    buf_add_cstr(&s->buf, "retry: 2000\n\n");
+    if (resync) {
+        buf_addf(&s->buf, "id: %lld\nevent: resync\ndata: {}\n\n", (long long)after);
+    }
+    if (!hub_add(s->hub, s)) {
+        buf_done(&s->buf);
+        free(s);
+        return err_set(err, ERR_UNAVAILABLE, "too many event streams are open");
+    }
+    r->stream =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK, stream_read, s, stream_free);
+    ASSERT(r->stream != NULL);
+    r->status = 200;
+    r->content_type = "text/event-stream";
+    reply_header(r, "X-Accel-Buffering", "no");
+    hub_poke(s->hub);
+    return true;
+}
+
+bool events_campaign(struct api_req *r, struct err *err)
+{
+    int64_t id, version;
+    AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
+    return req_id(r, 0, "c-", &id, err) && req_db(r, err) &&
+           apidb_campaign_get(r->db, id, &version, &json, err) && stream_open(r, id, err);
+}
+
+bool events_all(struct api_req *r, struct err *err)
+{
+    const char *topics = req_query(r, "topics");
+    int64_t id = 0;
+    if (topics != NULL && (strncmp(topics, "campaign:c-", 11) != 0 ||
+                           !parse_i64(str_of(topics + 11), 1, INT64_MAX, &id, NULL))) {
+        return err_set(err, ERR_MALFORMED, "query parameter 'topics': campaign:c-1");
+    }
+    return stream_open(r, id, err);
+}

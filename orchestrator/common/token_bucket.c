@@ -1,0 +1,85 @@
+/* Token bucket in micro-tokens.
+ * Invariants: 1. 0 <= tokens_u <= burst_u. 2. at_us moves only over time whose tokens were
+ * credited, so a rate of one token an hour asked every millisecond still gives its token. */
+#include "common/token_bucket.h"
+#include "common/banned.h"
+#include <math.h>
+
+#define TOKEN_U    INT64_C(1000000)
+#define RATE_U_MAX INT64_C(1000000000000000) /* 10^9 tokens a second */
+
+__extension__ typedef __int128 wide;
+
+static int64_t micro(double tokens)
+{
+    ASSERT(isfinite(tokens) && tokens >= 0);
+    return (int64_t)fmin(tokens * (double)TOKEN_U + 0.5, (double)RATE_U_MAX);
+}
+
+/* A burst under one token could never be taken from: it counts as one. The bucket starts full. */
+void bucket_init(struct bucket *b, double rate_per_s, double burst, int64_t now_mono_us)
+{
+    *b = (struct bucket){.rate_per_s_u = micro(rate_per_s), .at_us = now_mono_us};
+    b->burst_u = MAX(micro(burst), TOKEN_U);
+    b->tokens_u = b->burst_u;
+}
+
+static void refill(struct bucket *b, int64_t now_mono_us)
+{
+    int64_t elapsed = now_mono_us - b->at_us;
+    if (elapsed <= 0) {
+        return;
+    }
+    wide grown = (wide)elapsed * b->rate_per_s_u;
+    wide gain = grown / USEC_PER_SEC;
+    if (gain >= b->burst_u - b->tokens_u) {
+        b->tokens_u = b->burst_u;
+        b->at_us = now_mono_us;
+        return;
+    }
+    b->tokens_u += (int64_t)gain;
+    /* The part of a micro-token that is left over stays as time not yet credited. */
+    int64_t rest_us =
+        b->rate_per_s_u == 0 ? elapsed : (int64_t)(grown % USEC_PER_SEC / b->rate_per_s_u);
+    b->at_us = now_mono_us - rest_us;
+}
+
+bool bucket_take(struct bucket *b, int64_t now_mono_us)
+{
+    /* A refused take changes nothing, so that asking often loses no fractions. */
+    struct bucket after = *b;
+    refill(&after, now_mono_us);
+    if (after.tokens_u < TOKEN_U) {
+        return false;
+    }
+    after.tokens_u -= TOKEN_U;
+    *b = after;
+    return true;
+}
+
+int64_t bucket_wait_us(const struct bucket *b, int64_t now_mono_us)
+{
+    if (bucket_available(b, now_mono_us) > 0) {
+        return 0;
+    }
+    if (b->rate_per_s_u == 0) {
+        return INT64_MAX;
+    }
+    wide missing = (wide)(TOKEN_U - b->tokens_u) * USEC_PER_SEC;
+    wide wait = (missing + b->rate_per_s_u - 1) / b->rate_per_s_u - (now_mono_us - b->at_us);
+    return wait > INT64_MAX ? INT64_MAX : (int64_t)wait;
+}
+
+int64_t bucket_available(const struct bucket *b, int64_t now_mono_us)
+{
+    struct bucket after = *b;
+    refill(&after, now_mono_us);
+    return after.tokens_u / TOKEN_U;
+}
+
+void bucket_set_rate(struct bucket *b, double rate_per_s, int64_t now_mono_us)
+{
+    refill(b, now_mono_us);
+    b->at_us = MAX(b->at_us, now_mono_us);
+    b->rate_per_s_u = micro(rate_per_s);
+}

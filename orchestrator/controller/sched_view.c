@@ -1,0 +1,388 @@
+/* What the leader knows, as the scheduler wants it: plain arrays made anew for every decision,
+ * O(live + stages). Times are wall clock. */
+#include "common/clock.h"
+#include "core/money/cost.h"
+#include "ctl.h"
+
+#define SEND_AHEAD_S   2                    /* no more is intended than can be sent in this time */
+#define START_COLD_US  (180 * USEC_PER_SEC) /* before any start was seen */
+#define START_WARM_US  (30 * USEC_PER_SEC)
+#define UPLOAD_P50_US  (30 * USEC_PER_SEC)
+#define UPLOAD_P90_US  (300 * USEC_PER_SEC)
+#define STOP_P50_US    (60 * USEC_PER_SEC)
+#define STOP_P90_US    (150 * USEC_PER_SEC)
+#define OWN_WORD_SLACK 5 /* a job's own progress is right within a fifth of what is left */
+
+static int64_t tokens(const struct controller *c)
+{
+    int64_t now_us = clock_mono_us();
+    int64_t unsent = 0;
+    if (c->create_unlimited) {
+        return SCHED_LAUNCHES_MAX;
+    }
+    for (size_t i = 0; i < c->attempts_n; i++) {
+        const struct protocol_attempt *p = &c->attempts[i]->p;
+        unsent += p->state == ATTEMPT_INTENDED && !p->create_in_flight;
+    }
+    int64_t ahead = SEND_AHEAD_S * c->create_bucket.rate_per_s_u / 1000000;
+    return MAX(0, bucket_available(&c->create_bucket, now_us) + ahead - unsent);
+}
+
+static bool change_of(void *ctx, int64_t task_id, int *ret_type_i, int *ret_volume_gb,
+                      int64_t *ret_max_runtime_s)
+{
+    const struct task_change_row *ch = view_change(ctx, task_id, false);
+    if (ch == NULL) {
+        return false;
+    }
+    *ret_type_i = ch->instance_type_i;
+    *ret_volume_gb = ch->volume_gb;
+    *ret_max_runtime_s = ch->max_runtime_s;
+    return true;
+}
+
+static musd_t spent_of(void *ctx, int64_t task_id)
+{
+    const struct task_change_row *ch = view_change(ctx, task_id, false);
+    return ch == NULL ? 0 : ch->spent_musd;
+}
+
+static enum wait_reason why_not(const struct live_campaign *lc, const struct live_stage *ls)
+{
+    if (ls->row.state == STAGE_BLOCKED) {
+        return WAIT_STAGE_BLOCKED;
+    }
+    if (ls->row.state != STAGE_RUNNING) {
+        return ls->breaker.tripped ? WAIT_BREAKER : WAIT_HELD;
+    }
+    if (lc->row.wanted != WANTED_RUN || lc->row.state == CAMPAIGN_PAUSED ||
+        lc->row.state == CAMPAIGN_DRAINING) {
+        return WAIT_PAUSED;
+    }
+    if (lc->row.state == CAMPAIGN_RUNNING) {
+        return WAIT_NONE;
+    }
+    return lc->budget_short || lc->waits_for_person ? WAIT_BUDGET : WAIT_HELD;
+}
+
+/* --- limits and shares --- */
+
+static void fill_projects(struct controller *c, struct filled *f)
+{
+    f->projects = xcalloc(c->projects_n + 1, sizeof *f->projects);
+    for (size_t i = 0; i < c->projects_n; i++) {
+        const struct project_row *p = &c->projects[i];
+        musd_t left = money_left(p->cap_musd, p->reserved_musd, p->spent_musd);
+        if (p->id == 0) {
+            f->view.parts_limit = p->parts_limit;
+            f->view.left_musd = left;
+            continue;
+        }
+        f->projects[f->view.projects_n++] = (struct sched_project){.project_id = p->id,
+                                                                   .weight = p->weight,
+                                                                   .parts_limit = p->parts_limit,
+                                                                   .left_musd = left};
+    }
+    f->view.projects = f->projects;
+}
+
+static int project_of(const struct filled *f, int64_t project_id)
+{
+    for (int i = 0; i < f->view.projects_n; i++) {
+        if (f->projects[i].project_id == project_id) {
+            return i;
+        }
+    }
+    ASSERT(!"a campaign of no project");
+    return 0;
+}
+
+static void fill_campaign(const struct live_campaign *lc, int project_i, struct sched_campaign *ret)
+{
+    const struct campaign_row *r = &lc->row;
+    *ret = (struct sched_campaign){.campaign_id = r->id,
+                                   .project_i = project_i,
+                                   .weight = MAX(1, r->weight),
+                                   .live = lc->live,
+                                   .last_start_us = lc->last_start_us,
+                                   .parts_limit = r->parts_limit,
+                                   .left_musd =
+                                       money_left(r->cap_musd, r->reserved_musd, r->spent_musd),
+                                   .idle_spent_musd = r->warm_musd};
+}
+
+static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int campaign_i,
+                       struct sched_stage *ret)
+{
+    enum wait_reason why = why_not(lc, ls);
+    duration_fit(&ls->duration);
+    *ret = (struct sched_stage){
+        .campaign_id = lc->row.id,
+        .stage_id = ls->row.id,
+        .spec = lc->spec,
+        .stage = ls->spec,
+        .ready = ls->ready,
+        .may_start = why == WAIT_NONE,
+        .why_not = why,
+        .priority = lc->row.priority,
+        .campaign_i = campaign_i,
+        .live = ls->row.counts[TASK_ACTIVE],
+        .parts_limit = ls->row.parts_limit,
+        .stage_left_musd = money_left(ls->row.cap_musd, ls->row.reserved_musd, ls->row.spent_musd),
+        .duration = duration_known(&ls->duration) ? &ls->duration : NULL,
+        .place = &ls->place,
+        .breaker = &ls->breaker,
+        .breaker_rules = ls->rules,
+        .warm = warm_policy_of(&ls->spec->warm),
+        .cold_start_s = ls->cold.n > 0 ? MAX(1, ls->cold.us / USEC_PER_SEC) : 0,
+        .warm_start_s = ls->warm.n > 0 ? MAX(1, ls->warm.us / USEC_PER_SEC) : 0,
+        .gang = ls->spec->instance_count > 1 ? &ls->gang : NULL,
+    };
+}
+
+/* Nothing waits in this stage: nothing is promised any more. */
+static void drop_gang(struct live_stage *ls)
+{
+    ls->gang = (struct gang){.owed = ls->gang.owed};
+}
+
+static void fill_stages(struct controller *c, struct filled *f)
+{
+    size_t cap = 1;
+    for (size_t i = 0; i < c->campaigns_n; i++) {
+        cap += (size_t)c->campaigns[i]->stages_n;
+    }
+    f->stages = xcalloc(cap, sizeof *f->stages);
+    f->live_stages = xcalloc(cap, sizeof *f->live_stages);
+    f->live_campaigns = xcalloc(cap, sizeof *f->live_campaigns);
+    f->campaigns = xcalloc(c->campaigns_n + 1, sizeof *f->campaigns);
+    for (size_t i = 0; i < c->campaigns_n; i++) {
+        struct live_campaign *lc = c->campaigns[i];
+        int project_i = project_of(f, lc->row.project_id);
+        fill_campaign(lc, project_i, &f->campaigns[i]);
+        f->projects[project_i].live += lc->live;
+        f->view.live += lc->live;
+        for (int k = 0; k < lc->stages_n && f->view.stages_n < SCHED_STAGES_MAX; k++) {
+            struct live_stage *ls = &lc->stages[k];
+            if (ls->spec == NULL || ready_n(ls->ready) == 0) {
+                drop_gang(ls);
+                continue;
+            }
+            for (int t = 0; t < ls->spec->instance_type_n; t++) {
+                (void)view_slots_of(c, ls->spec->instance_type[t],
+                                    ls->spec->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+            }
+            f->live_stages[f->view.stages_n] = ls;
+            f->live_campaigns[f->view.stages_n] = lc;
+            fill_stage(lc, ls, (int)i, &f->stages[f->view.stages_n++]);
+        }
+    }
+    f->view.stages = f->stages;
+    f->view.campaigns = f->campaigns;
+    f->view.campaigns_n = (int)c->campaigns_n;
+}
+
+/* --- slots --- */
+
+static int slots_index(const struct filled *f, const char *instance_type, enum market market)
+{
+    for (int i = 0; i < f->view.slots_n; i++) {
+        if (f->slots[i].market == market && strcmp(f->slots[i].instance_type, instance_type) == 0) {
+            return i;
+        }
+    }
+    ASSERT(!"instances of a type without slots");
+    return 0;
+}
+
+static void fill_slots(struct controller *c, struct filled *f)
+{
+    f->slots = xcalloc(c->slots_n + 1, sizeof *f->slots);
+    f->account = c->account;
+    for (int m = 0; m < MARKET_COUNT; m++) {
+        f->account.total[m].held = 0;
+    }
+    for (size_t i = 0; i < c->slots_n; i++) {
+        struct slots *s = &f->slots[i];
+        if (learn_slots(&c->slots[i], f->view.now_us, s)) {
+            struct slots_total *t = &f->account.total[s->market];
+            t->foreign =
+                MAX(0, slots_total_foreign(&c->account.total[s->market], f->view.now_us) - 1);
+            t->foreign_us = f->view.now_us;
+        }
+        s->warm_held = 0;
+        f->account.total[s->market].held += s->held + s->warm_idle;
+    }
+    f->view.slots = f->slots;
+    f->view.slots_n = (int)c->slots_n;
+    f->view.account = &f->account;
+}
+
+/* --- live attempts --- */
+
+static int64_t start_left_us(const struct live_attempt *a, usec_t now_us)
+{
+    const struct start_time *t = a->row.pool_id > 0 ? &a->stage->warm : &a->stage->cold;
+    int64_t unknown = a->row.pool_id > 0 ? START_WARM_US : START_COLD_US;
+    int64_t whole = t->n > 0 ? t->us : unknown;
+    usec_t from = a->row.created_us > 0 ? a->row.created_us : a->row.intended_us;
+    return MAX(0, from + whole - now_us);
+}
+
+/* When its slots come back, by what is known: its own progress, else how long such parts run. */
+static void expect_end(const struct live_attempt *a, usec_t now_us, struct sched_job *j)
+{
+    usec_t own = hang_expected_end_us(&a->hang, a->running_us, now_us);
+    int64_t elapsed_us = MAX(0, now_us - j->run_from_us);
+    if (a->p.state == ATTEMPT_STOPPING || a->p.state == ATTEMPT_UPLOADING) {
+        bool stops = a->p.state == ATTEMPT_STOPPING;
+        usec_t from = a->ending_us > 0 ? a->ending_us : now_us;
+        j->end_p50_us = MAX(now_us, from + (stops ? STOP_P50_US : UPLOAD_P50_US));
+        j->end_p90_us = MAX(now_us, from + (stops ? STOP_P90_US : UPLOAD_P90_US));
+    } else if (a->p.state == ATTEMPT_RUNNING && own != USEC_NEVER) {
+        j->end_p50_us = own;
+        j->end_p90_us = own + (own - now_us) / OWN_WORD_SLACK;
+    } else if (j->duration != NULL) {
+        usec_t base = MAX(now_us, j->run_from_us);
+        j->end_p50_us = base + duration_remaining_us(j->duration, j->size_mb, elapsed_us, 50);
+        j->end_p90_us = base + duration_remaining_us(j->duration, j->size_mb, elapsed_us, 90);
+    } else {
+        j->end_p50_us = j->end_p90_us = USEC_NEVER;
+    }
+    j->end_p50_us = MIN(j->end_p50_us, j->last_us);
+    j->end_p90_us = MIN(j->end_p90_us, j->last_us);
+}
+
+static void fill_job(const struct live_attempt *a, const struct filled *f, int campaign_i,
+                     struct sched_job *j)
+{
+    usec_t now_us = f->view.now_us;
+    bool runs = a->row.started_us > 0 && a->p.state >= ATTEMPT_RUNNING;
+    *j = (struct sched_job){
+        .attempt_id = a->row.id,
+        .task_id = a->row.task_id,
+        .stage_id = a->row.stage_id,
+        .campaign_i = campaign_i,
+        .slots_i = slots_index(f, a->row.instance_type, a->row.market),
+        .instances = a->row.instances,
+        .duration = duration_known(&a->stage->duration) ? &a->stage->duration : NULL,
+        .size_mb = (uint32_t)MIN(a->row.size / (1024 * 1024), UINT32_MAX),
+        .run_from_us = runs ? a->row.started_us : now_us + start_left_us(a, now_us)};
+    j->last_us =
+        j->run_from_us + (a->row.max_runtime_s + COST_STOP_GRACE_S + COST_UPLOAD_S) * USEC_PER_SEC;
+    j->last_us = MAX(j->last_us, now_us);
+    expect_end(a, now_us, j);
+}
+
+static int campaign_of(const struct controller *c, const struct live_campaign *lc)
+{
+    for (size_t i = 0; i < c->campaigns_n; i++) {
+        if (c->campaigns[i] == lc) {
+            return (int)i;
+        }
+    }
+    ASSERT(!"an attempt of no campaign");
+    return 0;
+}
+
+static void fill_jobs(struct controller *c, struct filled *f)
+{
+    f->jobs = xcalloc(c->attempts_n + 1, sizeof *f->jobs);
+    for (size_t i = 0; i < c->attempts_n; i++) {
+        struct live_attempt *a = c->attempts[i];
+        if (!a->row.holds) {
+            continue;
+        }
+        int campaign_i = campaign_of(c, a->campaign);
+        struct sched_campaign *sc = &f->campaigns[campaign_i];
+        duration_fit(&a->stage->duration);
+        struct sched_project *sp = &f->projects[sc->project_i];
+        sc->held += a->row.instances;
+        sp->held += a->row.instances;
+        sc->last_start_us = MAX(sc->last_start_us, a->row.intended_us);
+        sp->last_start_us = MAX(sp->last_start_us, sc->last_start_us);
+        for (int k = 0; k < a->campaign->spec->instances_n; k++) {
+            if (strcmp(a->campaign->spec->instances[k].instance_type, a->row.instance_type) == 0) {
+                sc->type_held[k] += a->row.instances;
+            }
+        }
+        a->job_i = f->view.jobs_n++;
+        fill_job(a, f, campaign_i, &f->jobs[a->job_i]);
+    }
+    f->view.jobs = f->jobs;
+}
+
+/* --- pools --- */
+
+/* When an expected pool comes: now, when its job ends or has ended; else as its job's end does. */
+static usec_t pool_due(const struct filled *f, const struct live_pool *p)
+{
+    const struct live_attempt *a = p->attempt;
+    if (a == NULL) {
+        return p->row.available_us > 0 ? p->row.available_us : f->view.now_us;
+    }
+    if (a->ending_us > 0 || !a->row.holds) {
+        return a->ending_us > 0 ? a->ending_us : f->view.now_us;
+    }
+    return f->jobs[a->job_i].end_p50_us;
+}
+
+static void fill_pools(struct controller *c, struct filled *f)
+{
+    f->pools = xcalloc(c->pools_n + 1, sizeof *f->pools);
+    f->live_pools = xcalloc(c->pools_n + 1, sizeof *f->live_pools);
+    for (size_t i = 0; i < c->pools_n; i++) {
+        struct live_pool *p = c->pools[i];
+        if (p->row.taken_by != 0) {
+            continue; /* its slots are that attempt's, which stands for it */
+        }
+        const struct live_stage *ls = view_stage(p->campaign, p->row.stage_id);
+        bool there = p->row.state == POOL_AVAILABLE && p->seen;
+        int slots_i = slots_index(f, p->row.instance_type, MARKET_ON_DEMAND);
+        f->slots[slots_i].warm_held += p->row.instances;
+        f->live_pools[f->view.pools_n] = p;
+        f->pools[f->view.pools_n++] = (struct warm_pool){
+            .attempt_id = p->row.attempt_id,
+            .campaign_id = p->row.campaign_id,
+            .stage_id = p->row.stage_id,
+            .fingerprint = p->row.fingerprint,
+            .slots_i = slots_i,
+            .instances = p->row.instances,
+            .state = there ? POOL_AVAILABLE : POOL_EXPECTED,
+            .keep_alive_s = p->row.keep_alive_s,
+            .available_us = there ? p->row.available_us : pool_due(f, p),
+            .expires_us = p->row.expires_us,
+            .price_musd_per_hour = p->row.price_musd_per_hour,
+            .ending = p->wants_end,
+            .stays = ls != NULL && ls->spec != NULL && !ls->spec->warm.end_when_queue_empty};
+    }
+    f->view.pools = f->pools;
+}
+
+void sched_fill(struct controller *c, struct filled *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    ret->view.now_us = clock_wall_us();
+    ret->view.tokens = tokens(c);
+    ret->view.change_of = change_of;
+    ret->view.spent_of = spent_of;
+    ret->view.ctx = c;
+    fill_projects(c, ret);
+    fill_stages(c, ret);
+    fill_slots(c, ret);
+    fill_jobs(c, ret);
+    fill_pools(c, ret);
+}
+
+void sched_fill_done(struct filled *f)
+{
+    free(f->stages);
+    free(f->live_stages);
+    free(f->live_campaigns);
+    free(f->campaigns);
+    free(f->projects);
+    free(f->slots);
+    free(f->jobs);
+    free(f->pools);
+    free(f->live_pools);
+}

@@ -1,0 +1,191 @@
+/* The tick, on one page: view -> decide -> intend -> act -> record. */
+#include "common/clock.h"
+#include "common/log.h"
+#include "controller.h"
+#include "ctl.h"
+#include "metrics.h"
+#include <stdio.h>
+
+static bool gate_open(void *ctx)
+{
+    const struct controller *c = ctx;
+    return c->leading && protocol_may_sign(c->lease_end_us, clock_boot_us());
+}
+
+struct aws_gate ctl_gate(struct controller *c)
+{
+    return (struct aws_gate){.may_send = gate_open, .ctx = c};
+}
+
+/* Before curl sees a ready socket: a leader that was frozen past its lease lets go of everything.
+ */
+static void before_pass(void *ctx)
+{
+    struct controller *c = ctx;
+    if (c->leading && !protocol_may_sign(c->lease_end_us, clock_boot_us())) {
+        leader_lose(c, "lease_lapsed", NULL);
+    }
+}
+
+static bool look(struct controller *c)
+{
+    struct err err = ERR_INIT;
+    if (!c->look_at_db) {
+        return true;
+    }
+    c->look_at_db = false;
+    if (!view_refresh(c, &err)) {
+        leader_lose(c, "view_failed", &err);
+        return false;
+    }
+    mind_tick(c);
+    return precheck_tick(c) && operations_tick(c) && campaign_life_tick(c) && money_tick(c);
+}
+
+static void gauges(const struct controller *c)
+{
+    int64_t waiting = 0, active = 0, held = 0;
+    for (size_t i = 0; i < c->campaigns_n; i++) {
+        const struct live_campaign *lc = c->campaigns[i];
+        active += lc->live;
+        for (int k = 0; k < lc->stages_n; k++) {
+            waiting += (int64_t)ready_n(lc->stages[k].ready);
+        }
+    }
+    for (size_t i = 0; i < c->slots_n; i++) {
+        held += c->slots[i].s.held + c->slots[i].s.warm_idle;
+    }
+    metric_set(METRIC_PARTS_WAITING, waiting);
+    metric_set(METRIC_PARTS_ACTIVE, active);
+    metric_set(METRIC_SLOTS_HELD, held);
+}
+
+static void tick(void *ctx)
+{
+    struct controller *c = ctx;
+    if (!c->leading) {
+        return;
+    }
+    int64_t began_us = clock_mono_us();
+    if (!record_flush(c) || !look(c)) { /* record what came in, view what changed */
+        return;
+    }
+    if (!c->swept) {
+        sweep_tick(c);
+    } else if (c->decide) { /* decide, intend */
+        c->decide = false;
+        intend_tick(c);
+    }
+    if (c->leading && (c->act || clock_boot_us() >= c->acted_until_us)) { /* act */
+        execute_tick(c);
+        (void)record_flush(c);
+    }
+    gauges(c);
+    metric_add(METRIC_TICKS, 1);
+    metric_add(METRIC_TICK_US, clock_mono_us() - began_us);
+}
+
+static void on_tick_timer(void *ctx)
+{
+    struct controller *c = ctx;
+    c->look_at_db = true;
+    c->decide = true;
+    c->act = true;
+    loop_timer_set(c->tick_timer, c->cfg.tick_interval_us);
+}
+
+static void on_observe_timer(void *ctx)
+{
+    struct controller *c = ctx;
+    if (c->leading) {
+        observe_start(c);
+    }
+    loop_timer_set(c->observe_timer, c->cfg.observe_interval_us);
+}
+
+#define HOUSEKEEPING_US (3600 * USEC_PER_SEC)
+
+static bool maintain_events(struct controller *c, void *arg, struct err *err)
+{
+    (void)arg;
+    return store_events_maintain(c->store, err);
+}
+
+/* Tomorrow's partition of events is made ahead, old ones are dropped. */
+static void on_housekeeping_timer(void *ctx)
+{
+    struct controller *c = ctx;
+    if (c->leading) {
+        (void)leader_tx(c, maintain_events, NULL);
+    }
+    loop_timer_set(c->housekeeping_timer, HOUSEKEEPING_US);
+}
+
+static void on_quota_timer(void *ctx)
+{
+    struct controller *c = ctx;
+    if (c->leading) {
+        quota_start(c);
+    }
+    loop_timer_set(c->quota_timer, c->cfg.quota_interval_us);
+}
+
+bool controller_new(const struct controller_config *cfg, struct loop *loop, struct bridge *bridge,
+                    struct api_status *status, struct controller **ret, struct err *err)
+{
+    const struct aws_config aws = {.user_agent = "droverd/1.0"};
+    struct controller *c = xcalloc(1, sizeof *c);
+    uint64_t seed;
+    rng_secret(&seed, sizeof seed);
+    rng_seed(&c->rng, seed);
+    c->cfg = *cfg;
+    c->loop = loop;
+    c->bridge = bridge;
+    c->status = status;
+    c->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    c->keep_alive_max_s = -1;
+    c->create_unlimited = cfg->create_rate <= 0;
+    bucket_init(&c->create_bucket, c->create_unlimited ? 1e6 : cfg->create_rate,
+                c->create_unlimited ? 1e6 : cfg->create_burst, clock_mono_us());
+    if (!aws_client_new(loop, &aws, &c->aws, err) ||
+        !aws_client_new(loop, &aws, &c->aws_plain, err)) {
+        goto fail;
+    }
+    aws_client_set_gate(c->aws, gate_open, c);
+    c->tick_timer = loop_timer_new(loop, on_tick_timer, c);
+    c->observe_timer = loop_timer_new(loop, on_observe_timer, c);
+    c->quota_timer = loop_timer_new(loop, on_quota_timer, c);
+    c->housekeeping_timer = loop_timer_new(loop, on_housekeeping_timer, c);
+    loop_set_pre_hook(loop, before_pass, c);
+    loop_set_pass_hook(loop, tick, c);
+    if (!bridge_side_start(c, err) || !leader_start(c, err)) {
+        goto fail;
+    }
+    *ret = c;
+    return true;
+fail:
+    controller_free(c);
+    return false;
+}
+
+void controller_free(struct controller *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    leader_stop(c, true);
+    bridge_side_stop(c);
+    loop_set_pre_hook(c->loop, NULL, NULL);
+    loop_set_pass_hook(c->loop, NULL, NULL);
+    aws_client_free(c->aws); /* ends the output checks and bridge answers still under way */
+    aws_client_free(c->aws_plain);
+    loop_timer_free(c->tick_timer);
+    loop_timer_free(c->observe_timer);
+    loop_timer_free(c->quota_timer);
+    loop_timer_free(c->housekeeping_timer);
+    free(c->attempts);
+    free(c->records);
+    free(c->pools);
+    free(c->campaigns);
+    free(c);
+}

@@ -1,0 +1,289 @@
+/* Quotas: what is free, what a refusal's text teaches of limits and of others' use, and how long
+ * that is believed. */
+#include "quota_ledger.h"
+#include "core/failure/cause.h"
+#include <strings.h>
+
+/* --- arithmetic that ends at the bounds ------------------------------------------------------- */
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_add_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_sub_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
+}
+
+/* The lesser of two limits of which -1 is none. */
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < 0 ? b : b < 0 ? a : MIN(a, b);
+}
+
+/* --- others' use ------------------------------------------------------------------------------ */
+
+/* n halved once per half-life, in a straight line between, rounded half up. A clock that went back
+ * ages it as one that went on: what was learned under another time is not believed for long. */
+static int64_t decayed(int64_t n, usec_t at_us, usec_t now_us)
+{
+    __extension__ typedef __int128 wide;
+    int64_t age_us = minus(MAX(at_us, now_us), MIN(at_us, now_us));
+    int64_t lives = age_us / SLOTS_FOREIGN_HALF_LIFE_US;
+    if (n <= 0 || lives > 62) {
+        return 0;
+    }
+    int64_t scale_us = INT64_C(2) * SLOTS_FOREIGN_HALF_LIFE_US;
+    int64_t left_us = scale_us - age_us % SLOTS_FOREIGN_HALF_LIFE_US;
+    wide div = (wide)scale_us << lives;
+    return (int64_t)(((wide)n * left_us * 2 + div) / (div * 2));
+}
+
+int64_t slots_foreign(const struct slots *s, usec_t now_us)
+{
+    return decayed(s->foreign, s->foreign_us, now_us);
+}
+
+int64_t slots_total_foreign(const struct slots_total *t, usec_t now_us)
+{
+    return decayed(t->foreign, t->foreign_us, now_us);
+}
+
+/* Use that is not ours by a refusal: what it says is in use, and at least so much that what was
+ * wanted did not fit. */
+static int64_t foreign_of(const struct slots_refusal *r, int64_t ours)
+{
+    int64_t no_room = plus(minus(r->limit, r->wanted), 1);
+    return MAX(0, minus(MAX(r->used, no_room), MAX(0, ours)));
+}
+
+/* --- what is learned -------------------------------------------------------------------------- */
+
+bool slots_refusal_parse(const char *text, struct slots_refusal *ret)
+{
+    struct quota_refusal q;
+    if (!cause_parse_quota(str_of(text), &q)) {
+        return false;
+    }
+    _Static_assert(sizeof q.quota_name == sizeof ret->quota, "one bound for a quota's name");
+    *ret = (struct slots_refusal){.limit = q.limit, .used = q.in_use, .wanted = q.delta};
+    memcpy(ret->quota, q.quota_name, sizeof ret->quota);
+    return true;
+}
+
+/* Names that stand for themselves. */
+static const struct {
+    const char *name;
+    enum slots_quota quota;
+    enum market market;
+} whole_names[] = {
+    {"Number of instances across all training jobs", SLOTS_QUOTA_TOTAL, MARKET_ON_DEMAND},
+    {"Number of instances across all spot training jobs", SLOTS_QUOTA_TOTAL, MARKET_SPOT},
+    {"Maximum number of instances per training job", SLOTS_QUOTA_PER_JOB, MARKET_ON_DEMAND},
+    {"Number of instances for a training job", SLOTS_QUOTA_PER_JOB, MARKET_ON_DEMAND},
+    {"Longest run time for a training job", SLOTS_QUOTA_RUN_TIME, MARKET_ON_DEMAND},
+    {"Size of EBS volume for a training job instance", SLOTS_QUOTA_VOLUME, MARKET_ON_DEMAND},
+};
+/* Names with the instance type in them. */
+static const struct {
+    const char *before, *after;
+    enum slots_quota quota;
+    enum market market;
+} type_names[] = {
+    {"", " for training job usage", SLOTS_QUOTA_TYPE, MARKET_ON_DEMAND},
+    {"", " for spot training job usage", SLOTS_QUOTA_TYPE, MARKET_SPOT},
+    {"", " for training warm pool usage", SLOTS_QUOTA_WARM, MARKET_ON_DEMAND},
+    {"training-job/", "", SLOTS_QUOTA_TYPE, MARKET_ON_DEMAND},
+    {"spot-training-job/", "", SLOTS_QUOTA_TYPE, MARKET_SPOT},
+};
+
+/* The instance type between before and after, when name is made so. */
+static bool type_between(const char *name, const char *before, const char *after,
+                         char ret_type[static INSTANCE_TYPE_MAX + 1])
+{
+    size_t n = strlen(name);
+    size_t b = strlen(before);
+    size_t e = strlen(after);
+    if (n <= b + e || n - b - e > INSTANCE_TYPE_MAX || strncasecmp(name, before, b) != 0 ||
+        strcasecmp(name + n - e, after) != 0) {
+        return false;
+    }
+    const char *type = name + b;
+    if (strncmp(type, "ml.", 3) != 0 || memchr(type, ' ', n - b - e) != NULL ||
+        memchr(type, '/', n - b - e) != NULL) {
+        return false;
+    }
+    memcpy(ret_type, type, n - b - e);
+    ret_type[n - b - e] = '\0';
+    return true;
+}
+
+enum slots_quota slots_quota_named(const char *name, char ret_type[static INSTANCE_TYPE_MAX + 1],
+                                   enum market *ret_market)
+{
+    ret_type[0] = '\0';
+    *ret_market = MARKET_ON_DEMAND;
+    for (size_t i = 0; i < ARRAY_LEN(whole_names); i++) {
+        if (strcasecmp(name, whole_names[i].name) == 0) {
+            *ret_market = whole_names[i].market;
+            return whole_names[i].quota;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(type_names); i++) {
+        if (type_between(name, type_names[i].before, type_names[i].after, ret_type)) {
+            *ret_market = type_names[i].market;
+            return type_names[i].quota;
+        }
+    }
+    return SLOTS_QUOTA_OTHER;
+}
+
+void slots_refused(struct slots *s, const struct slots_refusal *r, int64_t ours, usec_t now_us)
+{
+    int64_t limit = MAX(0, r->limit);
+    s->refused_limit = limit == s->quota ? -1 : limit;
+    s->foreign = foreign_of(r, ours);
+    s->foreign_us = now_us;
+}
+
+static void total_refused(struct slots_total *t, const struct slots_refusal *r, int64_t ours,
+                          usec_t now_us)
+{
+    t->limit = MAX(0, r->limit);
+    t->foreign = foreign_of(r, ours);
+    t->foreign_us = now_us;
+}
+
+enum slots_quota slots_learn(struct slots *s, struct slots_account *a,
+                             const struct slots_refusal *r, int64_t ours, int64_t ours_total,
+                             usec_t now_us)
+{
+    char type[INSTANCE_TYPE_MAX + 1];
+    enum market market;
+    enum slots_quota quota = slots_quota_named(r->quota, type, &market);
+    bool our_type = strcasecmp(type, s->instance_type) == 0;
+    switch (quota) {
+    case SLOTS_QUOTA_TYPE:
+        if (!our_type || market != s->market) {
+            return SLOTS_QUOTA_OTHER;
+        }
+        slots_refused(s, r, ours, now_us);
+        return quota;
+    case SLOTS_QUOTA_WARM:
+        if (!our_type) {
+            return SLOTS_QUOTA_OTHER;
+        }
+        s->warm_quota = MAX(0, r->limit);
+        return quota;
+    case SLOTS_QUOTA_TOTAL:
+        if (market != s->market) {
+            return SLOTS_QUOTA_OTHER;
+        }
+        total_refused(&a->total[market], r, ours_total, now_us);
+        return quota;
+    case SLOTS_QUOTA_PER_JOB:
+        a->per_job = MAX(0, r->limit);
+        return quota;
+    case SLOTS_QUOTA_RUN_TIME:
+        a->longest_run_s = MAX(0, r->limit);
+        return quota;
+    case SLOTS_QUOTA_VOLUME:
+        a->volume_gb = MAX(0, r->limit);
+        return quota;
+    case SLOTS_QUOTA_OTHER:
+        return quota;
+    }
+    return SLOTS_QUOTA_OTHER;
+}
+
+/* What AWS allows of the type: as read, or as the last refusal said when that is less. */
+static int64_t type_quota(const struct slots *s)
+{
+    return s->quota < 0 ? -1 : lesser(s->quota, s->refused_limit);
+}
+
+/* Others use at most what ours leave of the limit. Left alone when that is no news: learned anew it
+ * would never get older. */
+static void bound_foreign(int64_t limit, int64_t ours, usec_t now_us, int64_t believed,
+                          int64_t *foreign, usec_t *foreign_us)
+{
+    int64_t rest = MAX(0, minus(limit, ours));
+    if (limit >= 0 && rest < believed) {
+        *foreign = rest;
+        *foreign_us = now_us;
+    }
+}
+
+void slots_accepted(struct slots *s, struct slots_account *a, int64_t ours, int64_t ours_total,
+                    usec_t now_us)
+{
+    struct slots_total *t = &a->total[s->market];
+    bound_foreign(type_quota(s), ours, now_us, slots_foreign(s, now_us), &s->foreign,
+                  &s->foreign_us);
+    bound_foreign(t->limit, ours_total, now_us, slots_total_foreign(t, now_us), &t->foreign,
+                  &t->foreign_us);
+}
+
+void slots_quota_read(struct slots *s, int64_t quota)
+{
+    s->quota = MAX(-1, quota);
+    s->refused_limit = s->quota < 0 ? s->refused_limit : -1;
+}
+
+/* --- what is free ----------------------------------------------------------------------------- */
+
+int64_t slots_limit(const struct slots *s, const struct slots_account *a)
+{
+    int64_t limit = type_quota(s);
+    if (limit < 0) {
+        return -1;
+    }
+    const struct slots_total *t = &a->total[s->market];
+    if (t->limit >= 0) {
+        int64_t ours = plus(MAX(0, s->held), MAX(0, s->warm_idle));
+        int64_t others = MAX(0, minus(MAX(0, t->held), ours));
+        limit = MIN(limit, MAX(0, minus(t->limit, others)));
+    }
+    return lesser(limit, s->operator_limit);
+}
+
+int64_t slots_free(const struct slots *s, const struct slots_account *a, usec_t now_us)
+{
+    int64_t quota = type_quota(s);
+    if (quota < 0) {
+        return 0;
+    }
+    int64_t ours = plus(MAX(0, s->held), MAX(0, s->warm_idle));
+    int64_t free_n = minus(quota, plus(ours, slots_foreign(s, now_us)));
+    if (s->operator_limit >= 0) {
+        free_n = MIN(free_n, minus(s->operator_limit, ours));
+    }
+    const struct slots_total *t = &a->total[s->market];
+    if (t->limit >= 0) {
+        int64_t used = plus(MAX(0, t->held), slots_total_foreign(t, now_us));
+        free_n = MIN(free_n, minus(t->limit, used));
+    }
+    return MAX(0, free_n);
+}
+
+int64_t slots_warm_free(const struct slots *s)
+{
+    return MAX(0, minus(MAX(0, s->warm_quota), MAX(0, s->warm_held)));
+}
+
+enum wait_reason slots_can_ever(const struct slots *s, const struct slots_account *a, int64_t n,
+                                int64_t max_runtime_s, int volume_gb)
+{
+    int64_t limit = type_quota(s);
+    if (limit < 0) {
+        return WAIT_QUOTA_UNREADABLE;
+    }
+    limit = lesser(lesser(limit, s->operator_limit), a->total[s->market].limit);
+    bool fits = n <= limit && (a->per_job < 0 || n <= a->per_job) &&
+                (a->longest_run_s < 0 || max_runtime_s <= a->longest_run_s) &&
+                (a->volume_gb < 0 || volume_gb <= a->volume_gb);
+    return fits ? WAIT_NONE : WAIT_QUOTA_TOO_SMALL;
+}

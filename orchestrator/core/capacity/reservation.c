@@ -1,0 +1,201 @@
+/* Chances of many ends together. No random numbers: a sum over independent jobs is counted out, so
+ * equal views give equal promises. */
+#include "reservation.h"
+#include <math.h>
+
+static const double knot_chance[GANG_KNOTS] = {0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999, 1};
+#define KNOT_P50 2
+#define KNOT_P90 4
+#define KNOT_P99 6
+
+static usec_t plus(usec_t t, int64_t span_us)
+{
+    usec_t sum;
+    return t == USEC_NEVER || __builtin_add_overflow(t, span_us, &sum) ? USEC_NEVER : sum;
+}
+
+void gang_end_at(int instances, usec_t at_us, struct gang_end *ret)
+{
+    ret->instances = instances;
+    ret->learned = false;
+    for (int i = 0; i < GANG_KNOTS; i++) {
+        ret->at_us[i] = at_us;
+    }
+}
+
+/* Beyond P99 little was ever seen: each further power of ten takes as long as the last one did. */
+static void tail(struct gang_end *e)
+{
+    const usec_t *at = e->at_us;
+    int64_t decade = MAX(at[KNOT_P99] - at[KNOT_P90], (at[KNOT_P90] - at[KNOT_P50]) / 2);
+    e->at_us[KNOT_P99 + 1] = plus(at[KNOT_P99], decade);
+    e->at_us[KNOT_P99 + 2] = plus(at[KNOT_P99 + 1], decade);
+}
+
+void gang_end_spread(int instances, usec_t p50_us, usec_t p90_us, struct gang_end *ret)
+{
+    /* normal quantiles over that of P90 */
+    static const double z[KNOT_P99 + 1] = {-1.28, -0.526, 0, 0.526, 1, 1.468, 1.815};
+    if (p50_us == USEC_NEVER || p90_us == USEC_NEVER) {
+        gang_end_at(instances, USEC_NEVER, ret);
+        return;
+    }
+    double step = (double)MAX(p90_us - p50_us, 0);
+    ret->instances = instances;
+    ret->learned = true;
+    for (int i = 0; i <= KNOT_P99; i++) {
+        ret->at_us[i] = plus(p50_us, (int64_t)(z[i] * step));
+    }
+    tail(ret);
+}
+
+void gang_end_model(const struct duration *d, uint32_t size_mb, int instances, usec_t from_us,
+                    usec_t last_us, usec_t now_us, struct gang_end *ret)
+{
+    static const int percent[KNOT_P99 + 1] = {1, 25, 50, 75, 90, 97, 99};
+    static const double z[KNOT_P99 + 1] = {-2.33, -0.67, 0, 0.67, 1.28, 1.88, 2.33};
+    if (d == NULL || !duration_known(d)) {
+        gang_end_at(instances, MAX(last_us, now_us), ret);
+        return;
+    }
+    int64_t elapsed_us = MAX(now_us - from_us, 0);
+    int64_t start_us = MAX(from_us - now_us, 0);
+    double mid_us = (double)duration_remaining_us(d, size_mb, elapsed_us, 50);
+    /* The line's own error concerns the whole run, of which the rest is what we wait for. */
+    double doubt_us = duration_doubt(d, size_mb) * (mid_us + (double)elapsed_us);
+    doubt_us = elapsed_us > 0 ? MIN(doubt_us, mid_us) : doubt_us;
+    ret->instances = instances;
+    ret->learned = true;
+    for (int i = 0; i <= KNOT_P99; i++) {
+        double run_us = (double)duration_remaining_us(d, size_mb, elapsed_us, percent[i]);
+        double off_us = copysign(hypot(run_us - mid_us, z[i] * doubt_us), z[i]);
+        int64_t slow_us = start_us / 24 * i + GANG_SEEN_US;
+        ret->at_us[i] = plus(now_us + start_us + slow_us, (int64_t)fmax(mid_us + off_us, 0));
+    }
+    tail(ret);
+    for (int i = 0; i < GANG_KNOTS; i++) {
+        ret->at_us[i] = MIN(ret->at_us[i], MAX(last_us, now_us));
+        ret->at_us[i] = i > 0 ? MAX(ret->at_us[i], ret->at_us[i - 1]) : ret->at_us[i];
+    }
+}
+
+double gang_end_by(const struct gang_end *e, usec_t t_us)
+{
+    const usec_t *at = e->at_us;
+    if (at[GANG_KNOTS - 1] <= t_us) {
+        return 1;
+    }
+    if (t_us < at[0]) {
+        return 0;
+    }
+    int i = 0;
+    while (at[i + 1] <= t_us) {
+        i++;
+    }
+    if (at[i + 1] == USEC_NEVER) {
+        return knot_chance[i];
+    }
+    double share = (double)(t_us - at[i]) / (double)(at[i + 1] - at[i]);
+    return knot_chance[i] + share * (knot_chance[i + 1] - knot_chance[i]);
+}
+
+usec_t gang_end_p90(const struct gang_end *e)
+{
+    return e->at_us[KNOT_P90];
+}
+
+void gang_odds_init(struct gang_odds *o, int64_t spare)
+{
+    memset(o, 0, sizeof *o);
+    o->spare = spare;
+    o->late[0] = 1;
+}
+
+void gang_odds_add(struct gang_odds *o, int instances, double back)
+{
+    ASSERT(instances >= 0 && back >= 0 && back <= 1);
+    o->mean += instances * (1 - back);
+    o->var += (double)instances * instances * back * (1 - back);
+    if (o->spare > GANG_EXACT) {
+        return;
+    }
+    for (int64_t k = o->spare; k >= 0; k--) {
+        double was_less = k >= instances ? o->late[k - instances] : 0;
+        o->late[k] = o->late[k] * back + was_less * (1 - back);
+    }
+}
+
+double gang_odds_met(const struct gang_odds *o)
+{
+    if (o->spare < 0) {
+        return 0;
+    }
+    if (o->spare <= GANG_EXACT) {
+        double sum = 0;
+        for (int64_t k = 0; k <= o->spare; k++) {
+            sum += o->late[k];
+        }
+        return MIN(sum, 1);
+    }
+    double room = (double)o->spare + 0.5 - o->mean;
+    return o->var > 0 ? 0.5 * erfc(-room / sqrt(2 * o->var)) : room > 0 ? 1 : 0;
+}
+
+static double chance_at(int64_t spare, const struct gang_end *ends, size_t n, usec_t t_us)
+{
+    struct gang_odds o;
+    gang_odds_init(&o, spare);
+    for (size_t i = 0; i < n; i++) {
+        gang_odds_add(&o, ends[i].instances, gang_end_by(&ends[i], t_us));
+    }
+    return gang_odds_met(&o);
+}
+
+bool gang_start(int64_t spare, const struct gang_end *ends, size_t n, double chance, usec_t now_us,
+                usec_t *ret)
+{
+    usec_t early = now_us;
+    usec_t late = now_us;
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < GANG_KNOTS && ends[i].at_us[k] != USEC_NEVER; k++) {
+            late = MAX(late, ends[i].at_us[k]);
+        }
+    }
+    if (chance_at(spare, ends, n, late) < chance) {
+        return false;
+    }
+    if (chance_at(spare, ends, n, early) >= chance) {
+        *ret = early;
+        return true;
+    }
+    while (late - early > USEC_PER_SEC) {
+        usec_t mid = early + (late - early) / 2;
+        if (chance_at(spare, ends, n, mid) >= chance) {
+            late = mid;
+        } else {
+            early = mid;
+        }
+    }
+    *ret = late;
+    return true;
+}
+
+bool gang_may_backfill(const struct gang *g, usec_t p90_end_us, int64_t want, int64_t spare)
+{
+    return want <= spare || (g->target_us != USEC_NEVER && p90_end_us <= g->target_us);
+}
+
+bool gang_may_pass(const struct gang *g, const struct gang_odds *o, const struct gang_end *end,
+                   int64_t spare)
+{
+    if (!gang_may_backfill(g, gang_end_p90(end), end->instances, spare)) {
+        return false;
+    }
+    if (g->target_us == USEC_NEVER) {
+        return true;
+    }
+    struct gang_odds with = *o;
+    gang_odds_add(&with, end->instances, gang_end_by(end, g->target_us));
+    /* What is late already does not get later by a part that is surely back. */
+    return gang_odds_met(&with) >= MIN(GANG_GUARD, gang_odds_met(o));
+}

@@ -1,0 +1,95 @@
+/* Hung jobs and stragglers. A verdict needs the absence of something for a whole period, so that a
+ * late listing or one lost object is never taken for a hang. */
+#include "hang_detector.h"
+
+static bool grew(const struct hang_seen *from, const struct hang_seen *to)
+{
+    return to->rows_done > from->rows_done || to->bytes > from->bytes ||
+           to->shards_done > from->shards_done;
+}
+
+void hang_saw(struct hang_state *h, const struct hang_seen *seen, usec_t now_us)
+{
+    if (seen == NULL || seen->at_us <= 0 || seen->rows_done < 0 || seen->rows_total < 0 ||
+        seen->bytes < 0 || seen->shards_done < 0 || seen->at_us < h->last.at_us) {
+        return;
+    }
+    bool begins = h->last.at_us == 0 || seen->rows_done < h->last.rows_done;
+    if (begins) {
+        h->first = *seen;
+    }
+    if (begins || grew(&h->last, seen)) {
+        h->moved_us = now_us;
+    }
+    h->last = *seen;
+}
+
+static bool passed(usec_t since_us, int64_t period_us, usec_t now_us)
+{
+    return period_us > 0 && now_us > since_us && now_us - since_us >= period_us;
+}
+
+enum hang_verdict hang_check(const struct hang_state *h, const struct hang_rules *r,
+                             usec_t running_since_us, usec_t now_us)
+{
+    if (h->last.at_us == 0 || h->last.at_us < running_since_us) {
+        return passed(running_since_us, r->start_us, now_us) ? HANG_NEVER_STARTED : HANG_NONE;
+    }
+    if (passed(h->last.at_us, r->silent_us, now_us)) {
+        return HANG_SILENT;
+    }
+    usec_t moved_us = MAX(h->moved_us, running_since_us);
+    return passed(moved_us, r->standstill_us, now_us) ? HANG_STANDSTILL : HANG_NONE;
+}
+
+usec_t hang_expected_end_us(const struct hang_state *h, usec_t running_since_us, usec_t now_us)
+{
+    const struct hang_seen *last = &h->last;
+    if (last->at_us == 0 || last->at_us < running_since_us || last->rows_total <= 0) {
+        return USEC_NEVER;
+    }
+    if (last->rows_done >= last->rows_total) {
+        return MAX(last->at_us, now_us);
+    }
+    /* Between the first object and the last one, so that rows done by an earlier try and the time
+     * before the work do not count; the start has to do until there are two. */
+    bool two = last->at_us > h->first.at_us && last->rows_done > h->first.rows_done;
+    int64_t rows = last->rows_done - (two ? h->first.rows_done : 0);
+    int64_t took_us = last->at_us - (two ? h->first.at_us : running_since_us);
+    int64_t left_us;
+    if (rows <= 0 || took_us <= 0 ||
+        !muldiv_i64(last->rows_total - last->rows_done, took_us, rows, &left_us)) {
+        return USEC_NEVER;
+    }
+    usec_t end_us;
+    return add_i64(last->at_us, left_us, &end_us) ? MAX(end_us, now_us) : USEC_NEVER;
+}
+
+bool hang_wants_twin(const struct hang_state *h, const struct duration *d, uint32_t size_mb,
+                     usec_t running_since_us, usec_t now_us)
+{
+    int64_t fresh_us = duration_quantile_us(d, size_mb, 50);
+    int64_t elapsed_us = now_us - running_since_us;
+    if (fresh_us <= 0 || elapsed_us <= duration_quantile_us(d, size_mb, 90)) {
+        return false;
+    }
+    usec_t end_us = hang_expected_end_us(h, running_since_us, now_us);
+    int64_t left_us =
+        end_us != USEC_NEVER ? end_us - now_us : duration_remaining_us(d, size_mb, elapsed_us, 50);
+    return (double)left_us >= HANG_TWIN_GAIN * (double)fresh_us + (double)HANG_TWIN_START_US;
+}
+
+const char *hang_verdict_name(enum hang_verdict v)
+{
+    switch (v) {
+    case HANG_NONE:
+        return "none";
+    case HANG_SILENT:
+        return "silent";
+    case HANG_STANDSTILL:
+        return "standstill";
+    case HANG_NEVER_STARTED:
+        return "never_started";
+    }
+    return "none";
+}

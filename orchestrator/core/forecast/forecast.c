@@ -1,0 +1,277 @@
+/* From runs to answers: bands over the worlds, the place of one part, what binds. */
+#include "forecast.h"
+#include "core/money/cost.h"
+#include "forecast_work.h"
+
+static int i64_cmp(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Between the (n+1)q-th values: few runs then give a wide band, not a narrow one. */
+static int64_t quantile(const int64_t *v, size_t n, double q)
+{
+    double at = q * (double)(n + 1) - 1;
+    if (at <= 0) {
+        return v[0];
+    }
+    size_t i = (size_t)at;
+    if (i + 1 >= n) {
+        return v[n - 1];
+    }
+    double part = at - (double)i;
+    if (v[i + 1] == USEC_NEVER) {
+        return part > 0 ? USEC_NEVER : v[i];
+    }
+    return v[i] + (int64_t)(part * (double)(v[i + 1] - v[i]));
+}
+
+struct forecast_band fc_band(int64_t *v, size_t n)
+{
+    qsort(v, n, sizeof *v, i64_cmp);
+    return (struct forecast_band){
+        .p10 = quantile(v, n, 0.1), .p50 = quantile(v, n, 0.5), .p90 = quantile(v, n, 0.9)};
+}
+
+/* --- what the runs said ----------------------------------------------------------------------- */
+
+struct series { /* one value a run */
+    int64_t *end, *cost, *why;
+    int64_t *stage_start, *stage_end, *stage_cost; /* [of the target's stages][run] */
+    int paid;                                      /* runs that no cap stopped */
+    double waited[FORECAST_BINDS_COUNT];
+    double *waited_slots;
+};
+
+static int64_t from_now(const struct fc_run *r, usec_t at_us)
+{
+    return at_us == USEC_NEVER ? USEC_NEVER : MAX(at_us - r->f->in.now_us, 0);
+}
+
+/* What the stage's ended attempts of the run cost; what runs when a run stops is counted by then.
+ */
+static musd_t stage_cost(const struct fc_run *r, int stage_i)
+{
+    const struct fc_stage *s = &r->f->stage[stage_i];
+    musd_t sum = 0;
+    for (int k = 0; k < SPEC_LADDER_MAX; k++) {
+        musd_t cost = 0;
+        struct err ignored = ERR_INIT;
+        bool some = r->stage[stage_i].seconds[k] > 0 && s->slots_i[k] >= 0;
+        if (some && (!cost_of_seconds(r->slots[s->slots_i[k]].price_musd_per_hour,
+                                      r->stage[stage_i].seconds[k], &cost, &ignored) ||
+                     !add_i64(sum, cost, &sum))) {
+            return INT64_MAX / SPEC_STAGES_MAX / 2;
+        }
+    }
+    return MIN(sum, INT64_MAX / SPEC_STAGES_MAX / 2);
+}
+
+static void read_run(const struct fc_run *r, size_t run_i, size_t runs, struct series *out)
+{
+    const struct forecast_input *in = &r->f->in;
+    int64_t end = 0;
+    musd_t cost = MIN(in->campaigns[in->target_i].spent_musd, INT64_MAX / 2);
+    bool paid = true;
+    size_t nth = 0;
+    for (int i = 0; i < in->stages_n; i++) {
+        if (!r->f->stage[i].target) {
+            continue;
+        }
+        const struct fc_stage_run *s = &r->stage[i];
+        musd_t c = stage_cost(r, i);
+        out->stage_start[nth * runs + run_i] = s->left > 0 || s->start_us != USEC_NEVER
+                                                   ? from_now(r, s->start_us)
+                                                   : from_now(r, s->end_us);
+        out->stage_end[nth * runs + run_i] = from_now(r, s->end_us);
+        out->stage_cost[nth * runs + run_i] = c;
+        end = MAX(end, from_now(r, s->end_us));
+        cost += c;
+        paid = paid && (s->end_us != USEC_NEVER || s->reason != WAIT_BUDGET);
+        nth++;
+    }
+    out->end[run_i] = end;
+    out->cost[run_i] = cost;
+    out->why[run_i] = from_now(r, r->why_start_us);
+    out->paid += paid;
+    for (int b = 0; b < FORECAST_BINDS_COUNT; b++) {
+        out->waited[b] += r->waited[b];
+    }
+    for (int i = 0; i < in->slots_n; i++) {
+        out->waited_slots[i] += r->waited_slots[i];
+    }
+}
+
+static void series_free(struct series *s)
+{
+    free(s->end);
+    free(s->stage_start);
+    free(s->waited_slots);
+}
+
+static void series_init(struct series *s, size_t runs, size_t slots_n)
+{
+    size_t stages = SPEC_STAGES_MAX;
+    *s = (struct series){.end = xcalloc(3 * runs, sizeof(int64_t)),
+                         .stage_start = xcalloc(3 * runs * stages, sizeof(int64_t)),
+                         .waited_slots = xcalloc(slots_n + 1, sizeof(double))};
+    s->cost = s->end + runs;
+    s->why = s->end + 2 * runs;
+    s->stage_end = s->stage_start + runs * stages;
+    s->stage_cost = s->stage_start + 2 * runs * stages;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void put_binding(const struct forecast_input *in, const struct series *s,
+                        struct forecast *ret)
+{
+    for (int b = 0; b < FORECAST_BINDS_COUNT; b++) {
+        /* NONE is a wait that nothing but time ends: it binds nothing. */
+        if (b != FORECAST_BINDS_NONE && s->waited[b] > 0 &&
+            (ret->binding == FORECAST_BINDS_NONE || s->waited[b] > s->waited[ret->binding])) {
+            ret->binding = (enum forecast_binding)b;
+        }
+    }
+    for (int i = 0; ret->binding == FORECAST_BINDS_SLOTS && i < in->slots_n; i++) {
+        if (s->waited_slots[i] > 0 &&
+            (ret->binding_slots_i < 0 ||
+             s->waited_slots[i] > s->waited_slots[ret->binding_slots_i])) {
+            ret->binding_slots_i = i;
+        }
+    }
+}
+
+/* Do we know how long the stage's parts take, and those of all it needs? */
+static bool stage_known(const struct fc_setup *f, int stage_i, int depth)
+{
+    const struct forecast_stage *s = f->stage[stage_i].in;
+    bool known = depth <= SPEC_STAGES_MAX &&
+                 (f->stage[stage_i].parts_n == 0 || duration_known(&s->duration));
+    for (int k = 0; known && k < s->needs_n; k++) {
+        known = stage_known(f, s->needs[k], depth + 1);
+    }
+    return known;
+}
+
+static void put_answers(const struct fc_setup *f, struct series *s, struct forecast *ret)
+{
+    size_t runs = (size_t)f->runs;
+    ret->runs = f->runs;
+    if (ret->known) {
+        ret->end_us = fc_band(s->end, runs);
+        ret->cost_musd = fc_band(s->cost, runs);
+        ret->fits_budget = (double)s->paid / (double)f->runs;
+    }
+    for (int i = 0; i < f->in.stages_n; i++) {
+        if (!f->stage[i].target) {
+            continue;
+        }
+        size_t at = (size_t)ret->stages_n * runs;
+        struct forecast_stage_out *o = &ret->stage[ret->stages_n++];
+        o->stage_i = i;
+        o->known = stage_known(f, i, 0);
+        if (!o->known) {
+            continue;
+        }
+        o->start_us = fc_band(s->stage_start + at, runs);
+        o->end_us = fc_band(s->stage_end + at, runs);
+        o->cost_musd = fc_band(s->stage_cost + at, runs);
+        int64_t span_us = o->end_us.p50 == USEC_NEVER ? 0 : o->end_us.p50 - o->start_us.p50;
+        o->parts_per_h = span_us > 0 ? (double)f->stage[i].parts_n * 3600e6 / (double)span_us : 0;
+    }
+    put_binding(&f->in, s, ret);
+}
+
+/* Place of the part in its stage's queue: parts that back off keep theirs. Its stage, or -1. */
+static int put_place(const struct fc_setup *f, struct forecast *ret)
+{
+    for (int i = 0; i < f->in.stages_n; i++) {
+        const struct fc_stage *s = &f->stage[i];
+        size_t waiting = s->due_n + s->late_n;
+        const struct forecast_part *why = NULL;
+        for (size_t k = 0; s->target && k < waiting && why == NULL; k++) {
+            why = s->parts[k].task_id == f->in.why_task_id ? &s->parts[k] : NULL;
+        }
+        if (why == NULL) {
+            continue;
+        }
+        int64_t before = 0;
+        for (size_t k = 0; k < waiting; k++) {
+            uint32_t key = fc_key(f, &s->parts[k]);
+            before += key > fc_key(f, why) ||
+                      (key == fc_key(f, why) && s->parts[k].task_id < why->task_id);
+        }
+        ret->place = before + 1;
+        ret->place_of = (int64_t)waiting;
+        return i;
+    }
+    return -1;
+}
+
+/* What is missing before anything can be said: the stage that lacks most. */
+static void put_needs(const struct fc_setup *f, struct forecast *ret)
+{
+    ret->known = true;
+    ret->price_known = true;
+    for (int i = 0; i < f->in.stages_n; i++) {
+        const struct fc_stage *s = &f->stage[i];
+        if (!s->target || s->parts_n == 0) {
+            continue;
+        }
+        int needs = duration_needs(&s->in->duration);
+        if (needs > ret->needs_parts) {
+            ret->known = false;
+            ret->needs_parts = needs;
+            size_t n = strnlen(s->in->stage->name, sizeof ret->needs_stage - 1);
+            memcpy(ret->needs_stage, s->in->stage->name, n);
+            ret->needs_stage[n] = '\0';
+        }
+        for (int k = 0; k < s->in->stage->instance_type_n; k++) {
+            ret->price_known = ret->price_known && s->slots_i[k] >= 0 &&
+                               f->in.slots[s->slots_i[k]].price_musd_per_hour >= 0;
+        }
+    }
+}
+
+bool fc_forecast(const struct forecast_input *in, enum fc_engine engine, struct forecast *ret,
+                 struct err *err)
+{
+    CLEANUP(fc_release)
+    struct fc_setup f = {0};
+    if (!fc_prepare(&f, in, engine, err)) {
+        return false;
+    }
+    struct forecast out = {.binding_slots_i = -1};
+    put_needs(&f, &out);
+    int why_stage = in->why_task_id != 0 ? put_place(&f, &out) : -1;
+    bool some = out.known;
+    for (int i = 0; i < in->stages_n && !some; i++) {
+        some = f.stage[i].target && f.stage[i].parts_n > 0 && stage_known(&f, i, 0);
+    }
+    if (some) {
+        CLEANUP(series_free)
+        struct series s;
+        CLEANUP(fc_run_free)
+        struct fc_run r = {0};
+        series_init(&s, (size_t)f.runs, (size_t)in->slots_n);
+        fc_run_init(&r, &f);
+        for (int i = 0; i < f.runs; i++) {
+            fc_run(&r, i);
+            read_run(&r, (size_t)i, (size_t)f.runs, &s);
+        }
+        put_answers(&f, &s, &out);
+        if (why_stage >= 0 && stage_known(&f, why_stage, 0)) {
+            out.start_us = fc_band(s.why, (size_t)f.runs);
+        }
+    }
+    *ret = out;
+    return true;
+}
+
+bool forecast_run(const struct forecast_input *in, struct forecast *ret, struct err *err)
+{
+    return fc_forecast(in, FC_ENGINE_BY_SIZE, ret, err);
+}

@@ -1,0 +1,200 @@
+/* The list kernel: the scheduler's order and checks without its plan. It takes sorted parts from an
+ * array, so that a start costs some tens of nanoseconds where sched_decide costs microseconds;
+ * what it leaves out are the look-ahead over a stage's tail and backfilling around a waiting gang.
+ * test_forecast holds it against sched_decide. */
+#include "core/money/cost.h"
+#include "core/sched/fair_share.h"
+#include "forecast_work.h"
+
+/* What one decision has closed; stages_n is bounded, so this may live on the stack. */
+struct closing {
+    bool stage[FORECAST_STAGES_MAX];
+    bool kept[256]; /* slots that a gang waits for */
+};
+
+static struct rank_share share_of(const struct fc_run *r, int64_t id, int64_t held, int64_t weight,
+                                  usec_t last_start_us)
+{
+    return (struct rank_share){id, held, weight, MAX(0, r->now_us - last_start_us)};
+}
+
+/* Does stage i go before stage k: priority, the project's share, the campaign's in it, the stage.
+ */
+static bool goes_before(const struct fc_run *r, int i, int k)
+{
+    const struct forecast_stage *x = &r->f->in.stages[i];
+    const struct forecast_stage *y = &r->f->in.stages[k];
+    int px = r->f->in.campaigns[x->campaign_i].priority;
+    int py = r->f->in.campaigns[y->campaign_i].priority;
+    if (px != py) {
+        return px > py;
+    }
+    if (x->campaign_i == y->campaign_i) {
+        return x->stage_id < y->stage_id;
+    }
+    const struct sched_campaign *a = &r->campaigns[x->campaign_i];
+    const struct sched_campaign *b = &r->campaigns[y->campaign_i];
+    const struct sched_project *p = &r->projects[a->project_i];
+    const struct sched_project *q = &r->projects[b->project_i];
+    bool same = a->project_i == b->project_i;
+    struct rank_share m = same ? share_of(r, a->campaign_id, a->held, a->weight, a->last_start_us)
+                               : share_of(r, p->project_id, p->held, p->weight, p->last_start_us);
+    struct rank_share n = same ? share_of(r, b->campaign_id, b->held, b->weight, b->last_start_us)
+                               : share_of(r, q->project_id, q->held, q->weight, q->last_start_us);
+    return rank_before(&m, &n);
+}
+
+static int first_open(const struct fc_run *r, const struct closing *c)
+{
+    int best = -1;
+    for (int i = 0; i < r->f->in.stages_n; i++) {
+        if (!c->stage[i] && (best < 0 || goes_before(r, i, best))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static bool full(int64_t limit, int64_t live)
+{
+    return limit >= 0 && live >= limit;
+}
+
+static enum wait_reason check_limits(const struct fc_run *r, int stage_i)
+{
+    const struct forecast_stage *in = &r->f->in.stages[stage_i];
+    const struct sched_campaign *c = &r->campaigns[in->campaign_i];
+    const struct sched_project *p = &r->projects[c->project_i];
+    if (full(in->parts_limit, r->stage[stage_i].live)) {
+        return WAIT_STAGE_LIMIT;
+    }
+    if (full(c->parts_limit, c->live)) {
+        return WAIT_CONCURRENCY;
+    }
+    if (full(p->parts_limit, p->live)) {
+        return WAIT_PROJECT_LIMIT;
+    }
+    return full(r->f->in.parts_limit, r->live) ? WAIT_GLOBAL_LIMIT : WAIT_NONE;
+}
+
+/* The first rung that can ever hold the stage's jobs; -1 and why. */
+static int rung_of(const struct fc_run *r, const struct fc_stage *s, enum wait_reason *ret_why)
+{
+    const struct spec_stage *stage = s->in->stage;
+    *ret_why = WAIT_QUOTA_UNREADABLE;
+    for (int k = 0; k < stage->instance_type_n; k++) {
+        enum wait_reason why = WAIT_QUOTA_UNREADABLE;
+        if (s->slots_i[k] >= 0) {
+            why = slots_can_ever(&r->slots[s->slots_i[k]], &r->account, stage->instance_count,
+                                 stage->max_runtime_s, stage->volume_gb);
+        }
+        if (why == WAIT_NONE) {
+            *ret_why = WAIT_NONE;
+            return k;
+        }
+        *ret_why = k == 0 ? why : *ret_why;
+        if (why == WAIT_QUOTA_UNREADABLE) {
+            break;
+        }
+    }
+    return -1;
+}
+
+static enum wait_reason check_slots(struct fc_run *r, int stage_i, struct fc_start *s,
+                                    struct closing *c)
+{
+    const struct forecast_stage *in = &r->f->in.stages[stage_i];
+    int64_t n = in->stage->instance_count;
+    if (s->limit_i >= 0 && r->campaigns[in->campaign_i].type_held[s->limit_i] + n >
+                               in->spec->instances[s->limit_i].n) {
+        return WAIT_TYPE_LIMIT;
+    }
+    const struct slots *slots = &r->slots[s->slots_i];
+    bool known = s->slots_i < (int)ARRAY_LEN(c->kept);
+    if (n > slots_free(slots, &r->account, r->now_us)) {
+        if (n > 1 && known &&
+            n <= slots_limit(slots, &r->account) - slots_foreign(slots, r->now_us)) {
+            c->kept[s->slots_i] = true;
+        }
+        return WAIT_SLOTS;
+    }
+    return known && c->kept[s->slots_i] ? WAIT_RESERVED : WAIT_NONE;
+}
+
+static enum wait_reason check_money(const struct fc_run *r, int stage_i, struct fc_start *s)
+{
+    const struct fc_stage *stage = &r->f->stage[stage_i];
+    const struct spec_stage *spec = stage->in->stage;
+    if (!stage->counts_money) {
+        return WAIT_NONE;
+    }
+    const struct sched_campaign *c = &r->campaigns[stage->in->campaign_i];
+    musd_t left = MIN(c->left_musd, r->stage[stage_i].left_musd);
+    left = MIN(left, MIN(r->projects[c->project_i].left_musd, r->left_musd));
+    left = spec->per_task_musd >= 0 ? MIN(left, spec->per_task_musd) : left;
+    musd_t price = r->slots[s->slots_i].price_musd_per_hour;
+    int64_t fits_s = cost_runtime_that_fits(price, spec->instance_count, 0, left);
+    if (fits_s < MIN(spec->min_runtime_s, spec->max_runtime_s) || fits_s < 1) {
+        return WAIT_BUDGET;
+    }
+    s->max_runtime_s = MIN(s->max_runtime_s, fits_s);
+    struct err ignored = ERR_INIT;
+    return cost_worst_case(price, spec->instance_count, s->max_runtime_s, 0, &s->reserve_musd,
+                           &ignored)
+               ? WAIT_NONE
+               : WAIT_BUDGET;
+}
+
+/* Start the stage's first part, or say why not. */
+static enum wait_reason step(struct fc_run *r, int stage_i, int rung, struct closing *c)
+{
+    const struct fc_stage *stage = &r->f->stage[stage_i];
+    struct ready_task t;
+    if (!fc_peek(r, stage_i, &t)) {
+        return fc_waiting_n(r, stage_i) > 0 ? WAIT_BACKOFF : WAIT_NONE;
+    }
+    struct fc_start s = {.stage_i = stage_i,
+                         .slots_i = stage->slots_i[rung],
+                         .rung = rung,
+                         .limit_i = stage->limit_i[rung],
+                         .max_runtime_s = stage->in->stage->max_runtime_s};
+    enum wait_reason why = check_limits(r, stage_i);
+    why = why == WAIT_NONE ? check_slots(r, stage_i, &s, c) : why;
+    why = why == WAIT_NONE ? check_money(r, stage_i, &s) : why;
+    why = why == WAIT_NONE && fc_tokens(r) <= 0 ? WAIT_RATE : why;
+    if (why == WAIT_NONE) {
+        fc_pop(r, stage_i);
+        fc_start(r, &s, &t);
+        return WAIT_NEW; /* it went; the next one is looked at */
+    }
+    return why;
+}
+
+usec_t fc_decide_kernel(struct fc_run *r)
+{
+    struct closing c;
+    int rung[FORECAST_STAGES_MAX];
+    memset(c.stage, 0, (size_t)r->f->in.stages_n);
+    memset(c.kept, 0, sizeof c.kept);
+    usec_t wake_us = USEC_NEVER;
+    for (int i = 0; i < r->f->in.stages_n; i++) {
+        bool waits = fc_waiting_n(r, i) > 0;
+        enum wait_reason why = waits ? WAIT_STAGE_BLOCKED : WAIT_NONE;
+        rung[i] = waits && r->stage[i].open ? rung_of(r, &r->f->stage[i], &why) : -1;
+        c.stage[i] = rung[i] < 0;
+        r->stage[i].reason = why;
+    }
+    for (int i = first_open(r, &c); i >= 0; i = first_open(r, &c)) {
+        enum wait_reason why = step(r, i, rung[i], &c);
+        if (why == WAIT_NEW) {
+            continue;
+        }
+        c.stage[i] = true;
+        r->stage[i].reason = why;
+        if (why == WAIT_RATE) {
+            wake_us = MIN(wake_us, fc_rate_wake(r));
+        }
+        wake_us = MIN(wake_us, MAX(ready_next_us(r->stage[i].ready), r->now_us));
+    }
+    return wake_us;
+}

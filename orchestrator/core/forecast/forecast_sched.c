@@ -1,0 +1,156 @@
+/* The real thing in virtual time: sched_decide is shown the run as the leader shows it the world,
+ * and what it launches is started. It knows of durations what is fitted now, not what the run has
+ * drawn. */
+#include "core/sched/tail_packing.h"
+#include "forecast_work.h"
+
+struct fc_sched {
+    struct sched_plan plan;
+    struct sched_view view;
+    struct sched_stage *stages;
+    struct gang *gangs;
+    struct sched_job *jobs;
+    bool any_gang;
+};
+
+void fc_sched_init(struct fc_run *r)
+{
+    const struct forecast_input *in = &r->f->in;
+    struct fc_sched *s = xmalloc(sizeof *s);
+    memset(s, 0, sizeof *s);
+    s->stages = xcalloc((size_t)in->stages_n + 1, sizeof *s->stages);
+    s->gangs = xcalloc((size_t)in->stages_n + 1, sizeof *s->gangs);
+    s->jobs = xcalloc(r->f->parts_n + 1, sizeof *s->jobs);
+    for (int i = 0; i < in->stages_n; i++) {
+        const struct fc_stage *st = &r->f->stage[i];
+        s->any_gang = s->any_gang || st->in->stage->instance_count > 1;
+        s->stages[i] = (struct sched_stage){
+            .campaign_id = st->in->campaign_id,
+            .stage_id = st->in->stage_id,
+            .spec = st->in->spec,
+            .stage = st->in->stage,
+            .ready = r->stage[i].ready,
+            .why_not = WAIT_STAGE_BLOCKED,
+            .priority = in->campaigns[st->in->campaign_i].priority,
+            .campaign_i = st->in->campaign_i,
+            .parts_limit = st->in->parts_limit,
+            /* First in, first out: the order keys are no sizes. */
+            .duration = in->fifo ? NULL : st->duration,
+            .gang = &s->gangs[i],
+            .cold_start_s = st->in->cold_start_s,
+        };
+    }
+    s->view = (struct sched_view){
+        .parts_limit = in->parts_limit,
+        .stages = s->stages,
+        .stages_n = in->stages_n,
+        .campaigns = r->campaigns,
+        .campaigns_n = in->campaigns_n,
+        .projects = r->projects,
+        .projects_n = in->projects_n,
+        .slots = r->slots,
+        .slots_n = in->slots_n,
+        .account = &r->account,
+        .jobs = s->jobs,
+    };
+    r->sched = s;
+}
+
+void fc_sched_free(struct fc_run *r)
+{
+    if (r->sched != NULL) {
+        free(r->sched->stages);
+        free(r->sched->gangs);
+        free(r->sched->jobs);
+        free(r->sched);
+        r->sched = NULL;
+    }
+}
+
+/* When slots come back matters to tasks of several instances and to the tail of a stage; in the
+ * long middle of a big one nobody asks. */
+static bool jobs_matter(const struct fc_run *r)
+{
+    for (int i = 0; i < r->f->in.stages_n; i++) {
+        size_t n = r->stage[i].open ? ready_n(r->stage[i].ready) : 0;
+        if (n > 0 && (r->sched->any_gang || n <= TAIL_TASKS_MAX)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Live jobs as the leader sees them: what is fitted now tells when they end. */
+static void show_jobs(struct fc_run *r)
+{
+    struct fc_sched *s = r->sched;
+    s->view.jobs_n = 0;
+    bool matter = jobs_matter(r);
+    for (uint32_t i = 0; matter && i < r->lives_n; i++) {
+        const struct fc_live *l = &r->lives[i];
+        if (!l->used || l->slots_i < 0) {
+            continue;
+        }
+        const struct fc_stage *st = &r->f->stage[l->stage_i];
+        uint32_t size_mb = st->parts[l->part].size_mb;
+        usec_t from_us = MAX(l->run_from_us, r->now_us);
+        int64_t ran_us = from_us - l->run_from_us;
+        s->jobs[s->view.jobs_n++] = (struct sched_job){
+            .attempt_id = i + 1,
+            .task_id = l->task_id,
+            .stage_id = st->in->stage_id,
+            .campaign_i = st->in->campaign_i,
+            .slots_i = l->slots_i,
+            .instances = l->instances,
+            .end_p50_us = from_us + duration_remaining_us(st->duration, size_mb, ran_us, 50),
+            .end_p90_us = from_us + duration_remaining_us(st->duration, size_mb, ran_us, 90),
+            .duration = st->duration,
+            .size_mb = size_mb,
+            .run_from_us = l->run_from_us,
+        };
+    }
+}
+
+static usec_t decide_once(struct fc_run *r)
+{
+    struct fc_sched *s = r->sched;
+    s->view.now_us = r->now_us;
+    s->view.tokens = fc_tokens(r);
+    s->view.live = r->live;
+    s->view.left_musd = r->left_musd;
+    for (int i = 0; i < s->view.stages_n; i++) {
+        s->stages[i].may_start = r->stage[i].open;
+        s->stages[i].live = r->stage[i].live;
+        s->stages[i].stage_left_musd = r->stage[i].left_musd;
+    }
+    show_jobs(r);
+    sched_decide(&s->view, &s->plan);
+    for (int i = 0; i < s->plan.launches_n; i++) {
+        const struct sched_launch *l = &s->plan.launches[i];
+        fc_start(r,
+                 &(struct fc_start){.stage_i = l->stage_i,
+                                    .slots_i = l->slots_i,
+                                    .rung = l->instance_type_i,
+                                    .limit_i = r->f->stage[l->stage_i].limit_i[l->instance_type_i],
+                                    .max_runtime_s = l->max_runtime_s,
+                                    .reserve_musd = l->reserve_musd},
+                 &l->task);
+    }
+    usec_t wake_us = s->plan.wake_us;
+    for (int i = 0; i < s->view.stages_n; i++) {
+        r->stage[i].reason = s->plan.reason[i];
+        if (s->plan.reason[i] == WAIT_RATE) {
+            wake_us = MIN(wake_us, fc_rate_wake(r));
+        }
+    }
+    return wake_us;
+}
+
+usec_t fc_decide_sched(struct fc_run *r)
+{
+    usec_t wake_us = decide_once(r);
+    while (r->sched->plan.launches_n == SCHED_LAUNCHES_MAX) {
+        wake_us = decide_once(r);
+    }
+    return wake_us;
+}

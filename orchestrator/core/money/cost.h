@@ -1,0 +1,23 @@
+/* The one place that computes money, in micro-USD, rounded half up once. Pure. */
+#pragma once
+#include "common/err.h"
+#include "core/model.h"
+
+#define COST_STOP_GRACE_S 120 /* SIGTERM to SIGKILL */
+#define COST_UPLOAD_S     900 /* upload allowance */
+
+/* price * instance_seconds / 3600. ERR_OVERFLOW. All >= 0. */
+bool cost_of_seconds(musd_t price_musd_per_hour, int64_t instance_seconds, musd_t *ret,
+                     struct err *err) MUST_CHECK;
+/* What one attempt may cost at worst: price x instances x (max_runtime + grace + upload +
+ * keep_alive). */
+bool cost_worst_case(musd_t price_musd_per_hour, int64_t instances, int64_t max_runtime_s,
+                     int64_t keep_alive_s, musd_t *ret, struct err *err) MUST_CHECK;
+/* Longest run time whose worst case fits `left_musd`; 0 when not even one second does. */
+int64_t cost_runtime_that_fits(musd_t price_musd_per_hour, int64_t instances, int64_t keep_alive_s,
+                               musd_t left_musd);
+/* Billable instance-seconds of a job of n instances: reported_s x instances (reported_s > 0, as
+ * BillableTimeInSeconds counts wall time), else end - start rounded up, at least 1, x instances
+ * (*ret_estimated). 0 when it never started (started 0). Saturates at INT64_MAX. */
+int64_t cost_billable_s(int64_t reported_s, usec_t started, usec_t ended, int64_t instances,
+                        bool *ret_estimated);

@@ -1,0 +1,163 @@
+/* The submit, observe, stop and recover protocol of one attempt: facts in, actions out. Pure: no
+ * clock, no I/O, no allocation; the controller and the simulator carry, the exhaustive model links
+ * this very object file.
+ *
+ * SageMaker has no client token: the job name is the idempotency key. Promises, whatever crashes or
+ * is lost: P1 A Create is only asked for an attempt whose intent is committed, always with the same
+ * name and the same bytes. P2 After one send of unknown outcome, only success, our own job found
+ * under the name, or the void rule ends UNKNOWN; a refusal (quota, throttle, 4xx, credentials) then
+ * proves nothing. P3 Void rule: no longer wanted, no Create in flight, Describe says not found, and
+ * the signature window has passed since the last signature of this epoch and since the lease end of
+ * any older epoch. Until then slot and money stay held. P4 A job found under our name is adopted
+ * only when its DROVER_REQUEST is our hash; else CONFLICT. P5 At takeover every INTENDED attempt
+ * becomes UNKNOWN. P6 An attempt's state only moves along attempt_edge(); an older or contradictory
+ * observation never moves it back. P7 No longer wanted: an intent never signed is voided; anything
+ * else is resolved first, then stopped. P8 A slot is held from intent until a Describe shows the
+ * end (or void); released exactly once.
+ *
+ * Times are CLOCK_BOOTTIME microseconds unless named otherwise. */
+#pragma once
+#include "core/model.h"
+
+#define PROTOCOL_ALERT_FAILURES 12
+#define PROTOCOL_SIGN_MARGIN_US INT64_C(200000)
+
+struct protocol_config {
+    int64_t
+        signature_window_us; /* how long a signature may be honoured after signing: 15 min at AWS */
+    int64_t describe_stale_us;             /* Describe a live job at least this often (10 min) */
+    int64_t resend_base_us, resend_cap_us; /* back-off between sends of one name */
+};
+
+/* One attempt as the protocol sees it. A value; the controller keeps one a live attempt. */
+struct protocol_attempt {
+    enum attempt_state state; /* as committed, or about to be by the step that returned it */
+    bool wanted;              /* campaign and task still want this attempt to run */
+    bool ambiguous;           /* a Create of this name may have taken effect without our knowing */
+    bool signed_ever;         /* this epoch signed a Create of it, or an older epoch may have */
+    bool create_in_flight, describe_in_flight, stop_in_flight, verify_in_flight;
+    bool stop_sent;        /* a stop was accepted by SageMaker */
+    bool look_now;         /* a List or an event differs from what we hold */
+    bool not_found;        /* the last Describe, sent after void_after_us, found nothing */
+    int failures;          /* calls in a row that brought nothing, for the back-off */
+    int64_t next_us;       /* no call before this */
+    int64_t void_after_us; /* P3: window after the newest signature that may exist */
+    int64_t described_us;  /* when SageMaker last confirmed it (Create or Describe); 0 never */
+    usec_t modified;       /* newest LastModifiedTime seen (AWS' wall clock) */
+    enum cause refused;    /* UNKNOWN only: a refusal that every further send would meet again
+                              (ACCESS_DENIED, BAD_REQUEST, BAD_IMAGE, BAD_INPUT). No more is sent;
+                              found, it is adopted; else P3 ends it with this cause. NONE: none */
+};
+
+enum protocol_action {
+    ACT_NONE,   /* nothing until ret_wake_us */
+    ACT_CREATE, /* sign and send the stored bytes, after the lease check */
+    ACT_DESCRIBE,
+    ACT_STOP,
+    ACT_VERIFY, /* check the output: state VERIFYING */
+    ACT_VOID    /* give FACT_VOID back: the record that ends it needs no call */
+};
+
+enum fact_kind {
+    FACT_CREATE_SIGNED,   /* about to be handed to the socket, lease checked: at_us */
+    FACT_CREATE_UNSENT,   /* no byte left this machine (lease lapsed, connection refused) */
+    FACT_CREATE_OK,       /* 200 with an ARN */
+    FACT_CREATE_IN_USE,   /* ResourceInUse: some job has this name */
+    FACT_CREATE_REFUSED,  /* clean 4xx. cause QUOTA, CAPACITY: void, the task waits on;
+                             ACCESS_DENIED, BAD_REQUEST, BAD_IMAGE, BAD_INPUT: void with that cause;
+                             any other (THROTTLED; NETWORK also for our own expired or unreadable
+                             credentials; UNKNOWN): same name again after a back-off */
+    FACT_CREATE_UNKNOWN,  /* time-out, reset, 5xx, unreadable */
+    FACT_DESCRIBED,       /* job: what Describe said */
+    FACT_NOT_FOUND,       /* Describe: no such job; at_us is when that Describe was SENT */
+    FACT_DESCRIBE_FAILED, /* Describe brought nothing */
+    FACT_LISTED, /* job: a List summary (status, modified only); a hint to Describe, never moves the
+                    state */
+    FACT_STOP_OK, /* stop accepted, or the job had ended already */
+    FACT_STOP_FAILED,
+    FACT_VERIFIED,      /* ok or cause SHORT_OUTPUT etc. */
+    FACT_VERIFY_FAILED, /* the check itself could not be made: try again */
+    FACT_UNWANTED,      /* cancel, pause with stop, or a lost race: want it no more */
+    FACT_VOID,          /* answer to ACT_VOID */
+    FACT_HINT           /* look now (event, operator) */
+};
+enum job_status {
+    JOB_IN_PROGRESS,
+    JOB_COMPLETED,
+    JOB_FAILED,
+    JOB_STOPPING,
+    JOB_STOPPED,
+    JOB_STATUS_UNKNOWN
+};
+enum job_phase {
+    PHASE_PENDING,
+    PHASE_STARTING,
+    PHASE_RUNNING,
+    PHASE_UPLOADING,
+    PHASE_INTERRUPTED,
+    PHASE_STOPPING,
+    PHASE_MAX_RUNTIME,
+    PHASE_MAX_WAIT,
+    PHASE_ENDED,
+    PHASE_OTHER
+};
+struct job_seen {
+    enum job_status status;
+    enum job_phase phase;
+    bool ours;       /* DROVER_REQUEST echoed = our hash; meaningless for a List */
+    usec_t modified; /* LastModifiedTime */
+};
+struct fact {
+    enum fact_kind kind;
+    int64_t at_us;    /* now, unless the kind says otherwise */
+    enum cause cause; /* REFUSED; jobs that ended: classified FailureReason (NONE: the protocol's
+                         own word for that end); VERIFIED: NONE = good */
+    struct job_seen job;
+};
+/* What the record transaction must write for a step. */
+struct protocol_effect {
+    bool changed; /* state moved from `from` to a->state */
+    enum attempt_state from;
+    bool release_slot; /* slots given back, money settled (or reservation voided) in the same
+                          transaction */
+    bool settle;       /* with release_slot: settle from billable seconds; else the reservation is
+                          returned whole */
+    bool
+        task_ends; /* the attempt is terminal: the task moves on (done, retry, failed, cancelled) */
+    enum cause cause; /* why, for failed, stopped, void, conflict */
+    bool alert; /* a person must look: conflict, unknown status, PROTOCOL_ALERT_FAILURES calls in
+                   a row that brought nothing */
+};
+
+/* A fresh intent, committed by this epoch at now_us. */
+void protocol_intended(struct protocol_attempt *ret);
+/* An attempt found at takeover in `state`. lease_end_us: when the older epoch's lease ended at the
+ * latest (boot clock of this host). ret_effect says what to record (INTENDED becomes UNKNOWN). */
+void protocol_taken_over(enum attempt_state state, bool wanted, int64_t lease_end_us,
+                         const struct protocol_config *cfg, struct protocol_attempt *ret,
+                         struct protocol_effect *ret_effect);
+/* Apply one fact. Facts that do not fit the state change nothing. */
+void protocol_step(struct protocol_attempt *a, const struct fact *f,
+                   const struct protocol_config *cfg, struct protocol_effect *ret);
+/* What to do now; *ret_wake_us: when to ask again at the latest (INT64_MAX: only after a fact).
+ * Marks the call as in flight. */
+enum protocol_action protocol_next(struct protocol_attempt *a, int64_t now_us,
+                                   const struct protocol_config *cfg, int64_t *ret_wake_us);
+
+/* May the leader sign now? lease_end_us and now_us of CLOCK_BOOTTIME. Stops
+ * PROTOCOL_SIGN_MARGIN_US before the end. Checked between signing and sending. */
+bool protocol_may_sign(int64_t lease_end_us, int64_t now_us);
+/* May an intent take `want` more slots when `held` are held (intended, unknown and live ones) of
+ * `limit`? limit < 0: unreadable, never. */
+bool protocol_may_intend(int64_t held, int64_t want, int64_t limit);
+/* May attempt n+1 of a task be intended when its newest attempt is in this state? (n = 0: no
+ * attempt yet.) Only when that one can never run again and did not succeed. */
+bool protocol_may_renew(int n, enum attempt_state newest);
+
+/* <prefix>-<campaign>-<stage>-<task>-a<n>-<hash8>: <= 63 characters, letters, digits, inner
+ * hyphens. hash8 is the first 8 hex digits of SHA-256(install, campaign, stage, task, n), handed in
+ * so that this stays free of libraries. Other characters of prefix and stage become hyphens; the
+ * stage is cut first, then the prefix. campaign_id, task_seq >= 0, n >= 1. */
+void protocol_job_name(const char *prefix, int64_t campaign_id, const char *stage_name,
+                       int64_t task_seq, int n, const uint8_t identity_sha256[32],
+                       struct job_name *ret);

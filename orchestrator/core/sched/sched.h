@@ -1,0 +1,149 @@
+/* The scheduler's decision: a pure function from a view to a plan. O(live + stages x launches),
+ * never O(parts).
+ *
+ * Order: strict priority, then weighted fair share between projects, then between campaigns (held
+ * instances over weight, fewest first; of equals who has waited longest since its last start), then
+ * inside a stage longest expected first with look-ahead over the tail (tail.h), ties by id. Every
+ * stage that has waiting tasks gets a reason.
+ *
+ * What it keeps to: 1. no slot, limit, cap or token is used twice. 2. A task that fits never waits
+ * behind a start of lower rank. 3. A task of several instances has a reservation with a promised
+ * start (gang.h): smaller ones of lower rank run meanwhile only when they do not delay it.
+ * 4. Inside a stage a task that an earlier attempt moved to another rung does not hold up those
+ * behind it (SCHED_LOOK_AHEAD tasks are looked at). 5. Equal views give equal plans. */
+#pragma once
+#include "core/capacity/capacity_ladder.h"
+#include "core/capacity/quota_ledger.h"
+#include "core/capacity/reservation.h"
+#include "core/capacity/warm_pool.h"
+#include "core/duration/duration.h"
+#include "core/failure/breaker.h"
+#include "core/spec/spec.h"
+#include "ready_queue.h"
+
+#define SCHED_LAUNCHES_MAX  256
+#define SCHED_LOOK_AHEAD    16
+#define SCHED_STAGES_MAX    (SPEC_STAGES_MAX * 64)
+#define SCHED_POOL_ENDS_MAX 256
+#define SCHED_TAILS_MAX     16   /* stages laid out to their end in one plan (tail.h) */
+#define SCHED_OWN_MAX       1024 /* tasks with a reason of their own that a plan remembers */
+
+struct sched_stage {
+    int64_t campaign_id, stage_id;
+    const struct spec *spec;
+    const struct spec_stage *stage;
+    struct ready *ready;
+    bool may_start;           /* campaign and stage run */
+    enum wait_reason why_not; /* when !may_start */
+    int priority;
+    int campaign_i;                  /* into view->campaigns */
+    int64_t live;                    /* active tasks of this stage */
+    int64_t parts_limit;             /* of the stage; -1 none */
+    musd_t stage_left_musd;          /* INT64_MAX: none */
+    const struct duration *duration; /* fitted; NULL: nothing known, size alone orders */
+    const struct place *place;       /* memory of its rungs; NULL: all open */
+    const struct breaker *breaker;   /* NULL: no canary, no breaker */
+    struct breaker_rules breaker_rules;
+    struct warm_policy warm;
+    int64_t cold_start_s, warm_start_s; /* learned; 0: defaults */
+    struct gang *gang; /* reservation of its first waiting task when instance_count > 1: kept by the
+                          caller between plans, written by sched_decide; NULL: kept for this plan
+                          alone */
+};
+struct sched_campaign {
+    int64_t campaign_id;
+    int project_i;          /* into view->projects */
+    int64_t weight;         /* fair share, >= 1; default 100 */
+    int64_t live;           /* active tasks, all stages */
+    int64_t held;           /* instances held, all types */
+    int64_t parts_limit;    /* limits.parts; -1 none */
+    musd_t left_musd;       /* of the campaign's own cap */
+    int64_t type_held[16];  /* beside spec->instances[] */
+    musd_t idle_spent_musd; /* on warm pools so far */
+    usec_t last_start_us;   /* when a job of it was started last; 0: not known */
+};
+struct sched_project {
+    int64_t project_id;
+    int64_t weight; /* >= 1; default 100 */
+    int64_t live, held;
+    int64_t parts_limit; /* -1 none */
+    musd_t left_musd;    /* INT64_MAX: none */
+    usec_t last_start_us;
+};
+struct sched_job { /* a live attempt that holds slots */
+    int64_t attempt_id, task_id, stage_id;
+    int campaign_i;
+    int slots_i, instances;
+    usec_t end_p50_us, end_p90_us; /* expected release of its slots; USEC_NEVER: not known */
+    /* What a promise to a task of several instances is made from (gang.h): */
+    const struct duration *duration; /* of its stage, fitted; NULL: the two quantiles above */
+    uint32_t size_mb;
+    usec_t run_from_us; /* running since then, or expected to run from then on */
+    usec_t last_us;     /* stopped then at the latest; 0: not known */
+};
+struct sched_view {
+    usec_t now_us;              /* wall */
+    int64_t tokens;             /* Creates the rate allows within the next 2 s */
+    int64_t parts_limit, live;  /* of everything; limit -1 none */
+    musd_t left_musd;           /* of everything */
+    struct sched_stage *stages; /* [stages_n], by (campaign_id, stage_id) */
+    int stages_n;
+    const struct sched_campaign *campaigns;
+    int campaigns_n;
+    const struct sched_project *projects; /* at least one */
+    int projects_n;
+    const struct slots *slots;
+    int slots_n;
+    const struct slots_account *account;
+    const struct sched_job *jobs;
+    int jobs_n;
+    const struct warm_pool *pools; /* not yet terminated */
+    int pools_n;
+    /* What an earlier attempt of a task changed; false: nothing. */
+    bool (*change_of)(void *ctx, int64_t task_id, int *instance_type_i, int *volume_gb,
+                      int64_t *max_runtime_s);
+    /* Money a task has spent or reserved so far, for per_task; NULL: nothing. */
+    musd_t (*spent_of)(void *ctx, int64_t task_id);
+    void *ctx;
+};
+struct sched_launch {
+    int stage_i;            /* into view->stages */
+    struct ready_task task; /* popped from its stage's ready queue: give it back when the intent
+                               does not commit */
+    int slots_i;            /* into view->slots */
+    int instance_type_i;    /* rung of the stage's ladder */
+    int subnet_i;           /* -1: all the stage names */
+    int pool_i;             /* into view->pools: Available and matching, its slots are moved; -1 */
+    int volume_gb;
+    int64_t max_runtime_s; /* shortened to what the caps leave, never below min_runtime */
+    int64_t keep_alive_s;
+    musd_t reserve_musd;
+};
+struct sched_pool_end { /* end this pool now: UpdateTrainingJob with keep-alive 0 */
+    int pool_i;
+    enum warm_end why;
+};
+struct sched_plan {
+    struct sched_launch launches[SCHED_LAUNCHES_MAX];
+    int launches_n;
+    struct sched_pool_end pool_ends[SCHED_POOL_ENDS_MAX];
+    int pool_ends_n;
+    enum wait_reason reason[SCHED_STAGES_MAX]; /* reason[stages_n]: why the first waiting task
+                                                  of the stage waits; NONE when none waits */
+    enum wait_reason rest[SCHED_STAGES_MAX];   /* why those behind the ones looked at wait */
+    struct sched_own {                         /* looked at and passed over, in order of stage */
+        int stage_i;
+        int64_t task_id;
+        enum wait_reason reason;
+    } own[SCHED_OWN_MAX];
+    int own_n;
+    usec_t wake_us; /* when a back-off ends, a rung opens, a hand-over is given up: decide again */
+};
+/* Counts its own launches against slots, limits and caps while it plans (the view's numbers are not
+ * changed, but for the reservations in stages[].gang). */
+void sched_decide(const struct sched_view *view, struct sched_plan *ret);
+/* Why this waiting task is not running, given the plan just made: its own reason when it was looked
+ * at, else that of its stage; NEW when it came after the plan. Never NONE. O(1): what does not grow
+ * with the parts. */
+enum wait_reason sched_why(const struct sched_view *view, const struct sched_plan *plan,
+                           int stage_i, const struct ready_task *task);

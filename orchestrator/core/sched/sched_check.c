@@ -1,0 +1,193 @@
+/* One task: what it asks for, whether everything it needs is left, and counting what it takes. */
+#include "core/money/cost.h"
+#include "sched_work.h"
+
+static int limit_find(const struct spec *spec, const char *instance_type)
+{
+    for (int i = 0; i < spec->instances_n; i++) {
+        if (strcmp(spec->instances[i].instance_type, instance_type) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool sched_changed(const struct sched_work *w, const struct ready_task *task)
+{
+    int rung = 0;
+    int volume_gb = 0;
+    int64_t runtime_s = 0;
+    return w->view->change_of != NULL &&
+           w->view->change_of(w->view->ctx, task->task_id, &rung, &volume_gb, &runtime_s);
+}
+
+enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
+                               const struct ready_task *task, struct sched_try *ret)
+{
+    const struct sched_stage *s = &w->view->stages[stage_i];
+    struct sched_try t = {.stage_i = stage_i,
+                          .task = *task,
+                          .subnet_i = -1,
+                          .slots_i = -1,
+                          .pool_i = -1,
+                          .limit_i = -1,
+                          .volume_gb = s->stage->volume_gb,
+                          .max_runtime_s = s->stage->max_runtime_s,
+                          .min_runtime_s = s->stage->min_runtime_s};
+    int rung = 0;
+    int volume_gb = 0;
+    int64_t runtime_s = 0;
+    if (w->view->change_of != NULL &&
+        w->view->change_of(w->view->ctx, task->task_id, &rung, &volume_gb, &runtime_s)) {
+        t.changed = true;
+        t.rung = rung >= 0 && rung < s->stage->instance_type_n ? rung : 0;
+        t.volume_gb = volume_gb > 0 ? volume_gb : t.volume_gb;
+        if (runtime_s > 0) {
+            /* extended after a timeout: less would only time out again */
+            t.min_runtime_s = runtime_s > t.max_runtime_s ? runtime_s : t.min_runtime_s;
+            t.max_runtime_s = runtime_s;
+        }
+    }
+    t.min_runtime_s = MIN(t.min_runtime_s, t.max_runtime_s);
+    enum wait_reason why = sched_warm_match(w, &t) ? WAIT_NONE : sched_place(w, &t);
+    if (why == WAIT_NONE) {
+        t.limit_i = limit_find(s->spec, s->stage->instance_type[t.rung]);
+    }
+    *ret = t;
+    return why;
+}
+
+static bool full(int64_t limit, int64_t live)
+{
+    return limit >= 0 && live >= limit;
+}
+
+/* How many parts may run at once: until one of the stage has passed, then of the stage, the
+ * campaign, the project, everything. */
+static enum wait_reason check_limits(const struct sched_work *w, const struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    const struct sched_campaign *c = &w->campaigns[s->campaign_i];
+    const struct sched_project *p = &w->projects[c->project_i];
+    if (w->stages[t->stage_i].canary <= 0) {
+        return s->breaker->tripped ? WAIT_BREAKER : WAIT_CANARY;
+    }
+    if (full(s->parts_limit, w->stages[t->stage_i].live)) {
+        return WAIT_STAGE_LIMIT;
+    }
+    if (full(c->parts_limit, c->live)) {
+        return WAIT_CONCURRENCY;
+    }
+    if (full(p->parts_limit, p->live)) {
+        return WAIT_PROJECT_LIMIT;
+    }
+    return full(w->view->parts_limit, w->live) ? WAIT_GLOBAL_LIMIT : WAIT_NONE;
+}
+
+static enum wait_reason check_slots(const struct sched_work *w, const struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    int64_t n = s->stage->instance_count;
+    if (t->limit_i >= 0 &&
+        w->campaigns[s->campaign_i].type_held[t->limit_i] + n > s->spec->instances[t->limit_i].n) {
+        return WAIT_TYPE_LIMIT;
+    }
+    if (t->pool_i < 0) {
+        bool fits = n <= slots_free(&w->slots[t->slots_i], &w->account, w->view->now_us);
+        if (sched_warm_wait(w, t, fits)) {
+            return WAIT_HAND_OVER;
+        }
+        if (!fits) {
+            return WAIT_SLOTS;
+        }
+    }
+    return sched_gang_check(w, t);
+}
+
+/* Does the worst case fit what every cap leaves, with a shorter run time if need be? */
+enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    const struct sched_campaign *c = &w->campaigns[s->campaign_i];
+    musd_t price = w->slots[t->slots_i].price_musd_per_hour;
+    if (price < 0) {
+        return WAIT_PRICE_UNKNOWN;
+    }
+    musd_t left = MIN(c->left_musd, w->stages[t->stage_i].left_musd);
+    left = MIN(left, MIN(w->projects[c->project_i].left_musd, w->left));
+    if (s->stage->per_task_musd >= 0) {
+        musd_t spent =
+            w->view->spent_of == NULL ? 0 : w->view->spent_of(w->view->ctx, t->task.task_id);
+        left = MIN(left, s->stage->per_task_musd - spent);
+    }
+    int64_t n = s->stage->instance_count;
+    sched_warm_keep(w, t);
+    int64_t fits_s = cost_runtime_that_fits(price, n, t->keep_alive_s, left);
+    if (fits_s < t->max_runtime_s && t->keep_alive_s > 0) { /* rather work than wait */
+        t->keep_alive_s = 0;
+        t->print = 0;
+        fits_s = cost_runtime_that_fits(price, n, 0, left);
+    }
+    if (fits_s < t->min_runtime_s || fits_s < 1) {
+        return WAIT_BUDGET;
+    }
+    t->max_runtime_s = MIN(t->max_runtime_s, fits_s);
+    struct err ignored = ERR_INIT;
+    return cost_worst_case(price, n, t->max_runtime_s, t->keep_alive_s, &t->reserve_musd, &ignored)
+               ? WAIT_NONE
+               : WAIT_BUDGET;
+}
+
+enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t)
+{
+    enum wait_reason why = check_limits(w, t);
+    if (why == WAIT_NONE) {
+        why = check_slots(w, t);
+    }
+    if (why == WAIT_NONE) {
+        why = sched_check_money(w, t);
+    }
+    if (why == WAIT_NONE && (w->tokens <= 0 || w->plan->launches_n == SCHED_LAUNCHES_MAX)) {
+        why = WAIT_RATE;
+    }
+    return why;
+}
+
+bool sched_holds_for_all(enum wait_reason why)
+{
+    return why == WAIT_CONCURRENCY || why == WAIT_STAGE_LIMIT || why == WAIT_PROJECT_LIMIT ||
+           why == WAIT_GLOBAL_LIMIT || why == WAIT_RATE || why == WAIT_CANARY ||
+           why == WAIT_BREAKER;
+}
+
+static musd_t minus(musd_t left, musd_t cost)
+{
+    return left == INT64_MAX ? left : left - cost;
+}
+
+void sched_take(struct sched_work *w, const struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    struct sched_campaign *c = &w->campaigns[s->campaign_i];
+    struct sched_project *p = &w->projects[c->project_i];
+    int64_t n = s->stage->instance_count;
+    w->tokens--;
+    w->slots[t->slots_i].held += n;
+    w->account.total[w->slots[t->slots_i].market].held += n;
+    w->live++;
+    p->last_start_us = w->view->now_us;
+    c->last_start_us = w->view->now_us;
+    p->live++;
+    p->held += n;
+    c->live++;
+    c->held += n;
+    w->stages[t->stage_i].live++;
+    w->stages[t->stage_i].canary -= w->stages[t->stage_i].canary == INT64_MAX ? 0 : 1;
+    if (t->limit_i >= 0) {
+        c->type_held[t->limit_i] += n;
+    }
+    w->left = minus(w->left, t->reserve_musd);
+    p->left_musd = minus(p->left_musd, t->reserve_musd);
+    c->left_musd = minus(c->left_musd, t->reserve_musd);
+    w->stages[t->stage_i].left_musd = minus(w->stages[t->stage_i].left_musd, t->reserve_musd);
+}

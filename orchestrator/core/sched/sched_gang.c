@@ -1,0 +1,333 @@
+/* Tasks of several instances against smaller ones of lower rank.
+ *
+ * The first waiting task of a stage that needs several instances and could have them gets a
+ * reservation. It holds against every task of its priority or below, until it starts: such a task
+ * runs only when, by the odds of all ends together, the promise stays good (gang.h). Reservations
+ * stand in line by priority and age; the later reckon with the earlier ones' runs.
+ *
+ * Neither side starves: a reservation outranks smaller tasks of its priority; once it has had its
+ * turn its stage reserves again only after smaller tasks that waited have started as many instances
+ * (owed). */
+#include "common/cleanup.h"
+#include "sched_backfill.h"
+
+#define ROOM_PERCENT  75  /* of the time to the target: measured from 60 to 90 */
+#define SEARCHES_MAX  256 /* for smaller tasks, a plan */
+#define TURN_ANY      (INT64_MAX - 1)
+#define TURN_LAST     INT64_MAX
+#define TURN_AGAIN_US USEC_PER_SEC
+
+static bool owes(const struct sched_stage *s)
+{
+    return s->stage->instance_count > 1 && s->gang != NULL && s->gang->owed > 0;
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct reservation *x = a;
+    const struct reservation *y = b;
+    return sched_line_ahead(x, y) ? -1 : sched_line_ahead(y, x) ? 1 : 0;
+}
+
+/* Those kept from earlier plans, in line. */
+static void reopen(struct sched_work *w, struct reservation *kept, int max)
+{
+    int n = 0;
+    for (int i = 0; i < w->view->stages_n; i++) {
+        const struct sched_stage *s = &w->view->stages[i];
+        struct ready_task first;
+        struct sched_try t;
+        if (s->stage->instance_count <= 1 || s->gang == NULL || s->gang->task_id == 0) {
+            continue;
+        }
+        ASSERT(n < max);
+        if (!w->stages[i].closed && ready_peek(s->ready, w->view->now_us, &first) &&
+            sched_prepare(w, i, &first, &t) == WAIT_NONE) {
+            sched_line_describe(w, &t, &kept[n]);
+            n += sched_line_could(w, &kept[n]);
+        }
+        if (n == 0 || kept[n - 1].stage_i != i) {
+            s->gang->task_id = 0;
+        }
+    }
+    qsort(kept, (size_t)n, sizeof *kept, by_line);
+    for (int i = 0; i < n; i++) {
+        (void)sched_line_reserve(w, &kept[i]);
+    }
+}
+
+void sched_gangs_open(struct sched_work *w)
+{
+    const struct sched_view *v = w->view;
+    int n = 0;
+    for (int i = 0; i < v->stages_n; i++) {
+        n += v->stages[i].stage->instance_count > 1;
+    }
+    if (n == 0) {
+        return;
+    }
+    size_t users = (size_t)v->jobs_n + SCHED_LAUNCHES_MAX;
+    struct sched_gangs *g = w->gangs = xcalloc(1, sizeof *g);
+    g->at = xcalloc((size_t)n, sizeof *g->at);
+    g->users = xmalloc(users * sizeof *g->users);
+    g->scratch = xmalloc((users + (size_t)n + 1) * sizeof *g->scratch);
+    for (int i = 0; i < v->jobs_n; i++) {
+        const struct sched_job *j = &v->jobs[i];
+        struct user *u = &g->users[g->users_n++];
+        *u = (struct user){.slots_i = j->slots_i, .campaign_i = j->campaign_i};
+        sched_line_job_end(v, j, &u->end);
+    }
+    AUTO_FREE struct reservation *kept = xcalloc((size_t)n, sizeof *kept);
+    reopen(w, kept, n);
+    for (int i = 0; i < v->stages_n; i++) {
+        w->stages[i].turn = owes(&v->stages[i]) ? TURN_LAST : TURN_ANY;
+    }
+    for (int i = 0; i < g->n; i++) {
+        w->stages[g->at[i].stage_i].turn = g->at[i].kept->since_us;
+    }
+}
+
+void sched_gangs_close(struct sched_work *w)
+{
+    if (w->gangs == NULL) {
+        return;
+    }
+    for (int i = 0; i < w->gangs->n; i++) {
+        struct reservation *r = &w->gangs->at[i];
+        if (!r->gone && !r->confirmed) {
+            sched_line_drop(r);
+        }
+    }
+    free(w->gangs->at);
+    free(w->gangs->users);
+    free(w->gangs->scratch);
+    free(w->gangs);
+    w->gangs = NULL;
+}
+
+static bool share_slots(const struct sched_work *w, int a, int b)
+{
+    for (int i = 0; i < w->view->stages[a].stage->instance_type_n; i++) {
+        for (int k = 0; k < w->view->stages[b].stage->instance_type_n; k++) {
+            if (w->stages[a].slots_i[i] == w->stages[b].slots_i[k]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Does a stage wait for nothing but slots and its turn? */
+static bool wants_slots(enum wait_reason why)
+{
+    return why == WAIT_SLOTS || why == WAIT_RESERVED || why == WAIT_RATE || why == WAIT_ORDER ||
+           why == WAIT_HAND_OVER;
+}
+
+bool sched_gang_yields(const struct sched_work *w, int stage_i)
+{
+    const struct sched_stage *s = &w->view->stages[stage_i];
+    for (int i = 0; w->gangs != NULL && i < w->gangs->n; i++) {
+        if (w->gangs->at[i].stage_i == stage_i && w->gangs->at[i].started &&
+            ready_n(s->ready) > 0) {
+            w->plan->wake_us = MIN(w->plan->wake_us, w->view->now_us + TURN_AGAIN_US);
+            return true; /* whoever comes next, the next plan sees */
+        }
+    }
+    if (!owes(s) || sched_line_find(w, stage_i) != NULL) {
+        return false;
+    }
+    for (int i = 0; i < w->view->stages_n; i++) {
+        const struct sched_stage *o = &w->view->stages[i];
+        if (i != stage_i && o->priority == s->priority && w->stages[i].closed &&
+            wants_slots(w->plan->reason[i]) && !owes(o) && sched_line_find(w, i) == NULL &&
+            share_slots(w, stage_i, i)) {
+            return true;
+        }
+    }
+    s->gang->owed = 0;
+    return false;
+}
+
+enum wait_reason sched_gang_check(const struct sched_work *w, const struct sched_try *t)
+{
+    if (w->gangs == NULL || w->gangs->n == 0) {
+        return WAIT_NONE;
+    }
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    const struct reservation *own = sched_line_find(w, t->stage_i);
+    struct gang_end end;
+    sched_line_task_end(w, t, w->view->now_us, &end);
+    for (int i = 0; i < w->gangs->n; i++) {
+        const struct reservation *r = &w->gangs->at[i];
+        if (r->gone || r == own || s->priority > r->priority ||
+            (own != NULL && sched_line_ahead(own, r))) {
+            continue;
+        }
+        for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
+            const struct room *m = &r->room[kind];
+            if (m->on && sched_line_inside(w, r, kind, t->slots_i, s->campaign_i) &&
+                !gang_may_pass(r->kept, &m->odds, &end, m->usable - r->instances - m->late)) {
+                return WAIT_RESERVED;
+            }
+        }
+    }
+    return WAIT_NONE;
+}
+
+enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enum wait_reason why)
+{
+    if (w->gangs == NULL || w->view->stages[t->stage_i].stage->instance_count <= 1) {
+        return why;
+    }
+    struct reservation *r = sched_line_find(w, t->stage_i);
+    if ((why == WAIT_RATE || why == WAIT_HAND_OVER) && r != NULL) {
+        r->confirmed = true;
+        return why;
+    }
+    if (r != NULL && r->confirmed) {
+        return why; /* the stage's first one has it */
+    }
+    bool for_slots = why == WAIT_SLOTS || why == WAIT_RESERVED || why == WAIT_TYPE_LIMIT;
+    if (for_slots) {
+        enum wait_reason money = sched_check_money(w, t);
+        struct reservation like;
+        sched_line_describe(w, t, &like);
+        if (money == WAIT_NONE && sched_line_could(w, &like)) {
+            r = r != NULL ? r : sched_line_reserve(w, &like);
+            r->kept->task_id = t->task.task_id;
+            r->confirmed = true;
+            return WAIT_GANG;
+        }
+        why = money != WAIT_NONE ? money : why;
+    }
+    if (r != NULL && r->kept->task_id == t->task.task_id) {
+        sched_line_drop(r);
+    }
+    return why;
+}
+
+/* The earliest target this task is held against; USEC_NEVER: none. */
+static usec_t held_against(const struct sched_work *w, const struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    usec_t target_us = USEC_NEVER;
+    for (int i = 0; i < w->gangs->n; i++) {
+        const struct reservation *r = &w->gangs->at[i];
+        bool touches = false;
+        for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
+            touches = touches || (r->room[kind].on &&
+                                  sched_line_inside(w, r, kind, t->slots_i, s->campaign_i));
+        }
+        if (!r->gone && touches && s->priority <= r->priority) {
+            target_us = MIN(target_us, r->kept->target_us);
+        }
+    }
+    return target_us;
+}
+
+/* Its median end lies well before the target, so that the slot has time for another one: only a
+ * short last part ends near its expected time. */
+static bool leaves_room(const struct sched_work *w, const struct sched_try *t, usec_t target_us)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    int64_t start_s = s->cold_start_s > 0 ? s->cold_start_s : SCHED_COLD_START_S;
+    int64_t takes_us =
+        start_s * USEC_PER_SEC + duration_quantile_us(s->duration, t->task.size_mb, 50);
+    return takes_us <= (target_us - w->view->now_us) / 100 * ROOM_PERCENT;
+}
+
+/* The largest size up to `most` for which it holds; 0: none. Small sizes end sooner. */
+static uint32_t largest(const struct sched_work *w, const struct sched_try *t, uint32_t most,
+                        bool (*holds)(const struct sched_work *, const struct sched_try *, usec_t),
+                        usec_t target_us)
+{
+    struct sched_try smaller = *t;
+    uint32_t low = 0;
+    uint32_t high = most + 1;
+    while (high - low > 1) {
+        smaller.task.size_mb = low + (high - low) / 2;
+        if (holds(w, &smaller, target_us)) {
+            low = smaller.task.size_mb;
+        } else {
+            high = smaller.task.size_mb;
+        }
+    }
+    return low;
+}
+
+static bool passes(const struct sched_work *w, const struct sched_try *t, usec_t target_us)
+{
+    (void)target_us;
+    return sched_gang_check(w, t) == WAIT_NONE;
+}
+
+bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why,
+                        struct ready_task *ret)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    if (w->gangs == NULL || s->stage->instance_count > 1 || s->duration == NULL ||
+        !duration_known(s->duration) || t->task.size_mb == 0 || t->task.size_mb == UINT32_MAX ||
+        (why != WAIT_NONE && why != WAIT_RESERVED)) {
+        return false;
+    }
+    usec_t target_us = held_against(w, t);
+    struct gang_end end;
+    sched_line_task_end(w, t, w->view->now_us, &end);
+    if (target_us == USEC_NEVER || w->gangs->searches++ >= SEARCHES_MAX ||
+        (why == WAIT_NONE && gang_end_p90(&end) > target_us)) {
+        return false; /* nothing to be in time for, or it goes where nobody waits */
+    }
+    uint32_t fits =
+        why == WAIT_NONE ? t->task.size_mb : largest(w, t, t->task.size_mb, passes, target_us);
+    uint32_t roomy = largest(w, t, fits, leaves_room, target_us);
+    if (why == WAIT_NONE && roomy == fits) {
+        return false;
+    }
+    return (roomy > 0 && ready_at_most(s->ready, w->view->now_us, roomy, ret)) ||
+           (why != WAIT_NONE && fits > 0 && ready_at_most(s->ready, w->view->now_us, fits, ret));
+}
+
+/* Smaller tasks that waited while gangs had their turn get theirs. */
+static void pay_back(const struct sched_work *w, const struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    for (int i = 0; i < w->view->stages_n; i++) {
+        const struct sched_stage *o = &w->view->stages[i];
+        if (i != t->stage_i && owes(o) && o->priority == s->priority &&
+            share_slots(w, i, t->stage_i)) {
+            o->gang->owed -= MIN(o->gang->owed, s->stage->instance_count);
+        }
+    }
+}
+
+void sched_gang_launched(struct sched_work *w, const struct sched_try *t)
+{
+    if (w->gangs == NULL) {
+        return;
+    }
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    struct sched_gangs *g = w->gangs;
+    struct reservation *own = sched_line_find(w, t->stage_i);
+    struct user *u = &g->users[g->users_n++];
+    *u = (struct user){.slots_i = t->slots_i, .campaign_i = s->campaign_i};
+    sched_line_task_end(w, t, w->view->now_us, &u->end);
+    for (int i = 0; i < g->n; i++) {
+        struct reservation *r = &g->at[i];
+        if (r->gone || r == own || (own != NULL && sched_line_ahead(own, r))) {
+            continue; /* those behind it have reckoned with it */
+        }
+        for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
+            if (r->room[kind].on && sched_line_inside(w, r, kind, t->slots_i, s->campaign_i)) {
+                sched_line_room_add(r, &r->room[kind], &u->end);
+            }
+        }
+    }
+    if (own != NULL) {
+        sched_line_drop(own);
+        own->started = true;
+        own->kept->owed = own->instances;
+    } else {
+        pay_back(w, t);
+    }
+}

@@ -1,0 +1,193 @@
+/* A campaign file: validated with every fault at once (line, column, what to write instead), then a
+ * plain tree. This version knows stages of kind `jobs` with `worker: download` or an `image:` of
+ * the user's; the other kinds are refused by name. */
+#pragma once
+#include "common/arena.h"
+#include "common/json.h"
+#include "common/position.h"
+#include "common/yaml.h"
+#include "core/model.h"
+
+#define SPEC_STAGES_MAX      32
+#define SPEC_LADDER_MAX      8
+#define SPEC_TEXT_MAX        (1024 * 1024)
+#define SPEC_ARENA_BYTES     (16 << 20) /* an arena of this maximum holds any spec */
+#define SPEC_PAIRS_MAX       100
+#define SPEC_WARNS_MAX       8
+#define SPEC_VOLUME_GB_MAX   16384
+#define SPEC_RUNTIME_S_MAX   INT64_C(2419200) /* CreateTrainingJob: 28 days */
+#define SPEC_CHANGE_X100_MAX 10000
+#define SPEC_WEIGHT_DEFAULT  100
+#define SPEC_WEIGHT_MAX      10000
+#define SPEC_CANARY_MAX      1000
+#define SPEC_QUARANTINE_MAX  1000
+
+struct spec_pair {
+    const char *key;
+    const char *value; /* templates with {var} left in */
+};
+enum spec_fan_out {
+    FAN_OUT_NONE,
+    FAN_OUT_S3,
+    FAN_OUT_API
+}; /* one task; objects of a listing; POST .../parts */
+enum spec_verify {
+    VERIFY_MANIFEST,
+    VERIFY_IMG2DATASET,
+    VERIFY_EXISTS,
+    VERIFY_COUNT,
+    VERIFY_ARTIFACTS,
+    VERIFY_NONE
+};
+enum spec_worker { WORKER_NONE, WORKER_DOWNLOAD };
+
+enum spec_next { /* which instance type the next attempt takes */
+                 NEXT_SAME,
+                 NEXT_UP,    /* the next of the list, the last one again and again */
+                 NEXT_AROUND /* the next of the list, after the last the first */
+};
+struct spec_change { /* what the next attempt does differently; all 0: nothing */
+    enum spec_next next;
+    int volume_x100;       /* the volume times this / 100; 0: not changed */
+    int volume_max_gb;     /* not beyond; 0: VOLUME_GB_MAX of retry_policy.h */
+    int runtime_x100;      /* max_runtime times this / 100; 0: not changed */
+    int64_t runtime_max_s; /* not beyond; 0: SPEC_RUNTIME_S_MAX */
+};
+struct spec_retry { /* overrides a row of cause.def */
+    bool set;
+    int times; /* -1 for ever */
+    int64_t wait_from_s, wait_to_s;
+    bool counts;
+    bool set_change; /* false: the cause's own change */
+    struct spec_change change;
+};
+/* When a stage must not go on, or one of its parts; defaults as in breaker.h and
+ * hang_detector.h. */
+struct spec_guard {
+    int canary;                   /* attempts at once until one passed; 0 off */
+    int breaker_same, breaker_of; /* k of the first n; 0 off */
+    int quarantine;               /* failures of one part; 0 off */
+    int64_t hang_silent_s, hang_standstill_s, hang_start_s; /* 0: that rule is off */
+    bool twin;
+};
+#define SPEC_KEEP_ALIVE_AUTO  (-1)
+#define SPEC_KEEP_ALIVE_MAX_S 3600 /* what AWS documents and grants by default */
+
+struct spec_warm {             /* warm_pool: the campaign's, with the stage's keys over it */
+    int64_t keep_alive_s;      /* SPEC_KEEP_ALIVE_AUTO: break-even decides (default); 0: never */
+    musd_t max_idle_cost_musd; /* what the campaign's idle pools may cost; -1: none said */
+    bool end_when_queue_empty; /* a pool that nothing waiting matches is ended; default true */
+};
+struct spec_stage {
+    const char *name;
+    const char *needs[SPEC_STAGES_MAX];
+    int needs_n;
+    enum spec_worker worker;
+    const char *image; /* when worker is WORKER_NONE, or an override */
+    enum spec_fan_out fan_out;
+    const char *fan_out_from; /* s3://bucket/prefix*suffix, variables expanded */
+    int per_part;             /* input files a task, >= 1 */
+    const char *instance_type[SPEC_LADDER_MAX];
+    int instance_type_n;
+    int instance_count;
+    int volume_gb;         /* default 30 */
+    int64_t max_runtime_s; /* default 86400 */
+    int64_t min_runtime_s; /* default = max_runtime_s */
+    int64_t expect_s;      /* 0: not said */
+    bool network_isolation;
+    struct spec_pair hyperparameters[SPEC_PAIRS_MAX];
+    int hyperparameters_n;
+    struct spec_pair environment[SPEC_PAIRS_MAX];
+    int environment_n;
+    const char *command[16]; /* ContainerArguments of a user's image */
+    int command_n;
+    enum spec_verify verify;
+    const char *verify_target; /* exists: key; count: prefix */
+    int64_t verify_count;
+    const char
+        *output; /* where the output lies, template: hyperparameters.output_folder for download */
+    const char
+        *done_if; /* template of the manifest / stats prefix that proves a part done; NULL: none */
+    enum spec_verify done_if_kind; /* how done_if is looked at: MANIFEST, IMG2DATASET, EXISTS */
+    int64_t allow_failed_ppm;      /* of the stage's tasks: 2% = 20000 */
+    int64_t parts_limit;           /* of the stage at once; -1: none */
+    struct spec_guard guard;
+    musd_t budget_musd;                   /* -1: none */
+    musd_t per_task_musd;                 /* -1: none */
+    struct spec_retry retry[CAUSE_COUNT]; /* campaign's rows with the stage's over them */
+    const char *role;
+    const char *subnets[16];
+    int subnets_n;
+    const char *security_groups[5];
+    int security_groups_n;
+    struct spec_warm warm;
+    bool spot;      /* managed spot: no warm pool, and only what is resumable */
+    bool resumable; /* a restart goes on from what is in S3; always for our workers */
+};
+struct spec_limit {
+    const char *instance_type;
+    int64_t n;
+};
+struct spec {
+    const char *name;
+    const char *project;
+    struct spec_pair tags[40];
+    int tags_n;
+    int64_t parts_limit; /* -1: none */
+    int priority;        /* 0..100, default 50 */
+    int64_t weight;      /* of its fair share, 1..10000, default 100 */
+    struct spec_limit instances[16];
+    int instances_n;
+    musd_t budget_musd; /* -1: none */
+    enum at_limit at_limit;
+    int64_t warn_at_ppm[SPEC_WARNS_MAX]; /* of budget_musd; rising; default 50 %, 80 % */
+    int warn_at_n;
+    struct spec_stage *stages[SPEC_STAGES_MAX]; /* in dependency order */
+    int stages_n;
+};
+/* What droverd adds where a file is silent. NULL: then the file must say it. */
+struct spec_defaults {
+    const char *role;
+    const char *worker_image;
+    const char *bucket; /* {bucket} when vars does not define it */
+};
+/* Text (YAML or JSON) to a spec whose strings live in a. False: faults says all of them. */
+bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a, struct spec **ret,
+                struct faults *faults) MUST_CHECK;
+/* The normalised form kept in the database, and back. spec_from_json trusts our own writing:
+ * ERR_INTERNAL when it does not fit. */
+json_t *spec_to_json(const struct spec *s);
+bool spec_from_json(const json_t *v, struct arena *a, struct spec **ret,
+                    struct err *err) MUST_CHECK;
+/* What one attempt may cost at worst against every cap it must fit; false and a fault with both
+ * numbers for each stage that cannot start even alone. price_of: false when the price is not known
+ * (such a stage waits instead). */
+typedef bool spec_price_fn(void *ctx, const char *instance_type, musd_t *ret_musd_per_hour);
+bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
+                       struct faults *faults) MUST_CHECK;
+/* What is allowed but worth a word: an image without a digest, a download inside a VPC. */
+void spec_warn(const struct spec *s, struct faults *ret);
+int spec_stage_find(const struct spec *s, const char *name); /* index or -1 */
+
+/* Expand {var}, {part:05d}, {{ for one task. Known: part uri file_name stem size attempt campaign
+ * stage, and task vars. */
+struct spec_task {
+    int64_t campaign_id;
+    const char *stage_name;
+    int64_t task_id;
+    int64_t seq;
+    const char *uri; /* of the (first) input */
+    int64_t size;
+    int attempt_n;
+    const json_t *vars; /* object of strings, or NULL */
+};
+bool spec_expand(const char *template, const struct spec_task *t, struct buf *out,
+                 struct err *err) MUST_CHECK;
+/* The names a template uses are all known (per-task ones, or keys of vars)? The first that is not
+ * is named in err. */
+bool spec_expand_check(const char *template, const json_t *vars, struct err *err) MUST_CHECK;
+/* Does `key` match the glob of fan_out_from? '*' stands for any run of characters without '/', '**'
+ * for any run. Both s3:// URIs, or a key of the glob's bucket beside an s3:// glob. */
+bool spec_glob_match(const char *glob, const char *key);
+/* Length of the glob's fixed start, up to its first '*': what a listing is asked for. */
+size_t spec_glob_prefix_n(const char *glob);

@@ -1,0 +1,92 @@
+/* What a valid campaign file still deserves to be told: a step no cap admits, and warnings. */
+#include "core/money/cost.h"
+#include "spec.h"
+#include <stdio.h>
+
+/* "12.34" USD, rounded up to the cent, so that the number named is enough. */
+static void usd(musd_t musd, char *out, size_t n)
+{
+    int64_t cents = musd / 10000 + (musd % 10000 != 0 ? 1 : 0);
+    (void)snprintf(out, n, "%lld.%02lld", (long long)(cents / 100), (long long)(cents % 100));
+}
+
+struct cap {
+    const char *name;
+    musd_t musd; /* -1 none */
+};
+
+static bool check_stage(const struct spec *spec, const struct spec_stage *s, musd_t price,
+                        struct faults *faults)
+{
+    const struct cap caps[] = {{"the stage's per_task", s->per_task_musd},
+                               {"the stage's budget", s->budget_musd},
+                               {"the campaign's budget", spec->budget_musd}};
+    musd_t worst = 0;
+    struct err err = ERR_INIT;
+    char pointer[96];
+    (void)snprintf(pointer, sizeof pointer, "stages.%.64s", s->name);
+    if (!cost_worst_case(price, s->instance_count, s->min_runtime_s, 0, &worst, &err)) {
+        faults_add(faults, (struct pos){0, 0}, pointer, "budget", "a shorter max_runtime", "%s",
+                   err.message);
+        return false;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(caps); i++) {
+        if (caps[i].musd < 0 || worst <= caps[i].musd) {
+            continue;
+        }
+        char need[40];
+        char have[40];
+        char hint[256];
+        usd(worst, need, sizeof need);
+        usd(caps[i].musd, have, sizeof have);
+        int64_t fits = cost_runtime_that_fits(price, s->instance_count, 0, caps[i].musd);
+        if (fits > 0) {
+            (void)snprintf(hint, sizeof hint, "at least %s USD, or a max_runtime of at most %llds",
+                           need, (long long)fits);
+        } else {
+            (void)snprintf(hint, sizeof hint, "at least %s USD", need);
+        }
+        faults_add(faults, (struct pos){0, 0}, pointer, "budget", hint,
+                   "one attempt on %d x %s may cost %s USD (%lld s, %d s to stop, %d s to upload), "
+                   "and %s is %s USD",
+                   s->instance_count, s->instance_type[0], need, (long long)s->min_runtime_s,
+                   COST_STOP_GRACE_S, COST_UPLOAD_S, caps[i].name, have);
+        return false;
+    }
+    return true;
+}
+
+bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
+                       struct faults *faults)
+{
+    bool good = true;
+    for (int i = 0; i < s->stages_n; i++) {
+        musd_t price;
+        if (price_of(ctx, s->stages[i]->instance_type[0], &price)) {
+            good = check_stage(s, s->stages[i], price, faults) && good;
+        }
+    }
+    return good;
+}
+
+void spec_warn(const struct spec *s, struct faults *ret)
+{
+    for (int i = 0; i < s->stages_n; i++) {
+        const struct spec_stage *st = s->stages[i];
+        char pointer[96];
+        (void)snprintf(pointer, sizeof pointer, "stages.%.64s", st->name);
+        if (strchr(st->image, '@') == NULL) {
+            faults_add(ret, (struct pos){0, 0}, pointer, "image_tag", "name@sha256:...",
+                       "image '%.120s' is not pinned to a digest: it may change between parts",
+                       st->image);
+        }
+        if (st->worker == WORKER_DOWNLOAD && st->subnets_n > 0) {
+            faults_add(ret, (struct pos){0, 0}, pointer, "nat_cost", "vpc: none",
+                       "a download inside a VPC pays its NAT gateway for every byte");
+        }
+        if (s->budget_musd < 0 && st->budget_musd < 0) {
+            faults_add(ret, (struct pos){0, 0}, pointer, "no_budget", "budget: {total: 900 USD}",
+                       "no budget bounds what this stage may cost");
+        }
+    }
+}

@@ -1,0 +1,449 @@
+/* The normalised form of a spec as the database keeps it, and back. What we wrote we trust in its
+ * shape, not in its bounds: a row that does not fit is ERR_INTERNAL, never a crash. */
+#include "core/failure/breaker.h"
+
+#define SPEC_JSON_VERSION 1
+
+static json_t *pairs_out(const struct spec_pair *p, int n)
+{
+    /* a list of pairs: jsonb would sort the keys of an object */
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) {
+        json_t *pair = json_array();
+        (void)json_array_append_new(pair, json_string(p[i].key));
+        (void)json_array_append_new(pair, json_string(p[i].value));
+        (void)json_array_append_new(list, pair);
+    }
+    return list;
+}
+
+static json_t *texts_out(const char *const *s, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) {
+        (void)json_array_append_new(list, json_string(s[i]));
+    }
+    return list;
+}
+
+static void put_text(json_t *o, const char *key, const char *s)
+{
+    if (s != NULL) {
+        (void)json_object_set_new(o, key, json_string(s));
+    }
+}
+
+static void put_i64(json_t *o, const char *key, int64_t v)
+{
+    (void)json_object_set_new(o, key, json_integer(v));
+}
+
+static json_t *change_out(const struct spec_change *c)
+{
+    json_t *o = json_object();
+    put_i64(o, "next", c->next);
+    put_i64(o, "volume_x100", c->volume_x100);
+    put_i64(o, "volume_max_gb", c->volume_max_gb);
+    put_i64(o, "runtime_x100", c->runtime_x100);
+    put_i64(o, "runtime_max_s", c->runtime_max_s);
+    return o;
+}
+
+static json_t *guard_out(const struct spec_guard *g)
+{
+    json_t *o = json_object();
+    put_i64(o, "canary", g->canary);
+    put_i64(o, "breaker_same", g->breaker_same);
+    put_i64(o, "breaker_of", g->breaker_of);
+    put_i64(o, "quarantine", g->quarantine);
+    put_i64(o, "hang_silent_s", g->hang_silent_s);
+    put_i64(o, "hang_standstill_s", g->hang_standstill_s);
+    put_i64(o, "hang_start_s", g->hang_start_s);
+    (void)json_object_set_new(o, "twin", json_boolean(g->twin));
+    return o;
+}
+
+static json_t *retry_out(const struct spec_retry *rows)
+{
+    json_t *o = json_object();
+    for (int c = 0; c < CAUSE_COUNT; c++) {
+        if (rows[c].set) {
+            json_t *row = json_object();
+            put_i64(row, "times", rows[c].times);
+            put_i64(row, "wait_from_s", rows[c].wait_from_s);
+            put_i64(row, "wait_to_s", rows[c].wait_to_s);
+            (void)json_object_set_new(row, "counts", json_boolean(rows[c].counts));
+            if (rows[c].set_change) {
+                (void)json_object_set_new(row, "change", change_out(&rows[c].change));
+            }
+            (void)json_object_set_new(o, cause_name((enum cause)c), row);
+        }
+    }
+    return o;
+}
+
+static json_t *warm_out(const struct spec_warm *w)
+{
+    json_t *o = json_object();
+    put_i64(o, "keep_alive_s", w->keep_alive_s);
+    put_i64(o, "max_idle_cost_musd", w->max_idle_cost_musd);
+    (void)json_object_set_new(o, "end_when_queue_empty", json_boolean(w->end_when_queue_empty));
+    return o;
+}
+
+static json_t *stage_out(const struct spec_stage *s)
+{
+    json_t *o = json_object();
+    put_text(o, "name", s->name);
+    (void)json_object_set_new(o, "needs", texts_out(s->needs, s->needs_n));
+    put_i64(o, "worker", s->worker);
+    put_text(o, "image", s->image);
+    put_i64(o, "fan_out", s->fan_out);
+    put_text(o, "fan_out_from", s->fan_out_from);
+    put_i64(o, "per_part", s->per_part);
+    (void)json_object_set_new(o, "instance_type", texts_out(s->instance_type, s->instance_type_n));
+    put_i64(o, "instance_count", s->instance_count);
+    put_i64(o, "volume_gb", s->volume_gb);
+    put_i64(o, "max_runtime_s", s->max_runtime_s);
+    put_i64(o, "min_runtime_s", s->min_runtime_s);
+    put_i64(o, "expect_s", s->expect_s);
+    (void)json_object_set_new(o, "network_isolation", json_boolean(s->network_isolation));
+    (void)json_object_set_new(o, "hyperparameters",
+                              pairs_out(s->hyperparameters, s->hyperparameters_n));
+    (void)json_object_set_new(o, "environment", pairs_out(s->environment, s->environment_n));
+    (void)json_object_set_new(o, "command", texts_out(s->command, s->command_n));
+    put_i64(o, "verify", s->verify);
+    put_text(o, "verify_target", s->verify_target);
+    put_i64(o, "verify_count", s->verify_count);
+    put_text(o, "output", s->output);
+    put_text(o, "done_if", s->done_if);
+    put_i64(o, "done_if_kind", s->done_if_kind);
+    put_i64(o, "allow_failed_ppm", s->allow_failed_ppm);
+    put_i64(o, "budget_musd", s->budget_musd);
+    put_i64(o, "per_task_musd", s->per_task_musd);
+    (void)json_object_set_new(o, "retry", retry_out(s->retry));
+    put_text(o, "role", s->role);
+    (void)json_object_set_new(o, "subnets", texts_out(s->subnets, s->subnets_n));
+    (void)json_object_set_new(o, "security_groups",
+                              texts_out(s->security_groups, s->security_groups_n));
+    (void)json_object_set_new(o, "warm", warm_out(&s->warm));
+    (void)json_object_set_new(o, "spot", json_boolean(s->spot));
+    (void)json_object_set_new(o, "resumable", json_boolean(s->resumable));
+    put_i64(o, "parts_limit", s->parts_limit);
+    (void)json_object_set_new(o, "guard", guard_out(&s->guard));
+    return o;
+}
+
+json_t *spec_to_json(const struct spec *s)
+{
+    json_t *o = json_object();
+    put_i64(o, "spec_version", SPEC_JSON_VERSION);
+    put_text(o, "name", s->name);
+    put_text(o, "project", s->project);
+    (void)json_object_set_new(o, "tags", pairs_out(s->tags, s->tags_n));
+    put_i64(o, "parts_limit", s->parts_limit);
+    put_i64(o, "priority", s->priority);
+    json_t *instances = json_array();
+    for (int i = 0; i < s->instances_n; i++) {
+        json_t *row = json_array();
+        (void)json_array_append_new(row, json_string(s->instances[i].instance_type));
+        (void)json_array_append_new(row, json_integer(s->instances[i].n));
+        (void)json_array_append_new(instances, row);
+    }
+    (void)json_object_set_new(o, "instances", instances);
+    put_i64(o, "budget_musd", s->budget_musd);
+    put_i64(o, "at_limit", s->at_limit);
+    put_i64(o, "weight", s->weight);
+    json_t *warn_at = json_array();
+    for (int i = 0; i < s->warn_at_n; i++) {
+        (void)json_array_append_new(warn_at, json_integer(s->warn_at_ppm[i]));
+    }
+    (void)json_object_set_new(o, "warn_at_ppm", warn_at);
+    json_t *stages = json_array();
+    for (int i = 0; i < s->stages_n; i++) {
+        (void)json_array_append_new(stages, stage_out(s->stages[i]));
+    }
+    (void)json_object_set_new(o, "stages", stages);
+    return o;
+}
+
+/* --- and back: one reader with a sticky failure, so that each field is one line ------------------
+ */
+
+struct reader {
+    struct arena *a;
+    struct err *err;
+    bool bad;
+};
+
+static void fail(struct reader *r, const char *key)
+{
+    if (!r->bad) {
+        (void)err_set(r->err, ERR_INTERNAL, "stored spec: '%s' does not fit", key);
+    }
+    r->bad = true;
+}
+
+static int64_t get_i64(struct reader *r, const json_t *o, const char *key, int64_t min, int64_t max)
+{
+    const json_t *v = json_object_get(o, key);
+    if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max) {
+        fail(r, key);
+        return min;
+    }
+    return json_integer_value(v);
+}
+
+static bool get_bool(struct reader *r, const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+    if (!json_is_boolean(v)) {
+        fail(r, key);
+    }
+    return json_is_true(v);
+}
+
+static const char *text_of(struct reader *r, const json_t *v, const char *key)
+{
+    if (!json_is_string(v) || json_string_length(v) > SPEC_TEXT_MAX) {
+        fail(r, key);
+        return "";
+    }
+    return arena_strndup(r->a, json_string_value(v), json_string_length(v));
+}
+
+static const char *get_text(struct reader *r, const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+    return v == NULL ? NULL : text_of(r, v, key);
+}
+
+static const char *need_text(struct reader *r, const json_t *o, const char *key)
+{
+    return text_of(r, json_object_get(o, key), key);
+}
+
+static int get_texts(struct reader *r, const json_t *o, const char *key, const char **ret,
+                     size_t max)
+{
+    const json_t *list = json_object_get(o, key);
+    if (!json_is_array(list) || json_array_size(list) > max) {
+        fail(r, key);
+        return 0;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        ret[i] = text_of(r, json_array_get(list, i), key);
+    }
+    return (int)json_array_size(list);
+}
+
+static int get_pairs(struct reader *r, const json_t *o, const char *key, struct spec_pair *ret,
+                     size_t max)
+{
+    const json_t *list = json_object_get(o, key);
+    if (!json_is_array(list) || json_array_size(list) > max) {
+        fail(r, key);
+        return 0;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *pair = json_array_get(list, i);
+        ret[i].key = text_of(r, json_array_get(pair, 0), key);
+        ret[i].value = text_of(r, json_array_get(pair, 1), key);
+    }
+    return (int)json_array_size(list);
+}
+
+static void get_change(struct reader *r, const json_t *row, struct spec_retry *ret)
+{
+    const json_t *c = json_object_get(row, "change");
+    if (c == NULL) {
+        return;
+    }
+    ret->set_change = true;
+    ret->change = (struct spec_change){
+        .next = (enum spec_next)get_i64(r, c, "next", NEXT_SAME, NEXT_AROUND),
+        .volume_x100 = (int)get_i64(r, c, "volume_x100", 0, SPEC_CHANGE_X100_MAX),
+        .volume_max_gb = (int)get_i64(r, c, "volume_max_gb", 0, SPEC_VOLUME_GB_MAX),
+        .runtime_x100 = (int)get_i64(r, c, "runtime_x100", 0, SPEC_CHANGE_X100_MAX),
+        .runtime_max_s = get_i64(r, c, "runtime_max_s", 0, SPEC_RUNTIME_S_MAX)};
+}
+
+static void get_retry(struct reader *r, const json_t *o, struct spec_retry *rows)
+{
+    json_t *list = json_object_get(o, "retry");
+    const char *name;
+    json_t *row;
+    if (!json_is_object(list)) {
+        fail(r, "retry");
+        return;
+    }
+    json_object_foreach(list, name, row)
+    {
+        enum cause c = cause_parse(name);
+        if (c == CAUSE_COUNT) {
+            fail(r, "retry");
+            return;
+        }
+        rows[c] = (struct spec_retry){.set = true,
+                                      .times = (int)get_i64(r, row, "times", -1, 1000000),
+                                      .wait_from_s = get_i64(r, row, "wait_from_s", 0, INT32_MAX),
+                                      .wait_to_s = get_i64(r, row, "wait_to_s", 0, INT32_MAX),
+                                      .counts = get_bool(r, row, "counts")};
+        get_change(r, row, &rows[c]);
+    }
+}
+
+/* Specs stored before there were warm pools and spot keep what they did then: neither. */
+static void get_market(struct reader *r, const json_t *o, struct spec_stage *s)
+{
+    const json_t *w = json_object_get(o, "warm");
+    s->warm = (struct spec_warm){.max_idle_cost_musd = -1, .end_when_queue_empty = true};
+    s->resumable = s->worker != WORKER_NONE;
+    if (w != NULL) {
+        s->warm.keep_alive_s =
+            get_i64(r, w, "keep_alive_s", SPEC_KEEP_ALIVE_AUTO, SPEC_KEEP_ALIVE_MAX_S);
+        s->warm.max_idle_cost_musd = get_i64(r, w, "max_idle_cost_musd", -1, INT64_MAX);
+        s->warm.end_when_queue_empty = get_bool(r, w, "end_when_queue_empty");
+        s->spot = get_bool(r, o, "spot");
+        s->resumable = get_bool(r, o, "resumable");
+    }
+}
+
+/* Specs stored before there were guards keep what they did then: none. */
+static void get_guard(struct reader *r, const json_t *o, struct spec_stage *s)
+{
+    const json_t *g = json_object_get(o, "guard");
+    s->parts_limit = -1;
+    if (g == NULL) {
+        return;
+    }
+    s->parts_limit = get_i64(r, o, "parts_limit", -1, INT64_MAX);
+    s->guard = (struct spec_guard){
+        .canary = (int)get_i64(r, g, "canary", 0, SPEC_CANARY_MAX),
+        .breaker_same = (int)get_i64(r, g, "breaker_same", 0, BREAKER_OF_MAX),
+        .breaker_of = (int)get_i64(r, g, "breaker_of", 0, BREAKER_OF_MAX),
+        .quarantine = (int)get_i64(r, g, "quarantine", 0, SPEC_QUARANTINE_MAX),
+        .hang_silent_s = get_i64(r, g, "hang_silent_s", 0, SPEC_RUNTIME_S_MAX),
+        .hang_standstill_s = get_i64(r, g, "hang_standstill_s", 0, SPEC_RUNTIME_S_MAX),
+        .hang_start_s = get_i64(r, g, "hang_start_s", 0, SPEC_RUNTIME_S_MAX),
+        .twin = get_bool(r, g, "twin")};
+}
+
+static void get_stage_lists(struct reader *r, const json_t *o, struct spec_stage *s)
+{
+    s->needs_n = get_texts(r, o, "needs", s->needs, ARRAY_LEN(s->needs));
+    s->instance_type_n =
+        get_texts(r, o, "instance_type", s->instance_type, ARRAY_LEN(s->instance_type));
+    s->command_n = get_texts(r, o, "command", s->command, ARRAY_LEN(s->command));
+    s->subnets_n = get_texts(r, o, "subnets", s->subnets, ARRAY_LEN(s->subnets));
+    s->security_groups_n =
+        get_texts(r, o, "security_groups", s->security_groups, ARRAY_LEN(s->security_groups));
+    s->hyperparameters_n =
+        get_pairs(r, o, "hyperparameters", s->hyperparameters, ARRAY_LEN(s->hyperparameters));
+    s->environment_n = get_pairs(r, o, "environment", s->environment, ARRAY_LEN(s->environment));
+    get_retry(r, o, s->retry);
+    if (s->instance_type_n == 0) {
+        fail(r, "instance_type");
+    }
+}
+
+static void get_stage(struct reader *r, const json_t *o, struct spec_stage *s)
+{
+    s->name = need_text(r, o, "name");
+    s->worker = (enum spec_worker)get_i64(r, o, "worker", WORKER_NONE, WORKER_DOWNLOAD);
+    s->image = need_text(r, o, "image");
+    s->fan_out = (enum spec_fan_out)get_i64(r, o, "fan_out", FAN_OUT_NONE, FAN_OUT_API);
+    s->fan_out_from = get_text(r, o, "fan_out_from");
+    s->per_part = (int)get_i64(r, o, "per_part", 1, 1000000);
+    s->instance_count = (int)get_i64(r, o, "instance_count", 1, 100000);
+    s->volume_gb = (int)get_i64(r, o, "volume_gb", 1, 100000);
+    s->max_runtime_s = get_i64(r, o, "max_runtime_s", 1, INT32_MAX);
+    s->min_runtime_s = get_i64(r, o, "min_runtime_s", 1, INT32_MAX);
+    s->expect_s = get_i64(r, o, "expect_s", 0, INT32_MAX);
+    s->network_isolation = get_bool(r, o, "network_isolation");
+    s->verify = (enum spec_verify)get_i64(r, o, "verify", VERIFY_MANIFEST, VERIFY_NONE);
+    s->verify_target = get_text(r, o, "verify_target");
+    s->verify_count = get_i64(r, o, "verify_count", 0, INT32_MAX);
+    s->output = get_text(r, o, "output");
+    s->done_if = get_text(r, o, "done_if");
+    s->done_if_kind = (enum spec_verify)get_i64(r, o, "done_if_kind", VERIFY_MANIFEST, VERIFY_NONE);
+    s->allow_failed_ppm = get_i64(r, o, "allow_failed_ppm", 0, 1000000);
+    s->budget_musd = get_i64(r, o, "budget_musd", -1, INT64_MAX);
+    s->per_task_musd = get_i64(r, o, "per_task_musd", -1, INT64_MAX);
+    s->role = need_text(r, o, "role");
+    get_market(r, o, s);
+    get_guard(r, o, s);
+    get_stage_lists(r, o, s);
+}
+
+static void get_instances(struct reader *r, const json_t *o, struct spec *s)
+{
+    const json_t *list = json_object_get(o, "instances");
+    if (!json_is_array(list) || json_array_size(list) > ARRAY_LEN(s->instances)) {
+        fail(r, "instances");
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        const json_t *n = json_array_get(row, 1);
+        if (!json_is_integer(n) || json_integer_value(n) < 0) {
+            fail(r, "instances");
+        }
+        s->instances[s->instances_n++] = (struct spec_limit){
+            text_of(r, json_array_get(row, 0), "instances"), json_integer_value(n)};
+    }
+}
+
+/* Weight and warnings; specs stored before there were any have the even share and no warning. */
+static void get_shares(struct reader *r, const json_t *o, struct spec *s)
+{
+    const json_t *list = json_object_get(o, "warn_at_ppm");
+    s->weight = SPEC_WEIGHT_DEFAULT;
+    if (list == NULL) {
+        return;
+    }
+    s->weight = get_i64(r, o, "weight", 1, SPEC_WEIGHT_MAX);
+    if (!json_is_array(list) || json_array_size(list) > SPEC_WARNS_MAX) {
+        fail(r, "warn_at_ppm");
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *n = json_array_get(list, i);
+        int64_t ppm = json_is_integer(n) ? json_integer_value(n) : -1;
+        if (ppm <= (i > 0 ? s->warn_at_ppm[i - 1] : 0) || ppm > 1000000) {
+            fail(r, "warn_at_ppm");
+            return;
+        }
+        s->warn_at_ppm[s->warn_at_n++] = ppm;
+    }
+}
+
+bool spec_from_json(const json_t *v, struct arena *a, struct spec **ret, struct err *err)
+{
+    struct reader r = {.a = a, .err = err};
+    const json_t *stages = json_object_get(v, "stages");
+    if (!json_is_array(stages) || json_array_size(stages) > SPEC_STAGES_MAX) {
+        return err_set(err, ERR_INTERNAL, "stored spec: 'stages' does not fit");
+    }
+    struct spec *s = arena_alloc(a, sizeof *s);
+    (void)get_i64(&r, v, "spec_version", SPEC_JSON_VERSION, SPEC_JSON_VERSION);
+    s->name = need_text(&r, v, "name");
+    s->project = need_text(&r, v, "project");
+    s->tags_n = get_pairs(&r, v, "tags", s->tags, ARRAY_LEN(s->tags));
+    s->parts_limit = get_i64(&r, v, "parts_limit", -1, INT64_MAX);
+    s->priority = (int)get_i64(&r, v, "priority", 0, 100);
+    s->budget_musd = get_i64(&r, v, "budget_musd", -1, INT64_MAX);
+    s->at_limit = (enum at_limit)get_i64(&r, v, "at_limit", AT_LIMIT_DRAIN, AT_LIMIT_HOLD);
+    get_instances(&r, v, s);
+    get_shares(&r, v, s);
+    for (size_t i = 0; i < json_array_size(stages) && !r.bad; i++) {
+        struct spec_stage *st = arena_alloc(a, sizeof *st);
+        get_stage(&r, json_array_get(stages, i), st);
+        s->stages[s->stages_n++] = st;
+    }
+    if (r.bad) {
+        return false;
+    }
+    *ret = s;
+    return true;
+}

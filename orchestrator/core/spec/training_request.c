@@ -1,0 +1,291 @@
+/* CreateTrainingJob for one attempt, written field by field in one order, maps sorted by key: the
+ * same input gives the same bytes. */
+#include "training_request.h"
+#include "common/hash.h"
+#include "spec_read.h"
+#include "worker_protocol.h"
+#include <assert.h>
+#include <stdio.h>
+
+#define REQUEST_BYTES_MAX (1024 * 1024) /* what SageMaker takes, and what we store */
+#define HYPER_VALUE_MAX   2500
+#define ENV_VALUE_MAX     512
+#define ARGUMENT_MAX      256
+#define S3_URI_MAX        1024
+#define TAG_VALUE_MAX     256
+#define ENVIRONMENT_N_MAX 100
+#define SPOT_WAIT_S       3600 /* beside the run time: what a spot job may wait for instances */
+#define SPOT_LIFE_S_MAX   (INT64_C(28) * 86400)
+#define OUTPUT_FOLDER     "_sagemaker/" /* beside the parts: SageMaker's own model.tar.gz */
+
+struct entry { /* of a map: expanded value */
+    const char *key;
+    char *value;
+};
+struct request {
+    const struct lower_input *in;
+    struct entry hyper[SPEC_PAIRS_MAX];
+    int hyper_n;
+    struct entry env[ENVIRONMENT_N_MAX];
+    int env_n;
+    char *arguments[ARRAY_LEN(((struct spec_stage *)0)->command)];
+    int arguments_n;
+    char *output;
+};
+
+static void request_done(struct request *q)
+{
+    for (int i = 0; i < q->hyper_n; i++) {
+        free(q->hyper[i].value);
+    }
+    for (int i = 0; i < q->env_n; i++) {
+        free(q->env[i].value);
+    }
+    for (int i = 0; i < q->arguments_n; i++) {
+        free(q->arguments[i]);
+    }
+    free(q->output);
+}
+
+static bool expand(const struct lower_input *in, const char *what, const char *template, size_t max,
+                   char **ret, struct err *err)
+{
+    AUTO_BUF struct buf out = BUF_INIT(SPEC_STRING_MAX);
+    struct err why = ERR_INIT;
+    if (!spec_expand(template, in->task, &out, &why)) {
+        return err_set(err, ERR_INVALID, "%s: %s", what, why.message);
+    }
+    if (out.n > max) {
+        return err_set(err, ERR_INVALID, "%s is %zu bytes long; CreateTrainingJob takes %zu", what,
+                       out.n, max);
+    }
+    *ret = xstrdup(buf_cstr(&out));
+    return true;
+}
+
+static int entry_cmp(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->key, ((const struct entry *)b)->key);
+}
+
+static bool expand_pairs(const struct lower_input *in, const struct spec_pair *pairs, int n,
+                         size_t value_max, struct entry *ret, int *ret_n, struct err *err)
+{
+    for (int i = 0; i < n; i++) {
+        char *value = NULL;
+        if (!expand(in, pairs[i].key, pairs[i].value, value_max, &value, err)) {
+            return false;
+        }
+        ret[(*ret_n)++] = (struct entry){pairs[i].key, value};
+    }
+    return true;
+}
+
+/* Where SageMaker puts what the container leaves in /opt/ml/model. Our worker leaves nothing there:
+ * its jobs share one folder beside the parts, so that listings of a part hold the part only. */
+static bool output_place(const struct lower_input *in, char **ret, struct err *err)
+{
+    const struct spec_stage *s = in->stage;
+    if (s->output == NULL) {
+        return err_set(err, ERR_INVALID, "stage '%s' has no output", s->name);
+    }
+    if (s->worker == WORKER_NONE) {
+        return expand(in, "output", s->output, S3_URI_MAX, ret, err);
+    }
+    size_t fixed = strcspn(s->output, "{");
+    while (fixed > 0 && s->output[fixed - 1] != '/') {
+        fixed--;
+    }
+    if (fixed <= strlen("s3://")) {
+        return err_set(err, ERR_INVALID, "output '%.200s' has no fixed bucket", s->output);
+    }
+    if (fixed + strlen(OUTPUT_FOLDER) > S3_URI_MAX) {
+        return err_set(err, ERR_INVALID, "output '%.200s' is too long", s->output);
+    }
+    *ret = xasprintf("%.*s" OUTPUT_FOLDER, (int)fixed, s->output);
+    return true;
+}
+
+static void add_env(struct request *q, const char *key, char *take_value)
+{
+    q->env[q->env_n++] = (struct entry){key, take_value};
+}
+
+static bool prepare(struct request *q, struct err *err)
+{
+    const struct lower_input *in = q->in;
+    const struct spec_stage *s = in->stage;
+    if (s->hyperparameters_n > SPEC_PAIRS_MAX || s->environment_n > ENVIRONMENT_N_MAX - 3) {
+        return err_set(err, ERR_INVALID, "stage '%s' has more than 100 settings of one kind",
+                       s->name);
+    }
+    if (!expand_pairs(in, s->hyperparameters, s->hyperparameters_n, HYPER_VALUE_MAX, q->hyper,
+                      &q->hyper_n, err) ||
+        !expand_pairs(in, s->environment, s->environment_n, ENV_VALUE_MAX, q->env, &q->env_n,
+                      err) ||
+        !output_place(in, &q->output, err)) {
+        return false;
+    }
+    for (int i = 0; i < s->command_n; i++) {
+        if (!expand(in, "command", s->command[i], ARGUMENT_MAX, &q->arguments[i], err)) {
+            return false;
+        }
+        q->arguments_n++;
+    }
+    if (s->worker == WORKER_DOWNLOAD) {
+        q->arguments[q->arguments_n++] = xstrdup("download");
+    }
+    add_env(q, WP_ENV_ATTEMPT, xasprintf("%lld", (long long)in->attempt_id));
+    add_env(q, WP_ENV_TASK, xasprintf("%lld", (long long)in->task->task_id));
+    qsort(q->hyper, (size_t)q->hyper_n, sizeof q->hyper[0], entry_cmp);
+    qsort(q->env, (size_t)q->env_n, sizeof q->env[0], entry_cmp);
+    return true;
+}
+
+static void write_texts(struct json_out *w, const char *key, const char *const *s, int n)
+{
+    json_out_array(w, key);
+    for (int i = 0; i < n; i++) {
+        json_out_str(w, NULL, s[i]);
+    }
+    json_out_end_array(w);
+}
+
+static void write_map(struct json_out *w, const char *key, const struct entry *e, int n)
+{
+    json_out_object(w, key);
+    for (int i = 0; i < n; i++) {
+        json_out_str(w, e[i].key, e[i].value);
+    }
+    json_out_end_object(w);
+}
+
+static void write_tag(struct json_out *w, const char *key, const char *value)
+{
+    json_out_object(w, NULL);
+    json_out_str(w, "Key", key);
+    json_out_str(w, "Value", value);
+    json_out_end_object(w);
+}
+
+static void write_tags(struct json_out *w, const struct lower_input *in)
+{
+    char number[24];
+    json_out_array(w, "Tags");
+    write_tag(w, "drover-install", in->install_id);
+    (void)snprintf(number, sizeof number, "%lld", (long long)in->task->campaign_id);
+    write_tag(w, "drover-campaign", number);
+    write_tag(w, "drover-stage", in->stage->name);
+    (void)snprintf(number, sizeof number, "%lld", (long long)in->task->seq);
+    write_tag(w, "drover-part", number);
+    (void)snprintf(number, sizeof number, "%lld", (long long)in->attempt_id);
+    write_tag(w, "drover-attempt", number);
+    for (int i = 0; i < in->spec->tags_n; i++) {
+        write_tag(w, in->spec->tags[i].key, in->spec->tags[i].value);
+    }
+    json_out_end_array(w);
+}
+
+/* Run time and all waiting for instances together, as SageMaker counts it: never below the run
+ * time, which it refuses. Interruptions eat into the wait, so it grows with the run time. */
+static int64_t spot_wait_s(int64_t max_runtime_s)
+{
+    int64_t wait_s = max_runtime_s + MAX(max_runtime_s, (int64_t)SPOT_WAIT_S);
+    return MAX(max_runtime_s, MIN(wait_s, SPOT_LIFE_S_MAX));
+}
+
+static void write_resources(struct json_out *w, const struct lower_input *in)
+{
+    const struct spec_stage *s = in->stage;
+    json_out_object(w, "ResourceConfig");
+    json_out_str(w, "InstanceType", in->instance_type);
+    json_out_i64(w, "InstanceCount", s->instance_count);
+    json_out_i64(w, "VolumeSizeInGB", in->volume_gb);
+    if (in->keep_alive_s > 0) {
+        json_out_i64(w, "KeepAlivePeriodInSeconds", in->keep_alive_s);
+    }
+    json_out_end_object(w);
+    json_out_object(w, "StoppingCondition");
+    json_out_i64(w, "MaxRuntimeInSeconds", in->max_runtime_s);
+    if (s->spot) {
+        json_out_i64(w, "MaxWaitTimeInSeconds", spot_wait_s(in->max_runtime_s));
+    }
+    json_out_end_object(w);
+    if (s->spot) {
+        json_out_bool(w, "EnableManagedSpotTraining", true);
+    }
+    if (s->subnets_n > 0) {
+        json_out_object(w, "VpcConfig");
+        write_texts(w, "SecurityGroupIds", s->security_groups, s->security_groups_n);
+        write_texts(w, "Subnets", in->subnet != NULL ? &in->subnet : s->subnets,
+                    in->subnet != NULL ? 1 : s->subnets_n);
+        json_out_end_object(w);
+    }
+    json_out_bool(w, "EnableNetworkIsolation", s->network_isolation);
+}
+
+static void write_request(const struct request *q, struct buf *out)
+{
+    const struct lower_input *in = q->in;
+    struct json_out w;
+    json_out_init(&w, out);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "TrainingJobName", in->name->s);
+    json_out_object(&w, "AlgorithmSpecification");
+    json_out_str(&w, "TrainingImage", in->stage->image);
+    json_out_str(&w, "TrainingInputMode", "File");
+    if (q->arguments_n > 0) {
+        json_out_array(&w, "ContainerArguments");
+        for (int i = 0; i < q->arguments_n; i++) {
+            json_out_str(&w, NULL, q->arguments[i]);
+        }
+        json_out_end_array(&w);
+    }
+    json_out_end_object(&w);
+    json_out_str(&w, "RoleArn", in->stage->role);
+    if (q->hyper_n > 0) {
+        write_map(&w, "HyperParameters", q->hyper, q->hyper_n);
+    }
+    write_map(&w, "Environment", q->env, q->env_n);
+    json_out_object(&w, "OutputDataConfig");
+    json_out_str(&w, "S3OutputPath", q->output);
+    json_out_end_object(&w);
+    write_resources(&w, in);
+    json_out_object(&w, "ProfilerConfig");
+    json_out_bool(&w, "DisableProfiler", true);
+    json_out_end_object(&w);
+    write_tags(&w, in);
+    json_out_end_object(&w);
+}
+
+bool lower_attempt(const struct lower_input *in, struct buf *ret_request,
+                   char ret_identity[static HASH_HEX_N], struct err *err)
+{
+    CLEANUP(request_done)
+    struct request q = {.in = in};
+    char identity[HASH_HEX_N];
+    static_assert(HASH_HEX_N == SHA256_HEX_N, "one form of a hash");
+    ASSERT(in->stage->image != NULL && in->stage->role != NULL);
+    ASSERT(in->task->campaign_id > 0 && in->max_runtime_s > 0 && in->volume_gb > 0);
+    ASSERT(in->keep_alive_s >= 0 && in->keep_alive_s <= SPEC_KEEP_ALIVE_MAX_S);
+    ASSERT(!in->stage->spot || in->keep_alive_s == 0);
+    if (strlen(in->install_id) > TAG_VALUE_MAX) {
+        return err_set(err, ERR_INVALID, "the install id is too long for a tag");
+    }
+    if (!prepare(&q, err)) {
+        return false;
+    }
+    AUTO_BUF struct buf bare = BUF_INIT(REQUEST_BYTES_MAX);
+    write_request(&q, &bare);
+    hash_sha256_hex(buf_cstr(&bare), bare.n, identity);
+    add_env(&q, WP_ENV_REQUEST, xstrdup(identity));
+    qsort(q.env, (size_t)q.env_n, sizeof q.env[0], entry_cmp);
+    buf_reset(ret_request);
+    write_request(&q, ret_request);
+    if (bare.overflow || ret_request->overflow) {
+        return err_set(err, ERR_INVALID, "the request of '%s' is longer than %zu bytes",
+                       in->name->s, MIN((size_t)REQUEST_BYTES_MAX, ret_request->max));
+    }
+    memcpy(ret_identity, identity, sizeof identity);
+    return true;
+}

@@ -1,0 +1,245 @@
+/* Campaigns for API handlers; see api_db.h. */
+#include "api_db.h"
+#include "common/banned.h"
+#include "names.h"
+#include "queries.h"
+#include "store/pg/query.h"
+#include <assert.h>
+
+static bool cap_put(struct store *s, const char *level, int64_t ref, musd_t limit, musd_t per_task,
+                    const char *at_limit, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, level);
+    param_i64(&p, ref);
+    param_i64_or_null(&p, limit, -1);
+    param_i64_or_null(&p, per_task, -1);
+    param_text(&p, at_limit);
+    return store_run(s, QUERY(API_CAP_PUT), &p, NULL, err);
+}
+
+/* A new cap that warns on the way to it. */
+static bool cap_new(struct store *s, const char *level, int64_t ref, musd_t limit, musd_t per_task,
+                    const char *at_limit, const int64_t *warn_at_ppm, int warn_at_n,
+                    struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, level);
+    param_i64(&p, ref);
+    param_i64_array(&p, warn_at_ppm, (size_t)warn_at_n);
+    return cap_put(s, level, ref, limit, per_task, at_limit, err) &&
+           store_run(s, QUERY(API_CAP_WARN), &p, NULL, err);
+}
+
+static bool project_take(struct store *s, const char *name, int64_t *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, name);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PROJECT_TAKE), &p, &res, err)) {
+        return false;
+    }
+    *ret = row_i64(res, 0, 0);
+    return true;
+}
+
+bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int64_t *ret_id,
+                           struct err *err)
+{
+    int64_t project;
+    if (!project_take(s, c->project, &project, err)) {
+        return false;
+    }
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, project);
+    param_text(&p, c->name);
+    param_str(&p, c->spec_text);
+    param_json(&p, c->spec_json);
+    param_i32(&p, c->priority);
+    param_i64_or_null(&p, c->parts_limit, -1);
+    param_text(&p, c->created_by);
+    param_i64(&p, c->weight);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_CAMPAIGN_INSERT), &p, &res, err)) {
+        return false;
+    }
+    int64_t id = row_i64(res, 0, 0);
+    AUTO_PARAMS struct params q = PARAMS_INIT;
+    param_i64(&q, id);
+    if (!store_run(s, QUERY(API_CAMPAIGN_RUN_INSERT), &q, NULL, err) ||
+        (c->cap_musd >= 0 && !cap_new(s, "campaign", id, c->cap_musd, -1, c->at_limit,
+                                      c->warn_at_ppm, c->warn_at_n, err))) {
+        return false;
+    }
+    *ret_id = id;
+    return true;
+}
+
+bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *ret_id,
+                        struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, st->campaign_id);
+    param_i32(&p, st->seq);
+    param_text(&p, st->name);
+    param_i64_or_null(&p, st->parts_limit, -1);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_STAGE_INSERT), &p, &res, err)) {
+        return false;
+    }
+    int64_t id = row_i64(res, 0, 0);
+    AUTO_PARAMS struct params in = PARAMS_INIT;
+    param_i64(&in, id);
+    param_i64(&in, st->campaign_id);
+    AUTO_PARAMS struct params run = PARAMS_INIT;
+    param_i64(&run, id);
+    param_i64(&run, st->campaign_id);
+    param_bool(&in, st->closed);
+    bool cap = st->cap_musd >= 0 || st->per_task_musd >= 0;
+    if (!store_run(s, QUERY(API_STAGE_INPUT_INSERT), &in, NULL, err) ||
+        !store_run(s, QUERY(API_STAGE_RUN_INSERT), &run, NULL, err) ||
+        (cap && !cap_new(s, "stage", id, st->cap_musd, st->per_task_musd, st->at_limit,
+                         st->warn_at_ppm, st->warn_at_n, err))) {
+        return false;
+    }
+    *ret_id = id;
+    return true;
+}
+
+bool apidb_campaign_get(struct store *s, int64_t id, int64_t *ret_version, struct buf *ret_json,
+                        struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    PARAM_NAMES(&p, names_wait_reason);
+    PARAM_NAMES(&p, names_wait_text);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_CAMPAIGN_GET), &p, &res, err)) {
+        return false;
+    }
+    if (row_count(res) == 0) {
+        return err_set(err, ERR_NOT_FOUND, "there is no campaign c-%lld", (long long)id);
+    }
+    *ret_version = row_i64(res, 0, 0);
+    buf_add_cstr(ret_json, row_text(res, 0, 1));
+    return true;
+}
+
+bool apidb_campaign_list(struct store *s, usec_t before_us, int64_t before_id, const char *state,
+                         int64_t n, struct apidb_page *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_time(&p, before_us);
+    param_i64(&p, before_id);
+    param_text(&p, state);
+    param_i64(&p, n);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_CAMPAIGN_LIST), &p, &res, err)) {
+        return false;
+    }
+    ret->n = row_count(res);
+    for (int i = 0; i < row_count(res); i++) {
+        ret->last_id = row_i64(res, i, 0);
+        ret->last_us = row_time(res, i, 1);
+        buf_add_cstr(&ret->rows, i == 0 ? "" : ",");
+        buf_add_cstr(&ret->rows, row_text(res, i, 2));
+    }
+    return true;
+}
+
+bool apidb_campaign_spec(struct store *s, int64_t id, struct buf *ret_json, struct buf *ret_text,
+                         struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_CAMPAIGN_SPEC), &p, &res, err)) {
+        return false;
+    }
+    if (row_count(res) == 0) {
+        return err_set(err, ERR_NOT_FOUND, "there is no campaign c-%lld", (long long)id);
+    }
+    buf_add_cstr(ret_json, row_text(res, 0, 1));
+    buf_add_cstr(ret_text, row_text(res, 0, 2));
+    return true;
+}
+
+static const char *const wanted_names[] = {"run", "drain", "pause", "cancel"};
+static_assert(ARRAY_LEN(wanted_names) == WANTED_COUNT, "a name a wish");
+static int name_find(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return (int)i;
+        }
+    }
+    ASSERT(!"the database holds only names of the table");
+    return 0;
+}
+
+bool apidb_campaign_lock(struct store *s, int64_t id, struct apidb_wish *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_CAMPAIGN_LOCK), &p, &res, err)) {
+        return false;
+    }
+    if (row_count(res) == 0) {
+        return err_set(err, ERR_NOT_FOUND, "there is no campaign c-%lld", (long long)id);
+    }
+    ret->version = row_i64(res, 0, 0);
+    ret->wanted =
+        (enum wanted)name_find(wanted_names, ARRAY_LEN(wanted_names), row_text(res, 0, 1));
+    ret->state = (enum campaign_state)name_find(
+        names_campaign_state, ARRAY_LEN(names_campaign_state), row_text(res, 0, 2));
+    return true;
+}
+
+bool apidb_campaign_want(struct store *s, int64_t id, enum wanted wanted, struct err *err)
+{
+    ASSERT(wanted < WANTED_COUNT);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    param_text(&p, wanted_names[wanted]);
+    return store_run(s, QUERY(API_CAMPAIGN_WANT), &p, NULL, err);
+}
+
+static bool patch_budget(struct store *s, int64_t id, const struct apidb_patch *patch,
+                         struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, "campaign");
+    param_i64(&p, id);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_CAP_GET), &p, &res, err)) {
+        return false;
+    }
+    bool has = row_count(res) == 1;
+    musd_t limit = patch->set_budget ? patch->budget_musd : has ? row_i64_or(res, 0, 0, -1) : -1;
+    const char *at_limit = patch->at_limit != NULL ? patch->at_limit
+                           : has                   ? row_text(res, 0, 1)
+                                                   : "drain";
+    return cap_put(s, "campaign", id, limit, -1, at_limit, err);
+}
+
+bool apidb_campaign_patch(struct store *s, int64_t id, const struct apidb_patch *patch,
+                          struct err *err)
+{
+    if ((patch->set_budget || patch->at_limit != NULL) && !patch_budget(s, id, patch, err)) {
+        return false;
+    }
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    param_i64_or_null(&p, patch->priority, -1);
+    param_bool(&p, patch->set_parts);
+    param_i64_or_null(&p, patch->parts_limit, -1);
+    param_i64_or_null(&p, patch->weight, -1);
+    return store_run(s, QUERY(API_CAMPAIGN_PATCH), &p, NULL, err);
+}
+
+bool apidb_notify(struct store *s, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    return store_run(s, QUERY(API_NOTIFY_WANTED), &p, NULL, err);
+}

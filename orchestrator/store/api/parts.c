@@ -1,0 +1,262 @@
+/* Parts for API handlers: pages by key with bounded work, rows, tries, tiles, failures. */
+#include "api_db.h"
+#include "common/banned.h"
+#include "names.h"
+#include "queries.h"
+#include "store/pg/query.h"
+
+#define SCAN_IDS_MAX 20000 /* looked at by one page that filters on state */
+
+bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
+                      struct apidb_stage_row *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_text(&p, name);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_STAGE_FIND), &p, &res, err)) {
+        return false;
+    }
+    if (row_count(res) == 0) {
+        return name == NULL ? err_set(err, ERR_NOT_FOUND, "there is no campaign c-%lld",
+                                      (long long)campaign_id)
+                            : err_set(err, ERR_NOT_FOUND, "campaign c-%lld has no stage '%.64s'",
+                                      (long long)campaign_id, name);
+    }
+    *ret = (struct apidb_stage_row){.id = row_i64(res, 0, 0),
+                                    .tasks = row_i64(res, 0, 2),
+                                    .closed = row_bool(res, 0, 3),
+                                    .taken = row_i64(res, 0, 4)};
+    row_text_into(res, 0, 1, ret->name, sizeof ret->name);
+    for (int i = 0; i < TASK_STATE_COUNT; i++) {
+        ret->counts[i] = row_i64(res, 0, 5 + i);
+    }
+    return true;
+}
+
+/* Where the scan of a page that is not full ended: behind all there is, or at what it may look at.
+ */
+static bool scan_end(struct store *s, struct apidb_parts_query *q, int64_t look_at, bool *ret_more,
+                     struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64(&p, q->after_id);
+    param_i64(&p, look_at);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_SEEN), &p, &res, err)) {
+        return false;
+    }
+    q->after_id = row_i64_or(res, 0, 0, q->after_id);
+    *ret_more = row_i64(res, 0, 1) == look_at;
+    return true;
+}
+
+static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
+                     struct err *err)
+{
+    bool filters = q->state >= 0 || q->attempts_min > 0 || q->stage_id != 0;
+    int64_t look_at = filters ? SCAN_IDS_MAX : q->n;
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64(&p, q->stage_id);
+    param_i64(&p, q->after_id);
+    param_i64(&p, look_at);
+    param_i32(&p, q->state);
+    param_i32(&p, (int32_t)q->attempts_min);
+    param_i64(&p, q->n);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_SCAN), &p, &res, err)) {
+        return false;
+    }
+    int n = row_count(res);
+    ret->at = xcalloc((size_t)n + 1, sizeof *ret->at);
+    for (int i = 0; i < n; i++) {
+        ret->at[ret->n++] = row_i64(res, i, 0);
+    }
+    if ((int64_t)ret->n == q->n) {
+        ret->more = true;
+        q->after_id = ret->at[ret->n - 1];
+        return true;
+    }
+    return !filters || scan_end(s, q, look_at, &ret->more, err);
+}
+
+static bool ids_failed(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
+                       struct err *err)
+{
+    int16_t all[CAUSE_COUNT];
+    for (int i = 0; i < CAUSE_COUNT; i++) {
+        all[i] = (int16_t)i;
+    }
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64(&p, q->stage_id);
+    param_i16_array(&p, q->causes_n > 0 ? q->causes : all,
+                    q->causes_n > 0 ? q->causes_n : ARRAY_LEN(all));
+    param_i16(&p, (int16_t)q->after_cause);
+    param_i32(&p, (int32_t)q->after_seq);
+    param_i64(&p, q->after_id);
+    param_i64(&p, q->n);
+    param_bool(&p, q->state == TASK_FAILED);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_FAILED), &p, &res, err)) {
+        return false;
+    }
+    int n = row_count(res);
+    ret->at = xcalloc((size_t)n + 1, sizeof *ret->at);
+    for (int i = 0; i < n; i++) {
+        ret->at[ret->n++] = row_i64(res, i, 0);
+        q->after_id = row_i64(res, i, 0);
+        q->after_cause = row_i64(res, i, 1);
+        q->after_seq = row_i64(res, i, 2);
+    }
+    ret->more = n == q->n;
+    return true;
+}
+
+static bool ids_live(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
+                     struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64(&p, q->stage_id);
+    param_i64(&p, q->after_id);
+    param_i64(&p, q->n);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_LIVE), &p, &res, err)) {
+        return false;
+    }
+    int n = row_count(res);
+    ret->at = xcalloc((size_t)n + 1, sizeof *ret->at);
+    for (int i = 0; i < n; i++) {
+        ret->at[ret->n++] = row_i64(res, i, 0);
+        q->after_id = row_i64(res, i, 0);
+    }
+    ret->more = n == q->n;
+    return true;
+}
+
+bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
+                     struct err *err)
+{
+    ASSERT(q->n >= 1 && q->n <= 1000);
+    *ret = (struct apidb_ids){0};
+    if (q->state == TASK_ACTIVE && q->causes_n == 0 && q->attempts_min == 0) {
+        return ids_live(s, q, ret, err);
+    }
+    bool failed = (q->state == TASK_FAILED && q->attempts_min == 0) || q->causes_n > 0;
+    return failed ? ids_failed(s, q, ret, err) : ids_scan(s, q, ret, err);
+}
+
+bool apidb_parts_rows(struct store *s, int64_t campaign_id, const struct apidb_ids *ids,
+                      usec_t now_us, struct buf *ret_json, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64_array(&p, ids->at, ids->n);
+    PARAM_NAMES(&p, names_task_state);
+    PARAM_NAMES(&p, names_attempt_state);
+    PARAM_NAMES(&p, names_cause);
+    param_i64(&p, now_us);
+    PARAM_NAMES(&p, names_wait_reason);
+    PARAM_NAMES(&p, names_wait_text);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PARTS_ROWS), &p, &res, err)) {
+        return false;
+    }
+    buf_add_cstr(ret_json, row_text(res, 0, 0));
+    return true;
+}
+
+bool apidb_part_id(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t seq,
+                   int64_t *ret_id, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i32(&p, (int32_t)MIN(seq, INT32_MAX));
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PART_ID), &p, &res, err)) {
+        return false;
+    }
+    if (row_count(res) == 0) {
+        return err_set(err, ERR_NOT_FOUND, "campaign c-%lld has no part %lld",
+                       (long long)campaign_id, (long long)seq);
+    }
+    *ret_id = row_i64(res, 0, 0);
+    return true;
+}
+
+bool apidb_part_attempts(struct store *s, int64_t task_id, struct buf *ret_json, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, task_id);
+    PARAM_NAMES(&p, names_attempt_state);
+    PARAM_NAMES(&p, names_cause);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PART_ATTEMPTS), &p, &res, err)) {
+        return false;
+    }
+    buf_add_cstr(ret_json, row_text(res, 0, 0));
+    return true;
+}
+
+bool apidb_attempt_name(struct store *s, int64_t task_id, int64_t n, struct job_name *ret,
+                        struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, task_id);
+    param_i32(&p, (int32_t)n);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_ATTEMPT_NAME), &p, &res, err)) {
+        return false;
+    }
+    if (row_count(res) == 0) {
+        return err_set(err, ERR_NOT_FOUND, "this part has no such attempt yet, so there is no log");
+    }
+    row_text_into(res, 0, 0, ret->s, sizeof ret->s);
+    return true;
+}
+
+bool apidb_tiles(struct store *s, const struct apidb_tiles_query *q,
+                 int64_t (*counts)[TASK_STATE_COUNT], int64_t tiles_n, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, q->campaign_id);
+    param_i64(&p, q->stage_id);
+    param_i32(&p, (int32_t)q->per_tile);
+    param_i32(&p, (int32_t)q->first);
+    param_i32(&p, (int32_t)q->last);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_TILES), &p, &res, err)) {
+        return false;
+    }
+    for (int i = 0; i < row_count(res); i++) {
+        int64_t tile = row_i64(res, i, 0);
+        int state = row_int(res, i, 1);
+        ASSERT(tile >= 0 && state >= 0 && state < TASK_STATE_COUNT);
+        if (tile < tiles_n) { /* parts that came since the stage's row was read */
+            counts[tile][state] = row_i64(res, i, 2);
+        }
+    }
+    return true;
+}
+
+bool apidb_failures(struct store *s, int64_t campaign_id, int64_t stage_id, struct buf *ret_json,
+                    int64_t *ret_parts, int64_t *ret_final, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    PARAM_NAMES(&p, names_cause);
+    PARAM_NAMES(&p, names_remedy);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_FAILURES), &p, &res, err)) {
+        return false;
+    }
+    buf_add_cstr(ret_json, row_text(res, 0, 0));
+    *ret_parts = row_i64(res, 0, 1);
+    *ret_final = row_i64(res, 0, 2);
+    return true;
+}

@@ -1,0 +1,13 @@
+/* Words of the tables that no list of core/ has. Of this folder alone. */
+#pragma once
+#include "core/model.h"
+#include "core/money/ledger.h"
+#include "leader.h"
+#include "store/pg/query.h"
+
+const char *market_word(enum market m);
+enum market market_read(const char *word); /* the table's CHECK has seen to it */
+/* "500000,800000" into warn->at_ppm; false: not as the table's CHECK has it. */
+bool warn_at_read(const char *text, struct warn_at *warn);
+/* Five parameters: kinds, from, to, amounts, seconds. */
+void param_entries(struct params *p, const struct ledger_entry *e, int n);

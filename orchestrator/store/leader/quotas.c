@@ -1,0 +1,35 @@
+/* What AWS allows and asks: quotas, others' use, prices. */
+#include "common/banned.h"
+#include "leader.h"
+#include "pg_names.h"
+#include "queries.h"
+#include "store/pg/connection_private.h"
+#include "store/pg/tx.h"
+
+bool store_quota_put(struct store *s, const char *instance_type, enum market market, bool warm,
+                     int64_t limit, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, instance_type);
+    param_text(&p, warm ? "warm" : market_word(market));
+    param_i64(&p, limit);
+    return store_run(s, QUERY(QUOTA_PUT), &p, NULL, err);
+}
+
+bool store_quota_forget(struct store *s, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    return store_run(s, QUERY(QUOTA_FORGET), NULL, NULL, err);
+}
+
+bool store_price_put(struct store *s, const char *instance_type, musd_t musd_per_hour,
+                     const char *source, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, instance_type);
+    param_i64(&p, musd_per_hour);
+    param_text(&p, source);
+    return store_run(s, QUERY(PRICE_PUT), &p, NULL, err);
+}

@@ -1,0 +1,305 @@
+/* What the scheduler keeps: limits above a campaign, what finished attempts tell, promises, others'
+ * use, quotas over all types, and jobs found without a row. */
+#include "scheduler.h"
+#include "common/banned.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include "pg_names.h"
+#include "queries.h"
+#include "store/pg/connection_private.h"
+#include "store/pg/tx.h"
+
+static const char *const account_words[ACCOUNT_QUOTA_COUNT] = {
+    [ACCOUNT_INSTANCES] = "instances",       [ACCOUNT_SPOT_INSTANCES] = "spot_instances",
+    [ACCOUNT_PER_JOB] = "instances_per_job", [ACCOUNT_RUN_S] = "run_seconds",
+    [ACCOUNT_VOLUME_GB] = "volume_gb",       [ACCOUNT_KEEP_ALIVE_S] = "keep_alive_seconds"};
+
+bool view_projects(struct store *s, struct project_row **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_PROJECTS), NULL, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    AUTO_FREE struct project_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        int k = (int)i;
+        rows[i] = (struct project_row){.id = row_i64(r, k, 0),
+                                       .weight = row_i64(r, k, 1),
+                                       .parts_limit = row_i64_or(r, k, 2, -1),
+                                       .cap_musd = row_i64_or(r, k, 3, -1),
+                                       .reserved_musd = row_i64(r, k, 4),
+                                       .spent_musd = row_i64(r, k, 5),
+                                       .warn = {.warned_ppm = row_i64(r, k, 7)}};
+        row_text_into(r, k, 8, rows[i].name, sizeof rows[i].name);
+        if (!warn_at_read(row_text(r, k, 6), &rows[i].warn)) {
+            return err_set(err, ERR_DATABASE, "thresholds '%s' are not readable",
+                           row_text(r, k, 6));
+        }
+    }
+    *ret = TAKE(rows);
+    *ret_n = n;
+    return true;
+}
+
+bool view_slot_limits(struct store *s, struct slot_limit_row **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_SLOT_LIMITS), NULL, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    struct slot_limit_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        row_text_into(r, (int)i, 0, rows[i].instance_type, sizeof rows[i].instance_type);
+        rows[i].market = market_read(row_text(r, (int)i, 1));
+        rows[i].limit = row_i64(r, (int)i, 2);
+    }
+    *ret = rows;
+    *ret_n = n;
+    return true;
+}
+
+bool view_durations(struct store *s, int64_t campaign_id, int64_t stage_id, size_t n_max,
+                    struct duration_row **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i32(&p, (int32_t)n_max);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_DURATIONS), &p, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    struct duration_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) { /* they come newest first */
+        rows[n - 1 - i] =
+            (struct duration_row){.size = row_i64(r, (int)i, 0), .run_us = row_i64(r, (int)i, 1)};
+    }
+    *ret = rows;
+    *ret_n = n;
+    return true;
+}
+
+bool view_breaker(struct store *s, int64_t stage_id, int64_t since, size_t n_max,
+                  struct breaker_row **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, stage_id);
+    param_i64(&p, since);
+    param_i32(&p, (int32_t)n_max);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_BREAKER), &p, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    struct breaker_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        rows[i].attempt_id = row_i64(r, (int)i, 0);
+        rows[i].state = (enum attempt_state)row_int(r, (int)i, 1);
+        rows[i].cause = (enum cause)row_int(r, (int)i, 2);
+        row_text_into(r, (int)i, 3, rows[i].reason, sizeof rows[i].reason);
+        ASSERT(rows[i].state < ATTEMPT_STATE_COUNT && rows[i].cause < CAUSE_COUNT);
+    }
+    *ret = rows;
+    *ret_n = n;
+    return true;
+}
+
+bool store_stage_breaker(struct store *s, int64_t stage_id, int64_t since, bool passed, int resumes,
+                         struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, stage_id);
+    param_i64(&p, since);
+    param_bool(&p, passed);
+    param_i32(&p, resumes);
+    return store_run(s, QUERY(STAGE_BREAKER), &p, NULL, err);
+}
+
+bool stage_last_attempt(struct store *s, int64_t stage_id, int64_t *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, stage_id);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(STAGE_LAST_ATTEMPT), &p, &r, err)) {
+        return false;
+    }
+    *ret = row_i64(r, 0, 0);
+    return true;
+}
+
+bool view_promises(struct store *s, int64_t campaign_id, struct promise_row **ret, size_t *ret_n,
+                   struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_PROMISES), &p, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    struct promise_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        int k = (int)i;
+        rows[i] = (struct promise_row){.campaign_id = campaign_id,
+                                       .stage_id = row_i64(r, k, 0),
+                                       .task_id = row_i64(r, k, 1),
+                                       .instances = row_int(r, k, 2),
+                                       .since_us = row_time(r, k, 3),
+                                       .promised_us = row_time(r, k, 4),
+                                       .expected_us = row_time(r, k, 5),
+                                       .latest_us = row_time(r, k, 6)};
+    }
+    *ret = rows;
+    *ret_n = n;
+    return true;
+}
+
+bool store_promise_put(struct store *s, const struct promise_row *row, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    ASSERT(row->since_us > 0);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, row->stage_id);
+    param_i64(&p, row->campaign_id);
+    param_i64(&p, row->task_id);
+    param_i32(&p, row->instances);
+    param_time(&p, row->since_us);
+    param_time(&p, row->promised_us);
+    param_time(&p, row->expected_us);
+    param_time(&p, row->latest_us);
+    return store_run(s, QUERY(PROMISE_PUT), &p, NULL, err);
+}
+
+bool store_promise_drop(struct store *s, int64_t stage_id, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, stage_id);
+    return store_run(s, QUERY(PROMISE_DROP), &p, NULL, err);
+}
+
+bool store_slots_learned(struct store *s, const char *instance_type, enum market market,
+                         int64_t foreign, usec_t foreign_us, int64_t refused_limit, struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, instance_type);
+    param_text(&p, market_word(market));
+    param_i64(&p, foreign);
+    param_i64(&p, foreign_us);
+    param_i64_or_null(&p, refused_limit, -1);
+    return store_run(s, QUERY(SLOTS_LEARNED), &p, NULL, err);
+}
+
+bool view_account_quotas(struct store *s, int64_t ret[static ACCOUNT_QUOTA_COUNT], struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_ACCOUNT_QUOTAS), NULL, &r, err)) {
+        return false;
+    }
+    for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
+        ret[k] = -1;
+        for (int i = 0; i < row_count(r); i++) {
+            if (strcmp(row_text(r, i, 0), account_words[k]) == 0) {
+                ret[k] = row_i64(r, i, 1);
+            }
+        }
+    }
+    return true;
+}
+
+bool store_account_quota_put(struct store *s, enum account_quota kind, int64_t limit,
+                             struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    ASSERT((unsigned)kind < ACCOUNT_QUOTA_COUNT);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, account_words[kind]);
+    param_i64_or_null(&p, limit, -1);
+    return store_run(s, QUERY(ACCOUNT_QUOTA_PUT), &p, NULL, err);
+}
+
+bool store_money_warned(struct store *s, const char *level, int64_t ref_id, int64_t ppm,
+                        struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, level);
+    param_i64(&p, ref_id);
+    param_i64(&p, ppm);
+    return store_run(s, QUERY(MONEY_WARNED), &p, NULL, err);
+}
+
+static void adopt_params(const struct adoption *a, int64_t epoch, uint8_t sha256[static 32],
+                         struct params *p)
+{
+    const struct intent *in = &a->intent;
+    hash_sha256(in->request.p, in->request.n, sha256);
+    param_i64(p, in->campaign_id);
+    param_i64(p, in->stage_id);
+    param_i32(p, in->seq);
+    param_i32(p, in->n);
+    param_i64(p, epoch);
+    param_text(p, in->name.s);
+    param_text(p, in->identity_hash);
+    param_text(p, in->instance_type);
+    param_i32(p, in->instances);
+    param_i32(p, in->volume_gb);
+    param_i64(p, in->max_runtime_s);
+    param_i64(p, in->price_musd_per_hour);
+    param_i64(p, in->reserve_musd);
+    param_bytes(p, in->request.p, in->request.n);
+    param_bytes(p, sha256, 32);
+    param_i64(p, clock_wall_us());
+    param_i64(p, in->attempt_id);
+    param_time(p, a->created_us);
+    param_i64(p, in->keep_alive_s);
+}
+
+bool store_adopt(struct store *s, int64_t epoch, const struct adoption *a, int64_t *ret_task,
+                 struct err *err)
+{
+    ASSERT(tx_open(s) && s->role == STORE_LEADER);
+    ASSERT(a->intent.market == MARKET_ON_DEMAND || a->intent.keep_alive_s == 0);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    uint8_t sha256[32];
+    adopt_params(a, epoch, sha256, &p);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(ATTEMPT_ADOPT), &p, &r, err)) {
+        return false;
+    }
+    *ret_task = row_count(r) == 1 ? row_i64(r, 0, 0) : 0;
+    s->events |= *ret_task != 0;
+    AUTO_PARAMS struct params past = PARAMS_INIT;
+    param_i64(&past, a->intent.attempt_id);
+    return *ret_task == 0 || store_run(s, QUERY(ATTEMPT_IDS_PAST), &past, NULL, err);
+}
+
+bool newest_intent(struct store *s, usec_t *ret, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(NEWEST_INTENT), NULL, &r, err)) {
+        return false;
+    }
+    *ret = row_count(r) == 1 ? row_time(r, 0, 0) : 0;
+    return true;
+}
+
+bool task_by_seq(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t seq, int64_t *ret,
+                 struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i32(&p, (int32_t)seq);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(TASK_BY_SEQ), &p, &r, err)) {
+        return false;
+    }
+    *ret = row_count(r) == 1 ? row_i64(r, 0, 0) : 0;
+    return true;
+}

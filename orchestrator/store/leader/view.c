@@ -1,0 +1,451 @@
+/* What the leader reads: campaigns, stages, tasks, attempts, slots. Rows that name a state this
+ * binary does not know are an error, never a guess. */
+#include "common/banned.h"
+#include "common/json.h"
+#include "leader.h"
+#include "pg_names.h"
+#include "queries.h"
+#include "store/pg/query.h"
+
+#define TASKS_PAGE      20000
+#define TASKS_WINDOW    200000
+#define DENSE_FACTOR    4 /* ids a task of a page from which on its sizes are read by id */
+#define TRIES_BYTES_MAX 4096
+
+static bool unknown_name(struct err *err, const char *what, const char *name)
+{
+    return err_set(err, ERR_DATABASE, "%s '%s' is not known to this droverd", what, name);
+}
+
+bool view_versions(struct store *s, struct campaign_version **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_VERSIONS), NULL, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    struct campaign_version *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = (struct campaign_version){.id = row_i64(r, (int)i, 0),
+                                            .version = row_i64(r, (int)i, 1),
+                                            .tasks = row_i64(r, (int)i, 2)};
+    }
+    *ret = rows;
+    *ret_n = n;
+    return true;
+}
+
+static bool parse_at_limit(const char *s, enum at_limit *ret, struct err *err)
+{
+    static const char *const names[] = {
+        [AT_LIMIT_DRAIN] = "drain", [AT_LIMIT_STOP] = "stop", [AT_LIMIT_HOLD] = "hold"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(names[i], s) == 0) {
+            *ret = (enum at_limit)i;
+            return true;
+        }
+    }
+    return unknown_name(err, "at_limit", s);
+}
+
+bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_CAMPAIGN), &p, &r, err)) {
+        return false;
+    }
+    if (row_count(r) != 1) {
+        return err_set(err, ERR_NOT_FOUND, "no campaign %lld", (long long)id);
+    }
+    struct campaign_row c = {.id = row_i64(r, 0, 0), .project_id = row_i64(r, 0, 1)};
+    row_text_into(r, 0, 2, c.name, sizeof c.name);
+    c.state = campaign_state_parse(row_text(r, 0, 3));
+    c.wanted = wanted_parse(row_text(r, 0, 4));
+    if (c.state == CAMPAIGN_STATE_COUNT || c.wanted == WANTED_COUNT) {
+        return unknown_name(err, "campaign state or wish", row_text(r, 0, 3));
+    }
+    if (!parse_at_limit(row_text(r, 0, 11), &c.at_limit, err)) {
+        return false;
+    }
+    c.priority = row_int(r, 0, 5);
+    c.parts_limit = row_i64_or(r, 0, 6, -1);
+    c.version = row_i64(r, 0, 7);
+    c.taken_version = row_i64(r, 0, 8);
+    c.cap_musd = row_i64_or(r, 0, 10, -1);
+    c.reserved_musd = row_i64(r, 0, 12);
+    c.spent_musd = row_i64(r, 0, 13);
+    c.weight = row_i64(r, 0, 14);
+    c.warm_musd = row_i64(r, 0, 15);
+    c.warn.warned_ppm = row_i64(r, 0, 17);
+    if (!warn_at_read(row_text(r, 0, 16), &c.warn)) {
+        return unknown_name(err, "thresholds", row_text(r, 0, 16));
+    }
+    c.spec_json = row_text_dup(r, 0, 9);
+    *ret = c;
+    return true;
+}
+
+static bool read_stage(const PGresult *r, int i, struct stage_row *st, struct err *err)
+{
+    st->id = row_i64(r, i, 0);
+    st->campaign_id = row_i64(r, i, 1);
+    st->seq = row_int(r, i, 2);
+    row_text_into(r, i, 3, st->name, sizeof st->name);
+    st->state = stage_state_parse(row_text(r, i, 4));
+    if (st->state == STAGE_STATE_COUNT) {
+        return unknown_name(err, "stage state", row_text(r, i, 4));
+    }
+    st->tasks = row_i64(r, i, 5);
+    st->closed = row_bool(r, i, 6);
+    st->taken = row_i64(r, i, 7);
+    _Static_assert(TASK_STATE_COUNT == 7, "a column of view_stages each");
+    for (int k = 0; k < TASK_STATE_COUNT; k++) {
+        st->counts[k] = row_i64(r, i, 8 + k);
+    }
+    st->cap_musd = row_i64_or(r, i, 15, -1);
+    st->per_task_musd = row_i64_or(r, i, 16, -1);
+    st->reserved_musd = row_i64(r, i, 17);
+    st->spent_musd = row_i64(r, i, 18);
+    st->parts_limit = row_i64_or(r, i, 19, -1);
+    st->resumes = row_int(r, i, 20);
+    st->resumes_taken = row_int(r, i, 21);
+    st->breaker_since = row_i64(r, i, 22);
+    st->breaker_passed = row_bool(r, i, 23);
+    st->warn.warned_ppm = row_i64(r, i, 25);
+    row_text_into(r, i, 26, st->reason, sizeof st->reason);
+    return warn_at_read(row_text(r, i, 24), &st->warn)
+               ? true
+               : unknown_name(err, "thresholds", row_text(r, i, 24));
+}
+
+bool view_stages(struct store *s, int64_t campaign_id, struct stage_row **ret, size_t *ret_n,
+                 struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_STAGES), &p, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    AUTO_FREE struct stage_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        if (!read_stage(r, (int)i, &rows[i], err)) {
+            return false;
+        }
+    }
+    *ret = TAKE(rows);
+    *ret_n = n;
+    return true;
+}
+
+static void read_task(const PGresult *r, int i, struct task_row *t)
+{
+    t->id = row_i64(r, i, 0);
+    t->stage_id = row_i64(r, i, 1);
+    t->seq = row_int(r, i, 2);
+    t->attempts = (int16_t)row_int(r, i, 3);
+    t->names = (int16_t)row_int(r, i, 4);
+    t->state = (enum task_state)row_int(r, i, 5);
+    t->not_before_us = row_i64(r, i, 6);
+}
+
+static bool task_range(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,
+                       int64_t to_seq, int64_t *ret_first, int64_t *ret_last, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i32(&p, (int32_t)from_seq);
+    param_i32(&p, (int32_t)MIN(to_seq, INT32_MAX));
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_TASKS_RANGE), &p, &r, err)) {
+        return false;
+    }
+    *ret_first = row_i64_or(r, 0, 0, 0);
+    *ret_last = row_i64_or(r, 0, 1, -1);
+    return true;
+}
+
+/* The sizes live in the wide table. Both sides are in order of id. */
+static bool fill_sizes(struct store *s, int64_t campaign_id, struct task_row *rows, size_t n,
+                       struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    AUTO_FREE int64_t *ids = xmalloc(n * sizeof *ids);
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = rows[i].id;
+    }
+    bool dense = (rows[n - 1].id - rows[0].id) / DENSE_FACTOR < (int64_t)n;
+    param_i64(&p, campaign_id);
+    if (dense) {
+        param_i64(&p, rows[0].stage_id);
+        param_i64(&p, rows[0].id);
+        param_i64(&p, rows[n - 1].id);
+    } else {
+        param_i64_array(&p, ids, n);
+    }
+    if (!(dense ? store_exec(s, QUERY(VIEW_SIZES), &p, &r, err)
+                : store_exec(s, QUERY(VIEW_SIZES_OF), &p, &r, err))) {
+        return false;
+    }
+    size_t done = 0;
+    for (int i = 0; i < row_count(r) && done < n; i++) {
+        if (row_i64(r, i, 0) == rows[done].id) {
+            rows[done++].size = row_i64(r, i, 1);
+        }
+    }
+    return done == n
+               ? true
+               : err_set(err, ERR_DATABASE, "task %lld has no input", (long long)rows[done].id);
+}
+
+/* One page after *after_id; *after_id moves on, *ret_n rows were filled in. A window of ids bounds
+ * what one statement looks at when most tasks are done. */
+static bool task_page(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t *after_id,
+                      int64_t last_id, struct task_row *rows, size_t *ret_n, struct err *err)
+{
+    int64_t until = MIN(last_id, *after_id + TASKS_WINDOW);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i64(&p, *after_id);
+    param_i64(&p, until);
+    param_i32(&p, TASKS_PAGE);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_TASKS), &p, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    for (size_t i = 0; i < n; i++) {
+        read_task(r, (int)i, &rows[i]);
+    }
+    *after_id = n < TASKS_PAGE ? until : rows[n - 1].id;
+    *ret_n = n;
+    return n == 0 || fill_sizes(s, campaign_id, rows, n, err);
+}
+
+bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,
+                int64_t to_seq, void (*cb)(void *ctx, const struct task_row *rows, size_t n),
+                void *ctx, struct err *err)
+{
+    ASSERT(from_seq >= 0 && from_seq <= INT32_MAX);
+    int64_t first = 0;
+    int64_t last = 0;
+    if (!task_range(s, campaign_id, stage_id, from_seq, to_seq, &first, &last, err)) {
+        return false;
+    }
+    AUTO_FREE struct task_row *rows = xcalloc(TASKS_PAGE, sizeof *rows);
+    int64_t after = first - 1;
+    while (after < last) {
+        size_t n = 0;
+        if (!task_page(s, campaign_id, stage_id, &after, last, rows, &n, err)) {
+            return false;
+        }
+        if (n > 0) {
+            cb(ctx, rows, n);
+        }
+    }
+    return true;
+}
+
+static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
+{
+    a->id = row_i64(r, i, 0);
+    a->campaign_id = row_i64(r, i, 1);
+    a->stage_id = row_i64(r, i, 2);
+    a->task_id = row_i64(r, i, 3);
+    a->seq = row_int(r, i, 4);
+    a->n = row_int(r, i, 5);
+    a->state = (enum attempt_state)row_int(r, i, 6);
+    a->epoch = row_i64(r, i, 7);
+    row_text_into(r, i, 8, a->name.s, sizeof a->name.s);
+    row_text_into(r, i, 9, a->identity_hash, sizeof a->identity_hash);
+    row_text_into(r, i, 10, a->instance_type, sizeof a->instance_type);
+    a->instances = row_int(r, i, 11);
+    a->volume_gb = row_int(r, i, 12);
+    a->max_runtime_s = row_i64(r, i, 13);
+    a->price_musd_per_hour = row_i64(r, i, 14);
+    a->reserved_musd = row_i64(r, i, 15);
+    a->holds = row_bool(r, i, 16);
+    a->intended_us = row_time(r, i, 17);
+    a->started_us = row_time(r, i, 18);
+    a->ended_us = row_time(r, i, 19);
+    a->task_attempts = row_int(r, i, 20);
+    a->uri = row_text_dup(r, i, 21);
+    a->size = row_i64(r, i, 22);
+    a->vars_json = row_text_dup(r, i, 23);
+    a->project_id = row_i64(r, i, 24);
+    a->unwanted = row_bool(r, i, 25);
+    a->market = market_read(row_text(r, i, 26));
+    a->keep_alive_s = row_i64(r, i, 27);
+    a->instance_type_i = row_int(r, i, 28);
+    a->subnet_i = row_int(r, i, 29);
+    a->pool_id = row_i64(r, i, 30);
+    a->open_musd = row_i64(r, i, 31);
+    a->cost_musd = row_i64(r, i, 32);
+    a->settled = row_bool(r, i, 33);
+    a->stop_cause = (enum cause)row_int(r, i, 34);
+    a->created_us = row_time(r, i, 35);
+}
+
+bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_ATTEMPTS), NULL, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    struct attempt_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        read_attempt(r, (int)i, &rows[i]);
+        ASSERT(rows[i].state < ATTEMPT_STATE_COUNT); /* the column's CHECK says so */
+    }
+    *ret = rows;
+    *ret_n = n;
+    return true;
+}
+
+void attempt_rows_free(struct attempt_row *rows, size_t n)
+{
+    for (size_t i = 0; rows != NULL && i < n; i++) {
+        free(rows[i].uri);
+        free(rows[i].vars_json);
+    }
+    free(rows);
+}
+
+bool attempt_request(struct store *s, int64_t attempt_id, struct buf *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, attempt_id);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(ATTEMPT_REQUEST), &p, &r, err)) {
+        return false;
+    }
+    if (row_count(r) != 1 || row_null(r, 0, 0)) {
+        return err_set(err, ERR_NOT_FOUND, "no request is kept of attempt %lld",
+                       (long long)attempt_id);
+    }
+    buf_reset(ret);
+    buf_add_str(ret, row_bytes(r, 0, 0));
+    return ret->overflow ? err_set(err, ERR_TOO_LARGE, "request of attempt %lld is too large",
+                                   (long long)attempt_id)
+                         : true;
+}
+
+bool task_input_get(struct store *s, int64_t campaign_id, int64_t task_id, struct task_input *ret,
+                    struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, task_id);
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(TASK_INPUT), &p, &r, err)) {
+        return false;
+    }
+    if (row_count(r) != 1) {
+        return err_set(err, ERR_NOT_FOUND, "no task %lld", (long long)task_id);
+    }
+    *ret = (struct task_input){.id = row_i64(r, 0, 0),
+                               .stage_id = row_i64(r, 0, 1),
+                               .seq = row_int(r, 0, 2),
+                               .attempts = row_int(r, 0, 3),
+                               .names = row_int(r, 0, 4),
+                               .size = row_i64(r, 0, 5),
+                               .uri = row_text_dup(r, 0, 6),
+                               .vars_json = row_text_dup(r, 0, 7)};
+    return true;
+}
+
+/* {"disk_full": 1}: tries by cause. */
+static bool read_tries(const char *text, int tries[static CAUSE_COUNT], struct err *err)
+{
+    AUTO_JSON json_t *o = NULL;
+    if (!json_parse(str_of(text), TRIES_BYTES_MAX, &o, err)) {
+        return false;
+    }
+    const char *key;
+    json_t *v;
+    json_object_foreach(o, key, v)
+    {
+        enum cause c = cause_parse(key);
+        if (c == CAUSE_COUNT) {
+            return unknown_name(err, "cause", key);
+        }
+        tries[c] = (int)json_integer_value(v);
+    }
+    return true;
+}
+
+bool view_task_changes(struct store *s, struct task_change_row **ret, size_t *ret_n,
+                       struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_TASK_CHANGES), NULL, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    AUTO_FREE struct task_change_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        rows[i].task_id = row_i64(r, (int)i, 0);
+        rows[i].campaign_id = row_i64(r, (int)i, 1);
+        rows[i].instance_type_i = row_int(r, (int)i, 2);
+        rows[i].volume_gb = row_int(r, (int)i, 3);
+        rows[i].max_runtime_s = row_i64(r, (int)i, 4);
+        rows[i].signature_hash = (uint64_t)row_i64(r, (int)i, 6);
+        rows[i].same = row_int(r, (int)i, 7);
+        rows[i].spent_musd = row_i64(r, (int)i, 8);
+        if (!read_tries(row_text(r, (int)i, 5), rows[i].tries, err)) {
+            return false;
+        }
+    }
+    *ret = TAKE(rows);
+    *ret_n = n;
+    return true;
+}
+
+bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_SLOTS), NULL, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    struct slots_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        row_text_into(r, (int)i, 0, rows[i].instance_type, sizeof rows[i].instance_type);
+        rows[i].market = market_read(row_text(r, (int)i, 1));
+        rows[i].held = row_i64(r, (int)i, 2);
+        rows[i].warm_idle = row_i64(r, (int)i, 3);
+        rows[i].foreign = row_i64(r, (int)i, 4);
+        rows[i].foreign_us = row_i64(r, (int)i, 5);
+        rows[i].refused_limit = row_i64_or(r, (int)i, 6, -1);
+        rows[i].limit = row_i64_or(r, (int)i, 7, -1);
+        rows[i].warm_limit = row_i64_or(r, (int)i, 8, -1);
+        rows[i].operator_limit = row_i64_or(r, (int)i, 9, -1);
+        rows[i].price_musd_per_hour = row_i64_or(r, (int)i, 10, -1);
+    }
+    *ret = rows;
+    *ret_n = n;
+    return true;
+}
+
+bool attempt_names_missing(struct store *s, const char *const *names, size_t n, bool *ret_any,
+                           struct job_name *ret_name, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    param_text_array(&p, names, n);
+    if (!store_exec(s, QUERY(ATTEMPT_NAMES_MISSING), &p, &r, err)) {
+        return false;
+    }
+    *ret_any = row_count(r) > 0;
+    if (*ret_any) {
+        row_text_into(r, 0, 0, ret_name->s, sizeof ret_name->s);
+    }
+    return true;
+}

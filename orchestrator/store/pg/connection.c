@@ -1,0 +1,205 @@
+/* One connection: opening it with the settings of its role, telling when it is lost, listening, and
+ * what each SQLSTATE means to us. */
+#include "connection.h"
+#include "common/banned.h"
+#include "connection_private.h"
+#include "queries.h"
+#include <poll.h>
+
+#define CONNECT_TIMEOUT_S   "3"
+#define TCP_USER_TIMEOUT_MS "3000"
+#define WAIT_MARGIN_US      (5 * USEC_PER_SEC)
+
+struct role_row {
+    const char *application;
+    const char *statement_timeout;
+    const char *idle_timeout;
+    const char *lock_timeout;
+    const char *plan_mode; /* the leader's few queries run for ever: never plan them again */
+    int64_t wait_us;
+};
+static const struct role_row roles[] = {
+    [STORE_LEADER] = {"drover leader", "1s", "2s", "1s", "force_generic_plan",
+                      10 * USEC_PER_SEC + WAIT_MARGIN_US},
+    [STORE_API] = {"drover api", "5s", "10s", "2s", "auto", 5 * USEC_PER_SEC + WAIT_MARGIN_US},
+    [STORE_LISTEN] = {"drover listen", "5s", "10s", "2s", "auto",
+                      5 * USEC_PER_SEC + WAIT_MARGIN_US},
+    [STORE_ADMIN] = {"drover admin", "0", "0", "60s", "auto", 600 * USEC_PER_SEC},
+};
+
+static bool session_set(struct store *s, struct err *err)
+{
+    const struct role_row *r = &roles[s->role];
+    const char *names[] = {"timezone",
+                           "statement_timeout",
+                           "idle_in_transaction_session_timeout",
+                           "lock_timeout",
+                           "plan_cache_mode",
+                           "default_transaction_isolation",
+                           "standard_conforming_strings",
+                           "client_min_messages",
+                           "jit"};
+    const char *values[] = {
+        "UTC",
+        r->statement_timeout,
+        r->idle_timeout,
+        r->lock_timeout,
+        r->plan_mode,
+        "read committed",
+        "on",
+        "warning",
+        "off"}; /* our statements are short: compiling one costs more than it saves */
+    _Static_assert(ARRAY_LEN(names) == ARRAY_LEN(values), "a value a name");
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text_array(&p, names, ARRAY_LEN(names));
+    param_text_array(&p, values, ARRAY_LEN(values));
+    return store_run(s, QUERY(SESSION_SET), &p, NULL, err);
+}
+
+static bool connected(struct store *s, struct err *err)
+{
+    if (PQstatus(s->conn) == CONNECTION_OK) {
+        return true;
+    }
+    struct str m = str_trim(str_of(PQerrorMessage(s->conn)));
+    return err_set(err, ERR_UNAVAILABLE, "cannot connect to the database: " STR_FMT, STR_ARG(m));
+}
+
+/* Notices are for people at a prompt; what matters comes back as an error. */
+static void drop_notice(void *ctx, const char *message)
+{
+    (void)ctx;
+    (void)message;
+}
+
+bool store_open(const char *conninfo, enum store_role role, struct store **ret, struct err *err)
+{
+    ASSERT((size_t)role < ARRAY_LEN(roles));
+    const char *keys[] = {"dbname",
+                          "client_encoding",
+                          "fallback_application_name",
+                          "connect_timeout",
+                          "tcp_user_timeout",
+                          "keepalives_idle",
+                          "keepalives_interval",
+                          "keepalives_count",
+                          NULL};
+    const char *values[] = {
+        conninfo, "UTF8", roles[role].application, CONNECT_TIMEOUT_S, TCP_USER_TIMEOUT_MS, "5", "2",
+        "3",      NULL};
+    struct store *s = xcalloc(1, sizeof *s);
+    s->magic = STORE_MAGIC;
+    s->role = role;
+    s->wait_us = roles[role].wait_us;
+    s->conn = PQconnectdbParams(keys, values, 1);
+    (void)PQsetNoticeProcessor(s->conn, drop_notice, NULL);
+    if (s->conn == NULL || !connected(s, err) || !session_set(s, err) ||
+        (role == STORE_LISTEN &&
+         !store_plain(s, "LISTEN " STORE_CHANNEL_WANTED "; LISTEN " STORE_CHANNEL_EVENTS, err))) {
+        store_close(s);
+        return false;
+    }
+    *ret = s;
+    return true;
+}
+
+void store_close(struct store *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    ASSERT(s->magic == STORE_MAGIC);
+    PQfinish(s->conn);
+    for (size_t i = 0; i < PREPARED_SLOTS; i++) {
+        free(s->prepared[i]);
+    }
+    s->magic = 0;
+    free(s);
+}
+
+bool store_alive(const struct store *s)
+{
+    return !s->dead;
+}
+
+void store_set_wait(struct store *s, int64_t wait_us)
+{
+    s->wait_us = wait_us > 0 ? wait_us : roles[s->role].wait_us;
+}
+
+int store_fd(const struct store *s)
+{
+    return PQsocket(s->conn);
+}
+
+PGconn *store_conn(struct store *s)
+{
+    return s->conn;
+}
+
+bool store_read_idle(struct store *s)
+{
+    struct pollfd p = {.fd = PQsocket(s->conn), .events = POLLIN};
+    while (!s->dead && poll(&p, 1, 0) != 0) { /* a farewell is read first, then the end */
+        s->dead = PQconsumeInput(s->conn) == 0 || PQstatus(s->conn) != CONNECTION_OK;
+    }
+    return !s->dead;
+}
+
+bool store_notified(struct store *s, bool *ret_any, struct err *err)
+{
+    ASSERT(s->role == STORE_LISTEN);
+    if (!store_read_idle(s)) {
+        return err_set(err, ERR_UNAVAILABLE, "database: listening connection lost");
+    }
+    bool any = false;
+    for (PGnotify *n = PQnotifies(s->conn); n != NULL; n = PQnotifies(s->conn)) {
+        PQfreemem(n);
+        any = true;
+    }
+    *ret_any = any;
+    return true;
+}
+
+/* Classes and codes of appendix A of PostgreSQL's manual; the longest prefix that matches wins. */
+static const struct state_row {
+    const char *prefix;
+    enum err_code code;
+} state_rows[] = {
+    {"23505", ERR_CONFLICT}, {"40P01", ERR_TIMEOUT},     {"55P03", ERR_TIMEOUT},
+    {"57014", ERR_TIMEOUT},  {"57P", ERR_UNAVAILABLE},   {"53", ERR_UNAVAILABLE},
+    {"08", ERR_UNAVAILABLE}, {"25006", ERR_UNAVAILABLE}, {"25P03", ERR_UNAVAILABLE},
+};
+
+static enum err_code code_of_state(const char *state, enum store_role role)
+{
+    if (strcmp(state, "40001") == 0) {
+        return role == STORE_LEADER ? ERR_NOT_LEADER : ERR_TIMEOUT;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(state_rows); i++) {
+        if (strncmp(state, state_rows[i].prefix, strlen(state_rows[i].prefix)) == 0) {
+            return state_rows[i].code;
+        }
+    }
+    return ERR_DATABASE;
+}
+
+bool store_fail(struct store *s, const PGresult *res, const char *what, struct err *err)
+{
+    const char *state = res == NULL ? NULL : PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    const char *text = res == NULL ? NULL : PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+    if (PQstatus(s->conn) == CONNECTION_BAD) {
+        s->dead = true;
+    }
+    if (state == NULL) {
+        struct str m = str_trim(str_of(PQerrorMessage(s->conn)));
+        s->dead = true; /* libpq's own words: nothing sensible follows on this connection */
+        return err_set(err, ERR_UNAVAILABLE, "database: %s: " STR_FMT, what, STR_ARG(m));
+    }
+    (void)err_set(err, s->dead ? ERR_UNAVAILABLE : code_of_state(state, s->role),
+                  "database: %s: %s", what, text == NULL ? "failed" : text);
+    if (err != NULL) {
+        (void)snprintf(err->sqlstate, sizeof err->sqlstate, "%s", state);
+    }
+    return false;
+}

@@ -1,0 +1,102 @@
+/* Running the named queries of sql/queries: parameters in, binary results out. Shared by every file
+ * of this folder and by nobody else. A query is prepared the first time a connection runs it, with
+ * the types of the parameters it is given; all results are binary, so SQL casts what has no plain
+ * binary form (numeric, jsonb, uuid) to bigint or text.
+ *
+ *     AUTO_PARAMS struct params p = PARAMS_INIT;
+ *     param_i64(&p, campaign_id);
+ *     AUTO_RESULT PGresult *res = NULL;
+ *     if (!store_exec(s, QUERY(CAMPAIGN_GET), &p, &res, err)) { return false; }
+ */
+#pragma once
+#include "common/cleanup.h"
+#include "connection.h"
+#include <libpq-fe.h>
+
+#define QUERY(NAME)  SQL_##NAME##_NAME, SQL_##NAME
+#define PARAMS_MAX   56
+#define PIPELINE_MAX 64 /* statements sent before the first answer is read */
+
+/* --- parameters, $1 first. Scalars are copied; texts and bytes are borrowed until the query ran.
+ */
+struct params {
+    int n;
+    int owned_n;
+    unsigned types[PARAMS_MAX];
+    const char *values[PARAMS_MAX];
+    int lengths[PARAMS_MAX];
+    int formats[PARAMS_MAX];
+    uint8_t scalars[PARAMS_MAX][8];
+    char *owned[PARAMS_MAX];
+};
+#define PARAMS_INIT                                                                                \
+    {                                                                                              \
+        .n = 0, .owned_n = 0                                                                       \
+    }
+#define AUTO_PARAMS CLEANUP(params_done)
+void params_done(struct params *p); /* frees what is owned; leaves it empty for reuse */
+void param_i64(struct params *p, int64_t v);
+void param_i64_or_null(struct params *p, int64_t v, int64_t null_value);
+void param_i32(struct params *p, int32_t v);
+void param_i16(struct params *p, int16_t v);
+void param_bool(struct params *p, bool v);
+void param_text(struct params *p, const char *v); /* NULL: SQL NULL */
+void param_str(struct params *p, struct str v);
+/* Text from outside: bytes that are not UTF-8 become '?', at most max_chars kept. NULL: SQL NULL.
+ */
+void param_outside_text(struct params *p, const char *v, size_t max_chars);
+void param_json(struct params *p, const char *v); /* jsonb; NULL: SQL NULL */
+void param_bytes(struct params *p, const void *v, size_t n);
+void param_time(struct params *p, usec_t t);                        /* timestamptz; 0: SQL NULL */
+void param_i64_array(struct params *p, const int64_t *v, size_t n); /* bigint[] */
+void param_i32_array(struct params *p, const int32_t *v, size_t n); /* integer[] */
+void param_i16_array(struct params *p, const int16_t *v, size_t n); /* smallint[] */
+/* The same; v NULL: SQL NULL. */
+void param_i32_array_or_null(struct params *p, const int32_t *v, size_t n);
+void param_i16_array_or_null(struct params *p, const int16_t *v, size_t n);
+void param_text_array(struct params *p, const char *const *v,
+                      size_t n); /* text[]; NULL: SQL NULL */
+
+/* --- results. Columns are read in the type the query gives; a wrong one is our bug and asserts. */
+static inline void result_clearp(PGresult **r)
+{
+    PQclear(*r);
+}
+#define AUTO_RESULT CLEANUP(result_clearp)
+int row_count(const PGresult *r);
+bool row_null(const PGresult *r, int row, int col);
+int64_t row_i64(const PGresult *r, int row, int col); /* smallint, integer or bigint, not NULL */
+int64_t row_i64_or(const PGresult *r, int row, int col, int64_t null_value);
+int row_int(const PGresult *r, int row, int col);
+bool row_bool(const PGresult *r, int row, int col);
+usec_t row_time(const PGresult *r, int row, int col);      /* NULL: 0 */
+const char *row_text(const PGresult *r, int row, int col); /* borrowed from r; NULL: "" */
+char *row_text_dup(const PGresult *r, int row, int col);   /* caller frees; NULL: NULL */
+struct str row_bytes(const PGresult *r, int row, int col); /* borrowed from r */
+void row_text_into(const PGresult *r, int row, int col, char *to, size_t size); /* cut to size */
+
+/* --- running. Errors: ERR_UNAVAILABLE (connection lost or refused: store_alive is false then, or
+ * the server is shutting down, full or read-only), ERR_TIMEOUT (statement or lock), ERR_CONFLICT
+ * (unique), ERR_NOT_LEADER (40001 on a leader's connection), else ERR_DATABASE; err.sqlstate has
+ * the code. Waits are bounded by the role's statement time-out and a margin. */
+bool store_exec(struct store *s, const char *name, const char *sql, struct params *p,
+                PGresult **ret, struct err *err) MUST_CHECK;
+/* The same for a statement whose rows do not matter: *ret_n (may be NULL) is the count it touched.
+ */
+bool store_run(struct store *s, const char *name, const char *sql, struct params *p, int64_t *ret_n,
+               struct err *err) MUST_CHECK;
+/* An unprepared statement without parameters (BEGIN, COMMIT, ROLLBACK, LISTEN, a migration). */
+bool store_plain(struct store *s, const char *sql, struct err *err) MUST_CHECK;
+/* n <= PIPELINE_MAX statements in one round trip, in order; the first failure drops the rest.
+ * ret[n]: caller clears. name NULL: sql is run unprepared and params must be NULL. */
+struct statement {
+    const char *name;
+    const char *sql;
+    struct params *params;
+};
+bool store_pipeline(struct store *s, const struct statement *st, size_t n, PGresult **ret,
+                    struct err *err) MUST_CHECK;
+/* The connection itself, for COPY. After using it, report failures through store_fail. */
+PGconn *store_conn(struct store *s);
+/* Fill *err from a failed result (NULL: from the connection); returns false. */
+bool store_fail(struct store *s, const PGresult *res, const char *what, struct err *err);

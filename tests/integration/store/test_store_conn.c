@@ -1,0 +1,458 @@
+/* Aim: a connection says what went wrong and never waits for ever; what was committed survives any
+ * death of the server; the pool is bounded and mends itself; parameters arrive as they were given.
+ * Method: a real cluster that is stopped, killed and started again. */
+#include "common/clock.h"
+#include "pg_fixture.h"
+#include "store/pg/conn_pool.h"
+#include "store/pg/private_cluster.h"
+#include "store/pg/tx.h"
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct world {
+    char db[600];
+};
+
+static int set_up(void **state)
+{
+    struct world *w = xcalloc(1, sizeof *w);
+    pg_fixture_database(w->db, sizeof w->db);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    free(*state);
+    pg_fixture_restart();
+    return 0;
+}
+
+/* --- errors --- */
+static void test_conn__errors_say_what_they_are(void **state)
+{
+    struct world *w = *state;
+    const struct {
+        const char *sql;
+        enum err_code code;
+        const char *sqlstate;
+    } cases[] = {
+        {"SELECT nonsense", ERR_DATABASE, "42703"},
+        {"SELECT 1/0", ERR_DATABASE, "22012"},
+        {"INSERT INTO project (name) VALUES ('default')", ERR_CONFLICT, "23505"},
+        {"INSERT INTO project (name) VALUES ('')", ERR_DATABASE, "23514"},
+        {"BEGIN READ ONLY; INSERT INTO project (name) VALUES ('x'); COMMIT", ERR_UNAVAILABLE,
+         "25006"},
+        {"SELECT pg_sleep(30)", ERR_TIMEOUT, "57014"},
+    };
+    struct store *s = pg_open(w->db, STORE_LEADER);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = ERR_INIT;
+        assert_false(store_plain(s, cases[i].sql, &err));
+        assert_string_equal(err_code_name(err.code), err_code_name(cases[i].code));
+        assert_string_equal(err.sqlstate, cases[i].sqlstate);
+        assert_true(store_alive(s));
+        tx_rollback(s);
+    }
+    struct err err = ERR_INIT;
+    pg_good(store_plain(s, "SELECT 1", &err), &err);
+    store_close(s);
+    assert_false(store_open("host=/nowhere dbname=x", STORE_API, &s, &err));
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+}
+
+static void test_conn__a_lost_connection_is_unavailable_and_stays_so(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct store *s = pg_open(w->db, STORE_API);
+    pg_sql(w->db, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> "
+                  "pg_backend_pid() AND datname = current_database()");
+    for (int i = 0; i < 2; i++) {
+        assert_false(tx_begin(s, TX_WRITE, &err));
+        assert_int_equal(err.code, ERR_UNAVAILABLE);
+        assert_false(store_alive(s));
+        assert_false(tx_open(s));
+    }
+    store_close(s);
+}
+
+static void test_conn__a_server_that_stops_talking_costs_a_connection_not_a_thread(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct store *s = pg_open(w->db, STORE_API);
+    int pid = PQbackendPID(store_conn(s));
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    int64_t start = clock_mono_us();
+    assert_false(store_plain(s, "SELECT 1", &err));
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    assert_true(clock_mono_us() - start < 15 * USEC_PER_SEC);
+    assert_false(store_alive(s));
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    store_close(s);
+}
+
+static void test_conn__a_failed_statement_takes_its_pipeline_and_transaction_down(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct store *s = pg_open(w->db, STORE_API);
+    const struct statement st[] = {{.sql = "BEGIN"},
+                                   {.sql = "INSERT INTO project (name) VALUES ('a')"},
+                                   {.sql = "SELECT 1/0"},
+                                   {.sql = "INSERT INTO project (name) VALUES ('b')"}};
+    PGresult *r[ARRAY_LEN(st)];
+    assert_false(store_pipeline(s, st, ARRAY_LEN(st), r, &err));
+    assert_string_equal(err.sqlstate, "22012");
+    for (size_t i = 0; i < ARRAY_LEN(st); i++) {
+        assert_null(r[i]);
+    }
+    assert_true(store_alive(s));
+    /* COMMIT of it would be answered by a quiet ROLLBACK: that is an error here. */
+    assert_false(tx_commit(s, &err));
+    assert_int_equal(err.code, ERR_DATABASE);
+    assert_false(tx_open(s));
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM project"), 1);
+    store_close(s);
+}
+
+/* --- notifications --- */
+static bool notified(struct store *listener, int64_t wait_us)
+{
+    struct err err = ERR_INIT;
+    struct pollfd p = {.fd = store_fd(listener), .events = POLLIN};
+    bool any = false;
+    if (poll(&p, 1, (int)(wait_us / USEC_PER_MSEC)) > 0) {
+        pg_good(store_notified(listener, &any, &err), &err);
+    }
+    return any;
+}
+
+static void test_conn__events_wake_the_listener_at_commit_and_only_then(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    int64_t epoch = 0;
+    struct store *listener = pg_open(w->db, STORE_LISTEN);
+    struct store *s = pg_leader(w->db, &epoch);
+    pg_good(leader_begin(s, epoch, &err), &err);
+    pg_good(store_alert(s, 0, "x", &err), &err);
+    assert_false(notified(listener, 50000));
+    pg_good(leader_commit(s, &err), &err);
+    assert_true(notified(listener, 5 * USEC_PER_SEC));
+    pg_good(leader_begin(s, epoch, &err), &err);
+    pg_good(store_alert(s, 0, "x", &err), &err);
+    leader_rollback(s);
+    pg_good(leader_begin(s, epoch, &err), &err); /* nothing written */
+    pg_good(leader_commit(s, &err), &err);
+    assert_false(notified(listener, 50000));
+    pg_sql(w->db, "NOTIFY " STORE_CHANNEL_WANTED);
+    assert_true(notified(listener, 5 * USEC_PER_SEC));
+    bool any = false;
+    pg_fixture_stop_immediate();
+    assert_false(store_notified(listener, &any, &err));
+    assert_false(store_alive(listener));
+    store_close(s);
+    store_close(listener);
+}
+
+/* --- what was committed stays --- */
+static void test_conn__a_committed_row_survives_every_death_of_the_server(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    for (int i = 0; i < 4; i++) {
+        struct store *s = pg_open(w->db, STORE_API);
+        AUTO_FREE char *sql = xasprintf("INSERT INTO project (name) VALUES ('kept %d')", i);
+        AUTO_FREE char *lost = xasprintf("INSERT INTO project (name) VALUES ('open %d')", i);
+        pg_good(store_plain(s, sql, &err), &err);
+        pg_good(tx_begin(s, TX_WRITE, &err), &err);
+        pg_good(store_plain(s, lost, &err), &err);
+        if (i % 2 == 0) {
+            pg_fixture_kill();
+        } else {
+            pg_fixture_stop_immediate();
+        }
+        assert_false(tx_commit(s, &err));
+        assert_int_equal(err.code, ERR_UNAVAILABLE);
+        store_close(s);
+        pg_fixture_restart();
+    }
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM project WHERE name LIKE 'kept %%'"), 4);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM project WHERE name LIKE 'open %%'"), 0);
+}
+
+/* --- the pool --- */
+static void test_conn__the_pool_is_bounded_and_waits_no_longer_than_told(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct conn_pool *p = conn_pool_new(w->db, 2);
+    struct store *s[3] = {NULL};
+    pg_good(conn_pool_borrow(p, 0, &s[0], &err), &err);
+    pg_good(conn_pool_borrow(p, 0, &s[1], &err), &err);
+    int64_t start = clock_mono_us();
+    assert_false(conn_pool_borrow(p, 100000, &s[2], &err));
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    int64_t waited = clock_mono_us() - start;
+    assert_true(waited >= 100000 && waited < 2 * USEC_PER_SEC);
+    size_t lent = 0;
+    int64_t refused = 0;
+    conn_pool_stats(p, &lent, &refused);
+    assert_int_equal(lent, 2);
+    assert_int_equal(refused, 1);
+    struct store *first = s[0];
+    conn_pool_return(p, s[0]);
+    pg_good(conn_pool_borrow(p, 0, &s[2], &err), &err);
+    assert_ptr_equal(s[2], first);
+    conn_pool_return(p, s[2]);
+    conn_pool_return(p, s[1]);
+    conn_pool_free(p);
+}
+
+static void test_conn__the_pool_rolls_back_and_replaces_what_was_lost(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    struct conn_pool *p = conn_pool_new(w->db, 4);
+    struct store *s[2];
+    pg_good(conn_pool_borrow(p, 0, &s[0], &err), &err);
+    pg_good(tx_begin(s[0], TX_WRITE, &err), &err);
+    pg_good(store_plain(s[0], "INSERT INTO project (name) VALUES ('half')", &err), &err);
+    conn_pool_return(p, s[0]);
+    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM project"), 1);
+    pg_good(conn_pool_borrow(p, 0, &s[0], &err), &err);
+    pg_good(conn_pool_borrow(p, 0, &s[1], &err), &err);
+    conn_pool_return(p, s[0]); /* one idle, one lent when the server goes */
+    pg_fixture_stop_immediate();
+    struct store *none = NULL;
+    assert_false(conn_pool_borrow(p, 0, &none, &err));
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    assert_false(store_plain(s[1], "SELECT 1", &err));
+    conn_pool_return(p, s[1]);
+    pg_fixture_restart();
+    for (size_t i = 0; i < ARRAY_LEN(s); i++) {
+        pg_good(conn_pool_borrow(p, 0, &s[i], &err), &err);
+        pg_good(store_plain(s[i], "SELECT 1", &err), &err);
+    }
+    conn_pool_return(p, s[0]);
+    conn_pool_return(p, s[1]);
+    conn_pool_free(p);
+}
+
+struct borrower {
+    pthread_t thread;
+    struct conn_pool *pool;
+    int good;
+};
+
+static void *borrow_often(void *arg)
+{
+    struct borrower *b = arg;
+    for (int i = 0; i < 50; i++) {
+        struct err err = ERR_INIT;
+        struct store *s = NULL;
+        if (!conn_pool_borrow(b->pool, 20 * USEC_PER_SEC, &s, &err)) {
+            continue;
+        }
+        b->good += store_plain(s, "SELECT 1", &err);
+        conn_pool_return(b->pool, s);
+    }
+    return NULL;
+}
+
+static void test_conn__many_threads_share_few_connections(void **state)
+{
+    struct world *w = *state;
+    struct conn_pool *p = conn_pool_new(w->db, 3);
+    struct borrower b[12];
+    for (size_t i = 0; i < ARRAY_LEN(b); i++) {
+        b[i].pool = p;
+        b[i].good = 0;
+        assert_int_equal(pthread_create(&b[i].thread, NULL, borrow_often, &b[i]), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(b); i++) {
+        assert_int_equal(pthread_join(b[i].thread, NULL), 0);
+        assert_int_equal(b[i].good, 50);
+    }
+    assert_true(pg_i64(w->db,
+                       "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'drover "
+                       "api' AND datname = current_database()") <= 3);
+    conn_pool_free(p);
+}
+
+/* --- parameters --- */
+static const char *params_text(struct store *s, const char *sql, struct params *p, PGresult **ret)
+{
+    struct err err = ERR_INIT;
+    static int made;
+    AUTO_FREE char *name = xasprintf("test_%d", made++);
+    pg_good(store_exec(s, name, sql, p, ret, &err), &err);
+    params_done(p);
+    return row_text(*ret, 0, 0);
+}
+
+static void test_conn__parameters_arrive_as_given(void **state)
+{
+    struct world *w = *state;
+    struct store *s = pg_open(w->db, STORE_API);
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, INT64_MIN);
+    param_i32(&p, INT32_MIN);
+    param_i16(&p, INT16_MIN);
+    param_bool(&p, true);
+    param_text(&p, "häßlich");
+    param_bytes(&p, "\0\xff", 2);
+    param_json(&p, "{\"a\": 1}");
+    param_time(&p, 1700000000123456);
+    AUTO_RESULT PGresult *a = NULL;
+    assert_string_equal(
+        params_text(s, "SELECT concat_ws(' ', $1, $2, $3, $4, $5, $6, $7, $8)", &p, &a),
+        "-9223372036854775808 -2147483648 -32768 t häßlich \\x00ff {\"a\": 1} "
+        "2023-11-14 22:13:20.123456+00");
+    const int64_t big[] = {1, -2, INT64_MAX};
+    const int32_t mid[] = {3, INT32_MIN};
+    const int16_t small[] = {-4};
+    const char *const texts[] = {"", "x,\"y", "ü"};
+    param_i64_array(&p, big, 3);
+    param_i32_array(&p, mid, 2);
+    param_i16_array(&p, small, 1);
+    param_text_array(&p, texts, 3);
+    param_i64_array(&p, big, 0);
+    AUTO_RESULT PGresult *b = NULL;
+    assert_string_equal(params_text(s, "SELECT concat_ws(' ', $1, $2, $3, $4, $5)", &p, &b),
+                        "{1,-2,9223372036854775807} {3,-2147483648} {-4} {\"\",\"x,\\\"y\",ü} {}");
+    param_text(&p, NULL);
+    param_time(&p, 0);
+    param_json(&p, NULL);
+    param_i64_or_null(&p, -1, -1);
+    param_i32_array_or_null(&p, NULL, 0);
+    param_text_array(&p, NULL, 0);
+    param_outside_text(&p, NULL, 5);
+    AUTO_RESULT PGresult *c = NULL;
+    assert_string_equal(
+        params_text(s, "SELECT num_nulls($1, $2, $3, $4, $5, $6, $7)::text", &p, &c), "7");
+    store_close(s);
+}
+
+static void test_conn__text_from_outside_is_made_valid_and_cut_at_characters(void **state)
+{
+    struct world *w = *state;
+    struct store *s = pg_open(w->db, STORE_API);
+    const struct {
+        const char *in;
+        size_t max;
+        const char *out;
+    } cases[] = {{"plain", 10, "plain"},
+                 {"plain", 3, "pla"},
+                 {"", 3, ""},
+                 {"\xff\xfe", 5, "??"},
+                 {"a\xc3", 5, "a?"},
+                 {"\xc3\xa4\xc3\xa4", 1, "\xc3\xa4"},
+                 {"\xed\xa0\x80x", 9, "???x"},
+                 {"\xf0\x9f\x98\x80!", 2, "\xf0\x9f\x98\x80!"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_PARAMS struct params p = PARAMS_INIT;
+        AUTO_RESULT PGresult *r = NULL;
+        param_outside_text(&p, cases[i].in, cases[i].max);
+        assert_string_equal(params_text(s, "SELECT $1::text", &p, &r), cases[i].out);
+    }
+    store_close(s);
+}
+
+/* --- the private cluster --- */
+static void test_conn__a_private_cluster_lives_in_a_deep_directory_and_starts_twice(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    char top[] = "build/tests/deep.XXXXXX";
+    assert_non_null(mkdtemp(top));
+    assert_int_equal(chmod(top, 0755), 0);
+    AUTO_FREE char *dir =
+        xasprintf("%s/%s/%s", top, "a-directory-with-a-rather-long-name-of-sixty-four-bytes-or-so",
+                  "and-another-one-below-it-so-that-no-socket-fits-in-108-bytes");
+    char one[PRIVATE_DB_CONNINFO_MAX];
+    char two[PRIVATE_DB_CONNINFO_MAX];
+    pg_good(private_db_start(dir, one, sizeof one, &err), &err);
+    int pid = private_db_pid(dir);
+    assert_true(pid > 0);
+    pg_good(private_db_start(dir, two, sizeof two, &err), &err);
+    assert_int_equal(private_db_pid(dir), pid);
+    assert_string_equal(one, two);
+    assert_int_equal(pg_i64(one, "SELECT 1"), 1);
+    AUTO_FREE char *listens = pg_text(one, "SHOW listen_addresses");
+    assert_string_equal(listens, "");
+    /* A pid file that names a process which is no server is stale. */
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    AUTO_FREE char *pid_file = xasprintf("%s/pg/data/postmaster.pid", dir);
+    int64_t deadline = clock_mono_us() + 10 * USEC_PER_SEC;
+    while (private_db_pid(dir) == pid && clock_mono_us() < deadline) {
+        (void)poll(NULL, 0, 1);
+    }
+    FILE *f = fopen(pid_file, "r+e");
+    assert_non_null(f);
+    assert_true(fprintf(f, "%07d\n", getpid()) > 0);
+    assert_int_equal(fclose(f), 0);
+    pg_good(private_db_start(dir, two, sizeof two, &err), &err);
+    assert_int_equal(pg_i64(two, "SELECT 1"), 1);
+    pg_good(private_db_stop(dir, PRIVATE_DB_FAST, &err), &err);
+    pg_good(private_db_stop(dir, PRIVATE_DB_FAST, &err), &err);
+    assert_int_equal(private_db_pid(dir), 0);
+    AUTO_FREE char *rm = xasprintf("rm -rf '%s'", top);
+    assert_int_equal(system(rm), 0);
+}
+
+static void test_conn__a_private_cluster_refuses_directories_it_cannot_use(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    char info[PRIVATE_DB_CONNINFO_MAX];
+    assert_false(private_db_start("/proc/nowhere", info, sizeof info, &err));
+    assert_int_equal(err.code, ERR_IO);
+    assert_non_null(strstr(err.message, "/proc/nowhere"));
+    assert_false(private_db_start("build/tests/it's", info, sizeof info, &err));
+    assert_int_equal(err.code, ERR_INVALID);
+    assert_int_equal(rmdir("build/tests/it's"), 0);
+    assert_int_equal(private_db_pid("build/tests/never-made"), 0);
+    /* Its own directory open to others: somebody else may have laid it out. */
+    char dir[] = "build/tests/open.XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    AUTO_FREE char *pg = xasprintf("%s/pg", dir);
+    assert_int_equal(mkdir(pg, 0755), 0);
+    assert_int_equal(chmod(pg, 0755), 0);
+    assert_false(private_db_start(dir, info, sizeof info, &err));
+    assert_int_equal(err.code, ERR_PRECONDITION);
+    AUTO_FREE char *rm = xasprintf("rm -rf '%s'", dir);
+    assert_int_equal(system(rm), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        T(test_conn__errors_say_what_they_are),
+        T(test_conn__a_lost_connection_is_unavailable_and_stays_so),
+        T(test_conn__a_server_that_stops_talking_costs_a_connection_not_a_thread),
+        T(test_conn__a_failed_statement_takes_its_pipeline_and_transaction_down),
+        T(test_conn__events_wake_the_listener_at_commit_and_only_then),
+        T(test_conn__a_committed_row_survives_every_death_of_the_server),
+        T(test_conn__the_pool_is_bounded_and_waits_no_longer_than_told),
+        T(test_conn__the_pool_rolls_back_and_replaces_what_was_lost),
+        T(test_conn__many_threads_share_few_connections),
+        T(test_conn__parameters_arrive_as_given),
+        T(test_conn__text_from_outside_is_made_valid_and_cut_at_characters),
+        cmocka_unit_test(test_conn__a_private_cluster_lives_in_a_deep_directory_and_starts_twice),
+        cmocka_unit_test(test_conn__a_private_cluster_refuses_directories_it_cannot_use),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("store connections", tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* The simulated store's rows, and the journal by which a transaction, or the last commits, are
+ * taken back. An index is the id; what core sees as ids of tasks and attempts is one more. */
+#pragma once
+#include "core/failure/retry_policy.h"
+#include "core/money/budget.h"
+#include "core/money/ledger.h"
+#include "core/protocol/protocol.h"
+
+/* --- the store's rows (sim_store.c); an index is the id --- */
+struct db_campaign {
+    int project, priority, stage0, stages_n;
+    enum campaign_state state;
+    enum wanted wanted;
+    int64_t weight, parts_limit, version;
+    struct budget money;
+    musd_t idle_musd;               /* spent on warm pools */
+    int64_t submitted_us, ended_us; /* instants of the world; 0: not ended */
+    bool budget_held;
+    enum at_limit at_limit;
+};
+struct db_stage {
+    int campaign, task0, tasks_n, needs; /* needs: stage, -1 none */
+    enum stage_state state;
+    enum wait_reason reason;
+    struct budget money;
+    int64_t parts_limit;
+    int64_t counts[TASK_STATE_COUNT];
+    bool tripped;
+    int breaker_since; /* attempt id its breaker was reset at */
+    usec_t reset_us;
+};
+struct db_task {
+    int stage, attempts, names;
+    enum task_state state;
+    usec_t not_before_us;
+    struct budget money; /* per_task */
+    bool changed;
+    int type_i, volume_gb;
+    int64_t max_runtime_s;
+    uint8_t tries[CAUSE_COUNT];
+    uint8_t judged[CAUSE_COUNT]; /* the judge's own count of retries */
+    uint8_t same;                /* counted failures with the last signature */
+    uint64_t signature;          /* of the last counted failure */
+    int newest;                  /* attempt, -1 */
+};
+struct db_attempt {
+    int task, n, type, rung, subnet_i, instances, volume_gb;
+    enum attempt_state state;
+    enum cause cause;
+    int64_t epoch, max_runtime_s, keep_alive_s;
+    musd_t price_musd, reserved_musd;
+    uint64_t request, name_hash;
+    struct job_name name;
+    struct ledger_account_of_attempt account;
+    bool hung;                     /* stopped by us since it hung */
+    bool holds, unwanted, counted; /* counted: its end says something of the work */
+    usec_t intended_us, started_us, ended_us;
+    int64_t billable_s; /* instance-seconds settled */
+    enum pool_state pool;
+    bool has_pool;
+    int pool_of;  /* attempt whose pool it was meant to take, -1 */
+    bool claimed; /* its pool's slots have passed on */
+    usec_t pool_since_us, pool_expires_us;
+    uint64_t fingerprint;
+    uint64_t failed_signature;
+};
+struct db_slots {
+    int64_t held, warm_idle, quota, warm_quota; /* quota: as last written by a leader; -1 */
+};
+struct db_op {
+    int campaign;
+    bool skip; /* else retry */
+    enum operation_state state;
+};
+struct db_lease {
+    int64_t epoch, renewals, timeline;
+    int holder;
+};
+enum table {
+    T_CAMPAIGN,
+    T_STAGE,
+    T_TASK,
+    T_ATTEMPT,
+    T_LEDGER,
+    T_SLOTS,
+    T_PROJECT,
+    T_GLOBAL,
+    T_OP,
+    T_LEASE,
+    TABLES
+};
+struct db_table {
+    char *rows;
+    size_t row, n, cap;
+};
+struct db_undo {
+    uint8_t table;
+    bool grew; /* the row was not there */
+    uint32_t index;
+    size_t at; /* its old bytes */
+};
+struct db {
+    struct db_table t[TABLES];
+    struct db_undo *undo;
+    size_t undo_n, undo_cap;
+    char *bytes;
+    size_t bytes_n, bytes_cap;
+    size_t *commits; /* undo_n before each commit kept */
+    size_t commits_n, commits_cap;
+    size_t floor;      /* commits before this are on every replica */
+    size_t began;      /* undo_n at begin */
+    int64_t timeline;  /* grows at a failover */
+    int64_t instance;  /* sessions of an older one are dead */
+    int lock_by;       /* advisory lock: controller, -1 */
+    int64_t committed; /* transactions ever */
+    bool in_tx, keeps_history;
+};

@@ -1,0 +1,184 @@
+/* Aim: every question is answered once or given up in time, none is lost, and a late answer reaches
+ * nobody. Method: threads as handlers, this thread as the loop. */
+#include "bridge.h"
+#include "common/clock.h"
+#include "tests/unit/unit.h"
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#define ASKERS 16
+#define ROUNDS 200
+
+struct asker {
+    struct bridge *b;
+    int i, good;
+    int64_t timeout_us;
+    struct err err;
+};
+
+static void *ask_many(void *ctx)
+{
+    struct asker *a = ctx;
+    for (int n = 0; n < ROUNDS; n++) {
+        struct bridge_question q = {.kind = BRIDGE_LOG_TAIL, .max = a->i * ROUNDS + n};
+        struct bridge_reply r = {0};
+        char want[32];
+        (void)snprintf(want, sizeof want, "%d", a->i * ROUNDS + n);
+        if (bridge_ask(a->b, &q, 10 * USEC_PER_SEC, &r, &a->err)) {
+            a->good += strcmp(buf_cstr(&r.json), want) == 0;
+        }
+        bridge_reply_done(&r);
+    }
+    return NULL;
+}
+
+static void *ask_once(void *ctx)
+{
+    struct asker *a = ctx;
+    struct bridge_question q = {.kind = BRIDGE_S3_LIST};
+    struct bridge_reply r = {0};
+    a->good = bridge_ask(a->b, &q, a->timeout_us, &r, &a->err);
+    bridge_reply_done(&r);
+    return NULL;
+}
+
+static bool ready(struct bridge *b, int ms)
+{
+    struct pollfd p = {.fd = bridge_fd(b), .events = POLLIN};
+    return poll(&p, 1, ms) == 1;
+}
+
+static void test_bridge__each_asker_gets_its_own_answer(void **state)
+{
+    (void)state;
+    struct bridge *b;
+    assert_true(bridge_new(&b, NULL));
+    pthread_t threads[ASKERS];
+    struct asker askers[ASKERS];
+    for (int i = 0; i < ASKERS; i++) {
+        askers[i] = (struct asker){.b = b, .i = i};
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_many, &askers[i]), 0);
+    }
+    for (int taken = 0; taken < ASKERS * ROUNDS;) {
+        struct bridge_question q;
+        assert_true(ready(b, 10000));
+        while (bridge_take(b, &q)) {
+            struct bridge_reply r = {.json = BUF_INIT(64)};
+            buf_addf(&r.json, "%lld", (long long)q.max);
+            bridge_answer(b, q.id, &r);
+            taken++;
+        }
+    }
+    for (int i = 0; i < ASKERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(askers[i].good, ROUNDS);
+    }
+    assert_false(ready(b, 0));
+    bridge_free(b);
+}
+
+static void test_bridge__a_late_answer_reaches_nobody(void **state)
+{
+    (void)state;
+    struct bridge *b;
+    assert_true(bridge_new(&b, NULL));
+    struct asker a = {.b = b, .timeout_us = 50 * USEC_PER_MSEC};
+    struct bridge_question q;
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, ask_once, &a), 0);
+    assert_true(ready(b, 5000));
+    assert_true(bridge_take(b, &q));
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_int_equal(a.good, 0);
+    assert_int_equal(a.err.code, ERR_TIMEOUT);
+    struct bridge_reply late = {0};
+    assert_true(bridge_listing_add(&late.listing, STR("s3://b/k"), 1));
+    bridge_answer(b, q.id, &late); /* freed, not leaked */
+    assert_int_equal(late.listing.n, 0);
+    bridge_free(b);
+}
+
+static void test_bridge__a_question_nobody_took_in_time_is_gone(void **state)
+{
+    (void)state;
+    struct bridge *b;
+    assert_true(bridge_new(&b, NULL));
+    struct asker a = {.b = b, .timeout_us = 20 * USEC_PER_MSEC};
+    for (int i = 0; i < 2 * BRIDGE_PENDING_MAX; i++) { /* slots come back */
+        (void)ask_once(&a);
+        assert_int_equal(a.err.code, ERR_TIMEOUT);
+        a.timeout_us = USEC_PER_MSEC;
+    }
+    struct bridge_question q;
+    assert_false(bridge_take(b, &q));
+    bridge_free(b);
+}
+
+static void test_bridge__closing_refuses_all(void **state)
+{
+    (void)state;
+    struct bridge *b;
+    assert_true(bridge_new(&b, NULL));
+    struct asker a = {.b = b, .timeout_us = 20 * USEC_PER_SEC};
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, ask_once, &a), 0);
+    assert_true(ready(b, 5000));
+    int64_t began_us = clock_mono_us();
+    bridge_close(b);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_true(clock_mono_us() - began_us < 5 * USEC_PER_SEC);
+    assert_int_equal(a.err.code, ERR_UNAVAILABLE);
+    (void)ask_once(&a);
+    assert_int_equal(a.err.code, ERR_UNAVAILABLE);
+    bridge_free(b);
+}
+
+static void test_bridge__a_refusal_keeps_its_reason(void **state)
+{
+    (void)state;
+    struct bridge *b;
+    assert_true(bridge_new(&b, NULL));
+    struct asker a = {.b = b, .timeout_us = 20 * USEC_PER_SEC};
+    struct bridge_question q;
+    struct err why = ERR_INIT;
+    pthread_t t;
+    (void)err_set(&why, ERR_FORBIDDEN, "AccessDenied");
+    assert_int_equal(pthread_create(&t, NULL, ask_once, &a), 0);
+    assert_true(ready(b, 5000));
+    assert_true(bridge_take(b, &q));
+    bridge_refuse(b, q.id, &why);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_int_equal(a.err.code, ERR_FORBIDDEN);
+    assert_string_equal(a.err.message, "AccessDenied");
+    bridge_free(b);
+}
+
+static void test_bridge__listings_have_a_maximum(void **state)
+{
+    (void)state;
+    CLEANUP(bridge_listing_done)
+    struct bridge_listing l = {0};
+    assert_true(bridge_listing_add(&l, STR("a"), 1));
+    l.bytes = BRIDGE_OBJECT_BYTES;
+    assert_false(bridge_listing_add(&l, STR("b"), 1));
+    l.bytes = 0;
+    size_t n = l.n;
+    l.n = BRIDGE_OBJECTS_MAX;
+    assert_false(bridge_listing_add(&l, STR("b"), 1));
+    l.n = n;
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bridge__each_asker_gets_its_own_answer),
+        cmocka_unit_test(test_bridge__a_late_answer_reaches_nobody),
+        cmocka_unit_test(test_bridge__a_question_nobody_took_in_time_is_gone),
+        cmocka_unit_test(test_bridge__closing_refuses_all),
+        cmocka_unit_test(test_bridge__a_refusal_keeps_its_reason),
+        cmocka_unit_test(test_bridge__listings_have_a_maximum),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

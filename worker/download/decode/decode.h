@@ -1,0 +1,18 @@
+/* One image from body to encoded picture: what a decoding process does. No state, no I/O. */
+#pragma once
+#include "download/image/bbox.h"
+#include "download/image/image.h"
+
+struct decoded { /* value but for the two buffers */
+    enum image_result result;
+    int width, height, original_width, original_height;
+    char hash[IMAGE_HASH_HEX_N];
+    struct buf image;
+    struct buf exif;
+};
+/* Hex of the hash; "" for HASH_NONE. */
+void decode_hash(struct str body, enum image_hash kind, char out[static IMAGE_HASH_HEX_N]);
+/* boxes: to be blurred; NULL or empty: none. With boxes the body itself is never the result.
+ * ret->image and ret->exif must be initialised; they are reset first. */
+void decode_one(struct str body, const struct boxes *boxes, const struct image_options *o,
+                struct decoded *ret);

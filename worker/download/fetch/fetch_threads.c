@@ -1,0 +1,123 @@
+/* Which lane is the hash of the URL's authority, as written: a host spelled in two ways may be in
+ * two lanes, which costs a name lookup. */
+#include "fetch_threads.h"
+#include "common/hash.h"
+#include "hosts.h"
+#include <sys/resource.h>
+
+#define AUTHORITY_BYTES_MAX 300
+
+struct lanes {
+    struct run *run;
+    struct fetch_shared shared;
+    int n;
+    struct fetch *at[RUN_LANES_MAX];
+    pthread_t threads[RUN_LANES_MAX];
+};
+
+/* A file a transfer, whatever the shell's habit of 1024 says; what is not given shows as failures
+ * to connect. */
+static void raise_open_files(int n)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < (rlim_t)n) {
+        r.rlim_cur = MIN((rlim_t)n, r.rlim_max);
+        (void)setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+static void free_row(struct queue_item *i)
+{
+    sample_free(sample_of(i));
+}
+
+bool lanes_new(struct run *run, struct lanes **ret, struct err *err)
+{
+    struct lanes *l = xcalloc(1, sizeof *l);
+    l->run = run;
+    l->shared.hosts = hosts_new(run->o->host_connections);
+    l->shared.running = run->lanes;
+    raise_open_files(run->transfers * FETCH_STALLED_FACTOR + FETCH_FILES_SPARE);
+    for (; l->n < run->lanes; l->n++) {
+        if (!fetch_new(run, l->n, &l->shared, &l->at[l->n], err)) {
+            lanes_free(l);
+            return false;
+        }
+    }
+    *ret = l;
+    return true;
+}
+
+void lanes_free(struct lanes *l)
+{
+    if (l == NULL) {
+        return;
+    }
+    for (int i = 0; i < l->n; i++) {
+        fetch_free(l->at[i]);
+    }
+    hosts_free(l->shared.hosts, free_row);
+    free(l);
+}
+
+void lanes_start(struct lanes *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        int rc = pthread_create(&l->threads[i], NULL, fetch_main, l->at[i]);
+        ASSERT(rc == 0);
+    }
+}
+
+void lanes_join(struct lanes *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        (void)pthread_join(l->threads[i], NULL);
+    }
+}
+
+static int lane_of(const struct lanes *l, const struct cell *url)
+{
+    if (l->n == 1 || url->kind != CELL_TEXT) {
+        return 0;
+    }
+    char host[AUTHORITY_BYTES_MAX];
+    size_t n = 0;
+    const char *slashes = memmem(url->s.p, url->s.n, "//", 2);
+    size_t i = slashes != NULL ? (size_t)(slashes - url->s.p) + 2 : 0;
+    for (; i < url->s.n && n < sizeof host && strchr("/?#\\", url->s.p[i]) == NULL; i++) {
+        char c = url->s.p[i];
+        host[n++] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    return (int)(hash_crc32(host, n) % (unsigned)l->n);
+}
+
+bool lanes_push(struct lanes *l, struct sample *s)
+{
+    int i = lane_of(l, &s->cells[l->run->columns->url_i]);
+    if (!queue_push(l->run->queue_rows[i], &s->item, sizeof *s + 1024)) {
+        return false;
+    }
+    fetch_wake(l->at[i], false);
+    return true;
+}
+
+void lanes_close(struct lanes *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        queue_close(l->run->queue_rows[i]);
+    }
+    lanes_wake(l);
+}
+
+void lanes_wake(struct lanes *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        fetch_wake(l->at[i], true);
+    }
+}
+
+void lanes_release(struct lanes *l, int lane, size_t n)
+{
+    ASSERT(lane >= 0 && lane < l->n);
+    fetch_release(l->at[lane], n);
+}

@@ -1,0 +1,66 @@
+/* One URL being fetched: what is remembered of it, and what its end means. Nothing here does
+ * I/O; fetch.c moves it. */
+#pragma once
+#include "download/part/sample.h"
+#include "hosts.h"
+#include "resolve.h"
+#include "robots.h"
+#include "url.h"
+#include <curl/curl.h>
+
+#define TRANSFER_BLOCKED_TEXT "<urlopen error address not allowed>"
+
+enum transfer_state { TRANSFER_IDLE, TRANSFER_RESOLVING, TRANSFER_RUNNING, TRANSFER_WAITING };
+struct fetch;
+struct transfer {
+    struct fetch *fetch;
+    struct transfer *next; /* in the free list */
+    struct sample *sample;
+    CURL *easy; /* of this hop */
+    struct curl_slist *connect_to;
+    enum transfer_state state;
+    bool again;        /* TRANSFER_WAITING: for a new try, else for its host's turn */
+    struct host *host; /* NULL: not counted in */
+    struct url url;    /* of this hop */
+    struct net_addr addrs[RESOLVE_ADDRS_MAX];
+    int addrs_n, addr_i;
+    int redirects, tries;
+    /* Monotonic, 0: not set. */
+    int64_t begun_us, deadline_us, wait_until_us; /* of the try */
+    int64_t first_byte_us, paused_us;             /* of the hop */
+    int64_t retry_after_us;                       /* how long the answer asks us to wait */
+    int64_t excused_us;                           /* of the try: what was this thread's own time */
+    bool heard;                                   /* since the last tick */
+    bool wait_is_ours; /* TRANSFER_WAITING: the limit per host is what it waits for */
+    struct buf body;
+    size_t discarded;
+    size_t header_n, pieces_n;
+    int status;                          /* of the last status line */
+    char reason[SAMPLE_ERROR_BYTES_MAX]; /* its words, in UTF-8 */
+    bool forbidden;                      /* by X-Robots-Tag */
+    bool too_large;
+    bool blocked; /* by the address rules, at the socket */
+};
+
+enum verdict_kind { VERDICT_OK, VERDICT_REDIRECT, VERDICT_TRANSIENT, VERDICT_FAILED };
+struct verdict {
+    enum verdict_kind kind;
+    bool unreached;       /* nobody answered: no DNS, no route, no reply */
+    bool silent;          /* the host gave no answer, or not one worth the name in time */
+    const char *location; /* VERDICT_REDIRECT: borrowed from curl until the handle is used again */
+    char text[SAMPLE_ERROR_BYTES_MAX];
+};
+void transfer_reset_hop(struct transfer *t);
+/* One header line of the answer. */
+void transfer_header(struct transfer *t, struct str line, const struct robots *robots);
+/* What curl's result and the answer come to, in the words of Python's urllib. Counts redirects. */
+void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret);
+const char *transfer_resolve_text(enum resolve_status status);
+/* Has the body come slower than FETCH_SPEED_MIN for longer than is excusable? */
+bool transfer_is_slow(const struct transfer *t, int64_t now_us);
+/* Does the body come in pieces so small and many that taking them is what costs? */
+bool transfer_is_crumbs(const struct transfer *t);
+/* For a second now it has got next to nothing, be it a name, a connection or a body. */
+bool transfer_is_stalled(const struct transfer *t, int64_t now_us);
+/* That much time was not the host's: its deadline and what is asked of its speed move on by it. */
+void transfer_excuse(struct transfer *t, int64_t us);

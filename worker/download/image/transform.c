@@ -1,0 +1,274 @@
+/* Sizes by img2dataset's rules: the longer side (border, keep_ratio_largest) or the shorter one
+ * (keep_ratio, center_crop) becomes image_size, sides are rounded half to even, border and crop put
+ * the odd pixel right and below. */
+#include "transform.h"
+#include "blur.h"
+#include "resize.h"
+#include "resize_ycc.h"
+
+struct plan {
+    int w, h;               /* resized */
+    int x, y;               /* where in the canvas; negative: cropped */
+    int canvas_w, canvas_h; /* what is written */
+    enum resize_filter filter;
+};
+
+static bool planned(const struct image_options *o, int w, int h, struct plan *ret)
+{
+    bool by_longer = o->mode == RESIZE_BORDER || o->mode == RESIZE_KEEP_LARGEST;
+    int base = by_longer ? MAX(w, h) : MIN(w, h);
+    struct plan p = {.w = w, .h = h, .filter = base > o->size ? o->down : o->up};
+    bool leave = o->mode == RESIZE_NO || (o->only_if_bigger && base <= o->size);
+    if (!leave) {
+        p.w = resize_side(w, o->size, base);
+        p.h = resize_side(h, o->size, base);
+    }
+    p.canvas_w = p.w;
+    p.canvas_h = p.h;
+    if (!leave && (o->mode == RESIZE_BORDER || o->mode == RESIZE_CROP)) {
+        p.canvas_w = p.canvas_h = o->size;
+        /* Division rounds towards zero: down for a border, and for a crop what is cut is positive.
+         */
+        p.x = (o->size - p.w) / 2;
+        p.y = (o->size - p.h) / 2;
+    }
+    *ret = p;
+    /* A thread blown up becomes a side beyond IMAGE_SIDE_MAX. */
+    return image_fits(p.w, p.h);
+}
+
+static bool is_boxed(const struct thumb *t)
+{
+    return t->boxes != NULL && t->boxes->n > 0;
+}
+
+static bool swaps_sides(const struct thumb *t)
+{
+    return t->turned >= 5;
+}
+
+/* The plan for the picture as it will be seen. */
+static bool plan_of(const struct thumb *t, struct plan *ret)
+{
+    return swaps_sides(t) ? planned(t->o, t->h, t->w, ret) : planned(t->o, t->w, t->h, ret);
+}
+
+static int thumb_reduce(struct image_rows *rows, int w, int h)
+{
+    struct thumb *t = (struct thumb *)(void *)rows;
+    struct plan p;
+    t->w = w;
+    t->h = h;
+    if (!t->o->fast || !plan_of(t, &p)) {
+        return 0;
+    }
+    int least_w = swaps_sides(t) ? p.h : p.w;
+    int least_h = swaps_sides(t) ? p.w : p.h;
+    int by = 1;
+    while (by < 8 && w / (2 * by) >= least_w && h / (2 * by) >= least_h) {
+        by *= 2;
+    }
+    return w > least_w ? by : 0; /* only what is made smaller hides it */
+}
+
+static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
+{
+    struct thumb *t = (struct thumb *)(void *)rows;
+    struct plan p;
+    if (t->w == 0) {
+        t->w = w;
+        t->h = h;
+    }
+    t->result = image_filter(t->w, t->h, t->o);
+    if (t->result != IMAGE_OK) {
+        return false;
+    }
+    if (!plan_of(t, &p)) {
+        t->result = IMAGE_ASPECT_TOO_LARGE;
+        return false;
+    }
+    t->result = IMAGE_BAD; /* when memory is short */
+    if (is_boxed(t)) {
+        t->frame = (struct thumb_frame){p.canvas_w, p.canvas_h, p.x, p.y};
+        p = (struct plan){p.w, p.h, 0, 0, p.w, p.h, p.filter};
+    }
+    if (!image_alloc(p.canvas_w, p.canvas_h, channels, &t->out)) {
+        return false;
+    }
+    if (p.w < p.canvas_w || p.h < p.canvas_h) {
+        memset(t->out.px, 255, (size_t)p.canvas_w * (size_t)p.canvas_h * (size_t)channels);
+    }
+    t->x = p.x;
+    t->y = p.y;
+    if (t->turned == 1) {
+        t->resizer = resizer_new(w, h, p.w, p.h, p.filter, &t->out, p.x, p.y);
+    } else {
+        int small_w = swaps_sides(t) ? p.h : p.w;
+        int small_h = swaps_sides(t) ? p.w : p.h;
+        if (image_alloc(small_w, small_h, channels, &t->small)) {
+            t->resizer = resizer_new(w, h, small_w, small_h, p.filter, &t->small, 0, 0);
+        }
+    }
+    return t->resizer != NULL;
+}
+
+/* Planes are for what ends as JPEG, shrinks, and is not looked at on the way. */
+static bool thumb_begin_planes(struct image_rows *rows, int w, int h, const struct plane_form *form)
+{
+    struct thumb *t = (struct thumb *)(void *)rows;
+    struct plan p;
+    int header_w = t->w != 0 ? t->w : w;
+    int header_h = t->w != 0 ? t->h : h;
+    if (t->no_planes || is_boxed(t) || t->turned != 1 || t->o->format != IMAGE_JPEG ||
+        image_filter(header_w, header_h, t->o) != IMAGE_OK ||
+        !planned(t->o, header_w, header_h, &p) ||
+        (p.filter != FILTER_AREA && p.filter != FILTER_AUTO) || w < p.w || h < p.h ||
+        (w == p.w && h == p.h)) {
+        return false;
+    }
+    t->w = header_w;
+    t->h = header_h;
+    t->planes =
+        planes_new(&(struct planes_fit){w, h, *form, p.w, p.h, p.x, p.y, p.canvas_w, p.canvas_h});
+    t->out = (struct image){p.canvas_w, p.canvas_h, PLANES, NULL};
+    return t->planes != NULL;
+}
+
+static bool thumb_plane_row(struct image_rows *rows, int plane, const uint8_t *px)
+{
+    struct thumb *t = (struct thumb *)(void *)rows;
+    if (planes_row(t->planes, plane, px)) {
+        return true;
+    }
+    planes_free(t->planes);
+    t->planes = NULL;
+    t->no_planes = true;
+    return false;
+}
+
+static void thumb_row(struct image_rows *rows, const uint8_t *px)
+{
+    resizer_row(((struct thumb *)(void *)rows)->resizer, px);
+}
+
+void thumb_init(struct thumb *t, const struct image_options *o, int turned)
+{
+    ASSERT(turned >= 1 && turned <= 8);
+    *t = (struct thumb){.rows = {.reduce = thumb_reduce,
+                                 .begin = thumb_begin,
+                                 .row = thumb_row,
+                                 .begin_planes = thumb_begin_planes,
+                                 .plane_row = thumb_plane_row},
+                        .o = o,
+                        .turned = turned,
+                        .result = IMAGE_BAD};
+}
+
+void thumb_done(struct thumb *t)
+{
+    resizer_free(t->resizer);
+    planes_free(t->planes);
+    image_done(&t->small);
+    image_done(&t->out);
+    t->resizer = NULL;
+    t->planes = NULL;
+}
+
+/* Which pixel of an untouched picture of w x h is seen at (x, y) when it is turned. */
+static size_t seen_at(int turned, int w, int h, int x, int y)
+{
+    bool swap = turned >= 5;
+    int sx = swap ? y : x;
+    int sy = swap ? x : y;
+    if (turned == 2 || turned == 3 || turned == 7 || turned == 8) {
+        sx = w - 1 - sx;
+    }
+    if (turned == 3 || turned == 4 || turned == 6 || turned == 7) {
+        sy = h - 1 - sy;
+    }
+    return (size_t)sy * (size_t)w + (size_t)sx;
+}
+
+static void turn(struct thumb *t)
+{
+    const struct image *from = &t->small;
+    int w = swaps_sides(t) ? from->h : from->w;
+    int h = swaps_sides(t) ? from->w : from->h;
+    size_t channels = (size_t)from->channels;
+    for (int y = MAX(t->y, 0); y < MIN(t->y + h, t->out.h); y++) {
+        for (int x = MAX(t->x, 0); x < MIN(t->x + w, t->out.w); x++) {
+            size_t at = seen_at(t->turned, from->w, from->h, x - t->x, y - t->y);
+            memcpy(t->out.px + ((size_t)y * (size_t)t->out.w + (size_t)x) * channels,
+                   from->px + at * channels, channels);
+        }
+    }
+}
+
+/* Border and crop of what was made without. */
+static bool put_in_frame(struct thumb *t)
+{
+    const struct thumb_frame *f = &t->frame;
+    struct image in = {0};
+    if (f->w == t->out.w && f->h == t->out.h) {
+        return true;
+    }
+    if (!image_alloc(f->w, f->h, t->out.channels, &in)) {
+        return false;
+    }
+    size_t c = (size_t)in.channels;
+    memset(in.px, 255, (size_t)in.w * (size_t)in.h * c);
+    int x = MAX(f->x, 0);
+    size_t n = (size_t)(MIN(f->x + t->out.w, in.w) - x) * c;
+    for (int y = MAX(f->y, 0); y < MIN(f->y + t->out.h, in.h); y++) {
+        size_t from = (size_t)(y - f->y) * (size_t)t->out.w + (size_t)(x - f->x);
+        memcpy(in.px + ((size_t)y * (size_t)in.w + (size_t)x) * c, t->out.px + from * c, n);
+    }
+    image_done(&t->out);
+    t->out = in;
+    return true;
+}
+
+void thumb_finish(struct thumb *t)
+{
+    t->result = IMAGE_OK;
+    if (t->planes != NULL) {
+        planes_finish(t->planes);
+    }
+    if (t->turned != 1) {
+        turn(t);
+    }
+    if (is_boxed(t) && (!blur_boxes(&t->out, t->boxes) || !put_in_frame(t))) {
+        t->result = IMAGE_BAD;
+    }
+}
+
+enum image_result thumb_encode(const struct thumb *t, struct buf *out)
+{
+    if (t->planes == NULL) {
+        return image_encode(&t->out, t->o, out);
+    }
+    bool ok = jpeg_encode_planes(t->planes, t->o->quality, out);
+    return out->overflow ? IMAGE_OUT_TOO_LARGE : ok ? IMAGE_OK : IMAGE_BAD;
+}
+
+enum image_result image_resize(struct image *im, const struct image_options *o)
+{
+    struct thumb t;
+    struct image_options any = *o;
+    any.min_size = 0;
+    any.max_area = any.max_aspect = IMAGE_SIDE_MAX * (double)IMAGE_SIDE_MAX;
+    thumb_init(&t, &any, 1);
+    if (thumb_begin(&t.rows, im->w, im->h, im->channels)) {
+        size_t row_n = (size_t)im->w * (size_t)im->channels;
+        for (int y = 0; y < im->h; y++) {
+            thumb_row(&t.rows, im->px + (size_t)y * row_n);
+        }
+        thumb_finish(&t);
+        image_done(im);
+        *im = t.out;
+        t.out.px = NULL;
+    }
+    enum image_result result = t.result;
+    thumb_done(&t);
+    return result;
+}

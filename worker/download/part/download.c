@@ -1,0 +1,468 @@
+/* Wires the stages together, resumes, drains on SIGTERM and writes the manifest last.
+ *
+ * Threads: main (signals), the one that works (begins and ends), and while the stages run the
+ * heart, reader, some that fetch, one decode thread a decoding process, writer. The decoding
+ * processes' mother is forked before the first of them. */
+#include "download.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "download/decode/decode_pool.h"
+#include "download/fetch/fetch_threads.h"
+#include "download/fetch/url.h"
+#include "download/image/bbox.h"
+#include "download/shard/writer.h"
+#include "incremental_mode.h"
+#include "input.h"
+#include "job/job_main.h"
+#include "job/manifest.h"
+#include "job/sagemaker_container.h"
+#include "parquet.h"
+#include "resume.h"
+#include "worker_protocol.h"
+#include <curl/curl.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#define HEAP_KEPT  (8 << 20)
+#define LARGE_BODY (1 << 20) /* pages of its own, given back at once */
+
+struct download {
+    struct options o;
+    struct life life;
+    struct run run;
+    struct pool *pool;
+    struct duck duck;     /* reads the part: one query that is open all the while */
+    struct duck duck_out; /* writes sidecars: in the reader's database no dropped table would be
+                           * forgotten before that query ends */
+    struct input input;
+    struct parquet *parquet;
+    struct sink *sink; /* of the working thread; lent to the heart while the stages run */
+    struct resume resume;
+    struct extend extend;
+    struct lanes *lanes;
+    struct writer *writer;
+    const char *task;
+    const char *attempt;
+    usec_t started_us;
+    _Atomic int decoders_left;
+};
+
+static const char *env(const char *name)
+{
+    const char *v = getenv(name);
+    return v != NULL ? v : "";
+}
+
+/* --- stages
+ * ----------------------------------------------------------------------------------------- */
+
+static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
+{
+    int64_t n = run_shard_rows(&d->run, shard_i);
+    for (int64_t row = 0; row < n; row++) {
+        struct sample *s;
+        if (!parquet_next(d->parquet, &s, err)) {
+            return false;
+        }
+        if (s == NULL) {
+            return err_set(err, ERR_INVALID, "'%s' ends before its %lld rows", d->input.name,
+                           (long long)d->run.rows);
+        }
+        s->shard_i = shard_i;
+        s->row_i = (int32_t)row;
+        if (!lanes_push(d->lanes, s)) {
+            sample_free(s); /* stopping */
+            return true;
+        }
+    }
+    return true;
+}
+
+/* Rows beyond the count would be lost without a word. */
+static bool check_end(struct download *d, struct err *err)
+{
+    struct sample *s;
+    if (!parquet_next(d->parquet, &s, err)) {
+        return false;
+    }
+    if (s != NULL) {
+        sample_free(s);
+        return err_set(err, ERR_INVALID, "'%s' has more rows than the %lld it says", d->input.name,
+                       (long long)d->run.rows);
+    }
+    return true;
+}
+
+static void *reader_main(void *arg)
+{
+    struct download *d = arg;
+    struct err err = ERR_INIT;
+    bool ok = true;
+    int64_t shards = run_shards(&d->run);
+    for (int64_t i = 0; ok && i < shards && !run_stopping(&d->run); i++) {
+        if (resume_is_done(&d->resume, i)) {
+            ok = parquet_skip(d->parquet, run_shard_rows(&d->run, i), &err);
+        } else if (run_shard_open(&d->run)) {
+            ok = read_shard(d, i, &err);
+        }
+    }
+    ok = ok && (run_stopping(&d->run) || check_end(d, &err));
+    if (!ok) {
+        run_fail(&d->run, &err);
+    }
+    lanes_close(d->lanes);
+    return NULL;
+}
+
+static void take_decoded(struct progress *p, struct sample *s, struct decoded *out)
+{
+    p->unsupported += out->result == IMAGE_UNSUPPORTED ? 1 : 0;
+    if (out->result != IMAGE_OK) {
+        sample_fail(s, STATUS_FAILED_TO_RESIZE, "%s", image_result_text(out->result));
+        return;
+    }
+    s->status = STATUS_SUCCESS;
+    s->width = out->width;
+    s->height = out->height;
+    s->original_width = out->original_width;
+    s->original_height = out->original_height;
+    memcpy(s->hash, out->hash, sizeof s->hash);
+    s->exif = out->exif.n > 0 ? xstrndup(out->exif.p, out->exif.n) : NULL;
+    s->image_n = out->image.n;
+    s->image = xmalloc(out->image.n + 1);
+    if (out->image.n > 0) {
+        memcpy(s->image, out->image.p, out->image.n);
+    }
+}
+
+/* Has the body the hash its row says? True when rows say none. */
+static bool hash_holds(const struct run *r, const struct sample *s)
+{
+    char hash[IMAGE_HASH_HEX_N];
+    if (!r->columns->verify) {
+        return true;
+    }
+    const struct cell *want = &s->cells[r->columns->n];
+    decode_hash((struct str){(const char *)s->body, s->body_n}, r->o->image.hash, hash);
+    return want->kind == CELL_TEXT && str_eq_cstr(want->s, hash);
+}
+
+/* What can be told before the picture is looked at. False: the row has failed. */
+static bool may_decode(const struct run *r, struct sample *s, struct boxes *ret)
+{
+    struct err why = ERR_INIT;
+    ret->n = 0;
+    if (!hash_holds(r, s)) {
+        sample_fail(s, STATUS_FAILED_TO_DOWNLOAD, "hash mismatch");
+        return false;
+    }
+    if (r->columns->boxes_i >= 0 && !sample_boxes(s, r->columns->boxes_i, ret, &why)) {
+        sample_fail(s, STATUS_FAILED_TO_RESIZE, "%s", why.message);
+        return false;
+    }
+    return true;
+}
+
+static void *decode_main(void *arg)
+{
+    struct download *d = arg;
+    struct err err = ERR_INIT;
+    struct pool_child *child = NULL;
+    struct decoded out = {.image = BUF_INIT(IMAGE_OUT_BYTES_MAX),
+                          .exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX)};
+    struct boxes *boxes = xcalloc(1, sizeof *boxes);
+    bool ok = pool_child_new(d->pool, &child, &err);
+    if (!ok) {
+        run_fail(&d->run, &err);
+    }
+    for (struct sample *s = sample_of(queue_pop(d->run.queue_bodies, true)); s != NULL;
+         s = sample_of(queue_pop(d->run.queue_bodies, true))) {
+        size_t body_n = s->body_n;
+        bool died = false;
+        buf_reset(&out.image);
+        buf_reset(&out.exif);
+        struct str body = {(const char *)s->body, body_n};
+        bool may = may_decode(&d->run, s, boxes);
+        if (ok && may) {
+            ok = pool_decode(child, body, boxes, &out, &died, &err);
+            if (!ok) {
+                run_fail(&d->run, &err);
+            }
+        }
+        sample_drop_body(s);
+        lanes_release(d->lanes, s->lane, body_n);
+        if (!ok) { /* the run has failed, not this image: it must not get into a shard that way */
+            sample_free(s);
+            continue;
+        }
+        if (may && died) {
+            sample_fail(s, STATUS_FAILED_TO_RESIZE, "decoder crashed or hit a limit");
+        } else if (may) {
+            take_decoded(&d->run.progress, s, &out);
+        }
+        if (!queue_push(d->run.queue_results, &s->item, s->image_n + sizeof *s)) {
+            sample_free(s);
+        }
+    }
+    buf_done(&out.image);
+    buf_done(&out.exif);
+    free(boxes);
+    pool_child_free(child);
+    if (--d->decoders_left == 0) {
+        queue_close(d->run.queue_results);
+    }
+    return NULL;
+}
+
+/* --- the run
+ * ---------------------------------------------------------------------------------------- */
+
+static void print_line(const struct progress *p, double seconds UNUSED, double rate,
+                       struct buf *out)
+{
+    int64_t done = progress_rows(p);
+    double n = done > 0 ? (double)done : 1.0;
+    buf_addf(out,
+             "worker  - success: %.3f - failed to download: %.3f - failed to resize: %.3f - "
+             "images per sec: %.0f - count: %" PRIi64 " of %" PRIi64,
+             (double)p->successes / n, (double)p->failed_to_download / n,
+             (double)p->failed_to_resize / n, rate, done, (int64_t)p->rows_in);
+}
+
+static void on_tick(void *ctx, int64_t asked_us)
+{
+    struct download *d = ctx;
+    if (asked_us >= 0 && d->run.stop == STOP_NO) {
+        run_stop(&d->run, STOP_SIGNAL);
+    }
+    if (asked_us >= d->life.stop_us / 2) {
+        run_abandon(&d->run);
+    }
+    if (run_stopping(&d->run)) {
+        lanes_wake(d->lanes);
+    }
+}
+
+static void run_stages(struct download *d)
+{
+    int decoders = (int)d->o.processes_count;
+    d->decoders_left = decoders;
+    pthread_t reader;
+    pthread_t writer;
+    pthread_t *decode = xcalloc((size_t)decoders, sizeof *decode);
+    int rc = pthread_create(&writer, NULL, writer_main, d->writer);
+    lanes_start(d->lanes);
+    for (int i = 0; i < decoders; i++) {
+        rc |= pthread_create(&decode[i], NULL, decode_main, d);
+    }
+    rc |= pthread_create(&reader, NULL, reader_main, d);
+    ASSERT(rc == 0);
+    (void)pthread_join(reader, NULL);
+    lanes_join(d->lanes);
+    for (int i = 0; i < decoders; i++) {
+        (void)pthread_join(decode[i], NULL);
+    }
+    (void)pthread_join(writer, NULL);
+    free(decode);
+}
+
+/* The stages, with signs of life while they run. */
+static void run_alive(struct download *d)
+{
+    const struct progress *p = &d->run.progress;
+    const struct heartbeat_config config = {.progress = p,
+                                            .of = HEARTBEAT_OF_ROWS,
+                                            .task = d->task,
+                                            .attempt = d->attempt,
+                                            .interval_us = d->o.progress_interval_s * USEC_PER_SEC,
+                                            .line = print_line};
+    struct heartbeat *heart;
+    heartbeat_start(&config, d->sink, &heart);
+    life_drains(&d->life);
+    run_stages(d);
+    heartbeat_stop(heart);
+    log_event(LOG_INFO, "stages_ended", LF_I("rows", progress_rows(p)),
+              LF_I("successes", p->successes), LF_I("failed_to_download", p->failed_to_download),
+              LF_I("failed_to_resize", p->failed_to_resize), LF_I("unsupported", p->unsupported));
+}
+
+static bool finish(struct download *d, struct err *err)
+{
+    struct stats total = {0};
+    struct sink_listing objects = {0};
+    const struct shard_sizes *sizes;
+    const int64_t *lost;
+    size_t sizes_n = writer_written(d->writer, &sizes);
+    size_t lost_n = writer_lost(d->writer, &lost);
+    stats_merge(&total, &d->resume.total);
+    stats_merge(&total, writer_total(d->writer));
+    bool ok = resume_add_lost(d->sink, &d->run, lost, lost_n, &total, err) &&
+              resume_check(d->sink, &d->run, sizes, sizes_n, &objects, err);
+    if (ok && total.count != d->run.rows) {
+        ok = err_set(err, ERR_INTERNAL, "%lld rows came out of %lld", (long long)total.count,
+                     (long long)d->run.rows);
+    }
+    if (ok) {
+        resume_abort_uploads(d->sink);
+        stats_sort(&total);
+        extend_merge(&d->extend, &objects);
+        struct manifest m = {.task = d->task,
+                             .attempt = d->attempt,
+                             .rows_in = d->run.rows,
+                             .rows_out = total.count,
+                             .total = total,
+                             .started_us = d->started_us,
+                             .ended_us = clock_wall_us(),
+                             .objects = objects.objects,
+                             .objects_n = objects.n,
+                             .earlier = d->extend.earlier,
+                             .earlier_bytes = d->extend.bytes,
+                             .first_shard = d->run.format.first_shard};
+        AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
+        manifest_json(&m, &b);
+        /* When extending it takes the place of the one before, which it goes on to prove. */
+        bool create_only = d->o.mode != MODE_EXTEND;
+        ok =
+            sink_put(d->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", create_only, err) &&
+            mode_end(d->sink, &d->o, d->task, err);
+        if (!ok && err->code == ERR_PRECONDITION) {
+            (void)err_wrap(err, "another writer finished this part first");
+        }
+    }
+    sink_listing_done(&objects);
+    stats_done(&total);
+    return ok;
+}
+
+static bool prepare(struct download *d, struct err *err)
+{
+    if (!input_open(&d->o, &d->input, err) || !duck_open(&d->duck, err) ||
+        !parquet_open(&d->duck, d->input.path, d->input.name, &d->o, &d->parquet, err)) {
+        return false;
+    }
+    run_init(&d->run, &d->o, parquet_columns(d->parquet), parquet_rows(d->parquet));
+    if (!mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err)) {
+        return false;
+    }
+    if (!resume_load(d->sink, &d->run, &d->resume, err)) {
+        return err_wrap(err, "cannot resume in '%s'", d->o.output_folder);
+    }
+    struct progress *p = &d->run.progress;
+    p->rows_kept = d->resume.total.count;
+    p->successes = d->resume.total.successes;
+    p->failed_to_download = d->resume.total.failed_to_download;
+    p->failed_to_resize = d->resume.total.failed_to_resize;
+    p->shards_done = d->resume.done_n;
+    return lanes_new(&d->run, &d->lanes, err) && duck_open(&d->duck_out, err) &&
+           writer_new(&d->run, &d->duck_out, &d->writer, err);
+}
+
+/* Before the first thread. */
+static bool begin(void *ctx, struct err *err)
+{
+    struct download *d = ctx;
+    return pool_new(&d->o.image, &d->pool, err);
+}
+
+static bool one_host(struct err *err)
+{
+    int hosts;
+    if (!contract_hosts(&hosts, err)) {
+        return false;
+    }
+    return hosts == 1 || err_set(err, ERR_INVALID,
+                                 "this job has %d hosts: download runs on one; set "
+                                 "instance_count: 1 and let each part be a job",
+                                 hosts);
+}
+
+static enum life_end download(void *ctx, struct err *err)
+{
+    struct download *d = ctx;
+    bool done = false;
+    if (!one_host(err) || !sink_open(d->o.output_folder, &d->sink, err) ||
+        !mode_is_done(d->sink, &d->o, d->task, &done, err)) {
+        return LIFE_FAILED;
+    }
+    if (done) {
+        resume_abort_uploads(d->sink);
+        (void)printf("worker  - '%s' is finished already\n", d->o.output_folder);
+        bool ok = sink_sweep(d->sink, err) && mode_end(d->sink, &d->o, d->task, err);
+        return ok ? LIFE_DONE : LIFE_FAILED; /* killed right after */
+    }
+    if (!prepare(d, err)) {
+        return LIFE_FAILED;
+    }
+    run_alive(d);
+    if (d->run.stop == STOP_ERROR) {
+        *err = d->run.err;
+        return LIFE_FAILED;
+    }
+    if (d->run.stop == STOP_SIGNAL && progress_rows(&d->run.progress) < d->run.rows) {
+        return LIFE_STOPPED;
+    }
+    return finish(d, err) ? LIFE_DONE : LIFE_FAILED;
+}
+
+static void download_done(struct download *d)
+{
+    writer_free(d->writer);
+    lanes_free(d->lanes);
+    resume_done(&d->resume);
+    extend_done(&d->extend);
+    if (d->run.columns != NULL) {
+        run_done(&d->run);
+    }
+    parquet_free(d->parquet);
+    duck_close(&d->duck);
+    duck_close(&d->duck_out);
+    input_done(&d->input);
+    sink_free(d->sink);
+    pool_free(d->pool);
+    options_done(&d->o);
+}
+
+static bool load_options(const json_t *hyperparameters, int argc, char *const *argv, void *options,
+                         struct buf *faults)
+{
+    return options_load(hyperparameters, argc, argv, options, faults);
+}
+
+int download_main(int argc, char *const *argv)
+{
+    struct download *d = xcalloc(1, sizeof *d);
+    life_begin();
+    d->input.fd = -1;
+    d->task = env(WP_ENV_TASK);
+    d->attempt = env(WP_ENV_ATTEMPT);
+    d->started_us = clock_wall_us();
+    if (!life_settings(load_options, argc, argv, &d->o)) {
+        free(d);
+        return WP_EXIT_USAGE;
+    }
+    if (d->o.processes_count == 0) {
+        d->o.processes_count = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    }
+    if (d->o.rules.n > 0) {
+        log_event(LOG_WARN, "private_addresses_opened", LF_S("allow_net", d->o.allow_net));
+    }
+    /* Bodies live a moment: two heaps, and pages that are not given back after each. */
+    (void)mallopt(M_ARENA_MAX, 2);
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BODY);
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
+    url_setup();
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+    d->life = (struct life){.failed_event = "download_failed",
+                            .stopped = "SIGTERM: finished shards are kept",
+                            .stop_us = d->o.stop_s * USEC_PER_SEC,
+                            .begin = begin,
+                            .work = download,
+                            .tick = on_tick,
+                            .ctx = d};
+    int rc = life_run(&d->life);
+    download_done(d);
+    free(d);
+    return rc;
+}

@@ -1,0 +1,173 @@
+/* The marker is written before the first shard and removed after the manifest. By hand there is no
+ * task: then a marker of extend means an interrupted run, and overwrite always removes. */
+#include "incremental_mode.h"
+#include "common/cleanup.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "job/manifest.h"
+#include "worker_protocol.h"
+
+static const char *const suffixes[] = {"_stats.json", ".parquet", ".tar"};
+
+struct marker {
+    bool there;
+    bool ours;
+    int64_t first;
+};
+
+static bool read_marker(struct sink *sink, const char *mode, const char *task, struct marker *ret,
+                        struct err *err)
+{
+    AUTO_BUF struct buf b = BUF_INIT(MODE_MARKER_BYTES_MAX);
+    AUTO_JSON json_t *v = NULL;
+    struct marker m = {0};
+    struct err e = ERR_INIT;
+    const char *of_mode;
+    const char *of_task;
+    if (!sink_get(sink, MODE_MARKER_KEY, &b, &e)) {
+        *ret = m;
+        if (e.code == ERR_NOT_FOUND) {
+            return true;
+        }
+        *err = e;
+        return false;
+    }
+    if (!json_parse(buf_str(&b), MODE_MARKER_BYTES_MAX, &v, err) ||
+        !json_get_str(v, "mode", "", &of_mode, err) ||
+        !json_get_str(v, "task", "", &of_task, err) ||
+        !json_get_i64(v, "first", 0, INT64_MAX / 4, 0, &m.first, err)) {
+        return err_wrap(err, "%s", MODE_MARKER_KEY);
+    }
+    m.there = true;
+    m.ours = strcmp(of_mode, mode) == 0 && strcmp(of_task, task) == 0;
+    *ret = m;
+    return true;
+}
+
+static bool write_marker(struct sink *sink, const char *mode, const char *task, int64_t first,
+                         struct err *err)
+{
+    AUTO_BUF struct buf b = BUF_INIT(MODE_MARKER_BYTES_MAX);
+    struct json_out w;
+    json_out_init(&w, &b);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "mode", mode);
+    json_out_str(&w, "task", task);
+    json_out_i64(&w, "first", first);
+    json_out_end_object(&w);
+    return sink_put(sink, MODE_MARKER_KEY, buf_str(&b), "application/json", false, err);
+}
+
+bool mode_is_done(struct sink *sink, const struct options *o, const char *task, bool *ret_done,
+                  struct err *err)
+{
+    AUTO_JSON json_t *manifest = NULL;
+    if (!manifest_load(sink, &manifest, err)) {
+        return err_wrap(err, "cannot read '%s'", o->output_folder);
+    }
+    bool same = manifest_is_of(manifest, task);
+    const char *of = json_string_value(json_object_get(manifest, "task"));
+    switch (o->mode) {
+    case MODE_INCREMENTAL:
+        if (manifest != NULL && !same) {
+            return err_set(err, ERR_INVALID,
+                           "'%s' holds the finished output of task '%s', not '%s'",
+                           o->output_folder, of != NULL ? of : "", task);
+        }
+        *ret_done = same;
+        return true;
+    case MODE_OVERWRITE:
+    case MODE_EXTEND:
+        *ret_done = same && task[0] != '\0';
+        return true;
+    }
+    return true;
+}
+
+int64_t mode_shard_number(const struct shard_format *f, const char *name)
+{
+    struct shard_format any = *f;
+    any.first_shard = 0;
+    for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
+        int64_t n = shard_parse_name(&any, name, suffixes[k]);
+        if (n >= 0) {
+            return n;
+        }
+    }
+    return -1;
+}
+
+/* The manifest goes first, then what marks shards as finished: a kill in between leaves nothing
+ * that looks whole. */
+static bool remove_all(struct sink *sink, const struct shard_format *f, struct err *err)
+{
+    struct sink_listing l = {0};
+    if (!sink_delete(sink, WP_MANIFEST_KEY, err) || !sink_list(sink, &l, err)) {
+        return false;
+    }
+    bool ok = true;
+    int64_t n = 0;
+    for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
+        for (size_t i = 0; ok && i < l.n; i++) {
+            if (str_ends(str_of(l.objects[i].name), suffixes[k]) &&
+                mode_shard_number(f, l.objects[i].name) >= 0) {
+                ok = sink_delete(sink, l.objects[i].name, err);
+                n++;
+            }
+        }
+    }
+    sink_listing_done(&l);
+    log_event(LOG_INFO, "output_overwritten", LF_I("objects_removed", n));
+    return ok;
+}
+
+static bool find_first(struct sink *sink, const struct shard_format *f, int64_t *ret,
+                       struct err *err)
+{
+    struct sink_listing l = {0};
+    if (!sink_list(sink, &l, err)) {
+        return false;
+    }
+    int64_t largest = -1;
+    for (size_t i = 0; i < l.n; i++) {
+        largest = MAX(largest, mode_shard_number(f, l.objects[i].name));
+    }
+    sink_listing_done(&l);
+    *ret = largest + 1;
+    return true;
+}
+
+bool mode_begin(struct sink *sink, const struct options *o, const char *task,
+                struct shard_format *f, struct extend *ret, struct err *err)
+{
+    struct marker m;
+    if (o->mode == MODE_INCREMENTAL) {
+        return true;
+    }
+    if (!read_marker(sink, o->incremental_mode, task, &m, err)) {
+        return false;
+    }
+    if (o->mode == MODE_OVERWRITE) {
+        return (m.ours && task[0] != '\0') ||
+               (remove_all(sink, f, err) && write_marker(sink, o->incremental_mode, task, 0, err));
+    }
+    if (m.there && !m.ours) {
+        return err_set(err, ERR_CONFLICT,
+                       "'%s' is being written by another job (%s): end it first, or remove that "
+                       "file",
+                       o->output_folder, MODE_MARKER_KEY);
+    }
+    if (!m.ours && !find_first(sink, f, &m.first, err)) {
+        return false;
+    }
+    f->first_shard = m.first;
+    return extend_load(sink, f, ret, err) &&
+           (m.ours || write_marker(sink, o->incremental_mode, task, m.first, err));
+}
+
+bool mode_end(struct sink *sink, const struct options *o, const char *task, struct err *err)
+{
+    struct marker m;
+    return o->mode == MODE_INCREMENTAL || (read_marker(sink, o->incremental_mode, task, &m, err) &&
+                                           (!m.ours || sink_delete(sink, MODE_MARKER_KEY, err)));
+}

@@ -1,0 +1,56 @@
+/* Settings of `download`: one table, read from hyperparameters (by name) or flags (--name), the
+ * names and defaults of img2dataset where it has them. Every fault is told at once. */
+#pragma once
+#include "common/units.h"
+#include "download/fetch/addr.h"
+#include "download/fetch/robots.h"
+#include "download/image/image.h"
+#include "sample.h"
+#include <jansson.h>
+
+enum incremental_mode { MODE_INCREMENTAL, MODE_OVERWRITE, MODE_EXTEND };
+struct options {         /* options_done frees */
+    char *url_list;      /* path, s3:// URI, channel:NAME; "" : the only channel */
+    char *output_folder; /* folder or s3:// prefix */
+    char *url_col;       /* "url": URL too */
+    char *caption_col;   /* "auto": TEXT, text or caption if there; "": no caption */
+    char *save_additional_columns;
+    char *bbox_col; /* saved too; "": none */
+    char *resize_mode;
+    char *encode_format;
+    char *compute_hash;
+    char *verify_hash;
+    char *disallowed_header_directives;
+    char *user_agent_token;
+    char *upscale_interpolation;
+    char *downscale_interpolation;
+    char *incremental_mode;
+    char *allow_net;
+    char *dns;
+    int64_t image_size, encode_quality, number_sample_per_shard, oom_shard_count;
+    int64_t timeout_s, retries, min_image_size, thread_count, fetch_threads, processes_count,
+        progress_interval_s;
+    int64_t stop_s;
+    double max_image_area, max_aspect_ratio;
+    int64_t host_connections;
+    bool extract_exif, resize_only_if_bigger, exif_orientation, fast_decode, ignore_ssl_certificate;
+    bool retry_failed, skip_reencode, disable_all_reencoding;
+
+    /* Worked out from the above. */
+    enum incremental_mode mode;
+    struct addr_rules rules;
+    struct robots robots;
+    struct image_options image;
+    char *extra_columns[COLUMNS_MAX];
+    int extra_columns_n;
+    char *verify_col; /* NULL: none */
+    char *lists_;     /* text the lists point into */
+};
+
+/* Defaults, then hyperparameters (NULL: none), then flags argv[argc]. False with every fault in
+ * *faults, one a line. */
+bool options_load(const json_t *hyperparameters, int argc, char *const *argv, struct options *ret,
+                  struct buf *faults) MUST_CHECK;
+void options_done(struct options *o);
+/* The table for --help. */
+void options_help(struct buf *out);

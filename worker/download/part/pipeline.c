@@ -1,0 +1,147 @@
+/* Shared state of a download. */
+#include "pipeline.h"
+#include <time.h>
+
+#define GUESS_NS 100000000
+
+void run_init(struct run *r, const struct options *o, const struct columns *columns, int64_t rows)
+{
+    *r = (struct run){.o = o, .columns = columns, .rows = rows, .err = ERR_INIT};
+    r->format = (struct shard_format){.rows_per_shard = o->number_sample_per_shard,
+                                      .digits = (int)o->oom_shard_count,
+                                      .image = o->image.format,
+                                      .hash = o->image.hash,
+                                      .exif = o->extract_exif};
+    int64_t rows_open = o->processes_count * RUN_IMAGES_A_SECOND * (o->timeout_s + 1);
+    rows_open = MIN(MAX(rows_open, RUN_ROWS_OPEN_MIN), RUN_ROWS_OPEN_MAX);
+    int64_t open = rows_open / o->number_sample_per_shard + 1;
+    int64_t least = o->number_sample_per_shard > RUN_LARGE_SHARD_ROWS ? 2 : 3;
+    r->shards_open_least = (int)least;
+    r->parts_bytes_max =
+        sink_is_s3(o->output_folder)
+            ? MAX(RUN_PARTS_BYTES * (size_t)o->processes_count, RUN_PARTS_BYTES_MIN)
+            : 0;
+    r->shards_open_max = (int)MIN(MAX(open, least), RUN_SHARDS_OPEN_MAX);
+    r->progress.rows_in = rows;
+    r->progress.shards_in = run_shards(r);
+    int64_t lanes = o->fetch_threads != 0
+                        ? o->fetch_threads
+                        : (o->processes_count + RUN_LANE_PROCESSES - 1) / RUN_LANE_PROCESSES;
+    r->transfers = (int)MIN(o->thread_count * MAX(o->processes_count, 1), RUN_TRANSFERS_MAX);
+    r->lanes = (int)MIN(MAX(lanes, 1), MIN(RUN_LANES_MAX, r->transfers));
+    for (int i = 0; i < r->lanes; i++) {
+        r->queue_rows[i] = queue_new(RUN_ROWS_BYTES_MAX / (size_t)r->lanes);
+    }
+    r->queue_bodies = queue_new(RUN_BODIES_BYTES_MAX);
+    r->queue_results = queue_new(RUN_RESULTS_BYTES_MAX);
+    queue_wake_at(r->queue_results, RUN_RESULTS_WAKE_BYTES);
+    (void)pthread_mutex_init(&r->lock, NULL);
+    (void)pthread_cond_init(&r->window, NULL);
+}
+
+static void drain(struct queue *q)
+{
+    for (struct queue_item *i = queue_pop(q, false); i != NULL; i = queue_pop(q, false)) {
+        sample_free(sample_of(i));
+    }
+    queue_free(q);
+}
+
+void run_done(struct run *r)
+{
+    for (int i = 0; i < r->lanes; i++) {
+        drain(r->queue_rows[i]);
+    }
+    drain(r->queue_bodies);
+    drain(r->queue_results);
+    (void)pthread_mutex_destroy(&r->lock);
+    (void)pthread_cond_destroy(&r->window);
+}
+
+void run_fail(struct run *r, const struct err *err)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    if (r->err.code == ERR_NONE) {
+        r->err = *err;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    run_stop(r, STOP_ERROR);
+}
+
+void run_stop(struct run *r, enum stop why)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    if (r->stop != STOP_ERROR) {
+        r->stop = (int)why;
+    }
+    (void)pthread_cond_broadcast(&r->window);
+    (void)pthread_mutex_unlock(&r->lock);
+    for (int i = 0; i < r->lanes; i++) {
+        queue_close(r->queue_rows[i]);
+    }
+}
+
+void run_abandon(struct run *r)
+{
+    if (!r->abandoned) {
+        r->abandoned = true;
+        queue_close(r->queue_results);
+    }
+}
+
+bool run_stopping(const struct run *r)
+{
+    return r->stop != STOP_NO;
+}
+
+int64_t run_shards(const struct run *r)
+{
+    int64_t per = r->format.rows_per_shard;
+    return (r->rows + per - 1) / per;
+}
+
+int64_t run_shard_rows(const struct run *r, int64_t shard_i)
+{
+    int64_t per = r->format.rows_per_shard;
+    ASSERT(shard_i >= 0 && shard_i < run_shards(r));
+    return MIN(per, r->rows - shard_i * per);
+}
+
+/* May one more be open? The oldest few always, or nothing would ever close. */
+static bool has_room(const struct run *r)
+{
+    int64_t part = (int64_t)SINK_PART_BYTES;
+    if (r->shards_open < r->shards_open_least || r->shards_open >= r->shards_open_max) {
+        return r->shards_open < r->shards_open_least;
+    }
+    int64_t rows = r->tar_rows;
+    int64_t shard = rows > 0 ? r->tar_bytes / rows * r->format.rows_per_shard : part;
+    return r->parts_bytes_max == 0 ||
+           (r->shards_open + 1) * MIN(shard, part) <= (int64_t)r->parts_bytes_max;
+}
+
+bool run_shard_open(struct run *r)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    while (!has_room(r) && !run_stopping(r)) {
+        struct timespec until; /* the guess changes without a signal */
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += GUESS_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        (void)pthread_cond_timedwait(&r->window, &r->lock, &until);
+    }
+    bool ok = !run_stopping(r);
+    r->shards_open += ok ? 1 : 0;
+    (void)pthread_mutex_unlock(&r->lock);
+    return ok;
+}
+
+void run_shard_closed(struct run *r)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    ASSERT(r->shards_open > 0);
+    r->shards_open--;
+    (void)pthread_cond_signal(&r->window);
+    (void)pthread_mutex_unlock(&r->lock);
+}

@@ -1,0 +1,82 @@
+/* One row on its way through the stages, and the columns it came with. */
+#pragma once
+#include "download/image/bbox.h"
+#include "download/image/image.h"
+#include "download/shard/stats.h"
+#include "io/queue.h"
+
+#define COLUMNS_MAX            64
+#define SAMPLE_ERROR_BYTES_MAX 256
+#define URL_BYTES_MAX          16384
+#define CAPTION_BYTES_MAX      (4u << 20)
+#define ROW_TEXT_BYTES_MAX     (16u << 20)
+
+enum cell_kind {
+    CELL_NULL,
+    CELL_BOOL,
+    CELL_INT,
+    CELL_UINT,
+    CELL_FLOAT,
+    CELL_DOUBLE,
+    CELL_TEXT,
+    CELL_JSON /* text that goes into json as it is: lists, structs, maps, decimals */
+};
+struct cell { /* value; text borrowed from its sample */
+    enum cell_kind kind;
+    union {
+        bool b;
+        int64_t i;
+        uint64_t u;
+        double d;
+        struct str s;
+    };
+};
+/* A column copied through to json and parquet. */
+struct column {
+    char *name;           /* in the output */
+    const char *sql_type; /* of the parquet sidecar: "INTEGER", "VARCHAR" ...; texts are cast to it,
+                             since dates and lists travel as text */
+    enum cell_kind kind;
+};
+struct columns {
+    struct column at[COLUMNS_MAX]; /* additional columns, then caption (if any), then url */
+    bool verify; /* rows have one more cell at [n]: the hash their body must have; not written */
+    int n;
+    int url_i;
+    int caption_i; /* -1: none */
+    int boxes_i;   /* what is to be blurred, -1: none */
+};
+
+struct sample {
+    struct queue_item item; /* first member: queues hand out items */
+    int64_t shard_i;
+    int32_t row_i;      /* in the shard */
+    int lane;           /* that fetched it */
+    struct cell *cells; /* cells[columns.n] */
+    char *text;         /* what the cells point to */
+    uint8_t *body;      /* as downloaded; freed once decoded */
+    size_t body_n;
+    enum sample_status status;
+    char error[SAMPLE_ERROR_BYTES_MAX];                     /* "" on success */
+    int32_t width, height, original_width, original_height; /* 0: null */
+    char *exif;                                             /* JSON text or NULL */
+    char hash[IMAGE_HASH_HEX_N];                            /* "" : null */
+    uint8_t *image;
+    size_t image_n;
+};
+
+/* A list, struct or map: its text is all JSON, not only its value. */
+bool column_is_nested(const struct column *c);
+/* Room for columns_n cells. */
+struct sample *sample_new(int columns_n);
+void sample_free(struct sample *s);
+/* Free what only earlier stages need, keep what the sidecar needs. */
+void sample_drop_image(struct sample *s);
+void sample_drop_body(struct sample *s);
+/* Mark as failed; control characters and what is no UTF-8 become '?', since the text ends up in
+ * JSON and parquet. */
+void sample_fail(struct sample *s, enum sample_status status, const char *fmt, ...) PRINTF(3, 4);
+/* The boxes in a cell: null gives none, what is no text is not understood. */
+bool sample_boxes(const struct sample *s, int cell_i, struct boxes *ret,
+                  struct err *err) MUST_CHECK;
+struct sample *sample_of(struct queue_item *item); /* NULL gives NULL */

@@ -1,0 +1,267 @@
+/* Successes are appended to the shard's tar as they come, in order of completion, as img2dataset
+ * does; the rows' data is kept until the sidecar is written, in row order. */
+#include "writer.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/tar.h"
+#include "download/part/resume.h"
+#include "io/sink.h"
+#include "sidecar.h"
+#include <sys/mman.h>
+
+#define TAR_BUF_BYTES_MAX ((size_t)IMAGE_OUT_BYTES_MAX + (256u << 20))
+
+struct open_shard {
+    int64_t i;
+    struct sample **samples; /* samples[rows_n], NULL until done */
+    int64_t rows_n;
+    int64_t done_n;
+    struct sink_stream *tar;
+    int64_t tar_size;
+    struct stats stats;
+};
+struct writer {
+    struct run *run;
+    struct sink *sink;
+    struct sidecar *sidecar;
+    struct buf tar; /* the members of one sample */
+    struct open_shard *open[RUN_SHARDS_OPEN_MAX];
+    int open_n;
+    struct stats total;
+    struct shard_sizes *written;
+    size_t written_n;
+    int64_t *lost;
+    size_t lost_n;
+};
+
+bool writer_new(struct run *run, struct duck *duck, struct writer **ret, struct err *err)
+{
+    struct writer *w = xcalloc(1, sizeof *w);
+    w->run = run;
+    buf_init(&w->tar, TAR_BUF_BYTES_MAX);
+    if (!sink_open(run->o->output_folder, &w->sink, err) ||
+        !sidecar_new(duck, run->columns, &run->format, &w->sidecar, err)) {
+        writer_free(w);
+        return false;
+    }
+    *ret = w;
+    return true;
+}
+
+static void shard_free(struct open_shard *s)
+{
+    for (int64_t i = 0; i < s->rows_n; i++) {
+        sample_free(s->samples[i]);
+    }
+    sink_stream_abort(s->tar);
+    stats_done(&s->stats);
+    free(s->samples);
+    free(s);
+}
+
+void writer_free(struct writer *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    for (int i = 0; i < w->open_n; i++) {
+        shard_free(w->open[i]);
+    }
+    stats_done(&w->total);
+    sidecar_free(w->sidecar);
+    sink_free(w->sink);
+    buf_done(&w->tar);
+    free(w->written);
+    free(w->lost);
+    free(w);
+}
+
+static bool shard_of(struct writer *w, int64_t i, struct open_shard **ret, struct err *err)
+{
+    for (int k = 0; k < w->open_n; k++) {
+        if (w->open[k]->i == i) {
+            *ret = w->open[k];
+            return true;
+        }
+    }
+    char name[SHARD_KEY_BYTES];
+    struct open_shard *s = xcalloc(1, sizeof *s);
+    s->i = i;
+    s->rows_n = run_shard_rows(w->run, i);
+    s->samples = xcalloc((size_t)s->rows_n, sizeof(struct sample *));
+    s->stats.start_us = clock_wall_us();
+    ASSERT(w->open_n < RUN_SHARDS_OPEN_MAX);
+    w->open[w->open_n++] = s;
+    shard_name(&w->run->format, i, ".tar", name);
+    *ret = s;
+    return sink_stream_begin(w->sink, name, "application/x-tar", &s->tar, err);
+}
+
+static bool add_tar(struct writer *w, struct open_shard *s, struct err *err)
+{
+    if (w->tar.overflow) {
+        return err_set(err, ERR_LIMIT, "a sample is larger than %zu bytes", w->tar.max);
+    }
+    s->tar_size += (int64_t)w->tar.n;
+    return sink_stream_add(s->tar, buf_str(&w->tar), err);
+}
+
+static bool put_sidecar(struct writer *w, struct open_shard *s, int64_t *ret_size, struct err *err)
+{
+    char name[SHARD_KEY_BYTES];
+    struct str file;
+    if (!sidecar_write(w->sidecar, s->samples, (size_t)s->rows_n, &file, err)) {
+        return false;
+    }
+    shard_name(&w->run->format, s->i, ".parquet", name);
+    bool ok = sink_put(w->sink, name, file, "application/vnd.apache.parquet", true, err);
+    *ret_size = (int64_t)file.n;
+    (void)munmap((void *)(uintptr_t)file.p, file.n);
+    return ok;
+}
+
+static bool put_stats(struct writer *w, struct open_shard *s, struct err *err)
+{
+    char name[SHARD_KEY_BYTES];
+    AUTO_BUF struct buf b = BUF_INIT(STATS_FILE_BYTES_MAX);
+    s->stats.end_us = clock_wall_us();
+    stats_json(&s->stats, &b);
+    shard_name(&w->run->format, s->i, "_stats.json", name);
+    return sink_put(w->sink, name, buf_str(&b), "application/json", true, err);
+}
+
+static void note_written(struct writer *w, struct open_shard *s, int64_t parquet_size)
+{
+    w->written = xrealloc(w->written, (w->written_n + 1) * sizeof *w->written);
+    w->written[w->written_n++] = (struct shard_sizes){s->i, s->tar_size, parquet_size};
+    stats_merge(&w->total, &s->stats);
+    struct progress *p = &w->run->progress;
+    p->shards_done++;
+    p->bytes += s->tar_size + parquet_size;
+}
+
+/* Tar, parquet, stats, each create-only. When the tar is there already another writer owns this
+ * shard: nothing more of it is ours. When a later piece is there, two writers have mixed. */
+static bool finish(struct writer *w, struct open_shard *s, struct err *err)
+{
+    int64_t parquet_size;
+    struct err e = ERR_INIT;
+    buf_reset(&w->tar);
+    tar_end(&w->tar);
+    if (!add_tar(w, s, err)) {
+        return false;
+    }
+    if (!sink_stream_finish(TAKE(s->tar), true, &e)) {
+        if (e.code != ERR_PRECONDITION) {
+            *err = e;
+            return false;
+        }
+        log_event(LOG_WARN, "shard_lost_to_other_writer", LF_I("shard", s->i));
+        w->lost = xrealloc(w->lost, (w->lost_n + 1) * sizeof *w->lost);
+        w->lost[w->lost_n++] = s->i;
+        return true;
+    }
+    if (!put_sidecar(w, s, &parquet_size, &e) || !put_stats(w, s, &e)) {
+        *err = e;
+        if (e.code != ERR_PRECONDITION) {
+            return false;
+        }
+        resume_remove_shard(w->sink, w->run, s->i);
+        return err_wrap(err, "another writer is at work in the same output folder");
+    }
+    note_written(w, s, parquet_size);
+    return true;
+}
+
+static void count(struct writer *w, const struct sample *s)
+{
+    struct progress *p = &w->run->progress;
+    switch (s->status) {
+    case STATUS_SUCCESS:
+        p->successes++;
+        break;
+    case STATUS_FAILED_TO_DOWNLOAD:
+        p->failed_to_download++;
+        break;
+    case STATUS_FAILED_TO_RESIZE:
+        p->failed_to_resize++;
+        break;
+    }
+}
+
+/* Takes the sample. */
+static bool add(struct writer *w, struct sample *sample, struct err *err)
+{
+    struct open_shard *s;
+    bool ok = shard_of(w, sample->shard_i, &s, err);
+    ASSERT(sample->row_i >= 0 && sample->row_i < s->rows_n);
+    ASSERT(s->samples[sample->row_i] == NULL);
+    s->samples[sample->row_i] = sample;
+    s->done_n++;
+    count(w, sample);
+    stats_add(&s->stats, sample->status,
+              sample->status == STATUS_SUCCESS ? "success" : sample->error);
+    if (ok && sample->status == STATUS_SUCCESS) {
+        buf_reset(&w->tar);
+        shard_add_sample(&w->run->format, w->run->columns, sample, clock_wall_us() / USEC_PER_SEC,
+                         &w->tar);
+        ok = add_tar(w, s, err);
+        w->run->tar_bytes += (int64_t)w->tar.n;
+    }
+    w->run->tar_rows++;
+    sample_drop_image(sample);
+    if (!ok || s->done_n < s->rows_n) {
+        return ok;
+    }
+    ok = finish(w, s, err);
+    for (int k = 0; k < w->open_n; k++) {
+        if (w->open[k] == s) {
+            w->open[k] = w->open[--w->open_n];
+            break;
+        }
+    }
+    shard_free(s);
+    run_shard_closed(w->run);
+    return ok;
+}
+
+void *writer_main(void *arg)
+{
+    struct writer *w = arg;
+    struct err err = ERR_INIT;
+    bool ok = true;
+    for (struct sample *s = sample_of(queue_pop(w->run->queue_results, true)); s != NULL;
+         s = sample_of(queue_pop(w->run->queue_results, true))) {
+        if (!ok || w->run->abandoned) {
+            sample_free(s); /* drained, so that nobody waits for room */
+            continue;
+        }
+        ok = add(w, s, &err);
+        if (!ok) {
+            run_fail(w->run, &err);
+        }
+    }
+    /* Here and not in writer_free: it need not wait for decoders that hang. */
+    while (w->open_n > 0) {
+        shard_free(w->open[--w->open_n]);
+    }
+    return NULL;
+}
+
+const struct stats *writer_total(const struct writer *w)
+{
+    return &w->total;
+}
+
+size_t writer_written(const struct writer *w, const struct shard_sizes **ret_sizes)
+{
+    *ret_sizes = w->written;
+    return w->written_n;
+}
+
+size_t writer_lost(const struct writer *w, const int64_t **ret)
+{
+    *ret = w->lost;
+    return w->lost_n;
+}

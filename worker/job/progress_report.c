@@ -1,0 +1,250 @@
+/* The people's line has the words of img2dataset's, so that eyes and scripts used to it can read
+ * it. */
+#include "progress_report.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "memory.h"
+#include "progress_bar.h"
+#include "worker_protocol.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#define LINE_INTERVAL_US (5 * USEC_PER_SEC)
+#define BAR_INTERVAL_US  (200 * USEC_PER_MSEC)
+#define LINE_BYTES_MAX   4096
+#define ETA_S_MAX        INT64_C(100000000)
+
+struct heartbeat {
+    struct heartbeat_config c;
+    struct sink *sink; /* borrowed */
+    struct bar_screen screen;
+    struct heartbeat_speed speed; /* of what is counted down */
+    struct heartbeat_speed rows_speed;
+    int64_t started_us; /* monotonic, as the others */
+    int64_t next_line_us, next_file_us, next_mark_us;
+    int failed_n; /* in a row */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t stopped;
+    bool stop;
+};
+
+int64_t progress_rows(const struct progress *p)
+{
+    return p->successes + p->failed_to_download + p->failed_to_resize;
+}
+
+void heartbeat_mark(struct heartbeat_speed *s, int64_t now_us, int64_t done)
+{
+    s->at_us[s->n % HEARTBEAT_MARKS] = now_us;
+    s->done[s->n % HEARTBEAT_MARKS] = done;
+    s->n++;
+}
+
+double heartbeat_rate(const struct heartbeat_speed *s, int64_t now_us, int64_t done)
+{
+    if (s->n == 0) {
+        return 0;
+    }
+    int64_t oldest = (s->n > HEARTBEAT_MARKS ? s->n : 0) % HEARTBEAT_MARKS;
+    int64_t span_us = now_us - s->at_us[oldest];
+    int64_t more = done - s->done[oldest];
+    return span_us > 0 && more > 0 ? (double)more * 1e6 / (double)span_us : 0;
+}
+
+static struct heartbeat_view view_of(const struct heartbeat *h, int64_t now_us)
+{
+    const struct progress *p = h->c.progress;
+    bool rows = h->c.of == HEARTBEAT_OF_ROWS;
+    struct heartbeat_view v = {.done = rows ? progress_rows(p) : p->shards_done,
+                               .total = rows ? p->rows_in : p->shards_in,
+                               .eta_s = -1};
+    v.rate = heartbeat_rate(&h->speed, now_us, v.done);
+    v.rows_rate = heartbeat_rate(&h->rows_speed, now_us, progress_rows(p));
+    if (v.total >= 0 && v.done >= v.total) {
+        v.eta_s = 0;
+    } else if (v.total >= 0 && v.rate > 0) {
+        double s = ceil((double)(v.total - v.done) / v.rate);
+        v.eta_s = s < (double)ETA_S_MAX ? (int64_t)s : -1;
+    }
+    return v;
+}
+
+static void count_or_null(struct json_out *w, const char *key, int64_t n)
+{
+    if (n < 0) {
+        json_out_null(w, key);
+    } else {
+        json_out_i64(w, key, n);
+    }
+}
+
+void heartbeat_json(const struct heartbeat_config *c, const struct heartbeat_view *v, usec_t now_us,
+                    struct buf *out)
+{
+    const struct progress *p = c->progress;
+    int64_t successes = p->successes;
+    int64_t failed_to_download = p->failed_to_download;
+    int64_t failed_to_resize = p->failed_to_resize;
+    struct json_out w;
+    json_out_init(&w, out);
+    json_out_object(&w, NULL);
+    json_out_i64(&w, "version", WP_VERSION);
+    json_out_str(&w, "task", c->task);
+    json_out_str(&w, "attempt", c->attempt);
+    count_or_null(&w, "rows_in", p->rows_in);
+    json_out_i64(&w, "rows_done", successes + failed_to_download + failed_to_resize);
+    count_or_null(&w, "shards_in", p->shards_in);
+    json_out_i64(&w, "shards_done", p->shards_done);
+    json_out_i64(&w, "successes", successes);
+    json_out_i64(&w, "failed_to_download", failed_to_download);
+    json_out_i64(&w, "failed_to_resize", failed_to_resize);
+    json_out_i64(&w, "bytes", p->bytes);
+    json_out_i64(&w, "bytes_fetched", p->fetched);
+    json_out_i64(&w, "transfers", p->transfers);
+    json_out_double(&w, "rows_per_second", v->rows_rate);
+    count_or_null(&w, "eta_seconds", v->eta_s);
+    json_out_i64(&w, "memory_bytes", v->memory);
+    json_out_time(&w, "updated", now_us);
+    json_out_end_object(&w);
+}
+
+static void write_file(struct heartbeat *h, struct heartbeat_view v)
+{
+    AUTO_BUF struct buf b = BUF_INIT(4096);
+    v.memory = memory_of_all();
+    heartbeat_json(&h->c, &v, clock_wall_us(), &b);
+    struct err err = ERR_INIT;
+    if (sink_put(h->sink, WP_PROGRESS_KEY, buf_str(&b), "application/json", false, &err)) {
+        h->failed_n = 0;
+        return;
+    }
+    h->failed_n++;
+    log_event(LOG_WARN, "progress_not_written", LF_I("in_a_row", h->failed_n), LF_ERR(&err));
+}
+
+/* What is told of whole shards an earlier run has left was not done at our speed. */
+static double mean_rate(const struct heartbeat *h, double seconds)
+{
+    const struct progress *p = h->c.progress;
+    int64_t done = progress_rows(p) - p->rows_kept;
+    return seconds > 0 ? (double)done / seconds : 0;
+}
+
+static void write_line(struct heartbeat *h)
+{
+    AUTO_BUF struct buf b = BUF_INIT(LINE_BYTES_MAX);
+    double seconds = (double)(clock_mono_us() - h->started_us) / 1e6;
+    h->c.line(h->c.progress, seconds, mean_rate(h, seconds), &b);
+    (void)printf("%s\n", buf_cstr(&b));
+    (void)fflush(stdout);
+}
+
+static void draw_bar(const struct heartbeat *h, const struct heartbeat_view *v)
+{
+    const struct progress *p = h->c.progress;
+    AUTO_BUF struct buf b = BUF_INIT(LINE_BYTES_MAX);
+    struct bar_view bar = {.done = v->done,
+                           .total = v->total,
+                           .rate = v->rate,
+                           .eta_s = v->eta_s,
+                           .failed = p->failed_to_download + p->failed_to_resize,
+                           .transfers = p->transfers,
+                           .bytes = h->c.of == HEARTBEAT_OF_ROWS ? p->fetched : p->bytes,
+                           .unit = h->c.of == HEARTBEAT_OF_ROWS ? "rows" : "shards"};
+    bar_line(&bar, &h->screen, bar_width(), &b);
+    (void)fwrite(b.p, 1, b.n, stdout);
+    (void)fflush(stdout);
+}
+
+/* Everything that is due. */
+static void beat(struct heartbeat *h, bool all)
+{
+    int64_t now = clock_mono_us();
+    struct heartbeat_view v = view_of(h, now);
+    if (now >= h->next_mark_us) {
+        heartbeat_mark(&h->speed, now, v.done);
+        heartbeat_mark(&h->rows_speed, now, progress_rows(h->c.progress));
+        h->next_mark_us = now + LINE_INTERVAL_US;
+    }
+    if (h->screen.on) {
+        draw_bar(h, &v);
+    } else if (all || now >= h->next_line_us) {
+        write_line(h);
+        h->next_line_us = now + LINE_INTERVAL_US;
+    }
+    if (all || now >= h->next_file_us) {
+        write_file(h, v);
+        h->next_file_us = clock_mono_us() + h->c.interval_us;
+    }
+}
+
+/* Until the next thing is due; false when it is time to stop. */
+static bool rest(struct heartbeat *h)
+{
+    int64_t due = MIN(h->next_file_us, h->next_mark_us);
+    due = h->screen.on ? MIN(due, clock_mono_us() + BAR_INTERVAL_US) : MIN(due, h->next_line_us);
+    struct timespec until = {due / USEC_PER_SEC, due % USEC_PER_SEC * 1000};
+    (void)pthread_mutex_lock(&h->lock);
+    int rc = 0;
+    while (!h->stop && rc == 0) {
+        rc = pthread_cond_timedwait(&h->stopped, &h->lock, &until);
+    }
+    bool go_on = !h->stop;
+    (void)pthread_mutex_unlock(&h->lock);
+    return go_on;
+}
+
+static void *heart_main(void *arg)
+{
+    struct heartbeat *h = arg;
+    log_set_line_start(h->screen.on ? BAR_CLEAR : "");
+    beat(h, true);
+    while (rest(h)) {
+        beat(h, false);
+    }
+    beat(h, true);
+    if (h->screen.on) {
+        (void)printf("\n");
+        write_line(h);
+    }
+    log_set_line_start("");
+    return NULL;
+}
+
+void heartbeat_start(const struct heartbeat_config *c, struct sink *sink, struct heartbeat **ret)
+{
+    struct heartbeat *h = xcalloc(1, sizeof *h);
+    pthread_condattr_t clock;
+    h->c = *c;
+    h->sink = sink;
+    h->started_us = clock_mono_us();
+    bar_screen_of(&h->screen);
+    (void)pthread_mutex_init(&h->lock, NULL);
+    (void)pthread_condattr_init(&clock);
+    (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&h->stopped, &clock);
+    (void)pthread_condattr_destroy(&clock);
+    int rc = pthread_create(&h->thread, NULL, heart_main, h);
+    ASSERT(rc == 0);
+    *ret = h;
+}
+
+void heartbeat_stop(struct heartbeat *h)
+{
+    if (h == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&h->lock);
+    h->stop = true;
+    (void)pthread_cond_signal(&h->stopped);
+    (void)pthread_mutex_unlock(&h->lock);
+    (void)pthread_join(h->thread, NULL);
+    (void)pthread_mutex_destroy(&h->lock);
+    (void)pthread_cond_destroy(&h->stopped);
+    free(h);
+}

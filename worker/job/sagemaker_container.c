@@ -1,0 +1,210 @@
+/* Reads the files SageMaker writes and writes the one it reads. */
+#include "sagemaker_container.h"
+#include "common/json.h"
+#include "worker_protocol.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+const char *contract_root(void)
+{
+    const char *root = getenv(WP_ENV_ML_ROOT);
+    return root != NULL && root[0] != '\0' ? root : "/opt/ml";
+}
+
+char *contract_path(const char *path)
+{
+    struct str p = str_of(path);
+    if (str_starts(p, "/opt/ml") && (path[7] == '/' || path[7] == '\0')) {
+        return xasprintf("%s%s", contract_root(), path + 7);
+    }
+    return xstrdup(path);
+}
+
+static bool read_json(const char *rel, json_t **ret, struct err *err)
+{
+    AUTO_FREE char *path = xasprintf("%s/%s", contract_root(), rel);
+    AUTO_FILE FILE *f = fopen(path, "re");
+    if (f == NULL) {
+        *ret = NULL;
+        return errno == ENOENT ? true : err_set_os(err, ERR_IO, errno, "cannot open '%s'", path);
+    }
+    AUTO_BUF struct buf b = BUF_INIT(CONTRACT_CONFIG_BYTES_MAX);
+    char chunk[8192];
+    for (size_t n = fread(chunk, 1, sizeof chunk, f); n > 0; n = fread(chunk, 1, sizeof chunk, f)) {
+        buf_add(&b, chunk, n);
+    }
+    if (ferror(f) || b.overflow) {
+        return err_set(err, ERR_IO, "cannot read '%s'", path);
+    }
+    json_t *v;
+    if (!json_parse(buf_str(&b), CONTRACT_CONFIG_BYTES_MAX, &v, err)) {
+        return err_wrap(err, "%s", path);
+    }
+    if (!json_is_object(v)) {
+        json_decref(v);
+        return err_set(err, ERR_MALFORMED, "%s: expected an object", path);
+    }
+    *ret = v;
+    return true;
+}
+
+/* Value of one hyperparameter as text. */
+static json_t *plain_text(const json_t *v)
+{
+    if (json_is_string(v)) {
+        const char *s = json_string_value(v);
+        json_t *inner = s[0] == '"' ? json_loads(s, JSON_DECODE_ANY, NULL) : NULL;
+        if (json_is_string(inner)) {
+            return inner;
+        }
+        json_decref(inner);
+        return json_string(s);
+    }
+    AUTO_FREE char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    return json_string(text != NULL ? text : "");
+}
+
+bool contract_hyperparameters(json_t **ret, struct err *err)
+{
+    AUTO_JSON json_t *raw = NULL;
+    if (!read_json("input/config/hyperparameters.json", &raw, err)) {
+        return false;
+    }
+    json_t *out = NULL;
+    if (raw != NULL) {
+        out = json_object();
+        const char *key;
+        json_t *v;
+        json_object_foreach(raw, key, v)
+        {
+            (void)json_object_set_new(out, key, plain_text(v));
+        }
+    }
+    *ret = out;
+    return true;
+}
+
+bool contract_hosts(int *ret, struct err *err)
+{
+    AUTO_JSON json_t *config = NULL;
+    json_t *hosts = NULL;
+    if (!read_json("input/config/resourceconfig.json", &config, err)) {
+        return false;
+    }
+    if (config != NULL && !json_get_array(config, "hosts", &hosts, err)) {
+        return err_wrap(err, "resourceconfig.json");
+    }
+    *ret = hosts == NULL ? 1 : (int)json_array_size(hosts);
+    return true;
+}
+
+bool contract_channel(const char *name, char **ret, struct err *err)
+{
+    AUTO_FREE char *base = xasprintf("%s/input/data", contract_root());
+    DIR *d = opendir(base);
+    if (d == NULL) {
+        return err_set_os(err, ERR_INVALID, errno, "no input channel: cannot open '%s'", base);
+    }
+    AUTO_BUF struct buf seen = BUF_INIT(4096);
+    char *found = NULL;
+    int n = 0;
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        if (e->d_name[0] == '.') {
+            continue;
+        }
+        if (name == NULL ? n == 0 : strcmp(name, e->d_name) == 0) {
+            free(found);
+            found = xasprintf("%s/%s", base, e->d_name);
+        }
+        n++;
+        buf_addf(&seen, " %s", e->d_name);
+    }
+    (void)closedir(d);
+    if (found == NULL || (name == NULL && n > 1)) {
+        free(found);
+        return err_set(err, ERR_INVALID, "no input channel '%s'; channels:%s",
+                       name == NULL ? "(the only one)" : name, n == 0 ? " none" : buf_cstr(&seen));
+    }
+    *ret = found;
+    return true;
+}
+
+const char *contract_cause(const struct err *err)
+{
+    if (err->os_errno == ENOSPC || err->os_errno == EDQUOT) {
+        return "disk_full";
+    }
+    if (err->os_errno == ENOMEM) {
+        return "oom";
+    }
+    if (err->http_status == 401 || err->http_status == 403 || err->os_errno == EACCES ||
+        err->os_errno == EPERM || err->os_errno == EROFS) {
+        return "access_denied";
+    }
+    switch (err->code) {
+    case ERR_UNAUTHENTICATED:
+    case ERR_FORBIDDEN:
+        return "access_denied";
+    case ERR_INVALID:
+    case ERR_MALFORMED:
+    case ERR_NOT_FOUND:
+    case ERR_TOO_LARGE:
+    case ERR_LIMIT:
+    case ERR_OVERFLOW:
+    case ERR_MEDIA_TYPE:
+        return "bad_input";
+    case ERR_THROTTLED:
+        return "throttled";
+    case ERR_TIMEOUT:
+    case ERR_NETWORK:
+    case ERR_UNAVAILABLE:
+        return "network";
+    case ERR_AWS:
+        return err->http_status >= 500 || err->http_status == 0 ? "network" : "unknown";
+    case ERR_NONE:
+    case ERR_INTERNAL:
+    case ERR_CONFLICT:
+    case ERR_PRECONDITION:
+    case ERR_KEY_REUSED:
+    case ERR_BUDGET:
+    case ERR_QUOTA:
+    case ERR_DATABASE:
+    case ERR_NOT_LEADER:
+    case ERR_IO:
+    case ERR_CODE_COUNT:
+        break;
+    }
+    return "unknown";
+}
+
+int contract_exit(const char *cause)
+{
+    static const struct {
+        const char *cause;
+        int exit;
+    } table[] = {
+        {"bad_input", WP_EXIT_BAD_INPUT}, {"access_denied", WP_EXIT_NO_ACCESS},
+        {"disk_full", WP_EXIT_DISK_FULL}, {"network", WP_EXIT_NETWORK},
+        {"throttled", WP_EXIT_NETWORK},   {"stopped", WP_EXIT_STOPPED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        if (strcmp(cause, table[i].cause) == 0) {
+            return table[i].exit;
+        }
+    }
+    return WP_EXIT_FAILED;
+}
+
+void contract_fail(const char *cause, const char *message)
+{
+    AUTO_FREE char *path = xasprintf("%s/output/failure", contract_root());
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        return; /* by hand there is no contract: the same text goes to stderr */
+    }
+    AUTO_FREE char *text = xasprintf("%s: %s", cause, message);
+    ssize_t n = write(fd, text, strlen(text));
+    (void)n;
+}

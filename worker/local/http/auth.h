@@ -1,0 +1,12 @@
+/* Is a request signed by somebody we know? Real Signature Version 4, the payload's hash checked
+ * against the body, clock window and scope checked; a wrong one is answered as the service would.
+ */
+#pragma once
+#include "local/settings.h"
+#include "request.h"
+
+/* Check r, whose service is set and whose body is complete. True: r->signed_ok is set. False:
+ * r->reply has the refusal. */
+bool auth_check(struct request *r, const struct settings *set);
+/* The secret of an access key id; NULL when unknown. */
+const char *auth_secret(const struct settings *set, struct str key_id);

@@ -1,0 +1,336 @@
+/* Routing of requests: see dispatch.h. */
+#include "dispatch.h"
+#include "auth.h"
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "local/app.h"
+#include "local/s3/s3_local.h"
+#include "local/sagemaker/job_clock.h"
+#include "local/sagemaker/sagemaker_local.h"
+#include "local/sagemaker/warm.h"
+#include "local/services/services.h"
+#include "upload.h"
+#include <stdio.h>
+
+static const struct {
+    const char *prefix; /* of X-Amz-Target */
+    const char *service;
+} targets[] = {
+    {"SageMaker.", "sagemaker"},
+    {"ServiceQuotasV20190624.", "servicequotas"},
+    {"Logs_20140328.", "logs"},
+};
+static const struct {
+    const char *service;
+    const char *operation;
+    const char *name_key; /* member of the input that says what it is about; NULL none */
+    void (*handle)(struct request *r);
+} operations[] = {
+    {"sagemaker", "CreateTrainingJob", "TrainingJobName", sagemaker_create},
+    {"sagemaker", "DescribeTrainingJob", "TrainingJobName", sagemaker_describe},
+    {"sagemaker", "ListTrainingJobs", "NameContains", sagemaker_list},
+    {"sagemaker", "StopTrainingJob", "TrainingJobName", sagemaker_stop},
+    {"sagemaker", "UpdateTrainingJob", "TrainingJobName", sagemaker_update},
+    {"sagemaker", "AddTags", "ResourceArn", sagemaker_add_tags},
+    {"sagemaker", "ListTags", "ResourceArn", sagemaker_list_tags},
+    {"servicequotas", "ListServiceQuotas", "ServiceCode", quotas_list},
+    {"servicequotas", "GetServiceQuota", "QuotaCode", quotas_get},
+    {"servicequotas", "GetAWSDefaultServiceQuota", "QuotaCode", quotas_get_default},
+    {"logs", "DescribeLogStreams", "logStreamNamePrefix", logs_describe_streams},
+    {"logs", "GetLogEvents", "logStreamName", logs_get_events},
+    {"logs", "FilterLogEvents", "logStreamNamePrefix", logs_filter_events},
+};
+
+bool dispatch_wants_upload(const struct request *r)
+{
+    return s3_wants_upload(r->method) && request_header(r, "x-amz-target").p == NULL;
+}
+
+static void name_set(struct request *r, const char *name)
+{
+    (void)snprintf(r->name, sizeof r->name, "%s", name == NULL ? "" : name);
+}
+
+static ptrdiff_t operation_find(const char *service, struct str operation)
+{
+    for (size_t i = 0; i < ARRAY_LEN(operations); i++) {
+        if (strcmp(operations[i].service, service) == 0 &&
+            str_eq_cstr(operation, operations[i].operation)) {
+            return (ptrdiff_t)i;
+        }
+    }
+    return -1;
+}
+
+/* The parsed body of a JSON service; false: answered. */
+static bool input_parse(struct request *r, ptrdiff_t op)
+{
+    struct err err = ERR_INIT;
+    if (!json_parse(buf_str(&r->body), REQUEST_BODY_BYTES_MAX, &r->input, &err) ||
+        !json_is_object(r->input)) {
+        json_decref(r->input);
+        r->input = NULL;
+        return false;
+    }
+    if (operations[op].name_key != NULL) {
+        name_set(r, json_string_value(json_object_get(r->input, operations[op].name_key)));
+    }
+    return true;
+}
+
+static void route_s3(struct request *r)
+{
+    char bucket[S3_BUCKET_MAX];
+    char key[S3_KEY_MAX + 1];
+    r->service = "s3";
+    r->operation = s3_operation(r);
+    if (s3_target(r, bucket, key)) {
+        (void)snprintf(r->name, sizeof r->name, "%s%s%s", bucket, key[0] == '\0' ? "" : "/", key);
+    }
+}
+
+static void route(struct request *r)
+{
+    struct str target = request_header(r, "x-amz-target");
+    if (target.p == NULL) {
+        bool form =
+            str_starts(request_header(r, "content-type"), "application/x-www-form-urlencoded");
+        if (strcmp(r->method, "POST") == 0 && str_eq_cstr(r->path, "/") && form) {
+            r->service = "sts";
+            struct str first = buf_str(&r->body);
+            r->operation =
+                str_find(first, STR("Action=GetCallerIdentity")) >= 0 ? "GetCallerIdentity" : "";
+        } else {
+            route_s3(r);
+        }
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
+        if (str_starts(target, targets[i].prefix)) {
+            size_t n = strlen(targets[i].prefix);
+            ptrdiff_t op =
+                operation_find(targets[i].service, (struct str){target.p + n, target.n - n});
+            r->service = targets[i].service;
+            r->operation = op < 0 ? "" : operations[op].operation;
+            if (op >= 0) {
+                (void)!input_parse(r, op); /* the handler's caller refuses it */
+            }
+            return;
+        }
+    }
+}
+
+void dispatch_restore(struct request *r, const char *operation)
+{
+    for (size_t i = 0; i < ARRAY_LEN(operations); i++) {
+        if (strcmp(operations[i].operation, operation) == 0) {
+            r->service = operations[i].service;
+            r->operation = operations[i].operation;
+            hash_sha256_hex(r->body.p, r->body.n, r->body_sha256);
+            (void)!input_parse(r, (ptrdiff_t)i);
+        }
+    }
+}
+
+static void refuse(struct request *r, int status, const char *json_code, const char *s3_code,
+                   int s3_status, const char *text)
+{
+    bool s3 = strcmp(r->service, "s3") == 0;
+    reply_error(r, s3 ? s3_status : status, s3 ? s3_code : json_code, "%s", text);
+}
+
+static void throttle(struct request *r)
+{
+    bool sts = strcmp(r->service, "sts") == 0;
+    refuse(r, 400, sts ? "Throttling" : "ThrottlingException", "SlowDown", 503,
+           strcmp(r->service, "s3") == 0 ? "Please reduce your request rate." : "Rate exceeded");
+}
+
+/* Close the connection now, let it happen later. */
+static void effect_later(struct request *r, const struct fault *f)
+{
+    struct err err = ERR_INIT;
+    struct request *copy = request_new(r->app, "/");
+    usec_t due = clock_wall_us() + fault_delay_us(f, 2 * USEC_PER_SEC);
+    copy->id = r->id;
+    copy->arrival = r->arrival;
+    copy->signed_ok = true;
+    buf_add_str(&copy->body, buf_str(&r->body));
+    dispatch_restore(copy, r->operation);
+    if (!state_write_delayed(&r->app->state, copy, due, &err)) {
+        log_event(LOG_ERROR, "journal_failed", LF_ERR(&err));
+    }
+    r->reply.sync = true;
+    ticker_effect_at(r->app, copy, due);
+}
+
+/* Faults that act instead of the request. True: it is answered. */
+static bool fault_before(struct request *r)
+{
+    const struct fault *f = faults_take(r, STAGE_BEFORE);
+    if (f == NULL) {
+        return false;
+    }
+    if (f->kind == FAULT_THROTTLE) {
+        throttle(r);
+    } else if (f->kind == FAULT_ERROR_500) {
+        refuse(r, 500, "InternalFailure", "InternalError", 500,
+               "We encountered an internal error. Please try again.");
+    } else if (f->kind == FAULT_ERROR_503) {
+        refuse(r, 503, "ServiceUnavailable", "ServiceUnavailable", 503,
+               "The service is unavailable. Please try again.");
+    } else if (f->kind == FAULT_ERROR_200) {
+        refuse(r, 200, "InternalFailure", "InternalError", 200,
+               "We encountered an internal error. Please try again.");
+    } else if (f->kind == FAULT_ACCESS_DENIED) {
+        AUTO_FREE char *text = xasprintf("User: arn:aws:iam::%s:user/drover is not authorized to "
+                                         "perform: %s:%s on the resource",
+                                         r->app->set.account, r->service, r->operation);
+        refuse(r, 400, "AccessDeniedException", "AccessDenied", 403, text);
+    } else {
+        if (f->kind == FAULT_EFFECT_DELAYED && r->input != NULL) {
+            effect_later(r, f);
+        }
+        r->reply.delivery = DELIVER_DROP;
+    }
+    return true;
+}
+
+/* Faults that spoil the answer after the effect. */
+static void fault_after(struct request *r)
+{
+    const struct fault *f = faults_take(r, STAGE_AFTER);
+    if (f == NULL) {
+        return;
+    }
+    switch ((int)f->kind) {
+    case FAULT_DROP_AFTER:
+        r->reply.delivery = DELIVER_DROP;
+        break;
+    case FAULT_HALF_BODY:
+        r->reply.delivery = DELIVER_HALF;
+        break;
+    case FAULT_WRONG_JSON:
+        buf_reset(&r->reply.body);
+        buf_add_cstr(&r->reply.body, "{\"TrainingJobArn\": [\"arn:");
+        break;
+    case FAULT_HTML_ERROR:
+        buf_reset(&r->reply.body);
+        buf_add_cstr(&r->reply.body, "<html><head><title>502 Bad Gateway</title></head><body>"
+                                     "<center><h1>502 Bad Gateway</h1></center></body></html>\n");
+        r->reply.content_type = "text/html";
+        r->reply.status = 502;
+        break;
+    default:
+        r->reply.delay_us = fault_delay_us(f, USEC_PER_SEC);
+        break;
+    }
+}
+
+static void unknown_operation(struct request *r)
+{
+    if (r->service[0] == '\0' || strcmp(r->service, "sts") != 0) {
+        reply_error(r, 400, "UnknownOperationException", "The operation is not available here.");
+    } else {
+        reply_error(r, 400, "InvalidAction", "Could not find operation for version 2011-06-15");
+    }
+}
+
+/* Let it happen. app->mu held; S3 lets go of it for the while. */
+static void handle(struct request *r)
+{
+    if (strcmp(r->service, "s3") == 0) {
+        pthread_mutex_unlock(&r->app->mu);
+        s3_handle(r);
+        pthread_mutex_lock(&r->app->mu);
+        return;
+    }
+    if (r->operation[0] == '\0') {
+        unknown_operation(r);
+        return;
+    }
+    if (strcmp(r->service, "sts") == 0) {
+        sts_handle(r);
+        return;
+    }
+    if (r->input == NULL) {
+        reply_error(r, 400, "SerializationException",
+                    "Start of structure or map found where not "
+                    "expected.");
+        return;
+    }
+    ptrdiff_t op = operation_find(r->service, str_of(r->operation));
+    ASSERT(op >= 0);
+    warm_expire(r->app, clock_wall_us());
+    operations[op].handle(r);
+}
+
+static void request_judge(struct request *r)
+{
+    struct app *app = r->app;
+    if (r->service[0] == '\0') {
+        unknown_operation(r);
+        return;
+    }
+    if (r->body.overflow) {
+        reply_error(r, 413, "RequestEntityTooLarge", "The request is too large.");
+        return;
+    }
+    if (!auth_check(r, &app->set)) {
+        return;
+    }
+    pthread_mutex_lock(&app->mu);
+    faults_arm(&app->faults, r);
+    if (wire_full(&app->wire)) {
+        refuse(r, 500, "InternalFailure", "InternalError", 500,
+               "The wire log is full; POST /_local/reset.");
+    } else if (!fault_before(r)) {
+        if (r->operation[0] != '\0' && !rates_allow(&app->rates, r->operation)) {
+            throttle(r);
+        } else {
+            handle(r);
+            fault_after(r);
+        }
+    }
+    pthread_mutex_unlock(&app->mu);
+}
+
+void dispatch_request(struct request *r)
+{
+    struct app *app = r->app;
+    struct err err = ERR_INIT;
+    if (r->upload != NULL) {
+        upload_end(r->upload);
+        memcpy(r->body_sha256, r->upload->sha256_hex, sizeof r->body_sha256);
+    } else {
+        hash_sha256_hex(r->body.n > 0 ? r->body.p : "", r->body.n, r->body_sha256);
+    }
+    route(r);
+    pthread_mutex_lock(&app->mu);
+    r->id = wire_next_id(&app->wire);
+    pthread_mutex_unlock(&app->mu);
+    request_judge(r);
+    ASSERT(r->reply.status != 0 || r->reply.delivery == DELIVER_DROP);
+    pthread_mutex_lock(&app->mu);
+    wire_write(&app->wire, r, r->reply.delivery == DELIVER);
+    json_decref(r->input); /* a job may share it: let go of it under the mutex */
+    r->input = NULL;
+    pthread_mutex_unlock(&app->mu);
+    /* Flushed without the mutex: others may go on, only this answer has to wait for the disk. */
+    if (r->reply.sync && !state_sync(&app->state, &err)) {
+        log_event(LOG_ERROR, "journal_failed", LF_ERR(&err));
+        r->reply.delivery = DELIVER_DROP;
+    }
+}
+
+void dispatch_detached(struct request *r)
+{
+    struct err err = ERR_INIT;
+    handle(r);
+    wire_write(&r->app->wire, r, false);
+    if (!state_write_delayed_done(&r->app->state, r->id, &err) ||
+        !state_sync(&r->app->state, &err)) {
+        log_event(LOG_ERROR, "journal_failed", LF_ERR(&err));
+    }
+}

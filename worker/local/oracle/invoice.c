@@ -1,0 +1,270 @@
+/* The oracle: see oracle.h. */
+#include "invoice.h"
+#include "common/clock.h"
+#include "local/app.h"
+#include "local/jobs/files.h"
+#include "local/jobs/process.h"
+#include "local/sagemaker/job_clock.h"
+#include "local/sagemaker/warm.h"
+#include <poll.h>
+#include <stdio.h>
+
+bool oracle_is(const struct request *r)
+{
+    return str_starts(r->path, ORACLE_PREFIX);
+}
+
+bool oracle_price(const char *text, int64_t *ret_musd)
+{
+    int64_t v = 0;
+    int digits = 0;
+    int behind = -1; /* digits behind the point; -1: none seen */
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == '.' && behind < 0) {
+            behind = 0;
+            continue;
+        }
+        if (*p < '0' || *p > '9' || v > INT64_C(100000000000)) {
+            return false;
+        }
+        digits++;
+        if (behind < 6) {
+            v = v * 10 + (*p - '0');
+            behind += behind >= 0;
+        } else if (behind == 6) {
+            v += *p >= '5';
+            behind++;
+        }
+    }
+    for (behind = MAX(behind, 0); behind < 6; behind++) {
+        v *= 10;
+    }
+    if (digits == 0) {
+        return false;
+    }
+    *ret_musd = v;
+    return true;
+}
+
+int64_t oracle_cost(int64_t price_musd, int64_t instances, int64_t seconds)
+{
+    ASSERT(price_musd >= 0 && instances >= 0 && seconds >= 0);
+    __extension__ unsigned __int128 thousandths =
+        (unsigned __int128)price_musd * (uint64_t)instances * (uint64_t)seconds;
+    return (int64_t)((thousandths + 1800) / 3600);
+}
+
+static json_t *instant(usec_t t)
+{
+    return t == 0 ? json_null() : json_real((double)t / (double)USEC_PER_SEC);
+}
+
+static void pool_show(json_t *o, const struct pool *p)
+{
+    if (p->status != POOL_NONE) {
+        (void)json_object_set_new(o, "pool",
+                                  json_pack("{s:s, s:o, s:o, s:s, s:s, s:s}", "status",
+                                            pool_status_name(p->status), "since", instant(p->since),
+                                            "end", instant(p->end), "taken_from", p->taken_from,
+                                            "reused_by", p->reused_by, "cluster", p->cluster));
+    }
+}
+
+static void jobs_reply(struct request *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->app->jobs.n; i++) {
+        const struct job *j = r->app->jobs.items[i];
+        json_t *o = json_pack(
+            "{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:b}", "name", j->name, "status",
+            job_status_name(j->status), "secondary_status", job_phase_name(j->phase),
+            "instance_type", j->instance_type, "instance_count", (json_int_t)j->instances,
+            "created", instant(j->created), "started", instant(j->started), "ended",
+            instant(j->ended), "released", instant(j->released), "ghost", j->ghost ? 1 : 0);
+        pool_show(o, &j->pool);
+        (void)json_array_append_new(list, o);
+    }
+    reply_json(r, json_pack("{s:o}", "jobs", list));
+}
+
+struct invoice {
+    const struct app *app;
+    json_t *lines;
+    int64_t seconds;
+    int64_t musd;
+};
+
+/* How long the instances were there, by the job's history. */
+static int64_t ran_us(const struct job *j)
+{
+    int64_t us = 0;
+    bool was_up = false;
+    for (size_t i = 0; i < j->transitions_n; i++) {
+        const struct transition *t = &j->transitions[i];
+        bool up = t->phase == PHASE_DOWNLOADING || t->phase == PHASE_TRAINING ||
+                  t->phase == PHASE_UPLOADING || t->phase == PHASE_STOPPING;
+        up = up && (t->phase != PHASE_STOPPING || was_up);
+        us += up ? t->end - t->start : 0;
+        was_up = up;
+    }
+    return us;
+}
+
+/* A line for a span by the oracle's own count: not what Describe was told. */
+static void invoice_add(struct invoice *v, const struct job *j, const char *kind, int64_t span_us)
+{
+    const char *text = json_string_value(json_object_get(v->app->set.prices, j->instance_type));
+    int64_t price = 0;
+    bool priced = text != NULL && oracle_price(text, &price);
+    int64_t span = span_us / USEC_PER_SEC;
+    span += span_us % USEC_PER_SEC > 0;
+    span = span < 1 ? 1 : span;
+    int64_t cost = oracle_cost(price, j->instances, span);
+    json_t *o =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", j->name, "kind", kind, "instance_type",
+                  j->instance_type, "instances", (json_int_t)j->instances, "seconds",
+                  (json_int_t)(span * j->instances), "micro_usd", (json_int_t)cost);
+    if (!priced) {
+        (void)json_object_set_new(o, "micro_usd", json_null());
+    }
+    v->seconds += span * j->instances;
+    v->musd += cost;
+    (void)json_array_append_new(v->lines, o);
+}
+
+static void invoice_reply(struct request *r)
+{
+    struct invoice v = {.app = r->app, .lines = json_array()};
+    for (size_t i = 0; i < r->app->jobs.n; i++) {
+        const struct job *j = r->app->jobs.items[i];
+        if (j->ghost || j->ended == 0 || j->started == 0) {
+            continue;
+        }
+        if (j->spot) { /* cheaper, and nothing between runs */
+            invoice_add(&v, j, "training", (ran_us(j) * j->billed_percent + 99) / 100);
+        } else {
+            invoice_add(&v, j, "training", j->ended - j->started);
+        }
+        if (j->pool.end > j->ended) {
+            invoice_add(&v, j, "warm", j->pool.end - j->ended);
+        }
+    }
+    reply_json(r, json_pack("{s:{s:I, s:I}, s:o}", "total", "seconds", (json_int_t)v.seconds,
+                            "micro_usd", (json_int_t)v.musd, "lines", v.lines));
+}
+
+static void faults_post(struct request *r)
+{
+    AUTO_JSON json_t *body = NULL;
+    struct err err = ERR_INIT;
+    static const char *const keys[] = {"faults", "append", NULL};
+    bool append = false;
+    if (!json_parse(buf_str(&r->body), REQUEST_BODY_BYTES_MAX, &body, &err) ||
+        !json_only_keys(body, keys, &err) || !json_get_bool(body, "append", false, &append, &err) ||
+        !faults_set(&r->app->faults, json_object_get(body, "faults"), append, &err)) {
+        reply_error(r, 400, "Invalid", "%s", err.message);
+        return;
+    }
+    reply_json(r, faults_to_json(&r->app->faults));
+}
+
+static void folder_empty(const struct app *app, const char *name)
+{
+    char path[PATH_MAX];
+    struct err err = ERR_INIT;
+    if (files_path(path, sizeof path, &err, "%s/%s", app->root, name)) {
+        files_remove_tree(path);
+        (void)!files_mkdirs(path, &err);
+    }
+}
+
+static void buckets_empty(const struct app *app)
+{
+    folder_empty(app, "s3");
+    folder_empty(app, "s3/.tmp");
+    folder_empty(app, "state/meta");
+    folder_empty(app, "state/uploads");
+}
+
+static void reset_post(struct request *r)
+{
+    struct app *app = r->app;
+    AUTO_JSON json_t *body = NULL;
+    struct err err = ERR_INIT;
+    bool buckets = false;
+    if (r->body.n > 0 && (!json_parse(buf_str(&r->body), REQUEST_BODY_BYTES_MAX, &body, &err) ||
+                          !json_get_bool(body, "buckets", false, &buckets, &err))) {
+        reply_error(r, 400, "Invalid", "%s", err.message);
+        return;
+    }
+    for (size_t i = 0; i < app->jobs.live_n; i++) {
+        process_kill(app, app->jobs.live[i]);
+    }
+    /* Wait for the supervisors: their folders go next. */
+    for (int tries = 0; tries < 500; tries++) {
+        size_t alive = 0;
+        for (size_t i = 0; i < app->jobs.live_n; i++) {
+            alive += process_alive(app, app->jobs.live[i]);
+        }
+        if (alive == 0) {
+            break;
+        }
+        (void)poll(NULL, 0, 10);
+    }
+    ticker_reset(app);
+    jobs_done(&app->jobs);
+    jobs_init(&app->jobs);
+    (void)!faults_set(&app->faults, app->set.faults, false, &err);
+    folder_empty(app, "jobs");
+    folder_empty(app, "state/marks");
+    folder_empty(app, "state/clusters");
+    if (buckets) {
+        buckets_empty(app);
+    }
+    if (!state_reset(&app->state, &err) || !wire_reset(&app->wire, &err)) {
+        reply_error(r, 500, "Internal", "%s", err.message);
+        return;
+    }
+    reply_json(r, json_object());
+}
+
+static void wire_reply(struct request *r)
+{
+    struct err err = ERR_INIT;
+    if (!wire_dump(&r->app->wire, &r->reply.body, &err)) {
+        reply_error(r, 500, "Internal", "%s", err.message);
+        return;
+    }
+    r->reply.status = 200;
+}
+
+void oracle_handle(struct request *r)
+{
+    static const struct {
+        const char *method;
+        const char *path;
+        void (*handle)(struct request *r);
+    } routes[] = {
+        {"GET", ORACLE_PREFIX "wire-log", wire_reply},
+        {"GET", ORACLE_PREFIX "jobs", jobs_reply},
+        {"GET", ORACLE_PREFIX "invoice", invoice_reply},
+        {"POST", ORACLE_PREFIX "faults", faults_post},
+        {"POST", ORACLE_PREFIX "reset", reset_post},
+    };
+    r->service = "local";
+    pthread_mutex_lock(&r->app->mu);
+    warm_expire(r->app, clock_wall_us());
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+        if (strcmp(r->method, routes[i].method) == 0 && str_eq_cstr(r->path, routes[i].path)) {
+            routes[i].handle(r);
+        }
+    }
+    if (strcmp(r->method, "GET") == 0 && str_eq_cstr(r->path, ORACLE_PREFIX "faults")) {
+        reply_json(r, faults_to_json(&r->app->faults));
+    }
+    if (r->reply.status == 0) {
+        reply_error(r, 404, "NotFound", "no such page");
+    }
+    pthread_mutex_unlock(&r->app->mu);
+    r->reply.content_type = "application/json";
+}

@@ -1,0 +1,498 @@
+/* S3 operations on objects: see s3_local.h. */
+#include "s3_local.h"
+#include "common/clock.h"
+#include "common/xml.h"
+#include "local/app.h"
+#include "local/http/upload.h"
+#include "local/jobs/files.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+bool s3_target(const struct request *r, char bucket[static S3_BUCKET_MAX],
+               char key[static S3_KEY_MAX + 1])
+{
+    AUTO_BUF struct buf path = BUF_INIT(S3_KEY_MAX + S3_BUCKET_MAX + 2);
+    if (r->path.n == 0 || r->path.p[0] != '/' || !str_url_decode(&path, r->path, false) ||
+        path.overflow || memchr(buf_cstr(&path), '\0', path.n) != NULL) {
+        return false;
+    }
+    const char *p = buf_cstr(&path) + 1;
+    const char *slash = strchr(p, '/');
+    size_t n = slash == NULL ? strlen(p) : (size_t)(slash - p);
+    const char *rest = slash == NULL ? "" : slash + 1;
+    if (n >= S3_BUCKET_MAX || strlen(rest) > S3_KEY_MAX) {
+        return false;
+    }
+    memcpy(bucket, p, n);
+    bucket[n] = '\0';
+    (void)snprintf(key, S3_KEY_MAX + 1, "%s", rest);
+    return true;
+}
+
+bool s3_wants_upload(const char *method)
+{
+    return strcmp(method, "PUT") == 0;
+}
+
+static const char *bucket_operation(const struct request *r)
+{
+    const char *m = r->method;
+    if (strcmp(m, "GET") == 0) {
+        return request_has_query(r, "location")    ? "GetBucketLocation"
+               : request_has_query(r, "uploads")   ? "ListMultipartUploads"
+               : request_has_query(r, "list-type") ? "ListObjectsV2"
+                                                   : "";
+    }
+    return strcmp(m, "HEAD") == 0     ? "HeadBucket"
+           : strcmp(m, "PUT") == 0    ? "CreateBucket"
+           : strcmp(m, "DELETE") == 0 ? "DeleteBucket"
+                                      : "";
+}
+
+const char *s3_operation(const struct request *r)
+{
+    char bucket[S3_BUCKET_MAX];
+    char key[S3_KEY_MAX + 1];
+    const char *m = r->method;
+    bool upload = request_has_query(r, "uploadId");
+    if (!s3_target(r, bucket, key)) {
+        return "";
+    }
+    if (bucket[0] == '\0') {
+        return strcmp(m, "GET") == 0 ? "ListBuckets" : "";
+    }
+    if (key[0] == '\0') {
+        return bucket_operation(r);
+    }
+    if (strcmp(m, "GET") == 0) {
+        return upload ? "ListParts" : "GetObject";
+    }
+    if (strcmp(m, "HEAD") == 0) {
+        return "HeadObject";
+    }
+    if (strcmp(m, "PUT") == 0) {
+        bool copy = request_header(r, "x-amz-copy-source").p != NULL;
+        return copy ? "" : upload ? "UploadPart" : "PutObject";
+    }
+    if (strcmp(m, "DELETE") == 0) {
+        return upload ? "AbortMultipartUpload" : "DeleteObject";
+    }
+    if (strcmp(m, "POST") == 0) {
+        return upload                            ? "CompleteMultipartUpload"
+               : request_has_query(r, "uploads") ? "CreateMultipartUpload"
+                                                 : "";
+    }
+    return "";
+}
+
+void s3_reply_err(struct request *r, const struct err *err)
+{
+    if (err->code == ERR_NOT_FOUND) {
+        reply_error(r, 404, "NoSuchBucket", "The specified bucket does not exist");
+    } else if (err->code == ERR_PRECONDITION) {
+        reply_error(r, 412, "PreconditionFailed",
+                    "At least one of the pre-conditions you specified did not hold");
+    } else if (err->code == ERR_LIMIT) {
+        reply_error(r, 400, "KeyTooLongError", "Your key is too long");
+    } else if (err->code == ERR_INVALID) {
+        reply_error(r, 400, "InvalidRequest", "%s", err->message);
+    } else {
+        reply_error(r, 500, "InternalError", "%s", err->message);
+    }
+}
+
+static bool checksum_ok(const struct request *r, const char *name, struct str value)
+{
+    AUTO_BUF struct buf want = BUF_INIT(128);
+    const struct upload *u = r->upload;
+    if (strcmp(name, "x-amz-checksum-sha256") == 0) {
+        uint8_t raw[32];
+        if (!str_unhex(str_of(u->sha256_hex), raw, sizeof raw)) {
+            return false;
+        }
+        str_base64(&want, raw, sizeof raw);
+    } else if (strcmp(name, "x-amz-checksum-crc32") == 0) {
+        buf_add_be32(&want, u->crc32);
+        uint8_t raw[4];
+        memcpy(raw, want.p, sizeof raw);
+        buf_reset(&want);
+        str_base64(&want, raw, sizeof raw);
+    } else {
+        return true; /* one we do not compute */
+    }
+    return str_eq(buf_str(&want), value);
+}
+
+static bool digests_ok(const struct request *r)
+{
+    static const char *const names[] = {"x-amz-checksum-sha256", "x-amz-checksum-crc32"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct str said = request_header(r, names[i]);
+        if (said.p != NULL && !checksum_ok(r, names[i], str_trim(said))) {
+            return false;
+        }
+    }
+    if (r->upload->trailer_name[0] != '\0' &&
+        !checksum_ok(r, r->upload->trailer_name, str_trim(str_of(r->upload->trailer_value)))) {
+        return false;
+    }
+    struct str md5 = request_header(r, "content-md5");
+    if (md5.p == NULL) {
+        return true;
+    }
+    uint8_t raw[16];
+    AUTO_BUF struct buf want = BUF_INIT(64);
+    bool ok = str_unhex(str_of(r->upload->md5_hex), raw, sizeof raw);
+    str_base64(&want, raw, sizeof raw);
+    return ok && str_eq(buf_str(&want), str_trim(md5));
+}
+
+bool s3_body_ok(struct request *r)
+{
+    const struct upload *u = r->upload;
+    struct err err = ERR_INIT;
+    if (u == NULL || u->io_failed) {
+        reply_error(r, 500, "InternalError", "the body could not be stored");
+        return false;
+    }
+    struct str decoded = request_header(r, "x-amz-decoded-content-length");
+    int64_t want = u->bytes;
+    if (u->frame_failed || (decoded.p != NULL && !parse_i64(decoded, 0, INT64_MAX, &want, &err)) ||
+        want != u->bytes) {
+        reply_error(r, 400, "IncompleteBody",
+                    "You did not provide the number of bytes specified by the Content-Length HTTP "
+                    "header");
+        return false;
+    }
+    if (!digests_ok(r)) {
+        reply_error(r, 400, "BadDigest",
+                    "The Content-MD5 or checksum value that you specified did not match what the "
+                    "server received.");
+        return false;
+    }
+    return true;
+}
+
+void s3_meta_of_request(const struct request *r, struct s3_meta *m)
+{
+    struct str type = request_header(r, "content-type");
+    bool usable = type.n > 0 && type.n < sizeof m->content_type;
+    (void)snprintf(m->content_type, sizeof m->content_type, STR_FMT,
+                   STR_ARG(usable ? type : STR("binary/octet-stream")));
+    size_t at = 0;
+    for (size_t i = 0; i < r->headers_n; i++) {
+        struct str name = r->headers[i].name;
+        struct str value = r->headers[i].value;
+        if (name.n > 11 && strncasecmp(name.p, "x-amz-meta-", 11) == 0 &&
+            at + name.n + value.n + 4 < sizeof m->user) {
+            at += (size_t)snprintf(m->user + at, sizeof m->user - at, STR_FMT ": " STR_FMT "\n",
+                                   STR_ARG(name), STR_ARG(value));
+        }
+    }
+}
+
+/* ETag of an object as it lies there; false when there is none. */
+static bool etag_now(const struct request *r, const char *bucket, const char *key,
+                     char out[static 48])
+{
+    char path[PATH_MAX];
+    struct err err = ERR_INIT;
+    struct stat st;
+    struct s3_meta m;
+    if (!s3_store_path(r->app->root, bucket, key, path, &err)) {
+        return false;
+    }
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || !s3_store_meta_get(r->app->root, fd, &st, &m, &err)) {
+        return false;
+    }
+    (void)snprintf(out, 48, "%s", m.etag);
+    return true;
+}
+
+static bool etag_matches(struct str said, const char *etag)
+{
+    said = str_trim(said);
+    if (said.n >= 2 && said.p[0] == '"' && said.p[said.n - 1] == '"') {
+        said = (struct str){said.p + 1, said.n - 2};
+    }
+    return str_eq_cstr(said, etag) || str_eq_cstr(said, "*");
+}
+
+bool s3_publish(struct request *r, const char *bucket, const char *key, const char *tmp,
+                const struct s3_meta *m)
+{
+    struct err err = ERR_INIT;
+    struct stat st;
+    struct str none = request_header(r, "if-none-match");
+    struct str match = request_header(r, "if-match");
+    char etag[48] = "";
+    if (none.p != NULL && !str_eq_cstr(str_trim(none), "*")) {
+        reply_error(r, 501, "NotImplemented",
+                    "A header you provided implies functionality that is not implemented");
+        return false;
+    }
+    if (stat(tmp, &st) != 0 || !s3_store_meta_put(r->app->root, &st, m, &err)) {
+        reply_error(r, 500, "InternalError", "the object could not be stored");
+        return false;
+    }
+    pthread_mutex_lock(&r->app->s3_mu);
+    bool ok = true;
+    if (match.p != NULL) {
+        bool there = etag_now(r, bucket, key, etag);
+        if (!there) {
+            reply_error(r, 404, "NoSuchKey", "The specified key does not exist.");
+            ok = false;
+        } else if (!etag_matches(match, etag)) {
+            (void)err_set(&err, ERR_PRECONDITION, "etag differs");
+            s3_reply_err(r, &err);
+            ok = false;
+        }
+    }
+    if (ok) {
+        ok = none.p != NULL ? s3_store_publish_new(r->app->root, bucket, key, tmp, &err)
+                            : s3_store_publish(r->app->root, bucket, key, tmp, &err);
+        if (!ok) {
+            s3_reply_err(r, &err);
+        }
+    }
+    pthread_mutex_unlock(&r->app->s3_mu);
+    return ok;
+}
+
+static void put_object(struct request *r, const char *bucket, const char *key)
+{
+    struct s3_meta m = {0};
+    char quoted[64];
+    if (!s3_body_ok(r)) {
+        return;
+    }
+    s3_meta_of_request(r, &m);
+    (void)snprintf(m.etag, sizeof m.etag, "%s", r->upload->md5_hex);
+    (void)snprintf(m.sha256, sizeof m.sha256, "%s", r->upload->sha256_hex);
+    if (!s3_publish(r, bucket, key, r->upload->tmp, &m)) {
+        return;
+    }
+    r->upload->tmp[0] = '\0';
+    r->accepted = true;
+    (void)snprintf(quoted, sizeof quoted, "\"%s\"", m.etag);
+    reply_header(r, "ETag", quoted);
+    r->reply.status = 200;
+}
+
+/* "bytes=a-b", "bytes=a-", "bytes=-n" over size bytes. 0: not a range we serve; -1: outside; 1:
+ * found. */
+static int range_parse(struct str v, int64_t size, int64_t *ret_from, int64_t *ret_n)
+{
+    struct err err = ERR_INIT;
+    if (!str_starts(v, "bytes=") || memchr(v.p, ',', v.n) != NULL) {
+        return 0;
+    }
+    struct str to = {v.p + 6, v.n - 6};
+    struct str from = str_split(&to, '-');
+    int64_t a = 0;
+    int64_t b = size - 1;
+    if (from.n == 0) {
+        int64_t last;
+        if (!parse_i64(to, 0, INT64_MAX, &last, &err)) {
+            return 0;
+        }
+        a = MAX(INT64_C(0), size - last);
+        if (last == 0) {
+            return -1;
+        }
+    } else if (!parse_i64(from, 0, INT64_MAX, &a, &err) ||
+               (to.n > 0 && (!parse_i64(to, 0, INT64_MAX, &b, &err) || b < a))) {
+        return 0;
+    }
+    if (a >= size) {
+        return -1;
+    }
+    *ret_from = a;
+    *ret_n = MIN(b, size - 1) - a + 1;
+    return 1;
+}
+
+static void object_headers(struct request *r, const struct s3_meta *m, const struct stat *st)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "\"%s\"", m->etag);
+    reply_header(r, "ETag", text);
+    char date[30];
+    clock_format_http(st->st_mtim.tv_sec * USEC_PER_SEC, date);
+    reply_header(r, "Last-Modified", date);
+    reply_header(r, "Accept-Ranges", "bytes");
+    reply_header(r, "Content-Type", m->content_type);
+    struct str rest = str_of(m->user);
+    while (rest.n > 0) {
+        struct str line = str_split(&rest, '\n');
+        struct str name = str_split(&line, ':');
+        AUTO_FREE char *n = str_dup(name);
+        AUTO_FREE char *v = str_dup(str_trim(line));
+        reply_header(r, n, v);
+    }
+}
+
+static void get_object(struct request *r, const char *bucket, const char *key)
+{
+    char path[PATH_MAX];
+    struct err err = ERR_INIT;
+    struct stat st;
+    struct s3_meta m;
+    if (!s3_store_path(r->app->root, bucket, key, path, &err)) {
+        reply_error(r, 404, "NoSuchKey", "The specified key does not exist.");
+        return;
+    }
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        reply_error(r, 404, "NoSuchKey", "The specified key does not exist.");
+        return;
+    }
+    if (!s3_store_meta_get(r->app->root, fd, &st, &m, &err)) {
+        s3_reply_err(r, &err);
+        return;
+    }
+    struct str match = request_header(r, "if-match");
+    struct str none = request_header(r, "if-none-match");
+    if (match.p != NULL && !etag_matches(match, m.etag)) {
+        (void)err_set(&err, ERR_PRECONDITION, "etag differs");
+        s3_reply_err(r, &err);
+        return;
+    }
+    if (none.p != NULL && etag_matches(none, m.etag)) {
+        r->reply.status = 304;
+        object_headers(r, &m, &st);
+        return;
+    }
+    struct str range = request_header(r, "range");
+    int found =
+        range.p == NULL ? 0 : range_parse(range, st.st_size, &r->reply.offset, &r->reply.length);
+    if (found < 0) {
+        reply_error(r, 416, "InvalidRange", "The requested range is not satisfiable");
+        return;
+    }
+    object_headers(r, &m, &st);
+    r->reply.status = 200;
+    if (found > 0) {
+        char text[96];
+        (void)snprintf(text, sizeof text, "bytes %lld-%lld/%lld", (long long)r->reply.offset,
+                       (long long)(r->reply.offset + r->reply.length - 1), (long long)st.st_size);
+        reply_header(r, "Content-Range", text);
+        r->reply.status = 206;
+    } else {
+        r->reply.offset = 0;
+        r->reply.length = st.st_size;
+    }
+    r->reply.fd = fd;
+    fd = -1;
+}
+
+static void bucket_operate(struct request *r, const char *bucket)
+{
+    char path[PATH_MAX];
+    struct err err = ERR_INIT;
+    if (strcmp(r->operation, "CreateBucket") == 0) {
+        if (!s3_store_path(r->app->root, bucket, "x", path, &err)) {
+            reply_error(r, 400, "InvalidBucketName", "The specified bucket is not valid.");
+            return;
+        }
+        *strrchr(path, '/') = '\0';
+        if (mkdir(path, 0755) != 0) {
+            reply_error(r, 409, "BucketAlreadyOwnedByYou", "The bucket is yours already.");
+            return;
+        }
+        r->reply.status = 200;
+        r->accepted = true;
+        return;
+    }
+    if (!s3_store_has_bucket(r->app->root, bucket)) {
+        (void)err_set(&err, ERR_NOT_FOUND, "no bucket");
+        s3_reply_err(r, &err);
+        return;
+    }
+    if (strcmp(r->operation, "GetBucketLocation") == 0) {
+        bool dflt = strcmp(r->app->set.region, "us-east-1") == 0;
+        buf_addf(&r->reply.body,
+                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<LocationConstraint "
+                 "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">%s</LocationConstraint>",
+                 dflt ? "" : r->app->set.region);
+        reply_xml(r);
+    } else if (strcmp(r->operation, "DeleteBucket") == 0) {
+        if (!files_path(path, sizeof path, &err, "%s/s3/%s", r->app->root, bucket) ||
+            rmdir(path) != 0) {
+            reply_error(r, 409, "BucketNotEmpty", "The bucket you tried to delete is not empty");
+            return;
+        }
+        r->reply.status = 204;
+    } else {
+        reply_header(r, "x-amz-bucket-region", r->app->set.region);
+        r->reply.status = 200;
+    }
+}
+
+static bool bucket_denied(const struct request *r, const char *bucket)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(r->app->set.denied_buckets, i, name)
+    {
+        if (json_is_string(name) && strcmp(json_string_value(name), bucket) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void object_operate(struct request *r, const char *bucket, const char *key)
+{
+    const char *op = r->operation;
+    if (strcmp(op, "GetObject") == 0 || strcmp(op, "HeadObject") == 0) {
+        get_object(r, bucket, key);
+    } else if (strcmp(op, "PutObject") == 0) {
+        put_object(r, bucket, key);
+    } else if (strcmp(op, "DeleteObject") == 0) {
+        pthread_mutex_lock(&r->app->s3_mu);
+        s3_store_remove(r->app->root, bucket, key);
+        pthread_mutex_unlock(&r->app->s3_mu);
+        r->reply.status = 204;
+    } else if (strcmp(op, "CreateMultipartUpload") == 0) {
+        s3_multipart_create(r, bucket, key);
+    } else if (strcmp(op, "UploadPart") == 0) {
+        s3_multipart_part(r, bucket, key);
+    } else if (strcmp(op, "CompleteMultipartUpload") == 0) {
+        s3_multipart_complete(r, bucket, key);
+    } else if (strcmp(op, "AbortMultipartUpload") == 0) {
+        s3_multipart_abort_upload(r, bucket, key);
+    } else {
+        s3_multipart_list(r, bucket, key);
+    }
+}
+
+void s3_handle(struct request *r)
+{
+    char bucket[S3_BUCKET_MAX];
+    char key[S3_KEY_MAX + 1];
+    struct err err = ERR_INIT;
+    if (!s3_target(r, bucket, key)) {
+        reply_error(r, 400, "InvalidURI", "Couldn't parse the specified URI.");
+    } else if (r->operation[0] == '\0') {
+        reply_error(r, 501, "NotImplemented",
+                    "A header or query you provided implies functionality that is not implemented");
+    } else if (bucket[0] == '\0') {
+        s3_list_buckets(r);
+    } else if (bucket_denied(r, bucket)) {
+        reply_error(r, 403, "AccessDenied", "Access Denied");
+    } else if (key[0] != '\0' && !s3_store_has_bucket(r->app->root, bucket)) {
+        (void)err_set(&err, ERR_NOT_FOUND, "no bucket");
+        s3_reply_err(r, &err);
+    } else if (strcmp(r->operation, "ListObjectsV2") == 0) {
+        s3_list_objects(r, bucket);
+    } else if (strcmp(r->operation, "ListMultipartUploads") == 0) {
+        s3_multipart_list_uploads(r, bucket);
+    } else if (key[0] == '\0') {
+        bucket_operate(r, bucket);
+    } else {
+        object_operate(r, bucket, key);
+    }
+}

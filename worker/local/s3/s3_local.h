@@ -1,0 +1,42 @@
+/* S3 in path style over s3_store.h: objects, listings, multipart uploads, conditional writes. */
+#pragma once
+#include "local/http/request.h"
+#include "s3_store.h"
+
+#define S3_PART_BYTES_MIN (INT64_C(5) << 20)
+#define S3_PARTS_MAX      10000
+
+/* Bucket and key of a path-style request, decoded; the key may be "". False on bad escapes or
+ * lengths. */
+bool s3_target(const struct request *r, char bucket[static S3_BUCKET_MAX],
+               char key[static S3_KEY_MAX + 1]);
+/* Name of the operation a request asks for, static; "" when there is none like it here. */
+const char *s3_operation(const struct request *r);
+/* Whether the request's body goes to a file. */
+bool s3_wants_upload(const char *method);
+/* Answer it. Needs no lock of the caller's. */
+void s3_handle(struct request *r);
+
+/* s3_multipart_local.c: the operations on multipart uploads. */
+void s3_multipart_create(struct request *r, const char *bucket, const char *key);
+void s3_multipart_part(struct request *r, const char *bucket, const char *key);
+void s3_multipart_complete(struct request *r, const char *bucket, const char *key);
+void s3_multipart_abort_upload(struct request *r, const char *bucket, const char *key);
+void s3_multipart_list(struct request *r, const char *bucket, const char *key);
+void s3_multipart_list_uploads(struct request *r, const char *bucket);
+
+/* s3_list_local.c */
+void s3_list_objects(struct request *r, const char *bucket);
+void s3_list_buckets(struct request *r);
+
+/* Shared by the above. Check the body against what the client said of it (length, MD5, checksums);
+ * false: answered. */
+bool s3_body_ok(struct request *r);
+/* Content type and user metadata of the request into m. */
+void s3_meta_of_request(const struct request *r, struct s3_meta *m);
+/* Publish a finished file under the request's conditions (If-None-Match, If-Match); answers on
+ * failure. */
+bool s3_publish(struct request *r, const char *bucket, const char *key, const char *tmp,
+                const struct s3_meta *m);
+/* Answer an error of a store function. */
+void s3_reply_err(struct request *r, const struct err *err);

@@ -1,0 +1,384 @@
+/* CreateTrainingJob, StopTrainingJob, UpdateTrainingJob and tags: see sagemaker_local.h. What the
+ * account may run at once is counted here over the live list, by code of its own. */
+#include "sagemaker_local.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "job_clock.h"
+#include "local/app.h"
+#include "local/jobs/process.h"
+#include "warm.h"
+#include <stdio.h>
+
+static const char internal_error_text[] =
+    "InternalServerError: We encountered an internal error. Please try again.";
+static const char capacity_error_text[] =
+    "CapacityError: Unable to provision requested ML compute capacity. Please retry using a "
+    "different ML instance type.";
+
+void sagemaker_arn(const struct app *app, const char *name, char out[static SAGEMAKER_ARN_MAX])
+{
+    (void)snprintf(out, SAGEMAKER_ARN_MAX, "arn:aws:sagemaker:%s:%s:training-job/%s",
+                   app->set.region, app->set.account, name);
+}
+
+static void limit_exceeded(struct request *r, const char *quota, const char *unit, int64_t limit,
+                           int64_t used, int64_t delta)
+{
+    reply_error(r, 400, "ResourceLimitExceeded",
+                "The account-level service limit '%s' is %lld %s, with current utilization of "
+                "%lld %s and a request delta of %lld %s. Please use AWS Service Quotas to request "
+                "an increase for this quota. If AWS Service Quotas is not available, contact AWS "
+                "support to request an increase for this quota.",
+                quota, (long long)limit, unit, (long long)used, unit, (long long)delta, unit);
+}
+
+/* Instances held by live jobs of a market, of one type or (NULL) of all. */
+static int64_t instances_used(const struct app *app, const char *type, bool spot)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < app->jobs.live_n; i++) {
+        const struct job *j = app->jobs.live[i];
+        if (!j->ghost && j->spot == spot && (type == NULL || strcmp(j->instance_type, type) == 0)) {
+            n += j->instances;
+        }
+    }
+    return n;
+}
+
+/* Limits that one job alone can pass. False: answered. */
+static bool job_limits_check(struct request *r)
+{
+    const struct app *app = r->app;
+    const json_t *res = json_object_get(r->input, "ResourceConfig");
+    const json_t *stop = json_object_get(r->input, "StoppingCondition");
+    const struct {
+        const char *quota;
+        const char *unit;
+        int64_t dflt;
+        int64_t asked;
+    } limits[] = {
+        {"Maximum number of instances per training job", "Instances", INSTANCES_MAX,
+         json_integer_value(json_object_get(res, "InstanceCount"))},
+        {"Longest run time for a training job", "Seconds", LONGEST_RUN_S,
+         json_integer_value(json_object_get(stop, "MaxRuntimeInSeconds"))},
+        {"Size of EBS volume for a training job instance", "Gigabytes", VOLUME_MAX_GB,
+         json_integer_value(json_object_get(res, "VolumeSizeInGB"))},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        int64_t limit = quota_limit(app, limits[i].quota, limits[i].dflt);
+        if (limits[i].asked > limit) {
+            limit_exceeded(r, limits[i].quota, limits[i].unit, limit, 0, limits[i].asked);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Does the request fit? A pool it takes over gives its instances. `refuse`: a fault wants it
+ * refused whatever the count. False: answered. */
+static bool quota_check(struct request *r, bool refuse)
+{
+    const struct app *app = r->app;
+    const json_t *res = json_object_get(r->input, "ResourceConfig");
+    const char *type = json_string_value(json_object_get(res, "InstanceType"));
+    int64_t delta = json_integer_value(json_object_get(res, "InstanceCount"));
+    bool spot = json_is_true(json_object_get(r->input, "EnableManagedSpotTraining"));
+    const struct job *pool = warm_match(app, r->input);
+    int64_t moved = pool == NULL ? 0 : pool->instances;
+    char quota[QUOTA_NAME_MAX];
+    int64_t limit = quota_of_type(app, spot ? QUOTA_SPOT : QUOTA_TRAINING, type, quota);
+    int64_t used = instances_used(app, type, spot);
+    if (refuse || used - moved + delta > limit) {
+        limit_exceeded(r, quota, "Instances", limit, used, delta);
+        return false;
+    }
+    (void)snprintf(quota, sizeof quota, "Number of instances across all %straining jobs",
+                   spot ? "spot " : "");
+    limit = quota_limit(app, quota, INT64_MAX);
+    used = instances_used(app, NULL, spot);
+    if (used - moved + delta > limit) {
+        limit_exceeded(r, quota, "Instances", limit, used, delta);
+        return false;
+    }
+    return job_limits_check(r);
+}
+
+/* Somebody else's job: same prefix, other hash, or the very name; other environment in any case. */
+static void ghost_make(struct request *r, const struct fault *f, const char *name)
+{
+    char other[64];
+    struct err err = ERR_INIT;
+    (void)snprintf(other, sizeof other, "%s", name);
+    size_t n = strlen(other);
+    for (size_t i = n < 8 ? 0 : n - 8; !f->same_name && i < n; i++) {
+        /* Another digit for each, so that the name stays one and differs everywhere. */
+        other[i] = other[i] == '-' ? '-' : other[i] == 'f' ? '0' : 'f';
+    }
+    if (jobs_find(&r->app->jobs, other) != NULL) {
+        return;
+    }
+    json_t *input = json_deep_copy(r->input);
+    (void)json_object_set_new(input, "TrainingJobName", json_string(other));
+    (void)json_object_set_new(input, "Environment", json_pack("{s:s}", "GHOST", "1"));
+    (void)json_object_del(input, "Tags");
+    struct job *ghost = job_new(other, input, clock_wall_us());
+    json_decref(input);
+    ghost->ghost = true;
+    ghost->inject_after_us = fault_delay_us(f, 2 * USEC_PER_SEC);
+    ghost->due = ghost->created + r->app->set.cold_start_us;
+    jobs_add(&r->app->jobs, ghost);
+    if (!state_write_create(&r->app->state, ghost, 0, &err)) {
+        log_event(LOG_ERROR, "journal_failed", LF_S("job", other), LF_ERR(&err));
+    }
+}
+
+/* Checks that come after the input's own: faults, name, quota. False: answered. */
+static bool create_allowed(struct request *r, const char *name)
+{
+    const struct fault *f = faults_take(r, STAGE_CHECK);
+    if (f != NULL && f->kind == FAULT_GHOST_JOB) {
+        ghost_make(r, f, name);
+    }
+    if (f != NULL && f->kind == FAULT_QUOTA_REFUSE) {
+        return quota_check(r, true);
+    }
+    if (f != NULL && f->kind == FAULT_QUOTA_FIRST && !quota_check(r, false)) {
+        return false;
+    }
+    if (jobs_find(&r->app->jobs, name) != NULL) {
+        char arn[SAGEMAKER_ARN_MAX];
+        sagemaker_arn(r->app, name, arn);
+        reply_error(r, 400, "ResourceInUse",
+                    "Training job names must be unique within an AWS account and region, and a "
+                    "training job with this name already exists (%s)",
+                    arn);
+        return false;
+    }
+    if (r->app->jobs.n >= JOBS_MAX) {
+        reply_error(r, 500, "InternalFailure", "no room for more jobs");
+        return false;
+    }
+    return quota_check(r, false);
+}
+
+/* What a fault has in store for the job. */
+static void create_inject(struct request *r, struct job *job)
+{
+    const struct fault *f = faults_take(r, STAGE_JOB);
+    const char *reason = internal_error_text;
+    if (f == NULL) {
+        return;
+    }
+    job->inject = INJECT_FAILURE;
+    job->inject_after_us = fault_delay_us(f, 200 * USEC_PER_MSEC);
+    if (f->kind == FAULT_CAPACITY) {
+        job->inject = INJECT_CAPACITY;
+        reason = capacity_error_text;
+    }
+    if (f->kind == FAULT_SPOT_INTERRUPT) {
+        job->inject = INJECT_SPOT;
+        job->inject_times = f->repeat;
+        reason = "Spot capacity was reclaimed.";
+    }
+    if (f->reason[0] != '\0') {
+        reason = f->reason;
+    }
+    (void)snprintf(job->inject_reason, sizeof job->inject_reason, "%s", reason);
+}
+
+/* There is nothing to provision on a pool, so nothing can be short; and only spot instances are
+ * reclaimed. */
+static bool inject_applies(const struct request *r, const struct job *job, bool warm)
+{
+    const struct fault *f = r->armed[STAGE_JOB];
+    return f == NULL || (!(f->kind == FAULT_CAPACITY && warm) &&
+                         !(f->kind == FAULT_SPOT_INTERRUPT && !job->spot));
+}
+
+void sagemaker_create(struct request *r)
+{
+    struct app *app = r->app;
+    char arn[SAGEMAKER_ARN_MAX];
+    struct err err = ERR_INIT;
+    if (!sagemaker_check_create(r)) {
+        return;
+    }
+    const char *name = json_string_value(json_object_get(r->input, "TrainingJobName"));
+    if (!create_allowed(r, name)) {
+        return;
+    }
+    struct job *job = job_new(name, r->input, clock_wall_us());
+    struct job *pool = warm_match(app, r->input);
+    job->billed_percent = job->spot ? app->set.spot_billed_percent : 100;
+    if (inject_applies(r, job, pool != NULL)) {
+        create_inject(r, job);
+    }
+    job->due = job->created + (pool == NULL ? app->set.cold_start_us : app->set.warm_start_us);
+    job->due = MIN(job->due, job->wait_until);
+    job->seq = (int64_t)app->jobs.n;
+    if (pool != NULL) {
+        warm_join(job, pool);
+    }
+    if (!state_write_create(&app->state, job, r->id, &err)) {
+        job_free(job);
+        reply_error(r, 500, "InternalFailure", "%s", err.message);
+        return;
+    }
+    if (pool != NULL) {
+        warm_hand_over(app, pool, job);
+    }
+    jobs_add(&app->jobs, job);
+    r->accepted = true;
+    r->reply.sync = true;
+    sagemaker_arn(app, name, arn);
+    reply_json(r, json_pack("{s:s}", "TrainingJobArn", arn));
+    ticker_wake(app);
+}
+
+/* The job a request names; NULL: answered. */
+static struct job *job_named(struct request *r)
+{
+    const char *name = json_string_value(json_object_get(r->input, "TrainingJobName"));
+    if (!sagemaker_check_name(r, name)) {
+        return NULL;
+    }
+    struct job *job = jobs_find(&r->app->jobs, name);
+    if (job == NULL) {
+        reply_error(r, 400, "ValidationException", "Requested resource not found.");
+    }
+    return job;
+}
+
+void sagemaker_stop(struct request *r)
+{
+    struct job *job = job_named(r);
+    struct err err = ERR_INIT;
+    if (job == NULL) {
+        return;
+    }
+    if (job_has_ended(job)) {
+        reply_error(r, 400, "ValidationException",
+                    "The request was rejected because the training job is in status %s",
+                    job_status_name(job->status));
+        return;
+    }
+    if (job->status != JOB_STOPPING) {
+        usec_t now = clock_wall_us();
+        job_enter(job, PHASE_STOPPING, now);
+        bool ran = job->run_started != 0 && !job->ghost;
+        job->due = ran ? 0 : now + r->app->set.stop_us;
+        if (!state_write_job(&r->app->state, job, &err) ||
+            (ran && !process_stop(r->app, job, &err))) {
+            reply_error(r, 500, "InternalFailure", "%s", err.message);
+            return;
+        }
+        r->reply.sync = true;
+        ticker_wake(r->app);
+    }
+    r->reply.status = 200;
+    r->reply.content_type = "application/x-amz-json-1.1";
+}
+
+void sagemaker_update(struct request *r)
+{
+    const json_t *res = json_object_get(r->input, "ResourceConfig");
+    const json_t *keep = json_object_get(res, "KeepAlivePeriodInSeconds");
+    struct job *job = job_named(r);
+    char arn[SAGEMAKER_ARN_MAX];
+    if (job == NULL) {
+        return;
+    }
+    if (res != NULL && (!json_is_integer(keep) || json_integer_value(keep) < 0 ||
+                        json_integer_value(keep) > warm_keep_max_s(r->app))) {
+        reply_error(r, 400, "ValidationException",
+                    "1 validation error detected: Value at "
+                    "'resourceConfig.keepAlivePeriodInSeconds' failed to satisfy constraint: "
+                    "Member must have value between 0 and %lld",
+                    (long long)warm_keep_max_s(r->app));
+        return;
+    }
+    if (res != NULL) {
+        warm_update(r, job, json_integer_value(keep));
+        return;
+    }
+    if (job_has_ended(job)) {
+        reply_error(r, 400, "ValidationException",
+                    "The request was rejected because the training job is in status %s",
+                    job_status_name(job->status));
+        return;
+    }
+    sagemaker_arn(r->app, job->name, arn);
+    reply_json(r, json_pack("{s:s}", "TrainingJobArn", arn));
+}
+
+static struct job *job_by_arn(struct request *r)
+{
+    const char *arn = json_string_value(json_object_get(r->input, "ResourceArn"));
+    char prefix[SAGEMAKER_ARN_MAX];
+    sagemaker_arn(r->app, "", prefix);
+    struct job *job = NULL;
+    if (arn != NULL && strncmp(arn, prefix, strlen(prefix)) == 0) {
+        job = jobs_find(&r->app->jobs, arn + strlen(prefix));
+    }
+    if (job == NULL) {
+        reply_error(r, 400, "ValidationException", "Requested resource not found.");
+    }
+    return job;
+}
+
+static void tag_set(json_t *tags, json_t *tag)
+{
+    size_t i;
+    json_t *have;
+    json_array_foreach(tags, i, have)
+    {
+        if (json_equal(json_object_get(have, "Key"), json_object_get(tag, "Key"))) {
+            (void)json_array_set(tags, i, tag);
+            return;
+        }
+    }
+    (void)json_array_append(tags, tag);
+}
+
+void sagemaker_add_tags(struct request *r)
+{
+    struct job *job = job_by_arn(r);
+    const json_t *add = json_object_get(r->input, "Tags");
+    size_t i;
+    json_t *tag;
+    struct err err = ERR_INIT;
+    if (job == NULL) {
+        return;
+    }
+    AUTO_JSON json_t *tags = json_deep_copy(job->tags);
+    bool ok = json_is_array(add);
+    json_array_foreach(add, i, tag)
+    {
+        ok = ok && json_is_string(json_object_get(tag, "Key")) &&
+             json_string_length(json_object_get(tag, "Key")) > 0 &&
+             json_is_string(json_object_get(tag, "Value"));
+        tag_set(tags, tag);
+    }
+    if (!ok || json_array_size(tags) > 50) {
+        reply_error(r, 400, "ValidationException",
+                    "1 validation error detected: Value at 'tags' failed to satisfy constraint: "
+                    "at most 50 tags, each with a Key and a Value");
+        return;
+    }
+    json_decref(job->tags);
+    job->tags = json_incref(tags);
+    if (!state_write_job(&r->app->state, job, &err)) {
+        reply_error(r, 500, "InternalFailure", "%s", err.message);
+        return;
+    }
+    r->reply.sync = true;
+    reply_json(r, json_pack("{s:O}", "Tags", tags));
+}
+
+void sagemaker_list_tags(struct request *r)
+{
+    const struct job *job = job_by_arn(r);
+    if (job != NULL) {
+        reply_json(r, json_pack("{s:O}", "Tags", job->tags));
+    }
+}

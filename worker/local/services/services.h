@@ -1,0 +1,14 @@
+/* The small services beside SageMaker and S3. Handlers are called with app->mu held. */
+#pragma once
+#include "local/http/request.h"
+
+/* sts_local.c */
+void sts_handle(struct request *r);
+/* logs_local.c: CloudWatch Logs over the captured output of the jobs. */
+void logs_describe_streams(struct request *r);
+void logs_get_events(struct request *r);
+void logs_filter_events(struct request *r);
+/* quotas_local.c: Service Quotas from the configuration. */
+void quotas_list(struct request *r);
+void quotas_get(struct request *r);
+void quotas_get_default(struct request *r);
