@@ -254,7 +254,7 @@ static bool run(struct settings *s, const struct options *o, bool only_migrate, 
     int applied = 0;
     (void)snprintf(conninfo, sizeof conninfo, "%s", s->database_url);
     if (o->private_db != NULL) {
-        if (!private_db_start(o->private_db, conninfo, sizeof conninfo, err)) {
+        if (!private_cluster_start(o->private_db, conninfo, sizeof conninfo, err)) {
             return false;
         }
     } else if (conninfo[0] == '\0') {
@@ -268,7 +268,7 @@ static bool run(struct settings *s, const struct options *o, bool only_migrate, 
     }
     if (o->private_db != NULL) {
         struct err stop_err = ERR_INIT;
-        if (!private_db_stop(o->private_db, PRIVATE_DB_FAST, &stop_err)) {
+        if (!private_cluster_stop(o->private_db, PRIVATE_CLUSTER_FAST, &stop_err)) {
             log_event(LOG_WARN, "private_db_not_stopped", LF_ERR(&stop_err));
         }
     }

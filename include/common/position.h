@@ -3,13 +3,13 @@
 #pragma once
 #include "base.h"
 
-struct pos {
+struct position {
     int line;
     int column;
 };
 /* One fault of an input: all are collected, none hides another. */
 struct fault {
-    struct pos pos;
+    struct position pos;
     char pointer[160]; /* "stages.train.distribution" */
     char code[32];     /* "unknown_key", "type", "range", "required", ... */
     char message[320];
@@ -21,5 +21,5 @@ struct faults {
     int n;
     int dropped; /* beyond FAULTS_MAX */
 };
-void faults_add(struct faults *f, struct pos pos, const char *pointer, const char *code,
+void faults_add(struct faults *f, struct position pos, const char *pointer, const char *code,
                 const char *hint, const char *fmt, ...) PRINTF(6, 7);

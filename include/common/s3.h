@@ -46,32 +46,32 @@ void s3_delete(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx
  * token is ERR_AWS. */
 void s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb, void *ctx);
 
-/* Blocking twins; each owns a loop of its own inside `struct s3_sync`, one thread at a time.
+/* Blocking twins; each owns a loop of its own inside `struct s3_blocking`, one thread at a time.
  * Transient failures are retried (full jitter, <= tries) since these are idempotent. */
-struct s3_sync;
-bool s3_sync_new(int tries, struct s3_sync **ret, struct err *err) MUST_CHECK;
-void s3_sync_free(struct s3_sync *s);
-bool s3_sync_get(struct s3_sync *s, const struct s3_uri *u, size_t max_bytes, struct buf *ret,
-                 struct err *err) MUST_CHECK; /* ERR_NOT_FOUND */
+struct s3_blocking;
+bool s3_blocking_new(int tries, struct s3_blocking **ret, struct err *err) MUST_CHECK;
+void s3_blocking_free(struct s3_blocking *s);
+bool s3_blocking_get(struct s3_blocking *s, const struct s3_uri *u, size_t max_bytes,
+                     struct buf *ret, struct err *err) MUST_CHECK; /* ERR_NOT_FOUND */
 /* n > 0 bytes from `from`, of the version with this ETag ("": any); ERR_CONFLICT when the object
  * has become another. The range must lie within the object. */
-bool s3_sync_get_range(struct s3_sync *s, const struct s3_uri *u, int64_t from, size_t n,
-                       const char *etag, struct buf *ret, struct err *err) MUST_CHECK;
-bool s3_sync_get_file(struct s3_sync *s, const struct s3_uri *u, int fd, int64_t *ret_size,
-                      struct err *err) MUST_CHECK; /* streamed, ranged resume pinned by ETag */
-bool s3_sync_head(struct s3_sync *s, const struct s3_uri *u, int64_t *ret_size,
-                  char ret_etag[static 128], struct err *err) MUST_CHECK;
-bool s3_sync_put(struct s3_sync *s, const struct s3_uri *u, struct str body,
-                 const char *content_type, bool create_only,
-                 struct err *err) MUST_CHECK; /* ERR_PRECONDITION when it was there */
-bool s3_sync_list(struct s3_sync *s, const struct s3_uri *u, size_t max_keys,
-                  struct s3_listing *ret, struct err *err) MUST_CHECK;
-bool s3_sync_delete(struct s3_sync *s, const struct s3_uri *u, struct err *err) MUST_CHECK;
+bool s3_blocking_get_range(struct s3_blocking *s, const struct s3_uri *u, int64_t from, size_t n,
+                           const char *etag, struct buf *ret, struct err *err) MUST_CHECK;
+bool s3_blocking_get_file(struct s3_blocking *s, const struct s3_uri *u, int fd, int64_t *ret_size,
+                          struct err *err) MUST_CHECK; /* streamed, ranged resume pinned by ETag */
+bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, int64_t *ret_size,
+                      char ret_etag[static 128], struct err *err) MUST_CHECK;
+bool s3_blocking_put(struct s3_blocking *s, const struct s3_uri *u, struct str body,
+                     const char *content_type, bool create_only,
+                     struct err *err) MUST_CHECK; /* ERR_PRECONDITION when it was there */
+bool s3_blocking_list(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys,
+                      struct s3_listing *ret, struct err *err) MUST_CHECK;
+bool s3_blocking_delete(struct s3_blocking *s, const struct s3_uri *u, struct err *err) MUST_CHECK;
 
 /* s3_multipart.c: stream an object of unknown size. Parts of part_bytes (>= 5 MiB); one part only
  * becomes a plain PUT. Either finish or abort must be called; abort removes the parts. */
 struct s3_multipart;
-bool s3_multipart_begin(struct s3_sync *s, const struct s3_uri *u, const char *content_type,
+bool s3_multipart_begin(struct s3_blocking *s, const struct s3_uri *u, const char *content_type,
                         size_t part_bytes, struct s3_multipart **ret, struct err *err) MUST_CHECK;
 bool s3_multipart_add(struct s3_multipart *m, const void *p, size_t n, struct err *err) MUST_CHECK;
 /* Completes with If-None-Match: * when create_only (ERR_PRECONDITION: somebody else won, parts
@@ -86,12 +86,12 @@ void s3_multipart_abort(struct s3_multipart *m);
 struct json_out;
 void s3_multipart_save(const struct s3_multipart *m, struct json_out *w, struct buf *tail);
 void s3_multipart_leave(struct s3_multipart *m);
-bool s3_multipart_restore(struct s3_sync *s, const struct s3_uri *u, const char *content_type,
+bool s3_multipart_restore(struct s3_blocking *s, const struct s3_uri *u, const char *content_type,
                           size_t part_bytes, const json_t *o, struct str *tail,
                           struct s3_multipart **ret, struct err *err) MUST_CHECK;
 
 /* s3_uploads.c: abort every upload of a key directly below prefix->key ("dir/" or "") whose name
  * behind the prefix `ours` accepts. *ret_n: how many. */
-bool s3_sync_uploads_abort(struct s3_sync *s, const struct s3_uri *prefix,
-                           bool (*ours)(void *ctx, const char *name), void *ctx, int64_t *ret_n,
-                           struct err *err) MUST_CHECK;
+bool s3_blocking_uploads_abort(struct s3_blocking *s, const struct s3_uri *prefix,
+                               bool (*ours)(void *ctx, const char *name), void *ctx, int64_t *ret_n,
+                               struct err *err) MUST_CHECK;

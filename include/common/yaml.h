@@ -8,7 +8,7 @@
 enum yaml_kind { YAML_NULL, YAML_BOOL, YAML_INT, YAML_FLOAT, YAML_STRING, YAML_LIST, YAML_MAP };
 struct yaml_node {
     enum yaml_kind kind;
-    struct pos pos;
+    struct position pos;
     const char *text; /* scalars: the text as written (unquoted), NUL-terminated */
     size_t text_n;
     bool quoted;
@@ -18,7 +18,7 @@ struct yaml_node {
     bool b;
     struct yaml_node **items; /* LIST: items[n]; MAP: values[n] beside keys[n] */
     const char **keys;
-    struct pos *key_pos;
+    struct position *key_pos;
     size_t n;
 };
 struct yaml_doc; /* owns all nodes */

@@ -43,8 +43,8 @@ static bool parse_bool(const char *s, bool *ret)
 }
 
 /* A value given as text: a default or an environment variable. */
-static void set_text(void *target, const struct config_row *r, const char *text, struct pos pos,
-                     const char *pointer, struct faults *faults)
+static void set_text(void *target, const struct config_row *r, const char *text,
+                     struct position pos, const char *pointer, struct faults *faults)
 {
     struct err err = ERR_INIT;
     int64_t i;
@@ -110,8 +110,8 @@ static const struct config_row *find_row(const struct config_row *rows, size_t n
     return NULL;
 }
 
-static void unknown_key(const struct config_row *rows, size_t n, const char *key, struct pos pos,
-                        struct faults *faults)
+static void unknown_key(const struct config_row *rows, size_t n, const char *key,
+                        struct position pos, struct faults *faults)
 {
     const char *best = NULL;
     size_t best_distance = MAX((size_t)2, strlen(key) / 3) + 1;
@@ -145,12 +145,12 @@ static bool read_file(const char *file, struct buf *ret, struct faults *faults)
     if (n < 0) {
         char text[128];
         const char *why = strerror_r(errno, text, sizeof text);
-        faults_add(faults, (struct pos){0}, "", "file", "", "cannot read '%s': %s", file, why);
+        faults_add(faults, (struct position){0}, "", "file", "", "cannot read '%s': %s", file, why);
         return false;
     }
     if (ret->overflow) {
-        faults_add(faults, (struct pos){0}, "", "too_large", "", "'%s' is over %zu bytes", file,
-                   CONFIG_FILE_BYTES_MAX);
+        faults_add(faults, (struct position){0}, "", "too_large", "", "'%s' is over %zu bytes",
+                   file, CONFIG_FILE_BYTES_MAX);
         return false;
     }
     return true;
@@ -169,7 +169,7 @@ static void load_file(const struct config_row *rows, size_t n, const char *file,
     }
     const struct yaml_node *root = yaml_root(doc);
     if (!json_parse(buf_str(&text), CONFIG_FILE_BYTES_MAX, &json, &err)) {
-        faults_add(faults, (struct pos){0}, "", "syntax", "", "%s", err.message);
+        faults_add(faults, (struct position){0}, "", "syntax", "", "%s", err.message);
         return;
     }
     if (root->kind != YAML_MAP) {
@@ -202,7 +202,7 @@ bool config_load(const struct config_row *rows, size_t n, const char *file, void
     for (size_t i = 0; i < n; i++) {
         if (rows[i].dflt != NULL) {
             seen[i] = true;
-            set_text(target, &rows[i], rows[i].dflt, (struct pos){0}, rows[i].name, mine);
+            set_text(target, &rows[i], rows[i].dflt, (struct position){0}, rows[i].name, mine);
         }
     }
     ASSERT(mine->n == 0); /* a default of ours that does not fit its own row */
@@ -213,12 +213,12 @@ bool config_load(const struct config_row *rows, size_t n, const char *file, void
         const char *text = rows[i].env == NULL ? NULL : getenv(rows[i].env);
         if (text != NULL) {
             seen[i] = true;
-            set_text(target, &rows[i], text, (struct pos){0}, rows[i].env, mine);
+            set_text(target, &rows[i], text, (struct position){0}, rows[i].env, mine);
         }
     }
     for (size_t i = 0; i < n; i++) {
         if (!seen[i]) {
-            faults_add(mine, (struct pos){0}, rows[i].name, "required", rows[i].help,
+            faults_add(mine, (struct position){0}, rows[i].name, "required", rows[i].help,
                        "'%s' is missing%s%s", rows[i].name, rows[i].env == NULL ? "" : ", also as ",
                        rows[i].env == NULL ? "" : rows[i].env);
         }

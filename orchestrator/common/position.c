@@ -3,7 +3,7 @@
 #include "common/banned.h"
 #include <stdarg.h>
 
-void faults_add(struct faults *f, struct pos pos, const char *pointer, const char *code,
+void faults_add(struct faults *f, struct position pos, const char *pointer, const char *code,
                 const char *hint, const char *fmt, ...)
 {
     if (f->n >= FAULTS_MAX) {

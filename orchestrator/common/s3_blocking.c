@@ -10,7 +10,7 @@
 
 #include "common/banned.h"
 
-struct s3_sync {
+struct s3_blocking {
     struct loop *l;
     struct aws_client *c;
     struct loop_timer *timer;
@@ -25,21 +25,21 @@ static const struct retry_policy policy = {
 
 static void on_pause_over(void *ctx)
 {
-    struct s3_sync *s = ctx;
+    struct s3_blocking *s = ctx;
     s->done = true;
 }
 
-bool s3_sync_new(int tries, struct s3_sync **ret, struct err *err)
+bool s3_blocking_new(int tries, struct s3_blocking **ret, struct err *err)
 {
     ASSERT(tries > 0);
-    struct s3_sync *s = xcalloc(1, sizeof *s);
+    struct s3_blocking *s = xcalloc(1, sizeof *s);
     s->tries = tries;
     uint64_t seed;
     rng_secret(&seed, sizeof seed);
     rng_seed(&s->rng, seed);
     struct aws_config cfg = {.user_agent = "drover-s3/1.0"};
     if (!loop_new(&s->l, err) || !aws_client_new(s->l, &cfg, &s->c, err)) {
-        s3_sync_free(s);
+        s3_blocking_free(s);
         return false;
     }
     s->timer = loop_timer_new(s->l, on_pause_over, s);
@@ -47,7 +47,7 @@ bool s3_sync_new(int tries, struct s3_sync **ret, struct err *err)
     return true;
 }
 
-void s3_sync_free(struct s3_sync *s)
+void s3_blocking_free(struct s3_blocking *s)
 {
     if (s == NULL) {
         return;
@@ -63,7 +63,7 @@ void s3_kept_done(struct s3_kept *k)
     buf_done(&k->body);
 }
 
-static void wait_done(struct s3_sync *s)
+static void wait_done(struct s3_blocking *s)
 {
     while (!s->done) {
         loop_run_once(s->l, -1);
@@ -73,7 +73,7 @@ static void wait_done(struct s3_sync *s)
 
 static void on_result(void *ctx, const struct s3_result *r)
 {
-    struct s3_sync *s = ctx;
+    struct s3_blocking *s = ctx;
     s3_kept_done(s->out);
     s->out->r = *r;
     buf_init(&s->out->body, r->body.n);
@@ -98,7 +98,7 @@ static bool may_pass(const struct s3_result *r, int *credentials_n)
     return false;
 }
 
-bool s3_sync_call(struct s3_sync *s, const struct s3_uri *u, struct s3_spec *spec,
+bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec *spec,
                   enum s3_again (*again)(void *ctx, struct s3_spec *spec,
                                          const struct s3_result *r),
                   void *ctx, struct s3_kept *ret, struct err *err)
@@ -128,8 +128,8 @@ bool s3_sync_call(struct s3_sync *s, const struct s3_uri *u, struct s3_spec *spe
 /* --- objects -----------------------------------------------------------------------------------
  */
 
-bool s3_sync_get(struct s3_sync *s, const struct s3_uri *u, size_t max_bytes, struct buf *ret,
-                 struct err *err)
+bool s3_blocking_get(struct s3_blocking *s, const struct s3_uri *u, size_t max_bytes,
+                     struct buf *ret, struct err *err)
 {
     struct s3_spec spec = {.operation = "GetObject",
                            .method = "GET",
@@ -175,8 +175,8 @@ static enum s3_again range_again(void *ctx, struct s3_spec *spec, const struct s
     return S3_AGAIN_IF_PASSING;
 }
 
-bool s3_sync_get_range(struct s3_sync *s, const struct s3_uri *u, int64_t from, size_t n,
-                       const char *etag, struct buf *ret, struct err *err)
+bool s3_blocking_get_range(struct s3_blocking *s, const struct s3_uri *u, int64_t from, size_t n,
+                           const char *etag, struct buf *ret, struct err *err)
 {
     ASSERT(from >= 0);
     ASSERT(n > 0);
@@ -211,8 +211,8 @@ bool s3_sync_get_range(struct s3_sync *s, const struct s3_uri *u, int64_t from, 
     return true;
 }
 
-bool s3_sync_head(struct s3_sync *s, const struct s3_uri *u, int64_t *ret_size,
-                  char ret_etag[static 128], struct err *err)
+bool s3_blocking_head(struct s3_blocking *s, const struct s3_uri *u, int64_t *ret_size,
+                      char ret_etag[static 128], struct err *err)
 {
     struct s3_spec spec = {.operation = "HeadObject", .method = "HEAD"};
     CLEANUP(s3_kept_done)
@@ -225,16 +225,16 @@ bool s3_sync_head(struct s3_sync *s, const struct s3_uri *u, int64_t *ret_size,
     return true;
 }
 
-bool s3_sync_is_ours(struct s3_sync *s, const struct s3_uri *u, const char *etag, int64_t size)
+bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const char *etag, int64_t size)
 {
     int64_t there_size;
     char there_etag[128];
-    return s3_sync_head(s, u, &there_size, there_etag, NULL) && there_size == size &&
+    return s3_blocking_head(s, u, &there_size, there_etag, NULL) && there_size == size &&
            strcmp(there_etag, etag) == 0;
 }
 
-bool s3_sync_put(struct s3_sync *s, const struct s3_uri *u, struct str body,
-                 const char *content_type, bool create_only, struct err *err)
+bool s3_blocking_put(struct s3_blocking *s, const struct s3_uri *u, struct str body,
+                     const char *content_type, bool create_only, struct err *err)
 {
     struct s3_spec spec = {.operation = "PutObject",
                            .method = "PUT",
@@ -266,7 +266,7 @@ bool s3_sync_put(struct s3_sync *s, const struct s3_uri *u, struct str body,
     return true;
 }
 
-bool s3_sync_delete(struct s3_sync *s, const struct s3_uri *u, struct err *err)
+bool s3_blocking_delete(struct s3_blocking *s, const struct s3_uri *u, struct err *err)
 {
     struct s3_spec spec = {.operation = "DeleteObject", .method = "DELETE"};
     CLEANUP(s3_kept_done)
@@ -274,8 +274,8 @@ bool s3_sync_delete(struct s3_sync *s, const struct s3_uri *u, struct err *err)
     return s3_sync_call(s, u, &spec, NULL, NULL, &k, err);
 }
 
-bool s3_sync_list(struct s3_sync *s, const struct s3_uri *u, size_t max_keys,
-                  struct s3_listing *ret, struct err *err)
+bool s3_blocking_list(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys,
+                      struct s3_listing *ret, struct err *err)
 {
     CLEANUP(s3_pages_done)
     struct s3_pages p;
@@ -366,8 +366,8 @@ static enum s3_again download_again(void *ctx, struct s3_spec *spec, const struc
     return anew && was_resumed ? S3_AGAIN_YES : S3_AGAIN_IF_PASSING;
 }
 
-bool s3_sync_get_file(struct s3_sync *s, const struct s3_uri *u, int fd, int64_t *ret_size,
-                      struct err *err)
+bool s3_blocking_get_file(struct s3_blocking *s, const struct s3_uri *u, int fd, int64_t *ret_size,
+                          struct err *err)
 {
     struct download d = {.fd = fd};
     struct s3_spec spec = {.operation = "GetObject",

@@ -50,13 +50,13 @@ enum s3_again {
 };
 /* Blocking with retries. True when the outcome is AWS_OK; *ret is filled either way and needs
  * s3_kept_done. `again`, when set, is asked after each try and prepares spec for the next. */
-bool s3_sync_call(struct s3_sync *s, const struct s3_uri *u, struct s3_spec *spec,
+bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec *spec,
                   enum s3_again (*again)(void *ctx, struct s3_spec *spec,
                                          const struct s3_result *r),
                   void *ctx, struct s3_kept *ret, struct err *err) MUST_CHECK;
 /* After a 412 on a create-only write one of whose earlier tries is unknown: is what lies there
  * ours? etag is what ours would have. */
-bool s3_sync_is_ours(struct s3_sync *s, const struct s3_uri *u, const char *etag, int64_t size);
+bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const char *etag, int64_t size);
 
 struct s3_pages { /* a listing under way */
     struct s3_uri u;

@@ -23,7 +23,7 @@ struct part {
 };
 
 struct s3_multipart {
-    struct s3_sync *s;
+    struct s3_blocking *s;
     struct s3_uri u;
     char *content_type;
     char *upload_id; /* percent-encoded; NULL: not created yet */
@@ -35,7 +35,7 @@ struct s3_multipart {
     int64_t total;
 };
 
-bool s3_multipart_begin(struct s3_sync *s, const struct s3_uri *u, const char *content_type,
+bool s3_multipart_begin(struct s3_blocking *s, const struct s3_uri *u, const char *content_type,
                         size_t part_bytes, struct s3_multipart **ret, struct err *err)
 {
     if (part_bytes < S3_PART_BYTES_MIN) {
@@ -217,8 +217,8 @@ bool s3_multipart_finish(struct s3_multipart *m, bool create_only, int64_t *ret_
 {
     bool ok;
     if (m->upload_id == NULL && m->parts_n == 0) {
-        ok = s3_sync_put(m->s, &m->u, (struct str){m->bytes, m->bytes_n}, m->content_type,
-                         create_only, err);
+        ok = s3_blocking_put(m->s, &m->u, (struct str){m->bytes, m->bytes_n}, m->content_type,
+                             create_only, err);
     } else {
         ok = upload_part(m, err) && complete(m, create_only, err);
     }
@@ -283,7 +283,7 @@ static bool upload_is_there(struct s3_multipart *m, struct err *err)
     return s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, err);
 }
 
-bool s3_multipart_restore(struct s3_sync *s, const struct s3_uri *u, const char *content_type,
+bool s3_multipart_restore(struct s3_blocking *s, const struct s3_uri *u, const char *content_type,
                           size_t part_bytes, const json_t *o, struct str *tail,
                           struct s3_multipart **ret, struct err *err)
 {

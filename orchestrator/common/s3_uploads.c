@@ -14,7 +14,7 @@
 #define UPLOAD_KEY_MAX     ((size_t)3 * 1024)
 
 struct page {
-    struct s3_sync *s;
+    struct s3_blocking *s;
     const struct s3_uri *prefix;
     bool (*ours)(void *ctx, const char *name);
     void *ctx;
@@ -107,9 +107,9 @@ static bool read_page(struct page *p, struct str body, struct err *err)
     }
 }
 
-bool s3_sync_uploads_abort(struct s3_sync *s, const struct s3_uri *prefix,
-                           bool (*ours)(void *ctx, const char *name), void *ctx, int64_t *ret_n,
-                           struct err *err)
+bool s3_blocking_uploads_abort(struct s3_blocking *s, const struct s3_uri *prefix,
+                               bool (*ours)(void *ctx, const char *name), void *ctx, int64_t *ret_n,
+                               struct err *err)
 {
     CLEANUP(page_done)
     struct page p = {.s = s,

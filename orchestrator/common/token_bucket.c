@@ -17,14 +17,14 @@ static int64_t micro(double tokens)
 }
 
 /* A burst under one token could never be taken from: it counts as one. The bucket starts full. */
-void bucket_init(struct bucket *b, double rate_per_s, double burst, int64_t now_mono_us)
+void token_bucket_init(struct token_bucket *b, double rate_per_s, double burst, int64_t now_mono_us)
 {
-    *b = (struct bucket){.rate_per_s_u = micro(rate_per_s), .at_us = now_mono_us};
+    *b = (struct token_bucket){.rate_per_s_u = micro(rate_per_s), .at_us = now_mono_us};
     b->burst_u = MAX(micro(burst), TOKEN_U);
     b->tokens_u = b->burst_u;
 }
 
-static void refill(struct bucket *b, int64_t now_mono_us)
+static void refill(struct token_bucket *b, int64_t now_mono_us)
 {
     int64_t elapsed = now_mono_us - b->at_us;
     if (elapsed <= 0) {
@@ -44,10 +44,10 @@ static void refill(struct bucket *b, int64_t now_mono_us)
     b->at_us = now_mono_us - rest_us;
 }
 
-bool bucket_take(struct bucket *b, int64_t now_mono_us)
+bool token_bucket_take(struct token_bucket *b, int64_t now_mono_us)
 {
     /* A refused take changes nothing, so that asking often loses no fractions. */
-    struct bucket after = *b;
+    struct token_bucket after = *b;
     refill(&after, now_mono_us);
     if (after.tokens_u < TOKEN_U) {
         return false;
@@ -57,9 +57,9 @@ bool bucket_take(struct bucket *b, int64_t now_mono_us)
     return true;
 }
 
-int64_t bucket_wait_us(const struct bucket *b, int64_t now_mono_us)
+int64_t token_bucket_wait_us(const struct token_bucket *b, int64_t now_mono_us)
 {
-    if (bucket_available(b, now_mono_us) > 0) {
+    if (token_bucket_available(b, now_mono_us) > 0) {
         return 0;
     }
     if (b->rate_per_s_u == 0) {
@@ -70,14 +70,14 @@ int64_t bucket_wait_us(const struct bucket *b, int64_t now_mono_us)
     return wait > INT64_MAX ? INT64_MAX : (int64_t)wait;
 }
 
-int64_t bucket_available(const struct bucket *b, int64_t now_mono_us)
+int64_t token_bucket_available(const struct token_bucket *b, int64_t now_mono_us)
 {
-    struct bucket after = *b;
+    struct token_bucket after = *b;
     refill(&after, now_mono_us);
     return after.tokens_u / TOKEN_U;
 }
 
-void bucket_set_rate(struct bucket *b, double rate_per_s, int64_t now_mono_us)
+void token_bucket_set_rate(struct token_bucket *b, double rate_per_s, int64_t now_mono_us)
 {
     refill(b, now_mono_us);
     b->at_us = MAX(b->at_us, now_mono_us);

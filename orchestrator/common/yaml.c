@@ -45,21 +45,21 @@ struct composer {
 struct children {
     struct yaml_node **items;
     const char **keys;
-    struct pos *key_pos;
+    struct position *key_pos;
     size_t n;
     size_t cap;
 };
 
-static struct pos pos_of(const struct composer *c, yaml_mark_t m)
+static struct position pos_of(const struct composer *c, yaml_mark_t m)
 {
-    struct pos pos = {.line = (int)m.line + 1, .column = (int)m.column + 1};
+    struct position pos = {.line = (int)m.line + 1, .column = (int)m.column + 1};
     return c->pairs.n == 0 ? pos : yaml_pairs_origin(&c->pairs, pos);
 }
 
 /* Line and column (in characters) of a byte. */
-static struct pos pos_of_offset(struct str text, size_t offset)
+static struct position pos_of_offset(struct str text, size_t offset)
 {
-    struct pos p = {.line = 1, .column = 1};
+    struct position p = {.line = 1, .column = 1};
     for (size_t i = 0; i < offset && i < text.n; i++) {
         if (text.p[i] == '\n') {
             p.line++;
@@ -87,14 +87,14 @@ static size_t bad_offset(struct str text)
     return good;
 }
 
-static void fault(struct composer *c, struct pos pos, const char *code, const char *hint,
+static void fault(struct composer *c, struct position pos, const char *code, const char *hint,
                   const char *message)
 {
     c->faulty = true;
     faults_add(c->faults, pos, "", code, hint, "%s", message);
 }
 
-static void fatal(struct composer *c, struct pos pos, const char *code, const char *message)
+static void fatal(struct composer *c, struct position pos, const char *code, const char *message)
 {
     c->fatal = true;
     fault(c, pos, code, "", message);
@@ -103,7 +103,7 @@ static void fatal(struct composer *c, struct pos pos, const char *code, const ch
 /* --- nodes -------------------------------------------------------------------------------------
  */
 
-static struct yaml_node *new_node(struct composer *c, enum yaml_kind kind, struct pos pos)
+static struct yaml_node *new_node(struct composer *c, enum yaml_kind kind, struct position pos)
 {
     if (++c->nodes_n > YAML_NODES_MAX) {
         fatal(c, pos, "too_large", "more than 100000 values");
@@ -125,7 +125,7 @@ static struct anchor *find_anchor(struct composer *c, const char *name)
     return NULL;
 }
 
-static int begin_anchor(struct composer *c, const yaml_char_t *name, struct pos pos)
+static int begin_anchor(struct composer *c, const yaml_char_t *name, struct position pos)
 {
     const char *text = (const char *)name;
     if (text == NULL) {
@@ -140,7 +140,7 @@ static int begin_anchor(struct composer *c, const yaml_char_t *name, struct pos 
     return c->anchors_n++;
 }
 
-static void refuse_tag(struct composer *c, const yaml_char_t *tag, struct pos pos)
+static void refuse_tag(struct composer *c, const yaml_char_t *tag, struct position pos)
 {
     if (tag != NULL) {
         fault(c, pos, "tag", "leave the tag out", "tags like !x or !!str are not accepted");
@@ -157,7 +157,7 @@ static bool next_event(struct composer *c, yaml_event_t *e)
         return true;
     }
     const yaml_parser_t *p = &c->parser;
-    struct pos pos = pos_of(c, p->problem_mark);
+    struct position pos = pos_of(c, p->problem_mark);
     if (p->error == YAML_READER_ERROR) {
         pos = pos_of_offset(c->text, p->problem_offset);
     }
@@ -175,7 +175,7 @@ static bool next_event(struct composer *c, yaml_event_t *e)
 static struct yaml_node *compose_alias(struct composer *c, const yaml_event_t *e, int depth,
                                        int *ret_height)
 {
-    struct pos pos = pos_of(c, e->start_mark);
+    struct position pos = pos_of(c, e->start_mark);
     const struct anchor *a = find_anchor(c, (const char *)e->data.alias.anchor);
     if (++c->aliases_n > YAML_ALIASES_MAX) {
         fatal(c, pos, "too_large", "more than 64 aliases");
@@ -197,7 +197,7 @@ static struct yaml_node *compose_alias(struct composer *c, const yaml_event_t *e
 
 static struct yaml_node *compose_scalar(struct composer *c, const yaml_event_t *e)
 {
-    struct pos pos = pos_of(c, e->start_mark);
+    struct position pos = pos_of(c, e->start_mark);
     struct yaml_node *n = new_node(c, YAML_STRING, pos);
     if (n == NULL) {
         return NULL;
@@ -225,7 +225,7 @@ static void children_done(struct children *k)
     free(k->key_pos);
 }
 
-static void add_child(struct children *k, const char *key, struct pos key_pos,
+static void add_child(struct children *k, const char *key, struct position key_pos,
                       struct yaml_node *node)
 {
     if (k->n == k->cap) {
@@ -263,7 +263,7 @@ static void keep_children(struct composer *c, struct yaml_node *n, const struct 
 /* The key of a map's entry: plain or quoted text, nothing else. NULL ends the reading. */
 static const char *compose_key(struct composer *c, const yaml_event_t *e)
 {
-    struct pos pos = pos_of(c, e->start_mark);
+    struct position pos = pos_of(c, e->start_mark);
     if (e->type != YAML_SCALAR_EVENT) {
         fatal(c, pos, "key", "a key must be text, not a list, map or alias");
         return NULL;
@@ -325,7 +325,7 @@ static bool compose_children(struct composer *c, bool map, int depth, struct chi
     for (;;) {
         yaml_event_t e;
         const char *key = NULL;
-        struct pos key_pos = {0};
+        struct position key_pos = {0};
         if (!next_event(c, &e)) {
             return false;
         }
@@ -356,7 +356,7 @@ static struct yaml_node *compose_collection(struct composer *c, const yaml_event
                                             int *ret_height)
 {
     bool map = e->type == YAML_MAPPING_START_EVENT;
-    struct pos pos = pos_of(c, e->start_mark);
+    struct position pos = pos_of(c, e->start_mark);
     if (depth > YAML_DEPTH_MAX) {
         fatal(c, pos, "too_deep", "nested deeper than 32");
         return NULL;
@@ -450,8 +450,8 @@ static bool parse(struct str text, bool keep_faulty, struct yaml_doc **ret, stru
 {
     *ret = NULL;
     if (text.n > YAML_TEXT_BYTES_MAX) {
-        faults_add(faults, (struct pos){0}, "", "too_large", "", "text of %zu bytes, at most %zu",
-                   text.n, YAML_TEXT_BYTES_MAX);
+        faults_add(faults, (struct position){0}, "", "too_large", "",
+                   "text of %zu bytes, at most %zu", text.n, YAML_TEXT_BYTES_MAX);
         return false;
     }
     struct composer *c = xcalloc(1, sizeof *c);

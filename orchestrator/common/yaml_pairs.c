@@ -35,10 +35,10 @@ static void add_utf8(struct buf *out, uint32_t c)
     buf_add(out, bytes, sizeof bytes);
 }
 
-static struct pos next_pos(struct pos pos, char c)
+static struct position next_pos(struct position pos, char c)
 {
     if (c == '\n') {
-        return (struct pos){pos.line + 1, 1};
+        return (struct position){pos.line + 1, 1};
     }
     pos.column += ((uint8_t)c & 0xc0) != 0x80 ? 1 : 0;
     return pos;
@@ -51,7 +51,7 @@ bool yaml_pairs_join(struct str in, struct yaml_pairs *ret)
         return false;
     }
     struct yaml_pairs p = {.text = BUF_INIT(in.n)};
-    struct pos pos = {1, 1};
+    struct position pos = {1, 1};
     bool in_string = false;
     for (size_t i = 0; i < in.n;) {
         struct str rest = {in.p + i, in.n - i};
@@ -87,7 +87,7 @@ void yaml_pairs_done(struct yaml_pairs *p)
     *p = (struct yaml_pairs){0};
 }
 
-struct pos yaml_pairs_origin(const struct yaml_pairs *p, struct pos pos)
+struct position yaml_pairs_origin(const struct yaml_pairs *p, struct position pos)
 {
     size_t low = 0;
     size_t high = p->n;
@@ -103,5 +103,5 @@ struct pos yaml_pairs_origin(const struct yaml_pairs *p, struct pos pos)
     for (; low < p->n && p->at[low].line == pos.line && p->at[low].column < pos.column; low++) {
         column += PAIR_CHARS - 1;
     }
-    return (struct pos){pos.line, column};
+    return (struct position){pos.line, column};
 }

@@ -7,11 +7,11 @@
 
 struct yaml_pairs {
     struct buf text;
-    struct pos *at; /* at[n], where the characters put in stand in `text`, in order */
+    struct position *at; /* at[n], where the characters put in stand in `text`, in order */
     size_t n;
 };
 /* Rewrite a JSON text that has such pairs. False when there is nothing to do. */
 bool yaml_pairs_join(struct str in, struct yaml_pairs *ret) MUST_CHECK;
 void yaml_pairs_done(struct yaml_pairs *p);
 /* A position in the rewritten text as one in the text given. */
-struct pos yaml_pairs_origin(const struct yaml_pairs *p, struct pos pos);
+struct position yaml_pairs_origin(const struct yaml_pairs *p, struct position pos);

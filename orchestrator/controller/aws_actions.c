@@ -81,7 +81,7 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
                                ? CAUSE_NETWORK
                                : cause_of_refusal(f->status, f->code, str_of(f->message));
         if (cause == CAUSE_QUOTA) {
-            learn_refused(a, f->message);
+            quota_learning_refused(a, f->message);
         }
         fact_of(a, FACT_CREATE_REFUSED, cause);
         break;
@@ -96,7 +96,7 @@ static void do_create(struct live_attempt *a)
         leader_lose(c, "request_unreadable", &err);
         return;
     }
-    if (!c->create_unlimited && !bucket_take(&c->create_bucket, clock_mono_us())) {
+    if (!c->create_unlimited && !token_bucket_take(&c->create_bucket, clock_mono_us())) {
         fact_of(a, FACT_CREATE_UNSENT, CAUSE_NONE);
         return;
     }
@@ -247,7 +247,7 @@ static bool rate_holds(struct live_attempt *a, int64_t now_us)
     if (!sends || c->create_unlimited) {
         return false;
     }
-    int64_t wait_us = bucket_wait_us(&c->create_bucket, clock_mono_us());
+    int64_t wait_us = token_bucket_wait_us(&c->create_bucket, clock_mono_us());
     a->wake_us = now_us + wait_us;
     return wait_us > 0;
 }
@@ -311,7 +311,7 @@ static void act(struct live_attempt *a, int64_t now_us)
 /* Facts that need no call (void, unsent) come back at once and may end an attempt, so the list is
  * walked from its end: removal moves the last one into the gap, already seen. Flushing happens
  * later, so a removed attempt is never touched again here. */
-void execute_tick(struct controller *c)
+void aws_actions_tick(struct controller *c)
 {
     int64_t now_us = clock_boot_us();
     int64_t wake_us = INT64_MAX;

@@ -95,14 +95,14 @@ static void on_question(void *ctx, int fd, uint32_t events)
     }
 }
 
-bool bridge_side_start(struct controller *c, struct err *err)
+bool bridge_answers_start(struct controller *c, struct err *err)
 {
     (void)err;
     c->bridge_watch = loop_fd_add(c->loop, bridge_fd(c->bridge), EPOLLIN, on_question, c);
     return true;
 }
 
-void bridge_side_stop(struct controller *c)
+void bridge_answers_stop(struct controller *c)
 {
     loop_fd_del(c->loop, c->bridge_watch);
     c->bridge_watch = NULL;

@@ -6,8 +6,8 @@
 
 #define PPM INT64_C(1000000)
 
-void money_move(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-                musd_t reserved_musd, musd_t spent_musd, musd_t warm_musd)
+void budget_state_move(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
+                       musd_t reserved_musd, musd_t spent_musd, musd_t warm_musd)
 {
     struct project_row *project = view_project(c, lc->row.project_id);
     struct project_row *all = view_project(c, 0);
@@ -22,7 +22,7 @@ void money_move(struct controller *c, struct live_campaign *lc, struct live_stag
     all->spent_musd += spent_musd;
 }
 
-void money_freed(struct controller *c, const struct live_campaign *lc)
+void budget_state_freed(struct controller *c, const struct live_campaign *lc)
 {
     bool all = view_project(c, 0)->cap_musd >= 0;
     bool project = view_project(c, lc->row.project_id)->cap_musd >= 0;
@@ -34,13 +34,13 @@ void money_freed(struct controller *c, const struct live_campaign *lc)
     }
 }
 
-musd_t money_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd)
+musd_t budget_state_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd)
 {
     return budget_left(&(struct budget){
         .cap_musd = cap_musd, .reserved_musd = reserved_musd, .spent_musd = spent_musd});
 }
 
-musd_t money_reserved_by(const struct ledger_entry *e, int n)
+musd_t budget_state_reserved_by(const struct ledger_entry *e, int n)
 {
     musd_t sum = 0;
     for (int i = 0; i < n; i++) {
@@ -50,7 +50,7 @@ musd_t money_reserved_by(const struct ledger_entry *e, int n)
     return sum;
 }
 
-musd_t money_spent_by(const struct ledger_entry *e, int n)
+musd_t budget_state_spent_by(const struct ledger_entry *e, int n)
 {
     musd_t sum = 0;
     for (int i = 0; i < n; i++) {
@@ -120,7 +120,7 @@ static bool check_level(struct controller *c, const struct level *l)
     return true;
 }
 
-bool money_tick(struct controller *c)
+bool budget_state_tick(struct controller *c)
 {
     for (size_t i = 0; i < c->projects_n; i++) {
         struct project_row *p = &c->projects[i];

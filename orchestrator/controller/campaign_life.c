@@ -61,7 +61,7 @@ static void plan_running(struct live_campaign *lc, struct live_stage *ls, struct
         say(m, m->to == STAGE_FAILED ? "more failed parts than allow_failed" : "");
     } else if (ls->row.state == STAGE_RUNNING && ls->breaker.tripped) {
         m->to = STAGE_HELD;
-        mind_trip_text(lc, ls, m->reason, sizeof m->reason);
+        stage_history_trip_text(lc, ls, m->reason, sizeof m->reason);
     } else if (ls->row.state == STAGE_HELD && ls->row.resumes > ls->row.resumes_taken) {
         m->to = STAGE_RUNNING;
     }
@@ -191,7 +191,7 @@ static bool write_moves(struct controller *c, void *arg, struct err *err)
         const struct campaign_row *r = &m->campaign->row;
         bool resumes =
             m->stage != NULL && m->stage->row.state == STAGE_HELD && m->to == STAGE_RUNNING;
-        if (resumes && !mind_resume(c, m->stage, err)) {
+        if (resumes && !stage_history_resume(c, m->stage, err)) {
             return false;
         }
         bool ok = m->stage != NULL
@@ -276,9 +276,9 @@ static bool cancel_waiting(struct controller *c, struct live_campaign *lc)
     struct cancel_arg *ca = xcalloc(1, sizeof *ca);
     bool ok = true;
     for (int i = 0; i < lc->stages_n && ok; i++) {
-        struct ready_task t;
+        struct ready_queue_task t;
         *ca = (struct cancel_arg){.campaign = lc, .stage = &lc->stages[i]};
-        while (ca->n < CANCEL_BATCH && ready_pop(ca->stage->ready, USEC_NEVER - 1, &t)) {
+        while (ca->n < CANCEL_BATCH && ready_queue_pop(ca->stage->ready, USEC_NEVER - 1, &t)) {
             ca->ids[ca->n++] = t.task_id;
         }
         if (ca->n == 0) {

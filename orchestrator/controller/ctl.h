@@ -20,11 +20,11 @@
 struct live_stage {
     struct stage_row row;
     const struct spec_stage *spec; /* NULL for kinds this version does not run */
-    struct ready *ready;
+    struct ready_queue *ready;
     enum wait_reason reason; /* as last written */
     /* what its attempts have taught (mind.c) */
     struct duration duration;
-    struct place place;
+    struct capacity_ladder place;
     struct breaker breaker;
     struct breaker_rules rules;
     char *trip_words[BREAKER_OF_MAX]; /* signatures beside breaker.signature; malloc'd */
@@ -33,7 +33,7 @@ struct live_stage {
         int64_t us;
         int n;
     } cold, warm;
-    struct gang gang;
+    struct reservation gang;
     struct promise_row promise; /* as written; task_id 0: none */
 };
 struct live_campaign {
@@ -77,7 +77,7 @@ struct live_attempt {
     bool accepted;     /* AWS was seen to have it, and room for it */
     bool passed;       /* its stage's breaker knows that it works */
     usec_t running_us; /* wall: since it runs, the latest time; 0: not seen running yet */
-    struct hang_state hang;
+    struct hang_detector_state hang;
     struct progress_look *progress; /* under way */
     int64_t progress_us;            /* boot: look again then */
     int64_t fresh_us;               /* boot: its newest progress object was found; 0: no look yet */
@@ -113,7 +113,7 @@ struct pending_record {
     bool alert; /* a person must look: written as an event beside the record */
 };
 struct live_slots {                   /* one instance type and market (learn.c) */
-    struct slots s;                   /* held, warm_idle and what was learned; not warm_held */
+    struct quota_ledger s;            /* held, warm_idle and what was learned; not warm_held */
     int64_t kept_foreign, kept_limit; /* what was learned, as in its row */
     usec_t kept_us;
     int refusals;    /* for quota, in a row */
@@ -150,14 +150,14 @@ struct controller {
     size_t attempts_n, attempts_cap;
     struct live_slots *slots;
     size_t slots_n;
-    struct slots_account account; /* quotas over all types */
-    int64_t keep_alive_max_s;     /* -1: not listed */
-    struct project_row *projects; /* [0]: everything together, then by id */
+    struct quota_ledger_account account; /* quotas over all types */
+    int64_t keep_alive_max_s;            /* -1: not listed */
+    struct project_row *projects;        /* [0]: everything together, then by id */
     size_t projects_n;
     struct live_pool **pools;
     size_t pools_n;
     bool swept;                      /* AWS was matched with our rows: intents may commit */
-    struct sweep *sweep;             /* under way */
+    struct orphan_sweep *sweep;      /* under way */
     int64_t sweep_us;                /* boot: try again then */
     size_t progress_n;               /* looks under way */
     struct task_change_row *changes; /* by task id */
@@ -167,14 +167,14 @@ struct controller {
     bool look_at_db, decide, act;
     int64_t acted_until_us; /* boot: earliest wake of any attempt */
 
-    struct bucket create_bucket, read_bucket;
+    struct token_bucket create_bucket, read_bucket;
     bool create_unlimited;
     struct retry_budget retries; /* of all calls that failed before */
     bool calls_fail;             /* since the last good List */
     struct sagemaker_call *listing;
     int64_t strays_looked_us; /* boot */
     struct quotas_call *quota_reading;
-    struct precheck *checks; /* done_if: waiting, under way, answered; in order of arrival */
+    struct skip_done *checks; /* done_if: waiting, under way, answered; in order of arrival */
     size_t checks_n, checks_cap;
 };
 
@@ -223,8 +223,8 @@ struct filled {
     struct live_campaign **live_campaigns; /* beside view.stages */
     struct sched_campaign *campaigns;
     struct sched_project *projects;
-    struct slots *slots;
-    struct slots_account account;
+    struct quota_ledger *slots;
+    struct quota_ledger_account account;
     struct sched_job *jobs;
     struct warm_pool *pools;
     struct live_pool **live_pools; /* beside view.pools */
@@ -238,45 +238,45 @@ void intend_tick(struct controller *c);
 void intend_identity(const struct controller *c, const struct intent *in, uint8_t ret[static 32]);
 
 /* money.c: what is reserved and spent, level by level */
-void money_move(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-                musd_t reserved_musd, musd_t spent_musd, musd_t warm_musd);
+void budget_state_move(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
+                       musd_t reserved_musd, musd_t spent_musd, musd_t warm_musd);
 /* What a campaign gave back may be enough for it, or for another under the same cap. */
-void money_freed(struct controller *c, const struct live_campaign *lc);
-musd_t money_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd);
+void budget_state_freed(struct controller *c, const struct live_campaign *lc);
+musd_t budget_state_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd);
 /* Sum of what the entries move into reserved. */
-musd_t money_reserved_by(const struct ledger_entry *e, int n);
-musd_t money_spent_by(const struct ledger_entry *e, int n);
-bool money_tick(struct controller *c); /* warns of thresholds; false: leadership lost */
+musd_t budget_state_reserved_by(const struct ledger_entry *e, int n);
+musd_t budget_state_spent_by(const struct ledger_entry *e, int n);
+bool budget_state_tick(struct controller *c); /* warns of thresholds; false: leadership lost */
 
 /* learn.c: quotas and others' use */
-void learn_refused(struct live_attempt *a, const char *text);
-void learn_accepted(struct live_attempt *a);
+void quota_learning_refused(struct live_attempt *a, const char *text);
+void quota_learning_accepted(struct live_attempt *a);
 /* What was learned since it was last written. */
-bool learn_write(struct controller *c, struct err *err) MUST_CHECK;
-bool learn_dirty(struct controller *c);
+bool quota_learning_write(struct controller *c, struct err *err) MUST_CHECK;
+bool quota_learning_dirty(struct controller *c);
 /* As the scheduler should see it now: others' use, one less when it is time to try (true). */
-bool learn_slots(const struct live_slots *ls, usec_t now_us, struct slots *ret);
+bool quota_learning_slots(const struct live_slots *ls, usec_t now_us, struct quota_ledger *ret);
 
 /* mind.c: what a stage's attempts teach: durations, places, breaker, promises */
-bool mind_load(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-               struct err *err) MUST_CHECK;
-void mind_free(struct live_stage *ls);
-void mind_started(struct live_attempt *a);
-void mind_moved(struct live_attempt *a); /* to a.row.state, committed */
-void mind_passed(struct live_attempt *a);
-void mind_ended(struct live_attempt *a, const struct pending_record *p);
-void mind_refused_capacity(struct live_attempt *a);
+bool stage_history_load(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
+                        struct err *err) MUST_CHECK;
+void stage_history_free(struct live_stage *ls);
+void stage_history_started(struct live_attempt *a);
+void stage_history_moved(struct live_attempt *a); /* to a.row.state, committed */
+void stage_history_passed(struct live_attempt *a);
+void stage_history_ended(struct live_attempt *a, const struct pending_record *p);
+void stage_history_refused_capacity(struct live_attempt *a);
 /* Equal for failures of one kind; words: of cause_signature. */
-uint64_t mind_signature(enum cause cause, const char *words);
+uint64_t stage_history_signature(enum cause cause, const char *words);
 /* Why a tripped stage is held, for people. */
-void mind_trip_text(const struct live_campaign *lc, const struct live_stage *ls, char *ret,
-                    size_t size);
+void stage_history_trip_text(const struct live_campaign *lc, const struct live_stage *ls, char *ret,
+                             size_t size);
 /* A person let the stage go on: written and reset. */
-bool mind_resume(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
+bool stage_history_resume(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
 /* Breakers that were passed, promises that moved: written when they differ from their rows. */
-bool mind_dirty(struct controller *c);
-bool mind_write(struct controller *c, struct err *err) MUST_CHECK;
-void mind_tick(struct controller *c); /* ten minutes alive prove a foreign image */
+bool stage_history_dirty(struct controller *c);
+bool stage_history_write(struct controller *c, struct err *err) MUST_CHECK;
+void stage_history_tick(struct controller *c); /* ten minutes alive prove a foreign image */
 
 /* pools.c */
 struct live_pool *pool_add(struct controller *c, const struct pool_row *row,
@@ -285,7 +285,7 @@ struct live_pool *pool_by_id(struct controller *c, int64_t id);
 void pool_remove(struct controller *c, struct live_pool *p); /* cancels its calls */
 bool pool_load(struct controller *c, struct err *err) MUST_CHECK;
 void pool_listed(struct controller *c, const struct job_summary *job);
-void pool_ask_end(struct live_pool *p, enum warm_end why);
+void pool_ask_end(struct live_pool *p, enum warm_pool_end why);
 bool pool_of_campaign(const struct controller *c, const struct live_campaign *lc);
 void pools_tick(struct controller *c, int64_t *wake_us);
 
@@ -294,10 +294,10 @@ void progress_tick(struct controller *c, int64_t *wake_us);
 void progress_cancel(struct live_attempt *a);
 
 /* sweep.c: before the first intent of an epoch AWS is matched with our rows */
-void sweep_tick(struct controller *c);
-void sweep_cancel(struct controller *c);
+void orphan_sweep_tick(struct controller *c);
+void orphan_sweep_cancel(struct controller *c);
 /* execute.c: asks every due attempt what to do and does it */
-void execute_tick(struct controller *c);
+void aws_actions_tick(struct controller *c);
 /* record.c */
 void record_push(struct live_attempt *a, const struct protocol_effect *e);
 bool record_flush(struct controller *c); /* false: leadership lost */
@@ -327,10 +327,10 @@ struct output_check *output_check_done(struct controller *c, const struct live_c
                                        const struct live_stage *ls, const struct task_input *t,
                                        output_cb cb, void *ctx);
 /* precheck.c: tasks of a stage with done_if pass here before they become ready */
-void precheck_add(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-                  const struct task_row *t);
-bool precheck_tick(struct controller *c); /* false: leadership lost */
-void precheck_cancel_all(struct controller *c);
+void skip_done_add(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
+                   const struct task_row *t);
+bool skip_done_tick(struct controller *c); /* false: leadership lost */
+void skip_done_cancel_all(struct controller *c);
 /* bridge_side.c */
-bool bridge_side_start(struct controller *c, struct err *err) MUST_CHECK;
-void bridge_side_stop(struct controller *c);
+bool bridge_answers_start(struct controller *c, struct err *err) MUST_CHECK;
+void bridge_answers_stop(struct controller *c);

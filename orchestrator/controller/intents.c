@@ -36,11 +36,11 @@ void intend_identity(const struct controller *c, const struct intent *in, uint8_
 /* What ours of this type may be, others' use and every limit taken off: -1 unreadable. */
 static int64_t slot_limit(const struct batch *b, int slots_i)
 {
-    const struct slots *s = &b->f.slots[slots_i];
-    if (slots_limit(s, &b->f.account) < 0) {
+    const struct quota_ledger *s = &b->f.slots[slots_i];
+    if (quota_ledger_limit(s, &b->f.account) < 0) {
         return -1;
     }
-    return s->held + s->warm_idle + slots_free(s, &b->f.account, b->f.view.now_us);
+    return s->held + s->warm_idle + quota_ledger_free(s, &b->f.account, b->f.view.now_us);
 }
 
 static void fill_intent(const struct controller *c, struct batch *b, int i, int64_t attempt_id)
@@ -48,7 +48,7 @@ static void fill_intent(const struct controller *c, struct batch *b, int i, int6
     const struct sched_launch *l = &b->plan->launches[i];
     const struct sched_stage *ss = &b->f.stages[l->stage_i];
     const struct task_input *t = &b->inputs[i];
-    const struct slots *s = &b->f.slots[l->slots_i];
+    const struct quota_ledger *s = &b->f.slots[l->slots_i];
     struct intent *in = &b->intents[i];
     *in = (struct intent){.campaign_id = ss->campaign_id,
                           .project_id = b->f.live_campaigns[l->stage_i]->row.project_id,
@@ -67,8 +67,8 @@ static void fill_intent(const struct controller *c, struct batch *b, int i, int6
                                               : l->keep_alive_s,
                           .instance_type_i = l->instance_type_i,
                           .subnet_i = l->subnet_i,
-                          .fingerprint = warm_fingerprint_of(ss->stage, l->instance_type_i,
-                                                             l->volume_gb, l->subnet_i),
+                          .fingerprint = warm_pool_fingerprint_of(ss->stage, l->instance_type_i,
+                                                                  l->volume_gb, l->subnet_i),
                           .pool_id = l->pool_i >= 0 ? b->f.live_pools[l->pool_i]->row.id : 0,
                           .slot_limit = slot_limit(b, l->slots_i),
                           .attempt_id = attempt_id};
@@ -100,21 +100,21 @@ static bool lower_one(struct controller *c, struct batch *b, int i, int64_t atte
                                  .size = t->size,
                                  .attempt_n = in->n,
                                  .vars = vars};
-    const struct lower_input li = {.spec = ss->spec,
-                                   .stage = ss->stage,
-                                   .task = &st,
-                                   .name = &in->name,
-                                   .attempt_id = attempt_id,
-                                   .instance_type = in->instance_type,
-                                   .volume_gb = in->volume_gb,
-                                   .max_runtime_s = in->max_runtime_s,
-                                   .keep_alive_s = in->keep_alive_s,
-                                   .subnet =
-                                       in->subnet_i >= 0 ? ss->stage->subnets[in->subnet_i] : NULL,
-                                   .install_id = c->install_id,
-                                   .region = aws_client_region(c->aws)};
+    const struct training_request_input li = {
+        .spec = ss->spec,
+        .stage = ss->stage,
+        .task = &st,
+        .name = &in->name,
+        .attempt_id = attempt_id,
+        .instance_type = in->instance_type,
+        .volume_gb = in->volume_gb,
+        .max_runtime_s = in->max_runtime_s,
+        .keep_alive_s = in->keep_alive_s,
+        .subnet = in->subnet_i >= 0 ? ss->stage->subnets[in->subnet_i] : NULL,
+        .install_id = c->install_id,
+        .region = aws_client_region(c->aws)};
     struct err why = ERR_INIT;
-    b->lowered[i] = lower_attempt(&li, &b->requests[i], in->identity_hash, &why);
+    b->lowered[i] = training_request_make(&li, &b->requests[i], in->identity_hash, &why);
     if (!b->lowered[i]) {
         log_event(LOG_ERROR, "task_not_lowered", LF_I("task", in->task_id), LF_ERR(&why));
         return store_alert(c->store, in->campaign_id, why.message, err);
@@ -144,7 +144,8 @@ static bool intend_all(struct controller *c, void *arg, struct err *err)
     int64_t ids[SCHED_LAUNCHES_MAX];
     struct intent packed[SCHED_LAUNCHES_MAX];
     size_t m = 0;
-    if (!write_reasons(c, b, err) || !learn_write(c, err) || !mind_write(c, err)) {
+    if (!write_reasons(c, b, err) || !quota_learning_write(c, err) ||
+        !stage_history_write(c, err)) {
         return false;
     }
     if (n == 0) {
@@ -258,8 +259,8 @@ static void intended(struct controller *c, struct batch *b, int i)
     buf_add_str(&a->request, in->request);
     count_slots(c, a);
     expect_pool(c, a, in, lc);
-    mind_started(a);
-    money_move(c, lc, ls, in->reserve_musd, 0, 0);
+    stage_history_started(a);
+    budget_state_move(c, lc, ls, in->reserve_musd, 0, 0);
     lc->live++;
     lc->last_start_us = row.intended_us;
     ls->row.counts[TASK_WAITING]--;
@@ -270,11 +271,11 @@ static void intended(struct controller *c, struct batch *b, int i)
 static void put_back(struct controller *c, struct batch *b, int i, int64_t after_us)
 {
     const struct sched_launch *l = &b->plan->launches[i];
-    struct ready_task t = l->task;
+    struct ready_queue_task t = l->task;
     if (after_us > 0) {
         t.not_before_us = clock_wall_us() + after_us;
     }
-    ready_push(b->f.live_stages[l->stage_i]->ready, &t);
+    ready_queue_push(b->f.live_stages[l->stage_i]->ready, &t);
     c->look_at_db = true;
 }
 
@@ -299,8 +300,8 @@ static bool spent_up(struct controller *c, const struct live_campaign *lc,
     const struct spec_stage *st = ls->spec;
     const struct live_slots *s =
         view_slots_of(c, st->instance_type[0], st->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
-    musd_t left = MIN(money_left(lc->row.cap_musd, 0, lc->row.spent_musd),
-                      money_left(ls->row.cap_musd, 0, ls->row.spent_musd));
+    musd_t left = MIN(budget_state_left(lc->row.cap_musd, 0, lc->row.spent_musd),
+                      budget_state_left(ls->row.cap_musd, 0, ls->row.spent_musd));
     return s->s.price_musd_per_hour >= 0 &&
            cost_runtime_that_fits(s->s.price_musd_per_hour, st->instance_count, 0, left) <
                st->min_runtime_s;
@@ -323,7 +324,7 @@ static void budget_short(struct controller *c, const struct batch *b)
 
 static void run_plan(struct controller *c, struct batch *b)
 {
-    bool writes = b->plan->launches_n > 0 || learn_dirty(c) || mind_dirty(c);
+    bool writes = b->plan->launches_n > 0 || quota_learning_dirty(c) || stage_history_dirty(c);
     for (int i = 0; i < b->f.view.stages_n; i++) {
         writes |= b->f.live_stages[i]->reason != b->plan->reason[i];
     }

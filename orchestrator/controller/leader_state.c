@@ -96,8 +96,8 @@ struct task_change_row *view_change(struct controller *c, int64_t task_id, bool 
 static void campaign_free(struct live_campaign *lc)
 {
     for (int i = 0; i < lc->stages_n; i++) {
-        ready_free(lc->stages[i].ready);
-        mind_free(&lc->stages[i]);
+        ready_queue_free(lc->stages[i].ready);
+        stage_history_free(&lc->stages[i]);
     }
     free(lc->stages);
     free(lc->row.spec_json);
@@ -136,8 +136,8 @@ void view_free(struct controller *c)
     c->listing = NULL;
     quotas_cancel(c->quota_reading);
     c->quota_reading = NULL;
-    precheck_cancel_all(c);
-    sweep_cancel(c);
+    skip_done_cancel_all(c);
+    orphan_sweep_cancel(c);
     while (c->attempts_n > 0) {
         attempt_remove(c, c->attempts[c->attempts_n - 1]);
     }
@@ -166,7 +166,7 @@ struct task_sink {
     struct controller *c;
     struct live_campaign *lc;
     struct live_stage *ls;
-    struct ready_task *many;
+    struct ready_queue_task *many;
     size_t cap;
 };
 
@@ -183,16 +183,16 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
             continue;
         }
         if (k->ls->spec != NULL && k->ls->spec->done_if != NULL && rows[i].names == 0) {
-            precheck_add(k->c, k->lc, k->ls, &rows[i]);
+            skip_done_add(k->c, k->lc, k->ls, &rows[i]);
             continue;
         }
         int64_t size_mb = rows[i].size / (1024 * 1024);
-        k->many[m++] = (struct ready_task){.task_id = rows[i].id,
-                                           .not_before_us = rows[i].not_before_us,
-                                           .seq = (uint32_t)rows[i].seq,
-                                           .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
+        k->many[m++] = (struct ready_queue_task){.task_id = rows[i].id,
+                                                 .not_before_us = rows[i].not_before_us,
+                                                 .seq = (uint32_t)rows[i].seq,
+                                                 .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
     }
-    ready_push_many(k->ls->ready, k->many, m);
+    ready_queue_push_many(k->ls->ready, k->many, m);
 }
 
 static bool load_tasks(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
@@ -310,11 +310,12 @@ bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_
         int spec_i = spec_stage_find(lc->spec, rows[i].name);
         ls->row = rows[i];
         ls->spec = spec_i >= 0 ? lc->spec->stages[spec_i] : NULL;
-        ls->ready = ready_new();
+        ls->ready = ready_queue_new();
         ls->reason = WAIT_NEW;
         lc->live += rows[i].counts[TASK_ACTIVE];
-        ok = mind_load(c, lc, ls, err) && (stage_state_terminal(ls->row.state) ||
-                                           (take_new(c, ls, err) && load_tasks(c, lc, ls, 0, err)));
+        ok = stage_history_load(c, lc, ls, err) &&
+             (stage_state_terminal(ls->row.state) ||
+              (take_new(c, ls, err) && load_tasks(c, lc, ls, 0, err)));
     }
     free(rows);
     if (!ok) {

@@ -164,7 +164,7 @@ static bool write_kind(struct controller *c, const struct quota_value *v, size_t
                        enum market market, bool warm, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct slots *s = &view_slots_of(c, v[i].instance_type, market)->s;
+        const struct quota_ledger *s = &view_slots_of(c, v[i].instance_type, market)->s;
         if ((warm ? s->warm_quota : s->quota) != v[i].limit &&
             !store_quota_put(c->store, v[i].instance_type, market, warm, v[i].limit, err)) {
             return false;
@@ -206,12 +206,13 @@ static bool write_quotas(struct controller *c, void *arg, struct err *err)
 static void take_quotas(struct controller *c, const struct quota_reading *r)
 {
     for (size_t i = 0; i < r->training_n; i++) {
-        slots_quota_read(&view_slots_of(c, r->training[i].instance_type, MARKET_ON_DEMAND)->s,
-                         r->training[i].limit);
+        quota_ledger_quota_read(
+            &view_slots_of(c, r->training[i].instance_type, MARKET_ON_DEMAND)->s,
+            r->training[i].limit);
     }
     for (size_t i = 0; i < r->spot_n; i++) {
-        slots_quota_read(&view_slots_of(c, r->spot[i].instance_type, MARKET_SPOT)->s,
-                         r->spot[i].limit);
+        quota_ledger_quota_read(&view_slots_of(c, r->spot[i].instance_type, MARKET_SPOT)->s,
+                                r->spot[i].limit);
     }
     for (size_t i = 0; i < r->warm_n; i++) {
         view_slots_of(c, r->warm[i].instance_type, MARKET_ON_DEMAND)->s.warm_quota =
@@ -251,7 +252,7 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
     }
     take_quotas(c, r);
     if (r->create_rate > 0 && !c->create_unlimited) {
-        bucket_set_rate(&c->create_bucket, r->create_rate, clock_mono_us());
+        token_bucket_set_rate(&c->create_bucket, r->create_rate, clock_mono_us());
     }
     c->decide = true;
 }

@@ -97,9 +97,9 @@ static void apply(struct controller *c, struct op_step *s)
             ch->volume_gb = s->volume_gb > 0 ? s->volume_gb : ch->volume_gb;
         }
         int64_t size_mb = t->size / (1024 * 1024);
-        ready_push(s->stage->ready, &(struct ready_task){.task_id = t->id,
-                                                         .seq = (uint32_t)t->seq,
-                                                         .size_mb = (uint32_t)size_mb});
+        ready_queue_push(s->stage->ready, &(struct ready_queue_task){.task_id = t->id,
+                                                                     .seq = (uint32_t)t->seq,
+                                                                     .size_mb = (uint32_t)size_mb});
     }
     c->look_at_db = c->decide = true;
 }

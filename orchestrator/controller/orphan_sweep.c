@@ -19,14 +19,14 @@
 #define SWEEP_MAX      (100 * SAGEMAKER_LIST_PAGES_MAX)
 #define SWEEP_BATCH    200
 
-struct sweep {
+struct orphan_sweep {
     struct sagemaker_call *list, *describe;
     char (*names)[64]; /* without a row; [n] */
     size_t n, next;
     int adopted;
 };
 
-static void sweep_free(struct sweep *s)
+static void sweep_free(struct orphan_sweep *s)
 {
     sagemaker_cancel(s->list);
     sagemaker_cancel(s->describe);
@@ -34,7 +34,7 @@ static void sweep_free(struct sweep *s)
     free(s);
 }
 
-void sweep_cancel(struct controller *c)
+void orphan_sweep_cancel(struct controller *c)
 {
     if (c->sweep != NULL) {
         sweep_free(c->sweep);
@@ -44,7 +44,7 @@ void sweep_cancel(struct controller *c)
 
 static void again(struct controller *c)
 {
-    sweep_cancel(c);
+    orphan_sweep_cancel(c);
     c->sweep_us = clock_boot_us() + SWEEP_AGAIN_US;
 }
 
@@ -210,14 +210,14 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
 
 static void next_name(struct controller *c)
 {
-    struct sweep *s = c->sweep;
+    struct orphan_sweep *s = c->sweep;
     if (s->next >= s->n && s->adopted > 0) {
         /* Slots, money, counters, queues, pools: read whole again, by a takeover from ourselves. */
         leader_lose(c, "adopted", NULL);
         return;
     }
     if (s->next >= s->n) {
-        sweep_cancel(c);
+        orphan_sweep_cancel(c);
         c->swept = c->decide = true;
         return;
     }
@@ -235,7 +235,7 @@ struct names_arg {
 /* A batch of names, of which those without a row are kept, one answer each. */
 static bool missing_of(struct controller *c, const char **names, size_t n, struct err *err)
 {
-    struct sweep *s = c->sweep;
+    struct orphan_sweep *s = c->sweep;
     for (;;) {
         struct job_name missing;
         bool any = false;
@@ -302,7 +302,7 @@ static bool read_newest(struct controller *c, void *arg, struct err *err)
     return newest_intent(c->store, arg, err);
 }
 
-void sweep_tick(struct controller *c)
+void orphan_sweep_tick(struct controller *c)
 {
     char prefix[64];
     usec_t newest = 0;

@@ -48,7 +48,7 @@ static void retry_or_fail(struct live_attempt *a, struct pending_record *p)
         now.max_runtime_s = change->max_runtime_s;
     }
     retry_decide(a->stage->spec, p->r.cause, &now, &c->rng, &d);
-    uint64_t signature = mind_signature(p->r.cause, p->signature);
+    uint64_t signature = stage_history_signature(p->r.cause, p->signature);
     int same = d.counts ? same_failures(change, signature) : 0;
     bool aside =
         d.retry && d.counts && breaker_quarantines(&a->stage->breaker, &a->stage->rules, same);
@@ -308,10 +308,10 @@ static void task_moved(struct controller *c, const struct pending_record *p)
     a->campaign->live--;
     if (p->r.task_to == TASK_WAITING) {
         int64_t size_mb = a->row.size / (1024 * 1024);
-        ready_push(ls->ready, &(struct ready_task){.task_id = a->row.task_id,
-                                                   .not_before_us = p->r.not_before_us,
-                                                   .seq = (uint32_t)a->row.seq,
-                                                   .size_mb = (uint32_t)size_mb});
+        ready_queue_push(ls->ready, &(struct ready_queue_task){.task_id = a->row.task_id,
+                                                               .not_before_us = p->r.not_before_us,
+                                                               .seq = (uint32_t)a->row.seq,
+                                                               .size_mb = (uint32_t)size_mb});
     } else {
         metric_add(p->r.task_to == TASK_DONE ? METRIC_PARTS_DONE : METRIC_PARTS_FAILED,
                    p->r.task_to == TASK_DONE || p->r.task_to == TASK_FAILED);
@@ -356,14 +356,15 @@ static void released(struct controller *c, struct pending_record *p)
 {
     struct live_attempt *a = p->attempt;
     view_slots_of(c, a->row.instance_type, a->row.market)->s.held -= a->row.instances;
-    money_move(c, a->campaign, a->stage, money_reserved_by(p->r.entries, p->r.entries_n),
-               money_spent_by(p->r.entries, p->r.entries_n), p->r.warm_musd);
+    budget_state_move(c, a->campaign, a->stage,
+                      budget_state_reserved_by(p->r.entries, p->r.entries_n),
+                      budget_state_spent_by(p->r.entries, p->r.entries_n), p->r.warm_musd);
     pools_moved(c, p);
     a->account = p->account;
     a->row.holds = false;
     metric_add(METRIC_COST_MUSD, p->r.cost_musd + p->r.warm_musd);
     metric_add(METRIC_JOBS_ENDED, p->r.settle);
-    money_freed(c, a->campaign);
+    budget_state_freed(c, a->campaign);
 }
 
 static void committed(struct controller *c, struct pending_record *p)
@@ -375,9 +376,9 @@ static void committed(struct controller *c, struct pending_record *p)
     if (p->r.release) {
         released(c, p);
     }
-    mind_moved(a);
+    stage_history_moved(a);
     if (p->r.task_moves) {
-        mind_ended(a, p);
+        stage_history_ended(a, p);
         task_moved(c, p);
         attempt_remove(c, a);
         c->look_at_db = true; /* the stage or the campaign may have ended */

@@ -167,14 +167,15 @@ static void ended(struct live_pool *p, const struct end_arg *e)
     struct live_stage *ls = view_stage(p->campaign, p->row.stage_id);
     struct live_slots *s = view_slots_of(c, p->row.instance_type, MARKET_ON_DEMAND);
     s->s.warm_idle -= p->row.taken_by == 0 ? p->row.instances : 0;
-    money_move(c, p->campaign, ls, money_reserved_by(e->end.entries, e->end.entries_n),
-               money_spent_by(e->end.entries, e->end.entries_n), e->end.warm_musd);
+    budget_state_move(c, p->campaign, ls,
+                      budget_state_reserved_by(e->end.entries, e->end.entries_n),
+                      budget_state_spent_by(e->end.entries, e->end.entries_n), e->end.warm_musd);
     metric_add(METRIC_COST_MUSD, e->end.warm_musd);
     metric_add(METRIC_WARM_IDLE_S, e->end.warm_s);
     log_event(LOG_INFO, "pool_ended", LF_S("job", p->row.job.s),
               LF_S("to", pool_state_name(e->end.to)), LF_I("idle_s", e->end.retained_s),
               LF_S("asked", p->row.end_reason));
-    money_freed(c, p->campaign);
+    budget_state_freed(c, p->campaign);
     c->decide = c->look_at_db = true;
     pool_remove(c, p);
 }
@@ -288,14 +289,14 @@ static void on_update(void *ctx, bool no_pool, bool not_found, const struct aws_
     p->end_taken = p->look_now = true;
 }
 
-void pool_ask_end(struct live_pool *p, enum warm_end why)
+void pool_ask_end(struct live_pool *p, enum warm_pool_end why)
 {
     if (p->wants_end) {
         return;
     }
     p->wants_end = true;
     p->c->act = true;
-    (void)snprintf(p->row.end_reason, sizeof p->row.end_reason, "%s", warm_end_name(why));
+    (void)snprintf(p->row.end_reason, sizeof p->row.end_reason, "%s", warm_pool_end_name(why));
     log_event(LOG_INFO, "pool_end_asked", LF_S("job", p->row.job.s),
               LF_S("why", p->row.end_reason));
 }

@@ -29,7 +29,8 @@ void progress_cancel(struct live_attempt *a)
 }
 
 /* Is it this attempt's, and what does it say? An object of an earlier attempt says nothing yet. */
-static bool read_progress(const struct live_attempt *a, struct str text, struct hang_seen *ret)
+static bool read_progress(const struct live_attempt *a, struct str text,
+                          struct hang_detector_seen *ret)
 {
     AUTO_JSON json_t *o = NULL;
     char id[24];
@@ -53,20 +54,20 @@ static bool read_progress(const struct live_attempt *a, struct str text, struct 
             return false;
         }
     }
-    *ret = (struct hang_seen){.at_us = at_us,
-                              .rows_done = figures[0],
-                              .rows_total = figures[1],
-                              .bytes = figures[2],
-                              .shards_done = figures[3]};
+    *ret = (struct hang_detector_seen){.at_us = at_us,
+                                       .rows_done = figures[0],
+                                       .rows_total = figures[1],
+                                       .bytes = figures[2],
+                                       .shards_done = figures[3]};
     return true;
 }
 
-static struct hang_rules rules_of(const struct live_attempt *a)
+static struct hang_detector_rules rules_of(const struct live_attempt *a)
 {
     const struct spec_guard *g = &a->stage->spec->guard;
-    return (struct hang_rules){.silent_us = g->hang_silent_s * USEC_PER_SEC,
-                               .standstill_us = g->hang_standstill_s * USEC_PER_SEC,
-                               .start_us = g->hang_start_s * USEC_PER_SEC};
+    return (struct hang_detector_rules){.silent_us = g->hang_silent_s * USEC_PER_SEC,
+                                        .standstill_us = g->hang_standstill_s * USEC_PER_SEC,
+                                        .start_us = g->hang_start_s * USEC_PER_SEC};
 }
 
 struct hung_arg {
@@ -81,16 +82,17 @@ static bool write_hung(struct controller *c, void *arg, struct err *err)
 }
 
 /* Written first: a leader that takes over must know why it finds the job stopped. */
-static void stop_hung(struct live_attempt *a, enum hang_verdict v)
+static void stop_hung(struct live_attempt *a, enum hang_detector_verdict v)
 {
     struct hung_arg h = {.attempt = a};
     (void)snprintf(h.text, sizeof h.text, "hangs (%s): stopped by drover, to be tried again",
-                   hang_verdict_name(v));
+                   hang_detector_verdict_name(v));
     if (!leader_tx(a->c, write_hung, &h)) {
         return;
     }
     metric_add(METRIC_PARTS_HUNG, 1);
-    log_event(LOG_WARN, "part_hangs", LF_S("job", a->row.name.s), LF_S("how", hang_verdict_name(v)),
+    log_event(LOG_WARN, "part_hangs", LF_S("job", a->row.name.s),
+              LF_S("how", hang_detector_verdict_name(v)),
               LF_I("rows_done", a->hang.last.rows_done));
     a->row.unwanted = true;
     a->row.stop_cause = CAUSE_TIMEOUT;
@@ -111,7 +113,7 @@ static bool runs_still(struct live_attempt *a)
 
 /* Now, by the clock of those who write the objects: the newest one's time and what has passed here
  * since it was found to be new. Our own wall clock may jump, and would make every job look hung. */
-static usec_t now_of(struct live_attempt *a, const struct hang_seen *seen)
+static usec_t now_of(struct live_attempt *a, const struct hang_detector_seen *seen)
 {
     int64_t boot_us = clock_boot_us();
     bool newer = seen != NULL && seen->at_us > a->hang.last.at_us;
@@ -124,17 +126,17 @@ static usec_t now_of(struct live_attempt *a, const struct hang_seen *seen)
     return MAX(since_us, a->running_us) + (boot_us - a->fresh_us);
 }
 
-static void judge(struct live_attempt *a, const struct hang_seen *seen)
+static void judge(struct live_attempt *a, const struct hang_detector_seen *seen)
 {
     usec_t now_us = now_of(a, seen);
-    const struct hang_rules rules = rules_of(a);
-    hang_saw(&a->hang, seen, now_us);
+    const struct hang_detector_rules rules = rules_of(a);
+    hang_detector_saw(&a->hang, seen, now_us);
     int64_t before = a->row.n > 1 ? a->hang.first.shards_done : 0; /* what it found there */
     if (seen != NULL && seen->shards_done > before) {
-        mind_passed(a);
+        stage_history_passed(a);
     }
-    enum hang_verdict v = hang_check(&a->hang, &rules, a->running_us, now_us);
-    if (v == HANG_NONE) {
+    enum hang_detector_verdict v = hang_detector_check(&a->hang, &rules, a->running_us, now_us);
+    if (v == HANG_DETECTOR_NONE) {
         a->suspect_us = 0;
     } else if (a->p.wanted && a->row.state == ATTEMPT_RUNNING && !a->recording && runs_still(a)) {
         stop_hung(a, v);
@@ -145,7 +147,7 @@ static void on_progress(void *ctx, const struct s3_result *r)
 {
     struct progress_look *look = ctx;
     struct live_attempt *a = look->attempt;
-    struct hang_seen seen;
+    struct hang_detector_seen seen;
     look->c->progress_n--;
     free(look);
     if (a == NULL) {

@@ -34,47 +34,48 @@ static void ours(const struct controller *c, const struct live_slots *of, int64_
     }
 }
 
-void learn_refused(struct live_attempt *a, const char *text)
+void quota_learning_refused(struct live_attempt *a, const char *text)
 {
     struct controller *c = a->c;
-    struct slots_refusal r;
+    struct quota_ledger_refusal r;
     struct live_slots *ls = view_slots_of(c, a->row.instance_type, a->row.market);
     usec_t now_us = clock_wall_us();
     int64_t type_n;
     int64_t total_n;
-    if (!slots_refusal_parse(text, &r)) {
+    if (!quota_ledger_refusal_parse(text, &r)) {
         return;
     }
     ours(c, ls, &type_n, &total_n);
-    enum slots_quota q = slots_learn(&ls->s, &c->account, &r, type_n, total_n, now_us);
-    if (q == SLOTS_QUOTA_TYPE || q == SLOTS_QUOTA_TOTAL) {
+    enum quota_ledger_quota q =
+        quota_ledger_learn(&ls->s, &c->account, &r, type_n, total_n, now_us);
+    if (q == QUOTA_LEDGER_QUOTA_TYPE || q == QUOTA_LEDGER_QUOTA_TOTAL) {
         int64_t wait_us = PROBE_MIN_US << MIN(ls->refusals, 10);
         ls->refusals++;
         ls->probe_us = now_us + MIN(wait_us, PROBE_MAX_US);
     }
     log_event(LOG_INFO, "quota_refused", LF_S("instance_type", a->row.instance_type),
               LF_S("quota", r.quota), LF_I("limit", r.limit), LF_I("used", r.used),
-              LF_I("ours", type_n), LF_I("others", slots_foreign(&ls->s, now_us)));
+              LF_I("ours", type_n), LF_I("others", quota_ledger_foreign(&ls->s, now_us)));
     c->decide = true;
 }
 
-void learn_accepted(struct live_attempt *a)
+void quota_learning_accepted(struct live_attempt *a)
 {
     struct live_slots *ls = view_slots_of(a->c, a->row.instance_type, a->row.market);
     usec_t now_us = clock_wall_us();
     int64_t type_n;
     int64_t total_n;
     ours(a->c, ls, &type_n, &total_n);
-    slots_accepted(&ls->s, &a->c->account, type_n, total_n, now_us);
+    quota_ledger_accepted(&ls->s, &a->c->account, type_n, total_n, now_us);
     ls->refusals = 0;
-    ls->probe_us = slots_foreign(&ls->s, now_us) > 0 ? now_us + PROBE_MIN_US : 0;
+    ls->probe_us = quota_ledger_foreign(&ls->s, now_us) > 0 ? now_us + PROBE_MIN_US : 0;
 }
 
-bool learn_slots(const struct live_slots *ls, usec_t now_us, struct slots *ret)
+bool quota_learning_slots(const struct live_slots *ls, usec_t now_us, struct quota_ledger *ret)
 {
     *ret = ls->s;
     if (ls->probe_us > 0 && now_us >= ls->probe_us) {
-        int64_t believed = slots_foreign(&ls->s, now_us);
+        int64_t believed = quota_ledger_foreign(&ls->s, now_us);
         int64_t rest = MAX(0, ls->s.quota - ls->s.held - ls->s.warm_idle); /* others have no more */
         ret->foreign = MAX(0, MIN(believed, rest) - 1);
         ret->foreign_us = now_us;
@@ -88,22 +89,22 @@ static bool differs(const struct live_slots *ls, int64_t foreign)
     return ls->kept_foreign != foreign || ls->kept_limit != ls->s.refused_limit;
 }
 
-bool learn_dirty(struct controller *c)
+bool quota_learning_dirty(struct controller *c)
 {
     usec_t now_us = clock_wall_us();
     bool any = false;
     for (size_t i = 0; i < c->slots_n; i++) {
-        any |= differs(&c->slots[i], slots_foreign(&c->slots[i].s, now_us));
+        any |= differs(&c->slots[i], quota_ledger_foreign(&c->slots[i].s, now_us));
     }
     return any;
 }
 
-bool learn_write(struct controller *c, struct err *err)
+bool quota_learning_write(struct controller *c, struct err *err)
 {
     usec_t now_us = clock_wall_us();
     for (size_t i = 0; i < c->slots_n; i++) {
         struct live_slots *ls = &c->slots[i];
-        int64_t foreign = slots_foreign(&ls->s, now_us);
+        int64_t foreign = quota_ledger_foreign(&ls->s, now_us);
         if (!differs(ls, foreign)) {
             continue;
         }

@@ -25,7 +25,7 @@ static int64_t tokens(const struct controller *c)
         unsent += p->state == ATTEMPT_INTENDED && !p->create_in_flight;
     }
     int64_t ahead = SEND_AHEAD_S * c->create_bucket.rate_per_s_u / 1000000;
-    return MAX(0, bucket_available(&c->create_bucket, now_us) + ahead - unsent);
+    return MAX(0, token_bucket_available(&c->create_bucket, now_us) + ahead - unsent);
 }
 
 static bool change_of(void *ctx, int64_t task_id, int *ret_type_i, int *ret_volume_gb,
@@ -72,7 +72,7 @@ static void fill_projects(struct controller *c, struct filled *f)
     f->projects = xcalloc(c->projects_n + 1, sizeof *f->projects);
     for (size_t i = 0; i < c->projects_n; i++) {
         const struct project_row *p = &c->projects[i];
-        musd_t left = money_left(p->cap_musd, p->reserved_musd, p->spent_musd);
+        musd_t left = budget_state_left(p->cap_musd, p->reserved_musd, p->spent_musd);
         if (p->id == 0) {
             f->view.parts_limit = p->parts_limit;
             f->view.left_musd = left;
@@ -100,15 +100,15 @@ static int project_of(const struct filled *f, int64_t project_id)
 static void fill_campaign(const struct live_campaign *lc, int project_i, struct sched_campaign *ret)
 {
     const struct campaign_row *r = &lc->row;
-    *ret = (struct sched_campaign){.campaign_id = r->id,
-                                   .project_i = project_i,
-                                   .weight = MAX(1, r->weight),
-                                   .live = lc->live,
-                                   .last_start_us = lc->last_start_us,
-                                   .parts_limit = r->parts_limit,
-                                   .left_musd =
-                                       money_left(r->cap_musd, r->reserved_musd, r->spent_musd),
-                                   .idle_spent_musd = r->warm_musd};
+    *ret = (struct sched_campaign){
+        .campaign_id = r->id,
+        .project_i = project_i,
+        .weight = MAX(1, r->weight),
+        .live = lc->live,
+        .last_start_us = lc->last_start_us,
+        .parts_limit = r->parts_limit,
+        .left_musd = budget_state_left(r->cap_musd, r->reserved_musd, r->spent_musd),
+        .idle_spent_musd = r->warm_musd};
 }
 
 static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int campaign_i,
@@ -128,12 +128,13 @@ static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int camp
         .campaign_i = campaign_i,
         .live = ls->row.counts[TASK_ACTIVE],
         .parts_limit = ls->row.parts_limit,
-        .stage_left_musd = money_left(ls->row.cap_musd, ls->row.reserved_musd, ls->row.spent_musd),
+        .stage_left_musd =
+            budget_state_left(ls->row.cap_musd, ls->row.reserved_musd, ls->row.spent_musd),
         .duration = duration_known(&ls->duration) ? &ls->duration : NULL,
         .place = &ls->place,
         .breaker = &ls->breaker,
         .breaker_rules = ls->rules,
-        .warm = warm_policy_of(&ls->spec->warm),
+        .warm = warm_pool_policy_of(&ls->spec->warm),
         .cold_start_s = ls->cold.n > 0 ? MAX(1, ls->cold.us / USEC_PER_SEC) : 0,
         .warm_start_s = ls->warm.n > 0 ? MAX(1, ls->warm.us / USEC_PER_SEC) : 0,
         .gang = ls->spec->instance_count > 1 ? &ls->gang : NULL,
@@ -143,7 +144,7 @@ static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int camp
 /* Nothing waits in this stage: nothing is promised any more. */
 static void drop_gang(struct live_stage *ls)
 {
-    ls->gang = (struct gang){.owed = ls->gang.owed};
+    ls->gang = (struct reservation){.owed = ls->gang.owed};
 }
 
 static void fill_stages(struct controller *c, struct filled *f)
@@ -164,7 +165,7 @@ static void fill_stages(struct controller *c, struct filled *f)
         f->view.live += lc->live;
         for (int k = 0; k < lc->stages_n && f->view.stages_n < SCHED_STAGES_MAX; k++) {
             struct live_stage *ls = &lc->stages[k];
-            if (ls->spec == NULL || ready_n(ls->ready) == 0) {
+            if (ls->spec == NULL || ready_queue_n(ls->ready) == 0) {
                 drop_gang(ls);
                 continue;
             }
@@ -203,11 +204,11 @@ static void fill_slots(struct controller *c, struct filled *f)
         f->account.total[m].held = 0;
     }
     for (size_t i = 0; i < c->slots_n; i++) {
-        struct slots *s = &f->slots[i];
-        if (learn_slots(&c->slots[i], f->view.now_us, s)) {
-            struct slots_total *t = &f->account.total[s->market];
-            t->foreign =
-                MAX(0, slots_total_foreign(&c->account.total[s->market], f->view.now_us) - 1);
+        struct quota_ledger *s = &f->slots[i];
+        if (quota_learning_slots(&c->slots[i], f->view.now_us, s)) {
+            struct quota_ledger_total *t = &f->account.total[s->market];
+            t->foreign = MAX(
+                0, quota_ledger_total_foreign(&c->account.total[s->market], f->view.now_us) - 1);
             t->foreign_us = f->view.now_us;
         }
         s->warm_held = 0;
@@ -232,7 +233,7 @@ static int64_t start_left_us(const struct live_attempt *a, usec_t now_us)
 /* When its slots come back, by what is known: its own progress, else how long such parts run. */
 static void expect_end(const struct live_attempt *a, usec_t now_us, struct sched_job *j)
 {
-    usec_t own = hang_expected_end_us(&a->hang, a->running_us, now_us);
+    usec_t own = hang_detector_expected_end_us(&a->hang, a->running_us, now_us);
     int64_t elapsed_us = MAX(0, now_us - j->run_from_us);
     if (a->p.state == ATTEMPT_STOPPING || a->p.state == ATTEMPT_UPLOADING) {
         bool stops = a->p.state == ATTEMPT_STOPPING;

@@ -5,7 +5,7 @@
 
 #define CHECKS_AT_ONCE 32
 
-struct precheck {
+struct skip_done {
     struct live_campaign *campaign;
     struct live_stage *stage;
     struct task_row task;
@@ -18,7 +18,7 @@ struct precheck_call { /* keeps its place while the array moves */
     bool answered, good;
 };
 
-static void drop_call(struct precheck *k)
+static void drop_call(struct skip_done *k)
 {
     if (k->call != NULL) {
         output_cancel(k->call->check);
@@ -27,7 +27,7 @@ static void drop_call(struct precheck *k)
     }
 }
 
-void precheck_cancel_all(struct controller *c)
+void skip_done_cancel_all(struct controller *c)
 {
     for (size_t i = 0; i < c->checks_n; i++) {
         drop_call(&c->checks[i]);
@@ -37,14 +37,14 @@ void precheck_cancel_all(struct controller *c)
     c->checks_n = c->checks_cap = 0;
 }
 
-void precheck_add(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-                  const struct task_row *t)
+void skip_done_add(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
+                   const struct task_row *t)
 {
     if (c->checks_n == c->checks_cap) {
         c->checks_cap = MAX(64, c->checks_cap * 2);
         c->checks = xrealloc(c->checks, c->checks_cap * sizeof *c->checks);
     }
-    c->checks[c->checks_n++] = (struct precheck){.campaign = lc, .stage = ls, .task = *t};
+    c->checks[c->checks_n++] = (struct skip_done){.campaign = lc, .stage = ls, .task = *t};
 }
 
 static void on_checked(void *ctx, struct output_verdict *v)
@@ -61,7 +61,7 @@ static bool skip_tasks(struct controller *c, void *arg, struct err *err)
 {
     (void)arg;
     for (size_t i = 0; i < c->checks_n; i++) {
-        struct precheck *k = &c->checks[i];
+        struct skip_done *k = &c->checks[i];
         size_t moved = 0;
         if (k->call != NULL && k->call->answered && k->call->good &&
             !store_tasks_move(c->store, k->campaign->row.id, k->stage->row.id, TASK_WAITING,
@@ -72,17 +72,18 @@ static bool skip_tasks(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
-static void settle_one(struct controller *c, struct precheck *k)
+static void settle_one(struct controller *c, struct skip_done *k)
 {
     if (k->call->good) {
         k->stage->row.counts[TASK_WAITING]--;
         k->stage->row.counts[TASK_SKIPPED]++;
     } else {
         int64_t size_mb = k->task.size / (1024 * 1024);
-        ready_push(k->stage->ready, &(struct ready_task){.task_id = k->task.id,
-                                                         .not_before_us = k->task.not_before_us,
-                                                         .seq = (uint32_t)k->task.seq,
-                                                         .size_mb = (uint32_t)size_mb});
+        ready_queue_push(k->stage->ready,
+                         &(struct ready_queue_task){.task_id = k->task.id,
+                                                    .not_before_us = k->task.not_before_us,
+                                                    .seq = (uint32_t)k->task.seq,
+                                                    .size_mb = (uint32_t)size_mb});
     }
     c->decide = true;
     drop_call(k);
@@ -94,7 +95,7 @@ static size_t settle_answered(struct controller *c)
     size_t kept = 0;
     size_t running = 0;
     for (size_t i = 0; i < c->checks_n; i++) {
-        struct precheck *k = &c->checks[i];
+        struct skip_done *k = &c->checks[i];
         if (k->call != NULL && k->call->answered) {
             settle_one(c, k);
             continue;
@@ -114,7 +115,7 @@ static bool start_some(struct controller *c, void *arg, struct err *err)
 {
     struct start_arg *sa = arg;
     for (size_t i = 0; i < c->checks_n && sa->running < CHECKS_AT_ONCE; i++) {
-        struct precheck *k = &c->checks[i];
+        struct skip_done *k = &c->checks[i];
         struct task_input t = {0};
         if (k->call != NULL) {
             continue;
@@ -133,7 +134,7 @@ static bool start_some(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
-bool precheck_tick(struct controller *c)
+bool skip_done_tick(struct controller *c)
 {
     bool any_good = false;
     bool any_idle = false;

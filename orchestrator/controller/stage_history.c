@@ -14,7 +14,7 @@
                          */
 #define STARTS_KEPT 20 /* start times are averaged over so many */
 
-uint64_t mind_signature(enum cause cause, const char *words)
+uint64_t stage_history_signature(enum cause cause, const char *words)
 {
     char text[SIGNATURE_MAX + 32];
     uint8_t digest[32];
@@ -57,7 +57,7 @@ static void breaker_end(struct live_stage *ls, int64_t attempt_id, enum attempt_
     bool good = state == ATTEMPT_SUCCEEDED;
     enum cause c = good ? CAUSE_NONE : cause != CAUSE_NONE ? cause : CAUSE_STOPPED;
     bool counts = good || retry_counts(c);
-    uint64_t hash = mind_signature(c, words);
+    uint64_t hash = stage_history_signature(c, words);
     bool trips = breaker_ended(&ls->breaker, &ls->rules, attempt_id, c, counts, good ? 0 : hash);
     keep_words(ls, hash, words);
     if (trips) {
@@ -89,8 +89,8 @@ static bool load_breaker(struct controller *c, struct live_stage *ls, struct err
     return true;
 }
 
-void mind_trip_text(const struct live_campaign *lc, const struct live_stage *ls, char *ret,
-                    size_t size)
+void stage_history_trip_text(const struct live_campaign *lc, const struct live_stage *ls, char *ret,
+                             size_t size)
 {
     const struct breaker *b = &ls->breaker;
     int i = b->tripped_i;
@@ -107,7 +107,7 @@ void mind_trip_text(const struct live_campaign *lc, const struct live_stage *ls,
                    (long long)lc->row.id);
 }
 
-bool mind_resume(struct controller *c, struct live_stage *ls, struct err *err)
+bool stage_history_resume(struct controller *c, struct live_stage *ls, struct err *err)
 {
     int64_t last = 0;
     if (!stage_last_attempt(c->store, ls->row.id, &last, err) ||
@@ -150,7 +150,8 @@ static bool load_promise(struct controller *c, struct live_stage *ls, struct err
         }
         const struct promise_row *p = &rows[i];
         ls->promise = *p;
-        ls->gang = (struct gang){.task_id = p->task_id,
+        ls->gang =
+            (struct reservation){.task_id = p->task_id,
                                  .instances = p->instances,
                                  .since_us = p->since_us,
                                  .promised_us = p->promised_us > 0 ? p->promised_us : USEC_NEVER,
@@ -160,8 +161,8 @@ static bool load_promise(struct controller *c, struct live_stage *ls, struct err
     return true;
 }
 
-bool mind_load(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-               struct err *err)
+bool stage_history_load(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
+                        struct err *err)
 {
     (void)lc;
     if (ls->spec != NULL) {
@@ -171,19 +172,19 @@ bool mind_load(struct controller *c, struct live_campaign *lc, struct live_stage
     return load_breaker(c, ls, err) && load_durations(c, ls, err) && load_promise(c, ls, err);
 }
 
-void mind_free(struct live_stage *ls)
+void stage_history_free(struct live_stage *ls)
 {
     forget_words(ls);
 }
 
 /* --- feeding --- */
 
-void mind_started(struct live_attempt *a)
+void stage_history_started(struct live_attempt *a)
 {
     breaker_started(&a->stage->breaker, a->row.id);
     if (a->stage->spec != NULL) {
-        place_started(&a->stage->place, a->stage->spec, a->row.instance_type_i, a->row.subnet_i,
-                      clock_wall_us());
+        capacity_ladder_started(&a->stage->place, a->stage->spec, a->row.instance_type_i,
+                                a->row.subnet_i, clock_wall_us());
     }
 }
 
@@ -199,20 +200,21 @@ static void learn_start(struct live_attempt *a)
     t->us += (us - t->us) / t->n;
 }
 
-void mind_moved(struct live_attempt *a)
+void stage_history_moved(struct live_attempt *a)
 {
     if (!a->accepted && a->row.state >= ATTEMPT_SUBMITTED && a->row.state <= ATTEMPT_VERIFYING) {
         a->accepted = true;
-        learn_accepted(a);
+        quota_learning_accepted(a);
     }
     if (a->row.state == ATTEMPT_RUNNING) { /* spot may have started it again: it begins anew */
         bool again = a->running_us > 0;
         a->running_us = again || a->row.started_us == 0 ? clock_wall_us() : a->row.started_us;
-        a->hang = (struct hang_state){0};
+        a->hang = (struct hang_detector_state){0};
         a->fresh_us = a->suspect_us = 0;
     }
     if (a->row.state == ATTEMPT_RUNNING && a->stage->spec != NULL) {
-        place_worked(&a->stage->place, a->stage->spec, a->row.instance_type_i, a->row.subnet_i);
+        capacity_ladder_worked(&a->stage->place, a->stage->spec, a->row.instance_type_i,
+                               a->row.subnet_i);
         learn_start(a);
     }
     bool ending = a->row.state == ATTEMPT_UPLOADING || a->row.state == ATTEMPT_STOPPING;
@@ -221,7 +223,7 @@ void mind_moved(struct live_attempt *a)
     }
 }
 
-void mind_passed(struct live_attempt *a)
+void stage_history_passed(struct live_attempt *a)
 {
     if (!a->passed) {
         a->passed = true;
@@ -230,19 +232,19 @@ void mind_passed(struct live_attempt *a)
     }
 }
 
-void mind_refused_capacity(struct live_attempt *a)
+void stage_history_refused_capacity(struct live_attempt *a)
 {
     if (a->stage->spec != NULL) {
-        place_refused(&a->stage->place, a->stage->spec, a->row.instance_type_i, a->row.subnet_i,
-                      clock_wall_us());
+        capacity_ladder_refused(&a->stage->place, a->stage->spec, a->row.instance_type_i,
+                                a->row.subnet_i, clock_wall_us());
     }
 }
 
-void mind_ended(struct live_attempt *a, const struct pending_record *p)
+void stage_history_ended(struct live_attempt *a, const struct pending_record *p)
 {
     breaker_end(a->stage, a->row.id, p->r.to, p->r.cause, p->signature);
     if (p->r.cause == CAUSE_CAPACITY) {
-        mind_refused_capacity(a);
+        stage_history_refused_capacity(a);
     }
     if (p->r.to == ATTEMPT_SUCCEEDED && a->row.started_us > 0) {
         duration_learn(&a->stage->duration, size_mb(a->row.size),
@@ -250,7 +252,7 @@ void mind_ended(struct live_attempt *a, const struct pending_record *p)
     }
 }
 
-void mind_tick(struct controller *c)
+void stage_history_tick(struct controller *c)
 {
     usec_t now_us = clock_wall_us();
     for (size_t i = 0; i < c->attempts_n; i++) {
@@ -258,7 +260,7 @@ void mind_tick(struct controller *c)
         bool foreign = a->stage->spec != NULL && a->stage->spec->worker != WORKER_DOWNLOAD;
         if (foreign && !a->passed && a->row.state == ATTEMPT_RUNNING && a->row.started_us > 0 &&
             now_us - a->row.started_us >= FOREIGN_ALIVE_US) {
-            mind_passed(a);
+            stage_history_passed(a);
         }
     }
 }
@@ -277,7 +279,7 @@ static bool moved(usec_t a, usec_t b)
 
 static bool promise_differs(const struct live_stage *ls)
 {
-    const struct gang *g = &ls->gang;
+    const struct reservation *g = &ls->gang;
     const struct promise_row *p = &ls->promise;
     return g->task_id != p->task_id ||
            (g->task_id != 0 && (or_zero(g->promised_us) != p->promised_us ||
@@ -290,7 +292,7 @@ static bool stage_dirty(const struct live_stage *ls)
     return (ls->breaker.passed && !ls->passed_kept) || promise_differs(ls);
 }
 
-bool mind_dirty(struct controller *c)
+bool stage_history_dirty(struct controller *c)
 {
     bool any = false;
     for (size_t i = 0; i < c->campaigns_n; i++) {
@@ -303,7 +305,7 @@ bool mind_dirty(struct controller *c)
 
 static bool write_stage(struct controller *c, struct live_stage *ls, struct err *err)
 {
-    const struct gang *g = &ls->gang;
+    const struct reservation *g = &ls->gang;
     if (ls->breaker.passed && !ls->passed_kept) {
         if (!store_stage_breaker(c->store, ls->row.id, ls->row.breaker_since, true,
                                  ls->row.resumes_taken, err)) {
@@ -327,7 +329,7 @@ static bool write_stage(struct controller *c, struct live_stage *ls, struct err 
                            : store_promise_drop(c->store, ls->row.id, err);
 }
 
-bool mind_write(struct controller *c, struct err *err)
+bool stage_history_write(struct controller *c, struct err *err)
 {
     for (size_t i = 0; i < c->campaigns_n; i++) {
         for (int k = 0; k < c->campaigns[i]->stages_n; k++) {

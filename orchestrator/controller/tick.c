@@ -38,8 +38,8 @@ static bool look(struct controller *c)
         leader_lose(c, "view_failed", &err);
         return false;
     }
-    mind_tick(c);
-    return precheck_tick(c) && operations_tick(c) && campaign_life_tick(c) && money_tick(c);
+    stage_history_tick(c);
+    return skip_done_tick(c) && operations_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
 }
 
 static void gauges(const struct controller *c)
@@ -49,7 +49,7 @@ static void gauges(const struct controller *c)
         const struct live_campaign *lc = c->campaigns[i];
         active += lc->live;
         for (int k = 0; k < lc->stages_n; k++) {
-            waiting += (int64_t)ready_n(lc->stages[k].ready);
+            waiting += (int64_t)ready_queue_n(lc->stages[k].ready);
         }
     }
     for (size_t i = 0; i < c->slots_n; i++) {
@@ -71,13 +71,13 @@ static void tick(void *ctx)
         return;
     }
     if (!c->swept) {
-        sweep_tick(c);
+        orphan_sweep_tick(c);
     } else if (c->decide) { /* decide, intend */
         c->decide = false;
         intend_tick(c);
     }
     if (c->leading && (c->act || clock_boot_us() >= c->acted_until_us)) { /* act */
-        execute_tick(c);
+        aws_actions_tick(c);
         (void)record_flush(c);
     }
     gauges(c);
@@ -142,11 +142,11 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->loop = loop;
     c->bridge = bridge;
     c->status = status;
-    c->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    c->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     c->keep_alive_max_s = -1;
     c->create_unlimited = cfg->create_rate <= 0;
-    bucket_init(&c->create_bucket, c->create_unlimited ? 1e6 : cfg->create_rate,
-                c->create_unlimited ? 1e6 : cfg->create_burst, clock_mono_us());
+    token_bucket_init(&c->create_bucket, c->create_unlimited ? 1e6 : cfg->create_rate,
+                      c->create_unlimited ? 1e6 : cfg->create_burst, clock_mono_us());
     if (!aws_client_new(loop, &aws, &c->aws, err) ||
         !aws_client_new(loop, &aws, &c->aws_plain, err)) {
         goto fail;
@@ -158,7 +158,7 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->housekeeping_timer = loop_timer_new(loop, on_housekeeping_timer, c);
     loop_set_pre_hook(loop, before_pass, c);
     loop_set_pass_hook(loop, tick, c);
-    if (!bridge_side_start(c, err) || !leader_start(c, err)) {
+    if (!bridge_answers_start(c, err) || !leader_start(c, err)) {
         goto fail;
     }
     *ret = c;
@@ -174,7 +174,7 @@ void controller_free(struct controller *c)
         return;
     }
     leader_stop(c, true);
-    bridge_side_stop(c);
+    bridge_answers_stop(c);
     loop_set_pre_hook(c->loop, NULL, NULL);
     loop_set_pass_hook(c->loop, NULL, NULL);
     aws_client_free(c->aws); /* ends the output checks and bridge answers still under way */

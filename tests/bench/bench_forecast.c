@@ -111,13 +111,13 @@ static void million(void)
                                      .max_runtime_s = 86400,
                                      .budget_musd = -1,
                                      .per_task_musd = -1};
-    const struct slots_account account = SLOTS_ACCOUNT_UNLIMITED;
-    const struct slots slots = {.instance_type = "ml.c5.18xlarge",
-                                .held = LIVE,
-                                .quota = LIVE,
-                                .operator_limit = -1,
-                                .refused_limit = -1,
-                                .price_musd_per_hour = 3600000};
+    const struct quota_ledger_account account = QUOTA_LEDGER_ACCOUNT_UNLIMITED;
+    const struct quota_ledger slots = {.instance_type = "ml.c5.18xlarge",
+                                       .held = LIVE,
+                                       .quota = LIVE,
+                                       .operator_limit = -1,
+                                       .refused_limit = -1,
+                                       .price_musd_per_hour = 3600000};
     const struct forecast_campaign campaign = {
         .weight = 100, .parts_limit = -1, .left_musd = INT64_MAX};
     const struct forecast_project project = {

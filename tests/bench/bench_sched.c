@@ -26,12 +26,12 @@ struct fleet {
     struct sched_stage stages[STAGES];
     struct sched_campaign campaigns[CAMPAIGNS];
     struct sched_project projects[PROJECTS];
-    struct slots slots[TYPES];
-    struct slots_account account;
+    struct quota_ledger slots[TYPES];
+    struct quota_ledger_account account;
     struct sched_job jobs[LIVE];
     struct sched_launch launches[LIVE]; /* beside jobs */
     struct warm_pool pools[LIVE];       /* expected and available */
-    struct gang gangs[STAGES];
+    struct reservation gangs[STAGES];
     struct duration duration;
     struct sched_plan plan;
     int64_t next_id;
@@ -51,11 +51,11 @@ static size_t heap_bytes(void)
     return m.uordblks + m.hblkhd;
 }
 
-static struct ready_task task_new(struct fleet *f)
+static struct ready_queue_task task_new(struct fleet *f)
 {
-    return (struct ready_task){.task_id = ++f->next_id,
-                               .seq = (uint32_t)f->next_id,
-                               .size_mb = (uint32_t)rng_below(&f->rng, 4000)};
+    return (struct ready_queue_task){.task_id = ++f->next_id,
+                                     .seq = (uint32_t)f->next_id,
+                                     .size_mb = (uint32_t)rng_below(&f->rng, 4000)};
 }
 
 /* The queues as a leader reads them: in pages, half of them of one stage. */
@@ -63,10 +63,10 @@ static void fill_queues(struct fleet *f)
 {
     enum { PAGE = 5000 };
     static_assert(WAITING % PAGE == 0, "whole pages");
-    struct ready_task *page = xmalloc(PAGE * sizeof *page);
+    struct ready_queue_task *page = xmalloc(PAGE * sizeof *page);
     size_t before = heap_bytes();
     for (int s = 0; s < STAGES; s++) {
-        f->stages[s].ready = ready_new();
+        f->stages[s].ready = ready_queue_new();
     }
     for (int k = 0; k < WAITING / PAGE; k++) {
         int s = k % 2 == 0 ? 0 : 1 + k / 2 % (STAGES - 1);
@@ -74,7 +74,7 @@ static void fill_queues(struct fleet *f)
             page[i] = task_new(f);
             page[i].not_before_us = rng_chance(&f->rng, 0.01) ? NOW + i * USEC_PER_SEC : 0;
         }
-        ready_push_many(f->stages[s].ready, page, PAGE);
+        ready_queue_push_many(f->stages[s].ready, page, PAGE);
     }
     f->bytes_per_task = (double)(heap_bytes() - before) / WAITING;
     free(page);
@@ -125,13 +125,13 @@ static bool change_of(void *ctx, int64_t task_id, int *rung, int *volume_gb, int
 static void fill(struct fleet *f)
 {
     rng_seed(&f->rng, 1);
-    f->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    f->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     for (int i = 0; i < TYPES; i++) {
-        f->slots[i] = (struct slots){.quota = LIVE / TYPES,
-                                     .warm_quota = LIVE / TYPES / 2,
-                                     .operator_limit = -1,
-                                     .refused_limit = -1,
-                                     .price_musd_per_hour = 3672000};
+        f->slots[i] = (struct quota_ledger){.quota = LIVE / TYPES,
+                                            .warm_quota = LIVE / TYPES / 2,
+                                            .operator_limit = -1,
+                                            .refused_limit = -1,
+                                            .price_musd_per_hour = 3672000};
         (void)snprintf(f->slots[i].instance_type, sizeof f->slots[i].instance_type,
                        "ml.t%d.18xlarge", i);
     }
@@ -217,7 +217,8 @@ static void pool_add(struct fleet *f, const struct sched_job *j, const struct sc
         .attempt_id = j->attempt_id,
         .campaign_id = s->campaign_id,
         .stage_id = s->stage_id,
-        .fingerprint = warm_fingerprint_of(s->stage, l->instance_type_i, l->volume_gb, l->subnet_i),
+        .fingerprint =
+            warm_pool_fingerprint_of(s->stage, l->instance_type_i, l->volume_gb, l->subnet_i),
         .slots_i = l->slots_i,
         .instances = j->instances,
         .state = POOL_EXPECTED,
@@ -270,7 +271,7 @@ static void end_jobs(struct fleet *f, int n)
     for (int i = 0; i < n && f->view.jobs_n > 0; i++) {
         int at = (int)rng_below(&f->rng, (uint64_t)f->view.jobs_n);
         struct sched_job j = f->jobs[at];
-        struct ready_task t = f->launches[at].task;
+        struct ready_queue_task t = f->launches[at].task;
         count(f, &j, -1);
         for (int k = 0; k < f->view.pools_n; k++) {
             if (f->pools[k].attempt_id == j.attempt_id && f->pools[k].state == POOL_EXPECTED) {
@@ -282,7 +283,7 @@ static void end_jobs(struct fleet *f, int n)
             }
         }
         t.not_before_us = rng_chance(&f->rng, 0.5) ? f->view.now_us + 30 * USEC_PER_SEC : 0;
-        ready_push(f->stages[j.stage_id - 1].ready, &t);
+        ready_queue_push(f->stages[j.stage_id - 1].ready, &t);
         f->jobs[at] = f->jobs[--f->view.jobs_n];
         f->launches[at] = f->launches[f->view.jobs_n];
     }
@@ -336,7 +337,7 @@ int main(void)
                  "\"note\":\"heap of the ready queues after loading by pages\"}\n",
                  f->bytes_per_task, WAITING);
     for (int s = 0; s < STAGES; s++) {
-        ready_free(f->stages[s].ready);
+        ready_queue_free(f->stages[s].ready);
     }
     free(took_ms);
     free(f);

@@ -39,8 +39,8 @@ static void sql(struct bench *b, const char *text)
 static void open_database(struct bench *b, const char *dir)
 {
     struct err err = ERR_INIT;
-    char conninfo[PRIVATE_DB_CONNINFO_MAX];
-    must(private_db_start(dir, conninfo, sizeof conninfo, &err), &err);
+    char conninfo[PRIVATE_CLUSTER_CONNINFO_MAX];
+    must(private_cluster_start(dir, conninfo, sizeof conninfo, &err), &err);
     must(store_open(conninfo, STORE_ADMIN, &b->admin, &err), &err);
     sql(b, "DROP DATABASE IF EXISTS bench WITH (FORCE)");
     sql(b, "CREATE DATABASE bench");
@@ -196,6 +196,6 @@ int main(int argc, char **argv)
     figure(&b, "claim_complete_per_s_1000_spread", &from, 100000, 1000, true);
     store_close(b.s);
     store_close(b.admin);
-    must(private_db_stop(dir, PRIVATE_DB_FAST, &err), &err);
+    must(private_cluster_stop(dir, PRIVATE_CLUSTER_FAST, &err), &err);
     return 0;
 }

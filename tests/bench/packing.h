@@ -44,7 +44,7 @@ static const struct packing_case packing_cases[] = {
     {.name = "makespan_ratio_notebook", .order = PACKING_NOTEBOOK},
 };
 struct packing_live {
-    struct ready_task task;
+    struct ready_queue_task task;
     int64_t started_us, ends_us;
     bool fails;
 };
@@ -60,8 +60,8 @@ struct packing {
     struct sched_stage stage;
     struct sched_campaign campaign;
     struct sched_project project;
-    struct slots slots;
-    struct slots_account account;
+    struct quota_ledger slots;
+    struct quota_ledger_account account;
     struct sched_job jobs[PACKING_SLOTS];
     struct duration duration;
     struct sched_plan plan;
@@ -82,12 +82,12 @@ static inline void packing_init(struct packing *p, const struct packing_case *c,
     memset(p, 0, sizeof *p);
     p->c = c;
     rng_seed(&p->rng, seed);
-    p->slots = (struct slots){.instance_type = "ml.c5.18xlarge",
-                              .quota = PACKING_SLOTS,
-                              .operator_limit = -1,
-                              .refused_limit = -1,
-                              .price_musd_per_hour = 3672000};
-    p->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    p->slots = (struct quota_ledger){.instance_type = "ml.c5.18xlarge",
+                                     .quota = PACKING_SLOTS,
+                                     .operator_limit = -1,
+                                     .refused_limit = -1,
+                                     .price_musd_per_hour = 3672000};
+    p->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     p->project = (struct sched_project){
         .project_id = 1, .weight = 100, .parts_limit = -1, .left_musd = INT64_MAX};
     p->campaign = (struct sched_campaign){
@@ -104,7 +104,7 @@ static inline void packing_init(struct packing *p, const struct packing_case *c,
                                     .stage_id = 1,
                                     .spec = &p->spec,
                                     .stage = &p->spec_stage,
-                                    .ready = ready_new(),
+                                    .ready = ready_queue_new(),
                                     .may_start = true,
                                     .parts_limit = -1,
                                     .stage_left_musd = INT64_MAX,
@@ -130,9 +130,9 @@ static inline void packing_init(struct packing *p, const struct packing_case *c,
         uint32_t mb = (uint32_t)(600 * exp(0.5 * rng_normal(&p->rng))) + 1;
         double off = 1 + c->off * (2 * rng_unit(&p->rng) - 1);
         p->run_us[id] = (int64_t)(mb * 1e6 * off);
-        struct ready_task t = {.task_id = id, .seq = (uint32_t)id};
+        struct ready_queue_task t = {.task_id = id, .seq = (uint32_t)id};
         t.size_mb = c->order == PACKING_SCHED || c->order == PACKING_LONGEST ? mb : 0;
-        ready_push(p->stage.ready, &t);
+        ready_queue_push(p->stage.ready, &t);
     }
 }
 
@@ -196,12 +196,12 @@ static inline double packing_ratio(struct packing *p, const struct packing_case 
         p->live[first] = p->live[--p->live_n];
         now_us = ended.ends_us;
         if (ended.fails) {
-            ready_push(p->stage.ready, &ended.task);
+            ready_queue_push(p->stage.ready, &ended.task);
         } else if (c->learned) {
             duration_learn(&p->duration, ended.task.size_mb, now_us - ended.started_us);
         }
-    } while (p->live_n > 0 || ready_n(p->stage.ready) > 0);
-    ready_free(p->stage.ready);
+    } while (p->live_n > 0 || ready_queue_n(p->stage.ready) > 0);
+    ready_queue_free(p->stage.ready);
     int64_t bound_us = MAX(work_us / PACKING_SLOTS, longest_us);
     return (double)(now_us - PACKING_START) / (double)bound_us;
 }

@@ -82,8 +82,8 @@ struct ww {
     struct sched_stage stage[WW_STAGES];
     struct sched_campaign campaign[WW_STAGES];
     struct sched_project project;
-    struct slots slots;
-    struct slots_account account;
+    struct quota_ledger slots;
+    struct quota_ledger_account account;
     struct warm_pool pools[WW_JOBS];
     int pool_job[WW_JOBS];
     struct duration duration;
@@ -202,11 +202,11 @@ static inline bool ww_change_of(void *ctx, int64_t task_id, int *rung, int *volu
 static inline void ww_wait(struct ww *w, int64_t task_id, int64_t not_before_s)
 {
     w->task[task_id].waiting = true;
-    ready_push(w->stage[w->task[task_id].stage_i].ready,
-               &(struct ready_task){.task_id = task_id,
-                                    .seq = (uint32_t)task_id,
-                                    .size_mb = w->task[task_id].size_mb,
-                                    .not_before_us = not_before_s * USEC_PER_SEC});
+    ready_queue_push(w->stage[w->task[task_id].stage_i].ready,
+                     &(struct ready_queue_task){.task_id = task_id,
+                                                .seq = (uint32_t)task_id,
+                                                .size_mb = w->task[task_id].size_mb,
+                                                .not_before_us = not_before_s * USEC_PER_SEC});
 }
 
 /* Describe names the pool a job really got. When it was meant for another, the two are exchanged:
@@ -266,19 +266,19 @@ static inline void ww_add_pool(struct ww *w, const struct ww_job *j)
     struct spec_stage like = w->spec_stage[j->stage_i];
     int n = w->view.pools_n++;
     w->pool_job[n] = (int)(j - w->jobs);
-    w->pools[n] = (struct warm_pool){.attempt_id = 1 + (j - w->jobs),
-                                     .campaign_id = j->stage_i + 1,
-                                     .stage_id = j->stage_i + 1,
-                                     .fingerprint = warm_fingerprint_of(&like, 0, j->volume_gb, -1),
-                                     .instances = 1,
-                                     .state = j->seen.ended ? POOL_AVAILABLE : POOL_EXPECTED,
-                                     .keep_alive_s = j->keep_alive_s,
-                                     .available_us = (j->seen.ended ? j->ends_s : j->seen.guess_s) *
-                                                     USEC_PER_SEC,
-                                     .expires_us = (j->ends_s + j->keep_alive_s) * USEC_PER_SEC,
-                                     .price_musd_per_hour = WW_PRICE,
-                                     .ending = j->seen.ending,
-                                     .stays = w->c->policy == WW_ALWAYS};
+    w->pools[n] = (struct warm_pool){
+        .attempt_id = 1 + (j - w->jobs),
+        .campaign_id = j->stage_i + 1,
+        .stage_id = j->stage_i + 1,
+        .fingerprint = warm_pool_fingerprint_of(&like, 0, j->volume_gb, -1),
+        .instances = 1,
+        .state = j->seen.ended ? POOL_AVAILABLE : POOL_EXPECTED,
+        .keep_alive_s = j->keep_alive_s,
+        .available_us = (j->seen.ended ? j->ends_s : j->seen.guess_s) * USEC_PER_SEC,
+        .expires_us = (j->ends_s + j->keep_alive_s) * USEC_PER_SEC,
+        .price_musd_per_hour = WW_PRICE,
+        .ending = j->seen.ending,
+        .stays = w->c->policy == WW_ALWAYS};
 }
 
 static inline void ww_view(struct ww *w)
@@ -380,7 +380,7 @@ static inline void ww_init_stages(struct ww *w)
                                            .stage_id = i + 1,
                                            .spec = &w->spec,
                                            .stage = &w->spec_stage[i],
-                                           .ready = ready_new(),
+                                           .ready = ready_queue_new(),
                                            .may_start = true,
                                            .campaign_i = i,
                                            .parts_limit = -1,
@@ -398,13 +398,13 @@ static inline void ww_init(struct ww *w, const struct ww_case *c, uint64_t seed)
     w->tokens = 2;
     w->look = true;
     rng_seed(&w->rng, seed);
-    w->slots = (struct slots){.instance_type = "ml.c5.18xlarge",
-                              .quota = c->slots,
-                              .warm_quota = c->warm_quota,
-                              .operator_limit = -1,
-                              .refused_limit = -1,
-                              .price_musd_per_hour = WW_PRICE};
-    w->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    w->slots = (struct quota_ledger){.instance_type = "ml.c5.18xlarge",
+                                     .quota = c->slots,
+                                     .warm_quota = c->warm_quota,
+                                     .operator_limit = -1,
+                                     .refused_limit = -1,
+                                     .price_musd_per_hour = WW_PRICE};
+    w->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     w->project = (struct sched_project){
         .project_id = 1, .weight = 100, .parts_limit = -1, .left_musd = INT64_MAX};
     duration_init(&w->duration, 0);
@@ -468,7 +468,7 @@ static inline bool ww_run(struct ww *w, const struct ww_case *c, uint64_t seed)
         w->r.makespan_s = w->left > 0 ? w->now_s - WW_START : w->r.makespan_s;
     }
     for (int i = 0; i < c->stages; i++) {
-        ready_free(w->stage[i].ready);
+        ready_queue_free(w->stage[i].ready);
     }
     return w->left == 0 && w->now_s < WW_LONGEST;
 }

@@ -29,7 +29,7 @@ int connect(int fd UNUSED, const struct sockaddr *sa UNUSED, socklen_t n UNUSED)
     return 0;
 }
 
-static struct run run;
+static struct pipeline run;
 static struct options options;
 static struct fetch fetch;
 static struct transfer transfer;

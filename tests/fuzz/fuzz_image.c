@@ -14,12 +14,12 @@
 /* Whatever the bytes: boxes within the picture, and no more than there is room for. */
 static void parse_boxes(struct str text)
 {
-    static struct boxes b;
+    static struct bboxes b;
     struct err err = ERR_INIT;
-    if (boxes_parse(text, &b, &err)) {
-        ASSERT(b.n >= 0 && b.n <= BOXES_MAX);
+    if (bbox_parse(text, &b, &err)) {
+        ASSERT(b.n >= 0 && b.n <= BBOX_MAX);
         for (int i = 0; i < b.n; i++) {
-            const struct box *x = &b.at[i];
+            const struct bbox *x = &b.at[i];
             ASSERT(x->x0 >= 0 && x->x0 <= x->x1 && x->x1 <= 1);
             ASSERT(x->y0 >= 0 && x->y0 <= x->y1 && x->y1 <= 1);
         }
@@ -27,14 +27,14 @@ static void parse_boxes(struct str text)
 }
 
 /* None, or up to three of the last bytes: corners in either order. */
-static void boxes_of(const uint8_t *data, size_t size, struct boxes *ret)
+static void boxes_of(const uint8_t *data, size_t size, struct bboxes *ret)
 {
     ret->n = size < 16 ? 0 : data[size - 1] % 4;
     for (int i = 0; i < ret->n; i++) {
         const uint8_t *at = data + size - 5 - 4 * (size_t)i;
         double n[4] = {at[0] / 255.0, at[1] / 255.0, at[2] / 255.0, at[3] / 255.0};
         ret->at[i] =
-            (struct box){MIN(n[0], n[2]), MIN(n[1], n[3]), MAX(n[0], n[2]), MAX(n[1], n[3])};
+            (struct bbox){MIN(n[0], n[2]), MIN(n[1], n[3]), MAX(n[0], n[2]), MAX(n[1], n[3])};
     }
 }
 
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str body = {(const char *)data, size};
     enum image_format f = image_sniff(body);
     struct buf exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX);
-    static struct boxes boxes;
+    static struct bboxes boxes;
     int64_t w = 0;
     int64_t h = 0;
     parse_boxes(body);

@@ -20,20 +20,20 @@ static void lower_all(const struct spec *s)
                                        .seq = 3,
                                        .uri = "s3://bucket/part.parquet",
                                        .attempt_n = 1};
-        const struct lower_input in = {.spec = s,
-                                       .stage = s->stages[i],
-                                       .task = &task,
-                                       .name = &name,
-                                       .attempt_id = 4,
-                                       .instance_type = s->stages[i]->instance_type[0],
-                                       .volume_gb = s->stages[i]->volume_gb,
-                                       .max_runtime_s = s->stages[i]->max_runtime_s,
-                                       .install_id = "i",
-                                       .region = "us-east-1"};
+        const struct training_request_input in = {.spec = s,
+                                                  .stage = s->stages[i],
+                                                  .task = &task,
+                                                  .name = &name,
+                                                  .attempt_id = 4,
+                                                  .instance_type = s->stages[i]->instance_type[0],
+                                                  .volume_gb = s->stages[i]->volume_gb,
+                                                  .max_runtime_s = s->stages[i]->max_runtime_s,
+                                                  .install_id = "i",
+                                                  .region = "us-east-1"};
         AUTO_BUF struct buf request = BUF_INIT(1 << 20);
         char id[HASH_HEX_N];
         struct err err = ERR_INIT;
-        if (lower_attempt(&in, &request, id, &err)) {
+        if (training_request_make(&in, &request, id, &err)) {
             AUTO_JSON json_t *v = NULL;
             ASSERT(json_parse(buf_str(&request), 1 << 20, &v, &err));
         }

@@ -25,7 +25,7 @@ static bool read_whole(const char *path, struct buf *out, struct err *err)
     return !out->overflow || err_set(err, ERR_TOO_LARGE, "'%s' is too large", path);
 }
 
-static bool upload(struct s3_sync *s, const struct s3_uri *u, struct str body, struct err *err)
+static bool upload(struct s3_blocking *s, const struct s3_uri *u, struct str body, struct err *err)
 {
     struct s3_multipart *m = NULL;
     int64_t size;
@@ -39,8 +39,8 @@ static bool upload(struct s3_sync *s, const struct s3_uri *u, struct str body, s
     return s3_multipart_finish(m, false, &size, err);
 }
 
-static bool send_file(struct s3_sync *s, const char *what, const struct s3_uri *u, const char *path,
-                      struct err *err)
+static bool send_file(struct s3_blocking *s, const char *what, const struct s3_uri *u,
+                      const char *path, struct err *err)
 {
     AUTO_BUF struct buf body = BUF_INIT(TOOL_BYTES_MAX);
     if (!read_whole(path, &body, err)) {
@@ -49,34 +49,35 @@ static bool send_file(struct s3_sync *s, const char *what, const struct s3_uri *
     if (strcmp(what, "mput") == 0) {
         return upload(s, u, buf_str(&body), err);
     }
-    return s3_sync_put(s, u, buf_str(&body), NULL, strcmp(what, "create") == 0, err);
+    return s3_blocking_put(s, u, buf_str(&body), NULL, strcmp(what, "create") == 0, err);
 }
 
-static bool receive(struct s3_sync *s, const struct s3_uri *u, const char *path, struct err *err)
+static bool receive(struct s3_blocking *s, const struct s3_uri *u, const char *path,
+                    struct err *err)
 {
     AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     int64_t size;
     if (fd < 0) {
         return err_set_os(err, ERR_IO, errno, "cannot open '%s'", path);
     }
-    return s3_sync_get_file(s, u, fd, &size, err);
+    return s3_blocking_get_file(s, u, fd, &size, err);
 }
 
-static bool tell(struct s3_sync *s, const struct s3_uri *u, struct err *err)
+static bool tell(struct s3_blocking *s, const struct s3_uri *u, struct err *err)
 {
     int64_t size;
     char etag[128];
-    if (!s3_sync_head(s, u, &size, etag, err)) {
+    if (!s3_blocking_head(s, u, &size, etag, err)) {
         return false;
     }
     (void)printf("%jd %s\n", (intmax_t)size, etag);
     return true;
 }
 
-static bool list(struct s3_sync *s, const struct s3_uri *u, struct err *err)
+static bool list(struct s3_blocking *s, const struct s3_uri *u, struct err *err)
 {
     struct s3_listing l;
-    if (!s3_sync_list(s, u, 1000000, &l, err)) {
+    if (!s3_blocking_list(s, u, 1000000, &l, err)) {
         return false;
     }
     for (size_t i = 0; i < l.n; i++) {
@@ -144,8 +145,8 @@ static bool run(int argc, char **argv, struct err *err)
             err);
     }
     struct s3_uri u;
-    struct s3_sync *s = NULL;
-    if (argc < 3 || !s3_parse_uri(str_of(argv[2]), &u, err) || !s3_sync_new(2, &s, err)) {
+    struct s3_blocking *s = NULL;
+    if (argc < 3 || !s3_parse_uri(str_of(argv[2]), &u, err) || !s3_blocking_new(2, &s, err)) {
         return argc >= 3 ? false : err_set(err, ERR_INVALID, "usage: see the source");
     }
     bool ok;
@@ -154,10 +155,10 @@ static bool run(int argc, char **argv, struct err *err)
                                       : send_file(s, what, &u, argv[3], err);
     } else {
         ok = strcmp(what, "head") == 0     ? tell(s, &u, err)
-             : strcmp(what, "delete") == 0 ? s3_sync_delete(s, &u, err)
+             : strcmp(what, "delete") == 0 ? s3_blocking_delete(s, &u, err)
                                            : list(s, &u, err);
     }
-    s3_sync_free(s);
+    s3_blocking_free(s);
     return ok;
 }
 

@@ -31,7 +31,7 @@
 
 struct index {
     struct index_options o;
-    struct life life;
+    struct job_main life;
     struct progress progress;
     struct shards shards;
     struct sink *sink;       /* of the main thread */
@@ -136,7 +136,7 @@ static void *scan_main(void *arg)
     struct worker *w = arg;
     struct index *x = w->x;
     struct err err = ERR_INIT;
-    bool ok = x->shards.folder != NULL || s3_sync_new(S3_TRIES, &w->src.s3, &err);
+    bool ok = x->shards.folder != NULL || s3_blocking_new(S3_TRIES, &w->src.s3, &err);
     while (ok && order_claim(x->order, &w->shard_i, &w->scan.out)) {
         ok = scan_one(w, &err);
         if (ok) {
@@ -148,7 +148,7 @@ static void *scan_main(void *arg)
     if (!ok) {
         order_fail(x->order, &err);
     }
-    s3_sync_free(w->src.s3);
+    s3_blocking_free(w->src.s3);
     source_done(&w->src);
     scan_done(&w->scan);
     return NULL;
@@ -215,19 +215,20 @@ static void run_threads(struct index *x, int threads)
 static void run_alive(struct index *x, int threads)
 {
     struct progress *p = &x->progress;
-    const struct heartbeat_config config = {.progress = p,
-                                            .of = HEARTBEAT_OF_SHARDS,
-                                            .task = x->task,
-                                            .attempt = x->attempt,
-                                            .interval_us = x->o.progress_interval_s * USEC_PER_SEC,
-                                            .line = print_line};
-    struct heartbeat *heart;
+    const struct progress_report_config config = {.progress = p,
+                                                  .of = PROGRESS_REPORT_OF_SHARDS,
+                                                  .task = x->task,
+                                                  .attempt = x->attempt,
+                                                  .interval_us =
+                                                      x->o.progress_interval_s * USEC_PER_SEC,
+                                                  .line = print_line};
+    struct progress_report *heart;
     p->shards_in = (int64_t)x->shards.n;
-    heartbeat_start(&config, x->sink, &heart);
-    life_drains(&x->life);
+    progress_report_start(&config, x->sink, &heart);
+    job_main_drains(&x->life);
     run_threads(x, threads);
     p->rows_in = x->stop == 0 ? progress_rows(p) : -1;
-    heartbeat_stop(heart);
+    progress_report_stop(heart);
 }
 
 /* --- what is written at the end
@@ -347,11 +348,12 @@ static bool find_input(struct index *x, struct err *err)
 {
     struct str in = str_of(x->o.input);
     if (in.n == 0 || str_starts(in, "channel:")) {
-        return contract_channel(in.n == 0 ? NULL : x->o.input + 8, &x->input, err);
+        return sagemaker_container_channel(in.n == 0 ? NULL : x->o.input + 8, &x->input, err);
     }
-    x->input = str_starts(in, "s3://")
-                   ? xstrdup(x->o.input)
-                   : contract_path(str_starts(in, "file://") ? x->o.input + 7 : x->o.input);
+    x->input =
+        str_starts(in, "s3://")
+            ? xstrdup(x->o.input)
+            : sagemaker_container_path(str_starts(in, "file://") ? x->o.input + 7 : x->o.input);
     return true;
 }
 
@@ -396,7 +398,7 @@ static bool prepare_output(struct index *x, bool *ret_done, struct err *err)
 static bool one_host(struct err *err)
 {
     int hosts = 1;
-    if (!contract_hosts(&hosts, err)) {
+    if (!sagemaker_container_hosts(&hosts, err)) {
         return false;
     }
     return hosts == 1 ||
@@ -435,44 +437,44 @@ static bool begin_order(struct index *x, int threads, struct err *err)
 /* Would the same again perhaps succeed, so that it is worth going on from here? */
 static bool may_pass(const struct err *err)
 {
-    const char *cause = contract_cause(err);
+    const char *cause = sagemaker_container_cause(err);
     return strcmp(cause, "network") == 0 || strcmp(cause, "throttled") == 0;
 }
 
-static enum life_end run(void *ctx, struct err *err)
+static enum job_main_end run(void *ctx, struct err *err)
 {
     struct index *x = ctx;
     bool done = false;
     if (!one_host(err) || !find_input(x, err) || !prepare_output(x, &done, err)) {
-        return LIFE_FAILED;
+        return JOB_MAIN_FAILED;
     }
     if (done) {
         (void)printf("worker  - '%s' is finished already\n", x->o.output_folder);
-        return sink_sweep(x->sink, err) ? LIFE_DONE : LIFE_FAILED; /* killed right after */
+        return sink_sweep(x->sink, err) ? JOB_MAIN_DONE : JOB_MAIN_FAILED; /* killed right after */
     }
     if (!shards_list(x->input, &x->shards, err)) {
         (void)err_wrap(err, "cannot list the shards");
-        return LIFE_FAILED;
+        return JOB_MAIN_FAILED;
     }
     find_prefix(x);
     int threads = threads_of(x);
     if (!begin_order(x, threads, err)) {
-        return LIFE_FAILED;
+        return JOB_MAIN_FAILED;
     }
     run_alive(x, threads);
     if (x->signalled && order_done(x->order)->shards_done < (int64_t)x->shards.n) {
         order_leave(x->order);
-        return LIFE_STOPPED;
+        return JOB_MAIN_STOPPED;
     }
     if (finish(x, err)) {
-        return LIFE_DONE;
+        return JOB_MAIN_DONE;
     }
     if (may_pass(err)) {
         order_leave(x->order);
     } else {
         order_give_up(x->order);
     }
-    return LIFE_FAILED;
+    return JOB_MAIN_FAILED;
 }
 
 static void index_done(struct index *x)
@@ -496,22 +498,22 @@ static bool load_options(const json_t *hyperparameters, int argc, char *const *a
 int index_main(int argc, char *const *argv)
 {
     struct index *x = xcalloc(1, sizeof *x);
-    life_begin();
+    job_main_begin();
     x->task = env(WP_ENV_TASK);
     x->attempt = env(WP_ENV_ATTEMPT);
     x->started_us = clock_wall_us();
     x->progress.rows_in = -1;
-    if (!life_settings(load_options, argc, argv, &x->o)) {
+    if (!job_main_settings(load_options, argc, argv, &x->o)) {
         free(x);
         return WP_EXIT_USAGE;
     }
-    x->life = (struct life){.failed_event = "index_failed",
-                            .stopped = "SIGTERM: the next run goes on from the last checkpoint",
-                            .stop_us = x->o.stop_s * USEC_PER_SEC,
-                            .work = run,
-                            .tick = on_tick,
-                            .ctx = x};
-    int rc = life_run(&x->life);
+    x->life = (struct job_main){.failed_event = "index_failed",
+                                .stopped = "SIGTERM: the next run goes on from the last checkpoint",
+                                .stop_us = x->o.stop_s * USEC_PER_SEC,
+                                .work = run,
+                                .tick = on_tick,
+                                .ctx = x};
+    int rc = job_main_run(&x->life);
     index_done(x);
     return rc;
 }

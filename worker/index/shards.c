@@ -179,7 +179,7 @@ static bool take_listing(struct shards *s, const struct s3_listing *l, size_t sk
 
 static bool list_s3(struct shards *s, const char *input, struct err *err)
 {
-    struct s3_sync *s3;
+    struct s3_blocking *s3;
     struct s3_listing l = {0};
     if (!s3_parse_uri(str_of(input), &s->base, err)) {
         return false;
@@ -191,11 +191,11 @@ static bool list_s3(struct shards *s, const char *input, struct err *err)
         key[n] = '/';
         key[n + 1] = '\0';
     }
-    if (!s3_sync_new(S3_TRIES, &s3, err)) {
+    if (!s3_blocking_new(S3_TRIES, &s3, err)) {
         return false;
     }
-    bool ok = s3_sync_list(s3, &s->base, SHARDS_KEYS_MAX, &l, err);
-    s3_sync_free(s3);
+    bool ok = s3_blocking_list(s3, &s->base, SHARDS_KEYS_MAX, &l, err);
+    s3_blocking_free(s3);
     if (ok && one) { /* its own name is what lies below the input */
         const char *slash = strrchr(key, '/');
         key[slash != NULL ? slash + 1 - key : 0] = '\0';

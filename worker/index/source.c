@@ -251,7 +251,7 @@ static bool fill_s3(struct source *s, int64_t at, size_t n, struct err *err)
     free(TAKE(s->buf_)); /* not two windows at once */
     s->cap_ = 0;
     s->n = 0;
-    if (!s3_sync_get_range(s->s3, &s->uri_, at, want, s->etag_, &b, err)) {
+    if (!s3_blocking_get_range(s->s3, &s->uri_, at, want, s->etag_, &b, err)) {
         return false;
     }
     s->buf_ = buf_take(&b);

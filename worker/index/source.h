@@ -26,7 +26,7 @@ struct source {
     int64_t size; /* of the archive */
 
     enum source_mode mode;   /* set before open */
-    struct s3_sync *s3;      /* borrowed; set before source_open_s3 */
+    struct s3_blocking *s3;  /* borrowed; set before source_open_s3 */
     const _Atomic int *stop; /* not 0: fail soon; NULL: never */
     int64_t read_bytes;      /* since init, for the rate */
     int64_t streamed_files;  /* since init: how many turned out cold */

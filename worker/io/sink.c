@@ -17,7 +17,7 @@
 struct sink {
     int dir_fd;      /* -1 for S3 */
     unsigned serial; /* of temporary names */
-    struct s3_sync *s3;
+    struct s3_blocking *s3;
     struct s3_uri base; /* key ends with '/' or is empty */
 };
 
@@ -75,7 +75,7 @@ static bool open_s3(struct sink *s, const char *uri, struct err *err)
         s->base.key[n] = '/';
         s->base.key[n + 1] = '\0';
     }
-    return s3_sync_new(S3_TRIES, &s->s3, err);
+    return s3_blocking_new(S3_TRIES, &s->s3, err);
 }
 
 bool sink_is_s3(const char *uri)
@@ -111,7 +111,7 @@ void sink_free(struct sink *s)
         (void)close(s->dir_fd);
     }
     if (s->s3 != NULL) {
-        s3_sync_free(s->s3);
+        s3_blocking_free(s->s3);
     }
     free(s);
 }
@@ -170,7 +170,7 @@ static bool list_folder(struct sink *s, struct sink_listing *l, struct err *err)
 static bool list_s3(struct sink *s, struct sink_listing *l, struct err *err)
 {
     struct s3_listing all = {0};
-    if (!s3_sync_list(s->s3, &s->base, SINK_OBJECTS_MAX, &all, err)) {
+    if (!s3_blocking_list(s->s3, &s->base, SINK_OBJECTS_MAX, &all, err)) {
         return false;
     }
     size_t cap = 0;
@@ -231,7 +231,7 @@ bool sink_get(struct sink *s, const char *name, struct buf *ret, struct err *err
 {
     if (s->s3 != NULL) {
         struct s3_uri u = uri_of(s, name);
-        return s3_sync_get(s->s3, &u, ret->max - ret->n, ret, err);
+        return s3_blocking_get(s->s3, &u, ret->max - ret->n, ret, err);
     }
     AUTO_FD int fd = openat(s->dir_fd, name, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -256,7 +256,7 @@ bool sink_delete(struct sink *s, const char *name, struct err *err)
 {
     if (s->s3 != NULL) {
         struct s3_uri u = uri_of(s, name);
-        return s3_sync_delete(s->s3, &u, err);
+        return s3_blocking_delete(s->s3, &u, err);
     }
     if (unlinkat(s->dir_fd, name, 0) != 0 && errno != ENOENT) {
         return err_set_os(err, ERR_IO, errno, "cannot remove '%s'", name);
@@ -322,7 +322,7 @@ void sink_abort_uploads(struct sink *s, bool (*ours)(void *ctx, const char *name
     if (s->s3 == NULL) {
         return;
     }
-    if (!s3_sync_uploads_abort(s->s3, &s->base, ours, ctx, &n, &err)) {
+    if (!s3_blocking_uploads_abort(s->s3, &s->base, ours, ctx, &n, &err)) {
         log_event(LOG_WARN, "stray_uploads_not_aborted", LF_ERR(&err));
     } else if (n > 0) {
         log_event(LOG_INFO, "stray_uploads_aborted", LF_I("uploads", n));
@@ -427,7 +427,7 @@ bool sink_put(struct sink *s, const char *name, struct str body, const char *con
 {
     if (s->s3 != NULL) {
         struct s3_uri u = uri_of(s, name);
-        return s3_sync_put(s->s3, &u, body, content_type, create_only, err);
+        return s3_blocking_put(s->s3, &u, body, content_type, create_only, err);
     }
     struct sink_stream *t;
     if (!sink_stream_begin(s, name, content_type, &t, err)) {

@@ -17,54 +17,54 @@ static void stop_at_once(int sig UNUSED)
     _exit(WP_EXIT_STOPPED);
 }
 
-void life_begin(void)
+void job_main_begin(void)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGTERM, stop_at_once);
 }
 
-bool life_settings(bool (*load)(const json_t *hyperparameters, int argc, char *const *argv,
-                                void *options, struct buf *faults),
-                   int argc, char *const *argv, void *options)
+bool job_main_settings(bool (*load)(const json_t *hyperparameters, int argc, char *const *argv,
+                                    void *options, struct buf *faults),
+                       int argc, char *const *argv, void *options)
 {
     AUTO_BUF struct buf faults = BUF_INIT(FAULTS_BYTES_MAX);
     AUTO_JSON json_t *hyper = NULL;
     struct err err = ERR_INIT;
-    if (!contract_hyperparameters(&hyper, &err)) {
+    if (!sagemaker_container_hyperparameters(&hyper, &err)) {
         buf_addf(&faults, "%s\n", err.message);
     }
     if (faults.n == 0 && load(hyper, argc, argv, options, &faults)) {
         return true;
     }
     (void)fprintf(stderr, "%s", buf_cstr(&faults));
-    contract_fail("bad_input", buf_cstr(&faults));
+    sagemaker_container_fail("bad_input", buf_cstr(&faults));
     return false;
 }
 
 static void *work_main(void *arg)
 {
-    struct life *l = arg;
+    struct job_main *l = arg;
     l->end_ = l->work(l->ctx, &l->err_);
     l->ended_ = true;
     (void)pthread_kill(l->main_thread_, SIGUSR1);
     return NULL;
 }
 
-void life_drains(struct life *l)
+void job_main_drains(struct job_main *l)
 {
     l->drains_ = true;
 }
 
 /* Other threads may hang, or hold any lock: nothing is waited for, nothing freed. */
-NORETURN static void leave(const struct life *l, const char *why)
+NORETURN static void leave(const struct job_main *l, const char *why)
 {
     log_event(LOG_WARN, "left_at_once", LF_S("why", why));
-    contract_fail("stopped", l->stopped);
+    sagemaker_container_fail("stopped", l->stopped);
     _exit(WP_EXIT_STOPPED);
 }
 
 /* Until the work has ended. */
-static void watch(struct life *l, const sigset_t *signals)
+static void watch(struct job_main *l, const sigset_t *signals)
 {
     int64_t asked_at = 0;
     while (!l->ended_) {
@@ -91,31 +91,31 @@ static void watch(struct life *l, const sigset_t *signals)
     }
 }
 
-static int exit_of(const struct life *l)
+static int exit_of(const struct job_main *l)
 {
-    const char *cause = contract_cause(&l->err_);
+    const char *cause = sagemaker_container_cause(&l->err_);
     switch (l->end_) {
-    case LIFE_DONE:
+    case JOB_MAIN_DONE:
         break;
-    case LIFE_STOPPED:
-        contract_fail("stopped", l->stopped);
+    case JOB_MAIN_STOPPED:
+        sagemaker_container_fail("stopped", l->stopped);
         return WP_EXIT_STOPPED;
-    case LIFE_FAILED:
+    case JOB_MAIN_FAILED:
         log_event(LOG_ERROR, l->failed_event, LF_S("cause", cause), LF_ERR(&l->err_));
-        contract_fail(cause, l->err_.message);
-        return contract_exit(cause);
+        sagemaker_container_fail(cause, l->err_.message);
+        return sagemaker_container_exit(cause);
     }
     return WP_EXIT_OK;
 }
 
-int life_run(struct life *l)
+int job_main_run(struct job_main *l)
 {
     sigset_t signals;
     pthread_t thread;
     ASSERT(l->stop_us > 0);
     l->err_ = (struct err)ERR_INIT;
     if (l->begin != NULL && !l->begin(l->ctx, &l->err_)) {
-        l->end_ = LIFE_FAILED;
+        l->end_ = JOB_MAIN_FAILED;
         return exit_of(l);
     }
     (void)sigemptyset(&signals);

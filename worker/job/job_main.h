@@ -17,16 +17,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum life_end { LIFE_DONE, LIFE_STOPPED, LIFE_FAILED };
+enum job_main_end { JOB_MAIN_DONE, JOB_MAIN_STOPPED, JOB_MAIN_FAILED };
 
-struct life {
+struct job_main {
     const char *failed_event; /* of the log: "index_failed" */
     const char *stopped;      /* the failure file's text when stopped */
     int64_t stop_us;          /* from being asked to the end */
     /* On the calling thread, before there is any other; NULL: nothing. Helpers are forked here. */
     bool (*begin)(void *ctx, struct err *err);
-    /* On a thread of its own. LIFE_FAILED with the reason. */
-    enum life_end (*work)(void *ctx, struct err *err);
+    /* On a thread of its own. JOB_MAIN_FAILED with the reason. */
+    enum job_main_end (*work)(void *ctx, struct err *err);
     /* On the main thread, a few times a second, and at once when asked. asked_us: how long ago,
      * -1: not. */
     void (*tick)(void *ctx, int64_t asked_us);
@@ -34,19 +34,19 @@ struct life {
 
     _Atomic bool drains_, ended_;
     pthread_t main_thread_;
-    enum life_end end_;
+    enum job_main_end end_;
     struct err err_;
 };
 
-/* Before all else: until life_run a SIGTERM ends the process at once (as process 1 of a container
- * an unhandled one would be ignored). */
-void life_begin(void);
+/* Before all else: until job_main_run a SIGTERM ends the process at once (as process 1 of a
+ * container an unhandled one would be ignored). */
+void job_main_begin(void);
 /* Hyperparameters and flags by the verb's own loader; false when there were faults, which have been
  * told: WP_EXIT_USAGE. */
-bool life_settings(bool (*load)(const json_t *hyperparameters, int argc, char *const *argv,
-                                void *options, struct buf *faults),
-                   int argc, char *const *argv, void *options) MUST_CHECK;
+bool job_main_settings(bool (*load)(const json_t *hyperparameters, int argc, char *const *argv,
+                                    void *options, struct buf *faults),
+                       int argc, char *const *argv, void *options) MUST_CHECK;
 /* Work to the end. The exit status; the failure file and the log's last line are written. */
-int life_run(struct life *l);
+int job_main_run(struct job_main *l);
 /* By the work: from now on a stop is drained. */
-void life_drains(struct life *l);
+void job_main_drains(struct job_main *l);

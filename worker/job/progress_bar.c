@@ -10,22 +10,22 @@
 #define BAR_RANK      4 /* pieces from this rank on yield to the bar itself */
 #define PIECE_BYTES   64
 
-void bar_screen_of(struct bar_screen *ret)
+void progress_bar_screen_of(struct progress_bar_screen *ret)
 {
     (void)setlocale(LC_CTYPE, "");
     const char *term = getenv("TERM");
     const char *no_color = getenv("NO_COLOR");
     bool dumb = term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0;
-    *ret = (struct bar_screen){.on = isatty(STDOUT_FILENO) == 1 && !dumb,
-                               .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-                               .color = no_color == NULL || no_color[0] == '\0'};
+    *ret = (struct progress_bar_screen){.on = isatty(STDOUT_FILENO) == 1 && !dumb,
+                                        .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+                                        .color = no_color == NULL || no_color[0] == '\0'};
 }
 
-int bar_width(void)
+int progress_bar_width(void)
 {
     struct winsize w;
     bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0;
-    return known ? MIN((int)w.ws_col, BAR_WIDTH_MAX) : 80;
+    return known ? MIN((int)w.ws_col, PROGRESS_BAR_WIDTH_MAX) : 80;
 }
 
 /* 1234567 as "1,234,567". */
@@ -79,7 +79,7 @@ struct piece {
 };
 enum { PIECE_COUNT = 7 };
 
-static void pieces_of(const struct bar_view *v, struct piece p[static PIECE_COUNT])
+static void pieces_of(const struct progress_bar_view *v, struct piece p[static PIECE_COUNT])
 {
     char a[PIECE_BYTES];
     char b[PIECE_BYTES];
@@ -118,7 +118,8 @@ static void pieces_of(const struct bar_view *v, struct piece p[static PIECE_COUN
     p[6].rank = 1;
 }
 
-static void cells(int64_t done, int64_t total, int n, const struct bar_screen *s, struct buf *out)
+static void cells(int64_t done, int64_t total, int n, const struct progress_bar_screen *s,
+                  struct buf *out)
 {
     int full = total > 0 ? (int)((__int128)MIN(done, total) * n / total) : 0;
     buf_add_cstr(out, s->color ? "\033[32m" : "");
@@ -131,7 +132,8 @@ static void cells(int64_t done, int64_t total, int n, const struct bar_screen *s
     buf_add_cstr(out, s->color ? "\033[0m" : "");
 }
 
-void bar_line(const struct bar_view *v, const struct bar_screen *s, int width, struct buf *out)
+void progress_bar_line(const struct progress_bar_view *v, const struct progress_bar_screen *s,
+                       int width, struct buf *out)
 {
     struct piece p[PIECE_COUNT];
     bool shown[PIECE_COUNT] = {false};

@@ -18,12 +18,12 @@
 #define LINE_BYTES_MAX   4096
 #define ETA_S_MAX        INT64_C(100000000)
 
-struct heartbeat {
-    struct heartbeat_config c;
+struct progress_report {
+    struct progress_report_config c;
     struct sink *sink; /* borrowed */
-    struct bar_screen screen;
-    struct heartbeat_speed speed; /* of what is counted down */
-    struct heartbeat_speed rows_speed;
+    struct progress_bar_screen screen;
+    struct progress_report_speed speed; /* of what is counted down */
+    struct progress_report_speed rows_speed;
     int64_t started_us; /* monotonic, as the others */
     int64_t next_line_us, next_file_us, next_mark_us;
     int failed_n; /* in a row */
@@ -38,33 +38,33 @@ int64_t progress_rows(const struct progress *p)
     return p->successes + p->failed_to_download + p->failed_to_resize;
 }
 
-void heartbeat_mark(struct heartbeat_speed *s, int64_t now_us, int64_t done)
+void progress_report_mark(struct progress_report_speed *s, int64_t now_us, int64_t done)
 {
-    s->at_us[s->n % HEARTBEAT_MARKS] = now_us;
-    s->done[s->n % HEARTBEAT_MARKS] = done;
+    s->at_us[s->n % PROGRESS_REPORT_MARKS] = now_us;
+    s->done[s->n % PROGRESS_REPORT_MARKS] = done;
     s->n++;
 }
 
-double heartbeat_rate(const struct heartbeat_speed *s, int64_t now_us, int64_t done)
+double progress_report_rate(const struct progress_report_speed *s, int64_t now_us, int64_t done)
 {
     if (s->n == 0) {
         return 0;
     }
-    int64_t oldest = (s->n > HEARTBEAT_MARKS ? s->n : 0) % HEARTBEAT_MARKS;
+    int64_t oldest = (s->n > PROGRESS_REPORT_MARKS ? s->n : 0) % PROGRESS_REPORT_MARKS;
     int64_t span_us = now_us - s->at_us[oldest];
     int64_t more = done - s->done[oldest];
     return span_us > 0 && more > 0 ? (double)more * 1e6 / (double)span_us : 0;
 }
 
-static struct heartbeat_view view_of(const struct heartbeat *h, int64_t now_us)
+static struct progress_report_view view_of(const struct progress_report *h, int64_t now_us)
 {
     const struct progress *p = h->c.progress;
-    bool rows = h->c.of == HEARTBEAT_OF_ROWS;
-    struct heartbeat_view v = {.done = rows ? progress_rows(p) : p->shards_done,
-                               .total = rows ? p->rows_in : p->shards_in,
-                               .eta_s = -1};
-    v.rate = heartbeat_rate(&h->speed, now_us, v.done);
-    v.rows_rate = heartbeat_rate(&h->rows_speed, now_us, progress_rows(p));
+    bool rows = h->c.of == PROGRESS_REPORT_OF_ROWS;
+    struct progress_report_view v = {.done = rows ? progress_rows(p) : p->shards_done,
+                                     .total = rows ? p->rows_in : p->shards_in,
+                                     .eta_s = -1};
+    v.rate = progress_report_rate(&h->speed, now_us, v.done);
+    v.rows_rate = progress_report_rate(&h->rows_speed, now_us, progress_rows(p));
     if (v.total >= 0 && v.done >= v.total) {
         v.eta_s = 0;
     } else if (v.total >= 0 && v.rate > 0) {
@@ -83,8 +83,8 @@ static void count_or_null(struct json_out *w, const char *key, int64_t n)
     }
 }
 
-void heartbeat_json(const struct heartbeat_config *c, const struct heartbeat_view *v, usec_t now_us,
-                    struct buf *out)
+void progress_report_json(const struct progress_report_config *c,
+                          const struct progress_report_view *v, usec_t now_us, struct buf *out)
 {
     const struct progress *p = c->progress;
     int64_t successes = p->successes;
@@ -113,11 +113,11 @@ void heartbeat_json(const struct heartbeat_config *c, const struct heartbeat_vie
     json_out_end_object(&w);
 }
 
-static void write_file(struct heartbeat *h, struct heartbeat_view v)
+static void write_file(struct progress_report *h, struct progress_report_view v)
 {
     AUTO_BUF struct buf b = BUF_INIT(4096);
     v.memory = memory_of_all();
-    heartbeat_json(&h->c, &v, clock_wall_us(), &b);
+    progress_report_json(&h->c, &v, clock_wall_us(), &b);
     struct err err = ERR_INIT;
     if (sink_put(h->sink, WP_PROGRESS_KEY, buf_str(&b), "application/json", false, &err)) {
         h->failed_n = 0;
@@ -128,14 +128,14 @@ static void write_file(struct heartbeat *h, struct heartbeat_view v)
 }
 
 /* What is told of whole shards an earlier run has left was not done at our speed. */
-static double mean_rate(const struct heartbeat *h, double seconds)
+static double mean_rate(const struct progress_report *h, double seconds)
 {
     const struct progress *p = h->c.progress;
     int64_t done = progress_rows(p) - p->rows_kept;
     return seconds > 0 ? (double)done / seconds : 0;
 }
 
-static void write_line(struct heartbeat *h)
+static void write_line(struct progress_report *h)
 {
     AUTO_BUF struct buf b = BUF_INIT(LINE_BYTES_MAX);
     double seconds = (double)(clock_mono_us() - h->started_us) / 1e6;
@@ -144,31 +144,32 @@ static void write_line(struct heartbeat *h)
     (void)fflush(stdout);
 }
 
-static void draw_bar(const struct heartbeat *h, const struct heartbeat_view *v)
+static void draw_bar(const struct progress_report *h, const struct progress_report_view *v)
 {
     const struct progress *p = h->c.progress;
     AUTO_BUF struct buf b = BUF_INIT(LINE_BYTES_MAX);
-    struct bar_view bar = {.done = v->done,
-                           .total = v->total,
-                           .rate = v->rate,
-                           .eta_s = v->eta_s,
-                           .failed = p->failed_to_download + p->failed_to_resize,
-                           .transfers = p->transfers,
-                           .bytes = h->c.of == HEARTBEAT_OF_ROWS ? p->fetched : p->bytes,
-                           .unit = h->c.of == HEARTBEAT_OF_ROWS ? "rows" : "shards"};
-    bar_line(&bar, &h->screen, bar_width(), &b);
+    struct progress_bar_view bar = {.done = v->done,
+                                    .total = v->total,
+                                    .rate = v->rate,
+                                    .eta_s = v->eta_s,
+                                    .failed = p->failed_to_download + p->failed_to_resize,
+                                    .transfers = p->transfers,
+                                    .bytes =
+                                        h->c.of == PROGRESS_REPORT_OF_ROWS ? p->fetched : p->bytes,
+                                    .unit = h->c.of == PROGRESS_REPORT_OF_ROWS ? "rows" : "shards"};
+    progress_bar_line(&bar, &h->screen, progress_bar_width(), &b);
     (void)fwrite(b.p, 1, b.n, stdout);
     (void)fflush(stdout);
 }
 
 /* Everything that is due. */
-static void beat(struct heartbeat *h, bool all)
+static void beat(struct progress_report *h, bool all)
 {
     int64_t now = clock_mono_us();
-    struct heartbeat_view v = view_of(h, now);
+    struct progress_report_view v = view_of(h, now);
     if (now >= h->next_mark_us) {
-        heartbeat_mark(&h->speed, now, v.done);
-        heartbeat_mark(&h->rows_speed, now, progress_rows(h->c.progress));
+        progress_report_mark(&h->speed, now, v.done);
+        progress_report_mark(&h->rows_speed, now, progress_rows(h->c.progress));
         h->next_mark_us = now + LINE_INTERVAL_US;
     }
     if (h->screen.on) {
@@ -184,7 +185,7 @@ static void beat(struct heartbeat *h, bool all)
 }
 
 /* Until the next thing is due; false when it is time to stop. */
-static bool rest(struct heartbeat *h)
+static bool rest(struct progress_report *h)
 {
     int64_t due = MIN(h->next_file_us, h->next_mark_us);
     due = h->screen.on ? MIN(due, clock_mono_us() + BAR_INTERVAL_US) : MIN(due, h->next_line_us);
@@ -201,8 +202,8 @@ static bool rest(struct heartbeat *h)
 
 static void *heart_main(void *arg)
 {
-    struct heartbeat *h = arg;
-    log_set_line_start(h->screen.on ? BAR_CLEAR : "");
+    struct progress_report *h = arg;
+    log_set_line_start(h->screen.on ? PROGRESS_BAR_CLEAR : "");
     beat(h, true);
     while (rest(h)) {
         beat(h, false);
@@ -216,14 +217,15 @@ static void *heart_main(void *arg)
     return NULL;
 }
 
-void heartbeat_start(const struct heartbeat_config *c, struct sink *sink, struct heartbeat **ret)
+void progress_report_start(const struct progress_report_config *c, struct sink *sink,
+                           struct progress_report **ret)
 {
-    struct heartbeat *h = xcalloc(1, sizeof *h);
+    struct progress_report *h = xcalloc(1, sizeof *h);
     pthread_condattr_t clock;
     h->c = *c;
     h->sink = sink;
     h->started_us = clock_mono_us();
-    bar_screen_of(&h->screen);
+    progress_bar_screen_of(&h->screen);
     (void)pthread_mutex_init(&h->lock, NULL);
     (void)pthread_condattr_init(&clock);
     (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -234,7 +236,7 @@ void heartbeat_start(const struct heartbeat_config *c, struct sink *sink, struct
     *ret = h;
 }
 
-void heartbeat_stop(struct heartbeat *h)
+void progress_report_stop(struct progress_report *h)
 {
     if (h == NULL) {
         return;

@@ -24,11 +24,14 @@ struct progress {
 /* Every row that is done has one outcome. */
 int64_t progress_rows(const struct progress *p);
 
-enum heartbeat_of { HEARTBEAT_OF_ROWS, HEARTBEAT_OF_SHARDS }; /* what is counted down */
+enum progress_report_of {
+    PROGRESS_REPORT_OF_ROWS,
+    PROGRESS_REPORT_OF_SHARDS
+}; /* what is counted down */
 
-struct heartbeat_config { /* value; all borrowed */
+struct progress_report_config { /* value; all borrowed */
     const struct progress *progress;
-    enum heartbeat_of of;
+    enum progress_report_of of;
     const char *task;
     const char *attempt;
     int64_t interval_us; /* between _progress.json */
@@ -36,31 +39,32 @@ struct heartbeat_config { /* value; all borrowed */
     void (*line)(const struct progress *p, double seconds, double rate, struct buf *out);
 };
 /* What the counters say at one moment. */
-struct heartbeat_view {  /* value */
-    int64_t done, total; /* of what is counted down; total -1: not known */
-    double rate;         /* of that a second, over the last minutes; 0: not known yet */
-    double rows_rate;    /* the same of rows */
-    int64_t eta_s;       /* -1: not known */
-    int64_t memory;      /* bytes of this process and those below it, shared ones once */
+struct progress_report_view { /* value */
+    int64_t done, total;      /* of what is counted down; total -1: not known */
+    double rate;              /* of that a second, over the last minutes; 0: not known yet */
+    double rows_rate;         /* the same of rows */
+    int64_t eta_s;            /* -1: not known */
+    int64_t memory;           /* bytes of this process and those below it, shared ones once */
 };
 
-struct heartbeat;
-/* Write both signs and go on from a thread of its own until heartbeat_stop. The sink is lent until
- * then. */
-void heartbeat_start(const struct heartbeat_config *c, struct sink *sink, struct heartbeat **ret);
+struct progress_report;
+/* Write both signs and go on from a thread of its own until progress_report_stop. The sink is lent
+ * until then. */
+void progress_report_start(const struct progress_report_config *c, struct sink *sink,
+                           struct progress_report **ret);
 /* Both once more, as things are now. NULL ignored. */
-void heartbeat_stop(struct heartbeat *h);
+void progress_report_stop(struct progress_report *h);
 /* The text of _progress.json. */
-void heartbeat_json(const struct heartbeat_config *c, const struct heartbeat_view *v, usec_t now_us,
-                    struct buf *out);
+void progress_report_json(const struct progress_report_config *c,
+                          const struct progress_report_view *v, usec_t now_us, struct buf *out);
 
 /* Speed over a window: marks of (time, done), the oldest dropped. Pure. */
-#define HEARTBEAT_MARKS 64
-struct heartbeat_speed {
-    int64_t at_us[HEARTBEAT_MARKS];
-    int64_t done[HEARTBEAT_MARKS];
+#define PROGRESS_REPORT_MARKS 64
+struct progress_report_speed {
+    int64_t at_us[PROGRESS_REPORT_MARKS];
+    int64_t done[PROGRESS_REPORT_MARKS];
     int64_t n; /* marks ever made */
 };
-void heartbeat_mark(struct heartbeat_speed *s, int64_t now_us, int64_t done);
+void progress_report_mark(struct progress_report_speed *s, int64_t now_us, int64_t done);
 /* From the oldest mark kept to now; 0 while nothing can be said. */
-double heartbeat_rate(const struct heartbeat_speed *s, int64_t now_us, int64_t done);
+double progress_report_rate(const struct progress_report_speed *s, int64_t now_us, int64_t done);

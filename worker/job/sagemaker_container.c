@@ -7,30 +7,30 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-const char *contract_root(void)
+const char *sagemaker_container_root(void)
 {
     const char *root = getenv(WP_ENV_ML_ROOT);
     return root != NULL && root[0] != '\0' ? root : "/opt/ml";
 }
 
-char *contract_path(const char *path)
+char *sagemaker_container_path(const char *path)
 {
     struct str p = str_of(path);
     if (str_starts(p, "/opt/ml") && (path[7] == '/' || path[7] == '\0')) {
-        return xasprintf("%s%s", contract_root(), path + 7);
+        return xasprintf("%s%s", sagemaker_container_root(), path + 7);
     }
     return xstrdup(path);
 }
 
 static bool read_json(const char *rel, json_t **ret, struct err *err)
 {
-    AUTO_FREE char *path = xasprintf("%s/%s", contract_root(), rel);
+    AUTO_FREE char *path = xasprintf("%s/%s", sagemaker_container_root(), rel);
     AUTO_FILE FILE *f = fopen(path, "re");
     if (f == NULL) {
         *ret = NULL;
         return errno == ENOENT ? true : err_set_os(err, ERR_IO, errno, "cannot open '%s'", path);
     }
-    AUTO_BUF struct buf b = BUF_INIT(CONTRACT_CONFIG_BYTES_MAX);
+    AUTO_BUF struct buf b = BUF_INIT(SAGEMAKER_CONTAINER_CONFIG_BYTES_MAX);
     char chunk[8192];
     for (size_t n = fread(chunk, 1, sizeof chunk, f); n > 0; n = fread(chunk, 1, sizeof chunk, f)) {
         buf_add(&b, chunk, n);
@@ -39,7 +39,7 @@ static bool read_json(const char *rel, json_t **ret, struct err *err)
         return err_set(err, ERR_IO, "cannot read '%s'", path);
     }
     json_t *v;
-    if (!json_parse(buf_str(&b), CONTRACT_CONFIG_BYTES_MAX, &v, err)) {
+    if (!json_parse(buf_str(&b), SAGEMAKER_CONTAINER_CONFIG_BYTES_MAX, &v, err)) {
         return err_wrap(err, "%s", path);
     }
     if (!json_is_object(v)) {
@@ -66,7 +66,7 @@ static json_t *plain_text(const json_t *v)
     return json_string(text != NULL ? text : "");
 }
 
-bool contract_hyperparameters(json_t **ret, struct err *err)
+bool sagemaker_container_hyperparameters(json_t **ret, struct err *err)
 {
     AUTO_JSON json_t *raw = NULL;
     if (!read_json("input/config/hyperparameters.json", &raw, err)) {
@@ -86,7 +86,7 @@ bool contract_hyperparameters(json_t **ret, struct err *err)
     return true;
 }
 
-bool contract_hosts(int *ret, struct err *err)
+bool sagemaker_container_hosts(int *ret, struct err *err)
 {
     AUTO_JSON json_t *config = NULL;
     json_t *hosts = NULL;
@@ -100,9 +100,9 @@ bool contract_hosts(int *ret, struct err *err)
     return true;
 }
 
-bool contract_channel(const char *name, char **ret, struct err *err)
+bool sagemaker_container_channel(const char *name, char **ret, struct err *err)
 {
-    AUTO_FREE char *base = xasprintf("%s/input/data", contract_root());
+    AUTO_FREE char *base = xasprintf("%s/input/data", sagemaker_container_root());
     DIR *d = opendir(base);
     if (d == NULL) {
         return err_set_os(err, ERR_INVALID, errno, "no input channel: cannot open '%s'", base);
@@ -131,7 +131,7 @@ bool contract_channel(const char *name, char **ret, struct err *err)
     return true;
 }
 
-const char *contract_cause(const struct err *err)
+const char *sagemaker_container_cause(const struct err *err)
 {
     if (err->os_errno == ENOSPC || err->os_errno == EDQUOT) {
         return "disk_full";
@@ -179,7 +179,7 @@ const char *contract_cause(const struct err *err)
     return "unknown";
 }
 
-int contract_exit(const char *cause)
+int sagemaker_container_exit(const char *cause)
 {
     static const struct {
         const char *cause;
@@ -197,9 +197,9 @@ int contract_exit(const char *cause)
     return WP_EXIT_FAILED;
 }
 
-void contract_fail(const char *cause, const char *message)
+void sagemaker_container_fail(const char *cause, const char *message)
 {
-    AUTO_FREE char *path = xasprintf("%s/output/failure", contract_root());
+    AUTO_FREE char *path = xasprintf("%s/output/failure", sagemaker_container_root());
     AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) {
         return; /* by hand there is no contract: the same text goes to stderr */

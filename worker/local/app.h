@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 struct MHD_Daemon;
-struct ticker;
+struct job_clock;
 
 struct app {
     struct settings set;
@@ -21,9 +21,9 @@ struct app {
     pthread_mutex_t s3_mu;     /* publishing and removing objects */
     pthread_mutex_t mu;
     struct jobs jobs;
-    struct state state;
+    struct journal state;
     struct wire wire;
     struct faults faults;
     struct rates rates;
-    struct ticker *ticker;
+    struct job_clock *ticker;
 };

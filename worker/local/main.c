@@ -90,19 +90,19 @@ static bool app_init(struct app *app, const struct options *o, struct err *err)
     (void)pthread_mutex_init(&app->s3_mu, NULL);
     jobs_init(&app->jobs);
     faults_init(&app->faults);
-    app->ticker = ticker_new();
+    app->ticker = job_clock_new();
     return settings_load(o->config, &app->set, err) && paths_set(app, o->root, err) &&
            rates_init(&app->rates, &app->set, err) &&
-           faults_set(&app->faults, app->set.faults, false, err) && state_open(app, err);
+           faults_set(&app->faults, app->set.faults, false, err) && journal_open(app, err);
 }
 
 static void app_done(struct app *app)
 {
-    ticker_free(app->ticker);
+    job_clock_free(app->ticker);
     jobs_done(&app->jobs);
     faults_done(&app->faults);
     wire_close(&app->wire);
-    state_close(&app->state);
+    journal_close(&app->state);
     settings_done(&app->set);
     (void)pthread_mutex_destroy(&app->mu);
     (void)pthread_mutex_destroy(&app->s3_mu);
@@ -141,7 +141,7 @@ static int serve(const struct options *o)
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGCHLD, SIG_IGN); /* supervisors report by files; nobody waits for them */
     bool ok = app_init(app, o, &err) && server_start(app, o->listen, &server, &err) &&
-              ticker_start(app, &err) && announce(app, o->port_file, &err);
+              job_clock_start(app, &err) && announce(app, o->port_file, &err);
     if (ok) {
         (void)sigwait(&set, &signo);
         if (app->set.kill_jobs_on_exit) {
@@ -150,7 +150,7 @@ static int serve(const struct options *o)
     } else {
         (void)fprintf(stderr, "drover-local: %s\n", err.message);
     }
-    ticker_stop(app);
+    job_clock_stop(app);
     server_stop(server);
     app_done(app);
     free(app);

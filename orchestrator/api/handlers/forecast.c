@@ -8,7 +8,7 @@
 #define SAME_COUNTS_US (2 * USEC_PER_SEC)
 
 /* The fields of one stage that were here before there was a whole picture. */
-static void one_stage(struct api_req *r, struct json_out *w, struct ahead *a, int stage_i,
+static void one_stage(struct api_req *r, struct json_out *w, struct forecast_facts *a, int stage_i,
                       const struct apidb_stage_row *st, const struct forecast *f)
 {
     int64_t ended = st->counts[TASK_DONE] + st->counts[TASK_FAILED] + st->counts[TASK_SKIPPED] +
@@ -43,11 +43,11 @@ static void one_stage(struct api_req *r, struct json_out *w, struct ahead *a, in
 static bool forecast_make(struct api_req *r, int64_t id, const struct apidb_stage_row *st,
                           struct buf *out, struct err *err)
 {
-    AUTO_AHEAD struct ahead *a = NULL;
+    AUTO_FORECAST_FACTS struct forecast_facts *a = NULL;
     bool ended = false;
     struct forecast f = {0};
     struct json_out w;
-    if (!ahead_load(r->db, id, &a, &ended, err)) {
+    if (!forecast_facts_load(r->db, id, &a, &ended, err)) {
         return false;
     }
     json_out_init(&w, out);
@@ -57,10 +57,10 @@ static bool forecast_make(struct api_req *r, int64_t id, const struct apidb_stag
         json_out_end_object(&w);
         return true;
     }
-    if (!forecast_run(ahead_input(a), &f, err)) {
+    if (!forecast_run(forecast_facts_input(a), &f, err)) {
         return false;
     }
-    one_stage(r, &w, a, ahead_stage(a, st->name), st, &f);
+    one_stage(r, &w, a, forecast_facts_stage(a, st->name), st, &f);
     json_out_object(&w, "campaign");
     forecast_out(&w, a, &f);
     forecast_out_stages(&w, a, &f);
@@ -78,23 +78,23 @@ static bool forecast_make(struct api_req *r, int64_t id, const struct apidb_stag
 static bool remembered(struct api_req *r, const char *key, int64_t id,
                        const struct apidb_stage_row *st, struct err *err)
 {
-    uint64_t version = answers_version(st->counts, sizeof st->counts);
-    AUTO_FREE char *json = answers_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
-    if (json == NULL && !answers_turn(r->api->answers)) {
+    uint64_t version = response_cache_version(st->counts, sizeof st->counts);
+    AUTO_FREE char *json = response_cache_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
+    if (json == NULL && !response_cache_turn(r->api->answers)) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
         return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
     }
     if (json == NULL) {
         /* perhaps made while we waited */
-        json = answers_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
+        json = response_cache_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
         AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);
         int64_t began_us = clock_mono_us();
         bool ok = json != NULL || forecast_make(r, id, st, &b, err);
         if (ok && json == NULL) {
             json = buf_take(&b);
-            answers_put(r->api->answers, key, version, clock_mono_us() - began_us, json);
+            response_cache_put(r->api->answers, key, version, clock_mono_us() - began_us, json);
         }
-        answers_turn_end(r->api->answers);
+        response_cache_turn_end(r->api->answers);
         if (!ok) {
             return false;
         }

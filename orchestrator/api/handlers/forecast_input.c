@@ -13,36 +13,36 @@
 #define RETRY_WAIT_S  30
 #define CREATES_PER_S 1.0 /* what SageMaker allows by default */
 
-struct ahead_stage { /* beside in.stages: what it owns */
+struct forecast_facts_stage { /* beside in.stages: what it owns */
     struct forecast_part *parts;
     size_t parts_n, parts_cap;
     struct forecast_job *jobs;
     size_t jobs_n;
 };
-struct ahead {
+struct forecast_facts {
     struct arena arena;
     struct forecast_input in;
     struct forecast_campaign *campaigns;
     struct forecast_project *projects;
     const char **project_names;
     struct forecast_stage *stages;
-    struct ahead_stage *own;
-    struct slots *slots;
-    struct slots_account account;
+    struct forecast_facts_stage *own;
+    struct quota_ledger *slots;
+    struct quota_ledger_account account;
     int stages_cap;
 };
 
-struct forecast_input *ahead_input(struct ahead *a)
+struct forecast_input *forecast_facts_input(struct forecast_facts *a)
 {
     return &a->in;
 }
 
-const char *ahead_type(const struct ahead *a, int slots_i)
+const char *forecast_facts_type(const struct forecast_facts *a, int slots_i)
 {
     return slots_i >= 0 && slots_i < a->in.slots_n ? a->slots[slots_i].instance_type : "";
 }
 
-void ahead_free(struct ahead *a)
+void forecast_facts_free(struct forecast_facts *a)
 {
     if (a == NULL) {
         return;
@@ -61,9 +61,9 @@ void ahead_free(struct ahead *a)
     free(a);
 }
 
-void ahead_freep(struct ahead **a)
+void forecast_facts_freep(struct forecast_facts **a)
 {
-    ahead_free(*a);
+    forecast_facts_free(*a);
 }
 
 static musd_t left_of(musd_t cap, musd_t used)
@@ -71,7 +71,7 @@ static musd_t left_of(musd_t cap, musd_t used)
     return cap < 0 ? INT64_MAX : MAX(0, cap - used);
 }
 
-static int slots_find(const struct ahead *a, const char *instance_type, enum market market)
+static int slots_find(const struct forecast_facts *a, const char *instance_type, enum market market)
 {
     for (int i = 0; i < a->in.slots_n; i++) {
         if (a->slots[i].market == market && strcmp(a->slots[i].instance_type, instance_type) == 0) {
@@ -81,21 +81,22 @@ static int slots_find(const struct ahead *a, const char *instance_type, enum mar
     return -1;
 }
 
-static struct slots *slots_add(struct ahead *a, const char *instance_type, enum market market)
+static struct quota_ledger *slots_add(struct forecast_facts *a, const char *instance_type,
+                                      enum market market)
 {
     a->slots = xrealloc(a->slots, (size_t)(a->in.slots_n + 1) * sizeof *a->slots);
-    struct slots *s = &a->slots[a->in.slots_n++];
-    *s = (struct slots){.market = market,
-                        .quota = -1,
-                        .warm_quota = -1,
-                        .operator_limit = -1,
-                        .refused_limit = -1,
-                        .price_musd_per_hour = -1};
+    struct quota_ledger *s = &a->slots[a->in.slots_n++];
+    *s = (struct quota_ledger){.market = market,
+                               .quota = -1,
+                               .warm_quota = -1,
+                               .operator_limit = -1,
+                               .refused_limit = -1,
+                               .price_musd_per_hour = -1};
     (void)snprintf(s->instance_type, sizeof s->instance_type, "%s", instance_type);
     return s;
 }
 
-static bool load_slots(struct ahead *a, struct store *db, struct err *err)
+static bool load_slots(struct forecast_facts *a, struct store *db, struct err *err)
 {
     AUTO_FREE struct slots_row *rows = NULL;
     size_t n = 0;
@@ -103,14 +104,14 @@ static bool load_slots(struct ahead *a, struct store *db, struct err *err)
     if (!view_slots(db, &rows, &n, err) || !view_account_quotas(db, quota, err)) {
         return false;
     }
-    struct slots_account *all = &a->account;
+    struct quota_ledger_account *all = &a->account;
     all->total[MARKET_ON_DEMAND].limit = quota[ACCOUNT_INSTANCES];
     all->total[MARKET_SPOT].limit = quota[ACCOUNT_SPOT_INSTANCES];
     all->per_job = quota[ACCOUNT_PER_JOB];
     all->longest_run_s = quota[ACCOUNT_RUN_S];
     all->volume_gb = quota[ACCOUNT_VOLUME_GB];
     for (size_t i = 0; i < n; i++) {
-        struct slots *s = slots_add(a, rows[i].instance_type, rows[i].market);
+        struct quota_ledger *s = slots_add(a, rows[i].instance_type, rows[i].market);
         s->held = rows[i].held;
         s->warm_idle = rows[i].warm_idle;
         s->foreign = rows[i].foreign;
@@ -126,7 +127,7 @@ static bool load_slots(struct ahead *a, struct store *db, struct err *err)
 }
 
 /* Projects with their limits; row 0 is everything together. */
-static bool load_projects(struct ahead *a, struct store *db, struct err *err)
+static bool load_projects(struct forecast_facts *a, struct store *db, struct err *err)
 {
     AUTO_FREE struct project_row *rows = NULL;
     size_t n = 0;
@@ -153,7 +154,8 @@ static bool load_projects(struct ahead *a, struct store *db, struct err *err)
     return true;
 }
 
-static struct forecast_stage *stage_add(struct ahead *a, struct ahead_stage **ret_own)
+static struct forecast_stage *stage_add(struct forecast_facts *a,
+                                        struct forecast_facts_stage **ret_own)
 {
     if (a->in.stages_n == a->stages_cap) {
         a->stages_cap = MAX(16, 2 * a->stages_cap);
@@ -167,7 +169,7 @@ static struct forecast_stage *stage_add(struct ahead *a, struct ahead_stage **re
     return &a->stages[a->in.stages_n++];
 }
 
-static void part_add(struct ahead_stage *own, const struct forecast_part *p)
+static void part_add(struct forecast_facts_stage *own, const struct forecast_part *p)
 {
     if (own->parts_n == own->parts_cap) {
         own->parts_cap = MAX((size_t)256, 2 * own->parts_cap);
@@ -210,7 +212,7 @@ static size_t counting(int16_t ret[static CAUSE_COUNT])
     return n;
 }
 
-static bool load_history(struct ahead *a, struct store *db, struct forecast_stage *st,
+static bool load_history(struct forecast_facts *a, struct store *db, struct forecast_stage *st,
                          struct err *err)
 {
     int16_t causes[CAUSE_COUNT];
@@ -243,7 +245,7 @@ static void stage_defaults(struct forecast_stage *st)
 }
 
 /* What the file expects of a part is meant for one of the mean size. */
-static void expect_mean(struct forecast_stage *st, const struct ahead_stage *own)
+static void expect_mean(struct forecast_stage *st, const struct forecast_facts_stage *own)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < own->parts_n; i++) {
@@ -262,14 +264,14 @@ static void set_needs(struct forecast_stage *st, const struct spec *spec, const 
     }
 }
 
-static bool load_stage(struct ahead *a, struct store *db, const struct stage_row *row,
+static bool load_stage(struct forecast_facts *a, struct store *db, const struct stage_row *row,
                        const struct spec *spec, int *index_of, struct err *err)
 {
     int spec_i = spec_stage_find(spec, row->name);
     if (spec_i < 0) {
         return true; /* a kind this version does not run */
     }
-    struct ahead_stage *own = NULL;
+    struct forecast_facts_stage *own = NULL;
     index_of[spec_i] = a->in.stages_n;
     struct forecast_stage *st = stage_add(a, &own);
     st->campaign_id = row->campaign_id;
@@ -293,13 +295,13 @@ static bool load_stage(struct ahead *a, struct store *db, const struct stage_row
     return true;
 }
 
-static struct forecast_campaign *campaign_add(struct ahead *a)
+static struct forecast_campaign *campaign_add(struct forecast_facts *a)
 {
     a->campaigns = xrealloc(a->campaigns, (size_t)(a->in.campaigns_n + 1) * sizeof *a->campaigns);
     return &a->campaigns[a->in.campaigns_n++];
 }
 
-static int project_find(const struct ahead *a, int64_t project_id)
+static int project_find(const struct forecast_facts *a, int64_t project_id)
 {
     for (int i = 0; i < a->in.projects_n; i++) {
         if (a->projects[i].project_id == project_id) {
@@ -309,7 +311,7 @@ static int project_find(const struct ahead *a, int64_t project_id)
     return 0;
 }
 
-static bool load_campaign(struct ahead *a, struct store *db, int64_t id, bool target,
+static bool load_campaign(struct forecast_facts *a, struct store *db, int64_t id, bool target,
                           struct err *err)
 {
     struct campaign_row c;
@@ -347,7 +349,7 @@ static bool load_campaign(struct ahead *a, struct store *db, int64_t id, bool ta
     return true;
 }
 
-static bool load_jobs(struct ahead *a, struct store *db, struct err *err)
+static bool load_jobs(struct forecast_facts *a, struct store *db, struct err *err)
 {
     struct attempt_row *rows = NULL;
     size_t n = 0;
@@ -358,7 +360,7 @@ static bool load_jobs(struct ahead *a, struct store *db, struct err *err)
         int slots_i = slots_find(a, rows[i].instance_type, rows[i].market);
         for (int k = 0; k < a->in.stages_n && rows[i].holds; k++) {
             if (a->stages[k].stage_id == rows[i].stage_id) {
-                struct ahead_stage *own = &a->own[k];
+                struct forecast_facts_stage *own = &a->own[k];
                 own->jobs = xrealloc(own->jobs, (own->jobs_n + 1) * sizeof *own->jobs);
                 own->jobs[own->jobs_n++] =
                     (struct forecast_job){.task_id = rows[i].task_id,
@@ -376,7 +378,7 @@ static bool load_jobs(struct ahead *a, struct store *db, struct err *err)
 }
 
 /* Pointers into arrays that grew while they were filled. */
-static void settle_pointers(struct ahead *a)
+static void settle_pointers(struct forecast_facts *a)
 {
     for (int i = 0; i < a->in.stages_n; i++) {
         a->stages[i].parts = a->own[i].parts;
@@ -391,8 +393,8 @@ static void settle_pointers(struct ahead *a)
     a->in.account = &a->account;
 }
 
-static bool load_all(struct ahead *a, struct store *db, int64_t campaign_id, bool *ret_ended,
-                     struct err *err)
+static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaign_id,
+                     bool *ret_ended, struct err *err)
 {
     AUTO_FREE struct campaign_version *live = NULL;
     size_t n = 0;
@@ -425,12 +427,12 @@ static bool load_all(struct ahead *a, struct store *db, int64_t campaign_id, boo
     return load_jobs(a, db, err);
 }
 
-bool ahead_load(struct store *db, int64_t campaign_id, struct ahead **ret, bool *ret_ended,
-                struct err *err)
+bool forecast_facts_load(struct store *db, int64_t campaign_id, struct forecast_facts **ret,
+                         bool *ret_ended, struct err *err)
 {
-    AUTO_AHEAD struct ahead *a = xcalloc(1, sizeof *a);
+    AUTO_FORECAST_FACTS struct forecast_facts *a = xcalloc(1, sizeof *a);
     arena_init(&a->arena, AHEAD_ARENA_MAX);
-    a->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    a->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     a->in = (struct forecast_input){.now_us = clock_wall_us(),
                                     .seed = (uint64_t)campaign_id + 1,
                                     .creates_per_s = CREATES_PER_S,
@@ -448,7 +450,7 @@ bool ahead_load(struct store *db, int64_t campaign_id, struct ahead **ret, bool 
 }
 
 /* The project a file names; a new one has no limits yet. */
-static int project_of_plan(struct ahead *a, const char *name)
+static int project_of_plan(struct forecast_facts *a, const char *name)
 {
     for (int i = 0; i < a->in.projects_n; i++) {
         if (strcmp(a->project_names[i], name) == 0) {
@@ -463,7 +465,7 @@ static int project_of_plan(struct ahead *a, const char *name)
     return a->in.projects_n++;
 }
 
-void ahead_add_plan(struct ahead *a, const struct submit *s)
+void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s)
 {
     const struct spec *spec = s->spec;
     int index_of[SPEC_STAGES_MAX];
@@ -472,7 +474,7 @@ void ahead_add_plan(struct ahead *a, const struct submit *s)
     for (int i = 0; i < spec->stages_n; i++) {
         const struct spec_stage *sp = spec->stages[i];
         const struct submit_stage *from = &s->stages[i];
-        struct ahead_stage *own = NULL;
+        struct forecast_facts_stage *own = NULL;
         index_of[i] = a->in.stages_n;
         struct forecast_stage *st = stage_add(a, &own);
         st->campaign_id = INT64_MAX; /* the newest of all */
@@ -508,7 +510,7 @@ void ahead_add_plan(struct ahead *a, const struct submit *s)
     settle_pointers(a);
 }
 
-int ahead_stage(const struct ahead *a, const char *name)
+int forecast_facts_stage(const struct forecast_facts *a, const char *name)
 {
     int first = -1;
     for (int i = 0; i < a->in.stages_n; i++) {
@@ -525,7 +527,7 @@ int ahead_stage(const struct ahead *a, const char *name)
 }
 
 /* The forecast would refuse a type it knows no price of: say so with what to do. */
-static void check_type(const struct ahead *a, const struct what_if *w, struct faults *f)
+static void check_type(const struct forecast_facts *a, const struct what_if *w, struct faults *f)
 {
     if (w->instance_type[0] == '\0') {
         return;
@@ -534,13 +536,14 @@ static void check_type(const struct ahead *a, const struct what_if *w, struct fa
     bool priced = i >= 0 && a->slots[i].price_musd_per_hour >= 0;
     bool limited = w->slots >= 0 || (i >= 0 && a->slots[i].quota >= 0);
     if (!priced || !limited) {
-        faults_add(f, (struct pos){1, 1}, "type", "unknown_type",
+        faults_add(f, (struct position){1, 1}, "type", "unknown_type",
                    priced ? "give slots= with it" : "drover quotas lists the types that are known",
                    "no %s is known here for %s", priced ? "quota" : "price", w->instance_type);
     }
 }
 
-bool ahead_what_if(struct api_req *r, const struct ahead *a, struct what_if *ret, struct err *err)
+bool forecast_facts_what_if(struct api_req *r, const struct forecast_facts *a, struct what_if *ret,
+                            struct err *err)
 {
     const char *text = req_query(r, "what_if");
     if (r->faults == NULL) {

@@ -47,13 +47,13 @@ static void out_cost(struct json_out *w, const struct forecast_band *b)
     json_out_end_object(w);
 }
 
-void forecast_out(struct json_out *w, const struct ahead *a, const struct forecast *f)
+void forecast_out(struct json_out *w, const struct forecast_facts *a, const struct forecast *f)
 {
     json_out_bool(w, "known", f->known);
     json_out_i64(w, "runs", f->runs);
     json_out_str(w, "binding", bindings[f->binding]);
     json_out_str(w, "binding_instance_type",
-                 f->binding_slots_i >= 0 ? ahead_type(a, f->binding_slots_i) : NULL);
+                 f->binding_slots_i >= 0 ? forecast_facts_type(a, f->binding_slots_i) : NULL);
     if (!f->known) {
         json_out_null(w, "end");
         json_out_null(w, "cost");
@@ -68,9 +68,9 @@ void forecast_out(struct json_out *w, const struct ahead *a, const struct foreca
     }
 }
 
-void forecast_out_stages(struct json_out *w, struct ahead *a, const struct forecast *f)
+void forecast_out_stages(struct json_out *w, struct forecast_facts *a, const struct forecast *f)
 {
-    const struct forecast_input *in = ahead_input(a);
+    const struct forecast_input *in = forecast_facts_input(a);
     json_out_array(w, "stages");
     for (int i = 0; i < f->stages_n; i++) {
         const struct forecast_stage_out *s = &f->stage[i];
@@ -92,17 +92,17 @@ void forecast_out_stages(struct json_out *w, struct ahead *a, const struct forec
     json_out_end_array(w);
 }
 
-void forecast_out_advice(struct json_out *w, struct ahead *a, const struct forecast *f)
+void forecast_out_advice(struct json_out *w, struct forecast_facts *a, const struct forecast *f)
 {
     struct forecast_advice advice[ADVICE_MAX];
     int n = 0;
     struct err ignored = ERR_INIT;
     json_out_array(w, "advice");
-    if (f->known && forecast_advise(ahead_input(a), f, advice, ADVICE_MAX, &n, &ignored)) {
+    if (f->known && forecast_advise(forecast_facts_input(a), f, advice, ADVICE_MAX, &n, &ignored)) {
         for (int i = 0; i < n; i++) {
             json_out_object(w, NULL);
             json_out_str(w, "instance_type",
-                         advice[i].slots_i >= 0 ? ahead_type(a, advice[i].slots_i) : NULL);
+                         advice[i].slots_i >= 0 ? forecast_facts_type(a, advice[i].slots_i) : NULL);
             json_out_i64(w, "more", advice[i].more);
             json_out_i64(w, "sooner_seconds", advice[i].sooner_us / USEC_PER_SEC);
             json_out_i64(w, "dearer_micro_usd", advice[i].dearer_musd);
@@ -112,12 +112,13 @@ void forecast_out_advice(struct json_out *w, struct ahead *a, const struct forec
     json_out_end_array(w);
 }
 
-bool forecast_out_what_if(struct api_req *r, struct json_out *w, struct ahead *a, const char *text,
-                          struct err *err)
+bool forecast_out_what_if(struct api_req *r, struct json_out *w, struct forecast_facts *a,
+                          const char *text, struct err *err)
 {
     struct what_if what;
     struct forecast f;
-    if (!ahead_what_if(r, a, &what, err) || !forecast_run_what_if(ahead_input(a), &what, &f, err)) {
+    if (!forecast_facts_what_if(r, a, &what, err) ||
+        !forecast_run_what_if(forecast_facts_input(a), &what, &f, err)) {
         return false;
     }
     json_out_object(w, "what_if");

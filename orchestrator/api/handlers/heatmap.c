@@ -95,8 +95,9 @@ bool tiles_get(struct api_req *r, struct err *err)
         arena_printf(&r->arena, "tiles %lld %lld %lld %lld %lld", (long long)key.campaign_id,
                      (long long)key.stage_id, (long long)key.first, (long long)key.last,
                      (long long)key.per_tile);
-    uint64_t version = answers_version(stage.counts, sizeof stage.counts);
-    AUTO_FREE char *json = answers_get(r->api->answers, name, version, FRESH_US, SAME_COUNTS_US);
+    uint64_t version = response_cache_version(stage.counts, sizeof stage.counts);
+    AUTO_FREE char *json =
+        response_cache_get(r->api->answers, name, version, FRESH_US, SAME_COUNTS_US);
     if (json == NULL) {
         AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);
         int64_t began_us = clock_mono_us();
@@ -104,7 +105,7 @@ bool tiles_get(struct api_req *r, struct err *err)
             return false;
         }
         json = buf_take(&b);
-        answers_put(r->api->answers, name, version, clock_mono_us() - began_us, json);
+        response_cache_put(r->api->answers, name, version, clock_mono_us() - began_us, json);
     }
     (void)reply_json(r, 200, str_of(json));
     reply_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "private, no-cache");

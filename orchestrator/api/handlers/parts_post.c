@@ -72,7 +72,7 @@ static bool lines_check(struct api_req *r, struct str text, int64_t *ret_n, stru
             if (r->faults == NULL) {
                 r->faults = arena_alloc(&r->arena, sizeof *r->faults);
             }
-            faults_add(r->faults, (struct pos){line_i, 1}, pointer, "line",
+            faults_add(r->faults, (struct position){line_i, 1}, pointer, "line",
                        "{\"uri\":\"s3://bucket/key\",\"size\":123}", "%s", why.message);
         }
         if (a.used > 0) {

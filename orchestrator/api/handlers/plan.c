@@ -88,15 +88,15 @@ static void spec_warnings(struct json_out *w, const struct spec *spec)
 static bool plan_forecast(struct api_req *r, const struct submit *s, struct json_out *w,
                           struct err *err)
 {
-    AUTO_AHEAD struct ahead *a = NULL;
+    AUTO_FORECAST_FACTS struct forecast_facts *a = NULL;
     bool ended;
     struct forecast f;
     const char *text = req_query(r, "what_if");
-    if (!ahead_load(r->db, 0, &a, &ended, err)) {
+    if (!forecast_facts_load(r->db, 0, &a, &ended, err)) {
         return false;
     }
-    ahead_add_plan(a, s);
-    if (!forecast_run(ahead_input(a), &f, err)) {
+    forecast_facts_add_plan(a, s);
+    if (!forecast_run(forecast_facts_input(a), &f, err)) {
         return false;
     }
     json_out_object(w, "forecast");
@@ -144,12 +144,12 @@ bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out, str
     json_out_init(&w, out);
     json_out_object(&w, NULL);
     plan_file(s, &w);
-    if (!answers_turn(r->api->answers)) {
+    if (!response_cache_turn(r->api->answers)) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
         return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
     }
     bool ok = plan_forecast(r, s, &w, err);
-    answers_turn_end(r->api->answers);
+    response_cache_turn_end(r->api->answers);
     json_out_end_object(&w);
     return ok;
 }

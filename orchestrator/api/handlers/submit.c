@@ -36,9 +36,9 @@ static int64_t listing_parts(const struct submit_stage *st, int per_part)
 }
 
 /* Where the file says stages.NAME.fan_out.from; {0, 0} when it cannot be told. */
-static struct pos fan_out_pos(const struct api_req *r, const char *stage)
+static struct position fan_out_pos(const struct api_req *r, const char *stage)
 {
-    struct pos pos = {0, 0};
+    struct position pos = {0, 0};
     struct faults *ignored = xcalloc(1, sizeof *ignored);
     CLEANUP(yaml_freep)
     struct yaml_doc *doc = NULL;

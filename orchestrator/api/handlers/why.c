@@ -60,13 +60,13 @@ static const char *not_waiting(struct api_req *r, const json_t *row)
 }
 
 /* Each thing that would start it sooner, with its new start. */
-static void out_changes(struct json_out *w, struct ahead *a, const struct forecast *base,
+static void out_changes(struct json_out *w, struct forecast_facts *a, const struct forecast *base,
                         int64_t campaign)
 {
     struct forecast_advice advice[ADVICE_MAX];
     int n = 0;
     struct err ignored = ERR_INIT;
-    struct forecast_input *in = ahead_input(a);
+    struct forecast_input *in = forecast_facts_input(a);
     int64_t limit = in->campaigns[in->target_i].parts_limit;
     json_out_array(w, "changes");
     if (base->known && !forecast_advise(in, base, advice, ADVICE_MAX, &n, &ignored)) {
@@ -88,7 +88,7 @@ static void out_changes(struct json_out *w, struct ahead *a, const struct foreca
                            (long long)to);
         } else {
             (void)snprintf(command, sizeof command, "ask AWS for %lld x %s", (long long)to,
-                           ahead_type(a, slots_i));
+                           forecast_facts_type(a, slots_i));
         }
         json_out_object(w, NULL);
         json_out_str(w, "command", command);
@@ -102,17 +102,17 @@ static void out_changes(struct json_out *w, struct ahead *a, const struct foreca
 static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign, int64_t task,
                          struct err *err)
 {
-    AUTO_AHEAD struct ahead *a = NULL;
+    AUTO_FORECAST_FACTS struct forecast_facts *a = NULL;
     bool ended = false;
     struct forecast f;
-    if (!answers_turn(r->api->answers)) {
+    if (!response_cache_turn(r->api->answers)) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
         return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
     }
-    bool ok = ahead_load(r->db, campaign, &a, &ended, err);
+    bool ok = forecast_facts_load(r->db, campaign, &a, &ended, err);
     if (ok && !ended) {
-        ahead_input(a)->why_task_id = task;
-        ok = forecast_run(ahead_input(a), &f, err);
+        forecast_facts_input(a)->why_task_id = task;
+        ok = forecast_run(forecast_facts_input(a), &f, err);
     }
     if (ok && !ended) {
         if (f.place > 0) {
@@ -126,7 +126,7 @@ static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign
         }
         out_changes(w, a, &f, campaign);
     }
-    answers_turn_end(r->api->answers);
+    response_cache_turn_end(r->api->answers);
     return ok;
 }
 

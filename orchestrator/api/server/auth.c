@@ -31,7 +31,7 @@ struct known_token {
     uint8_t hash[32];
     enum api_role role;
     int64_t read_us;
-    struct bucket bucket;
+    struct token_bucket bucket;
 };
 struct peer_failures { /* wrong tokens from one address */
     char peer[64];
@@ -190,13 +190,13 @@ static void known_put(struct auth *a, const struct known_token *t, int64_t now)
             to = &a->known[i];
         }
     }
-    struct bucket kept = to->bucket;
+    struct token_bucket kept = to->bucket;
     bool same = strcmp(to->id, t->id) == 0;
     *to = *t;
     if (same) {
         to->bucket = kept;
     } else {
-        bucket_init(&to->bucket, (double)a->rate_per_s, (double)a->burst, now);
+        token_bucket_init(&to->bucket, (double)a->rate_per_s, (double)a->burst, now);
     }
 }
 
@@ -237,7 +237,7 @@ static bool rate_ok(struct auth *a, const char *id, struct err *err)
     int64_t now = clock_mono_us();
     (void)pthread_mutex_lock(&a->lock);
     struct known_token *k = known_find(a, id, now);
-    bool ok = k == NULL || bucket_take(&k->bucket, now);
+    bool ok = k == NULL || token_bucket_take(&k->bucket, now);
     (void)pthread_mutex_unlock(&a->lock);
     return ok ? true
               : err_set(err, ERR_THROTTLED, "more than %lld requests a second with this token",

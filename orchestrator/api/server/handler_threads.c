@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-struct workers {
+struct handler_threads {
     struct api *api;
     pthread_mutex_t lock;
     pthread_cond_t some;
@@ -15,7 +15,7 @@ struct workers {
     int n;
 };
 
-static struct api_req *workers_pop(struct workers *w)
+static struct api_req *workers_pop(struct handler_threads *w)
 {
     (void)pthread_mutex_lock(&w->lock);
     while (w->head == NULL && !w->stop) {
@@ -41,7 +41,7 @@ static bool db_hung_up(const struct store *db)
 
 static void *worker_main(void *ctx)
 {
-    struct workers *w = ctx;
+    struct handler_threads *w = ctx;
     struct store *db = NULL;
     struct api_req *r;
     while ((r = workers_pop(w)) != NULL) {
@@ -59,9 +59,9 @@ static void *worker_main(void *ctx)
     return NULL;
 }
 
-bool workers_new(struct api *a, int n, struct workers **ret, struct err *err)
+bool handler_threads_new(struct api *a, int n, struct handler_threads **ret, struct err *err)
 {
-    struct workers *w = xcalloc(1, sizeof *w);
+    struct handler_threads *w = xcalloc(1, sizeof *w);
     w->api = a;
     w->threads = xcalloc((size_t)n, sizeof *w->threads);
     (void)pthread_mutex_init(&w->lock, NULL);
@@ -69,7 +69,7 @@ bool workers_new(struct api *a, int n, struct workers **ret, struct err *err)
     for (int i = 0; i < n; i++) {
         int rc = pthread_create(&w->threads[i], NULL, worker_main, w);
         if (rc != 0) {
-            workers_free(w);
+            handler_threads_free(w);
             return err_set_os(err, ERR_INTERNAL, rc, "cannot start an API worker");
         }
         w->n++;
@@ -78,7 +78,7 @@ bool workers_new(struct api *a, int n, struct workers **ret, struct err *err)
     return true;
 }
 
-void workers_stop(struct workers *w)
+void handler_threads_stop(struct handler_threads *w)
 {
     (void)pthread_mutex_lock(&w->lock);
     w->stop = true;
@@ -90,19 +90,19 @@ void workers_stop(struct workers *w)
     w->n = 0;
 }
 
-void workers_free(struct workers *w)
+void handler_threads_free(struct handler_threads *w)
 {
     if (w == NULL) {
         return;
     }
-    workers_stop(w);
+    handler_threads_stop(w);
     (void)pthread_cond_destroy(&w->some);
     (void)pthread_mutex_destroy(&w->lock);
     free(w->threads);
     free(w);
 }
 
-bool workers_push(struct workers *w, struct api_req *r)
+bool handler_threads_push(struct handler_threads *w, struct api_req *r)
 {
     r->next = NULL;
     (void)pthread_mutex_lock(&w->lock);

@@ -11,7 +11,7 @@ struct conn {
     int fd; /* -1: the slot is free */
     int64_t deadline_us;
 };
-struct conns {
+struct head_timeout {
     pthread_mutex_t lock;
     pthread_cond_t stopped;
     pthread_t thread;
@@ -20,7 +20,7 @@ struct conns {
     struct conn *at;
 };
 
-static void shut_late(struct conns *c, int64_t now_us)
+static void shut_late(struct head_timeout *c, int64_t now_us)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (c->at[i].fd >= 0 && now_us > c->at[i].deadline_us) {
@@ -32,7 +32,7 @@ static void shut_late(struct conns *c, int64_t now_us)
 
 static void *conns_main(void *ctx)
 {
-    struct conns *c = ctx;
+    struct head_timeout *c = ctx;
     (void)pthread_mutex_lock(&c->lock);
     while (!c->stop) {
         struct timespec ts;
@@ -45,9 +45,9 @@ static void *conns_main(void *ctx)
     return NULL;
 }
 
-bool conns_new(size_t max, struct conns **ret, struct err *err)
+bool head_timeout_new(size_t max, struct head_timeout **ret, struct err *err)
 {
-    struct conns *c = xcalloc(1, sizeof *c);
+    struct head_timeout *c = xcalloc(1, sizeof *c);
     c->n = max;
     c->at = xcalloc(max, sizeof *c->at);
     for (size_t i = 0; i < max; i++) {
@@ -65,7 +65,7 @@ bool conns_new(size_t max, struct conns **ret, struct err *err)
     return true;
 }
 
-void conns_free(struct conns *c)
+void head_timeout_free(struct head_timeout *c)
 {
     if (c == NULL) {
         return;
@@ -81,7 +81,7 @@ void conns_free(struct conns *c)
     free(c);
 }
 
-static struct conn *conn_free_slot(struct conns *c)
+static struct conn *conn_free_slot(struct head_timeout *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (c->at[i].fd < 0) {
@@ -91,17 +91,17 @@ static struct conn *conn_free_slot(struct conns *c)
     return NULL; /* not watched; the library's own limit is the same number */
 }
 
-void conns_notify(void *cls, struct MHD_Connection *conn, void **socket_context,
-                  enum MHD_ConnectionNotificationCode what)
+void head_timeout_notify(void *cls, struct MHD_Connection *conn, void **socket_context,
+                         enum MHD_ConnectionNotificationCode what)
 {
-    struct conns *c = cls;
+    struct head_timeout *c = cls;
     (void)pthread_mutex_lock(&c->lock);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct conn *slot = info != NULL ? conn_free_slot(c) : NULL;
         if (slot != NULL) {
-            *slot = (struct conn){info->connect_fd, clock_mono_us() + CONN_HEAD_US};
+            *slot = (struct conn){info->connect_fd, clock_mono_us() + HEAD_TIMEOUT_HEAD_US};
         }
         *socket_context = slot;
     } else if (*socket_context != NULL) {
@@ -112,7 +112,7 @@ void conns_notify(void *cls, struct MHD_Connection *conn, void **socket_context,
     (void)pthread_mutex_unlock(&c->lock);
 }
 
-static void conn_until(struct conns *c, struct MHD_Connection *conn, int64_t deadline_us)
+static void conn_until(struct head_timeout *c, struct MHD_Connection *conn, int64_t deadline_us)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -124,12 +124,12 @@ static void conn_until(struct conns *c, struct MHD_Connection *conn, int64_t dea
     }
 }
 
-void conns_head_read(struct conns *c, struct MHD_Connection *conn)
+void head_timeout_head_read(struct head_timeout *c, struct MHD_Connection *conn)
 {
     conn_until(c, conn, USEC_NEVER);
 }
 
-void conns_answered(struct conns *c, struct MHD_Connection *conn)
+void head_timeout_answered(struct head_timeout *c, struct MHD_Connection *conn)
 {
-    conn_until(c, conn, clock_mono_us() + CONN_NEXT_US);
+    conn_until(c, conn, clock_mono_us() + HEAD_TIMEOUT_NEXT_US);
 }

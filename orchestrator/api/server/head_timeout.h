@@ -4,14 +4,14 @@
 #include "common/err.h"
 #include <microhttpd.h>
 
-#define CONN_HEAD_US (10 * USEC_PER_SEC) /* from accepted to a whole head */
-#define CONN_NEXT_US (40 * USEC_PER_SEC) /* from an answer to the next whole head */
+#define HEAD_TIMEOUT_HEAD_US (10 * USEC_PER_SEC) /* from accepted to a whole head */
+#define HEAD_TIMEOUT_NEXT_US (40 * USEC_PER_SEC) /* from an answer to the next whole head */
 
-struct conns;
-bool conns_new(size_t max, struct conns **ret, struct err *err) MUST_CHECK;
-void conns_free(struct conns *c); /* after the daemon has stopped; NULL ignored */
-/* For MHD_OPTION_NOTIFY_CONNECTION; cls is the struct conns. */
-void conns_notify(void *cls, struct MHD_Connection *conn, void **socket_context,
-                  enum MHD_ConnectionNotificationCode what);
-void conns_head_read(struct conns *c, struct MHD_Connection *conn);
-void conns_answered(struct conns *c, struct MHD_Connection *conn);
+struct head_timeout;
+bool head_timeout_new(size_t max, struct head_timeout **ret, struct err *err) MUST_CHECK;
+void head_timeout_free(struct head_timeout *c); /* after the daemon has stopped; NULL ignored */
+/* For MHD_OPTION_NOTIFY_CONNECTION; cls is the struct head_timeout. */
+void head_timeout_notify(void *cls, struct MHD_Connection *conn, void **socket_context,
+                         enum MHD_ConnectionNotificationCode what);
+void head_timeout_head_read(struct head_timeout *c, struct MHD_Connection *conn);
+void head_timeout_answered(struct head_timeout *c, struct MHD_Connection *conn);

@@ -130,30 +130,31 @@ bool asset_serve(struct api_req *r);
 
 /* What the parts of the server share. */
 struct stream_hub;
-struct answers;
-struct workers;
-struct conns;
+struct response_cache;
+struct handler_threads;
+struct head_timeout;
 struct api {
     struct api_config cfg;
-    struct workers *workers;
+    struct handler_threads *workers;
     struct bridge *bridge;
     struct MHD_Daemon *daemon;
     struct auth *auth;
     struct stream_hub *streams;
-    struct answers *answers;
-    struct conns *conns;
+    struct response_cache *answers;
+    struct head_timeout *conns;
     uint16_t port;
     int64_t started_us;
     int threads;
     atomic_int asking; /* workers that wait for the bridge */
 };
 /* workers.c: run handlers. */
-bool workers_new(struct api *a, int n, struct workers **ret, struct err *err) MUST_CHECK;
+bool handler_threads_new(struct api *a, int n, struct handler_threads **ret,
+                         struct err *err) MUST_CHECK;
 /* Run what is queued, end the threads; later pushes are refused. */
-void workers_stop(struct workers *w);
-void workers_free(struct workers *w);
+void handler_threads_stop(struct handler_threads *w);
+void handler_threads_free(struct handler_threads *w);
 /* The connection is suspended by the caller, resumed when r is answered. False: stopping. */
-bool workers_push(struct workers *w, struct api_req *r) MUST_CHECK;
+bool handler_threads_push(struct handler_threads *w, struct api_req *r) MUST_CHECK;
 /* server.c: run r's handler (or only its check) and answer; called by workers and for inline
  * routes. */
 void req_run(struct api_req *r);

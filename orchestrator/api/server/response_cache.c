@@ -10,27 +10,27 @@
 #define WAITING_MAX 2
 
 struct answer {
-    char key[ANSWERS_KEY_MAX];
+    char key[RESPONSE_CACHE_KEY_MAX];
     uint64_t version;
     int64_t at_us, cost_us;
     char *json; /* NULL: empty */
 };
-struct answers {
+struct response_cache {
     pthread_mutex_t lock;
     struct answer at[ANSWERS_N];
     pthread_mutex_t turn;
     int waiting; /* under lock */
 };
 
-struct answers *answers_new(void)
+struct response_cache *response_cache_new(void)
 {
-    struct answers *c = xcalloc(1, sizeof *c);
+    struct response_cache *c = xcalloc(1, sizeof *c);
     (void)pthread_mutex_init(&c->lock, NULL);
     (void)pthread_mutex_init(&c->turn, NULL);
     return c;
 }
 
-void answers_free(struct answers *c)
+void response_cache_free(struct response_cache *c)
 {
     if (c == NULL) {
         return;
@@ -43,7 +43,7 @@ void answers_free(struct answers *c)
     free(c);
 }
 
-static struct answer *find(struct answers *c, const char *key)
+static struct answer *find(struct response_cache *c, const char *key)
 {
     for (size_t i = 0; i < ANSWERS_N; i++) {
         if (c->at[i].json != NULL && strcmp(c->at[i].key, key) == 0) {
@@ -53,8 +53,8 @@ static struct answer *find(struct answers *c, const char *key)
     return NULL;
 }
 
-char *answers_get(struct answers *c, const char *key, uint64_t version, int64_t fresh_us,
-                  int64_t same_us)
+char *response_cache_get(struct response_cache *c, const char *key, uint64_t version,
+                         int64_t fresh_us, int64_t same_us)
 {
     int64_t now = clock_mono_us();
     char *found = NULL;
@@ -72,7 +72,7 @@ char *answers_get(struct answers *c, const char *key, uint64_t version, int64_t 
     return found;
 }
 
-uint64_t answers_version(const void *p, size_t n)
+uint64_t response_cache_version(const void *p, size_t n)
 {
     uint8_t sha[32];
     uint64_t ret;
@@ -81,10 +81,10 @@ uint64_t answers_version(const void *p, size_t n)
     return ret;
 }
 
-void answers_put(struct answers *c, const char *key, uint64_t version, int64_t cost_us,
-                 const char *json)
+void response_cache_put(struct response_cache *c, const char *key, uint64_t version,
+                        int64_t cost_us, const char *json)
 {
-    ASSERT(strlen(key) < ANSWERS_KEY_MAX);
+    ASSERT(strlen(key) < RESPONSE_CACHE_KEY_MAX);
     (void)pthread_mutex_lock(&c->lock);
     struct answer *to = find(c, key);
     for (size_t i = 0; to == NULL && i < ANSWERS_N; i++) {
@@ -103,7 +103,7 @@ void answers_put(struct answers *c, const char *key, uint64_t version, int64_t c
     (void)pthread_mutex_unlock(&c->lock);
 }
 
-bool answers_turn(struct answers *c)
+bool response_cache_turn(struct response_cache *c)
 {
     (void)pthread_mutex_lock(&c->lock);
     bool room = c->waiting < WAITING_MAX;
@@ -119,7 +119,7 @@ bool answers_turn(struct answers *c)
     return true;
 }
 
-void answers_turn_end(struct answers *c)
+void response_cache_turn_end(struct response_cache *c)
 {
     (void)pthread_mutex_unlock(&c->turn);
 }

@@ -265,7 +265,7 @@ static enum MHD_Result req_dispatch(struct api_req *r)
         return req_queue(r);
     }
     MHD_suspend_connection(r->conn);
-    if (!workers_push(r->api->workers, r)) {
+    if (!handler_threads_push(r->api->workers, r)) {
         reply_problem_status(r, 503, "unavailable", "the server is stopping");
         r->phase = REQ_DONE;
         MHD_resume_connection(r->conn);
@@ -278,7 +278,7 @@ static enum MHD_Result req_first(struct api *a, struct MHD_Connection *conn, con
 {
     struct api_req *r = req_new(a, conn, url, method);
     *con_cls = r;
-    conns_head_read(a->conns, conn);
+    head_timeout_head_read(a->conns, conn);
     const char *allow;
     r->route = route_find(r->method, r->path, r->params, &allow);
     if (head_refused(r)) {
@@ -404,7 +404,7 @@ static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
 {
     const struct api *a = cls;
     (void)why;
-    conns_answered(a->conns, conn);
+    head_timeout_answered(a->conns, conn);
     if (*con_cls != NULL) {
         req_free(*con_cls);
         *con_cls = NULL;
@@ -461,7 +461,7 @@ static bool daemon_start(struct api *a, struct err *err)
         (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, loopback ? 0u : 32u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_NOTIFY_COMPLETED, on_completed, a,
-        MHD_OPTION_NOTIFY_CONNECTION, conns_notify, a->conns, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, head_timeout_notify, a->conns, MHD_OPTION_END);
     if (a->daemon == NULL) {
         return err_set_os(err, ERR_IO, errno, "cannot listen on %s port %u",
                           a->cfg.listen != NULL ? a->cfg.listen : "127.0.0.1", a->cfg.port);
@@ -482,10 +482,10 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     struct store *db = NULL;
     bool ok = store_open(cfg->conninfo, STORE_API, &db, err) && auth_new(cfg, db, &a->auth, err);
     store_close(db);
-    a->answers = answers_new();
-    ok = ok && workers_new(a, a->threads, &a->workers, err) &&
+    a->answers = response_cache_new();
+    ok = ok && handler_threads_new(a, a->threads, &a->workers, err) &&
          stream_hub_new(cfg->conninfo, &a->streams, err) &&
-         conns_new(connections_max(a), &a->conns, err) && daemon_start(a, err);
+         head_timeout_new(connections_max(a), &a->conns, err) && daemon_start(a, err);
     if (!ok) {
         api_stop(a);
         return false;
@@ -502,15 +502,15 @@ void api_stop(struct api *a)
     /* Nobody may be suspended when the daemon stops: the streams end, then the handlers. */
     stream_hub_stop(a->streams);
     if (a->workers != NULL) {
-        workers_stop(a->workers);
+        handler_threads_stop(a->workers);
     }
     if (a->daemon != NULL) {
         MHD_stop_daemon(a->daemon);
     }
-    conns_free(a->conns);
+    head_timeout_free(a->conns);
     stream_hub_free(a->streams);
-    workers_free(a->workers);
-    answers_free(a->answers);
+    handler_threads_free(a->workers);
+    response_cache_free(a->answers);
     auth_free(a->auth);
     free(a);
 }

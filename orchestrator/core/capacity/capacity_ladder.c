@@ -3,14 +3,14 @@
 
 static int subnets_of(const struct spec_stage *stage)
 {
-    ASSERT(stage->subnets_n >= 0 && stage->subnets_n <= PLACE_SUBNETS_MAX);
+    ASSERT(stage->subnets_n >= 0 && stage->subnets_n <= CAPACITY_LADDER_SUBNETS_MAX);
     ASSERT(stage->instance_type_n >= 1 && stage->instance_type_n <= SPEC_LADDER_MAX);
     return stage->subnets_n > 1 ? stage->subnets_n : 1;
 }
 
 static int rung_of(int instance_type_i, int subnet)
 {
-    return instance_type_i * PLACE_SUBNETS_MAX + subnet;
+    return instance_type_i * CAPACITY_LADDER_SUBNETS_MAX + subnet;
 }
 
 /* Still ahead? A time further away than any we set was set before the wall clock went back: such a
@@ -20,24 +20,26 @@ static bool ahead(usec_t until_us, usec_t now_us, int64_t longest_us)
     return until_us > now_us && until_us - now_us <= longest_us;
 }
 
-static bool is_shut(const struct place_rung *r, usec_t now_us)
+static bool is_shut(const struct capacity_ladder_rung *r, usec_t now_us)
 {
-    return ahead(r->shut_until_us, now_us, PLACE_SHUT_MAX_US);
+    return ahead(r->shut_until_us, now_us, CAPACITY_LADDER_SHUT_MAX_US);
 }
 
 /* When this rung may be tried; now_us: at once. */
-static usec_t open_at(const struct place_rung *r, usec_t now_us)
+static usec_t open_at(const struct capacity_ladder_rung *r, usec_t now_us)
 {
     usec_t at = is_shut(r, now_us) ? r->shut_until_us : now_us;
-    return ahead(r->probe_until_us, now_us, PLACE_PROBE_US) ? MAX(at, r->probe_until_us) : at;
+    return ahead(r->probe_until_us, now_us, CAPACITY_LADDER_PROBE_US) ? MAX(at, r->probe_until_us)
+                                                                      : at;
 }
 
-bool place_choose(const struct place *p, const struct spec_stage *stage, int from_type,
-                  usec_t now_us, bool (*fits)(void *ctx, int instance_type_i), void *ctx,
-                  struct place_choice *ret)
+bool capacity_ladder_choose(const struct capacity_ladder *p, const struct spec_stage *stage,
+                            int from_type, usec_t now_us,
+                            bool (*fits)(void *ctx, int instance_type_i), void *ctx,
+                            struct capacity_ladder_choice *ret)
 {
-    static const struct place all_open;
-    const struct place *memory = p != NULL ? p : &all_open;
+    static const struct capacity_ladder all_open;
+    const struct capacity_ladder *memory = p != NULL ? p : &all_open;
     int subnets = subnets_of(stage);
     usec_t open_us = USEC_NEVER;
     ASSERT(from_type >= 0);
@@ -46,11 +48,11 @@ bool place_choose(const struct place *p, const struct spec_stage *stage, int fro
             continue;
         }
         for (int subnet = 0; subnet < subnets; subnet++) {
-            const struct place_rung *r = &memory->rung[rung_of(type, subnet)];
+            const struct capacity_ladder_rung *r = &memory->rung[rung_of(type, subnet)];
             usec_t at = open_at(r, now_us);
             if (at <= now_us) {
-                *ret =
-                    (struct place_choice){type, subnets > 1 ? subnet : -1, r->failures > 0, now_us};
+                *ret = (struct capacity_ladder_choice){type, subnets > 1 ? subnet : -1,
+                                                       r->failures > 0, now_us};
                 return true;
             }
             open_us = MIN(open_us, at);
@@ -71,44 +73,44 @@ static void range(const struct spec_stage *stage, int instance_type_i, int subne
     *ret_to = subnet_i < 0 ? *ret_from + subnets : *ret_from + 1;
 }
 
-void place_started(struct place *p, const struct spec_stage *stage, int instance_type_i,
-                   int subnet_i, usec_t now_us)
+void capacity_ladder_started(struct capacity_ladder *p, const struct spec_stage *stage,
+                             int instance_type_i, int subnet_i, usec_t now_us)
 {
     int from, to;
     range(stage, instance_type_i, subnet_i, &from, &to);
     for (int i = from; i < to; i++) {
         if (p->rung[i].failures > 0 && !is_shut(&p->rung[i], now_us)) {
-            p->rung[i].probe_until_us = now_us + PLACE_PROBE_US;
+            p->rung[i].probe_until_us = now_us + CAPACITY_LADDER_PROBE_US;
         }
     }
 }
 
-void place_refused(struct place *p, const struct spec_stage *stage, int instance_type_i,
-                   int subnet_i, usec_t now_us)
+void capacity_ladder_refused(struct capacity_ladder *p, const struct spec_stage *stage,
+                             int instance_type_i, int subnet_i, usec_t now_us)
 {
     int from, to;
     range(stage, instance_type_i, subnet_i, &from, &to);
     for (int i = from; i < to; i++) {
-        struct place_rung *r = &p->rung[i];
+        struct capacity_ladder_rung *r = &p->rung[i];
         if (is_shut(r, now_us)) {
             continue;
         }
-        int64_t shut_us = PLACE_SHUT_MIN_US;
-        for (int k = 0; k < r->failures && shut_us < PLACE_SHUT_MAX_US; k++) {
+        int64_t shut_us = CAPACITY_LADDER_SHUT_MIN_US;
+        for (int k = 0; k < r->failures && shut_us < CAPACITY_LADDER_SHUT_MAX_US; k++) {
             shut_us *= 2;
         }
         r->failures = MIN(r->failures + 1, 16); /* far beyond the longest: does not overflow */
-        r->shut_until_us = now_us + MIN(shut_us, PLACE_SHUT_MAX_US);
+        r->shut_until_us = now_us + MIN(shut_us, CAPACITY_LADDER_SHUT_MAX_US);
         r->probe_until_us = 0;
     }
 }
 
-void place_worked(struct place *p, const struct spec_stage *stage, int instance_type_i,
-                  int subnet_i)
+void capacity_ladder_worked(struct capacity_ladder *p, const struct spec_stage *stage,
+                            int instance_type_i, int subnet_i)
 {
     int from, to;
     range(stage, instance_type_i, subnet_i, &from, &to);
     for (int i = from; i < to; i++) {
-        p->rung[i] = (struct place_rung){0};
+        p->rung[i] = (struct capacity_ladder_rung){0};
     }
 }

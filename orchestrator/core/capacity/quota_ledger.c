@@ -32,29 +32,29 @@ static int64_t decayed(int64_t n, usec_t at_us, usec_t now_us)
 {
     __extension__ typedef __int128 wide;
     int64_t age_us = minus(MAX(at_us, now_us), MIN(at_us, now_us));
-    int64_t lives = age_us / SLOTS_FOREIGN_HALF_LIFE_US;
+    int64_t lives = age_us / QUOTA_LEDGER_FOREIGN_HALF_LIFE_US;
     if (n <= 0 || lives > 62) {
         return 0;
     }
-    int64_t scale_us = INT64_C(2) * SLOTS_FOREIGN_HALF_LIFE_US;
-    int64_t left_us = scale_us - age_us % SLOTS_FOREIGN_HALF_LIFE_US;
+    int64_t scale_us = INT64_C(2) * QUOTA_LEDGER_FOREIGN_HALF_LIFE_US;
+    int64_t left_us = scale_us - age_us % QUOTA_LEDGER_FOREIGN_HALF_LIFE_US;
     wide div = (wide)scale_us << lives;
     return (int64_t)(((wide)n * left_us * 2 + div) / (div * 2));
 }
 
-int64_t slots_foreign(const struct slots *s, usec_t now_us)
+int64_t quota_ledger_foreign(const struct quota_ledger *s, usec_t now_us)
 {
     return decayed(s->foreign, s->foreign_us, now_us);
 }
 
-int64_t slots_total_foreign(const struct slots_total *t, usec_t now_us)
+int64_t quota_ledger_total_foreign(const struct quota_ledger_total *t, usec_t now_us)
 {
     return decayed(t->foreign, t->foreign_us, now_us);
 }
 
 /* Use that is not ours by a refusal: what it says is in use, and at least so much that what was
  * wanted did not fit. */
-static int64_t foreign_of(const struct slots_refusal *r, int64_t ours)
+static int64_t foreign_of(const struct quota_ledger_refusal *r, int64_t ours)
 {
     int64_t no_room = plus(minus(r->limit, r->wanted), 1);
     return MAX(0, minus(MAX(r->used, no_room), MAX(0, ours)));
@@ -62,14 +62,14 @@ static int64_t foreign_of(const struct slots_refusal *r, int64_t ours)
 
 /* --- what is learned -------------------------------------------------------------------------- */
 
-bool slots_refusal_parse(const char *text, struct slots_refusal *ret)
+bool quota_ledger_refusal_parse(const char *text, struct quota_ledger_refusal *ret)
 {
     struct quota_refusal q;
     if (!cause_parse_quota(str_of(text), &q)) {
         return false;
     }
     _Static_assert(sizeof q.quota_name == sizeof ret->quota, "one bound for a quota's name");
-    *ret = (struct slots_refusal){.limit = q.limit, .used = q.in_use, .wanted = q.delta};
+    *ret = (struct quota_ledger_refusal){.limit = q.limit, .used = q.in_use, .wanted = q.delta};
     memcpy(ret->quota, q.quota_name, sizeof ret->quota);
     return true;
 }
@@ -77,27 +77,27 @@ bool slots_refusal_parse(const char *text, struct slots_refusal *ret)
 /* Names that stand for themselves. */
 static const struct {
     const char *name;
-    enum slots_quota quota;
+    enum quota_ledger_quota quota;
     enum market market;
 } whole_names[] = {
-    {"Number of instances across all training jobs", SLOTS_QUOTA_TOTAL, MARKET_ON_DEMAND},
-    {"Number of instances across all spot training jobs", SLOTS_QUOTA_TOTAL, MARKET_SPOT},
-    {"Maximum number of instances per training job", SLOTS_QUOTA_PER_JOB, MARKET_ON_DEMAND},
-    {"Number of instances for a training job", SLOTS_QUOTA_PER_JOB, MARKET_ON_DEMAND},
-    {"Longest run time for a training job", SLOTS_QUOTA_RUN_TIME, MARKET_ON_DEMAND},
-    {"Size of EBS volume for a training job instance", SLOTS_QUOTA_VOLUME, MARKET_ON_DEMAND},
+    {"Number of instances across all training jobs", QUOTA_LEDGER_QUOTA_TOTAL, MARKET_ON_DEMAND},
+    {"Number of instances across all spot training jobs", QUOTA_LEDGER_QUOTA_TOTAL, MARKET_SPOT},
+    {"Maximum number of instances per training job", QUOTA_LEDGER_QUOTA_PER_JOB, MARKET_ON_DEMAND},
+    {"Number of instances for a training job", QUOTA_LEDGER_QUOTA_PER_JOB, MARKET_ON_DEMAND},
+    {"Longest run time for a training job", QUOTA_LEDGER_QUOTA_RUN_TIME, MARKET_ON_DEMAND},
+    {"Size of EBS volume for a training job instance", QUOTA_LEDGER_QUOTA_VOLUME, MARKET_ON_DEMAND},
 };
 /* Names with the instance type in them. */
 static const struct {
     const char *before, *after;
-    enum slots_quota quota;
+    enum quota_ledger_quota quota;
     enum market market;
 } type_names[] = {
-    {"", " for training job usage", SLOTS_QUOTA_TYPE, MARKET_ON_DEMAND},
-    {"", " for spot training job usage", SLOTS_QUOTA_TYPE, MARKET_SPOT},
-    {"", " for training warm pool usage", SLOTS_QUOTA_WARM, MARKET_ON_DEMAND},
-    {"training-job/", "", SLOTS_QUOTA_TYPE, MARKET_ON_DEMAND},
-    {"spot-training-job/", "", SLOTS_QUOTA_TYPE, MARKET_SPOT},
+    {"", " for training job usage", QUOTA_LEDGER_QUOTA_TYPE, MARKET_ON_DEMAND},
+    {"", " for spot training job usage", QUOTA_LEDGER_QUOTA_TYPE, MARKET_SPOT},
+    {"", " for training warm pool usage", QUOTA_LEDGER_QUOTA_WARM, MARKET_ON_DEMAND},
+    {"training-job/", "", QUOTA_LEDGER_QUOTA_TYPE, MARKET_ON_DEMAND},
+    {"spot-training-job/", "", QUOTA_LEDGER_QUOTA_TYPE, MARKET_SPOT},
 };
 
 /* The instance type between before and after, when name is made so. */
@@ -121,8 +121,9 @@ static bool type_between(const char *name, const char *before, const char *after
     return true;
 }
 
-enum slots_quota slots_quota_named(const char *name, char ret_type[static INSTANCE_TYPE_MAX + 1],
-                                   enum market *ret_market)
+enum quota_ledger_quota quota_ledger_quota_named(const char *name,
+                                                 char ret_type[static INSTANCE_TYPE_MAX + 1],
+                                                 enum market *ret_market)
 {
     ret_type[0] = '\0';
     *ret_market = MARKET_ON_DEMAND;
@@ -138,10 +139,11 @@ enum slots_quota slots_quota_named(const char *name, char ret_type[static INSTAN
             return type_names[i].quota;
         }
     }
-    return SLOTS_QUOTA_OTHER;
+    return QUOTA_LEDGER_QUOTA_OTHER;
 }
 
-void slots_refused(struct slots *s, const struct slots_refusal *r, int64_t ours, usec_t now_us)
+void quota_ledger_refused(struct quota_ledger *s, const struct quota_ledger_refusal *r,
+                          int64_t ours, usec_t now_us)
 {
     int64_t limit = MAX(0, r->limit);
     s->refused_limit = limit == s->quota ? -1 : limit;
@@ -149,58 +151,58 @@ void slots_refused(struct slots *s, const struct slots_refusal *r, int64_t ours,
     s->foreign_us = now_us;
 }
 
-static void total_refused(struct slots_total *t, const struct slots_refusal *r, int64_t ours,
-                          usec_t now_us)
+static void total_refused(struct quota_ledger_total *t, const struct quota_ledger_refusal *r,
+                          int64_t ours, usec_t now_us)
 {
     t->limit = MAX(0, r->limit);
     t->foreign = foreign_of(r, ours);
     t->foreign_us = now_us;
 }
 
-enum slots_quota slots_learn(struct slots *s, struct slots_account *a,
-                             const struct slots_refusal *r, int64_t ours, int64_t ours_total,
-                             usec_t now_us)
+enum quota_ledger_quota quota_ledger_learn(struct quota_ledger *s, struct quota_ledger_account *a,
+                                           const struct quota_ledger_refusal *r, int64_t ours,
+                                           int64_t ours_total, usec_t now_us)
 {
     char type[INSTANCE_TYPE_MAX + 1];
     enum market market;
-    enum slots_quota quota = slots_quota_named(r->quota, type, &market);
+    enum quota_ledger_quota quota = quota_ledger_quota_named(r->quota, type, &market);
     bool our_type = strcasecmp(type, s->instance_type) == 0;
     switch (quota) {
-    case SLOTS_QUOTA_TYPE:
+    case QUOTA_LEDGER_QUOTA_TYPE:
         if (!our_type || market != s->market) {
-            return SLOTS_QUOTA_OTHER;
+            return QUOTA_LEDGER_QUOTA_OTHER;
         }
-        slots_refused(s, r, ours, now_us);
+        quota_ledger_refused(s, r, ours, now_us);
         return quota;
-    case SLOTS_QUOTA_WARM:
+    case QUOTA_LEDGER_QUOTA_WARM:
         if (!our_type) {
-            return SLOTS_QUOTA_OTHER;
+            return QUOTA_LEDGER_QUOTA_OTHER;
         }
         s->warm_quota = MAX(0, r->limit);
         return quota;
-    case SLOTS_QUOTA_TOTAL:
+    case QUOTA_LEDGER_QUOTA_TOTAL:
         if (market != s->market) {
-            return SLOTS_QUOTA_OTHER;
+            return QUOTA_LEDGER_QUOTA_OTHER;
         }
         total_refused(&a->total[market], r, ours_total, now_us);
         return quota;
-    case SLOTS_QUOTA_PER_JOB:
+    case QUOTA_LEDGER_QUOTA_PER_JOB:
         a->per_job = MAX(0, r->limit);
         return quota;
-    case SLOTS_QUOTA_RUN_TIME:
+    case QUOTA_LEDGER_QUOTA_RUN_TIME:
         a->longest_run_s = MAX(0, r->limit);
         return quota;
-    case SLOTS_QUOTA_VOLUME:
+    case QUOTA_LEDGER_QUOTA_VOLUME:
         a->volume_gb = MAX(0, r->limit);
         return quota;
-    case SLOTS_QUOTA_OTHER:
+    case QUOTA_LEDGER_QUOTA_OTHER:
         return quota;
     }
-    return SLOTS_QUOTA_OTHER;
+    return QUOTA_LEDGER_QUOTA_OTHER;
 }
 
 /* What AWS allows of the type: as read, or as the last refusal said when that is less. */
-static int64_t type_quota(const struct slots *s)
+static int64_t type_quota(const struct quota_ledger *s)
 {
     return s->quota < 0 ? -1 : lesser(s->quota, s->refused_limit);
 }
@@ -217,17 +219,17 @@ static void bound_foreign(int64_t limit, int64_t ours, usec_t now_us, int64_t be
     }
 }
 
-void slots_accepted(struct slots *s, struct slots_account *a, int64_t ours, int64_t ours_total,
-                    usec_t now_us)
+void quota_ledger_accepted(struct quota_ledger *s, struct quota_ledger_account *a, int64_t ours,
+                           int64_t ours_total, usec_t now_us)
 {
-    struct slots_total *t = &a->total[s->market];
-    bound_foreign(type_quota(s), ours, now_us, slots_foreign(s, now_us), &s->foreign,
+    struct quota_ledger_total *t = &a->total[s->market];
+    bound_foreign(type_quota(s), ours, now_us, quota_ledger_foreign(s, now_us), &s->foreign,
                   &s->foreign_us);
-    bound_foreign(t->limit, ours_total, now_us, slots_total_foreign(t, now_us), &t->foreign,
+    bound_foreign(t->limit, ours_total, now_us, quota_ledger_total_foreign(t, now_us), &t->foreign,
                   &t->foreign_us);
 }
 
-void slots_quota_read(struct slots *s, int64_t quota)
+void quota_ledger_quota_read(struct quota_ledger *s, int64_t quota)
 {
     s->quota = MAX(-1, quota);
     s->refused_limit = s->quota < 0 ? s->refused_limit : -1;
@@ -235,13 +237,13 @@ void slots_quota_read(struct slots *s, int64_t quota)
 
 /* --- what is free ----------------------------------------------------------------------------- */
 
-int64_t slots_limit(const struct slots *s, const struct slots_account *a)
+int64_t quota_ledger_limit(const struct quota_ledger *s, const struct quota_ledger_account *a)
 {
     int64_t limit = type_quota(s);
     if (limit < 0) {
         return -1;
     }
-    const struct slots_total *t = &a->total[s->market];
+    const struct quota_ledger_total *t = &a->total[s->market];
     if (t->limit >= 0) {
         int64_t ours = plus(MAX(0, s->held), MAX(0, s->warm_idle));
         int64_t others = MAX(0, minus(MAX(0, t->held), ours));
@@ -250,32 +252,34 @@ int64_t slots_limit(const struct slots *s, const struct slots_account *a)
     return lesser(limit, s->operator_limit);
 }
 
-int64_t slots_free(const struct slots *s, const struct slots_account *a, usec_t now_us)
+int64_t quota_ledger_free(const struct quota_ledger *s, const struct quota_ledger_account *a,
+                          usec_t now_us)
 {
     int64_t quota = type_quota(s);
     if (quota < 0) {
         return 0;
     }
     int64_t ours = plus(MAX(0, s->held), MAX(0, s->warm_idle));
-    int64_t free_n = minus(quota, plus(ours, slots_foreign(s, now_us)));
+    int64_t free_n = minus(quota, plus(ours, quota_ledger_foreign(s, now_us)));
     if (s->operator_limit >= 0) {
         free_n = MIN(free_n, minus(s->operator_limit, ours));
     }
-    const struct slots_total *t = &a->total[s->market];
+    const struct quota_ledger_total *t = &a->total[s->market];
     if (t->limit >= 0) {
-        int64_t used = plus(MAX(0, t->held), slots_total_foreign(t, now_us));
+        int64_t used = plus(MAX(0, t->held), quota_ledger_total_foreign(t, now_us));
         free_n = MIN(free_n, minus(t->limit, used));
     }
     return MAX(0, free_n);
 }
 
-int64_t slots_warm_free(const struct slots *s)
+int64_t quota_ledger_warm_free(const struct quota_ledger *s)
 {
     return MAX(0, minus(MAX(0, s->warm_quota), MAX(0, s->warm_held)));
 }
 
-enum wait_reason slots_can_ever(const struct slots *s, const struct slots_account *a, int64_t n,
-                                int64_t max_runtime_s, int volume_gb)
+enum wait_reason quota_ledger_can_ever(const struct quota_ledger *s,
+                                       const struct quota_ledger_account *a, int64_t n,
+                                       int64_t max_runtime_s, int volume_gb)
 {
     int64_t limit = type_quota(s);
     if (limit < 0) {

@@ -6,13 +6,13 @@
 #include "common/err.h"
 #include "core/model.h"
 
-#define SLOTS_FOREIGN_HALF_LIFE_US                                                                 \
+#define QUOTA_LEDGER_FOREIGN_HALF_LIFE_US                                                          \
     INT64_C(                                                                                       \
         600000000) /* learned foreign use halves in this time                                  \
                         */
-#define SLOTS_QUOTA_NAME_MAX 127
+#define QUOTA_LEDGER_QUOTA_NAME_MAX 127
 
-struct slots { /* counts are instances */
+struct quota_ledger { /* counts are instances */
     char instance_type[INSTANCE_TYPE_MAX + 1];
     enum market market;
     int64_t held;           /* by live attempts, from intent to release, unknown ones included */
@@ -26,73 +26,78 @@ struct slots { /* counts are instances */
     int64_t refused_limit;      /* the limit a refusal named when it differs from quota; -1 none */
     musd_t price_musd_per_hour; /* -1 unknown */
 };
-struct slots_total {   /* the quota over all types of one market */
-    int64_t limit;     /* -1: not listed, no such limit */
-    int64_t held;      /* ours, all types, warm_idle included */
-    int64_t foreign;   /* others' use as last learned, at foreign_us */
-    usec_t foreign_us; /* foreign and foreign_us start at 0 */
+struct quota_ledger_total { /* the quota over all types of one market */
+    int64_t limit;          /* -1: not listed, no such limit */
+    int64_t held;           /* ours, all types, warm_idle included */
+    int64_t foreign;        /* others' use as last learned, at foreign_us */
+    usec_t foreign_us;      /* foreign and foreign_us start at 0 */
 };
-struct slots_account { /* quotas over all types; -1: not listed, no such limit */
-    struct slots_total total[MARKET_COUNT];
+struct quota_ledger_account { /* quotas over all types; -1: not listed, no such limit */
+    struct quota_ledger_total total[MARKET_COUNT];
     int64_t per_job; /* instances of one job */
     int64_t longest_run_s;
     int64_t volume_gb; /* of one instance */
 };
 /* An account of which no quota over all types is known. */
-#define SLOTS_ACCOUNT_UNLIMITED                                                                    \
+#define QUOTA_LEDGER_ACCOUNT_UNLIMITED                                                             \
     {                                                                                              \
         .total = {{.limit = -1}, {.limit = -1}}, .per_job = -1, .longest_run_s = -1,               \
         .volume_gb = -1                                                                            \
     }
-struct slots_refusal { /* ResourceLimitExceeded, read out of its text */
-    char quota[SLOTS_QUOTA_NAME_MAX + 1];
+struct quota_ledger_refusal { /* ResourceLimitExceeded, read out of its text */
+    char quota[QUOTA_LEDGER_QUOTA_NAME_MAX + 1];
     int64_t limit, used, wanted;
 };
 /* What a quota's name is about. */
-enum slots_quota {
-    SLOTS_QUOTA_TYPE,     /* instances of one type and market */
-    SLOTS_QUOTA_WARM,     /* of one type, kept in warm pools */
-    SLOTS_QUOTA_TOTAL,    /* of all types of one market */
-    SLOTS_QUOTA_PER_JOB,  /* of one job */
-    SLOTS_QUOTA_RUN_TIME, /* of one job, seconds */
-    SLOTS_QUOTA_VOLUME,   /* of one instance, GB */
-    SLOTS_QUOTA_OTHER     /* nothing of training jobs */
+enum quota_ledger_quota {
+    QUOTA_LEDGER_QUOTA_TYPE,     /* instances of one type and market */
+    QUOTA_LEDGER_QUOTA_WARM,     /* of one type, kept in warm pools */
+    QUOTA_LEDGER_QUOTA_TOTAL,    /* of all types of one market */
+    QUOTA_LEDGER_QUOTA_PER_JOB,  /* of one job */
+    QUOTA_LEDGER_QUOTA_RUN_TIME, /* of one job, seconds */
+    QUOTA_LEDGER_QUOTA_VOLUME,   /* of one instance, GB */
+    QUOTA_LEDGER_QUOTA_OTHER     /* nothing of training jobs */
 };
 /* The three numbers and the quota's name; false when the text does not have them. Any text. */
-bool slots_refusal_parse(const char *text, struct slots_refusal *ret);
+bool quota_ledger_refusal_parse(const char *text, struct quota_ledger_refusal *ret);
 /* Which quota is meant, in the wording of Service Quotas or of old refusals
  * ("training-job/ml.p2.xlarge"). ret_type: of TYPE and WARM, else "". ret_market: of TYPE and
  * TOTAL, else on demand. */
-enum slots_quota slots_quota_named(const char *name, char ret_type[static INSTANCE_TYPE_MAX + 1],
-                                   enum market *ret_market);
+enum quota_ledger_quota quota_ledger_quota_named(const char *name,
+                                                 char ret_type[static INSTANCE_TYPE_MAX + 1],
+                                                 enum market *ret_market);
 /* What a refusal of a job of s's type and market teaches, whichever quota it names. ours,
  * ours_total: what we know to exist at AWS (accepted, not released, pools included), of this type
  * and of all types of the market. What it was about; OTHER, or another type's: nothing learned. */
-enum slots_quota slots_learn(struct slots *s, struct slots_account *a,
-                             const struct slots_refusal *r, int64_t ours, int64_t ours_total,
-                             usec_t now_us);
+enum quota_ledger_quota quota_ledger_learn(struct quota_ledger *s, struct quota_ledger_account *a,
+                                           const struct quota_ledger_refusal *r, int64_t ours,
+                                           int64_t ours_total, usec_t now_us);
 /* Of the type's own quota: the limit, and use that is not ours. Refused means that there was no
  * room for what was wanted, whatever the numbers say. A limit read later replaces refused_limit. */
-void slots_refused(struct slots *s, const struct slots_refusal *r, int64_t ours, usec_t now_us);
-/* Somebody else's use as believed now: halves every SLOTS_FOREIGN_HALF_LIFE_US, 0 in the end. */
-int64_t slots_foreign(const struct slots *s, usec_t now_us);
-int64_t slots_total_foreign(const struct slots_total *t, usec_t now_us);
-/* A Create was accepted: there was room for all of ours (as slots_learn counts them, this one
- * included), so foreign use is at most the rest. */
-void slots_accepted(struct slots *s, struct slots_account *a, int64_t ours, int64_t ours_total,
-                    usec_t now_us);
+void quota_ledger_refused(struct quota_ledger *s, const struct quota_ledger_refusal *r,
+                          int64_t ours, usec_t now_us);
+/* Somebody else's use as believed now: halves every QUOTA_LEDGER_FOREIGN_HALF_LIFE_US, 0 in the
+ * end. */
+int64_t quota_ledger_foreign(const struct quota_ledger *s, usec_t now_us);
+int64_t quota_ledger_total_foreign(const struct quota_ledger_total *t, usec_t now_us);
+/* A Create was accepted: there was room for all of ours (as quota_ledger_learn counts them, this
+ * one included), so foreign use is at most the rest. */
+void quota_ledger_accepted(struct quota_ledger *s, struct quota_ledger_account *a, int64_t ours,
+                           int64_t ours_total, usec_t now_us);
 /* The quota was read: it replaces what a refusal said. -1: unreadable now, the last refusal stands.
  */
-void slots_quota_read(struct slots *s, int64_t quota);
+void quota_ledger_quota_read(struct quota_ledger *s, int64_t quota);
 /* How many of this type ours may be now: the least of every limit that applies, the account's less
  * what ours of other types hold; others' use is not taken off. -1: unreadable. */
-int64_t slots_limit(const struct slots *s, const struct slots_account *a);
+int64_t quota_ledger_limit(const struct quota_ledger *s, const struct quota_ledger_account *a);
 /* Instances that may still be intended (>= 0): the least of what the quotas of the type and of the
  * account leave beside ours and others', and the operator's limit beside ours. */
-int64_t slots_free(const struct slots *s, const struct slots_account *a, usec_t now_us);
+int64_t quota_ledger_free(const struct quota_ledger *s, const struct quota_ledger_account *a,
+                          usec_t now_us);
 /* Instances that may still be given a keep-alive (>= 0). */
-int64_t slots_warm_free(const struct slots *s);
+int64_t quota_ledger_warm_free(const struct quota_ledger *s);
 /* Can one job of n instances, this long and with this volume, ever run? NONE, QUOTA_UNREADABLE,
  * QUOTA_TOO_SMALL. */
-enum wait_reason slots_can_ever(const struct slots *s, const struct slots_account *a, int64_t n,
-                                int64_t max_runtime_s, int volume_gb);
+enum wait_reason quota_ledger_can_ever(const struct quota_ledger *s,
+                                       const struct quota_ledger_account *a, int64_t n,
+                                       int64_t max_runtime_s, int volume_gb);

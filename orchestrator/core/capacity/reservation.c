@@ -3,7 +3,8 @@
 #include "reservation.h"
 #include <math.h>
 
-static const double knot_chance[GANG_KNOTS] = {0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999, 1};
+static const double knot_chance[RESERVATION_KNOTS] = {0,    0.25, 0.5,   0.75, 0.9,
+                                                      0.97, 0.99, 0.999, 1};
 #define KNOT_P50 2
 #define KNOT_P90 4
 #define KNOT_P99 6
@@ -14,17 +15,17 @@ static usec_t plus(usec_t t, int64_t span_us)
     return t == USEC_NEVER || __builtin_add_overflow(t, span_us, &sum) ? USEC_NEVER : sum;
 }
 
-void gang_end_at(int instances, usec_t at_us, struct gang_end *ret)
+void reservation_end_at(int instances, usec_t at_us, struct reservation_end *ret)
 {
     ret->instances = instances;
     ret->learned = false;
-    for (int i = 0; i < GANG_KNOTS; i++) {
+    for (int i = 0; i < RESERVATION_KNOTS; i++) {
         ret->at_us[i] = at_us;
     }
 }
 
 /* Beyond P99 little was ever seen: each further power of ten takes as long as the last one did. */
-static void tail(struct gang_end *e)
+static void tail(struct reservation_end *e)
 {
     const usec_t *at = e->at_us;
     int64_t decade = MAX(at[KNOT_P99] - at[KNOT_P90], (at[KNOT_P90] - at[KNOT_P50]) / 2);
@@ -32,12 +33,13 @@ static void tail(struct gang_end *e)
     e->at_us[KNOT_P99 + 2] = plus(at[KNOT_P99 + 1], decade);
 }
 
-void gang_end_spread(int instances, usec_t p50_us, usec_t p90_us, struct gang_end *ret)
+void reservation_end_spread(int instances, usec_t p50_us, usec_t p90_us,
+                            struct reservation_end *ret)
 {
     /* normal quantiles over that of P90 */
     static const double z[KNOT_P99 + 1] = {-1.28, -0.526, 0, 0.526, 1, 1.468, 1.815};
     if (p50_us == USEC_NEVER || p90_us == USEC_NEVER) {
-        gang_end_at(instances, USEC_NEVER, ret);
+        reservation_end_at(instances, USEC_NEVER, ret);
         return;
     }
     double step = (double)MAX(p90_us - p50_us, 0);
@@ -49,13 +51,14 @@ void gang_end_spread(int instances, usec_t p50_us, usec_t p90_us, struct gang_en
     tail(ret);
 }
 
-void gang_end_model(const struct duration *d, uint32_t size_mb, int instances, usec_t from_us,
-                    usec_t last_us, usec_t now_us, struct gang_end *ret)
+void reservation_end_model(const struct duration *d, uint32_t size_mb, int instances,
+                           usec_t from_us, usec_t last_us, usec_t now_us,
+                           struct reservation_end *ret)
 {
     static const int percent[KNOT_P99 + 1] = {1, 25, 50, 75, 90, 97, 99};
     static const double z[KNOT_P99 + 1] = {-2.33, -0.67, 0, 0.67, 1.28, 1.88, 2.33};
     if (d == NULL || !duration_known(d)) {
-        gang_end_at(instances, MAX(last_us, now_us), ret);
+        reservation_end_at(instances, MAX(last_us, now_us), ret);
         return;
     }
     int64_t elapsed_us = MAX(now_us - from_us, 0);
@@ -69,20 +72,20 @@ void gang_end_model(const struct duration *d, uint32_t size_mb, int instances, u
     for (int i = 0; i <= KNOT_P99; i++) {
         double run_us = (double)duration_remaining_us(d, size_mb, elapsed_us, percent[i]);
         double off_us = copysign(hypot(run_us - mid_us, z[i] * doubt_us), z[i]);
-        int64_t slow_us = start_us / 24 * i + GANG_SEEN_US;
+        int64_t slow_us = start_us / 24 * i + RESERVATION_SEEN_US;
         ret->at_us[i] = plus(now_us + start_us + slow_us, (int64_t)fmax(mid_us + off_us, 0));
     }
     tail(ret);
-    for (int i = 0; i < GANG_KNOTS; i++) {
+    for (int i = 0; i < RESERVATION_KNOTS; i++) {
         ret->at_us[i] = MIN(ret->at_us[i], MAX(last_us, now_us));
         ret->at_us[i] = i > 0 ? MAX(ret->at_us[i], ret->at_us[i - 1]) : ret->at_us[i];
     }
 }
 
-double gang_end_by(const struct gang_end *e, usec_t t_us)
+double reservation_end_by(const struct reservation_end *e, usec_t t_us)
 {
     const usec_t *at = e->at_us;
-    if (at[GANG_KNOTS - 1] <= t_us) {
+    if (at[RESERVATION_KNOTS - 1] <= t_us) {
         return 1;
     }
     if (t_us < at[0]) {
@@ -99,24 +102,24 @@ double gang_end_by(const struct gang_end *e, usec_t t_us)
     return knot_chance[i] + share * (knot_chance[i + 1] - knot_chance[i]);
 }
 
-usec_t gang_end_p90(const struct gang_end *e)
+usec_t reservation_end_p90(const struct reservation_end *e)
 {
     return e->at_us[KNOT_P90];
 }
 
-void gang_odds_init(struct gang_odds *o, int64_t spare)
+void reservation_odds_init(struct reservation_odds *o, int64_t spare)
 {
     memset(o, 0, sizeof *o);
     o->spare = spare;
     o->late[0] = 1;
 }
 
-void gang_odds_add(struct gang_odds *o, int instances, double back)
+void reservation_odds_add(struct reservation_odds *o, int instances, double back)
 {
     ASSERT(instances >= 0 && back >= 0 && back <= 1);
     o->mean += instances * (1 - back);
     o->var += (double)instances * instances * back * (1 - back);
-    if (o->spare > GANG_EXACT) {
+    if (o->spare > RESERVATION_EXACT) {
         return;
     }
     for (int64_t k = o->spare; k >= 0; k--) {
@@ -125,12 +128,12 @@ void gang_odds_add(struct gang_odds *o, int instances, double back)
     }
 }
 
-double gang_odds_met(const struct gang_odds *o)
+double reservation_odds_met(const struct reservation_odds *o)
 {
     if (o->spare < 0) {
         return 0;
     }
-    if (o->spare <= GANG_EXACT) {
+    if (o->spare <= RESERVATION_EXACT) {
         double sum = 0;
         for (int64_t k = 0; k <= o->spare; k++) {
             sum += o->late[k];
@@ -141,23 +144,23 @@ double gang_odds_met(const struct gang_odds *o)
     return o->var > 0 ? 0.5 * erfc(-room / sqrt(2 * o->var)) : room > 0 ? 1 : 0;
 }
 
-static double chance_at(int64_t spare, const struct gang_end *ends, size_t n, usec_t t_us)
+static double chance_at(int64_t spare, const struct reservation_end *ends, size_t n, usec_t t_us)
 {
-    struct gang_odds o;
-    gang_odds_init(&o, spare);
+    struct reservation_odds o;
+    reservation_odds_init(&o, spare);
     for (size_t i = 0; i < n; i++) {
-        gang_odds_add(&o, ends[i].instances, gang_end_by(&ends[i], t_us));
+        reservation_odds_add(&o, ends[i].instances, reservation_end_by(&ends[i], t_us));
     }
-    return gang_odds_met(&o);
+    return reservation_odds_met(&o);
 }
 
-bool gang_start(int64_t spare, const struct gang_end *ends, size_t n, double chance, usec_t now_us,
-                usec_t *ret)
+bool reservation_start(int64_t spare, const struct reservation_end *ends, size_t n, double chance,
+                       usec_t now_us, usec_t *ret)
 {
     usec_t early = now_us;
     usec_t late = now_us;
     for (size_t i = 0; i < n; i++) {
-        for (int k = 0; k < GANG_KNOTS && ends[i].at_us[k] != USEC_NEVER; k++) {
+        for (int k = 0; k < RESERVATION_KNOTS && ends[i].at_us[k] != USEC_NEVER; k++) {
             late = MAX(late, ends[i].at_us[k]);
         }
     }
@@ -180,22 +183,23 @@ bool gang_start(int64_t spare, const struct gang_end *ends, size_t n, double cha
     return true;
 }
 
-bool gang_may_backfill(const struct gang *g, usec_t p90_end_us, int64_t want, int64_t spare)
+bool reservation_may_backfill(const struct reservation *g, usec_t p90_end_us, int64_t want,
+                              int64_t spare)
 {
     return want <= spare || (g->target_us != USEC_NEVER && p90_end_us <= g->target_us);
 }
 
-bool gang_may_pass(const struct gang *g, const struct gang_odds *o, const struct gang_end *end,
-                   int64_t spare)
+bool reservation_may_pass(const struct reservation *g, const struct reservation_odds *o,
+                          const struct reservation_end *end, int64_t spare)
 {
-    if (!gang_may_backfill(g, gang_end_p90(end), end->instances, spare)) {
+    if (!reservation_may_backfill(g, reservation_end_p90(end), end->instances, spare)) {
         return false;
     }
     if (g->target_us == USEC_NEVER) {
         return true;
     }
-    struct gang_odds with = *o;
-    gang_odds_add(&with, end->instances, gang_end_by(end, g->target_us));
+    struct reservation_odds with = *o;
+    reservation_odds_add(&with, end->instances, reservation_end_by(end, g->target_us));
     /* What is late already does not get later by a part that is surely back. */
-    return gang_odds_met(&with) >= MIN(GANG_GUARD, gang_odds_met(o));
+    return reservation_odds_met(&with) >= MIN(RESERVATION_GUARD, reservation_odds_met(o));
 }

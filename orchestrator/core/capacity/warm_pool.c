@@ -32,7 +32,7 @@ static void add_texts(struct sha256 *h, const char *const *s, int n)
     }
 }
 
-uint64_t warm_fingerprint(const struct warm_match *m)
+uint64_t warm_pool_fingerprint(const struct warm_pool_match *m)
 {
     struct sha256 h;
     uint8_t digest[32];
@@ -55,15 +55,15 @@ uint64_t warm_fingerprint(const struct warm_match *m)
     return fingerprint == 0 ? 1 : fingerprint;
 }
 
-uint64_t warm_fingerprint_of(const struct spec_stage *stage, int instance_type_i, int volume_gb,
-                             int subnet_i)
+uint64_t warm_pool_fingerprint_of(const struct spec_stage *stage, int instance_type_i,
+                                  int volume_gb, int subnet_i)
 {
     ASSERT(instance_type_i >= 0 && instance_type_i < stage->instance_type_n);
     ASSERT(subnet_i >= -1 && subnet_i < stage->subnets_n);
     if (stage->spot) {
         return 0;
     }
-    const struct warm_match m = {
+    const struct warm_pool_match m = {
         .role = stage->role,
         .instance_type = stage->instance_type[instance_type_i],
         .instance_count = stage->instance_count,
@@ -74,15 +74,16 @@ uint64_t warm_fingerprint_of(const struct spec_stage *stage, int instance_type_i
         .security_groups_n = stage->security_groups_n,
         .network_isolation = stage->network_isolation,
     };
-    return warm_fingerprint(&m);
+    return warm_pool_fingerprint(&m);
 }
 
 /* --- keep-alive ---------------------------------------------------------------------------------
  */
 
-struct warm_policy warm_policy_of(const struct spec_warm *w)
+struct warm_pool_policy warm_pool_policy_of(const struct spec_warm *w)
 {
-    return (struct warm_policy){w->keep_alive_s, w->max_idle_cost_musd, w->end_when_queue_empty};
+    return (struct warm_pool_policy){w->keep_alive_s, w->max_idle_cost_musd,
+                                     w->end_when_queue_empty};
 }
 
 static musd_t cost_or_max(musd_t price, int64_t seconds)
@@ -95,14 +96,15 @@ static musd_t cost_or_max(musd_t price, int64_t seconds)
 /* Will a task be left for this pool when its job ends? Each of the pools before it takes one. What
  * is known of ends is rough, and the two mistakes do not weigh the same: a pool kept in vain is
  * ended when it is seen, a pool not kept costs a cold start; so half as many are enough. */
-static bool will_match(const struct warm_gap *g)
+static bool will_match(const struct warm_pool_gap *g)
 {
     return g->matching_waiting > 0 && g->matching_waiting > g->matching_live / 2;
 }
 
 /* The longest keep-alive up to `want` whose idle cost the cap admits; 0 when it would end before a
  * match can come. */
-static int64_t under_cap(const struct warm_policy *p, const struct warm_gap *g, int64_t want)
+static int64_t under_cap(const struct warm_pool_policy *p, const struct warm_pool_gap *g,
+                         int64_t want)
 {
     __extension__ typedef __int128 wide;
     if (p->max_idle_cost_musd < 0 || g->price_musd_per_hour == 0) {
@@ -117,9 +119,9 @@ static int64_t under_cap(const struct warm_policy *p, const struct warm_gap *g, 
     return want > g->expected_gap_s ? want : 0;
 }
 
-int64_t warm_keep_alive(const struct warm_policy *p, const struct warm_gap *g)
+int64_t warm_pool_keep_alive(const struct warm_pool_policy *p, const struct warm_pool_gap *g)
 {
-    ASSERT(g->instances > 0 && p->keep_alive_s <= WARM_KEEP_ALIVE_MAX_S);
+    ASSERT(g->instances > 0 && p->keep_alive_s <= WARM_POOL_KEEP_ALIVE_MAX_S);
     if (g->spot || p->keep_alive_s == 0 || g->warm_free < g->instances) {
         return 0;
     }
@@ -130,29 +132,29 @@ int64_t warm_keep_alive(const struct warm_policy *p, const struct warm_gap *g)
     if (!will_match(g) || g->expected_gap_s >= g->start_saved_s) {
         return 0;
     }
-    return under_cap(p, g, MIN(g->start_saved_s, (int64_t)WARM_KEEP_ALIVE_MAX_S));
+    return under_cap(p, g, MIN(g->start_saved_s, (int64_t)WARM_POOL_KEEP_ALIVE_MAX_S));
 }
 
 /* --- use and end --------------------------------------------------------------------------------
  */
 
-bool warm_takes(const struct warm_pool *p, uint64_t fingerprint, usec_t now_us)
+bool warm_pool_takes(const struct warm_pool *p, uint64_t fingerprint, usec_t now_us)
 {
     return p->state == POOL_AVAILABLE && !p->ending && fingerprint != 0 &&
-           p->fingerprint == fingerprint && p->expires_us - now_us > WARM_EXPIRY_MARGIN_US;
+           p->fingerprint == fingerprint && p->expires_us - now_us > WARM_POOL_EXPIRY_MARGIN_US;
 }
 
-bool warm_worth_waiting(const struct warm_pool *p, uint64_t fingerprint, int64_t cold_start_s,
-                        int64_t warm_start_s, usec_t now_us, usec_t *ret_until_us)
+bool warm_pool_worth_waiting(const struct warm_pool *p, uint64_t fingerprint, int64_t cold_start_s,
+                             int64_t warm_start_s, usec_t now_us, usec_t *ret_until_us)
 {
     if (p->state != POOL_EXPECTED || p->ending || fingerprint == 0 ||
         p->fingerprint != fingerprint || p->available_us == USEC_NEVER) {
         return false;
     }
-    usec_t until_us = p->available_us + WARM_HAND_OVER_US;
+    usec_t until_us = p->available_us + WARM_POOL_HAND_OVER_US;
     int64_t wait_us = MAX(p->available_us - now_us, INT64_C(0));
-    int64_t warm_us = wait_us + (WARM_GAP_S + warm_start_s) * USEC_PER_SEC;
-    if (now_us >= until_us || wait_us > WARM_HAND_OVER_US ||
+    int64_t warm_us = wait_us + (WARM_POOL_GAP_S + warm_start_s) * USEC_PER_SEC;
+    if (now_us >= until_us || wait_us > WARM_POOL_HAND_OVER_US ||
         warm_us >= cold_start_s * USEC_PER_SEC) {
         return false;
     }
@@ -160,7 +162,7 @@ bool warm_worth_waiting(const struct warm_pool *p, uint64_t fingerprint, int64_t
     return true;
 }
 
-musd_t warm_idle_cost(const struct warm_pool *p, usec_t now_us)
+musd_t warm_pool_idle_cost(const struct warm_pool *p, usec_t now_us)
 {
     int64_t span_us = MAX(now_us - p->available_us, INT64_C(0));
     if (p->state != POOL_AVAILABLE || p->price_musd_per_hour < 0) {
@@ -170,7 +172,7 @@ musd_t warm_idle_cost(const struct warm_pool *p, usec_t now_us)
     return cost_or_max(p->price_musd_per_hour, seconds * p->instances);
 }
 
-musd_t warm_idle_worst(const struct warm_pool *p)
+musd_t warm_pool_idle_worst(const struct warm_pool *p)
 {
     bool there = p->state == POOL_AVAILABLE || p->state == POOL_EXPECTED;
     if (!there || p->price_musd_per_hour < 0) {
@@ -179,36 +181,38 @@ musd_t warm_idle_worst(const struct warm_pool *p)
     return cost_or_max(p->price_musd_per_hour, p->keep_alive_s * p->instances);
 }
 
-const char *warm_end_name(enum warm_end e)
+const char *warm_pool_end_name(enum warm_pool_end e)
 {
     switch (e) {
-    case WARM_KEEP:
+    case WARM_POOL_KEEP:
         return "keep";
-    case WARM_END_NO_MATCH:
+    case WARM_POOL_END_NO_MATCH:
         return "no_match";
-    case WARM_END_BLOCKS_QUOTA:
+    case WARM_POOL_END_BLOCKS_QUOTA:
         return "blocks_quota";
-    case WARM_END_COST:
+    case WARM_POOL_END_COST:
         return "cost";
-    case WARM_END_EXPIRED:
+    case WARM_POOL_END_EXPIRED:
         return "expired";
     }
     return "keep";
 }
 
-enum warm_end warm_pool_end(const struct warm_pool *p, const struct warm_use *u, usec_t now_us)
+enum warm_pool_end warm_pool_ends_now(const struct warm_pool *p, const struct warm_pool_use *u,
+                                      usec_t now_us)
 {
     if (p->state != POOL_AVAILABLE || p->ending || u->matched) {
-        return WARM_KEEP;
+        return WARM_POOL_KEEP;
     }
     if (u->blocks) {
-        return WARM_END_BLOCKS_QUOTA;
+        return WARM_POOL_END_BLOCKS_QUOTA;
     }
     if (u->left_musd <= 0) {
-        return WARM_END_COST;
+        return WARM_POOL_END_COST;
     }
-    if (now_us - p->expires_us > WARM_HAND_OVER_US) {
-        return WARM_END_EXPIRED; /* SageMaker ends it by itself; we still see it, so we say so */
+    if (now_us - p->expires_us > WARM_POOL_HAND_OVER_US) {
+        /* SageMaker ends it by itself; we still see it, so we say so */
+        return WARM_POOL_END_EXPIRED;
     }
-    return u->wanted || p->stays ? WARM_KEEP : WARM_END_NO_MATCH;
+    return u->wanted || p->stays ? WARM_POOL_KEEP : WARM_POOL_END_NO_MATCH;
 }

@@ -2,13 +2,14 @@
  * late listing or one lost object is never taken for a hang. */
 #include "hang_detector.h"
 
-static bool grew(const struct hang_seen *from, const struct hang_seen *to)
+static bool grew(const struct hang_detector_seen *from, const struct hang_detector_seen *to)
 {
     return to->rows_done > from->rows_done || to->bytes > from->bytes ||
            to->shards_done > from->shards_done;
 }
 
-void hang_saw(struct hang_state *h, const struct hang_seen *seen, usec_t now_us)
+void hang_detector_saw(struct hang_detector_state *h, const struct hang_detector_seen *seen,
+                       usec_t now_us)
 {
     if (seen == NULL || seen->at_us <= 0 || seen->rows_done < 0 || seen->rows_total < 0 ||
         seen->bytes < 0 || seen->shards_done < 0 || seen->at_us < h->last.at_us) {
@@ -29,22 +30,26 @@ static bool passed(usec_t since_us, int64_t period_us, usec_t now_us)
     return period_us > 0 && now_us > since_us && now_us - since_us >= period_us;
 }
 
-enum hang_verdict hang_check(const struct hang_state *h, const struct hang_rules *r,
-                             usec_t running_since_us, usec_t now_us)
+enum hang_detector_verdict hang_detector_check(const struct hang_detector_state *h,
+                                               const struct hang_detector_rules *r,
+                                               usec_t running_since_us, usec_t now_us)
 {
     if (h->last.at_us == 0 || h->last.at_us < running_since_us) {
-        return passed(running_since_us, r->start_us, now_us) ? HANG_NEVER_STARTED : HANG_NONE;
+        return passed(running_since_us, r->start_us, now_us) ? HANG_DETECTOR_NEVER_STARTED
+                                                             : HANG_DETECTOR_NONE;
     }
     if (passed(h->last.at_us, r->silent_us, now_us)) {
-        return HANG_SILENT;
+        return HANG_DETECTOR_SILENT;
     }
     usec_t moved_us = MAX(h->moved_us, running_since_us);
-    return passed(moved_us, r->standstill_us, now_us) ? HANG_STANDSTILL : HANG_NONE;
+    return passed(moved_us, r->standstill_us, now_us) ? HANG_DETECTOR_STANDSTILL
+                                                      : HANG_DETECTOR_NONE;
 }
 
-usec_t hang_expected_end_us(const struct hang_state *h, usec_t running_since_us, usec_t now_us)
+usec_t hang_detector_expected_end_us(const struct hang_detector_state *h, usec_t running_since_us,
+                                     usec_t now_us)
 {
-    const struct hang_seen *last = &h->last;
+    const struct hang_detector_seen *last = &h->last;
     if (last->at_us == 0 || last->at_us < running_since_us || last->rows_total <= 0) {
         return USEC_NEVER;
     }
@@ -65,30 +70,31 @@ usec_t hang_expected_end_us(const struct hang_state *h, usec_t running_since_us,
     return add_i64(last->at_us, left_us, &end_us) ? MAX(end_us, now_us) : USEC_NEVER;
 }
 
-bool hang_wants_twin(const struct hang_state *h, const struct duration *d, uint32_t size_mb,
-                     usec_t running_since_us, usec_t now_us)
+bool hang_detector_wants_twin(const struct hang_detector_state *h, const struct duration *d,
+                              uint32_t size_mb, usec_t running_since_us, usec_t now_us)
 {
     int64_t fresh_us = duration_quantile_us(d, size_mb, 50);
     int64_t elapsed_us = now_us - running_since_us;
     if (fresh_us <= 0 || elapsed_us <= duration_quantile_us(d, size_mb, 90)) {
         return false;
     }
-    usec_t end_us = hang_expected_end_us(h, running_since_us, now_us);
+    usec_t end_us = hang_detector_expected_end_us(h, running_since_us, now_us);
     int64_t left_us =
         end_us != USEC_NEVER ? end_us - now_us : duration_remaining_us(d, size_mb, elapsed_us, 50);
-    return (double)left_us >= HANG_TWIN_GAIN * (double)fresh_us + (double)HANG_TWIN_START_US;
+    return (double)left_us >=
+           HANG_DETECTOR_TWIN_GAIN * (double)fresh_us + (double)HANG_DETECTOR_TWIN_START_US;
 }
 
-const char *hang_verdict_name(enum hang_verdict v)
+const char *hang_detector_verdict_name(enum hang_detector_verdict v)
 {
     switch (v) {
-    case HANG_NONE:
+    case HANG_DETECTOR_NONE:
         return "none";
-    case HANG_SILENT:
+    case HANG_DETECTOR_SILENT:
         return "silent";
-    case HANG_STANDSTILL:
+    case HANG_DETECTOR_STANDSTILL:
         return "standstill";
-    case HANG_NEVER_STARTED:
+    case HANG_DETECTOR_NEVER_STARTED:
         return "never_started";
     }
     return "none";

@@ -16,7 +16,8 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-double fc_unit(const struct fc_run *r, int stage_i, int64_t task_id, uint32_t try_n, uint32_t what)
+double forecast_unit(const struct forecast_pass *r, int stage_i, int64_t task_id, uint32_t try_n,
+                     uint32_t what)
 {
     uint64_t x = mix(r->seed + (uint64_t)task_id * UINT64_C(0x9e3779b97f4a7c15));
     x = mix(x + ((uint64_t)stage_i << 32 | try_n << 8 | what));
@@ -51,7 +52,7 @@ static double gamma_any(struct rng *rng, double shape)
 /* The chance of a failure that so many failures leave open. Running tries count for what they have
  * come through: a try that fails ends early, so among those that have ended failures are too many.
  */
-static double fail_draw(struct rng *rng, const struct fc_stage *s)
+static double fail_draw(struct rng *rng, const struct forecast_stage_setup *s)
 {
     double failed = (double)s->in->failed_tries;
     double passed = (double)s->in->tries - failed + s->passed;
@@ -60,13 +61,13 @@ static double fail_draw(struct rng *rng, const struct fc_stage *s)
     return f / (f + p);
 }
 
-void fc_world_draw(struct fc_run *r, int run_i)
+void forecast_world_draw(struct forecast_pass *r, int run_i)
 {
     rng_seed(&r->rng, r->f->in.seed + (uint64_t)run_i * UINT64_C(0x9e3779b97f4a7c15));
     r->seed = rng_u64(&r->rng);
     for (int i = 0; i < r->f->in.stages_n; i++) {
-        const struct fc_stage *s = &r->f->stage[i];
-        struct fc_stage_run *run = &r->stage[i];
+        const struct forecast_stage_setup *s = &r->f->stage[i];
+        struct forecast_stage_pass *run = &r->stage[i];
         /* A stream of its own: a stage more or less does not change the others' worlds. */
         struct rng rng;
         rng_seed(&rng, r->seed + (uint64_t)s->in->stage_id);

@@ -28,7 +28,7 @@ static int64_t quantile(const int64_t *v, size_t n, double q)
     return v[i] + (int64_t)(part * (double)(v[i + 1] - v[i]));
 }
 
-struct forecast_band fc_band(int64_t *v, size_t n)
+struct forecast_band forecast_band_of(int64_t *v, size_t n)
 {
     qsort(v, n, sizeof *v, i64_cmp);
     return (struct forecast_band){
@@ -45,16 +45,16 @@ struct series { /* one value a run */
     double *waited_slots;
 };
 
-static int64_t from_now(const struct fc_run *r, usec_t at_us)
+static int64_t from_now(const struct forecast_pass *r, usec_t at_us)
 {
     return at_us == USEC_NEVER ? USEC_NEVER : MAX(at_us - r->f->in.now_us, 0);
 }
 
 /* What the stage's ended attempts of the run cost; what runs when a run stops is counted by then.
  */
-static musd_t stage_cost(const struct fc_run *r, int stage_i)
+static musd_t stage_cost(const struct forecast_pass *r, int stage_i)
 {
-    const struct fc_stage *s = &r->f->stage[stage_i];
+    const struct forecast_stage_setup *s = &r->f->stage[stage_i];
     musd_t sum = 0;
     for (int k = 0; k < SPEC_LADDER_MAX; k++) {
         musd_t cost = 0;
@@ -69,7 +69,7 @@ static musd_t stage_cost(const struct fc_run *r, int stage_i)
     return MIN(sum, INT64_MAX / SPEC_STAGES_MAX / 2);
 }
 
-static void read_run(const struct fc_run *r, size_t run_i, size_t runs, struct series *out)
+static void read_run(const struct forecast_pass *r, size_t run_i, size_t runs, struct series *out)
 {
     const struct forecast_input *in = &r->f->in;
     int64_t end = 0;
@@ -80,7 +80,7 @@ static void read_run(const struct fc_run *r, size_t run_i, size_t runs, struct s
         if (!r->f->stage[i].target) {
             continue;
         }
-        const struct fc_stage_run *s = &r->stage[i];
+        const struct forecast_stage_pass *s = &r->stage[i];
         musd_t c = stage_cost(r, i);
         out->stage_start[nth * runs + run_i] = s->left > 0 || s->start_us != USEC_NEVER
                                                    ? from_now(r, s->start_us)
@@ -145,7 +145,7 @@ static void put_binding(const struct forecast_input *in, const struct series *s,
 }
 
 /* Do we know how long the stage's parts take, and those of all it needs? */
-static bool stage_known(const struct fc_setup *f, int stage_i, int depth)
+static bool stage_known(const struct forecast_setup *f, int stage_i, int depth)
 {
     const struct forecast_stage *s = f->stage[stage_i].in;
     bool known = depth <= SPEC_STAGES_MAX &&
@@ -156,13 +156,13 @@ static bool stage_known(const struct fc_setup *f, int stage_i, int depth)
     return known;
 }
 
-static void put_answers(const struct fc_setup *f, struct series *s, struct forecast *ret)
+static void put_answers(const struct forecast_setup *f, struct series *s, struct forecast *ret)
 {
     size_t runs = (size_t)f->runs;
     ret->runs = f->runs;
     if (ret->known) {
-        ret->end_us = fc_band(s->end, runs);
-        ret->cost_musd = fc_band(s->cost, runs);
+        ret->end_us = forecast_band_of(s->end, runs);
+        ret->cost_musd = forecast_band_of(s->cost, runs);
         ret->fits_budget = (double)s->paid / (double)f->runs;
     }
     for (int i = 0; i < f->in.stages_n; i++) {
@@ -176,9 +176,9 @@ static void put_answers(const struct fc_setup *f, struct series *s, struct forec
         if (!o->known) {
             continue;
         }
-        o->start_us = fc_band(s->stage_start + at, runs);
-        o->end_us = fc_band(s->stage_end + at, runs);
-        o->cost_musd = fc_band(s->stage_cost + at, runs);
+        o->start_us = forecast_band_of(s->stage_start + at, runs);
+        o->end_us = forecast_band_of(s->stage_end + at, runs);
+        o->cost_musd = forecast_band_of(s->stage_cost + at, runs);
         int64_t span_us = o->end_us.p50 == USEC_NEVER ? 0 : o->end_us.p50 - o->start_us.p50;
         o->parts_per_h = span_us > 0 ? (double)f->stage[i].parts_n * 3600e6 / (double)span_us : 0;
     }
@@ -186,10 +186,10 @@ static void put_answers(const struct fc_setup *f, struct series *s, struct forec
 }
 
 /* Place of the part in its stage's queue: parts that back off keep theirs. Its stage, or -1. */
-static int put_place(const struct fc_setup *f, struct forecast *ret)
+static int put_place(const struct forecast_setup *f, struct forecast *ret)
 {
     for (int i = 0; i < f->in.stages_n; i++) {
-        const struct fc_stage *s = &f->stage[i];
+        const struct forecast_stage_setup *s = &f->stage[i];
         size_t waiting = s->due_n + s->late_n;
         const struct forecast_part *why = NULL;
         for (size_t k = 0; s->target && k < waiting && why == NULL; k++) {
@@ -200,9 +200,9 @@ static int put_place(const struct fc_setup *f, struct forecast *ret)
         }
         int64_t before = 0;
         for (size_t k = 0; k < waiting; k++) {
-            uint32_t key = fc_key(f, &s->parts[k]);
-            before += key > fc_key(f, why) ||
-                      (key == fc_key(f, why) && s->parts[k].task_id < why->task_id);
+            uint32_t key = forecast_key(f, &s->parts[k]);
+            before += key > forecast_key(f, why) ||
+                      (key == forecast_key(f, why) && s->parts[k].task_id < why->task_id);
         }
         ret->place = before + 1;
         ret->place_of = (int64_t)waiting;
@@ -212,12 +212,12 @@ static int put_place(const struct fc_setup *f, struct forecast *ret)
 }
 
 /* What is missing before anything can be said: the stage that lacks most. */
-static void put_needs(const struct fc_setup *f, struct forecast *ret)
+static void put_needs(const struct forecast_setup *f, struct forecast *ret)
 {
     ret->known = true;
     ret->price_known = true;
     for (int i = 0; i < f->in.stages_n; i++) {
-        const struct fc_stage *s = &f->stage[i];
+        const struct forecast_stage_setup *s = &f->stage[i];
         if (!s->target || s->parts_n == 0) {
             continue;
         }
@@ -236,12 +236,12 @@ static void put_needs(const struct fc_setup *f, struct forecast *ret)
     }
 }
 
-bool fc_forecast(const struct forecast_input *in, enum fc_engine engine, struct forecast *ret,
-                 struct err *err)
+bool forecast_forecast(const struct forecast_input *in, enum forecast_engine engine,
+                       struct forecast *ret, struct err *err)
 {
-    CLEANUP(fc_release)
-    struct fc_setup f = {0};
-    if (!fc_prepare(&f, in, engine, err)) {
+    CLEANUP(forecast_release)
+    struct forecast_setup f = {0};
+    if (!forecast_prepare(&f, in, engine, err)) {
         return false;
     }
     struct forecast out = {.binding_slots_i = -1};
@@ -254,17 +254,17 @@ bool fc_forecast(const struct forecast_input *in, enum fc_engine engine, struct 
     if (some) {
         CLEANUP(series_free)
         struct series s;
-        CLEANUP(fc_run_free)
-        struct fc_run r = {0};
+        CLEANUP(forecast_pass_free)
+        struct forecast_pass r = {0};
         series_init(&s, (size_t)f.runs, (size_t)in->slots_n);
-        fc_run_init(&r, &f);
+        forecast_pass_init(&r, &f);
         for (int i = 0; i < f.runs; i++) {
-            fc_run(&r, i);
+            forecast_pass(&r, i);
             read_run(&r, (size_t)i, (size_t)f.runs, &s);
         }
         put_answers(&f, &s, &out);
         if (why_stage >= 0 && stage_known(&f, why_stage, 0)) {
-            out.start_us = fc_band(s.why, (size_t)f.runs);
+            out.start_us = forecast_band_of(s.why, (size_t)f.runs);
         }
     }
     *ret = out;
@@ -273,5 +273,5 @@ bool fc_forecast(const struct forecast_input *in, enum fc_engine engine, struct 
 
 bool forecast_run(const struct forecast_input *in, struct forecast *ret, struct err *err)
 {
-    return fc_forecast(in, FC_ENGINE_BY_SIZE, ret, err);
+    return forecast_forecast(in, FORECAST_ENGINE_BY_SIZE, ret, err);
 }

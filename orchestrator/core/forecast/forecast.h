@@ -82,9 +82,9 @@ struct forecast_input {
     int campaigns_n;
     const struct forecast_project *projects; /* at least one */
     int projects_n;
-    const struct slots *slots; /* held: all our attempts, those of jobs[] among them */
+    const struct quota_ledger *slots; /* held: all our attempts, those of jobs[] among them */
     int slots_n;
-    const struct slots_account *account;
+    const struct quota_ledger_account *account;
     int64_t parts_limit; /* of everything; -1 none */
     musd_t left_musd;    /* of everything; INT64_MAX none */
     int target_i;        /* campaign asked about */

@@ -8,7 +8,7 @@
 
 struct changed { /* copies of what a change touches */
     struct forecast_input in;
-    struct slots *slots;
+    struct quota_ledger *slots;
     struct forecast_campaign *campaigns;
     struct forecast_stage *stages;
     struct spec_stage *stage;
@@ -111,7 +111,7 @@ static void set_parts(struct changed *c, int64_t n, bool only_up)
 
 static void set_slots(struct changed *c, int slots_i, int64_t n)
 {
-    struct slots *s = &c->slots[slots_i];
+    struct quota_ledger *s = &c->slots[slots_i];
     s->quota = n;
     s->refused_limit = -1;
     s->operator_limit = -1;
@@ -169,7 +169,7 @@ static bool with_more(const struct forecast_input *in, int slots_i, int64_t limi
 static int64_t limit_now(const struct forecast_input *in, int slots_i)
 {
     if (slots_i >= 0) {
-        return slots_limit(&in->slots[slots_i], in->account);
+        return quota_ledger_limit(&in->slots[slots_i], in->account);
     }
     int64_t least = in->campaigns[in->target_i].parts_limit;
     for (int i = 0; i < in->stages_n; i++) {
@@ -187,7 +187,7 @@ static int64_t most_parts(const struct forecast_input *in)
     int64_t most = 0;
     for (int i = 0; i < in->slots_n; i++) {
         if (uses_type(in, in->slots[i].instance_type)) {
-            most = MAX(most, slots_limit(&in->slots[i], in->account));
+            most = MAX(most, quota_ledger_limit(&in->slots[i], in->account));
         }
     }
     return most;

@@ -12,15 +12,15 @@ struct closing {
     bool kept[256]; /* slots that a gang waits for */
 };
 
-static struct rank_share share_of(const struct fc_run *r, int64_t id, int64_t held, int64_t weight,
-                                  usec_t last_start_us)
+static struct fair_share share_of(const struct forecast_pass *r, int64_t id, int64_t held,
+                                  int64_t weight, usec_t last_start_us)
 {
-    return (struct rank_share){id, held, weight, MAX(0, r->now_us - last_start_us)};
+    return (struct fair_share){id, held, weight, MAX(0, r->now_us - last_start_us)};
 }
 
 /* Does stage i go before stage k: priority, the project's share, the campaign's in it, the stage.
  */
-static bool goes_before(const struct fc_run *r, int i, int k)
+static bool goes_before(const struct forecast_pass *r, int i, int k)
 {
     const struct forecast_stage *x = &r->f->in.stages[i];
     const struct forecast_stage *y = &r->f->in.stages[k];
@@ -37,14 +37,14 @@ static bool goes_before(const struct fc_run *r, int i, int k)
     const struct sched_project *p = &r->projects[a->project_i];
     const struct sched_project *q = &r->projects[b->project_i];
     bool same = a->project_i == b->project_i;
-    struct rank_share m = same ? share_of(r, a->campaign_id, a->held, a->weight, a->last_start_us)
+    struct fair_share m = same ? share_of(r, a->campaign_id, a->held, a->weight, a->last_start_us)
                                : share_of(r, p->project_id, p->held, p->weight, p->last_start_us);
-    struct rank_share n = same ? share_of(r, b->campaign_id, b->held, b->weight, b->last_start_us)
+    struct fair_share n = same ? share_of(r, b->campaign_id, b->held, b->weight, b->last_start_us)
                                : share_of(r, q->project_id, q->held, q->weight, q->last_start_us);
-    return rank_before(&m, &n);
+    return fair_share_before(&m, &n);
 }
 
-static int first_open(const struct fc_run *r, const struct closing *c)
+static int first_open(const struct forecast_pass *r, const struct closing *c)
 {
     int best = -1;
     for (int i = 0; i < r->f->in.stages_n; i++) {
@@ -60,7 +60,7 @@ static bool full(int64_t limit, int64_t live)
     return limit >= 0 && live >= limit;
 }
 
-static enum wait_reason check_limits(const struct fc_run *r, int stage_i)
+static enum wait_reason check_limits(const struct forecast_pass *r, int stage_i)
 {
     const struct forecast_stage *in = &r->f->in.stages[stage_i];
     const struct sched_campaign *c = &r->campaigns[in->campaign_i];
@@ -78,15 +78,17 @@ static enum wait_reason check_limits(const struct fc_run *r, int stage_i)
 }
 
 /* The first rung that can ever hold the stage's jobs; -1 and why. */
-static int rung_of(const struct fc_run *r, const struct fc_stage *s, enum wait_reason *ret_why)
+static int rung_of(const struct forecast_pass *r, const struct forecast_stage_setup *s,
+                   enum wait_reason *ret_why)
 {
     const struct spec_stage *stage = s->in->stage;
     *ret_why = WAIT_QUOTA_UNREADABLE;
     for (int k = 0; k < stage->instance_type_n; k++) {
         enum wait_reason why = WAIT_QUOTA_UNREADABLE;
         if (s->slots_i[k] >= 0) {
-            why = slots_can_ever(&r->slots[s->slots_i[k]], &r->account, stage->instance_count,
-                                 stage->max_runtime_s, stage->volume_gb);
+            why =
+                quota_ledger_can_ever(&r->slots[s->slots_i[k]], &r->account, stage->instance_count,
+                                      stage->max_runtime_s, stage->volume_gb);
         }
         if (why == WAIT_NONE) {
             *ret_why = WAIT_NONE;
@@ -100,7 +102,7 @@ static int rung_of(const struct fc_run *r, const struct fc_stage *s, enum wait_r
     return -1;
 }
 
-static enum wait_reason check_slots(struct fc_run *r, int stage_i, struct fc_start *s,
+static enum wait_reason check_slots(struct forecast_pass *r, int stage_i, struct forecast_start *s,
                                     struct closing *c)
 {
     const struct forecast_stage *in = &r->f->in.stages[stage_i];
@@ -109,11 +111,11 @@ static enum wait_reason check_slots(struct fc_run *r, int stage_i, struct fc_sta
                                in->spec->instances[s->limit_i].n) {
         return WAIT_TYPE_LIMIT;
     }
-    const struct slots *slots = &r->slots[s->slots_i];
+    const struct quota_ledger *slots = &r->slots[s->slots_i];
     bool known = s->slots_i < (int)ARRAY_LEN(c->kept);
-    if (n > slots_free(slots, &r->account, r->now_us)) {
+    if (n > quota_ledger_free(slots, &r->account, r->now_us)) {
         if (n > 1 && known &&
-            n <= slots_limit(slots, &r->account) - slots_foreign(slots, r->now_us)) {
+            n <= quota_ledger_limit(slots, &r->account) - quota_ledger_foreign(slots, r->now_us)) {
             c->kept[s->slots_i] = true;
         }
         return WAIT_SLOTS;
@@ -121,9 +123,10 @@ static enum wait_reason check_slots(struct fc_run *r, int stage_i, struct fc_sta
     return known && c->kept[s->slots_i] ? WAIT_RESERVED : WAIT_NONE;
 }
 
-static enum wait_reason check_money(const struct fc_run *r, int stage_i, struct fc_start *s)
+static enum wait_reason check_money(const struct forecast_pass *r, int stage_i,
+                                    struct forecast_start *s)
 {
-    const struct fc_stage *stage = &r->f->stage[stage_i];
+    const struct forecast_stage_setup *stage = &r->f->stage[stage_i];
     const struct spec_stage *spec = stage->in->stage;
     if (!stage->counts_money) {
         return WAIT_NONE;
@@ -146,31 +149,31 @@ static enum wait_reason check_money(const struct fc_run *r, int stage_i, struct 
 }
 
 /* Start the stage's first part, or say why not. */
-static enum wait_reason step(struct fc_run *r, int stage_i, int rung, struct closing *c)
+static enum wait_reason step(struct forecast_pass *r, int stage_i, int rung, struct closing *c)
 {
-    const struct fc_stage *stage = &r->f->stage[stage_i];
-    struct ready_task t;
-    if (!fc_peek(r, stage_i, &t)) {
-        return fc_waiting_n(r, stage_i) > 0 ? WAIT_BACKOFF : WAIT_NONE;
+    const struct forecast_stage_setup *stage = &r->f->stage[stage_i];
+    struct ready_queue_task t;
+    if (!forecast_peek(r, stage_i, &t)) {
+        return forecast_waiting_n(r, stage_i) > 0 ? WAIT_BACKOFF : WAIT_NONE;
     }
-    struct fc_start s = {.stage_i = stage_i,
-                         .slots_i = stage->slots_i[rung],
-                         .rung = rung,
-                         .limit_i = stage->limit_i[rung],
-                         .max_runtime_s = stage->in->stage->max_runtime_s};
+    struct forecast_start s = {.stage_i = stage_i,
+                               .slots_i = stage->slots_i[rung],
+                               .rung = rung,
+                               .limit_i = stage->limit_i[rung],
+                               .max_runtime_s = stage->in->stage->max_runtime_s};
     enum wait_reason why = check_limits(r, stage_i);
     why = why == WAIT_NONE ? check_slots(r, stage_i, &s, c) : why;
     why = why == WAIT_NONE ? check_money(r, stage_i, &s) : why;
-    why = why == WAIT_NONE && fc_tokens(r) <= 0 ? WAIT_RATE : why;
+    why = why == WAIT_NONE && forecast_tokens(r) <= 0 ? WAIT_RATE : why;
     if (why == WAIT_NONE) {
-        fc_pop(r, stage_i);
-        fc_start(r, &s, &t);
+        forecast_pop(r, stage_i);
+        forecast_start(r, &s, &t);
         return WAIT_NEW; /* it went; the next one is looked at */
     }
     return why;
 }
 
-usec_t fc_decide_kernel(struct fc_run *r)
+usec_t forecast_decide_kernel(struct forecast_pass *r)
 {
     struct closing c;
     int rung[FORECAST_STAGES_MAX];
@@ -178,7 +181,7 @@ usec_t fc_decide_kernel(struct fc_run *r)
     memset(c.kept, 0, sizeof c.kept);
     usec_t wake_us = USEC_NEVER;
     for (int i = 0; i < r->f->in.stages_n; i++) {
-        bool waits = fc_waiting_n(r, i) > 0;
+        bool waits = forecast_waiting_n(r, i) > 0;
         enum wait_reason why = waits ? WAIT_STAGE_BLOCKED : WAIT_NONE;
         rung[i] = waits && r->stage[i].open ? rung_of(r, &r->f->stage[i], &why) : -1;
         c.stage[i] = rung[i] < 0;
@@ -192,9 +195,9 @@ usec_t fc_decide_kernel(struct fc_run *r)
         c.stage[i] = true;
         r->stage[i].reason = why;
         if (why == WAIT_RATE) {
-            wake_us = MIN(wake_us, fc_rate_wake(r));
+            wake_us = MIN(wake_us, forecast_rate_wake(r));
         }
-        wake_us = MIN(wake_us, MAX(ready_next_us(r->stage[i].ready), r->now_us));
+        wake_us = MIN(wake_us, MAX(ready_queue_next_us(r->stage[i].ready), r->now_us));
     }
     return wake_us;
 }

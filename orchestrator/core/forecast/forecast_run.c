@@ -9,10 +9,10 @@
 
 /* --- buffers ---------------------------------------------------------------------------------- */
 
-void fc_run_init(struct fc_run *r, const struct fc_setup *f)
+void forecast_pass_init(struct forecast_pass *r, const struct forecast_setup *f)
 {
     const struct forecast_input *in = &f->in;
-    *r = (struct fc_run){
+    *r = (struct forecast_pass){
         .f = f,
         .slots = xcalloc((size_t)in->slots_n + 1, sizeof *r->slots),
         .campaigns = xcalloc((size_t)in->campaigns_n, sizeof *r->campaigns),
@@ -21,18 +21,18 @@ void fc_run_init(struct fc_run *r, const struct fc_setup *f)
         .waited_slots = xcalloc((size_t)in->slots_n + 1, sizeof *r->waited_slots),
     };
     for (int i = 0; i < in->stages_n; i++) {
-        r->stage[i].ready = ready_new();
+        r->stage[i].ready = ready_queue_new();
         r->stage[i].tries = xcalloc(f->stage[i].parts_n + 1, 1);
     }
-    if (f->engine == FC_ENGINE_SCHED) {
-        fc_sched_init(r);
+    if (f->engine == FORECAST_ENGINE_SCHED) {
+        forecast_sched_init(r);
     }
 }
 
-void fc_run_free(struct fc_run *r)
+void forecast_pass_free(struct forecast_pass *r)
 {
     for (int i = 0; r->stage != NULL && i < r->f->in.stages_n; i++) {
-        ready_free(r->stage[i].ready);
+        ready_queue_free(r->stage[i].ready);
         free(r->stage[i].tries);
     }
     free(r->slots);
@@ -42,24 +42,24 @@ void fc_run_free(struct fc_run *r)
     free(r->waited_slots);
     free(r->lives);
     free(r->events);
-    fc_sched_free(r);
-    *r = (struct fc_run){0};
+    forecast_sched_free(r);
+    *r = (struct forecast_pass){0};
 }
 
 /* --- the heap of ends ------------------------------------------------------------------------- */
 
-static bool sooner(const struct fc_event *a, const struct fc_event *b)
+static bool sooner(const struct forecast_event *a, const struct forecast_event *b)
 {
     return a->at_us != b->at_us ? a->at_us < b->at_us : a->nth < b->nth;
 }
 
-static void event_push(struct fc_run *r, usec_t at_us, uint32_t live)
+static void event_push(struct forecast_pass *r, usec_t at_us, uint32_t live)
 {
     if (r->events_n == r->events_cap) {
         r->events_cap = MAX(r->events_cap * 2, 64U);
         r->events = xrealloc(r->events, r->events_cap * sizeof *r->events);
     }
-    struct fc_event e = {.at_us = at_us, .live = live, .nth = r->nth++};
+    struct forecast_event e = {.at_us = at_us, .live = live, .nth = r->nth++};
     uint32_t i = r->events_n++;
     while (i > 0 && sooner(&e, &r->events[(i - 1) / 2])) {
         r->events[i] = r->events[(i - 1) / 2];
@@ -68,10 +68,10 @@ static void event_push(struct fc_run *r, usec_t at_us, uint32_t live)
     r->events[i] = e;
 }
 
-static struct fc_event event_pop(struct fc_run *r)
+static struct forecast_event event_pop(struct forecast_pass *r)
 {
-    struct fc_event first = r->events[0];
-    struct fc_event e = r->events[--r->events_n];
+    struct forecast_event first = r->events[0];
+    struct forecast_event e = r->events[--r->events_n];
     uint32_t i = 0;
     for (uint32_t child = 1; child < r->events_n; child = 2 * i + 1) {
         if (child + 1 < r->events_n && sooner(&r->events[child + 1], &r->events[child])) {
@@ -89,7 +89,7 @@ static struct fc_event event_pop(struct fc_run *r)
 
 /* --- live attempts ---------------------------------------------------------------------------- */
 
-static uint32_t live_new(struct fc_run *r)
+static uint32_t live_new(struct forecast_pass *r)
 {
     if (r->free_head != UINT32_MAX) {
         uint32_t i = r->free_head;
@@ -103,7 +103,7 @@ static uint32_t live_new(struct fc_run *r)
     return r->lives_n++;
 }
 
-static void count_live(struct fc_run *r, const struct fc_live *l, int64_t n)
+static void count_live(struct forecast_pass *r, const struct forecast_live *l, int64_t n)
 {
     const struct forecast_stage *in = r->f->stage[l->stage_i].in;
     struct sched_campaign *c = &r->campaigns[in->campaign_i];
@@ -120,7 +120,7 @@ static void count_live(struct fc_run *r, const struct fc_live *l, int64_t n)
     }
 }
 
-static void hold_slots(struct fc_run *r, const struct fc_live *l, int64_t n)
+static void hold_slots(struct forecast_pass *r, const struct forecast_live *l, int64_t n)
 {
     if (l->slots_i >= 0) {
         r->slots[l->slots_i].held += n * l->instances;
@@ -133,7 +133,7 @@ static void add_left(musd_t *left, musd_t musd)
     *left = *left == INT64_MAX ? *left : *left + musd;
 }
 
-static void give_money(struct fc_run *r, const struct fc_live *l, musd_t musd)
+static void give_money(struct forecast_pass *r, const struct forecast_live *l, musd_t musd)
 {
     const struct forecast_stage *in = r->f->stage[l->stage_i].in;
     struct sched_campaign *c = &r->campaigns[in->campaign_i];
@@ -144,24 +144,24 @@ static void give_money(struct fc_run *r, const struct fc_live *l, musd_t musd)
 }
 
 /* How a try goes: run time and whether it ends well, given that it has run for elapsed_us. */
-static int64_t try_run_us(const struct fc_run *r, int stage_i, const struct forecast_part *p,
+static int64_t try_run_us(const struct forecast_pass *r, int stage_i, const struct forecast_part *p,
                           uint32_t try_n, int64_t elapsed_us, int64_t max_runtime_s, bool *ret_ok)
 {
-    const struct fc_stage_run *s = &r->stage[stage_i];
-    double u = fc_unit(r, stage_i, p->task_id, try_n, FC_DURATION);
+    const struct forecast_stage_pass *s = &r->stage[stage_i];
+    double u = forecast_unit(r, stage_i, p->task_id, try_n, FORECAST_DURATION);
     int64_t whole = duration_at_us(&s->world, p->size_mb, elapsed_us, u);
-    double fails = fc_unit(r, stage_i, p->task_id, try_n, FC_FAIL);
+    double fails = forecast_unit(r, stage_i, p->task_id, try_n, FORECAST_FAIL);
     /* It fails at a moment of its run that may be any: one that has come so far fails less. */
     double passed = elapsed_us > 0 ? (double)elapsed_us / (double)whole : 0;
     *ret_ok = true;
     int64_t us = whole;
     if (fails < s->fail * (1 - passed) / (1 - s->fail * passed)) {
-        double at = fc_unit(r, stage_i, p->task_id, try_n, FC_FAIL_AT);
+        double at = forecast_unit(r, stage_i, p->task_id, try_n, FORECAST_FAIL_AT);
         us = elapsed_us + (int64_t)(at * (double)(whole - elapsed_us));
         *ret_ok = false;
     }
     if (r->f->in.spot_loss > 0 &&
-        fc_unit(r, stage_i, p->task_id, try_n, FC_LOSS) < r->f->in.spot_loss) {
+        forecast_unit(r, stage_i, p->task_id, try_n, FORECAST_LOSS) < r->f->in.spot_loss) {
         us = MAX(MIN(us, (int64_t)(LOST_AT * (double)whole)), elapsed_us + 1);
         *ret_ok = false;
     }
@@ -173,36 +173,37 @@ static int64_t try_run_us(const struct fc_run *r, int stage_i, const struct fore
     return MAX(us, 1);
 }
 
-static int64_t start_wait_us(const struct fc_run *r, int stage_i, const struct forecast_part *p,
-                             uint32_t try_n, int64_t elapsed_us)
+static int64_t start_wait_us(const struct forecast_pass *r, int stage_i,
+                             const struct forecast_part *p, uint32_t try_n, int64_t elapsed_us)
 {
-    const struct fc_stage *s = &r->f->stage[stage_i];
+    const struct forecast_stage_setup *s = &r->f->stage[stage_i];
     if (s->start == NULL) {
         return MAX(s->in->cold_start_s * USEC_PER_SEC, elapsed_us);
     }
-    double u = fc_unit(r, stage_i, p->task_id, try_n, FC_START);
+    double u = forecast_unit(r, stage_i, p->task_id, try_n, FORECAST_START);
     return duration_at_us(&r->stage[stage_i].start, 0, elapsed_us, u);
 }
 
-void fc_start(struct fc_run *r, const struct fc_start *s, const struct ready_task *t)
+void forecast_start(struct forecast_pass *r, const struct forecast_start *s,
+                    const struct ready_queue_task *t)
 {
-    const struct fc_stage *stage = &r->f->stage[s->stage_i];
-    struct fc_stage_run *run = &r->stage[s->stage_i];
+    const struct forecast_stage_setup *stage = &r->f->stage[s->stage_i];
+    struct forecast_stage_pass *run = &r->stage[s->stage_i];
     const struct forecast_part *p = &stage->parts[t->seq];
     uint32_t try_n = 1U + run->tries[t->seq];
     double send_us = MAX((double)r->now_us, r->next_create_us);
     r->next_create_us = send_us + r->create_us;
     uint32_t at = live_new(r);
-    struct fc_live *l = &r->lives[at];
-    *l = (struct fc_live){.task_id = t->task_id,
-                          .reserve_musd = s->reserve_musd,
-                          .part = t->seq,
-                          .stage_i = s->stage_i,
-                          .slots_i = s->slots_i,
-                          .rung = s->rung,
-                          .limit_i = s->limit_i,
-                          .instances = stage->in->stage->instance_count,
-                          .used = true};
+    struct forecast_live *l = &r->lives[at];
+    *l = (struct forecast_live){.task_id = t->task_id,
+                                .reserve_musd = s->reserve_musd,
+                                .part = t->seq,
+                                .stage_i = s->stage_i,
+                                .slots_i = s->slots_i,
+                                .rung = s->rung,
+                                .limit_i = s->limit_i,
+                                .instances = stage->in->stage->instance_count,
+                                .used = true};
     l->run_from_us = (usec_t)send_us + start_wait_us(r, s->stage_i, p, try_n, 0);
     l->end_us = l->run_from_us + try_run_us(r, s->stage_i, p, try_n, 0, s->max_runtime_s, &l->ok);
     count_live(r, l, 1);
@@ -221,22 +222,22 @@ void fc_start(struct fc_run *r, const struct fc_start *s, const struct ready_tas
 }
 
 /* A job of the input: its slots and money are held already. */
-static void start_job(struct fc_run *r, int stage_i, size_t job_i)
+static void start_job(struct forecast_pass *r, int stage_i, size_t job_i)
 {
-    const struct fc_stage *stage = &r->f->stage[stage_i];
+    const struct forecast_stage_setup *stage = &r->f->stage[stage_i];
     const struct forecast_job *j = &stage->in->jobs[job_i];
     size_t part = stage->due_n + stage->late_n + job_i;
     const struct forecast_part *p = &stage->parts[part];
     uint32_t at = live_new(r);
-    struct fc_live *l = &r->lives[at];
-    *l = (struct fc_live){.task_id = j->task_id,
-                          .reserve_musd = j->reserve_musd,
-                          .part = (uint32_t)part,
-                          .stage_i = stage_i,
-                          .slots_i = j->slots_i,
-                          .limit_i = -1,
-                          .instances = j->instances,
-                          .used = true};
+    struct forecast_live *l = &r->lives[at];
+    *l = (struct forecast_live){.task_id = j->task_id,
+                                .reserve_musd = j->reserve_musd,
+                                .part = (uint32_t)part,
+                                .stage_i = stage_i,
+                                .slots_i = j->slots_i,
+                                .limit_i = -1,
+                                .instances = j->instances,
+                                .used = true};
     for (int k = 0; k < stage->in->stage->instance_type_n; k++) {
         if (j->slots_i >= 0 && stage->slots_i[k] == j->slots_i) {
             l->rung = k;
@@ -260,7 +261,7 @@ static void start_job(struct fc_run *r, int stage_i, size_t job_i)
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-static void stage_end(struct fc_run *r, int stage_i)
+static void stage_end(struct forecast_pass *r, int stage_i)
 {
     r->stage[stage_i].ended = true;
     r->stage[stage_i].end_us = r->now_us;
@@ -278,7 +279,7 @@ static void stage_end(struct fc_run *r, int stage_i)
     }
 }
 
-static void settle(struct fc_run *r, const struct fc_live *l)
+static void settle(struct forecast_pass *r, const struct forecast_live *l)
 {
     int64_t ran_us = l->end_us - l->run_from_us;
     int64_t seconds = MAX((ran_us + USEC_PER_SEC - 1) / USEC_PER_SEC, 1) * l->instances;
@@ -295,11 +296,11 @@ static void settle(struct fc_run *r, const struct fc_live *l)
     give_money(r, l, l->reserve_musd - cost);
 }
 
-static void end_attempt(struct fc_run *r, uint32_t at)
+static void end_attempt(struct forecast_pass *r, uint32_t at)
 {
-    struct fc_live *l = &r->lives[at];
-    const struct fc_stage *stage = &r->f->stage[l->stage_i];
-    struct fc_stage_run *run = &r->stage[l->stage_i];
+    struct forecast_live *l = &r->lives[at];
+    const struct forecast_stage_setup *stage = &r->f->stage[l->stage_i];
+    struct forecast_stage_pass *run = &r->stage[l->stage_i];
     settle(r, l);
     count_live(r, l, -1);
     hold_slots(r, l, -1);
@@ -310,12 +311,12 @@ static void end_attempt(struct fc_run *r, uint32_t at)
         }
     } else {
         const struct forecast_part *p = &stage->parts[l->part];
-        ready_push(run->ready,
-                   &(struct ready_task){.task_id = p->task_id,
-                                        .not_before_us =
-                                            r->now_us + stage->in->retry_wait_s * USEC_PER_SEC,
-                                        .seq = l->part,
-                                        .size_mb = fc_key(r->f, p)});
+        ready_queue_push(run->ready,
+                         &(struct ready_queue_task){
+                             .task_id = p->task_id,
+                             .not_before_us = r->now_us + stage->in->retry_wait_s * USEC_PER_SEC,
+                             .seq = l->part,
+                             .size_mb = forecast_key(r->f, p)});
     }
     l->used = false;
     l->next_free = r->free_head;
@@ -324,23 +325,24 @@ static void end_attempt(struct fc_run *r, uint32_t at)
 
 /* --- the queue of a stage --------------------------------------------------------------------- */
 
-static struct ready_task task_of(const struct fc_run *r, int stage_i, size_t part)
+static struct ready_queue_task task_of(const struct forecast_pass *r, int stage_i, size_t part)
 {
     const struct forecast_part *p = &r->f->stage[stage_i].parts[part];
-    return (struct ready_task){.task_id = p->task_id,
-                               .not_before_us = p->not_before_us,
-                               .seq = (uint32_t)part,
-                               .size_mb = fc_key(r->f, p)};
+    return (struct ready_queue_task){.task_id = p->task_id,
+                                     .not_before_us = p->not_before_us,
+                                     .seq = (uint32_t)part,
+                                     .size_mb = forecast_key(r->f, p)};
 }
 
 /* Does the front of the sorted parts come before what stands in `ready`? */
-static bool front(struct fc_run *r, int stage_i, struct ready_task *ret, bool *ret_sorted)
+static bool front(struct forecast_pass *r, int stage_i, struct ready_queue_task *ret,
+                  bool *ret_sorted)
 {
-    struct fc_stage_run *run = &r->stage[stage_i];
-    bool other = ready_peek(run->ready, r->now_us, ret);
+    struct forecast_stage_pass *run = &r->stage[stage_i];
+    bool other = ready_queue_peek(run->ready, r->now_us, ret);
     *ret_sorted = false;
     if (run->cursor < r->f->stage[stage_i].due_n) {
-        struct ready_task t = task_of(r, stage_i, run->cursor);
+        struct ready_queue_task t = task_of(r, stage_i, run->cursor);
         *ret_sorted = !other || (t.size_mb != ret->size_mb ? t.size_mb > ret->size_mb
                                                            : t.task_id < ret->task_id);
         if (*ret_sorted) {
@@ -351,47 +353,47 @@ static bool front(struct fc_run *r, int stage_i, struct ready_task *ret, bool *r
     return other;
 }
 
-bool fc_peek(struct fc_run *r, int stage_i, struct ready_task *ret)
+bool forecast_peek(struct forecast_pass *r, int stage_i, struct ready_queue_task *ret)
 {
     bool sorted;
     return front(r, stage_i, ret, &sorted);
 }
 
-void fc_pop(struct fc_run *r, int stage_i)
+void forecast_pop(struct forecast_pass *r, int stage_i)
 {
-    struct ready_task t;
+    struct ready_queue_task t;
     bool sorted = false;
     bool there = front(r, stage_i, &t, &sorted);
     ASSERT(there);
     if (sorted) {
         r->stage[stage_i].cursor++;
     } else {
-        there = ready_pop(r->stage[stage_i].ready, r->now_us, &t);
+        there = ready_queue_pop(r->stage[stage_i].ready, r->now_us, &t);
         ASSERT(there);
     }
 }
 
-size_t fc_waiting_n(const struct fc_run *r, int stage_i)
+size_t forecast_waiting_n(const struct forecast_pass *r, int stage_i)
 {
-    const struct fc_stage_run *run = &r->stage[stage_i];
-    return r->f->stage[stage_i].due_n - run->cursor + ready_n(run->ready);
+    const struct forecast_stage_pass *run = &r->stage[stage_i];
+    return r->f->stage[stage_i].due_n - run->cursor + ready_queue_n(run->ready);
 }
 
-int64_t fc_tokens(const struct fc_run *r)
+int64_t forecast_tokens(const struct forecast_pass *r)
 {
     double next_us = MAX((double)r->now_us, r->next_create_us);
     double room_us = (double)(r->now_us + WAKE_AHEAD_US) - next_us;
     return room_us < 0 ? 0 : 1 + (int64_t)MIN(room_us / r->create_us, 1e6);
 }
 
-usec_t fc_rate_wake(const struct fc_run *r)
+usec_t forecast_rate_wake(const struct forecast_pass *r)
 {
     return (usec_t)r->next_create_us - WAKE_AHEAD_US + 1;
 }
 
 /* --- a run ------------------------------------------------------------------------------------ */
 
-static void reset_shares(struct fc_run *r)
+static void reset_shares(struct forecast_pass *r)
 {
     const struct forecast_input *in = &r->f->in;
     for (int i = 0; i < in->campaigns_n; i++) {
@@ -420,13 +422,13 @@ static void reset_shares(struct fc_run *r)
     }
 }
 
-static void reset_stage(struct fc_run *r, int i)
+static void reset_stage(struct forecast_pass *r, int i)
 {
-    const struct fc_stage *s = &r->f->stage[i];
-    struct fc_stage_run *run = &r->stage[i];
+    const struct forecast_stage_setup *s = &r->f->stage[i];
+    struct forecast_stage_pass *run = &r->stage[i];
     musd_t budget = s->in->stage->budget_musd;
     run->cursor = 0;
-    ready_clear(run->ready);
+    ready_queue_clear(run->ready);
     memset(run->tries, 0, s->parts_n);
     run->left = (int64_t)s->parts_n;
     run->live = 0;
@@ -438,15 +440,15 @@ static void reset_stage(struct fc_run *r, int i)
     run->end_us = USEC_NEVER;
     memset(run->seconds, 0, sizeof run->seconds);
     run->reason = WAIT_NONE;
-    bool all = r->f->engine == FC_ENGINE_SCHED;
+    bool all = r->f->engine == FORECAST_ENGINE_SCHED;
     for (size_t k = all ? 0 : s->due_n; k < s->due_n + s->late_n; k++) {
-        struct ready_task t = task_of(r, i, k);
-        ready_push(run->ready, &t);
+        struct ready_queue_task t = task_of(r, i, k);
+        ready_queue_push(run->ready, &t);
     }
     run->cursor = all ? s->due_n : 0;
 }
 
-static void reset(struct fc_run *r, int run_i)
+static void reset(struct forecast_pass *r, int run_i)
 {
     const struct forecast_input *in = &r->f->in;
     r->now_us = in->now_us;
@@ -460,7 +462,7 @@ static void reset(struct fc_run *r, int run_i)
     r->why_start_us = USEC_NEVER;
     memset(r->waited, 0, sizeof r->waited);
     memset(r->waited_slots, 0, (size_t)in->slots_n * sizeof *r->waited_slots);
-    fc_world_draw(r, run_i);
+    forecast_world_draw(r, run_i);
     reset_shares(r);
     for (int i = 0; i < in->stages_n; i++) {
         reset_stage(r, i);
@@ -496,10 +498,10 @@ static enum forecast_binding binding_of(enum wait_reason why)
 }
 
 /* The target's waiting parts wait for this long, and for what. */
-static void count_waiting(struct fc_run *r, int64_t us)
+static void count_waiting(struct forecast_pass *r, int64_t us)
 {
     for (int i = 0; i < r->f->in.stages_n; i++) {
-        const struct fc_stage *s = &r->f->stage[i];
+        const struct forecast_stage_setup *s = &r->f->stage[i];
         if (!s->target || r->stage[i].reason == WAIT_NONE) {
             continue;
         }
@@ -511,7 +513,7 @@ static void count_waiting(struct fc_run *r, int64_t us)
     }
 }
 
-static bool target_left(const struct fc_run *r)
+static bool target_left(const struct forecast_pass *r)
 {
     for (int i = 0; i < r->f->in.stages_n; i++) {
         if (r->f->stage[i].target && !r->stage[i].ended) {
@@ -522,29 +524,30 @@ static bool target_left(const struct fc_run *r)
 }
 
 /* Others' use fades without an event of ours. */
-static usec_t foreign_wake(const struct fc_run *r)
+static usec_t foreign_wake(const struct forecast_pass *r)
 {
     for (int i = 0; i < r->f->in.slots_n; i++) {
-        if (slots_foreign(&r->slots[i], r->now_us) > 0) {
+        if (quota_ledger_foreign(&r->slots[i], r->now_us) > 0) {
             return r->now_us + FOREIGN_LOOK_US;
         }
     }
     for (int m = 0; m < MARKET_COUNT; m++) {
-        if (slots_total_foreign(&r->account.total[m], r->now_us) > 0) {
+        if (quota_ledger_total_foreign(&r->account.total[m], r->now_us) > 0) {
             return r->now_us + FOREIGN_LOOK_US;
         }
     }
     return USEC_NEVER;
 }
 
-void fc_run(struct fc_run *r, int run_i)
+void forecast_pass(struct forecast_pass *r, int run_i)
 {
     reset(r, run_i);
     /* Bounded whatever an engine answers: every part may be tried so often, and each moment may be
      * looked at a few times. */
     size_t steps = (r->f->parts_n + 1000) * FORECAST_TRIES_MAX * 4;
     while (target_left(r) && steps-- > 0) {
-        usec_t wake_us = r->f->engine == FC_ENGINE_SCHED ? fc_decide_sched(r) : fc_decide_kernel(r);
+        usec_t wake_us = r->f->engine == FORECAST_ENGINE_SCHED ? forecast_decide_sched(r)
+                                                               : forecast_decide_kernel(r);
         wake_us = MIN(MAX(wake_us, r->now_us + 1), foreign_wake(r));
         usec_t next_us = r->events_n > 0 ? MIN(r->events[0].at_us, wake_us) : wake_us;
         if (next_us == USEC_NEVER) {

@@ -8,12 +8,12 @@ struct fc_sched {
     struct sched_plan plan;
     struct sched_view view;
     struct sched_stage *stages;
-    struct gang *gangs;
+    struct reservation *gangs;
     struct sched_job *jobs;
     bool any_gang;
 };
 
-void fc_sched_init(struct fc_run *r)
+void forecast_sched_init(struct forecast_pass *r)
 {
     const struct forecast_input *in = &r->f->in;
     struct fc_sched *s = xmalloc(sizeof *s);
@@ -22,7 +22,7 @@ void fc_sched_init(struct fc_run *r)
     s->gangs = xcalloc((size_t)in->stages_n + 1, sizeof *s->gangs);
     s->jobs = xcalloc(r->f->parts_n + 1, sizeof *s->jobs);
     for (int i = 0; i < in->stages_n; i++) {
-        const struct fc_stage *st = &r->f->stage[i];
+        const struct forecast_stage_setup *st = &r->f->stage[i];
         s->any_gang = s->any_gang || st->in->stage->instance_count > 1;
         s->stages[i] = (struct sched_stage){
             .campaign_id = st->in->campaign_id,
@@ -56,7 +56,7 @@ void fc_sched_init(struct fc_run *r)
     r->sched = s;
 }
 
-void fc_sched_free(struct fc_run *r)
+void forecast_sched_free(struct forecast_pass *r)
 {
     if (r->sched != NULL) {
         free(r->sched->stages);
@@ -69,11 +69,11 @@ void fc_sched_free(struct fc_run *r)
 
 /* When slots come back matters to tasks of several instances and to the tail of a stage; in the
  * long middle of a big one nobody asks. */
-static bool jobs_matter(const struct fc_run *r)
+static bool jobs_matter(const struct forecast_pass *r)
 {
     for (int i = 0; i < r->f->in.stages_n; i++) {
-        size_t n = r->stage[i].open ? ready_n(r->stage[i].ready) : 0;
-        if (n > 0 && (r->sched->any_gang || n <= TAIL_TASKS_MAX)) {
+        size_t n = r->stage[i].open ? ready_queue_n(r->stage[i].ready) : 0;
+        if (n > 0 && (r->sched->any_gang || n <= TAIL_PACKING_TASKS_MAX)) {
             return true;
         }
     }
@@ -81,17 +81,17 @@ static bool jobs_matter(const struct fc_run *r)
 }
 
 /* Live jobs as the leader sees them: what is fitted now tells when they end. */
-static void show_jobs(struct fc_run *r)
+static void show_jobs(struct forecast_pass *r)
 {
     struct fc_sched *s = r->sched;
     s->view.jobs_n = 0;
     bool matter = jobs_matter(r);
     for (uint32_t i = 0; matter && i < r->lives_n; i++) {
-        const struct fc_live *l = &r->lives[i];
+        const struct forecast_live *l = &r->lives[i];
         if (!l->used || l->slots_i < 0) {
             continue;
         }
-        const struct fc_stage *st = &r->f->stage[l->stage_i];
+        const struct forecast_stage_setup *st = &r->f->stage[l->stage_i];
         uint32_t size_mb = st->parts[l->part].size_mb;
         usec_t from_us = MAX(l->run_from_us, r->now_us);
         int64_t ran_us = from_us - l->run_from_us;
@@ -111,11 +111,11 @@ static void show_jobs(struct fc_run *r)
     }
 }
 
-static usec_t decide_once(struct fc_run *r)
+static usec_t decide_once(struct forecast_pass *r)
 {
     struct fc_sched *s = r->sched;
     s->view.now_us = r->now_us;
-    s->view.tokens = fc_tokens(r);
+    s->view.tokens = forecast_tokens(r);
     s->view.live = r->live;
     s->view.left_musd = r->left_musd;
     for (int i = 0; i < s->view.stages_n; i++) {
@@ -127,26 +127,27 @@ static usec_t decide_once(struct fc_run *r)
     sched_decide(&s->view, &s->plan);
     for (int i = 0; i < s->plan.launches_n; i++) {
         const struct sched_launch *l = &s->plan.launches[i];
-        fc_start(r,
-                 &(struct fc_start){.stage_i = l->stage_i,
-                                    .slots_i = l->slots_i,
-                                    .rung = l->instance_type_i,
-                                    .limit_i = r->f->stage[l->stage_i].limit_i[l->instance_type_i],
-                                    .max_runtime_s = l->max_runtime_s,
-                                    .reserve_musd = l->reserve_musd},
-                 &l->task);
+        forecast_start(
+            r,
+            &(struct forecast_start){.stage_i = l->stage_i,
+                                     .slots_i = l->slots_i,
+                                     .rung = l->instance_type_i,
+                                     .limit_i = r->f->stage[l->stage_i].limit_i[l->instance_type_i],
+                                     .max_runtime_s = l->max_runtime_s,
+                                     .reserve_musd = l->reserve_musd},
+            &l->task);
     }
     usec_t wake_us = s->plan.wake_us;
     for (int i = 0; i < s->view.stages_n; i++) {
         r->stage[i].reason = s->plan.reason[i];
         if (s->plan.reason[i] == WAIT_RATE) {
-            wake_us = MIN(wake_us, fc_rate_wake(r));
+            wake_us = MIN(wake_us, forecast_rate_wake(r));
         }
     }
     return wake_us;
 }
 
-usec_t fc_decide_sched(struct fc_run *r)
+usec_t forecast_decide_sched(struct forecast_pass *r)
 {
     usec_t wake_us = decide_once(r);
     while (r->sched->plan.launches_n == SCHED_LAUNCHES_MAX) {

@@ -69,7 +69,7 @@ static bool stage_fits(const struct forecast_input *in, const struct forecast_st
     return true;
 }
 
-static bool check_stages(struct fc_setup *f, struct err *err)
+static bool check_stages(struct forecast_setup *f, struct err *err)
 {
     int of_target = 0;
     for (int i = 0; i < f->in.stages_n; i++) {
@@ -122,7 +122,7 @@ static void sort_parts(struct forecast_part *p, size_t n, bool fifo)
     }
 }
 
-static void take_parts(struct fc_setup *f, struct fc_stage *s)
+static void take_parts(struct forecast_setup *f, struct forecast_stage_setup *s)
 {
     const struct forecast_stage *in = s->in;
     /* Others' stages that are paused take no slots but those their jobs hold. */
@@ -153,7 +153,7 @@ static int64_t since(usec_t now_us, usec_t then_us)
     return now_us > then_us ? now_us - then_us : 0;
 }
 
-static void take_running(struct fc_setup *f, struct fc_stage *s)
+static void take_running(struct forecast_setup *f, struct forecast_stage_setup *s)
 {
     const struct forecast_stage *in = s->in;
     s->running = xmalloc((in->jobs_n + 1) * sizeof *s->running);
@@ -171,7 +171,7 @@ static void take_running(struct fc_setup *f, struct fc_stage *s)
     }
 }
 
-static void take_models(struct fc_stage *s)
+static void take_models(struct forecast_stage_setup *s)
 {
     const struct forecast_stage *in = s->in;
     s->duration = xmalloc(sizeof *s->duration);
@@ -213,7 +213,7 @@ static int slots_named(const struct forecast_input *in, const char *type, enum m
     return -1;
 }
 
-static void take_ladder(struct fc_setup *f, struct fc_stage *s)
+static void take_ladder(struct forecast_setup *f, struct forecast_stage_setup *s)
 {
     const struct spec *spec = s->in->spec;
     const struct spec_stage *stage = s->in->stage;
@@ -241,30 +241,30 @@ static void take_ladder(struct fc_setup *f, struct fc_stage *s)
 #define RUNS_WANTED  200
 #define RUNS_LEAST   16
 
-static void take_effort(struct fc_setup *f, enum fc_engine engine)
+static void take_effort(struct forecast_setup *f, enum forecast_engine engine)
 {
     /* Each decision also looks at every stage. */
     size_t steps = (f->parts_n + 1) * (1 + (size_t)f->in.stages_n / 16);
     f->engine = engine;
-    if (engine == FC_ENGINE_BY_SIZE) {
+    if (engine == FORECAST_ENGINE_BY_SIZE) {
         bool few = steps * (size_t)(f->in.runs > 0 ? f->in.runs : RUNS_WANTED / 2) <= SCHED_STEPS;
-        f->engine = few ? FC_ENGINE_SCHED : FC_ENGINE_KERNEL;
+        f->engine = few ? FORECAST_ENGINE_SCHED : FORECAST_ENGINE_KERNEL;
     }
-    size_t can = (f->engine == FC_ENGINE_SCHED ? SCHED_STEPS : KERNEL_STEPS) / steps;
+    size_t can = (f->engine == FORECAST_ENGINE_SCHED ? SCHED_STEPS : KERNEL_STEPS) / steps;
     f->runs =
         f->in.runs > 0 ? f->in.runs : (int)MIN(MAX(can, (size_t)RUNS_LEAST), (size_t)RUNS_WANTED);
 }
 
-bool fc_prepare(struct fc_setup *f, const struct forecast_input *in, enum fc_engine engine,
-                struct err *err)
+bool forecast_prepare(struct forecast_setup *f, const struct forecast_input *in,
+                      enum forecast_engine engine, struct err *err)
 {
-    *f = (struct fc_setup){.in = *in};
+    *f = (struct forecast_setup){.in = *in};
     if (!check_head(in, err) || !check_shares(in, err) || !check_stages(f, err)) {
         return false;
     }
     f->stage = xcalloc((size_t)in->stages_n + 1, sizeof *f->stage);
     for (int i = 0; i < in->stages_n; i++) {
-        struct fc_stage *s = &f->stage[i];
+        struct forecast_stage_setup *s = &f->stage[i];
         s->in = &in->stages[i];
         s->target = s->in->campaign_i == in->target_i;
         take_parts(f, s);
@@ -276,7 +276,7 @@ bool fc_prepare(struct fc_setup *f, const struct forecast_input *in, enum fc_eng
     return true;
 }
 
-void fc_release(struct fc_setup *f)
+void forecast_release(struct forecast_setup *f)
 {
     for (int i = 0; f->stage != NULL && i < f->in.stages_n; i++) {
         free(f->stage[i].parts);

@@ -3,15 +3,15 @@
 #pragma once
 #include "forecast.h"
 
-enum fc_engine {
-    FC_ENGINE_BY_SIZE, /* sched_decide where that is quick enough, else the kernel */
-    FC_ENGINE_SCHED,
-    FC_ENGINE_KERNEL
+enum forecast_engine {
+    FORECAST_ENGINE_BY_SIZE, /* sched_decide where that is quick enough, else the kernel */
+    FORECAST_ENGINE_SCHED,
+    FORECAST_ENGINE_KERNEL
 };
 
 /* --- prepared once ---------------------------------------------------------------------------- */
 
-struct fc_stage {
+struct forecast_stage_setup {
     const struct forecast_stage *in;
     bool target;
     /* Parts that may start, in order; then those backing off; then those of live jobs, which wait
@@ -26,27 +26,27 @@ struct fc_stage {
     double passed;     /* running tries, each by the share of its run that it has come through */
     bool counts_money; /* some cap above it is finite */
 };
-struct fc_setup {
-    struct forecast_input in; /* stages' durations are in stage[] */
-    struct fc_stage *stage;   /* [in.stages_n] */
-    size_t parts_n;           /* all that is left, live ones included */
-    enum fc_engine engine;
+struct forecast_setup {
+    struct forecast_input in;           /* stages' durations are in stage[] */
+    struct forecast_stage_setup *stage; /* [in.stages_n] */
+    size_t parts_n;                     /* all that is left, live ones included */
+    enum forecast_engine engine;
     int runs;
     double loss; /* spot */
 };
-/* ERR_INVALID. Release with fc_release whatever it returns. */
-bool fc_prepare(struct fc_setup *f, const struct forecast_input *in, enum fc_engine engine,
-                struct err *err) MUST_CHECK;
-void fc_release(struct fc_setup *f);
+/* ERR_INVALID. Release with forecast_release whatever it returns. */
+bool forecast_prepare(struct forecast_setup *f, const struct forecast_input *in,
+                      enum forecast_engine engine, struct err *err) MUST_CHECK;
+void forecast_release(struct forecast_setup *f);
 /* The order of a part in its queue: the larger the key the sooner, then the smaller task_id. */
-static inline uint32_t fc_key(const struct fc_setup *f, const struct forecast_part *p)
+static inline uint32_t forecast_key(const struct forecast_setup *f, const struct forecast_part *p)
 {
     return f->in.fifo ? UINT32_MAX - p->seq : p->size_mb;
 }
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
-struct fc_live { /* an attempt in the run */
+struct forecast_live { /* an attempt in the run */
     int64_t task_id;
     usec_t end_us;      /* wall clock */
     usec_t run_from_us; /* when it runs or ran */
@@ -56,18 +56,18 @@ struct fc_live { /* an attempt in the run */
     int stage_i, slots_i, rung, limit_i, instances; /* slots_i, limit_i -1: none */
     bool ok, used;                                  /* it ends well; the entry is in use */
 };
-struct fc_event { /* of the heap of ends */
+struct forecast_event { /* of the heap of ends */
     usec_t at_us;
     uint32_t live;
     uint32_t nth; /* order of starting: no tie is left open */
 };
-struct fc_stage_run {
+struct forecast_stage_pass {
     struct duration world, start;
     double fail;
-    size_t cursor;       /* into the due parts */
-    struct ready *ready; /* the rest: backing off, tried again; with sched_decide all */
-    uint8_t *tries;      /* [parts_n] */
-    int64_t left, live;  /* parts not ended; running ones among them */
+    size_t cursor;             /* into the due parts */
+    struct ready_queue *ready; /* the rest: backing off, tried again; with sched_decide all */
+    uint8_t *tries;            /* [parts_n] */
+    int64_t left, live;        /* parts not ended; running ones among them */
     musd_t left_musd;
     bool open, ended;
     int needs;                        /* stages it still waits for */
@@ -75,22 +75,22 @@ struct fc_stage_run {
     int64_t seconds[SPEC_LADDER_MAX]; /* instance-seconds to pay by rung, settled ones left out */
     enum wait_reason reason;          /* of its first waiting part, by the last decision */
 };
-struct fc_run {
-    const struct fc_setup *f;
+struct forecast_pass {
+    const struct forecast_setup *f;
     uint64_t seed;
     struct rng rng;
     usec_t now_us;
     double create_us, next_create_us; /* spacing; when the next Create may be sent */
     int64_t live;
     musd_t left_musd;
-    struct slots *slots;
-    struct slots_account account;
+    struct quota_ledger *slots;
+    struct quota_ledger_account account;
     struct sched_campaign *campaigns;
     struct sched_project *projects;
-    struct fc_stage_run *stage;
-    struct fc_live *lives;
+    struct forecast_stage_pass *stage;
+    struct forecast_live *lives;
     uint32_t lives_n, lives_cap, free_head;
-    struct fc_event *events;
+    struct forecast_event *events;
     uint32_t events_n, events_cap, nth;
     usec_t why_start_us;  /* of why_task_id */
     double waited[5];     /* of the target's stages, by enum forecast_binding, microseconds */
@@ -98,44 +98,52 @@ struct fc_run {
     struct fc_sched *sched;
 };
 /* Buffers for all runs of a setup; then each run by its number. */
-void fc_run_init(struct fc_run *r, const struct fc_setup *f);
-void fc_run_free(struct fc_run *r);
+void forecast_pass_init(struct forecast_pass *r, const struct forecast_setup *f);
+void forecast_pass_free(struct forecast_pass *r);
 /* forecast_world.c: models of this run. */
-void fc_world_draw(struct fc_run *r, int run_i);
+void forecast_world_draw(struct forecast_pass *r, int run_i);
 /* A number in [0, 1) that only depends on run, stage, task, try and what it is for: the same in
  * both engines and under every what-if. */
-double fc_unit(const struct fc_run *r, int stage_i, int64_t task_id, uint32_t try_n, uint32_t what);
-enum fc_what { FC_DURATION, FC_START, FC_FAIL, FC_FAIL_AT, FC_LOSS };
+double forecast_unit(const struct forecast_pass *r, int stage_i, int64_t task_id, uint32_t try_n,
+                     uint32_t what);
+enum forecast_what {
+    FORECAST_DURATION,
+    FORECAST_START,
+    FORECAST_FAIL,
+    FORECAST_FAIL_AT,
+    FORECAST_LOSS
+};
 /* forecast_run.c: from now to the end of everything the target waits for. */
-void fc_run(struct fc_run *r, int run_i);
+void forecast_pass(struct forecast_pass *r, int run_i);
 
 /* For the engines: the first part that may start now, with its order key in size_mb and its index
  * in seq; false: none may. */
-bool fc_peek(struct fc_run *r, int stage_i, struct ready_task *ret);
-size_t fc_waiting_n(const struct fc_run *r, int stage_i);
+bool forecast_peek(struct forecast_pass *r, int stage_i, struct ready_queue_task *ret);
+size_t forecast_waiting_n(const struct forecast_pass *r, int stage_i);
 /* Creates the rate allows now, and when it allows the next one. */
-int64_t fc_tokens(const struct fc_run *r);
-usec_t fc_rate_wake(const struct fc_run *r);
-struct fc_start {
+int64_t forecast_tokens(const struct forecast_pass *r);
+usec_t forecast_rate_wake(const struct forecast_pass *r);
+struct forecast_start {
     int stage_i, slots_i, rung, limit_i;
     int64_t max_runtime_s;
     musd_t reserve_musd;
 };
 /* Start this part (already out of its queue). */
-void fc_start(struct fc_run *r, const struct fc_start *s, const struct ready_task *t);
-void fc_pop(struct fc_run *r, int stage_i);
+void forecast_start(struct forecast_pass *r, const struct forecast_start *s,
+                    const struct ready_queue_task *t);
+void forecast_pop(struct forecast_pass *r, int stage_i);
 
 /* The two engines: start what may start now, set every open stage's reason, say when to decide
  * again if nothing ends before. */
-usec_t fc_decide_kernel(struct fc_run *r);
-usec_t fc_decide_sched(struct fc_run *r);
-void fc_sched_init(struct fc_run *r);
-void fc_sched_free(struct fc_run *r);
+usec_t forecast_decide_kernel(struct forecast_pass *r);
+usec_t forecast_decide_sched(struct forecast_pass *r);
+void forecast_sched_init(struct forecast_pass *r);
+void forecast_sched_free(struct forecast_pass *r);
 
 /* --- results ---------------------------------------------------------------------------------- */
 
 /* The band of n values (sorted here); USEC_NEVER sorts last. */
-struct forecast_band fc_band(int64_t *v, size_t n);
+struct forecast_band forecast_band_of(int64_t *v, size_t n);
 /* forecast_run with an engine of the caller's choice: for tests and the adviser. */
-bool fc_forecast(const struct forecast_input *in, enum fc_engine engine, struct forecast *ret,
-                 struct err *err) MUST_CHECK;
+bool forecast_forecast(const struct forecast_input *in, enum forecast_engine engine,
+                       struct forecast *ret, struct err *err) MUST_CHECK;

@@ -34,7 +34,7 @@ static const char *guess(struct str name)
     return ret;
 }
 
-static void fault(struct faults *f, struct pos at, struct str key, const char *code,
+static void fault(struct faults *f, struct position at, struct str key, const char *code,
                   const char *hint, const char *message)
 {
     AUTO_FREE char *name = str_dup(key);
@@ -51,7 +51,7 @@ static bool type_ok(struct str v)
     return ok;
 }
 
-static void take(enum key key, struct str name, struct str v, struct pos at, struct what_if *w,
+static void take(enum key key, struct str name, struct str v, struct position at, struct what_if *w,
                  struct faults *f)
 {
     struct err err = ERR_INIT;
@@ -101,14 +101,14 @@ bool what_if_parse(struct str text, struct what_if *ret, struct faults *faults)
     bool seen[KEY_COUNT] = {false};
     int before = faults->n + faults->dropped;
     if (text.n > WHAT_IF_TEXT_MAX) {
-        faults_add(faults, (struct pos){1, 1}, "what_if", "range", "slots=30,order=fifo",
+        faults_add(faults, (struct position){1, 1}, "what_if", "range", "slots=30,order=fifo",
                    "longer than %d characters", WHAT_IF_TEXT_MAX);
         return false;
     }
     struct str rest = str_trim(text);
     while (rest.n > 0) {
         struct str value = str_split(&rest, ',');
-        struct pos at = {.line = 1, .column = (int)(value.p - text.p) + 1};
+        struct position at = {.line = 1, .column = (int)(value.p - text.p) + 1};
         struct str name = str_trim(str_split(&value, '='));
         int key = key_find(name);
         if (key < 0) {

@@ -1,7 +1,7 @@
 /* Shares are compared by cross products: no division, no rounding. */
 #include "fair_share.h"
 
-bool rank_before(const struct rank_share *a, const struct rank_share *b)
+bool fair_share_before(const struct fair_share *a, const struct fair_share *b)
 {
     ASSERT(a->weight >= 1 && b->weight >= 1);
     __int128 x = (__int128)a->held * b->weight;

@@ -4,11 +4,11 @@
 #pragma once
 #include "common/base.h"
 
-struct rank_share {
+struct fair_share {
     int64_t id;
     int64_t held;    /* instances, what the plan starts included */
     int64_t weight;  /* >= 1 */
     int64_t idle_us; /* since its last start */
 };
 /* Does a go before b? A strict order: never true both ways, false both ways only for one id. */
-bool rank_before(const struct rank_share *a, const struct rank_share *b);
+bool fair_share_before(const struct fair_share *a, const struct fair_share *b);

@@ -5,26 +5,26 @@
 #include <assert.h>
 
 struct heap {
-    struct ready_task *at;
+    struct ready_queue_task *at;
     size_t n;
     size_t cap;
 };
-typedef bool before_fn(const struct ready_task *a, const struct ready_task *b);
+typedef bool before_fn(const struct ready_queue_task *a, const struct ready_queue_task *b);
 
-struct ready {
+struct ready_queue {
     struct heap due;     /* by order */
     struct heap backoff; /* by not_before_us */
-    size_t found;        /* where in due ready_at_most met its task */
+    size_t found;        /* where in due ready_queue_at_most met its task */
 };
 
-static_assert(sizeof(struct ready_task) == 24, "a waiting task costs 24 bytes");
+static_assert(sizeof(struct ready_queue_task) == 24, "a waiting task costs 24 bytes");
 
-static bool order_before(const struct ready_task *a, const struct ready_task *b)
+static bool order_before(const struct ready_queue_task *a, const struct ready_queue_task *b)
 {
     return a->size_mb != b->size_mb ? a->size_mb > b->size_mb : a->task_id < b->task_id;
 }
 
-static bool time_before(const struct ready_task *a, const struct ready_task *b)
+static bool time_before(const struct ready_queue_task *a, const struct ready_queue_task *b)
 {
     return a->not_before_us != b->not_before_us ? a->not_before_us < b->not_before_us
                                                 : order_before(a, b);
@@ -44,7 +44,7 @@ static void heap_reserve(struct heap *h, size_t n)
 
 static void heap_up(struct heap *h, size_t i, before_fn *before)
 {
-    struct ready_task t = h->at[i];
+    struct ready_queue_task t = h->at[i];
     while (i > 0 && before(&t, &h->at[(i - 1) / 2])) {
         h->at[i] = h->at[(i - 1) / 2];
         i = (i - 1) / 2;
@@ -54,7 +54,7 @@ static void heap_up(struct heap *h, size_t i, before_fn *before)
 
 static void heap_down(struct heap *h, size_t i, before_fn *before)
 {
-    struct ready_task t = h->at[i];
+    struct ready_queue_task t = h->at[i];
     for (size_t child = 2 * i + 1; child < h->n; child = 2 * i + 1) {
         if (child + 1 < h->n && before(&h->at[child + 1], &h->at[child])) {
             child++;
@@ -68,7 +68,7 @@ static void heap_down(struct heap *h, size_t i, before_fn *before)
     h->at[i] = t;
 }
 
-static void heap_push(struct heap *h, const struct ready_task *t, before_fn *before)
+static void heap_push(struct heap *h, const struct ready_queue_task *t, before_fn *before)
 {
     heap_reserve(h, h->n + 1);
     h->at[h->n] = *t;
@@ -91,12 +91,12 @@ static void heap_build(struct heap *h, before_fn *before)
     }
 }
 
-struct ready *ready_new(void)
+struct ready_queue *ready_queue_new(void)
 {
-    return xcalloc(1, sizeof(struct ready));
+    return xcalloc(1, sizeof(struct ready_queue));
 }
 
-void ready_free(struct ready *r)
+void ready_queue_free(struct ready_queue *r)
 {
     if (r == NULL) {
         return;
@@ -106,7 +106,7 @@ void ready_free(struct ready *r)
     free(r);
 }
 
-void ready_push(struct ready *r, const struct ready_task *t)
+void ready_queue_push(struct ready_queue *r, const struct ready_queue_task *t)
 {
     ASSERT(t->not_before_us >= 0);
     if (t->not_before_us == 0) {
@@ -129,7 +129,7 @@ static void heap_append(struct heap *h, size_t old_n, before_fn *before)
     }
 }
 
-void ready_push_many(struct ready *r, const struct ready_task *t, size_t n)
+void ready_queue_push_many(struct ready_queue *r, const struct ready_queue_task *t, size_t n)
 {
     size_t due_n = r->due.n, backoff_n = r->backoff.n;
     size_t later = 0;
@@ -148,22 +148,22 @@ void ready_push_many(struct ready *r, const struct ready_task *t, size_t n)
 }
 
 /* Whose time is there comes to those that may start. */
-static void move_due(struct ready *r, usec_t now_us)
+static void move_due(struct ready_queue *r, usec_t now_us)
 {
     while (r->backoff.n > 0 && r->backoff.at[0].not_before_us <= now_us) {
-        struct ready_task t = r->backoff.at[0];
+        struct ready_queue_task t = r->backoff.at[0];
         heap_drop_first(&r->backoff, time_before);
         heap_push(&r->due, &t, order_before);
     }
     /* The wall clock was set back: what came early goes back to wait. */
     while (r->due.n > 0 && r->due.at[0].not_before_us > now_us) {
-        struct ready_task t = r->due.at[0];
+        struct ready_queue_task t = r->due.at[0];
         heap_drop_first(&r->due, order_before);
         heap_push(&r->backoff, &t, time_before);
     }
 }
 
-bool ready_peek(struct ready *r, usec_t now_us, struct ready_task *ret)
+bool ready_queue_peek(struct ready_queue *r, usec_t now_us, struct ready_queue_task *ret)
 {
     move_due(r, now_us);
     if (r->due.n == 0) {
@@ -173,9 +173,9 @@ bool ready_peek(struct ready *r, usec_t now_us, struct ready_task *ret)
     return true;
 }
 
-bool ready_pop(struct ready *r, usec_t now_us, struct ready_task *ret)
+bool ready_queue_pop(struct ready_queue *r, usec_t now_us, struct ready_queue_task *ret)
 {
-    if (!ready_peek(r, now_us, ret)) {
+    if (!ready_queue_peek(r, now_us, ret)) {
         return false;
     }
     heap_drop_first(&r->due, order_before);
@@ -183,12 +183,12 @@ bool ready_pop(struct ready *r, usec_t now_us, struct ready_task *ret)
 }
 
 /* As move_due, for all of them: after the clock was set back one may stand below others. */
-static void put_back_early(struct ready *r, usec_t now_us)
+static void put_back_early(struct ready_queue *r, usec_t now_us)
 {
     for (size_t i = r->due.n; i-- > 0;) {
-        struct ready_task t = r->due.at[i];
+        struct ready_queue_task t = r->due.at[i];
         if (t.not_before_us > now_us) {
-            bool there = ready_take(r, t.task_id);
+            bool there = ready_queue_take(r, t.task_id);
             ASSERT(there);
             heap_push(&r->backoff, &t, time_before);
             i = r->due.n; /* others have moved */
@@ -196,7 +196,8 @@ static void put_back_early(struct ready *r, usec_t now_us)
     }
 }
 
-size_t ready_due(struct ready *r, usec_t now_us, struct ready_task *ret, size_t max)
+size_t ready_queue_due(struct ready_queue *r, usec_t now_us, struct ready_queue_task *ret,
+                       size_t max)
 {
     move_due(r, now_us);
     if (r->due.n > 0 && r->due.n <= max) {
@@ -209,16 +210,17 @@ size_t ready_due(struct ready *r, usec_t now_us, struct ready_task *ret, size_t 
 }
 
 /* What is larger is walked through from the top; below a task that fits all fit less well. */
-bool ready_at_most(struct ready *r, usec_t now_us, uint32_t size_mb, struct ready_task *ret)
+bool ready_queue_at_most(struct ready_queue *r, usec_t now_us, uint32_t size_mb,
+                         struct ready_queue_task *ret)
 {
     move_due(r, now_us);
     const struct heap *h = &r->due;
     size_t stack[2 * 64] = {0}; /* of each level of the heap at most the other child */
     size_t stack_n = h->n > 0;
-    const struct ready_task *best = NULL;
-    for (int visits = 0; stack_n > 0 && visits < READY_VISITS; visits++) {
+    const struct ready_queue_task *best = NULL;
+    for (int visits = 0; stack_n > 0 && visits < READY_QUEUE_VISITS; visits++) {
         size_t i = stack[--stack_n];
-        const struct ready_task *t = &h->at[i];
+        const struct ready_queue_task *t = &h->at[i];
         if (t->size_mb <= size_mb) {
             /* what came early by a clock since set back waits */
             best = t->not_before_us <= now_us && (best == NULL || order_before(t, best)) ? t : best;
@@ -239,7 +241,7 @@ bool ready_at_most(struct ready *r, usec_t now_us, uint32_t size_mb, struct read
     return true;
 }
 
-bool ready_take(struct ready *r, int64_t task_id)
+bool ready_queue_take(struct ready_queue *r, int64_t task_id)
 {
     struct heap *h = &r->due;
     size_t i = r->found < h->n && h->at[r->found].task_id == task_id ? r->found : 0;
@@ -257,26 +259,27 @@ bool ready_take(struct ready *r, int64_t task_id)
     return true;
 }
 
-size_t ready_before(const struct ready *r, usec_t now_us, const struct ready_task *t)
+size_t ready_queue_before(const struct ready_queue *r, usec_t now_us,
+                          const struct ready_queue_task *t)
 {
     const struct heap *const heaps[] = {&r->due, &r->backoff};
     size_t n = 0;
     for (size_t h = 0; h < ARRAY_LEN(heaps); h++) {
         for (size_t i = 0; i < heaps[h]->n; i++) {
-            const struct ready_task *o = &heaps[h]->at[i];
+            const struct ready_queue_task *o = &heaps[h]->at[i];
             n += o->not_before_us <= now_us && order_before(o, t);
         }
     }
     return n;
 }
 
-void ready_clear(struct ready *r)
+void ready_queue_clear(struct ready_queue *r)
 {
     r->due.n = 0;
     r->backoff.n = 0;
 }
 
-size_t ready_n(const struct ready *r)
+size_t ready_queue_n(const struct ready_queue *r)
 {
     return r->due.n + r->backoff.n;
 }
@@ -291,12 +294,12 @@ static size_t due_in(const struct heap *h, size_t i, usec_t now_us)
     return 1 + due_in(h, 2 * i + 1, now_us) + due_in(h, 2 * i + 2, now_us);
 }
 
-size_t ready_backing_off_n(const struct ready *r, usec_t now_us)
+size_t ready_queue_backing_off_n(const struct ready_queue *r, usec_t now_us)
 {
     return r->backoff.n - due_in(&r->backoff, 0, now_us);
 }
 
-usec_t ready_next_us(const struct ready *r)
+usec_t ready_queue_next_us(const struct ready_queue *r)
 {
     return r->backoff.n > 0 ? r->backoff.at[0].not_before_us : USEC_NEVER;
 }

@@ -43,7 +43,7 @@ static void pass_over(struct sched_work *w, const struct sched_try *t, enum wait
 /* A smaller one may go in its place when a reservation is near. */
 static bool launch_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why)
 {
-    struct ready_task task;
+    struct ready_queue_task task;
     struct sched_try smaller;
     if (!sched_gang_smaller(w, t, why, &task) ||
         sched_prepare(w, t->stage_i, &task, &smaller) != WAIT_NONE ||
@@ -85,9 +85,9 @@ static void step_stage(struct sched_work *w, int stage_i)
         return;
     }
     for (;;) {
-        struct ready_task task;
+        struct ready_queue_task task;
         if (!sched_next(w, stage_i, &task)) {
-            close_stage(w, stage_i, ready_n(s->ready) > 0 ? WAIT_BACKOFF : WAIT_NONE);
+            close_stage(w, stage_i, ready_queue_n(s->ready) > 0 ? WAIT_BACKOFF : WAIT_NONE);
             return;
         }
         if (left->looked > SCHED_LOOK_AHEAD) {
@@ -130,19 +130,19 @@ static int name_compare(const char *type_a, enum market a, const char *type_b, e
 
 static int slots_compare(const void *a, const void *b)
 {
-    const struct slots *const *x = a;
-    const struct slots *const *y = b;
+    const struct quota_ledger *const *x = a;
+    const struct quota_ledger *const *y = b;
     return name_compare((*x)->instance_type, (*x)->market, (*y)->instance_type, (*y)->market);
 }
 
-static int slots_find(const struct sched_view *v, const struct slots *const *by_name,
+static int slots_find(const struct sched_view *v, const struct quota_ledger *const *by_name,
                       const char *instance_type, enum market market)
 {
     int from = 0;
     int to = v->slots_n;
     while (from < to) {
         int at = from + (to - from) / 2;
-        const struct slots *s = by_name[at];
+        const struct quota_ledger *s = by_name[at];
         int by = name_compare(s->instance_type, s->market, instance_type, market);
         if (by == 0) {
             return (int)(s - v->slots);
@@ -159,12 +159,12 @@ static int slots_find(const struct sched_view *v, const struct slots *const *by_
 static void stages_init(struct sched_work *w)
 {
     const struct sched_view *v = w->view;
-    AUTO_FREE const struct slots **by_name =
-        xcalloc((size_t)v->slots_n + 1, sizeof(const struct slots *));
+    AUTO_FREE const struct quota_ledger **by_name =
+        xcalloc((size_t)v->slots_n + 1, sizeof(const struct quota_ledger *));
     for (int i = 0; i < v->slots_n; i++) {
         by_name[i] = &v->slots[i];
     }
-    qsort(by_name, (size_t)v->slots_n, sizeof(const struct slots *), slots_compare);
+    qsort(by_name, (size_t)v->slots_n, sizeof(const struct quota_ledger *), slots_compare);
     for (int i = 0; i < v->stages_n; i++) {
         const struct sched_stage *s = &v->stages[i];
         ASSERT(s->campaign_i >= 0 && s->campaign_i < v->campaigns_n);
@@ -176,8 +176,8 @@ static void stages_init(struct sched_work *w)
             w->stages[i].slots_i[k] = slots_find(v, by_name, s->stage->instance_type[k],
                                                  s->stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
         }
-        if (!s->may_start || ready_n(s->ready) == 0) {
-            close_stage(w, i, ready_n(s->ready) == 0 ? WAIT_NONE : s->why_not);
+        if (!s->may_start || ready_queue_n(s->ready) == 0) {
+            close_stage(w, i, ready_queue_n(s->ready) == 0 ? WAIT_NONE : s->why_not);
         }
     }
 }
@@ -232,7 +232,7 @@ static void give_back(struct sched_work *w)
     qsort(w->asides, (size_t)w->asides_n, sizeof *w->asides, aside_before);
     for (int i = 0; i < w->asides_n; i++) {
         const struct sched_aside *a = &w->asides[i];
-        ready_push(w->view->stages[a->stage_i].ready, &a->task);
+        ready_queue_push(w->view->stages[a->stage_i].ready, &a->task);
         if (w->plan->own_n < SCHED_OWN_MAX) {
             w->plan->own[w->plan->own_n++] =
                 (struct sched_own){a->stage_i, a->task.task_id, a->reason};
@@ -276,7 +276,7 @@ void sched_decide(const struct sched_view *view, struct sched_plan *ret)
     sched_warm_ends(&w);
     for (int i = 0; i < view->stages_n; i++) {
         if (view->stages[i].may_start) {
-            ret->wake_us = MIN(ret->wake_us, ready_next_us(view->stages[i].ready));
+            ret->wake_us = MIN(ret->wake_us, ready_queue_next_us(view->stages[i].ready));
         }
     }
 }

@@ -32,21 +32,22 @@ struct sched_stage {
     int64_t campaign_id, stage_id;
     const struct spec *spec;
     const struct spec_stage *stage;
-    struct ready *ready;
+    struct ready_queue *ready;
     bool may_start;           /* campaign and stage run */
     enum wait_reason why_not; /* when !may_start */
     int priority;
-    int campaign_i;                  /* into view->campaigns */
-    int64_t live;                    /* active tasks of this stage */
-    int64_t parts_limit;             /* of the stage; -1 none */
-    musd_t stage_left_musd;          /* INT64_MAX: none */
-    const struct duration *duration; /* fitted; NULL: nothing known, size alone orders */
-    const struct place *place;       /* memory of its rungs; NULL: all open */
-    const struct breaker *breaker;   /* NULL: no canary, no breaker */
+    int campaign_i;                      /* into view->campaigns */
+    int64_t live;                        /* active tasks of this stage */
+    int64_t parts_limit;                 /* of the stage; -1 none */
+    musd_t stage_left_musd;              /* INT64_MAX: none */
+    const struct duration *duration;     /* fitted; NULL: nothing known, size alone orders */
+    const struct capacity_ladder *place; /* memory of its rungs; NULL: all open */
+    const struct breaker *breaker;       /* NULL: no canary, no breaker */
     struct breaker_rules breaker_rules;
-    struct warm_policy warm;
+    struct warm_pool_policy warm;
     int64_t cold_start_s, warm_start_s; /* learned; 0: defaults */
-    struct gang *gang; /* reservation of its first waiting task when instance_count > 1: kept by the
+    struct reservation
+        *gang; /* reservation of its first waiting task when instance_count > 1: kept by the
                           caller between plans, written by sched_decide; NULL: kept for this plan
                           alone */
 };
@@ -92,9 +93,9 @@ struct sched_view {
     int campaigns_n;
     const struct sched_project *projects; /* at least one */
     int projects_n;
-    const struct slots *slots;
+    const struct quota_ledger *slots;
     int slots_n;
-    const struct slots_account *account;
+    const struct quota_ledger_account *account;
     const struct sched_job *jobs;
     int jobs_n;
     const struct warm_pool *pools; /* not yet terminated */
@@ -107,13 +108,14 @@ struct sched_view {
     void *ctx;
 };
 struct sched_launch {
-    int stage_i;            /* into view->stages */
-    struct ready_task task; /* popped from its stage's ready queue: give it back when the intent
+    int stage_i; /* into view->stages */
+    struct ready_queue_task
+        task;            /* popped from its stage's ready queue: give it back when the intent
                                does not commit */
-    int slots_i;            /* into view->slots */
-    int instance_type_i;    /* rung of the stage's ladder */
-    int subnet_i;           /* -1: all the stage names */
-    int pool_i;             /* into view->pools: Available and matching, its slots are moved; -1 */
+    int slots_i;         /* into view->slots */
+    int instance_type_i; /* rung of the stage's ladder */
+    int subnet_i;        /* -1: all the stage names */
+    int pool_i;          /* into view->pools: Available and matching, its slots are moved; -1 */
     int volume_gb;
     int64_t max_runtime_s; /* shortened to what the caps leave, never below min_runtime */
     int64_t keep_alive_s;
@@ -121,7 +123,7 @@ struct sched_launch {
 };
 struct sched_pool_end { /* end this pool now: UpdateTrainingJob with keep-alive 0 */
     int pool_i;
-    enum warm_end why;
+    enum warm_pool_end why;
 };
 struct sched_plan {
     struct sched_launch launches[SCHED_LAUNCHES_MAX];
@@ -146,4 +148,4 @@ void sched_decide(const struct sched_view *view, struct sched_plan *ret);
  * at, else that of its stage; NEW when it came after the plan. Never NONE. O(1): what does not grow
  * with the parts. */
 enum wait_reason sched_why(const struct sched_view *view, const struct sched_plan *plan,
-                           int stage_i, const struct ready_task *task);
+                           int stage_i, const struct ready_queue_task *task);

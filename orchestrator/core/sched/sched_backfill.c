@@ -7,8 +7,8 @@
 
 /* --- who uses what ---------------------------------------------------------------------------- */
 
-bool sched_line_inside(const struct sched_work *w, const struct reservation *r, enum room_kind kind,
-                       int slots_i, int campaign_i)
+bool sched_backfill_inside(const struct sched_work *w, const struct backfill_line *r,
+                           enum room_kind kind, int slots_i, int campaign_i)
 {
     switch (kind) {
     case ROOM_TYPE:
@@ -25,26 +25,26 @@ bool sched_line_inside(const struct sched_work *w, const struct reservation *r, 
 
 /* How many instances of ours a room holds when nothing is held, and how many are held by jobs. An
  * idle pool is no job: one that stands in the way is ended. */
-static void measure(const struct sched_work *w, const struct reservation *r, enum room_kind kind,
+static void measure(const struct sched_work *w, const struct backfill_line *r, enum room_kind kind,
                     int64_t *ret_usable, int64_t *ret_held)
 {
-    const struct slots *s = &w->slots[r->slots_i];
-    const struct slots_total *total = &w->account.total[s->market];
+    const struct quota_ledger *s = &w->slots[r->slots_i];
+    const struct quota_ledger_total *total = &w->account.total[s->market];
     *ret_usable = 0;
     *ret_held = 0;
     switch (kind) {
     case ROOM_TYPE: {
-        struct slots empty = *s;
-        struct slots_account open = w->account;
+        struct quota_ledger empty = *s;
+        struct quota_ledger_account open = w->account;
         empty.held = 0;
         empty.warm_idle = 0;
         open.total[s->market].limit = -1;
-        *ret_usable = slots_free(&empty, &open, w->view->now_us);
+        *ret_usable = quota_ledger_free(&empty, &open, w->view->now_us);
         *ret_held = s->held;
         break;
     }
     case ROOM_TOTAL:
-        *ret_usable = total->limit - slots_total_foreign(total, w->view->now_us);
+        *ret_usable = total->limit - quota_ledger_total_foreign(total, w->view->now_us);
         *ret_held = total->held;
         for (int i = 0; i < w->view->slots_n; i++) {
             *ret_held -= w->slots[i].market == s->market ? w->slots[i].warm_idle : 0;
@@ -59,34 +59,35 @@ static void measure(const struct sched_work *w, const struct reservation *r, enu
     }
 }
 
-void sched_line_job_end(const struct sched_view *v, const struct sched_job *j, struct gang_end *ret)
+void sched_backfill_job_end(const struct sched_view *v, const struct sched_job *j,
+                            struct reservation_end *ret)
 {
     bool model = j->duration != NULL && duration_known(j->duration);
     if (!model && j->end_p50_us != USEC_NEVER && j->end_p90_us != USEC_NEVER && j->end_p90_us > 0) {
-        gang_end_spread(j->instances, MAX(j->end_p50_us, v->now_us), MAX(j->end_p90_us, v->now_us),
-                        ret);
+        reservation_end_spread(j->instances, MAX(j->end_p50_us, v->now_us),
+                               MAX(j->end_p90_us, v->now_us), ret);
         return;
     }
-    gang_end_model(j->duration, j->size_mb, j->instances, j->run_from_us,
-                   j->last_us > 0 ? j->last_us : USEC_NEVER, v->now_us, ret);
+    reservation_end_model(j->duration, j->size_mb, j->instances, j->run_from_us,
+                          j->last_us > 0 ? j->last_us : USEC_NEVER, v->now_us, ret);
 }
 
 /* The end of a task that would start at this time. */
-void sched_line_task_end(const struct sched_work *w, const struct sched_try *t, usec_t at_us,
-                         struct gang_end *ret)
+void sched_backfill_task_end(const struct sched_work *w, const struct sched_try *t, usec_t at_us,
+                             struct reservation_end *ret)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     int64_t start_s = t->pool_i >= 0 ? s->warm_start_s : s->cold_start_s;
     start_s = start_s > 0 ? start_s : SCHED_COLD_START_S;
     usec_t from_us = at_us + start_s * USEC_PER_SEC;
     usec_t last_us = from_us + (t->max_runtime_s + STOP_GRACE_S) * USEC_PER_SEC;
-    gang_end_model(s->duration, t->task.size_mb, s->stage->instance_count, from_us, last_us,
-                   w->view->now_us, ret);
+    reservation_end_model(s->duration, t->task.size_mb, s->stage->instance_count, from_us, last_us,
+                          w->view->now_us, ret);
 }
 
 /* --- the line --------------------------------------------------------------------------------- */
 
-bool sched_line_ahead(const struct reservation *a, const struct reservation *b)
+bool sched_backfill_ahead(const struct backfill_line *a, const struct backfill_line *b)
 {
     if (a->priority != b->priority) {
         return a->priority > b->priority;
@@ -95,7 +96,7 @@ bool sched_line_ahead(const struct reservation *a, const struct reservation *b)
                                                   : a->stage_i < b->stage_i;
 }
 
-struct reservation *sched_line_find(const struct sched_work *w, int stage_i)
+struct backfill_line *sched_backfill_find(const struct sched_work *w, int stage_i)
 {
     for (int i = 0; w->gangs != NULL && i < w->gangs->n; i++) {
         if (w->gangs->at[i].stage_i == stage_i && !w->gangs->at[i].gone) {
@@ -106,8 +107,8 @@ struct reservation *sched_line_find(const struct sched_work *w, int stage_i)
 }
 
 /* When an earlier reservation's own run will be over: it starts at its target. */
-static void reserved_end(const struct sched_work *w, const struct reservation *r,
-                         struct gang_end *ret)
+static void reserved_end(const struct sched_work *w, const struct backfill_line *r,
+                         struct reservation_end *ret)
 {
     const struct sched_stage *s = &w->view->stages[r->stage_i];
     struct sched_try t = {.stage_i = r->stage_i,
@@ -115,54 +116,55 @@ static void reserved_end(const struct sched_work *w, const struct reservation *r
                           .max_runtime_s = s->stage->max_runtime_s,
                           .task.size_mb = r->size_mb};
     if (r->kept->target_us == USEC_NEVER) {
-        gang_end_at(r->instances, USEC_NEVER, ret);
+        reservation_end_at(r->instances, USEC_NEVER, ret);
         return;
     }
-    sched_line_task_end(w, &t, MAX(r->kept->target_us, w->view->now_us), ret);
+    sched_backfill_task_end(w, &t, MAX(r->kept->target_us, w->view->now_us), ret);
 }
 
 /* Everything that holds instances in this room before r may start. */
-static size_t users_of(const struct sched_work *w, const struct reservation *r, enum room_kind kind,
-                       int64_t held, struct gang_end *ret)
+static size_t users_of(const struct sched_work *w, const struct backfill_line *r,
+                       enum room_kind kind, int64_t held, struct reservation_end *ret)
 {
     const struct sched_gangs *g = w->gangs;
     size_t n = 0;
     for (int i = 0; i < g->users_n; i++) {
-        if (sched_line_inside(w, r, kind, g->users[i].slots_i, g->users[i].campaign_i)) {
+        if (sched_backfill_inside(w, r, kind, g->users[i].slots_i, g->users[i].campaign_i)) {
             ret[n++] = g->users[i].end;
             held -= g->users[i].end.instances;
         }
     }
     if (held > 0) { /* of which nothing is known */
-        gang_end_at((int)MIN(held, INT32_MAX), USEC_NEVER, &ret[n++]);
+        reservation_end_at((int)MIN(held, INT32_MAX), USEC_NEVER, &ret[n++]);
     }
     for (int i = 0; i < g->n; i++) {
-        const struct reservation *o = &g->at[i];
-        if (o != r && !o->gone && sched_line_ahead(o, r) &&
-            sched_line_inside(w, r, kind, o->slots_i, o->campaign_i)) {
+        const struct backfill_line *o = &g->at[i];
+        if (o != r && !o->gone && sched_backfill_ahead(o, r) &&
+            sched_backfill_inside(w, r, kind, o->slots_i, o->campaign_i)) {
             reserved_end(w, o, &ret[n++]);
         }
     }
     return n;
 }
 
-void sched_line_room_add(const struct reservation *r, struct room *m, const struct gang_end *end)
+void sched_backfill_room_add(const struct backfill_line *r, struct room *m,
+                             const struct reservation_end *end)
 {
     usec_t target_us = r->kept->target_us;
-    bool in_time = target_us != USEC_NEVER && end->learned && gang_end_p90(end) <= target_us;
+    bool in_time = target_us != USEC_NEVER && end->learned && reservation_end_p90(end) <= target_us;
     m->late += in_time ? 0 : end->instances;
     if (target_us != USEC_NEVER) {
-        gang_odds_add(&m->odds, end->instances, gang_end_by(end, target_us));
+        reservation_odds_add(&m->odds, end->instances, reservation_end_by(end, target_us));
     }
 }
 
 /* P50, P95, target and, when there is none yet, the promise: all rooms must be there. */
-static void expect(const struct sched_work *w, struct reservation *r)
+static void expect(const struct sched_work *w, struct backfill_line *r)
 {
-    struct gang *k = r->kept;
+    struct reservation *k = r->kept;
     bool promise = k->promised_us == USEC_NEVER;
     usec_t times[3] = {w->view->now_us, w->view->now_us, w->view->now_us};
-    static const double chances[3] = {CHANCE_P50, CHANCE_P95, GANG_PROMISE};
+    static const double chances[3] = {CHANCE_P50, CHANCE_P95, RESERVATION_PROMISE};
     for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
         if (!r->room[kind].on) {
             continue;
@@ -172,8 +174,8 @@ static void expect(const struct sched_work *w, struct reservation *r)
         size_t n = users_of(w, r, kind, held, w->gangs->scratch);
         for (int i = 0; i < 3; i++) {
             usec_t t;
-            bool ever = gang_start(usable - r->instances, w->gangs->scratch, n, chances[i],
-                                   w->view->now_us, &t);
+            bool ever = reservation_start(usable - r->instances, w->gangs->scratch, n, chances[i],
+                                          w->view->now_us, &t);
             times[i] = ever ? MAX(times[i], t) : USEC_NEVER;
         }
     }
@@ -186,7 +188,7 @@ static void expect(const struct sched_work *w, struct reservation *r)
     k->target_us = MIN(MIN(k->promised_us, times[2]), ahead_still ? k->target_us : USEC_NEVER);
 }
 
-bool sched_line_could(const struct sched_work *w, struct reservation *r)
+bool sched_backfill_could(const struct sched_work *w, struct backfill_line *r)
 {
     for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
         struct room *m = &r->room[kind];
@@ -204,37 +206,37 @@ bool sched_line_could(const struct sched_work *w, struct reservation *r)
     return true;
 }
 
-void sched_line_describe(const struct sched_work *w, const struct sched_try *t,
-                         struct reservation *ret)
+void sched_backfill_describe(const struct sched_work *w, const struct sched_try *t,
+                             struct backfill_line *ret)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
-    *ret = (struct reservation){.stage_i = t->stage_i,
-                                .slots_i = t->slots_i,
-                                .campaign_i = s->campaign_i,
-                                .limit_i = t->limit_i,
-                                .priority = s->priority,
-                                .instances = s->stage->instance_count,
-                                .size_mb = t->task.size_mb,
-                                .kept = s->gang};
+    *ret = (struct backfill_line){.stage_i = t->stage_i,
+                                  .slots_i = t->slots_i,
+                                  .campaign_i = s->campaign_i,
+                                  .limit_i = t->limit_i,
+                                  .priority = s->priority,
+                                  .instances = s->stage->instance_count,
+                                  .size_mb = t->task.size_mb,
+                                  .kept = s->gang};
 }
 
 /* Puts it in line: times, odds and what is spare; those behind it reckon with it from now on. */
-struct reservation *sched_line_reserve(struct sched_work *w, const struct reservation *like)
+struct backfill_line *sched_backfill_reserve(struct sched_work *w, const struct backfill_line *like)
 {
     struct sched_gangs *g = w->gangs;
     int at = 0;
     while (at < g->n && g->at[at].stage_i != like->stage_i) {
         at++;
     }
-    struct reservation *r = &g->at[at]; /* one a stage: that of a task that is gone is over */
+    struct backfill_line *r = &g->at[at]; /* one a stage: that of a task that is gone is over */
     g->n = MAX(g->n, at + 1);
     *r = *like;
     r->kept = r->kept != NULL ? r->kept : &r->own;
     if (r->kept->task_id == 0) {
-        *r->kept = (struct gang){.since_us = w->view->now_us,
-                                 .promised_us = USEC_NEVER,
-                                 .target_us = USEC_NEVER,
-                                 .owed = r->kept->owed};
+        *r->kept = (struct reservation){.since_us = w->view->now_us,
+                                        .promised_us = USEC_NEVER,
+                                        .target_us = USEC_NEVER,
+                                        .owed = r->kept->owed};
     }
     r->kept->instances = r->instances;
     expect(w, r);
@@ -245,27 +247,27 @@ struct reservation *sched_line_reserve(struct sched_work *w, const struct reserv
             continue;
         }
         measure(w, r, kind, &m->usable, &held);
-        gang_odds_init(&m->odds, m->usable - r->instances);
+        reservation_odds_init(&m->odds, m->usable - r->instances);
         size_t n = users_of(w, r, kind, held, g->scratch);
         for (size_t i = 0; i < n; i++) {
-            sched_line_room_add(r, m, &g->scratch[i]);
+            sched_backfill_room_add(r, m, &g->scratch[i]);
         }
     }
     for (int i = 0; i < g->n; i++) {
-        struct reservation *o = &g->at[i];
+        struct backfill_line *o = &g->at[i];
         for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
-            if (o != r && !o->gone && sched_line_ahead(r, o) && o->room[kind].on &&
-                sched_line_inside(w, o, kind, r->slots_i, r->campaign_i)) {
-                struct gang_end end;
+            if (o != r && !o->gone && sched_backfill_ahead(r, o) && o->room[kind].on &&
+                sched_backfill_inside(w, o, kind, r->slots_i, r->campaign_i)) {
+                struct reservation_end end;
                 reserved_end(w, r, &end);
-                sched_line_room_add(o, &o->room[kind], &end);
+                sched_backfill_room_add(o, &o->room[kind], &end);
             }
         }
     }
     return r;
 }
 
-void sched_line_drop(struct reservation *r)
+void sched_backfill_drop(struct backfill_line *r)
 {
     r->gone = true;
     r->kept->task_id = 0;

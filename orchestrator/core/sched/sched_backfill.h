@@ -15,49 +15,51 @@ struct room {
     /* Instances whose P90 end lies after the target, or is no more than a bound: what merely must
      * end by then may hold up a gang that could start long before. */
     int64_t late;
-    struct gang_odds odds; /* at the target */
+    struct reservation_odds odds; /* at the target */
 };
-struct reservation {
+struct backfill_line {
     int stage_i, slots_i, campaign_i, limit_i, priority, instances;
     uint32_t size_mb;
     bool confirmed; /* its task was looked at in this plan and still waits for slots */
     bool gone;      /* started or dropped */
     bool started;   /* in this plan */
-    struct gang *kept;
-    struct gang own; /* where nobody keeps one */
+    struct reservation *kept;
+    struct reservation own; /* where nobody keeps one */
     struct room room[ROOMS];
 };
 struct user { /* somebody who holds instances, and until when */
     int slots_i, campaign_i;
-    struct gang_end end;
+    struct reservation_end end;
 };
 struct sched_gangs {
-    struct reservation *at; /* room for one a stage of several instances */
+    struct backfill_line *at; /* room for one a stage of several instances */
     int n;
     struct user *users; /* live jobs, then the launches of this plan */
     int users_n;
-    struct gang_end *scratch; /* room for every user and reservation */
+    struct reservation_end *scratch; /* room for every user and reservation */
     int searches;
 };
 
 /* Does somebody on these slots, of this campaign, take from this room of r? */
-bool sched_line_inside(const struct sched_work *w, const struct reservation *r, enum room_kind kind,
-                       int slots_i, int campaign_i);
-void sched_line_job_end(const struct sched_view *v, const struct sched_job *j,
-                        struct gang_end *ret);
+bool sched_backfill_inside(const struct sched_work *w, const struct backfill_line *r,
+                           enum room_kind kind, int slots_i, int campaign_i);
+void sched_backfill_job_end(const struct sched_view *v, const struct sched_job *j,
+                            struct reservation_end *ret);
 /* The end of a task that would start at this time. */
-void sched_line_task_end(const struct sched_work *w, const struct sched_try *t, usec_t at_us,
-                         struct gang_end *ret);
+void sched_backfill_task_end(const struct sched_work *w, const struct sched_try *t, usec_t at_us,
+                             struct reservation_end *ret);
 /* A strict order: priority, age, stage. */
-bool sched_line_ahead(const struct reservation *a, const struct reservation *b);
+bool sched_backfill_ahead(const struct backfill_line *a, const struct backfill_line *b);
 /* Of this stage; NULL: none, or none any more. */
-struct reservation *sched_line_find(const struct sched_work *w, int stage_i);
+struct backfill_line *sched_backfill_find(const struct sched_work *w, int stage_i);
 /* One that is held until then, seen from r's target. */
-void sched_line_room_add(const struct reservation *r, struct room *m, const struct gang_end *end);
+void sched_backfill_room_add(const struct backfill_line *r, struct room *m,
+                             const struct reservation_end *end);
 /* Could it run when all of ours were back? Fills its rooms' usable. */
-bool sched_line_could(const struct sched_work *w, struct reservation *r);
-void sched_line_describe(const struct sched_work *w, const struct sched_try *t,
-                         struct reservation *ret);
+bool sched_backfill_could(const struct sched_work *w, struct backfill_line *r);
+void sched_backfill_describe(const struct sched_work *w, const struct sched_try *t,
+                             struct backfill_line *ret);
 /* Puts it in line: times, odds and what is spare; those behind it reckon with it from now on. */
-struct reservation *sched_line_reserve(struct sched_work *w, const struct reservation *like);
-void sched_line_drop(struct reservation *r);
+struct backfill_line *sched_backfill_reserve(struct sched_work *w,
+                                             const struct backfill_line *like);
+void sched_backfill_drop(struct backfill_line *r);

@@ -12,7 +12,7 @@ static int limit_find(const struct spec *spec, const char *instance_type)
     return -1;
 }
 
-bool sched_changed(const struct sched_work *w, const struct ready_task *task)
+bool sched_changed(const struct sched_work *w, const struct ready_queue_task *task)
 {
     int rung = 0;
     int volume_gb = 0;
@@ -22,7 +22,7 @@ bool sched_changed(const struct sched_work *w, const struct ready_task *task)
 }
 
 enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
-                               const struct ready_task *task, struct sched_try *ret)
+                               const struct ready_queue_task *task, struct sched_try *ret)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
     struct sched_try t = {.stage_i = stage_i,
@@ -93,7 +93,7 @@ static enum wait_reason check_slots(const struct sched_work *w, const struct sch
         return WAIT_TYPE_LIMIT;
     }
     if (t->pool_i < 0) {
-        bool fits = n <= slots_free(&w->slots[t->slots_i], &w->account, w->view->now_us);
+        bool fits = n <= quota_ledger_free(&w->slots[t->slots_i], &w->account, w->view->now_us);
         if (sched_warm_wait(w, t, fits)) {
             return WAIT_HAND_OVER;
         }

@@ -24,27 +24,27 @@ static bool owes(const struct sched_stage *s)
 
 static int by_line(const void *a, const void *b)
 {
-    const struct reservation *x = a;
-    const struct reservation *y = b;
-    return sched_line_ahead(x, y) ? -1 : sched_line_ahead(y, x) ? 1 : 0;
+    const struct backfill_line *x = a;
+    const struct backfill_line *y = b;
+    return sched_backfill_ahead(x, y) ? -1 : sched_backfill_ahead(y, x) ? 1 : 0;
 }
 
 /* Those kept from earlier plans, in line. */
-static void reopen(struct sched_work *w, struct reservation *kept, int max)
+static void reopen(struct sched_work *w, struct backfill_line *kept, int max)
 {
     int n = 0;
     for (int i = 0; i < w->view->stages_n; i++) {
         const struct sched_stage *s = &w->view->stages[i];
-        struct ready_task first;
+        struct ready_queue_task first;
         struct sched_try t;
         if (s->stage->instance_count <= 1 || s->gang == NULL || s->gang->task_id == 0) {
             continue;
         }
         ASSERT(n < max);
-        if (!w->stages[i].closed && ready_peek(s->ready, w->view->now_us, &first) &&
+        if (!w->stages[i].closed && ready_queue_peek(s->ready, w->view->now_us, &first) &&
             sched_prepare(w, i, &first, &t) == WAIT_NONE) {
-            sched_line_describe(w, &t, &kept[n]);
-            n += sched_line_could(w, &kept[n]);
+            sched_backfill_describe(w, &t, &kept[n]);
+            n += sched_backfill_could(w, &kept[n]);
         }
         if (n == 0 || kept[n - 1].stage_i != i) {
             s->gang->task_id = 0;
@@ -52,7 +52,7 @@ static void reopen(struct sched_work *w, struct reservation *kept, int max)
     }
     qsort(kept, (size_t)n, sizeof *kept, by_line);
     for (int i = 0; i < n; i++) {
-        (void)sched_line_reserve(w, &kept[i]);
+        (void)sched_backfill_reserve(w, &kept[i]);
     }
 }
 
@@ -75,9 +75,9 @@ void sched_gangs_open(struct sched_work *w)
         const struct sched_job *j = &v->jobs[i];
         struct user *u = &g->users[g->users_n++];
         *u = (struct user){.slots_i = j->slots_i, .campaign_i = j->campaign_i};
-        sched_line_job_end(v, j, &u->end);
+        sched_backfill_job_end(v, j, &u->end);
     }
-    AUTO_FREE struct reservation *kept = xcalloc((size_t)n, sizeof *kept);
+    AUTO_FREE struct backfill_line *kept = xcalloc((size_t)n, sizeof *kept);
     reopen(w, kept, n);
     for (int i = 0; i < v->stages_n; i++) {
         w->stages[i].turn = owes(&v->stages[i]) ? TURN_LAST : TURN_ANY;
@@ -93,9 +93,9 @@ void sched_gangs_close(struct sched_work *w)
         return;
     }
     for (int i = 0; i < w->gangs->n; i++) {
-        struct reservation *r = &w->gangs->at[i];
+        struct backfill_line *r = &w->gangs->at[i];
         if (!r->gone && !r->confirmed) {
-            sched_line_drop(r);
+            sched_backfill_drop(r);
         }
     }
     free(w->gangs->at);
@@ -129,18 +129,18 @@ bool sched_gang_yields(const struct sched_work *w, int stage_i)
     const struct sched_stage *s = &w->view->stages[stage_i];
     for (int i = 0; w->gangs != NULL && i < w->gangs->n; i++) {
         if (w->gangs->at[i].stage_i == stage_i && w->gangs->at[i].started &&
-            ready_n(s->ready) > 0) {
+            ready_queue_n(s->ready) > 0) {
             w->plan->wake_us = MIN(w->plan->wake_us, w->view->now_us + TURN_AGAIN_US);
             return true; /* whoever comes next, the next plan sees */
         }
     }
-    if (!owes(s) || sched_line_find(w, stage_i) != NULL) {
+    if (!owes(s) || sched_backfill_find(w, stage_i) != NULL) {
         return false;
     }
     for (int i = 0; i < w->view->stages_n; i++) {
         const struct sched_stage *o = &w->view->stages[i];
         if (i != stage_i && o->priority == s->priority && w->stages[i].closed &&
-            wants_slots(w->plan->reason[i]) && !owes(o) && sched_line_find(w, i) == NULL &&
+            wants_slots(w->plan->reason[i]) && !owes(o) && sched_backfill_find(w, i) == NULL &&
             share_slots(w, stage_i, i)) {
             return true;
         }
@@ -155,19 +155,20 @@ enum wait_reason sched_gang_check(const struct sched_work *w, const struct sched
         return WAIT_NONE;
     }
     const struct sched_stage *s = &w->view->stages[t->stage_i];
-    const struct reservation *own = sched_line_find(w, t->stage_i);
-    struct gang_end end;
-    sched_line_task_end(w, t, w->view->now_us, &end);
+    const struct backfill_line *own = sched_backfill_find(w, t->stage_i);
+    struct reservation_end end;
+    sched_backfill_task_end(w, t, w->view->now_us, &end);
     for (int i = 0; i < w->gangs->n; i++) {
-        const struct reservation *r = &w->gangs->at[i];
+        const struct backfill_line *r = &w->gangs->at[i];
         if (r->gone || r == own || s->priority > r->priority ||
-            (own != NULL && sched_line_ahead(own, r))) {
+            (own != NULL && sched_backfill_ahead(own, r))) {
             continue;
         }
         for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
             const struct room *m = &r->room[kind];
-            if (m->on && sched_line_inside(w, r, kind, t->slots_i, s->campaign_i) &&
-                !gang_may_pass(r->kept, &m->odds, &end, m->usable - r->instances - m->late)) {
+            if (m->on && sched_backfill_inside(w, r, kind, t->slots_i, s->campaign_i) &&
+                !reservation_may_pass(r->kept, &m->odds, &end,
+                                      m->usable - r->instances - m->late)) {
                 return WAIT_RESERVED;
             }
         }
@@ -180,7 +181,7 @@ enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enu
     if (w->gangs == NULL || w->view->stages[t->stage_i].stage->instance_count <= 1) {
         return why;
     }
-    struct reservation *r = sched_line_find(w, t->stage_i);
+    struct backfill_line *r = sched_backfill_find(w, t->stage_i);
     if ((why == WAIT_RATE || why == WAIT_HAND_OVER) && r != NULL) {
         r->confirmed = true;
         return why;
@@ -191,10 +192,10 @@ enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enu
     bool for_slots = why == WAIT_SLOTS || why == WAIT_RESERVED || why == WAIT_TYPE_LIMIT;
     if (for_slots) {
         enum wait_reason money = sched_check_money(w, t);
-        struct reservation like;
-        sched_line_describe(w, t, &like);
-        if (money == WAIT_NONE && sched_line_could(w, &like)) {
-            r = r != NULL ? r : sched_line_reserve(w, &like);
+        struct backfill_line like;
+        sched_backfill_describe(w, t, &like);
+        if (money == WAIT_NONE && sched_backfill_could(w, &like)) {
+            r = r != NULL ? r : sched_backfill_reserve(w, &like);
             r->kept->task_id = t->task.task_id;
             r->confirmed = true;
             return WAIT_GANG;
@@ -202,7 +203,7 @@ enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enu
         why = money != WAIT_NONE ? money : why;
     }
     if (r != NULL && r->kept->task_id == t->task.task_id) {
-        sched_line_drop(r);
+        sched_backfill_drop(r);
     }
     return why;
 }
@@ -213,11 +214,11 @@ static usec_t held_against(const struct sched_work *w, const struct sched_try *t
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     usec_t target_us = USEC_NEVER;
     for (int i = 0; i < w->gangs->n; i++) {
-        const struct reservation *r = &w->gangs->at[i];
+        const struct backfill_line *r = &w->gangs->at[i];
         bool touches = false;
         for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
             touches = touches || (r->room[kind].on &&
-                                  sched_line_inside(w, r, kind, t->slots_i, s->campaign_i));
+                                  sched_backfill_inside(w, r, kind, t->slots_i, s->campaign_i));
         }
         if (!r->gone && touches && s->priority <= r->priority) {
             target_us = MIN(target_us, r->kept->target_us);
@@ -263,7 +264,7 @@ static bool passes(const struct sched_work *w, const struct sched_try *t, usec_t
 }
 
 bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why,
-                        struct ready_task *ret)
+                        struct ready_queue_task *ret)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     if (w->gangs == NULL || s->stage->instance_count > 1 || s->duration == NULL ||
@@ -272,10 +273,10 @@ bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wa
         return false;
     }
     usec_t target_us = held_against(w, t);
-    struct gang_end end;
-    sched_line_task_end(w, t, w->view->now_us, &end);
+    struct reservation_end end;
+    sched_backfill_task_end(w, t, w->view->now_us, &end);
     if (target_us == USEC_NEVER || w->gangs->searches++ >= SEARCHES_MAX ||
-        (why == WAIT_NONE && gang_end_p90(&end) > target_us)) {
+        (why == WAIT_NONE && reservation_end_p90(&end) > target_us)) {
         return false; /* nothing to be in time for, or it goes where nobody waits */
     }
     uint32_t fits =
@@ -284,8 +285,9 @@ bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wa
     if (why == WAIT_NONE && roomy == fits) {
         return false;
     }
-    return (roomy > 0 && ready_at_most(s->ready, w->view->now_us, roomy, ret)) ||
-           (why != WAIT_NONE && fits > 0 && ready_at_most(s->ready, w->view->now_us, fits, ret));
+    return (roomy > 0 && ready_queue_at_most(s->ready, w->view->now_us, roomy, ret)) ||
+           (why != WAIT_NONE && fits > 0 &&
+            ready_queue_at_most(s->ready, w->view->now_us, fits, ret));
 }
 
 /* Smaller tasks that waited while gangs had their turn get theirs. */
@@ -308,23 +310,23 @@ void sched_gang_launched(struct sched_work *w, const struct sched_try *t)
     }
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     struct sched_gangs *g = w->gangs;
-    struct reservation *own = sched_line_find(w, t->stage_i);
+    struct backfill_line *own = sched_backfill_find(w, t->stage_i);
     struct user *u = &g->users[g->users_n++];
     *u = (struct user){.slots_i = t->slots_i, .campaign_i = s->campaign_i};
-    sched_line_task_end(w, t, w->view->now_us, &u->end);
+    sched_backfill_task_end(w, t, w->view->now_us, &u->end);
     for (int i = 0; i < g->n; i++) {
-        struct reservation *r = &g->at[i];
-        if (r->gone || r == own || (own != NULL && sched_line_ahead(own, r))) {
+        struct backfill_line *r = &g->at[i];
+        if (r->gone || r == own || (own != NULL && sched_backfill_ahead(own, r))) {
             continue; /* those behind it have reckoned with it */
         }
         for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
-            if (r->room[kind].on && sched_line_inside(w, r, kind, t->slots_i, s->campaign_i)) {
-                sched_line_room_add(r, &r->room[kind], &u->end);
+            if (r->room[kind].on && sched_backfill_inside(w, r, kind, t->slots_i, s->campaign_i)) {
+                sched_backfill_room_add(r, &r->room[kind], &u->end);
             }
         }
     }
     if (own != NULL) {
-        sched_line_drop(own);
+        sched_backfill_drop(own);
         own->started = true;
         own->kept->owed = own->instances;
     } else {

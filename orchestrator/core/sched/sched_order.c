@@ -63,9 +63,9 @@ static bool campaign_before(const struct sched_work *w, const struct order_campa
 {
     const struct sched_campaign *x = &w->campaigns[a->campaign_i];
     const struct sched_campaign *y = &w->campaigns[b->campaign_i];
-    return rank_before(
-        &(struct rank_share){x->campaign_id, x->held, x->weight, idle_us(w, x->last_start_us)},
-        &(struct rank_share){y->campaign_id, y->held, y->weight, idle_us(w, y->last_start_us)});
+    return fair_share_before(
+        &(struct fair_share){x->campaign_id, x->held, x->weight, idle_us(w, x->last_start_us)},
+        &(struct fair_share){y->campaign_id, y->held, y->weight, idle_us(w, y->last_start_us)});
 }
 
 static bool project_before(const struct sched_work *w, const struct order_project *a,
@@ -73,9 +73,9 @@ static bool project_before(const struct sched_work *w, const struct order_projec
 {
     const struct sched_project *x = &w->projects[a->project_i];
     const struct sched_project *y = &w->projects[b->project_i];
-    return rank_before(
-        &(struct rank_share){x->project_id, x->held, x->weight, idle_us(w, x->last_start_us)},
-        &(struct rank_share){y->project_id, y->held, y->weight, idle_us(w, y->last_start_us)});
+    return fair_share_before(
+        &(struct fair_share){x->project_id, x->held, x->weight, idle_us(w, x->last_start_us)},
+        &(struct fair_share){y->project_id, y->held, y->weight, idle_us(w, y->last_start_us)});
 }
 
 static void campaign_down(const struct sched_work *w, struct order_campaign *h, int n, int i)

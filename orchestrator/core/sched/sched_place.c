@@ -19,9 +19,10 @@ static bool fits(void *ctx, int instance_type_i)
         return false;
     }
     enum wait_reason why =
-        slots_i < 0 ? WAIT_QUOTA_UNREADABLE
-                    : slots_can_ever(&a->w->slots[slots_i], &a->w->account, stage->instance_count,
-                                     a->t->max_runtime_s, a->t->volume_gb);
+        slots_i < 0
+            ? WAIT_QUOTA_UNREADABLE
+            : quota_ledger_can_ever(&a->w->slots[slots_i], &a->w->account, stage->instance_count,
+                                    a->t->max_runtime_s, a->t->volume_gb);
     a->stopped = why == WAIT_QUOTA_UNREADABLE;
     a->first = a->first == WAIT_NONE ? why : a->first;
     a->fit_n += why == WAIT_NONE;
@@ -33,9 +34,9 @@ enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t)
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct sched_stage_left *left = &w->stages[t->stage_i];
     struct asked asked = {.w = w, .t = t};
-    struct place_choice choice;
-    if (place_choose(left->place != NULL ? left->place : s->place, s->stage, t->rung,
-                     w->view->now_us, fits, &asked, &choice)) {
+    struct capacity_ladder_choice choice;
+    if (capacity_ladder_choose(left->place != NULL ? left->place : s->place, s->stage, t->rung,
+                               w->view->now_us, fits, &asked, &choice)) {
         t->rung = choice.instance_type_i;
         t->subnet_i = choice.subnet_i;
         t->slots_i = left->slots_i[choice.instance_type_i];
@@ -60,5 +61,5 @@ void sched_place_launched(struct sched_work *w, const struct sched_try *t)
         left->place = xmalloc(sizeof *left->place);
         *left->place = *s->place;
     }
-    place_started(left->place, s->stage, t->rung, t->subnet_i, w->view->now_us);
+    capacity_ladder_started(left->place, s->stage, t->rung, t->subnet_i, w->view->now_us);
 }

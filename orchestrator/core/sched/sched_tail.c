@@ -6,7 +6,8 @@
 #define TAIL_ROUNDS_LEFT 4 /* waiting tasks a slot: earlier it changes nothing, measured */
 
 /* How many more of this task's kind could start now. */
-static int64_t free_jobs(const struct sched_work *w, int stage_i, const struct ready_task *task)
+static int64_t free_jobs(const struct sched_work *w, int stage_i,
+                         const struct ready_queue_task *task)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
     const struct sched_campaign *c = &w->campaigns[s->campaign_i];
@@ -16,7 +17,7 @@ static int64_t free_jobs(const struct sched_work *w, int stage_i, const struct r
         return 0;
     }
     int64_t each = s->stage->instance_count;
-    int64_t n = slots_free(&w->slots[t.slots_i], &w->account, w->view->now_us) / each;
+    int64_t n = quota_ledger_free(&w->slots[t.slots_i], &w->account, w->view->now_us) / each;
     n += sched_warm_pools(w, &t);
     if (t.limit_i >= 0) {
         n = MIN(n, (s->spec->instances[t.limit_i].n - c->type_held[t.limit_i]) / each);
@@ -47,7 +48,7 @@ static int by_time(const void *a, const void *b)
 static size_t slot_waits(const struct sched_work *w, int stage_i, int64_t free_n, int64_t *ret)
 {
     size_t n = 0;
-    for (; n < TAIL_SLOTS_MAX && (int64_t)n < free_n; n++) {
+    for (; n < TAIL_PACKING_SLOTS_MAX && (int64_t)n < free_n; n++) {
         ret[n] = 0;
     }
     for (int i = 0; i < w->view->jobs_n; i++) {
@@ -55,7 +56,7 @@ static size_t slot_waits(const struct sched_work *w, int stage_i, int64_t free_n
         if (j->stage_id != w->view->stages[stage_i].stage_id || j->end_p50_us == USEC_NEVER) {
             continue;
         }
-        if (n == TAIL_SLOTS_MAX) {
+        if (n == TAIL_PACKING_SLOTS_MAX) {
             return 0;
         }
         ret[n++] = MAX(1, j->end_p50_us - w->view->now_us);
@@ -66,7 +67,7 @@ static size_t slot_waits(const struct sched_work *w, int stage_i, int64_t free_n
 
 struct sized {
     int64_t run_us;
-    struct ready_task task;
+    struct ready_queue_task task;
 };
 
 static int longer_first(const void *a, const void *b)
@@ -82,9 +83,9 @@ static int longer_first(const void *a, const void *b)
 static size_t waiting(const struct sched_work *w, int stage_i, size_t slots_n, struct sized *ret)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
-    struct ready_task due[TAIL_TASKS_MAX];
-    size_t max = MIN((size_t)TAIL_TASKS_MAX, slots_n * TAIL_ROUNDS_LEFT);
-    size_t n = ready_due(s->ready, w->view->now_us, due, max);
+    struct ready_queue_task due[TAIL_PACKING_TASKS_MAX];
+    size_t max = MIN((size_t)TAIL_PACKING_TASKS_MAX, slots_n * TAIL_ROUNDS_LEFT);
+    size_t n = ready_queue_due(s->ready, w->view->now_us, due, max);
     if (n > max) {
         return 0;
     }
@@ -99,7 +100,7 @@ static size_t waiting(const struct sched_work *w, int stage_i, size_t slots_n, s
     return n;
 }
 
-static void look_ahead(struct sched_work *w, int stage_i, const struct ready_task *first)
+static void look_ahead(struct sched_work *w, int stage_i, const struct ready_queue_task *first)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
     struct sched_stage_left *left = &w->stages[stage_i];
@@ -108,22 +109,22 @@ static void look_ahead(struct sched_work *w, int stage_i, const struct ready_tas
         return;
     }
     left->tail_asked = true;
-    int64_t wait_us[TAIL_SLOTS_MAX];
+    int64_t wait_us[TAIL_PACKING_SLOTS_MAX];
     int64_t free_n = free_jobs(w, stage_i, first);
     size_t slots_n = free_n > 0 ? slot_waits(w, stage_i, free_n, wait_us) : 0;
-    struct sized tasks[TAIL_TASKS_MAX];
+    struct sized tasks[TAIL_PACKING_TASKS_MAX];
     size_t n = slots_n > 1 ? waiting(w, stage_i, slots_n, tasks) : 0;
     if (n == 0 || (int64_t)n <= free_n) {
         return; /* nothing to lay out, or all of them start anyway */
     }
-    int64_t run_us[TAIL_TASKS_MAX];
-    int chosen[TAIL_SLOTS_MAX];
+    int64_t run_us[TAIL_PACKING_TASKS_MAX];
+    int chosen[TAIL_PACKING_SLOTS_MAX];
     for (size_t i = 0; i < n; i++) {
         run_us[i] = tasks[i].run_us;
     }
-    size_t chosen_n = tail_choose(run_us, n, wait_us, slots_n, chosen);
+    size_t chosen_n = tail_packing_choose(run_us, n, wait_us, slots_n, chosen);
     if (w->tail == NULL) {
-        w->tail = xmalloc(SCHED_TAILS_MAX * TAIL_SLOTS_MAX * sizeof *w->tail);
+        w->tail = xmalloc(SCHED_TAILS_MAX * TAIL_PACKING_SLOTS_MAX * sizeof *w->tail);
     }
     w->tails_n++;
     left->tail_i = w->tail_n;
@@ -133,10 +134,10 @@ static void look_ahead(struct sched_work *w, int stage_i, const struct ready_tas
     }
 }
 
-bool sched_next(struct sched_work *w, int stage_i, struct ready_task *ret)
+bool sched_next(struct sched_work *w, int stage_i, struct ready_queue_task *ret)
 {
     struct sched_stage_left *left = &w->stages[stage_i];
-    if (!ready_peek(w->view->stages[stage_i].ready, w->view->now_us, ret)) {
+    if (!ready_queue_peek(w->view->stages[stage_i].ready, w->view->now_us, ret)) {
         return false;
     }
     look_ahead(w, stage_i, ret);
@@ -146,10 +147,10 @@ bool sched_next(struct sched_work *w, int stage_i, struct ready_task *ret)
     return true;
 }
 
-void sched_next_pop(struct sched_work *w, int stage_i, const struct ready_task *task)
+void sched_next_pop(struct sched_work *w, int stage_i, const struct ready_queue_task *task)
 {
     struct sched_stage_left *left = &w->stages[stage_i];
-    bool there = ready_take(w->view->stages[stage_i].ready, task->task_id);
+    bool there = ready_queue_take(w->view->stages[stage_i].ready, task->task_id);
     ASSERT(there);
     if (left->tail_n > 0) {
         left->tail_i++;

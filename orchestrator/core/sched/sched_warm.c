@@ -13,8 +13,8 @@ struct stage_prints { /* of the stage's own volume; 0: spot */
     bool known[SPEC_LADDER_MAX];
     uint64_t print[SPEC_LADDER_MAX][SUBNET_CHOICES];
 };
-#define DRAIN_AFTER_US WARM_HAND_OVER_US /* over the limit this long: it was lowered */
-#define FEW_TASKS      64                /* so few waiting tasks are looked at one by one */
+#define DRAIN_AFTER_US WARM_POOL_HAND_OVER_US /* over the limit this long: it was lowered */
+#define FEW_TASKS      64                     /* so few waiting tasks are looked at one by one */
 enum pool_use { USE_NONE, USE_TAKEN, USE_AWAITED, USE_CLAIMED };
 
 struct sched_warm {
@@ -73,7 +73,7 @@ static uint64_t stage_print(const struct sched_work *w, int stage_i, int rung, i
     if (!(*at)->known[rung]) {
         (*at)->known[rung] = true;
         for (int i = -1; i < stage->subnets_n; i++) {
-            (*at)->print[rung][i + 1] = warm_fingerprint_of(stage, rung, stage->volume_gb, i);
+            (*at)->print[rung][i + 1] = warm_pool_fingerprint_of(stage, rung, stage->volume_gb, i);
         }
     }
     return (*at)->print[rung][subnet_i + 1];
@@ -85,7 +85,7 @@ static uint64_t try_print(const struct sched_work *w, const struct sched_try *t,
     const struct spec_stage *stage = w->view->stages[t->stage_i].stage;
     return t->volume_gb == stage->volume_gb
                ? stage_print(w, t->stage_i, rung, subnet_i)
-               : warm_fingerprint_of(stage, rung, t->volume_gb, subnet_i);
+               : warm_pool_fingerprint_of(stage, rung, t->volume_gb, subnet_i);
 }
 
 /* Could a task of this stage, as its spec says it, have this fingerprint? */
@@ -117,11 +117,11 @@ static int64_t matching_waiting(const struct sched_work *w, int slots_i, int ins
     int64_t n = 0;
     for (int i = 0; i < w->view->stages_n; i++) {
         const struct sched_stage *s = &w->view->stages[i];
-        size_t waiting = ready_n(s->ready);
+        size_t waiting = ready_queue_n(s->ready);
         if (!s->may_start || waiting == 0 || !stage_matches(w, i, slots_i, instances, print)) {
             continue;
         }
-        size_t later = due_only ? ready_backing_off_n(s->ready, w->view->now_us) : 0;
+        size_t later = due_only ? ready_queue_backing_off_n(s->ready, w->view->now_us) : 0;
         n += (int64_t)(waiting - MIN(later, waiting));
     }
     return n;
@@ -144,7 +144,7 @@ static int pool_for(const struct sched_work *w, int slots_i, uint64_t print)
         int i = w->warm->available[k];
         const struct warm_pool *p = &w->view->pools[i];
         if (w->warm->use[i] == USE_NONE && p->slots_i == slots_i &&
-            warm_takes(p, print, w->view->now_us) &&
+            warm_pool_takes(p, print, w->view->now_us) &&
             (best < 0 || better(&w->view->pools[best], p))) {
             best = i;
         }
@@ -156,8 +156,8 @@ static int pool_for(const struct sched_work *w, int slots_i, uint64_t print)
  * twice, until it is seen which of two SageMaker has given away. Nothing is passed on. */
 static bool draining(const struct sched_work *w, int slots_i)
 {
-    const struct slots *s = &w->slots[slots_i];
-    int64_t limit = slots_limit(s, &w->account);
+    const struct quota_ledger *s = &w->slots[slots_i];
+    int64_t limit = quota_ledger_limit(s, &w->account);
     return limit >= 0 && s->held + s->warm_idle > limit;
 }
 
@@ -170,8 +170,8 @@ bool sched_warm_match(const struct sched_work *w, struct sched_try *t)
     for (int rung = t->rung; rung < stage->instance_type_n; rung++) {
         int slots_i = w->stages[t->stage_i].slots_i[rung];
         if (slots_i < 0 || draining(w, slots_i) ||
-            slots_can_ever(&w->slots[slots_i], &w->account, stage->instance_count, t->max_runtime_s,
-                           t->volume_gb) != WAIT_NONE) {
+            quota_ledger_can_ever(&w->slots[slots_i], &w->account, stage->instance_count,
+                                  t->max_runtime_s, t->volume_gb) != WAIT_NONE) {
             continue;
         }
         for (int subnet_i = -1; subnet_i < stage->subnets_n; subnet_i++) {
@@ -194,7 +194,8 @@ int64_t sched_warm_pools(const struct sched_work *w, const struct sched_try *t)
     for (int k = 0; t->pool_i >= 0 && k < w->warm->available_n; k++) {
         int i = w->warm->available[k];
         n += w->warm->use[i] == USE_NONE && w->view->pools[i].slots_i == t->slots_i &&
-             warm_takes(&w->view->pools[i], w->view->pools[t->pool_i].fingerprint, w->view->now_us);
+             warm_pool_takes(&w->view->pools[i], w->view->pools[t->pool_i].fingerprint,
+                             w->view->now_us);
     }
     return n;
 }
@@ -207,23 +208,23 @@ static int64_t or_default(int64_t learned_s, int64_t default_s)
     return learned_s > 0 ? learned_s : default_s;
 }
 
-bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool slots_free)
+bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool quota_ledger_free)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     if (w->view->pools_n == 0 || s->stage->spot) {
         return false;
     }
     uint64_t print = try_print(w, t, t->rung, t->subnet_i);
-    int64_t cold_s = or_default(s->cold_start_s, WARM_COLD_START_S);
-    int64_t warm_s = or_default(s->warm_start_s, WARM_WARM_START_S);
+    int64_t cold_s = or_default(s->cold_start_s, WARM_POOL_COLD_START_S);
+    int64_t warm_s = or_default(s->warm_start_s, WARM_POOL_WARM_START_S);
     int64_t coming = 0;
     int first = -1;
     usec_t first_until_us = USEC_NEVER;
     for (int i = 0; i < w->view->pools_n; i++) {
         usec_t until_us;
         if (w->warm->use[i] == USE_NONE && w->view->pools[i].slots_i == t->slots_i &&
-            warm_worth_waiting(&w->view->pools[i], print, cold_s, warm_s, w->view->now_us,
-                               &until_us)) {
+            warm_pool_worth_waiting(&w->view->pools[i], print, cold_s, warm_s, w->view->now_us,
+                                    &until_us)) {
             coming++;
             if (until_us < first_until_us) {
                 first = i;
@@ -232,8 +233,9 @@ bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool
         }
     }
     /* With more tasks than pools to come, free slots are not left empty for them. */
-    if (coming == 0 || (slots_free && matching_waiting(w, t->slots_i, s->stage->instance_count,
-                                                       print, true) > coming)) {
+    if (coming == 0 ||
+        (quota_ledger_free &&
+         matching_waiting(w, t->slots_i, s->stage->instance_count, print, true) > coming)) {
         return false;
     }
     w->warm->use[first] = USE_AWAITED;
@@ -276,7 +278,7 @@ static musd_t idle_of(const struct sched_work *w, int campaign_i)
     }
     for (int i = 0; i < w->view->pools_n; i++) {
         const struct warm_pool *p = &w->view->pools[i];
-        if (p->campaign_id == c->campaign_id && !add_i64(sum, warm_idle_worst(p), &sum)) {
+        if (p->campaign_id == c->campaign_id && !add_i64(sum, warm_pool_idle_worst(p), &sum)) {
             return INT64_MAX;
         }
     }
@@ -286,11 +288,11 @@ static musd_t idle_of(const struct sched_work *w, int campaign_i)
 void sched_warm_keep(const struct sched_work *w, struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
-    const struct slots *slots = &w->slots[t->slots_i];
+    const struct quota_ledger *slots = &w->slots[t->slots_i];
     int n = s->stage->instance_count;
-    struct slots without = *slots; /* the pool it takes: what that holds passes on with it */
+    struct quota_ledger without = *slots; /* the pool it takes: what that holds passes on with it */
     without.warm_held -= t->pool_i >= 0 ? n : 0;
-    int64_t warm_free = slots_warm_free(&without);
+    int64_t warm_free = quota_ledger_warm_free(&without);
     t->keep_alive_s = 0;
     t->print = 0;
     if (!w->warm->any || s->stage->spot || s->warm.keep_alive_s == 0 || warm_free < n) {
@@ -299,25 +301,25 @@ void sched_warm_keep(const struct sched_work *w, struct sched_try *t)
     uint64_t print = try_print(w, t, t->rung, t->subnet_i);
     bool itself = stage_matches(w, t->stage_i, t->slots_i, n, print);
     int64_t waiting = matching_waiting(w, t->slots_i, n, print, false);
-    const struct warm_gap g = {
+    const struct warm_pool_gap g = {
         .matching_waiting = waiting - (itself ? 1 : 0),
         .matching_live = pools_before(w, t, print),
-        .expected_gap_s = WARM_GAP_S,
-        .start_saved_s = or_default(s->cold_start_s, WARM_COLD_START_S) -
-                         or_default(s->warm_start_s, WARM_WARM_START_S),
+        .expected_gap_s = WARM_POOL_GAP_S,
+        .start_saved_s = or_default(s->cold_start_s, WARM_POOL_COLD_START_S) -
+                         or_default(s->warm_start_s, WARM_POOL_WARM_START_S),
         .price_musd_per_hour = slots->price_musd_per_hour,
         .idle_spent_musd = s->warm.max_idle_cost_musd < 0 ? 0 : idle_of(w, s->campaign_i),
         .warm_free = warm_free,
         .instances = n,
     };
-    t->keep_alive_s = warm_keep_alive(&s->warm, &g);
+    t->keep_alive_s = warm_pool_keep_alive(&s->warm, &g);
     t->print = t->keep_alive_s > 0 ? print : 0;
 }
 
 void sched_warm_take(struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
-    struct slots *slots = &w->slots[t->slots_i];
+    struct quota_ledger *slots = &w->slots[t->slots_i];
     int64_t n = s->stage->instance_count;
     w->warm->kept[w->plan->launches_n - 1] = t->print;
     if (t->pool_i >= 0) {
@@ -333,7 +335,7 @@ void sched_warm_take(struct sched_work *w, const struct sched_try *t)
                                        .keep_alive_s = t->keep_alive_s,
                                        .price_musd_per_hour = slots->price_musd_per_hour};
         musd_t *sum = &w->warm->idle_musd[s->campaign_i];
-        if (!add_i64(*sum, warm_idle_worst(&left), sum)) {
+        if (!add_i64(*sum, warm_pool_idle_worst(&left), sum)) {
             *sum = INT64_MAX;
         }
     }
@@ -351,11 +353,11 @@ void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
         return; /* its own pools may wait beside it */
     }
     if (n == 1 && !t->changed) { /* as many as could start at once: those behind it are alike */
-        int64_t due =
-            (int64_t)ready_n(s->ready) - (int64_t)ready_backing_off_n(s->ready, w->view->now_us);
+        int64_t due = (int64_t)ready_queue_n(s->ready) -
+                      (int64_t)ready_queue_backing_off_n(s->ready, w->view->now_us);
         want = MAX(INT64_C(1), MIN(due, w->tokens));
     }
-    int64_t have = slots_free(&w->slots[t->slots_i], &w->account, w->view->now_us);
+    int64_t have = quota_ledger_free(&w->slots[t->slots_i], &w->account, w->view->now_us);
     for (int i = 0; i < w->view->pools_n; i++) {
         const struct warm_pool *p = &w->view->pools[i];
         bool goes = p->state == POOL_AVAILABLE && (p->ending || w->warm->use[i] == USE_CLAIMED);
@@ -392,8 +394,8 @@ static int64_t changed_due(const struct sched_work *w, int stage_i, uint64_t pri
 {
     const struct sched_view *v = w->view;
     const struct sched_stage *s = &v->stages[stage_i];
-    struct ready_task due[FEW_TASKS];
-    size_t due_n = ready_due(s->ready, v->now_us, due, ARRAY_LEN(due));
+    struct ready_queue_task due[FEW_TASKS];
+    size_t due_n = ready_queue_due(s->ready, v->now_us, due, ARRAY_LEN(due));
     int64_t n = 0;
     for (size_t i = 0; v->change_of != NULL && due_n <= ARRAY_LEN(due) && i < due_n; i++) {
         struct sched_try t = {.stage_i = stage_i, .volume_gb = s->stage->volume_gb};
@@ -419,15 +421,15 @@ static int64_t takers(const struct sched_work *w, const struct warm_pool *p)
     int64_t n = 0;
     for (int i = 0; i < w->view->stages_n; i++) {
         const struct sched_stage *s = &w->view->stages[i];
-        if (ready_n(s->ready) == 0 ||
+        if (ready_queue_n(s->ready) == 0 ||
             !(soon(w->plan->reason[i], drains) || soon(w->plan->rest[i], drains)) ||
             !stage_matches(w, i, p->slots_i, p->instances, p->fingerprint)) {
             continue;
         }
-        int64_t saved_s = or_default(s->cold_start_s, WARM_COLD_START_S) -
-                          or_default(s->warm_start_s, WARM_WARM_START_S);
+        int64_t saved_s = or_default(s->cold_start_s, WARM_POOL_COLD_START_S) -
+                          or_default(s->warm_start_s, WARM_POOL_WARM_START_S);
         usec_t by_us = w->view->now_us + MAX(saved_s, INT64_C(0)) * USEC_PER_SEC;
-        n += (int64_t)(ready_n(s->ready) - ready_backing_off_n(s->ready, by_us)) -
+        n += (int64_t)(ready_queue_n(s->ready) - ready_queue_backing_off_n(s->ready, by_us)) -
              changed_due(w, i, p->fingerprint);
     }
     return n;
@@ -447,7 +449,7 @@ static musd_t idle_left(const struct sched_work *w, const struct warm_pool *p)
     musd_t left = s->warm.max_idle_cost_musd - w->campaigns[s->campaign_i].idle_spent_musd;
     for (int i = 0; i < w->view->pools_n && left > 0; i++) {
         const struct warm_pool *other = &w->view->pools[i];
-        musd_t cost = warm_idle_cost(other, w->view->now_us);
+        musd_t cost = warm_pool_idle_cost(other, w->view->now_us);
         left -= other->campaign_id == p->campaign_id ? MIN(cost, left) : 0;
     }
     return left;
@@ -492,15 +494,15 @@ void sched_warm_ends(struct sched_work *w)
         bool claimed = w->warm->use[idle[i].pool_i] == USE_CLAIMED;
         wanted = first ? takers(w, p) : wanted;
         bool drains = draining(w, p->slots_i) && v->now_us - p->available_us >= DRAIN_AFTER_US;
-        const struct warm_use use = {
+        const struct warm_pool_use use = {
             .wanted = wanted > 0, .blocks = claimed || drains, .left_musd = idle_left(w, p)};
-        enum warm_end why = warm_pool_end(p, &use, v->now_us);
-        wanted -= why == WARM_KEEP ? 1 : 0;
-        if (why == WARM_END_BLOCKS_QUOTA) { /* as much as is over the limit, no more */
+        enum warm_pool_end why = warm_pool_ends_now(p, &use, v->now_us);
+        wanted -= why == WARM_POOL_KEEP ? 1 : 0;
+        if (why == WARM_POOL_END_BLOCKS_QUOTA) { /* as much as is over the limit, no more */
             w->slots[p->slots_i].warm_idle -= p->instances;
             w->account.total[w->slots[p->slots_i].market].held -= p->instances;
         }
-        if (why != WARM_KEEP) {
+        if (why != WARM_POOL_KEEP) {
             plan->pool_ends[plan->pool_ends_n++] =
                 (struct sched_pool_end){.pool_i = idle[i].pool_i, .why = why};
         }

@@ -6,7 +6,7 @@
 struct sched_aside { /* a task passed over by a look-ahead, pushed back at the end */
     int stage_i;
     enum wait_reason reason;
-    struct ready_task task;
+    struct ready_queue_task task;
 };
 /* What is left while the plan grows; the view itself stays as it is. */
 struct sched_work {
@@ -15,8 +15,8 @@ struct sched_work {
     int64_t tokens;
     int64_t live;
     musd_t left;
-    struct slots_account account;
-    struct slots *slots;              /* [slots_n], with the plan's own launches */
+    struct quota_ledger_account account;
+    struct quota_ledger *slots;       /* [slots_n], with the plan's own launches */
     struct sched_project *projects;   /* [projects_n] */
     struct sched_campaign *campaigns; /* [campaigns_n] */
     struct sched_stage_left {         /* [stages_n] */
@@ -31,10 +31,11 @@ struct sched_work {
         int tail_i, tail_n;     /* into tail: the tasks to start next, then the queue's order */
         enum wait_reason plain; /* of all tasks that no attempt changed, NONE: ask */
         enum wait_reason first; /* of the first task passed over, NONE so far */
-        struct place *place;    /* memory of its rungs with this plan's probe; NULL: the view's */
+        struct capacity_ladder
+            *place; /* memory of its rungs with this plan's probe; NULL: the view's */
     } * stages;
     struct sched_order *order;
-    struct ready_task *tail; /* [tail_n]: what look-aheads chose, stage after stage */
+    struct ready_queue_task *tail; /* [tail_n]: what look-aheads chose, stage after stage */
     int tail_n, tails_n;
     struct sched_gangs *gangs;  /* reservations; NULL: no stage has tasks of several instances */
     struct sched_aside *asides; /* [asides_n] */
@@ -44,7 +45,7 @@ struct sched_work {
 /* One task with all it would take. */
 struct sched_try {
     int stage_i;
-    struct ready_task task;
+    struct ready_queue_task task;
     int rung, subnet_i, slots_i, pool_i;
     int limit_i; /* of spec->instances, -1 none */
     int volume_gb;
@@ -57,9 +58,9 @@ struct sched_try {
 };
 /* What the task asks for, an earlier attempt's changes included; then its rung (sched_place). */
 enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
-                               const struct ready_task *task, struct sched_try *ret);
+                               const struct ready_queue_task *task, struct sched_try *ret);
 /* Did an earlier attempt change what it asks for? */
-bool sched_changed(const struct sched_work *w, const struct ready_task *task);
+bool sched_changed(const struct sched_work *w, const struct ready_queue_task *task);
 /* Every check, in the order people are told about them; NONE: it may start. */
 enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t);
 /* The last of these checks: does the worst case fit what every cap leaves? */
@@ -92,15 +93,15 @@ enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enu
 /* Instead of this task, RESERVED or only just in time for a promise (why NONE): one of its stage
  * that is, the largest that leaves time for another one, else the largest. */
 bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why,
-                        struct ready_task *ret);
+                        struct ready_queue_task *ret);
 /* After sched_take. */
 void sched_gang_launched(struct sched_work *w, const struct sched_try *t);
 
 /* sched_tail.c: which task of a stage is next. */
 /* The task to try next; false: none may start now. */
-bool sched_next(struct sched_work *w, int stage_i, struct ready_task *ret);
+bool sched_next(struct sched_work *w, int stage_i, struct ready_queue_task *ret);
 /* Removes the task sched_next gave from its queue. */
-void sched_next_pop(struct sched_work *w, int stage_i, const struct ready_task *task);
+void sched_next_pop(struct sched_work *w, int stage_i, const struct ready_queue_task *task);
 
 /* sched_warm.c: warm pools. */
 void sched_warm_init(struct sched_work *w);
@@ -110,9 +111,10 @@ void sched_warm_done(struct sched_work *w);
 bool sched_warm_match(const struct sched_work *w, struct sched_try *t);
 /* How many pools tasks like this one could take now. */
 int64_t sched_warm_pools(const struct sched_work *w, const struct sched_try *t);
-/* Is waiting for a pool that comes soon better than starting cold (slots_free), or than waiting for
- * slots? Then that pool is this task's, and the plan's wake_us says when it is given up. */
-bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool slots_free);
+/* Is waiting for a pool that comes soon better than starting cold (quota_ledger_free), or than
+ * waiting for slots? Then that pool is this task's, and the plan's wake_us says when it is given
+ * up. */
+bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool quota_ledger_free);
 /* Fills keep_alive_s. */
 void sched_warm_keep(const struct sched_work *w, struct sched_try *t);
 /* Count a launch, the last one of the plan: its pool's slots are moved, not added. */

@@ -12,9 +12,9 @@
 struct layout {
     const int64_t *run_us;
     size_t slots_n;
-    int64_t end_us[TAIL_SLOTS_MAX]; /* of each slot, its tasks included */
-    int first[TAIL_SLOTS_MAX];      /* its longest task; -1 none */
-    int next[TAIL_TASKS_MAX];       /* the next shorter one on the same slot; -1 none */
+    int64_t end_us[TAIL_PACKING_SLOTS_MAX]; /* of each slot, its tasks included */
+    int first[TAIL_PACKING_SLOTS_MAX];      /* its longest task; -1 none */
+    int next[TAIL_PACKING_TASKS_MAX];       /* the next shorter one on the same slot; -1 none */
 };
 struct step { /* x of the fullest slot for y of slot `to`; y -1: x moves */
     int to, x, y;
@@ -46,7 +46,7 @@ static void take(struct layout *l, size_t slot, int task)
  * on none, onto the one that is free first. A cap of 0 is plain longest-first. */
 static void lay_out(struct layout *l, size_t n, const int64_t *wait_us, int64_t cap_us)
 {
-    int last[TAIL_SLOTS_MAX]; /* its shortest so far: tasks come longest first */
+    int last[TAIL_PACKING_SLOTS_MAX]; /* its shortest so far: tasks come longest first */
     for (size_t s = 0; s < l->slots_n; s++) {
         l->end_us[s] = wait_us[s];
         l->first[s] = -1;
@@ -139,7 +139,7 @@ static int by_number(const void *a, const void *b)
 /* Improves as long as it helps; when the last slot is free then. */
 static int64_t make_even(struct layout *l, int64_t even_us)
 {
-    for (int i = 0; i < TAIL_ROUNDS_MAX && improve(l, even_us); i++) {
+    for (int i = 0; i < TAIL_PACKING_ROUNDS_MAX && improve(l, even_us); i++) {
     }
     int64_t end_us = 0;
     for (size_t s = 0; s < l->slots_n; s++) {
@@ -148,10 +148,11 @@ static int64_t make_even(struct layout *l, int64_t even_us)
     return end_us;
 }
 
-size_t tail_choose(const int64_t *run_us, size_t n, const int64_t *wait_us, size_t m, int *ret)
+size_t tail_packing_choose(const int64_t *run_us, size_t n, const int64_t *wait_us, size_t m,
+                           int *ret)
 {
-    ASSERT(n >= 1 && n <= TAIL_TASKS_MAX);
-    ASSERT(m >= 1 && m <= TAIL_SLOTS_MAX);
+    ASSERT(n >= 1 && n <= TAIL_PACKING_TASKS_MAX);
+    ASSERT(m >= 1 && m <= TAIL_PACKING_SLOTS_MAX);
     int64_t sum_us = 0;
     for (size_t s = 0; s < m; s++) {
         sum_us += wait_us[s];

@@ -5,12 +5,13 @@
 #pragma once
 #include "core/model.h"
 
-#define TAIL_TASKS_MAX  256
-#define TAIL_SLOTS_MAX  64
-#define TAIL_ROUNDS_MAX 64
+#define TAIL_PACKING_TASKS_MAX  256
+#define TAIL_PACKING_SLOTS_MAX  64
+#define TAIL_PACKING_ROUNDS_MAX 64
 
 /* run_us[n]: expected run times, longest first, each > 0. wait_us[m]: how long until each slot is
  * free, ascending, 0: now. ret[m]: for each slot that is free now the task (into run_us) to start
- * on it, longest first; their number is returned. 1 <= n <= TAIL_TASKS_MAX, 1 <= m <=
- * TAIL_SLOTS_MAX. */
-size_t tail_choose(const int64_t *run_us, size_t n, const int64_t *wait_us, size_t m, int *ret);
+ * on it, longest first; their number is returned. 1 <= n <= TAIL_PACKING_TASKS_MAX, 1 <= m <=
+ * TAIL_PACKING_SLOTS_MAX. */
+size_t tail_packing_choose(const int64_t *run_us, size_t n, const int64_t *wait_us, size_t m,
+                           int *ret);

@@ -22,7 +22,7 @@ static int own_find(const struct sched_plan *plan, int stage_i, int64_t task_id)
 }
 
 enum wait_reason sched_why(const struct sched_view *view, const struct sched_plan *plan,
-                           int stage_i, const struct ready_task *task)
+                           int stage_i, const struct ready_queue_task *task)
 {
     ASSERT(stage_i >= 0 && stage_i < view->stages_n);
     const struct sched_stage *s = &view->stages[stage_i];

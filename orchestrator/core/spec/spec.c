@@ -13,7 +13,7 @@ static const struct spec_key top_keys[] = {
 /* A stage with where it stands, for the checks between stages. */
 struct read_stage {
     struct spec_stage *stage;
-    struct place at;
+    struct capacity_ladder at;
     char key[24];
 };
 struct read_campaign {
@@ -39,10 +39,10 @@ static bool name_ok(const char *s)
     return true;
 }
 
-static void read_name(struct spec_reader *r, const struct place *top, const char *key,
+static void read_name(struct spec_reader *r, const struct capacity_ladder *top, const char *key,
                       bool required, const char **ret)
 {
-    struct place at;
+    struct capacity_ladder at;
     if (!spec_child(r, top, key, required, &at) || !spec_text(r, &at, BRACES_VARS, 256, ret)) {
         return;
     }
@@ -64,15 +64,15 @@ static bool tag_text_ok(const char *s)
     return true;
 }
 
-static void read_tags(struct spec_reader *r, const struct place *top, struct spec *s)
+static void read_tags(struct spec_reader *r, const struct capacity_ladder *top, struct spec *s)
 {
-    struct place at;
+    struct capacity_ladder at;
     if (!spec_child(r, top, "tags", false, &at)) {
         return;
     }
     (void)spec_pairs(r, &at, BRACES_VARS, ARRAY_LEN(s->tags), 128, 256, s->tags, &s->tags_n);
     for (int i = 0; i < s->tags_n; i++) {
-        struct place tag;
+        struct capacity_ladder tag;
         const char *key = s->tags[i].key;
         if (!spec_child(r, &at, key, false, &tag)) {
             continue;
@@ -99,9 +99,9 @@ static void add_var(struct spec_reader *r, const char *key, const char *value)
 }
 
 /* Each may use those above it. {bucket} comes from droverd when the file does not say it. */
-static void read_vars(struct spec_reader *r, const struct place *top)
+static void read_vars(struct spec_reader *r, const struct capacity_ladder *top)
 {
-    struct place at;
+    struct capacity_ladder at;
     bool has = spec_child(r, top, "vars", false, &at) && spec_is_map(r, &at, "name: value, ...");
     if ((!has || yaml_get(at.node, "bucket") == NULL) && r->defaults->bucket != NULL) {
         bool scheme = strncmp(r->defaults->bucket, "s3://", 5) == 0;
@@ -115,7 +115,7 @@ static void read_vars(struct spec_reader *r, const struct place *top)
     }
     for (size_t i = 0; has && i < at.node->n; i++) {
         const char *key = at.node->keys[i];
-        struct place v = {&at, key, at.node->items[i], at.node->items[i]->pos};
+        struct capacity_ladder v = {&at, key, at.node->items[i], at.node->items[i]->pos};
         const char *value = "";
         if (!var_name_ok(key) || spec_is_task_variable(str_of(key))) {
             spec_fault(r, &v, "pattern", "letters, digits and _; none of part, uri, stem, ...",
@@ -130,7 +130,7 @@ static void read_vars(struct spec_reader *r, const struct place *top)
 /* --- limits, budget, security -------------------------------------------------------------------
  */
 
-static void read_instances(struct spec_reader *r, const struct place *p, struct spec *s)
+static void read_instances(struct spec_reader *r, const struct capacity_ladder *p, struct spec *s)
 {
     if (!spec_is_map(r, p, "{ml.c5.18xlarge: 16}")) {
         return;
@@ -142,7 +142,7 @@ static void read_instances(struct spec_reader *r, const struct place *p, struct 
     }
     for (size_t i = 0; i < p->node->n; i++) {
         const char *key = p->node->keys[i];
-        struct place at = {p, key, p->node->items[i], p->node->items[i]->pos};
+        struct capacity_ladder at = {p, key, p->node->items[i], p->node->items[i]->pos};
         int64_t n;
         if (!spec_instance_type_ok(key)) {
             at.pos = p->node->key_pos[i];
@@ -155,15 +155,15 @@ static void read_instances(struct spec_reader *r, const struct place *p, struct 
     }
 }
 
-static void read_limits(struct spec_reader *r, const struct place *top, struct spec *s)
+static void read_limits(struct spec_reader *r, const struct capacity_ladder *top, struct spec *s)
 {
     static const struct spec_key keys[] = {{"parts", KEY_OPEN},
                                            {"priority", KEY_OPEN},
                                            {"weight", KEY_OPEN},
                                            {"instances", KEY_OPEN},
                                            {"submits_per_second", KEY_LATER}};
-    struct place p;
-    struct place at;
+    struct capacity_ladder p;
+    struct capacity_ladder at;
     int64_t n;
     if (!spec_child(r, top, "limits", false, &p) ||
         !spec_is_map(r, &p, "{parts: 16, priority: 50}")) {
@@ -195,7 +195,7 @@ static struct spec_stage *stage_named(const struct read_campaign *c, const char 
 }
 
 /* budget.stages: {download: {total: 900 USD, per_task: 40 USD}} */
-static void read_stage_budgets(struct spec_reader *r, const struct place *p,
+static void read_stage_budgets(struct spec_reader *r, const struct capacity_ladder *p,
                                struct read_campaign *c)
 {
     static const struct spec_key keys[] = {{"total", KEY_OPEN}, {"per_task", KEY_OPEN}};
@@ -204,7 +204,7 @@ static void read_stage_budgets(struct spec_reader *r, const struct place *p,
     }
     for (size_t i = 0; i < p->node->n; i++) {
         const char *name = p->node->keys[i];
-        struct place one = {p, name, p->node->items[i], p->node->key_pos[i]};
+        struct capacity_ladder one = {p, name, p->node->items[i], p->node->key_pos[i]};
         struct spec_stage *s = stage_named(c, name);
         const char *names[SPEC_STAGES_MAX] = {NULL};
         for (int k = 0; k < c->stages_n; k++) {
@@ -220,7 +220,7 @@ static void read_stage_budgets(struct spec_reader *r, const struct place *p,
         if (!spec_is_map(r, &one, "{total: 900 USD, per_task: 40 USD}")) {
             continue;
         }
-        struct place at;
+        struct capacity_ladder at;
         spec_check_keys(r, &one, keys, ARRAY_LEN(keys), false);
         if (spec_child(r, &one, "total", false, &at)) {
             (void)spec_money(r, &at, &s->budget_musd);
@@ -232,7 +232,7 @@ static void read_stage_budgets(struct spec_reader *r, const struct place *p,
 }
 
 /* warn_at: [50%, 80%], kept in rising order, each once; [] for no warning. */
-static void read_warn_at(struct spec_reader *r, const struct place *p, struct spec *s)
+static void read_warn_at(struct spec_reader *r, const struct capacity_ladder *p, struct spec *s)
 {
     if (!spec_is_list(r, p, SPEC_WARNS_MAX, "[50%, 80%]")) {
         return;
@@ -240,7 +240,7 @@ static void read_warn_at(struct spec_reader *r, const struct place *p, struct sp
     s->warn_at_n = 0;
     for (size_t i = 0; i < p->node->n; i++) {
         char key[24];
-        const struct place one = spec_item(p, i, key);
+        const struct capacity_ladder one = spec_item(p, i, key);
         int64_t ppm;
         if (!spec_percent(r, &one, &ppm)) {
             continue;
@@ -265,14 +265,15 @@ static void read_warn_at(struct spec_reader *r, const struct place *p, struct sp
     }
 }
 
-static void read_budget(struct spec_reader *r, const struct place *top, struct read_campaign *c)
+static void read_budget(struct spec_reader *r, const struct capacity_ladder *top,
+                        struct read_campaign *c)
 {
     static const struct spec_key keys[] = {
         {"total", KEY_OPEN}, {"stages", KEY_OPEN}, {"at_limit", KEY_OPEN}, {"warn_at", KEY_OPEN}};
     static const char *const at_limits[] = {
         [AT_LIMIT_DRAIN] = "drain", [AT_LIMIT_STOP] = "stop", [AT_LIMIT_HOLD] = "hold"};
-    struct place p;
-    struct place at;
+    struct capacity_ladder p;
+    struct capacity_ladder at;
     int i;
     if (!spec_child(r, top, "budget", false, &p)) {
         return;
@@ -300,15 +301,15 @@ static void read_budget(struct spec_reader *r, const struct place *top, struct r
     }
 }
 
-static void read_security(struct spec_reader *r, const struct place *top)
+static void read_security(struct spec_reader *r, const struct capacity_ladder *top)
 {
     static const struct spec_key keys[] = {{"role", KEY_OPEN},
                                            {"vpc", KEY_OPEN},
                                            {"encrypt_traffic", KEY_LATER},
                                            {"volume_kms_key", KEY_LATER},
                                            {"output_kms_key", KEY_LATER}};
-    struct place p;
-    struct place at;
+    struct capacity_ladder p;
+    struct capacity_ladder at;
     r->role = r->defaults->role;
     if (!spec_child(r, top, "security", false, &p) ||
         !spec_is_map(r, &p, "{role: \"arn:aws:iam::...\"}")) {
@@ -327,7 +328,8 @@ static void read_security(struct spec_reader *r, const struct place *top)
 /* --- stages
  * ---------------------------------------------------------------------------------------- */
 
-static void read_stages(struct spec_reader *r, const struct place *p, struct read_campaign *c)
+static void read_stages(struct spec_reader *r, const struct capacity_ladder *p,
+                        struct read_campaign *c)
 {
     if (!spec_is_list(r, p, SPEC_STAGES_MAX, "- {name: download, worker: download, ...}")) {
         return;
@@ -359,7 +361,7 @@ static void check_names(struct spec_reader *r, const struct read_campaign *c)
         const char *name = c->stages[i].stage->name;
         for (int j = 0; j < i && name[0] != '\0'; j++) {
             if (strcmp(name, c->stages[j].stage->name) == 0) {
-                struct place at;
+                struct capacity_ladder at;
                 (void)spec_child(r, &c->stages[i].at, "name", false, &at);
                 spec_fault(r, &at, "duplicate", "a name of its own",
                            "two stages are named '%.64s'; the other is in line %d", name,
@@ -380,7 +382,7 @@ static bool check_needs(struct spec_reader *r, const struct read_campaign *c)
     }
     for (int i = 0; i < c->stages_n; i++) {
         const struct spec_stage *s = c->stages[i].stage;
-        struct place at = c->stages[i].at;
+        struct capacity_ladder at = c->stages[i].at;
         (void)spec_child(r, &c->stages[i].at, "needs", false, &at);
         for (int k = 0; k < s->needs_n; k++) {
             char hint[256];
@@ -439,7 +441,7 @@ static void order_stages(struct spec_reader *r, struct read_campaign *c)
         }
     }
     if (first >= 0) {
-        struct place at = c->stages[first].at;
+        struct capacity_ladder at = c->stages[first].at;
         (void)spec_child(r, &c->stages[first].at, "needs", false, &at);
         spec_fault(r, &at, "cycle", "remove one of their needs",
                    "these stages wait for each other, or for such a circle: %s", names);
@@ -449,9 +451,10 @@ static void order_stages(struct spec_reader *r, struct read_campaign *c)
 /* --- the whole
  * ------------------------------------------------------------------------------------ */
 
-static void read_campaign(struct spec_reader *r, const struct place *top, struct read_campaign *c)
+static void read_campaign(struct spec_reader *r, const struct capacity_ladder *top,
+                          struct read_campaign *c)
 {
-    struct place at;
+    struct capacity_ladder at;
     int64_t version;
     spec_check_keys(r, top, top_keys, ARRAY_LEN(top_keys), false);
     if (spec_child(r, top, "version", false, &at)) {
@@ -503,7 +506,7 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
     struct yaml_doc *doc = NULL;
     int before = faults->n;
     if (text.n > SPEC_TEXT_MAX) {
-        faults_add(faults, (struct pos){1, 1}, "", "limit", "", "longer than %d bytes",
+        faults_add(faults, (struct position){1, 1}, "", "limit", "", "longer than %d bytes",
                    SPEC_TEXT_MAX);
         return false;
     }
@@ -514,7 +517,7 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
     r.yaml_faults_n = faults->n;
     r.warm = (struct spec_warm){SPEC_KEEP_ALIVE_AUTO, -1, true};
     const struct yaml_node *root = yaml_root(doc);
-    const struct place top = {.node = root, .pos = root->pos};
+    const struct capacity_ladder top = {.node = root, .pos = root->pos};
     if (!spec_is_map(&r, &top, "version: 1, name: ..., stages: [...]")) {
         return false;
     }

@@ -26,8 +26,8 @@ static bool check_stage(const struct spec *spec, const struct spec_stage *s, mus
     char pointer[96];
     (void)snprintf(pointer, sizeof pointer, "stages.%.64s", s->name);
     if (!cost_worst_case(price, s->instance_count, s->min_runtime_s, 0, &worst, &err)) {
-        faults_add(faults, (struct pos){0, 0}, pointer, "budget", "a shorter max_runtime", "%s",
-                   err.message);
+        faults_add(faults, (struct position){0, 0}, pointer, "budget", "a shorter max_runtime",
+                   "%s", err.message);
         return false;
     }
     for (size_t i = 0; i < ARRAY_LEN(caps); i++) {
@@ -46,7 +46,7 @@ static bool check_stage(const struct spec *spec, const struct spec_stage *s, mus
         } else {
             (void)snprintf(hint, sizeof hint, "at least %s USD", need);
         }
-        faults_add(faults, (struct pos){0, 0}, pointer, "budget", hint,
+        faults_add(faults, (struct position){0, 0}, pointer, "budget", hint,
                    "one attempt on %d x %s may cost %s USD (%lld s, %d s to stop, %d s to upload), "
                    "and %s is %s USD",
                    s->instance_count, s->instance_type[0], need, (long long)s->min_runtime_s,
@@ -76,17 +76,17 @@ void spec_warn(const struct spec *s, struct faults *ret)
         char pointer[96];
         (void)snprintf(pointer, sizeof pointer, "stages.%.64s", st->name);
         if (strchr(st->image, '@') == NULL) {
-            faults_add(ret, (struct pos){0, 0}, pointer, "image_tag", "name@sha256:...",
+            faults_add(ret, (struct position){0, 0}, pointer, "image_tag", "name@sha256:...",
                        "image '%.120s' is not pinned to a digest: it may change between parts",
                        st->image);
         }
         if (st->worker == WORKER_DOWNLOAD && st->subnets_n > 0) {
-            faults_add(ret, (struct pos){0, 0}, pointer, "nat_cost", "vpc: none",
+            faults_add(ret, (struct position){0, 0}, pointer, "nat_cost", "vpc: none",
                        "a download inside a VPC pays its NAT gateway for every byte");
         }
         if (s->budget_musd < 0 && st->budget_musd < 0) {
-            faults_add(ret, (struct pos){0, 0}, pointer, "no_budget", "budget: {total: 900 USD}",
-                       "no budget bounds what this stage may cost");
+            faults_add(ret, (struct position){0, 0}, pointer, "no_budget",
+                       "budget: {total: 900 USD}", "no budget bounds what this stage may cost");
         }
     }
 }

@@ -26,7 +26,7 @@ static bool names_the_attempt(const char *template)
     return strstr(template, "{attempt}") != NULL || strstr(template, "{attempt:") != NULL;
 }
 
-static void read_from(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+static void read_from(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
 {
     const char *from;
     if (!spec_text(r, p, BRACES_VARS, 1024, &from)) {
@@ -48,13 +48,13 @@ static void read_from(struct spec_reader *r, const struct place *p, struct spec_
     }
 }
 
-void spec_read_fan_out(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+void spec_read_fan_out(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
 {
     static const struct spec_key keys[] = {
         {"from", KEY_OPEN}, {"order", KEY_OPEN}, {"per_part", KEY_OPEN}, {"vars", KEY_OPEN}};
     static const char *const orders[] = {"name"};
     static const char *const orders_later[] = {"size", "none", NULL};
-    struct place at;
+    struct capacity_ladder at;
     int64_t n;
     int i;
     if (p->node->kind == YAML_STRING) {
@@ -86,10 +86,11 @@ void spec_read_fan_out(struct spec_reader *r, const struct place *p, struct spec
 }
 
 /* The hyperparameters our worker cannot do without. */
-static void check_download(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+static void check_download(struct spec_reader *r, const struct capacity_ladder *p,
+                           struct spec_stage *s)
 {
-    struct place hyper;
-    struct place at;
+    struct capacity_ladder hyper;
+    struct capacity_ladder at;
     if (!spec_child(r, p, "hyperparameters", false, &hyper)) {
         spec_fault(r, p, "required", "hyperparameters: {url_list: \"{uri}\", output_folder: ...}",
                    "worker download needs the hyperparameters url_list and output_folder");
@@ -120,10 +121,10 @@ static void check_download(struct spec_reader *r, const struct place *p, struct 
     }
 }
 
-static void check_isolation(struct spec_reader *r, const struct place *p,
+static void check_isolation(struct spec_reader *r, const struct capacity_ladder *p,
                             const struct spec_stage *s)
 {
-    struct place at;
+    struct capacity_ladder at;
     if (s->worker == WORKER_DOWNLOAD && s->network_isolation &&
         spec_child(r, p, "network_isolation", false, &at)) {
         spec_fault(r, &at, "conflict", "leave it out",
@@ -137,7 +138,7 @@ static const char *const verify_words[] = {
     [VERIFY_ARTIFACTS] = "artifacts", [VERIFY_NONE] = "none",
 };
 
-static void read_target(struct spec_reader *r, const struct place *p, const char **ret)
+static void read_target(struct spec_reader *r, const struct capacity_ladder *p, const char **ret)
 {
     if (spec_text(r, p, BRACES_TEMPLATE, 1024, ret)) {
         (void)spec_s3(r, p, *ret);
@@ -145,11 +146,12 @@ static void read_target(struct spec_reader *r, const struct place *p, const char
 }
 
 /* {exists: "s3://..."} or {count: 12, prefix: "s3://.../"} */
-static void read_verify_map(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+static void read_verify_map(struct spec_reader *r, const struct capacity_ladder *p,
+                            struct spec_stage *s)
 {
     static const struct spec_key keys[] = {
         {"exists", KEY_OPEN}, {"count", KEY_OPEN}, {"prefix", KEY_OPEN}};
-    struct place at;
+    struct capacity_ladder at;
     spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
     if (spec_child(r, p, "exists", false, &at)) {
         s->verify = VERIFY_EXISTS;
@@ -168,7 +170,8 @@ static void read_verify_map(struct spec_reader *r, const struct place *p, struct
     }
 }
 
-static void read_verify(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+static void read_verify(struct spec_reader *r, const struct capacity_ladder *p,
+                        struct spec_stage *s)
 {
     int i;
     if (p->node->kind == YAML_MAP) {
@@ -194,14 +197,15 @@ static void read_verify(struct spec_reader *r, const struct place *p, struct spe
     }
 }
 
-static void read_done_if(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+static void read_done_if(struct spec_reader *r, const struct capacity_ladder *p,
+                         struct spec_stage *s)
 {
     static const struct spec_key keys[] = {{"manifest", KEY_OPEN},
                                            {"img2dataset", KEY_OPEN},
                                            {"exists", KEY_OPEN},
                                            {"any", KEY_LATER},
                                            {"min", KEY_LATER}};
-    struct place at;
+    struct capacity_ladder at;
     int found = 0;
     if (!spec_is_map(r, p, "{manifest: \"s3://bucket/img/{part:05d}/\"} or {exists: KEY}")) {
         return;
@@ -228,9 +232,10 @@ static void read_done_if(struct spec_reader *r, const struct place *p, struct sp
 
 /* An image's output: where SageMaker puts model.tar.gz, and what {manifest, img2dataset} look at.
  */
-static void read_image_output(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+static void read_image_output(struct spec_reader *r, const struct capacity_ladder *p,
+                              struct spec_stage *s)
 {
-    struct place at;
+    struct capacity_ladder at;
     if (spec_child(r, p, "output", false, &at)) {
         read_target(r, &at, &s->output);
     } else if (r->default_output != NULL) {
@@ -241,9 +246,9 @@ static void read_image_output(struct spec_reader *r, const struct place *p, stru
     }
 }
 
-void spec_read_output(struct spec_reader *r, const struct place *p, struct spec_stage *s)
+void spec_read_output(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
 {
-    struct place at;
+    struct capacity_ladder at;
     s->verify = s->worker == WORKER_NONE ? VERIFY_ARTIFACTS : VERIFY_MANIFEST;
     if (s->worker == WORKER_DOWNLOAD) {
         check_download(r, p, s);

@@ -23,7 +23,7 @@ struct entry { /* of a map: expanded value */
     char *value;
 };
 struct request {
-    const struct lower_input *in;
+    const struct training_request_input *in;
     struct entry hyper[SPEC_PAIRS_MAX];
     int hyper_n;
     struct entry env[ENVIRONMENT_N_MAX];
@@ -47,8 +47,8 @@ static void request_done(struct request *q)
     free(q->output);
 }
 
-static bool expand(const struct lower_input *in, const char *what, const char *template, size_t max,
-                   char **ret, struct err *err)
+static bool expand(const struct training_request_input *in, const char *what, const char *template,
+                   size_t max, char **ret, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT(SPEC_STRING_MAX);
     struct err why = ERR_INIT;
@@ -68,8 +68,8 @@ static int entry_cmp(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->key, ((const struct entry *)b)->key);
 }
 
-static bool expand_pairs(const struct lower_input *in, const struct spec_pair *pairs, int n,
-                         size_t value_max, struct entry *ret, int *ret_n, struct err *err)
+static bool expand_pairs(const struct training_request_input *in, const struct spec_pair *pairs,
+                         int n, size_t value_max, struct entry *ret, int *ret_n, struct err *err)
 {
     for (int i = 0; i < n; i++) {
         char *value = NULL;
@@ -83,7 +83,7 @@ static bool expand_pairs(const struct lower_input *in, const struct spec_pair *p
 
 /* Where SageMaker puts what the container leaves in /opt/ml/model. Our worker leaves nothing there:
  * its jobs share one folder beside the parts, so that listings of a part hold the part only. */
-static bool output_place(const struct lower_input *in, char **ret, struct err *err)
+static bool output_place(const struct training_request_input *in, char **ret, struct err *err)
 {
     const struct spec_stage *s = in->stage;
     if (s->output == NULL) {
@@ -113,7 +113,7 @@ static void add_env(struct request *q, const char *key, char *take_value)
 
 static bool prepare(struct request *q, struct err *err)
 {
-    const struct lower_input *in = q->in;
+    const struct training_request_input *in = q->in;
     const struct spec_stage *s = in->stage;
     if (s->hyperparameters_n > SPEC_PAIRS_MAX || s->environment_n > ENVIRONMENT_N_MAX - 3) {
         return err_set(err, ERR_INVALID, "stage '%s' has more than 100 settings of one kind",
@@ -168,7 +168,7 @@ static void write_tag(struct json_out *w, const char *key, const char *value)
     json_out_end_object(w);
 }
 
-static void write_tags(struct json_out *w, const struct lower_input *in)
+static void write_tags(struct json_out *w, const struct training_request_input *in)
 {
     char number[24];
     json_out_array(w, "Tags");
@@ -194,7 +194,7 @@ static int64_t spot_wait_s(int64_t max_runtime_s)
     return MAX(max_runtime_s, MIN(wait_s, SPOT_LIFE_S_MAX));
 }
 
-static void write_resources(struct json_out *w, const struct lower_input *in)
+static void write_resources(struct json_out *w, const struct training_request_input *in)
 {
     const struct spec_stage *s = in->stage;
     json_out_object(w, "ResourceConfig");
@@ -226,7 +226,7 @@ static void write_resources(struct json_out *w, const struct lower_input *in)
 
 static void write_request(const struct request *q, struct buf *out)
 {
-    const struct lower_input *in = q->in;
+    const struct training_request_input *in = q->in;
     struct json_out w;
     json_out_init(&w, out);
     json_out_object(&w, NULL);
@@ -258,8 +258,8 @@ static void write_request(const struct request *q, struct buf *out)
     json_out_end_object(&w);
 }
 
-bool lower_attempt(const struct lower_input *in, struct buf *ret_request,
-                   char ret_identity[static HASH_HEX_N], struct err *err)
+bool training_request_make(const struct training_request_input *in, struct buf *ret_request,
+                           char ret_identity[static HASH_HEX_N], struct err *err)
 {
     CLEANUP(request_done)
     struct request q = {.in = in};

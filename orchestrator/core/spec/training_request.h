@@ -3,7 +3,7 @@
 #pragma once
 #include "spec.h"
 
-struct lower_input {
+struct training_request_input {
     const struct spec *spec;
     const struct spec_stage *stage;
     const struct spec_task *task;
@@ -20,5 +20,5 @@ struct lower_input {
 /* *ret_request: JSON text. ret_identity: hex SHA-256 of the request without DROVER_REQUEST, which
  * is then put into Environment under that name. ERR_INVALID when a value breaks a limit of the API
  * (hyperparameter > 2500, > 100 keys, ...). */
-bool lower_attempt(const struct lower_input *in, struct buf *ret_request,
-                   char ret_identity[static HASH_HEX_N], struct err *err) MUST_CHECK;
+bool training_request_make(const struct training_request_input *in, struct buf *ret_request,
+                           char ret_identity[static HASH_HEX_N], struct err *err) MUST_CHECK;

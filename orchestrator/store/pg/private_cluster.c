@@ -417,7 +417,7 @@ static bool start_server(const struct cluster *c, const char *conninfo, struct e
     return true;
 }
 
-bool private_db_start(const char *dir, char *ret_conninfo, size_t size, struct err *err)
+bool private_cluster_start(const char *dir, char *ret_conninfo, size_t size, struct err *err)
 {
     struct cluster c;
     if (!make_path(dir, err) || !find(dir, &c, err)) {
@@ -428,7 +428,7 @@ bool private_db_start(const char *dir, char *ret_conninfo, size_t size, struct e
         return false;
     }
     choose_sock(&c);
-    char conninfo[PRIVATE_DB_CONNINFO_MAX];
+    char conninfo[PRIVATE_CLUSTER_CONNINFO_MAX];
     conninfo_of(&c, conninfo, sizeof conninfo);
     if (size <= strlen(conninfo)) {
         return err_set(err, ERR_TOO_LARGE, "no room for the connection string");
@@ -443,7 +443,7 @@ bool private_db_start(const char *dir, char *ret_conninfo, size_t size, struct e
     return true;
 }
 
-int private_db_pid(const char *dir)
+int private_cluster_pid(const char *dir)
 {
     struct cluster c;
     if (!find(dir, &c, NULL)) {
@@ -453,7 +453,7 @@ int private_db_pid(const char *dir)
     return pid > 0 && is_postgres(pid) ? pid : 0;
 }
 
-bool private_db_stop(const char *dir, enum private_db_mode mode, struct err *err)
+bool private_cluster_stop(const char *dir, enum private_cluster_mode mode, struct err *err)
 {
     struct cluster c;
     if (!find(dir, &c, err)) {
@@ -473,7 +473,7 @@ bool private_db_stop(const char *dir, enum private_db_mode mode, struct err *err
     AUTO_FREE char *pg_ctl = xasprintf("%s/pg_ctl", c.bin);
     const char *argv[] = {pg_ctl, "-D", c.data,
                           "-s",   "-w", "-t",
-                          "60",   "-m", mode == PRIVATE_DB_FAST ? "fast" : "immediate",
+                          "60",   "-m", mode == PRIVATE_CLUSTER_FAST ? "fast" : "immediate",
                           "stop", NULL};
     if (!run_ok(&c, argv, err)) {
         return false;

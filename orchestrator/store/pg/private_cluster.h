@@ -5,16 +5,18 @@
 #pragma once
 #include "common/err.h"
 
-#define PRIVATE_DB_CONNINFO_MAX 512
+#define PRIVATE_CLUSTER_CONNINFO_MAX 512
 
-enum private_db_mode { PRIVATE_DB_FAST, PRIVATE_DB_IMMEDIATE };
+enum private_cluster_mode { PRIVATE_CLUSTER_FAST, PRIVATE_CLUSTER_IMMEDIATE };
 
 /* Start the cluster of `dir` (made when absent) and wait until it answers; one that was killed
  * recovers. ret_conninfo: a libpq string. Blocks up to a minute.
  * ERR_PRECONDITION: no PostgreSQL server binaries, or a directory its user cannot reach (named,
  * with what to do); ERR_IO, ERR_UNAVAILABLE with the server's own words. */
-bool private_db_start(const char *dir, char *ret_conninfo, size_t size, struct err *err) MUST_CHECK;
+bool private_cluster_start(const char *dir, char *ret_conninfo, size_t size,
+                           struct err *err) MUST_CHECK;
 /* Stop it; true when it was not running. */
-bool private_db_stop(const char *dir, enum private_db_mode mode, struct err *err) MUST_CHECK;
+bool private_cluster_stop(const char *dir, enum private_cluster_mode mode,
+                          struct err *err) MUST_CHECK;
 /* Process id of the running postmaster, 0 when there is none. */
-int private_db_pid(const char *dir);
+int private_cluster_pid(const char *dir);

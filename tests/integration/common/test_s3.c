@@ -16,7 +16,7 @@
 #define PART ((size_t)5 * 1024 * 1024)
 
 static struct local local;
-static struct s3_sync *s;
+static struct s3_blocking *s;
 
 static struct s3_uri uri(const char *key)
 {
@@ -29,7 +29,7 @@ static void put(const char *key, struct str body)
 {
     struct s3_uri u = uri(key);
     struct err err = ERR_INIT;
-    if (!s3_sync_put(s, &u, body, NULL, false, &err)) {
+    if (!s3_blocking_put(s, &u, body, NULL, false, &err)) {
         fail_msg("%s", err.message);
     }
 }
@@ -38,7 +38,7 @@ static void expect_object(const struct s3_uri *u, struct str want)
 {
     AUTO_BUF struct buf body = BUF_INIT(0);
     struct err err = ERR_INIT;
-    if (!s3_sync_get(s, u, want.n, &body, &err)) {
+    if (!s3_blocking_get(s, u, want.n, &body, &err)) {
         fail_msg("%s", err.message);
     }
     assert_int_equal(body.n, want.n);
@@ -60,7 +60,7 @@ static void test_object__comes_back_as_it_was_put(void **state)
         expect_object(&u, str_of(body));
         int64_t size = -1;
         char etag[128] = "";
-        assert_true(s3_sync_head(s, &u, &size, etag, NULL));
+        assert_true(s3_blocking_head(s, &u, &size, etag, NULL));
         assert_int_equal(size, strlen(body));
         uint8_t md5[16];
         char hex[33];
@@ -87,7 +87,7 @@ static void test_object__empty_and_large(void **state)
     expect_object(&u, (struct str){bytes, n});
     AUTO_FILE FILE *f = tmpfile();
     int64_t size = -1;
-    assert_true(s3_sync_get_file(s, &u, fileno(f), &size, NULL));
+    assert_true(s3_blocking_get_file(s, &u, fileno(f), &size, NULL));
     assert_int_equal(size, n);
     AUTO_FREE char *back = xmalloc(n);
     assert_int_equal(pread(fileno(f), back, n, 0), n);
@@ -100,13 +100,13 @@ static void test_object__missing_ones_and_missing_buckets_are_not_found(void **s
     struct s3_uri u = uri("nobody");
     AUTO_BUF struct buf body = BUF_INIT(0);
     struct err err = ERR_INIT;
-    assert_false(s3_sync_get(s, &u, 10, &body, &err));
+    assert_false(s3_blocking_get(s, &u, 10, &body, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
     assert_string_equal(err.aws_code, "NoSuchKey");
     struct s3_uri other = {.bucket = "nobucket", .key = "k"};
-    assert_false(s3_sync_get(s, &other, 10, &body, &err));
+    assert_false(s3_blocking_get(s, &other, 10, &body, &err));
     assert_string_equal(err.aws_code, "NoSuchBucket");
-    assert_false(s3_sync_put(s, &other, STR("x"), NULL, false, &err));
+    assert_false(s3_blocking_put(s, &other, STR("x"), NULL, false, &err));
     assert_string_equal(err.aws_code, "NoSuchBucket");
 }
 
@@ -115,13 +115,13 @@ static void test_delete__removes_and_may_be_repeated(void **state)
     (void)state;
     struct s3_uri u = uri("to/delete");
     put("to/delete", STR("x"));
-    assert_true(s3_sync_delete(s, &u, NULL));
+    assert_true(s3_blocking_delete(s, &u, NULL));
     int64_t size;
     char etag[128];
     struct err err = ERR_INIT;
-    assert_false(s3_sync_head(s, &u, &size, etag, &err));
+    assert_false(s3_blocking_head(s, &u, &size, etag, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
-    assert_true(s3_sync_delete(s, &u, NULL));
+    assert_true(s3_blocking_delete(s, &u, NULL));
 }
 
 /* --- asynchronous calls ------------------------------------------------------------------------
@@ -249,7 +249,7 @@ static void test_list__more_than_a_page_in_order(void **state)
     struct s3_uri u = uri("many/");
     struct s3_listing listing = {0};
     struct err err = ERR_INIT;
-    assert_true(s3_sync_list(s, &u, 2000, &listing, &err));
+    assert_true(s3_blocking_list(s, &u, 2000, &listing, &err));
     assert_int_equal(listing.n, 1205);
     for (size_t i = 0; i < listing.n; i++) {
         char key[64];
@@ -261,7 +261,7 @@ static void test_list__more_than_a_page_in_order(void **state)
         assert_true(listing.objects[i].modified < clock_wall_us() + 5 * USEC_PER_SEC);
     }
     s3_listing_done(&listing);
-    assert_false(s3_sync_list(s, &u, 1204, &listing, &err));
+    assert_false(s3_blocking_list(s, &u, 1204, &listing, &err));
     assert_int_equal(err.code, ERR_LIMIT);
     struct got g = {.n = 0};
     s3_list(c, &u, 1205, on_result, &g);
@@ -290,11 +290,11 @@ static void test_create_only__the_second_is_refused(void **state)
     (void)state;
     struct s3_uri u = uri("once");
     struct err err = ERR_INIT;
-    assert_true(s3_sync_put(s, &u, STR("first"), NULL, true, &err));
-    assert_false(s3_sync_put(s, &u, STR("second"), NULL, true, &err));
+    assert_true(s3_blocking_put(s, &u, STR("first"), NULL, true, &err));
+    assert_false(s3_blocking_put(s, &u, STR("second"), NULL, true, &err));
     assert_int_equal(err.code, ERR_PRECONDITION);
     expect_object(&u, STR("first"));
-    assert_true(s3_sync_put(s, &u, STR("third"), NULL, false, NULL));
+    assert_true(s3_blocking_put(s, &u, STR("third"), NULL, false, NULL));
     expect_object(&u, STR("third"));
 }
 
@@ -307,16 +307,16 @@ struct racer {
 static void *race(void *arg)
 {
     struct racer *r = arg;
-    struct s3_sync *own = NULL;
-    ASSERT(s3_sync_new(3, &own, NULL));
+    struct s3_blocking *own = NULL;
+    ASSERT(s3_blocking_new(3, &own, NULL));
     for (int round = 0; round < 30; round++) {
         struct s3_uri u = {.bucket = "data"};
         char body[32];
         (void)snprintf(u.key, sizeof u.key, "race/%d", round);
         (void)snprintf(body, sizeof body, "racer %d", r->i);
-        r->won_n += s3_sync_put(own, &u, str_of(body), NULL, true, NULL);
+        r->won_n += s3_blocking_put(own, &u, str_of(body), NULL, true, NULL);
     }
-    s3_sync_free(own);
+    s3_blocking_free(own);
     return NULL;
 }
 
@@ -366,7 +366,7 @@ static void test_multipart__three_parts_are_one_object(void **state)
     expect_object(&u, (struct str){bytes, n});
     int64_t size;
     char etag[128];
-    assert_true(s3_sync_head(s, &u, &size, etag, NULL));
+    assert_true(s3_blocking_head(s, &u, &size, etag, NULL));
     assert_int_equal(size, n);
     assert_true(str_ends(str_of(etag), "-3\""));
     assert_false(upload(&u, (struct str){bytes, n}, true, &err));
@@ -378,7 +378,7 @@ static void test_multipart__three_parts_are_one_object(void **state)
     assert_true(s3_multipart_begin(s, &gone, NULL, PART, &m, NULL));
     assert_true(s3_multipart_add(m, bytes, PART + 1, NULL));
     s3_multipart_abort(m);
-    assert_false(s3_sync_head(s, &gone, &size, etag, &err));
+    assert_false(s3_blocking_head(s, &gone, &size, etag, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
 }
 
@@ -389,17 +389,17 @@ static void expect_refusal(const char *id, const char *secret, const char *aws_c
 {
     (void)setenv("AWS_ACCESS_KEY_ID", id, 1);
     (void)setenv("AWS_SECRET_ACCESS_KEY", secret, 1);
-    struct s3_sync *wrong = NULL;
-    assert_true(s3_sync_new(2, &wrong, NULL));
+    struct s3_blocking *wrong = NULL;
+    assert_true(s3_blocking_new(2, &wrong, NULL));
     struct s3_uri u = uri("signed");
     AUTO_BUF struct buf body = BUF_INIT(0);
     struct err err = ERR_INIT;
-    assert_false(s3_sync_put(wrong, &u, STR("x"), NULL, false, &err));
+    assert_false(s3_blocking_put(wrong, &u, STR("x"), NULL, false, &err));
     assert_string_equal(err.aws_code, aws_code);
-    assert_false(s3_sync_get(wrong, &u, 100, &body, &err));
+    assert_false(s3_blocking_get(wrong, &u, 100, &body, &err));
     assert_string_equal(err.aws_code, aws_code);
     assert_int_equal(err.code, ERR_UNAUTHENTICATED);
-    s3_sync_free(wrong);
+    s3_blocking_free(wrong);
 }
 
 static void test_signature__wrong_secret_and_unknown_key_are_refused(void **state)
@@ -418,7 +418,7 @@ int main(void)
     local_start(&local, NULL);
     local_bucket(&local, "data");
     struct err err = ERR_INIT;
-    if (!s3_sync_new(3, &s, &err)) {
+    if (!s3_blocking_new(3, &s, &err)) {
         (void)fprintf(stderr, "%s\n", err.message);
         return 1;
     }
@@ -437,7 +437,7 @@ int main(void)
         cmocka_unit_test(test_signature__wrong_secret_and_unknown_key_are_refused),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    s3_sync_free(s);
+    s3_blocking_free(s);
     local_stop(&local);
     return failed;
 }

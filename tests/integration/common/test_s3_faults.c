@@ -15,7 +15,7 @@
 #define PART ((size_t)5 * 1024 * 1024)
 
 static struct hostile server;
-static struct s3_sync *s;
+static struct s3_blocking *s;
 static int serial; /* every test uses keys of its own */
 
 static struct s3_uri uri(const char *bucket)
@@ -44,13 +44,13 @@ static int start(void **state)
     (void)setenv("AWS_ACCESS_KEY_ID", "AKIDTEST", 1);
     (void)setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-test", 1);
     (void)unsetenv("AWS_SESSION_TOKEN");
-    return s3_sync_new(4, &s, NULL) ? 0 : -1;
+    return s3_blocking_new(4, &s, NULL) ? 0 : -1;
 }
 
 static int end(void **state)
 {
     (void)state;
-    s3_sync_free(s);
+    s3_blocking_free(s);
     return 0;
 }
 
@@ -58,7 +58,7 @@ static void expect_object(const struct s3_uri *u, const char *p, size_t n)
 {
     AUTO_BUF struct buf body = BUF_INIT(0);
     struct err err = ERR_INIT;
-    if (!s3_sync_get(s, u, n, &body, &err)) {
+    if (!s3_blocking_get(s, u, n, &body, &err)) {
         fail_msg("%s", err.message);
     }
     assert_int_equal(body.n, n);
@@ -69,7 +69,7 @@ static void test_put__a_lost_reply_is_sent_again(void **state)
 {
     (void)state;
     struct s3_uri u = uri("lossy-put");
-    assert_true(s3_sync_put(s, &u, STR("content"), NULL, false, NULL));
+    assert_true(s3_blocking_put(s, &u, STR("content"), NULL, false, NULL));
     expect_object(&u, "content", 7);
 }
 
@@ -78,10 +78,10 @@ static void test_put__create_only_recognises_its_own_lost_write(void **state)
     (void)state;
     struct s3_uri u = uri("lossy-put");
     struct err err = ERR_INIT;
-    assert_true(s3_sync_put(s, &u, STR("content"), NULL, true, &err));
+    assert_true(s3_blocking_put(s, &u, STR("content"), NULL, true, &err));
     assert_int_equal(err.code, ERR_NONE);
     assert_false(
-        s3_sync_put(s, &u, STR("content"), NULL, true, &err)); /* no lost reply this time */
+        s3_blocking_put(s, &u, STR("content"), NULL, true, &err)); /* no lost reply this time */
     assert_int_equal(err.code, ERR_PRECONDITION);
 }
 
@@ -90,7 +90,7 @@ static void test_put__create_only_does_not_claim_a_rivals_object(void **state)
     (void)state;
     struct s3_uri u = uri("stolen");
     struct err err = ERR_INIT;
-    assert_false(s3_sync_put(s, &u, STR("mine"), NULL, true, &err));
+    assert_false(s3_blocking_put(s, &u, STR("mine"), NULL, true, &err));
     assert_int_equal(err.code, ERR_PRECONDITION);
     assert_int_equal(err.http_status, 412);
 }
@@ -101,12 +101,12 @@ static void test_get__what_is_not_there_is_said_at_once(void **state)
     struct s3_uri u = uri("steady");
     AUTO_BUF struct buf body = BUF_INIT(0);
     struct err err = ERR_INIT;
-    assert_false(s3_sync_get(s, &u, 10, &body, &err));
+    assert_false(s3_blocking_get(s, &u, 10, &body, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
     assert_string_equal(err.aws_code, "NoSuchKey");
     int64_t size;
     char etag[128];
-    assert_false(s3_sync_head(s, &u, &size, etag, &err));
+    assert_false(s3_blocking_head(s, &u, &size, etag, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
     AUTO_FREE char *key = xasprintf("GET /steady/dir/object%%20%d%%2B%%25.bin", serial);
     assert_int_equal(hostile_count(&server, key), 1); /* not tried again */
@@ -116,10 +116,10 @@ static void test_get__larger_than_allowed_is_not_tried_again(void **state)
 {
     (void)state;
     struct s3_uri u = uri("steady");
-    assert_true(s3_sync_put(s, &u, STR("0123456789"), NULL, false, NULL));
+    assert_true(s3_blocking_put(s, &u, STR("0123456789"), NULL, false, NULL));
     AUTO_BUF struct buf body = BUF_INIT(0);
     struct err err = ERR_INIT;
-    assert_false(s3_sync_get(s, &u, 9, &body, &err));
+    assert_false(s3_blocking_get(s, &u, 9, &body, &err));
     assert_int_equal(err.code, ERR_TOO_LARGE);
     AUTO_FREE char *key = xasprintf("GET /steady/dir/object%%20%d%%2B%%25.bin", serial);
     assert_int_equal(hostile_count(&server, key), 1);
@@ -131,7 +131,7 @@ static void test_get__throttles_and_cut_bodies_pass(void **state)
     static const char *const buckets[] = {"flaky", "lossy-get"};
     for (size_t i = 0; i < ARRAY_LEN(buckets); i++) {
         struct s3_uri u = uri(buckets[i]);
-        assert_true(s3_sync_put(s, &u, STR("0123456789"), NULL, false, NULL));
+        assert_true(s3_blocking_put(s, &u, STR("0123456789"), NULL, false, NULL));
         expect_object(&u, "0123456789", 10);
     }
 }
@@ -144,13 +144,13 @@ static void expect_file(const char *bucket, size_t n, bool reversed, int ranges_
 {
     struct s3_uri u = uri(bucket);
     AUTO_FREE char *bytes = random_bytes(n, 3);
-    assert_true(s3_sync_put(s, &u, (struct str){bytes, n}, NULL, false, NULL));
+    assert_true(s3_blocking_put(s, &u, (struct str){bytes, n}, NULL, false, NULL));
     AUTO_FILE FILE *f = tmpfile();
     assert_non_null(f);
     assert_int_equal(ftruncate(fileno(f), 5000000), 0); /* old and longer content is cut off */
     int64_t size = -1;
     struct err err = ERR_INIT;
-    if (!s3_sync_get_file(s, &u, fileno(f), &size, &err)) {
+    if (!s3_blocking_get_file(s, &u, fileno(f), &size, &err)) {
         fail_msg("%s: %s", bucket, err.message);
     }
     assert_int_equal(size, n);
@@ -190,7 +190,7 @@ static void test_file__empty_and_missing(void **state)
     AUTO_FILE FILE *f = tmpfile();
     int64_t size = -1;
     struct err err = ERR_INIT;
-    assert_false(s3_sync_get_file(s, &u, fileno(f), &size, &err));
+    assert_false(s3_blocking_get_file(s, &u, fileno(f), &size, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
     assert_int_equal(size, -1);
 }
@@ -199,12 +199,12 @@ static void test_file__a_full_disk_is_named(void **state)
 {
     (void)state;
     struct s3_uri u = uri("steady");
-    assert_true(s3_sync_put(s, &u, STR("0123456789"), NULL, false, NULL));
+    assert_true(s3_blocking_put(s, &u, STR("0123456789"), NULL, false, NULL));
     AUTO_FD int fd = open("/dev/full", O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
     int64_t size = -1;
     struct err err = ERR_INIT;
-    assert_false(s3_sync_get_file(s, &u, fd, &size, &err));
+    assert_false(s3_blocking_get_file(s, &u, fd, &size, &err));
     assert_int_equal(err.code, ERR_IO);
 }
 
@@ -296,14 +296,14 @@ static void test_sync__a_server_that_is_away_costs_all_tries(void **state)
     (void)state;
     AUTO_FREE char *url = xasprintf("http://127.0.0.1:%d", hostile_closed_port());
     (void)setenv("AWS_ENDPOINT_URL_S3", url, 1);
-    struct s3_sync *away = NULL;
-    assert_true(s3_sync_new(2, &away, NULL));
+    struct s3_blocking *away = NULL;
+    assert_true(s3_blocking_new(2, &away, NULL));
     struct s3_uri u = uri("steady");
     struct err err = ERR_INIT;
-    assert_false(s3_sync_put(away, &u, STR("x"), NULL, false, &err));
+    assert_false(s3_blocking_put(away, &u, STR("x"), NULL, false, &err));
     assert_int_equal(err.code, ERR_NETWORK);
-    s3_sync_free(away);
-    s3_sync_free(NULL);
+    s3_blocking_free(away);
+    s3_blocking_free(NULL);
 }
 
 int main(void)

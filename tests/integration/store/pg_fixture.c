@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 static char cluster_dir[256];
-static char admin[PRIVATE_DB_CONNINFO_MAX];
+static char admin[PRIVATE_CLUSTER_CONNINFO_MAX];
 static pid_t owner;
 
 #define DIE(...)                                                                                   \
@@ -31,7 +31,7 @@ static void tear_down(void)
         return; /* a forked child */
     }
     struct err err = ERR_INIT;
-    if (!private_db_stop(cluster_dir, PRIVATE_DB_IMMEDIATE, &err)) {
+    if (!private_cluster_stop(cluster_dir, PRIVATE_CLUSTER_IMMEDIATE, &err)) {
         (void)fprintf(stderr, "# %s\n", err.message);
     }
     AUTO_FREE char *rm = xasprintf("rm -rf '%s'", cluster_dir);
@@ -56,7 +56,7 @@ void pg_fixture_start(void)
         hash_sha256("", 0, unused);
         (void)atexit(tear_down);
     }
-    if (!private_db_start(cluster_dir, admin, sizeof admin, &err)) {
+    if (!private_cluster_start(cluster_dir, admin, sizeof admin, &err)) {
         DIE("PostgreSQL: %s", err.message);
     }
 }
@@ -89,12 +89,12 @@ void pg_fixture_database(char *ret, size_t size)
 
 void pg_fixture_kill(void)
 {
-    int pid = private_db_pid(cluster_dir);
+    int pid = private_cluster_pid(cluster_dir);
     if (pid == 0 || kill(pid, SIGKILL) != 0) {
         DIE("no postmaster to kill");
     }
     int64_t deadline = clock_mono_us() + 10 * USEC_PER_SEC;
-    while (private_db_pid(cluster_dir) == pid && clock_mono_us() < deadline) {
+    while (private_cluster_pid(cluster_dir) == pid && clock_mono_us() < deadline) {
         const struct timespec pause = {.tv_nsec = 1000000};
         (void)nanosleep(&pause, NULL);
     }
@@ -103,7 +103,7 @@ void pg_fixture_kill(void)
 void pg_fixture_stop_immediate(void)
 {
     struct err err = ERR_INIT;
-    if (!private_db_stop(cluster_dir, PRIVATE_DB_IMMEDIATE, &err)) {
+    if (!private_cluster_stop(cluster_dir, PRIVATE_CLUSTER_IMMEDIATE, &err)) {
         DIE("stop: %s", err.message);
     }
 }

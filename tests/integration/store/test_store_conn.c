@@ -380,13 +380,13 @@ static void test_conn__a_private_cluster_lives_in_a_deep_directory_and_starts_tw
     AUTO_FREE char *dir =
         xasprintf("%s/%s/%s", top, "a-directory-with-a-rather-long-name-of-sixty-four-bytes-or-so",
                   "and-another-one-below-it-so-that-no-socket-fits-in-108-bytes");
-    char one[PRIVATE_DB_CONNINFO_MAX];
-    char two[PRIVATE_DB_CONNINFO_MAX];
-    pg_good(private_db_start(dir, one, sizeof one, &err), &err);
-    int pid = private_db_pid(dir);
+    char one[PRIVATE_CLUSTER_CONNINFO_MAX];
+    char two[PRIVATE_CLUSTER_CONNINFO_MAX];
+    pg_good(private_cluster_start(dir, one, sizeof one, &err), &err);
+    int pid = private_cluster_pid(dir);
     assert_true(pid > 0);
-    pg_good(private_db_start(dir, two, sizeof two, &err), &err);
-    assert_int_equal(private_db_pid(dir), pid);
+    pg_good(private_cluster_start(dir, two, sizeof two, &err), &err);
+    assert_int_equal(private_cluster_pid(dir), pid);
     assert_string_equal(one, two);
     assert_int_equal(pg_i64(one, "SELECT 1"), 1);
     AUTO_FREE char *listens = pg_text(one, "SHOW listen_addresses");
@@ -395,18 +395,18 @@ static void test_conn__a_private_cluster_lives_in_a_deep_directory_and_starts_tw
     assert_int_equal(kill(pid, SIGKILL), 0);
     AUTO_FREE char *pid_file = xasprintf("%s/pg/data/postmaster.pid", dir);
     int64_t deadline = clock_mono_us() + 10 * USEC_PER_SEC;
-    while (private_db_pid(dir) == pid && clock_mono_us() < deadline) {
+    while (private_cluster_pid(dir) == pid && clock_mono_us() < deadline) {
         (void)poll(NULL, 0, 1);
     }
     FILE *f = fopen(pid_file, "r+e");
     assert_non_null(f);
     assert_true(fprintf(f, "%07d\n", getpid()) > 0);
     assert_int_equal(fclose(f), 0);
-    pg_good(private_db_start(dir, two, sizeof two, &err), &err);
+    pg_good(private_cluster_start(dir, two, sizeof two, &err), &err);
     assert_int_equal(pg_i64(two, "SELECT 1"), 1);
-    pg_good(private_db_stop(dir, PRIVATE_DB_FAST, &err), &err);
-    pg_good(private_db_stop(dir, PRIVATE_DB_FAST, &err), &err);
-    assert_int_equal(private_db_pid(dir), 0);
+    pg_good(private_cluster_stop(dir, PRIVATE_CLUSTER_FAST, &err), &err);
+    pg_good(private_cluster_stop(dir, PRIVATE_CLUSTER_FAST, &err), &err);
+    assert_int_equal(private_cluster_pid(dir), 0);
     AUTO_FREE char *rm = xasprintf("rm -rf '%s'", top);
     assert_int_equal(system(rm), 0);
 }
@@ -415,21 +415,21 @@ static void test_conn__a_private_cluster_refuses_directories_it_cannot_use(void 
 {
     (void)state;
     struct err err = ERR_INIT;
-    char info[PRIVATE_DB_CONNINFO_MAX];
-    assert_false(private_db_start("/proc/nowhere", info, sizeof info, &err));
+    char info[PRIVATE_CLUSTER_CONNINFO_MAX];
+    assert_false(private_cluster_start("/proc/nowhere", info, sizeof info, &err));
     assert_int_equal(err.code, ERR_IO);
     assert_non_null(strstr(err.message, "/proc/nowhere"));
-    assert_false(private_db_start("build/tests/it's", info, sizeof info, &err));
+    assert_false(private_cluster_start("build/tests/it's", info, sizeof info, &err));
     assert_int_equal(err.code, ERR_INVALID);
     assert_int_equal(rmdir("build/tests/it's"), 0);
-    assert_int_equal(private_db_pid("build/tests/never-made"), 0);
+    assert_int_equal(private_cluster_pid("build/tests/never-made"), 0);
     /* Its own directory open to others: somebody else may have laid it out. */
     char dir[] = "build/tests/open.XXXXXX";
     assert_non_null(mkdtemp(dir));
     AUTO_FREE char *pg = xasprintf("%s/pg", dir);
     assert_int_equal(mkdir(pg, 0755), 0);
     assert_int_equal(chmod(pg, 0755), 0);
-    assert_false(private_db_start(dir, info, sizeof info, &err));
+    assert_false(private_cluster_start(dir, info, sizeof info, &err));
     assert_int_equal(err.code, ERR_PRECONDITION);
     AUTO_FREE char *rm = xasprintf("rm -rf '%s'", dir);
     assert_int_equal(system(rm), 0);

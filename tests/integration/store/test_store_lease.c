@@ -329,11 +329,11 @@ static void test_lease__a_server_that_may_lose_commits_is_refused(void **state)
     (void)state;
     struct err err = ERR_INIT;
     char dir[] = "build/tests/throwaway.XXXXXX";
-    char db[PRIVATE_DB_CONNINFO_MAX];
+    char db[PRIVATE_CLUSTER_CONNINFO_MAX];
     assert_non_null(mkdtemp(dir));
     const char *settings[] = {"fsync", "full_page_writes", "synchronous_commit"};
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-        pg_good(private_db_start(dir, db, sizeof db, &err), &err);
+        pg_good(private_cluster_start(dir, db, sizeof db, &err), &err);
         struct store *s = pg_open(db, STORE_LEADER);
         pg_good(lease_check_durability(s, &err), &err);
         store_close(s);
@@ -358,7 +358,7 @@ static void test_lease__a_server_that_may_lose_commits_is_refused(void **state)
         assert_false(lease_check_durability(s, &err));
         store_close(s);
         pg_sql(db, "ALTER DATABASE postgres RESET synchronous_commit");
-        pg_good(private_db_stop(dir, PRIVATE_DB_FAST, &err), &err);
+        pg_good(private_cluster_stop(dir, PRIVATE_CLUSTER_FAST, &err), &err);
     }
     AUTO_FREE char *rm = xasprintf("rm -rf '%s'", dir);
     assert_int_equal(system(rm), 0);

@@ -284,7 +284,7 @@ void judge_attempt_moved(struct world *w, int attempt, enum attempt_state from,
 /* Room as counted here, when nothing but the quota bounds it. */
 static int64_t surely_free(const struct sched_view *v, const struct sched_plan *p, int slots_i)
 {
-    const struct slots *s = &v->slots[slots_i];
+    const struct quota_ledger *s = &v->slots[slots_i];
     int64_t age_us =
         v->now_us > s->foreign_us ? v->now_us - s->foreign_us : s->foreign_us - v->now_us;
     bool believed = s->foreign > 0 && age_us < FORGOTTEN_US;
@@ -346,7 +346,7 @@ void judge_plan(struct world *w, struct ctl *c, const struct sched_view *v,
               (long long)v->tokens);
     }
     for (int i = 0; i < v->stages_n; i++) {
-        if (p->reason[i] == WAIT_NONE && ready_n(v->stages[i].ready) > 0) {
+        if (p->reason[i] == WAIT_NONE && ready_queue_n(v->stages[i].ready) > 0) {
             wrong(w, "I18", "stage %lld waits without a reason", (long long)v->stages[i].stage_id);
         }
         check_waits(w, v, p, i);

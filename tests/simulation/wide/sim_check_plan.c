@@ -174,7 +174,7 @@ static void check_gangs(struct world *w, const struct sched_view *v, const struc
             continue;
         }
         for (int t = 0; t < v->slots_n; t++) {
-            const struct slots *sl = &v->slots[t];
+            const struct quota_ledger *sl = &v->slots[t];
             bool same = strcmp(sl->instance_type, s->stage->instance_type[0]) == 0 &&
                         (sl->market == MARKET_SPOT) == s->stage->spot;
             if (same && sl->foreign == 0 && sl->refused_limit < 0 && sl->operator_limit < 0 &&

@@ -52,7 +52,7 @@ void ctl_done(struct world *w, int id)
     struct ctl *c = &w->ctl[id];
     view_free(c);
     for (int i = 0; i < STAGES_MAX; i++) {
-        ready_free(c->mem[i].ready);
+        ready_queue_free(c->mem[i].ready);
     }
     free(c->live);
     free(c->live_of);

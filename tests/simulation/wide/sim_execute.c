@@ -12,7 +12,7 @@ static void fact_of(struct world *w, struct ctl *c, int attempt, enum fact_kind 
 /* --- what is asked --- */
 static void do_create(struct world *w, struct ctl *c, int attempt)
 {
-    if (!bucket_take(&c->bucket, ctl_boot(w, c))) {
+    if (!token_bucket_take(&c->bucket, ctl_boot(w, c))) {
         fact_of(w, c, attempt, FACT_CREATE_UNSENT, CAUSE_NONE);
         return;
     }
@@ -106,7 +106,7 @@ static bool rate_holds(struct world *w, struct ctl *c, struct live *a, int64_t n
     if (!a->p.wanted || (a->p.state != ATTEMPT_INTENDED && a->p.state != ATTEMPT_UNKNOWN)) {
         return false;
     }
-    int64_t wait_us = bucket_wait_us(&c->bucket, now_us);
+    int64_t wait_us = token_bucket_wait_us(&c->bucket, now_us);
     if (wait_us > 0) {
         a->wake_us = now_us + wait_us;
     }
@@ -161,22 +161,22 @@ static int64_t ours(const struct world *w, const struct ctl *c, int type, int64_
 static enum cause refused(struct world *w, struct ctl *c, const struct live *a,
                           const struct call *k)
 {
-    struct slots_refusal r;
+    struct quota_ledger_refusal r;
     enum cause cause = cause_of_refusal(k->http, k->code, str_of(k->text));
     int stage = TASK_STAGE(w, a->row.task);
-    if (cause == CAUSE_QUOTA && slots_refusal_parse(k->text, &r)) {
+    if (cause == CAUSE_QUOTA && quota_ledger_refusal_parse(k->text, &r)) {
         int64_t total;
         int64_t n = ours(w, c, a->row.type, &total);
-        if (slots_learn(&c->slots[a->row.type], &c->account, &r, n, total, ctl_wall(w, c)) ==
-            SLOTS_QUOTA_TYPE) {
+        if (quota_ledger_learn(&c->slots[a->row.type], &c->account, &r, n, total, ctl_wall(w, c)) ==
+            QUOTA_LEDGER_QUOTA_TYPE) {
             judge_taught(w, c, a->row.type, a->row.instances, r.limit, r.used);
         }
         w->judge.told_per_job = c->account.per_job; /* a refusal tells the limit too */
         w->judge.told_run_s = c->account.longest_run_s;
         w->judge.told_volume_gb = c->account.volume_gb;
     } else if (cause == CAUSE_CAPACITY) {
-        place_refused(&c->mem[stage].place, &w->stage[stage], a->row.rung, a->row.subnet_i,
-                      ctl_wall(w, c));
+        capacity_ladder_refused(&c->mem[stage].place, &w->stage[stage], a->row.rung,
+                                a->row.subnet_i, ctl_wall(w, c));
     }
     return cause;
 }
@@ -191,7 +191,7 @@ static void on_create(struct world *w, struct ctl *c, const struct call *k)
         if (c->leading && (a = live_get(c, k->attempt)) != NULL) {
             int64_t n = ours(w, c, a->row.type, &total);
             judge_untaught(w);
-            slots_accepted(&c->slots[a->row.type], &c->account, n, total, ctl_wall(w, c));
+            quota_ledger_accepted(&c->slots[a->row.type], &c->account, n, total, ctl_wall(w, c));
         }
         return;
     case ANSWER_IN_USE:
@@ -258,7 +258,8 @@ static void on_describe(struct world *w, struct ctl *c, const struct call *k)
     }
     if (k->ours && k->seen.started != 0) {
         int stage = TASK_STAGE(w, a->row.task);
-        place_worked(&c->mem[stage].place, &w->stage[stage], a->row.rung, a->row.subnet_i);
+        capacity_ladder_worked(&c->mem[stage].place, &w->stage[stage], a->row.rung,
+                               a->row.subnet_i);
         if (k->seen.phase == PHASE_RUNNING &&
             SIM_EPOCH_US + w->now_us - k->seen.started > 10 * MINUTE) {
             breaker_passed(&c->mem[stage].breaker);
@@ -333,7 +334,7 @@ static void on_quota(struct world *w, struct ctl *c, const struct call *k)
     }
     judge_untaught(w);
     for (int i = 0; i < w->kinds; i++) {
-        slots_quota_read(&c->slots[i], k->quota[i]);
+        quota_ledger_quota_read(&c->slots[i], k->quota[i]);
         c->slots[i].warm_quota = k->warm_quota[i];
     }
     for (int m = 0; m < MARKET_COUNT; m++) {

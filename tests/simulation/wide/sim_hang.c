@@ -17,16 +17,16 @@ void hang_ask(struct world *w, struct ctl *c)
 
 static bool is_hung(struct world *w, struct live *a)
 {
-    static const struct hang_rules rules = {15 * MINUTE, 30 * MINUTE, 30 * MINUTE};
+    static const struct hang_detector_rules rules = {15 * MINUTE, 30 * MINUTE, 30 * MINUTE};
     usec_t date_us = SIM_EPOCH_US + w->now_us;
-    struct hang_seen seen;
+    struct hang_detector_seen seen;
     int job = aws_find(w, a->row.name_hash);
     if (a->p.state != ATTEMPT_RUNNING || !a->p.wanted || job < 0 || a->run_from_us == 0) {
         return false;
     }
     bool there = job_progress(w, &w->aws.jobs[job], &seen);
-    hang_saw(&a->hang, there ? &seen : NULL, date_us);
-    if (hang_check(&a->hang, &rules, a->run_from_us, date_us) == HANG_NONE) {
+    hang_detector_saw(&a->hang, there ? &seen : NULL, date_us);
+    if (hang_detector_check(&a->hang, &rules, a->run_from_us, date_us) == HANG_DETECTOR_NONE) {
         return false;
     }
     SOMETIMES(w, HUNG);

@@ -84,7 +84,7 @@ static void see_stage(struct world *w, struct ctl *c, struct sight *s, int stage
                              .place = &m->place,
                              .breaker = &m->breaker,
                              .breaker_rules = w->rules,
-                             .warm = warm_policy_of(&w->stage[stage].warm),
+                             .warm = warm_pool_policy_of(&w->stage[stage].warm),
                              .gang = &m->gang};
 }
 
@@ -106,7 +106,7 @@ static void see_campaigns(struct world *w, struct ctl *c, struct sight *s)
                                                   .idle_spent_musd = dc->idle_musd};
         for (int k = dc->stage0; c->taken[i] && k < dc->stage0 + dc->stages_n; k++) {
             s->campaigns[i].live += c->stage[k].counts[TASK_ACTIVE];
-            if (ready_n(c->mem[k].ready) > 0) {
+            if (ready_queue_n(c->mem[k].ready) > 0) {
                 see_stage(w, c, s, k);
             }
         }
@@ -226,7 +226,7 @@ static int64_t tokens(const struct world *w, const struct ctl *c)
         unsent += p->state == ATTEMPT_INTENDED && !p->create_in_flight;
     }
     int64_t ahead = SEND_AHEAD_S * c->bucket.rate_per_s_u / 1000000;
-    return MAX(0, bucket_available(&c->bucket, ctl_boot(w, c)) + ahead - unsent);
+    return MAX(0, token_bucket_available(&c->bucket, ctl_boot(w, c)) + ahead - unsent);
 }
 
 static void look_round(struct world *w, struct ctl *c, struct sight *s, struct task_of *ctx)
@@ -258,9 +258,9 @@ static void look_round(struct world *w, struct ctl *c, struct sight *s, struct t
 
 static void put_back(struct ctl *c, const struct sched_launch *l, int stage, usec_t not_before_us)
 {
-    struct ready_task t = l->task;
+    struct ready_queue_task t = l->task;
     t.not_before_us = not_before_us;
-    ready_push(c->mem[stage].ready, &t);
+    ready_queue_push(c->mem[stage].ready, &t);
     c->look_at_db = true;
 }
 
@@ -300,7 +300,7 @@ static bool intend_all(struct world *w, struct ctl *c, const struct sight *s,
             .volume_gb = l->volume_gb,
             .max_runtime_s = l->max_runtime_s,
             .keep_alive_s = l->keep_alive_s,
-            .slot_limit = slots_limit(&c->slots[l->slots_i], &c->account),
+            .slot_limit = quota_ledger_limit(&c->slots[l->slots_i], &c->account),
             .price_musd = c->slots[l->slots_i].price_musd_per_hour,
             .reserve_musd = l->reserve_musd};
         if (!rows_intend(w, c, &in[i])) {
@@ -329,8 +329,8 @@ static void after_commit(struct world *w, struct ctl *c, const struct sight *s,
         }
         (void)live_add(w, c, in[i].attempt, true);
         breaker_started(&c->mem[stage].breaker, in[i].attempt + 1);
-        place_started(&c->mem[stage].place, &w->stage[stage], l->instance_type_i, l->subnet_i,
-                      now_us);
+        capacity_ladder_started(&c->mem[stage].place, &w->stage[stage], l->instance_type_i,
+                                l->subnet_i, now_us);
         if (in[i].pool >= 0) {
             SOMETIMES(w, POOL_TAKEN);
             pools_claimed(c, in[i].pool);
@@ -354,7 +354,7 @@ static bool spent_up(const struct ctl *c, const struct sight *s, int stage_i)
     struct budget campaign = c->campaign[s->stages[stage_i].campaign_i].money;
     stage.reserved_musd = campaign.reserved_musd = 0;
     for (int i = 0; i < s->view.slots_n; i++) {
-        const struct slots *sl = &c->slots[i];
+        const struct quota_ledger *sl = &c->slots[i];
         if (strcmp(sl->instance_type, st->instance_type[0]) == 0 &&
             sl->market == (st->spot ? MARKET_SPOT : MARKET_ON_DEMAND)) {
             musd_t left = MIN(budget_left(&stage), budget_left(&campaign));
@@ -404,7 +404,7 @@ static bool idle(const struct ctl *c)
 {
     size_t waiting = c->pool_n;
     for (int i = 0; i < STAGES_MAX; i++) {
-        waiting += ready_n(c->mem[i].ready);
+        waiting += ready_queue_n(c->mem[i].ready);
     }
     return waiting == 0;
 }

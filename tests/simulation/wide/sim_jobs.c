@@ -46,7 +46,7 @@ int64_t job_idle_s(const struct world *w, const struct job *j)
 
 /* The object a worker writes beside its output once a minute; a hung one stops writing, or goes on
  * writing the same figures. */
-bool job_progress(const struct world *w, const struct job *j, struct hang_seen *ret)
+bool job_progress(const struct world *w, const struct job *j, struct hang_detector_seen *ret)
 {
     *ret = j->progress;
     if (j->v.phase != PHASE_RUNNING || wall(w) < j->v.modified + PROGRESS_US) {
@@ -59,17 +59,17 @@ bool job_progress(const struct world *w, const struct job *j, struct hang_seen *
         at_us = j->hangs_at_us / PROGRESS_US * PROGRESS_US;
         worked_us = at_us;
     }
-    *ret = (struct hang_seen){.at_us = j->v.modified + at_us,
-                              .rows_done = worked_us / 1000,
-                              .rows_total = MAX(1, j->run_us / 1000),
-                              .bytes = worked_us,
-                              .shards_done = worked_us / (5 * MINUTE)};
+    *ret = (struct hang_detector_seen){.at_us = j->v.modified + at_us,
+                                       .rows_done = worked_us / 1000,
+                                       .rows_total = MAX(1, j->run_us / 1000),
+                                       .bytes = worked_us,
+                                       .shards_done = worked_us / (5 * MINUTE)};
     return at_us > 0;
 }
 
 static void show(struct world *w, struct job *j, enum job_status status, enum job_phase phase)
 {
-    struct hang_seen last;
+    struct hang_detector_seen last;
     if (j->v.phase == PHASE_RUNNING && job_progress(w, j, &last)) {
         j->progress = last;
     }

@@ -131,14 +131,14 @@ static bool cancel_waiting(struct world *w, struct ctl *c, int campaign)
         return true;
     }
     for (int s = dc->stage0; s < dc->stage0 + dc->stages_n; s++) {
-        struct ready_task t;
-        if (ready_n(c->mem[s].ready) == 0) {
+        struct ready_queue_task t;
+        if (ready_queue_n(c->mem[s].ready) == 0) {
             continue;
         }
         if (!db_begin(w, c)) {
             return false;
         }
-        while (ready_pop(c->mem[s].ready, USEC_NEVER - 1, &t)) {
+        while (ready_queue_pop(c->mem[s].ready, USEC_NEVER - 1, &t)) {
             rows_task_state(w, (int)t.task_id - 1, TASK_CANCELLED);
         }
         if (!db_commit(w, c)) {

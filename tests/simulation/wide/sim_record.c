@@ -143,7 +143,8 @@ static void tell_breaker(struct world *w, struct ctl *c, const struct live *a,
     }
     if (r->cause == CAUSE_CAPACITY && r->to == ATTEMPT_FAILED) {
         int stage = TASK_STAGE(w, a->row.task);
-        place_refused(&m->place, &w->stage[stage], a->row.rung, a->row.subnet_i, ctl_wall(w, c));
+        capacity_ladder_refused(&m->place, &w->stage[stage], a->row.rung, a->row.subnet_i,
+                                ctl_wall(w, c));
     }
 }
 

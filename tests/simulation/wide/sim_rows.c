@@ -165,7 +165,7 @@ bool rows_intend(struct world *w, struct ctl *c, struct intent *in)
     a->name_hash = name_hash_of(a->name.s);
     a->request = request_of(a, (int)id);
     a->fingerprint =
-        warm_fingerprint_of(&w->stage[in->stage], in->rung, in->volume_gb, in->subnet_i);
+        warm_pool_fingerprint_of(&w->stage[in->stage], in->rung, in->volume_gb, in->subnet_i);
     if (!ledger_reserve(&a->account, (int64_t)id, in->reserve_musd, e, &n, &err)) {
         wrong(w, "I6", "ledger_reserve: %s", err.message);
         return false;

@@ -140,10 +140,11 @@ void ready_add(struct world *w, struct ctl *c, int task)
 {
     const struct db_task *t = TASK(w, task);
     const struct db_stage *s = STAGE(w, t->stage);
-    ready_push(c->mem[t->stage].ready, &(struct ready_task){.task_id = task + 1,
-                                                            .not_before_us = t->not_before_us,
-                                                            .seq = (uint32_t)(task - s->task0),
-                                                            .size_mb = w->size_mb[task]});
+    ready_queue_push(c->mem[t->stage].ready,
+                     &(struct ready_queue_task){.task_id = task + 1,
+                                                .not_before_us = t->not_before_us,
+                                                .seq = (uint32_t)(task - s->task0),
+                                                .size_mb = w->size_mb[task]});
 }
 
 void view_take(struct world *w, struct ctl *c, int campaign)
@@ -152,7 +153,7 @@ void view_take(struct world *w, struct ctl *c, int campaign)
     c->taken[campaign] = true;
     for (int s = dc->stage0; s < dc->stage0 + dc->stages_n; s++) {
         const struct db_stage *ds = STAGE(w, s);
-        ready_clear(c->mem[s].ready);
+        ready_queue_clear(c->mem[s].ready);
         for (int t = ds->task0; t < ds->task0 + ds->tasks_n; t++) {
             if (TASK(w, t)->state == TASK_WAITING) {
                 ready_add(w, c, t);
@@ -166,13 +167,13 @@ static void learn(struct world *w, struct ctl *c)
 {
     for (int s = 0; s < STAGES_MAX; s++) {
         struct stage_mem *m = &c->mem[s];
-        m->ready = m->ready == NULL ? ready_new() : m->ready;
-        ready_clear(m->ready);
+        m->ready = m->ready == NULL ? ready_queue_new() : m->ready;
+        ready_queue_clear(m->ready);
         if (s >= w->stages_n) {
             continue;
         }
-        m->place = (struct place){0};
-        m->gang = (struct gang){0};
+        m->place = (struct capacity_ladder){0};
+        m->gang = (struct reservation){0};
         breaker_init(&m->breaker);
         if ((size_t)s < w->db.t[T_STAGE].n && STAGE(w, s)->breaker_since > 0) {
             breaker_reset(&m->breaker, STAGE(w, s)->breaker_since);
@@ -203,15 +204,15 @@ bool view_load(struct world *w, struct ctl *c)
 {
     learn(w, c);
     for (int i = 0; i < w->kinds; i++) {
-        struct slots *s = &c->slots[i];
-        *s = (struct slots){.market = market_of(w, i),
-                            .quota = -1,
-                            .warm_quota = -1,
-                            .operator_limit = w->type_limit[i],
-                            .refused_limit = -1};
+        struct quota_ledger *s = &c->slots[i];
+        *s = (struct quota_ledger){.market = market_of(w, i),
+                                   .quota = -1,
+                                   .warm_quota = -1,
+                                   .operator_limit = w->type_limit[i],
+                                   .refused_limit = -1};
         (void)snprintf(s->instance_type, sizeof s->instance_type, "%s", w->types[i]);
     }
-    c->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    c->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     memset(c->taken, 0, sizeof c->taken);
     view_copy(w, c, true);
     for (int i = 0; i < c->campaigns_n; i++) {

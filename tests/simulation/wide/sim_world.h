@@ -134,7 +134,7 @@ struct job {
     bool over, stop_asked, by_human, deleted, short_output, hung, holds, had_interruption;
     int64_t start_us, run_us, upload_us, ran_us; /* plan; ran: before an interruption */
     const char *fails;                           /* FailureReason, NULL: completes */
-    struct hang_seen progress;                   /* the object of its last run */
+    struct hang_detector_seen progress;          /* the object of its last run */
     int64_t hangs_at_us;                         /* of its run; NEVER */
     usec_t pool_since_us, pool_until_us;
     int pool_from; /* job whose pool it took, -1 */
@@ -223,7 +223,7 @@ struct live { /* one live attempt in a leader's memory */
     uint64_t signature;
     bool learned;
     usec_t run_from_us; /* since its latest start, as seen */
-    struct hang_state hang;
+    struct hang_detector_state hang;
 };
 struct record { /* one transition of an attempt and what follows from it */
     int attempt;
@@ -246,11 +246,11 @@ struct pool_mem { /* a pool whose job has ended */
     bool asking, ending, end_asked;
 };
 struct stage_mem {
-    struct ready *ready;
+    struct ready_queue *ready;
     struct duration duration;
-    struct place place;
+    struct capacity_ladder place;
     struct breaker breaker;
-    struct gang gang;
+    struct reservation gang;
 };
 struct ctl {
     int id;
@@ -263,7 +263,7 @@ struct ctl {
     int64_t epoch, lease_end_us, seen_renewals, seen_at_us;
     int64_t led_at_us, hold_until_us;
     struct rng rng;
-    struct bucket bucket;
+    struct token_bucket bucket;
     struct retry_budget retries;
     bool calls_fail;
     struct { /* the judge's: calls since it leads */
@@ -278,8 +278,8 @@ struct ctl {
     bool taken[CAMPAIGNS_MAX]; /* its tasks are in the ready queues */
     int campaigns_n;
     struct stage_mem mem[STAGES_MAX];
-    struct slots slots[KINDS_MAX];
-    struct slots_account account;
+    struct quota_ledger slots[KINDS_MAX];
+    struct quota_ledger_account account;
     struct live *live;
     size_t live_n, live_cap;
     int32_t *live_of; /* by attempt; -1 */
@@ -527,7 +527,7 @@ bool life_tick(struct world *w, struct ctl *c);
 /* sim_pool.c: warm pools of ours */
 void hang_ask(struct world *w, struct ctl *c);
 void hang_answer(struct world *w, struct ctl *c, const struct call *k);
-bool job_progress(const struct world *w, const struct job *j, struct hang_seen *ret);
+bool job_progress(const struct world *w, const struct job *j, struct hang_detector_seen *ret);
 void pools_tick(struct world *w, struct ctl *c);
 void pools_add(struct world *w, struct ctl *c, int attempt);
 void pools_reply(struct world *w, struct ctl *c, const struct call *k);

@@ -103,7 +103,7 @@ static void test_pos__faults_are_kept_to_the_maximum_and_counted_beyond(void **s
     (void)state;
     struct faults f = {0};
     for (int i = 0; i < FAULTS_MAX + 3; i++) {
-        faults_add(&f, (struct pos){i + 1, 2}, "a.b", "type", "hint", "fault %d", i);
+        faults_add(&f, (struct position){i + 1, 2}, "a.b", "type", "hint", "fault %d", i);
     }
     assert_int_equal(f.n, FAULTS_MAX);
     assert_int_equal(f.dropped, 3);
@@ -114,8 +114,8 @@ static void test_pos__faults_are_kept_to_the_maximum_and_counted_beyond(void **s
     char text[1000];
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    faults_add(&g, (struct pos){0}, text, text, text, "%s", text);
-    faults_add(&g, (struct pos){0}, NULL, NULL, NULL, "x");
+    faults_add(&g, (struct position){0}, text, text, text, "%s", text);
+    faults_add(&g, (struct position){0}, NULL, NULL, NULL, "x");
     assert_int_equal(strlen(g.at[0].pointer), sizeof g.at[0].pointer - 1);
     assert_int_equal(strlen(g.at[0].message), sizeof g.at[0].message - 1);
     assert_string_equal(g.at[1].code, "");

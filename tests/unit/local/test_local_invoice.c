@@ -26,7 +26,7 @@ static void test_oracle__price_texts_become_micro_usd(void **state UNUSED)
     };
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
         int64_t v = -1;
-        assert_true(oracle_price(good[i].text, &v));
+        assert_true(invoice_price(good[i].text, &v));
         assert_int_equal(v, good[i].musd);
     }
 }
@@ -37,7 +37,7 @@ static void test_oracle__bad_price_texts_are_refused(void **state UNUSED)
         "", ".", "-1", "1e3", "1,5", " 1", "1 ", "0x1", "1.2.3", "abc", "999999999999999999999"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         int64_t v = 42;
-        assert_false(oracle_price(bad[i], &v));
+        assert_false(invoice_price(bad[i], &v));
         assert_int_equal(v, 42);
     }
 }
@@ -58,14 +58,14 @@ static int64_t cost_slowly(int64_t price, int64_t instances, int64_t seconds)
 
 static void test_oracle__cost_is_rounded_half_up_once(void **state UNUSED)
 {
-    assert_int_equal(oracle_cost(115000, 1, 1), 32);
-    assert_int_equal(oracle_cost(1800, 1, 1), 1);
-    assert_int_equal(oracle_cost(1799, 1, 1), 0);
-    assert_int_equal(oracle_cost(37688000, 24, 86400), INT64_C(21708288000));
-    assert_int_equal(oracle_cost(0, 24, 86400), 0);
+    assert_int_equal(invoice_cost(115000, 1, 1), 32);
+    assert_int_equal(invoice_cost(1800, 1, 1), 1);
+    assert_int_equal(invoice_cost(1799, 1, 1), 0);
+    assert_int_equal(invoice_cost(37688000, 24, 86400), INT64_C(21708288000));
+    assert_int_equal(invoice_cost(0, 24, 86400), 0);
     for (int64_t price = 0; price < 4000000; price += 123457) {
         for (int64_t s = 0; s < 120; s += 7) {
-            assert_int_equal(oracle_cost(price, 3, s), cost_slowly(price, 3, s));
+            assert_int_equal(invoice_cost(price, 3, s), cost_slowly(price, 3, s));
         }
     }
 }

@@ -24,9 +24,9 @@ struct truth {
     struct part part[TRUTH_PARTS_MAX];
     struct spec spec;
     struct spec_stage stage;
-    struct ready *ready;
-    struct slots slots;
-    struct slots_account account;
+    struct ready_queue *ready;
+    struct quota_ledger slots;
+    struct quota_ledger_account account;
     struct sched_campaign campaign;
     struct sched_project project;
     struct sched_stage sched_stage;
@@ -78,11 +78,11 @@ void truth_draw(uint64_t seed, struct truth_how *ret)
 
 static void make_views(struct truth *t)
 {
-    t->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
-    t->slots = (struct slots){.quota = t->how.slots,
-                              .operator_limit = -1,
-                              .refused_limit = -1,
-                              .price_musd_per_hour = PRICE};
+    t->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
+    t->slots = (struct quota_ledger){.quota = t->how.slots,
+                                     .operator_limit = -1,
+                                     .refused_limit = -1,
+                                     .price_musd_per_hour = PRICE};
     (void)snprintf(t->slots.instance_type, sizeof t->slots.instance_type, "ml.c5.18xlarge");
     t->spec.parts_limit = -1;
     t->stage = (struct spec_stage){.name = "download",
@@ -118,7 +118,7 @@ struct truth *truth_new(const struct truth_how *how, uint64_t seed, int64_t expe
     rng_seed(&t->rng, seed);
     t->now_us = T0;
     t->next_create_us = (double)T0;
-    t->ready = ready_new();
+    t->ready = ready_queue_new();
     make_views(t);
     duration_init(&t->f_stage.duration, expect_us);
     duration_init(&t->f_stage.start, 0);
@@ -127,9 +127,9 @@ struct truth *truth_new(const struct truth_how *how, uint64_t seed, int64_t expe
         double mb = how->size_median_mb * exp(how->size_sigma * rng_normal(&t->rng));
         t->part[i].size_mb = (uint32_t)fmax(1, mb);
         sum += t->part[i].size_mb;
-        ready_push(t->ready, &(struct ready_task){.task_id = i + 1,
-                                                  .seq = (uint32_t)i,
-                                                  .size_mb = t->part[i].size_mb});
+        ready_queue_push(t->ready, &(struct ready_queue_task){.task_id = i + 1,
+                                                              .seq = (uint32_t)i,
+                                                              .size_mb = t->part[i].size_mb});
     }
     duration_expect_size(&t->f_stage.duration, (uint32_t)(sum / how->parts));
     return t;
@@ -137,7 +137,7 @@ struct truth *truth_new(const struct truth_how *how, uint64_t seed, int64_t expe
 
 void truth_free(struct truth *t)
 {
-    ready_free(t->ready);
+    ready_queue_free(t->ready);
     free(t);
 }
 
@@ -152,7 +152,7 @@ double truth_mean_s(const struct truth *t)
 
 /* --- it goes on ------------------------------------------------------------------------------- */
 
-static void start(struct truth *t, const struct ready_task *task)
+static void start(struct truth *t, const struct ready_queue_task *task)
 {
     struct part *p = &t->part[task->seq];
     const struct truth_how *h = &t->how;
@@ -255,10 +255,10 @@ static void end(struct truth *t, int i)
     t->f_stage.failed_tries++;
     p->state = WAITS;
     p->not_before_us = t->now_us + 60 * USEC_PER_SEC;
-    ready_push(t->ready, &(struct ready_task){.task_id = i + 1,
-                                              .not_before_us = p->not_before_us,
-                                              .seq = (uint32_t)i,
-                                              .size_mb = p->size_mb});
+    ready_queue_push(t->ready, &(struct ready_queue_task){.task_id = i + 1,
+                                                          .not_before_us = p->not_before_us,
+                                                          .seq = (uint32_t)i,
+                                                          .size_mb = p->size_mb});
 }
 
 bool truth_until(struct truth *t, int done)
@@ -268,7 +268,7 @@ bool truth_until(struct truth *t, int done)
     }
     while (t->done < MIN(done, t->how.parts)) {
         decide(t);
-        usec_t next_us = ready_next_us(t->ready);
+        usec_t next_us = ready_queue_next_us(t->ready);
         if (t->plan.launches_n > 0 || t->plan.reason[0] == WAIT_RATE) {
             next_us = MIN(next_us, t->now_us + USEC_PER_SEC);
         }

@@ -42,10 +42,10 @@ struct gs {
     struct sched_stage stages[GS_STAGES];
     struct sched_campaign campaigns[GS_STAGES];
     struct sched_project project;
-    struct slots slots;
-    struct slots_account account;
+    struct quota_ledger slots;
+    struct quota_ledger_account account;
     struct duration duration;
-    struct gang gang[GS_STAGES];
+    struct reservation gang[GS_STAGES];
     struct sched_plan plan;
     struct sched_job jobs[GS_SLOTS];
     struct gs_task task[GS_TASKS + 1]; /* by id, from 1, by arrival */
@@ -64,12 +64,12 @@ UNUSED static struct gs *gs_new(uint64_t seed, int64_t limit, enum gs_noise nois
     s->drain = drain;
     s->limit = limit;
     duration_init(&s->duration, 0);
-    s->slots = (struct slots){.instance_type = GS_TYPE,
-                              .quota = limit,
-                              .operator_limit = -1,
-                              .refused_limit = -1,
-                              .price_musd_per_hour = 3600000};
-    s->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    s->slots = (struct quota_ledger){.instance_type = GS_TYPE,
+                                     .quota = limit,
+                                     .operator_limit = -1,
+                                     .refused_limit = -1,
+                                     .price_musd_per_hour = 3600000};
+    s->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     s->project = (struct sched_project){
         .project_id = 1, .weight = 100, .parts_limit = -1, .left_musd = INT64_MAX};
     s->view = (struct sched_view){.now_us = GS_NOW,
@@ -89,7 +89,7 @@ UNUSED static struct gs *gs_new(uint64_t seed, int64_t limit, enum gs_noise nois
 UNUSED static void gs_free(struct gs *s)
 {
     for (int i = 0; i < s->view.stages_n; i++) {
-        ready_free(s->stages[i].ready);
+        ready_queue_free(s->stages[i].ready);
     }
     free(s);
 }
@@ -112,7 +112,7 @@ UNUSED static int gs_stage(struct gs *s, int instances)
                                         .stage_id = i + 1,
                                         .spec = &s->spec[i],
                                         .stage = &s->spec_stage[i],
-                                        .ready = ready_new(),
+                                        .ready = ready_queue_new(),
                                         .may_start = true,
                                         .priority = 50,
                                         .campaign_i = i,
@@ -196,7 +196,7 @@ static void gs_see_job(const struct gs *s, struct sched_job *j)
 static bool gs_any_run_waits(const struct gs *s)
 {
     for (int i = 1; i < s->view.stages_n; i++) {
-        if (ready_n(s->stages[i].ready) > 0) {
+        if (ready_queue_n(s->stages[i].ready) > 0) {
             return true;
         }
     }
@@ -234,7 +234,7 @@ static usec_t gs_p90(const struct gs *s, const struct gs_task *t)
 /* The oracle of backfill, by its own sums: for a single run that waits. */
 static void gs_check_backfill(struct gs *s, const struct gs_task *t, int run_stage_i)
 {
-    const struct gang *g = &s->gang[run_stage_i];
+    const struct reservation *g = &s->gang[run_stage_i];
     int64_t spare = s->limit - s->spec_stage[run_stage_i].instance_count;
     if (g->task_id == 0 || t->stage_i != 0 || s->drain) {
         return;
@@ -278,9 +278,10 @@ static void gs_arrive(struct gs *s)
 {
     while (s->arrived < s->tasks_n && s->task[s->arrived + 1].arrive_us <= s->view.now_us) {
         const struct gs_task *t = &s->task[++s->arrived];
-        ready_push(s->stages[t->stage_i].ready, &(struct ready_task){.task_id = s->arrived,
-                                                                     .seq = (uint32_t)s->arrived,
-                                                                     .size_mb = t->size_mb});
+        ready_queue_push(s->stages[t->stage_i].ready,
+                         &(struct ready_queue_task){.task_id = s->arrived,
+                                                    .seq = (uint32_t)s->arrived,
+                                                    .size_mb = t->size_mb});
     }
 }
 
@@ -297,7 +298,7 @@ static void gs_decide(struct gs *s)
     s->stages[0].why_not = WAIT_RESERVED;
     sched_decide(&s->view, &s->plan);
     for (int i = 1; i < s->view.stages_n; i++) {
-        const struct gang *g = &s->gang[i];
+        const struct reservation *g = &s->gang[i];
         if (g->task_id != 0 && s->task[g->task_id].promised_us == 0 &&
             g->promised_us != USEC_NEVER) {
             s->task[g->task_id].promised_us = g->promised_us;
@@ -310,8 +311,8 @@ static void gs_decide(struct gs *s)
     }
     for (int i = 0; i < s->view.stages_n; i++) {
         usec_t *from = &s->hungry_from_us[i];
-        if (started[i] || ready_n(s->stages[i].ready) == 0) {
-            *from = ready_n(s->stages[i].ready) > 0 ? s->view.now_us : 0;
+        if (started[i] || ready_queue_n(s->stages[i].ready) == 0) {
+            *from = ready_queue_n(s->stages[i].ready) > 0 ? s->view.now_us : 0;
         } else if (*from == 0) {
             *from = s->view.now_us;
         }

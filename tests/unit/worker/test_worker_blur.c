@@ -19,11 +19,11 @@ static struct image copy_of(const struct image *im)
     return out;
 }
 
-static struct boxes boxes_of(const char *text)
+static struct bboxes boxes_of(const char *text)
 {
-    struct boxes b;
+    struct bboxes b;
     struct err err = ERR_INIT;
-    if (!boxes_parse(str_of(text), &b, &err)) {
+    if (!bbox_parse(str_of(text), &b, &err)) {
         fail_msg("%s: %s", text, err.message);
     }
     return b;
@@ -54,7 +54,7 @@ static double soft_at(const struct soft *s, const double *px, int w, int h, int 
 }
 
 /* Marks the boxes in the mask, gives the Gaussian. */
-static struct soft marked(const struct boxes *b, int w, int h, double *mask)
+static struct soft marked(const struct bboxes *b, int w, int h, double *mask)
 {
     struct soft s = {0};
     for (int i = 0; i < b->n; i++) {
@@ -86,7 +86,7 @@ static struct soft marked(const struct boxes *b, int w, int h, double *mask)
 /* Each pixel within rounding of the long way. */
 static void check(int w, int h, int channels, const char *text, uint64_t seed)
 {
-    struct boxes b = boxes_of(text);
+    struct bboxes b = boxes_of(text);
     struct image im = noise(w, h, channels, seed);
     struct image was = copy_of(&im);
     double *mask = xcalloc((size_t)(w * h), sizeof *mask);
@@ -142,7 +142,7 @@ static void test_worker_blur__large_areas_of_large_pictures(void **state UNUSED)
     double *mask = xcalloc((size_t)W * H, sizeof *mask);
     double *px = xcalloc((size_t)W * H, sizeof *px);
     for (size_t i = 0; i < ARRAY_LEN(boxes); i++) {
-        struct boxes b = boxes_of(boxes[i]);
+        struct bboxes b = boxes_of(boxes[i]);
         struct image im;
         struct rng rng;
         rng_seed(&rng, i);
@@ -209,7 +209,7 @@ static void test_worker_blur__nothing_for_boxes_of_nothing(void **state UNUSED)
     struct image im = noise(50, 40, 3, 7);
     struct image was = copy_of(&im);
     for (size_t i = 0; i < ARRAY_LEN(none); i++) {
-        struct boxes b = boxes_of(none[i]);
+        struct bboxes b = boxes_of(none[i]);
         assert_true(blur_boxes(&im, &b));
         assert_memory_equal(im.px, was.px, 50 * 40 * 3);
     }
@@ -219,7 +219,7 @@ static void test_worker_blur__nothing_for_boxes_of_nothing(void **state UNUSED)
 
 static void test_worker_blur__even_pictures_stay_even(void **state UNUSED)
 {
-    struct boxes b = boxes_of("[[0.1,0.1,0.9,0.8],[0,0,0.2,0.2]]");
+    struct bboxes b = boxes_of("[[0.1,0.1,0.9,0.8],[0,0,0.2,0.2]]");
     for (int v = 0; v < 256; v += 51) {
         struct image im;
         assert_true(image_alloc(70, 60, 3, &im));
@@ -234,11 +234,11 @@ static void test_worker_blur__even_pictures_stay_even(void **state UNUSED)
 
 static void test_worker_blur__a_thousand_boxes(void **state UNUSED)
 {
-    struct boxes b = {.n = BOXES_MAX};
+    struct bboxes b = {.n = BBOX_MAX};
     struct image one = noise(120, 90, 3, 9);
     struct image many = copy_of(&one);
     for (int i = 0; i < b.n; i++) {
-        b.at[i] = (struct box){0.2, 0.3, 0.7, 0.6};
+        b.at[i] = (struct bbox){0.2, 0.3, 0.7, 0.6};
     }
     assert_true(blur_boxes(&many, &b));
     b.n = 1;
@@ -250,7 +250,7 @@ static void test_worker_blur__a_thousand_boxes(void **state UNUSED)
 
 static void test_worker_blur__boxes_are_read(void **state UNUSED)
 {
-    struct boxes b = boxes_of(" [[0, 0.25, 1, 0.5], [1e-1, 2E-1, 0.3, 0.4]]\n");
+    struct bboxes b = boxes_of(" [[0, 0.25, 1, 0.5], [1e-1, 2E-1, 0.3, 0.4]]\n");
     assert_int_equal(b.n, 2);
     assert_true(b.at[0].x0 == 0 && b.at[0].y0 == 0.25 && b.at[0].x1 == 1 && b.at[0].y1 == 0.5);
     assert_true(b.at[1].x0 == 0.1 && b.at[1].y1 == 0.4);
@@ -297,9 +297,9 @@ static void test_worker_blur__boxes_are_refused(void **state UNUSED)
         {"[[0.1,0.2,0.3,0.4],[0.1,-0.4,0.3,-0.1]]", "outside"},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct boxes b;
+        struct bboxes b;
         struct err err = ERR_INIT;
-        assert_false(boxes_parse(str_of(bad[i].text), &b, &err));
+        assert_false(bbox_parse(str_of(bad[i].text), &b, &err));
         if (strstr(err.message, bad[i].why) == NULL ||
             strncmp(err.message, "bounding boxes: ", 16) != 0) {
             fail_msg("%s: %s", bad[i].text, err.message);
@@ -310,26 +310,26 @@ static void test_worker_blur__boxes_are_refused(void **state UNUSED)
 static void test_worker_blur__boxes_are_bounded(void **state UNUSED)
 {
     static const char one[] = "[0.1,0.1,0.2,0.2]";
-    for (int n = BOXES_MAX; n <= BOXES_MAX + 1; n++) {
+    for (int n = BBOX_MAX; n <= BBOX_MAX + 1; n++) {
         struct buf text = BUF_INIT(1u << 20);
-        struct boxes b;
+        struct bboxes b;
         struct err err = ERR_INIT;
         for (int i = 0; i < n; i++) {
             buf_addf(&text, "%s%s", i == 0 ? "[" : ",", one);
         }
         buf_add_cstr(&text, "]");
-        assert_int_equal(boxes_parse(buf_str(&text), &b, &err), n == BOXES_MAX);
-        assert_string_equal(err.message, n == BOXES_MAX ? "" : "bounding boxes: more than 1000");
+        assert_int_equal(bbox_parse(buf_str(&text), &b, &err), n == BBOX_MAX);
+        assert_string_equal(err.message, n == BBOX_MAX ? "" : "bounding boxes: more than 1000");
         buf_done(&text);
     }
     struct buf text = BUF_INIT(1u << 20);
-    struct boxes b;
+    struct bboxes b;
     struct err err = ERR_INIT;
     buf_add_cstr(&text, "[[");
-    while (text.n <= BOXES_TEXT_BYTES_MAX) {
+    while (text.n <= BBOX_TEXT_BYTES_MAX) {
         buf_add_cstr(&text, "0.1, ");
     }
-    assert_false(boxes_parse(buf_str(&text), &b, &err));
+    assert_false(bbox_parse(buf_str(&text), &b, &err));
     assert_non_null(strstr(err.message, "bytes of text"));
     buf_done(&text);
 }
@@ -337,7 +337,7 @@ static void test_worker_blur__boxes_are_bounded(void **state UNUSED)
 static void test_worker_blur__cells(void **state UNUSED)
 {
     struct sample *s = sample_new(1);
-    struct boxes b = {.n = 5};
+    struct bboxes b = {.n = 5};
     struct err err = ERR_INIT;
     assert_true(sample_boxes(s, 0, &b, &err)); /* null */
     assert_int_equal(b.n, 0);
@@ -355,8 +355,8 @@ static void test_worker_blur__cells(void **state UNUSED)
     static const char *const not [] = {
         "", "DOUBLE", "BIGINT", "BOOLEAN", "MAP(VARCHAR, INTEGER)", "STRUCT(a DOUBLE[])", "DATE"};
     for (size_t i = 0; i < ARRAY_LEN(fit); i++) {
-        assert_true(boxes_type_fits(fit[i]));
-        assert_false(boxes_type_fits(not [i]));
+        assert_true(bbox_type_fits(fit[i]));
+        assert_false(bbox_type_fits(not [i]));
     }
 }
 
@@ -369,22 +369,22 @@ static void frame_check(enum resize_mode mode, int turned, int w, int h, bool on
                               .max_area = (double)INFINITY,
                               .max_aspect = (double)INFINITY,
                               .only_if_bigger = only_if_bigger};
-    struct boxes b = boxes_of("[[0.1,0.2,0.7,0.6],[0.8,0.8,1,1]]");
+    struct bboxes b = boxes_of("[[0.1,0.2,0.7,0.6],[0.8,0.8,1,1]]");
     struct image im = noise(w, h, 3, (uint64_t)w);
     enum resize_mode unframed = mode == RESIZE_BORDER ? RESIZE_KEEP_LARGEST
                                 : mode == RESIZE_CROP ? RESIZE_KEEP
                                                       : mode;
-    struct thumb t[3];
+    struct transform t[3];
     for (int i = 0; i < 3; i++) { /* with boxes, without a frame, plain */
         struct image_options own = o;
         own.mode = i == 1 ? unframed : mode;
-        thumb_init(&t[i], &own, turned);
+        transform_init(&t[i], &own, turned);
         t[i].boxes = i == 0 ? &b : NULL;
         assert_true(t[i].rows.begin(&t[i].rows, w, h, 3));
         for (int y = 0; y < h; y++) {
             t[i].rows.row(&t[i].rows, im.px + (size_t)(y * w * 3));
         }
-        thumb_finish(&t[i]);
+        transform_finish(&t[i]);
         assert_int_equal(t[i].result, IMAGE_OK);
     }
     assert_true(blur_boxes(&t[1].out, &b));
@@ -405,7 +405,7 @@ static void frame_check(enum resize_mode mode, int turned, int w, int h, bool on
         }
     }
     for (int i = 0; i < 3; i++) {
-        thumb_done(&t[i]);
+        transform_done(&t[i]);
     }
     image_done(&im);
 }
@@ -440,7 +440,7 @@ static void test_worker_blur__no_bytes_are_kept(void **state UNUSED)
         o.keep_same = all == 0;
         o.keep_all = all == 1;
         for (size_t i = 0; i < ARRAY_LEN(boxes); i++) {
-            struct boxes b = boxes_of(boxes[i]);
+            struct bboxes b = boxes_of(boxes[i]);
             decode_one(buf_str(&body), &b, &o, &d);
             assert_int_equal(d.result, IMAGE_OK);
             assert_int_equal(str_eq(buf_str(&d.image), buf_str(&body)), i == 0);

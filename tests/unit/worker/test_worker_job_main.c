@@ -23,32 +23,33 @@ static int columns(const char *s)
     return n;
 }
 
-static const struct bar_view half = {.unit = "rows",
-                                     .done = 1234567,
-                                     .total = 2469134,
-                                     .eta_s = 3723,
-                                     .failed = 1200,
-                                     .transfers = 256,
-                                     .bytes = INT64_C(130000000000),
-                                     .rate = 412.4};
+static const struct progress_bar_view half = {.unit = "rows",
+                                              .done = 1234567,
+                                              .total = 2469134,
+                                              .eta_s = 3723,
+                                              .failed = 1200,
+                                              .transfers = 256,
+                                              .bytes = INT64_C(130000000000),
+                                              .rate = 412.4};
 
-static const char *draw(const struct bar_view *v, const struct bar_screen *s, int width)
+static const char *draw(const struct progress_bar_view *v, const struct progress_bar_screen *s,
+                        int width)
 {
     static char text[8192];
     AUTO_BUF struct buf b = BUF_INIT(sizeof text - 1);
-    bar_line(v, s, width, &b);
+    progress_bar_line(v, s, width, &b);
     (void)snprintf(text, sizeof text, "%s", buf_cstr(&b));
     return text;
 }
 
 static void test_bar__says_everything_in_a_wide_terminal(void **state UNUSED)
 {
-    struct bar_screen plain = {.on = true};
+    struct progress_bar_screen plain = {.on = true};
     assert_string_equal(
         draw(&half, &plain, 140),
         "\r 50 %  ####################--------------------  1,234,567/2,469,134 rows"
         "  412/s  1,200 failed  256 open  130 GB  ETA 1h02m\033[K");
-    struct bar_screen fine = {.on = true, .utf8 = true, .color = true};
+    struct progress_bar_screen fine = {.on = true, .utf8 = true, .color = true};
     const char *drawn = draw(&half, &fine, 140);
     assert_non_null(strstr(drawn, "\033[32m█"));
     assert_non_null(strstr(drawn, "█\033[2m░"));
@@ -57,17 +58,18 @@ static void test_bar__says_everything_in_a_wide_terminal(void **state UNUSED)
 
 static void test_bar__fits_every_width_and_leaves_out_the_least_needed(void **state UNUSED)
 {
-    struct bar_screen screens[] = {{.on = true}, {.on = true, .utf8 = true, .color = true}};
-    struct bar_view huge = {.unit = "shards",
-                            .done = INT64_MAX,
-                            .total = INT64_MAX,
-                            .eta_s = INT64_MAX,
-                            .failed = INT64_MAX,
-                            .transfers = INT64_MAX,
-                            .bytes = INT64_MAX,
-                            .rate = 1e18};
+    struct progress_bar_screen screens[] = {{.on = true},
+                                            {.on = true, .utf8 = true, .color = true}};
+    struct progress_bar_view huge = {.unit = "shards",
+                                     .done = INT64_MAX,
+                                     .total = INT64_MAX,
+                                     .eta_s = INT64_MAX,
+                                     .failed = INT64_MAX,
+                                     .transfers = INT64_MAX,
+                                     .bytes = INT64_MAX,
+                                     .rate = 1e18};
     for (size_t s = 0; s < ARRAY_LEN(screens); s++) {
-        for (int width = 0; width <= BAR_WIDTH_MAX; width++) {
+        for (int width = 0; width <= PROGRESS_BAR_WIDTH_MAX; width++) {
             assert_true(columns(draw(&half, &screens[s], width)) <= MAX(width - 1, 0));
             assert_true(columns(draw(&huge, &screens[s], width)) <= MAX(width - 1, 0));
         }
@@ -83,46 +85,46 @@ static void test_bar__fits_every_width_and_leaves_out_the_least_needed(void **st
 
 static void test_bar__without_a_total_there_is_no_bar(void **state UNUSED)
 {
-    struct bar_screen plain = {.on = true};
-    struct bar_view v = {.unit = "rows", .done = 5, .total = -1, .eta_s = -1};
+    struct progress_bar_screen plain = {.on = true};
+    struct progress_bar_view v = {.unit = "rows", .done = 5, .total = -1, .eta_s = -1};
     assert_string_equal(draw(&v, &plain, 80), "\r5 rows\033[K");
-    v = (struct bar_view){.unit = "rows", .done = 0, .total = 0, .eta_s = 0};
+    v = (struct progress_bar_view){.unit = "rows", .done = 0, .total = 0, .eta_s = 0};
     assert_string_equal(draw(&v, &plain, 40), "\r100 %  --------------  0/0 rows  ETA 0s\033[K");
 }
 
 static void test_heartbeat__speed_is_that_of_the_window(void **state UNUSED)
 {
-    struct heartbeat_speed s = {.n = 0};
-    assert_true(heartbeat_rate(&s, 5, 5) == 0);
-    heartbeat_mark(&s, 1000000, 100); /* rows of an earlier run */
-    assert_true(heartbeat_rate(&s, 1000000, 100) == 0);
-    assert_true(heartbeat_rate(&s, 3000000, 100) == 0);
-    assert_true(heartbeat_rate(&s, 3000000, 120) == 10);
+    struct progress_report_speed s = {.n = 0};
+    assert_true(progress_report_rate(&s, 5, 5) == 0);
+    progress_report_mark(&s, 1000000, 100); /* rows of an earlier run */
+    assert_true(progress_report_rate(&s, 1000000, 100) == 0);
+    assert_true(progress_report_rate(&s, 3000000, 100) == 0);
+    assert_true(progress_report_rate(&s, 3000000, 120) == 10);
     /* Slow at first, then ten times as fast: once the window has passed only the latter counts. */
     int64_t at = 1000000;
     int64_t done = 100;
     for (int i = 0; i < 100; i++) {
-        heartbeat_mark(&s, at += 1000000, done += 10);
+        progress_report_mark(&s, at += 1000000, done += 10);
     }
-    for (int i = 0; i < HEARTBEAT_MARKS; i++) {
-        heartbeat_mark(&s, at += 1000000, done += 100);
+    for (int i = 0; i < PROGRESS_REPORT_MARKS; i++) {
+        progress_report_mark(&s, at += 1000000, done += 100);
     }
-    assert_true(heartbeat_rate(&s, at + 1000000, done + 100) == 100);
-    assert_true(heartbeat_rate(&s, at + 1000000, done - 100000) == 0);
+    assert_true(progress_report_rate(&s, at + 1000000, done + 100) == 100);
+    assert_true(progress_report_rate(&s, at + 1000000, done - 100000) == 0);
 }
 
 static void test_heartbeat__json_adds_up(void **state UNUSED)
 {
     struct progress p = {.rows_in = -1, .shards_in = 7, .shards_done = 2};
-    struct heartbeat_config c = {.progress = &p, .task = "12", .attempt = "34"};
-    struct heartbeat_view v = {.rows_rate = 2.5, .eta_s = -1, .memory = 4096};
+    struct progress_report_config c = {.progress = &p, .task = "12", .attempt = "34"};
+    struct progress_report_view v = {.rows_rate = 2.5, .eta_s = -1, .memory = 4096};
     AUTO_BUF struct buf b = BUF_INIT(4096);
     p.successes = 5;
     p.failed_to_download = 3;
     p.failed_to_resize = 1;
     p.transfers = 17;
     p.fetched = 99;
-    heartbeat_json(&c, &v, INT64_C(1767323045000000), &b);
+    progress_report_json(&c, &v, INT64_C(1767323045000000), &b);
     assert_string_equal(buf_cstr(&b),
                         "{\"version\":1,\"task\":\"12\",\"attempt\":\"34\",\"rows_in\":null,"
                         "\"rows_done\":9,\"shards_in\":7,\"shards_done\":2,\"successes\":5,"

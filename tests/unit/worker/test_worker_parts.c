@@ -198,8 +198,8 @@ static void test_worker_parts__causes_and_exits(void **state UNUSED)
                  {{.code = ERR_INTERNAL}, "unknown", WP_EXIT_FAILED},
                  {{.code = ERR_CONFLICT}, "unknown", WP_EXIT_FAILED}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_string_equal(contract_cause(&cases[i].err), cases[i].cause);
-        assert_int_equal(contract_exit(cases[i].cause), cases[i].exit);
+        assert_string_equal(sagemaker_container_cause(&cases[i].err), cases[i].cause);
+        assert_int_equal(sagemaker_container_exit(cases[i].cause), cases[i].exit);
     }
 }
 
@@ -208,24 +208,25 @@ static void test_worker_parts__contract_paths_and_failure(void **state UNUSED)
     char root[] = "/tmp/drover-contract-XXXXXX";
     assert_non_null(mkdtemp(root));
     assert_int_equal(setenv(WP_ENV_ML_ROOT, root, 1), 0);
-    char *p = contract_path("/opt/ml/input/x");
+    char *p = sagemaker_container_path("/opt/ml/input/x");
     char *want = xasprintf("%s/input/x", root);
     assert_string_equal(p, want);
     free(p);
     free(want);
-    p = contract_path("/opt/mlx");
+    p = sagemaker_container_path("/opt/mlx");
     assert_string_equal(p, "/opt/mlx");
     free(p);
     json_t *h;
     struct err err = ERR_INIT;
-    assert_true(contract_hyperparameters(&h, &err));
+    assert_true(sagemaker_container_hyperparameters(&h, &err));
     assert_null(h);
-    contract_fail("bad_input", "nobody reads this"); /* no output/: nothing to write to */
+    sagemaker_container_fail("bad_input",
+                             "nobody reads this"); /* no output/: nothing to write to */
     char *dir = xasprintf("%s/output", root);
     char *file = xasprintf("%s/failure", dir);
     assert_int_equal(access(file, F_OK), -1);
     assert_int_equal(mkdir(dir, 0700), 0);
-    contract_fail("bad_input", "why");
+    sagemaker_container_fail("bad_input", "why");
     char text[64] = "";
     FILE *f = fopen(file, "re");
     assert_non_null(f);
@@ -281,8 +282,8 @@ static void test_worker_parts__decoders_answer_and_are_replaced(void **state UNU
     struct image_options o = {
         .mode = RESIZE_NO, .format = IMAGE_PNG, .quality = 1, .max_area = 1e18, .max_aspect = 1e18};
     struct image im;
-    struct pool *pool;
-    struct pool_child *child;
+    struct decode_pool *pool;
+    struct decode_pool_child *child;
     struct err err = ERR_INIT;
     assert_true(image_alloc(20, 10, 3, &im));
     memset(im.px, 9, 600);
@@ -291,19 +292,19 @@ static void test_worker_parts__decoders_answer_and_are_replaced(void **state UNU
     struct decoded d = {.image = BUF_INIT(IMAGE_OUT_BYTES_MAX),
                         .exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX)};
     bool died = true;
-    assert_true(pool_new(&o, &pool, &err));
-    assert_true(pool_child_new(pool, &child, &err));
+    assert_true(decode_pool_new(&o, &pool, &err));
+    assert_true(decode_pool_child_new(pool, &child, &err));
     for (int i = 0; i < 50; i++) {
         buf_reset(&d.image);
         buf_reset(&d.exif);
-        assert_true(
-            pool_decode(child, i % 2 == 0 ? buf_str(&body) : STR("no"), NULL, &d, &died, &err));
+        assert_true(decode_pool_decode(child, i % 2 == 0 ? buf_str(&body) : STR("no"), NULL, &d,
+                                       &died, &err));
         assert_false(died);
         assert_int_equal(d.result, i % 2 == 0 ? IMAGE_OK : IMAGE_BAD);
         assert_true(i % 2 != 0 || (d.width == 20 && d.original_height == 10 && d.image.n > 50));
     }
-    pool_child_free(child);
-    pool_free(pool); /* returns when the mother has ended */
+    decode_pool_child_free(child);
+    decode_pool_free(pool); /* returns when the mother has ended */
     buf_done(&d.image);
     buf_done(&d.exif);
     buf_done(&body);

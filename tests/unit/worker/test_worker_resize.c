@@ -19,8 +19,8 @@ static void test_worker_resize__weights_add_up_and_stay_inside(void **state UNUS
         for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
             int in = sizes[i][0];
             int out = sizes[i][1];
-            struct taps t;
-            assert_true(taps_make(filters[f], out <= in, in, out, &t));
+            struct resize_weights t;
+            assert_true(resize_weights_make(filters[f], out <= in, in, out, &t));
             for (int k = 0; k < out; k++) {
                 const struct simd_taps *a = &t.at[k];
                 double sum = 0;
@@ -34,21 +34,21 @@ static void test_worker_resize__weights_add_up_and_stay_inside(void **state UNUS
                 assert_true(a->n > 0 && a->n <= t.n_max && a->start >= 0 && a->start + a->n <= in);
                 assert_true(k == 0 || a->start >= t.at[k - 1].start);
             }
-            taps_done(&t);
+            resize_weights_done(&t);
         }
     }
 }
 
 static void test_worker_resize__area_is_the_mean_of_what_is_covered(void **state UNUSED)
 {
-    struct taps t;
-    assert_true(taps_make(FILTER_AREA, true, 5, 2, &t)); /* 2.5 input pixels each */
+    struct resize_weights t;
+    assert_true(resize_weights_make(FILTER_AREA, true, 5, 2, &t)); /* 2.5 input pixels each */
     assert_int_equal(t.at[0].start, 0);
     assert_int_equal(t.at[0].n, 3);
     assert_true(fabs(t.at[0].w[0] - 0.4) < 1e-6 && fabs(t.at[0].w[2] - 0.2) < 1e-6);
     assert_int_equal(t.at[1].start, 2);
     assert_true(fabs(t.at[1].w[0] - 0.2) < 1e-6 && fabs(t.at[1].w[2] - 0.4) < 1e-6);
-    taps_done(&t);
+    resize_weights_done(&t);
 }
 
 /* Lengths around the blocks the loops work in. */
@@ -70,10 +70,10 @@ static void test_worker_resize__both_sets_of_loops_agree(void **state UNUSED)
         }
     }
     for (int out = 1; out <= 99; out += 7) {
-        struct taps t;
+        struct resize_weights t;
         uint8_t pa[3 * 99];
         uint8_t pb[3 * 99];
-        assert_true(taps_make(FILTER_AREA, true, 100, out, &t));
+        assert_true(resize_weights_make(FILTER_AREA, true, 100, out, &t));
         a->across_grey(la, t.at, out, t.blocks, 0, pa);
         b->across_grey(lb, t.at, out, t.blocks, 0, pb);
         for (int i = 0; i < out; i++) {
@@ -84,7 +84,7 @@ static void test_worker_resize__both_sets_of_loops_agree(void **state UNUSED)
         for (int i = 0; i < 3 * out; i++) {
             assert_true(abs(pa[i] - pb[i]) <= 1);
         }
-        taps_done(&t);
+        resize_weights_done(&t);
     }
     image_done(&im);
 }
@@ -144,15 +144,15 @@ static void turned(int orientation, int want_w, const char *want)
 {
     static const uint8_t px[] = {'a', 'b', 'c', 'd', 'e', 'f'}; /* abc over def */
     struct image_options o = {.mode = RESIZE_NO, .max_area = 100, .max_aspect = 100};
-    struct thumb t;
-    thumb_init(&t, &o, orientation);
+    struct transform t;
+    transform_init(&t, &o, orientation);
     assert_true(t.rows.begin(&t.rows, 3, 2, 1));
     t.rows.row(&t.rows, px);
     t.rows.row(&t.rows, px + 3);
-    thumb_finish(&t);
+    transform_finish(&t);
     assert_int_equal(t.out.w, want_w);
     assert_memory_equal(t.out.px, want, 6);
-    thumb_done(&t);
+    transform_done(&t);
 }
 
 static void test_worker_resize__orientations(void **state UNUSED)
@@ -169,10 +169,10 @@ static void test_worker_resize__orientations(void **state UNUSED)
 
 static int reduction(const struct image_options *o, int w, int h, int orientation)
 {
-    struct thumb t;
-    thumb_init(&t, o, orientation);
+    struct transform t;
+    transform_init(&t, o, orientation);
     int by = t.rows.reduce(&t.rows, w, h);
-    thumb_done(&t);
+    transform_done(&t);
     return by;
 }
 
@@ -204,11 +204,11 @@ static void test_worker_resize__sizes_out_of_bounds_are_refused(void **state UNU
     assert_null(resizer_new(10, 10, 16000, 16000, FILTER_AUTO, &out, 0, 0));
     image_done(&out);
     struct image_options o = {.mode = RESIZE_KEEP, .size = 100, .max_area = 1e9, .max_aspect = 1e9};
-    struct thumb t;
-    thumb_init(&t, &o, 1);
+    struct transform t;
+    transform_init(&t, &o, 1);
     assert_false(t.rows.begin(&t.rows, 2, 2000, 1));
     assert_int_equal(t.result, IMAGE_ASPECT_TOO_LARGE);
-    thumb_done(&t);
+    transform_done(&t);
 }
 
 int main(void)

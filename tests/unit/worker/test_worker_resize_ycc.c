@@ -76,7 +76,7 @@ static void shrink(const struct plane *in, int w, int h, struct plane *ret)
     }
 }
 
-static void lay(const struct plane *in, const struct planes_fit *f, double ground,
+static void lay(const struct plane *in, const struct resize_ycc_fit *f, double ground,
                 struct plane *ret)
 {
     ret->w = f->canvas_w;
@@ -91,9 +91,9 @@ static void lay(const struct plane *in, const struct planes_fit *f, double groun
     }
 }
 
-static struct planes *made(const struct planes_fit *f, const struct plane in[PLANES])
+static struct resize_ycc *made(const struct resize_ycc_fit *f, const struct plane in[PLANES])
 {
-    struct planes *p = planes_new(f);
+    struct resize_ycc *p = resize_ycc_new(f);
     assert_non_null(p);
     for (int i = 0; i < PLANES; i++) {
         for (int y = 0; y < in[i].h; y++) {
@@ -101,10 +101,10 @@ static struct planes *made(const struct planes_fit *f, const struct plane in[PLA
             for (int x = 0; x < in[i].w; x++) {
                 row[x] = (uint8_t)in[i].px[y * in[i].w + x];
             }
-            assert_true(planes_row(p, i, row));
+            assert_true(resize_ycc_row(p, i, row));
         }
     }
-    planes_finish(p);
+    resize_ycc_finish(p);
     return p;
 }
 
@@ -117,12 +117,12 @@ static void pixel_is(const struct image *im, int x, int y, double want, double n
     assert_true(fabs(have - want) <= near);
 }
 
-static void compare(const struct planes_fit *f, const struct plane in[PLANES])
+static void compare(const struct resize_ycc_fit *f, const struct plane in[PLANES])
 {
     static struct plane big;
     static struct plane small;
     static struct plane canvas;
-    struct planes *p = made(f, in);
+    struct resize_ycc *p = made(f, in);
     for (int i = 0; i < PLANES; i++) {
         const struct image *im = &p->plane[i];
         blow_up(&in[i], f->w, f->h, i > 0 ? f->form.sub_x : 1, i > 0 ? f->form.sub_y : 1, &big);
@@ -147,7 +147,7 @@ static void compare(const struct planes_fit *f, const struct plane in[PLANES])
             }
         }
     }
-    planes_free(p);
+    resize_ycc_free(p);
 }
 
 static void test_worker_planes__are_the_long_way(void **state UNUSED)
@@ -165,8 +165,8 @@ static void test_worker_planes__are_the_long_way(void **state UNUSED)
         const int *t = fits[i % ARRAY_LEN(fits)];
         const int *s = sizes[i / ARRAY_LEN(fits) % ARRAY_LEN(sizes)];
         const int *sub = subs[i / ARRAY_LEN(fits) / ARRAY_LEN(sizes)];
-        struct planes_fit f = {s[0], s[1], {sub[0], sub[1], false}, t[0], t[1], t[2], t[3],
-                               t[4], t[5]};
+        struct resize_ycc_fit f = {s[0], s[1], {sub[0], sub[1], false}, t[0], t[1], t[2], t[3],
+                                   t[4], t[5]};
         fill(&in[0], s[0], s[1], 60, 190, i);
         for (int k = 1; k < PLANES; k++) {
             fill(&in[k], (s[0] + sub[0] - 1) / sub[0], (s[1] + sub[1] - 1) / sub[1], 110, 146,
@@ -179,7 +179,7 @@ static void test_worker_planes__are_the_long_way(void **state UNUSED)
 static void test_worker_planes__sides_that_stay_are_copied(void **state UNUSED)
 {
     static struct plane in[PLANES];
-    struct planes_fit f = {80, 64, {2, 2, false}, 80, 32, 0, 3, 80, 40};
+    struct resize_ycc_fit f = {80, 64, {2, 2, false}, 80, 32, 0, 3, 80, 40};
     fill(&in[0], 80, 64, 50, 200, 1);
     fill(&in[1], 40, 32, 110, 146, 2);
     fill(&in[2], 40, 32, 110, 146, 3);
@@ -199,12 +199,12 @@ static void test_worker_planes__video_levels_are_spread(void **state UNUSED)
             int by = k > 0 ? 2 : 1;
             fill(&in[k], 64 / by, 48 / by, levels[i][0][k], levels[i][0][k], 1);
         }
-        struct planes_fit f = {64, 48, {2, 2, true}, 32, 24, 0, 0, 32, 24};
-        struct planes *p = made(&f, in);
+        struct resize_ycc_fit f = {64, 48, {2, 2, true}, 32, 24, 0, 0, 32, 24};
+        struct resize_ycc *p = made(&f, in);
         for (int k = 0; k < PLANES; k++) {
             pixel_is(&p->plane[k], 5, 5, levels[i][1][k], 0.5);
         }
-        planes_free(p);
+        resize_ycc_free(p);
     }
 }
 
@@ -212,8 +212,8 @@ static void test_worker_planes__video_levels_are_spread(void **state UNUSED)
  */
 static int given_up_after(int y, int cb, int cr, bool narrow)
 {
-    struct planes_fit f = {120, 160, {2, 2, narrow}, 60, 80, 0, 0, 60, 80};
-    struct planes *p = planes_new(&f);
+    struct resize_ycc_fit f = {120, 160, {2, 2, narrow}, 60, 80, 0, 0, 60, 80};
+    struct resize_ycc *p = resize_ycc_new(&f);
     uint8_t row[PLANES][120];
     int after = -1;
     assert_non_null(p);
@@ -221,13 +221,13 @@ static int given_up_after(int y, int cb, int cr, bool narrow)
     memset(row[1], cb, 120);
     memset(row[2], cr, 120);
     for (int i = 0; i < 160 && after < 0; i++) {
-        bool ok = planes_row(p, 0, row[0]);
+        bool ok = resize_ycc_row(p, 0, row[0]);
         for (int k = 1; ok && i % 2 == 0 && k < PLANES; k++) {
-            ok = planes_row(p, k, row[k]);
+            ok = resize_ycc_row(p, k, row[k]);
         }
         after = ok ? -1 : i;
     }
-    planes_free(p);
+    resize_ycc_free(p);
     return after;
 }
 

@@ -227,13 +227,14 @@ static const struct image_options plain = {
     .mode = RESIZE_NO, .format = IMAGE_PNG, .quality = 1, .max_area = 1e18, .max_aspect = 1e18};
 
 struct bench {
-    struct pool *pool;
-    struct pool_child *child;
+    struct decode_pool *pool;
+    struct decode_pool_child *child;
     struct decoded d;
     struct buf small;
 };
 
-static void bench_init(struct bench *b, const struct image_options *o, const struct pool_limits *l)
+static void bench_init(struct bench *b, const struct image_options *o,
+                       const struct decode_pool_limits *l)
 {
     struct err err = ERR_INIT;
     crash_as_ever();
@@ -241,14 +242,15 @@ static void bench_init(struct bench *b, const struct image_options *o, const str
         .d = {.image = BUF_INIT(IMAGE_OUT_BYTES_MAX), .exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX)},
         .small = BUF_INIT(1u << 20)};
     picture(20, 10, &b->small);
-    assert_true(l != NULL ? pool_new_limited(o, l, &b->pool, &err) : pool_new(o, &b->pool, &err));
-    assert_true(pool_child_new(b->pool, &b->child, &err));
+    assert_true(l != NULL ? decode_pool_new_limited(o, l, &b->pool, &err)
+                          : decode_pool_new(o, &b->pool, &err));
+    assert_true(decode_pool_child_new(b->pool, &b->child, &err));
 }
 
 static void bench_done(struct bench *b)
 {
-    pool_child_free(b->child);
-    pool_free(b->pool);
+    decode_pool_child_free(b->child);
+    decode_pool_free(b->pool);
     buf_done(&b->d.image);
     buf_done(&b->d.exif);
     buf_done(&b->small);
@@ -261,7 +263,7 @@ static bool dies_of(struct bench *b, struct str body)
     bool died = false;
     buf_reset(&b->d.image);
     buf_reset(&b->d.exif);
-    assert_true(pool_decode(b->child, body, NULL, &b->d, &died, &err));
+    assert_true(decode_pool_decode(b->child, body, NULL, &b->d, &died, &err));
     return died;
 }
 
@@ -321,10 +323,10 @@ static void test_worker_sandbox__a_picture_over_the_memory_limit_costs_itself(vo
     assert_int_equal(fscanf(f, "%ld", &pages), 1);
     (void)fclose(f);
     /* What it has by being forked from here, what it shares, and 40 MB: half of what 75 MB need. */
-    struct pool_limits l = {(uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) +
-                                2 * (uint64_t)IMAGE_BODY_BYTES_MAX + IMAGE_OUT_BYTES_MAX +
-                                ((uint64_t)40 << 20),
-                            10};
+    struct decode_pool_limits l = {(uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) +
+                                       2 * (uint64_t)IMAGE_BODY_BYTES_MAX + IMAGE_OUT_BYTES_MAX +
+                                       ((uint64_t)40 << 20),
+                                   10};
     struct buf large = BUF_INIT((size_t)64 << 20);
     picture(5000, 5000, &large);
     struct bench b;
@@ -350,7 +352,7 @@ static void test_worker_sandbox__a_picture_over_the_time_limit_costs_itself(void
     o.size = 11000; /* from 20: much work for WebP */
     o.format = IMAGE_WEBP;
     o.quality = 100;
-    struct pool_limits l = {POOL_MEMORY_MAX, 0}; /* until the next whole second */
+    struct decode_pool_limits l = {DECODE_POOL_MEMORY_MAX, 0}; /* until the next whole second */
     struct bench b;
     bench_init(&b, &o, &l);
     assert_true(dies_of(&b, buf_str(&b.small)));

@@ -20,29 +20,29 @@ void decode_hash(struct str body, enum image_hash kind, char out[static IMAGE_HA
     }
 }
 
-static bool is_boxed(const struct boxes *boxes)
+static bool is_boxed(const struct bboxes *boxes)
 {
     return boxes != NULL && boxes->n > 0;
 }
 
 /* The picture is what the body says already: same format, same pixels. Never one with boxes, even
  * when nothing of it was blurred: they ask for what the body shows not to be shown. */
-static bool is_same(const struct thumb *t, struct str body)
+static bool is_same(const struct transform *t, struct str body)
 {
     return t->o->keep_same && !is_boxed(t->boxes) && t->turned == 1 && !t->rows.matted &&
            t->out.w == t->w && t->out.h == t->h && image_sniff(body) == t->o->format;
 }
 
-static enum image_result picture(struct str body, const struct boxes *boxes,
+static enum image_result picture(struct str body, const struct bboxes *boxes,
                                  const struct image_options *o, struct decoded *ret)
 {
-    struct thumb t;
-    thumb_init(&t, o, o->orient ? exif_orientation(body) : 1);
+    struct transform t;
+    transform_init(&t, o, o->orient ? exif_orientation(body) : 1);
     t.boxes = boxes;
     enum image_result result =
         image_read(body, &t.rows, &ret->original_width, &ret->original_height);
     if (result == IMAGE_OK) {
-        thumb_finish(&t);
+        transform_finish(&t);
         result = t.result;
         ret->width = t.out.w;
         ret->height = t.out.h;
@@ -54,16 +54,16 @@ static enum image_result picture(struct str body, const struct boxes *boxes,
         if (result == IMAGE_OK && is_same(&t, body)) {
             buf_add_str(&ret->image, body);
         } else if (result == IMAGE_OK) {
-            result = thumb_encode(&t, &ret->image);
+            result = transform_encode(&t, &ret->image);
         }
     } else if (t.w != 0) {
         result = t.result; /* why the rows were not wanted, or IMAGE_BAD */
     }
-    thumb_done(&t);
+    transform_done(&t);
     return result;
 }
 
-void decode_one(struct str body, const struct boxes *boxes, const struct image_options *o,
+void decode_one(struct str body, const struct bboxes *boxes, const struct image_options *o,
                 struct decoded *ret)
 {
     buf_reset(&ret->image);

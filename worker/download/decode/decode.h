@@ -14,5 +14,5 @@ struct decoded { /* value but for the two buffers */
 void decode_hash(struct str body, enum image_hash kind, char out[static IMAGE_HASH_HEX_N]);
 /* boxes: to be blurred; NULL or empty: none. With boxes the body itself is never the result.
  * ret->image and ret->exif must be initialised; they are reset first. */
-void decode_one(struct str body, const struct boxes *boxes, const struct image_options *o,
+void decode_one(struct str body, const struct bboxes *boxes, const struct image_options *o,
                 struct decoded *ret);

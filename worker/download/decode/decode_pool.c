@@ -1,6 +1,6 @@
 /* Mother, children, and the parent's side of a child. Shared memory of a child:
- * [struct wire][struct boxes][body, IMAGE_BODY_BYTES_MAX][answer: image then exif]. One byte on the
- * socket says "your turn". What the child wrote is checked like anything from outside. */
+ * [struct wire][struct bboxes][body, IMAGE_BODY_BYTES_MAX][answer: image then exif]. One byte on
+ * the socket says "your turn". What the child wrote is checked like anything from outside. */
 #include "decode_pool.h"
 #include "common/cleanup.h"
 #include "sandbox.h"
@@ -26,7 +26,7 @@
 #define END_PAUSE_NS 2000000 /* between two looks for children that have ended ... */
 #define END_PAUSES   500     /* ... so many times at most */
 
-_Static_assert(BOXES_AT + sizeof(struct boxes) <= BODY_AT, "boxes have room");
+_Static_assert(BOXES_AT + sizeof(struct bboxes) <= BODY_AT, "boxes have room");
 
 struct wire {
     uint64_t body_n;
@@ -36,13 +36,13 @@ struct wire {
     int32_t width, height, original_width, original_height;
     char hash[IMAGE_HASH_HEX_N];
 };
-struct pool {
+struct decode_pool {
     pthread_mutex_t lock;
     int mother_fd;
     pid_t mother;
 };
-struct pool_child {
-    struct pool *pool;
+struct decode_pool_child {
+    struct decode_pool *pool;
     int shm_fd;
     uint8_t *shm;
     int fd; /* -1: has to be made */
@@ -50,7 +50,7 @@ struct pool_child {
 
 struct recipe { /* what a child works by */
     const struct image_options *o;
-    struct pool_limits limits;
+    struct decode_pool_limits limits;
 };
 
 /* --- the child ----------------------------------------------------------------------------------
@@ -60,8 +60,8 @@ static void child_image(uint8_t *shm, const struct image_options *o, struct deco
 {
     struct wire *w = (struct wire *)(void *)shm;
     struct str body = {(const char *)shm + BODY_AT, MIN(w->body_n, IMAGE_BODY_BYTES_MAX)};
-    const struct boxes *boxes = (const struct boxes *)(const void *)(shm + BOXES_AT);
-    ASSERT(boxes->n >= 0 && boxes->n <= BOXES_MAX);
+    const struct bboxes *boxes = (const struct bboxes *)(const void *)(shm + BOXES_AT);
+    ASSERT(boxes->n >= 0 && boxes->n <= BBOX_MAX);
     d->width = d->height = d->original_width = d->original_height = 0;
     decode_one(body, boxes, o, d);
     ASSERT(d->image.n + d->exif.n <= ANSWER_N);
@@ -226,14 +226,15 @@ NORETURN static void mother_run(int control, const struct recipe *r)
     }
 }
 
-bool pool_new(const struct image_options *o, struct pool **ret, struct err *err)
+bool decode_pool_new(const struct image_options *o, struct decode_pool **ret, struct err *err)
 {
-    static const struct pool_limits usual = {POOL_MEMORY_MAX, POOL_CPU_SECONDS_MAX};
-    return pool_new_limited(o, &usual, ret, err);
+    static const struct decode_pool_limits usual = {DECODE_POOL_MEMORY_MAX,
+                                                    DECODE_POOL_CPU_SECONDS_MAX};
+    return decode_pool_new_limited(o, &usual, ret, err);
 }
 
-bool pool_new_limited(const struct image_options *o, const struct pool_limits *limits,
-                      struct pool **ret, struct err *err)
+bool decode_pool_new_limited(const struct image_options *o, const struct decode_pool_limits *limits,
+                             struct decode_pool **ret, struct err *err)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -255,7 +256,7 @@ bool pool_new_limited(const struct image_options *o, const struct pool_limits *l
         mother_run(pair[1], &(struct recipe){o, *limits});
     }
     (void)close(pair[1]);
-    struct pool *p = xcalloc(1, sizeof *p);
+    struct decode_pool *p = xcalloc(1, sizeof *p);
     (void)pthread_mutex_init(&p->lock, NULL);
     p->mother_fd = pair[0];
     p->mother = pid;
@@ -263,7 +264,7 @@ bool pool_new_limited(const struct image_options *o, const struct pool_limits *l
     return true;
 }
 
-void pool_free(struct pool *p)
+void decode_pool_free(struct decode_pool *p)
 {
     if (p == NULL) {
         return;
@@ -277,7 +278,7 @@ void pool_free(struct pool *p)
 /* --- the parent's side
  * ------------------------------------------------------------------------------ */
 
-static bool child_start(struct pool_child *c, struct err *err)
+static bool child_start(struct decode_pool_child *c, struct err *err)
 {
     bool gone = false;
     (void)pthread_mutex_lock(&c->pool->lock);
@@ -290,31 +291,31 @@ static bool child_start(struct pool_child *c, struct err *err)
     return true;
 }
 
-bool pool_child_new(struct pool *p, struct pool_child **ret, struct err *err)
+bool decode_pool_child_new(struct decode_pool *p, struct decode_pool_child **ret, struct err *err)
 {
-    struct pool_child *c = xcalloc(1, sizeof *c);
-    *c = (struct pool_child){.pool = p, .fd = -1, .shm = MAP_FAILED};
+    struct decode_pool_child *c = xcalloc(1, sizeof *c);
+    *c = (struct decode_pool_child){.pool = p, .fd = -1, .shm = MAP_FAILED};
     c->shm_fd = memfd_create("drover-decode", MFD_CLOEXEC);
     if (c->shm_fd < 0 || ftruncate(c->shm_fd, (off_t)SHM_N) != 0) {
         (void)err_set_os(err, ERR_INTERNAL, errno, "memfd");
-        pool_child_free(c);
+        decode_pool_child_free(c);
         return false;
     }
     c->shm = mmap(NULL, SHM_N, PROT_READ | PROT_WRITE, MAP_SHARED, c->shm_fd, 0);
     if (c->shm == MAP_FAILED) {
         (void)err_set_os(err, ERR_INTERNAL, errno, "mmap");
-        pool_child_free(c);
+        decode_pool_child_free(c);
         return false;
     }
     if (!child_start(c, err)) {
-        pool_child_free(c);
+        decode_pool_child_free(c);
         return false;
     }
     *ret = c;
     return true;
 }
 
-void pool_child_free(struct pool_child *c)
+void decode_pool_child_free(struct decode_pool_child *c)
 {
     if (c == NULL) {
         return;
@@ -331,7 +332,7 @@ void pool_child_free(struct pool_child *c)
     free(c);
 }
 
-static bool take_answer(struct pool_child *c, struct decoded *ret)
+static bool take_answer(struct decode_pool_child *c, struct decoded *ret)
 {
     struct wire w;
     memcpy(&w, c->shm, sizeof w); /* once: the child could change it under our hands */
@@ -352,7 +353,7 @@ static bool take_answer(struct pool_child *c, struct decoded *ret)
     return str_is_utf8(str_of(ret->hash)) && (ret->exif.n == 0 || str_is_utf8(buf_str(&ret->exif)));
 }
 
-static bool exchange(struct pool_child *c)
+static bool exchange(struct decode_pool_child *c)
 {
     char turn = 't';
     ssize_t n = send(c->fd, &turn, 1, MSG_NOSIGNAL);
@@ -365,17 +366,17 @@ static bool exchange(struct pool_child *c)
     return n == 1;
 }
 
-bool pool_decode(struct pool_child *c, struct str body, const struct boxes *boxes,
-                 struct decoded *ret, bool *ret_died, struct err *err)
+bool decode_pool_decode(struct decode_pool_child *c, struct str body, const struct bboxes *boxes,
+                        struct decoded *ret, bool *ret_died, struct err *err)
 {
     ASSERT(body.n <= IMAGE_BODY_BYTES_MAX);
     struct wire w = {.body_n = body.n};
     memcpy(c->shm, &w, sizeof w);
     int boxes_n = boxes != NULL ? boxes->n : 0;
-    ASSERT(boxes_n >= 0 && boxes_n <= BOXES_MAX);
+    ASSERT(boxes_n >= 0 && boxes_n <= BBOX_MAX);
     memcpy(c->shm + BOXES_AT, &boxes_n, sizeof boxes_n);
     if (boxes_n > 0) {
-        memcpy(c->shm + BOXES_AT + offsetof(struct boxes, at), boxes->at,
+        memcpy(c->shm + BOXES_AT + offsetof(struct bboxes, at), boxes->at,
                (size_t)boxes_n * sizeof *boxes->at);
     }
     if (body.n > 0) {

@@ -9,27 +9,29 @@
 #pragma once
 #include "decode.h"
 
-#define POOL_CPU_SECONDS_MAX 10 /* of one image */
-#define POOL_MEMORY_MAX      (UINT64_C(1) << 30)
+#define DECODE_POOL_CPU_SECONDS_MAX 10 /* of one image */
+#define DECODE_POOL_MEMORY_MAX      (UINT64_C(1) << 30)
 
-struct pool;
-struct pool_child; /* one decoding process; of one thread at a time */
+struct decode_pool;
+struct decode_pool_child; /* one decoding process; of one thread at a time */
 
-struct pool_limits { /* of a child */
+struct decode_pool_limits { /* of a child */
     uint64_t memory_max;
     unsigned cpu_seconds_max; /* of one image */
 };
 
 /* Call before the first thread. The options are copied into each child. */
-bool pool_new(const struct image_options *o, struct pool **ret, struct err *err) MUST_CHECK;
+bool decode_pool_new(const struct image_options *o, struct decode_pool **ret,
+                     struct err *err) MUST_CHECK;
 /* With limits other than the usual. */
-bool pool_new_limited(const struct image_options *o, const struct pool_limits *limits,
-                      struct pool **ret, struct err *err) MUST_CHECK;
-void pool_free(struct pool *p);
-bool pool_child_new(struct pool *p, struct pool_child **ret, struct err *err) MUST_CHECK;
-void pool_child_free(struct pool_child *c);
+bool decode_pool_new_limited(const struct image_options *o, const struct decode_pool_limits *limits,
+                             struct decode_pool **ret, struct err *err) MUST_CHECK;
+void decode_pool_free(struct decode_pool *p);
+bool decode_pool_child_new(struct decode_pool *p, struct decode_pool_child **ret,
+                           struct err *err) MUST_CHECK;
+void decode_pool_child_free(struct decode_pool_child *c);
 /* Decode body in the child, boxes as decode_one takes them. *ret_died: it crashed or hit a limit
  * (ret is then not written) and has been replaced. Image and exif are appended to ret's buffers. An
  * error means that no child can be had any more. */
-bool pool_decode(struct pool_child *c, struct str body, const struct boxes *boxes,
-                 struct decoded *ret, bool *ret_died, struct err *err) MUST_CHECK;
+bool decode_pool_decode(struct decode_pool_child *c, struct str body, const struct bboxes *boxes,
+                        struct decoded *ret, bool *ret_died, struct err *err) MUST_CHECK;

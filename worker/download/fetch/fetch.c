@@ -30,7 +30,7 @@ void fetch_release(struct fetch *f, size_t n)
     size_t freed = atomic_fetch_add(&f->freed, n) + n;
     ASSERT(before >= n && handed >= n);
     /* Not for each body: its next tick will see it anyway. */
-    if ((f->full || before > RUN_BODIES_BYTES_MAX / 2) &&
+    if ((f->full || before > PIPELINE_BODIES_BYTES_MAX / 2) &&
         (freed >= FREED_BYTES || handed < HANDED_LOW)) {
         f->freed = 0;
         loop_wake(f->io.loop);
@@ -44,7 +44,7 @@ static void on_heard(void *private)
     t->heard = true;
 }
 
-bool fetch_new(struct run *run, int lane, struct fetch_shared *shared, struct fetch **ret,
+bool fetch_new(struct pipeline *run, int lane, struct fetch_shared *shared, struct fetch **ret,
                struct err *err)
 {
     struct fetch *f = xcalloc(1, sizeof *f);
@@ -167,7 +167,7 @@ static void judge_network(struct fetch *f, bool unreached)
         (void)err_set(&err, ERR_NETWORK,
                       "not one of the first %d URLs could be connected to: no network, or no DNS",
                       FETCH_NETWORK_TRIED);
-        run_fail(f->run, &err);
+        pipeline_fail(f->run, &err);
     }
 }
 
@@ -364,8 +364,8 @@ static bool has_slot(const struct fetch *f)
 static bool has_room(const struct fetch *f)
 {
     size_t coming = (size_t)(f->active - f->stalled) * (f->mean_body / 2);
-    return f->bytes < RUN_BODIES_BYTES_MAX &&
-           (f->active == f->stalled || f->bytes + coming < RUN_BODIES_BYTES_MAX);
+    return f->bytes < PIPELINE_BODIES_BYTES_MAX &&
+           (f->active == f->stalled || f->bytes + coming < PIPELINE_BODIES_BYTES_MAX);
 }
 
 static bool take_rows(struct fetch *f)
@@ -460,7 +460,7 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
         return;
     case TRANSFER_RUNNING:
         if (t->paused_us != 0) {
-            if (f->bytes < RUN_BODIES_BYTES_MAX || fetch_curl_may_go_over(f, t)) {
+            if (f->bytes < PIPELINE_BODIES_BYTES_MAX || fetch_curl_may_go_over(f, t)) {
                 unpause(f, t, now);
             }
         } else if (now >= t->deadline_us) {
@@ -548,7 +548,7 @@ void *fetch_main(void *arg)
     tls_context_begin();
     f->last_tick_us = clock_mono_us();
     for (;;) {
-        if (run_stopping(f->run)) {
+        if (pipeline_stopping(f->run)) {
             cancel_all(f);
             break;
         }

@@ -27,7 +27,7 @@ struct fetch_shared { /* by all fetching threads of a run */
     _Atomic int running; /* threads */
 };
 /* shared is borrowed. */
-bool fetch_new(struct run *run, int lane, struct fetch_shared *shared, struct fetch **ret,
+bool fetch_new(struct pipeline *run, int lane, struct fetch_shared *shared, struct fetch **ret,
                struct err *err) MUST_CHECK;
 void fetch_free(struct fetch *f);
 /* The thread: takes its lane of queue_rows until that ends, feeds queue_bodies and (failures)

@@ -48,7 +48,7 @@ static size_t on_data(char *p, size_t size UNUSED, size_t n, void *ctx)
         t->first_byte_us = t->first_byte_us != 0 ? t->first_byte_us : clock_mono_us();
         (void)buf_reserve(&t->body, MIN((size_t)MAX(whole, (curl_off_t)n), BODY_GUESS_MAX));
     }
-    if (f->bytes + n > RUN_BODIES_BYTES_MAX) {
+    if (f->bytes + n > PIPELINE_BODIES_BYTES_MAX) {
         if (!fetch_curl_may_go_over(f, t)) {
             t->paused_us = clock_mono_us();
             return CURL_WRITEFUNC_PAUSE;

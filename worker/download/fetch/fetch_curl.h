@@ -9,7 +9,7 @@
 #define USER_AGENT_BYTES 400
 
 struct fetch {
-    struct run *run;
+    struct pipeline *run;
     struct fetch_io io;
     int lane;
     struct fetch_shared *shared;

@@ -7,12 +7,12 @@
 
 #define AUTHORITY_BYTES_MAX 300
 
-struct lanes {
-    struct run *run;
+struct fetch_threads {
+    struct pipeline *run;
     struct fetch_shared shared;
     int n;
-    struct fetch *at[RUN_LANES_MAX];
-    pthread_t threads[RUN_LANES_MAX];
+    struct fetch *at[PIPELINE_LANES_MAX];
+    pthread_t threads[PIPELINE_LANES_MAX];
 };
 
 /* A file a transfer, whatever the shell's habit of 1024 says; what is not given shows as failures
@@ -31,16 +31,16 @@ static void free_row(struct queue_item *i)
     sample_free(sample_of(i));
 }
 
-bool lanes_new(struct run *run, struct lanes **ret, struct err *err)
+bool fetch_threads_new(struct pipeline *run, struct fetch_threads **ret, struct err *err)
 {
-    struct lanes *l = xcalloc(1, sizeof *l);
+    struct fetch_threads *l = xcalloc(1, sizeof *l);
     l->run = run;
     l->shared.hosts = hosts_new(run->o->host_connections);
     l->shared.running = run->lanes;
     raise_open_files(run->transfers * FETCH_STALLED_FACTOR + FETCH_FILES_SPARE);
     for (; l->n < run->lanes; l->n++) {
         if (!fetch_new(run, l->n, &l->shared, &l->at[l->n], err)) {
-            lanes_free(l);
+            fetch_threads_free(l);
             return false;
         }
     }
@@ -48,7 +48,7 @@ bool lanes_new(struct run *run, struct lanes **ret, struct err *err)
     return true;
 }
 
-void lanes_free(struct lanes *l)
+void fetch_threads_free(struct fetch_threads *l)
 {
     if (l == NULL) {
         return;
@@ -60,7 +60,7 @@ void lanes_free(struct lanes *l)
     free(l);
 }
 
-void lanes_start(struct lanes *l)
+void fetch_threads_start(struct fetch_threads *l)
 {
     for (int i = 0; i < l->n; i++) {
         int rc = pthread_create(&l->threads[i], NULL, fetch_main, l->at[i]);
@@ -68,14 +68,14 @@ void lanes_start(struct lanes *l)
     }
 }
 
-void lanes_join(struct lanes *l)
+void fetch_threads_join(struct fetch_threads *l)
 {
     for (int i = 0; i < l->n; i++) {
         (void)pthread_join(l->threads[i], NULL);
     }
 }
 
-static int lane_of(const struct lanes *l, const struct cell *url)
+static int lane_of(const struct fetch_threads *l, const struct cell *url)
 {
     if (l->n == 1 || url->kind != CELL_TEXT) {
         return 0;
@@ -91,7 +91,7 @@ static int lane_of(const struct lanes *l, const struct cell *url)
     return (int)(hash_crc32(host, n) % (unsigned)l->n);
 }
 
-bool lanes_push(struct lanes *l, struct sample *s)
+bool fetch_threads_push(struct fetch_threads *l, struct sample *s)
 {
     int i = lane_of(l, &s->cells[l->run->columns->url_i]);
     if (!queue_push(l->run->queue_rows[i], &s->item, sizeof *s + 1024)) {
@@ -101,22 +101,22 @@ bool lanes_push(struct lanes *l, struct sample *s)
     return true;
 }
 
-void lanes_close(struct lanes *l)
+void fetch_threads_close(struct fetch_threads *l)
 {
     for (int i = 0; i < l->n; i++) {
         queue_close(l->run->queue_rows[i]);
     }
-    lanes_wake(l);
+    fetch_threads_wake(l);
 }
 
-void lanes_wake(struct lanes *l)
+void fetch_threads_wake(struct fetch_threads *l)
 {
     for (int i = 0; i < l->n; i++) {
         fetch_wake(l->at[i], true);
     }
 }
 
-void lanes_release(struct lanes *l, int lane, size_t n)
+void fetch_threads_release(struct fetch_threads *l, int lane, size_t n)
 {
     ASSERT(lane >= 0 && lane < l->n);
     fetch_release(l->at[lane], n);

@@ -5,18 +5,19 @@
 #pragma once
 #include "fetch.h"
 
-struct lanes;
-bool lanes_new(struct run *run, struct lanes **ret, struct err *err) MUST_CHECK;
-void lanes_free(struct lanes *l);
-void lanes_start(struct lanes *l);
-/* Wait for the threads: after lanes_close, or when the run is stopping. */
-void lanes_join(struct lanes *l);
+struct fetch_threads;
+bool fetch_threads_new(struct pipeline *run, struct fetch_threads **ret,
+                       struct err *err) MUST_CHECK;
+void fetch_threads_free(struct fetch_threads *l);
+void fetch_threads_start(struct fetch_threads *l);
+/* Wait for the threads: after fetch_threads_close, or when the run is stopping. */
+void fetch_threads_join(struct fetch_threads *l);
 /* A row to be fetched; waits while its lane has enough. False when the run is stopping: the sample
  * stays the caller's. */
-bool lanes_push(struct lanes *l, struct sample *s) MUST_CHECK;
+bool fetch_threads_push(struct fetch_threads *l, struct sample *s) MUST_CHECK;
 /* No more rows. */
-void lanes_close(struct lanes *l);
+void fetch_threads_close(struct fetch_threads *l);
 /* stop was set. */
-void lanes_wake(struct lanes *l);
+void fetch_threads_wake(struct fetch_threads *l);
 /* From a decode thread: that many bytes of body, fetched by that lane, are no longer held. */
-void lanes_release(struct lanes *l, int lane, size_t n);
+void fetch_threads_release(struct fetch_threads *l, int lane, size_t n);

@@ -3,7 +3,7 @@
 #include "common/json.h"
 #include <math.h>
 
-static bool box_of(const json_t *v, struct box *ret, struct err *err)
+static bool box_of(const json_t *v, struct bbox *ret, struct err *err)
 {
     double n[4];
     if (!json_is_array(v) || json_array_size(v) != ARRAY_LEN(n)) {
@@ -15,7 +15,7 @@ static bool box_of(const json_t *v, struct box *ret, struct err *err)
             return err_set(err, ERR_INVALID, "bounding boxes: a box is not of four numbers");
         }
         n[i] = json_number_value(number);
-        if (!(n[i] >= -BOXES_BEYOND_MAX && n[i] <= 1 + BOXES_BEYOND_MAX)) {
+        if (!(n[i] >= -BBOX_BEYOND_MAX && n[i] <= 1 + BBOX_BEYOND_MAX)) {
             return err_set(err, ERR_INVALID,
                            "bounding boxes: a number is no fraction of the picture's side");
         }
@@ -26,11 +26,11 @@ static bool box_of(const json_t *v, struct box *ret, struct err *err)
     if (n[0] > 1 || n[1] > 1 || n[2] < 0 || n[3] < 0) {
         return err_set(err, ERR_INVALID, "bounding boxes: a box is outside the picture");
     }
-    *ret = (struct box){MAX(n[0], 0.0), MAX(n[1], 0.0), MIN(n[2], 1.0), MIN(n[3], 1.0)};
+    *ret = (struct bbox){MAX(n[0], 0.0), MAX(n[1], 0.0), MIN(n[2], 1.0), MIN(n[3], 1.0)};
     return true;
 }
 
-bool boxes_parse(struct str json, struct boxes *ret, struct err *err)
+bool bbox_parse(struct str json, struct bboxes *ret, struct err *err)
 {
     AUTO_JSON json_t *list = NULL;
     struct err why = ERR_INIT;
@@ -39,15 +39,15 @@ bool boxes_parse(struct str json, struct boxes *ret, struct err *err)
         ret->n = 0;
         return true;
     }
-    if (json.n > BOXES_TEXT_BYTES_MAX) {
+    if (json.n > BBOX_TEXT_BYTES_MAX) {
         return err_set(err, ERR_INVALID, "bounding boxes: more than %u bytes of text",
-                       BOXES_TEXT_BYTES_MAX);
+                       BBOX_TEXT_BYTES_MAX);
     }
-    if (!json_parse(json, BOXES_TEXT_BYTES_MAX, &list, &why) || !json_is_array(list)) {
+    if (!json_parse(json, BBOX_TEXT_BYTES_MAX, &list, &why) || !json_is_array(list)) {
         return err_set(err, ERR_INVALID, "bounding boxes: no list of [x0, y0, x1, y1]");
     }
-    if (json_array_size(list) > BOXES_MAX) {
-        return err_set(err, ERR_INVALID, "bounding boxes: more than %d", BOXES_MAX);
+    if (json_array_size(list) > BBOX_MAX) {
+        return err_set(err, ERR_INVALID, "bounding boxes: more than %d", BBOX_MAX);
     }
     int n = (int)json_array_size(list);
     for (int i = 0; i < n; i++) {
@@ -59,7 +59,7 @@ bool boxes_parse(struct str json, struct boxes *ret, struct err *err)
     return true;
 }
 
-bool boxes_type_fits(const char *sql_type)
+bool bbox_type_fits(const char *sql_type)
 {
     struct str t = str_of(sql_type);
     return (t.n > 0 && t.p[t.n - 1] == ']') || str_eq_cstr(t, "VARCHAR") ||

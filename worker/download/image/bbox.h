@@ -4,22 +4,22 @@
 #pragma once
 #include "common/str.h"
 
-#define BOXES_MAX            1000         /* of a picture */
-#define BOXES_TEXT_BYTES_MAX (256u << 10) /* of a row, as JSON */
-#define BOXES_BEYOND_MAX     1.0          /* sides that a number may lie beyond the picture */
+#define BBOX_MAX            1000         /* of a picture */
+#define BBOX_TEXT_BYTES_MAX (256u << 10) /* of a row, as JSON */
+#define BBOX_BEYOND_MAX     1.0          /* sides that a number may lie beyond the picture */
 
-struct box { /* 0 <= x0 <= x1 <= 1, y the same */
+struct bbox { /* 0 <= x0 <= x1 <= 1, y the same */
     double x0, y0, x1, y1;
 };
-struct boxes {
+struct bboxes {
     int n;
-    struct box at[BOXES_MAX];
+    struct bbox at[BBOX_MAX];
 };
 /* JSON text of the list; null and [] give none. A number a little out of 0 to 1 (faces at the edge)
  * is moved there; what is further out are no fractions (pixels?), and a box with nothing inside the
  * picture, upside down, or of other than four finite numbers is none: all ERR_INVALID with a text
  * for the row. */
-bool boxes_parse(struct str json, struct boxes *ret, struct err *err) MUST_CHECK;
+bool bbox_parse(struct str json, struct bboxes *ret, struct err *err) MUST_CHECK;
 /* Can a column of this SQL type hold boxes? Lists, text, and INTEGER, which is what a column of
  * nothing but nulls is written as. */
-bool boxes_type_fits(const char *sql_type);
+bool bbox_type_fits(const char *sql_type);

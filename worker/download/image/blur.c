@@ -33,7 +33,7 @@ struct blur {
     float *line;           /* a row before it goes across, with `reach` pixels at each end */
     float *soft_px, *soft_mask;
     int areas_n;
-    struct area areas[BOXES_MAX];
+    struct area areas[BBOX_MAX];
 };
 
 int blur_kernel(int side, float *kernel)
@@ -151,11 +151,11 @@ static void blend(const struct blur *b, struct image *im, int y, int x0, int x1)
 }
 
 /* Grows the boxes into areas, gives the longest side of a box. Rounding as img2dataset's int(). */
-static int grow(const struct image *im, const struct boxes *boxes, struct blur *b)
+static int grow(const struct image *im, const struct bboxes *boxes, struct blur *b)
 {
     int longest = 0;
     for (int i = 0; i < boxes->n; i++) {
-        const struct box *box = &boxes->at[i];
+        const struct bbox *box = &boxes->at[i];
         int x0 = (int)(box->x0 * im->w);
         int y0 = (int)(box->y0 * im->h);
         int x1 = (int)(box->x1 * im->w);
@@ -315,9 +315,9 @@ static bool blur_reduced(struct blur *b, struct image *im)
     return ok;
 }
 
-bool blur_boxes(struct image *im, const struct boxes *boxes)
+bool blur_boxes(struct image *im, const struct bboxes *boxes)
 {
-    ASSERT(boxes->n >= 0 && boxes->n <= BOXES_MAX);
+    ASSERT(boxes->n >= 0 && boxes->n <= BBOX_MAX);
     struct blur *b = calloc(1, sizeof *b);
     if (b == NULL) {
         return false;

@@ -8,7 +8,7 @@
 /* In place. False when memory is short, the picture is then as it was. A large area with a large
  * kernel is made from a smaller picture, so that the cost is bounded; that differs by a level or
  * two of 255. */
-bool blur_boxes(struct image *im, const struct boxes *boxes) MUST_CHECK;
+bool blur_boxes(struct image *im, const struct bboxes *boxes) MUST_CHECK;
 /* The kernel for a longest side of `side` pixels: its half without the middle, 0: nothing is
  * blurred. kernel[BLUR_REACH_MAX + 1] takes the middle and one half. */
 #define BLUR_REACH_MAX (IMAGE_SIDE_MAX / 10 + 1)

@@ -379,7 +379,7 @@ bool jpeg_encode(const struct image *im, int quality, struct buf *out)
     return encoder_end(&e, ok, out);
 }
 
-bool jpeg_encode_planes(const struct planes *p, int quality, struct buf *out)
+bool jpeg_encode_planes(const struct resize_ycc *p, int quality, struct buf *out)
 {
     struct encoder e = {0};
     volatile bool ok = false;

@@ -6,7 +6,7 @@
 
 struct resizer {
     const struct simd *simd;
-    struct taps across, down;
+    struct resize_weights across, down;
     struct image *out;
     int x, y, w, h; /* of the result in out */
     size_t row_n;   /* bytes of an input row */
@@ -31,8 +31,8 @@ void resizer_free(struct resizer *r)
     if (r == NULL) {
         return;
     }
-    taps_done(&r->across);
-    taps_done(&r->down);
+    resize_weights_done(&r->across);
+    resize_weights_done(&r->down);
     free(r->line);
     free(r->kept);
     free(r);
@@ -73,8 +73,8 @@ struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter
     if (r->copy) {
         return r;
     }
-    bool ok = taps_make(filter, shrinks, in_w, w, &r->across) &&
-              taps_make(filter, shrinks, in_h, h, &r->down);
+    bool ok = resize_weights_make(filter, shrinks, in_w, w, &r->across) &&
+              resize_weights_make(filter, shrinks, in_h, h, &r->down);
     r->line = ok ? line_new(r) : NULL;
     if (ok && (filter != FILTER_AREA || !shrinks)) {
         r->kept = malloc((size_t)r->down.n_max * r->row_n);
@@ -87,15 +87,16 @@ struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter
     return r;
 }
 
-struct resizer *resizer_new_cells(const struct taps_cells *across, const struct taps_cells *down,
-                                  double gain, double offset, struct image *out, int x, int y)
+struct resizer *resizer_new_cells(const struct resize_weights_cells *across,
+                                  const struct resize_weights_cells *down, double gain,
+                                  double offset, struct image *out, int x, int y)
 {
     ASSERT(out->channels == 1);
     size_t row_n = (size_t)((across->in_n + across->sub - 1) / across->sub);
     struct resizer *r = make(out, x, y, across->n, down->n, row_n);
     r->offset = (float)offset;
-    if (!taps_make_cells(across, gain, &r->across) || !taps_make_cells(down, 1, &r->down) ||
-        (r->line = line_new(r)) == NULL ||
+    if (!resize_weights_make_cells(across, gain, &r->across) ||
+        !resize_weights_make_cells(down, 1, &r->down) || (r->line = line_new(r)) == NULL ||
         (down->sub > 1 && (r->kept = malloc((size_t)r->down.n_max * row_n)) == NULL)) {
         resizer_free(r);
         return NULL;

@@ -13,8 +13,9 @@ struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter
                             struct image *out, int x, int y);
 /* By area, one channel: cell i of a row goes to x + i of out. Each value is that of the cells'
  * weights plus offset. */
-struct resizer *resizer_new_cells(const struct taps_cells *across, const struct taps_cells *down,
-                                  double gain, double offset, struct image *out, int x, int y);
+struct resizer *resizer_new_cells(const struct resize_weights_cells *across,
+                                  const struct resize_weights_cells *down, double gain,
+                                  double offset, struct image *out, int x, int y);
 void resizer_free(struct resizer *r);
 /* The next row from the top; call in_h times. */
 void resizer_row(struct resizer *r, const uint8_t *row);

@@ -8,21 +8,21 @@
 #define CUBIC_A   (-0.75)
 #define SPAN_MAX  (2 * LANCZOS_A)
 
-void taps_done(struct taps *t)
+void resize_weights_done(struct resize_weights *t)
 {
     free(t->at);
     free(t->weights);
-    *t = (struct taps){0};
+    *t = (struct resize_weights){0};
 }
 
-static bool taps_alloc(int out_n, int n_max, struct taps *ret)
+static bool taps_alloc(int out_n, int n_max, struct resize_weights *ret)
 {
     size_t blocks = ((size_t)n_max + SIMD_PAD - 1) / SIMD_PAD;
     size_t stride = blocks * SIMD_PAD;
-    struct taps t = {calloc((size_t)out_n, sizeof *t.at),
-                     calloc((size_t)out_n * stride, sizeof *t.weights), n_max, blocks};
+    struct resize_weights t = {calloc((size_t)out_n, sizeof *t.at),
+                               calloc((size_t)out_n * stride, sizeof *t.weights), n_max, blocks};
     if (t.at == NULL || t.weights == NULL) {
-        taps_done(&t);
+        resize_weights_done(&t);
         return false;
     }
     for (int i = 0; i < out_n; i++) {
@@ -33,13 +33,13 @@ static bool taps_alloc(int out_n, int n_max, struct taps *ret)
 }
 
 /* The weights behind at[i].w, which users only read. */
-static float *weights_of(struct taps *t, int i)
+static float *weights_of(struct resize_weights *t, int i)
 {
     return t->weights + (t->at[i].w - t->weights);
 }
 
 /* A pixel's weight to its samples; w is of sample `start`. */
-static void give(const struct taps_cells *c, int pixel, float weight, int start, float *w)
+static void give(const struct resize_weights_cells *c, int pixel, float weight, int start, float *w)
 {
     if (c->sub == 1) {
         w[pixel - start] += weight;
@@ -53,7 +53,8 @@ static void give(const struct taps_cells *c, int pixel, float weight, int start,
 }
 
 /* Each cell covers some stretch of the input: a pixel's weight is the share that is covered. */
-bool taps_make_cells(const struct taps_cells *c, double gain, struct taps *ret)
+bool resize_weights_make_cells(const struct resize_weights_cells *c, double gain,
+                               struct resize_weights *ret)
 {
     ASSERT(c->n > 0 && c->scale >= 1 && c->group >= 1 && (c->sub == 1 || c->sub == 2));
     int most = (int)ceil(c->scale * c->group) + 2; /* pixels of a cell */
@@ -84,10 +85,10 @@ bool taps_make_cells(const struct taps_cells *c, double gain, struct taps *ret)
     return true;
 }
 
-static bool area(int in_n, int out_n, struct taps *ret)
+static bool area(int in_n, int out_n, struct resize_weights *ret)
 {
-    struct taps_cells c = {in_n, 1, (double)in_n / out_n, 0, out_n, 0, 1, out_n};
-    return taps_make_cells(&c, 1, ret);
+    struct resize_weights_cells c = {in_n, 1, (double)in_n / out_n, 0, out_n, 0, 1, out_n};
+    return resize_weights_make_cells(&c, 1, ret);
 }
 
 static double lanczos(double x)
@@ -138,7 +139,7 @@ static double weight(enum resize_filter f, double x)
     return MAX(1 - fabs(x), 0.0);
 }
 
-static bool fixed(enum resize_filter f, int in_n, int out_n, struct taps *ret)
+static bool fixed(enum resize_filter f, int in_n, int out_n, struct resize_weights *ret)
 {
     double scale = 1 / ((double)out_n / in_n); /* rounded as OpenCV's: nearest depends on it */
     int span = f == FILTER_LANCZOS ? 2 * LANCZOS_A : f == FILTER_CUBIC ? 4 : 2;
@@ -168,7 +169,8 @@ static bool fixed(enum resize_filter f, int in_n, int out_n, struct taps *ret)
     return true;
 }
 
-bool taps_make(enum resize_filter filter, bool shrinks, int in_n, int out_n, struct taps *ret)
+bool resize_weights_make(enum resize_filter filter, bool shrinks, int in_n, int out_n,
+                         struct resize_weights *ret)
 {
     ASSERT(in_n > 0 && out_n > 0 && filter != FILTER_AUTO && (!shrinks || out_n <= in_n));
     return filter == FILTER_AREA && shrinks ? area(in_n, out_n, ret)

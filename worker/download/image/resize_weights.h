@@ -3,7 +3,7 @@
 #include "image.h"
 #include "simd.h"
 
-struct taps {
+struct resize_weights {
     struct simd_taps *at; /* at[out_n] */
     float *weights;
     int n_max;     /* of one output pixel */
@@ -11,10 +11,10 @@ struct taps {
 };
 /* filter is not FILTER_AUTO. shrinks: neither side of the picture grows, and area is an average;
  * else it is a kind of linear, on both axes. False when memory is short. */
-bool taps_make(enum resize_filter filter, bool shrinks, int in_n, int out_n,
-               struct taps *ret) MUST_CHECK;
+bool resize_weights_make(enum resize_filter filter, bool shrinks, int in_n, int out_n,
+                         struct resize_weights *ret) MUST_CHECK;
 /* Area windows over one plane of a picture, whose samples may be coarser than pixels. */
-struct taps_cells {
+struct resize_weights_cells {
     int in_n;         /* pixels of the picture, not samples */
     int sub;          /* pixels behind a sample: 1, or 2 with pixels in between as decoders make
                          them: three quarters of the nearer sample, one of the other */
@@ -24,5 +24,6 @@ struct taps_cells {
     int n;            /* cells; each has a pixel between from and to */
 };
 /* Weights of samples; they add up to gain. False when memory is short. */
-bool taps_make_cells(const struct taps_cells *c, double gain, struct taps *ret) MUST_CHECK;
-void taps_done(struct taps *t);
+bool resize_weights_make_cells(const struct resize_weights_cells *c, double gain,
+                               struct resize_weights *ret) MUST_CHECK;
+void resize_weights_done(struct resize_weights *t);

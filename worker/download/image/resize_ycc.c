@@ -16,45 +16,45 @@
 #define NARROW_Y (255.0 / 219)
 #define NARROW_C (255.0 / 224)
 
-static struct taps_cells pixels(int in, int out)
+static struct resize_weights_cells pixels(int in, int out)
 {
-    return (struct taps_cells){in, 1, (double)in / out, 0, out, 0, 1, out};
+    return (struct resize_weights_cells){in, 1, (double)in / out, 0, out, 0, 1, out};
 }
 
 /* Cells of colour in one direction; *ret_at: where the first one is in the plane. */
-static struct taps_cells cells(int in, int out, int sub, int at, int canvas, int *ret_at)
+static struct resize_weights_cells cells(int in, int out, int sub, int at, int canvas, int *ret_at)
 {
     int first = MAX(at, 0) / 2;
     int end = (MIN(at + out, canvas) + 1) / 2;
     *ret_at = first;
-    return (struct taps_cells){.in_n = in,
-                               .sub = sub,
-                               .scale = (double)in / out,
-                               .to = MIN(out, canvas - at),
-                               .first = 2 * first - at,
-                               .group = 2,
-                               .n = end - first};
+    return (struct resize_weights_cells){.in_n = in,
+                                         .sub = sub,
+                                         .scale = (double)in / out,
+                                         .to = MIN(out, canvas - at),
+                                         .first = 2 * first - at,
+                                         .group = 2,
+                                         .n = end - first};
 }
 
-static struct resizer *resizer_of(struct planes *p, int i)
+static struct resizer *resizer_of(struct resize_ycc *p, int i)
 {
-    const struct planes_fit *f = &p->fit;
+    const struct resize_ycc_fit *f = &p->fit;
     int x = f->x;
     int y = f->y;
     bool colour = i > 0;
-    struct taps_cells across =
+    struct resize_weights_cells across =
         colour ? cells(f->w, f->to_w, f->form.sub_x, f->x, f->canvas_w, &x) : pixels(f->w, f->to_w);
-    struct taps_cells down =
+    struct resize_weights_cells down =
         colour ? cells(f->h, f->to_h, f->form.sub_y, f->y, f->canvas_h, &y) : pixels(f->h, f->to_h);
     double gain = !f->form.narrow ? 1 : colour ? NARROW_C : NARROW_Y;
     double offset = !f->form.narrow ? 0 : colour ? GREY - GREY * NARROW_C : -16 * NARROW_Y;
     return resizer_new_cells(&across, &down, gain, offset, &p->plane[i], x, y);
 }
 
-struct planes *planes_new(const struct planes_fit *fit)
+struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit)
 {
     ASSERT(fit->to_w <= fit->w && fit->to_h <= fit->h);
-    struct planes *p = xcalloc(1, sizeof *p);
+    struct resize_ycc *p = xcalloc(1, sizeof *p);
     p->fit = *fit;
     p->sample_i = -1;
     p->sample = xcalloc(PLANES, (size_t)fit->w);
@@ -66,20 +66,20 @@ struct planes *planes_new(const struct planes_fit *fit)
         int by = i > 0 ? 2 : 1;
         struct image *im = &p->plane[i];
         if (!image_alloc(w / by, h / by, 1, im)) {
-            planes_free(p);
+            resize_ycc_free(p);
             return NULL;
         }
         memset(im->px, i > 0 ? GREY : WHITE, (size_t)im->w * (size_t)im->h);
         p->resizer[i] = resizer_of(p, i);
         if (p->resizer[i] == NULL) {
-            planes_free(p);
+            resize_ycc_free(p);
             return NULL;
         }
     }
     return p;
 }
 
-void planes_free(struct planes *p)
+void resize_ycc_free(struct resize_ycc *p)
 {
     if (p == NULL) {
         return;
@@ -104,9 +104,9 @@ static int64_t square(int v)
 }
 
 /* Brightness and colours of one row, scaled to all of the byte: what RGB would cut off. */
-static double cut_off(const struct planes *p)
+static double cut_off(const struct resize_ycc *p)
 {
-    const struct planes_fit *f = &p->fit;
+    const struct resize_ycc_fit *f = &p->fit;
     const uint8_t *y = p->sample;
     const uint8_t *cb = y + f->w;
     const uint8_t *cr = cb + f->w;
@@ -132,9 +132,9 @@ static bool is_sample(int y)
 }
 
 /* False: more is cut off in the samples than may be in all there will be. */
-static bool looked_at(struct planes *p, int plane, const uint8_t *px)
+static bool looked_at(struct resize_ycc *p, int plane, const uint8_t *px)
 {
-    const struct planes_fit *f = &p->fit;
+    const struct resize_ycc_fit *f = &p->fit;
     int i = p->row_i[plane];
     if (plane == 0 && is_sample(i)) {
         p->sample_i = i;
@@ -152,7 +152,7 @@ static bool looked_at(struct planes *p, int plane, const uint8_t *px)
     return p->cut <= CUT_MAX * PLANES * f->w * (1 + f->h / SAMPLE_ROWS);
 }
 
-bool planes_row(struct planes *p, int plane, const uint8_t *px)
+bool resize_ycc_row(struct resize_ycc *p, int plane, const uint8_t *px)
 {
     resizer_row(p->resizer[plane], px);
     bool ok = looked_at(p, plane, px);
@@ -168,7 +168,7 @@ static void half_grey(uint8_t *px, size_t step, int n)
 }
 
 /* What the picture covers only half of the cells at its edges. */
-static void mix_edges(const struct planes_fit *f, struct image *im)
+static void mix_edges(const struct resize_ycc_fit *f, struct image *im)
 {
     size_t w = (size_t)im->w;
     int right = f->x + f->to_w;
@@ -200,7 +200,7 @@ static void pad(struct image *im, int w, int h)
     }
 }
 
-void planes_finish(struct planes *p)
+void resize_ycc_finish(struct resize_ycc *p)
 {
     for (int i = 0; i < PLANES; i++) {
         int by = i > 0 ? 2 : 1;

@@ -8,19 +8,19 @@
 
 #define PLANES 3 /* Y, Cb, Cr */
 
-struct planes_fit {
+struct resize_ycc_fit {
     int w, h;               /* of the input, in pixels */
     struct plane_form form; /* of the input */
     int to_w, to_h;         /* shrunk; not larger than w, h */
     int x, y;               /* where its corner is in the canvas; negative: cropped */
     int canvas_w, canvas_h; /* what is not covered is white */
 };
-struct planes {
+struct resize_ycc {
     int w, h; /* of the canvas */
     /* One channel each; sides are whole blocks of JPEG: of 16, of colour 8. */
     struct image plane[PLANES];
     /* Private. */
-    struct planes_fit fit;
+    struct resize_ycc_fit fit;
     struct resizer *resizer[PLANES];
     int row_i[PLANES]; /* of the next row */
     uint8_t *sample;   /* sample[PLANES][w]: rows that are looked at together */
@@ -28,9 +28,9 @@ struct planes {
     double cut;        /* sum of the squares of what RGB would cut off, in the samples so far */
 };
 /* NULL when memory is short. */
-struct planes *planes_new(const struct planes_fit *fit);
-void planes_free(struct planes *p);
+struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit);
+void resize_ycc_free(struct resize_ycc *p);
 /* The next row of a plane from the top. False: too much would be cut off; make it by rows. */
-bool planes_row(struct planes *p, int plane, const uint8_t *px) MUST_CHECK;
+bool resize_ycc_row(struct resize_ycc *p, int plane, const uint8_t *px) MUST_CHECK;
 /* After the last row of each. */
-void planes_finish(struct planes *p);
+void resize_ycc_finish(struct resize_ycc *p);

@@ -37,25 +37,25 @@ static bool planned(const struct image_options *o, int w, int h, struct plan *re
     return image_fits(p.w, p.h);
 }
 
-static bool is_boxed(const struct thumb *t)
+static bool is_boxed(const struct transform *t)
 {
     return t->boxes != NULL && t->boxes->n > 0;
 }
 
-static bool swaps_sides(const struct thumb *t)
+static bool swaps_sides(const struct transform *t)
 {
     return t->turned >= 5;
 }
 
 /* The plan for the picture as it will be seen. */
-static bool plan_of(const struct thumb *t, struct plan *ret)
+static bool plan_of(const struct transform *t, struct plan *ret)
 {
     return swaps_sides(t) ? planned(t->o, t->h, t->w, ret) : planned(t->o, t->w, t->h, ret);
 }
 
 static int thumb_reduce(struct image_rows *rows, int w, int h)
 {
-    struct thumb *t = (struct thumb *)(void *)rows;
+    struct transform *t = (struct transform *)(void *)rows;
     struct plan p;
     t->w = w;
     t->h = h;
@@ -73,7 +73,7 @@ static int thumb_reduce(struct image_rows *rows, int w, int h)
 
 static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
 {
-    struct thumb *t = (struct thumb *)(void *)rows;
+    struct transform *t = (struct transform *)(void *)rows;
     struct plan p;
     if (t->w == 0) {
         t->w = w;
@@ -89,7 +89,7 @@ static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
     }
     t->result = IMAGE_BAD; /* when memory is short */
     if (is_boxed(t)) {
-        t->frame = (struct thumb_frame){p.canvas_w, p.canvas_h, p.x, p.y};
+        t->frame = (struct transform_frame){p.canvas_w, p.canvas_h, p.x, p.y};
         p = (struct plan){p.w, p.h, 0, 0, p.w, p.h, p.filter};
     }
     if (!image_alloc(p.canvas_w, p.canvas_h, channels, &t->out)) {
@@ -115,7 +115,7 @@ static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
 /* Planes are for what ends as JPEG, shrinks, and is not looked at on the way. */
 static bool thumb_begin_planes(struct image_rows *rows, int w, int h, const struct plane_form *form)
 {
-    struct thumb *t = (struct thumb *)(void *)rows;
+    struct transform *t = (struct transform *)(void *)rows;
     struct plan p;
     int header_w = t->w != 0 ? t->w : w;
     int header_h = t->w != 0 ? t->h : h;
@@ -128,19 +128,19 @@ static bool thumb_begin_planes(struct image_rows *rows, int w, int h, const stru
     }
     t->w = header_w;
     t->h = header_h;
-    t->planes =
-        planes_new(&(struct planes_fit){w, h, *form, p.w, p.h, p.x, p.y, p.canvas_w, p.canvas_h});
+    t->planes = resize_ycc_new(
+        &(struct resize_ycc_fit){w, h, *form, p.w, p.h, p.x, p.y, p.canvas_w, p.canvas_h});
     t->out = (struct image){p.canvas_w, p.canvas_h, PLANES, NULL};
     return t->planes != NULL;
 }
 
 static bool thumb_plane_row(struct image_rows *rows, int plane, const uint8_t *px)
 {
-    struct thumb *t = (struct thumb *)(void *)rows;
-    if (planes_row(t->planes, plane, px)) {
+    struct transform *t = (struct transform *)(void *)rows;
+    if (resize_ycc_row(t->planes, plane, px)) {
         return true;
     }
-    planes_free(t->planes);
+    resize_ycc_free(t->planes);
     t->planes = NULL;
     t->no_planes = true;
     return false;
@@ -148,26 +148,26 @@ static bool thumb_plane_row(struct image_rows *rows, int plane, const uint8_t *p
 
 static void thumb_row(struct image_rows *rows, const uint8_t *px)
 {
-    resizer_row(((struct thumb *)(void *)rows)->resizer, px);
+    resizer_row(((struct transform *)(void *)rows)->resizer, px);
 }
 
-void thumb_init(struct thumb *t, const struct image_options *o, int turned)
+void transform_init(struct transform *t, const struct image_options *o, int turned)
 {
     ASSERT(turned >= 1 && turned <= 8);
-    *t = (struct thumb){.rows = {.reduce = thumb_reduce,
-                                 .begin = thumb_begin,
-                                 .row = thumb_row,
-                                 .begin_planes = thumb_begin_planes,
-                                 .plane_row = thumb_plane_row},
-                        .o = o,
-                        .turned = turned,
-                        .result = IMAGE_BAD};
+    *t = (struct transform){.rows = {.reduce = thumb_reduce,
+                                     .begin = thumb_begin,
+                                     .row = thumb_row,
+                                     .begin_planes = thumb_begin_planes,
+                                     .plane_row = thumb_plane_row},
+                            .o = o,
+                            .turned = turned,
+                            .result = IMAGE_BAD};
 }
 
-void thumb_done(struct thumb *t)
+void transform_done(struct transform *t)
 {
     resizer_free(t->resizer);
-    planes_free(t->planes);
+    resize_ycc_free(t->planes);
     image_done(&t->small);
     image_done(&t->out);
     t->resizer = NULL;
@@ -189,7 +189,7 @@ static size_t seen_at(int turned, int w, int h, int x, int y)
     return (size_t)sy * (size_t)w + (size_t)sx;
 }
 
-static void turn(struct thumb *t)
+static void turn(struct transform *t)
 {
     const struct image *from = &t->small;
     int w = swaps_sides(t) ? from->h : from->w;
@@ -205,9 +205,9 @@ static void turn(struct thumb *t)
 }
 
 /* Border and crop of what was made without. */
-static bool put_in_frame(struct thumb *t)
+static bool put_in_frame(struct transform *t)
 {
-    const struct thumb_frame *f = &t->frame;
+    const struct transform_frame *f = &t->frame;
     struct image in = {0};
     if (f->w == t->out.w && f->h == t->out.h) {
         return true;
@@ -228,11 +228,11 @@ static bool put_in_frame(struct thumb *t)
     return true;
 }
 
-void thumb_finish(struct thumb *t)
+void transform_finish(struct transform *t)
 {
     t->result = IMAGE_OK;
     if (t->planes != NULL) {
-        planes_finish(t->planes);
+        resize_ycc_finish(t->planes);
     }
     if (t->turned != 1) {
         turn(t);
@@ -242,7 +242,7 @@ void thumb_finish(struct thumb *t)
     }
 }
 
-enum image_result thumb_encode(const struct thumb *t, struct buf *out)
+enum image_result transform_encode(const struct transform *t, struct buf *out)
 {
     if (t->planes == NULL) {
         return image_encode(&t->out, t->o, out);
@@ -253,22 +253,22 @@ enum image_result thumb_encode(const struct thumb *t, struct buf *out)
 
 enum image_result image_resize(struct image *im, const struct image_options *o)
 {
-    struct thumb t;
+    struct transform t;
     struct image_options any = *o;
     any.min_size = 0;
     any.max_area = any.max_aspect = IMAGE_SIDE_MAX * (double)IMAGE_SIDE_MAX;
-    thumb_init(&t, &any, 1);
+    transform_init(&t, &any, 1);
     if (thumb_begin(&t.rows, im->w, im->h, im->channels)) {
         size_t row_n = (size_t)im->w * (size_t)im->channels;
         for (int y = 0; y < im->h; y++) {
             thumb_row(&t.rows, im->px + (size_t)y * row_n);
         }
-        thumb_finish(&t);
+        transform_finish(&t);
         image_done(im);
         *im = t.out;
         t.out.px = NULL;
     }
     enum image_result result = t.result;
-    thumb_done(&t);
+    transform_done(&t);
     return result;
 }

@@ -5,32 +5,32 @@
 #include "image.h"
 
 struct resizer;
-struct thumb {
+struct transform {
     struct image_rows rows; /* first member: give it to a decoder */
     const struct image_options *o;
     int turned; /* EXIF orientation: 1 to 8; 1: as it is */
     int w, h;   /* of the input; set by whoever knows the header */
-    /* Blurred after resizing and turning, before border and crop; set after thumb_init. NULL or
+    /* Blurred after resizing and turning, before border and crop; set after transform_init. NULL or
      * empty: none. */
-    const struct boxes *boxes;
+    const struct bboxes *boxes;
     enum image_result result;
     struct image out; /* without pixels when the result is in planes */
     /* Private. */
     struct resizer *resizer;
-    struct planes *planes; /* NULL: rows */
-    bool no_planes;        /* they were tried */
-    struct image small;    /* resized and not yet turned */
-    int x, y;              /* where it goes in out */
-    struct thumb_frame {   /* with boxes out is made without border and crop, which come last */
+    struct resize_ycc *planes; /* NULL: rows */
+    bool no_planes;            /* they were tried */
+    struct image small;        /* resized and not yet turned */
+    int x, y;                  /* where it goes in out */
+    struct transform_frame {   /* with boxes out is made without border and crop, which come last */
         int w, h, x, y;
     } frame;
 };
 /* o is borrowed. turned: what exif_orientation found, 1 when it does not count. */
-void thumb_init(struct thumb *t, const struct image_options *o, int turned);
-void thumb_done(struct thumb *t);
+void transform_init(struct transform *t, const struct image_options *o, int turned);
+void transform_done(struct transform *t);
 /* After the last row: t->out is the picture unless t->result says that memory was short. */
-void thumb_finish(struct thumb *t);
+void transform_finish(struct transform *t);
 /* Append the finished result in the format of the options. */
-enum image_result thumb_encode(const struct thumb *t, struct buf *out);
+enum image_result transform_encode(const struct transform *t, struct buf *out);
 /* Replace *im by what the options make of it; filters are not looked at. */
 enum image_result image_resize(struct image *im, const struct image_options *o);

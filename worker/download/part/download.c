@@ -30,9 +30,9 @@
 
 struct download {
     struct options o;
-    struct life life;
-    struct run run;
-    struct pool *pool;
+    struct job_main life;
+    struct pipeline run;
+    struct decode_pool *pool;
     struct duck duck;     /* reads the part: one query that is open all the while */
     struct duck duck_out; /* writes sidecars: in the reader's database no dropped table would be
                            * forgotten before that query ends */
@@ -40,8 +40,8 @@ struct download {
     struct parquet *parquet;
     struct sink *sink; /* of the working thread; lent to the heart while the stages run */
     struct resume resume;
-    struct extend extend;
-    struct lanes *lanes;
+    struct manifest_extend extend;
+    struct fetch_threads *lanes;
     struct writer *writer;
     const char *task;
     const char *attempt;
@@ -60,7 +60,7 @@ static const char *env(const char *name)
 
 static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
 {
-    int64_t n = run_shard_rows(&d->run, shard_i);
+    int64_t n = pipeline_shard_rows(&d->run, shard_i);
     for (int64_t row = 0; row < n; row++) {
         struct sample *s;
         if (!parquet_next(d->parquet, &s, err)) {
@@ -72,7 +72,7 @@ static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
         }
         s->shard_i = shard_i;
         s->row_i = (int32_t)row;
-        if (!lanes_push(d->lanes, s)) {
+        if (!fetch_threads_push(d->lanes, s)) {
             sample_free(s); /* stopping */
             return true;
         }
@@ -100,19 +100,19 @@ static void *reader_main(void *arg)
     struct download *d = arg;
     struct err err = ERR_INIT;
     bool ok = true;
-    int64_t shards = run_shards(&d->run);
-    for (int64_t i = 0; ok && i < shards && !run_stopping(&d->run); i++) {
+    int64_t shards = pipeline_shards(&d->run);
+    for (int64_t i = 0; ok && i < shards && !pipeline_stopping(&d->run); i++) {
         if (resume_is_done(&d->resume, i)) {
-            ok = parquet_skip(d->parquet, run_shard_rows(&d->run, i), &err);
-        } else if (run_shard_open(&d->run)) {
+            ok = parquet_skip(d->parquet, pipeline_shard_rows(&d->run, i), &err);
+        } else if (pipeline_shard_open(&d->run)) {
             ok = read_shard(d, i, &err);
         }
     }
-    ok = ok && (run_stopping(&d->run) || check_end(d, &err));
+    ok = ok && (pipeline_stopping(&d->run) || check_end(d, &err));
     if (!ok) {
-        run_fail(&d->run, &err);
+        pipeline_fail(&d->run, &err);
     }
-    lanes_close(d->lanes);
+    fetch_threads_close(d->lanes);
     return NULL;
 }
 
@@ -138,7 +138,7 @@ static void take_decoded(struct progress *p, struct sample *s, struct decoded *o
 }
 
 /* Has the body the hash its row says? True when rows say none. */
-static bool hash_holds(const struct run *r, const struct sample *s)
+static bool hash_holds(const struct pipeline *r, const struct sample *s)
 {
     char hash[IMAGE_HASH_HEX_N];
     if (!r->columns->verify) {
@@ -150,7 +150,7 @@ static bool hash_holds(const struct run *r, const struct sample *s)
 }
 
 /* What can be told before the picture is looked at. False: the row has failed. */
-static bool may_decode(const struct run *r, struct sample *s, struct boxes *ret)
+static bool may_decode(const struct pipeline *r, struct sample *s, struct bboxes *ret)
 {
     struct err why = ERR_INIT;
     ret->n = 0;
@@ -169,13 +169,13 @@ static void *decode_main(void *arg)
 {
     struct download *d = arg;
     struct err err = ERR_INIT;
-    struct pool_child *child = NULL;
+    struct decode_pool_child *child = NULL;
     struct decoded out = {.image = BUF_INIT(IMAGE_OUT_BYTES_MAX),
                           .exif = BUF_INIT(IMAGE_EXIF_BYTES_MAX)};
-    struct boxes *boxes = xcalloc(1, sizeof *boxes);
-    bool ok = pool_child_new(d->pool, &child, &err);
+    struct bboxes *boxes = xcalloc(1, sizeof *boxes);
+    bool ok = decode_pool_child_new(d->pool, &child, &err);
     if (!ok) {
-        run_fail(&d->run, &err);
+        pipeline_fail(&d->run, &err);
     }
     for (struct sample *s = sample_of(queue_pop(d->run.queue_bodies, true)); s != NULL;
          s = sample_of(queue_pop(d->run.queue_bodies, true))) {
@@ -186,13 +186,13 @@ static void *decode_main(void *arg)
         struct str body = {(const char *)s->body, body_n};
         bool may = may_decode(&d->run, s, boxes);
         if (ok && may) {
-            ok = pool_decode(child, body, boxes, &out, &died, &err);
+            ok = decode_pool_decode(child, body, boxes, &out, &died, &err);
             if (!ok) {
-                run_fail(&d->run, &err);
+                pipeline_fail(&d->run, &err);
             }
         }
         sample_drop_body(s);
-        lanes_release(d->lanes, s->lane, body_n);
+        fetch_threads_release(d->lanes, s->lane, body_n);
         if (!ok) { /* the run has failed, not this image: it must not get into a shard that way */
             sample_free(s);
             continue;
@@ -209,7 +209,7 @@ static void *decode_main(void *arg)
     buf_done(&out.image);
     buf_done(&out.exif);
     free(boxes);
-    pool_child_free(child);
+    decode_pool_child_free(child);
     if (--d->decoders_left == 0) {
         queue_close(d->run.queue_results);
     }
@@ -235,13 +235,13 @@ static void on_tick(void *ctx, int64_t asked_us)
 {
     struct download *d = ctx;
     if (asked_us >= 0 && d->run.stop == STOP_NO) {
-        run_stop(&d->run, STOP_SIGNAL);
+        pipeline_stop(&d->run, STOP_SIGNAL);
     }
     if (asked_us >= d->life.stop_us / 2) {
-        run_abandon(&d->run);
+        pipeline_abandon(&d->run);
     }
-    if (run_stopping(&d->run)) {
-        lanes_wake(d->lanes);
+    if (pipeline_stopping(&d->run)) {
+        fetch_threads_wake(d->lanes);
     }
 }
 
@@ -253,14 +253,14 @@ static void run_stages(struct download *d)
     pthread_t writer;
     pthread_t *decode = xcalloc((size_t)decoders, sizeof *decode);
     int rc = pthread_create(&writer, NULL, writer_main, d->writer);
-    lanes_start(d->lanes);
+    fetch_threads_start(d->lanes);
     for (int i = 0; i < decoders; i++) {
         rc |= pthread_create(&decode[i], NULL, decode_main, d);
     }
     rc |= pthread_create(&reader, NULL, reader_main, d);
     ASSERT(rc == 0);
     (void)pthread_join(reader, NULL);
-    lanes_join(d->lanes);
+    fetch_threads_join(d->lanes);
     for (int i = 0; i < decoders; i++) {
         (void)pthread_join(decode[i], NULL);
     }
@@ -272,17 +272,18 @@ static void run_stages(struct download *d)
 static void run_alive(struct download *d)
 {
     const struct progress *p = &d->run.progress;
-    const struct heartbeat_config config = {.progress = p,
-                                            .of = HEARTBEAT_OF_ROWS,
-                                            .task = d->task,
-                                            .attempt = d->attempt,
-                                            .interval_us = d->o.progress_interval_s * USEC_PER_SEC,
-                                            .line = print_line};
-    struct heartbeat *heart;
-    heartbeat_start(&config, d->sink, &heart);
-    life_drains(&d->life);
+    const struct progress_report_config config = {.progress = p,
+                                                  .of = PROGRESS_REPORT_OF_ROWS,
+                                                  .task = d->task,
+                                                  .attempt = d->attempt,
+                                                  .interval_us =
+                                                      d->o.progress_interval_s * USEC_PER_SEC,
+                                                  .line = print_line};
+    struct progress_report *heart;
+    progress_report_start(&config, d->sink, &heart);
+    job_main_drains(&d->life);
     run_stages(d);
-    heartbeat_stop(heart);
+    progress_report_stop(heart);
     log_event(LOG_INFO, "stages_ended", LF_I("rows", progress_rows(p)),
               LF_I("successes", p->successes), LF_I("failed_to_download", p->failed_to_download),
               LF_I("failed_to_resize", p->failed_to_resize), LF_I("unsupported", p->unsupported));
@@ -307,7 +308,7 @@ static bool finish(struct download *d, struct err *err)
     if (ok) {
         resume_abort_uploads(d->sink);
         stats_sort(&total);
-        extend_merge(&d->extend, &objects);
+        manifest_extend_merge(&d->extend, &objects);
         struct manifest m = {.task = d->task,
                              .attempt = d->attempt,
                              .rows_in = d->run.rows,
@@ -326,7 +327,7 @@ static bool finish(struct download *d, struct err *err)
         bool create_only = d->o.mode != MODE_EXTEND;
         ok =
             sink_put(d->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", create_only, err) &&
-            mode_end(d->sink, &d->o, d->task, err);
+            incremental_mode_end(d->sink, &d->o, d->task, err);
         if (!ok && err->code == ERR_PRECONDITION) {
             (void)err_wrap(err, "another writer finished this part first");
         }
@@ -342,8 +343,8 @@ static bool prepare(struct download *d, struct err *err)
         !parquet_open(&d->duck, d->input.path, d->input.name, &d->o, &d->parquet, err)) {
         return false;
     }
-    run_init(&d->run, &d->o, parquet_columns(d->parquet), parquet_rows(d->parquet));
-    if (!mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err)) {
+    pipeline_init(&d->run, &d->o, parquet_columns(d->parquet), parquet_rows(d->parquet));
+    if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err)) {
         return false;
     }
     if (!resume_load(d->sink, &d->run, &d->resume, err)) {
@@ -355,7 +356,7 @@ static bool prepare(struct download *d, struct err *err)
     p->failed_to_download = d->resume.total.failed_to_download;
     p->failed_to_resize = d->resume.total.failed_to_resize;
     p->shards_done = d->resume.done_n;
-    return lanes_new(&d->run, &d->lanes, err) && duck_open(&d->duck_out, err) &&
+    return fetch_threads_new(&d->run, &d->lanes, err) && duck_open(&d->duck_out, err) &&
            writer_new(&d->run, &d->duck_out, &d->writer, err);
 }
 
@@ -363,13 +364,13 @@ static bool prepare(struct download *d, struct err *err)
 static bool begin(void *ctx, struct err *err)
 {
     struct download *d = ctx;
-    return pool_new(&d->o.image, &d->pool, err);
+    return decode_pool_new(&d->o.image, &d->pool, err);
 }
 
 static bool one_host(struct err *err)
 {
     int hosts;
-    if (!contract_hosts(&hosts, err)) {
+    if (!sagemaker_container_hosts(&hosts, err)) {
         return false;
     }
     return hosts == 1 || err_set(err, ERR_INVALID,
@@ -378,49 +379,49 @@ static bool one_host(struct err *err)
                                  hosts);
 }
 
-static enum life_end download(void *ctx, struct err *err)
+static enum job_main_end download(void *ctx, struct err *err)
 {
     struct download *d = ctx;
     bool done = false;
     if (!one_host(err) || !sink_open(d->o.output_folder, &d->sink, err) ||
-        !mode_is_done(d->sink, &d->o, d->task, &done, err)) {
-        return LIFE_FAILED;
+        !incremental_mode_is_done(d->sink, &d->o, d->task, &done, err)) {
+        return JOB_MAIN_FAILED;
     }
     if (done) {
         resume_abort_uploads(d->sink);
         (void)printf("worker  - '%s' is finished already\n", d->o.output_folder);
-        bool ok = sink_sweep(d->sink, err) && mode_end(d->sink, &d->o, d->task, err);
-        return ok ? LIFE_DONE : LIFE_FAILED; /* killed right after */
+        bool ok = sink_sweep(d->sink, err) && incremental_mode_end(d->sink, &d->o, d->task, err);
+        return ok ? JOB_MAIN_DONE : JOB_MAIN_FAILED; /* killed right after */
     }
     if (!prepare(d, err)) {
-        return LIFE_FAILED;
+        return JOB_MAIN_FAILED;
     }
     run_alive(d);
     if (d->run.stop == STOP_ERROR) {
         *err = d->run.err;
-        return LIFE_FAILED;
+        return JOB_MAIN_FAILED;
     }
     if (d->run.stop == STOP_SIGNAL && progress_rows(&d->run.progress) < d->run.rows) {
-        return LIFE_STOPPED;
+        return JOB_MAIN_STOPPED;
     }
-    return finish(d, err) ? LIFE_DONE : LIFE_FAILED;
+    return finish(d, err) ? JOB_MAIN_DONE : JOB_MAIN_FAILED;
 }
 
 static void download_done(struct download *d)
 {
     writer_free(d->writer);
-    lanes_free(d->lanes);
+    fetch_threads_free(d->lanes);
     resume_done(&d->resume);
-    extend_done(&d->extend);
+    manifest_extend_done(&d->extend);
     if (d->run.columns != NULL) {
-        run_done(&d->run);
+        pipeline_done(&d->run);
     }
     parquet_free(d->parquet);
     duck_close(&d->duck);
     duck_close(&d->duck_out);
     input_done(&d->input);
     sink_free(d->sink);
-    pool_free(d->pool);
+    decode_pool_free(d->pool);
     options_done(&d->o);
 }
 
@@ -433,12 +434,12 @@ static bool load_options(const json_t *hyperparameters, int argc, char *const *a
 int download_main(int argc, char *const *argv)
 {
     struct download *d = xcalloc(1, sizeof *d);
-    life_begin();
+    job_main_begin();
     d->input.fd = -1;
     d->task = env(WP_ENV_TASK);
     d->attempt = env(WP_ENV_ATTEMPT);
     d->started_us = clock_wall_us();
-    if (!life_settings(load_options, argc, argv, &d->o)) {
+    if (!job_main_settings(load_options, argc, argv, &d->o)) {
         free(d);
         return WP_EXIT_USAGE;
     }
@@ -454,14 +455,14 @@ int download_main(int argc, char *const *argv)
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     url_setup();
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-    d->life = (struct life){.failed_event = "download_failed",
-                            .stopped = "SIGTERM: finished shards are kept",
-                            .stop_us = d->o.stop_s * USEC_PER_SEC,
-                            .begin = begin,
-                            .work = download,
-                            .tick = on_tick,
-                            .ctx = d};
-    int rc = life_run(&d->life);
+    d->life = (struct job_main){.failed_event = "download_failed",
+                                .stopped = "SIGTERM: finished shards are kept",
+                                .stop_us = d->o.stop_s * USEC_PER_SEC,
+                                .begin = begin,
+                                .work = download,
+                                .tick = on_tick,
+                                .ctx = d};
+    int rc = job_main_run(&d->life);
     download_done(d);
     free(d);
     return rc;

@@ -18,13 +18,13 @@ struct marker {
 static bool read_marker(struct sink *sink, const char *mode, const char *task, struct marker *ret,
                         struct err *err)
 {
-    AUTO_BUF struct buf b = BUF_INIT(MODE_MARKER_BYTES_MAX);
+    AUTO_BUF struct buf b = BUF_INIT(INCREMENTAL_MODE_MARKER_BYTES_MAX);
     AUTO_JSON json_t *v = NULL;
     struct marker m = {0};
     struct err e = ERR_INIT;
     const char *of_mode;
     const char *of_task;
-    if (!sink_get(sink, MODE_MARKER_KEY, &b, &e)) {
+    if (!sink_get(sink, INCREMENTAL_MODE_MARKER_KEY, &b, &e)) {
         *ret = m;
         if (e.code == ERR_NOT_FOUND) {
             return true;
@@ -32,11 +32,11 @@ static bool read_marker(struct sink *sink, const char *mode, const char *task, s
         *err = e;
         return false;
     }
-    if (!json_parse(buf_str(&b), MODE_MARKER_BYTES_MAX, &v, err) ||
+    if (!json_parse(buf_str(&b), INCREMENTAL_MODE_MARKER_BYTES_MAX, &v, err) ||
         !json_get_str(v, "mode", "", &of_mode, err) ||
         !json_get_str(v, "task", "", &of_task, err) ||
         !json_get_i64(v, "first", 0, INT64_MAX / 4, 0, &m.first, err)) {
-        return err_wrap(err, "%s", MODE_MARKER_KEY);
+        return err_wrap(err, "%s", INCREMENTAL_MODE_MARKER_KEY);
     }
     m.there = true;
     m.ours = strcmp(of_mode, mode) == 0 && strcmp(of_task, task) == 0;
@@ -47,7 +47,7 @@ static bool read_marker(struct sink *sink, const char *mode, const char *task, s
 static bool write_marker(struct sink *sink, const char *mode, const char *task, int64_t first,
                          struct err *err)
 {
-    AUTO_BUF struct buf b = BUF_INIT(MODE_MARKER_BYTES_MAX);
+    AUTO_BUF struct buf b = BUF_INIT(INCREMENTAL_MODE_MARKER_BYTES_MAX);
     struct json_out w;
     json_out_init(&w, &b);
     json_out_object(&w, NULL);
@@ -55,11 +55,11 @@ static bool write_marker(struct sink *sink, const char *mode, const char *task, 
     json_out_str(&w, "task", task);
     json_out_i64(&w, "first", first);
     json_out_end_object(&w);
-    return sink_put(sink, MODE_MARKER_KEY, buf_str(&b), "application/json", false, err);
+    return sink_put(sink, INCREMENTAL_MODE_MARKER_KEY, buf_str(&b), "application/json", false, err);
 }
 
-bool mode_is_done(struct sink *sink, const struct options *o, const char *task, bool *ret_done,
-                  struct err *err)
+bool incremental_mode_is_done(struct sink *sink, const struct options *o, const char *task,
+                              bool *ret_done, struct err *err)
 {
     AUTO_JSON json_t *manifest = NULL;
     if (!manifest_load(sink, &manifest, err)) {
@@ -84,7 +84,7 @@ bool mode_is_done(struct sink *sink, const struct options *o, const char *task, 
     return true;
 }
 
-int64_t mode_shard_number(const struct shard_format *f, const char *name)
+int64_t incremental_mode_shard_number(const struct shard_format *f, const char *name)
 {
     struct shard_format any = *f;
     any.first_shard = 0;
@@ -110,7 +110,7 @@ static bool remove_all(struct sink *sink, const struct shard_format *f, struct e
     for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
         for (size_t i = 0; ok && i < l.n; i++) {
             if (str_ends(str_of(l.objects[i].name), suffixes[k]) &&
-                mode_shard_number(f, l.objects[i].name) >= 0) {
+                incremental_mode_shard_number(f, l.objects[i].name) >= 0) {
                 ok = sink_delete(sink, l.objects[i].name, err);
                 n++;
             }
@@ -130,15 +130,15 @@ static bool find_first(struct sink *sink, const struct shard_format *f, int64_t 
     }
     int64_t largest = -1;
     for (size_t i = 0; i < l.n; i++) {
-        largest = MAX(largest, mode_shard_number(f, l.objects[i].name));
+        largest = MAX(largest, incremental_mode_shard_number(f, l.objects[i].name));
     }
     sink_listing_done(&l);
     *ret = largest + 1;
     return true;
 }
 
-bool mode_begin(struct sink *sink, const struct options *o, const char *task,
-                struct shard_format *f, struct extend *ret, struct err *err)
+bool incremental_mode_begin(struct sink *sink, const struct options *o, const char *task,
+                            struct shard_format *f, struct manifest_extend *ret, struct err *err)
 {
     struct marker m;
     if (o->mode == MODE_INCREMENTAL) {
@@ -155,19 +155,21 @@ bool mode_begin(struct sink *sink, const struct options *o, const char *task,
         return err_set(err, ERR_CONFLICT,
                        "'%s' is being written by another job (%s): end it first, or remove that "
                        "file",
-                       o->output_folder, MODE_MARKER_KEY);
+                       o->output_folder, INCREMENTAL_MODE_MARKER_KEY);
     }
     if (!m.ours && !find_first(sink, f, &m.first, err)) {
         return false;
     }
     f->first_shard = m.first;
-    return extend_load(sink, f, ret, err) &&
+    return manifest_extend_load(sink, f, ret, err) &&
            (m.ours || write_marker(sink, o->incremental_mode, task, m.first, err));
 }
 
-bool mode_end(struct sink *sink, const struct options *o, const char *task, struct err *err)
+bool incremental_mode_end(struct sink *sink, const struct options *o, const char *task,
+                          struct err *err)
 {
     struct marker m;
-    return o->mode == MODE_INCREMENTAL || (read_marker(sink, o->incremental_mode, task, &m, err) &&
-                                           (!m.ours || sink_delete(sink, MODE_MARKER_KEY, err)));
+    return o->mode == MODE_INCREMENTAL ||
+           (read_marker(sink, o->incremental_mode, task, &m, err) &&
+            (!m.ours || sink_delete(sink, INCREMENTAL_MODE_MARKER_KEY, err)));
 }

@@ -9,19 +9,20 @@
 #include "manifest_extend.h"
 #include "options.h"
 
-#define MODE_MARKER_KEY       "_mode.json"
-#define MODE_MARKER_BYTES_MAX 4096
+#define INCREMENTAL_MODE_MARKER_KEY       "_mode.json"
+#define INCREMENTAL_MODE_MARKER_BYTES_MAX 4096
 
 /* Has this task finished here already (*ret_done)? The finished output of another task is an error
  * for incremental. Nothing is changed. */
-bool mode_is_done(struct sink *sink, const struct options *o, const char *task, bool *ret_done,
-                  struct err *err) MUST_CHECK;
+bool incremental_mode_is_done(struct sink *sink, const struct options *o, const char *task,
+                              bool *ret_done, struct err *err) MUST_CHECK;
 /* Make the output fit for the run: removes for overwrite; for extend sets f->first_shard and gives
  * what lies before it. Called when the input is known to be good. */
-bool mode_begin(struct sink *sink, const struct options *o, const char *task,
-                struct shard_format *f, struct extend *ret, struct err *err) MUST_CHECK;
+bool incremental_mode_begin(struct sink *sink, const struct options *o, const char *task,
+                            struct shard_format *f, struct manifest_extend *ret,
+                            struct err *err) MUST_CHECK;
 /* After the manifest, and when the task has finished already: take our marker away. */
-bool mode_end(struct sink *sink, const struct options *o, const char *task,
-              struct err *err) MUST_CHECK;
+bool incremental_mode_end(struct sink *sink, const struct options *o, const char *task,
+                          struct err *err) MUST_CHECK;
 /* Number in a name of whatever shard, one's own or an earlier one's; -1 when it is of none. */
-int64_t mode_shard_number(const struct shard_format *f, const char *name);
+int64_t incremental_mode_shard_number(const struct shard_format *f, const char *name);

@@ -63,15 +63,15 @@ static int temporary_file(void)
 static bool fetch_s3(const char *uri, struct input *in, struct err *err)
 {
     struct s3_uri u;
-    struct s3_sync *s3;
+    struct s3_blocking *s3;
     int64_t size;
-    if (!s3_parse_uri(str_of(uri), &u, err) || !s3_sync_new(S3_TRIES, &s3, err)) {
+    if (!s3_parse_uri(str_of(uri), &u, err) || !s3_blocking_new(S3_TRIES, &s3, err)) {
         return false;
     }
     in->fd = temporary_file();
-    bool ok = in->fd >= 0 ? s3_sync_get_file(s3, &u, in->fd, &size, err)
+    bool ok = in->fd >= 0 ? s3_blocking_get_file(s3, &u, in->fd, &size, err)
                           : err_set_os(err, ERR_IO, errno, "cannot make a temporary file");
-    s3_sync_free(s3);
+    s3_blocking_free(s3);
     in->path = xasprintf("/proc/self/fd/%d", in->fd);
     return ok ? true : err_wrap(err, "cannot read '%s'", uri);
 }
@@ -113,7 +113,7 @@ static const char *sidecar_name(const char *key, size_t prefix_n)
     return is ? name : NULL;
 }
 
-static bool fetch_sidecar(struct s3_sync *s3, const struct s3_uri *u, const char *dir,
+static bool fetch_sidecar(struct s3_blocking *s3, const struct s3_uri *u, const char *dir,
                           const char *name, struct err *err)
 {
     int64_t size;
@@ -122,14 +122,14 @@ static bool fetch_sidecar(struct s3_sync *s3, const struct s3_uri *u, const char
     if (fd < 0) {
         return err_set_os(err, ERR_IO, errno, "cannot create '%s'", path);
     }
-    return s3_sync_get_file(s3, u, fd, &size, err);
+    return s3_blocking_get_file(s3, u, fd, &size, err);
 }
 
-static bool fetch_sidecars(struct s3_sync *s3, const struct s3_uri *base, const char *dir,
+static bool fetch_sidecars(struct s3_blocking *s3, const struct s3_uri *base, const char *dir,
                            struct err *err)
 {
     struct s3_listing all = {0};
-    if (!s3_sync_list(s3, base, SIDECARS_LISTED_MAX, &all, err)) {
+    if (!s3_blocking_list(s3, base, SIDECARS_LISTED_MAX, &all, err)) {
         return false;
     }
     bool ok = true;
@@ -152,11 +152,11 @@ static bool fetch_sidecars(struct s3_sync *s3, const struct s3_uri *base, const 
 static bool earlier_in_s3(const struct options *o, struct input *in, struct err *err)
 {
     struct s3_uri base;
-    struct s3_sync *s3;
+    struct s3_blocking *s3;
     AUTO_FREE char *uri =
         xasprintf("%s%s", o->url_list, str_ends(str_of(o->url_list), "/") ? "" : "/");
     AUTO_FREE char *dir = xasprintf("%s/drover-sidecars-XXXXXX", temporary_place());
-    if (!s3_parse_uri(str_of(uri), &base, err) || !s3_sync_new(S3_TRIES, &s3, err)) {
+    if (!s3_parse_uri(str_of(uri), &base, err) || !s3_blocking_new(S3_TRIES, &s3, err)) {
         return false;
     }
     bool ok = mkdtemp(dir) != NULL ||
@@ -166,7 +166,7 @@ static bool earlier_in_s3(const struct options *o, struct input *in, struct err 
         in->path = xasprintf("%s/*.parquet", in->dir);
         ok = fetch_sidecars(s3, &base, in->dir, err);
     }
-    s3_sync_free(s3);
+    s3_blocking_free(s3);
     return ok ? true : err_wrap(err, "cannot read '%s'", o->url_list);
 }
 
@@ -201,9 +201,9 @@ bool input_open(const struct options *o, struct input *ret, struct err *err)
     if (str_starts(u, "s3://")) {
         ok = o->retry_failed ? earlier_in_s3(o, &in, err) : fetch_s3(url_list, &in, err);
     } else if (u.n == 0 || str_starts(u, "channel:")) {
-        ok = contract_channel(u.n == 0 ? NULL : url_list + 8, &in.path, err);
+        ok = sagemaker_container_channel(u.n == 0 ? NULL : url_list + 8, &in.path, err);
     } else {
-        in.path = contract_path(str_starts(u, "file://") ? url_list + 7 : url_list);
+        in.path = sagemaker_container_path(str_starts(u, "file://") ? url_list + 7 : url_list);
     }
     if (ok && o->retry_failed && in.dir == NULL) {
         ok = earlier_output(o, &in, err);

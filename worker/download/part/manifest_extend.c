@@ -8,7 +8,8 @@
 #define COUNT_MAX (INT64_MAX / 4)
 
 /* Copy the counts of one part: of the manifest itself or of an entry of its "earlier". */
-static bool add_part(struct extend *x, const json_t *of, int64_t first_shard, struct err *err)
+static bool add_part(struct manifest_extend *x, const json_t *of, int64_t first_shard,
+                     struct err *err)
 {
     static const char *const counts[] = {
         "rows_in", "rows_out", "successes", "failed_to_download", "failed_to_resize", "bytes"};
@@ -42,7 +43,7 @@ static bool differs(const char *a, const char *b)
     return a[0] != '\0' && b[0] != '\0' && strcmp(a, b) != 0;
 }
 
-static bool add_object(struct extend *x, const json_t *o, const struct shard_format *f,
+static bool add_object(struct manifest_extend *x, const json_t *o, const struct shard_format *f,
                        const struct sink_listing *there, struct err *err)
 {
     const char *key;
@@ -52,7 +53,7 @@ static bool add_object(struct extend *x, const json_t *o, const struct shard_for
         !json_get_i64(o, "size", 0, COUNT_MAX, JSON_ABSENT, &size, err)) {
         return false;
     }
-    if (mode_shard_number(f, key) >= f->first_shard) {
+    if (incremental_mode_shard_number(f, key) >= f->first_shard) {
         return true;
     }
     const struct sink_object *found = sink_listing_find(there, key);
@@ -69,14 +70,14 @@ static bool add_object(struct extend *x, const json_t *o, const struct shard_for
     return true;
 }
 
-bool extend_load(struct sink *sink, const struct shard_format *f, struct extend *ret,
-                 struct err *err)
+bool manifest_extend_load(struct sink *sink, const struct shard_format *f,
+                          struct manifest_extend *ret, struct err *err)
 {
     AUTO_JSON json_t *m = NULL;
     struct sink_listing there = {0};
     json_t *list = NULL;
     json_t *earlier = NULL;
-    struct extend x = {.earlier = json_array()};
+    struct manifest_extend x = {.earlier = json_array()};
     bool ok = manifest_load(sink, &m, err);
     if (ok && m != NULL) {
         ok = sink_list(sink, &there, err) && json_get_array(m, "objects", &list, err) &&
@@ -92,7 +93,7 @@ bool extend_load(struct sink *sink, const struct shard_format *f, struct extend 
     }
     sink_listing_done(&there);
     if (!ok) {
-        extend_done(&x);
+        manifest_extend_done(&x);
         return err_wrap(err, "%s", WP_MANIFEST_KEY);
     }
     *ret = x;
@@ -106,7 +107,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-void extend_merge(struct extend *x, struct sink_listing *ours)
+void manifest_extend_merge(struct manifest_extend *x, struct sink_listing *ours)
 {
     if (x->objects.n == 0) {
         return;
@@ -119,9 +120,9 @@ void extend_merge(struct extend *x, struct sink_listing *ours)
     qsort(ours->objects, n, sizeof *ours->objects, by_name);
 }
 
-void extend_done(struct extend *x)
+void manifest_extend_done(struct manifest_extend *x)
 {
     json_decref(x->earlier);
     sink_listing_done(&x->objects);
-    *x = (struct extend){0};
+    *x = (struct manifest_extend){0};
 }

@@ -191,7 +191,7 @@ static bool check_boxes(const struct parquet *p, struct err *err)
         return true;
     }
     const struct column *c = &p->columns.at[p->columns.boxes_i];
-    return boxes_type_fits(c->sql_type) ||
+    return bbox_type_fits(c->sql_type) ||
            err_set(err, ERR_INVALID,
                    "'%s': bbox_col '%.60s' is of type %.60s; expected a list of lists of numbers, "
                    "or JSON text",

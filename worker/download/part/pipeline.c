@@ -4,37 +4,38 @@
 
 #define GUESS_NS 100000000
 
-void run_init(struct run *r, const struct options *o, const struct columns *columns, int64_t rows)
+void pipeline_init(struct pipeline *r, const struct options *o, const struct columns *columns,
+                   int64_t rows)
 {
-    *r = (struct run){.o = o, .columns = columns, .rows = rows, .err = ERR_INIT};
+    *r = (struct pipeline){.o = o, .columns = columns, .rows = rows, .err = ERR_INIT};
     r->format = (struct shard_format){.rows_per_shard = o->number_sample_per_shard,
                                       .digits = (int)o->oom_shard_count,
                                       .image = o->image.format,
                                       .hash = o->image.hash,
                                       .exif = o->extract_exif};
-    int64_t rows_open = o->processes_count * RUN_IMAGES_A_SECOND * (o->timeout_s + 1);
-    rows_open = MIN(MAX(rows_open, RUN_ROWS_OPEN_MIN), RUN_ROWS_OPEN_MAX);
+    int64_t rows_open = o->processes_count * PIPELINE_IMAGES_A_SECOND * (o->timeout_s + 1);
+    rows_open = MIN(MAX(rows_open, PIPELINE_ROWS_OPEN_MIN), PIPELINE_ROWS_OPEN_MAX);
     int64_t open = rows_open / o->number_sample_per_shard + 1;
-    int64_t least = o->number_sample_per_shard > RUN_LARGE_SHARD_ROWS ? 2 : 3;
+    int64_t least = o->number_sample_per_shard > PIPELINE_LARGE_SHARD_ROWS ? 2 : 3;
     r->shards_open_least = (int)least;
     r->parts_bytes_max =
         sink_is_s3(o->output_folder)
-            ? MAX(RUN_PARTS_BYTES * (size_t)o->processes_count, RUN_PARTS_BYTES_MIN)
+            ? MAX(PIPELINE_PARTS_BYTES * (size_t)o->processes_count, PIPELINE_PARTS_BYTES_MIN)
             : 0;
-    r->shards_open_max = (int)MIN(MAX(open, least), RUN_SHARDS_OPEN_MAX);
+    r->shards_open_max = (int)MIN(MAX(open, least), PIPELINE_SHARDS_OPEN_MAX);
     r->progress.rows_in = rows;
-    r->progress.shards_in = run_shards(r);
-    int64_t lanes = o->fetch_threads != 0
-                        ? o->fetch_threads
-                        : (o->processes_count + RUN_LANE_PROCESSES - 1) / RUN_LANE_PROCESSES;
-    r->transfers = (int)MIN(o->thread_count * MAX(o->processes_count, 1), RUN_TRANSFERS_MAX);
-    r->lanes = (int)MIN(MAX(lanes, 1), MIN(RUN_LANES_MAX, r->transfers));
+    r->progress.shards_in = pipeline_shards(r);
+    int64_t lanes = o->fetch_threads != 0 ? o->fetch_threads
+                                          : (o->processes_count + PIPELINE_LANE_PROCESSES - 1) /
+                                                PIPELINE_LANE_PROCESSES;
+    r->transfers = (int)MIN(o->thread_count * MAX(o->processes_count, 1), PIPELINE_TRANSFERS_MAX);
+    r->lanes = (int)MIN(MAX(lanes, 1), MIN(PIPELINE_LANES_MAX, r->transfers));
     for (int i = 0; i < r->lanes; i++) {
-        r->queue_rows[i] = queue_new(RUN_ROWS_BYTES_MAX / (size_t)r->lanes);
+        r->queue_rows[i] = queue_new(PIPELINE_ROWS_BYTES_MAX / (size_t)r->lanes);
     }
-    r->queue_bodies = queue_new(RUN_BODIES_BYTES_MAX);
-    r->queue_results = queue_new(RUN_RESULTS_BYTES_MAX);
-    queue_wake_at(r->queue_results, RUN_RESULTS_WAKE_BYTES);
+    r->queue_bodies = queue_new(PIPELINE_BODIES_BYTES_MAX);
+    r->queue_results = queue_new(PIPELINE_RESULTS_BYTES_MAX);
+    queue_wake_at(r->queue_results, PIPELINE_RESULTS_WAKE_BYTES);
     (void)pthread_mutex_init(&r->lock, NULL);
     (void)pthread_cond_init(&r->window, NULL);
 }
@@ -47,7 +48,7 @@ static void drain(struct queue *q)
     queue_free(q);
 }
 
-void run_done(struct run *r)
+void pipeline_done(struct pipeline *r)
 {
     for (int i = 0; i < r->lanes; i++) {
         drain(r->queue_rows[i]);
@@ -58,17 +59,17 @@ void run_done(struct run *r)
     (void)pthread_cond_destroy(&r->window);
 }
 
-void run_fail(struct run *r, const struct err *err)
+void pipeline_fail(struct pipeline *r, const struct err *err)
 {
     (void)pthread_mutex_lock(&r->lock);
     if (r->err.code == ERR_NONE) {
         r->err = *err;
     }
     (void)pthread_mutex_unlock(&r->lock);
-    run_stop(r, STOP_ERROR);
+    pipeline_stop(r, STOP_ERROR);
 }
 
-void run_stop(struct run *r, enum stop why)
+void pipeline_stop(struct pipeline *r, enum stop why)
 {
     (void)pthread_mutex_lock(&r->lock);
     if (r->stop != STOP_ERROR) {
@@ -81,7 +82,7 @@ void run_stop(struct run *r, enum stop why)
     }
 }
 
-void run_abandon(struct run *r)
+void pipeline_abandon(struct pipeline *r)
 {
     if (!r->abandoned) {
         r->abandoned = true;
@@ -89,26 +90,26 @@ void run_abandon(struct run *r)
     }
 }
 
-bool run_stopping(const struct run *r)
+bool pipeline_stopping(const struct pipeline *r)
 {
     return r->stop != STOP_NO;
 }
 
-int64_t run_shards(const struct run *r)
+int64_t pipeline_shards(const struct pipeline *r)
 {
     int64_t per = r->format.rows_per_shard;
     return (r->rows + per - 1) / per;
 }
 
-int64_t run_shard_rows(const struct run *r, int64_t shard_i)
+int64_t pipeline_shard_rows(const struct pipeline *r, int64_t shard_i)
 {
     int64_t per = r->format.rows_per_shard;
-    ASSERT(shard_i >= 0 && shard_i < run_shards(r));
+    ASSERT(shard_i >= 0 && shard_i < pipeline_shards(r));
     return MIN(per, r->rows - shard_i * per);
 }
 
 /* May one more be open? The oldest few always, or nothing would ever close. */
-static bool has_room(const struct run *r)
+static bool has_room(const struct pipeline *r)
 {
     int64_t part = (int64_t)SINK_PART_BYTES;
     if (r->shards_open < r->shards_open_least || r->shards_open >= r->shards_open_max) {
@@ -120,10 +121,10 @@ static bool has_room(const struct run *r)
            (r->shards_open + 1) * MIN(shard, part) <= (int64_t)r->parts_bytes_max;
 }
 
-bool run_shard_open(struct run *r)
+bool pipeline_shard_open(struct pipeline *r)
 {
     (void)pthread_mutex_lock(&r->lock);
-    while (!has_room(r) && !run_stopping(r)) {
+    while (!has_room(r) && !pipeline_stopping(r)) {
         struct timespec until; /* the guess changes without a signal */
         (void)clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += GUESS_NS;
@@ -131,13 +132,13 @@ bool run_shard_open(struct run *r)
         until.tv_nsec %= 1000000000;
         (void)pthread_cond_timedwait(&r->window, &r->lock, &until);
     }
-    bool ok = !run_stopping(r);
+    bool ok = !pipeline_stopping(r);
     r->shards_open += ok ? 1 : 0;
     (void)pthread_mutex_unlock(&r->lock);
     return ok;
 }
 
-void run_shard_closed(struct run *r)
+void pipeline_shard_closed(struct pipeline *r)
 {
     (void)pthread_mutex_lock(&r->lock);
     ASSERT(r->shards_open > 0);

@@ -9,28 +9,28 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define RUN_LANES_MAX          32
-#define RUN_LANE_PROCESSES     8 /* that one fetching thread feeds */
-#define RUN_TRANSFERS_MAX      32768
-#define RUN_ROWS_BYTES_MAX     (8u << 20)  /* of all lanes */
-#define RUN_BODIES_BYTES_MAX   (64u << 20) /* of a lane: coming in and waiting for a decoder */
-#define RUN_RESULTS_BYTES_MAX  (32u << 20)
-#define RUN_RESULTS_WAKE_BYTES (256u << 10) /* that the writer is woken for at once */
-#define RUN_SHARDS_OPEN_MAX    512
-#define RUN_LARGE_SHARD_ROWS   20000 /* about 1 kB of memory a row of each open shard */
+#define PIPELINE_LANES_MAX          32
+#define PIPELINE_LANE_PROCESSES     8 /* that one fetching thread feeds */
+#define PIPELINE_TRANSFERS_MAX      32768
+#define PIPELINE_ROWS_BYTES_MAX     (8u << 20)  /* of all lanes */
+#define PIPELINE_BODIES_BYTES_MAX   (64u << 20) /* of a lane: coming in and waiting for a decoder */
+#define PIPELINE_RESULTS_BYTES_MAX  (32u << 20)
+#define PIPELINE_RESULTS_WAKE_BYTES (256u << 10) /* that the writer is woken for at once */
+#define PIPELINE_SHARDS_OPEN_MAX    512
+#define PIPELINE_LARGE_SHARD_ROWS   20000 /* about 1 kB of memory a row of each open shard */
 /* An open shard in S3 has up to a part in memory: so much of all of them for each decoding process,
  * by what the shards so far came to. */
-#define RUN_PARTS_BYTES     ((size_t)32 << 20)
-#define RUN_PARTS_BYTES_MIN ((size_t)64 << 20)
+#define PIPELINE_PARTS_BYTES     ((size_t)32 << 20)
+#define PIPELINE_PARTS_BYTES_MIN ((size_t)64 << 20)
 /* Rows of open shards, about: as many as the decoders can do while the slowest URL of the oldest
  * shard runs into its deadline, so that none of them ever waits for it. */
-#define RUN_ROWS_OPEN_MIN   4096
-#define RUN_ROWS_OPEN_MAX   400000
-#define RUN_IMAGES_A_SECOND 500 /* of one decoding process, at most */
+#define PIPELINE_ROWS_OPEN_MIN   4096
+#define PIPELINE_ROWS_OPEN_MAX   400000
+#define PIPELINE_IMAGES_A_SECOND 500 /* of one decoding process, at most */
 
 enum stop { STOP_NO, STOP_SIGNAL, STOP_ERROR };
 
-struct run {
+struct pipeline {
     const struct options *o;
     const struct columns *columns;
     struct shard_format format;
@@ -38,7 +38,7 @@ struct run {
     struct progress progress;
     int lanes;     /* fetching threads */
     int transfers; /* at once, of all of them */
-    struct queue *queue_rows[RUN_LANES_MAX];
+    struct queue *queue_rows[PIPELINE_LANES_MAX];
     struct queue *queue_bodies;
     struct queue *queue_results;
     _Atomic int stop;
@@ -53,16 +53,18 @@ struct run {
     struct err err; /* the first */
 };
 
-void run_init(struct run *r, const struct options *o, const struct columns *columns, int64_t rows);
-void run_done(struct run *r);
+void pipeline_init(struct pipeline *r, const struct options *o, const struct columns *columns,
+                   int64_t rows);
+void pipeline_done(struct pipeline *r);
 /* Remember the first error and stop everything. */
-void run_fail(struct run *r, const struct err *err);
-void run_stop(struct run *r, enum stop why);
+void pipeline_fail(struct pipeline *r, const struct err *err);
+void pipeline_stop(struct pipeline *r, enum stop why);
 /* No time is left to finish open shards: the writer lets go of them. Any thread, once stopped. */
-void run_abandon(struct run *r);
-bool run_stopping(const struct run *r);
-int64_t run_shards(const struct run *r);                      /* of the part */
-int64_t run_shard_rows(const struct run *r, int64_t shard_i); /* the last one may be short */
+void pipeline_abandon(struct pipeline *r);
+bool pipeline_stopping(const struct pipeline *r);
+int64_t pipeline_shards(const struct pipeline *r); /* of the part */
+int64_t pipeline_shard_rows(const struct pipeline *r,
+                            int64_t shard_i); /* the last one may be short */
 /* Wait until one more shard may be open; false when stopping. */
-bool run_shard_open(struct run *r) MUST_CHECK;
-void run_shard_closed(struct run *r);
+bool pipeline_shard_open(struct pipeline *r) MUST_CHECK;
+void pipeline_shard_closed(struct pipeline *r);

@@ -9,9 +9,9 @@ static const char *const suffixes[] = {".tar", ".parquet", "_stats.json"};
 #define WHOLE 7u
 
 /* Which pieces of which shard are there; pieces[shards]. */
-static uint8_t *survey(const struct run *run, const struct sink_listing *l)
+static uint8_t *survey(const struct pipeline *run, const struct sink_listing *l)
 {
-    int64_t shards = run_shards(run);
+    int64_t shards = pipeline_shards(run);
     uint8_t *pieces = xcalloc((size_t)shards + 1, 1);
     for (size_t i = 0; i < l->n; i++) {
         for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
@@ -24,8 +24,8 @@ static uint8_t *survey(const struct run *run, const struct sink_listing *l)
     return pieces;
 }
 
-static bool read_stats(struct sink *sink, const struct run *run, int64_t shard, struct stats *total,
-                       struct err *err)
+static bool read_stats(struct sink *sink, const struct pipeline *run, int64_t shard,
+                       struct stats *total, struct err *err)
 {
     char name[SHARD_KEY_BYTES];
     AUTO_BUF struct buf b = BUF_INIT(STATS_FILE_BYTES_MAX);
@@ -37,21 +37,21 @@ static bool read_stats(struct sink *sink, const struct run *run, int64_t shard, 
     if (!stats_parse(buf_str(&b), &s, err)) {
         return err_wrap(err, "'%s'", name);
     }
-    bool ok = s.count == run_shard_rows(run, shard);
+    bool ok = s.count == pipeline_shard_rows(run, shard);
     if (ok) {
         stats_merge(total, &s);
     } else {
         (void)err_set(err, ERR_INVALID,
                       "'%s' counts %lld rows, expected %lld: made of another part or with another "
                       "number_sample_per_shard",
-                      name, (long long)s.count, (long long)run_shard_rows(run, shard));
+                      name, (long long)s.count, (long long)pipeline_shard_rows(run, shard));
     }
     stats_done(&s);
     return ok;
 }
 
-static bool remove_pieces(struct sink *sink, const struct run *run, int64_t shard, uint8_t pieces,
-                          struct err *err)
+static bool remove_pieces(struct sink *sink, const struct pipeline *run, int64_t shard,
+                          uint8_t pieces, struct err *err)
 {
     for (size_t k = ARRAY_LEN(suffixes); k-- > 0;) {
         char name[SHARD_KEY_BYTES];
@@ -63,7 +63,7 @@ static bool remove_pieces(struct sink *sink, const struct run *run, int64_t shar
     return true;
 }
 
-void resume_remove_shard(struct sink *sink, const struct run *run, int64_t shard_i)
+void resume_remove_shard(struct sink *sink, const struct pipeline *run, int64_t shard_i)
 {
     struct err err = ERR_INIT;
     if (!remove_pieces(sink, run, shard_i, WHOLE, &err)) {
@@ -71,13 +71,13 @@ void resume_remove_shard(struct sink *sink, const struct run *run, int64_t shard
     }
 }
 
-bool resume_load(struct sink *sink, const struct run *run, struct resume *ret, struct err *err)
+bool resume_load(struct sink *sink, const struct pipeline *run, struct resume *ret, struct err *err)
 {
     struct sink_listing l = {0};
     if (!sink_sweep(sink, err) || !sink_list(sink, &l, err)) {
         return false;
     }
-    struct resume r = {.done = survey(run, &l), .shards = run_shards(run)};
+    struct resume r = {.done = survey(run, &l), .shards = pipeline_shards(run)};
     sink_listing_done(&l);
     bool ok = true;
     int64_t removed = 0;
@@ -117,7 +117,7 @@ bool resume_is_done(const struct resume *r, int64_t shard_i)
     return r->done[shard_i] != 0;
 }
 
-bool resume_add_lost(struct sink *sink, const struct run *run, const int64_t *shards, size_t n,
+bool resume_add_lost(struct sink *sink, const struct pipeline *run, const int64_t *shards, size_t n,
                      struct stats *total, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -130,7 +130,7 @@ bool resume_add_lost(struct sink *sink, const struct run *run, const int64_t *sh
     return true;
 }
 
-static bool check_size(const struct sink_listing *l, const struct run *run, int64_t shard,
+static bool check_size(const struct sink_listing *l, const struct pipeline *run, int64_t shard,
                        const char *suffix, int64_t size, struct err *err)
 {
     char name[SHARD_KEY_BYTES];
@@ -146,14 +146,14 @@ static bool check_size(const struct sink_listing *l, const struct run *run, int6
 }
 
 /* Keep only objects of our shards, in place. */
-static void only_ours(struct sink_listing *l, const struct run *run)
+static void only_ours(struct sink_listing *l, const struct pipeline *run)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++) {
         bool ours = false;
         for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
             int64_t shard = shard_parse_name(&run->format, l->objects[i].name, suffixes[k]);
-            ours = ours || (shard >= 0 && shard < run_shards(run));
+            ours = ours || (shard >= 0 && shard < pipeline_shards(run));
         }
         if (ours) {
             l->objects[n++] = l->objects[i];
@@ -164,7 +164,7 @@ static void only_ours(struct sink_listing *l, const struct run *run)
     l->n = n;
 }
 
-bool resume_check(struct sink *sink, const struct run *run, const struct shard_sizes *sizes,
+bool resume_check(struct sink *sink, const struct pipeline *run, const struct shard_sizes *sizes,
                   size_t sizes_n, struct sink_listing *ret, struct err *err)
 {
     struct sink_listing l = {0};
@@ -173,7 +173,7 @@ bool resume_check(struct sink *sink, const struct run *run, const struct shard_s
     }
     AUTO_FREE uint8_t *pieces = survey(run, &l);
     bool ok = true;
-    for (int64_t i = 0; ok && i < run_shards(run); i++) {
+    for (int64_t i = 0; ok && i < pipeline_shards(run); i++) {
         if (pieces[i] != WHOLE) {
             ok = err_set(err, ERR_CONFLICT, "shard %lld is not whole at the end", (long long)i);
         }

@@ -12,19 +12,19 @@ struct resume {
 };
 
 /* ERR_INVALID when a finished shard does not fit the part and the settings. */
-bool resume_load(struct sink *sink, const struct run *run, struct resume *ret,
+bool resume_load(struct sink *sink, const struct pipeline *run, struct resume *ret,
                  struct err *err) MUST_CHECK;
 void resume_done(struct resume *r);
 bool resume_is_done(const struct resume *r, int64_t shard_i);
 /* Add the stats of shards that another writer made while we ran. */
-bool resume_add_lost(struct sink *sink, const struct run *run, const int64_t *shards, size_t n,
+bool resume_add_lost(struct sink *sink, const struct pipeline *run, const int64_t *shards, size_t n,
                      struct stats *total, struct err *err) MUST_CHECK;
 /* Remove what there is of a shard: it mixes two writers' work. A failure is warned of. */
-void resume_remove_shard(struct sink *sink, const struct run *run, int64_t shard_i);
+void resume_remove_shard(struct sink *sink, const struct pipeline *run, int64_t shard_i);
 /* Every shard has its three objects, and those we wrote have the size we wrote (a shard
  * where that is not so is removed, and the call fails). Gives the
  * objects of the manifest. */
-bool resume_check(struct sink *sink, const struct run *run, const struct shard_sizes *sizes,
+bool resume_check(struct sink *sink, const struct pipeline *run, const struct shard_sizes *sizes,
                   size_t sizes_n, struct sink_listing *ret, struct err *err) MUST_CHECK;
 /* At the end: uploads of shards that nobody will complete. */
 void resume_abort_uploads(struct sink *sink);

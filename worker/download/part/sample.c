@@ -71,7 +71,7 @@ void sample_fail(struct sample *s, enum sample_status status, const char *fmt, .
     }
 }
 
-bool sample_boxes(const struct sample *s, int cell_i, struct boxes *ret, struct err *err)
+bool sample_boxes(const struct sample *s, int cell_i, struct bboxes *ret, struct err *err)
 {
     const struct cell *c = &s->cells[cell_i];
     if (c->kind == CELL_NULL) {
@@ -79,7 +79,7 @@ bool sample_boxes(const struct sample *s, int cell_i, struct boxes *ret, struct 
         return true;
     }
     bool is_text = c->kind == CELL_TEXT || c->kind == CELL_JSON;
-    return boxes_parse(is_text ? c->s : STR(""), ret, err);
+    return bbox_parse(is_text ? c->s : STR(""), ret, err);
 }
 
 struct sample *sample_of(struct queue_item *item)

@@ -77,6 +77,6 @@ void sample_drop_body(struct sample *s);
  * JSON and parquet. */
 void sample_fail(struct sample *s, enum sample_status status, const char *fmt, ...) PRINTF(3, 4);
 /* The boxes in a cell: null gives none, what is no text is not understood. */
-bool sample_boxes(const struct sample *s, int cell_i, struct boxes *ret,
+bool sample_boxes(const struct sample *s, int cell_i, struct bboxes *ret,
                   struct err *err) MUST_CHECK;
 struct sample *sample_of(struct queue_item *item); /* NULL gives NULL */

@@ -22,11 +22,11 @@ struct open_shard {
     struct stats stats;
 };
 struct writer {
-    struct run *run;
+    struct pipeline *run;
     struct sink *sink;
     struct sidecar *sidecar;
     struct buf tar; /* the members of one sample */
-    struct open_shard *open[RUN_SHARDS_OPEN_MAX];
+    struct open_shard *open[PIPELINE_SHARDS_OPEN_MAX];
     int open_n;
     struct stats total;
     struct shard_sizes *written;
@@ -35,7 +35,7 @@ struct writer {
     size_t lost_n;
 };
 
-bool writer_new(struct run *run, struct duck *duck, struct writer **ret, struct err *err)
+bool writer_new(struct pipeline *run, struct duck *duck, struct writer **ret, struct err *err)
 {
     struct writer *w = xcalloc(1, sizeof *w);
     w->run = run;
@@ -88,10 +88,10 @@ static bool shard_of(struct writer *w, int64_t i, struct open_shard **ret, struc
     char name[SHARD_KEY_BYTES];
     struct open_shard *s = xcalloc(1, sizeof *s);
     s->i = i;
-    s->rows_n = run_shard_rows(w->run, i);
+    s->rows_n = pipeline_shard_rows(w->run, i);
     s->samples = xcalloc((size_t)s->rows_n, sizeof(struct sample *));
     s->stats.start_us = clock_wall_us();
-    ASSERT(w->open_n < RUN_SHARDS_OPEN_MAX);
+    ASSERT(w->open_n < PIPELINE_SHARDS_OPEN_MAX);
     w->open[w->open_n++] = s;
     shard_name(&w->run->format, i, ".tar", name);
     *ret = s;
@@ -222,7 +222,7 @@ static bool add(struct writer *w, struct sample *sample, struct err *err)
         }
     }
     shard_free(s);
-    run_shard_closed(w->run);
+    pipeline_shard_closed(w->run);
     return ok;
 }
 
@@ -239,7 +239,7 @@ void *writer_main(void *arg)
         }
         ok = add(w, s, &err);
         if (!ok) {
-            run_fail(w->run, &err);
+            pipeline_fail(w->run, &err);
         }
     }
     /* Here and not in writer_free: it need not wait for decoders that hang. */

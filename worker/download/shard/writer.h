@@ -11,10 +11,10 @@ struct shard_sizes { /* what was written of a shard, to hold against the last li
 };
 struct writer;
 /* The sink is opened here, for the writer's thread alone. on_closed is called after each shard. */
-bool writer_new(struct run *run, struct duck *duck, struct writer **ret,
+bool writer_new(struct pipeline *run, struct duck *duck, struct writer **ret,
                 struct err *err) MUST_CHECK;
 void writer_free(struct writer *w);
-/* The thread: takes queue_results until it ends. Errors go to run_fail. arg: struct writer. */
+/* The thread: takes queue_results until it ends. Errors go to pipeline_fail. arg: struct writer. */
 void *writer_main(void *arg);
 /* After the thread: sums over the shards this run wrote. */
 const struct stats *writer_total(const struct writer *w);

@@ -158,11 +158,11 @@ static void effect_later(struct request *r, const struct fault *f)
     copy->signed_ok = true;
     buf_add_str(&copy->body, buf_str(&r->body));
     dispatch_restore(copy, r->operation);
-    if (!state_write_delayed(&r->app->state, copy, due, &err)) {
+    if (!journal_write_delayed(&r->app->state, copy, due, &err)) {
         log_event(LOG_ERROR, "journal_failed", LF_ERR(&err));
     }
     r->reply.sync = true;
-    ticker_effect_at(r->app, copy, due);
+    job_clock_effect_at(r->app, copy, due);
 }
 
 /* Faults that act instead of the request. True: it is answered. */
@@ -318,7 +318,7 @@ void dispatch_request(struct request *r)
     r->input = NULL;
     pthread_mutex_unlock(&app->mu);
     /* Flushed without the mutex: others may go on, only this answer has to wait for the disk. */
-    if (r->reply.sync && !state_sync(&app->state, &err)) {
+    if (r->reply.sync && !journal_sync(&app->state, &err)) {
         log_event(LOG_ERROR, "journal_failed", LF_ERR(&err));
         r->reply.delivery = DELIVER_DROP;
     }
@@ -329,8 +329,8 @@ void dispatch_detached(struct request *r)
     struct err err = ERR_INIT;
     handle(r);
     wire_write(&r->app->wire, r, false);
-    if (!state_write_delayed_done(&r->app->state, r->id, &err) ||
-        !state_sync(&r->app->state, &err)) {
+    if (!journal_write_delayed_done(&r->app->state, r->id, &err) ||
+        !journal_sync(&r->app->state, &err)) {
         log_event(LOG_ERROR, "journal_failed", LF_ERR(&err));
     }
 }

@@ -78,7 +78,7 @@ static void exchange_begin(struct exchange *x, struct MHD_Connection *conn, cons
     x->begun = true;
     (void)snprintf(r->method, sizeof r->method, "%s", method);
     (void)MHD_get_connection_values_n(conn, MHD_HEADER_KIND, header_seen, r);
-    if (!oracle_is(r) && dispatch_wants_upload(r)) {
+    if (!invoice_is(r) && dispatch_wants_upload(r)) {
         r->upload = upload_new(r, &r->app->set);
     }
 }
@@ -215,8 +215,8 @@ static enum MHD_Result request_step(void *cls, struct MHD_Connection *conn, cons
     }
     if (!x->answered) {
         x->answered = true;
-        if (oracle_is(x->r)) {
-            oracle_handle(x->r);
+        if (invoice_is(x->r)) {
+            invoice_handle(x->r);
         } else {
             dispatch_request(x->r);
         }
@@ -225,7 +225,7 @@ static enum MHD_Result request_step(void *cls, struct MHD_Connection *conn, cons
         x->waiting = true;
         pthread_mutex_lock(&app->mu);
         MHD_suspend_connection(conn);
-        ticker_resume_at(app, conn, clock_wall_us() + x->r->reply.delay_us);
+        job_clock_resume_at(app, conn, clock_wall_us() + x->r->reply.delay_us);
         pthread_mutex_unlock(&app->mu);
         return MHD_YES;
     }

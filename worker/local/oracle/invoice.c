@@ -9,12 +9,12 @@
 #include <poll.h>
 #include <stdio.h>
 
-bool oracle_is(const struct request *r)
+bool invoice_is(const struct request *r)
 {
-    return str_starts(r->path, ORACLE_PREFIX);
+    return str_starts(r->path, INVOICE_PREFIX);
 }
 
-bool oracle_price(const char *text, int64_t *ret_musd)
+bool invoice_price(const char *text, int64_t *ret_musd)
 {
     int64_t v = 0;
     int digits = 0;
@@ -46,7 +46,7 @@ bool oracle_price(const char *text, int64_t *ret_musd)
     return true;
 }
 
-int64_t oracle_cost(int64_t price_musd, int64_t instances, int64_t seconds)
+int64_t invoice_cost(int64_t price_musd, int64_t instances, int64_t seconds)
 {
     ASSERT(price_musd >= 0 && instances >= 0 && seconds >= 0);
     __extension__ unsigned __int128 thousandths =
@@ -115,11 +115,11 @@ static void invoice_add(struct invoice *v, const struct job *j, const char *kind
 {
     const char *text = json_string_value(json_object_get(v->app->set.prices, j->instance_type));
     int64_t price = 0;
-    bool priced = text != NULL && oracle_price(text, &price);
+    bool priced = text != NULL && invoice_price(text, &price);
     int64_t span = span_us / USEC_PER_SEC;
     span += span_us % USEC_PER_SEC > 0;
     span = span < 1 ? 1 : span;
-    int64_t cost = oracle_cost(price, j->instances, span);
+    int64_t cost = invoice_cost(price, j->instances, span);
     json_t *o =
         json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", j->name, "kind", kind, "instance_type",
                   j->instance_type, "instances", (json_int_t)j->instances, "seconds",
@@ -211,7 +211,7 @@ static void reset_post(struct request *r)
         }
         (void)poll(NULL, 0, 10);
     }
-    ticker_reset(app);
+    job_clock_reset(app);
     jobs_done(&app->jobs);
     jobs_init(&app->jobs);
     (void)!faults_set(&app->faults, app->set.faults, false, &err);
@@ -221,7 +221,7 @@ static void reset_post(struct request *r)
     if (buckets) {
         buckets_empty(app);
     }
-    if (!state_reset(&app->state, &err) || !wire_reset(&app->wire, &err)) {
+    if (!journal_reset(&app->state, &err) || !wire_reset(&app->wire, &err)) {
         reply_error(r, 500, "Internal", "%s", err.message);
         return;
     }
@@ -238,18 +238,18 @@ static void wire_reply(struct request *r)
     r->reply.status = 200;
 }
 
-void oracle_handle(struct request *r)
+void invoice_handle(struct request *r)
 {
     static const struct {
         const char *method;
         const char *path;
         void (*handle)(struct request *r);
     } routes[] = {
-        {"GET", ORACLE_PREFIX "wire-log", wire_reply},
-        {"GET", ORACLE_PREFIX "jobs", jobs_reply},
-        {"GET", ORACLE_PREFIX "invoice", invoice_reply},
-        {"POST", ORACLE_PREFIX "faults", faults_post},
-        {"POST", ORACLE_PREFIX "reset", reset_post},
+        {"GET", INVOICE_PREFIX "wire-log", wire_reply},
+        {"GET", INVOICE_PREFIX "jobs", jobs_reply},
+        {"GET", INVOICE_PREFIX "invoice", invoice_reply},
+        {"POST", INVOICE_PREFIX "faults", faults_post},
+        {"POST", INVOICE_PREFIX "reset", reset_post},
     };
     r->service = "local";
     pthread_mutex_lock(&r->app->mu);
@@ -259,7 +259,7 @@ void oracle_handle(struct request *r)
             routes[i].handle(r);
         }
     }
-    if (strcmp(r->method, "GET") == 0 && str_eq_cstr(r->path, ORACLE_PREFIX "faults")) {
+    if (strcmp(r->method, "GET") == 0 && str_eq_cstr(r->path, INVOICE_PREFIX "faults")) {
         reply_json(r, faults_to_json(&r->app->faults));
     }
     if (r->reply.status == 0) {

@@ -3,13 +3,13 @@
 #pragma once
 #include "local/http/request.h"
 
-#define ORACLE_PREFIX "/_local/"
+#define INVOICE_PREFIX "/_local/"
 
-bool oracle_is(const struct request *r);
+bool invoice_is(const struct request *r);
 /* Answer it. Takes app->mu itself. */
-void oracle_handle(struct request *r);
+void invoice_handle(struct request *r);
 /* USD an hour as decimal text to micro-USD, rounded half up beyond six digits; false when it is no
  * such text. */
-bool oracle_price(const char *text, int64_t *ret_musd);
+bool invoice_price(const char *text, int64_t *ret_musd);
 /* price x instances x seconds / 3600, rounded half up once; all >= 0. */
-int64_t oracle_cost(int64_t price_musd, int64_t instances, int64_t seconds);
+int64_t invoice_cost(int64_t price_musd, int64_t instances, int64_t seconds);

@@ -13,7 +13,7 @@
 
 #define JOURNAL_LINE_MAX (8u << 20)
 
-static bool journal_append(const struct state *s, json_t *take, struct err *err)
+static bool journal_append(const struct journal *s, json_t *take, struct err *err)
 {
     AUTO_FREE char *text = json_dumps(take, JSON_COMPACT);
     json_decref(take);
@@ -30,7 +30,7 @@ static bool journal_append(const struct state *s, json_t *take, struct err *err)
     return true;
 }
 
-bool state_write_create(struct state *s, const struct job *job, uint64_t id, struct err *err)
+bool journal_write_create(struct journal *s, const struct job *job, uint64_t id, struct err *err)
 {
     return journal_append(s,
                           json_pack("{s:s, s:I, s:I, s:O, s:o}", "t", "create", "id",
@@ -39,12 +39,13 @@ bool state_write_create(struct state *s, const struct job *job, uint64_t id, str
                           err);
 }
 
-bool state_write_job(struct state *s, const struct job *job, struct err *err)
+bool journal_write_job(struct journal *s, const struct job *job, struct err *err)
 {
     return journal_append(s, json_pack("{s:s, s:o}", "t", "job", "job", job_to_json(job)), err);
 }
 
-bool state_write_delayed(struct state *s, const struct request *r, int64_t due_us, struct err *err)
+bool journal_write_delayed(struct journal *s, const struct request *r, int64_t due_us,
+                           struct err *err)
 {
     return journal_append(s,
                           json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:s#}", "t", "delayed", "id",
@@ -54,13 +55,13 @@ bool state_write_delayed(struct state *s, const struct request *r, int64_t due_u
                           err);
 }
 
-bool state_write_delayed_done(struct state *s, uint64_t id, struct err *err)
+bool journal_write_delayed_done(struct journal *s, uint64_t id, struct err *err)
 {
     return journal_append(s, json_pack("{s:s, s:I}", "t", "delayed_done", "id", (json_int_t)id),
                           err);
 }
 
-bool state_sync(const struct state *s, struct err *err)
+bool journal_sync(const struct journal *s, struct err *err)
 {
     if (fdatasync(s->fd) != 0) {
         return err_set_os(err, ERR_IO, errno, "cannot flush the journal");
@@ -72,14 +73,14 @@ bool state_sync(const struct state *s, struct err *err)
  * two writes, which several threads do at once. */
 static void wire_repair(struct app *app)
 {
-    const struct state *s = &app->state;
-    size_t first = s->creates_n > STATE_CREATES ? s->creates_n - STATE_CREATES : 0;
+    const struct journal *s = &app->state;
+    size_t first = s->creates_n > JOURNAL_CREATES ? s->creates_n - JOURNAL_CREATES : 0;
     for (size_t i = first; i < s->creates_n; i++) {
-        uint64_t id = s->creates[i % STATE_CREATES].id;
+        uint64_t id = s->creates[i % JOURNAL_CREATES].id;
         if (id == 0 || wire_has(&app->wire, id)) {
             continue;
         }
-        const struct job *job = app->jobs.items[s->creates[i % STATE_CREATES].seq];
+        const struct job *job = app->jobs.items[s->creates[i % JOURNAL_CREATES].seq];
         struct request *r = request_new(app, "/");
         r->id = id;
         r->arrival = job->created;
@@ -111,10 +112,10 @@ static bool create_replay(struct app *app, const json_t *o, struct err *err)
         warm_hand_over(app, left, job);
     }
     jobs_add(&app->jobs, job);
-    struct state *st = &app->state;
-    st->creates[st->creates_n % STATE_CREATES].id =
+    struct journal *st = &app->state;
+    st->creates[st->creates_n % JOURNAL_CREATES].id =
         (uint64_t)json_integer_value(json_object_get(o, "id"));
-    st->creates[st->creates_n++ % STATE_CREATES].seq = job->seq;
+    st->creates[st->creates_n++ % JOURNAL_CREATES].seq = job->seq;
     return true;
 }
 
@@ -141,10 +142,10 @@ static bool line_replay(struct app *app, const json_t *o, struct err *err)
         return true;
     }
     if (strcmp(t, "delayed") == 0) {
-        return ticker_replay_delayed(app, o, err);
+        return job_clock_replay_delayed(app, o, err);
     }
     if (strcmp(t, "delayed_done") == 0) {
-        ticker_forget_delayed(app, (uint64_t)json_integer_value(json_object_get(o, "id")));
+        job_clock_forget_delayed(app, (uint64_t)json_integer_value(json_object_get(o, "id")));
         return true;
     }
     return err_set(err, ERR_MALFORMED, "journal: unknown entry '%s'", t);
@@ -197,7 +198,7 @@ static void leftovers_remove(const struct app *app)
     free(list);
 }
 
-bool state_open(struct app *app, struct err *err)
+bool journal_open(struct app *app, struct err *err)
 {
     static const char *const folders[] = {
         "", "/s3", "/s3/.tmp", "/jobs", "/state", "/state/meta", "/state/marks", "/state/uploads"};
@@ -225,13 +226,13 @@ bool state_open(struct app *app, struct err *err)
     return true;
 }
 
-void state_close(struct state *s)
+void journal_close(struct journal *s)
 {
     fd_closep(&s->fd);
     s->fd = -1;
 }
 
-bool state_reset(struct state *s, struct err *err)
+bool journal_reset(struct journal *s, struct err *err)
 {
     if (ftruncate(s->fd, 0) != 0 || fsync(s->fd) != 0) {
         return err_set_os(err, ERR_IO, errno, "cannot empty the journal");

@@ -10,30 +10,30 @@ struct job;
 
 /* More than the requests that can be between their two writes: the server's threads, and a delayed
  * one. */
-#define STATE_CREATES 16
+#define JOURNAL_CREATES 16
 
-struct state {
+struct journal {
     int fd;
     struct {
-        uint64_t id;          /* of the request; 0 none */
-        int64_t seq;          /* of the job */
-    } creates[STATE_CREATES]; /* the last ones read back */
-    size_t creates_n;         /* how many there were */
+        uint64_t id;            /* of the request; 0 none */
+        int64_t seq;            /* of the job */
+    } creates[JOURNAL_CREATES]; /* the last ones read back */
+    size_t creates_n;           /* how many there were */
 };
 
 /* Make the folders, read the journal into app->jobs, open it for appending. */
-bool state_open(struct app *app, struct err *err) MUST_CHECK;
-void state_close(struct state *s);
+bool journal_open(struct app *app, struct err *err) MUST_CHECK;
+void journal_close(struct journal *s);
 /* A job was created by request `id` (0: by a fault). */
-bool state_write_create(struct state *s, const struct job *job, uint64_t id,
-                        struct err *err) MUST_CHECK;
+bool journal_write_create(struct journal *s, const struct job *job, uint64_t id,
+                          struct err *err) MUST_CHECK;
 /* Everything of a job that can change. */
-bool state_write_job(struct state *s, const struct job *job, struct err *err) MUST_CHECK;
+bool journal_write_job(struct journal *s, const struct job *job, struct err *err) MUST_CHECK;
 /* A request whose effect is due later (body kept), and that it has been carried out. */
-bool state_write_delayed(struct state *s, const struct request *r, int64_t due_us,
-                         struct err *err) MUST_CHECK;
-bool state_write_delayed_done(struct state *s, uint64_t id, struct err *err) MUST_CHECK;
+bool journal_write_delayed(struct journal *s, const struct request *r, int64_t due_us,
+                           struct err *err) MUST_CHECK;
+bool journal_write_delayed_done(struct journal *s, uint64_t id, struct err *err) MUST_CHECK;
 /* Put the journal on disk. Safe without the app's mutex. */
-bool state_sync(const struct state *s, struct err *err) MUST_CHECK;
+bool journal_sync(const struct journal *s, struct err *err) MUST_CHECK;
 /* Forget everything. */
-bool state_reset(struct state *s, struct err *err) MUST_CHECK;
+bool journal_reset(struct journal *s, struct err *err) MUST_CHECK;

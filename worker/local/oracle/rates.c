@@ -20,7 +20,7 @@ bool rates_init(struct rates *r, const struct settings *set, struct err *err)
         }
         struct rate *it = &r->items[r->n++];
         it->operation = op;
-        bucket_init(&it->bucket, rate, burst, clock_mono_us());
+        token_bucket_init(&it->bucket, rate, burst, clock_mono_us());
     }
     return true;
 }
@@ -29,7 +29,7 @@ bool rates_allow(struct rates *r, const char *operation)
 {
     for (size_t i = 0; i < r->n; i++) {
         if (strcmp(r->items[i].operation, operation) == 0) {
-            return bucket_take(&r->items[i].bucket, clock_mono_us());
+            return token_bucket_take(&r->items[i].bucket, clock_mono_us());
         }
     }
     return true;

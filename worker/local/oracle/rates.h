@@ -7,7 +7,7 @@
 
 struct rate {
     const char *operation; /* borrowed from the settings */
-    struct bucket bucket;
+    struct token_bucket bucket;
 };
 struct rates {
     struct rate items[RATES_MAX];

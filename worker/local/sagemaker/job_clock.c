@@ -24,7 +24,7 @@ struct delayed {
     struct MHD_Connection *conn; /* to resume; NULL: an effect */
     struct request *request;
 };
-struct ticker {
+struct job_clock {
     pthread_t thread;
     bool running;
     bool stop;
@@ -36,17 +36,17 @@ struct ticker {
     size_t delayed_cap;
 };
 
-struct ticker *ticker_new(void)
+struct job_clock *job_clock_new(void)
 {
-    struct ticker *t = xcalloc(1, sizeof *t);
+    struct job_clock *t = xcalloc(1, sizeof *t);
     t->wake_fd = -1;
     t->inotify_fd = -1;
     return t;
 }
 
-void ticker_reset(struct app *app)
+void job_clock_reset(struct app *app)
 {
-    struct ticker *t = app->ticker;
+    struct job_clock *t = app->ticker;
     size_t kept = 0;
     for (size_t i = 0; i < t->delayed_n; i++) {
         if (t->delayed[i].conn != NULL) {
@@ -58,7 +58,7 @@ void ticker_reset(struct app *app)
     t->delayed_n = kept;
 }
 
-void ticker_free(struct ticker *t)
+void job_clock_free(struct job_clock *t)
 {
     if (t == NULL) {
         return;
@@ -72,7 +72,7 @@ void ticker_free(struct ticker *t)
     free(t);
 }
 
-void ticker_wake(struct app *app)
+void job_clock_wake(struct app *app)
 {
     uint64_t one = 1;
     if (app->ticker->wake_fd >= 0) {
@@ -82,21 +82,21 @@ void ticker_wake(struct app *app)
 
 static void delayed_add(struct app *app, struct delayed d)
 {
-    struct ticker *t = app->ticker;
+    struct job_clock *t = app->ticker;
     if (t->delayed_n == t->delayed_cap) {
         t->delayed_cap = MAX((size_t)16, t->delayed_cap * 2);
         t->delayed = xrealloc(t->delayed, t->delayed_cap * sizeof *t->delayed);
     }
     t->delayed[t->delayed_n++] = d;
-    ticker_wake(app);
+    job_clock_wake(app);
 }
 
-void ticker_resume_at(struct app *app, struct MHD_Connection *conn, usec_t due)
+void job_clock_resume_at(struct app *app, struct MHD_Connection *conn, usec_t due)
 {
     delayed_add(app, (struct delayed){due, conn, NULL});
 }
 
-void ticker_effect_at(struct app *app, struct request *take, usec_t due)
+void job_clock_effect_at(struct app *app, struct request *take, usec_t due)
 {
     take->detached = true;
     if (app->ticker->delayed_n >= DELAYED_MAX) {
@@ -106,7 +106,7 @@ void ticker_effect_at(struct app *app, struct request *take, usec_t due)
     delayed_add(app, (struct delayed){due, NULL, take});
 }
 
-bool ticker_replay_delayed(struct app *app, const json_t *entry, struct err *err)
+bool job_clock_replay_delayed(struct app *app, const json_t *entry, struct err *err)
 {
     const char *body = json_string_value(json_object_get(entry, "body"));
     const char *operation = json_string_value(json_object_get(entry, "operation"));
@@ -119,13 +119,13 @@ bool ticker_replay_delayed(struct app *app, const json_t *entry, struct err *err
     r->signed_ok = true;
     buf_add_cstr(&r->body, body);
     dispatch_restore(r, operation);
-    ticker_effect_at(app, r, json_integer_value(json_object_get(entry, "due")));
+    job_clock_effect_at(app, r, json_integer_value(json_object_get(entry, "due")));
     return true;
 }
 
-void ticker_forget_delayed(struct app *app, uint64_t id)
+void job_clock_forget_delayed(struct app *app, uint64_t id)
 {
-    struct ticker *t = app->ticker;
+    struct job_clock *t = app->ticker;
     for (size_t i = 0; i < t->delayed_n; i++) {
         if (t->delayed[i].request != NULL && t->delayed[i].request->id == id) {
             request_free(t->delayed[i].request);
@@ -138,7 +138,7 @@ void ticker_forget_delayed(struct app *app, uint64_t id)
 static void job_save(struct app *app, struct job *job)
 {
     struct err err = ERR_INIT;
-    if (!state_write_job(&app->state, job, &err)) {
+    if (!journal_write_job(&app->state, job, &err)) {
         log_event(LOG_ERROR, "journal_failed", LF_S("job", job->name), LF_ERR(&err));
     }
     if (job_is_over(job)) {
@@ -171,7 +171,7 @@ static void job_interrupt(struct app *app, struct job *job, usec_t at)
     }
     spot_wait(job, job->modified + app->set.spot_wait_us);
     job_save(app, job);
-    ticker_wake(app);
+    job_clock_wake(app);
 }
 
 /* Starting is over: instances are up, or they are not to be had. */
@@ -348,7 +348,7 @@ static void marks_drain(struct app *app, usec_t now)
 
 static void delayed_run(struct app *app, usec_t now)
 {
-    struct ticker *t = app->ticker;
+    struct job_clock *t = app->ticker;
     for (size_t i = 0; i < t->delayed_n;) {
         struct delayed d = t->delayed[i];
         if (d.due > now) {
@@ -368,7 +368,7 @@ static void delayed_run(struct app *app, usec_t now)
 /* One pass; returns when the next one is due. */
 static usec_t ticker_pass(struct app *app)
 {
-    struct ticker *t = app->ticker;
+    struct job_clock *t = app->ticker;
     usec_t now = clock_wall_us();
     marks_drain(app, now);
     if (now >= t->next_check || t->next_check > now + 2 * CHECK_EVERY_US) {
@@ -396,7 +396,7 @@ static usec_t ticker_pass(struct app *app)
 static void *ticker_main(void *arg)
 {
     struct app *app = arg;
-    struct ticker *t = app->ticker;
+    struct job_clock *t = app->ticker;
     struct pollfd fds[] = {{t->wake_fd, POLLIN, 0}, {t->inotify_fd, POLLIN, 0}};
     for (;;) {
         pthread_mutex_lock(&app->mu);
@@ -415,9 +415,9 @@ static void *ticker_main(void *arg)
     }
 }
 
-bool ticker_start(struct app *app, struct err *err)
+bool job_clock_start(struct app *app, struct err *err)
 {
-    struct ticker *t = app->ticker;
+    struct job_clock *t = app->ticker;
     char path[PATH_MAX];
     if (!files_path(path, sizeof path, err, "%s/state/marks", app->root)) {
         return false;
@@ -436,9 +436,9 @@ bool ticker_start(struct app *app, struct err *err)
     return true;
 }
 
-void ticker_stop(struct app *app)
+void job_clock_stop(struct app *app)
 {
-    struct ticker *t = app->ticker;
+    struct job_clock *t = app->ticker;
     if (!t->running) {
         return;
     }
@@ -451,7 +451,7 @@ void ticker_stop(struct app *app)
             t->delayed[i].conn = NULL;
         }
     }
-    ticker_wake(app);
+    job_clock_wake(app);
     pthread_mutex_unlock(&app->mu);
     (void)pthread_join(t->thread, NULL);
     t->running = false;

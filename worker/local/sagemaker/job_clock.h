@@ -8,19 +8,19 @@ struct app;
 struct job;
 struct MHD_Connection;
 
-struct ticker *ticker_new(void);
-void ticker_free(struct ticker *t);
-bool ticker_start(struct app *app, struct err *err) MUST_CHECK;
-void ticker_stop(struct app *app);
+struct job_clock *job_clock_new(void);
+void job_clock_free(struct job_clock *t);
+bool job_clock_start(struct app *app, struct err *err) MUST_CHECK;
+void job_clock_stop(struct app *app);
 /* Something new falls due: look again. */
-void ticker_wake(struct app *app);
+void job_clock_wake(struct app *app);
 /* Resume a suspended connection at `due`. */
-void ticker_resume_at(struct app *app, struct MHD_Connection *conn, usec_t due);
+void job_clock_resume_at(struct app *app, struct MHD_Connection *conn, usec_t due);
 /* Carry the request out at `due`; takes it. It has a line in the wire log and an entry in the
  * journal already. */
-void ticker_effect_at(struct app *app, struct request *take, usec_t due);
+void job_clock_effect_at(struct app *app, struct request *take, usec_t due);
 /* From the journal. */
-bool ticker_replay_delayed(struct app *app, const json_t *entry, struct err *err) MUST_CHECK;
-void ticker_forget_delayed(struct app *app, uint64_t id);
+bool job_clock_replay_delayed(struct app *app, const json_t *entry, struct err *err) MUST_CHECK;
+void job_clock_forget_delayed(struct app *app, uint64_t id);
 /* Drop all delayed effects. */
-void ticker_reset(struct app *app);
+void job_clock_reset(struct app *app);

@@ -127,7 +127,7 @@ static void ghost_make(struct request *r, const struct fault *f, const char *nam
     ghost->inject_after_us = fault_delay_us(f, 2 * USEC_PER_SEC);
     ghost->due = ghost->created + r->app->set.cold_start_us;
     jobs_add(&r->app->jobs, ghost);
-    if (!state_write_create(&r->app->state, ghost, 0, &err)) {
+    if (!journal_write_create(&r->app->state, ghost, 0, &err)) {
         log_event(LOG_ERROR, "journal_failed", LF_S("job", other), LF_ERR(&err));
     }
 }
@@ -219,7 +219,7 @@ void sagemaker_create(struct request *r)
     if (pool != NULL) {
         warm_join(job, pool);
     }
-    if (!state_write_create(&app->state, job, r->id, &err)) {
+    if (!journal_write_create(&app->state, job, r->id, &err)) {
         job_free(job);
         reply_error(r, 500, "InternalFailure", "%s", err.message);
         return;
@@ -232,7 +232,7 @@ void sagemaker_create(struct request *r)
     r->reply.sync = true;
     sagemaker_arn(app, name, arn);
     reply_json(r, json_pack("{s:s}", "TrainingJobArn", arn));
-    ticker_wake(app);
+    job_clock_wake(app);
 }
 
 /* The job a request names; NULL: answered. */
@@ -267,13 +267,13 @@ void sagemaker_stop(struct request *r)
         job_enter(job, PHASE_STOPPING, now);
         bool ran = job->run_started != 0 && !job->ghost;
         job->due = ran ? 0 : now + r->app->set.stop_us;
-        if (!state_write_job(&r->app->state, job, &err) ||
+        if (!journal_write_job(&r->app->state, job, &err) ||
             (ran && !process_stop(r->app, job, &err))) {
             reply_error(r, 500, "InternalFailure", "%s", err.message);
             return;
         }
         r->reply.sync = true;
-        ticker_wake(r->app);
+        job_clock_wake(r->app);
     }
     r->reply.status = 200;
     r->reply.content_type = "application/x-amz-json-1.1";
@@ -367,7 +367,7 @@ void sagemaker_add_tags(struct request *r)
     }
     json_decref(job->tags);
     job->tags = json_incref(tags);
-    if (!state_write_job(&r->app->state, job, &err)) {
+    if (!journal_write_job(&r->app->state, job, &err)) {
         reply_error(r, 500, "InternalFailure", "%s", err.message);
         return;
     }

@@ -189,7 +189,7 @@ void warm_keep(const struct app *app, struct job *job, usec_t now)
 static void pool_save(struct app *app, const struct job *job)
 {
     struct err err = ERR_INIT;
-    if (!state_write_job(&app->state, job, &err)) {
+    if (!journal_write_job(&app->state, job, &err)) {
         log_event(LOG_ERROR, "journal_failed", LF_S("job", job->name), LF_ERR(&err));
     }
 }
@@ -251,12 +251,12 @@ void warm_update(struct request *r, struct job *job, int64_t keep_s)
     if (p->until <= now) {
         pool_close(app, job, POOL_TERMINATED, now);
     }
-    if (!state_write_job(&app->state, job, &err)) {
+    if (!journal_write_job(&app->state, job, &err)) {
         reply_error(r, 500, "InternalFailure", "%s", err.message);
         return;
     }
     r->reply.sync = true;
     sagemaker_arn(app, job->name, arn);
     reply_json(r, json_pack("{s:s}", "TrainingJobArn", arn));
-    ticker_wake(app);
+    job_clock_wake(app);
 }

@@ -25,15 +25,15 @@ struct step {
 static void run(const char *name, int types, int subnets, const struct step *steps, size_t n)
 {
     struct spec_stage stage = {.instance_type_n = types, .subnets_n = subnets};
-    struct place p = {0};
+    struct capacity_ladder p = {0};
     for (size_t i = 0; i < n; i++) {
         const struct step *s = &steps[i];
         usec_t now = T0 + s->at_s * USEC_PER_SEC;
-        struct place_choice c = {.instance_type_i = 77, .subnet_i = 77};
+        struct capacity_ladder_choice c = {.instance_type_i = 77, .subnet_i = 77};
         bool ok;
         switch (s->what) {
         case CHOOSE:
-            ok = place_choose(&p, &stage, 0, now, NULL, NULL, &c);
+            ok = capacity_ladder_choose(&p, &stage, 0, now, NULL, NULL, &c);
             if (ok != (s->type != SHUT) ||
                 (ok && (c.instance_type_i != s->type || c.subnet_i != s->subnet ||
                         c.probe != s->probe)) ||
@@ -43,13 +43,13 @@ static void run(const char *name, int types, int subnets, const struct step *ste
             }
             break;
         case REFUSE:
-            place_refused(&p, &stage, s->type, s->subnet, now);
+            capacity_ladder_refused(&p, &stage, s->type, s->subnet, now);
             break;
         case WORK:
-            place_worked(&p, &stage, s->type, s->subnet);
+            capacity_ladder_worked(&p, &stage, s->type, s->subnet);
             break;
         case START:
-            place_started(&p, &stage, s->type, s->subnet, now);
+            capacity_ladder_started(&p, &stage, s->type, s->subnet, now);
             break;
         }
     }
@@ -73,27 +73,27 @@ static void test_place__shut_for_2_4_8_16_32_60_60_minutes(void **state)
     (void)state;
     static const int64_t want_min[] = {2, 4, 8, 16, 32, 60, 60, 60};
     struct spec_stage stage = {.instance_type_n = 1};
-    struct place p = {0};
+    struct capacity_ladder p = {0};
     usec_t now = T0;
     for (size_t i = 0; i < ARRAY_LEN(want_min); i++) {
-        struct place_choice c;
-        place_refused(&p, &stage, 0, -1, now);
-        assert_false(place_choose(&p, &stage, 0, now, NULL, NULL, &c));
+        struct capacity_ladder_choice c;
+        capacity_ladder_refused(&p, &stage, 0, -1, now);
+        assert_false(capacity_ladder_choose(&p, &stage, 0, now, NULL, NULL, &c));
         assert_int_equal(c.open_us - now, want_min[i] * MIN_);
-        assert_false(place_choose(&p, &stage, 0, c.open_us - 1, NULL, NULL, &c));
+        assert_false(capacity_ladder_choose(&p, &stage, 0, c.open_us - 1, NULL, NULL, &c));
         now = c.open_us;
-        assert_true(place_choose(&p, &stage, 0, now, NULL, NULL, &c));
+        assert_true(capacity_ladder_choose(&p, &stage, 0, now, NULL, NULL, &c));
         assert_true(c.probe);
     }
     for (int i = 0; i < 1000; i++) { /* for ever */
-        place_refused(&p, &stage, 0, -1, now);
-        now += PLACE_SHUT_MAX_US;
+        capacity_ladder_refused(&p, &stage, 0, -1, now);
+        now += CAPACITY_LADDER_SHUT_MAX_US;
     }
-    struct place_choice c;
-    assert_true(place_choose(&p, &stage, 0, now, NULL, NULL, &c));
-    place_worked(&p, &stage, 0, -1);
-    place_refused(&p, &stage, 0, -1, now);
-    assert_false(place_choose(&p, &stage, 0, now, NULL, NULL, &c));
+    struct capacity_ladder_choice c;
+    assert_true(capacity_ladder_choose(&p, &stage, 0, now, NULL, NULL, &c));
+    capacity_ladder_worked(&p, &stage, 0, -1);
+    capacity_ladder_refused(&p, &stage, 0, -1, now);
+    assert_false(capacity_ladder_choose(&p, &stage, 0, now, NULL, NULL, &c));
     assert_int_equal(c.open_us - now, 2 * MIN_); /* a success forgot it all */
 }
 
@@ -145,12 +145,12 @@ static void test_place__many_refusals_of_one_wave_count_once(void **state)
 {
     (void)state;
     struct spec_stage stage = {.instance_type_n = 1};
-    struct place p = {0};
+    struct capacity_ladder p = {0};
     for (int i = 0; i < 18; i++) {
-        place_refused(&p, &stage, 0, -1, T0 + i * USEC_PER_SEC);
+        capacity_ladder_refused(&p, &stage, 0, -1, T0 + i * USEC_PER_SEC);
     }
-    struct place_choice c;
-    assert_false(place_choose(&p, &stage, 0, T0 + 20 * USEC_PER_SEC, NULL, NULL, &c));
+    struct capacity_ladder_choice c;
+    assert_false(capacity_ladder_choose(&p, &stage, 0, T0 + 20 * USEC_PER_SEC, NULL, NULL, &c));
     assert_int_equal(c.open_us, T0 + 2 * MIN_);
 }
 
@@ -164,23 +164,24 @@ static void test_place__only_what_fits_and_only_downwards(void **state)
 {
     (void)state;
     struct spec_stage stage = {.instance_type_n = 4, .subnets_n = 2};
-    struct place p = {0};
-    struct place_choice c;
+    struct capacity_ladder p = {0};
+    struct capacity_ladder_choice c;
     int asked = 0;
-    assert_true(place_choose(&p, &stage, 0, T0, fits_odd, &asked, &c));
+    assert_true(capacity_ladder_choose(&p, &stage, 0, T0, fits_odd, &asked, &c));
     assert_int_equal(c.instance_type_i, 1);
     assert_int_equal(asked, 2); /* once a type */
-    assert_true(place_choose(&p, &stage, 2, T0, fits_odd, &asked, &c));
+    assert_true(capacity_ladder_choose(&p, &stage, 2, T0, fits_odd, &asked, &c));
     assert_int_equal(c.instance_type_i, 3);
-    assert_true(place_choose(NULL, &stage, 2, T0, NULL, NULL, &c)); /* no memory: all open */
+    assert_true(
+        capacity_ladder_choose(NULL, &stage, 2, T0, NULL, NULL, &c)); /* no memory: all open */
     assert_int_equal(c.instance_type_i, 2);
     assert_false(c.probe);
-    assert_false(place_choose(&p, &stage, 4, T0, NULL, NULL, &c)); /* below the last */
+    assert_false(capacity_ladder_choose(&p, &stage, 4, T0, NULL, NULL, &c)); /* below the last */
     assert_int_equal(c.open_us, USEC_NEVER);
-    place_refused(&p, &stage, 3, -1, T0);
-    place_refused(&p, &stage, 1, -1, T0 + 5);
-    place_refused(&p, &stage, 0, -1, T0 - MIN_); /* opens sooner but does not fit */
-    assert_false(place_choose(&p, &stage, 0, T0 + 6, fits_odd, &asked, &c));
+    capacity_ladder_refused(&p, &stage, 3, -1, T0);
+    capacity_ladder_refused(&p, &stage, 1, -1, T0 + 5);
+    capacity_ladder_refused(&p, &stage, 0, -1, T0 - MIN_); /* opens sooner but does not fit */
+    assert_false(capacity_ladder_choose(&p, &stage, 0, T0 + 6, fits_odd, &asked, &c));
     assert_int_equal(c.open_us, T0 + 2 * MIN_);
 }
 
@@ -188,14 +189,15 @@ static void test_place__a_clock_set_back_shuts_nothing_for_days(void **state)
 {
     (void)state;
     struct spec_stage stage = {.instance_type_n = 1};
-    struct place p = {0};
-    struct place_choice c;
+    struct capacity_ladder p = {0};
+    struct capacity_ladder_choice c;
     for (int i = 0; i < 9; i++) {
-        place_refused(&p, &stage, 0, -1, T0 + i * PLACE_SHUT_MAX_US);
+        capacity_ladder_refused(&p, &stage, 0, -1, T0 + i * CAPACITY_LADDER_SHUT_MAX_US);
     }
-    usec_t shut_at = T0 + 8 * PLACE_SHUT_MAX_US;
-    assert_false(place_choose(&p, &stage, 0, shut_at, NULL, NULL, &c));
-    assert_true(place_choose(&p, &stage, 0, shut_at - 86400 * USEC_PER_SEC, NULL, NULL, &c));
+    usec_t shut_at = T0 + 8 * CAPACITY_LADDER_SHUT_MAX_US;
+    assert_false(capacity_ladder_choose(&p, &stage, 0, shut_at, NULL, NULL, &c));
+    assert_true(
+        capacity_ladder_choose(&p, &stage, 0, shut_at - 86400 * USEC_PER_SEC, NULL, NULL, &c));
     assert_true(c.probe);
 }
 

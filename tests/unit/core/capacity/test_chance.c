@@ -141,28 +141,28 @@ static void test_retry__extremes(void **state)
 static void test_bucket__starts_full_and_refills_at_its_rate(void **state)
 {
     (void)state;
-    struct bucket b;
+    struct token_bucket b;
     int64_t now = 1000 * S;
-    bucket_init(&b, 2, 3, now);
-    assert_int_equal(bucket_available(&b, now), 3);
-    assert_true(bucket_take(&b, now));
-    assert_true(bucket_take(&b, now));
-    assert_true(bucket_take(&b, now));
-    assert_false(bucket_take(&b, now));
-    assert_int_equal(bucket_wait_us(&b, now), S / 2);
-    assert_false(bucket_take(&b, now + S / 2 - 1));
-    assert_true(bucket_take(&b, now + S / 2));
-    assert_int_equal(bucket_available(&b, now + 100 * S), 3); /* never over the burst */
+    token_bucket_init(&b, 2, 3, now);
+    assert_int_equal(token_bucket_available(&b, now), 3);
+    assert_true(token_bucket_take(&b, now));
+    assert_true(token_bucket_take(&b, now));
+    assert_true(token_bucket_take(&b, now));
+    assert_false(token_bucket_take(&b, now));
+    assert_int_equal(token_bucket_wait_us(&b, now), S / 2);
+    assert_false(token_bucket_take(&b, now + S / 2 - 1));
+    assert_true(token_bucket_take(&b, now + S / 2));
+    assert_int_equal(token_bucket_available(&b, now + 100 * S), 3); /* never over the burst */
 }
 
 /* However often it is asked, it gives rate x time tokens, no more and no less. */
 static void count_tokens(double rate, int64_t step_us, int64_t span_us, int64_t want)
 {
-    struct bucket b;
+    struct token_bucket b;
     int64_t got = 0;
-    bucket_init(&b, rate, 2, 0); /* with room for what arrives between two looks */
+    token_bucket_init(&b, rate, 2, 0); /* with room for what arrives between two looks */
     for (int64_t t = 0; t <= span_us; t += step_us) {
-        while (bucket_take(&b, t)) {
+        while (token_bucket_take(&b, t)) {
             got++;
         }
     }
@@ -178,13 +178,13 @@ static void test_bucket__odd_rates_are_exact(void **state)
     count_tokens(333.333333, 100, 30 * S, 9999);
     count_tokens(100000, 1, S / 2, 49999);
     /* One micro-token a second: the 0.9 s beyond the first token count towards the second. */
-    struct bucket b;
-    bucket_init(&b, 0.000001, 2, 0);
-    assert_true(bucket_take(&b, 0));
-    assert_true(bucket_take(&b, 0));
-    assert_true(bucket_take(&b, INT64_C(1000000) * S + 900000));
-    assert_false(bucket_take(&b, INT64_C(2000000) * S - 1));
-    assert_true(bucket_take(&b, INT64_C(2000000) * S));
+    struct token_bucket b;
+    token_bucket_init(&b, 0.000001, 2, 0);
+    assert_true(token_bucket_take(&b, 0));
+    assert_true(token_bucket_take(&b, 0));
+    assert_true(token_bucket_take(&b, INT64_C(1000000) * S + 900000));
+    assert_false(token_bucket_take(&b, INT64_C(2000000) * S - 1));
+    assert_true(token_bucket_take(&b, INT64_C(2000000) * S));
 }
 
 static void test_bucket__waits_exactly_until_the_token(void **state)
@@ -193,19 +193,19 @@ static void test_bucket__waits_exactly_until_the_token(void **state)
     struct rng r;
     rng_seed(&r, 9);
     for (int i = 0; i < 2000; i++) {
-        struct bucket b;
-        bucket_init(&b, rng_unit(&r) * 100 + 0.001, 1 + rng_unit(&r) * 3, 0);
+        struct token_bucket b;
+        token_bucket_init(&b, rng_unit(&r) * 100 + 0.001, 1 + rng_unit(&r) * 3, 0);
         int64_t now = 0;
         for (int j = 0; j < 20; j++) {
             now += (int64_t)rng_below(&r, 100000);
-            while (bucket_take(&b, now)) {
+            while (token_bucket_take(&b, now)) {
             }
-            int64_t wait = bucket_wait_us(&b, now);
+            int64_t wait = token_bucket_wait_us(&b, now);
             assert_true(wait > 0);
-            assert_int_equal(bucket_available(&b, now + wait - 1), 0);
-            assert_int_equal(bucket_available(&b, now + wait), 1);
+            assert_int_equal(token_bucket_available(&b, now + wait - 1), 0);
+            assert_int_equal(token_bucket_available(&b, now + wait), 1);
             now += wait;
-            assert_true(bucket_take(&b, now));
+            assert_true(token_bucket_take(&b, now));
         }
     }
 }
@@ -213,35 +213,35 @@ static void test_bucket__waits_exactly_until_the_token(void **state)
 static void test_bucket__nought_backwards_and_small_bursts(void **state)
 {
     (void)state;
-    struct bucket b;
-    bucket_init(&b, 0, 1, 0);
-    assert_true(bucket_take(&b, 0));
-    assert_false(bucket_take(&b, INT64_MAX));
-    assert_int_equal(bucket_wait_us(&b, 5), INT64_MAX);
-    bucket_init(&b, 1, 0.25, 0); /* a burst under one token counts as one */
-    assert_true(bucket_take(&b, 0));
-    assert_true(bucket_take(&b, S));
-    bucket_init(&b, 1, 1, 100 * S);
-    assert_true(bucket_take(&b, 100 * S));
-    assert_false(bucket_take(&b, 50 * S)); /* the clock went back: no tokens, no crash */
-    assert_true(bucket_take(&b, 101 * S));
-    bucket_init(&b, 1e18, 1e18, 0); /* bounded inside */
-    assert_true(bucket_take(&b, INT64_MAX));
+    struct token_bucket b;
+    token_bucket_init(&b, 0, 1, 0);
+    assert_true(token_bucket_take(&b, 0));
+    assert_false(token_bucket_take(&b, INT64_MAX));
+    assert_int_equal(token_bucket_wait_us(&b, 5), INT64_MAX);
+    token_bucket_init(&b, 1, 0.25, 0); /* a burst under one token counts as one */
+    assert_true(token_bucket_take(&b, 0));
+    assert_true(token_bucket_take(&b, S));
+    token_bucket_init(&b, 1, 1, 100 * S);
+    assert_true(token_bucket_take(&b, 100 * S));
+    assert_false(token_bucket_take(&b, 50 * S)); /* the clock went back: no tokens, no crash */
+    assert_true(token_bucket_take(&b, 101 * S));
+    token_bucket_init(&b, 1e18, 1e18, 0); /* bounded inside */
+    assert_true(token_bucket_take(&b, INT64_MAX));
 }
 
 static void test_bucket__a_new_rate_counts_from_now(void **state)
 {
     (void)state;
-    struct bucket b;
-    bucket_init(&b, 1, 1, 0);
-    assert_true(bucket_take(&b, 0));
-    bucket_set_rate(&b, 0.5, S / 2); /* half a token is there already */
-    assert_int_equal(bucket_wait_us(&b, S / 2), S);
-    bucket_set_rate(&b, 0, S);
-    assert_int_equal(bucket_wait_us(&b, S), INT64_MAX);
-    bucket_set_rate(&b, 1, 10 * S);
-    assert_false(bucket_take(&b, 10 * S));
-    assert_true(bucket_take(&b, 11 * S));
+    struct token_bucket b;
+    token_bucket_init(&b, 1, 1, 0);
+    assert_true(token_bucket_take(&b, 0));
+    token_bucket_set_rate(&b, 0.5, S / 2); /* half a token is there already */
+    assert_int_equal(token_bucket_wait_us(&b, S / 2), S);
+    token_bucket_set_rate(&b, 0, S);
+    assert_int_equal(token_bucket_wait_us(&b, S), INT64_MAX);
+    token_bucket_set_rate(&b, 1, 10 * S);
+    assert_false(token_bucket_take(&b, 10 * S));
+    assert_true(token_bucket_take(&b, 11 * S));
 }
 
 int main(void)

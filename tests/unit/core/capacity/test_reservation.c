@@ -31,12 +31,12 @@ static void test_gang__chances_are_those_of_every_subset(void **state)
         int instances[10];
         double back[10];
         int64_t spare = (int64_t)rng_below(&rng, 14) - 2;
-        struct gang_odds o;
-        gang_odds_init(&o, spare);
+        struct reservation_odds o;
+        reservation_odds_init(&o, spare);
         for (int i = 0; i < n; i++) {
             instances[i] = 1 + (int)rng_below(&rng, 4);
             back[i] = rng_chance(&rng, 0.2) ? 1 : rng_unit(&rng);
-            gang_odds_add(&o, instances[i], back[i]);
+            reservation_odds_add(&o, instances[i], back[i]);
         }
         double want = 0;
         for (unsigned set = 0; set < 1U << n; set++) { /* bit: late */
@@ -49,21 +49,21 @@ static void test_gang__chances_are_those_of_every_subset(void **state)
             }
             want += late <= spare ? p : 0;
         }
-        assert_near(gang_odds_met(&o), want, 1e-12);
+        assert_near(reservation_odds_met(&o), want, 1e-12);
     }
 }
 
-/* Beyond GANG_EXACT chances are taken as normal: near what an exact count gives. */
+/* Beyond RESERVATION_EXACT chances are taken as normal: near what an exact count gives. */
 static void test_gang__many_spare_are_near_the_exact_count(void **state)
 {
     (void)state;
-    for (int64_t spare = GANG_EXACT - 4; spare <= GANG_EXACT + 60; spare += 4) {
-        struct gang_odds o;
-        gang_odds_init(&o, spare);
+    for (int64_t spare = RESERVATION_EXACT - 4; spare <= RESERVATION_EXACT + 60; spare += 4) {
+        struct reservation_odds o;
+        reservation_odds_init(&o, spare);
         double exact[400] = {1};
         for (int i = 0; i < 300; i++) {
             double back = 0.6 + 0.001 * i;
-            gang_odds_add(&o, 1, back);
+            reservation_odds_add(&o, 1, back);
             for (int k = 399; k >= 0; k--) {
                 exact[k] = exact[k] * back + (k > 0 ? exact[k - 1] * (1 - back) : 0);
             }
@@ -72,40 +72,40 @@ static void test_gang__many_spare_are_near_the_exact_count(void **state)
         for (int64_t k = 0; k <= spare; k++) {
             want += exact[k];
         }
-        assert_near(gang_odds_met(&o), want, 0.01);
+        assert_near(reservation_odds_met(&o), want, 0.01);
     }
-    struct gang_odds o;
-    gang_odds_init(&o, 100);
-    gang_odds_add(&o, 100, 0); /* certain, and exactly as many as may be */
-    assert_near(gang_odds_met(&o), 1, 0);
-    gang_odds_add(&o, 1, 0);
-    assert_near(gang_odds_met(&o), 0, 0);
+    struct reservation_odds o;
+    reservation_odds_init(&o, 100);
+    reservation_odds_add(&o, 100, 0); /* certain, and exactly as many as may be */
+    assert_near(reservation_odds_met(&o), 1, 0);
+    reservation_odds_add(&o, 1, 0);
+    assert_near(reservation_odds_met(&o), 0, 0);
 }
 
 static void test_gang__an_end_lies_where_its_quantiles_say(void **state)
 {
     (void)state;
-    struct gang_end e;
-    gang_end_spread(3, T0 + 100 * SEC, T0 + 130 * SEC, &e);
+    struct reservation_end e;
+    reservation_end_spread(3, T0 + 100 * SEC, T0 + 130 * SEC, &e);
     assert_int_equal(e.instances, 3);
-    assert_near(gang_end_by(&e, T0), 0, 0);
-    assert_near(gang_end_by(&e, T0 + 100 * SEC), 0.5, 1e-9);
-    assert_near(gang_end_by(&e, T0 + 130 * SEC), 0.9, 1e-9);
-    assert_near(gang_end_by(&e, T0 + 115 * SEC), 0.75, 0.02);
-    assert_near(gang_end_by(&e, T0 + 400 * SEC), 1, 0);
-    assert_int_equal(gang_end_p90(&e), T0 + 130 * SEC);
-    gang_end_spread(1, T0, T0 - 5, &e); /* nonsense: no spread */
-    assert_near(gang_end_by(&e, T0), 1, 0);
-    assert_near(gang_end_by(&e, T0 - 1), 0, 0);
-    gang_end_spread(1, T0, USEC_NEVER, &e);
-    assert_near(gang_end_by(&e, INT64_MAX - 1), 0, 0);
-    gang_end_at(1, T0 + 7, &e);
-    assert_near(gang_end_by(&e, T0 + 6), 0, 0);
-    assert_near(gang_end_by(&e, T0 + 7), 1, 0);
-    for (int i = 0; i < GANG_KNOTS; i++) { /* seen up to its 97th percentile, then never */
+    assert_near(reservation_end_by(&e, T0), 0, 0);
+    assert_near(reservation_end_by(&e, T0 + 100 * SEC), 0.5, 1e-9);
+    assert_near(reservation_end_by(&e, T0 + 130 * SEC), 0.9, 1e-9);
+    assert_near(reservation_end_by(&e, T0 + 115 * SEC), 0.75, 0.02);
+    assert_near(reservation_end_by(&e, T0 + 400 * SEC), 1, 0);
+    assert_int_equal(reservation_end_p90(&e), T0 + 130 * SEC);
+    reservation_end_spread(1, T0, T0 - 5, &e); /* nonsense: no spread */
+    assert_near(reservation_end_by(&e, T0), 1, 0);
+    assert_near(reservation_end_by(&e, T0 - 1), 0, 0);
+    reservation_end_spread(1, T0, USEC_NEVER, &e);
+    assert_near(reservation_end_by(&e, INT64_MAX - 1), 0, 0);
+    reservation_end_at(1, T0 + 7, &e);
+    assert_near(reservation_end_by(&e, T0 + 6), 0, 0);
+    assert_near(reservation_end_by(&e, T0 + 7), 1, 0);
+    for (int i = 0; i < RESERVATION_KNOTS; i++) { /* seen up to its 97th percentile, then never */
         e.at_us[i] = i < 6 ? T0 + i : USEC_NEVER;
     }
-    assert_near(gang_end_by(&e, T0 + 1000), 0.97, 0);
+    assert_near(reservation_end_by(&e, T0 + 1000), 0.97, 0);
 }
 
 static void learn(struct duration *d, double spread)
@@ -126,43 +126,43 @@ static void test_gang__an_end_follows_the_model_and_what_has_run(void **state)
     (void)state;
     AUTO_FREE struct duration *d = xcalloc(1, sizeof *d);
     learn(d, 0.2);
-    struct gang_end e;
+    struct reservation_end e;
     usec_t far = T0 + 100000 * SEC;
-    gang_end_model(d, 1000, 2, T0, far, T0, &e);
-    assert_near((double)(gang_end_p90(&e) - T0) / 1e6, 1170, 15);
-    assert_near(gang_end_by(&e, T0 + 1000 * SEC), 0.5, 0.05);
-    assert_near(gang_end_by(&e, T0 + 1300 * SEC), 1, 0.002);
-    gang_end_model(d, 1000, 2, T0 + 180 * SEC, far, T0, &e); /* will begin in 3 min */
-    assert_near((double)(gang_end_p90(&e) - T0) / 1e6, 1380, 15);
-    gang_end_model(d, 1000, 2, T0 - 1150 * SEC, far, T0, &e); /* nearly done */
-    assert_in_range(gang_end_p90(&e) - T0, 1, 60 * SEC);
-    gang_end_model(d, 1000, 2, T0 - 5000 * SEC, far, T0, &e); /* hangs, perhaps */
-    assert_in_range(gang_end_p90(&e) - T0, 100 * SEC, 2000 * SEC);
-    gang_end_model(d, 1000, 2, T0, T0 + 1100 * SEC, T0, &e); /* its run time is limited */
-    assert_int_equal(gang_end_p90(&e), T0 + 1100 * SEC);
-    assert_near(gang_end_by(&e, T0 + 1000 * SEC), 0.5, 0.05);
-    gang_end_model(d, 1000, 2, T0 - 9000 * SEC, T0 - 10 * SEC, T0, &e); /* beyond it */
-    assert_near(gang_end_by(&e, T0), 1, 0);
+    reservation_end_model(d, 1000, 2, T0, far, T0, &e);
+    assert_near((double)(reservation_end_p90(&e) - T0) / 1e6, 1170, 15);
+    assert_near(reservation_end_by(&e, T0 + 1000 * SEC), 0.5, 0.05);
+    assert_near(reservation_end_by(&e, T0 + 1300 * SEC), 1, 0.002);
+    reservation_end_model(d, 1000, 2, T0 + 180 * SEC, far, T0, &e); /* will begin in 3 min */
+    assert_near((double)(reservation_end_p90(&e) - T0) / 1e6, 1380, 15);
+    reservation_end_model(d, 1000, 2, T0 - 1150 * SEC, far, T0, &e); /* nearly done */
+    assert_in_range(reservation_end_p90(&e) - T0, 1, 60 * SEC);
+    reservation_end_model(d, 1000, 2, T0 - 5000 * SEC, far, T0, &e); /* hangs, perhaps */
+    assert_in_range(reservation_end_p90(&e) - T0, 100 * SEC, 2000 * SEC);
+    reservation_end_model(d, 1000, 2, T0, T0 + 1100 * SEC, T0, &e); /* its run time is limited */
+    assert_int_equal(reservation_end_p90(&e), T0 + 1100 * SEC);
+    assert_near(reservation_end_by(&e, T0 + 1000 * SEC), 0.5, 0.05);
+    reservation_end_model(d, 1000, 2, T0 - 9000 * SEC, T0 - 10 * SEC, T0, &e); /* beyond it */
+    assert_near(reservation_end_by(&e, T0), 1, 0);
     struct duration none;
     duration_init(&none, 0);
-    gang_end_model(&none, 1000, 2, T0, T0 + 50 * SEC, T0, &e);
-    assert_near(gang_end_by(&e, T0 + 50 * SEC - 1), 0, 0);
-    assert_near(gang_end_by(&e, T0 + 50 * SEC), 1, 0);
+    reservation_end_model(&none, 1000, 2, T0, T0 + 50 * SEC, T0, &e);
+    assert_near(reservation_end_by(&e, T0 + 50 * SEC - 1), 0, 0);
+    assert_near(reservation_end_by(&e, T0 + 50 * SEC), 1, 0);
     /* a size far from those the line was fitted to: its end is less sure than their spread */
     duration_init(d, 0);
     for (uint32_t i = 0; i < 40; i++) {
         duration_learn(d, 2000 + 10 * i, (2000 + 10 * i) * (90 + i % 21) * (USEC_PER_SEC / 100));
     }
     duration_fit(d);
-    gang_end_model(d, 300, 1, T0, far, T0, &e);
+    reservation_end_model(d, 300, 1, T0, far, T0, &e);
     int64_t spread_us = duration_quantile_us(d, 300, 90) - duration_quantile_us(d, 300, 50);
-    assert_true(gang_end_p90(&e) - e.at_us[2] > 3 * spread_us);
-    gang_end_model(NULL, 1000, 2, T0, USEC_NEVER, T0, &e);
-    assert_near(gang_end_by(&e, INT64_MAX - 1), 0, 0);
+    assert_true(reservation_end_p90(&e) - e.at_us[2] > 3 * spread_us);
+    reservation_end_model(NULL, 1000, 2, T0, USEC_NEVER, T0, &e);
+    assert_near(reservation_end_by(&e, INT64_MAX - 1), 0, 0);
 }
 
 /* Draws from the knots: how often have enough come back by then? */
-static double drawn(int64_t spare, const struct gang_end *ends, size_t n, usec_t t)
+static double drawn(int64_t spare, const struct reservation_end *ends, size_t n, usec_t t)
 {
     struct rng rng;
     rng_seed(&rng, 77);
@@ -170,7 +170,7 @@ static double drawn(int64_t spare, const struct gang_end *ends, size_t n, usec_t
     for (int round = 0; round < 20000; round++) {
         int64_t late = 0;
         for (size_t i = 0; i < n; i++) {
-            late += rng_unit(&rng) < gang_end_by(&ends[i], t) ? 0 : ends[i].instances;
+            late += rng_unit(&rng) < reservation_end_by(&ends[i], t) ? 0 : ends[i].instances;
         }
         met += late <= spare;
     }
@@ -182,58 +182,58 @@ static void test_gang__a_start_has_the_chance_it_was_asked_with(void **state)
     (void)state;
     AUTO_FREE struct duration *d = xcalloc(1, sizeof *d);
     learn(d, 0.2);
-    struct gang_end ends[32];
+    struct reservation_end ends[32];
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        gang_end_model(d, 300 + 40 * (uint32_t)i, i % 5 == 0 ? 2 : 1, T0 - 100 * SEC * (int)(i % 7),
-                       USEC_NEVER - 1, T0, &ends[i]);
+        reservation_end_model(d, 300 + 40 * (uint32_t)i, i % 5 == 0 ? 2 : 1,
+                              T0 - 100 * SEC * (int)(i % 7), USEC_NEVER - 1, T0, &ends[i]);
     }
     usec_t before = 0;
     static const double chances[] = {0.5, 0.9, 0.95, 0.98};
     for (size_t c = 0; c < ARRAY_LEN(chances); c++) {
         usec_t t;
-        assert_true(gang_start(3, ends, ARRAY_LEN(ends), chances[c], T0, &t));
+        assert_true(reservation_start(3, ends, ARRAY_LEN(ends), chances[c], T0, &t));
         assert_near(drawn(3, ends, ARRAY_LEN(ends), t), chances[c], 0.012);
         assert_true(t > before);
         before = t;
     }
     /* one late job of many is enough: later than each job's own P95 */
     usec_t all;
-    assert_true(gang_start(0, ends, 24, 0.95, T0, &all));
+    assert_true(reservation_start(0, ends, 24, 0.95, T0, &all));
     for (size_t i = 0; i < 24; i++) {
-        assert_true(gang_end_by(&ends[i], all) > 0.95);
+        assert_true(reservation_end_by(&ends[i], all) > 0.95);
     }
     /* more spare, sooner */
     usec_t sooner;
-    assert_true(gang_start(8, ends, 24, 0.95, T0, &sooner));
+    assert_true(reservation_start(8, ends, 24, 0.95, T0, &sooner));
     assert_true(sooner < all);
 }
 
 static void test_gang__at_once_never_and_exactly_then(void **state)
 {
     (void)state;
-    struct gang_end e[3];
+    struct reservation_end e[3];
     usec_t t = 42;
-    assert_true(gang_start(0, NULL, 0, 0.95, T0, &t));
+    assert_true(reservation_start(0, NULL, 0, 0.95, T0, &t));
     assert_int_equal(t, T0);
-    assert_false(gang_start(-1, NULL, 0, 0.95, T0, &t)); /* could never */
-    gang_end_at(2, T0 + 60 * SEC, &e[0]);
-    gang_end_at(3, T0 + 90 * SEC, &e[1]);
-    gang_end_at(4, USEC_NEVER, &e[2]);
-    assert_true(gang_start(9, e, 3, 0.95, T0, &t));
+    assert_false(reservation_start(-1, NULL, 0, 0.95, T0, &t)); /* could never */
+    reservation_end_at(2, T0 + 60 * SEC, &e[0]);
+    reservation_end_at(3, T0 + 90 * SEC, &e[1]);
+    reservation_end_at(4, USEC_NEVER, &e[2]);
+    assert_true(reservation_start(9, e, 3, 0.95, T0, &t));
     assert_int_equal(t, T0);
-    assert_true(gang_start(7, e, 3, 0.95, T0, &t));
+    assert_true(reservation_start(7, e, 3, 0.95, T0, &t));
     assert_in_range(t, T0 + 60 * SEC, T0 + 61 * SEC);
-    assert_true(gang_start(4, e, 3, 0.95, T0, &t));
+    assert_true(reservation_start(4, e, 3, 0.95, T0, &t));
     assert_int_equal(t, T0 + 90 * SEC);
     t = 42;
-    assert_false(gang_start(3, e, 3, 0.95, T0, &t));
+    assert_false(reservation_start(3, e, 3, 0.95, T0, &t));
     assert_int_equal(t, 42);
 }
 
 static void test_gang__backfill_ends_before_the_promise_or_uses_what_is_spare(void **state)
 {
     (void)state;
-    struct gang g = {.target_us = T0};
+    struct reservation g = {.target_us = T0};
     static const struct {
         usec_t end;
         int64_t want, spare;
@@ -242,41 +242,42 @@ static void test_gang__backfill_ends_before_the_promise_or_uses_what_is_spare(vo
                {T0 + 1, 2, 1, false}, {T0 - 1, 9, 0, true},  {USEC_NEVER, 1, 0, false},
                {T0 - 1, 1, -5, true}, {T0 + 1, 1, -5, false}};
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
-        assert_int_equal(gang_may_backfill(&g, row[i].end, row[i].want, row[i].spare), row[i].may);
+        assert_int_equal(reservation_may_backfill(&g, row[i].end, row[i].want, row[i].spare),
+                         row[i].may);
     }
     g.target_us = USEC_NEVER; /* nothing could be promised: nothing may rely on it */
-    assert_false(gang_may_backfill(&g, T0, 1, 0));
-    assert_false(gang_may_backfill(&g, USEC_NEVER, 1, 0));
-    assert_true(gang_may_backfill(&g, USEC_NEVER, 1, 1));
+    assert_false(reservation_may_backfill(&g, T0, 1, 0));
+    assert_false(reservation_may_backfill(&g, USEC_NEVER, 1, 0));
+    assert_true(reservation_may_backfill(&g, USEC_NEVER, 1, 1));
 }
 
 static void test_gang__backfill_stops_where_the_promise_gets_unlikely(void **state)
 {
     (void)state;
-    struct gang g = {.target_us = T0 + 100 * SEC};
-    struct gang_end sure, likely;
-    gang_end_at(1, T0 + 99 * SEC, &sure);
-    gang_end_spread(1, T0 + 50 * SEC, T0 + 90 * SEC, &likely); /* 0.93 by the promise */
-    struct gang_odds o;
-    gang_odds_init(&o, 0);
-    gang_odds_add(&o, 24, 0.999);
-    assert_true(gang_may_pass(&g, &o, &sure, 0));
-    assert_false(gang_may_pass(&g, &o, &likely, 0)); /* its P90 alone would do */
-    gang_odds_init(&o, 1);                           /* one may be late: several likely ones pass */
+    struct reservation g = {.target_us = T0 + 100 * SEC};
+    struct reservation_end sure, likely;
+    reservation_end_at(1, T0 + 99 * SEC, &sure);
+    reservation_end_spread(1, T0 + 50 * SEC, T0 + 90 * SEC, &likely); /* 0.93 by the promise */
+    struct reservation_odds o;
+    reservation_odds_init(&o, 0);
+    reservation_odds_add(&o, 24, 0.999);
+    assert_true(reservation_may_pass(&g, &o, &sure, 0));
+    assert_false(reservation_may_pass(&g, &o, &likely, 0)); /* its P90 alone would do */
+    reservation_odds_init(&o, 1); /* one may be late: several likely ones pass */
     int passed = 0;
-    while (passed < 100 && gang_may_pass(&g, &o, &likely, 1)) {
-        gang_odds_add(&o, 1, gang_end_by(&likely, g.target_us));
+    while (passed < 100 && reservation_may_pass(&g, &o, &likely, 1)) {
+        reservation_odds_add(&o, 1, reservation_end_by(&likely, g.target_us));
         passed++;
-        assert_true(gang_odds_met(&o) >= GANG_GUARD);
+        assert_true(reservation_odds_met(&o) >= RESERVATION_GUARD);
     }
     assert_in_range(passed, 2, 10);
-    gang_odds_init(&o, 0); /* bad luck already: what is surely back harms no one */
-    gang_odds_add(&o, 1, 0.4);
-    assert_true(gang_may_pass(&g, &o, &sure, 0));
-    assert_false(gang_may_pass(&g, &o, &likely, 0));
+    reservation_odds_init(&o, 0); /* bad luck already: what is surely back harms no one */
+    reservation_odds_add(&o, 1, 0.4);
+    assert_true(reservation_may_pass(&g, &o, &sure, 0));
+    assert_false(reservation_may_pass(&g, &o, &likely, 0));
     g.target_us = USEC_NEVER;
-    assert_false(gang_may_pass(&g, &o, &sure, 0));
-    assert_true(gang_may_pass(&g, &o, &sure, 1));
+    assert_false(reservation_may_pass(&g, &o, &sure, 0));
+    assert_true(reservation_may_pass(&g, &o, &sure, 1));
 }
 
 int main(void)

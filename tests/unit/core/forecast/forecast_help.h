@@ -24,8 +24,8 @@ struct world {
     struct forecast_job jobs[STAGES][PARTS];
     struct forecast_campaign campaigns[CAMPS];
     struct forecast_project projects[2];
-    struct slots slots[2];
-    struct slots_account account;
+    struct quota_ledger slots[2];
+    struct quota_ledger_account account;
     int64_t tasks;
 };
 
@@ -33,9 +33,9 @@ struct world {
 UNUSED static struct world *world_new(void)
 {
     struct world *w = xcalloc(1, sizeof *w);
-    w->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    w->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     for (int i = 0; i < 2; i++) {
-        w->slots[i] = (struct slots){
+        w->slots[i] = (struct quota_ledger){
             .quota = 4, .operator_limit = -1, .refused_limit = -1, .price_musd_per_hour = 3600000};
         (void)snprintf(w->slots[i].instance_type, sizeof w->slots[i].instance_type, "ml.%c.large",
                        'a' + i);

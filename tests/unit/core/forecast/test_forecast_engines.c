@@ -63,8 +63,8 @@ static struct world *random_world(uint64_t seed)
 static bool engines(struct world *w, struct forecast *ret_sched, struct forecast *ret_kernel)
 {
     struct err err = ERR_INIT;
-    return fc_forecast(&w->in, FC_ENGINE_SCHED, ret_sched, &err) &&
-           fc_forecast(&w->in, FC_ENGINE_KERNEL, ret_kernel, &err);
+    return forecast_forecast(&w->in, FORECAST_ENGINE_SCHED, ret_sched, &err) &&
+           forecast_forecast(&w->in, FORECAST_ENGINE_KERNEL, ret_kernel, &err);
 }
 
 /* First in, first out leaves the tail alone: then both must start the same parts at the same time,

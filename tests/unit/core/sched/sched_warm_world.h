@@ -20,7 +20,7 @@ UNUSED static int add_pool(struct world *w, int s)
     pools[i] = (struct warm_pool){.attempt_id = 100 + i,
                                   .campaign_id = w->stages[s].campaign_id,
                                   .stage_id = w->stages[s].stage_id,
-                                  .fingerprint = warm_fingerprint_of(st, 0, st->volume_gb, -1),
+                                  .fingerprint = warm_pool_fingerprint_of(st, 0, st->volume_gb, -1),
                                   .slots_i = slots_i,
                                   .instances = st->instance_count,
                                   .state = POOL_AVAILABLE,
@@ -39,7 +39,7 @@ UNUSED static struct world *full_world(int n, int pools_n)
 {
     struct world *w = world_new();
     (void)add_stage(w, add_campaign(w), 0, n);
-    w->stages[0].warm = (struct warm_policy){0, -1, true};
+    w->stages[0].warm = (struct warm_pool_policy){0, -1, true};
     for (int i = 0; i < pools_n; i++) {
         (void)add_pool(w, 0);
     }
@@ -52,12 +52,12 @@ UNUSED static struct sched_plan *plan_of(struct world *w)
 {
     struct sched_plan *p = decide(w);
     for (int i = 0; i < p->launches_n; i++) {
-        ready_push(w->stages[p->launches[i].stage_i].ready, &p->launches[i].task);
+        ready_queue_push(w->stages[p->launches[i].stage_i].ready, &p->launches[i].task);
     }
     return p;
 }
 
-UNUSED static int ends_of(const struct sched_plan *p, enum warm_end why)
+UNUSED static int ends_of(const struct sched_plan *p, enum warm_pool_end why)
 {
     int n = 0;
     for (int i = 0; i < p->pool_ends_n; i++) {

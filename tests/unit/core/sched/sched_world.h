@@ -29,8 +29,8 @@ struct world {
     struct sched_stage stages[STAGES];
     struct sched_campaign campaigns[CAMPS];
     struct sched_project projects[2];
-    struct slots slots[TYPES];
-    struct slots_account account;
+    struct quota_ledger slots[TYPES];
+    struct quota_ledger_account account;
     struct change change[STAGES * TASKS + 1]; /* by task id; rung < 0: none */
     int64_t tasks_n;
 };
@@ -54,15 +54,15 @@ UNUSED static struct world *world_new(void)
 {
     struct world *w = xcalloc(1, sizeof *w);
     for (int i = 0; i < TYPES; i++) {
-        w->slots[i] = (struct slots){.quota = 10,
-                                     .operator_limit = -1,
-                                     .refused_limit = -1,
-                                     .foreign_us = NOW,
-                                     .price_musd_per_hour = 3600000};
+        w->slots[i] = (struct quota_ledger){.quota = 10,
+                                            .operator_limit = -1,
+                                            .refused_limit = -1,
+                                            .foreign_us = NOW,
+                                            .price_musd_per_hour = 3600000};
         (void)snprintf(w->slots[i].instance_type, sizeof w->slots[i].instance_type, "%s",
                        type_names[i]);
     }
-    w->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    w->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     for (int i = 0; i < 2; i++) {
         w->projects[i] = (struct sched_project){
             .project_id = i + 1, .weight = 100, .parts_limit = -1, .left_musd = INT64_MAX};
@@ -86,7 +86,7 @@ UNUSED static struct world *world_new(void)
 UNUSED static void world_free(struct world *w)
 {
     for (int i = 0; i < w->view.stages_n; i++) {
-        ready_free(w->stages[i].ready);
+        ready_queue_free(w->stages[i].ready);
     }
     free(w);
 }
@@ -115,7 +115,7 @@ UNUSED static int add_stage(struct world *w, int c, int type, int n)
                                         .stage_id = s + 1,
                                         .spec = &w->spec[c],
                                         .stage = &w->stage[s],
-                                        .ready = ready_new(),
+                                        .ready = ready_queue_new(),
                                         .may_start = true,
                                         .priority = 50,
                                         .campaign_i = c,
@@ -124,7 +124,8 @@ UNUSED static int add_stage(struct world *w, int c, int type, int n)
     for (int i = 0; i < n; i++) {
         int64_t id = ++w->tasks_n;
         w->change[id].rung = -1;
-        ready_push(w->stages[s].ready, &(struct ready_task){.task_id = id, .seq = (uint32_t)i});
+        ready_queue_push(w->stages[s].ready,
+                         &(struct ready_queue_task){.task_id = id, .seq = (uint32_t)i});
     }
     return s;
 }

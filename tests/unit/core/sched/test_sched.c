@@ -13,7 +13,7 @@ static void test_sched__slots_bound_what_starts(void **state)
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 5);
     assert_reason(p, s, SLOTS);
-    assert_int_equal(ready_n(w->stages[s].ready), 15);
+    assert_int_equal(ready_queue_n(w->stages[s].ready), 15);
     assert_int_equal(p->launches[0].max_runtime_s, 3600);
     assert_int_equal(p->launches[0].reserve_musd, 4620000); /* 4620 s at 3.60 */
     free(p);
@@ -33,7 +33,7 @@ static void test_sched__each_check_has_its_reason(void **state)
         p = decide(w);                                                                             \
         assert_int_equal(p->launches_n, 0);                                                        \
         assert_reason(p, s, want);                                                                 \
-        assert_int_equal(ready_n(w->stages[s].ready), 3);                                          \
+        assert_int_equal(ready_queue_n(w->stages[s].ready), 3);                                    \
         free(p);                                                                                   \
         undo;                                                                                      \
     } while (0)
@@ -117,8 +117,9 @@ static void test_sched__backing_off_waits_and_says_until_when(void **state)
     struct world *w = world_new();
     int s = add_stage(w, add_campaign(w), 0, 0);
     w->change[1].rung = -1;
-    ready_push(w->stages[s].ready,
-               &(struct ready_task){.task_id = 1, .not_before_us = NOW + 5 * USEC_PER_SEC});
+    ready_queue_push(
+        w->stages[s].ready,
+        &(struct ready_queue_task){.task_id = 1, .not_before_us = NOW + 5 * USEC_PER_SEC});
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, s, BACKOFF);
@@ -232,7 +233,7 @@ static void test_sched__a_moved_task_does_not_hold_up_those_behind_it(void **sta
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 3);
     assert_reason(p, s, SLOTS); /* of the first task, which still waits */
-    assert_int_equal(ready_n(w->stages[s].ready), 1);
+    assert_int_equal(ready_queue_n(w->stages[s].ready), 1);
     w->slots[1].held = 0;
     sched_decide(&w->view, p);
     assert_int_equal(p->launches_n, 1);
@@ -272,12 +273,12 @@ static void test_sched__a_million_tasks_cost_a_plan_nothing(void **state)
     const size_t n = 1000000;
     struct world *w = world_new();
     int s = add_stage(w, add_campaign(w), 0, 0);
-    struct ready_task *t = xcalloc(n, sizeof *t);
+    struct ready_queue_task *t = xcalloc(n, sizeof *t);
     for (size_t i = 0; i < n; i++) {
-        t[i] = (struct ready_task){.task_id = (int64_t)i, .size_mb = (uint32_t)(i % 977)};
+        t[i] = (struct ready_queue_task){.task_id = (int64_t)i, .size_mb = (uint32_t)(i % 977)};
     }
     double start = now_s();
-    ready_push_many(w->stages[s].ready, t, n);
+    ready_queue_push_many(w->stages[s].ready, t, n);
     double loaded = now_s();
     free(t);
     w->view.change_of = NULL;

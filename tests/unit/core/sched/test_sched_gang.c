@@ -10,8 +10,8 @@ struct gang_world {
     struct world *w;
     struct sched_job jobs[16];
     struct duration duration;
-    struct gang gang[STAGES];
-    struct place place;
+    struct reservation gang[STAGES];
+    struct capacity_ladder place;
     struct sched_plan plan;
     int small, large;
 };
@@ -28,9 +28,9 @@ static struct gang_world *gang_world_new(int small_n, int large_n)
     for (int i = 0; i < small_n; i++) {
         int64_t id = ++w->tasks_n;
         w->change[id].rung = -1;
-        ready_push(
-            w->stages[g->small].ready,
-            &(struct ready_task){.task_id = id, .seq = (uint32_t)i, .size_mb = 60 - (uint32_t)i});
+        ready_queue_push(w->stages[g->small].ready,
+                         &(struct ready_queue_task){
+                             .task_id = id, .seq = (uint32_t)i, .size_mb = 60 - (uint32_t)i});
     }
     duration_init(&g->duration, 0);
     for (uint32_t mb = 1; mb <= 100; mb++) {
@@ -92,7 +92,7 @@ static void test_sched_gang__is_promised_a_start_that_never_moves_later(void **s
     const struct sched_plan *p = plan(g);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, g->large, GANG);
-    struct gang *k = &g->gang[g->large];
+    struct reservation *k = &g->gang[g->large];
     assert_int_equal(k->task_id, 1);
     assert_int_equal(k->instances, 8);
     assert_int_equal(k->since_us, NOW);
@@ -367,7 +367,7 @@ static void test_sched_gang__after_its_turn_smaller_ones_have_theirs(void **stat
     assert_int_equal(g->gang[g->large].owed, 0);
     p = plan(g);
     assert_int_equal(launches_of(p, g->large), 1); /* and has its turn again */
-    ready_clear(g->w->stages[g->small].ready);
+    ready_queue_clear(g->w->stages[g->small].ready);
     p = plan(g);
     assert_int_equal(launches_of(p, g->large), 1); /* nobody else waits: at once */
     gang_world_free(g);
@@ -388,15 +388,15 @@ test_sched_place__capacity_moves_down_the_ladder_and_says_when_to_look_again(voi
     assert_int_equal(p->launches_n, 3); /* a full rung is waited for */
     assert_int_equal(p->launches[0].slots_i, 0);
     assert_reason(p, s, SLOTS);
-    place_refused(&g->place, &w->stage[s], 0, -1, NOW);
+    capacity_ladder_refused(&g->place, &w->stage[s], 0, -1, NOW);
     p = plan(g);
     assert_int_equal(p->launches_n, 6);
     assert_int_equal(p->launches[0].slots_i, 1);
     assert_int_equal(p->launches[0].instance_type_i, 1);
     for (int i = 0; i < 4; i++) {
-        ready_push(w->stages[s].ready, &p->launches[i].task);
+        ready_queue_push(w->stages[s].ready, &p->launches[i].task);
     }
-    place_refused(&g->place, &w->stage[s], 1, -1, NOW + USEC_PER_SEC);
+    capacity_ladder_refused(&g->place, &w->stage[s], 1, -1, NOW + USEC_PER_SEC);
     p = plan(g);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, s, CAPACITY);

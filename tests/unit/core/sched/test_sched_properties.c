@@ -24,7 +24,7 @@
 struct task {
     int stage_i; /* -1: not there */
     bool waits, done;
-    struct ready_task ready;
+    struct ready_queue_task ready;
     int64_t run_us;
     int fails_left;
     usec_t due_us; /* since then it could start */
@@ -43,8 +43,8 @@ struct mix {
     struct duration duration[STAGES];
     struct sched_campaign campaigns[CAMPAIGNS];
     struct sched_project projects[PROJECTS];
-    struct slots slots[2];
-    struct slots_account account;
+    struct quota_ledger slots[2];
+    struct quota_ledger_account account;
     struct sched_job jobs[LIVE];
     struct live live[LIVE];
     struct task tasks[TASKS + 1]; /* by id */
@@ -56,12 +56,12 @@ static struct mix *mix_new(uint64_t seed, int slots)
 {
     struct mix *m = xcalloc(1, sizeof *m);
     rng_seed(&m->rng, seed);
-    m->account = (struct slots_account)SLOTS_ACCOUNT_UNLIMITED;
+    m->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     for (int i = 0; i < 2; i++) {
-        m->slots[i] = (struct slots){.quota = slots,
-                                     .operator_limit = -1,
-                                     .refused_limit = -1,
-                                     .price_musd_per_hour = 3600000};
+        m->slots[i] = (struct quota_ledger){.quota = slots,
+                                            .operator_limit = -1,
+                                            .refused_limit = -1,
+                                            .price_musd_per_hour = 3600000};
         (void)snprintf(m->slots[i].instance_type, sizeof m->slots[i].instance_type, "ml.%c.large",
                        'a' + i);
     }
@@ -86,7 +86,7 @@ static struct mix *mix_new(uint64_t seed, int slots)
 static void mix_free(struct mix *m)
 {
     for (int i = 0; i < m->view.stages_n; i++) {
-        ready_free(m->stages[i].ready);
+        ready_queue_free(m->stages[i].ready);
     }
     free(m);
 }
@@ -118,7 +118,7 @@ static int add_stage(struct mix *m, int c, int type, int instances, int priority
                                         .stage_id = s + 1,
                                         .spec = &m->spec,
                                         .stage = &m->spec_stage[s],
-                                        .ready = ready_new(),
+                                        .ready = ready_queue_new(),
                                         .may_start = true,
                                         .priority = priority,
                                         .campaign_i = c,
@@ -134,9 +134,9 @@ static void add_task(struct mix *m, int s, uint32_t size_mb, int64_t run_us, int
     assert_true(id <= TASKS);
     struct task *t = &m->tasks[id];
     *t = (struct task){.stage_i = s, .waits = true, .run_us = run_us, .fails_left = fails};
-    t->ready = (struct ready_task){.task_id = id, .seq = (uint32_t)id, .size_mb = size_mb};
+    t->ready = (struct ready_queue_task){.task_id = id, .seq = (uint32_t)id, .size_mb = size_mb};
     t->due_us = m->view.now_us;
-    ready_push(m->stages[s].ready, &t->ready);
+    ready_queue_push(m->stages[s].ready, &t->ready);
 }
 
 static void count(struct mix *m, const struct task *t, int slots_i, int by)
@@ -210,7 +210,7 @@ static bool go_on(struct mix *m)
         t->waits = true;
         t->due_us = l.ends_us + (usec_t)(1 + rng_below(&m->rng, 120)) * USEC_PER_SEC;
         t->ready.not_before_us = t->due_us;
-        ready_push(m->stages[t->stage_i].ready, &t->ready);
+        ready_queue_push(m->stages[t->stage_i].ready, &t->ready);
     } else {
         t->done = true;
         duration_learn(&m->duration[t->stage_i], t->ready.size_mb, t->run_us);

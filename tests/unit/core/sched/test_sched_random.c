@@ -19,7 +19,7 @@ static void random_levels(struct world *w, struct rng *rng)
     w->view.live = w->projects[0].live + w->projects[1].live;
     w->view.parts_limit = rng_chance(rng, 0.2) ? (int64_t)rng_below(rng, 24) : -1;
     w->view.left_musd = rng_chance(rng, 0.2) ? (musd_t)rng_below(rng, 90000000) : INT64_MAX;
-    struct slots_total *total = &w->account.total[MARKET_ON_DEMAND];
+    struct quota_ledger_total *total = &w->account.total[MARKET_ON_DEMAND];
     for (int t = 0; t < TYPES; t++) {
         total->held += w->slots[t].held;
     }
@@ -85,11 +85,12 @@ static struct world *world_random(uint64_t seed)
                     (struct change){(int)rng_below(&rng, 2), 60, rng_chance(&rng, 0.5) ? 5400 : 0};
             }
             usec_t later = NOW + (usec_t)rng_below(&rng, 1000) - 500;
-            ready_push(w->stages[s].ready,
-                       &(struct ready_task){.task_id = id,
-                                            .seq = (uint32_t)i,
-                                            .size_mb = (uint32_t)rng_below(&rng, 4),
-                                            .not_before_us = rng_chance(&rng, 0.3) ? later : 0});
+            ready_queue_push(
+                w->stages[s].ready,
+                &(struct ready_queue_task){.task_id = id,
+                                           .seq = (uint32_t)i,
+                                           .size_mb = (uint32_t)rng_below(&rng, 4),
+                                           .not_before_us = rng_chance(&rng, 0.3) ? later : 0});
         }
     }
     return w;
@@ -133,7 +134,7 @@ static void check_levels(const struct world *w, const struct sched_plan *p)
     assert_true(p->launches_n == 0 || w->view.parts_limit < 0 ||
                 p->launches_n + w->view.live <= w->view.parts_limit);
     assert_true(p->launches_n == 0 || money[0] + money[1] <= w->view.left_musd);
-    const struct slots_total *total = &w->account.total[MARKET_ON_DEMAND];
+    const struct quota_ledger_total *total = &w->account.total[MARKET_ON_DEMAND];
     assert_true(instances == 0 || total->limit < 0 || instances + total->held <= total->limit);
 }
 
@@ -193,7 +194,7 @@ static void check_bounds(const struct world *w, const struct sched_plan *p)
 static void check_reasons(const struct world *w, const struct sched_plan *p)
 {
     for (int s = 0; s < w->view.stages_n; s++) {
-        bool waits = ready_n(w->stages[s].ready) > 0;
+        bool waits = ready_queue_n(w->stages[s].ready) > 0;
         assert_int_equal(p->reason[s] != WAIT_NONE, waits);
         if (!w->stages[s].may_start && waits) {
             assert_reason(p, s, STAGE_BLOCKED);
@@ -216,7 +217,7 @@ static bool fits_without_lower(const struct world *w, const struct sched_plan *p
     musd_t left = w->campaigns[st->campaign_i].left_musd;
     musd_t stage_left = st->stage_left_musd;
     const struct sched_project *project = &w->projects[w->campaigns[st->campaign_i].project_i];
-    const struct slots_total *total = &w->account.total[MARKET_ON_DEMAND];
+    const struct quota_ledger_total *total = &w->account.total[MARKET_ON_DEMAND];
     int64_t project_live = project->live + 1;
     int64_t all_live = w->view.live + 1;
     int64_t stage_live = st->live + 1;
@@ -282,8 +283,8 @@ static int check_order(const struct world *w, const struct sched_plan *p)
     int checked = 0;
     for (int s = 0; s < w->view.stages_n; s++) {
         const struct sched_stage *st = &w->stages[s];
-        struct ready_task first;
-        if (!st->may_start || !ready_peek(st->ready, w->view.now_us, &first) ||
+        struct ready_queue_task first;
+        if (!st->may_start || !ready_queue_peek(st->ready, w->view.now_us, &first) ||
             w->change[first.task_id].rung >= 0 || st->stage->instance_type_n > 1 ||
             gang_waits(w, p, st->stage->instance_type[0])) {
             continue;
@@ -365,7 +366,7 @@ static void test_sched_random__everything_gets_its_turn(void **state)
         /* all that started has ended by the next tick */
     }
     assert_int_equal(started, 62);
-    assert_int_equal(ready_n(w->stages[a].ready) + ready_n(w->stages[b].ready), 0);
+    assert_int_equal(ready_queue_n(w->stages[a].ready) + ready_queue_n(w->stages[b].ready), 0);
     free(p);
     world_free(w);
 }

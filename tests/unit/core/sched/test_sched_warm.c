@@ -32,18 +32,18 @@ static void test_sched_warm__a_pool_that_is_not_there_takes_nothing(void **state
 {
     (void)state;
     struct world *w = full_world(2, 1);
-    assert_plan(w, 1, SLOTS, 0, WARM_KEEP);
+    assert_plan(w, 1, SLOTS, 0, WARM_POOL_KEEP);
     pools[0].ending = true;
-    assert_plan(w, 0, SLOTS, 0, WARM_KEEP);
+    assert_plan(w, 0, SLOTS, 0, WARM_POOL_KEEP);
     pools[0].ending = false;
-    pools[0].expires_us = NOW + WARM_EXPIRY_MARGIN_US;
-    assert_plan(w, 0, SLOTS, 1, WARM_END_BLOCKS_QUOTA); /* too late to take, but in the way */
+    pools[0].expires_us = NOW + WARM_POOL_EXPIRY_MARGIN_US;
+    assert_plan(w, 0, SLOTS, 1, WARM_POOL_END_BLOCKS_QUOTA); /* too late to take, but in the way */
     pools[0].expires_us = NOW + 150 * SEC;
     pools[0].state = POOL_IN_USE;
-    assert_plan(w, 0, SLOTS, 0, WARM_KEEP);
+    assert_plan(w, 0, SLOTS, 0, WARM_POOL_KEEP);
     pools[0].state = POOL_EXPECTED;
     pools[0].available_us = USEC_NEVER;
-    assert_plan(w, 0, SLOTS, 0, WARM_KEEP);
+    assert_plan(w, 0, SLOTS, 0, WARM_POOL_KEEP);
     world_free(w);
 }
 
@@ -52,20 +52,20 @@ static void test_sched_warm__what_differs_does_not_match(void **state)
     (void)state;
     struct world *w = full_world(1, 1);
     w->change[1] = (struct change){0, 60, 0}; /* its volume was doubled */
-    assert_plan(w, 0, SLOTS, 1, WARM_END_BLOCKS_QUOTA);
+    assert_plan(w, 0, SLOTS, 1, WARM_POOL_END_BLOCKS_QUOTA);
     w->change[1].rung = -1;
     w->stage[0].network_isolation = true;
-    assert_plan(w, 0, SLOTS, 1, WARM_END_BLOCKS_QUOTA);
+    assert_plan(w, 0, SLOTS, 1, WARM_POOL_END_BLOCKS_QUOTA);
     w->stage[0].network_isolation = false;
     w->stage[0].role = "another";
-    assert_plan(w, 0, SLOTS, 1, WARM_END_BLOCKS_QUOTA);
+    assert_plan(w, 0, SLOTS, 1, WARM_POOL_END_BLOCKS_QUOTA);
     w->stage[0].role = NULL;
     w->stage[0].spot = true;
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches_n, 0); /* and no slots of the spot market are known */
     free(p);
     w->stage[0].spot = false;
-    assert_plan(w, 1, NONE, 0, WARM_KEEP);
+    assert_plan(w, 1, NONE, 0, WARM_POOL_KEEP);
     world_free(w);
 }
 
@@ -125,7 +125,7 @@ static void test_sched_warm__the_pools_subnet_is_the_launchs(void **state)
     assert_int_equal(p->launches[0].pool_i, 0);
     assert_int_equal(p->launches[0].subnet_i, -1);
     free(p);
-    pools[0].fingerprint = warm_fingerprint_of(&w->stage[0], 0, 30, 1);
+    pools[0].fingerprint = warm_pool_fingerprint_of(&w->stage[0], 0, 30, 1);
     p = plan_of(w);
     assert_int_equal(p->launches[0].pool_i, 0);
     assert_int_equal(p->launches[0].subnet_i, 1);
@@ -140,11 +140,11 @@ static void test_sched_warm__several_instances_match_as_many(void **state)
     w->stage[0].instance_count = 4;
     (void)add_pool(w, 0);
     w->slots[0].held = 6;
-    assert_plan(w, 1, NONE, 0, WARM_KEEP);
+    assert_plan(w, 1, NONE, 0, WARM_POOL_KEEP);
     w->stage[0].instance_count = 3;
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches_n, 0);
-    assert_int_equal(ends_of(p, WARM_END_BLOCKS_QUOTA), 1);
+    assert_int_equal(ends_of(p, WARM_POOL_END_BLOCKS_QUOTA), 1);
     free(p);
     world_free(w);
 }
@@ -154,16 +154,16 @@ static void test_sched_warm__a_lowered_limit_drains_pools_first(void **state)
     (void)state;
     struct world *w = full_world(5, 3);
     w->slots[0].operator_limit = 10;
-    assert_plan(w, 3, SLOTS, 0, WARM_KEEP);
-    w->slots[0].operator_limit = 9;         /* one too many is there: nothing is passed on */
-    assert_plan(w, 0, SLOTS, 0, WARM_KEEP); /* perhaps one counts twice for a moment */
+    assert_plan(w, 3, SLOTS, 0, WARM_POOL_KEEP);
+    w->slots[0].operator_limit = 9;              /* one too many is there: nothing is passed on */
+    assert_plan(w, 0, SLOTS, 0, WARM_POOL_KEEP); /* perhaps one counts twice for a moment */
     for (int i = 0; i < 3; i++) {
-        pools[i].available_us = NOW - WARM_HAND_OVER_US;
+        pools[i].available_us = NOW - WARM_POOL_HAND_OVER_US;
     }
-    assert_plan(w, 0, SLOTS, 1, WARM_END_BLOCKS_QUOTA);
+    assert_plan(w, 0, SLOTS, 1, WARM_POOL_END_BLOCKS_QUOTA);
     w->slots[0].quota = -1; /* unreadable: nothing starts, and nothing is thrown away for it */
     w->slots[0].operator_limit = -1;
-    assert_plan(w, 0, QUOTA_UNREADABLE, 0, WARM_KEEP);
+    assert_plan(w, 0, QUOTA_UNREADABLE, 0, WARM_POOL_KEEP);
     world_free(w);
 }
 
@@ -186,18 +186,18 @@ static void test_sched_warm__the_last_task_waits_for_a_job_that_ends(void **stat
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, 0, HAND_OVER);
-    assert_int_equal(p->wake_us, pools[0].available_us + WARM_HAND_OVER_US);
+    assert_int_equal(p->wake_us, pools[0].available_us + WARM_POOL_HAND_OVER_US);
     free(p);
-    w->view.now_us = pools[0].available_us + WARM_HAND_OVER_US; /* it did not come */
-    assert_plan(w, 1, NONE, 0, WARM_KEEP);
+    w->view.now_us = pools[0].available_us + WARM_POOL_HAND_OVER_US; /* it did not come */
+    assert_plan(w, 1, NONE, 0, WARM_POOL_KEEP);
     w->view.now_us--;
-    assert_plan(w, 0, HAND_OVER, 0, WARM_KEEP);
+    assert_plan(w, 0, HAND_OVER, 0, WARM_POOL_KEEP);
     w->view.now_us = NOW;
     w->stages[0].cold_start_s = 30; /* as fast cold */
-    assert_plan(w, 1, NONE, 0, WARM_KEEP);
+    assert_plan(w, 1, NONE, 0, WARM_POOL_KEEP);
     w->stages[0].cold_start_s = 0;
     pools[0].available_us = NOW + 31 * SEC;
-    assert_plan(w, 1, NONE, 0, WARM_KEEP);
+    assert_plan(w, 1, NONE, 0, WARM_POOL_KEEP);
     world_free(w);
 }
 
@@ -212,7 +212,7 @@ static void test_sched_warm__free_slots_are_not_left_empty_for_pools(void **stat
     world_free(w);
     w = ending_world(3);
     w->slots[0].held = 9; /* full: the first waits for it, not just for slots */
-    assert_plan(w, 0, HAND_OVER, 0, WARM_KEEP);
+    assert_plan(w, 0, HAND_OVER, 0, WARM_POOL_KEEP);
     world_free(w);
 }
 
@@ -243,7 +243,7 @@ static struct world *keeping_world(int tasks, int64_t keep_alive_s, int64_t warm
     struct world *w = full_world(tasks, 0);
     w->slots[0].held = 0;
     w->slots[0].warm_quota = warm_quota;
-    w->stages[0].warm = (struct warm_policy){keep_alive_s, -1, true};
+    w->stages[0].warm = (struct warm_pool_policy){keep_alive_s, -1, true};
     return w;
 }
 
@@ -312,7 +312,7 @@ static void test_sched_warm__a_reused_pool_is_kept_on_its_own_quota(void **state
     (void)state;
     struct world *w = full_world(30, 3);
     w->slots[0].warm_quota = 3;
-    w->stages[0].warm = (struct warm_policy){-1, -1, true};
+    w->stages[0].warm = (struct warm_pool_policy){-1, -1, true};
     struct sched_plan *p = plan_of(w); /* what the pools held passes on with them */
     assert_int_equal(p->launches_n, 3);
     assert_int_equal(kept(p), 3);
@@ -320,7 +320,7 @@ static void test_sched_warm__a_reused_pool_is_kept_on_its_own_quota(void **state
     world_free(w);
     w = full_world(30, 3);
     w->slots[0].warm_quota = 2; /* lowered meanwhile */
-    w->stages[0].warm = (struct warm_policy){-1, -1, true};
+    w->stages[0].warm = (struct warm_pool_policy){-1, -1, true};
     p = plan_of(w);
     assert_int_equal(p->launches_n, 3);
     assert_true(kept(p) <= 2);
@@ -363,23 +363,23 @@ static void test_sched_warm__what_nothing_can_take_soon_is_given_back(void **sta
 {
     (void)state;
     struct world *w = full_world(0, 3);
-    assert_plan(w, 0, NONE, 3, WARM_END_NO_MATCH);
+    assert_plan(w, 0, NONE, 3, WARM_POOL_END_NO_MATCH);
     pools[1].stays = true;
-    assert_plan(w, 0, NONE, 2, WARM_END_NO_MATCH);
+    assert_plan(w, 0, NONE, 2, WARM_POOL_END_NO_MATCH);
     pools[1].stays = false;
-    ready_push(w->stages[0].ready, &(struct ready_task){.task_id = 1});
-    assert_plan(w, 1, NONE, 2, WARM_END_NO_MATCH); /* as many as are left over */
-    w->view.tokens = 0;                            /* in a moment */
-    assert_plan(w, 0, RATE, 2, WARM_END_NO_MATCH);
+    ready_queue_push(w->stages[0].ready, &(struct ready_queue_task){.task_id = 1});
+    assert_plan(w, 1, NONE, 2, WARM_POOL_END_NO_MATCH); /* as many as are left over */
+    w->view.tokens = 0;                                 /* in a moment */
+    assert_plan(w, 0, RATE, 2, WARM_POOL_END_NO_MATCH);
     w->stages[0].parts_limit = 0;
-    assert_plan(w, 0, STAGE_LIMIT, 2, WARM_END_NO_MATCH);
+    assert_plan(w, 0, STAGE_LIMIT, 2, WARM_POOL_END_NO_MATCH);
     w->stages[0].parts_limit = -1;
     w->view.tokens = 9;
     w->campaigns[0].left_musd = 1;
-    assert_plan(w, 0, BUDGET, 3, WARM_END_NO_MATCH);
+    assert_plan(w, 0, BUDGET, 3, WARM_POOL_END_NO_MATCH);
     w->stages[0].may_start = false;
     w->stages[0].why_not = WAIT_PAUSED;
-    assert_plan(w, 0, PAUSED, 3, WARM_END_NO_MATCH);
+    assert_plan(w, 0, PAUSED, 3, WARM_POOL_END_NO_MATCH);
     world_free(w);
 }
 
@@ -387,14 +387,14 @@ static void test_sched_warm__a_retry_is_awaited_as_long_as_it_pays(void **state)
 {
     (void)state;
     struct world *w = full_world(0, 2);
-    ready_push(w->stages[0].ready,
-               &(struct ready_task){.task_id = 1, .not_before_us = NOW + 160 * SEC});
+    ready_queue_push(w->stages[0].ready,
+                     &(struct ready_queue_task){.task_id = 1, .not_before_us = NOW + 160 * SEC});
     w->change[1].rung = -1;
-    assert_plan(w, 0, BACKOFF, 1, WARM_END_NO_MATCH);
-    (void)ready_clear(w->stages[0].ready);
-    ready_push(w->stages[0].ready,
-               &(struct ready_task){.task_id = 1, .not_before_us = NOW + 161 * SEC});
-    assert_plan(w, 0, BACKOFF, 2, WARM_END_NO_MATCH);
+    assert_plan(w, 0, BACKOFF, 1, WARM_POOL_END_NO_MATCH);
+    (void)ready_queue_clear(w->stages[0].ready);
+    ready_queue_push(w->stages[0].ready,
+                     &(struct ready_queue_task){.task_id = 1, .not_before_us = NOW + 161 * SEC});
+    assert_plan(w, 0, BACKOFF, 2, WARM_POOL_END_NO_MATCH);
     world_free(w);
 }
 
@@ -404,11 +404,11 @@ static void test_sched_warm__the_last_task_with_another_volume_holds_no_pool(voi
     struct world *w = full_world(1, 1);
     w->slots[0].held = 5;
     w->view.tokens = 0;
-    assert_plan(w, 0, RATE, 0, WARM_KEEP);
+    assert_plan(w, 0, RATE, 0, WARM_POOL_KEEP);
     w->change[1] = (struct change){0, 60, 0};
-    assert_plan(w, 0, RATE, 1, WARM_END_NO_MATCH);
+    assert_plan(w, 0, RATE, 1, WARM_POOL_END_NO_MATCH);
     w->change[1] = (struct change){0, 30, 7200}; /* run time is not compared */
-    assert_plan(w, 0, RATE, 0, WARM_KEEP);
+    assert_plan(w, 0, RATE, 0, WARM_POOL_KEEP);
     world_free(w);
 }
 
@@ -421,7 +421,7 @@ static void test_sched_warm__a_task_of_higher_rank_gets_the_slots(void **state)
     w->stages[other].priority = 60;
     struct sched_plan *p = plan_of(w);
     assert_int_equal(launches_of(p, 0), 2); /* and two pools go on */
-    assert_int_equal(ends_of(p, WARM_END_BLOCKS_QUOTA), 1);
+    assert_int_equal(ends_of(p, WARM_POOL_END_BLOCKS_QUOTA), 1);
     assert_reason(p, other, SLOTS);
     free(p);
     w->stages[other].priority = 40; /* of lower rank it gets what is left: nothing */
@@ -440,19 +440,19 @@ static void test_sched_warm__no_more_is_given_back_than_helps(void **state)
     int other = add_stage(w, add_campaign(w), 0, 1);
     w->stage[other].instance_count = 4; /* more than all pools together */
     w->stages[other].priority = 60;
-    assert_plan(w, 0, RESERVED, 3, WARM_END_NO_MATCH); /* nothing may take them now */
+    assert_plan(w, 0, RESERVED, 3, WARM_POOL_END_NO_MATCH); /* nothing may take them now */
     for (int i = 0; i < 3; i++) {
         pools[i].stays = true;
     }
-    assert_plan(w, 0, RESERVED, 0, WARM_KEEP);
+    assert_plan(w, 0, RESERVED, 0, WARM_POOL_KEEP);
     w->slots[0].held = 6; /* with a free slot it is enough */
     struct sched_plan *p = plan_of(w);
-    assert_int_equal(ends_of(p, WARM_END_BLOCKS_QUOTA), 3);
+    assert_int_equal(ends_of(p, WARM_POOL_END_BLOCKS_QUOTA), 3);
     free(p);
     pools[0].ending = true; /* on their way: no more are needed */
     pools[1].ending = true;
     p = plan_of(w);
-    assert_int_equal(ends_of(p, WARM_END_BLOCKS_QUOTA), 1);
+    assert_int_equal(ends_of(p, WARM_POOL_END_BLOCKS_QUOTA), 1);
     free(p);
     world_free(w);
 }
@@ -464,15 +464,15 @@ static void test_sched_warm__the_cap_of_idle_cost_ends_pools(void **state)
     w->view.tokens = 0;
     w->stages[0].warm.max_idle_cost_musd = 1000000;
     w->campaigns[0].idle_spent_musd = 1000000 - 20001;
-    assert_plan(w, 0, RATE, 0, WARM_KEEP);
+    assert_plan(w, 0, RATE, 0, WARM_POOL_KEEP);
     w->campaigns[0].idle_spent_musd++;
-    assert_plan(w, 0, RATE, 2, WARM_END_COST);
+    assert_plan(w, 0, RATE, 2, WARM_POOL_END_COST);
     w->campaigns[0].idle_spent_musd = INT64_MAX;
-    assert_plan(w, 0, RATE, 2, WARM_END_COST);
+    assert_plan(w, 0, RATE, 2, WARM_POOL_END_COST);
     w->stages[0].warm.max_idle_cost_musd = -1;
-    assert_plan(w, 0, RATE, 0, WARM_KEEP);
-    pools[0].expires_us = NOW - WARM_HAND_OVER_US - 1;
-    assert_plan(w, 0, RATE, 1, WARM_END_EXPIRED);
+    assert_plan(w, 0, RATE, 0, WARM_POOL_KEEP);
+    pools[0].expires_us = NOW - WARM_POOL_HAND_OVER_US - 1;
+    assert_plan(w, 0, RATE, 1, WARM_POOL_END_EXPIRED);
     world_free(w);
 }
 

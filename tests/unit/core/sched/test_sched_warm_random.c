@@ -23,7 +23,7 @@ static struct world *world_random(struct rng *rng)
         w->stage[s].role = rng_chance(rng, 0.2) ? "other" : "role";
         w->stage[s].instance_count = rng_chance(rng, 0.2) ? 2 : 1;
         w->stages[s].priority = 50 + (int)rng_below(rng, 2);
-        w->stages[s].warm = (struct warm_policy){rng_chance(rng, 0.3) ? 900 : -1, -1, true};
+        w->stages[s].warm = (struct warm_pool_policy){rng_chance(rng, 0.3) ? 900 : -1, -1, true};
         w->stages[s].may_start = rng_chance(rng, 0.9);
         w->stages[s].why_not = WAIT_PAUSED;
         if (rng_chance(rng, 0.3)) {
@@ -88,7 +88,7 @@ static void check(const struct world *w, const struct sched_plan *p, int *reused
         (*reused)++;
     }
     for (int t = 0; t < TYPES; t++) {
-        const struct slots *s = &w->slots[t];
+        const struct quota_ledger *s = &w->slots[t];
         assert_true(added[t] == 0 || s->held + s->warm_idle + added[t] <= s->quota);
         assert_true(kept_n[t] <= 0 || s->warm_held + kept_n[t] <= s->warm_quota);
     }
@@ -98,7 +98,7 @@ static void check(const struct world *w, const struct sched_plan *p, int *reused
         used[pool_i] = true; /* not twice either */
         assert_int_equal(pools[pool_i].state, POOL_AVAILABLE);
         assert_false(pools[pool_i].ending);
-        assert_int_not_equal(p->pool_ends[i].why, WARM_KEEP);
+        assert_int_not_equal(p->pool_ends[i].why, WARM_POOL_KEEP);
     }
     assert_true(p->launches_n <= w->view.tokens);
 }

@@ -82,7 +82,7 @@ static void test_tail__following_it_ends_nearly_as_early_as_possible(void **stat
         }
         qsort(run, n, sizeof *run, longer_first);
         int chosen[8];
-        size_t k = tail_choose(run, n, wait, m, chosen);
+        size_t k = tail_packing_choose(run, n, wait, m, chosen);
         assert_true(k >= 1);
         assert_true(k <= free_n);
         for (size_t c = 0; c < k; c++) {
@@ -104,31 +104,34 @@ static void test_tail__following_it_ends_nearly_as_early_as_possible(void **stat
 static void test_tail__boundaries(void **state)
 {
     (void)state;
-    int chosen[TAIL_SLOTS_MAX] = {-1};
+    int chosen[TAIL_PACKING_SLOTS_MAX] = {-1};
     const int64_t one[] = {5};
     const int64_t busy[] = {3, 4};
     const int64_t now[] = {0, 0};
-    assert_int_equal(tail_choose(one, 1, busy, 2, chosen), 0); /* nothing is free */
-    assert_int_equal(tail_choose(one, 1, now, 2, chosen), 1);  /* fewer tasks than slots */
+    assert_int_equal(tail_packing_choose(one, 1, busy, 2, chosen), 0); /* nothing is free */
+    assert_int_equal(tail_packing_choose(one, 1, now, 2, chosen), 1);  /* fewer tasks than slots */
     assert_int_equal(chosen[0], 0);
     /* 9 8 7 6 5 on two slots: 18 and 17 */
     const int64_t five[] = {9, 8, 7, 6, 5};
-    assert_int_equal(tail_choose(five, 5, now, 2, chosen), 2);
+    assert_int_equal(tail_packing_choose(five, 5, now, 2, chosen), 2);
     assert_int_equal(chosen[0], 0);
     /* 7 6 5 4 beside a slot that is free in 4: longest first is right here, and 7 is it */
     const int64_t four[] = {7, 6, 5, 4};
     const int64_t soon[] = {0, 4};
-    assert_int_equal(tail_choose(four, 4, soon, 2, chosen), 1);
-    int64_t run[TAIL_TASKS_MAX];
-    int64_t wait[TAIL_SLOTS_MAX] = {0};
-    for (size_t i = 0; i < TAIL_TASKS_MAX; i++) {
-        run[i] = INT64_MAX / TAIL_TASKS_MAX / 2;
+    assert_int_equal(tail_packing_choose(four, 4, soon, 2, chosen), 1);
+    int64_t run[TAIL_PACKING_TASKS_MAX];
+    int64_t wait[TAIL_PACKING_SLOTS_MAX] = {0};
+    for (size_t i = 0; i < TAIL_PACKING_TASKS_MAX; i++) {
+        run[i] = INT64_MAX / TAIL_PACKING_TASKS_MAX / 2;
     }
-    assert_int_equal(tail_choose(run, TAIL_TASKS_MAX, wait, TAIL_SLOTS_MAX, chosen),
-                     TAIL_SLOTS_MAX);
-    wait[TAIL_SLOTS_MAX - 1] = INT64_MAX / 4; /* a slot that never comes free gets nothing */
-    assert_int_equal(tail_choose(run, TAIL_TASKS_MAX, wait, TAIL_SLOTS_MAX, chosen),
-                     TAIL_SLOTS_MAX - 1);
+    assert_int_equal(
+        tail_packing_choose(run, TAIL_PACKING_TASKS_MAX, wait, TAIL_PACKING_SLOTS_MAX, chosen),
+        TAIL_PACKING_SLOTS_MAX);
+    wait[TAIL_PACKING_SLOTS_MAX - 1] =
+        INT64_MAX / 4; /* a slot that never comes free gets nothing */
+    assert_int_equal(
+        tail_packing_choose(run, TAIL_PACKING_TASKS_MAX, wait, TAIL_PACKING_SLOTS_MAX, chosen),
+        TAIL_PACKING_SLOTS_MAX - 1);
 }
 
 int main(void)

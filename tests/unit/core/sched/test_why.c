@@ -8,10 +8,10 @@
 
 struct scene {
     struct world *w;
-    int stage_i;            /* who is asked about */
-    struct ready_task task; /* of it; id 0: the first that waits */
+    int stage_i;                  /* who is asked about */
+    struct ready_queue_task task; /* of it; id 0: the first that waits */
     struct breaker breaker;
-    struct place place;
+    struct capacity_ladder place;
 };
 typedef void scene_fn(struct scene *s);
 
@@ -31,7 +31,7 @@ static void stopped(struct scene *s, enum wait_reason why)
 static void because_new(struct scene *s)
 {
     s->stage_i = add_stage(s->w, add_campaign(s->w), 0, 1);
-    s->task = (struct ready_task){.task_id = 77}; /* the plan has never seen it */
+    s->task = (struct ready_queue_task){.task_id = 77}; /* the plan has never seen it */
 }
 
 static void because_stage_blocked(struct scene *s)
@@ -52,9 +52,9 @@ static void because_held(struct scene *s)
 static void because_backoff(struct scene *s)
 {
     s->stage_i = add_stage(s->w, add_campaign(s->w), 0, 0);
-    s->task = (struct ready_task){.task_id = 1, .not_before_us = NOW + 1};
+    s->task = (struct ready_queue_task){.task_id = 1, .not_before_us = NOW + 1};
     s->w->change[1].rung = -1;
-    ready_push(s->w->stages[s->stage_i].ready, &s->task);
+    ready_queue_push(s->w->stages[s->stage_i].ready, &s->task);
 }
 
 static void because_concurrency(struct scene *s)
@@ -117,7 +117,7 @@ static void because_order(struct scene *s)
     for (int id = 1; id <= SCHED_LOOK_AHEAD + 2; id++) {
         s->w->change[id] = (struct change){.rung = 1};
     }
-    s->task = (struct ready_task){.task_id = SCHED_LOOK_AHEAD + 3};
+    s->task = (struct ready_queue_task){.task_id = SCHED_LOOK_AHEAD + 3};
 }
 
 static void because_canary(struct scene *s)
@@ -158,7 +158,7 @@ static void because_capacity(struct scene *s)
 {
     plain(s);
     s->w->stages[s->stage_i].place = &s->place;
-    place_refused(&s->place, &s->w->stage[s->stage_i], 0, -1, NOW - 1);
+    capacity_ladder_refused(&s->place, &s->w->stage[s->stage_i], 0, -1, NOW - 1);
 }
 
 static void because_hand_over(struct scene *s)
@@ -235,7 +235,7 @@ static void test_why__each_reason_of_the_list_is_produced(void **state)
         scenes[r](&s);
         struct sched_plan *p = decide(s.w);
         if (s.task.task_id == 0) {
-            assert_true(ready_peek(s.w->stages[s.stage_i].ready, NOW, &s.task));
+            assert_true(ready_queue_peek(s.w->stages[s.stage_i].ready, NOW, &s.task));
             assert_string_equal(wait_reason_name(p->reason[s.stage_i]),
                                 wait_reason_name((enum wait_reason)r));
         }
@@ -274,7 +274,7 @@ static void test_why__a_task_that_was_looked_at_has_its_own(void **state)
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 0);
     for (int64_t id = 1; id <= 4; id++) {
-        struct ready_task t = {.task_id = id};
+        struct ready_queue_task t = {.task_id = id};
         assert_string_equal(wait_reason_name(sched_why(&w->view, p, s, &t)),
                             id == 2 ? "quota_unreadable" : "slots");
     }
@@ -300,10 +300,11 @@ static void fill(struct world *w, struct rng *rng)
         for (int i = 0; i < TASKS; i++) {
             int64_t id = ++w->tasks_n;
             w->change[id].rung = rng_chance(rng, 0.3) ? (int)rng_below(rng, 2) : -1;
-            ready_push(w->stages[s].ready,
-                       &(struct ready_task){.task_id = id,
-                                            .not_before_us = rng_chance(rng, 0.2) ? NOW + 9 : 0,
-                                            .size_mb = (uint32_t)rng_below(rng, 99)});
+            ready_queue_push(
+                w->stages[s].ready,
+                &(struct ready_queue_task){.task_id = id,
+                                           .not_before_us = rng_chance(rng, 0.2) ? NOW + 9 : 0,
+                                           .size_mb = (uint32_t)rng_below(rng, 99)});
         }
     }
     w->slots[0].held = (int64_t)rng_below(rng, 11);
@@ -324,8 +325,8 @@ static void test_why__nobody_waits_without_a_reason(void **state)
         fill(w, &rng);
         struct sched_plan *p = decide(w);
         for (int s = 0; s < STAGES; s++) {
-            struct ready_task t;
-            while (ready_pop(w->stages[s].ready, USEC_NEVER, &t)) {
+            struct ready_queue_task t;
+            while (ready_queue_pop(w->stages[s].ready, USEC_NEVER, &t)) {
                 enum wait_reason why = sched_why(&w->view, p, s, &t);
                 assert_int_not_equal(why, WAIT_NONE);
                 assert_int_not_equal(why, WAIT_NEW);
@@ -360,14 +361,14 @@ static void test_why__a_million_parts_each_have_one(void **state)
     const int64_t n = 1000000;
     struct world *w = world_new();
     int s[2] = {add_stage(w, add_campaign(w), 0, 0), add_stage(w, add_campaign(w), 1, 0)};
-    struct ready_task *t = xmalloc((size_t)n * sizeof *t);
+    struct ready_queue_task *t = xmalloc((size_t)n * sizeof *t);
     for (int64_t i = 0; i < n; i++) {
-        t[i] = (struct ready_task){.task_id = i + 1,
-                                   .size_mb = (uint32_t)(i % 977),
-                                   .not_before_us = i % 10 == 0 ? NOW + 1 + i : 0};
+        t[i] = (struct ready_queue_task){.task_id = i + 1,
+                                         .size_mb = (uint32_t)(i % 977),
+                                         .not_before_us = i % 10 == 0 ? NOW + 1 + i : 0};
     }
-    ready_push_many(w->stages[s[0]].ready, t, (size_t)n / 2);
-    ready_push_many(w->stages[s[1]].ready, t + n / 2, (size_t)n / 2);
+    ready_queue_push_many(w->stages[s[0]].ready, t, (size_t)n / 2);
+    ready_queue_push_many(w->stages[s[1]].ready, t + n / 2, (size_t)n / 2);
     free(t);
     w->view.change_of = NULL;
     w->campaigns[1].parts_limit = 3;
@@ -376,8 +377,8 @@ static void test_why__a_million_parts_each_have_one(void **state)
     int64_t of[WAIT_REASON_COUNT] = {0};
     double start = now_s();
     for (int k = 0; k < 2; k++) {
-        struct ready_task next;
-        while (ready_pop(w->stages[s[k]].ready, USEC_NEVER, &next)) {
+        struct ready_queue_task next;
+        while (ready_queue_pop(w->stages[s[k]].ready, USEC_NEVER, &next)) {
             of[sched_why(&w->view, p, s[k], &next)]++;
         }
     }

@@ -14,24 +14,24 @@ static const struct spec_task task = {.campaign_id = 9,
                                       .size = 1000,
                                       .attempt_n = 2};
 
-static struct lower_input input_of(const struct spec *s)
+static struct training_request_input input_of(const struct spec *s)
 {
-    return (struct lower_input){.spec = s,
-                                .stage = s->stages[0],
-                                .task = &task,
-                                .name = &job,
-                                .attempt_id = 5678,
-                                .instance_type = "ml.c5n.18xlarge",
-                                .volume_gb = 450,
-                                .max_runtime_s = 7200,
-                                .install_id = "install-1",
-                                .region = "us-east-1"};
+    return (struct training_request_input){.spec = s,
+                                           .stage = s->stages[0],
+                                           .task = &task,
+                                           .name = &job,
+                                           .attempt_id = 5678,
+                                           .instance_type = "ml.c5n.18xlarge",
+                                           .volume_gb = 450,
+                                           .max_runtime_s = 7200,
+                                           .install_id = "install-1",
+                                           .region = "us-east-1"};
 }
 
-static bool lower(const struct lower_input *in, struct buf *out, char id[HASH_HEX_N])
+static bool lower(const struct training_request_input *in, struct buf *out, char id[HASH_HEX_N])
 {
     struct err err = ERR_INIT;
-    bool good = lower_attempt(in, out, id, &err);
+    bool good = training_request_make(in, out, id, &err);
     assert_int_equal(good, err.code == ERR_NONE);
     assert_true(good || err.code == ERR_INVALID);
     return good;
@@ -70,7 +70,7 @@ static void test_lower__the_example_gives_these_bytes(void **state)
 {
     (void)state;
     struct parsed *p = example();
-    struct lower_input in = input_of(p->spec);
+    struct training_request_input in = input_of(p->spec);
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     char id[HASH_HEX_N];
     assert_true(lower(&in, &out, id));
@@ -95,8 +95,8 @@ static void test_lower__same_input_same_bytes_after_the_store_too(void **state)
     struct spec *back;
     struct err err = ERR_INIT;
     assert_true(spec_from_json(stored, &a, &back, &err));
-    struct lower_input one = input_of(p->spec);
-    struct lower_input two = input_of(back);
+    struct training_request_input one = input_of(p->spec);
+    struct training_request_input two = input_of(back);
     AUTO_BUF struct buf x = BUF_INIT(1 << 20);
     AUTO_BUF struct buf y = BUF_INIT(1 << 20);
     char id_x[HASH_HEX_N];
@@ -123,7 +123,7 @@ static void test_lower__a_users_image_with_network_and_command(void **state)
               "    instance_type: ml.m5.large\n    instance_count: 4\n");
     show(&p->faults);
     assert_true(p->good);
-    struct lower_input in = input_of(p->spec);
+    struct training_request_input in = input_of(p->spec);
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     char id[HASH_HEX_N];
     assert_true(lower(&in, &out, id));
@@ -165,7 +165,7 @@ static bool lower_with_value(size_t n)
     memset(big, 'x', n);
     big[n] = '\0';
     p->spec->stages[0]->hyperparameters[2].value = big;
-    struct lower_input in = input_of(p->spec);
+    struct training_request_input in = input_of(p->spec);
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     char id[HASH_HEX_N];
     bool good = lower(&in, &out, id);
@@ -181,7 +181,7 @@ static void test_lower__limits_of_the_api(void **state)
     assert_false(lower_with_value(100000));
     struct parsed *p = example();
     struct spec_stage *s = p->spec->stages[0];
-    struct lower_input in = input_of(p->spec);
+    struct training_request_input in = input_of(p->spec);
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     char id[HASH_HEX_N] = "kept";
     s->hyperparameters[2].value = "{nobody}";
@@ -204,7 +204,7 @@ static void test_lower__limits_of_the_api(void **state)
 }
 
 /* The object `key` of a request made with this run time and keep-alive. */
-static json_t *lowered(const struct lower_input *in)
+static json_t *lowered(const struct training_request_input *in)
 {
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     char id[HASH_HEX_N];
@@ -224,7 +224,7 @@ static void test_lower__keep_alive_stands_in_the_resources_only_when_asked_for(v
 {
     (void)state;
     struct parsed *p = example();
-    struct lower_input in = input_of(p->spec);
+    struct training_request_input in = input_of(p->spec);
     AUTO_JSON json_t *none = lowered(&in);
     assert_int_equal(field_of(none, "ResourceConfig", "KeepAlivePeriodInSeconds"), -1);
     assert_null(json_object_get(none, "EnableManagedSpotTraining"));
@@ -245,7 +245,7 @@ static void test_lower__spot_waits_at_least_as_long_as_it_may_run(void **state)
     static const int64_t rows[][2] = {
         {1, 3601}, {3600, 7200}, {36000, 72000}, {1300000, 2419200}, {2419200, 2419200}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct lower_input in = input_of(p->spec);
+        struct training_request_input in = input_of(p->spec);
         in.max_runtime_s = rows[i][0];
         AUTO_JSON json_t *v = lowered(&in);
         assert_true(json_is_true(json_object_get(v, "EnableManagedSpotTraining")));
