@@ -88,12 +88,13 @@ new_attempt AS (
     INSERT INTO attempt (id, campaign_id, stage_id, task_id, n, epoch, name, request,
         request_sha256, identity_hash, instance_type, instances, volume_gb, max_runtime_s,
         price_musd_per_hour, reserved_musd, open_musd, market, keep_alive_s, instance_type_i,
-        subnet_i, pool_id)
+        subnet_i, pool_id, intended_at)
     OVERRIDING SYSTEM VALUE
     SELECT $5::bigint, $1::bigint, $2::bigint, $3::bigint, $4::int, $17::bigint, $6::text,
         $7::bytea, $8::bytea, $9::text, $10::text, $11::int, $12::int, $13::bigint, $14::bigint,
         $15::bigint, $15::bigint, $20::text, $21::bigint, $22::int, $23::int,
-        nullif($24::bigint, 0) FROM ok),
+        nullif($24::bigint, 0), timestamptz 'epoch' + $18::bigint * interval '1 microsecond'
+    FROM ok),
 new_pool AS (
     INSERT INTO pool (attempt_id, campaign_id, stage_id, fingerprint, instance_type, instances,
         keep_alive_s)
@@ -167,7 +168,8 @@ new_task AS (
     RETURNING r.id, r.stage_id, r.seq),
 new_pool AS (
     UPDATE pool p SET state = $44::text, retained_s = $45::bigint, musd = $48::bigint,
-        available_at = CASE WHEN $44::text = 'available' THEN clock_timestamp() END,
+        available_at = CASE WHEN $44::text = 'available'
+            THEN timestamptz 'epoch' + $26::bigint * interval '1 microsecond' END,
         expires_at = $46::timestamptz,
         ended_at = CASE WHEN $44::text IN ('reused', 'terminated') THEN clock_timestamp() END
     FROM old WHERE p.attempt_id = old.id AND $44::text IS NOT NULL AND p.ended_at IS NULL

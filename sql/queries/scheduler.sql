@@ -122,11 +122,11 @@ new_counters AS (
 new_attempt AS (
     INSERT INTO attempt (id, campaign_id, stage_id, task_id, n, state, epoch, name, request, request_sha256,
         identity_hash, instance_type, instances, volume_gb, max_runtime_s, price_musd_per_hour, reserved_musd,
-        open_musd, keep_alive_s, created_at, reason)
+        open_musd, keep_alive_s, created_at, intended_at, reason)
     OVERRIDING SYSTEM VALUE
     SELECT $17::bigint, $1::bigint, $2::bigint, f.id, $4::int, 1, $5::bigint, $6::text, $14::bytea, $15::bytea,
         $7::text, $8::text, $9::int, $10::int, $11::bigint, $12::bigint, $13::bigint, $13::bigint, $19::bigint,
-        $18::timestamptz, 'found at AWS without a row' FROM free_task f),
+        $18::timestamptz, timestamptz 'epoch' + $16::bigint * interval '1 microsecond', 'found at AWS without a row' FROM free_task f),
 new_pool AS (
     INSERT INTO pool (attempt_id, campaign_id, stage_id, fingerprint, instance_type, instances, keep_alive_s)
     SELECT $17::bigint, $1::bigint, $2::bigint, 0, $8::text, $9::int, $19::bigint FROM free_task
