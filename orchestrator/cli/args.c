@@ -1,5 +1,8 @@
 /* Arguments, help, and a guess for what was mistyped. */
+#include "args.h"
 #include "cli.h"
+#include "print.h"
+#include "wait.h"
 #include <stdio.h>
 
 enum option_kind { KIND_STR, KIND_NUM, KIND_BOOL };

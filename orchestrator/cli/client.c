@@ -1,9 +1,13 @@
 /* Blocking calls of the API, repeated with the same idempotency key while the server is away, and
  * what a refusal means to the user. */
+#include "client.h"
 #include "cli.h"
 #include "common/clock.h"
 #include "common/http.h"
 #include "common/rng.h"
+#include "print.h"
+#include "table.h"
+#include "wait.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,5 +1,10 @@
 /* drover submit and validate: every fault of a file with its line, the plan, the start. */
 #include "cli.h"
+#include "client.h"
+#include "forecast_print.h"
+#include "print.h"
+#include "progress.h"
+#include "table.h"
 #include <errno.h>
 #include <stdio.h>
 

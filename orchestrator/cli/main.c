@@ -1,5 +1,8 @@
 /* drover: the command line of droverd. */
+#include "args.h"
 #include "cli.h"
+#include "client.h"
+#include "print.h"
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>

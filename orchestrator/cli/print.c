@@ -1,4 +1,5 @@
 /* Values as people read them, JSON as the API gave it, errors with what to do next. */
+#include "print.h"
 #include "cli.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -152,4 +153,34 @@ bool confirm(const struct cli *cli, const char *question)
     char line[16] = "";
     (void)fprintf(stderr, "%s [y/N] ", question);
     return fgets(line, sizeof line, stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
+}
+
+const char *number(int64_t n, char buf[static TEXT_N])
+{
+    (void)snprintf(buf, TEXT_N, "%lld", (long long)n);
+    return buf;
+}
+
+const char *number_or_dash(const json_t *o, const char *key, char buf[static TEXT_N])
+{
+    if (jnull(o, key)) {
+        return "-";
+    }
+    (void)snprintf(buf, TEXT_N, "%lld", (long long)jint(o, key));
+    return buf;
+}
+
+void print_names(const json_t *list, const char *key)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach(list, i, v)
+    {
+        (void)puts(jstr(v, key));
+    }
+}
+
+const char *span_or_never(const json_t *v, const char *key, char buf[static TEXT_N])
+{
+    return jnull(v, key) ? "never" : span(jint(v, key), buf);
 }

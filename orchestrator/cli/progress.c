@@ -1,50 +1,15 @@
 /* Following a campaign to its end: a few lines redrawn on a terminal, one line a change elsewhere.
  */
+#include "progress.h"
 #include "cli.h"
+#include "client.h"
 #include "common/clock.h"
-#include <poll.h>
-#include <signal.h>
+#include "print.h"
+#include "table.h"
+#include "wait.h"
 #include <stdio.h>
 
 #define POLL_MS 500
-
-/* Caught signals are blocked and left pending: asking for them needs no handler and no global. */
-bool interrupted(void)
-{
-    sigset_t pending;
-    return sigpending(&pending) == 0 &&
-           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
-}
-
-void interrupt_catch(void)
-{
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
-void pause_ms(int ms)
-{
-    (void)poll(NULL, 0, ms);
-}
-
-bool timeout_read(const struct cli *cli, int64_t *ret_us)
-{
-    int64_t s;
-    struct err err = ERR_INIT;
-    *ret_us = -1;
-    if (cli->opt.timeout == NULL) {
-        return true;
-    }
-    if (!parse_duration_s(str_of(cli->opt.timeout), 0, 365 * 86400, &s, &err)) {
-        (void)fail(EXIT_USAGE, "write 90s, 15m or 2h", "--timeout: %s", err.message);
-        return false;
-    }
-    *ret_us = s * USEC_PER_SEC;
-    return true;
-}
 
 char *progress_bar(const struct cli *cli, int64_t done, int64_t total, int width)
 {

@@ -1,5 +1,8 @@
 /* What CAMPAIGN[/STAGE[/PART[/ATTEMPT]]] names. */
+#include "ref.h"
 #include "cli.h"
+#include "client.h"
+#include "print.h"
 #include <stdio.h>
 
 static bool is_number(struct str s)

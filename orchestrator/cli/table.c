@@ -1,4 +1,5 @@
 /* Tables of text, measured in terminal columns. */
+#include "table.h"
 #include "cli.h"
 #include <stdio.h>
 #include <wchar.h>

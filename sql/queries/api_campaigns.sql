@@ -127,57 +127,17 @@ UPDATE cap SET warn_at_ppm = $3 WHERE level = $1 AND ref_id = $2;
 -- $1 level text, $2 ref bigint
 SELECT limit_musd, at_limit FROM cap WHERE level = $1 AND ref_id = $2;
 
--- name: api_audit_add
--- $1 token text, $2 role text, $3 action text, $4 subject text, $5 detail jsonb, $6 request text
-INSERT INTO audit (token_id, role, action, subject, detail, request_id) VALUES ($1, $2, $3, $4, $5, $6);
-
 -- name: api_notify_wanted
 SELECT pg_notify('drover_wanted', '');
 
--- name: api_key_get
--- $1 token text, $2 key text
-SELECT body_hash, status, answer, location FROM idempotency_key WHERE token_id = $1 AND key = $2;
+-- name: api_stage_limit
+-- $1 campaign bigint, $2 stage name text, $3 parts integer or NULL
+UPDATE stage SET parts_limit = $3 WHERE campaign_id = $1 AND name = $2;
 
--- name: api_key_put
--- $1 token text, $2 key text, $3 hash bytea, $4 status integer, $5 answer text, $6 location text
-INSERT INTO idempotency_key (token_id, key, body_hash, status, answer, location) VALUES ($1, $2, $3, $4, $5, $6);
-
--- Held by the session while a keyed request is carried out: the same key in flight elsewhere is seen.
--- name: api_key_lock
--- $1 token text, $2 key text
-SELECT pg_try_advisory_lock(hashtext($1), hashtext($2));
-
--- name: api_key_unlock
--- $1 token text, $2 key text
-SELECT pg_advisory_unlock(hashtext($1), hashtext($2));
-
--- name: api_token_get
--- $1 id text
-SELECT hash, role FROM token
-WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp());
-
--- name: api_token_put
--- $1 id text, $2 hash bytea, $3 name text
-INSERT INTO token (id, hash, role, name) VALUES ($1, $2, 'admin', $3)
-ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, role = 'admin', revoked_at = NULL;
-
--- Quotas with what we and others hold of them.
--- name: api_quotas
-SELECT coalesce(json_agg(json_build_object('instance_type', t.instance_type, 'market', t.market,
-    'limit', q.limit_n, 'held', coalesce(s.held, 0), 'foreign', coalesce(s.foreign_n, 0),
-    'free', greatest(q.limit_n - coalesce(s.held, 0) - coalesce(s.foreign_n, 0), 0),
-    'price_micro_usd_per_hour', p.musd_per_hour, 'source', q.source, 'read_at', q.read_at)
-    ORDER BY t.instance_type, t.market), '[]'::json)::text
-FROM (SELECT instance_type, market FROM quota UNION SELECT instance_type, market FROM slots
-      UNION SELECT instance_type, 'on_demand' FROM price) t
-LEFT JOIN quota q ON q.instance_type = t.instance_type AND q.market = t.market
-LEFT JOIN slots s ON s.instance_type = t.instance_type AND s.market = t.market
-LEFT JOIN price p ON p.instance_type = t.instance_type;
-
--- Price, quota and use of one instance type; NULL where nothing is known.
--- name: api_rate
--- $1 instance type text
-SELECT (SELECT musd_per_hour FROM price WHERE instance_type = $1),
-    (SELECT limit_n FROM quota WHERE instance_type = $1 AND market = 'on_demand'),
-    coalesce((SELECT held FROM slots WHERE instance_type = $1 AND market = 'on_demand'), 0),
-    coalesce((SELECT foreign_n FROM slots WHERE instance_type = $1 AND market = 'on_demand'), 0);
+-- Stages the breaker holds go on when a person resumes the campaign.
+-- name: api_stages_resume
+-- The new version makes the leader look. $1 campaign bigint
+WITH again AS (
+    UPDATE stage g SET resumes = g.resumes + 1 FROM stage_run n
+    WHERE n.stage_id = g.id AND n.state = 'held' AND g.campaign_id = $1 RETURNING g.campaign_id)
+UPDATE campaign SET version = version + 1 WHERE id IN (SELECT campaign_id FROM again);

@@ -1,7 +1,16 @@
 /* Campaigns: submit, list, show, and what is wanted of them. */
-#include "api/server/handlers.h"
+#include "campaigns.h"
+#include "api/server/audit.h"
+#include "api/server/idempotency.h"
+#include "api/server/paging.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
 #include "common/clock.h"
-#include "store/api/api_db.h"
+#include "store/api/campaigns.h"
+#include "store/api/page.h"
+#include "store/api/part_load.h"
+#include "store/pg/tx.h"
 #include "submit.h"
 
 bool campaign_answer(struct api_req *r, int64_t id, int status, struct err *err)
@@ -95,8 +104,7 @@ bool campaign_list(struct api_req *r, struct err *err)
         } else {
             buf_add_cstr(&r->out, "null}\n");
         }
-        r->status = 200;
-        r->content_type = "application/json";
+        (void)reply_out(r, 200);
     }
     buf_done(&page.rows);
     return ok;
@@ -117,9 +125,7 @@ bool campaign_spec(struct api_req *r, struct err *err)
     json_out_strn(&w, "text", buf_str(&text));
     json_out_raw(&w, "spec", buf_str(&json));
     json_out_end_object(&w);
-    r->status = 200;
-    r->content_type = "application/json";
-    return true;
+    return reply_out(r, 200);
 }
 
 static bool want(struct api_req *r, enum wanted wanted, const char *action, struct err *err)

@@ -1,9 +1,13 @@
 /* When a campaign ends and what it will have cost, what would change that, and why one part waits.
  * A forecast of a big campaign takes seconds: one is made at a time, and remembered. */
-#include "api/server/handlers.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
 #include "api/server/response_cache.h"
+#include "api/server/routes.h"
+#include "api/server/server_state.h"
 #include "common/clock.h"
 #include "forecast_out.h"
+#include "store/api/parts.h"
 
 #define SAME_COUNTS_US (2 * USEC_PER_SEC)
 

@@ -2,7 +2,9 @@
  * and money fit each other. */
 #include "forecast_input.h"
 #include "common/clock.h"
+#include "store/api/stage_history.h"
 #include "store/leader/scheduler.h"
+#include "store/pg/tx.h"
 
 #define AHEAD_ARENA_MAX (256 * 1024 * 1024)
 #define AHEAD_CAMPAIGNS_MAX                                                                        \

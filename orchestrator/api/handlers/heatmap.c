@@ -1,9 +1,12 @@
 /* The heat map's data: one tile a part while they are few, else tiles of equal stretches with
  * counts by state. */
-#include "api/server/handlers.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
 #include "api/server/response_cache.h"
+#include "api/server/routes.h"
+#include "api/server/server_state.h"
 #include "common/clock.h"
-#include "store/api/api_db.h"
+#include "store/api/parts.h"
 
 #define TILES_SINGLE_MAX 4096
 #define TILES_SUMS_MAX   2048

@@ -1,46 +1,29 @@
-/* Limits above a campaign: of its project and of this installation. And warm pools. */
-#include "api/server/handlers.h"
-#include "store/api/api_db.h"
+/* Limits above a campaign: of its project and of this installation. */
+#include "store/api/limits.h"
+#include "api/server/audit.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
+#include "store/api/campaigns.h"
+#include "store/api/quotas.h"
+#include "store/pg/tx.h"
 
-static bool answer(struct api_req *r, const char *head, const struct buf *json, const char *tail)
+static bool projects_out(struct api_req *r, const struct buf *json)
 {
-    buf_add_cstr(&r->out, head);
-    buf_add(&r->out, json->p, json->n);
-    buf_add_cstr(&r->out, tail);
-    r->status = 200;
-    r->content_type = "application/json";
-    return true;
-}
-
-bool pools_get(struct api_req *r, struct err *err)
-{
-    int64_t n, campaign = 0;
-    const char *of = req_query(r, "campaign");
-    AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
-    AUTO_BUF struct buf sum = BUF_INIT(API_BODY_MAX);
-    if (of != NULL && (!str_starts(str_of(of), "c-") ||
-                       !parse_i64(str_of(of + 2), 1, INT64_MAX, &campaign, err))) {
-        return err_set(err, ERR_MALFORMED, "campaign: an id such as c-7");
-    }
-    if (!req_query_i64(r, "limit", 1, 1000, 200, &n, err) || !req_db(r, err) ||
-        !apidb_pools(r->db, campaign, n, &rows, &sum, err)) {
-        return false;
-    }
-    buf_addf(&r->out, "{\"sum\":%s,", buf_cstr(&sum));
-    return answer(r, "\"pools\":", &rows, "}\n");
+    buf_addf(&r->out, "{\"projects\":%s}\n", buf_cstr(json));
+    return reply_out(r, 200);
 }
 
 bool projects_get(struct api_req *r, struct err *err)
 {
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
-    return req_db(r, err) && apidb_projects(r->db, &json, err) &&
-           answer(r, "{\"projects\":", &json, "}\n");
+    return req_db(r, err) && apidb_projects(r->db, &json, err) && projects_out(r, &json);
 }
 
 bool limits_get(struct api_req *r, struct err *err)
 {
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
-    return req_db(r, err) && apidb_limits(r->db, &json, err) && answer(r, "", &json, "\n");
+    return req_db(r, err) && apidb_limits(r->db, &json, err) && reply_json(r, 200, buf_str(&json));
 }
 
 /* {"parts": N | null, "budget": {"total": "900 USD"} | null}. */
@@ -87,7 +70,7 @@ bool project_patch(struct api_req *r, struct err *err)
     return tx_begin(tx, TX_WRITE, err) && apidb_project_patch(tx, buf_cstr(&name), &l, err) &&
            req_audit(r, "project.change", buf_cstr(&name), detail, err) &&
            apidb_projects(tx, &json, err) && apidb_notify(tx, err) && tx_commit(tx, err) &&
-           answer(r, "{\"projects\":", &json, "}\n");
+           projects_out(r, &json);
 }
 
 static bool instance_limits(struct store *tx, const json_t *instances, struct err *err)
@@ -129,5 +112,5 @@ bool limits_patch(struct api_req *r, struct err *err)
            (instances == NULL || instance_limits(tx, instances, err)) &&
            apidb_limits_patch(tx, &l, err) && req_audit(r, "limits.change", "*", detail, err) &&
            apidb_limits(tx, &json, err) && apidb_notify(tx, err) && tx_commit(tx, err) &&
-           answer(r, "", &json, "\n");
+           reply_json(r, 200, buf_str(&json));
 }

@@ -1,7 +1,11 @@
 /* Parts: pages of them, one with its attempts, its log. */
-#include "api/server/handlers.h"
+#include "parts.h"
+#include "api/server/paging.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
 #include "common/clock.h"
-#include "store/api/api_db.h"
+#include "store/api/parts.h"
 #include <assert.h>
 
 #define LOG_TIMEOUT_US (15 * USEC_PER_SEC)
@@ -146,9 +150,7 @@ bool parts_list(struct api_req *r, struct err *err)
     } else {
         buf_add_cstr(&r->out, "null}\n");
     }
-    r->status = 200;
-    r->content_type = "application/json";
-    return true;
+    return reply_out(r, 200);
 }
 
 bool part_find(struct api_req *r, int64_t *ret_campaign, int64_t *ret_task, struct err *err)
@@ -176,10 +178,8 @@ bool part_get(struct api_req *r, struct err *err)
     ASSERT(rows.n > 4); /* "[{...}]" */
     buf_add(&r->out, rows.p + 1, rows.n - 3);
     buf_addf(&r->out, ", \"attempt_list\":%s}\n", buf_cstr(&attempts));
-    r->status = 200;
-    r->content_type = "application/json";
     reply_etag_of_body(r, "");
-    return true;
+    return reply_out(r, 200);
 }
 
 bool logs_get(struct api_req *r, struct err *err)
@@ -208,7 +208,5 @@ bool logs_get(struct api_req *r, struct err *err)
     struct str json = str_trim(buf_str(&reply.json)); /* {"lines":[...],"next":...} */
     ASSERT(json.n > 2 && json.p[0] == '{');
     buf_addf(&r->out, "{\"job_name\":\"%s\",%.*s\n", name.s, (int)json.n - 1, json.p + 1);
-    r->status = 200;
-    r->content_type = "application/json";
-    return true;
+    return reply_out(r, 200);
 }

@@ -1,10 +1,17 @@
 /* POST /campaigns/{id}/parts: the spooled lines are checked whole, then loaded in one transaction.
  */
-#include "api/server/handlers.h"
+#include "api/server/audit.h"
+#include "api/server/idempotency.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
 #include "common/log.h"
 #include "metrics.h"
 #include "ndjson.h"
-#include "store/api/api_db.h"
+#include "store/api/campaigns.h"
+#include "store/api/part_load.h"
+#include "store/api/parts.h"
+#include "store/pg/tx.h"
 #include <errno.h>
 #include <sys/mman.h>
 

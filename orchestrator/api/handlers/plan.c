@@ -1,6 +1,9 @@
 /* What a dry run answers. */
+#include "api/server/reply.h"
 #include "api/server/response_cache.h"
+#include "api/server/server_state.h"
 #include "forecast_out.h"
+#include "store/api/quotas.h"
 #include "submit.h"
 
 #define PLAN_RATE_PER_HOUR 3600 /* CreateTrainingJob: one a second by default */

@@ -1,5 +1,9 @@
 /* Health, counters, the description of the API, and what its error codes mean. */
-#include "api/server/handlers.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/router.h"
+#include "api/server/routes.h"
+#include "api/server/server_state.h"
 #include "common/clock.h"
 #include "metrics.h"
 

@@ -1,7 +1,12 @@
 /* From a campaign file to rows; see submit.h. */
 #include "submit.h"
-#include "api/server/handlers.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/server_state.h"
 #include "core/money/cost.h"
+#include "store/api/campaigns.h"
+#include "store/api/part_load.h"
+#include "store/api/quotas.h"
 
 #define SUBMIT_ARENA_MAX (32 * 1024 * 1024)
 #define LIST_TIMEOUT_US  (25 * USEC_PER_SEC)

@@ -3,7 +3,7 @@
 #pragma once
 #include "api/server/request.h"
 #include "core/spec/spec.h"
-#include "store/api/api_db.h"
+#include "store/api/quotas.h"
 
 struct submit_stage {
     struct bridge_listing listing; /* FAN_OUT_S3 */

@@ -1,9 +1,14 @@
 /* Why one part is not running: the reason, its place in the queue, when it is expected to start,
  * and what would change that. */
-#include "api/server/handlers.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
 #include "api/server/response_cache.h"
+#include "api/server/routes.h"
+#include "api/server/server_state.h"
 #include "common/clock.h"
 #include "forecast_out.h"
+#include "parts.h"
+#include "store/api/parts.h"
 
 #define ADVICE_MAX 4
 
@@ -158,7 +163,5 @@ bool why_get(struct api_req *r, struct err *err)
         return false;
     }
     json_out_end_object(&w);
-    r->status = 200;
-    r->content_type = "application/json";
-    return true;
+    return reply_out(r, 200);
 }

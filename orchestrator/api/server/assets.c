@@ -1,6 +1,8 @@
 /* The dashboard's files, linked into the binary: asset_table[] of {path, type, start, end, etag}
  * ended by zeros. A path "x.gz" is x compressed. Paths without a dot are pages of the one-page
  * dashboard. */
+#include "assets.h"
+#include "reply.h"
 #include "request.h"
 
 struct asset {

@@ -2,14 +2,19 @@
  * browsers, the same token in a HttpOnly cookie together with a CSRF header that is an HMAC keyed
  * by the secret. Found tokens are remembered for a few seconds, which bounds how long a revoked one
  * still works. */
+#include "auth.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/rng.h"
 #include "common/token_bucket.h"
-#include "handlers.h"
 #include "metrics.h"
-#include "store/api/api_db.h"
+#include "reply.h"
+#include "request.h"
+#include "router.h"
+#include "routes.h"
+#include "server_state.h"
+#include "store/api/tokens.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -161,7 +166,7 @@ static enum api_role role_parse(const char *s)
                                         : API_VIEWER;
 }
 
-static const char *role_name(enum api_role role)
+const char *role_name(enum api_role role)
 {
     static const char *const names[] = {"public", "viewer", "operator", "admin"};
     return names[role];
@@ -441,11 +446,4 @@ bool auth_session(struct api_req *r, struct err *err)
     struct token_text t;
     bool browser = r->by_cookie && cookie != NULL && token_parse(str_of(cookie), &t);
     return session_answer(r, r->who.token_id, r->who.role, browser ? t.secret : NULL);
-}
-
-bool req_audit(struct api_req *r, const char *action, const char *subject, const char *detail_json,
-               struct err *err)
-{
-    return apidb_audit(r->db, r->who.token_id, role_name(r->who.role), action, subject, detail_json,
-                       r->request_id, err);
 }

@@ -1,7 +1,9 @@
 /* A fixed pool of threads that run handlers. Its queue is bounded by the number of connections:
  * each has at most one request. */
+#include "handler_threads.h"
 #include "common/log.h"
 #include "request.h"
+#include "server_state.h"
 #include <poll.h>
 #include <pthread.h>
 

@@ -1,9 +1,11 @@
 /* Idempotency keys: the same key with the same request gets the first answer again, with another
  * request it is refused, and while the first is being carried out it is a conflict. The key's row
  * is written in the transaction it answers for. */
+#include "idempotency.h"
 #include "common/hash.h"
-#include "handlers.h"
-#include "store/api/api_db.h"
+#include "reply.h"
+#include "request.h"
+#include "store/api/idempotency_keys.h"
 #include <errno.h>
 
 static bool key_read(const struct api_req *r, bool required, char ret[static 256], struct err *err)

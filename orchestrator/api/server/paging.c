@@ -1,6 +1,8 @@
 /* Page tokens: numbers of a key, as hex behind a check, so that a made-up one is refused. */
+#include "paging.h"
 #include "common/hash.h"
-#include "handlers.h"
+#include "request.h"
+#include "router.h"
 
 #define TOKEN_NUMBERS_MAX 4
 

@@ -1,4 +1,5 @@
 /* What handlers answer: JSON, problem+json (RFC 9457), ETags. */
+#include "reply.h"
 #include "common/hash.h"
 #include "request.h"
 #include <stdarg.h>
@@ -16,14 +17,19 @@ void reply_header(struct api_req *r, const char *name, const char *fmt, ...)
         (struct api_header){name, arena_strndup(&r->arena, text, strlen(text))};
 }
 
-bool reply_json(struct api_req *r, int status, struct str json)
+bool reply_out(struct api_req *r, int status)
 {
     r->status = status;
     r->content_type = "application/json";
+    return true;
+}
+
+bool reply_json(struct api_req *r, int status, struct str json)
+{
     buf_reset(&r->out);
     buf_add_str(&r->out, json);
     buf_add_char(&r->out, '\n');
-    return true;
+    return reply_out(r, status);
 }
 
 /* Is etag one of the list in an If-None-Match header? */

@@ -1,6 +1,7 @@
 /* What handlers read of a request. */
 #include "request.h"
 #include "common/clock.h"
+#include "server_state.h"
 
 const char *req_header(const struct api_req *r, const char *name)
 {

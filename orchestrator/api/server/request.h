@@ -64,28 +64,6 @@ struct api_req {
     struct faults *faults;       /* in the arena; non-NULL when a body was looked at */
 };
 
-typedef bool (*api_handler)(struct api_req *r, struct err *err);
-enum {
-    ROUTE_INLINE = 1, /* answered on the I/O thread: touches nothing that can wait */
-    ROUTE_BULK = 2,   /* body up to API_BULK_MAX, spooled; the token is checked before it is read */
-    ROUTE_STREAM = 4,
-};
-struct route {
-    const char *method;
-    const char *pattern;
-    enum api_role role;
-    unsigned flags;
-    api_handler handler;
-    const char *query; /* names of parameters it takes, by blanks */
-    const char *summary;
-};
-extern const struct route route_table[];
-extern const size_t route_table_n;
-/* The route for method and path; *ret_allow names what the path takes when only the method is
- * wrong. */
-const struct route *route_find(const char *method, const char *path,
-                               struct str params[API_PARAMS_MAX], const char **ret_allow);
-
 /* What handlers read. Strings are borrowed for the request's life. */
 const char *req_header(const struct api_req *r, const char *name); /* NULL when absent */
 const char *req_query(const struct api_req *r, const char *name);  /* NULL when absent */
@@ -102,59 +80,3 @@ bool req_db(struct api_req *r, struct err *err) MUST_CHECK;
 /* bridge_ask, but never by so many workers that too few are left for the database's readers. */
 bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t timeout_us,
                 struct bridge_reply *ret, struct err *err) MUST_CHECK;
-
-/* What handlers answer. */
-void reply_header(struct api_req *r, const char *name, const char *fmt, ...) PRINTF(3, 4);
-bool reply_json(struct api_req *r, int status, struct str json); /* copies; true */
-/* Set ETag; true when If-None-Match has it: the answer is 304 then. */
-bool reply_etag(struct api_req *r, const char *etag);
-/* Strong ETag of r->out. */
-void reply_etag_of_body(struct api_req *r, const char *prefix);
-/* problem+json from err (and r->faults). */
-void reply_problem(struct api_req *r, const struct err *err);
-void reply_problem_status(struct api_req *r, int status, const char *code, const char *detail);
-
-/* auth.c */
-struct auth;
-bool auth_new(const struct api_config *cfg, struct store *db, struct auth **ret,
-              struct err *err) MUST_CHECK;
-void auth_free(struct auth *a);
-/* Who asks? Fills r->who; ERR_UNAUTHENTICATED, ERR_FORBIDDEN, ERR_THROTTLED. */
-bool auth_check(struct auth *a, struct api_req *r, struct err *err) MUST_CHECK;
-bool auth_login(struct api_req *r, struct err *err);
-bool auth_logout(struct api_req *r, struct err *err);
-bool auth_session(struct api_req *r, struct err *err);
-
-/* assets.c */
-bool asset_serve(struct api_req *r);
-
-/* What the parts of the server share. */
-struct stream_hub;
-struct response_cache;
-struct handler_threads;
-struct head_timeout;
-struct api {
-    struct api_config cfg;
-    struct handler_threads *workers;
-    struct bridge *bridge;
-    struct MHD_Daemon *daemon;
-    struct auth *auth;
-    struct stream_hub *streams;
-    struct response_cache *answers;
-    struct head_timeout *conns;
-    uint16_t port;
-    int64_t started_us;
-    int threads;
-    atomic_int asking; /* workers that wait for the bridge */
-};
-/* workers.c: run handlers. */
-bool handler_threads_new(struct api *a, int n, struct handler_threads **ret,
-                         struct err *err) MUST_CHECK;
-/* Run what is queued, end the threads; later pushes are refused. */
-void handler_threads_stop(struct handler_threads *w);
-void handler_threads_free(struct handler_threads *w);
-/* The connection is suspended by the caller, resumed when r is answered. False: stopping. */
-bool handler_threads_push(struct handler_threads *w, struct api_req *r) MUST_CHECK;
-/* server.c: run r's handler (or only its check) and answer; called by workers and for inline
- * routes. */
-void req_run(struct api_req *r);

@@ -1,6 +1,7 @@
 /* Method and path to a row of routes.def. */
-#include "handlers.h"
+#include "router.h"
 #include "request.h"
+#include "routes.h"
 
 const struct route route_table[] = {
 #define X(method, pattern, role, flags, handler, query, summary)                                   \

@@ -2,15 +2,21 @@
  * the first callback of a request (the library would close the connection afterwards) unless
  * closing is what we want. */
 #include "server.h"
+#include "assets.h"
+#include "auth.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/rng.h"
-#include "handlers.h"
+#include "handler_threads.h"
 #include "head_timeout.h"
 #include "metrics.h"
+#include "reply.h"
 #include "request.h"
 #include "response_cache.h"
+#include "router.h"
+#include "server_state.h"
+#include "stream.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -3,11 +3,16 @@
  * costs no thread. A stream that begins behind the head (Last-Event-ID) or fell behind reads the
  * table on its own until it has caught up. Ids are in commit order, so nothing is skipped or
  * doubled. */
+#include "stream.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "handlers.h"
 #include "metrics.h"
-#include "store/api/api_db.h"
+#include "reply.h"
+#include "request.h"
+#include "routes.h"
+#include "server_state.h"
+#include "store/api/campaigns.h"
+#include "store/api/events.h"
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>

@@ -1,5 +1,5 @@
-/* Campaigns for API handlers; see api_db.h. */
-#include "api_db.h"
+/* Campaigns and their stages; see campaigns.h. */
+#include "campaigns.h"
 #include "common/banned.h"
 #include "names.h"
 #include "queries.h"
@@ -242,4 +242,25 @@ bool apidb_notify(struct store *s, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     return store_run(s, QUERY(API_NOTIFY_WANTED), &p, NULL, err);
+}
+
+bool apidb_stage_limit(struct store *s, int64_t campaign_id, const char *stage, int64_t parts,
+                       struct err *err)
+{
+    int64_t n = 0;
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_text(&p, stage);
+    param_i64_or_null(&p, parts, -1);
+    if (!store_run(s, QUERY(API_STAGE_LIMIT), &p, &n, err)) {
+        return false;
+    }
+    return n == 1 || err_set(err, ERR_NOT_FOUND, "the campaign has no stage '%s'", stage);
+}
+
+bool apidb_stages_resume(struct store *s, int64_t campaign_id, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    return store_run(s, QUERY(API_STAGES_RESUME), &p, NULL, err);
 }

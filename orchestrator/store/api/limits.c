@@ -1,40 +1,17 @@
-/* Limits of projects and of the installation, warm pools; see api_db.h. */
-#include "api_db.h"
+/* Limits of projects and of the installation; see limits.h. */
+#include "limits.h"
 #include "common/banned.h"
 #include "queries.h"
 #include "store/pg/query.h"
 
-static bool text_of(struct store *s, const char *name, const char *sql, struct params *p,
-                    struct buf *ret, struct err *err)
-{
-    AUTO_RESULT PGresult *res = NULL;
-    if (!store_exec(s, name, sql, p, &res, err)) {
-        return false;
-    }
-    buf_add_cstr(ret, row_text(res, 0, 0));
-    return true;
-}
-
 bool apidb_projects(struct store *s, struct buf *ret_json, struct err *err)
 {
-    return text_of(s, QUERY(API_PROJECTS), NULL, ret_json, err);
+    return store_text(s, QUERY(API_PROJECTS), NULL, "row", ret_json, err);
 }
 
 bool apidb_limits(struct store *s, struct buf *ret_json, struct err *err)
 {
-    return text_of(s, QUERY(API_LIMITS), NULL, ret_json, err);
-}
-
-bool apidb_pools(struct store *s, int64_t campaign_id, int64_t n, struct buf *ret_rows,
-                 struct buf *ret_sum, struct err *err)
-{
-    AUTO_PARAMS struct params rows = PARAMS_INIT;
-    param_i64(&rows, campaign_id);
-    param_i64(&rows, n);
-    AUTO_PARAMS struct params sum = PARAMS_INIT;
-    param_i64(&sum, campaign_id);
-    return text_of(s, QUERY(API_POOLS), &rows, ret_rows, err) &&
-           text_of(s, QUERY(API_POOLS_SUM), &sum, ret_sum, err);
+    return store_text(s, QUERY(API_LIMITS), NULL, "row", ret_json, err);
 }
 
 static bool cap_limit(struct store *s, const char *level, int64_t ref_id, musd_t musd,
@@ -91,36 +68,4 @@ bool apidb_limits_patch(struct store *s, const struct apidb_limits_patch *l, str
         }
     }
     return (!l->set_budget || cap_limit(s, "global", 0, l->budget_musd, err)) && touch(s, 0, err);
-}
-
-bool apidb_slot_limit(struct store *s, const char *instance_type, int64_t n, struct err *err)
-{
-    AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_text(&p, instance_type);
-    if (n < 0) {
-        return store_run(s, QUERY(API_SLOT_LIMIT_DROP), &p, NULL, err);
-    }
-    param_i64(&p, n);
-    return store_run(s, QUERY(API_SLOT_LIMIT_PUT), &p, NULL, err);
-}
-
-bool apidb_stage_limit(struct store *s, int64_t campaign_id, const char *stage, int64_t parts,
-                       struct err *err)
-{
-    int64_t n = 0;
-    AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_i64(&p, campaign_id);
-    param_text(&p, stage);
-    param_i64_or_null(&p, parts, -1);
-    if (!store_run(s, QUERY(API_STAGE_LIMIT), &p, &n, err)) {
-        return false;
-    }
-    return n == 1 || err_set(err, ERR_NOT_FOUND, "the campaign has no stage '%s'", stage);
-}
-
-bool apidb_stages_resume(struct store *s, int64_t campaign_id, struct err *err)
-{
-    AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_i64(&p, campaign_id);
-    return store_run(s, QUERY(API_STAGES_RESUME), &p, NULL, err);
 }

@@ -172,6 +172,20 @@ bool store_run(struct store *s, const char *name, const char *sql, struct params
     return true;
 }
 
+bool store_text(struct store *s, const char *name, const char *sql, struct params *p,
+                const char *what, struct buf *ret, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, name, sql, p, &r, err)) {
+        return false;
+    }
+    if (row_count(r) == 0) {
+        return err_set(err, ERR_NOT_FOUND, "there is no such %s", what);
+    }
+    buf_add_cstr(ret, row_text(r, 0, 0));
+    return true;
+}
+
 bool store_plain(struct store *s, const char *sql, struct err *err)
 {
     if (!usable(s, err)) {

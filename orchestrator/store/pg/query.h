@@ -85,6 +85,9 @@ bool store_exec(struct store *s, const char *name, const char *sql, struct param
  */
 bool store_run(struct store *s, const char *name, const char *sql, struct params *p, int64_t *ret_n,
                struct err *err) MUST_CHECK;
+/* The same for a statement of one text: added to *ret. ERR_NOT_FOUND "no such WHAT": no row. */
+bool store_text(struct store *s, const char *name, const char *sql, struct params *p,
+                const char *what, struct buf *ret, struct err *err) MUST_CHECK;
 /* An unprepared statement without parameters (BEGIN, COMMIT, ROLLBACK, LISTEN, a migration). */
 bool store_plain(struct store *s, const char *sql, struct err *err) MUST_CHECK;
 /* n <= PIPELINE_MAX statements in one round trip, in order; the first failure drops the rest.

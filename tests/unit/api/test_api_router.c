@@ -1,6 +1,7 @@
 /* Aim: a path finds its row of routes.def and no other, and the table is in order. Method: every
  * row with its ids filled in, and paths that are nearly right. */
-#include "api/server/handlers.h"
+#include "api/server/request.h"
+#include "api/server/router.h"
 #include "tests/unit/unit.h"
 
 static void fill(const char *pattern, const char *with, struct buf *out)

@@ -1,0 +1,41 @@
+/* Bulk changes: one, and a page of them. */
+#include "store/api/operations.h"
+#include "api/server/paging.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
+#include "store/api/page.h"
+
+bool operation_get(struct api_req *r, struct err *err)
+{
+    int64_t id;
+    AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
+    return req_id(r, 0, "op-", &id, err) && req_db(r, err) &&
+           apidb_operation_get(r->db, id, &json, err) && reply_json(r, 200, buf_str(&json));
+}
+
+bool operation_list(struct api_req *r, struct err *err)
+{
+    int64_t n, key[1] = {INT64_MAX}, campaign = 0;
+    bool given;
+    const char *c = req_query(r, "campaign");
+    if (c != NULL &&
+        (strncmp(c, "c-", 2) != 0 || !parse_i64(str_of(c + 2), 1, INT64_MAX, &campaign, NULL))) {
+        return err_set(err, ERR_MALFORMED, "query parameter 'campaign': an id like c-1");
+    }
+    struct apidb_page page = {.rows = BUF_INIT(API_ANSWER_MAX)};
+    bool ok = req_query_i64(r, "page_size", 1, 1000, 50, &n, err) &&
+              page_token_read(r, key, 1, &given, err) && req_db(r, err) &&
+              apidb_operation_list(r->db, key[0], campaign, n, &page, err);
+    if (ok) {
+        buf_addf(&r->out, "{\"operations\":[%s],\"next_page_token\":", buf_cstr(&page.rows));
+        if (page.n == n) {
+            buf_addf(&r->out, "\"%s\"}\n", page_token_make(r, &page.last_id, 1));
+        } else {
+            buf_add_cstr(&r->out, "null}\n");
+        }
+        (void)reply_out(r, 200);
+    }
+    buf_done(&page.rows);
+    return ok;
+}

@@ -1,0 +1,16 @@
+/* Instances allowed, held and free by type. */
+#include "store/api/quotas.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
+
+bool quotas_get(struct api_req *r, struct err *err)
+{
+    AUTO_BUF struct buf rows = BUF_INIT(API_BODY_MAX);
+    if (!req_db(r, err) || !apidb_quotas(r->db, &rows, err)) {
+        return false;
+    }
+    buf_addf(&r->out, "{\"quotas\":%s}\n", buf_cstr(&rows));
+    reply_etag_of_body(r, "");
+    return reply_out(r, 200);
+}

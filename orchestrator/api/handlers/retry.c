@@ -1,0 +1,185 @@
+/* Retry the failed parts a selector names: read, preview, accept as an operation. */
+#include "api/server/audit.h"
+#include "api/server/idempotency.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
+#include "store/api/campaigns.h"
+#include "store/api/operations.h"
+#include "store/api/parts.h"
+#include "store/pg/tx.h"
+
+#define VOLUME_GB_MAX 16384
+
+/* A selector as it came, checked, and as the query wants it. */
+struct retry {
+    int64_t campaign_id;
+    struct apidb_selector sel;
+    int16_t causes[CAUSE_COUNT];
+    int32_t parts[10000];
+    json_t *selector, *changes; /* borrowed from the body */
+};
+
+static bool selector_causes(struct retry *t, const json_t *v, struct err *err)
+{
+    size_t n = json_is_array(v) ? json_array_size(v) : 1;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_is_array(v) ? json_array_get(v, i) : v;
+        enum cause c = json_is_string(one) ? cause_parse(json_string_value(one)) : CAUSE_COUNT;
+        if (c == CAUSE_COUNT || c == CAUSE_NONE || t->sel.causes_n >= ARRAY_LEN(t->causes)) {
+            return err_set(err, ERR_INVALID, "selector.cause: a list of causes, like disk_full");
+        }
+        t->causes[t->sel.causes_n++] = (int16_t)c;
+    }
+    t->sel.causes = t->causes;
+    return true;
+}
+
+static bool selector_parts(struct retry *t, const json_t *v, struct err *err)
+{
+    if (json_array_size(v) > ARRAY_LEN(t->parts)) {
+        return err_set(err, ERR_LIMIT, "selector.parts: at most %zu; select by cause instead",
+                       ARRAY_LEN(t->parts));
+    }
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        const json_t *one = json_array_get(v, i);
+        json_int_t seq = json_integer_value(one);
+        if (!json_is_integer(one) || seq < 0 || seq > INT32_MAX) {
+            return err_set(err, ERR_INVALID, "selector.parts: a list of part numbers");
+        }
+        t->parts[t->sel.parts_n++] = (int32_t)seq;
+    }
+    t->sel.parts = t->parts;
+    return true;
+}
+
+static bool selector_read(struct api_req *r, struct retry *t, struct err *err)
+{
+    static const char *const keys[] = {"stage", "state", "cause", "parts", NULL};
+    const char *stage, *state;
+    json_t *parts;
+    if (!json_only_keys(t->selector, keys, err) ||
+        !json_get_str(t->selector, "stage", NULL, &stage, err) ||
+        !json_get_str(t->selector, "state", "failed", &state, err) ||
+        !json_get_array(t->selector, "parts", &parts, err)) {
+        return false;
+    }
+    if (strcmp(state, "failed") != 0) {
+        return err_set(err, ERR_INVALID, "selector.state: only failed parts can be retried");
+    }
+    struct apidb_stage_row row;
+    if (!apidb_stage_find(r->db, t->campaign_id, stage, &row, err)) {
+        return false;
+    }
+    t->sel.campaign_id = t->campaign_id;
+    t->sel.stage_id = stage != NULL ? row.id : 0;
+    const json_t *cause = json_object_get(t->selector, "cause");
+    if (cause != NULL && !selector_causes(t, cause, err)) {
+        return false;
+    }
+    if (json_is_string(cause)) { /* kept as the list the leader reads */
+        json_t *list = json_array();
+        (void)json_array_append_new(list, json_string(json_string_value(cause)));
+        (void)json_object_set_new(t->selector, "cause", list);
+    }
+    if (t->sel.causes_n == 0) {
+        (void)json_object_del(t->selector, "cause");
+    }
+    if (parts != NULL && json_array_size(parts) == 0) {
+        return err_set(err, ERR_INVALID, "selector.parts: the list is empty");
+    }
+    return parts == NULL || selector_parts(t, parts, err);
+}
+
+static bool retry_read(struct api_req *r, json_t *body, struct retry *t, struct err *err)
+{
+    static const char *const keys[] = {"selector", "changes", NULL};
+    static const char *const change_keys[] = {"volume_gb", NULL};
+    int64_t volume_gb;
+    if (!json_only_keys(body, keys, err) || !json_get_object(body, "selector", &t->selector, err) ||
+        !json_get_object(body, "changes", &t->changes, err)) {
+        return false;
+    }
+    if (t->selector == NULL) {
+        t->selector = json_object();
+        (void)json_object_set_new(body, "selector", t->selector);
+    }
+    if (t->changes == NULL) {
+        t->changes = json_object();
+        (void)json_object_set_new(body, "changes", t->changes);
+    }
+    return json_only_keys(t->changes, change_keys, err) &&
+           json_get_i64(t->changes, "volume_gb", 1, VOLUME_GB_MAX, 0, &volume_gb, err) &&
+           selector_read(r, t, err);
+}
+
+static bool retry_preview(struct api_req *r, const struct retry *t, struct err *err)
+{
+    struct apidb_match m = {.sample = BUF_INIT(4096)};
+    bool ok = apidb_retry_count(r->db, &t->sel, &m, err);
+    if (ok) {
+        buf_addf(&r->out,
+                 "{\"dry_run\":true,\"parts\":%lld,\"sample\":%s,\"lost_micro_usd\":%lld}\n",
+                 (long long)m.parts, buf_cstr(&m.sample), (long long)m.lost_musd);
+        (void)reply_out(r, 200);
+    }
+    buf_done(&m.sample);
+    return ok;
+}
+
+static bool retry_write(struct api_req *r, const struct retry *t, int64_t *ret_id, struct err *err)
+{
+    struct apidb_match m = {.sample = BUF_INIT(4096)};
+    AUTO_FREE char *selector = json_text(t->selector);
+    AUTO_FREE char *changes = json_text(t->changes);
+    bool ok =
+        apidb_retry_count(r->db, &t->sel, &m, err) &&
+        apidb_operation_insert(r->db, t->campaign_id, "retry", selector, changes, m.parts,
+                               r->who.token_id, ret_id, err) &&
+        req_audit(r, "campaign.retry", arena_printf(&r->arena, "c-%lld", (long long)t->campaign_id),
+                  selector, err);
+    buf_done(&m.sample);
+    return ok;
+}
+
+static bool retry_commit(struct api_req *r, const struct retry *t, struct keyed *k, struct err *err)
+{
+    AUTO_TX struct store *tx = r->db;
+    struct apidb_wish now;
+    int64_t id;
+    AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, t->campaign_id, &now, err)) {
+        return false;
+    }
+    if (now.wanted == WANTED_CANCEL || now.state == CAMPAIGN_CANCELLED) {
+        return err_set(err, ERR_CONFLICT, "campaign c-%lld was cancelled; submit it anew",
+                       (long long)t->campaign_id);
+    }
+    if (!retry_write(r, t, &id, err) || !apidb_operation_get(tx, id, &json, err)) {
+        return false;
+    }
+    const char *location = arena_printf(&r->arena, "/v1/operations/op-%lld", (long long)id);
+    (void)reply_json(r, 202, buf_str(&json));
+    reply_header(r, MHD_HTTP_HEADER_LOCATION, "%s", location);
+    return keyed_store(k, location, err) && apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+bool campaign_retry(struct api_req *r, struct err *err)
+{
+    bool dry_run, replayed;
+    struct retry *t = arena_alloc(&r->arena, sizeof *t);
+    AUTO_JSON json_t *body = NULL;
+    CLEANUP(keyed_end)
+    struct keyed k = {0};
+    if (!req_id(r, 0, "c-", &t->campaign_id, err) || !req_query_bool(r, "dry_run", &dry_run, err) ||
+        !req_json(r, &body, err) || !req_db(r, err) || !retry_read(r, body, t, err)) {
+        return false;
+    }
+    if (dry_run) {
+        return retry_preview(r, t, err);
+    }
+    if (!keyed_begin(r, false, &k, &replayed, err)) {
+        return false;
+    }
+    return replayed || retry_commit(r, t, &k, err);
+}

@@ -1,0 +1,25 @@
+/* The server: what its modules and the handlers share. */
+#pragma once
+#include "request.h"
+
+struct stream_hub;
+struct response_cache;
+struct handler_threads;
+struct head_timeout;
+struct api {
+    struct api_config cfg;
+    struct handler_threads *workers;
+    struct bridge *bridge;
+    struct MHD_Daemon *daemon;
+    struct auth *auth;
+    struct stream_hub *streams;
+    struct response_cache *answers;
+    struct head_timeout *conns;
+    uint16_t port;
+    int64_t started_us;
+    int threads;
+    atomic_int asking; /* workers that wait for the bridge */
+};
+/* Run r's handler (or only its check) and answer; called by workers and for inline
+ * routes. */
+void req_run(struct api_req *r);

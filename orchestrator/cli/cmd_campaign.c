@@ -1,0 +1,132 @@
+/* drover ls and get: campaigns. */
+#include "cli.h"
+#include "client.h"
+#include "cmd_part.h"
+#include "print.h"
+#include "ref.h"
+#include "table.h"
+#include <stdio.h>
+
+int cmd_ls(struct cli *cli)
+{
+    int status;
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    int64_t n = cli->opt.limit > 0 ? MIN(cli->opt.limit, 1000) : 50;
+    AUTO_FREE char *state =
+        cli->opt.state != NULL ? xasprintf("&state=%s", cli->opt.state) : xstrdup("");
+    if (!client_get(cli, &r, &status, "/v1/campaigns?page_size=%lld%s", (long long)n, state)) {
+        return status;
+    }
+    const json_t *list = json_object_get(r.json, "campaigns");
+    if (print_machine(cli, r.json, list)) {
+        return EXIT_OK;
+    }
+    if (cli->out == OUT_NAME) {
+        print_names(list, "id");
+        return EXIT_OK;
+    }
+    struct table t = {0};
+    static const char *const heads[] = {"ID",   "STATE", "PARTS",     "DONE", "RUN",
+                                        "FAIL", "USD",   "SUBMITTED", "NAME"};
+    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+        table_column(&t, heads[i], i >= 2 && i <= 6);
+    }
+    size_t i;
+    json_t *c;
+    json_array_foreach(list, i, c)
+    {
+        char total[TEXT_N], done[TEXT_N], run[TEXT_N], failed[TEXT_N], usd[TEXT_N], at[TEXT_N];
+        const json_t *p = json_object_get(c, "parts");
+        AUTO_FREE char *shown = xasprintf("%s %s", glyph(cli, jstr(c, "state")), jstr(c, "state"));
+        table_row(&t, (const char *const[]){
+                          jstr(c, "id"), shown, number(jint(p, "total"), total),
+                          number(jint(p, "done") + jint(p, "skipped"), done),
+                          number(jint(p, "active"), run), number(jint(p, "failed"), failed),
+                          money(json_integer_value(jget(c, "budget", "spent_micro_usd")), usd),
+                          when(jstr(c, "created_at"), at), jstr(c, "name")});
+    }
+    table_print(cli, &t);
+    if (json_array_size(list) == 0) {
+        say("no campaigns; next: drover submit FILE");
+    } else if (!jnull(r.json, "next_page_token")) {
+        say("there are more; next: drover ls -n 1000");
+    }
+    return EXIT_OK;
+}
+
+static void stage_row(const struct cli *cli, struct table *t, const json_t *s)
+{
+    char n[6][TEXT_N];
+    static const char *const keys[] = {"total", "waiting", "active", "done", "skipped", "failed"};
+    const json_t *p = json_object_get(s, "parts");
+    const char *cells[9];
+    AUTO_FREE char *state = xasprintf("%s %s", glyph(cli, jstr(s, "state")), jstr(s, "state"));
+    cells[0] = jstr(s, "name");
+    cells[1] = state;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        cells[2 + i] = number(jint(p, keys[i]), n[i]);
+    }
+    cells[8] = jint(p, "active") == 0 ? jstr(s, "wait_text") : "";
+    table_row(t, cells);
+}
+
+static void campaign_print(const struct cli *cli, const json_t *c)
+{
+    char usd[TEXT_N], more[TEXT_N], limit[TEXT_N], at[TEXT_N];
+    const json_t *b = json_object_get(c, "budget");
+    AUTO_FREE char *name = text_clean(jstr(c, "name"));
+    const char *reason = jstr(c, "reason");
+    (void)printf("%s  %s  %s %s%s%s  wanted: %s\n", jstr(c, "id"), name,
+                 glyph(cli, jstr(c, "state")), jstr(c, "state"), reason[0] != '\0' ? ", " : "",
+                 reason, jstr(c, "wanted"));
+    (void)printf("submitted %s UTC  priority %lld\n", when(jstr(c, "created_at"), at),
+                 (long long)jint(c, "priority"));
+    (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),
+                 money(jint(b, "reserved_micro_usd"), more),
+                 jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit));
+    struct table t = {0};
+    static const char *const heads[] = {"STAGE", "STATE", "PARTS", "WAIT",     "RUN",
+                                        "DONE",  "SKIP",  "FAIL",  "WAITS FOR"};
+    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+        table_column(&t, heads[i], i >= 2 && i <= 7);
+    }
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(c, "stages"), i, s)
+    {
+        stage_row(cli, &t, s);
+    }
+    table_print(cli, &t);
+}
+
+int cmd_get(struct cli *cli)
+{
+    int status;
+    struct ref ref;
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+        return status;
+    }
+    bool ok = ref.part >= 0 ? client_get(cli, &r, &status, "/v1/parts/%s/%lld%s%s", ref.campaign,
+                                         (long long)ref.part, ref.stage[0] != '\0' ? "?stage=" : "",
+                                         ref.stage)
+                            : client_get(cli, &r, &status, "/v1/campaigns/%s%s", ref.campaign,
+                                         cli->opt.spec ? "/spec" : "");
+    if (!ok) {
+        return status;
+    }
+    if (cli->opt.spec && cli->out == OUT_TABLE) {
+        (void)fputs(jstr(r.json, "text"), stdout);
+    } else if (cli->out == OUT_NAME) {
+        (void)puts(jstr(r.json, "id"));
+    } else if (!print_machine(cli, r.json, NULL)) {
+        if (ref.part >= 0) {
+            part_print(cli, r.json);
+        } else {
+            campaign_print(cli, r.json);
+        }
+    }
+    return EXIT_OK;
+}

@@ -1,0 +1,79 @@
+/* drover pause, resume, drain, cancel. */
+#include "cli.h"
+#include "client.h"
+#include "print.h"
+#include "ref.h"
+#include "wait.h"
+#include <stdio.h>
+
+static bool ended(const char *state)
+{
+    return strcmp(state, "succeeded") == 0 || strcmp(state, "failed") == 0 ||
+           strcmp(state, "cancelled") == 0;
+}
+
+static bool state_reached(const json_t *v, const char *arg)
+{
+    const char *state = jstr(v, "state");
+    return strcmp(state, arg) == 0 || ended(state);
+}
+
+static int want(struct cli *cli, const char *verb, const char *state, const char *text)
+{
+    int status = EXIT_OK;
+    struct ref ref;
+    char key[37];
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+        return status;
+    }
+    key_random(key);
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s", ref.campaign, verb);
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    if (!client_call(cli, &(struct call){.method = "POST", .path = path, .key = key}, &r,
+                     &status)) {
+        return status;
+    }
+    if (cli->opt.wait) {
+        AUTO_FREE char *get = xasprintf("/v1/campaigns/%s", ref.campaign);
+        status = wait_for(cli, get, state_reached, state);
+        if (status == EXIT_OK) {
+            reply_done(&r);
+            if (!client_get(cli, &r, &status, "%s", get)) {
+                return status;
+            }
+        }
+    }
+    if (cli->out == OUT_NAME) {
+        (void)puts(ref.campaign);
+    } else if (!print_machine(cli, r.json, NULL)) {
+        (void)printf("%s %s: %s%s\n", glyph(cli, state), ref.campaign, text,
+                     cli->opt.wait ? " (done)" : "");
+    }
+    return status;
+}
+
+int cmd_pause(struct cli *cli)
+{
+    return want(cli, "pause", "paused", "pausing, what runs is stopped; resume: drover resume");
+}
+
+int cmd_resume(struct cli *cli)
+{
+    return want(cli, "resume", "running", "goes on");
+}
+
+int cmd_drain(struct cli *cli)
+{
+    return want(cli, "drain", "paused",
+                "nothing new starts, what runs ends; resume: drover resume");
+}
+
+int cmd_cancel(struct cli *cli)
+{
+    if (!cli->opt.yes && cli->out == OUT_TABLE && cli->talk_tty &&
+        !confirm(cli, "Cancel for good, stopping every job of it?")) {
+        return fail(EXIT_USAGE, "add -y to cancel without being asked", "not cancelled");
+    }
+    return want(cli, "cancel", "cancelled", "cancelling, every job of it is stopped");
+}

@@ -1,0 +1,140 @@
+/* drover doctor: what a person checks first when something does not work. */
+#include "cli.h"
+#include "client.h"
+#include "common/clock.h"
+#include "print.h"
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define SKEW_S_MAX 300
+
+struct check {
+    const struct cli *cli;
+    json_t *list;
+    bool bad;
+};
+
+static void note(struct check *c, bool good, const char *what, const char *detail, const char *next)
+{
+    json_t *v = json_object();
+    (void)json_object_set_new(v, "check", json_string(what));
+    (void)json_object_set_new(v, "ok", json_boolean(good));
+    (void)json_object_set_new(v, "detail", json_string(detail));
+    if (!good) {
+        (void)json_object_set_new(v, "next", json_string(next));
+    }
+    (void)json_array_append_new(c->list, v);
+    c->bad |= !good;
+    if (c->cli->out == OUT_TABLE) {
+        (void)printf("%s %-10s %s\n", glyph(c->cli, good ? "done" : "failed"), what, detail);
+        if (!good) {
+            (void)printf("  next: %s\n", next);
+        }
+    }
+}
+
+static bool check_server(struct check *c, struct cli *cli)
+{
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    struct err err = ERR_INIT;
+    if (!client_try(cli, &(struct call){.method = "GET", .path = "/livez", .no_token = true}, &r,
+                    &err)) {
+        AUTO_FREE char *text =
+            xasprintf("%s does not answer: %s", client_url(cli->client), err.message);
+        note(c, false, "server", text, "start droverd, or set DROVER_URL to where it listens");
+        return false;
+    }
+    AUTO_FREE char *text =
+        xasprintf("%s answers, version %s", client_url(cli->client), jstr(r.json, "version"));
+    note(c, r.status == 200, "server", text, "something else may listen there: check DROVER_URL");
+    usec_t now;
+    if (clock_parse_rfc3339(jstr(r.json, "now"), &now, &err)) {
+        int64_t skew_s = (clock_wall_us() - now) / USEC_PER_SEC;
+        AUTO_FREE char *skew =
+            xasprintf("%lld s apart from the server's", (long long)llabs(skew_s));
+        note(c, llabs(skew_s) <= SKEW_S_MAX, "clock", skew,
+             "set the clock: AWS refuses signatures 5 minutes off");
+    }
+    return r.status == 200;
+}
+
+static void check_token(struct check *c, struct cli *cli)
+{
+    const char *file = getenv("DROVER_TOKEN_FILE");
+    struct stat st;
+    if (file != NULL && stat(file, &st) == 0 && (st.st_mode & 077) != 0) {
+        note(c, false, "token file", "others may read it", "chmod 600 \"$DROVER_TOKEN_FILE\"");
+    }
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    struct err err = ERR_INIT;
+    bool there = client_try(cli, &(struct call){.method = "GET", .path = "/v1/session"}, &r, &err);
+    AUTO_FREE char *text = there && r.status == 200
+                               ? xasprintf("accepted, role %s", jstr(r.json, "role"))
+                           : there ? xstrdup(jstr(r.json, "detail"))
+                                   : xstrdup(err.message);
+    note(c, there && r.status == 200, "token", text,
+         "set DROVER_TOKEN_FILE to the file droverd made");
+}
+
+static void check_ready(struct check *c, struct cli *cli)
+{
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    struct err err = ERR_INIT;
+    if (!client_try(cli, &(struct call){.method = "GET", .path = "/readyz", .no_token = true}, &r,
+                    &err)) {
+        note(c, false, "ready", err.message, "look at droverd's log");
+        return;
+    }
+    bool db = json_is_true(json_object_get(r.json, "database"));
+    bool aws = json_is_true(json_object_get(r.json, "aws"));
+    note(c, db, "database", db ? "reached" : "droverd cannot reach PostgreSQL",
+         "check DROVER_DATABASE_URL and PostgreSQL's log");
+    note(c, aws, "aws", aws ? "answers droverd" : "has not answered droverd",
+         "check droverd's AWS region, credentials and network");
+    note(c, true, "leader",
+         json_is_true(json_object_get(r.json, "leading")) ? "this droverd leads"
+                                                          : "another droverd leads, or none yet",
+         "");
+}
+
+static void check_quotas(struct check *c, struct cli *cli)
+{
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    struct err err = ERR_INIT;
+    size_t i, known = 0;
+    json_t *q;
+    if (!client_try(cli, &(struct call){.method = "GET", .path = "/v1/quotas"}, &r, &err) ||
+        r.status != 200) {
+        return; /* said by the token's check */
+    }
+    json_array_foreach(json_object_get(r.json, "quotas"), i, q)
+    {
+        known += !jnull(q, "limit");
+    }
+    AUTO_FREE char *text = xasprintf("%zu instance types known", known);
+    note(c, known > 0, "quotas", text,
+         "they are read when a campaign needs them; if none comes, allow "
+         "servicequotas:ListServiceQuotas");
+}
+
+int cmd_doctor(struct cli *cli)
+{
+    AUTO_JSON json_t *list = json_array();
+    struct check c = {.cli = cli, .list = list};
+    if (check_server(&c, cli)) {
+        check_token(&c, cli);
+        check_ready(&c, cli);
+        check_quotas(&c, cli);
+    }
+    if (cli->out != OUT_TABLE) {
+        AUTO_JSON json_t *v = json_object();
+        (void)json_object_set(v, "checks", list);
+        (void)json_object_set_new(v, "ok", json_boolean(!c.bad));
+        (void)print_machine(cli, v, list);
+    }
+    return c.bad ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,101 @@
+/* drover scale and budget. */
+#include "cli.h"
+#include "client.h"
+#include "print.h"
+#include "ref.h"
+#include <stdio.h>
+
+/* PATCH of the campaign as it is now; somebody else's change in between is a conflict. */
+static int change(struct cli *cli, const struct ref *ref, const json_t *body, struct reply *ret)
+{
+    int status = EXIT_OK;
+    CLEANUP(reply_done)
+    struct reply now = {0};
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s", ref->campaign);
+    AUTO_FREE char *text = json_text(body);
+    if (!client_get(cli, &now, &status, "%s", path)) {
+        return status;
+    }
+    const struct call call = {
+        .method = "PATCH", .path = path, .body = str_of(text), .if_match = now.etag};
+    return client_call(cli, &call, ret, &status) ? EXIT_OK : status;
+}
+
+static int change_print(struct cli *cli, const struct ref *ref, const struct reply *r,
+                        const char *what)
+{
+    if (cli->out == OUT_NAME) {
+        (void)puts(ref->campaign);
+    } else if (!print_machine(cli, r->json, NULL)) {
+        (void)printf("%s %s: %s\n", glyph(cli, jstr(r->json, "state")), ref->campaign, what);
+    }
+    return EXIT_OK;
+}
+
+int cmd_scale(struct cli *cli)
+{
+    int status;
+    int64_t n = 0;
+    struct ref ref;
+    struct err err = ERR_INIT;
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    bool none = strcmp(cli->args[1], "none") == 0;
+    if (!none && !parse_i64(str_of(cli->args[1]), 0, INT32_MAX, &n, &err)) {
+        return fail(EXIT_USAGE, "drover scale c-7 24, or none for no limit",
+                    "a number of parts from 0 on: %s", err.message);
+    }
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+        return status;
+    }
+    json_t *parts = none ? json_null() : json_integer(n);
+    AUTO_JSON json_t *body = ref.stage[0] == '\0'
+                                 ? json_pack("{s:{s:o}}", "limits", "parts", parts)
+                                 : json_pack("{s:{s:{s:o}}}", "stages", ref.stage, "parts", parts);
+    status = change(cli, &ref, body, &r);
+    if (status != EXIT_OK) {
+        return status;
+    }
+    AUTO_FREE char *text =
+        none ? xstrdup("no limit of its own on parts at once")
+             : xasprintf("at most %lld parts at once; what runs now goes on", (long long)n);
+    return change_print(cli, &ref, &r, text);
+}
+
+int cmd_budget(struct cli *cli)
+{
+    int status;
+    struct ref ref;
+    CLEANUP(reply_done)
+    struct reply r = {0};
+    const char *usd = cli->args_n > 1 ? cli->args[1] : NULL;
+    if (usd == NULL && cli->opt.at_limit == NULL) {
+        return fail(EXIT_USAGE, "drover budget c-7 1200, or none; --at-limit drain",
+                    "say what to change");
+    }
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+        return status;
+    }
+    AUTO_JSON json_t *budget = json_object();
+    if (usd != NULL && strcmp(usd, "none") == 0) {
+        (void)json_object_set_new(budget, "limit_micro_usd", json_null());
+    } else if (usd != NULL) {
+        (void)json_object_set_new(budget, "total", json_string(usd));
+    }
+    if (cli->opt.at_limit != NULL) {
+        (void)json_object_set_new(budget, "at_limit", json_string(cli->opt.at_limit));
+    }
+    AUTO_JSON json_t *body = json_pack("{s:O}", "budget", budget);
+    status = change(cli, &ref, body, &r);
+    if (status != EXIT_OK) {
+        return status;
+    }
+    char limit[TEXT_N], spent[TEXT_N];
+    const json_t *b = json_object_get(r.json, "budget");
+    AUTO_FREE char *text =
+        xasprintf("budget %s%s, %s USD spent, at it: %s",
+                  jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit),
+                  jnull(b, "limit_micro_usd") ? "" : " USD",
+                  money(jint(b, "spent_micro_usd"), spent), jstr(b, "at_limit"));
+    return change_print(cli, &ref, &r, text);
+}

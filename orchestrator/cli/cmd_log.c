@@ -1,0 +1,92 @@
+/* drover logs: the log of a part's job. */
+#include "cli.h"
+#include "client.h"
+#include "print.h"
+#include "ref.h"
+#include "table.h"
+#include "wait.h"
+#include <stdio.h>
+
+#define LOG_POLL_MS 1000
+
+static void log_lines(const struct cli *cli, const json_t *lines)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach(lines, i, v)
+    {
+        if (cli->out == OUT_JSONL) {
+            AUTO_FREE char *text = json_text(v);
+            (void)puts(text);
+            continue;
+        }
+        char at[TEXT_N];
+        AUTO_FREE char *text = text_clean(jstr(v, "text"));
+        const char *host = jstr(v, "host");
+        (void)printf("%s %s%s%s\n", when(jstr(v, "time"), at), host, host[0] != '\0' ? " " : "",
+                     text);
+    }
+    (void)fflush(stdout);
+}
+
+static bool log_page(struct cli *cli, const struct ref *ref, const char *token, struct reply *ret,
+                     int *ret_exit)
+{
+    const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref->stage;
+    int64_t attempt = cli->opt.attempt > 0 ? cli->opt.attempt : ref->attempt;
+    AUTO_BUF struct buf q = BUF_INIT(8192);
+    buf_addf(&q, "?limit=%lld", (long long)(cli->opt.limit > 0 ? MIN(cli->opt.limit, 10000) : 200));
+    if (stage[0] != '\0') {
+        buf_add_cstr(&q, "&stage=");
+        str_url_encode(&q, str_of(stage), false);
+    }
+    if (attempt > 0) {
+        buf_addf(&q, "&attempt=%lld", (long long)attempt);
+    }
+    if (token[0] != '\0') {
+        buf_add_cstr(&q, "&token=");
+        str_url_encode(&q, str_of(token), false);
+    }
+    return client_get(cli, ret, ret_exit, "/v1/campaigns/%s/parts/%lld/logs%s", ref->campaign,
+                      (long long)ref->part, buf_cstr(&q));
+}
+
+int cmd_logs(struct cli *cli)
+{
+    int status = EXIT_OK;
+    struct ref ref;
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+        return status;
+    }
+    if (ref.part < 0) {
+        return fail(EXIT_USAGE, "drover parts shows them; write drover logs c-7/17",
+                    "logs are of a part: %s is a campaign", ref.campaign);
+    }
+    interrupt_catch();
+    AUTO_FREE char *token = xstrdup("");
+    for (;;) {
+        CLEANUP(reply_done)
+        struct reply r = {0};
+        if (!log_page(cli, &ref, token, &r, &status)) {
+            return interrupted() ? EXIT_INTERRUPTED : status;
+        }
+        const json_t *lines = json_object_get(r.json, "lines");
+        if (cli->out == OUT_JSON && !cli->opt.follow) {
+            print_json(r.json);
+        } else {
+            log_lines(cli, lines);
+        }
+        if (!cli->opt.follow) {
+            if (json_array_size(lines) == 0 && cli->out == OUT_TABLE) {
+                say("the log of %s is empty so far", jstr(r.json, "job_name"));
+            }
+            return EXIT_OK;
+        }
+        if (interrupted()) {
+            return EXIT_INTERRUPTED;
+        }
+        free(token);
+        token = xstrdup(jstr(r.json, "next"));
+        pause_ms(LOG_POLL_MS);
+    }
+}

@@ -1,0 +1,82 @@
+/* A forecast on a few lines; see forecast_print.h. */
+#include "forecast_print.h"
+#include "cli.h"
+#include "print.h"
+#include "table.h"
+#include <stdio.h>
+
+/* "HEAD ends in 1 h 22 m (1 h 13 m to 1 h 36 m)", and the cost below it. */
+static void band_print(const char *head, const json_t *f)
+{
+    char mid[TEXT_N], low[TEXT_N], high[TEXT_N];
+    const json_t *end = json_object_get(f, "end");
+    const json_t *cost = json_object_get(f, "cost");
+    if (jnull(end, "p50_seconds")) {
+        (void)printf("%s never ends as things are: a cap, quota or price holds it\n", head);
+    } else {
+        (void)printf("%s ends in %s (%s to %s)\n", head, span(jint(end, "p50_seconds"), mid),
+                     span(jint(end, "p10_seconds"), low), span_or_never(end, "p90_seconds", high));
+    }
+    int indent = (int)text_width(head);
+    if (json_is_object(cost)) {
+        (void)printf(
+            "%*s costs %s USD (%s to %s)\n", indent, "", money(jint(cost, "p50_micro_usd"), mid),
+            money(jint(cost, "p10_micro_usd"), low), money(jint(cost, "p90_micro_usd"), high));
+    } else {
+        (void)printf("%*s cost unknown: no price is known\n", indent, "");
+    }
+}
+
+static void advice_print(const json_t *f)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach(json_object_get(f, "advice"), i, v)
+    {
+        char sooner[TEXT_N], usd[TEXT_N];
+        int64_t dearer = jint(v, "dearer_micro_usd");
+        bool quota = !jnull(v, "instance_type");
+        (void)printf("  +%lld %s%s: %s sooner, %s%s USD\n", (long long)jint(v, "more"),
+                     quota ? "x " : "", quota ? jstr(v, "instance_type") : "parts at once",
+                     span(jint(v, "sooner_seconds"), sooner), dearer < 0 ? "-" : "+",
+                     money(dearer < 0 ? -dearer : dearer, usd));
+    }
+}
+
+static void stages_print(const json_t *f)
+{
+    const json_t *stages = json_object_get(f, "stages");
+    size_t i;
+    json_t *v;
+    json_array_foreach(stages, i, v)
+    {
+        AUTO_FREE char *head = xasprintf("  %-12s", jstr(v, "name"));
+        if (json_array_size(stages) > 1) {
+            band_print(head, v);
+        }
+    }
+}
+
+void forecast_print(const struct cli *cli, const json_t *forecast, const json_t *what_if)
+{
+    if (!json_is_object(forecast)) {
+        return;
+    }
+    if (!json_is_true(json_object_get(forecast, "known"))) {
+        const char *why = jstr(forecast, "reason");
+        AUTO_FREE char *text = text_clean(why);
+        text_print(cli, "Forecast ", text);
+        return;
+    }
+    band_print("Forecast ", forecast);
+    stages_print(forecast);
+    double fits = json_number_value(json_object_get(forecast, "fits_budget"));
+    if (fits < 0.995) {
+        (void)printf("  ! the budget is enough in %.0f of 100 cases\n", fits * 100);
+    }
+    advice_print(forecast);
+    if (json_is_object(what_if)) {
+        AUTO_FREE char *head = xasprintf("if %s:", jstr(what_if, "text"));
+        band_print(head, what_if);
+    }
+}

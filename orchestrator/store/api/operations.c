@@ -1,0 +1,84 @@
+/* Bulk changes; see operations.h. */
+#include "operations.h"
+#include "common/banned.h"
+#include "names.h"
+#include "queries.h"
+#include "store/pg/query.h"
+
+bool apidb_retry_count(struct store *s, const struct apidb_selector *sel, struct apidb_match *ret,
+                       struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, sel->campaign_id);
+    param_i64(&p, sel->stage_id);
+    param_i16_array(&p, sel->causes, sel->causes_n);
+    param_i32_array(&p, sel->parts, sel->parts_n);
+    PARAM_NAMES(&p, names_cause);
+    param_bool(&p, sel->causes_n > 0);
+    param_bool(&p, sel->parts_n > 0);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_RETRY_COUNT), &p, &res, err)) {
+        return false;
+    }
+    ret->parts = row_i64(res, 0, 0);
+    buf_add_cstr(&ret->sample, row_text(res, 0, 1));
+    ret->lost_musd = row_i64(res, 0, 2);
+    return true;
+}
+
+bool apidb_operation_insert(struct store *s, int64_t campaign_id, const char *kind,
+                            const char *selector_json, const char *changes_json, int64_t total,
+                            const char *by, int64_t *ret_id, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_text(&p, kind);
+    param_json(&p, selector_json);
+    param_json(&p, changes_json);
+    param_i64(&p, total);
+    param_text(&p, by);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_OPERATION_INSERT), &p, &res, err)) {
+        return false;
+    }
+    *ret_id = row_i64(res, 0, 0);
+    return true;
+}
+
+static bool operations(struct store *s, int64_t id, int64_t before_id, int64_t n,
+                       int64_t campaign_id, struct apidb_page *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    param_i64(&p, before_id);
+    param_i64(&p, n);
+    param_i64(&p, campaign_id);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_OPERATIONS), &p, &res, err)) {
+        return false;
+    }
+    ret->n = row_count(res);
+    for (int i = 0; i < row_count(res); i++) {
+        ret->last_id = row_i64(res, i, 0);
+        buf_add_cstr(&ret->rows, i == 0 ? "" : ",");
+        buf_add_cstr(&ret->rows, row_text(res, i, 1));
+    }
+    return true;
+}
+
+bool apidb_operation_get(struct store *s, int64_t id, struct buf *ret_json, struct err *err)
+{
+    struct apidb_page page = {.rows = *ret_json};
+    bool ok = operations(s, id, INT64_MAX, 1, 0, &page, err);
+    *ret_json = page.rows;
+    if (ok && page.n == 0) {
+        return err_set(err, ERR_NOT_FOUND, "there is no operation op-%lld", (long long)id);
+    }
+    return ok;
+}
+
+bool apidb_operation_list(struct store *s, int64_t before_id, int64_t campaign_id, int64_t n,
+                          struct apidb_page *ret, struct err *err)
+{
+    return operations(s, 0, before_id, n, campaign_id, ret, err);
+}

@@ -1,0 +1,51 @@
+/* Parts of a stage as handlers read them: pages by key with bounded work.
+ * ERR_NOT_FOUND: there is no such row. */
+#pragma once
+#include "core/model.h"
+#include "store/pg/connection.h"
+
+struct apidb_stage_row {
+    int64_t id;
+    char name[64];
+    int64_t tasks;
+    bool closed;
+    int64_t taken, counts[TASK_STATE_COUNT];
+};
+/* name NULL: the first stage that has parts, else the first. */
+bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
+                      struct apidb_stage_row *ret, struct err *err) MUST_CHECK;
+/* Which parts: ids in order, and where to go on. Bounded work a call; a page may be short and yet
+ * not the last. */
+struct apidb_parts_query {
+    int64_t campaign_id, stage_id; /* stage 0: all */
+    int state;                     /* -1: all */
+    int64_t attempts_min;
+    int16_t causes[CAUSE_COUNT]; /* any of them; n 0: all */
+    size_t causes_n;
+    int64_t n; /* page size */
+    /* the cursor, taken and left */
+    int64_t after_id, after_cause, after_seq;
+};
+struct apidb_ids {
+    int64_t *at; /* caller frees */
+    size_t n;
+    bool more;
+};
+bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
+                     struct err *err) MUST_CHECK;
+/* JSON array of the parts' rows, in the order of the ids. */
+bool apidb_parts_rows(struct store *s, int64_t campaign_id, const struct apidb_ids *ids,
+                      usec_t now_us, struct buf *ret_json, struct err *err) MUST_CHECK;
+bool apidb_part_id(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t seq,
+                   int64_t *ret_id, struct err *err) MUST_CHECK;
+bool apidb_part_attempts(struct store *s, int64_t task_id, struct buf *ret_json,
+                         struct err *err) MUST_CHECK;
+/* n 0: the newest. */
+bool apidb_attempt_name(struct store *s, int64_t task_id, int64_t n, struct job_name *ret,
+                        struct err *err) MUST_CHECK;
+/* Parts first..last by tile and state into counts[tiles_n][TASK_STATE_COUNT]. */
+struct apidb_tiles_query {
+    int64_t campaign_id, stage_id, first, last, per_tile;
+};
+bool apidb_tiles(struct store *s, const struct apidb_tiles_query *q,
+                 int64_t (*counts)[TASK_STATE_COUNT], int64_t tiles_n, struct err *err) MUST_CHECK;

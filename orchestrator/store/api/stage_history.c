@@ -1,0 +1,29 @@
+/* Ended attempts of a stage; see stage_history.h. */
+#include "stage_history.h"
+#include "common/banned.h"
+#include "queries.h"
+#include "store/pg/query.h"
+
+bool apidb_history(struct store *s, int64_t campaign_id, int64_t stage_id, const int16_t *causes,
+                   size_t causes_n, struct apidb_history *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i16(&p, ATTEMPT_SUCCEEDED);
+    param_i16_array(&p, causes, causes_n);
+    param_i64(&p, HISTORY_MAX);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_STAGE_HISTORY), &p, &res, err)) {
+        return false;
+    }
+    ret->n = (size_t)row_count(res);
+    ASSERT(ret->n <= HISTORY_MAX);
+    for (size_t i = 0; i < ret->n; i++) {
+        ret->at[i] = (struct apidb_past){.end = (enum apidb_end)row_i64(res, (int)i, 0),
+                                         .size = row_i64(res, (int)i, 1),
+                                         .run_us = row_i64_or(res, (int)i, 2, -1),
+                                         .start_us = row_i64_or(res, (int)i, 3, -1)};
+    }
+    return true;
+}

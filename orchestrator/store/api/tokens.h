@@ -1,0 +1,9 @@
+/* API tokens: hash and role by id. */
+#pragma once
+#include "store/pg/connection.h"
+
+/* ERR_NOT_FOUND: there is no such token. */
+bool apidb_token_get(struct store *s, const char *id, uint8_t ret_hash[static 32],
+                     char ret_role[static 16], struct err *err) MUST_CHECK;
+bool apidb_token_put(struct store *s, const char *id, const uint8_t hash[static 32],
+                     const char *name, struct err *err) MUST_CHECK;

@@ -1,0 +1,18 @@
+-- Idempotency keys of requests and the first answer of each.
+
+-- name: api_key_get
+-- $1 token text, $2 key text
+SELECT body_hash, status, answer, location FROM idempotency_key WHERE token_id = $1 AND key = $2;
+
+-- name: api_key_put
+-- $1 token text, $2 key text, $3 hash bytea, $4 status integer, $5 answer text, $6 location text
+INSERT INTO idempotency_key (token_id, key, body_hash, status, answer, location) VALUES ($1, $2, $3, $4, $5, $6);
+
+-- Held by the session while a keyed request is carried out: the same key in flight elsewhere is seen.
+-- name: api_key_lock
+-- $1 token text, $2 key text
+SELECT pg_try_advisory_lock(hashtext($1), hashtext($2));
+
+-- name: api_key_unlock
+-- $1 token text, $2 key text
+SELECT pg_advisory_unlock(hashtext($1), hashtext($2));

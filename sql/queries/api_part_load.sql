@@ -1,0 +1,35 @@
+-- Loading parts in bulk.
+
+-- A bulk load may take longer than a handler's statement.
+-- name: api_bulk_timeout
+SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '30s', true),
+    set_config('maintenance_work_mem', '128MB', true);
+
+-- Batches of a stage come one after the other: its row is locked.
+-- name: api_stage_lock
+-- $1 stage bigint
+SELECT i.tasks, i.closed, r.state FROM stage_input i JOIN campaign_run r ON r.campaign_id = i.campaign_id
+WHERE i.stage_id = $1 FOR UPDATE OF i;
+
+-- name: api_stage_grow
+-- $1 stage bigint, $2 by bigint, $3 close? boolean
+UPDATE stage_input SET tasks = tasks + $2, closed = closed OR $3 WHERE stage_id = $1;
+
+-- Two sessions must not take the same block: the lock is held for these three statements only.
+-- name: api_ids_lock
+SELECT pg_advisory_lock(7311, 1);
+
+-- name: api_ids_take
+-- $1 how many bigint
+SELECT setval('task_id', nextval('task_id') + $1 - 1) - $1 + 1;
+
+-- name: api_ids_unlock
+SELECT pg_advisory_unlock(7311, 1);
+
+-- name: api_partition_create
+-- $1 campaign bigint
+SELECT partition_create($1);
+
+-- name: api_partition_attach
+-- $1 campaign bigint
+SELECT partition_attach($1);

@@ -1,0 +1,31 @@
+-- Quotas, prices and use by instance type.
+
+-- Quotas with what we and others hold of them.
+-- name: api_quotas
+SELECT coalesce(json_agg(json_build_object('instance_type', t.instance_type, 'market', t.market,
+    'limit', q.limit_n, 'held', coalesce(s.held, 0), 'foreign', coalesce(s.foreign_n, 0),
+    'free', greatest(q.limit_n - coalesce(s.held, 0) - coalesce(s.foreign_n, 0), 0),
+    'price_micro_usd_per_hour', p.musd_per_hour, 'source', q.source, 'read_at', q.read_at)
+    ORDER BY t.instance_type, t.market), '[]'::json)::text
+FROM (SELECT instance_type, market FROM quota UNION SELECT instance_type, market FROM slots
+      UNION SELECT instance_type, 'on_demand' FROM price) t
+LEFT JOIN quota q ON q.instance_type = t.instance_type AND q.market = t.market
+LEFT JOIN slots s ON s.instance_type = t.instance_type AND s.market = t.market
+LEFT JOIN price p ON p.instance_type = t.instance_type;
+
+-- Price, quota and use of one instance type; NULL where nothing is known.
+-- name: api_rate
+-- $1 instance type text
+SELECT (SELECT musd_per_hour FROM price WHERE instance_type = $1),
+    (SELECT limit_n FROM quota WHERE instance_type = $1 AND market = 'on_demand'),
+    coalesce((SELECT held FROM slots WHERE instance_type = $1 AND market = 'on_demand'), 0),
+    coalesce((SELECT foreign_n FROM slots WHERE instance_type = $1 AND market = 'on_demand'), 0);
+
+-- name: api_slot_limit_put
+-- $1 instance type text, $2 instances bigint
+INSERT INTO slot_limit (instance_type, limit_n) VALUES ($1, $2)
+ON CONFLICT (instance_type, market) DO UPDATE SET limit_n = excluded.limit_n;
+
+-- name: api_slot_limit_drop
+-- $1 instance type text
+DELETE FROM slot_limit WHERE instance_type = $1 AND market = 'on_demand';

@@ -1,0 +1,13 @@
+-- What a forecast learns from.
+
+-- What the newest attempts of a stage that ended tell of the next ones: 0 done, 1 lost (its cause counts as a try),
+-- 2 neither; size; run and start in microseconds, NULL when it never ran. The states that end an attempt begin with
+-- success. Relies on attempt_campaign.
+-- name: api_stage_history
+-- $1 campaign bigint, $2 stage bigint, $3 state of success smallint, $4 causes that count smallint[], $5 rows bigint
+SELECT CASE WHEN a.state = $3 THEN 0 WHEN a.cause = ANY ($4) THEN 1 ELSE 2 END, coalesce(t.size, 0),
+    greatest(extract(epoch FROM a.ended_at - a.started_at) * 1000000, 1)::bigint,
+    greatest(extract(epoch FROM a.started_at - a.intended_at) * 1000000, 0)::bigint
+FROM (SELECT task_id, state, cause, intended_at, started_at, ended_at FROM attempt
+      WHERE campaign_id = $1 AND stage_id = $2 AND state >= $3 ORDER BY id DESC LIMIT $5) a
+LEFT JOIN task t ON t.campaign_id = $1 AND t.id = a.task_id;
