@@ -51,15 +51,15 @@ ARROWS = [
 ]
 # Library headers and the only folders that may see them.
 LIBRARIES = [
-    (r"libpq-fe\.h|postgres.*", ["orchestrator/store/"]),
-    (r"microhttpd\.h", ["orchestrator/api/server/", "worker/local/"]),
+    (r"libpq-fe\.h|postgres.*", ["orchestrator/store/pg/"]),
+    (r"microhttpd\.h", ["orchestrator/api/server/", "worker/local/http/"]),
     (r"turbojpeg\.h|jpeglib\.h|spng\.h|webp/.*|libexif/.*|ares.*\.h|seccomp\.h|duckdb\.h", ["worker/"]),
     (r"curl/.*", ["orchestrator/common/", "worker/"]),
     (r"yaml\.h", ["orchestrator/common/"]),
 ]
 CALLS = [
-    (r"\bPQ[a-z]\w*\s*\(", "libpq", ["orchestrator/store/"]),
-    (r"\bMHD_\w+\s*\(", "libmicrohttpd", ["orchestrator/api/server/", "worker/local/"]),
+    (r"\bPQ[a-z]\w*\s*\(", "libpq", ["orchestrator/store/pg/"]),
+    (r"\bMHD_\w+\s*\(", "libmicrohttpd", ["orchestrator/api/server/", "worker/local/http/"]),
 ]
 BANNED_CALLS = "strcpy strcat sprintf vsprintf strtok gmtime localtime ctime atoi atol atoll gets".split()
 BANNED_IN_PRODUCT = "sleep usleep system popen tmpnam".split()

@@ -164,7 +164,7 @@ void json_out_double(struct json_out *w, const char *key, double v)
     for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, v);
         double back = strtod(text, NULL);
-        if (memcmp(&back, &v, sizeof v) == 0) {
+        if (back == v) {
             break;
         }
     }

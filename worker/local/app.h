@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <pthread.h>
 
-struct MHD_Daemon;
 struct job_clock;
 
 struct app {

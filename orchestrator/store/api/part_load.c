@@ -4,6 +4,7 @@
 #include "common/banned.h"
 #include "common/clock.h"
 #include "queries.h"
+#include "store/pg/copy.h"
 #include "store/pg/query.h"
 #include "store/pg/tx.h"
 #include <arpa/inet.h>
@@ -139,9 +140,9 @@ bool apidb_load_begin(struct store *s, int64_t campaign_id, int64_t stage_id, in
 
 static bool copy_flush(struct apidb_load *l, struct err *err)
 {
-    int rc = PQputCopyData(store_conn(l->s), l->chunk.p, (int)l->chunk.n);
+    bool ok = store_copy_put(l->s, l->chunk.p, l->chunk.n, err);
     buf_reset(&l->chunk);
-    return rc == 1 ? true : store_fail(l->s, NULL, "copy of parts", err);
+    return ok;
 }
 
 static char *put32(char *p, uint32_t v)
@@ -198,18 +199,7 @@ static bool copy_end(struct apidb_load *l, struct err *err)
         return false;
     }
     l->copying = false;
-    PGconn *conn = store_conn(l->s);
-    if (PQputCopyEnd(conn, NULL) != 1) {
-        return store_fail(l->s, NULL, "copy of parts", err);
-    }
-    bool ok = true;
-    for (PGresult *r = PQgetResult(conn); r != NULL; r = PQgetResult(conn)) {
-        if (ok && PQresultStatus(r) != PGRES_COMMAND_OK) {
-            ok = store_fail(l->s, r, "copy of parts", err);
-        }
-        PQclear(r);
-    }
-    return ok;
+    return store_copy_end(l->s, err);
 }
 
 /* The first row of task_run for each task: a second COPY, which is faster than INSERT ... SELECT.
@@ -268,11 +258,7 @@ void apidb_load_freep(struct apidb_load **l)
         return;
     }
     if ((*l)->copying) {
-        PGconn *conn = store_conn((*l)->s);
-        (void)PQputCopyEnd(conn, "given up");
-        for (PGresult *r = PQgetResult(conn); r != NULL; r = PQgetResult(conn)) {
-            PQclear(r);
-        }
+        store_copy_cancel((*l)->s);
     }
     buf_done(&(*l)->chunk);
     free(*l);

@@ -106,9 +106,9 @@ static bool intend_some(struct store *s, int64_t epoch, struct intent *in, size_
             in[i].taken = in[i].refused[0] == '\0';
             in[i].own_pool_id = row_i64_or(results[i], 0, 1, 0);
             s->events |= in[i].taken;
-            PQclear(results[i]);
         }
     }
+    results_clear(results, n);
     return good;
 }
 
@@ -265,8 +265,8 @@ static bool record_some(struct store *s, const struct attempt_record *r, size_t 
         s->events |= r[i].from != r[i].to || r[i].task_moves;
         params_done(&params[i]);
         buf_done(&tries[i]);
-        PQclear(results[i]);
     }
+    results_clear(results, n);
     return good;
 }
 

@@ -175,8 +175,7 @@ bool leader_begin(struct store *s, int64_t epoch, struct err *err)
         return false;
     }
     bool ours = row_count(r[1]) == 1;
-    PQclear(r[0]);
-    PQclear(r[1]);
+    results_clear(r, ARRAY_LEN(r));
     if (!ours) {
         tx_rollback(s);
         return err_set(err, ERR_NOT_LEADER, "epoch %lld is over", (long long)epoch);

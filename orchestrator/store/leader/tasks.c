@@ -123,8 +123,8 @@ static bool move_runs(struct store *s, const struct move *m, const size_t *ends,
     int64_t moved = 0;
     for (size_t i = 0; i < runs; i++) {
         moved += row_i64(r[i], 0, 0);
-        PQclear(r[i]);
     }
+    results_clear(r, runs);
     s->events |= moved > 0;
     *ret_moved = (size_t)moved;
     return true;

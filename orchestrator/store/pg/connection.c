@@ -4,6 +4,7 @@
 #include "common/banned.h"
 #include "connection_private.h"
 #include "queries.h"
+#include <libpq-fe.h>
 #include <poll.h>
 
 #define CONNECT_TIMEOUT_S   "3"
@@ -130,11 +131,6 @@ void store_set_wait(struct store *s, int64_t wait_us)
 int store_fd(const struct store *s)
 {
     return PQsocket(s->conn);
-}
-
-PGconn *store_conn(struct store *s)
-{
-    return s->conn;
 }
 
 bool store_read_idle(struct store *s)

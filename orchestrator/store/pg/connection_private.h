@@ -2,6 +2,8 @@
 #pragma once
 #include "query.h"
 
+typedef struct pg_conn PGconn; /* libpq's */
+
 #define STORE_MAGIC    0x53544f52u
 #define PREPARED_SLOTS 512 /* open addressing; more queries than half of it is our bug */
 

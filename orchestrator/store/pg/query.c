@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "connection_private.h"
 #include <errno.h>
+#include <libpq-fe.h>
 #include <poll.h>
 
 static uint32_t name_hash(const char *s)

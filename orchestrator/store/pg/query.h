@@ -11,7 +11,8 @@
 #pragma once
 #include "common/cleanup.h"
 #include "connection.h"
-#include <libpq-fe.h>
+
+typedef struct pg_result PGresult; /* libpq's: opaque outside of this folder */
 
 #define QUERY(NAME)  SQL_##NAME##_NAME, SQL_##NAME
 #define PARAMS_MAX   56
@@ -58,10 +59,8 @@ void param_text_array(struct params *p, const char *const *v,
                       size_t n); /* text[]; NULL: SQL NULL */
 
 /* --- results. Columns are read in the type the query gives; a wrong one is our bug and asserts. */
-static inline void result_clearp(PGresult **r)
-{
-    PQclear(*r);
-}
+void result_clearp(PGresult **r);
+void results_clear(PGresult **r, size_t n); /* the results of a pipeline; NULL ones are skipped */
 #define AUTO_RESULT CLEANUP(result_clearp)
 int row_count(const PGresult *r);
 bool row_null(const PGresult *r, int row, int col);
@@ -99,7 +98,5 @@ struct statement {
 };
 bool store_pipeline(struct store *s, const struct statement *st, size_t n, PGresult **ret,
                     struct err *err) MUST_CHECK;
-/* The connection itself, for COPY. After using it, report failures through store_fail. */
-PGconn *store_conn(struct store *s);
 /* Fill *err from a failed result (NULL: from the connection); returns false. */
 bool store_fail(struct store *s, const PGresult *res, const char *what, struct err *err);

@@ -3,6 +3,19 @@
 #include "common/banned.h"
 #include "pg_types.h"
 #include "query.h"
+#include <libpq-fe.h>
+
+void result_clearp(PGresult **r)
+{
+    PQclear(*r);
+}
+
+void results_clear(PGresult **r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        PQclear(r[i]);
+    }
+}
 
 int row_count(const PGresult *r)
 {

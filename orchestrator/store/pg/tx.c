@@ -2,6 +2,7 @@
 #include "tx.h"
 #include "common/banned.h"
 #include "connection_private.h"
+#include <libpq-fe.h>
 
 bool tx_open(const struct store *s)
 {

@@ -5,6 +5,7 @@
 #include "store/pg/migrate.h"
 #include "store/pg/private_cluster.h"
 #include <errno.h>
+#include <libpq-fe.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -90,7 +90,9 @@ static void test_conn__a_server_that_stops_talking_costs_a_connection_not_a_thre
     struct world *w = *state;
     struct err err = ERR_INIT;
     struct store *s = pg_open(w->db, STORE_API);
-    int pid = PQbackendPID(store_conn(s));
+    AUTO_RESULT PGresult *r = NULL;
+    assert_true(store_exec(s, "pid", "SELECT pg_backend_pid()", NULL, &r, &err));
+    int pid = row_int(r, 0, 0);
     assert_int_equal(kill(pid, SIGSTOP), 0);
     int64_t start = clock_mono_us();
     assert_false(store_plain(s, "SELECT 1", &err));

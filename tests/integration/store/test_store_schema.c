@@ -5,6 +5,7 @@
 #include "pg_fixture.h"
 #include "queries.h"
 #include "store/pg/migrate.h"
+#include <libpq-fe.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

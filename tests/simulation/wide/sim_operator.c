@@ -359,7 +359,7 @@ void op_do(struct world *w, int kind, int campaign)
 
 void op_strike(struct world *w, enum harm f)
 {
-    static const int kinds[] = {[FAULT_OP_CANCEL - FAULT_OP_CANCEL] = OP_CANCEL,
+    static const int kinds[] = {[0] = OP_CANCEL,
                                 [FAULT_OP_PAUSE - FAULT_OP_CANCEL] = OP_PAUSE,
                                 [FAULT_OP_DRAIN - FAULT_OP_CANCEL] = OP_DRAIN,
                                 [FAULT_OP_RETRY - FAULT_OP_CANCEL] = OP_RETRY,

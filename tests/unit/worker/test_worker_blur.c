@@ -89,8 +89,8 @@ static void check(int w, int h, int channels, const char *text, uint64_t seed)
     struct bboxes b = boxes_of(text);
     struct image im = noise(w, h, channels, seed);
     struct image was = copy_of(&im);
-    double *mask = xcalloc((size_t)(w * h), sizeof *mask);
-    double *px = xcalloc((size_t)(w * h), sizeof *px);
+    double *mask = xcalloc((size_t)w * (size_t)h, sizeof *mask);
+    double *px = xcalloc((size_t)w * (size_t)h, sizeof *px);
     struct soft s = marked(&b, w, h, mask);
     assert_true(blur_boxes(&im, &b));
     for (int c = 0; c < channels; c++) {

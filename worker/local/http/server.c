@@ -348,3 +348,8 @@ void server_stop(struct server *s)
         free(s);
     }
 }
+
+void server_resume(struct MHD_Connection *conn)
+{
+    MHD_resume_connection(conn);
+}

@@ -4,11 +4,11 @@
 #include "common/log.h"
 #include "local/app.h"
 #include "local/http/dispatch.h"
+#include "local/http/server.h"
 #include "local/jobs/files.h"
 #include "local/jobs/process.h"
 #include "warm.h"
 #include <errno.h>
-#include <microhttpd.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -357,7 +357,7 @@ static void delayed_run(struct app *app, usec_t now)
         }
         t->delayed[i] = t->delayed[--t->delayed_n];
         if (d.conn != NULL) {
-            MHD_resume_connection(d.conn);
+            server_resume(d.conn);
         } else {
             dispatch_detached(d.request);
             request_free(d.request);
@@ -447,7 +447,7 @@ void job_clock_stop(struct app *app)
     /* Connections still suspended would keep MHD from stopping. */
     for (size_t i = 0; i < t->delayed_n; i++) {
         if (t->delayed[i].conn != NULL) {
-            MHD_resume_connection(t->delayed[i].conn);
+            server_resume(t->delayed[i].conn);
             t->delayed[i].conn = NULL;
         }
     }

@@ -44,8 +44,9 @@ static void test_ready__comes_out_as_the_model_says(void **state)
                 now -= 50; /* the wall clock may be set back */
             }
             if (n < MODEL_MAX && rng_chance(&rng, 0.55)) {
+                id++;
                 struct ready_queue_task t = {
-                    .task_id = ++id,
+                    .task_id = id,
                     .seq = (uint32_t)id,
                     .size_mb = (uint32_t)rng_below(&rng, 8),
                     .not_before_us =
