@@ -1,18 +1,20 @@
-/* One signed AWS call on the loop: json 1.x, query and S3 requests; errors decoded to code, class
- * and request id. No retries in here: the caller owns them (one retry layer only). */
+/* Signed AWS calls on the loop: JSON 1.x, query and S3 requests. Errors are decoded to code,
+ * outcome and request id. Nothing is retried here: the caller owns retries, so there is one retry
+ * layer. */
 #pragma once
 #include "creds.h"
 #include "http.h"
 
 enum aws_outcome {
-    AWS_OK,          /* 2xx and a body that can be read */
-    AWS_THROTTLED,   /* refused: slow down; nothing was done */
-    AWS_REFUSED,     /* a clean 4xx other than the above: nothing was done by this call */
-    AWS_CREDENTIALS, /* refused: expired or unknown credentials, clock skew; nothing was done */
-    AWS_UNKNOWN,     /* 5xx, timeout, reset, unreadable answer: it may have happened */
-    AWS_UNSENT       /* never left this machine (refused connect, cancelled): it did not happen */
+    AWS_OK,          /* 2xx with a readable body */
+    AWS_THROTTLED,   /* refused as too fast; nothing was done */
+    AWS_REFUSED,     /* any other clean 4xx; this call did nothing */
+    AWS_CREDENTIALS, /* expired or unknown credentials, or clock skew; nothing was done */
+    AWS_UNKNOWN,     /* 5xx, timeout, reset or unreadable answer: the call may have taken effect */
+    /* no byte left this machine (connection refused, cancelled): nothing happened */
+    AWS_UNSENT
 };
-struct aws_client; /* endpoints, region, credentials, skew offset; one a program */
+struct aws_client; /* endpoints, region, credentials, clock skew; one per program */
 struct aws_config {
     const char *region;     /* NULL: creds_region */
     const char *user_agent; /* "droverd/1.0" */
@@ -24,22 +26,24 @@ struct aws_call {
     const char *method;                /* NULL: POST */
     const char *path;                  /* encoded, NULL: "/" */
     const char *query;                 /* encoded, without '?', NULL: none */
-    const struct http_header *headers; /* more headers, all signed */
+    const struct http_header *headers; /* extra headers, all signed */
     size_t headers_n;
     struct str body;
-    const char *bucket;    /* S3 only: goes into host or path, as the endpoint wants; NULL: none */
-    bool body_borrow;      /* body is not copied: it stays valid until the callback */
-    bool fresh_connection; /* see http.h; for calls that must never be written twice */
-    size_t reply_max;      /* 0: 8 MiB */
-    int64_t timeout_us;    /* 0: 30 s */
+    /* S3 only: goes into the host or the path, as the endpoint requires; NULL: none */
+    const char *bucket;
+    bool body_borrow;         /* the body is not copied; it must stay valid until the callback */
+    bool fresh_connection;    /* see http.h; for calls that must never be sent twice */
+    size_t reply_max;         /* 0: 8 MiB */
+    int64_t timeout_us;       /* 0: 30 s */
     int64_t stall_timeout_us; /* see http.h; 0: not watched */
     bool unsigned_payload;    /* S3 uploads: UNSIGNED-PAYLOAD */
-    /* Called before signing, after it, and again when the connection stands and the first byte
-     * would be written; false drops the call with AWS_UNSENT. The leader checks
-     * its lease here. Cheap, no side effect. */
+    /* Called before signing, after signing, and before the first byte is written; false drops the
+     * call with AWS_UNSENT. The leader checks its lease here. Must be cheap and free of side
+     * effects. */
     bool (*may_send)(void *ctx);
     void *may_send_ctx;
-    bool (*on_data)(void *ctx, struct str data); /* stream the body of a 2xx; ctx is cb's */
+    /* receives the body of a 2xx as it arrives; ctx is the callback's */
+    bool (*on_data)(void *ctx, struct str data);
 };
 struct aws_reply {
     enum aws_outcome outcome;
@@ -47,32 +51,34 @@ struct aws_reply {
     const char *code;    /* cleaned error code, "" when OK */
     const char *message; /* the service's text, "" when none */
     const char *request_id;
-    struct str body;               /* lent */
-    const struct http_reply *http; /* headers by http_reply_header; lent */
-    int64_t retry_after_us;        /* 0 when not said */
+    struct str body; /* valid during the callback */
+    /* headers, read with http_reply_header; valid during the callback */
+    const struct http_reply *http;
+    int64_t retry_after_us; /* 0 when the answer names none */
 };
 typedef void (*aws_cb)(void *ctx, const struct aws_reply *reply);
 
 bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                     struct err *err) MUST_CHECK;
-/* Calls still out come back once, from in here, as AWS_UNKNOWN or AWS_UNSENT, so that what waits
- * for them lets go; their callbacks must not send again. */
+/* Calls in flight end here: each callback runs once with AWS_UNKNOWN or AWS_UNSENT and must not
+ * send again. */
 void aws_client_free(struct aws_client *c);
-/* Ask this before signing and before the first byte of every call that has no may_send of its own
- * (S3's too): the leader's lease check. NULL: no gate. */
+/* The may_send of every call that has none of its own, S3 calls included: the leader's lease check.
+ * NULL removes it. */
 void aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx);
 const char *aws_client_region(const struct aws_client *c);
 struct http *aws_client_http(struct aws_client *c);
-/* Start a call; cb runs once from the loop (also for AWS_UNSENT, from the next pass). The handle
- * cancels: no callback afterwards. */
+/* Start a call. cb runs exactly once, from the loop, never before aws_send returns. The returned
+ * handle is valid until then; aws_cancel frees it without a callback. */
 struct aws_req;
 struct aws_req *aws_send(struct aws_client *c, const struct aws_call *call, aws_cb cb, void *ctx);
 void aws_cancel(struct aws_req *r);
-bool aws_req_sent(const struct aws_req *r); /* false proves that no byte of it has left so far */
+/* false proves that no byte has left this machine so far */
+bool aws_req_sent(const struct aws_req *r);
 /* Class of an error code and status. Pure. */
 enum aws_outcome aws_classify(int status, const char *code, const char *message);
-/* Turn a reply that is not OK into an err (code ERR_THROTTLED, ERR_AWS, ERR_NETWORK ...); returns
+/* Turn a reply that is not AWS_OK into an error (ERR_THROTTLED, ERR_AWS, ERR_NETWORK, ...). Returns
  * false. */
 bool aws_reply_err(const struct aws_reply *r, const char *operation, struct err *err);
-/* Count of signed requests handed to curl since start: metrics and the frozen-leader test. */
+/* Signed requests handed to curl since start; for metrics and tests. */
 uint64_t aws_client_signed_n(const struct aws_client *c);

@@ -1,5 +1,5 @@
-/* Calls that have a better one here; force-included by nobody, included by every .c through base
- * users who format or parse. Using one is a compile error. */
+/* Using one of these functions is a compile error. Included by every .c file that formats or
+ * parses. */
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>

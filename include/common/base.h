@@ -1,5 +1,5 @@
-/* Attributes, assertions and the few macros every file uses.
- * ASSERT stays on in every build and catches our own bugs only; bad input is an error value. */
+/* Attributes, assertions and the macros every file uses. ASSERT is on in every build and catches
+ * our own bugs only; bad input is an error value. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define MIN(a, b)              ((a) < (b) ? (a) : (b))
 #define MAX(a, b)              ((a) > (b) ? (a) : (b))
 
-/* The pointer's value, the variable left NULL: ownership moves to whoever receives it. */
+/* Returns the pointer and sets the variable to NULL: ownership moves to the receiver. */
 #define TAKE(ptr)                                                                                  \
     __extension__({                                                                                \
         __typeof__(ptr) take_ = (ptr);                                                             \
@@ -34,12 +34,12 @@
 /* Print one line to stderr and abort. */
 NORETURN void assert_failed(const char *cond, const char *file, int line, const char *func);
 
-/* malloc and friends that end the process with one line and exit status 71 when memory is out:
- * the state is in the database and the service manager starts us again. */
+/* malloc and friends. When memory is out they print one line and exit with status 71: all state is
+ * in the database, and the service manager restarts the program. */
 void *xmalloc(size_t n) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *p, size_t n) __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
-/* printf into a new string; caller frees. */
+/* printf into a new string; the caller frees it. */
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2) __attribute__((malloc, returns_nonnull));

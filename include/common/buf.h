@@ -1,6 +1,6 @@
-/* Growing bytes with a named maximum; always NUL-terminated (the NUL not counted in n).
- * Going past the maximum sets `overflow`, drops what did not fit and everything after; callers
- * check once. */
+/* A growing byte buffer with a maximum, always NUL-terminated (the NUL is not counted in n).
+ * Growing past the maximum sets `overflow` and drops that and all later bytes, so callers check
+ * once at the end. */
 #pragma once
 #include "base.h"
 #include "str.h"
@@ -18,8 +18,8 @@ struct buf {
         .max = (max_bytes)                                                                         \
     }
 void buf_init(struct buf *b, size_t max);
-void buf_done(struct buf *b);  /* cleanup function; leaves an empty buffer */
-void buf_reset(struct buf *b); /* empty, memory kept */
+void buf_done(struct buf *b);  /* frees the bytes; usable as a cleanup function */
+void buf_reset(struct buf *b); /* empties it and keeps the memory */
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_cstr(struct buf *b, const char *s);
@@ -27,11 +27,12 @@ void buf_add_char(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_add_be32(struct buf *b, uint32_t v);
 void buf_add_be64(struct buf *b, uint64_t v);
-/* Room for n more bytes at p+n (NULL when past the maximum); buf_commit tells how many were used.
- */
+/* Returns space for n more bytes at p+n, or NULL when that passes the maximum. buf_commit says how
+ * many were used. */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_commit(struct buf *b, size_t n);
 void buf_consume(struct buf *b, size_t n); /* drop n bytes from the front */
 const char *buf_cstr(const struct buf *b); /* never NULL */
 struct str buf_str(const struct buf *b);
-char *buf_take(struct buf *b); /* the bytes as a string of the caller's; the buffer is empty */
+/* the bytes as a string the caller frees; the buffer is empty afterwards */
+char *buf_take(struct buf *b);

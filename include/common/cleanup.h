@@ -1,4 +1,4 @@
-/* One line per foreign type, so that locals clean themselves up. */
+/* Attributes that free a local variable at the end of its scope. */
 #pragma once
 #include "base.h"
 #include "buf.h"

@@ -1,12 +1,12 @@
-/* The only place that reads a clock. The core never includes this: it is handed now_us. */
+/* The only module that reads a clock. orchestrator/core never includes it: it receives now_us. */
 #pragma once
 #include "err.h"
 #include "units.h"
 
-usec_t clock_wall_us(void); /* CLOCK_REALTIME since the epoch */
+usec_t clock_wall_us(void); /* CLOCK_REALTIME, microseconds since the epoch */
 int64_t clock_boot_us(
-    void); /* CLOCK_BOOTTIME: runs on over suspend, never steps; leases are judged by it */
-int64_t clock_mono_us(void); /* CLOCK_MONOTONIC: timers */
+    void); /* CLOCK_BOOTTIME: continues during suspend and is never set back; leases use it */
+int64_t clock_mono_us(void); /* CLOCK_MONOTONIC: timers use it */
 int64_t clock_thread_cpu_us(void);
 
 /* RFC 3339 UTC, "2026-01-02T03:04:05Z" or with ".123456" when micros is true. out >= 32 bytes. */

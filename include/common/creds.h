@@ -1,16 +1,17 @@
-/* Credentials: environment, then profile files. Written so that the remaining providers (web
- * identity, container, instance metadata) join as rows of the chain. */
+/* AWS credentials, region and endpoints, found in the environment and the profile files as the AWS
+ * SDKs do. */
 #pragma once
 #include "sigv4.h"
 
-/* First provider that has credentials wins. ERR_UNAUTHENTICATED names every place looked at. */
+/* The first provider that has credentials wins. ERR_UNAUTHENTICATED names every place searched. */
 bool creds_load(struct aws_creds *ret, struct err *err) MUST_CHECK;
-/* Region by AWS_REGION, AWS_DEFAULT_REGION, the profile; ERR_INVALID when none. */
+/* Region from AWS_REGION, AWS_DEFAULT_REGION or the profile; ERR_INVALID when there is none. */
 bool creds_region(char *out, size_t out_n, struct err *err) MUST_CHECK;
 /* Base URL of a service ("sagemaker", "s3", "servicequotas", "logs", "sts"):
- * AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, else https://<host of the region's partition>.
- * *ret_custom: an endpoint variable was used (S3 then goes path style). Caller frees. */
+ * AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, else https:// and the host in the region's
+ * partition. *ret_custom is true when a variable was used (S3 then uses path style). The caller
+ * frees the result. */
 char *creds_endpoint(const char *service, const char *region, bool *ret_custom);
-/* The name a service's requests are signed with: "sagemaker-runtime" signs as "sagemaker", most as
+/* The service name used in signatures. "sagemaker-runtime" signs as "sagemaker", most others as
  * themselves. */
 const char *creds_signing_name(const char *service);

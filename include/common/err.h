@@ -1,5 +1,5 @@
-/* An error value: filled once where it arises, prefixed on the way up, logged by the outermost
- * layer only. Fixed size, no allocation, so reporting an error cannot fail.
+/* An error value. It is filled once where the error arises, prefixed on the way up, and logged by
+ * the outermost layer only. Fixed size, no allocation, so reporting an error cannot fail.
  * Text: lower case, no full stop, subject quoted: cannot open 'x': permission denied. */
 #pragma once
 #include "base.h"
@@ -16,11 +16,11 @@ enum err_code {
 struct err {
     enum err_code code;
     int os_errno;        /* 0 when none */
-    int http_status;     /* of the remote side's answer, 0 when none */
+    int http_status;     /* status of the remote answer, 0 when none */
     char sqlstate[6];    /* "" when none */
     char aws_code[64];   /* "ResourceInUse", "ThrottlingException"; "" when none */
-    char request_id[64]; /* of the remote side, "" when none */
-    char where[48];      /* file:line of the origin */
+    char request_id[64]; /* of the remote answer, "" when none */
+    char where[48];      /* file:line where the error arose */
     char message[768];
 };
 
@@ -33,12 +33,12 @@ struct err {
 #define err_set(err, code, ...) err_set_at((err), (code), __FILE__, __LINE__, __VA_ARGS__)
 bool err_set_at(struct err *err, enum err_code code, const char *file, int line, const char *fmt,
                 ...) PRINTF(5, 6);
-/* As err_set, with ": strerror(os_errno)" added and os_errno kept. */
+/* As err_set, with ": " and strerror(os_errno) appended; os_errno is kept. */
 #define err_set_os(err, code, os_errno, ...)                                                       \
     err_set_os_at((err), (code), (os_errno), __FILE__, __LINE__, __VA_ARGS__)
 bool err_set_os_at(struct err *err, enum err_code code, int os_errno, const char *file, int line,
                    const char *fmt, ...) PRINTF(6, 7);
-/* Prefix the message with context and ": "; returns false. */
+/* Put context and ": " in front of the message. Returns false. */
 bool err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3);
 void err_clear(struct err *err);
 

@@ -1,8 +1,9 @@
-/* Named places where a test may end, freeze or fail the process. Compiled in with -DFAILPOINTS,
- * else nothing. DROVER_FAILPOINT=name:action[:skip[:times]] in the environment; action kill, pause
- * (SIGSTOP to itself) or error; skip passes are let through first. DROVER_FAILPOINT_LIST=FILE
- * appends each name passed, once. FP("x") returns true when the action is `error`: the caller then
- * fails as if the step had. */
+/* Named places where a test ends, freezes or fails the process. They exist only in builds with
+ * -DFAILPOINTS.
+ * DROVER_FAILPOINT=name:action[:skip[:times]], where action is kill, pause (SIGSTOP to itself) or
+ * error, and the first `skip` passes do nothing. DROVER_FAILPOINT_LIST=FILE appends each name
+ * passed, once. FP("x") returns true when the action is `error`; the caller then behaves as if the
+ * step had failed. */
 #pragma once
 #include "base.h"
 #ifdef FAILPOINTS

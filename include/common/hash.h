@@ -1,4 +1,4 @@
-/* SHA-256, HMAC-SHA-256, MD5 (S3 ETags), CRC-32 over OpenSSL and zlib. */
+/* SHA-256, HMAC-SHA-256, MD5 (S3 ETags) and CRC-32, over OpenSSL and zlib. */
 #pragma once
 #include "str.h"
 
@@ -9,7 +9,8 @@ struct sha256 {         /* a running digest */
 void sha256_init(struct sha256 *h);
 void sha256_add(struct sha256 *h, const void *p, size_t n);
 void sha256_end(struct sha256 *h, uint8_t out[static 32]); /* frees the context */
-void sha256_done(struct sha256 *h);                        /* cleanup when not ended */
+/* cleanup when sha256_end was not called */
+void sha256_done(struct sha256 *h);
 void hash_sha256(const void *p, size_t n, uint8_t out[static 32]);
 void hash_sha256_hex(const void *p, size_t n, char out[static SHA256_HEX_N]);
 void hash_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n,

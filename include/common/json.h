@@ -1,5 +1,5 @@
-/* Strict reading and writing of JSON over jansson: duplicates rejected, depth <= 32, valid UTF-8,
- * no NUL. Readers fail with ERR_MALFORMED or ERR_INVALID and a message that names the key. */
+/* Strict JSON over jansson: no duplicate keys, depth <= 32, valid UTF-8, no NUL. Readers fail with
+ * ERR_MALFORMED or ERR_INVALID and a message that names the key. */
 #pragma once
 #include "cleanup.h"
 #include "str.h"
@@ -9,12 +9,12 @@
 #define JSON_DEPTH_MAX 32
 #define JSON_ABSENT    INT64_MIN /* as a default: the key is required */
 
-/* Parse a whole document; caller decrefs. max_bytes bounds the text. */
+/* Parse a whole document of at most max_bytes; the caller decrefs. */
 bool json_parse(struct str text, size_t max_bytes, json_t **ret, struct err *err) MUST_CHECK;
-/* Getters of object o; null counts as absent. A key is optional and takes `dflt` when absent,
- * except that JSON_ABSENT as the default of a number makes it required. A default need not lie
- * within min..max; of json_get_str it may be NULL. Strings are borrowed from o.
- * json_get_required_str wants the key there and not empty. */
+/* Getters of object o. null counts as absent. An absent key takes `dflt`; JSON_ABSENT as the
+ * default of a number makes the key required. The default may lie outside min..max; that of
+ * json_get_str may be NULL. Strings are borrowed from o. json_get_required_str fails when the key
+ * is absent or empty. */
 bool json_get_i64(const json_t *o, const char *key, int64_t min, int64_t max, int64_t dflt,
                   int64_t *ret, struct err *err) MUST_CHECK;
 bool json_get_bool(const json_t *o, const char *key, bool dflt, bool *ret,
@@ -23,18 +23,19 @@ bool json_get_str(const json_t *o, const char *key, const char *dflt, const char
                   struct err *err) MUST_CHECK;
 bool json_get_required_str(const json_t *o, const char *key, const char **ret,
                            struct err *err) MUST_CHECK;
-/* Absent gives NULL in *ret and true. */
+/* An absent key sets *ret to NULL and returns true. */
 bool json_get_object(const json_t *o, const char *key, json_t **ret, struct err *err) MUST_CHECK;
 bool json_get_array(const json_t *o, const char *key, json_t **ret, struct err *err) MUST_CHECK;
 /* Epoch seconds with a fraction (AWS json 1.x) to microseconds; absent gives dflt. */
 bool json_get_epoch(const json_t *o, const char *key, usec_t dflt, usec_t *ret,
                     struct err *err) MUST_CHECK;
-/* Fail unless every key of o is one of keys[n] (NULL-terminated list); the message guesses. */
+/* Fail unless every key of o is in the NULL-terminated list; the message suggests the nearest
+ * key. */
 bool json_only_keys(const json_t *o, const char *const *keys, struct err *err) MUST_CHECK;
-/* Compact text in key order of insertion; caller frees. */
+/* Compact text, keys in insertion order; the caller frees it. */
 char *json_text(const json_t *v);
 
-/* A writer that streams: no tree, commas by itself. Depth <= JSON_DEPTH_MAX. Output grows b. */
+/* A streaming writer without a tree; it adds the commas. Depth <= JSON_DEPTH_MAX. Appends to b. */
 struct json_out {
     struct buf *b;
     int depth;
@@ -43,7 +44,7 @@ struct json_out {
 };
 void json_out_init(struct json_out *w, struct buf *b);
 void json_out_object(struct json_out *w,
-                     const char *key); /* key NULL inside an array or at the top */
+                     const char *key); /* key is NULL inside an array and at the top */
 void json_out_array(struct json_out *w, const char *key);
 void json_out_end_object(struct json_out *w);
 void json_out_end_array(struct json_out *w);
@@ -52,10 +53,11 @@ void json_out_strn(struct json_out *w, const char *key, struct str v);
 void json_out_i64(struct json_out *w, const char *key, int64_t v);
 void json_out_bool(struct json_out *w, const char *key, bool v);
 void json_out_double(struct json_out *w, const char *key,
-                     double v); /* shortest text that reads back */
+                     double v); /* shortest text that reads back as the same number */
 void json_out_null(struct json_out *w, const char *key);
-void json_out_raw(struct json_out *w, const char *key, struct str json); /* already JSON */
+/* json is valid JSON already */
+void json_out_raw(struct json_out *w, const char *key, struct str json);
 void json_out_time(struct json_out *w, const char *key,
                    usec_t t); /* RFC 3339; USEC_NEVER or 0 writes null */
 void json_escape(struct buf *b, struct str s,
-                 bool ascii_only); /* with quotes; ascii_only: \uXXXX and pairs */
+                 bool ascii_only); /* with quotes; ascii_only: \uXXXX and surrogate pairs */

@@ -1,7 +1,7 @@
-/* One event, one line to stderr: JSON, or logfmt when stderr is a terminal. `event` is a fixed
- * noun_verb; what varies goes into fields. Control bytes are escaped, lines are <= 4 KiB, values
- * named like secrets are dropped. error: someone must act; warn: we coped, and how; info: state
- * changes; debug: the rest. Thread-safe. */
+/* One line per event on stderr: JSON, or logfmt when stderr is a terminal. `event` is a fixed
+ * noun_verb; variable parts go into fields. Control bytes are escaped, lines are <= 4 KiB, fields
+ * named like secrets are dropped. Levels: error = someone must act; warn = handled, and how; info =
+ * state changes; debug = the rest. Thread-safe. */
 #pragma once
 #include "err.h"
 
@@ -20,13 +20,14 @@ struct log_field {
 void log_set_level(enum log_level level);
 bool log_parse_level(const char *s, enum log_level *ret) MUST_CHECK;
 void log_set_program(const char *name); /* borrowed, static */
-/* What goes before each line where stderr is a terminal, for who draws there; borrowed, static. */
+/* Text written before each line when stderr is a terminal, for programs that draw there (progress
+ * bar). Borrowed, static. */
 void log_set_line_start(const char *text);
 #define log_event(level, event, ...)                                                               \
     log_event_at((level), (event), (const struct log_field[]){__VA_ARGS__},                        \
                  sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
 void log_event_at(enum log_level level, const char *event, const struct log_field *fields,
                   size_t n);
-/* True at most `burst` times a second for the key; lines held back are counted in the next that
- * passes. */
+/* True at most `burst` times per second for the key. Suppressed lines are counted in the next line
+ * written. */
 bool log_allow(const char *key, int burst);

@@ -1,6 +1,6 @@
-/* One epoll loop: file descriptors, a timer heap, signals, deferred work. One thread owns it;
- * loop_wake and loop_stop may be called from any. A pass: wait -> ready fds -> due timers -> pass
- * hook -> deferred frees. */
+/* One epoll loop: file descriptors, timers, signals, deferred work. One thread owns it; only
+ * loop_wake and loop_stop may be called from other threads. One pass: wait -> ready fds -> due
+ * timers -> pass hook -> deferred frees. */
 #pragma once
 #include "err.h"
 #include "units.h"
@@ -19,19 +19,19 @@ void loop_run(struct loop *l);
 void loop_run_once(struct loop *l, int64_t max_wait_us);
 void loop_stop(struct loop *l);
 void loop_wake(struct loop *l);
-/* Called once a pass, before any ready fd is handled: the leader checks its lease here. */
+/* Called once per pass, before any ready fd is handled: the leader checks its lease here. */
 void loop_set_pre_hook(struct loop *l, void (*fn)(void *ctx), void *ctx);
-/* Called once a pass, after fds and timers. */
+/* Called once per pass, after fds and timers. */
 void loop_set_pass_hook(struct loop *l, void (*fn)(void *ctx), void *ctx);
 
-/* The fd stays the caller's; loop_fd_del before closing it. events: EPOLLIN etc., level-triggered.
- */
+/* Watch an fd (level-triggered EPOLLIN etc.). The caller keeps the fd and calls loop_fd_del before
+ * closing it. */
 struct loop_fd *loop_fd_add(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *ctx);
 void loop_fd_mod(struct loop *l, struct loop_fd *f, uint32_t events);
 void loop_fd_del(struct loop *l, struct loop_fd *f); /* safe from inside callbacks; NULL ignored */
 
 struct loop_timer *loop_timer_new(struct loop *l, loop_timer_fn fn, void *ctx);
-void loop_timer_set(struct loop_timer *t, int64_t after_us); /* (re)arm once; < 0 disarms */
+void loop_timer_set(struct loop_timer *t, int64_t after_us); /* arm once, or re-arm; < 0 disarms */
 bool loop_timer_armed(const struct loop_timer *t);
 void loop_timer_free(struct loop_timer *t); /* NULL ignored */
 /* Block the signal for the process and deliver it here. Call before any thread starts. */

@@ -1,5 +1,4 @@
-/* Where in a text a value stands: for errors that point. Lines and columns count from 1; 0 =
- * unknown. */
+/* A position in a text, and the faults found there. Lines and columns count from 1; 0 = unknown. */
 #pragma once
 #include "base.h"
 
@@ -7,7 +6,7 @@ struct position {
     int line;
     int column;
 };
-/* One fault of an input: all are collected, none hides another. */
+/* One fault of an input. All faults are collected and reported together. */
 struct fault {
     struct position pos;
     char pointer[160]; /* "stages.train.distribution" */
@@ -19,7 +18,7 @@ struct fault {
 struct faults {
     struct fault at[FAULTS_MAX];
     int n;
-    int dropped; /* beyond FAULTS_MAX */
+    int dropped; /* number of faults beyond FAULTS_MAX */
 };
 void faults_add(struct faults *f, struct position pos, const char *pointer, const char *code,
                 const char *hint, const char *fmt, ...) PRINTF(6, 7);

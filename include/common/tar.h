@@ -1,13 +1,13 @@
-/* ustar and pax with exact member offsets. Writer: plain ustar (integer mtime), pax path/size
- * records only when needed; ends with two zero blocks. Reader: bytes in, members out; rejects
- * absolute and '..' names, links, devices, sparse files, size overflow. */
+/* ustar and pax archives with exact member offsets. The writer makes plain ustar (integer mtime)
+ * with pax records only for long names and large sizes, and ends with two zero blocks. The reader
+ * rejects absolute names, '..', links, devices, sparse files and sizes beyond the archive. */
 #pragma once
 #include "buf.h"
 #include "units.h"
 
 #define TAR_BLOCK 512
-/* Append header, data and padding of one regular file, mode 0444, owner "bigdata" as img2dataset's
- * writer does. */
+/* Append header, data and padding of one regular file: mode 0444, owner "bigdata", as img2dataset
+ * writes them. */
 void tar_add(struct buf *out, struct str name, struct str data, int64_t mtime_s);
 void tar_end(struct buf *out);
 struct tar_member {
@@ -16,11 +16,11 @@ struct tar_member {
     int64_t offset; /* of the data, from the start of the archive */
     int64_t mtime_s;
 };
-struct tar_reader { /* over a whole archive in memory (mapped file) */
+struct tar_reader { /* reads a whole archive in memory, for example a mapped file */
     struct str in;
     size_t at;
     char name_[1025];
 };
 void tar_reader_init(struct tar_reader *r, struct str in);
-/* true with a member; false at the end (err->code NONE) or on a fault. */
+/* True with the next member. False at the end (err->code is ERR_NONE) or on a fault. */
 bool tar_next(struct tar_reader *r, struct tar_member *ret, struct err *err);

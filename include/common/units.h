@@ -2,7 +2,7 @@
 #pragma once
 #include "base.h"
 
-typedef int64_t usec_t; /* microseconds since the epoch for instants; spans are named ..._us */
+typedef int64_t usec_t; /* an instant in microseconds since the epoch; spans are named ..._us */
 typedef int64_t musd_t; /* micro-USD */
 
 #define USEC_PER_SEC  INT64_C(1000000)
@@ -10,7 +10,7 @@ typedef int64_t musd_t; /* micro-USD */
 #define MUSD_PER_USD  INT64_C(1000000)
 #define USEC_NEVER    INT64_MAX
 
-/* Sum into *ret; false on overflow, *ret untouched. */
+/* *ret = a + b. False on overflow, with *ret unchanged. */
 static inline MUST_CHECK bool add_i64(int64_t a, int64_t b, int64_t *ret)
 {
     int64_t r;
@@ -21,7 +21,8 @@ static inline MUST_CHECK bool add_i64(int64_t a, int64_t b, int64_t *ret)
     return true;
 }
 
-/* a * b / div rounded half up; all >= 0 and div > 0. False when the result exceeds int64. */
+/* *ret = a * b / div rounded half up. Requires a, b >= 0 and div > 0. False when the result exceeds
+ * int64. */
 static inline MUST_CHECK bool muldiv_i64(int64_t a, int64_t b, int64_t div, int64_t *ret)
 {
     __extension__ typedef __int128 wide;

@@ -1,4 +1,4 @@
-/* Bump allocation: a list of blocks, the newest first. */
+/* Bump allocation: a list of blocks, newest first. */
 #include "common/arena.h"
 #include "common/banned.h"
 #include <stdalign.h>

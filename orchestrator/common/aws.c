@@ -1,10 +1,11 @@
 /* One signed AWS call: address, sign, hand to http, decode the answer into an outcome.
  *
- * 1. Signing and handing over happen in one go inside aws_send, so a signature is never older than
- *    the pass that made it; may_send is asked after signing and again before the first byte.
- * 2. Nothing is repeated here. A skewed clock or changed credentials files are learned from the
- *    refusal and used by the caller's next call.
- * 3. The callback runs once, from the loop, never out of aws_send. */
+ * 1. aws_send signs the request and hands it to http in one step, so a signature is never older
+ *    than the loop pass that made it. may_send is called after signing and again before the first
+ *    byte.
+ * 2. Nothing is retried here. A refusal teaches the clock skew and makes the credential files be
+ *    read again; the caller's next call uses both.
+ * 3. The callback runs once, from the loop, never from inside aws_send. */
 #include "common/aws.h"
 #include "aws_error.h"
 #include "common/clock.h"
@@ -25,22 +26,22 @@ struct endpoint {
     char *service;
     char *url;         /* "https://host:port/base", no slash at the end */
     struct str scheme; /* views into url */
-    struct str host;   /* with the port unless it is the scheme's own */
-    struct str base;   /* path before every path, mostly empty */
+    struct str host;   /* with the port unless it is the scheme's default */
+    struct str base;   /* prefix of every path, usually empty */
     bool custom;
 };
 
 struct aws_req {
     struct aws_client *c;
     struct aws_req *prev, *next;
-    struct http_req *http; /* NULL: never handed over, kick reports it */
+    struct http_req *http; /* NULL: not handed to http; kick reports it */
     bool json, xml, head;
     bool (*may_send)(void *ctx);
     void *may_send_ctx;
     bool (*on_data)(void *ctx, struct str data);
     aws_cb cb;
     void *ctx;
-    struct err err; /* why it was never handed over */
+    struct err err; /* why it was not handed to http */
     struct aws_error text;
 };
 
@@ -53,18 +54,15 @@ struct aws_client {
     char *user_agent;
     struct aws_creds creds;
     bool creds_doubtful;
-    bool closing; /* aws_client_free is at work */
+    bool closing; /* aws_client_free is running */
     int64_t creds_loaded_us;
-    int64_t skew_us; /* AWS' clock minus ours, 0 while they agree well enough */
+    int64_t skew_us; /* AWS' clock minus ours, 0 while the difference is small */
     uint64_t signed_n;
     bool (*gate)(void *ctx); /* aws_client_set_gate */
     void *gate_ctx;
     struct endpoint endpoints[AWS_ENDPOINTS_MAX];
     size_t endpoints_n;
 };
-
-/* --- endpoints ---------------------------------------------------------------------------------
- */
 
 static bool endpoint_parse(struct endpoint *e, struct err *err)
 {
@@ -115,9 +113,6 @@ static const struct endpoint *endpoint_of(struct aws_client *c, const char *serv
     return &c->endpoints[c->endpoints_n++];
 }
 
-/* --- clock and credentials ---------------------------------------------------------------------
- */
-
 static void learn_skew(struct aws_client *c, const struct http_reply *r, bool refused_for_skew)
 {
     usec_t date;
@@ -138,7 +133,8 @@ static void learn_skew(struct aws_client *c, const struct http_reply *r, bool re
     }
 }
 
-/* Files may have been rotated under us: read them again after a refusal, at most once a second. */
+/* The credential files may have been rotated: read them again after a refusal, at most once a
+ * second. */
 static void refresh_creds(struct aws_client *c)
 {
     int64_t now_us = clock_mono_us();
@@ -146,13 +142,10 @@ static void refresh_creds(struct aws_client *c)
         c->creds_doubtful = false;
         c->creds_loaded_us = now_us;
         if (!creds_load(&c->creds, NULL)) {
-            c->creds_doubtful = true; /* the old ones stay; look again */
+            c->creds_doubtful = true; /* the old ones stay; read again later */
         }
     }
 }
-
-/* --- replies -----------------------------------------------------------------------------------
- */
 
 static void req_free(struct aws_req *r)
 {
@@ -183,7 +176,8 @@ static void set_message(struct aws_req *r, const char *message)
     r->text.message[n] = '\0';
 }
 
-/* A 2xx: can its body be read? An operation without output may answer with nothing: that is {}. */
+/* Checks that the body of a 2xx is readable. An empty answer of an operation without output counts
+ * as {}. */
 static enum aws_outcome check_ok(struct aws_req *r, struct aws_reply *reply)
 {
     if (r->json) {
@@ -267,10 +261,7 @@ void aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void
     c->gate_ctx = ctx;
 }
 
-/* --- sending -----------------------------------------------------------------------------------
- */
-
-struct headers { /* what goes on the wire; `sign_n` first ones are signed */
+struct headers { /* headers on the wire; the first `sign_n` are signed */
     struct http_header wire[AWS_HEADERS_MAX];
     size_t n;
 };
@@ -347,7 +338,7 @@ static void sign(struct aws_client *c, const struct aws_call *call, const struct
     add_header(h, "User-Agent", c->user_agent);
 }
 
-/* Build, sign, hand over. False: never handed over. */
+/* Build, sign, hand to http. False: not handed over. */
 static bool start(struct aws_req *r, const struct aws_call *call, struct err *err)
 {
     struct aws_client *c = r->c;
@@ -448,9 +439,6 @@ bool aws_req_sent(const struct aws_req *r)
     return r->http != NULL && http_req_sent(r->http);
 }
 
-/* --- the client --------------------------------------------------------------------------------
- */
-
 bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                     struct err *err)
 {
@@ -478,7 +466,7 @@ fail:
     return false;
 }
 
-/* A call that nobody will wait for any more. */
+/* Ends a call whose result is no longer wanted. */
 static void give_back(struct aws_req *r)
 {
     struct http_reply none = {0};

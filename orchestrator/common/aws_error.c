@@ -1,6 +1,6 @@
-/* Decoding and classing of AWS errors. The tables are botocore's retry tables and the service
- * documents; reading is lenient (new codes appear), classing is careful: only what surely did
- * nothing is called refused. */
+/* Decodes and classifies AWS errors. The tables follow botocore's retry tables and the service
+ * documents. Decoding accepts unknown codes; an error is classified as refused only when the call
+ * certainly did nothing. */
 #include "aws_error.h"
 #include "common/json.h"
 #include "common/xml.h"
@@ -24,12 +24,12 @@ static const char *const throttling_codes[] = {
     "PriorRequestNotComplete",
     "SlowDown",
     "EC2ThrottledException",
-    /* S3: another conditional write is in flight; nothing was done, come back. */
+    /* S3: another conditional write is in flight; nothing was done, retry later. */
     "OperationAborted",
     "ConditionalRequestConflict",
 };
 
-/* Faults of the service with a 4xx status, or of the way there: it may have happened. */
+/* Service or network faults with a 4xx status: the call may have taken effect. */
 static const char *const transient_codes[] = {
     "RequestTimeout",
     "RequestTimeoutException",
@@ -39,7 +39,7 @@ static const char *const transient_codes[] = {
     "InternalServerError",
     "ServiceUnavailable",
     "ServiceUnavailableException",
-    "BadDigest", /* the bytes were damaged on the way: send them again */
+    "BadDigest", /* the bytes were damaged in transit: send them again */
     "IncompleteBody",
 };
 
@@ -92,16 +92,13 @@ enum aws_outcome aws_classify(int status, const char *code, const char *message)
         return AWS_UNKNOWN;
     }
     if (code[0] == '\0') {
-        return AWS_UNKNOWN; /* a page of some proxy: whose word is it? */
+        return AWS_UNKNOWN; /* the page of some proxy, not an answer of AWS */
     }
     if (IS_ONE_OF(code, credential_codes) || aws_error_is_skew(code, message)) {
         return AWS_CREDENTIALS;
     }
     return AWS_REFUSED;
 }
-
-/* --- decoding ----------------------------------------------------------------------------------
- */
 
 static void copy_cut(char *out, size_t out_n, struct str v)
 {
@@ -113,7 +110,7 @@ static void copy_cut(char *out, size_t out_n, struct str v)
     out[n] = '\0';
 }
 
-/* "com.amazonaws.x#Code:http://..." to "Code"; what is no plain word is no code. */
+/* "com.amazonaws.x#Code:http://..." to "Code". Anything but a plain word is rejected. */
 static void copy_code(char *out, size_t out_n, struct str v)
 {
     ptrdiff_t hash = str_find(v, STR("#"));
@@ -166,7 +163,7 @@ static void decode_xml(struct str body, struct aws_error *ret)
     if (xml_next(&x, &root) != XML_OPEN ||
         (!str_eq_cstr(root, "Error") && !str_eq_cstr(root, "ErrorResponse") &&
          !str_eq_cstr(root, "Response"))) {
-        return; /* HTML, mostly */
+        return; /* usually HTML */
     }
     char code[sizeof ret->code] = "";
     find_text(body, "Code", code, sizeof code);
@@ -296,7 +293,7 @@ static enum err_code reply_code(const struct aws_reply *r)
 {
     switch (r->outcome) {
     case AWS_OK:
-        return ERR_AWS; /* the caller found something wrong in a good answer */
+        return ERR_AWS; /* the caller rejected a 2xx answer */
     case AWS_THROTTLED:
         return ERR_THROTTLED;
     case AWS_REFUSED:

@@ -1,5 +1,5 @@
-/* What an AWS answer says besides its payload: error code and text in every protocol's form,
- * request id, wished pause. Private to common/aws.c and s3*.c. */
+/* The parts of an AWS answer other than its payload: error code and text in every protocol's form,
+ * request id, Retry-After. Private to common/aws.c and s3*.c. */
 #pragma once
 #include "common/aws.h"
 
@@ -14,11 +14,11 @@ struct aws_error { /* value; texts are cut to fit */
 /* Read code, message and request id out of an answer (JSON, XML, headers). An answer to HEAD has no
  * body: its code is made from the status. A body in no known form leaves the code empty. */
 void aws_error_decode(const struct http_reply *r, bool head, struct aws_error *ret);
-/* Only the request id; for answers that are no errors. */
+/* Reads only the request id; for answers that are not errors. */
 void aws_error_request_id(const struct http_reply *r, struct aws_error *ret);
 /* x-amz-retry-after (milliseconds) or Retry-After (seconds); 0 when absent or unreadable. */
 int64_t aws_error_retry_after_us(const struct http_reply *r);
-/* Does this refusal mean that our clock and theirs differ? */
+/* True when the refusal means that our clock differs from AWS'. */
 bool aws_error_is_skew(const char *code, const char *message);
-/* Is the text one well-formed XML document? */
+/* True when the text is one well-formed XML document. */
 bool aws_error_is_xml(struct str body);

@@ -1,4 +1,4 @@
-/* Assertions and allocation: the two ways this program may end on the spot. */
+/* Assertions and allocation: the only two causes of an immediate exit. */
 #include "common/base.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ void assert_failed(const char *cond, const char *file, int line, const char *fun
     abort();
 }
 
-/* Only write(2) and _exit: stdio may want the memory that is not there. */
+/* Uses only write(2) and _exit: stdio may need memory. */
 NORETURN static void out_of_memory(void)
 {
     static const char line[] = "out of memory: the process ends and is to be started again\n";

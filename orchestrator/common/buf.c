@@ -1,4 +1,4 @@
-/* Growing bytes with a named maximum. */
+/* A growing byte buffer with a maximum. */
 #include "common/buf.h"
 #include "common/banned.h"
 #include <stdarg.h>

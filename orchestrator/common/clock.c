@@ -1,5 +1,5 @@
-/* Reading clocks, and instants as text. Calendar arithmetic is ours (days from civil, by Howard
- * Hinnant's algorithm), so no time zone and no C library state takes part. */
+/* Reading clocks, and instants as text. The calendar arithmetic is our own (days from civil, Howard
+ * Hinnant's algorithm), so it uses no time zone and no C library state. */
 #include "common/clock.h"
 #include "common/banned.h"
 #include "common/str.h"
@@ -11,7 +11,7 @@ static const char month_names[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun"
                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 static const char day_names[7][4] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"};
 
-struct civil { /* of a proleptic Gregorian calendar, UTC */
+struct civil { /* proleptic Gregorian calendar, UTC */
     int year, month, day, hour, minute, second, micros;
     int weekday; /* 0 = Thursday, the day of the epoch */
 };
@@ -59,7 +59,7 @@ static int64_t days_of(int64_t year, int month, int day)
     return era * 146097 + day_of_era - 719468;
 }
 
-/* Instants outside the years 0000 to 9999 become the nearest one inside: no text form has more. */
+/* Instants outside the years 0000 to 9999 are clamped: no text form can hold them. */
 static struct civil civil_of(usec_t t)
 {
     int64_t s = floor_div(t, USEC_PER_SEC);
@@ -160,7 +160,7 @@ void clock_format_http(usec_t t, char out[static 30])
     memcpy(p, " GMT", 5);
 }
 
-/* Exactly n digits off *s. */
+/* Takes exactly n digits off *s. */
 static bool take_digits(const char **s, int n, int *ret)
 {
     int v = 0;
@@ -226,7 +226,7 @@ static bool take_fraction(const char **s, int *ret_micros)
     return n >= 1 && n <= 9;
 }
 
-/* "Z" or "+02:00", as microseconds to take off. */
+/* "Z" or "+02:00", as microseconds to subtract. */
 static bool take_zone(const char **s, int64_t *ret_us)
 {
     if (take_char(s, 'Z') || take_char(s, 'z')) {
@@ -277,7 +277,7 @@ bool clock_parse_amz(const char *s, usec_t *ret, struct err *err)
     return true;
 }
 
-/* Which of the n names stands at *s; -1 for none. */
+/* Index of the name at *s; -1 when there is none. */
 static int take_name(const char **s, const char names[][4], int n)
 {
     for (int i = 0; i < n; i++) {
@@ -289,7 +289,7 @@ static int take_name(const char **s, const char names[][4], int n)
     return -1;
 }
 
-/* The weekday must be one, but is not held against the date: senders get it wrong. */
+/* The weekday must be a valid name but may not match the date: senders get it wrong. */
 bool clock_parse_http(const char *s, usec_t *ret, struct err *err)
 {
     struct civil c = {0};

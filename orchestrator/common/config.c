@@ -1,6 +1,5 @@
-/* Settings by table. The file is strict JSON; it is read a second time by the YAML reader (JSON is
- * its subset), which knows line and column of every value. Keys that begin with "//" are comments.
- */
+/* Settings by table. The file is strict JSON. The YAML reader (JSON is its subset) reads it again
+ * to find the line and column of every value. Keys that begin with "//" are comments. */
 #include "common/config.h"
 #include "common/banned.h"
 #include "common/cleanup.h"
@@ -11,7 +10,7 @@
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)256 * 1024)
 
-/* Fields are reached by memcpy: the struct is the caller's, only offsets are known here. */
+/* Fields are written with memcpy: only their offsets in the caller's struct are known here. */
 static void set_field(void *target, const struct config_row *r, const void *v, size_t n)
 {
     memcpy((char *)target + r->offset, v, n);
@@ -42,7 +41,7 @@ static bool parse_bool(const char *s, bool *ret)
     return *ret || strcmp(s, "false") == 0 || strcmp(s, "0") == 0;
 }
 
-/* A value given as text: a default or an environment variable. */
+/* Set a value from text: a default or an environment variable. */
 static void set_text(void *target, const struct config_row *r, const char *text,
                      struct position pos, const char *pointer, struct faults *faults)
 {
@@ -205,7 +204,7 @@ bool config_load(const struct config_row *rows, size_t n, const char *file, void
             set_text(target, &rows[i], rows[i].dflt, (struct position){0}, rows[i].name, mine);
         }
     }
-    ASSERT(mine->n == 0); /* a default of ours that does not fit its own row */
+    ASSERT(mine->n == 0); /* a default that violates its own row */
     if (file != NULL) {
         load_file(rows, n, file, target, seen, mine);
     }
@@ -292,7 +291,7 @@ void config_print(const struct config_row *rows, size_t n, const void *target, s
     buf_add_cstr(out, "\n}\n");
 }
 
-/* Each setting with a comment key in front. Required ones stand empty or as their least value. */
+/* Each setting with a comment key in front. Required ones are empty or have their minimum. */
 void config_example(const struct config_row *rows, size_t n, struct buf *out)
 {
     buf_add_char(out, '{');

@@ -1,5 +1,5 @@
-/* Credentials, region and endpoints, found as the AWS SDKs find them: one row a provider, first hit
- * wins. Secrets never go into error texts. */
+/* Credentials, region and endpoints, searched as the AWS SDKs do: one row per provider, the first
+ * match wins. Error texts never contain secrets. */
 #include "common/creds.h"
 #include "common/cleanup.h"
 #include <ctype.h>
@@ -11,9 +11,6 @@
 
 #define CREDS_FILE_BYTES_MAX ((size_t)1024 * 1024)
 #define CREDS_REGION_N       33
-
-/* --- profile files -----------------------------------------------------------------------------
- */
 
 static const char *env(const char *name)
 {
@@ -69,7 +66,7 @@ static bool read_file(const char *path, struct buf *out, struct err *err)
     return !ferror(f) || err_set(err, ERR_IO, "cannot read '%s'", path);
 }
 
-/* Is this header line "[name]" or, in the config file, "[profile name]" the profile's? */
+/* True for the profile's header line: "[name]" or, in the config file, "[profile name]". */
 static bool is_section(struct str line, const char *profile, bool config_file)
 {
     line.p++;
@@ -85,7 +82,7 @@ static bool is_section(struct str line, const char *profile, bool config_file)
 }
 
 /* Value of a key in the profile's section. INI: comments are whole lines, indented lines belong to
- * the key before them, an inline comment needs white space before its sign. Later ones win. */
+ * the key before them, an inline comment needs white space before its sign. The last one wins. */
 static bool ini_get(struct str text, const char *profile, bool config_file, const char *key,
                     struct str *ret)
 {
@@ -118,9 +115,6 @@ static bool ini_get(struct str text, const char *profile, bool config_file, cons
     return found;
 }
 
-/* --- providers ---------------------------------------------------------------------------------
- */
-
 static bool copy_field(char *out, size_t out_n, struct str v, const char *what, struct err *err)
 {
     for (size_t i = 0; i < v.n; i++) {
@@ -136,7 +130,7 @@ static bool copy_field(char *out, size_t out_n, struct str v, const char *what, 
     return true;
 }
 
-/* Fill from three texts; a key id without a secret is a mistake worth naming, not a miss. */
+/* Fill from three texts. A key id without a secret is an error, not a missing provider. */
 static bool fill(struct str id, struct str secret, struct str token, const char *where,
                  struct aws_creds *ret, bool *ret_found, struct err *err)
 {
@@ -221,9 +215,6 @@ bool creds_load(struct aws_creds *ret, struct err *err)
                    buf_cstr(&places));
 }
 
-/* --- region ------------------------------------------------------------------------------------
- */
-
 static bool set_region(struct str v, const char *where, char *out, size_t out_n, struct err *err)
 {
     bool ok = v.n > 0 && v.n < MIN(out_n, (size_t)CREDS_REGION_N);
@@ -268,12 +259,9 @@ bool creds_region(char *out, size_t out_n, struct err *err)
                    profile_name());
 }
 
-/* --- endpoints ---------------------------------------------------------------------------------
- */
-
 static const struct service {
     const char *name;
-    const char *variable; /* behind AWS_ENDPOINT_URL_: the SDKs' service id */
+    const char *variable; /* suffix of AWS_ENDPOINT_URL_: the SDKs' service id */
     const char *host;     /* before ".<region>." */
     const char *signing;
 } services[] = {

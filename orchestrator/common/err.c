@@ -17,14 +17,14 @@ static const struct code_row codes[] = {
 };
 _Static_assert(ARRAY_LEN(codes) == ERR_CODE_COUNT, "one row a code");
 
-/* The file without its folders: where[] is short and the name is enough to find the line. */
+/* The file name without folders: where[] is short, and the name is enough to find the line. */
 static void set_where(struct err *err, const char *file, int line)
 {
     const char *slash = strrchr(file, '/');
     (void)snprintf(err->where, sizeof err->where, "%s:%d", slash == NULL ? file : slash + 1, line);
 }
 
-/* What does not fit is cut off: the front of a message says most. */
+/* Cuts off what does not fit; the beginning of a message matters most. */
 static void append(char *to, size_t size, const char *s)
 {
     size_t at = strlen(to);
@@ -33,7 +33,7 @@ static void append(char *to, size_t size, const char *s)
     to[at + n] = '\0';
 }
 
-/* The message is built aside, since an argument may point into *err itself. */
+/* Builds the message in a separate buffer, because an argument may point into *err. */
 PRINTF(6, 0)
 static void fill(struct err *err, enum err_code code, int os_errno, const char *file, int line,
                  const char *fmt, va_list ap)

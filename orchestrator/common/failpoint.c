@@ -17,7 +17,7 @@ struct failpoint {
     char name[64];
     enum failpoint_action action;
     int64_t skip;
-    int64_t times; /* left to act: once unless said otherwise */
+    int64_t times; /* remaining activations; 1 by default */
 };
 static struct {
     pthread_mutex_t lock;
@@ -28,7 +28,7 @@ static struct {
     size_t seen_n;
 } failpoints = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A misspelt entry would make a test pass for nothing: it ends the process. */
+/* Ends the process: a misspelt entry would let a test pass without testing anything. */
 NORETURN static void refuse(struct str entry)
 {
     (void)fprintf(stderr, "DROVER_FAILPOINT: cannot use '" STR_FMT "'\n", STR_ARG(entry));

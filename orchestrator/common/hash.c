@@ -1,5 +1,5 @@
-/* Digests over OpenSSL and zlib. An algorithm OpenSSL refuses is a broken installation: asserted.
- */
+/* Digests over OpenSSL and zlib. Asserts when OpenSSL lacks an algorithm: the installation is
+ * broken. */
 #include "common/hash.h"
 #include "common/banned.h"
 #include <openssl/crypto.h>
@@ -57,7 +57,7 @@ void hash_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n,
 {
     ASSERT(key_n <= INT32_MAX);
     unsigned out_n = 0;
-    /* A NULL key means "as before" to OpenSSL: an empty one must point somewhere. */
+    /* OpenSSL reads a NULL key as "use the previous one", so an empty key needs a pointer. */
     unsigned char *digest =
         HMAC(EVP_sha256(), key_n == 0 ? "" : key, (int)key_n, p, n, out, &out_n);
     ASSERT(digest != NULL && out_n == 32);

@@ -1,12 +1,12 @@
 /* The HTTP client: one curl multi handle driven by the loop (multi_socket interface).
  *
- * What a caller can rely on:
- * 1. curl tells us through its pre-request callback when a connection stands and the first byte is
- *    about to be written. Only that makes `sent` true, so !ok && !sent proves that nothing left.
+ * Guarantees:
+ * 1. curl's pre-request callback reports that the connection is established and the first byte is
+ *    about to be written. Only this sets `sent`, so !ok && !sent proves that nothing was sent.
  * 2. curl writes a request a second time when a reused connection turns out dead. The second
  *    pre-request call is refused for everything but GET and HEAD.
  * 3. curl forbids calls into a multi handle from its own callbacks. http_send and http_cancel made
- *    there (an on_data that gives up) are put off to `kick`, a timer due at once. */
+ *    there (for example by on_data) are deferred to `kick`, a timer due at once. */
 #include "common/http.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -42,7 +42,7 @@ struct http_req {
     char *url;
     char *body; /* NULL when borrowed */
     bool repeatable;
-    int written_n; /* how often curl was about to write the request */
+    int written_n; /* number of times curl was about to write the request */
     bool (*may_send)(void *ctx);
     bool (*on_data)(void *ctx, struct str data);
     http_cb cb;
@@ -73,9 +73,6 @@ static void global_init(void)
     CURLcode rc = curl_global_init(CURL_GLOBAL_DEFAULT);
     ASSERT(rc == CURLE_OK);
 }
-
-/* --- requests: list and memory -----------------------------------------------------------------
- */
 
 static void req_unlink(struct http_req *r)
 {
@@ -110,9 +107,6 @@ static void req_free(struct http_req *r)
     free(r);
 }
 
-/* --- curl's callbacks --------------------------------------------------------------------------
- */
-
 static int on_prereq(void *ctx, char *ip UNUSED, char *local UNUSED, int port UNUSED,
                      int local_port UNUSED)
 {
@@ -136,7 +130,8 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_req *r = ctx;
     struct str line = {p, size * n};
-    if (str_starts(line, "HTTP/")) { /* of the final answer only: 100 Continue begins anew */
+    /* keep the final answer's headers only, not those of 100 Continue */
+    if (str_starts(line, "HTTP/")) {
         buf_reset(&r->reply.headers);
         return line.n;
     }
@@ -206,9 +201,6 @@ static int on_timeout(CURLM *multi UNUSED, long timeout_ms, void *ctx)
     loop_timer_set(h->timer, timeout_ms < 0 ? -1 : (int64_t)timeout_ms * USEC_PER_MSEC);
     return 0;
 }
-
-/* --- the end of a transfer ---------------------------------------------------------------------
- */
 
 static void reply_error(struct http_req *r, CURLcode rc)
 {
@@ -296,8 +288,8 @@ static void req_start(struct http_req *r)
     r->state = REQ_ACTIVE;
 }
 
-/* What could not be done from inside curl or before http_send returned. Starts over after each
- * callback, for a callback may have changed the list. */
+/* Does what could not be done from inside curl or before http_send returned. Restarts after each
+ * callback, because a callback may change the list. */
 static void on_kick(void *ctx)
 {
     struct http *h = ctx;
@@ -314,9 +306,6 @@ static void on_kick(void *ctx)
         r = next;
     }
 }
-
-/* --- setting up --------------------------------------------------------------------------------
- */
 
 static bool header_is_clean(const char *s)
 {
@@ -344,7 +333,7 @@ static bool set_headers(struct http_req *r, const struct http_request *q)
                                                     : xasprintf("%s: %s", hd->name, hd->value);
         r->headers = curl_slist_append(r->headers, line);
     }
-    if (!has_type) { /* curl would call every body a form */
+    if (!has_type) { /* otherwise curl labels every body as a form */
         r->headers = curl_slist_append(r->headers, "Content-Type:");
     }
     ASSERT(r->headers != NULL);
@@ -383,7 +372,7 @@ static long to_ms(int64_t us, int64_t dflt_us)
     return (long)MAX((us > 0 ? us : dflt_us) / USEC_PER_MSEC, 1);
 }
 
-/* This machine is never behind a proxy, whatever http_proxy says. */
+/* A proxy is never used for this machine, even when http_proxy is set. */
 static bool is_loopback(const char *url)
 {
     static const char *const starts[] = {"http://127.", "http://localhost:", "http://localhost/",
@@ -409,9 +398,9 @@ static bool set_options(struct http_req *r, const struct http_request *q)
     SET(FOLLOWLOCATION, 0L);
     SET(PATH_AS_IS, 1L);
     SET(NOSIGNAL, 1L);
-    SET(QUICK_EXIT, 1L); /* never wait for the resolver's thread: the loop has a lease to keep */
+    SET(QUICK_EXIT, 1L); /* do not wait for the resolver's thread: the loop renews a lease */
     SET(TCP_KEEPALIVE, 1L);
-    SET(CAPATH, NULL); /* else the CA bundle is parsed again for every connection: 16 ms */
+    SET(CAPATH, NULL); /* otherwise the CA bundle is parsed again for every connection (16 ms) */
     if (r->h->ca_file != NULL) {
         SET(CAINFO, r->h->ca_file);
     }
@@ -539,9 +528,6 @@ struct str http_reply_header(const struct http_reply *r, const char *name)
     }
     return (struct str){"", 0};
 }
-
-/* --- blocking ----------------------------------------------------------------------------------
- */
 
 struct fetch {
     struct http_reply reply;

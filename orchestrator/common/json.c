@@ -188,7 +188,7 @@ bool json_get_array(const json_t *o, const char *key, json_t **ret, struct err *
     return true;
 }
 
-/* Epochs beyond the year 9999 are refused: nothing could print them. */
+/* Rejects epochs beyond the year 9999: no text form can hold them. */
 bool json_get_epoch(const json_t *o, const char *key, usec_t dflt, usec_t *ret, struct err *err)
 {
     json_t *v;
@@ -211,7 +211,7 @@ bool json_get_epoch(const json_t *o, const char *key, usec_t dflt, usec_t *ret, 
     return true;
 }
 
-/* The key most like the one given, when it is near enough to be meant. */
+/* The key most similar to the one given, when it is similar enough. */
 static const char *guess(const char *key, const char *const *keys)
 {
     const char *best = NULL;

@@ -75,8 +75,8 @@ void json_out_init(struct json_out *w, struct buf *b)
     w->first[0] = true;
 }
 
-/* Comma and key before a value. Values at the top get no comma: writers of JSON lines add theirs.
- */
+/* Writes the comma and the key before a value. Values at the top get no comma: callers separate
+ * JSON lines themselves. */
 static void before(struct json_out *w, const char *key)
 {
     if (w->depth > 0 && !w->first[w->depth]) {
@@ -152,8 +152,8 @@ void json_out_bool(struct json_out *w, const char *key, bool v)
     buf_add_cstr(w->b, v ? "true" : "false");
 }
 
-/* 17 digits always read back; most values do with 15, and a text of 15 digits or less comes out as
- * it went in, unless the value is subnormal. JSON has no NaN or infinity: null. */
+/* 17 digits always read back exactly; most values need only 15, so a number read from at most 15
+ * digits is written the same way unless it is subnormal. NaN and infinity become null. */
 void json_out_double(struct json_out *w, const char *key, double v)
 {
     if (!isfinite(v)) {

@@ -18,7 +18,8 @@
 static _Atomic(enum log_level) log_threshold = LOG_INFO;
 static _Atomic(const char *) log_program;
 static _Atomic(const char *) log_line_start = "";
-static _Thread_local int64_t log_suppressed; /* held back, to be told by this thread's next line */
+/* suppressed lines, reported by this thread's next line */
+static _Thread_local int64_t log_suppressed;
 
 void log_set_level(enum log_level level)
 {
@@ -104,8 +105,7 @@ static void add_field(struct buf *b, bool json, const struct log_field *f)
     }
 }
 
-/* A field that does not fit is left out whole, so that the line stays valid; "truncated" says so.
- */
+/* A field that does not fit is left out whole, so that the line stays valid; "truncated" is set. */
 static void add_fields(struct buf *b, bool json, const struct log_field *fields, size_t n)
 {
     bool truncated = false;
@@ -132,7 +132,7 @@ static void write_line(const struct buf *b)
             if (errno == EINTR) {
                 continue;
             }
-            return; /* nowhere to tell it */
+            return; /* stderr is gone */
         }
         s.p += w;
         s.n -= (size_t)w;
@@ -170,8 +170,8 @@ void log_event_at(enum log_level level, const char *event, const struct log_fiel
     errno = saved_errno;
 }
 
-/* Keys share LOG_KEYS_MAX places by their hash: two that collide share a rate, which only holds
- * back more; memory stays fixed whatever the keys are. */
+/* Keys share LOG_KEYS_MAX entries by hash, so memory is fixed. Two keys that collide share a rate,
+ * which only suppresses more. */
 static struct log_rate {
     int64_t second;
     int64_t passed;

@@ -1,13 +1,13 @@
 /* The epoll loop: fds, a binary heap of timers, one signalfd, one eventfd for wakes from other
  * threads.
  *
- * Rules that keep callbacks free to do anything:
+ * Rules that let callbacks do anything:
  * 1. loop_fd_del takes the fd out of epoll at once and marks the record dead; its memory lives to
  * the end of the pass, so events already fetched for it are skipped.
  * 2. A timer is taken out of the heap before its callback runs; the callback may re-arm or free it.
- *    One pass runs at most as many timers as were armed when it began: a timer that re-arms itself
- *    with 0 cannot keep fds waiting.
- * 3. What is deferred during the deferred phase runs after the next pass. */
+ *    One pass runs at most as many timers as were armed when it began, so a timer that re-arms
+ *    itself with 0 cannot starve the fds.
+ * 3. Work deferred during the deferred phase runs after the next pass. */
 #include "common/loop.h"
 #include "common/clock.h"
 #include <errno.h>
@@ -152,9 +152,6 @@ void loop_free(struct loop *l)
     free(l);
 }
 
-/* --- file descriptors --------------------------------------------------------------------------
- */
-
 struct loop_fd *loop_fd_add(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *ctx)
 {
     ASSERT(fd >= 0);
@@ -185,9 +182,6 @@ void loop_fd_del(struct loop *l, struct loop_fd *f)
     (void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, f->fd, NULL); /* a closed fd is gone already */
     loop_defer(l, free, f);
 }
-
-/* --- timers ------------------------------------------------------------------------------------
- */
 
 static bool timer_before(const struct loop_timer *a, const struct loop_timer *b)
 {
@@ -267,7 +261,7 @@ void loop_timer_set(struct loop_timer *t, int64_t after_us)
         l->heap_cap = l->heap_cap == 0 ? 16 : l->heap_cap * 2;
         l->heap = xrealloc(l->heap, l->heap_cap * sizeof *l->heap);
     }
-    /* The real clock, not the pass's: a long callback must not make its successor come early. */
+    /* The current time, not the pass's: after a long callback the timer must not fire early. */
     if (!add_i64(clock_mono_us(), after_us, &t->at_us)) {
         t->at_us = INT64_MAX;
     }
@@ -303,9 +297,6 @@ static void run_timers(struct loop *l)
         t->fn(t->ctx);
     }
 }
-
-/* --- signals, deferred work, wakes -------------------------------------------------------------
- */
 
 bool loop_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx, struct err *err)
 {
@@ -344,7 +335,7 @@ void loop_defer(struct loop *l, void (*fn)(void *p), void *p)
 void loop_wake(struct loop *l)
 {
     uint64_t one = 1;
-    (void)!write(l->wake_fd, &one, sizeof one); /* EAGAIN: it is awake already */
+    (void)!write(l->wake_fd, &one, sizeof one); /* EAGAIN: it is already awake */
 }
 
 void loop_stop(struct loop *l)
@@ -370,10 +361,7 @@ int64_t loop_now_mono_us(const struct loop *l)
     return l->now_us;
 }
 
-/* --- the pass ----------------------------------------------------------------------------------
- */
-
-/* Milliseconds for epoll, rounded up so that a timer is never looked at too early; -1: no bound. */
+/* Milliseconds for epoll, rounded up so that a timer never fires early; -1: no bound. */
 static int wait_ms(const struct loop *l, int64_t max_wait_us)
 {
     int64_t wait_us = max_wait_us < 0 ? INT64_MAX : max_wait_us;

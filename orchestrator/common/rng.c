@@ -56,7 +56,8 @@ uint64_t rng_u64(struct rng *r)
 uint64_t rng_below(struct rng *r, uint64_t n)
 {
     ASSERT(n > 0);
-    uint64_t least = (UINT64_C(0) - n) % n; /* 2^64 mod n: smaller draws would favour low results */
+    /* 2^64 mod n: smaller draws would bias the result to low values */
+    uint64_t least = (UINT64_C(0) - n) % n;
     for (;;) {
         uint64_t x = rng_u64(r);
         if (x >= least) {

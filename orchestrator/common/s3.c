@@ -1,4 +1,4 @@
-/* S3 objects: addresses, single requests, and what their answers say. */
+/* S3 objects: addresses, single requests and their answers. */
 #include "common/s3.h"
 #include "aws_error.h"
 #include "common/cleanup.h"
@@ -9,9 +9,6 @@
 #include "common/banned.h"
 
 #define S3_BUCKET_MIN 3
-
-/* --- addresses ---------------------------------------------------------------------------------
- */
 
 static bool bucket_is_valid(struct str b)
 {
@@ -58,9 +55,6 @@ bool s3_parse_uri(struct str uri, struct s3_uri *ret, struct err *err)
     return true;
 }
 
-/* --- one request -------------------------------------------------------------------------------
- */
-
 struct op {
     const char *operation;
     struct s3_uri u;
@@ -87,7 +81,7 @@ bool s3_result_unreadable(struct s3_result *r, const char *operation, const char
     return err_set(&r->err, ERR_NETWORK, "%s: %s", operation, why);
 }
 
-/* Whole size of the object: behind the slash of Content-Range, else Content-Length. */
+/* Size of the whole object: after the slash of Content-Range, else Content-Length. */
 static int64_t whole_size(const struct http_reply *h)
 {
     struct str range = http_reply_header(h, "Content-Range");
@@ -109,7 +103,7 @@ static void copy_etag(const struct http_reply *h, struct s3_result *r)
     }
 }
 
-/* A 2xx that has to be a document: S3 begins some answers before it knows how they end. */
+/* Checks that a 2xx is a complete document: S3 may send 200 and then an <Error>. */
 static void check_root(const struct op *op, const struct aws_reply *reply, struct s3_result *r)
 {
     struct xml x;
@@ -152,7 +146,7 @@ static void on_reply(void *ctx, const struct aws_reply *reply)
         if ((op->needs_length && !has_length) || (op->head && r.size < 0)) {
             (void)s3_result_unreadable(&r, op->operation, "the answer does not tell its length");
         } else if (op->is_get && r.body.n > op->body_max) {
-            r.outcome = AWS_UNKNOWN; /* as when it had been cut off by its size */
+            r.outcome = AWS_UNKNOWN; /* same outcome as a body cut off by reply_max */
             (void)err_set(&r.err, ERR_TOO_LARGE, "'s3://%s/%.200s' is larger than %zu bytes",
                           op->u.bucket, op->u.key, op->body_max);
         } else if (op->xml_root != NULL) {
@@ -208,9 +202,6 @@ void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec
     };
     (void)aws_send(c, &call, on_reply, op);
 }
-
-/* --- the public calls --------------------------------------------------------------------------
- */
 
 struct get {
     int64_t from;

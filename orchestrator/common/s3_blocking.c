@@ -1,6 +1,6 @@
-/* Blocking S3 calls for threads without a loop: each s3_sync has its own. What failed in a way that
- * may pass is tried again (full jitter); a create-only write whose first reply was lost is
- * recognised as ours by its ETag instead of being reported as somebody else's. */
+/* Blocking S3 calls for threads without a loop; each s3_blocking has its own. Transient failures
+ * are retried with full jitter. A create-only write whose first reply was lost is recognised by its
+ * ETag instead of being reported as another writer's. */
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -16,7 +16,7 @@ struct s3_blocking {
     struct loop_timer *timer;
     int tries;
     struct rng rng;
-    struct s3_kept *out; /* where the call under way puts its result */
+    struct s3_kept *out; /* result of the call in progress */
     bool done;
 };
 
@@ -88,7 +88,8 @@ static bool may_pass(const struct s3_result *r, int *credentials_n)
     case AWS_OK:
     case AWS_REFUSED:
         return false;
-    case AWS_CREDENTIALS: /* once: the client has learned the clock or reads its files again */
+    /* retry once: the client has corrected its clock or reads its files again */
+    case AWS_CREDENTIALS:
         return (*credentials_n)++ == 0;
     case AWS_THROTTLED:
     case AWS_UNKNOWN:
@@ -125,9 +126,6 @@ bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec 
     return ret->r.outcome == AWS_OK;
 }
 
-/* --- objects -----------------------------------------------------------------------------------
- */
-
 bool s3_blocking_get(struct s3_blocking *s, const struct s3_uri *u, size_t max_bytes,
                      struct buf *ret, struct err *err)
 {
@@ -146,7 +144,7 @@ bool s3_blocking_get(struct s3_blocking *s, const struct s3_uri *u, size_t max_b
     return true;
 }
 
-struct range { /* what came of it so far */
+struct range { /* the bytes received so far */
     struct buf *out;
     bool too_much;
 };
@@ -161,7 +159,7 @@ static bool on_range(void *ctx, struct str data)
     return !g->too_much;
 }
 
-/* Each try brings the whole range anew. */
+/* Each try fetches the whole range again. */
 static enum s3_again range_again(void *ctx, struct s3_spec *spec, const struct s3_result *r)
 {
     struct range *g = ctx;
@@ -305,14 +303,11 @@ bool s3_blocking_list(struct s3_blocking *s, const struct s3_uri *u, size_t max_
     return true;
 }
 
-/* --- download to a file ------------------------------------------------------------------------
- */
-
 struct download {
     int fd;
     int64_t at;   /* bytes written so far */
-    int os_errno; /* of the failed write; 0: none */
-    bool resumed; /* this try asked for the rest only */
+    int os_errno; /* of the failed write; 0: no failure */
+    bool resumed; /* this try requested only the rest */
     bool complete;
     char etag[128]; /* of the object the bytes so far belong to */
     char range[48];
@@ -334,7 +329,7 @@ static bool on_download(void *ctx, struct str data)
     return true;
 }
 
-/* After each try: done, or ask for the rest, pinned by the ETag, or begin anew when the object has
+/* After each try: finish, or request the rest pinned to the ETag, or restart when the object has
  * changed or the range was ignored. */
 static enum s3_again download_again(void *ctx, struct s3_spec *spec, const struct s3_result *r)
 {

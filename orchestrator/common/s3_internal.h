@@ -1,5 +1,5 @@
-/* Shared by common/s3.c, s3_list.c, s3_sync.c, s3_multipart.c and s3_uploads.c: one request against
- * an object, its blocking form with retries, and the pages of a listing. */
+/* Shared by common/s3.c, s3_list.c, s3_blocking.c, s3_multipart.c and s3_uploads.c: one request
+ * against an object, its blocking form with retries, and the pages of a listing. */
 #pragma once
 #include "common/s3.h"
 
@@ -10,7 +10,7 @@
 #define S3_ERROR_BYTES_MAX  ((size_t)64 * 1024)
 #define S3_QUERY_BYTES_MAX  ((size_t)8 * 1024)
 
-struct s3_spec {           /* value; everything lent for the call */
+struct s3_spec {           /* a value; pointers are borrowed for the call */
     const char *operation; /* "GetObject", a literal */
     const char *method;
     const char *query;    /* encoded; NULL: none */
@@ -34,31 +34,31 @@ void s3_spec_header(struct s3_spec *spec, const char *name, const char *value);
 void s3_start(struct aws_client *c, const struct s3_uri *u, const struct s3_spec *spec, s3_cb cb,
               void *ctx);
 
-/* Outcome and err of a 2xx whose body is not what it has to be; returns false. */
+/* Set outcome and err for a 2xx with an unusable body; returns false. */
 bool s3_result_unreadable(struct s3_result *r, const char *operation, const char *why);
 
 struct s3_kept {        /* a result that outlives its callback */
     struct s3_result r; /* body views `body`, listing is NULL */
     struct buf body;
-    int unknown_n; /* earlier tries whose outcome nobody knows */
+    int unknown_n; /* earlier tries of unknown outcome */
 };
 void s3_kept_done(struct s3_kept *k);
 enum s3_again {
-    S3_AGAIN_END,        /* no further try, whatever came */
-    S3_AGAIN_IF_PASSING, /* as without the hook: when the failure may pass */
-    S3_AGAIN_YES,        /* try again although this answer is final or good */
+    S3_AGAIN_END,        /* no further try */
+    S3_AGAIN_IF_PASSING, /* default: retry transient failures */
+    S3_AGAIN_YES,        /* retry even a final or successful answer */
 };
 /* Blocking with retries. True when the outcome is AWS_OK; *ret is filled either way and needs
- * s3_kept_done. `again`, when set, is asked after each try and prepares spec for the next. */
+ * s3_kept_done. `again`, when set, is called after each try and prepares spec for the next. */
 bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec *spec,
                   enum s3_again (*again)(void *ctx, struct s3_spec *spec,
                                          const struct s3_result *r),
                   void *ctx, struct s3_kept *ret, struct err *err) MUST_CHECK;
-/* After a 412 on a create-only write one of whose earlier tries is unknown: is what lies there
- * ours? etag is what ours would have. */
+/* After a 412 on a create-only write with an earlier try of unknown outcome: true when the existing
+ * object is ours. etag is the one ours would have. */
 bool s3_sync_is_ours(struct s3_blocking *s, const struct s3_uri *u, const char *etag, int64_t size);
 
-struct s3_pages { /* a listing under way */
+struct s3_pages { /* a listing in progress */
     struct s3_uri u;
     size_t max_keys;
     struct s3_listing *listing;
@@ -71,5 +71,5 @@ void s3_pages_init(struct s3_pages *p, const struct s3_uri *u, size_t max_keys);
 void s3_pages_done(struct s3_pages *p);
 /* Query of the next page. */
 void s3_pages_query(const struct s3_pages *p, struct buf *out);
-/* Take a page in; on failure r's outcome and err say why and false is returned. */
+/* Add a page. False on failure, with the reason in r's outcome and err. */
 bool s3_pages_add(struct s3_pages *p, struct str body, struct s3_result *r);

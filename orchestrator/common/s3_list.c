@@ -1,6 +1,6 @@
 /* Listings: ListObjectsV2 pages into one listing. The answer is untrusted: keys must lie under the
- * prefix, the number of keys is bounded, and a service that hands out the same token twice or empty
- * pages for ever is an error, not an endless loop. */
+ * prefix, their number is bounded, and a repeated token or an endless run of empty pages is an
+ * error. */
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/xml.h"
@@ -168,7 +168,7 @@ static bool read_page(struct s3_pages *p, struct page *g, struct str body, struc
     }
 }
 
-/* Give back what a page that failed halfway has added. */
+/* Remove what a page that failed halfway has added. */
 static void forget_after(struct s3_pages *p, size_t n)
 {
     while (p->listing->n > n) {
@@ -211,9 +211,6 @@ bool s3_pages_add(struct s3_pages *p, struct str body, struct s3_result *r)
     p->token = buf_take(&g.token);
     return true;
 }
-
-/* --- the asynchronous call ---------------------------------------------------------------------
- */
 
 struct list {
     struct aws_client *c;

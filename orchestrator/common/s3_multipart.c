@@ -1,9 +1,9 @@
 /* Objects of unknown size, streamed in parts.
  *
  * The upload is created when a second part becomes necessary, so a small object is one plain PUT. A
- * full part waits in memory until more bytes come: one that ends exactly at a part's end has no
- * empty part behind it. Completing is the step with an ambiguous end: when a reply to it was lost,
- * what lies under the key is compared with what our parts would make. */
+ * full part stays in memory until more bytes come, so an object that ends at a part's end gets no
+ * empty part. When the reply to Complete is lost, the object under the key is compared with what
+ * our parts would make. */
 #include "common/cleanup.h"
 #include "common/hash.h"
 #include "common/json.h"
@@ -146,15 +146,15 @@ void s3_multipart_abort(struct s3_multipart *m)
             .operation = "AbortMultipartUpload", .method = "DELETE", .query = query};
         CLEANUP(s3_kept_done)
         struct s3_kept k;
-        /* What cannot be aborted now is found by the sweep over old uploads. */
+        /* An upload that cannot be aborted now is aborted later by s3_blocking_uploads_abort. */
         bool aborted = s3_sync_call(m->s, &m->u, &spec, NULL, NULL, &k, NULL);
         (void)aborted;
     }
     multipart_free(m);
 }
 
-/* The ETag S3 gives to our parts: MD5 over their MD5s, "-", their number. False when the parts'
- * ETags are no MD5s (encrypted by a key of KMS). */
+/* The ETag S3 makes of our parts: MD5 over their MD5s, "-", their number. False when the parts'
+ * ETags are not MD5s (objects encrypted with KMS). */
 static bool whole_etag(const struct s3_multipart *m, char out[static 128])
 {
     AUTO_BUF struct buf sums = BUF_INIT(16 * S3_PARTS_MAX);
@@ -231,9 +231,6 @@ bool s3_multipart_finish(struct s3_multipart *m, bool create_only, int64_t *ret_
     return true;
 }
 
-/* --- from one process to another ---------------------------------------------------------------
- */
-
 void s3_multipart_save(const struct s3_multipart *m, struct json_out *w, struct buf *tail)
 {
     json_out_str(w, "upload_id", m->upload_id != NULL ? m->upload_id : "");
@@ -269,7 +266,7 @@ static bool take_etags(struct s3_multipart *m, const json_t *etags, struct err *
     return true;
 }
 
-/* Parts stay for as long as their upload does. */
+/* Parts exist as long as their upload does. */
 static bool upload_is_there(struct s3_multipart *m, struct err *err)
 {
     if (m->upload_id == NULL) {

@@ -1,8 +1,8 @@
-/* Multipart uploads that nobody will complete: a killed writer leaves one, and so does a
- * CreateMultipartUpload whose reply was lost. Their parts are paid for until somebody aborts them.
+/* Aborts abandoned multipart uploads. A killed writer leaves one, and so does a
+ * CreateMultipartUpload whose reply was lost. Their parts are billed until they are aborted.
  *
- * The first page is asked for again and again until nothing on it is ours: what was aborted is no
- * longer listed, so no markers are needed. */
+ * The first page is requested until it holds none of our uploads: aborted uploads are no longer
+ * listed, so no markers are needed. */
 #include "common/cleanup.h"
 #include "common/xml.h"
 #include "s3_internal.h"
@@ -45,7 +45,7 @@ static bool abort_one(struct page *p, struct str key, struct err *err)
     if (!s3_sync_call(p->s, &u, &spec, NULL, NULL, &k, err) && k.r.status != 404) {
         return false;
     }
-    p->aborted_n++; /* 404: it is gone already */
+    p->aborted_n++; /* 404: it no longer exists */
     return true;
 }
 

@@ -11,8 +11,6 @@
 #define SIGV4_SCOPE_BYTES   ((size_t)256)
 #define SIGV4_EXPIRES_S_MAX INT64_C(604800) /* seven days, S3's bound */
 
-/* --- path ------------------------------------------------------------------------------------ */
-
 /* Path without ".", ".." and empty segments. A final '/' is kept when anything stands before it. */
 static void add_normalised_path(struct buf *out, struct str path)
 {
@@ -48,8 +46,6 @@ static void add_path(struct buf *out, const struct sigv4_request *r)
     }
 }
 
-/* --- query ----------------------------------------------------------------------------------- */
-
 struct param {
     struct str name;
     struct str value;
@@ -63,8 +59,8 @@ static int compare_params(const void *a, const void *b)
     return c != 0 ? c : str_cmp(x->value, y->value);
 }
 
-/* Decoded and encoded again, so that "%7e", "~" and lower-case escapes come out alike. A broken
- * escape is taken as the characters it shows. room has space for all: the view stays valid. */
+/* Decodes and encodes again, so that "%7e", "~" and lower-case escapes give the same text. A broken
+ * escape is taken literally. room is large enough for all calls, so earlier views stay valid. */
 static struct str encode_again(struct buf *room, struct str s)
 {
     AUTO_BUF struct buf plain = BUF_INIT(s.n);
@@ -105,8 +101,6 @@ static void add_query(struct buf *out, struct str query)
     }
 }
 
-/* --- headers --------------------------------------------------------------------------------- */
-
 struct header_list {
     struct sigv4_header at[SIGV4_HEADERS_MAX + 2];
     size_t n;
@@ -129,7 +123,7 @@ static int compare_names(struct str a, struct str b)
     return a.n < b.n ? -1 : a.n > b.n ? 1 : 0;
 }
 
-/* Insert behind all that are not greater: equal names keep the order they were sent in. */
+/* Insert after all that are not greater: equal names keep the order in which they were sent. */
 static void insert_header(struct header_list *l, struct sigv4_header h)
 {
     ASSERT(l->n < ARRAY_LEN(l->at));
@@ -212,9 +206,6 @@ static void add_signed_names(struct buf *out, const struct header_list *l)
     }
 }
 
-/* --- canonical request, signature --------------------------------------------------------------
- */
-
 static void canonical(const struct sigv4_request *r, struct str query, const struct header_list *l,
                       struct buf *out)
 {
@@ -280,7 +271,7 @@ void sigv4_sign(const struct sigv4_request *r, const struct aws_creds *c, usec_t
     collect_headers(r, str_of(ret_date), str_of(c->session_token), &l);
     AUTO_BUF struct buf text = BUF_INIT(SIGV4_BYTES_MAX);
     canonical(r, r->query, &l, &text);
-    ASSERT(!text.overflow); /* requests we make ourselves are far smaller */
+    ASSERT(!text.overflow); /* our own requests are far smaller */
     char hex[SHA256_HEX_N];
     signature(r, buf_str(&text), c->secret, ret_date, hex);
     buf_addf(out, SIGV4_ALGORITHM " Credential=%s/", c->key_id);
@@ -327,9 +318,6 @@ void sigv4_presign(const struct sigv4_request *r, const struct aws_creds *c, use
     buf_add_str(out, buf_str(&query));
     buf_addf(out, "&X-Amz-Signature=%s", hex);
 }
-
-/* --- receiving ---------------------------------------------------------------------------------
- */
 
 static bool refuse(struct err *err, enum err_code code, const char *aws_code, const char *message)
 {

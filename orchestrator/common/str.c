@@ -199,7 +199,7 @@ bool parse_i64(struct str s, int64_t min, int64_t max, int64_t *ret, struct err 
     return true;
 }
 
-/* Digits, and behind a point at most `digits` more, at least one; scaled by 10^digits. */
+/* Digits, optionally a point and 1 to `digits` more; scaled by 10^digits. */
 static bool scan_decimal(struct str s, int digits, int64_t *ret)
 {
     bool negative = s.n > 0 && s.p[0] == '-';
@@ -255,7 +255,7 @@ static int64_t unit_seconds(char c)
     return c == 's' ? 1 : c == 'm' ? 60 : c == 'h' ? 3600 : c == 'd' ? 86400 : 0;
 }
 
-/* Units must fall in size ("1h30m", not "30m1h"); a bare number means seconds and stands alone. */
+/* Units must decrease ("1h30m", not "30m1h"). A bare number means seconds and must stand alone. */
 static bool scan_duration(struct str s, int64_t *ret)
 {
     int64_t sum = 0;

@@ -1,12 +1,12 @@
-/* Reading tar: ustar, pax and GNU long names; only regular files come out, with the exact offset
- * of their data. Archives come from outside: everything is checked against the bytes at hand.
+/* Reading tar: ustar, pax and GNU long names; only regular files are returned, with the exact
+ * offset of their data. Archives are untrusted: everything is checked against the bytes available.
  * Invariant: r->at never passes r->in.n. */
 #include "common/banned.h"
 #include "common/tar.h"
 
 #define TAR_PAX_BYTES_MAX INT64_C(65536) /* of one extended header */
 
-/* What extended headers say of the next member. */
+/* What extended headers say about the next member. */
 struct tar_extra {
     bool has_name;
     int64_t size;  /* -1: not said */
@@ -100,7 +100,7 @@ static bool set_name(struct tar_reader *r, struct str name, struct err *err)
     return true;
 }
 
-/* Seconds of a pax time "1795148923.71"; the fraction is dropped, a sign too odd to keep. */
+/* Seconds of a pax time "1795148923.71"; the fraction is dropped; a sign is rejected. */
 static bool pax_seconds(struct str s, int64_t *ret)
 {
     struct str whole = str_split(&s, '.');
@@ -272,7 +272,7 @@ bool tar_next(struct tar_reader *r, struct tar_member *ret, struct err *err)
         if (!x.has_name && !header_name(r, r->in.p + r->at, err)) {
             return false;
         }
-        if (type == '5') { /* a folder holds nothing; its name was checked all the same */
+        if (type == '5') { /* a folder has no data; its name was checked above */
             if (size != 0) {
                 return bad(r, err, "a folder with data");
             }

@@ -1,4 +1,4 @@
-/* Writing tar: plain ustar headers; a pax header in front only for what ustar cannot say.
+/* Writing tar: plain ustar headers; a pax header in front only for what ustar cannot express.
  * Format: POSIX.1-2017, pax, "ustar Interchange Format". */
 #include "common/banned.h"
 #include "common/tar.h"

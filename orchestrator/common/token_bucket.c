@@ -1,6 +1,6 @@
-/* Token bucket in micro-tokens.
- * Invariants: 1. 0 <= tokens_u <= burst_u. 2. at_us moves only over time whose tokens were
- * credited, so a rate of one token an hour asked every millisecond still gives its token. */
+/* Token bucket in micro-tokens. Invariants: 1. 0 <= tokens_u <= burst_u. 2. at_us advances only
+ * over time whose tokens were credited, so a bucket of one token per hour still fills when it is
+ * read every millisecond. */
 #include "common/token_bucket.h"
 #include "common/banned.h"
 #include <math.h>
@@ -16,7 +16,8 @@ static int64_t micro(double tokens)
     return (int64_t)fmin(tokens * (double)TOKEN_U + 0.5, (double)RATE_U_MAX);
 }
 
-/* A burst under one token could never be taken from: it counts as one. The bucket starts full. */
+/* A burst below one token counts as one, because nothing could ever be taken. The bucket starts
+ * full. */
 void token_bucket_init(struct token_bucket *b, double rate_per_s, double burst, int64_t now_mono_us)
 {
     *b = (struct token_bucket){.rate_per_s_u = micro(rate_per_s), .at_us = now_mono_us};
@@ -46,7 +47,7 @@ static void refill(struct token_bucket *b, int64_t now_mono_us)
 
 bool token_bucket_take(struct token_bucket *b, int64_t now_mono_us)
 {
-    /* A refused take changes nothing, so that asking often loses no fractions. */
+    /* A refused take changes nothing, so frequent calls lose no fractions. */
     struct token_bucket after = *b;
     refill(&after, now_mono_us);
     if (after.tokens_u < TOKEN_U) {

@@ -1,6 +1,5 @@
-/* A pull reader for the XML that AWS sends: elements and text. Comments and processing
- * instructions are passed over, attributes are checked and dropped, <!DOCTYPE and CDATA are errors.
- */
+/* A pull reader for the XML that AWS sends: elements and text. Comments and processing instructions
+ * are skipped, attributes are checked and dropped, <!DOCTYPE and CDATA are errors. */
 #include "common/xml.h"
 #include "common/banned.h"
 
@@ -234,7 +233,7 @@ static bool char_reference(struct str s, uint32_t *ret)
     return true;
 }
 
-/* What stands between '&' and ';'; false when it is none of ours. */
+/* The text between '&' and ';'; false when it is not a known entity. */
 static bool entity(struct str s, uint32_t *ret)
 {
     static const struct {
@@ -253,7 +252,7 @@ static bool entity(struct str s, uint32_t *ret)
     return false;
 }
 
-/* Anything that is not a known reference is kept as it stands: names of objects must not vanish. */
+/* An unknown reference is kept unchanged: object names must not lose characters. */
 void xml_unescape(struct buf *out, struct str s)
 {
     while (s.n > 0) {

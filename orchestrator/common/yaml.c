@@ -1,6 +1,6 @@
-/* YAML to a tree with positions, over libyaml's event parser. Our own composer, since a campaign
- * file must not surprise: the core schema's types only, every limit counted as the text is read,
- * aliases counted by what they stand for (so that "billion laughs" ends at YAML_NODES_MAX). */
+/* YAML to a tree with positions, over libyaml's event parser. It has its own composer: only the
+ * core schema's types, every limit counted while the text is read, and aliases counted by the nodes
+ * they stand for (so "billion laughs" stops at YAML_NODES_MAX). */
 #include "common/yaml.h"
 #include "common/arena.h"
 #include "common/banned.h"
@@ -99,9 +99,6 @@ static void fatal(struct composer *c, struct position pos, const char *code, con
     c->fatal = true;
     fault(c, pos, code, "", message);
 }
-
-/* --- nodes -------------------------------------------------------------------------------------
- */
 
 static struct yaml_node *new_node(struct composer *c, enum yaml_kind kind, struct position pos)
 {
@@ -407,9 +404,6 @@ static struct yaml_node *compose(struct composer *c, const yaml_event_t *e, int 
     }
     return n;
 }
-
-/* --- document ----------------------------------------------------------------------------------
- */
 
 /* One event of the stream's frame; false (with a fault) when it is another. */
 static bool expect(struct composer *c, yaml_event_type_t type, const char *code,

@@ -1,6 +1,6 @@
 /* Part of yaml.c: JSON writes characters past U+FFFF as two \u escapes, which libyaml refuses. They
- * are put in as they are before it reads, and columns are counted back to the text that was given.
- */
+ * are replaced by the characters before libyaml reads the text, and positions are mapped back to
+ * the original text. */
 #pragma once
 #include "common/buf.h"
 #include "common/position.h"
