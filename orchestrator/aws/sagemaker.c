@@ -125,8 +125,6 @@ static void read_pool(const json_t *o, struct warm_pool_report *ret)
     copy_str(pool, "ReusedByJob", ret->reused_by, sizeof ret->reused_by);
 }
 
-/* --- create --- */
-
 static void on_create(void *ctx, const struct aws_reply *r)
 {
     struct sagemaker_call *call = ctx;
@@ -157,8 +155,6 @@ struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate ga
     send_call(call, "CreateTrainingJob", request, true, on_create);
     return call;
 }
-
-/* --- describe --- */
 
 static bool is_not_found(const struct aws_reply *r)
 {
@@ -248,8 +244,6 @@ struct sagemaker_call *sagemaker_describe(struct aws_client *c, struct aws_gate 
     return call;
 }
 
-/* --- stop --- */
-
 static void on_stop(void *ctx, const struct aws_reply *r)
 {
     struct sagemaker_call *call = ctx;
@@ -278,8 +272,6 @@ struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate
     send_call(call, "StopTrainingJob", buf_str(&body), false, on_stop);
     return call;
 }
-
-/* --- update --- */
 
 /* The texts are no API: a pool that is gone is told by the status of the job or of the pool. */
 static bool is_no_pool(const struct aws_reply *r)
@@ -326,8 +318,6 @@ struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct 
     send_call(call, "UpdateTrainingJob", buf_str(&body), false, on_update);
     return call;
 }
-
-/* --- list --- */
 
 static void on_list(void *ctx, const struct aws_reply *r);
 

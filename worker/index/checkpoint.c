@@ -29,9 +29,6 @@ void checkpoint_fingerprint(const struct scan_config *c, const char *prefix,
     str_hex(sum, sizeof sum, out);
 }
 
-/* --- counts
- * ---------------------------------------------------------------------------------------- */
-
 struct number { /* where one is, and its name */
     const char *name;
     int64_t *at;
@@ -74,9 +71,6 @@ static bool read_numbers(const json_t *o, struct checkpoint *c, struct err *err)
     }
     return true;
 }
-
-/* --- saving
- * ---------------------------------------------------------------------------------------- */
 
 bool checkpoint_save(struct sink *s, const struct checkpoint *c, struct sink_stream *const *files,
                      struct err *err)
@@ -123,9 +117,6 @@ bool checkpoint_remove(struct sink *s, struct err *err)
 {
     return sink_delete(s, CHECKPOINT_KEY, err);
 }
-
-/* --- going on
- * -------------------------------------------------------------------------------------- */
 
 static void abort_all(struct sink_stream **files)
 {

@@ -64,9 +64,6 @@ static const char *env(const char *name)
     return v != NULL ? v : "";
 }
 
-/* --- scanning
- * -------------------------------------------------------------------------------------- */
-
 static void tell_progress(struct worker *w)
 {
     struct progress *p = &w->x->progress;
@@ -154,9 +151,6 @@ static void *scan_main(void *arg)
     return NULL;
 }
 
-/* --- the run
- * --------------------------------------------------------------------------------------- */
-
 static void print_line(const struct progress *p, double seconds, double rate, struct buf *out)
 {
     buf_addf(out,
@@ -230,9 +224,6 @@ static void run_alive(struct index *x, int threads)
     p->rows_in = x->stop == 0 ? progress_rows(p) : -1;
     progress_report_stop(heart);
 }
-
-/* --- what is written at the end
- * ------------------------------------------------------------------- */
 
 static void summary_json(const struct index *x, struct buf *out)
 {
@@ -340,9 +331,6 @@ static bool finish(struct index *x, struct err *err)
            sink_put(x->sink, SUMMARY_NAME, buf_str(&b), "application/json", true, err) &&
            put_manifest(x, err);
 }
-
-/* --- the beginning
- * --------------------------------------------------------------------------------- */
 
 static bool find_input(struct index *x, struct err *err)
 {

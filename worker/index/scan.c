@@ -76,9 +76,6 @@ void scan_done(struct scan *s)
     buf_done(&s->caption_);
 }
 
-/* --- what is broken
- * -------------------------------------------------------------------------------- */
-
 /* A line of the list of broken things. key may be empty. */
 static void tell(struct scan *s, struct str key, int64_t at, const char *what)
 {
@@ -102,9 +99,6 @@ static void note_fault(struct scan *s, enum pair_fault f)
 {
     s->fault_ = s->fault_ == PAIR_WHOLE ? f : s->fault_;
 }
-
-/* --- pairs
- * ----------------------------------------------------------------------------------------- */
 
 static enum kind kind_of(struct str suffix)
 {

@@ -51,9 +51,6 @@ static int entry_cmp(const void *a, const void *b, void *text)
     return strcmp(t + x->path, t + y->path);
 }
 
-/* --- folders
- * --------------------------------------------------------------------------------------- */
-
 struct above { /* the folders one is in: a link back to one of them would never end */
     dev_t dev[SHARDS_DEPTH_MAX];
     ino_t ino[SHARDS_DEPTH_MAX];
@@ -160,9 +157,6 @@ static bool list_folder(struct shards *s, const char *input, struct err *err)
     s->folder = xasprintf("%s%s", input, n > 0 && input[n - 1] == '/' ? "" : "/");
     return enter(s, AT_FDCWD, input, "", &above, err);
 }
-
-/* --- S3
- * -------------------------------------------------------------------------------------------- */
 
 static bool take_listing(struct shards *s, const struct s3_listing *l, size_t skip, struct err *err)
 {

@@ -440,9 +440,6 @@ bool sink_put(struct sink *s, const char *name, struct str body, const char *con
     return sink_stream_finish(t, create_only, err);
 }
 
-/* --- from one process to another
- * ------------------------------------------------------------------- */
-
 bool sink_stream_save(struct sink_stream *t, struct json_out *w, struct buf *tail, struct err *err)
 {
     if (t->multipart != NULL) {

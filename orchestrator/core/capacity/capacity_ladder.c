@@ -1,4 +1,4 @@
-/* The ladder's memory: a few numbers a rung, looked at from the top. */
+/* The ladder's memory: a few numbers per rung, read from the top. */
 #include "capacity_ladder.h"
 
 static int subnets_of(const struct spec_stage *stage)
@@ -13,8 +13,8 @@ static int rung_of(int instance_type_i, int subnet)
     return instance_type_i * CAPACITY_LADDER_SUBNETS_MAX + subnet;
 }
 
-/* Still ahead? A time further away than any we set was set before the wall clock went back: such a
- * mark counts no more. */
+/* True when the time is in the future. A time further away than any we set was set before the wall
+ * clock went back and is ignored. */
 static bool ahead(usec_t until_us, usec_t now_us, int64_t longest_us)
 {
     return until_us > now_us && until_us - now_us <= longest_us;
@@ -62,7 +62,7 @@ bool capacity_ladder_choose(const struct capacity_ladder *p, const struct spec_s
     return false;
 }
 
-/* The rungs a subnet_i stands for: one, or with -1 every one of the type. */
+/* The range of rungs that subnet_i stands for: one, or with -1 all of the type. */
 static void range(const struct spec_stage *stage, int instance_type_i, int subnet_i, int *ret_from,
                   int *ret_to)
 {
@@ -99,7 +99,8 @@ void capacity_ladder_refused(struct capacity_ladder *p, const struct spec_stage 
         for (int k = 0; k < r->failures && shut_us < CAPACITY_LADDER_SHUT_MAX_US; k++) {
             shut_us *= 2;
         }
-        r->failures = MIN(r->failures + 1, 16); /* far beyond the longest: does not overflow */
+        /* far beyond the longest delay, so the shift does not overflow */
+        r->failures = MIN(r->failures + 1, 16);
         r->shut_until_us = now_us + MIN(shut_us, CAPACITY_LADDER_SHUT_MAX_US);
         r->probe_until_us = 0;
     }

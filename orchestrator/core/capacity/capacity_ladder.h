@@ -1,10 +1,11 @@
-/* Where an attempt goes: a ladder of instance types, on each the subnets, with memory of which rung
- * has capacity now. One struct capacity_ladder a stage; the caller keeps it. Pure; wall clock.
+/* Chooses instance type and subnet of an attempt: a ladder of instance types, on each the subnets,
+ * with memory of which rung has capacity. The caller keeps one struct capacity_ladder per stage.
+ * Pure; wall clock.
  *
- * A rung is open, or shut after a capacity error until its time is over. Then one attempt probes
- * it: until that one has told (or CAPACITY_LADDER_PROBE_US have passed), others go further down or
- * wait, so that a whole queue does not run into the same refusal. A stage with one subnet or none
- * has one rung a type. */
+ * A rung is open, or shut for some time after a capacity error. When that time is over, one attempt
+ * probes it. Until the probe's result is known (or CAPACITY_LADDER_PROBE_US have passed) other
+ * attempts go further down or wait, so that a whole queue does not meet the same refusal. A stage
+ * with at most one subnet has one rung per type. */
 #pragma once
 #include "core/spec/spec.h"
 
@@ -14,11 +15,11 @@
     INT64_C(120000000) /* after the first capacity error, then doubled */
 #define CAPACITY_LADDER_SHUT_MAX_US INT64_C(3600000000) /* never shut for longer */
 #define CAPACITY_LADDER_PROBE_US                                                                   \
-    INT64_C(900000000) /* a probe that has not told by then is forgotten */
+    INT64_C(900000000) /* a probe without a result by then is forgotten */
 
 struct capacity_ladder_rung {
     usec_t shut_until_us;  /* a capacity error shut it; 0: open */
-    usec_t probe_until_us; /* an attempt probes it; 0: none does */
+    usec_t probe_until_us; /* an attempt is probing it; 0: no probe */
     int failures;          /* capacity errors in a row: shut for 2, 4, 8 .. 60 min */
 };
 struct capacity_ladder {
@@ -27,23 +28,26 @@ struct capacity_ladder {
 };
 struct capacity_ladder_choice {
     int instance_type_i; /* of the stage's ladder */
-    int subnet_i;        /* -1: the stage names none, or its only one */
-    bool probe; /* it was shut, its time is over: one attempt at a time, capacity_ladder_started */
-    usec_t open_us; /* when none is open: the earliest time one may be; USEC_NEVER: none fits */
+    int subnet_i;        /* -1: the stage names at most one subnet */
+    /* the rung is no longer shut: one attempt at a time, marked by capacity_ladder_started */
+    bool probe;
+    /* when no rung is open: the earliest time one may open; USEC_NEVER: none fits */
+    usec_t open_us;
 };
-/* The first open rung at or below `from_type` that `fits` (slots and quota; may be NULL: all do).
- * False: none is open now, and of ret only open_us is written. p NULL: no memory, all open. */
+/* Choose the first open rung at or below `from_type` that `fits` (slots and quota; NULL: all fit).
+ * False: no rung is open now, and only ret->open_us is written. p NULL: no memory, all rungs
+ * open. */
 bool capacity_ladder_choose(const struct capacity_ladder *p, const struct spec_stage *stage,
                             int from_type, usec_t now_us,
                             bool (*fits)(void *ctx, int instance_type_i), void *ctx,
                             struct capacity_ladder_choice *ret);
-/* An attempt was intended on a rung: when that rung is a probe, nobody follows for now. */
+/* An attempt was intended on a rung. When it is a probe, no other attempt uses the rung for now. */
 void capacity_ladder_started(struct capacity_ladder *p, const struct spec_stage *stage,
                              int instance_type_i, int subnet_i, usec_t now_us);
-/* A capacity error on a rung; those that come while it is shut were sent before and teach nothing
- * new. subnet_i -1: every subnet of that type. */
+/* A capacity error on a rung. Errors that arrive while it is shut belong to earlier requests and
+ * are ignored. subnet_i -1: every subnet of that type. */
 void capacity_ladder_refused(struct capacity_ladder *p, const struct spec_stage *stage,
                              int instance_type_i, int subnet_i, usec_t now_us);
-/* An attempt runs there: open again. */
+/* An attempt runs there: open the rung again. */
 void capacity_ladder_worked(struct capacity_ladder *p, const struct spec_stage *stage,
                             int instance_type_i, int subnet_i);

@@ -1,10 +1,8 @@
-/* Quotas: what is free, what a refusal's text teaches of limits and of others' use, and how long
- * that is believed. */
+/* Quotas: what is free, what the text of a refusal teaches about limits and foreign use, and how
+ * long that is believed. */
 #include "quota_ledger.h"
 #include "core/failure/cause.h"
 #include <strings.h>
-
-/* --- arithmetic that ends at the bounds ------------------------------------------------------- */
 
 static int64_t plus(int64_t a, int64_t b)
 {
@@ -18,16 +16,15 @@ static int64_t minus(int64_t a, int64_t b)
     return __builtin_sub_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
 }
 
-/* The lesser of two limits of which -1 is none. */
+/* Minimum of two limits; -1 means unlimited. */
 static int64_t lesser(int64_t a, int64_t b)
 {
     return a < 0 ? b : b < 0 ? a : MIN(a, b);
 }
 
-/* --- others' use ------------------------------------------------------------------------------ */
-
-/* n halved once per half-life, in a straight line between, rounded half up. A clock that went back
- * ages it as one that went on: what was learned under another time is not believed for long. */
+/* n halved once per half-life, linear in between, rounded half up. A clock that went back ages the
+ * value like one that went forward, so a value learned under a wrong time is not believed for
+ * long. */
 static int64_t decayed(int64_t n, usec_t at_us, usec_t now_us)
 {
     __extension__ typedef __int128 wide;
@@ -52,15 +49,13 @@ int64_t quota_ledger_total_foreign(const struct quota_ledger_total *t, usec_t no
     return decayed(t->foreign, t->foreign_us, now_us);
 }
 
-/* Use that is not ours by a refusal: what it says is in use, and at least so much that what was
- * wanted did not fit. */
+/* Foreign use according to a refusal: what it says is in use, and at least enough that the request
+ * did not fit. */
 static int64_t foreign_of(const struct quota_ledger_refusal *r, int64_t ours)
 {
     int64_t no_room = plus(minus(r->limit, r->wanted), 1);
     return MAX(0, minus(MAX(r->used, no_room), MAX(0, ours)));
 }
-
-/* --- what is learned -------------------------------------------------------------------------- */
 
 bool quota_ledger_refusal_parse(const char *text, struct quota_ledger_refusal *ret)
 {
@@ -74,7 +69,7 @@ bool quota_ledger_refusal_parse(const char *text, struct quota_ledger_refusal *r
     return true;
 }
 
-/* Names that stand for themselves. */
+/* Quota names without an instance type. */
 static const struct {
     const char *name;
     enum quota_ledger_quota quota;
@@ -87,7 +82,7 @@ static const struct {
     {"Longest run time for a training job", QUOTA_LEDGER_QUOTA_RUN_TIME, MARKET_ON_DEMAND},
     {"Size of EBS volume for a training job instance", QUOTA_LEDGER_QUOTA_VOLUME, MARKET_ON_DEMAND},
 };
-/* Names with the instance type in them. */
+/* Quota names that contain the instance type. */
 static const struct {
     const char *before, *after;
     enum quota_ledger_quota quota;
@@ -100,7 +95,7 @@ static const struct {
     {"spot-training-job/", "", QUOTA_LEDGER_QUOTA_TYPE, MARKET_SPOT},
 };
 
-/* The instance type between before and after, when name is made so. */
+/* The instance type between `before` and `after`, when name has that form. */
 static bool type_between(const char *name, const char *before, const char *after,
                          char ret_type[static INSTANCE_TYPE_MAX + 1])
 {
@@ -201,14 +196,14 @@ enum quota_ledger_quota quota_ledger_learn(struct quota_ledger *s, struct quota_
     return QUOTA_LEDGER_QUOTA_OTHER;
 }
 
-/* What AWS allows of the type: as read, or as the last refusal said when that is less. */
+/* The type's quota: as read, or as the last refusal said when that is less. */
 static int64_t type_quota(const struct quota_ledger *s)
 {
     return s->quota < 0 ? -1 : lesser(s->quota, s->refused_limit);
 }
 
-/* Others use at most what ours leave of the limit. Left alone when that is no news: learned anew it
- * would never get older. */
+/* Foreign use is at most what ours leaves of the limit. Left unchanged when it already is, because
+ * learning it again would reset its age. */
 static void bound_foreign(int64_t limit, int64_t ours, usec_t now_us, int64_t believed,
                           int64_t *foreign, usec_t *foreign_us)
 {
@@ -234,8 +229,6 @@ void quota_ledger_quota_read(struct quota_ledger *s, int64_t quota)
     s->quota = MAX(-1, quota);
     s->refused_limit = s->quota < 0 ? s->refused_limit : -1;
 }
-
-/* --- what is free ----------------------------------------------------------------------------- */
 
 int64_t quota_ledger_limit(const struct quota_ledger *s, const struct quota_ledger_account *a)
 {

@@ -1,15 +1,13 @@
-/* The quota ledger of one instance type and market, and what is known of everybody else's use. A
- * slot is held from intent to release: creating, running, uploading, stopping, unknown, and idle in
- * a warm pool. Pure values: the caller keeps them, times are wall clock. No sum here overflows: it
- * ends at INT64_MAX and INT64_MIN. */
+/* The quota ledger of one instance type and market, and the estimated use by others. A slot is held
+ * from intent to release: creating, running, uploading, stopping, unknown, and idle in a warm pool.
+ * Pure values: the caller keeps them; times are wall clock. Sums saturate at INT64_MIN and
+ * INT64_MAX. */
 #pragma once
 #include "common/err.h"
 #include "core/model.h"
 
 #define QUOTA_LEDGER_FOREIGN_HALF_LIFE_US                                                          \
-    INT64_C(                                                                                       \
-        600000000) /* learned foreign use halves in this time                                  \
-                        */
+    INT64_C(600000000) /* half-life of learned foreign use                                  \ */
 #define QUOTA_LEDGER_QUOTA_NAME_MAX 127
 
 struct quota_ledger { /* counts are instances */
@@ -18,86 +16,89 @@ struct quota_ledger { /* counts are instances */
     int64_t held;           /* by live attempts, from intent to release, unknown ones included */
     int64_t warm_idle;      /* kept by pools whose job has ended: available, or not yet seen */
     int64_t warm_held;      /* against the warm quota: pools expected, available or in use */
-    int64_t quota;          /* of the type and market, as read; -1 unreadable: nothing starts */
-    int64_t warm_quota;     /* -1 unreadable, which counts as 0 */
-    int64_t operator_limit; /* of the operator's settings, on our own use; -1 none */
+    int64_t quota;          /* of the type and market, as read; -1: unreadable, nothing starts */
+    int64_t warm_quota;     /* -1: unreadable, counts as 0 */
+    int64_t operator_limit; /* the operator's limit on our own use; -1: no limit */
     int64_t foreign;        /* others' use as last learned, at foreign_us */
     usec_t foreign_us;
-    int64_t refused_limit;      /* the limit a refusal named when it differs from quota; -1 none */
-    musd_t price_musd_per_hour; /* -1 unknown */
+    /* the limit a refusal named when it differs from quota; -1: not known */
+    int64_t refused_limit;
+    musd_t price_musd_per_hour; /* -1: unknown */
 };
 struct quota_ledger_total { /* the quota over all types of one market */
-    int64_t limit;          /* -1: not listed, no such limit */
+    int64_t limit;          /* -1: not listed, unlimited */
     int64_t held;           /* ours, all types, warm_idle included */
     int64_t foreign;        /* others' use as last learned, at foreign_us */
     usec_t foreign_us;      /* foreign and foreign_us start at 0 */
 };
-struct quota_ledger_account { /* quotas over all types; -1: not listed, no such limit */
+struct quota_ledger_account { /* quotas over all types; -1: not listed, unlimited */
     struct quota_ledger_total total[MARKET_COUNT];
-    int64_t per_job; /* instances of one job */
+    int64_t per_job; /* instances per job */
     int64_t longest_run_s;
     int64_t volume_gb; /* of one instance */
 };
-/* An account of which no quota over all types is known. */
+/* An account without known quotas over all types. */
 #define QUOTA_LEDGER_ACCOUNT_UNLIMITED                                                             \
     {                                                                                              \
         .total = {{.limit = -1}, {.limit = -1}}, .per_job = -1, .longest_run_s = -1,               \
         .volume_gb = -1                                                                            \
     }
-struct quota_ledger_refusal { /* ResourceLimitExceeded, read out of its text */
+struct quota_ledger_refusal { /* ResourceLimitExceeded, parsed from its text */
     char quota[QUOTA_LEDGER_QUOTA_NAME_MAX + 1];
     int64_t limit, used, wanted;
 };
-/* What a quota's name is about. */
+/* What a quota limits. */
 enum quota_ledger_quota {
     QUOTA_LEDGER_QUOTA_TYPE,     /* instances of one type and market */
     QUOTA_LEDGER_QUOTA_WARM,     /* of one type, kept in warm pools */
     QUOTA_LEDGER_QUOTA_TOTAL,    /* of all types of one market */
-    QUOTA_LEDGER_QUOTA_PER_JOB,  /* of one job */
-    QUOTA_LEDGER_QUOTA_RUN_TIME, /* of one job, seconds */
+    QUOTA_LEDGER_QUOTA_PER_JOB,  /* per job */
+    QUOTA_LEDGER_QUOTA_RUN_TIME, /* per job, seconds */
     QUOTA_LEDGER_QUOTA_VOLUME,   /* of one instance, GB */
-    QUOTA_LEDGER_QUOTA_OTHER     /* nothing of training jobs */
+    QUOTA_LEDGER_QUOTA_OTHER     /* not about training jobs */
 };
-/* The three numbers and the quota's name; false when the text does not have them. Any text. */
+/* Parse the three numbers and the quota's name; false when the text lacks them. Accepts any
+ * text. */
 bool quota_ledger_refusal_parse(const char *text, struct quota_ledger_refusal *ret);
-/* Which quota is meant, in the wording of Service Quotas or of old refusals
- * ("training-job/ml.p2.xlarge"). ret_type: of TYPE and WARM, else "". ret_market: of TYPE and
- * TOTAL, else on demand. */
+/* The quota with this name, in the wording of Service Quotas or of old refusals
+ * ("training-job/ml.p2.xlarge"). ret_type is set for TYPE and WARM, else "". ret_market is set for
+ * TYPE and TOTAL, else on demand. */
 enum quota_ledger_quota quota_ledger_quota_named(const char *name,
                                                  char ret_type[static INSTANCE_TYPE_MAX + 1],
                                                  enum market *ret_market);
-/* What a refusal of a job of s's type and market teaches, whichever quota it names. ours,
- * ours_total: what we know to exist at AWS (accepted, not released, pools included), of this type
- * and of all types of the market. What it was about; OTHER, or another type's: nothing learned. */
+/* Learn from a refusal of a job of s's type and market. ours, ours_total: instances known to exist
+ * at AWS (accepted, not released, pools included), of this type and of all types of the market.
+ * Returns the quota it was about; OTHER, or another type's quota: nothing learned. */
 enum quota_ledger_quota quota_ledger_learn(struct quota_ledger *s, struct quota_ledger_account *a,
                                            const struct quota_ledger_refusal *r, int64_t ours,
                                            int64_t ours_total, usec_t now_us);
-/* Of the type's own quota: the limit, and use that is not ours. Refused means that there was no
- * room for what was wanted, whatever the numbers say. A limit read later replaces refused_limit. */
+/* Learn limit and foreign use from a refusal by the type's own quota. A refusal means that the
+ * request did not fit, even when its numbers say otherwise. A limit read later replaces
+ * refused_limit. */
 void quota_ledger_refused(struct quota_ledger *s, const struct quota_ledger_refusal *r,
                           int64_t ours, usec_t now_us);
-/* Somebody else's use as believed now: halves every QUOTA_LEDGER_FOREIGN_HALF_LIFE_US, 0 in the
- * end. */
+/* Estimated foreign use now: halves every QUOTA_LEDGER_FOREIGN_HALF_LIFE_US down to 0. */
 int64_t quota_ledger_foreign(const struct quota_ledger *s, usec_t now_us);
 int64_t quota_ledger_total_foreign(const struct quota_ledger_total *t, usec_t now_us);
-/* A Create was accepted: there was room for all of ours (as quota_ledger_learn counts them, this
- * one included), so foreign use is at most the rest. */
+/* A Create was accepted: all of ours fitted (counted as in quota_ledger_learn, this one included),
+ * so foreign use is at most the rest. */
 void quota_ledger_accepted(struct quota_ledger *s, struct quota_ledger_account *a, int64_t ours,
                            int64_t ours_total, usec_t now_us);
-/* The quota was read: it replaces what a refusal said. -1: unreadable now, the last refusal stands.
- */
+/* The quota was read: it replaces what a refusal said. -1: unreadable now, the last refusal stays
+ * valid. */
 void quota_ledger_quota_read(struct quota_ledger *s, int64_t quota);
-/* How many of this type ours may be now: the least of every limit that applies, the account's less
- * what ours of other types hold; others' use is not taken off. -1: unreadable. */
+/* How many instances of this type we may hold: the minimum of every limit that applies. Our
+ * instances of other types count against the account's limits; foreign use is not subtracted. -1:
+ * unreadable. */
 int64_t quota_ledger_limit(const struct quota_ledger *s, const struct quota_ledger_account *a);
-/* Instances that may still be intended (>= 0): the least of what the quotas of the type and of the
- * account leave beside ours and others', and the operator's limit beside ours. */
+/* Instances that may still be intended (>= 0): the minimum of what the quotas of type and account
+ * leave after our use and foreign use, and of what the operator's limit leaves after our use. */
 int64_t quota_ledger_free(const struct quota_ledger *s, const struct quota_ledger_account *a,
                           usec_t now_us);
 /* Instances that may still be given a keep-alive (>= 0). */
 int64_t quota_ledger_warm_free(const struct quota_ledger *s);
-/* Can one job of n instances, this long and with this volume, ever run? NONE, QUOTA_UNREADABLE,
- * QUOTA_TOO_SMALL. */
+/* Whether one job of n instances, this long and with this volume, can ever run: NONE (yes),
+ * QUOTA_UNREADABLE or QUOTA_TOO_SMALL. */
 enum wait_reason quota_ledger_can_ever(const struct quota_ledger *s,
                                        const struct quota_ledger_account *a, int64_t n,
                                        int64_t max_runtime_s, int volume_gb);

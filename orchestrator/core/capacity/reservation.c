@@ -1,5 +1,5 @@
-/* Chances of many ends together. No random numbers: a sum over independent jobs is counted out, so
- * equal views give equal promises. */
+/* The combined probability of many job ends. No random numbers: a sum over independent jobs is
+ * computed exactly, so equal views give equal promises. */
 #include "reservation.h"
 #include <math.h>
 
@@ -24,7 +24,8 @@ void reservation_end_at(int instances, usec_t at_us, struct reservation_end *ret
     }
 }
 
-/* Beyond P99 little was ever seen: each further power of ten takes as long as the last one did. */
+/* Beyond P99 there are few observations: each further power of ten takes as long as the previous
+ * one. */
 static void tail(struct reservation_end *e)
 {
     const usec_t *at = e->at_us;
@@ -36,7 +37,7 @@ static void tail(struct reservation_end *e)
 void reservation_end_spread(int instances, usec_t p50_us, usec_t p90_us,
                             struct reservation_end *ret)
 {
-    /* normal quantiles over that of P90 */
+    /* normal quantiles divided by that of P90 */
     static const double z[KNOT_P99 + 1] = {-1.28, -0.526, 0, 0.526, 1, 1.468, 1.815};
     if (p50_us == USEC_NEVER || p90_us == USEC_NEVER) {
         reservation_end_at(instances, USEC_NEVER, ret);
@@ -64,7 +65,7 @@ void reservation_end_model(const struct duration *d, uint32_t size_mb, int insta
     int64_t elapsed_us = MAX(now_us - from_us, 0);
     int64_t start_us = MAX(from_us - now_us, 0);
     double mid_us = (double)duration_remaining_us(d, size_mb, elapsed_us, 50);
-    /* The line's own error concerns the whole run, of which the rest is what we wait for. */
+    /* The error of the fitted line applies to the whole run, not only to the remaining time. */
     double doubt_us = duration_doubt(d, size_mb) * (mid_us + (double)elapsed_us);
     doubt_us = elapsed_us > 0 ? MIN(doubt_us, mid_us) : doubt_us;
     ret->instances = instances;
@@ -200,6 +201,6 @@ bool reservation_may_pass(const struct reservation *g, const struct reservation_
     }
     struct reservation_odds with = *o;
     reservation_odds_add(&with, end->instances, reservation_end_by(end, g->target_us));
-    /* What is late already does not get later by a part that is surely back. */
+    /* A promise that is already late is not made worse by a part that is certain to end in time. */
     return reservation_odds_met(&with) >= MIN(RESERVATION_GUARD, reservation_odds_met(o));
 }

@@ -1,13 +1,11 @@
 /* Warm pools: the fingerprint of what SageMaker compares, keep-alive by break-even, and when a pool
- * is given back. */
+ * is ended. */
 #include "warm_pool.h"
 #include "common/hash.h"
 #include "core/money/cost.h"
 
-/* --- fingerprint --------------------------------------------------------------------------------
- */
-
-/* Every field has its own length in front, so that no two lists of fields read the same. */
+/* Each field is preceded by its length, so two different lists of fields never give the same
+ * bytes. */
 static void add_number(struct sha256 *h, int64_t n)
 {
     uint8_t bytes[8];
@@ -77,9 +75,6 @@ uint64_t warm_pool_fingerprint_of(const struct spec_stage *stage, int instance_t
     return warm_pool_fingerprint(&m);
 }
 
-/* --- keep-alive ---------------------------------------------------------------------------------
- */
-
 struct warm_pool_policy warm_pool_policy_of(const struct spec_warm *w)
 {
     return (struct warm_pool_policy){w->keep_alive_s, w->max_idle_cost_musd,
@@ -93,16 +88,17 @@ static musd_t cost_or_max(musd_t price, int64_t seconds)
     return cost_of_seconds(price, seconds, &cost, &ignored) ? cost : INT64_MAX;
 }
 
-/* Will a task be left for this pool when its job ends? Each of the pools before it takes one. What
- * is known of ends is rough, and the two mistakes do not weigh the same: a pool kept in vain is
- * ended when it is seen, a pool not kept costs a cold start; so half as many are enough. */
+/* True when a task is likely to be left for this pool when its job ends; each pool before it takes
+ * one. Ends are known only roughly and the two errors cost differently: a pool kept in vain is
+ * ended as soon as it is seen, a pool not kept costs a cold start. So half as many tasks are
+ * enough. */
 static bool will_match(const struct warm_pool_gap *g)
 {
     return g->matching_waiting > 0 && g->matching_waiting > g->matching_live / 2;
 }
 
-/* The longest keep-alive up to `want` whose idle cost the cap admits; 0 when it would end before a
- * match can come. */
+/* The longest keep-alive up to `want` whose idle cost is within the cap; 0 when it would end before
+ * a match can arrive. */
 static int64_t under_cap(const struct warm_pool_policy *p, const struct warm_pool_gap *g,
                          int64_t want)
 {
@@ -134,9 +130,6 @@ int64_t warm_pool_keep_alive(const struct warm_pool_policy *p, const struct warm
     }
     return under_cap(p, g, MIN(g->start_saved_s, (int64_t)WARM_POOL_KEEP_ALIVE_MAX_S));
 }
-
-/* --- use and end --------------------------------------------------------------------------------
- */
 
 bool warm_pool_takes(const struct warm_pool *p, uint64_t fingerprint, usec_t now_us)
 {
@@ -211,7 +204,7 @@ enum warm_pool_end warm_pool_ends_now(const struct warm_pool *p, const struct wa
         return WARM_POOL_END_COST;
     }
     if (now_us - p->expires_us > WARM_POOL_HAND_OVER_US) {
-        /* SageMaker ends it by itself; we still see it, so we say so */
+        /* SageMaker ends it by itself; it is still visible */
         return WARM_POOL_END_EXPIRED;
     }
     return u->wanted || p->stays ? WARM_POOL_KEEP : WARM_POOL_END_NO_MATCH;

@@ -1,19 +1,19 @@
-/* Duration model: a robust line of seconds over size and the ratios of what was seen to it.
+/* Duration model: a robust line of seconds over size, and the ratios of observed to fitted times.
  *
- * The first guess is Theil's line over pairs half the range apart, which a quarter of wild parts
- * does not move; three rounds of least squares on relative errors with Tukey's weights sharpen it.
+ * The first estimate is Theil's line over pairs half the range apart, which tolerates a quarter of
+ * outliers; three rounds of least squares on relative errors with Tukey's weights refine it.
  * Neither base nor slope may be negative: more bytes never take less time. */
 #include "duration_work.h"
 #include <math.h>
 
-#define SIZES_TELL       1.02 /* largest over smallest size from which a slope is looked for */
+#define SIZES_TELL       1.02 /* minimum ratio of largest to smallest size for fitting a slope */
 #define TUKEY_K          4.685
 #define MAD_TO_SD        1.4826
-#define LEAST_SPREAD     0.01 /* relative error below which no part counts as wild */
+#define LEAST_SPREAD     0.01 /* relative error below which no part is an outlier */
 #define IRLS_ROUNDS      3
 #define EXPECT_RATIOS    41
-#define EXPECT_BASE      0.25 /* of the expected time: what any part takes, whatever its size */
-#define ONE_SIZE_SD      0.29 /* of the share that grows with size when only one was seen */
+#define EXPECT_BASE      0.25 /* share of the expected time that does not depend on size */
+#define ONE_SIZE_SD      0.29 /* of the share that grows with size, when all parts had one size */
 #define OVERDUE_AT_MOST  0.2  /* of the elapsed time, beyond the slowest ratio seen */
 #define DECISECONDS_MAX  UINT32_MAX
 #define USEC_PER_DECISEC INT64_C(100000)
@@ -44,7 +44,7 @@ void duration_learn(struct duration *d, uint32_t size_mb, int64_t run_us)
     uint32_t at = d->n % DURATION_KEPT;
     d->part[at].size_mb = size_mb;
     d->part[at].deciseconds = (uint32_t)MIN(deci, (int64_t)DECISECONDS_MAX);
-    /* Beyond this many the count only says "very many"; it must not wrap to few. */
+    /* The count saturates: it must not wrap to a small number. */
     d->n = d->n == UINT32_MAX ? UINT32_MAX - DURATION_KEPT + 1 : d->n + 1;
     d->stale = true;
 }
@@ -101,7 +101,7 @@ static struct line first_guess(const struct duration_point *p, size_t n)
             v[slopes++] = (p[i + half].y - p[i].y) / dx;
         }
     }
-    /* Most parts of one size: the ends of the range are all there is. */
+    /* Most parts have one size: only the ends of the range are left. */
     double slope = slopes > 0 ? median(v, slopes) : (p[n - 1].y - p[0].y) / (p[n - 1].x - p[0].x);
     struct line l = {.slope = fmax(slope, 0)};
     for (size_t i = 0; i < n; i++) {
@@ -155,7 +155,8 @@ static struct line sharpen(const struct duration_point *p, size_t n, const struc
     return l.base < 0 ? (struct line){.slope = wxy / wxx} : l;
 }
 
-/* Parts of one size tell nothing about others: half of the time is taken to grow with size. */
+/* Parts of one size say nothing about other sizes: half of the time is assumed to grow with
+ * size. */
 static struct line of_one_size(const struct duration_point *p, size_t n, double share)
 {
     double v[DURATION_KEPT];
@@ -367,7 +368,7 @@ double duration_doubt(const struct duration *d, uint32_t size_mb)
     double spread_mb2 = d->weight_mb2 / d->weight - mean_mb * mean_mb;
     double off_mb = size_mb - mean_mb;
     double at_mean_s = d->base_s + d->per_mb_s * mean_mb;
-    /* Of the middle two thirds: a wild part says nothing of the line. */
+    /* Of the middle two thirds: an outlier says nothing about the line. */
     double sd =
         fmax((duration_ratio_quantile(d, 0, 0.84) - duration_ratio_quantile(d, 0, 0.16)) / 2,
              LEAST_SPREAD);

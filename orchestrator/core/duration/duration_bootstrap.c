@@ -1,30 +1,27 @@
-/* Worlds: duration models that could have given what was seen. Three things make few parts less
- * sure than they look: the line is fitted to them, the slow ones still run, and what is rare has
- * not happened yet. */
+/* Bootstrap samples of the duration model. Three things make few parts less certain than they look:
+ * the line is fitted to them, the slow ones still run, and rare events have not happened yet. */
 #include "duration_work.h"
 #include <math.h>
 
-#define RARE_PRIOR   0.3 /* of RARE_PARTS parts, before any is seen */
+#define RARE_PRIOR   0.3 /* prior, with the weight of RARE_PARTS parts */
 #define RARE_PARTS   10.0
-#define RARE_TIMES   1.5 /* as much again, in the median world */
+#define RARE_TIMES   1.5 /* times as long again, in the median sample */
 #define SPREAD_LEAST 0.01
-#define ROUNDS       2   /* of fitting and ending what runs */
+#define ROUNDS       2   /* of fitting and of ending running parts */
 #define MOMENTS      4   /* steps towards mean and spread inside one */
 #define BISECTIONS   40  /* of a normal deviate */
-#define OVERDUE      0.2 /* of the elapsed time, outside a world */
+#define OVERDUE      0.2 /* of the elapsed time, outside a sample */
 
 struct spread { /* of the logarithms of ratios */
     double mean, sd;
 };
-
-/* --- the normal tail -------------------------------------------------------------------------- */
 
 static double tail(double z)
 {
     return erfc(z * M_SQRT1_2) / 2;
 }
 
-/* E[z | z > a]. Far out the tail is next to nothing and the ratio tends to a. */
+/* E[z | z > a]. Far out the tail is tiny and the ratio tends to a. */
 static double tail_mean(double a)
 {
     return a > 30 ? a : exp(-a * a / 2) / (sqrt(2 * M_PI) * tail(a));
@@ -39,7 +36,8 @@ static double poly(const double *k, int n, double x)
     return sum;
 }
 
-/* The deviate with so much above it, 0 < p < 1: Acklam's rational approximation, to 1e-8. */
+/* The normal deviate with probability p above it, 0 < p < 1: Acklam's rational approximation, to
+ * 1e-8. */
 static double tail_inverse(double p)
 {
     static const double mid_up[] = {-3.969683028665376e+01, 2.209460984245205e+02,
@@ -64,7 +62,7 @@ static double tail_inverse(double p)
     return -poly(mid_up, 6, q * q) * q / poly(mid_down, 6, q * q);
 }
 
-/* The deviate above a that u in [0, 1) stands for. */
+/* The deviate above a at probability u in [0, 1). */
 static double tail_at(double a, double u)
 {
     if (a > 30) {
@@ -78,7 +76,8 @@ double duration_beyond(const struct duration *d, double r, double u)
     if (d->rare_times <= 0) {
         return r * (1 + OVERDUE * u);
     }
-    /* In a world it is either the end of the spread, or something rare, which knows no end. */
+    /* In a sample it is either the tail of the spread, or a rare event, which has no upper
+     * bound. */
     double a = (log(r) - d->log_mean) / d->log_sd;
     double common = tail(a);
     double rare = RARE_PRIOR / (d->ratios_n + RARE_PARTS) * exp(-MAX(r - 1, 0) / d->rare_times);
@@ -89,17 +88,15 @@ double duration_beyond(const struct duration *d, double r, double u)
     return r - d->rare_times * log(1 - MIN((at - common) / rare, 1 - 1e-9));
 }
 
-/* --- what still runs -------------------------------------------------------------------------- */
-
-/* Mean and spread of the ratios, running parts counted as what they will come to (expectation and
- * maximum in turns). p ended, c still running: y is what they have taken so far. */
+/* Mean and spread of the ratios, running parts counted with their expected final ratio
+ * (expectation-maximisation). p: ended parts; c: running parts, with y the time elapsed. */
 static struct spread spread_of(const struct duration *d, const struct duration_point *p, size_t n,
                                const struct duration_point *c, size_t c_n)
 {
     struct spread s = {0, SPREAD_LEAST};
     double total = (double)(n + c_n);
     for (int round = 0; round < MOMENTS; round++) {
-        bool first = round == 0; /* from what has ended alone */
+        bool first = round == 0; /* from ended parts only */
         double sum = 0;
         double squares = 0;
         for (size_t i = 0; i < n; i++) {
@@ -121,7 +118,7 @@ static struct spread spread_of(const struct duration *d, const struct duration_p
     return s;
 }
 
-/* Each running part ends at a moment that its size and what it has taken allow. */
+/* Draw the end of each running part given its size and elapsed time. */
 static void end_running(const struct duration *d, const struct spread *s,
                         const struct duration_point *c, size_t n, struct rng *rng,
                         struct duration_point *ret)
@@ -134,11 +131,9 @@ static void end_running(const struct duration *d, const struct spread *s,
     }
 }
 
-/* --- what is not seen ------------------------------------------------------------------------- */
-
-/* The chance of something rare and slow (a straggler, a wait for capacity) that n parts leave open:
- * by Gamma(RARE_PRIOR) / (n + RARE_PARTS), nearly always next to nothing, sometimes several in a
- * hundred. A bootstrap alone knows only of what has happened. */
+/* The probability of a rare slow event (a straggler, a wait for capacity) that is still possible
+ * after n parts: Gamma(RARE_PRIOR) / (n + RARE_PARTS), usually near 0, sometimes several per cent.
+ * A plain bootstrap knows only past events. */
 static double rare_draw(struct rng *rng, size_t n)
 {
     double u = 1 - rng_unit(rng);
@@ -153,9 +148,8 @@ static int float_cmp(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Between and beyond the few ratios seen others are as likely: each is moved by a normal step of
- * Silverman's width and all are drawn in by as much (a smoothed bootstrap that keeps the spread);
- * and now and then something rare. */
+/* A smoothed bootstrap that keeps the spread: each ratio is moved by a normal step of Silverman's
+ * width and all are shrunk accordingly. Rare events are added. */
 static void smooth(struct duration *d, size_t seen, struct rng *rng)
 {
     uint32_t n = d->ratios_n;
@@ -185,7 +179,7 @@ static void smooth(struct duration *d, size_t seen, struct rng *rng)
     d->log_sd = MAX(sqrt(var), SPREAD_LEAST);
 }
 
-/* Residuals of a line fitted to n points are smaller than the errors they come from: two of the n
+/* Residuals of a line fitted to n points are smaller than the true errors: two degrees of freedom
  * went into the line. */
 static void widen(const struct duration *d, struct duration_point *p, size_t n)
 {
@@ -200,16 +194,14 @@ static void widen(const struct duration *d, struct duration_point *p, size_t n)
     }
 }
 
-/* --- a world ---------------------------------------------------------------------------------- */
-
-/* Around what the spec expects: the expectation itself is off by as much as its spread. */
+/* A sample around the spec's expectation, which itself is uncertain by as much as its spread. */
 static void resample_expected(const struct duration *d, struct rng *rng, struct duration *ret)
 {
     *ret = *d;
     double off = exp(DURATION_EXPECT_SD * rng_normal(rng));
     ret->base_s *= off;
     ret->per_mb_s *= off;
-    if (d->expect_size_mb > 0) { /* nobody said how much of it grows with size */
+    if (d->expect_size_mb > 0) { /* the share that grows with size is not known */
         double base_s = ret->base_s * 2 * rng_unit(rng);
         ret->per_mb_s += (ret->base_s - base_s) / d->expect_size_mb;
         ret->base_s = base_s;
@@ -230,8 +222,7 @@ void duration_resample(const struct duration *d, const struct duration_running *
     size_t seen = duration_points(d, all);
     widen(d, all, seen);
     double share = rng_unit(rng);
-    /* As many of each kind as there are, or in that proportion where more were seen than are kept.
-     */
+    /* As many of each kind as there are, or in proportion when more were seen than are kept. */
     size_t want = MIN(seen + n, (size_t)DURATION_KEPT);
     size_t live_n = (size_t)((double)want * (double)n / ((double)d->n + (double)n) + 0.5);
     live_n = MIN(live_n, want - DURATION_MIN);

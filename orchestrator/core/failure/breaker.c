@@ -1,4 +1,4 @@
-/* Canary, breaker and quarantine of one stage: counts of starts and ends, nothing else. */
+/* Canary, breaker and quarantine of one stage, from counts of starts and ends. */
 #include "breaker.h"
 
 struct breaker_rules breaker_rules_of(const struct spec_guard *g)
@@ -37,7 +37,8 @@ void breaker_passed(struct breaker *b)
     b->passed = true;
 }
 
-/* The row of this signature, made when it is new; NULL when there are too many. */
+/* The counter of this signature, created when it is new; NULL when there are too many
+ * signatures. */
 static int64_t *count_of(struct breaker *b, enum cause cause, uint64_t hash)
 {
     for (int i = 0; i < b->signatures_n; i++) {
@@ -64,7 +65,7 @@ static void trip(struct breaker *b)
     }
 }
 
-/* A failure that says something of the work: does it trip? */
+/* Count a failure of the work itself; true when it trips the breaker. */
 static bool failure_trips(struct breaker *b, const struct breaker_rules *r, enum cause cause,
                           uint64_t hash)
 {

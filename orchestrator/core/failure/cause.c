@@ -1,5 +1,5 @@
-/* Failure texts to causes: our worker's own word first, then the rows of cause_rule.def in their
- * order, then exit codes. What none of them knows stays unknown: a wrong cause costs retries, or
+/* Maps failure texts to causes: first the cause our worker wrote, then the rows of cause_rule.def
+ * in order, then exit codes. Anything else is UNKNOWN, because a wrong cause wastes retries or
  * denies them. */
 #include "cause.h"
 #include <ctype.h>
@@ -18,7 +18,7 @@ static const struct rule rules[] = {
 #undef X
 };
 
-/* Every run of white space one blank, in lower case when asked, cut at TEXT_MAX. */
+/* Fold every run of white space to one blank, optionally in lower case, cut at TEXT_MAX. */
 static void fold(struct str s, bool lower, char out[static TEXT_MAX + 1])
 {
     size_t n = 0;
@@ -45,7 +45,8 @@ static enum cause cause_by_rules(const char *folded)
     return CAUSE_UNKNOWN;
 }
 
-/* "AlgorithmError: disk_full: ...": a name of cause.def that our worker wrote first in its file. */
+/* "AlgorithmError: disk_full: ...": a name of cause.def at the beginning of our worker's failure
+ * file. */
 static enum cause cause_by_worker(struct str reason)
 {
     static const struct str mark = {"AlgorithmError:", 15};
@@ -70,7 +71,7 @@ static enum cause cause_by_worker(struct str reason)
     return c == CAUSE_COUNT ? CAUSE_NONE : c;
 }
 
-/* The number behind the last of the words that announce an exit code; false when there is none. */
+/* The number after the last words that announce an exit code; false when there are none. */
 static bool find_exit_code(const char *folded, int *ret)
 {
     static const char *const words[] = {"exit code",   "exitcode",    "exit_code",
@@ -108,13 +109,13 @@ static bool find_exit_code(const char *folded, int *ret)
     return true;
 }
 
-/* What an exit code says by itself. The sysexits count only when the program said nothing else. */
+/* The cause of a bare exit code. The sysexits codes count only when the program wrote nothing. */
 static enum cause cause_by_exit(int code, bool silent)
 {
     switch (code) {
     case -9:
     case 137:
-        return CAUSE_OOM; /* SIGKILL, and nobody asked for a stop */
+        return CAUSE_OOM; /* SIGKILL without a stop request */
     case -15:
     case 143:
     case 130:
@@ -136,7 +137,7 @@ static enum cause cause_by_exit(int code, bool silent)
     case 134:
     case 136:
     case 139:
-        return CAUSE_USER_CODE; /* abort, division, segmentation fault */
+        return CAUSE_USER_CODE; /* abort, division by zero, segmentation fault */
     default:
         return code > 0 && code < 125 ? CAUSE_USER_CODE : CAUSE_UNKNOWN;
     }
@@ -166,7 +167,7 @@ struct str cause_words(struct str failure_reason)
     return words.n > 0 ? words : failure_reason;
 }
 
-/* A failed job: words, then exit code. */
+/* The cause of a failed job: its text, then its exit code. */
 static enum cause cause_of_failed(struct str reason, bool stopped_by_us)
 {
     enum cause c = cause_by_worker(reason);
@@ -182,7 +183,7 @@ static enum cause cause_of_failed(struct str reason, bool stopped_by_us)
     bool has_code = find_exit_code(folded, &code);
     bool killed = has_code && (code == 137 || code == -9 || code == 143 || code == -15);
     if (stopped_by_us && killed) {
-        return CAUSE_STOPPED; /* our stop, whatever the words are */
+        return CAUSE_STOPPED; /* our stop, regardless of the text */
     }
     c = cause_by_rules(folded);
     if (c != CAUSE_UNKNOWN && !(c == CAUSE_USER_CODE && killed)) {
@@ -210,7 +211,7 @@ enum cause cause_of_job(enum job_end end, struct str failure_reason, bool stoppe
 
 enum cause cause_of_refusal(int status, const char *code, struct str message)
 {
-    /* Code and text make one text: the code's rows stand among the words' rows. */
+    /* Code and text are matched as one text: the rows for codes and texts are in one table. */
     char both[TEXT_MAX];
     int code_n = code == NULL ? 0 : (int)strnlen(code, 128);
     int message_n = (int)MIN(message.n, (size_t)TEXT_MAX - 160);
@@ -222,7 +223,7 @@ enum cause cause_of_refusal(int status, const char *code, struct str message)
     bool invalid = code != NULL && strncmp(code, "Validation", 10) == 0;
     if (invalid && (c == CAUSE_TIMEOUT || c == CAUSE_OOM || c == CAUSE_DISK_FULL ||
                     c == CAUSE_USER_CODE || c == CAUSE_NETWORK || c == CAUSE_INTERNAL)) {
-        return CAUSE_BAD_REQUEST; /* words about the request: no job ran that could have ended so */
+        return CAUSE_BAD_REQUEST; /* text about the request: no job ran */
     }
     if (c != CAUSE_UNKNOWN) {
         return c;
@@ -242,14 +243,12 @@ enum cause cause_of_refusal(int status, const char *code, struct str message)
     return CAUSE_UNKNOWN;
 }
 
-/* --- signature -------------------------------------------------------------------------------- */
-
 static bool is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Length of a URI or ARN at p, 0 when none begins there. */
+/* Length of the URI or ARN that begins at p; 0 when there is no such. */
 static size_t uri_n(const char *p, size_t left)
 {
     static const char *const schemes[] = {"s3://", "http://", "https://", "arn:aws", "fsx://"};
@@ -269,7 +268,7 @@ static size_t uri_n(const char *p, size_t left)
     return 0;
 }
 
-/* Is p[0..n) made of hex digits, at least eight of them, one of them a digit? */
+/* True when p[0..n) is at least eight hex digits, one of them decimal. */
 static bool is_hex_id(const char *p, size_t n)
 {
     bool digit = false;
@@ -290,7 +289,8 @@ static size_t put(char *out, size_t n, const char *s, size_t len)
     return n + len;
 }
 
-/* One word: whole when it has no digit, '#' for an id in hex, else its digit runs folded. */
+/* Append one word: unchanged without digits, '#' for a hex id, otherwise with its digit runs
+ * folded. */
 static size_t put_word(char *out, size_t n, const char *p, size_t len)
 {
     if (is_hex_id(p, len)) {
@@ -306,7 +306,7 @@ static size_t put_word(char *out, size_t n, const char *p, size_t len)
     return n;
 }
 
-/* n without a last character that the cut left in half. */
+/* n without a last UTF-8 character that was cut in half. */
 static size_t whole_characters(const char *s, size_t n)
 {
     size_t lead = n;
@@ -355,9 +355,7 @@ void cause_signature(struct str reason, char out[static SIGNATURE_MAX + 1])
     out[n] = '\0';
 }
 
-/* --- quota refusals --------------------------------------------------------------------------- */
-
-/* The number behind `mark`; *p moves past it. */
+/* The number after `mark`; *p moves past it. */
 static bool number_behind(const char **p, const char *mark, int64_t *ret)
 {
     const char *q = strstr(*p, mark);

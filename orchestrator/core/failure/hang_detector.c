@@ -1,5 +1,5 @@
-/* Hung jobs and stragglers. A verdict needs the absence of something for a whole period, so that a
- * late listing or one lost object is never taken for a hang. */
+/* Hung jobs and stragglers. A verdict needs a whole period without progress, so a late listing or
+ * one lost object is never taken for a hang. */
 #include "hang_detector.h"
 
 static bool grew(const struct hang_detector_seen *from, const struct hang_detector_seen *to)
@@ -56,8 +56,8 @@ usec_t hang_detector_expected_end_us(const struct hang_detector_state *h, usec_t
     if (last->rows_done >= last->rows_total) {
         return MAX(last->at_us, now_us);
     }
-    /* Between the first object and the last one, so that rows done by an earlier try and the time
-     * before the work do not count; the start has to do until there are two. */
+    /* The rate between the first and the last object, so that rows done by an earlier try and the
+     * time before the work do not count. Until there are two objects the start is used. */
     bool two = last->at_us > h->first.at_us && last->rows_done > h->first.rows_done;
     int64_t rows = last->rows_done - (two ? h->first.rows_done : 0);
     int64_t took_us = last->at_us - (two ? h->first.at_us : running_since_us);

@@ -1,4 +1,4 @@
-/* A reader of just enough Thrift compact protocol: skip version and schema, read num_rows. */
+/* Reads just enough of the Thrift compact protocol: skips version and schema, reads num_rows. */
 #include "parquet_rows.h"
 
 #define FOOTER_MAX (16 * 1024 * 1024)
@@ -161,7 +161,7 @@ static bool skip(struct str *s, enum thrift_type type, int depth)
         return skip_list(s, depth);
     case T_STRUCT:
         return skip_struct(s, depth);
-    case T_MAP: /* none stands before num_rows */
+    case T_MAP: /* no map comes before num_rows */
     case T_STOP:
         return false;
     }

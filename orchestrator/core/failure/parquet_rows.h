@@ -1,6 +1,6 @@
-/* How many rows a Parquet file has, from the bytes at its end: enough of the footer's Thrift to
- * reach FileMetaData.num_rows. What a worker says it read is held against this. Pure; every length
- * is checked. Source: Apache Parquet format, FileMetaData; Thrift compact protocol. */
+/* The number of rows of a Parquet file, from FileMetaData.num_rows in its footer. It is compared
+ * with the rows a worker says it read. Pure; every length is checked. Source: Apache Parquet
+ * format, FileMetaData; Thrift compact protocol. */
 #pragma once
 #include "common/str.h"
 
@@ -9,5 +9,5 @@
  * larger than the file. */
 bool parquet_footer_n(struct str tail, int64_t file_size, int64_t *ret) MUST_CHECK;
 /* num_rows from the footer's first bytes (the whole footer, or as much as holds the schema). False:
- * damaged, or more is needed. */
+ * damaged, or more bytes are needed. */
 bool parquet_rows(struct str footer, int64_t *ret) MUST_CHECK;

@@ -1,5 +1,4 @@
-/* The retry token bucket: counted in hundredths of a retry, so that a share in per cent is exact.
- */
+/* The retry token bucket counts hundredths of a retry, so a share in per cent is exact. */
 #include "retry_budget.h"
 
 #define RETRY INT64_C(100)
@@ -19,7 +18,7 @@ void retry_budget_first(struct retry_budget *b)
     b->saved = MIN(b->saved + RETRY_BUDGET_SHARE, b->burst * RETRY);
 }
 
-/* Credit whole trickles; the rest of the time stays to be credited. A full bucket saves no time. */
+/* Credit whole trickles; the remaining time is credited later. A full bucket saves no time. */
 static void trickle(struct retry_budget *b, int64_t now_mono_us)
 {
     if (b->trickle_us == 0 || now_mono_us <= b->trickled_us) {

@@ -1,35 +1,33 @@
-/* How much of all API calls may be retries: a token bucket that first tries fill. However many
- * calls fail, and for however long, retries <= RETRY_BUDGET_SHARE % of first tries + the burst +
- * one a trickle. Without the trickle an outage in which nothing new is tried would never be seen to
- * end. One for all calls of one layer, which is the only one that retries. Pure: the clock is
- * passed in (monotonic). */
+/* Bounds the share of retries in all API calls: a token bucket filled by first tries. For any
+ * number of failures, retries <= RETRY_BUDGET_SHARE % of first tries + the burst + one per trickle
+ * interval. Without the trickle the end of an outage without new calls would never be noticed. One
+ * bucket for all calls of the one layer that retries. Pure: the time is a parameter (monotonic). */
 #pragma once
 #include "common/retry.h"
 
 #define RETRY_BUDGET_SHARE      10                  /* per cent of first tries */
-#define RETRY_BUDGET_BURST      10                  /* retries saved up at most */
-#define RETRY_BUDGET_TRICKLE_US (60 * USEC_PER_SEC) /* one more in this time */
+#define RETRY_BUDGET_BURST      10                  /* maximum retries saved */
+#define RETRY_BUDGET_TRICKLE_US (60 * USEC_PER_SEC) /* one more retry per this time */
 #define RETRY_BUDGET_AFTER_MAX_US                                                                  \
-    (60 * 60 * USEC_PER_SEC) /* a longer Retry-After counts as this  \
-                                                            */
+    (60 * 60 * USEC_PER_SEC) /* a longer Retry-After is cut to this  \ */
 
 struct retry_budget {
     int64_t saved; /* hundredths of a retry; 0 .. burst * 100 */
     int64_t burst;
-    int64_t trickle_us;  /* 0: none */
-    int64_t trickled_us; /* up to when the trickle was credited */
+    int64_t trickle_us;  /* 0: no trickle */
+    int64_t trickled_us; /* time up to which the trickle is credited */
 };
 /* Starts full. burst >= 1. */
 void retry_budget_init(struct retry_budget *b, int64_t burst, int64_t trickle_us,
                        int64_t now_mono_us);
-/* A call is made for the first time, whatever becomes of it. */
+/* Record the first try of a call, with any outcome. */
 void retry_budget_first(struct retry_budget *b);
-/* May a call be made again now? True takes the token. */
+/* True when a call may be retried now; takes the token. */
 bool retry_budget_take(struct retry_budget *b, int64_t now_mono_us);
-/* When the trickle alone will allow one: ask again then, or after the next first try. 0: now;
- * INT64_MAX: not without first tries. */
+/* Time until the trickle alone allows a retry: ask again then, or after the next first try. 0: now;
+ * INT64_MAX: only after first tries. */
 int64_t retry_budget_wait_us(const struct retry_budget *b, int64_t now_mono_us);
-/* How long to wait before retry n+1 after n >= 0 failures: full jitter, and what Retry-After asks
- * for (0: nothing) before that, so that those who were told the same time do not come together. */
+/* Delay before retry n+1 after n >= 0 failures: Retry-After (0: not given) plus full jitter, so
+ * that clients given the same Retry-After do not return at once. */
 int64_t retry_budget_delay_us(const struct retry_policy *p, int failures, int64_t retry_after_us,
                               struct rng *rng);

@@ -1,11 +1,11 @@
-/* Cause to action: the rows of cause.def, a spec's own rows over them, and what the next attempt
- * does differently. */
+/* Cause to action: the rows of cause.def, overridden by the spec's rows, and the changes of the
+ * next attempt. */
 #include "retry_policy.h"
 #include "common/retry.h"
 
-/* What differs in the next attempt, by cause. The ladder is written smallest first: who ran out of
- * memory goes up it and stays on the last rung, where it may have been chance; capacity may be back
- * on any rung, so that goes around. */
+/* Changes of the next attempt by cause. The ladder lists the smallest type first. A task out of
+ * memory moves up and stays on the last rung, where the failure may have been chance. After a
+ * capacity error it goes around the ladder, because capacity may be back on any rung. */
 static const struct spec_change changes[CAUSE_COUNT] = {
     [CAUSE_CAPACITY] = {.next = NEXT_AROUND},
     [CAUSE_OOM] = {.next = NEXT_UP},
@@ -46,7 +46,7 @@ static int64_t times(int64_t now, int x100, int64_t max)
     return MIN(max, (now * x100 + 99) / 100);
 }
 
-/* False: the volume is as large as it may be, and the same would happen again. */
+/* False: the volume is at its maximum, so a retry would fail the same way. */
 static bool change_volume(const struct spec_stage *stage, const struct spec_change *change,
                           struct retry_state *next)
 {
@@ -62,7 +62,7 @@ static bool change_volume(const struct spec_stage *stage, const struct spec_chan
     return true;
 }
 
-/* At its longest it is tried once more as it is: a job goes on from what is durable. */
+/* At the maximum run time it is retried unchanged: a job continues from what is durable. */
 static void change_runtime(const struct spec_stage *stage, const struct spec_change *change,
                            struct retry_state *next)
 {
@@ -89,8 +89,8 @@ static void change_type(const struct spec_stage *stage, enum spec_next how,
     }
 }
 
-/* What the next attempt does differently. False: nothing can be, and the same would happen again.
- */
+/* Apply the cause's change to the next attempt. False: no change is possible, so a retry would fail
+ * the same way. */
 static bool apply(const struct spec_stage *stage, const struct spec_change *change,
                   struct retry_state *next)
 {

@@ -1,4 +1,4 @@
-/* Judging an output: the manifest's own sums first, then the manifest against what lies there. */
+/* Judges an output: first the manifest's own sums, then the manifest against the listing. */
 #include "verify.h"
 #include "common/hash.h"
 #include "common/json.h"
@@ -23,9 +23,6 @@ static bool say_short(struct verify_verdict *v, const char *fmt, ...)
     v->cause = CAUSE_SHORT_OUTPUT;
     return false;
 }
-
-/* --- what lies there, found by key
- * ---------------------------------------------------------------- */
 
 static int object_cmp(const void *a, const void *b)
 {
@@ -78,9 +75,6 @@ static bool etag_differs(const char *a, const char *b)
     struct str y = unquoted(b);
     return x.n > 0 && y.n > 0 && !str_eq(x, y);
 }
-
-/* --- the manifest
- * --------------------------------------------------------------------------------- */
 
 static bool is_bad(struct verify_verdict *v, const struct err *err)
 {
@@ -140,7 +134,7 @@ static bool check_task(const json_t *m, const struct verify_expect *e, struct ve
     return true;
 }
 
-/* One object of the manifest against the listing; its line goes into the checksum. */
+/* Check one object of the manifest against the listing and add its line to the checksum. */
 static bool check_object(const json_t *o, const struct there *t, const char **last_key,
                          struct sha256 *sum, struct verify_verdict *v)
 {
@@ -151,8 +145,9 @@ static bool check_object(const json_t *o, const struct there *t, const char **la
     if (!json_is_object(o) || !json_get_required_str(o, "key", &key, &err) ||
         !json_get_str(o, "etag", "", &etag, &err) ||
         !json_get_i64(o, "size", 0, BYTES_MAX, JSON_ABSENT, &size, &err)) {
-        return json_is_object(o) ? is_bad(v, &err)
-                                 : say_short(v, WP_MANIFEST_KEY " has an object that is none");
+        return json_is_object(o)
+                   ? is_bad(v, &err)
+                   : say_short(v, WP_MANIFEST_KEY " has an entry that is not an object");
     }
     if (*last_key != NULL && strcmp(*last_key, key) >= 0) {
         return say_short(v, WP_MANIFEST_KEY " is not in key order at '%.100s'", key);
@@ -170,7 +165,7 @@ static bool check_object(const json_t *o, const struct there *t, const char **la
                          (long long)size);
     }
     if (etag_differs(found->etag, etag)) {
-        return say_short(v, "'%.120s' was written anew: ETag %.40s, not %.40s", key, found->etag,
+        return say_short(v, "'%.120s' was overwritten: ETag %.40s, not %.40s", key, found->etag,
                          etag);
     }
     return true;
@@ -236,9 +231,6 @@ void verify_manifest(struct str manifest, const struct verify_expect *expect,
     ret->good = true;
     ret->cause = CAUSE_NONE;
 }
-
-/* --- img2dataset
- * ---------------------------------------------------------------------------------- */
 
 static bool add_stats(struct str text, size_t i, int64_t *count, struct verify_verdict *v)
 {

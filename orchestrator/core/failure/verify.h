@@ -1,4 +1,4 @@
-/* Is an output whole? Pure: the caller brought the texts and the listing. */
+/* Judges whether an output is complete. Pure: the caller supplies the texts and the listing. */
 #pragma once
 #include "common/str.h"
 #include "core/model.h"
@@ -10,7 +10,7 @@ struct verify_object { /* one object below the output folder */
 };
 struct verify_expect {
     const char *task_id; /* decimal; NULL: any task (done_if) */
-    int64_t rows_in;     /* -1: not known beforehand */
+    int64_t rows_in;     /* -1: not known in advance */
 };
 struct verify_verdict {
     bool good;
@@ -18,12 +18,12 @@ struct verify_verdict {
     char text[256];   /* what is missing, for people */
     int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes;
 };
-/* A manifest of worker_protocol.h against what is there: of this task, every object present with
- * its size and ETag, rows out = rows in, checksum right. A text that is no manifest is SHORT_OUTPUT
- * too. */
+/* Check a manifest (worker_protocol.h) against the listing: it is of this task, every object is
+ * present with its size and ETag, rows out = rows in, the checksum is right. A text that is not a
+ * manifest is SHORT_OUTPUT too. */
 void verify_manifest(struct str manifest, const struct verify_expect *expect,
                      const struct verify_object *objects, size_t n, struct verify_verdict *ret);
-/* img2dataset's output: stats[n] are the texts of every *_stats.json; the sum of "count" must be
- * rows_in (>= 1 when not known), successes / count at least min_success_ppm. */
+/* Check img2dataset's output. stats[n] are the texts of all *_stats.json; the sum of "count" must
+ * be rows_in (>= 1 when not known), and successes / count at least min_success_ppm. */
 void verify_img2dataset(const struct str *stats, size_t n, int64_t rows_in, int64_t min_success_ppm,
                         struct verify_verdict *ret);

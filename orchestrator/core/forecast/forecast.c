@@ -35,8 +35,6 @@ struct forecast_band forecast_band_of(int64_t *v, size_t n)
         .p10 = quantile(v, n, 0.1), .p50 = quantile(v, n, 0.5), .p90 = quantile(v, n, 0.9)};
 }
 
-/* --- what the runs said ----------------------------------------------------------------------- */
-
 struct series { /* one value a run */
     int64_t *end, *cost, *why;
     int64_t *stage_start, *stage_end, *stage_cost; /* [of the target's stages][run] */
@@ -122,8 +120,6 @@ static void series_init(struct series *s, size_t runs, size_t slots_n)
     s->stage_end = s->stage_start + runs * stages;
     s->stage_cost = s->stage_start + 2 * runs * stages;
 }
-
-/* --- answers ---------------------------------------------------------------------------------- */
 
 static void put_binding(const struct forecast_input *in, const struct series *s,
                         struct forecast *ret)

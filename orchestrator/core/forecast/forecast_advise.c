@@ -149,8 +149,6 @@ bool forecast_run_what_if(const struct forecast_input *in, const struct what_if 
     return forecast_run(&c.in, ret, err);
 }
 
-/* --- advice ----------------------------------------------------------------------------------- */
-
 static bool with_more(const struct forecast_input *in, int slots_i, int64_t limit, int64_t more,
                       struct forecast *ret, struct err *err)
 {

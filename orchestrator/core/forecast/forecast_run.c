@@ -7,8 +7,6 @@
 #define FOREIGN_LOOK_US (60 * USEC_PER_SEC)
 #define LOST_AT         0.5 /* of its run, a try that spot takes away */
 
-/* --- buffers ---------------------------------------------------------------------------------- */
-
 void forecast_pass_init(struct forecast_pass *r, const struct forecast_setup *f)
 {
     const struct forecast_input *in = &f->in;
@@ -45,8 +43,6 @@ void forecast_pass_free(struct forecast_pass *r)
     forecast_sched_free(r);
     *r = (struct forecast_pass){0};
 }
-
-/* --- the heap of ends ------------------------------------------------------------------------- */
 
 static bool sooner(const struct forecast_event *a, const struct forecast_event *b)
 {
@@ -86,8 +82,6 @@ static struct forecast_event event_pop(struct forecast_pass *r)
     r->events[i] = e;
     return first;
 }
-
-/* --- live attempts ---------------------------------------------------------------------------- */
 
 static uint32_t live_new(struct forecast_pass *r)
 {
@@ -259,8 +253,6 @@ static void start_job(struct forecast_pass *r, int stage_i, size_t job_i)
     event_push(r, l->end_us, at);
 }
 
-/* --- ends ------------------------------------------------------------------------------------- */
-
 static void stage_end(struct forecast_pass *r, int stage_i)
 {
     r->stage[stage_i].ended = true;
@@ -322,8 +314,6 @@ static void end_attempt(struct forecast_pass *r, uint32_t at)
     l->next_free = r->free_head;
     r->free_head = at;
 }
-
-/* --- the queue of a stage --------------------------------------------------------------------- */
 
 static struct ready_queue_task task_of(const struct forecast_pass *r, int stage_i, size_t part)
 {
@@ -390,8 +380,6 @@ usec_t forecast_rate_wake(const struct forecast_pass *r)
 {
     return (usec_t)r->next_create_us - WAKE_AHEAD_US + 1;
 }
-
-/* --- a run ------------------------------------------------------------------------------------ */
 
 static void reset_shares(struct forecast_pass *r)
 {

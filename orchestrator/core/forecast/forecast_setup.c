@@ -2,8 +2,6 @@
  * of their queues, models fitted, ladders resolved. */
 #include "forecast_work.h"
 
-/* --- checks ----------------------------------------------------------------------------------- */
-
 static bool index_in(int i, int n)
 {
     return i >= 0 && i < n;
@@ -88,8 +86,6 @@ static bool check_stages(struct forecast_setup *f, struct err *err)
     return true;
 }
 
-/* --- parts ------------------------------------------------------------------------------------ */
-
 static int by_size(const void *a, const void *b)
 {
     const struct forecast_part *p = a;
@@ -146,8 +142,6 @@ static void take_parts(struct forecast_setup *f, struct forecast_stage_setup *s)
     }
 }
 
-/* --- models ----------------------------------------------------------------------------------- */
-
 static int64_t since(usec_t now_us, usec_t then_us)
 {
     return now_us > then_us ? now_us - then_us : 0;
@@ -201,8 +195,6 @@ static void take_models(struct forecast_stage_setup *s)
     }
 }
 
-/* --- ladders and money ------------------------------------------------------------------------ */
-
 static int slots_named(const struct forecast_input *in, const char *type, enum market market)
 {
     for (int i = 0; i < in->slots_n; i++) {
@@ -233,8 +225,6 @@ static void take_ladder(struct forecast_setup *f, struct forecast_stage_setup *s
         stage->budget_musd >= 0 || stage->per_task_musd >= 0 || c->left_musd != INT64_MAX ||
         f->in.projects[c->project_i].left_musd != INT64_MAX || f->in.left_musd != INT64_MAX;
 }
-
-/* --- how much to do --------------------------------------------------------------------------- */
 
 #define SCHED_STEPS  150000   /* starts decided by sched_decide, about two seconds */
 #define KERNEL_STEPS 15000000 /* starts decided by the kernel */

@@ -9,8 +9,6 @@ enum forecast_engine {
     FORECAST_ENGINE_KERNEL
 };
 
-/* --- prepared once ---------------------------------------------------------------------------- */
-
 struct forecast_stage_setup {
     const struct forecast_stage *in;
     bool target;
@@ -43,8 +41,6 @@ static inline uint32_t forecast_key(const struct forecast_setup *f, const struct
 {
     return f->in.fifo ? UINT32_MAX - p->seq : p->size_mb;
 }
-
-/* --- one run ---------------------------------------------------------------------------------- */
 
 struct forecast_live { /* an attempt in the run */
     int64_t task_id;
@@ -139,8 +135,6 @@ usec_t forecast_decide_kernel(struct forecast_pass *r);
 usec_t forecast_decide_sched(struct forecast_pass *r);
 void forecast_sched_init(struct forecast_pass *r);
 void forecast_sched_free(struct forecast_pass *r);
-
-/* --- results ---------------------------------------------------------------------------------- */
 
 /* The band of n values (sorted here); USEC_NEVER sorts last. */
 struct forecast_band forecast_band_of(int64_t *v, size_t n);

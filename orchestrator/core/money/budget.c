@@ -1,4 +1,4 @@
-/* Caps: what they leave, reserving and settling at every level or at none, and warnings. */
+/* Caps: what they leave, reserving and settling at all levels or at none, and warnings. */
 #include "budget.h"
 
 __extension__ typedef __int128 wide;
@@ -37,7 +37,7 @@ musd_t budget_left_all(const struct budget *const b[BUDGET_LEVELS], enum budget_
     return least;
 }
 
-/* Beyond its cap nothing fits, not even nothing. */
+/* Nothing fits beyond the cap, not even an amount of 0. */
 static bool fits(const struct budget *b, musd_t musd)
 {
     return b->cap_musd < 0 || (wide)b->reserved_musd + b->spent_musd + musd <= b->cap_musd;
@@ -84,7 +84,7 @@ bool budget_settle(struct budget *const b[BUDGET_LEVELS], musd_t reserved_musd, 
         }
         if (reserved_musd > b[i]->reserved_musd) {
             return err_set(
-                err, ERR_INTERNAL, "%lld micro-USD given back of %lld that are reserved of the %s",
+                err, ERR_INTERNAL, "%lld micro-USD to release of %lld reserved of the %s",
                 (long long)reserved_musd, (long long)b[i]->reserved_musd, level_names[i]);
         }
         musd_t sum;

@@ -1,4 +1,4 @@
-/* The one place that computes money, in micro-USD, rounded half up once. Pure. */
+/* The only module that computes money: micro-USD, rounded half up once. Pure. */
 #pragma once
 #include "common/err.h"
 #include "core/model.h"
@@ -9,11 +9,12 @@
 /* price * instance_seconds / 3600. ERR_OVERFLOW. All >= 0. */
 bool cost_of_seconds(musd_t price_musd_per_hour, int64_t instance_seconds, musd_t *ret,
                      struct err *err) MUST_CHECK;
-/* What one attempt may cost at worst: price x instances x (max_runtime + grace + upload +
+/* The most one attempt may cost: price x instances x (max_runtime + grace + upload +
  * keep_alive). */
 bool cost_worst_case(musd_t price_musd_per_hour, int64_t instances, int64_t max_runtime_s,
                      int64_t keep_alive_s, musd_t *ret, struct err *err) MUST_CHECK;
-/* Longest run time whose worst case fits `left_musd`; 0 when not even one second does. */
+/* The longest run time in seconds whose worst case fits `left_musd`; 0 when not even one second
+ * fits. */
 int64_t cost_runtime_that_fits(musd_t price_musd_per_hour, int64_t instances, int64_t keep_alive_s,
                                musd_t left_musd);
 /* Billable instance-seconds of a job of n instances: reported_s x instances (reported_s > 0, as

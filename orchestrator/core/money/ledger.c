@@ -1,4 +1,4 @@
-/* Which entries an event of an attempt makes, each once. */
+/* The entries that each event of an attempt writes, once each. */
 #include "ledger.h"
 
 static const char *const kind_names[LEDGER_KINDS] = {[LEDGER_RESERVE] = "reserve",
@@ -68,8 +68,8 @@ bool ledger_reserve(struct ledger_account_of_attempt *a, int64_t attempt_id, mus
     return true;
 }
 
-/* Book a cost out of the reservation, widened first when it is too small, and give back what is
- * over keep. */
+/* Book a cost from the reservation, enlarged first when it is too small, and release everything
+ * above keep. */
 static void book(struct ledger_account_of_attempt *a, struct pen *pen, bool warm, musd_t cost_musd,
                  int64_t seconds, bool estimated, musd_t keep_musd)
 {

@@ -1,6 +1,6 @@
-/* Double entry: every amount moves from one account to another, entries are only ever appended.
- * ledger.c says which entries an event of an attempt makes; the store and the simulator keep them.
- * Of each kind an attempt has one entry at most. Pure; checked arithmetic.
+/* Double-entry bookkeeping: every amount moves from one account to another, and entries are only
+ * appended. ledger.c decides which entries an event of an attempt writes; the store and the
+ * simulator keep them. An attempt has at most one entry of each kind. Pure; checked arithmetic.
  *
  *   reserve            budget   -> reserved   worst case, at intent
  *   settle             reserved -> spent      what the job cost
@@ -35,34 +35,35 @@ struct ledger_entry {
     bool estimated;
 };
 #define LEDGER_ENTRIES_MAX 4
-struct ledger_account_of_attempt { /* what is still open of one attempt; all zero at first */
-    musd_t reserved_musd;          /* not yet given back */
+/* what is still open of one attempt; all zero at the beginning */
+struct ledger_account_of_attempt {
+    musd_t reserved_musd; /* not yet released */
     musd_t spent_musd;
     bool reserved; /* the reservation was made */
     bool job_settled;
-    bool closed; /* its pool has ended too, nothing more may be booked */
+    bool closed; /* its pool has ended too; nothing more may be booked */
 };
 const char *ledger_kind_name(enum ledger_kind kind);          /* as stored */
 const char *ledger_account_name(enum ledger_account account); /* as stored */
-/* Each of the following three writes the entries of one event, or changes nothing and gives an
- * error: ERR_INTERNAL when it is not the attempt's turn for it (a second time, after the end),
- * ERR_INVALID for a negative amount, ERR_OVERFLOW. */
+/* Each of the following three writes the entries of one event, or changes nothing and fails:
+ * ERR_INTERNAL when the event is out of order (a second time, or after the end), ERR_INVALID for a
+ * negative amount, ERR_OVERFLOW. */
 /* Reservation at intent. */
 bool ledger_reserve(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t musd,
                     struct ledger_entry ret[static LEDGER_ENTRIES_MAX], int *ret_n,
                     struct err *err) MUST_CHECK;
-/* The job ended: book its cost and give back what is over, but for keep_musd, which stays reserved
- * for the idle time of its pool (0 without); less when less is over. */
+/* The job ended: book its cost and release the rest except keep_musd, which stays reserved for the
+ * idle time of its pool (0 without a pool); less when less is left. */
 bool ledger_settle_job(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t cost_musd,
                        int64_t seconds, bool estimated, musd_t keep_musd,
                        struct ledger_entry ret[static LEDGER_ENTRIES_MAX], int *ret_n,
                        struct err *err) MUST_CHECK;
-/* Its pool ended, or it has none: book the idle time, give the rest back, close. Also for a void,
- * whose job was never settled (warm 0 then). */
+/* The pool ended, or there is no pool: book the idle time, release the rest and close the account.
+ * Also for a void, whose job was never settled (warm 0 then). */
 bool ledger_close(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t warm_musd,
                   int64_t warm_seconds, struct ledger_entry ret[static LEDGER_ENTRIES_MAX],
                   int *ret_n, struct err *err) MUST_CHECK;
-/* Balances over entries: what came in less what went out, an account. They always add up to 0 with
- * LEDGER_BUDGET. ERR_OVERFLOW, whatever the order of the entries. */
+/* The balance of each account: amounts in minus amounts out. All balances add up to 0.
+ * ERR_OVERFLOW, independent of the order of the entries. */
 bool ledger_sum(const struct ledger_entry *e, size_t n, int64_t ret[static LEDGER_ACCOUNTS],
                 struct err *err) MUST_CHECK;

@@ -1,5 +1,5 @@
-/* The name of an attempt's job, the idempotency key of its Create. The List of the observer filters
- * by the prefix, so the stage is cut before it. */
+/* The name of an attempt's job, which is the idempotency key of its Create. ListTrainingJobs
+ * filters by the prefix, so a long name loses characters of the stage first. */
 #include "protocol.h"
 
 #define NAME_PREFIX_MAX 24
@@ -10,8 +10,8 @@ static bool is_name_char(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Append `s` to out[*n]: at most max characters, others than letters and digits as hyphens, none at
- * either end. */
+/* Append `s` to out[*n]: at most max characters. Characters other than letters and digits become
+ * hyphens, with none at either end. */
 static void add_word(char *out, size_t *n, const char *s, size_t max)
 {
     size_t begin = *n;
@@ -45,8 +45,8 @@ void protocol_job_name(const char *prefix, int64_t campaign_id, const char *stag
                        struct job_name *ret)
 {
     ASSERT(campaign_id >= 0 && task_seq >= 0 && n >= 1);
-    /* The tail that makes the name ours is never cut: at most 19 + 19 + 10 digits, hash, hyphens.
-     */
+    /* The tail identifies the attempt and is never cut: at most 19 + 19 + 10 digits, hash,
+     * hyphens. */
     char campaign[24] = "-";
     size_t campaign_n = 1;
     add_number(campaign, &campaign_n, campaign_id);

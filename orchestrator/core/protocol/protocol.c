@@ -1,13 +1,14 @@
 /* The submit, observe, stop and recover protocol of one attempt. What each state guarantees:
  *   INTENDED   the intent is committed; every send of it so far was refused cleanly or never left
- *              this machine, or the first is in flight: nothing exists unless that one lands
- *   UNKNOWN    some Create may have taken effect, or may still: the slot is held, the name is kept
+ *              this machine, or the first is in flight: no job exists unless that send takes effect
+ *   UNKNOWN    some Create may have taken or may still take effect: the slot is held, the name is
+ *   kept
  *   SUBMITTED..UPLOADING  the job exists and is ours
- *   STOPPING   SageMaker took our stop, or reports one of its own
- *   VERIFYING  a Describe showed Completed; slot and money are settled, the output is looked at
- * Slots are given back at the one step that leaves the states that hold them: the Describe that
- * shows the end, VOID, or CONFLICT (the name is another's: no Create of ours took effect, and none
- * can while the name is taken). */
+ *   STOPPING   SageMaker accepted our stop, or reports a stop
+ *   VERIFYING  a Describe showed Completed; slot and money are settled, the output is checked
+ * A slot is released at exactly one step: the Describe that shows the end, VOID, or CONFLICT (the
+ * name belongs to another job: no Create of ours took effect, and none can while the name is
+ * taken). */
 #include "protocol.h"
 
 static int64_t add_sat(int64_t a, int64_t b)
@@ -27,7 +28,7 @@ static int64_t backoff_us(int failures, const struct protocol_config *cfg)
     return MIN(wait_us, cfg->resend_cap_us);
 }
 
-/* A call brought nothing: wait longer before the next; tell a person once when it stays so. */
+/* A call failed: wait longer before the next; alert once when failures continue. */
 static void failed_call(struct protocol_attempt *a, int64_t now_us,
                         const struct protocol_config *cfg, struct protocol_effect *ret)
 {
@@ -56,7 +57,7 @@ static bool exists(enum attempt_state s)
     return s >= ATTEMPT_SUBMITTED && s <= ATTEMPT_STOPPING;
 }
 
-/* No Create of this attempt is to be sent any more. */
+/* True when no further Create of this attempt may be sent. */
 static bool given_up(const struct protocol_attempt *a)
 {
     return !a->wanted || a->refused != CAUSE_NONE;
@@ -71,7 +72,7 @@ static bool may_void(const struct protocol_attempt *a)
     return a->state == ATTEMPT_INTENDED || (a->state == ATTEMPT_UNKNOWN && a->not_found);
 }
 
-/* Would every further send of the same bytes meet this refusal again? */
+/* True when every further send of the same bytes would be refused the same way. */
 static bool is_permanent(enum cause c)
 {
     return c == CAUSE_ACCESS_DENIED || c == CAUSE_BAD_REQUEST || c == CAUSE_BAD_IMAGE ||
@@ -87,7 +88,7 @@ static void become_unknown(struct protocol_attempt *a, struct protocol_effect *r
     }
 }
 
-/* Nothing may shorten P3: the window counts from the newest signature, whoever made it. */
+/* The window of P3 counts from the newest signature of any epoch and is never shortened. */
 static void extend_window(struct protocol_attempt *a, int64_t at_us,
                           const struct protocol_config *cfg)
 {
@@ -104,7 +105,7 @@ static void on_refused(struct protocol_attempt *a, const struct fact *f,
         } else {
             failed_call(a, f->at_us, cfg, ret);
         }
-    } else if (a->state == ATTEMPT_UNKNOWN) { /* P2: proves nothing about the earlier sends */
+    } else if (a->state == ATTEMPT_UNKNOWN) { /* P2: a refusal proves nothing about earlier sends */
         if (is_permanent(f->cause)) {
             a->refused = f->cause;
         }
@@ -120,8 +121,8 @@ static void on_create(struct protocol_attempt *a, const struct fact *f,
     a->create_in_flight = false;
     bool open = a->state == ATTEMPT_INTENDED || a->state == ATTEMPT_UNKNOWN;
     if (!open) {
-        /* Another answer was quicker. An accepted Create after the end would be a job that nobody
-         * follows: the rules above exclude it, so a person must see it. */
+        /* Another answer arrived first. A Create accepted after the end would be a job that nobody
+         * follows. The rules above exclude it, so it raises an alert. */
         ret->alert = f->kind == FACT_CREATE_OK && attempt_state_terminal(a->state);
         return;
     }
@@ -133,8 +134,8 @@ static void on_create(struct protocol_attempt *a, const struct fact *f,
         a->refused = CAUSE_NONE;
         move(a, ATTEMPT_SUBMITTED, CAUSE_NONE, ret);
     } else if (f->kind == FACT_CREATE_IN_USE) {
-        /* Some job has the name; only Describe can say whose. It is there now, so a Describe that
-         * finds nothing is late: the window starts again. */
+        /* A job has this name; only Describe says whose it is. It exists now, so a Describe that
+         * finds nothing is stale: the window starts again. */
         become_unknown(a, ret);
         extend_window(a, f->at_us, cfg);
         failed_call(a, f->at_us, cfg, ret);
@@ -149,7 +150,7 @@ static void on_create(struct protocol_attempt *a, const struct fact *f,
     }
 }
 
-/* Where a job in progress stands; `now` when the phase says nothing. */
+/* State of a job in progress; `now` when the phase says nothing. */
 static enum attempt_state state_of_phase(enum job_phase phase, enum attempt_state now)
 {
     switch (phase) {
@@ -174,7 +175,7 @@ static enum attempt_state state_of_phase(enum job_phase phase, enum attempt_stat
 }
 
 /* A job in progress moves forward; back to STARTING only by an observation newer than all others
- * (P6). PENDING with a job known to be submitted is no news. */
+ * (P6). PENDING for a job known to be submitted changes nothing. */
 static void on_progress(struct protocol_attempt *a, const struct fact *f, bool newer,
                         const struct protocol_config *cfg, struct protocol_effect *ret)
 {
@@ -184,7 +185,7 @@ static void on_progress(struct protocol_attempt *a, const struct fact *f, bool n
         to = ATTEMPT_SUBMITTED;
     }
     if (a->state == ATTEMPT_STOPPING && to != ATTEMPT_STOPPING && !a->wanted) {
-        a->stop_sent = false; /* the stop seems not to have been taken: ask again, later */
+        a->stop_sent = false; /* the stop seems to be lost: ask again later */
         failed_call(a, f->at_us, cfg, ret);
         return;
     }
@@ -197,7 +198,7 @@ static void on_progress(struct protocol_attempt *a, const struct fact *f, bool n
     }
 }
 
-/* The end as a Describe shows it. Completed is only a hint that the output is worth a look. */
+/* The end as a Describe shows it. Completed only means that the output can be checked. */
 static void on_end(struct protocol_attempt *a, const struct fact *f, struct protocol_effect *ret)
 {
     enum cause cause = f->cause;
@@ -228,12 +229,12 @@ static void on_described(struct protocol_attempt *a, const struct fact *f,
         return;
     }
     bool dated = f->job.modified != 0;
-    if (dated && f->job.modified < a->modified) { /* a late answer: read again */
+    if (dated && f->job.modified < a->modified) { /* a stale answer: read again */
         a->look_now = true;
         failed_call(a, f->at_us, cfg, ret);
         return;
     }
-    /* After a takeover nothing is known to be newer than: the first answer may be a late one. */
+    /* After a takeover no earlier observation is known, so the first answer may be stale. */
     bool newer = a->modified != 0 && f->job.modified > a->modified;
     a->modified = MAX(a->modified, f->job.modified);
     a->described_us = f->at_us;
@@ -251,7 +252,7 @@ static void on_described(struct protocol_attempt *a, const struct fact *f,
     case JOB_STOPPED:
         on_end(a, f, ret);
         return;
-    case JOB_STATUS_UNKNOWN: /* a word we do not know: it exists, more is not concluded */
+    case JOB_STATUS_UNKNOWN: /* an unknown status: the job exists; nothing more is concluded */
         ret->alert = true;
         if (a->state == ATTEMPT_UNKNOWN) {
             move(a, ATTEMPT_SUBMITTED, CAUSE_NONE, ret);
@@ -264,7 +265,7 @@ static void on_not_found(struct protocol_attempt *a, const struct fact *f,
                          const struct protocol_config *cfg, struct protocol_effect *ret)
 {
     a->describe_in_flight = false;
-    if (exists(a->state)) { /* known to exist: SageMaker is late, ask again, conclude nothing */
+    if (exists(a->state)) { /* known to exist: the answer is stale, ask again */
         a->look_now = true;
         failed_call(a, f->at_us, cfg, ret);
         return;
@@ -291,7 +292,7 @@ static void on_describe_failed(struct protocol_attempt *a, const struct fact *f,
 {
     a->describe_in_flight = false;
     if (a->state == ATTEMPT_UNKNOWN || exists(a->state)) {
-        /* An UNKNOWN one sends its Create in between: it must not hang on Describe alone. */
+        /* UNKNOWN sends its Create in between, so it does not depend on Describe alone. */
         a->look_now = a->state != ATTEMPT_UNKNOWN;
         failed_call(a, f->at_us, cfg, ret);
     }
@@ -479,7 +480,7 @@ void protocol_taken_over(enum attempt_state state, bool wanted, int64_t lease_en
         return;
     }
     ret->look_now = true;
-    /* The row moves to STOPPING only when SageMaker took the stop or reported one. */
+    /* The row moves to STOPPING only when SageMaker accepted the stop or reported one. */
     ret->stop_sent = state == ATTEMPT_STOPPING;
     if (state == ATTEMPT_INTENDED || state == ATTEMPT_UNKNOWN) {
         ret->signed_ever = true;

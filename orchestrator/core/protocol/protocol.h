@@ -1,19 +1,25 @@
 /* The submit, observe, stop and recover protocol of one attempt: facts in, actions out. Pure: no
- * clock, no I/O, no allocation; the controller and the simulator carry, the exhaustive model links
- * this very object file.
+ * clock, no I/O, no allocation. The controller and the simulator execute the actions; the
+ * exhaustive model links this same object file.
  *
- * SageMaker has no client token: the job name is the idempotency key. Promises, whatever crashes or
- * is lost: P1 A Create is only asked for an attempt whose intent is committed, always with the same
- * name and the same bytes. P2 After one send of unknown outcome, only success, our own job found
- * under the name, or the void rule ends UNKNOWN; a refusal (quota, throttle, 4xx, credentials) then
- * proves nothing. P3 Void rule: no longer wanted, no Create in flight, Describe says not found, and
- * the signature window has passed since the last signature of this epoch and since the lease end of
- * any older epoch. Until then slot and money stay held. P4 A job found under our name is adopted
- * only when its DROVER_REQUEST is our hash; else CONFLICT. P5 At takeover every INTENDED attempt
- * becomes UNKNOWN. P6 An attempt's state only moves along attempt_edge(); an older or contradictory
- * observation never moves it back. P7 No longer wanted: an intent never signed is voided; anything
- * else is resolved first, then stopped. P8 A slot is held from intent until a Describe shows the
- * end (or void); released exactly once.
+ * SageMaker has no client token: the job name is the idempotency key. Promises that hold across
+ * crashes and lost replies:
+ *  P1. A Create is requested only for an attempt whose intent is committed, always with the same
+ *      name and the same bytes.
+ *  P2. After one send of unknown outcome, only success, our own job found under the name, or the
+ *      void rule ends UNKNOWN. A refusal (quota, throttle, 4xx, credentials) then proves nothing.
+ *  P3. Void rule: the attempt is no longer wanted, no Create is in flight, Describe says not found,
+ *      and the signature window has passed since the last signature of this epoch and since the
+ *      lease end of any older epoch. Until then slot and money stay held.
+ *  P4. A job found under our name is adopted only when its DROVER_REQUEST is our hash; otherwise
+ *      the attempt becomes CONFLICT.
+ *  P5. At takeover every INTENDED attempt becomes UNKNOWN.
+ *  P6. An attempt's state moves only along attempt_edge(); an older or contradictory observation
+ *      never moves it back.
+ *  P7. When no longer wanted, an intent that was never signed is voided; any other is resolved
+ *      first and then stopped.
+ *  P8. A slot is held from intent until a Describe shows the end (or void), and is released exactly
+ *      once.
  *
  * Times are CLOCK_BOOTTIME microseconds unless named otherwise. */
 #pragma once
@@ -29,24 +35,25 @@ struct protocol_config {
     int64_t resend_base_us, resend_cap_us; /* back-off between sends of one name */
 };
 
-/* One attempt as the protocol sees it. A value; the controller keeps one a live attempt. */
+/* One attempt as the protocol sees it. A value; the controller keeps one per live attempt. */
 struct protocol_attempt {
     enum attempt_state state; /* as committed, or about to be by the step that returned it */
     bool wanted;              /* campaign and task still want this attempt to run */
-    bool ambiguous;           /* a Create of this name may have taken effect without our knowing */
+    bool ambiguous;           /* a Create of this name may have taken effect unnoticed */
     bool signed_ever;         /* this epoch signed a Create of it, or an older epoch may have */
     bool create_in_flight, describe_in_flight, stop_in_flight, verify_in_flight;
     bool stop_sent;        /* a stop was accepted by SageMaker */
     bool look_now;         /* a List or an event differs from what we hold */
     bool not_found;        /* the last Describe, sent after void_after_us, found nothing */
-    int failures;          /* calls in a row that brought nothing, for the back-off */
+    int failures;          /* failed calls in a row, for the back-off */
     int64_t next_us;       /* no call before this */
     int64_t void_after_us; /* P3: window after the newest signature that may exist */
     int64_t described_us;  /* when SageMaker last confirmed it (Create or Describe); 0 never */
     usec_t modified;       /* newest LastModifiedTime seen (AWS' wall clock) */
-    enum cause refused;    /* UNKNOWN only: a refusal that every further send would meet again
-                              (ACCESS_DENIED, BAD_REQUEST, BAD_IMAGE, BAD_INPUT). No more is sent;
-                              found, it is adopted; else P3 ends it with this cause. NONE: none */
+    /* UNKNOWN only: a permanent refusal (ACCESS_DENIED, BAD_REQUEST, BAD_IMAGE, BAD_INPUT). Nothing
+     * more is sent; a job that is found is adopted, else P3 ends the attempt with this cause. NONE:
+     * not refused */
+    enum cause refused;
 };
 
 enum protocol_action {
@@ -55,7 +62,7 @@ enum protocol_action {
     ACT_DESCRIBE,
     ACT_STOP,
     ACT_VERIFY, /* check the output: state VERIFYING */
-    ACT_VOID    /* give FACT_VOID back: the record that ends it needs no call */
+    ACT_VOID    /* answer with FACT_VOID; ending the attempt needs no call */
 };
 
 enum fact_kind {
@@ -70,14 +77,14 @@ enum fact_kind {
     FACT_CREATE_UNKNOWN,  /* time-out, reset, 5xx, unreadable */
     FACT_DESCRIBED,       /* job: what Describe said */
     FACT_NOT_FOUND,       /* Describe: no such job; at_us is when that Describe was SENT */
-    FACT_DESCRIBE_FAILED, /* Describe brought nothing */
+    FACT_DESCRIBE_FAILED, /* Describe failed */
     FACT_LISTED, /* job: a List summary (status, modified only); a hint to Describe, never moves the
                     state */
     FACT_STOP_OK, /* stop accepted, or the job had ended already */
     FACT_STOP_FAILED,
     FACT_VERIFIED,      /* ok or cause SHORT_OUTPUT etc. */
     FACT_VERIFY_FAILED, /* the check itself could not be made: try again */
-    FACT_UNWANTED,      /* cancel, pause with stop, or a lost race: want it no more */
+    FACT_UNWANTED,      /* cancel, pause with stop, or a lost race: no longer wanted */
     FACT_VOID,          /* answer to ACT_VOID */
     FACT_HINT           /* look now (event, operator) */
 };
@@ -118,15 +125,17 @@ struct fact {
 struct protocol_effect {
     bool changed; /* state moved from `from` to a->state */
     enum attempt_state from;
-    bool release_slot; /* slots given back, money settled (or reservation voided) in the same
-                          transaction */
-    bool settle;       /* with release_slot: settle from billable seconds; else the reservation is
-                          returned whole */
+    /* slots released, money settled (or reservation voided) in the same transaction */
+    bool release_slot;
+    /* with release_slot: settle from billable seconds; otherwise the whole reservation is
+     * released */
+    bool settle;
     bool
         task_ends; /* the attempt is terminal: the task moves on (done, retry, failed, cancelled) */
     enum cause cause; /* why, for failed, stopped, void, conflict */
-    bool alert; /* a person must look: conflict, unknown status, PROTOCOL_ALERT_FAILURES calls in
-                   a row that brought nothing */
+    /* needs attention: conflict, unknown status, or PROTOCOL_ALERT_FAILURES failed calls in a
+     * row */
+    bool alert;
 };
 
 /* A fresh intent, committed by this epoch at now_us. */
@@ -139,24 +148,24 @@ void protocol_taken_over(enum attempt_state state, bool wanted, int64_t lease_en
 /* Apply one fact. Facts that do not fit the state change nothing. */
 void protocol_step(struct protocol_attempt *a, const struct fact *f,
                    const struct protocol_config *cfg, struct protocol_effect *ret);
-/* What to do now; *ret_wake_us: when to ask again at the latest (INT64_MAX: only after a fact).
- * Marks the call as in flight. */
+/* Return the next action and mark its call as in flight. *ret_wake_us: when to ask again at the
+ * latest (INT64_MAX: only after a fact). */
 enum protocol_action protocol_next(struct protocol_attempt *a, int64_t now_us,
                                    const struct protocol_config *cfg, int64_t *ret_wake_us);
 
-/* May the leader sign now? lease_end_us and now_us of CLOCK_BOOTTIME. Stops
- * PROTOCOL_SIGN_MARGIN_US before the end. Checked between signing and sending. */
+/* True when the leader may sign now: until PROTOCOL_SIGN_MARGIN_US before the lease ends.
+ * lease_end_us and now_us are CLOCK_BOOTTIME. Also checked between signing and sending. */
 bool protocol_may_sign(int64_t lease_end_us, int64_t now_us);
-/* May an intent take `want` more slots when `held` are held (intended, unknown and live ones) of
- * `limit`? limit < 0: unreadable, never. */
+/* True when an intent may take `want` more slots: `held` slots (intended, unknown and live) plus
+ * want stay within limit. limit < 0: unreadable, always false. */
 bool protocol_may_intend(int64_t held, int64_t want, int64_t limit);
-/* May attempt n+1 of a task be intended when its newest attempt is in this state? (n = 0: no
- * attempt yet.) Only when that one can never run again and did not succeed. */
+/* True when attempt n+1 of a task may be intended: its newest attempt can never run again and did
+ * not succeed, or n is 0 (no attempt yet). */
 bool protocol_may_renew(int n, enum attempt_state newest);
 
 /* <prefix>-<campaign>-<stage>-<task>-a<n>-<hash8>: <= 63 characters, letters, digits, inner
- * hyphens. hash8 is the first 8 hex digits of SHA-256(install, campaign, stage, task, n), handed in
- * so that this stays free of libraries. Other characters of prefix and stage become hyphens; the
+ * hyphens. hash8 is the first 8 hex digits of SHA-256(install, campaign, stage, task, n), passed
+ * in, so this module needs no library. Other characters of prefix and stage become hyphens; the
  * stage is cut first, then the prefix. campaign_id, task_seq >= 0, n >= 1. */
 void protocol_job_name(const char *prefix, int64_t campaign_id, const char *stage_name,
                        int64_t task_seq, int n, const uint8_t identity_sha256[32],

@@ -5,8 +5,6 @@
 #define CHANCE_P50   0.5
 #define CHANCE_P95   0.95
 
-/* --- who uses what ---------------------------------------------------------------------------- */
-
 bool sched_backfill_inside(const struct sched_work *w, const struct backfill_line *r,
                            enum room_kind kind, int slots_i, int campaign_i)
 {
@@ -84,8 +82,6 @@ void sched_backfill_task_end(const struct sched_work *w, const struct sched_try 
     reservation_end_model(s->duration, t->task.size_mb, s->stage->instance_count, from_us, last_us,
                           w->view->now_us, ret);
 }
-
-/* --- the line --------------------------------------------------------------------------------- */
 
 bool sched_backfill_ahead(const struct backfill_line *a, const struct backfill_line *b)
 {

@@ -60,9 +60,6 @@ void sched_warm_done(struct sched_work *w)
     free(w->warm);
 }
 
-/* --- who matches what ---------------------------------------------------------------------------
- */
-
 static uint64_t stage_print(const struct sched_work *w, int stage_i, int rung, int subnet_i)
 {
     const struct spec_stage *stage = w->view->stages[stage_i].stage;
@@ -126,9 +123,6 @@ static int64_t matching_waiting(const struct sched_work *w, int slots_i, int ins
     }
     return n;
 }
-
-/* --- taking a pool ------------------------------------------------------------------------------
- */
 
 /* Is b the better one of two that match: the one that goes first, then the older. */
 static bool better(const struct warm_pool *a, const struct warm_pool *b)
@@ -200,9 +194,6 @@ int64_t sched_warm_pools(const struct sched_work *w, const struct sched_try *t)
     return n;
 }
 
-/* --- waiting for one ----------------------------------------------------------------------------
- */
-
 static int64_t or_default(int64_t learned_s, int64_t default_s)
 {
     return learned_s > 0 ? learned_s : default_s;
@@ -242,9 +233,6 @@ bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool
     w->plan->wake_us = MIN(w->plan->wake_us, first_until_us);
     return true;
 }
-
-/* --- leaving one --------------------------------------------------------------------------------
- */
 
 /* Pools that will be there before this attempt's, and the attempts of this plan that leave one. */
 static int64_t pools_before(const struct sched_work *w, const struct sched_try *t, uint64_t print)
@@ -340,9 +328,6 @@ void sched_warm_take(struct sched_work *w, const struct sched_try *t)
         }
     }
 }
-
-/* --- giving back --------------------------------------------------------------------------------
- */
 
 void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
 {

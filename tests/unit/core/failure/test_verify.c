@@ -126,7 +126,7 @@ static void test_verify__an_object_missing_or_changed(void **state)
     } rows[] = {
         {1, {"00000.tar_", 1024, "aaa"}, "'00000.tar' is missing"},
         {1, {"00000.tar", 1023, "aaa"}, "1023 bytes"},
-        {1, {"00000.tar", 1024, "aab"}, "written anew"},
+        {1, {"00000.tar", 1024, "aab"}, "overwritten"},
         {0, {"00001.tar", 0, "bbb"}, "'00001.tar' has 0 bytes"},
     };
     AUTO_JSON json_t *m = manifest_new();
