@@ -157,7 +157,7 @@ $(GEN)/assets.S: orchestrator/web/build.sh $(WEB_SRC)
 # worker, in local/ drover-local, all others the daemon's archives.
 TEST_SRC := $(wildcard $(addsuffix /test_*.c,tests/unit/* tests/unit/core/* tests/integration/*))
 TEST_BIN := $(patsubst tests/%.c,$(O)/tests/%,$(TEST_SRC))
-TEST_HELP := $(patsubst %.c,$(O)/%.o,$(filter-out $(TEST_SRC),$(wildcard $(addsuffix /*.c,tests/unit tests/unit/statistics tests/integration/common tests/integration/store tests/integration/local))))
+TEST_HELP := $(patsubst %.c,$(O)/%.o,$(filter-out $(TEST_SRC),$(wildcard $(addsuffix /*.c,tests/unit tests/unit/statistics tests/kit))))
 test-bins: $(TEST_BIN)
 $(O)/tests/unit/worker/%: $(O)/tests/unit/worker/%.o $(LIB_WORKER) $(LIB_COMMON)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_WORKER)

@@ -30,16 +30,16 @@ if [ "$variant" = asan ]; then
     mapfile -t programs < <(list unit 'test_*.c' | grep -v /statistics/
         list integration 'test_*.c')
     # Not what is long on purpose, nor what mostly waits and is seen by tsan.
-    mapfile -t scripts < <(ls tests/integration/worker_*.py | grep -vE '_(soak|hosts|blur|s3_faults)\.py$')
-    targets=("$bin/droverd" "$bin/drover-worker" "$bin/drover" "build/asan/tests/worker_fixture" build/asan/tests/connect_log.so fuzz-replays)
+    mapfile -t scripts < <(ls tests/integration/worker/worker_*.py | grep -vE '_(soak|hosts|blur|s3_faults)\.py$')
+    targets=("$bin/droverd" "$bin/drover-worker" "$bin/drover" "build/asan/tests/kit/worker_fixture" build/asan/tests/kit/connect_log.so fuzz-replays)
 else
     mapfile -t programs < <(list unit test_log.c; list integration 'test_store_*.c'; list integration test_loop.c)
     scripts=()
-    targets=("$bin/droverd" "$bin/drover-worker" "$bin/drover" "build/tsan/tests/worker_fixture")
+    targets=("$bin/droverd" "$bin/drover-worker" "$bin/drover" "build/tsan/tests/kit/worker_fixture")
 fi
-scripts+=(tests/integration/api_*.py)
+scripts+=(tests/integration/api/api_*.py)
 mapfile -t programs < <(for p in "${programs[@]}"; do [ -f "${p#build/"$variant"/}.c" ] && echo "$p"; done)
-if ! make --no-print-directory -s -j2 VARIANT="$variant" "${targets[@]}" "build/$variant/tests/api_server" "${programs[@]}" >"$dir/build.log" 2>&1; then
+if ! make --no-print-directory -s -j2 VARIANT="$variant" "${targets[@]}" "build/$variant/tests/kit/api_server" "${programs[@]}" >"$dir/build.log" 2>&1; then
     echo "not ok 1 - the $variant variant builds"
     tail -20 "$dir/build.log" | sed 's/^/# /'
     echo 1..1
@@ -65,11 +65,11 @@ start() { # start NAME SECONDS COMMAND...: one more beside the others, when a la
     one "$@" &
 }
 make --no-print-directory -s -j2 VARIANT=release all demo >>"$dir/build.log" 2>&1 # drover-local and the like
-[ "$variant" = asan ] || start worker_lanes 300 tests/integration/worker_hosts.py test_lanes
+[ "$variant" = asan ] || start worker_lanes 300 tests/integration/worker/worker_hosts.py test_lanes
 if [ "$mode" != quick ]; then # the long ones first
-    start campaign 300 python3 tests/integration/sanitized.py "$variant"
-    [ "$variant" = tsan ] || start controller_faults 300 tests/integration/controller_faults.py
-    [ "$variant" = tsan ] || start controller_scheduler 300 tests/integration/controller_scheduler.py
+    start campaign 300 python3 tests/integration/controller/sanitized.py "$variant"
+    [ "$variant" = tsan ] || start controller_faults 300 tests/crash/controller_faults.py
+    [ "$variant" = tsan ] || start controller_scheduler 300 tests/integration/controller/controller_scheduler.py
 fi
 for p in "${programs[@]}"; do case $p in */integration/*) start "$(basename "$p")" 300 "$p" ;; esac; done
 for s in "${scripts[@]}"; do start "$(basename "$s" .py)" 300 "$s"; done

@@ -3,13 +3,13 @@
 make --no-print-directory -s demo VARIANT=release
 make --no-print-directory -s VARIANT=release exhaustive
 
-suite storm-100 1800 python3 tests/integration/storm.py 100
-suite storm-mutant 900 bash tests/integration/storm_mutant.sh 20
-suite durability-200 1800 python3 tests/integration/durability.py 200
-suite failpoints-long 3600 python3 tests/integration/failpoints.py long
-suite worker-kill-100 1800 tests/integration/worker_kill.py 100
-suite worker-s3-faults-30 1200 tests/integration/worker_s3_faults.py 30
-suite worker-soak 2400 tests/integration/worker_soak.py 900
+suite storm-100 1800 python3 tests/crash/storm.py 100
+suite storm-mutant 900 bash tests/crash/storm_mutant.sh 20
+suite durability-200 1800 python3 tests/crash/durability.py 200
+suite failpoints-long 3600 python3 tests/crash/failpoints.py long
+suite worker-kill-100 1800 tests/integration/worker/worker_kill.py 100
+suite worker-s3-faults-30 1200 tests/integration/worker/worker_s3_faults.py 30
+suite worker-soak 2400 tests/integration/worker/worker_soak.py 900
 suite exhaustive-wide 1800 build/release/tests/simulation/exhaustive/exhaustive --states 8000000 --walks 200000
 suite mutants 1200 bash tests/simulation/exhaustive/mutants.sh
 suite sim-mutants 3600 make -s sim-mutants
@@ -26,5 +26,5 @@ again() {
     return $rc
 }
 export -f again
-suite journeys-5 1200 bash -c 'again python3 tests/integration/journeys.py'
-suite takeover-5 600 bash -c 'again python3 tests/integration/takeover.py'
+suite journeys-5 1200 bash -c 'again python3 tests/integration/controller/journeys.py'
+suite takeover-5 600 bash -c 'again python3 tests/crash/takeover.py'

@@ -15,8 +15,8 @@ import sys
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, "tests/integration"))
-from stack import Stack, wait  # noqa: E402
+sys.path.insert(0, os.path.join(TOP, "tests"))
+from kit.stack import Stack, wait_for  # noqa: E402
 
 RUNS, PARTS = 3, 1000000
 SLOTS, SLOT_TASKS = 8, 150           # of each of the runs: 142 releases that somebody waits for
@@ -51,7 +51,7 @@ def slot_run(stack, i):
     cid = stack.submit(spec(f"slots{i}", "bench/quick:1"))
     lines = "".join(json.dumps({"uri": f"s3://drover-test/x/{k}", "size": 1}) + "\n" for k in range(SLOT_TASKS))
     stack.api("POST", f"/campaigns/{cid}/parts?last=true", lines)
-    wait("the campaign", 120, lambda: stack.ended(cid), step=0.5)
+    wait_for(lambda: stack.ended(cid), 120, "the campaign", step=0.5)
     released = sorted(j["released"] for j in stack.oracle("jobs")["jobs"] if j["name"] not in before)
     creates = sorted(r["time"] for r in stack.oracle("wire-log")["requests"]
                      if r["operation"] == "CreateTrainingJob" and r["accepted"] and r["name"] not in before)
@@ -126,7 +126,7 @@ def insert_run(stack, i):
 
 def taken(stack, cid):
     """The leader holds every part; the counters say so too."""
-    wait("a million waiting parts", 60, lambda: metric(stack, "droverd_parts_waiting") == PARTS)
+    wait_for(lambda: metric(stack, "droverd_parts_waiting") == PARTS, 60, "a million waiting parts")
     if stack.api("GET", f"/campaigns/{cid}")["parts"]["waiting"] != PARTS:
         sys.exit("bench_system: the counters do not count a million parts")
 
@@ -146,7 +146,7 @@ def tick_us(stack):
     def both():
         return metric(stack, "droverd_ticks_total"), metric(stack, "droverd_tick_microseconds_total")
     n0, us0 = both()
-    n1, us1 = wait("ticks", 60, lambda: (v := both())[0] >= n0 + 10 and v, step=0.2)
+    n1, us1 = wait_for(lambda: (v := both())[0] >= n0 + 10 and v, 60, "ticks", step=0.2)
     return (us1 - us0) / (n1 - n0), n1 - n0
 
 
@@ -155,7 +155,7 @@ def restart(stack, env, cid):
     stack.kill("droverd0")
     began = time.monotonic()
     stack.start_droverd(env=env, ready=False)
-    wait("a leader", 60, lambda: metric(stack, "droverd_parts_waiting") == PARTS, step=0.02)
+    wait_for(lambda: metric(stack, "droverd_parts_waiting") == PARTS, 60, "a leader", step=0.02)
     return time.monotonic() - began
 
 

@@ -4,7 +4,7 @@ $(O)/bench/worker_limit: $(O)/tests/bench/worker/limit.o $(LIB_WORKER) $(LIB_COM
 $(O)/bench/index_limit: $(O)/tests/bench/worker/index_limit.o $(LIB_COMMON)
 	$(link) $(LD_ALL) $(L_COMMON)
 .PHONY: bench-worker
-bench-worker: all $(O)/bench/worker_limit $(O)/bench/index_limit $(O)/tests/worker_fixture ## the worker's figures beside the machine's limit, into build/bench.jsonl
+bench-worker: all $(O)/bench/worker_limit $(O)/bench/index_limit $(O)/tests/kit/worker_fixture ## the worker's figures beside the machine's limit, into build/bench.jsonl
 	$(Q)$(PY) -B tests/bench/worker/bench.py
 	$(Q)$(PY) -B tests/bench/worker/bench_rows.py
 	$(Q)$(PY) -B tests/bench/worker/index.py

@@ -13,8 +13,8 @@ import sys
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, "tests/integration"))
-from stack import KEY, SECRET, Stack  # noqa: E402
+sys.path.insert(0, os.path.join(TOP, "tests"))
+from kit.stack import KEY, SECRET, Stack  # noqa: E402
 
 PARTS, ROWS = 10, 12
 BROKEN = 3

@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, "tests/integration"))
-from stack import Stack, wait  # noqa: E402
+sys.path.insert(0, os.path.join(TOP, "tests"))
+from kit.stack import Stack, wait_for  # noqa: E402
 
 TYPE, PRICE, PARTS = "ml.c5.18xlarge", "3.67", 96
 REASONS = {"12": "AlgorithmError: OSError: [Errno 28] No space left on device: '/opt/ml/tmp/00012.tar' (225 GB, 99 %), exit code: 1",
@@ -33,11 +33,11 @@ def main():
         first = s.submit(spec(s, "laion-first", "{from: api}"))
         s.api("POST", f"/campaigns/{first}/parts?stage=download&last=true",
               "\n".join('{"uri":"s3://drover-test/meta/part-%05d.snappy.parquet","size":9000}' % i for i in range(4)), {"Content-Type": "application/x-ndjson"})
-        wait("the parts done before", 60, lambda: s.ended(first))
+        wait_for(lambda: s.ended(first), 60, "the parts done before")
         s.oracle("faults", {"faults": [{"kind": "job_failure", "operation": "CreateTrainingJob", "name_contains": f"-download-{n}-", "times": 9, "reason": r}
                                        for n, r in REASONS.items()]})
         cid = s.submit(spec(s, "laion-400m", '{from: "s3://drover-test/meta/*.parquet"}'))
-        wait("half of it", 120, lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["done"] >= 46)
+        wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["done"] >= 46, 120, "half of it")
         script = """
             import { logIn, openBrowser, URL_ } from './kit.mjs';
             const b = await openBrowser();

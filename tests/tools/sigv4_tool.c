@@ -1,7 +1,7 @@
-/* Signs and verifies requests given as lines, for tests/integration/sigv4_botocore.py, which holds
- * the results against botocore's. sigv4_tool make N SEED     N random requests, signed: one JSON
- * object a line sigv4_tool verify          reads such lines with an "authorization" of the other
- * side; "ok" or the code */
+/* Signs and verifies requests given as lines, for tests/integration/common/sigv4_botocore.py,
+ * which holds the results against botocore's. sigv4_tool make N SEED     N random requests, signed:
+ * one JSON object a line sigv4_tool verify          reads such lines with an "authorization" of
+ * the other side; "ok" or the code */
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/json.h"

@@ -1,4 +1,5 @@
-/* Writes and lists archives with the library's tar code, for tests/integration/tar_interop.py.
+/* Writes and lists archives with the library's tar code, for
+ * tests/integration/common/tar_interop.py.
  *   tar_tool create MTIME FILE... > archive      tar_tool list ARCHIVE */
 #include "common/cleanup.h"
 #include "common/hash.h"

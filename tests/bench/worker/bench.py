@@ -28,10 +28,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
-sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
 sys.path.insert(0, HERE)
 import corpus  # noqa: E402
-import worker_kit as kit  # noqa: E402
+import kit.worker as kit  # noqa: E402
 
 LIMIT = os.path.join(ROOT, "build", kit.VARIANT, "bench", "worker_limit")
 OUT = os.path.join(ROOT, "build", "bench.jsonl")

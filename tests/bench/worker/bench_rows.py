@@ -25,7 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import bench  # noqa: E402
 import corpus  # noqa: E402
-import worker_kit as kit  # noqa: E402
+import kit.worker as kit  # noqa: E402
 
 PORT = 28731  # written into the large parts, which are kept
 

@@ -4,7 +4,7 @@
 #include "common/aws.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "tests/integration/common/hostile.h"
+#include "tests/kit/hostile.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

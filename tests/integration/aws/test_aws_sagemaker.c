@@ -5,7 +5,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "tests/integration/local/local.h"
+#include "tests/kit/local.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/http.h"
-#include "hostile.h"
+#include "tests/kit/hostile.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/s3.h"
-#include "tests/integration/local/local.h"
+#include "tests/kit/local.h"
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

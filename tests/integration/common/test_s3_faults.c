@@ -3,7 +3,7 @@
  * a fault; it counts requests and checks signatures by code of its own. */
 #include "common/cleanup.h"
 #include "common/s3.h"
-#include "hostile.h"
+#include "tests/kit/hostile.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

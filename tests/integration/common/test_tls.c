@@ -3,7 +3,7 @@
 #include "common/aws.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "hostile.h"
+#include "tests/kit/hostile.h"
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>

@@ -2,7 +2,7 @@
  * boundary, and else leaves nothing; a record moves an attempt once, gives slots and money back
  * once, and the kept sums always equal a recount. Method: a fresh database a test in a real
  * cluster; the world is arranged by SQL, the store functions act, and SQL reads what they left. */
-#include "pg_fixture.h"
+#include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * death of the server; the pool is bounded and mends itself; parameters arrive as they were given.
  * Method: a real cluster that is stopped, killed and started again. */
 #include "common/clock.h"
-#include "pg_fixture.h"
 #include "store/pg/conn_pool.h"
 #include "store/pg/private_cluster.h"
 #include "store/pg/tx.h"
+#include "tests/kit/pg_fixture.h"
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * as people set them, a job without a row is held like any attempt. Method: a fresh database a test
  * in a real cluster; the store functions act, SQL reads what they left, and after every step all
  * kept sums equal a recount. */
-#include "pg_fixture.h"
+#include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
  * fresh schema and has an index for the big tables; the constraints repeat the state lists of core;
  * the tables that are append-only are; check_counters() sees damage. Method: fresh databases in a
  * real cluster, the catalogue and EXPLAIN as witnesses. */
-#include "pg_fixture.h"
 #include "queries.h"
 #include "store/pg/migrate.h"
+#include "tests/kit/pg_fixture.h"
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Aim: bulk moves touch exactly the tasks that are in `from`, keep the counters, write one event a
  * batch and stay HOT; retries happen once; pages of an operation name what its selector says.
  * Method: a fresh database a test in a real cluster; the store functions act, SQL reads. */
-#include "pg_fixture.h"
+#include "tests/kit/pg_fixture.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Aim: archives we write read back with exact offsets; hostile and damaged ones are refused.
  * Method: own archives in memory, then single bytes and fields of them changed. What other programs
- * write and read is in tests/integration/test_tar_interop.c. */
+ * write and read is in tests/integration/common/tar_interop.py. */
 #include "common/cleanup.h"
 #include "common/tar.h"
 #include "tests/unit/unit.h"

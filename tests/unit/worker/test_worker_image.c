@@ -1,6 +1,7 @@
 /* Aim: sniffing, header limits, codecs, filters and resizing do what image.h says, for whole and
  * broken input. Method: pictures made here, encoded and decoded again; broken by cutting and
- * flipping; sizes by Python's round(). Pixels against OpenCV: tests/integration/worker_download.py.
+ * flipping; sizes by Python's round(). Pixels against OpenCV:
+ * tests/integration/worker/worker_download.py.
  */
 #include "download/decode/decode.h"
 #include "download/image/exif.h"

@@ -1,7 +1,7 @@
 /* Aim: the resizer's parts keep their promises whatever the processor: weights add up and stay
  * inside the picture, both sets of loops agree, rows may be cropped or turned on their way. Method:
  * pictures of a fixed pseudo-random stream, small cases worked out by hand. Pixels against OpenCV:
- * tests/integration/worker_pixels.py. */
+ * tests/integration/worker/worker_pixels.py. */
 #include "download/image/resize.h"
 #include "download/image/resize_weights.h"
 #include "download/image/transform.h"

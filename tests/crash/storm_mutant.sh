@@ -1,0 +1,20 @@
+#!/bin/bash
+# The kill storm must go red when the intent is written after the call: applies the patch to a copy, builds droverd from it, and
+# expects storm.py to fail. Prints TAP. usage: storm_mutant.sh [KILLS]
+set -eu
+cd "$(dirname "$0")/../.."
+copy=build/mutant
+rm -rf "$copy"
+mkdir -p "$copy"
+cp -r Makefile orchestrator worker sql include tests "$copy/"
+mkdir -p "$copy/build"
+for d in deps web; do ln -s "$PWD/build/$d" "$copy/build/$d"; done
+patch -s -d "$copy" -p1 <tests/crash/mutants/intent_after_call.patch
+make --no-print-directory -s -j2 -C "$copy" build/bin/droverd >build/mutant.log 2>&1 || { tail -20 build/mutant.log; echo "not ok 1 - the mutant builds"; exit 1; }
+if SEED=${SEED:-11} python3 tests/crash/storm.py "${1:-20}" "$PWD/$copy/build/bin/droverd" >build/mutant-storm.log 2>&1; then
+    echo "not ok 1 - the storm is red when the intent is written after the call"
+    exit 1
+fi
+grep -E '^not ok' build/mutant-storm.log | cut -c1-300 | sed 's/^/# /'
+if grep -qE '^not ok' build/mutant-storm.log; then echo "ok 1 - the storm is red when the intent is written after the call"; else tail -5 build/mutant-storm.log; echo "not ok 1 - the storm ended without a verdict"; fi
+rm -rf "$copy"

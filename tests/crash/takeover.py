@@ -1,0 +1,38 @@
+"""Takeover with the default lease (10 s, renewed every 3 s): <= 2 s after the leader's process died, <= 15 s after it froze. The frozen
+leader, woken again, commits nothing and stands by."""
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from kit import Tap, wait_for
+from kit.stack import Stack
+
+tap = Tap()
+with Stack("takeover", lease_us=10000000, parts=2, rows=4) as s:
+    s.start_pg()
+    s.start_local()
+    for i in (0, 1):
+        s.start_droverd(i, env={"DROVER_LEASE_RENEW_US": "3000000"})
+    first = wait_for(lambda: [s.leader()] if s.leader() is not None else None, 20, "a leader")[0]
+    began = time.monotonic()
+    s.kill(f"droverd{first}")
+    wait_for(lambda: s.leader() == 1 - first, 20, "the other one", step=0.02)
+    took = time.monotonic() - began
+    tap.ok(took <= 2, f"takeover {took:.2f} s after the leader's process died (<= 2 s)")
+    s.start_droverd(first, env={"DROVER_LEASE_RENEW_US": "3000000"})
+    frozen = s.procs[f"droverd{1 - first}"]
+    frozen.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    wait_for(lambda: b"\ndroverd_leading 1" in s.raw("GET", "/metrics", i=first, timeout=2)[1], 30, "the standby", step=0.05)
+    took = time.monotonic() - began
+    tap.ok(took <= 15, f"takeover {took:.2f} s after the leader froze (<= 15 s)")
+    frozen.send_signal(signal.SIGCONT)
+    wait_for(lambda: b"\ndroverd_leading 0" in s.raw("GET", "/metrics", i=1 - first, timeout=2)[1], 10, "the woken one stands by")
+    tap.ok(s.leader() == first, "the woken one stands by")
+    cid = s.submit(name="after")
+    tap.ok(wait_for(lambda: s.ended(cid), 60, "the end")["state"] == "succeeded", "the new leader drives a campaign to its end")
+    s.check_wire(tap)
+    s.check_invoice(tap)
+sys.exit(tap.done())

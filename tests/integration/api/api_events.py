@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Event streams. Aim: every event reaches every stream once and in order, over reconnects, restarts of the server and of
+PostgreSQL; streams cost no worker. Method: SQL writes events as the leader does; clients read sockets."""
+import json
+import os
+import socket
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import wait_for
+from kit.api import Api, main, spec
+
+
+class Stream:
+    def __init__(self, a, path="/v1/events", after=None, rcvbuf=None):
+        self.s = socket.socket()
+        if rcvbuf:
+            self.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        self.s.connect(("127.0.0.1", a.port))
+        last = f"Last-Event-ID: {after}\r\n" if after is not None else ""
+        self.s.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {a.token}\r\n{last}\r\n".encode())
+        self.text, self.ended = b"", False
+        self.s.settimeout(0.02)
+        wait_for(lambda: self.read() or b"\r\n\r\n" in self.text, 5)
+
+    def read(self):
+        try:
+            got = self.s.recv(1 << 20)
+            self.ended |= not got
+            self.text += got
+        except (socket.timeout, ConnectionError) as e:
+            self.ended |= isinstance(e, ConnectionError)
+        return None
+
+    def status(self):
+        return int(self.text.split()[1]) if self.text else 0
+
+    def events(self):
+        """(id, kind, data) so far; chunk sizes are dropped."""
+        head, _, body = self.text.partition(b"\r\n\r\n")
+        data = b""
+        if b"chunked" in head.lower():
+            while True:
+                size, sep, rest = body.partition(b"\r\n")
+                if not sep or not size:
+                    break
+                n = int(size, 16)
+                data += rest[:n]
+                body = rest[n + 2:]
+                if n == 0:
+                    break
+        else:
+            data = body
+        out = []
+        for block in data.decode().split("\n\n")[:-1]:
+            f = dict(x.split(": ", 1) for x in block.split("\n") if ": " in x and not x.startswith(":"))
+            if "data" in f:
+                out.append((int(f["id"]), f["event"], json.loads(f["data"])))
+        return out
+
+    def wait(self, n, seconds=10):
+        wait_for(lambda: self.read() or self.text.count(b"data: {") >= n, seconds, step=0)
+        return self.events()
+
+    def close(self):
+        self.s.close()
+
+
+def event(a, n=1, campaign=1, text="x"):
+    return a.sql(f"INSERT INTO event (campaign_id, kind, detail) SELECT {campaign}, 'part.state', json_build_object('n', i, 'text', '{text}') FROM generate_series(1, {n}) i; "
+                 "NOTIFY drover_events; SELECT max(id) FROM event;")
+
+
+def check_basic(t, a):
+    s = Stream(a)
+    t.ok(s.status() == 200 and b"text/event-stream" in s.text and b"default-src 'none'" in s.text, "a stream opens", s.text[:300])
+    began = time.monotonic()
+    last = int(event(a))
+    e = s.wait(1)
+    t.ok(len(e) == 1 and e[0][0] == last and e[0][1] == "part.state" and e[0][2]["campaign"] == "c-1" and e[0][2]["detail"]["n"] == 1, f"an event comes in {time.monotonic() - began:.3f} s", e)
+    event(a, 1000)
+    e = s.wait(1001)
+    t.eq([x[0] for x in e], list(range(last, last + 1001)), "a thousand come in order, none twice")
+    mine, other = Stream(a, "/v1/campaigns/c-1/events"), Stream(a, "/v1/events?topics=campaign:c-2")
+    event(a, 3, 2)
+    event(a, 2, 1)
+    t.eq([x[2]["campaign"] for x in mine.wait(2)], ["c-1", "c-1"], "a campaign's stream has its events only")
+    t.eq([x[2]["campaign"] for x in other.wait(3)], ["c-2"] * 3, "and so has a topic")
+    again = Stream(a, after=last + 500)
+    t.eq([x[0] for x in again.wait(505)], list(range(last + 501, last + 1006)), "Last-Event-ID goes on where it was, over 500 a read")
+    by_query = Stream(a, f"/v1/events?after={last + 1003}")
+    t.eq(len(by_query.wait(2)), 2, "?after= as well")
+    t.eq(Stream(a, after=10 ** 9).wait(1)[0][1], "resync", "an id of another time: resync")
+    for path in ("/v1/events?topics=x", "/v1/events?after=-1", "/v1/campaigns/c-9/events"):
+        t.ok(Stream(a, path).status() in (400, 404), f"{path} is refused")
+    t.eq(Stream(a, after="x").status(), 400, "Last-Event-ID x is refused")
+    return last
+
+
+def check_many(t, a):
+    streams = [Stream(a) for _ in range(100)]
+    t.eq({s.status() for s in streams}, {200}, "a hundred streams are open")
+    began = time.monotonic()
+    t.eq(a.get("/v1/campaigns/c-1")[0], 200, "and hold no worker")
+    t.ok(time.monotonic() - began < 1, "which answers at once")
+    last = int(event(a, 50))
+    want = list(range(last - 49, last + 1))
+    t.ok(all([x[0] for x in s.wait(50)] == want for s in streams), "each gets every event once")
+    for s in streams[:50]:
+        s.close()
+    event(a, 1)
+    t.ok(all(len(s.wait(51)) == 51 for s in streams[50:]), "others leaving disturbs none")
+    for s in streams:
+        s.close()
+
+
+def check_slow(t, a):
+    slow, quick = Stream(a, rcvbuf=65536), Stream(a)
+    first = int(event(a, 1))
+    for _ in range(16):
+        event(a, 500, text="y" * 1000)
+    t.eq(len(quick.wait(8001, 20)), 8001, "a reader that does not read holds up no other")
+    ids = [x[0] for x in slow.wait(8001, 60)]
+    t.ok(ids == list(range(first, first + 8001)), "and gets all in the end: none lost, none doubled")
+
+
+def check_restart(t, a, pg):
+    s = Stream(a)
+    first = int(event(a, 5))
+    got = [x[0] for x in s.wait(5)]
+    a.kill()
+    event(a, 5)
+    a.start()
+    s = Stream(a, after=got[-1])
+    event(a, 5)
+    got += [x[0] for x in s.wait(10)]
+    t.eq(got, list(range(first - 4, first + 11)), "over kill -9 of the server: every event once")
+    pg.stop("immediate")
+    t.ok(wait_for(lambda: a.get("/v1/campaigns/c-1")[0] == 503, 5), "without its database the API says 503")
+    t.eq(a.get("/livez")[0], 200, "and lives")
+    pg.start()
+    t.ok(wait_for(lambda: a.get("/v1/campaigns/c-1")[0] == 200, 10), "with it, it answers again")
+    last = int(event(a, 5))
+    ids = [x[0] for x in s.wait(15, 15)][10:]
+    t.eq(ids, list(range(last - 4, last + 1)), "and the open stream goes on")
+    return s
+
+
+def run(t, pg):
+    a = Api(pg)
+    a.objects("data", ["meta/p.parquet"])
+    a.submit(spec("one"))
+    a.submit(spec("two"))
+    check_basic(t, a)
+    check_many(t, a)
+    check_slow(t, a)
+    s = check_restart(t, a, pg)
+    began = time.monotonic()
+    status, log = a.close()
+    t.ok(status == 0 and time.monotonic() - began < 5, "the server ends with streams open", (status, log[-2000:]))
+    wait_for(lambda: s.read() or s.ended, 5)
+    t.ok(s.ended, "and they end")
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+"""The REST API over a real PostgreSQL. Aim: every route answers as it is described, wrong input is refused with every
+fault, a key is answered once, pages neither skip nor double. Method: the API's own server program; SQL plays the leader."""
+import json
+import os
+import re
+import sys
+import threading
+import time
+import uuid
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import TOP
+from kit.api import EIGHT, Api, leader_fails, leader_takes, main, spec
+
+YAML = {"Content-Type": "application/yaml"}
+CAUSE_DISK_FULL, CAUSE_OOM = 7, 8
+
+
+def routes():
+    """Rows of routes.def: method, path with ids filled in, role."""
+    text = open(f"{TOP}/orchestrator/api/server/routes.def").read()
+    for method, pattern, role in re.findall(r'X\(\s*"(\w+)",\s*"([^"]+)",\s*(\w+),', text):
+        yield method, pattern.replace("{c}", "c-1").replace("{o}", "op-1").replace("{n}", "0").replace("{x}", "invalid"), role
+
+
+def check_auth(t, a):
+    all_routes = list(routes())
+    closed = [(m, p) for m, p, role in all_routes if role != "PUBLIC"]
+    for what, kw in (("no token", {"token": False}), ("a made-up token", {"token": "admin-00000000." + "0" * 64}),
+                     ("a wrong secret", {"token": a.token[:-4] + "0000"}), ("a cookie of rubbish", {"token": False, "headers": {"Cookie": "drover_session=x.y"}})):
+        got = {(m, p): a.raw(m, p, b"{}" if m != "GET" else None, **kw)[0] for m, p in closed}
+        t.ok(all(s == 401 for s in got.values()), f"{what}: 401 on all {len(closed)} closed routes", {k: v for k, v in got.items() if v != 401})
+    t.ok(len(closed) >= 25, "the sweep saw the route table")
+    status, body, head = a.get("/v1/campaigns", token=False)
+    t.ok(status == 401 and body["code"] == "unauthenticated" and head["www-authenticate"].startswith("Bearer"), "a 401 says how to log in")
+    t.eq(a.raw("GET", "/v1/session", headers={"Authorization": "Basic YTpi"}, token=False)[0], 401, "Basic is not taken")
+    mode = os.stat(a.token_file).st_mode & 0o777
+    t.eq(mode, 0o600, "the token file is for its owner only")
+    t.ok(re.fullmatch(r"[\w-]+\.[0-9a-f]{64}", a.token), "the secret has 256 bits")
+    t.ok(a.token.split(".")[1] not in a.sql("SELECT string_agg(t::text, ' ') FROM token t"), "the database has the hash only")
+
+
+def check_browser(t, a):
+    status, body, head = a.post("/v1/login", {"token": a.token}, token=False)
+    cookie = head["set-cookie"]
+    t.ok(status == 200 and "HttpOnly" in cookie and "SameSite=Strict" in cookie, "login sets a HttpOnly, SameSite=Strict cookie", cookie)
+    pair, csrf = cookie.split(";")[0], body["csrf"]
+    c = {"Cookie": pair}
+    t.eq(a.get("/v1/campaigns", headers=c, token=False)[0], 200, "the cookie reads")
+    path = "/v1/campaigns/c-1:resume"
+    t.eq(a.post(path, headers=c, token=False)[0], 403, "a change by cookie without the CSRF header is refused")
+    t.eq(a.post(path, headers={**c, "X-Drover-CSRF": "0" * 64}, token=False)[0], 403, "and with a wrong one")
+    good = {**c, "X-Drover-CSRF": csrf}
+    t.eq(a.post(path, headers=good, token=False)[0], 202, "and taken with the right one")
+    t.eq(a.post(path, headers={**good, "Origin": "http://evil.example"}, token=False)[0], 403, "a foreign Origin is refused")
+    t.eq(a.post(path, headers={**good, "Sec-Fetch-Site": "cross-site"}, token=False)[0], 403, "a cross-site fetch is refused")
+    t.eq(a.get("/v1/campaigns", headers={**c, "Sec-Fetch-Site": "cross-site"}, token=False)[0], 403, "even to read")
+    t.eq(a.post(path, headers={**good, "Origin": f"http://127.0.0.1:{a.port}", "Sec-Fetch-Site": "same-origin"}, token=False)[0], 202, "our own origin is taken")
+    t.eq(a.get("/v1/session", headers=c, token=False)[1]["csrf"], csrf, "a page loaded again gets its CSRF value")
+    t.eq(a.post("/v1/login", {"token": "x"}, token=False)[0], 401, "login with rubbish")
+    t.eq(a.post("/v1/login", {"token": a.token, "x": 1}, token=False)[0] // 100, 4, "login with an unknown field")
+    t.ok("Max-Age=0" in a.post("/v1/logout", token=False)[2]["set-cookie"], "logout clears the cookie")
+
+
+def check_headers(t, a):
+    bad = []
+    for m, p, _ in routes():
+        if p.endswith("/events"):
+            continue
+        for tok in (True, False):
+            _, _, h = a.raw(m, p, b"" if m != "GET" else None, token=tok)
+            csp = h.get("content-security-policy", "")
+            if "default-src 'none'" not in csp or "unsafe" in csp or "frame-ancestors 'none'" not in csp or h.get("x-content-type-options") != "nosniff" \
+                    or "x-request-id" not in h or "cache-control" not in h:
+                bad.append((m, p, tok))
+    for p in ("/", "/c/1", "/icon.svg", "/nothing.here", "/v1/nothing", "/assets/../../etc/passwd"):
+        _, _, h = a.raw("GET", p)
+        if "default-src 'none'" not in h.get("content-security-policy", ""):
+            bad.append(p)
+    t.ok(not bad, "CSP, nosniff and a request id on every route, asset and error", bad)
+
+
+def check_submit(t, a):
+    a.objects("data", [f"meta/p{i:03}.parquet" for i in range(20)])
+    key = str(uuid.uuid4())
+    h = {**YAML, "Idempotency-Key": f'"{key}"'}
+    s1, b1, h1 = a.call("POST", "/v1/campaigns", spec(), h)
+    t.ok(s1 == 201 and b1["id"] == "c-1" and h1["location"] == "/v1/campaigns/c-1" and h1["etag"].startswith('"1-'), "a campaign is made", (s1, b1))
+    t.eq((b1["parts"]["total"], b1["parts"]["waiting"], b1["state"]), (20, 20, "planned"), "with a part an object")
+    s2, b2, h2 = a.call("POST", "/v1/campaigns", spec(), {**YAML, "Idempotency-Key": key})
+    t.ok((s2, b2) == (s1, b1) and h2["idempotent-replayed"] == "true" and h2["location"] == h1["location"], "the same key and body: the first answer, bare or quoted")
+    s3, b3, _ = a.call("POST", "/v1/campaigns", spec("other"), h)
+    t.ok(s3 == 422 and b3["code"] == "key_reused", "the same key with another body: 422", b3)
+    t.eq(a.sql("SELECT count(*) FROM campaign"), "1", "one campaign was made")
+    t.eq(a.call("POST", "/v1/campaigns", spec(), YAML)[0], 400, "no key: 400")
+    for k in ('""', "a" * 256, "a b", '"'):
+        t.eq(a.call("POST", "/v1/campaigns", spec(), {**YAML, "Idempotency-Key": k})[0], 400, f"the key {k[:8]!r} is refused")
+    t.eq(a.call("POST", "/v1/campaigns", spec(), {"Content-Type": "text/plain", "Idempotency-Key": "x"})[0], 415, "text/plain: 415")
+    rows = a.sql("SELECT count(*), min(seq), max(seq), count(DISTINCT uri), min(size) FROM task WHERE campaign_id = 1")
+    t.eq(rows, "20|0|19|20|10", "its tasks")
+    t.eq(a.sql("SELECT count(*) FROM task t JOIN task_run r ON (r.campaign_id, r.id, r.stage_id, r.seq) = (t.campaign_id, t.id, t.stage_id, t.seq)"), "20", "each with its first task_run")
+    t.eq(a.sql("SELECT tasks, closed FROM stage_input"), "20|t", "the stage is closed")
+    t.eq(a.sql("SELECT action, subject FROM audit"), "campaign.submit|c-1", "and the audit says who")
+    same = {"version": 1, "name": "json", "stages": [{"name": "d", "worker": "download", "fan_out": {"from": "api"}, "instance_type": "ml.c5.xlarge",
+            "max_runtime": "1h", "hyperparameters": {"url_list": "{uri}", "output_folder": "s3://data/o/{part:05d}/"}}]}
+    t.eq(a.post("/v1/campaigns", same)[0], 201, "JSON is taken as well")
+    answers = []
+    k = str(uuid.uuid4())
+    threads = [threading.Thread(target=lambda: answers.append(a.call("POST", "/v1/campaigns", spec("race"), {**YAML, "Idempotency-Key": k})[:2])) for _ in range(8)]
+    for x in threads:
+        x.start()
+    for x in threads:
+        x.join()
+    t.eq(a.sql("SELECT count(*) FROM campaign WHERE name = 'race'"), "1", "eight at once with one key: one campaign")
+    t.ok({s for s, _ in answers} <= {201, 409} and 201 in {s for s, _ in answers}, "the others get it or hear of one in flight", answers)
+
+
+def check_faults(t, a):
+    s, b, _ = a.submit(EIGHT)
+    e = b["errors"]
+    t.ok(s == 422 and len(e) >= 8, f"a file with eight mistakes gets them all ({len(e)})", e)
+    t.ok(all(x["line"] > 0 and x["column"] > 0 and x["message"] and x["code"] for x in e), "each with line and column", e)
+    t.ok(all(x.get("hint") for x in e), "and with what to write instead", [x for x in e if not x.get("hint")])
+    lines = {x["line"] for x in e}
+    t.ok({3, 6, 8, 9, 10, 11, 12, 14} <= lines, "at their places", sorted(lines))
+    for text, what in (("", "nothing"), ("[1,2", "a broken list"), ("a: b: c", "broken YAML"), ("null", "null"), ("\x00", "a NUL"), ("{}", "an empty map"),
+                       ("- 1", "a list"), ("&a [*a]", "a loop of aliases"), ("x" * 5000, "a word")):
+        s, b, _ = a.submit(text)
+        t.ok(s in (400, 422) and b["status"] == s and (b.get("errors") or s == 400), f"{what} is refused", (s, b))
+    s, b, _ = a.submit(spec(fan_out='{from: "s3://denied/x/*.parquet"}'))
+    t.ok(s == 422 and "AccessDenied" in b["errors"][0]["message"] and b["errors"][0]["hint"] and b["errors"][0]["line"] == 7, "an unreadable bucket: 422 with the reason and the line", b)
+    s, b, _ = a.submit(spec(fan_out='{from: "s3://data/none/*.parquet"}'))
+    t.ok(s == 422 and "no object matches" in b["errors"][0]["message"], "no input: 422", b)
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 4)")
+    s, b, _ = a.submit(spec(top="budget: 0.01 USD"))
+    t.ok(s == 409 and b["code"] == "budget" and "0.01" in b["errors"][0]["message"], "a step no cap admits is refused with both numbers", b)
+    s, b, _ = a.call("POST", "/v1/campaigns?dry_run=true", spec(top="budget: 900 USD"), YAML)
+    st = b["stages"][0]
+    # 0.204 USD/h x (3600 + 120 + 900) s = 0.2618 USD
+    t.ok(s == 200 and b["parts"]["total"] == 20 and st["worst_case_micro_usd_per_part"] == 261800 and b["worst_case_micro_usd"] == 20 * 261800
+         and st["quota"]["limit"] == 4 and [(w["code"], w["stage"]) for w in b["warnings"]] == [("image_tag", "download")], "a dry run is the plan", b)
+    t.eq(a.sql("SELECT count(*) FROM campaign WHERE name = 'laion'"), "1", "and makes nothing")
+    t.eq(a.call("POST", "/v1/campaigns?dry_run=maybe", spec(), YAML)[0], 400, "dry_run=maybe is refused")
+
+
+def check_limits(t, a):
+    t.eq(a.submit("#" * (1024 * 1024 + 1))[0], 413, "a body over 1 MiB: 413")
+    deep = "[" * 40 + "]" * 40
+    t.ok(a.post("/v1/campaigns/c-1:retry", '{"selector":' + deep + "}")[0] in (400, 422), "depth 40 is refused")
+    t.eq(a.post("/v1/campaigns/c-1:retry", '{"selector":{},"selector":{}}')[0], 400, "a key twice is refused")
+    t.eq(a.post("/v1/campaigns/c-1:retry", '{"selector":{"parts":[NaN]}}')[0], 400, "NaN is refused")
+    t.eq(a.post("/v1/campaigns/c-1:retry", b'{"a":"\xff"}')[0], 400, "bytes that are not UTF-8 are refused")
+    t.eq(a.post("/v1/campaigns/c-1:retry", '{"sellector":{}}')[0] // 100, 4, "an unknown field is refused")
+    t.eq(a.post("/v1/campaigns/c-1:pause", '{"x":1}')[0] // 100, 4, "also where none is taken")
+    for q in ("page_size=0", "page_size=1001", "page_size=x", "page_token=zz", "page_token=" + "00" * 20, "nonsense=1", "page_size=1&page_size=2", "state=broken"):
+        t.eq(a.get("/v1/campaigns?" + q)[0], 400, f"?{q[:30]} is refused")
+    for p in ("/v1/campaigns/1", "/v1/campaigns/c-", "/v1/campaigns/c-1x", "/v1/campaigns/c-99999999999999999999", "/v1/campaigns/c-77", "/v1/operations/op-77",
+              "/v1/parts/c-1/77", "/v1/parts/c-1/-1", "/v1/campaigns/c-1/parts?stage=none"):
+        s, b, _ = a.get(p)
+        t.ok(s == 404 and b["code"] == "not_found", f"{p}: 404", (s, b))
+    s, _, h = a.raw("DELETE", "/v1/campaigns")
+    t.ok(s == 405 and h["allow"], "DELETE: 405 with Allow")
+    s = a.raw("GET", "/v1/campaigns", headers={f"X-H{i}": "v" for i in range(80)})[0]
+    t.eq(s, 431, "eighty headers: 431")
+    t.ok(a.raw("GET", "/v1/campaigns", headers={"X-Big": "v" * 20000})[0] in (431, 413), "a header of 20 kB is refused")
+    s, b, _ = a.get("/v1/campaigns/c-1/%00")
+    t.ok(s == 404, "a NUL in the path", s)
+    text = a.sql("SELECT count(*) FROM campaign")
+    for bad in ("'; DROP TABLE campaign; --", "<script>alert(1)</script>", "\u202e\u0007x", "x" * 3000):
+        s, b, _ = a.get("/v1/campaigns/c-1/parts?stage=" + __import__("urllib.parse").parse.quote(bad))
+        t.ok(s in (400, 404, 431) and b["status"] == s, f"the stage {bad[:12]!r} is not found", (s, b))
+    t.eq(a.sql("SELECT count(*) FROM campaign"), text, "and nothing happened")
+
+
+def check_parts(t, a):
+    leader_takes(a, 1)
+    seen, token = [], ""
+    while True:
+        s, b, _ = a.get(f"/v1/campaigns/c-1/parts?page_size=7{token}")
+        seen += [p["seq"] for p in b["parts"]]
+        if not b["next_page_token"]:
+            break
+        token = "&page_token=" + b["next_page_token"]
+    t.eq(seen, list(range(20)), "pages of seven bring every part once, in order")
+    leader_fails(a, 1, [3, 5, 8], CAUSE_DISK_FULL)
+    leader_fails(a, 1, [2, 11], CAUSE_OOM, "killed <b>now</b>")
+    for q, want in (("state=failed", [3, 5, 8, 2, 11]), ("cause=oom", [2, 11]), ("state=failed&cause=disk_full,oom", [3, 5, 8, 2, 11]), ("state=done", []),
+                    ("filter=state%3Dfailed%20AND%20cause%20IN%20(oom)", [2, 11]), ("filter=attempts%3E%3D1", [2, 3, 5, 8, 11]),
+                    ("state=waiting&stage=download", [0, 1, 4, 6, 7, 9, 10, 12, 13, 14, 15, 16, 17, 18, 19]), ("state=active", [])):
+        s, b, _ = a.get(f"/v1/campaigns/c-1/parts?{q}")
+        t.eq([p["seq"] for p in b["parts"]], want, f"?{q}")
+    got, token = [], ""
+    while True:
+        b = a.get(f"/v1/campaigns/c-1/parts?state=failed&page_size=2{token}")[1]
+        got += [p["seq"] for p in b["parts"]]
+        if not b["next_page_token"]:
+            break
+        token = "&page_token=" + b["next_page_token"]
+    t.eq(got, [3, 5, 8, 2, 11], "failed parts in pages of two")
+    for q in ("state=broken", "cause=none", "cause=x", "filter=x", "filter=attempts%3E%3Dx", "filter=state%3D"):
+        t.eq(a.get(f"/v1/campaigns/c-1/parts?{q}")[0], 400, f"?{q} is refused")
+    b = a.get("/v1/parts/c-1/3")[1]
+    x = b["attempt_list"][0]
+    t.ok(b["state"] == "failed" and b["cause"] == "disk_full" and x["cost_micro_usd"] == 1234567 and x["job_name"] == "d-1-3-a1" and x["state"] == "failed", "one part with its tries", b)
+    b = a.get("/v1/campaigns/c-1/failures")[1]
+    g = b["groups"]
+    t.ok(b["parts"] == 5 and b["final"] == 5 and [(x["cause"], x["parts"], x["sample"]) for x in g] == [("disk_full", 3, [3, 5, 8]), ("oom", 2, [2, 11])]
+         and g[0]["lost_micro_usd"] == 3 * 1234567 and g[0]["remedy"], "failures by cause", b)
+    b = a.get("/v1/campaigns/c-1/tiles")[1]
+    want = [4 if i in (2, 3, 5, 8, 11) else 0 for i in range(20)]
+    t.ok(b["per_tile"] == 1 and b["tiles"] == want and b["states"][4] == "failed", "tiles, one a part", b)
+    s, b, h = a.get("/v1/campaigns/c-1/tiles?max=10")
+    t.ok(b["per_tile"] == 2 and b["tiles"][1][4] == 2 and sum(map(sum, b["tiles"])) == 20, "tiles of two parts", b)
+    t.eq(a.raw("GET", "/v1/campaigns/c-1/tiles?max=10", headers={"If-None-Match": h["etag"]})[0], 304, "an ETag that stands: 304")
+    b = a.get("/v1/campaigns/c-1/tiles?first=2&last=3")[1]
+    t.eq(b["tiles"], [4, 4], "a stretch of tiles")
+    s, b, _ = a.get("/v1/campaigns/c-1/parts/3/logs")
+    t.ok(s == 200 and b["job_name"] == "d-1-3-a1" and b["lines"][0]["text"] == "log of d-1-3-a1" and b["next"] == "n1", "a log by the bridge", b)
+    t.eq(a.get("/v1/campaigns/c-1/parts/0/logs")[0], 404, "no attempt, no log")
+    b = a.get("/v1/campaigns/c-1/forecast")[1]
+    t.ok(b["ends_in_seconds"] is None and b["reason"].startswith("needs 5 finished parts"), "no forecast is made up", b)
+    a.sql("""UPDATE stage_run SET done = 6, active = 1, waiting = waiting - 7 WHERE campaign_id = 1;
+        INSERT INTO attempt (campaign_id, stage_id, task_id, n, state, epoch, name, request_sha256, identity_hash, instance_type, instances, max_runtime_s,
+            price_musd_per_hour, reserved_musd, holds, intended_at, started_at, ended_at)
+        SELECT 1, 1, 900 + i, 1, 8, 1, 'done-' || i, decode(repeat('00', 32), 'hex'), repeat('0', 64), 'ml.c5.xlarge', 1, 3600, 0, 0, false, now() - interval '100 s', now() - interval '100 s', now()
+        FROM generate_series(1, 6) i;""")
+    until = time.monotonic() + 10
+    while (b := a.get("/v1/campaigns/c-1/forecast")[1])["finished"] != 6 and time.monotonic() < until:
+        time.sleep(0.1)  # an answer is remembered for two seconds
+    # nine parts of 100 s each on one slot, of which one in three has failed so far
+    t.ok(b["remaining"] == 9 and 850 <= b["low_seconds"] <= b["ends_in_seconds"] <= b["high_seconds"] <= 3000 and b["ends_at"], "with six finished ones there is a forecast", b)
+    a.sql("UPDATE stage_run SET done = 0, active = 0, waiting = waiting + 7 WHERE campaign_id = 1; DELETE FROM attempt WHERE name LIKE 'done-%'")
+    b = a.get("/v1/campaigns/c-1/cost")[1]
+    t.ok(b["metered"] == {"seconds": 0, "micro_usd": 0} and {x["cause"]: x["micro_usd"] for x in b["by_cause"]} == {"disk_full": 3 * 1234567, "oom": 2 * 1234567}, "cost by cause", b)
+    t.ok("by_cause" not in a.get("/v1/campaigns/c-1/cost?by=stage")[1], "cost by stage only")
+
+
+def check_retry(t, a):
+    sel = {"selector": {"cause": ["disk_full"]}, "changes": {"volume_gb": 450}}
+    s, b, _ = a.post("/v1/campaigns/c-1:retry?dry_run=true", sel)
+    t.ok(s == 200 and b["parts"] == 3 and b["sample"] == [3, 5, 8], "a preview names the parts", b)
+    t.eq(a.sql("SELECT count(*) FROM operation"), "0", "and asks for nothing")
+    got = []
+    threads = [threading.Thread(target=lambda: got.append(a.post("/v1/campaigns/c-1:retry", sel)[:2])) for _ in range(2)]
+    for x in threads:
+        x.start()
+    for x in threads:
+        x.join()
+    t.eq(sorted(b["parts"] for _, b in got), [0, 3], "twice at once retries once")
+    t.ok(all(s == 202 for s, _ in got), "both are answered")
+    op = next(b for _, b in got if b["parts"] == 3)
+    t.ok(op["state"] == "accepted" and op["changes"] == {"volume_gb": 450} and op["selector"] == {"cause": ["disk_full"]}, "one operation row", op)
+    t.eq(a.get("/v1/operations/" + op["id"])[1]["parts"], 3, "which can be read")
+    t.eq(len(a.get("/v1/operations?page_size=1")[1]["operations"]), 1, "and listed")
+    s, b, _ = a.post("/v1/campaigns/c-1:retry?dry_run=true", {})
+    t.eq(b["parts"], 2, "what is being retried is not counted again")
+    s, b, _ = a.post("/v1/campaigns/c-1:retry?dry_run=true", {"selector": {"parts": [2, 3, 4]}})
+    t.eq(b["parts"], 1, "part numbers that failed")
+    for body in ({"selector": {"state": "done"}}, {"selector": {"cause": ["x"]}}, {"selector": {"cause": [1]}}, {"selector": {"parts": []}}, {"selector": {"parts": ["1"]}},
+                 {"selector": {"parts": [-1]}}, {"selector": []}, {"changes": {"volume_gb": 0}}, {"changes": {"volume_gb": 99999}}, {"changes": {"x": 1}}, {"selector": {"stage": 5}}):
+        t.eq(a.post("/v1/campaigns/c-1:retry", body)[0] in (400, 422), True, f"{json.dumps(body)} is refused")
+    key = {"Idempotency-Key": "again"}
+    s1, b1, _ = a.post("/v1/campaigns/c-1:retry", {"selector": {"parts": [2]}}, key)
+    s2, b2, _ = a.post("/v1/campaigns/c-1:retry", {"selector": {"parts": [2]}}, key)
+    t.ok(s1 == s2 == 202 and b1 == b2 and b1["parts"] == 1, "a keyed retry is answered once")
+
+
+def check_wishes(t, a):
+    for verb, wanted in (("pause", "pause"), ("drain", "drain"), ("resume", "run")):
+        before = a.get("/v1/campaigns/c-1")[1]["version"]
+        s, b, _ = a.post(f"/v1/campaigns/c-1:{verb}")
+        t.ok(s == 202 and b["wanted"] == wanted and b["version"] == before + 1, f":{verb}", b)
+    t.eq(a.post("/v1/campaigns/c-1:resume")[1]["version"], a.get("/v1/campaigns/c-1")[1]["version"], "asking again changes nothing")
+    s, b, h = a.get("/v1/campaigns/c-1")
+    t.eq(a.call("PATCH", "/v1/campaigns/c-1", {"priority": 70})[0], 428, "PATCH without If-Match: 428")
+    t.eq(a.call("PATCH", "/v1/campaigns/c-1", {"priority": 70}, {"If-Match": '"999"'})[0], 412, "with an old one: 412")
+    s, b, _ = a.call("PATCH", "/v1/campaigns/c-1", {"priority": 70, "limits": {"parts": 5}, "budget": {"total": "900 USD", "at_limit": "hold"}}, {"If-Match": h["etag"]})
+    t.ok(s == 200 and b["priority"] == 70 and b["limits"]["parts"] == 5 and b["budget"]["limit_micro_usd"] == 900000000 and b["budget"]["at_limit"] == "hold", "limits change", b)
+    t.eq(a.call("PATCH", "/v1/campaigns/c-1", {"priority": 71}, {"If-Match": h["etag"]})[0], 412, "the tag of before is stale now")
+    s, b, _ = a.call("PATCH", "/v1/campaigns/c-1", {"limits": {"parts": None}}, {"If-Match": "*"})
+    t.ok(s == 200 and b["limits"]["parts"] is None and b["budget"]["limit_micro_usd"] == 900000000, "a limit can be taken off", b)
+    for body in ({"priority": 101}, {"priority": "1"}, {"limits": {"parts": -1}}, {"limits": {"x": 1}}, {"budget": {"total": "x"}}, {"budget": {"at_limit": "x"}}, {"name": "x"},
+                 {"budget": {"total": "1 USD", "limit_micro_usd": 1}}):
+        t.eq(a.call("PATCH", "/v1/campaigns/c-1", body, {"If-Match": "*"})[0] in (400, 422), True, f"PATCH {json.dumps(body)} is refused")
+    t.eq(a.post("/v1/campaigns/c-1:cancel")[1]["wanted"], "cancel", ":cancel")
+    t.eq(a.post("/v1/campaigns/c-1:resume")[0], 409, "a cancelled one is not resumed")
+    t.eq(a.post("/v1/campaigns/c-1:retry", {})[0], 409, "nor retried")
+    t.eq(a.post("/v1/campaigns/c-1:cancel")[0], 202, "but cancelled again")
+    page, ids, token = None, [], ""
+    while True:
+        page = a.get(f"/v1/campaigns?page_size=2{token}")[1]
+        ids += [c["id"] for c in page["campaigns"]]
+        if not page["next_page_token"]:
+            break
+        token = "&page_token=" + page["next_page_token"]
+    t.ok(ids == sorted(ids, key=lambda i: -int(i[2:])) and len(ids) == int(a.sql("SELECT count(*) FROM campaign")), "campaigns page newest first, each once", ids)
+    t.eq([c["id"] for c in a.get("/v1/campaigns?state=running")[1]["campaigns"]], ["c-1"], "?state=running")
+    s, b, _ = a.get("/v1/quotas")
+    q = next(x for x in b["quotas"] if x["instance_type"] == "ml.c5.xlarge")
+    t.ok(q["limit"] == 4 and q["free"] == 4 and q["price_micro_usd_per_hour"] == 204000, "quotas", q)
+
+
+def check_hostile(t, a):
+    """Strings of every field come back as they went in, as JSON, or are refused with a problem; never a 5xx, never markup."""
+    corpus = ["<img src=x onerror=alert(1)>", "'; DROP TABLE campaign; --", "\u202eevil", "a\u0000b", "{part}", "{{", "%s%n", "../../etc/passwd", "\U0001f600", "x" * 300, "\\\"", "\x1b[31m", "", " "]
+    bad = []
+    for text in corpus:
+        for field in ("name", "stage", "project", "type", "uri"):
+            o = {"version": 1, "name": "ok", "stages": [{"name": "d", "worker": "download", "fan_out": {"from": "api"}, "instance_type": "ml.c5.xlarge",
+                 "max_runtime": "1h", "hyperparameters": {"url_list": "{uri}", "output_folder": "s3://data/o/{part:05d}/"}}]}
+            if field in ("name", "project"):
+                o[field] = text
+            elif field == "stage":
+                o["stages"][0]["name"] = text
+            elif field == "type":
+                o["stages"][0]["instance_type"] = text
+            status, b, h = a.post("/v1/campaigns", o)
+            if status not in (201, 400, 422) or not h["content-type"].startswith("application/"):
+                bad.append((field, text, status, b))
+            if status == 201 and field == "name" and a.get(f"/v1/campaigns/{b['id']}")[1]["name"] != text:
+                bad.append((field, text, "came back changed"))
+            if field == "uri":
+                cid = b["id"]
+                status, b, h = a.call("POST", f"/v1/campaigns/{cid}/parts", json.dumps({"uri": text, "vars": {"k": text}}))
+                if status == 201 and a.get(f"/v1/campaigns/{cid}/parts")[1]["parts"][0]["uri"] != text or status not in (201, 422):
+                    bad.append((field, text, status, b))
+    t.ok(not bad, f"{len(corpus)} hostile strings through five fields", bad)
+
+
+def check_house(t, a):
+    s, b, _ = a.get("/openapi.json")
+    paths = {(m.upper(), p) for p, o in b["paths"].items() for m in o}
+    t.ok(b["openapi"] == "3.1.0" and len(paths) == len(list(routes())), "openapi.json names every route", len(paths))
+    s, text, h = a.raw("GET", "/metrics")
+    t.ok(s == 200 and b"# TYPE droverd_http_requests_total counter" in text and h["content-type"].startswith("text/plain; version=0.0.4"), "metrics")
+    t.eq(a.raw("GET", "/problems/key_reused", token=False)[0], 200, "problem types are pages")
+    s, text, h = a.raw("GET", "/c/1", token=False)
+    t.ok(s == 200 and h["content-type"].startswith("text/html") and b"<div id=\"app\">" in text, "a page of the dashboard")
+    t.eq(a.raw("GET", "/c/1", headers={"If-None-Match": h["etag"]}, token=False)[0], 304, "with an ETag")
+    s, text, h = a.raw("GET", "/", headers={"Accept-Encoding": "gzip"}, token=False)
+    t.ok(h.get("content-encoding") == "gzip" and text[:2] == b"\x1f\x8b", "compressed when asked for")
+    asset = re.search(rb'src="(/assets/[^"]+)"', a.raw("GET", "/")[1]).group(1).decode()
+    t.ok("immutable" in a.raw("GET", asset)[2]["cache-control"], "hashed files are kept for good")
+    s, _, h = a.raw("HEAD", "/v1/campaigns")
+    t.ok(s == 200 and int(h["content-length"]) > 0, "HEAD has the length and no body")
+
+
+def check_rate(t, pg):
+    a = Api(pg, env={"API_RATE": "20"})
+    got = [a.raw("GET", "/v1/quotas") for _ in range(120)]
+    t.ok(40 <= sum(s == 200 for s, _, _ in got) < 120 and {s for s, _, _ in got} == {200, 429}, "a token over its rate hears 429", {s for s, _, _ in got})
+    t.ok(all(h["retry-after"] and json.loads(b)["retryable"] for s, b, h in got if s == 429), "with Retry-After")
+    t.eq(a.raw("GET", "/livez", token=False)[0], 200, "health is not counted")
+    a.close()
+
+
+def run(t, pg):
+    check_rate(t, pg)
+    a = Api(pg)
+    check_submit(t, a)
+    check_auth(t, a)
+    check_browser(t, a)
+    check_faults(t, a)
+    check_limits(t, a)
+    check_parts(t, a)
+    check_retry(t, a)
+    check_wishes(t, a)
+    check_headers(t, a)
+    check_hostile(t, a)
+    check_house(t, a)
+    s5 = a.sql("SELECT 1") and a.raw("GET", "/metrics")[1].decode()
+    n = int(re.search(r"droverd_http_server_errors_total (\d+)", s5).group(1))
+    t.eq(n, 0, "not one answer was a 5xx")
+    status, log = a.close()
+    t.ok(status == 0, "the server ends cleanly", (status, log[-2000:]))
+
+
+if __name__ == "__main__":
+    main(run)

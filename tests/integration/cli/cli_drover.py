@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""The command line. Aim: every verb does what its help says, with the exit status and the words of the design, on a terminal,
+in a pipe and without UTF-8. Method: the real drover against the API alone; SQL plays the leader."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import TOP, wait_for
+from kit.api import DROVER, EIGHT, Api, leader_fails, leader_takes, main, spec
+from kit.terminal import on_terminal
+
+VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/commands.def").read(), re.M)
+
+
+def finish(a, campaign, state="succeeded"):
+    a.sql(f"""UPDATE task_run SET state = 3 WHERE campaign_id = {campaign} AND state = 0;
+        UPDATE stage_run SET done = done + waiting, waiting = 0, state = '{'succeeded' if state == 'succeeded' else 'failed'}' WHERE campaign_id = {campaign};
+        UPDATE campaign_run SET state = '{state}', ended_at = clock_timestamp() WHERE campaign_id = {campaign};""")
+
+
+def asked(a, *args, keys=b"", seconds=10, env=None):
+    """Output and exit status of drover on a terminal of 80 columns."""
+    e = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file, "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "80", **(env or {})}
+    return on_terminal([DROVER, *args], e, keys=keys, seconds=seconds)
+
+
+def check_help(t, a):
+    r = a.drover("--help")
+    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 25, "--help lists every verb", VERBS)
+    bad = [v for v in VERBS if not ((h := a.drover(v, "--help")).returncode == 0 and h.stdout.startswith(f"examples:\n  drover {v}".replace("drover help", "drover help")) or v == "help")]
+    t.ok(not bad, "each verb's help begins with examples", bad)
+    unshown = []
+    for v in VERBS:
+        shown = set(re.findall(r"--([a-z-]+)", a.drover(v, "--help").stdout.split("options:")[1]))
+        for line in a.drover(v, "--help").stdout.split("\n\n")[0].splitlines():
+            unshown += [(v, o) for o in re.findall(r" --([a-z-]+)", line) if o not in shown]
+    t.ok(not unshown, "and uses only options it has", unshown)
+    for args, guess in ((("submti", "x"), "drover submit"), (("retyr", "c-1"), "drover retry"), (("ls", "--stat", "x"), "--state"), (("retry", "c-1", "--volum", "5"), "--volume")):
+        r = a.drover(*args)
+        t.ok(r.returncode == 2 and f"did you mean {guess}" in r.stderr, f"{' '.join(args)}: a guess", r.stderr)
+    for args in ((), ("get",), ("get", "a", "b"), ("ls", "x"), ("ls", "-o", "xml"), ("ls", "-n", "x"), ("ls", "-n"), ("watch", "--until", "x"), ("retry", "c-1", "--parts", "a"),
+                 ("submit", "/nonexistent"), ("get", "c-1/x/y"), ("logs", "c-1"), ("watch", "--timeout", "x"), ("ls", "--yes"), ("pause", "c-1", "--wait=1"), ("help", "nothing")):
+        r = a.drover(*args)
+        t.ok(r.returncode == 2 and (r.stderr.startswith("error: ") or not args), f"drover {' '.join(args)}: usage, 2", (r.returncode, r.stderr))
+        t.ok("next: " in r.stderr or not args or "--" in r.stderr or "usage" in r.stdout, f"drover {' '.join(args)}: says what to do", r.stderr)
+    t.ok(os.path.getsize(DROVER) < 2 * 1024 * 1024, "the program is smaller than 2 MB")
+
+
+def check_away(t, a):
+    env = {"DROVER_URL": "http://127.0.0.1:9"}
+    for args in (("ls",), ("get", "c-1"), ("doctor",), ("events",)):
+        r = a.drover(*args, env=env)
+        t.ok(r.returncode == (1 if args[0] == "doctor" else 7) and "next: " in r.stderr + r.stdout, f"{args[0]} without a server", (r.returncode, r.stderr))
+    r = a.drover("ls", env={"DROVER_TOKEN_FILE": "/nonexistent"})
+    t.ok(r.returncode == 4 and "DROVER_TOKEN_FILE" in r.stderr, "no token: 4", (r.returncode, r.stderr))
+    t.eq(a.drover("ls", env={"DROVER_URL": "ftp://x"}).returncode, 2, "a wrong URL: 2")
+    for args in (("get", "c-99"), ("get", "no-such-name"), ("parts", "c-99"), ("ops", "op-9"), ("pause", "c-99"), ("watch", "c-99"), ("logs", "c-99/1"), ("watch",)):
+        r = a.drover(*args)
+        t.ok(r.returncode == 3 and "next: " in r.stderr, f"drover {' '.join(args)}: not found, 3", (r.returncode, r.stderr))
+
+
+def check_submit(t, a):
+    bad, good = a.dir + "/bad.yaml", a.dir + "/good.yaml"
+    open(bad, "w").write(EIGHT)
+    open(good, "w").write(spec("laion", top="budget: 900 USD"))
+    a.objects("data", [f"meta/p{i:03}.parquet" for i in range(12)])
+    for verb in ("submit", "validate"):
+        r = a.drover(verb, bad)
+        faults = re.findall(r"^error: .*bad\.yaml:(\d+):(\d+) ", r.stderr, re.M)
+        t.ok(r.returncode == 2 and len(faults) >= 8 and r.stderr.count("hint: ") >= 8 and "    6 |     worker: downlaod" in r.stderr, f"{verb} shows eight faults with their lines", r.stderr)
+    t.eq(a.sql("SELECT count(*) FROM campaign"), "0", "and starts nothing")
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 4)")
+    r = a.drover("validate", good)
+    t.ok(r.returncode == 0 and "12 parts" in r.stdout and "0.2618 USD a part" in r.stdout and "budget 900.00" in r.stdout, "validate prints the plan", r.stdout)
+    t.eq(json.loads(a.drover("submit", good, "--dry-run", "-o", "json").stdout)["parts"]["total"], 12, "--dry-run -o json is the API's")
+    poor = a.dir + "/poor.yaml"
+    open(poor, "w").write(spec("poor", top="budget: 0.01 USD"))
+    r = a.drover("submit", poor)
+    t.ok(r.returncode == 6 and "0.01 USD" in r.stderr, "a budget too small: 6", (r.returncode, r.stderr))
+    r = a.drover("submit", good)
+    t.ok(r.returncode == 0 and re.match(r"Submitted c-1  http://127.0.0.1:\d+/c/1     watch: drover watch c-1\n", r.stdout), "submit says where to look", r.stdout)
+    r = a.drover("submit", "-", "-o", "name", stdin=spec("second"))
+    t.eq((r.returncode, r.stdout), (0, "c-2\n"), "from stdin, -o name")
+    r = a.drover("submit", good, "--idempotency-key", "k1", "-o", "json")
+    q = a.drover("submit", good, "--idempotency-key", "k1", "-o", "json")
+    t.ok(json.loads(r.stdout) == json.loads(q.stdout), "a key of one's own gives the first answer again")
+    r = a.drover("submit", "-", "--idempotency-key", "k1", stdin=spec("second"))
+    t.eq(r.returncode, 5, "with another file: conflict, 5")
+    t.eq(a.drover("submit", "-", stdin="").returncode, 2, "nothing at all: 2")
+
+
+def check_read(t, a):
+    leader_takes(a, 1)
+    leader_fails(a, 1, [3, 5], 7)
+    leader_fails(a, 1, [9], 8, "killed \u001b[31mred\u001b[0m\u202e")
+    r = a.drover("ls")
+    t.ok(r.returncode == 0 and re.search(r"^c-1 +▶ running +12 +0 +0 +3 ", r.stdout, re.M), "ls", r.stdout)
+    t.eq(a.drover("ls", "-o", "name", "--state", "running").stdout, "c-1\n", "ls -o name --state")
+    t.ok(all(json.loads(x)["id"] for x in a.drover("ls", "-o", "jsonl").stdout.splitlines()), "ls -o jsonl")
+    r = a.drover("get", "laion")
+    t.ok(r.returncode == 0 and "laion" in r.stdout and "download" in r.stdout and "budget 900.00" in r.stdout, "get by name", r.stdout)
+    t.eq(json.loads(a.drover("get", "1", "-o", "json").stdout)["id"], "c-1", "get by number")
+    t.ok("output_folder" in a.drover("get", "c-1", "--spec").stdout, "get --spec is the file")
+    r = a.drover("get", "c-1/download/3")
+    t.ok("disk_full: No space left" in r.stdout and "d-1-3-a1" in r.stdout and "1.23" in r.stdout, "get of a part", r.stdout)
+    r = a.drover("parts", "c-1", "--state", "failed")
+    t.ok(r.stdout.count("✗ failed") == 3 and "\x1b" not in r.stdout, "parts --state failed, without control bytes", r.stdout)
+    t.eq(a.drover("parts", "c-1/download", "--cause", "oom", "-o", "name").stdout, "c-1/9\n", "parts --cause -o name")
+    t.eq(len(a.drover("parts", "c-1", "-n", "5", "-o", "jsonl").stdout.splitlines()), 5, "parts -n 5")
+    t.ok("next: drover parts" in a.drover("parts", "c-1", "-n", "5").stderr, "and says there are more")
+    r = a.drover("failures", "c-1")
+    t.ok(re.search(r"disk_full +2 .* 2\.47 +3,5 +No space", r.stdout) and "--volume GB" in r.stdout and "drover retry c-1 --cause disk_full" in r.stdout, "failures with cause, count, cost, remedy", r.stdout)
+    t.ok("no failed parts" in a.drover("failures", "c-2").stdout, "a campaign without failures says so")
+    r = a.drover("cost", "c-1", "-o", "json")
+    t.eq(json.loads(r.stdout)["metered"], {"seconds": 0, "micro_usd": 0}, "cost -o json has metered.seconds and metered.micro_usd")
+    t.ok("CAUSE" in a.drover("cost", "c-1", "--by", "cause").stdout and "disk_full" in a.drover("cost").stdout + a.drover("cost", "c-1").stdout, "cost --by cause")
+    t.eq(a.drover("cost", "c-1", "--by", "x").returncode, 2, "cost --by x: 2")
+    t.ok(re.search(r"ml\.c5\.xlarge +on_demand +4 +0 +0 +4 +0\.2040", a.drover("quotas").stdout), "quotas", a.drover("quotas").stdout)
+    r = a.drover("logs", "c-1/3")
+    t.ok(r.stdout == "2026-01-01 00:00:00 algo-1 log of d-1-3-a1\n", "logs", r.stdout)
+    t.eq(a.drover("logs", "c-1/0").returncode, 3, "no log yet: 3")
+    r = a.drover("doctor")
+    t.ok(r.returncode == 1 and "✓ token" in r.stdout and "✓ database" in r.stdout and "✗ aws" in r.stdout and "next: " in r.stdout, "doctor names what is wrong", r.stdout)
+    t.eq(json.loads(a.drover("version", "-o", "json").stdout)["droverd"], "test", "version of both")
+    r = a.drover("ls", env={"LC_ALL": "C"})
+    t.ok(all(ord(c) < 128 for c in r.stdout), "plain ASCII without UTF-8", r.stdout)
+
+
+def check_act(t, a):
+    for verb, wanted in (("pause", "pause"), ("drain", "drain"), ("resume", "run")):
+        r = a.drover(verb, "c-1")
+        t.ok(r.returncode == 0 and a.get("/v1/campaigns/c-1")[1]["wanted"] == wanted, verb, r.stderr)
+    r = a.drover("retry", "c-1", "--cause", "disk_full", "--volume", "450")
+    t.ok(r.returncode == 2 and "2 parts of c-1 (3,5)" in r.stdout and "add -y" in r.stderr, "retry without a terminal wants -y", (r.stdout, r.stderr))
+    t.eq(json.loads(a.drover("retry", "c-1", "--dry-run", "-o", "json").stdout)["parts"], 3, "retry --dry-run")
+    out, status = asked(a, "retry", "c-1", "--cause", "disk_full", keys=b"n\n")
+    t.ok(status == 2 and "Retry? [y/N]" in out and a.sql("SELECT count(*) FROM operation") == "0", "on a terminal it asks, and takes no for no", out)
+    out, status = asked(a, "retry", "c-1", "--cause", "disk_full", "--volume", "450", keys=b"y\n")
+    t.ok(status == 0 and "op-1 accepted: 2 parts" in out and a.sql("SELECT changes FROM operation") == '{"volume_gb": 450}', "and yes for yes", out)
+    r = a.drover("retry", "c-1", "--cause", "disk_full", "-y")
+    t.ok(r.returncode == 3 and "no failed part fits" in r.stderr, "nothing left to retry: 3", (r.returncode, r.stderr))
+    r = a.drover("retry", "c-1/9", "-y", "-o", "name")
+    t.eq(r.stdout, "op-2\n", "one part by its name")
+    t.ok(re.search(r"op-1 +c-1 +retry +accepted +2 +0", a.drover("ops").stdout), "ops", a.drover("ops").stdout)
+    t.eq(json.loads(a.drover("ops", "op-2", "-o", "json").stdout)["parts"], 1, "ops op-2")
+    leader_takes(a, 2)
+    leader_fails(a, 2, [1], 7)
+
+    def carry_out():
+        wait_for(lambda: a.sql("SELECT count(*) FROM operation") == "3")
+        a.sql("UPDATE operation SET state = 'done', done = total")
+    threading.Thread(target=carry_out).start()
+    r = a.drover("retry", "c-2", "-y", "--wait", "--timeout", "20s")
+    t.ok(r.returncode == 0 and "op-3 done: 1 part retried" in r.stdout, "retry --wait", (r.returncode, r.stdout, r.stderr))
+    r = a.drover("pause", "c-1", "--wait", "--timeout", "1s")
+    t.eq(r.returncode, 8, "--wait --timeout 1s: 8")
+
+
+def check_watch(t, a):
+    leader_takes(a, 2)
+    p = subprocess.Popen([DROVER, "watch", "c-2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file, "LC_ALL": "C.UTF-8"})
+    first = p.stdout.readline()
+    finish(a, 2)
+    rest = p.communicate(timeout=20)[0]
+    t.ok(p.returncode == 0 and "second c-2 running" in first and "c-2 succeeded 100 %" in rest and "\x1b" not in first + rest, "in a pipe: a line a change, to the end", (first, rest))
+    finish(a, 1, "failed")
+    r = a.drover("watch", "c-1")
+    t.ok(r.returncode == 10 and "3 parts failed" in r.stderr, "ended with failed parts: 10", (r.returncode, r.stderr))
+    a.sql("UPDATE campaign_run SET state = 'cancelled' WHERE campaign_id = 1")
+    t.eq(a.drover("watch", "c-1", "-q").returncode, 11, "cancelled: 11")
+    a.submit(spec("third"))
+    cid = a.sql("SELECT max(id) FROM campaign")
+    t.eq(a.drover("watch", f"c-{cid}", "--timeout", "1s").returncode, 8, "--timeout: 8")
+    t.eq(a.drover("watch", f"c-{cid}", "--until", "planned").returncode, 0, "--until a state")
+    leader_takes(a, int(cid))
+    leader_fails(a, int(cid), [2], 7)
+    t.eq(a.drover("watch", f"c-{cid}", "--fail-fast").returncode, 10, "--fail-fast: 10")
+    t.eq(json.loads(a.drover("watch", f"c-{cid}", "--fail-fast", "-o", "json").stdout)["id"], f"c-{cid}", "-o json prints the campaign at the end")
+    threading.Timer(1.5, lambda: finish(a, int(cid), "failed")).start()
+    out, status = asked(a, "watch", f"c-{cid}")
+    plain = re.sub(r"\x1b\[[0-9]*[A-Z]", "", out)
+    t.ok(status == 10 and "█" in out and "cost 0.00 USD" in plain and "end: needs 5 finished parts" in plain, "on a terminal: a bar, the cost, no made-up end", plain[-800:])
+    t.ok(max(len(x) for x in plain.replace("\r", "\n").splitlines()) <= 80, "in 80 columns", max(plain.splitlines(), key=len))
+    p = subprocess.Popen([DROVER, "watch", "c-3"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file})
+    p.stdout.readline()
+    p.send_signal(signal.SIGINT)
+    t.ok(p.wait(10) == 130 and "goes on" in p.stderr.read(), "interrupted: 130, and says that the campaign goes on")
+    threading.Timer(1.0, lambda: finish(a, int(a.sql("SELECT max(id) FROM campaign")))).start()
+    r = a.drover("submit", "-", "--wait", "-o", "json", stdin=spec("fourth"))
+    t.ok(r.returncode == 0 and json.loads(r.stdout)["state"] == "succeeded", "submit --wait -o json", (r.returncode, r.stdout[-300:], r.stderr))
+
+
+def check_events(t, a):
+    p = subprocess.Popen([DROVER, "events", "-o", "jsonl"], stdout=subprocess.PIPE, text=True,
+                         env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file})
+    wait_for(lambda: b"droverd_http_streams 1" in a.raw("GET", "/metrics")[1])
+    a.sql("INSERT INTO event (campaign_id, kind, detail) VALUES (1, 'alert', '{\"text\":\"hello\"}'); NOTIFY drover_events")
+    t.eq(json.loads(p.stdout.readline())["detail"]["text"], "hello", "events prints them as they come")
+    p.send_signal(signal.SIGINT)
+    t.eq(p.wait(10), 130, "until it is interrupted")
+
+
+def check_repeat(t, a):
+    a.kill()
+    port = a.port
+    p = subprocess.Popen([DROVER, "cancel", "c-3", "-y", "-o", "name"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{port}", "DROVER_TOKEN_FILE": a.token_file})
+    t.ok(p.poll() is None, "a keyed request waits for a server that is away")
+    p.kill()
+    p.wait()
+    a.start()
+
+
+def run(t, pg):
+    a = Api(pg)
+    check_help(t, a)
+    check_away(t, a)
+    check_submit(t, a)
+    check_read(t, a)
+    check_act(t, a)
+    check_watch(t, a)
+    check_events(t, a)
+    check_repeat(t, a)
+    a.close()
+
+
+if __name__ == "__main__":
+    main(run)

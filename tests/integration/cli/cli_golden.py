@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""What the command line prints, to the letter. Aim: help and tables stay as they are, fit their terminal, and lose nothing but their
+glyphs without UTF-8. Method: drover against the API with parts a test made, on terminals of 80 and of 160 columns, in a pipe, without UTF-8 and
+with NO_COLOR; compared with tests/vectors/cli.txt, times and identifiers of the moment blanked. `cli_golden.py --update` writes that file anew."""
+import difflib
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import TOP
+from kit.api import DROVER, Api, leader_fails, leader_takes, main, spec
+from kit.terminal import on_terminal
+
+GOLDEN = f"{TOP}/tests/vectors/cli.txt"
+VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/commands.def").read(), re.M)
+SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", "c-1"), ("parts", "c-1", "--state", "failed"), ("failures", "c-1"), ("failures", "c-2"),
+         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
+         ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"))
+LONG = "AccessDenied: User arn:aws:sts::111122223333:assumed-role/drover-worker/SageMaker is not authorized to perform s3:GetObject on the key"
+
+
+def screen(a, columns, env, *args):
+    """Output (both streams) and status of drover on a terminal that wide."""
+    e = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "CLICOLOR_FORCE")}
+    e |= {"DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file, "TERM": "xterm", "TZ": "UTC", **env}
+    out, status = on_terminal([DROVER, *args], e, columns)
+    return out.replace("\r", ""), status
+
+
+def blank(text, a):
+    """What differs from run to run, in as many columns."""
+    same = lambda c: lambda m: c * len(m.group())  # noqa: E731
+    text = text.replace(f":{a.port}", ":PORT")
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", same("T"), text)
+    text = re.sub(r"\b\d\d:\d\d:\d\d\b", same("T"), text)
+    return re.sub(r"admin-[0-9a-f]{8}", "admin-XXXXXXXX", text)
+
+
+def fill(a):
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 4)")
+    a.objects("data", [f"meta/part-{i:05d}.snappy.parquet" for i in range(12)])
+    a.objects("data", ["more/part-0.parquet"])
+    assert a.submit(spec(top="budget: 900 USD"))[0] == 201
+    assert a.submit(spec(name="second-one", fan_out='{from: "s3://data/more/*.parquet"}'))[0] == 201
+    leader_takes(a, 1)
+    leader_fails(a, 1, [3, 5], 7)
+    leader_fails(a, 1, [9], 13, LONG)
+
+
+def transcript(t, a):
+    out = []
+    for columns, env, what in ((80, {"LC_ALL": "C.UTF-8"}, "80 columns"), (160, {"LC_ALL": "C.UTF-8"}, "160 columns"), (80, {"LC_ALL": "C", "NO_COLOR": "1"}, "80 columns, no UTF-8, NO_COLOR")):
+        wide = []
+        for args in SHOWN:
+            text, status = screen(a, columns, env, *args)
+            bare = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+            wide += [(args, x) for x in bare.splitlines() if len(x) > columns]
+            if "NO_COLOR" in env:
+                t.ok("\x1b" not in text and all(ord(c) < 128 for c in text), f"drover {' '.join(args)}: no colour, no glyph beyond ASCII", text)
+            out.append(f"=== {what} === drover {' '.join(args)} === exit {status}\n{blank(bare, a)}")
+        t.ok(not wide, f"nothing is wider than {columns} columns", wide)
+    return "\n".join(out)
+
+
+def helps(t, a):
+    text = ""
+    for args in [("--help",)] + [(v, "--help") for v in VERBS]:
+        r = a.drover(*args)
+        plain = a.drover(*args, env={"LC_ALL": "C", "NO_COLOR": "1"})
+        t.ok(r.returncode == 0 and r.stderr == "" and plain.stdout == r.stdout, f"drover {' '.join(args)}: the same everywhere", r.stderr)
+        lines = r.stdout.splitlines()
+        t.ok(max(map(len, lines)) <= 80 and "\x1b" not in r.stdout, f"drover {' '.join(args)}: 80 columns", max(lines, key=len))
+        if len(args) == 2:
+            t.ok(lines[0] == "examples:" and lines[1].startswith(f"  drover {args[0]}"), f"drover {' '.join(args)}: begins with an example", lines[:2])
+        text += f"=== drover {' '.join(args)}\n{r.stdout}\n"
+    return text
+
+
+def run(t, pg):
+    a = Api(pg)
+    fill(a)
+    got = helps(t, a) + transcript(t, a)
+    if sys.argv[1:] == ["--update"]:
+        with open(GOLDEN, "w") as f:
+            f.write(got)
+    want = open(GOLDEN).read()
+    diff = list(difflib.unified_diff(want.splitlines(), got.splitlines(), "tests/vectors/cli.txt", "now", lineterm="", n=1))
+    t.ok(not diff, "every word is as in tests/vectors/cli.txt", "\n".join(diff[:40]))
+    status, log = a.close()
+    t.ok(status == 0, "the server ends cleanly", (status, log[-500:]))
+
+
+main(run)

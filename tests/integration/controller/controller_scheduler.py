@@ -1,0 +1,380 @@
+#!/usr/bin/python3
+"""The scheduler inside the running controller. Aim: what core/ decides is carried out by a droverd over a real PostgreSQL and drover-local:
+warm pools are reused, ended and paid once; breakers hold a stage and a person lets it go on; limits lowered in flight drain; caps bind,
+warn and stop; a hung part is stopped and tried again; a leader that takes over goes on as if nothing had happened, and takes in jobs whose
+rows a failed-over database lost. Method: one stack a group, a small campaign a case, drover-local's wire log, jobs and invoice as the
+oracle, the database read (never written) where no interface tells.   (ONLY=word runs the cases whose name has it)"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import PROGRAMS, Tap, wait_for
+from kit.stack import Stack
+
+tap = Tap()
+ALL = "s3://drover-test/meta/*.parquet"
+PRICE = 204000  # micro-USD an hour
+
+
+def jobs(s, cid):
+    return sorted((j for j in s.oracle("jobs")["jobs"] if j["name"].startswith(f"t-{cid[2:]}-")), key=lambda j: j["created"])
+
+
+def requests(s, operation, cid=None):
+    return [r for r in s.oracle("wire-log")["requests"] if r["operation"] == operation and (cid is None or r["name"].startswith(f"t-{cid[2:]}-"))]
+
+
+def campaign(s, cid):
+    return s.api("GET", f"/campaigns/{cid}")
+
+
+def ends(s, cid, state="succeeded", seconds=90):
+    try:
+        c = wait_for(lambda: s.ended(cid), seconds, f"the end of {cid}", step=0.1)
+    except TimeoutError:
+        c = campaign(s, cid)
+    tap.ok(c["state"] == state, f"{s.what}the campaign ends {state}", f"{c} {s.api('GET', f'/campaigns/{cid}/parts')}"[:3000])
+    return c
+
+
+def user_stage(command, extra="", parts="", instance="ml.c5.xlarge"):
+    """A campaign whose stage runs a program of ours in place of the worker, one part a file."""
+    return f"""version: 1
+name: user
+{parts}
+retry:
+  - {{cause: [capacity, quota], wait: 1s..2s, times: forever, counts: no}}
+  - {{cause: [user_code, unknown, timeout], wait: 1s..1s, times: 5}}
+stages:
+  - name: work
+    image: drover/user:test
+    fan_out: {{from: "{ALL}"}}
+    command: {command}
+    instance_type: {instance}
+    max_runtime: 5m
+    output: "s3://drover-test/out-{{campaign}}/{{part:05d}}/"
+    verify: none
+{extra}
+"""
+
+
+def events(s, cid, kind):
+    rows = s.sql(f"SELECT coalesce(string_agg(detail->>'text', '|' ORDER BY id), '|') FROM event WHERE campaign_id = {cid[2:]} AND kind = '{kind}'")
+    return [r for r in rows.split("|") if r]
+
+
+def counters(s):
+    wrong = s.sql("SELECT coalesce(string_agg(what || ' ' || ref || ': kept ' || kept || ' counted ' || counted, '; '), 'none') FROM check_counters()")
+    tap.ok(wrong == "none", f"{s.what}all that is kept as a sum is right", wrong)
+
+
+def pools_over(s, seconds=60):
+    wait_for(lambda: s.sql("SELECT count(*) FROM pool WHERE ended_at IS NULL") == "0", seconds, "the end of the pools", step=0.2)
+
+
+# --- warm pools --------------------------------------------------------------------------------------
+WARM = "warm_pool: {keep_alive: 5m}"
+
+
+def case_warm_pools_are_reused_and_paid_once(s):
+    cid = s.submit(name="warm", top=WARM)
+    ends(s, cid)
+    pools_over(s)
+    js = jobs(s, cid)
+    reused = int(s.sql(f"SELECT count(*) FROM pool WHERE state = 'reused' AND campaign_id = {cid[2:]}"))
+    tap.ok(len(js) == 8 and reused >= 3, f"{s.what}{reused} of {len(js)} jobs left their instances to another", js)
+    tap.ok(requests(s, "UpdateTrainingJob", cid), f"{s.what}pools that nothing matches any more were ended")
+    counters(s)
+    s.check_invoice(tap, s.what)
+    inv = [l for l in s.oracle("invoice")["lines"] if l["kind"] not in ("training",)]
+    kept = s.sql("SELECT warm_musd || ' ' || warm_seconds FROM money WHERE level = 'global'")
+    tap.ok(inv and kept == f"{sum(l['micro_usd'] for l in inv)} {sum(l['seconds'] for l in inv)}", f"{s.what}idle time is booked as the invoice has it ({kept})", inv)
+
+
+def case_leaders_die_while_pools_live(s):
+    cid = s.submit(name="warm-kill", top=WARM)
+    kills = 0
+    while not s.ended(cid) and kills < 8:
+        time.sleep(1.3)
+        s.kill("droverd0")
+        kills += 1
+        s.start_droverd(0)
+    ends(s, cid)
+    s.kill("droverd0")
+    s.start_droverd(0)
+    pools_over(s)
+    counters(s)
+    tap.ok(len(jobs(s, cid)) == 8, f"{s.what}one job a part through {kills} kills", jobs(s, cid))
+    s.check_invoice(tap, s.what)
+
+
+def case_aws_hands_out_another_pool_than_was_meant(s):
+    """drover-local takes the newest of equal pools here, droverd means the oldest: takers are exchanged, nothing is counted wrong.
+    The pools it leaves stand in the way of the next case."""
+    before = open(s.dir + "/droverd0.log").read().count('"pool_swapped"')
+    first = s.submit(name="keeps-all", top="warm_pool: {keep_alive: 10m, kill_when_queue_empty: no}")
+    ends(s, first)
+    idle = wait_for(lambda: (lambda n: n >= 2 and n)(int(s.sql("SELECT sum(warm_idle) FROM slots"))), 20, "idle pools")
+    cid = s.submit(name="warm-other", top=WARM)
+    ends(s, cid)
+    swapped = open(s.dir + "/droverd0.log").read().count('"pool_swapped"') - before
+    tap.ok(swapped > 0, f"{s.what}{swapped} takers were exchanged, of {idle} idle pools")
+    refused = [r for r in requests(s, "CreateTrainingJob", cid) if r["error"]]
+    tap.ok(not refused, f"{s.what}no Create was refused", refused)
+    counters(s)
+    s.check_invoice(tap, s.what)
+
+
+def case_a_pool_in_the_way_is_ended(s):
+    """Pools of one volume size hold every slot; a campaign of another size gets them all the same."""
+    first = s.submit(name="keeps", top="warm_pool: {keep_alive: 10m, kill_when_queue_empty: no}")
+    ends(s, first)
+    idle = wait_for(lambda: int(s.sql("SELECT sum(warm_idle) FROM slots")) or None, 20, "idle pools")
+    tap.ok(idle >= 3, f"{s.what}{idle} instances idle", idle)
+    other = s.submit(name="other", stage_extra="    volume_gb: 77")
+    ends(s, other)
+    why = s.sql(f"SELECT coalesce(string_agg(DISTINCT end_reason, ','), '') FROM pool WHERE campaign_id = {first[2:]}")
+    tap.ok("blocks_quota" in why, f"{s.what}pools that block the quota were ended", why)
+    wait_for(lambda: s.sql("SELECT count(*) FROM pool WHERE ended_at IS NULL AND end_reason <> ''") == "0", 60, "the end of the pools", step=0.2)
+    counters(s)
+
+
+# --- canary, breaker, quarantine ----------------------------------------------------------------------
+def case_a_bug_that_fails_every_part(s):
+    cid = s.submit(user_stage("[fail, the same for all]"))
+    c = wait_for(lambda: [x for x in [campaign(s, cid)] if x["state"] == "held"], 60, "the hold")[0]
+    paid = len(jobs(s, cid))
+    tap.ok(paid <= 3, f"{s.what}no more than 3 attempts were paid before the hold ({paid})")
+    stage = c["stages"][0]
+    tap.ok(stage["state"] == "held" and "the same for all" in stage["reason"] and f"drover resume {cid}" in stage["reason"], f"{s.what}the stage says why and what to do", stage)
+    s.kill("droverd0")
+    s.start_droverd(0)
+    wait_for(lambda: s.leader() == 0, 20, "a leader")
+    time.sleep(2)
+    tap.ok(len(jobs(s, cid)) == paid, f"{s.what}the next leader holds it too", jobs(s, cid))
+    s.api("POST", f"/campaigns/{cid}:resume", {})
+    wait_for(lambda: len(jobs(s, cid)) > paid, 40, "the next canary")
+    c = wait_for(lambda: [x for x in [campaign(s, cid)] if x["state"] == "held"], 60, "the hold again")[0]
+    tap.ok(len(jobs(s, cid)) <= paid + 3, f"{s.what}a resume starts with a canary again", jobs(s, cid))
+    s.api("POST", f"/campaigns/{cid}:cancel", {})
+    ends(s, cid, "cancelled")
+    counters(s)
+
+
+def case_a_poison_part_is_set_aside(s):
+    cid = s.submit(user_stage('[poison, "{part}", "3"]', extra="    allow_failed: 20%"))
+    c = ends(s, cid)
+    tap.ok(c["parts"]["done"] == 7 and c["parts"]["failed"] == 1, f"{s.what}seven pass, the poison fails", c["parts"])
+    part = s.api("GET", f"/parts/{cid}/3")
+    tap.ok(len(part["attempt_list"]) == 3, f"{s.what}it was set aside after three like failures, not after six", len(part["attempt_list"]))
+
+
+# --- limits edited while running ----------------------------------------------------------------------
+def live(s, cid):
+    return len([j for j in jobs(s, cid) if j["status"] == "InProgress"])
+
+
+def case_a_limit_lowered_drains(s):
+    cid = s.submit(user_stage('[sleep, "2"]'))
+    wait_for(lambda: live(s, cid) == 4, 30, "four at once")
+    before = {j["name"] for j in jobs(s, cid) if j["status"] == "InProgress"}
+    s.api("PATCH", f"/campaigns/{cid}", {"limits": {"parts": 1}}, headers={"If-Match": f'"{campaign(s, cid)["version"]}"'})
+    wait_for(lambda: live(s, cid) == 1, 30, "one at once")
+    ended = {j["name"]: j["status"] for j in jobs(s, cid)}
+    tap.ok(all(ended[n] in ("Completed", "InProgress") for n in before), f"{s.what}what ran was not stopped", ended)
+    top = 0
+    for _ in range(20):
+        top = max(top, live(s, cid))
+        time.sleep(0.1)
+    tap.ok(top <= 1, f"{s.what}then never more than one ({top})")
+    s.api("PATCH", f"/campaigns/{cid}", {"limits": {"parts": None}}, headers={"If-Match": f'"{campaign(s, cid)["version"]}"'})
+    ends(s, cid)
+    counters(s)
+
+
+# --- money ------------------------------------------------------------------------------------------
+def case_a_cap_warns_and_binds(s):
+    # worst case of one attempt: 0.204 USD/h x (300 + 120 + 900) s = 0.0748 USD
+    cid = s.submit(user_stage('[sleep, "1"]', parts='budget: {total: "0.0754 USD", warn_at: [0.2%, 0.4%], at_limit: drain}'))
+    wait_for(lambda: campaign(s, cid)["parts"]["done"] >= 3, 60, "three parts")
+    told = wait_for(lambda: [e for e in [events(s, cid, "alert")] if len(e) >= 1], 30, "both warnings")[0]
+    tap.ok(len(told) in (1, 2) and "of the budget of campaign" in told[-1], f"{s.what}people are told of the thresholds, once each", told)
+    c = wait_for(lambda: [x for x in [campaign(s, cid)] if x["state"] in ("held", "succeeded")], 90, "the hold")[0]
+    tap.ok(c["state"] == "held" and c["reason"] == "budget", f"{s.what}the cap holds the campaign", c)
+    used = c["budget"]["reserved_micro_usd"] + c["budget"]["spent_micro_usd"]
+    tap.ok(used <= 75400, f"{s.what}and is never passed ({used})")
+    s.api("PATCH", f"/campaigns/{cid}", {"budget": {"total": "2 USD"}}, headers={"If-Match": f'"{c["version"]}"'})
+    ends(s, cid)
+    tap.ok(len(events(s, cid, "alert")) <= 2, f"{s.what}no warning came twice", events(s, cid, "alert"))
+    counters(s)
+
+
+def case_at_limit_stop_stops(s):
+    cid = s.submit(user_stage('[sleep, "3"]', parts='budget: {total: "0.3100 USD", at_limit: stop}'))
+    wait_for(lambda: live(s, cid) == 3, 30, "the canary")
+    c = campaign(s, cid)
+    s.api("PATCH", f"/campaigns/{cid}", {"budget": {"total": "0.0001 USD"}}, headers={"If-Match": f'"{c["version"]}"'})
+    c = wait_for(lambda: [x for x in [campaign(s, cid)] if x["state"] == "held"], 40, "the hold")[0]
+    wait_for(lambda: all(j["ended"] for j in jobs(s, cid)), 40, "the stops")
+    tap.ok([j["status"] for j in jobs(s, cid)] == ["Stopped"] * 3, f"{s.what}what ran was stopped when nothing more can be paid", jobs(s, cid))
+    s.api("PATCH", f"/campaigns/{cid}", {"budget": {"total": "9 USD"}}, headers={"If-Match": f'"{campaign(s, cid)["version"]}"'})
+    ends(s, cid)
+    tap.ok(all(p["attempts"] == 1 for p in s.api("GET", f"/campaigns/{cid}/parts")["parts"]), f"{s.what}a stop for money is no attempt")
+    counters(s)
+
+
+def case_limits_above_a_campaign(s):
+    s.api("PATCH", "/limits", {"parts": 2})
+    a, b = s.submit(user_stage('[sleep, "1"]')), s.submit(user_stage('[sleep, "1"]'))
+    wait_for(lambda: live(s, a) + live(s, b) == 2, 30, "two at once")
+    top = 0
+    for _ in range(15):
+        top = max(top, live(s, a) + live(s, b))
+        time.sleep(0.1)
+    tap.ok(top == 2, f"{s.what}two of everything ({top})")
+    tap.ok("global_limit" in str([campaign(s, x)["stages"] for x in (a, b)]), f"{s.what}and the stages say so", campaign(s, a)["stages"])
+    s.api("PATCH", "/projects/default", {"parts": 1})
+    s.api("PATCH", "/limits", {"parts": None})
+    wait_for(lambda: live(s, a) + live(s, b) == 1, 30, "one at once")
+    s.api("PATCH", "/projects/default", {"parts": None})
+    ends(s, a)
+    ends(s, b)
+    share = [max((j["created"] for j in jobs(s, x)), default=0) for x in (a, b)]
+    tap.ok(abs(share[0] - share[1]) < 15, f"{s.what}both went on side by side", share)
+    counters(s)
+
+
+# --- other places and shapes ------------------------------------------------------------------------
+def case_spot_is_interrupted_and_goes_on(s):
+    s.faults({"operation": "CreateTrainingJob", "kind": "spot_interrupt", "times": 2, "delay_seconds": 1})
+    cid = s.submit(user_stage('[sleep, "2"]', extra="    spot: true\n    resumable: true"))
+    ends(s, cid, seconds=120)
+    s.faults()
+    market = s.sql(f"SELECT string_agg(DISTINCT market, ',') FROM attempt WHERE campaign_id = {cid[2:]}")
+    tap.ok(market == "spot", f"{s.what}every attempt was bought on the spot market", market)
+    counters(s)
+    s.check_invoice(tap, s.what)
+
+
+def case_a_gang_gets_its_promise(s):
+    parts = s.submit(user_stage('[sleep, "4"]'))
+    wait_for(lambda: live(s, parts) == 4, 30, "four at once")
+    gang = s.submit(user_stage('[sleep, "1"]', parts="limits: {priority: 60}", extra="    instance_count: 3").replace('fan_out: {from: "%s"}' % ALL, ""))
+    row = wait_for(lambda: s.sql(f"SELECT coalesce(max(instances || ' ' || (since_at IS NOT NULL)), '') FROM promise WHERE campaign_id = {gang[2:]}").replace("SET", ""), 30, "a promise")
+    tap.ok(row == "3 true", f"{s.what}three instances are gathered for it", row)
+    ends(s, gang)
+    tap.ok(live(s, parts) + campaign(s, parts)["parts"]["waiting"] > 0, f"{s.what}it came before the rest of the parts", campaign(s, parts)["parts"])
+    wait_for(lambda: s.sql("SELECT count(*) FROM promise") == "0", 20, "the end of the promise")
+    tap.ok([j["instance_count"] for j in jobs(s, gang)] == [3], f"{s.what}one job of three")
+    ends(s, parts)
+    counters(s)
+
+
+# --- an AWS in trouble --------------------------------------------------------------------------------
+def case_a_total_throttle_costs_nothing(s):
+    first = s.submit(user_stage('[sleep, "3"]'))
+    wait_for(lambda: campaign(s, first)["parts"]["done"] >= 1, 40, "a first part done")
+    operations = ("CreateTrainingJob", "DescribeTrainingJob", "ListTrainingJobs", "StopTrainingJob")
+    s.faults(*({"operation": o, "kind": "throttle", "times": 1000000} for o in operations))
+    began = time.time()
+    time.sleep(12)
+    refused = [r for r in s.oracle("wire-log")["requests"] if r["operation"] in operations[:2] and r["time"] > began]
+    lists = [r for r in s.oracle("wire-log")["requests"] if r["operation"] == operations[2] and r["time"] > began]
+    s.faults()
+    # First tries: a call each of at most four live attempts and their successors; retries: the burst and a tenth of all first tries.
+    tap.ok(len(refused) <= 8 + 10 + len(lists) // 10 + 2, f"{s.what}{len(refused)} calls beside {len(lists)} looks in 12 s", len(refused))
+    ends(s, first)
+    parts = s.api("GET", f"/campaigns/{first}/parts")["parts"]
+    tap.ok(all(p["attempts"] == 1 and p["state"] == "done" for p in parts), f"{s.what}no attempt was used, no part failed", parts)
+    counters(s)
+
+
+# --- hangs ------------------------------------------------------------------------------------------
+def case_a_hung_part_is_stopped_and_tried_again(s):
+    cid = s.submit(name="hang", stage_extra="    hang: {silent: 3s, standstill: 10m, start: 10m}")
+    job = wait_for(lambda: [j["name"] for j in jobs(s, cid) if j["status"] == "InProgress"
+               and s.sql(f"SELECT count(*) FROM attempt WHERE name = '{j['name']}' AND state = 4") == "1"], 40, "a running job with progress")[0]
+    pids = subprocess.run(["pgrep", "-f", f"jobs/{job}"], capture_output=True, text=True).stdout.split()
+    tap.ok(bool(pids), f"{s.what}its process is found", job)
+    for pid in pids:
+        os.kill(int(pid), signal.SIGSTOP)
+    try:
+        wait_for(lambda: [r for r in requests(s, "StopTrainingJob", cid) if r["name"] == job], 40, "the stop")
+        tap.ok(True, f"{s.what}the silent job is stopped")
+    except TimeoutError as e:
+        tap.ok(False, f"{s.what}the silent job is stopped", e)
+    for pid in pids:
+        try:
+            os.kill(int(pid), signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+    ends(s, cid)
+    part = int(job.rsplit("-", 3)[1])
+    p = s.api("GET", f"/parts/{cid}/{part}")
+    tap.ok([a["state"] for a in p["attempt_list"]][-1] == "succeeded" and len(p["attempt_list"]) == 2, f"{s.what}a second attempt did it", p["attempt_list"])
+    counters(s)
+
+
+# --- the cap of one part ------------------------------------------------------------------------------
+def case_a_part_at_its_own_cap_fails_and_stands_in_nobodys_way(s):
+    one = PRICE * (300 + 120 + 900) // 3600  # what an attempt may cost at worst: nothing is left for a second one
+    cid = s.submit(user_stage('[fail, alike]', extra="    canary: off\n    breaker: off", parts=f"budget: {{stages: {{work: {{per_task: {one / 1e6:.6f} USD}}}}}}"))
+    ends(s, cid, "failed")
+    parts = s.api("GET", f"/campaigns/{cid}/parts")["parts"]
+    tap.ok(len(parts) == 8 and all(p["state"] == "failed" and p["attempts"] == 1 and p["cause"] == "user_code" for p in parts),
+           f"{s.what}each was tried once and says why it failed", parts)
+    counters(s)
+
+
+# --- the sweep ----------------------------------------------------------------------------------------
+def case_jobs_whose_rows_were_lost_are_taken_in(s):
+    cid = s.submit(user_stage('[sleep, "8"]'))
+    wait_for(lambda: campaign(s, cid)["state"] == "running" or None, 20, "the campaign taken in")
+    s.kill("droverd0")
+    s.stop_pg("fast")
+    shutil.rmtree(s.sock + "/before", ignore_errors=True)
+    subprocess.run(["cp", "-a", s.sock + "/data", s.sock + "/before"], check=True)
+    s.start_pg()
+    known = s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}")
+    s.start_droverd(0)
+    wait_for(lambda: live(s, cid) == 4, 40, "four jobs")
+    s.kill("droverd0")
+    s.stop_pg("immediate")
+    shutil.rmtree(s.sock + "/data")
+    os.rename(s.sock + "/before", s.sock + "/data")
+    s.start_pg()
+    tap.ok(s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}") == known, f"{s.what}the database forgot them ({known} known)")
+    s.start_droverd(0)
+    lost = 4 - int(known)
+    wait_for(lambda: int(s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}")) >= 4, 40, "the adoptions")
+    tap.ok(lost > 0, f"{s.what}{lost} rows were lost")
+    ends(s, cid)
+    tap.ok(len(jobs(s, cid)) == 8, f"{s.what}one job a part all the same", [j["name"] for j in jobs(s, cid)])
+    pools_over(s)
+    counters(s)
+    s.check_invoice(tap, s.what)
+
+
+CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+VARIANT = os.environ.get("VARIANT", "release")
+with Stack("controller-scheduler" + ("" if VARIANT == "release" else "-" + VARIANT), variant=VARIANT, parts=8, rows=30, lease_us=3000000,
+           images={"drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]},
+           local={"warm_quotas": {"ml.c5.xlarge": 4}, "spot_quotas": {"ml.c5.xlarge": 3}, "warm_start_seconds": 0.05, "warm_newest_first": True, "cold_start_seconds": 0.4},
+           env={"DROVER_QUOTA_INTERVAL_US": "1000000", "DROVER_PROGRESS_INTERVAL_US": "300000"}) as stack:
+    stack.start()
+    wait_for(lambda: stack.leader() is not None, 20, "a leader")
+    for case in CASES:
+        stack.what, stack.began = case.__name__[5:].replace("_", " ") + ": ", time.time()
+        try:
+            case(stack)
+        except TimeoutError as e:
+            tap.ok(False, f"{stack.what}{e}")
+        print(f"# {time.time() - stack.began:.1f} s", flush=True)
+    stack.what = ""
+    wait_for(lambda: not stack.live_jobs(), 30, "no live job")
+    stack.check_wire(tap)
+sys.exit(tap.done())

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Plan, forecast, what-if, why, limits and pools, asked of a running system. Aim: every answer of the REST API and of the command
+line at 80 columns is there before a cent is spent and while a campaign runs, agrees with what then happens, and wrong questions get
+one clear refusal. Method: PostgreSQL, drover-local, droverd and drover as they are; jobs that nap for two seconds, four at a time."""
+import json
+import os
+import sys
+import time
+import urllib.error
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import Tap, TOP, wait_for
+from kit.stack import Stack
+
+import subprocess  # noqa: E402
+
+NAPS = 24
+
+
+class Ahead(Stack):
+    def __init__(self):
+        super().__init__("looking-ahead", quotas={"ml.c5.xlarge": 4, "ml.m5.large": 8, "ml.r5.large": 2}, lease_us=10000000, parts=1, rows=4,
+                         images={"user/nap": ["/bin/sh", "-c", "sleep 2"]})
+        os.makedirs(f"{self.dir}/aws/s3/drover-test/naps")
+        for i in range(NAPS):
+            with open(f"{self.dir}/aws/s3/drover-test/naps/{i:02}.txt", "w") as f:
+                f.write("nap")
+
+    def nap(self, name, expect="", top="", stage="", kind="ml.c5.xlarge", runtime="20m"):
+        return f"""version: 1
+name: {name}
+{top}
+stages:
+  - name: work
+    image: user/nap
+    fan_out: {{from: "s3://drover-test/naps/*.txt"}}
+    instance_type: {kind}
+    max_runtime: {runtime}
+    output: "s3://drover-test/out-{name}/"
+    verify: none
+    {expect}
+{stage}
+"""
+
+    def drover(self, *args, text=None):
+        env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.ports['droverd0']}", "DROVER_TOKEN_FILE": self.token_file,
+               "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
+        return subprocess.run([TOP + "/build/bin/drover", *args], env=env, input=text, capture_output=True, text=True, timeout=60)
+
+    def refused(self, method, path, body=None, kind="application/json"):
+        status, text, _ = self.raw(method, "/v1" + path, body.encode() if body is not None else None, {"Content-Type": kind}, i=0)
+        return status, json.loads(text)
+
+
+def file_of(s, text):
+    path = s.dir + "/plan.yaml"
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+def plans(tap, s):
+    """Before a cent is spent."""
+    wait_for(lambda: "error" not in str(s.api("GET", "/quotas")) and any(q["limit"] == 4 for q in s.api("GET", "/quotas")["quotas"]), 20, "quotas")
+    plan = s.api("POST", "/campaigns?dry_run=true", s.nap("silent"), {"Content-Type": "application/yaml"})
+    f = plan["forecast"]
+    tap.ok(f["known"] is False and "needs 5 finished parts" in f["reason"] and "expect" in f["reason"], "a plan without durations says what it needs", f)
+    plan = s.api("POST", "/campaigns?dry_run=true", s.nap("told", "expect: {duration: 10m}"), {"Content-Type": "application/yaml"})
+    f = plan["forecast"]
+    hour = NAPS / 4 * 600  # six rounds of ten minutes, besides starting them
+    tap.ok(f["known"] and 0.8 * hour < f["end"]["p50_seconds"] < 1.6 * hour, f"a plan with durations knows the end: {f.get('end')}", f)
+    cost = NAPS * 600 * 204000 / 3600
+    tap.ok(0.8 * cost < f["cost"]["p50_micro_usd"] < 1.2 * cost, f"and the cost: {f.get('cost')}", cost)
+    tap.ok(f["binding"] == "slots" and f["binding_instance_type"] == "ml.c5.xlarge", "and what binds", f["binding"])
+    tap.ok(any(a["instance_type"] == "ml.c5.xlarge" and a["sooner_seconds"] > 0 for a in f["advice"]), "and what more quota would bring", f["advice"])
+    path = file_of(s, s.nap("told", "expect: {duration: 10m}"))
+    r = s.drover("plan", path, "--what-if", "slots=8")
+    tap.ok(r.returncode == 0 and "Forecast" in r.stdout and "if slots=8:" in r.stdout and "sooner" in r.stdout, "drover plan FILE --what-if", r.stdout + r.stderr)
+    tap.ok(max(len(x) for x in r.stdout.splitlines() if " ! " not in x) <= 80, "at 80 columns", r.stdout)
+    print("\n".join("# " + line for line in r.stdout.splitlines()), flush=True)
+    j = json.loads(s.drover("plan", path, "--what-if", "slots=8,spot_loss=0.2,order=fifo", "-o", "json").stdout)
+    tap.ok(j["what_if"]["end"]["p50_seconds"] < j["forecast"]["end"]["p50_seconds"], "twice the slots end sooner", j["what_if"])
+    j = json.loads(s.drover("plan", path, "--what-if", "type=ml.m5.large", "-o", "json").stdout)
+    tap.ok(j["what_if"]["end"]["p50_seconds"] < j["forecast"]["end"]["p50_seconds"], "and so does a type with more of them", j["what_if"])
+    poor = s.nap("poor", "expect: {duration: 10m}", top="budget: {total: 0.4 USD}")  # pays for eight or nine of the parts
+    f = s.api("POST", "/campaigns?dry_run=true", poor, {"Content-Type": "application/yaml"})["forecast"]
+    tap.ok(f["known"] and f["end"]["p50_seconds"] is None and f["fits_budget"] < 0.1 and f["binding"] == "budget", "a budget that does not reach: it never ends", f)
+    tap.ok(f["cost"]["p90_micro_usd"] <= 400000, "and the cap is not passed", f["cost"])
+    r = s.drover("plan", file_of(s, poor))
+    tap.ok(r.returncode == 0 and "never ends" in r.stdout, "drover plan says so", r.stdout + r.stderr)
+    path = file_of(s, s.nap("told", "expect: {duration: 10m}"))
+    r = s.drover("plan", path, "--what-if", "slot=8,order=lifo")
+    tap.ok(r.returncode == 2 and "slots" in r.stderr and "fifo" in r.stderr, "every fault of a what-if, with what to write", r.stderr)
+    r = s.drover("plan", path, "--what-if", "type=ml.p4d.24xlarge")
+    tap.ok(r.returncode == 2 and "price" in r.stderr, "a type nothing is known of is refused", r.stderr)
+    tap.ok(s.api("GET", "/campaigns")["campaigns"] == [] and s.oracle("jobs")["jobs"] == [], "no plan left anything behind")
+
+
+def runs(tap, s):
+    """While it runs: forecast, why, scale, budget."""
+    cid = s.submit(s.nap("naps", top="limits: {parts: 2}\nbudget: {total: 1 USD, warn_at: [10%]}"))
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["done"] >= 6, 60, "five parts")
+    f = s.api("GET", f"/campaigns/{cid}/forecast?what_if=parts=4")
+    asked = time.monotonic()
+    whole = f["campaign"]
+    tap.ok(whole["known"] and f["what_if"]["end"]["p50_seconds"] <= whole["end"]["p50_seconds"], "the forecast of a running campaign, and if more ran at once", f)
+    waiting = [p["seq"] for p in s.api("GET", f"/campaigns/{cid}/parts?state=waiting")["parts"]]
+    tap.ok(len(waiting) >= 2, "parts wait", waiting)
+    why = s.api("GET", f"/campaigns/{cid}/parts/{waiting[-1]}/why")
+    tap.ok(why["reason"] == "concurrency" and why["place"] >= 1 and why["starts"]["p50_seconds"] >= 0, "why: reason, place and start", why)
+    tap.ok(why["next"] == f"drover scale {cid} N", "why: the next step", why["next"])
+    r = s.drover("why", f"{cid}/{waiting[-1]}")
+    tap.ok(r.returncode == 0 and "place" in r.stdout and "next:" in r.stdout and max(map(len, r.stdout.splitlines())) <= 80, "drover why", r.stdout + r.stderr)
+    print("\n".join("# " + line for line in r.stdout.splitlines()), flush=True)
+    done = s.api("GET", f"/campaigns/{cid}/parts?state=done")["parts"][0]["seq"]
+    tap.ok(s.api("GET", f"/campaigns/{cid}/parts/{done}/why")["text"] == "it is done", "why of a part that is done")
+    r = s.drover("scale", f"{cid}", "4")
+    tap.ok(r.returncode == 0 and "4 parts" in r.stdout, "drover scale", r.stdout + r.stderr)
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 4, 20, "four at once")
+    r = s.drover("budget", cid, "2", "--at-limit", "hold")
+    tap.ok(r.returncode == 0 and "2.00 USD" in r.stdout and "hold" in r.stdout, "drover budget", r.stdout + r.stderr)
+    wait_for(lambda: s.ended(cid), 90, "the end")
+    took = time.monotonic() - asked
+    tap.ok(s.ended(cid)["state"] == "succeeded", "it ends")
+    tap.ok(took < 2 * max(whole["end"]["p90_seconds"], 5), f"not much later than was said for half as many at once: {took:.0f} s", whole["end"])
+    r = s.drover("plan", cid)
+    tap.ok(r.returncode == 0 and "has ended" in r.stdout, "nothing is ahead of what has ended", r.stdout + r.stderr)
+
+
+def limits(tap, s):
+    """Limits above a campaign, and wrong ones."""
+    tap.ok(s.api("PATCH", "/limits", {"parts": 1, "instances": {"ml.m5.large": 3}})["parts"] == 1, "a limit of the installation")
+    cid = s.submit(s.nap("limited", "limits: {parts: 3}", kind="ml.m5.large", stage=""))
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 1, 30, "one runs")
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "global_limit", 20, "its reason")
+    tap.ok(True, "what waits for it says so")
+    s.api("PATCH", "/limits", {"parts": None})
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "stage_limit" and s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 3, 30, "the stage's limit")
+    tap.ok(True, "then the stage's own binds")
+    r = s.drover("scale", f"{cid}/work", "2")
+    tap.ok(r.returncode == 0, "drover scale of a stage", r.stderr)
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 2, 20, "two at once")
+    tap.ok(all(j["status"] != "Stopped" for j in s.oracle("jobs")["jobs"]), "a lower limit stops no job")
+    project = s.api("GET", "/projects")["projects"][0]["name"]
+    changed = s.api("PATCH", f"/projects/{project}", {"parts": 1, "weight": 300, "budget": {"total": "50 USD"}})["projects"][0]
+    tap.ok(changed["parts"] == 1 and changed["weight"] == 300 and changed["budget"]["limit_micro_usd"] == 50000000, "a project's limits", changed)
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "project_limit", 30, "the project's limit")
+    tap.ok(True, "what waits for it says so")
+    s.api("PATCH", f"/projects/{project}", {"parts": None, "budget": None})
+    for method, path, body, status in (("PATCH", "/limits", '{"parts": -1}', 422), ("PATCH", "/limits", '{"instances": {"c5": 1}}', 422), ("PATCH", "/limits", '{"colour": 1}', 422),
+                                       ("PATCH", f"/projects/{project}", '{"weight": 0}', 422), ("PATCH", "/projects/nobody", '{"weight": 5}', 404),
+                                       ("GET", "/pools?campaign=7", None, 400), ("GET", f"/campaigns/{cid}/parts/99/why", None, 404),
+                                       ("GET", f"/campaigns/{cid}/forecast?what_if=colour=1", None, 422)):
+        got, text = s.refused(method, path, body)
+        tap.ok(got in (status, 400, 422) if status != 404 else got == 404, f"{method} {path} {body or ''}: {got}", text)
+    s.api("POST", f"/campaigns/{cid}:cancel", {})
+    wait_for(lambda: s.ended(cid), 30, "its end")
+    pools = s.api("GET", f"/pools?campaign={cid}")
+    tap.ok(pools["sum"]["pools"] == len(pools["pools"]) == 0, "no warm quota, no pool", pools)
+    r = s.drover("pools")
+    tap.ok(r.returncode == 0 and "0 pools" in r.stdout, "drover pools", r.stdout + r.stderr)
+
+
+tap = Tap()
+with Ahead() as stack:
+    stack.start()
+    for part in (plans, runs, limits):
+        try:
+            part(tap, stack)
+        except (TimeoutError, ValueError, KeyError, urllib.error.URLError) as e:
+            tap.ok(False, f"{part.__name__} went through", repr(e))
+    stack.check_wire(tap)
+    stack.check_invoice(tap)
+sys.exit(tap.done())

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Aim: drover-local is an AWS endpoint to a client that knows nothing of us, and our client reads what
+that client wrote, and the other way round.
+
+Method: Debian's awscli (its own signing, its own parsers) and build/release/tests/tools/aws_tool (our
+C clients) against one build/bin/drover-local over a folder of its own. Prints TAP.
+"""
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import Tap
+
+AWS = "/usr/bin/aws" if os.path.exists("/usr/bin/aws") else shutil.which("aws")
+TOOL = "build/release/tests/tools/aws_tool"
+LOCAL = "build/bin/drover-local"
+tap = Tap()
+
+
+class Outcome:
+    def __init__(self, p):
+        self.rc, self.out, self.err = p.returncode, p.stdout, p.stderr
+
+    def __str__(self):
+        return "status %d\n%s\n%s" % (self.rc, self.out[:600], self.err[:600])
+
+
+def environment(url, secret="local-secret", key="AKIDLOCAL"):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    env.update(AWS_ACCESS_KEY_ID=key, AWS_SECRET_ACCESS_KEY=secret, AWS_REGION="us-east-1",
+               AWS_DEFAULT_REGION="us-east-1", AWS_ENDPOINT_URL=url, AWS_PAGER="",
+               AWS_CONFIG_FILE="/dev/null", AWS_SHARED_CREDENTIALS_FILE="/dev/null",
+               AWS_EC2_METADATA_DISABLED="true", AWS_MAX_ATTEMPTS="2", no_proxy="127.0.0.1")
+    return env
+
+
+class Clients:
+    def __init__(self, url, **keys):
+        self.url, self.env = url, environment(url, **keys)
+
+    def aws(self, *args):
+        return Outcome(subprocess.run([AWS, "--endpoint-url", self.url, "--output", "json", *args],
+                                      env=self.env, capture_output=True, text=True, timeout=60))
+
+    def ours(self, *args):
+        return Outcome(subprocess.run([TOOL, *args], env=self.env, capture_output=True, text=True,
+                                      timeout=60))
+
+
+def same(a, b):
+    with open(a, "rb") as f, open(b, "rb") as g:
+        return f.read() == g.read()
+
+
+def objects(c, folder):
+    small, big = folder + "/small", folder + "/big"
+    with open(small, "wb") as f:
+        f.write(b"small object\n")
+    with open(big, "wb") as f:
+        f.write(os.urandom(20 * 1024 * 1024 + 17))
+    back = folder + "/back"
+    for key in ("plain", "dir/with space/ä+&%?=.bin"):
+        uri = "s3://data/" + key
+        r = c.aws("s3api", "put-object", "--bucket", "data", "--key", key, "--body", small)
+        tap.ok(r.rc == 0 and hashlib.md5(b"small object\n").hexdigest()
+              in r.out, "awscli puts '%s'" % key, r)
+        r = c.ours("get", uri, back)
+        tap.ok(r.rc == 0 and same(small, back), "we read it", r)
+        r = c.ours("put", uri + ".ours", small)
+        tap.ok(r.rc == 0, "we put", r)
+        os.unlink(back)
+        r = c.aws("s3api", "get-object", "--bucket", "data", "--key", key + ".ours", back)
+        tap.ok(r.rc == 0 and same(small, back), "awscli reads it", r)
+        r = c.aws("s3api", "head-object", "--bucket", "data", "--key", key + ".ours")
+        tap.ok(r.rc == 0 and json.loads(r.out)["ContentLength"] == 13, "awscli heads it", r)
+    r = c.aws("s3", "cp", "--quiet", big, "s3://data/big/by-awscli")
+    tap.ok(r.rc == 0, "awscli uploads in parts", r)
+    r = c.ours("head", "s3://data/big/by-awscli")
+    tap.ok(re.fullmatch(r'20971537 "[0-9a-f]{32}-3"\n', r.out), "it was in parts", r)
+    r = c.ours("get", "s3://data/big/by-awscli", back)
+    tap.ok(r.rc == 0 and same(big, back), "we read the parts", r)
+    r = c.ours("mput", "s3://data/big/by-us", big)
+    tap.ok(r.rc == 0, "we upload in parts", r)
+    os.unlink(back)
+    r = c.aws("s3", "cp", "--quiet", "s3://data/big/by-us", back)
+    tap.ok(r.rc == 0 and same(big, back), "awscli reads our parts (by ranges of its own)", r)
+    r = c.aws("s3api", "head-object", "--bucket", "data", "--key", "big/by-us")
+    tap.ok(r.rc == 0 and json.loads(r.out)["ETag"].endswith('-5"'), "our parts' ETag names five parts", r)
+    r = c.aws("s3api", "get-object", "--bucket", "data", "--key", "plain", "--range", "bytes=6-8", back)
+    with open(back, "rb") as f:
+        tap.ok(r.rc == 0 and f.read() == b"obj", "awscli reads a range", r)
+    r = c.ours("create", "s3://data/plain", small)
+    tap.ok(r.rc == 1 and "PreconditionFailed" in r.out, "create-only over awscli's object is refused", r)
+
+
+def listings(c, folder):
+    small = folder + "/small"
+    for i in range(5):
+        c.ours("put", "s3://data/list/k %d+" % i, small)
+    listed = c.aws("s3api", "list-objects-v2", "--bucket", "data", "--prefix", "list/",
+                   "--page-size", "2")
+    keys = [o["Key"] for o in json.loads(listed.out or "{}").get("Contents", [])]
+    tap.ok(keys == ["list/k %d+" % i for i in range(5)], "awscli lists our keys over three pages", listed)
+    mine = c.ours("list", "s3://data/")
+    theirs = c.aws("s3api", "list-objects-v2", "--bucket", "data")
+    ours = [(line.split(" ", 2)[2], line.split(" ", 2)[1], int(line.split(" ", 1)[0]))
+            for line in mine.out.splitlines()]
+    them = [(o["Key"], o["ETag"], o["Size"]) for o in json.loads(theirs.out or "{}").get("Contents", [])]
+    tap.ok(ours == them and len(them) >= 11, "both listings name the same %d objects" % len(them), "%s\n%s" % (mine, theirs))
+    r = c.aws("s3", "ls", "s3://data/")
+    tap.ok(r.rc == 0 and "PRE list/" in r.out and "plain" in r.out, "awscli sees folders", r)
+    r = c.aws("s3", "rm", "--recursive", "s3://data/list/")
+    left = c.ours("list", "s3://data/list/")
+    tap.ok(r.rc == 0 and left.rc == 0 and left.out == "", "awscli removes them, we see none", r)
+    r = c.ours("delete", "s3://data/plain")
+    gone = c.aws("s3api", "head-object", "--bucket", "data", "--key", "plain")
+    tap.ok(r.rc == 0 and gone.rc != 0 and "404" in gone.err, "we remove one, awscli misses it", gone)
+    r = c.aws("s3api", "get-object", "--bucket", "nobucket", "--key", "k", folder + "/back")
+    tap.ok(r.rc != 0 and "NoSuchBucket" in r.err, "awscli reads NoSuchBucket", r)
+
+
+def services(c):
+    who = c.aws("sts", "get-caller-identity")
+    mine = c.ours("query", "sts", "Action=GetCallerIdentity&Version=2011-06-15")
+    account = json.loads(who.out or "{}").get("Account", "-")
+    tap.ok(re.fullmatch(r"\d{12}", account), "awscli learns the account", who)
+    tap.ok("<Account>%s</Account>" % account in mine.out, "so do we", mine)
+    r = c.aws("sagemaker", "list-training-jobs")
+    tap.ok(r.rc == 0 and json.loads(r.out) == {"TrainingJobSummaries": []}, "awscli lists no jobs", r)
+    r = c.ours("json", "sagemaker", "SageMaker.ListTrainingJobs", "{}")
+    tap.ok(r.rc == 0 and json.loads(r.out)["TrainingJobSummaries"] == [], "so do we", r)
+    r = c.aws("sagemaker", "describe-training-job", "--training-job-name", "nobody")
+    tap.ok(r.rc != 0 and ("ResourceNotFound" in r.err or "ValidationException" in r.err), "awscli reads that a job is unknown", r)
+    r = c.ours("json", "sagemaker", "SageMaker.DescribeTrainingJob", '{"TrainingJobName":"nobody"}')
+    tap.ok(r.rc == 1 and re.search("ResourceNotFound|ValidationException", r.out), "so do we", r)
+    r = c.aws("sagemaker", "stop-training-job", "--training-job-name", "nobody")
+    tap.ok(r.rc != 0 and "An error occurred" in r.err, "awscli may not stop it", r)
+    r = c.aws("service-quotas", "list-service-quotas", "--service-code", "sagemaker")
+    tap.ok(r.rc == 0 and json.loads(r.out)["Quotas"], "awscli reads quotas", r)
+    r = c.ours("json", "servicequotas", "ServiceQuotasV20190624.ListServiceQuotas",
+               '{"ServiceCode":"sagemaker"}')
+    tap.ok(r.rc == 0 and json.loads(r.out)["Quotas"], "so do we", r)
+
+
+def strangers(url, folder):
+    rows = (("a wrong secret", dict(secret="wrong"), "SignatureDoesNotMatch|InvalidSignatureException"),
+            ("an unknown key", dict(key="AKIDNOBODY"),
+             "InvalidAccessKeyId|InvalidClientTokenId|UnrecognizedClientException"))
+    for name, keys, code in rows:
+        c = Clients(url, **keys)
+        calls = (
+            ("s3 read by awscli", c.aws("s3api", "get-object", "--bucket", "data", "--key", "big/by-us",
+                                        folder + "/stolen")),
+            ("s3 write by awscli", c.aws("s3api", "put-object", "--bucket", "data", "--key", "stolen",
+                                         "--body", folder + "/small")),
+            ("sts by awscli", c.aws("sts", "get-caller-identity")),
+            ("sagemaker by awscli", c.aws("sagemaker", "list-training-jobs")),
+            ("s3 read by us", c.ours("get", "s3://data/big/by-us", folder + "/stolen2")),
+            ("sagemaker by us", c.ours("json", "sagemaker", "SageMaker.ListTrainingJobs", "{}")),
+        )
+        for what, r in calls:
+            tap.ok(r.rc != 0 and re.search(code, r.err + r.out), "%s is refused: %s" % (name, what), r)
+    r = Clients(url).ours("head", "s3://data/stolen")
+    tap.ok(r.rc == 1 and "not_found" in r.out, "nothing was written by them", r)
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that `finally` stops the server
+    folder = tempfile.mkdtemp(prefix="drover-test-awscli-")
+    os.makedirs(folder + "/root/s3/data")
+    server = subprocess.Popen([LOCAL, "--root", folder + "/root", "--listen", "127.0.0.1:0"],
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        url = re.search(r"http://\S+", server.stdout.readline()).group(0)
+        c = Clients(url)
+        version = subprocess.run([AWS, "--version"], capture_output=True, text=True, check=True)
+        print("# " + version.stdout.strip())
+        objects(c, folder)
+        listings(c, folder)
+        services(c)
+        strangers(url, folder)
+    finally:
+        server.terminate()
+        server.wait(20)
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(tap.done())
+
+
+if __name__ == "__main__":
+    main()

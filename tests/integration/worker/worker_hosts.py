@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+"""Aim: the worker is patient with web servers and not at its neighbours' cost: so many transfers a
+host and no more, Retry-After kept, a body that only drips given up early, a host that has stopped
+answering left alone, and with dead and dripping hosts among the rows the others are done as fast as
+without. Method: servers that count who is inside at once and when they were asked. Names of tests
+may be given: worker_hosts.py test_lanes."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit.worker import *
+
+tap = Tap()
+PHOTO = encode(photo(90, 70, 1), "JPEG")
+serial = iter(range(10 ** 6))
+
+
+def download(d, urls, *args, allow=()):
+    """Error texts or 'success' in the order of the URLs, and seconds."""
+    n = next(serial)
+    part, out = os.path.join(d, "h%d.parquet" % n), os.path.join(d, "h%d" % n)
+    make_parquet(part, [{"url": u, "n": i} for i, u in enumerate(urls)], {"url": "VARCHAR", "n": "INTEGER"})
+    allowed = [x for a in allow for x in ("--allow-net", a)]
+    began = time.monotonic()
+    rc, so, se = run(["--parquet", part, "--output", out, "--save_additional_columns", "n"] + allowed + list(args))
+    took = time.monotonic() - began
+    tap.ok(rc == 0, "the worker ends well", "%d %s" % (rc, se))
+    rows = [r for f in sorted(os.listdir(out)) if f.endswith(".parquet") for r in read_parquet(os.path.join(out, f))]
+    tap.eq(sorted(r["n"] for r in rows), list(range(len(urls))), "every row comes out once")
+    return [r["error_message"] or r["status"] for r in sorted(rows, key=lambda r: r["n"])], took
+
+
+class Crowd:
+    """A route that holds each request for a moment and remembers how many were inside at once."""
+
+    def __init__(self, server, paths, hold):
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+
+        def answer(h):
+            with self.lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+            time.sleep(hold)
+            with self.lock:
+                self.now -= 1
+            h.answer(200, {}, PHOTO)
+        for p in paths:
+            server.routes[p] = answer
+
+
+def test_limit_per_host(d):
+    a, b = Server("127.0.0.1"), Server("127.0.0.2")
+    paths = ["/%d" % i for i in range(120)]
+    slow, quick = Crowd(a, paths, 0.05), Crowd(b, paths, 0)
+    a.serve("/in", PHOTO)
+    b.routes["/hop"] = (302, {"Location": a.url("/0")}, b"")
+    urls = [s.url(p) for p in paths for s in (a, b)] + [b.url("/hop")] * 10
+    got, took = download(d, urls, "--host_connections", 4, allow=[a.net, b.net])
+    tap.eq(set(got), {"success"}, "rows of busy hosts wait and are done")
+    tap.eq(slow.most, 4, "not one transfer too many, and not one too few, redirects counted")
+    tap.ok(quick.most <= 4, "nor at the other host", quick.most)
+    a.hits.clear()
+    slow.most = 0
+    got, took = download(d, urls[:64], "--host_connections", 100, allow=[a.net, b.net])
+    tap.ok(slow.most > 4, "the limit is the setting's", slow.most)
+
+
+def test_lanes(d):
+    """Several fetching threads are as polite as one: twelve hosts of which half sends everybody on to
+    the same other host, four threads."""
+    hosts = [Server("127.0.5.%d" % (i + 1)) for i in range(12)]
+    target = Server("127.0.0.1")
+    paths = ["/%d" % i for i in range(20)]
+    inside = Crowd(target, paths, 0.05)
+    total = Crowd(hosts[0], [], 0)
+
+    def answer(h):
+        with total.lock:
+            total.now += 1
+            total.most = max(total.most, total.now)
+        time.sleep(0.05)
+        with total.lock:
+            total.now -= 1
+        h.answer(200, {}, PHOTO)
+    for i, s in enumerate(hosts):
+        for p in paths:
+            s.routes[p] = (302, {"Location": target.url(p)}, b"") if i % 2 else answer
+    urls = [s.url(p) for p in paths for s in hosts]
+    allow = [s.net for s in hosts + [target]]
+    four = ["--fetch_threads", 4, "--processes_count", 1, "--timeout", 60]
+    got, took = download(d, urls, "--host_connections", 3, *four, allow=allow)
+    tap.eq(set(got), {"success"}, "four threads: every row is there, redirected over or not")
+    tap.eq(inside.most, 3, "what a host may be asked for counts for all of them together")
+    total.most = 0
+    got, took = download(d, urls, "--thread_count", 6, *four, allow=allow)
+    tap.eq(set(got), {"success"}, "six transfers for four threads")
+    tap.ok(1 < total.most <= 6, "all threads have transfers, six together", total.most)
+    with socket.socket() as free:
+        free.bind(("127.0.0.9", 0))
+        gone = free.getsockname()[1]
+    got, took = download(d, ["http://127.0.0.%d:%d/" % (i % 200 + 1, gone) for i in range(40)] + urls[:1], *four,
+                         allow=["127.0.0.0/24:*"] + allow)
+    tap.eq((got.count("success"), len(set(got))), (1, 2), "40 refusals are no dead network")
+
+
+def test_retry_after(d):
+    a, b = Server("127.0.0.1"), Server("127.0.0.2")
+    times = []
+
+    def busy(h):
+        times.append(time.monotonic())
+        h.answer(*((429, {"Retry-After": "2"}, b"") if len(times) == 1 else (200, {}, PHOTO)))
+    a.routes.update({"/%d" % i: busy for i in range(6)})
+    b.serve("/x", PHOTO)
+    urls = [a.url("/0")] + [b.url("/x")] * 20 + [a.url("/%d" % i) for i in range(1, 6)]
+    got, took = download(d, urls, "--retries", 1, "--host_connections", 1, allow=[a.net, b.net])
+    tap.eq(set(got), {"success"}, "a host that asks for a pause gets it, and is then asked again")
+    tap.ok(len(times) == 7 and 1.9 < times[1] - times[0] < 4, "the pause is the one asked for",
+           [t - times[0] for t in times])
+    late = Server("127.0.0.3")
+    late.routes["/"] = (503, {"Retry-After": "86400"}, b"")
+    got, took = download(d, [late.url("/")], "--retries", 5, allow=[late.net])
+    tap.eq((got, late.hits["/"]), (["HTTP Error 503: Service Unavailable"], 1), "a day is not waited for")
+    tap.ok(took < 10, "nor a part of it: %.1f s" % took)
+    rude = Server("127.0.0.5")
+    rude.routes.update({"/%d" % i: (429, {"Retry-After": "1"}, b"") for i in range(600)})
+    b.hits.clear()
+    got, took = download(d, [u for i in range(600) for u in (rude.url("/%d" % i), b.url("/x"))],
+                         "--retries", 0, "--host_connections", 4, allow=[rude.net, b.net])
+    away = got.count("host asked to be left alone (Retry-After), not tried")
+    tap.ok(got.count("success") == 600 and away >= 550 and took < 12,
+           "a host that does nothing but ask for pauses is left after four: %d of 600 not tried, %.1f s" % (away, took))
+    odd = Server("127.0.0.4")
+    for i, value in enumerate(("-1", "soon", "99999999999999999999", "Fri, 99 Foo 2026 00:00:00 GMT", "",
+                               "Sun, 06 Nov 1994 08:49:37 GMT")):
+        odd.routes["/%d" % i] = (429, {"Retry-After": value}, b"")
+    got, took = download(d, [odd.url("/%d" % i) for i in range(6)], allow=[odd.net])
+    tap.eq(set(got), {"HTTP Error 429: Too Many Requests"}, "a Retry-After of no sense is none")
+    tap.ok(took < 10, "and costs nothing: %.1f s" % took)
+
+
+def test_minimum_speed(d):
+    s = Server("127.0.0.1")
+    s.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
+    first, rest = PHOTO[:8000], PHOTO[8000:]
+    s.routes["/steady"] = slowly([first[i:i + 400] for i in range(0, len(first), 400)] + [rest], 0.2, len(PHOTO))
+    got, took = download(d, [s.url("/drip"), s.url("/steady")], "--timeout", 60, allow=[s.net])
+    tap.eq(got, ["timed out: less than 1 kB a second", "success"], "one byte a second is given up, 2 kB a second is not")
+    tap.ok(took < 15, "long before the deadline of 60 s: %.1f s" % took)
+
+
+def test_host_down(d):
+    dead = socket.socket()
+    dead.bind(("127.0.0.3", 0))
+    dead.listen(0)
+    fill = []
+    for _ in range(4):
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex(dead.getsockname())
+        fill.append(c)
+    url = "http://127.0.0.3:%d/" % dead.getsockname()[1]
+    live = Server("127.0.0.1")
+    live.serve("/x", PHOTO)
+    urls = [live.url("/x")] + [url + str(i) for i in range(60)]
+    got, took = download(d, urls, "--timeout", 2, "--host_connections", 8, allow=["127.0.0.3:*", live.net])
+    tap.eq((got.count("<urlopen error timed out>"), got.count("host has stopped answering, not tried")), (8, 52),
+           "after eight silences in a row the rest of a host's rows are not waited for")
+    tap.ok(took < 10, "60 rows of a dead host cost one deadline: %.1f s" % took)
+
+
+def test_neighbours(d):
+    """Eight transfers at once, answers after 0.2 s: 800 rows take 24 s at least when nothing is in the way.
+    With one row in a hundred dead and one dripping, each would hold a transfer for its whole time and
+    make it 50; holding it for the one second until it counts as stalled, they make it 33."""
+    live, bad = Server("127.0.0.1"), Server("127.0.0.2")
+    bad.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
+    dead = socket.socket()
+    dead.bind(("0.0.0.0", 0))
+    dead.listen(0)
+    fill = []
+    for _ in range(4):
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex(("127.0.0.3", dead.getsockname()[1]))
+        fill.append(c)
+    asked = []
+
+    def answer(h):
+        asked.append(time.monotonic())
+        time.sleep(0.2)
+        h.answer(200, {}, PHOTO)
+    for i in range(800):
+        live.routes["/%d" % i] = answer
+
+    def seconds(broken):
+        urls = [live.url("/%d" % i) for i in range(800)]
+        for i in range(7, 800, 100) if broken else ():
+            urls[i] = "http://127.0.3.%d:%d/" % (i % 250, dead.getsockname()[1])
+            urls[i + 50] = bad.url("/drip")
+        asked.clear()
+        got, took = download(d, urls, "--timeout", 15, "--number_sample_per_shard", 100, "--thread_count", 8,
+                             "--processes_count", 1,
+                             allow=[live.net, bad.net, "127.0.3.0/24:*"])
+        tap.eq(got.count("success"), 784 if broken else 800, "every living row is there")
+        return (asked[-1] - asked[0]) / len(asked)
+    without, with_ = seconds(False), seconds(True)
+    tap.ok(with_ < without / 0.85, "dead and dripping hosts cost the others nothing: %.1f against %.1f ms a row"
+           % (with_ * 1000, without * 1000))
+
+
+TESTS = (test_limit_per_host, test_lanes, test_retry_after, test_minimum_speed, test_host_down, test_neighbours)
+with Folder() as d:
+    for test in TESTS:
+        if len(sys.argv) == 1 or test.__name__ in sys.argv[1:]:
+            test(d)
+sys.exit(tap.done())

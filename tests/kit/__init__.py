@@ -1,0 +1,67 @@
+"""What every test program shares: places in the tree, TAP lines, waiting for a condition, a free port."""
+import os
+import socket
+import sys
+import time
+
+sys.dont_write_bytecode = True
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+VARIANT = os.environ.get("VARIANT", "release")
+PROGRAMS = os.path.join(TOP, "tests", "kit", "programs")
+
+
+def bin_of(variant):
+    """The folder of that variant's programs."""
+    return os.path.join(TOP, "build/bin" if variant == "release" else f"build/{variant}/bin")
+
+
+BIN = bin_of(VARIANT)
+
+
+class Tap:
+    """TAP lines; what a failed check has to say comes before its line, as comments."""
+
+    def __init__(self):
+        self.n = self.bad = 0
+
+    def ok(self, good, what, detail=""):
+        self.n += 1
+        self.bad += not good
+        if not good:
+            for line in str(detail)[:6000].splitlines()[:40]:
+                print("# " + line)
+        print(f"{'ok' if good else 'not ok'} {self.n} - {what}", flush=True)
+        return bool(good)
+
+    def eq(self, got, want, what):
+        return self.ok(got == want, what, "got  %.2000r\nwant %.2000r" % (got, want))
+
+    def done(self):
+        """Prints the plan; the program's exit status."""
+        print(f"1..{self.n}", flush=True)
+        return 1 if self.bad else 0
+
+
+def wait_for(condition, seconds=20, what=None, step=0.02):
+    """Until condition() is true; its value. Errors of a service that restarts count as not yet. At the end of the
+    time: TimeoutError when `what` says what was waited for, else what the condition said last."""
+    end = time.monotonic() + seconds
+    while True:
+        value = last = None
+        try:
+            value = condition()
+        except (OSError, ValueError, KeyError) as e:
+            last = e
+        if value:
+            return value
+        if time.monotonic() > end:
+            if what is None:
+                return value
+            raise TimeoutError(f"{what} did not come within {seconds} s ({last})")
+        time.sleep(step)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]

@@ -1,0 +1,18 @@
+# What tests/integration/api need: the API alone over a database.
+$(O)/tests/kit/api_server: $(O)/tests/kit/programs/api_server.o $(O)/orchestrator/bridge.o $(O)/orchestrator/metrics.o $(GEN_OBJS) \
+  $(LIB_API) $(LIB_STORE) $(LIB_CORE) $(LIB_COMMON)
+	$(link) $(LD_ALL) $(L_COMMON) $(L_MHD) $(L_PQ)
+test-bins: $(O)/tests/kit/api_server
+# What tests/integration/worker need: a program that speaks SQL to DuckDB.
+$(O)/tests/kit/worker_fixture: tests/kit/programs/worker_fixture.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(INC_tests) $< -o $@ -pie $(L_WORKER)
+test-bins: $(O)/tests/kit/worker_fixture $(BIN)/drover-worker
+# What worker_ssrf.py preloads: it writes down where the worker connects to.
+$(O)/tests/kit/connect_log.so: tests/kit/programs/connect_log.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -fPIC -shared $< -o $@ -ldl
+test-bins: $(O)/tests/kit/connect_log.so
+# The resolver with a clock of the test's own.
+$(O)/tests/integration/worker/test_worker_resolve: $(O)/tests/integration/worker/test_worker_resolve.o $(LIB_WORKER) $(LIB_COMMON)
+	$(link) $(LD_ALL) -Wl,--wrap=clock_mono_us -lcmocka $(L_COMMON) $(L_WORKER)
