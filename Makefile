@@ -26,7 +26,7 @@ ifeq ($(VARIANT),fuzz)
   CC := clang
 endif
 OPT := $(OPT_$(VARIANT))
-CFLAGS_ALL := -std=gnu17 -D_GNU_SOURCE -fPIE -pthread $(WARN) $(OPT) -MMD -MP $(CFLAGS)
+CFLAGS_ALL := -std=gnu17 -D_GNU_SOURCE -Iinclude -include common/banned.h -fPIE -pthread $(WARN) $(OPT) -MMD -MP $(CFLAGS)
 LD_ALL := -pie -pthread $(filter -fsanitize% --coverage,$(OPT:%fuzzer-no-link,address,undefined=-fsanitize=address,undefined)) \
   -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS)
 

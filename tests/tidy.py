@@ -26,7 +26,7 @@ GLOBALS_ALLOWED = {
 }
 
 CORE_COMMON = (
-    "base err arena rng units str buf hash json position yaml token_bucket retry regex cleanup banned".split()
+    "base err arena rng units str buf hash json position yaml token_bucket retry regex cleanup".split()
 )
 CORE_SYSTEM = (
     "assert ctype errno float inttypes limits math stdalign stdarg stdbool stddef stdint stdio stdlib string strings".split()

@@ -1,5 +1,6 @@
-/* Using one of these functions is a compile error. Included by every .c file that formats or
- * parses. */
+/* C functions that have a better one here; using one does not compile. The Makefile includes this
+ * header into every file. Use instead: buf.h to build text, parse_i64 for numbers, clock.h for
+ * times. */
 #pragma once
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Bump allocation: a list of blocks, newest first. */
 #include "common/arena.h"
-#include "common/banned.h"
 #include <stdalign.h>
 #include <stdarg.h>
 

@@ -11,8 +11,6 @@
 #include "common/clock.h"
 #include "common/json.h"
 
-#include "common/banned.h"
-
 #define AWS_REPLY_BYTES_MAX   ((size_t)8 * 1024 * 1024)
 #define AWS_TIMEOUT_US        (30 * USEC_PER_SEC)
 #define AWS_HEADERS_MAX       24

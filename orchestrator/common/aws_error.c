@@ -6,8 +6,6 @@
 #include "common/xml.h"
 #include <ctype.h>
 
-#include "common/banned.h"
-
 static const char *const throttling_codes[] = {
     "Throttling",
     "ThrottlingException",

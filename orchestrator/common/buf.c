@@ -1,6 +1,5 @@
 /* A growing byte buffer with a maximum. */
 #include "common/buf.h"
-#include "common/banned.h"
 #include <stdarg.h>
 
 #define BUF_FIRST_CAP 64

@@ -1,7 +1,6 @@
 /* Reading clocks, and instants as text. The calendar arithmetic is our own (days from civil, Howard
  * Hinnant's algorithm), so it uses no time zone and no C library state. */
 #include "common/clock.h"
-#include "common/banned.h"
 #include "common/str.h"
 
 #define YEAR_MIN_S INT64_C(-62167219200) /* 0000-01-01T00:00:00Z */

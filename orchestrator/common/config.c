@@ -1,7 +1,6 @@
 /* Settings by table. The file is strict JSON. The YAML reader (JSON is its subset) reads it again
  * to find the line and column of every value. Keys that begin with "//" are comments. */
 #include "common/config.h"
-#include "common/banned.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/yaml.h"

@@ -7,8 +7,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include "common/banned.h"
-
 #define CREDS_FILE_BYTES_MAX ((size_t)1024 * 1024)
 #define CREDS_REGION_N       33
 

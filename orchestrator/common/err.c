@@ -1,6 +1,5 @@
 /* Error values: filling, prefixing, and the table of codes. */
 #include "common/err.h"
-#include "common/banned.h"
 #include <stdarg.h>
 
 struct code_row {

@@ -1,7 +1,6 @@
 /* Failpoints: see failpoint.h. Empty unless compiled with -DFAILPOINTS. */
 #include "common/failpoint.h"
 #ifdef FAILPOINTS
-#include "common/banned.h"
 #include "common/str.h"
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,6 @@
 /* Digests over OpenSSL and zlib. Asserts when OpenSSL lacks an algorithm: the installation is
  * broken. */
 #include "common/hash.h"
-#include "common/banned.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

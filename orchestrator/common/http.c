@@ -15,8 +15,6 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
-#include "common/banned.h"
-
 #define HTTP_HEADERS_BYTES_MAX  ((size_t)64 * 1024)
 #define HTTP_CONNECT_TIMEOUT_US (5 * USEC_PER_SEC)
 #define HTTP_TIMEOUT_US         (60 * USEC_PER_SEC)

@@ -1,6 +1,5 @@
 /* Strict reading of JSON over jansson. */
 #include "common/json.h"
-#include "common/banned.h"
 #include <math.h>
 
 /* jansson itself recurses 2048 deep: the text is walked first, outside of its strings. */

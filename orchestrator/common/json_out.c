@@ -1,5 +1,4 @@
 /* The writer of json.h: straight into a buffer, no tree. */
-#include "common/banned.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include <float.h>

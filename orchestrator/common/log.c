@@ -1,6 +1,5 @@
 /* One event, one line, one write(2) to stderr, so lines of threads and processes do not mix. */
 #include "common/log.h"
-#include "common/banned.h"
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/hash.h"

@@ -19,8 +19,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "common/banned.h"
-
 #define LOOP_EVENTS_MAX  64
 #define LOOP_SIGNALS_MAX 8
 #define LOOP_TIMER_IDLE  SIZE_MAX

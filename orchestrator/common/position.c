@@ -1,6 +1,5 @@
 /* Collecting the faults of an input. */
 #include "common/position.h"
-#include "common/banned.h"
 #include <stdarg.h>
 
 void faults_add(struct faults *f, struct position pos, const char *pointer, const char *code,

@@ -1,6 +1,5 @@
 /* Back-off with full jitter. Source: "Exponential Backoff And Jitter", AWS Architecture Blog. */
 #include "common/retry.h"
-#include "common/banned.h"
 
 int64_t retry_delay_us(const struct retry_policy *p, int failures, struct rng *rng)
 {

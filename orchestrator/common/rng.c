@@ -1,6 +1,5 @@
 /* xoshiro256++ seeded by splitmix64 (Blackman and Vigna, public domain algorithms). */
 #include "common/rng.h"
-#include "common/banned.h"
 #include <errno.h>
 #include <math.h>
 #include <sys/random.h>

@@ -6,8 +6,6 @@
 #include "s3_internal.h"
 #include <ctype.h>
 
-#include "common/banned.h"
-
 #define S3_BUCKET_MIN 3
 
 static bool bucket_is_valid(struct str b)

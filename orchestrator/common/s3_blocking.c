@@ -8,8 +8,6 @@
 #include "s3_internal.h"
 #include <errno.h>
 
-#include "common/banned.h"
-
 struct s3_blocking {
     struct loop *l;
     struct aws_client *c;

@@ -6,8 +6,6 @@
 #include "common/xml.h"
 #include "s3_internal.h"
 
-#include "common/banned.h"
-
 #define S3_KEY_BYTES_MAX   1024
 #define S3_TOKEN_BYTES_MAX ((size_t)4096)
 #define S3_EMPTY_PAGES_MAX 100

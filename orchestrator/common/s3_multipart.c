@@ -10,8 +10,6 @@
 #include "common/xml.h"
 #include "s3_internal.h"
 
-#include "common/banned.h"
-
 #define S3_PART_BYTES_MIN    ((size_t)5 * 1024 * 1024)
 #define S3_PARTS_MAX         ((size_t)10000)
 #define S3_UPLOAD_ID_MAX     ((size_t)2048)

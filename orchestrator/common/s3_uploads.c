@@ -7,8 +7,6 @@
 #include "common/xml.h"
 #include "s3_internal.h"
 
-#include "common/banned.h"
-
 #define UPLOADS_ROUNDS_MAX 1000 /* pages of at most 1000 */
 #define UPLOAD_ID_MAX      ((size_t)2048)
 #define UPLOAD_KEY_MAX     ((size_t)3 * 1024)

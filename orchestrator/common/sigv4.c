@@ -1,7 +1,6 @@
 /* AWS Signature Version 4. Canonical request -> string to sign -> signature; signing, presigning
  * and verifying all go through the same canonical(). Pure: no clock, no network. */
 #include "common/sigv4.h"
-#include "common/banned.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 

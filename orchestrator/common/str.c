@@ -1,6 +1,5 @@
 /* Views of bytes, strict number parsing, encoders. */
 #include "common/str.h"
-#include "common/banned.h"
 #include "common/buf.h"
 
 #define DISTANCE_MAX ((size_t)64)

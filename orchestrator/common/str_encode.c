@@ -1,5 +1,4 @@
 /* Encoders of str.h: percent-encoding, hexadecimal, base64. */
-#include "common/banned.h"
 #include "common/buf.h"
 #include "common/str.h"
 

@@ -1,7 +1,6 @@
 /* Reading tar: ustar, pax and GNU long names; only regular files are returned, with the exact
  * offset of their data. Archives are untrusted: everything is checked against the bytes available.
  * Invariant: r->at never passes r->in.n. */
-#include "common/banned.h"
 #include "common/tar.h"
 
 #define TAR_PAX_BYTES_MAX INT64_C(65536) /* of one extended header */

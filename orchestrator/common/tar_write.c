@@ -1,6 +1,5 @@
 /* Writing tar: plain ustar headers; a pax header in front only for what ustar cannot express.
  * Format: POSIX.1-2017, pax, "ustar Interchange Format". */
-#include "common/banned.h"
 #include "common/tar.h"
 
 #define TAR_NAME_BYTES_MAX 100

@@ -2,7 +2,6 @@
  * over time whose tokens were credited, so a bucket of one token per hour still fills when it is
  * read every millisecond. */
 #include "common/token_bucket.h"
-#include "common/banned.h"
 #include <math.h>
 
 #define TOKEN_U    INT64_C(1000000)

@@ -1,7 +1,6 @@
 /* A pull reader for the XML that AWS sends: elements and text. Comments and processing instructions
  * are skipped, attributes are checked and dropped, <!DOCTYPE and CDATA are errors. */
 #include "common/xml.h"
-#include "common/banned.h"
 
 #define XML_NAME_BYTES_MAX ((size_t)128)
 

@@ -3,7 +3,6 @@
  * they stand for (so "billion laughs" stops at YAML_NODES_MAX). */
 #include "common/yaml.h"
 #include "common/arena.h"
-#include "common/banned.h"
 #include "yaml_pairs.h"
 #include "yaml_scalar.h"
 #include <yaml.h>

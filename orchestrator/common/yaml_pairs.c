@@ -1,6 +1,5 @@
 /* Surrogate pairs of JSON texts: "\ud83d\ude00" becomes the one character it stands for. */
 #include "yaml_pairs.h"
-#include "common/banned.h"
 
 #define PAIR_CHARS 12 /* of two escapes; one is left of them */
 

@@ -1,6 +1,5 @@
 /* What a plain YAML scalar means: the core schema of YAML 1.2 (chapter 10.3), decimal text. */
 #include "yaml_scalar.h"
-#include "common/banned.h"
 #include <errno.h>
 #include <math.h>
 

@@ -1,6 +1,5 @@
 /* The audit table; see audit.h. */
 #include "audit.h"
-#include "common/banned.h"
 #include "queries.h"
 #include "store/pg/query.h"
 

@@ -1,6 +1,5 @@
 /* Campaigns and their stages; see campaigns.h. */
 #include "campaigns.h"
-#include "common/banned.h"
 #include "names.h"
 #include "queries.h"
 #include "store/pg/query.h"

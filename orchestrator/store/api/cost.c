@@ -1,6 +1,5 @@
 /* Cost of a campaign; see cost.h. */
 #include "cost.h"
-#include "common/banned.h"
 #include "names.h"
 #include "queries.h"
 #include "store/pg/query.h"

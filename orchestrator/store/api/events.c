@@ -1,6 +1,5 @@
 /* Events; see events.h. */
 #include "events.h"
-#include "common/banned.h"
 #include "queries.h"
 #include "store/pg/query.h"
 

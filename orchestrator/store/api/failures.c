@@ -1,6 +1,5 @@
 /* Failed parts by cause; see failures.h. */
 #include "failures.h"
-#include "common/banned.h"
 #include "names.h"
 #include "queries.h"
 #include "store/pg/query.h"

@@ -1,6 +1,5 @@
 /* Idempotency keys; see idempotency_keys.h. */
 #include "idempotency_keys.h"
-#include "common/banned.h"
 #include "queries.h"
 #include "store/pg/query.h"
 

@@ -1,6 +1,5 @@
 /* Limits of projects and of the installation; see limits.h. */
 #include "limits.h"
-#include "common/banned.h"
 #include "queries.h"
 #include "store/pg/query.h"
 

@@ -1,6 +1,5 @@
 /* Bulk changes; see operations.h. */
 #include "operations.h"
-#include "common/banned.h"
 #include "names.h"
 #include "queries.h"
 #include "store/pg/query.h"

@@ -1,7 +1,6 @@
 /* A batch of parts into one stage by binary COPY, inside the caller's transaction. Many at once go
  * into tables nobody sees yet, which are indexed when full and then attached. */
 #include "part_load.h"
-#include "common/banned.h"
 #include "common/clock.h"
 #include "queries.h"
 #include "store/pg/copy.h"

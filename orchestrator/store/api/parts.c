@@ -1,6 +1,5 @@
 /* Parts for API handlers: pages by key with bounded work, rows, tries, tiles, failures. */
 #include "parts.h"
-#include "common/banned.h"
 #include "names.h"
 #include "queries.h"
 #include "store/pg/query.h"

@@ -1,6 +1,5 @@
 /* Warm pools; see pools.h. */
 #include "pools.h"
-#include "common/banned.h"
 #include "queries.h"
 #include "store/pg/query.h"
 

@@ -1,6 +1,5 @@
 /* Quotas, prices and use by instance type; see quotas.h. */
 #include "quotas.h"
-#include "common/banned.h"
 #include "queries.h"
 #include "store/pg/query.h"
 

@@ -1,6 +1,5 @@
 /* Ended attempts of a stage; see stage_history.h. */
 #include "stage_history.h"
-#include "common/banned.h"
 #include "queries.h"
 #include "store/pg/query.h"
 

@@ -1,6 +1,5 @@
 /* API tokens; see tokens.h. */
 #include "tokens.h"
-#include "common/banned.h"
 #include "queries.h"
 #include "store/pg/query.h"
 

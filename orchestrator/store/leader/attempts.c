@@ -1,6 +1,5 @@
 /* Intents and what became of them. Both are one statement each in sql/queries/attempts.sql, sent in
  * pipelines: memory proposes, the statement checks everything again on locked rows and disposes. */
-#include "common/banned.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/json.h"

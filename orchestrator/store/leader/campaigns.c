@@ -1,5 +1,4 @@
 /* States of campaigns and stages, and alerts. */
-#include "common/banned.h"
 #include "leader.h"
 #include "queries.h"
 #include "store/pg/connection_private.h"

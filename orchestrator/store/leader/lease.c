@@ -2,7 +2,6 @@
  * that fences what a frozen leader still had in flight. Every transaction of the leader locks the
  * row FOR SHARE with its epoch: a takeover therefore waits for it or makes it find no row.
  * Safety rests on the epoch alone; the lock and the clock only say when to try. */
-#include "common/banned.h"
 #include "leader.h"
 #include "queries.h"
 #include "store/pg/connection_private.h"

@@ -1,5 +1,4 @@
 /* Bulk changes asked for by people: reading them, the tasks their selector names, progress. */
-#include "common/banned.h"
 #include "common/json.h"
 #include "leader.h"
 #include "queries.h"

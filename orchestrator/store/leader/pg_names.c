@@ -1,6 +1,5 @@
 /* Words of the tables that no list of core/ has, and how ledger entries travel. */
 #include "pg_names.h"
-#include "common/banned.h"
 
 const char *market_word(enum market m)
 {

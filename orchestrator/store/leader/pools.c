@@ -1,6 +1,5 @@
 /* Warm pools as rows: read at takeover, noted, ended. They begin and become available with the
  * attempt that leaves them (attempts.c). */
-#include "common/banned.h"
 #include "pg_names.h"
 #include "queries.h"
 #include "scheduler.h"

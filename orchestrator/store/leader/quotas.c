@@ -1,5 +1,4 @@
 /* What AWS allows and asks: quotas, others' use, prices. */
-#include "common/banned.h"
 #include "leader.h"
 #include "pg_names.h"
 #include "queries.h"

@@ -1,7 +1,6 @@
 /* What the scheduler keeps: limits above a campaign, what finished attempts tell, promises, others'
  * use, quotas over all types, and jobs found without a row. */
 #include "scheduler.h"
-#include "common/banned.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "pg_names.h"

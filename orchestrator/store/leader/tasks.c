@@ -1,5 +1,4 @@
 /* Tasks in bulk: sorted ids, one guarded UPDATE, counters and one event by the batch. */
-#include "common/banned.h"
 #include "common/clock.h"
 #include "leader.h"
 #include "queries.h"

@@ -1,6 +1,5 @@
 /* What the leader reads: campaigns, stages, tasks, attempts, slots. Rows that name a state this
  * binary does not know are an error, never a guess. */
-#include "common/banned.h"
 #include "common/json.h"
 #include "leader.h"
 #include "pg_names.h"

@@ -1,6 +1,5 @@
 /* A bounded pool of connections under one mutex; waiting is on CLOCK_MONOTONIC. */
 #include "conn_pool.h"
-#include "common/banned.h"
 #include "common/clock.h"
 #include "connection_private.h"
 #include "tx.h"

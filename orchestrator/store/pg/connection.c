@@ -1,7 +1,6 @@
 /* One connection: opening it with the settings of its role, telling when it is lost, listening, and
  * what each SQLSTATE means to us. */
 #include "connection.h"
-#include "common/banned.h"
 #include "connection_private.h"
 #include "queries.h"
 #include <libpq-fe.h>

@@ -1,6 +1,5 @@
 /* Schema migrations, embedded by sql/migrations.awk. */
 #include "migrate.h"
-#include "common/banned.h"
 #include "common/hash.h"
 #include "queries.h"
 #include "query.h"

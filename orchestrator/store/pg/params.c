@@ -1,5 +1,4 @@
 /* Parameters of a query in PostgreSQL's binary forms. */
-#include "common/banned.h"
 #include "pg_types.h"
 #include "query.h"
 

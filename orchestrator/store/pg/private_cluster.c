@@ -1,7 +1,6 @@
 /* The private PostgreSQL cluster. Layout: DIR/lock (one starter at a time), DIR/pg (the server's:
  * owned by its user, mode 0700) with data/, sock/ and server.log. */
 #include "private_cluster.h"
-#include "common/banned.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/hash.h"

@@ -1,7 +1,6 @@
 /* Running statements on one connection: prepared when first seen, sent one by one or in a pipeline,
  * and every wait bounded, so that a frozen server costs a connection and never a thread. */
 #include "query.h"
-#include "common/banned.h"
 #include "common/clock.h"
 #include "connection_private.h"
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* Typed reading of binary result columns: the only code that knows PostgreSQL's wire forms coming
  * in. */
-#include "common/banned.h"
 #include "pg_types.h"
 #include "query.h"
 #include <libpq-fe.h>

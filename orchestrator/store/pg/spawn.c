@@ -1,7 +1,6 @@
 /* posix_spawn, a memory file for the output (a pipe would stay open in servers that the program
  * leaves behind), and a pidfd to wait with an end. */
 #include "spawn.h"
-#include "common/banned.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/units.h"

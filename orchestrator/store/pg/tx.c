@@ -1,6 +1,5 @@
 /* Transactions: begin, commit with the tag checked, roll back. */
 #include "tx.h"
-#include "common/banned.h"
 #include "connection_private.h"
 #include <libpq-fe.h>
 

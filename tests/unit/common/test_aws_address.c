@@ -1,6 +1,6 @@
 /* Aim: a call goes to the right host and path, for every shape of endpoint. Method: includes aws.c
  * to reach the two static functions that decide it; no network. */
-#include "common/aws.c" /* first: banned.h poisons names that system headers use */
+#include "common/aws.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
