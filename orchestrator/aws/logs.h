@@ -2,8 +2,8 @@
 #pragma once
 #include "sagemaker.h"
 
-/* cb gets {"lines":[{"time","host","text"}],"next":"token"} as text, or a failure; a job without a
- * log yet gives no lines. token: where to go on, "" = the newest page. */
+/* cb receives {"lines":[{"time","host","text"}],"next":"token"} as text, or a failure. A job
+ * without a log yet has no lines. token: the page to read, "" = the newest page. */
 typedef void (*logs_cb)(void *ctx, struct str json, const struct aws_failure *failure);
 void logs_tail(struct aws_client *c, const char *job_name, int limit, const char *token, logs_cb cb,
                void *ctx);

@@ -1,4 +1,4 @@
-/* Lists every SageMaker quota, page by page, and keeps those that bound training jobs. */
+/* Lists every SageMaker quota, page by page, and keeps those that limit training jobs. */
 #include "quotas.h"
 #include "common/json.h"
 #include <math.h>

@@ -1,4 +1,4 @@
-/* SageMaker training jobs: requests written, replies read leniently (unknown values are kept as
+/* SageMaker training jobs: writes requests and reads replies leniently (unknown values are kept as
  * text). */
 #include "sagemaker.h"
 #include "common/json.h"
@@ -71,7 +71,7 @@ static void send_call(struct sagemaker_call *call, const char *operation, struct
         .body = body,
         .may_send = call->gate.may_send,
         .may_send_ctx = call->gate.ctx,
-        /* A dead kept-alive connection would make curl send a second time behind our back. */
+        /* With a dead kept-alive connection curl would send the request a second time by itself. */
         .fresh_connection = fresh,
     };
     call->req = aws_send(call->client, &aws, cb, call);
@@ -139,7 +139,7 @@ static void on_create(void *ctx, const struct aws_reply *r)
         }
     }
     aws_failure_from(r, &f);
-    if (r->outcome == AWS_OK) { /* a 200 that cannot be read: it may have happened */
+    if (r->outcome == AWS_OK) { /* a 200 that cannot be read: the call may have taken effect */
         f.outcome = AWS_UNKNOWN;
         (void)snprintf(f.message, sizeof f.message, "unreadable answer to CreateTrainingJob");
     }
@@ -273,7 +273,8 @@ struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate
     return call;
 }
 
-/* The texts are no API: a pool that is gone is told by the status of the job or of the pool. */
+/* The texts are not an API: a pool that is gone is recognised by the status of the job or of the
+ * pool. */
 static bool is_no_pool(const struct aws_reply *r)
 {
     return r->outcome == AWS_REFUSED && strcmp(r->code, "ValidationException") == 0 &&

@@ -1,15 +1,15 @@
-/* Typed SageMaker training-job calls over common/aws.h. Asynchronous on the loop; one callback a
- * call. No retries. Source: Amazon SageMaker API reference, CreateTrainingJob, DescribeTrainingJob,
+/* Typed SageMaker training-job calls over common/aws.h. Asynchronous on the loop, one callback per
+ * call, no retries. Source: Amazon SageMaker API reference, CreateTrainingJob, DescribeTrainingJob,
  * ListTrainingJobs, StopTrainingJob, UpdateTrainingJob. */
 #pragma once
 #include "common/aws.h"
 
-/* Asked right before a request is signed and once more before it is sent: false drops it. */
+/* Called right before a request is signed and again before it is sent; false drops it. */
 struct aws_gate {
     bool (*may_send)(void *ctx);
     void *ctx;
 };
-/* What a call came to when it did not bring what was asked for. */
+/* The outcome of a call that failed. */
 struct aws_failure {
     enum aws_outcome outcome;
     int status;
@@ -19,27 +19,27 @@ struct aws_failure {
 };
 void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret);
 
-/* WarmPoolStatus.Status of a job: what became of the instances it left behind. */
+/* WarmPoolStatus.Status of a job: what happened to the instances it left. */
 enum warm_pool_status {
-    WARM_POOL_NONE,       /* not told: no keep-alive, or the job has not ended */
-    WARM_POOL_AVAILABLE,  /* a matching job takes it */
+    WARM_POOL_NONE,       /* not reported: no keep-alive, or the job has not ended */
+    WARM_POOL_AVAILABLE,  /* kept for a matching job */
     WARM_POOL_IN_USE,     /* this job runs on a pool it took */
     WARM_POOL_REUSED,     /* moved to another job */
     WARM_POOL_TERMINATED, /* expired, ended, patched, or never kept */
-    WARM_POOL_UNKNOWN,    /* a value we do not know: neither count on it nor settle it */
+    WARM_POOL_UNKNOWN,    /* an unknown value: neither rely on it nor settle it */
     WARM_POOL_STATUS_COUNT
 };
 struct warm_pool_report {
     enum warm_pool_status status;
-    int64_t retained_s; /* per instance; -1 not told. Final at REUSED and TERMINATED only */
-    char reused_by[64]; /* job that took it; "" when none */
+    int64_t retained_s; /* per instance; -1: not reported. Final at REUSED and TERMINATED only */
+    char reused_by[64]; /* job that took it; "" when there is none */
 };
 /* Text for logs, AWS' own spelling; "" for WARM_POOL_NONE. */
 const char *warm_pool_status_name(enum warm_pool_status s);
 
 struct job_description {
     char name[64];
-    char status[32]; /* as AWS spells it: new values appear */
+    char status[32]; /* as AWS spells it; new values may appear */
     char secondary[32];
     char arn[257];
     char request_hash[65]; /* Environment.DROVER_REQUEST; "" when absent */
@@ -47,13 +47,13 @@ struct job_description {
     char artifacts[1025];                     /* s3 URI, "" when none */
     usec_t created, started, ended, modified; /* 0 when absent */
     int64_t billable_s;                       /* per instance; 0 when absent */
-    int64_t training_s;                       /* per instance, spot's waits included; 0 absent */
+    int64_t training_s;                       /* per instance, including spot waits; 0: absent */
     int64_t instances;
     char instance_type[33];
     int64_t volume_gb, max_runtime_s;
-    int64_t attempt_id; /* Environment.DROVER_ATTEMPT; 0 absent */
+    int64_t attempt_id; /* Environment.DROVER_ATTEMPT; 0: absent */
     bool spot;
-    int64_t keep_alive_s; /* asked for; 0 none */
+    int64_t keep_alive_s; /* requested; 0: none */
     struct warm_pool_report pool;
 };
 struct job_summary {
@@ -74,26 +74,26 @@ typedef void (*sagemaker_list_cb)(void *ctx, const struct job_summary *jobs, siz
                                   const struct aws_failure *failure);
 typedef void (*sagemaker_stop_cb)(void *ctx, bool ended_already, bool not_found,
                                   const struct aws_failure *failure);
-/* no_pool: the job has no pool in status Available (any more), so nothing was changed. */
+/* no_pool: the job has no pool in status Available, so nothing was changed. */
 typedef void (*sagemaker_update_cb)(void *ctx, bool no_pool, bool not_found,
                                     const struct aws_failure *failure);
 
-/* The handle cancels with sagemaker_cancel; no callback afterwards. request: exact bytes, copied.
- */
+/* The returned handle is for sagemaker_cancel, after which there is no callback. request: the exact
+ * bytes, copied. */
 struct sagemaker_call;
 struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate gate,
                                         struct str request, sagemaker_create_cb cb, void *ctx);
 struct sagemaker_call *sagemaker_describe(struct aws_client *c, struct aws_gate gate,
                                           const char *name, sagemaker_describe_cb cb, void *ctx);
-/* Jobs whose name contains `prefix`, created at or after `created_after`, newest first, all pages
- * (bounded; a repeated token ends it with what came). */
+/* List jobs whose name contains `prefix`, created at or after `created_after`, newest first, over
+ * all pages (bounded; a repeated token ends the list). */
 struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate,
                                       const char *prefix, usec_t created_after,
                                       sagemaker_list_cb cb, void *ctx);
 struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate, const char *name,
                                       sagemaker_stop_cb cb, void *ctx);
-/* Change how long the pool of an ended job is kept, counted from the end of the job: 0 ends it now.
- * Safe to repeat. seconds: 0 or more. */
+/* Set how long the pool of an ended job is kept, counted from the end of the job; 0 ends it now.
+ * Safe to repeat. seconds >= 0. */
 struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct aws_gate gate,
                                                    const char *name, int64_t seconds,
                                                    sagemaker_update_cb cb, void *ctx);

@@ -1,9 +1,9 @@
-/* One world of the bootstrap: models drawn anew from what was seen, and the draws of single tries,
- * which hang on the task and the try alone. */
+/* One bootstrap sample: models drawn from what was observed, and the draws of single tries, which
+ * depend only on the task and the try. */
 #include "forecast_work.h"
 #include <math.h>
 
-/* Before anything is seen one try in thirty is taken to fail, with the weight of ten tries. */
+/* Prior: one try in thirty fails, with the weight of ten tries. */
 #define FAILS_PRIOR  0.3
 #define PASSES_PRIOR 9.7
 
@@ -49,9 +49,9 @@ static double gamma_any(struct rng *rng, double shape)
                       : gamma_draw(rng, shape + 1) * pow(1 - rng_unit(rng), 1 / shape);
 }
 
-/* The chance of a failure that so many failures leave open. Running tries count for what they have
- * come through: a try that fails ends early, so among those that have ended failures are too many.
- */
+/* Draw the probability of a failure given the failures observed. Running tries count for the share
+ * of their run they have passed: failing tries end early, so failures are over-represented among
+ * ended tries. */
 static double fail_draw(struct rng *rng, const struct forecast_stage_setup *s)
 {
     double failed = (double)s->in->failed_tries;
@@ -68,7 +68,8 @@ void forecast_world_draw(struct forecast_pass *r, int run_i)
     for (int i = 0; i < r->f->in.stages_n; i++) {
         const struct forecast_stage_setup *s = &r->f->stage[i];
         struct forecast_stage_pass *run = &r->stage[i];
-        /* A stream of its own: a stage more or less does not change the others' worlds. */
+        /* Each stage has its own random stream: adding a stage does not change the draws of
+         * others. */
         struct rng rng;
         rng_seed(&rng, r->seed + (uint64_t)s->in->stage_id);
         if (s->parts_n > 0) {

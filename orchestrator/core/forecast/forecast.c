@@ -1,4 +1,4 @@
-/* From runs to answers: bands over the worlds, the place of one part, what binds. */
+/* From runs to answers: bands over the samples, the position of one part, what binds. */
 #include "forecast.h"
 #include "core/money/cost.h"
 #include "forecast_work.h"
@@ -10,7 +10,7 @@ static int i64_cmp(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Between the (n+1)q-th values: few runs then give a wide band, not a narrow one. */
+/* The (n+1)q-th value, interpolated: few runs give a wide band, not a narrow one. */
 static int64_t quantile(const int64_t *v, size_t n, double q)
 {
     double at = q * (double)(n + 1) - 1;
@@ -35,7 +35,7 @@ struct forecast_band forecast_band_of(int64_t *v, size_t n)
         .p10 = quantile(v, n, 0.1), .p50 = quantile(v, n, 0.5), .p90 = quantile(v, n, 0.9)};
 }
 
-struct series { /* one value a run */
+struct series { /* one value per run */
     int64_t *end, *cost, *why;
     int64_t *stage_start, *stage_end, *stage_cost; /* [of the target's stages][run] */
     int paid;                                      /* runs that no cap stopped */
@@ -48,8 +48,8 @@ static int64_t from_now(const struct forecast_pass *r, usec_t at_us)
     return at_us == USEC_NEVER ? USEC_NEVER : MAX(at_us - r->f->in.now_us, 0);
 }
 
-/* What the stage's ended attempts of the run cost; what runs when a run stops is counted by then.
- */
+/* What the stage's ended attempts of the run cost; attempts still running when a run stops are
+ * counted up to then. */
 static musd_t stage_cost(const struct forecast_pass *r, int stage_i)
 {
     const struct forecast_stage_setup *s = &r->f->stage[stage_i];
@@ -125,7 +125,7 @@ static void put_binding(const struct forecast_input *in, const struct series *s,
                         struct forecast *ret)
 {
     for (int b = 0; b < FORECAST_BINDS_COUNT; b++) {
-        /* NONE is a wait that nothing but time ends: it binds nothing. */
+        /* NONE is a wait that only time ends: nothing binds. */
         if (b != FORECAST_BINDS_NONE && s->waited[b] > 0 &&
             (ret->binding == FORECAST_BINDS_NONE || s->waited[b] > s->waited[ret->binding])) {
             ret->binding = (enum forecast_binding)b;
@@ -140,7 +140,7 @@ static void put_binding(const struct forecast_input *in, const struct series *s,
     }
 }
 
-/* Do we know how long the stage's parts take, and those of all it needs? */
+/* True when the durations of the stage and of all stages it needs are known. */
 static bool stage_known(const struct forecast_setup *f, int stage_i, int depth)
 {
     const struct forecast_stage *s = f->stage[stage_i].in;
@@ -181,7 +181,8 @@ static void put_answers(const struct forecast_setup *f, struct series *s, struct
     put_binding(&f->in, s, ret);
 }
 
-/* Place of the part in its stage's queue: parts that back off keep theirs. Its stage, or -1. */
+/* Set the position of the part in its stage's queue; parts that back off keep theirs. Returns its
+ * stage, or -1. */
 static int put_place(const struct forecast_setup *f, struct forecast *ret)
 {
     for (int i = 0; i < f->in.stages_n; i++) {
@@ -207,7 +208,7 @@ static int put_place(const struct forecast_setup *f, struct forecast *ret)
     return -1;
 }
 
-/* What is missing before anything can be said: the stage that lacks most. */
+/* What is still missing for a forecast: the stage that lacks the most parts. */
 static void put_needs(const struct forecast_setup *f, struct forecast *ret)
 {
     ret->known = true;

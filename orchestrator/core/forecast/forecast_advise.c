@@ -1,6 +1,6 @@
-/* The same forecast under a changed input: what-if, and advice on what more quota would bring.
- * Everything is drawn by task and try, so both sides see the same durations and their difference is
- * the change's own. */
+/* The same forecast with a changed input: what-if, and advice on what more quota would gain. Every
+ * draw depends only on task and try, so both sides see the same durations and their difference
+ * comes from the change. */
 #include "forecast_work.h"
 
 #define ADVICE_RUNS 60
@@ -33,7 +33,7 @@ static void *copy(const void *p, int n, size_t size)
     return to;
 }
 
-/* Everything but parts and jobs copied; the target's stages get a spec of their own. */
+/* Copies everything except parts and jobs; the target's stages get a copy of the spec. */
 static void changed_init(struct changed *c, const struct forecast_input *in)
 {
     *c = (struct changed){
@@ -163,7 +163,7 @@ static bool with_more(const struct forecast_input *in, int slots_i, int64_t limi
     return forecast_run(&c.in, ret, err);
 }
 
-/* The limit that binds now: of the type, or the least on parts at once; -1 none. */
+/* The limit that binds now: of the type, or the lowest on parts at once; -1: no limit. */
 static int64_t limit_now(const struct forecast_input *in, int slots_i)
 {
     if (slots_i >= 0) {

@@ -1,15 +1,15 @@
-/* The list kernel: the scheduler's order and checks without its plan. It takes sorted parts from an
- * array, so that a start costs some tens of nanoseconds where sched_decide costs microseconds;
- * what it leaves out are the look-ahead over a stage's tail and backfilling around a waiting gang.
- * test_forecast holds it against sched_decide. */
+/* The fast engine: the scheduler's order and checks without its plan. It takes sorted parts from an
+ * array, so a start costs some tens of nanoseconds where sched_decide needs microseconds. It leaves
+ * out the look-ahead over a stage's tail and backfilling around a reservation. test_forecast
+ * compares it with sched_decide. */
 #include "core/money/cost.h"
 #include "core/sched/fair_share.h"
 #include "forecast_work.h"
 
-/* What one decision has closed; stages_n is bounded, so this may live on the stack. */
+/* What one decision has closed. stages_n is bounded, so this fits on the stack. */
 struct closing {
     bool stage[FORECAST_STAGES_MAX];
-    bool kept[256]; /* slots that a gang waits for */
+    bool kept[256]; /* slots that a multi-instance task waits for */
 };
 
 static struct fair_share share_of(const struct forecast_pass *r, int64_t id, int64_t held,
@@ -18,8 +18,8 @@ static struct fair_share share_of(const struct forecast_pass *r, int64_t id, int
     return (struct fair_share){id, held, weight, MAX(0, r->now_us - last_start_us)};
 }
 
-/* Does stage i go before stage k: priority, the project's share, the campaign's in it, the stage.
- */
+/* True when stage i goes before stage k: by priority, the project's share, the campaign's share in
+ * it, the stage. */
 static bool goes_before(const struct forecast_pass *r, int i, int k)
 {
     const struct forecast_stage *x = &r->f->in.stages[i];
@@ -77,7 +77,7 @@ static enum wait_reason check_limits(const struct forecast_pass *r, int stage_i)
     return full(r->f->in.parts_limit, r->live) ? WAIT_GLOBAL_LIMIT : WAIT_NONE;
 }
 
-/* The first rung that can ever hold the stage's jobs; -1 and why. */
+/* The first rung that can ever hold the stage's jobs; -1 with the reason. */
 static int rung_of(const struct forecast_pass *r, const struct forecast_stage_setup *s,
                    enum wait_reason *ret_why)
 {
@@ -148,7 +148,7 @@ static enum wait_reason check_money(const struct forecast_pass *r, int stage_i,
                : WAIT_BUDGET;
 }
 
-/* Start the stage's first part, or say why not. */
+/* Start the stage's first part, or return why not. */
 static enum wait_reason step(struct forecast_pass *r, int stage_i, int rung, struct closing *c)
 {
     const struct forecast_stage_setup *stage = &r->f->stage[stage_i];
@@ -168,7 +168,7 @@ static enum wait_reason step(struct forecast_pass *r, int stage_i, int rung, str
     if (why == WAIT_NONE) {
         forecast_pop(r, stage_i);
         forecast_start(r, &s, &t);
-        return WAIT_NEW; /* it went; the next one is looked at */
+        return WAIT_NEW; /* started; examine the next one */
     }
     return why;
 }

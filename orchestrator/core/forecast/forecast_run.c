@@ -1,11 +1,11 @@
-/* One run in virtual time: what is live ends, failed tries go back into their queue, stages open
- * when those they need have ended, and after each such moment an engine decides what starts. */
+/* One run in virtual time: live jobs end, failed tries return to their queue, stages open when
+ * those they need have ended, and after each event an engine decides what starts. */
 #include "core/money/cost.h"
 #include "forecast_work.h"
 
-#define WAKE_AHEAD_US   (2 * USEC_PER_SEC) /* tokens are counted for so long */
+#define WAKE_AHEAD_US   (2 * USEC_PER_SEC) /* look-ahead of the token count */
 #define FOREIGN_LOOK_US (60 * USEC_PER_SEC)
-#define LOST_AT         0.5 /* of its run, a try that spot takes away */
+#define LOST_AT         0.5 /* share of its run that a try lost to spot has done */
 
 void forecast_pass_init(struct forecast_pass *r, const struct forecast_setup *f)
 {
@@ -145,7 +145,8 @@ static int64_t try_run_us(const struct forecast_pass *r, int stage_i, const stru
     double u = forecast_unit(r, stage_i, p->task_id, try_n, FORECAST_DURATION);
     int64_t whole = duration_at_us(&s->world, p->size_mb, elapsed_us, u);
     double fails = forecast_unit(r, stage_i, p->task_id, try_n, FORECAST_FAIL);
-    /* It fails at a moment of its run that may be any: one that has come so far fails less. */
+    /* A failure happens at any moment of the run: a try that has come this far is less likely to
+     * fail. */
     double passed = elapsed_us > 0 ? (double)elapsed_us / (double)whole : 0;
     *ret_ok = true;
     int64_t us = whole;
@@ -215,7 +216,7 @@ void forecast_start(struct forecast_pass *r, const struct forecast_start *s,
     }
 }
 
-/* A job of the input: its slots and money are held already. */
+/* A job of the input: its slots and money are already held. */
 static void start_job(struct forecast_pass *r, int stage_i, size_t job_i)
 {
     const struct forecast_stage_setup *stage = &r->f->stage[stage_i];
@@ -324,7 +325,7 @@ static struct ready_queue_task task_of(const struct forecast_pass *r, int stage_
                                      .size_mb = forecast_key(r->f, p)};
 }
 
-/* Does the front of the sorted parts come before what stands in `ready`? */
+/* True when the front of the sorted parts comes before the first of `ready`. */
 static bool front(struct forecast_pass *r, int stage_i, struct ready_queue_task *ret,
                   bool *ret_sorted)
 {
@@ -401,11 +402,11 @@ static void reset_shares(struct forecast_pass *r)
     }
     for (int i = 0; i < in->slots_n; i++) {
         r->slots[i] = in->slots[i];
-        /* Idle instances are there for whoever comes: they block nobody in the picture. */
+        /* Idle instances are available to any task: in the forecast they block nothing. */
         int64_t idle = MAX(r->slots[i].warm_idle, 0);
         r->slots[i].warm_idle = 0;
         r->account.total[r->slots[i].market].held -= idle;
-        /* A price is missing: time is told all the same, cost is not (price_known). */
+        /* A price is missing: the time is forecast, the cost is not (price_known). */
         r->slots[i].price_musd_per_hour = MAX(r->slots[i].price_musd_per_hour, 0);
     }
 }
@@ -485,7 +486,7 @@ static enum forecast_binding binding_of(enum wait_reason why)
     return by_reason[why];
 }
 
-/* The target's waiting parts wait for this long, and for what. */
+/* Add the waiting time of the target's parts, by what they wait for. */
 static void count_waiting(struct forecast_pass *r, int64_t us)
 {
     for (int i = 0; i < r->f->in.stages_n; i++) {
@@ -511,7 +512,7 @@ static bool target_left(const struct forecast_pass *r)
     return false;
 }
 
-/* Others' use fades without an event of ours. */
+/* Foreign use decays without an event of ours. */
 static usec_t foreign_wake(const struct forecast_pass *r)
 {
     for (int i = 0; i < r->f->in.slots_n; i++) {
@@ -530,8 +531,7 @@ static usec_t foreign_wake(const struct forecast_pass *r)
 void forecast_pass(struct forecast_pass *r, int run_i)
 {
     reset(r, run_i);
-    /* Bounded whatever an engine answers: every part may be tried so often, and each moment may be
-     * looked at a few times. */
+    /* The bound holds for any engine: a maximum of tries per part and of decisions per event. */
     size_t steps = (r->f->parts_n + 1000) * FORECAST_TRIES_MAX * 4;
     while (target_left(r) && steps-- > 0) {
         usec_t wake_us = r->f->engine == FORECAST_ENGINE_SCHED ? forecast_decide_sched(r)
@@ -539,7 +539,7 @@ void forecast_pass(struct forecast_pass *r, int run_i)
         wake_us = MIN(MAX(wake_us, r->now_us + 1), foreign_wake(r));
         usec_t next_us = r->events_n > 0 ? MIN(r->events[0].at_us, wake_us) : wake_us;
         if (next_us == USEC_NEVER) {
-            return; /* nothing will ever change: what is left never starts */
+            return; /* nothing will change any more: what is left never starts */
         }
         next_us = MAX(next_us, r->now_us);
         count_waiting(r, next_us - r->now_us);

@@ -1,6 +1,5 @@
-/* The real thing in virtual time: sched_decide is shown the run as the leader shows it the world,
- * and what it launches is started. It knows of durations what is fitted now, not what the run has
- * drawn. */
+/* The scheduler itself in virtual time: sched_decide gets the run as a view, as from the leader,
+ * and its launches are started. It knows the durations fitted now, not those the run has drawn. */
 #include "core/sched/tail_packing.h"
 #include "forecast_work.h"
 
@@ -34,7 +33,7 @@ void forecast_sched_init(struct forecast_pass *r)
             .priority = in->campaigns[st->in->campaign_i].priority,
             .campaign_i = st->in->campaign_i,
             .parts_limit = st->in->parts_limit,
-            /* First in, first out: the order keys are no sizes. */
+            /* First in, first out: the order keys are not sizes. */
             .duration = in->fifo ? NULL : st->duration,
             .gang = &s->gangs[i],
             .cold_start_s = st->in->cold_start_s,
@@ -67,8 +66,8 @@ void forecast_sched_free(struct forecast_pass *r)
     }
 }
 
-/* When slots come back matters to tasks of several instances and to the tail of a stage; in the
- * long middle of a big one nobody asks. */
+/* True when the ends of jobs matter: for multi-instance tasks and for the tail of a stage, but not
+ * in the long middle of a large stage. */
 static bool jobs_matter(const struct forecast_pass *r)
 {
     for (int i = 0; i < r->f->in.stages_n; i++) {
@@ -80,7 +79,7 @@ static bool jobs_matter(const struct forecast_pass *r)
     return false;
 }
 
-/* Live jobs as the leader sees them: what is fitted now tells when they end. */
+/* Live jobs as the leader sees them: their ends come from the models fitted now. */
 static void show_jobs(struct forecast_pass *r)
 {
     struct fc_sched *s = r->sched;

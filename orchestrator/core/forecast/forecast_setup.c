@@ -1,5 +1,5 @@
-/* The forecast's input, checked and brought into the form every run starts from: parts in the order
- * of their queues, models fitted, ladders resolved. */
+/* Checks the forecast's input and prepares what every run starts from: parts in queue order, fitted
+ * models, resolved ladders. */
 #include "forecast_work.h"
 
 static bool index_in(int i, int n)
@@ -106,7 +106,7 @@ static int by_seq(const void *a, const void *b)
     return p->task_id < q->task_id ? -1 : p->task_id > q->task_id;
 }
 
-/* A queue read from the database or the leader is in order already: look before sorting. */
+/* A queue from the database or the leader is usually sorted: check before sorting. */
 static void sort_parts(struct forecast_part *p, size_t n, bool fifo)
 {
     int (*compare)(const void *, const void *) = fifo ? by_seq : by_size;
@@ -121,7 +121,7 @@ static void sort_parts(struct forecast_part *p, size_t n, bool fifo)
 static void take_parts(struct forecast_setup *f, struct forecast_stage_setup *s)
 {
     const struct forecast_stage *in = s->in;
-    /* Others' stages that are paused take no slots but those their jobs hold. */
+    /* Paused stages of other campaigns take only the slots their jobs hold. */
     size_t waiting = s->target || in->may_start ? in->parts_n : 0;
     s->parts = xmalloc((waiting + in->jobs_n + 1) * sizeof *s->parts);
     for (size_t i = 0; i < waiting; i++) {
@@ -171,7 +171,8 @@ static void take_models(struct forecast_stage_setup *s)
     s->duration = xmalloc(sizeof *s->duration);
     *s->duration = in->duration;
     if (!duration_known(s->duration)) {
-        /* Of the target this is told; somebody else's stage takes slots meanwhile all the same. */
+        /* For the target this is reported; other campaigns' stages take slots with this
+         * assumption. */
         int64_t half_s = MIN(MAX(in->stage->max_runtime_s / 2, 1), INT64_C(100000000));
         s->duration->expect_us = half_s * USEC_PER_SEC;
         s->duration->stale = true;
@@ -226,14 +227,14 @@ static void take_ladder(struct forecast_setup *f, struct forecast_stage_setup *s
         f->in.projects[c->project_i].left_musd != INT64_MAX || f->in.left_musd != INT64_MAX;
 }
 
-#define SCHED_STEPS  150000   /* starts decided by sched_decide, about two seconds */
-#define KERNEL_STEPS 15000000 /* starts decided by the kernel */
+#define SCHED_STEPS  150000   /* starts decided by sched_decide: about two seconds */
+#define KERNEL_STEPS 15000000 /* starts decided by the fast engine */
 #define RUNS_WANTED  200
 #define RUNS_LEAST   16
 
 static void take_effort(struct forecast_setup *f, enum forecast_engine engine)
 {
-    /* Each decision also looks at every stage. */
+    /* Each decision also visits every stage. */
     size_t steps = (f->parts_n + 1) * (1 + (size_t)f->in.stages_n / 16);
     f->engine = engine;
     if (engine == FORECAST_ENGINE_BY_SIZE) {

@@ -1,10 +1,10 @@
-/* What the files of the forecast share: the input prepared once, and one run of the bootstrap. Not
- * for others: they see forecast.h. */
+/* Shared by the forecast's files: the input, prepared once, and one bootstrap run. Other modules
+ * use forecast.h. */
 #pragma once
 #include "forecast.h"
 
 enum forecast_engine {
-    FORECAST_ENGINE_BY_SIZE, /* sched_decide where that is quick enough, else the kernel */
+    FORECAST_ENGINE_BY_SIZE, /* sched_decide where it is fast enough, else the fast engine */
     FORECAST_ENGINE_SCHED,
     FORECAST_ENGINE_KERNEL
 };
@@ -13,30 +13,31 @@ struct forecast_stage_setup {
     const struct forecast_stage *in;
     bool target;
     /* Parts that may start, in order; then those backing off; then those of live jobs, which wait
-     * only when their try fails. */
+     * again only when their try fails. */
     struct forecast_part *parts;
     size_t due_n, late_n, parts_n;
-    int slots_i[SPEC_LADDER_MAX];      /* beside the ladder; -1 none */
-    int limit_i[SPEC_LADDER_MAX];      /* of spec->instances; -1 none */
+    int slots_i[SPEC_LADDER_MAX];      /* per rung of the ladder; -1: none */
+    int limit_i[SPEC_LADDER_MAX];      /* of spec->instances; -1: none */
     struct duration *duration, *start; /* fitted; start NULL: cold_start_s */
-    struct duration_running *running;  /* running_n that run, then starting_n that do not yet */
+    /* running_n running ones, then starting_n that do not run yet */
+    struct duration_running *running;
     size_t running_n, starting_n;
-    double passed;     /* running tries, each by the share of its run that it has come through */
-    bool counts_money; /* some cap above it is finite */
+    double passed;     /* running tries, each weighted by the share of its run that has passed */
+    bool counts_money; /* at least one cap applies to it */
 };
 struct forecast_setup {
     struct forecast_input in;           /* stages' durations are in stage[] */
     struct forecast_stage_setup *stage; /* [in.stages_n] */
-    size_t parts_n;                     /* all that is left, live ones included */
+    size_t parts_n;                     /* all parts left, including live ones */
     enum forecast_engine engine;
     int runs;
     double loss; /* spot */
 };
-/* ERR_INVALID. Release with forecast_release whatever it returns. */
+/* ERR_INVALID for bad input. Always release with forecast_release, also after a failure. */
 bool forecast_prepare(struct forecast_setup *f, const struct forecast_input *in,
                       enum forecast_engine engine, struct err *err) MUST_CHECK;
 void forecast_release(struct forecast_setup *f);
-/* The order of a part in its queue: the larger the key the sooner, then the smaller task_id. */
+/* The order of a part in its queue: larger keys first, then smaller task ids. */
 static inline uint32_t forecast_key(const struct forecast_setup *f, const struct forecast_part *p)
 {
     return f->in.fifo ? UINT32_MAX - p->seq : p->size_mb;
@@ -45,31 +46,33 @@ static inline uint32_t forecast_key(const struct forecast_setup *f, const struct
 struct forecast_live { /* an attempt in the run */
     int64_t task_id;
     usec_t end_us;      /* wall clock */
-    usec_t run_from_us; /* when it runs or ran */
+    usec_t run_from_us; /* start of its run */
     musd_t reserve_musd;
     uint32_t part; /* into the stage's parts */
     uint32_t next_free;
     int stage_i, slots_i, rung, limit_i, instances; /* slots_i, limit_i -1: none */
-    bool ok, used;                                  /* it ends well; the entry is in use */
+    /* ok: it ends well; used: the entry is in use */
+    bool ok, used;
 };
-struct forecast_event { /* of the heap of ends */
+struct forecast_event { /* an entry of the heap of ends */
     usec_t at_us;
     uint32_t live;
-    uint32_t nth; /* order of starting: no tie is left open */
+    uint32_t nth; /* order of starting: breaks all ties */
 };
 struct forecast_stage_pass {
     struct duration world, start;
     double fail;
-    size_t cursor;             /* into the due parts */
-    struct ready_queue *ready; /* the rest: backing off, tried again; with sched_decide all */
-    uint8_t *tries;            /* [parts_n] */
-    int64_t left, live;        /* parts not ended; running ones among them */
+    size_t cursor; /* into the due parts */
+    /* the other parts: backing off or retried; with sched_decide all parts */
+    struct ready_queue *ready;
+    uint8_t *tries;     /* [parts_n] */
+    int64_t left, live; /* left: parts not ended; live: those of them that run */
     musd_t left_musd;
     bool open, ended;
-    int needs;                        /* stages it still waits for */
+    int needs;                        /* number of stages it still waits for */
     usec_t start_us, end_us;          /* wall clock; USEC_NEVER: not yet */
-    int64_t seconds[SPEC_LADDER_MAX]; /* instance-seconds to pay by rung, settled ones left out */
-    enum wait_reason reason;          /* of its first waiting part, by the last decision */
+    int64_t seconds[SPEC_LADDER_MAX]; /* instance-seconds to pay, per rung, without settled ones */
+    enum wait_reason reason;          /* of its first waiting part, from the last decision */
 };
 struct forecast_pass {
     const struct forecast_setup *f;
@@ -93,12 +96,12 @@ struct forecast_pass {
     double *waited_slots; /* [slots_n] */
     struct fc_sched *sched;
 };
-/* Buffers for all runs of a setup; then each run by its number. */
+/* Allocate the buffers for all runs of a setup; runs are identified by number. */
 void forecast_pass_init(struct forecast_pass *r, const struct forecast_setup *f);
 void forecast_pass_free(struct forecast_pass *r);
-/* forecast_world.c: models of this run. */
+/* bootstrap.c: draw the models of this run. */
 void forecast_world_draw(struct forecast_pass *r, int run_i);
-/* A number in [0, 1) that only depends on run, stage, task, try and what it is for: the same in
+/* A random number in [0, 1) that depends only on run, stage, task, try and purpose: the same in
  * both engines and under every what-if. */
 double forecast_unit(const struct forecast_pass *r, int stage_i, int64_t task_id, uint32_t try_n,
                      uint32_t what);
@@ -109,14 +112,14 @@ enum forecast_what {
     FORECAST_FAIL_AT,
     FORECAST_LOSS
 };
-/* forecast_run.c: from now to the end of everything the target waits for. */
+/* forecast_run.c: simulate from now to the end of everything the target waits for. */
 void forecast_pass(struct forecast_pass *r, int run_i);
 
 /* For the engines: the first part that may start now, with its order key in size_mb and its index
- * in seq; false: none may. */
+ * in seq; false: no part may start. */
 bool forecast_peek(struct forecast_pass *r, int stage_i, struct ready_queue_task *ret);
 size_t forecast_waiting_n(const struct forecast_pass *r, int stage_i);
-/* Creates the rate allows now, and when it allows the next one. */
+/* Creates that the rate allows now. */
 int64_t forecast_tokens(const struct forecast_pass *r);
 usec_t forecast_rate_wake(const struct forecast_pass *r);
 struct forecast_start {
@@ -129,8 +132,8 @@ void forecast_start(struct forecast_pass *r, const struct forecast_start *s,
                     const struct ready_queue_task *t);
 void forecast_pop(struct forecast_pass *r, int stage_i);
 
-/* The two engines: start what may start now, set every open stage's reason, say when to decide
- * again if nothing ends before. */
+/* The two engines: start what may start now and set every open stage's reason. Returns when to
+ * decide again if nothing ends earlier. */
 usec_t forecast_decide_kernel(struct forecast_pass *r);
 usec_t forecast_decide_sched(struct forecast_pass *r);
 void forecast_sched_init(struct forecast_pass *r);
@@ -138,6 +141,6 @@ void forecast_sched_free(struct forecast_pass *r);
 
 /* The band of n values (sorted here); USEC_NEVER sorts last. */
 struct forecast_band forecast_band_of(int64_t *v, size_t n);
-/* forecast_run with an engine of the caller's choice: for tests and the adviser. */
+/* forecast_run with a given engine, for tests and the advice. */
 bool forecast_forecast(const struct forecast_input *in, enum forecast_engine engine,
                        struct forecast *ret, struct err *err) MUST_CHECK;

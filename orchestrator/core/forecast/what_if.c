@@ -4,7 +4,7 @@
 
 #define SLOTS_MAX    INT64_C(1000000)
 #define LOSS_DIGITS  6
-#define LOSS_MAX_PPM INT64_C(990000) /* above that a part would practically never end */
+#define LOSS_MAX_PPM INT64_C(990000) /* above this a part would practically never end */
 
 static const char *const keys[] = {"slots", "type", "parts", "spot_loss", "order"};
 enum key { KEY_SLOTS, KEY_TYPE, KEY_PARTS, KEY_SPOT_LOSS, KEY_ORDER, KEY_COUNT };
@@ -19,7 +19,7 @@ static int key_find(struct str name)
     return -1;
 }
 
-/* The known key that is most like this word; NULL when none is near. */
+/* The known key most similar to this word; NULL when none is similar. */
 static const char *guess(struct str name)
 {
     size_t best = 3;

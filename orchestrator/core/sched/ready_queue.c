@@ -1,6 +1,6 @@
-/* The waiting tasks of one stage: two binary heaps of 24-byte values, those that may start by
- * order and those that back off by time. A task moves from the second to the first when its time is
- * there and so finds its old place again. */
+/* The waiting tasks of one stage: two binary heaps of 24-byte values: tasks that may start, by
+ * order, and tasks that back off, by time. A task moves from the second to the first when its
+ * back-off ends, and so gets its old place back. */
 #include "ready_queue.h"
 #include <assert.h>
 
@@ -35,7 +35,7 @@ static void heap_reserve(struct heap *h, size_t n)
     if (n <= h->cap) {
         return;
     }
-    /* Large queues grow by an eighth: 1 M tasks must not cost twice their size. */
+    /* Large queues grow by an eighth, so 1 M tasks do not take twice their size. */
     size_t cap = h->cap < 4096 ? h->cap * 2 : h->cap + h->cap / 8;
     cap = MAX(MAX(cap, n), (size_t)16);
     h->at = xrealloc(h->at, cap * sizeof *h->at);
@@ -116,8 +116,8 @@ void ready_queue_push(struct ready_queue *r, const struct ready_queue_task *t)
     }
 }
 
-/* Many more than there are: into order at once; few beside many: each up to its place, which on
- * average is near the end. A queue of a million read in pages is not put into order by the page. */
+/* Many new tasks: rebuild the heap once. Few new tasks in a large heap: sift each one up; its place
+ * is usually near the end. So a queue of a million read in pages is not rebuilt for every page. */
 static void heap_append(struct heap *h, size_t old_n, before_fn *before)
 {
     if (h->n - old_n >= old_n) {
@@ -147,7 +147,7 @@ void ready_queue_push_many(struct ready_queue *r, const struct ready_queue_task 
     heap_append(&r->backoff, backoff_n, time_before);
 }
 
-/* Whose time is there comes to those that may start. */
+/* Move tasks whose back-off has ended to those that may start. */
 static void move_due(struct ready_queue *r, usec_t now_us)
 {
     while (r->backoff.n > 0 && r->backoff.at[0].not_before_us <= now_us) {
@@ -155,7 +155,7 @@ static void move_due(struct ready_queue *r, usec_t now_us)
         heap_drop_first(&r->backoff, time_before);
         heap_push(&r->due, &t, order_before);
     }
-    /* The wall clock was set back: what came early goes back to wait. */
+    /* The wall clock was set back: tasks that came too early wait again. */
     while (r->due.n > 0 && r->due.at[0].not_before_us > now_us) {
         struct ready_queue_task t = r->due.at[0];
         heap_drop_first(&r->due, order_before);
@@ -182,7 +182,8 @@ bool ready_queue_pop(struct ready_queue *r, usec_t now_us, struct ready_queue_ta
     return true;
 }
 
-/* As move_due, for all of them: after the clock was set back one may stand below others. */
+/* As move_due, for the whole heap: after the clock was set back an early task may be below
+ * others. */
 static void put_back_early(struct ready_queue *r, usec_t now_us)
 {
     for (size_t i = r->due.n; i-- > 0;) {
@@ -191,7 +192,7 @@ static void put_back_early(struct ready_queue *r, usec_t now_us)
             bool there = ready_queue_take(r, t.task_id);
             ASSERT(there);
             heap_push(&r->backoff, &t, time_before);
-            i = r->due.n; /* others have moved */
+            i = r->due.n; /* other tasks have moved */
         }
     }
 }
@@ -209,20 +210,20 @@ size_t ready_queue_due(struct ready_queue *r, usec_t now_us, struct ready_queue_
     return r->due.n;
 }
 
-/* What is larger is walked through from the top; below a task that fits all fit less well. */
+/* Visits the larger tasks from the top; below a task that fits, all others fit less well. */
 bool ready_queue_at_most(struct ready_queue *r, usec_t now_us, uint32_t size_mb,
                          struct ready_queue_task *ret)
 {
     move_due(r, now_us);
     const struct heap *h = &r->due;
-    size_t stack[2 * 64] = {0}; /* of each level of the heap at most the other child */
+    size_t stack[2 * 64] = {0}; /* at most one child per level of the heap */
     size_t stack_n = h->n > 0;
     const struct ready_queue_task *best = NULL;
     for (int visits = 0; stack_n > 0 && visits < READY_QUEUE_VISITS; visits++) {
         size_t i = stack[--stack_n];
         const struct ready_queue_task *t = &h->at[i];
         if (t->size_mb <= size_mb) {
-            /* what came early by a clock since set back waits */
+            /* skip tasks that came early because the clock was set back */
             best = t->not_before_us <= now_us && (best == NULL || order_before(t, best)) ? t : best;
             continue;
         }
@@ -284,8 +285,8 @@ size_t ready_queue_n(const struct ready_queue *r)
     return r->due.n + r->backoff.n;
 }
 
-/* How many of the subtree at i have their time behind them: only those nodes and their children
- * are visited. */
+/* Number of tasks in the subtree at i whose back-off has ended; visits only those nodes and their
+ * children. */
 static size_t due_in(const struct heap *h, size_t i, usec_t now_us)
 {
     if (i >= h->n || h->at[i].not_before_us > now_us) {

@@ -1,5 +1,5 @@
-/* The plan of one tick: again and again the stage of highest rank, its first waiting task, the
- * checks in one order, and either a launch or a reason. */
+/* The plan of one tick. Repeatedly takes the stage of highest rank and its first waiting task, runs
+ * the checks in a fixed order, and produces either a launch or a wait reason. */
 #include "sched_work.h"
 
 static void launch(struct sched_work *w, const struct sched_try *t)
@@ -23,7 +23,7 @@ static void launch(struct sched_work *w, const struct sched_try *t)
     sched_gang_launched(w, t);
 }
 
-/* `rest`: why those behind the tasks looked at wait. */
+/* `rest`: why the tasks after the examined ones wait. */
 static void close_stage(struct sched_work *w, int stage_i, enum wait_reason rest)
 {
     struct sched_stage_left *left = &w->stages[stage_i];
@@ -40,7 +40,7 @@ static void pass_over(struct sched_work *w, const struct sched_try *t, enum wait
     w->stages[t->stage_i].looked++;
 }
 
-/* A smaller one may go in its place when a reservation is near. */
+/* A smaller task may start in its place when a reservation is near. */
 static bool launch_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why)
 {
     struct ready_queue_task task;
@@ -50,12 +50,12 @@ static bool launch_smaller(struct sched_work *w, const struct sched_try *t, enum
         sched_check(w, &smaller) != WAIT_NONE) {
         return false;
     }
-    w->stages[t->stage_i].tail_n = 0; /* what was laid out was laid out for these slots */
+    w->stages[t->stage_i].tail_n = 0; /* the tail was laid out for these slots */
     launch(w, &smaller);
     return true;
 }
 
-/* May those behind this one start although it may not? */
+/* True when tasks behind this one may start although this one may not. */
 static bool others_differ(const struct sched_work *w, const struct sched_try *t,
                           enum wait_reason why)
 {
@@ -65,8 +65,9 @@ static bool others_differ(const struct sched_work *w, const struct sched_try *t,
            (why == WAIT_BUDGET && stage->per_task_musd >= 0);
 }
 
-/* Does it hold, till this plan is made, for every task of the stage that no attempt changed? Then
- * only changed ones are looked for: what is left shrinks, and all plain ones ask for the same. */
+/* True when the reason holds for every unchanged task of the stage until this plan is complete,
+ * because the remaining resources only shrink and all unchanged tasks request the same. Then only
+ * tasks changed by an earlier attempt are examined. */
 static bool holds_for_plain(const struct sched_stage *s, const struct sched_try *t,
                             enum wait_reason why)
 {
@@ -75,7 +76,8 @@ static bool holds_for_plain(const struct sched_stage *s, const struct sched_try 
             why == WAIT_QUOTA_TOO_SMALL || why == WAIT_PRICE_UNKNOWN);
 }
 
-/* One launch of this stage, or its end in this plan with the reason of its first waiting task. */
+/* One launch of this stage, or close the stage in this plan with the reason of its first waiting
+ * task. */
 static void step_stage(struct sched_work *w, int stage_i)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
@@ -226,7 +228,8 @@ static int aside_before(const void *a, const void *b)
                : (x->task.task_id > y->task.task_id) - (x->task.task_id < y->task.task_id);
 }
 
-/* What was looked at and passed over goes back to its queue; its reason is remembered. */
+/* Tasks that were examined and passed over return to their queue; their reasons are kept in the
+ * plan. */
 static void give_back(struct sched_work *w)
 {
     qsort(w->asides, (size_t)w->asides_n, sizeof *w->asides, aside_before);

@@ -2,15 +2,18 @@
  * never O(parts).
  *
  * Order: strict priority, then weighted fair share between projects, then between campaigns (held
- * instances over weight, fewest first; of equals who has waited longest since its last start), then
- * inside a stage longest expected first with look-ahead over the tail (tail.h), ties by id. Every
- * stage that has waiting tasks gets a reason.
+ * instances over weight, fewest first; among equals the longest wait since the last start), then
+ * within a stage longest expected first with look-ahead over the tail (tail_packing.h); ties by id.
+ * Every stage with waiting tasks gets a reason.
  *
- * What it keeps to: 1. no slot, limit, cap or token is used twice. 2. A task that fits never waits
- * behind a start of lower rank. 3. A task of several instances has a reservation with a promised
- * start (gang.h): smaller ones of lower rank run meanwhile only when they do not delay it.
- * 4. Inside a stage a task that an earlier attempt moved to another rung does not hold up those
- * behind it (SCHED_LOOK_AHEAD tasks are looked at). 5. Equal views give equal plans. */
+ * Guarantees:
+ * 1. No slot, limit, cap or token is used twice.
+ * 2. A task that fits never waits behind a start of lower rank.
+ * 3. A multi-instance task has a reservation with a promised start (reservation.h); smaller tasks
+ *    of lower rank run in the meantime only when they do not delay it.
+ * 4. Within a stage, a task that an earlier attempt moved to another rung does not block those
+ *    behind it (SCHED_LOOK_AHEAD tasks are examined).
+ * 5. Equal views give equal plans. */
 #pragma once
 #include "core/capacity/capacity_ladder.h"
 #include "core/capacity/quota_ledger.h"
@@ -25,8 +28,8 @@
 #define SCHED_LOOK_AHEAD    16
 #define SCHED_STAGES_MAX    (SPEC_STAGES_MAX * 64)
 #define SCHED_POOL_ENDS_MAX 256
-#define SCHED_TAILS_MAX     16   /* stages laid out to their end in one plan (tail.h) */
-#define SCHED_OWN_MAX       1024 /* tasks with a reason of their own that a plan remembers */
+#define SCHED_TAILS_MAX     16   /* stages laid out to their end in one plan (tail_packing.h) */
+#define SCHED_OWN_MAX       1024 /* tasks with an individual reason that a plan keeps */
 
 struct sched_stage {
     int64_t campaign_id, stage_id;
@@ -38,18 +41,18 @@ struct sched_stage {
     int priority;
     int campaign_i;                      /* into view->campaigns */
     int64_t live;                        /* active tasks of this stage */
-    int64_t parts_limit;                 /* of the stage; -1 none */
-    musd_t stage_left_musd;              /* INT64_MAX: none */
-    const struct duration *duration;     /* fitted; NULL: nothing known, size alone orders */
+    int64_t parts_limit;                 /* of the stage; -1: no limit */
+    musd_t stage_left_musd;              /* INT64_MAX: no cap */
+    const struct duration *duration;     /* fitted; NULL: not known, ordered by size alone */
     const struct capacity_ladder *place; /* memory of its rungs; NULL: all open */
     const struct breaker *breaker;       /* NULL: no canary, no breaker */
     struct breaker_rules breaker_rules;
     struct warm_pool_policy warm;
     int64_t cold_start_s, warm_start_s; /* learned; 0: defaults */
     struct reservation
-        *gang; /* reservation of its first waiting task when instance_count > 1: kept by the
-                          caller between plans, written by sched_decide; NULL: kept for this plan
-                          alone */
+        /* reservation of its first waiting task when instance_count > 1. The caller keeps it
+         * between plans, sched_decide writes it; NULL: valid for this plan only */
+        *gang;
 };
 struct sched_campaign {
     int64_t campaign_id;
@@ -57,18 +60,18 @@ struct sched_campaign {
     int64_t weight;         /* fair share, >= 1; default 100 */
     int64_t live;           /* active tasks, all stages */
     int64_t held;           /* instances held, all types */
-    int64_t parts_limit;    /* limits.parts; -1 none */
+    int64_t parts_limit;    /* limits.parts; -1: no limit */
     musd_t left_musd;       /* of the campaign's own cap */
-    int64_t type_held[16];  /* beside spec->instances[] */
+    int64_t type_held[16];  /* parallel to spec->instances[] */
     musd_t idle_spent_musd; /* on warm pools so far */
-    usec_t last_start_us;   /* when a job of it was started last; 0: not known */
+    usec_t last_start_us;   /* last start of one of its jobs; 0: not known */
 };
 struct sched_project {
     int64_t project_id;
     int64_t weight; /* >= 1; default 100 */
     int64_t live, held;
-    int64_t parts_limit; /* -1 none */
-    musd_t left_musd;    /* INT64_MAX: none */
+    int64_t parts_limit; /* -1: no limit */
+    musd_t left_musd;    /* INT64_MAX: no cap */
     usec_t last_start_us;
 };
 struct sched_job { /* a live attempt that holds slots */
@@ -76,7 +79,7 @@ struct sched_job { /* a live attempt that holds slots */
     int campaign_i;
     int slots_i, instances;
     usec_t end_p50_us, end_p90_us; /* expected release of its slots; USEC_NEVER: not known */
-    /* What a promise to a task of several instances is made from (gang.h): */
+    /* Input for the promise to a multi-instance task (reservation.h): */
     const struct duration *duration; /* of its stage, fitted; NULL: the two quantiles above */
     uint32_t size_mb;
     usec_t run_from_us; /* running since then, or expected to run from then on */
@@ -85,8 +88,8 @@ struct sched_job { /* a live attempt that holds slots */
 struct sched_view {
     usec_t now_us;              /* wall */
     int64_t tokens;             /* Creates the rate allows within the next 2 s */
-    int64_t parts_limit, live;  /* of everything; limit -1 none */
-    musd_t left_musd;           /* of everything */
+    int64_t parts_limit, live;  /* over all campaigns; limit -1: no limit */
+    musd_t left_musd;           /* over all campaigns */
     struct sched_stage *stages; /* [stages_n], by (campaign_id, stage_id) */
     int stages_n;
     const struct sched_campaign *campaigns;
@@ -100,22 +103,23 @@ struct sched_view {
     int jobs_n;
     const struct warm_pool *pools; /* not yet terminated */
     int pools_n;
-    /* What an earlier attempt of a task changed; false: nothing. */
+    /* Returns the changes made by an earlier attempt of a task; false: no change. */
     bool (*change_of)(void *ctx, int64_t task_id, int *instance_type_i, int *volume_gb,
                       int64_t *max_runtime_s);
-    /* Money a task has spent or reserved so far, for per_task; NULL: nothing. */
+    /* Returns the money a task has spent or reserved so far, for per_task; NULL: always 0. */
     musd_t (*spent_of)(void *ctx, int64_t task_id);
     void *ctx;
 };
 struct sched_launch {
     int stage_i; /* into view->stages */
     struct ready_queue_task
-        task;            /* popped from its stage's ready queue: give it back when the intent
-                               does not commit */
+        /* popped from its stage's ready queue; push it back when the intent does not commit */
+        task;
     int slots_i;         /* into view->slots */
     int instance_type_i; /* rung of the stage's ladder */
-    int subnet_i;        /* -1: all the stage names */
-    int pool_i;          /* into view->pools: Available and matching, its slots are moved; -1 */
+    int subnet_i;        /* -1: all subnets of the stage */
+    /* into view->pools: Available and matching, its slots are moved; -1: no pool */
+    int pool_i;
     int volume_gb;
     int64_t max_runtime_s; /* shortened to what the caps leave, never below min_runtime */
     int64_t keep_alive_s;
@@ -132,20 +136,20 @@ struct sched_plan {
     int pool_ends_n;
     enum wait_reason reason[SCHED_STAGES_MAX]; /* reason[stages_n]: why the first waiting task
                                                   of the stage waits; NONE when none waits */
-    enum wait_reason rest[SCHED_STAGES_MAX];   /* why those behind the ones looked at wait */
-    struct sched_own {                         /* looked at and passed over, in order of stage */
+    enum wait_reason rest[SCHED_STAGES_MAX];   /* why the tasks behind the examined ones wait */
+    /* tasks examined and passed over, in order of stage */
+    struct sched_own {
         int stage_i;
         int64_t task_id;
         enum wait_reason reason;
     } own[SCHED_OWN_MAX];
     int own_n;
-    usec_t wake_us; /* when a back-off ends, a rung opens, a hand-over is given up: decide again */
+    usec_t wake_us; /* decide again then: a back-off ends, a rung opens or a hand-over times out */
 };
-/* Counts its own launches against slots, limits and caps while it plans (the view's numbers are not
- * changed, but for the reservations in stages[].gang). */
+/* Make the plan. Launches of the plan count against slots, limits and caps. The view is not changed
+ * except the reservations in stages[].gang. */
 void sched_decide(const struct sched_view *view, struct sched_plan *ret);
-/* Why this waiting task is not running, given the plan just made: its own reason when it was looked
- * at, else that of its stage; NEW when it came after the plan. Never NONE. O(1): what does not grow
- * with the parts. */
+/* Why this waiting task is not running according to the plan: its own reason when it was examined,
+ * else its stage's; NEW when it came after the plan. Never NONE. O(1) in the number of parts. */
 enum wait_reason sched_why(const struct sched_view *view, const struct sched_plan *plan,
                            int stage_i, const struct ready_queue_task *task);

@@ -1,4 +1,4 @@
-/* Who holds instances until when, and what that means for each reservation in line. */
+/* Which jobs hold instances until when, and what that means for each reservation. */
 #include "sched_backfill.h"
 
 #define STOP_GRACE_S 120
@@ -21,8 +21,8 @@ bool sched_backfill_inside(const struct sched_work *w, const struct backfill_lin
     return false;
 }
 
-/* How many instances of ours a room holds when nothing is held, and how many are held by jobs. An
- * idle pool is no job: one that stands in the way is ended. */
+/* Our instances that fit in a room when nothing is held, and those held by jobs. An idle pool does
+ * not count: it is ended when it blocks. */
 static void measure(const struct sched_work *w, const struct backfill_line *r, enum room_kind kind,
                     int64_t *ret_usable, int64_t *ret_held)
 {
@@ -118,7 +118,7 @@ static void reserved_end(const struct sched_work *w, const struct backfill_line 
     sched_backfill_task_end(w, &t, MAX(r->kept->target_us, w->view->now_us), ret);
 }
 
-/* Everything that holds instances in this room before r may start. */
+/* Collect everything that holds instances in this room before r may start. */
 static size_t users_of(const struct sched_work *w, const struct backfill_line *r,
                        enum room_kind kind, int64_t held, struct reservation_end *ret)
 {
@@ -130,7 +130,7 @@ static size_t users_of(const struct sched_work *w, const struct backfill_line *r
             held -= g->users[i].end.instances;
         }
     }
-    if (held > 0) { /* of which nothing is known */
+    if (held > 0) { /* about which nothing is known */
         reservation_end_at((int)MIN(held, INT32_MAX), USEC_NEVER, &ret[n++]);
     }
     for (int i = 0; i < g->n; i++) {
@@ -154,7 +154,7 @@ void sched_backfill_room_add(const struct backfill_line *r, struct room *m,
     }
 }
 
-/* P50, P95, target and, when there is none yet, the promise: all rooms must be there. */
+/* Compute P50, P95, target and, on the first call, the promise. All rooms must be free by then. */
 static void expect(const struct sched_work *w, struct backfill_line *r)
 {
     struct reservation *k = r->kept;
@@ -178,8 +178,8 @@ static void expect(const struct sched_work *w, struct backfill_line *r)
     k->expected_us = times[0];
     k->latest_us = times[1];
     k->promised_us = promise ? times[2] : k->promised_us;
-    /* Not later than it was: each backfilled part would move it on a little. One that was missed is
-     * set anew. */
+    /* The target never moves later, or each backfilled part would delay it a little. A missed
+     * target is set again. */
     bool ahead_still = !promise && k->target_us > w->view->now_us;
     k->target_us = MIN(MIN(k->promised_us, times[2]), ahead_still ? k->target_us : USEC_NEVER);
 }
@@ -216,7 +216,8 @@ void sched_backfill_describe(const struct sched_work *w, const struct sched_try 
                                   .kept = s->gang};
 }
 
-/* Puts it in line: times, odds and what is spare; those behind it reckon with it from now on. */
+/* Add the reservation: times, probabilities and spare instances. Later reservations take it into
+ * account. */
 struct backfill_line *sched_backfill_reserve(struct sched_work *w, const struct backfill_line *like)
 {
     struct sched_gangs *g = w->gangs;
@@ -224,7 +225,8 @@ struct backfill_line *sched_backfill_reserve(struct sched_work *w, const struct 
     while (at < g->n && g->at[at].stage_i != like->stage_i) {
         at++;
     }
-    struct backfill_line *r = &g->at[at]; /* one a stage: that of a task that is gone is over */
+    /* one per stage: the reservation of a task that is gone has ended */
+    struct backfill_line *r = &g->at[at];
     g->n = MAX(g->n, at + 1);
     *r = *like;
     r->kept = r->kept != NULL ? r->kept : &r->own;

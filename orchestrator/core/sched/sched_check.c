@@ -1,4 +1,5 @@
-/* One task: what it asks for, whether everything it needs is left, and counting what it takes. */
+/* One task: what it requests, whether everything it needs is available, and counting what it
+ * uses. */
 #include "core/money/cost.h"
 #include "sched_work.h"
 
@@ -62,8 +63,7 @@ static bool full(int64_t limit, int64_t live)
     return limit >= 0 && live >= limit;
 }
 
-/* How many parts may run at once: until one of the stage has passed, then of the stage, the
- * campaign, the project, everything. */
+/* Limits on parts at once: the canary, then stage, campaign, project and global limits. */
 static enum wait_reason check_limits(const struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
@@ -104,7 +104,7 @@ static enum wait_reason check_slots(const struct sched_work *w, const struct sch
     return sched_gang_check(w, t);
 }
 
-/* Does the worst case fit what every cap leaves, with a shorter run time if need be? */
+/* Check that the worst case fits every cap, with a shorter run time if necessary. */
 enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
@@ -123,7 +123,8 @@ enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try 
     int64_t n = s->stage->instance_count;
     sched_warm_keep(w, t);
     int64_t fits_s = cost_runtime_that_fits(price, n, t->keep_alive_s, left);
-    if (fits_s < t->max_runtime_s && t->keep_alive_s > 0) { /* rather work than wait */
+    /* give up the keep-alive to start now */
+    if (fits_s < t->max_runtime_s && t->keep_alive_s > 0) {
         t->keep_alive_s = 0;
         t->print = 0;
         fits_s = cost_runtime_that_fits(price, n, 0, left);

@@ -1,18 +1,19 @@
-/* Tasks of several instances against smaller ones of lower rank.
+/* Multi-instance tasks against smaller tasks of lower rank.
  *
- * The first waiting task of a stage that needs several instances and could have them gets a
- * reservation. It holds against every task of its priority or below, until it starts: such a task
- * runs only when, by the odds of all ends together, the promise stays good (gang.h). Reservations
- * stand in line by priority and age; the later reckon with the earlier ones' runs.
+ * The first waiting task of a stage with instance_count > 1 that could have its instances gets a
+ * reservation. Until it starts, the reservation limits every task of its priority or below: such a
+ * task runs only when the promise stays likely enough, given all ends together (reservation.h).
+ * Reservations are ordered by priority and age; later ones take the runs of earlier ones into
+ * account.
  *
- * Neither side starves: a reservation outranks smaller tasks of its priority; once it has had its
- * turn its stage reserves again only after smaller tasks that waited have started as many instances
+ * Neither side starves: a reservation outranks smaller tasks of its priority; after its start the
+ * stage reserves again only when the smaller tasks that waited have started as many instances
  * (owed). */
 #include "common/cleanup.h"
 #include "sched_backfill.h"
 
-#define ROOM_PERCENT  75  /* of the time to the target: measured from 60 to 90 */
-#define SEARCHES_MAX  256 /* for smaller tasks, a plan */
+#define ROOM_PERCENT  75  /* of the time to the target; 60 to 90 were measured */
+#define SEARCHES_MAX  256 /* searches for smaller tasks per plan */
 #define TURN_ANY      (INT64_MAX - 1)
 #define TURN_LAST     INT64_MAX
 #define TURN_AGAIN_US USEC_PER_SEC
@@ -29,7 +30,7 @@ static int by_line(const void *a, const void *b)
     return sched_backfill_ahead(x, y) ? -1 : sched_backfill_ahead(y, x) ? 1 : 0;
 }
 
-/* Those kept from earlier plans, in line. */
+/* The reservations kept from earlier plans, in order. */
 static void reopen(struct sched_work *w, struct backfill_line *kept, int max)
 {
     int n = 0;
@@ -117,7 +118,7 @@ static bool share_slots(const struct sched_work *w, int a, int b)
     return false;
 }
 
-/* Does a stage wait for nothing but slots and its turn? */
+/* True when a stage waits only for slots and its turn. */
 static bool wants_slots(enum wait_reason why)
 {
     return why == WAIT_SLOTS || why == WAIT_RESERVED || why == WAIT_RATE || why == WAIT_ORDER ||
@@ -131,7 +132,7 @@ bool sched_gang_yields(const struct sched_work *w, int stage_i)
         if (w->gangs->at[i].stage_i == stage_i && w->gangs->at[i].started &&
             ready_queue_n(s->ready) > 0) {
             w->plan->wake_us = MIN(w->plan->wake_us, w->view->now_us + TURN_AGAIN_US);
-            return true; /* whoever comes next, the next plan sees */
+            return true; /* the next plan handles the following tasks */
         }
     }
     if (!owes(s) || sched_backfill_find(w, stage_i) != NULL) {
@@ -187,7 +188,7 @@ enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enu
         return why;
     }
     if (r != NULL && r->confirmed) {
-        return why; /* the stage's first one has it */
+        return why; /* the stage's first task has the reservation */
     }
     bool for_slots = why == WAIT_SLOTS || why == WAIT_RESERVED || why == WAIT_TYPE_LIMIT;
     if (for_slots) {
@@ -208,7 +209,7 @@ enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enu
     return why;
 }
 
-/* The earliest target this task is held against; USEC_NEVER: none. */
+/* The earliest target that limits this task; USEC_NEVER: no limit. */
 static usec_t held_against(const struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
@@ -227,7 +228,7 @@ static usec_t held_against(const struct sched_work *w, const struct sched_try *t
     return target_us;
 }
 
-/* Its median end lies well before the target, so that the slot has time for another one: only a
+/* True when its median end is well before the target, so the slot has time for another task. Only a
  * short last part ends near its expected time. */
 static bool leaves_room(const struct sched_work *w, const struct sched_try *t, usec_t target_us)
 {
@@ -238,7 +239,7 @@ static bool leaves_room(const struct sched_work *w, const struct sched_try *t, u
     return takes_us <= (target_us - w->view->now_us) / 100 * ROOM_PERCENT;
 }
 
-/* The largest size up to `most` for which it holds; 0: none. Small sizes end sooner. */
+/* The largest size up to `most` that may start; 0: none may. Smaller sizes end earlier. */
 static uint32_t largest(const struct sched_work *w, const struct sched_try *t, uint32_t most,
                         bool (*holds)(const struct sched_work *, const struct sched_try *, usec_t),
                         usec_t target_us)
@@ -277,7 +278,7 @@ bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wa
     sched_backfill_task_end(w, t, w->view->now_us, &end);
     if (target_us == USEC_NEVER || w->gangs->searches++ >= SEARCHES_MAX ||
         (why == WAIT_NONE && reservation_end_p90(&end) > target_us)) {
-        return false; /* nothing to be in time for, or it goes where nobody waits */
+        return false; /* there is no target, or nothing waits for its slots */
     }
     uint32_t fits =
         why == WAIT_NONE ? t->task.size_mb : largest(w, t, t->task.size_mb, passes, target_us);
@@ -290,7 +291,7 @@ bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wa
             ready_queue_at_most(s->ready, w->view->now_us, fits, ret));
 }
 
-/* Smaller tasks that waited while gangs had their turn get theirs. */
+/* Count the start of a smaller task against what multi-instance stages owe. */
 static void pay_back(const struct sched_work *w, const struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
@@ -317,7 +318,7 @@ void sched_gang_launched(struct sched_work *w, const struct sched_try *t)
     for (int i = 0; i < g->n; i++) {
         struct backfill_line *r = &g->at[i];
         if (r->gone || r == own || (own != NULL && sched_backfill_ahead(own, r))) {
-            continue; /* those behind it have reckoned with it */
+            continue; /* later reservations have counted it */
         }
         for (enum room_kind kind = ROOM_TYPE; kind < ROOMS; kind++) {
             if (r->room[kind].on && sched_backfill_inside(w, r, kind, t->slots_i, s->campaign_i)) {

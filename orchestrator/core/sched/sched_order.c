@@ -1,8 +1,8 @@
-/* Which stage goes next: strict priority, then whose turn it is (sched_gang.c), then the project
- * and in it the campaign that holds the fewest instances for its weight (rank.h), then the earlier
- * stage; ties by id. Stages are sorted once a plan; in a class of one priority and turn projects
- * are a heap of shares and so are the campaigns of each, and since only what was first last time
- * can have grown, one step down a heap a launch is all. */
+/* Which stage is next: strict priority, then its turn (sched_gang.c), then the project, and within
+ * it the campaign, that holds the fewest instances for its weight (fair_share.h), then the earlier
+ * stage; ties by id. Stages are sorted once per plan. Within one priority and turn the projects
+ * form a heap of shares, and so do the campaigns of each. Only the previous first entry can have
+ * grown, so one sift-down per launch is enough. */
 #include "fair_share.h"
 #include "sched_work.h"
 
@@ -51,8 +51,8 @@ static int stage_compare(const void *a, const void *b, void *ctx)
     return by != 0 ? by : compare(x->stage_id, y->stage_id);
 }
 
-/* A last start that is not known is long ago; one in the future, after the clock was set back, is
- * now. */
+/* An unknown last start counts as long ago; one in the future, after the clock was set back, counts
+ * as now. */
 static int64_t idle_us(const struct sched_work *w, usec_t last_start_us)
 {
     return MAX(0, w->view->now_us - last_start_us);
@@ -177,7 +177,7 @@ void sched_order_free(struct sched_order *o)
 
 int sched_order_next(const struct sched_work *w, struct sched_order *o)
 {
-    if (o->projects_n > 0) { /* what was first may have grown, and may be closed */
+    if (o->projects_n > 0) { /* the first entry may have grown or closed */
         struct order_project *p = &o->projects[0];
         struct order_campaign *h = o->campaigns + p->from;
         while (h->at < h->to && w->stages[o->stages[h->at]].closed) {

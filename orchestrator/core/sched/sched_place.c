@@ -1,12 +1,12 @@
-/* Where a task goes: the first rung of its stage's ladder that can ever hold it and has capacity as
- * far as is known. A rung that is merely full is waited for: the next one may cost more. */
+/* Where a task goes: the first rung of its stage's ladder that can ever hold it and is thought to
+ * have capacity. A rung that is only full is waited for, because the next one may cost more. */
 #include "sched_work.h"
 
 struct asked {
     const struct sched_work *w;
     const struct sched_try *t;
-    enum wait_reason first; /* why the first rung that does not fit does not */
-    bool stopped;           /* a quota cannot be read: it may be large enough, wait until it can */
+    enum wait_reason first; /* why the first unfit rung does not fit */
+    bool stopped;           /* a quota cannot be read: wait, because it may be large enough */
     int fit_n;
 };
 

@@ -1,9 +1,9 @@
-/* Which task of a stage is next: the longest, until so few are left that it pays to lay them out
- * over the slots that the stage's live jobs will free. */
+/* Which task of a stage is next: the longest one, until so few are left that laying them out over
+ * the slots freed by the stage's live jobs pays off. */
 #include "sched_work.h"
 #include "tail_packing.h"
 
-#define TAIL_ROUNDS_LEFT 4 /* waiting tasks a slot: earlier it changes nothing, measured */
+#define TAIL_ROUNDS_LEFT 4 /* waiting tasks per slot; more changes nothing (measured) */
 
 /* How many more of this task's kind could start now. */
 static int64_t free_jobs(const struct sched_work *w, int stage_i,
@@ -115,7 +115,7 @@ static void look_ahead(struct sched_work *w, int stage_i, const struct ready_que
     struct sized tasks[TAIL_PACKING_TASKS_MAX];
     size_t n = slots_n > 1 ? waiting(w, stage_i, slots_n, tasks) : 0;
     if (n == 0 || (int64_t)n <= free_n) {
-        return; /* nothing to lay out, or all of them start anyway */
+        return; /* nothing to lay out, or all tasks start now */
     }
     int64_t run_us[TAIL_PACKING_TASKS_MAX];
     int chosen[TAIL_PACKING_SLOTS_MAX];

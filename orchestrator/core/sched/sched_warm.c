@@ -1,9 +1,10 @@
-/* Warm pools in a plan: a launch goes to an available pool that matches, else perhaps waits for one
- * that comes; what it leaves behind; and which pools nothing will take.
+/* Warm pools in a plan: a launch takes an available matching pool or waits for one that is about to
+ * come; the keep-alive of each launch; and which pools no task will take.
  *
- * Every pool is used once in a plan. A pool that matches is found by fingerprint alone, whoever
- * left it: SageMaker does the same. Its slots are moved from idle to held, so a full quota is no
- * hindrance, and when SageMaker hands it to another Create of ours the sum is the same. */
+ * Every pool is used once in a plan. A matching pool is found by fingerprint only, regardless of
+ * the job that left it, as SageMaker does. Its slots are moved from idle to held, so a full quota
+ * does not block it, and the sum stays the same when SageMaker gives it to another Create of
+ * ours. */
 #include "sched_work.h"
 #include <stdlib.h>
 
@@ -13,8 +14,9 @@ struct stage_prints { /* of the stage's own volume; 0: spot */
     bool known[SPEC_LADDER_MAX];
     uint64_t print[SPEC_LADDER_MAX][SUBNET_CHOICES];
 };
-#define DRAIN_AFTER_US WARM_POOL_HAND_OVER_US /* over the limit this long: it was lowered */
-#define FEW_TASKS      64                     /* so few waiting tasks are looked at one by one */
+#define DRAIN_AFTER_US WARM_POOL_HAND_OVER_US /* over the limit this long: the limit was lowered */
+/* up to this many waiting tasks are examined one by one */
+#define FEW_TASKS 64
 enum pool_use { USE_NONE, USE_TAKEN, USE_AWAITED, USE_CLAIMED };
 
 struct sched_warm {
@@ -24,7 +26,7 @@ struct sched_warm {
     struct stage_prints **prints;      /* [stages_n], made when asked for */
     uint64_t kept[SCHED_LAUNCHES_MAX]; /* fingerprints of launches with keep-alive; 0 without */
     musd_t *idle_musd; /* [campaigns_n]: what pools of the plan's launches may cost */
-    bool any;          /* a pool there, or a warm quota: else nothing here has to be asked */
+    bool any;          /* there is a pool or a warm quota; otherwise this file does nothing */
 };
 
 void sched_warm_init(struct sched_work *w)
@@ -85,7 +87,7 @@ static uint64_t try_print(const struct sched_work *w, const struct sched_try *t,
                : warm_pool_fingerprint_of(stage, rung, t->volume_gb, subnet_i);
 }
 
-/* Could a task of this stage, as its spec says it, have this fingerprint? */
+/* True when a task of this stage, as specified, can have this fingerprint. */
 static bool stage_matches(const struct sched_work *w, int stage_i, int slots_i, int instances,
                           uint64_t print)
 {
@@ -106,8 +108,8 @@ static bool stage_matches(const struct sched_work *w, int stage_i, int slots_i, 
     return false;
 }
 
-/* Tasks of all stages that run which would match; the passed-over ones of this plan are not in
- * their queues just now, and do not count. */
+/* Matching tasks of all running stages. Tasks passed over by this plan are not in their queues now
+ * and do not count. */
 static int64_t matching_waiting(const struct sched_work *w, int slots_i, int instances,
                                 uint64_t print, bool due_only)
 {
@@ -124,7 +126,8 @@ static int64_t matching_waiting(const struct sched_work *w, int slots_i, int ins
     return n;
 }
 
-/* Is b the better one of two that match: the one that goes first, then the older. */
+/* True when b is the better of two matching pools: the one that expires first, then the older
+ * one. */
 static bool better(const struct warm_pool *a, const struct warm_pool *b)
 {
     return a->expires_us != b->expires_us ? b->expires_us < a->expires_us
@@ -146,8 +149,9 @@ static int pool_for(const struct sched_work *w, int slots_i, uint64_t print)
     return best;
 }
 
-/* More than the limit allows runs or idles: the limit was lowered, or for a moment one pool counts
- * twice, until it is seen which of two SageMaker has given away. Nothing is passed on. */
+/* True when more runs or idles than the limit allows: the limit was lowered, or one pool briefly
+ * counts twice until it is known which of two SageMaker has handed over. Then no pool is passed
+ * on. */
 static bool draining(const struct sched_work *w, int slots_i)
 {
     const struct quota_ledger *s = &w->slots[slots_i];
@@ -223,7 +227,7 @@ bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool
             }
         }
     }
-    /* With more tasks than pools to come, free slots are not left empty for them. */
+    /* With more tasks than coming pools, free slots are not kept empty for pools. */
     if (coming == 0 ||
         (quota_ledger_free &&
          matching_waiting(w, t->slots_i, s->stage->instance_count, print, true) > coming)) {
@@ -234,7 +238,7 @@ bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool
     return true;
 }
 
-/* Pools that will be there before this attempt's, and the attempts of this plan that leave one. */
+/* Pools that come before this attempt's, and attempts of this plan that leave one. */
 static int64_t pools_before(const struct sched_work *w, const struct sched_try *t, uint64_t print)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
@@ -278,7 +282,7 @@ void sched_warm_keep(const struct sched_work *w, struct sched_try *t)
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct quota_ledger *slots = &w->slots[t->slots_i];
     int n = s->stage->instance_count;
-    struct quota_ledger without = *slots; /* the pool it takes: what that holds passes on with it */
+    struct quota_ledger without = *slots; /* the pool it takes: its warm quota moves with it */
     without.warm_held -= t->pool_i >= 0 ? n : 0;
     int64_t warm_free = quota_ledger_warm_free(&without);
     t->keep_alive_s = 0;
@@ -335,9 +339,10 @@ void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
     int64_t n = s->stage->instance_count;
     int64_t want = n;
     if (draining(w, t->slots_i)) {
-        return; /* its own pools may wait beside it */
+        return; /* its own pools may wait with it */
     }
-    if (n == 1 && !t->changed) { /* as many as could start at once: those behind it are alike */
+    /* as many as could start at once: the tasks behind it are identical */
+    if (n == 1 && !t->changed) {
         int64_t due = (int64_t)ready_queue_n(s->ready) -
                       (int64_t)ready_queue_backing_off_n(s->ready, w->view->now_us);
         want = MAX(INT64_C(1), MIN(due, w->tokens));
@@ -364,7 +369,7 @@ void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
     }
 }
 
-/* Can a task that waits for this reason start within the time a pool is worth keeping? */
+/* True when a task with this wait reason can start while a pool is still worth keeping. */
 static bool soon(enum wait_reason why, bool drains)
 {
     return (why == WAIT_SLOTS && drains) || why == WAIT_RATE || why == WAIT_ORDER ||
@@ -373,8 +378,8 @@ static bool soon(enum wait_reason why, bool drains)
            why == WAIT_GLOBAL_LIMIT || why == WAIT_BACKOFF || why == WAIT_QUOTA_UNREADABLE;
 }
 
-/* Of the few last tasks of a stage that are due: how many an earlier attempt has changed so that
- * they do not match. 0 among many, where one more or less does not matter. */
+/* Number of the last few due tasks of a stage that an earlier attempt changed so that they do not
+ * match. 0 when there are many, where one more or less does not matter. */
 static int64_t changed_due(const struct sched_work *w, int stage_i, uint64_t print)
 {
     const struct sched_view *v = w->view;
@@ -445,7 +450,7 @@ struct idle_pool {
     const struct warm_pool *pool;
 };
 
-/* Alike beside each other, the one that lasts longest first: the last ones are given back. */
+/* Sort equal pools together, longest-lasting first: the last ones are ended. */
 static int alike_then_longest(const void *a, const void *b)
 {
     const struct warm_pool *x = ((const struct idle_pool *)a)->pool;
@@ -483,7 +488,7 @@ void sched_warm_ends(struct sched_work *w)
             .wanted = wanted > 0, .blocks = claimed || drains, .left_musd = idle_left(w, p)};
         enum warm_pool_end why = warm_pool_ends_now(p, &use, v->now_us);
         wanted -= why == WARM_POOL_KEEP ? 1 : 0;
-        if (why == WARM_POOL_END_BLOCKS_QUOTA) { /* as much as is over the limit, no more */
+        if (why == WARM_POOL_END_BLOCKS_QUOTA) { /* only as much as is over the limit */
             w->slots[p->slots_i].warm_idle -= p->instances;
             w->account.total[w->slots[p->slots_i].market].held -= p->instances;
         }

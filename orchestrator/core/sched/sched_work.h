@@ -1,5 +1,5 @@
-/* What the files of the scheduler share while one plan grows: the numbers that are left, and one
- * task with all it would take. Not for others: they see sched.h. */
+/* Shared by the scheduler's files while a plan is made: what is left, and one task with everything
+ * it would use. Other modules use sched.h. */
 #pragma once
 #include "sched.h"
 
@@ -8,7 +8,7 @@ struct sched_aside { /* a task passed over by a look-ahead, pushed back at the e
     enum wait_reason reason;
     struct ready_queue_task task;
 };
-/* What is left while the plan grows; the view itself stays as it is. */
+/* What is left while the plan is made; the view is not changed. */
 struct sched_work {
     const struct sched_view *view;
     struct sched_plan *plan;
@@ -23,19 +23,19 @@ struct sched_work {
         int64_t live;                 /* of the stage */
         int64_t canary;               /* starts its breaker allows, INT64_MAX: any number */
         musd_t left_musd;             /* of the stage's cap */
-        int slots_i[SPEC_LADDER_MAX]; /* into view->slots beside the ladder; -1 none */
-        int64_t turn;                 /* inside its priority, smaller first (sched_gang.c) */
+        int slots_i[SPEC_LADDER_MAX]; /* into view->slots, per rung of the ladder; -1: none */
+        int64_t turn;                 /* order within its priority, smaller first (sched_gang.c) */
         bool closed;                  /* its reason is decided */
         int looked;                   /* tasks passed over so far */
         bool tail_asked;              /* sched_tail.c has looked at it */
         int tail_i, tail_n;     /* into tail: the tasks to start next, then the queue's order */
-        enum wait_reason plain; /* of all tasks that no attempt changed, NONE: ask */
-        enum wait_reason first; /* of the first task passed over, NONE so far */
+        enum wait_reason plain; /* reason of all unchanged tasks; NONE: must be checked */
+        enum wait_reason first; /* reason of the first task passed over; NONE: no task yet */
         struct capacity_ladder
             *place; /* memory of its rungs with this plan's probe; NULL: the view's */
     } * stages;
     struct sched_order *order;
-    struct ready_queue_task *tail; /* [tail_n]: what look-aheads chose, stage after stage */
+    struct ready_queue_task *tail; /* [tail_n]: tasks chosen by look-ahead, stage after stage */
     int tail_n, tails_n;
     struct sched_gangs *gangs;  /* reservations; NULL: no stage has tasks of several instances */
     struct sched_aside *asides; /* [asides_n] */
@@ -47,25 +47,25 @@ struct sched_try {
     int stage_i;
     struct ready_queue_task task;
     int rung, subnet_i, slots_i, pool_i;
-    int limit_i; /* of spec->instances, -1 none */
+    int limit_i; /* of spec->instances; -1: none */
     int volume_gb;
     int64_t max_runtime_s, min_runtime_s;
     int64_t keep_alive_s;
     uint64_t print; /* fingerprint of the pool it leaves; 0 without */
     musd_t reserve_musd;
-    bool changed; /* by an earlier attempt: those behind it may fare better */
-    bool probe;   /* its rung was shut: nobody follows before it has told */
+    bool changed; /* by an earlier attempt: tasks behind it may still start */
+    bool probe;   /* its rung was shut: no other task follows before its result */
 };
-/* What the task asks for, an earlier attempt's changes included; then its rung (sched_place). */
+/* What the task requests, including an earlier attempt's changes; then its rung (sched_place). */
 enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
                                const struct ready_queue_task *task, struct sched_try *ret);
-/* Did an earlier attempt change what it asks for? */
+/* True when an earlier attempt changed what the task requests. */
 bool sched_changed(const struct sched_work *w, const struct ready_queue_task *task);
-/* Every check, in the order people are told about them; NONE: it may start. */
+/* All checks, in the order in which their reasons are reported; NONE: it may start. */
 enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t);
-/* The last of these checks: does the worst case fit what every cap leaves? */
+/* The last of these checks: the worst case must fit every cap. */
 enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try *t);
-/* Does the same reason hold for whatever stands behind this task in its stage? */
+/* True when the same reason holds for every task behind this one in its stage. */
 bool sched_holds_for_all(enum wait_reason why);
 /* Count a launch against everything it uses. */
 void sched_take(struct sched_work *w, const struct sched_try *t);
@@ -77,56 +77,56 @@ enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t);
 /* After sched_take: a probe is out. */
 void sched_place_launched(struct sched_work *w, const struct sched_try *t);
 
-/* sched_gang.c, sched_line.c: tasks of several instances. */
-/* Before any task is looked at: the reservations kept from earlier plans, and with them the turn of
- * each stage inside its priority: reserved ones by age, then all others, then those that had their
- * turn while smaller tasks waited. */
+/* sched_gang.c, sched_backfill.c: multi-instance tasks. */
+/* Call before any task is examined: restores the reservations of earlier plans and with them the
+ * order of stages within a priority: reserved ones by age, then all others, then those that had
+ * their turn while smaller tasks waited. */
 void sched_gangs_open(struct sched_work *w);
 void sched_gangs_close(struct sched_work *w);
-/* Has it had its turn, and do smaller tasks of its priority still wait for theirs? */
+/* True when the stage has had its turn and smaller tasks of its priority still wait. */
 bool sched_gang_yields(const struct sched_work *w, int stage_i);
-/* May this one take free slots although reservations come first? NONE, RESERVED. */
+/* NONE when this task may take free slots despite earlier reservations, else RESERVED. */
 enum wait_reason sched_gang_check(const struct sched_work *w, const struct sched_try *t);
-/* The stage's first task does not start, for this reason. What waits for several instances that it
- * could have gets its reservation (GANG); one that waits for something else loses it. */
+/* The stage's first task does not start, for this reason. A multi-instance task that could have its
+ * instances gets a reservation (GANG); one that waits for something else loses it. */
 enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enum wait_reason why);
-/* Instead of this task, RESERVED or only just in time for a promise (why NONE): one of its stage
- * that is, the largest that leaves time for another one, else the largest. */
+/* A replacement for a task that is RESERVED or only just meets a promise (why NONE): the largest
+ * task of its stage that may start and leaves time for another, else the largest that may start. */
 bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wait_reason why,
                         struct ready_queue_task *ret);
 /* After sched_take. */
 void sched_gang_launched(struct sched_work *w, const struct sched_try *t);
 
 /* sched_tail.c: which task of a stage is next. */
-/* The task to try next; false: none may start now. */
+/* The task to try next; false: no task may start now. */
 bool sched_next(struct sched_work *w, int stage_i, struct ready_queue_task *ret);
-/* Removes the task sched_next gave from its queue. */
+/* Remove the task that sched_next returned from its queue. */
 void sched_next_pop(struct sched_work *w, int stage_i, const struct ready_queue_task *task);
 
 /* sched_warm.c: warm pools. */
 void sched_warm_init(struct sched_work *w);
 void sched_warm_done(struct sched_work *w);
-/* Is there an available pool for it, on its rung or below? Fills rung, subnet_i, slots_i, pool_i.
- */
+/* True when there is an available pool for it, on its rung or below. Fills rung, subnet_i, slots_i,
+ * pool_i. */
 bool sched_warm_match(const struct sched_work *w, struct sched_try *t);
-/* How many pools tasks like this one could take now. */
+/* Number of pools that tasks like this one could take now. */
 int64_t sched_warm_pools(const struct sched_work *w, const struct sched_try *t);
-/* Is waiting for a pool that comes soon better than starting cold (quota_ledger_free), or than
- * waiting for slots? Then that pool is this task's, and the plan's wake_us says when it is given
- * up. */
+/* True when waiting for a coming pool is better than a cold start (quota_ledger_free true) or than
+ * waiting for slots. The pool is then assigned to this task, and the plan's wake_us is when the
+ * wait ends. */
 bool sched_warm_wait(const struct sched_work *w, const struct sched_try *t, bool quota_ledger_free);
 /* Fills keep_alive_s. */
 void sched_warm_keep(const struct sched_work *w, struct sched_try *t);
 /* Count a launch, the last one of the plan: its pool's slots are moved, not added. */
 void sched_warm_take(struct sched_work *w, const struct sched_try *t);
-/* A task waits for slots: idle pools of its type that it does not match make room for it. */
+/* A task waits for slots: mark idle pools of its type that it does not match as blocking. */
 void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t);
-/* All launches are made and the queues whole again: which pools nothing will take. */
+/* Call after all launches, with the queues restored: finds the pools that no task will take. */
 void sched_warm_ends(struct sched_work *w);
 
 /* sched_order.c: which stage is next. */
 struct sched_order *sched_order_new(const struct sched_work *w);
 void sched_order_free(struct sched_order *o);
-/* The open stage of highest rank; -1: all are closed. Between two calls only the stage given by the
- * first launches or closes. */
+/* The open stage of highest rank; -1: all are closed. Between two calls only the stage that the
+ * first one returned may launch or close. */
 int sched_order_next(const struct sched_work *w, struct sched_order *o);

@@ -1,20 +1,20 @@
-/* Two layouts are made and the one that ends first is kept: longest first onto the slot that is
- * free first, and filling slots up to an even end as bins. Each is improved: the fullest slot gives
- * a task away, or swaps one for a shorter one, wherever the pair gets most even. That is
- * multiprocessor scheduling with release times; exact answers are not worth their time, since run
- * times are only expected and every end brings a new layout. Measured over 1,000 seeds of 128
- * log-normal tasks on 18 slots: longest-first 1.029 of the bound, one layout 1.017, both 1.007,
- * five 1.005; with run times off by up to 20 % all of them about 1.017. */
+/* Makes two layouts and keeps the one that ends first: longest first onto the slot that is free
+ * first, and bins filled up to an even end. Each is improved: the fullest slot gives a task away or
+ * swaps one for a shorter one, where the pair becomes most even. This is multiprocessor scheduling
+ * with release times. An exact answer is not worth its time: run times are only estimates and every
+ * end brings a new layout. Measured over 1,000 seeds of 128 log-normal tasks on 18 slots:
+ * longest-first 1.029 of the bound, one layout 1.017, both 1.007, five 1.005; with run times off by
+ * up to 20 % all of them about 1.017. */
 #include "tail_packing.h"
 
-#define EVEN_ENOUGH 512 /* an end this part above the even one is not worth improving */
+#define EVEN_ENOUGH 512 /* stop when the end is within this fraction of the even end */
 
 struct layout {
     const int64_t *run_us;
     size_t slots_n;
-    int64_t end_us[TAIL_PACKING_SLOTS_MAX]; /* of each slot, its tasks included */
-    int first[TAIL_PACKING_SLOTS_MAX];      /* its longest task; -1 none */
-    int next[TAIL_PACKING_TASKS_MAX];       /* the next shorter one on the same slot; -1 none */
+    int64_t end_us[TAIL_PACKING_SLOTS_MAX]; /* of each slot, including its tasks */
+    int first[TAIL_PACKING_SLOTS_MAX];      /* its longest task; -1: none */
+    int next[TAIL_PACKING_TASKS_MAX];       /* the next shorter one on the same slot; -1: none */
 };
 struct step { /* x of the fullest slot for y of slot `to`; y -1: x moves */
     int to, x, y;
@@ -42,8 +42,8 @@ static void take(struct layout *l, size_t slot, int task)
     l->end_us[slot] -= l->run_us[task];
 }
 
-/* Each task, longest first, onto the slot that it fills best without passing `cap_us`; when it fits
- * on none, onto the one that is free first. A cap of 0 is plain longest-first. */
+/* Put each task, longest first, onto the slot that it fills best without exceeding `cap_us`, else
+ * onto the slot that is free first. A cap of 0 is plain longest-first. */
 static void lay_out(struct layout *l, size_t n, const int64_t *wait_us, int64_t cap_us)
 {
     int last[TAIL_PACKING_SLOTS_MAX]; /* its shortest so far: tasks come longest first */
@@ -80,8 +80,8 @@ static void consider(const struct layout *l, size_t from, size_t to, int x, int 
     }
 }
 
-/* The best exchange between two slots. Both lists run from long to short, so one pass sees beside
- * each x the two y around the ideal difference, which is half of what the two ends are apart. */
+/* The best exchange between two slots. Both lists are sorted from long to short, so one pass finds
+ * for each x the two y around the ideal difference, which is half the distance of the two ends. */
 static void try_pair(const struct layout *l, size_t from, size_t to, struct step *best)
 {
     int64_t half_us = (l->end_us[from] - l->end_us[to]) / 2;
@@ -99,7 +99,7 @@ static void try_pair(const struct layout *l, size_t from, size_t to, struct step
     }
 }
 
-/* One improvement of the fullest slot; false when there is none. */
+/* Make one improvement of the fullest slot; false when none is possible. */
 static bool improve(struct layout *l, int64_t even_us)
 {
     size_t from = 0;
@@ -136,7 +136,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Improves as long as it helps; when the last slot is free then. */
+/* Improve as long as it helps; returns when the last slot is free. */
 static int64_t make_even(struct layout *l, int64_t even_us)
 {
     for (int i = 0; i < TAIL_PACKING_ROUNDS_MAX && improve(l, even_us); i++) {

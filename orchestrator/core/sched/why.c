@@ -1,7 +1,7 @@
-/* Why a waiting task is not running, read off the plan just made. */
+/* Why a waiting task is not running, according to the last plan. */
 #include "sched.h"
 
-/* Its place in plan->own, which is in order of stage and task; -1: it was not looked at. */
+/* Its index in plan->own, which is sorted by stage and task; -1: it was not examined. */
 static int own_find(const struct sched_plan *plan, int stage_i, int64_t task_id)
 {
     int from = 0;
@@ -36,8 +36,8 @@ enum wait_reason sched_why(const struct sched_view *view, const struct sched_pla
     if (own_i >= 0) {
         return plan->own[own_i].reason;
     }
-    /* Due, and yet the plan saw nothing more to start: it came after the plan, or was looked at and
-     * is not remembered. */
+    /* The task may start, but the plan saw nothing more to start: the task came after the plan, or
+     * its reason was not kept. */
     enum wait_reason rest = plan->rest[stage_i];
     if (rest != WAIT_NONE && rest != WAIT_BACKOFF) {
         return rest;
