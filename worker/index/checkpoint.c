@@ -1,4 +1,4 @@
-/* Saving and going on. */
+/* Saving and restoring a checkpoint. */
 #include "checkpoint.h"
 #include "common/cleanup.h"
 #include "common/hash.h"
@@ -29,7 +29,7 @@ void checkpoint_fingerprint(const struct scan_config *c, const char *prefix,
     str_hex(sum, sizeof sum, out);
 }
 
-struct number { /* where one is, and its name */
+struct number { /* a counter and its name */
     const char *name;
     int64_t *at;
 };
@@ -125,7 +125,7 @@ static void abort_all(struct sink_stream **files)
     }
 }
 
-/* Streams as far as they can be had. True when all can. */
+/* Restore the streams. True when all were restored. */
 static bool restore(struct sink *s, const json_t *o, const char *const *names, struct str tail,
                     struct sink_stream **files, struct err *err)
 {

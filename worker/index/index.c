@@ -1,8 +1,8 @@
-/* Wires listing, scanning threads and ordered output together, and writes the manifest last.
+/* Connects listing, scanning threads and ordered output, and writes the manifest last.
  *
- * Threads: main (signals), the one that works, the heart, and one for each shard read at once. An
- * index is either whole or not there: a run that was stopped or killed leaves a checkpoint and what
- * is not seen under the output's names; the next one goes on from there. */
+ * Threads: main (signals), the working thread, the progress report, and one per shard read at once.
+ * An index is complete or absent: a stopped or killed run leaves a checkpoint and data that is not
+ * visible under the output's names, and the next run continues from there. */
 #include "index.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -34,15 +34,15 @@ struct index {
     struct job_main life;
     struct progress progress;
     struct shards shards;
-    struct sink *sink;       /* of the main thread */
-    struct sink *lines_sink; /* of order's */
+    struct sink *sink;       /* used by the main thread */
+    struct sink *lines_sink; /* used by order */
     struct order *order;
     char *input;
-    char *prefix; /* of paths, with '/' at its end, or empty */
+    char *prefix; /* prefix of paths, with '/' at its end, or empty */
     const char *task;
     const char *attempt;
     usec_t started_us;
-    _Atomic int stop; /* 1: an error, or a signal */
+    _Atomic int stop; /* 1: an error or a signal */
     _Atomic bool signalled;
     _Atomic int64_t bad_told; /* archives */
 };
@@ -52,7 +52,7 @@ struct worker { /* one scanning thread */
     struct source src;
     struct scan scan;
     size_t shard_i;
-    struct scan_counts told; /* of scan.counts, which are of one shard: already in the progress */
+    struct scan_counts told; /* the part of scan.counts (one shard) already added to the progress */
     int64_t told_bytes;
     struct checkpoint_sums sums; /* of the shard */
     pthread_t thread;
@@ -205,7 +205,7 @@ static void run_threads(struct index *x, int threads)
     free(all);
 }
 
-/* All threads, with signs of life while they run. */
+/* Run all threads and report progress meanwhile. */
 static void run_alive(struct index *x, int threads)
 {
     struct progress *p = &x->progress;
@@ -278,7 +278,7 @@ static bool put_manifest(struct index *x, struct err *err)
     struct stats total = {.texts = texts, .count = scan_counts_pairs(c)};
     for (size_t i = 0; i < PAIR_FAULT_COUNT; i++) {
         if (c->pairs[i] > 0) {
-            union { /* the texts of a borrowed struct are only read */
+            union { /* the texts of the struct are borrowed and only read */
                 const char *in;
                 char *out;
             } text = {pair_fault_text((enum pair_fault)i)};
@@ -345,8 +345,8 @@ static bool find_input(struct index *x, struct err *err)
     return true;
 }
 
-/* One '/' between the prefix and what lies below the input; one archive's own place is its folder.
- */
+/* Put one '/' between the prefix and the path below the input. For a single archive the prefix is
+ * its folder. */
 static void find_prefix(struct index *x)
 {
     const char *p = x->o.path_prefix;
@@ -361,7 +361,8 @@ static void find_prefix(struct index *x)
     x->prefix = xasprintf("%s%s", p, n == 0 || p[n - 1] == '/' ? "" : "/");
 }
 
-/* Done by an earlier attempt already? Else take away what such a one left without a manifest. */
+/* Set *ret_done when an earlier attempt has finished. Otherwise remove what an earlier attempt left
+ * without a manifest. */
 static bool prepare_output(struct index *x, bool *ret_done, struct err *err)
 {
     AUTO_FREE char *task = NULL;
@@ -394,7 +395,7 @@ static bool one_host(struct err *err)
                    "this job has %d hosts: index runs on one; set instance_count: 1", hosts);
 }
 
-/* Where an earlier run was stopped, or at the beginning. */
+/* Start where an earlier run was stopped, or at the beginning. */
 static bool begin_order(struct index *x, int threads, struct err *err)
 {
     char fingerprint[65];
@@ -422,7 +423,7 @@ static bool begin_order(struct index *x, int threads, struct err *err)
     return true;
 }
 
-/* Would the same again perhaps succeed, so that it is worth going on from here? */
+/* True when a retry may succeed, so the checkpoint is worth keeping. */
 static bool may_pass(const struct err *err)
 {
     const char *cause = sagemaker_container_cause(err);
@@ -438,7 +439,8 @@ static enum job_main_end run(void *ctx, struct err *err)
     }
     if (done) {
         (void)printf("worker  - '%s' is finished already\n", x->o.output_folder);
-        return sink_sweep(x->sink, err) ? JOB_MAIN_DONE : JOB_MAIN_FAILED; /* killed right after */
+        /* the earlier run was killed right after its manifest */
+        return sink_sweep(x->sink, err) ? JOB_MAIN_DONE : JOB_MAIN_FAILED;
     }
     if (!shards_list(x->input, &x->shards, err)) {
         (void)err_wrap(err, "cannot list the shards");

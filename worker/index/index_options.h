@@ -6,9 +6,9 @@
 #define INDEX_SHARDS_AT_ONCE_MAX 256
 
 struct index_options { /* index_options_done frees */
-    char *input;       /* folder, s3:// URI, channel:NAME; "": the only channel */
+    char *input;       /* folder, s3:// URI or channel:NAME; "": the only channel */
     char *output_folder;
-    char *path_prefix; /* "auto": the input's own place */
+    char *path_prefix; /* "auto": the input's location */
     char *fields;
     char *require;
     char *sample;
@@ -19,7 +19,7 @@ struct index_options { /* index_options_done frees */
     int64_t checkpoint_s;
     bool strict;
 
-    /* Worked out from the above. */
+    /* Derived from the above. */
     struct scan_config scan;
     enum source_mode mode;
 };

@@ -6,8 +6,8 @@
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
-/* Bytes from p that go out as they are, counted in steps of 16 and copied to o on the way; room for
- * 16 bytes behind n is not needed in p. */
+/* Copy bytes from p to o until one needs escaping, in steps of 16; returns their number. Does not
+ * read beyond p + n. */
 static size_t copy_plain(char *o, const char *p, size_t n)
 {
     size_t i = 0;
@@ -26,7 +26,7 @@ static size_t copy_plain(char *o, const char *p, size_t n)
     return i;
 }
 
-/* Length of the well-formed sequence at p, 0 when it is none. */
+/* Length of the well-formed sequence at p; 0 when it is malformed. */
 static size_t utf8_len(const char *p, size_t n)
 {
     uint8_t c = (uint8_t)p[0];

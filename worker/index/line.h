@@ -1,6 +1,6 @@
-/* One JSON line a pair, written straight into the output buffer: room for the longest possible line
- * is taken once, then bytes are stored without checks. Strings are scanned sixteen bytes at a
- * time; what is not well-formed UTF-8 comes out as U+FFFD. */
+/* One JSON line per pair, written directly into the output buffer: space for the longest possible
+ * line is reserved once, then bytes are stored without checks. Strings are scanned sixteen bytes at
+ * a time; malformed UTF-8 becomes U+FFFD. */
 #pragma once
 #include "common/buf.h"
 

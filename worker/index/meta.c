@@ -1,6 +1,6 @@
-/* A scanner of JSON that finds two numbers. It checks what it steps over: strings that end,
- * brackets that match, values where values belong. Numbers and escapes of other fields are not
- * judged. */
+/* A JSON scanner that finds two numbers. It checks the structure of everything it skips: terminated
+ * strings, matching brackets, values in the right places. It does not check numbers and escapes of
+ * other fields. */
 #include "meta.h"
 
 #define DEPTH_MAX 32
@@ -26,7 +26,8 @@ static bool take(struct scan *s, char c)
     return ok;
 }
 
-/* A string, its quotes not in *ret. A quote behind an odd number of backslashes is not the end. */
+/* A string without its quotes in *ret. A quote after an odd number of backslashes is not the
+ * end. */
 static bool string(struct scan *s, struct str *ret)
 {
     if (!take(s, '"')) {
@@ -51,7 +52,7 @@ static bool string(struct scan *s, struct str *ret)
     return false;
 }
 
-/* A number or a word: what looks like one. */
+/* Anything that looks like a number or a word. */
 static bool scalar(struct scan *s, struct str *ret)
 {
     const char *start = s->p;
@@ -62,7 +63,7 @@ static bool scalar(struct scan *s, struct str *ret)
     return ret->n > 0;
 }
 
-/* Behind an opening bracket: everything up to the matching one. */
+/* After an opening bracket: skip to the matching one. */
 static bool skip_nested(struct scan *s, char opened)
 {
     char open[DEPTH_MAX];

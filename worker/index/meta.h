@@ -1,5 +1,5 @@
-/* What the index wants of a sample's .json: the picture's size. The text is read once, as a whole
- * document: a "width" inside of a caption or of a nested object is not taken for the picture's. */
+/* Reads the picture's size from a sample's .json. The text is read as a whole document, so a
+ * "width" inside a caption or a nested object is not mistaken for the picture's. */
 #pragma once
 #include "common/str.h"
 

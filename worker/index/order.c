@@ -1,4 +1,4 @@
-/* The window of slots and the three files. */
+/* The window of slots and the three output files. */
 #include "order.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -16,17 +16,17 @@ struct order {
     struct order_config config;
     pthread_mutex_t lock;
     pthread_cond_t moved;                  /* head, writing or stop changed */
-    struct sink_stream *files[FILE_COUNT]; /* the broken ones' only when there are any */
+    struct sink_stream *files[FILE_COUNT]; /* the file of broken pairs only when there are any */
     struct slot *slots;                    /* shard i is in slots[i % config.slots] */
     size_t slots_n;
     size_t n, next, head;
     _Atomic int *stop;
     bool writing;
     struct err err; /* the first */
-    /* Of the writing thread. */
+    /* Used by the writing thread only. */
     struct checkpoint done;
-    bool partial; /* the files have lines of the head already */
-    bool saved;   /* there is a checkpoint, of this run or an earlier one */
+    bool partial; /* the files already have lines of the head */
+    bool saved;   /* a checkpoint exists, of this run or an earlier one */
     int64_t next_save_us;
 };
 
@@ -38,7 +38,7 @@ static bool open_file(struct order *o, enum file f, struct err *err)
            sink_stream_begin(o->config.sink, names[f], "application/x-ndjson", &o->files[f], err);
 }
 
-/* Where an earlier run was stopped, else at the beginning. */
+/* Continue where an earlier run was stopped, else start at the beginning. */
 static bool go_on(struct order *o, struct err *err)
 {
     if (!checkpoint_load(o->config.sink, o->config.fingerprint, names, &o->done, o->files,
@@ -176,7 +176,8 @@ static void add_sums(struct checkpoint_sums *to, const struct checkpoint_sums *s
     }
 }
 
-/* Between two shards. A failure is warned of: only a stop will notice. */
+/* Save a checkpoint between two shards. A failure is only logged: it matters only if the run is
+ * stopped. */
 static void save(struct order *o)
 {
     struct err err = ERR_INIT;
@@ -195,7 +196,7 @@ static void write_head(struct order *o)
     o->partial = true;
     write_slot(o, s);
     if (o->err.code != ERR_NONE) {
-        return; /* of what could not be written nothing is counted */
+        return; /* nothing is counted that could not be written */
     }
     o->partial = false;
     add_sums(&o->done.sums, &s->sums);
@@ -254,8 +255,9 @@ bool order_publish(struct order *o, struct err *err)
 {
     ASSERT(o->head == o->n);
     if (o->saved) {
-        save(o); /* all bytes are durable: between the checkpoint's end and the index's is a moment
-                  */
+        /* all bytes are durable before the short time between removing the checkpoint and
+         * publishing */
+        save(o);
     }
     if (o->saved && !checkpoint_remove(o->config.sink, err)) {
         return false;

@@ -1,11 +1,11 @@
-/* Many threads scan shards, one stream comes out, in shard order, in bounded memory. A thread
- * claims the next shard and fills a slot of its own. What the first unfinished shard (the head) has
- * goes out at once; others keep theirs until it is their turn: up to ORDER_WAIT_BYTES, then they
- * wait. No shard further than the number of slots ahead of the head is claimed. The head never
- * waits for anybody, so all come to an end.
+/* Many threads scan shards; one stream is written, in shard order, in bounded memory. A thread
+ * claims the next shard and fills its slot. Lines of the first unfinished shard (the head) are
+ * written at once; other shards keep theirs until they become the head: up to ORDER_WAIT_BYTES,
+ * then their threads wait. No shard further ahead of the head than the number of slots is claimed.
+ * The head never waits for another shard, so there is no deadlock.
  *
- * Writing is done by whoever finds something to write, one thread at a time, outside of the lock;
- * and so is, now and then between two shards, saving how far things are (checkpoint.h). */
+ * The thread that finds something to write writes it, one thread at a time, outside the lock. It
+ * also saves a checkpoint from time to time between two shards (checkpoint.h). */
 #pragma once
 #include "checkpoint.h"
 
@@ -19,35 +19,35 @@ struct order;
 
 struct order_config {  /* value */
     struct sink *sink; /* borrowed; used by the writing thread only */
-    size_t n;          /* shards in all */
+    size_t n;          /* total number of shards */
     int slots;
-    bool sample;             /* there is a sample file */
-    const char *fingerprint; /* of the run, for what an earlier one left */
+    bool sample;             /* write a sample file */
+    const char *fingerprint; /* of the run; identifies the checkpoint of an earlier run */
     int64_t save_every_us;
     _Atomic int *stop; /* polled while waiting and set when writing fails */
 };
-/* Goes on where an earlier run with the same fingerprint was stopped. */
+/* Continues where an earlier run with the same fingerprint was stopped. */
 bool order_new(const struct order_config *c, struct order **ret, struct err *err) MUST_CHECK;
-/* What was neither published nor left is given up. NULL ignored. */
+/* Discards what was neither published nor left. NULL ignored. */
 void order_free(struct order *o);
-/* What is done: the first shards_done shards and what is in them. Not while threads run. */
+/* The finished shards and their counts. Not while threads run. */
 const struct checkpoint *order_done(const struct order *o);
-/* The next shard and where its lines go; false when there is none left or all stops. */
+/* Claim the next shard and its output; false when no shard is left or the run stops. */
 bool order_claim(struct order *o, size_t *ret_shard_i, struct scan_out **ret) MUST_CHECK;
-/* The shard's lines have grown: write them if it is the head's turn, wait if they are too many.
- * False when stopping. */
+/* The shard has more lines: write them if it is the head, wait if there are too many. False when
+ * stopping. */
 bool order_flush(struct order *o, size_t shard_i) MUST_CHECK;
-/* The shard is complete; what was counted in it. */
+/* The shard is complete; sums are its counts. */
 void order_finish(struct order *o, size_t shard_i, const struct checkpoint_sums *sums);
-/* Remember the first error and stop all. */
+/* Keep the first error and stop all threads. */
 void order_fail(struct order *o, const struct err *err);
-/* Wake whoever waits: stop has been set. */
+/* Wake all waiting threads after stop was set. */
 void order_wake(struct order *o);
-/* After all threads have ended: the first error. */
+/* After all threads have ended: false with the first error. */
 bool order_check(const struct order *o, struct err *err) MUST_CHECK;
-/* After that: create the files. */
+/* Then one of three: create the files, */
 bool order_publish(struct order *o, struct err *err) MUST_CHECK;
-/* Or: leave what there is for the next run; saved once more where possible. */
+/* or leave the state for the next run, saved once more where possible, */
 void order_leave(struct order *o);
-/* Or: nobody is to go on with this. */
+/* or discard it, so that no run continues it. */
 void order_give_up(struct order *o);

@@ -1,4 +1,4 @@
-/* Members to pairs, pairs to lines. */
+/* Groups members into pairs and pairs into lines. */
 #include "scan.h"
 #include "common/json.h"
 #include "meta.h"
@@ -76,7 +76,7 @@ void scan_done(struct scan *s)
     buf_done(&s->caption_);
 }
 
-/* A line of the list of broken things. key may be empty. */
+/* Append a line to the list of broken pairs. key may be empty. */
 static void tell(struct scan *s, struct str key, int64_t at, const char *what)
 {
     if (s->broken_n_++ >= SCAN_BROKEN_LINES_MAX) {
@@ -126,7 +126,7 @@ static enum kind kind_of(struct str suffix)
     return KIND_OTHER;
 }
 
-/* Key and suffix by the first dot behind the last slash; false when either is empty. */
+/* Split at the first dot after the last slash into key and suffix; false when either is empty. */
 static bool split_name(struct str name, struct str *ret_key, struct str *ret_suffix)
 {
     const char *slash = memrchr(name.p, '/', name.n);
@@ -217,7 +217,7 @@ static void take_image(struct scan *s, const struct tarwalk_member *m, struct st
     }
 }
 
-/* The member's bytes, when it is not too large (then *ret_ok is false and the pair broken). */
+/* Read the member's bytes. When it is too large, *ret_ok is false and the pair is broken. */
 static bool read_member(struct scan *s, const struct tarwalk_member *m, int64_t max,
                         struct str *ret, bool *ret_ok, struct err *err)
 {
@@ -338,7 +338,7 @@ bool scan_shard(struct scan *s, struct str path, struct err *err)
     s->fault = e;
     s->fault_at = w.at;
     s->counts.bad_tars++;
-    s->broken_n_ = 0; /* told whatever came before */
+    s->broken_n_ = 0; /* always listed, even after many others */
     tell(s, (struct str){"", 0}, w.at, e.message);
     return true;
 }

@@ -1,16 +1,16 @@
-/* One shard: its members grouped to pairs as webdataset groups them (same name up to the first dot
- * of the last component, one after the other), each whole pair one line, each broken one counted
- * and told. A pair is whole with one picture that is not empty, and the .txt and .json asked for.
- */
+/* Scans one shard: members are grouped into pairs as webdataset groups them (same name up to the
+ * first dot of the last component, adjacent). Each complete pair gives one line; each broken pair
+ * is counted and listed. A pair is complete with exactly one non-empty picture, and the .txt and
+ * .json required. */
 #pragma once
 #include "line.h"
 #include "tarwalk.h"
 
 #define SCAN_TXT_BYTES_MAX    ((int64_t)1 << 20)
 #define SCAN_JSON_BYTES_MAX   ((int64_t)SOURCE_NEED_MAX)
-#define SCAN_OUT_BYTES        ((size_t)1 << 20) /* lines handed on at a time */
+#define SCAN_OUT_BYTES        ((size_t)1 << 20) /* flush the lines at this size */
 #define SCAN_OUT_BYTES_MAX    ((size_t)16 << 20)
-#define SCAN_BROKEN_LINES_MAX 1000 /* of one shard; all are counted */
+#define SCAN_BROKEN_LINES_MAX 1000 /* listed per shard; all are counted */
 
 enum pair_fault {
     PAIR_WHOLE,
@@ -24,14 +24,14 @@ enum pair_fault {
     PAIR_NO_SIZE,
     PAIR_FAULT_COUNT
 };
-/* "success" for a whole one, else what is wrong: "no txt". */
+/* "success" for a complete pair, else the fault: "no txt". */
 const char *pair_fault_text(enum pair_fault f);
 
 struct scan_config { /* value */
     unsigned fields; /* enum line_field */
     bool need_txt, need_json;
     bool sample;
-    uint64_t sample_below; /* hashes below go into the sample, too */
+    uint64_t sample_below; /* pairs with a smaller hash are also in the sample */
 };
 struct scan_counts {
     int64_t members; /* regular files */
@@ -40,10 +40,10 @@ struct scan_counts {
     int64_t others; /* members that belong to no pair */
     int64_t bad_tars;
 };
-int64_t scan_counts_pairs(const struct scan_counts *c); /* whole and broken */
+int64_t scan_counts_pairs(const struct scan_counts *c); /* complete and broken */
 void scan_counts_add(struct scan_counts *to, const struct scan_counts *c);
 
-struct scan_out { /* of one shard, until it is handed on */
+struct scan_out { /* the output of one shard until it is flushed */
     struct buf lines;
     struct buf sample;
     struct buf broken;
@@ -56,13 +56,13 @@ struct scan {
     const struct scan_config *config; /* borrowed, as are the next two */
     struct source *src;
     struct scan_out *out; /* may be changed between shards and by flush */
-    /* Called when out has SCAN_OUT_BYTES or more: make room. False ends the scan. */
+    /* Called when out has SCAN_OUT_BYTES or more, to empty it. False ends the scan. */
     bool (*flush)(void *ctx, struct err *err);
     void *ctx;
     struct scan_counts counts; /* since init */
-    struct err fault;          /* of the last shard, when it was bad: what and where */
+    struct err fault;          /* of the last shard, when it was bad: the fault and its position */
     int64_t fault_at;
-    enum pair_fault first_broken; /* of the last shard; PAIR_WHOLE: none */
+    enum pair_fault first_broken; /* of the last shard; PAIR_WHOLE: no broken pair */
     int64_t first_broken_at;
 
     struct buf path_; /* escaped */
@@ -78,7 +78,8 @@ struct scan {
 };
 void scan_init(struct scan *s, const struct scan_config *config, struct source *src);
 void scan_done(struct scan *s);
-/* The shard that is open in src; path as the lines say it. True when done: also when the archive
- * is bad, which is counted, told in out->broken and in s->fault (else code NONE); pairs before
- * the fault are kept. False when bytes could not be had or flush said so. */
+/* Scan the shard that is open in src; path as written in the lines. True when finished. A bad
+ * archive also returns true: it is counted and described in out->broken and s->fault (else its code
+ * is NONE), and pairs before the fault are kept. False when bytes could not be read or flush
+ * returned false. */
 bool scan_shard(struct scan *s, struct str path, struct err *err) MUST_CHECK;

@@ -51,7 +51,7 @@ static int entry_cmp(const void *a, const void *b, void *text)
     return strcmp(t + x->path, t + y->path);
 }
 
-struct above { /* the folders one is in: a link back to one of them would never end */
+struct above { /* the enclosing folders: a link back to one of them would be an endless loop */
     dev_t dev[SHARDS_DEPTH_MAX];
     ino_t ino[SHARDS_DEPTH_MAX];
     int n;
@@ -88,7 +88,7 @@ static bool enter(struct shards *s, int dir_fd, const char *name, const char *pa
     return ok;
 }
 
-/* One entry. d_type spares a stat of every file where the file system tells it. */
+/* Visit one entry. Where the file system supplies d_type no stat is needed. */
 static bool visit(struct shards *s, int dir_fd, const struct dirent *e, const char *below,
                   struct above *above, struct err *err)
 {
@@ -190,7 +190,7 @@ static bool list_s3(struct shards *s, const char *input, struct err *err)
     }
     bool ok = s3_blocking_list(s3, &s->base, SHARDS_KEYS_MAX, &l, err);
     s3_blocking_free(s3);
-    if (ok && one) { /* its own name is what lies below the input */
+    if (ok && one) { /* the path below the input is its file name */
         const char *slash = strrchr(key, '/');
         key[slash != NULL ? slash + 1 - key : 0] = '\0';
     }

@@ -1,6 +1,6 @@
 /* The shards of an input, in the order of the index: every .tar below a folder or an S3 prefix,
  * sorted bytewise by its path below it, so that a folder and a bucket with the same content give
- * the same index. Names that begin with a dot are nobody's. */
+ * the same index. Names that begin with a dot are ignored. */
 #pragma once
 #include "common/s3.h"
 #include "source.h"
@@ -8,11 +8,11 @@
 #define SHARDS_MAX            1000000
 #define SHARDS_TEXT_BYTES_MAX ((size_t)256 << 20)
 #define SHARDS_DEPTH_MAX      16      /* of folders */
-#define SHARDS_KEYS_MAX       4000000 /* under a prefix, sidecars and all */
+#define SHARDS_KEYS_MAX       4000000 /* under a prefix, sidecars included */
 
 struct shard_entry { /* value */
     uint32_t path;   /* offset of its text, below the input */
-    uint32_t etag;   /* S3 only, else of "" */
+    uint32_t etag;   /* S3 only, else the offset of "" */
     int64_t size;    /* S3 only, else -1 */
 };
 struct shards { /* shards_done frees */
@@ -27,5 +27,5 @@ struct shards { /* shards_done frees */
 bool shards_list(const char *input, struct shards *ret, struct err *err) MUST_CHECK;
 void shards_done(struct shards *s);
 const char *shards_path(const struct shards *s, size_t i); /* below the input; borrowed */
-/* Open shard i in src, whose s3 is set when it comes from there. */
+/* Open shard i in src; src->s3 must be set for S3. */
 bool shards_open(const struct shards *s, size_t i, struct source *src, struct err *err) MUST_CHECK;

@@ -9,15 +9,15 @@
 #include <sys/uio.h>
 
 #define SLOW_US        50 /* a read from the page cache takes a few */
-#define COLD_STEP      8  /* per window that was not at hand; one that was takes one off */
+#define COLD_STEP      8  /* added per window that was not cached; a cached one subtracts 1 */
 #define COLD_MAX       32
 #define PROBES         8
 #define PAGE_BYTES     ((size_t)4096)
-#define SKIP_BYTES     (1 << 20)          /* a gap worth breaking the order of a cold read for */
+#define SKIP_BYTES     (1 << 20)          /* a gap wide enough to skip in a cold read */
 #define WALK_BYTES     ((int64_t)8 << 10) /* of the first window */
 #define WALK_BYTES_MIN ((int64_t)2 << 10)
 #define WALK_BYTES_MAX ((int64_t)32 << 10)
-#define JUMP_BYTES     4096 /* a gap that ends what one window should hold */
+#define JUMP_BYTES     4096 /* a gap that ends a cluster of reads */
 
 void source_init(struct source *s, enum source_mode mode)
 {
@@ -57,8 +57,9 @@ static void begin_stream(struct source *s)
     (void)posix_fadvise(s->fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 
-/* Are most of a few places spread over the file not cached? Asking takes a few microseconds and,
- * unlike reading with RWF_NOWAIT, starts no I/O. Where we may not know, the kernel says cached. */
+/* True when most of a few sampled pages of the file are not cached. The check takes a few
+ * microseconds and, unlike a read with RWF_NOWAIT, starts no I/O. Without permission the kernel
+ * reports all pages as cached. */
 static bool probe_cold(const struct source *s)
 {
     int absent = 0;
@@ -115,7 +116,7 @@ void source_open_memory(struct source *s, struct str bytes, size_t step)
     s->step_ = step;
 }
 
-/* On whole pages: the kernel copies twice as fast to them. */
+/* Page-aligned memory: the kernel copies to it twice as fast. */
 static void make_room(struct source *s, size_t n)
 {
     if (n > s->cap_) {
@@ -123,15 +124,15 @@ static void make_room(struct source *s, size_t n)
         s->cap_ = (n + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
         s->buf_ = aligned_alloc(PAGE_BYTES, s->cap_);
         if (s->buf_ == NULL) {
-            s->buf_ = xmalloc(s->cap_); /* ends the process when there is nothing left at all */
+            s->buf_ = xmalloc(s->cap_); /* ends the process when memory is out */
         }
     }
     s->p = s->buf_;
     s->n = 0;
 }
 
-/* As many of n bytes from `at` as there are at hand, at least one; all of them unless nowait.
- * -1 with errno; EAGAIN when nowait and nothing is cached. */
+/* Read n bytes from `at`; with nowait only those that are cached, at least one. -1 with errno;
+ * EAGAIN when nowait and nothing is cached. */
 static ssize_t read_at(struct source *s, int64_t at, size_t n, bool nowait)
 {
     size_t got = 0;
@@ -169,8 +170,8 @@ static bool took(struct source *s, int64_t at, size_t n, ssize_t got, struct err
     return true;
 }
 
-/* The window of a cached file. A few pages may be missing; when one window in nine is, or several
- * in a row are, the file counts as cold. */
+/* The window of a cached file. A few pages may be missing. When one window in nine is missing, or
+ * several in a row, the file counts as cold. */
 static bool walk(struct source *s, int64_t at, size_t n, struct err *err)
 {
     size_t want = (size_t)MIN(MAX((int64_t)n, s->walk_n_), s->size - at);
@@ -181,7 +182,8 @@ static bool walk(struct source *s, int64_t at, size_t n, struct err *err)
             s->cold_ -= s->cold_ > 0 ? 1 : 0;
             return took(s, at, n, got, err);
         }
-        s->nowait_ = got >= 0 || errno == EAGAIN; /* else the file system cannot tell */
+        /* otherwise the file system does not support RWF_NOWAIT */
+        s->nowait_ = got >= 0 || errno == EAGAIN;
         s->cold_ += s->nowait_ ? COLD_STEP : 0;
     }
     if (s->nowait_ || s->mode == SOURCE_WALK) {
@@ -194,8 +196,7 @@ static bool walk(struct source *s, int64_t at, size_t n, struct err *err)
     return took(s, at, n, got, err);
 }
 
-/* How much belongs together: the window grows at once to what was used between two jumps, and
- * shrinks slowly. */
+/* Adapt the window to what is used between two jumps: it grows at once and shrinks slowly. */
 static void learn(struct source *s, int64_t at)
 {
     if (at - s->used_end_ < JUMP_BYTES && s->used_end_ - s->cluster_at_ < WALK_BYTES_MAX) {
@@ -207,8 +208,7 @@ static void learn(struct source *s, int64_t at)
     s->cluster_at_ = at;
 }
 
-/* The window of a cold file: all bytes in order, by whole pages, but for gaps too wide to be worth
- * it. */
+/* The window of a cold file: all bytes in order, in whole pages, except very wide gaps. */
 static bool stream(struct source *s, int64_t at, size_t n, struct err *err)
 {
     int64_t end = s->at + (int64_t)s->n;
@@ -248,7 +248,7 @@ static bool fill_s3(struct source *s, int64_t at, size_t n, struct err *err)
 {
     size_t want = (size_t)MIN((int64_t)MAX(n, SOURCE_RANGE_BYTES), s->size - at);
     AUTO_BUF struct buf b = BUF_INIT(want);
-    free(TAKE(s->buf_)); /* not two windows at once */
+    free(TAKE(s->buf_)); /* not two windows at the same time */
     s->cap_ = 0;
     s->n = 0;
     if (!s3_blocking_get_range(s->s3, &s->uri_, at, want, s->etag_, &b, err)) {

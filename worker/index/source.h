@@ -1,12 +1,12 @@
-/* The bytes of one archive, a window at a time. Who reads asks for a range; when it lies within the
- * window nothing happens, else the window moves. How far a window reaches is decided here:
- *  - a file whose pages are cached is hopped over: a window holds what lies close together (the
- *    small members of a pair and the next headers), as learned from the windows before it;
- *  - a cold file is read in order by large pieces, so that the kernel reads ahead: skipping from
- *    header to header would defeat that and cost ten times as long;
- *  - an object in S3 comes by ranges, pinned to one version by its ETag.
- * A file is cold when most of a few places in it are not cached (mincore says so, where it may); a
- * cached one turns cold when too many windows are not at hand (RWF_NOWAIT) or reads take long.
+/* The bytes of one archive, one window at a time. The reader requests a range; when it is not
+ * within the window, the window moves. The window's size depends on the source:
+ *  - a cached file is read in small windows that hold what is close together (the small members of
+ *    a pair and the next headers), learned from earlier windows;
+ *  - a cold file is read in order in large pieces, so that the kernel reads ahead: skipping from
+ *    header to header would take ten times as long;
+ *  - an S3 object is read by ranges, pinned to one version by its ETag.
+ * A file is cold when most of a few sampled pages are not cached (mincore, where permitted). A
+ * cached file becomes cold when too many windows are not cached (RWF_NOWAIT) or reads take long.
  *
  * Invariant: p[0..n) are the bytes from `at`, at + n <= size. One thread at a time. */
 #pragma once
@@ -27,15 +27,15 @@ struct source {
 
     enum source_mode mode;   /* set before open */
     struct s3_blocking *s3;  /* borrowed; set before source_open_s3 */
-    const _Atomic int *stop; /* not 0: fail soon; NULL: never */
+    const _Atomic int *stop; /* not 0: fail soon; NULL: no stop flag */
     int64_t read_bytes;      /* since init, for the rate */
-    int64_t streamed_files;  /* since init: how many turned out cold */
+    int64_t streamed_files;  /* cold files since init */
 
     char *buf_;
     size_t cap_;
     int fd_; /* -1: S3 or memory */
     bool streaming_, nowait_;
-    int cold_;           /* how cold the file looks */
+    int cold_;           /* measure of how cold the file is */
     int64_t used_end_;   /* of the last range asked for */
     int64_t cluster_at_; /* start of what was read since the last jump */
     int64_t walk_n_;     /* bytes of the next window of a cached file */
@@ -47,18 +47,18 @@ struct source {
 
 void source_init(struct source *s, enum source_mode mode);
 void source_done(struct source *s);
-/* Each open closes what was open before; the window's memory is kept. */
+/* Each open closes the previous source and keeps the window's memory. */
 bool source_open_file(struct source *s, const char *path, struct err *err) MUST_CHECK;
 /* size and etag as listed. */
 void source_open_s3(struct source *s, const struct s3_uri *u, int64_t size, const char *etag);
-/* Borrowed bytes, seen through windows of `step` bytes, each in memory of its exact size. */
+/* Borrowed bytes in windows of `step` bytes, each in memory of its exact size (for tests). */
 void source_open_memory(struct source *s, struct str bytes, size_t step);
 void source_close(struct source *s);
 /* Move the window so that it holds n bytes from `at`. */
 bool source_fill(struct source *s, int64_t at, size_t n, struct err *err) MUST_CHECK;
 
 /* n <= SOURCE_NEED_MAX bytes from `at`, which must lie within the archive; valid until the next
- * call. ERR_IO, ERR_NETWORK and the like when they cannot be had, ERR_CONFLICT when the object
+ * call. ERR_IO, ERR_NETWORK and the like when they cannot be read, ERR_CONFLICT when the object
  * changed. */
 MUST_CHECK static inline bool source_need(struct source *s, int64_t at, size_t n, const char **ret,
                                           struct err *err)

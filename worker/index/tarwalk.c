@@ -2,7 +2,7 @@
 #include "tarwalk.h"
 #include "common/tar.h"
 
-struct extra {    /* what extended headers say of the next member */
+struct extra {    /* what extended headers say about the next member */
     int64_t size; /* -1: not said */
     size_t name_n;
     bool has_name, pending;
@@ -45,7 +45,7 @@ static bool get_number(const uint8_t *p, size_t n, int64_t *ret)
     return i == n || p[i] == '\0' || p[i] == ' ';
 }
 
-/* Sum of a header's bytes, eight at a time: 64 words add at most 64 * 510 to a lane of 16 bits. */
+/* Sum of a header's bytes, eight at a time: 64 words add at most 64 * 510 to each 16-bit lane. */
 static uint32_t sum_bytes(const uint8_t *h)
 {
     const uint64_t mask = UINT64_C(0x00ff00ff00ff00ff);
@@ -59,7 +59,7 @@ static uint32_t sum_bytes(const uint8_t *h)
                       (lanes >> 48));
 }
 
-/* The field itself counts as spaces. Some old programs summed signed bytes. */
+/* The checksum field itself counts as spaces. Some old programs summed signed bytes. */
 static bool checksum_ok(const uint8_t *h)
 {
     int64_t want;
@@ -187,7 +187,7 @@ static bool read_header(const struct tarwalk *w, const uint8_t *h, const struct 
         size = x->size;
     }
     if (type >= '1' && type <= '6') {
-        size = 0; /* links, devices, folders: whatever the field says, no data follows */
+        size = 0; /* links, devices, folders: no data follows, even when the field says so */
     }
     int64_t left = w->src->size - w->at - TAR_BLOCK;
     if (size > left || (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK > left - size) {
@@ -201,7 +201,8 @@ static bool read_header(const struct tarwalk *w, const uint8_t *h, const struct 
     return true;
 }
 
-/* From an extended header, else prefix/name of ustar; GNU has other things where the prefix is. */
+/* The name from an extended header, else prefix/name of ustar. GNU headers have other fields in
+ * place of the prefix. */
 static struct str member_name(struct tarwalk *w, const char *h, const struct extra *x)
 {
     if (x->has_name) {

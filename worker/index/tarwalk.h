@@ -1,10 +1,10 @@
-/* Walks the headers of a tar archive and tells where each regular file's data lies, reading nothing
- * else. Takes ustar, pax (path and size, local), GNU long names, sizes in base 256 and the headers
- * of before POSIX. Archives come from outside: every header's checksum is checked, every length is
- * held against the archive's size, and each step moves forward by a block at least.
+/* Walks the headers of a tar archive and returns where each regular file's data is, without reading
+ * the data. Accepts ustar, pax (path and size, local), GNU long names, base-256 sizes and pre-POSIX
+ * headers. Archives are untrusted: every header's checksum is checked, every length is checked
+ * against the archive's size, and each step moves forward by at least one block.
  *
- * Unlike common/tar.h it never wants the archive in memory, and it passes over links, folders and
- * devices instead of refusing them: nothing is unpacked by it. */
+ * Unlike common/tar.h it does not need the archive in memory, and it skips links, folders and
+ * devices instead of rejecting them, because nothing is unpacked. */
 #pragma once
 #include "source.h"
 
@@ -18,11 +18,11 @@ struct tarwalk_member {
 };
 struct tarwalk {
     struct source *src; /* borrowed */
-    int64_t at;         /* of the next header; after a fault: of what was wrong */
-    int64_t others;     /* members passed over: not regular files */
+    int64_t at;         /* of the next header; after a fault: of the fault */
+    int64_t others;     /* members skipped: not regular files */
     char name_[TARWALK_NAME_MAX + 1];
 };
 void tarwalk_init(struct tarwalk *w, struct source *src);
 /* True with a member; false at the end (err->code NONE) or on a fault: ERR_MALFORMED and ERR_LIMIT
- * when the archive is at fault, with w->at telling where, else what source_need gave. */
+ * for a bad archive, with the position in w->at, else the error of source_need. */
 bool tarwalk_next(struct tarwalk *w, struct tarwalk_member *ret, struct err *err) MUST_CHECK;

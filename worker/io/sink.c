@@ -1,4 +1,4 @@
-/* Folder and S3 sinks. In a folder a name appears by link(2) or rename(2) of a finished, synced
+/* Folder and S3 sinks. In a folder a name is created by link(2) or rename(2) of a finished, synced
  * temporary file, so a killed worker leaves only files that start with ".tmp-". */
 #include "sink.h"
 #include "common/cleanup.h"
@@ -116,7 +116,7 @@ void sink_free(struct sink *s)
     free(s);
 }
 
-/* The object's full place; names are ours and short, so they always fit. */
+/* The object's URI. Names are our own and short, so they always fit. */
 static struct s3_uri uri_of(const struct sink *s, const char *name)
 {
     struct s3_uri u = s->base;
@@ -352,13 +352,14 @@ bool sink_stream_begin(struct sink *s, const char *name, const char *content_typ
             free(t);
             return false;
         }
-        (void)flock(t->fd, LOCK_EX | LOCK_NB); /* says to restore: alive */
+        /* tells sink_stream_restore that this process is alive */
+        (void)flock(t->fd, LOCK_EX | LOCK_NB);
     }
     *ret = t;
     return true;
 }
 
-/* Not the input's fault: see sink_abort_uploads. */
+/* Report it as not the input's fault; see sink_abort_uploads. */
 static bool multipart_failed(struct err *err)
 {
     if (strcmp(err->aws_code, "NoSuchUpload") == 0) {
@@ -475,7 +476,8 @@ const char *sink_stream_kept(const json_t *o)
     return file != NULL ? file : "";
 }
 
-/* The file as it was when saved. Whoever saved it holds a lock on it while it lives. */
+/* Restore the file as it was when saved. The process that saved it holds a lock on it while it is
+ * alive. */
 static bool restore_file(struct sink_stream *t, int64_t size, struct err *err)
 {
     struct stat st;

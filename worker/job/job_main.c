@@ -1,4 +1,4 @@
-/* Starting, stopping and ending. */
+/* Start, stop and end of a job. */
 #include "job_main.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -55,7 +55,7 @@ void job_main_drains(struct job_main *l)
     l->drains_ = true;
 }
 
-/* Other threads may hang, or hold any lock: nothing is waited for, nothing freed. */
+/* Other threads may hang or hold any lock: wait for nothing and free nothing. */
 NORETURN static void leave(const struct job_main *l, const char *why)
 {
     log_event(LOG_WARN, "left_at_once", LF_S("why", why));
@@ -63,7 +63,7 @@ NORETURN static void leave(const struct job_main *l, const char *why)
     _exit(WP_EXIT_STOPPED);
 }
 
-/* Until the work has ended. */
+/* Wait for signals until the work has ended. */
 static void watch(struct job_main *l, const sigset_t *signals)
 {
     int64_t asked_at = 0;

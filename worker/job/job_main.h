@@ -1,15 +1,15 @@
-/* The life of a verb as a job: settings in, work on a thread of its own, an exit status out.
+/* Runs a command as a job: settings in, work on its own thread, an exit status out.
  *
- * The main thread does nothing but wait for signals and watch the clock, so that whatever hangs
- * (a stalled bucket, a stopped decoder, a full pipe), a stop is carried out. SageMaker sends
- * SIGKILL 120 s after SIGTERM; by stop_us at the latest the process has ended by itself:
+ * The main thread only waits for signals and watches the clock, so a stop is carried out even when
+ * the work hangs (a stalled bucket, a stopped decoder, a full pipe). SageMaker sends SIGKILL 120 s
+ * after SIGTERM; the process ends by itself within stop_us:
  *
  *   asked               before the work says that it drains: the end, at once
  *   asked               tick() is called with the time since then, again and again
  *   asked + stop_us     the end, whatever is still going on
  *
- * What is durable then stays durable. A second SIGTERM is the same request again; a second SIGINT
- * (Ctrl-C by an impatient user) is the end at once. */
+ * Durable output stays. A second SIGTERM changes nothing; a second SIGINT (Ctrl-C) ends the process
+ * at once. */
 #pragma once
 #include "common/buf.h"
 #include "common/units.h"
@@ -20,15 +20,16 @@
 enum job_main_end { JOB_MAIN_DONE, JOB_MAIN_STOPPED, JOB_MAIN_FAILED };
 
 struct job_main {
-    const char *failed_event; /* of the log: "index_failed" */
-    const char *stopped;      /* the failure file's text when stopped */
-    int64_t stop_us;          /* from being asked to the end */
-    /* On the calling thread, before there is any other; NULL: nothing. Helpers are forked here. */
+    const char *failed_event; /* log event: "index_failed" */
+    const char *stopped;      /* text of the failure file when stopped */
+    int64_t stop_us;          /* from the request to the end */
+    /* Called on the calling thread before any other thread exists; may fork helpers. NULL:
+     * nothing. */
     bool (*begin)(void *ctx, struct err *err);
-    /* On a thread of its own. JOB_MAIN_FAILED with the reason. */
+    /* Called on its own thread. Returns JOB_MAIN_FAILED with the reason in err. */
     enum job_main_end (*work)(void *ctx, struct err *err);
-    /* On the main thread, a few times a second, and at once when asked. asked_us: how long ago,
-     * -1: not. */
+    /* Called on the main thread a few times a second, and at once when asked to stop. asked_us:
+     * time since the request, -1: not asked. */
     void (*tick)(void *ctx, int64_t asked_us);
     void *ctx;
 
@@ -38,15 +39,16 @@ struct job_main {
     struct err err_;
 };
 
-/* Before all else: until job_main_run a SIGTERM ends the process at once (as process 1 of a
- * container an unhandled one would be ignored). */
+/* Call first. Until job_main_run a SIGTERM ends the process at once (process 1 of a container would
+ * ignore an unhandled SIGTERM). */
 void job_main_begin(void);
-/* Hyperparameters and flags by the verb's own loader; false when there were faults, which have been
- * told: WP_EXIT_USAGE. */
+/* Load hyperparameters and flags with the command's loader. False when there were faults, which are
+ * already printed; exit with WP_EXIT_USAGE. */
 bool job_main_settings(bool (*load)(const json_t *hyperparameters, int argc, char *const *argv,
                                     void *options, struct buf *faults),
                        int argc, char *const *argv, void *options) MUST_CHECK;
-/* Work to the end. The exit status; the failure file and the log's last line are written. */
+/* Run the work to its end, write the failure file and the last log line, and return the exit
+ * status. */
 int job_main_run(struct job_main *l);
-/* By the work: from now on a stop is drained. */
+/* Called by the work: from now on a stop waits for it to drain. */
 void job_main_drains(struct job_main *l);

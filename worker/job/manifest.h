@@ -1,4 +1,5 @@
-/* The object our worker writes last: it says the output is whole. Fields: worker_protocol.h. */
+/* The manifest: the object our worker writes last, which says that the output is complete. Fields:
+ * worker_protocol.h. */
 #pragma once
 #include "common/units.h"
 #include "download/shard/stats.h"
@@ -18,18 +19,20 @@ struct manifest { /* value; strings borrowed */
     usec_t ended_us;
     const struct sink_object *objects; /* objects[objects_n], by name */
     size_t objects_n;
-    /* Of an extended output: see worker_protocol.h. NULL: there is nothing before ours. */
+    /* Of an extended output, see worker_protocol.h. NULL: no earlier parts. */
     const json_t *earlier; /* array, borrowed */
-    int64_t earlier_bytes; /* of those among objects that are not ours */
+    int64_t earlier_bytes; /* bytes of the objects of earlier parts */
     int64_t first_shard;
 };
 
-/* The text. Beyond MANIFEST_STATUSES_MAX distinct texts the rarest are summed up as "(others)". */
+/* Append the manifest's text. Beyond MANIFEST_STATUSES_MAX distinct statuses the rarest are added
+ * up as "(others)". */
 void manifest_json(const struct manifest *m, struct buf *out);
-/* The manifest that is there, an object; *ret is NULL when there is none. Caller decrefs. */
+/* Load the existing manifest; *ret is NULL when there is none. The caller decrefs. */
 bool manifest_load(struct sink *s, json_t **ret, struct err *err) MUST_CHECK;
-/* Is there a manifest already, and whose? *ret_task is NULL when there is none; caller frees. */
+/* The task of the existing manifest; *ret_task is NULL when there is no manifest. The caller frees
+ * it. */
 bool manifest_task(struct sink *s, char **ret_task, struct err *err) MUST_CHECK;
-/* Is that task's output part of what a manifest (NULL: none) is of: its own or an earlier one that
- * was extended? Without a task (by hand, "") only its own counts. */
+/* True when the task's output is covered by the manifest (NULL: false): its own, or an earlier one
+ * that was extended. With task "" (run by hand) only its own counts. */
 bool manifest_is_of(const json_t *manifest, const char *task);

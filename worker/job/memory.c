@@ -1,12 +1,12 @@
-/* /proc: smaps_rollup for the share of a process, task/PID/children for the ones below it. */
+/* Reads /proc: smaps_rollup for the memory of a process, task/PID/children for its children. */
 #include "memory.h"
 #include "common/cleanup.h"
 #include "common/str.h"
 #include <stdio.h>
 
-#define DEPTH_MAX 4 /* of processes: ours are three */
+#define DEPTH_MAX 4 /* depth of the process tree; ours has three levels */
 
-/* The number behind "Name:" in a file of such lines, -1 when it is not there. In kB. */
+/* The number after "Name:" in such a file, in kB; -1 when it is absent. */
 static int64_t kilobytes(const char *path, const char *name)
 {
     AUTO_FILE FILE *f = fopen(path, "re");

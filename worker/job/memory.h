@@ -1,7 +1,7 @@
-/* How much memory the worker takes. */
+/* Memory used by the worker. */
 #pragma once
 #include "common/base.h"
 
-/* Bytes of this process and all below it that are in memory, those shared counted once (the sum of
- * their proportional set sizes); of a process that may not be looked into, its resident set. */
+/* Resident bytes of this process and all its descendants, shared pages counted once (sum of the
+ * proportional set sizes). A process without permission counts with its resident set size. */
 int64_t memory_of_all(void);

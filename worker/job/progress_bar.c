@@ -1,4 +1,4 @@
-/* Drawing the bar. */
+/* Draws the progress bar. */
 #include "progress_bar.h"
 #include "common/cleanup.h"
 #include <langinfo.h>
@@ -7,7 +7,7 @@
 
 #define BAR_CELLS_MIN 8
 #define BAR_CELLS_MAX 40
-#define BAR_RANK      4 /* pieces from this rank on yield to the bar itself */
+#define BAR_RANK      4 /* pieces from this rank on give way to the bar */
 #define PIECE_BYTES   64
 
 void progress_bar_screen_of(struct progress_bar_screen *ret)
@@ -43,7 +43,7 @@ static void grouped(int64_t n, char out[static PIECE_BYTES])
     out[at] = '\0';
 }
 
-/* The two largest units. */
+/* A time span in its two largest units. */
 static void span(int64_t s, char out[static PIECE_BYTES])
 {
     long long days = s / 86400;
@@ -72,7 +72,7 @@ static void bytes_text(int64_t n, char out[static PIECE_BYTES])
     (void)snprintf(out, PIECE_BYTES, v < 9.95 && u > 0 ? "%.1f %s" : "%.0f %s", v, units[u]);
 }
 
-/* Pieces in the order in which they are shown; rank: what is left out last is 0. */
+/* Pieces in display order. The highest rank is left out first, rank 0 last. */
 struct piece {
     int rank;
     char text[3 * PIECE_BYTES];
@@ -137,7 +137,7 @@ void progress_bar_line(const struct progress_bar_view *v, const struct progress_
 {
     struct piece p[PIECE_COUNT];
     bool shown[PIECE_COUNT] = {false};
-    int room = MAX(width, 1) - 1; /* the last column: some terminals would wrap */
+    int room = MAX(width, 1) - 1; /* keep the last column free: some terminals wrap there */
     int used = 0;
     pieces_of(v, p);
     for (int rank = 0; rank < PIECE_COUNT; rank++) {

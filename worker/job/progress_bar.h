@@ -1,9 +1,9 @@
-/* A progress bar of one line: how far, how fast, what failed, how long still. Redrawn in place, as
- * wide as the terminal is at that moment; what does not fit is left out, the least needed first. */
+/* A one-line progress bar: progress, speed, failures, remaining time. Redrawn in place at the
+ * terminal's current width; what does not fit is left out, least important first. */
 #pragma once
 #include "common/buf.h"
 
-#define PROGRESS_BAR_WIDTH_MAX 400 /* columns; wider terminals are taken for so wide */
+#define PROGRESS_BAR_WIDTH_MAX 400 /* columns; wider terminals count as this wide */
 
 struct progress_bar_view { /* value */
     const char *unit;      /* "rows" */
@@ -12,16 +12,16 @@ struct progress_bar_view { /* value */
     int64_t failed, transfers, bytes;
     double rate;
 };
-struct progress_bar_screen { /* value: what standard output is */
+struct progress_bar_screen { /* a value: properties of standard output */
     bool on;                 /* a terminal that can be drawn on */
     bool utf8, color;
 };
-/* Asks isatty, TERM, the locale and NO_COLOR (set and not empty: no colour). */
+/* Detect with isatty, TERM, the locale and NO_COLOR (set and not empty: no colour). */
 void progress_bar_screen_of(struct progress_bar_screen *ret);
-/* Columns of the terminal now; 80 when it does not say. */
+/* Current columns of the terminal; 80 when unknown. */
 int progress_bar_width(void);
-#define PROGRESS_BAR_CLEAR "\r\033[K" /* the line is empty and the cursor at its beginning */
-/* The line, at most width - 1 columns, with what moves the cursor to its beginning and clears the
- * rest. Pure. */
+#define PROGRESS_BAR_CLEAR "\r\033[K" /* clear the line and move the cursor to its beginning */
+/* Append the line, at most width - 1 columns, with the escape codes that move the cursor to its
+ * beginning and clear the rest. Pure. */
 void progress_bar_line(const struct progress_bar_view *v, const struct progress_bar_screen *s,
                        int width, struct buf *out);

@@ -1,5 +1,5 @@
-/* The people's line has the words of img2dataset's, so that eyes and scripts used to it can read
- * it. */
+/* The text line uses the words of img2dataset's, so that people and scripts can read it
+ * unchanged. */
 #include "progress_report.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -22,13 +22,13 @@ struct progress_report {
     struct progress_report_config c;
     struct sink *sink; /* borrowed */
     struct progress_bar_screen screen;
-    struct progress_report_speed speed; /* of what is counted down */
+    struct progress_report_speed speed; /* of the unit of the estimate */
     struct progress_report_speed rows_speed;
-    int64_t started_us; /* monotonic, as the others */
+    int64_t started_us; /* monotonic, as are the others */
     int64_t next_line_us, next_file_us, next_mark_us;
     int failed_n; /* in a row */
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t stopped;
     bool stop;
 };
@@ -127,7 +127,7 @@ static void write_file(struct progress_report *h, struct progress_report_view v)
     log_event(LOG_WARN, "progress_not_written", LF_I("in_a_row", h->failed_n), LF_ERR(&err));
 }
 
-/* What is told of whole shards an earlier run has left was not done at our speed. */
+/* Shards finished by an earlier run do not count for our speed. */
 static double mean_rate(const struct progress_report *h, double seconds)
 {
     const struct progress *p = h->c.progress;
@@ -162,7 +162,7 @@ static void draw_bar(const struct progress_report *h, const struct progress_repo
     (void)fflush(stdout);
 }
 
-/* Everything that is due. */
+/* Report everything that is due. */
 static void beat(struct progress_report *h, bool all)
 {
     int64_t now = clock_mono_us();
@@ -184,7 +184,7 @@ static void beat(struct progress_report *h, bool all)
     }
 }
 
-/* Until the next thing is due; false when it is time to stop. */
+/* Wait until the next report is due; false when stopping. */
 static bool rest(struct progress_report *h)
 {
     int64_t due = MIN(h->next_file_us, h->next_mark_us);

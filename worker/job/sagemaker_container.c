@@ -1,4 +1,4 @@
-/* Reads the files SageMaker writes and writes the one it reads. */
+/* Reads the files SageMaker writes and writes the failure file it reads. */
 #include "sagemaker_container.h"
 #include "common/json.h"
 #include "worker_protocol.h"
@@ -202,7 +202,7 @@ void sagemaker_container_fail(const char *cause, const char *message)
     AUTO_FREE char *path = xasprintf("%s/output/failure", sagemaker_container_root());
     AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) {
-        return; /* by hand there is no contract: the same text goes to stderr */
+        return; /* run by hand there is no such folder: the same text goes to stderr */
     }
     AUTO_FREE char *text = xasprintf("%s: %s", cause, message);
     ssize_t n = write(fd, text, strlen(text));

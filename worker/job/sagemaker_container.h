@@ -1,5 +1,5 @@
-/* The container contract: where SageMaker puts things below /opt/ml (or $DROVER_ML_ROOT), and how
- * a job says why it failed. Every hyperparameter arrives as a string. */
+/* The SageMaker container contract: where SageMaker puts files below /opt/ml (or $DROVER_ML_ROOT),
+ * and how a job reports why it failed. Every hyperparameter arrives as a string. */
 #pragma once
 #include "common/err.h"
 #include <jansson.h>
@@ -9,21 +9,21 @@
 
 /* Root of the contract, "/opt/ml" by default. */
 const char *sagemaker_container_root(void);
-/* A path with a leading /opt/ml read under the root; other paths as they are. Caller frees. */
+/* Map a leading /opt/ml to the root; other paths are unchanged. The caller frees the result. */
 char *sagemaker_container_path(const char *path);
-/* hyperparameters.json as an object of strings; NULL in *ret when there is no such file. Numbers
+/* hyperparameters.json as an object of strings; *ret is NULL when there is no such file. Numbers
  * and booleans are accepted too, and a value that is a JSON string literal is unquoted, as the
  * SageMaker Python SDK quotes each value. Caller decrefs. */
 bool sagemaker_container_hyperparameters(json_t **ret, struct err *err) MUST_CHECK;
-/* Hosts of this job by resourceconfig.json; 1 when there is no such file. */
+/* Number of hosts of this job from resourceconfig.json; 1 when there is no such file. */
 bool sagemaker_container_hosts(int *ret, struct err *err) MUST_CHECK;
-/* Folder of the named channel, of the only channel when name is NULL. ERR_INVALID names what is
- * there. Caller frees. */
+/* Folder of the named channel, of the only channel when name is NULL. ERR_INVALID lists the
+ * existing channels. Caller frees. */
 bool sagemaker_container_channel(const char *name, char **ret, struct err *err) MUST_CHECK;
-/* Name of a cause of failure for an error, as in the controller's list. */
+/* The name of a cause (orchestrator/core/failure/cause.def) for an error. */
 const char *sagemaker_container_cause(const struct err *err);
 /* Exit status of worker_protocol.h for a cause. */
 int sagemaker_container_exit(const char *cause);
-/* Write "<cause>: <message>" to output/failure below the root, if output/ is there, else nothing.
+/* Write "<cause>: <message>" to output/failure below the root, if output/ exists; else do nothing.
  * SageMaker shows the first 1,024 characters. */
 void sagemaker_container_fail(const char *cause, const char *message);

@@ -1,4 +1,4 @@
-/* The parts of drover-local. One mutex, `mu`, guards everything below it; S3 objects need none of
+/* All state of drover-local. The mutex `mu` guards everything below it; S3 objects do not need
  * it. */
 #pragma once
 #include "local/jobs/job.h"

@@ -139,7 +139,7 @@ static int serve(const struct options *o)
     (void)sigaddset(&set, SIGINT);
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGCHLD, SIG_IGN); /* supervisors report by files; nobody waits for them */
+    (void)signal(SIGCHLD, SIG_IGN); /* supervisors report through files; nothing waits for them */
     bool ok = app_init(app, o, &err) && server_start(app, o->listen, &server, &err) &&
               job_clock_start(app, &err) && announce(app, o->port_file, &err);
     if (ok) {

@@ -1,33 +1,32 @@
-/* What drover-local is told: one JSON file, every key optional, unknown keys rejected with a guess.
- * Spans are in seconds in the file (fractions allowed) and in microseconds here. Maps stay jansson
- * objects, read only after settings_load. */
+/* The settings of drover-local: one JSON file, every key optional, unknown keys rejected with a
+ * suggestion. Times are seconds in the file (fractions allowed) and microseconds here. Maps stay
+ * jansson objects, read only after settings_load. */
 #pragma once
 #include "common/json.h"
 
 struct settings {
-    json_t *all; /* owns everything borrowed below */
-    json_t
-        *quotas; /* quota name -> instances; an instance type alone stands for its training quota */
+    json_t *all;    /* owns everything borrowed below */
+    json_t *quotas; /* quota name -> instances; a bare instance type means its training quota */
     json_t *warm_quotas;    /* instance type -> instances kept warm; absent: 0, AWS' default */
     json_t *spot_quotas;    /* instance type -> spot instances; absent: 0 */
     json_t *account_quotas; /* quota name -> value: limits of the account */
     json_t *prices;         /* instance type -> USD an hour as decimal text */
-    json_t *rates;          /* operation -> requests a second; absent: not limited */
-    json_t *bursts;         /* operation -> requests at once; absent: two or one second's worth */
+    json_t *rates;          /* operation -> requests per second; absent: not limited */
+    json_t *bursts;         /* operation -> burst; absent: 2 or one second's worth */
     json_t *images;         /* training image -> argv */
     json_t *credentials;    /* access key id -> secret */
-    json_t *job_env;        /* more environment of every job */
-    json_t *faults;         /* array of faults that hold from the start */
+    json_t *job_env;        /* extra environment of every job */
+    json_t *faults;         /* array of faults active from the start */
     json_t *roles;          /* array of role ARNs that may be assumed; NULL: any */
     json_t *denied_buckets; /* array of bucket names that answer AccessDenied */
     const char *region;
     const char *account;
     int64_t cold_start_us;
     int64_t warm_start_us;  /* the same on a pool */
-    bool warm_newest_first; /* of pools that match alike; AWS does not say which it takes */
+    bool warm_newest_first; /* among equally matching pools; AWS does not document its choice */
     int64_t spot_wait_us;   /* reclaimed spot instances come back after this */
     int64_t spot_billed_percent;
-    int64_t cluster_life_us; /* a chain of jobs on one cluster lasts no longer */
+    int64_t cluster_life_us; /* maximum time of a chain of jobs on one cluster */
     int64_t download_us;
     int64_t upload_us;
     int64_t stop_us;

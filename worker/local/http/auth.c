@@ -17,7 +17,7 @@ enum refusal {
     BAD_HASH
 };
 
-/* What each family of services says: JSON 1.x, S3, STS. */
+/* Error codes and texts of each family of services: JSON 1.x, S3, STS. */
 static const struct {
     struct {
         int status;
@@ -130,7 +130,7 @@ static bool payload_hash(struct request *r, struct str *ret, bool *ret_ok)
     return true;
 }
 
-/* The headers named in SignedHeaders, x-amz-date not; false when one of them did not come. */
+/* The headers named in SignedHeaders except x-amz-date; false when one of them is missing. */
 static bool signed_headers(const struct request *r, struct str names, struct sigv4_header *out,
                            size_t *ret_n, bool *ret_host)
 {
@@ -157,7 +157,7 @@ static bool signed_headers(const struct request *r, struct str names, struct sig
     return true;
 }
 
-/* Every x-amz- header that came must be signed, or somebody could add one on the way. */
+/* Every received x-amz- header must be signed, or an attacker could add one. */
 static bool amz_headers_signed(const struct request *r, const struct sigv4_header *signed_h,
                                size_t n)
 {

@@ -1,6 +1,5 @@
-/* Is a request signed by somebody we know? Real Signature Version 4, the payload's hash checked
- * against the body, clock window and scope checked; a wrong one is answered as the service would.
- */
+/* Checks the signature of a request: Signature Version 4 with the payload's hash, the clock window
+ * and the scope. A wrong signature is answered as the service would. */
 #pragma once
 #include "local/settings.h"
 #include "request.h"

@@ -24,7 +24,7 @@ static const struct {
 static const struct {
     const char *service;
     const char *operation;
-    const char *name_key; /* member of the input that says what it is about; NULL none */
+    const char *name_key; /* member of the input with the resource's name; NULL: no member */
     void (*handle)(struct request *r);
 } operations[] = {
     {"sagemaker", "CreateTrainingJob", "TrainingJobName", sagemaker_create},
@@ -147,7 +147,7 @@ static void throttle(struct request *r)
            strcmp(r->service, "s3") == 0 ? "Please reduce your request rate." : "Rate exceeded");
 }
 
-/* Close the connection now, let it happen later. */
+/* Close the connection now and carry the request out later. */
 static void effect_later(struct request *r, const struct fault *f)
 {
     struct err err = ERR_INIT;
@@ -165,7 +165,7 @@ static void effect_later(struct request *r, const struct fault *f)
     job_clock_effect_at(r->app, copy, due);
 }
 
-/* Faults that act instead of the request. True: it is answered. */
+/* Faults that replace the request. True: it is answered. */
 static bool fault_before(struct request *r)
 {
     const struct fault *f = faults_take(r, STAGE_BEFORE);
@@ -237,7 +237,7 @@ static void unknown_operation(struct request *r)
     }
 }
 
-/* Let it happen. app->mu held; S3 lets go of it for the while. */
+/* Carry the request out. app->mu held; S3 releases it meanwhile. */
 static void handle(struct request *r)
 {
     if (strcmp(r->service, "s3") == 0) {
@@ -314,10 +314,10 @@ void dispatch_request(struct request *r)
     ASSERT(r->reply.status != 0 || r->reply.delivery == DELIVER_DROP);
     pthread_mutex_lock(&app->mu);
     wire_write(&app->wire, r, r->reply.delivery == DELIVER);
-    json_decref(r->input); /* a job may share it: let go of it under the mutex */
+    json_decref(r->input); /* a job may share it: release it under the mutex */
     r->input = NULL;
     pthread_mutex_unlock(&app->mu);
-    /* Flushed without the mutex: others may go on, only this answer has to wait for the disk. */
+    /* Flush without the mutex: only this answer has to wait for the disk. */
     if (r->reply.sync && !journal_sync(&app->state, &err)) {
         log_event(LOG_ERROR, "journal_failed", LF_ERR(&err));
         r->reply.delivery = DELIVER_DROP;

@@ -9,5 +9,5 @@ void dispatch_request(struct request *r);
 void dispatch_detached(struct request *r);
 /* Set service, operation and input of a request read back from the journal. */
 void dispatch_restore(struct request *r, const char *operation);
-/* Whether the body of what is coming shall go to a file: known from method and headers alone. */
+/* True when the body goes to a file; decided from method and headers. */
 bool dispatch_wants_upload(const struct request *r);

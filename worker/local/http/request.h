@@ -1,5 +1,4 @@
-/* One received AWS request on its way to an answer, and the helpers that shape answers as AWS does.
- */
+/* A received AWS request on its way to an answer, and helpers that write answers as AWS does. */
 #pragma once
 #include "common/buf.h"
 #include "common/json.h"
@@ -14,7 +13,7 @@ struct app;
 struct upload;
 struct fault;
 
-/* Where in a request's life a fault acts. One fault a stage and request. */
+/* When a fault acts in a request's life. At most one fault per stage and request. */
 enum fault_stage {
     STAGE_BEFORE,
     STAGE_CHECK,
@@ -32,7 +31,7 @@ struct header {
 enum delivery { DELIVER, DELIVER_DROP, DELIVER_HALF };
 
 struct reply {
-    int status; /* HTTP status; 0: not decided yet */
+    int status; /* HTTP status; 0: not set yet */
     const char *content_type;
     struct buf body;
     struct buf headers; /* "name\0value\0" pairs */
@@ -53,7 +52,7 @@ struct request {
     struct str path;
     struct str query;
     char method[12];
-    struct header headers[REQUEST_HEADERS_MAX]; /* lent by the connection */
+    struct header headers[REQUEST_HEADERS_MAX]; /* valid while the connection is */
     size_t headers_n;
     bool headers_overflow;
     struct buf body;
@@ -62,11 +61,11 @@ struct request {
     char body_sha256[65];
     const char *service;         /* static; "" until known */
     const char *operation;       /* static; "" when unknown */
-    char name[REQUEST_NAME_MAX]; /* what it is about: job name, bucket/key */
-    char key_id[33];             /* whose signature was good; "" else */
+    char name[REQUEST_NAME_MAX]; /* the resource: job name, bucket/key */
+    char key_id[33];             /* key id of the valid signature, else "" */
     usec_t signed_at;            /* its x-amz-date */
     bool signed_ok;
-    bool accepted; /* this very request made the thing */
+    bool accepted; /* this request created the resource */
     bool detached; /* carried out after its connection was closed */
     struct fault *armed[FAULT_STAGE_COUNT];
     struct reply reply;
@@ -76,7 +75,8 @@ struct request *request_new(struct app *app, const char *uri);
 void request_free(struct request *r);
 /* Value of a header by case-insensitive name; the empty view when absent (p NULL). */
 struct str request_header(const struct request *r, const char *name);
-/* Decoded value of a query parameter into *out; false when absent. A value-less one gives "". */
+/* Decoded value of a query parameter into *out; false when absent. A parameter without value gives
+ * "". */
 bool request_query(const struct request *r, const char *name, struct buf *out);
 bool request_has_query(const struct request *r, const char *name);
 

@@ -1,5 +1,5 @@
-/* HTTP: see server.h. A response is never queued in the first callback of a request: 0.9.75 of
- * libmicrohttpd then gives keep-alive up. */
+/* HTTP: see server.h. A response is never queued in the first callback of a request: libmicrohttpd
+ * 0.9.75 then closes the connection. */
 #include "server.h"
 #include "common/clock.h"
 #include "common/rng.h"
@@ -92,7 +92,7 @@ static void body_add(struct request *r, const char *p, size_t n)
     }
 }
 
-struct half { /* of a body in memory, or of a file */
+struct half { /* half of a body in memory or in a file */
     char *p;
     int fd;
     int64_t offset;
@@ -127,7 +127,7 @@ static size_t body_length(const struct request *r)
     return r->reply.fd >= 0 ? (size_t)r->reply.length : r->reply.body.n;
 }
 
-/* The whole length is promised, half of it sent, then the connection ends. */
+/* Announce the whole length, send half of it, then close the connection. */
 static struct MHD_Response *response_half(struct request *r)
 {
     struct half *h = xcalloc(1, sizeof *h);
@@ -269,8 +269,8 @@ static int socket_listen(const struct sockaddr_in *addr)
     return -1;
 }
 
-/* Port 0 takes one below the range that outgoing connections get theirs from: clients that knock at
- * a dead drover-local's port in that range would meet themselves, and keep it from coming back. */
+/* For port 0 choose one below the range of ephemeral ports. A client that connects to a dead
+ * drover-local's port in that range can connect to itself, which keeps the port taken. */
 static int socket_any(struct sockaddr_in *addr)
 {
     struct rng rng;
@@ -285,8 +285,8 @@ static int socket_any(struct sockaddr_in *addr)
     return fd;
 }
 
-/* A given port. One killed a moment ago may leave it taken for as long as the supervisor it was
- * just starting needs to reach its exec, so it is tried again for a while. */
+/* Bind a given port, with retries: a drover-local killed a moment ago leaves the port taken until
+ * the supervisor it was starting reaches exec. */
 static int socket_given(const struct sockaddr_in *addr)
 {
     int fd = socket_listen(addr);

@@ -1,5 +1,5 @@
-/* The HTTP side over libmicrohttpd: a small pool of epoll threads, bodies collected or streamed to
- * files, answers sent whole, late, by halves or not at all as the reply says. */
+/* The HTTP server over libmicrohttpd: a small pool of epoll threads. Bodies are collected or
+ * streamed to files; answers are sent whole, late, by half or not at all, as the reply says. */
 #pragma once
 #include "common/err.h"
 

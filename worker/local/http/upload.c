@@ -102,7 +102,7 @@ static void data_add(struct upload *u, const char *p, size_t n)
     }
 }
 
-/* Check `claimed` over the text of `kind` and go on from it. */
+/* Check `claimed` over the text of `kind`; the next chunk's signature continues from it. */
 static void signature_check(struct upload *u, const char *kind, const char *hash)
 {
     AUTO_BUF struct buf text = BUF_INIT(2048);
@@ -256,7 +256,7 @@ void upload_end(struct upload *u)
     (void)EVP_DigestFinal_ex(u->md5, digest, NULL);
     str_hex(digest, 16, u->md5_hex);
     if (u->chunked && u->state != CHUNK_DONE) {
-        /* Some clients leave the empty line behind the last chunk out. */
+        /* Some clients omit the empty line after the last chunk. */
         u->frame_failed = u->frame_failed || u->state != CHUNK_TRAILER;
     }
 }

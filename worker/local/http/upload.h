@@ -1,6 +1,6 @@
-/* The body of an S3 upload on its way to a temporary file: hashed as it comes (SHA-256, MD5,
- * CRC-32), aws-chunked framing taken off and its chunk signatures checked. Nothing of it is kept in
- * memory. */
+/* The body of an S3 upload on its way to a temporary file: hashed on arrival (SHA-256, MD5,
+ * CRC-32), with aws-chunked framing removed and its chunk signatures checked. The body is not kept
+ * in memory. */
 #pragma once
 #include "common/hash.h"
 #include <limits.h>
@@ -40,10 +40,10 @@ struct upload {
     char trailer_value[128];
 };
 
-/* Make ready for r's body; the request's headers are known. NULL when the temporary file cannot be
- * made. */
+/* Prepare for r's body; the request's headers are known. NULL when the temporary file cannot be
+ * created. */
 struct upload *upload_new(const struct request *r, const struct settings *set);
 void upload_free(struct upload *u);
 void upload_add(struct upload *u, const char *p, size_t n);
-/* All of it is here: fills the hashes. */
+/* The body is complete: compute the hashes. */
 void upload_end(struct upload *u);

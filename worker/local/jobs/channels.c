@@ -32,7 +32,7 @@ bool transfer_denied(const struct supervisor *s, const char *bucket)
     return false;
 }
 
-/* One object to the hosts that get it. `rel` is its name inside the channel. */
+/* Copy one object to the hosts that get it. `rel` is its name inside the channel. */
 static bool object_fetch(struct supervisor *s, struct channel *c, const char *key, const char *rel,
                          struct err *err)
 {

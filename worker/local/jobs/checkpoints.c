@@ -1,5 +1,5 @@
-/* CheckpointConfig: the prefix in S3 to every host before a run, and what the hosts wrote, changed
- * or removed back to it while they run and after. See transfer.h. */
+/* CheckpointConfig: copies the prefix in S3 to every host before a run, and what the hosts write,
+ * change or remove back to S3 during and after the run. See transfer.h. */
 #include "files.h"
 #include "local/s3/s3_store.h"
 #include "transfer.h"
@@ -54,7 +54,7 @@ static bool sync_init(struct sync *y, struct supervisor *s, struct err *err)
     return files_path(y->folder, sizeof y->folder, err, "%s", path + strlen(ML_ROOT));
 }
 
-/* What a file looked like when it was last the same as its object. */
+/* Compare with the file's state at its last upload, and record the new state. */
 static void stamp(const struct sync *y, const char *rel, const struct stat *st, bool *ret_changed)
 {
     char name[PATH_MAX + 16];
@@ -97,7 +97,7 @@ static bool folder_save(struct sync *y, const char *folder, const char *rel, int
             ok = files_path(path, sizeof path, err, "%s/%s", folder, name) &&
                  files_path(inner, sizeof inner, err, "%s%s%s", rel, rel[0] == '\0' ? "" : "/",
                             name);
-            if (ok && lstat(path, &st) == 0) { /* one removed just now is not there any more */
+            if (ok && lstat(path, &st) == 0) { /* skips a file removed just now */
                 ok = S_ISDIR(st.st_mode)   ? folder_save(y, path, inner, depth + 1, err)
                      : S_ISREG(st.st_mode) ? file_save(y, path, inner, &st, err)
                                            : true;
@@ -109,7 +109,7 @@ static bool folder_save(struct sync *y, const char *folder, const char *rel, int
     return ok;
 }
 
-/* What no host has any more is removed from the prefix. */
+/* Remove from the prefix what no host has any more. */
 static void gone_remove(struct sync *y)
 {
     const char *name;

@@ -84,7 +84,7 @@ static json_t *input_config(const struct supervisor *s)
     return out;
 }
 
-/* What jobs of one cluster hand on: a folder of the host that outlives the job. */
+/* Prepare the cache of a cluster: a folder of the host that outlives the job. */
 static bool cache_prepare(const struct supervisor *s, const struct host *h, struct err *err)
 {
     const char *cluster = json_string_value(json_object_get(s->spec, "cluster"));
@@ -135,8 +135,8 @@ bool container_prepare(struct supervisor *s, struct err *err)
     return true;
 }
 
-/* Loopback address of a host: one network a job, so that jobs side by side may use the same ports.
- */
+/* Loopback address of a host: one network per job, so that concurrent jobs may use the same
+ * ports. */
 static void host_address(const struct supervisor *s, int k, char out[static 20])
 {
     (void)snprintf(out, 20, "127.%d.%d.%d", 64 + (int)(s->seq / 250 % 128), 1 + (int)(s->seq % 250),
@@ -204,7 +204,7 @@ static NORETURN void child_run(const struct host *h, pid_t parent, int out_fd, c
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
-        _exit(126); /* it died before the line above */
+        _exit(126); /* the parent died before the line above */
     }
     if (dup2(out_fd, 1) < 0 || dup2(out_fd, 2) < 0 || chdir(h->ml) != 0) {
         _exit(126);
@@ -312,7 +312,7 @@ void container_finish(struct host *h)
     }
 }
 
-/* Whether the process was given a DROVER_ML_ROOT below the folder. */
+/* True when the process has a DROVER_ML_ROOT below the folder. */
 static bool is_stray(const char *pid, const char *folder)
 {
     char path[64];

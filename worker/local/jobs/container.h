@@ -1,18 +1,18 @@
-/* The training container's contract on one machine: /opt/ml is ROOT/jobs/<name>/algo-<k>/ml, told
- * to the program as DROVER_ML_ROOT; a host is a process in a group of its own with a loopback
- * address of its own. */
+/* The training container's contract on one machine: /opt/ml is ROOT/jobs/<name>/algo-<k>/ml, passed
+ * to the program as DROVER_ML_ROOT. A host is a process group with its own loopback address. */
 #pragma once
 #include "supervise.h"
 
-#define LOG_BYTES_MAX (256 << 20) /* of one host; what comes after is dropped */
+#define LOG_BYTES_MAX (256 << 20) /* log bytes per host; the rest is dropped */
 
 /* Folders and the three configuration files of every host. */
 bool container_prepare(struct supervisor *s, struct err *err) MUST_CHECK;
 /* Start the program of one host. */
 bool container_spawn(struct supervisor *s, struct host *h, struct err *err) MUST_CHECK;
-/* Take over what a host has written so far, each line with its time. Closes the pipe at its end. */
+/* Read what a host has written so far and log each line with its time. Closes the pipe at its
+ * end. */
 void container_drain(struct host *h);
-/* The host is gone: the rest of its output, its last line ended. */
+/* The host has ended: log the rest of its output and end the last line. */
 void container_finish(struct host *h);
-/* Kill what a supervisor that died has left running of the job in this folder. */
+/* Kill the processes that a dead supervisor has left of the job in this folder. */
 void container_strays_kill(const char *folder);

@@ -1,17 +1,17 @@
-/* Small file work shared by drover-local's parts. Paths are absolute. */
+/* File helpers of drover-local. Paths are absolute. */
 #pragma once
 #include "common/buf.h"
 
 /* mkdir -p. */
 bool files_mkdirs(const char *path, struct err *err) MUST_CHECK;
-/* mkdir -p of the folder a file is to lie in. */
+/* mkdir -p of a file's folder. */
 bool files_mkparents(const char *path, struct err *err) MUST_CHECK;
-/* Write whole and in one step: temporary name beside it, then rename. */
+/* Write atomically: a temporary name in the same folder, then rename. */
 bool files_write(const char *path, struct str text, struct err *err) MUST_CHECK;
-/* At most out->max bytes of a file; ERR_NOT_FOUND when it is not there, ERR_TOO_LARGE when it is
- * more. */
+/* Read a file of at most out->max bytes; ERR_NOT_FOUND when it does not exist, ERR_TOO_LARGE when
+ * it is larger. */
 bool files_read(const char *path, struct buf *out, struct err *err) MUST_CHECK;
-/* The first `max` bytes of a file; nothing when it is not there. */
+/* Read the first `max` bytes of a file; nothing when it does not exist. */
 void files_read_head(const char *path, size_t max, struct buf *out);
 /* Copy one file's bytes (regular files; permissions 0644). */
 bool files_copy(const char *from, const char *to, struct err *err) MUST_CHECK;

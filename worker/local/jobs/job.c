@@ -129,7 +129,7 @@ struct job *job_new(const char *name, json_t *request, usec_t now)
 void job_enter(struct job *job, enum job_phase phase, usec_t at)
 {
     ASSERT(!job_has_ended(job));
-    /* Clocks step: history still never goes back. */
+    /* History never goes back, even when the clock does. */
     at = MAX(at, job->modified);
     if (job->transitions_n > 0) {
         job->transitions[job->transitions_n - 1].end = at;
@@ -148,7 +148,7 @@ void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t e
     job_enter(job, phase, ended);
     job->transitions[job->transitions_n - 1].end = job->modified;
     job->ended = job->modified;
-    /* What Describe shows last changed when it could first be seen. */
+    /* Describe changes when the end becomes visible. */
     job->modified = MAX(job->modified, released);
     job->released = MAX(job->ended, released);
     job->due = 0;
@@ -187,7 +187,7 @@ static void name_read(const json_t *o, const char *key, char out[static 64])
     (void)snprintf(out, 64, "%s", s == NULL ? "" : s);
 }
 
-/* NULL: none. */
+/* o NULL: no pool. */
 static bool pool_from_json(struct pool *p, const json_t *o, struct err *err)
 {
     int64_t status = json_integer_value(json_object_get(o, "status"));

@@ -4,16 +4,17 @@
  *      |                          |             |             |
  *      +------ StopTrainingJob ---+-------------+-------------+--> Stopping --> Stopped
  *
- * A spot job whose instances are reclaimed goes Training --> Interrupted --> Starting and on, or
- * ends Stopped (MaxWaitTimeExceeded) when its time for waiting is over. One passage from
- * Downloading to the end or to Interrupted is a run; only runs are billed.
+ * A spot job whose instances are reclaimed goes Training --> Interrupted --> Starting again, or
+ * ends Stopped (MaxWaitTimeExceeded) when its wait time is over. The time from Downloading to the
+ * end or to Interrupted is a run; only runs are billed.
  *
- * Starting is timed here; from Downloading on a supervisor process (supervise.h) carries the job
- * and leaves marks in files, so that a job goes on while drover-local is dead. Invariants: 1. a
- * name is used once, for ever;
- * 2. instances count against the quota from `created` until `released`; 3. `released` is set with
- * the terminal status in one critical section, or by the end of the warm pool (warm.h) that began
- * there; 4. a terminal status never changes. */
+ * Starting is timed here. From Downloading on a supervisor process (supervise.h) runs the job and
+ * reports through files, so a job continues while drover-local is dead. Invariants:
+ * 1. A name is used only once.
+ * 2. Instances count against the quota from `created` until `released`.
+ * 3. `released` is set with the terminal status in one critical section, or by the end of the warm
+ *    pool (warm.h) that began there.
+ * 4. A terminal status never changes. */
 #pragma once
 #include "common/json.h"
 #include "common/units.h"
@@ -43,7 +44,7 @@ enum job_phase {
     PHASE_MAX_RUNTIME,
     PHASE_COMPLETED,
     PHASE_FAILED,
-    PHASE_INTERRUPTED, /* the journal holds numbers: new ones come last */
+    PHASE_INTERRUPTED, /* the journal stores numbers: append only */
     PHASE_MAX_WAIT,
     JOB_PHASE_COUNT
 };
@@ -52,7 +53,7 @@ enum job_inject { INJECT_NONE, INJECT_CAPACITY, INJECT_FAILURE, INJECT_SPOT };
 struct transition {
     enum job_phase phase;
     usec_t start;
-    usec_t end; /* 0 while it lasts */
+    usec_t end; /* 0 while it is current */
 };
 
 enum pool_status {
@@ -63,17 +64,17 @@ enum pool_status {
     POOL_TERMINATED,
     POOL_STATUS_COUNT
 };
-struct pool { /* what became of the instances; warm.h */
+struct pool { /* what happened to the instances; see warm.h */
     enum pool_status status;
-    int64_t keep_s; /* keep-alive that holds */
+    int64_t keep_s; /* current keep-alive */
     usec_t since;   /* the job's end */
-    usec_t noticed; /* when that end was first seen, here */
-    usec_t until;   /* ends by itself */
-    usec_t end;     /* taken or over; 0 before */
+    usec_t noticed; /* when that end was first seen */
+    usec_t until;   /* when it expires */
+    usec_t end;     /* when it was taken or ended; 0 before */
     int64_t retained_s;
     usec_t cluster_since; /* the first job of the chain started */
     char cluster[64];     /* that job */
-    char taken_from[64];  /* job whose pool this one runs on, "" none */
+    char taken_from[64];  /* job whose pool this one runs on; "": no pool */
     char reused_by[64];
 };
 
@@ -85,27 +86,27 @@ struct job {
     char instance_type[64];
     int64_t instances;
     bool spot;
-    bool ghost; /* made by a fault: no process, no slot, no bill */
+    bool ghost; /* created by a fault: no process, no slot, no cost */
     enum job_status status;
     enum job_phase phase;
     usec_t created;
-    usec_t started; /* instances are up, billing begins; 0 before */
+    usec_t started; /* instances are up and billing begins; 0 before */
     usec_t ended;
     usec_t released;
     usec_t modified;
-    usec_t run_started;     /* of the run under way; 0 between runs */
-    int64_t ran_us;         /* runs before it */
+    usec_t run_started;     /* of the current run; 0 between runs */
+    int64_t ran_us;         /* total of earlier runs */
     int64_t billed_percent; /* of the time it ran: spot costs less */
-    int64_t billable_s;     /* 0 until it ended after having started */
-    usec_t wait_until;      /* spot: MaxWaitTimeInSeconds is over; USEC_NEVER else */
+    int64_t billable_s;     /* 0 until it has started and ended */
+    usec_t wait_until;      /* spot: end of MaxWaitTimeInSeconds; else USEC_NEVER */
     struct transition transitions[JOB_TRANSITIONS_MAX];
     size_t transitions_n;
     char reason[JOB_REASON_MAX + 1];
     struct pool pool;
-    usec_t due; /* the next change that only waits for the clock; 0: none */
+    usec_t due; /* the next timed change; 0: none */
     enum job_inject inject;
     int64_t inject_after_us;
-    int64_t inject_times; /* interruptions still to come */
+    int64_t inject_times; /* interruptions left */
     char inject_reason[JOB_REASON_MAX + 1];
 };
 
@@ -114,7 +115,7 @@ struct jobs {
     size_t n;
     size_t cap;
     json_t *by_name;   /* name -> seq */
-    struct job **live; /* live[live_n]: not released; some have ended and left a pool */
+    struct job **live; /* live[live_n]: not released, including ended jobs with a pool */
     size_t live_n;
     size_t live_cap;
 };
@@ -129,7 +130,7 @@ void jobs_done(struct jobs *j);
 struct job *jobs_find(const struct jobs *j, const char *name); /* NULL when there is none */
 /* Add a job that has just been created or read back; takes it. */
 void jobs_add(struct jobs *j, struct job *take);
-/* Take a job that was released off the live list. */
+/* Remove a released job from the live list. */
 void jobs_retire(struct jobs *j, struct job *job);
 void job_free(struct job *job);
 /* A new job from a create request that has passed the checks. The request's reference count grows.
@@ -137,13 +138,13 @@ void job_free(struct job *job);
 struct job *job_new(const char *name, json_t *request, usec_t now);
 /* Go to a phase at an instant: status, history and modified follow. */
 void job_enter(struct job *job, enum job_phase phase, usec_t at);
-/* End it: phase, reason ("" none), end of the billed span, and the instant its instances are free
- * again. */
+/* End it: phase, reason ("": no reason), end of the billed time, and the instant its instances are
+ * free again. */
 void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t ended,
              usec_t released);
-/* Its status is terminal. */
+/* True when its status is terminal. */
 bool job_has_ended(const struct job *job);
-/* ... and its instances are not held any more. */
+/* True when it has ended and holds no instances. */
 bool job_is_over(const struct job *job);
 const char *pool_status_name(enum pool_status s);
 /* What changes in a job, to JSON and back; the request is not in it. */

@@ -88,7 +88,7 @@ static json_t *job_spec(const struct app *app, const struct job *job)
     (void)json_object_set_new(spec, "region", json_string(app->set.region));
     (void)json_object_set_new(spec, "seq", json_integer(job->seq));
     (void)json_object_set_new(spec, "hosts", json_integer(job->instances));
-    /* All runs together may last as long as MaxRuntimeInSeconds says. */
+    /* MaxRuntimeInSeconds limits all runs together. */
     (void)json_object_set_new(spec, "started", json_integer(job->run_started - job->ran_us));
     (void)json_object_set_new(spec, "wait_until", json_integer(job->wait_until));
     (void)json_object_set_new(spec, "max_runtime_us", json_integer(max_s * USEC_PER_SEC));

@@ -7,20 +7,20 @@
 struct app;
 struct job;
 
-/* Whether the configuration has a program for the job's image; else the FailureReason (1,025
- * bytes). */
+/* True when the configuration has a program for the job's image; else ret_reason is the
+ * FailureReason (1,025 bytes). */
 bool process_image_known(const struct app *app, const struct job *job, char *ret_reason);
-/* Write the specification and start a supervisor. Doing it again is harmless: the one that gets the
- * lock works, and one that finds a dead predecessor reports the job lost. */
+/* Write the specification and start a supervisor. Idempotent: the supervisor that gets the lock
+ * runs the job; one that finds a dead predecessor reports the job as lost. */
 bool process_start(const struct app *app, const struct job *job, struct err *err) MUST_CHECK;
 /* Ask for the end: SIGTERM now, SIGKILL after the grace. */
 bool process_stop(const struct app *app, const struct job *job, struct err *err) MUST_CHECK;
-/* Make the folder ready for another run: what the last one left goes, but for the logs.
- * False while its supervisor is still at work. Doing it again is harmless. */
+/* Prepare the folder for another run: remove everything of the last one except the logs. False
+ * while its supervisor is still running. Idempotent. */
 bool process_renew(const struct app *app, const struct job *job, struct err *err) MUST_CHECK;
-/* Forget what the supervisor told. */
+/* Remove what the supervisor reported. */
 void process_marks_remove(const struct app *app, const struct job *job);
-/* SIGKILL now, and no exit record. */
+/* SIGKILL now, without an exit record. */
 void process_kill(const struct app *app, const struct job *job);
-/* A supervisor holds the job's lock. */
+/* True while a supervisor holds the job's lock. */
 bool process_alive(const struct app *app, const struct job *job);

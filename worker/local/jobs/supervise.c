@@ -60,7 +60,7 @@ static void hosts_signal(const struct supervisor *s, int signo)
 {
     for (int i = 0; i < s->hosts_n; i++) {
         if (s->hosts[i].pid > 0) {
-            /* As docker does: TERM goes to the container's first process, KILL to all of them. */
+            /* As docker does: TERM goes to the container's first process, KILL to all processes. */
             (void)kill(signo == SIGKILL ? -s->hosts[i].pid : s->hosts[i].pid, signo);
         }
     }
@@ -74,7 +74,7 @@ static void children_reap(struct supervisor *s)
         for (int i = 0; i < s->hosts_n; i++) {
             struct host *h = &s->hosts[i];
             if (h->pid == pid) {
-                (void)kill(-pid, SIGKILL); /* what it left behind ends with the container */
+                (void)kill(-pid, SIGKILL); /* its remaining processes end with the container */
                 container_finish(h);
                 h->pid = 0;
                 h->exited = true;
@@ -121,7 +121,7 @@ bool supervise_pump(struct supervisor *s, usec_t until)
     return true;
 }
 
-/* Wait a span, shorter when asked to stop. */
+/* Wait for this time, shorter when asked to stop. */
 static bool pause_for(struct supervisor *s, int64_t span_us, bool stop_ends_it)
 {
     usec_t until = clock_wall_us() + span_us;
@@ -171,13 +171,13 @@ static enum ending ending_now(const struct supervisor *s, usec_t deadline, usec_
     return host_failed(s) != NULL ? END_EXIT : END_NONE;
 }
 
-/* What is injected is not a failure: the instances are taken back. */
+/* True when the end is an injected reclaim of spot instances, not a failure. */
 static bool spot_reclaimed(const struct supervisor *s)
 {
     return json_is_true(json_object_get(s->spec, "interrupt"));
 }
 
-/* As AWS: trouble with checkpoints does not end a job that runs. */
+/* As at AWS, a checkpoint failure does not end a running job. */
 static void checkpoints_save(struct supervisor *s)
 {
     struct err err = ERR_INIT;
@@ -186,8 +186,8 @@ static void checkpoints_save(struct supervisor *s)
     }
 }
 
-/* Run the hosts to their end. *ret_failed: the host whose exit code counts, NULL when all were
- * well. */
+/* Run the hosts to their end. *ret_failed: the host whose exit code counts; NULL when all
+ * succeeded. */
 static bool hosts_run(struct supervisor *s, enum ending *ret, const struct host **ret_failed)
 {
     int64_t inject_us = supervise_i64(s, "inject_after_us");
@@ -227,7 +227,7 @@ static bool hosts_run(struct supervisor *s, enum ending *ret, const struct host 
     *ret = ending == END_NONE ? END_EXIT : ending;
     *ret_failed = failed != NULL ? failed : host_failed(s);
     if (inject_us >= 0 && *ret == END_EXIT && !spot_reclaimed(s)) {
-        *ret = END_INJECTED; /* it was quicker than the fault */
+        *ret = END_INJECTED; /* it ended before the fault */
     }
     return true;
 }
@@ -240,7 +240,7 @@ static void end_failed(const struct supervisor *s, const struct host *h)
     if (files_path(path, sizeof path, &err, "%s/output/failure", h->ml)) {
         files_read_head(path, FAILURE_BYTES_MAX, &text);
     }
-    /* A character cut in half at the limit is dropped; other bytes that are no text become '?'. */
+    /* A character cut in half at the limit is dropped; other bytes that are not text become '?'. */
     struct str cut = buf_str(&text);
     for (int i = 0; i < 4 && text.n == FAILURE_BYTES_MAX && !str_is_utf8(cut); i++) {
         cut.n--;
@@ -258,7 +258,7 @@ static void end_failed(const struct supervisor *s, const struct host *h)
     mark(s, "end", "exit", h->exit_code, buf_cstr(&text));
 }
 
-/* Everything from download to upload. False: asked to vanish without a record. */
+/* Everything from download to upload. False: asked to end without a record. */
 static bool job_run(struct supervisor *s)
 {
     struct err err = ERR_INIT;
@@ -318,7 +318,7 @@ static bool job_run(struct supervisor *s)
     return true;
 }
 
-/* Copies of the input go with the instance; logs and outputs stay for whoever wants to look. */
+/* Remove the copies of the input; logs and outputs stay for inspection. */
 static void inputs_remove(const struct supervisor *s)
 {
     char path[PATH_MAX];
@@ -330,7 +330,7 @@ static void inputs_remove(const struct supervisor *s)
     }
 }
 
-/* The lock that says a supervisor is alive; held to the end of the process. */
+/* Take the lock that marks a live supervisor; held until the process ends. */
 static bool lock_take(const struct supervisor *s)
 {
     char path[PATH_MAX];
@@ -393,7 +393,7 @@ int supervise_main(const char *folder)
     char begun[PATH_MAX];
     char end[PATH_MAX];
     if (!files_path(s.folder, sizeof s.folder, &err, "%s", folder) || !lock_take(&s)) {
-        return 0; /* another one has the job */
+        return 0; /* another supervisor has the job */
     }
     if (!spec_read(&s, &err) || !watches_open(&s) ||
         !files_path(begun, sizeof begun, &err, "%s/begun", s.folder) ||
@@ -402,8 +402,8 @@ int supervise_main(const char *folder)
         return 1;
     }
     if (access(begun, F_OK) == 0) {
-        /* A supervisor before us died in the middle; its hosts died with it, their children may not
-         * have. */
+        /* An earlier supervisor died during the run. Its hosts died with it, but their children may
+         * still run. */
         container_strays_kill(s.folder);
         if (access(end, F_OK) != 0) {
             mark(&s, "end", "lost", 0, "");

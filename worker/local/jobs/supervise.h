@@ -1,6 +1,6 @@
-/* The small process above one job: from download to upload it carries the job alone, so the job
- * goes on while drover-local is dead. It tells what happens by marks, files
- * ROOT/state/marks/<name>.{train,upload,end}, each written in one step. `end` is the exit record:
+/* The small process above one job. It runs the job alone from download to upload, so the job
+ * continues while drover-local is dead. It reports by marks: files
+ * ROOT/state/marks/<name>.{train,upload,end}, each written atomically. `end` is the exit record:
  * {"at":us,"outcome":O,"exit_code":N,"text":"failure file, or the reason"} where O is exit,
  * stopped, max_runtime, max_wait, interrupted, error or lost. */
 #pragma once
@@ -34,15 +34,15 @@ struct supervisor {
     struct host *hosts; /* hosts[hosts_n] */
     int inotify_fd;
     int signal_fd;
-    json_t *synced; /* files that are as their objects; checkpoints.c */
+    json_t *synced; /* files equal to their objects; see checkpoints.c */
     bool stop;      /* asked to end */
     usec_t stop_at;
 };
 
 /* `drover-local supervise FOLDER`; the exit status of the process. */
 int supervise_main(const char *folder);
-/* Handle what comes in until `until` (wall clock) or until something happened. False: asked to
- * vanish. */
+/* Handle events until `until` (wall clock) or until something has happened. False: asked to end
+ * without a record. */
 bool supervise_pump(struct supervisor *s, usec_t until) MUST_CHECK;
 /* Member of the spec. */
 int64_t supervise_i64(const struct supervisor *s, const char *key);

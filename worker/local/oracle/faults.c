@@ -1,4 +1,4 @@
-/* Failures on order: see faults.h. */
+/* Injected failures: see faults.h. */
 #include "faults.h"
 #include "local/settings.h"
 #include <stdio.h>
@@ -156,7 +156,7 @@ json_t *faults_to_json(const struct faults *f)
     return json_pack("{s:o}", "faults", list);
 }
 
-/* list_omits names the job that is left out, not the request it meets. */
+/* list_omits names the job to leave out, not the request it applies to. */
 static bool fault_meets(const struct fault *f, const struct request *r)
 {
     return (f->operation[0] == '\0' || strcmp(f->operation, r->operation) == 0) &&

@@ -1,4 +1,4 @@
-/* The oracle: see oracle.h. */
+/* The invoice and the wire log under /_local/: see invoice.h. */
 #include "invoice.h"
 #include "common/clock.h"
 #include "local/app.h"
@@ -18,7 +18,7 @@ bool invoice_price(const char *text, int64_t *ret_musd)
 {
     int64_t v = 0;
     int digits = 0;
-    int behind = -1; /* digits behind the point; -1: none seen */
+    int behind = -1; /* digits after the point; -1: no point yet */
     for (const char *p = text; *p != '\0'; p++) {
         if (*p == '.' && behind < 0) {
             behind = 0;
@@ -110,7 +110,7 @@ static int64_t ran_us(const struct job *j)
     return us;
 }
 
-/* A line for a span by the oracle's own count: not what Describe was told. */
+/* Add a line for a time measured here, independent of what Describe reports. */
 static void invoice_add(struct invoice *v, const struct job *j, const char *kind, int64_t span_us)
 {
     const char *text = json_string_value(json_object_get(v->app->set.prices, j->instance_type));
@@ -140,7 +140,7 @@ static void invoice_reply(struct request *r)
         if (j->ghost || j->ended == 0 || j->started == 0) {
             continue;
         }
-        if (j->spot) { /* cheaper, and nothing between runs */
+        if (j->spot) { /* cheaper, and nothing is billed between runs */
             invoice_add(&v, j, "training", (ran_us(j) * j->billed_percent + 99) / 100);
         } else {
             invoice_add(&v, j, "training", j->ended - j->started);
@@ -200,7 +200,7 @@ static void reset_post(struct request *r)
     for (size_t i = 0; i < app->jobs.live_n; i++) {
         process_kill(app, app->jobs.live[i]);
     }
-    /* Wait for the supervisors: their folders go next. */
+    /* Wait for the supervisors, because their folders are removed next. */
     for (int tries = 0; tries < 500; tries++) {
         size_t alive = 0;
         for (size_t i = 0; i < app->jobs.live_n; i++) {

@@ -1,4 +1,4 @@
-/* The journal: see state.h. */
+/* The journal: see journal.h. */
 #include "journal.h"
 #include "common/clock.h"
 #include "local/app.h"
@@ -19,7 +19,7 @@ static bool journal_append(const struct journal *s, json_t *take, struct err *er
     json_decref(take);
     ASSERT(text != NULL);
     size_t n = strlen(text);
-    text[n] = '\n'; /* one write, so that a kill cannot leave half a line behind another's back */
+    text[n] = '\n'; /* one write, so that a kill cannot leave half a line between others */
     ssize_t done = write(s->fd, text, n + 1);
     if (done != (ssize_t)n + 1) {
         if (done > 0) {
@@ -69,8 +69,8 @@ bool journal_sync(const struct journal *s, struct err *err)
     return true;
 }
 
-/* Requests of the last jobs may have no line in the wire log: drover-local was killed between the
- * two writes, which several threads do at once. */
+/* Requests of the last jobs may have no line in the wire log: several threads write both, and
+ * drover-local may be killed between the two writes. */
 static void wire_repair(struct app *app)
 {
     const struct journal *s = &app->state;
@@ -164,7 +164,7 @@ static bool journal_read(struct app *app, const char *path, int64_t *ret_good, s
     }
     while ((n = getline(&line, &cap, f)) > 0) {
         if (line[n - 1] != '\n') {
-            break; /* torn by a kill: never answered, so never happened */
+            break; /* torn by a kill: never answered, so it had no effect */
         }
         json_t *o = NULL;
         bool ok = json_parse((struct str){line, (size_t)n}, JOURNAL_LINE_MAX, &o, err) &&
@@ -178,7 +178,7 @@ static bool journal_read(struct app *app, const char *path, int64_t *ret_good, s
     return true;
 }
 
-/* Bodies that were on their way when a drover-local before us was killed. */
+/* Remove bodies that were being received when an earlier drover-local was killed. */
 static void leftovers_remove(const struct app *app)
 {
     char path[PATH_MAX];

@@ -1,6 +1,6 @@
-/* What survives a restart: ROOT/state/journal.jsonl, one line of JSON a change, appended before the
- * change is answered and flushed to disk before a created job is acknowledged. Read back whole on
- * start. */
+/* The state that survives a restart: ROOT/state/journal.jsonl, one line of JSON per change,
+ * appended before the change is answered and flushed to disk before a created job is acknowledged.
+ * Read completely at start. */
 #pragma once
 #include "common/json.h"
 
@@ -8,32 +8,32 @@ struct app;
 struct request;
 struct job;
 
-/* More than the requests that can be between their two writes: the server's threads, and a delayed
+/* More than the requests that can be between their two writes: one per server thread and a delayed
  * one. */
 #define JOURNAL_CREATES 16
 
 struct journal {
     int fd;
     struct {
-        uint64_t id;            /* of the request; 0 none */
+        uint64_t id;            /* of the request; 0: none */
         int64_t seq;            /* of the job */
     } creates[JOURNAL_CREATES]; /* the last ones read back */
-    size_t creates_n;           /* how many there were */
+    size_t creates_n;           /* number read back */
 };
 
-/* Make the folders, read the journal into app->jobs, open it for appending. */
+/* Create the folders, read the journal into app->jobs, open it for appending. */
 bool journal_open(struct app *app, struct err *err) MUST_CHECK;
 void journal_close(struct journal *s);
 /* A job was created by request `id` (0: by a fault). */
 bool journal_write_create(struct journal *s, const struct job *job, uint64_t id,
                           struct err *err) MUST_CHECK;
-/* Everything of a job that can change. */
+/* Write everything of a job that can change. */
 bool journal_write_job(struct journal *s, const struct job *job, struct err *err) MUST_CHECK;
 /* A request whose effect is due later (body kept), and that it has been carried out. */
 bool journal_write_delayed(struct journal *s, const struct request *r, int64_t due_us,
                            struct err *err) MUST_CHECK;
 bool journal_write_delayed_done(struct journal *s, uint64_t id, struct err *err) MUST_CHECK;
-/* Put the journal on disk. Safe without the app's mutex. */
+/* Flush the journal to disk. Safe without the app's mutex. */
 bool journal_sync(const struct journal *s, struct err *err) MUST_CHECK;
-/* Forget everything. */
+/* Delete all state. */
 bool journal_reset(struct journal *s, struct err *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* Token buckets an operation: see rates.h. */
+/* A token bucket per operation: see rates.h. */
 #include "rates.h"
 #include "common/clock.h"
 

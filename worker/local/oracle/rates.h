@@ -1,4 +1,4 @@
-/* API rates: a token bucket an operation. Operations without a configured rate are not limited. */
+/* API rates: a token bucket per operation. Operations without a configured rate are not limited. */
 #pragma once
 #include "common/token_bucket.h"
 #include "local/settings.h"

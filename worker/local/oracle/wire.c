@@ -91,7 +91,7 @@ void wire_write(struct wire *w, const struct request *r, bool replied)
     struct buf b = BUF_INIT(WIRE_LINE_MAX);
     struct str name = str_of(r->name);
     if (wire_full(w)) {
-        return; /* refused for that very reason */
+        return; /* it was refused because the log is full */
     }
     buf_addf(&b,
              "{\"id\":%llu,\"time\":%lld.%06lld,\"service\":\"%s\",\"operation\":\"%s\",\"name\":",
@@ -147,7 +147,7 @@ bool wire_dump(const struct wire *w, struct buf *out, struct err *err)
     buf_add_cstr(out, "{\"requests\":[");
     for (size_t i = 0; i < w->n; i++) {
         if (i + 1 < w->n && lines[i + 1].id == lines[i].id) {
-            continue; /* the effect came later and has a line of its own */
+            continue; /* the effect came later and has its own line */
         }
         size_t n = (size_t)lines[i].length - 1;
         buf_add_cstr(out, first ? "" : ",\n");

@@ -1,7 +1,7 @@
-/* The wire log: one line of JSON a request in ROOT/wire.log, written when the answer is decided and
- * before it is sent, so that whatever took effect is in it even if drover-local is killed. A
- * request whose effect comes after its connection was closed has a second line with the same id;
- * the last line of an id counts. */
+/* The wire log: one line of JSON per request in ROOT/wire.log, written when the answer is decided
+ * and before it is sent, so that everything that took effect is in it even if drover-local is
+ * killed. A request whose effect comes after its connection was closed has a second line with the
+ * same id; the last line of an id counts. */
 #pragma once
 #include "common/buf.h"
 #include "common/units.h"
@@ -9,7 +9,7 @@
 #define WIRE_ENTRIES_MAX 8000000
 
 struct request;
-struct wire_line { /* where the line of a request is in the file */
+struct wire_line { /* position of a request's line in the file */
     uint64_t id;
     usec_t arrival;
     int64_t offset;
@@ -24,13 +24,13 @@ struct wire {
     uint64_t next_id;
 };
 
-/* Open ROOT/wire.log, index what is there, cut a torn last line. */
+/* Open ROOT/wire.log, index its lines, cut a torn last line. */
 bool wire_open(struct wire *w, const char *root, struct err *err) MUST_CHECK;
 void wire_close(struct wire *w);
 uint64_t wire_next_id(struct wire *w);
-/* Append the request as it stands; `replied` says whether a whole answer will go out. */
+/* Append the request in its current state; `replied`: a whole answer will be sent. */
 void wire_write(struct wire *w, const struct request *r, bool replied);
-/* No more lines fit: requests are to be refused until a reset. */
+/* True when the log is full: requests are refused until a reset. */
 bool wire_full(const struct wire *w);
 bool wire_has(const struct wire *w, uint64_t id);
 /* {"requests":[...]} in order of arrival into out. */

@@ -51,7 +51,7 @@ static bool listing_found(void *ctx, const char *key, const struct stat *st, con
         AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &now) != 0 ||
             !s3_store_meta_get(l->r->app->root, fd, &now, &m, &err)) {
-            return true; /* removed while we looked */
+            return true; /* removed during the listing */
         }
         clock_format_rfc3339(now.st_mtim.tv_sec * USEC_PER_SEC, false, date);
         buf_add_cstr(l->contents, "<Contents><Key>");

@@ -119,7 +119,7 @@ static bool checksum_ok(const struct request *r, const char *name, struct str va
         buf_reset(&want);
         str_base64(&want, raw, sizeof raw);
     } else {
-        return true; /* one we do not compute */
+        return true; /* a checksum we do not compute */
     }
     return str_eq(buf_str(&want), value);
 }
@@ -192,7 +192,7 @@ void s3_meta_of_request(const struct request *r, struct s3_meta *m)
     }
 }
 
-/* ETag of an object as it lies there; false when there is none. */
+/* The current ETag of an object; false when it does not exist. */
 static bool etag_now(const struct request *r, const char *bucket, const char *key,
                      char out[static 48])
 {
@@ -281,7 +281,7 @@ static void put_object(struct request *r, const char *bucket, const char *key)
     r->reply.status = 200;
 }
 
-/* "bytes=a-b", "bytes=a-", "bytes=-n" over size bytes. 0: not a range we serve; -1: outside; 1:
+/* "bytes=a-b", "bytes=a-", "bytes=-n" over size bytes. 0: not a supported range; -1: outside; 1:
  * found. */
 static int range_parse(struct str v, int64_t size, int64_t *ret_from, int64_t *ret_n)
 {

@@ -10,11 +10,11 @@
  * lengths. */
 bool s3_target(const struct request *r, char bucket[static S3_BUCKET_MAX],
                char key[static S3_KEY_MAX + 1]);
-/* Name of the operation a request asks for, static; "" when there is none like it here. */
+/* Name of the requested operation, static; "" when it is not supported. */
 const char *s3_operation(const struct request *r);
-/* Whether the request's body goes to a file. */
+/* True when the request's body goes to a file. */
 bool s3_wants_upload(const char *method);
-/* Answer it. Needs no lock of the caller's. */
+/* Answer the request. Needs no lock. */
 void s3_handle(struct request *r);
 
 /* s3_multipart_local.c: the operations on multipart uploads. */
@@ -29,8 +29,8 @@ void s3_multipart_list_uploads(struct request *r, const char *bucket);
 void s3_list_objects(struct request *r, const char *bucket);
 void s3_list_buckets(struct request *r);
 
-/* Shared by the above. Check the body against what the client said of it (length, MD5, checksums);
- * false: answered. */
+/* Shared by the above. Check the body against the client's length, MD5 and checksums; false:
+ * answered. */
 bool s3_body_ok(struct request *r);
 /* Content type and user metadata of the request into m. */
 void s3_meta_of_request(const struct request *r, struct s3_meta *m);

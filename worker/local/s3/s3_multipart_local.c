@@ -1,5 +1,5 @@
 /* Multipart uploads: ROOT/state/uploads/<id>/ holds `target` (bucket, key, content type) and one
- * file a part named <number>-<md5>. See s3_local.h. */
+ * file per part, named <number>-<md5>. See s3_local.h. */
 #include "common/rng.h"
 #include "common/xml.h"
 #include "local/app.h"
@@ -22,8 +22,7 @@ struct part {
     int64_t size;
 };
 
-/* The folder of the request's uploadId, checked to be for this object; answers NoSuchUpload else.
- */
+/* The folder of the request's uploadId when it is for this object; else answers NoSuchUpload. */
 static bool upload_folder(struct request *r, const char *bucket, const char *key,
                           char out[static PATH_MAX], struct s3_meta *ret_meta)
 {
@@ -84,7 +83,7 @@ void s3_multipart_create(struct request *r, const char *bucket, const char *key)
     reply_xml(r);
 }
 
-/* Parts in a folder, sorted by number; a part sent twice is there once. */
+/* Orders parts by number; a part sent twice is listed once. */
 static int part_cmp(const void *a, const void *b)
 {
     const struct part *x = a;
@@ -206,7 +205,7 @@ static bool wanted_parse(struct str body, struct part *out, size_t *ret_n)
     return n > 0;
 }
 
-/* Hold the list against what was uploaded; fills in the sizes. False: answered. */
+/* Check the list against the uploaded parts and fill in the sizes. False: answered. */
 static bool wanted_check(struct request *r, struct part *want, size_t n, const struct part *have,
                          size_t have_n)
 {
@@ -237,7 +236,7 @@ static bool wanted_check(struct request *r, struct part *want, size_t n, const s
     return true;
 }
 
-/* All parts behind one another in a new temporary file; the ETag of the whole. */
+/* Concatenate all parts into a new temporary file and compute the ETag. */
 static bool parts_join(const struct request *r, const char *folder, const struct part *parts,
                        size_t n, char tmp[static PATH_MAX], char etag[static 48], struct err *err)
 {
@@ -346,7 +345,7 @@ void s3_multipart_list(struct request *r, const char *bucket, const char *key)
     reply_xml(r);
 }
 
-/* One page; there are no markers: who has aborted what is on it asks for the next first page. */
+/* One page without markers: a client aborts what is on it and requests the first page again. */
 void s3_multipart_list_uploads(struct request *r, const char *bucket)
 {
     char path[PATH_MAX];

@@ -88,7 +88,7 @@ static bool publish(const char *root, const char *bucket, const char *key, const
     if (!create_only && stat(path, &old) == 0) {
         meta_path(root, &old, old_meta);
     }
-    /* Another process may remove the emptied folder between our two steps. */
+    /* Another process may remove the empty folder between our two steps. */
     for (int tries = 0; tries < 8; tries++) {
         if (!files_mkparents(path, err)) {
             return false;
@@ -204,7 +204,7 @@ bool s3_store_meta_get(const char *root, int fd, const struct stat *st, struct s
         return false;
     }
     (void)snprintf(m.content_type, sizeof m.content_type, "binary/octet-stream");
-    (void)!s3_store_meta_put(root, st, &m, &unread); /* only a cache here */
+    (void)!s3_store_meta_put(root, st, &m, &unread); /* here it is only a cache */
     *ret = m;
     return true;
 }

@@ -1,8 +1,8 @@
-/* Objects as files: ROOT/s3/<bucket>/<key>. A bucket is there when its folder is. What a file
- * cannot hold (ETag, content type, user metadata, SHA-256) lies in ROOT/state/meta under the file's
+/* Objects as files: ROOT/s3/<bucket>/<key>. A bucket exists when its folder does. What a file
+ * cannot hold (ETag, content type, user metadata, SHA-256) is in ROOT/state/meta under the file's
  * identity (inode, modification time, size), so that files put there by hand are objects too: their
- * ETag is computed when first asked for. Keys that are no file names (empty, "." or ".." segments,
- * a trailing "/") are refused. */
+ * ETag is computed on first use. Keys that cannot be file names (empty, "." or ".." segments, a
+ * trailing "/") are rejected. */
 #pragma once
 #include "common/buf.h"
 #include "common/units.h"
@@ -19,7 +19,7 @@ struct s3_meta {     /* a value */
     char content_type[256];
     char user[4096]; /* "name: value\n" lines of x-amz-meta-* */
 };
-/* Where an object lies. ERR_INVALID for a bucket or key that cannot be. */
+/* Path of an object. ERR_INVALID for an impossible bucket or key. */
 bool s3_store_path(const char *root, const char *bucket, const char *key, char out[static PATH_MAX],
                    struct err *err) MUST_CHECK;
 /* Split s3://bucket/key; the key may be empty. */
@@ -29,18 +29,18 @@ bool s3_store_has_bucket(const char *root, const char *bucket);
 /* Keys that begin with prefix, in key order, each ended by a NUL, into out. */
 bool s3_store_keys(const char *root, const char *bucket, const char *prefix, size_t max,
                    struct buf *out, struct err *err) MUST_CHECK;
-/* Put a finished file in an object's place in one step (replacing it). */
+/* Move a finished file to an object's path in one step (replacing it). */
 bool s3_store_publish(const char *root, const char *bucket, const char *key, const char *tmp,
                       struct err *err) MUST_CHECK;
-/* The same, but only when there is no such object: ERR_PRECONDITION else. */
+/* The same, but ERR_PRECONDITION when the object exists. */
 bool s3_store_publish_new(const char *root, const char *bucket, const char *key, const char *tmp,
                           struct err *err) MUST_CHECK;
-/* Remove an object and the folders that are empty then. Not being there is no error. */
+/* Remove an object and the folders that become empty. A missing object is not an error. */
 void s3_store_remove(const char *root, const char *bucket, const char *key);
 /* Keep metadata of a file about to be published; st is of the file as written. */
 bool s3_store_meta_put(const char *root, const struct stat *st, const struct s3_meta *m,
                        struct err *err) MUST_CHECK;
-/* Metadata of an open object, computed and kept when there is none. */
+/* Metadata of an open object, computed and stored when missing. */
 bool s3_store_meta_get(const char *root, int fd, const struct stat *st, struct s3_meta *ret,
                        struct err *err) MUST_CHECK;
 /* MD5 of a whole file as hex. */

@@ -1,5 +1,5 @@
-/* Key order over folders: see s3_walk.h. A folder's name counts with a '/' behind it, which makes
- * the order of a depth-first walk the byte order of the keys. */
+/* Key order over folders: see s3_walk.h. Folder names compare with a '/' appended, so a depth-first
+ * walk gives the byte order of the keys. */
 #include "s3_walk.h"
 #include "common/cleanup.h"
 #include "local/jobs/files.h"
@@ -64,7 +64,7 @@ static bool begins(const char *s, const char *prefix)
     return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* A key passed all filters: show it, or the prefix it is rolled up to. */
+/* A key passed all filters: report it, or the prefix it is rolled up to. */
 static void key_found(struct s3_walk *w, const char *key, const struct stat *st, const char *path)
 {
     const char *cut =
@@ -76,7 +76,7 @@ static void key_found(struct s3_walk *w, const char *key, const struct stat *st,
     char rolled[S3_KEY_MAX + 1];
     (void)snprintf(rolled, sizeof rolled, "%.*s",
                    (int)(cut - key + (ptrdiff_t)strlen(w->delimiter)), key);
-    /* A prefix that was the last of the page before is not shown again. */
+    /* A prefix that was the last of the previous page is not reported again. */
     if (strcmp(rolled, w->rolled) != 0 && strcmp(rolled, w->after) != 0) {
         w->done = !w->found(w->ctx, rolled, NULL, path);
         (void)snprintf(w->rolled, sizeof w->rolled, "%s", rolled);

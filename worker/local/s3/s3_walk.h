@@ -5,9 +5,9 @@
 struct s3_walk {
     const char *root;
     const char *bucket;
-    const char *prefix;    /* only keys that begin so */
-    const char *after;     /* only keys behind this one; "" all */
-    const char *delimiter; /* "" none: keys with it behind the prefix are rolled up */
+    const char *prefix;    /* only keys with this prefix */
+    const char *after;     /* only keys after this one; "": all */
+    const char *delimiter; /* keys that contain it after the prefix are rolled up; "": no roll-up */
     /* One key (st set) or rolled-up prefix (st NULL). False ends the walk. */
     bool (*found)(void *ctx, const char *key, const struct stat *st, const char *path);
     void *ctx;

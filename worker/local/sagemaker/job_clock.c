@@ -1,4 +1,4 @@
-/* Time passes here: see ticker.h. */
+/* The thread for timed changes: see job_clock.h. */
 #include "job_clock.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -14,7 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 
-#define CHECK_EVERY_US USEC_PER_SEC /* supervisors that died without a word */
+#define CHECK_EVERY_US USEC_PER_SEC /* interval of the check for dead supervisors */
 #define RENEW_EVERY_US (10 * USEC_PER_MSEC)
 #define DELAYED_MAX    10000
 #define MARK_BYTES_MAX 16384
@@ -146,7 +146,7 @@ static void job_save(struct app *app, struct job *job)
     }
 }
 
-/* The end of a job, and what becomes of its instances. */
+/* End a job and decide what happens to its instances. */
 static void job_close(const struct app *app, struct job *job, enum job_phase phase,
                       const char *reason, usec_t ended, usec_t now)
 {
@@ -154,13 +154,13 @@ static void job_close(const struct app *app, struct job *job, enum job_phase pha
     warm_keep(app, job, now);
 }
 
-/* Spot instances came back or are awaited: the job's next step, but not beyond its time. */
+/* Set the job's next step while it waits for spot instances, at most its wait time. */
 static void spot_wait(struct job *job, usec_t due)
 {
     job->due = MIN(due, job->wait_until);
 }
 
-/* The instances are gone in the middle of a run. */
+/* The instances are reclaimed during a run. */
 static void job_interrupt(struct app *app, struct job *job, usec_t at)
 {
     job_enter(job, PHASE_INTERRUPTED, at);
@@ -174,7 +174,7 @@ static void job_interrupt(struct app *app, struct job *job, usec_t at)
     job_clock_wake(app);
 }
 
-/* Starting is over: instances are up, or they are not to be had. */
+/* Starting is over: instances are up or unavailable. */
 static void job_launch(struct app *app, struct job *job, usec_t now)
 {
     struct err err = ERR_INIT;
@@ -201,9 +201,8 @@ static void job_launch(struct app *app, struct job *job, usec_t now)
             job->started = job->started == 0 ? now : job->started;
             job->run_started = now;
             job_enter(job, PHASE_DOWNLOADING, now);
-            job_save(
-                app,
-                job); /* before the process: a second supervisor does no harm, a lost one would */
+            /* journal before the process: a second supervisor is harmless, a lost one is not */
+            job_save(app, job);
             if (!process_start(app, job, &err)) {
                 log_event(LOG_ERROR, "job_start_failed", LF_S("job", job->name), LF_ERR(&err));
             }
@@ -271,7 +270,7 @@ static void job_finish(struct app *app, struct job *job, const json_t *mark, use
         int tail_n = snprintf(tail, sizeof tail, ", exit code: %lld", (long long)code);
         struct str head = {text, MIN(strlen(text), (size_t)(JOB_REASON_MAX - 16 - tail_n))};
         while (head.n > 0 && !str_is_utf8(head)) {
-            head.n--; /* never half a character */
+            head.n--; /* not in the middle of a character */
         }
         (void)snprintf(reason, sizeof reason, "AlgorithmError: " STR_FMT "%s", STR_ARG(head), tail);
     } else if (strcmp(outcome, "error") == 0) {
@@ -444,7 +443,7 @@ void job_clock_stop(struct app *app)
     }
     pthread_mutex_lock(&app->mu);
     t->stop = true;
-    /* Connections still suspended would keep MHD from stopping. */
+    /* Suspended connections would keep MHD from stopping. */
     for (size_t i = 0; i < t->delayed_n; i++) {
         if (t->delayed[i].conn != NULL) {
             server_resume(t->delayed[i].conn);

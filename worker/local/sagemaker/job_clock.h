@@ -1,6 +1,6 @@
-/* The thread that lets time pass: phases of jobs that fall due, marks left by supervisors, answers
- * held back, effects that come after their connection was closed. All functions but start and stop
- * want app->mu held. */
+/* The thread for everything timed: phase changes of jobs, marks left by supervisors, delayed
+ * answers, and effects after their connection was closed. All functions except start and stop
+ * require app->mu. */
 #pragma once
 #include "local/http/request.h"
 
@@ -12,14 +12,14 @@ struct job_clock *job_clock_new(void);
 void job_clock_free(struct job_clock *t);
 bool job_clock_start(struct app *app, struct err *err) MUST_CHECK;
 void job_clock_stop(struct app *app);
-/* Something new falls due: look again. */
+/* A new timed change was added: compute the next wake-up again. */
 void job_clock_wake(struct app *app);
 /* Resume a suspended connection at `due`. */
 void job_clock_resume_at(struct app *app, struct MHD_Connection *conn, usec_t due);
-/* Carry the request out at `due`; takes it. It has a line in the wire log and an entry in the
- * journal already. */
+/* Carry the request out at `due`; takes it. It already has a line in the wire log and an entry in
+ * the journal. */
 void job_clock_effect_at(struct app *app, struct request *take, usec_t due);
-/* From the journal. */
+/* Restore a delayed request from the journal. */
 bool job_clock_replay_delayed(struct app *app, const json_t *entry, struct err *err) MUST_CHECK;
 void job_clock_forget_delayed(struct app *app, uint64_t id);
 /* Drop all delayed effects. */

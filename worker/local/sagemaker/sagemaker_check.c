@@ -1,5 +1,5 @@
-/* The constraints of CreateTrainingJob's input, told in SageMaker's words. See sagemaker_local.h.
- */
+/* The constraints of CreateTrainingJob's input, reported in SageMaker's words. See
+ * sagemaker_local.h. */
 #include "local/app.h"
 #include "local/jobs/supervise.h"
 #include "sagemaker_local.h"
@@ -47,7 +47,7 @@ static bool is_name(const char *s)
     return n >= 1 && strspn(s, LETTERS DIGITS "-") == n && s[0] != '-' && s[n - 1] != '-';
 }
 
-/* A string of min to max characters; NULL when absent or wrong (told). */
+/* A string of min to max characters; NULL when absent or wrong (reported). */
 static const char *text_check(struct check *c, const json_t *o, const char *key, const char *field,
                               bool required, size_t min, size_t max)
 {
@@ -91,7 +91,7 @@ static void int_check(struct check *c, const json_t *o, const char *key, const c
     }
 }
 
-/* The structure at key; NULL when it is absent or none (told when required). */
+/* The structure at key; NULL when it is absent or not an object (reported when required). */
 static const json_t *part_check(struct check *c, const json_t *o, const char *key,
                                 const char *field, bool required)
 {

@@ -1,5 +1,5 @@
-/* CreateTrainingJob, StopTrainingJob, UpdateTrainingJob and tags: see sagemaker_local.h. What the
- * account may run at once is counted here over the live list, by code of its own. */
+/* CreateTrainingJob, StopTrainingJob, UpdateTrainingJob and tags: see sagemaker_local.h. Quotas are
+ * counted here over the live list, independently of drover's own code. */
 #include "sagemaker_local.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -74,8 +74,8 @@ static bool job_limits_check(struct request *r)
     return true;
 }
 
-/* Does the request fit? A pool it takes over gives its instances. `refuse`: a fault wants it
- * refused whatever the count. False: answered. */
+/* Check that the request fits its quotas. A pool it takes provides its instances. `refuse`: a fault
+ * forces a refusal. False: answered. */
 static bool quota_check(struct request *r, bool refuse)
 {
     const struct app *app = r->app;
@@ -103,7 +103,8 @@ static bool quota_check(struct request *r, bool refuse)
     return job_limits_check(r);
 }
 
-/* Somebody else's job: same prefix, other hash, or the very name; other environment in any case. */
+/* Create a job of another owner: the same prefix with another hash, or the same name; always
+ * another environment. */
 static void ghost_make(struct request *r, const struct fault *f, const char *name)
 {
     char other[64];
@@ -111,7 +112,7 @@ static void ghost_make(struct request *r, const struct fault *f, const char *nam
     (void)snprintf(other, sizeof other, "%s", name);
     size_t n = strlen(other);
     for (size_t i = n < 8 ? 0 : n - 8; !f->same_name && i < n; i++) {
-        /* Another digit for each, so that the name stays one and differs everywhere. */
+        /* Change every digit, so that the name stays valid and differs. */
         other[i] = other[i] == '-' ? '-' : other[i] == 'f' ? '0' : 'f';
     }
     if (jobs_find(&r->app->jobs, other) != NULL) {
@@ -161,7 +162,7 @@ static bool create_allowed(struct request *r, const char *name)
     return quota_check(r, false);
 }
 
-/* What a fault has in store for the job. */
+/* Set what a fault will do to the job. */
 static void create_inject(struct request *r, struct job *job)
 {
     const struct fault *f = faults_take(r, STAGE_JOB);
@@ -186,8 +187,7 @@ static void create_inject(struct request *r, struct job *job)
     (void)snprintf(job->inject_reason, sizeof job->inject_reason, "%s", reason);
 }
 
-/* There is nothing to provision on a pool, so nothing can be short; and only spot instances are
- * reclaimed. */
+/* A job on a pool needs no capacity, and only spot instances are reclaimed. */
 static bool inject_applies(const struct request *r, const struct job *job, bool warm)
 {
     const struct fault *f = r->armed[STAGE_JOB];

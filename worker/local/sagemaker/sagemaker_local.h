@@ -4,7 +4,7 @@
 #include "local/http/request.h"
 
 #define SAGEMAKER_ARN_MAX 256
-/* AWS' defaults of limits that hold for one job. */
+/* AWS' default limits per job. */
 #define INSTANCES_MAX 20
 #define LONGEST_RUN_S 432000
 #define VOLUME_MAX_GB 1024
@@ -30,7 +30,7 @@ bool sagemaker_check_name(struct request *r, const char *name);
 enum type_quota { QUOTA_TRAINING, QUOTA_SPOT, QUOTA_WARM, TYPE_QUOTA_COUNT };
 #define QUOTA_NAME_MAX 200
 
-/* The limit of an instance type, configured by the quota's full name or by the type; 0 else. Writes
+/* The limit of an instance type, configured by the quota's full name or by the type; else 0. Writes
  * the quota's name. quotas_local.c */
 int64_t quota_of_type(const struct app *app, enum type_quota kind, const char *type,
                       char name[static QUOTA_NAME_MAX]);

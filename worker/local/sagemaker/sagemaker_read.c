@@ -30,7 +30,7 @@ static const char *phase_message(enum job_phase p)
     return texts[p];
 }
 
-/* How many of the job's transitions could be seen at an instant; at least the first. */
+/* Number of the job's transitions visible at an instant; at least the first. */
 static size_t transitions_at(const struct job *job, usec_t at)
 {
     size_t n = job->transitions_n;
@@ -70,7 +70,7 @@ static void ended_add(json_t *o, const struct job *job)
     }
 }
 
-/* WarmPoolStatus as seen at an instant, and the keep-alive that holds. */
+/* WarmPoolStatus as seen at an instant, and the current keep-alive. */
 static void pool_add(json_t *o, const struct job *job, usec_t at)
 {
     json_t *status = warm_status(job, at);

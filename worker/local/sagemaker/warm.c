@@ -39,7 +39,7 @@ int64_t warm_held(const struct app *app, const char *type)
     return n;
 }
 
-/* Members that are the same: the same value, or absent on both sides (null is absent). */
+/* True when both members are equal or absent (null is absent). */
 static bool same_member(const json_t *a, const json_t *b, const char *key)
 {
     json_t *x = json_object_get(a, key);
@@ -54,7 +54,7 @@ static bool same_flag(const json_t *a, const json_t *b, const char *key)
     return json_is_true(json_object_get(a, key)) == json_is_true(json_object_get(b, key));
 }
 
-/* All that AWS compares between the job that left a pool and a new one. */
+/* Compares everything that AWS compares between the job that left a pool and a new one. */
 static bool matches(const json_t *a, const json_t *b)
 {
     static const char *const resources[] = {"InstanceCount", "InstanceType", "VolumeKmsKeyId",
@@ -77,7 +77,7 @@ static bool matches(const json_t *a, const json_t *b)
 
 struct job *warm_match(const struct app *app, const json_t *request)
 {
-    struct job *best = NULL; /* the one that waits longest, or shortest when told so */
+    struct job *best = NULL; /* the oldest pool, or the newest when set */
     bool newest = app->set.warm_newest_first;
     for (size_t i = 0; i < app->jobs.live_n; i++) {
         struct job *j = app->jobs.live[i];
@@ -89,7 +89,7 @@ struct job *warm_match(const struct app *app, const json_t *request)
     return best;
 }
 
-/* The instances are gone, and what their jobs cached with them. */
+/* Remove what the jobs cached on the instances. */
 static void cache_remove(const struct app *app, const struct job *job)
 {
     char path[PATH_MAX];
@@ -99,8 +99,7 @@ static void cache_remove(const struct app *app, const struct job *job)
     }
 }
 
-/* The pool is over at an instant: what is billed for it stands, its instances are someone else's.
- */
+/* The pool ends at this instant: its billed time is final and its instances are free or reused. */
 static void pool_close(struct app *app, struct job *job, enum pool_status status, usec_t at)
 {
     struct pool *p = &job->pool;
@@ -112,7 +111,7 @@ static void pool_close(struct app *app, struct job *job, enum pool_status status
     p->end = MAX(at, p->since);
     p->retained_s = (p->end - p->since + USEC_PER_SEC - 1) / USEC_PER_SEC;
     job->due = 0;
-    /* Until the end was noticed they counted as the running job's. */
+    /* Until the end was noticed they counted as held by the running job. */
     job->released = MAX(p->end, p->noticed);
     jobs_retire(&app->jobs, job);
 }
@@ -132,7 +131,7 @@ void warm_hand_over(struct app *app, struct job *left, const struct job *job)
     (void)snprintf(left->pool.reused_by, sizeof left->pool.reused_by, "%s", job->name);
 }
 
-/* Ends after which AWS trusts the instances of a job that had them. */
+/* True for ends after which AWS keeps the instances. */
 static bool end_is_healthy(const struct job *job)
 {
     if (job->started == 0 || job->ghost) {

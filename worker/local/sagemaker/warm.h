@@ -5,7 +5,7 @@
  *      +--> Terminated <----+-- expired, UpdateTrainingJob 0, life of the cluster over
  *
  * Instances of an Available pool still count against the type's quota, so the job stays on the live
- * list until its pool is over. All functions want app->mu held. Source: Amazon SageMaker developer
+ * list until its pool ends. All functions require app->mu. Source: Amazon SageMaker developer
  * guide, "SageMaker AI Managed Warm Pools". */
 #pragma once
 #include "common/json.h"
@@ -21,16 +21,16 @@ int64_t warm_keep_max_s(const struct app *app);
 int64_t warm_held(const struct app *app, const char *type);
 /* The pool that a create request takes: the job that left it; NULL when none matches. */
 struct job *warm_match(const struct app *app, const json_t *request);
-/* `job`, about to be journalled, runs on the pool of `left`. That line alone makes it so: after a
- * restart the hand-over is read out of it. */
+/* `job`, about to be journalled, runs on the pool of `left`. That journal line alone records the
+ * hand-over; a restart reads it. */
 void warm_join(struct job *job, const struct job *left);
-/* ... and `left` has none any more, from the creation of `job` on. */
+/* `left` has no pool any more, from the creation of `job` on. */
 void warm_hand_over(struct app *app, struct job *left, const struct job *job);
-/* The job has ended with job_end at this very moment: decide whether its instances are kept. */
+/* The job has just ended with job_end: decide whether its instances are kept. */
 void warm_keep(const struct app *app, struct job *job, usec_t now);
-/* End the pools whose time is up; each in the instant it was due. */
+/* End the pools whose time is over, each at the instant it was due. */
 void warm_expire(struct app *app, usec_t now);
-/* WarmPoolStatus as seen at an instant; NULL when there is none to show. */
+/* WarmPoolStatus as seen at an instant; NULL when there is nothing to show. */
 json_t *warm_status(const struct job *job, usec_t at);
 /* UpdateTrainingJob with a ResourceConfig that has passed the checks; answers. */
 void warm_update(struct request *r, struct job *job, int64_t keep_s);

@@ -1,4 +1,4 @@
-/* CloudWatch Logs over ROOT/jobs/<name>/algo-<k>/log, whose lines are "<ms> <text>". One stream a
+/* CloudWatch Logs over ROOT/jobs/<name>/algo-<k>/log, whose lines are "<ms> <text>". One stream per
  * host, named <job>/algo-<k>-<second it began>. See services.h. */
 #include "local/app.h"
 #include "local/jobs/files.h"
@@ -60,7 +60,8 @@ static bool log_span(const char *path, int64_t *ret_first, int64_t *ret_last)
     return parse_i64(str_split(&rest, ' '), 0, INT64_MAX, ret_first, &err);
 }
 
-/* Calls fn for each stream whose name begins with prefix, in order of jobs; false ends it. */
+/* Calls fn for each stream whose name begins with prefix, in order of jobs, until fn returns
+ * false. */
 static void streams_each(const struct app *app, const char *prefix,
                          bool (*fn)(void *ctx, const struct job *job, int64_t host), void *ctx)
 {
@@ -102,7 +103,7 @@ static bool streams_found(void *ctx, const struct job *job, int64_t host)
     int64_t first;
     int64_t last;
     if (!log_path(s->app, job, host, path) || access(path, F_OK) != 0) {
-        return true; /* nothing of it was started */
+        return true; /* the job was not started */
     }
     if (s->skip > 0) {
         s->skip--;
@@ -162,7 +163,7 @@ struct page {
     int64_t end_ms;
     const char *pattern; /* substring; "" any */
     const char *stream;  /* shown with each event when set */
-    int64_t offset;      /* where the next page begins */
+    int64_t offset;      /* offset of the next page */
 };
 
 static void event_add(struct page *p, int64_t ms, struct str text)
@@ -205,7 +206,7 @@ static void page_read(struct page *p, const char *path)
     }
 }
 
-/* Offset of the line that is `lines` from the end. */
+/* Offset of the line that is `lines` lines before the end. */
 static int64_t tail_offset(const char *path, int64_t lines)
 {
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -118,7 +118,7 @@ static json_t *quota_json(const struct app *app, const struct quota *q)
                      "GlobalQuota", 0);
 }
 
-/* Everything asks for SageMaker's; false: answered. */
+/* Check that the request is for SageMaker's quotas; false: answered. */
 static bool service_ok(struct request *r)
 {
     const char *service = json_string_value(json_object_get(r->input, "ServiceCode"));
@@ -176,7 +176,7 @@ static void quota_get(struct request *r, bool dflt)
         char have[16];
         quota_code(q[i].name, have);
         if (strcmp(have, code) == 0) {
-            /* The default of an instance quota says nothing of what was granted. */
+            /* The default of an instance quota is independent of what was granted. */
             q[i].value = dflt && strstr(q[i].name, " usage") != NULL ? 0 : q[i].value;
             reply_json(r, json_pack("{s:o}", "Quota", quota_json(r->app, &q[i])));
             return;

@@ -1,4 +1,4 @@
-/* The small services beside SageMaker and S3. Handlers are called with app->mu held. */
+/* The small services other than SageMaker and S3. Handlers are called with app->mu held. */
 #pragma once
 #include "local/http/request.h"
 
