@@ -6,6 +6,7 @@
 #include "common/creds.h"
 #include "common/log.h"
 #include "common/loop.h"
+#include "common/version.h"
 #include "controller/controller.h"
 #include "store/pg/migrate.h"
 #include "store/pg/private_cluster.h"
@@ -14,8 +15,6 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#define DROVERD_VERSION "0.1.0"
 
 struct settings {
     char *database_url, *listen, *token_file, *job_prefix, *role_arn, *worker_image, *bucket;
@@ -126,7 +125,7 @@ static bool read_options(int argc, char **argv, struct options *ret, int *ret_ex
         } else if (o == 'E') {
             ret->example = true;
         } else if (o == 'v') {
-            (void)puts("droverd " DROVERD_VERSION);
+            (void)puts("droverd " DROVER_VERSION);
             return false;
         } else {
             (void)fputs(usage, o == 'h' ? stdout : stderr);
@@ -223,7 +222,7 @@ static bool serve(struct settings *s, const struct options *o, const char *conni
                      .worker_image = s->worker_image[0] ? s->worker_image : NULL,
                      .bucket = s->bucket[0] ? s->bucket : NULL},
         .status = &status,
-        .version = DROVERD_VERSION,
+        .version = DROVER_VERSION,
         .spool_dir = s->spool_dir,
         .threads = (int)s->api_threads,
         .rate_per_s = s->token_rate_per_s,
@@ -234,7 +233,7 @@ static bool serve(struct settings *s, const struct options *o, const char *conni
               controller_new(&cc, loop, bridge, &status, &controller, err) &&
               api_start(&ac, bridge, &api, err) && write_port(o->port_file, api_port(api), err);
     if (ok) {
-        log_event(LOG_INFO, "droverd_started", LF_S("version", DROVERD_VERSION),
+        log_event(LOG_INFO, "droverd_started", LF_S("version", DROVER_VERSION),
                   LF_S("address", addr), LF_I("port", api_port(api)));
         loop_run(loop);
     }

@@ -2,6 +2,7 @@
  * serves every stage; the job's ContainerArguments name the verb. */
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/version.h"
 #include "download/part/download.h"
 #include "download/part/options.h"
 #include "index/index.h"
@@ -75,7 +76,7 @@ int main(int argc, char **argv)
         return WP_EXIT_OK;
     }
     if (strcmp(verb, "version") == 0 || strcmp(verb, "--version") == 0) {
-        (void)printf("drover-worker 1.0, manifest version %d\n", WP_VERSION);
+        (void)printf("drover-worker %s, manifest version %d\n", DROVER_VERSION, WP_VERSION);
         return WP_EXIT_OK;
     }
     (void)fprintf(stderr, "drover-worker: unknown verb '%.60s'; see drover-worker --help\n", verb);

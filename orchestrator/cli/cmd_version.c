@@ -1,12 +1,9 @@
 /* drover version. */
 #include "cli.h"
 #include "client.h"
+#include "common/version.h"
 #include "print.h"
 #include <stdio.h>
-
-#ifndef DROVER_VERSION
-#define DROVER_VERSION "1"
-#endif
 
 int cmd_version(struct cli *cli)
 {

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/retry.h"
+#include "common/version.h"
 #include "s3_internal.h"
 #include <errno.h>
 
@@ -35,7 +36,7 @@ bool s3_blocking_new(int tries, struct s3_blocking **ret, struct err *err)
     uint64_t seed;
     rng_secret(&seed, sizeof seed);
     rng_seed(&s->rng, seed);
-    struct aws_config cfg = {.user_agent = "drover-s3/1.0"};
+    struct aws_config cfg = {.user_agent = "drover-s3/" DROVER_VERSION};
     if (!loop_new(&s->l, err) || !aws_client_new(s->l, &cfg, &s->c, err)) {
         s3_blocking_free(s);
         return false;

@@ -234,7 +234,7 @@ static bool read_spec(struct live_campaign *lc, struct err *err)
 static void default_warn(struct live_campaign *lc)
 {
     struct warn_at *w = &lc->row.warn;
-    _Static_assert(WARN_AT_MAX == SPEC_WARNS_MAX, "one bound for thresholds");
+    _Static_assert(WARN_AT_MAX == WARNS_MAX, "one bound for thresholds");
     for (int i = 0; w->n == 0 && i < lc->spec->warn_at_n; i++) {
         w->at_ppm[i] = lc->spec->warn_at_ppm[i];
     }

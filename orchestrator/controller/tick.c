@@ -1,6 +1,7 @@
 /* The tick, on one page: view -> decide -> intend -> act -> record. */
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/version.h"
 #include "controller.h"
 #include "ctl.h"
 #include "metrics.h"
@@ -133,7 +134,7 @@ static void on_quota_timer(void *ctx)
 bool controller_new(const struct controller_config *cfg, struct loop *loop, struct bridge *bridge,
                     struct api_status *status, struct controller **ret, struct err *err)
 {
-    const struct aws_config aws = {.user_agent = "droverd/1.0"};
+    const struct aws_config aws = {.user_agent = "droverd/" DROVER_VERSION};
     struct controller *c = xcalloc(1, sizeof *c);
     uint64_t seed;
     rng_secret(&seed, sizeof seed);

@@ -62,15 +62,26 @@ enum wanted {
 }; /* PAUSE stops what runs */
 /* How instances are bought; each has quotas of its own. */
 enum market { MARKET_ON_DEMAND, MARKET_SPOT, MARKET_COUNT };
+/* What becomes of a campaign whose budget is used up. */
 enum at_limit { AT_LIMIT_DRAIN, AT_LIMIT_STOP, AT_LIMIT_HOLD };
+#define AT_LIMIT_COUNT 3
 
 #define JOB_NAME_MAX      63
 #define INSTANCE_TYPE_MAX 32
 #define HASH_HEX_N        65
+#define VOLUME_GB_MAX     16384 /* the largest volume SageMaker gives an instance */
+#define WARNS_MAX         8     /* thresholds of one cap that people are told of */
 
 struct job_name {
     char s[JOB_NAME_MAX + 1];
 };
+
+/* Size of a task's input in MB as scheduler and forecast count it; 0 bytes: not known. */
+static inline uint32_t size_mb_of(int64_t bytes)
+{
+    int64_t mb = bytes / (1024 * 1024);
+    return mb < 0 ? 0 : mb > UINT32_MAX ? UINT32_MAX : (uint32_t)mb;
+}
 
 /* lifecycle.c: names and edges of every state table. _parse gives COUNT for an unknown name. */
 const char *campaign_state_name(enum campaign_state s);
@@ -87,6 +98,8 @@ const char *wait_reason_text(enum wait_reason r);
 const char *wait_reason_next(enum wait_reason r);
 enum wait_reason wait_reason_parse(const char *s);
 const char *wanted_name(enum wanted w);
+const char *market_name(enum market m);
+const char *at_limit_name(enum at_limit a);
 enum campaign_state campaign_state_parse(const char *s);
 enum stage_state stage_state_parse(const char *s);
 enum task_state task_state_parse(const char *s);
@@ -95,6 +108,8 @@ enum operation_state operation_state_parse(const char *s);
 enum pool_state pool_state_parse(const char *s);
 enum cause cause_parse(const char *s);
 enum wanted wanted_parse(const char *s);
+enum market market_parse(const char *s);
+enum at_limit at_limit_parse(const char *s);
 bool campaign_state_terminal(enum campaign_state s);
 bool stage_state_terminal(enum stage_state s);
 bool task_state_terminal(enum task_state s);

@@ -149,7 +149,9 @@ def case_stopped_by_a_person(s):
     part = s.api("GET", f"/parts/{cid}/0")
     a = part["attempt_list"][0]
     tap.ok(part["cause"] == "stopped" and a["state"] == "stopped" and "somebody else" in a["reason"], f"{s.what}the part says who stopped it", part)
-    retried(s, cid, {"selector": {"cause": ["stopped"]}})
+    retried(s, cid, {"selector": {"cause": ["stopped"]}, "changes": {"volume_gb": 2400}})
+    volumes = s.sql(f"SELECT string_agg(volume_gb::text, ',' ORDER BY n) FROM attempt WHERE campaign_id = {cid[2:]}")
+    tap.ok(volumes.endswith(",2400"), f"{s.what}the retry has the volume it was given", volumes)
     tap.ok([j["status"] for j in sorted(jobs(s, name), key=lambda j: j["created"])] == ["Stopped", "Completed"], f"{s.what}a retry finishes it", jobs(s, name))
 
 

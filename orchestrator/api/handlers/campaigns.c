@@ -203,8 +203,7 @@ static bool patch_budget(const json_t *budget, struct apidb_patch *p, struct err
         !json_get_i64(budget, "limit_micro_usd", 0, INT64_MAX, JSON_ABSENT, &p->budget_musd, err)) {
         return false;
     }
-    if (at_limit != NULL && strcmp(at_limit, "drain") != 0 && strcmp(at_limit, "stop") != 0 &&
-        strcmp(at_limit, "hold") != 0) {
+    if (at_limit != NULL && (int)at_limit_parse(at_limit) == AT_LIMIT_COUNT) {
         return err_set(err, ERR_INVALID, "budget.at_limit: drain, stop or hold");
     }
     p->at_limit = at_limit;

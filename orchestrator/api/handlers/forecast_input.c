@@ -180,11 +180,6 @@ static void part_add(struct forecast_facts_stage *own, const struct forecast_par
     own->parts[own->parts_n++] = *p;
 }
 
-static uint32_t size_mb(int64_t size)
-{
-    return (uint32_t)MIN(size / MB, (int64_t)UINT32_MAX);
-}
-
 static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -192,7 +187,7 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
             part_add(ctx, &(struct forecast_part){.task_id = rows[i].id,
                                                   .not_before_us = rows[i].not_before_us,
                                                   .seq = (uint32_t)rows[i].seq,
-                                                  .size_mb = size_mb(rows[i].size)});
+                                                  .size_mb = size_mb_of(rows[i].size)});
         }
     }
 }
@@ -228,7 +223,7 @@ static bool load_history(struct forecast_facts *a, struct store *db, struct fore
         st->tries += p->end != END_OTHER;
         st->failed_tries += p->end == END_LOST;
         if (p->end == END_DONE && p->run_us > 0) {
-            duration_learn(&st->duration, size_mb(p->size), p->run_us);
+            duration_learn(&st->duration, size_mb_of(p->size), p->run_us);
         }
         if (p->start_us > 0) {
             duration_learn(&st->start, 0, p->start_us);
@@ -369,7 +364,7 @@ static bool load_jobs(struct forecast_facts *a, struct store *db, struct err *er
                                           .intended_us = rows[i].intended_us,
                                           .started_us = rows[i].started_us,
                                           .reserve_musd = rows[i].reserved_musd,
-                                          .size_mb = size_mb(rows[i].size),
+                                          .size_mb = size_mb_of(rows[i].size),
                                           .slots_i = slots_i,
                                           .instances = rows[i].instances};
             }
@@ -490,8 +485,9 @@ void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s)
         for (int64_t k = 0; k < from->parts; k++) {
             size_t at = (size_t)k * (size_t)sp->per_part;
             int64_t size = at < from->listing.n ? from->listing.at[at].size : 0;
-            part_add(own, &(struct forecast_part){
-                              .task_id = ++task_id, .seq = (uint32_t)k, .size_mb = size_mb(size)});
+            part_add(own, &(struct forecast_part){.task_id = ++task_id,
+                                                  .seq = (uint32_t)k,
+                                                  .size_mb = size_mb_of(size)});
         }
         enum market market = sp->spot ? MARKET_SPOT : MARKET_ON_DEMAND;
         expect_mean(st, own);

@@ -9,8 +9,6 @@
 #include "store/api/parts.h"
 #include "store/pg/tx.h"
 
-#define VOLUME_GB_MAX 16384
-
 /* A selector as it came, checked, and as the query wants it. */
 struct retry {
     int64_t campaign_id;

@@ -203,20 +203,6 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
     return budget_check(r, s, err);
 }
 
-static const char *at_limit_name(enum at_limit a)
-{
-    switch (a) {
-    case AT_LIMIT_DRAIN:
-        return "drain";
-    case AT_LIMIT_STOP:
-        return "stop";
-    case AT_LIMIT_HOLD:
-        return "hold";
-    }
-    ASSERT(!"an at_limit");
-    return "";
-}
-
 /* {"uris":"a\nb"} for a part of several files. */
 static void part_vars(const struct bridge_object *at, size_t n, struct buf *out)
 {

@@ -9,7 +9,7 @@
 static const struct spec_change changes[CAUSE_COUNT] = {
     [CAUSE_CAPACITY] = {.next = NEXT_AROUND},
     [CAUSE_OOM] = {.next = NEXT_UP},
-    [CAUSE_DISK_FULL] = {.volume_x100 = 200, .volume_max_gb = VOLUME_GB_MAX},
+    [CAUSE_DISK_FULL] = {.volume_x100 = 200, .volume_max_gb = VOLUME_GROWN_GB_MAX},
     [CAUSE_TIMEOUT] = {.runtime_x100 = 150},
 };
 static const struct spec_retry defaults[CAUSE_COUNT] = {
@@ -51,7 +51,7 @@ static bool change_volume(const struct spec_stage *stage, const struct spec_chan
                           struct retry_state *next)
 {
     int64_t now_gb = next->volume_gb > 0 ? next->volume_gb : stage->volume_gb;
-    int64_t max_gb = change->volume_max_gb > 0 ? change->volume_max_gb : VOLUME_GB_MAX;
+    int64_t max_gb = change->volume_max_gb > 0 ? change->volume_max_gb : VOLUME_GROWN_GB_MAX;
     if (change->volume_x100 == 0) {
         return true;
     }

@@ -18,8 +18,8 @@ struct retry_decision {
     struct retry_state next; /* when retry: with the try counted and the changes applied */
     bool changed;            /* instance type, volume or run time differs */
 };
-#define ATTEMPTS_MAX  20   /* maximum counted attempts of one task, all causes together */
-#define VOLUME_GB_MAX 2000 /* default maximum when a change enlarges the volume */
+#define ATTEMPTS_MAX        20   /* maximum counted attempts of one task, all causes together */
+#define VOLUME_GROWN_GB_MAX 2000 /* default maximum when a change enlarges the volume */
 /* The cause's default row with its change, without a spec. */
 const struct spec_retry *retry_default(enum cause cause);
 /* True when an end with this cause says something about the work, by cause.def only. The breaker

@@ -127,7 +127,7 @@ static bool reached(const struct budget *b, int64_t at_ppm)
 int budget_warns(const struct budget *before, const struct budget *after, const int64_t *at_ppm,
                  int n)
 {
-    ASSERT(n >= 0 && n <= BUDGET_WARNS_MAX);
+    ASSERT(n >= 0 && n <= WARNS_MAX);
     for (int i = n - 1; i >= 0; i--) {
         if (reached(after, at_ppm[i]) && !reached(before, at_ppm[i])) {
             return i;

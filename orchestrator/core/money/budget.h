@@ -14,7 +14,6 @@ enum budget_level {
     BUDGET_GLOBAL,
     BUDGET_LEVELS
 };
-#define BUDGET_WARNS_MAX 8
 
 struct budget {      /* one level */
     musd_t cap_musd; /* -1: no cap; may be changed at any time, to any value */
@@ -43,7 +42,7 @@ enum budget_action {
  * of the campaign's or the stage's cap. DRAIN lasts while jobs are live: the money they release may
  * be enough. */
 enum budget_action budget_at_limit(enum at_limit at_limit, bool falls_short, int64_t live);
-/* Index of the highest threshold (ppm of the cap, sorted, n <= BUDGET_WARNS_MAX) that the amount
+/* Index of the highest threshold (ppm of the cap, sorted, n <= WARNS_MAX) that the amount
  * spent reaches in `after` but not in `before`, by spending or by a lower cap; -1: no threshold.
  * Spending only grows, so each is reported once unless the cap is raised. */
 int budget_warns(const struct budget *before, const struct budget *after, const int64_t *at_ppm,

@@ -1,9 +1,9 @@
 /* Which jobs hold instances until when, and what that means for each reservation. */
 #include "sched_backfill.h"
+#include "core/money/cost.h"
 
-#define STOP_GRACE_S 120
-#define CHANCE_P50   0.5
-#define CHANCE_P95   0.95
+#define CHANCE_P50 0.5
+#define CHANCE_P95 0.95
 
 bool sched_backfill_inside(const struct sched_work *w, const struct backfill_line *r,
                            enum room_kind kind, int slots_i, int campaign_i)
@@ -78,7 +78,7 @@ void sched_backfill_task_end(const struct sched_work *w, const struct sched_try 
     int64_t start_s = t->pool_i >= 0 ? s->warm_start_s : s->cold_start_s;
     start_s = start_s > 0 ? start_s : SCHED_COLD_START_S;
     usec_t from_us = at_us + start_s * USEC_PER_SEC;
-    usec_t last_us = from_us + (t->max_runtime_s + STOP_GRACE_S) * USEC_PER_SEC;
+    usec_t last_us = from_us + (t->max_runtime_s + COST_STOP_GRACE_S) * USEC_PER_SEC;
     reservation_end_model(s->duration, t->task.size_mb, s->stage->instance_count, from_us, last_us,
                           w->view->now_us, ret);
 }

@@ -234,7 +234,7 @@ static void read_stage_budgets(struct spec_reader *r, const struct capacity_ladd
 /* warn_at: [50%, 80%], kept in rising order, each once; [] for no warning. */
 static void read_warn_at(struct spec_reader *r, const struct capacity_ladder *p, struct spec *s)
 {
-    if (!spec_is_list(r, p, SPEC_WARNS_MAX, "[50%, 80%]")) {
+    if (!spec_is_list(r, p, WARNS_MAX, "[50%, 80%]")) {
         return;
     }
     s->warn_at_n = 0;
@@ -270,8 +270,7 @@ static void read_budget(struct spec_reader *r, const struct capacity_ladder *top
 {
     static const struct spec_key keys[] = {
         {"total", KEY_OPEN}, {"stages", KEY_OPEN}, {"at_limit", KEY_OPEN}, {"warn_at", KEY_OPEN}};
-    static const char *const at_limits[] = {
-        [AT_LIMIT_DRAIN] = "drain", [AT_LIMIT_STOP] = "stop", [AT_LIMIT_HOLD] = "hold"};
+    const char *at_limits[AT_LIMIT_COUNT];
     struct capacity_ladder p;
     struct capacity_ladder at;
     int i;
@@ -288,6 +287,9 @@ static void read_budget(struct spec_reader *r, const struct capacity_ladder *top
     spec_check_keys(r, &p, keys, ARRAY_LEN(keys), false);
     if (spec_child(r, &p, "total", false, &at)) {
         (void)spec_money(r, &at, &c->spec->budget_musd);
+    }
+    for (int k = 0; k < AT_LIMIT_COUNT; k++) {
+        at_limits[k] = at_limit_name((enum at_limit)k);
     }
     if (spec_child(r, &p, "at_limit", false, &at) &&
         spec_choice(r, &at, at_limits, ARRAY_LEN(at_limits), NULL, &i)) {

@@ -13,8 +13,6 @@
 #define SPEC_TEXT_MAX        (1024 * 1024)
 #define SPEC_ARENA_BYTES     (16 << 20) /* an arena of this maximum holds any spec */
 #define SPEC_PAIRS_MAX       100
-#define SPEC_WARNS_MAX       8
-#define SPEC_VOLUME_GB_MAX   16384
 #define SPEC_RUNTIME_S_MAX   INT64_C(2419200) /* CreateTrainingJob: 28 days */
 #define SPEC_CHANGE_X100_MAX 10000
 #define SPEC_WEIGHT_DEFAULT  100
@@ -49,7 +47,7 @@ enum spec_next { /* which instance type the next attempt takes */
 struct spec_change { /* what the next attempt does differently; all 0: nothing */
     enum spec_next next;
     int volume_x100;       /* the volume times this / 100; 0: not changed */
-    int volume_max_gb;     /* not beyond; 0: VOLUME_GB_MAX of retry_policy.h */
+    int volume_max_gb;     /* not beyond; 0: VOLUME_GROWN_GB_MAX of retry_policy.h */
     int runtime_x100;      /* max_runtime times this / 100; 0: not changed */
     int64_t runtime_max_s; /* not beyond; 0: SPEC_RUNTIME_S_MAX */
 };
@@ -140,7 +138,7 @@ struct spec {
     int instances_n;
     musd_t budget_musd; /* -1: none */
     enum at_limit at_limit;
-    int64_t warn_at_ppm[SPEC_WARNS_MAX]; /* of budget_musd; rising; default 50 %, 80 % */
+    int64_t warn_at_ppm[WARNS_MAX]; /* of budget_musd; rising; default 50 %, 80 % */
     int warn_at_n;
     struct spec_stage *stages[SPEC_STAGES_MAX]; /* in dependency order */
     int stages_n;

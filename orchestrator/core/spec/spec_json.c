@@ -263,7 +263,7 @@ static void get_change(struct reader *r, const json_t *row, struct spec_retry *r
     ret->change = (struct spec_change){
         .next = (enum spec_next)get_i64(r, c, "next", NEXT_SAME, NEXT_AROUND),
         .volume_x100 = (int)get_i64(r, c, "volume_x100", 0, SPEC_CHANGE_X100_MAX),
-        .volume_max_gb = (int)get_i64(r, c, "volume_max_gb", 0, SPEC_VOLUME_GB_MAX),
+        .volume_max_gb = (int)get_i64(r, c, "volume_max_gb", 0, VOLUME_GB_MAX),
         .runtime_x100 = (int)get_i64(r, c, "runtime_x100", 0, SPEC_CHANGE_X100_MAX),
         .runtime_max_s = get_i64(r, c, "runtime_max_s", 0, SPEC_RUNTIME_S_MAX)};
 }
@@ -403,7 +403,7 @@ static void get_shares(struct reader *r, const json_t *o, struct spec *s)
         return;
     }
     s->weight = get_i64(r, o, "weight", 1, SPEC_WEIGHT_MAX);
-    if (!json_is_array(list) || json_array_size(list) > SPEC_WARNS_MAX) {
+    if (!json_is_array(list) || json_array_size(list) > WARNS_MAX) {
         fail(r, "warn_at_ppm");
         return;
     }

@@ -253,7 +253,7 @@ static void read_change_max(struct spec_reader *r, const struct capacity_ladder 
                             bool runtime, struct spec_change *ret)
 {
     int64_t n;
-    if (p->node->kind == YAML_INT && volume && spec_i64(r, p, 1, SPEC_VOLUME_GB_MAX, &n)) {
+    if (p->node->kind == YAML_INT && volume && spec_i64(r, p, 1, VOLUME_GB_MAX, &n)) {
         ret->volume_max_gb = (int)n;
     } else if (p->node->kind == YAML_STRING && runtime) {
         (void)spec_duration(r, p, 1, SPEC_RUNTIME_S_MAX, &ret->runtime_max_s);

@@ -109,6 +109,15 @@ static const char *const wanted_names[] = {
     [WANTED_PAUSE] = "pause",
     [WANTED_CANCEL] = "cancel",
 };
+static const char *const market_names[] = {
+    [MARKET_ON_DEMAND] = "on_demand",
+    [MARKET_SPOT] = "spot",
+};
+static const char *const at_limit_names[] = {
+    [AT_LIMIT_DRAIN] = "drain",
+    [AT_LIMIT_STOP] = "stop",
+    [AT_LIMIT_HOLD] = "hold",
+};
 
 NAMES(campaign_state, CAMPAIGN_STATE_COUNT);
 NAMES(stage_state, STAGE_STATE_COUNT);
@@ -118,6 +127,8 @@ NAMES(operation_state, OPERATION_STATE_COUNT);
 NAMES(pool_state, POOL_STATE_COUNT);
 NAMES(cause, CAUSE_COUNT);
 NAMES(wanted, WANTED_COUNT);
+NAMES(market, MARKET_COUNT);
+NAMES(at_limit, AT_LIMIT_COUNT);
 TERMINAL(campaign_state, CAMPAIGN_STATE_COUNT)
 TERMINAL(stage_state, STAGE_STATE_COUNT)
 TERMINAL(task_state, TASK_STATE_COUNT)

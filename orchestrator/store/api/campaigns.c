@@ -3,7 +3,6 @@
 #include "names.h"
 #include "queries.h"
 #include "store/pg/query.h"
-#include <assert.h>
 
 static bool cap_put(struct store *s, const char *level, int64_t ref, musd_t limit, musd_t per_task,
                     const char *at_limit, struct err *err)
@@ -163,19 +162,6 @@ bool apidb_campaign_spec(struct store *s, int64_t id, struct buf *ret_json, stru
     return true;
 }
 
-static const char *const wanted_names[] = {"run", "drain", "pause", "cancel"};
-static_assert(ARRAY_LEN(wanted_names) == WANTED_COUNT, "a name a wish");
-static int name_find(const char *const *names, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return (int)i;
-        }
-    }
-    ASSERT(!"the database holds only names of the table");
-    return 0;
-}
-
 bool apidb_campaign_lock(struct store *s, int64_t id, struct apidb_wish *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -188,10 +174,10 @@ bool apidb_campaign_lock(struct store *s, int64_t id, struct apidb_wish *ret, st
         return err_set(err, ERR_NOT_FOUND, "there is no campaign c-%lld", (long long)id);
     }
     ret->version = row_i64(res, 0, 0);
-    ret->wanted =
-        (enum wanted)name_find(wanted_names, ARRAY_LEN(wanted_names), row_text(res, 0, 1));
-    ret->state = (enum campaign_state)name_find(
-        names_campaign_state, ARRAY_LEN(names_campaign_state), row_text(res, 0, 2));
+    ret->wanted = wanted_parse(row_text(res, 0, 1));
+    ret->state = campaign_state_parse(row_text(res, 0, 2));
+    ASSERT(ret->wanted < WANTED_COUNT); /* the table's CHECK allows no other */
+    ASSERT(ret->state < CAMPAIGN_STATE_COUNT);
     return true;
 }
 
@@ -200,7 +186,7 @@ bool apidb_campaign_want(struct store *s, int64_t id, enum wanted wanted, struct
     ASSERT(wanted < WANTED_COUNT);
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, id);
-    param_text(&p, wanted_names[wanted]);
+    param_text(&p, wanted_name(wanted));
     return store_run(s, QUERY(API_CAMPAIGN_WANT), &p, NULL, err);
 }
 
@@ -218,7 +204,7 @@ static bool patch_budget(struct store *s, int64_t id, const struct apidb_patch *
     musd_t limit = patch->set_budget ? patch->budget_musd : has ? row_i64_or(res, 0, 0, -1) : -1;
     const char *at_limit = patch->at_limit != NULL ? patch->at_limit
                            : has                   ? row_text(res, 0, 1)
-                                                   : "drain";
+                                                   : at_limit_name(AT_LIMIT_DRAIN);
     return cap_put(s, "campaign", id, limit, -1, at_limit, err);
 }
 

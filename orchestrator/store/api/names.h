@@ -2,11 +2,6 @@
 #pragma once
 #include "core/model.h"
 
-static const char *const names_campaign_state[] = {
-#define X(s, name, terminal, comment) name,
-#include "core/states/campaign_state.def"
-#undef X
-};
 static const char *const names_task_state[] = {
 #define X(s, name, terminal, comment) name,
 #include "core/states/task_state.def"

@@ -43,7 +43,7 @@ static bool intend_rows(struct store *s, const struct intent *in, size_t n, stru
         campaigns[i] = in[i].campaign_id;
         stages[i] = in[i].stage_id;
         types[i] = in[i].instance_type;
-        markets[i] = market_word(in[i].market);
+        markets[i] = market_name(in[i].market);
     }
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64_array(&p, campaigns, n);
@@ -77,7 +77,7 @@ static void intend_params(const struct intent *in, int64_t epoch, usec_t now_us,
     param_i64(p, epoch);
     param_i64(p, now_us);
     param_i32(p, in->seq);
-    param_text(p, market_word(in->market));
+    param_text(p, market_name(in->market));
     param_i64(p, in->keep_alive_s);
     param_i32(p, in->instance_type_i);
     param_i32(p, in->subnet_i);

@@ -1,19 +1,6 @@
 /* Words of the tables that no list of core/ has, and how ledger entries travel. */
 #include "pg_names.h"
 
-const char *market_word(enum market m)
-{
-    static const char *const words[MARKET_COUNT] = {
-        [MARKET_ON_DEMAND] = "on_demand", [MARKET_SPOT] = "spot"};
-    ASSERT((unsigned)m < MARKET_COUNT);
-    return words[m];
-}
-
-enum market market_read(const char *word)
-{
-    return strcmp(word, market_word(MARKET_SPOT)) == 0 ? MARKET_SPOT : MARKET_ON_DEMAND;
-}
-
 bool warn_at_read(const char *text, struct warn_at *warn)
 {
     struct str rest = str_of(text);

@@ -5,8 +5,6 @@
 #include "leader.h"
 #include "store/pg/query.h"
 
-const char *market_word(enum market m);
-enum market market_read(const char *word); /* the table's CHECK has seen to it */
 /* "500000,800000" into warn->at_ppm; false: not as the table's CHECK has it. */
 bool warn_at_read(const char *text, struct warn_at *warn);
 /* Five parameters: kinds, from, to, amounts, seconds. */

@@ -51,7 +51,7 @@ bool view_slot_limits(struct store *s, struct slot_limit_row **ret, size_t *ret_
     struct slot_limit_row *rows = xcalloc(n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
         row_text_into(r, (int)i, 0, rows[i].instance_type, sizeof rows[i].instance_type);
-        rows[i].market = market_read(row_text(r, (int)i, 1));
+        rows[i].market = market_parse(row_text(r, (int)i, 1));
         rows[i].limit = row_i64(r, (int)i, 2);
     }
     *ret = rows;
@@ -187,7 +187,7 @@ bool store_slots_learned(struct store *s, const char *instance_type, enum market
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, instance_type);
-    param_text(&p, market_word(market));
+    param_text(&p, market_name(market));
     param_i64(&p, foreign);
     param_i64(&p, foreign_us);
     param_i64_or_null(&p, refused_limit, -1);

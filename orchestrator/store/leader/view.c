@@ -36,15 +36,8 @@ bool view_versions(struct store *s, struct campaign_version **ret, size_t *ret_n
 
 static bool parse_at_limit(const char *s, enum at_limit *ret, struct err *err)
 {
-    static const char *const names[] = {
-        [AT_LIMIT_DRAIN] = "drain", [AT_LIMIT_STOP] = "stop", [AT_LIMIT_HOLD] = "hold"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(names[i], s) == 0) {
-            *ret = (enum at_limit)i;
-            return true;
-        }
-    }
-    return unknown_name(err, "at_limit", s);
+    *ret = at_limit_parse(s);
+    return (int)*ret < AT_LIMIT_COUNT || unknown_name(err, "at_limit", s);
 }
 
 bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret, struct err *err)
@@ -279,7 +272,7 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->vars_json = row_text_dup(r, i, 23);
     a->project_id = row_i64(r, i, 24);
     a->unwanted = row_bool(r, i, 25);
-    a->market = market_read(row_text(r, i, 26));
+    a->market = market_parse(row_text(r, i, 26));
     a->keep_alive_s = row_i64(r, i, 27);
     a->instance_type_i = row_int(r, i, 28);
     a->subnet_i = row_int(r, i, 29);
@@ -417,7 +410,7 @@ bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct e
     struct slots_row *rows = xcalloc(n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
         row_text_into(r, (int)i, 0, rows[i].instance_type, sizeof rows[i].instance_type);
-        rows[i].market = market_read(row_text(r, (int)i, 1));
+        rows[i].market = market_parse(row_text(r, (int)i, 1));
         rows[i].held = row_i64(r, (int)i, 2);
         rows[i].warm_idle = row_i64(r, (int)i, 3);
         rows[i].foreign = row_i64(r, (int)i, 4);

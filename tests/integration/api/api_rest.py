@@ -257,6 +257,7 @@ def check_retry(t, a):
     t.eq(b["parts"], 2, "what is being retried is not counted again")
     s, b, _ = a.post("/v1/campaigns/c-1:retry?dry_run=true", {"selector": {"parts": [2, 3, 4]}})
     t.eq(b["parts"], 1, "part numbers that failed")
+    t.eq([a.post("/v1/campaigns/c-1:retry?dry_run=true", {"changes": {"volume_gb": n}})[0] for n in (16384, 16385)], [200, 422], "the largest volume that can be given, and one that cannot")
     for body in ({"selector": {"state": "done"}}, {"selector": {"cause": ["x"]}}, {"selector": {"cause": [1]}}, {"selector": {"parts": []}}, {"selector": {"parts": ["1"]}},
                  {"selector": {"parts": [-1]}}, {"selector": []}, {"changes": {"volume_gb": 0}}, {"changes": {"volume_gb": 99999}}, {"changes": {"x": 1}}, {"selector": {"stage": 5}}):
         t.eq(a.post("/v1/campaigns/c-1:retry", body)[0] in (400, 422), True, f"{json.dumps(body)} is refused")

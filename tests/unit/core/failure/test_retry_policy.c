@@ -116,8 +116,8 @@ static void test_retry_policy__disk_full_doubles_the_volume(void **state)
     assert_int_equal(d.next.volume_gb, 120);
     assert_false(decide(&s, CAUSE_DISK_FULL, &d.next).retry); /* twice, no more */
     now.volume_gb = 1500;
-    assert_int_equal(decide(&s, CAUSE_DISK_FULL, &now).next.volume_gb, VOLUME_GB_MAX);
-    now.volume_gb = VOLUME_GB_MAX;
+    assert_int_equal(decide(&s, CAUSE_DISK_FULL, &now).next.volume_gb, VOLUME_GROWN_GB_MAX);
+    now.volume_gb = VOLUME_GROWN_GB_MAX;
     assert_false(decide(&s, CAUSE_DISK_FULL, &now).retry);
 }
 
@@ -217,17 +217,17 @@ static void test_retry_policy__changes_are_bounded_for_every_cause_and_number(vo
         s.retry[c].change = (struct spec_change){
             .next = (enum spec_next)rng_below(&rng, 3),
             .volume_x100 = rng_chance(&rng, 0.5) ? SPEC_CHANGE_X100_MAX : 101,
-            .volume_max_gb = (int)rng_below(&rng, SPEC_VOLUME_GB_MAX + 1),
+            .volume_max_gb = (int)rng_below(&rng, VOLUME_GB_MAX + 1),
             .runtime_x100 = rng_chance(&rng, 0.5) ? SPEC_CHANGE_X100_MAX : 101,
             .runtime_max_s = (int64_t)rng_below(&rng, (uint64_t)SPEC_RUNTIME_S_MAX + 1)};
         struct retry_state now = {
             .instance_type_i = (int)rng_below(&rng, (uint64_t)s.instance_type_n),
-            .volume_gb = (int)rng_below(&rng, SPEC_VOLUME_GB_MAX + 1),
+            .volume_gb = (int)rng_below(&rng, VOLUME_GB_MAX + 1),
             .max_runtime_s = (int64_t)rng_below(&rng, (uint64_t)SPEC_RUNTIME_S_MAX + 1)};
         struct retry_decision d;
         retry_decide(&s, c, &now, &rng, &d);
         assert_in_range(d.next.instance_type_i, 0, s.instance_type_n - 1);
-        assert_in_range(d.next.volume_gb, now.volume_gb, SPEC_VOLUME_GB_MAX);
+        assert_in_range(d.next.volume_gb, now.volume_gb, VOLUME_GB_MAX);
         assert_true(d.next.max_runtime_s >= now.max_runtime_s);
         assert_true(d.next.max_runtime_s <= SPEC_RUNTIME_S_MAX);
     }
