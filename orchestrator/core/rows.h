@@ -1,0 +1,270 @@
+/* Rows of the leader's tables as values: what store/leader reads and writes, and what core/leader
+ * decides with. Plain data; a char * is malloc'd and owned by the holder of the row. -1 in a limit
+ * or cap means unlimited; times are wall clock in microseconds, 0 means not known. */
+#pragma once
+#include "common/str.h"
+#include "core/model.h"
+#include "core/money/ledger.h"
+
+#define WARN_AT_MAX 8
+
+struct warn_at {                 /* thresholds of a cap that people are told of */
+    int64_t at_ppm[WARN_AT_MAX]; /* rising */
+    int n;
+    int64_t warned_ppm; /* the highest told so far */
+};
+
+struct campaign_row {
+    int64_t id, project_id;
+    char name[128];
+    enum campaign_state state;
+    enum wanted wanted;
+    int priority;
+    int64_t parts_limit; /* -1 none */
+    int64_t version, taken_version;
+    char *spec_json; /* caller frees */
+    musd_t cap_musd; /* -1 none */
+    enum at_limit at_limit;
+    musd_t reserved_musd, spent_musd;
+    int64_t weight;
+    musd_t warm_musd; /* of spent_musd: idle pools */
+    struct warn_at warn;
+};
+
+struct stage_row {
+    int64_t id, campaign_id;
+    int seq;
+    char name[64];
+    enum stage_state state;
+    int64_t tasks; /* in stage_input */
+    bool closed;
+    int64_t taken, counts[TASK_STATE_COUNT];
+    musd_t cap_musd, per_task_musd, reserved_musd, spent_musd;
+    int64_t parts_limit;        /* -1 none */
+    int resumes, resumes_taken; /* a person let it go on; so far heeded */
+    int64_t breaker_since;      /* attempts up to this id say nothing to its breaker */
+    bool breaker_passed;
+    struct warn_at warn;
+    char reason[512];
+};
+
+struct task_row { /* waiting or held task for the ready set */
+    int64_t id, stage_id;
+    int32_t seq;
+    int16_t attempts, names;
+    enum task_state state;
+    usec_t not_before_us;
+    int64_t size;
+};
+
+struct attempt_row {
+    int64_t id, project_id, campaign_id, stage_id, task_id;
+    int32_t seq; /* of the task */
+    int n;
+    enum attempt_state state;
+    int64_t epoch;
+    struct job_name name;
+    char identity_hash[HASH_HEX_N];
+    char instance_type[INSTANCE_TYPE_MAX + 1];
+    int instances;
+    int volume_gb;
+    int64_t max_runtime_s;
+    musd_t price_musd_per_hour, reserved_musd;
+    bool holds;
+    bool unwanted; /* paused or cancelled while it lived: it is being stopped by us */
+    usec_t intended_us, started_us, ended_us;
+    enum market market;
+    int64_t keep_alive_s;
+    int instance_type_i, subnet_i;
+    int64_t pool_id; /* intended on the instances of this pool; 0 none */
+    musd_t open_musd, cost_musd;
+    bool settled;          /* its job; a pool of it may still be open */
+    enum cause stop_cause; /* unwanted for this, and tried again; NONE: a person's wish */
+    usec_t created_us;
+    int task_attempts; /* of task_run */
+    char *uri;         /* of the task; caller frees */
+    int64_t size;
+    char *vars_json; /* NULL when none; caller frees */
+};
+
+struct campaign_version {
+    int64_t id, version,
+        tasks; /* tasks: sum of stage_input.tasks, plus 1 a closed stage, so that new parts show */
+};
+
+struct task_input {
+    int64_t id, stage_id;
+    int32_t seq;
+    int attempts, names;
+    int64_t size;
+    char *uri;
+    char *vars_json;
+};
+
+struct task_change_row {
+    int64_t task_id, campaign_id;
+    int instance_type_i;
+    int volume_gb;
+    int64_t max_runtime_s;
+    int tries[CAUSE_COUNT];
+    uint64_t signature_hash; /* of its last counted failure, and how many in a row had it */
+    int same;
+    musd_t spent_musd; /* read, never written: what its attempts have cost or hold reserved */
+};
+
+struct slots_row {
+    char instance_type[INSTANCE_TYPE_MAX + 1];
+    enum market market;
+    int64_t held, warm_idle; /* by attempts; by available pools that nobody took */
+    int64_t foreign;         /* as learned at foreign_us */
+    usec_t foreign_us;
+    int64_t refused_limit, limit, warm_limit; /* -1: none, no quota row, no row of warm pools */
+    int64_t operator_limit;                   /* -1 none */
+    musd_t price_musd_per_hour;               /* -1: no price row */
+};
+
+struct intent {
+    int64_t campaign_id, project_id, stage_id, task_id;
+    int32_t seq;
+    int n; /* attempt number: task_run.names must be n - 1 */
+    struct job_name name;
+    struct str request; /* exact bytes */
+    char identity_hash[HASH_HEX_N];
+    char instance_type[INSTANCE_TYPE_MAX + 1];
+    int instances;
+    int volume_gb;
+    int64_t max_runtime_s;
+    musd_t price_musd_per_hour, reserve_musd;
+    enum market market;
+    int64_t keep_alive_s; /* > 0: it will leave a pool */
+    int instance_type_i, subnet_i;
+    uint64_t fingerprint; /* of the pool it will leave */
+    int64_t pool_id;      /* > 0: runs on this pool's instances; they are moved, not added */
+    int64_t slot_limit;   /* of ours, others' use taken off: held + warm_idle + instances <= this */
+    int64_t attempt_id;   /* in, by attempt_ids */
+    int64_t own_pool_id;  /* out: of the pool it will leave; 0 none */
+    bool taken; /* out: false when wanted state, caps, slots or the task's state said no; nothing of
+                   it is written */
+    char refused[12]; /* out: "" or what said no: campaign, money, task, pool, slots */
+};
+
+struct attempt_record { /* one transition of an attempt and what follows from it */
+    int64_t attempt_id, campaign_id, project_id, stage_id, task_id;
+    int32_t seq;
+    enum attempt_state from, to; /* equal: only the observed fields move */
+    enum cause cause;
+    const char *reason;                      /* <= 1024; NULL keeps */
+    const char *arn;                         /* NULL keeps */
+    usec_t created_us, started_us, ended_us; /* 0 keeps */
+    bool release; /* slots back, and money by the entries below; each once, however often asked. An
+                     attempt that ends is always released, and its money must be settled by then. */
+    bool settle;  /* the job existed: what it cost is among the entries */
+    int64_t billable_s; /* instance-seconds */
+    musd_t cost_musd;
+    bool estimated;
+    struct ledger_entry entries[2 * LEDGER_ENTRIES_MAX]; /* of ledger.h: the job's, and the pool's
+                                                            when that has ended already */
+    int entries_n;
+    musd_t open_musd; /* what they leave reserved: for a pool */
+    /* its warm pool */
+    bool pool_moves;
+    enum pool_state pool_to;
+    usec_t pool_expires_us;     /* AVAILABLE: 0 not known */
+    int64_t retained_s, warm_s; /* one instance's, all instances'; of a pool that has ended */
+    musd_t warm_musd;
+    musd_t reserved_musd; /* of the attempt */
+    char instance_type[INSTANCE_TYPE_MAX + 1];
+    int instances;
+    const char *manifest_json; /* NULL none */
+    int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes,
+        run_seconds; /* added to stage_run when the task ends done */
+    /* the task */
+    bool task_moves;
+    enum task_state task_to; /* from ACTIVE */
+    bool task_counts;        /* attempts + 1 */
+    usec_t not_before_us;
+    const struct task_change_row *change; /* NULL: none */
+    const char *signature; /* of a failure row: written when task_moves and cause != NONE */
+};
+
+struct operation_row {
+    int64_t id, campaign_id;
+    char kind[16];
+    char *selector_json, *changes_json; /* caller frees */
+    enum operation_state state;
+    int64_t total, done;
+};
+
+struct project_row { /* id 0: everything together */
+    int64_t id, weight;
+    int64_t parts_limit; /* -1 none */
+    musd_t cap_musd;     /* -1 none */
+    musd_t reserved_musd, spent_musd;
+    struct warn_at warn;
+    char name[128];
+};
+
+struct slot_limit_row { /* how much of a quota drover may use */
+    char instance_type[INSTANCE_TYPE_MAX + 1];
+    enum market market;
+    int64_t limit;
+};
+
+struct duration_row {
+    int64_t size; /* of the part, bytes */
+    int64_t run_us;
+};
+
+struct breaker_row {
+    int64_t attempt_id;
+    enum attempt_state state;
+    enum cause cause;
+    char reason[1025];
+};
+
+struct promise_row {
+    int64_t stage_id, campaign_id, task_id;
+    int instances;
+    usec_t since_us, promised_us, expected_us, latest_us; /* 0 not known */
+};
+
+struct pool_row {
+    int64_t id, attempt_id, campaign_id, stage_id, task_id;
+    enum pool_state state;
+    uint64_t fingerprint;
+    char instance_type[INSTANCE_TYPE_MAX + 1];
+    int instances;
+    int64_t keep_alive_s;
+    int64_t taken_by;    /* attempt intended on it; 0 none */
+    char end_reason[64]; /* why we asked for its end; "" when we did not */
+    usec_t available_us, expires_us;
+    struct job_name job; /* that left it */
+    musd_t price_musd_per_hour;
+    musd_t open_musd, cost_musd; /* of the attempt's account */
+    usec_t intended_us;          /* the attempt */
+};
+
+struct pool_end {
+    int64_t pool_id;
+    enum pool_state to;         /* REUSED or TERMINATED */
+    int64_t retained_s, warm_s; /* one instance's, all instances' */
+    musd_t warm_musd;
+    musd_t open_musd; /* of the account before: it must still be so */
+    struct ledger_entry entries[LEDGER_ENTRIES_MAX];
+    int entries_n;
+};
+
+struct adoption {         /* a job of ours at AWS that has no row */
+    struct intent intent; /* task_id and project_id are not used; keep_alive_s, market are */
+    usec_t created_us;
+};
+
+enum account_quota {
+    ACCOUNT_INSTANCES,
+    ACCOUNT_SPOT_INSTANCES,
+    ACCOUNT_PER_JOB,
+    ACCOUNT_RUN_S,
+    ACCOUNT_VOLUME_GB,
+    ACCOUNT_KEEP_ALIVE_S,
+    ACCOUNT_QUOTA_COUNT
+};
