@@ -72,6 +72,7 @@ SEES_orchestrator/store/pg := core/model.h
 SEES_orchestrator/store/rows := core/model.h core/rows.h core/states core/failure/cause.def core/sched/wait_reason.def core/money/ledger.h store/pg
 SEES_orchestrator/store/leader := $(SEES_orchestrator/store/rows) store/rows
 SEES_orchestrator/store/api := $(SEES_orchestrator/store/rows) store/rows
+SEES_orchestrator/aws := core/capacity/pool_report.h
 SEES_orchestrator/controller := core aws store/pg store/rows store/leader bridge.h metrics.h metrics.def status.h
 SEES_orchestrator/api/server := core store/pg store/rows store/api bridge.h metrics.h metrics.def status.h
 SEES_orchestrator/api/handlers := $(SEES_orchestrator/api/server) api/server store/leader/scheduler.h store/leader/leader.h

@@ -3,6 +3,7 @@
  * ListTrainingJobs, StopTrainingJob, UpdateTrainingJob. */
 #pragma once
 #include "common/aws.h"
+#include "core/capacity/pool_report.h"
 
 /* Called right before a request is signed and again before it is sent; false drops it. */
 struct aws_gate {
@@ -19,21 +20,6 @@ struct aws_failure {
 };
 void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret);
 
-/* WarmPoolStatus.Status of a job: what happened to the instances it left. */
-enum warm_pool_status {
-    WARM_POOL_NONE,       /* not reported: no keep-alive, or the job has not ended */
-    WARM_POOL_AVAILABLE,  /* kept for a matching job */
-    WARM_POOL_IN_USE,     /* this job runs on a pool it took */
-    WARM_POOL_REUSED,     /* moved to another job */
-    WARM_POOL_TERMINATED, /* expired, ended, patched, or never kept */
-    WARM_POOL_UNKNOWN,    /* an unknown value: neither rely on it nor settle it */
-    WARM_POOL_STATUS_COUNT
-};
-struct warm_pool_report {
-    enum warm_pool_status status;
-    int64_t retained_s; /* per instance; -1: not reported. Final at REUSED and TERMINATED only */
-    char reused_by[64]; /* job that took it; "" when there is none */
-};
 /* Text for logs, AWS' own spelling; "" for WARM_POOL_NONE. */
 const char *warm_pool_status_name(enum warm_pool_status s);
 

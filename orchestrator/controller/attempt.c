@@ -4,8 +4,6 @@
 #include "ctl.h"
 #include <stdio.h>
 
-#define REQUEST_MAX (1024 * 1024)
-
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret)
 {
     *ret = (struct protocol_config){.signature_window_us = c->cfg.signature_window_us,
@@ -17,8 +15,8 @@ void attempt_protocol_config(const struct controller *c, struct protocol_config 
 /* The pools an attempt found at takeover will leave and was intended on. */
 static void find_pools(struct controller *c, struct live_attempt *a)
 {
-    for (size_t i = 0; i < c->pools_n; i++) {
-        struct live_pool *p = c->pools[i];
+    for (size_t i = 0; i < c->state.pools_n; i++) {
+        struct live_pool *p = c->state.pools[i];
         if (p->row.attempt_id == a->row.id) {
             a->pool = p;
             p->attempt = a;
@@ -34,24 +32,11 @@ struct live_attempt *attempt_add(struct controller *c, const struct attempt_row 
 {
     struct protocol_config pc;
     struct protocol_effect e = {0};
-    struct live_attempt *a = xcalloc(1, sizeof *a);
+    struct live_attempt *a = leader_state_add_attempt(&c->state, row, lc);
     attempt_protocol_config(c, &pc);
-    a->c = c;
-    a->row = *row;
-    a->campaign = lc;
-    a->stage = view_stage(lc, row->stage_id);
-    a->account = (struct ledger_account_of_attempt){.reserved_musd = row->open_musd,
-                                                    .spent_musd = row->cost_musd,
-                                                    .reserved = true,
-                                                    .job_settled = row->settled,
-                                                    .closed = row->settled && row->open_musd == 0};
-    buf_init(&a->request, REQUEST_MAX);
-    if (c->attempts_n == c->attempts_cap) {
-        c->attempts_cap = MAX(64, c->attempts_cap * 2);
-        c->attempts = xrealloc(c->attempts, c->attempts_cap * sizeof(struct live_attempt *));
-    }
-    c->attempts[c->attempts_n++] = a;
-    if (row->epoch == c->epoch) {
+    a->io = xcalloc(1, sizeof *a->io);
+    *a->io = (struct attempt_io){.c = c, .attempt_id = row->id};
+    if (row->epoch == c->state.epoch) {
         protocol_intended(&a->p);
     } else {
         bool wanted =
@@ -73,45 +58,24 @@ struct live_attempt *attempt_add(struct controller *c, const struct attempt_row 
 
 void attempt_remove(struct controller *c, struct live_attempt *a)
 {
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        if (c->attempts[i] == a) {
-            c->attempts[i] = c->attempts[--c->attempts_n];
-            break;
-        }
-    }
-    sagemaker_cancel(a->create);
-    sagemaker_cancel(a->describe);
-    sagemaker_cancel(a->stop);
-    output_cancel(a->check);
+    sagemaker_cancel(a->io->create);
+    sagemaker_cancel(a->io->describe);
+    sagemaker_cancel(a->io->stop);
+    output_cancel(a->io->check);
     progress_cancel(a);
-    if (a->pool != NULL) {
-        a->pool->attempt = NULL;
-    }
-    buf_done(&a->request);
-    free(a->manifest);
-    free(a->row.uri);
-    free(a->row.vars_json);
-    free(a);
-}
-
-struct live_attempt *attempt_by_name(struct controller *c, const char *name)
-{
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        if (strcmp(c->attempts[i]->row.name.s, name) == 0) {
-            return c->attempts[i];
-        }
-    }
-    return NULL;
+    free(a->io);
+    a->io = NULL;
+    leader_state_remove_attempt(&c->state, a);
 }
 
 void attempt_fact(struct live_attempt *a, const struct fact *f)
 {
     struct protocol_config pc;
     struct protocol_effect e = {0};
-    attempt_protocol_config(a->c, &pc);
+    attempt_protocol_config(a->io->c, &pc);
     protocol_step(&a->p, f, &pc, &e);
     a->wake_us = 0;
-    a->c->act = true;
+    a->io->c->state.act = true;
     if (e.alert) {
         log_event(LOG_ERROR, "attempt_needs_a_person", LF_S("job", a->row.name.s),
                   LF_S("state", attempt_state_name(a->p.state)), LF_S("reason", a->reason));

@@ -19,7 +19,7 @@ static void note_failure(struct live_attempt *a, const struct aws_failure *f)
     (void)snprintf(a->reason, sizeof a->reason, "%.64s%s%.900s", f->code,
                    f->code[0] != '\0' ? ": " : "", f->message);
     if (f->outcome == AWS_UNKNOWN || f->outcome == AWS_UNSENT) {
-        atomic_store(&a->c->status->aws_ok, false);
+        atomic_store(&a->io->c->status->aws_ok, false);
     }
 }
 
@@ -38,8 +38,9 @@ static bool keys_refused(const struct aws_failure *f)
 
 static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
 {
-    struct live_attempt *a = ctx;
-    a->create = NULL;
+    struct attempt_io *io = ctx;
+    struct live_attempt *a = leader_state_attempt(&io->c->state, io->attempt_id);
+    io->create = NULL;
     if (FP("create.after_reply")) {
         fact_of(a, FACT_CREATE_UNKNOWN, CAUSE_NETWORK);
         return;
@@ -48,7 +49,7 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
         (void)snprintf(a->arn, sizeof a->arn, "%s", arn);
         a->reason[0] = '\0';
         metric_add(METRIC_JOBS_SUBMITTED, 1);
-        atomic_store(&a->c->status->aws_ok, true);
+        atomic_store(&a->io->c->status->aws_ok, true);
         if (a->taken != NULL) {
             a->taken->look_now = true; /* it has passed on its instances, or has not */
         }
@@ -90,7 +91,7 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
 
 static void do_create(struct live_attempt *a)
 {
-    struct controller *c = a->c;
+    struct controller *c = a->io->c;
     struct err err = ERR_INIT;
     if (a->request.n == 0 && !attempt_request(c->store, a->row.id, &a->request, &err)) {
         leader_lose(c, "request_unreadable", &err);
@@ -106,10 +107,10 @@ static void do_create(struct live_attempt *a)
     }
     fact_of(a, FACT_CREATE_SIGNED, CAUSE_NONE);
     metric_add(METRIC_AWS_REQUESTS, 1);
-    a->create = sagemaker_create(c->aws, ctl_gate(c), buf_str(&a->request), on_create, a);
+    a->io->create = sagemaker_create(c->aws, ctl_gate(c), buf_str(&a->request), on_create, a->io);
     if (FP("create.after_send")) {
-        sagemaker_cancel(a->create);
-        a->create = NULL;
+        sagemaker_cancel(a->io->create);
+        a->io->create = NULL;
         fact_of(a, FACT_CREATE_UNKNOWN, CAUSE_NETWORK);
     }
 }
@@ -130,8 +131,9 @@ static enum cause cause_of_end(const struct live_attempt *a, const struct job_se
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,
                         const struct aws_failure *f)
 {
-    struct live_attempt *a = ctx;
-    a->describe = NULL;
+    struct attempt_io *io = ctx;
+    struct live_attempt *a = leader_state_attempt(&io->c->state, io->attempt_id);
+    io->describe = NULL;
     if (f != NULL || FP("describe.after_reply")) {
         if (f != NULL) {
             metric_add(METRIC_AWS_ERRORS, 1);
@@ -182,14 +184,16 @@ static void do_describe(struct live_attempt *a)
     }
     a->describe_sent_us = clock_boot_us();
     metric_add(METRIC_AWS_REQUESTS, 1);
-    a->describe = sagemaker_describe(a->c->aws, ctl_gate(a->c), a->row.name.s, on_describe, a);
+    a->io->describe =
+        sagemaker_describe(a->io->c->aws, ctl_gate(a->io->c), a->row.name.s, on_describe, a->io);
 }
 
 static void on_stop(void *ctx, bool ended_already, bool not_found, const struct aws_failure *f)
 {
-    struct live_attempt *a = ctx;
+    struct attempt_io *io = ctx;
+    struct live_attempt *a = leader_state_attempt(&io->c->state, io->attempt_id);
     (void)ended_already;
-    a->stop = NULL;
+    io->stop = NULL;
     if (f != NULL || not_found || FP("stop.after_reply")) {
         fact_of(a, FACT_STOP_FAILED, CAUSE_NONE);
     } else {
@@ -205,13 +209,14 @@ static void do_stop(struct live_attempt *a)
         return;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
-    a->stop = sagemaker_stop(a->c->aws, ctl_gate(a->c), a->row.name.s, on_stop, a);
+    a->io->stop = sagemaker_stop(a->io->c->aws, ctl_gate(a->io->c), a->row.name.s, on_stop, a->io);
 }
 
 static void on_verified(void *ctx, struct output_verdict *v)
 {
-    struct live_attempt *a = ctx;
-    a->check = NULL;
+    struct attempt_io *io = ctx;
+    struct live_attempt *a = leader_state_attempt(&io->c->state, io->attempt_id);
+    io->check = NULL;
     if (!v->checked || FP("verify.after_reply")) {
         free(v->manifest);
         fact_of(a, FACT_VERIFY_FAILED, CAUSE_NONE);
@@ -236,13 +241,13 @@ static void do_verify(struct live_attempt *a)
         fact_of(a, FACT_VERIFY_FAILED, CAUSE_NONE);
         return;
     }
-    a->check = output_verify(a, on_verified, a);
+    a->io->check = output_verify(a, on_verified, a->io);
 }
 
 /* A Create that may not be sent yet for the rate's sake waits without touching the protocol. */
 static bool rate_holds(struct live_attempt *a, int64_t now_us)
 {
-    const struct controller *c = a->c;
+    const struct controller *c = a->io->c;
     bool sends = a->p.wanted && (a->p.state == ATTEMPT_INTENDED || a->p.state == ATTEMPT_UNKNOWN);
     if (!sends || c->create_unlimited) {
         return false;
@@ -256,7 +261,7 @@ static bool rate_holds(struct live_attempt *a, int64_t now_us)
  * AWS in trouble is not asked more than one that is well. */
 static bool retry_holds(struct live_attempt *a, int64_t now_us, const struct protocol_config *pc)
 {
-    struct controller *c = a->c;
+    struct controller *c = a->io->c;
     struct protocol_attempt copy = a->p;
     int64_t wake_us;
     enum protocol_action next = protocol_next(&copy, now_us, pc, &wake_us);
@@ -279,7 +284,7 @@ static bool retry_holds(struct live_attempt *a, int64_t now_us, const struct pro
 static void act(struct live_attempt *a, int64_t now_us)
 {
     struct protocol_config pc;
-    attempt_protocol_config(a->c, &pc);
+    attempt_protocol_config(a->io->c, &pc);
     if (retry_holds(a, now_us, &pc)) {
         return;
     }
@@ -300,7 +305,7 @@ static void act(struct live_attempt *a, int64_t now_us)
         break;
     case ACT_VOID:
         if (FP("void.before")) {
-            leader_lose(a->c, "failpoint", NULL);
+            leader_lose(a->io->c, "failpoint", NULL);
             return;
         }
         fact_of(a, FACT_VOID, CAUSE_NONE);
@@ -315,16 +320,16 @@ void aws_actions_tick(struct controller *c)
 {
     int64_t now_us = clock_boot_us();
     int64_t wake_us = INT64_MAX;
-    c->act = false;
-    for (size_t i = c->attempts_n; i-- > 0 && c->leading;) {
-        struct live_attempt *a = c->attempts[i];
+    c->state.act = false;
+    for (size_t i = c->state.attempts_n; i-- > 0 && c->leading;) {
+        struct live_attempt *a = c->state.attempts[i];
         if (a->recording) {
             continue;
         }
         if (now_us >= a->wake_us && !rate_holds(a, now_us)) {
             act(a, now_us);
         }
-        if (c->leading && i < c->attempts_n) {
+        if (c->leading && i < c->state.attempts_n) {
             wake_us = MIN(wake_us, a->wake_us);
         }
     }

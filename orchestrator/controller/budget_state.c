@@ -9,8 +9,8 @@
 void budget_state_move(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
                        musd_t reserved_musd, musd_t spent_musd, musd_t warm_musd)
 {
-    struct project_row *project = view_project(c, lc->row.project_id);
-    struct project_row *all = view_project(c, 0);
+    struct project_row *project = leader_state_project(&c->state, lc->row.project_id);
+    struct project_row *all = leader_state_project(&c->state, 0);
     lc->row.reserved_musd += reserved_musd;
     lc->row.spent_musd += spent_musd;
     lc->row.warm_musd += warm_musd;
@@ -24,10 +24,10 @@ void budget_state_move(struct controller *c, struct live_campaign *lc, struct li
 
 void budget_state_freed(struct controller *c, const struct live_campaign *lc)
 {
-    bool all = view_project(c, 0)->cap_musd >= 0;
-    bool project = view_project(c, lc->row.project_id)->cap_musd >= 0;
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        struct live_campaign *other = c->campaigns[i];
+    bool all = leader_state_project(&c->state, 0)->cap_musd >= 0;
+    bool project = leader_state_project(&c->state, lc->row.project_id)->cap_musd >= 0;
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        struct live_campaign *other = c->state.campaigns[i];
         if (other == lc || all || (project && other->row.project_id == lc->row.project_id)) {
             other->budget_short = false;
         }
@@ -122,8 +122,8 @@ static bool check_level(struct controller *c, const struct level *l)
 
 bool budget_state_tick(struct controller *c)
 {
-    for (size_t i = 0; i < c->projects_n; i++) {
-        struct project_row *p = &c->projects[i];
+    for (size_t i = 0; i < c->state.projects_n; i++) {
+        struct project_row *p = &c->state.projects[i];
         const struct level l = {.word = p->id == 0 ? "global" : "project",
                                 .ref_id = p->id,
                                 .name = p->name,
@@ -134,8 +134,8 @@ bool budget_state_tick(struct controller *c)
             return false;
         }
     }
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        struct live_campaign *lc = c->campaigns[i];
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        struct live_campaign *lc = c->state.campaigns[i];
         const struct level l = {.word = "campaign",
                                 .ref_id = lc->row.id,
                                 .campaign_id = lc->row.id,

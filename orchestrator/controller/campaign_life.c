@@ -212,16 +212,16 @@ static void apply(struct controller *c, const struct move *m)
         log_event(LOG_INFO, "stage_moved", LF_I("campaign", m->campaign->row.id),
                   LF_S("stage", m->stage->row.name),
                   LF_S("to", stage_state_name((enum stage_state)m->to)));
-        m->stage->row.state = (enum stage_state)m->to;
+        stage_set_state(m->stage, (enum stage_state)m->to);
         (void)snprintf(m->stage->row.reason, sizeof m->stage->row.reason, "%s", m->reason);
     } else {
         log_event(LOG_INFO, "campaign_moved", LF_I("campaign", m->campaign->row.id),
                   LF_S("to", campaign_state_name((enum campaign_state)m->to)),
                   LF_S("reason", m->reason));
-        m->campaign->row.state = (enum campaign_state)m->to;
+        campaign_set_state(m->campaign, (enum campaign_state)m->to);
     }
-    c->decide = true;
-    c->look_at_db = true; /* one move may allow the next */
+    c->state.decide = true;
+    c->state.look_at_db = true; /* one move may allow the next */
 }
 
 static bool write_unwanted(struct controller *c, void *arg, struct err *err)
@@ -239,16 +239,16 @@ static bool stop_unwanted(struct controller *c, struct live_campaign *lc)
     if (lc->row.wanted != WANTED_CANCEL && lc->row.wanted != WANTED_PAUSE && !spent) {
         return true;
     }
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        any |= c->attempts[i]->campaign == lc && !c->attempts[i]->row.unwanted;
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        any |= c->state.attempts[i]->campaign == lc && !c->state.attempts[i]->row.unwanted;
     }
     if (any && !leader_tx(c, write_unwanted, lc)) {
         return false;
     }
-    for (size_t i = 0; any && i < c->attempts_n && c->leading; i++) {
-        if (c->attempts[i]->campaign == lc) {
-            c->attempts[i]->row.unwanted = true;
-            attempt_unwant(c->attempts[i]);
+    for (size_t i = 0; any && i < c->state.attempts_n && c->leading; i++) {
+        if (c->state.attempts[i]->campaign == lc) {
+            c->state.attempts[i]->row.unwanted = true;
+            attempt_unwant(c->state.attempts[i]);
         }
     }
     return c->leading;
@@ -286,9 +286,8 @@ static bool cancel_waiting(struct controller *c, struct live_campaign *lc)
         }
         ok = leader_tx(c, cancel_batch, ca);
         if (ok) {
-            ca->stage->row.counts[TASK_WAITING] -= (int64_t)ca->moved;
-            ca->stage->row.counts[TASK_CANCELLED] += (int64_t)ca->moved;
-            c->look_at_db = true;
+            task_counts_move(lc, ca->stage, TASK_WAITING, TASK_CANCELLED, (int64_t)ca->moved);
+            c->state.look_at_db = true;
         }
     }
     free(ca);
@@ -323,13 +322,14 @@ static bool live_on(struct controller *c, struct live_campaign *lc)
 
 bool campaign_life_tick(struct controller *c)
 {
-    for (size_t i = c->campaigns_n; i-- > 0;) {
-        struct live_campaign *lc = c->campaigns[i];
+    for (size_t i = c->state.campaigns_n; i-- > 0;) {
+        struct live_campaign *lc = c->state.campaigns[i];
         if (!live_on(c, lc)) {
             return false;
         }
-        if (campaign_state_terminal(lc->row.state) && lc->live == 0 && !pool_of_campaign(c, lc)) {
-            view_drop_campaign(c, lc);
+        if (campaign_state_terminal(lc->row.state) && lc->live == 0 &&
+            !leader_state_has_pool_of(&c->state, lc)) {
+            leader_state_drop_campaign(&c->state, lc);
         }
     }
     return true;

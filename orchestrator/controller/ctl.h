@@ -9,115 +9,24 @@
 #include "common/token_bucket.h"
 #include "controller.h"
 #include "core/failure/cause.h"
-#include "core/failure/hang_detector.h"
 #include "core/failure/retry_budget.h"
 #include "core/failure/retry_policy.h"
-#include "core/money/budget.h"
-#include "core/protocol/protocol.h"
-#include "core/sched/sched.h"
+#include "core/leader/leader_state.h"
 #include "store/leader/scheduler.h"
 
-struct live_stage {
-    struct stage_row row;
-    const struct spec_stage *spec; /* NULL for kinds this version does not run */
-    struct ready_queue *ready;
-    enum wait_reason reason; /* as last written */
-    /* what its attempts have taught (mind.c) */
-    struct duration duration;
-    struct capacity_ladder place;
-    struct breaker breaker;
-    struct breaker_rules rules;
-    char *trip_words[BREAKER_OF_MAX]; /* signatures beside breaker.signature; malloc'd */
-    bool passed_kept;                 /* breaker.passed is in its row */
-    struct start_time {               /* from creation to start, averaged */
-        int64_t us;
-        int n;
-    } cold, warm;
-    struct reservation gang;
-    struct promise_row promise; /* as written; task_id 0: none */
-};
-struct live_campaign {
-    struct campaign_row row;
-    int64_t seen_tasks; /* as view_versions gave it */
-    struct arena arena;
-    struct spec *spec;
-    struct live_stage *stages;
-    int stages_n;
-    int64_t live;          /* active tasks */
-    usec_t last_start_us;  /* 0: not since this leader began */
-    bool budget_short;     /* a task that could start waits for money of its caps */
-    bool budget_spent;     /* and would if nothing else ran: what is spent leaves too little */
-    bool waits_for_person; /* at_limit stopped or held it: till it is edited or resumed */
-};
-struct live_attempt;
-struct live_pool { /* a warm pool, from the intent of the attempt that leaves it (pools.c) */
+/* The calls of one attempt that are under way. It names its attempt by id: an answer looks the
+ * attempt up. */
+struct attempt_io {
     struct controller *c;
-    struct pool_row row;
-    struct live_campaign *campaign;
-    struct live_attempt *attempt;             /* that will leave it; NULL: it has */
-    struct ledger_account_of_attempt account; /* once its attempt has let go of it */
-    struct sagemaker_call *describe, *update;
-    bool seen;     /* SageMaker has shown it as Available */
-    bool look_now; /* something says that it has changed */
-    bool wants_end, end_taken;
-    int failures;
-    int64_t next_us;      /* boot: no call before this */
-    int64_t described_us; /* boot */
-};
-struct live_attempt {
-    struct controller *c;
-    struct attempt_row row;
-    struct ledger_account_of_attempt account;
-    struct live_pool *pool;  /* that it will leave */
-    struct live_pool *taken; /* on whose instances it was intended, while that is not known to have
-                                ended */
-    struct warm_pool_report pool_seen;
-    int job_i;         /* into the view's jobs, while it is made */
-    usec_t ending_us;  /* wall: first seen uploading or stopping; 0 not yet */
-    bool accepted;     /* AWS was seen to have it, and room for it */
-    bool passed;       /* its stage's breaker knows that it works */
-    usec_t running_us; /* wall: since it runs, the latest time; 0: not seen running yet */
-    struct hang_detector_state hang;
-    struct progress_look *progress; /* under way */
-    int64_t progress_us;            /* boot: look again then */
-    int64_t fresh_us;               /* boot: its newest progress object was found; 0: no look yet */
-    int64_t suspect_us;             /* boot: since then it looks hung; 0: it does not */
-    struct protocol_attempt p;
-    struct live_campaign *campaign;
-    struct live_stage *stage;
-    struct buf request; /* exact bytes; loaded when first needed */
+    int64_t attempt_id;
     struct sagemaker_call *create, *describe, *stop;
     struct output_check *check;
-    int64_t wake_us;          /* boot: when protocol_next wants to be asked */
-    int64_t describe_sent_us; /* boot */
-    bool recording;           /* a record of it waits for its transaction */
-    bool stopped_by_us;
-    /* what is known of the job */
-    char arn[257];
-    char reason[1025];
-    char artifacts[1025];
-    usec_t created_us;
-    int64_t billable_s; /* per instance, as reported */
-    bool settled;
-    char *manifest; /* accepted, malloc'd */
-    int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes;
+    struct progress_look *progress;
 };
-/* One transition waiting for the record transaction; strings owned. */
-struct pending_record {
-    struct attempt_record r;
-    struct live_attempt *attempt;
-    char arn[257], reason[1025], signature[SIGNATURE_MAX + 1];
-    char *manifest;
-    struct task_change_row change;
-    struct ledger_account_of_attempt account; /* when it is written */
-    bool alert; /* a person must look: written as an event beside the record */
-};
-struct live_slots {                   /* one instance type and market (learn.c) */
-    struct quota_ledger s;            /* held, warm_idle and what was learned; not warm_held */
-    int64_t kept_foreign, kept_limit; /* what was learned, as in its row */
-    usec_t kept_us;
-    int refusals;    /* for quota, in a row */
-    usec_t probe_us; /* wall: one more than others' use allows may be tried then */
+struct pool_io { /* the same for a warm pool */
+    struct controller *c;
+    int64_t pool_id;
+    struct sagemaker_call *describe, *update;
 };
 
 struct controller {
@@ -128,44 +37,25 @@ struct controller {
     struct bridge *bridge;
     struct loop_fd *bridge_watch;
     struct api_status *status;
-    struct rng rng;
-    char install_id[40];
+    struct leader_state state;
 
     /* leadership (leader.c) */
     struct store *store;
     struct store *listen;
     struct loop_fd *listen_watch;
     bool leading;
-    int64_t epoch;
     int64_t lease_end_us; /* boot */
     int64_t seen_renewals, seen_renewals_at_us;
     int standby_failures;
     struct loop_timer *standby_timer, *renew_timer, *tick_timer, *observe_timer, *quota_timer,
         *housekeeping_timer;
 
-    /* the view */
-    struct live_campaign **campaigns;
-    size_t campaigns_n;
-    struct live_attempt **attempts;
-    size_t attempts_n, attempts_cap;
-    struct live_slots *slots;
-    size_t slots_n;
-    struct quota_ledger_account account; /* quotas over all types */
-    int64_t keep_alive_max_s;            /* -1: not listed */
-    struct project_row *projects;        /* [0]: everything together, then by id */
-    size_t projects_n;
-    struct live_pool **pools;
-    size_t pools_n;
-    bool swept;                      /* AWS was matched with our rows: intents may commit */
-    struct orphan_sweep *sweep;      /* under way */
-    int64_t sweep_us;                /* boot: try again then */
-    size_t progress_n;               /* looks under way */
-    struct task_change_row *changes; /* by task id */
-    size_t changes_n;
-    struct pending_record *records;
-    size_t records_n, records_cap;
-    bool look_at_db, decide, act;
-    int64_t acted_until_us; /* boot: earliest wake of any attempt */
+    /* the tick */
+    bool swept;                 /* AWS was matched with our rows: intents may commit */
+    struct orphan_sweep *sweep; /* under way */
+    int64_t sweep_us;           /* boot: try again then */
+    size_t progress_n;          /* looks under way */
+    int64_t acted_until_us;     /* boot: earliest wake of any attempt */
 
     struct token_bucket create_bucket, read_bucket;
     bool create_unlimited;
@@ -195,21 +85,13 @@ bool leader_tx(struct controller *c, bool (*fn)(struct controller *c, void *arg,
 bool view_load(struct controller *c, struct err *err) MUST_CHECK;
 bool view_refresh(struct controller *c, struct err *err) MUST_CHECK;
 void view_free(struct controller *c);
-struct live_campaign *view_find(struct controller *c, int64_t campaign_id);
 bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_tasks,
                         struct live_campaign **ret, struct err *err) MUST_CHECK;
-void view_drop_campaign(struct controller *c, struct live_campaign *lc);
-struct live_stage *view_stage(struct live_campaign *lc, int64_t stage_id);
-struct live_slots *view_slots_of(struct controller *c, const char *instance_type,
-                                 enum market market);
-struct project_row *view_project(struct controller *c, int64_t project_id);
-struct task_change_row *view_change(struct controller *c, int64_t task_id, bool create);
 
 /* attempt.c: live attempts */
 struct live_attempt *attempt_add(struct controller *c, const struct attempt_row *row,
                                  struct live_campaign *lc);
 void attempt_remove(struct controller *c, struct live_attempt *a); /* cancels its calls */
-struct live_attempt *attempt_by_name(struct controller *c, const char *name);
 void attempt_unwant(struct live_attempt *a);
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret);
 /* Feed a fact; what follows is queued for the record transaction. */
@@ -281,12 +163,10 @@ void stage_history_tick(struct controller *c); /* ten minutes alive prove a fore
 /* pools.c */
 struct live_pool *pool_add(struct controller *c, const struct pool_row *row,
                            struct live_campaign *lc);
-struct live_pool *pool_by_id(struct controller *c, int64_t id);
 void pool_remove(struct controller *c, struct live_pool *p); /* cancels its calls */
 bool pool_load(struct controller *c, struct err *err) MUST_CHECK;
 void pool_listed(struct controller *c, const struct job_summary *job);
 void pool_ask_end(struct live_pool *p, enum warm_pool_end why);
-bool pool_of_campaign(const struct controller *c, const struct live_campaign *lc);
 void pools_tick(struct controller *c, int64_t *wake_us);
 
 /* progress.c */

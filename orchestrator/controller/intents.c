@@ -27,7 +27,7 @@ struct batch { /* what one intend transaction works on */
 void intend_identity(const struct controller *c, const struct intent *in, uint8_t ret[static 32])
 {
     char text[160];
-    int n = snprintf(text, sizeof text, "%s/%lld/%lld/%lld/%d", c->install_id,
+    int n = snprintf(text, sizeof text, "%s/%lld/%lld/%lld/%d", c->state.install_id,
                      (long long)in->campaign_id, (long long)in->stage_id, (long long)in->task_id,
                      in->n);
     hash_sha256(text, (size_t)n, ret);
@@ -62,8 +62,8 @@ static void fill_intent(const struct controller *c, struct batch *b, int i, int6
                           .price_musd_per_hour = s->price_musd_per_hour,
                           .reserve_musd = l->reserve_musd,
                           .market = s->market,
-                          .keep_alive_s = c->keep_alive_max_s >= 0
-                                              ? MIN(l->keep_alive_s, c->keep_alive_max_s)
+                          .keep_alive_s = c->state.keep_alive_max_s >= 0
+                                              ? MIN(l->keep_alive_s, c->state.keep_alive_max_s)
                                               : l->keep_alive_s,
                           .instance_type_i = l->instance_type_i,
                           .subnet_i = l->subnet_i,
@@ -111,7 +111,7 @@ static bool lower_one(struct controller *c, struct batch *b, int i, int64_t atte
         .max_runtime_s = in->max_runtime_s,
         .keep_alive_s = in->keep_alive_s,
         .subnet = in->subnet_i >= 0 ? ss->stage->subnets[in->subnet_i] : NULL,
-        .install_id = c->install_id,
+        .install_id = c->state.install_id,
         .region = aws_client_region(c->aws)};
     struct err why = ERR_INIT;
     b->lowered[i] = training_request_make(&li, &b->requests[i], in->identity_hash, &why);
@@ -165,7 +165,7 @@ static bool intend_all(struct controller *c, void *arg, struct err *err)
     if (FP("intend.in_transaction")) {
         return err_set(err, ERR_DATABASE, "failpoint");
     }
-    if (!store_intend(c->store, c->epoch, packed, m, err)) {
+    if (!store_intend(c->store, c->state.epoch, packed, m, err)) {
         return false;
     }
     m = 0;
@@ -203,11 +203,11 @@ static void expect_pool(struct controller *c, struct live_attempt *a, const stru
 
 static void count_slots(struct controller *c, struct live_attempt *a)
 {
-    struct live_slots *s = view_slots_of(c, a->row.instance_type, a->row.market);
-    s->s.held += a->row.instances;
+    struct live_slots *s = leader_state_slots(&c->state, a->row.instance_type, a->row.market);
+    slots_hold(s, a->row.instances);
     if (a->row.pool_id != 0) {
-        s->s.warm_idle -= a->row.instances;
-        a->taken = pool_by_id(c, a->row.pool_id);
+        slots_idle_end(s, a->row.instances);
+        a->taken = leader_state_pool(&c->state, a->row.pool_id);
         ASSERT(a->taken != NULL);
         a->taken->row.taken_by = a->row.id;
     }
@@ -224,7 +224,7 @@ static struct attempt_row row_of(const struct controller *c, struct batch *b, in
                               .seq = in->seq,
                               .n = in->n,
                               .state = ATTEMPT_INTENDED,
-                              .epoch = c->epoch,
+                              .epoch = c->state.epoch,
                               .name = in->name,
                               .instances = in->instances,
                               .volume_gb = in->volume_gb,
@@ -261,11 +261,9 @@ static void intended(struct controller *c, struct batch *b, int i)
     expect_pool(c, a, in, lc);
     stage_history_started(a);
     budget_state_move(c, lc, ls, in->reserve_musd, 0, 0);
-    lc->live++;
     lc->last_start_us = row.intended_us;
-    ls->row.counts[TASK_WAITING]--;
-    ls->row.counts[TASK_ACTIVE]++;
-    c->act = true;
+    task_counts_move(lc, ls, TASK_WAITING, TASK_ACTIVE, 1);
+    c->state.act = true;
 }
 
 static void put_back(struct controller *c, struct batch *b, int i, int64_t after_us)
@@ -276,7 +274,7 @@ static void put_back(struct controller *c, struct batch *b, int i, int64_t after
         t.not_before_us = clock_wall_us() + after_us;
     }
     ready_queue_push(b->f.live_stages[l->stage_i]->ready, &t);
-    c->look_at_db = true;
+    c->state.look_at_db = true;
 }
 
 static void after_commit(struct controller *c, struct batch *b)
@@ -298,8 +296,8 @@ static bool spent_up(struct controller *c, const struct live_campaign *lc,
                      const struct live_stage *ls)
 {
     const struct spec_stage *st = ls->spec;
-    const struct live_slots *s =
-        view_slots_of(c, st->instance_type[0], st->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+    const struct live_slots *s = leader_state_slots(&c->state, st->instance_type[0],
+                                                    st->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
     musd_t left = MIN(budget_state_left(lc->row.cap_musd, 0, lc->row.spent_musd),
                       budget_state_left(ls->row.cap_musd, 0, ls->row.spent_musd));
     return s->s.price_musd_per_hour >= 0 &&
@@ -310,8 +308,8 @@ static bool spent_up(struct controller *c, const struct live_campaign *lc,
 /* Does money keep a campaign from starting, now or for good? Its at_limit says what follows. */
 static void budget_short(struct controller *c, const struct batch *b)
 {
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        c->campaigns[i]->budget_short = c->campaigns[i]->budget_spent = false;
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        c->state.campaigns[i]->budget_short = c->state.campaigns[i]->budget_spent = false;
     }
     for (int i = 0; i < b->f.view.stages_n; i++) {
         struct live_campaign *lc = b->f.live_campaigns[i];

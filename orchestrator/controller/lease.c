@@ -28,13 +28,13 @@ static void on_listen(void *ctx, int fd, uint32_t events)
         c->listen_watch = NULL;
         store_close(c->listen);
         c->listen = NULL;
-        c->look_at_db =
+        c->state.look_at_db =
             true; /* the tick timer goes on as the floor; reopened at the next takeover */
         return;
     }
     if (any) {
-        c->look_at_db = true;
-        c->decide = true;
+        c->state.look_at_db = true;
+        c->state.decide = true;
     }
 }
 
@@ -67,7 +67,7 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     c->sweep_us = 0;
     c->calls_fail = false;
     retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US, clock_mono_us());
-    c->epoch = epoch;
+    c->state.epoch = epoch;
     c->lease_end_us = asked_us + c->cfg.lease_length_us;
     loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
     atomic_store(&c->status->lease_epoch, epoch);
@@ -85,8 +85,8 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     metric_set(METRIC_LEASE_EPOCH, epoch);
     c->standby_failures = 0;
     log_event(LOG_INFO, "leader_elected", LF_I("epoch", epoch),
-              LF_I("live_attempts", c->attempts_n), LF_I("campaigns", c->campaigns_n));
-    c->look_at_db = c->decide = c->act = true;
+              LF_I("live_attempts", c->state.attempts_n), LF_I("campaigns", c->state.campaigns_n));
+    c->state.look_at_db = c->state.decide = c->state.act = true;
     loop_timer_set(c->tick_timer, 0);
     loop_timer_set(c->observe_timer, 0);
     loop_timer_set(c->quota_timer, 0);
@@ -176,7 +176,7 @@ bool leader_renew_if_due(struct controller *c, struct err *err)
     if (asked_us < c->lease_end_us - c->cfg.lease_length_us + c->cfg.lease_renew_us) {
         return true;
     }
-    if (FP("renew.before") || !lease_renew(c->store, c->epoch, err) || FP("renew.after")) {
+    if (FP("renew.before") || !lease_renew(c->store, c->state.epoch, err) || FP("renew.after")) {
         return false;
     }
     c->lease_end_us = asked_us + c->cfg.lease_length_us;
@@ -230,7 +230,8 @@ void leader_lose(struct controller *c, const char *why, const struct err *err)
         return;
     }
     err = err != NULL ? err : &none;
-    log_event(LOG_WARN, "leadership_lost", LF_S("why", why), LF_I("epoch", c->epoch), LF_ERR(err));
+    log_event(LOG_WARN, "leadership_lost", LF_S("why", why), LF_I("epoch", c->state.epoch),
+              LF_ERR(err));
     let_go(c);
     store_close(c->store); /* with it the advisory lock and any open transaction */
     c->store = NULL;
@@ -243,7 +244,7 @@ void leader_stop(struct controller *c, bool clean)
     if (c->leading) {
         bool flushed = record_flush(c);
         let_go(c);
-        if (clean && flushed && !lease_release(c->store, c->epoch, &err)) {
+        if (clean && flushed && !lease_release(c->store, c->state.epoch, &err)) {
             log_event(LOG_WARN, "lease_release_failed", LF_ERR(&err));
         }
     }
@@ -263,7 +264,7 @@ bool leader_tx(struct controller *c, bool (*fn)(struct controller *c, void *arg,
                void *arg)
 {
     struct err err = ERR_INIT;
-    if (!leader_begin(c->store, c->epoch, &err)) {
+    if (!leader_begin(c->store, c->state.epoch, &err)) {
         leader_lose(c, "begin_failed", &err);
         return false;
     }

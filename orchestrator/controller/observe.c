@@ -81,7 +81,7 @@ static void look_for_strays(struct controller *c, const struct job_summary *jobs
         return;
     }
     for (size_t i = 0; i < n && s.n < STRAY_NAMES_MAX; i++) {
-        if (attempt_by_name(c, jobs[i].name) == NULL) {
+        if (leader_state_attempt_named(&c->state, jobs[i].name) == NULL) {
             s.names[s.n++] = jobs[i].name;
         }
     }
@@ -116,11 +116,11 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
         c->calls_fail = false;
         retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US,
                           clock_mono_us());
-        c->act = true;
+        c->state.act = true;
     }
     look_for_strays(c, jobs, n);
     for (size_t i = 0; i < n && c->leading; i++) {
-        struct live_attempt *a = attempt_by_name(c, jobs[i].name);
+        struct live_attempt *a = leader_state_attempt_named(&c->state, jobs[i].name);
         if (a != NULL) {
             attempt_fact(a, &(struct fact){.kind = FACT_LISTED,
                                            .at_us = clock_boot_us(),
@@ -139,11 +139,11 @@ void observe_start(struct controller *c)
     if (c->listing != NULL) {
         return;
     }
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        oldest = MIN(oldest, c->attempts[i]->row.intended_us);
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        oldest = MIN(oldest, c->state.attempts[i]->row.intended_us);
     }
-    for (size_t i = 0; i < c->pools_n; i++) {
-        oldest = MIN(oldest, c->pools[i]->row.intended_us);
+    for (size_t i = 0; i < c->state.pools_n; i++) {
+        oldest = MIN(oldest, c->state.pools[i]->row.intended_us);
     }
     if (oldest == USEC_NEVER) {
         return;
@@ -164,7 +164,8 @@ static bool write_kind(struct controller *c, const struct quota_value *v, size_t
                        enum market market, bool warm, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct quota_ledger *s = &view_slots_of(c, v[i].instance_type, market)->s;
+        const struct quota_ledger *s =
+            &leader_state_slots(&c->state, v[i].instance_type, market)->s;
         if ((warm ? s->warm_quota : s->quota) != v[i].limit &&
             !store_quota_put(c->store, v[i].instance_type, market, warm, v[i].limit, err)) {
             return false;
@@ -207,23 +208,24 @@ static void take_quotas(struct controller *c, const struct quota_reading *r)
 {
     for (size_t i = 0; i < r->training_n; i++) {
         quota_ledger_quota_read(
-            &view_slots_of(c, r->training[i].instance_type, MARKET_ON_DEMAND)->s,
+            &leader_state_slots(&c->state, r->training[i].instance_type, MARKET_ON_DEMAND)->s,
             r->training[i].limit);
     }
     for (size_t i = 0; i < r->spot_n; i++) {
-        quota_ledger_quota_read(&view_slots_of(c, r->spot[i].instance_type, MARKET_SPOT)->s,
-                                r->spot[i].limit);
+        quota_ledger_quota_read(
+            &leader_state_slots(&c->state, r->spot[i].instance_type, MARKET_SPOT)->s,
+            r->spot[i].limit);
     }
     for (size_t i = 0; i < r->warm_n; i++) {
-        view_slots_of(c, r->warm[i].instance_type, MARKET_ON_DEMAND)->s.warm_quota =
+        leader_state_slots(&c->state, r->warm[i].instance_type, MARKET_ON_DEMAND)->s.warm_quota =
             r->warm[i].limit;
     }
-    c->account.total[MARKET_ON_DEMAND].limit = r->total;
-    c->account.total[MARKET_SPOT].limit = r->spot_total;
-    c->account.per_job = r->instances_max;
-    c->account.longest_run_s = r->runtime_max_s;
-    c->account.volume_gb = r->volume_max_gib;
-    c->keep_alive_max_s = r->keep_alive_s;
+    c->state.account.total[MARKET_ON_DEMAND].limit = r->total;
+    c->state.account.total[MARKET_SPOT].limit = r->spot_total;
+    c->state.account.per_job = r->instances_max;
+    c->state.account.longest_run_s = r->runtime_max_s;
+    c->state.account.volume_gb = r->volume_max_gib;
+    c->state.keep_alive_max_s = r->keep_alive_s;
 }
 
 static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws_failure *f)
@@ -237,8 +239,8 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
                       LF_I("status", f->status), LF_S("text", f->message));
         }
         bool known = false;
-        for (size_t i = 0; i < c->slots_n; i++) {
-            known |= c->slots[i].s.quota >= 0;
+        for (size_t i = 0; i < c->state.slots_n; i++) {
+            known |= c->state.slots[i].s.quota >= 0;
         }
         if (!known) { /* nothing starts before this: ask again soon */
             loop_timer_set(c->quota_timer, MIN(c->cfg.quota_interval_us, USEC_PER_SEC));
@@ -254,7 +256,7 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
     if (r->create_rate > 0 && !c->create_unlimited) {
         token_bucket_set_rate(&c->create_bucket, r->create_rate, clock_mono_us());
     }
-    c->decide = true;
+    c->state.decide = true;
 }
 
 void quota_start(struct controller *c)

@@ -16,7 +16,7 @@ struct op_step {
     size_t n, moved;
     enum task_state from;
     int volume_gb;
-    bool reopened;
+    bool stage_reopened, campaign_reopened; /* as written */
 };
 
 /* A page may hold tasks of several stages; one stage is done at a time. */
@@ -33,7 +33,7 @@ static bool read_page(struct controller *c, struct op_step *s, struct err *err)
             s->ids[s->n++] = s->rows[i].id;
         }
     }
-    s->stage = got > 0 ? view_stage(s->campaign, s->rows[0].stage_id) : NULL;
+    s->stage = got > 0 ? leader_state_stage(s->campaign, s->rows[0].stage_id) : NULL;
     return true;
 }
 
@@ -42,12 +42,13 @@ static bool reopen(struct controller *c, struct op_step *s, struct err *err)
 {
     struct campaign_row *r = &s->campaign->row;
     struct stage_row *st = &s->stage->row;
-    s->reopened = stage_state_terminal(st->state) || campaign_state_terminal(r->state);
-    if (stage_state_terminal(st->state) &&
+    s->stage_reopened = stage_state_terminal(st->state);
+    s->campaign_reopened = campaign_state_terminal(r->state);
+    if (s->stage_reopened &&
         !store_stage_state(c->store, st->id, st->state, STAGE_RUNNING, "", err)) {
         return false;
     }
-    return !campaign_state_terminal(r->state) ||
+    return !s->campaign_reopened ||
            store_campaign_state(c->store, r->id, r->state, CAMPAIGN_RUNNING, "", r->version, err);
 }
 
@@ -81,16 +82,17 @@ static bool carry_out(struct controller *c, void *arg, struct err *err)
 static void apply(struct controller *c, struct op_step *s)
 {
     bool retry = strcmp(s->op->kind, "retry") == 0;
-    int64_t *counts = s->stage->row.counts;
-    counts[s->from] -= (int64_t)s->moved;
-    counts[retry ? TASK_WAITING : TASK_SKIPPED] += (int64_t)s->moved;
-    if (s->reopened) {
-        s->stage->row.state = STAGE_RUNNING;
-        s->campaign->row.state = CAMPAIGN_RUNNING;
+    task_counts_move(s->campaign, s->stage, s->from, retry ? TASK_WAITING : TASK_SKIPPED,
+                     (int64_t)s->moved);
+    if (s->stage_reopened) {
+        stage_set_state(s->stage, STAGE_RUNNING);
+    }
+    if (s->campaign_reopened) {
+        campaign_set_state(s->campaign, CAMPAIGN_RUNNING);
     }
     for (size_t i = 0; retry && i < s->n; i++) {
         const struct task_row *t = &s->rows[i];
-        struct task_change_row *ch = view_change(c, t->id, s->volume_gb > 0);
+        struct task_change_row *ch = leader_state_change(&c->state, t->id, s->volume_gb > 0);
         if (ch != NULL) { /* a person's retry starts the counts anew, as the store does */
             memset(ch->tries, 0, sizeof ch->tries);
             ch->campaign_id = s->campaign->row.id;
@@ -101,13 +103,13 @@ static void apply(struct controller *c, struct op_step *s)
                                                                      .seq = (uint32_t)t->seq,
                                                                      .size_mb = (uint32_t)size_mb});
     }
-    c->look_at_db = c->decide = true;
+    c->state.look_at_db = c->state.decide = true;
 }
 
 static bool find_campaign(struct controller *c, void *arg, struct err *err)
 {
     struct op_step *s = arg;
-    s->campaign = view_find(c, s->op->campaign_id);
+    s->campaign = leader_state_campaign(&c->state, s->op->campaign_id);
     return s->campaign != NULL || view_take_campaign(c, s->op->campaign_id, 0, &s->campaign, err);
 }
 

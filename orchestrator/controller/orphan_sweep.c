@@ -122,8 +122,8 @@ static bool find_place(struct controller *c, struct adopt_arg *ad, struct err *e
     if (!read_tail(ad->job->name, &seq, &n)) {
         return true;
     }
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        struct live_campaign *lc = c->campaigns[i];
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        struct live_campaign *lc = c->state.campaigns[i];
         for (int k = 0; k < lc->stages_n && ad->stage == NULL; k++) {
             if (lc->stages[k].spec != NULL && !try_stage(c, ad, &lc->stages[k], seq, n, err)) {
                 return false;
@@ -139,8 +139,8 @@ static bool fill_adoption(struct controller *c, struct adopt_arg *ad)
     const struct job_description *job = ad->job;
     struct intent *in = &ad->a.intent;
     struct err err = ERR_INIT;
-    struct live_slots *s =
-        view_slots_of(c, job->instance_type, job->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+    struct live_slots *s = leader_state_slots(&c->state, job->instance_type,
+                                              job->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
     if (job->instances < 1 || job->instances > INT32_MAX || job->instance_type[0] == '\0' ||
         job->volume_gb < 0 || job->volume_gb > INT32_MAX || job->max_runtime_s < 1 ||
         job->keep_alive_s < 0 || job->request_hash[0] == '\0' || job->attempt_id == 0) {
@@ -170,7 +170,7 @@ static bool adopt(struct controller *c, void *arg, struct err *err)
     if (ad->stage == NULL || !fill_adoption(c, ad)) {
         return true;
     }
-    return store_adopt(c->store, c->epoch, &ad->a, &ad->task_id, err);
+    return store_adopt(c->store, c->state.epoch, &ad->a, &ad->task_id, err);
 }
 
 static void stray(const char *job)
@@ -218,7 +218,7 @@ static void next_name(struct controller *c)
     }
     if (s->next >= s->n) {
         orphan_sweep_cancel(c);
-        c->swept = c->decide = true;
+        c->swept = c->state.decide = true;
         return;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
@@ -266,7 +266,7 @@ static bool keep_missing(struct controller *c, void *arg, struct err *err)
     const char *batch[SWEEP_BATCH];
     size_t n = 0;
     for (size_t i = 0; i < na->n && i < SWEEP_MAX; i++) {
-        if (attempt_by_name(c, na->jobs[i].name) == NULL) {
+        if (leader_state_attempt_named(&c->state, na->jobs[i].name) == NULL) {
             batch[n++] = na->jobs[i].name;
         }
         if (n == SWEEP_BATCH && !missing_of(c, batch, n, err)) {

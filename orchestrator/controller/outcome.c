@@ -21,8 +21,8 @@ static bool cap_pays(struct live_attempt *a, const struct retry_state *next, mus
 {
     const struct spec_stage *stage = a->stage->spec;
     const struct live_slots *slots =
-        view_slots_of(a->c, stage->instance_type[next->instance_type_i],
-                      stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+        leader_state_slots(&a->io->c->state, stage->instance_type[next->instance_type_i],
+                           stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
     if (stage->per_task_musd < 0 || slots->s.price_musd_per_hour < 0) {
         return true;
     }
@@ -35,8 +35,8 @@ static bool cap_pays(struct live_attempt *a, const struct retry_state *next, mus
 
 static void retry_or_fail(struct live_attempt *a, struct pending_record *p)
 {
-    struct controller *c = a->c;
-    const struct task_change_row *change = view_change(c, a->row.task_id, false);
+    struct controller *c = a->io->c;
+    const struct task_change_row *change = leader_state_change(&c->state, a->row.task_id, false);
     const struct spec_retry *row = &a->stage->spec->retry[p->r.cause];
     bool counts = row->set ? row->counts : retry_counts(p->r.cause);
     struct retry_state now = {.attempts = a->row.task_attempts + (counts ? 1 : 0)};
@@ -47,7 +47,7 @@ static void retry_or_fail(struct live_attempt *a, struct pending_record *p)
         now.volume_gb = change->volume_gb;
         now.max_runtime_s = change->max_runtime_s;
     }
-    retry_decide(a->stage->spec, p->r.cause, &now, &c->rng, &d);
+    retry_decide(a->stage->spec, p->r.cause, &now, &c->state.rng, &d);
     uint64_t signature = stage_history_signature(p->r.cause, p->signature);
     int same = d.counts ? same_failures(change, signature) : 0;
     bool aside =
@@ -239,26 +239,27 @@ static void fill(struct live_attempt *a, const struct protocol_effect *e, struct
 static bool ends_in_records(const struct live_attempt *a)
 {
     bool over = false;
-    for (size_t i = 0; i < a->c->records_n; i++) {
-        over |= a->c->records[i].attempt == a && a->c->records[i].r.task_moves;
+    for (size_t i = 0; i < a->io->c->state.records_n; i++) {
+        over |= a->io->c->state.records[i].attempt == a && a->io->c->state.records[i].r.task_moves;
     }
     return over;
 }
 
 void record_push(struct live_attempt *a, const struct protocol_effect *e)
 {
-    struct controller *c = a->c;
+    struct controller *c = a->io->c;
     if (a->recording) {
         bool over = ends_in_records(a);
         if (!record_flush(c) || over) {
             return; /* the attempt is gone: with the leadership, or by its own end */
         }
     }
-    if (c->records_n == c->records_cap) {
-        c->records_cap = MAX(64, c->records_cap * 2);
-        c->records = xrealloc(c->records, c->records_cap * sizeof *c->records);
+    if (c->state.records_n == c->state.records_cap) {
+        c->state.records_cap = MAX(64, c->state.records_cap * 2);
+        c->state.records =
+            xrealloc(c->state.records, c->state.records_cap * sizeof *c->state.records);
     }
-    struct pending_record *p = &c->records[c->records_n++];
+    struct pending_record *p = &c->state.records[c->state.records_n++];
     memset(p, 0, sizeof *p);
     p->attempt = a;
     fill(a, e, p);
@@ -279,8 +280,8 @@ static bool write_alert(struct controller *c, const struct pending_record *p, st
 static bool write_all(struct controller *c, void *arg, struct err *err)
 {
     struct attempt_record *rows = arg;
-    for (size_t i = 0; i < c->records_n; i++) {
-        struct pending_record *p = &c->records[i];
+    for (size_t i = 0; i < c->state.records_n; i++) {
+        struct pending_record *p = &c->state.records[i];
         rows[i] = p->r;
         rows[i].reason = p->reason[0] != '\0' ? p->reason : NULL;
         rows[i].arn = p->arn[0] != '\0' ? p->arn : NULL;
@@ -288,24 +289,22 @@ static bool write_all(struct controller *c, void *arg, struct err *err)
         rows[i].manifest_json = p->manifest;
         rows[i].change = p->change.task_id != 0 ? &p->change : NULL;
     }
-    for (size_t i = 0; i < c->records_n; i++) {
-        if (c->records[i].alert && !write_alert(c, &c->records[i], err)) {
+    for (size_t i = 0; i < c->state.records_n; i++) {
+        if (c->state.records[i].alert && !write_alert(c, &c->state.records[i], err)) {
             return false;
         }
     }
     if (FP("record.in_transaction")) {
         return err_set(err, ERR_DATABASE, "failpoint");
     }
-    return store_record(c->store, rows, c->records_n, err);
+    return store_record(c->store, rows, c->state.records_n, err);
 }
 
 static void task_moved(struct controller *c, const struct pending_record *p)
 {
     struct live_attempt *a = p->attempt;
     struct live_stage *ls = a->stage;
-    ls->row.counts[TASK_ACTIVE]--;
-    ls->row.counts[p->r.task_to]++;
-    a->campaign->live--;
+    task_counts_move(a->campaign, ls, TASK_ACTIVE, p->r.task_to, 1);
     if (p->r.task_to == TASK_WAITING) {
         int64_t size_mb = a->row.size / (1024 * 1024);
         ready_queue_push(ls->ready, &(struct ready_queue_task){.task_id = a->row.task_id,
@@ -317,7 +316,7 @@ static void task_moved(struct controller *c, const struct pending_record *p)
                    p->r.task_to == TASK_DONE || p->r.task_to == TASK_FAILED);
     }
     if (p->change.task_id != 0) {
-        *view_change(c, p->change.task_id, true) = p->change;
+        *leader_state_change(&c->state, p->change.task_id, true) = p->change;
     }
 }
 
@@ -326,11 +325,11 @@ static void task_moved(struct controller *c, const struct pending_record *p)
 static void pools_moved(struct controller *c, const struct pending_record *p)
 {
     struct live_attempt *a = p->attempt;
-    struct live_slots *s = view_slots_of(c, a->row.instance_type, a->row.market);
+    struct live_slots *s = leader_state_slots(&c->state, a->row.instance_type, a->row.market);
     if (a->taken != NULL && a->taken->row.taken_by == a->row.id) {
         a->taken->row.taken_by = 0;
         a->taken->look_now = true;
-        s->s.warm_idle += a->taken->row.instances;
+        slots_idle(s, a->taken->row.instances);
         a->taken = NULL;
     }
     if (a->pool == NULL || !p->r.pool_moves) {
@@ -340,8 +339,8 @@ static void pools_moved(struct controller *c, const struct pending_record *p)
         pool_remove(c, a->pool);
         return;
     }
-    s->s.warm_idle += a->row.instances;
-    a->pool->row.state = POOL_AVAILABLE;
+    slots_idle(s, a->row.instances);
+    pool_set_state(a->pool, POOL_AVAILABLE);
     a->pool->row.available_us = clock_wall_us();
     a->pool->row.expires_us = p->r.pool_expires_us;
     a->pool->account = p->account;
@@ -355,7 +354,8 @@ static void pools_moved(struct controller *c, const struct pending_record *p)
 static void released(struct controller *c, struct pending_record *p)
 {
     struct live_attempt *a = p->attempt;
-    view_slots_of(c, a->row.instance_type, a->row.market)->s.held -= a->row.instances;
+    slots_release(leader_state_slots(&c->state, a->row.instance_type, a->row.market),
+                  a->row.instances);
     budget_state_move(c, a->campaign, a->stage,
                       budget_state_reserved_by(p->r.entries, p->r.entries_n),
                       budget_state_spent_by(p->r.entries, p->r.entries_n), p->r.warm_musd);
@@ -370,7 +370,7 @@ static void released(struct controller *c, struct pending_record *p)
 static void committed(struct controller *c, struct pending_record *p)
 {
     struct live_attempt *a = p->attempt;
-    a->row.state = p->r.to;
+    attempt_set_state(a, p->r.to);
     a->recording = false;
     free(p->manifest);
     if (p->r.release) {
@@ -381,21 +381,21 @@ static void committed(struct controller *c, struct pending_record *p)
         stage_history_ended(a, p);
         task_moved(c, p);
         attempt_remove(c, a);
-        c->look_at_db = true; /* the stage or the campaign may have ended */
+        c->state.look_at_db = true; /* the stage or the campaign may have ended */
     }
-    c->decide = c->act = true;
+    c->state.decide = c->state.act = true;
 }
 
 bool record_flush(struct controller *c)
 {
-    if (c->records_n == 0) {
+    if (c->state.records_n == 0) {
         return true;
     }
     if (FP("record.before")) {
         leader_lose(c, "failpoint", NULL);
         return false;
     }
-    struct attempt_record *rows = xcalloc(c->records_n, sizeof *rows);
+    struct attempt_record *rows = xcalloc(c->state.records_n, sizeof *rows);
     bool ok = leader_tx(c, write_all, rows);
     free(rows);
     if (!ok) {
@@ -405,11 +405,11 @@ bool record_flush(struct controller *c)
         leader_lose(c, "failpoint", NULL);
         return false;
     }
-    size_t n = c->records_n;
+    size_t n = c->state.records_n;
     for (size_t i = 0; i < n; i++) {
-        committed(c, &c->records[i]);
+        committed(c, &c->state.records[i]);
     }
-    ASSERT(c->records_n == n);
-    c->records_n = 0;
+    ASSERT(c->state.records_n == n);
+    c->state.records_n = 0;
     return true;
 }

@@ -421,7 +421,7 @@ struct output_check *output_verify(struct live_attempt *a, output_cb cb, void *c
                                  .size = a->row.size,
                                  .uri = a->row.uri,
                                  .vars_json = a->row.vars_json};
-    struct output_check *k = check_new(a->c, s->verify, &t, cb, ctx);
+    struct output_check *k = check_new(a->io->c, s->verify, &t, cb, ctx);
     bool folder = s->verify == VERIFY_MANIFEST || s->verify == VERIFY_IMG2DATASET;
     k->count = s->verify_count;
     (void)snprintf(k->task_id, sizeof k->task_id, "%lld", (long long)a->row.task_id);

@@ -23,54 +23,19 @@
 struct live_pool *pool_add(struct controller *c, const struct pool_row *row,
                            struct live_campaign *lc)
 {
-    struct live_pool *p = xcalloc(1, sizeof *p);
-    p->c = c;
-    p->row = *row;
-    p->campaign = lc;
-    p->wants_end = row->end_reason[0] != '\0';
-    p->look_now = true;
-    c->pools = xrealloc(c->pools, (c->pools_n + 1) * sizeof(struct live_pool *));
-    c->pools[c->pools_n++] = p;
-    (void)view_slots_of(c, row->instance_type, MARKET_ON_DEMAND);
+    struct live_pool *p = leader_state_add_pool(&c->state, row, lc);
+    p->io = xcalloc(1, sizeof *p->io);
+    *p->io = (struct pool_io){.c = c, .pool_id = row->id};
     return p;
-}
-
-struct live_pool *pool_by_id(struct controller *c, int64_t id)
-{
-    for (size_t i = 0; i < c->pools_n; i++) {
-        if (c->pools[i]->row.id == id) {
-            return c->pools[i];
-        }
-    }
-    return NULL;
 }
 
 void pool_remove(struct controller *c, struct live_pool *p)
 {
-    for (size_t i = 0; i < c->pools_n; i++) {
-        if (c->pools[i] == p) {
-            c->pools[i] = c->pools[--c->pools_n];
-            break;
-        }
-    }
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        struct live_attempt *a = c->attempts[i];
-        a->pool = a->pool == p ? NULL : a->pool;
-        a->taken = a->taken == p ? NULL : a->taken;
-    }
-    sagemaker_cancel(p->describe);
-    sagemaker_cancel(p->update);
-    free(p);
-}
-
-bool pool_of_campaign(const struct controller *c, const struct live_campaign *lc)
-{
-    for (size_t i = 0; i < c->pools_n; i++) {
-        if (c->pools[i]->campaign == lc) {
-            return true;
-        }
-    }
-    return false;
+    sagemaker_cancel(p->io->describe);
+    sagemaker_cancel(p->io->update);
+    free(p->io);
+    p->io = NULL;
+    leader_state_remove_pool(&c->state, p);
 }
 
 bool pool_load(struct controller *c, struct err *err)
@@ -81,7 +46,7 @@ bool pool_load(struct controller *c, struct err *err)
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        struct live_campaign *lc = view_find(c, rows[i].campaign_id);
+        struct live_campaign *lc = leader_state_campaign(&c->state, rows[i].campaign_id);
         if (lc == NULL && !view_take_campaign(c, rows[i].campaign_id, 0, &lc, err)) {
             return false; /* an open pool keeps even an ended campaign in view */
         }
@@ -96,8 +61,8 @@ bool pool_load(struct controller *c, struct err *err)
 
 void pool_listed(struct controller *c, const struct job_summary *job)
 {
-    for (size_t i = 0; i < c->pools_n; i++) {
-        struct live_pool *p = c->pools[i];
+    for (size_t i = 0; i < c->state.pools_n; i++) {
+        struct live_pool *p = c->state.pools[i];
         if (p->row.state != POOL_AVAILABLE || strcmp(p->row.job.s, job->name) != 0) {
             continue;
         }
@@ -136,7 +101,7 @@ static bool write_end(struct controller *c, void *arg, struct err *err)
  * none of ours. */
 static struct live_pool *meant_for_taker(struct live_pool *p, const char *reused_by)
 {
-    struct live_attempt *taker = attempt_by_name(p->c, reused_by);
+    struct live_attempt *taker = leader_state_attempt_named(&p->io->c->state, reused_by);
     bool other = taker != NULL && taker->taken != NULL && taker->taken != p &&
                  taker->taken->row.state == POOL_AVAILABLE;
     return other ? taker->taken : NULL;
@@ -144,13 +109,13 @@ static struct live_pool *meant_for_taker(struct live_pool *p, const char *reused
 
 static void swap(struct live_pool *p, struct live_pool *meant)
 {
-    struct controller *c = p->c;
+    struct controller *c = p->io->c;
     int64_t taker = meant->row.taken_by;
     int64_t kept_for = p->row.taken_by;
     meant->row.taken_by = kept_for;
     p->row.taken_by = taker;
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        struct live_attempt *a = c->attempts[i];
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        struct live_attempt *a = c->state.attempts[i];
         if (a->row.id == taker || a->row.id == kept_for) {
             a->taken = a->row.id == taker ? p : meant;
             a->row.pool_id = a->taken->row.id;
@@ -163,10 +128,12 @@ static void swap(struct live_pool *p, struct live_pool *meant)
 
 static void ended(struct live_pool *p, const struct end_arg *e)
 {
-    struct controller *c = p->c;
-    struct live_stage *ls = view_stage(p->campaign, p->row.stage_id);
-    struct live_slots *s = view_slots_of(c, p->row.instance_type, MARKET_ON_DEMAND);
-    s->s.warm_idle -= p->row.taken_by == 0 ? p->row.instances : 0;
+    struct controller *c = p->io->c;
+    struct live_stage *ls = leader_state_stage(p->campaign, p->row.stage_id);
+    struct live_slots *s = leader_state_slots(&c->state, p->row.instance_type, MARKET_ON_DEMAND);
+    if (p->row.taken_by == 0) {
+        slots_idle_end(s, p->row.instances);
+    }
     budget_state_move(c, p->campaign, ls,
                       budget_state_reserved_by(e->end.entries, e->end.entries_n),
                       budget_state_spent_by(e->end.entries, e->end.entries_n), e->end.warm_musd);
@@ -176,7 +143,7 @@ static void ended(struct live_pool *p, const struct end_arg *e)
               LF_S("to", pool_state_name(e->end.to)), LF_I("idle_s", e->end.retained_s),
               LF_S("asked", p->row.end_reason));
     budget_state_freed(c, p->campaign);
-    c->decide = c->look_at_db = true;
+    c->state.decide = c->state.look_at_db = true;
     pool_remove(c, p);
 }
 
@@ -184,7 +151,7 @@ static void ended(struct live_pool *p, const struct end_arg *e)
 static void end_pool(struct live_pool *p, enum pool_state to, int64_t retained_s,
                      const char *reused_by)
 {
-    struct controller *c = p->c;
+    struct controller *c = p->io->c;
     struct err err = ERR_INIT;
     struct end_arg e = {.end = {.pool_id = p->row.id,
                                 .to = to,
@@ -222,10 +189,11 @@ static void end_pool(struct live_pool *p, enum pool_state to, int64_t retained_s
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,
                         const struct aws_failure *f)
 {
-    struct live_pool *p = ctx;
-    struct controller *c = p->c;
-    p->describe = NULL;
-    c->act = true;
+    struct pool_io *io = ctx;
+    struct controller *c = io->c;
+    struct live_pool *p = leader_state_pool(&c->state, io->pool_id);
+    io->describe = NULL;
+    c->state.act = true;
     if (f != NULL || not_found || FP("pool.after_describe")) {
         metric_add(METRIC_AWS_ERRORS, f != NULL);
         failed(p);
@@ -243,7 +211,7 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
         end_pool(p, POOL_TERMINATED, retained_s, "");
         return;
     case WARM_POOL_AVAILABLE:
-        c->decide |= !p->seen;
+        c->state.decide |= !p->seen;
         p->seen = true;
         if (p->row.available_us == 0) {
             p->row.available_us = clock_wall_us();
@@ -276,10 +244,11 @@ static bool write_note(struct controller *c, void *arg, struct err *err)
 
 static void on_update(void *ctx, bool no_pool, bool not_found, const struct aws_failure *f)
 {
-    struct live_pool *p = ctx;
+    struct pool_io *io = ctx;
+    struct live_pool *p = leader_state_pool(&io->c->state, io->pool_id);
     (void)no_pool;
-    p->update = NULL;
-    p->c->act = true;
+    io->update = NULL;
+    io->c->state.act = true;
     if (f != NULL || not_found || FP("pool.after_update")) {
         metric_add(METRIC_AWS_ERRORS, f != NULL);
         failed(p);
@@ -295,7 +264,7 @@ void pool_ask_end(struct live_pool *p, enum warm_pool_end why)
         return;
     }
     p->wants_end = true;
-    p->c->act = true;
+    p->io->c->state.act = true;
     (void)snprintf(p->row.end_reason, sizeof p->row.end_reason, "%s", warm_pool_end_name(why));
     log_event(LOG_INFO, "pool_end_asked", LF_S("job", p->row.job.s),
               LF_S("why", p->row.end_reason));
@@ -305,7 +274,7 @@ void pool_ask_end(struct live_pool *p, enum warm_pool_end why)
  */
 static bool send_end(struct live_pool *p)
 {
-    struct controller *c = p->c;
+    struct controller *c = p->io->c;
     struct note_arg n = {.pool = p};
     if (!leader_tx(c, write_note, &n)) {
         return false;
@@ -315,20 +284,21 @@ static bool send_end(struct live_pool *p)
         return true;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
-    p->update = sagemaker_update_keep_alive(c->aws, ctl_gate(c), p->row.job.s, 0, on_update, p);
+    p->io->update =
+        sagemaker_update_keep_alive(c->aws, ctl_gate(c), p->row.job.s, 0, on_update, p->io);
     return true;
 }
 
 /* False: leadership lost. */
 static bool act(struct live_pool *p, int64_t now_us, int64_t *wake_us)
 {
-    struct controller *c = p->c;
+    struct controller *c = p->io->c;
     int64_t look_us = p->look_now ? p->next_us : MAX(p->next_us, p->described_us + LOOK_AGAIN_US);
     int64_t left_us = p->row.expires_us + USEC_PER_SEC - clock_wall_us(); /* its time is over */
     if (p->described_us > 0 && left_us > 0) {
         look_us = MIN(look_us, MAX(p->next_us, now_us + left_us));
     }
-    if (p->describe != NULL || p->update != NULL) {
+    if (p->io->describe != NULL || p->io->update != NULL) {
         return true;
     }
     if (p->failures > 0 && now_us >= p->next_us &&
@@ -345,7 +315,7 @@ static bool act(struct live_pool *p, int64_t now_us, int64_t *wake_us)
     }
     if (now_us >= look_us) {
         metric_add(METRIC_AWS_REQUESTS, 1);
-        p->describe = sagemaker_describe(c->aws, ctl_gate(c), p->row.job.s, on_describe, p);
+        p->io->describe = sagemaker_describe(c->aws, ctl_gate(c), p->row.job.s, on_describe, p->io);
     } else {
         *wake_us = MIN(*wake_us, look_us);
     }
@@ -356,17 +326,17 @@ void pools_tick(struct controller *c, int64_t *wake_us)
 {
     int64_t now_us = clock_boot_us();
     int calls = 0;
-    for (size_t i = 0; i < c->pools_n; i++) {
-        calls += c->pools[i]->describe != NULL || c->pools[i]->update != NULL;
+    for (size_t i = 0; i < c->state.pools_n; i++) {
+        calls += c->state.pools[i]->io->describe != NULL || c->state.pools[i]->io->update != NULL;
     }
-    for (size_t i = 0; i < c->pools_n && c->leading && calls < CALLS_AT_ONCE; i++) {
-        struct live_pool *p = c->pools[i];
+    for (size_t i = 0; i < c->state.pools_n && c->leading && calls < CALLS_AT_ONCE; i++) {
+        struct live_pool *p = c->state.pools[i];
         if (p->row.state != POOL_AVAILABLE) {
             continue; /* its attempt looks after it */
         }
         if (!act(p, now_us, wake_us)) {
             return;
         }
-        calls += p->describe != NULL || p->update != NULL;
+        calls += p->io->describe != NULL || p->io->update != NULL;
     }
 }

@@ -22,9 +22,9 @@ struct progress_look { /* outlives its attempt when that goes while the answer i
 
 void progress_cancel(struct live_attempt *a)
 {
-    if (a->progress != NULL) {
-        a->progress->attempt = NULL;
-        a->progress = NULL;
+    if (a->io->progress != NULL) {
+        a->io->progress->attempt = NULL;
+        a->io->progress = NULL;
     }
 }
 
@@ -87,7 +87,7 @@ static void stop_hung(struct live_attempt *a, enum hang_detector_verdict v)
     struct hung_arg h = {.attempt = a};
     (void)snprintf(h.text, sizeof h.text, "hangs (%s): stopped by drover, to be tried again",
                    hang_detector_verdict_name(v));
-    if (!leader_tx(a->c, write_hung, &h)) {
+    if (!leader_tx(a->io->c, write_hung, &h)) {
         return;
     }
     metric_add(METRIC_PARTS_HUNG, 1);
@@ -153,8 +153,8 @@ static void on_progress(void *ctx, const struct s3_result *r)
     if (a == NULL) {
         return;
     }
-    a->progress = NULL;
-    a->c->act = true;
+    a->io->progress = NULL;
+    a->io->c->state.act = true;
     bool there = r->outcome == AWS_OK && read_progress(a, r->body, &seen);
     bool absent = r->outcome == AWS_REFUSED && r->status == 404;
     if (there || absent || r->outcome == AWS_OK) { /* else nothing is known of it now */
@@ -169,21 +169,21 @@ static bool look(struct live_attempt *a)
         return false;
     }
     (void)snprintf(u.key + strlen(u.key), sizeof u.key - strlen(u.key), "%s", WP_PROGRESS_KEY);
-    a->progress = xcalloc(1, sizeof *a->progress);
-    a->progress->attempt = a;
-    a->progress->c = a->c;
-    a->c->progress_n++;
-    s3_get(a->c->aws, &u, 0, -1, PROGRESS_MAX, on_progress, a->progress);
+    a->io->progress = xcalloc(1, sizeof *a->io->progress);
+    a->io->progress->attempt = a;
+    a->io->progress->c = a->io->c;
+    a->io->c->progress_n++;
+    s3_get(a->io->c->aws, &u, 0, -1, PROGRESS_MAX, on_progress, a->io->progress);
     return true;
 }
 
 void progress_tick(struct controller *c, int64_t *wake_us)
 {
     int64_t now_us = clock_boot_us();
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        struct live_attempt *a = c->attempts[i];
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        struct live_attempt *a = c->state.attempts[i];
         bool ours = a->stage->spec != NULL && a->stage->spec->worker == WORKER_DOWNLOAD;
-        if (!ours || a->row.state != ATTEMPT_RUNNING || a->progress != NULL || !a->p.wanted) {
+        if (!ours || a->row.state != ATTEMPT_RUNNING || a->io->progress != NULL || !a->p.wanted) {
             continue;
         }
         if (now_us >= a->progress_us) {

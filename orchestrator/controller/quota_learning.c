@@ -16,8 +16,8 @@ static void ours(const struct controller *c, const struct live_slots *of, int64_
                  int64_t *ret_total)
 {
     *ret_type = *ret_total = 0;
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        const struct live_attempt *a = c->attempts[i];
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        const struct live_attempt *a = c->state.attempts[i];
         bool exists = a->row.holds && a->p.state >= ATTEMPT_SUBMITTED;
         if (exists && a->row.market == of->s.market) {
             *ret_total += a->row.instances;
@@ -25,8 +25,8 @@ static void ours(const struct controller *c, const struct live_slots *of, int64_
                 strcmp(a->row.instance_type, of->s.instance_type) == 0 ? a->row.instances : 0;
         }
     }
-    for (size_t i = 0; i < c->pools_n; i++) {
-        const struct pool_row *p = &c->pools[i]->row;
+    for (size_t i = 0; i < c->state.pools_n; i++) {
+        const struct pool_row *p = &c->state.pools[i]->row;
         if (p->state == POOL_AVAILABLE && p->taken_by == 0 && of->s.market == MARKET_ON_DEMAND) {
             *ret_total += p->instances;
             *ret_type += strcmp(p->instance_type, of->s.instance_type) == 0 ? p->instances : 0;
@@ -36,9 +36,9 @@ static void ours(const struct controller *c, const struct live_slots *of, int64_
 
 void quota_learning_refused(struct live_attempt *a, const char *text)
 {
-    struct controller *c = a->c;
+    struct controller *c = a->io->c;
     struct quota_ledger_refusal r;
-    struct live_slots *ls = view_slots_of(c, a->row.instance_type, a->row.market);
+    struct live_slots *ls = leader_state_slots(&c->state, a->row.instance_type, a->row.market);
     usec_t now_us = clock_wall_us();
     int64_t type_n;
     int64_t total_n;
@@ -47,7 +47,7 @@ void quota_learning_refused(struct live_attempt *a, const char *text)
     }
     ours(c, ls, &type_n, &total_n);
     enum quota_ledger_quota q =
-        quota_ledger_learn(&ls->s, &c->account, &r, type_n, total_n, now_us);
+        quota_ledger_learn(&ls->s, &c->state.account, &r, type_n, total_n, now_us);
     if (q == QUOTA_LEDGER_QUOTA_TYPE || q == QUOTA_LEDGER_QUOTA_TOTAL) {
         int64_t wait_us = PROBE_MIN_US << MIN(ls->refusals, 10);
         ls->refusals++;
@@ -56,17 +56,18 @@ void quota_learning_refused(struct live_attempt *a, const char *text)
     log_event(LOG_INFO, "quota_refused", LF_S("instance_type", a->row.instance_type),
               LF_S("quota", r.quota), LF_I("limit", r.limit), LF_I("used", r.used),
               LF_I("ours", type_n), LF_I("others", quota_ledger_foreign(&ls->s, now_us)));
-    c->decide = true;
+    c->state.decide = true;
 }
 
 void quota_learning_accepted(struct live_attempt *a)
 {
-    struct live_slots *ls = view_slots_of(a->c, a->row.instance_type, a->row.market);
+    struct live_slots *ls =
+        leader_state_slots(&a->io->c->state, a->row.instance_type, a->row.market);
     usec_t now_us = clock_wall_us();
     int64_t type_n;
     int64_t total_n;
-    ours(a->c, ls, &type_n, &total_n);
-    quota_ledger_accepted(&ls->s, &a->c->account, type_n, total_n, now_us);
+    ours(a->io->c, ls, &type_n, &total_n);
+    quota_ledger_accepted(&ls->s, &a->io->c->state.account, type_n, total_n, now_us);
     ls->refusals = 0;
     ls->probe_us = quota_ledger_foreign(&ls->s, now_us) > 0 ? now_us + PROBE_MIN_US : 0;
 }
@@ -93,8 +94,8 @@ bool quota_learning_dirty(struct controller *c)
 {
     usec_t now_us = clock_wall_us();
     bool any = false;
-    for (size_t i = 0; i < c->slots_n; i++) {
-        any |= differs(&c->slots[i], quota_ledger_foreign(&c->slots[i].s, now_us));
+    for (size_t i = 0; i < c->state.slots_n; i++) {
+        any |= differs(&c->state.slots[i], quota_ledger_foreign(&c->state.slots[i].s, now_us));
     }
     return any;
 }
@@ -102,8 +103,8 @@ bool quota_learning_dirty(struct controller *c)
 bool quota_learning_write(struct controller *c, struct err *err)
 {
     usec_t now_us = clock_wall_us();
-    for (size_t i = 0; i < c->slots_n; i++) {
-        struct live_slots *ls = &c->slots[i];
+    for (size_t i = 0; i < c->state.slots_n; i++) {
+        struct live_slots *ls = &c->state.slots[i];
         int64_t foreign = quota_ledger_foreign(&ls->s, now_us);
         if (!differs(ls, foreign)) {
             continue;

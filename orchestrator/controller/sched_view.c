@@ -20,8 +20,8 @@ static int64_t tokens(const struct controller *c)
     if (c->create_unlimited) {
         return SCHED_LAUNCHES_MAX;
     }
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        const struct protocol_attempt *p = &c->attempts[i]->p;
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        const struct protocol_attempt *p = &c->state.attempts[i]->p;
         unsent += p->state == ATTEMPT_INTENDED && !p->create_in_flight;
     }
     int64_t ahead = SEND_AHEAD_S * c->create_bucket.rate_per_s_u / 1000000;
@@ -31,7 +31,7 @@ static int64_t tokens(const struct controller *c)
 static bool change_of(void *ctx, int64_t task_id, int *ret_type_i, int *ret_volume_gb,
                       int64_t *ret_max_runtime_s)
 {
-    const struct task_change_row *ch = view_change(ctx, task_id, false);
+    const struct task_change_row *ch = leader_state_change(ctx, task_id, false);
     if (ch == NULL) {
         return false;
     }
@@ -43,7 +43,7 @@ static bool change_of(void *ctx, int64_t task_id, int *ret_type_i, int *ret_volu
 
 static musd_t spent_of(void *ctx, int64_t task_id)
 {
-    const struct task_change_row *ch = view_change(ctx, task_id, false);
+    const struct task_change_row *ch = leader_state_change(ctx, task_id, false);
     return ch == NULL ? 0 : ch->spent_musd;
 }
 
@@ -69,9 +69,9 @@ static enum wait_reason why_not(const struct live_campaign *lc, const struct liv
 
 static void fill_projects(struct controller *c, struct filled *f)
 {
-    f->projects = xcalloc(c->projects_n + 1, sizeof *f->projects);
-    for (size_t i = 0; i < c->projects_n; i++) {
-        const struct project_row *p = &c->projects[i];
+    f->projects = xcalloc(c->state.projects_n + 1, sizeof *f->projects);
+    for (size_t i = 0; i < c->state.projects_n; i++) {
+        const struct project_row *p = &c->state.projects[i];
         musd_t left = budget_state_left(p->cap_musd, p->reserved_musd, p->spent_musd);
         if (p->id == 0) {
             f->view.parts_limit = p->parts_limit;
@@ -150,15 +150,15 @@ static void drop_gang(struct live_stage *ls)
 static void fill_stages(struct controller *c, struct filled *f)
 {
     size_t cap = 1;
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        cap += (size_t)c->campaigns[i]->stages_n;
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        cap += (size_t)c->state.campaigns[i]->stages_n;
     }
     f->stages = xcalloc(cap, sizeof *f->stages);
     f->live_stages = xcalloc(cap, sizeof *f->live_stages);
     f->live_campaigns = xcalloc(cap, sizeof *f->live_campaigns);
-    f->campaigns = xcalloc(c->campaigns_n + 1, sizeof *f->campaigns);
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        struct live_campaign *lc = c->campaigns[i];
+    f->campaigns = xcalloc(c->state.campaigns_n + 1, sizeof *f->campaigns);
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        struct live_campaign *lc = c->state.campaigns[i];
         int project_i = project_of(f, lc->row.project_id);
         fill_campaign(lc, project_i, &f->campaigns[i]);
         f->projects[project_i].live += lc->live;
@@ -170,8 +170,8 @@ static void fill_stages(struct controller *c, struct filled *f)
                 continue;
             }
             for (int t = 0; t < ls->spec->instance_type_n; t++) {
-                (void)view_slots_of(c, ls->spec->instance_type[t],
-                                    ls->spec->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+                (void)leader_state_slots(&c->state, ls->spec->instance_type[t],
+                                         ls->spec->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
             }
             f->live_stages[f->view.stages_n] = ls;
             f->live_campaigns[f->view.stages_n] = lc;
@@ -180,7 +180,7 @@ static void fill_stages(struct controller *c, struct filled *f)
     }
     f->view.stages = f->stages;
     f->view.campaigns = f->campaigns;
-    f->view.campaigns_n = (int)c->campaigns_n;
+    f->view.campaigns_n = (int)c->state.campaigns_n;
 }
 
 /* --- slots --- */
@@ -198,24 +198,25 @@ static int slots_index(const struct filled *f, const char *instance_type, enum m
 
 static void fill_slots(struct controller *c, struct filled *f)
 {
-    f->slots = xcalloc(c->slots_n + 1, sizeof *f->slots);
-    f->account = c->account;
+    f->slots = xcalloc(c->state.slots_n + 1, sizeof *f->slots);
+    f->account = c->state.account;
     for (int m = 0; m < MARKET_COUNT; m++) {
         f->account.total[m].held = 0;
     }
-    for (size_t i = 0; i < c->slots_n; i++) {
+    for (size_t i = 0; i < c->state.slots_n; i++) {
         struct quota_ledger *s = &f->slots[i];
-        if (quota_learning_slots(&c->slots[i], f->view.now_us, s)) {
+        if (quota_learning_slots(&c->state.slots[i], f->view.now_us, s)) {
             struct quota_ledger_total *t = &f->account.total[s->market];
             t->foreign = MAX(
-                0, quota_ledger_total_foreign(&c->account.total[s->market], f->view.now_us) - 1);
+                0,
+                quota_ledger_total_foreign(&c->state.account.total[s->market], f->view.now_us) - 1);
             t->foreign_us = f->view.now_us;
         }
         s->warm_held = 0;
         f->account.total[s->market].held += s->held + s->warm_idle;
     }
     f->view.slots = f->slots;
-    f->view.slots_n = (int)c->slots_n;
+    f->view.slots_n = (int)c->state.slots_n;
     f->view.account = &f->account;
 }
 
@@ -277,8 +278,8 @@ static void fill_job(const struct live_attempt *a, const struct filled *f, int c
 
 static int campaign_of(const struct controller *c, const struct live_campaign *lc)
 {
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        if (c->campaigns[i] == lc) {
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        if (c->state.campaigns[i] == lc) {
             return (int)i;
         }
     }
@@ -288,9 +289,9 @@ static int campaign_of(const struct controller *c, const struct live_campaign *l
 
 static void fill_jobs(struct controller *c, struct filled *f)
 {
-    f->jobs = xcalloc(c->attempts_n + 1, sizeof *f->jobs);
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        struct live_attempt *a = c->attempts[i];
+    f->jobs = xcalloc(c->state.attempts_n + 1, sizeof *f->jobs);
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        struct live_attempt *a = c->state.attempts[i];
         if (!a->row.holds) {
             continue;
         }
@@ -330,14 +331,14 @@ static usec_t pool_due(const struct filled *f, const struct live_pool *p)
 
 static void fill_pools(struct controller *c, struct filled *f)
 {
-    f->pools = xcalloc(c->pools_n + 1, sizeof *f->pools);
-    f->live_pools = xcalloc(c->pools_n + 1, sizeof *f->live_pools);
-    for (size_t i = 0; i < c->pools_n; i++) {
-        struct live_pool *p = c->pools[i];
+    f->pools = xcalloc(c->state.pools_n + 1, sizeof *f->pools);
+    f->live_pools = xcalloc(c->state.pools_n + 1, sizeof *f->live_pools);
+    for (size_t i = 0; i < c->state.pools_n; i++) {
+        struct live_pool *p = c->state.pools[i];
         if (p->row.taken_by != 0) {
             continue; /* its slots are that attempt's, which stands for it */
         }
-        const struct live_stage *ls = view_stage(p->campaign, p->row.stage_id);
+        const struct live_stage *ls = leader_state_stage(p->campaign, p->row.stage_id);
         bool there = p->row.state == POOL_AVAILABLE && p->seen;
         int slots_i = slots_index(f, p->row.instance_type, MARKET_ON_DEMAND);
         f->slots[slots_i].warm_held += p->row.instances;
@@ -367,7 +368,7 @@ void sched_fill(struct controller *c, struct filled *ret)
     ret->view.tokens = tokens(c);
     ret->view.change_of = change_of;
     ret->view.spent_of = spent_of;
-    ret->view.ctx = c;
+    ret->view.ctx = &c->state;
     fill_projects(c, ret);
     fill_stages(c, ret);
     fill_slots(c, ret);

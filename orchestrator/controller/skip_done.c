@@ -54,7 +54,7 @@ static void on_checked(void *ctx, struct output_verdict *v)
     call->answered = true;
     call->good = v->checked && v->good;
     free(v->manifest);
-    call->c->look_at_db = true;
+    call->c->state.look_at_db = true;
 }
 
 static bool skip_tasks(struct controller *c, void *arg, struct err *err)
@@ -75,8 +75,7 @@ static bool skip_tasks(struct controller *c, void *arg, struct err *err)
 static void settle_one(struct controller *c, struct skip_done *k)
 {
     if (k->call->good) {
-        k->stage->row.counts[TASK_WAITING]--;
-        k->stage->row.counts[TASK_SKIPPED]++;
+        task_counts_move(k->campaign, k->stage, TASK_WAITING, TASK_SKIPPED, 1);
     } else {
         int64_t size_mb = k->task.size / (1024 * 1024);
         ready_queue_push(k->stage->ready,
@@ -85,7 +84,7 @@ static void settle_one(struct controller *c, struct skip_done *k)
                                                     .seq = (uint32_t)k->task.seq,
                                                     .size_mb = (uint32_t)size_mb});
     }
-    c->decide = true;
+    c->state.decide = true;
     drop_call(k);
 }
 

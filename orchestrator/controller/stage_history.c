@@ -228,7 +228,7 @@ void stage_history_passed(struct live_attempt *a)
     if (!a->passed) {
         a->passed = true;
         breaker_passed(&a->stage->breaker);
-        a->c->decide = true;
+        a->io->c->state.decide = true;
     }
 }
 
@@ -255,8 +255,8 @@ void stage_history_ended(struct live_attempt *a, const struct pending_record *p)
 void stage_history_tick(struct controller *c)
 {
     usec_t now_us = clock_wall_us();
-    for (size_t i = 0; i < c->attempts_n; i++) {
-        struct live_attempt *a = c->attempts[i];
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        struct live_attempt *a = c->state.attempts[i];
         bool foreign = a->stage->spec != NULL && a->stage->spec->worker != WORKER_DOWNLOAD;
         if (foreign && !a->passed && a->row.state == ATTEMPT_RUNNING && a->row.started_us > 0 &&
             now_us - a->row.started_us >= FOREIGN_ALIVE_US) {
@@ -295,9 +295,9 @@ static bool stage_dirty(const struct live_stage *ls)
 bool stage_history_dirty(struct controller *c)
 {
     bool any = false;
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        for (int k = 0; k < c->campaigns[i]->stages_n; k++) {
-            any |= stage_dirty(&c->campaigns[i]->stages[k]);
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        for (int k = 0; k < c->state.campaigns[i]->stages_n; k++) {
+            any |= stage_dirty(&c->state.campaigns[i]->stages[k]);
         }
     }
     return any;
@@ -331,9 +331,9 @@ static bool write_stage(struct controller *c, struct live_stage *ls, struct err 
 
 bool stage_history_write(struct controller *c, struct err *err)
 {
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        for (int k = 0; k < c->campaigns[i]->stages_n; k++) {
-            struct live_stage *ls = &c->campaigns[i]->stages[k];
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        for (int k = 0; k < c->state.campaigns[i]->stages_n; k++) {
+            struct live_stage *ls = &c->state.campaigns[i]->stages[k];
             if (stage_dirty(ls) && !write_stage(c, ls, err)) {
                 return false;
             }

@@ -31,10 +31,10 @@ static void before_pass(void *ctx)
 static bool look(struct controller *c)
 {
     struct err err = ERR_INIT;
-    if (!c->look_at_db) {
+    if (!c->state.look_at_db) {
         return true;
     }
-    c->look_at_db = false;
+    c->state.look_at_db = false;
     if (!view_refresh(c, &err)) {
         leader_lose(c, "view_failed", &err);
         return false;
@@ -46,15 +46,15 @@ static bool look(struct controller *c)
 static void gauges(const struct controller *c)
 {
     int64_t waiting = 0, active = 0, held = 0;
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        const struct live_campaign *lc = c->campaigns[i];
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        const struct live_campaign *lc = c->state.campaigns[i];
         active += lc->live;
         for (int k = 0; k < lc->stages_n; k++) {
             waiting += (int64_t)ready_queue_n(lc->stages[k].ready);
         }
     }
-    for (size_t i = 0; i < c->slots_n; i++) {
-        held += c->slots[i].s.held + c->slots[i].s.warm_idle;
+    for (size_t i = 0; i < c->state.slots_n; i++) {
+        held += c->state.slots[i].s.held + c->state.slots[i].s.warm_idle;
     }
     metric_set(METRIC_PARTS_WAITING, waiting);
     metric_set(METRIC_PARTS_ACTIVE, active);
@@ -73,11 +73,11 @@ static void tick(void *ctx)
     }
     if (!c->swept) {
         orphan_sweep_tick(c);
-    } else if (c->decide) { /* decide, intend */
-        c->decide = false;
+    } else if (c->state.decide) { /* decide, intend */
+        c->state.decide = false;
         intend_tick(c);
     }
-    if (c->leading && (c->act || clock_boot_us() >= c->acted_until_us)) { /* act */
+    if (c->leading && (c->state.act || clock_boot_us() >= c->acted_until_us)) { /* act */
         aws_actions_tick(c);
         (void)record_flush(c);
     }
@@ -89,9 +89,9 @@ static void tick(void *ctx)
 static void on_tick_timer(void *ctx)
 {
     struct controller *c = ctx;
-    c->look_at_db = true;
-    c->decide = true;
-    c->act = true;
+    c->state.look_at_db = true;
+    c->state.decide = true;
+    c->state.act = true;
     loop_timer_set(c->tick_timer, c->cfg.tick_interval_us);
 }
 
@@ -138,13 +138,12 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     struct controller *c = xcalloc(1, sizeof *c);
     uint64_t seed;
     rng_secret(&seed, sizeof seed);
-    rng_seed(&c->rng, seed);
+    leader_state_init(&c->state);
+    rng_seed(&c->state.rng, seed);
     c->cfg = *cfg;
     c->loop = loop;
     c->bridge = bridge;
     c->status = status;
-    c->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
-    c->keep_alive_max_s = -1;
     c->create_unlimited = cfg->create_rate <= 0;
     token_bucket_init(&c->create_bucket, c->create_unlimited ? 1e6 : cfg->create_rate,
                       c->create_unlimited ? 1e6 : cfg->create_burst, clock_mono_us());
@@ -184,9 +183,6 @@ void controller_free(struct controller *c)
     loop_timer_free(c->observe_timer);
     loop_timer_free(c->quota_timer);
     loop_timer_free(c->housekeeping_timer);
-    free(c->attempts);
-    free(c->records);
-    free(c->pools);
-    free(c->campaigns);
+    leader_state_done(&c->state);
     free(c);
 }

@@ -8,128 +8,6 @@
 
 #define SPEC_ARENA_MAX (16 * 1024 * 1024)
 
-struct live_campaign *view_find(struct controller *c, int64_t campaign_id)
-{
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        if (c->campaigns[i]->row.id == campaign_id) {
-            return c->campaigns[i];
-        }
-    }
-    return NULL;
-}
-
-struct live_stage *view_stage(struct live_campaign *lc, int64_t stage_id)
-{
-    for (int i = 0; i < lc->stages_n; i++) {
-        if (lc->stages[i].row.id == stage_id) {
-            return &lc->stages[i];
-        }
-    }
-    return NULL;
-}
-
-struct live_slots *view_slots_of(struct controller *c, const char *instance_type,
-                                 enum market market)
-{
-    for (size_t i = 0; i < c->slots_n; i++) {
-        if (c->slots[i].s.market == market &&
-            strcmp(c->slots[i].s.instance_type, instance_type) == 0) {
-            return &c->slots[i];
-        }
-    }
-    c->slots = xrealloc(c->slots, (c->slots_n + 1) * sizeof *c->slots);
-    struct live_slots *s = &c->slots[c->slots_n++];
-    *s = (struct live_slots){.s = {.market = market,
-                                   .quota = -1,
-                                   .warm_quota = -1,
-                                   .operator_limit = -1,
-                                   .refused_limit = -1,
-                                   .price_musd_per_hour = -1},
-                             .kept_limit = -1};
-    (void)snprintf(s->s.instance_type, sizeof s->s.instance_type, "%s", instance_type);
-    for (size_t i = 0; i + 1 < c->slots_n; i++) { /* spot costs no more than the list price */
-        if (strcmp(c->slots[i].s.instance_type, instance_type) == 0) {
-            s->s.price_musd_per_hour = c->slots[i].s.price_musd_per_hour;
-        }
-    }
-    return s;
-}
-
-struct project_row *view_project(struct controller *c, int64_t project_id)
-{
-    for (size_t i = 0; i < c->projects_n; i++) {
-        if (c->projects[i].id == project_id) {
-            return &c->projects[i];
-        }
-    }
-    ASSERT(!"every campaign's project was read before the campaign");
-    return NULL;
-}
-
-/* Few tasks ever change, so a sorted array does. */
-struct task_change_row *view_change(struct controller *c, int64_t task_id, bool create)
-{
-    size_t lo = 0;
-    size_t hi = c->changes_n;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (c->changes[mid].task_id < task_id) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    if (lo < c->changes_n && c->changes[lo].task_id == task_id) {
-        return &c->changes[lo];
-    }
-    if (!create) {
-        return NULL;
-    }
-    c->changes = xrealloc(c->changes, (c->changes_n + 1) * sizeof *c->changes);
-    memmove(&c->changes[lo + 1], &c->changes[lo], (c->changes_n - lo) * sizeof *c->changes);
-    c->changes_n++;
-    memset(&c->changes[lo], 0, sizeof *c->changes);
-    c->changes[lo].task_id = task_id;
-    return &c->changes[lo];
-}
-
-static void campaign_free(struct live_campaign *lc)
-{
-    for (int i = 0; i < lc->stages_n; i++) {
-        ready_queue_free(lc->stages[i].ready);
-        stage_history_free(&lc->stages[i]);
-    }
-    free(lc->stages);
-    free(lc->row.spec_json);
-    arena_done(&lc->arena);
-    free(lc);
-}
-
-static void forget_changes(struct controller *c, int64_t campaign_id)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < c->changes_n; i++) {
-        if (c->changes[i].campaign_id != campaign_id) {
-            c->changes[kept++] = c->changes[i];
-        }
-    }
-    c->changes_n = kept;
-}
-
-void view_drop_campaign(struct controller *c, struct live_campaign *lc)
-{
-    for (size_t i = 0; i < c->campaigns_n; i++) {
-        if (c->campaigns[i] == lc) {
-            memmove(&c->campaigns[i], &c->campaigns[i + 1],
-                    (c->campaigns_n - i - 1) * sizeof *c->campaigns);
-            c->campaigns_n--;
-            forget_changes(c, lc->row.id);
-            campaign_free(lc);
-            return;
-        }
-    }
-}
-
 void view_free(struct controller *c)
 {
     sagemaker_cancel(c->listing);
@@ -138,28 +16,13 @@ void view_free(struct controller *c)
     c->quota_reading = NULL;
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
-    while (c->attempts_n > 0) {
-        attempt_remove(c, c->attempts[c->attempts_n - 1]);
+    while (c->state.attempts_n > 0) {
+        attempt_remove(c, c->state.attempts[c->state.attempts_n - 1]);
     }
-    while (c->pools_n > 0) {
-        pool_remove(c, c->pools[c->pools_n - 1]);
+    while (c->state.pools_n > 0) {
+        pool_remove(c, c->state.pools[c->state.pools_n - 1]);
     }
-    for (size_t i = 0; i < c->records_n; i++) {
-        free(c->records[i].manifest);
-    }
-    c->records_n = 0;
-    while (c->campaigns_n > 0) {
-        view_drop_campaign(c, c->campaigns[c->campaigns_n - 1]);
-    }
-    free(c->slots);
-    c->slots = NULL;
-    c->slots_n = 0;
-    free(c->projects);
-    c->projects = NULL;
-    c->projects_n = 0;
-    free(c->changes);
-    c->changes = NULL;
-    c->changes_n = 0;
+    leader_state_clear(&c->state);
 }
 
 struct task_sink {
@@ -216,7 +79,7 @@ static bool take_new(struct controller *c, struct live_stage *ls, struct err *er
         return false;
     }
     ls->row.taken = ls->row.tasks;
-    ls->row.counts[TASK_WAITING] += more;
+    task_counts_add(ls, more);
     return true;
 }
 
@@ -241,19 +104,6 @@ static void default_warn(struct live_campaign *lc)
     w->n = w->n == 0 ? lc->spec->warn_at_n : w->n;
 }
 
-/* In order of id, as the scheduler wants it. */
-static void insert_campaign(struct controller *c, struct live_campaign *lc)
-{
-    size_t at = c->campaigns_n;
-    c->campaigns = xrealloc(c->campaigns, (c->campaigns_n + 1) * sizeof(struct live_campaign *));
-    while (at > 0 && c->campaigns[at - 1]->row.id > lc->row.id) {
-        c->campaigns[at] = c->campaigns[at - 1];
-        at--;
-    }
-    c->campaigns[at] = lc;
-    c->campaigns_n++;
-}
-
 /* Limits, weights and caps above a campaign; what is reserved and spent is as we hold it. A cap
  * that moved may let a campaign go on. */
 static bool refresh_projects(struct controller *c, struct err *err)
@@ -263,26 +113,26 @@ static bool refresh_projects(struct controller *c, struct err *err)
     if (!view_projects(c->store, &rows, &n, err)) {
         return false;
     }
-    for (size_t i = 0; i < c->projects_n; i++) {
-        const struct project_row *old = &c->projects[i];
+    for (size_t i = 0; i < c->state.projects_n; i++) {
+        const struct project_row *old = &c->state.projects[i];
         for (size_t k = 0; k < n; k++) {
             bool moved = rows[k].id == old->id && rows[k].cap_musd != old->cap_musd;
-            for (size_t m = 0; moved && m < c->campaigns_n; m++) {
-                c->campaigns[m]->budget_short = false;
+            for (size_t m = 0; moved && m < c->state.campaigns_n; m++) {
+                c->state.campaigns[m]->budget_short = false;
             }
         }
     }
-    free(c->projects);
-    c->projects = rows;
-    c->projects_n = n;
+    free(c->state.projects);
+    c->state.projects = rows;
+    c->state.projects_n = n;
     return true;
 }
 
 /* A project made after the projects were read last. */
 static bool know_project(struct controller *c, int64_t project_id, struct err *err)
 {
-    for (size_t i = 0; i < c->projects_n; i++) {
-        if (c->projects[i].id == project_id) {
+    for (size_t i = 0; i < c->state.projects_n; i++) {
+        if (c->state.projects[i].id == project_id) {
             return true;
         }
     }
@@ -300,7 +150,7 @@ bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_
     if (!view_campaign(c->store, campaign_id, &lc->row, err) ||
         !know_project(c, lc->row.project_id, err) || !read_spec(lc, err) ||
         !view_stages(c->store, campaign_id, &rows, &n, err)) {
-        campaign_free(lc);
+        live_campaign_free(lc);
         return false;
     }
     lc->stages = xcalloc(n + 1, sizeof *lc->stages);
@@ -319,13 +169,13 @@ bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_
     }
     free(rows);
     if (!ok) {
-        campaign_free(lc);
+        live_campaign_free(lc);
         return false;
     }
     lc->waits_for_person = lc->row.state == CAMPAIGN_HELD && lc->row.at_limit != AT_LIMIT_DRAIN &&
                            lc->row.version == lc->row.taken_version;
     default_warn(lc);
-    insert_campaign(c, lc);
+    leader_state_add_campaign(&c->state, lc);
     *ret = lc;
     return true;
 }
@@ -339,7 +189,7 @@ static bool refresh_stages(struct controller *c, struct live_campaign *lc, struc
     }
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++) {
-        struct live_stage *ls = view_stage(lc, rows[i].id);
+        struct live_stage *ls = leader_state_stage(lc, rows[i].id);
         if (ls == NULL) {
             continue;
         }
@@ -387,11 +237,12 @@ static bool refresh_slot_limits(struct controller *c, struct err *err)
     if (!view_slot_limits(c->store, &rows, &n, err)) {
         return false;
     }
-    for (size_t i = 0; i < c->slots_n; i++) {
-        c->slots[i].s.operator_limit = -1;
+    for (size_t i = 0; i < c->state.slots_n; i++) {
+        c->state.slots[i].s.operator_limit = -1;
     }
     for (size_t i = 0; i < n; i++) {
-        view_slots_of(c, rows[i].instance_type, rows[i].market)->s.operator_limit = rows[i].limit;
+        leader_state_slots(&c->state, rows[i].instance_type, rows[i].market)->s.operator_limit =
+            rows[i].limit;
     }
     return true;
 }
@@ -400,13 +251,13 @@ bool view_refresh(struct controller *c, struct err *err)
 {
     struct campaign_version *v = NULL;
     size_t n = 0;
-    if (!leader_begin(c->store, c->epoch, err)) {
+    if (!leader_begin(c->store, c->state.epoch, err)) {
         return false;
     }
     bool ok = refresh_projects(c, err) && refresh_slot_limits(c, err) &&
               view_versions(c->store, &v, &n, err);
     for (size_t i = 0; i < n && ok; i++) {
-        struct live_campaign *lc = view_find(c, v[i].id);
+        struct live_campaign *lc = leader_state_campaign(&c->state, v[i].id);
         if (lc == NULL) {
             ok = view_take_campaign(c, v[i].id, v[i].tasks, &lc, err);
         } else if (lc->row.version != v[i].version || lc->seen_tasks != v[i].tasks) {
@@ -415,7 +266,7 @@ bool view_refresh(struct controller *c, struct err *err)
         } else {
             continue;
         }
-        c->decide = true;
+        c->state.decide = true;
     }
     free(v);
     if (!ok) {
@@ -434,7 +285,7 @@ static bool load_attempts(struct controller *c, struct err *err)
     }
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++) {
-        struct live_campaign *lc = view_find(c, rows[i].campaign_id);
+        struct live_campaign *lc = leader_state_campaign(&c->state, rows[i].campaign_id);
         if (lc == NULL && !view_take_campaign(c, rows[i].campaign_id, 0, &lc, err)) {
             ok = false; /* a live attempt keeps even an ended campaign in view */
         } else {
@@ -455,7 +306,7 @@ static bool load_slots(struct controller *c, struct err *err)
     }
     for (size_t i = 0; i < n; i++) {
         const struct slots_row *r = &rows[i];
-        struct live_slots *ls = view_slots_of(c, r->instance_type, r->market);
+        struct live_slots *ls = leader_state_slots(&c->state, r->instance_type, r->market);
         ls->s.held = r->held; /* its quotas are read anew before anything is intended */
         ls->s.warm_idle = r->warm_idle;
         ls->s.operator_limit = r->operator_limit;
@@ -515,9 +366,9 @@ static bool load_base(struct controller *c, struct campaign_version **ret, size_
 {
     struct campaign_version *v = NULL;
     size_t n = 0;
-    if (!install_id(c->store, c->install_id, err) || !load_prices(c, err) || !load_slots(c, err) ||
-        !refresh_projects(c, err) ||
-        !view_task_changes(c->store, &c->changes, &c->changes_n, err) ||
+    if (!install_id(c->store, c->state.install_id, err) || !load_prices(c, err) ||
+        !load_slots(c, err) || !refresh_projects(c, err) ||
+        !view_task_changes(c->store, &c->state.changes, &c->state.changes_n, err) ||
         !view_versions(c->store, &v, &n, err)) {
         return false;
     }
@@ -541,17 +392,18 @@ bool view_load(struct controller *c, struct err *err)
 {
     AUTO_FREE struct campaign_version *v = NULL;
     size_t n = 0;
-    if (!leader_begin(c->store, c->epoch, err) || !load_step(c, load_base(c, &v, &n, err), err)) {
+    if (!leader_begin(c->store, c->state.epoch, err) ||
+        !load_step(c, load_base(c, &v, &n, err), err)) {
         return false;
     }
     for (size_t i = 0; i < n; i++) {
         struct live_campaign *lc;
-        if (!leader_begin(c->store, c->epoch, err) ||
+        if (!leader_begin(c->store, c->state.epoch, err) ||
             !load_step(c, view_take_campaign(c, v[i].id, v[i].tasks, &lc, err), err)) {
             return false;
         }
     }
-    return leader_begin(c->store, c->epoch, err) &&
+    return leader_begin(c->store, c->state.epoch, err) &&
            load_step(c, pool_load(c, err) && load_attempts(c, err), err) &&
            record_flush(c); /* intended became unknown */
 }

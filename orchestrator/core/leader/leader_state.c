@@ -1,0 +1,368 @@
+/* See leader_state.h. */
+#include "leader_state.h"
+#include "core/sched/ready_queue.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define REQUEST_BYTES_MAX (1024 * 1024)
+
+void leader_state_init(struct leader_state *s)
+{
+    memset(s, 0, sizeof *s);
+    s->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
+    s->keep_alive_max_s = -1;
+}
+
+void leader_state_clear(struct leader_state *s)
+{
+    while (s->attempts_n > 0) {
+        leader_state_remove_attempt(s, s->attempts[s->attempts_n - 1]);
+    }
+    while (s->pools_n > 0) {
+        leader_state_remove_pool(s, s->pools[s->pools_n - 1]);
+    }
+    for (size_t i = 0; i < s->records_n; i++) {
+        free(s->records[i].manifest);
+    }
+    s->records_n = 0;
+    while (s->campaigns_n > 0) {
+        leader_state_drop_campaign(s, s->campaigns[s->campaigns_n - 1]);
+    }
+    free(s->slots);
+    free(s->projects);
+    free(s->changes);
+    s->slots = NULL;
+    s->projects = NULL;
+    s->changes = NULL;
+    s->slots_n = s->projects_n = s->changes_n = 0;
+}
+
+void leader_state_done(struct leader_state *s)
+{
+    leader_state_clear(s);
+    free(s->attempts);
+    free(s->records);
+    free(s->pools);
+    free(s->campaigns);
+    s->attempts = NULL;
+    s->records = NULL;
+    s->pools = NULL;
+    s->campaigns = NULL;
+    s->attempts_cap = s->records_cap = 0;
+}
+
+struct live_campaign *leader_state_campaign(struct leader_state *s, int64_t campaign_id)
+{
+    for (size_t i = 0; i < s->campaigns_n; i++) {
+        if (s->campaigns[i]->row.id == campaign_id) {
+            return s->campaigns[i];
+        }
+    }
+    return NULL;
+}
+
+struct live_stage *leader_state_stage(struct live_campaign *lc, int64_t stage_id)
+{
+    for (int i = 0; i < lc->stages_n; i++) {
+        if (lc->stages[i].row.id == stage_id) {
+            return &lc->stages[i];
+        }
+    }
+    return NULL;
+}
+
+struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t attempt_id)
+{
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        if (s->attempts[i]->row.id == attempt_id) {
+            return s->attempts[i];
+        }
+    }
+    return NULL;
+}
+
+struct live_attempt *leader_state_attempt_named(const struct leader_state *s, const char *name)
+{
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        if (strcmp(s->attempts[i]->row.name.s, name) == 0) {
+            return s->attempts[i];
+        }
+    }
+    return NULL;
+}
+
+struct live_pool *leader_state_pool(const struct leader_state *s, int64_t pool_id)
+{
+    for (size_t i = 0; i < s->pools_n; i++) {
+        if (s->pools[i]->row.id == pool_id) {
+            return s->pools[i];
+        }
+    }
+    return NULL;
+}
+
+bool leader_state_has_pool_of(const struct leader_state *s, const struct live_campaign *lc)
+{
+    for (size_t i = 0; i < s->pools_n; i++) {
+        if (s->pools[i]->campaign == lc) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct live_slots *leader_state_slots(struct leader_state *s, const char *instance_type,
+                                      enum market market)
+{
+    for (size_t i = 0; i < s->slots_n; i++) {
+        if (s->slots[i].s.market == market &&
+            strcmp(s->slots[i].s.instance_type, instance_type) == 0) {
+            return &s->slots[i];
+        }
+    }
+    s->slots = xrealloc(s->slots, (s->slots_n + 1) * sizeof *s->slots);
+    struct live_slots *ls = &s->slots[s->slots_n++];
+    *ls = (struct live_slots){.s = {.market = market,
+                                    .quota = -1,
+                                    .warm_quota = -1,
+                                    .operator_limit = -1,
+                                    .refused_limit = -1,
+                                    .price_musd_per_hour = -1},
+                              .kept_limit = -1};
+    (void)snprintf(ls->s.instance_type, sizeof ls->s.instance_type, "%s", instance_type);
+    for (size_t i = 0; i + 1 < s->slots_n; i++) { /* spot costs no more than the list price */
+        if (strcmp(s->slots[i].s.instance_type, instance_type) == 0) {
+            ls->s.price_musd_per_hour = s->slots[i].s.price_musd_per_hour;
+        }
+    }
+    return ls;
+}
+
+struct project_row *leader_state_project(struct leader_state *s, int64_t project_id)
+{
+    for (size_t i = 0; i < s->projects_n; i++) {
+        if (s->projects[i].id == project_id) {
+            return &s->projects[i];
+        }
+    }
+    ASSERT(!"every campaign's project was read before the campaign");
+    return NULL;
+}
+
+/* Few tasks ever change, so a sorted array does. */
+struct task_change_row *leader_state_change(struct leader_state *s, int64_t task_id, bool create)
+{
+    size_t lo = 0;
+    size_t hi = s->changes_n;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (s->changes[mid].task_id < task_id) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (lo < s->changes_n && s->changes[lo].task_id == task_id) {
+        return &s->changes[lo];
+    }
+    if (!create) {
+        return NULL;
+    }
+    s->changes = xrealloc(s->changes, (s->changes_n + 1) * sizeof *s->changes);
+    memmove(&s->changes[lo + 1], &s->changes[lo], (s->changes_n - lo) * sizeof *s->changes);
+    s->changes_n++;
+    memset(&s->changes[lo], 0, sizeof *s->changes);
+    s->changes[lo].task_id = task_id;
+    return &s->changes[lo];
+}
+
+void live_campaign_free(struct live_campaign *lc)
+{
+    for (int i = 0; i < lc->stages_n; i++) {
+        ready_queue_free(lc->stages[i].ready);
+        for (int k = 0; k < BREAKER_OF_MAX; k++) {
+            free(lc->stages[i].trip_words[k]);
+        }
+    }
+    free(lc->stages);
+    free(lc->row.spec_json);
+    arena_done(&lc->arena);
+    free(lc);
+}
+
+void leader_state_add_campaign(struct leader_state *s, struct live_campaign *lc)
+{
+    size_t at = s->campaigns_n;
+    s->campaigns = xrealloc(s->campaigns, (s->campaigns_n + 1) * sizeof(struct live_campaign *));
+    while (at > 0 && s->campaigns[at - 1]->row.id > lc->row.id) {
+        s->campaigns[at] = s->campaigns[at - 1];
+        at--;
+    }
+    s->campaigns[at] = lc;
+    s->campaigns_n++;
+}
+
+static void forget_changes(struct leader_state *s, int64_t campaign_id)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->changes_n; i++) {
+        if (s->changes[i].campaign_id != campaign_id) {
+            s->changes[kept++] = s->changes[i];
+        }
+    }
+    s->changes_n = kept;
+}
+
+void leader_state_drop_campaign(struct leader_state *s, struct live_campaign *lc)
+{
+    for (size_t i = 0; i < s->campaigns_n; i++) {
+        if (s->campaigns[i] == lc) {
+            memmove(&s->campaigns[i], &s->campaigns[i + 1],
+                    (s->campaigns_n - i - 1) * sizeof *s->campaigns);
+            s->campaigns_n--;
+            forget_changes(s, lc->row.id);
+            live_campaign_free(lc);
+            return;
+        }
+    }
+}
+
+struct live_attempt *leader_state_add_attempt(struct leader_state *s, const struct attempt_row *row,
+                                              struct live_campaign *lc)
+{
+    struct live_attempt *a = xcalloc(1, sizeof *a);
+    a->row = *row;
+    a->campaign = lc;
+    a->stage = leader_state_stage(lc, row->stage_id);
+    a->account = (struct ledger_account_of_attempt){.reserved_musd = row->open_musd,
+                                                    .spent_musd = row->cost_musd,
+                                                    .reserved = true,
+                                                    .job_settled = row->settled,
+                                                    .closed = row->settled && row->open_musd == 0};
+    buf_init(&a->request, REQUEST_BYTES_MAX);
+    if (s->attempts_n == s->attempts_cap) {
+        s->attempts_cap = MAX(64, s->attempts_cap * 2);
+        s->attempts = xrealloc(s->attempts, s->attempts_cap * sizeof(struct live_attempt *));
+    }
+    s->attempts[s->attempts_n++] = a;
+    return a;
+}
+
+void leader_state_remove_attempt(struct leader_state *s, struct live_attempt *a)
+{
+    ASSERT(a->io == NULL);
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        if (s->attempts[i] == a) {
+            s->attempts[i] = s->attempts[--s->attempts_n];
+            break;
+        }
+    }
+    if (a->pool != NULL) {
+        a->pool->attempt = NULL;
+    }
+    buf_done(&a->request);
+    free(a->manifest);
+    free(a->row.uri);
+    free(a->row.vars_json);
+    free(a);
+}
+
+struct live_pool *leader_state_add_pool(struct leader_state *s, const struct pool_row *row,
+                                        struct live_campaign *lc)
+{
+    struct live_pool *p = xcalloc(1, sizeof *p);
+    p->row = *row;
+    p->campaign = lc;
+    p->wants_end = row->end_reason[0] != '\0';
+    p->look_now = true;
+    s->pools = xrealloc(s->pools, (s->pools_n + 1) * sizeof(struct live_pool *));
+    s->pools[s->pools_n++] = p;
+    (void)leader_state_slots(s, row->instance_type, MARKET_ON_DEMAND);
+    return p;
+}
+
+void leader_state_remove_pool(struct leader_state *s, struct live_pool *p)
+{
+    ASSERT(p->io == NULL);
+    for (size_t i = 0; i < s->pools_n; i++) {
+        if (s->pools[i] == p) {
+            s->pools[i] = s->pools[--s->pools_n];
+            break;
+        }
+    }
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        struct live_attempt *a = s->attempts[i];
+        a->pool = a->pool == p ? NULL : a->pool;
+        a->taken = a->taken == p ? NULL : a->taken;
+    }
+    free(p);
+}
+
+void campaign_set_state(struct live_campaign *lc, enum campaign_state to)
+{
+    ASSERT(campaign_edge(lc->row.state, to));
+    lc->row.state = to;
+}
+
+void stage_set_state(struct live_stage *ls, enum stage_state to)
+{
+    ASSERT(stage_edge(ls->row.state, to));
+    ls->row.state = to;
+}
+
+void attempt_set_state(struct live_attempt *a, enum attempt_state to)
+{
+    ASSERT(a->row.state == to || attempt_edge(a->row.state, to));
+    a->row.state = to;
+}
+
+void pool_set_state(struct live_pool *p, enum pool_state to)
+{
+    ASSERT(pool_edge(p->row.state, to));
+    p->row.state = to;
+}
+
+void task_counts_move(struct live_campaign *lc, struct live_stage *ls, enum task_state from,
+                      enum task_state to, int64_t n)
+{
+    ASSERT(n >= 0 && ls->row.counts[from] >= n);
+    if (from == to) {
+        return;
+    }
+    ASSERT(n == 0 || task_edge(from, to));
+    ls->row.counts[from] -= n;
+    ls->row.counts[to] += n;
+    lc->live += to == TASK_ACTIVE ? n : 0;
+    lc->live -= from == TASK_ACTIVE ? n : 0;
+    ASSERT(lc->live >= 0);
+}
+
+void task_counts_add(struct live_stage *ls, int64_t n)
+{
+    ASSERT(n >= 0);
+    ls->row.counts[TASK_WAITING] += n;
+}
+
+void slots_hold(struct live_slots *s, int64_t instances)
+{
+    ASSERT(instances > 0);
+    s->s.held += instances;
+}
+
+void slots_release(struct live_slots *s, int64_t instances)
+{
+    ASSERT(instances > 0 && s->s.held >= instances);
+    s->s.held -= instances;
+}
+
+void slots_idle(struct live_slots *s, int64_t instances)
+{
+    ASSERT(instances > 0);
+    s->s.warm_idle += instances;
+}
+
+void slots_idle_end(struct live_slots *s, int64_t instances)
+{
+    ASSERT(instances > 0 && s->s.warm_idle >= instances);
+    s->s.warm_idle -= instances;
+}

@@ -1,0 +1,193 @@
+/* What the leader knows: campaigns with their ready queues, live attempts, warm pools, slots, money
+ * and changes by retries. Rebuilt from PostgreSQL at takeover. One struct leader_state owns it all;
+ * it belongs to the loop thread. Pure: no clock, no I/O.
+ *
+ * States and counters move only by the setters below, each of which asserts that the move is an
+ * edge of its table. What points into the state is valid until the object is removed; whatever
+ * outlives a pass keeps an id and looks it up again. */
+#pragma once
+#include "common/arena.h"
+#include "common/buf.h"
+#include "common/rng.h"
+#include "core/capacity/pool_report.h"
+#include "core/failure/cause.h"
+#include "core/failure/hang_detector.h"
+#include "core/money/budget.h"
+#include "core/protocol/protocol.h"
+#include "core/rows.h"
+#include "core/sched/sched.h"
+
+struct live_stage {
+    struct stage_row row;
+    const struct spec_stage *spec; /* NULL for kinds this version does not run */
+    struct ready_queue *ready;
+    enum wait_reason reason; /* as last written */
+    /* what its attempts have taught (mind.c) */
+    struct duration duration;
+    struct capacity_ladder place;
+    struct breaker breaker;
+    struct breaker_rules rules;
+    char *trip_words[BREAKER_OF_MAX]; /* signatures beside breaker.signature; malloc'd */
+    bool passed_kept;                 /* breaker.passed is in its row */
+    struct start_time {               /* from creation to start, averaged */
+        int64_t us;
+        int n;
+    } cold, warm;
+    struct reservation gang;
+    struct promise_row promise; /* as written; task_id 0: none */
+};
+struct live_campaign {
+    struct campaign_row row;
+    int64_t seen_tasks; /* as view_versions gave it */
+    struct arena arena;
+    struct spec *spec;
+    struct live_stage *stages;
+    int stages_n;
+    int64_t live;          /* active tasks */
+    usec_t last_start_us;  /* 0: not since this leader began */
+    bool budget_short;     /* a task that could start waits for money of its caps */
+    bool budget_spent;     /* and would if nothing else ran: what is spent leaves too little */
+    bool waits_for_person; /* at_limit stopped or held it: till it is edited or resumed */
+};
+struct live_attempt;
+struct live_pool { /* a warm pool, from the intent of the attempt that leaves it (pools.c) */
+    struct pool_row row;
+    struct live_campaign *campaign;
+    struct live_attempt *attempt;             /* that will leave it; NULL: it has */
+    struct ledger_account_of_attempt account; /* once its attempt has let go of it */
+    struct pool_io *io;                       /* the shell's calls; never looked into here */
+    bool seen;                                /* SageMaker has shown it as Available */
+    bool look_now;                            /* something says that it has changed */
+    bool wants_end, end_taken;
+    int failures;
+    int64_t next_us;      /* boot: no call before this */
+    int64_t described_us; /* boot */
+};
+struct live_attempt {
+    struct attempt_row row;
+    struct ledger_account_of_attempt account;
+    struct live_pool *pool;  /* that it will leave */
+    struct live_pool *taken; /* on whose instances it was intended, while that is not known to have
+                                ended */
+    struct warm_pool_report pool_seen;
+    int job_i;         /* into the view's jobs, while it is made */
+    usec_t ending_us;  /* wall: first seen uploading or stopping; 0 not yet */
+    bool accepted;     /* AWS was seen to have it, and room for it */
+    bool passed;       /* its stage's breaker knows that it works */
+    usec_t running_us; /* wall: since it runs, the latest time; 0: not seen running yet */
+    struct hang_detector_state hang;
+    int64_t progress_us; /* boot: look again then */
+    int64_t fresh_us;    /* boot: its newest progress object was found; 0: no look yet */
+    int64_t suspect_us;  /* boot: since then it looks hung; 0: it does not */
+    struct protocol_attempt p;
+    struct live_campaign *campaign;
+    struct live_stage *stage;
+    struct buf request;       /* exact bytes; loaded when first needed */
+    struct attempt_io *io;    /* the shell's calls; never looked into here */
+    int64_t wake_us;          /* boot: when protocol_next wants to be asked */
+    int64_t describe_sent_us; /* boot */
+    bool recording;           /* a record of it waits for its transaction */
+    bool stopped_by_us;
+    /* what is known of the job */
+    char arn[257];
+    char reason[1025];
+    char artifacts[1025];
+    usec_t created_us;
+    int64_t billable_s; /* per instance, as reported */
+    bool settled;
+    char *manifest; /* accepted, malloc'd */
+    int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes;
+};
+struct live_slots {                   /* one instance type and market (learn.c) */
+    struct quota_ledger s;            /* held, warm_idle and what was learned; not warm_held */
+    int64_t kept_foreign, kept_limit; /* what was learned, as in its row */
+    usec_t kept_us;
+    int refusals;    /* for quota, in a row */
+    usec_t probe_us; /* wall: one more than others' use allows may be tried then */
+};
+/* One transition waiting for the record transaction; strings owned. */
+struct pending_record {
+    struct attempt_record r;
+    struct live_attempt *attempt;
+    char arn[257], reason[1025], signature[SIGNATURE_MAX + 1];
+    char *manifest;
+    struct task_change_row change;
+    struct ledger_account_of_attempt account; /* when it is written */
+    bool alert; /* a person must look: written as an event beside the record */
+};
+
+struct leader_state {
+    char install_id[40];
+    int64_t epoch;
+    struct rng rng; /* jitter of retries */
+
+    struct live_campaign **campaigns; /* by id */
+    size_t campaigns_n;
+    struct live_attempt **attempts;
+    size_t attempts_n, attempts_cap;
+    struct live_slots *slots;
+    size_t slots_n;
+    struct quota_ledger_account account; /* quotas over all types */
+    int64_t keep_alive_max_s;            /* -1: not listed */
+    struct project_row *projects;        /* [0]: everything together, then by id */
+    size_t projects_n;
+    struct live_pool **pools;
+    size_t pools_n;
+    struct task_change_row *changes; /* by task id */
+    size_t changes_n;
+    struct pending_record *records;
+    size_t records_n, records_cap;
+
+    bool look_at_db, decide, act; /* what the next tick has to do */
+};
+
+void leader_state_init(struct leader_state *s);
+/* Frees all that is known. The shell has dropped its calls (io) before. */
+void leader_state_clear(struct leader_state *s);
+void leader_state_done(struct leader_state *s);
+
+/* Lookups: NULL when there is none. */
+struct live_campaign *leader_state_campaign(struct leader_state *s, int64_t campaign_id);
+struct live_stage *leader_state_stage(struct live_campaign *lc, int64_t stage_id);
+struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t attempt_id);
+struct live_attempt *leader_state_attempt_named(const struct leader_state *s, const char *name);
+struct live_pool *leader_state_pool(const struct leader_state *s, int64_t pool_id);
+bool leader_state_has_pool_of(const struct leader_state *s, const struct live_campaign *lc);
+/* The slots of a type and market, added without limits and price when seen first. The pointer is
+ * valid until the next call. */
+struct live_slots *leader_state_slots(struct leader_state *s, const char *instance_type,
+                                      enum market market);
+/* Every campaign's project is known before the campaign: never NULL. */
+struct project_row *leader_state_project(struct leader_state *s, int64_t project_id);
+/* The change of a task by retries; create: an empty one is added. Valid until the next call. */
+struct task_change_row *leader_state_change(struct leader_state *s, int64_t task_id, bool create);
+
+/* A campaign with its stages, taken over; kept in order of id. */
+void leader_state_add_campaign(struct leader_state *s, struct live_campaign *lc);
+void leader_state_drop_campaign(struct leader_state *s, struct live_campaign *lc);
+void live_campaign_free(struct live_campaign *lc);
+/* Adds an empty attempt of `row` (whose strings it takes) to its campaign and stage. */
+struct live_attempt *leader_state_add_attempt(struct leader_state *s, const struct attempt_row *row,
+                                              struct live_campaign *lc);
+/* Frees it; its io must be NULL by then. */
+void leader_state_remove_attempt(struct leader_state *s, struct live_attempt *a);
+struct live_pool *leader_state_add_pool(struct leader_state *s, const struct pool_row *row,
+                                        struct live_campaign *lc);
+void leader_state_remove_pool(struct leader_state *s, struct live_pool *p);
+
+/* The setters. */
+void campaign_set_state(struct live_campaign *lc, enum campaign_state to);
+void stage_set_state(struct live_stage *ls, enum stage_state to);
+void attempt_set_state(struct live_attempt *a, enum attempt_state to);
+void pool_set_state(struct live_pool *p, enum pool_state to);
+/* n tasks of a stage move; counts never fall below zero. from == to is no move. */
+void task_counts_move(struct live_campaign *lc, struct live_stage *ls, enum task_state from,
+                      enum task_state to, int64_t n);
+/* n new tasks are waiting. */
+void task_counts_add(struct live_stage *ls, int64_t n);
+/* Instances of an attempt: held from intent to release; idle while an available pool keeps them
+ * and nobody was intended on it. */
+void slots_hold(struct live_slots *s, int64_t instances);
+void slots_release(struct live_slots *s, int64_t instances);
+void slots_idle(struct live_slots *s, int64_t instances);     /* one more pool is idle */
+void slots_idle_end(struct live_slots *s, int64_t instances); /* taken, or ended */
