@@ -107,7 +107,7 @@ LIB_WORKER := $(foreach d,index $(DOWNLOAD:%=download/%) job io,$(call lib,worke
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
-.PHONY: all deps deps-test run test test-long bench sim asan tsan fuzz install clean help format test-bins
+.PHONY: all deps deps-test run test test-long bench sim asan tsan fuzz man install clean help format test-bins
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -190,10 +190,15 @@ deps: ## install what building and running need (Debian, root or sudo)
 	$(Q)sh deploy/deps.sh run
 deps-test: ## install what the tests need besides
 	$(Q)sh deploy/deps.sh test
-install: all ## install the four programs below DESTDIR/PREFIX
+man: $(BINS) ## write the man pages to build/man, from the tables the programs carry
+	$(Q)sh deploy/man/man.sh $(BIN) build/man
+install: all man ## install the four programs and their man pages below DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/drover
 	install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(DUCKDB_LIB)/libduckdb.so $(DESTDIR)$(PREFIX)/lib/drover
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
+	install -m 644 build/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 build/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 format: ## clang-format every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')
 clean: ## remove build/

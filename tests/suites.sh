@@ -8,6 +8,7 @@ mapfile -t store < <(printf '%s\n' "${integration[@]}" | grep /test_store_)
 mapfile -t clients < <(printf '%s\n' "${integration[@]}" | grep -v /test_store_)
 
 suite tidy 60 bash tests/tidy.sh
+suite documents 60 python3 tests/documents.py
 programs unit 300 "${unit[@]}"
 programs store 300 "${store[@]}"
 

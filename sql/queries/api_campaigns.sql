@@ -1,6 +1,6 @@
--- Campaigns as the API shows and writes them. JSON is built here: a handler passes it on.
+-- Campaigns as the API shows and writes them. The JSON is built here; a handler passes it on.
 
--- One campaign by id: counters only, whatever the number of parts. Relies on the primary keys,
+-- One campaign by id: from counters only, for any number of parts. Relies on the primary keys,
 -- stage(campaign_id, seq) and stage_run_campaign.
 -- name: api_campaign_get
 -- $1 campaign bigint, $2 names of wait reasons text[], $3 their texts text[]
@@ -69,7 +69,7 @@ ORDER BY c.created_at DESC, c.id DESC LIMIT $4;
 -- $1 campaign bigint
 SELECT version, spec::text, spec_text FROM campaign WHERE id = $1;
 
--- The state behind a change of what is wanted, locked against another change.
+-- The state that a change of the wanted state starts from, locked against other changes.
 -- name: api_campaign_lock
 -- $1 campaign bigint
 SELECT c.version, c.wanted, r.state FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
@@ -118,7 +118,7 @@ INSERT INTO cap (level, ref_id, limit_musd, per_task_musd, at_limit) VALUES ($1,
 ON CONFLICT (level, ref_id) DO UPDATE SET limit_musd = excluded.limit_musd,
     per_task_musd = coalesce(excluded.per_task_musd, cap.per_task_musd), at_limit = excluded.at_limit;
 
--- Thresholds of a cap that is there.
+-- The thresholds of an existing cap.
 -- name: api_cap_warn
 -- $1 level text, $2 ref bigint, $3 parts of a million bigint[]
 UPDATE cap SET warn_at_ppm = $3 WHERE level = $1 AND ref_id = $2;
@@ -134,9 +134,9 @@ SELECT pg_notify('drover_wanted', '');
 -- $1 campaign bigint, $2 stage name text, $3 parts integer or NULL
 UPDATE stage SET parts_limit = $3 WHERE campaign_id = $1 AND name = $2;
 
--- Stages the breaker holds go on when a person resumes the campaign.
+-- Stages held by the breaker continue when a person resumes the campaign.
 -- name: api_stages_resume
--- The new version makes the leader look. $1 campaign bigint
+-- The new version makes the leader read the campaign again. $1 campaign bigint
 WITH again AS (
     UPDATE stage g SET resumes = g.resumes + 1 FROM stage_run n
     WHERE n.stage_id = g.id AND n.state = 'held' AND g.campaign_id = $1 RETURNING g.campaign_id)

@@ -8,7 +8,7 @@ SELECT body_hash, status, answer, location FROM idempotency_key WHERE token_id =
 -- $1 token text, $2 key text, $3 hash bytea, $4 status integer, $5 answer text, $6 location text
 INSERT INTO idempotency_key (token_id, key, body_hash, status, answer, location) VALUES ($1, $2, $3, $4, $5, $6);
 
--- Held by the session while a keyed request is carried out: the same key in flight elsewhere is seen.
+-- Held by the session while a request with a key is carried out, so the same key in flight elsewhere is noticed.
 -- name: api_key_lock
 -- $1 token text, $2 key text
 SELECT pg_try_advisory_lock(hashtext($1), hashtext($2));

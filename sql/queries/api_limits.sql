@@ -1,4 +1,4 @@
--- Limits of projects and of the installation, warm pools: what people set and see beside their campaigns.
+-- Limits of projects and of the installation, warm pools: what people set and see apart from their campaigns.
 
 -- name: api_projects
 SELECT coalesce(json_agg(json_build_object('name', p.name, 'weight', p.weight, 'parts', p.parts_limit,
@@ -21,7 +21,7 @@ UPDATE project SET weight = coalesce($2, weight), parts_limit = CASE WHEN $3 THE
 INSERT INTO cap (level, ref_id, limit_musd) VALUES ($1, $2, $3)
 ON CONFLICT (level, ref_id) DO UPDATE SET limit_musd = excluded.limit_musd;
 
--- A limit of a project or of everything shows to the leader as a newer version of each campaign under it.
+-- A changed limit of a project or of the installation reaches the leader as a newer version of each campaign below it.
 -- name: api_limits_touch
 -- $1 project bigint or 0: all
 UPDATE campaign c SET version = version + 1 FROM campaign_run r

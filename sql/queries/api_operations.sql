@@ -1,6 +1,6 @@
 -- Bulk changes that a person asks for.
 
--- Failed parts a selector names that no open retry names already. Locked behind the campaign's row.
+-- Failed parts of a selector that no open retry already names. Locked after the campaign's row.
 -- name: api_retry_count
 -- $1 campaign bigint, $2 stage bigint or 0, $3 causes smallint[], $4 parts integer[], $5 names of causes text[], $6 by cause? $7 by part? boolean
 SELECT count(*), coalesce(to_json((array_agg(f.seq ORDER BY f.seq))[1:20]), '[]'::json)::text, coalesce(sum(f.lost_musd), 0)::bigint

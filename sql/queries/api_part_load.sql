@@ -5,7 +5,7 @@
 SELECT set_config('statement_timeout', '300s', true), set_config('lock_timeout', '30s', true),
     set_config('maintenance_work_mem', '128MB', true);
 
--- Batches of a stage come one after the other: its row is locked.
+-- Batches of a stage are serialised by a lock on its row.
 -- name: api_stage_lock
 -- $1 stage bigint
 SELECT i.tasks, i.closed, r.state FROM stage_input i JOIN campaign_run r ON r.campaign_id = i.campaign_id

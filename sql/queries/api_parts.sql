@@ -1,5 +1,5 @@
--- Parts of a stage as the API lists and loads them. Pages go by key; no query filters task_run by state but over a
--- bounded stretch of ids.
+-- Parts of a stage as the API lists and loads them. Pages are keyed; a query filters task_run by state only over a
+-- bounded range of ids.
 
 -- name: api_stage_find
 -- $1 campaign bigint, $2 name text or NULL: the first with parts, else the first
@@ -8,7 +8,7 @@ FROM stage g JOIN stage_input i ON i.stage_id = g.id JOIN stage_run n ON n.stage
 WHERE g.campaign_id = $1 AND ($2::text IS NULL OR g.name = $2)
 ORDER BY i.tasks = 0, g.seq LIMIT 1;
 
--- Ids behind a cursor, in order, at most $4 looked at: it stops when the page is full. Relies on task_run's primary key.
+-- Ids after a cursor, in order, at most $4 examined; stops when the page is full. Relies on task_run's primary key.
 -- name: api_parts_scan
 -- $1 campaign bigint, $2 stage bigint or 0, $3 after bigint, $4 look at bigint, $5 state integer or -1,
 -- $6 attempts at least integer, $7 rows bigint
@@ -16,7 +16,7 @@ SELECT id FROM (
     SELECT id, stage_id, state, attempts FROM task_run WHERE campaign_id = $1 AND id > $3 ORDER BY id LIMIT $4) seen
 WHERE ($2 = 0 OR stage_id = $2) AND ($5 < 0 OR state = $5) AND attempts >= $6 ORDER BY id LIMIT $7;
 
--- How far a scan came that did not fill its page. Relies on task_run's primary key.
+-- The last id examined by a scan that did not fill its page. Relies on task_run's primary key.
 -- name: api_parts_seen
 -- $1 campaign bigint, $2 after bigint, $3 looked at bigint
 SELECT max(id), count(*) FROM (SELECT id FROM task_run WHERE campaign_id = $1 AND id > $2 ORDER BY id LIMIT $3) seen;
@@ -40,7 +40,7 @@ WHERE state < 8 AND campaign_id = $1 AND ($2 = 0 OR stage_id = $2) AND task_id >
 -- $1 campaign bigint, $2 stage bigint, $3 seq integer
 SELECT id FROM task_run WHERE campaign_id = $1 AND stage_id = $2 AND seq = $3 LIMIT 1;
 
--- Rows for ids, in their order. LIMIT 1 keeps it at one look into the index a part, whatever the statistics say.
+-- Rows for ids, in their order. LIMIT 1 keeps it at one index lookup per part, independent of the planner's statistics.
 -- name: api_parts_rows
 -- $1 campaign bigint, $2 ids bigint[], $3 task states text[], $4 attempt states text[], $5 causes text[], $6 now bigint,
 -- $7 wait reasons text[], $8 their texts text[]
@@ -68,7 +68,7 @@ LEFT JOIN LATERAL (SELECT * FROM task_failure x WHERE x.task_id = w.id LIMIT 1) 
 LEFT JOIN LATERAL (SELECT * FROM attempt x WHERE x.task_id = w.id ORDER BY x.n DESC LIMIT 1) a ON true
 LEFT JOIN LATERAL (SELECT sum(x.cost_musd)::bigint AS cost FROM attempt x WHERE x.task_id = w.id) m ON true;
 
--- Every try of one part, first to last.
+-- Every attempt of one part, first to last.
 -- name: api_part_attempts
 -- $1 task bigint, $2 attempt states text[], $3 causes text[]
 SELECT coalesce(json_agg(json_build_object('n', a.n, 'state', ($2::text[])[a.state + 1],

@@ -15,7 +15,7 @@ JOIN attempt a ON a.id = p.attempt_id
 JOIN stage g ON g.id = p.stage_id
 LEFT JOIN attempt t ON t.id = p.taken_by;
 
--- What warm pools brought: starts on kept instances, and what idling cost. Relies on pool_campaign.
+-- Result of warm pools: starts on kept instances, and the cost of idling. Relies on pool_campaign.
 -- name: api_pools_sum
 -- $1 campaign bigint or 0
 SELECT json_build_object('pools', count(*), 'reused', count(*) FILTER (WHERE state = 'reused'),

@@ -1,6 +1,6 @@
 -- Quotas, prices and use by instance type.
 
--- Quotas with what we and others hold of them.
+-- Quotas with our use and foreign use.
 -- name: api_quotas
 SELECT coalesce(json_agg(json_build_object('instance_type', t.instance_type, 'market', t.market,
     'limit', q.limit_n, 'held', coalesce(s.held, 0), 'foreign', coalesce(s.foreign_n, 0),

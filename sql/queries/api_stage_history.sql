@@ -1,6 +1,6 @@
--- What a forecast learns from.
+-- The history a forecast learns from.
 
--- What the newest attempts of a stage that ended tell of the next ones: 0 done, 1 lost (its cause counts as a try),
+-- The newest ended attempts of a stage: 0 done, 1 failed (its cause counts as a try),
 -- 2 neither; size; run and start in microseconds, NULL when it never ran. The states that end an attempt begin with
 -- success. Relies on attempt_campaign.
 -- name: api_stage_history

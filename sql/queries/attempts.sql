@@ -20,9 +20,9 @@ new_slots AS (
 INSERT INTO money (level, ref_id) SELECT level, ref_id FROM levels ON CONFLICT DO NOTHING
 
 -- name: intend
--- One intent, all or nothing: every check is made again here, on locked rows. Locks in the order
+-- One intent, all or nothing: every check is repeated here, on locked rows. Locks in the order
 -- campaign, money by level, task_run, pool, slots. Instances of a warm pool are moved, not added:
--- the pool is ours, available and not taken. The answer: which check refused, '' when none did; the
+-- the pool is ours, available and not taken. Returns the check that refused, '' when all passed; the
 -- id of the pool that this attempt will leave.
 -- $1 campaign bigint, $2 stage bigint, $3 task bigint, $4 n integer, $5 attempt id bigint,
 -- $6 job name text, $7 request bytea, $8 its sha256 bytea, $9 identity hash text,
@@ -118,10 +118,10 @@ new_events AS (
 SELECT why, (SELECT id FROM new_pool) FROM refused
 
 -- name: record
--- One transition of an attempt and what follows from it, only if it is still in state $2. Slots go
--- back once (attempt.holds), money is settled once (attempt.settled) by the entries given. Its warm
--- pool moves with it; a pool it was intended on and did not take stands alone again. The answer:
--- attempts touched, tasks touched, ended without its money settled.
+-- One transition of an attempt and its consequences, only if it is still in state $2. Slots are
+-- released once (attempt.holds), money is settled once (attempt.settled) by the given entries. Its warm
+-- pool moves with it; a pool that it was intended on and did not take is free again. Returns
+-- attempts changed, tasks changed, ended without its money settled.
 -- $1 attempt bigint, $2 from smallint, $3 to smallint, $4 from name text, $5 to name text,
 -- $6 cause smallint, $7 cause name text, $8 reason text, $9 arn text, $10 created timestamptz,
 -- $11 started timestamptz, $12 ended timestamptz, $13 terminal boolean, $14 slots back boolean,
@@ -267,18 +267,18 @@ SELECT (SELECT count(*) FROM new_attempt), (SELECT count(*) FROM new_task),
     coalesce((SELECT unsettled FROM new_attempt), false)
 
 -- name: attempts_unwant
--- Nothing of a campaign is wanted to run any more: paused or cancelled. Index attempt_open.
+-- No attempt of a campaign is wanted any more: paused or cancelled. Index attempt_open.
 -- $1 campaign bigint
 UPDATE attempt SET unwanted = true WHERE campaign_id = $1::bigint AND state < 8 AND NOT unwanted
 
 -- name: attempt_hung
--- It does nothing any more: to be stopped, and its task tried again for this cause. $1 attempt bigint,
+-- A hung attempt: stop it and retry its task for this cause. $1 attempt bigint,
 -- $2 cause smallint, $3 reason text
 UPDATE attempt SET unwanted = true, stop_cause = $2::smallint, reason = $3::text
 WHERE id = $1::bigint AND state < 8 AND NOT unwanted
 
 -- name: attempt_names_missing
--- Which of these names belong to no attempt of ours. Index attempt_name_key.
+-- The names that belong to no attempt of ours. Index attempt_name_key.
 -- $1 names text[]
 SELECT j.job FROM unnest($1::text[]) j (job)
 WHERE NOT EXISTS (SELECT FROM attempt a WHERE a.name = j.job)

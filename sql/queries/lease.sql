@@ -6,20 +6,20 @@ SELECT epoch, renewals, length_us, backend_pid, holder FROM lease
 SELECT pg_try_advisory_lock(7247362102)
 
 -- name: lease_lock
--- As above but waits, up to lock_timeout.
+-- As above, but waits up to lock_timeout.
 SELECT pg_advisory_lock(7247362102)
 
 -- name: lease_unlock
 SELECT pg_advisory_unlock(7247362102)
 
 -- name: lease_take
--- A new epoch: nothing of an older one commits after this. $1 holder text, $2 length_us bigint
+-- A new epoch: no transaction of an older one commits after this. $1 holder text, $2 length_us bigint
 UPDATE lease SET epoch = epoch + 1, holder = $1::text, length_us = $2::bigint,
     backend_pid = pg_backend_pid(), renewals = renewals + 1, renewed_at = clock_timestamp()
 RETURNING epoch
 
 -- name: lease_take_seen
--- The same, only if nobody renewed or took it since it was read.
+-- The same, only if the lease was neither renewed nor taken since it was read.
 -- $1 holder text, $2 length_us bigint, $3 epoch bigint, $4 renewals bigint
 UPDATE lease SET epoch = epoch + 1, holder = $1::text, length_us = $2::bigint,
     backend_pid = pg_backend_pid(), renewals = renewals + 1, renewed_at = clock_timestamp()
@@ -38,12 +38,12 @@ WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
 UPDATE lease SET renewals = renewals + 1, renewed_at = clock_timestamp() WHERE epoch = $1::bigint
 
 -- name: lease_check
--- First statement of every transaction of the leader; the row lock holds a takeover back until it
+-- First statement of every transaction of the leader; the row lock delays a takeover until it
 -- ends. $1 epoch bigint
 SELECT true FROM lease WHERE epoch = $1::bigint FOR SHARE
 
 -- name: durability
--- What must be on for a commit to mean something.
+-- The settings that make a commit durable.
 SELECT current_setting('fsync'), current_setting('full_page_writes'),
     current_setting('synchronous_commit'), pg_is_in_recovery(),
     current_setting('transaction_read_only')

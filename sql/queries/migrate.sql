@@ -1,5 +1,5 @@
 -- name: migration_lock
--- One droverd migrates at a time; held till the session ends.
+-- One droverd migrates at a time; held until the session ends.
 SELECT pg_advisory_lock(7247362101)
 
 -- name: migration_table
@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS schema_migration (
 SELECT sha256 FROM schema_migration WHERE name = $1::text
 
 -- name: migration_unknown
--- Applied ones this binary does not know. $1 known names text[]
+-- Applied migrations this binary does not know. $1 known names text[]
 SELECT name FROM schema_migration WHERE name <> ALL ($1::text[]) ORDER BY name LIMIT 1
 
 -- name: migration_add

@@ -1,5 +1,5 @@
 -- name: view_pools
--- Pools whose end is not known, with what their account still holds. Index pool_open.
+-- Pools whose end is not known, with what their account still reserves. Index pool_open.
 SELECT p.id, p.attempt_id, p.campaign_id, p.stage_id, a.task_id, p.state, p.fingerprint, p.instance_type, p.instances,
     p.keep_alive_s, coalesce(p.taken_by, 0), p.end_reason, p.available_at, p.expires_at, a.name, a.price_musd_per_hour,
     a.open_musd, a.cost_musd, a.intended_at
@@ -7,13 +7,13 @@ FROM pool p JOIN attempt a ON a.id = p.attempt_id
 WHERE p.ended_at IS NULL ORDER BY p.id
 
 -- name: pool_note
--- What is known of an available pool. $1 pool bigint, $2 expires timestamptz (NULL: keeps), $3 why it is ended text
+-- Update what is known about an available pool. $1 pool bigint, $2 expires timestamptz (NULL: keeps), $3 why it is ended text
 -- (NULL: keeps)
 UPDATE pool SET expires_at = coalesce($2::timestamptz, expires_at), end_reason = coalesce($3::text, end_reason)
 WHERE id = $1::bigint AND ended_at IS NULL
 
 -- name: pool_swap
--- Two available pools change their takers. The answer: how many pools it were. $1 pool bigint, $2 other pool bigint
+-- Two available pools swap the jobs that took them. Returns the number of pools changed. $1 pool bigint, $2 other pool bigint
 WITH pair AS MATERIALIZED (
     SELECT p.id, o.taken_by FROM pool p JOIN pool o ON o.id <> p.id
     WHERE p.id IN ($1::bigint, $2::bigint) AND o.id IN ($1::bigint, $2::bigint)
@@ -25,8 +25,8 @@ new_attempt AS (
 SELECT count(*) FROM pair
 
 -- name: pool_end
--- An available pool has ended: what it cost is booked by the entries given and its attempt's account closed, once;
--- its instances go back unless they were passed on. The answer: how many pools it was.
+-- An available pool has ended: its cost is booked by the given entries and its attempt's account closed, once;
+-- its instances are released unless they were handed over. Returns the number of pools changed.
 -- $1 pool bigint, $2 to text, $3 retained_s bigint, $4 idle instance-seconds bigint, $5 their cost bigint,
 -- entries: $6 kinds text[], $7 from text[], $8 to text[], $9 amounts bigint[], $10 seconds bigint[],
 -- $11 open before bigint

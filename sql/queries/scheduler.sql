@@ -1,5 +1,5 @@
 -- name: view_projects
--- Weights, limits, caps and money of every project, and of everything together as id 0.
+-- Weights, limits, caps and money of every project; id 0 is the whole installation.
 SELECT v.id, v.weight, v.parts_limit, k.limit_musd, coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0),
     array_to_string(k.warn_at_ppm, ','), coalesce(m.warned_ppm, 0), v.name
 FROM (SELECT 0::bigint AS id, 100 AS weight, (SELECT value FROM setting WHERE name = 'parts_limit') AS parts_limit,
@@ -22,7 +22,7 @@ FROM (SELECT task_id, started_at, ended_at FROM attempt
 JOIN task t ON t.campaign_id = $1::bigint AND t.id = a.task_id
 
 -- name: view_breaker
--- What the attempts of a stage tell its breaker: the first and the last that ended, oldest first. Index attempt_stage.
+-- The input of a stage's breaker: its first and last ended attempts, oldest first. Index attempt_stage.
 -- $1 stage bigint, $2 after attempt bigint, $3 how many of each integer
 SELECT id, state, cause, reason FROM (
     (SELECT id, state, cause, reason FROM attempt
@@ -47,7 +47,7 @@ INSERT INTO account_quota (kind, limit_n) SELECT $1::text, $2::bigint WHERE $2::
 ON CONFLICT (kind) DO UPDATE SET limit_n = excluded.limit_n, read_at = clock_timestamp()
 
 -- name: slots_learned
--- What a refusal, an accepted job or time taught about others' use.
+-- Foreign use as learned from a refusal, an accepted job or the passing of time.
 -- $1 instance type text, $2 market text, $3 others' instances bigint, $4 since bigint, $5 limit a refusal named bigint
 INSERT INTO slots (instance_type, market, foreign_n, foreign_us, refused_limit)
 VALUES ($1::text, $2::text, $3::bigint, $4::bigint, $5::bigint)
@@ -60,11 +60,11 @@ UPDATE stage_run SET breaker_since = $2::bigint, breaker_passed = $3::boolean, r
 WHERE stage_id = $1::bigint
 
 -- name: attempt_ids_past
--- Ids up to this one are never given out again. $1 attempt bigint
+-- Ids up to this one are never used again. $1 attempt bigint
 SELECT setval(pg_get_serial_sequence('attempt', 'id'), greatest($1::bigint, nextval(pg_get_serial_sequence('attempt', 'id'))))
 
 -- name: newest_intent
--- When the newest intent we know of was committed. Index attempt_pkey.
+-- The commit time of the newest known intent. Index attempt_pkey.
 SELECT intended_at FROM attempt ORDER BY id DESC LIMIT 1
 
 -- name: stage_last_attempt
@@ -85,14 +85,14 @@ ON CONFLICT (stage_id) DO UPDATE SET task_id = excluded.task_id, instances = exc
 DELETE FROM promise WHERE stage_id = $1::bigint
 
 -- name: money_warned
--- The highest threshold of a cap that people were told of. $1 level text, $2 ref bigint, $3 ppm bigint
+-- The highest threshold of a cap that was reported. $1 level text, $2 ref bigint, $3 ppm bigint
 INSERT INTO money (level, ref_id, warned_ppm) VALUES ($1::text, $2::bigint, $3::bigint)
 ON CONFLICT (level, ref_id) DO UPDATE SET warned_ppm = excluded.warned_ppm
 
 -- name: attempt_adopt
--- A job found at AWS under a name of ours whose row a failed-over database lost: its task exists and waits, and the
--- number is the next. It is held as an attempt of unknown outcome, slots and money with it. The answer: the attempt,
--- none when something does not fit. All attempts of the task must have ended.
+-- A job found at AWS under our name whose row a failed-over database lost: its task exists and waits, and the
+-- number is the next one. It is recorded as an attempt of unknown outcome that holds slots and money. Returns the
+-- attempt, or no row when something does not match. All attempts of the task must have ended.
 -- $1 campaign bigint, $2 stage bigint, $3 seq integer, $4 n integer, $5 epoch bigint, $6 name text,
 -- $7 identity hash text, $8 instance type text, $9 instances integer, $10 volume_gb integer, $11 max_runtime_s bigint,
 -- $12 price bigint, $13 reserve bigint, $14 request bytea, $15 its sha256 bytea, $16 now bigint,

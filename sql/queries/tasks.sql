@@ -1,6 +1,6 @@
 -- name: tasks_move_run
--- The hot one: neighbours first..last from one state to another, their counters and their event.
--- Primary key of task_run; HOT. The answer: how many moved.
+-- The hot path: move tasks first..last from one state to another, with their counters and their event.
+-- Primary key of task_run; HOT. Returns the number moved.
 -- $1 campaign bigint, $2 stage bigint, $3 first bigint, $4 last bigint, $5 from smallint,
 -- $6 to smallint, $7 cause smallint, $8 now bigint, $9 from name text, $10 to name text,
 -- $11 cause name text
@@ -31,7 +31,7 @@ e AS (
 SELECT n FROM m
 
 -- name: tasks_move
--- The same for tasks that lie apart, telling which moved; tasks_moved must follow.
+-- The same for a list of tasks, returning those that moved; tasks_moved must follow.
 -- $1 campaign bigint, $2 stage bigint, $3 ids bigint[], $4 from smallint, $5 to smallint,
 -- $6 cause smallint, $7 now bigint
 UPDATE task_run SET state = $5::smallint, cause = $6::smallint, updated_us = $7::bigint
@@ -40,7 +40,7 @@ WHERE campaign_id = $1::bigint AND id = ANY ($3::bigint[]) AND state = $4::small
 RETURNING id
 
 -- name: tasks_moved
--- Counters and the one event of a moved batch.
+-- The counters and the one event of a moved batch.
 -- $1 stage bigint, $2 from smallint, $3 to smallint, $4 n bigint, $5 from name text,
 -- $6 to name text, $7 first task bigint, $8 last task bigint, $9 cause name text
 WITH s AS (
@@ -73,7 +73,7 @@ WHERE campaign_id = $1::bigint AND id = ANY ($3::bigint[]) AND state = 4 AND sta
 RETURNING id
 
 -- name: tasks_retry_change
--- What an operator changed for them; retries used by cause start anew.
+-- What an operator changed for them; the retries used by cause restart at 0.
 -- $1 campaign bigint, $2 ids bigint[], $3 volume_gb integer (0: as before)
 INSERT INTO task_change AS h (task_id, campaign_id, volume_gb)
 SELECT id, $1::bigint, $3::int FROM unnest($2::bigint[]) AS id
@@ -98,7 +98,7 @@ SELECT campaign_id, 'part.state', jsonb_build_object('campaign', campaign_id, 's
 FROM old
 
 -- name: operation_page_failed
--- The next failed tasks a selector names, by id, from the failures that stand: the same rows that a
+-- The next failed tasks of a selector, by id, from the current failures: the same rows that a
 -- preview counts. Index task_failure_task. Parameters as operation_page, without the state.
 SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us, 0::bigint
 FROM task_failure f JOIN task_run r ON r.campaign_id = f.campaign_id AND r.id = f.task_id
@@ -111,7 +111,7 @@ WHERE f.campaign_id = $1::bigint AND r.campaign_id = $1::bigint AND f.final AND 
 ORDER BY f.task_id LIMIT $3::int
 
 -- name: operation_page
--- The next tasks a selector names, by id. Primary key of task_run.
+-- The next tasks of a selector, by id. Primary key of task_run.
 -- $1 campaign bigint, $2 state smallint, $3 after id bigint, $4 page integer, $5 stage text,
 -- $6 causes smallint[], $7 parts integer[]; NULL: any
 SELECT r.id, r.stage_id, r.seq, r.attempts, r.names, r.state, r.not_before_us, 0::bigint

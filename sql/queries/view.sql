@@ -1,5 +1,5 @@
 -- name: view_versions
--- Every campaign not ended: what is wanted of it, and how much input it has.
+-- Every campaign that has not ended: its wanted state and the size of its input.
 -- Index campaign_run_live, stage_input_campaign.
 SELECT c.id, c.version, (SELECT coalesce(sum(i.tasks + i.closed::int), 0)::bigint
                          FROM stage_input i WHERE i.campaign_id = c.id)
@@ -49,8 +49,8 @@ WHERE campaign_id = $1::bigint AND stage_id = $2::bigint
 ORDER BY id LIMIT $5::int
 
 -- name: view_sizes
--- Sizes of a page of neighbours: two ranges read side by side cost a third of a join. Primary key of task:
--- the sum keeps the planner, which knows nothing of a table just loaded, from reading the whole stage by task_seq.
+-- Sizes of a page of adjacent tasks: reading two ranges in parallel costs a third of a join. Primary key of task:
+-- the sum keeps the planner, which has no statistics of a table just loaded, from reading the whole stage by task_seq.
 -- $1 campaign bigint, $2 stage bigint, $3 first id bigint, $4 last id bigint
 SELECT id, size FROM task
 WHERE campaign_id = $1::bigint AND stage_id + 0 = $2::bigint
@@ -58,7 +58,7 @@ WHERE campaign_id = $1::bigint AND stage_id + 0 = $2::bigint
 ORDER BY id
 
 -- name: view_sizes_of
--- Sizes of a page of tasks that lie apart. $1 campaign bigint, $2 ids bigint[]
+-- Sizes of a page of scattered tasks. $1 campaign bigint, $2 ids bigint[]
 SELECT id, size FROM task
 WHERE campaign_id = $1::bigint AND id = ANY ($2::bigint[])
 ORDER BY id
@@ -88,7 +88,7 @@ FROM task_run r JOIN task t ON t.campaign_id = r.campaign_id AND t.id = r.id
 WHERE r.campaign_id = $1::bigint AND r.id = $2::bigint
 
 -- name: view_task_changes
--- Of campaigns not ended.
+-- Of campaigns that have not ended.
 SELECT h.task_id, h.campaign_id, h.instance_type_i, h.volume_gb, h.max_runtime_s,
     h.cause_tries::text, h.signature_hash, h.same,
     (SELECT coalesce(sum(a.cost_musd + a.warm_musd + a.open_musd), 0)::bigint FROM attempt a
@@ -98,7 +98,7 @@ WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled')
 ORDER BY h.task_id
 
 -- name: view_slots
--- Every instance type and market that is held, limited or priced.
+-- Every instance type and market that is in use, limited or priced.
 SELECT n.instance_type, n.market, coalesce(s.held, 0), coalesce(s.warm_idle, 0), coalesce(s.foreign_n, 0),
     coalesce(s.foreign_us, 0), s.refused_limit, q.limit_n, w.limit_n, l.limit_n, p.musd_per_hour
 FROM (SELECT instance_type, market FROM slots WHERE market <> 'warm'

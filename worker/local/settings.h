@@ -19,20 +19,20 @@ struct settings {
     json_t *faults;         /* array of faults active from the start */
     json_t *roles;          /* array of role ARNs that may be assumed; NULL: any */
     json_t *denied_buckets; /* array of bucket names that answer AccessDenied */
-    const char *region;
-    const char *account;
-    int64_t cold_start_us;
+    const char *region;     /* the region it plays */
+    const char *account;    /* the account it plays, 12 digits */
+    int64_t cold_start_us;  /* from Create to running instances */
     int64_t warm_start_us;  /* the same on a pool */
     bool warm_newest_first; /* among equally matching pools; AWS does not document its choice */
     int64_t spot_wait_us;   /* reclaimed spot instances come back after this */
-    int64_t spot_billed_percent;
-    int64_t cluster_life_us; /* maximum time of a chain of jobs on one cluster */
-    int64_t download_us;
-    int64_t upload_us;
-    int64_t stop_us;
-    int64_t stop_grace_us;
-    int64_t signature_window_us;
-    bool kill_jobs_on_exit;
+    int64_t spot_billed_percent; /* of the time a spot job runs */
+    int64_t cluster_life_us;     /* maximum time of a chain of jobs on one cluster */
+    int64_t download_us;         /* extra time of Downloading */
+    int64_t upload_us;           /* extra time of Uploading */
+    int64_t stop_us;             /* from the end of the processes to Stopped */
+    int64_t stop_grace_us;       /* from SIGTERM to SIGKILL */
+    int64_t signature_window_us; /* accepted clock difference of a signature */
+    bool kill_jobs_on_exit;      /* kill the jobs when drover-local ends */
 };
 
 /* Read the file (NULL: defaults only). settings_done frees. ERR_IO, ERR_MALFORMED, ERR_INVALID. */

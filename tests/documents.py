@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Aim: what the documents say is so. Method: every file a README names exists, every folder that is a room has a README of one page,
+every verb of the README is one of the command line's, the searches of CONTRIBUTING.md find what they promise, and the man pages name
+every command, option and setting and pass mandoc's lint without a word."""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from kit import BIN, TOP, Tap
+
+ROOMS = ("orchestrator orchestrator/core orchestrator/aws orchestrator/store orchestrator/api orchestrator/cli orchestrator/web orchestrator/common "
+         "include sql worker worker/download worker/index worker/io worker/job worker/local deploy").split()
+FILE = re.compile(r"^[\w./-]+\.(?:[ch]|def|js|py|sh|sql|yaml|md|html|css|awk|png)$|^(?:[\w.-]+/)+$")
+# Files that programs write, and folders that `make` does.
+WRITTEN = re.compile(r"^build/|^_|_stats\.json$|NNNN")
+
+
+def run(*argv, **more):
+    return subprocess.run(argv, cwd=TOP, capture_output=True, text=True, **more)
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def names_missing(path, tree):
+    """Names of files in backquotes or links that no file or folder of the tree ends with."""
+    text = read(path)
+    names = re.findall(r"`([^`\s]+)`", text) + re.findall(r"\]\(([^)\s]+)\)", text)
+    return [n for n in names if FILE.match(n) and not WRITTEN.search(n) and not any(t.endswith("/" + n) for t in tree)]
+
+
+def readmes(tap):
+    tree = run("git", "ls-files", "-co", "--exclude-standard").stdout.split()
+    files = [f for f in tree if f.endswith(".md")]
+    tree = {"/" + f for f in tree} | {"/" + f[: i + 1] for f in tree for i, c in enumerate(f) if c == "/"}
+    pages = [f for f in files if os.path.basename(f) == "README.md" and f != "README.md"]
+    tap.eq([r for r in ROOMS if f"{r}/README.md" not in pages], [], "every room has a README")
+    lines = {f: read(f).count("\n") for f in files}
+    tap.eq({f: n for f, n in lines.items() if f in pages and not 10 <= n <= 45}, {}, "a README of a folder is one page")
+    tap.ok(lines["README.md"] <= 150, "the README has at most 150 lines", lines["README.md"])
+    tap.eq({f: m for f in files if (m := names_missing(f, tree))}, {}, "every file the documents name exists")
+    verbs = set(re.findall(r'^X\("([a-z]+)"', read("orchestrator/cli/commands.def"), re.M))
+    used = {v for block in read("README.md").split("```")[1::2] for v in re.findall(r"^drover ([a-z]+)", block, re.M)}
+    tap.ok(used and used <= verbs, "the README's verbs exist", used - verbs)
+
+
+def searches(tap):
+    """`$ grep ...` in CONTRIBUTING.md, with the file it finds on the line below."""
+    found = re.findall(r"^\$ (grep .*)\n((?:[\w./-]+:.*\n)+)", read(".github/CONTRIBUTING.md"), re.M)
+    tap.ok(len(found) >= 4, "CONTRIBUTING.md has its searches", found)
+    for command, answer in found:
+        out = run("bash", "-c", command).stdout
+        for line in answer.splitlines():
+            path, text = line.split(":", 1)
+            hits = [h for h in out.splitlines() if h.startswith(path + ":")]
+            tap.ok(any(text.strip() in h for h in hits), f"{command[:60]} finds {path}", out[:600])
+
+
+def man_pages(tap):
+    with tempfile.TemporaryDirectory() as out:
+        r = run("sh", "deploy/man/man.sh", BIN, out)
+        tap.ok(r.returncode == 0, "the man pages are written", r.stderr)
+        pages = {os.path.basename(p): open(p, encoding="utf-8").read() for p in glob.glob(out + "/*")}
+        tap.eq(sorted(pages), ["drover-local.1", "drover-worker.1", "drover.1", "droverd.8"], "one for each program")
+        for name in sorted(pages):
+            r = run("mandoc", "-T", "lint", "-W", "warning", f"{out}/{name}")
+            tap.ok(r.returncode == 0 and not r.stdout, f"{name} passes mandoc's lint", r.stdout + r.stderr)
+        plain = {n: run("mandoc", "-T", "ascii", "-O", "width=200", f"{out}/{n}").stdout for n in pages}
+        plain = {n: re.sub(r".\x08", "", t) for n, t in plain.items()}
+    table = re.findall(r'^X\("([a-z]+)", cmd_(?!help)', read("orchestrator/cli/commands.def"), re.M)
+    tap.eq([v for v in table if f"drover {v}" not in plain["drover.1"]], [], "drover(1) has every command")
+    options = re.findall(r'^X\("([a-z-]+)"', read("orchestrator/cli/options.def"), re.M)
+    tap.eq([o for o in options if f"--{o}" not in plain["drover.1"]], [], "drover(1) has every option")
+    example = json.loads(run(f"{BIN}/droverd", "--example-config").stdout)
+    keys = [k for k in example if not k.startswith("//")]
+    tap.eq([k for k in keys if k not in plain["droverd.8"]], [], "droverd(8) has every setting")
+    known = re.search(r"known_keys\[\] = \{(.*?)\}", read("worker/local/settings.c"), re.S).group(1)
+    tap.eq([k for k in re.findall(r'"(\w+)"', known) if k not in plain["drover-local.1"]], [], "drover-local(1) has every setting")
+    for verb in ("download", "index"):
+        flags = re.findall(r"^  (--\w+)", run(f"{BIN}/drover-worker", verb, "--help").stdout, re.M)
+        tap.ok(flags and all(f in plain["drover-worker.1"] for f in flags), f"drover-worker(1) has every setting of {verb}", flags)
+    version = run(f"{BIN}/droverd", "--version").stdout.split()[1]
+    tap.eq([n for n, t in plain.items() if f"drover {version}" not in t], [], "all pages name the version")
+
+
+def main():
+    tap = Tap()
+    readmes(tap)
+    searches(tap)
+    man_pages(tap)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
