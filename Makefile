@@ -107,7 +107,7 @@ LIB_WORKER := $(foreach d,index $(DOWNLOAD:%=download/%) job io,$(call lib,worke
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
-.PHONY: all deps deps-test run test test-long bench sim asan tsan fuzz man install clean help format test-bins
+.PHONY: all deps deps-test run check test test-long bench sim asan tsan fuzz man install clean help format test-bins
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -168,18 +168,20 @@ $(O)/tests/%: $(O)/tests/%.o $(TEST_HELP) $(GEN_OBJS) $(LIB_DAEMON) $(LIB_CLI)
 	$(link) $(LD_ALL) -lcmocka $(L_COMMON) $(L_MHD) $(L_PQ)
 -include $(wildcard tests/*/*.mk)
 
-test: ## install what tests need, build, run every test; ends with "N passed, N failed"
-	$(Q)$(MAKE) --no-print-directory deps deps-test
-	$(Q)bash tests/run.sh
-test-long: ## the long campaigns: wide storms, every failpoint, soak, long fuzz
+check: ## build and run the quick suites: two minutes on two cores
+	$(Q)bash tests/run.sh check
+test: ## install what tests need, build, run every suite, the quick ones first; T=GLOB: those of that name
+	$(if $(T),,$(Q)$(MAKE) --no-print-directory deps deps-test)
+	$(Q)bash tests/run.sh '$(or $(T),test)'
+test-long: ## the long suites: wide storms, every failpoint, soak, long fuzz
 	$(Q)$(MAKE) --no-print-directory deps deps-test
 	$(Q)bash tests/run.sh long
 bench: all ## write measured figures to build/bench.jsonl
 	$(Q)bash tests/bench/run.sh
-sim: ## run the protocol's exhaustive model and the simulation
-	$(Q)bash tests/simulation/run.sh
+sim: ## run the protocol's exhaustive model and the simulation (SEEDS=n FIRST=n)
+	$(Q)bash tests/run.sh 'sim-*'
 asan tsan: ## build with that sanitizer and run the suites meant for it
-	$(Q)bash tests/sanitize.sh $@
+	$(Q)bash tests/run.sh '$@-*'
 fuzz: ## build the fuzzers with clang's libFuzzer (needs make deps-test)
 	$(Q)bash tests/fuzz/run.sh
 run: ## the sample campaign on this machine, from nothing to shards in a bucket

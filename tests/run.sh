@@ -1,53 +1,117 @@
 #!/bin/bash
-# Runs every suite, adds up their TAP lines, prints the seconds of each and, last, "N passed, N failed".
-# A suite that ends badly without a "not ok" line counts as one failure, one that prints no TAP line too.
-# Two lanes: suites that mostly wait run beside those that use the CPU. `run.sh long` runs the long
-# suites in their place.
+# Runs the suites of tests/suites.tsv: run.sh check|test|long, or run.sh GLOB for those whose name matches.
+# Prints a line for each suite as it ends, with what a failed one said last, and at the end, alone on a line,
+# "N passed, N failed": TAP lines. A suite that ends badly without a "not ok" line counts as one failure, one that
+# prints no TAP line too. Several suites run at once (tests/README.md: lanes). Output: build/test/NAME.log.
 set -u
-cd "$(dirname "$0")/.."
-mode=${1:-}
+cd "$(dirname "$0")/.." || exit 1
+want=${1:-test}
 out=build/test
 rm -rf "$out"
 mkdir -p "$out"
-start=$(date +%s)
+MAX_CPU=2  # suites that keep a core busy, while no other waits to run
+MAX_WAIT=3 # suites that mostly wait
+start=$SECONDS
 
-# suite NAME SECONDS COMMAND...: one suite, its output in a file, its count in another
+# suite NAME LIMIT COMMAND: its output into a file, its counts into another, one line to the terminal
 suite() {
-    local name=$1 limit=$2 began ended rc ok bad
-    shift 2
-    began=$(date +%s)
-    timeout -k 10 "$limit" "$@" >"$out/$name.log" 2>&1 </dev/null
+    local name=$1 limit=$2 command=$3 began=$SECONDS rc ok bad TIMEFORMAT='%U %S' cpu
+    { time timeout -k 10 "$limit" bash -c "$command" >"$out/$name.log" 2>&1 </dev/null; } 2>"$out/$name.cpu"
     rc=$?
-    ended=$(date +%s)
+    cpu=$(awk '{printf "%.1f", $1 + $2}' "$out/$name.cpu")
     ok=$(grep -cE '^[[:space:]]*ok ' "$out/$name.log")
     bad=$(grep -cE '^[[:space:]]*not ok ' "$out/$name.log")
     if [ $((ok + bad)) = 0 ] || { [ $rc != 0 ] && [ "$bad" = 0 ]; }; then
         bad=$((bad + 1))
-        echo "not ok - $name ended with status $rc and $ok passed" >>"$out/$name.log"
+        echo "not ok - $name ended with status $rc after $((SECONDS - began)) of $limit s and $ok passed" >>"$out/$name.log"
     fi
-    echo "$ok $bad" >"$out/$name.count"
-    printf '%-28s %4d passed %3d failed %5d s\n' "$name" "$ok" "$bad" $((ended - began))
+    echo "$ok $bad $((SECONDS - began)) $cpu" >"$out/$name.count"
+    printf '%-30s %4d passed %3d failed %5d s %7.1f s of CPU\n' "$name" "$ok" "$bad" $((SECONDS - began)) "$cpu"
     if [ "$bad" != 0 ]; then
-        grep -E -B 12 '^[[:space:]]*not ok ' "$out/$name.log" | tail -60 | sed 's/^/    /'
+        grep -nE -B 12 -A 2 '^[[:space:]]*not ok ' "$out/$name.log" | tail -60 | cut -c1-400 | sed 's/^/    /'
+        tail -5 "$out/$name.log" | cut -c1-400 | sed 's/^/    ... /'
     fi
 }
 
-programs() { # programs NAME SECONDS FILES...: test programs one after the other as one suite
-    local name=$1 limit=$2
-    shift 2
-    suite "$name" "$limit" bash -c 'rc=0; for t in "$@"; do echo "# $t"; "$t" || rc=1; done; exit $rc' _ "$@"
+# The rows to run, in the table's order; those of the check tier first. The sanitizers named in a row run it once more.
+rows() {
+    awk -F '\t' -v OFS='\t' -v want="$want" '
+        /^#/ || NF < 6 { next }
+        function row(tier, name, lane, limit, command) { print (tier == "check" ? 0 : 1), NR, name, tier, lane, limit, command }
+        { row($2, $1, $3, $4, $6)
+          n = split($5, also, ",")
+          for (i = 1; i <= n; i++) if (also[i] != "-") {
+              tier = also[i] ~ /:long$/ ? "long" : $2 == "long" ? "long" : "test"
+              variant = also[i]; sub(/:long$/, "", variant)
+              row(tier, variant "-" $1, $3, $4 + 600, "bash tests/sanitize.sh " variant " " $6)
+          } }' tests/suites.tsv | sort -t "$(printf '\t')" -s -k1,1n | cut -f3- |
+        while IFS=$'\t' read -r name tier lane limit command; do
+            case $want in
+            check) [ "$tier" = check ] || continue ;;
+            test) [ "$tier" != long ] || continue ;;
+            long) [ "$tier" = long ] || [ "$name" = build ] || continue ;;
+            *)
+                # shellcheck disable=SC2053 # a glob is meant
+                if [ "$name" != build ] && [ "$name" != "$want" ]; then
+                    [[ $name == $want && $tier != long ]] || continue
+                fi
+                ;;
+            esac
+            printf '%s\t%s\t%s\t%s\n' "$name" "$lane" "$limit" "$command"
+        done
 }
 
-echo "build"
-suite build 900 bash -c 'make --no-print-directory -j2 all test-bins && echo "ok 1 - builds without a warning"'
-[ "$(cut -d" " -f2 $out/build.count)" = 0 ] || { echo "0 passed, 1 failed"; exit 1; }
-if [ "$mode" = long ]; then
-    . tests/suites_long.sh
-else
-    . tests/suites.sh
-fi
-passed=$(cat "$out"/*.count | awk '{n += $1} END {print n + 0}')
-failed=$(cat "$out"/*.count | awk '{n += $2} END {print n + 0}')
-echo "total $(($(date +%s) - start)) s"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+mapfile -t queue < <(rows)
+[ ${#queue[@]} -gt 1 ] || { echo "no suite is named $want"; echo "0 passed, 1 failed"; exit 1; }
+declare -A lane_of=() running=([cpu]=0 [wait]=0 [alone]=0)
+
+# next LANE: the first suite of that lane that has not run yet; its index in $found
+next() {
+    for found in "${!queue[@]}"; do
+        [ "$(cut -f2 <<<"${queue[found]}")" = "$1" ] && return 0
+    done
+    return 1
+}
+launch() {
+    local name lane limit command
+    IFS=$'\t' read -r name lane limit command <<<"${queue[$1]}"
+    unset "queue[$1]"
+    suite "$name" "$limit" "$command" &
+    lane_of[$!]=$lane
+    running[$lane]=$((running[$lane] + 1))
+}
+fits() { # starts one suite if one may start now
+    local all=$((running[cpu] + running[wait] + running[alone])) cpu_max=$MAX_CPU first
+    first=${!queue[*]}
+    first=${first%% *}
+    [ -n "$first" ] && [ "${running[alone]}" = 0 ] || return 1
+    if [ "$(cut -f2 <<<"${queue[first]}")" = alone ]; then
+        [ "$all" = 0 ] && launch "$first"
+        return
+    fi
+    if next wait || [ "${running[wait]}" != 0 ]; then
+        cpu_max=1
+    fi
+    if [ "${running[cpu]}" -lt "$cpu_max" ] && next cpu; then
+        launch "$found"
+    elif [ "${running[wait]}" -lt "$MAX_WAIT" ] && next wait; then
+        launch "$found"
+    else
+        return 1
+    fi
+}
+while :; do
+    while fits; do
+        if [ "${running[alone]}" != 0 ]; then break; fi
+    done
+    [ $((running[cpu] + running[wait] + running[alone])) != 0 ] || break
+    wait -n -p ended
+    lane=${lane_of[$ended]}
+    running[$lane]=$((running[$lane] - 1))
+    if [ -f "$out/build.count" ] && [ "$(cut -d' ' -f2 "$out/build.count")" != 0 ]; then
+        break
+    fi
+done
+wait
+cat "$out"/*.count | awk -v s=$((SECONDS - start)) '{ok += $1; bad += $2; wall += $3; cpu += $4}
+    END {printf "total %d s, suites one after the other %d s, CPU of what they waited for %d s\n%d passed, %d failed\n", s, wall, cpu, ok, bad; exit bad != 0}'

@@ -262,8 +262,7 @@ def case_prices_unreadable(s):
 
 
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
-VARIANT = os.environ.get("VARIANT", "release")
-with Stack("controller-faults" + ("" if VARIANT == "release" else "-" + VARIANT), variant=VARIANT, parts=ALL, rows=4, lease_us=4000000, local={"cold_start_seconds": 0.4, "signature_window_seconds": 20},
+with Stack("controller-faults", parts=ALL, rows=4, lease_us=4000000, local={"cold_start_seconds": 0.4, "signature_window_seconds": 20},
            env={"DROVER_SIGNATURE_WINDOW_US": "12000000", "DROVER_QUOTA_INTERVAL_US": "1000000"}) as stack:
     stack.start()
     wait_for(lambda: stack.leader() is not None, 20, "a leader")

@@ -15,9 +15,9 @@ kills = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 binary = sys.argv[2] if len(sys.argv) > 2 else None
 rng = rng_from_args()
 tap = Tap()
-parts = max(24, kills)
+parts = 8 if kills == 1 else max(24, kills)
 
-with Stack("storm", parts=parts, rows=12, local={"warm_quotas": {"ml.c5.xlarge": 3}}) as s:
+with Stack(f"storm-{kills}", parts=parts, rows=12, local={"warm_quotas": {"ml.c5.xlarge": 3}}) as s:
     s.start_pg()
     s.start_local()
     s.faults({"operation": "CreateTrainingJob", "kind": "drop_after", "probability": 0.1, "times": 1000000, "seed": rng.randrange(1 << 30)},

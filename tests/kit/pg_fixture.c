@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 static char cluster_dir[256];
+static bool alone; /* the cluster is this program's */
 static char admin[PRIVATE_CLUSTER_CONNINFO_MAX];
 static pid_t owner;
 
@@ -44,7 +45,10 @@ static void tear_down(void)
 void pg_fixture_start(void)
 {
     struct err err = ERR_INIT;
-    if (cluster_dir[0] == '\0') {
+    const char *shared = alone ? NULL : getenv("DROVER_TEST_CLUSTER");
+    if (cluster_dir[0] == '\0' && shared != NULL) {
+        (void)snprintf(cluster_dir, sizeof cluster_dir, "%s", shared);
+    } else if (cluster_dir[0] == '\0') {
         (void)mkdir("build", 0755);
         (void)mkdir("build/tests", 0755);
         (void)snprintf(cluster_dir, sizeof cluster_dir, "build/tests/pg.XXXXXX");
@@ -62,30 +66,46 @@ void pg_fixture_start(void)
     }
 }
 
+void pg_fixture_alone(void)
+{
+    ASSERT(cluster_dir[0] == '\0');
+    alone = true;
+}
+
 const char *pg_fixture_admin(void)
 {
     pg_fixture_start();
     return admin;
 }
 
-void pg_fixture_empty_database(char *ret, size_t size)
+static void create_database(char *ret, size_t size, const char *template)
 {
     static int made;
     pg_fixture_start();
     made++;
-    pg_sql(admin, "CREATE DATABASE test_%d", made);
-    if (snprintf(ret, size, "%s dbname=test_%d", admin, made) >= (int)size) {
+    pg_sql(admin, "CREATE DATABASE test_%d_%d TEMPLATE %s", getpid(), made, template);
+    if (snprintf(ret, size, "%s dbname=test_%d_%d", admin, getpid(), made) >= (int)size) {
         DIE("no room for a connection string");
     }
+}
+
+void pg_fixture_empty_database(char *ret, size_t size)
+{
+    create_database(ret, size, "template1");
 }
 
 void pg_fixture_database(char *ret, size_t size)
 {
     struct err err = ERR_INIT;
-    pg_fixture_empty_database(ret, size);
-    if (!migrate_run(ret, NULL, &err)) {
-        DIE("migrations: %s", err.message);
+    pg_fixture_start();
+    if (pg_i64(admin, "SELECT count(*) FROM pg_database WHERE datname = 'migrated'") == 0) {
+        pg_sql(admin, "CREATE DATABASE migrated");
+        AUTO_FREE char *conninfo = xasprintf("%s dbname=migrated", admin);
+        if (!migrate_run(conninfo, NULL, &err)) {
+            DIE("migrations: %s", err.message);
+        }
     }
+    create_database(ret, size, "migrated");
 }
 
 void pg_fixture_kill(void)

@@ -1,13 +1,17 @@
-/* A real PostgreSQL for tests: one private cluster a program (in a directory of its own below
- * build/tests, removed at exit), one freshly migrated database a test. Everything here ends the
+/* A real PostgreSQL for tests: the private cluster in the directory DROVER_TEST_CLUSTER names
+ * (tests/kit/with_cluster.sh; whoever set it ends it), or one of this program's own below
+ * build/tests, removed at exit; and a migrated database for each test, a copy of one that is
+ * migrated once a cluster. Everything here ends the
  * program when it fails: a test without its database has nothing to say. */
 #pragma once
 #include "store/leader/scheduler.h"
 #include "store/pg/connection.h"
 #include "store/pg/query.h"
 
-/* Start the cluster (once; later calls find it). Its directory goes at exit. */
+/* Start the cluster (once; later calls find it). */
 void pg_fixture_start(void);
+/* Before any other call: a cluster of this program's own, for tests that stop or kill it. */
+void pg_fixture_alone(void);
 /* Connection string of the cluster's own database. */
 const char *pg_fixture_admin(void);
 /* Make a database with the schema in it; *ret (size >= 600) gets its connection string. */

@@ -14,15 +14,15 @@ import urllib.error
 import urllib.request
 import uuid
 
-from kit import TOP, bin_of, free_port, wait_for
+from kit import TOP, VARIANT, bin_of, free_port, wait_for
 
 KEY, SECRET = "AKIATESTSTACK", "secret-of-the-test-stack"
 
 
 class Stack:
-    def __init__(self, name, variant="release", quotas=None, lease_us=1000000, parts=8, rows=12, local=None, env=None,
+    def __init__(self, name, variant=VARIANT, quotas=None, lease_us=1000000, parts=8, rows=12, local=None, env=None,
                  observe_us=200000, images=None):
-        self.dir = os.path.join(TOP, "build", "test-run", name)
+        self.dir = os.path.join(TOP, "build", "test-run", name if variant == "release" else f"{name}-{variant}")
         self.cleanup_old()
         shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir)

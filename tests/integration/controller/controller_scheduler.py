@@ -360,8 +360,7 @@ def case_jobs_whose_rows_were_lost_are_taken_in(s):
 
 
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
-VARIANT = os.environ.get("VARIANT", "release")
-with Stack("controller-scheduler" + ("" if VARIANT == "release" else "-" + VARIANT), variant=VARIANT, parts=8, rows=30, lease_us=3000000,
+with Stack("controller-scheduler", parts=8, rows=30, lease_us=3000000,
            images={"drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]},
            local={"warm_quotas": {"ml.c5.xlarge": 4}, "spot_quotas": {"ml.c5.xlarge": 3}, "warm_start_seconds": 0.05, "warm_newest_first": True, "cold_start_seconds": 0.4},
            env={"DROVER_QUOTA_INTERVAL_US": "1000000", "DROVER_PROGRESS_INTERVAL_US": "300000"}) as stack:

@@ -1,7 +1,7 @@
 """One campaign driven by droverds built with a sanitizer. Aim: no report, no leak, no race, while everything is in motion. Method: two
 droverds of the variant; readers ask every page and hold event streams while the campaign runs with replies lost, broken and slow; the
 leader is told to stop (SIGTERM) with AWS calls of every kind under way, the other one at the end; both must end with status 0.
-usage: sanitized.py asan|tsan   (ASAN_OPTIONS, TSAN_OPTIONS and the way to start are the caller's: sanitize.sh)"""
+usage: bash tests/sanitize.sh asan|tsan python3 tests/integration/controller/sanitized.py"""
 import http.client
 import os
 import signal
@@ -10,10 +10,9 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, wait_for
+from kit import VARIANT, Tap, wait_for
 from kit.stack import Stack
 
-variant = sys.argv[1]
 tap = Tap()
 over = threading.Event()
 PARTS = 8
@@ -91,7 +90,7 @@ def drive(s):
     try:
         wait_for(lambda: [j for j in s.oracle("jobs")["jobs"] if j["ended"] is not None], 60, "a job")
         s.api("POST", f"/campaigns/{side}:cancel", {}, i=1 - lead)
-        end_of(s, lead, f"the leader told to stop in mid-campaign ({variant})")
+        end_of(s, lead, f"the leader told to stop in mid-campaign ({VARIANT})")
         s.start_droverd(lead)
         s.api("POST", f"/campaigns/{cid}:pause", {}, i=lead)
         s.api("POST", f"/campaigns/{cid}:resume", {}, i=lead)
@@ -110,10 +109,10 @@ def drive(s):
     missing = [p for p, got in seen.items() if not got]
     tap.ok(seen.get("events", 0) > 5 and not missing, f"the readers saw every page and {seen.get('events', 0)} events", missing)
     for i in (1 - lead, lead):
-        end_of(s, i, f"droverd {i} told to stop with jobs alive ({variant})")
+        end_of(s, i, f"droverd {i} told to stop with jobs alive ({VARIANT})")
 
 
-with Stack(f"sanitized-{variant}", variant=variant, parts=PARTS, rows=6, lease_us=4000000) as stack:
+with Stack("sanitized", parts=PARTS, rows=6, lease_us=4000000) as stack:
     drive(stack)
     texts = "".join(open(os.path.join(stack.dir, f)).read() for f in os.listdir(stack.dir) if f.startswith("droverd") and f.endswith(".log"))
     tap.ok('"event":"droverd_started"' in texts and not [k for k in REPORT if k in texts], "no sanitizer said anything in any log")

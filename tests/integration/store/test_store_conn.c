@@ -439,6 +439,7 @@ static void test_conn__a_private_cluster_refuses_directories_it_cannot_use(void 
 
 int main(void)
 {
+    pg_fixture_alone();
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         T(test_conn__errors_say_what_they_are),

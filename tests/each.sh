@@ -1,0 +1,31 @@
+#!/bin/bash
+# Runs C test programs one after the other: each.sh FOLDER|FILE... , folders below tests/ or sources test_X.c.
+# VARIANT (release) says which build. A program that ends badly without a "not ok" line gets one.
+# A source named with a leading - is left out.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+rc=0
+skip=()
+sources=()
+for arg in "$@"; do
+    case $arg in
+    -*) skip+=("tests/${arg#-}") ;;
+    *) mapfile -t -O "${#sources[@]}" sources < <(find "tests/$arg" -name 'test_*.c' | sort) ;;
+    esac
+done
+for source in "${sources[@]}"; do
+    for s in "${skip[@]}"; do
+        case $source in "$s"*) continue 2 ;; esac
+    done
+    program=build/${VARIANT:-release}/${source%.c}
+    began=$SECONDS
+    echo "# $program"
+    said=$(timeout -k 10 300 "$program" 2>&1)
+    status=$?
+    printf '%s\n# %d s\n' "$said" $((SECONDS - began))
+    if [ $status != 0 ]; then
+        rc=1
+        grep -qE '^[[:space:]]*not ok ' <<<"$said" || echo "not ok - $program ended with status $status"
+    fi
+done
+exit $rc

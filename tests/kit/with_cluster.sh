@@ -1,0 +1,17 @@
+#!/bin/bash
+# Runs a command with one PostgreSQL cluster for all the programs it starts (tests/kit/pg_fixture.h): the first one
+# that needs it starts it, it ends here.
+set -u
+mkdir -p build/tests
+dir=$(mktemp -d build/tests/pg.XXXXXX)
+chmod 755 "$dir"
+export DROVER_TEST_CLUSTER=$dir
+"$@"
+rc=$?
+postmaster=$(head -n 1 "$dir"/pg/data/postmaster.pid 2>/dev/null)
+if [ -n "$postmaster" ]; then
+    kill -QUIT "$postmaster"
+    tail --pid="$postmaster" -s 0.05 -f /dev/null
+fi
+rm -rf "$dir"
+exit $rc
