@@ -56,17 +56,17 @@ LOCAL := http s3 sagemaker jobs services oracle
 FOLDERS := orchestrator/common $(CORE:%=orchestrator/core/%) $(STORE:%=orchestrator/store/%) orchestrator/aws \
   orchestrator/controller orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
   $(DOWNLOAD:%=worker/download/%) worker/index worker/local $(LOCAL:%=worker/local/%)
-core = core/model.h core/states core/failure/cause.def core/sched/wait_reason.def $(1:%=core/%)
+core = core/model.h core/spec/spec.h core/states core/failure/cause.def core/sched/wait_reason.def $(1:%=core/%)
 SEES_orchestrator/core := core
 SEES_orchestrator/core/states := $(call core)
 SEES_orchestrator/core/protocol := $(call core)
 SEES_orchestrator/core/money := $(call core)
-SEES_orchestrator/core/duration := $(call core,spec)
-SEES_orchestrator/core/failure := $(call core,failure spec duration)
+SEES_orchestrator/core/duration := $(call core)
+SEES_orchestrator/core/failure := $(call core,failure duration)
 SEES_orchestrator/core/spec := $(call core,failure duration money)
-SEES_orchestrator/core/capacity := $(call core,failure spec duration money)
-SEES_orchestrator/core/sched := $(call core,failure spec duration money capacity)
-SEES_orchestrator/core/forecast := $(call core,failure spec duration money capacity sched)
+SEES_orchestrator/core/capacity := $(call core,failure duration money)
+SEES_orchestrator/core/sched := $(call core,failure duration money capacity)
+SEES_orchestrator/core/forecast := $(call core,failure duration money capacity sched)
 SEES_orchestrator/core/leader := core
 SEES_orchestrator/store/pg := core/model.h
 SEES_orchestrator/store/rows := core/model.h core/rows.h core/states core/failure/cause.def core/sched/wait_reason.def core/money/ledger.h store/pg

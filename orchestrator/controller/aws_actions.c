@@ -1,4 +1,5 @@
 /* Act: ask the protocol of every due attempt what to do, do it, turn answers into facts. */
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"

@@ -3,6 +3,7 @@
 #include "aws/logs.h"
 #include "common/log.h"
 #include "common/s3.h"
+#include "core/spec/spec_expand.h"
 #include "ctl.h"
 #include <stdio.h>
 #include <sys/epoll.h>

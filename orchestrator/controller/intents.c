@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "core/money/cost.h"
+#include "core/spec/spec_expand.h"
 #include "core/spec/training_request.h"
 #include "ctl.h"
 #include "metrics.h"

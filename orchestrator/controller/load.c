@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "core/spec/spec_json.h"
 #include "ctl.h"
 #include <stdio.h>
 

@@ -5,6 +5,7 @@
 #include "common/s3.h"
 #include "core/failure/parquet_rows.h"
 #include "core/failure/verify.h"
+#include "core/spec/spec_expand.h"
 #include "ctl.h"
 #include "worker_protocol.h"
 #include <stdio.h>

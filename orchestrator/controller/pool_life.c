@@ -3,6 +3,7 @@
  * only then its retained seconds are final, are booked once, and the account of the job is closed.
  * Its instances are in slots all the time: held by the attempt, then idle, then given back or, when
  * an attempt was intended on it, that attempt's. */
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"

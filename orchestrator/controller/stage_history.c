@@ -1,6 +1,7 @@
 /* What the attempts of a stage teach: how long parts run, which rung has capacity, whether the work
  * can be done at all, how long a start takes. Fed by committed records only, so that a leader which
  * takes over and reads the rows comes to the same mind. */
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"

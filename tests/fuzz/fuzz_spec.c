@@ -1,5 +1,8 @@
 /* Campaign files from outside: parse, and what was accepted must survive its stored form and lower
  * without a crash. */
+#include "core/spec/spec_expand.h"
+#include "core/spec/spec_json.h"
+#include "core/spec/spec_parse.h"
 #include "core/spec/training_request.h"
 #include "fuzz.h"
 

@@ -2,6 +2,7 @@
  * and money fit each other. */
 #include "forecast_input.h"
 #include "common/clock.h"
+#include "core/spec/spec_json.h"
 #include "store/api/stage_history.h"
 #include "store/leader/scheduler.h"
 #include "store/pg/tx.h"

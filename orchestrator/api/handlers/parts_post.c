@@ -6,6 +6,7 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "common/log.h"
+#include "core/spec/spec_json.h"
 #include "metrics.h"
 #include "ndjson.h"
 #include "store/api/campaigns.h"

@@ -2,6 +2,7 @@
 #include "api/server/reply.h"
 #include "api/server/response_cache.h"
 #include "api/server/server_state.h"
+#include "core/spec/spec_parse.h"
 #include "forecast_out.h"
 #include "store/api/quotas.h"
 #include "submit.h"

@@ -7,6 +7,7 @@
 #include "common/err.h"
 #include "common/units.h"
 #include "core/spec/spec.h"
+#include "core/spec/spec_parse.h"
 #include "status.h"
 
 struct api_config {

@@ -1,5 +1,6 @@
 /* The plan of one tick. Repeatedly takes the stage of highest rank and its first waiting task, runs
  * the checks in a fixed order, and produces either a launch or a wait reason. */
+#include "common/cleanup.h"
 #include "sched_work.h"
 
 static void launch(struct sched_work *w, const struct sched_try *t)

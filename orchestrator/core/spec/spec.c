@@ -1,5 +1,6 @@
 /* A campaign file as a whole: what stands beside the stages, and how the stages hang together. */
 #include "spec.h"
+#include "spec_parse.h"
 #include "spec_read.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ static const struct spec_key top_keys[] = {
 /* A stage with where it stands, for the checks between stages. */
 struct read_stage {
     struct spec_stage *stage;
-    struct capacity_ladder at;
+    struct spec_node at;
     char key[24];
 };
 struct read_campaign {
@@ -39,10 +40,10 @@ static bool name_ok(const char *s)
     return true;
 }
 
-static void read_name(struct spec_reader *r, const struct capacity_ladder *top, const char *key,
+static void read_name(struct spec_reader *r, const struct spec_node *top, const char *key,
                       bool required, const char **ret)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     if (!spec_child(r, top, key, required, &at) || !spec_text(r, &at, BRACES_VARS, 256, ret)) {
         return;
     }
@@ -64,15 +65,15 @@ static bool tag_text_ok(const char *s)
     return true;
 }
 
-static void read_tags(struct spec_reader *r, const struct capacity_ladder *top, struct spec *s)
+static void read_tags(struct spec_reader *r, const struct spec_node *top, struct spec *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     if (!spec_child(r, top, "tags", false, &at)) {
         return;
     }
     (void)spec_pairs(r, &at, BRACES_VARS, ARRAY_LEN(s->tags), 128, 256, s->tags, &s->tags_n);
     for (int i = 0; i < s->tags_n; i++) {
-        struct capacity_ladder tag;
+        struct spec_node tag;
         const char *key = s->tags[i].key;
         if (!spec_child(r, &at, key, false, &tag)) {
             continue;
@@ -99,9 +100,9 @@ static void add_var(struct spec_reader *r, const char *key, const char *value)
 }
 
 /* Each may use those above it. {bucket} comes from droverd when the file does not say it. */
-static void read_vars(struct spec_reader *r, const struct capacity_ladder *top)
+static void read_vars(struct spec_reader *r, const struct spec_node *top)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     bool has = spec_child(r, top, "vars", false, &at) && spec_is_map(r, &at, "name: value, ...");
     if ((!has || yaml_get(at.node, "bucket") == NULL) && r->defaults->bucket != NULL) {
         bool scheme = strncmp(r->defaults->bucket, "s3://", 5) == 0;
@@ -115,7 +116,7 @@ static void read_vars(struct spec_reader *r, const struct capacity_ladder *top)
     }
     for (size_t i = 0; has && i < at.node->n; i++) {
         const char *key = at.node->keys[i];
-        struct capacity_ladder v = {&at, key, at.node->items[i], at.node->items[i]->pos};
+        struct spec_node v = {&at, key, at.node->items[i], at.node->items[i]->pos};
         const char *value = "";
         if (!var_name_ok(key) || spec_is_task_variable(str_of(key))) {
             spec_fault(r, &v, "pattern", "letters, digits and _; none of part, uri, stem, ...",
@@ -130,7 +131,7 @@ static void read_vars(struct spec_reader *r, const struct capacity_ladder *top)
 /* --- limits, budget, security -------------------------------------------------------------------
  */
 
-static void read_instances(struct spec_reader *r, const struct capacity_ladder *p, struct spec *s)
+static void read_instances(struct spec_reader *r, const struct spec_node *p, struct spec *s)
 {
     if (!spec_is_map(r, p, "{ml.c5.18xlarge: 16}")) {
         return;
@@ -142,7 +143,7 @@ static void read_instances(struct spec_reader *r, const struct capacity_ladder *
     }
     for (size_t i = 0; i < p->node->n; i++) {
         const char *key = p->node->keys[i];
-        struct capacity_ladder at = {p, key, p->node->items[i], p->node->items[i]->pos};
+        struct spec_node at = {p, key, p->node->items[i], p->node->items[i]->pos};
         int64_t n;
         if (!spec_instance_type_ok(key)) {
             at.pos = p->node->key_pos[i];
@@ -155,15 +156,15 @@ static void read_instances(struct spec_reader *r, const struct capacity_ladder *
     }
 }
 
-static void read_limits(struct spec_reader *r, const struct capacity_ladder *top, struct spec *s)
+static void read_limits(struct spec_reader *r, const struct spec_node *top, struct spec *s)
 {
     static const struct spec_key keys[] = {{"parts", KEY_OPEN},
                                            {"priority", KEY_OPEN},
                                            {"weight", KEY_OPEN},
                                            {"instances", KEY_OPEN},
                                            {"submits_per_second", KEY_LATER}};
-    struct capacity_ladder p;
-    struct capacity_ladder at;
+    struct spec_node p;
+    struct spec_node at;
     int64_t n;
     if (!spec_child(r, top, "limits", false, &p) ||
         !spec_is_map(r, &p, "{parts: 16, priority: 50}")) {
@@ -195,7 +196,7 @@ static struct spec_stage *stage_named(const struct read_campaign *c, const char 
 }
 
 /* budget.stages: {download: {total: 900 USD, per_task: 40 USD}} */
-static void read_stage_budgets(struct spec_reader *r, const struct capacity_ladder *p,
+static void read_stage_budgets(struct spec_reader *r, const struct spec_node *p,
                                struct read_campaign *c)
 {
     static const struct spec_key keys[] = {{"total", KEY_OPEN}, {"per_task", KEY_OPEN}};
@@ -204,7 +205,7 @@ static void read_stage_budgets(struct spec_reader *r, const struct capacity_ladd
     }
     for (size_t i = 0; i < p->node->n; i++) {
         const char *name = p->node->keys[i];
-        struct capacity_ladder one = {p, name, p->node->items[i], p->node->key_pos[i]};
+        struct spec_node one = {p, name, p->node->items[i], p->node->key_pos[i]};
         struct spec_stage *s = stage_named(c, name);
         const char *names[SPEC_STAGES_MAX] = {NULL};
         for (int k = 0; k < c->stages_n; k++) {
@@ -220,7 +221,7 @@ static void read_stage_budgets(struct spec_reader *r, const struct capacity_ladd
         if (!spec_is_map(r, &one, "{total: 900 USD, per_task: 40 USD}")) {
             continue;
         }
-        struct capacity_ladder at;
+        struct spec_node at;
         spec_check_keys(r, &one, keys, ARRAY_LEN(keys), false);
         if (spec_child(r, &one, "total", false, &at)) {
             (void)spec_money(r, &at, &s->budget_musd);
@@ -232,7 +233,7 @@ static void read_stage_budgets(struct spec_reader *r, const struct capacity_ladd
 }
 
 /* warn_at: [50%, 80%], kept in rising order, each once; [] for no warning. */
-static void read_warn_at(struct spec_reader *r, const struct capacity_ladder *p, struct spec *s)
+static void read_warn_at(struct spec_reader *r, const struct spec_node *p, struct spec *s)
 {
     if (!spec_is_list(r, p, WARNS_MAX, "[50%, 80%]")) {
         return;
@@ -240,7 +241,7 @@ static void read_warn_at(struct spec_reader *r, const struct capacity_ladder *p,
     s->warn_at_n = 0;
     for (size_t i = 0; i < p->node->n; i++) {
         char key[24];
-        const struct capacity_ladder one = spec_item(p, i, key);
+        const struct spec_node one = spec_item(p, i, key);
         int64_t ppm;
         if (!spec_percent(r, &one, &ppm)) {
             continue;
@@ -265,14 +266,13 @@ static void read_warn_at(struct spec_reader *r, const struct capacity_ladder *p,
     }
 }
 
-static void read_budget(struct spec_reader *r, const struct capacity_ladder *top,
-                        struct read_campaign *c)
+static void read_budget(struct spec_reader *r, const struct spec_node *top, struct read_campaign *c)
 {
     static const struct spec_key keys[] = {
         {"total", KEY_OPEN}, {"stages", KEY_OPEN}, {"at_limit", KEY_OPEN}, {"warn_at", KEY_OPEN}};
     const char *at_limits[AT_LIMIT_COUNT];
-    struct capacity_ladder p;
-    struct capacity_ladder at;
+    struct spec_node p;
+    struct spec_node at;
     int i;
     if (!spec_child(r, top, "budget", false, &p)) {
         return;
@@ -303,15 +303,15 @@ static void read_budget(struct spec_reader *r, const struct capacity_ladder *top
     }
 }
 
-static void read_security(struct spec_reader *r, const struct capacity_ladder *top)
+static void read_security(struct spec_reader *r, const struct spec_node *top)
 {
     static const struct spec_key keys[] = {{"role", KEY_OPEN},
                                            {"vpc", KEY_OPEN},
                                            {"encrypt_traffic", KEY_LATER},
                                            {"volume_kms_key", KEY_LATER},
                                            {"output_kms_key", KEY_LATER}};
-    struct capacity_ladder p;
-    struct capacity_ladder at;
+    struct spec_node p;
+    struct spec_node at;
     r->role = r->defaults->role;
     if (!spec_child(r, top, "security", false, &p) ||
         !spec_is_map(r, &p, "{role: \"arn:aws:iam::...\"}")) {
@@ -330,8 +330,7 @@ static void read_security(struct spec_reader *r, const struct capacity_ladder *t
 /* --- stages
  * ---------------------------------------------------------------------------------------- */
 
-static void read_stages(struct spec_reader *r, const struct capacity_ladder *p,
-                        struct read_campaign *c)
+static void read_stages(struct spec_reader *r, const struct spec_node *p, struct read_campaign *c)
 {
     if (!spec_is_list(r, p, SPEC_STAGES_MAX, "- {name: download, worker: download, ...}")) {
         return;
@@ -363,7 +362,7 @@ static void check_names(struct spec_reader *r, const struct read_campaign *c)
         const char *name = c->stages[i].stage->name;
         for (int j = 0; j < i && name[0] != '\0'; j++) {
             if (strcmp(name, c->stages[j].stage->name) == 0) {
-                struct capacity_ladder at;
+                struct spec_node at;
                 (void)spec_child(r, &c->stages[i].at, "name", false, &at);
                 spec_fault(r, &at, "duplicate", "a name of its own",
                            "two stages are named '%.64s'; the other is in line %d", name,
@@ -384,7 +383,7 @@ static bool check_needs(struct spec_reader *r, const struct read_campaign *c)
     }
     for (int i = 0; i < c->stages_n; i++) {
         const struct spec_stage *s = c->stages[i].stage;
-        struct capacity_ladder at = c->stages[i].at;
+        struct spec_node at = c->stages[i].at;
         (void)spec_child(r, &c->stages[i].at, "needs", false, &at);
         for (int k = 0; k < s->needs_n; k++) {
             char hint[256];
@@ -443,7 +442,7 @@ static void order_stages(struct spec_reader *r, struct read_campaign *c)
         }
     }
     if (first >= 0) {
-        struct capacity_ladder at = c->stages[first].at;
+        struct spec_node at = c->stages[first].at;
         (void)spec_child(r, &c->stages[first].at, "needs", false, &at);
         spec_fault(r, &at, "cycle", "remove one of their needs",
                    "these stages wait for each other, or for such a circle: %s", names);
@@ -453,10 +452,10 @@ static void order_stages(struct spec_reader *r, struct read_campaign *c)
 /* --- the whole
  * ------------------------------------------------------------------------------------ */
 
-static void read_campaign(struct spec_reader *r, const struct capacity_ladder *top,
+static void read_campaign(struct spec_reader *r, const struct spec_node *top,
                           struct read_campaign *c)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     int64_t version;
     spec_check_keys(r, top, top_keys, ARRAY_LEN(top_keys), false);
     if (spec_child(r, top, "version", false, &at)) {
@@ -519,7 +518,7 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
     r.yaml_faults_n = faults->n;
     r.warm = (struct spec_warm){SPEC_KEEP_ALIVE_AUTO, -1, true};
     const struct yaml_node *root = yaml_root(doc);
-    const struct capacity_ladder top = {.node = root, .pos = root->pos};
+    const struct spec_node top = {.node = root, .pos = root->pos};
     if (!spec_is_map(&r, &top, "version: 1, name: ..., stages: [...]")) {
         return false;
     }
@@ -544,14 +543,4 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
     }
     *ret = s;
     return true;
-}
-
-int spec_stage_find(const struct spec *s, const char *name)
-{
-    for (int i = 0; i < s->stages_n; i++) {
-        if (strcmp(s->stages[i]->name, name) == 0) {
-            return i;
-        }
-    }
-    return -1;
 }

@@ -1,12 +1,8 @@
-/* A campaign file: validated with every fault at once (line, column, what to write instead), then a
- * plain tree. This version knows stages of kind `jobs` with `worker: download` or an `image:` of
- * the user's; the other kinds are refused by name. */
+/* A campaign file as a plain tree of values. What reads and writes it is in spec_parse.h,
+ * spec_json.h and spec_expand.h. */
 #pragma once
-#include "common/arena.h"
-#include "common/json.h"
-#include "common/position.h"
-#include "common/yaml.h"
 #include "core/model.h"
+#include <string.h>
 
 #define SPEC_STAGES_MAX      32
 #define SPEC_LADDER_MAX      8
@@ -143,49 +139,14 @@ struct spec {
     struct spec_stage *stages[SPEC_STAGES_MAX]; /* in dependency order */
     int stages_n;
 };
-/* What droverd adds where a file is silent. NULL: then the file must say it. */
-struct spec_defaults {
-    const char *role;
-    const char *worker_image;
-    const char *bucket; /* {bucket} when vars does not define it */
-};
-/* Text (YAML or JSON) to a spec whose strings live in a. False: faults says all of them. */
-bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a, struct spec **ret,
-                struct faults *faults) MUST_CHECK;
-/* The normalised form kept in the database, and back. spec_from_json trusts our own writing:
- * ERR_INTERNAL when it does not fit. */
-json_t *spec_to_json(const struct spec *s);
-bool spec_from_json(const json_t *v, struct arena *a, struct spec **ret,
-                    struct err *err) MUST_CHECK;
-/* What one attempt may cost at worst against every cap it must fit; false and a fault with both
- * numbers for each stage that cannot start even alone. price_of: false when the price is not known
- * (such a stage waits instead). */
-typedef bool spec_price_fn(void *ctx, const char *instance_type, musd_t *ret_musd_per_hour);
-bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
-                       struct faults *faults) MUST_CHECK;
-/* What is allowed but worth a word: an image without a digest, a download inside a VPC. */
-void spec_warn(const struct spec *s, struct faults *ret);
-int spec_stage_find(const struct spec *s, const char *name); /* index or -1 */
 
-/* Expand {var}, {part:05d}, {{ for one task. Known: part uri file_name stem size attempt campaign
- * stage, and task vars. */
-struct spec_task {
-    int64_t campaign_id;
-    const char *stage_name;
-    int64_t task_id;
-    int64_t seq;
-    const char *uri; /* of the (first) input */
-    int64_t size;
-    int attempt_n;
-    const json_t *vars; /* object of strings, or NULL */
-};
-bool spec_expand(const char *template, const struct spec_task *t, struct buf *out,
-                 struct err *err) MUST_CHECK;
-/* The names a template uses are all known (per-task ones, or keys of vars)? The first that is not
- * is named in err. */
-bool spec_expand_check(const char *template, const json_t *vars, struct err *err) MUST_CHECK;
-/* Does `key` match the glob of fan_out_from? '*' stands for any run of characters without '/', '**'
- * for any run. Both s3:// URIs, or a key of the glob's bucket beside an s3:// glob. */
-bool spec_glob_match(const char *glob, const char *key);
-/* Length of the glob's fixed start, up to its first '*': what a listing is asked for. */
-size_t spec_glob_prefix_n(const char *glob);
+/* Index of the stage of that name; -1 when there is none. */
+static inline int spec_stage_find(const struct spec *s, const char *name)
+{
+    for (int i = 0; i < s->stages_n; i++) {
+        if (strcmp(s->stages[i]->name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}

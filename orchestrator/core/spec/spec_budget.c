@@ -1,6 +1,7 @@
 /* What a valid campaign file still deserves to be told: a step no cap admits, and warnings. */
 #include "core/money/cost.h"
 #include "spec.h"
+#include "spec_parse.h"
 #include <stdio.h>
 
 /* "12.34" USD, rounded up to the cent, so that the number named is enough. */

@@ -1,5 +1,6 @@
 /* Templates of one task ({part:05d}, {uri}, {{) and the globs that name its input. Substitution is
  * text into one string: never structure, never a second pass. */
+#include "spec_expand.h"
 #include "spec_read.h"
 
 #define FORMAT_WIDTH_MAX 32

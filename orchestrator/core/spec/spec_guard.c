@@ -4,7 +4,7 @@
 #include "core/failure/hang_detector.h"
 #include "spec_read.h"
 
-bool spec_is_off(const struct capacity_ladder *p)
+bool spec_is_off(const struct spec_node *p)
 {
     bool boolean =
         p->node->kind == YAML_BOOL || (p->node->kind == YAML_STRING && p->node->maybe_bool);
@@ -12,10 +12,10 @@ bool spec_is_off(const struct capacity_ladder *p)
 }
 
 /* A number, or off, which is 0. */
-static void read_number_or_off(struct spec_reader *r, const struct capacity_ladder *p,
-                               const char *key, int64_t max, int *ret)
+static void read_number_or_off(struct spec_reader *r, const struct spec_node *p, const char *key,
+                               int64_t max, int *ret)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     int64_t n;
     if (!spec_child(r, p, key, false, &at)) {
         return;
@@ -30,11 +30,10 @@ static void read_number_or_off(struct spec_reader *r, const struct capacity_ladd
 }
 
 /* off, or {same: 3, of: 10} */
-static void read_breaker(struct spec_reader *r, const struct capacity_ladder *p,
-                         struct spec_guard *g)
+static void read_breaker(struct spec_reader *r, const struct spec_node *p, struct spec_guard *g)
 {
     static const struct spec_key keys[] = {{"same", KEY_OPEN}, {"of", KEY_OPEN}};
-    struct capacity_ladder at;
+    struct spec_node at;
     int64_t same = g->breaker_same;
     int64_t of = g->breaker_of;
     if (spec_is_off(p)) {
@@ -64,7 +63,7 @@ static void read_breaker(struct spec_reader *r, const struct capacity_ladder *p,
 }
 
 /* off, or {silent: 15m, standstill: 30m, start: 30m}, each of them a duration or off */
-static void read_hang(struct spec_reader *r, const struct capacity_ladder *p, struct spec_guard *g)
+static void read_hang(struct spec_reader *r, const struct spec_node *p, struct spec_guard *g)
 {
     static const struct spec_key keys[] = {
         {"silent", KEY_OPEN}, {"standstill", KEY_OPEN}, {"start", KEY_OPEN}};
@@ -77,7 +76,7 @@ static void read_hang(struct spec_reader *r, const struct capacity_ladder *p, st
         spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
     }
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        struct capacity_ladder at;
+        struct spec_node at;
         int64_t seconds;
         if (off) {
             *rules[i] = 0;
@@ -91,11 +90,10 @@ static void read_hang(struct spec_reader *r, const struct capacity_ladder *p, st
     }
 }
 
-static void read_limits(struct spec_reader *r, const struct capacity_ladder *p,
-                        struct spec_stage *s)
+static void read_limits(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     static const struct spec_key keys[] = {{"parts", KEY_OPEN}};
-    struct capacity_ladder at;
+    struct spec_node at;
     if (!spec_is_map(r, p, "{parts: 16}")) {
         return;
     }
@@ -105,9 +103,9 @@ static void read_limits(struct spec_reader *r, const struct capacity_ladder *p,
     }
 }
 
-void spec_guard_read(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+void spec_guard_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     const struct hang_detector_rules hang = HANG_DETECTOR_RULES_DEFAULT;
     s->guard = (struct spec_guard){.canary = 3,
                                    .breaker_same = 3,

@@ -1,5 +1,6 @@
 /* The normalised form of a spec as the database keeps it, and back. What we wrote we trust in its
  * shape, not in its bounds: a row that does not fit is ERR_INTERNAL, never a crash. */
+#include "spec_json.h"
 #include "core/failure/breaker.h"
 
 #define SPEC_JSON_VERSION 1

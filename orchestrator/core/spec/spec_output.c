@@ -26,7 +26,7 @@ static bool names_the_attempt(const char *template)
     return strstr(template, "{attempt}") != NULL || strstr(template, "{attempt:") != NULL;
 }
 
-static void read_from(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+static void read_from(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     const char *from;
     if (!spec_text(r, p, BRACES_VARS, 1024, &from)) {
@@ -48,13 +48,13 @@ static void read_from(struct spec_reader *r, const struct capacity_ladder *p, st
     }
 }
 
-void spec_read_fan_out(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     static const struct spec_key keys[] = {
         {"from", KEY_OPEN}, {"order", KEY_OPEN}, {"per_part", KEY_OPEN}, {"vars", KEY_OPEN}};
     static const char *const orders[] = {"name"};
     static const char *const orders_later[] = {"size", "none", NULL};
-    struct capacity_ladder at;
+    struct spec_node at;
     int64_t n;
     int i;
     if (p->node->kind == YAML_STRING) {
@@ -86,11 +86,10 @@ void spec_read_fan_out(struct spec_reader *r, const struct capacity_ladder *p, s
 }
 
 /* The hyperparameters our worker cannot do without. */
-static void check_download(struct spec_reader *r, const struct capacity_ladder *p,
-                           struct spec_stage *s)
+static void check_download(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder hyper;
-    struct capacity_ladder at;
+    struct spec_node hyper;
+    struct spec_node at;
     if (!spec_child(r, p, "hyperparameters", false, &hyper)) {
         spec_fault(r, p, "required", "hyperparameters: {url_list: \"{uri}\", output_folder: ...}",
                    "worker download needs the hyperparameters url_list and output_folder");
@@ -121,10 +120,10 @@ static void check_download(struct spec_reader *r, const struct capacity_ladder *
     }
 }
 
-static void check_isolation(struct spec_reader *r, const struct capacity_ladder *p,
+static void check_isolation(struct spec_reader *r, const struct spec_node *p,
                             const struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     if (s->worker == WORKER_DOWNLOAD && s->network_isolation &&
         spec_child(r, p, "network_isolation", false, &at)) {
         spec_fault(r, &at, "conflict", "leave it out",
@@ -138,7 +137,7 @@ static const char *const verify_words[] = {
     [VERIFY_ARTIFACTS] = "artifacts", [VERIFY_NONE] = "none",
 };
 
-static void read_target(struct spec_reader *r, const struct capacity_ladder *p, const char **ret)
+static void read_target(struct spec_reader *r, const struct spec_node *p, const char **ret)
 {
     if (spec_text(r, p, BRACES_TEMPLATE, 1024, ret)) {
         (void)spec_s3(r, p, *ret);
@@ -146,12 +145,11 @@ static void read_target(struct spec_reader *r, const struct capacity_ladder *p, 
 }
 
 /* {exists: "s3://..."} or {count: 12, prefix: "s3://.../"} */
-static void read_verify_map(struct spec_reader *r, const struct capacity_ladder *p,
-                            struct spec_stage *s)
+static void read_verify_map(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     static const struct spec_key keys[] = {
         {"exists", KEY_OPEN}, {"count", KEY_OPEN}, {"prefix", KEY_OPEN}};
-    struct capacity_ladder at;
+    struct spec_node at;
     spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
     if (spec_child(r, p, "exists", false, &at)) {
         s->verify = VERIFY_EXISTS;
@@ -170,8 +168,7 @@ static void read_verify_map(struct spec_reader *r, const struct capacity_ladder 
     }
 }
 
-static void read_verify(struct spec_reader *r, const struct capacity_ladder *p,
-                        struct spec_stage *s)
+static void read_verify(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     int i;
     if (p->node->kind == YAML_MAP) {
@@ -197,15 +194,14 @@ static void read_verify(struct spec_reader *r, const struct capacity_ladder *p,
     }
 }
 
-static void read_done_if(struct spec_reader *r, const struct capacity_ladder *p,
-                         struct spec_stage *s)
+static void read_done_if(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     static const struct spec_key keys[] = {{"manifest", KEY_OPEN},
                                            {"img2dataset", KEY_OPEN},
                                            {"exists", KEY_OPEN},
                                            {"any", KEY_LATER},
                                            {"min", KEY_LATER}};
-    struct capacity_ladder at;
+    struct spec_node at;
     int found = 0;
     if (!spec_is_map(r, p, "{manifest: \"s3://bucket/img/{part:05d}/\"} or {exists: KEY}")) {
         return;
@@ -232,10 +228,10 @@ static void read_done_if(struct spec_reader *r, const struct capacity_ladder *p,
 
 /* An image's output: where SageMaker puts model.tar.gz, and what {manifest, img2dataset} look at.
  */
-static void read_image_output(struct spec_reader *r, const struct capacity_ladder *p,
+static void read_image_output(struct spec_reader *r, const struct spec_node *p,
                               struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     if (spec_child(r, p, "output", false, &at)) {
         read_target(r, &at, &s->output);
     } else if (r->default_output != NULL) {
@@ -246,9 +242,9 @@ static void read_image_output(struct spec_reader *r, const struct capacity_ladde
     }
 }
 
-void spec_read_output(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     s->verify = s->worker == WORKER_NONE ? VERIFY_ARTIFACTS : VERIFY_MANIFEST;
     if (s->worker == WORKER_DOWNLOAD) {
         check_download(r, p, s);

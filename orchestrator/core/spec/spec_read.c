@@ -1,9 +1,10 @@
 /* Typed values of a campaign file, each wrong one a fault that says what to write. */
 #include "spec_read.h"
+#include "spec_expand.h"
 #include <stdarg.h>
 #include <stdio.h>
 
-static size_t pointer_of(const struct capacity_ladder *p, char *out, size_t n)
+static size_t pointer_of(const struct spec_node *p, char *out, size_t n)
 {
     size_t used = p->up == NULL ? 0 : pointer_of(p->up, out, n);
     if (p->key != NULL && used < n) {
@@ -13,7 +14,7 @@ static size_t pointer_of(const struct capacity_ladder *p, char *out, size_t n)
     return used;
 }
 
-void spec_fault(struct spec_reader *r, const struct capacity_ladder *p, const char *code,
+void spec_fault(struct spec_reader *r, const struct spec_node *p, const char *code,
                 const char *hint, const char *fmt, ...)
 {
     for (int i = 0; i < r->yaml_faults_n; i++) {
@@ -32,14 +33,14 @@ void spec_fault(struct spec_reader *r, const struct capacity_ladder *p, const ch
     faults_add(r->faults, p->pos, pointer, code, hint, "%s", message);
 }
 
-bool spec_child(struct spec_reader *r, const struct capacity_ladder *p, const char *key,
-                bool required, struct capacity_ladder *ret)
+bool spec_child(struct spec_reader *r, const struct spec_node *p, const char *key, bool required,
+                struct spec_node *ret)
 {
     const struct yaml_node *m = p->node;
     for (size_t i = 0; m->kind == YAML_MAP && i < m->n; i++) {
         if (strcmp(m->keys[i], key) == 0) {
             struct position pos = m->items[i]->pos.line > 0 ? m->items[i]->pos : m->key_pos[i];
-            *ret = (struct capacity_ladder){p, m->keys[i], m->items[i], pos};
+            *ret = (struct spec_node){p, m->keys[i], m->items[i], pos};
             return true;
         }
     }
@@ -51,10 +52,10 @@ bool spec_child(struct spec_reader *r, const struct capacity_ladder *p, const ch
     return false;
 }
 
-struct capacity_ladder spec_item(const struct capacity_ladder *list, size_t i, char key[static 24])
+struct spec_node spec_item(const struct spec_node *list, size_t i, char key[static 24])
 {
     (void)snprintf(key, 24, "%zu", i);
-    return (struct capacity_ladder){list, key, list->node->items[i], list->node->items[i]->pos};
+    return (struct spec_node){list, key, list->node->items[i], list->node->items[i]->pos};
 }
 
 static const char *kind_name(const struct yaml_node *n)
@@ -77,20 +78,19 @@ static const char *kind_name(const struct yaml_node *n)
     return "something else";
 }
 
-static bool wrong_type(struct spec_reader *r, const struct capacity_ladder *p, const char *want,
+static bool wrong_type(struct spec_reader *r, const struct spec_node *p, const char *want,
                        const char *hint)
 {
     spec_fault(r, p, "type", hint, "%s is needed here, this is %s", want, kind_name(p->node));
     return false;
 }
 
-bool spec_is_map(struct spec_reader *r, const struct capacity_ladder *p, const char *hint)
+bool spec_is_map(struct spec_reader *r, const struct spec_node *p, const char *hint)
 {
     return p->node->kind == YAML_MAP || wrong_type(r, p, "a map", hint);
 }
 
-bool spec_is_list(struct spec_reader *r, const struct capacity_ladder *p, size_t max,
-                  const char *hint)
+bool spec_is_list(struct spec_reader *r, const struct spec_node *p, size_t max, const char *hint)
 {
     if (p->node->kind != YAML_LIST) {
         return wrong_type(r, p, "a list", hint);
@@ -124,8 +124,8 @@ void spec_guess(const char *word, const char *const *words, size_t n, char *out,
     }
 }
 
-void spec_check_keys(struct spec_reader *r, const struct capacity_ladder *p,
-                     const struct spec_key *keys, size_t n, bool quiet)
+void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const struct spec_key *keys,
+                     size_t n, bool quiet)
 {
     const char *names[64];
     size_t open = 0;
@@ -138,7 +138,7 @@ void spec_check_keys(struct spec_reader *r, const struct capacity_ladder *p,
     }
     for (size_t k = 0; k < p->node->n; k++) {
         const char *key = p->node->keys[k];
-        const struct capacity_ladder at = {p, key, p->node->items[k], p->node->key_pos[k]};
+        const struct spec_node at = {p, key, p->node->items[k], p->node->key_pos[k]};
         for (open = 0; open < n && strcmp(keys[open].name, key) != 0; open++) {
         }
         if (open == n) {
@@ -174,7 +174,7 @@ static bool is_task_var(const struct spec_reader *r, struct str name)
     return spec_is_task_variable(name);
 }
 
-static bool unknown_var(struct spec_reader *r, const struct capacity_ladder *p, struct str name,
+static bool unknown_var(struct spec_reader *r, const struct spec_node *p, struct str name,
                         enum braces braces)
 {
     static const char *const per_task[] = {"part", "uri",     "file_name", "stem",
@@ -214,7 +214,7 @@ static void add_literal(struct buf *b, struct str s, enum braces braces)
     }
 }
 
-static bool expand(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
+static bool expand(struct spec_reader *r, const struct spec_node *p, enum braces braces,
                    struct buf *out)
 {
     const char *t = p->node->text;
@@ -256,7 +256,7 @@ static json_t *task_vars_json(const struct spec_reader *r)
     return o;
 }
 
-static bool text_of(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
+static bool text_of(struct spec_reader *r, const struct spec_node *p, enum braces braces,
                     size_t max, const char **ret)
 {
     AUTO_BUF struct buf out = BUF_INIT(SPEC_STRING_MAX);
@@ -284,8 +284,8 @@ static bool text_of(struct spec_reader *r, const struct capacity_ladder *p, enum
     return true;
 }
 
-bool spec_text(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
-               size_t max, const char **ret)
+bool spec_text(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max,
+               const char **ret)
 {
     if (p->node->kind != YAML_STRING) {
         bool scalar =
@@ -299,8 +299,8 @@ bool spec_text(struct spec_reader *r, const struct capacity_ladder *p, enum brac
     return text_of(r, p, braces, max, ret);
 }
 
-bool spec_scalar(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
-                 size_t max, const char **ret)
+bool spec_scalar(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max,
+                 const char **ret)
 {
     if (p->node->kind == YAML_LIST || p->node->kind == YAML_MAP || p->node->kind == YAML_NULL) {
         return wrong_type(r, p, "one value", "write one string; JSON goes in quotes");
@@ -311,7 +311,7 @@ bool spec_scalar(struct spec_reader *r, const struct capacity_ladder *p, enum br
 /* --- numbers, units ----------------------------------------------------------------------------
  */
 
-bool spec_i64(struct spec_reader *r, const struct capacity_ladder *p, int64_t min, int64_t max,
+bool spec_i64(struct spec_reader *r, const struct spec_node *p, int64_t min, int64_t max,
               int64_t *ret)
 {
     char hint[96];
@@ -328,7 +328,7 @@ bool spec_i64(struct spec_reader *r, const struct capacity_ladder *p, int64_t mi
     return true;
 }
 
-bool spec_bool(struct spec_reader *r, const struct capacity_ladder *p, bool *ret)
+bool spec_bool(struct spec_reader *r, const struct spec_node *p, bool *ret)
 {
     if (p->node->kind != YAML_BOOL && !(p->node->kind == YAML_STRING && p->node->maybe_bool)) {
         return wrong_type(r, p, "a boolean", "true or false");
@@ -337,8 +337,8 @@ bool spec_bool(struct spec_reader *r, const struct capacity_ladder *p, bool *ret
     return true;
 }
 
-bool spec_duration(struct spec_reader *r, const struct capacity_ladder *p, int64_t min_s,
-                   int64_t max_s, int64_t *ret)
+bool spec_duration(struct spec_reader *r, const struct spec_node *p, int64_t min_s, int64_t max_s,
+                   int64_t *ret)
 {
     static const char hint[] = "a duration with its unit: 90s, 15m, 4h, 1h30m, 2d";
     struct err err = ERR_INIT;
@@ -358,7 +358,7 @@ bool spec_duration(struct spec_reader *r, const struct capacity_ladder *p, int64
     return true;
 }
 
-bool spec_money(struct spec_reader *r, const struct capacity_ladder *p, musd_t *ret)
+bool spec_money(struct spec_reader *r, const struct spec_node *p, musd_t *ret)
 {
     static const char hint[] = "an amount like 900 USD or 12.50 USD";
     struct err err = ERR_INIT;
@@ -372,7 +372,7 @@ bool spec_money(struct spec_reader *r, const struct capacity_ladder *p, musd_t *
     return true;
 }
 
-bool spec_percent(struct spec_reader *r, const struct capacity_ladder *p, int64_t *ret_ppm)
+bool spec_percent(struct spec_reader *r, const struct spec_node *p, int64_t *ret_ppm)
 {
     static const char hint[] = "a percentage from 0% to 100%, like 2% or 0.5%";
     struct str t = {p->node->text, p->node->text_n};
@@ -388,7 +388,7 @@ bool spec_percent(struct spec_reader *r, const struct capacity_ladder *p, int64_
     return true;
 }
 
-bool spec_choice(struct spec_reader *r, const struct capacity_ladder *p, const char *const *words,
+bool spec_choice(struct spec_reader *r, const struct spec_node *p, const char *const *words,
                  size_t n, const char *const *later, int *ret)
 {
     char hint[256];
@@ -417,8 +417,8 @@ bool spec_choice(struct spec_reader *r, const struct capacity_ladder *p, const c
 /* --- lists and maps of text --------------------------------------------------------------------
  */
 
-bool spec_texts(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
-                size_t max_n, size_t max_len, const char **ret, int *ret_n)
+bool spec_texts(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max_n,
+                size_t max_len, const char **ret, int *ret_n)
 {
     if (p->node->kind != YAML_LIST) {
         *ret_n = 0;
@@ -435,7 +435,7 @@ bool spec_texts(struct spec_reader *r, const struct capacity_ladder *p, enum bra
     int n = 0;
     for (size_t i = 0; i < p->node->n; i++) {
         char key[24];
-        struct capacity_ladder item = spec_item(p, i, key);
+        struct spec_node item = spec_item(p, i, key);
         if (spec_text(r, &item, braces, max_len, &ret[n])) {
             n++;
         } else {
@@ -446,8 +446,8 @@ bool spec_texts(struct spec_reader *r, const struct capacity_ladder *p, enum bra
     return good;
 }
 
-bool spec_pairs(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
-                size_t max_n, size_t key_max, size_t value_max, struct spec_pair *ret, int *ret_n)
+bool spec_pairs(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max_n,
+                size_t key_max, size_t value_max, struct spec_pair *ret, int *ret_n)
 {
     *ret_n = 0;
     if (!spec_is_map(r, p, "key: value, ...")) {
@@ -460,7 +460,7 @@ bool spec_pairs(struct spec_reader *r, const struct capacity_ladder *p, enum bra
     bool good = true;
     for (size_t i = 0; i < p->node->n; i++) {
         const char *key = p->node->keys[i];
-        struct capacity_ladder at = {p, key, p->node->items[i], p->node->items[i]->pos};
+        struct spec_node at = {p, key, p->node->items[i], p->node->items[i]->pos};
         const char *value;
         if (key[0] == '\0' || strlen(key) > key_max) {
             spec_fault(r, &at, "limit", "", "a key of 1 to %zu bytes is needed", key_max);

@@ -1,15 +1,17 @@
 /* What the files that read a campaign file share: a place in the tree, typed values with faults,
  * variables. Private to spec*.c. */
 #pragma once
-#include "spec.h"
+#include "common/yaml.h"
+#include "spec_expand.h"
+#include "spec_parse.h"
 
 #define SPEC_VARS_MAX    64
 #define SPEC_STRING_MAX  4096      /* one string after expansion */
 #define SPEC_STRINGS_MAX (2 << 20) /* all of them; six times that as JSON at worst */
 
 /* A node and how one gets there; lives on the stack of the reader. */
-struct capacity_ladder {
-    const struct capacity_ladder *up;
+struct spec_node {
+    const struct spec_node *up;
     const char *key; /* NULL at the top */
     const struct yaml_node *node;
     struct position pos; /* of the key, else of the node */
@@ -48,64 +50,61 @@ enum braces {
 };
 
 /* A fault at a place. hint: what to write instead. */
-void spec_fault(struct spec_reader *r, const struct capacity_ladder *p, const char *code,
+void spec_fault(struct spec_reader *r, const struct spec_node *p, const char *code,
                 const char *hint, const char *fmt, ...) PRINTF(5, 6);
 /* The value of `key` of map p, false when absent (and a fault when `required`). */
-bool spec_child(struct spec_reader *r, const struct capacity_ladder *p, const char *key,
-                bool required, struct capacity_ladder *ret);
-struct capacity_ladder spec_item(const struct capacity_ladder *list, size_t i, char key[static 24]);
+bool spec_child(struct spec_reader *r, const struct spec_node *p, const char *key, bool required,
+                struct spec_node *ret);
+struct spec_node spec_item(const struct spec_node *list, size_t i, char key[static 24]);
 /* Is it a map / a list of at most max? Else a fault that says what to write. */
-bool spec_is_map(struct spec_reader *r, const struct capacity_ladder *p, const char *hint);
-bool spec_is_list(struct spec_reader *r, const struct capacity_ladder *p, size_t max,
-                  const char *hint);
+bool spec_is_map(struct spec_reader *r, const struct spec_node *p, const char *hint);
+bool spec_is_list(struct spec_reader *r, const struct spec_node *p, size_t max, const char *hint);
 /* Faults for every key that is not one of keys[n]. `quiet`: none for those of a later version. */
-void spec_check_keys(struct spec_reader *r, const struct capacity_ladder *p,
-                     const struct spec_key *keys, size_t n, bool quiet);
+void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const struct spec_key *keys,
+                     size_t n, bool quiet);
 /* The nearest of words[n] as "did you mean 'x'?", else all of them. */
 void spec_guess(const char *word, const char *const *words, size_t n, char *out, size_t out_n);
 
 /* Values. All give false (or the default) and a fault when the value is wrong. */
-bool spec_text(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
-               size_t max, const char **ret);
+bool spec_text(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max,
+               const char **ret);
 /* As spec_text, for numbers and booleans too: as written. */
-bool spec_scalar(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
-                 size_t max, const char **ret);
-bool spec_i64(struct spec_reader *r, const struct capacity_ladder *p, int64_t min, int64_t max,
+bool spec_scalar(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max,
+                 const char **ret);
+bool spec_i64(struct spec_reader *r, const struct spec_node *p, int64_t min, int64_t max,
               int64_t *ret);
-bool spec_bool(struct spec_reader *r, const struct capacity_ladder *p, bool *ret);
-bool spec_duration(struct spec_reader *r, const struct capacity_ladder *p, int64_t min_s,
-                   int64_t max_s, int64_t *ret);
-bool spec_money(struct spec_reader *r, const struct capacity_ladder *p, musd_t *ret);
-bool spec_percent(struct spec_reader *r, const struct capacity_ladder *p, int64_t *ret_ppm);
+bool spec_bool(struct spec_reader *r, const struct spec_node *p, bool *ret);
+bool spec_duration(struct spec_reader *r, const struct spec_node *p, int64_t min_s, int64_t max_s,
+                   int64_t *ret);
+bool spec_money(struct spec_reader *r, const struct spec_node *p, musd_t *ret);
+bool spec_percent(struct spec_reader *r, const struct spec_node *p, int64_t *ret_ppm);
 /* One of words[n], by index; `later`: words of a later version, NULL-terminated or NULL. */
-bool spec_choice(struct spec_reader *r, const struct capacity_ladder *p, const char *const *words,
+bool spec_choice(struct spec_reader *r, const struct spec_node *p, const char *const *words,
                  size_t n, const char *const *later, int *ret);
 /* A string or a list of strings. */
-bool spec_texts(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
-                size_t max_n, size_t max_len, const char **ret, int *ret_n);
-bool spec_pairs(struct spec_reader *r, const struct capacity_ladder *p, enum braces braces,
-                size_t max_n, size_t key_max, size_t value_max, struct spec_pair *ret, int *ret_n);
-bool spec_role(struct spec_reader *r, const struct capacity_ladder *p, const char **ret);
+bool spec_texts(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max_n,
+                size_t max_len, const char **ret, int *ret_n);
+bool spec_pairs(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max_n,
+                size_t key_max, size_t value_max, struct spec_pair *ret, int *ret_n);
+bool spec_role(struct spec_reader *r, const struct spec_node *p, const char **ret);
 bool spec_instance_type_ok(const char *s);
-bool spec_s3(struct spec_reader *r, const struct capacity_ladder *p, const char *text);
+bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text);
 
 /* spec_stage.c: one stage into *s, whatever its faults; a kind of a later version is one fault. */
-void spec_stage_read(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s);
+void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* spec_output.c: fan_out, hyperparameters' places, verify, done_if. */
-void spec_read_fan_out(struct spec_reader *r, const struct capacity_ladder *p,
-                       struct spec_stage *s);
-void spec_read_output(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s);
+void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* spec_guard.c: limits, canary, breaker, quarantine, hang and twin of a stage. */
-void spec_guard_read(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s);
+void spec_guard_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* off, no or false */
-bool spec_is_off(const struct capacity_ladder *p);
+bool spec_is_off(const struct spec_node *p);
 /* spec_shared.c: what the campaign and its stages both have. */
-void spec_read_retry(struct spec_reader *r, const struct capacity_ladder *p,
-                     struct spec_retry *rows);
-void spec_read_vpc(struct spec_reader *r, const struct capacity_ladder *p, const char **subnets,
+void spec_read_retry(struct spec_reader *r, const struct spec_node *p, struct spec_retry *rows);
+void spec_read_vpc(struct spec_reader *r, const struct spec_node *p, const char **subnets,
                    int *subnets_n, const char **groups, int *groups_n);
 /* The keys said go over what *w holds. */
-void spec_read_warm(struct spec_reader *r, const struct capacity_ladder *p, struct spec_warm *w);
+void spec_read_warm(struct spec_reader *r, const struct spec_node *p, struct spec_warm *w);
 
 /* spec_expand.c: the next piece of a template at *t: literal text, then perhaps a {name:format}. */
 struct spec_field {

@@ -47,7 +47,7 @@ static bool role_ok(const char *s)
     return true;
 }
 
-bool spec_role(struct spec_reader *r, const struct capacity_ladder *p, const char **ret)
+bool spec_role(struct spec_reader *r, const struct spec_node *p, const char **ret)
 {
     const char *s;
     if (!spec_text(r, p, BRACES_VARS, 2048, &s)) {
@@ -62,7 +62,7 @@ bool spec_role(struct spec_reader *r, const struct capacity_ladder *p, const cha
     return true;
 }
 
-bool spec_s3(struct spec_reader *r, const struct capacity_ladder *p, const char *text)
+bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text)
 {
     size_t bucket_n = strncmp(text, "s3://", 5) == 0
                           ? strspn(text + 5, "abcdefghijklmnopqrstuvwxyz0123456789.-")
@@ -89,10 +89,10 @@ static bool id_ok(const char *s)
     return n > 0 && n <= 32;
 }
 
-static void read_ids(struct spec_reader *r, const struct capacity_ladder *p, const char *key,
-                     size_t max, const char **ret, int *ret_n)
+static void read_ids(struct spec_reader *r, const struct spec_node *p, const char *key, size_t max,
+                     const char **ret, int *ret_n)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     if (!spec_child(r, p, key, true, &at) ||
         !spec_texts(r, &at, BRACES_VARS, max, SPEC_STRING_MAX, ret, ret_n)) {
         return;
@@ -108,7 +108,7 @@ static void read_ids(struct spec_reader *r, const struct capacity_ladder *p, con
     }
 }
 
-void spec_read_vpc(struct spec_reader *r, const struct capacity_ladder *p, const char **subnets,
+void spec_read_vpc(struct spec_reader *r, const struct spec_node *p, const char **subnets,
                    int *subnets_n, const char **groups, int *groups_n)
 {
     static const struct spec_key keys[] = {{"subnets", KEY_OPEN}, {"security_groups", KEY_OPEN}};
@@ -128,7 +128,7 @@ void spec_read_vpc(struct spec_reader *r, const struct capacity_ladder *p, const
 /* --- warm pools ---------------------------------------------------------------------------------
  */
 
-static void read_keep_alive(struct spec_reader *r, const struct capacity_ladder *p, int64_t *ret)
+static void read_keep_alive(struct spec_reader *r, const struct spec_node *p, int64_t *ret)
 {
     static const char hint[] = "auto, off, or a duration from 1s to 60m like 15m";
     struct err err = ERR_INIT;
@@ -149,11 +149,11 @@ static void read_keep_alive(struct spec_reader *r, const struct capacity_ladder 
     }
 }
 
-void spec_read_warm(struct spec_reader *r, const struct capacity_ladder *p, struct spec_warm *w)
+void spec_read_warm(struct spec_reader *r, const struct spec_node *p, struct spec_warm *w)
 {
     static const struct spec_key keys[] = {
         {"keep_alive", KEY_OPEN}, {"max_idle_cost", KEY_OPEN}, {"kill_when_queue_empty", KEY_OPEN}};
-    struct capacity_ladder at;
+    struct spec_node at;
     if (!spec_is_map(r, p, "{keep_alive: auto, max_idle_cost: 25 USD}")) {
         return;
     }
@@ -172,7 +172,7 @@ void spec_read_warm(struct spec_reader *r, const struct capacity_ladder *p, stru
 /* --- retry --------------------------------------------------------------------------------------
  */
 
-static bool read_cause(struct spec_reader *r, const struct capacity_ladder *p, enum cause *ret)
+static bool read_cause(struct spec_reader *r, const struct spec_node *p, enum cause *ret)
 {
     static const char *const names[] = {
 #define X(c, name, counts_, times_, from_s, to_s, remedy) name,
@@ -188,8 +188,7 @@ static bool read_cause(struct spec_reader *r, const struct capacity_ladder *p, e
 }
 
 /* "auto", "30s" or "30s..10m" */
-static void read_wait(struct spec_reader *r, const struct capacity_ladder *p,
-                      struct spec_retry *row)
+static void read_wait(struct spec_reader *r, const struct spec_node *p, struct spec_retry *row)
 {
     struct str t = {p->node->text, p->node->text_n};
     struct err err = ERR_INIT;
@@ -214,8 +213,7 @@ static void read_wait(struct spec_reader *r, const struct capacity_ladder *p,
     row->wait_to_s = to_s;
 }
 
-static void read_times(struct spec_reader *r, const struct capacity_ladder *p,
-                       struct spec_retry *row)
+static void read_times(struct spec_reader *r, const struct spec_node *p, struct spec_retry *row)
 {
     int64_t n;
     if (p->node->kind == YAML_STRING && strcmp(p->node->text, "forever") == 0) {
@@ -229,7 +227,7 @@ static void read_times(struct spec_reader *r, const struct capacity_ladder *p,
 }
 
 /* "x2" or "x1.5" as 200 or 150; more than 1. */
-static bool read_factor(struct spec_reader *r, const struct capacity_ladder *p, int *ret_x100)
+static bool read_factor(struct spec_reader *r, const struct spec_node *p, int *ret_x100)
 {
     static const char hint[] = "a factor like x2 or x1.5, more than x1 and at most x100";
     struct str t = {p->node->text, p->node->text_n};
@@ -249,7 +247,7 @@ static bool read_factor(struct spec_reader *r, const struct capacity_ladder *p, 
 }
 
 /* max: gigabytes beside volume_gb, or a duration beside max_runtime. */
-static void read_change_max(struct spec_reader *r, const struct capacity_ladder *p, bool volume,
+static void read_change_max(struct spec_reader *r, const struct spec_node *p, bool volume,
                             bool runtime, struct spec_change *ret)
 {
     int64_t n;
@@ -264,8 +262,7 @@ static void read_change_max(struct spec_reader *r, const struct capacity_ladder 
 }
 
 /* none, or {volume_gb: x2, max: 2000}, {instance_type: next}, {max_runtime: x1.5} */
-static bool read_change(struct spec_reader *r, const struct capacity_ladder *p,
-                        struct spec_change *ret)
+static bool read_change(struct spec_reader *r, const struct spec_node *p, struct spec_change *ret)
 {
     static const struct spec_key keys[] = {{"volume_gb", KEY_OPEN},
                                            {"instance_type", KEY_OPEN},
@@ -283,7 +280,7 @@ static bool read_change(struct spec_reader *r, const struct capacity_ladder *p,
         return false;
     }
     spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
-    struct capacity_ladder at;
+    struct spec_node at;
     int i;
     bool volume = spec_child(r, p, "volume_gb", false, &at);
     if (volume) {
@@ -309,8 +306,7 @@ static bool read_change(struct spec_reader *r, const struct capacity_ladder *p,
     return r->faults->n == before;
 }
 
-static void read_row(struct spec_reader *r, const struct capacity_ladder *p,
-                     struct spec_retry *rows)
+static void read_row(struct spec_reader *r, const struct spec_node *p, struct spec_retry *rows)
 {
     static const struct spec_key keys[] = {{"cause", KEY_OPEN},
                                            {"wait", KEY_OPEN},
@@ -321,7 +317,7 @@ static void read_row(struct spec_reader *r, const struct capacity_ladder *p,
         return;
     }
     spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
-    struct capacity_ladder at;
+    struct spec_node at;
     struct spec_retry said = {.times = INT32_MIN, .wait_from_s = -1};
     bool counts = false;
     if (spec_child(r, p, "wait", false, &at)) {
@@ -338,7 +334,7 @@ static void read_row(struct spec_reader *r, const struct capacity_ladder *p,
     bool list = at.node->kind == YAML_LIST;
     for (size_t i = 0; i < (list ? at.node->n : 1); i++) {
         char key[24];
-        struct capacity_ladder one = list ? spec_item(&at, i, key) : at;
+        struct spec_node one = list ? spec_item(&at, i, key) : at;
         enum cause c;
         if (!read_cause(r, &one, &c)) {
             continue;
@@ -359,15 +355,14 @@ static void read_row(struct spec_reader *r, const struct capacity_ladder *p,
     }
 }
 
-void spec_read_retry(struct spec_reader *r, const struct capacity_ladder *p,
-                     struct spec_retry *rows)
+void spec_read_retry(struct spec_reader *r, const struct spec_node *p, struct spec_retry *rows)
 {
     if (!spec_is_list(r, p, 64, "[{cause: internal, times: 5}, ...]")) {
         return;
     }
     for (size_t i = 0; i < p->node->n; i++) {
         char key[24];
-        struct capacity_ladder row = spec_item(p, i, key);
+        struct spec_node row = spec_item(p, i, key);
         read_row(r, &row, rows);
     }
 }

@@ -74,9 +74,9 @@ static bool stage_name_ok(const char *s)
     return s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
 }
 
-static void read_name(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+static void read_name(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     s->name = "";
     if (!spec_child(r, p, "name", true, &at) || !spec_text(r, &at, BRACES_VARS, 256, &s->name)) {
         return;
@@ -88,9 +88,9 @@ static void read_name(struct spec_reader *r, const struct capacity_ladder *p, st
     }
 }
 
-static void read_needs(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+static void read_needs(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     if (spec_child(r, p, "needs", false, &at)) {
         (void)spec_texts(r, &at, BRACES_VARS, SPEC_STAGES_MAX, 64, s->needs, &s->needs_n);
     }
@@ -107,13 +107,13 @@ static bool is_word_of(const struct yaml_node *node, const char *const *words)
 }
 
 /* What runs: our worker or the user's image. False: a kind of a later version, its fault made. */
-static bool read_kind(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     static const char *const kinds[] = {"jobs"};
     static const char *const kinds_later[] = {"lustre", "endpoint", NULL};
     static const char *const workers[] = {"download"};
     static const char *const workers_later[] = {"copy", "index", "train-sample", NULL};
-    struct capacity_ladder at;
+    struct spec_node at;
     int i;
     if (spec_child(r, p, "kind", false, &at) &&
         !spec_choice(r, &at, kinds, ARRAY_LEN(kinds), kinds_later, &i) &&
@@ -131,7 +131,7 @@ static bool read_kind(struct spec_reader *r, const struct capacity_ladder *p, st
         const char *key = p->node->keys[k];
         bool framework = strcmp(key, "framework") == 0;
         if (framework || strcmp(key, "extends") == 0) {
-            const struct capacity_ladder other = {p, key, p->node->items[k], p->node->key_pos[k]};
+            const struct spec_node other = {p, key, p->node->items[k], p->node->key_pos[k]};
             spec_fault(r, &other, "unsupported",
                        framework ? "image: REPOSITORY@sha256:..." : "write the stage's keys out",
                        "'%s' is not supported in this version", key);
@@ -158,9 +158,9 @@ static bool image_ok(const char *s)
     return n > 0 && n <= 255 && isalnum((unsigned char)s[0]);
 }
 
-static void read_image(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+static void read_image(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     s->image = s->worker == WORKER_DOWNLOAD ? r->defaults->worker_image : NULL;
     if (spec_child(r, p, "image", false, &at)) {
         if (spec_text(r, &at, BRACES_VARS, 255, &s->image) && !image_ok(s->image)) {
@@ -186,9 +186,9 @@ static void read_image(struct spec_reader *r, const struct capacity_ladder *p, s
                      &s->command_n);
 }
 
-static void read_types(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+static void read_types(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     if (!spec_child(r, p, "instance_type", true, &at) ||
         !spec_texts(r, &at, BRACES_VARS, SPEC_LADDER_MAX, 64, s->instance_type,
                     &s->instance_type_n)) {
@@ -200,7 +200,7 @@ static void read_types(struct spec_reader *r, const struct capacity_ladder *p, s
     for (int i = 0; i < s->instance_type_n; i++) {
         char key[24];
         bool list = at.node->kind == YAML_LIST;
-        struct capacity_ladder one = list ? spec_item(&at, (size_t)i, key) : at;
+        struct spec_node one = list ? spec_item(&at, (size_t)i, key) : at;
         if (!spec_instance_type_ok(s->instance_type[i])) {
             spec_fault(r, &one, "pattern", "like ml.c5.18xlarge", "'%.64s' is no instance type",
                        s->instance_type[i]);
@@ -214,9 +214,9 @@ static void read_types(struct spec_reader *r, const struct capacity_ladder *p, s
     }
 }
 
-static void read_size(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+static void read_size(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     int64_t n;
     if (spec_child(r, p, "instance_count", false, &at) && spec_i64(r, &at, 1, 256, &n)) {
         s->instance_count = (int)n;
@@ -230,10 +230,10 @@ static void read_size(struct spec_reader *r, const struct capacity_ladder *p, st
     }
 }
 
-static void read_times(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+static void read_times(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     static const struct spec_key expect_keys[] = {{"duration", KEY_OPEN}, {"files", KEY_LATER}};
-    struct capacity_ladder at;
+    struct spec_node at;
     if (spec_child(r, p, "max_runtime", false, &at)) {
         (void)spec_duration(r, &at, 1, SPEC_RUNTIME_S_MAX, &s->max_runtime_s);
     }
@@ -246,7 +246,7 @@ static void read_times(struct spec_reader *r, const struct capacity_ladder *p, s
                    (long long)s->min_runtime_s, (long long)s->max_runtime_s);
     }
     if (spec_child(r, p, "expect", false, &at) && spec_is_map(r, &at, "{duration: 100m}")) {
-        struct capacity_ladder d;
+        struct spec_node d;
         spec_check_keys(r, &at, expect_keys, ARRAY_LEN(expect_keys), false);
         if (spec_child(r, &at, "duration", false, &d)) {
             (void)spec_duration(r, &d, 1, SPEC_RUNTIME_S_MAX, &s->expect_s);
@@ -254,10 +254,9 @@ static void read_times(struct spec_reader *r, const struct capacity_ladder *p, s
     }
 }
 
-static void read_security(struct spec_reader *r, const struct capacity_ladder *p,
-                          struct spec_stage *s)
+static void read_security(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     s->role = r->role;
     if (spec_child(r, p, "role", false, &at)) {
         (void)spec_role(r, &at, &s->role);
@@ -277,11 +276,10 @@ static void read_security(struct spec_reader *r, const struct capacity_ladder *p
 
 /* How instances are bought and kept. A spot job that is taken starts again from its first line, so
  * what it did must lie in S3; and SageMaker keeps no spot instances. */
-static void read_market(struct spec_reader *r, const struct capacity_ladder *p,
-                        struct spec_stage *s)
+static void read_market(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
-    struct capacity_ladder spot;
+    struct spec_node at;
+    struct spec_node spot;
     s->warm = r->warm;
     if (spec_child(r, p, "warm_pool", false, &at)) {
         spec_read_warm(r, &at, &s->warm);
@@ -318,10 +316,9 @@ static bool env_key_ok(const char *s)
     return true;
 }
 
-static void read_settings(struct spec_reader *r, const struct capacity_ladder *p,
-                          struct spec_stage *s)
+static void read_settings(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     if (spec_child(r, p, "hyperparameters", false, &at)) {
         (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, 2500, s->hyperparameters,
                          &s->hyperparameters_n);
@@ -332,8 +329,8 @@ static void read_settings(struct spec_reader *r, const struct capacity_ladder *p
     (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX - 3, 512, 512, s->environment,
                      &s->environment_n);
     for (size_t i = 0; at.node->kind == YAML_MAP && i < at.node->n; i++) {
-        const struct capacity_ladder key = {&at, at.node->keys[i], at.node->items[i],
-                                            at.node->key_pos[i]};
+        const struct spec_node key = {&at, at.node->keys[i], at.node->items[i],
+                                      at.node->key_pos[i]};
         if (!env_key_ok(at.node->keys[i])) {
             spec_fault(r, &key, "pattern", "letters, digits and _, not beginning with DROVER_",
                        "'%.64s' cannot name an environment variable", at.node->keys[i]);
@@ -341,9 +338,9 @@ static void read_settings(struct spec_reader *r, const struct capacity_ladder *p
     }
 }
 
-void spec_stage_read(struct spec_reader *r, const struct capacity_ladder *p, struct spec_stage *s)
+void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct capacity_ladder at;
+    struct spec_node at;
     *s = (struct spec_stage){.name = "",
                              .per_part = 1,
                              .instance_count = 1,

@@ -2,6 +2,7 @@
  * same input gives the same bytes. */
 #include "training_request.h"
 #include "common/hash.h"
+#include "spec_expand.h"
 #include "spec_read.h"
 #include "worker_protocol.h"
 #include <assert.h>

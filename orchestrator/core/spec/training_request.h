@@ -2,6 +2,7 @@
  * deterministic: the same input gives the same bytes. */
 #pragma once
 #include "spec.h"
+#include "spec_expand.h"
 
 struct training_request_input {
     const struct spec *spec;

@@ -4,6 +4,7 @@
  * its stdin does. */
 #include "api/server/server.h"
 #include "common/buf.h"
+#include "common/cleanup.h"
 #include "store/pg/migrate.h"
 #include <fnmatch.h>
 #include <glob.h>

@@ -4,6 +4,7 @@
  * the fingerprint held against the request that lower.c really writes; tables at and beside the
  * bounds. */
 #include "core/capacity/warm_pool.h"
+#include "core/spec/spec_expand.h"
 #include "core/spec/training_request.h"
 #include "tests/unit/core/spec/spec_text.h"
 

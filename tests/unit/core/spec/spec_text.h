@@ -3,6 +3,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "core/spec/spec.h"
+#include "core/spec/spec_parse.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
  * into a valid file, each with its code and line.
  */
 #include "common/rng.h"
+#include "core/spec/spec_expand.h"
+#include "core/spec/spec_parse.h"
 #include "spec_text.h"
 
 /* A valid file in which one line can be put in the place of another, or added ("" for from). */

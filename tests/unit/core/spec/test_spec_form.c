@@ -4,6 +4,9 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "core/spec/spec.h"
+#include "core/spec/spec_expand.h"
+#include "core/spec/spec_json.h"
+#include "core/spec/spec_parse.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
  * what the file says, a wrong one is one fault in its place with what to write, and the stored form
  * keeps them. Method: one file with one stage, lines added. */
 #include "core/failure/breaker.h"
+#include "core/spec/spec_json.h"
 #include "spec_text.h"
 
 /* %s: beside the stages (from line 2 on), in the stage (from line 8 on when nothing is above). */

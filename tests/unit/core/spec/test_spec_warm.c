@@ -2,6 +2,7 @@
  * campaign's, a wrong one is one fault in its place, and the stored form keeps them; what is stored
  * from before there were such keys reads as it was meant then. Method: one file with two stages,
  * lines added. */
+#include "core/spec/spec_json.h"
 #include "spec_text.h"
 
 /* A campaign with a stage of our worker and one of a user's image; %s: top, download, train. */

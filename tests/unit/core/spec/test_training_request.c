@@ -2,6 +2,8 @@
  * its identity is the hash of all but itself. Method: the example campaign against the whole text;
  * the hash recomputed here; values at and beyond the API's limits. */
 #include "common/hash.h"
+#include "core/spec/spec_expand.h"
+#include "core/spec/spec_json.h"
 #include "core/spec/training_request.h"
 #include "spec_text.h"
 

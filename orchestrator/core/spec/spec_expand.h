@@ -1,0 +1,27 @@
+/* Templates of a campaign file for one task, and the globs of fan_out. */
+#pragma once
+#include "common/buf.h"
+#include "common/json.h"
+
+/* Expand {var}, {part:05d}, {{ for one task. Known: part uri file_name stem size attempt campaign
+ * stage, and task vars. */
+struct spec_task {
+    int64_t campaign_id;
+    const char *stage_name;
+    int64_t task_id;
+    int64_t seq;
+    const char *uri; /* of the (first) input */
+    int64_t size;
+    int attempt_n;
+    const json_t *vars; /* object of strings, or NULL */
+};
+bool spec_expand(const char *template, const struct spec_task *t, struct buf *out,
+                 struct err *err) MUST_CHECK;
+/* The names a template uses are all known (per-task ones, or keys of vars)? The first that is not
+ * is named in err. */
+bool spec_expand_check(const char *template, const json_t *vars, struct err *err) MUST_CHECK;
+/* Does `key` match the glob of fan_out_from? '*' stands for any run of characters without '/', '**'
+ * for any run. Both s3:// URIs, or a key of the glob's bucket beside an s3:// glob. */
+bool spec_glob_match(const char *glob, const char *key);
+/* Length of the glob's fixed start, up to its first '*': what a listing is asked for. */
+size_t spec_glob_prefix_n(const char *glob);
