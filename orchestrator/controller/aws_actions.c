@@ -37,6 +37,16 @@ static bool keys_refused(const struct aws_failure *f)
     return false;
 }
 
+static void quota_refused(struct live_attempt *a, const char *text)
+{
+    struct quota_learning_refusal r;
+    if (quota_learning_refused(&a->io->c->state, a, text, clock_wall_us(), &r)) {
+        log_event(LOG_INFO, "quota_refused", LF_S("instance_type", a->row.instance_type),
+                  LF_S("quota", r.said.quota), LF_I("limit", r.said.limit),
+                  LF_I("used", r.said.used), LF_I("ours", r.ours), LF_I("others", r.others));
+    }
+}
+
 static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
 {
     struct attempt_io *io = ctx;
@@ -83,7 +93,7 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
                                ? CAUSE_NETWORK
                                : cause_of_refusal(f->status, f->code, str_of(f->message));
         if (cause == CAUSE_QUOTA) {
-            quota_learning_refused(a, f->message);
+            quota_refused(a, f->message);
         }
         fact_of(a, FACT_CREATE_REFUSED, cause);
         break;

@@ -191,7 +191,7 @@ static bool write_moves(struct controller *c, void *arg, struct err *err)
         const struct campaign_row *r = &m->campaign->row;
         bool resumes =
             m->stage != NULL && m->stage->row.state == STAGE_HELD && m->to == STAGE_RUNNING;
-        if (resumes && !stage_history_resume(c, m->stage, err)) {
+        if (resumes && !history_resume(c, m->stage, err)) {
             return false;
         }
         bool ok = m->stage != NULL

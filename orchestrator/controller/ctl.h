@@ -12,6 +12,9 @@
 #include "core/failure/retry_budget.h"
 #include "core/failure/retry_policy.h"
 #include "core/leader/leader_state.h"
+#include "core/leader/quota_learning.h"
+#include "core/leader/sched_view.h"
+#include "core/leader/stage_history.h"
 #include "store/leader/scheduler.h"
 
 /* The calls of one attempt that are under way. It names its attempt by id: an answer looks the
@@ -97,23 +100,6 @@ void attempt_protocol_config(const struct controller *c, struct protocol_config 
 /* Feed a fact; what follows is queued for the record transaction. */
 void attempt_fact(struct live_attempt *a, const struct fact *f);
 
-/* sched_fill.c: what the leader knows, as the scheduler wants it */
-struct filled {
-    struct sched_view view;
-    struct sched_stage *stages;
-    struct live_stage **live_stages;       /* beside view.stages */
-    struct live_campaign **live_campaigns; /* beside view.stages */
-    struct sched_campaign *campaigns;
-    struct sched_project *projects;
-    struct quota_ledger *slots;
-    struct quota_ledger_account account;
-    struct sched_job *jobs;
-    struct warm_pool *pools;
-    struct live_pool **live_pools; /* beside view.pools */
-};
-void sched_fill(struct controller *c, struct filled *ret);
-void sched_fill_done(struct filled *f);
-
 /* intend.c */
 void intend_tick(struct controller *c);
 /* SHA-256 that a job's name and its proof are made from: install, campaign, stage, task, n. */
@@ -130,35 +116,12 @@ musd_t budget_state_reserved_by(const struct ledger_entry *e, int n);
 musd_t budget_state_spent_by(const struct ledger_entry *e, int n);
 bool budget_state_tick(struct controller *c); /* warns of thresholds; false: leadership lost */
 
-/* learn.c: quotas and others' use */
-void quota_learning_refused(struct live_attempt *a, const char *text);
-void quota_learning_accepted(struct live_attempt *a);
-/* What was learned since it was last written. */
-bool quota_learning_write(struct controller *c, struct err *err) MUST_CHECK;
-bool quota_learning_dirty(struct controller *c);
-/* As the scheduler should see it now: others' use, one less when it is time to try (true). */
-bool quota_learning_slots(const struct live_slots *ls, usec_t now_us, struct quota_ledger *ret);
-
-/* mind.c: what a stage's attempts teach: durations, places, breaker, promises */
-bool stage_history_load(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-                        struct err *err) MUST_CHECK;
-void stage_history_free(struct live_stage *ls);
-void stage_history_started(struct live_attempt *a);
-void stage_history_moved(struct live_attempt *a); /* to a.row.state, committed */
-void stage_history_passed(struct live_attempt *a);
-void stage_history_ended(struct live_attempt *a, const struct pending_record *p);
-void stage_history_refused_capacity(struct live_attempt *a);
-/* Equal for failures of one kind; words: of cause_signature. */
-uint64_t stage_history_signature(enum cause cause, const char *words);
-/* Why a tripped stage is held, for people. */
-void stage_history_trip_text(const struct live_campaign *lc, const struct live_stage *ls, char *ret,
-                             size_t size);
+/* history.c: what attempts teach, from and to its rows. A failed transaction ends the leadership,
+ * so memory is what the rows say even though it moves before the commit. */
+bool history_load(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
 /* A person let the stage go on: written and reset. */
-bool stage_history_resume(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
-/* Breakers that were passed, promises that moved: written when they differ from their rows. */
-bool stage_history_dirty(struct controller *c);
-bool stage_history_write(struct controller *c, struct err *err) MUST_CHECK;
-void stage_history_tick(struct controller *c); /* ten minutes alive prove a foreign image */
+bool history_resume(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
+bool history_write(struct controller *c, usec_t now_us, struct err *err) MUST_CHECK;
 
 /* pools.c */
 struct live_pool *pool_add(struct controller *c, const struct pool_row *row,

@@ -13,12 +13,13 @@
 #include <stdio.h>
 
 #define REQUEST_MAX     (1024 * 1024)
+#define SEND_AHEAD_S    2                  /* no more is intended than can be sent in this time */
 #define PUT_BACK_US     (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */
 #define LOWER_FAILED_US (300 * USEC_PER_SEC)
 
 struct batch { /* what one intend transaction works on */
     const struct sched_plan *plan;
-    struct filled f;
+    struct leader_view f;
     struct intent *intents; /* [plan->launches_n] */
     struct buf *requests;
     struct task_input *inputs;
@@ -145,8 +146,7 @@ static bool intend_all(struct controller *c, void *arg, struct err *err)
     int64_t ids[SCHED_LAUNCHES_MAX];
     struct intent packed[SCHED_LAUNCHES_MAX];
     size_t m = 0;
-    if (!write_reasons(c, b, err) || !quota_learning_write(c, err) ||
-        !stage_history_write(c, err)) {
+    if (!write_reasons(c, b, err) || !history_write(c, clock_wall_us(), err)) {
         return false;
     }
     if (n == 0) {
@@ -260,7 +260,7 @@ static void intended(struct controller *c, struct batch *b, int i)
     buf_add_str(&a->request, in->request);
     count_slots(c, a);
     expect_pool(c, a, in, lc);
-    stage_history_started(a);
+    stage_history_started(a, clock_wall_us());
     budget_state_move(c, lc, ls, in->reserve_musd, 0, 0);
     lc->last_start_us = row.intended_us;
     task_counts_move(lc, ls, TASK_WAITING, TASK_ACTIVE, 1);
@@ -323,7 +323,8 @@ static void budget_short(struct controller *c, const struct batch *b)
 
 static void run_plan(struct controller *c, struct batch *b)
 {
-    bool writes = b->plan->launches_n > 0 || quota_learning_dirty(c) || stage_history_dirty(c);
+    bool writes = b->plan->launches_n > 0 || quota_learning_dirty(&c->state, clock_wall_us()) ||
+                  stage_history_dirty(&c->state);
     for (int i = 0; i < b->f.view.stages_n; i++) {
         writes |= b->f.live_stages[i]->reason != b->plan->reason[i];
     }
@@ -352,11 +353,22 @@ static void end_pools(struct batch *b)
     }
 }
 
+/* How many may be intended: no more than can be sent soon. */
+static int64_t tokens(const struct controller *c)
+{
+    if (c->create_unlimited) {
+        return SCHED_LAUNCHES_MAX;
+    }
+    int64_t ahead = SEND_AHEAD_S * c->create_bucket.rate_per_s_u / 1000000;
+    return MAX(0, token_bucket_available(&c->create_bucket, clock_mono_us()) + ahead -
+                      sched_view_unsent(&c->state));
+}
+
 void intend_tick(struct controller *c)
 {
     struct sched_plan *plan = xcalloc(1, sizeof *plan);
     struct batch b = {.plan = plan};
-    sched_fill(c, &b.f);
+    sched_view_make(&c->state, clock_wall_us(), tokens(c), &b.f);
     sched_decide(&b.f.view, plan);
     size_t n = (size_t)plan->launches_n;
     b.intents = xcalloc(n + 1, sizeof *b.intents);
@@ -378,6 +390,6 @@ void intend_tick(struct controller *c)
     free(b.requests);
     free(b.inputs);
     free(b.lowered);
-    sched_fill_done(&b.f);
+    sched_view_done(&b.f);
     free(plan);
 }

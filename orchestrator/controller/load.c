@@ -164,9 +164,8 @@ bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_
         ls->ready = ready_queue_new();
         ls->reason = WAIT_NEW;
         lc->live += rows[i].counts[TASK_ACTIVE];
-        ok = stage_history_load(c, lc, ls, err) &&
-             (stage_state_terminal(ls->row.state) ||
-              (take_new(c, ls, err) && load_tasks(c, lc, ls, 0, err)));
+        ok = history_load(c, ls, err) && (stage_state_terminal(ls->row.state) ||
+                                          (take_new(c, ls, err) && load_tasks(c, lc, ls, 0, err)));
     }
     free(rows);
     if (!ok) {

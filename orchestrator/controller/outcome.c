@@ -376,9 +376,12 @@ static void committed(struct controller *c, struct pending_record *p)
     if (p->r.release) {
         released(c, p);
     }
-    stage_history_moved(a);
+    stage_history_moved(&c->state, a, clock_wall_us());
     if (p->r.task_moves) {
-        stage_history_ended(a, p);
+        if (stage_history_ended(a, p->r.to, p->r.cause, p->signature, clock_wall_us())) {
+            log_event(LOG_WARN, "breaker_tripped", LF_I("stage", a->stage->row.id),
+                      LF_S("cause", cause_name(p->r.cause)), LF_S("signature", p->signature));
+        }
         task_moved(c, p);
         attempt_remove(c, a);
         c->state.look_at_db = true; /* the stage or the campaign may have ended */

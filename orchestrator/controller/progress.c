@@ -133,7 +133,7 @@ static void judge(struct live_attempt *a, const struct hang_detector_seen *seen)
     hang_detector_saw(&a->hang, seen, now_us);
     int64_t before = a->row.n > 1 ? a->hang.first.shards_done : 0; /* what it found there */
     if (seen != NULL && seen->shards_done > before) {
-        stage_history_passed(a);
+        stage_history_passed(&a->io->c->state, a);
     }
     enum hang_detector_verdict v = hang_detector_check(&a->hang, &rules, a->running_us, now_us);
     if (v == HANG_DETECTOR_NONE) {

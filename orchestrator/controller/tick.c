@@ -39,7 +39,7 @@ static bool look(struct controller *c)
         leader_lose(c, "view_failed", &err);
         return false;
     }
-    stage_history_tick(c);
+    stage_history_tick(&c->state, clock_wall_us());
     return skip_done_tick(c) && operations_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
 }
 

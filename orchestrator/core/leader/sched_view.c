@@ -1,10 +1,10 @@
-/* What the leader knows, as the scheduler wants it: plain arrays made anew for every decision,
- * O(live + stages). Times are wall clock. */
-#include "common/clock.h"
+/* See sched_view.h. O(live + stages). */
+#include "sched_view.h"
 #include "core/money/cost.h"
-#include "ctl.h"
+#include "core/sched/ready_queue.h"
+#include "quota_learning.h"
+#include <stdlib.h>
 
-#define SEND_AHEAD_S   2                    /* no more is intended than can be sent in this time */
 #define START_COLD_US  (180 * USEC_PER_SEC) /* before any start was seen */
 #define START_WARM_US  (30 * USEC_PER_SEC)
 #define UPLOAD_P50_US  (30 * USEC_PER_SEC)
@@ -13,19 +13,20 @@
 #define STOP_P90_US    (150 * USEC_PER_SEC)
 #define OWN_WORD_SLACK 5 /* a job's own progress is right within a fifth of what is left */
 
-static int64_t tokens(const struct controller *c)
+int64_t sched_view_unsent(const struct leader_state *s)
 {
-    int64_t now_us = clock_mono_us();
     int64_t unsent = 0;
-    if (c->create_unlimited) {
-        return SCHED_LAUNCHES_MAX;
-    }
-    for (size_t i = 0; i < c->state.attempts_n; i++) {
-        const struct protocol_attempt *p = &c->state.attempts[i]->p;
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        const struct protocol_attempt *p = &s->attempts[i]->p;
         unsent += p->state == ATTEMPT_INTENDED && !p->create_in_flight;
     }
-    int64_t ahead = SEND_AHEAD_S * c->create_bucket.rate_per_s_u / 1000000;
-    return MAX(0, token_bucket_available(&c->create_bucket, now_us) + ahead - unsent);
+    return unsent;
+}
+
+static musd_t left_of(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd)
+{
+    return budget_left(&(struct budget){
+        .cap_musd = cap_musd, .reserved_musd = reserved_musd, .spent_musd = spent_musd});
 }
 
 static bool change_of(void *ctx, int64_t task_id, int *ret_type_i, int *ret_volume_gb,
@@ -65,14 +66,12 @@ static enum wait_reason why_not(const struct live_campaign *lc, const struct liv
     return lc->budget_short || lc->waits_for_person ? WAIT_BUDGET : WAIT_HELD;
 }
 
-/* --- limits and shares --- */
-
-static void fill_projects(struct controller *c, struct filled *f)
+static void fill_projects(struct leader_state *st, struct leader_view *f)
 {
-    f->projects = xcalloc(c->state.projects_n + 1, sizeof *f->projects);
-    for (size_t i = 0; i < c->state.projects_n; i++) {
-        const struct project_row *p = &c->state.projects[i];
-        musd_t left = budget_state_left(p->cap_musd, p->reserved_musd, p->spent_musd);
+    f->projects = xcalloc(st->projects_n + 1, sizeof *f->projects);
+    for (size_t i = 0; i < st->projects_n; i++) {
+        const struct project_row *p = &st->projects[i];
+        musd_t left = left_of(p->cap_musd, p->reserved_musd, p->spent_musd);
         if (p->id == 0) {
             f->view.parts_limit = p->parts_limit;
             f->view.left_musd = left;
@@ -86,7 +85,7 @@ static void fill_projects(struct controller *c, struct filled *f)
     f->view.projects = f->projects;
 }
 
-static int project_of(const struct filled *f, int64_t project_id)
+static int project_of(const struct leader_view *f, int64_t project_id)
 {
     for (int i = 0; i < f->view.projects_n; i++) {
         if (f->projects[i].project_id == project_id) {
@@ -100,15 +99,15 @@ static int project_of(const struct filled *f, int64_t project_id)
 static void fill_campaign(const struct live_campaign *lc, int project_i, struct sched_campaign *ret)
 {
     const struct campaign_row *r = &lc->row;
-    *ret = (struct sched_campaign){
-        .campaign_id = r->id,
-        .project_i = project_i,
-        .weight = MAX(1, r->weight),
-        .live = lc->live,
-        .last_start_us = lc->last_start_us,
-        .parts_limit = r->parts_limit,
-        .left_musd = budget_state_left(r->cap_musd, r->reserved_musd, r->spent_musd),
-        .idle_spent_musd = r->warm_musd};
+    *ret =
+        (struct sched_campaign){.campaign_id = r->id,
+                                .project_i = project_i,
+                                .weight = MAX(1, r->weight),
+                                .live = lc->live,
+                                .last_start_us = lc->last_start_us,
+                                .parts_limit = r->parts_limit,
+                                .left_musd = left_of(r->cap_musd, r->reserved_musd, r->spent_musd),
+                                .idle_spent_musd = r->warm_musd};
 }
 
 static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int campaign_i,
@@ -128,8 +127,7 @@ static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int camp
         .campaign_i = campaign_i,
         .live = ls->row.counts[TASK_ACTIVE],
         .parts_limit = ls->row.parts_limit,
-        .stage_left_musd =
-            budget_state_left(ls->row.cap_musd, ls->row.reserved_musd, ls->row.spent_musd),
+        .stage_left_musd = left_of(ls->row.cap_musd, ls->row.reserved_musd, ls->row.spent_musd),
         .duration = duration_known(&ls->duration) ? &ls->duration : NULL,
         .place = &ls->place,
         .breaker = &ls->breaker,
@@ -147,18 +145,18 @@ static void drop_gang(struct live_stage *ls)
     ls->gang = (struct reservation){.owed = ls->gang.owed};
 }
 
-static void fill_stages(struct controller *c, struct filled *f)
+static void fill_stages(struct leader_state *st, struct leader_view *f)
 {
     size_t cap = 1;
-    for (size_t i = 0; i < c->state.campaigns_n; i++) {
-        cap += (size_t)c->state.campaigns[i]->stages_n;
+    for (size_t i = 0; i < st->campaigns_n; i++) {
+        cap += (size_t)st->campaigns[i]->stages_n;
     }
     f->stages = xcalloc(cap, sizeof *f->stages);
     f->live_stages = xcalloc(cap, sizeof *f->live_stages);
     f->live_campaigns = xcalloc(cap, sizeof *f->live_campaigns);
-    f->campaigns = xcalloc(c->state.campaigns_n + 1, sizeof *f->campaigns);
-    for (size_t i = 0; i < c->state.campaigns_n; i++) {
-        struct live_campaign *lc = c->state.campaigns[i];
+    f->campaigns = xcalloc(st->campaigns_n + 1, sizeof *f->campaigns);
+    for (size_t i = 0; i < st->campaigns_n; i++) {
+        struct live_campaign *lc = st->campaigns[i];
         int project_i = project_of(f, lc->row.project_id);
         fill_campaign(lc, project_i, &f->campaigns[i]);
         f->projects[project_i].live += lc->live;
@@ -170,7 +168,7 @@ static void fill_stages(struct controller *c, struct filled *f)
                 continue;
             }
             for (int t = 0; t < ls->spec->instance_type_n; t++) {
-                (void)leader_state_slots(&c->state, ls->spec->instance_type[t],
+                (void)leader_state_slots(st, ls->spec->instance_type[t],
                                          ls->spec->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
             }
             f->live_stages[f->view.stages_n] = ls;
@@ -180,12 +178,10 @@ static void fill_stages(struct controller *c, struct filled *f)
     }
     f->view.stages = f->stages;
     f->view.campaigns = f->campaigns;
-    f->view.campaigns_n = (int)c->state.campaigns_n;
+    f->view.campaigns_n = (int)st->campaigns_n;
 }
 
-/* --- slots --- */
-
-static int slots_index(const struct filled *f, const char *instance_type, enum market market)
+static int slots_index(const struct leader_view *f, const char *instance_type, enum market market)
 {
     for (int i = 0; i < f->view.slots_n; i++) {
         if (f->slots[i].market == market && strcmp(f->slots[i].instance_type, instance_type) == 0) {
@@ -196,31 +192,28 @@ static int slots_index(const struct filled *f, const char *instance_type, enum m
     return 0;
 }
 
-static void fill_slots(struct controller *c, struct filled *f)
+static void fill_slots(struct leader_state *st, struct leader_view *f)
 {
-    f->slots = xcalloc(c->state.slots_n + 1, sizeof *f->slots);
-    f->account = c->state.account;
+    f->slots = xcalloc(st->slots_n + 1, sizeof *f->slots);
+    f->account = st->account;
     for (int m = 0; m < MARKET_COUNT; m++) {
         f->account.total[m].held = 0;
     }
-    for (size_t i = 0; i < c->state.slots_n; i++) {
+    for (size_t i = 0; i < st->slots_n; i++) {
         struct quota_ledger *s = &f->slots[i];
-        if (quota_learning_slots(&c->state.slots[i], f->view.now_us, s)) {
+        if (quota_learning_slots(&st->slots[i], f->view.now_us, s)) {
             struct quota_ledger_total *t = &f->account.total[s->market];
             t->foreign = MAX(
-                0,
-                quota_ledger_total_foreign(&c->state.account.total[s->market], f->view.now_us) - 1);
+                0, quota_ledger_total_foreign(&st->account.total[s->market], f->view.now_us) - 1);
             t->foreign_us = f->view.now_us;
         }
         s->warm_held = 0;
         f->account.total[s->market].held += s->held + s->warm_idle;
     }
     f->view.slots = f->slots;
-    f->view.slots_n = (int)c->state.slots_n;
+    f->view.slots_n = (int)st->slots_n;
     f->view.account = &f->account;
 }
-
-/* --- live attempts --- */
 
 static int64_t start_left_us(const struct live_attempt *a, usec_t now_us)
 {
@@ -255,7 +248,7 @@ static void expect_end(const struct live_attempt *a, usec_t now_us, struct sched
     j->end_p90_us = MIN(j->end_p90_us, j->last_us);
 }
 
-static void fill_job(const struct live_attempt *a, const struct filled *f, int campaign_i,
+static void fill_job(const struct live_attempt *a, const struct leader_view *f, int campaign_i,
                      struct sched_job *j)
 {
     usec_t now_us = f->view.now_us;
@@ -276,10 +269,10 @@ static void fill_job(const struct live_attempt *a, const struct filled *f, int c
     expect_end(a, now_us, j);
 }
 
-static int campaign_of(const struct controller *c, const struct live_campaign *lc)
+static int campaign_of(const struct leader_state *st, const struct live_campaign *lc)
 {
-    for (size_t i = 0; i < c->state.campaigns_n; i++) {
-        if (c->state.campaigns[i] == lc) {
+    for (size_t i = 0; i < st->campaigns_n; i++) {
+        if (st->campaigns[i] == lc) {
             return (int)i;
         }
     }
@@ -287,15 +280,15 @@ static int campaign_of(const struct controller *c, const struct live_campaign *l
     return 0;
 }
 
-static void fill_jobs(struct controller *c, struct filled *f)
+static void fill_jobs(struct leader_state *st, struct leader_view *f)
 {
-    f->jobs = xcalloc(c->state.attempts_n + 1, sizeof *f->jobs);
-    for (size_t i = 0; i < c->state.attempts_n; i++) {
-        struct live_attempt *a = c->state.attempts[i];
+    f->jobs = xcalloc(st->attempts_n + 1, sizeof *f->jobs);
+    for (size_t i = 0; i < st->attempts_n; i++) {
+        struct live_attempt *a = st->attempts[i];
         if (!a->row.holds) {
             continue;
         }
-        int campaign_i = campaign_of(c, a->campaign);
+        int campaign_i = campaign_of(st, a->campaign);
         struct sched_campaign *sc = &f->campaigns[campaign_i];
         duration_fit(&a->stage->duration);
         struct sched_project *sp = &f->projects[sc->project_i];
@@ -314,10 +307,8 @@ static void fill_jobs(struct controller *c, struct filled *f)
     f->view.jobs = f->jobs;
 }
 
-/* --- pools --- */
-
 /* When an expected pool comes: now, when its job ends or has ended; else as its job's end does. */
-static usec_t pool_due(const struct filled *f, const struct live_pool *p)
+static usec_t pool_due(const struct leader_view *f, const struct live_pool *p)
 {
     const struct live_attempt *a = p->attempt;
     if (a == NULL) {
@@ -329,12 +320,12 @@ static usec_t pool_due(const struct filled *f, const struct live_pool *p)
     return f->jobs[a->job_i].end_p50_us;
 }
 
-static void fill_pools(struct controller *c, struct filled *f)
+static void fill_pools(struct leader_state *st, struct leader_view *f)
 {
-    f->pools = xcalloc(c->state.pools_n + 1, sizeof *f->pools);
-    f->live_pools = xcalloc(c->state.pools_n + 1, sizeof *f->live_pools);
-    for (size_t i = 0; i < c->state.pools_n; i++) {
-        struct live_pool *p = c->state.pools[i];
+    f->pools = xcalloc(st->pools_n + 1, sizeof *f->pools);
+    f->live_pools = xcalloc(st->pools_n + 1, sizeof *f->live_pools);
+    for (size_t i = 0; i < st->pools_n; i++) {
+        struct live_pool *p = st->pools[i];
         if (p->row.taken_by != 0) {
             continue; /* its slots are that attempt's, which stands for it */
         }
@@ -361,22 +352,23 @@ static void fill_pools(struct controller *c, struct filled *f)
     f->view.pools = f->pools;
 }
 
-void sched_fill(struct controller *c, struct filled *ret)
+void sched_view_make(struct leader_state *st, usec_t now_us, int64_t tokens,
+                     struct leader_view *ret)
 {
     memset(ret, 0, sizeof *ret);
-    ret->view.now_us = clock_wall_us();
-    ret->view.tokens = tokens(c);
+    ret->view.now_us = now_us;
+    ret->view.tokens = tokens;
     ret->view.change_of = change_of;
     ret->view.spent_of = spent_of;
-    ret->view.ctx = &c->state;
-    fill_projects(c, ret);
-    fill_stages(c, ret);
-    fill_slots(c, ret);
-    fill_jobs(c, ret);
-    fill_pools(c, ret);
+    ret->view.ctx = st;
+    fill_projects(st, ret);
+    fill_stages(st, ret);
+    fill_slots(st, ret);
+    fill_jobs(st, ret);
+    fill_pools(st, ret);
 }
 
-void sched_fill_done(struct filled *f)
+void sched_view_done(struct leader_view *f)
 {
     free(f->stages);
     free(f->live_stages);
