@@ -47,6 +47,7 @@ struct controller {
     struct store *listen;
     struct loop_fd *listen_watch;
     bool leading;
+    bool lost;            /* leadership, in this pass: at its end all that is known is freed */
     int64_t lease_end_us; /* boot */
     int64_t seen_renewals, seen_renewals_at_us;
     int standby_failures;
@@ -78,8 +79,10 @@ bool leader_start(struct controller *c, struct err *err) MUST_CHECK;
 void leader_stop(struct controller *c, bool clean);
 /* The lease once more, when its time has come. False: ours no longer, or nobody knows. */
 bool leader_renew_if_due(struct controller *c, struct err *err) MUST_CHECK;
-/* A failed transaction, a lapsed lease: let go of everything and stand by. */
+/* A failed transaction, a lapsed lease: sign and commit nothing more. What is known stays valid
+ * until the pass ends (leader_end_pass), so that no caller holds what was freed. */
 void leader_lose(struct controller *c, const char *why, const struct err *err);
+void leader_end_pass(struct controller *c);
 /* One transaction of the leader: begin, fn, commit. False: leadership is lost already. */
 bool leader_tx(struct controller *c, bool (*fn)(struct controller *c, void *arg, struct err *err),
                void *arg);

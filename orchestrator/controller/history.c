@@ -1,4 +1,5 @@
 /* Carries what a stage's attempts teach from and to its rows; core/leader decides what that is. */
+#include "common/cleanup.h"
 #include "ctl.h"
 
 static bool load_breaker(struct controller *c, struct live_stage *ls, struct err *err)

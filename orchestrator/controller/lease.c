@@ -206,7 +206,8 @@ bool leader_start(struct controller *c, struct err *err)
     return true;
 }
 
-static void let_go(struct controller *c)
+/* From here on nothing is signed or committed. What is known stays readable until the pass ends. */
+static void stop_leading(struct controller *c)
 {
     c->leading = false;
     c->seen_renewals_at_us = 0;
@@ -220,7 +221,6 @@ static void let_go(struct controller *c)
     loop_timer_set(c->tick_timer, -1);
     loop_timer_set(c->observe_timer, -1);
     loop_timer_set(c->quota_timer, -1);
-    view_free(c);
 }
 
 void leader_lose(struct controller *c, const char *why, const struct err *err)
@@ -232,7 +232,17 @@ void leader_lose(struct controller *c, const char *why, const struct err *err)
     err = err != NULL ? err : &none;
     log_event(LOG_WARN, "leadership_lost", LF_S("why", why), LF_I("epoch", c->state.epoch),
               LF_ERR(err));
-    let_go(c);
+    stop_leading(c);
+    c->lost = true;
+}
+
+void leader_end_pass(struct controller *c)
+{
+    if (!c->lost) {
+        return;
+    }
+    c->lost = false;
+    view_free(c);
     store_close(c->store); /* with it the advisory lock and any open transaction */
     c->store = NULL;
     loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US);
@@ -241,9 +251,11 @@ void leader_lose(struct controller *c, const char *why, const struct err *err)
 void leader_stop(struct controller *c, bool clean)
 {
     struct err err = ERR_INIT;
+    leader_end_pass(c);
     if (c->leading) {
         bool flushed = record_flush(c);
-        let_go(c);
+        stop_leading(c);
+        view_free(c);
         if (clean && flushed && !lease_release(c->store, c->state.epoch, &err)) {
             log_event(LOG_WARN, "lease_release_failed", LF_ERR(&err));
         }
@@ -264,6 +276,9 @@ bool leader_tx(struct controller *c, bool (*fn)(struct controller *c, void *arg,
                void *arg)
 {
     struct err err = ERR_INIT;
+    if (!c->leading) {
+        return false;
+    }
     if (!leader_begin(c->store, c->state.epoch, &err)) {
         leader_lose(c, "begin_failed", &err);
         return false;

@@ -61,12 +61,8 @@ static void gauges(const struct controller *c)
     metric_set(METRIC_SLOTS_HELD, held);
 }
 
-static void tick(void *ctx)
+static void tick(struct controller *c)
 {
-    struct controller *c = ctx;
-    if (!c->leading) {
-        return;
-    }
     int64_t began_us = clock_mono_us();
     if (!record_flush(c) || !look(c)) { /* record what came in, view what changed */
         return;
@@ -84,6 +80,15 @@ static void tick(void *ctx)
     gauges(c);
     metric_add(METRIC_TICKS, 1);
     metric_add(METRIC_TICK_US, clock_mono_us() - began_us);
+}
+
+static void end_pass(void *ctx)
+{
+    struct controller *c = ctx;
+    if (c->leading) {
+        tick(c);
+    }
+    leader_end_pass(c);
 }
 
 static void on_tick_timer(void *ctx)
@@ -157,7 +162,7 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->quota_timer = loop_timer_new(loop, on_quota_timer, c);
     c->housekeeping_timer = loop_timer_new(loop, on_housekeeping_timer, c);
     loop_set_pre_hook(loop, before_pass, c);
-    loop_set_pass_hook(loop, tick, c);
+    loop_set_pass_hook(loop, end_pass, c);
     if (!bridge_answers_start(c, err) || !leader_start(c, err)) {
         goto fail;
     }

@@ -1,5 +1,6 @@
 /* Quotas and other users' instances: learned from refusals and acceptances, believed less with
- * time, and probed again. What was learned is kept in the slots' rows, so that the next leader knows it.
+ * time, and probed again. What was learned is kept in the slots' rows, so that the next leader
+ * knows it.
  *
  * Foreign use fades slowly (quota_ledger.h), but others may free it at once: while it is what keeps
  * something from starting, one instance more than it allows is tried now and then, first after 5 s,
