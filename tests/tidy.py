@@ -347,6 +347,37 @@ def check_headers(c_files):
     check("every header compiles alone", wrong)
 
 
+# Headers that a folder must not be able to include, each with one that it can: the second shows that the
+# first is refused for its folder and not for something else.
+UNSEEN = [
+    ("orchestrator/api/handlers", "store/leader/leader.h", "store/rows/view.h"),
+    ("orchestrator/api/handlers", "store/leader/scheduler.h", "store/api/operations.h"),
+    ("orchestrator/api/handlers", "controller/controller.h", "api/server/request.h"),
+    ("orchestrator/store/api", "store/leader/leader.h", "store/rows/view.h"),
+    ("orchestrator/core/failure", "core/spec/spec_parse.h", "core/spec/spec.h"),
+]
+
+
+def check_unseen():
+    flags = subprocess.run(["pkg-config", "--cflags", "jansson", "libmicrohttpd", "libpq"], capture_output=True, text=True)
+    wrong = []
+    for folder, refused, allowed in UNSEEN:
+        if not os.path.exists(os.path.join(TOP, "orchestrator", refused)):
+            wrong.append("%s is not in the tree" % refused)
+        dirs = ["-Iinclude", "-Ibuild/sees/" + folder.replace("/", "_"), "-Ibuild/gen", *flags.stdout.split()]
+        for header, compiles in ((refused, False), (allowed, True)):
+            run = subprocess.run(
+                ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-fsyntax-only", *dirs, "-x", "c", "-"],
+                cwd=TOP,
+                input='#include "%s"\n' % header,
+                text=True,
+                capture_output=True,
+            )
+            if (run.returncode == 0) != compiles:
+                wrong.append("%s %s %s" % (folder, "cannot include" if compiles else "can include", header))
+    check("a handler that calls a write of the leader does not compile", wrong)
+
+
 def main():
     files = tree()
     c_files = [p for p in files if re.search(r"\.[ch]$", p)]
@@ -361,6 +392,7 @@ def main():
     check_globals(objs)
     check_collisions(objs)
     check_headers(c_files)
+    check_unseen()
     print("1..%d" % count)
     sys.exit(1 if failed else 0)
 

@@ -1,14 +1,3 @@
--- name: view_projects
--- Weights, limits, caps and money of every project; id 0 is the whole installation.
-SELECT v.id, v.weight, v.parts_limit, k.limit_musd, coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0),
-    array_to_string(k.warn_at_ppm, ','), coalesce(m.warned_ppm, 0), v.name
-FROM (SELECT 0::bigint AS id, 100 AS weight, (SELECT value FROM setting WHERE name = 'parts_limit') AS parts_limit,
-          'global' AS level, '' AS name
-      UNION ALL SELECT id, weight, parts_limit::bigint, 'project', name FROM project) AS v
-LEFT JOIN cap k ON k.level = v.level AND k.ref_id = v.id
-LEFT JOIN money m ON m.level = v.level AND m.ref_id = v.id
-ORDER BY v.id
-
 -- name: view_slot_limits
 SELECT instance_type, market, limit_n FROM slot_limit
 
@@ -36,9 +25,6 @@ ORDER BY id
 -- Index promise_campaign. $1 campaign bigint
 SELECT stage_id, task_id, instances, since_at, promised_at, expected_at, latest_at
 FROM promise WHERE campaign_id = $1::bigint
-
--- name: view_account_quotas
-SELECT kind, limit_n FROM account_quota
 
 -- name: account_quota_put
 -- $1 kind text, $2 limit bigint (NULL: not listed, no such limit)

@@ -110,3 +110,17 @@ LEFT JOIN quota w ON w.instance_type = n.instance_type AND w.market = 'warm' AND
 LEFT JOIN slot_limit l ON l.instance_type = n.instance_type AND l.market = n.market
 LEFT JOIN price p ON p.instance_type = n.instance_type
 ORDER BY n.instance_type, n.market
+
+-- name: view_projects
+-- Weights, limits, caps and money of every project; id 0 is the whole installation.
+SELECT v.id, v.weight, v.parts_limit, k.limit_musd, coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0),
+    array_to_string(k.warn_at_ppm, ','), coalesce(m.warned_ppm, 0), v.name
+FROM (SELECT 0::bigint AS id, 100 AS weight, (SELECT value FROM setting WHERE name = 'parts_limit') AS parts_limit,
+          'global' AS level, '' AS name
+      UNION ALL SELECT id, weight, parts_limit::bigint, 'project', name FROM project) AS v
+LEFT JOIN cap k ON k.level = v.level AND k.ref_id = v.id
+LEFT JOIN money m ON m.level = v.level AND m.ref_id = v.id
+ORDER BY v.id
+
+-- name: view_account_quotas
+SELECT kind, limit_n FROM account_quota

@@ -4,8 +4,8 @@
 #include "common/clock.h"
 #include "core/spec/spec_json.h"
 #include "store/api/stage_history.h"
-#include "store/leader/scheduler.h"
 #include "store/pg/tx.h"
+#include "store/rows/view.h"
 
 #define AHEAD_ARENA_MAX (256 * 1024 * 1024)
 #define AHEAD_CAMPAIGNS_MAX                                                                        \

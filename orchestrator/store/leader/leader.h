@@ -6,6 +6,7 @@
 #include "core/money/ledger.h"
 #include "core/rows.h"
 #include "store/pg/connection.h"
+#include "store/rows/view.h"
 
 /* --- leadership (lease.c) --- */
 struct lease_info {
@@ -38,37 +39,6 @@ bool leader_commit(struct store *s, struct err *err)
     MUST_CHECK; /* connection lost here: outcome unknown, stop leading and read again */
 void leader_rollback(struct store *s);
 
-/* --- the view (view.c): read at takeover, then what changed --- */
-/* Versions of every campaign that is not terminal: cheap, every tick that was asked for. Arrays are
- * malloc'd. */
-bool view_versions(struct store *s, struct campaign_version **ret, size_t *ret_n,
-                   struct err *err) MUST_CHECK;
-bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret,
-                   struct err *err) MUST_CHECK;
-bool view_stages(struct store *s, int64_t campaign_id, struct stage_row **ret, size_t *ret_n,
-                 struct err *err) MUST_CHECK;
-/* Tasks of a stage in WAITING or HELD with seq in [from_seq, to_seq), to cb in batches (1 M parts:
- * bounded memory, binary results). */
-bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,
-                int64_t to_seq, void (*cb)(void *ctx, const struct task_row *rows, size_t n),
-                void *ctx, struct err *err) MUST_CHECK;
-/* Every attempt that is not terminal. */
-bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n,
-                   struct err *err) MUST_CHECK;
-void attempt_rows_free(struct attempt_row *rows, size_t n);
-/* The first of names[n] that is no attempt's, into ret_name; false in *ret_any when there is none.
- */
-bool attempt_names_missing(struct store *s, const char *const *names, size_t n, bool *ret_any,
-                           struct job_name *ret_name, struct err *err) MUST_CHECK;
-/* Stored request bytes of an attempt. */
-bool attempt_request(struct store *s, int64_t attempt_id, struct buf *ret,
-                     struct err *err) MUST_CHECK;
-/* Facts of one task for lowering: uri, size, vars, seq (caller frees the strings). */
-bool task_input_get(struct store *s, int64_t campaign_id, int64_t task_id, struct task_input *ret,
-                    struct err *err) MUST_CHECK;
-bool view_task_changes(struct store *s, struct task_change_row **ret, size_t *ret_n,
-                       struct err *err) MUST_CHECK; /* of live campaigns */
-bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 bool install_id(struct store *s, char ret[static 40], struct err *err) MUST_CHECK;
 
 /* --- writes, inside leader_begin .. leader_commit --- */

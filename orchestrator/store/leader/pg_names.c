@@ -1,24 +1,6 @@
 /* Words of the tables that no list of core/ has, and how ledger entries travel. */
 #include "pg_names.h"
 
-bool warn_at_read(const char *text, struct warn_at *warn)
-{
-    struct str rest = str_of(text);
-    warn->n = 0;
-    while (rest.n > 0) {
-        const char *comma = memchr(rest.p, ',', rest.n);
-        size_t n = comma != NULL ? (size_t)(comma - rest.p) : rest.n;
-        if (warn->n == WARN_AT_MAX ||
-            !parse_i64((struct str){rest.p, n}, 0, INT64_MAX, &warn->at_ppm[warn->n], NULL)) {
-            return false;
-        }
-        warn->n++;
-        n += comma != NULL ? 1 : 0;
-        rest = (struct str){rest.p + n, rest.n - n};
-    }
-    return true;
-}
-
 void param_entries(struct params *p, const struct ledger_entry *e, int n)
 {
     const char *kinds[2 * LEDGER_ENTRIES_MAX];

@@ -5,7 +5,5 @@
 #include "leader.h"
 #include "store/pg/query.h"
 
-/* "500000,800000" into warn->at_ppm; false: not as the table's CHECK has it. */
-bool warn_at_read(const char *text, struct warn_at *warn);
 /* Five parameters: kinds, from, to, amounts, seconds. */
 void param_entries(struct params *p, const struct ledger_entry *e, int n);

@@ -7,39 +7,7 @@
 #include "queries.h"
 #include "store/pg/connection_private.h"
 #include "store/pg/tx.h"
-
-static const char *const account_words[ACCOUNT_QUOTA_COUNT] = {
-    [ACCOUNT_INSTANCES] = "instances",       [ACCOUNT_SPOT_INSTANCES] = "spot_instances",
-    [ACCOUNT_PER_JOB] = "instances_per_job", [ACCOUNT_RUN_S] = "run_seconds",
-    [ACCOUNT_VOLUME_GB] = "volume_gb",       [ACCOUNT_KEEP_ALIVE_S] = "keep_alive_seconds"};
-
-bool view_projects(struct store *s, struct project_row **ret, size_t *ret_n, struct err *err)
-{
-    AUTO_RESULT PGresult *r = NULL;
-    if (!store_exec(s, QUERY(VIEW_PROJECTS), NULL, &r, err)) {
-        return false;
-    }
-    size_t n = (size_t)row_count(r);
-    AUTO_FREE struct project_row *rows = xcalloc(n + 1, sizeof *rows);
-    for (size_t i = 0; i < n; i++) {
-        int k = (int)i;
-        rows[i] = (struct project_row){.id = row_i64(r, k, 0),
-                                       .weight = row_i64(r, k, 1),
-                                       .parts_limit = row_i64_or(r, k, 2, -1),
-                                       .cap_musd = row_i64_or(r, k, 3, -1),
-                                       .reserved_musd = row_i64(r, k, 4),
-                                       .spent_musd = row_i64(r, k, 5),
-                                       .warn = {.warned_ppm = row_i64(r, k, 7)}};
-        row_text_into(r, k, 8, rows[i].name, sizeof rows[i].name);
-        if (!warn_at_read(row_text(r, k, 6), &rows[i].warn)) {
-            return err_set(err, ERR_DATABASE, "thresholds '%s' are not readable",
-                           row_text(r, k, 6));
-        }
-    }
-    *ret = TAKE(rows);
-    *ret_n = n;
-    return true;
-}
+#include "store/rows/words.h"
 
 bool view_slot_limits(struct store *s, struct slot_limit_row **ret, size_t *ret_n, struct err *err)
 {
@@ -194,30 +162,13 @@ bool store_slots_learned(struct store *s, const char *instance_type, enum market
     return store_run(s, QUERY(SLOTS_LEARNED), &p, NULL, err);
 }
 
-bool view_account_quotas(struct store *s, int64_t ret[static ACCOUNT_QUOTA_COUNT], struct err *err)
-{
-    AUTO_RESULT PGresult *r = NULL;
-    if (!store_exec(s, QUERY(VIEW_ACCOUNT_QUOTAS), NULL, &r, err)) {
-        return false;
-    }
-    for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
-        ret[k] = -1;
-        for (int i = 0; i < row_count(r); i++) {
-            if (strcmp(row_text(r, i, 0), account_words[k]) == 0) {
-                ret[k] = row_i64(r, i, 1);
-            }
-        }
-    }
-    return true;
-}
-
 bool store_account_quota_put(struct store *s, enum account_quota kind, int64_t limit,
                              struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
     ASSERT((unsigned)kind < ACCOUNT_QUOTA_COUNT);
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_text(&p, account_words[kind]);
+    param_text(&p, account_quota_word(kind));
     param_i64_or_null(&p, limit, -1);
     return store_run(s, QUERY(ACCOUNT_QUOTA_PUT), &p, NULL, err);
 }

@@ -5,9 +5,6 @@
 #include "leader.h"
 
 /* --- limits above a campaign --- */
-bool view_projects(struct store *s, struct project_row **ret, size_t *ret_n,
-                   struct err *err) MUST_CHECK;
-
 bool view_slot_limits(struct store *s, struct slot_limit_row **ret, size_t *ret_n,
                       struct err *err) MUST_CHECK;
 
@@ -48,9 +45,6 @@ bool store_pool_end(struct store *s, const struct pool_end *e, struct err *err) 
 /* --- slots, quotas, money --- */
 bool store_slots_learned(struct store *s, const char *instance_type, enum market market,
                          int64_t foreign, usec_t foreign_us, int64_t refused_limit,
-                         struct err *err) MUST_CHECK;
-/* -1: not listed. */
-bool view_account_quotas(struct store *s, int64_t ret[static ACCOUNT_QUOTA_COUNT],
                          struct err *err) MUST_CHECK;
 bool store_account_quota_put(struct store *s, enum account_quota kind, int64_t limit,
                              struct err *err) MUST_CHECK;

@@ -1,10 +1,10 @@
 /* What the leader reads: campaigns, stages, tasks, attempts, slots. Rows that name a state this
  * binary does not know are an error, never a guess. */
+#include "view.h"
 #include "common/json.h"
-#include "leader.h"
-#include "pg_names.h"
 #include "queries.h"
 #include "store/pg/query.h"
+#include "words.h"
 
 #define TASKS_PAGE      20000
 #define TASKS_WINDOW    200000
@@ -438,6 +438,51 @@ bool attempt_names_missing(struct store *s, const char *const *names, size_t n, 
     *ret_any = row_count(r) > 0;
     if (*ret_any) {
         row_text_into(r, 0, 0, ret_name->s, sizeof ret_name->s);
+    }
+    return true;
+}
+
+bool view_projects(struct store *s, struct project_row **ret, size_t *ret_n, struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_PROJECTS), NULL, &r, err)) {
+        return false;
+    }
+    size_t n = (size_t)row_count(r);
+    AUTO_FREE struct project_row *rows = xcalloc(n + 1, sizeof *rows);
+    for (size_t i = 0; i < n; i++) {
+        int k = (int)i;
+        rows[i] = (struct project_row){.id = row_i64(r, k, 0),
+                                       .weight = row_i64(r, k, 1),
+                                       .parts_limit = row_i64_or(r, k, 2, -1),
+                                       .cap_musd = row_i64_or(r, k, 3, -1),
+                                       .reserved_musd = row_i64(r, k, 4),
+                                       .spent_musd = row_i64(r, k, 5),
+                                       .warn = {.warned_ppm = row_i64(r, k, 7)}};
+        row_text_into(r, k, 8, rows[i].name, sizeof rows[i].name);
+        if (!warn_at_read(row_text(r, k, 6), &rows[i].warn)) {
+            return err_set(err, ERR_DATABASE, "thresholds '%s' are not readable",
+                           row_text(r, k, 6));
+        }
+    }
+    *ret = TAKE(rows);
+    *ret_n = n;
+    return true;
+}
+
+bool view_account_quotas(struct store *s, int64_t ret[static ACCOUNT_QUOTA_COUNT], struct err *err)
+{
+    AUTO_RESULT PGresult *r = NULL;
+    if (!store_exec(s, QUERY(VIEW_ACCOUNT_QUOTAS), NULL, &r, err)) {
+        return false;
+    }
+    for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
+        ret[k] = -1;
+        for (int i = 0; i < row_count(r); i++) {
+            if (strcmp(row_text(r, i, 0), account_quota_word((enum account_quota)k)) == 0) {
+                ret[k] = row_i64(r, i, 1);
+            }
+        }
     }
     return true;
 }
