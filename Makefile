@@ -107,7 +107,7 @@ LIB_WORKER := $(foreach d,index $(DOWNLOAD:%=download/%) job io,$(call lib,worke
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
-.PHONY: all deps deps-test run check test test-long bench sim asan tsan fuzz man install clean help format test-bins
+.PHONY: all deps deps-test run check test test-long bench sim asan tsan fuzz man install clean help lint format test-bins
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -201,6 +201,8 @@ install: all man ## install the four programs and their man pages below DESTDIR/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
 	install -m 644 build/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 build/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
+lint: ## clang-tidy, gcc -fanalyzer, cppcheck, ESLint, shellcheck, clang-format (needs make deps-test)
+	$(Q)python3 tests/lint/lint.py
 format: ## clang-format every C file
 	clang-format -i $$(git ls-files '*.c' '*.h')
 clean: ## remove build/

@@ -9,8 +9,8 @@ run_pkgs="gcc libc6-dev make pkg-config libpq-dev libcurl4-openssl-dev libssl-de
   libjpeg62-turbo-dev libspng-dev libwebp-dev libexif-dev libseccomp-dev postgresql ca-certificates
   util-linux procps"
 test_pkgs="libcmocka-dev awscli python3 python3-botocore python3-opencv python3-numpy python3-pil
-  chromium clang libclang-rt-14-dev clang-format valgrind nginx-light openssl strace libarchive-tools file git curl
-  mandoc"
+  chromium clang libclang-rt-14-dev clang-format clang-tidy cppcheck shellcheck gcovr valgrind nginx-light openssl
+  strace libarchive-tools file git curl mandoc"
 if [ "$what" = test ]; then pkgs=$test_pkgs; else pkgs=$run_pkgs; fi
 
 # node and npm are taken as found when recent enough; Debian's own only otherwise.
@@ -71,6 +71,7 @@ fetch() {
 if [ "$what" = run ]; then
     fetch worker/deps build/deps
     if [ -e orchestrator/web/package-lock.json ]; then fetch orchestrator/web build/web; fi
-elif [ -e tests/e2e/package-lock.json ]; then
-    fetch tests/e2e build/e2e
+else
+    if [ -e tests/e2e/package-lock.json ]; then fetch tests/e2e build/e2e; fi
+    fetch tests/lint build/eslint
 fi

@@ -218,6 +218,7 @@ static void bridge_end(struct bridge *b, int64_t id, struct bridge_reply *r, con
             if (why != NULL) {
                 s->why = *why;
             } else {
+                ASSERT(r != NULL);
                 s->reply = *r;
                 *r = (struct bridge_reply){0};
             }

@@ -12,6 +12,7 @@ static inline void free_p(void *p)
     memcpy(&v, p, sizeof v);
     free(v);
 }
+/* NOLINTNEXTLINE(readability-non-const-parameter): the cleanup attribute asks for int * */
 static inline void fd_closep(int *fd)
 {
     if (*fd >= 0) {

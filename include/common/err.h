@@ -29,17 +29,19 @@ struct err {
         .code = ERR_NONE                                                                           \
     }
 
-/* Fill *err (NULL allowed) and return false, so that `return err_set(...)` ends a function. */
-#define err_set(err, code, ...) err_set_at((err), (code), __FILE__, __LINE__, __VA_ARGS__)
-bool err_set_at(struct err *err, enum err_code code, const char *file, int line, const char *fmt,
+/* Fill *err (NULL allowed) and give false, so that `return err_set(...)` ends a function. They are
+ * macros so that compilers and analyzers see the false. */
+#define err_set(err, code, ...) (err_set_at((err), (code), __FILE__, __LINE__, __VA_ARGS__), false)
+void err_set_at(struct err *err, enum err_code code, const char *file, int line, const char *fmt,
                 ...) PRINTF(5, 6);
 /* As err_set, with ": " and strerror(os_errno) appended; os_errno is kept. */
 #define err_set_os(err, code, os_errno, ...)                                                       \
-    err_set_os_at((err), (code), (os_errno), __FILE__, __LINE__, __VA_ARGS__)
-bool err_set_os_at(struct err *err, enum err_code code, int os_errno, const char *file, int line,
+    (err_set_os_at((err), (code), (os_errno), __FILE__, __LINE__, __VA_ARGS__), false)
+void err_set_os_at(struct err *err, enum err_code code, int os_errno, const char *file, int line,
                    const char *fmt, ...) PRINTF(6, 7);
-/* Put context and ": " in front of the message. Returns false. */
-bool err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3);
+/* Put context and ": " in front of the message, give false. */
+#define err_wrap(err, ...) (err_wrap_with((err), __VA_ARGS__), false)
+void err_wrap_with(struct err *err, const char *fmt, ...) PRINTF(2, 3);
 void err_clear(struct err *err);
 
 const char *err_code_name(enum err_code code);

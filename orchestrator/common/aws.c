@@ -446,7 +446,7 @@ bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_cli
     c->kick = loop_timer_new(l, on_kick, c);
     if (cfg->region != NULL) {
         if (strlen(cfg->region) >= sizeof c->region) {
-            err_set(err, ERR_INVALID, "region '%.64s' is too long", cfg->region);
+            (void)err_set(err, ERR_INVALID, "region '%.64s' is too long", cfg->region);
             goto fail;
         }
         memcpy(c->region, cfg->region, strlen(cfg->region) + 1);

@@ -47,7 +47,7 @@ static void fill(struct err *err, enum err_code code, int os_errno, const char *
     set_where(err, file, line);
 }
 
-bool err_set_at(struct err *err, enum err_code code, const char *file, int line, const char *fmt,
+void err_set_at(struct err *err, enum err_code code, const char *file, int line, const char *fmt,
                 ...)
 {
     if (err != NULL) {
@@ -56,14 +56,13 @@ bool err_set_at(struct err *err, enum err_code code, const char *file, int line,
         fill(err, code, 0, file, line, fmt, ap);
         va_end(ap);
     }
-    return false;
 }
 
-bool err_set_os_at(struct err *err, enum err_code code, int os_errno, const char *file, int line,
+void err_set_os_at(struct err *err, enum err_code code, int os_errno, const char *file, int line,
                    const char *fmt, ...)
 {
     if (err == NULL) {
-        return false;
+        return;
     }
     va_list ap;
     va_start(ap, fmt);
@@ -73,13 +72,12 @@ bool err_set_os_at(struct err *err, enum err_code code, int os_errno, const char
     const char *why = strerror_r(os_errno, text, sizeof text);
     append(err->message, sizeof err->message, ": ");
     append(err->message, sizeof err->message, why);
-    return false;
 }
 
-bool err_wrap(struct err *err, const char *fmt, ...)
+void err_wrap_with(struct err *err, const char *fmt, ...)
 {
     if (err == NULL) {
-        return false;
+        return;
     }
     char message[sizeof err->message];
     va_list ap;
@@ -89,7 +87,6 @@ bool err_wrap(struct err *err, const char *fmt, ...)
     append(message, sizeof message, ": ");
     append(message, sizeof message, err->message);
     memcpy(err->message, message, sizeof message);
-    return false;
 }
 
 void err_clear(struct err *err)

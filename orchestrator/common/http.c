@@ -124,6 +124,7 @@ static int on_prereq(void *ctx, char *ip UNUSED, char *local UNUSED, int port UN
     return CURL_PREREQFUNC_OK;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is curl's */
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_req *r = ctx;
@@ -141,6 +142,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
     return line.n;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is curl's */
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
     struct http_req *r = ctx;
@@ -462,7 +464,7 @@ void http_free(struct http *h)
 
 struct http_req *http_send(struct http *h, const struct http_request *q, http_cb cb, void *ctx)
 {
-    ASSERT(q->method != NULL && q->url != NULL);
+    ASSERT(h != NULL && q->method != NULL && q->url != NULL);
     ASSERT(cb != NULL);
     struct http_req *r = xcalloc(1, sizeof *r);
     *r = (struct http_req){.h = h,

@@ -97,12 +97,12 @@ bool loop_new(struct loop **ret, struct err *err)
     sigemptyset(&l->signal_set);
     l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (l->epoll_fd < 0) {
-        err_set_os(err, ERR_IO, errno, "cannot make an epoll set");
+        (void)err_set_os(err, ERR_IO, errno, "cannot make an epoll set");
         goto fail;
     }
     l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake_fd < 0) {
-        err_set_os(err, ERR_IO, errno, "cannot make an eventfd");
+        (void)err_set_os(err, ERR_IO, errno, "cannot make an eventfd");
         goto fail;
     }
     l->wake = loop_fd_add(l, l->wake_fd, EPOLLIN, drain_wake, l);

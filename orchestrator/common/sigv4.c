@@ -177,6 +177,7 @@ static void add_lower(struct buf *out, struct str name)
 
 static bool same_as_before(const struct header_list *l, size_t i)
 {
+    // cppcheck-suppress arrayIndexOutOfBoundsCond ; i is below l->n, at most the array's length
     return i > 0 && compare_names(l->at[i].name, l->at[i - 1].name) == 0;
 }
 

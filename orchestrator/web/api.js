@@ -26,7 +26,7 @@ async function request(method, path, body, headers = {}) {
     throw new Problem(0, { detail: 'droverd does not answer' });
   });
   const text = await r.text();
-  let value = {};
+  let value;
   try {
     value = text ? JSON.parse(text) : {};
   } catch {

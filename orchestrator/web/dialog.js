@@ -13,7 +13,7 @@ export function Confirm({ title, preview, action, confirm, onClose, danger }) {
   useEffect(() => {
     ref.current.showModal();
     preview().then(setShown, setProblem);
-  }, []);
+  }, []); // eslint-disable-line react-hooks/exhaustive-deps -- what was shown when it opened is what is confirmed
   const go = async () => {
     setBusy(true);
     setProblem(null);

@@ -130,7 +130,7 @@ export function HeatMap({ data, open, onOpen, onZoom, zoomed }) {
     style.left = `${(around % at.columns) * at.step - 2}px`;
     style.top = `${Math.floor(around / at.columns) * at.step - 2}px`;
     style.width = style.height = `${at.size + 4}px`;
-  }, [around, data, width]);
+  }, [around, data, n, width]);
   useEffect(() => setFocus(-1), [data.first, data.last, data.stage]);
   const go = (i) => {
     if (i < 0 || i >= n) return;

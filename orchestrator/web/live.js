@@ -40,15 +40,16 @@ export function useLive(path, read, keys, setLive) {
   useEffect(() => {
     run.current.serial++;
     load();
-  }, keys);
+  }, keys); // eslint-disable-line react-hooks/exhaustive-deps -- the caller's list; load never changes
   useEffect(() => {
+    const r = run.current;
     let timer = null;
     const soon = () => {
       timer ||= setTimeout(() => { timer = null; load(); }, REFRESH_MS);
     };
     const close = stream(path, soon, setLive);
     const poll = setInterval(load, POLL_MS);
-    return () => { close(); clearInterval(poll); clearTimeout(timer); clearTimeout(run.current.timer); };
-  }, [path]);
+    return () => { close(); clearInterval(poll); clearTimeout(timer); clearTimeout(r.timer); };
+  }, [path, load, setLive]);
   return { ...view, problem, load };
 }

@@ -55,7 +55,7 @@ export function Part({ campaign, stage, seq, at, jump, onClose }) {
       }
     }, (e) => !stale && setProblem(e));
     return () => { stale = true; };
-  }, [campaign, stage, seq, at]);
+  }, [campaign, of, seq, at]);
   useEffect(() => setLog(null), [campaign, stage, seq]);
   useEffect(() => {
     if (!jump) return;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every benchmark, one after the other: build/bench.jsonl, one object a line, and a table to look at.
 set -u -o pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 1
 make --no-print-directory bench-bins simulator demo || exit 1
 mkdir -p build/bench
 out=build/bench.jsonl

@@ -10,6 +10,7 @@ parts=${DEMO_PARTS:-16}
 rows=${DEMO_ROWS:-500}
 pids=()
 
+# shellcheck disable=SC2317 # called by the trap
 stop_all() {
     trap - EXIT
     local i p
@@ -100,7 +101,8 @@ DROVER_ROLE_ARN=arn:aws:iam::111122223333:role/drover-demo DROVER_WORKER_IMAGE=d
     "$bin/droverd" --private-db "$run/db" --port-file "$run/droverd.port" >"$run/droverd.log" 2>&1 &
 pids+=($!)
 wait_for 60 "droverd" test -s "$run/droverd.port"
-export DROVER_URL=http://127.0.0.1:$(cat "$run/droverd.port")
+DROVER_URL=http://127.0.0.1:$(cat "$run/droverd.port")
+export DROVER_URL
 wait_for 20 "the control loop" grep -q leader_elected "$run/droverd.log"
 
 sed -e "s|@ALLOW@|127.0.2.0/24:$http_port|" -e "s|@DNS@|127.0.2.1:$dns_port|" tests/demo/campaign.yaml >"$run/campaign.yaml"

@@ -74,7 +74,7 @@ static bool checksum_ok(const uint8_t *h)
         return true;
     }
     for (size_t i = 0; i < TAR_BLOCK; i++) {
-        sum -= h[i] >= 0x80 && (i < 148 || i >= 156) ? 256 : 0;
+        sum -= (i < 148 || i >= 156) && h[i] >= 0x80 ? 256 : 0;
     }
     return sum == want;
 }

@@ -486,9 +486,9 @@ void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s)
         for (int64_t k = 0; k < from->parts; k++) {
             size_t at = (size_t)k * (size_t)sp->per_part;
             int64_t size = at < from->listing.n ? from->listing.at[at].size : 0;
-            part_add(own, &(struct forecast_part){.task_id = ++task_id,
-                                                  .seq = (uint32_t)k,
-                                                  .size_mb = size_mb_of(size)});
+            task_id++;
+            part_add(own, &(struct forecast_part){
+                              .task_id = task_id, .seq = (uint32_t)k, .size_mb = size_mb_of(size)});
         }
         enum market market = sp->spot ? MARKET_SPOT : MARKET_ON_DEMAND;
         expect_mean(st, own);

@@ -109,7 +109,7 @@ static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign
 {
     AUTO_FORECAST_FACTS struct forecast_facts *a = NULL;
     bool ended = false;
-    struct forecast f;
+    struct forecast f = {0};
     if (!response_cache_turn(r->api->answers)) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
         return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");

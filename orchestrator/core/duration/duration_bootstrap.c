@@ -236,6 +236,7 @@ void duration_resample(const struct duration *d, const struct duration_running *
     }
     *ret = *d;
     ret->rare_times = RARE_TIMES * exp(rng_normal(rng));
+    // cppcheck-suppress uninitvar ; ended_n of them were filled above
     memcpy(p, ended, ended_n * sizeof *p);
     duration_fit_points(ret, p, ended_n, share);
     for (int round = 0; live_n > 0 && round < ROUNDS; round++) {

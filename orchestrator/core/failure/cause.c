@@ -383,7 +383,7 @@ bool cause_parse_quota(struct str message, struct quota_refusal *ret)
         return false;
     }
     p += sizeof mark - 1;
-    const char *name = p;
+    const char *name;
     const char *end;
     if (*p == '\'' || *p == '"') { /* 'ml.m5.large for training job usage' is 4 Instances */
         name = p + 1;

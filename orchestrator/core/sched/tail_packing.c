@@ -46,7 +46,7 @@ static void take(struct layout *l, size_t slot, int task)
  * onto the slot that is free first. A cap of 0 is plain longest-first. */
 static void lay_out(struct layout *l, size_t n, const int64_t *wait_us, int64_t cap_us)
 {
-    int last[TAIL_PACKING_SLOTS_MAX]; /* its shortest so far: tasks come longest first */
+    int last[TAIL_PACKING_SLOTS_MAX] = {0}; /* its shortest so far: tasks come longest first */
     for (size_t s = 0; s < l->slots_n; s++) {
         l->end_us[s] = wait_us[s];
         l->first[s] = -1;

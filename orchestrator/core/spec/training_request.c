@@ -107,6 +107,7 @@ static bool output_place(const struct training_request_input *in, char **ret, st
     return true;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): ownership moves, see its free */
 static void add_env(struct request *q, const char *key, char *take_value)
 {
     q->env[q->env_n++] = (struct entry){key, take_value};

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <spawn.h> /* NOLINT(readability-duplicate-include): the system's, not ours */
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -45,6 +45,7 @@ static bool start(const char *const *argv, int out_fd, pid_t *ret_pid, struct er
         ASSERT(n + 1 < ARRAY_LEN(args));
         args[n] = xstrdup(argv[n]);
     }
+    ASSERT(n > 0);
     args[n] = NULL;
     rc = posix_spawnp(ret_pid, args[0], &actions, &attr, args, environ);
     for (size_t i = 0; i < n; i++) {

@@ -309,13 +309,13 @@ static const struct move_shape shapes[MOVE_KINDS] = {
 
 bool world_move(int k, const struct world_config *cfg, struct move *ret)
 {
-    for (uint8_t kind = 0; kind < MOVE_KINDS; kind++) {
+    for (int kind = 0; kind < MOVE_KINDS; kind++) {
         const struct move_shape *s = &shapes[kind];
         int cs = s->by_ctl ? CTLS : s->by_try ? TRIES : 1;
         int ps = s->by_part ? cfg->parts : 1;
         int n = cs * ps * s->variants;
         if (k < n) {
-            *ret = (struct move){kind, (uint8_t)(k % cs), (uint8_t)(k / cs % ps),
+            *ret = (struct move){(uint8_t)kind, (uint8_t)(k % cs), (uint8_t)(k / cs % ps),
                                  (uint8_t)(k / cs / ps)};
             return true;
         }

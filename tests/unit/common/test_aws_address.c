@@ -1,6 +1,6 @@
 /* Aim: a call goes to the right host and path, for every shape of endpoint. Method: includes aws.c
  * to reach the two static functions that decide it; no network. */
-#include "common/aws.c"
+#include "common/aws.c" /* NOLINT(bugprone-suspicious-include): for its static functions */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include "common/cleanup.h"
 #include "tests/unit/unit.h"
 /* Static state starts fresh in each child: the parent never passes a failpoint. */
-#include "common/failpoint.c"
+#include "common/failpoint.c" /* NOLINT(bugprone-suspicious-include): for its static functions */
 #include <sys/wait.h>
 
 /* Start a child that passes the names in turn and exits with the bits of FP's answers. */

@@ -20,9 +20,9 @@ static struct image picture(int w, int h, int channels)
     struct image im;
     assert_true(image_alloc(w, h, channels, &im));
     for (int i = 0; i < w * h * channels; i++) {
-        int at = i / channels;
-        im.px[i] =
-            (uint8_t)(128 + 100 * sin((at % w) * 0.05 + (i % channels)) * cos((at / w) * 0.04));
+        int x = i / channels % w;
+        int y = i / channels / w;
+        im.px[i] = (uint8_t)(128 + 100 * sin(x * 0.05 + (i % channels)) * cos(y * 0.04));
     }
     return im;
 }

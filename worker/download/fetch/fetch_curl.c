@@ -7,6 +7,7 @@
 #define RECEIVE_BYTES  (32L << 10)
 #define BODY_GUESS_MAX (1u << 20) /* of a Content-Length, taken on trust for one allocation */
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is curl's */
 static size_t on_header(char *p, size_t size UNUSED, size_t n, void *ctx)
 {
     struct transfer *t = ctx;

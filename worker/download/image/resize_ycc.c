@@ -149,7 +149,8 @@ static bool looked_at(struct resize_ycc *p, int plane, const uint8_t *px)
     }
     p->cut += cut_off(p);
     p->sample_i = -1;
-    return p->cut <= CUT_MAX * PLANES * f->w * (1 + f->h / SAMPLE_ROWS);
+    int rows = 1 + f->h / SAMPLE_ROWS;
+    return p->cut <= CUT_MAX * PLANES * f->w * rows;
 }
 
 bool resize_ycc_row(struct resize_ycc *p, int plane, const uint8_t *px)

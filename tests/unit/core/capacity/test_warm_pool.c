@@ -160,7 +160,7 @@ static void test_warm__the_fingerprint_is_that_of_the_request_we_send(void **sta
         "    vpc: none\n",
         "    vpc: {subnets: [subnet-9], security_groups: [sg-9, sg-8]}\n",
         "    role: arn:aws:iam::111122223333:role/other\n"};
-    uint64_t seen[ARRAY_LEN(extras) * 4];
+    uint64_t seen[ARRAY_LEN(extras) * 4] = {0};
     size_t n = 0;
     for (size_t i = 0; i < ARRAY_LEN(extras); i++) {
         AUTO_FREE char *text = xasprintf(

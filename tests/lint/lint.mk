@@ -1,0 +1,23 @@
+# What each tool says of each C file, in build/lint/TOOL/FILE.log, made again when the file, a header it includes or the
+# tool's settings changed. lint.py counts what the logs say.
+comma := ,
+LINT := build/lint
+LINT_SRC := $(sort $(shell find orchestrator worker tests -name '*.c' -not -path '*/node_modules/*'))
+# The analyzers follow paths through functions; tests end theirs inside cmocka, which they cannot see.
+LINT_DEEP := $(filter-out tests/%,$(LINT_SRC)) tests/lint/planted/planted.c
+lint_flags = -std=gnu17 -D_GNU_SOURCE -include common/banned.h -pthread $(call inc,$(patsubst %/,%,$(dir $(1)))) $(SYSINC)
+# lint_tool NAME,FILES,SETTINGS,COMMAND
+define lint_tool
+$(LINT)/$(1)/%.log: %.c $(3) build/sees/done | gen
+	@mkdir -p $$(@D)
+	$(Q)gcc $$(call lint_flags,$$<) -MM -MP -MT $$@ -MF $$(@:.log=.d) $$<
+	$(Q)$(4) >$$@.tmp 2>&1; mv $$@.tmp $$@
+.PHONY: lint-$(1)
+lint-$(1): $(2:%.c=$(LINT)/$(1)/%.log)
+endef
+CLANG_TIDY := clang-tidy --quiet --config-file=.clang-tidy
+$(eval $(call lint_tool,clang-tidy,$(LINT_SRC),.clang-tidy,$(CLANG_TIDY) --checks=-clang-analyzer-* $$< -- $$(call lint_flags,$$<)))
+$(eval $(call lint_tool,clang-analyzer,$(LINT_DEEP),.clang-tidy,$(CLANG_TIDY) --checks=-bugprone-*$(comma)-misc-*$(comma)-readability-* $$< -- $$(call lint_flags,$$<)))
+$(eval $(call lint_tool,gcc-analyzer,$(LINT_DEEP),,gcc $$(call lint_flags,$$<) -O2 -fanalyzer -c -o /dev/null $$<))
+$(eval $(call lint_tool,cppcheck,$(LINT_SRC),tests/lint/cppcheck.txt,cppcheck --quiet --std=c11 --enable=warning$(comma)performance$(comma)portability --inline-suppr --suppressions-list=tests/lint/cppcheck.txt --template=gcc $$(filter -I% -D%,$$(call lint_flags,$$<)) $$<))
+-include $(shell find $(LINT) -name '*.d' 2>/dev/null)
