@@ -1,7 +1,11 @@
-/* Shared by the two files of the duration model: fitting (duration.c) and bootstrap samples
- * (duration_bootstrap.c). Other modules use duration.h. */
+/* Shared by the files of the duration model: fitting (duration.c), bootstrap samples
+ * (duration_bootstrap.c) and tails (duration_tail.c). Other modules use duration.h. */
 #pragma once
 #include "duration.h"
+
+/* Prior probability of a rare slow event, with the weight of RARE_PARTS parts. */
+#define RARE_PRIOR 0.3
+#define RARE_PARTS 10.0
 
 struct duration_point {
     double x, y; /* megabytes, seconds */
@@ -19,3 +23,7 @@ double duration_line_at(const struct duration *d, double size_mb);
 double duration_ratio_quantile(const struct duration *d, uint32_t from, double q);
 /* A ratio above r at probability u in [0, 1); r is above all of d's ratios. */
 double duration_beyond(const struct duration *d, double r, double u);
+/* Mean of a standard normal deviate that is above a. */
+double duration_tail_mean(double a);
+/* The standard normal deviate above a at probability u in [0, 1). */
+double duration_tail_at(double a, double u);

@@ -115,6 +115,17 @@ enum forecast_what {
 /* forecast_run.c: simulate from now to the end of everything the target waits for. */
 void forecast_pass(struct forecast_pass *r, int run_i);
 
+/* forecast_live.c. Take the end that comes first out of the heap, which is not empty. */
+struct forecast_event forecast_event_pop(struct forecast_pass *r);
+/* Add n tries like this one (-1: it ends) to all counts of parts and instances at once. */
+void forecast_count_live(struct forecast_pass *r, const struct forecast_live *l, int64_t n);
+void forecast_hold_slots(struct forecast_pass *r, const struct forecast_live *l, int64_t n);
+/* Add to what every cap of the try's stage has left; unlimited stays unlimited. */
+void forecast_give_money(struct forecast_pass *r, const struct forecast_live *l, musd_t musd);
+/* A job of the input: its slots and money are already held. */
+void forecast_start_job(struct forecast_pass *r, int stage_i, size_t job_i);
+/* The queue entry of a part, by its index in the stage. */
+struct ready_queue_task forecast_task_of(const struct forecast_pass *r, int stage_i, size_t part);
 /* For the engines: the first part that may start now, with its order key in size_mb and its index
  * in seq; false: no part may start. */
 bool forecast_peek(struct forecast_pass *r, int stage_i, struct ready_queue_task *ret);

@@ -1,0 +1,93 @@
+/* What one task requests: its ladder rung, volume, run time and pool, and the money it reserves. */
+#include "core/money/cost.h"
+#include "sched_work.h"
+
+static int limit_find(const struct spec *spec, const char *instance_type)
+{
+    for (int i = 0; i < spec->instances_n; i++) {
+        if (strcmp(spec->instances[i].instance_type, instance_type) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool sched_changed(const struct sched_work *w, const struct ready_queue_task *task)
+{
+    int rung = 0;
+    int volume_gb = 0;
+    int64_t runtime_s = 0;
+    return w->view->change_of != NULL &&
+           w->view->change_of(w->view->ctx, task->task_id, &rung, &volume_gb, &runtime_s);
+}
+
+enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
+                               const struct ready_queue_task *task, struct sched_try *ret)
+{
+    const struct sched_stage *s = &w->view->stages[stage_i];
+    struct sched_try t = {.stage_i = stage_i,
+                          .task = *task,
+                          .subnet_i = -1,
+                          .slots_i = -1,
+                          .pool_i = -1,
+                          .limit_i = -1,
+                          .volume_gb = s->stage->volume_gb,
+                          .max_runtime_s = s->stage->max_runtime_s,
+                          .min_runtime_s = s->stage->min_runtime_s};
+    int rung = 0;
+    int volume_gb = 0;
+    int64_t runtime_s = 0;
+    if (w->view->change_of != NULL &&
+        w->view->change_of(w->view->ctx, task->task_id, &rung, &volume_gb, &runtime_s)) {
+        t.changed = true;
+        t.rung = rung >= 0 && rung < s->stage->instance_type_n ? rung : 0;
+        t.volume_gb = volume_gb > 0 ? volume_gb : t.volume_gb;
+        if (runtime_s > 0) {
+            /* extended after a timeout: less would only time out again */
+            t.min_runtime_s = runtime_s > t.max_runtime_s ? runtime_s : t.min_runtime_s;
+            t.max_runtime_s = runtime_s;
+        }
+    }
+    t.min_runtime_s = MIN(t.min_runtime_s, t.max_runtime_s);
+    enum wait_reason why = sched_warm_match(w, &t) ? WAIT_NONE : sched_place(w, &t);
+    if (why == WAIT_NONE) {
+        t.limit_i = limit_find(s->spec, s->stage->instance_type[t.rung]);
+    }
+    *ret = t;
+    return why;
+}
+
+/* Check that the worst case fits every cap, with a shorter run time if necessary. */
+enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try *t)
+{
+    const struct sched_stage *s = &w->view->stages[t->stage_i];
+    const struct sched_campaign *c = &w->campaigns[s->campaign_i];
+    musd_t price = w->slots[t->slots_i].price_musd_per_hour;
+    if (price < 0) {
+        return WAIT_PRICE_UNKNOWN;
+    }
+    musd_t left = MIN(c->left_musd, w->stages[t->stage_i].left_musd);
+    left = MIN(left, MIN(w->projects[c->project_i].left_musd, w->left));
+    if (s->stage->per_task_musd >= 0) {
+        musd_t spent =
+            w->view->spent_of == NULL ? 0 : w->view->spent_of(w->view->ctx, t->task.task_id);
+        left = MIN(left, s->stage->per_task_musd - spent);
+    }
+    int64_t n = s->stage->instance_count;
+    sched_warm_keep(w, t);
+    int64_t fits_s = cost_runtime_that_fits(price, n, t->keep_alive_s, left);
+    /* give up the keep-alive to start now */
+    if (fits_s < t->max_runtime_s && t->keep_alive_s > 0) {
+        t->keep_alive_s = 0;
+        t->print = 0;
+        fits_s = cost_runtime_that_fits(price, n, 0, left);
+    }
+    if (fits_s < t->min_runtime_s || fits_s < 1) {
+        return WAIT_BUDGET;
+    }
+    t->max_runtime_s = MIN(t->max_runtime_s, fits_s);
+    struct err ignored = ERR_INIT;
+    return cost_worst_case(price, n, t->max_runtime_s, t->keep_alive_s, &t->reserve_musd, &ignored)
+               ? WAIT_NONE
+               : WAIT_BUDGET;
+}
