@@ -13,7 +13,7 @@ mkdir -p "$out"
 escape() { sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/^\([.']\)/\\\\\&\1/"; }
 head_of() { # NAME SECTION SUMMARY
     printf '.TH %s %s "%s" "drover %s" "drover"\n.SH NAME\n%s \\- %s\n' \
-        "$(printf %s "$1" | tr a-z A-Z | sed 's/-/\\-/g')" "$2" "$day" "$version" "$(printf %s "$1" | escape)" "$3"
+        "$(printf %s "$1" | tr '[:lower:]' '[:upper:]' | sed 's/-/\\-/g')" "$2" "$day" "$version" "$(printf %s "$1" | escape)" "$3"
 }
 block() { # text on stdin, kept as it is
     printf '.nf\n'
@@ -80,7 +80,7 @@ worker() {
     section DESCRIPTION
     prose drover-worker.txt
     for verb in download index; do
-        section "$(printf %s $verb | tr a-z A-Z)"
+        section "$(printf %s $verb | tr '[:lower:]' '[:upper:]')"
         "$bin/drover-worker" $verb --help | block
     done
     section "EXIT STATUS"

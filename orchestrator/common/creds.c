@@ -289,6 +289,7 @@ static const struct {
 /* Copy of a base URL without slashes at its end; caller frees. */
 static char *base_url(const char *url)
 {
+    ASSERT(url != NULL);
     size_t n = strlen(url);
     while (n > 0 && url[n - 1] == '/') {
         n--;

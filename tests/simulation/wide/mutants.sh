@@ -31,7 +31,7 @@ compile() { # DIR: what the patch touched, and the simulator with it
                 "-I$(dirname "$src")" -c "$dir/$src" -o "$dir/$(basename "$src" .c).o" || return 1
         done
     done
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2046,SC2086 # lists of words
     ${CC:-gcc} -pie -pthread -o "$dir/sim" $(for src in "$here"/sim*.c; do echo "$out/$(basename "$src" .c).o"; done) \
         "$dir"/*.o -Wl,--start-group build/release/liborchestrator_core_*.a build/release/liborchestrator_common.a \
         -Wl,--end-group $libs
@@ -42,6 +42,7 @@ one() {
     patch=$here/mutants/$name.patch
     [ -f "$patch" ] || patch=$here/../exhaustive/mutants/$name.patch
     rm -rf "$dir" && mkdir -p "$dir" || exit 1
+    # shellcheck disable=SC2013 # paths of the tree have no spaces
     for file in $(sed -n 's,^+++ b/\([^[:space:]]*\).*,\1,p' "$patch"); do
         mkdir -p "$dir/$(dirname "$file")" && cp "$file" "$dir/$file"
     done

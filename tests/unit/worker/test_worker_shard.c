@@ -174,12 +174,9 @@ static void test_worker_shard__stats_text_and_back(void **state UNUSED)
     assert_string_equal(back.texts[0].text, "success");
     assert_int_equal(back.texts[0].n, 10);
     static const char *const bad[] = {
-        "",
-        "{",
-        "[]",
-        "{}",
-        "{\"count\":1}",
+        "", "{", "[]", "{}", "{\"count\":1}",
         "{\"count\":-1,\"successes\":0,\"failed_to_download\":0,\"failed_to_resize\":0}",
+        /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one row takes two lines */
         "{\"count\":1,\"successes\":1,\"failed_to_download\":0,\"failed_to_resize\":0,"
         "\"status_dict\":{\"success\":\"1\"}}"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

@@ -33,9 +33,9 @@ struct machine {
     static const struct machine word##_machine = {COUNT, word##_name_i, word##_edge_i,             \
                                                   word##_terminal_i, word##_list}
 
-/* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one row takes two lines */
 static const char *const attempt_list[] = {
     "intended > unknown submitted failed conflict void",
+    /* NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one row takes two lines */
     "unknown > submitted starting running uploading stopping verifying failed stopped conflict "
     "void",
     "submitted > starting running uploading stopping verifying failed stopped conflict",
