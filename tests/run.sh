@@ -7,16 +7,19 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 want=${1:-test}
 out=build/test
+mkdir -p build
+exec 9>build/test.lock
+flock -n 9 || { echo "another run of the tests uses this tree"; echo "0 passed, 1 failed"; exit 1; }
 rm -rf "$out"
 mkdir -p "$out"
 MAX_CPU=2  # suites that keep a core busy, while no other waits to run
-MAX_WAIT=3 # suites that mostly wait
+MAX_WAIT=4 # suites that mostly wait
 start=$SECONDS
 
 # suite NAME LIMIT COMMAND: its output into a file, its counts into another, one line to the terminal
 suite() {
     local name=$1 limit=$2 command=$3 began=$SECONDS rc ok bad TIMEFORMAT='%U %S' cpu
-    { time timeout -k 10 "$limit" bash -c "$command" >"$out/$name.log" 2>&1 </dev/null; } 2>"$out/$name.cpu"
+    { time timeout -k 10 "$limit" bash -c "$command" >"$out/$name.log" 2>&1 </dev/null 9>&-; } 2>"$out/$name.cpu"
     rc=$?
     cpu=$(awk '{printf "%.1f", $1 + $2}' "$out/$name.cpu")
     ok=$(grep -cE '^[[:space:]]*ok ' "$out/$name.log")

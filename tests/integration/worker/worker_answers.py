@@ -30,6 +30,10 @@ class Raw:
     def url(self, path):
         return "http://%s%s" % (self.net, path)
 
+    def clear(self):
+        for counted in (self.sent, self.hits, self.at):
+            counted.clear()
+
     def accept(self):
         while True:
             c, _ = self.sock.accept()
@@ -217,9 +221,8 @@ def work(d, name, urls, nets, *args):
     took = time.monotonic() - began
     p.kill()
     _, err = p.communicate()
-    tap.ok(p.returncode == 0, "%s: the worker ends well" % name, err[-2000:])
     rows = {r["url"]: r for r in read_parquet(out + "/00000.parquet")}
-    return rows, samples(out + "/00000.tar"), took, peak
+    return rows, samples(out + "/00000.tar"), took, peak, "" if p.returncode == 0 else err[-2000:]
 
 
 def main():
@@ -240,12 +243,18 @@ def main():
         hostile[name] = urls[3 + 6 * i] = bad.url(path)
     left = [u for u in ordinary if u in urls]
     with Folder() as d:
-        _, alone, _, _ = work(d, "alone", ordinary, [good.net])
-        usual = max(good.at.values()) - min(good.at.values())
-        good.at.clear()
-        good.hits.clear()
-        rows, beside, took, peak = work(d, "beside", urls, [good.net, bad.net])
-        among = max(good.at.values()) - min(good.at.values())
+        for attempt in range(3):  # something else may have used the machine: hostile rows delay the others every time or never
+            good.clear()
+            _, alone, _, _, wrong_alone = work(d, "alone-%d" % attempt, ordinary, [good.net])
+            usual = max(good.at.values()) - min(good.at.values())
+            good.clear()
+            bad.clear()
+            rows, beside, took, peak, wrong = work(d, "beside-%d" % attempt, urls, [good.net, bad.net])
+            among = max(good.at.values()) - min(good.at.values())
+            if wrong or wrong_alone or among < 3 * usual + 3 and took < 40:
+                break
+    tap.eq(wrong_alone, "", "alone: the worker ends well")
+    tap.eq(wrong, "", "beside: the worker ends well")
     tap.eq(len(rows), len(urls), "every row is in the shard")
     for name, (path, want) in cases.items():
         text = rows[hostile[name]]["error_message"] or rows[hostile[name]]["status"]
