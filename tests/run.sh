@@ -40,14 +40,15 @@ suite() {
 rows() {
     awk -F '\t' -v OFS='\t' -v want="$want" '
         /^#/ || NF < 6 { next }
-        function row(tier, name, lane, limit, command) { print (tier == "check" ? 0 : 1), NR, name, tier, lane, limit, command }
-        { row($2, $1, $3, $4, $6)
+        function row(at, tier, name, lane, limit, command) { print (tier == "check" ? 0 : 1), at, name, tier, lane, limit, command }
+        { row(NR, $2, $1, $3, $4, $6)
           n = split($5, also, ",")
           for (i = 1; i <= n; i++) if (also[i] != "-") {
               tier = also[i] ~ /:long$/ ? "long" : $2 == "long" ? "long" : "test"
               variant = also[i]; sub(/:long$/, "", variant)
-              row(tier, variant "-" $1, $3, $4 + 600, "bash tests/sanitize.sh " variant " " $6)
-          } }' tests/suites.tsv | sort -t "$(printf '\t')" -s -k1,1n | cut -f3- |
+              # Some rows later: the variant is built meanwhile.
+              row(NR + ($2 == "check" ? 34 : 8), tier, variant "-" $1, $3, $4 + 600, "bash tests/sanitize.sh " variant " " $6)
+          } }' tests/suites.tsv | sort -t "$(printf '\t')" -s -k1,1n -k2,2n | cut -f3- |
         while IFS=$'\t' read -r name tier lane limit command; do
             case $want in
             check) [ "$tier" = check ] || continue ;;
