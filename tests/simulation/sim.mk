@@ -14,3 +14,16 @@ exhaustive: $(O)/tests/simulation/exhaustive/exhaustive
 simulator: $(O)/tests/simulation/wide/sim $(O)/tests/simulation/wide/scenarios
 sim-mutants: simulator ## planted bugs that the campaign simulator must find
 	$(Q)bash tests/simulation/wide/mutants.sh
+# The deep simulation: droverd's own archives over a real PostgreSQL, but for the clock, the loop and
+# what speaks to AWS, which are tests/simulation/deep's, linked in their place.
+DEEP_OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard tests/simulation/deep/deep*.c))
+DEEP_WRAP := clock_wall_us clock_boot_us clock_mono_us rng_secret store_open store_close store_fd store_notified \
+  store_exec store_run store_plain store_pipeline lease_check_durability \
+  aws_client_new aws_client_free aws_client_set_gate s3_get s3_head s3_list
+DEEP_LIBS := $(call lib,orchestrator/controller) $(LIB_STORE) $(LIB_CORE) $(LIB_COMMON)
+$(O)/tests/simulation/deep/deep: $(DEEP_OBJS) $(O)/orchestrator/bridge.o $(O)/orchestrator/metrics.o $(GEN_OBJS) $(DEEP_LIBS)
+	$(link) $(LD_ALL) $(DEEP_WRAP:%=-Wl,--wrap=%) $(L_COMMON) $(L_PQ)
+.PHONY: deep deep-sim
+deep: $(O)/tests/simulation/deep/deep
+deep-sim: deep ## the deep simulation: SEEDS=n FIRST=m, TELL=1 for one seed's story
+	$(Q)$(O)/tests/simulation/deep/deep --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1) $(if $(TELL),--tell --jobs 1)

@@ -1,0 +1,394 @@
+/* The deep simulation's program: one private PostgreSQL, a database a worker, a process a seed.
+ *
+ *     deep [--first N] [--seeds N] [--jobs N] [--twice] [--tell] [--dir DIR] [--until-wrong]
+ *
+ * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */
+#include "deep.h"
+#include "common/log.h"
+#include "store/pg/migrate.h"
+#include "store/pg/private_cluster.h"
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REAL_SECONDS_MAX 120
+#define CALM_MAX_US      (96 * HOUR)
+#define WORKERS_MAX      16
+
+struct options {
+    uint64_t first, seeds;
+    int jobs;
+    bool twice, tell, until_wrong;
+    const char *dir;
+};
+struct result {
+    uint64_t seed, hash, hash2;
+    bool wrong;
+    char verdict[512];
+    int64_t campaigns, tasks, jobs, crashes, cuts, takeovers, verbs, steps, virtual_s;
+};
+
+/* --- one world --- */
+
+static void look(void *ctx, int64_t arg)
+{
+    (void)ctx;
+    judge_now();
+    if (arg < 2) {
+        event_at(deep->now_us + deep->calm_us / 3, look, NULL, arg + 1);
+    }
+}
+
+static void begin_calm(void)
+{
+    deep->calm = true;
+    deep->db_down_until_us = 0;
+    for (int t = 0; t < TYPES; t++) {
+        deep->no_capacity[t] = false;
+        deep->foreign[t] = 0;
+        deep->quota[t][0] = MAX(deep->quota[t][0], 4);
+        deep->quota[t][1] = MAX(deep->quota[t][1], 2);
+    }
+    deep->total_quota = deep->total_quota < 0 ? -1 : MAX(deep->total_quota, 8);
+    trace("the calm begins");
+    people_care();
+}
+
+static void run_world(uint64_t seed, const char *conninfo, bool tell, struct result *ret)
+{
+    deep = xcalloc(1, sizeof *deep);
+    deep->tell = tell;
+    deep->hash = 14695981039346656037u;
+    swarm_draw(deep, seed);
+    store_world_open(conninfo);
+    store_world_reset();
+    aws_world_init();
+    people_start();
+    faults_start();
+    event_at(deep->calm_us / 3, look, NULL, 0);
+    while (!deep->wrong && deep->now_us < deep->calm_us && event_next()) {
+    }
+    if (!deep->wrong) {
+        begin_calm();
+    }
+    for (int64_t next_us = 0;
+         !deep->wrong && deep->now_us < deep->calm_us + CALM_MAX_US && event_next();) {
+        if (deep->now_us >= next_us) {
+            next_us = deep->now_us + 2 * MINUTE;
+            if (judge_over()) {
+                break;
+            }
+        }
+    }
+    if (!deep->wrong) {
+        judge_end();
+    }
+    trace("the end");
+    *ret = (struct result){.seed = seed,
+                           .hash = deep->hash,
+                           .wrong = deep->wrong,
+                           .campaigns = deep->campaigns_n,
+                           .jobs = deep->accepted,
+                           .crashes = deep->crashes,
+                           .cuts = deep->cuts,
+                           .verbs = deep->verbs,
+                           .steps = (int64_t)deep->steps,
+                           .virtual_s = deep->now_us / SEC,
+                           .tasks = sql_i64(0, "SELECT count(*) FROM task"),
+                           .takeovers = sql_i64(0, "SELECT epoch FROM lease")};
+    (void)snprintf(ret->verdict, sizeof ret->verdict, "%s", deep->verdict);
+}
+
+/* In a process of its own, whose end is part of the answer. */
+static void run_child(const struct options *o, uint64_t seed, const char *conninfo,
+                      struct result *ret)
+{
+    int fds[2];
+    if (pipe(fds) != 0) {
+        exit(3);
+    }
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct result r;
+        (void)close(fds[0]);
+        (void)alarm(REAL_SECONDS_MAX);
+        int null = open("/dev/null", O_WRONLY);
+        if (!o->tell && null >= 0) {
+            (void)dup2(null, STDERR_FILENO);
+        }
+        log_set_level(o->tell ? LOG_INFO : LOG_ERROR);
+        run_world(seed, conninfo, o->tell, &r);
+        bool sent = write(fds[1], &r, sizeof r) == (ssize_t)sizeof r;
+        _exit(sent ? 0 : 3);
+    }
+    (void)close(fds[1]);
+    ssize_t n = read(fds[0], ret, sizeof *ret);
+    (void)close(fds[0]);
+    int status = 0;
+    (void)waitpid(pid, &status, 0);
+    if (n != (ssize_t)sizeof *ret) {
+        *ret = (struct result){.seed = seed, .wrong = true};
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+            (void)snprintf(ret->verdict, sizeof ret->verdict, "not over after %d real seconds",
+                           REAL_SECONDS_MAX);
+        } else {
+            (void)snprintf(ret->verdict, sizeof ret->verdict,
+                           "the process ended: status %d, signal %d",
+                           WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                           WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        }
+    }
+}
+
+static void run_seed(const struct options *o, uint64_t seed, const char *conninfo,
+                     struct result *ret)
+{
+    run_child(o, seed, conninfo, ret);
+    if (o->twice && !ret->wrong) {
+        struct result again;
+        run_child(o, seed, conninfo, &again);
+        ret->hash2 = again.hash;
+        if (again.hash != ret->hash) {
+            ret->wrong = true;
+            (void)snprintf(ret->verdict, sizeof ret->verdict,
+                           "a second run is another: %016llx, %016llx",
+                           (unsigned long long)ret->hash, (unsigned long long)again.hash);
+        }
+    }
+}
+
+/* --- the cluster --- */
+
+static char cluster_dir[256];
+static char admin[PRIVATE_CLUSTER_CONNINFO_MAX];
+
+static void admin_sql(const char *sql)
+{
+    PGconn *c = PQconnectdb(admin);
+    PGresult *r = PQexec(c, sql);
+    ExecStatusType t = PQresultStatus(r);
+    if (t != PGRES_COMMAND_OK && t != PGRES_TUPLES_OK) {
+        deep_die("%s: %s", sql, PQerrorMessage(c));
+    }
+    PQclear(r);
+    PQfinish(c);
+}
+
+static void cluster_start(const struct options *o)
+{
+    struct err err = ERR_INIT;
+    char template[600];
+    (void)snprintf(cluster_dir, sizeof cluster_dir, "%s/deep.XXXXXX", o->dir);
+    (void)mkdir("build", 0755);
+    (void)mkdir("build/tests", 0755);
+    if (mkdtemp(cluster_dir) == NULL || chmod(cluster_dir, 0755) != 0) {
+        deep_die("cannot make %s", cluster_dir);
+    }
+    if (!private_cluster_start(cluster_dir, admin, sizeof admin, &err)) {
+        deep_die("PostgreSQL: %s", err.message);
+    }
+    static const char *const settings[] = {"fsync = off",
+                                           "full_page_writes = off",
+                                           "autovacuum = off",
+                                           "synchronous_commit = off",
+                                           "checkpoint_timeout = '1h'",
+                                           "max_wal_size = '4GB'",
+                                           "deadlock_timeout = '10s'"};
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+        char sql[128];
+        (void)snprintf(sql, sizeof sql, "ALTER SYSTEM SET %s", settings[i]);
+        admin_sql(sql);
+    }
+    admin_sql("SELECT pg_reload_conf()");
+    admin_sql("CREATE DATABASE deep_template");
+    (void)snprintf(template, sizeof template, "%s dbname=deep_template", admin);
+    if (!migrate_run(template, NULL, &err)) {
+        deep_die("migrations: %s", err.message);
+    }
+    for (int i = 0; i < o->jobs; i++) {
+        char sql[128];
+        (void)snprintf(sql, sizeof sql, "CREATE DATABASE deep_%d TEMPLATE deep_template", i);
+        admin_sql(sql);
+    }
+}
+
+/* CPU seconds of the server and of all that it has started and that has ended. */
+static double cluster_cpu(void)
+{
+    char path[64], line[1024] = "";
+    unsigned long t[4] = {0};
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", private_cluster_pid(cluster_dir));
+    FILE *f = fopen(path, "re");
+    if (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        const char *at = strrchr(line, ')');
+        (void)sscanf(at != NULL ? at : line,
+                     ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &t[0], &t[1],
+                     &t[2], &t[3]);
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+    return (double)(t[0] + t[1] + t[2] + t[3]) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void cluster_stop(void)
+{
+    struct err err = ERR_INIT;
+    char rm[300];
+    if (!private_cluster_stop(cluster_dir, PRIVATE_CLUSTER_IMMEDIATE, &err)) {
+        (void)fprintf(stderr, "# %s\n", err.message);
+    }
+    (void)snprintf(rm, sizeof rm, "rm -rf '%s'", cluster_dir);
+    if (system(rm) != 0) {
+        (void)fprintf(stderr, "# cannot remove %s\n", cluster_dir);
+    }
+}
+
+/* --- workers --- */
+
+static void worker(const struct options *o, int w, int fd)
+{
+    char conninfo[600];
+    (void)snprintf(conninfo, sizeof conninfo, "%s dbname=deep_%d", admin, w);
+    for (uint64_t i = (uint64_t)w; i < o->seeds; i += (uint64_t)o->jobs) {
+        struct result r;
+        run_seed(o, o->first + i, conninfo, &r);
+        if (write(fd, &r, sizeof r) != (ssize_t)sizeof r) {
+            _exit(3);
+        }
+    }
+    _exit(0);
+}
+
+static void add(struct result *sum, const struct result *r)
+{
+    sum->campaigns += r->campaigns;
+    sum->tasks += r->tasks;
+    sum->jobs += r->jobs;
+    sum->crashes += r->crashes;
+    sum->cuts += r->cuts;
+    sum->takeovers += r->takeovers;
+    sum->verbs += r->verbs;
+    sum->virtual_s += r->virtual_s;
+    sum->hash ^= r->hash * (2 * r->seed + 1);
+}
+
+static void tell_result(const struct options *o, const struct result *r, int *failed)
+{
+    if (r->wrong) {
+        ++*failed;
+        printf("not ok - deep seed %llu: %s\n#   replay: make deep-sim SEEDS=1 FIRST=%llu TELL=1\n",
+               (unsigned long long)r->seed, r->verdict, (unsigned long long)r->seed);
+    } else if (o->seeds <= 4) {
+        printf("# seed %llu: %lld campaigns, %lld jobs, trace %016llx\n",
+               (unsigned long long)r->seed, (long long)r->campaigns, (long long)r->jobs,
+               (unsigned long long)r->hash);
+    }
+    (void)fflush(stdout);
+}
+
+static int run_all(const struct options *o)
+{
+    int fds[2], failed = 0;
+    pid_t pids[WORKERS_MAX];
+    struct result sum = {0}, r;
+    double before = cluster_cpu();
+    if (pipe(fds) != 0) {
+        return 3;
+    }
+    (void)fflush(NULL);
+    for (int w = 0; w < o->jobs; w++) {
+        pids[w] = fork();
+        if (pids[w] == 0) {
+            (void)close(fds[0]);
+            worker(o, w, fds[1]);
+        }
+    }
+    (void)close(fds[1]);
+    uint64_t n = 0;
+    while (read(fds[0], &r, sizeof r) == (ssize_t)sizeof r) {
+        n++;
+        add(&sum, &r);
+        tell_result(o, &r, &failed);
+        if (failed > 0 && o->until_wrong) {
+            for (int w = 0; w < o->jobs; w++) {
+                (void)kill(pids[w], SIGTERM);
+            }
+            break;
+        }
+    }
+    for (int w = 0; w < o->jobs; w++) {
+        (void)waitpid(pids[w], NULL, 0);
+    }
+    struct rusage u;
+    (void)getrusage(RUSAGE_CHILDREN, &u);
+    double own = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+                 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+    double cpu = own + cluster_cpu() - before;
+    bool all = n == o->seeds;
+    printf("%s - deep: %llu of %llu seeds from %llu keep every promise\n",
+           failed == 0 && all ? "ok" : "not ok", (unsigned long long)n - (unsigned long long)failed,
+           (unsigned long long)o->seeds, (unsigned long long)o->first);
+    printf("# %lld campaigns, %lld tasks, %lld jobs, %lld virtual hours, %lld crashes, %lld cut "
+           "connections, "
+           "%lld epochs, %lld verbs, trace %016llx\n",
+           (long long)sum.campaigns, (long long)sum.tasks, (long long)sum.jobs,
+           (long long)sum.virtual_s / 3600, (long long)sum.crashes, (long long)sum.cuts,
+           (long long)sum.takeovers, (long long)sum.verbs, (unsigned long long)sum.hash);
+    printf("# %.1f CPU s (%.1f of them PostgreSQL): %.0f campaigns a CPU minute\n", cpu, cpu - own,
+           (double)sum.campaigns * 60 / MAX(cpu, 0.001));
+    return failed == 0 && (all || o->until_wrong) ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"first", required_argument, NULL, 'f'}, {"seeds", required_argument, NULL, 's'},
+        {"jobs", required_argument, NULL, 'j'},  {"twice", no_argument, NULL, '2'},
+        {"tell", no_argument, NULL, 't'},        {"until-wrong", no_argument, NULL, 'u'},
+        {"dir", required_argument, NULL, 'd'},   {NULL, 0, NULL, 0}};
+    struct options o = {.first = 1,
+                        .seeds = 200,
+                        .jobs = 2,
+                        .dir = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "build/tests"};
+    for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+        switch (c) {
+        case 'f':
+            o.first = strtoull(optarg, NULL, 10);
+            break;
+        case 's':
+            o.seeds = strtoull(optarg, NULL, 10);
+            break;
+        case 'j':
+            o.jobs = (int)MIN(WORKERS_MAX, MAX(1, strtol(optarg, NULL, 10)));
+            break;
+        case 'd':
+            o.dir = optarg;
+            break;
+        case '2':
+            o.twice = true;
+            break;
+        case 't':
+            o.tell = true;
+            break;
+        case 'u':
+            o.until_wrong = true;
+            break;
+        default:
+            return 2;
+        }
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    log_set_program("deep");
+    log_set_level(LOG_ERROR);
+    cluster_start(&o);
+    int status = run_all(&o);
+    cluster_stop();
+    return status;
+}

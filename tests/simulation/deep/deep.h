@@ -1,0 +1,239 @@
+/* The deep simulation: the object files of controller/, store/ and core/ over a real PostgreSQL, in
+ * virtual time, with a simulated AWS below the headers of aws/ and common/s3.h. One world is one
+ * seed and one process; everything in it is drawn from the seed.
+ *
+ * Modules: deep_time (events, virtual clock and loop, droverd processes as coroutines), deep_store
+ * (faults of the database's connections), deep_calls (requests on their way to AWS and back),
+ * deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (campaigns and verbs,
+ * through store/api), deep_judge (what must hold), deep (options, workers, seeds). */
+#pragma once
+#include "aws/logs.h"
+#include "aws/quotas.h"
+#include "common/loop.h"
+#include "common/rng.h"
+#include "common/s3.h"
+#include "controller/controller.h"
+#include "store/pg/query.h"
+#include <libpq-fe.h>
+#include <ucontext.h>
+
+#define DEEP_EPOCH_US  INT64_C(1800000000000000) /* wall clock at the world's instant 0 */
+#define DEEP_BOOT_US   INT64_C(5000000000)       /* boot clock at that instant */
+#define DEEP_NEVER     (INT64_MAX / 4)
+#define SEC            USEC_PER_SEC
+#define MINUTE         (60 * SEC)
+#define HOUR           (3600 * SEC)
+#define DEEP_PREFIX    "drover"
+#define DEEP_LISTEN_FD 100000 /* stands for the LISTEN socket */
+
+enum {
+    PROCS_MAX = 3,
+    TYPES = 3,
+    CAMPAIGNS_MAX = 8,
+    STAGES_MAX = 4,
+    STORES_MAX = 4,
+    JOBS_MAX = 4096
+};
+
+/* What may go wrong (deep_faults.def): CHANCE at each opportunity, RATE per virtual hour. */
+enum fault_kind { CHANCE, RATE };
+enum harm {
+#define X(f, kind, most, text) FAULT_##f,
+#include "deep_faults.def"
+#undef X
+    FAULT_N
+};
+
+struct event {
+    int64_t at_us;
+    uint64_t seq;
+    void (*fn)(void *ctx, int64_t arg);
+    void *ctx;
+    int64_t arg;
+};
+
+/* A droverd: its loop thread as a coroutine. */
+struct proc {
+    int id;
+    bool up, waiting, frozen, stop;
+    uint32_t life; /* counts starts: what belongs to an older one is dropped */
+    uint32_t gen;  /* of its next wake */
+    int64_t frozen_until_us;
+    int64_t boot_ahead_us, wall_ahead_us;
+    ucontext_t ctx;
+    void *stack;
+    struct loop *loop;
+    struct controller *controller;
+    struct bridge *bridge;
+    struct api_status status;
+    struct rng rng;
+    struct store *stores[STORES_MAX]; /* its open connections */
+    struct store *listen;             /* stands for the LISTEN connection */
+    bool notified;
+    PGresult *try_lock_said, *lease_said; /* as a standby was answered last */
+    bool dying;
+    int step_crash; /* die at this step point from now; 0: not planned */
+};
+
+enum job_life {
+    LIFE_PENDING,
+    LIFE_STARTING,
+    LIFE_RUNNING,
+    LIFE_INTERRUPTED,
+    LIFE_UPLOADING,
+    LIFE_STOPPING,
+    LIFE_ENDED
+};
+struct job {
+    char name[64], request_hash[65], fingerprint[65];
+    char stage[64];
+    int64_t attempt_id, task_id, campaign_id, part;
+    int type, count;
+    int64_t volume_gb, max_runtime_s, keep_alive_s;
+    bool spot, worker;
+    enum job_life life;
+    const char *status, *secondary;
+    const char *old_status, *old_secondary; /* what a stale answer shows */
+    usec_t old_modified;
+    usec_t created, started, ended, modified;
+    int64_t start_us, run_us, upload_us, ran_us, hangs_at_us;
+    const char *fails; /* FailureReason; NULL: completes */
+    bool short_output, stop_asked, interrupted_once, holds, over, foreign, max_runtime_hit;
+    int64_t billable_s;
+    enum warm_pool_status pool;
+    usec_t pool_since;
+    int64_t retained_s;
+    char reused_by[64];
+    uint32_t gen, pool_gen;
+    bool written; /* its output is in S3 */
+};
+
+struct campaign {
+    int64_t id; /* 0: not submitted yet */
+    int64_t submit_us;
+    char project[16];
+    bool open_stage, canceled, ended;
+    int budget_raises, resumes, prods;
+    char *yaml;
+    int parts, stages;
+    char open_name[16];
+};
+
+struct world {
+    uint64_t seed;
+    bool tell, calm;
+    struct rng rng_time, rng_aws, rng_people, rng_fault[FAULT_N];
+    double strength[FAULT_N];
+    /* drawn settings */
+    int procs_n, campaigns_n;
+    int64_t calm_us, lease_us, renew_us, tick_us, observe_us, quota_us, window_us;
+    /* time */
+    int64_t now_us;
+    struct event *heap;
+    size_t heap_n, heap_cap;
+    uint64_t seq;
+    uint64_t hash, steps;
+    struct proc procs[PROCS_MAX];
+    struct proc *cur; /* whose code runs; NULL: the world's own */
+    ucontext_t main;
+    /* database */
+    char conninfo[256];
+    struct store *api; /* people's and the judge's connection */
+    int64_t db_down_until_us;
+    /* AWS */
+    struct job *jobs;
+    size_t jobs_n;
+    int64_t quota[TYPES][2], warm_quota[TYPES], foreign[TYPES], total_quota;
+    bool no_capacity[TYPES];
+    int64_t price[TYPES];
+    int64_t creates, accepted;
+    /* people */
+    struct campaign campaigns[CAMPAIGNS_MAX];
+    int64_t verbs, verbs_refused;
+    /* judge */
+    bool wrong;
+    char verdict[512];
+    int64_t takeovers, crashes, cuts;
+    char (*story)[200];
+    size_t story_n;
+};
+extern struct world *deep; /* the one world of this process */
+extern const char *const deep_types[TYPES];
+
+/* --- deep_time.c --- */
+void event_at(int64_t at_us, void (*fn)(void *ctx, int64_t arg), void *ctx, int64_t arg);
+bool event_next(void); /* run the earliest; false: none is left */
+/* Mix into the trace hash, with a line of the story when it is told. */
+PRINTF(1, 2) void trace(const char *fmt, ...);
+int64_t between(struct rng *r, int64_t from, int64_t to);
+void proc_start(struct proc *p);
+void proc_kill(struct proc *p); /* from the world: SIGKILL */
+void proc_freeze(struct proc *p, int64_t us);
+void proc_stop(struct proc *p);   /* in order */
+void proc_notify(struct proc *p); /* its listening connection has something to read */
+/* From inside a process: time passes; it may be frozen or die here. */
+void proc_step(const char *where);
+void proc_sleep(int64_t us);
+/* fn(ctx) runs in p's next pass, as if an fd of it became ready. */
+void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
+usec_t wall_now(void); /* AWS's clock */
+_Noreturn void deep_die(const char *fmt, ...) PRINTF(1, 2);
+
+/* --- faults (deep_swarm.c) --- */
+void swarm_draw(struct world *w, uint64_t seed);
+bool fault(enum harm f);
+void faults_start(void);
+const char *fault_word(enum harm f);
+
+/* --- deep_store.c --- */
+void store_world_open(const char *conninfo);
+void store_world_reset(void);
+void store_proc_gone(struct proc *p); /* its connections end, and the server has noticed */
+void store_notify_all(void);          /* something was committed that listeners wait for */
+void store_frozen(struct proc *p);    /* its open transaction will time out */
+/* First column of the first row; def without a row. */
+PRINTF(2, 3) int64_t sql_i64(int64_t def, const char *fmt, ...);
+PRINTF(1, 2) PGresult *sql_rows(const char *fmt, ...); /* text results */
+PRINTF(1, 2) void sql_do(const char *fmt, ...);
+
+/* --- deep_calls.c --- */
+void calls_proc_gone(struct proc *p);
+
+/* --- deep_aws.c, deep_jobs.c --- */
+struct request { /* a CreateTrainingJob as it came */
+    struct job job;
+};
+void aws_world_init(void);
+struct job *job_find(const char *name);
+/* Fills *f when refused, else the job exists. */
+bool aws_create(struct str body, usec_t signed_us, char ret_arn[static 257], struct aws_failure *f);
+void aws_describe(const struct job *j, bool stale, struct job_description *ret);
+void aws_summary(const struct job *j, bool stale, struct job_summary *ret);
+void aws_quotas(struct quota_reading *ret);
+PRINTF(4, 5)
+void aws_refuse(struct aws_failure *f, enum aws_outcome o, const char *code, const char *fmt, ...);
+int64_t aws_used(int type, bool spot);
+void aws_strike(enum harm f, struct rng *r);
+extern int64_t aws_outage_until_us(void);
+bool job_plan(struct job *j);
+void job_stop(struct job *j);
+bool job_end_pool(struct job *j); /* false: there is none */
+void job_take_pool(struct job *from, struct job *by);
+void job_begin(struct job *j, const struct job *pool);
+
+/* --- deep_s3.c: answers by key --- */
+void s3_answer(const struct s3_uri *u, bool get, struct s3_result *ret);
+void s3_answer_list(const struct s3_uri *u, struct s3_result *ret);
+
+/* --- deep_people.c --- */
+void people_start(void);
+void people_verb(void); /* somebody does something */
+void people_care(void); /* after the calm: what keeps a campaign from its end is put right */
+
+/* --- deep_judge.c --- */
+PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);
+void judge_job_created(const struct job *j);
+void judge_create_sent(const struct job *j); /* a Create is on the wire */
+void judge_now(void);
+bool judge_over(void);
+void judge_end(void);

@@ -1,0 +1,367 @@
+/* SageMaker at its door: CreateTrainingJob in the order AWS checks, what Describe and List show,
+ * quotas, strangers' jobs. Names are unique for ever. */
+#include "common/hash.h"
+#include "common/json.h"
+#include "deep.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *const deep_types[TYPES] = {"ml.c5.xlarge", "ml.c5.2xlarge", "ml.m5.large"};
+static int64_t outage_until_us;
+
+int64_t aws_outage_until_us(void)
+{
+    return outage_until_us;
+}
+
+void aws_world_init(void)
+{
+    struct rng *r = &deep->rng_aws;
+    deep->jobs = xcalloc(JOBS_MAX, sizeof *deep->jobs);
+    for (int t = 0; t < TYPES; t++) {
+        deep->quota[t][0] = between(r, 1, 12);
+        deep->quota[t][1] = between(r, 0, 6);
+        deep->warm_quota[t] = rng_chance(r, 0.5) ? between(r, 1, 6) : 0;
+        deep->foreign[t] = rng_chance(r, 0.2) ? between(r, 1, 3) : 0;
+        deep->price[t] = between(r, 50000, 900000);
+        sql_do(
+            "INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('%s', %lld, 'list')",
+            deep_types[t], (long long)deep->price[t]);
+    }
+    deep->total_quota = rng_chance(r, 0.3) ? between(r, 4, 16) : -1;
+}
+
+struct job *job_find(const char *name)
+{
+    for (size_t i = deep->jobs_n; i-- > 0;) {
+        if (strcmp(deep->jobs[i].name, name) == 0) {
+            return &deep->jobs[i];
+        }
+    }
+    return NULL;
+}
+
+void aws_refuse(struct aws_failure *f, enum aws_outcome o, const char *code, const char *fmt, ...)
+{
+    va_list ap;
+    *f = (struct aws_failure){.outcome = o, .status = 400};
+    (void)snprintf(f->code, sizeof f->code, "%s", code);
+    va_start(ap, fmt);
+    (void)vsnprintf(f->message, sizeof f->message, fmt, ap);
+    va_end(ap);
+}
+
+/* --- CreateTrainingJob --- */
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s != NULL ? s : "";
+}
+
+static int64_t number_of(const json_t *o, const char *key)
+{
+    int64_t n = 0;
+    const json_t *v = json_object_get(o, key);
+    if (json_is_string(v)) {
+        return parse_i64(str_of(json_string_value(v)), 0, INT64_MAX, &n, NULL) ? n : 0;
+    }
+    return json_integer_value(v);
+}
+
+static void read_tags(const json_t *o, struct job *j)
+{
+    size_t i;
+    const json_t *tag;
+    json_array_foreach(json_object_get(o, "Tags"), i, tag)
+    {
+        const char *key = text_of(tag, "Key");
+        if (strcmp(key, "drover-campaign") == 0) {
+            j->campaign_id = number_of(tag, "Value");
+        } else if (strcmp(key, "drover-part") == 0) {
+            j->part = number_of(tag, "Value");
+        } else if (strcmp(key, "drover-stage") == 0) {
+            (void)snprintf(j->stage, sizeof j->stage, "%s", text_of(tag, "Value"));
+        }
+    }
+}
+
+/* All that SageMaker compares before it hands a pool on. */
+static void fingerprint(const json_t *o, const struct job *j, char ret[static 65])
+{
+    AUTO_BUF struct buf b = BUF_INIT(65536);
+    AUTO_FREE char *vpc =
+        json_dumps(json_object_get(o, "VpcConfig"), JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    buf_addf(&b, "%d %d %lld %s %d %s", j->type, j->count, (long long)j->volume_gb,
+             text_of(o, "RoleArn"), json_is_true(json_object_get(o, "EnableNetworkIsolation")),
+             vpc != NULL ? vpc : "");
+    uint8_t h[32];
+    hash_sha256(b.p, b.n, h);
+    str_hex(h, sizeof h, ret);
+}
+
+static bool read_request(struct str body, struct job *j)
+{
+    AUTO_JSON json_t *o = NULL;
+    struct err err = ERR_INIT;
+    if (!json_parse(body, body.n, &o, &err)) {
+        return false;
+    }
+    const json_t *res = json_object_get(o, "ResourceConfig");
+    const json_t *env = json_object_get(o, "Environment");
+    *j = (struct job){.type = -1};
+    (void)snprintf(j->name, sizeof j->name, "%s", text_of(o, "TrainingJobName"));
+    (void)snprintf(j->request_hash, sizeof j->request_hash, "%s", text_of(env, "DROVER_REQUEST"));
+    j->attempt_id = number_of(env, "DROVER_ATTEMPT");
+    j->task_id = number_of(env, "DROVER_TASK");
+    j->worker = json_object_get(o, "HyperParameters") != NULL;
+    for (int t = 0; t < TYPES; t++) {
+        j->type = strcmp(text_of(res, "InstanceType"), deep_types[t]) == 0 ? t : j->type;
+    }
+    j->count = (int)number_of(res, "InstanceCount");
+    j->volume_gb = number_of(res, "VolumeSizeInGB");
+    j->keep_alive_s = number_of(res, "KeepAlivePeriodInSeconds");
+    j->max_runtime_s = number_of(json_object_get(o, "StoppingCondition"), "MaxRuntimeInSeconds");
+    j->spot = json_is_true(json_object_get(o, "EnableManagedSpotTraining"));
+    read_tags(o, j);
+    fingerprint(o, j, j->fingerprint);
+    return j->name[0] != '\0' && j->type >= 0 && j->count >= 1;
+}
+
+int64_t aws_used(int type, bool spot)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < deep->jobs_n; i++) {
+        const struct job *j = &deep->jobs[i];
+        n += j->holds && j->type == type && j->spot == spot ? j->count : 0;
+    }
+    return n;
+}
+
+static void refuse_quota(struct aws_failure *f, const char *what, int64_t limit, int64_t used,
+                         int64_t wanted)
+{
+    aws_refuse(f, AWS_REFUSED, "ResourceLimitExceeded",
+               "The account-level service limit '%s' is %lld Instances, with current utilization"
+               " of %lld Instances and a request delta of %lld Instances. Please use AWS Service"
+               " Quotas to request an increase for this quota.",
+               what, (long long)limit, (long long)used, (long long)wanted);
+}
+
+static bool over_quota(const struct job *j, struct aws_failure *f)
+{
+    char what[80];
+    int64_t used = aws_used(j->type, j->spot) + (j->spot ? 0 : deep->foreign[j->type]);
+    int64_t total = 0;
+    (void)snprintf(what, sizeof what, "%s for %straining job usage", deep_types[j->type],
+                   j->spot ? "spot " : "");
+    if (used + j->count > deep->quota[j->type][j->spot]) {
+        refuse_quota(f, what, deep->quota[j->type][j->spot], used, j->count);
+        return true;
+    }
+    for (int t = 0; t < TYPES; t++) {
+        total += aws_used(t, false) + deep->foreign[t];
+    }
+    if (!j->spot && deep->total_quota >= 0 && total + j->count > deep->total_quota) {
+        refuse_quota(f, "Number of instances across all training jobs", deep->total_quota, total,
+                     j->count);
+        return true;
+    }
+    return false;
+}
+
+static struct job *find_pool(const struct job *j)
+{
+    for (size_t i = 0; i < deep->jobs_n && !j->spot; i++) {
+        struct job *o = &deep->jobs[i];
+        if (o->pool == WARM_POOL_AVAILABLE && strcmp(o->fingerprint, j->fingerprint) == 0) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+bool aws_create(struct str body, usec_t signed_us, char ret_arn[static 257], struct aws_failure *f)
+{
+    struct job j;
+    deep->creates++;
+    if (wall_now() - signed_us > deep->window_us - 10 * SEC) {
+        aws_refuse(f, AWS_CREDENTIALS, "InvalidSignatureException", "Signature expired");
+        return false;
+    }
+    if (!read_request(body, &j)) {
+        wrong("I2", "a request that cannot be read: %.200s", body.p);
+        aws_refuse(f, AWS_REFUSED, "ValidationException", "unreadable");
+        return false;
+    }
+    judge_create_sent(&j);
+    if (job_find(j.name) != NULL) {
+        aws_refuse(f, AWS_REFUSED, "ResourceInUse",
+                   "Training job names must be unique within an AWS account and region");
+        return false;
+    }
+    struct job *pool = find_pool(&j);
+    if (pool == NULL && over_quota(&j, f)) {
+        return false;
+    }
+    if (pool == NULL && fault(FAULT_CAPACITY_CREATE)) {
+        aws_refuse(f, AWS_REFUSED, "CapacityError",
+                   "Unable to provision requested ML compute capacity");
+        return false;
+    }
+    ASSERT(deep->jobs_n < JOBS_MAX);
+    struct job *new = &deep->jobs[deep->jobs_n++];
+    *new = j;
+    deep->accepted++;
+    job_begin(new, pool);
+    if (pool != NULL) {
+        job_take_pool(pool, new);
+    }
+    judge_job_created(new);
+    (void)snprintf(ret_arn, 257, "arn:aws:sagemaker:us-east-1:111122223333:training-job/%s",
+                   j.name);
+    return true;
+}
+
+/* --- what is shown --- */
+
+static void pool_report(const struct job *j, struct warm_pool_report *ret)
+{
+    *ret = (struct warm_pool_report){.status = j->pool, .retained_s = -1};
+    if (j->pool == WARM_POOL_REUSED || j->pool == WARM_POOL_TERMINATED) {
+        ret->retained_s = j->retained_s;
+    }
+    (void)snprintf(ret->reused_by, sizeof ret->reused_by, "%s", j->reused_by);
+}
+
+void aws_describe(const struct job *j, bool stale, struct job_description *ret)
+{
+    *ret = (struct job_description){.created = j->created,
+                                    .started = j->started,
+                                    .modified = j->modified,
+                                    .instances = j->count,
+                                    .volume_gb = j->volume_gb,
+                                    .max_runtime_s = j->max_runtime_s,
+                                    .attempt_id = j->attempt_id,
+                                    .spot = j->spot,
+                                    .keep_alive_s = j->keep_alive_s};
+    stale = stale && j->old_status != NULL;
+    (void)snprintf(ret->name, sizeof ret->name, "%s", j->name);
+    (void)snprintf(ret->status, sizeof ret->status, "%s", stale ? j->old_status : j->status);
+    (void)snprintf(ret->secondary, sizeof ret->secondary, "%s",
+                   stale ? j->old_secondary : j->secondary);
+    (void)snprintf(ret->arn, sizeof ret->arn,
+                   "arn:aws:sagemaker:us-east-1:111122223333:training-job/%s", j->name);
+    (void)snprintf(ret->request_hash, sizeof ret->request_hash, "%s", j->request_hash);
+    (void)snprintf(ret->instance_type, sizeof ret->instance_type, "%s", deep_types[j->type]);
+    ret->pool = (struct warm_pool_report){.retained_s = -1};
+    if (stale) {
+        ret->modified = j->old_modified;
+        return;
+    }
+    if (j->over) {
+        ret->ended = j->ended;
+        ret->billable_s = fault(FAULT_BILL_MISSING) ? 0 : j->billable_s;
+        ret->training_s = j->billable_s;
+        if (strcmp(j->status, "Failed") == 0) {
+            (void)snprintf(ret->failure_reason, sizeof ret->failure_reason, "%s", j->fails);
+        }
+        (void)snprintf(ret->artifacts, sizeof ret->artifacts,
+                       "s3://b/out/%lld/%s/%lld/model.tar.gz", (long long)j->campaign_id, j->stage,
+                       (long long)j->part);
+    }
+    pool_report(j, &ret->pool);
+}
+
+void aws_summary(const struct job *j, bool stale, struct job_summary *ret)
+{
+    *ret = (struct job_summary){.created = j->created, .modified = j->modified};
+    stale = stale && j->old_status != NULL;
+    (void)snprintf(ret->name, sizeof ret->name, "%s", j->name);
+    (void)snprintf(ret->status, sizeof ret->status, "%s", stale ? j->old_status : j->status);
+    (void)snprintf(ret->secondary, sizeof ret->secondary, "%s",
+                   stale ? j->old_secondary : j->secondary);
+    ret->pool = (struct warm_pool_report){.retained_s = -1};
+    if (stale) {
+        ret->modified = j->old_modified;
+    } else {
+        pool_report(j, &ret->pool);
+    }
+}
+
+void aws_quotas(struct quota_reading *ret)
+{
+    *ret = (struct quota_reading){.training_n = TYPES,
+                                  .warm_n = TYPES,
+                                  .spot_n = TYPES,
+                                  .total = deep->total_quota,
+                                  .spot_total = -1,
+                                  .instances_max = -1,
+                                  .runtime_max_s = -1,
+                                  .keep_alive_s = 3600,
+                                  .volume_max_gib = -1,
+                                  .create_rate = -1};
+    ret->training = xcalloc(3 * TYPES, sizeof *ret->training);
+    ret->warm = ret->training + TYPES;
+    ret->spot = ret->warm + TYPES;
+    for (int t = 0; t < TYPES; t++) {
+        const int64_t limits[] = {deep->quota[t][0], deep->warm_quota[t], deep->quota[t][1]};
+        for (int k = 0; k < 3; k++) {
+            struct quota_value *v = &ret->training[k * TYPES + t];
+            (void)snprintf(v->instance_type, sizeof v->instance_type, "%s", deep_types[t]);
+            v->limit = limits[k];
+        }
+    }
+}
+
+/* --- what strikes at its own times --- */
+
+static struct job *some_live(struct rng *r)
+{
+    struct job *live[64];
+    size_t n = 0;
+    for (size_t i = 0; i < deep->jobs_n && n < ARRAY_LEN(live); i++) {
+        if (!deep->jobs[i].over && !deep->jobs[i].foreign) {
+            live[n++] = &deep->jobs[i];
+        }
+    }
+    return n == 0 ? NULL : live[rng_below(r, n)];
+}
+
+static void stranger(struct rng *r)
+{
+    if (deep->jobs_n >= JOBS_MAX / 2) {
+        return;
+    }
+    struct job *j = &deep->jobs[deep->jobs_n++];
+    *j = (struct job){.foreign = true,
+                      .status = "InProgress",
+                      .secondary = "Training",
+                      .count = 1,
+                      .created = wall_now(),
+                      .started = wall_now(),
+                      .modified = wall_now(),
+                      .life = LIFE_RUNNING};
+    (void)snprintf(j->name, sizeof j->name, "%s%lld-s0-%lld-a1-%08llx",
+                   rng_chance(r, 0.5) ? DEEP_PREFIX "-" : "x-" DEEP_PREFIX "-",
+                   (long long)between(r, 1, 9), (long long)between(r, 0, 40),
+                   (unsigned long long)(rng_u64(r) & 0xffffffffu));
+    trace("a stranger's job appears: %s", j->name);
+}
+
+void aws_strike(enum harm f, struct rng *r)
+{
+    if (f == FAULT_OUTAGE) {
+        outage_until_us = deep->now_us + between(r, 10, 1200) * SEC;
+        trace("AWS answers nothing for %lld s",
+              (long long)((outage_until_us - deep->now_us) / SEC));
+    } else if (f == FAULT_HUMAN_STOP) {
+        struct job *j = some_live(r);
+        if (j != NULL) {
+            trace("somebody stops %s by hand", j->name);
+            job_stop(j);
+        }
+    } else {
+        stranger(r);
+    }
+}

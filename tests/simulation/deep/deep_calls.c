@@ -1,0 +1,509 @@
+/* Requests on their way: connected, signed and sent by the loop of a droverd, which asks its lease
+ * before each step; arriving at AWS whatever has become of the sender; answered, late, or never.
+ * Linked in place of aws/ and of common/s3.c's calls. Nothing is freed: a world is one process. */
+#include "deep.h"
+#include <stdio.h>
+
+#define TIMEOUT_US (30 * SEC)
+
+enum call_kind { CREATE, DESCRIBE, LIST, STOP, UPDATE, QUOTAS, S3_GET, S3_HEAD, S3_LIST, LOGS };
+static const char *const kind_words[] = {"Create", "Describe", "List",    "Stop",    "Update",
+                                         "Quotas", "s3 get",   "s3 head", "s3 list", "logs"};
+
+struct aws_client {
+    struct proc *p;
+    struct loop *l;
+    bool (*may_send)(void *ctx);
+    void *ctx;
+    struct sagemaker_call *open;
+};
+struct sagemaker_call {
+    enum call_kind kind;
+    struct aws_client *client;
+    struct proc *p;
+    uint32_t life;
+    struct aws_gate gate;
+    bool done, answered;
+    struct sagemaker_call *next;
+    union {
+        sagemaker_create_cb create;
+        sagemaker_describe_cb describe;
+        sagemaker_list_cb list;
+        sagemaker_stop_cb stop;
+        sagemaker_update_cb update;
+        quotas_cb quotas;
+        s3_cb s3;
+        logs_cb logs;
+    } cb;
+    void *ctx;
+    char name[64];
+    struct str body;
+    usec_t signed_us, created_after;
+    int64_t seconds, range_from, range_to;
+    struct s3_uri uri;
+    /* the answer */
+    bool failed, flag, not_found;
+    struct aws_failure failure;
+    char arn[257];
+    struct job_description job;
+    struct job_summary *jobs;
+    size_t jobs_n;
+    struct quota_reading reading;
+    struct s3_result s3;
+};
+
+/* --- the client --- */
+
+bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
+                           struct err *err);
+void __wrap_aws_client_free(struct aws_client *c);
+void __wrap_aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx);
+
+bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
+                           struct err *err)
+{
+    (void)cfg;
+    (void)err;
+    *ret = xcalloc(1, sizeof **ret);
+    (*ret)->p = deep->cur;
+    (*ret)->l = l;
+    return true;
+}
+
+void __wrap_aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx)
+{
+    c->may_send = may_send;
+    c->ctx = ctx;
+}
+
+static void fail(struct sagemaker_call *k, enum aws_outcome o, int status, const char *code)
+{
+    k->failed = true;
+    k->not_found = false;
+    k->failure = (struct aws_failure){.outcome = o, .status = status};
+    (void)snprintf(k->failure.code, sizeof k->failure.code, "%s", code);
+    (void)snprintf(k->failure.message, sizeof k->failure.message, "%s", code);
+}
+
+static void give_s3(struct sagemaker_call *k)
+{
+    if (k->failed) {
+        k->s3 = (struct s3_result){.outcome = k->failure.outcome, .status = k->failure.status};
+        (void)err_set(&k->s3.err, ERR_AWS, "%s", k->failure.code);
+    }
+    k->cb.s3(k->ctx, &k->s3);
+}
+
+static void give(struct sagemaker_call *k)
+{
+    const struct aws_failure *f = k->failed ? &k->failure : NULL;
+    switch (k->kind) {
+    case CREATE:
+        k->cb.create(k->ctx, k->failed ? NULL : k->arn, f);
+        return;
+    case DESCRIBE:
+        k->cb.describe(k->ctx, f == NULL && !k->not_found ? &k->job : NULL, k->not_found, f);
+        return;
+    case LIST:
+        k->cb.list(k->ctx, k->jobs, k->failed ? 0 : k->jobs_n, f);
+        return;
+    case STOP:
+        k->cb.stop(k->ctx, k->flag, k->not_found, f);
+        return;
+    case UPDATE:
+        k->cb.update(k->ctx, k->flag, k->not_found, f);
+        return;
+    case QUOTAS:
+        k->cb.quotas(k->ctx, k->failed ? NULL : &k->reading, f);
+        return;
+    case S3_GET:
+    case S3_HEAD:
+    case S3_LIST:
+        give_s3(k);
+        return;
+    case LOGS:
+        k->cb.logs(k->ctx, STR(""), f);
+        return;
+    }
+}
+
+static void close_call(struct sagemaker_call *k)
+{
+    k->done = true;
+    for (struct sagemaker_call **at = &k->client->open; *at != NULL; at = &(*at)->next) {
+        if (*at == k) {
+            *at = k->next;
+            break;
+        }
+    }
+}
+
+static void deliver(void *ctx)
+{
+    struct sagemaker_call *k = ctx;
+    if (!k->done) {
+        close_call(k);
+        give(k);
+    }
+}
+
+void __wrap_aws_client_free(struct aws_client *c)
+{
+    while (c != NULL && c->open != NULL) {
+        struct sagemaker_call *k = c->open;
+        fail(k, AWS_UNKNOWN, 0, "client is gone");
+        deliver(k);
+    }
+}
+
+void calls_proc_gone(struct proc *p)
+{
+    (void)p; /* its calls know it by the count of its lives */
+}
+
+static bool alive(const struct sagemaker_call *k)
+{
+    return k->p->up && k->p->life == k->life;
+}
+
+/* --- the way there and back --- */
+
+static void reply(void *ctx, int64_t arg)
+{
+    struct sagemaker_call *k = ctx;
+    (void)arg;
+    if (alive(k) && !k->done) {
+        loop_post(k->client->l, deliver, k);
+    }
+}
+
+static void reply_after(struct sagemaker_call *k, int64_t us)
+{
+    if (!k->answered) {
+        k->answered = true;
+        event_at(deep->now_us + us, reply, k, 0);
+    }
+}
+
+static bool is_s3(const struct sagemaker_call *k)
+{
+    return k->kind >= S3_GET && k->kind <= S3_LIST;
+}
+
+/* Refused on the way in: nothing has happened. */
+static bool refused_outright(struct sagemaker_call *k)
+{
+    if (is_s3(k)) {
+        if (fault(FAULT_S3_BROKEN)) {
+            fail(k, AWS_UNKNOWN, 503, "ServiceUnavailable");
+        }
+        return k->failed;
+    }
+    if (k->kind == QUOTAS && fault(FAULT_QUOTAS_UNREADABLE)) {
+        fail(k, AWS_REFUSED, 400, "AccessDeniedException");
+    } else if (fault(FAULT_THROTTLE)) {
+        fail(k, AWS_THROTTLED, 400, "ThrottlingException");
+    } else if (fault(FAULT_BROKEN)) {
+        fail(k, AWS_UNKNOWN, 500, "InternalFailure");
+    } else if (fault(FAULT_CREDENTIALS)) {
+        fail(k, AWS_CREDENTIALS, 403, "ExpiredTokenException");
+    }
+    return k->failed;
+}
+
+static void effect_list(struct sagemaker_call *k)
+{
+    k->jobs = xcalloc(deep->jobs_n + 1, sizeof *k->jobs);
+    for (size_t i = deep->jobs_n; i-- > 0;) {
+        const struct job *j = &deep->jobs[i];
+        if (j->created / USEC_PER_SEC < k->created_after / USEC_PER_SEC ||
+            strstr(j->name, k->name) == NULL) {
+            continue;
+        }
+        bool young = wall_now() - j->created < 10 * MINUTE;
+        if (!young || !fault(FAULT_LIST_OMITS)) {
+            aws_summary(j, fault(FAULT_STALE), &k->jobs[k->jobs_n++]);
+        }
+    }
+}
+
+static void effect_job(struct sagemaker_call *k)
+{
+    struct job *j = job_find(k->name);
+    bool young = j != NULL && wall_now() - j->created < 20 * SEC;
+    if (j == NULL || (k->kind == DESCRIBE && young && fault(FAULT_DESCRIBE_BLIND))) {
+        k->not_found = true;
+    } else if (k->kind == DESCRIBE) {
+        aws_describe(j, fault(FAULT_STALE), &k->job);
+    } else if (k->kind == STOP) {
+        k->flag = j->over;
+        job_stop(j);
+    } else {
+        k->flag = !job_end_pool(j);
+    }
+}
+
+static void effect(struct sagemaker_call *k)
+{
+    switch (k->kind) {
+    case CREATE:
+        k->failed = !aws_create(k->body, k->signed_us, k->arn, &k->failure);
+        return;
+    case DESCRIBE:
+    case STOP:
+    case UPDATE:
+        effect_job(k);
+        return;
+    case LIST:
+        effect_list(k);
+        return;
+    case QUOTAS:
+        aws_quotas(&k->reading);
+        return;
+    case S3_GET:
+    case S3_HEAD:
+        s3_answer(&k->uri, k->kind == S3_GET, &k->s3);
+        return;
+    case S3_LIST:
+        s3_answer_list(&k->uri, &k->s3);
+        return;
+    case LOGS:
+        return;
+    }
+}
+
+static void say(const struct sagemaker_call *k, const char *how)
+{
+    if (!is_s3(k) && k->kind != LIST) {
+        trace("%s %s: %s%s%s", kind_words[k->kind], k->name, how, k->failed ? " " : "",
+              k->failed      ? k->failure.code
+              : k->not_found ? " not found"
+                             : "");
+    }
+}
+
+/* arg 1: it comes late, after its sender has given it up. */
+static void arrive(void *ctx, int64_t late)
+{
+    struct sagemaker_call *k = ctx;
+    struct rng *r = &deep->rng_aws;
+    int64_t way_us = fault(FAULT_SLOW_CALL) ? between(r, 1, 20) * SEC : between(r, 1000, 60000);
+    if (late == 0 && deep->now_us < aws_outage_until_us()) {
+        fail(k, AWS_UNKNOWN, 0, "timed out");
+        reply_after(k, rng_chance(r, 0.5) ? TIMEOUT_US : way_us);
+        return;
+    }
+    if (late == 0 && fault(FAULT_LATE)) {
+        event_at(deep->now_us + TIMEOUT_US + between(r, 1, 120) * SEC, arrive, k, 1);
+        fail(k, AWS_UNKNOWN, 0, "timed out");
+        say(k, "is on its way for long");
+        reply_after(k, TIMEOUT_US);
+        return;
+    }
+    if (late != 0) { /* of what it does nobody hears */
+        struct sagemaker_call *alone = xcalloc(1, sizeof *alone);
+        *alone = *k;
+        alone->failed = false;
+        effect(alone);
+        say(alone, "arrives late");
+        return;
+    }
+    if (!refused_outright(k)) {
+        effect(k);
+        if (fault(FAULT_REPLY_LOST)) {
+            say(k, "has its effect, the reply is lost");
+            fail(k, AWS_UNKNOWN, 0, "connection reset");
+        }
+    }
+    say(k, "answered");
+    reply_after(k, way_us);
+}
+
+static bool may_send(const struct sagemaker_call *k)
+{
+    return (k->gate.may_send == NULL || k->gate.may_send(k->gate.ctx)) &&
+           (k->client->may_send == NULL || k->client->may_send(k->client->ctx));
+}
+
+/* In the loop of its droverd: the connection stands. */
+static void connected(void *ctx)
+{
+    struct sagemaker_call *k = ctx;
+    if (k->done) {
+        return;
+    }
+    bool go = may_send(k);
+    k->signed_us = wall_now();
+    if (go) {
+        proc_step(kind_words[k->kind]); /* signed: it may be frozen or die right here */
+    }
+    if (!go || !may_send(k) || fault(FAULT_UNSENT)) {
+        fail(k, AWS_UNSENT, 0, "not sent");
+        say(k, "is not sent");
+        k->answered = true;
+        loop_post(k->client->l, deliver, k);
+        return;
+    }
+    event_at(deep->now_us + between(&deep->rng_aws, 1000, 40000), arrive, k, 0);
+}
+
+static void connect_call(void *ctx, int64_t arg)
+{
+    struct sagemaker_call *k = ctx;
+    (void)arg;
+    if (alive(k) && !k->done) {
+        loop_post(k->client->l, connected, k);
+    }
+}
+
+static struct sagemaker_call *call_new(struct aws_client *c, enum call_kind kind, void *ctx)
+{
+    struct sagemaker_call *k = xcalloc(1, sizeof *k);
+    *k = (struct sagemaker_call){
+        .kind = kind, .client = c, .p = c->p, .life = c->p->life, .ctx = ctx, .next = c->open};
+    c->open = k;
+    event_at(deep->now_us + between(&deep->rng_aws, 500, 20000), connect_call, k, 0);
+    return k;
+}
+
+static struct sagemaker_call *named(struct aws_client *c, struct aws_gate gate, enum call_kind kind,
+                                    const char *name, void *ctx)
+{
+    struct sagemaker_call *k = call_new(c, kind, ctx);
+    k->gate = gate;
+    (void)snprintf(k->name, sizeof k->name, "%s", name);
+    return k;
+}
+
+/* --- aws/sagemaker.h --- */
+
+struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate gate,
+                                        struct str request, sagemaker_create_cb cb, void *ctx)
+{
+    struct sagemaker_call *k = named(c, gate, CREATE, "", ctx);
+    k->body = (struct str){str_dup(request), request.n};
+    const char *at = strstr(k->body.p, "\"TrainingJobName\":\"");
+    if (at != NULL) {
+        (void)sscanf(at + strlen("\"TrainingJobName\":\""), "%63[^\"]", k->name);
+    }
+    k->cb.create = cb;
+    return k;
+}
+
+struct sagemaker_call *sagemaker_describe(struct aws_client *c, struct aws_gate gate,
+                                          const char *name, sagemaker_describe_cb cb, void *ctx)
+{
+    struct sagemaker_call *k = named(c, gate, DESCRIBE, name, ctx);
+    k->cb.describe = cb;
+    return k;
+}
+
+struct sagemaker_call *sagemaker_list(struct aws_client *c, struct aws_gate gate,
+                                      const char *prefix, usec_t created_after,
+                                      sagemaker_list_cb cb, void *ctx)
+{
+    struct sagemaker_call *k = named(c, gate, LIST, prefix, ctx);
+    k->created_after = created_after;
+    k->cb.list = cb;
+    return k;
+}
+
+struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate, const char *name,
+                                      sagemaker_stop_cb cb, void *ctx)
+{
+    struct sagemaker_call *k = named(c, gate, STOP, name, ctx);
+    k->cb.stop = cb;
+    return k;
+}
+
+struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct aws_gate gate,
+                                                   const char *name, int64_t seconds,
+                                                   sagemaker_update_cb cb, void *ctx)
+{
+    struct sagemaker_call *k = named(c, gate, UPDATE, name, ctx);
+    k->seconds = seconds;
+    k->cb.update = cb;
+    return k;
+}
+
+void sagemaker_cancel(struct sagemaker_call *call)
+{
+    if (call != NULL) {
+        close_call(call);
+    }
+}
+
+void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret)
+{
+    (void)r;
+    (void)ret;
+    deep_die("nobody has such a reply here");
+}
+
+const char *warm_pool_status_name(enum warm_pool_status s)
+{
+    static const char *const names[] = {"",       "Available",  "InUse",
+                                        "Reused", "Terminated", "Unknown"};
+    return names[s];
+}
+
+/* --- aws/quotas.h, aws/logs.h --- */
+
+struct quotas_call *quotas_read(struct aws_client *c, struct aws_gate gate, quotas_cb cb, void *ctx)
+{
+    struct sagemaker_call *k = named(c, gate, QUOTAS, "", ctx);
+    k->cb.quotas = cb;
+    return (struct quotas_call *)(void *)k;
+}
+
+void quotas_cancel(struct quotas_call *call)
+{
+    sagemaker_cancel((struct sagemaker_call *)(void *)call);
+}
+
+void logs_tail(struct aws_client *c, const char *job_name, int limit, const char *token, logs_cb cb,
+               void *ctx)
+{
+    (void)limit;
+    (void)token;
+    struct sagemaker_call *k = named(c, (struct aws_gate){0}, LOGS, job_name, ctx);
+    k->cb.logs = cb;
+}
+
+/* --- common/s3.h --- */
+
+void __wrap_s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
+                   int64_t range_to_incl, size_t max_bytes, s3_cb cb, void *ctx);
+void __wrap_s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
+void __wrap_s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
+                    void *ctx);
+
+static struct sagemaker_call *s3_call(struct aws_client *c, enum call_kind kind,
+                                      const struct s3_uri *u, s3_cb cb, void *ctx)
+{
+    struct sagemaker_call *k = call_new(c, kind, ctx);
+    k->uri = *u;
+    k->cb.s3 = cb;
+    return k;
+}
+
+void __wrap_s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
+                   int64_t range_to_incl, size_t max_bytes, s3_cb cb, void *ctx)
+{
+    (void)range_from;
+    (void)range_to_incl;
+    (void)max_bytes;
+    (void)s3_call(c, S3_GET, u, cb, ctx);
+}
+
+void __wrap_s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx)
+{
+    (void)s3_call(c, S3_HEAD, u, cb, ctx);
+}
+
+void __wrap_s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
+                    void *ctx)
+{
+    (void)max_keys;
+    (void)s3_call(c, S3_LIST, u, cb, ctx);
+}

@@ -1,0 +1,210 @@
+/* What must hold, judged by SageMaker's own log and invoice, and by the rows at the end. */
+#include "deep.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+void wrong(const char *what, const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    trace("WRONG %s: %s", what, text);
+    if (!deep->wrong) {
+        (void)snprintf(deep->verdict, sizeof deep->verdict, "%s: %s", what, text);
+    }
+    deep->wrong = true;
+}
+
+/* I2: what is on the wire was committed before, under this name with this proof. */
+void judge_create_sent(const struct job *j)
+{
+    int64_t n =
+        sql_i64(0,
+                "SELECT count(*) FROM attempt WHERE name = '%s' AND identity_hash = '%s' AND "
+                "id = %lld AND task_id = %lld",
+                j->name, j->request_hash, (long long)j->attempt_id, (long long)j->task_id);
+    if (n != 1) {
+        wrong("I2", "Create of %s is on the wire and no committed intent says so", j->name);
+    }
+}
+
+/* I1: one live job a task; I4: quotas. */
+void judge_job_created(const struct job *j)
+{
+    for (size_t i = 0; i < deep->jobs_n; i++) {
+        const struct job *o = &deep->jobs[i];
+        if (o != j && !o->foreign && !o->over && o->task_id == j->task_id) {
+            wrong("I1", "two live jobs of one task: %s and %s", o->name, j->name);
+        }
+        if (o != j && o->written && !o->short_output && o->task_id == j->task_id &&
+            o->campaign_id == j->campaign_id &&
+            sql_i64(0, "SELECT state FROM task_run WHERE id = %lld", (long long)j->task_id) == 3) {
+            wrong("I1", "%s is started for a part that is done", j->name);
+        }
+    }
+    int64_t used = aws_used(j->type, j->spot);
+    int64_t held = sql_i64(0,
+                           "SELECT coalesce(sum(held + warm_idle), 0)::bigint FROM slots WHERE "
+                           "instance_type = '%s' AND market = '%s'",
+                           deep_types[j->type], j->spot ? "spot" : "on_demand");
+    if (used > held) {
+        wrong("I4", "%lld instances of %s run, our rows hold %lld", (long long)used,
+              deep_types[j->type], (long long)held);
+    }
+}
+
+static void check_rows(void)
+{
+    PGresult *r =
+        sql_rows("SELECT string_agg(what || ' ' || ref || ': kept ' || kept || ', counted ' "
+                 "|| counted, '; ') FROM (SELECT * FROM check_counters() LIMIT 4) AS c");
+    if (!PQgetisnull(r, 0, 0)) {
+        wrong("I7", "%s", PQgetvalue(r, 0, 0));
+    }
+    PQclear(r);
+}
+
+/* Also in the middle of a run: every sum is right at every commit. */
+void judge_now(void)
+{
+    check_rows();
+    PGresult *r = sql_rows("SELECT m.level || ' ' || m.ref_id FROM money m JOIN cap k ON k.level = "
+                           "m.level AND k.ref_id = "
+                           "m.ref_id WHERE m.reserved_musd < 0 OR m.spent_musd < 0 LIMIT 1");
+    if (PQntuples(r) > 0) {
+        wrong("I5", "negative money of %s", PQgetvalue(r, 0, 0));
+    }
+    PQclear(r);
+}
+
+bool judge_over(void)
+{
+    for (int i = 0; i < deep->campaigns_n; i++) {
+        if (deep->campaigns[i].id == 0) {
+            return false;
+        }
+    }
+    return sql_i64(
+               1,
+               "SELECT (SELECT count(*) FROM campaign_run WHERE state NOT IN ('succeeded', "
+               "'failed', 'cancelled')) + (SELECT count(*) FROM attempt WHERE state < 8 OR holds "
+               "OR open_musd <> 0) + (SELECT count(*) FROM pool WHERE ended_at IS "
+               "NULL) + (SELECT count(*) FROM operation WHERE state IN ('accepted', 'running'))") ==
+           0;
+}
+
+/* Money of a line of the invoice, rounded half up once. */
+static int64_t line_musd(const struct job *j, int64_t instance_seconds)
+{
+    return (deep->price[j->type] * instance_seconds * 2 + 3600) / 7200;
+}
+
+static int64_t entries(const struct job *j, const char *what, const char *entry)
+{
+    return sql_i64(0,
+                   "SELECT coalesce(sum(%s), 0)::bigint FROM ledger l JOIN attempt a ON a.id = "
+                   "l.attempt_id WHERE a.name = '%s' AND l.entry = '%s'",
+                   what, j->name, entry);
+}
+
+static void check_line(const struct job *j, const char *entry, int64_t seconds)
+{
+    int64_t got_s = entries(j, "l.seconds", entry), got = entries(j, "l.amount_musd", entry);
+    if (got_s != seconds || got != line_musd(j, seconds)) {
+        wrong("I6", "%s: the invoice has %lld %s seconds for %lld, the ledger %lld for %lld",
+              j->name, (long long)seconds, entry, (long long)line_musd(j, seconds),
+              (long long)got_s, (long long)got);
+    }
+}
+
+static void check_invoice(void)
+{
+    int64_t invoice = 0;
+    for (size_t i = 0; i < deep->jobs_n; i++) {
+        const struct job *j = &deep->jobs[i];
+        if (j->foreign) {
+            continue;
+        }
+        if (!j->over || j->holds) {
+            wrong("I3", "the job %s outlives its campaign", j->name);
+            continue;
+        }
+        check_line(j, "settle", j->billable_s * j->count);
+        check_line(j, "warm", j->retained_s * j->count);
+        invoice += line_musd(j, j->billable_s * j->count) + line_musd(j, j->retained_s * j->count);
+    }
+    int64_t spent = sql_i64(0, "SELECT spent_musd FROM money WHERE level = 'global'");
+    if (spent != invoice) {
+        wrong("I6", "the invoice is %lld micro-USD, the ledger %lld", (long long)invoice,
+              (long long)spent);
+    }
+}
+
+static void check_ends(void)
+{
+    PGresult *r = sql_rows(
+        "SELECT 'c-' || c.campaign_id || ' is ' || c.state || ' (' || c.reason || '), stage ' || "
+        "s.seq || "
+        "' ' || r.state || ': ' || r.waiting || ' wait (' || r.wait_reason || '), ' || r.active || "
+        "' active, ' || r.held || ' held' FROM campaign_run c JOIN stage s ON s.campaign_id = "
+        "c.campaign_id JOIN stage_run r ON r.stage_id = s.id WHERE c.state NOT IN ('succeeded', "
+        "'failed', "
+        "'cancelled') AND r.state NOT IN ('succeeded', 'failed', 'skipped', 'cancelled') LIMIT 1");
+    if (PQntuples(r) > 0) {
+        wrong("I18", "%s", PQgetvalue(r, 0, 0));
+    }
+    PQclear(r);
+    r = sql_rows(
+        "SELECT a.name || ' is in state ' || a.state || ', holds ' || a.holds || ', open ' || "
+        "a.open_musd FROM attempt a WHERE a.state < 8 OR a.holds OR a.open_musd <> 0 LIMIT 1");
+    if (PQntuples(r) > 0) {
+        wrong("I7", "at the end %s", PQgetvalue(r, 0, 0));
+    }
+    PQclear(r);
+    r = sql_rows(
+        "SELECT t.id || ' of a ' || c.state || ' campaign ends as ' || t.state FROM task_run t "
+        "JOIN "
+        "campaign_run c USING (campaign_id) JOIN stage_run s ON s.stage_id = t.stage_id WHERE "
+        "c.state IN ('succeeded', 'failed', 'cancelled') AND s.state NOT IN ('skipped', "
+        "'cancelled') "
+        "AND t.state IN (0, 1, 2) LIMIT 1");
+    if (PQntuples(r) > 0) {
+        wrong("I17", "task %s", PQgetvalue(r, 0, 0));
+    }
+    PQclear(r);
+    int64_t held = sql_i64(0, "SELECT coalesce(sum(held + warm_idle), 0)::bigint FROM slots");
+    int64_t reserved = sql_i64(0, "SELECT coalesce(sum(reserved_musd), 0)::bigint FROM money");
+    if (held != 0 || reserved != 0) {
+        wrong("I7", "at the end %lld slots and %lld micro-USD are held", (long long)held,
+              (long long)reserved);
+    }
+}
+
+/* I17: a done task has an output that a job of it wrote. */
+static void check_done(void)
+{
+    PGresult *r =
+        sql_rows("SELECT t.id, t.campaign_id, s.name, t.seq FROM task_run t JOIN stage s ON s.id = "
+                 "t.stage_id WHERE t.state = 3");
+    for (int i = 0; i < PQntuples(r); i++) {
+        bool good = false;
+        for (size_t k = 0; k < deep->jobs_n && !good; k++) {
+            const struct job *j = &deep->jobs[k];
+            good = j->task_id == strtoll(PQgetvalue(r, i, 0), NULL, 10) && j->written;
+        }
+        if (!good) {
+            wrong("I17", "task %s is done and no job has written it", PQgetvalue(r, i, 0));
+        }
+    }
+    PQclear(r);
+}
+
+void judge_end(void)
+{
+    check_ends();
+    check_rows();
+    check_done();
+    check_invoice();
+}

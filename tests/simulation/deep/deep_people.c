@@ -1,0 +1,445 @@
+/* People: they submit campaigns and then pause, resume, drain, cancel, retry, scale, change budgets
+ * and add parts, each in one transaction of store/api's functions, as api/handlers do. In the calm
+ * somebody cares for what waits for a person. */
+#include "common/cleanup.h"
+#include "core/spec/spec_json.h"
+#include "core/spec/spec_parse.h"
+#include "deep.h"
+#include "store/api/campaigns.h"
+#include "store/api/limits.h"
+#include "store/api/operations.h"
+#include "store/api/part_load.h"
+#include "store/api/parts.h"
+#include "store/api/quotas.h"
+#include "store/pg/tx.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+#define CARE_US   (10 * MINUTE)
+#define PRODS_MAX 40
+#define ROLE      "arn:aws:iam::111122223333:role/worker"
+#define IMAGE                                                                                      \
+    "111122223333.dkr.ecr.us-east-1.amazonaws.com/w@sha256:"                                       \
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define PLACE "s3://bbb/out/{campaign}/{stage}/{part}/"
+
+/* --- campaign files --- */
+
+static void write_retry(struct buf *b, struct rng *r)
+{
+    buf_addf(b, "retry:\n  - {cause: [capacity, quota, throttled], wait: 30s..5m, times: forever, "
+                "counts: no}\n");
+    if (rng_chance(r, 0.7)) {
+        buf_addf(b,
+                 "  - {cause: [user_code, unknown, timeout, short_output], wait: 10s..2m, times: "
+                 "%lld}\n",
+                 (long long)between(r, 1, 6));
+    }
+}
+
+static void write_types(struct buf *b, struct rng *r)
+{
+    int first = (int)rng_below(r, TYPES);
+    if (rng_chance(r, 0.4)) {
+        buf_addf(b, "    instance_type: [%s, %s]\n", deep_types[first],
+                 deep_types[(first + 1) % TYPES]);
+    } else {
+        buf_addf(b, "    instance_type: %s\n", deep_types[first]);
+    }
+}
+
+static void write_user(struct buf *b, struct rng *r)
+{
+    static const char *const verify[] = {"none", "{exists: \"" PLACE "done\"}",
+                                         "{count: 1, prefix: \"" PLACE "\"}", "artifacts"};
+    buf_addf(b, "    image: \"" IMAGE "\"\n    output: \"" PLACE "\"\n    verify: %s\n",
+             verify[rng_below(r, ARRAY_LEN(verify))]);
+    if (rng_chance(r, 0.2)) {
+        buf_add_cstr(b, "    instance_count: 2\n");
+    }
+}
+
+static void write_download(struct buf *b, struct rng *r)
+{
+    buf_add_cstr(b,
+                 "    worker: download\n    image: \"" IMAGE "\"\n    hyperparameters: {url_list: "
+                 "\"{uri}\", output_folder: \"" PLACE "\"}\n    verify: manifest\n");
+    if (rng_chance(r, 0.2)) {
+        buf_add_cstr(b, "    done_if: {manifest: \"" PLACE "\"}\n");
+    }
+}
+
+static void write_guards(struct buf *b, struct rng *r)
+{
+    if (rng_chance(r, 0.5)) {
+        buf_add_cstr(b, "    breaker: off\n    canary: off\n");
+    }
+    if (rng_chance(r, 0.3)) {
+        buf_addf(b, "    allow_failed: %lld%%\n", (long long)between(r, 5, 60));
+    }
+    if (rng_chance(r, 0.2)) {
+        buf_addf(b, "    limits: {parts: %lld}\n", (long long)between(r, 1, 6));
+    }
+    if (rng_chance(r, 0.25)) {
+        buf_add_cstr(b, "    spot: true\n    resumable: true\n");
+    } else if (rng_chance(r, 0.5)) {
+        buf_addf(b, "    warm_pool: {keep_alive: %lldm}\n", (long long)between(r, 2, 30));
+    }
+}
+
+static void write_stage(struct buf *b, struct rng *r, int i, bool open, bool needs)
+{
+    buf_addf(b, "  - name: s%d\n", i);
+    if (needs) {
+        buf_addf(b, "    needs: s%d\n", i - 1);
+    }
+    if (rng_chance(r, 0.6)) {
+        write_download(b, r);
+    } else {
+        write_user(b, r);
+    }
+    buf_addf(b, "    fan_out: {from: %s}\n    max_runtime: %lldm\n    role: " ROLE "\n",
+             open ? "api" : "\"s3://bbb/meta/*.bin\"", (long long)between(r, 30, 90));
+    write_types(b, r);
+    write_guards(b, r);
+}
+
+static char *write_campaign(struct campaign *c, int i)
+{
+    struct rng *r = &deep->rng_people;
+    AUTO_BUF struct buf b = BUF_INIT(65536);
+    static const char *const at_limit[] = {"drain", "stop", "hold"};
+    c->stages = (int)between(r, 1, 3);
+    c->parts = (int)between(r, 20, 40);
+    c->open_stage = rng_chance(r, 0.25);
+    (void)snprintf(c->project, sizeof c->project, "p%lld", (long long)between(r, 0, 1));
+    buf_addf(&b, "version: 1\nname: c%d\nproject: %s\nlimits: {parts: %lld, priority: %lld}\n", i,
+             c->project, (long long)between(r, 2, 20), (long long)between(r, 1, 3) * 25);
+    if (rng_chance(r, 0.4)) {
+        buf_addf(&b, "budget: {total: %lld USD, at_limit: %s}\n", (long long)between(r, 5, 60),
+                 at_limit[rng_below(r, 3)]);
+    }
+    write_retry(&b, r);
+    buf_add_cstr(&b, "stages:\n");
+    for (int k = 0; k < c->stages; k++) {
+        bool open = c->open_stage && k == c->stages - 1;
+        if (open) {
+            (void)snprintf(c->open_name, sizeof c->open_name, "s%d", k);
+        }
+        write_stage(&b, r, k, open, k > 0 && rng_chance(r, 0.7));
+    }
+    return xstrdup(buf_cstr(&b));
+}
+
+/* --- submitting --- */
+
+static bool load(struct campaign *c, int64_t stage_id, int64_t n, bool last, struct err *err)
+{
+    CLEANUP(apidb_load_freep)
+    struct apidb_load *l = NULL;
+    if (!apidb_load_begin(deep->api, c->id, stage_id, n, &l, err)) {
+        return false;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        char uri[64];
+        (void)snprintf(uri, sizeof uri, "s3://bbb/meta/%05lld.bin", (long long)i);
+        if (!apidb_load_row(l, str_of(uri), between(&deep->rng_people, 1, 500) * 1000000, STR(""),
+                            err)) {
+            return false;
+        }
+    }
+    return apidb_load_end(l, last, err);
+}
+
+static const char *at_limit_word(enum at_limit a)
+{
+    return a == AT_LIMIT_DRAIN ? "drain" : a == AT_LIMIT_STOP ? "stop" : "hold";
+}
+
+static bool insert_stages(struct campaign *c, const struct spec *s, struct err *err)
+{
+    int64_t share = MAX(1, c->parts / s->stages_n);
+    for (int i = 0; i < s->stages_n; i++) {
+        const struct spec_stage *sp = s->stages[i];
+        const struct apidb_stage row = {.campaign_id = c->id,
+                                        .seq = i,
+                                        .name = sp->name,
+                                        .cap_musd = sp->budget_musd,
+                                        .per_task_musd = sp->per_task_musd,
+                                        .parts_limit = sp->parts_limit,
+                                        .at_limit = at_limit_word(s->at_limit),
+                                        .warn_at_ppm = s->warn_at_ppm,
+                                        .warn_at_n = s->warn_at_n};
+        int64_t id;
+        if (!apidb_stage_insert(deep->api, &row, &id, err) ||
+            (sp->fan_out != FAN_OUT_API && !load(c, id, share, true, err))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool insert(struct campaign *c, const struct spec *s, struct err *err)
+{
+    AUTO_JSON json_t *v = spec_to_json(s);
+    AUTO_FREE char *text = json_text(v);
+    const struct apidb_campaign row = {.project = s->project,
+                                       .name = s->name,
+                                       .spec_text = str_of(c->yaml),
+                                       .spec_json = text,
+                                       .priority = s->priority,
+                                       .weight = s->weight,
+                                       .parts_limit = s->parts_limit,
+                                       .cap_musd = s->budget_musd,
+                                       .at_limit = at_limit_word(s->at_limit),
+                                       .warn_at_ppm = s->warn_at_ppm,
+                                       .warn_at_n = s->warn_at_n,
+                                       .created_by = "people"};
+    AUTO_TX struct store *tx = deep->api;
+    return tx_begin(tx, TX_WRITE, err) && apidb_campaign_insert(tx, &row, &c->id, err) &&
+           insert_stages(c, s, err) && apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+static void submit(void *ctx, int64_t arg)
+{
+    struct campaign *c = ctx;
+    struct err err = ERR_INIT;
+    struct faults *faults = xcalloc(1, sizeof *faults);
+    struct arena a;
+    struct spec *spec;
+    const struct spec_defaults d = {.role = ROLE, .worker_image = IMAGE, .bucket = "s3://bbb"};
+    if (deep->now_us < deep->db_down_until_us) {
+        event_at(deep->db_down_until_us + SEC, submit, ctx, arg);
+        return;
+    }
+    arena_init(&a, SPEC_ARENA_BYTES);
+    if (!spec_parse(str_of(c->yaml), &d, &a, &spec, faults)) {
+        deep_die("a campaign of ours is not valid: %s: %s\n%s", faults->at[0].pointer,
+                 faults->at[0].message, c->yaml);
+    }
+    c->id = 0;
+    if (!insert(c, spec, &err)) {
+        c->id = 0;
+        trace("a submit fails: %s", err.message);
+        event_at(deep->now_us + 5 * SEC, submit, ctx, arg);
+    } else {
+        trace("campaign c-%lld is submitted: %d stages, %d parts", (long long)c->id, c->stages,
+              c->parts);
+    }
+    arena_done(&a);
+    free(faults);
+}
+
+void people_start(void)
+{
+    for (int i = 0; i < deep->campaigns_n; i++) {
+        struct campaign *c = &deep->campaigns[i];
+        c->yaml = write_campaign(c, i);
+        event_at(i == 0 ? 0 : between(&deep->rng_people, 0, deep->calm_us / 2), submit, c, 0);
+    }
+}
+
+/* --- verbs --- */
+
+static bool want(struct campaign *c, enum wanted wanted, struct err *err)
+{
+    AUTO_TX struct store *tx = deep->api;
+    struct apidb_wish now;
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, c->id, &now, err)) {
+        return false;
+    }
+    if (campaign_state_terminal(now.state) && now.wanted != wanted) {
+        return err_set(err, ERR_CONFLICT, "it has ended: %s", campaign_state_name(now.state));
+    }
+    if (now.wanted == WANTED_CANCEL && wanted != WANTED_CANCEL) {
+        return err_set(err, ERR_CONFLICT, "it is being cancelled");
+    }
+    bool again = wanted == WANTED_RUN && now.state == CAMPAIGN_HELD;
+    return (!(now.wanted != wanted || again) || apidb_campaign_want(tx, c->id, wanted, err)) &&
+           (wanted != WANTED_RUN || apidb_stages_resume(tx, c->id, err)) && apidb_notify(tx, err) &&
+           tx_commit(tx, err);
+}
+
+static bool retry(struct campaign *c, struct err *err)
+{
+    const struct apidb_selector sel = {.campaign_id = c->id};
+    struct apidb_match m = {.sample = BUF_INIT(4096)};
+    AUTO_TX struct store *tx = deep->api;
+    struct apidb_wish now;
+    int64_t id;
+    const char *changes = rng_chance(&deep->rng_people, 0.5) ? "{}" : "{\"volume_gb\":100}";
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, c->id, &now, err)) {
+        return false;
+    }
+    if (now.wanted == WANTED_CANCEL || now.state == CAMPAIGN_CANCELLED) {
+        return err_set(err, ERR_CONFLICT, "it was cancelled");
+    }
+    bool ok =
+        apidb_retry_count(tx, &sel, &m, err) &&
+        apidb_operation_insert(tx, c->id, "retry", "{}", changes, m.parts, "people", &id, err) &&
+        apidb_notify(tx, err) && tx_commit(tx, err);
+    buf_done(&m.sample);
+    return ok;
+}
+
+static bool patch(struct campaign *c, const struct apidb_patch *p, struct err *err)
+{
+    AUTO_TX struct store *tx = deep->api;
+    struct apidb_wish now;
+    return tx_begin(tx, TX_WRITE, err) && apidb_campaign_lock(tx, c->id, &now, err) &&
+           apidb_campaign_patch(tx, c->id, p, err) && apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+static bool add_parts(struct campaign *c, bool last, struct err *err)
+{
+    struct apidb_stage_row stage;
+    if (!apidb_stage_find(deep->api, c->id, c->open_name, &stage, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = deep->api;
+    return tx_begin(tx, TX_WRITE, err) &&
+           load(c, stage.id, between(&deep->rng_people, 1, 6), last, err) &&
+           apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+static bool scale(struct campaign *c, struct err *err)
+{
+    struct rng *r = &deep->rng_people;
+    AUTO_TX struct store *tx = deep->api;
+    const struct apidb_limits_patch l = {.weight = between(r, 1, 500),
+                                         .budget_musd = -1,
+                                         .set_parts = rng_chance(r, 0.5),
+                                         .parts = between(r, 1, 12)};
+    bool type = rng_chance(r, 0.3);
+    return tx_begin(tx, TX_WRITE, err) &&
+           (type ? apidb_slot_limit(tx, deep_types[rng_below(r, TYPES)], between(r, 0, 6), err)
+                 : apidb_project_patch(tx, c->project, &l, err)) &&
+           apidb_notify(tx, err) && tx_commit(tx, err);
+}
+
+static const char *const verb_words[] = {"pause",  "resume",    "resume", "drain",
+                                         "cancel", "retry",     "retry",  "scale",
+                                         "budget", "add parts", "close",  "limits"};
+
+static bool act(struct campaign *c, int verb, struct err *err)
+{
+    struct rng *r = &deep->rng_people;
+    switch (verb) {
+    case 0:
+        return want(c, WANTED_PAUSE, err);
+    case 1:
+    case 2:
+        return want(c, WANTED_RUN, err);
+    case 3:
+        return want(c, WANTED_DRAIN, err);
+    case 4:
+        return rng_chance(r, 0.4) ? want(c, WANTED_CANCEL, err) : true;
+    case 5:
+    case 6:
+        return retry(c, err);
+    case 7:
+        return patch(c,
+                     &(struct apidb_patch){.priority = (int)between(r, 0, 100),
+                                           .weight = between(r, 1, 500),
+                                           .set_parts = true,
+                                           .parts_limit = between(r, 0, 12)},
+                     err);
+    case 8:
+        return patch(c,
+                     &(struct apidb_patch){.priority = -1,
+                                           .weight = -1,
+                                           .set_budget = true,
+                                           .budget_musd = between(r, 0, 60) * 1000000},
+                     err);
+    case 9:
+    case 10:
+        return !c->open_stage || add_parts(c, verb == 10, err);
+    default:
+        return scale(c, err);
+    }
+}
+
+static void verb_on(struct campaign *c, int verb)
+{
+    struct err err = ERR_INIT;
+    bool ok = act(c, verb, &err);
+    deep->verbs++;
+    deep->verbs_refused += !ok;
+    trace("people: %s c-%lld%s%s", verb_words[verb], (long long)c->id, ok ? "" : ": ",
+          ok ? "" : err.message);
+}
+
+void people_verb(void)
+{
+    struct rng *r = &deep->rng_people;
+    struct campaign *c = &deep->campaigns[rng_below(r, (uint64_t)deep->campaigns_n)];
+    int verb = (int)rng_below(r, ARRAY_LEN(verb_words));
+    if (c->id > 0 && deep->now_us >= deep->db_down_until_us) {
+        verb_on(c, verb);
+    }
+}
+
+/* --- the calm --- */
+
+static void free_limits(void)
+{
+    struct err err = ERR_INIT;
+    AUTO_TX struct store *tx = deep->api;
+    bool ok = tx_begin(tx, TX_WRITE, &err);
+    for (int t = 0; t < TYPES && ok; t++) {
+        ok = apidb_slot_limit(tx, deep_types[t], -1, &err);
+    }
+    const struct apidb_limits_patch l = {
+        .weight = 100, .set_parts = true, .parts = -1, .set_budget = true, .budget_musd = -1};
+    for (int i = 0; i < deep->campaigns_n && ok; i++) {
+        ok = deep->campaigns[i].id == 0 ||
+             apidb_project_patch(tx, deep->campaigns[i].project, &l, &err);
+    }
+    if (!ok || !apidb_notify(tx, &err) || !tx_commit(tx, &err)) {
+        trace("limits stay: %s", err.message);
+    }
+}
+
+/* What waits for a person gets one; what went on failing is cancelled in the end. */
+static void care(struct campaign *c)
+{
+    struct err err = ERR_INIT;
+    const struct apidb_patch free_it = {.priority = -1,
+                                        .weight = -1,
+                                        .set_parts = true,
+                                        .parts_limit = -1,
+                                        .set_budget = true,
+                                        .budget_musd = -1};
+    int64_t ended = sql_i64(0,
+                            "SELECT (state IN ('succeeded', 'failed', 'cancelled'))::int FROM "
+                            "campaign_run WHERE campaign_id = %lld",
+                            (long long)c->id);
+    if (ended != 0) {
+        return;
+    }
+    c->prods++;
+    bool ok = c->prods > PRODS_MAX ? want(c, WANTED_CANCEL, &err)
+                                   : patch(c, &free_it, &err) && want(c, WANTED_RUN, &err);
+    if (ok && c->open_stage && c->prods == 1) {
+        ok = add_parts(c, true, &err);
+    }
+    trace("people care for c-%lld%s%s", (long long)c->id, ok ? "" : ": ", ok ? "" : err.message);
+}
+
+static void care_all(void *ctx, int64_t arg)
+{
+    if (arg == 0) {
+        free_limits();
+    }
+    for (int i = 0; i < deep->campaigns_n; i++) {
+        if (deep->campaigns[i].id > 0) {
+            care(&deep->campaigns[i]);
+        }
+    }
+    event_at(deep->now_us + CARE_US, care_all, ctx, arg + 1);
+}
+
+void people_care(void)
+{
+    event_at(deep->now_us + SEC, care_all, NULL, 0);
+}

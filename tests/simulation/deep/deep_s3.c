@@ -1,0 +1,127 @@
+/* S3 as far as a controller looks into it: the manifest, progress and objects below
+ * out/<campaign>/<stage>/<part>/, made up from the jobs that wrote them. */
+#include "common/clock.h"
+#include "common/hash.h"
+#include "deep.h"
+#include <stdio.h>
+
+#define ROWS  100
+#define BYTES 4096
+
+/* The job whose output lies at this key; *ret_rest: what follows the folder. */
+static const struct job *writer(const char *key, bool progress, const char **ret_rest)
+{
+    long long campaign, part;
+    char stage[64];
+    int n = 0;
+    if (sscanf(key, "out/%lld/%63[^/]/%lld/%n", &campaign, stage, &part, &n) < 3 || n == 0) {
+        return NULL;
+    }
+    *ret_rest = key + n;
+    for (size_t i = deep->jobs_n; i-- > 0;) {
+        const struct job *j = &deep->jobs[i];
+        bool there = progress ? j->started != 0 : j->written;
+        if (there && j->campaign_id == campaign && j->part == part &&
+            strcmp(j->stage, stage) == 0) {
+            return j;
+        }
+    }
+    return NULL;
+}
+
+static const char *etag_of(const struct job *j, char out[static 40])
+{
+    (void)snprintf(out, 40, "%032llx", (unsigned long long)j->attempt_id);
+    return out;
+}
+
+/* A short output counts an object that is not there. */
+static void manifest(const struct job *j, struct buf *b)
+{
+    char etag[40], lines[256], hex[65];
+    uint8_t h[32];
+    (void)etag_of(j, etag);
+    int n = snprintf(lines, sizeof lines, "00000.tar\t%d\t%s\n", BYTES, etag);
+    hash_sha256(lines, (size_t)n, h);
+    str_hex(h, sizeof h, hex);
+    buf_addf(b,
+             "{\"version\":1,\"task\":\"%lld\",\"attempt\":\"%lld\",\"rows_in\":%d,\"rows_out\":%d,"
+             "\"successes\":%d,\"failed_to_download\":0,\"failed_to_resize\":0,\"bytes\":%d,"
+             "\"started\":\"2027-01-15T08:00:00Z\",\"ended\":\"2027-01-15T09:00:00Z\","
+             "\"statuses\":{\"success\":%d},\"objects\":[{\"key\":\"00000.tar\",\"size\":%d,"
+             "\"etag\":\"%s\"}],\"sha256\":\"%s\"}",
+             (long long)j->task_id, (long long)j->attempt_id, ROWS,
+             j->short_output ? ROWS - 1 : ROWS, ROWS, BYTES, ROWS, BYTES, etag, hex);
+}
+
+/* Rewritten once a minute while the job runs and does not hang. */
+static bool progress(const struct job *j, struct buf *b)
+{
+    char at[32];
+    usec_t until = MIN(wall_now(), j->over ? j->ended : wall_now());
+    if (j->hangs_at_us < INT64_MAX) {
+        until = MIN(until, j->started + j->hangs_at_us);
+    }
+    int64_t minutes = (until - j->started) / MINUTE;
+    if (minutes < 1) {
+        return false;
+    }
+    clock_format_rfc3339(j->started + minutes * MINUTE, false, at);
+    buf_addf(b,
+             "{\"version\":1,\"task\":\"%lld\",\"attempt\":\"%lld\",\"rows_in\":100000,"
+             "\"rows_done\":%lld,\"shards_done\":%lld,\"bytes\":%lld,\"updated\":\"%s\"}",
+             (long long)j->task_id, (long long)j->attempt_id, (long long)minutes * 100,
+             (long long)minutes / 5, (long long)minutes * 1000, at);
+    return true;
+}
+
+static void absent(struct s3_result *ret)
+{
+    *ret = (struct s3_result){.outcome = AWS_REFUSED, .status = 404};
+    (void)err_set(&ret->err, ERR_NOT_FOUND, "NoSuchKey");
+}
+
+static void found(struct s3_result *ret, struct buf *b)
+{
+    *ret = (struct s3_result){
+        .outcome = AWS_OK, .status = 200, .body = buf_str(b), .size = (int64_t)b->n};
+}
+
+void s3_answer(const struct s3_uri *u, bool get, struct s3_result *ret)
+{
+    struct buf *b = xcalloc(1, sizeof *b);
+    const char *rest = "";
+    *b = (struct buf)BUF_INIT(65536);
+    bool progress_asked = str_ends(str_of(u->key), "_progress.json");
+    const struct job *j = writer(u->key, progress_asked, &rest);
+    if (j == NULL) {
+        absent(ret);
+    } else if (progress_asked) {
+        progress(j, b) ? found(ret, b) : absent(ret);
+    } else if (strcmp(rest, "_manifest.json") == 0 && j->worker && get) {
+        manifest(j, b);
+        found(ret, b);
+    } else if (j->short_output || strcmp(rest, "_manifest.json") == 0) {
+        absent(ret);
+    } else {
+        buf_add_cstr(b, "x");
+        found(ret, b);
+    }
+}
+
+void s3_answer_list(const struct s3_uri *u, struct s3_result *ret)
+{
+    const char *rest = "";
+    const struct job *j = writer(u->key, false, &rest);
+    struct s3_listing *l = xcalloc(1, sizeof *l);
+    l->objects = xcalloc(1, sizeof *l->objects);
+    if (j != NULL && !j->short_output) {
+        char etag[40];
+        l->n = 1;
+        l->objects[0] = (struct s3_object){.key = xasprintf("%s00000.tar", u->key),
+                                           .etag = xstrdup(etag_of(j, etag)),
+                                           .size = BYTES,
+                                           .modified = j->ended};
+    }
+    *ret = (struct s3_result){.outcome = AWS_OK, .status = 200, .listing = l};
+}

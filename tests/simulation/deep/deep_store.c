@@ -1,0 +1,420 @@
+/* The database of a world: real connections to a real PostgreSQL, which are cut, refused and left
+ * in the middle of transactions here, at link time around store/pg's functions. A cut is waited for
+ * until the server's process is gone, so that locks are released at one instant of virtual time.
+ * LISTEN is the one connection that is not real: what it would read comes as an event. */
+#include "common/cleanup.h"
+#include "deep.h"
+#include "store/leader/leader.h"
+#include "store/pg/connection_private.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define LOCK_WAIT_MS    "40"      /* real time: only a frozen process can hold a lock for long */
+#define IDLE_IN_TX_US   (2 * SEC) /* as session_set gives the leader */
+#define NOTIFY_DELAY_US 3000
+
+bool __real_store_open(const char *conninfo, enum store_role role, struct store **ret,
+                       struct err *err);
+bool __wrap_store_open(const char *conninfo, enum store_role role, struct store **ret,
+                       struct err *err);
+void __real_store_close(struct store *s);
+void __wrap_store_close(struct store *s);
+int __real_store_fd(const struct store *s);
+int __wrap_store_fd(const struct store *s);
+bool __wrap_store_notified(struct store *s, bool *ret_any, struct err *err);
+bool __real_store_exec(struct store *s, const char *name, const char *sql, struct params *p,
+                       PGresult **ret, struct err *err);
+bool __wrap_store_exec(struct store *s, const char *name, const char *sql, struct params *p,
+                       PGresult **ret, struct err *err);
+bool __real_store_run(struct store *s, const char *name, const char *sql, struct params *p,
+                      int64_t *ret_n, struct err *err);
+bool __wrap_store_run(struct store *s, const char *name, const char *sql, struct params *p,
+                      int64_t *ret_n, struct err *err);
+bool __real_store_plain(struct store *s, const char *sql, struct err *err);
+bool __wrap_store_plain(struct store *s, const char *sql, struct err *err);
+bool __real_store_pipeline(struct store *s, const struct statement *st, size_t n, PGresult **ret,
+                           struct err *err);
+bool __wrap_store_pipeline(struct store *s, const struct statement *st, size_t n, PGresult **ret,
+                           struct err *err);
+bool __wrap_lease_check_durability(struct store *s, struct err *err);
+
+/* --- connections --- */
+
+static void forget_answers(void)
+{
+    for (int i = 0; i < deep->procs_n; i++) {
+        PQclear(deep->procs[i].try_lock_said);
+        PQclear(deep->procs[i].lease_said);
+        deep->procs[i].try_lock_said = deep->procs[i].lease_said = NULL;
+    }
+}
+
+static void wait_gone(int pid)
+{
+    forget_answers();
+    for (int i = 0; kill(pid, 0) == 0 || errno == EPERM; i++) {
+        const struct timespec pause = {.tv_nsec = 100000};
+        (void)nanosleep(&pause, NULL);
+        if (i > 100000) {
+            deep_die("a server process %d does not end", pid);
+        }
+    }
+}
+
+/* Both ends see it; the rest is libpq's to find out. */
+static void cut(struct store *s)
+{
+    int pid = PQbackendPID(s->conn);
+    (void)shutdown(PQsocket(s->conn), SHUT_RDWR);
+    wait_gone(pid);
+    deep->cuts++;
+}
+
+static void keep(struct store *s, bool add)
+{
+    for (int i = 0; i < STORES_MAX; i++) {
+        if (deep->cur->stores[i] == (add ? NULL : s)) {
+            deep->cur->stores[i] = add ? s : NULL;
+            return;
+        }
+    }
+    ASSERT(!add);
+}
+
+/* The simulator's own limits in place of the role's: no real time decides anything. */
+static bool settle(struct store *s, struct err *err)
+{
+    return __real_store_plain(s,
+                              "SET statement_timeout = 0; SET lock_timeout = " LOCK_WAIT_MS
+                              "; SET idle_in_transaction_session_timeout = 0",
+                              err);
+}
+
+bool __wrap_store_open(const char *conninfo, enum store_role role, struct store **ret,
+                       struct err *err)
+{
+    struct proc *p = deep == NULL ? NULL : deep->cur;
+    if (p == NULL) {
+        return __real_store_open(conninfo, role, ret, err) && settle(*ret, err);
+    }
+    proc_step("connecting");
+    if (deep->now_us < deep->db_down_until_us) {
+        return err_set(err, ERR_UNAVAILABLE, "the database cannot be reached");
+    }
+    if (role == STORE_LISTEN) {
+        p->listen = *ret = xcalloc(1, sizeof **ret);
+        return true;
+    }
+    if (!__real_store_open(conninfo, role, ret, err)) {
+        return false;
+    }
+    keep(*ret, true);
+    return settle(*ret, err);
+}
+
+void __wrap_store_close(struct store *s)
+{
+    struct proc *p = deep == NULL ? NULL : deep->cur;
+    if (s != NULL && p != NULL && s == p->listen) {
+        p->listen = NULL;
+        free(s);
+        return;
+    }
+    int pid = s == NULL ? 0 : PQbackendPID(s->conn);
+    if (s != NULL && p != NULL) {
+        keep(s, false);
+    }
+    __real_store_close(s);
+    if (pid > 0 && p != NULL) {
+        wait_gone(pid);
+    }
+}
+
+int __wrap_store_fd(const struct store *s)
+{
+    const struct proc *p = deep == NULL ? NULL : deep->cur;
+    return p != NULL && s == p->listen ? DEEP_LISTEN_FD + p->id : __real_store_fd(s);
+}
+
+bool __wrap_store_notified(struct store *s, bool *ret_any, struct err *err)
+{
+    struct proc *p = deep->cur;
+    ASSERT(s == p->listen);
+    *ret_any = p->notified;
+    p->notified = false;
+    return deep->now_us < deep->db_down_until_us
+               ? err_set(err, ERR_UNAVAILABLE, "listening connection lost")
+               : true;
+}
+
+/* PostgreSQL runs without fsync here, which a leader refuses; nothing here loses its power. */
+bool __wrap_lease_check_durability(struct store *s, struct err *err)
+{
+    (void)s;
+    (void)err;
+    return true;
+}
+
+void store_proc_gone(struct proc *p)
+{
+    for (int i = 0; i < STORES_MAX; i++) {
+        if (p->stores[i] != NULL) {
+            cut(p->stores[i]);
+            p->stores[i] = NULL;
+        }
+    }
+    p->listen = NULL;
+}
+
+static void notified(void *ctx, int64_t arg)
+{
+    (void)ctx;
+    (void)arg;
+    for (int i = 0; i < deep->procs_n; i++) {
+        proc_notify(&deep->procs[i]);
+    }
+}
+
+void store_notify_all(void)
+{
+    event_at(deep->now_us + NOTIFY_DELAY_US, notified, NULL, 0);
+}
+
+static void idle_too_long(void *ctx, int64_t life)
+{
+    struct proc *p = ctx;
+    if (!p->up || p->life != (uint32_t)life || deep->now_us >= p->frozen_until_us) {
+        return;
+    }
+    for (int i = 0; i < STORES_MAX; i++) {
+        struct store *s = p->stores[i];
+        if (s != NULL && !s->dead && PQtransactionStatus(s->conn) != PQTRANS_IDLE) {
+            trace("its open transaction is ended by the server");
+            int pid = PQbackendPID(s->conn);
+            sql_do("SELECT pg_terminate_backend(%d)", pid);
+            wait_gone(pid);
+        }
+    }
+}
+
+void store_frozen(struct proc *p)
+{
+    event_at(deep->now_us + IDLE_IN_TX_US, idle_too_long, p, p->life);
+}
+
+/* --- statements --- */
+
+static bool ours(const struct store *s)
+{
+    return deep != NULL && deep->cur != NULL && !s->dead;
+}
+
+static void before(struct store *s, const char *name)
+{
+    if (ours(s)) {
+        proc_step(name);
+        if (deep->now_us < deep->db_down_until_us || fault(FAULT_CUT_BEFORE)) {
+            trace("cut before %s", name);
+            cut(s);
+        }
+    }
+}
+
+/* True: the answer is lost, though the statement has done its work. */
+static bool lost(struct store *s, const char *name, enum harm f, struct err *err)
+{
+    if (!ours(s) || !fault(f)) {
+        return false;
+    }
+    trace("cut after %s", name);
+    cut(s);
+    s->dead = true;
+    (void)err_set(err, ERR_UNAVAILABLE, "database: %s: no answer", name);
+    return true;
+}
+
+static void wait_evicted(const struct store *s)
+{
+    int pid = PQbackendPID(s->conn);
+    while (sql_i64(0,
+                   "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND "
+                   "objsubid = 1 AND pid <> %d AND database = (SELECT oid FROM pg_database WHERE "
+                   "datname = current_database())",
+                   pid) > 0) {
+        const struct timespec pause = {.tv_nsec = 200000};
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+/* A standby asks these two again and again: while no lock was released and no lease changed, the
+ * server would say what it said. */
+static PGresult **standing_answer(const struct store *s, const char *name)
+{
+    if (!ours(s) || s->leader_lock) {
+        return NULL;
+    }
+    return strcmp(name, "lease_try_lock") == 0 ? &deep->cur->try_lock_said
+           : strcmp(name, "lease_read") == 0   ? &deep->cur->lease_said
+                                               : NULL;
+}
+
+static bool answer(struct store *s, const char *name, const char *sql, struct params *p,
+                   PGresult **ret, struct err *err)
+{
+    PGresult **said = standing_answer(s, name);
+    if (said != NULL && *said != NULL && PQstatus(s->conn) == CONNECTION_OK) {
+        *ret = PQcopyResult(*said, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+        return true;
+    }
+    if (!__real_store_exec(s, name, sql, p, ret, err)) {
+        return false;
+    }
+    if (said != NULL && !(strcmp(name, "lease_try_lock") == 0 && row_bool(*ret, 0, 0))) {
+        *said = PQcopyResult(*ret, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+    } else if (ours(s) && strncmp(name, "lease_", 6) == 0) {
+        forget_answers();
+    }
+    return true;
+}
+
+bool __wrap_store_exec(struct store *s, const char *name, const char *sql, struct params *p,
+                       PGresult **ret, struct err *err)
+{
+    before(s, name);
+    if (!answer(s, name, sql, p, ret, err)) {
+        return false;
+    }
+    if (lost(s, name, FAULT_CUT_AFTER, err)) {
+        PQclear(*ret);
+        *ret = NULL;
+        return false;
+    }
+    return true;
+}
+
+bool __wrap_store_run(struct store *s, const char *name, const char *sql, struct params *p,
+                      int64_t *ret_n, struct err *err)
+{
+    before(s, name);
+    if (!__real_store_run(s, name, sql, p, ret_n, err)) {
+        return false;
+    }
+    if (ours(s) && strncmp(name, "lease_", 6) == 0) {
+        forget_answers();
+        if (strcmp(name, "lease_evict") == 0) {
+            wait_evicted(s);
+        }
+    }
+    return !lost(s, name, FAULT_CUT_AFTER, err);
+}
+
+bool __wrap_store_plain(struct store *s, const char *sql, struct err *err)
+{
+    bool commit = strstr(sql, "COMMIT") != NULL;
+    before(s, commit ? "COMMIT" : sql);
+    if (!__real_store_plain(s, sql, err)) {
+        return false;
+    }
+    if (commit && deep != NULL && (deep->cur == NULL || strstr(sql, "NOTIFY") != NULL)) {
+        store_notify_all();
+    }
+    if (commit && ours(s)) {
+        proc_step("COMMIT's answer");
+    }
+    return !lost(s, commit ? "COMMIT" : sql, commit ? FAULT_CUT_COMMIT : FAULT_CUT_AFTER, err);
+}
+
+bool __wrap_store_pipeline(struct store *s, const struct statement *st, size_t n, PGresult **ret,
+                           struct err *err)
+{
+    const char *name = st[n - 1].name != NULL ? st[n - 1].name : "statements";
+    before(s, name);
+    if (!__real_store_pipeline(s, st, n, ret, err)) {
+        return false;
+    }
+    if (lost(s, name, FAULT_CUT_AFTER, err)) {
+        for (size_t i = 0; i < n; i++) {
+            PQclear(ret[i]);
+            ret[i] = NULL;
+        }
+        return false;
+    }
+    return true;
+}
+
+/* --- the world's own connection --- */
+
+PRINTF(1, 0) static PGresult *query(const char *fmt, va_list ap)
+{
+    char sql[4096];
+    int n = vsnprintf(sql, sizeof sql, fmt, ap);
+    ASSERT(n > 0 && (size_t)n < sizeof sql);
+    PGresult *r = PQexec(deep->api->conn, sql);
+    ExecStatusType t = PQresultStatus(r);
+    if (t != PGRES_TUPLES_OK && t != PGRES_COMMAND_OK) {
+        deep_die("%s: %s", sql, PQresultErrorMessage(r));
+    }
+    return r;
+}
+
+int64_t sql_i64(int64_t def, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    PGresult *r = query(fmt, ap);
+    va_end(ap);
+    int64_t v = def;
+    if (PQntuples(r) > 0 && !PQgetisnull(r, 0, 0)) {
+        v = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
+    }
+    PQclear(r);
+    return v;
+}
+
+PGresult *sql_rows(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    PGresult *r = query(fmt, ap);
+    va_end(ap);
+    return r;
+}
+
+void sql_do(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    PQclear(query(fmt, ap));
+    va_end(ap);
+}
+
+void store_world_open(const char *conninfo)
+{
+    struct err err = ERR_INIT;
+    (void)snprintf(deep->conninfo, sizeof deep->conninfo, "%s", conninfo);
+    if (!__real_store_open(conninfo, STORE_API, &deep->api, &err) || !settle(deep->api, &err)) {
+        deep_die("PostgreSQL: %s", err.message);
+    }
+}
+
+/* Everything a seed before this one has left, identities with it. The few rows that migrations make
+ * are made again. */
+void store_world_reset(void)
+{
+    AUTO_RESULT PGresult *r =
+        sql_rows("SELECT string_agg(format('%%I', relname), ', ') FROM pg_class WHERE relkind IN "
+                 "('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace AND "
+                 "relname <> 'schema_migration'");
+    sql_do("SET session_replication_role = replica; TRUNCATE %s RESTART IDENTITY; "
+           "SET session_replication_role = origin",
+           PQgetvalue(r, 0, 0));
+    sql_do(
+        "SELECT setval(c.oid::regclass, s.seqstart, false) FROM pg_class c JOIN pg_sequence s ON "
+        "s.seqrelid = c.oid WHERE c.relnamespace = 'public'::regnamespace");
+    sql_do("INSERT INTO install (id) VALUES ('00000000-0000-4000-8000-00000000d3e9')");
+    sql_do("INSERT INTO lease DEFAULT VALUES; INSERT INTO project (name) VALUES ('default')");
+}

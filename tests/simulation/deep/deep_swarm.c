@@ -1,0 +1,184 @@
+/* What a seed draws: which faults exist and how strong, how many of everything, and when each
+ * strikes. Every fault has a stream of its own, so that one more draw of one moves no other. */
+#include "deep.h"
+#include <math.h>
+#include <stdio.h>
+
+static const struct fault_row {
+    const char *word;
+    enum fault_kind kind;
+    double most;
+    const char *text;
+} rows[FAULT_N] = {
+#define X(f, kind, most, text) {#f, kind, most, text},
+#include "deep_faults.def"
+#undef X
+};
+
+const char *fault_word(enum harm f)
+{
+    return rows[f].text;
+}
+
+bool fault(enum harm f)
+{
+    struct world *w = deep;
+    return !w->calm && w->strength[f] > 0 && rng_chance(&w->rng_fault[f], w->strength[f]);
+}
+
+void swarm_draw(struct world *w, uint64_t seed)
+{
+    struct rng all, r;
+    rng_seed(&all, seed);
+    rng_split(&all, "swarm", &r);
+    rng_split(&all, "time", &w->rng_time);
+    rng_split(&all, "aws", &w->rng_aws);
+    rng_split(&all, "people", &w->rng_people);
+    double exists = (double[]){0.0, 0.15, 0.3, 0.3, 0.5, 0.8}[rng_below(&r, 6)];
+    for (int f = 0; f < FAULT_N; f++) {
+        double u = rng_unit(&r), v = rng_unit(&r);
+        w->strength[f] = u < exists ? rows[f].most * v * v : 0;
+        rng_split(&all, rows[f].word, &w->rng_fault[f]);
+    }
+    w->seed = seed;
+    w->procs_n = rng_chance(&r, 0.4) ? 2 : rng_chance(&r, 0.1) ? 3 : 1;
+    w->campaigns_n = (int)between(&r, 1, 5);
+    w->calm_us = between(&r, 30, 300) * MINUTE;
+    w->lease_us = between(&r, 15, 120) * SEC;
+    w->renew_us = w->lease_us / 3;
+    w->tick_us = between(&r, 20, 120) * SEC;
+    w->observe_us = between(&r, 15, 90) * SEC;
+    w->quota_us = between(&r, 5, 60) * MINUTE;
+    w->window_us = 15 * MINUTE;
+    for (int i = 0; i < w->procs_n; i++) {
+        w->procs[i].id = i;
+        w->procs[i].boot_ahead_us = between(&r, 0, 1000) * SEC;
+        w->procs[i].wall_ahead_us = rng_chance(&r, 0.2) ? between(&r, -60, 60) * SEC : 0;
+        rng_split(&all, i == 0 ? "proc0" : i == 1 ? "proc1" : "proc2", &w->procs[i].rng);
+    }
+}
+
+/* Secrets and seeds of the product, linked in place of common/rng.c's: drawn too. */
+void __wrap_rng_secret(void *p, size_t n);
+void __wrap_rng_secret(void *p, size_t n)
+{
+    uint8_t *at = p;
+    for (size_t i = 0; i < n; i++) {
+        at[i] = deep == NULL
+                    ? 7
+                    : (uint8_t)rng_u64(deep->cur != NULL ? &deep->cur->rng : &deep->rng_people);
+    }
+}
+
+/* --- what strikes at its own times --- */
+
+static void start_again(void *ctx, int64_t life)
+{
+    struct proc *p = ctx;
+    if (!p->up && p->life == (uint32_t)life) {
+        proc_start(p);
+    } else if (p->up && p->stop) { /* still stopping */
+        event_at(deep->now_us + SEC, start_again, p, life);
+    }
+}
+
+/* A process that is not there comes back: its supervisor sees to it. */
+static void watch(void *ctx, int64_t arg)
+{
+    struct proc *p = ctx;
+    if (!p->up) {
+        int64_t us = between(&deep->rng_time, 0, 60) * SEC;
+        event_at(deep->now_us + us, start_again, p, p->life);
+        event_at(deep->now_us + us + 20 * SEC, watch, p, arg);
+        return;
+    }
+    event_at(deep->now_us + 20 * SEC, watch, p, arg);
+}
+
+static void strike_proc(enum harm f, struct rng *r)
+{
+    struct proc *p = &deep->procs[rng_below(r, (uint64_t)deep->procs_n)];
+    int64_t n = between(r, 1, 200);
+    int64_t us = (rng_chance(r, 0.5) ? between(r, 1, 30) : between(r, 30, 300)) * SEC;
+    if (f == FAULT_CRASH) {
+        proc_kill(p);
+    } else if (f == FAULT_CRASH_STEP) {
+        p->step_crash = (int)n;
+    } else if (f == FAULT_FREEZE) {
+        proc_freeze(p, us);
+    } else if (f == FAULT_RESTART) {
+        trace("droverd %d is asked to stop", p->id);
+        proc_stop(p);
+    } else {
+        p->wall_ahead_us += between(r, -600, 600) * SEC;
+        trace("the wall clock of droverd %d steps: it is %lld s ahead", p->id,
+              (long long)(p->wall_ahead_us / SEC));
+    }
+}
+
+static void has_capacity(void *ctx, int64_t type)
+{
+    (void)ctx;
+    deep->no_capacity[type] = false;
+}
+
+static void strike_aws(enum harm f, struct rng *r)
+{
+    int type = (int)rng_below(r, TYPES);
+    if (f == FAULT_QUOTA_MOVES) {
+        deep->quota[type][0] = between(r, 0, 12);
+        deep->foreign[type] = between(r, 0, 4);
+        trace("the quota of %s is %lld now, others use %lld", deep_types[type],
+              (long long)deep->quota[type][0], (long long)deep->foreign[type]);
+    } else if (f == FAULT_NO_CAPACITY) {
+        deep->no_capacity[type] = true;
+        event_at(deep->now_us + between(r, 5, 120) * MINUTE, has_capacity, NULL, type);
+    } else {
+        aws_strike(f, r);
+    }
+}
+
+static void strike(void *ctx, int64_t arg);
+
+static void next_strike(enum harm f)
+{
+    struct world *w = deep;
+    double hours = -log(1.0 - rng_unit(&w->rng_fault[f])) / w->strength[f];
+    if (hours < 1e4) {
+        event_at(w->now_us + (int64_t)(hours * (double)HOUR), strike, NULL, f);
+    }
+}
+
+static void strike(void *ctx, int64_t arg)
+{
+    enum harm f = (enum harm)arg;
+    struct rng *r = &deep->rng_fault[f];
+    (void)ctx;
+    if (deep->calm) {
+        return;
+    }
+    if (f == FAULT_CRASH || f == FAULT_CRASH_STEP || f == FAULT_FREEZE || f == FAULT_RESTART ||
+        f == FAULT_WALL_STEP) {
+        strike_proc(f, r);
+    } else if (f == FAULT_DB_DOWN) {
+        deep->db_down_until_us = deep->now_us + between(r, 1, 120) * SEC;
+        trace("the database is gone for a while");
+    } else if (f == FAULT_VERBS) {
+        people_verb();
+    } else {
+        strike_aws(f, r);
+    }
+    next_strike(f);
+}
+
+void faults_start(void)
+{
+    for (int f = 0; f < FAULT_N; f++) {
+        if (rows[f].kind == RATE && deep->strength[f] > 0) {
+            next_strike((enum harm)f);
+        }
+    }
+    for (int i = 0; i < deep->procs_n; i++) {
+        event_at(0, watch, &deep->procs[i], 0);
+    }
+}
