@@ -250,6 +250,14 @@ static void cluster_stop(void)
     }
 }
 
+/* Ctrl-C and a caller's time-out leave no server behind. */
+static void on_end(int signo)
+{
+    (void)signo;
+    cluster_stop();
+    _exit(1);
+}
+
 /* --- workers --- */
 
 static void worker(const struct options *o, int w, int fd)
@@ -306,6 +314,8 @@ static int run_all(const struct options *o)
     for (int w = 0; w < o->jobs; w++) {
         pids[w] = fork();
         if (pids[w] == 0) {
+            (void)signal(SIGINT, SIG_DFL);
+            (void)signal(SIGTERM, SIG_DFL);
             (void)close(fds[0]);
             worker(o, w, fds[1]);
         }
@@ -388,6 +398,8 @@ int main(int argc, char **argv)
     log_set_program("deep");
     log_set_level(LOG_ERROR);
     cluster_start(&o);
+    (void)signal(SIGINT, on_end);
+    (void)signal(SIGTERM, on_end);
     int status = run_all(&o);
     cluster_stop();
     return status;

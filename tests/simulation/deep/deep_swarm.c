@@ -37,7 +37,8 @@ void swarm_draw(struct world *w, uint64_t seed)
     double exists = (double[]){0.0, 0.15, 0.3, 0.3, 0.5, 0.8}[rng_below(&r, 6)];
     for (int f = 0; f < FAULT_N; f++) {
         double u = rng_unit(&r), v = rng_unit(&r);
-        w->strength[f] = u < exists ? rows[f].most * v * v : 0;
+        bool usual = f == FAULT_VERBS || f == FAULT_CRASH || f == FAULT_CRASH_STEP;
+        w->strength[f] = u < (usual ? MAX(exists, 0.85) : exists) ? rows[f].most * v * v : 0;
         rng_split(&all, rows[f].word, &w->rng_fault[f]);
     }
     w->seed = seed;
