@@ -1,8 +1,9 @@
-/* Live attempts: the protocol's value of each, what is known of its job, facts in. */
+/* See attempt.h. */
+#include "attempt.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "ctl.h"
-#include <stdio.h>
+#include "core/leader/attempt.h"
+#include "outcome.h"
 
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret)
 {
@@ -12,48 +13,26 @@ void attempt_protocol_config(const struct controller *c, struct protocol_config 
                                     .resend_cap_us = 60 * USEC_PER_SEC};
 }
 
-/* The pools an attempt found at takeover will leave and was intended on. */
-static void find_pools(struct controller *c, struct live_attempt *a)
+void attempt_attach_io(struct controller *c, struct live_attempt *a)
 {
-    for (size_t i = 0; i < c->state.pools_n; i++) {
-        struct live_pool *p = c->state.pools[i];
-        if (p->row.attempt_id == a->row.id) {
-            a->pool = p;
-            p->attempt = a;
-        }
-        if (p->row.id == a->row.pool_id && p->row.taken_by == a->row.id) {
-            a->taken = p;
-        }
-    }
+    a->io = xcalloc(1, sizeof *a->io);
+    *a->io = (struct attempt_io){.c = c, .attempt_id = a->row.id};
 }
 
-struct live_attempt *attempt_add(struct controller *c, const struct attempt_row *row,
-                                 struct live_campaign *lc)
+void attempt_take_over(struct controller *c, const struct attempt_row *row,
+                       struct live_campaign *lc)
 {
     struct protocol_config pc;
-    struct protocol_effect e = {0};
-    struct live_attempt *a = leader_state_add_attempt(&c->state, row, lc);
+    struct protocol_effect e;
     attempt_protocol_config(c, &pc);
-    a->io = xcalloc(1, sizeof *a->io);
-    *a->io = (struct attempt_io){.c = c, .attempt_id = row->id};
-    if (row->epoch == c->state.epoch) {
-        protocol_intended(&a->p);
-    } else {
-        bool wanted =
-            !row->unwanted && (lc->row.wanted == WANTED_RUN || lc->row.wanted == WANTED_DRAIN);
-        a->stopped_by_us = row->unwanted;
-        a->created_us = row->created_us;
-        a->running_us =
-            row->state == ATTEMPT_RUNNING ? clock_wall_us() : 0; /* with patience anew */
-        find_pools(c, a);
-        breaker_started(&a->stage->breaker, row->id);
-        protocol_taken_over(row->state, wanted, clock_boot_us() + c->cfg.lease_length_us, &pc,
-                            &a->p, &e);
-        if (e.changed) {
-            record_push(a, &e);
-        }
+    const struct attempt_takeover t = {.protocol = &pc,
+                                       .now_us = clock_wall_us(),
+                                       .lease_end_us = clock_boot_us() + c->cfg.lease_length_us};
+    struct live_attempt *a = leader_take_over_attempt(&c->state, row, lc, &t, &e);
+    attempt_attach_io(c, a);
+    if (e.changed) {
+        record_push(a, &e);
     }
-    return a;
 }
 
 void attempt_remove(struct controller *c, struct live_attempt *a)

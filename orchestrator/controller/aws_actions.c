@@ -1,4 +1,5 @@
 /* Act: ask the protocol of every due attempt what to do, do it, turn answers into facts. */
+#include "attempt.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
@@ -6,6 +7,7 @@
 #include "core/failure/cause.h"
 #include "ctl.h"
 #include "metrics.h"
+#include "pool_life.h"
 #include <stdio.h>
 
 static void fact_of(struct live_attempt *a, enum fact_kind kind, enum cause cause)

@@ -1,5 +1,6 @@
 /* What people want of a campaign, and the ends of stages and campaigns, become states. Looks at
  * counters only, never at parts; every move is along lifecycle.c's edges. */
+#include "attempt.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "ctl.h"

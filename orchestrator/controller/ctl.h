@@ -94,46 +94,12 @@ void view_free(struct controller *c);
 bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_tasks,
                         struct live_campaign **ret, struct err *err) MUST_CHECK;
 
-/* attempt.c: live attempts */
-struct live_attempt *attempt_add(struct controller *c, const struct attempt_row *row,
-                                 struct live_campaign *lc);
-void attempt_remove(struct controller *c, struct live_attempt *a); /* cancels its calls */
-void attempt_unwant(struct live_attempt *a);
-void attempt_protocol_config(const struct controller *c, struct protocol_config *ret);
-/* Feed a fact; what follows is queued for the record transaction. */
-void attempt_fact(struct live_attempt *a, const struct fact *f);
-
-/* intend.c */
-void intend_tick(struct controller *c);
-/* SHA-256 that a job's name and its proof are made from: install, campaign, stage, task, n. */
-void intend_identity(const struct controller *c, const struct intent *in, uint8_t ret[static 32]);
-
-/* money.c: what is reserved and spent, level by level */
-void budget_state_move(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-                       musd_t reserved_musd, musd_t spent_musd, musd_t warm_musd);
-/* What a campaign gave back may be enough for it, or for another under the same cap. */
-void budget_state_freed(struct controller *c, const struct live_campaign *lc);
-musd_t budget_state_left(musd_t cap_musd, musd_t reserved_musd, musd_t spent_musd);
-/* Sum of what the entries move into reserved. */
-musd_t budget_state_reserved_by(const struct ledger_entry *e, int n);
-musd_t budget_state_spent_by(const struct ledger_entry *e, int n);
-bool budget_state_tick(struct controller *c); /* warns of thresholds; false: leadership lost */
-
 /* history.c: what attempts teach, from and to its rows. A failed transaction ends the leadership,
  * so memory is what the rows say even though it moves before the commit. */
 bool history_load(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
 /* A person let the stage go on: written and reset. */
 bool history_resume(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
 bool history_write(struct controller *c, usec_t now_us, struct err *err) MUST_CHECK;
-
-/* pools.c */
-struct live_pool *pool_add(struct controller *c, const struct pool_row *row,
-                           struct live_campaign *lc);
-void pool_remove(struct controller *c, struct live_pool *p); /* cancels its calls */
-bool pool_load(struct controller *c, struct err *err) MUST_CHECK;
-void pool_listed(struct controller *c, const struct job_summary *job);
-void pool_ask_end(struct live_pool *p, enum warm_pool_end why);
-void pools_tick(struct controller *c, int64_t *wake_us);
 
 /* progress.c */
 void progress_tick(struct controller *c, int64_t *wake_us);
@@ -144,9 +110,6 @@ void orphan_sweep_tick(struct controller *c);
 void orphan_sweep_cancel(struct controller *c);
 /* execute.c: asks every due attempt what to do and does it */
 void aws_actions_tick(struct controller *c);
-/* record.c */
-void record_push(struct live_attempt *a, const struct protocol_effect *e);
-bool record_flush(struct controller *c); /* false: leadership lost */
 /* observe.c */
 void observe_start(struct controller *c);
 void quota_start(struct controller *c);

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "ctl.h"
 #include "metrics.h"
+#include "outcome.h"
 #include <sys/epoll.h>
 
 #define STANDBY_POLL_US      (400 * USEC_PER_MSEC)

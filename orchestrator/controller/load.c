@@ -1,10 +1,13 @@
 /* The view the leader keeps: campaigns with their ready queues, live attempts, slots, changes by
  * retries. Read whole at takeover, then only what changed. */
+#include "attempt.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "core/spec/spec_json.h"
 #include "ctl.h"
+#include "outcome.h"
+#include "pool_life.h"
 #include <stdio.h>
 
 #define SPEC_ARENA_MAX (16 * 1024 * 1024)
@@ -289,7 +292,7 @@ static bool load_attempts(struct controller *c, struct err *err)
         if (lc == NULL && !view_take_campaign(c, rows[i].campaign_id, 0, &lc, err)) {
             ok = false; /* a live attempt keeps even an ended campaign in view */
         } else {
-            (void)attempt_add(c, &rows[i], lc);
+            attempt_take_over(c, &rows[i], lc);
             rows[i].uri = rows[i].vars_json = NULL; /* the live attempt's now */
         }
     }

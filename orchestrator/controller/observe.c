@@ -1,7 +1,9 @@
 /* Observe: one ListTrainingJobs in place of a hundred Describes. What differs from what we hold is
  * looked at by Describe. Quotas are read here too: unreadable means nothing is intended. */
+#include "attempt.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/pool_life.h"
 #include "ctl.h"
 #include "metrics.h"
 #include <stdio.h>
@@ -127,7 +129,7 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
                                            .job = observe_seen(jobs[i].status, jobs[i].secondary,
                                                                jobs[i].modified)});
         } else {
-            pool_listed(c, &jobs[i]);
+            leader_pool_listed(&c->state, jobs[i].name, jobs[i].pool.status);
         }
     }
 }

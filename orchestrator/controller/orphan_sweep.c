@@ -9,6 +9,7 @@
 #include "common/failpoint.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "core/leader/intents.h"
 #include "core/money/cost.h"
 #include "ctl.h"
 #include "metrics.h"
@@ -109,7 +110,7 @@ static bool try_stage(struct controller *c, struct adopt_arg *ad, struct live_st
                           .task_id = task_id,
                           .seq = (int32_t)seq,
                           .n = n};
-    intend_identity(c, in, id);
+    leader_intent_identity(&c->state, in, id);
     protocol_job_name(c->cfg.job_prefix, in->campaign_id, ls->row.name, seq, n, id, &in->name);
     ad->stage = task_id != 0 && strcmp(in->name.s, ad->job->name) == 0 ? ls : NULL;
     return true;

@@ -2,6 +2,7 @@
  * and then, a bounded number at once. It proves the stage's work (a first durable shard), tells
  * when the part will end, and shows one that hangs: such a job is stopped and its part tried again,
  * from its last durable shard. */
+#include "attempt.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"

@@ -1,10 +1,13 @@
 /* The tick, on one page: view -> decide -> intend -> act -> record. */
+#include "budget_state.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/version.h"
 #include "controller.h"
 #include "ctl.h"
+#include "intents.h"
 #include "metrics.h"
+#include "outcome.h"
 #include <stdio.h>
 
 static bool gate_open(void *ctx)

@@ -107,8 +107,7 @@ struct live_slots {                   /* one instance type and market (learn.c) 
 };
 /* One transition waiting for the record transaction; strings owned. */
 struct pending_record {
-    struct attempt_record r;
-    struct live_attempt *attempt;
+    struct attempt_record r; /* names its attempt by id */
     char arn[257], reason[1025], signature[SIGNATURE_MAX + 1];
     char *manifest;
     struct task_change_row change;

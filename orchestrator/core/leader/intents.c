@@ -1,0 +1,229 @@
+/* See intents.h. */
+#include "intents.h"
+#include "attempt.h"
+#include "budget_state.h"
+#include "common/hash.h"
+#include "core/money/cost.h"
+#include "core/spec/spec_expand.h"
+#include "core/spec/training_request.h"
+#include <stdio.h>
+
+#define PUT_BACK_US     (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */
+#define LOWER_FAILED_US (300 * USEC_PER_SEC)
+
+void leader_intent_identity(const struct leader_state *s, const struct intent *in,
+                            uint8_t ret[static 32])
+{
+    char text[160];
+    int n = snprintf(text, sizeof text, "%s/%lld/%lld/%lld/%d", s->install_id,
+                     (long long)in->campaign_id, (long long)in->stage_id, (long long)in->task_id,
+                     in->n);
+    hash_sha256(text, (size_t)n, ret);
+}
+
+/* What ours of this type may be, others' use and every limit taken off: -1 unreadable. */
+static int64_t slot_limit(const struct launch_facts *f, usec_t now_us)
+{
+    if (quota_ledger_limit(f->slots, f->account) < 0) {
+        return -1;
+    }
+    return f->slots->held + f->slots->warm_idle + quota_ledger_free(f->slots, f->account, now_us);
+}
+
+void leader_plan_intent(const struct leader_state *s, const struct launch_facts *f,
+                        int64_t attempt_id, const char *job_prefix, usec_t now_us,
+                        struct intent *ret)
+{
+    const struct sched_launch *l = f->launch;
+    const struct sched_stage *ss = f->stage;
+    uint8_t id[32];
+    *ret = (struct intent){.campaign_id = ss->campaign_id,
+                           .project_id = f->campaign->row.project_id,
+                           .stage_id = ss->stage_id,
+                           .task_id = l->task.task_id,
+                           .seq = f->task->seq,
+                           .n = f->task->names + 1,
+                           .instances = ss->stage->instance_count,
+                           .volume_gb = l->volume_gb,
+                           .max_runtime_s = l->max_runtime_s,
+                           .price_musd_per_hour = f->slots->price_musd_per_hour,
+                           .reserve_musd = l->reserve_musd,
+                           .market = f->slots->market,
+                           .keep_alive_s = s->keep_alive_max_s >= 0
+                                               ? MIN(l->keep_alive_s, s->keep_alive_max_s)
+                                               : l->keep_alive_s,
+                           .instance_type_i = l->instance_type_i,
+                           .subnet_i = l->subnet_i,
+                           .fingerprint = warm_pool_fingerprint_of(ss->stage, l->instance_type_i,
+                                                                   l->volume_gb, l->subnet_i),
+                           .pool_id = f->pool_id,
+                           .slot_limit = slot_limit(f, now_us),
+                           .attempt_id = attempt_id};
+    memcpy(ret->instance_type, f->slots->instance_type, sizeof ret->instance_type);
+    leader_intent_identity(s, ret, id);
+    protocol_job_name(job_prefix, ret->campaign_id, ss->stage->name, f->task->seq, ret->n, id,
+                      &ret->name);
+}
+
+bool leader_plan_request(const struct leader_state *s, const struct launch_facts *f,
+                         const char *region, struct intent *in, struct buf *ret, struct err *err)
+{
+    const struct sched_stage *ss = f->stage;
+    const struct spec_task task = {.campaign_id = in->campaign_id,
+                                   .stage_name = ss->stage->name,
+                                   .task_id = in->task_id,
+                                   .seq = f->task->seq,
+                                   .uri = f->task->uri,
+                                   .size = f->task->size,
+                                   .attempt_n = in->n,
+                                   .vars = f->vars};
+    const struct training_request_input li = {
+        .spec = ss->spec,
+        .stage = ss->stage,
+        .task = &task,
+        .name = &in->name,
+        .attempt_id = in->attempt_id,
+        .instance_type = in->instance_type,
+        .volume_gb = in->volume_gb,
+        .max_runtime_s = in->max_runtime_s,
+        .keep_alive_s = in->keep_alive_s,
+        .subnet = in->subnet_i >= 0 ? ss->stage->subnets[in->subnet_i] : NULL,
+        .install_id = s->install_id,
+        .region = region};
+    if (!training_request_make(&li, ret, in->identity_hash, err)) {
+        return false;
+    }
+    in->request = buf_str(ret);
+    return true;
+}
+
+/* --- after the commit --- */
+
+static struct attempt_row row_of(const struct leader_state *s, const struct launch_facts *f,
+                                 const struct intent *in, usec_t now_us)
+{
+    struct attempt_row row = {.id = in->attempt_id,
+                              .project_id = in->project_id,
+                              .campaign_id = in->campaign_id,
+                              .stage_id = in->stage_id,
+                              .task_id = in->task_id,
+                              .seq = in->seq,
+                              .n = in->n,
+                              .state = ATTEMPT_INTENDED,
+                              .epoch = s->epoch,
+                              .name = in->name,
+                              .instances = in->instances,
+                              .volume_gb = in->volume_gb,
+                              .max_runtime_s = in->max_runtime_s,
+                              .price_musd_per_hour = in->price_musd_per_hour,
+                              .reserved_musd = in->reserve_musd,
+                              .open_musd = in->reserve_musd,
+                              .market = in->market,
+                              .keep_alive_s = in->keep_alive_s,
+                              .instance_type_i = in->instance_type_i,
+                              .subnet_i = in->subnet_i,
+                              .pool_id = in->pool_id,
+                              .holds = true,
+                              .intended_us = now_us,
+                              .task_attempts = f->task->attempts,
+                              .uri = TAKE(f->task->uri),
+                              .size = f->task->size,
+                              .vars_json = TAKE(f->task->vars_json)};
+    memcpy(row.identity_hash, in->identity_hash, sizeof row.identity_hash);
+    memcpy(row.instance_type, in->instance_type, sizeof row.instance_type);
+    return row;
+}
+
+static void count_slots(struct leader_state *s, struct live_attempt *a)
+{
+    struct live_slots *slots = leader_state_slots(s, a->row.instance_type, a->row.market);
+    slots_hold(slots, a->row.instances);
+    if (a->row.pool_id != 0) {
+        slots_idle_end(slots, a->row.instances);
+        a->taken = leader_state_pool(s, a->row.pool_id);
+        ASSERT(a->taken != NULL);
+        a->taken->row.taken_by = a->row.id;
+    }
+}
+
+/* The pool it will leave, if any, from now on. */
+static void expect_pool(struct leader_state *s, struct live_attempt *a, const struct intent *in)
+{
+    if (in->own_pool_id == 0) {
+        return;
+    }
+    struct pool_row row = {.id = in->own_pool_id,
+                           .attempt_id = in->attempt_id,
+                           .campaign_id = in->campaign_id,
+                           .stage_id = in->stage_id,
+                           .task_id = in->task_id,
+                           .state = POOL_EXPECTED,
+                           .fingerprint = in->fingerprint,
+                           .instances = in->instances,
+                           .keep_alive_s = in->keep_alive_s,
+                           .job = in->name,
+                           .price_musd_per_hour = in->price_musd_per_hour,
+                           .intended_us = a->row.intended_us};
+    memcpy(row.instance_type, in->instance_type, sizeof row.instance_type);
+    a->pool = leader_state_add_pool(s, &row, a->campaign);
+    a->pool->attempt = a;
+}
+
+struct live_attempt *leader_apply_intent(struct leader_state *s, const struct launch_facts *f,
+                                         const struct intent *in, usec_t now_us)
+{
+    ASSERT(in->taken);
+    struct attempt_row row = row_of(s, f, in, now_us);
+    struct live_attempt *a = leader_add_intended(s, &row, f->campaign);
+    buf_add_str(&a->request, in->request);
+    count_slots(s, a);
+    expect_pool(s, a, in);
+    budget_state_move(s, f->campaign, a->stage, in->reserve_musd, 0, 0);
+    f->campaign->last_start_us = now_us;
+    task_counts_move(f->campaign, a->stage, TASK_WAITING, TASK_ACTIVE, 1);
+    s->act = true;
+    return a;
+}
+
+void leader_put_back(struct leader_state *s, struct live_stage *ls,
+                     const struct ready_queue_task *task, bool lowered, usec_t now_us)
+{
+    struct ready_queue_task t = *task;
+    t.not_before_us = now_us + (lowered ? PUT_BACK_US : LOWER_FAILED_US);
+    ready_queue_push(ls->ready, &t);
+    s->look_at_db = true;
+}
+
+/* --- money that is short --- */
+
+/* Is what a campaign has spent so much that one more attempt of this stage would not fit its caps,
+ * even if everything that runs gave all its money back? */
+static bool spent_up(struct leader_state *s, const struct live_campaign *lc,
+                     const struct live_stage *ls)
+{
+    const struct spec_stage *st = ls->spec;
+    const struct live_slots *slots =
+        leader_state_slots(s, st->instance_type[0], st->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+    musd_t left = MIN(budget_state_left(lc->row.cap_musd, 0, lc->row.spent_musd),
+                      budget_state_left(ls->row.cap_musd, 0, ls->row.spent_musd));
+    return slots->s.price_musd_per_hour >= 0 &&
+           cost_runtime_that_fits(slots->s.price_musd_per_hour, st->instance_count, 0, left) <
+               st->min_runtime_s;
+}
+
+void leader_note_money_short(struct leader_state *s, const struct sched_stage *stages,
+                             struct live_campaign *const *campaigns,
+                             struct live_stage *const *live_stages, const enum wait_reason *reason,
+                             int n)
+{
+    for (size_t i = 0; i < s->campaigns_n; i++) {
+        s->campaigns[i]->budget_short = s->campaigns[i]->budget_spent = false;
+    }
+    for (int i = 0; i < n; i++) {
+        struct live_campaign *lc = campaigns[i];
+        lc->budget_short |= reason[i] == WAIT_BUDGET;
+        if (stages[i].may_start || reason[i] == WAIT_BUDGET) {
+            lc->budget_spent |= spent_up(s, lc, live_stages[i]);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/* From the scheduler's plan to intents: what each launch will ask AWS for, under which name; and
+ * memory once they are committed. Memory proposes, the transaction disposes: what it refuses goes
+ * back to the queue. Pure. */
+#pragma once
+#include "common/json.h"
+#include "leader_state.h"
+
+#define INTENT_REQUEST_BYTES_MAX (1024 * 1024)
+
+/* One launch of a plan with what its indexes stand for. Borrowed. */
+struct launch_facts {
+    const struct sched_launch *launch;
+    const struct sched_stage *stage;
+    struct live_campaign *campaign;
+    const struct quota_ledger *slots;
+    const struct quota_ledger_account *account;
+    int64_t pool_id; /* it starts on this pool's instances; 0: on new ones */
+    struct task_input *task;
+    const json_t *vars; /* of the task; NULL none */
+};
+
+/* SHA-256 that a job's name and its proof are made from: install, campaign, stage, task, n. */
+void leader_intent_identity(const struct leader_state *s, const struct intent *in,
+                            uint8_t ret[static 32]);
+/* All of the intent but its request, which leader_plan_request makes. */
+void leader_plan_intent(const struct leader_state *s, const struct launch_facts *f,
+                        int64_t attempt_id, const char *job_prefix, usec_t now_us,
+                        struct intent *ret);
+/* The exact bytes of the request, appended to ret, and their hash in in->identity_hash. in->request
+ * is borrowed from ret. False: the stage and the task make no request; the task has to wait. */
+bool leader_plan_request(const struct leader_state *s, const struct launch_facts *f,
+                         const char *region, struct intent *in, struct buf *ret,
+                         struct err *err) MUST_CHECK;
+/* The intent is committed and was taken: slots, money, counts and pools move. Takes the strings of
+ * f->task. Returns the attempt; a->pool is new when it will leave one. */
+struct live_attempt *leader_apply_intent(struct leader_state *s, const struct launch_facts *f,
+                                         const struct intent *in, usec_t now_us);
+/* Nothing was written of a launch: its task is proposed again after a while, which is longer when
+ * no request could be made of it. */
+void leader_put_back(struct leader_state *s, struct live_stage *ls,
+                     const struct ready_queue_task *task, bool lowered, usec_t now_us);
+
+/* Does money keep campaigns from starting, now or for good? Their at_limit says what follows. The
+ * arrays are beside each other: n stages of a plan, with the reason it gives for each. */
+void leader_note_money_short(struct leader_state *s, const struct sched_stage *stages,
+                             struct live_campaign *const *campaigns,
+                             struct live_stage *const *live_stages, const enum wait_reason *reason,
+                             int n);

@@ -1,0 +1,381 @@
+/* See outcome.h. */
+#include "outcome.h"
+#include "budget_state.h"
+#include "core/failure/retry_policy.h"
+#include "core/money/cost.h"
+#include "core/sched/ready_queue.h"
+#include "stage_history.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- the task --- */
+
+/* How often in a row the task has failed like this, this time included. */
+static int same_failures(const struct task_change_row *change, uint64_t signature)
+{
+    return change != NULL && change->signature_hash == signature ? change->same + 1 : 1;
+}
+
+/* Does the part's own cap still pay for the next attempt? One that waits for money it will never
+ * have only stands in the way of the others. */
+static bool cap_pays(struct leader_state *s, const struct live_attempt *a,
+                     const struct retry_state *next, musd_t spent_musd)
+{
+    const struct spec_stage *stage = a->stage->spec;
+    const struct live_slots *slots =
+        leader_state_slots(s, stage->instance_type[next->instance_type_i],
+                           stage->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+    if (stage->per_task_musd < 0 || slots->s.price_musd_per_hour < 0) {
+        return true;
+    }
+    bool longer = next->max_runtime_s > stage->max_runtime_s;
+    int64_t least_s = longer ? next->max_runtime_s : stage->min_runtime_s;
+    int64_t fits_s = cost_runtime_that_fits(slots->s.price_musd_per_hour, stage->instance_count, 0,
+                                            stage->per_task_musd - spent_musd);
+    return fits_s >= MAX(least_s, INT64_C(1));
+}
+
+static struct retry_state tried(const struct live_attempt *a, const struct task_change_row *change,
+                                bool counts)
+{
+    struct retry_state now = {.attempts = a->row.task_attempts + (counts ? 1 : 0)};
+    if (change != NULL) {
+        memcpy(now.tries, change->tries, sizeof now.tries);
+        now.instance_type_i = change->instance_type_i;
+        now.volume_gb = change->volume_gb;
+        now.max_runtime_s = change->max_runtime_s;
+    }
+    return now;
+}
+
+/* What the task's next attempt has to know of those before it. */
+static struct task_change_row change_of(const struct live_attempt *a,
+                                        const struct retry_decision *d,
+                                        const struct task_change_row *before, uint64_t signature,
+                                        int same)
+{
+    bool fresh = d->counts || before == NULL; /* else the last counted failure stays the last */
+    struct task_change_row change = {.task_id = a->row.task_id,
+                                     .campaign_id = a->row.campaign_id,
+                                     .instance_type_i = d->next.instance_type_i,
+                                     .volume_gb = d->next.volume_gb,
+                                     .max_runtime_s = d->next.max_runtime_s,
+                                     .signature_hash = fresh ? signature : before->signature_hash,
+                                     .same = fresh ? same : before->same};
+    memcpy(change.tries, d->next.tries, sizeof change.tries);
+    return change;
+}
+
+/* Tried again or failed for good, by the cause's row; set aside when it alone fails in this way. */
+static void retry_or_fail(struct leader_state *s, const struct live_attempt *a, usec_t now_us,
+                          struct pending_record *p, struct outcome_notes *notes)
+{
+    const struct task_change_row *change = leader_state_change(s, a->row.task_id, false);
+    const struct spec_retry *row = &a->stage->spec->retry[p->r.cause];
+    bool counts = row->set ? row->counts : retry_counts(p->r.cause);
+    struct retry_state now = tried(a, change, counts);
+    struct retry_decision d;
+    retry_decide(a->stage->spec, p->r.cause, &now, &s->rng, &d);
+    uint64_t signature = stage_history_signature(p->r.cause, p->signature);
+    notes->same = d.counts ? same_failures(change, signature) : 0;
+    notes->set_aside = d.retry && d.counts &&
+                       breaker_quarantines(&a->stage->breaker, &a->stage->rules, notes->same);
+    notes->spent_musd = (change != NULL ? change->spent_musd : 0) + p->account.spent_musd +
+                        p->account.reserved_musd;
+    notes->at_cap = d.retry && !cap_pays(s, a, &d.next, notes->spent_musd);
+    p->r.task_counts = d.counts;
+    p->r.task_to = d.retry && !notes->set_aside && !notes->at_cap ? TASK_WAITING : TASK_FAILED;
+    if (p->r.task_to == TASK_WAITING) {
+        p->r.not_before_us = now_us + d.wait_us;
+        p->change = change_of(a, &d, change, signature, notes->same);
+        p->change.spent_musd = notes->spent_musd;
+    }
+}
+
+/* The task's fate when its attempt ended. */
+static void decide_task(struct leader_state *s, const struct live_attempt *a,
+                        const struct protocol_effect *e, usec_t now_us, struct pending_record *p,
+                        struct outcome_notes *notes)
+{
+    bool hung = a->row.stop_cause != CAUSE_NONE && a->campaign->row.wanted != WANTED_CANCEL;
+    p->r.task_moves = true;
+    if (a->p.state == ATTEMPT_SUCCEEDED) {
+        p->r.task_to = TASK_DONE;
+        p->r.task_counts = true;
+        return;
+    }
+    if (!a->p.wanted && !hung) {
+        bool cancelled = a->campaign->row.wanted == WANTED_CANCEL;
+        p->r.task_to = cancelled ? TASK_CANCELLED : TASK_WAITING;
+        p->r.cause = CAUSE_NONE;
+        return;
+    }
+    p->r.cause = e->cause != CAUSE_NONE ? e->cause : CAUSE_UNKNOWN;
+    if (hung && p->r.cause == CAUSE_STOPPED) {
+        p->r.cause = a->row.stop_cause;
+    }
+    retry_or_fail(s, a, now_us, p, notes);
+}
+
+/* --- money --- */
+
+static void cost_of_job(const struct live_attempt *a, struct attempt_record *r,
+                        struct outcome_notes *notes)
+{
+    r->settle = true;
+    r->billable_s = cost_billable_s(a->billable_s, a->row.started_us, a->row.ended_us,
+                                    a->row.instances, &r->estimated);
+    if (!cost_of_seconds(a->row.price_musd_per_hour, r->billable_s, &r->cost_musd,
+                         &notes->cost_error)) {
+        r->cost_musd = 0;
+        notes->cost_overflow = true;
+    }
+}
+
+/* What becomes of the pool when the attempt lets go of its slots. */
+static void move_pool(const struct live_attempt *a, bool ran, usec_t now_us,
+                      struct attempt_record *r, struct outcome_notes *notes)
+{
+    const struct warm_pool_report *seen = &a->pool_seen;
+    r->pool_moves = true;
+    r->pool_to = POOL_AVAILABLE; /* unless we know better: it holds its slots till we do */
+    if (!ran && seen->status == WARM_POOL_NONE) {
+        r->pool_to = POOL_TERMINATED;
+    } else if (seen->status == WARM_POOL_REUSED || seen->status == WARM_POOL_TERMINATED) {
+        r->pool_to = seen->status == WARM_POOL_REUSED ? POOL_REUSED : POOL_TERMINATED;
+        r->retained_s = MAX(0, seen->retained_s);
+        if (__builtin_mul_overflow(r->retained_s, (int64_t)a->row.instances, &r->warm_s) ||
+            !cost_of_seconds(a->row.price_musd_per_hour, r->warm_s, &r->warm_musd,
+                             &notes->cost_error)) {
+            r->warm_s = r->warm_musd = 0;
+            notes->cost_overflow = true;
+        }
+    } else {
+        usec_t from = a->row.ended_us > 0 ? a->row.ended_us : now_us;
+        r->pool_expires_us = from + a->row.keep_alive_s * USEC_PER_SEC;
+    }
+}
+
+/* What is kept reserved for a pool that is still there. */
+static musd_t keep_for_pool(const struct live_attempt *a, const struct attempt_record *r)
+{
+    struct err ignored = ERR_INIT;
+    musd_t keep = 0;
+    if (!r->pool_moves) {
+        return 0;
+    }
+    if (r->pool_to != POOL_AVAILABLE) {
+        return r->warm_musd;
+    }
+    return cost_of_seconds(a->row.price_musd_per_hour, a->row.keep_alive_s * a->row.instances,
+                           &keep, &ignored)
+               ? keep
+               : INT64_MAX;
+}
+
+/* The ledger's entries for what the attempt gives back now; the account as it is after them. */
+static void book(const struct live_attempt *a, struct pending_record *p,
+                 struct outcome_notes *notes)
+{
+    struct attempt_record *r = &p->r;
+    bool open = r->pool_moves && r->pool_to == POOL_AVAILABLE;
+    bool ok = true;
+    int n = 0;
+    if (r->settle) {
+        ok =
+            ledger_settle_job(&p->account, r->attempt_id, r->cost_musd, r->billable_s, r->estimated,
+                              keep_for_pool(a, r), r->entries, &n, &notes->book_error);
+        r->entries_n = n;
+    }
+    if (ok && !open) {
+        ok = ledger_close(&p->account, r->attempt_id, r->warm_musd, r->warm_s,
+                          r->entries + r->entries_n, &n, &notes->book_error);
+        r->entries_n += n;
+    }
+    notes->not_booked = !ok;
+    r->open_musd = p->account.reserved_musd;
+}
+
+/* --- the record --- */
+
+static struct attempt_record observed(const struct live_attempt *a, const struct protocol_effect *e)
+{
+    struct attempt_record r = {.attempt_id = a->row.id,
+                               .campaign_id = a->row.campaign_id,
+                               .project_id = a->campaign->row.project_id,
+                               .stage_id = a->row.stage_id,
+                               .task_id = a->row.task_id,
+                               .seq = a->row.seq,
+                               .from = e->changed ? e->from : a->p.state,
+                               .to = a->p.state,
+                               .cause = e->cause,
+                               .created_us = a->created_us,
+                               .started_us = a->row.started_us,
+                               .ended_us = a->row.ended_us,
+                               .release = e->release_slot,
+                               .reserved_musd = a->row.reserved_musd,
+                               .instances = a->row.instances,
+                               .rows_in = a->rows_in,
+                               .successes = a->successes,
+                               .failed_to_download = a->failed_to_download,
+                               .failed_to_resize = a->failed_to_resize,
+                               .bytes = a->bytes};
+    (void)snprintf(r.instance_type, sizeof r.instance_type, "%s", a->row.instance_type);
+    if (a->row.started_us > 0 && a->row.ended_us > a->row.started_us) {
+        r.run_seconds = (a->row.ended_us - a->row.started_us) / USEC_PER_SEC;
+    }
+    return r;
+}
+
+void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
+                        const struct protocol_effect *e, usec_t now_us, struct pending_record *ret,
+                        struct outcome_notes *ret_notes)
+{
+    *ret_notes = (struct outcome_notes){.cost_error = ERR_INIT, .book_error = ERR_INIT};
+    memset(ret, 0, sizeof *ret);
+    ret->r = observed(a, e);
+    ret->account = a->account;
+    ret->alert = e->alert;
+    (void)snprintf(ret->arn, sizeof ret->arn, "%s", a->arn);
+    (void)snprintf(ret->reason, sizeof ret->reason, "%s", a->reason);
+    if (e->release_slot) {
+        if (e->settle) {
+            cost_of_job(a, &ret->r, ret_notes);
+        }
+        if (a->pool != NULL) {
+            move_pool(a, e->settle && a->row.started_us > 0, now_us, &ret->r, ret_notes);
+        }
+        book(a, ret, ret_notes);
+    }
+    if (e->task_ends) {
+        cause_signature(str_of(a->reason), ret->signature);
+        decide_task(s, a, e, now_us, ret, ret_notes);
+    }
+}
+
+bool leader_ends_in_records(const struct leader_state *s, int64_t attempt_id)
+{
+    for (size_t i = 0; i < s->records_n; i++) {
+        if (s->records[i].r.attempt_id == attempt_id && s->records[i].r.task_moves) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void leader_push_record(struct leader_state *s, struct live_attempt *a,
+                        const struct pending_record *p)
+{
+    ASSERT(!a->recording && p->r.attempt_id == a->row.id);
+    if (s->records_n == s->records_cap) {
+        s->records_cap = MAX(64, s->records_cap * 2);
+        s->records = xrealloc(s->records, s->records_cap * sizeof *s->records);
+    }
+    struct pending_record *last = &s->records[s->records_n++];
+    *last = *p;
+    last->manifest = p->r.task_moves ? TAKE(a->manifest) : NULL;
+    a->recording = true;
+}
+
+struct attempt_record leader_record_row(const struct pending_record *p)
+{
+    struct attempt_record row = p->r;
+    row.reason = p->reason[0] != '\0' ? p->reason : NULL;
+    row.arn = p->arn[0] != '\0' ? p->arn : NULL;
+    row.signature = p->signature;
+    row.manifest_json = p->manifest;
+    row.change = p->change.task_id != 0 ? &p->change : NULL;
+    return row;
+}
+
+void leader_alert_text(const struct leader_state *s, const struct pending_record *p, char *ret,
+                       size_t size)
+{
+    const struct live_attempt *a = leader_state_attempt(s, p->r.attempt_id);
+    ASSERT(a != NULL);
+    (void)snprintf(ret, size, "part %d: job %s is %s and needs a person: %s", p->r.seq,
+                   a->row.name.s, attempt_state_name(p->r.to),
+                   p->reason[0] != '\0' ? p->reason : "AWS answers nothing that settles it");
+}
+
+/* --- after the commit --- */
+
+static void task_moved(struct leader_state *s, struct live_attempt *a,
+                       const struct pending_record *p)
+{
+    task_counts_move(a->campaign, a->stage, TASK_ACTIVE, p->r.task_to, 1);
+    if (p->r.task_to == TASK_WAITING) {
+        int64_t size_mb = a->row.size / (1024 * 1024);
+        ready_queue_push(a->stage->ready,
+                         &(struct ready_queue_task){.task_id = a->row.task_id,
+                                                    .not_before_us = p->r.not_before_us,
+                                                    .seq = (uint32_t)a->row.seq,
+                                                    .size_mb = (uint32_t)size_mb});
+    }
+    if (p->change.task_id != 0) {
+        *leader_state_change(s, p->change.task_id, true) = p->change;
+    }
+}
+
+/* The attempt's pool moves as its row did, and one it was intended on and did not take stands alone
+ * again. Returns the pool when it is over. */
+static struct live_pool *pools_moved(struct live_slots *slots, struct live_attempt *a,
+                                     const struct pending_record *p, usec_t now_us, int64_t boot_us)
+{
+    struct live_pool *own = a->pool;
+    if (a->taken != NULL && a->taken->row.taken_by == a->row.id) {
+        a->taken->row.taken_by = 0;
+        a->taken->look_now = true;
+        slots_idle(slots, a->taken->row.instances);
+        a->taken = NULL;
+    }
+    if (own == NULL || !p->r.pool_moves) {
+        return NULL;
+    }
+    if (p->r.pool_to != POOL_AVAILABLE) {
+        return own;
+    }
+    slots_idle(slots, a->row.instances);
+    pool_set_state(own, POOL_AVAILABLE);
+    own->row.available_us = now_us;
+    own->row.expires_us = p->r.pool_expires_us;
+    own->account = p->account;
+    own->attempt = NULL;
+    own->seen = a->pool_seen.status == WARM_POOL_AVAILABLE;
+    own->look_now = !own->seen;
+    own->described_us = own->seen ? boot_us : 0;
+    a->pool = NULL;
+    return NULL;
+}
+
+static struct live_pool *released(struct leader_state *s, struct live_attempt *a,
+                                  const struct pending_record *p, usec_t now_us, int64_t boot_us)
+{
+    struct live_slots *slots = leader_state_slots(s, a->row.instance_type, a->row.market);
+    slots_release(slots, a->row.instances);
+    budget_state_move(s, a->campaign, a->stage,
+                      budget_state_reserved_by(p->r.entries, p->r.entries_n),
+                      budget_state_spent_by(p->r.entries, p->r.entries_n), p->r.warm_musd);
+    struct live_pool *over = pools_moved(slots, a, p, now_us, boot_us);
+    a->account = p->account;
+    a->row.holds = false;
+    budget_state_freed(s, a->campaign);
+    return over;
+}
+
+void leader_apply_record(struct leader_state *s, struct pending_record *p, usec_t now_us,
+                         int64_t boot_us, struct live_pool **ret_ended_pool)
+{
+    struct live_attempt *a = leader_state_attempt(s, p->r.attempt_id);
+    ASSERT(a != NULL && a->recording);
+    attempt_set_state(a, p->r.to);
+    a->recording = false;
+    free(p->manifest);
+    p->manifest = NULL;
+    *ret_ended_pool = p->r.release ? released(s, a, p, now_us, boot_us) : NULL;
+    if (p->r.task_moves) {
+        task_moved(s, a, p);
+        s->look_at_db = true; /* the stage or the campaign may have ended */
+    }
+    s->decide = s->act = true;
+}

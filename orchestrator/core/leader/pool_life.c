@@ -1,0 +1,187 @@
+/* See pool_life.h. */
+#include "pool_life.h"
+#include "budget_state.h"
+#include "core/capacity/warm_pool.h"
+#include "core/money/cost.h"
+#include <stdio.h>
+
+#define LOOK_AGAIN_US (60 * USEC_PER_SEC) /* Describe an idle pool this often, unasked */
+#define RETRY_BASE_US (500 * USEC_PER_MSEC)
+#define RETRY_CAP_US  (30 * USEC_PER_SEC)
+/* After its time was over: SageMaker never showed it. */
+#define NEVER_CAME_US (120 * USEC_PER_SEC)
+
+struct live_pool *leader_load_pool(struct leader_state *s, const struct pool_row *row,
+                                   struct live_campaign *lc)
+{
+    struct live_pool *p = leader_state_add_pool(s, row, lc);
+    p->account = (struct ledger_account_of_attempt){.reserved_musd = row->open_musd,
+                                                    .spent_musd = row->cost_musd,
+                                                    .reserved = true,
+                                                    .job_settled = true};
+    return p;
+}
+
+void leader_pool_listed(struct leader_state *s, const char *job, enum warm_pool_status status)
+{
+    for (size_t i = 0; i < s->pools_n; i++) {
+        struct live_pool *p = s->pools[i];
+        if (p->row.state == POOL_AVAILABLE && strcmp(p->row.job.s, job) == 0) {
+            p->look_now |= (status == WARM_POOL_AVAILABLE) != p->seen;
+        }
+    }
+}
+
+void leader_pool_failed(struct live_pool *p, int64_t boot_us)
+{
+    int64_t wait_us = RETRY_BASE_US << MIN(p->failures, 10);
+    p->failures++;
+    p->next_us = boot_us + MIN(wait_us, RETRY_CAP_US);
+}
+
+/* --- what Describe says of it --- */
+
+/* SageMaker hands pools out as it likes: the job that took this one was intended on another, which
+ * so is free for whom this one was kept, or for anybody. 0: it went as intended, or the taker is
+ * none of ours. */
+static int64_t meant_for_taker(const struct leader_state *s, const struct live_pool *p,
+                               const char *reused_by)
+{
+    const struct live_attempt *taker = leader_state_attempt_named(s, reused_by);
+    bool other = taker != NULL && taker->taken != NULL && taker->taken != p &&
+                 taker->taken->row.state == POOL_AVAILABLE;
+    return other ? taker->taken->row.id : 0;
+}
+
+/* Final: what its idle time cost, and the entries that close the account. */
+static void plan_end(const struct leader_state *s, const struct live_pool *p, enum pool_state to,
+                     int64_t retained_s, const char *reused_by, struct pool_writes *ret)
+{
+    struct pool_end *e = &ret->end;
+    *e = (struct pool_end){.pool_id = p->row.id,
+                           .to = to,
+                           .retained_s = retained_s,
+                           .open_musd = p->account.reserved_musd};
+    ret->account = p->account;
+    ret->swap_with = to == POOL_REUSED ? meant_for_taker(s, p, reused_by) : 0;
+    bool ok = !__builtin_mul_overflow(retained_s, (int64_t)p->row.instances, &e->warm_s) &&
+              cost_of_seconds(p->row.price_musd_per_hour, e->warm_s, &e->warm_musd, &ret->error) &&
+              ledger_close(&ret->account, p->row.attempt_id, e->warm_musd, e->warm_s, e->entries,
+                           &e->entries_n, &ret->error);
+    ret->fate = ok ? POOL_FATE_OVER : POOL_FATE_NOT_BOOKED;
+}
+
+void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool *p,
+                           const struct warm_pool_report *seen, usec_t now_us,
+                           struct pool_writes *ret)
+{
+    *ret = (struct pool_writes){.fate = POOL_FATE_STAYS, .error = ERR_INIT};
+    int64_t retained_s = MAX(0, seen->retained_s);
+    switch (seen->status) {
+    case WARM_POOL_REUSED:
+        plan_end(s, p, POOL_REUSED, retained_s, seen->reused_by, ret);
+        return;
+    case WARM_POOL_TERMINATED:
+        plan_end(s, p, POOL_TERMINATED, retained_s, "", ret);
+        return;
+    case WARM_POOL_AVAILABLE:
+        ret->fate = POOL_FATE_THERE;
+        return;
+    case WARM_POOL_NONE:
+        /* Not told yet, or never kept: believed when its time is over. */
+        if (now_us > p->row.expires_us + NEVER_CAME_US) {
+            plan_end(s, p, POOL_TERMINATED, 0, "", ret);
+        }
+        return;
+    case WARM_POOL_IN_USE:
+    case WARM_POOL_UNKNOWN:
+    case WARM_POOL_STATUS_COUNT:
+        return;
+    }
+}
+
+void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum pool_fate fate,
+                            usec_t now_us, int64_t boot_us)
+{
+    p->failures = 0;
+    p->look_now = false;
+    p->described_us = boot_us;
+    if (fate == POOL_FATE_THERE) {
+        s->decide |= !p->seen;
+        p->seen = true;
+        p->row.available_us = p->row.available_us == 0 ? now_us : p->row.available_us;
+    }
+}
+
+static void swap(struct leader_state *s, struct live_pool *p, struct live_pool *meant)
+{
+    int64_t taker = meant->row.taken_by;
+    int64_t kept_for = p->row.taken_by;
+    meant->row.taken_by = kept_for;
+    p->row.taken_by = taker;
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        struct live_attempt *a = s->attempts[i];
+        if (a->row.id == taker || a->row.id == kept_for) {
+            a->taken = a->row.id == taker ? p : meant;
+            a->row.pool_id = a->taken->row.id;
+        }
+    }
+    meant->look_now = true;
+}
+
+void leader_apply_pool_end(struct leader_state *s, struct live_pool *p, const struct pool_writes *w)
+{
+    struct live_stage *ls = leader_state_stage(p->campaign, p->row.stage_id);
+    struct live_slots *slots = leader_state_slots(s, p->row.instance_type, MARKET_ON_DEMAND);
+    if (w->swap_with != 0) {
+        struct live_pool *meant = leader_state_pool(s, w->swap_with);
+        ASSERT(meant != NULL);
+        swap(s, p, meant);
+    }
+    if (p->row.taken_by == 0) {
+        slots_idle_end(slots, p->row.instances);
+    }
+    budget_state_move(s, p->campaign, ls,
+                      budget_state_reserved_by(w->end.entries, w->end.entries_n),
+                      budget_state_spent_by(w->end.entries, w->end.entries_n), w->end.warm_musd);
+    budget_state_freed(s, p->campaign);
+    s->decide = s->look_at_db = true;
+}
+
+/* --- asking for its end, and when to call --- */
+
+bool leader_pool_want_end(struct leader_state *s, struct live_pool *p, enum warm_pool_end why)
+{
+    if (p->wants_end) {
+        return false;
+    }
+    p->wants_end = true;
+    s->act = true;
+    (void)snprintf(p->row.end_reason, sizeof p->row.end_reason, "%s", warm_pool_end_name(why));
+    return true;
+}
+
+void leader_pool_end_taken(struct live_pool *p)
+{
+    p->failures = 0;
+    p->end_taken = p->look_now = true;
+}
+
+enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int64_t boot_us,
+                                  int64_t *wake_us)
+{
+    int64_t at_us = p->look_now ? p->next_us : MAX(p->next_us, p->described_us + LOOK_AGAIN_US);
+    int64_t left_us = p->row.expires_us + USEC_PER_SEC - now_us; /* its time is over */
+    bool end = p->wants_end && !p->end_taken;
+    if (p->described_us > 0 && left_us > 0) {
+        at_us = MIN(at_us, MAX(p->next_us, boot_us + left_us));
+    }
+    if (end) {
+        at_us = p->next_us;
+    }
+    if (boot_us >= at_us) {
+        return end ? POOL_ACT_END : POOL_ACT_DESCRIBE;
+    }
+    *wake_us = MIN(*wake_us, at_us);
+    return POOL_ACT_NONE;
+}

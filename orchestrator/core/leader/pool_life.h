@@ -1,0 +1,51 @@
+/* Warm pools. A pool is expected from the intent of the attempt that leaves it, stands alone from
+ * the end of that attempt's job, and has ended when Describe of that job says Reused or Terminated:
+ * only then its retained seconds are final, are booked once, and the account of the job is closed.
+ * Its instances are in slots all the time: held by the attempt, then idle, then given back or, when
+ * an attempt was intended on it, that attempt's. Pure: the wall clock is now_us, CLOCK_BOOTTIME is
+ * boot_us. */
+#pragma once
+#include "leader_state.h"
+
+/* A pool that stands alone, as its row says at takeover. */
+struct live_pool *leader_load_pool(struct leader_state *s, const struct pool_row *row,
+                                   struct live_campaign *lc);
+/* A List shows the job that left a pool: looked at when it differs from what is known. */
+void leader_pool_listed(struct leader_state *s, const char *job, enum warm_pool_status status);
+/* A call about the pool failed: no other before its back-off. */
+void leader_pool_failed(struct live_pool *p, int64_t boot_us);
+
+/* What a Describe of its job says of a pool. */
+enum pool_fate {
+    POOL_FATE_STAYS,
+    POOL_FATE_THERE,     /* it is kept */
+    POOL_FATE_OVER,      /* to be recorded */
+    POOL_FATE_NOT_BOOKED /* over, and its cost cannot be booked (error): asked again */
+};
+struct pool_writes {
+    enum pool_fate fate;
+    struct pool_end end;                      /* OVER */
+    struct ledger_account_of_attempt account; /* OVER: as it is then */
+    int64_t swap_with; /* OVER: SageMaker gave this pool to a job that was intended on that other
+                          one; whoever this one was kept for gets the other. 0: no swap */
+    struct err error;
+};
+void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool *p,
+                           const struct warm_pool_report *seen, usec_t now_us,
+                           struct pool_writes *ret);
+/* A Describe has come; nothing of it needs a commit. Call it before an OVER is written. */
+void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum pool_fate fate,
+                            usec_t now_us, int64_t boot_us);
+/* The end is committed. The caller removes the pool afterwards. */
+void leader_apply_pool_end(struct leader_state *s, struct live_pool *p,
+                           const struct pool_writes *w);
+
+/* The scheduler wants its end: asked once. False: that was so before. */
+bool leader_pool_want_end(struct leader_state *s, struct live_pool *p, enum warm_pool_end why);
+/* SageMaker has taken the wish. */
+void leader_pool_end_taken(struct live_pool *p);
+
+enum pool_action { POOL_ACT_NONE, POOL_ACT_DESCRIBE, POOL_ACT_END };
+/* The next call about a pool that has none under way. *wake_us is lowered to when to ask again. */
+enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int64_t boot_us,
+                                  int64_t *wake_us);

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Aim: show that the unit tests of core/leader hold its rules. Method: each patch in mutants/ deletes
+# or breaks one rule in a copy of one file of orchestrator/core/leader; only that object is compiled
+# anew, the unit test of the same name is linked with it and must fail. A patch that does not apply
+# or compile, or a bug that is not found, fails.
+# Usage: mutants.sh [NAME ...]; prints TAP. Needs built tests (make test-bins).
+set -u
+cd "$(dirname "$0")/../../../.." || exit 1
+here=tests/unit/core/leader
+out=build/release/tests/unit/core/leader
+libs="$(pkg-config --libs libcurl libcrypto jansson yaml-0.1 libpcre2-8 zlib 2>/dev/null) -Wl,--as-needed -lm -lcmocka"
+export here out libs
+
+one() {
+    name=$1
+    dir=$out/mutants/$name
+    src=$(sed -n 's,^+++ b/\(orchestrator/core/leader/[a-z_]*\.c\).*,\1,p' "$here/mutants/$name.patch")
+    module=$(basename "$src" .c)
+    rm -rf "$dir" && mkdir -p "$dir/orchestrator/core/leader" || exit 1
+    cp "$src" "$dir/$src"
+    if ! patch -s -f -F 1 -p1 -d "$dir" < "$here/mutants/$name.patch" > "$dir/log" 2>&1; then
+        echo "not ok - mutant $name: the patch does not apply"
+        return
+    fi
+    # shellcheck disable=SC2086
+    if ! ${CC:-gcc} -std=gnu17 -D_GNU_SOURCE -O1 -w -fPIE -Iinclude -Iorchestrator -Iorchestrator/core/leader \
+        -c "$dir/$src" -o "$dir/mutant.o" > "$dir/log" 2>&1 ||
+        ! ${CC:-gcc} -pie -pthread -o "$dir/test" "$out/test_$module.o" build/release/tests/unit/unit.o "$dir/mutant.o" \
+            -Wl,--start-group build/release/liborchestrator_core_*.a build/release/liborchestrator_common.a \
+            -Wl,--end-group $libs > "$dir/log" 2>&1; then
+        echo "not ok - mutant $name: does not compile"
+        return
+    fi
+    timeout 20 "$dir/test" > "$dir/log" 2>&1 < /dev/null
+    status=$?
+    if [ $status -ne 0 ] && [ $status -ne 124 ]; then
+        echo "ok - mutant $name: found by $(grep -aoE '(^not ok [0-9]+ - |FAILED +\] )test_[a-z0-9_]+' "$dir/log" | grep -oE 'test_[a-z0-9_]+' | head -1)"
+        rm -rf "$dir"
+    else
+        echo "not ok - mutant $name: not found (exit $status, see $dir/log)"
+    fi
+}
+export -f one
+began=$SECONDS
+mkdir -p "$out"
+if [ $# -gt 0 ]; then printf '%s\n' "$@"; else basename -s .patch -a $here/mutants/*.patch; fi |
+    xargs -P 2 -I{} bash -c 'one {}' | tee $out/mutants.log
+echo "# $(grep -c '^ok' $out/mutants.log) of $(wc -l < $out/mutants.log) planted bugs found in $((SECONDS - began)) s"
+[ -s $out/mutants.log ] && ! grep -q '^not ok' $out/mutants.log

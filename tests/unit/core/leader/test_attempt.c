@@ -1,0 +1,146 @@
+/* Aim: an attempt enters memory as its row says, with its pools, and what has to be recorded of it.
+ * Method: every state a takeover may find; rows by hand. */
+#include "core/leader/attempt.h"
+#include "leader_world.h"
+
+#define LEASE_END (BOOT + 15 * SEC)
+
+static const struct protocol_config config = {.signature_window_us = 900 * SEC,
+                                              .describe_stale_us = 600 * SEC,
+                                              .resend_base_us = SEC,
+                                              .resend_cap_us = 60 * SEC};
+
+static struct attempt_row row_in(enum attempt_state state)
+{
+    return (struct attempt_row){.id = 1,
+                                .campaign_id = 7,
+                                .stage_id = 70,
+                                .task_id = 1001,
+                                .state = state,
+                                .epoch = 4,
+                                .instances = 1,
+                                .created_us = WALL - 50 * SEC,
+                                .open_musd = 5};
+}
+
+static struct live_attempt *take_over(struct leader_world *w, const struct attempt_row *row,
+                                      struct protocol_effect *e)
+{
+    const struct attempt_takeover t = {
+        .protocol = &config, .now_us = WALL, .lease_end_us = LEASE_END};
+    w->s.epoch = 5;
+    return leader_take_over_attempt(&w->s, row, w->lc, &t, e);
+}
+
+static void test_attempt__an_intent_of_an_older_epoch_is_unknown(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct protocol_effect e;
+    leader_world_init(&w);
+    struct attempt_row row = row_in(ATTEMPT_INTENDED);
+    struct live_attempt *a = take_over(&w, &row, &e);
+    assert_true(e.changed);
+    assert_int_equal(e.from, ATTEMPT_INTENDED);
+    assert_int_equal(a->p.state, ATTEMPT_UNKNOWN);
+    assert_int_equal(a->p.void_after_us, LEASE_END + config.signature_window_us);
+    assert_int_equal(a->created_us, WALL - 50 * SEC);
+    assert_int_equal(a->account.reserved_musd, 5);
+    assert_int_equal(w.ls->breaker.live, 1); /* the breaker knows that it runs */
+    leader_world_done(&w);
+}
+
+static void test_attempt__an_intent_of_this_epoch_is_fresh(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct protocol_effect e;
+    leader_world_init(&w);
+    struct attempt_row row = row_in(ATTEMPT_INTENDED);
+    row.epoch = 5;
+    struct live_attempt *a = take_over(&w, &row, &e);
+    assert_false(e.changed);
+    assert_int_equal(a->p.state, ATTEMPT_INTENDED);
+    assert_true(a->p.wanted && !a->p.signed_ever);
+    leader_world_done(&w);
+}
+
+static void test_attempt__who_still_wants_it(void **state)
+{
+    (void)state;
+    static const struct {
+        enum wanted wanted;
+        bool unwanted, ret_wanted;
+    } cases[] = {{WANTED_RUN, false, true},    {WANTED_DRAIN, false, true},
+                 {WANTED_PAUSE, false, false}, {WANTED_CANCEL, false, false},
+                 {WANTED_RUN, true, false},    {WANTED_DRAIN, true, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        struct protocol_effect e;
+        leader_world_init(&w);
+        struct attempt_row row = row_in(ATTEMPT_STARTING);
+        row.unwanted = cases[i].unwanted;
+        w.lc->row.wanted = cases[i].wanted;
+        struct live_attempt *a = take_over(&w, &row, &e);
+        assert_false(e.changed);
+        assert_int_equal(a->p.wanted, cases[i].ret_wanted);
+        assert_int_equal(a->stopped_by_us, cases[i].unwanted);
+        leader_world_done(&w);
+    }
+}
+
+static void test_attempt__a_running_job_gets_its_patience_anew(void **state)
+{
+    (void)state;
+    static const enum attempt_state states[] = {ATTEMPT_SUBMITTED, ATTEMPT_STARTING,
+                                                ATTEMPT_RUNNING,   ATTEMPT_UPLOADING,
+                                                ATTEMPT_STOPPING,  ATTEMPT_VERIFYING};
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        struct leader_world w;
+        struct protocol_effect e;
+        leader_world_init(&w);
+        struct attempt_row row = row_in(states[i]);
+        struct live_attempt *a = take_over(&w, &row, &e);
+        assert_int_equal(a->running_us, states[i] == ATTEMPT_RUNNING ? WALL : 0);
+        leader_world_done(&w);
+    }
+}
+
+static void test_attempt__its_pools_are_found(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct protocol_effect e;
+    leader_world_init(&w);
+    struct live_pool *own = leader_world_pool(&w, 5, POOL_EXPECTED, NULL);
+    struct live_pool *taken = leader_world_pool(&w, 6, POOL_AVAILABLE, NULL);
+    struct live_pool *others = leader_world_pool(&w, 8, POOL_AVAILABLE, NULL);
+    own->row.attempt_id = 1;
+    taken->row.taken_by = 1;
+    others->row.taken_by = 2;
+    struct attempt_row row = row_in(ATTEMPT_STARTING);
+    row.pool_id = 6;
+    struct live_attempt *a = take_over(&w, &row, &e);
+    assert_ptr_equal(a->pool, own);
+    assert_ptr_equal(own->attempt, a);
+    assert_ptr_equal(a->taken, taken);
+    row.id = 3; /* intended on a pool that SageMaker gave to another since */
+    row.pool_id = 8;
+    a = take_over(&w, &row, &e);
+    assert_null(a->taken);
+    assert_null(a->pool);
+    leader_world_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_attempt__an_intent_of_an_older_epoch_is_unknown),
+        cmocka_unit_test(test_attempt__an_intent_of_this_epoch_is_fresh),
+        cmocka_unit_test(test_attempt__who_still_wants_it),
+        cmocka_unit_test(test_attempt__a_running_job_gets_its_patience_anew),
+        cmocka_unit_test(test_attempt__its_pools_are_found),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,295 @@
+/* Aim: a launch of a plan becomes an intent with the right name, limits and money, and memory after
+ * the commit; money that is short. Method: a state and a launch by hand, one rule a test. */
+#include "core/leader/intents.h"
+#include "core/money/cost.h"
+#include "leader_world.h"
+
+struct one { /* one launch with what it refers to */
+    struct leader_world w;
+    struct sched_launch launch;
+    struct sched_stage stage;
+    struct quota_ledger slots;
+    struct quota_ledger_account account;
+    struct task_input task;
+    struct launch_facts f;
+};
+
+static void one_init(struct one *o)
+{
+    memset(o, 0, sizeof *o);
+    leader_world_init(&o->w);
+    (void)snprintf(o->w.s.install_id, sizeof o->w.s.install_id, "home");
+    o->w.s.epoch = 4;
+    o->w.spec.name = "shards";
+    o->launch = (struct sched_launch){.task = {.task_id = 1001, .seq = 3, .size_mb = 300},
+                                      .subnet_i = -1,
+                                      .pool_i = -1,
+                                      .volume_gb = 60,
+                                      .max_runtime_s = 1800,
+                                      .keep_alive_s = 900,
+                                      .reserve_musd = 2 * USD};
+    o->stage = (struct sched_stage){
+        .campaign_id = 7, .stage_id = 70, .stage = &o->w.spec, .ready = o->w.ls->ready};
+    o->slots = (struct quota_ledger){.instance_type = "ml.a.large",
+                                     .quota = 10,
+                                     .warm_quota = -1,
+                                     .operator_limit = -1,
+                                     .refused_limit = -1,
+                                     .held = 2,
+                                     .warm_idle = 1,
+                                     .price_musd_per_hour = 3600000};
+    o->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
+    o->task = (struct task_input){
+        .id = 1001, .stage_id = 70, .seq = 3, .attempts = 1, .names = 4, .size = 99};
+    o->task.uri = xstrdup("s3://bucket/part");
+    o->f = (struct launch_facts){.launch = &o->launch,
+                                 .stage = &o->stage,
+                                 .campaign = o->w.lc,
+                                 .slots = &o->slots,
+                                 .account = &o->account,
+                                 .task = &o->task};
+}
+
+static void one_done(struct one *o)
+{
+    free(o->task.uri);
+    free(o->task.vars_json);
+    leader_world_done(&o->w);
+}
+
+static struct intent plan(struct one *o)
+{
+    struct intent in;
+    leader_plan_intent(&o->w.s, &o->f, 55, "d", WALL, &in);
+    return in;
+}
+
+static void test_intents__what_the_launch_asks_for(void **state)
+{
+    (void)state;
+    struct one o;
+    one_init(&o);
+    o.w.spec.instance_count = 2;
+    struct intent in = plan(&o);
+    assert_int_equal(in.attempt_id, 55);
+    assert_int_equal(in.campaign_id, 7);
+    assert_int_equal(in.project_id, 3);
+    assert_int_equal(in.stage_id, 70);
+    assert_int_equal(in.task_id, 1001);
+    assert_int_equal(in.n, 5); /* one more than names were given out, not than attempts counted */
+    assert_int_equal(in.instances, 2);
+    assert_int_equal(in.volume_gb, 60);
+    assert_int_equal(in.max_runtime_s, 1800);
+    assert_int_equal(in.price_musd_per_hour, 3600000);
+    assert_int_equal(in.reserve_musd, 2 * USD);
+    assert_string_equal(in.instance_type, "ml.a.large");
+    assert_int_equal(in.fingerprint, warm_pool_fingerprint_of(&o.w.spec, 0, 60, -1));
+    assert_int_equal(in.pool_id, 0);
+    one_done(&o);
+}
+
+static void test_intents__the_name_is_of_the_identity(void **state)
+{
+    (void)state;
+    struct one o;
+    uint8_t id[32], other[32];
+    one_init(&o);
+    struct intent in = plan(&o);
+    assert_memory_equal(in.name.s, "d-7-shards-3-a5-", 16);
+    leader_intent_identity(&o.w.s, &in, id);
+    char hash8[9];
+    (void)snprintf(hash8, sizeof hash8, "%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
+    assert_string_equal(in.name.s + 16, hash8);
+    for (int i = 0; i < 5; i++) { /* each part of the identity makes another one */
+        struct intent x = in;
+        struct leader_state s = o.w.s;
+        x.campaign_id += i == 0;
+        x.stage_id += i == 1;
+        x.task_id += i == 2;
+        x.n += i == 3;
+        s.install_id[0] = i == 4 ? 'H' : 'h';
+        leader_intent_identity(&s, &x, other);
+        assert_memory_not_equal(id, other, sizeof id);
+    }
+    in.volume_gb++; /* but not what is asked for: a name is the same whatever the body says */
+    leader_intent_identity(&o.w.s, &in, other);
+    assert_memory_equal(id, other, sizeof id);
+    one_done(&o);
+}
+
+static void test_intents__keep_alive_within_the_quota(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t max_s, want_s;
+    } cases[] = {{-1, 900}, {600, 600}, {900, 900}, {3600, 900}, {0, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct one o;
+        one_init(&o);
+        o.w.s.keep_alive_max_s = cases[i].max_s;
+        assert_int_equal(plan(&o).keep_alive_s, cases[i].want_s);
+        one_done(&o);
+    }
+}
+
+static void test_intents__how_many_slots_may_be_ours(void **state)
+{
+    (void)state;
+    struct one o;
+    one_init(&o);
+    assert_int_equal(plan(&o).slot_limit, 10);
+    o.slots.foreign = 3;
+    o.slots.foreign_us = WALL;
+    assert_int_equal(plan(&o).slot_limit, 7);
+    o.slots.foreign = 0;
+    o.slots.operator_limit = 5;
+    assert_int_equal(plan(&o).slot_limit, 5);
+    o.slots.quota = -1; /* unreadable */
+    assert_int_equal(plan(&o).slot_limit, -1);
+    one_done(&o);
+}
+
+static void test_intents__memory_after_the_commit(void **state)
+{
+    (void)state;
+    struct one o;
+    one_init(&o);
+    struct live_slots *slots = leader_state_slots(&o.w.s, "ml.a.large", MARKET_ON_DEMAND);
+    struct intent in = plan(&o);
+    in.taken = true;
+    in.own_pool_id = 9;
+    in.request = str_of("{bytes}");
+    struct live_attempt *a = leader_apply_intent(&o.w.s, &o.f, &in, WALL);
+    assert_int_equal(a->row.id, 55);
+    assert_int_equal(a->row.state, ATTEMPT_INTENDED);
+    assert_int_equal(a->p.state, ATTEMPT_INTENDED);
+    assert_int_equal(a->row.epoch, 4);
+    assert_int_equal(a->row.task_attempts, 1);
+    assert_int_equal(a->row.size, 99);
+    assert_string_equal(a->row.uri, "s3://bucket/part");
+    assert_null(o.task.uri); /* the attempt's now */
+    assert_true(a->row.holds);
+    assert_string_equal(a->row.name.s, in.name.s);
+    assert_str_view(buf_str(&a->request), "{bytes}");
+    assert_int_equal(a->account.reserved_musd, 2 * USD);
+    assert_int_equal(slots->s.held, 1);
+    assert_int_equal(o.w.lc->row.reserved_musd, 2 * USD);
+    assert_int_equal(o.w.lc->last_start_us, WALL);
+    assert_int_equal(o.w.lc->live, 1);
+    assert_int_equal(o.w.ls->row.counts[TASK_ACTIVE], 1);
+    assert_true(o.w.s.act);
+    assert_non_null(a->pool);
+    assert_int_equal(a->pool->row.id, 9);
+    assert_int_equal(a->pool->row.state, POOL_EXPECTED);
+    assert_int_equal(a->pool->row.fingerprint, in.fingerprint);
+    assert_string_equal(a->pool->row.job.s, in.name.s);
+    assert_ptr_equal(a->pool->attempt, a);
+    one_done(&o);
+}
+
+static void test_intents__on_a_pools_instances(void **state)
+{
+    (void)state;
+    struct one o;
+    one_init(&o);
+    struct live_pool *p = leader_world_pool(&o.w, 6, POOL_AVAILABLE, NULL);
+    struct live_slots *slots = leader_state_slots(&o.w.s, "ml.a.large", MARKET_ON_DEMAND);
+    o.f.pool_id = 6;
+    struct intent in = plan(&o);
+    assert_int_equal(in.pool_id, 6);
+    in.taken = true;
+    struct live_attempt *a = leader_apply_intent(&o.w.s, &o.f, &in, WALL);
+    assert_ptr_equal(a->taken, p);
+    assert_int_equal(p->row.taken_by, 55);
+    assert_int_equal(slots->s.held, 1);
+    assert_int_equal(slots->s.warm_idle, 0); /* moved, not added */
+    assert_null(a->pool);
+    one_done(&o);
+}
+
+static void test_intents__what_was_refused_is_proposed_again(void **state)
+{
+    (void)state;
+    struct one o;
+    struct ready_queue_task t;
+    one_init(&o);
+    leader_put_back(&o.w.s, o.w.ls, &o.launch.task, true, WALL);
+    assert_true(o.w.s.look_at_db);
+    assert_false(ready_queue_peek(o.w.ls->ready, WALL + 2 * SEC - 1, &t));
+    assert_true(ready_queue_pop(o.w.ls->ready, WALL + 2 * SEC, &t));
+    assert_int_equal(t.task_id, 1001);
+    leader_put_back(&o.w.s, o.w.ls, &o.launch.task, false, WALL);
+    assert_false(ready_queue_peek(o.w.ls->ready, WALL + 300 * SEC - 1, &t));
+    assert_true(ready_queue_peek(o.w.ls->ready, WALL + 300 * SEC, &t));
+    one_done(&o);
+}
+
+/* A cap of the campaign or the stage; what is spent; is it short, and is it spent for good? */
+static void test_intents__money_that_is_short(void **state)
+{
+    (void)state;
+    musd_t least = 0;
+    struct err err = ERR_INIT;
+    assert_true(cost_worst_case(3600000, 1, 600, 0, &least, &err));
+    const struct {
+        musd_t cap, stage_cap, spent, reserved;
+        bool may_start;
+        enum wait_reason reason;
+        bool is_short, spent_up;
+    } cases[] = {
+        {-1, -1, 9 * USD, 0, true, WAIT_NONE, false, false},
+        {10 * USD, -1, 10 * USD - least, 9 * USD, true, WAIT_BUDGET, true, false},
+        {10 * USD, -1, 10 * USD - least + 1, 0, true, WAIT_NONE, false, true},
+        {10 * USD, -1, 10 * USD, 0, false, WAIT_BUDGET, true, true},
+        {10 * USD, -1, 10 * USD, 0, false, WAIT_NONE, false, false},
+        {-1, 10 * USD, 10 * USD, 0, true, WAIT_NONE, false, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct one o;
+        one_init(&o);
+        o.w.lc->row.cap_musd = cases[i].cap;
+        o.w.ls->row.cap_musd = cases[i].stage_cap;
+        o.w.lc->row.spent_musd = o.w.ls->row.spent_musd = cases[i].spent;
+        o.w.lc->row.reserved_musd = o.w.ls->row.reserved_musd = cases[i].reserved;
+        o.stage.may_start = cases[i].may_start;
+        o.w.lc->budget_short = o.w.lc->budget_spent = true; /* of an older plan */
+        leader_note_money_short(&o.w.s, &o.stage, &o.w.lc, &o.w.ls, &cases[i].reason, 1);
+        if (o.w.lc->budget_short != cases[i].is_short ||
+            o.w.lc->budget_spent != cases[i].spent_up) {
+            fail_msg("case %zu: short %d, spent up %d", i, o.w.lc->budget_short,
+                     o.w.lc->budget_spent);
+        }
+        one_done(&o);
+    }
+}
+
+static void test_intents__a_price_that_is_not_known_holds_nobody(void **state)
+{
+    (void)state;
+    struct one o;
+    enum wait_reason reason = WAIT_NONE;
+    one_init(&o);
+    leader_state_slots(&o.w.s, "ml.a.large", MARKET_ON_DEMAND)->s.price_musd_per_hour = -1;
+    o.w.lc->row.cap_musd = o.w.lc->row.spent_musd = USD;
+    o.stage.may_start = true;
+    leader_note_money_short(&o.w.s, &o.stage, &o.w.lc, &o.w.ls, &reason, 1);
+    assert_false(o.w.lc->budget_spent);
+    one_done(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_intents__what_the_launch_asks_for),
+        cmocka_unit_test(test_intents__the_name_is_of_the_identity),
+        cmocka_unit_test(test_intents__keep_alive_within_the_quota),
+        cmocka_unit_test(test_intents__how_many_slots_may_be_ours),
+        cmocka_unit_test(test_intents__memory_after_the_commit),
+        cmocka_unit_test(test_intents__on_a_pools_instances),
+        cmocka_unit_test(test_intents__what_was_refused_is_proposed_again),
+        cmocka_unit_test(test_intents__money_that_is_short),
+        cmocka_unit_test(test_intents__a_price_that_is_not_known_holds_nobody),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,336 @@
+/* Aim: what a Describe says of a pool, its end and the entries that close its account, pools that
+ * SageMaker swaps, and when the next call is due. Method: a state by hand, one rule a test. */
+#include "core/leader/budget_state.h"
+#include "core/leader/pool_life.h"
+#include "leader_world.h"
+
+static struct live_slots *slots_of(struct leader_world *w)
+{
+    return leader_state_slots(&w->s, "ml.a.large", MARKET_ON_DEMAND);
+}
+
+/* Pool 5 stands alone, with 1 USD kept for its idle time. */
+static struct live_pool *standing(struct leader_world *w)
+{
+    leader_world_init(w);
+    struct live_pool *p = leader_world_pool(w, 5, POOL_AVAILABLE, NULL);
+    p->account = (struct ledger_account_of_attempt){
+        .reserved_musd = USD, .spent_musd = 3 * USD, .reserved = true, .job_settled = true};
+    budget_state_move(&w->s, w->lc, w->ls, USD, 3 * USD, 0);
+    p->look_now = false;
+    return p;
+}
+
+static struct pool_writes seen(struct leader_world *w, struct live_pool *p,
+                               enum warm_pool_status status, int64_t retained_s, const char *by,
+                               usec_t now_us)
+{
+    struct pool_writes writes;
+    struct warm_pool_report r = {.status = status, .retained_s = retained_s};
+    (void)snprintf(r.reused_by, sizeof r.reused_by, "%s", by);
+    leader_plan_pool_seen(&w->s, p, &r, now_us, &writes);
+    return writes;
+}
+
+static void test_pool_life__what_a_describe_means(void **state)
+{
+    (void)state;
+    static const struct {
+        enum warm_pool_status status;
+        int64_t retained_s, after_s; /* after its time was over; before: negative */
+        enum pool_fate fate;
+        enum pool_state to;
+        int64_t warm_s;
+        musd_t warm_musd;
+    } cases[] = {
+        {WARM_POOL_REUSED, 200, -600, POOL_FATE_OVER, POOL_REUSED, 200, 200000},
+        {WARM_POOL_REUSED, -1, -600, POOL_FATE_OVER, POOL_REUSED, 0, 0},
+        {WARM_POOL_TERMINATED, 600, 5, POOL_FATE_OVER, POOL_TERMINATED, 600, 600000},
+        {WARM_POOL_AVAILABLE, 30, -600, POOL_FATE_THERE, 0, 0, 0},
+        {WARM_POOL_AVAILABLE, 30, 500, POOL_FATE_THERE, 0, 0, 0},
+        {WARM_POOL_NONE, -1, -600, POOL_FATE_STAYS, 0, 0, 0},
+        {WARM_POOL_NONE, -1, 120, POOL_FATE_STAYS, 0, 0, 0},
+        {WARM_POOL_NONE, 9, 121, POOL_FATE_OVER, POOL_TERMINATED, 0, 0},
+        {WARM_POOL_IN_USE, -1, 500, POOL_FATE_STAYS, 0, 0, 0},
+        {WARM_POOL_UNKNOWN, 9, 500, POOL_FATE_STAYS, 0, 0, 0},
+        {WARM_POOL_TERMINATED, INT64_MAX, 5, POOL_FATE_NOT_BOOKED, POOL_TERMINATED, 0, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        struct live_pool *p = standing(&w);
+        struct pool_writes writes = seen(&w, p, cases[i].status, cases[i].retained_s, "",
+                                         p->row.expires_us + cases[i].after_s * SEC);
+        if (writes.fate != cases[i].fate) {
+            fail_msg("case %zu: fate %d", i, (int)writes.fate);
+        }
+        if (writes.fate == POOL_FATE_OVER) {
+            assert_int_equal(writes.end.pool_id, 5);
+            assert_int_equal(writes.end.to, cases[i].to);
+            assert_int_equal(writes.end.warm_s, cases[i].warm_s);
+            assert_int_equal(writes.end.warm_musd, cases[i].warm_musd);
+            assert_int_equal(writes.end.open_musd, USD);
+            assert_int_equal(writes.swap_with, 0);
+            assert_true(writes.account.closed);
+        }
+        leader_world_done(&w);
+    }
+}
+
+static void test_pool_life__all_instances_pay(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    p->row.instances = 3;
+    struct pool_writes writes = seen(&w, p, WARM_POOL_TERMINATED, 100, "", WALL);
+    assert_int_equal(writes.end.retained_s, 100);
+    assert_int_equal(writes.end.warm_s, 300);
+    assert_int_equal(writes.end.warm_musd, 300000);
+    p->row.instances = 1;
+    leader_world_done(&w);
+}
+
+static void test_pool_life__an_end_gives_slots_and_money_back(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    struct pool_writes writes = seen(&w, p, WARM_POOL_TERMINATED, 200, "", WALL);
+    w.lc->budget_short = true;
+    w.s.decide = w.s.look_at_db = false;
+    leader_apply_pool_seen(&w.s, p, writes.fate, WALL, BOOT);
+    assert_int_equal(slots_of(&w)->s.warm_idle, 1); /* nothing moves before the commit */
+    leader_apply_pool_end(&w.s, p, &writes);
+    leader_state_remove_pool(&w.s, p);
+    assert_int_equal(slots_of(&w)->s.warm_idle, 0);
+    assert_int_equal(w.lc->row.reserved_musd, 0);
+    assert_int_equal(w.lc->row.spent_musd, 3200000);
+    assert_int_equal(w.lc->row.warm_musd, 200000);
+    assert_false(w.lc->budget_short);
+    assert_true(w.s.decide && w.s.look_at_db);
+    leader_world_done(&w);
+}
+
+/* The instances of a pool that was taken belong to its taker. */
+static void test_pool_life__a_taken_pool_gives_no_idle_slots_back(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    slots_idle_end(slots_of(&w), 1);
+    p->row.taken_by = 1;
+    a->taken = p;
+    a->row.pool_id = 5;
+    struct pool_writes writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, WALL);
+    assert_int_equal(writes.swap_with, 0); /* as intended */
+    leader_apply_pool_end(&w.s, p, &writes);
+    leader_state_remove_pool(&w.s, p);
+    assert_null(a->taken);
+    assert_int_equal(slots_of(&w)->s.warm_idle, 0);
+    assert_int_equal(slots_of(&w)->s.held, 1);
+    leader_world_done(&w);
+}
+
+/* Attempt 1 was intended on pool 6 and attempt 2 on pool 5; SageMaker gave 5 to attempt 1. */
+static void test_pool_life__sagemaker_swaps_two_takers(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    struct live_pool *other = leader_world_pool(&w, 6, POOL_AVAILABLE, NULL);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct live_attempt *b = leader_world_attempt(&w, 2, 1);
+    slots_idle_end(slots_of(&w), 2);
+    a->taken = other;
+    b->taken = p;
+    a->row.pool_id = other->row.taken_by = 6;
+    other->row.taken_by = 1;
+    b->row.pool_id = 5;
+    p->row.taken_by = 2;
+    other->look_now = false;
+    struct pool_writes writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, WALL);
+    assert_int_equal(writes.swap_with, 6);
+    leader_apply_pool_end(&w.s, p, &writes);
+    assert_int_equal(p->row.taken_by, 1);
+    assert_int_equal(other->row.taken_by, 2);
+    assert_ptr_equal(a->taken, p);
+    assert_ptr_equal(b->taken, other);
+    assert_int_equal(b->row.pool_id, 6);
+    assert_true(other->look_now);
+    leader_state_remove_pool(&w.s, p);
+    assert_int_equal(slots_of(&w)->s.warm_idle, 0); /* both are taken */
+    leader_world_done(&w);
+}
+
+/* A pool that nobody was intended on is given to attempt 1: the one meant for it is idle again. */
+static void test_pool_life__the_pool_meant_for_a_taker_is_free(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    struct live_pool *meant = leader_world_pool(&w, 6, POOL_AVAILABLE, NULL);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    slots_idle_end(slots_of(&w), 1);
+    a->taken = meant;
+    a->row.pool_id = 6;
+    meant->row.taken_by = 1;
+    struct pool_writes writes = seen(&w, p, WARM_POOL_REUSED, 10, "somebody-elses-job", WALL);
+    assert_int_equal(writes.swap_with, 0);
+    writes = seen(&w, p, WARM_POOL_TERMINATED, 10, a->row.name.s, WALL);
+    assert_int_equal(writes.swap_with, 0);
+    meant->row.state = POOL_REUSED; /* over: nobody can be given it */
+    writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, WALL);
+    assert_int_equal(writes.swap_with, 0);
+    meant->row.state = POOL_AVAILABLE;
+    writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, WALL);
+    assert_int_equal(writes.swap_with, 6);
+    leader_apply_pool_end(&w.s, p, &writes);
+    leader_state_remove_pool(&w.s, p);
+    assert_int_equal(meant->row.taken_by, 0);
+    assert_int_equal(slots_of(&w)->s.warm_idle, 1);
+    leader_world_done(&w);
+}
+
+static void test_pool_life__seen_for_the_first_time(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    p->failures = 4;
+    p->look_now = true;
+    leader_apply_pool_seen(&w.s, p, POOL_FATE_THERE, WALL, BOOT);
+    assert_true(p->seen && w.s.decide && !p->look_now);
+    assert_int_equal(p->failures, 0);
+    assert_int_equal(p->described_us, BOOT);
+    assert_int_equal(p->row.available_us, WALL);
+    w.s.decide = false;
+    leader_apply_pool_seen(&w.s, p, POOL_FATE_THERE, WALL + SEC, BOOT + SEC);
+    assert_false(w.s.decide);
+    assert_int_equal(p->row.available_us, WALL);
+    leader_pool_listed(&w.s, p->row.job.s, WARM_POOL_AVAILABLE);
+    assert_false(p->look_now); /* as known */
+    leader_pool_listed(&w.s, "another-job", WARM_POOL_REUSED);
+    assert_false(p->look_now);
+    leader_pool_listed(&w.s, p->row.job.s, WARM_POOL_REUSED);
+    assert_true(p->look_now);
+    leader_world_done(&w);
+}
+
+static void test_pool_life__a_list_says_nothing_of_a_pool_not_yet_left(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_pool *p = leader_world_pool(&w, 5, POOL_EXPECTED, leader_world_attempt(&w, 1, 1));
+    p->look_now = false;
+    leader_pool_listed(&w.s, p->row.job.s, WARM_POOL_AVAILABLE);
+    assert_false(p->look_now);
+    leader_world_done(&w);
+}
+
+static void test_pool_life__its_end_is_asked_once(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    int64_t wake_us = INT64_MAX;
+    assert_true(leader_pool_want_end(&w.s, p, WARM_POOL_END_NO_MATCH));
+    assert_string_equal(p->row.end_reason, warm_pool_end_name(WARM_POOL_END_NO_MATCH));
+    assert_true(w.s.act);
+    assert_false(leader_pool_want_end(&w.s, p, WARM_POOL_END_COST));
+    assert_string_equal(p->row.end_reason, warm_pool_end_name(WARM_POOL_END_NO_MATCH));
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_END);
+    leader_pool_end_taken(p);
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_DESCRIBE);
+    leader_apply_pool_seen(&w.s, p, POOL_FATE_STAYS, WALL, BOOT);
+    assert_int_equal(leader_pool_next(p, WALL, BOOT + SEC, &wake_us), POOL_ACT_NONE);
+    leader_world_done(&w);
+}
+
+static void test_pool_life__when_it_is_looked_at(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    int64_t wake_us = INT64_MAX;
+    p->row.expires_us = WALL + 1000 * SEC;
+    leader_apply_pool_seen(&w.s, p, POOL_FATE_THERE, WALL, BOOT);
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_NONE);
+    assert_int_equal(wake_us, BOOT + 60 * SEC); /* once a minute, unasked */
+    assert_int_equal(leader_pool_next(p, WALL, BOOT + 60 * SEC, &wake_us), POOL_ACT_DESCRIBE);
+    wake_us = BOOT + SEC; /* somebody wakes earlier */
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_NONE);
+    assert_int_equal(wake_us, BOOT + SEC);
+    p->row.expires_us = WALL + 10 * SEC; /* its time is over sooner: looked at a second later */
+    wake_us = INT64_MAX;
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_NONE);
+    assert_int_equal(wake_us, BOOT + 11 * SEC);
+    p->look_now = true;
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_DESCRIBE);
+    leader_world_done(&w);
+}
+
+static void test_pool_life__failed_calls_back_off(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    int64_t wake_us = INT64_MAX;
+    p->look_now = true;
+    leader_pool_failed(p, BOOT);
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_NONE);
+    assert_int_equal(wake_us, BOOT + SEC / 2);
+    leader_pool_failed(p, BOOT);
+    assert_int_equal(p->next_us, BOOT + SEC);
+    for (int i = 0; i < 100; i++) {
+        leader_pool_failed(p, BOOT);
+    }
+    assert_int_equal(p->next_us, BOOT + 30 * SEC);
+    (void)leader_pool_want_end(&w.s, p, WARM_POOL_END_NO_MATCH); /* the wish waits as well */
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_NONE);
+    assert_int_equal(leader_pool_next(p, WALL, BOOT + 30 * SEC, &wake_us), POOL_ACT_END);
+    leader_world_done(&w);
+}
+
+static void test_pool_life__found_at_takeover(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct pool_row row = {.id = 5,
+                           .campaign_id = 7,
+                           .stage_id = 70,
+                           .state = POOL_AVAILABLE,
+                           .instances = 1,
+                           .open_musd = 5,
+                           .cost_musd = 9,
+                           .end_reason = "idle"};
+    (void)snprintf(row.instance_type, sizeof row.instance_type, "ml.a.large");
+    struct live_pool *p = leader_load_pool(&w.s, &row, w.lc);
+    assert_int_equal(p->account.reserved_musd, 5);
+    assert_int_equal(p->account.spent_musd, 9);
+    assert_true(p->account.reserved && p->account.job_settled && !p->account.closed);
+    assert_true(p->wants_end && p->look_now && !p->end_taken);
+    leader_world_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pool_life__what_a_describe_means),
+        cmocka_unit_test(test_pool_life__all_instances_pay),
+        cmocka_unit_test(test_pool_life__an_end_gives_slots_and_money_back),
+        cmocka_unit_test(test_pool_life__a_taken_pool_gives_no_idle_slots_back),
+        cmocka_unit_test(test_pool_life__sagemaker_swaps_two_takers),
+        cmocka_unit_test(test_pool_life__the_pool_meant_for_a_taker_is_free),
+        cmocka_unit_test(test_pool_life__seen_for_the_first_time),
+        cmocka_unit_test(test_pool_life__a_list_says_nothing_of_a_pool_not_yet_left),
+        cmocka_unit_test(test_pool_life__its_end_is_asked_once),
+        cmocka_unit_test(test_pool_life__when_it_is_looked_at),
+        cmocka_unit_test(test_pool_life__failed_calls_back_off),
+        cmocka_unit_test(test_pool_life__found_at_takeover),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
