@@ -96,7 +96,7 @@ static void committed(struct controller *c, struct pending_record *p)
     count(&p->r);
     stage_history_moved(&c->state, a, clock_wall_us());
     if (p->r.task_moves) {
-        if (stage_history_ended(a, p->r.to, p->r.cause, p->signature, clock_wall_us())) {
+        if (stage_history_ended(a, p->r.to, p->r.cause, p->ran, p->signature, clock_wall_us())) {
             log_event(LOG_WARN, "breaker_tripped", LF_I("stage", a->stage->row.id),
                       LF_S("cause", cause_name(p->r.cause)), LF_S("signature", p->signature));
         }

@@ -219,6 +219,7 @@ struct breaker_row {
     int64_t attempt_id;
     enum attempt_state state;
     enum cause cause;
+    bool ran; /* its job ran and failed, and was not stopped by a wish: it counts */
     char reason[1025];
 };
 

@@ -11,13 +11,14 @@ FROM (SELECT task_id, started_at, ended_at FROM attempt
 JOIN task t ON t.campaign_id = $1::bigint AND t.id = a.task_id
 
 -- name: view_breaker
--- The input of a stage's breaker: its first and last ended attempts, oldest first. Index attempt_stage.
+-- The input of a stage's breaker: its first and last ended attempts, oldest first, and whether a job that failed had run.
+-- Index attempt_stage.
 -- $1 stage bigint, $2 after attempt bigint, $3 how many of each integer
-SELECT id, state, cause, reason FROM (
-    (SELECT id, state, cause, reason FROM attempt
+SELECT id, state, cause, reason, state = 9 AND cause <> 0 AND (started_at IS NOT NULL OR billable_s > 0) FROM (
+    (SELECT id, state, cause, reason, started_at, billable_s FROM attempt
      WHERE stage_id = $1::bigint AND id > $2::bigint AND state >= 8 ORDER BY id LIMIT $3::int)
     UNION
-    (SELECT id, state, cause, reason FROM attempt
+    (SELECT id, state, cause, reason, started_at, billable_s FROM attempt
      WHERE stage_id = $1::bigint AND id > $2::bigint AND state >= 8 ORDER BY id DESC LIMIT $3::int)) AS ends
 ORDER BY id
 

@@ -30,6 +30,16 @@ bool retry_counts(enum cause cause)
     return retry_default(cause)->counts;
 }
 
+static const struct spec_retry *row_of(const struct spec_stage *stage, enum cause cause)
+{
+    return stage->retry[cause].set ? &stage->retry[cause] : &defaults[cause];
+}
+
+bool retry_counts_in(const struct spec_stage *stage, enum cause cause, bool ran)
+{
+    return ran || row_of(stage, cause)->counts;
+}
+
 static int64_t wait_us(const struct spec_retry *row, int failures, struct rng *rng)
 {
     struct retry_policy policy = {
@@ -104,9 +114,9 @@ void retry_decide(const struct spec_stage *stage, enum cause cause, const struct
 {
     ASSERT(cause > CAUSE_NONE && cause < CAUSE_COUNT);
     ASSERT(stage->instance_type_n > 0);
-    const struct spec_retry *row =
-        stage->retry[cause].set ? &stage->retry[cause] : &defaults[cause];
-    *ret = (struct retry_decision){.counts = row->counts, .next = *now};
+    const struct spec_retry *row = row_of(stage, cause);
+    *ret = (struct retry_decision){.counts = retry_counts_in(stage, cause, now->ran), .next = *now};
+    ret->next.ran = false;
     const struct spec_change *change = row->set_change ? &row->change : &changes[cause];
     int used = now->tries[cause];
     if ((row->times >= 0 && used >= row->times) || now->attempts >= ATTEMPTS_MAX ||

@@ -5,11 +5,12 @@
 #include "core/spec/spec.h"
 
 struct retry_state {
-    int attempts;           /* counted so far, including this one when its cause counts */
+    int attempts;           /* counted so far, including this one when it counts */
     int tries[CAUSE_COUNT]; /* retries used by cause */
     int instance_type_i;
     int volume_gb;         /* 0: the stage's */
     int64_t max_runtime_s; /* 0: the stage's */
+    bool ran;              /* the job of the attempt that ended had run, and failed */
 };
 struct retry_decision {
     bool retry;
@@ -22,8 +23,12 @@ struct retry_decision {
 #define VOLUME_GROWN_GB_MAX 2000 /* default maximum when a change enlarges the volume */
 /* The cause's default row with its change, without a spec. */
 const struct spec_retry *retry_default(enum cause cause);
-/* True when an end with this cause says something about the work, by cause.def only. The breaker
- * uses it. */
+/* True when an end with this cause says something about the work, by cause.def only. An attempt
+ * whose job ran and failed counts besides, for the breaker too: what a job says of itself never
+ * makes its failure free. */
 bool retry_counts(enum cause cause);
+/* True when the attempt that ended counts: its job ran and failed, or the row of its cause (the
+ * spec's before cause.def's) counts it. */
+bool retry_counts_in(const struct spec_stage *stage, enum cause cause, bool ran);
 void retry_decide(const struct spec_stage *stage, enum cause cause, const struct retry_state *now,
                   struct rng *rng, struct retry_decision *ret);

@@ -112,6 +112,7 @@ struct pending_record {
     char *manifest;
     struct task_change_row change;
     struct ledger_account_of_attempt account; /* when it is written */
+    bool ran;   /* the task ends with it: its job ran and failed, so it counts whatever it says */
     bool alert; /* a person must look: written as an event beside the record */
 };
 

@@ -35,10 +35,11 @@ static bool cap_pays(struct leader_state *s, const struct live_attempt *a,
     return fits_s >= MAX(least_s, INT64_C(1));
 }
 
-static struct retry_state tried(const struct live_attempt *a, const struct task_change_row *change,
-                                bool counts)
+static struct retry_state tried(const struct live_attempt *a, enum cause cause, bool ran,
+                                const struct task_change_row *change)
 {
-    struct retry_state now = {.attempts = a->row.task_attempts + (counts ? 1 : 0)};
+    bool counts = retry_counts_in(a->stage->spec, cause, ran);
+    struct retry_state now = {.attempts = a->row.task_attempts + (counts ? 1 : 0), .ran = ran};
     if (change != NULL) {
         memcpy(now.tries, change->tries, sizeof now.tries);
         now.instance_type_i = change->instance_type_i;
@@ -71,9 +72,7 @@ static void retry_or_fail(struct leader_state *s, const struct live_attempt *a, 
                           struct pending_record *p, struct outcome_notes *notes)
 {
     const struct task_change_row *change = leader_state_change(s, a->row.task_id, false);
-    const struct spec_retry *row = &a->stage->spec->retry[p->r.cause];
-    bool counts = row->set ? row->counts : retry_counts(p->r.cause);
-    struct retry_state now = tried(a, change, counts);
+    struct retry_state now = tried(a, p->r.cause, p->ran, change);
     struct retry_decision d;
     retry_decide(a->stage->spec, p->r.cause, &now, &s->rng, &d);
     uint64_t signature = stage_history_signature(p->r.cause, p->signature);
@@ -114,6 +113,7 @@ static void decide_task(struct leader_state *s, const struct live_attempt *a,
     if (hung && p->r.cause == CAUSE_STOPPED) {
         p->r.cause = a->row.stop_cause;
     }
+    p->ran = a->p.state == ATTEMPT_FAILED && (a->row.started_us > 0 || a->billable_s > 0);
     retry_or_fail(s, a, now_us, p, notes);
 }
 

@@ -48,11 +48,11 @@ static void forget_words(struct live_stage *ls)
 }
 
 bool stage_history_saw_end(struct live_stage *ls, int64_t attempt_id, enum attempt_state state,
-                           enum cause cause, const char *words)
+                           enum cause cause, bool ran, const char *words)
 {
     bool good = state == ATTEMPT_SUCCEEDED;
     enum cause c = good ? CAUSE_NONE : cause != CAUSE_NONE ? cause : CAUSE_STOPPED;
-    bool counts = good || retry_counts(c);
+    bool counts = good || ran || retry_counts(c);
     uint64_t hash = stage_history_signature(c, words);
     bool trips = breaker_ended(&ls->breaker, &ls->rules, attempt_id, c, counts, good ? 0 : hash);
     keep_words(ls, hash, words);
@@ -78,7 +78,7 @@ void stage_history_saw_breaker_row(struct live_stage *ls, const struct breaker_r
     char words[SIGNATURE_MAX + 1];
     cause_signature(str_of(row->reason), words);
     breaker_started(&ls->breaker, row->attempt_id);
-    (void)stage_history_saw_end(ls, row->attempt_id, row->state, row->cause, words);
+    (void)stage_history_saw_end(ls, row->attempt_id, row->state, row->cause, row->ran, words);
 }
 
 void stage_history_saw_duration(struct live_stage *ls, int64_t size, int64_t run_us)
@@ -185,10 +185,10 @@ void stage_history_refused_capacity(struct live_attempt *a, usec_t now_us)
     }
 }
 
-bool stage_history_ended(struct live_attempt *a, enum attempt_state to, enum cause cause,
+bool stage_history_ended(struct live_attempt *a, enum attempt_state to, enum cause cause, bool ran,
                          const char *words, usec_t now_us)
 {
-    bool trips = stage_history_saw_end(a->stage, a->row.id, to, cause, words);
+    bool trips = stage_history_saw_end(a->stage, a->row.id, to, cause, ran, words);
     if (cause == CAUSE_CAPACITY) {
         stage_history_refused_capacity(a, now_us);
     }

@@ -67,6 +67,7 @@ bool view_breaker(struct store *s, int64_t stage_id, int64_t since, size_t n_max
         rows[i].state = (enum attempt_state)row_int(r, (int)i, 1);
         rows[i].cause = (enum cause)row_int(r, (int)i, 2);
         row_text_into(r, (int)i, 3, rows[i].reason, sizeof rows[i].reason);
+        rows[i].ran = row_bool(r, (int)i, 4);
         ASSERT(rows[i].state < ATTEMPT_STATE_COUNT && rows[i].cause < CAUSE_COUNT);
     }
     *ret = rows;

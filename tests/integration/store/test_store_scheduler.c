@@ -351,6 +351,7 @@ static void test_scheduler__ended_attempts_tell_durations_and_the_breaker(void *
     assert_int_equal(e[0].attempt_id, in[0].attempt_id);
     assert_int_equal(e[0].cause, CAUSE_USER_CODE);
     assert_string_equal(e[0].reason, "AlgorithmError: boom");
+    assert_true(e[0].ran && !e[1].ran); /* the first ran and failed, the second succeeded */
     assert_int_equal(e[1].state, ATTEMPT_SUCCEEDED);
     free(e);
     pg_good(view_breaker(w->s, w->c.stage_id, in[0].attempt_id, 10, &e, &n, &err), &err);

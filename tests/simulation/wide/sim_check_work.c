@@ -39,6 +39,15 @@ static bool may_fail(struct world *w, const struct db_attempt *a, const struct i
     return ended || capacity || w->refused[a->task] || (in != NULL && in->conflict);
 }
 
+/* An end is free only when nothing ran: what a job says of itself does not make it so. */
+static bool free_failure(const struct world *w, const struct record *r,
+                         const struct intent_seen *in)
+{
+    const struct job *j = in != NULL && in->job >= 0 ? &w->aws.jobs[in->job] : NULL;
+    return r->to == ATTEMPT_FAILED && r->cause != CAUSE_NONE && !r->task_counts && j != NULL &&
+           j->over && j->v.status == JOB_FAILED && j->v.started != 0;
+}
+
 void judge_task_moved(struct world *w, int task, const struct record *r)
 {
     const struct db_attempt *a = ATTEMPT(w, r->attempt);
@@ -46,6 +55,10 @@ void judge_task_moved(struct world *w, int task, const struct record *r)
     const struct spec_stage *s = &w->stage[t->stage];
     if (r->task_to == TASK_FAILED && !may_fail(w, a, judge_intent(w, a->name_hash))) {
         wrong(w, "I13", "part %d fails with %s, and no job of it has ended", task,
+              cause_name(r->cause));
+    }
+    if (free_failure(w, r, judge_intent(w, a->name_hash))) {
+        wrong(w, "I13", "part %d: its job ran and failed with %s, and does not count", task,
               cause_name(r->cause));
     }
     if (t->attempts > ATTEMPTS_MOST) {

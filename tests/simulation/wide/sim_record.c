@@ -33,8 +33,9 @@ static void decide_task(struct world *w, struct ctl *c, const struct live *a,
     now.volume_gb = t->volume_gb;
     now.max_runtime_s = t->max_runtime_s;
     r->cause = hung ? CAUSE_TIMEOUT : e->cause != CAUSE_NONE ? e->cause : CAUSE_UNKNOWN;
-    const struct spec_retry *own = &w->stage[t->stage].retry[r->cause];
-    now.attempts += (own->set ? own : retry_default(r->cause))->counts; /* this one too */
+    r->ran = a->p.state == ATTEMPT_FAILED && (a->seen.started != 0 || a->seen.billable_s > 0);
+    now.ran = r->ran;
+    now.attempts += retry_counts_in(&w->stage[t->stage], r->cause, r->ran); /* this one too */
     retry_decide(&w->stage[t->stage], r->cause, &now, &c->rng, &d);
     w->cover->causes[r->cause]++;
     r->task_counts = d.counts;
@@ -137,7 +138,7 @@ static void tell_breaker(struct world *w, struct ctl *c, const struct live *a,
         duration_learn(&m->duration, w->size_mb[a->row.task], a->seen.ended - a->seen.started);
     }
     if (breaker_ended(&m->breaker, &w->rules, a->id + 1, good ? CAUSE_NONE : CAUSE_UNKNOWN,
-                      r->cause != CAUSE_NONE && retry_counts(r->cause), a->signature)) {
+                      r->cause != CAUSE_NONE && (r->ran || retry_counts(r->cause)), a->signature)) {
         SOMETIMES(w, BREAKER_TRIPPED);
         c->look_at_db = true;
     }

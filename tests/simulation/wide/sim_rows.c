@@ -320,7 +320,7 @@ bool rows_record(struct world *w, struct ctl *c, const struct record *r)
     }
     a->state = r->to;
     a->cause = r->cause;
-    a->counted = r->cause != CAUSE_NONE && retry_counts(r->cause);
+    a->counted = r->cause != CAUSE_NONE && (r->ran || retry_counts(r->cause));
     a->started_us = r->started_us != 0 ? r->started_us : a->started_us;
     a->ended_us = r->ended_us != 0 ? r->ended_us : a->ended_us;
     a->failed_signature = r->signature;

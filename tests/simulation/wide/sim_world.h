@@ -230,6 +230,7 @@ struct record { /* one transition of an attempt and what follows from it */
     enum attempt_state from, to;
     enum cause cause;
     bool release, settle, task_moves, task_counts, changed, estimated, in_use;
+    bool ran; /* the task ends with it: its job ran and failed */
     enum task_state task_to;
     usec_t started_us, ended_us, not_before_us;
     int64_t billable_s, idle_s; /* instance-seconds; idle: of a pool that is gone already */

@@ -243,6 +243,24 @@ static void test_retry_policy__what_counts_is_the_causes_not_the_specs(void **st
     assert_false(retry_counts(CAUSE_SPOT_INTERRUPTED));
 }
 
+static void test_retry_policy__a_job_that_ran_and_failed_counts(void **state)
+{
+    (void)state;
+    for (int c = CAUSE_NONE + 1; c < CAUSE_COUNT; c++) {
+        struct spec_stage s = stage_of(2);
+        struct retry_state now = {.attempts = 1, .ran = true};
+        assert_true(retry_counts_in(&s, (enum cause)c, true));
+        assert_true(decide(&s, (enum cause)c, &now).counts);
+        assert_false(decide(&s, (enum cause)c, &now).next.ran);
+        assert_int_equal(retry_counts_in(&s, (enum cause)c, false), retry_counts((enum cause)c));
+        s.retry[c] = row(-1, 1, 60, false); /* not even the spec makes it free */
+        assert_true(retry_counts_in(&s, (enum cause)c, true));
+        assert_false(retry_counts_in(&s, (enum cause)c, false));
+        now.attempts = ATTEMPTS_MAX;
+        assert_false(decide(&s, (enum cause)c, &now).retry);
+    }
+}
+
 static void test_retry_policy__waits_grow_and_keep_their_bounds(void **state)
 {
     (void)state;
@@ -277,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_retry_policy__a_specs_change_stands_over_the_causes),
         cmocka_unit_test(test_retry_policy__changes_are_bounded_for_every_cause_and_number),
         cmocka_unit_test(test_retry_policy__what_counts_is_the_causes_not_the_specs),
+        cmocka_unit_test(test_retry_policy__a_job_that_ran_and_failed_counts),
         cmocka_unit_test(test_retry_policy__waits_grow_and_keep_their_bounds),
     };
     return cmocka_run_group_tests_name("retry_policy", tests, NULL, NULL);

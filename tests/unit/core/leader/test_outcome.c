@@ -1,5 +1,6 @@
 /* Aim: what follows from the end of an attempt: retry or fail, cost, pool, ledger, and memory after
  * the commit. Method: a state by hand; one attempt ends in each way. */
+#include "core/failure/retry_policy.h"
 #include "core/leader/budget_state.h"
 #include "core/leader/outcome.h"
 #include "core/leader/stage_history.h"
@@ -147,8 +148,13 @@ static void test_outcome__where_the_task_goes(void **state)
          TASK_WAITING, CAUSE_NETWORK, true},
         {"hung, and cancelled", CAUSE_STOPPED, CAUSE_TIMEOUT, true, WANTED_CANCEL, TASK_CANCELLED,
          CAUSE_NONE, false},
+        {"its words say throttled", CAUSE_THROTTLED, 0, false, WANTED_RUN, TASK_WAITING,
+         CAUSE_THROTTLED, true},
+        {"its words say quota", CAUSE_QUOTA, 0, false, WANTED_RUN, TASK_WAITING, CAUSE_QUOTA, true},
+        {"its words say capacity", CAUSE_CAPACITY, 0, false, WANTED_RUN, TASK_WAITING,
+         CAUSE_CAPACITY, true},
         {"spot", CAUSE_SPOT_INTERRUPTED, 0, false, WANTED_RUN, TASK_WAITING, CAUSE_SPOT_INTERRUPTED,
-         false},
+         true},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct leader_world w;
@@ -177,8 +183,8 @@ static void test_outcome__the_spec_says_what_counts(void **state)
     w.spec.retry[CAUSE_USER_CODE] = (struct spec_retry){
         .set = true, .times = 3, .wait_from_s = 10, .wait_to_s = 10, .counts = false};
     struct live_attempt *a = leader_world_attempt(&w, 1, 1);
-    leader_world_ran(a, ATTEMPT_FAILED);
-    a->row.task_attempts = 19; /* an attempt that counted would be the last */
+    a->p.state = ATTEMPT_FAILED; /* it never started */
+    a->row.task_attempts = 19;   /* an attempt that counted would be the last */
     struct protocol_effect e = ended_as(CAUSE_USER_CODE);
     struct pending_record p = plan(&w, a, &e, NULL);
     assert_int_equal(p.r.task_to, TASK_WAITING);
@@ -500,6 +506,50 @@ static void test_outcome__an_alert_names_the_job(void **state)
     leader_world_done(&w);
 }
 
+/* What a job that ran says of itself ("ThrottlingException", a hub's 429) chooses the wait, never
+ * whether it counts: free is only what never started. */
+static void test_outcome__a_jobs_own_words_never_make_it_free(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        enum attempt_state to;
+        bool started;
+        int64_t billable_s;
+        bool counts;
+    } cases[] = {{"it ran", ATTEMPT_FAILED, true, 60, true},
+                 {"it ran, and nobody has said what it costs", ATTEMPT_FAILED, true, 0, true},
+                 {"it is billed, and no start was seen", ATTEMPT_FAILED, false, 60, true},
+                 {"it never started", ATTEMPT_FAILED, false, 0, false},
+                 {"it was never created", ATTEMPT_VOID, false, 0, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        struct outcome_notes n;
+        leader_world_init(&w);
+        struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+        leader_world_ran(a, cases[i].to);
+        a->row.started_us = cases[i].started ? a->row.started_us : 0;
+        a->billable_s = cases[i].billable_s;
+        (void)snprintf(a->reason, sizeof a->reason, "AlgorithmError: ThrottlingException");
+        struct protocol_effect e = ended_as(CAUSE_THROTTLED);
+        e.settle = cases[i].to == ATTEMPT_FAILED;
+        struct pending_record p = plan(&w, a, &e, &n);
+        if (p.r.task_counts != cases[i].counts || p.ran != cases[i].counts ||
+            n.same != (cases[i].counts ? 1 : 0) || p.r.task_to != TASK_WAITING) {
+            fail_msg("%s: counts %d", cases[i].what, p.r.task_counts);
+        }
+        assert_true(p.r.not_before_us <= WALL + 60 * SEC); /* the wait is that of throttling */
+        a->row.task_attempts = ATTEMPTS_MAX - 1;
+        p = plan(&w, a, &e, &n);
+        assert_int_equal(p.r.task_to, cases[i].counts ? TASK_FAILED : TASK_WAITING);
+        a->row.task_attempts = 0; /* unwanted: the wish is the reason, and does not count */
+        a->p.wanted = false;
+        p = plan(&w, a, &e, &n);
+        assert_false(p.ran || p.r.task_counts);
+        leader_world_done(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,6 +567,7 @@ int main(void)
         cmocka_unit_test(test_outcome__a_pool_not_taken_stands_alone_again),
         cmocka_unit_test(test_outcome__cost_that_nobody_reported_is_estimated),
         cmocka_unit_test(test_outcome__an_alert_names_the_job),
+        cmocka_unit_test(test_outcome__a_jobs_own_words_never_make_it_free),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
