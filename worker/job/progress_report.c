@@ -106,6 +106,10 @@ void progress_report_json(const struct progress_report_config *c,
     json_out_i64(&w, "bytes", p->bytes);
     json_out_i64(&w, "bytes_fetched", p->fetched);
     json_out_i64(&w, "transfers", p->transfers);
+    json_out_i64(&w, "rows_waiting", p->waiting);
+    json_out_i64(&w, "rows_waiting_for_silent_hosts", p->waiting_silent);
+    json_out_i64(&w, "rows_waiting_for_one_host", p->waiting_one);
+    json_out_bool(&w, "network_away", p->network_away);
     json_out_double(&w, "rows_per_second", v->rows_rate);
     count_or_null(&w, "eta_seconds", v->eta_s);
     json_out_i64(&w, "memory_bytes", v->memory);

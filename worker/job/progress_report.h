@@ -16,10 +16,14 @@ struct progress {
     _Atomic int64_t successes;
     _Atomic int64_t failed_to_download;
     _Atomic int64_t failed_to_resize;
-    _Atomic int64_t bytes;       /* of finished shards; index: bytes read */
-    _Atomic int64_t fetched;     /* bytes of response bodies received */
-    _Atomic int64_t transfers;   /* open now */
-    _Atomic int64_t unsupported; /* of failed_to_resize: pictures of an unsupported format */
+    _Atomic int64_t bytes;          /* of finished shards; index: bytes read */
+    _Atomic int64_t fetched;        /* bytes of response bodies received */
+    _Atomic int64_t transfers;      /* open now */
+    _Atomic int64_t waiting;        /* rows that wait for their hosts ... */
+    _Atomic int64_t waiting_silent; /* ... of these, for silent hosts */
+    _Atomic int64_t waiting_one;    /* ... for the busy host with the longest queue */
+    _Atomic bool network_away;      /* most hosts are silent: everything waits */
+    _Atomic int64_t unsupported;    /* of failed_to_resize: pictures of an unsupported format */
 };
 /* Rows done: the sum of the outcomes. */
 int64_t progress_rows(const struct progress *p);

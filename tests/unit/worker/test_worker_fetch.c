@@ -18,6 +18,13 @@ struct row {
     int v;
 };
 
+static struct hosts *table(int64_t per_host)
+{
+    const struct hosts_rules r = {
+        .per_host = per_host, .timeout_us = 10 * S, .patience_us = 60 * S};
+    return hosts_new(&r);
+}
+
 static int freed_n;
 static void count_freed(struct queue_item *i UNUSED)
 {
@@ -36,14 +43,14 @@ static enum host_turn turn(struct hosts *hs, const char *name, int port, int64_t
     struct host *h = NULL;
     enum host_turn t = hosts_enter(hs, name, port, now, NULL, &h);
     if (t == HOST_GO) {
-        hosts_leave(hs, h, HOST_UNDECIDED, now);
+        hosts_leave(hs, h, false, NULL, now);
     }
     return t;
 }
 
 static void test_worker_fetch__so_many_at_a_host_and_no_more(void **state UNUSED)
 {
-    struct hosts *hs = hosts_new(3);
+    struct hosts *hs = table(3);
     struct host *h = NULL;
     for (int i = 0; i < 3; i++) {
         h = go(hs, "a", 1);
@@ -51,12 +58,12 @@ static void test_worker_fetch__so_many_at_a_host_and_no_more(void **state UNUSED
     assert_int_equal(turn(hs, "a", 80, 1), HOST_WAIT);
     assert_int_equal(turn(hs, "a", 81, 1), HOST_GO); /* another port is another server */
     assert_int_equal(turn(hs, "b", 80, 1), HOST_GO);
-    hosts_leave(hs, h, HOST_ANSWERED, 2);
+    hosts_leave(hs, h, true, NULL, 2);
     assert_int_equal(turn(hs, "a", 80, 2), HOST_GO);
     h = go(hs, "a", 2);
     assert_int_equal(turn(hs, "a", 80, 2), HOST_WAIT);
     for (int i = 0; i < 3; i++) {
-        hosts_leave(hs, h, HOST_ANSWERED, 3);
+        hosts_leave(hs, h, true, NULL, 3);
     }
     assert_int_equal(turn(hs, "a", 80, 3), HOST_GO);
     hosts_free(hs, count_freed);
@@ -64,7 +71,7 @@ static void test_worker_fetch__so_many_at_a_host_and_no_more(void **state UNUSED
 
 static void test_worker_fetch__rows_take_turns_by_host_in_their_order(void **state UNUSED)
 {
-    struct hosts *hs = hosts_new(1);
+    struct hosts *hs = table(1);
     struct row rows[9];
     struct host *open[3];
     static const char *const names[] = {"a", "b", "c"};
@@ -80,7 +87,7 @@ static void test_worker_fetch__rows_take_turns_by_host_in_their_order(void **sta
     assert_int_equal(hosts_parked(hs), 9);
     assert_null(hosts_unpark(hs, 2)); /* all of them are busy */
     for (int i = 0; i < 3; i++) {
-        hosts_leave(hs, open[i], HOST_ANSWERED, 2);
+        hosts_leave(hs, open[i], true, NULL, 2);
     }
     for (int i = 0; i < 9; i++) {
         struct row *r = (struct row *)(void *)hosts_unpark(hs, 3);
@@ -97,25 +104,29 @@ static void test_worker_fetch__rows_take_turns_by_host_in_their_order(void **sta
 
 static void test_worker_fetch__a_pause_is_kept_and_bounded(void **state UNUSED)
 {
-    struct hosts *hs = hosts_new(4);
+    struct hosts *hs = table(4);
     struct host *h = go(hs, "a", 0);
     hosts_pause(hs, h, 0, 5 * S);
     hosts_pause(hs, h, 0, 2 * S); /* the longer one holds */
-    hosts_leave(hs, h, HOST_ANSWERED, 0);
+    hosts_leave(hs, h, true, NULL, 0);
     assert_int_equal(turn(hs, "a", 80, 5 * S - 1), HOST_REST);
     assert_int_equal(turn(hs, "b", 80, 0), HOST_GO);
     assert_int_equal(turn(hs, "a", 80, 5 * S), HOST_GO);
     h = go(hs, "a", 6 * S);
     hosts_pause(hs, h, 6 * S, INT64_MAX / 4);
-    hosts_leave(hs, h, HOST_ANSWERED, 6 * S);
+    hosts_leave(hs, h, true, NULL, 6 * S);
     assert_int_equal(turn(hs, "a", 80, 6 * S + HOST_PAUSE_MAX_US - 1), HOST_REST);
-    static struct row rows[HOST_PAUSE_PARKED];
-    for (int i = 0; i < HOST_PAUSE_PARKED; i++) {
+    static struct row rows[3];
+    for (int i = 0; i < 3; i++) {
         assert_int_equal(hosts_enter(hs, "a", 80, 7 * S, &rows[i].item, &h), HOST_REST);
     }
-    assert_int_equal(turn(hs, "a", 80, 7 * S), HOST_AWAY); /* enough wait for it */
     assert_null(hosts_unpark(hs, 7 * S));
-    assert_ptr_equal(hosts_unpark(hs, 6 * S + HOST_PAUSE_MAX_US), &rows[0].item);
+    int64_t over = 6 * S + HOST_PAUSE_MAX_US;
+    assert_ptr_equal(hosts_unpark(hs, over), &rows[0].item);
+    h = go(hs, "a", over);
+    assert_null(hosts_unpark(hs, over)); /* asked one by one */
+    hosts_leave(hs, h, true, NULL, over);
+    assert_ptr_equal(hosts_unpark(hs, over), &rows[1].item);
     hosts_free(hs, count_freed);
 }
 
@@ -123,16 +134,14 @@ static void test_worker_fetch__a_pause_is_kept_and_bounded(void **state UNUSED)
 static void test_worker_fetch__a_host_that_only_pauses_is_left(void **state UNUSED)
 {
     static struct row rows[2];
-    struct hosts *hs = hosts_new(4);
+    struct hosts *hs = table(4);
     int64_t now = 0;
     struct host *h;
     for (int i = 1; i <= HOST_PAUSES_MAX; i++, now += S) {
         h = go(hs, "a", now);
-        struct host *same = go(hs, "a", now);
         hosts_pause(hs, h, now, S);
-        hosts_pause(hs, same, now, S); /* those that were under way count once */
-        hosts_leave(hs, h, HOST_ANSWERED, now);
-        hosts_leave(hs, same, HOST_ANSWERED, now);
+        hosts_pause(hs, h, now, S); /* those that were under way count once */
+        hosts_leave(hs, h, true, NULL, now);
         if (i < HOST_PAUSES_MAX) {
             assert_int_equal(turn(hs, "a", 80, now + S - 1), HOST_REST);
         }
@@ -145,49 +154,32 @@ static void test_worker_fetch__a_host_that_only_pauses_is_left(void **state UNUS
     assert_ptr_equal(hosts_unpark(hs, now - 1), &rows[0].item);
     /* After the pause it is asked once more; what it serves counts. */
     h = go(hs, "a", now);
-    hosts_leave(hs, h, HOST_ANSWERED, now);
+    hosts_leave(hs, h, true, NULL, now);
     h = go(hs, "a", now);
     hosts_pause(hs, h, now, S);
-    hosts_leave(hs, h, HOST_ANSWERED, now);
+    hosts_leave(hs, h, true, NULL, now);
     assert_int_equal(turn(hs, "a", 80, now), HOST_REST);
-    hosts_free(hs, count_freed);
-}
-
-static void test_worker_fetch__a_silent_host_is_left_alone_for_a_while(void **state UNUSED)
-{
-    struct hosts *hs = hosts_new(4);
-    for (int i = 0; i < HOST_DOWN_AFTER; i++) {
-        assert_int_equal(turn(hs, "a", 80, i), HOST_GO);
-        hosts_leave(hs, go(hs, "a", i), HOST_FAILED, i);
-    }
-    int64_t last = HOST_DOWN_AFTER - 1;
-    assert_int_equal(turn(hs, "a", 80, last + HOST_DOWN_US - 1), HOST_DOWN);
-    assert_int_equal(turn(hs, "a", 80, last + HOST_DOWN_US), HOST_GO);
-    /* One answer, and it starts from the beginning. */
-    hosts_leave(hs, go(hs, "a", last + HOST_DOWN_US), HOST_ANSWERED, last + HOST_DOWN_US);
-    for (int i = 0; i < HOST_DOWN_AFTER - 1; i++) {
-        hosts_leave(hs, go(hs, "a", 2 * HOST_DOWN_US), HOST_FAILED, 2 * HOST_DOWN_US);
-    }
-    assert_int_equal(turn(hs, "a", 80, 2 * HOST_DOWN_US), HOST_GO);
     hosts_free(hs, count_freed);
 }
 
 static void test_worker_fetch__hosts_are_forgotten_not_hoarded(void **state UNUSED)
 {
-    struct hosts *hs = hosts_new(1);
+    struct hosts *hs = table(1);
     struct host *open = go(hs, "open", 0);
-    for (int i = 0; i < HOST_DOWN_AFTER; i++) {
-        hosts_leave(hs, go(hs, "silent", 0), HOST_FAILED, 0);
-    }
-    assert_int_equal(turn(hs, "silent", 80, 1), HOST_DOWN);
+    struct host *silent = go(hs, "silent", 1);
+    assert_int_equal(hosts_failed(hs, silent, false, 1, 1), HOST_FAULT_HOST);
+    hosts_leave(hs, silent, false, NULL, 1);
+    assert_int_equal(turn(hs, "silent", 80, 1), HOST_REST);
     for (int i = 0; i < HOSTS_MAX + 10; i++) {
         char name[32];
         (void)snprintf(name, sizeof name, "h%d", i);
-        hosts_leave(hs, go(hs, name, 1), HOST_FAILED, 1);
+        struct host *h = go(hs, name, 1);
+        (void)hosts_failed(hs, h, false, 1, 1);
+        hosts_leave(hs, h, false, NULL, 1);
     }
     assert_int_equal(turn(hs, "silent", 80, 1), HOST_GO);
     assert_int_equal(turn(hs, "open", 80, 1), HOST_WAIT); /* what is open is kept */
-    hosts_leave(hs, open, HOST_ANSWERED, 1);
+    hosts_leave(hs, open, true, NULL, 1);
     hosts_free(hs, count_freed);
 }
 
@@ -342,7 +334,6 @@ int main(void)
         cmocka_unit_test(test_worker_fetch__rows_take_turns_by_host_in_their_order),
         cmocka_unit_test(test_worker_fetch__a_pause_is_kept_and_bounded),
         cmocka_unit_test(test_worker_fetch__a_host_that_only_pauses_is_left),
-        cmocka_unit_test(test_worker_fetch__a_silent_host_is_left_alone_for_a_while),
         cmocka_unit_test(test_worker_fetch__hosts_are_forgotten_not_hoarded),
         cmocka_unit_test(test_worker_fetch__retry_after_in_seconds_and_dates),
         cmocka_unit_test(test_worker_fetch__what_is_tried_again_and_what_is_not),

@@ -123,13 +123,19 @@ static void test_heartbeat__json_adds_up(void **state UNUSED)
     p.failed_to_download = 3;
     p.failed_to_resize = 1;
     p.transfers = 17;
+    p.waiting = 3;
+    p.waiting_silent = 2;
+    p.waiting_one = 1;
+    p.network_away = true;
     p.fetched = 99;
     progress_report_json(&c, &v, INT64_C(1767323045000000), &b);
     assert_string_equal(buf_cstr(&b),
                         "{\"version\":1,\"task\":\"12\",\"attempt\":\"34\",\"rows_in\":null,"
                         "\"rows_done\":9,\"shards_in\":7,\"shards_done\":2,\"successes\":5,"
                         "\"failed_to_download\":3,\"failed_to_resize\":1,\"bytes\":0,"
-                        "\"bytes_fetched\":99,\"transfers\":17,\"rows_per_second\":2.5,"
+                        "\"bytes_fetched\":99,\"transfers\":17,\"rows_waiting\":3,"
+                        "\"rows_waiting_for_silent_hosts\":2,\"rows_waiting_for_one_host\":1,"
+                        "\"network_away\":true,\"rows_per_second\":2.5,"
                         "\"eta_seconds\":null,\"memory_bytes\":4096,"
                         "\"updated\":\"2026-01-02T03:04:05Z\"}");
 }

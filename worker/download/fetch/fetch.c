@@ -1,20 +1,18 @@
-/* A transfer's life: idle -> resolving -> running -> (redirect: resolving | retry: waiting |
- * next address: running)* -> idle; and before each hop it waits for its host's turn, without a
- * transfer if it is the first hop (the row is parked with the host). All of it happens on the
- * fetch thread; other threads only release bytes and wake it. The answer of a transfer is judged
- * in transfer.c. */
+/* A transfer's life: idle -> resolving -> running -> (redirect: resolving | next address: running)*
+ * -> idle. A row that has to wait, for its host's turn or for its next try, holds no transfer: it
+ * is parked with its host, or in the list of those that are later. All of it happens on the fetch
+ * thread; other threads only release bytes and wake it. The answer of a transfer is judged in
+ * transfer.c, what its end means for the row in fetch_rows.c. */
 #include "fetch.h"
 #include "common/clock.h"
 #include "fetch_curl.h"
+#include "fetch_rows.h"
 #include "tls_context.h"
 
-#define TICK_US       (50 * USEC_PER_MSEC)
-#define LATE_US       (100 * USEC_PER_MSEC)
-#define RETRY_BASE_US (250 * USEC_PER_MSEC)
-#define FREED_BYTES   (1u << 20) /* worth a wake */
-#define HANDED_LOW    (8u << 20) /* decoders might run out of work */
-
-static void begin_hop(struct fetch *f, struct transfer *t, struct str raw_url);
+#define TICK_US     (50 * USEC_PER_MSEC)
+#define LATE_US     (100 * USEC_PER_MSEC)
+#define FREED_BYTES (1u << 20) /* worth a wake */
+#define HANDED_LOW  (8u << 20) /* decoders might run out of work */
 
 void fetch_wake(struct fetch *f, bool always)
 {
@@ -88,141 +86,12 @@ void fetch_free(struct fetch *f)
         url_done(&f->transfers[i].url);
         buf_done(&f->transfers[i].body);
     }
+    fetch_rows_free(f);
     free(f->transfers);
     resolver_free(f->resolver);
     fetch_io_done(&f->io);
     own_time_done(&f->own);
     free(f);
-}
-
-/* --- the end of a transfer
- * ------------------------------------------------------------------------ */
-
-static void drop_body(struct fetch *f, struct transfer *t)
-{
-    atomic_fetch_sub(&f->bytes, t->body.n);
-    buf_reset(&t->body);
-}
-
-static void leave_host(struct fetch *f, struct transfer *t, enum host_outcome outcome)
-{
-    if (t->host != NULL) {
-        hosts_leave(f->hosts, TAKE(t->host), outcome, clock_mono_us());
-        f->unpark = true;
-    }
-}
-
-static struct sample *detach(struct fetch *f, struct transfer *t)
-{
-    struct sample *s = TAKE(t->sample);
-    leave_host(f, t, HOST_UNDECIDED);
-    if (f->privileged == t) {
-        f->privileged = NULL;
-    }
-    url_done(&t->url);
-    t->state = TRANSFER_IDLE;
-    t->next = f->free;
-    f->free = t;
-    f->active--;
-    return s;
-}
-
-static void row_failed(struct fetch *f, struct sample *s, const char *text)
-{
-    sample_fail(s, STATUS_FAILED_TO_DOWNLOAD, "%s", text);
-    if (!queue_push_now(f->run->queue_results, &s->item, sizeof *s)) {
-        sample_free(s);
-    }
-}
-
-static void end_failed(struct fetch *f, struct transfer *t, const char *text)
-{
-    drop_body(f, t);
-    row_failed(f, detach(f, t), text);
-}
-
-static void end_ok(struct fetch *f, struct transfer *t)
-{
-    struct sample *s = detach(f, t);
-    s->body_n = t->body.n;
-    f->mean_body = (15 * f->mean_body + s->body_n) / 16;
-    s->body = (uint8_t *)buf_take(&t->body);
-    atomic_fetch_add(&f->handed, s->body_n);
-    if (!queue_push_now(f->run->queue_bodies, &s->item, s->body_n)) {
-        atomic_fetch_sub(&f->handed, s->body_n);
-        atomic_fetch_sub(&f->bytes, s->body_n);
-        sample_free(s);
-    }
-}
-
-/* Nothing has answered yet, and enough was tried: say so instead of writing shards of failures. */
-static void judge_network(struct fetch *f, bool unreached)
-{
-    struct fetch_shared *s = f->shared;
-    if (!unreached) {
-        s->reached = true;
-    }
-    if (!s->reached && ++s->unreached_n == FETCH_NETWORK_TRIED) {
-        struct err err = ERR_INIT;
-        (void)err_set(&err, ERR_NETWORK,
-                      "not one of the first %d URLs could be connected to: no network, or no DNS",
-                      FETCH_NETWORK_TRIED);
-        pipeline_fail(f->run, &err);
-    }
-}
-
-/* Twice as long each time, and no two of them in step. */
-static int64_t backoff_us(const struct transfer *t)
-{
-    int64_t step_us = RETRY_BASE_US << MIN(t->tries, 5);
-    int64_t jitter = ((int64_t)t->sample->row_i * 7919 + t->tries * 104729) % 1000;
-    return step_us / 2 + step_us * jitter / 1000;
-}
-
-/* Whoever asks for more patience than we have is not asked again. */
-static bool may_retry(const struct fetch *f, const struct transfer *t)
-{
-    return t->tries < (int)f->run->o->retries &&
-           t->retry_after_us <= MAX(f->run->o->timeout_s * USEC_PER_SEC, HOST_PAUSE_MAX_US);
-}
-
-static void act(struct fetch *f, struct transfer *t, const struct verdict *v)
-{
-    int64_t now = clock_mono_us();
-    if (t->host != NULL && t->retry_after_us > 0) {
-        hosts_pause(f->hosts, t->host, now, t->retry_after_us);
-    }
-    leave_host(f, t, v->silent ? HOST_FAILED : t->status > 0 ? HOST_ANSWERED : HOST_UNDECIDED);
-    switch (v->kind) {
-    case VERDICT_OK:
-        judge_network(f, false);
-        end_ok(f, t);
-        return;
-    case VERDICT_REDIRECT: {
-        drop_body(f, t);
-        char *next = xstrdup(v->location);
-        begin_hop(f, t, str_of(next));
-        free(next);
-        return;
-    }
-    case VERDICT_TRANSIENT:
-        if (may_retry(f, t)) {
-            drop_body(f, t);
-            t->wait_until_us = now + MAX(backoff_us(t), t->retry_after_us);
-            t->tries++;
-            t->redirects = 0;
-            t->state = TRANSFER_WAITING;
-            t->again = true;
-            return;
-        }
-        judge_network(f, v->unreached);
-        end_failed(f, t, v->text);
-        return;
-    case VERDICT_FAILED:
-        judge_network(f, v->unreached);
-        end_failed(f, t, v->text);
-        return;
-    }
 }
 
 /* --- starting ------------------------------------------------------------------------------- */
@@ -234,7 +103,7 @@ static void fail(struct fetch *f, struct transfer *t, enum verdict_kind kind, co
     t->status = 0;
     t->retry_after_us = 0;
     (void)snprintf(v.text, sizeof v.text, "%s", text);
-    act(f, t, &v);
+    fetch_rows_act(f, t, &v);
 }
 
 /* Every address is checked before one is used: a name that leads inside is refused even when it
@@ -271,87 +140,52 @@ static void resolve(struct fetch *f, struct transfer *t)
     }
 }
 
-/* A row that holds nothing yet was parked by its host; a redirect or a retry keeps its transfer and
- * asks again. Our limit on a host is not its fault, the pause it asked for is. */
-static void wait_turn(struct fetch *f, struct transfer *t, bool parked, bool ours, int64_t now)
-{
-    if (parked) {
-        (void)detach(f, t); /* the row may be another thread's by now */
-        return;
-    }
-    t->state = TRANSFER_WAITING;
-    t->again = false;
-    t->wait_is_ours = ours;
-    t->wait_until_us = now + TICK_US;
-}
-
-/* The hop whose url is set, when its host lets it. */
+/* The hop whose url is set, when its host lets it; else its row is parked and the transfer free. */
 static void enter(struct fetch *f, struct transfer *t)
 {
     int64_t now = clock_mono_us();
+    struct fetch_place *place = &t->sample->place;
     struct host *h = NULL;
-    bool fresh = t->tries == 0 && t->redirects == 0;
-    switch (
-        hosts_enter(f->hosts, t->url.host, t->url.port, now, fresh ? &t->sample->item : NULL, &h)) {
+    if (t->deadline_us != 0) {
+        place->left_us = MAX(t->deadline_us - now, (int64_t)1);
+    }
+    switch (hosts_enter(f->hosts, t->url.host, t->url.port, now, &t->sample->item, &h)) {
     case HOST_GO:
         t->host = h;
+        t->hop_us = now;
+        t->begun_us = now;
         if (t->deadline_us == 0) {
-            t->begun_us = now;
-            t->deadline_us = now + f->run->o->timeout_s * USEC_PER_SEC;
+            int64_t whole_us = f->run->o->timeout_s * USEC_PER_SEC;
+            t->deadline_us = now + (place->left_us != 0 ? place->left_us : whole_us);
             t->excused_us = 0;
         }
         resolve(f, t);
         return;
     case HOST_WAIT:
-        wait_turn(f, t, fresh, true, now);
-        return;
     case HOST_REST:
-        if (!fresh && t->deadline_us != 0 && now >= t->deadline_us) {
-            break;
-        }
-        wait_turn(f, t, fresh, false, now);
+        (void)fetch_rows_detach(f, t); /* the row may be another thread's by now */
         return;
     case HOST_AWAY:
-        end_failed(f, t, "host asked to be left alone (Retry-After), not tried");
+        fetch_rows_fail(f, t, "host asked to be left alone (Retry-After), not tried");
         return;
     case HOST_DOWN:
-        end_failed(f, t, "host has stopped answering, not tried");
+        fetch_rows_fail(f, t, FETCH_DOWN_TEXT);
         return;
     }
-    fail(f, t, VERDICT_FAILED, "timed out");
 }
 
-static void begin_hop(struct fetch *f, struct transfer *t, struct str raw_url)
+void fetch_begin(struct fetch *f, struct transfer *t)
 {
     char why[URL_WHY_BYTES];
+    const struct sample *s = t->sample;
+    const struct cell *c = &s->cells[f->run->columns->url_i];
+    struct str own = c->kind == CELL_TEXT ? c->s : STR("None"); /* as Python calls a null */
     url_done(&t->url);
-    if (!url_parse(raw_url, &t->url, why)) {
+    if (!url_parse(s->place.hop != NULL ? str_of(s->place.hop) : own, &t->url, why)) {
         fail(f, t, VERDICT_FAILED, why);
         return;
     }
     enter(f, t);
-}
-
-/* A try from its first hop; the deadline runs from when its host has room for it. */
-static void begin(struct fetch *f, struct transfer *t)
-{
-    const struct cell *c = &t->sample->cells[f->run->columns->url_i];
-    t->deadline_us = 0;
-    begin_hop(f, t, c->kind == CELL_TEXT ? c->s : STR("None")); /* as Python calls a null */
-}
-
-static struct sample *next_row(struct fetch *f)
-{
-    if (f->unpark && hosts_parked(f->hosts) > 0) {
-        struct sample *s = sample_of(hosts_unpark(f->hosts, clock_mono_us()));
-        if (s != NULL) {
-            return s;
-        }
-        f->unpark = false;
-    }
-    return hosts_parked(f->hosts) < FETCH_PARKED_MAX
-               ? sample_of(queue_pop(f->run->queue_rows[f->lane], false))
-               : NULL;
 }
 
 /* Those that get nothing from their hosts do not stand in the way of others. */
@@ -371,8 +205,12 @@ static bool has_room(const struct fetch *f)
 static bool take_rows(struct fetch *f)
 {
     bool any = false;
-    while (has_slot(f) && has_room(f)) {
-        struct sample *s = next_row(f);
+    bool away = hosts_network_is_away(f->hosts);
+    while (has_slot(f) && has_room(f) && !(away && any)) {
+        if (away && !hosts_may_begin(f->hosts, clock_mono_us())) {
+            break;
+        }
+        struct sample *s = fetch_rows_next(f);
         if (s == NULL) {
             break;
         }
@@ -381,10 +219,9 @@ static bool take_rows(struct fetch *f)
         f->active++;
         s->lane = f->lane;
         t->sample = s;
-        t->redirects = 0;
-        t->tries = 0;
+        t->deadline_us = 0;
         any = true;
-        begin(f, t);
+        fetch_begin(f, t);
     }
     f->idle = has_slot(f);
     f->full = f->idle && !has_room(f);
@@ -415,7 +252,7 @@ static void take_messages(struct fetch *f)
         }
         struct verdict v;
         transfer_judge(t, rc, &v);
-        act(f, t, &v);
+        fetch_rows_act(f, t, &v);
     }
 }
 
@@ -427,12 +264,35 @@ static void unpause(struct fetch *f, struct transfer *t, int64_t now)
     fetch_io_kick(&f->io);
 }
 
+/* Off the wire: t has no part in curl or the resolver any more. */
+static void cancel(struct fetch *f, struct transfer *t)
+{
+    if (t->state == TRANSFER_RESOLVING) {
+        resolver_cancel(f->resolver, t->url.host, t);
+    } else {
+        (void)curl_multi_remove_handle(f->io.multi, t->easy);
+    }
+}
+
 static void time_out(struct fetch *f, struct transfer *t)
 {
     struct verdict v;
-    (void)curl_multi_remove_handle(f->io.multi, t->easy);
+    cancel(f, t);
+    if (t->state == TRANSFER_RESOLVING) {
+        fail(f, t, VERDICT_TRANSIENT, transfer_resolve_text(RESOLVE_TEMPORARY));
+        return;
+    }
     transfer_judge(t, CURLE_OPERATION_TIMEDOUT, &v);
-    act(f, t, &v);
+    fetch_rows_act(f, t, &v);
+}
+
+/* Its body dripped. */
+static void give_up_slow(struct fetch *f, struct transfer *t)
+{
+    struct verdict v = {.kind = VERDICT_TRANSIENT, .unreached = true, .drips = true};
+    cancel(f, t);
+    (void)snprintf(v.text, sizeof v.text, "timed out: less than 1 kB a second");
+    fetch_rows_act(f, t, &v);
 }
 
 static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
@@ -444,18 +304,7 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
         if (resolver_is_queued(f->resolver, t->url.host)) {
             transfer_excuse(t, now - f->last_tick_us);
         } else if (now >= t->deadline_us) {
-            resolver_cancel(f->resolver, t->url.host, t);
-            fail(f, t, VERDICT_TRANSIENT, transfer_resolve_text(RESOLVE_TEMPORARY));
-        }
-        return;
-    case TRANSFER_WAITING:
-        if (now >= t->wait_until_us && t->again) {
-            begin(f, t);
-        } else if (now >= t->wait_until_us) {
-            if (t->wait_is_ours) {
-                transfer_excuse(t, now - t->wait_until_us + TICK_US);
-            }
-            enter(f, t);
+            time_out(f, t);
         }
         return;
     case TRANSFER_RUNNING:
@@ -466,11 +315,34 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
         } else if (now >= t->deadline_us) {
             time_out(f, t);
         } else if (transfer_is_slow(t, now)) {
-            (void)curl_multi_remove_handle(f->io.multi, t->easy);
-            fail(f, t, VERDICT_TRANSIENT, "timed out: less than 1 kB a second");
+            give_up_slow(f, t);
         }
         return;
     }
+}
+
+/* Does it get nothing, and stand in nobody's way? One of several that wait for a host which may be
+ * silent keeps its place, so that no more than are allowed wait in vain; once it is known to be
+ * silent, all but one give theirs away. */
+static bool is_exempt(struct fetch *f, struct transfer *t, int64_t now)
+{
+    if (!transfer_is_stalled(t, now)) {
+        return false;
+    }
+    switch (hosts_stalled(f->hosts, t->host, t->hop_us)) {
+    case HOST_STALL_LIVES:
+        return true;
+    case HOST_STALL_HOLDS:
+        return false;
+    case HOST_STALL_GIVE:
+        cancel(f, t);
+        fetch_rows_park(f, t, "host has stopped answering");
+        return false;
+    case HOST_STALL_OVER:
+        time_out(f, t);
+        return false;
+    }
+    return false;
 }
 
 /* Time in which this thread got no processor is no host's fault. What it was at work may be time
@@ -510,10 +382,11 @@ static void tick(struct fetch *f)
     starved_us = MAX(starved_us, 0);
     f->unpark = true;
     f->stalled = 0;
+    fetch_rows_tick(f, now);
     for (int i = 0; i < f->transfers_n; i++) {
         excuse(f, &f->transfers[i], starved_us, worked_us);
         tick_one(f, &f->transfers[i], now);
-        f->stalled += transfer_is_stalled(&f->transfers[i], now) ? 1 : 0;
+        f->stalled += is_exempt(f, &f->transfers[i], now) ? 1 : 0;
     }
     f->last_tick_us = now;
     f->next_tick_us = now + TICK_US;
@@ -523,14 +396,9 @@ static void cancel_all(struct fetch *f)
 {
     for (int i = 0; i < f->transfers_n; i++) {
         struct transfer *t = &f->transfers[i];
-        if (t->state == TRANSFER_RESOLVING) {
-            resolver_cancel(f->resolver, t->url.host, t);
-        } else if (t->state == TRANSFER_RUNNING) {
-            (void)curl_multi_remove_handle(f->io.multi, t->easy);
-        }
         if (t->state != TRANSFER_IDLE) {
-            drop_body(f, t);
-            sample_free(detach(f, t));
+            cancel(f, t);
+            sample_free(fetch_rows_detach(f, t));
         }
     }
 }
@@ -556,8 +424,7 @@ void *fetch_main(void *arg)
         tick(f);
         bool begun = take_rows(f);
         show_transfers(f, f->active);
-        if (f->active == 0 && hosts_parked(f->hosts) == 0 &&
-            queue_ended(f->run->queue_rows[f->lane])) {
+        if (f->active == 0 && fetch_rows_ended(f)) {
             break;
         }
         resolver_arm(f->resolver);

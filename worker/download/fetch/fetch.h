@@ -5,8 +5,7 @@
 #include "download/part/pipeline.h"
 
 #define FETCH_REDIRECTS_MAX   3
-#define FETCH_PARKED_MAX      65536 /* rows that wait for their hosts' turn */
-#define FETCH_STALLED_FACTOR  3     /* so many times as many, counting those that stall */
+#define FETCH_STALLED_FACTOR  3 /* so many times as many, counting those that stall */
 #define FETCH_STALLED_US      (1 * USEC_PER_SEC)
 #define FETCH_FILES_SPARE     512  /* descriptors for everything else */
 #define FETCH_EXCUSED_FACTOR  5    /* timeouts more at most, for what this thread was late with */

@@ -5,12 +5,24 @@
 #include <sys/socket.h>
 
 #define RECEIVE_BYTES  (32L << 10)
+#define HEARD_US       (200 * USEC_PER_MSEC) /* that often a host is told of */
 #define BODY_GUESS_MAX (1u << 20) /* of a Content-Length, taken on trust for one allocation */
+
+/* Something came that is worth the name of an answer. */
+static void hear(struct transfer *t)
+{
+    int64_t now = clock_mono_us();
+    if (t->host != NULL && now - t->heard_us >= HEARD_US) {
+        hosts_heard(t->fetch->hosts, t->host, t->hop_us, now);
+        t->heard_us = now;
+    }
+}
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is curl's */
 static size_t on_header(char *p, size_t size UNUSED, size_t n, void *ctx)
 {
     struct transfer *t = ctx;
+    hear(t);
     t->header_n += n;
     if (t->header_n > FETCH_HEADERS_MAX) {
         return 0;
@@ -59,6 +71,9 @@ static size_t on_data(char *p, size_t size UNUSED, size_t n, void *ctx)
     buf_add(&t->body, p, n);
     atomic_fetch_add(&f->bytes, n);
     f->run->progress.fetched += (int64_t)n;
+    if (!transfer_is_stalled(t, clock_mono_us())) {
+        hear(t);
+    }
     return n;
 }
 

@@ -27,9 +27,11 @@ struct fetch {
     _Atomic size_t handed;       /* of these, whole ones that decoders will release */
     _Atomic size_t freed;        /* since it was last woken for that */
     _Atomic bool idle;
-    _Atomic bool full; /* bodies are what it waits for */
-    bool unpark;       /* some host may have room for a parked row */
-    int64_t next_tick_us, last_tick_us;
+    _Atomic bool full;        /* bodies are what it waits for */
+    bool unpark;              /* some host may have room for a parked row */
+    struct queue_item *later; /* rows that wait for a time of their own */
+    struct queue_item *due;   /* of these, whose time has come */
+    int64_t next_tick_us, last_tick_us, next_count_us, next_say_us;
     struct own_time own;
     const char *ca_file; /* SSL_CERT_FILE, as OpenSSL's own programs read it; NULL: the system's */
     char user_agent[USER_AGENT_BYTES];

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #define AUTHORITY_BYTES_MAX 300
+#define ROW_OVERHEAD        512 /* cells and the heap's own */
 
 struct fetch_threads {
     struct pipeline *run;
@@ -35,7 +36,11 @@ bool fetch_threads_new(struct pipeline *run, struct fetch_threads **ret, struct 
 {
     struct fetch_threads *l = xcalloc(1, sizeof *l);
     l->run = run;
-    l->shared.hosts = hosts_new(run->o->host_connections);
+    const struct hosts_rules rules = {.per_host = run->o->host_connections,
+                                      .timeout_us = run->o->timeout_s * USEC_PER_SEC,
+                                      .patience_us = run->o->host_patience_s * USEC_PER_SEC,
+                                      .retries = run->o->retries > 0};
+    l->shared.hosts = hosts_new(&rules);
     l->shared.running = run->lanes;
     raise_open_files(run->transfers * FETCH_STALLED_FACTOR + FETCH_FILES_SPARE);
     for (; l->n < run->lanes; l->n++) {
@@ -94,7 +99,7 @@ static int lane_of(const struct fetch_threads *l, const struct cell *url)
 bool fetch_threads_push(struct fetch_threads *l, struct sample *s)
 {
     int i = lane_of(l, &s->cells[l->run->columns->url_i]);
-    if (!queue_push(l->run->queue_rows[i], &s->item, sizeof *s + 1024)) {
+    if (!queue_push(l->run->queue_rows[i], &s->item, sizeof *s + ROW_OVERHEAD + s->text_n)) {
         return false;
     }
     fetch_wake(l->at[i], false);

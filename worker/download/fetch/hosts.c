@@ -1,20 +1,22 @@
 /* A hash table of hosts. An entry lives while it says something: a transfer is open, rows are
- * parked, it failed, or it asked for a pause. Hosts with parked rows stand in a ring, and each gets
- * one row through in its turn. */
+ * parked, it answered, failed, or asked for a pause. Hosts with parked rows stand in a ring, and
+ * each gets one row through in its turn. */
 #include "hosts.h"
 #include "common/hash.h"
 #include <pthread.h>
 #include <stdio.h>
 
-#define BUCKETS 4096u
+#define BUCKETS  4096u
+#define STILL_US (500 * USEC_PER_MSEC)
+#define AT_ONCE  3 /* quiet times between the first and the last of hosts silent at once */
 
 struct host {
     struct host *next; /* in the bucket */
     struct host *ring_next;
     int64_t open_n;
-    int failed_n; /* in a row */
     int pauses_n; /* asked for in a row */
-    int64_t not_before_us, down_until_us;
+    int64_t pauses_from_us, not_before_us;
+    struct silence silence;
     struct queue_item *parked;
     struct queue_item **parked_tail;
     size_t parked_n;
@@ -22,17 +24,24 @@ struct host {
 };
 struct hosts {
     pthread_mutex_t lock;
-    int64_t per_host;
-    size_t n, parked_n;
+    struct hosts_rules rules;
+    struct silence_rules silence;
+    struct network_watch network;
+    int64_t heard_us; /* anybody was */
+    int64_t look_us;  /* the next look */
+    int64_t back_us;  /* the network came back; 0: it was never away */
+    size_t n, parked_n, parked_bytes;
     struct host *ring; /* the last of the ring: ring->ring_next has the next turn; NULL: empty */
     struct host *buckets[BUCKETS];
 };
 
-struct hosts *hosts_new(int64_t per_host)
+struct hosts *hosts_new(const struct hosts_rules *r)
 {
-    ASSERT(per_host > 0);
+    ASSERT(r->per_host > 0 && r->timeout_us > 0 && r->patience_us > 0);
     struct hosts *hs = xcalloc(1, sizeof *hs);
-    hs->per_host = per_host;
+    hs->rules = *r;
+    hs->silence =
+        (struct silence_rules){MIN(r->timeout_us / 2, HOST_NETWORK_QUIET_MAX), r->patience_us};
     (void)pthread_mutex_init(&hs->lock, NULL);
     return hs;
 }
@@ -56,24 +65,16 @@ void hosts_free(struct hosts *hs, void (*free_item)(struct queue_item *i))
     free(hs);
 }
 
-static bool says_nothing(const struct host *h, int64_t now_us)
-{
-    return h->open_n == 0 && h->parked_n == 0 && h->not_before_us <= now_us && h->failed_n == 0 &&
-           h->pauses_n == 0;
-}
+/* --- the table ------------------------------------------------------------------------------- */
 
-static bool is_idle(const struct host *h)
-{
-    return h->open_n == 0 && h->parked_n == 0;
-}
-
-/* Forget a host's past to keep the table bounded: what is open or parked stays. */
-static void make_room(struct hosts *hs)
+/* Forget hosts with nothing open or parked: first those that are well, then all. */
+static void make_room(struct hosts *hs, bool well)
 {
     for (size_t b = 0; b < BUCKETS; b++) {
         for (struct host **p = &hs->buckets[b]; *p != NULL;) {
             struct host *h = *p;
-            if (is_idle(h)) {
+            bool is_well = h->pauses_n == 0 && !silence_is_silent(&h->silence);
+            if (h->open_n == 0 && h->parked_n == 0 && (is_well || !well)) {
                 *p = h->next;
                 free(h);
                 hs->n--;
@@ -93,25 +94,6 @@ static struct host **slot_of(struct hosts *hs, const char *key)
     return p;
 }
 
-static void park(struct hosts *hs, struct host *h, struct queue_item *i)
-{
-    if (i == NULL) {
-        return;
-    }
-    i->next = NULL;
-    *h->parked_tail = i;
-    h->parked_tail = &i->next;
-    hs->parked_n++;
-    if (h->parked_n++ > 0) {
-        return;
-    }
-    h->ring_next = hs->ring != NULL ? hs->ring->ring_next : h;
-    if (hs->ring != NULL) {
-        hs->ring->ring_next = h;
-    }
-    hs->ring = h;
-}
-
 static struct host *host_of(struct hosts *hs, const char *name, int port)
 {
     char key[HOST_NAME_BYTES_MAX];
@@ -119,9 +101,12 @@ static struct host *host_of(struct hosts *hs, const char *name, int port)
     struct host **at = slot_of(hs, key);
     if (*at == NULL) {
         if (hs->n >= HOSTS_MAX) {
-            make_room(hs);
-            at = slot_of(hs, key);
+            make_room(hs, true);
         }
+        if (hs->n >= HOSTS_MAX) {
+            make_room(hs, false);
+        }
+        at = slot_of(hs, key);
         size_t n = strlen(key) + 1;
         struct host *made = xcalloc(1, sizeof *made + n);
         memcpy(made->name, key, n);
@@ -132,25 +117,42 @@ static struct host *host_of(struct hosts *hs, const char *name, int port)
     return *at;
 }
 
-static bool is_down(const struct host *h, int64_t now_us)
+/* --- turns ----------------------------------------------------------------------------------- */
+
+static void park(struct hosts *hs, struct host *h, struct queue_item *i)
 {
-    return h->failed_n >= HOST_DOWN_AFTER && now_us < h->down_until_us;
+    i->next = NULL;
+    *h->parked_tail = i;
+    h->parked_tail = &i->next;
+    hs->parked_n++;
+    hs->parked_bytes += i->bytes;
+    if (h->parked_n++ > 0) {
+        return;
+    }
+    h->ring_next = hs->ring != NULL ? hs->ring->ring_next : h;
+    if (hs->ring != NULL) {
+        hs->ring->ring_next = h;
+    }
+    hs->ring = h;
 }
 
-static bool is_away(const struct host *h, int64_t now_us)
+static bool is_away(const struct hosts *hs, const struct host *h, int64_t now_us)
 {
-    return h->pauses_n >= HOST_PAUSES_MAX && now_us < h->not_before_us;
+    return h->pauses_n >= HOST_PAUSES_MAX && now_us < h->not_before_us &&
+           (!hs->rules.retries || now_us - h->pauses_from_us >= hs->rules.patience_us);
 }
 
 static enum host_turn turn_of(const struct hosts *hs, const struct host *h, int64_t now_us)
 {
-    if (is_down(h, now_us)) {
-        return HOST_DOWN;
+    if (!silence_may_ask(&h->silence, h->open_n, now_us)) {
+        return silence_is_given_up(&h->silence) ? HOST_DOWN : HOST_REST;
     }
     if (now_us < h->not_before_us) {
-        return is_away(h, now_us) || h->parked_n >= HOST_PAUSE_PARKED ? HOST_AWAY : HOST_REST;
+        return is_away(hs, h, now_us) ? HOST_AWAY : HOST_REST;
     }
-    return h->open_n >= hs->per_host ? HOST_WAIT : HOST_GO;
+    /* One that asked for a pause is asked one by one whether it is over. */
+    int64_t most = h->pauses_n > 0 ? 1 : hs->rules.per_host;
+    return h->open_n >= most ? HOST_WAIT : HOST_GO;
 }
 
 enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t now_us,
@@ -160,45 +162,61 @@ enum host_turn hosts_enter(struct hosts *hs, const char *name, int port, int64_t
     struct host *h = host_of(hs, name, port);
     enum host_turn turn = turn_of(hs, h, now_us);
     if (turn == HOST_GO) {
+        silence_begin(&h->silence, h->open_n, now_us);
         h->open_n++;
         *ret = h;
-    } else if (turn == HOST_WAIT || turn == HOST_REST) {
+    } else if (item != NULL && (turn == HOST_WAIT || turn == HOST_REST)) {
         park(hs, h, item);
     }
     (void)pthread_mutex_unlock(&hs->lock);
     return turn;
 }
 
-static void forget(struct hosts *hs, struct host *h)
+static void forgive_all(struct hosts *hs)
 {
-    struct host **p = slot_of(hs, h->name);
-    ASSERT(*p == h);
-    *p = h->next;
-    free(h);
-    hs->n--;
+    for (size_t b = 0; b < BUCKETS; b++) {
+        for (struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
+            silence_forgive(&h->silence);
+        }
+    }
 }
 
-void hosts_leave(struct hosts *hs, struct host *h, enum host_outcome outcome, int64_t now_us)
+void hosts_heard(struct hosts *hs, struct host *h, int64_t begun_us, int64_t now_us)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    bool anew = h->silence.heard_us == 0 || silence_is_silent(&h->silence);
+    silence_hear(&h->silence, begun_us, now_us);
+    hs->heard_us = MAX(hs->heard_us, now_us);
+    if (network_hear(&hs->network, anew)) {
+        hs->back_us = now_us;
+        forgive_all(hs);
+    }
+    (void)pthread_mutex_unlock(&hs->lock);
+}
+
+enum host_fault hosts_failed(struct hosts *hs, struct host *h, bool dripped, int64_t begun_us,
+                             int64_t now_us)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    bool silent = dripped ? silence_drip(&h->silence, begun_us, now_us)
+                          : silence_fail(&h->silence, begun_us, now_us);
+    bool network = hs->network.away_us != 0 || begun_us <= hs->back_us;
+    (void)pthread_mutex_unlock(&hs->lock);
+    return network ? HOST_FAULT_NETWORK : silent ? HOST_FAULT_HOST : HOST_FAULT_URL;
+}
+
+void hosts_leave(struct hosts *hs, struct host *h, bool answered, struct queue_item *back,
+                 int64_t now_us)
 {
     (void)pthread_mutex_lock(&hs->lock);
     ASSERT(h->open_n > 0);
     h->open_n--;
-    switch (outcome) {
-    case HOST_ANSWERED:
-        h->failed_n = 0;
-        if (now_us >= h->not_before_us) {
-            h->pauses_n = 0;
-        }
-        break;
-    case HOST_FAILED:
-        h->failed_n = MIN(h->failed_n + 1, HOST_DOWN_AFTER);
-        h->down_until_us = now_us + HOST_DOWN_US;
-        break;
-    case HOST_UNDECIDED:
-        break;
+    if (answered) {
+        silence_answer(&h->silence, now_us);
+        h->pauses_n = now_us >= h->not_before_us ? 0 : h->pauses_n;
     }
-    if (says_nothing(h, now_us)) {
-        forget(hs, h);
+    if (back != NULL) {
+        park(hs, h, back);
     }
     (void)pthread_mutex_unlock(&hs->lock);
 }
@@ -208,16 +226,11 @@ void hosts_pause(struct hosts *hs, struct host *h, int64_t now_us, int64_t pause
     (void)pthread_mutex_lock(&hs->lock);
     int64_t until_us = now_us + MIN(MAX(pause_us, 0), HOST_PAUSE_MAX_US);
     if (now_us >= h->not_before_us) {
+        h->pauses_from_us = h->pauses_n == 0 ? now_us : h->pauses_from_us;
         h->pauses_n = MIN(h->pauses_n + 1, HOST_PAUSES_MAX);
     }
     h->not_before_us = MAX(h->not_before_us, until_us);
     (void)pthread_mutex_unlock(&hs->lock);
-}
-
-static bool has_turn(const struct hosts *hs, const struct host *h, int64_t now_us)
-{
-    return is_down(h, now_us) || is_away(h, now_us) ||
-           (now_us >= h->not_before_us && h->open_n < hs->per_host);
 }
 
 static struct queue_item *unpark(struct hosts *hs, int64_t now_us)
@@ -229,10 +242,12 @@ static struct queue_item *unpark(struct hosts *hs, int64_t now_us)
     struct host *before = first;
     do {
         struct host *h = before->ring_next;
-        if (has_turn(hs, h, now_us)) {
+        enum host_turn turn = turn_of(hs, h, now_us);
+        if (turn != HOST_WAIT && turn != HOST_REST) {
             struct queue_item *i = h->parked;
             h->parked = i->next;
             hs->parked_n--;
+            hs->parked_bytes -= i->bytes;
             if (--h->parked_n == 0) {
                 h->parked_tail = &h->parked;
                 hs->ring = h == before ? NULL : before;
@@ -255,10 +270,114 @@ struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
     return i;
 }
 
+/* --- silence ---------------------------------------------------------------------------------- */
+
+enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    const struct silence *s = &h->silence;
+    enum host_stall stall = HOST_STALL_LIVES;
+    if (s->heard_us < begun_us && s->given_up_us > begun_us && silence_is_given_up(s)) {
+        stall = HOST_STALL_OVER;
+    } else if (s->heard_us < begun_us && h->open_n > 1) {
+        stall = silence_is_silent(s) ? HOST_STALL_GIVE : HOST_STALL_HOLDS;
+    }
+    (void)pthread_mutex_unlock(&hs->lock);
+    return stall;
+}
+
+static void count_in(const struct hosts *hs, const struct host *h, int64_t now_us,
+                     struct network_census *c)
+{
+    const struct silence *s = &h->silence;
+    if (!silence_is_silent(s)) {
+        c->heard += s->heard_us != 0 && now_us - s->heard_us < hs->silence.quiet_us ? 1 : 0;
+    } else if (s->given_up_us == 0 &&
+               s->since_us >= hs->heard_us - AT_ONCE * hs->silence.quiet_us) {
+        c->known += s->heard_us != 0 ? 1 : 0;
+        c->unknown += s->heard_us == 0 ? 1 : 0;
+    }
+}
+
+static void look(struct hosts *hs, bool rows_left, int64_t now_us)
+{
+    struct network_census c = {0};
+    for (size_t b = 0; b < BUCKETS; b++) {
+        for (struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
+            if (hs->network.away_us == 0) {
+                silence_look(&h->silence, &hs->silence, h->open_n, now_us);
+            }
+            count_in(hs, h, now_us, &c);
+        }
+    }
+    network_look(&hs->network, &c, rows_left && hs->heard_us != 0, now_us);
+}
+
+int64_t hosts_look(struct hosts *hs, bool rows_left, int64_t now_us)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    if (now_us >= hs->look_us) {
+        look(hs, rows_left, now_us);
+        hs->look_us = now_us + HOSTS_LOOK_US;
+    }
+    int64_t away_us = hs->network.away_us;
+    (void)pthread_mutex_unlock(&hs->lock);
+    return away_us != 0 ? MAX(now_us - away_us, (int64_t)1) : 0;
+}
+
+bool hosts_network_is_away(struct hosts *hs)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    bool away = hs->network.away_us != 0;
+    (void)pthread_mutex_unlock(&hs->lock);
+    return away;
+}
+
+bool hosts_is_still(struct hosts *hs, int64_t now_us)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    bool still = hs->heard_us != 0 && now_us - hs->heard_us > STILL_US;
+    (void)pthread_mutex_unlock(&hs->lock);
+    return still;
+}
+
+bool hosts_may_begin(struct hosts *hs, int64_t now_us)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    bool may = network_may_ask(&hs->network, now_us);
+    (void)pthread_mutex_unlock(&hs->lock);
+    return may;
+}
+
+void hosts_count(struct hosts *hs, struct hosts_parked *ret)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    *ret = (struct hosts_parked){.n = hs->parked_n, .bytes = hs->parked_bytes};
+    for (size_t b = 0; b < BUCKETS; b++) {
+        for (const struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
+            bool silent = silence_is_silent(&h->silence);
+            ret->silent_n += silent ? h->parked_n : 0;
+            if (!silent && h->parked_n > ret->most) {
+                ret->most = h->parked_n;
+                (void)snprintf(ret->most_name, sizeof ret->most_name, "%s", h->name);
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&hs->lock);
+}
+
 size_t hosts_parked(struct hosts *hs)
 {
     (void)pthread_mutex_lock(&hs->lock);
     size_t n = hs->parked_n;
     (void)pthread_mutex_unlock(&hs->lock);
     return n;
+}
+
+bool hosts_is_full(struct hosts *hs)
+{
+    (void)pthread_mutex_lock(&hs->lock);
+    bool full = hs->parked_bytes >= HOSTS_PARKED_BYTES_MAX;
+    (void)pthread_mutex_unlock(&hs->lock);
+    return full;
 }

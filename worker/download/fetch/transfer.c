@@ -16,6 +16,7 @@ void transfer_reset_hop(struct transfer *t)
     t->blocked = false;
     t->paused_us = 0;
     t->first_byte_us = 0;
+    t->heard_us = 0;
     t->retry_after_us = 0;
 }
 
@@ -44,8 +45,6 @@ bool transfer_is_stalled(const struct transfer *t, int64_t now_us)
     switch (t->state) {
     case TRANSFER_IDLE:
         return false;
-    case TRANSFER_WAITING:
-        return true;
     case TRANSFER_RESOLVING:
     case TRANSFER_RUNNING:
         break;
@@ -188,7 +187,7 @@ void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret)
     } else if (is_redirect(t->status) &&
                curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &location) == CURLE_OK &&
                location != NULL) {
-        if (++t->redirects > FETCH_REDIRECTS_MAX) {
+        if (++t->sample->place.redirects > FETCH_REDIRECTS_MAX) {
             SAY(&v, "HTTP Error %d: too many redirects", t->status);
         } else {
             v.kind = VERDICT_REDIRECT;

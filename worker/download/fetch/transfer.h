@@ -10,7 +10,7 @@
 
 #define TRANSFER_BLOCKED_TEXT "<urlopen error address not allowed>"
 
-enum transfer_state { TRANSFER_IDLE, TRANSFER_RESOLVING, TRANSFER_RUNNING, TRANSFER_WAITING };
+enum transfer_state { TRANSFER_IDLE, TRANSFER_RESOLVING, TRANSFER_RUNNING };
 struct fetch;
 struct transfer {
     struct fetch *fetch;
@@ -19,19 +19,17 @@ struct transfer {
     CURL *easy; /* of this hop */
     struct curl_slist *connect_to;
     enum transfer_state state;
-    bool again;        /* TRANSFER_WAITING: for a new try, else for its host's turn */
     struct host *host; /* NULL: not counted in */
     struct url url;    /* of this hop */
     struct net_addr addrs[RESOLVE_ADDRS_MAX];
     int addrs_n, addr_i;
-    int redirects, tries;
     /* Monotonic, 0: not set. */
-    int64_t begun_us, deadline_us, wait_until_us; /* of the try */
-    int64_t first_byte_us, paused_us;             /* of the hop */
-    int64_t retry_after_us;                       /* how long the answer asks us to wait */
-    int64_t excused_us;                           /* of the try: what was this thread's own time */
-    bool heard;                                   /* since the last tick */
-    bool wait_is_ours; /* TRANSFER_WAITING: the limit per host is what it waits for */
+    int64_t begun_us, deadline_us;    /* of the hop with this host; of the try */
+    int64_t hop_us, heard_us;         /* as begun_us, but never excused; its host was last heard */
+    int64_t first_byte_us, paused_us; /* of the hop */
+    int64_t retry_after_us;           /* how long the answer asks us to wait */
+    int64_t excused_us;               /* of the try: what was this thread's own time */
+    bool heard;                       /* since the last tick */
     struct buf body;
     size_t discarded;
     size_t header_n, pieces_n;
@@ -46,7 +44,8 @@ enum verdict_kind { VERDICT_OK, VERDICT_REDIRECT, VERDICT_TRANSIENT, VERDICT_FAI
 struct verdict {
     enum verdict_kind kind;
     bool unreached;       /* nobody answered: no DNS, no route, no reply */
-    bool silent;          /* the host gave no answer, or not one worth the name in time */
+    bool silent;          /* the host gave no answer in time */
+    bool drips;           /* nor one worth the name */
     const char *location; /* VERDICT_REDIRECT: borrowed from curl until the handle is used again */
     char text[SAMPLE_ERROR_BYTES_MAX];
 };

@@ -229,6 +229,14 @@ static void print_line(const struct progress *p, double seconds UNUSED, double r
              "images per sec: %.0f - count: %" PRIi64 " of %" PRIi64,
              (double)p->successes / n, (double)p->failed_to_download / n,
              (double)p->failed_to_resize / n, rate, done, (int64_t)p->rows_in);
+    if (p->network_away) {
+        buf_add_cstr(out, " - the network is away, everything waits");
+    } else if (p->waiting_silent > 0) {
+        buf_addf(out, " - %" PRIi64 " wait for silent hosts", (int64_t)p->waiting_silent);
+    }
+    if (p->waiting_one > 0 && !p->network_away) {
+        buf_addf(out, " - %" PRIi64 " wait for one busy host", (int64_t)p->waiting_one);
+    }
 }
 
 static void on_tick(void *ctx, int64_t asked_us)

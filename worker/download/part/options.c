@@ -67,6 +67,11 @@ static const struct row rows[] = {
     {"timeout", NULL, INT, "10", 1, 600, AT(timeout_s), "seconds for one try of one URL, in all"},
     {"retries", NULL, INT, "0", 0, 10, AT(retries),
      "more tries after a transient failure, later each time"},
+    {"host_patience", NULL, INT, "60", 1, 3600, AT(host_patience_s),
+     "seconds a host may be silent before its rows fail; until then they wait, and one asks"},
+    {"network_patience", NULL, INT, "600", 1, 86400, AT(network_patience_s),
+     "seconds most hosts may be silent at once (it is our network, nothing fails) before the part "
+     "is given up with its finished shards kept"},
     {"disallowed_header_directives", NULL, OPTIONAL, DIRECTIVES, 0, 0,
      AT(disallowed_header_directives), "X-Robots-Tag words that forbid use; []: none"},
     {"user_agent_token", NULL, OPTIONAL, "", 0, 0, AT(user_agent_token),

@@ -30,7 +30,7 @@ struct options {         /* options_done frees */
     int64_t image_size, encode_quality, number_sample_per_shard, oom_shard_count;
     int64_t timeout_s, retries, min_image_size, thread_count, fetch_threads, processes_count,
         progress_interval_s;
-    int64_t stop_s;
+    int64_t stop_s, host_patience_s, network_patience_s;
     double max_image_area, max_aspect_ratio;
     int64_t host_connections;
     bool extract_exif, resize_only_if_bigger, exif_orientation, fast_decode, ignore_ssl_certificate;

@@ -487,6 +487,7 @@ bool parquet_next(struct parquet *p, struct sample **ret, struct err *err)
         sample_free(s);
         return err_set(err, ERR_LIMIT, "'%s' has a row with %zu bytes of text", p->name, text_n);
     }
+    s->text_n = text_n;
     s->text = xmalloc(text_n + 1);
     char *at = s->text;
     for (int i = 0; i < cells_n(p); i++) {

@@ -13,7 +13,8 @@ void pipeline_init(struct pipeline *r, const struct options *o, const struct col
                                       .image = o->image.format,
                                       .hash = o->image.hash,
                                       .exif = o->extract_exif};
-    int64_t rows_open = o->processes_count * PIPELINE_IMAGES_A_SECOND * (o->timeout_s + 1);
+    int64_t rows_open =
+        o->processes_count * PIPELINE_IMAGES_A_SECOND * (o->timeout_s + o->host_patience_s + 1);
     rows_open = MIN(MAX(rows_open, PIPELINE_ROWS_OPEN_MIN), PIPELINE_ROWS_OPEN_MAX);
     int64_t open = rows_open / o->number_sample_per_shard + 1;
     int64_t least = o->number_sample_per_shard > PIPELINE_LARGE_SHARD_ROWS ? 2 : 3;

@@ -23,7 +23,8 @@
 #define PIPELINE_PARTS_BYTES     ((size_t)32 << 20)
 #define PIPELINE_PARTS_BYTES_MIN ((size_t)64 << 20)
 /* Rows of open shards, about: as many as the decoders can do while the slowest URL of the oldest
- * shard runs into its deadline, so that none of them ever waits for it. */
+ * shard runs into its deadline, or its host's silence into our patience, so that none of them ever
+ * waits for it. */
 #define PIPELINE_ROWS_OPEN_MIN   4096
 #define PIPELINE_ROWS_OPEN_MAX   400000
 #define PIPELINE_IMAGES_A_SECOND 500 /* of one decoding process, at most */

@@ -39,6 +39,7 @@ void sample_free(struct sample *s)
     }
     sample_drop_body(s);
     sample_drop_image(s);
+    free(s->place.hop);
     free(s->exif);
     free(s->cells);
     free(s->text);

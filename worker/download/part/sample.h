@@ -47,14 +47,24 @@ struct columns {
     int boxes_i;   /* what is to be blurred, -1: none */
 };
 
+/* Where its fetch stands while no transfer has it. */
+struct fetch_place {
+    char *hop;             /* the URL to go on with, after redirects; NULL: its own. Owned */
+    int redirects, tries;  /* of this try; before it */
+    int64_t left_us;       /* until the deadline of this try; 0: it has not begun */
+    int64_t not_before_us; /* monotonic */
+    bool last;             /* it fails then, unless it was our network */
+};
 struct sample {
     struct queue_item item; /* first member: queues hand out items */
+    struct fetch_place place;
     int64_t shard_i;
     int32_t row_i;      /* in the shard */
     int lane;           /* that fetched it */
     struct cell *cells; /* cells[columns.n] */
     char *text;         /* what the cells point to */
-    uint8_t *body;      /* as downloaded; freed once decoded */
+    size_t text_n;
+    uint8_t *body; /* as downloaded; freed once decoded */
     size_t body_n;
     enum sample_status status;
     char error[SAMPLE_ERROR_BYTES_MAX];                     /* "" on success */

@@ -1,0 +1,248 @@
+/* Aim: what a host's silence means, at the edges of every rule: quiet, silent, asked one by one,
+ * given up, back; a host that drips; and when silence of most is our network. Method: hosts driven
+ * by hand with times of our own. */
+#include "download/fetch/hosts.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define S USEC_PER_SEC
+
+static const struct silence_rules rules = {5 * S, 60 * S};
+
+/* Asked at from, looked at a tenth of a second later again and again: when it is silent. */
+static int64_t silent_at(struct silence *s, int64_t open_n, int64_t from)
+{
+    for (int64_t now = from; now < from + 100 * S; now += S / 10) {
+        silence_look(s, &rules, open_n, now);
+        if (silence_is_silent(s)) {
+            return now;
+        }
+    }
+    return 0;
+}
+
+static void test_worker_silence__quiet_goes_by_what_it_is_used_to(void **state UNUSED)
+{
+    struct silence s = {0};
+    silence_begin(&s, 0, S);
+    assert_int_equal(silent_at(&s, 1, S), S + SILENCE_QUIET_MIN_US);
+    s = (struct silence){0};
+    silence_begin(&s, 0, 10 * S);
+    silence_begin(&s, 1, 11 * S); /* those that come later do not put it off */
+    assert_int_equal(silent_at(&s, 2, 10 * S), 10 * S + SILENCE_QUIET_MIN_US);
+    silence_hear(&s, 10 * S, 12 * S + 1);
+    assert_false(silence_is_silent(&s));
+    s = (struct silence){0};
+    silence_begin(&s, 0, S);
+    silence_hear(&s, S, S + 2 * S); /* it takes two seconds to answer */
+    silence_begin(&s, 0, 4 * S);
+    assert_int_equal(silent_at(&s, 1, 4 * S), 8 * S);
+    s = (struct silence){0};
+    silence_begin(&s, 0, S);
+    silence_hear(&s, S, 9 * S);
+    silence_begin(&s, 0, 9 * S);
+    assert_int_equal(silent_at(&s, 1, 9 * S), 14 * S); /* no host is waited for longer than that */
+    assert_int_equal(silent_at(&s, 0, 20 * S), 20 * S);
+    s = (struct silence){0};
+    assert_int_equal(silent_at(&s, 0, S), 0); /* of whom nothing is asked */
+}
+
+static void test_worker_silence__one_question_at_a_time_then_given_up(void **state UNUSED)
+{
+    struct silence s = {0};
+    silence_begin(&s, 0, S);
+    silence_hear(&s, S, S);
+    silence_begin(&s, 0, 2 * S);
+    assert_true(silence_may_ask(&s, 31, 3 * S));
+    int64_t at = silent_at(&s, 2, 2 * S);
+    assert_int_equal(s.since_us, 2 * S);
+    assert_false(silence_may_ask(&s, 1, at));
+    assert_true(silence_may_ask(&s, 0, at));
+    int asked = 0;
+    for (int64_t now = at; !silence_is_given_up(&s); now += S / 10) {
+        assert_true(now <= 2 * S + rules.patience_us);
+        if (silence_may_ask(&s, 0, now)) {
+            silence_begin(&s, 0, now);
+            assert_true(silence_fail(&s, now, now)); /* refused, say */
+            asked++;
+        }
+        silence_look(&s, &rules, 0, now);
+        assert_true(!silence_is_given_up(&s) || now == 2 * S + rules.patience_us);
+    }
+    assert_in_range(asked, 10, 16);
+    silence_hear(&s, 70 * S, 71 * S);
+    assert_false(silence_is_silent(&s) || silence_is_given_up(&s));
+    assert_true(silence_may_ask(&s, 5, 71 * S));
+}
+
+/* Two failures far apart are no minute of silence. */
+static void test_worker_silence__must_be_asked_to_be_given_up(void **state UNUSED)
+{
+    struct silence s = {0};
+    silence_begin(&s, 0, S);
+    assert_true(silence_fail(&s, S, 11 * S));
+    silence_look(&s, &rules, 0, 200 * S);
+    assert_false(silence_is_given_up(&s));
+    silence_begin(&s, 0, 200 * S);
+    assert_false(silence_is_silent(&s)); /* it starts again */
+    assert_true(silence_fail(&s, 200 * S, 210 * S));
+    silence_look(&s, &rules, 0, 210 * S);
+    assert_false(silence_is_given_up(&s));
+}
+
+static void test_worker_silence__a_url_that_hangs_is_no_silent_host(void **state UNUSED)
+{
+    struct silence s = {0};
+    silence_begin(&s, 0, S);
+    silence_begin(&s, 1, 2 * S);
+    silence_hear(&s, 2 * S, 3 * S);
+    assert_false(silence_fail(&s, S, 11 * S)); /* others were answered since */
+    assert_false(silence_is_silent(&s));
+    assert_true(silence_fail(&s, 4 * S, 14 * S));
+    assert_true(silence_is_silent(&s));
+}
+
+static void test_worker_silence__drips_until_a_whole_answer(void **state UNUSED)
+{
+    struct silence s = {0};
+    silence_begin(&s, 0, S);
+    silence_hear(&s, S, S);
+    silence_begin(&s, 1, S);
+    silence_answer(&s, 2 * S);
+    assert_false(silence_drip(&s, S, 4 * S)); /* it served another */
+    assert_true(silence_drip(&s, 3 * S, 6 * S));
+    silence_hear(&s, 6 * S, 7 * S); /* headers are no proof */
+    assert_true(silence_is_silent(&s));
+    assert_false(silence_may_ask(&s, 1, 60 * S));
+    silence_answer(&s, 8 * S);
+    assert_false(silence_is_silent(&s));
+}
+
+/* --- the network ------------------------------------------------------------------------------ */
+
+static bool is_away(int64_t known, int64_t unknown, int64_t heard, bool rows_left)
+{
+    struct network_watch w = {0};
+    const struct network_census c = {known, unknown, heard};
+    network_look(&w, &c, rows_left, S);
+    return w.away_us != 0;
+}
+
+static void test_worker_silence__most_hosts_at_once_are_the_network(void **state UNUSED)
+{
+    assert_false(is_away(NETWORK_HOSTS_MIN - 1, 0, 0, true));
+    assert_true(is_away(NETWORK_HOSTS_MIN, 0, 0, true));
+    assert_true(is_away(NETWORK_HOSTS_MIN, 0, 1, false));
+    assert_false(is_away(NETWORK_HOSTS_MIN, 0, 2, true));
+    assert_false(is_away(10, 0, 40, true));
+    assert_true(is_away(0, NETWORK_UNKNOWN_MIN, 0, true));
+    assert_false(is_away(0, 1000, 0, false)); /* what is left at the end may be the dead ones */
+    assert_false(is_away(0, 1000, 1, true));
+}
+
+static void test_worker_silence__away_until_a_silent_one_answers(void **state UNUSED)
+{
+    struct network_watch w = {0};
+    const struct network_census c = {NETWORK_HOSTS_MIN, 0, 0};
+    assert_true(network_may_ask(&w, 0) && network_may_ask(&w, 0));
+    network_look(&w, &c, true, S);
+    assert_true(network_may_ask(&w, S));
+    assert_false(network_may_ask(&w, 2 * S - 1));
+    assert_true(network_may_ask(&w, 2 * S));
+    assert_false(network_hear(&w, false)); /* one that answered all the while */
+    assert_true(network_hear(&w, true));
+    assert_false(network_hear(&w, true));
+    assert_true(network_may_ask(&w, 2 * S));
+}
+
+/* Through the table: ten hosts that have answered fall silent; one answers; all are forgiven. */
+static void test_worker_silence__a_table_of_hosts_loses_its_network(void **state UNUSED)
+{
+    const struct hosts_rules r = {.per_host = 4, .timeout_us = 10 * S, .patience_us = 60 * S};
+    struct hosts *hs = hosts_new(&r);
+    struct host *h[10];
+    char name[8];
+    for (int i = 0; i < 10; i++) {
+        (void)snprintf(name, sizeof name, "h%d", i);
+        assert_int_equal(hosts_enter(hs, name, 80, S, NULL, &h[i]), HOST_GO);
+        hosts_heard(hs, h[i], S, 2 * S);
+        assert_int_equal(hosts_enter(hs, name, 80, 2 * S, NULL, &h[i]), HOST_GO);
+    }
+    int64_t now = 2 * S;
+    for (; hosts_look(hs, true, now) == 0; now += S / 10) {
+        assert_true(now < 6 * S);
+    }
+    assert_true(hosts_network_is_away(hs));
+    assert_int_equal(hosts_failed(hs, h[1], false, 2 * S, 12 * S), HOST_FAULT_NETWORK);
+    (void)hosts_look(hs, true, 200 * S); /* nobody is given up meanwhile */
+    assert_int_equal(hosts_enter(hs, "h1", 80, 200 * S, NULL, &h[1]), HOST_REST);
+    hosts_heard(hs, h[3], 199 * S, 200 * S);
+    assert_false(hosts_network_is_away(hs));
+    /* What was asked while it was away may still be without an answer. */
+    assert_int_equal(hosts_failed(hs, h[3], false, 199 * S, 209 * S), HOST_FAULT_NETWORK);
+    assert_int_equal(hosts_failed(hs, h[3], false, 199 * S + 1, 209 * S), HOST_FAULT_NETWORK);
+    assert_int_equal(hosts_enter(hs, "h1", 80, 200 * S, NULL, &h[1]), HOST_GO);
+    hosts_free(hs, NULL);
+}
+
+struct row {
+    struct queue_item item;
+    int v;
+};
+static void nothing(struct queue_item *i UNUSED)
+{
+}
+
+/* Rows that come back stand behind the others, so that one URL that hangs is not asked for ever;
+ * a park has a size in bytes. */
+static void test_worker_silence__rows_come_back_behind_the_others(void **state UNUSED)
+{
+    const struct hosts_rules r = {.per_host = 4, .timeout_us = 10 * S, .patience_us = 60 * S};
+    struct hosts *hs = hosts_new(&r);
+    struct host *h;
+    struct row rows[3] = {{.v = 0}, {.v = 1}, {.v = 2}};
+    assert_int_equal(hosts_enter(hs, "a", 80, S, NULL, &h), HOST_GO);
+    assert_int_equal(hosts_stalled(hs, h, S), HOST_STALL_LIVES); /* alone */
+    assert_int_equal(hosts_enter(hs, "a", 80, S, NULL, &h), HOST_GO);
+    assert_int_equal(hosts_stalled(hs, h, S), HOST_STALL_HOLDS);
+    (void)hosts_look(hs, true, 4 * S);
+    assert_int_equal(hosts_stalled(hs, h, S), HOST_STALL_GIVE);
+    assert_int_equal(hosts_enter(hs, "a", 80, 4 * S, &rows[1].item, &h), HOST_REST);
+    rows[2].item.bytes = HOSTS_PARKED_BYTES_MAX;
+    assert_int_equal(hosts_enter(hs, "a", 80, 4 * S, &rows[2].item, &h), HOST_REST);
+    assert_true(hosts_is_full(hs));
+    hosts_leave(hs, h, false, &rows[0].item, 4 * S);
+    assert_null(hosts_unpark(hs, 5 * S)); /* one asks still */
+    assert_int_equal(hosts_failed(hs, h, false, S, 11 * S), HOST_FAULT_HOST);
+    hosts_leave(hs, h, false, NULL, 11 * S);
+    assert_null(hosts_unpark(hs, 11 * S));
+    struct row *first = (struct row *)(void *)hosts_unpark(hs, 12 * S);
+    assert_int_equal(first->v, 1);
+    assert_int_equal(hosts_enter(hs, "a", 80, 12 * S, NULL, &h), HOST_GO);
+    struct hosts_parked n;
+    hosts_count(hs, &n);
+    assert_int_equal(n.silent_n, 2);
+    (void)hosts_look(hs, true, 61 * S); /* the question is on its way still */
+    assert_int_equal(hosts_stalled(hs, h, 12 * S), HOST_STALL_OVER);
+    hosts_free(hs, nothing);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_worker_silence__quiet_goes_by_what_it_is_used_to),
+        cmocka_unit_test(test_worker_silence__one_question_at_a_time_then_given_up),
+        cmocka_unit_test(test_worker_silence__must_be_asked_to_be_given_up),
+        cmocka_unit_test(test_worker_silence__a_url_that_hangs_is_no_silent_host),
+        cmocka_unit_test(test_worker_silence__drips_until_a_whole_answer),
+        cmocka_unit_test(test_worker_silence__most_hosts_at_once_are_the_network),
+        cmocka_unit_test(test_worker_silence__away_until_a_silent_one_answers),
+        cmocka_unit_test(test_worker_silence__a_table_of_hosts_loses_its_network),
+        cmocka_unit_test(test_worker_silence__rows_come_back_behind_the_others),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
