@@ -32,14 +32,14 @@
  * failed_to_resize = broken pairs. */
 
 /* Progress, rewritten every progress interval:
- * {"version":1,"task":"123","attempt":"456","rows_in":N or null,"rows_done":N, "shards_in":N or
- * null,"shards_done":N,"successes":N,"failed_to_download":N,
+ * {"version":1,"task":"123","attempt":"456","rows_in":N or null,"rows_done":N,
+ * "shards_in":N or null,"shards_done":N,"successes":N,"failed_to_download":N,
  * "failed_to_resize":N,"bytes":N,"bytes_fetched":N,"transfers":N,"rows_waiting":N,
  * "rows_waiting_for_silent_hosts":N,"rows_waiting_for_one_host":N,"network_away":false,
- * "rows_per_second":X, "eta_seconds":N or null,"memory_bytes":N,"updated":"RFC3339"} rows_done is the sum of the three
- * outcomes. bytes counts finished shards (index: bytes read). transfers are open now.
- * Rows wait for hosts that are busy, paused or silent, and all of them when the network is away. The
- * speed covers the last minutes; 0 until it is known. */
+ * "rows_per_second":X,"eta_seconds":N or null,"memory_bytes":N,"updated":"RFC3339"}
+ * rows_done is the sum of the three outcomes. bytes counts finished shards (index: bytes read).
+ * transfers are open now. Rows wait for hosts that are busy, paused or silent, and all of them when
+ * the network is away. The speed covers the last minutes; 0 until it is known. */
 
 /* Exit codes of drover-worker. The failure file starts with "<CAUSE>: ", a name of cause.def. */
 #define WP_EXIT_OK        0
