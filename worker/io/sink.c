@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/s3.h"
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -83,13 +84,30 @@ bool sink_is_s3(const char *uri)
     return str_starts(str_of(uri), "s3://");
 }
 
+/* gs:, az: and the like: as a folder they would fill a disk that is thrown away. */
+static bool is_foreign_scheme(struct str uri)
+{
+    size_t n = 0;
+    while (n < uri.n && (isalnum((unsigned char)uri.p[n]) || strchr("+.-", uri.p[n]) != NULL)) {
+        n++;
+    }
+    struct str rest = {uri.p + n, uri.n - n};
+    return n > 0 && str_starts(rest, "://") && !str_starts(uri, "s3://") &&
+           !str_starts(uri, "file://");
+}
+
 bool sink_open(const char *uri, struct sink **ret, struct err *err)
 {
     struct sink *s = xcalloc(1, sizeof *s);
     s->dir_fd = -1;
     struct str u = str_of(uri);
     bool ok;
-    if (sink_is_s3(uri)) {
+    if (is_foreign_scheme(u)) {
+        ok = err_set(err, ERR_INVALID,
+                     "output '%.200s': only s3://bucket/prefix, file:///folder or a folder can be "
+                     "written to",
+                     uri);
+    } else if (sink_is_s3(uri)) {
         ok = open_s3(s, uri, err);
     } else {
         ok = open_folder(s, str_starts(u, "file://") ? uri + 7 : uri, err);

@@ -51,7 +51,7 @@ def test_overwrite(d, server):
     tap.ok(rc == 0, "overwritten by another part", se)
     tap.eq(captions(out), {"%06d" % i: "b %d" % i for i in range(12)}, "nothing of the first is left")
     tap.eq(sorted(os.listdir(out)), sorted(["%05d%s" % (i, x) for i in (0, 1) for x in (".tar", ".parquet", "_stats.json")]
-                                           + ["_manifest.json", "_progress.json", "keep.txt", "notes.parquet"]),
+                                           + ["_manifest.json", "_part.json", "_progress.json", "keep.txt", "notes.parquet"]),
            "what is not of a shard stays, the marker does not")
     tap.eq(load(out, "_manifest.json")["rows_in"], 12, "the manifest is the new one's")
     with open(d + "/bad.parquet", "w") as f:

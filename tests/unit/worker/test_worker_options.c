@@ -299,7 +299,7 @@ static void test_worker_options__bounds(void **state UNUSED)
                   {"retries", "0", "10", "-1", "11"},
                   {"thread_count", "1", "1024", "0", "1025"},
                   {"fetch_threads", "0", "32", "-1", "33"},
-                  {"host_connections", "1", "1024", "0", "1025"},
+                  {"host_connections", "0", "1024", "-1", "1025"},
                   {"processes_count", "0", "256", "-1", "257"},
                   {"progress_interval", "1", "3600", "0", "3601"},
                   {"stop_seconds", "2", "115", "1", "116"},

@@ -4,7 +4,7 @@
 #pragma once
 #include "download/part/pipeline.h"
 
-#define FETCH_REDIRECTS_MAX   3
+#define FETCH_REDIRECTS_MAX   10
 #define FETCH_STALLED_FACTOR  3 /* so many times as many, counting those that stall */
 #define FETCH_STALLED_US      (1 * USEC_PER_SEC)
 #define FETCH_FILES_SPARE     512  /* descriptors for everything else */

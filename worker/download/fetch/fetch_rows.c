@@ -263,7 +263,7 @@ static void tell(struct fetch *f, bool away, int64_t now)
     if (parked.most >= SAY_ROWS && now >= f->next_say_us) {
         log_event(LOG_INFO, "rows_wait_for_one_host", LF_S("host", parked.most_name),
                   LF_I("rows", (int64_t)parked.most),
-                  LF_I("host_connections", f->run->o->host_connections));
+                  LF_I("host_connections", pipeline_host_connections(f->run)));
         f->next_say_us = now + SAY_US;
     }
 }

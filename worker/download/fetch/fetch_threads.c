@@ -36,7 +36,7 @@ bool fetch_threads_new(struct pipeline *run, struct fetch_threads **ret, struct 
 {
     struct fetch_threads *l = xcalloc(1, sizeof *l);
     l->run = run;
-    const struct hosts_rules rules = {.per_host = run->o->host_connections,
+    const struct hosts_rules rules = {.per_host = pipeline_host_connections(run),
                                       .timeout_us = run->o->timeout_s * USEC_PER_SEC,
                                       .patience_us = run->o->host_patience_s * USEC_PER_SEC,
                                       .retries = run->o->retries > 0};

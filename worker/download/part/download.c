@@ -18,6 +18,7 @@
 #include "job/manifest.h"
 #include "job/sagemaker_container.h"
 #include "parquet.h"
+#include "part_record.h"
 #include "resume.h"
 #include "worker_protocol.h"
 #include <curl/curl.h>
@@ -38,6 +39,7 @@ struct download {
                            * forgotten before that query ends */
     struct input input;
     struct parquet *parquet;
+    struct part_record *record;
     struct sink *sink; /* of the working thread; lent to the heart while the stages run */
     struct resume resume;
     struct manifest_extend extend;
@@ -345,14 +347,22 @@ static bool finish(struct download *d, struct err *err)
     return ok;
 }
 
+/* Open the part; is what lies in the output of it, and of these settings? */
+static bool compare(struct download *d, bool finished, struct err *err)
+{
+    bool resumed;
+    return input_open(&d->o, &d->input, err) && duck_open(&d->duck, err) &&
+           parquet_open(&d->duck, d->input.path, d->input.name, &d->o, &d->parquet, err) &&
+           part_record_new(&d->o, &d->input, d->task, parquet_rows(d->parquet), &d->record, err) &&
+           incremental_mode_resumes(d->sink, &d->o, d->task, &resumed, err) &&
+           part_record_check(d->record, d->sink, finished, resumed, err);
+}
+
 static bool prepare(struct download *d, struct err *err)
 {
-    if (!input_open(&d->o, &d->input, err) || !duck_open(&d->duck, err) ||
-        !parquet_open(&d->duck, d->input.path, d->input.name, &d->o, &d->parquet, err)) {
-        return false;
-    }
     pipeline_init(&d->run, &d->o, parquet_columns(d->parquet), parquet_rows(d->parquet));
-    if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err)) {
+    if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err) ||
+        !part_record_write(d->record, d->sink, d->run.format.first_shard, err)) {
         return false;
     }
     if (!resume_load(d->sink, &d->run, &d->resume, err)) {
@@ -392,7 +402,7 @@ static enum job_main_end download(void *ctx, struct err *err)
     struct download *d = ctx;
     bool done = false;
     if (!one_host(err) || !sink_open(d->o.output_folder, &d->sink, err) ||
-        !incremental_mode_is_done(d->sink, &d->o, d->task, &done, err)) {
+        !incremental_mode_is_done(d->sink, &d->o, d->task, &done, err) || !compare(d, done, err)) {
         return JOB_MAIN_FAILED;
     }
     if (done) {
@@ -425,6 +435,7 @@ static void download_done(struct download *d)
         pipeline_done(&d->run);
     }
     parquet_free(d->parquet);
+    part_record_free(d->record);
     duck_close(&d->duck);
     duck_close(&d->duck_out);
     input_done(&d->input);

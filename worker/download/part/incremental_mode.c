@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "job/manifest.h"
+#include "part_record.h"
 #include "worker_protocol.h"
 
 static const char *const suffixes[] = {"_stats.json", ".parquet", ".tar"};
@@ -102,7 +103,8 @@ int64_t incremental_mode_shard_number(const struct shard_format *f, const char *
 static bool remove_all(struct sink *sink, const struct shard_format *f, struct err *err)
 {
     struct sink_listing l = {0};
-    if (!sink_delete(sink, WP_MANIFEST_KEY, err) || !sink_list(sink, &l, err)) {
+    if (!sink_delete(sink, WP_MANIFEST_KEY, err) || !sink_delete(sink, PART_RECORD_KEY, err) ||
+        !sink_list(sink, &l, err)) {
         return false;
     }
     bool ok = true;
@@ -134,6 +136,17 @@ static bool find_first(struct sink *sink, const struct shard_format *f, int64_t 
     }
     sink_listing_done(&l);
     *ret = largest + 1;
+    return true;
+}
+
+bool incremental_mode_resumes(struct sink *sink, const struct options *o, const char *task,
+                              bool *ret, struct err *err)
+{
+    struct marker m = {0};
+    if (o->mode != MODE_INCREMENTAL && !read_marker(sink, o->incremental_mode, task, &m, err)) {
+        return false;
+    }
+    *ret = m.ours && (o->mode == MODE_EXTEND || task[0] != '\0');
     return true;
 }
 

@@ -24,5 +24,8 @@ bool incremental_mode_begin(struct sink *sink, const struct options *o, const ch
 /* After the manifest, and when the task has finished already: take our marker away. */
 bool incremental_mode_end(struct sink *sink, const struct options *o, const char *task,
                           struct err *err) MUST_CHECK;
+/* Would it go on with an interrupted overwrite or extend of its own? */
+bool incremental_mode_resumes(struct sink *sink, const struct options *o, const char *task,
+                              bool *ret, struct err *err) MUST_CHECK;
 /* Number in a name of whatever shard, one's own or an earlier one's; -1 when it is of none. */
 int64_t incremental_mode_shard_number(const struct shard_format *f, const char *name);

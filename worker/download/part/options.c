@@ -82,8 +82,8 @@ static const struct row rows[] = {
      "transfers at once for each decoding process"},
     {"fetch_threads", NULL, INT, "0", 0, 32, AT(fetch_threads),
      "threads that carry them out; 0: one for eight decoding processes"},
-    {"host_connections", NULL, INT, "32", 1, 1024, AT(host_connections),
-     "transfers at once from one host; other rows of it wait"},
+    {"host_connections", NULL, INT, "0", 0, 1024, AT(host_connections),
+     "transfers at once from one host, other rows of it wait; 0: a sixteenth of all, at least 32"},
     {"processes_count", NULL, INT, "0", 0, 256, AT(processes_count),
      "decoding processes; 0: one a processor"},
     {"incremental_mode", NULL, TEXT, "incremental", 0, 0, AT(incremental_mode),
@@ -276,6 +276,41 @@ static void load_flags(struct options *o, int argc, char *const *argv, struct bu
             set(o, r, v, faults);
         }
     }
+}
+
+/* Those from url_col to verify_hash, as the table has them, and what X-Robots-Tag forbids. */
+json_t *options_shape(const struct options *o)
+{
+    json_t *all = json_object();
+    bool shapes = false;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct row *r = &rows[i];
+        const char *at = (const char *)o + r->offset;
+        char text[64] = "";
+        shapes = (shapes || r->offset == AT(url_col)) && r->offset != AT(timeout_s);
+        if (!shapes && r->offset != AT(disallowed_header_directives)) {
+            continue;
+        }
+        switch (r->kind) {
+        case TEXT:
+        case OPTIONAL:
+            break;
+        case INT:
+            (void)snprintf(text, sizeof text, "%lld",
+                           (long long)*(const int64_t *)(const void *)at);
+            break;
+        case REAL:
+            (void)snprintf(text, sizeof text, "%.17g", *(const double *)(const void *)at);
+            break;
+        case FLAG:
+            (void)snprintf(text, sizeof text, "%s", *(const bool *)at ? "true" : "false");
+            break;
+        }
+        bool is_text = r->kind == TEXT || r->kind == OPTIONAL;
+        const char *v = is_text ? *(char *const *)(const void *)at : text;
+        (void)json_object_set_new(all, r->name, json_string(v));
+    }
+    return all;
 }
 
 static int choose(const char *what, const char *v, const char *const *names, int names_n,

@@ -52,5 +52,7 @@ struct options {         /* options_done frees */
 bool options_load(const json_t *hyperparameters, int argc, char *const *argv, struct options *ret,
                   struct buf *faults) MUST_CHECK;
 void options_done(struct options *o);
+/* The settings that shape what is written, name to text. The caller decrefs. */
+json_t *options_shape(const struct options *o);
 /* The table for --help. */
 void options_help(struct buf *out);

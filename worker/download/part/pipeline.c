@@ -96,6 +96,12 @@ bool pipeline_stopping(const struct pipeline *r)
     return r->stop != STOP_NO;
 }
 
+int64_t pipeline_host_connections(const struct pipeline *r)
+{
+    int64_t asked = r->o->host_connections;
+    return asked != 0 ? asked : MAX(r->transfers / PIPELINE_HOST_SHARE, PIPELINE_HOST_MIN);
+}
+
 int64_t pipeline_shards(const struct pipeline *r)
 {
     int64_t per = r->format.rows_per_shard;

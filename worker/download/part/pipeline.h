@@ -10,7 +10,9 @@
 #include <stdatomic.h>
 
 #define PIPELINE_LANES_MAX          32
-#define PIPELINE_LANE_PROCESSES     8 /* that one fetching thread feeds */
+#define PIPELINE_LANE_PROCESSES     8  /* that one fetching thread feeds */
+#define PIPELINE_HOST_SHARE         16 /* of all transfers, at one host ... */
+#define PIPELINE_HOST_MIN           32 /* ... or so many */
 #define PIPELINE_TRANSFERS_MAX      32768
 #define PIPELINE_ROWS_BYTES_MAX     (8u << 20)  /* of all lanes */
 #define PIPELINE_BODIES_BYTES_MAX   (64u << 20) /* of a lane: coming in and waiting for a decoder */
@@ -66,6 +68,8 @@ bool pipeline_stopping(const struct pipeline *r);
 int64_t pipeline_shards(const struct pipeline *r); /* of the part */
 int64_t pipeline_shard_rows(const struct pipeline *r,
                             int64_t shard_i); /* the last one may be short */
+/* Transfers at once from one host. */
+int64_t pipeline_host_connections(const struct pipeline *r);
 /* Wait until one more shard may be open; false when stopping. */
 bool pipeline_shard_open(struct pipeline *r) MUST_CHECK;
 void pipeline_shard_closed(struct pipeline *r);

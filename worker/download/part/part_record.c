@@ -1,0 +1,317 @@
+/* The file: {"version":1,"parts":[{"first_shard":0,"task":"12","source":{"uri","size","checksum",
+ * "rows"},"settings":{"image_size":"256",...},"settings_sha256":"hex"}]}, an entry for each part of
+ * an extended output. The uri is for people: the same part may be mounted elsewhere. */
+#include "part_record.h"
+#include "common/cleanup.h"
+#include "common/hash.h"
+#include "common/json.h"
+#include "incremental_mode.h"
+#include "worker_protocol.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+
+#define END_BYTES ((size_t)512 << 10) /* of a source, read at its front and its end */
+
+struct part_record {
+    const struct options *o; /* borrowed */
+    char *task;
+    json_t *source;
+    json_t *settings;
+    char settings_sha256[SHA256_HEX_N];
+};
+
+/* --- the source ------------------------------------------------------------------------------- */
+
+static bool add_ends(struct sha256 *h, const char *path, int64_t *size, struct err *err)
+{
+    AUTO_FREE char *chunk = xmalloc(END_BYTES);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot read '%s'", path);
+    }
+    off_t last = MAX(st.st_size - (off_t)END_BYTES, (off_t)0);
+    ssize_t n = pread(fd, chunk, END_BYTES, 0);
+    if (n > 0) {
+        sha256_add(h, chunk, (size_t)n);
+        n = pread(fd, chunk, END_BYTES, last);
+    }
+    if (n < 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot read '%s'", path);
+    }
+    sha256_add(h, chunk, (size_t)n);
+    *size += st.st_size;
+    return true;
+}
+
+/* A file, or a pattern for those of an earlier output. */
+static bool read_source(struct part_record *p, const struct input *in, int64_t rows,
+                        struct err *err)
+{
+    struct sha256 h CLEANUP(sha256_done);
+    glob_t found = {0};
+    uint8_t sum[32];
+    char hex[SHA256_HEX_N];
+    int64_t size = 0;
+    bool ok = true;
+    sha256_init(&h);
+    bool many = strchr(in->path, '*') != NULL && glob(in->path, 0, NULL, &found) == 0;
+    for (size_t i = 0; ok && i < (many ? found.gl_pathc : 1); i++) {
+        ok = add_ends(&h, many ? found.gl_pathv[i] : in->path, &size, err);
+    }
+    globfree(&found);
+    sha256_end(&h, sum);
+    str_hex(sum, sizeof sum, hex);
+    p->source = json_pack("{s:s, s:I, s:s, s:I}", "uri", in->name, "size", (json_int_t)size,
+                          "checksum", hex, "rows", (json_int_t)rows);
+    ASSERT(!ok || p->source != NULL);
+    return ok;
+}
+
+static void digest(const json_t *settings, char hex[static SHA256_HEX_N])
+{
+    AUTO_FREE char *text = json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS);
+    ASSERT(text != NULL);
+    struct sha256 h CLEANUP(sha256_done);
+    uint8_t sum[32];
+    sha256_init(&h);
+    sha256_add(&h, text, strlen(text));
+    sha256_end(&h, sum);
+    str_hex(sum, sizeof sum, hex);
+}
+
+bool part_record_new(const struct options *o, const struct input *in, const char *task,
+                     int64_t rows, struct part_record **ret, struct err *err)
+{
+    struct part_record *p = xcalloc(1, sizeof *p);
+    p->o = o;
+    p->task = xstrdup(task);
+    p->settings = options_shape(o);
+    digest(p->settings, p->settings_sha256);
+    if (!read_source(p, in, rows, err)) {
+        part_record_free(p);
+        return false;
+    }
+    *ret = p;
+    return true;
+}
+
+void part_record_free(struct part_record *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    free(p->task);
+    json_decref(p->source);
+    json_decref(p->settings);
+    free(p);
+}
+
+/* --- comparing -------------------------------------------------------------------------------- */
+
+/* What is there, *ret NULL: nothing. */
+static bool load(struct sink *sink, json_t **ret, struct err *err)
+{
+    AUTO_BUF struct buf b = BUF_INIT(PART_RECORD_BYTES_MAX);
+    AUTO_JSON json_t *v = NULL;
+    struct err e = ERR_INIT;
+    *ret = NULL;
+    if (!sink_get(sink, PART_RECORD_KEY, &b, &e)) {
+        if (e.code == ERR_NOT_FOUND) {
+            return true;
+        }
+        *err = e;
+        return false;
+    }
+    if (!json_parse(buf_str(&b), PART_RECORD_BYTES_MAX, &v, err)) {
+        return err_wrap(err, "%s", PART_RECORD_KEY);
+    }
+    if (!json_is_array(json_object_get(v, "parts"))) {
+        return err_set(err, ERR_MALFORMED, "%s has no list of parts", PART_RECORD_KEY);
+    }
+    *ret = TAKE(v);
+    return true;
+}
+
+static void text_of(const json_t *v, char *out, size_t out_n)
+{
+    AUTO_FREE char *dumped = json_dumps(v, JSON_ENCODE_ANY);
+    const char *text = json_is_string(v) ? json_string_value(v) : dumped;
+    (void)snprintf(out, out_n, "%.150s", text != NULL ? text : "nothing");
+}
+
+#define REFUSE_HINT "take an output folder of its own, or --incremental_mode overwrite"
+
+static bool refuse(const struct part_record *p, const char *what, const json_t *there,
+                   const json_t *here, struct err *err)
+{
+    char a[160];
+    char b[160];
+    text_of(there, a, sizeof a);
+    text_of(here, b, sizeof b);
+    return err_set(err, ERR_INVALID, "'%s' is of another %s: '%s' there (%s), '%s' here; %s",
+                   p->o->output_folder, what, a, PART_RECORD_KEY, b, REFUSE_HINT);
+}
+
+static bool same_settings(const struct part_record *p, const json_t *entry, struct err *err)
+{
+    const json_t *theirs = json_object_get(entry, "settings");
+    const char *key;
+    json_t *v;
+    char what[120];
+    json_object_foreach(p->settings, key, v)
+    {
+        const json_t *there = json_object_get(theirs, key);
+        if (!json_equal(there, v)) {
+            (void)snprintf(what, sizeof what, "setting %.80s", key);
+            return refuse(p, what, there, v, err);
+        }
+    }
+    return true;
+}
+
+static bool same_source(const struct part_record *p, const json_t *entry, struct err *err)
+{
+    static const char *const keys[] = {"rows", "size", "checksum"};
+    static const char *const words[] = {"part, by its rows", "part, by its size",
+                                        "part, by its checksum"};
+    const json_t *theirs = json_object_get(entry, "source");
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const json_t *there = json_object_get(theirs, keys[i]);
+        const json_t *here = json_object_get(p->source, keys[i]);
+        if (!json_equal(there, here)) {
+            (void)refuse(p, words[i], there, here, err);
+            const char *uri = json_string_value(json_object_get(theirs, "uri"));
+            return err_wrap(err, "made of '%.200s', asked for '%.200s'", uri != NULL ? uri : "",
+                            json_string_value(json_object_get(p->source, "uri")));
+        }
+    }
+    return true;
+}
+
+static bool same_task(const struct part_record *p, const json_t *entry, struct err *err)
+{
+    const char *there = json_string_value(json_object_get(entry, "task"));
+    AUTO_JSON json_t *here = json_string(p->task);
+    return strcmp(there != NULL ? there : "", p->task) == 0 ||
+           refuse(p, "task", json_object_get(entry, "task"), here, err);
+}
+
+static bool same_all(const struct part_record *p, const json_t *entry, struct err *err)
+{
+    return same_source(p, entry, err) && same_settings(p, entry, err) && same_task(p, entry, err);
+}
+
+/* Shards that nobody vouches for. */
+static bool has_shards(struct sink *sink, bool *ret, struct err *err)
+{
+    struct sink_listing l = {0};
+    if (!sink_list(sink, &l, err)) {
+        return false;
+    }
+    *ret = false;
+    for (size_t i = 0; i < l.n; i++) {
+        size_t digits = strspn(l.objects[i].name, "0123456789");
+        *ret = *ret || (digits > 0 && strcmp(l.objects[i].name + digits, "_stats.json") == 0);
+    }
+    sink_listing_done(&l);
+    return true;
+}
+
+/* The entry of shards from first on, NULL: none; first -1: the last entry. */
+static const json_t *entry_of(const json_t *record, int64_t first)
+{
+    const json_t *parts = json_object_get(record, "parts");
+    for (size_t i = json_array_size(parts); i-- > 0;) {
+        const json_t *e = json_array_get(parts, i);
+        if (first < 0 || json_integer_value(json_object_get(e, "first_shard")) == first) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* Is one of the parts of a finished output this one? The error is of the last. */
+static bool is_one_of_them(const struct part_record *p, const json_t *record, struct err *err)
+{
+    const json_t *parts = json_object_get(record, "parts");
+    struct err e = ERR_INIT;
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        e = (struct err)ERR_INIT;
+        if (same_all(p, json_array_get(parts, i), &e)) {
+            return true;
+        }
+    }
+    *err = e;
+    return false;
+}
+
+bool part_record_check(const struct part_record *p, struct sink *sink, bool finished, bool resumed,
+                       struct err *err)
+{
+    AUTO_JSON json_t *there = NULL;
+    bool shards = false;
+    if (p->o->mode == MODE_OVERWRITE && !resumed && !finished) {
+        return true;
+    }
+    if (!load(sink, &there, err)) {
+        return false;
+    }
+    const json_t *last = entry_of(there, -1);
+    if (last != NULL && finished) {
+        return is_one_of_them(p, there, err);
+    }
+    if (last != NULL) {
+        return p->o->mode == MODE_EXTEND && !resumed ? same_settings(p, last, err)
+                                                     : same_all(p, last, err);
+    }
+    if (p->o->mode == MODE_EXTEND || !has_shards(sink, &shards, err)) {
+        return p->o->mode == MODE_EXTEND;
+    }
+    return (!shards && !finished) ||
+           err_set(err, ERR_INVALID,
+                   "'%s' has shards and no %s: nobody knows what part and which settings they are "
+                   "of, here it is '%.200s'; %s",
+                   p->o->output_folder, PART_RECORD_KEY,
+                   json_string_value(json_object_get(p->source, "uri")), REFUSE_HINT);
+}
+
+bool part_record_write(const struct part_record *p, struct sink *sink, int64_t first_shard,
+                       struct err *err)
+{
+    AUTO_JSON json_t *there = NULL;
+    struct err e = ERR_INIT;
+    if (!load(sink, &there, err)) {
+        return false;
+    }
+    const json_t *entry = entry_of(there, first_shard);
+    if (entry != NULL) {
+        return same_all(p, entry, err);
+    }
+    bool fresh = there == NULL;
+    if (fresh) {
+        there = json_pack("{s:i, s:[]}", "version", WP_VERSION, "parts");
+    }
+    json_t *mine = json_pack("{s:I, s:s, s:O, s:O, s:s}", "first_shard", (json_int_t)first_shard,
+                             "task", p->task, "source", p->source, "settings", p->settings,
+                             "settings_sha256", p->settings_sha256);
+    (void)json_array_append_new(json_object_get(there, "parts"), mine);
+    AUTO_FREE char *text = json_dumps(there, JSON_INDENT(1));
+    ASSERT(text != NULL);
+    if (sink_put(sink, PART_RECORD_KEY, str_of(text), "application/json", fresh, &e)) {
+        return true;
+    }
+    if (e.code != ERR_PRECONDITION) {
+        *err = e;
+        return false;
+    }
+    AUTO_JSON json_t *theirs = NULL; /* a second writer of this part was first, or of another */
+    if (!load(sink, &theirs, err)) {
+        return false;
+    }
+    entry = entry_of(theirs, first_shard);
+    return entry != NULL ? same_all(p, entry, err)
+                         : err_set(err, ERR_CONFLICT, "%s has gone", PART_RECORD_KEY);
+}
