@@ -78,11 +78,11 @@ SEES_orchestrator/api/server := core store/pg store/rows store/api bridge.h metr
 SEES_orchestrator/api/handlers := $(SEES_orchestrator/api/server) api/server
 SEES_orchestrator := core aws store api controller bridge.h metrics.h metrics.def status.h
 SEES_worker := download index job io
-SEES_worker/job := io download/shard/stats.h
-SEES_worker/index := io job download/shard/stats.h
+SEES_worker/job := io
+SEES_worker/index := io job
 SEES_worker/download/image :=
 SEES_worker/download/decode := download/image
-SEES_worker/download/shard := download/image download/part download/fetch/addr.h download/fetch/robots.h io job/progress_report.h
+SEES_worker/download/shard := download/image download/part download/fetch/addr.h download/fetch/robots.h io job/progress_report.h job/stats.h
 SEES_worker/download/fetch := download/part download/shard download/image io job
 SEES_worker/download/part := download io job
 $(foreach d,$(LOCAL:%=worker/local/%) worker/local,$(eval SEES_$(d) := local))

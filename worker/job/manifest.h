@@ -2,7 +2,7 @@
  * worker_protocol.h. */
 #pragma once
 #include "common/units.h"
-#include "download/shard/stats.h"
+#include "stats.h"
 #include "io/sink.h"
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "download/image/bbox.h"
 #include "download/image/image.h"
-#include "download/shard/stats.h"
+#include "job/stats.h"
 #include "io/queue.h"
 
 #define COLUMNS_MAX            64
