@@ -14,6 +14,7 @@
 #include "core/leader/leader_state.h"
 #include "core/leader/quota_learning.h"
 #include "core/leader/sched_view.h"
+#include "core/leader/skip_done.h"
 #include "core/leader/stage_history.h"
 #include "store/leader/scheduler.h"
 
@@ -68,8 +69,8 @@ struct controller {
     struct sagemaker_call *listing;
     int64_t strays_looked_us; /* boot */
     struct quotas_call *quota_reading;
-    struct skip_done *checks; /* done_if: waiting, under way, answered; in order of arrival */
-    size_t checks_n, checks_cap;
+    struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
+    size_t checks_n;
 };
 
 struct aws_gate ctl_gate(struct controller *c);
@@ -114,10 +115,6 @@ void aws_actions_tick(struct controller *c);
 void observe_start(struct controller *c);
 void quota_start(struct controller *c);
 struct job_seen observe_seen(const char *status, const char *secondary, usec_t modified);
-/* campaign_life.c: wanted to state, ends of stages and campaigns */
-bool campaign_life_tick(struct controller *c); /* false: leadership lost */
-/* operations.c */
-bool operations_tick(struct controller *c);
 /* output.c: is an output there and whole? */
 bool output_folder(const struct live_attempt *a, struct s3_uri *ret);
 struct output_verdict {
@@ -135,11 +132,6 @@ void output_cancel(struct output_check *k);
 struct output_check *output_check_done(struct controller *c, const struct live_campaign *lc,
                                        const struct live_stage *ls, const struct task_input *t,
                                        output_cb cb, void *ctx);
-/* precheck.c: tasks of a stage with done_if pass here before they become ready */
-void skip_done_add(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-                   const struct task_row *t);
-bool skip_done_tick(struct controller *c); /* false: leadership lost */
-void skip_done_cancel_all(struct controller *c);
 /* bridge_side.c */
 bool bridge_answers_start(struct controller *c, struct err *err) MUST_CHECK;
 void bridge_answers_stop(struct controller *c);

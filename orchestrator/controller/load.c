@@ -4,10 +4,12 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "core/leader/skip_done.h"
 #include "core/spec/spec_json.h"
 #include "ctl.h"
 #include "outcome.h"
 #include "pool_life.h"
+#include "skip_done.h"
 #include <stdio.h>
 
 #define SPEC_ARENA_MAX (16 * 1024 * 1024)
@@ -30,45 +32,45 @@ void view_free(struct controller *c)
 }
 
 struct task_sink {
-    struct controller *c;
-    struct live_campaign *lc;
     struct live_stage *ls;
-    struct ready_queue_task *many;
+    struct ready_queue_task *ready, *unchecked;
     size_t cap;
 };
 
 static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
 {
     struct task_sink *k = ctx;
-    size_t m = 0;
+    size_t ready_n = 0;
+    size_t unchecked_n = 0;
     if (n > k->cap) {
-        k->many = xrealloc(k->many, n * sizeof *k->many);
+        k->ready = xrealloc(k->ready, n * sizeof *k->ready);
+        k->unchecked = xrealloc(k->unchecked, n * sizeof *k->unchecked);
         k->cap = n;
     }
     for (size_t i = 0; i < n; i++) {
         if (rows[i].state != TASK_WAITING) {
             continue;
         }
-        if (k->ls->spec != NULL && k->ls->spec->done_if != NULL && rows[i].names == 0) {
-            skip_done_add(k->c, k->lc, k->ls, &rows[i]);
-            continue;
-        }
         int64_t size_mb = rows[i].size / (1024 * 1024);
-        k->many[m++] = (struct ready_queue_task){.task_id = rows[i].id,
-                                                 .not_before_us = rows[i].not_before_us,
-                                                 .seq = (uint32_t)rows[i].seq,
-                                                 .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
+        bool ask = skip_done_wanted(k->ls, rows[i].names);
+        *(ask ? &k->unchecked[unchecked_n++] : &k->ready[ready_n++]) =
+            (struct ready_queue_task){.task_id = rows[i].id,
+                                      .not_before_us = rows[i].not_before_us,
+                                      .seq = (uint32_t)rows[i].seq,
+                                      .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
     }
-    ready_queue_push_many(k->ls->ready, k->many, m);
+    ready_queue_push_many(k->ls->ready, k->ready, ready_n);
+    ready_queue_push_many(k->ls->unchecked, k->unchecked, unchecked_n);
 }
 
 static bool load_tasks(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
                        int64_t from_seq, struct err *err)
 {
-    struct task_sink k = {.c = c, .lc = lc, .ls = ls};
+    struct task_sink k = {.ls = ls};
     bool ok =
         view_tasks(c->store, lc->row.id, ls->row.id, from_seq, ls->row.tasks, on_tasks, &k, err);
-    free(k.many);
+    free(k.ready);
+    free(k.unchecked);
     return ok;
 }
 
@@ -143,6 +145,12 @@ static bool know_project(struct controller *c, int64_t project_id, struct err *e
     return refresh_projects(c, err);
 }
 
+/* Its waiting tasks are not read: none can start. A skipped stage may be reopened by a retry. */
+static bool never_again(enum stage_state s)
+{
+    return stage_state_terminal(s) && s != STAGE_SKIPPED;
+}
+
 bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_tasks,
                         struct live_campaign **ret, struct err *err)
 {
@@ -165,9 +173,10 @@ bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_
         ls->row = rows[i];
         ls->spec = spec_i >= 0 ? lc->spec->stages[spec_i] : NULL;
         ls->ready = ready_queue_new();
+        ls->unchecked = ready_queue_new();
         ls->reason = WAIT_NEW;
         lc->live += rows[i].counts[TASK_ACTIVE];
-        ok = history_load(c, ls, err) && (stage_state_terminal(ls->row.state) ||
+        ok = history_load(c, ls, err) && (never_again(ls->row.state) ||
                                           (take_new(c, ls, err) && load_tasks(c, lc, ls, 0, err)));
     }
     free(rows);

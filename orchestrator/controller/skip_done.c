@@ -1,58 +1,38 @@
-/* Skipped when done: tasks of a stage with done_if are looked at in S3 before their first attempt.
- * A bounded number at once, in order; what is there is skipped, the rest becomes ready. An output
- * nobody can look at does not keep a part from running. */
+/* See skip_done.h. A question is known to the leader by ids; its answer is noted in the callback
+ * and taken in the next tick. */
+#include "skip_done.h"
+#include "common/clock.h"
+#include "common/log.h"
 #include "ctl.h"
 
-#define CHECKS_AT_ONCE 32
-
-struct skip_done {
-    struct live_campaign *campaign;
-    struct live_stage *stage;
-    struct task_row task;
-    struct precheck_call *call; /* under way */
-};
-struct precheck_call { /* keeps its place while the array moves */
+struct skip_done_call {
     struct controller *c;
-    int64_t task_id;
-    struct output_check *check;
-    bool answered, good;
+    struct skip_done_ask ask;
+    struct output_check *check; /* NULL: answered */
+    enum skip_done_answer answer;
+    enum skip_done_then then;
 };
-
-static void drop_call(struct skip_done *k)
-{
-    if (k->call != NULL) {
-        output_cancel(k->call->check);
-        free(k->call);
-        k->call = NULL;
-    }
-}
 
 void skip_done_cancel_all(struct controller *c)
 {
     for (size_t i = 0; i < c->checks_n; i++) {
-        drop_call(&c->checks[i]);
+        output_cancel(c->checks[i]->check);
+        free(c->checks[i]);
     }
-    free(c->checks);
-    c->checks = NULL;
-    c->checks_n = c->checks_cap = 0;
-}
-
-void skip_done_add(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-                   const struct task_row *t)
-{
-    if (c->checks_n == c->checks_cap) {
-        c->checks_cap = MAX(64, c->checks_cap * 2);
-        c->checks = xrealloc(c->checks, c->checks_cap * sizeof *c->checks);
-    }
-    c->checks[c->checks_n++] = (struct skip_done){.campaign = lc, .stage = ls, .task = *t};
+    c->checks_n = 0;
 }
 
 static void on_checked(void *ctx, struct output_verdict *v)
 {
-    struct precheck_call *call = ctx;
+    struct skip_done_call *call = ctx;
     call->check = NULL;
-    call->answered = true;
-    call->good = v->checked && v->good;
+    call->answer = !v->checked ? SKIP_DONE_UNCHECKED
+                   : v->good   ? SKIP_DONE_THERE
+                               : SKIP_DONE_MISSING;
+    if (!v->checked) {
+        log_event(LOG_WARN, "done_if_unchecked", LF_I("campaign", call->ask.campaign_id),
+                  LF_I("part", (int64_t)call->ask.task.seq));
+    }
     free(v->manifest);
     call->c->state.look_at_db = true;
 }
@@ -61,98 +41,81 @@ static bool skip_tasks(struct controller *c, void *arg, struct err *err)
 {
     (void)arg;
     for (size_t i = 0; i < c->checks_n; i++) {
-        struct skip_done *k = &c->checks[i];
+        const struct skip_done_call *k = c->checks[i];
         size_t moved = 0;
-        if (k->call != NULL && k->call->answered && k->call->good &&
-            !store_tasks_move(c->store, k->campaign->row.id, k->stage->row.id, TASK_WAITING,
-                              TASK_SKIPPED, CAUSE_NONE, &k->task.id, 1, &moved, NULL, err)) {
+        if (k->check == NULL && k->then == SKIP_DONE_SKIP &&
+            !store_tasks_move(c->store, k->ask.campaign_id, k->ask.stage_id, TASK_WAITING,
+                              TASK_SKIPPED, CAUSE_NONE, &k->ask.task.task_id, 1, &moved, NULL,
+                              err)) {
             return false;
         }
     }
     return true;
 }
 
-static void settle_one(struct controller *c, struct skip_done *k)
+/* Answered ones leave the list. */
+static bool settle_answered(struct controller *c)
 {
-    if (k->call->good) {
-        task_counts_move(k->campaign, k->stage, TASK_WAITING, TASK_SKIPPED, 1);
-    } else {
-        int64_t size_mb = k->task.size / (1024 * 1024);
-        ready_queue_push(k->stage->ready,
-                         &(struct ready_queue_task){.task_id = k->task.id,
-                                                    .not_before_us = k->task.not_before_us,
-                                                    .seq = (uint32_t)k->task.seq,
-                                                    .size_mb = (uint32_t)size_mb});
-    }
-    c->state.decide = true;
-    drop_call(k);
-}
-
-/* Answered ones leave the list; returns how many are still under way. */
-static size_t settle_answered(struct controller *c)
-{
+    bool any = false;
     size_t kept = 0;
-    size_t running = 0;
     for (size_t i = 0; i < c->checks_n; i++) {
-        struct skip_done *k = &c->checks[i];
-        if (k->call != NULL && k->call->answered) {
-            settle_one(c, k);
+        struct skip_done_call *k = c->checks[i];
+        k->then = skip_done_plan(&c->state, &k->ask, k->answer);
+        any |= k->check == NULL && k->then == SKIP_DONE_SKIP;
+    }
+    if (any && !leader_tx(c, skip_tasks, NULL)) {
+        return false;
+    }
+    for (size_t i = 0; i < c->checks_n; i++) {
+        struct skip_done_call *k = c->checks[i];
+        if (k->check != NULL && k->then != SKIP_DONE_FORGET) {
+            c->checks[kept++] = k;
             continue;
         }
-        running += k->call != NULL;
-        c->checks[kept++] = *k;
+        output_cancel(k->check);
+        skip_done_apply(&c->state, &k->ask, k->then, clock_wall_us());
+        free(k);
     }
     c->checks_n = kept;
-    return running;
+    return true;
 }
 
 struct start_arg {
-    size_t running;
+    struct skip_done_ask asks[SKIP_DONE_AT_ONCE];
+    size_t n, begun;
 };
 
-static bool start_some(struct controller *c, void *arg, struct err *err)
+static bool start(struct controller *c, void *arg, struct err *err)
 {
-    struct start_arg *sa = arg;
-    for (size_t i = 0; i < c->checks_n && sa->running < CHECKS_AT_ONCE; i++) {
-        struct skip_done *k = &c->checks[i];
+    struct start_arg *a = arg;
+    for (; a->begun < a->n; a->begun++) {
+        const struct skip_done_ask *ask = &a->asks[a->begun];
+        struct live_campaign *lc = leader_state_campaign(&c->state, ask->campaign_id);
         struct task_input t = {0};
-        if (k->call != NULL) {
-            continue;
-        }
-        if (!task_input_get(c->store, k->campaign->row.id, k->task.id, &t, err)) {
+        if (!task_input_get(c->store, ask->campaign_id, ask->task.task_id, &t, err)) {
             return false;
         }
-        k->call = xcalloc(1, sizeof *k->call);
-        k->call->c = c;
-        k->call->task_id = k->task.id;
-        k->call->check = output_check_done(c, k->campaign, k->stage, &t, on_checked, k->call);
+        struct skip_done_call *k = xcalloc(1, sizeof *k);
+        *k = (struct skip_done_call){.c = c, .ask = *ask};
+        c->checks[c->checks_n++] = k;
+        k->check =
+            output_check_done(c, lc, leader_state_stage(lc, ask->stage_id), &t, on_checked, k);
         free(t.uri);
         free(t.vars_json);
-        sa->running++;
     }
     return true;
 }
 
 bool skip_done_tick(struct controller *c)
 {
-    bool any_good = false;
-    bool any_idle = false;
-    if (c->checks_n == 0) {
-        return true;
-    }
-    for (size_t i = 0; i < c->checks_n; i++) {
-        const struct precheck_call *call = c->checks[i].call;
-        any_good |= call != NULL && call->answered && call->good;
-    }
-    if (any_good && !leader_tx(c, skip_tasks, NULL)) {
+    struct start_arg a = {.begun = 0};
+    if (!settle_answered(c)) {
         return false;
     }
-    struct start_arg sa = {.running = settle_answered(c)};
-    for (size_t i = 0; i < c->checks_n; i++) {
-        any_idle |= c->checks[i].call == NULL;
+    a.n = skip_done_next(&c->state, clock_wall_us(), a.asks, SKIP_DONE_AT_ONCE - c->checks_n);
+    bool ok = a.n == 0 || leader_tx(c, start, &a);
+    for (size_t i = a.begun; i < a.n && c->leading; i++) {
+        skip_done_apply(&c->state, &a.asks[i], SKIP_DONE_ASK_AGAIN, clock_wall_us());
     }
-    if (!any_idle || sa.running >= CHECKS_AT_ONCE) {
-        return true;
-    }
-    return leader_tx(c, start_some, &sa);
+    return ok;
 }

@@ -1,5 +1,6 @@
 /* The tick, on one page: view -> decide -> intend -> act -> record. */
 #include "budget_state.h"
+#include "campaign_life.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/version.h"
@@ -7,7 +8,9 @@
 #include "ctl.h"
 #include "intents.h"
 #include "metrics.h"
+#include "operations.h"
 #include "outcome.h"
+#include "skip_done.h"
 #include <stdio.h>
 
 static bool gate_open(void *ctx)

@@ -7,6 +7,7 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "common/clock.h"
+#include "core/leader/operations.h"
 #include "store/api/campaigns.h"
 #include "store/api/page.h"
 #include "store/api/part_load.h"
@@ -128,7 +129,8 @@ bool campaign_spec(struct api_req *r, struct err *err)
     return reply_out(r, 200);
 }
 
-static bool want(struct api_req *r, enum wanted wanted, const char *action, struct err *err)
+static bool want(struct api_req *r, enum verb verb, enum wanted wanted, const char *action,
+                 struct err *err)
 {
     int64_t id;
     AUTO_JSON json_t *body = NULL;
@@ -142,12 +144,10 @@ static bool want(struct api_req *r, enum wanted wanted, const char *action, stru
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, id, &now, err)) {
         return false;
     }
-    if (campaign_state_terminal(now.state) && now.wanted != wanted) {
-        return err_set(err, ERR_CONFLICT, "campaign c-%lld has ended: %s", (long long)id,
-                       campaign_state_name(now.state));
-    }
-    if (now.wanted == WANTED_CANCEL && wanted != WANTED_CANCEL) {
-        return err_set(err, ERR_CONFLICT, "campaign c-%lld is being cancelled", (long long)id);
+    enum verb_answer answer = verb_answer_any(verb, now.state, now.wanted);
+    if (verb_refused(answer)) {
+        return err_set(err, ERR_CONFLICT, "campaign c-%lld: %s", (long long)id,
+                       verb_refusal(answer));
     }
     const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
     /* One that is held (breaker, budget) is wanted to run already: resuming says to look again. */
@@ -164,22 +164,22 @@ static bool want(struct api_req *r, enum wanted wanted, const char *action, stru
 
 bool campaign_pause(struct api_req *r, struct err *err)
 {
-    return want(r, WANTED_PAUSE, "campaign.pause", err);
+    return want(r, VERB_PAUSE, WANTED_PAUSE, "campaign.pause", err);
 }
 
 bool campaign_resume(struct api_req *r, struct err *err)
 {
-    return want(r, WANTED_RUN, "campaign.resume", err);
+    return want(r, VERB_RESUME, WANTED_RUN, "campaign.resume", err);
 }
 
 bool campaign_drain(struct api_req *r, struct err *err)
 {
-    return want(r, WANTED_DRAIN, "campaign.drain", err);
+    return want(r, VERB_DRAIN, WANTED_DRAIN, "campaign.drain", err);
 }
 
 bool campaign_cancel(struct api_req *r, struct err *err)
 {
-    return want(r, WANTED_CANCEL, "campaign.cancel", err);
+    return want(r, VERB_CANCEL, WANTED_CANCEL, "campaign.cancel", err);
 }
 
 static bool patch_budget(const json_t *budget, struct apidb_patch *p, struct err *err)

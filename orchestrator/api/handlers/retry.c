@@ -4,6 +4,7 @@
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
+#include "core/leader/operations.h"
 #include "store/api/campaigns.h"
 #include "store/api/operations.h"
 #include "store/api/parts.h"
@@ -140,6 +141,24 @@ static bool retry_write(struct api_req *r, const struct retry *t, int64_t *ret_i
     return ok;
 }
 
+/* By the states of now: the campaign's row is locked. */
+static bool retry_allowed(struct api_req *r, const struct retry *t, const struct apidb_wish *now,
+                          struct err *err)
+{
+    enum verb_answer a = verb_answer_any(VERB_RETRY, now->state, now->wanted);
+    struct apidb_stage_row row;
+    const char *stage;
+    if (!json_get_str(t->selector, "stage", NULL, &stage, err) ||
+        (stage != NULL && !apidb_stage_find(r->db, t->campaign_id, stage, &row, err))) {
+        return false;
+    }
+    if (stage != NULL) {
+        a = verb_answer(VERB_RETRY, now->state, now->wanted, row.state);
+    }
+    return !verb_refused(a) || err_set(err, ERR_CONFLICT, "campaign c-%lld: %s",
+                                       (long long)t->campaign_id, verb_refusal(a));
+}
+
 static bool retry_commit(struct api_req *r, const struct retry *t, struct keyed *k, struct err *err)
 {
     AUTO_TX struct store *tx = r->db;
@@ -149,11 +168,8 @@ static bool retry_commit(struct api_req *r, const struct retry *t, struct keyed 
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, t->campaign_id, &now, err)) {
         return false;
     }
-    if (now.wanted == WANTED_CANCEL || now.state == CAMPAIGN_CANCELLED) {
-        return err_set(err, ERR_CONFLICT, "campaign c-%lld was cancelled; submit it anew",
-                       (long long)t->campaign_id);
-    }
-    if (!retry_write(r, t, &id, err) || !apidb_operation_get(tx, id, &json, err)) {
+    if (!retry_allowed(r, t, &now, err) || !retry_write(r, t, &id, err) ||
+        !apidb_operation_get(tx, id, &json, err)) {
         return false;
     }
     const char *location = arena_printf(&r->arena, "/v1/operations/op-%lld", (long long)id);

@@ -180,6 +180,7 @@ void live_campaign_free(struct live_campaign *lc)
 {
     for (int i = 0; i < lc->stages_n; i++) {
         ready_queue_free(lc->stages[i].ready);
+        ready_queue_free(lc->stages[i].unchecked);
         for (int k = 0; k < BREAKER_OF_MAX; k++) {
             free(lc->stages[i].trip_words[k]);
         }
@@ -193,6 +194,7 @@ void live_campaign_free(struct live_campaign *lc)
 void leader_state_add_campaign(struct leader_state *s, struct live_campaign *lc)
 {
     size_t at = s->campaigns_n;
+    lc->generation = ++s->generations;
     s->campaigns = xrealloc(s->campaigns, (s->campaigns_n + 1) * sizeof(struct live_campaign *));
     while (at > 0 && s->campaigns[at - 1]->row.id > lc->row.id) {
         s->campaigns[at] = s->campaigns[at - 1];

@@ -21,7 +21,9 @@ struct live_stage {
     struct stage_row row;
     const struct spec_stage *spec; /* NULL for kinds this version does not run */
     struct ready_queue *ready;
-    enum wait_reason reason; /* as last written */
+    struct ready_queue *unchecked;       /* tasks that done_if was not asked about (skip_done.c) */
+    int checks_under_way, checks_failed; /* questions; answers in a row that did not come */
+    enum wait_reason reason;             /* as last written */
     /* what its attempts have taught (mind.c) */
     struct duration duration;
     struct capacity_ladder place;
@@ -38,6 +40,7 @@ struct live_stage {
 };
 struct live_campaign {
     struct campaign_row row;
+    int64_t generation; /* which taking over of it this is: of no other campaign ever */
     int64_t seen_tasks; /* as view_versions gave it */
     struct arena arena;
     struct spec *spec;
@@ -123,6 +126,7 @@ struct leader_state {
 
     struct live_campaign **campaigns; /* by id */
     size_t campaigns_n;
+    int64_t generations; /* campaigns added so far */
     struct live_attempt **attempts;
     size_t attempts_n, attempts_cap;
     struct live_slots *slots;

@@ -1,5 +1,5 @@
 /* Names and edges of every state table. The lists are the .def files; the edges are here, one
- * table a machine. Terminal states have no way out but an operator's retry of what failed. A number
+ * table a machine. Ends have no way out but a person's retry of parts that failed. A number
  * outside its enum (a row written by a newer version) has no name, is not terminal and has no edge.
  *
  *   attempt   intended -> submitted -> starting -> running -> uploading -> verifying -> succeeded
@@ -191,7 +191,8 @@ static const bool campaign_edges[CAMPAIGN_STATE_COUNT][CAMPAIGN_STATE_COUNT] = {
                        [CAMPAIGN_SUCCEEDED] = true,
                        [CAMPAIGN_FAILED] = true,
                        [CAMPAIGN_CANCELLED] = true},
-    [CAMPAIGN_FAILED] = {[CAMPAIGN_RUNNING] = true}, /* an operator retried failed parts */
+    [CAMPAIGN_SUCCEEDED] = {[CAMPAIGN_RUNNING] = true}, /* a person retried failed parts */
+    [CAMPAIGN_FAILED] = {[CAMPAIGN_RUNNING] = true},
 };
 
 static const bool stage_edges[STAGE_STATE_COUNT][STAGE_STATE_COUNT] = {
@@ -209,7 +210,9 @@ static const bool stage_edges[STAGE_STATE_COUNT][STAGE_STATE_COUNT] = {
                     [STAGE_FAILED] = true,
                     [STAGE_SKIPPED] = true,
                     [STAGE_CANCELLED] = true},
-    [STAGE_FAILED] = {[STAGE_RUNNING] = true}, /* an operator retried failed parts */
+    [STAGE_SUCCEEDED] = {[STAGE_RUNNING] = true}, /* a person retried failed parts */
+    [STAGE_FAILED] = {[STAGE_RUNNING] = true},
+    [STAGE_SKIPPED] = {[STAGE_BLOCKED] = true}, /* of a stage that it needs */
 };
 
 static const bool task_edges[TASK_STATE_COUNT][TASK_STATE_COUNT] = {

@@ -30,6 +30,7 @@ bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
     for (int i = 0; i < TASK_STATE_COUNT; i++) {
         ret->counts[i] = row_i64(res, 0, 5 + i);
     }
+    ret->state = stage_state_parse(row_text(res, 0, 5 + TASK_STATE_COUNT));
     return true;
 }
 

@@ -10,6 +10,7 @@ struct apidb_stage_row {
     int64_t tasks;
     bool closed;
     int64_t taken, counts[TASK_STATE_COUNT];
+    enum stage_state state; /* STAGE_STATE_COUNT: of a newer version */
 };
 /* name NULL: the first stage that has parts, else the first. */
 bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,

@@ -267,6 +267,30 @@ def check_retry(t, a):
     t.ok(s1 == s2 == 202 and b1 == b2 and b1["parts"] == 1, "a keyed retry is answered once")
 
 
+def check_verbs(t, a):
+    """Every cell of operation_table.def for the verbs that have a route; a stage is named where the verb is about parts."""
+    stages = ("blocked", "running", "held", "succeeded", "failed", "skipped", "cancelled")
+    with open(TOP + "/orchestrator/core/leader/operation_table.def", encoding="utf-8") as f:
+        rows = [m.group(1).split(", ") for m in re.finditer(r"^X\((.*)\)$", f.read(), re.M)]
+    s, b, _ = a.submit(spec("verbs", "{from: api}"))
+    cid, wrong, cells = b["id"], [], 0
+    stage = a.sql(f"SELECT name FROM stage WHERE campaign_id = {cid[2:]} ORDER BY seq LIMIT 1")
+    for verb, campaign, *answers in rows:
+        wanted, state = ("cancel", "running") if campaign == "CANCELLING" else ("run", campaign.lower())
+        if verb == "SKIP":
+            continue  # an operation of the leader's; it has no route
+        for k, answer in enumerate(answers):
+            a.sql(f"UPDATE campaign SET wanted = '{wanted}' WHERE id = {cid[2:]}; UPDATE campaign_run SET state = '{state}' WHERE campaign_id = {cid[2:]}; "
+                  f"UPDATE stage_run SET state = '{stages[k]}' WHERE campaign_id = {cid[2:]}; DELETE FROM operation WHERE campaign_id = {cid[2:]}")
+            s, b, _ = a.post(f"/v1/campaigns/{cid}:{verb.lower()}", {"selector": {"stage": stage}} if verb == "RETRY" else None)
+            carried = answer in ("CARRIED_OUT", "REOPENS", "GOES_ON")
+            cells += 1
+            if s != (202 if carried else 409) or (not carried and len(b["detail"]) < 20):
+                wrong.append((verb, campaign, stages[k], answer, s, b))
+    t.ok(len(rows) == 54 and cells == 315 and not wrong, f"{cells} cells of the table of verbs: 202, or 409 with the reason", (len(rows), cells, wrong[:5]))
+    a.sql(f"UPDATE campaign_run SET state = 'cancelled' WHERE campaign_id = {cid[2:]}")
+
+
 def check_wishes(t, a):
     for verb, wanted in (("pause", "pause"), ("drain", "drain"), ("resume", "run")):
         before = a.get("/v1/campaigns/c-1")[1]["version"]
@@ -366,6 +390,7 @@ def run(t, pg):
     check_limits(t, a)
     check_parts(t, a)
     check_retry(t, a)
+    check_verbs(t, a)
     check_wishes(t, a)
     check_headers(t, a)
     check_hostile(t, a)

@@ -469,6 +469,16 @@ static void test_tasks__campaign_and_stage_states_move_along_their_edges_only(vo
     assert_false(store_stage_state(w->s, w->c.stage_id, STAGE_SUCCEEDED, STAGE_BLOCKED, "", &err));
     assert_int_equal(err.code, ERR_INTERNAL);
     leader_rollback(w->s);
+    pg_sql(w->db, "UPDATE campaign_run SET state = 'succeeded', ended_at = now(); "
+                  "UPDATE stage_run SET state = 'skipped', ended_at = now()");
+    begin(w); /* a person's retry leads back */
+    pg_good(store_campaign_state(w->s, c, CAMPAIGN_SUCCEEDED, CAMPAIGN_RUNNING, "", 3, &err), &err);
+    pg_good(store_stage_state(w->s, w->c.stage_id, STAGE_SKIPPED, STAGE_BLOCKED, "", &err), &err);
+    commit(w);
+    AUTO_FREE char *again =
+        pg_text(w->db, "SELECT concat_ws(' ', r.state, r.ended_at IS NULL, s.state, s.ended_at IS "
+                       "NULL) FROM campaign_run r, stage_run s");
+    assert_string_equal(again, "running t blocked t");
 }
 
 static void test_tasks__campaigns_stages_and_limits_read_back(void **state)

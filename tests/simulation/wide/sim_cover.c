@@ -23,7 +23,10 @@ static const struct edge task_unused[] = {{TASK_WAITING, TASK_HELD},   {TASK_WAI
 static const struct edge stage_unused[] = {{STAGE_BLOCKED, STAGE_HELD},
                                            {STAGE_RUNNING, STAGE_SKIPPED},
                                            {STAGE_HELD, STAGE_SKIPPED},
-                                           {STAGE_HELD, STAGE_SUCCEEDED}};
+                                           {STAGE_HELD, STAGE_SUCCEEDED},
+                                           /* its people retry only what failed as a whole */
+                                           {STAGE_SUCCEEDED, STAGE_RUNNING},
+                                           {STAGE_SKIPPED, STAGE_BLOCKED}};
 /* A campaign is taken in as running before anything else becomes of it. */
 static const struct edge campaign_unused[] = {
     {CAMPAIGN_PLANNED, CAMPAIGN_DRAINING},
@@ -38,7 +41,9 @@ static const struct edge campaign_unused[] = {
     {CAMPAIGN_PAUSED, CAMPAIGN_HELD},
     {CAMPAIGN_HELD, CAMPAIGN_SUCCEEDED},
     {CAMPAIGN_HELD, CAMPAIGN_FAILED},
-    {CAMPAIGN_DRAINING, CAMPAIGN_HELD}};
+    {CAMPAIGN_DRAINING, CAMPAIGN_HELD},
+    /* its people retry only what failed as a whole */
+    {CAMPAIGN_SUCCEEDED, CAMPAIGN_RUNNING}};
 
 static bool listed(const struct edge *e, size_t n, int from, int to)
 {

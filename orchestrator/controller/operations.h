@@ -1,0 +1,8 @@
+/* Bulk operations of people (retry, skip), carried out in batches. */
+#pragma once
+#include "common/base.h"
+
+struct controller;
+
+/* One batch of each open operation. False: leadership lost. */
+bool operations_tick(struct controller *c);

@@ -1,0 +1,10 @@
+/* Asks S3 about the tasks that core/leader/skip_done.h names, and writes what the answers mean. */
+#pragma once
+#include "common/base.h"
+
+struct controller;
+
+/* Takes the answers that came, asks about more. False: leadership lost. */
+bool skip_done_tick(struct controller *c);
+/* Lets go of all questions; their tasks are not put back. */
+void skip_done_cancel_all(struct controller *c);

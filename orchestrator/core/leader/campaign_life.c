@@ -1,0 +1,264 @@
+/* See campaign_life.h. Every move is along lifecycle.c's edges. */
+#include "campaign_life.h"
+#include <stdio.h>
+
+static bool ended(const struct live_stage *ls)
+{
+    const int64_t *n = ls->row.counts;
+    return ls->row.closed && ls->row.taken == ls->row.tasks && n[TASK_WAITING] == 0 &&
+           n[TASK_ACTIVE] == 0 && n[TASK_HELD] == 0;
+}
+
+static bool too_many_failed(const struct live_stage *ls)
+{
+    int64_t allowed = ls->spec != NULL ? ls->spec->allow_failed_ppm : 0;
+    return ls->row.counts[TASK_FAILED] * 1000000 > allowed * ls->row.taken;
+}
+
+/* True when every stage it needs has succeeded; *ret_dead when one of them has ended otherwise. */
+static bool needs_met(const struct live_campaign *lc, const struct live_stage *ls, bool *ret_dead)
+{
+    bool met = true;
+    *ret_dead = false;
+    for (int i = 0; ls->spec != NULL && i < ls->spec->needs_n; i++) {
+        for (int k = 0; k < lc->stages_n; k++) {
+            const struct stage_row *need = &lc->stages[k].row;
+            if (strcmp(need->name, ls->spec->needs[i]) != 0) {
+                continue;
+            }
+            bool good = need->state == STAGE_SUCCEEDED;
+            met &= good;
+            *ret_dead |= !good && stage_state_terminal(need->state);
+        }
+    }
+    return met;
+}
+
+static void say(struct campaign_life_move *m, const char *reason)
+{
+    (void)snprintf(m->reason, sizeof m->reason, "%s", reason);
+}
+
+/* A stage that runs, or that its breaker holds till a person lets it go on. */
+static void plan_running(const struct live_stage *ls, struct campaign_life_move *m)
+{
+    if (ended(ls)) {
+        m->to = too_many_failed(ls) ? STAGE_FAILED : STAGE_SUCCEEDED;
+        say(m, m->to == STAGE_FAILED ? "more failed parts than allow_failed" : "");
+    } else if (ls->row.state == STAGE_RUNNING && ls->breaker.tripped) {
+        m->to = STAGE_HELD;
+        m->trips = true;
+    } else if (ls->row.state == STAGE_HELD && ls->row.resumes > ls->row.resumes_taken) {
+        m->to = STAGE_RUNNING;
+        m->resumes = true;
+    }
+}
+
+/* A stage was skipped because one it needs had failed; a retry of that one lets it wait again. */
+static void plan_needs(const struct live_campaign *lc, const struct live_stage *ls,
+                       struct campaign_life_move *m)
+{
+    bool dead = false;
+    bool met = needs_met(lc, ls, &dead);
+    if (ls->row.state == STAGE_SKIPPED) {
+        m->to = dead ? STAGE_SKIPPED : STAGE_BLOCKED;
+    } else if (met) {
+        m->to = STAGE_RUNNING;
+    } else if (dead) {
+        m->to = STAGE_SKIPPED;
+        say(m, "a stage it needs did not succeed");
+    }
+}
+
+static void plan_stage(const struct live_campaign *lc, const struct live_stage *ls,
+                       struct campaign_life_writes *w)
+{
+    enum stage_state now = ls->row.state;
+    bool cancel = lc->row.wanted == WANTED_CANCEL;
+    struct campaign_life_move m = {.stage_id = ls->row.id, .from = (int)now, .to = (int)now};
+    if (lc->row.state == CAMPAIGN_PLANNED || campaign_state_terminal(lc->row.state)) {
+        return;
+    }
+    if (now == STAGE_SKIPPED && !cancel) {
+        plan_needs(lc, ls, &m);
+    } else if (stage_state_terminal(now)) {
+        return;
+    } else if (cancel) {
+        if (ls->row.counts[TASK_ACTIVE] == 0 && ls->row.counts[TASK_WAITING] == 0) {
+            m.to = STAGE_CANCELLED;
+        }
+    } else if (now == STAGE_BLOCKED) {
+        plan_needs(lc, ls, &m);
+    } else {
+        plan_running(ls, &m);
+    }
+    if (m.to != m.from) {
+        w->moves[w->n++] = m;
+    }
+}
+
+static enum campaign_state end_of(const struct live_campaign *lc)
+{
+    enum campaign_state end = CAMPAIGN_SUCCEEDED;
+    for (int i = 0; i < lc->stages_n; i++) {
+        enum stage_state s = lc->stages[i].row.state;
+        if (!stage_state_terminal(s)) {
+            return CAMPAIGN_RUNNING;
+        }
+        if (s == STAGE_FAILED) {
+            end = CAMPAIGN_FAILED;
+        }
+        if (s == STAGE_CANCELLED) {
+            return CAMPAIGN_CANCELLED;
+        }
+    }
+    return end;
+}
+
+/* Held by its breakers: no stage of it can go on without a person. */
+static const struct live_stage *stuck_at(const struct live_campaign *lc)
+{
+    const struct live_stage *held = NULL;
+    for (int i = 0; i < lc->stages_n; i++) {
+        enum stage_state s = lc->stages[i].row.state;
+        if (s == STAGE_RUNNING) {
+            return NULL;
+        }
+        held = s == STAGE_HELD ? &lc->stages[i] : held;
+    }
+    return held;
+}
+
+/* What at_limit asks for, once: a campaign that was held or stopped waits for a person. */
+static enum budget_action at_limit(const struct live_campaign *lc, bool *ret_waits)
+{
+    const struct campaign_row *r = &lc->row;
+    bool drains = r->at_limit == AT_LIMIT_DRAIN;
+    enum budget_action a =
+        budget_at_limit(r->at_limit, drains ? lc->budget_short : lc->budget_spent, lc->live);
+    *ret_waits = lc->waits_for_person || (!drains && a != BUDGET_GO_ON);
+    return *ret_waits ? (r->at_limit == AT_LIMIT_STOP ? BUDGET_STOP_AND_HOLD : BUDGET_HOLD) : a;
+}
+
+static void plan_wanted(const struct live_campaign *lc, struct campaign_life_writes *w,
+                        struct campaign_life_move *m)
+{
+    const struct live_stage *stuck = stuck_at(lc);
+    m->to = CAMPAIGN_RUNNING;
+    if (at_limit(lc, &w->waits_for_person) != BUDGET_GO_ON) {
+        m->to = CAMPAIGN_HELD;
+        say(m, "budget");
+    } else if (stuck != NULL && lc->live == 0) {
+        m->to = CAMPAIGN_HELD;
+        (void)snprintf(m->reason, sizeof m->reason, "stage %s: %.300s", stuck->row.name,
+                       stuck->row.reason);
+    }
+}
+
+static void plan_campaign(const struct live_campaign *lc, struct campaign_life_writes *w)
+{
+    enum campaign_state now = lc->row.state;
+    struct campaign_life_move m = {.from = (int)now, .to = (int)now};
+    enum campaign_state end = end_of(lc);
+    if (now == CAMPAIGN_PLANNED) {
+        m.to = CAMPAIGN_RUNNING;
+    } else if (end != CAMPAIGN_RUNNING && lc->live == 0) {
+        m.to = (int)end;
+    } else if (lc->row.wanted == WANTED_RUN) {
+        plan_wanted(lc, w, &m);
+    } else if (lc->row.wanted != WANTED_CANCEL) {
+        m.to = lc->live == 0 ? CAMPAIGN_PAUSED : CAMPAIGN_DRAINING;
+    }
+    if (m.to != m.from) {
+        w->moves[w->n++] = m;
+    }
+}
+
+void campaign_life_plan(const struct live_campaign *lc, struct campaign_life_writes *ret)
+{
+    ret->n = 0;
+    ret->waits_for_person = lc->waits_for_person;
+    if (campaign_state_terminal(lc->row.state)) {
+        return; /* only a person's retry leads out of an end */
+    }
+    for (int i = 0; i < lc->stages_n && i < SPEC_STAGES_MAX; i++) {
+        plan_stage(lc, &lc->stages[i], ret);
+    }
+    if (ret->n == 0) {
+        plan_campaign(lc, ret);
+    }
+}
+
+void campaign_life_apply(struct leader_state *s, struct live_campaign *lc,
+                         const struct campaign_life_move *m)
+{
+    struct live_stage *ls = m->stage_id != 0 ? leader_state_stage(lc, m->stage_id) : NULL;
+    if (ls != NULL) {
+        stage_set_state(ls, (enum stage_state)m->to);
+        (void)snprintf(ls->row.reason, sizeof ls->row.reason, "%s", m->reason);
+    } else {
+        campaign_set_state(lc, (enum campaign_state)m->to);
+    }
+    s->decide = true;
+    s->look_at_db = true;
+}
+
+bool campaign_life_plan_unwant(const struct leader_state *s, const struct live_campaign *lc,
+                               bool *ret_waits)
+{
+    enum wanted wanted = lc->row.wanted;
+    *ret_waits = lc->waits_for_person;
+    bool spent = wanted == WANTED_RUN && at_limit(lc, ret_waits) == BUDGET_STOP_AND_HOLD;
+    if (wanted != WANTED_CANCEL && wanted != WANTED_PAUSE && !spent) {
+        return false;
+    }
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        if (s->attempts[i]->campaign == lc && !s->attempts[i]->row.unwanted) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void campaign_life_apply_unwant(struct leader_state *s, const struct live_campaign *lc)
+{
+    for (size_t i = 0; i < s->attempts_n; i++) {
+        if (s->attempts[i]->campaign == lc) {
+            s->attempts[i]->row.unwanted = true;
+        }
+    }
+}
+
+bool campaign_life_plan_cancel(struct live_campaign *lc, size_t max,
+                               struct campaign_life_cancel *ret)
+{
+    ret->n = 0;
+    for (int i = 0; i < lc->stages_n && lc->row.wanted == WANTED_CANCEL && ret->n == 0; i++) {
+        struct live_stage *ls = &lc->stages[i];
+        ret->stage_id = ls->row.id;
+        while (ret->n < max &&
+               (ready_queue_pop(ls->ready, USEC_NEVER - 1, &ret->tasks[ret->n]) ||
+                ready_queue_pop(ls->unchecked, USEC_NEVER - 1, &ret->tasks[ret->n]))) {
+            ret->n++;
+        }
+    }
+    return ret->n > 0;
+}
+
+void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc,
+                                const struct campaign_life_cancel *w, bool written, size_t moved)
+{
+    struct live_stage *ls = leader_state_stage(lc, w->stage_id);
+    if (written) {
+        task_counts_move(lc, ls, TASK_WAITING, TASK_CANCELLED, (int64_t)moved);
+        s->look_at_db = true;
+    } else {
+        ready_queue_push_many(ls->ready, w->tasks, w->n);
+    }
+}
+
+bool campaign_life_over(const struct leader_state *s, const struct live_campaign *lc)
+{
+    return campaign_state_terminal(lc->row.state) && lc->live == 0 &&
+           !leader_state_has_pool_of(s, lc);
+}

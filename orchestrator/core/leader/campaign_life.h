@@ -1,0 +1,47 @@
+/* What people want of a campaign, and the ends of its stages, become states. Looks at counters,
+ * never at single parts. Each plan_ says what is to be written; its apply_ changes memory once
+ * that is committed. Pure. */
+#pragma once
+#include "core/sched/ready_queue.h"
+#include "leader_state.h"
+
+struct campaign_life_move {
+    int64_t stage_id; /* 0: the campaign itself */
+    int from, to;     /* stage_state or campaign_state */
+    bool resumes;     /* a held stage goes on: its breaker starts anew */
+    bool trips;       /* its breaker says why, in place of `reason` */
+    char reason[400];
+};
+struct campaign_life_writes {
+    struct campaign_life_move moves[1 + SPEC_STAGES_MAX];
+    int n;
+    bool waits_for_person; /* at_limit stopped it: till it is edited or resumed */
+};
+
+/* Moves of the stages; of the campaign only when no stage moves. */
+void campaign_life_plan(const struct live_campaign *lc, struct campaign_life_writes *ret);
+/* Each move once it is written; asks for another look, since one move may allow the next. */
+void campaign_life_apply(struct leader_state *s, struct live_campaign *lc,
+                         const struct campaign_life_move *m);
+
+/* True: its live attempts are wanted no more (it is cancelled, paused or out of money), and one of
+ * them is not yet written so. *ret_waits as in campaign_life_writes. */
+bool campaign_life_plan_unwant(const struct leader_state *s, const struct live_campaign *lc,
+                               bool *ret_waits);
+void campaign_life_apply_unwant(struct leader_state *s, const struct live_campaign *lc);
+
+/* Waiting tasks of a campaign that is being cancelled: at most `max` of one stage, taken out of
+ * its queues. False: none left. */
+struct campaign_life_cancel {
+    int64_t stage_id;
+    struct ready_queue_task *tasks; /* [max], the caller's */
+    size_t n;
+};
+bool campaign_life_plan_cancel(struct live_campaign *lc, size_t max,
+                               struct campaign_life_cancel *ret);
+/* `moved` of them were waiting and are cancelled. Not written: they wait as before. */
+void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc,
+                                const struct campaign_life_cancel *w, bool written, size_t moved);
+
+/* Ended, nothing of it alive or kept warm: it may be forgotten. */
+bool campaign_life_over(const struct leader_state *s, const struct live_campaign *lc);

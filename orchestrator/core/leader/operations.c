@@ -1,0 +1,147 @@
+/* See operations.h. */
+#include "operations.h"
+#include "core/sched/ready_queue.h"
+#include <assert.h>
+
+#define CAMPAIGN_CANCELLING CAMPAIGN_STATE_COUNT /* beside the states themselves */
+
+static const char *const verb_names[] = {
+    [VERB_RETRY] = "retry",   [VERB_SKIP] = "skip",   [VERB_PAUSE] = "pause",
+    [VERB_RESUME] = "resume", [VERB_DRAIN] = "drain", [VERB_CANCEL] = "cancel",
+};
+static_assert(ARRAY_LEN(verb_names) == VERB_COUNT, "every verb has a name");
+
+static const char *const refusals[VERB_ANSWER_COUNT] = {
+    [VERB_CARRIED_OUT] = "",
+    [VERB_REOPENS] = "",
+    [VERB_GOES_ON] = "",
+    [VERB_CANCELLED] = "it was cancelled; submit it anew",
+    [VERB_CANCELLING] = "it is being cancelled; submit it anew",
+    [VERB_ENDED] = "it has ended; retry its failed parts, or submit it anew",
+    [VERB_STAGE_CANCELLED] = "the stage was cancelled; submit the campaign anew",
+};
+
+#define X(verb, campaign, blocked, running, held, succeeded, failed, skipped, cancelled)           \
+    [VERB_##verb][CAMPAIGN_##campaign] = {                                                         \
+        [STAGE_BLOCKED] = VERB_##blocked,    [STAGE_RUNNING] = VERB_##running,                     \
+        [STAGE_HELD] = VERB_##held,          [STAGE_SUCCEEDED] = VERB_##succeeded,                 \
+        [STAGE_FAILED] = VERB_##failed,      [STAGE_SKIPPED] = VERB_##skipped,                     \
+        [STAGE_CANCELLED] = VERB_##cancelled},
+static const uint8_t table[VERB_COUNT][CAMPAIGN_STATE_COUNT + 1][STAGE_STATE_COUNT] = {
+#include "operation_table.def"
+};
+#undef X
+
+const char *verb_name(enum verb v)
+{
+    return (unsigned)v < VERB_COUNT ? verb_names[v] : "?";
+}
+
+enum verb verb_parse(const char *s)
+{
+    for (int i = 0; i < VERB_COUNT; i++) {
+        if (strcmp(verb_names[i], s) == 0) {
+            return (enum verb)i;
+        }
+    }
+    return VERB_COUNT;
+}
+
+enum verb_answer verb_answer(enum verb v, enum campaign_state campaign, enum wanted wanted,
+                             enum stage_state stage)
+{
+    bool cancelling = wanted == WANTED_CANCEL && campaign != CAMPAIGN_CANCELLED;
+    ASSERT((unsigned)v < VERB_COUNT);
+    if ((unsigned)campaign >= CAMPAIGN_STATE_COUNT || (unsigned)stage >= STAGE_STATE_COUNT) {
+        return VERB_ENDED;
+    }
+    return (enum verb_answer)table[v][cancelling ? CAMPAIGN_CANCELLING : campaign][stage];
+}
+
+enum verb_answer verb_answer_any(enum verb v, enum campaign_state campaign, enum wanted wanted)
+{
+    return verb_answer(v, campaign, wanted, STAGE_RUNNING); /* refused there: refused for all */
+}
+
+bool verb_refused(enum verb_answer a)
+{
+    return a >= VERB_CANCELLED;
+}
+
+const char *verb_refusal(enum verb_answer a)
+{
+    return refusals[a];
+}
+
+void operation_plan(const struct live_campaign *lc, const struct live_stage *ls, enum verb v,
+                    int volume_gb, struct operation_writes *ret)
+{
+    ASSERT(v == VERB_RETRY || v == VERB_SKIP);
+    const struct campaign_row *r = &lc->row;
+    enum verb_answer a = verb_answer(v, r->state, r->wanted, ls->row.state);
+    bool reopens = a == VERB_REOPENS;
+    *ret = (struct operation_writes){
+        .verb = v,
+        .answer = a,
+        .stage_id = ls->row.id,
+        .task_to = v == VERB_RETRY ? TASK_WAITING : TASK_SKIPPED,
+        .stage_from = ls->row.state,
+        .campaign_from = r->state,
+        /* a skipped stage waits for what it needs: campaign_life reopens it */
+        .stage_reopens = reopens && stage_edge(ls->row.state, STAGE_RUNNING) &&
+                         stage_state_terminal(ls->row.state),
+        .campaign_reopens = reopens && campaign_state_terminal(r->state),
+        .volume_gb = volume_gb,
+    };
+}
+
+static bool was_moved(int64_t id, const int64_t *ids, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A person's retry starts the counts anew, as the store does. */
+static void retry_one(struct leader_state *s, struct live_campaign *lc, struct live_stage *ls,
+                      const struct task_row *t, int volume_gb)
+{
+    struct task_change_row *ch = leader_state_change(s, t->id, volume_gb > 0);
+    int64_t size_mb = t->size / (1024 * 1024);
+    if (ch != NULL) {
+        memset(ch->tries, 0, sizeof ch->tries);
+        ch->campaign_id = lc->row.id;
+        ch->volume_gb = volume_gb > 0 ? volume_gb : ch->volume_gb;
+        ch->same = 0;
+    }
+    ready_queue_push(ls->ready, &(struct ready_queue_task){.task_id = t->id,
+                                                           .seq = (uint32_t)t->seq,
+                                                           .size_mb = (uint32_t)size_mb});
+}
+
+void operation_apply(struct leader_state *s, struct live_campaign *lc,
+                     const struct operation_writes *w, const struct task_row *rows, size_t n,
+                     const int64_t *moved_ids, size_t moved)
+{
+    struct live_stage *ls = leader_state_stage(lc, w->stage_id);
+    size_t next = 0; /* both lists are in order of id as a rule */
+    task_counts_move(lc, ls, TASK_FAILED, w->task_to, (int64_t)moved);
+    if (w->stage_reopens) {
+        stage_set_state(ls, STAGE_RUNNING);
+        ls->row.reason[0] = '\0';
+    }
+    if (w->campaign_reopens) {
+        campaign_set_state(lc, CAMPAIGN_RUNNING);
+    }
+    for (size_t i = 0; i < n && w->verb == VERB_RETRY; i++) {
+        bool in_order = next < moved && moved_ids[next] == rows[i].id;
+        if (in_order || was_moved(rows[i].id, moved_ids, moved)) {
+            retry_one(s, lc, ls, &rows[i], w->volume_gb);
+        }
+        next += in_order;
+    }
+    s->look_at_db = s->decide = true;
+}

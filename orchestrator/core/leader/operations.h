@@ -1,0 +1,45 @@
+/* What people may do to a campaign in each of its states (operation_table.def), and how a bulk
+ * operation (retry, skip) moves parts, their stage and their campaign. Pure. */
+#pragma once
+#include "leader_state.h"
+
+enum verb { VERB_RETRY, VERB_SKIP, VERB_PAUSE, VERB_RESUME, VERB_DRAIN, VERB_CANCEL, VERB_COUNT };
+enum verb_answer {
+    VERB_CARRIED_OUT, /* done, or done already; states stay */
+    VERB_REOPENS,     /* what has ended among stage and campaign runs again */
+    VERB_GOES_ON,     /* a held stage runs */
+    VERB_CANCELLED,   /* this and the following: refused */
+    VERB_CANCELLING,
+    VERB_ENDED,
+    VERB_STAGE_CANCELLED,
+    VERB_ANSWER_COUNT
+};
+
+const char *verb_name(enum verb v);
+enum verb verb_parse(const char *s); /* VERB_COUNT: none */
+/* The cell of the table. A state of a newer version is refused as ended. */
+enum verb_answer verb_answer(enum verb v, enum campaign_state campaign, enum wanted wanted,
+                             enum stage_state stage);
+/* For all stages of a campaign together: refused only when no state of a stage would allow it. */
+enum verb_answer verb_answer_any(enum verb v, enum campaign_state campaign, enum wanted wanted);
+bool verb_refused(enum verb_answer a);
+/* Why, for people; "" when it is not refused. */
+const char *verb_refusal(enum verb_answer a);
+
+/* One page of a retry or skip: tasks of one stage that have failed. */
+struct operation_writes {
+    enum verb verb;
+    enum verb_answer answer; /* refused: nothing moves, the operation ends as cancelled */
+    int64_t stage_id;
+    enum task_state task_to; /* from TASK_FAILED */
+    bool stage_reopens, campaign_reopens;
+    enum stage_state stage_from;
+    enum campaign_state campaign_from;
+    int volume_gb; /* 0: as before */
+};
+void operation_plan(const struct live_campaign *lc, const struct live_stage *ls, enum verb v,
+                    int volume_gb, struct operation_writes *ret);
+/* After the commit: of rows[n], all of one stage, those in moved_ids[moved] have moved. */
+void operation_apply(struct leader_state *s, struct live_campaign *lc,
+                     const struct operation_writes *w, const struct task_row *rows, size_t n,
+                     const int64_t *moved_ids, size_t moved);

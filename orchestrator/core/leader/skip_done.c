@@ -1,0 +1,96 @@
+/* See skip_done.h. */
+#include "skip_done.h"
+
+#define BACK_OFF_MIN_US USEC_PER_SEC
+#define BACK_OFF_MAX_US (60 * USEC_PER_SEC)
+
+bool skip_done_wanted(const struct live_stage *ls, int names)
+{
+    return ls->spec != NULL && ls->spec->done_if != NULL && names == 0;
+}
+
+static bool may_ask(const struct live_campaign *lc, const struct live_stage *ls)
+{
+    return lc->row.wanted != WANTED_CANCEL && !stage_state_terminal(ls->row.state) &&
+           (ls->checks_failed == 0 || ls->checks_under_way == 0);
+}
+
+size_t skip_done_next(struct leader_state *s, usec_t now_us, struct skip_done_ask *ret, size_t max)
+{
+    size_t n = 0;
+    for (size_t before = SIZE_MAX; n < max && n != before;) {
+        before = n;
+        for (size_t i = 0; i < s->campaigns_n; i++) {
+            struct live_campaign *lc = s->campaigns[i];
+            for (int k = 0; k < lc->stages_n && n < max; k++) {
+                struct live_stage *ls = &lc->stages[k];
+                struct skip_done_ask *a = &ret[n];
+                if (!may_ask(lc, ls) || !ready_queue_pop(ls->unchecked, now_us, &a->task)) {
+                    continue;
+                }
+                a->campaign_id = lc->row.id;
+                a->generation = lc->generation;
+                a->stage_id = ls->row.id;
+                ls->checks_under_way++;
+                n++;
+            }
+        }
+    }
+    return n;
+}
+
+static struct live_stage *stage_of(struct leader_state *s, const struct skip_done_ask *ask,
+                                   struct live_campaign **ret)
+{
+    struct live_campaign *lc = leader_state_campaign(s, ask->campaign_id);
+    *ret = lc;
+    return lc != NULL && lc->generation == ask->generation ? leader_state_stage(lc, ask->stage_id)
+                                                           : NULL;
+}
+
+enum skip_done_then skip_done_plan(struct leader_state *s, const struct skip_done_ask *ask,
+                                   enum skip_done_answer answer)
+{
+    struct live_campaign *lc;
+    if (stage_of(s, ask, &lc) == NULL) {
+        return SKIP_DONE_FORGET;
+    }
+    return answer == SKIP_DONE_THERE     ? SKIP_DONE_SKIP
+           : answer == SKIP_DONE_MISSING ? SKIP_DONE_READY
+                                         : SKIP_DONE_ASK_AGAIN;
+}
+
+/* Doubles with each answer in a row that did not come, with jitter. */
+static usec_t back_off(struct leader_state *s, int failed)
+{
+    usec_t us = BACK_OFF_MIN_US;
+    for (int i = 1; i < failed && us < BACK_OFF_MAX_US; i++) {
+        us *= 2;
+    }
+    us = MIN(us, BACK_OFF_MAX_US);
+    return us / 2 + (usec_t)rng_below(&s->rng, (uint64_t)us / 2);
+}
+
+void skip_done_apply(struct leader_state *s, const struct skip_done_ask *ask,
+                     enum skip_done_then then, usec_t now_us)
+{
+    struct live_campaign *lc;
+    struct live_stage *ls = stage_of(s, ask, &lc);
+    struct ready_queue_task t = ask->task;
+    if (ls == NULL) {
+        return;
+    }
+    ls->checks_under_way--;
+    ls->checks_failed = then == SKIP_DONE_ASK_AGAIN ? ls->checks_failed + 1 : 0;
+    if (then == SKIP_DONE_SKIP) {
+        task_counts_move(lc, ls, TASK_WAITING, TASK_SKIPPED, 1);
+    } else if (then == SKIP_DONE_READY) {
+        t.not_before_us = 0;
+        ready_queue_push(ls->ready, &t);
+    } else {
+        t.not_before_us = now_us + back_off(s, ls->checks_failed);
+        ready_queue_push(ls->unchecked, &t);
+    }
+    s->decide = true;
+    s->look_at_db = true;
+}

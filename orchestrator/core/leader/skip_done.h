@@ -1,0 +1,37 @@
+/* Tasks of a stage with done_if are looked at in S3 before their first attempt: what is there is
+ * skipped, what is missing becomes ready, and what could not be looked at is asked about again
+ * after a back-off; it is never started unseen. Decides which task is asked about next and what an
+ * answer means. Keeps ids: a campaign may end while an answer is under way. Pure. */
+#pragma once
+#include "core/sched/ready_queue.h"
+#include "leader_state.h"
+
+#define SKIP_DONE_AT_ONCE 32 /* questions under way, of all stages */
+
+struct skip_done_ask { /* value */
+    int64_t campaign_id, generation, stage_id;
+    struct ready_queue_task task;
+};
+enum skip_done_answer {
+    SKIP_DONE_THERE,
+    SKIP_DONE_MISSING,
+    SKIP_DONE_UNCHECKED, /* S3 could not be asked */
+};
+enum skip_done_then {
+    SKIP_DONE_FORGET, /* its campaign is gone */
+    SKIP_DONE_SKIP,
+    SKIP_DONE_READY,
+    SKIP_DONE_ASK_AGAIN,
+};
+
+/* Is it a task of this stage that must be asked about? names: attempts it has had. */
+bool skip_done_wanted(const struct live_stage *ls, int names);
+/* Takes at most `max` tasks that are due out of their stages' queues, one of each stage in turn.
+ * While a stage's last answer was SKIP_DONE_UNCHECKED one of it is asked about at a time. */
+size_t skip_done_next(struct leader_state *s, usec_t now_us, struct skip_done_ask *ret, size_t max);
+/* What an answer means; SKIP_DONE_SKIP is to be written first. */
+enum skip_done_then skip_done_plan(struct leader_state *s, const struct skip_done_ask *ask,
+                                   enum skip_done_answer answer);
+/* After the commit, or with SKIP_DONE_ASK_AGAIN when nothing could be asked or written. */
+void skip_done_apply(struct leader_state *s, const struct skip_done_ask *ask,
+                     enum skip_done_then then, usec_t now_us);

@@ -1,0 +1,434 @@
+/* Aim: stages and campaigns move as people want and as their parts end, and never otherwise.
+ * Method: a campaign of a few stages by hand; each rule as rows of a table, expected moves as text;
+ * every rule is asked at its limits. */
+#include "life_world.h"
+
+static const char *plan(struct life_world *l)
+{
+    static char text[800];
+    struct campaign_life_writes w;
+    campaign_life_plan(l->lc, &w);
+    return life_moves(l->lc, &w, text, sizeof text);
+}
+
+static void test_life__a_planned_campaign_runs_first(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 2);
+    l.lc->row.state = CAMPAIGN_PLANNED;
+    life_stage_ended(&l.st[0], 0);
+    assert_string_equal(plan(&l), "c planned>running");
+    l.lc->row.wanted = WANTED_CANCEL;
+    assert_string_equal(plan(&l), "c planned>running");
+    life_world_done(&l);
+}
+
+static void test_life__a_stage_waits_for_what_it_needs(void **state)
+{
+    (void)state;
+    static const struct {
+        enum stage_state first, second;
+        const char *moves; /* of a third one that needs both */
+    } rows[] = {
+        {STAGE_SUCCEEDED, STAGE_SUCCEEDED, "s2 blocked>running"},
+        {STAGE_SUCCEEDED, STAGE_HELD, ""},
+        {STAGE_HELD, STAGE_SUCCEEDED, ""},
+        {STAGE_HELD, STAGE_HELD, ""},
+        {STAGE_FAILED, STAGE_HELD, "s2 blocked>skipped"},
+        {STAGE_HELD, STAGE_FAILED, "s2 blocked>skipped"},
+        {STAGE_SUCCEEDED, STAGE_CANCELLED, "s2 blocked>skipped"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct life_world l;
+        struct campaign_life_writes w;
+        life_world_init(&l, 3);
+        l.spec[2].needs[0] = "s0";
+        l.spec[2].needs[1] = "s1";
+        l.spec[2].needs_n = 2;
+        l.st[0].row.state = rows[i].first;
+        l.st[1].row.state = rows[i].second;
+        l.lc->live = 1; /* the campaign itself has no reason to move */
+        assert_string_equal(plan(&l), rows[i].moves);
+        campaign_life_plan(l.lc, &w);
+        if (strstr(rows[i].moves, "skipped") != NULL) {
+            assert_string_equal(w.moves[0].reason, "a stage it needs did not succeed");
+        }
+        life_world_done(&l);
+    }
+}
+
+static void test_life__a_skipped_stage_waits_again_when_what_it_needs_is_retried(void **state)
+{
+    (void)state;
+    static const struct {
+        enum stage_state first, second;
+        enum wanted wanted;
+        const char *moves;
+    } rows[] = {
+        {STAGE_RUNNING, STAGE_SKIPPED, WANTED_RUN, "s1 skipped>blocked"},
+        {STAGE_SUCCEEDED, STAGE_SKIPPED, WANTED_PAUSE, "s1 skipped>blocked"},
+        {STAGE_FAILED, STAGE_SKIPPED, WANTED_RUN, "c running>failed"},
+        {STAGE_RUNNING, STAGE_BLOCKED, WANTED_RUN, "s2 skipped>blocked"},
+        {STAGE_RUNNING, STAGE_SKIPPED, WANTED_CANCEL, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct life_world l;
+        life_world_init(&l, 3);
+        l.st[0].row.state = rows[i].first;
+        l.st[1].row.state = rows[i].second;
+        l.st[2].row.state = STAGE_SKIPPED;
+        l.lc->row.wanted = rows[i].wanted;
+        assert_string_equal(plan(&l), rows[i].moves);
+        life_world_done(&l);
+    }
+}
+
+static void test_life__a_stage_ends_with_its_last_part(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t waiting, active, held, failed, taken, allow_ppm;
+        bool closed;
+        const char *moves;
+    } rows[] = {
+        {0, 0, 0, 0, 10, 0, true, "s0 running>succeeded"},
+        {0, 0, 0, 1, 10, 0, true, "s0 running>failed"},
+        {0, 0, 0, 1, 10, 100000, true, "s0 running>succeeded"}, /* 10 % may fail */
+        {0, 0, 0, 2, 10, 100000, true, "s0 running>failed"},
+        {0, 0, 0, 1, 10, 99999, true, "s0 running>failed"},
+        {1, 0, 0, 0, 10, 0, true, ""},
+        {0, 1, 0, 0, 10, 0, true, ""},
+        {0, 0, 1, 0, 10, 0, true, ""},
+        {0, 0, 0, 0, 9, 0, true, ""},   /* one is not taken in yet */
+        {0, 0, 0, 0, 10, 0, false, ""}, /* more may come */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct life_world l;
+        life_world_init(&l, 2);
+        life_stage_ended(&l.st[0], rows[i].failed);
+        l.st[0].row.counts[TASK_WAITING] = rows[i].waiting;
+        l.st[0].row.counts[TASK_ACTIVE] = rows[i].active;
+        l.st[0].row.counts[TASK_HELD] = rows[i].held;
+        l.st[0].row.taken = rows[i].taken;
+        l.st[0].row.closed = rows[i].closed;
+        l.spec[0].allow_failed_ppm = rows[i].allow_ppm;
+        assert_string_equal(plan(&l), rows[i].moves);
+        l.st[0].row.state = STAGE_HELD; /* a held one ends as well */
+        l.lc->live = 1;
+        assert_true((plan(&l)[0] != '\0') == (rows[i].moves[0] != '\0'));
+        life_world_done(&l);
+    }
+}
+
+static void test_life__a_breaker_holds_and_a_person_lets_go_on(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct campaign_life_writes w;
+    life_world_init(&l, 1);
+    l.lc->live = 1;
+    l.st[0].breaker.tripped = true;
+    campaign_life_plan(l.lc, &w);
+    assert_int_equal(w.n, 1);
+    assert_int_equal(w.moves[0].to, STAGE_HELD);
+    assert_true(w.moves[0].trips && !w.moves[0].resumes);
+    (void)snprintf(w.moves[0].reason, sizeof w.moves[0].reason, "disk_full");
+    campaign_life_apply(&l.w.s, l.lc, &w.moves[0]);
+    assert_int_equal(l.st[0].row.state, STAGE_HELD);
+    assert_string_equal(l.st[0].row.reason, "disk_full");
+    assert_string_equal(plan(&l), "");
+    l.st[0].row.resumes = 1;
+    campaign_life_plan(l.lc, &w);
+    assert_int_equal(w.n, 1);
+    assert_true(w.moves[0].resumes && w.moves[0].to == STAGE_RUNNING && !w.moves[0].trips);
+    l.st[0].row.resumes_taken = 1; /* heeded already */
+    assert_string_equal(plan(&l), "");
+    life_world_done(&l);
+}
+
+static void test_life__a_cancel_ends_what_has_nothing_left(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 4);
+    l.lc->row.wanted = WANTED_CANCEL;
+    l.st[0].row.state = STAGE_SUCCEEDED;
+    l.st[1].row.state = STAGE_RUNNING;
+    l.st[2].row.state = STAGE_HELD;
+    assert_string_equal(plan(&l), "");
+    for (int i = 1; i < 4; i++) {
+        life_stage_ended(&l.st[i], 0);
+    }
+    l.st[1].row.counts[TASK_ACTIVE] = 1;
+    l.lc->live = 1;
+    assert_string_equal(plan(&l), "s2 held>cancelled, s3 blocked>cancelled");
+    l.st[1].row.counts[TASK_ACTIVE] = 0;
+    l.lc->live = 0;
+    assert_int_equal(life_settle(&l), 2);
+    assert_int_equal(l.lc->row.state, CAMPAIGN_CANCELLED);
+    assert_int_equal(l.st[0].row.state, STAGE_SUCCEEDED);
+    life_world_done(&l);
+}
+
+static void test_life__a_campaign_ends_as_its_stages_did(void **state)
+{
+    (void)state;
+    static const struct {
+        enum stage_state first, second;
+        int64_t live;
+        const char *moves;
+    } rows[] = {
+        {STAGE_SUCCEEDED, STAGE_SUCCEEDED, 0, "c running>succeeded"},
+        {STAGE_SUCCEEDED, STAGE_SUCCEEDED, 1, ""},
+        {STAGE_FAILED, STAGE_SKIPPED, 0, "c running>failed"},
+        {STAGE_SUCCEEDED, STAGE_FAILED, 0, "c running>failed"},
+        {STAGE_FAILED, STAGE_CANCELLED, 0, "c running>cancelled"},
+        {STAGE_SUCCEEDED, STAGE_RUNNING, 0, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct life_world l;
+        life_world_init(&l, 2);
+        l.st[0].row.state = rows[i].first;
+        l.st[1].row.state = rows[i].second;
+        l.lc->live = rows[i].live;
+        assert_string_equal(plan(&l), rows[i].moves);
+        life_world_done(&l);
+    }
+}
+
+static void test_life__an_ended_campaign_stays_ended(void **state)
+{
+    (void)state;
+    static const enum campaign_state ends[] = {CAMPAIGN_SUCCEEDED, CAMPAIGN_FAILED,
+                                               CAMPAIGN_CANCELLED};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        for (int wanted = 0; wanted < WANTED_COUNT; wanted++) {
+            struct life_world l;
+            life_world_init(&l, 2);
+            l.lc->row.state = ends[i];
+            l.lc->row.wanted = (enum wanted)wanted;
+            l.st[1].row.state = STAGE_SKIPPED;
+            assert_string_equal(plan(&l), "");
+            life_world_done(&l);
+        }
+    }
+}
+
+static void test_life__pause_drain_and_resume(void **state)
+{
+    (void)state;
+    static const struct {
+        enum campaign_state now;
+        enum wanted wanted;
+        int64_t live;
+        const char *moves;
+    } rows[] = {
+        {CAMPAIGN_RUNNING, WANTED_RUN, 1, ""},
+        {CAMPAIGN_RUNNING, WANTED_PAUSE, 1, "c running>draining"},
+        {CAMPAIGN_RUNNING, WANTED_DRAIN, 1, "c running>draining"},
+        {CAMPAIGN_RUNNING, WANTED_PAUSE, 0, "c running>paused"},
+        {CAMPAIGN_DRAINING, WANTED_DRAIN, 1, ""},
+        {CAMPAIGN_DRAINING, WANTED_DRAIN, 0, "c draining>paused"},
+        {CAMPAIGN_DRAINING, WANTED_RUN, 1, "c draining>running"},
+        {CAMPAIGN_PAUSED, WANTED_RUN, 0, "c paused>running"},
+        {CAMPAIGN_HELD, WANTED_RUN, 0, "c held>running"},
+        {CAMPAIGN_HELD, WANTED_PAUSE, 0, "c held>paused"},
+        {CAMPAIGN_RUNNING, WANTED_CANCEL, 1, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct life_world l;
+        life_world_init(&l, 2);
+        l.lc->row.state = rows[i].now;
+        l.lc->row.wanted = rows[i].wanted;
+        l.lc->live = rows[i].live;
+        assert_string_equal(plan(&l), rows[i].moves);
+        life_world_done(&l);
+    }
+}
+
+static void test_life__a_cap_that_is_reached(void **state)
+{
+    (void)state;
+    static const struct {
+        enum at_limit at_limit;
+        bool falls_short, spent, waits;
+        int64_t live;
+        const char *moves;
+        bool then_waits, stops;
+    } rows[] = {
+        {AT_LIMIT_DRAIN, true, false, false, 1, "", false, false},
+        {AT_LIMIT_DRAIN, true, false, false, 0, "c running>held", false, false},
+        {AT_LIMIT_DRAIN, false, true, false, 0, "", false, false},
+        {AT_LIMIT_HOLD, true, false, false, 0, "", false, false},
+        {AT_LIMIT_HOLD, false, true, false, 1, "c running>held", true, false},
+        {AT_LIMIT_HOLD, false, false, true, 0, "c running>held", true, false},
+        {AT_LIMIT_STOP, false, true, false, 1, "c running>held", true, true},
+        {AT_LIMIT_STOP, false, false, true, 1, "c running>held", true, true},
+        {AT_LIMIT_STOP, true, false, false, 1, "", false, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct life_world l;
+        struct campaign_life_writes w;
+        bool waits;
+        life_world_init(&l, 1);
+        l.w.lc = l.lc;
+        l.w.ls = &l.st[0];
+        struct live_attempt *a = leader_world_attempt(&l.w, 5, 1);
+        l.lc->row.at_limit = rows[i].at_limit;
+        l.lc->budget_short = rows[i].falls_short;
+        l.lc->budget_spent = rows[i].spent;
+        l.lc->waits_for_person = rows[i].waits;
+        l.lc->live = rows[i].live;
+        assert_string_equal(plan(&l), rows[i].moves);
+        campaign_life_plan(l.lc, &w);
+        assert_int_equal(w.waits_for_person, rows[i].then_waits);
+        assert_true(w.n == 0 || strcmp(w.moves[0].reason, "budget") == 0);
+        assert_int_equal(campaign_life_plan_unwant(&l.w.s, l.lc, &waits), rows[i].stops);
+        assert_int_equal(waits, rows[i].then_waits);
+        (void)a;
+        life_world_done(&l);
+    }
+}
+
+static void test_life__a_campaign_is_held_when_no_stage_can_go_on(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct campaign_life_writes w;
+    life_world_init(&l, 3);
+    l.st[0].row.state = STAGE_HELD;
+    (void)snprintf(l.st[0].row.reason, sizeof l.st[0].row.reason, "breaker: oom");
+    campaign_life_plan(l.lc, &w);
+    assert_int_equal(w.n, 1);
+    assert_int_equal(w.moves[0].to, CAMPAIGN_HELD);
+    assert_string_equal(w.moves[0].reason, "stage s0: breaker: oom");
+    l.lc->live = 1;
+    assert_string_equal(plan(&l), "");
+    l.lc->live = 0;
+    l.spec[1].needs_n = 0;
+    l.st[1].row.state = STAGE_RUNNING;
+    assert_string_equal(plan(&l), "");
+    life_world_done(&l);
+}
+
+static void test_life__whose_jobs_are_stopped(void **state)
+{
+    (void)state;
+    static const bool stops[WANTED_COUNT] = {[WANTED_PAUSE] = true, [WANTED_CANCEL] = true};
+    for (int wanted = 0; wanted < WANTED_COUNT; wanted++) {
+        struct life_world l;
+        bool waits;
+        life_world_init(&l, 1);
+        struct live_attempt *other = leader_world_attempt(&l.w, 4, 1); /* of campaign 7 */
+        l.lc->row.wanted = (enum wanted)wanted;
+        assert_false(campaign_life_plan_unwant(&l.w.s, l.lc, &waits));
+        l.w.lc = l.lc;
+        l.w.ls = &l.st[0];
+        struct live_attempt *a = leader_world_attempt(&l.w, 5, 1);
+        assert_int_equal(campaign_life_plan_unwant(&l.w.s, l.lc, &waits), stops[wanted]);
+        campaign_life_apply_unwant(&l.w.s, l.lc);
+        assert_true(a->row.unwanted && !other->row.unwanted);
+        assert_false(campaign_life_plan_unwant(&l.w.s, l.lc, &waits));
+        life_world_done(&l);
+    }
+}
+
+static void fill(struct live_stage *ls, int first, int n)
+{
+    for (int i = 0; i < n; i++) {
+        ready_queue_push(i % 2 == 0 ? ls->ready : ls->unchecked,
+                         &(struct ready_queue_task){.task_id = first + i, .seq = (uint32_t)i});
+    }
+}
+
+static void test_life__a_cancel_takes_all_that_wait(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct ready_queue_task tasks[4];
+    struct campaign_life_cancel w = {.tasks = tasks};
+    life_world_init(&l, 2);
+    fill(&l.st[0], 100, 7);
+    fill(&l.st[1], 200, 3);
+    assert_false(campaign_life_plan_cancel(l.lc, 4, &w)); /* nobody wants it */
+    l.lc->row.wanted = WANTED_CANCEL;
+    assert_true(campaign_life_plan_cancel(l.lc, 4, &w));
+    assert_int_equal(w.n, 4);
+    assert_int_equal(w.stage_id, 90);
+    campaign_life_apply_cancel(&l.w.s, l.lc, &w, false, 0); /* not written: they wait as before */
+    assert_int_equal(ready_queue_n(l.st[0].ready) + ready_queue_n(l.st[0].unchecked), 7);
+    assert_int_equal(l.st[0].row.counts[TASK_WAITING], 10);
+    int64_t sum = 0;
+    while (campaign_life_plan_cancel(l.lc, 4, &w)) {
+        for (size_t i = 0; i < w.n; i++) {
+            assert_true(tasks[i].task_id / 100 == (w.stage_id == 90 ? 1 : 2));
+            sum += tasks[i].task_id;
+        }
+        campaign_life_apply_cancel(&l.w.s, l.lc, &w, true, w.n);
+    }
+    assert_int_equal(sum, 721 + 603);
+    assert_int_equal(l.st[0].row.counts[TASK_CANCELLED], 7);
+    assert_int_equal(l.st[1].row.counts[TASK_CANCELLED], 3);
+    life_world_done(&l);
+}
+
+static void test_life__what_is_over_is_forgotten(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    assert_false(campaign_life_over(&l.w.s, l.lc));
+    l.lc->row.state = CAMPAIGN_SUCCEEDED;
+    assert_true(campaign_life_over(&l.w.s, l.lc));
+    l.lc->live = 1;
+    assert_false(campaign_life_over(&l.w.s, l.lc));
+    l.lc->live = 0;
+    l.w.lc = l.lc;
+    l.w.ls = &l.st[0];
+    (void)leader_world_pool(&l.w, 3, POOL_AVAILABLE, NULL); /* kept warm and billed */
+    assert_false(campaign_life_over(&l.w.s, l.lc));
+    life_world_done(&l);
+}
+
+/* From the first look to the end: a move asks for another look till nothing moves. */
+static void test_life__a_chain_of_stages_runs_to_its_end(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 3);
+    l.lc->row.state = CAMPAIGN_PLANNED;
+    (void)life_settle(&l);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(l.st[i].row.state, STAGE_RUNNING);
+        assert_int_equal(l.lc->row.state, CAMPAIGN_RUNNING);
+        life_stage_ended(&l.st[i], 0);
+        l.w.s.look_at_db = l.w.s.decide = false;
+        (void)life_settle(&l);
+        assert_true(l.w.s.look_at_db && l.w.s.decide);
+    }
+    assert_int_equal(l.lc->row.state, CAMPAIGN_SUCCEEDED);
+    life_world_done(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_life__a_planned_campaign_runs_first),
+        cmocka_unit_test(test_life__a_stage_waits_for_what_it_needs),
+        cmocka_unit_test(test_life__a_skipped_stage_waits_again_when_what_it_needs_is_retried),
+        cmocka_unit_test(test_life__a_stage_ends_with_its_last_part),
+        cmocka_unit_test(test_life__a_breaker_holds_and_a_person_lets_go_on),
+        cmocka_unit_test(test_life__a_cancel_ends_what_has_nothing_left),
+        cmocka_unit_test(test_life__a_campaign_ends_as_its_stages_did),
+        cmocka_unit_test(test_life__an_ended_campaign_stays_ended),
+        cmocka_unit_test(test_life__pause_drain_and_resume),
+        cmocka_unit_test(test_life__a_cap_that_is_reached),
+        cmocka_unit_test(test_life__a_campaign_is_held_when_no_stage_can_go_on),
+        cmocka_unit_test(test_life__whose_jobs_are_stopped),
+        cmocka_unit_test(test_life__a_cancel_takes_all_that_wait),
+        cmocka_unit_test(test_life__what_is_over_is_forgotten),
+        cmocka_unit_test(test_life__a_chain_of_stages_runs_to_its_end),
+    };
+    return cmocka_run_group_tests_name("campaign life", tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+/* Aim: what people may do is told for every verb in every state of campaign and stage, and what is
+ * carried out leaves nothing that cannot go on. Method: the rules of the table are written down
+ * here a second time, as conditions, and every cell is compared; then every cell is carried out on
+ * a campaign made by hand, and its life goes on until nothing moves. */
+#include "core/leader/operations.h"
+#include "life_world.h"
+
+static bool is_ended(enum campaign_state c)
+{
+    return c == CAMPAIGN_SUCCEEDED || c == CAMPAIGN_FAILED;
+}
+
+/* retry and skip: of parts. */
+static enum verb_answer want_parts(enum verb v, enum campaign_state c, enum stage_state s)
+{
+    bool stage_ended = s == STAGE_FAILED || (v == VERB_RETRY && s == STAGE_SUCCEEDED);
+    if (c == CAMPAIGN_CANCELLED) {
+        return VERB_CANCELLED;
+    }
+    if (s == STAGE_CANCELLED) {
+        return VERB_STAGE_CANCELLED;
+    }
+    if (v == VERB_SKIP && s == STAGE_SUCCEEDED) {
+        return VERB_CARRIED_OUT; /* it has succeeded with them failed */
+    }
+    return stage_ended || is_ended(c) ? VERB_REOPENS : VERB_CARRIED_OUT;
+}
+
+/* pause, resume, drain, cancel: of the campaign. */
+static enum verb_answer want_whole(enum verb v, enum campaign_state c, enum stage_state s)
+{
+    if (is_ended(c) || (c == CAMPAIGN_CANCELLED && v != VERB_CANCEL)) {
+        return VERB_ENDED;
+    }
+    return v == VERB_RESUME && s == STAGE_HELD ? VERB_GOES_ON : VERB_CARRIED_OUT;
+}
+
+static enum verb_answer want(enum verb v, enum campaign_state c, enum wanted w, enum stage_state s)
+{
+    if (w == WANTED_CANCEL && c != CAMPAIGN_CANCELLED) {
+        return v == VERB_CANCEL ? VERB_CARRIED_OUT : VERB_CANCELLING;
+    }
+    return v == VERB_RETRY || v == VERB_SKIP ? want_parts(v, c, s) : want_whole(v, c, s);
+}
+
+static void test_operations__every_cell_of_the_table(void **state)
+{
+    (void)state;
+    int cells = 0;
+    int refused = 0;
+    for (int v = 0; v < VERB_COUNT; v++) {
+        for (int c = 0; c < CAMPAIGN_STATE_COUNT; c++) {
+            for (int w = 0; w < WANTED_COUNT; w++) {
+                bool any = false;
+                for (int s = 0; s < STAGE_STATE_COUNT; s++) {
+                    enum verb_answer got = verb_answer((enum verb)v, (enum campaign_state)c,
+                                                       (enum wanted)w, (enum stage_state)s);
+                    if (got != want((enum verb)v, (enum campaign_state)c, (enum wanted)w,
+                                    (enum stage_state)s)) {
+                        fail_msg("%s of a %s stage of a %s campaign wanted %s: %d", verb_name(v),
+                                 stage_state_name(s), campaign_state_name(c), wanted_name(w), got);
+                    }
+                    assert_true(verb_refused(got) == (verb_refusal(got)[0] != '\0'));
+                    any |= !verb_refused(got);
+                    refused += verb_refused(got);
+                    cells++;
+                }
+                assert_true(verb_refused(verb_answer_any((enum verb)v, (enum campaign_state)c,
+                                                         (enum wanted)w)) == !any);
+            }
+        }
+    }
+    assert_int_equal(cells, 6 * 8 * 4 * 7);
+    assert_in_range(refused, cells / 4, cells / 2);
+}
+
+static void test_operations__names_and_states_of_a_newer_version(void **state)
+{
+    (void)state;
+    for (int v = 0; v < VERB_COUNT; v++) {
+        assert_int_equal(verb_parse(verb_name((enum verb)v)), v);
+    }
+    assert_int_equal(verb_parse("explode"), VERB_COUNT);
+    assert_int_equal(verb_answer(VERB_RETRY, CAMPAIGN_STATE_COUNT, WANTED_RUN, STAGE_RUNNING),
+                     VERB_ENDED);
+    assert_int_equal(verb_answer(VERB_RETRY, CAMPAIGN_RUNNING, WANTED_RUN, STAGE_STATE_COUNT),
+                     VERB_ENDED);
+}
+
+/* `n` failed parts of a stage, as rows. */
+static void failed_rows(struct live_stage *ls, size_t n, struct task_row *rows, int64_t *ids)
+{
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = (struct task_row){.id = ls->row.id * 100 + (int64_t)i,
+                                    .stage_id = ls->row.id,
+                                    .seq = (int32_t)i,
+                                    .state = TASK_FAILED,
+                                    .size = INT64_C(50) * 1024 * 1024};
+        ids[i] = rows[i].id;
+    }
+}
+
+/* The campaign's life goes on after each cell: no edge is missing, no part is left waiting in a
+ * stage that has ended, and a refused verb moves nothing. */
+static void carry_out(enum verb v, enum campaign_state c, enum stage_state s)
+{
+    struct life_world l;
+    struct operation_writes w;
+    struct task_row rows[3];
+    int64_t ids[3];
+    life_world_init(&l, 3);
+    life_stage_ended(&l.st[0], 0);
+    l.st[0].row.state = STAGE_SUCCEEDED;
+    life_stage_ended(&l.st[1], 3);
+    l.st[1].row.state = s;
+    l.st[2].row.state = s == STAGE_FAILED ? STAGE_SKIPPED : STAGE_BLOCKED;
+    l.lc->row.state = c;
+    failed_rows(&l.st[1], 3, rows, ids);
+    operation_plan(l.lc, &l.st[1], v, 0, &w);
+    if (!verb_refused(w.answer)) {
+        assert_true(!w.stage_reopens || stage_edge(s, STAGE_RUNNING));
+        assert_true(!w.campaign_reopens || campaign_edge(c, CAMPAIGN_RUNNING));
+        operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
+        assert_int_equal(ready_queue_n(l.st[1].ready), v == VERB_RETRY ? 3 : 0);
+        assert_int_equal(l.st[1].row.counts[w.task_to], 3);
+        assert_true(stage_state_terminal(s) || l.st[1].row.state == s); /* held stays held */
+    }
+    assert_true(life_settle(&l) < 50);
+    bool waits = l.st[1].row.counts[TASK_WAITING] > 0;
+    if (waits && stage_state_terminal(l.st[1].row.state)) {
+        fail_msg("%s of a %s stage of a %s campaign: parts wait in a %s stage", verb_name(v),
+                 stage_state_name(s), campaign_state_name(c), stage_state_name(l.st[1].row.state));
+    }
+    assert_false(waits && campaign_state_terminal(l.lc->row.state));
+    life_world_done(&l);
+}
+
+static void test_operations__what_is_carried_out_can_go_on(void **state)
+{
+    (void)state;
+    for (int v = VERB_RETRY; v <= VERB_SKIP; v++) {
+        for (int c = 0; c < CAMPAIGN_STATE_COUNT; c++) {
+            for (int s = 0; s < STAGE_STATE_COUNT; s++) {
+                carry_out((enum verb)v, (enum campaign_state)c, (enum stage_state)s);
+            }
+        }
+    }
+}
+
+static void test_operations__a_stage_within_allow_failed_is_reopened(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct operation_writes w;
+    struct task_row rows[1];
+    int64_t ids[1];
+    life_world_init(&l, 2);
+    l.spec[0].allow_failed_ppm = 100000;
+    life_stage_ended(&l.st[0], 1);
+    life_stage_ended(&l.st[1], 0);
+    (void)life_settle(&l);
+    assert_int_equal(l.lc->row.state, CAMPAIGN_SUCCEEDED);
+    failed_rows(&l.st[0], 1, rows, ids);
+    operation_plan(l.lc, &l.st[0], VERB_RETRY, 0, &w);
+    assert_true(w.stage_reopens && w.campaign_reopens);
+    assert_int_equal(w.stage_from, STAGE_SUCCEEDED);
+    assert_int_equal(w.campaign_from, CAMPAIGN_SUCCEEDED);
+    operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1);
+    assert_int_equal(l.st[0].row.state, STAGE_RUNNING);
+    assert_int_equal(l.st[1].row.state, STAGE_SUCCEEDED); /* it has run already */
+    assert_int_equal(l.lc->row.state, CAMPAIGN_RUNNING);
+    assert_int_equal(life_settle(&l), 0);
+    life_stage_ended(&l.st[0], 0);
+    (void)life_settle(&l);
+    assert_int_equal(l.lc->row.state, CAMPAIGN_SUCCEEDED);
+    life_world_done(&l);
+}
+
+static void test_operations__stages_skipped_after_a_failure_run_after_the_retry(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct operation_writes w;
+    struct task_row rows[2];
+    int64_t ids[2];
+    life_world_init(&l, 3);
+    life_stage_ended(&l.st[0], 2);
+    (void)life_settle(&l);
+    assert_int_equal(l.lc->row.state, CAMPAIGN_FAILED);
+    assert_int_equal(l.st[2].row.state, STAGE_SKIPPED);
+    failed_rows(&l.st[0], 2, rows, ids);
+    operation_plan(l.lc, &l.st[0], VERB_RETRY, 0, &w);
+    operation_apply(&l.w.s, l.lc, &w, rows, 2, ids, 2);
+    (void)life_settle(&l);
+    assert_int_equal(l.st[1].row.state, STAGE_BLOCKED);
+    assert_int_equal(l.st[2].row.state, STAGE_BLOCKED);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(l.lc->row.state, CAMPAIGN_RUNNING);
+        assert_int_equal(l.st[i].row.state, STAGE_RUNNING);
+        life_stage_ended(&l.st[i], 0);
+        (void)life_settle(&l);
+    }
+    assert_int_equal(l.lc->row.state, CAMPAIGN_SUCCEEDED);
+    life_world_done(&l);
+}
+
+static void test_operations__skipping_what_failed_lets_the_next_stage_run(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct operation_writes w;
+    struct task_row rows[2];
+    int64_t ids[2];
+    life_world_init(&l, 2);
+    life_stage_ended(&l.st[0], 2);
+    (void)life_settle(&l);
+    failed_rows(&l.st[0], 2, rows, ids);
+    operation_plan(l.lc, &l.st[0], VERB_SKIP, 0, &w);
+    operation_apply(&l.w.s, l.lc, &w, rows, 2, ids, 2);
+    assert_int_equal(l.st[0].row.counts[TASK_SKIPPED], 2);
+    assert_int_equal(ready_queue_n(l.st[0].ready), 0);
+    (void)life_settle(&l);
+    assert_int_equal(l.st[0].row.state, STAGE_SUCCEEDED);
+    assert_int_equal(l.st[1].row.state, STAGE_RUNNING);
+    life_world_done(&l);
+}
+
+static void test_operations__a_held_stage_stays_held(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct operation_writes w;
+    struct task_row rows[3];
+    int64_t ids[3];
+    life_world_init(&l, 1);
+    l.st[0].row.state = STAGE_HELD;
+    l.lc->row.state = CAMPAIGN_HELD;
+    l.st[0].row.counts[TASK_FAILED] = 3;
+    (void)snprintf(l.st[0].row.reason, sizeof l.st[0].row.reason, "breaker");
+    failed_rows(&l.st[0], 3, rows, ids);
+    operation_plan(l.lc, &l.st[0], VERB_RETRY, 0, &w);
+    assert_false(w.stage_reopens || w.campaign_reopens);
+    operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
+    assert_int_equal(l.st[0].row.state, STAGE_HELD);
+    assert_int_equal(l.lc->row.state, CAMPAIGN_HELD);
+    assert_string_equal(l.st[0].row.reason, "breaker");
+    assert_int_equal(ready_queue_n(l.st[0].ready), 3);
+    life_world_done(&l);
+}
+
+static void test_operations__memory_takes_over_only_what_was_written(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct operation_writes w;
+    struct task_row rows[5];
+    int64_t ids[5];
+    struct ready_queue_task t;
+    life_world_init(&l, 1);
+    life_stage_ended(&l.st[0], 5);
+    failed_rows(&l.st[0], 5, rows, ids);
+    struct task_change_row *ch = leader_state_change(&l.w.s, ids[1], true);
+    ch->tries[CAUSE_OOM] = 2;
+    ch->same = 3;
+    ch->volume_gb = 70;
+    ch = leader_state_change(&l.w.s, ids[0], true);
+    ch->tries[CAUSE_OOM] = 2;
+    operation_plan(l.lc, &l.st[0], VERB_RETRY, 0, &w);
+    const int64_t moved[] = {ids[3], ids[1]}; /* the others had moved on */
+    operation_apply(&l.w.s, l.lc, &w, rows, 5, moved, 2);
+    assert_int_equal(l.st[0].row.counts[TASK_FAILED], 3);
+    assert_int_equal(l.st[0].row.counts[TASK_WAITING], 2);
+    assert_true(ready_queue_pop(l.st[0].ready, WALL, &t));
+    assert_int_equal(t.task_id, ids[1]);
+    assert_int_equal(t.size_mb, 50);
+    assert_int_equal(t.seq, 1);
+    assert_true(ready_queue_pop(l.st[0].ready, WALL, &t));
+    assert_int_equal(t.task_id, ids[3]);
+    assert_false(ready_queue_pop(l.st[0].ready, WALL, &t));
+    ch = leader_state_change(&l.w.s, ids[1], false); /* counts start anew, the volume stays */
+    assert_int_equal(ch->tries[CAUSE_OOM], 0);
+    assert_int_equal(ch->same, 0);
+    assert_int_equal(ch->volume_gb, 70);
+    assert_int_equal(leader_state_change(&l.w.s, ids[0], false)->tries[CAUSE_OOM], 2);
+    assert_null(leader_state_change(&l.w.s, ids[3], false));
+    assert_true(l.w.s.look_at_db && l.w.s.decide);
+    life_world_done(&l);
+}
+
+static void test_operations__a_retry_with_a_larger_volume(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct operation_writes w;
+    struct task_row rows[1];
+    int64_t ids[1];
+    life_world_init(&l, 1);
+    life_stage_ended(&l.st[0], 1);
+    failed_rows(&l.st[0], 1, rows, ids);
+    operation_plan(l.lc, &l.st[0], VERB_RETRY, 450, &w);
+    operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1);
+    struct task_change_row *ch = leader_state_change(&l.w.s, ids[0], false);
+    assert_non_null(ch);
+    assert_int_equal(ch->volume_gb, 450);
+    assert_int_equal(ch->campaign_id, 9);
+    life_world_done(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_operations__every_cell_of_the_table),
+        cmocka_unit_test(test_operations__names_and_states_of_a_newer_version),
+        cmocka_unit_test(test_operations__what_is_carried_out_can_go_on),
+        cmocka_unit_test(test_operations__a_stage_within_allow_failed_is_reopened),
+        cmocka_unit_test(test_operations__stages_skipped_after_a_failure_run_after_the_retry),
+        cmocka_unit_test(test_operations__skipping_what_failed_lets_the_next_stage_run),
+        cmocka_unit_test(test_operations__a_held_stage_stays_held),
+        cmocka_unit_test(test_operations__memory_takes_over_only_what_was_written),
+        cmocka_unit_test(test_operations__a_retry_with_a_larger_volume),
+    };
+    return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
+}
