@@ -133,7 +133,7 @@ def test_output(d, server):
     bodies.pop(server.url("/moved"), None)
     check_shard(out, "00000", 0, rows, want, bodies)
     tap.eq(sorted(os.listdir(out)), ["00000.parquet", "00000.tar", "00000_stats.json",
-                                     "_manifest.json", "_progress.json"], "nothing else is there")
+                                     "_manifest.json", "_part.json", "_progress.json"], "nothing else is there")
     got = samples(os.path.join(out, "00000.tar"))
     exif = json.loads(json.loads(got["00000018"]["json"])["exif"])
     tap.ok(exif.get("Image Make") == "Maker" and "Image Model" in exif, "exif tags have exifread's names", exif)
@@ -149,7 +149,8 @@ def test_output(d, server):
     codec = set(sql("SELECT DISTINCT compression FROM parquet_metadata('%s/00000.parquet')" % out))
     tap.eq(codec, {"SNAPPY"}, "sidecar is snappy")
     hits = server.hits.copy()
-    rc, so, se = run(["--parquet", part, "--output", out, "--allow-net", server.net])
+    rc, so, se = run(["--parquet", part, "--output", out, "--number_sample_per_shard", 1000,
+                      "--save_additional_columns", '["NSFW","similarity"]', "--allow-net", server.net])
     tap.ok(rc == 0 and server.hits == hits, "a finished part is left alone, nothing is fetched", so + se)
     rc, so, se = run(["--parquet", part, "--output", out], env={"DROVER_TASK": "other"})
     tap.ok(rc == 65 and "task" in se, "the manifest of another task is an error", "%d %s" % (rc, se))
