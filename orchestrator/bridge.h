@@ -1,8 +1,8 @@
-/* The one thing API threads and the loop thread share besides the database and the counters: a
- * bounded queue by which a handler asks for what only AWS knows. Handler side: bridge_ask, blocking
- * with a deadline, a bounded number at once. Loop side: bridge_fd becomes readable, bridge_take
- * gives one question after the other, bridge_answer or bridge_refuse ends each exactly once.
- * A handler that gave up leaves its question behind; the loop's answer to it is dropped. */
+/* The only thing that API threads and the loop thread share apart from the database and counters: a
+ * bounded queue by which a handler asks for data that only AWS has. Handler side: bridge_ask,
+ * blocking with a deadline, a bounded number at once. Loop side: bridge_fd becomes readable,
+ * bridge_take gives one question after the other, bridge_answer or bridge_refuse ends each exactly
+ * once. When a handler gives up, the loop's later answer is dropped. */
 #pragma once
 #include "common/buf.h"
 #include "common/err.h"
@@ -31,16 +31,16 @@ void bridge_listing_done(struct bridge_listing *l); /* cleanup function */
 /* Append a copy; false when a maximum is reached. */
 bool bridge_listing_add(struct bridge_listing *l, struct str uri, int64_t size) MUST_CHECK;
 
-/* The question, as the loop sees it; strings are lent until it is answered. */
+/* The question as the loop sees it; strings are valid until it is answered. */
 struct bridge_question {
     int64_t id;
     enum bridge_kind kind;
     char uri[1200];   /* S3_LIST: s3://bucket/prefix with '*' */
     int64_t max;      /* S3_LIST: objects; LOG_TAIL: lines */
     char job[64];     /* LOG_TAIL: training job */
-    char token[1024]; /* LOG_TAIL: where to go on, "" = the newest page */
+    char token[1024]; /* LOG_TAIL: the page to read, "" = the newest page */
 };
-/* The answer, as the handler gets it. */
+/* The answer as the handler receives it. */
 struct bridge_reply {
     struct bridge_listing listing; /* S3_LIST, in key order */
     struct buf json;               /* LOG_TAIL: {"lines":[{"time","host","text"}],"next":"token"} */
@@ -49,19 +49,19 @@ void bridge_reply_done(struct bridge_reply *r); /* cleanup function */
 
 struct bridge;
 bool bridge_new(struct bridge **ret, struct err *err) MUST_CHECK;
-/* No handler may be waiting any more: call after api_stop. */
+/* Call after api_stop: no handler may be waiting. */
 void bridge_free(struct bridge *b);
-/* From now on every question is refused with ERR_UNAVAILABLE, the waiting ones at once. */
+/* Refuse every further question with ERR_UNAVAILABLE, and waiting ones immediately. */
 void bridge_close(struct bridge *b);
 
-/* --- handler side, any thread --- */
+/* Handler side, any thread: */
 /* Ask and wait for at most timeout_us (<= BRIDGE_WAIT_US_MAX). *ret is the caller's. ERR_LIMIT when
  * BRIDGE_PENDING_MAX questions wait, ERR_TIMEOUT, or what the loop refused with. */
 bool bridge_ask(struct bridge *b, const struct bridge_question *q, int64_t timeout_us,
                 struct bridge_reply *ret, struct err *err) MUST_CHECK;
 
-/* --- loop side, one thread --- */
-int bridge_fd(const struct bridge *b); /* readable while questions are there to be taken */
+/* Loop side, one thread: */
+int bridge_fd(const struct bridge *b); /* readable while questions are waiting */
 /* Next question into *ret; false when there is none. */
 bool bridge_take(struct bridge *b, struct bridge_question *ret) MUST_CHECK;
 /* Answer question id; takes the listing or json out of *r (left empty). */

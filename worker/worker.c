@@ -1,5 +1,5 @@
-/* drover-worker: the entry point of our containers. One program, several verbs, so that one image
- * serves every stage; the job's ContainerArguments name the verb. */
+/* drover-worker: the entry point of our containers. One program with several commands, so that one
+ * image serves every stage; the job's ContainerArguments name the command. */
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/version.h"
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 {
     log_set_program("drover-worker");
     const char *verb = argc > 1 ? argv[1] : "--help";
-    /* SageMaker calls an image without arguments as "train". */
+    /* SageMaker runs an image without arguments as "train". */
     int skip = 2;
     if (strcmp(verb, "train") == 0) {
         verb = argc > 2 ? argv[2] : "download";

@@ -56,7 +56,7 @@ void attempt_fact(struct live_attempt *a, const struct fact *f)
     a->wake_us = 0;
     a->io->c->state.act = true;
     if (e.alert) {
-        log_event(LOG_ERROR, "attempt_needs_a_person", LF_S("job", a->row.name.s),
+        log_event(LOG_ERROR, "attempt_needs_attention", LF_S("job", a->row.name.s),
                   LF_S("state", attempt_state_name(a->p.state)), LF_S("reason", a->reason));
     }
     bool moved = e.changed || e.task_ends || e.release_slot;

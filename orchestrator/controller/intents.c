@@ -48,7 +48,7 @@ static bool lower_one(struct controller *c, struct batch *b, int i, int64_t atte
     b->lowered[i] =
         leader_plan_request(&c->state, &f, aws_client_region(c->aws), in, &b->requests[i], &why);
     if (!b->lowered[i]) {
-        log_event(LOG_ERROR, "task_not_lowered", LF_I("task", in->task_id), LF_ERR(&why));
+        log_event(LOG_ERROR, "request_not_built", LF_I("task", in->task_id), LF_ERR(&why));
         return store_alert(c->store, in->campaign_id, why.message, err);
     }
     return true;

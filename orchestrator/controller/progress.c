@@ -92,7 +92,7 @@ static void stop_hung(struct live_attempt *a, enum hang_detector_verdict v)
         return;
     }
     metric_add(METRIC_PARTS_HUNG, 1);
-    log_event(LOG_WARN, "part_hangs", LF_S("job", a->row.name.s),
+    log_event(LOG_WARN, "part_hung", LF_S("job", a->row.name.s),
               LF_S("how", hang_detector_verdict_name(v)),
               LF_I("rows_done", a->hang.last.rows_done));
     a->row.unwanted = true;

@@ -64,7 +64,7 @@ def retried(s, cid, body):
 
 
 def alerts(s):
-    return open(s.dir + "/droverd0.log").read().count('"event":"attempt_needs_a_person"')
+    return open(s.dir + "/droverd0.log").read().count('"event":"attempt_needs_attention"')
 
 
 def case_reply_lost_then_a_refusal(s):

@@ -180,7 +180,7 @@ bool checkpoint_load(struct sink *s, const char *fingerprint, const char *const 
         usable = err_set(&why, ERR_CONFLICT, "it is of another input or other settings");
     }
     if (!usable) {
-        log_event(LOG_WARN, "begun_anew", LF_ERR(&why));
+        log_event(LOG_WARN, "restarted_from_beginning", LF_ERR(&why));
         abort_all(files);
         return checkpoint_remove(s, err) && sink_sweep(s, err);
     }

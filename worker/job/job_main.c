@@ -58,7 +58,7 @@ void job_main_drains(struct job_main *l)
 /* Other threads may hang or hold any lock: wait for nothing and free nothing. */
 NORETURN static void leave(const struct job_main *l, const char *why)
 {
-    log_event(LOG_WARN, "left_at_once", LF_S("why", why));
+    log_event(LOG_WARN, "stopped_at_once", LF_S("why", why));
     sagemaker_container_fail("stopped", l->stopped);
     _exit(WP_EXIT_STOPPED);
 }

@@ -1,5 +1,5 @@
-/* NNNNN_stats.json: what became of a shard's rows, field by field as img2dataset writes it. Its
- * presence is what marks a shard done. */
+/* NNNNN_stats.json: the outcomes of a shard's rows, field by field as img2dataset writes them. Its
+ * presence marks a finished shard. */
 #pragma once
 #include "common/buf.h"
 #include "common/units.h"

@@ -96,7 +96,7 @@ static bool token_file_make(const char *path, char text[static TOKEN_TEXT_MAX], 
     if (write(fd, text, (size_t)n) != n || write(fd, "\n", 1) != 1 || fsync(fd) != 0) {
         return err_set_os(err, ERR_IO, errno, "cannot write the token file '%s'", path);
     }
-    log_event(LOG_INFO, "token_file_made", LF_S("file", path));
+    log_event(LOG_INFO, "token_file_created", LF_S("file", path));
     return true;
 }
 

@@ -204,7 +204,7 @@ def test_not_resumed(d, local):
         change(folder)
         local.faults()
         rc, so, se = index(args + ["--output", out] + list(more), env=local.env())
-        tap.ok(rc == 0 and resumed(se) == 0 and '"begun_anew"' in se and word in se, "%s: begun anew" % name, "%d %s" % (rc, se))
+        tap.ok(rc == 0 and resumed(se) == 0 and '"restarted_from_beginning"' in se and word in se, "%s: begun anew" % name, "%d %s" % (rc, se))
         tap.ok(not same_bytes or [digest(folder, n) for n in NAMES] == want, "%s: and right" % name)
         tap.ok(not [n for n in os.listdir(folder) if n[0] == "." or n == "_checkpoint"] and local.uploads() == [],
                "%s: nothing is left of the first" % name, os.listdir(folder))
@@ -221,7 +221,7 @@ def test_not_resumed(d, local):
     anew("other settings", d + "/a1", d + "/a1", lambda f: None, "other settings", ["--fields", "path,offset"], False)
     anew("the file is gone", d + "/a2", d + "/a2", lambda f: os.unlink(tmp(f)), "cannot open")
     anew("the file is shorter", d + "/a3", d + "/a3", cut, "shorter")
-    anew("half a checkpoint", d + "/a4", d + "/a4", hurt, "begun_anew")
+    anew("half a checkpoint", d + "/a4", d + "/a4", hurt, "restarted_from_beginning")
     s3 = local.buckets + "/data/a5"
     anew("the uploads are gone", "s3://data/a5", s3, lambda f: shutil.rmtree(local.root + "/state/uploads"), "upload", at=20)
 

@@ -113,7 +113,7 @@ def test_hosts_hang(d):
     kept = {i: pieces(g.out, i) for i in (0, 1)}
     took, se = stop(p)
     stopped("hosts that say nothing", p, failure, took, se)
-    tap.ok("left_at_once" not in se, "hosts that say nothing: nothing had to be left", se)
+    tap.ok("stopped_at_once" not in se, "hosts that say nothing: nothing had to be left", se)
     goes_on("hosts that say nothing", g, kept)
 
 

@@ -1,9 +1,9 @@
-/* One image from body to encoded picture: what a decoding process does. No state, no I/O. */
+/* The work of a decoding process: one image from body to encoded picture. No state, no I/O. */
 #pragma once
 #include "download/image/bbox.h"
 #include "download/image/image.h"
 
-struct decoded { /* value but for the two buffers */
+struct decoded { /* a value except the two buffers */
     enum image_result result;
     int width, height, original_width, original_height;
     char hash[IMAGE_HASH_HEX_N];
@@ -12,7 +12,7 @@ struct decoded { /* value but for the two buffers */
 };
 /* Hex of the hash; "" for HASH_NONE. */
 void decode_hash(struct str body, enum image_hash kind, char out[static IMAGE_HASH_HEX_N]);
-/* boxes: to be blurred; NULL or empty: none. With boxes the body itself is never the result.
+/* boxes: areas to blur; NULL or empty: no area. With boxes the body itself is never the result.
  * ret->image and ret->exif must be initialised; they are reset first. */
 void decode_one(struct str body, const struct bboxes *boxes, const struct image_options *o,
                 struct decoded *ret);

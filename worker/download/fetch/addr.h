@@ -1,6 +1,6 @@
-/* Which addresses a worker may connect to. The URLs come from strangers, the worker runs inside
- * somebody's network: private, local, metadata and special-purpose ranges are refused unless
- * opened by a rule. Sources: IANA special-purpose address registries, RFC 6890. */
+/* Which addresses a worker may connect to. URLs are untrusted and the worker runs inside a private
+ * network: private, local, metadata and special-purpose ranges are refused unless opened by a rule.
+ * Sources: IANA special-purpose address registries, RFC 6890. */
 #pragma once
 #include "common/str.h"
 #include <netinet/in.h>
@@ -23,11 +23,12 @@ struct addr_rules {
     int n;
 };
 
-/* In a refused range? IPv4-mapped, NAT64, 6to4 and Teredo forms are refused whole. Pure. */
+/* True for an address in a refused range. IPv4-mapped, NAT64, 6to4 and Teredo forms are always
+ * refused. Pure. */
 bool addr_is_blocked(const struct net_addr *a);
-/* Ports of services that are no web servers (mail, shells, databases). Pure. */
+/* True for ports of services other than web servers (mail, shells, databases). Pure. */
 bool addr_port_is_blocked(int port);
-/* May a connection to a:port be made? */
+/* True when a connection to a:port is allowed. */
 bool addr_is_allowed(const struct addr_rules *rules, const struct net_addr *a, int port);
 /* A host that is an address in any form the C library takes: dotted, decimal, octal, hex, short
  * forms, and [IPv6]. False: it is a name. */

@@ -1,5 +1,5 @@
-/* Between fetch.c and curl: the fetch thread's state, and what curl is told and tells of one
- * transfer. Nobody else includes this. */
+/* Between fetch.c and curl: the fetch thread's state, and curl's options and results of one
+ * transfer. Private to the fetch thread. */
 #pragma once
 #include "fetch.h"
 #include "fetch_io.h"
@@ -37,8 +37,8 @@ struct fetch {
     char user_agent[USER_AGENT_BYTES];
 };
 
-/* One transfer may go over the byte budget when nothing else can end: all that is held are pieces
- * of bodies. */
+/* True when a transfer may exceed the byte budget: all held bytes are parts of bodies, so no other
+ * transfer can end. */
 bool fetch_curl_may_go_over(const struct fetch *f, const struct transfer *t);
 /* Begin to transfer t->url from t->addrs[t->addr_i]. */
 void fetch_curl_start(struct fetch *f, struct transfer *t);

@@ -1,7 +1,7 @@
-/* The fetching threads. One feeds some eight processors with pictures, so a large machine has
- * several, each with transfers, names and a byte budget of its own. Hosts are shared out among
- * them, that a host's names and connections be in one place; what hosts may be asked for counts for
- * all of them together (hosts.h), also when redirects cross over. */
+/* The fetching threads. One thread feeds about eight processors with pictures, so a large machine
+ * has several, each with its own transfers, DNS results and byte budget. Each host is served by one
+ * thread, so its DNS results and connections stay together. Limits per host hold for all threads
+ * together (hosts.h), also when redirects change the thread. */
 #pragma once
 #include "fetch.h"
 
@@ -12,12 +12,12 @@ void fetch_threads_free(struct fetch_threads *l);
 void fetch_threads_start(struct fetch_threads *l);
 /* Wait for the threads: after fetch_threads_close, or when the run is stopping. */
 void fetch_threads_join(struct fetch_threads *l);
-/* A row to be fetched; waits while its lane has enough. False when the run is stopping: the sample
- * stays the caller's. */
+/* Queue a row; waits while its thread has enough. False when the run is stopping; the caller then
+ * keeps the sample. */
 bool fetch_threads_push(struct fetch_threads *l, struct sample *s) MUST_CHECK;
 /* No more rows. */
 void fetch_threads_close(struct fetch_threads *l);
-/* stop was set. */
+/* Call after stop was set. */
 void fetch_threads_wake(struct fetch_threads *l);
-/* From a decode thread: that many bytes of body, fetched by that lane, are no longer held. */
+/* From a decode thread: n bytes of bodies fetched by that thread are no longer held. */
 void fetch_threads_release(struct fetch_threads *l, int lane, size_t n);

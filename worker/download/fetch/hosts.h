@@ -8,7 +8,7 @@
 #include "io/queue.h"
 #include "network_watch.h"
 
-#define HOSTS_MAX           16384 /* idle ones beyond are forgotten */
+#define HOSTS_MAX           16384 /* idle entries beyond this are dropped */
 #define HOST_NAME_BYTES_MAX 300
 #define HOST_PAUSE_MAX_US                                                                          \
     (30 * USEC_PER_SEC)          /* of a Retry-After; whoever asks more is not obeyed longer */

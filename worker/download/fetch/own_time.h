@@ -1,5 +1,5 @@
-/* How much of the passing time a thread was at work, and how much it waited for a processor. What
- * is left it was asleep. One thread's; init and take on that thread. */
+/* Measures how long a thread worked and how long it waited for a processor; the rest it slept.
+ * Belongs to one thread; call init and take on that thread. */
 #pragma once
 #include "common/units.h"
 

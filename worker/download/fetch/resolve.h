@@ -1,6 +1,6 @@
-/* Names to addresses: c-ares in the fetch thread, a cache of our own, at most
- * RESOLVE_LOOKUPS_MAX questions open at once (a resolver under load drops what is beyond).
- * IPv6 is asked for only when a name has no IPv4 address. One thread owns it. */
+/* DNS: c-ares in the fetch thread with our own cache and at most RESOLVE_LOOKUPS_MAX open queries
+ * (a busy resolver drops more). IPv6 is queried only when a name has no IPv4 address. Belongs to
+ * one thread. */
 #pragma once
 #include "addr.h"
 #include "common/loop.h"
@@ -12,7 +12,7 @@
 #define RESOLVE_FDS_MAX     64
 
 enum resolve_status { RESOLVE_OK, RESOLVE_NO_NAME, RESOLVE_NO_ADDRESS, RESOLVE_TEMPORARY };
-struct resolve_answer { /* lent for the callback */
+struct resolve_answer { /* valid during the callback */
     enum resolve_status status;
     struct net_addr addrs[RESOLVE_ADDRS_MAX];
     int n;
@@ -28,7 +28,7 @@ void resolver_free(struct resolver *r);
 void resolver_lookup(struct resolver *r, const char *host, resolve_fn fn, void *ctx);
 /* No callback with this ctx afterwards. */
 void resolver_cancel(struct resolver *r, const char *host, void *ctx);
-/* Does the question still wait for those before it? */
+/* True while the query waits for earlier ones. */
 bool resolver_is_queued(struct resolver *r, const char *host);
-/* Arm the loop for the next question that may time out; call each pass, before it waits. */
+/* Arm the loop for the next query that may time out; call in each pass before it waits. */
 void resolver_arm(struct resolver *r);

@@ -9,6 +9,6 @@ struct robots {
     struct str token; /* user_agent_token, lower case; empty: none */
 };
 
-/* Does one header value forbid use? It is split once at ':'; the right part is a comma list of
- * directives, the left part, if any, the user agent it speaks to. */
+/* True when the header value forbids use. The value is split once at ':': the right part is a comma
+ * list of directives, the optional left part the user agent it applies to. */
 bool robots_forbids(const struct robots *r, struct str value);

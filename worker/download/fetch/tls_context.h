@@ -1,6 +1,6 @@
 /* One OpenSSL context for all TLS connections of a thread. libcurl makes a new one for each
- * connection, which is a sixth of what the connection costs: OpenSSL 3 looks up all ciphers, groups
- * and signatures it knows. Only for threads whose connections all have the same settings. */
+ * connection, which is a sixth of the connection's cost: OpenSSL 3 looks up all its ciphers, groups
+ * and signatures. Only for threads whose connections all have the same settings. */
 #pragma once
 
 /* From now on this thread's connections share one. */

@@ -1,5 +1,4 @@
-/* One URL being fetched: what is remembered of it, and what its end means. Nothing here does
- * I/O; fetch.c moves it. */
+/* One URL being fetched: its state, and the meaning of its end. No I/O here; fetch.c drives it. */
 #pragma once
 #include "download/part/sample.h"
 #include "hosts.h"
@@ -52,14 +51,14 @@ struct verdict {
 void transfer_reset_hop(struct transfer *t);
 /* One header line of the answer. */
 void transfer_header(struct transfer *t, struct str line, const struct robots *robots);
-/* What curl's result and the answer come to, in the words of Python's urllib. Counts redirects. */
+/* Judge curl's result and the answer, in the words of Python's urllib. Counts redirects. */
 void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret);
 const char *transfer_resolve_text(enum resolve_status status);
-/* Has the body come slower than FETCH_SPEED_MIN for longer than is excusable? */
+/* True when the body has been slower than FETCH_SPEED_MIN for too long. */
 bool transfer_is_slow(const struct transfer *t, int64_t now_us);
-/* Does the body come in pieces so small and many that taking them is what costs? */
+/* True when the body comes in so many small pieces that receiving them dominates the cost. */
 bool transfer_is_crumbs(const struct transfer *t);
-/* For a second now it has got next to nothing, be it a name, a connection or a body. */
+/* True when it has made almost no progress for a second: name, connection or body. */
 bool transfer_is_stalled(const struct transfer *t, int64_t now_us);
-/* That much time was not the host's: its deadline and what is asked of its speed move on by it. */
+/* This time was not the host's fault: move its deadline and its speed limit by it. */
 void transfer_excuse(struct transfer *t, int64_t us);

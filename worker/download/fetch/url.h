@@ -1,5 +1,5 @@
-/* A URL out of a dataset made fit to be fetched: spaces and non-ASCII bytes percent-encoded,
- * international host names in ASCII form, addresses in dotted form; or the reason why not. */
+/* Normalises a URL of a dataset: spaces and non-ASCII bytes percent-encoded, international host
+ * names in ASCII form, addresses in dotted form; or the reason why it is invalid. */
 #pragma once
 #include "common/str.h"
 
@@ -12,8 +12,8 @@ struct url { /* url_done frees */
     int port;
 };
 
-/* Once, before the first thread: international names are read as UTF-8 whatever the environment
- * says (libidn2 goes by the locale). */
+/* Call once, before the first thread: international names are then read as UTF-8 in any locale
+ * (libidn2 uses the locale). */
 void url_setup(void);
 /* False with the reason in words of Python's urllib, as img2dataset's users know them. */
 bool url_parse(struct str raw, struct url *ret, char why[static URL_WHY_BYTES]) MUST_CHECK;

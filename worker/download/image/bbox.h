@@ -1,12 +1,13 @@
-/* The boxes of a picture that are to be blurred, as a row's column says them: a list of
- * [x0, y0, x1, y1] in fractions of the picture's sides. Whose boxes cannot be understood must fail:
- * what was to be hidden would be shown. */
+/* The boxes of a picture to blur, from a column of the row: a list of [x0, y0, x1, y1] in fractions
+ * of the picture's sides. A row with unparsable boxes is rejected; otherwise it would be published
+ * unblurred. */
 #pragma once
 #include "common/str.h"
 
 #define BBOX_MAX            1000         /* of a picture */
 #define BBOX_TEXT_BYTES_MAX (256u << 10) /* of a row, as JSON */
-#define BBOX_BEYOND_MAX     1.0          /* sides that a number may lie beyond the picture */
+/* how far a number may lie outside of the picture, in sides */
+#define BBOX_BEYOND_MAX 1.0
 
 struct bbox { /* 0 <= x0 <= x1 <= 1, y the same */
     double x0, y0, x1, y1;
@@ -15,11 +16,11 @@ struct bboxes {
     int n;
     struct bbox at[BBOX_MAX];
 };
-/* JSON text of the list; null and [] give none. A number a little out of 0 to 1 (faces at the edge)
- * is moved there; what is further out are no fractions (pixels?), and a box with nothing inside the
- * picture, upside down, or of other than four finite numbers is none: all ERR_INVALID with a text
- * for the row. */
+/* Parse the list's JSON text; null and [] give no box. A number slightly outside of 0 to 1 (faces
+ * at the edge) is clamped. Numbers further outside (probably pixels) and boxes that are empty
+ * within the picture, inverted, or not four finite numbers are ERR_INVALID with a text for the
+ * row. */
 bool bbox_parse(struct str json, struct bboxes *ret, struct err *err) MUST_CHECK;
-/* Can a column of this SQL type hold boxes? Lists, text, and INTEGER, which is what a column of
- * nothing but nulls is written as. */
+/* True when a column of this SQL type can hold boxes: lists, text, and INTEGER, the type of a
+ * column with only nulls. */
 bool bbox_type_fits(const char *sql_type);

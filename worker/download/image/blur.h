@@ -1,13 +1,13 @@
-/* Blurs boxes of a picture, as img2dataset does with the faces of people: each box a tenth of its
- * longer side larger, a Gaussian whose sigma is a tenth of the longest side of all, the edge of the
- * blurred area soft by the same Gaussian. */
+/* Blurs boxes of a picture as img2dataset blurs faces: each box is enlarged by a tenth of its
+ * longer side and blurred by a Gaussian whose sigma is a tenth of the longest side of all boxes;
+ * the same Gaussian softens the edge. */
 #pragma once
 #include "bbox.h"
 #include "image.h"
 
-/* In place. False when memory is short, the picture is then as it was. A large area with a large
- * kernel is made from a smaller picture, so that the cost is bounded; that differs by a level or
- * two of 255. */
+/* Blur in place. False when memory is short; the picture is then unchanged. A large area with a
+ * large kernel is computed on a smaller picture to bound the cost; that differs by one or two
+ * levels of 255. */
 bool blur_boxes(struct image *im, const struct bboxes *boxes) MUST_CHECK;
 /* The kernel for a longest side of `side` pixels: its half without the middle, 0: nothing is
  * blurred. kernel[BLUR_REACH_MAX + 1] takes the middle and one half. */

@@ -46,7 +46,7 @@ struct image_options {
     bool keep_same; /* the body itself when nothing about the picture changes */
     bool keep_all;  /* the body itself, unread */
     bool orient;    /* turn as the EXIF orientation says */
-    bool fast;      /* leave out of decoding what hardly shows in a smaller picture */
+    bool fast;      /* skip decoding work that is hardly visible in a smaller picture */
 };
 
 struct plane_form {   /* a picture as Y, Cb, Cr planes, colours as in JPEG (BT.601) */
@@ -54,19 +54,19 @@ struct plane_form {   /* a picture as Y, Cb, Cr planes, colours as in JPEG (BT.6
     bool narrow;      /* levels of video: 16 to 235, colour to 240; else 0 to 255 */
 };
 
-/* Who takes a picture's rows while they are decoded. Rows are of 1 (grey) or 3 (RGB) bytes a pixel:
- * alpha is laid over white, 16 bits become 8. */
+/* Receives a picture's rows while they are decoded. Rows have 1 (grey) or 3 (RGB) bytes per pixel:
+ * alpha is composited over white, 16 bits become 8. */
 struct image_rows {
-    /* The size in the header: by how much the decoder may divide both sides (1, 2, 4 or 8), and
-     * leave out what does not show then; 0 (and NULL): everything is wanted. */
+    /* The size in the header: returns by how much the decoder may divide both sides (1, 2, 4 or 8)
+     * and skip detail that is then invisible; 0 (and NULL): full detail. */
     int (*reduce)(struct image_rows *r, int w, int h);
     /* h rows of w pixels will follow. False: the picture is not wanted. */
     bool (*begin)(struct image_rows *r, int w, int h, int channels);
     void (*row)(struct image_rows *r, const uint8_t *px);
-    /* A decoder that has planes asks before begin: true when they are wanted instead of rows. Each
-     * then comes by plane_row from the top, in any turns; colour has the sides divided by sub,
-     * rounded up. plane_row says false when rows are wanted after all: all over again, from begin
-     * on. NULL: rows only. */
+    /* A decoder with planes calls this before begin: true when planes are wanted instead of rows.
+     * Each plane then comes by plane_row from the top, interleaved in any order; colour planes have
+     * the sides divided by sub, rounded up. When plane_row returns false, the decoder starts again
+     * with rows, from begin on. NULL: rows only. */
     bool (*begin_planes)(struct image_rows *r, int w, int h, const struct plane_form *form);
     bool (*plane_row)(struct image_rows *r, int plane, const uint8_t *px);
     bool matted; /* set by the decoder: alpha was laid over white */
@@ -78,12 +78,13 @@ bool image_alloc(int w, int h, int channels, struct image *ret) MUST_CHECK;
 bool image_fits(int64_t w, int64_t h);
 /* By magic bytes; never by name or content type. */
 enum image_format image_sniff(struct str body);
-/* GIF, TIFF, BMP, AVIF, HEIF, ICO, SVG: counted apart from rubbish. */
+/* GIF, TIFF, BMP, AVIF, HEIF, ICO, SVG: counted separately from undecodable bodies. */
 bool image_is_foreign(struct str body);
 /* Width and height out of the header alone, before any pixel is decoded. */
 bool image_header(struct str body, enum image_format f, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
-/* Sniff, check limits, decode into rows. Orientation is not applied. IMAGE_BAD also when begin said
- * no or bytes are missing; some rows may have been given by then. ret_w, ret_h: of the header. */
+/* Sniff, check limits, decode into rows. Orientation is not applied. IMAGE_BAD also when begin
+ * returned false or bytes are missing; some rows may already have been delivered. ret_w, ret_h: of
+ * the header. */
 enum image_result image_read(struct str body, struct image_rows *rows, int *ret_w, int *ret_h);
 /* The same into a whole picture. */
 enum image_result image_decode(struct str body, struct image *ret);

@@ -1,8 +1,8 @@
-/* A shrunk picture in JPEG's own colours: brightness at full size, the two colour differences at
- * half of it. Who decodes such planes and encodes such planes need not go by RGB: nothing is
- * converted, and colour is neither blown up nor shrunk twice. As everything on the way is a
- * weighted sum, the result is the same, but where RGB would have been cut off at 0 or 255; a
- * picture with much of that (red letters on white) is to be made by rows. */
+/* A shrunk picture in JPEG's own colour space: luma at full size, the two chroma planes at half
+ * size. When decoder and encoder both use such planes, RGB is not needed: nothing is converted and
+ * chroma is not scaled up and down again. Every step is a weighted sum, so the result is the same
+ * except where RGB would have been clipped at 0 or 255. A picture with much clipping (red letters
+ * on white) is processed by rows instead. */
 #pragma once
 #include "image.h"
 
@@ -30,7 +30,7 @@ struct resize_ycc {
 /* NULL when memory is short. */
 struct resize_ycc *resize_ycc_new(const struct resize_ycc_fit *fit);
 void resize_ycc_free(struct resize_ycc *p);
-/* The next row of a plane from the top. False: too much would be cut off; make it by rows. */
+/* The next row of a plane from the top. False: too much would be clipped; process it by rows. */
 bool resize_ycc_row(struct resize_ycc *p, int plane, const uint8_t *px) MUST_CHECK;
 /* After the last row of each. */
 void resize_ycc_finish(struct resize_ycc *p);

@@ -1,6 +1,6 @@
 /* The inner loops of resizing, in portable vector code, compiled once for any processor and once
- * for AVX2 with FMA; which is used is decided when a picture begins. Both give the same result but
- * for the last bit of a float. */
+ * for AVX2 with FMA; which is used is decided when a picture begins. Both give the same result
+ * except the last bit of a float. */
 #pragma once
 #include "common/base.h"
 

@@ -9,7 +9,7 @@ struct transform {
     struct image_rows rows; /* first member: give it to a decoder */
     const struct image_options *o;
     int turned; /* EXIF orientation: 1 to 8; 1: as it is */
-    int w, h;   /* of the input; set by whoever knows the header */
+    int w, h;   /* of the input; set by the code that reads the header */
     /* Blurred after resizing and turning, before border and crop; set after transform_init. NULL or
      * empty: none. */
     const struct bboxes *boxes;
@@ -25,12 +25,12 @@ struct transform {
         int w, h, x, y;
     } frame;
 };
-/* o is borrowed. turned: what exif_orientation found, 1 when it does not count. */
+/* o is borrowed. turned: what exif_orientation found, 1 when it is ignored. */
 void transform_init(struct transform *t, const struct image_options *o, int turned);
 void transform_done(struct transform *t);
 /* After the last row: t->out is the picture unless t->result says that memory was short. */
 void transform_finish(struct transform *t);
 /* Append the finished result in the format of the options. */
 enum image_result transform_encode(const struct transform *t, struct buf *out);
-/* Replace *im by what the options make of it; filters are not looked at. */
+/* Replace *im by its transformed picture; filters are not applied. */
 enum image_result image_resize(struct image *im, const struct image_options *o);

@@ -1,5 +1,5 @@
-/* DuckDB for reading and writing Parquet: one thread, bounded memory, nothing fetched from
- * anywhere. Connections may be used by different threads, each by one. */
+/* DuckDB for reading and writing Parquet: one thread, bounded memory, no network access.
+ * Connections may be used by different threads, each by one. */
 #pragma once
 #include "common/buf.h"
 #include <duckdb.h>

@@ -1,8 +1,7 @@
-/* incremental_mode: what becomes of what is in the output already. incremental keeps finished
- * shards and redoes the others; overwrite removes an earlier output first; extend leaves it and
- * numbers its own shards after it. A marker, _mode.json, lets an interrupted overwrite or extend of
- * a task go on where it was: without it the next attempt would remove, or double, the work of the
- * last. */
+/* incremental_mode: what happens to existing output. incremental keeps finished shards and redoes
+ * the others; overwrite removes an earlier output first; extend keeps it and numbers its own shards
+ * after it. A marker, _mode.json, lets an interrupted overwrite or extend continue: without it the
+ * next attempt would remove or duplicate the work of the last. */
 #pragma once
 #include "download/shard/shard.h"
 #include "io/sink.h"
@@ -12,16 +11,16 @@
 #define INCREMENTAL_MODE_MARKER_KEY       "_mode.json"
 #define INCREMENTAL_MODE_MARKER_BYTES_MAX 4096
 
-/* Has this task finished here already (*ret_done)? The finished output of another task is an error
- * for incremental. Nothing is changed. */
+/* Set *ret_done when this task has already finished here. The finished output of another task is an
+ * error for incremental. Changes nothing. */
 bool incremental_mode_is_done(struct sink *sink, const struct options *o, const char *task,
                               bool *ret_done, struct err *err) MUST_CHECK;
-/* Make the output fit for the run: removes for overwrite; for extend sets f->first_shard and gives
- * what lies before it. Called when the input is known to be good. */
+/* Prepare the output: overwrite removes it; extend sets f->first_shard and returns what is before
+ * it. Called when the input is known to be valid. */
 bool incremental_mode_begin(struct sink *sink, const struct options *o, const char *task,
                             struct shard_format *f, struct manifest_extend *ret,
                             struct err *err) MUST_CHECK;
-/* After the manifest, and when the task has finished already: take our marker away. */
+/* Remove our marker, after the manifest or when the task has already finished. */
 bool incremental_mode_end(struct sink *sink, const struct options *o, const char *task,
                           struct err *err) MUST_CHECK;
 /* Would it go on with an interrupted overwrite or extend of its own? */

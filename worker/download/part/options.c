@@ -51,7 +51,7 @@ static const struct row rows[] = {
      "keep the downloaded bytes where format and pixels would stay the same; never of a picture "
      "with boxes (bbox_col)"},
     {"disable_all_reencoding", NULL, FLAG, "False", 0, 0, AT(disable_all_reencoding),
-     "keep the downloaded bytes, unread, whatever they are"},
+     "keep the downloaded bytes without reading them"},
     {"fast_decode", NULL, FLAG, "False", 0, 0, AT(fast_decode),
      "leave out of decoding what hardly shows in a smaller picture: JPEG, WebP"},
     {"encode_format", NULL, TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
@@ -64,7 +64,7 @@ static const struct row rows[] = {
     {"compute_hash", NULL, OPTIONAL, "sha256", 0, 0, AT(compute_hash), "sha256, sha512, md5, None"},
     {"verify_hash", NULL, OPTIONAL, "", 0, 0, AT(verify_hash),
      "[\"column\",\"sha256\"]: a body must have the hash of that column; type as compute_hash"},
-    {"timeout", NULL, INT, "10", 1, 600, AT(timeout_s), "seconds for one try of one URL, in all"},
+    {"timeout", NULL, INT, "10", 1, 600, AT(timeout_s), "seconds for one try of one URL"},
     {"retries", NULL, INT, "0", 0, 10, AT(retries),
      "more tries after a transient failure, later each time"},
     {"host_patience", NULL, INT, "60", 1, 3600, AT(host_patience_s),

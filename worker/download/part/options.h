@@ -1,5 +1,5 @@
 /* Settings of `download`: one table, read from hyperparameters (by name) or flags (--name), the
- * names and defaults of img2dataset where it has them. Every fault is told at once. */
+ * names and defaults of img2dataset where it has them. All faults are reported at once. */
 #pragma once
 #include "common/units.h"
 #include "download/fetch/addr.h"
@@ -36,7 +36,7 @@ struct options {         /* options_done frees */
     bool extract_exif, resize_only_if_bigger, exif_orientation, fast_decode, ignore_ssl_certificate;
     bool retry_failed, skip_reencode, disable_all_reencoding;
 
-    /* Worked out from the above. */
+    /* Derived from the above. */
     enum incremental_mode mode;
     struct addr_rules rules;
     struct robots robots;

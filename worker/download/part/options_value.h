@@ -1,6 +1,6 @@
 /* Values of settings as people write them: numbers like 1e6, True, None, lists in JSON or Python.
- * img2dataset's command line reads Python literals, so these are what its users' scripts hold. Pure
- * but for memory. */
+ * img2dataset's command line reads Python literals, so its users' scripts contain these. Pure but
+ * for memory. */
 #pragma once
 #include "common/str.h"
 

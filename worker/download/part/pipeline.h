@@ -20,8 +20,8 @@
 #define PIPELINE_RESULTS_WAKE_BYTES (256u << 10) /* that the writer is woken for at once */
 #define PIPELINE_SHARDS_OPEN_MAX    512
 #define PIPELINE_LARGE_SHARD_ROWS   20000 /* about 1 kB of memory a row of each open shard */
-/* An open shard in S3 has up to a part in memory: so much of all of them for each decoding process,
- * by what the shards so far came to. */
+/* An open shard in S3 has up to one part in memory: the limit over all open shards per decoding
+ * process, estimated from the shards so far. */
 #define PIPELINE_PARTS_BYTES     ((size_t)32 << 20)
 #define PIPELINE_PARTS_BYTES_MIN ((size_t)64 << 20)
 /* Rows of open shards, about: as many as the decoders can do while the slowest URL of the oldest
@@ -46,7 +46,7 @@ struct pipeline {
     struct queue *queue_results;
     _Atomic int stop;
     _Atomic bool abandoned; /* open shards are given up */
-    /* What came of rows so far, for a guess at what a shard will come to. */
+    /* Results so far, to estimate the size of a shard. */
     _Atomic int64_t tar_rows, tar_bytes;
     size_t parts_bytes_max; /* 0: nothing of a shard stays in memory */
     pthread_mutex_t lock;   /* of what follows */
@@ -62,7 +62,8 @@ void pipeline_done(struct pipeline *r);
 /* Remember the first error and stop everything. */
 void pipeline_fail(struct pipeline *r, const struct err *err);
 void pipeline_stop(struct pipeline *r, enum stop why);
-/* No time is left to finish open shards: the writer lets go of them. Any thread, once stopped. */
+/* No time is left to finish open shards: the writer discards them. From any thread, after the
+ * stop. */
 void pipeline_abandon(struct pipeline *r);
 bool pipeline_stopping(const struct pipeline *r);
 int64_t pipeline_shards(const struct pipeline *r); /* of the part */

@@ -1,5 +1,5 @@
-/* What an earlier run left in the output: its finished shards are kept and counted, what is left
- * of unfinished ones is removed. And the last look over all of it before the manifest. */
+/* What an earlier run left in the output: its finished shards are kept and counted, the remains of
+ * unfinished ones are removed. Also the last check of everything before the manifest. */
 #pragma once
 #include "download/shard/writer.h"
 #include "pipeline.h"
@@ -19,12 +19,12 @@ bool resume_is_done(const struct resume *r, int64_t shard_i);
 /* Add the stats of shards that another writer made while we ran. */
 bool resume_add_lost(struct sink *sink, const struct pipeline *run, const int64_t *shards, size_t n,
                      struct stats *total, struct err *err) MUST_CHECK;
-/* Remove what there is of a shard: it mixes two writers' work. A failure is warned of. */
+/* Remove the objects of a shard that mixes the work of two writers. A failure is only logged. */
 void resume_remove_shard(struct sink *sink, const struct pipeline *run, int64_t shard_i);
 /* Every shard has its three objects, and those we wrote have the size we wrote (a shard
  * where that is not so is removed, and the call fails). Gives the
  * objects of the manifest. */
 bool resume_check(struct sink *sink, const struct pipeline *run, const struct shard_sizes *sizes,
                   size_t sizes_n, struct sink_listing *ret, struct err *err) MUST_CHECK;
-/* At the end: uploads of shards that nobody will complete. */
+/* At the end: abort the abandoned uploads of shards. */
 void resume_abort_uploads(struct sink *sink);

@@ -83,10 +83,10 @@ void sample_free(struct sample *s);
 /* Free what only earlier stages need, keep what the sidecar needs. */
 void sample_drop_image(struct sample *s);
 void sample_drop_body(struct sample *s);
-/* Mark as failed; control characters and what is no UTF-8 become '?', since the text ends up in
- * JSON and parquet. */
+/* Mark as failed. Control characters and invalid UTF-8 become '?', because the text goes into JSON
+ * and Parquet. */
 void sample_fail(struct sample *s, enum sample_status status, const char *fmt, ...) PRINTF(3, 4);
-/* The boxes in a cell: null gives none, what is no text is not understood. */
+/* The boxes in a cell: null gives no box; a cell that is not text is invalid. */
 bool sample_boxes(const struct sample *s, int cell_i, struct bboxes *ret,
                   struct err *err) MUST_CHECK;
 struct sample *sample_of(struct queue_item *item); /* NULL gives NULL */

@@ -21,7 +21,7 @@ void shard_key(const struct shard_format *f, int64_t shard_i, int64_t row_i,
 /* "00012" + suffix, as ".tar", ".parquet", "_stats.json". */
 void shard_name(const struct shard_format *f, int64_t shard_i, const char *suffix,
                 char out[static SHARD_KEY_BYTES]);
-/* Which of our shards a name with that suffix is, from 0; -1 when it is none of ours. */
+/* Index of our shard with this name and suffix, from 0; -1 when it is not ours. */
 int64_t shard_parse_name(const struct shard_format *f, const char *name, const char *suffix);
 const char *shard_image_suffix(enum image_format f); /* "jpg" */
 const char *shard_hash_name(enum image_hash h);      /* "sha256"; NULL for none */

@@ -1,10 +1,10 @@
-/* The writer: gathers samples into shards and makes each durable on its own: tar, then parquet,
- * then _stats.json, whose presence marks the shard done. */
+/* The writer collects samples into shards and makes each shard durable by itself: tar, then
+ * parquet, then _stats.json, whose presence marks the shard as finished. */
 #pragma once
 #include "download/part/duck.h"
 #include "download/part/pipeline.h"
 
-struct shard_sizes { /* what was written of a shard, to hold against the last listing */
+struct shard_sizes { /* what was written of a shard, to compare with the last listing */
     int64_t shard_i;
     int64_t tar_size;
     int64_t parquet_size;
