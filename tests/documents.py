@@ -13,7 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from kit import BIN, TOP, Tap
 
-ROOMS = ("orchestrator orchestrator/core orchestrator/aws orchestrator/store orchestrator/api orchestrator/cli orchestrator/web orchestrator/common "
+ROOMS = ("orchestrator orchestrator/core orchestrator/controller orchestrator/aws orchestrator/store orchestrator/api orchestrator/cli orchestrator/web orchestrator/common "
          "include sql worker worker/download worker/index worker/io worker/job worker/local deploy").split()
 FILE = re.compile(r"^[\w./-]+\.(?:[ch]|def|js|py|sh|sql|yaml|md|html|css|awk|png)$|^(?:[\w.-]+/)+$")
 # Files that programs write, and folders that `make` does.

@@ -25,8 +25,8 @@ static bool is_boxed(const struct bboxes *boxes)
     return boxes != NULL && boxes->n > 0;
 }
 
-/* The picture is what the body says already: same format, same pixels. Never one with boxes, even
- * when nothing of it was blurred: they ask for what the body shows not to be shown. */
+/* True when the body already is the result: same format, same pixels. Never for a picture with
+ * boxes, even if nothing was blurred: the body shows what must be hidden. */
 static bool is_same(const struct transform *t, struct str body)
 {
     return t->o->keep_same && !is_boxed(t->boxes) && t->turned == 1 && !t->rows.matted &&

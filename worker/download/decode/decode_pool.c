@@ -1,6 +1,6 @@
-/* Mother, children, and the parent's side of a child. Shared memory of a child:
- * [struct wire][struct bboxes][body, IMAGE_BODY_BYTES_MAX][answer: image then exif]. One byte on
- * the socket says "your turn". What the child wrote is checked like anything from outside. */
+/* Fork server, children, and the parent's side of a child. Shared memory of a child: [struct
+ * wire][struct bboxes][body, IMAGE_BODY_BYTES_MAX][answer: image then exif]. One byte on the socket
+ * says "your turn". What the child wrote is untrusted and checked. */
 #include "decode_pool.h"
 #include "common/cleanup.h"
 #include "sandbox.h"
@@ -20,11 +20,11 @@
 #define ANSWER_AT (BODY_AT + IMAGE_BODY_BYTES_MAX)
 #define ANSWER_N  ((size_t)IMAGE_OUT_BYTES_MAX + IMAGE_EXIF_BYTES_MAX)
 #define SHM_N     (ANSWER_AT + ANSWER_N)
-#define KEEP_N    (BODY_AT + (1u << 20)) /* pages beyond are given back after a large image */
+#define KEEP_N    (BODY_AT + (1u << 20)) /* pages beyond are released after a large image */
 #define HEAP_KEPT (24 << 20)             /* of a child between two images */
 
-#define END_PAUSE_NS 2000000 /* between two looks for children that have ended ... */
-#define END_PAUSES   500     /* ... so many times at most */
+#define END_PAUSE_NS 2000000 /* interval between two checks for ended children */
+#define END_PAUSES   500     /* maximum number of these checks */
 
 _Static_assert(BOXES_AT + sizeof(struct bboxes) <= BODY_AT, "boxes have room");
 
@@ -48,7 +48,7 @@ struct decode_pool_child {
     int fd; /* -1: has to be made */
 };
 
-struct recipe { /* what a child works by */
+struct recipe { /* the settings of a child */
     const struct image_options *o;
     struct decode_pool_limits limits;
 };
@@ -93,8 +93,7 @@ NORETURN static void child_run(int shm_fd, int fd, const struct recipe *r)
     if (!sandbox_enter(r->limits.memory_max)) {
         _exit(1);
     }
-    /* Pixels go back and forth by the megabyte: kept, or the kernel would clear each page for each
-     * image anew. */
+    /* Keep freed memory: otherwise the kernel clears each page again for each image. */
     (void)mallopt(M_MMAP_THRESHOLD, HEAP_KEPT);
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
     char turn;
@@ -132,7 +131,7 @@ static bool send_fd(int sock, int fd)
     return sendmsg(sock, &m, MSG_NOSIGNAL) == 1;
 }
 
-/* The descriptor that came; -1 when the other side is gone or sent none. */
+/* Receive a descriptor; -1 when the other side is gone or sent none. */
 static int recv_fd(int sock, bool *ret_gone)
 {
     char byte;
@@ -184,8 +183,7 @@ static int mother_make(int control, int shm_fd, const struct recipe *r)
     return pair[0];
 }
 
-/* Children end when their sockets close; one that is stopped or stuck does not, and ends with us.
- */
+/* Children end when their sockets close; a stopped or stuck one is killed at our end. */
 NORETURN static void mother_end(void)
 {
     const struct timespec pause = {0, END_PAUSE_NS};
@@ -335,7 +333,7 @@ void decode_pool_child_free(struct decode_pool_child *c)
 static bool take_answer(struct decode_pool_child *c, struct decoded *ret)
 {
     struct wire w;
-    memcpy(&w, c->shm, sizeof w); /* once: the child could change it under our hands */
+    memcpy(&w, c->shm, sizeof w); /* copied once: the child could change it meanwhile */
     if (w.result < IMAGE_OK || w.result > IMAGE_OUT_TOO_LARGE || w.image_n > IMAGE_OUT_BYTES_MAX ||
         w.exif_n > IMAGE_EXIF_BYTES_MAX || w.width < 0 || w.height < 0 || w.original_width < 0 ||
         w.original_height < 0) {

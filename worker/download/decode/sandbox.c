@@ -1,5 +1,5 @@
-/* Limits and the system call filter (libseccomp). A forbidden call kills the process: that is one
- * lost image, and the parent makes a new one. */
+/* Limits and the system call filter (libseccomp). A forbidden call kills the process: one image is
+ * lost, and the parent starts a new process. */
 #include "sandbox.h"
 #include <seccomp.h>
 #include <signal.h>
@@ -35,8 +35,8 @@ static bool filter(void)
     for (size_t i = 0; ok && i < ARRAY_LEN(calls); i++) {
         ok = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0) == 0;
     }
-    /* abort() signals itself, and the time limit is set anew for each picture; no other process and
-     * no other limit is ours. */
+    /* Allow abort() to signal this process and each picture to set its time limit; no other process
+     * and no other limit. */
     ok = ok &&
          seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
                           SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid())) == 0 &&

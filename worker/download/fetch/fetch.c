@@ -27,7 +27,7 @@ void fetch_release(struct fetch *f, size_t n)
     size_t handed = atomic_fetch_sub(&f->handed, n);
     size_t freed = atomic_fetch_add(&f->freed, n) + n;
     ASSERT(before >= n && handed >= n);
-    /* Not for each body: its next tick will see it anyway. */
+    /* Do not wake for each body: the next tick sees it anyway. */
     if ((f->full || before > PIPELINE_BODIES_BYTES_MAX / 2) &&
         (freed >= FREED_BYTES || handed < HANDED_LOW)) {
         f->freed = 0;
@@ -35,7 +35,7 @@ void fetch_release(struct fetch *f, size_t n)
     }
 }
 
-/* Something came for it: a connection, a step of TLS, bytes. */
+/* Progress of a transfer: a connection, a TLS step, bytes. */
 static void on_heard(void *private)
 {
     struct transfer *t = private;
@@ -106,8 +106,8 @@ static void fail(struct fetch *f, struct transfer *t, enum verdict_kind kind, co
     fetch_rows_act(f, t, &v);
 }
 
-/* Every address is checked before one is used: a name that leads inside is refused even when it
- * has a public address too. */
+/* Every address is checked before one is used: a name with a private address is refused even when
+ * it also has a public one. */
 static void on_resolved(void *ctx, const struct resolve_answer *answer)
 {
     struct transfer *t = ctx;
@@ -194,7 +194,8 @@ static bool has_slot(const struct fetch *f)
     return f->free != NULL && f->active - f->stalled < f->active_max;
 }
 
-/* Room for the bodies under way, half of each still to come, so that they need not pause. */
+/* True when there is room for the bodies in progress (half of each still to come), so that they
+ * need not pause. */
 static bool has_room(const struct fetch *f)
 {
     size_t coming = (size_t)(f->active - f->stalled) * (f->mean_body / 2);
@@ -258,7 +259,7 @@ static void take_messages(struct fetch *f)
 
 static void unpause(struct fetch *f, struct transfer *t, int64_t now)
 {
-    transfer_excuse(t, now - t->paused_us); /* the wait was ours */
+    transfer_excuse(t, now - t->paused_us); /* the pause was caused by us */
     t->paused_us = 0;
     (void)curl_easy_pause(t->easy, CURLPAUSE_CONT);
     fetch_io_kick(&f->io);
@@ -357,7 +358,7 @@ static void excuse(struct fetch *f, struct transfer *t, int64_t starved_us, int6
     } else if (starved_us > LATE_US) {
         transfer_excuse(t, starved_us);
     } else if (t->deadline_us != 0) {
-        t->deadline_us += starved_us; /* it counts as stalled all the same */
+        t->deadline_us += starved_us; /* it still counts as stalled */
     }
     t->heard = false;
 }
@@ -368,7 +369,7 @@ static void tick(struct fetch *f)
     if (began < f->next_tick_us) {
         return;
     }
-    /* Nobody is judged by the clock before what has come is read. */
+    /* Read everything that has arrived before any deadline is checked. */
     fetch_io_drain(&f->io, f->active);
     take_messages(f);
     int64_t now = clock_mono_us();
@@ -377,7 +378,7 @@ static void tick(struct fetch *f)
     int64_t starved_us;
     own_time_take(&f->own, &worked_us, &starved_us);
     worked_us = MIN(worked_us, past_us);
-    /* A process that was stopped was not waiting by the kernel's account. */
+    /* The kernel does not count the time of a stopped process as waiting. */
     starved_us = MIN(MAX(starved_us, past_us - TICK_US - worked_us), past_us - worked_us);
     starved_us = MAX(starved_us, 0);
     f->unpark = true;

@@ -1,4 +1,4 @@
-/* The callbacks of curl: headers looked at, bytes counted against every bound, and each socket's
+/* The callbacks of curl: headers are parsed, bytes counted against every bound, and each socket's
  * address checked before it is opened. */
 #include "fetch_curl.h"
 #include "common/clock.h"
@@ -77,7 +77,7 @@ static size_t on_data(char *p, size_t size UNUSED, size_t n, void *ctx)
     return n;
 }
 
-/* The last word on where a socket goes: curl hands over the address it is about to connect to. */
+/* The final address check: curl passes the address it is about to connect to. */
 static curl_socket_t on_socket(void *ctx, curlsocktype purpose UNUSED, struct curl_sockaddr *sa)
 {
     struct transfer *t = ctx;
@@ -104,7 +104,8 @@ static CURL *make_easy(struct fetch *f, struct transfer *t)
     (void)curl_easy_setopt(e, CURLOPT_USERAGENT, f->user_agent);
     (void)curl_easy_setopt(e, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     (void)curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)IMAGE_BODY_BYTES_MAX);
-    /* Debian's curl parses the CA folder for each connection unless it is told there is none. */
+    /* Debian's curl parses the CA folder for each connection unless it is told that there is
+     * none. */
     (void)curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
     if (f->ca_file != NULL) {
         (void)curl_easy_setopt(e, CURLOPT_CAINFO, f->ca_file);

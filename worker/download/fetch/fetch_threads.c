@@ -1,5 +1,5 @@
-/* Which lane is the hash of the URL's authority, as written: a host spelled in two ways may be in
- * two lanes, which costs a name lookup. */
+/* The thread of a URL is the hash of its authority as written. A host spelled in two ways may be in
+ * two threads, which costs a DNS lookup. */
 #include "fetch_threads.h"
 #include "common/hash.h"
 #include "hosts.h"
@@ -16,8 +16,7 @@ struct fetch_threads {
     pthread_t threads[PIPELINE_LANES_MAX];
 };
 
-/* A file a transfer, whatever the shell's habit of 1024 says; what is not given shows as failures
- * to connect. */
+/* Raise the limit on open files to one per transfer. Where that is refused, connections fail. */
 static void raise_open_files(int n)
 {
     struct rlimit r;

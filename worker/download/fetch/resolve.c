@@ -79,7 +79,7 @@ static void on_sock_state(void *ctx, ares_socket_t fd, int rd, int wr)
     } else if (events != 0 && r->watched_n < RESOLVE_FDS_MAX) {
         r->watched[r->watched_n++] =
             (struct watched){fd, loop_fd_add(r->loop, fd, events, on_fd, r)};
-    } /* else it is not heard, and its questions time out: a bound nobody reaches */
+    } /* otherwise it is not watched and its queries time out; never reached in practice */
 }
 
 bool resolver_new(struct loop *loop, const char *servers, struct resolver **ret, struct err *err)
@@ -277,7 +277,7 @@ static void start_next(struct resolver *r)
             r->queue_tail = &r->queue_head;
         }
         e->queued = false;
-        if (e->waiters == NULL) { /* nobody wants to know any more */
+        if (e->waiters == NULL) { /* no waiter is left */
             e->pending = false;
             e->expires_us = 0;
             continue;

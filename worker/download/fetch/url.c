@@ -1,5 +1,5 @@
-/* Cleaning and taking apart of URLs, over libcurl's parser: the same parser fetches them, so the
- * two cannot disagree about where the host ends. */
+/* Cleaning and taking apart of URLs, over libcurl's parser: the same parser fetches them, so both
+ * agree on where the host ends. */
 #include "url.h"
 #include "addr.h"
 #include "common/cleanup.h"
@@ -150,7 +150,7 @@ static bool check_scheme(struct str s, char *why)
     return true;
 }
 
-/* curl undoes percent signs in a host, whatever they hide. */
+/* curl decodes percent signs in a host, so none may be left. */
 static bool is_plain(const char *host)
 {
     for (const char *p = host; *p != '\0'; p++) {

@@ -1,7 +1,7 @@
 /* out = px * (1 - m) + g(px) * m with m = g(mask), g the Gaussian, only where m is not 0. Each row
  * goes down first, from the bytes of the rows around it into one row of floats, then across; so
- * beside the bytes of the untouched picture and the mask nothing large is held. Beyond the edge the
- * picture is mirrored without its outermost pixel (OpenCV's BORDER_REFLECT_101).
+ * only the untouched picture and the mask are held in memory. Beyond the edge the picture is
+ * mirrored without its outermost pixel (OpenCV's BORDER_REFLECT_101).
  *
  * The cost grows with the kernel, and a face that fills a photograph of a camera would take longer
  * than a decoding process may. Beyond a bound the picture is made smaller by an odd number first,

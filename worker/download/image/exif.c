@@ -1,4 +1,4 @@
-/* EXIF over libexif, which reads both a JPEG and a bare EXIF block; a WebP's is dug out first. */
+/* EXIF over libexif, which reads both a JPEG and a bare EXIF block; a WebP's is extracted first. */
 #include "exif.h"
 #include "common/json.h"
 #include "image.h"

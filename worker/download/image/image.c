@@ -40,8 +40,8 @@ enum image_format image_sniff(struct str body)
     return IMAGE_UNKNOWN;
 }
 
-/* SVG, also behind a byte order mark, an XML declaration, a comment or a document type; a page of
- * HTML with one in it is none. */
+/* SVG, also behind a byte order mark, an XML declaration, a comment or a document type; an HTML
+ * page that contains one does not count. */
 static bool is_svg(struct str body)
 {
     struct str head = {body.p, MIN(body.n, (size_t)SVG_HEAD_BYTES)};
@@ -222,7 +222,7 @@ const char *image_result_text(enum image_result r)
     case IMAGE_OK:
         return "";
     case IMAGE_BAD:
-    case IMAGE_UNSUPPORTED: /* counted apart in the worker's own line, the word is the same */
+    case IMAGE_UNSUPPORTED: /* counted separately in the worker's own line; the text is the same */
         return "Image decoding error";
     case IMAGE_TOO_SMALL:
         return "image too small";

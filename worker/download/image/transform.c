@@ -33,7 +33,7 @@ static bool planned(const struct image_options *o, int w, int h, struct plan *re
         p.y = (o->size - p.h) / 2;
     }
     *ret = p;
-    /* A thread blown up becomes a side beyond IMAGE_SIDE_MAX. */
+    /* A very narrow picture can exceed IMAGE_SIDE_MAX when enlarged. */
     return image_fits(p.w, p.h);
 }
 

@@ -27,7 +27,7 @@
 #include <stdio.h>
 
 #define HEAP_KEPT  (8 << 20)
-#define LARGE_BODY (1 << 20) /* pages of its own, given back at once */
+#define LARGE_BODY (1 << 20) /* allocated in its own pages, which are released at once */
 
 struct download {
     struct options o;
@@ -82,7 +82,7 @@ static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
     return true;
 }
 
-/* Rows beyond the count would be lost without a word. */
+/* Fail when there are rows beyond the count: they would be lost silently. */
 static bool check_end(struct download *d, struct err *err)
 {
     struct sample *s;
@@ -139,7 +139,7 @@ static void take_decoded(struct progress *p, struct sample *s, struct decoded *o
     }
 }
 
-/* Has the body the hash its row says? True when rows say none. */
+/* True when the body has the hash of its row, or rows have no hash. */
 static bool hash_holds(const struct pipeline *r, const struct sample *s)
 {
     char hash[IMAGE_HASH_HEX_N];
@@ -151,7 +151,7 @@ static bool hash_holds(const struct pipeline *r, const struct sample *s)
     return want->kind == CELL_TEXT && str_eq_cstr(want->s, hash);
 }
 
-/* What can be told before the picture is looked at. False: the row has failed. */
+/* Checks before the picture is decoded. False: the row has failed. */
 static bool may_decode(const struct pipeline *r, struct sample *s, struct bboxes *ret)
 {
     struct err why = ERR_INIT;
@@ -278,7 +278,7 @@ static void run_stages(struct download *d)
     free(decode);
 }
 
-/* The stages, with signs of life while they run. */
+/* Run the stages and report progress meanwhile. */
 static void run_alive(struct download *d)
 {
     const struct progress *p = &d->run.progress;
@@ -333,7 +333,7 @@ static bool finish(struct download *d, struct err *err)
                              .first_shard = d->run.format.first_shard};
         AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
         manifest_json(&m, &b);
-        /* When extending it takes the place of the one before, which it goes on to prove. */
+        /* When extending it replaces the earlier manifest, whose objects it includes. */
         bool create_only = d->o.mode != MODE_EXTEND;
         ok =
             sink_put(d->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", create_only, err) &&
@@ -468,7 +468,7 @@ int download_main(int argc, char *const *argv)
     if (d->o.rules.n > 0) {
         log_event(LOG_WARN, "private_addresses_opened", LF_S("allow_net", d->o.allow_net));
     }
-    /* Bodies live a moment: two heaps, and pages that are not given back after each. */
+    /* Bodies are short-lived: use two heaps and keep freed pages. */
     (void)mallopt(M_ARENA_MAX, 2);
     (void)mallopt(M_MMAP_THRESHOLD, LARGE_BODY);
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);

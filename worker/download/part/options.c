@@ -99,8 +99,8 @@ static const struct row rows[] = {
      "ADDR[/LEN]:PORT opened although private (repeatable; for tests)"},
 };
 
-/* Settings of img2dataset that mean nothing here. The value that asks for what is done anyway is
- * taken without a word, any other is a fault with the reason. */
+/* Settings of img2dataset that mean nothing here. The value that matches what is done anyway is
+ * accepted silently; any other is a fault with the reason. */
 struct refused {
     const char *name;
     const char *taken;
@@ -157,7 +157,7 @@ static const struct row *row_find(const char *name)
     return NULL;
 }
 
-/* One of img2dataset's that has no place here? */
+/* True for a setting of img2dataset that does not apply here. */
 static bool is_refused(const char *name, const char *v, struct buf *faults)
 {
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
@@ -224,7 +224,7 @@ static void set(struct options *o, const struct row *r, const char *v, struct bu
     }
 }
 
-/* --noNAME and --no-NAME of a flag, NULL: it is none. */
+/* The row of --noNAME or --no-NAME; NULL: not a negated flag. */
 static const struct row *negated(const char *name)
 {
     if (strncmp(name, "no", 2) != 0) {
@@ -377,7 +377,7 @@ static void work_out_image(struct options *o, struct buf *faults)
     im->down = filter_of("downscale_interpolation", o->downscale_interpolation, faults);
 }
 
-/* The words of a list setting, a fault when it is none. */
+/* The words of a list setting; a fault when it is not a list. */
 static int words_of(const char *name, const char *text, char **store, char **words, int words_max,
                     struct buf *faults)
 {
@@ -460,7 +460,7 @@ static void work_out_lists(struct options *o, struct buf *faults)
     o->robots.token = str_of(o->user_agent_token);
 }
 
-/* One and the same prefix, however it ends? */
+/* True when both are the same prefix, with or without a final slash. */
 static bool same_place(const char *a, const char *b)
 {
     struct str x = str_of(a);

@@ -184,7 +184,7 @@ static int add_text_column(struct parquet *p, duckdb_result *r, int file_i, cons
     return p->columns.n - 1;
 }
 
-/* A column that cannot hold boxes is told now, not by every row. */
+/* A column that cannot hold boxes is reported once, not by every row. */
 static bool check_boxes(const struct parquet *p, struct err *err)
 {
     if (p->columns.boxes_i < 0) {
@@ -198,7 +198,7 @@ static bool check_boxes(const struct parquet *p, struct err *err)
                    p->name, c->name, c->sql_type);
 }
 
-/* The order is img2dataset's; all that is missing is told at once. */
+/* The order is img2dataset's; everything missing is reported at once. */
 static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *types,
                            const struct options *o, struct err *err)
 {
@@ -247,7 +247,7 @@ static void from_clause(struct buf *sql, const char *path)
     buf_add_cstr(sql, ", binary_as_string=true)");
 }
 
-/* What is worth another try: not what is gone, forbidden, or no URL. */
+/* Rows worth another try: not those gone, forbidden, or without a valid URL. */
 static void where_clause(const struct parquet *p, struct buf *sql)
 {
     if (p->retry) {
@@ -338,7 +338,7 @@ static bool start_stream(struct parquet *p, const char *path, struct err *err)
     }
     duckdb_state rc = duckdb_execute_pending(pending, &p->result);
     duckdb_destroy_pending(&pending);
-    p->streaming = true; /* the result is there to be destroyed, whatever it says */
+    p->streaming = true; /* the result must be destroyed in any case */
     if (rc != DuckDBSuccess) {
         (void)duck_fail(err, duckdb_result_error(&p->result));
         return err_wrap(err, "'%s'", p->name);

@@ -115,7 +115,7 @@ int64_t pipeline_shard_rows(const struct pipeline *r, int64_t shard_i)
     return MIN(per, r->rows - shard_i * per);
 }
 
-/* May one more be open? The oldest few always, or nothing would ever close. */
+/* True when one more shard may be open; always for the oldest few, or none would ever close. */
 static bool has_room(const struct pipeline *r)
 {
     int64_t part = (int64_t)SINK_PART_BYTES;

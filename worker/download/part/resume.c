@@ -194,7 +194,7 @@ bool resume_check(struct sink *sink, const struct pipeline *run, const struct sh
     return true;
 }
 
-/* A shard's tar, of whatever numbering: the rest of a shard is put in one piece. */
+/* A shard's tar with any number of digits: the other files of a shard are uploaded in one piece. */
 static bool is_tar_name(void *ctx UNUSED, const char *name)
 {
     size_t digits = strspn(name, "0123456789");

@@ -1,4 +1,4 @@
-/* Life and death of a sample. */
+/* Creating and freeing a sample. */
 #include "sample.h"
 #include <stdarg.h>
 #include <stdio.h>

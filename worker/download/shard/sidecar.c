@@ -54,7 +54,7 @@ static const char *call_it(struct sidecar *s, const char *name, const char *cons
     return a->as;
 }
 
-/* Give the aliased names in the footer their first byte back. */
+/* Restore the first byte of the aliased names in the footer. */
 static bool restore_names(const struct sidecar *s, int fd, size_t file_n, struct err *err)
 {
     uint8_t tail[8];
@@ -84,7 +84,7 @@ static bool restore_names(const struct sidecar *s, int fd, size_t file_n, struct
     return ok ? true : err_set_os(err, ERR_INTERNAL, errno, "sidecar: cannot write the footer");
 }
 
-/* Appended as text, whatever it is in the end. */
+/* True when the value is appended as text, for any final type. */
 static bool is_text(const struct column *c)
 {
     return c->kind == CELL_TEXT || c->kind == CELL_JSON;

@@ -234,7 +234,7 @@ void *writer_main(void *arg)
     for (struct sample *s = sample_of(queue_pop(w->run->queue_results, true)); s != NULL;
          s = sample_of(queue_pop(w->run->queue_results, true))) {
         if (!ok || w->run->abandoned) {
-            sample_free(s); /* drained, so that nobody waits for room */
+            sample_free(s); /* drained, so that no thread waits for room */
             continue;
         }
         ok = add(w, s, &err);
