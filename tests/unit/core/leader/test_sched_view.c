@@ -1,0 +1,209 @@
+/* Aim: the scheduler sees just what may start, why the rest may not, what is held and when it comes
+ * back. Method: a leader's state made by hand; each fact changed alone, the view compared. */
+#include "core/leader/sched_view.h"
+#include "leader_world.h"
+#include <setjmp.h>
+#include <stdarg.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static struct leader_view make(struct leader_world *w)
+{
+    struct leader_view v;
+    static struct spec none;
+    w->lc->spec = &none;
+    sched_view_make(&w->s, WALL, 100, &v);
+    return v;
+}
+
+static void one_waits(struct leader_world *w)
+{
+    ready_queue_push(w->ls->ready, &(struct ready_queue_task){.task_id = 1, .size_mb = 10});
+}
+
+struct why_case {
+    enum stage_state stage;
+    enum campaign_state campaign;
+    enum wanted wanted;
+    bool tripped, short_of_money, waits_for_person;
+    enum wait_reason why;
+};
+
+static void test_sched_view__says_why_a_stage_may_not_start(void **state)
+{
+    (void)state;
+    static const struct why_case cases[] = {
+        {STAGE_RUNNING, CAMPAIGN_RUNNING, WANTED_RUN, false, false, false, WAIT_NONE},
+        {STAGE_BLOCKED, CAMPAIGN_RUNNING, WANTED_RUN, false, false, false, WAIT_STAGE_BLOCKED},
+        {STAGE_HELD, CAMPAIGN_RUNNING, WANTED_RUN, true, false, false, WAIT_BREAKER},
+        {STAGE_HELD, CAMPAIGN_RUNNING, WANTED_RUN, false, false, false, WAIT_HELD},
+        {STAGE_RUNNING, CAMPAIGN_RUNNING, WANTED_PAUSE, false, false, false, WAIT_PAUSED},
+        {STAGE_RUNNING, CAMPAIGN_RUNNING, WANTED_DRAIN, false, false, false, WAIT_PAUSED},
+        {STAGE_RUNNING, CAMPAIGN_RUNNING, WANTED_CANCEL, false, false, false, WAIT_PAUSED},
+        {STAGE_RUNNING, CAMPAIGN_PAUSED, WANTED_RUN, false, false, false, WAIT_PAUSED},
+        {STAGE_RUNNING, CAMPAIGN_DRAINING, WANTED_RUN, false, false, false, WAIT_PAUSED},
+        {STAGE_RUNNING, CAMPAIGN_HELD, WANTED_RUN, false, false, false, WAIT_HELD},
+        {STAGE_RUNNING, CAMPAIGN_HELD, WANTED_RUN, false, true, false, WAIT_BUDGET},
+        {STAGE_RUNNING, CAMPAIGN_HELD, WANTED_RUN, false, false, true, WAIT_BUDGET},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct why_case *k = &cases[i];
+        struct leader_world w;
+        leader_world_init(&w);
+        one_waits(&w);
+        w.ls->row.state = k->stage;
+        w.lc->row.state = k->campaign;
+        w.lc->row.wanted = k->wanted;
+        w.ls->breaker.tripped = k->tripped;
+        w.lc->budget_short = k->short_of_money;
+        w.lc->waits_for_person = k->waits_for_person;
+        struct leader_view v = make(&w);
+        assert_int_equal(v.view.stages_n, 1);
+        if (v.stages[0].why_not != k->why || v.stages[0].may_start != (k->why == WAIT_NONE)) {
+            fail_msg("case %zu: %s", i, wait_reason_name(v.stages[0].why_not));
+        }
+        sched_view_done(&v);
+        leader_world_done(&w);
+    }
+}
+
+static void test_sched_view__an_empty_stage_is_not_seen_and_promises_nothing(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    w.ls->gang = (struct reservation){.task_id = 5, .owed = 3};
+    struct leader_view v = make(&w);
+    assert_int_equal(v.view.stages_n, 0);
+    assert_int_equal(w.ls->gang.task_id, 0);
+    assert_int_equal(w.ls->gang.owed, 3);
+    sched_view_done(&v);
+    leader_world_done(&w);
+}
+
+static void test_sched_view__money_left_is_what_neither_spent_nor_reserved_took(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    one_waits(&w);
+    w.lc->row.cap_musd = 100 * USD;
+    w.lc->row.reserved_musd = 30 * USD;
+    w.lc->row.spent_musd = 20 * USD;
+    w.s.projects[1].cap_musd = 60 * USD;
+    w.s.projects[1].spent_musd = 55 * USD;
+    struct leader_view v = make(&w);
+    assert_int_equal(v.campaigns[0].left_musd, 50 * USD);
+    assert_int_equal(v.projects[0].left_musd, 5 * USD);
+    assert_int_equal(v.view.left_musd, INT64_MAX); /* no cap over all */
+    assert_int_equal(v.stages[0].stage_left_musd, INT64_MAX);
+    sched_view_done(&v);
+    leader_world_done(&w);
+}
+
+static void test_sched_view__what_is_held_counts_and_what_is_released_does_not(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    one_waits(&w);
+    (void)leader_world_attempt(&w, 1, 4);
+    struct live_attempt *gone = leader_world_attempt(&w, 2, 2);
+    gone->row.holds = false; /* verifying */
+    struct live_pool *idle = leader_world_pool(&w, 5, POOL_AVAILABLE, NULL);
+    struct live_pool *taken = leader_world_pool(&w, 6, POOL_AVAILABLE, NULL);
+    taken->row.taken_by = 1;
+    idle->seen = true;
+    struct leader_view v = make(&w);
+    assert_int_equal(v.view.jobs_n, 1);
+    assert_int_equal(v.campaigns[0].held, 4);
+    assert_int_equal(v.view.live, 2);
+    assert_int_equal(v.view.pools_n, 1); /* the taken one is its attempt's */
+    assert_true(v.live_pools[0] == idle);
+    assert_int_equal(v.pools[0].state, POOL_AVAILABLE);
+    assert_int_equal(v.slots[v.pools[0].slots_i].warm_held, 1);
+    assert_int_equal(v.account.total[MARKET_ON_DEMAND].held, 6 + 2);
+    sched_view_done(&v);
+    idle->seen = false; /* a pool SageMaker has not shown takes no job yet */
+    v = make(&w);
+    assert_int_equal(v.pools[0].state, POOL_EXPECTED);
+    sched_view_done(&v);
+    leader_world_done(&w);
+}
+
+static void test_sched_view__ends_are_expected_by_state(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    one_waits(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct leader_view v = make(&w);
+    assert_int_equal(v.jobs[0].end_p50_us, v.jobs[0].last_us); /* nothing known: at its limit */
+    sched_view_done(&v);
+    a->p.state = a->row.state = ATTEMPT_STOPPING;
+    a->ending_us = WALL - 30 * SEC;
+    v = make(&w);
+    assert_int_equal(v.jobs[0].end_p50_us, WALL + 30 * SEC);
+    assert_int_equal(v.jobs[0].end_p90_us, WALL + 120 * SEC);
+    sched_view_done(&v);
+    a->p.state = ATTEMPT_UPLOADING;
+    v = make(&w);
+    assert_int_equal(v.jobs[0].end_p50_us, WALL);
+    assert_int_equal(v.jobs[0].end_p90_us, WALL + 270 * SEC);
+    sched_view_done(&v);
+    leader_world_done(&w);
+}
+
+static void test_sched_view__changes_of_retries_reach_the_scheduler(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    int type_i = 7;
+    int volume_gb = 0;
+    int64_t runtime_s = 0;
+    leader_world_init(&w);
+    struct task_change_row *ch = leader_state_change(&w.s, 42, true);
+    ch->instance_type_i = 1;
+    ch->volume_gb = 60;
+    ch->max_runtime_s = 7200;
+    ch->spent_musd = 9 * USD;
+    struct leader_view v = make(&w);
+    assert_true(v.view.change_of(v.view.ctx, 42, &type_i, &volume_gb, &runtime_s));
+    assert_int_equal(type_i, 1);
+    assert_int_equal(volume_gb, 60);
+    assert_int_equal(runtime_s, 7200);
+    assert_int_equal(v.view.spent_of(v.view.ctx, 42), 9 * USD);
+    assert_false(v.view.change_of(v.view.ctx, 43, &type_i, &volume_gb, &runtime_s));
+    assert_int_equal(v.view.spent_of(v.view.ctx, 43), 0);
+    sched_view_done(&v);
+    leader_world_done(&w);
+}
+
+static void test_sched_view__unsent_intents_use_up_tokens(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    (void)leader_world_attempt(&w, 1, 1);
+    leader_world_attempt(&w, 2, 1)->p.create_in_flight = true;
+    leader_world_attempt(&w, 3, 1)->p.state = ATTEMPT_RUNNING;
+    assert_int_equal(sched_view_unsent(&w.s), 1);
+    leader_world_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sched_view__says_why_a_stage_may_not_start),
+        cmocka_unit_test(test_sched_view__an_empty_stage_is_not_seen_and_promises_nothing),
+        cmocka_unit_test(test_sched_view__money_left_is_what_neither_spent_nor_reserved_took),
+        cmocka_unit_test(test_sched_view__what_is_held_counts_and_what_is_released_does_not),
+        cmocka_unit_test(test_sched_view__ends_are_expected_by_state),
+        cmocka_unit_test(test_sched_view__changes_of_retries_reach_the_scheduler),
+        cmocka_unit_test(test_sched_view__unsent_intents_use_up_tokens),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* Aim: what attempts teach a stage: a breaker that trips and is reset, rungs without capacity,
+ * durations, start times, promises; and a leader that takes over knows the same. Method: attempts
+ * fed by hand, then the same rows fed to a new stage. */
+#include "core/leader/stage_history.h"
+#include "leader_world.h"
+#include <setjmp.h>
+#include <stdarg.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static void test_stage_history__signature_joins_cause_and_words(void **state)
+{
+    (void)state;
+    uint64_t a = stage_history_signature(CAUSE_OOM, "killed");
+    assert_true(a == stage_history_signature(CAUSE_OOM, "killed"));
+    assert_true(a != stage_history_signature(CAUSE_TIMEOUT, "killed"));
+    assert_true(a != stage_history_signature(CAUSE_OOM, "no space left"));
+}
+
+static void test_stage_history__alike_failures_trip_and_say_why(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    char text[400];
+    leader_world_init(&w);
+    bool tripped = false;
+    for (int64_t id = 1; id <= 3; id++) {
+        struct live_attempt *a = leader_world_attempt(&w, id, 1);
+        assert_false(tripped);
+        tripped =
+            stage_history_ended(a, ATTEMPT_FAILED, CAUSE_USER_CODE, true, "KeyError: x", WALL);
+    }
+    assert_true(tripped && w.ls->breaker.tripped);
+    stage_history_trip_text(w.lc, w.ls, text, sizeof text);
+    assert_non_null(strstr(text, "3 of 3 attempts failed alike: user_code: KeyError: x"));
+    assert_non_null(strstr(text, "drover resume c-7"));
+    w.ls->row.resumes = 1;
+    stage_history_resumed(w.ls, 3);
+    assert_false(w.ls->breaker.tripped);
+    assert_int_equal(w.ls->row.breaker_since, 3);
+    assert_int_equal(w.ls->row.resumes_taken, 1);
+    leader_world_done(&w);
+}
+
+static void test_stage_history__a_new_leader_knows_the_same(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct leader_world later;
+    leader_world_init(&w);
+    leader_world_init(&later);
+    stage_history_init(later.ls);
+    later.ls->rules = w.ls->rules;
+    for (int64_t id = 1; id <= 3; id++) {
+        struct live_attempt *a = leader_world_attempt(&w, id, 1);
+        leader_world_ran(a, ATTEMPT_FAILED);
+        (void)stage_history_ended(a, ATTEMPT_FAILED, CAUSE_USER_CODE, true, "boom 17", WALL);
+        struct breaker_row row = {
+            .attempt_id = id, .state = ATTEMPT_FAILED, .cause = CAUSE_USER_CODE};
+        (void)snprintf(row.reason, sizeof row.reason, "boom 17");
+        stage_history_saw_breaker_row(later.ls, &row);
+    }
+    assert_true(w.ls->breaker.tripped);
+    assert_true(later.ls->breaker.tripped);
+    assert_int_equal(later.ls->breaker.ended, w.ls->breaker.ended);
+    leader_world_done(&w);
+    leader_world_done(&later);
+}
+
+static void test_stage_history__capacity_errors_shut_the_rung(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct capacity_ladder_choice c;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    stage_history_started(a, WALL);
+    (void)stage_history_ended(a, ATTEMPT_FAILED, CAUSE_CAPACITY, true, "", WALL);
+    assert_true(capacity_ladder_choose(&w.ls->place, &w.spec, 0, WALL, NULL, NULL, &c));
+    assert_int_equal(c.instance_type_i, 1); /* down the ladder */
+    struct live_attempt *b = leader_world_attempt(&w, 2, 1);
+    b->row.state = ATTEMPT_RUNNING;
+    b->row.created_us = WALL - 100 * SEC;
+    b->row.started_us = WALL - 40 * SEC;
+    stage_history_moved(&w.s, b, WALL);
+    assert_true(capacity_ladder_choose(&w.ls->place, &w.spec, 0, WALL, NULL, NULL, &c));
+    assert_int_equal(c.instance_type_i, 0); /* it runs there: open again */
+    assert_int_equal(w.ls->cold.us, 60 * SEC);
+    assert_int_equal(w.ls->warm.n, 0);
+    leader_world_done(&w);
+}
+
+static void test_stage_history__starts_on_pools_are_learned_apart(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    a->row.pool_id = 9;
+    a->row.state = ATTEMPT_RUNNING;
+    a->row.created_us = WALL - 30 * SEC;
+    a->row.started_us = WALL - 10 * SEC;
+    stage_history_moved(&w.s, a, WALL);
+    assert_int_equal(w.ls->warm.us, 20 * SEC);
+    assert_int_equal(w.ls->cold.n, 0);
+    leader_world_done(&w);
+}
+
+static void test_stage_history__a_job_that_starts_again_is_watched_anew(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    a->row.state = ATTEMPT_RUNNING;
+    a->row.started_us = WALL - 500 * SEC;
+    stage_history_moved(&w.s, a, WALL);
+    assert_int_equal(a->running_us, WALL - 500 * SEC);
+    a->hang.last.rows_done = 7;
+    a->suspect_us = 5;
+    stage_history_moved(&w.s, a, WALL + 900 * SEC); /* spot started it again */
+    assert_int_equal(a->running_us, WALL + 900 * SEC);
+    assert_int_equal(a->hang.last.rows_done, 0);
+    assert_int_equal(a->suspect_us, 0);
+    a->row.state = ATTEMPT_STOPPING;
+    stage_history_moved(&w.s, a, WALL + 1000 * SEC);
+    stage_history_moved(&w.s, a, WALL + 1100 * SEC);
+    assert_int_equal(a->ending_us, WALL + 1000 * SEC); /* the first time it was seen so */
+    leader_world_done(&w);
+}
+
+static void test_stage_history__ten_minutes_alive_prove_a_foreign_image(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    a->row.state = ATTEMPT_RUNNING;
+    a->row.started_us = WALL - 599 * SEC;
+    w.spec.worker = WORKER_DOWNLOAD; /* ours proves itself by a durable shard */
+    stage_history_tick(&w.s, WALL + 5 * SEC);
+    assert_false(a->passed);
+    w.spec.worker = WORKER_NONE;
+    stage_history_tick(&w.s, WALL);
+    assert_false(a->passed);
+    stage_history_tick(&w.s, WALL + SEC);
+    assert_true(a->passed && w.ls->breaker.passed && w.s.decide);
+    leader_world_done(&w);
+}
+
+static void test_stage_history__only_successes_teach_durations(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    stage_history_init(w.ls);
+    for (int64_t id = 1; id <= 6; id++) {
+        struct live_attempt *a = leader_world_attempt(&w, id, 1);
+        leader_world_ran(a, ATTEMPT_FAILED);
+        (void)stage_history_ended(a, ATTEMPT_FAILED, CAUSE_INTERNAL, true, "", WALL);
+    }
+    duration_fit(&w.ls->duration);
+    assert_false(duration_known(&w.ls->duration));
+    for (int64_t id = 11; id <= 16; id++) {
+        struct live_attempt *a = leader_world_attempt(&w, id, 1);
+        leader_world_ran(a, ATTEMPT_SUCCEEDED);
+        (void)stage_history_ended(a, ATTEMPT_SUCCEEDED, CAUSE_NONE, true, "", WALL);
+    }
+    duration_fit(&w.ls->duration);
+    assert_true(duration_known(&w.ls->duration));
+    leader_world_done(&w);
+}
+
+static void test_stage_history__promises_are_written_when_they_move(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stage_history_write h;
+    leader_world_init(&w);
+    assert_false(stage_history_dirty(&w.s));
+    w.ls->gang = (struct reservation){.task_id = 5,
+                                      .instances = 8,
+                                      .since_us = WALL,
+                                      .promised_us = WALL + 1000 * SEC,
+                                      .expected_us = WALL + 900 * SEC,
+                                      .latest_us = USEC_NEVER};
+    assert_true(stage_history_plan(w.ls, &h));
+    assert_true(h.promise_moves && !h.passed);
+    assert_int_equal(h.promise.task_id, 5);
+    assert_int_equal(h.promise.latest_us, 0); /* not known */
+    stage_history_apply(w.ls, &h);
+    assert_false(stage_history_dirty(&w.s));
+    w.ls->gang.expected_us += 30 * SEC; /* half a minute is not told */
+    assert_false(stage_history_dirty(&w.s));
+    w.ls->gang.expected_us += 1;
+    assert_true(stage_history_dirty(&w.s));
+    w.ls->gang.expected_us -= 1;
+    w.ls->gang.promised_us += 1; /* a promise is, always */
+    assert_true(stage_history_dirty(&w.s));
+    w.ls->gang = (struct reservation){0};
+    assert_true(stage_history_plan(w.ls, &h));
+    assert_int_equal(h.promise.task_id, 0);
+    stage_history_apply(w.ls, &h);
+    struct reservation before = {.task_id = 5, .promised_us = WALL + 1000 * SEC};
+    stage_history_take_promise(
+        w.ls, &(struct promise_row){.task_id = 5, .promised_us = before.promised_us});
+    assert_int_equal(w.ls->gang.promised_us, before.promised_us);
+    assert_int_equal(w.ls->gang.latest_us, USEC_NEVER);
+    leader_world_done(&w);
+}
+
+static void test_stage_history__a_pass_is_written_once(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stage_history_write h;
+    leader_world_init(&w);
+    stage_history_passed(&w.s, leader_world_attempt(&w, 1, 1));
+    assert_true(stage_history_plan(w.ls, &h) && h.passed && !h.promise_moves);
+    stage_history_apply(w.ls, &h);
+    assert_false(stage_history_dirty(&w.s));
+    stage_history_resumed(w.ls, 1);
+    stage_history_passed(&w.s, leader_world_attempt(&w, 2, 1));
+    assert_true(stage_history_dirty(&w.s)); /* a person's resume asked for proof anew */
+    leader_world_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stage_history__signature_joins_cause_and_words),
+        cmocka_unit_test(test_stage_history__alike_failures_trip_and_say_why),
+        cmocka_unit_test(test_stage_history__a_new_leader_knows_the_same),
+        cmocka_unit_test(test_stage_history__capacity_errors_shut_the_rung),
+        cmocka_unit_test(test_stage_history__starts_on_pools_are_learned_apart),
+        cmocka_unit_test(test_stage_history__a_job_that_starts_again_is_watched_anew),
+        cmocka_unit_test(test_stage_history__ten_minutes_alive_prove_a_foreign_image),
+        cmocka_unit_test(test_stage_history__only_successes_teach_durations),
+        cmocka_unit_test(test_stage_history__promises_are_written_when_they_move),
+        cmocka_unit_test(test_stage_history__a_pass_is_written_once),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
