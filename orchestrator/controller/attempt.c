@@ -1,9 +1,12 @@
 /* See attempt.h. */
 #include "attempt.h"
+#include "calls.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/attempt.h"
+#include "lease.h"
 #include "outcome.h"
+#include "output_check.h"
 
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret)
 {
@@ -11,12 +14,6 @@ void attempt_protocol_config(const struct controller *c, struct protocol_config 
                                     .describe_stale_us = 600 * USEC_PER_SEC,
                                     .resend_base_us = 500 * USEC_PER_MSEC,
                                     .resend_cap_us = 60 * USEC_PER_SEC};
-}
-
-void attempt_attach_io(struct controller *c, struct live_attempt *a)
-{
-    a->io = xcalloc(1, sizeof *a->io);
-    *a->io = (struct attempt_io){.c = c, .attempt_id = a->row.id};
 }
 
 void attempt_take_over(struct controller *c, const struct attempt_row *row,
@@ -33,18 +30,6 @@ void attempt_take_over(struct controller *c, const struct attempt_row *row,
     if (e.changed) {
         record_push(a, &e);
     }
-}
-
-void attempt_remove(struct controller *c, struct live_attempt *a)
-{
-    sagemaker_cancel(a->io->create);
-    sagemaker_cancel(a->io->describe);
-    sagemaker_cancel(a->io->stop);
-    output_cancel(a->io->check);
-    progress_cancel(a);
-    free(a->io);
-    a->io = NULL;
-    leader_state_remove_attempt(&c->state, a);
 }
 
 void attempt_fact(struct live_attempt *a, const struct fact *f)

@@ -1,13 +1,18 @@
 /* Act: ask the protocol of every due attempt what to do, do it, turn answers into facts. */
+#include "aws_actions.h"
 #include "attempt.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "core/failure/cause.h"
-#include "ctl.h"
+#include "lease.h"
 #include "metrics.h"
+#include "observe.h"
+#include "output_check.h"
 #include "pool_life.h"
+#include "progress.h"
+#include "shell.h"
 #include <stdio.h>
 
 static void fact_of(struct live_attempt *a, enum fact_kind kind, enum cause cause)
@@ -114,13 +119,13 @@ static void do_create(struct live_attempt *a)
         fact_of(a, FACT_CREATE_UNSENT, CAUSE_NONE);
         return;
     }
-    if (FP("create.before_sign") || !ctl_gate(c).may_send(c)) {
+    if (FP("create.before_sign") || !lease_gate(c).may_send(c)) {
         fact_of(a, FACT_CREATE_UNSENT, CAUSE_NONE);
         return;
     }
     fact_of(a, FACT_CREATE_SIGNED, CAUSE_NONE);
     metric_add(METRIC_AWS_REQUESTS, 1);
-    a->io->create = sagemaker_create(c->aws, ctl_gate(c), buf_str(&a->request), on_create, a->io);
+    a->io->create = sagemaker_create(c->aws, lease_gate(c), buf_str(&a->request), on_create, a->io);
     if (FP("create.after_send")) {
         sagemaker_cancel(a->io->create);
         a->io->create = NULL;
@@ -198,7 +203,7 @@ static void do_describe(struct live_attempt *a)
     a->describe_sent_us = clock_boot_us();
     metric_add(METRIC_AWS_REQUESTS, 1);
     a->io->describe =
-        sagemaker_describe(a->io->c->aws, ctl_gate(a->io->c), a->row.name.s, on_describe, a->io);
+        sagemaker_describe(a->io->c->aws, lease_gate(a->io->c), a->row.name.s, on_describe, a->io);
 }
 
 static void on_stop(void *ctx, bool ended_already, bool not_found, const struct aws_failure *f)
@@ -222,7 +227,8 @@ static void do_stop(struct live_attempt *a)
         return;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
-    a->io->stop = sagemaker_stop(a->io->c->aws, ctl_gate(a->io->c), a->row.name.s, on_stop, a->io);
+    a->io->stop =
+        sagemaker_stop(a->io->c->aws, lease_gate(a->io->c), a->row.name.s, on_stop, a->io);
 }
 
 static void on_verified(void *ctx, struct output_verdict *v)

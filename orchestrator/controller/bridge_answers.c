@@ -1,10 +1,13 @@
 /* Answers what API handlers ask of AWS, in every droverd, leader or not: S3 listings and log tails.
  */
+#include "bridge_answers.h"
 #include "aws/logs.h"
 #include "common/log.h"
 #include "common/s3.h"
 #include "core/spec/spec_expand.h"
-#include "ctl.h"
+#include "lease.h"
+#include "output_check.h"
+#include "shell.h"
 #include <stdio.h>
 #include <sys/epoll.h>
 

@@ -2,6 +2,8 @@
 #include "budget_state.h"
 #include "common/log.h"
 #include "core/leader/budget_state.h"
+#include "lease.h"
+#include "output_check.h"
 
 static bool write_warning(struct controller *c, void *arg, struct err *err)
 {

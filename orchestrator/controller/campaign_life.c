@@ -3,7 +3,10 @@
 #include "attempt.h"
 #include "common/log.h"
 #include "core/leader/campaign_life.h"
-#include "ctl.h"
+#include "history.h"
+#include "lease.h"
+#include "output_check.h"
+#include "shell.h"
 
 #define CANCEL_BATCH 1000
 

@@ -1,6 +1,8 @@
 /* Carries what a stage's attempts teach from and to its rows; core/leader decides what that is. */
+#include "history.h"
 #include "common/cleanup.h"
-#include "ctl.h"
+#include "lease.h"
+#include "shell.h"
 
 static bool load_breaker(struct controller *c, struct live_stage *ls, struct err *err)
 {

@@ -1,11 +1,15 @@
 /* See intents.h. */
 #include "core/leader/intents.h"
 #include "attempt.h"
+#include "calls.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
+#include "history.h"
 #include "intents.h"
+#include "lease.h"
 #include "metrics.h"
+#include "output_check.h"
 #include "pool_life.h"
 
 #define SEND_AHEAD_S 2 /* no more is intended than can be sent in this time */

@@ -1,174 +1,20 @@
-/* Leadership: stand by, take over, renew, lose.
- *
- * A standby asks for the advisory lock often (the leader's process died: takeover at once) and
- * watches the lease row's renewals by its own CLOCK_BOOTTIME (frozen: waited out, epoch bumped,
- * session terminated). Our own lease ends `length` after the moment *before* the renewal was sent.
- * Safety does not rest on any of these clocks: every transaction is fenced by the epoch and every
- * Create by its name. */
+/* See lease.h. */
+#include "lease.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
-#include "ctl.h"
 #include "metrics.h"
-#include "outcome.h"
-#include <sys/epoll.h>
+#include "output_check.h"
 
-#define STANDBY_POLL_US      (400 * USEC_PER_MSEC)
-#define STANDBY_REFUSED_US   (5 * USEC_PER_SEC)
-#define STANDBY_RECONNECT_US (200 * USEC_PER_MSEC)
-
-static void on_listen(void *ctx, int fd, uint32_t events)
+static bool gate_open(void *ctx)
 {
-    struct controller *c = ctx;
-    bool any = false;
-    struct err err = ERR_INIT;
-    (void)fd;
-    (void)events;
-    if (!store_notified(c->listen, &any, &err)) {
-        loop_fd_del(c->loop, c->listen_watch);
-        c->listen_watch = NULL;
-        store_close(c->listen);
-        c->listen = NULL;
-        c->state.look_at_db =
-            true; /* the tick timer goes on as the floor; reopened at the next takeover */
-        return;
-    }
-    if (any) {
-        c->state.look_at_db = true;
-        c->state.decide = true;
-    }
+    const struct controller *c = ctx;
+    return c->leading && protocol_may_sign(c->lease_end_us, clock_boot_us());
 }
 
-static bool connect_store(struct controller *c, struct err *err)
+struct aws_gate lease_gate(struct controller *c)
 {
-    if (c->store != NULL && !store_alive(c->store)) {
-        store_close(c->store);
-        c->store = NULL;
-    }
-    if (c->store == NULL) {
-        metric_add(METRIC_DB_RECONNECTS, 1);
-        if (!store_open(c->cfg.conninfo, STORE_LEADER, &c->store, err)) {
-            return false;
-        }
-    }
-    if (c->listen == NULL) {
-        if (!store_open(c->cfg.conninfo, STORE_LISTEN, &c->listen, err)) {
-            return false;
-        }
-        c->listen_watch = loop_fd_add(c->loop, store_fd(c->listen), EPOLLIN, on_listen, c);
-    }
-    return true;
-}
-
-static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
-{
-    struct err err = ERR_INIT;
-    c->leading = true;
-    c->swept = false;
-    c->sweep_us = 0;
-    c->calls_fail = false;
-    retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US, clock_mono_us());
-    c->state.epoch = epoch;
-    c->lease_end_us = asked_us + c->cfg.lease_length_us;
-    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
-    atomic_store(&c->status->lease_epoch, epoch);
-    if (FP("takeover.after_lease") || !view_load(c, &err)) {
-        leader_lose(c, "takeover_failed", &err);
-        return;
-    }
-    if (FP("takeover.after_load")) {
-        leader_lose(c, "takeover_failed", NULL);
-        return;
-    }
-    atomic_store(&c->status->leading, true);
-    metric_add(METRIC_TAKEOVERS, 1);
-    metric_set(METRIC_LEADING, 1);
-    metric_set(METRIC_LEASE_EPOCH, epoch);
-    c->standby_failures = 0;
-    log_event(LOG_INFO, "leader_elected", LF_I("epoch", epoch),
-              LF_I("live_attempts", c->state.attempts_n), LF_I("campaigns", c->state.campaigns_n));
-    c->state.look_at_db = c->state.decide = c->state.act = true;
-    loop_timer_set(c->tick_timer, 0);
-    loop_timer_set(c->observe_timer, 0);
-    loop_timer_set(c->quota_timer, 0);
-    loop_timer_set(c->housekeeping_timer, USEC_PER_SEC);
-}
-
-/* ret_epoch > 0 when the lease is ours now. */
-static bool try_take(struct controller *c, int64_t *ret_epoch, struct err *err)
-{
-    bool locked = false;
-    struct lease_info seen;
-    int64_t now_us = clock_boot_us();
-    *ret_epoch = 0;
-    if (!lease_try_lock(c->store, &locked, err)) {
-        return false;
-    }
-    if (locked) {
-        if (FP("takeover.before")) {
-            return err_set(err, ERR_UNAVAILABLE, "failpoint");
-        }
-        return lease_take(c->store, c->cfg.holder, c->cfg.lease_length_us, ret_epoch, err);
-    }
-    if (!lease_read(c->store, &seen, err)) {
-        return false;
-    }
-    if (seen.renewals != c->seen_renewals || c->seen_renewals_at_us == 0) {
-        c->seen_renewals = seen.renewals;
-        c->seen_renewals_at_us = now_us;
-        return true;
-    }
-    if (now_us - c->seen_renewals_at_us <= MAX(seen.length_us, c->cfg.lease_length_us)) {
-        return true;
-    }
-    log_event(LOG_WARN, "leader_frozen", LF_S("holder", seen.holder), LF_I("epoch", seen.epoch));
-    bool taken = false;
-    if (!lease_take_from_frozen(c->store, &seen, c->cfg.holder, c->cfg.lease_length_us, ret_epoch,
-                                &taken, err)) {
-        return false;
-    }
-    if (!taken) {
-        *ret_epoch = 0;
-    }
-    return true;
-}
-
-static void on_standby(void *ctx)
-{
-    struct controller *c = ctx;
-    struct err err = ERR_INIT;
-    int64_t epoch = 0;
-    int64_t asked_us = clock_boot_us();
-    if (c->leading) {
-        return;
-    }
-    if (!connect_store(c, &err)) {
-        atomic_store(&c->status->db_ok, false);
-        if (log_allow("standby_no_database", 1)) {
-            log_event(LOG_WARN, "database_unreachable", LF_ERR(&err));
-        }
-        c->standby_failures = MIN(c->standby_failures + 1, 5);
-        loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US << MAX(0, c->standby_failures - 2));
-        return;
-    }
-    atomic_store(&c->status->db_ok, true);
-    if (!lease_check_durability(c->store, &err)) {
-        log_event(LOG_ERROR, "leading_refused", LF_ERR(&err));
-        loop_timer_set(c->standby_timer, STANDBY_REFUSED_US);
-        return;
-    }
-    if (!try_take(c, &epoch, &err)) {
-        log_event(LOG_WARN, "takeover_failed", LF_ERR(&err));
-        store_close(c->store);
-        c->store = NULL;
-        loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US);
-        return;
-    }
-    if (epoch > 0) {
-        lead(c, epoch, asked_us);
-        return;
-    }
-    loop_timer_set(c->standby_timer, MIN(STANDBY_POLL_US, c->cfg.lease_length_us / 4));
+    return (struct aws_gate){.may_send = gate_open, .ctx = c};
 }
 
 bool leader_renew_if_due(struct controller *c, struct err *err)
@@ -185,30 +31,8 @@ bool leader_renew_if_due(struct controller *c, struct err *err)
     return true;
 }
 
-static void on_renew(void *ctx)
-{
-    struct controller *c = ctx;
-    struct err err = ERR_INIT;
-    if (!c->leading) {
-        return;
-    }
-    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us / 4); /* due a moment early: soon again */
-    if (!leader_renew_if_due(c, &err)) {
-        leader_lose(c, "renewal_failed", &err);
-    }
-}
-
-bool leader_start(struct controller *c, struct err *err)
-{
-    (void)err;
-    c->standby_timer = loop_timer_new(c->loop, on_standby, c);
-    c->renew_timer = loop_timer_new(c->loop, on_renew, c);
-    loop_timer_set(c->standby_timer, 0);
-    return true;
-}
-
 /* From here on nothing is signed or committed. What is known stays readable until the pass ends. */
-static void stop_leading(struct controller *c)
+void lease_stop_leading(struct controller *c)
 {
     c->leading = false;
     c->seen_renewals_at_us = 0;
@@ -233,44 +57,8 @@ void leader_lose(struct controller *c, const char *why, const struct err *err)
     err = err != NULL ? err : &none;
     log_event(LOG_WARN, "leadership_lost", LF_S("why", why), LF_I("epoch", c->state.epoch),
               LF_ERR(err));
-    stop_leading(c);
+    lease_stop_leading(c);
     c->lost = true;
-}
-
-void leader_end_pass(struct controller *c)
-{
-    if (!c->lost) {
-        return;
-    }
-    c->lost = false;
-    view_free(c);
-    store_close(c->store); /* with it the advisory lock and any open transaction */
-    c->store = NULL;
-    loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US);
-}
-
-void leader_stop(struct controller *c, bool clean)
-{
-    struct err err = ERR_INIT;
-    leader_end_pass(c);
-    if (c->leading) {
-        bool flushed = record_flush(c);
-        stop_leading(c);
-        view_free(c);
-        if (clean && flushed && !lease_release(c->store, c->state.epoch, &err)) {
-            log_event(LOG_WARN, "lease_release_failed", LF_ERR(&err));
-        }
-    }
-    if (c->listen_watch != NULL) {
-        loop_fd_del(c->loop, c->listen_watch);
-        c->listen_watch = NULL;
-    }
-    store_close(c->listen);
-    store_close(c->store);
-    c->listen = c->store = NULL;
-    loop_timer_free(c->standby_timer);
-    loop_timer_free(c->renew_timer);
-    c->standby_timer = c->renew_timer = NULL;
 }
 
 bool leader_tx(struct controller *c, bool (*fn)(struct controller *c, void *arg, struct err *err),

@@ -1,14 +1,21 @@
 /* The view the leader keeps: campaigns with their ready queues, live attempts, slots, changes by
  * retries. Read whole at takeover, then only what changed. */
+#include "load.h"
 #include "attempt.h"
+#include "calls.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "core/leader/pool_life.h"
 #include "core/leader/skip_done.h"
 #include "core/spec/spec_json.h"
-#include "ctl.h"
+#include "history.h"
+#include "lease.h"
+#include "orphan_sweep.h"
 #include "outcome.h"
+#include "output_check.h"
 #include "pool_life.h"
+#include "shell.h"
 #include "skip_done.h"
 #include <stdio.h>
 
@@ -288,6 +295,23 @@ bool view_refresh(struct controller *c, struct err *err)
     return leader_commit(c->store, err);
 }
 
+static bool load_pools(struct controller *c, struct err *err)
+{
+    AUTO_FREE struct pool_row *rows = NULL;
+    size_t n = 0;
+    if (!view_pools(c->store, &rows, &n, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct live_campaign *lc = leader_state_campaign(&c->state, rows[i].campaign_id);
+        if (lc == NULL && !view_take_campaign(c, rows[i].campaign_id, 0, &lc, err)) {
+            return false; /* an open pool keeps even an ended campaign in view */
+        }
+        pool_attach_io(c, leader_load_pool(&c->state, &rows[i], lc));
+    }
+    return true;
+}
+
 static bool load_attempts(struct controller *c, struct err *err)
 {
     struct attempt_row *rows = NULL;
@@ -416,6 +440,6 @@ bool view_load(struct controller *c, struct err *err)
         }
     }
     return leader_begin(c->store, c->state.epoch, err) &&
-           load_step(c, pool_load(c, err) && load_attempts(c, err), err) &&
+           load_step(c, load_pools(c, err) && load_attempts(c, err), err) &&
            record_flush(c); /* intended became unknown */
 }

@@ -1,11 +1,14 @@
 /* Observe: one ListTrainingJobs in place of a hundred Describes. What differs from what we hold is
  * looked at by Describe. Quotas are read here too: unreadable means nothing is intended. */
+#include "observe.h"
 #include "attempt.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/pool_life.h"
-#include "ctl.h"
+#include "lease.h"
 #include "metrics.h"
+#include "output_check.h"
+#include "shell.h"
 #include <stdio.h>
 
 #define STRAYS_EVERY_US (60 * USEC_PER_SEC)
@@ -154,7 +157,7 @@ void observe_start(struct controller *c)
     metric_add(METRIC_AWS_REQUESTS, 1);
     retry_budget_first(&c->retries);
     c->listing =
-        sagemaker_list(c->aws, ctl_gate(c), prefix, MAX(0, oldest - LIST_MARGIN_US), on_list, c);
+        sagemaker_list(c->aws, lease_gate(c), prefix, MAX(0, oldest - LIST_MARGIN_US), on_list, c);
 }
 
 struct quota_arg {
@@ -265,6 +268,6 @@ void quota_start(struct controller *c)
 {
     if (c->quota_reading == NULL) {
         metric_add(METRIC_AWS_REQUESTS, 1);
-        c->quota_reading = quotas_read(c->aws, ctl_gate(c), on_quotas, c);
+        c->quota_reading = quotas_read(c->aws, lease_gate(c), on_quotas, c);
     }
 }

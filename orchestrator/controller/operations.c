@@ -4,7 +4,10 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "core/leader/operations.h"
-#include "ctl.h"
+#include "lease.h"
+#include "load.h"
+#include "output_check.h"
+#include "shell.h"
 
 #define OPERATION_BATCH 1000
 

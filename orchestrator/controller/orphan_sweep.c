@@ -5,14 +5,17 @@
  * environment, is taken in as an attempt of unknown outcome: its slots and its money are held, and
  * the protocol finds out the rest. Anything else is somebody else's: it is left alone and a person
  * is told. */
+#include "orphan_sweep.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "core/leader/intents.h"
 #include "core/money/cost.h"
-#include "ctl.h"
+#include "lease.h"
 #include "metrics.h"
+#include "output_check.h"
+#include "shell.h"
 #include <stdio.h>
 
 #define SWEEP_BACK_US  (15 * 60 * USEC_PER_SEC) /* before the newest intent: clocks differ */
@@ -223,7 +226,7 @@ static void next_name(struct controller *c)
         return;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
-    s->describe = sagemaker_describe(c->aws, ctl_gate(c), s->names[s->next], on_describe, c);
+    s->describe = sagemaker_describe(c->aws, lease_gate(c), s->names[s->next], on_describe, c);
 }
 
 /* --- the list --- */
@@ -314,5 +317,5 @@ void orphan_sweep_tick(struct controller *c)
     c->sweep = xcalloc(1, sizeof *c->sweep);
     metric_add(METRIC_AWS_REQUESTS, 1);
     c->sweep->list =
-        sagemaker_list(c->aws, ctl_gate(c), prefix, MAX(0, newest - SWEEP_BACK_US), on_list, c);
+        sagemaker_list(c->aws, lease_gate(c), prefix, MAX(0, newest - SWEEP_BACK_US), on_list, c);
 }

@@ -1,11 +1,14 @@
 /* See outcome.h. */
 #include "outcome.h"
 #include "attempt.h"
+#include "calls.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "core/leader/outcome.h"
+#include "lease.h"
 #include "metrics.h"
+#include "output_check.h"
 #include "pool_life.h"
 
 static void log_notes(const struct live_attempt *a, const struct pending_record *p,

@@ -1,6 +1,6 @@
 /* Record: what the protocol concluded becomes rows, in batches, and only then changes memory. */
 #pragma once
-#include "ctl.h"
+#include "shell.h"
 
 /* Plans the record of an effect on `a` and queues it for record_flush. When one of the same attempt
  * is queued already, that is written first, which may lose the leadership or end the attempt. */

@@ -1,12 +1,14 @@
 /* Is a task's output there and whole? Asks S3, judges with core/failure/verify.h. The same check
  * serves an attempt's VERIFYING and a stage's done_if. */
+#include "output_check.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/s3.h"
 #include "core/failure/parquet_rows.h"
 #include "core/failure/verify.h"
 #include "core/spec/spec_expand.h"
-#include "ctl.h"
+#include "lease.h"
+#include "shell.h"
 #include "worker_protocol.h"
 #include <stdio.h>
 

@@ -1,45 +1,16 @@
 /* See pool_life.h. */
 #include "pool_life.h"
+#include "calls.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "core/leader/pool_life.h"
+#include "lease.h"
 #include "metrics.h"
+#include "output_check.h"
 
 #define CALLS_AT_ONCE 8
-
-void pool_attach_io(struct controller *c, struct live_pool *p)
-{
-    p->io = xcalloc(1, sizeof *p->io);
-    *p->io = (struct pool_io){.c = c, .pool_id = p->row.id};
-}
-
-void pool_remove(struct controller *c, struct live_pool *p)
-{
-    sagemaker_cancel(p->io->describe);
-    sagemaker_cancel(p->io->update);
-    free(p->io);
-    p->io = NULL;
-    leader_state_remove_pool(&c->state, p);
-}
-
-bool pool_load(struct controller *c, struct err *err)
-{
-    AUTO_FREE struct pool_row *rows = NULL;
-    size_t n = 0;
-    if (!view_pools(c->store, &rows, &n, err)) {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct live_campaign *lc = leader_state_campaign(&c->state, rows[i].campaign_id);
-        if (lc == NULL && !view_take_campaign(c, rows[i].campaign_id, 0, &lc, err)) {
-            return false; /* an open pool keeps even an ended campaign in view */
-        }
-        pool_attach_io(c, leader_load_pool(&c->state, &rows[i], lc));
-    }
-    return true;
-}
 
 /* --- its end --- */
 
@@ -147,13 +118,13 @@ static bool send_end(struct controller *c, struct live_pool *p)
     if (!leader_tx(c, write_note, p)) {
         return false;
     }
-    if (FP("pool.before_update") || !ctl_gate(c).may_send(c)) {
+    if (FP("pool.before_update") || !lease_gate(c).may_send(c)) {
         leader_pool_failed(p, clock_boot_us());
         return true;
     }
     metric_add(METRIC_AWS_REQUESTS, 1);
     p->io->update =
-        sagemaker_update_keep_alive(c->aws, ctl_gate(c), p->row.job.s, 0, on_update, p->io);
+        sagemaker_update_keep_alive(c->aws, lease_gate(c), p->row.job.s, 0, on_update, p->io);
     return true;
 }
 
@@ -173,7 +144,8 @@ static bool act(struct controller *c, struct live_pool *p, int64_t boot_us, int6
     }
     if (next == POOL_ACT_DESCRIBE) {
         metric_add(METRIC_AWS_REQUESTS, 1);
-        p->io->describe = sagemaker_describe(c->aws, ctl_gate(c), p->row.job.s, on_describe, p->io);
+        p->io->describe =
+            sagemaker_describe(c->aws, lease_gate(c), p->row.job.s, on_describe, p->io);
     }
     return true;
 }

@@ -2,32 +2,23 @@
  * and then, a bounded number at once. It proves the stage's work (a first durable shard), tells
  * when the part will end, and shows one that hangs: such a job is stopped and its part tried again,
  * from its last durable shard. */
+#include "progress.h"
 #include "attempt.h"
+#include "calls.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/s3.h"
-#include "ctl.h"
+#include "lease.h"
 #include "metrics.h"
+#include "output_check.h"
+#include "shell.h"
 #include "worker_protocol.h"
 #include <stdio.h>
 
 #define LOOKS_AT_ONCE 8
 #define PROGRESS_MAX  65536
 #define FIGURE_MAX    (INT64_MAX / 4)
-
-struct progress_look { /* outlives its attempt when that goes while the answer is under way */
-    struct live_attempt *attempt; /* NULL: nobody waits for it any more */
-    struct controller *c;
-};
-
-void progress_cancel(struct live_attempt *a)
-{
-    if (a->io->progress != NULL) {
-        a->io->progress->attempt = NULL;
-        a->io->progress = NULL;
-    }
-}
 
 /* Is it this attempt's, and what does it say? An object of an earlier attempt says nothing yet. */
 static bool read_progress(const struct live_attempt *a, struct str text,

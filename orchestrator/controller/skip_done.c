@@ -3,7 +3,9 @@
 #include "skip_done.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "ctl.h"
+#include "lease.h"
+#include "output_check.h"
+#include "shell.h"
 
 struct skip_done_call {
     struct controller *c;

@@ -1,28 +1,25 @@
 /* The tick, on one page: view -> decide -> intend -> act -> record. */
+#include "aws_actions.h"
+#include "bridge_answers.h"
 #include "budget_state.h"
 #include "campaign_life.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/version.h"
 #include "controller.h"
-#include "ctl.h"
 #include "intents.h"
+#include "leadership.h"
+#include "lease.h"
+#include "load.h"
 #include "metrics.h"
+#include "observe.h"
 #include "operations.h"
+#include "orphan_sweep.h"
 #include "outcome.h"
+#include "output_check.h"
+#include "shell.h"
 #include "skip_done.h"
 #include <stdio.h>
-
-static bool gate_open(void *ctx)
-{
-    const struct controller *c = ctx;
-    return c->leading && protocol_may_sign(c->lease_end_us, clock_boot_us());
-}
-
-struct aws_gate ctl_gate(struct controller *c)
-{
-    return (struct aws_gate){.may_send = gate_open, .ctx = c};
-}
 
 /* Before curl sees a ready socket: a leader that was frozen past its lease lets go of everything.
  */
@@ -162,7 +159,8 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
         !aws_client_new(loop, &aws, &c->aws_plain, err)) {
         goto fail;
     }
-    aws_client_set_gate(c->aws, gate_open, c);
+    struct aws_gate gate = lease_gate(c);
+    aws_client_set_gate(c->aws, gate.may_send, gate.ctx);
     c->tick_timer = loop_timer_new(loop, on_tick_timer, c);
     c->observe_timer = loop_timer_new(loop, on_observe_timer, c);
     c->quota_timer = loop_timer_new(loop, on_quota_timer, c);

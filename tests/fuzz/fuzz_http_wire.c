@@ -3,6 +3,7 @@
  * as the next hop's would be. socket() and connect() are ours: they hand out a pair whose other end
  * has said everything already. */
 #include "download/fetch/fetch_curl.h"
+#include "download/part/sample.h"
 #include "fuzz.h"
 #include <errno.h>
 #include <sys/socket.h>
@@ -33,6 +34,7 @@ static struct pipeline run;
 static struct options options;
 static struct fetch fetch;
 static struct transfer transfer;
+static struct sample sample; /* whose transfer it is */
 
 static void heard(void *private UNUSED)
 {
@@ -52,6 +54,7 @@ static void set_up(void)
     fetch.run = &run;
     ASSERT(fetch_io_init(&fetch.io, heard, &err));
     transfer.fetch = &fetch;
+    transfer.sample = &sample;
     buf_init(&transfer.body, IMAGE_BODY_BYTES_MAX);
     ASSERT(url_parse(STR("http://127.0.0.1/a/b?c"), &transfer.url, why));
     ASSERT(addr_parse_host("127.0.0.1", &transfer.addrs[0]));
@@ -70,7 +73,7 @@ static CURLcode answered(const uint8_t *data, size_t size)
     (void)!write(pair[1], data, MIN(size, (size_t)ANSWER_MAX));
     (void)shutdown(pair[1], SHUT_WR);
     offered = pair[0];
-    transfer.redirects = 0;
+    sample.place.redirects = 0;
     fetch_curl_start(&fetch, &transfer);
     (void)curl_easy_setopt(transfer.easy, CURLOPT_FORBID_REUSE, 1L);
     CURLcode rc = CURLE_OPERATION_TIMEDOUT;

@@ -1,0 +1,6 @@
+/* Answers what API handlers ask of AWS, in every droverd, leader or not. */
+#pragma once
+#include "shell.h"
+
+bool bridge_answers_start(struct controller *c, struct err *err) MUST_CHECK;
+void bridge_answers_stop(struct controller *c);

@@ -1,0 +1,13 @@
+/* The calls to AWS under way for live attempts and pools. Removing one cancels its calls. */
+#pragma once
+#include "shell.h"
+
+struct progress_look { /* outlives its attempt when that ends while the answer is under way */
+    struct live_attempt *attempt; /* NULL: nobody waits for it any more */
+    struct controller *c;
+};
+/* An attempt or a pool that has just come into memory has none under way. */
+void attempt_attach_io(struct controller *c, struct live_attempt *a);
+void pool_attach_io(struct controller *c, struct live_pool *p);
+void attempt_remove(struct controller *c, struct live_attempt *a);
+void pool_remove(struct controller *c, struct live_pool *p);

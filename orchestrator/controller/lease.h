@@ -1,0 +1,17 @@
+/* The fence around all that a leader does: a transaction commits and a request is signed only
+ * while the lease is ours. */
+#pragma once
+#include "shell.h"
+
+/* Opens for requests while the lease is ours by CLOCK_BOOTTIME. */
+struct aws_gate lease_gate(struct controller *c);
+/* Renews the lease when its time has come. False: it is no longer ours, or nobody knows. */
+bool leader_renew_if_due(struct controller *c, struct err *err) MUST_CHECK;
+/* A failed transaction, a lapsed lease: signs and commits nothing more. What is known stays valid
+ * until the pass ends (leader_end_pass), so that no caller holds what was freed. */
+void leader_lose(struct controller *c, const char *why, const struct err *err);
+/* The timers and figures of leading end; without a word in the log. */
+void lease_stop_leading(struct controller *c);
+/* One transaction of the leader: begin, fn, commit. False: leadership is lost already. */
+bool leader_tx(struct controller *c, bool (*fn)(struct controller *c, void *arg, struct err *err),
+               void *arg);

@@ -1,0 +1,75 @@
+/* struct controller: the leader's state and what carries it: the loop, the store, AWS, timers and
+ * calls under way. It belongs to the loop thread; its state is rebuilt from PostgreSQL at
+ * takeover. */
+#pragma once
+#include "aws/quotas.h"
+#include "aws/sagemaker.h"
+#include "common/arena.h"
+#include "common/rng.h"
+#include "common/s3.h"
+#include "common/token_bucket.h"
+#include "controller.h"
+#include "core/failure/cause.h"
+#include "core/failure/retry_budget.h"
+#include "core/failure/retry_policy.h"
+#include "core/leader/leader_state.h"
+#include "core/leader/quota_learning.h"
+#include "core/leader/sched_view.h"
+#include "core/leader/skip_done.h"
+#include "core/leader/stage_history.h"
+#include "store/leader/scheduler.h"
+
+/* The calls of one attempt that are under way. It names its attempt by id: an answer looks the
+ * attempt up. */
+struct attempt_io {
+    struct controller *c;
+    int64_t attempt_id;
+    struct sagemaker_call *create, *describe, *stop;
+    struct output_check *check;
+    struct progress_look *progress;
+};
+struct pool_io { /* the same for a warm pool */
+    struct controller *c;
+    int64_t pool_id;
+    struct sagemaker_call *describe, *update;
+};
+
+struct controller {
+    struct controller_config cfg;
+    struct loop *loop;
+    struct aws_client *aws;       /* gated by the lease */
+    struct aws_client *aws_plain; /* for the bridge: works in every droverd */
+    struct bridge *bridge;
+    struct loop_fd *bridge_watch;
+    struct api_status *status;
+    struct leader_state state;
+
+    /* leadership */
+    struct store *store;
+    struct store *listen;
+    struct loop_fd *listen_watch;
+    bool leading;
+    bool lost;            /* leadership, in this pass: at its end all that is known is freed */
+    int64_t lease_end_us; /* boot */
+    int64_t seen_renewals, seen_renewals_at_us;
+    int standby_failures;
+    struct loop_timer *standby_timer, *renew_timer, *tick_timer, *observe_timer, *quota_timer,
+        *housekeeping_timer;
+
+    /* the tick */
+    bool swept;                 /* AWS was matched with our rows: intents may commit */
+    struct orphan_sweep *sweep; /* under way */
+    int64_t sweep_us;           /* boot: try again then */
+    size_t progress_n;          /* looks under way */
+    int64_t acted_until_us;     /* boot: earliest wake of any attempt */
+
+    struct token_bucket create_bucket, read_bucket;
+    bool create_unlimited;
+    struct retry_budget retries; /* of all calls that failed before */
+    bool calls_fail;             /* since the last good List */
+    struct sagemaker_call *listing;
+    int64_t strays_looked_us; /* boot */
+    struct quotas_call *quota_reading;
+    struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
+    size_t checks_n;
+};
