@@ -262,7 +262,8 @@ def case_prices_unreadable(s):
 
 
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
-with Stack("controller-faults", parts=ALL, rows=4, lease_us=4000000, local={"cold_start_seconds": 0.4, "signature_window_seconds": 20},
+with Stack("controller-faults", parts=ALL, rows=4, lease_us=4000000, local={"cold_start_seconds": 0.4, "signature_window_seconds": 20,
+                  "account_quotas": {"Size of EBS volume for a training job instance": 16384}},
            env={"DROVER_SIGNATURE_WINDOW_US": "12000000", "DROVER_QUOTA_INTERVAL_US": "1000000"}) as stack:
     stack.start()
     wait_for(lambda: stack.leader() is not None, 20, "a leader")

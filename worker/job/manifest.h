@@ -2,8 +2,8 @@
  * worker_protocol.h. */
 #pragma once
 #include "common/units.h"
-#include "stats.h"
 #include "io/sink.h"
+#include "stats.h"
 #include <jansson.h>
 
 #define MANIFEST_BYTES_MAX    (512u << 20)

@@ -79,6 +79,8 @@ static void plan_stage(const struct live_campaign *lc, const struct live_stage *
     if (lc->row.state == CAMPAIGN_PLANNED || campaign_state_terminal(lc->row.state)) {
         return;
     }
+    /* Skipped comes before the other terminal states.
+     * NOLINTNEXTLINE(bugprone-branch-clone) */
     if (now == STAGE_SKIPPED && !cancel) {
         plan_needs(lc, ls, &m);
     } else if (stage_state_terminal(now)) {

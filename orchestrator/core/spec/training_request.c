@@ -139,6 +139,7 @@ static bool prepare(struct request *q, struct err *err)
     }
     add_env(q, WP_ENV_ATTEMPT, xasprintf("%lld", (long long)in->attempt_id));
     add_env(q, WP_ENV_TASK, xasprintf("%lld", (long long)in->task->task_id));
+    add_env(q, WP_ENV_PART, xasprintf("%s/%lld", in->task->stage_name, (long long)in->task->seq));
     qsort(q->hyper, (size_t)q->hyper_n, sizeof q->hyper[0], entry_cmp);
     qsort(q->env, (size_t)q->env_n, sizeof q->env[0], entry_cmp);
     return true;

@@ -237,6 +237,8 @@ static double cluster_cpu(void)
     return (double)(t[0] + t[1] + t[2] + t[3]) / (double)sysconf(_SC_CLK_TCK);
 }
 
+/* Called at exit and by a signal while the main thread only waits for children.
+ * NOLINTBEGIN(bugprone-signal-handler): a server left behind would be worse than a hang here. */
 static void cluster_stop(void)
 {
     struct err err = ERR_INIT;
@@ -249,6 +251,7 @@ static void cluster_stop(void)
         (void)fprintf(stderr, "# cannot remove %s\n", cluster_dir);
     }
 }
+/* NOLINTEND(bugprone-signal-handler) */
 
 /* Ctrl-C and a caller's time-out leave no server behind. */
 static void on_end(int signo)

@@ -164,7 +164,7 @@ static void test_worker_silence__a_table_of_hosts_loses_its_network(void **state
     const struct hosts_rules r = {.per_host = 4, .timeout_us = 10 * S, .patience_us = 60 * S};
     struct hosts *hs = hosts_new(&r);
     struct host *h[10];
-    char name[8];
+    char name[16];
     for (int i = 0; i < 10; i++) {
         (void)snprintf(name, sizeof name, "h%d", i);
         assert_int_equal(hosts_enter(hs, name, 80, S, NULL, &h[i]), HOST_GO);

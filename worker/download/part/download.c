@@ -45,7 +45,8 @@ struct download {
     struct manifest_extend extend;
     struct fetch_threads *lanes;
     struct writer *writer;
-    const char *task;
+    const char *task; /* of this campaign */
+    const char *part; /* what it is called in every campaign of the file */
     const char *attempt;
     usec_t started_us;
     _Atomic int decoders_left;
@@ -353,7 +354,7 @@ static bool compare(struct download *d, bool finished, struct err *err)
     bool resumed;
     return input_open(&d->o, &d->input, err) && duck_open(&d->duck, err) &&
            parquet_open(&d->duck, d->input.path, d->input.name, &d->o, &d->parquet, err) &&
-           part_record_new(&d->o, &d->input, d->task, parquet_rows(d->parquet), &d->record, err) &&
+           part_record_new(&d->o, &d->input, d->part, parquet_rows(d->parquet), &d->record, err) &&
            incremental_mode_resumes(d->sink, &d->o, d->task, &resumed, err) &&
            part_record_check(d->record, d->sink, finished, resumed, err);
 }
@@ -456,6 +457,10 @@ int download_main(int argc, char *const *argv)
     job_main_begin();
     d->input.fd = -1;
     d->task = env(WP_ENV_TASK);
+    d->part = env(WP_ENV_PART);
+    if (d->part[0] == '\0') {
+        d->part = d->task;
+    }
     d->attempt = env(WP_ENV_ATTEMPT);
     d->started_us = clock_wall_us();
     if (!job_main_settings(load_options, argc, argv, &d->o)) {

@@ -2,8 +2,8 @@
 #pragma once
 #include "download/image/bbox.h"
 #include "download/image/image.h"
-#include "job/stats.h"
 #include "io/queue.h"
+#include "job/stats.h"
 
 #define COLUMNS_MAX            64
 #define SAMPLE_ERROR_BYTES_MAX 256

@@ -346,7 +346,7 @@ static void test_life__a_cancel_takes_all_that_wait(void **state)
 {
     (void)state;
     struct life_world l;
-    struct ready_queue_task tasks[4];
+    struct ready_queue_task tasks[4] = {0};
     struct campaign_life_cancel w = {.tasks = tasks};
     life_world_init(&l, 2);
     fill(&l.st[0], 100, 7);
