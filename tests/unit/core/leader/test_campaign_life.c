@@ -430,5 +430,6 @@ int main(void)
         cmocka_unit_test(test_life__what_is_over_is_forgotten),
         cmocka_unit_test(test_life__a_chain_of_stages_runs_to_its_end),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("campaign life", tests, NULL, NULL);
 }

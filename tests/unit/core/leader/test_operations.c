@@ -319,5 +319,6 @@ int main(void)
         cmocka_unit_test(test_operations__memory_takes_over_only_what_was_written),
         cmocka_unit_test(test_operations__a_retry_with_a_larger_volume),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
 }

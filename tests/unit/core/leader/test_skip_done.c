@@ -183,5 +183,6 @@ int main(void)
         cmocka_unit_test(test_skip_done__one_question_at_a_time_while_nothing_answers),
         cmocka_unit_test(test_skip_done__a_campaign_may_end_while_it_is_asked_about),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("skip done", tests, NULL, NULL);
 }
