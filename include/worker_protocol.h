@@ -10,6 +10,8 @@
 #define WP_ENV_ATTEMPT "DROVER_ATTEMPT" /* attempt id, decimal */
 #define WP_ENV_TASK    "DROVER_TASK"    /* task id, decimal */
 #define WP_ENV_PART    "DROVER_PART" /* "<stage>/<number>": the same in every campaign of a file */
+/* How many of the variables above each job gets: AWS allows 100 in all. */
+#define WP_ENV_N       4
 #define WP_ENV_ML_ROOT "DROVER_ML_ROOT" /* replaces /opt/ml on one machine */
 
 /* Objects in the output folder, relative to output_folder. */

@@ -1,5 +1,6 @@
 /* One stage of a campaign file. */
 #include "spec_read.h"
+#include "worker_protocol.h"
 #include <ctype.h>
 #include <stdio.h>
 
@@ -326,7 +327,7 @@ static void read_settings(struct spec_reader *r, const struct spec_node *p, stru
     if (!spec_child(r, p, "environment", false, &at)) {
         return;
     }
-    (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX - 3, 512, 512, s->environment,
+    (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX - WP_ENV_N, 512, 512, s->environment,
                      &s->environment_n);
     for (size_t i = 0; at.node->kind == YAML_MAP && i < at.node->n; i++) {
         const struct spec_node key = {&at, at.node->keys[i], at.node->items[i],

@@ -117,7 +117,7 @@ static bool prepare(struct request *q, struct err *err)
 {
     const struct training_request_input *in = q->in;
     const struct spec_stage *s = in->stage;
-    if (s->hyperparameters_n > SPEC_PAIRS_MAX || s->environment_n > ENVIRONMENT_N_MAX - 3) {
+    if (s->hyperparameters_n > SPEC_PAIRS_MAX || s->environment_n > ENVIRONMENT_N_MAX - WP_ENV_N) {
         return err_set(err, ERR_INVALID, "stage '%s' has more than 100 settings of one kind",
                        s->name);
     }

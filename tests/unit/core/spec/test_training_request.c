@@ -50,7 +50,8 @@ static bool lower(const struct training_request_input *in, struct buf *out, char
     "\"output_folder\":\"s3://acme-laion/img/00017/\",\"resize_mode\":\"keep_ratio\","             \
     "\"save_additional_columns\":\"[\\\"punsafe\\\",\\\"similarity\\\"]\","                        \
     "\"url_list\":\"s3://acme-laion/meta/part-00017.parquet\"},\"Environment\":{"                  \
-    "\"DROVER_ATTEMPT\":\"5678\",%s\"DROVER_TASK\":\"1234\"},\"OutputDataConfig\":{"               \
+    "\"DROVER_ATTEMPT\":\"5678\",\"DROVER_PART\":\"download/17\","                                 \
+    "%s\"DROVER_TASK\":\"1234\"},\"OutputDataConfig\":{"                                           \
     "\"S3OutputPath\":\"s3://acme-laion/img/_sagemaker/\"},\"ResourceConfig\":{"                   \
     "\"InstanceType\":\"ml.c5n.18xlarge\",\"InstanceCount\":1,\"VolumeSizeInGB\":450},"            \
     "\"StoppingCondition\":{\"MaxRuntimeInSeconds\":7200},\"EnableNetworkIsolation\":false,"       \
