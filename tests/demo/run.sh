@@ -88,7 +88,7 @@ export AWS_ENDPOINT_URL
 # One part was done before the campaign came: drover skips it.
 echo "making one part beforehand, by hand: drover will skip it"
 "$bin/drover-worker" download --parquet s3://drover-demo/meta/part-00003.snappy.parquet \
-    --output s3://drover-demo/images/00003/ --number_sample_per_shard 250 --timeout 3 --processes_count 2 \
+    --output s3://drover-demo/images/00003/ --number_sample_per_shard 250 --timeout 3 --host_patience 2 --processes_count 2 \
     --allow_net "127.0.2.0/24:$http_port" --dns "127.0.2.1:$dns_port" >"$run/before.log" 2>&1 ||
     fail "the part made beforehand failed" "$run/before.log"
 

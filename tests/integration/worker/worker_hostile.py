@@ -137,10 +137,16 @@ def test_crash(d, server):
     b = io.BytesIO()
     noise = np.random.RandomState(4).randint(0, 4, (4000, 4000)).astype(np.uint8)
     Image.fromarray(noise).save(b, "PNG", compress_level=1)
-    body, out = b.getvalue(), os.path.join(d, "crash")
-    p = start(["--parquet", part_of(d, server, "crash", [body] + [PHOTO] * 20), "--output", out,
+    out, crashed, state = os.path.join(d, "crash"), threading.Event(), {}
+
+    def photo(h):
+        crashed.wait(50)
+        h.answer(200, {}, PHOTO)
+    part = part_of(d, server, "crash", [b.getvalue()] + [PHOTO] * 20)
+    for i in range(1, 21):
+        server.routes["/crash/%d" % i] = photo
+    p = start(["--parquet", part, "--output", out,
                "--allow-net", server.net, "--processes_count", 1, "--timeout", 60])
-    state = {}
 
     def decoding():
         if "pid" not in state:
@@ -155,6 +161,7 @@ def test_crash(d, server):
         os.kill(state["pid"], signal.SIGABRT)
     except (OSError, KeyError) as e:
         tap.ok(False, "a decoder is caught at work", e)
+    crashed.set()
     so, se = p.communicate(timeout=60)
     texts = [r["error_message"] or r["status"] for r in read_parquet(out + "/00000.parquet")]
     tap.ok(p.returncode == 0, "a decoder crashes", so + se)
