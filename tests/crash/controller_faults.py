@@ -3,6 +3,7 @@
 attempt is used for a refusal, the ledger equals the invoice. Method: one droverd and one drover-local with ordered faults; each case is a
 small campaign of its own; botocore plays the person who stops a job by hand.   (ONLY=word runs the cases whose name has it)"""
 import os
+import signal
 import sys
 import time
 
@@ -140,12 +141,14 @@ def case_ghost_in_our_place(s):
 def case_stopped_by_a_person(s):
     name = next_name(s)
     s.faults()
+    s.procs["web"].send_signal(signal.SIGSTOP)  # the job waits for it until it is stopped
     cid = s.submit(name="stopped", source=ONE)
     job = wait_for(lambda: [j for j in jobs(s, name) if j["status"] == "InProgress"], 20, "a job")[0]
     client = botocore.session.get_session().create_client(
         "sagemaker", region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{s.local_port}", aws_access_key_id=KEY, aws_secret_access_key=SECRET)
     client.stop_training_job(TrainingJobName=job["name"])
     ends(s, cid, "failed")
+    s.procs["web"].send_signal(signal.SIGCONT)
     part = s.api("GET", f"/parts/{cid}/0")
     a = part["attempt_list"][0]
     tap.ok(part["cause"] == "stopped" and a["state"] == "stopped" and "somebody else" in a["reason"], f"{s.what}the part says who stopped it", part)
