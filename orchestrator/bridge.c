@@ -9,7 +9,7 @@
 
 enum slot_state { SLOT_FREE, SLOT_ASKED, SLOT_TAKEN, SLOT_ANSWERED, SLOT_LEFT };
 
-struct slot {
+struct bridge_slot {
     enum slot_state state;
     struct bridge_question q;
     struct bridge_reply reply;
@@ -22,7 +22,7 @@ struct bridge {
     int fd;
     bool closed;
     int64_t next_id;
-    struct slot slots[BRIDGE_PENDING_MAX];
+    struct bridge_slot slots[BRIDGE_PENDING_MAX];
 };
 
 void bridge_listing_done(struct bridge_listing *l)
@@ -94,7 +94,7 @@ void bridge_close(struct bridge *b)
     (void)pthread_mutex_lock(&b->lock);
     b->closed = true;
     for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
-        struct slot *s = &b->slots[i];
+        struct bridge_slot *s = &b->slots[i];
         if (s->state == SLOT_ASKED || s->state == SLOT_TAKEN) {
             s->ok = false;
             (void)err_set(&s->why, ERR_UNAVAILABLE, "the server is stopping");
@@ -105,7 +105,7 @@ void bridge_close(struct bridge *b)
     (void)pthread_mutex_unlock(&b->lock);
 }
 
-static void slot_clear(struct slot *s)
+static void slot_clear(struct bridge_slot *s)
 {
     bridge_reply_done(&s->reply);
     s->reply = (struct bridge_reply){0};
@@ -113,7 +113,7 @@ static void slot_clear(struct slot *s)
 }
 
 /* Wait until answered or the deadline; the lock is held. */
-static void slot_wait(struct bridge *b, struct slot *s, int64_t timeout_us)
+static void slot_wait(struct bridge *b, struct bridge_slot *s, int64_t timeout_us)
 {
     int64_t until = clock_mono_us() + timeout_us;
     struct timespec ts = {.tv_sec = until / USEC_PER_SEC,
@@ -125,7 +125,7 @@ static void slot_wait(struct bridge *b, struct slot *s, int64_t timeout_us)
     }
 }
 
-static struct slot *slot_find_free(struct bridge *b)
+static struct bridge_slot *slot_find_free(struct bridge *b)
 {
     for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
         if (b->slots[i].state == SLOT_FREE) {
@@ -141,7 +141,7 @@ static bool ask_locked(struct bridge *b, const struct bridge_question *q, int64_
     if (b->closed) {
         return err_set(err, ERR_UNAVAILABLE, "the server is stopping");
     }
-    struct slot *s = slot_find_free(b);
+    struct bridge_slot *s = slot_find_free(b);
     if (s == NULL) {
         return err_set(err, ERR_UNAVAILABLE, "too many requests wait for AWS; try again");
     }
@@ -185,9 +185,9 @@ int bridge_fd(const struct bridge *b)
 bool bridge_take(struct bridge *b, struct bridge_question *ret)
 {
     (void)pthread_mutex_lock(&b->lock);
-    struct slot *first = NULL;
+    struct bridge_slot *first = NULL;
     for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
-        struct slot *s = &b->slots[i];
+        struct bridge_slot *s = &b->slots[i];
         if (s->state == SLOT_ASKED && (first == NULL || s->q.id < first->q.id)) {
             first = s;
         }
@@ -207,7 +207,7 @@ static void bridge_end(struct bridge *b, int64_t id, struct bridge_reply *r, con
 {
     (void)pthread_mutex_lock(&b->lock);
     for (size_t i = 0; i < ARRAY_LEN(b->slots); i++) {
-        struct slot *s = &b->slots[i];
+        struct bridge_slot *s = &b->slots[i];
         if (s->q.id != id) {
             continue;
         }

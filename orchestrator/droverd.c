@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-struct settings {
+struct daemon_settings {
     char *database_url, *listen, *token_file, *job_prefix, *role_arn, *worker_image, *bucket;
     char *prices_file, *log_level, *spool_dir;
     int64_t tick_interval_us, observe_interval_us, lease_length_us, lease_renew_us;
@@ -25,7 +25,7 @@ struct settings {
     int64_t create_rate_per_minute, create_burst, api_threads, token_rate_per_s, token_burst;
     bool plain_http, secure_cookie;
 };
-#define AT(field) offsetof(struct settings, field)
+#define AT(field) offsetof(struct daemon_settings, field)
 
 static const struct config_row rows[] = {
     {"database_url", "DROVER_DATABASE_URL", CONFIG_STR, "", 0, 0, AT(database_url),
@@ -79,7 +79,7 @@ static const struct config_row rows[] = {
      "requests a token may make at once"},
 };
 
-struct options {
+struct daemon_options {
     const char *config_file;
     const char *private_db;
     const char *port_file;
@@ -97,7 +97,7 @@ static const char usage[] =
     "\n"
     "Settings come from the file and the environment; droverd --print-config shows them.\n";
 
-static bool read_options(int argc, char **argv, struct options *ret, int *ret_exit)
+static bool read_options(int argc, char **argv, struct daemon_options *ret, int *ret_exit)
 {
     static const struct option longs[] = {
         {"config", required_argument, NULL, 'c'},
@@ -183,7 +183,7 @@ static bool write_port(const char *file, uint16_t port, struct err *err)
 }
 
 /* Everything between an open database and the end. */
-static bool serve(struct settings *s, const struct options *o, const char *conninfo,
+static bool serve(struct daemon_settings *s, const struct daemon_options *o, const char *conninfo,
                   struct err *err)
 {
     struct api_status status = {false};
@@ -247,7 +247,8 @@ static bool serve(struct settings *s, const struct options *o, const char *conni
     return ok;
 }
 
-static bool run(struct settings *s, const struct options *o, bool only_migrate, struct err *err)
+static bool run(struct daemon_settings *s, const struct daemon_options *o, bool only_migrate,
+                struct err *err)
 {
     char conninfo[1024];
     int applied = 0;
@@ -276,8 +277,8 @@ static bool run(struct settings *s, const struct options *o, bool only_migrate, 
 
 int main(int argc, char **argv)
 {
-    struct options o = {0};
-    struct settings s = {0};
+    struct daemon_options o = {0};
+    struct daemon_settings s = {0};
     struct faults faults = {0};
     struct err err = ERR_INIT;
     enum log_level level;

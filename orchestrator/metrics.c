@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 
-enum kind { KIND_COUNTER, KIND_GAUGE };
+enum metric_kind { KIND_COUNTER, KIND_GAUGE };
 static const struct {
     const char *name;
-    enum kind kind;
+    enum metric_kind kind;
     const char *help;
 } rows[METRIC_COUNT] = {
 #define X(m, name, kind, help) [METRIC_##m] = {name, KIND_##kind, help},

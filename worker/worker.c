@@ -10,14 +10,14 @@
 #include "worker_protocol.h"
 #include <stdio.h>
 
-struct verb {
+struct subcommand {
     const char *name;
     int (*run)(int argc, char *const *argv);
     void (*settings)(struct buf *out);
     const char *help;
     const char *examples;
 };
-static const struct verb verbs[] = {
+static const struct subcommand verbs[] = {
     {"download", download_main, options_help, "a parquet part of URLs in, webdataset shards out",
      "  drover-worker download --parquet part-00000.parquet --output shards/\n"
      "  drover-worker download --parquet s3://b/meta/part-00000.parquet \\\n"
@@ -41,7 +41,7 @@ static void usage(FILE *out)
                        "drover-worker VERB --help explains the settings of each.\n");
 }
 
-static void verb_usage(const struct verb *v)
+static void verb_usage(const struct subcommand *v)
 {
     AUTO_BUF struct buf settings = BUF_INIT(64u << 10);
     v->settings(&settings);

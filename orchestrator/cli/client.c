@@ -85,11 +85,11 @@ const char *client_url(const struct client *c)
     return c->url;
 }
 
-void reply_done(struct reply *r)
+void reply_done(struct client_reply *r)
 {
     json_decref(r->json);
     buf_done(&r->text);
-    *r = (struct reply){0};
+    *r = (struct client_reply){0};
 }
 
 void key_random(char ret[static 37])
@@ -102,15 +102,15 @@ void key_random(char ret[static 37])
                    hex + 20);
 }
 
-struct fetch {
-    const struct call *call;
+struct client_fetch {
+    const struct client_call *call;
     struct http_reply reply; /* ours */
     bool done;
 };
 
 static void on_fetched(void *ctx, const struct http_reply *reply)
 {
-    struct fetch *f = ctx;
+    struct client_fetch *f = ctx;
     f->reply = *reply;
     f->reply.headers = (struct buf)BUF_INIT(HEADERS_MAX);
     f->reply.body = (struct buf)BUF_INIT(REPLY_MAX);
@@ -121,17 +121,17 @@ static void on_fetched(void *ctx, const struct http_reply *reply)
 
 static bool on_stream(void *ctx, struct str data)
 {
-    struct fetch *f = ctx;
+    struct client_fetch *f = ctx;
     return f->call->on_data(f->call->ctx, data);
 }
 
 /* One request on a loop of its own; ends early when the user interrupts. */
-static bool client_fetch(struct http_request *req, const struct call *call, struct http_reply *ret,
-                         struct err *err)
+static bool client_fetch(struct http_request *req, const struct client_call *call,
+                         struct http_reply *ret, struct err *err)
 {
     struct loop *l = NULL;
     struct http *h = NULL;
-    struct fetch f = {.call = call};
+    struct client_fetch f = {.call = call};
     req->on_data = call->on_data != NULL ? on_stream : NULL;
     bool ok = loop_new(&l, err) && http_new(l, &h, err);
     if (ok) {
@@ -152,7 +152,8 @@ static bool client_fetch(struct http_request *req, const struct call *call, stru
     return ok;
 }
 
-bool client_try(struct cli *cli, const struct call *call, struct reply *ret, struct err *err)
+bool client_try(struct cli *cli, const struct client_call *call, struct client_reply *ret,
+                struct err *err)
 {
     const struct client *c = cli->client;
     AUTO_FREE char *url = xasprintf("%s%s", c->url, call->path);
@@ -180,7 +181,7 @@ bool client_try(struct cli *cli, const struct call *call, struct reply *ret, str
                                .reply_max = REPLY_MAX,
                                .timeout_us = call->timeout_us};
     struct http_reply reply = {0};
-    *ret = (struct reply){0};
+    *ret = (struct client_reply){0};
     if (!client_fetch(&req, call, &reply, err)) {
         http_reply_done(&reply);
         return false;
@@ -227,7 +228,7 @@ static const char *next_of(int exit_status)
     }
 }
 
-int client_explain(const struct cli *cli, const struct reply *r)
+int client_explain(const struct cli *cli, const struct client_reply *r)
 {
     (void)cli;
     const char *code = jstr(r->json, "code"), *detail = jstr(r->json, "detail");
@@ -246,7 +247,8 @@ static int unreachable(const struct client *c, const struct err *err)
                 "cannot reach %s: %s", c->url, err->message);
 }
 
-bool client_call(struct cli *cli, const struct call *call, struct reply *ret, int *ret_exit)
+bool client_call(struct cli *cli, const struct client_call *call, struct client_reply *ret,
+                 int *ret_exit)
 {
     int64_t until = clock_mono_us() + TRY_FOR_US;
     /* What changes nothing, or carries a key, may be asked again. */
@@ -269,7 +271,7 @@ bool client_call(struct cli *cli, const struct call *call, struct reply *ret, in
     }
 }
 
-bool client_get(struct cli *cli, struct reply *ret, int *ret_exit, const char *fmt, ...)
+bool client_get(struct cli *cli, struct client_reply *ret, int *ret_exit, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -280,5 +282,5 @@ bool client_get(struct cli *cli, struct reply *ret, int *ret_exit, const char *f
         *ret_exit = fail(EXIT_USAGE, NULL, "an argument is too long");
         return false;
     }
-    return client_call(cli, &(struct call){.method = "GET", .path = path}, ret, ret_exit);
+    return client_call(cli, &(struct client_call){.method = "GET", .path = path}, ret, ret_exit);
 }

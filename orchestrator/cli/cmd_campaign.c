@@ -11,7 +11,7 @@ int cmd_ls(struct cli *cli)
 {
     int status;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     int64_t n = cli->opt.limit > 0 ? MIN(cli->opt.limit, 1000) : 50;
     AUTO_FREE char *state =
         cli->opt.state != NULL ? xasprintf("&state=%s", cli->opt.state) : xstrdup("");
@@ -26,7 +26,7 @@ int cmd_ls(struct cli *cli)
         print_names(list, "id");
         return EXIT_OK;
     }
-    struct table t = {0};
+    struct text_table t = {0};
     static const char *const heads[] = {"ID",   "STATE", "PARTS",     "DONE", "RUN",
                                         "FAIL", "USD",   "SUBMITTED", "NAME"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
@@ -55,7 +55,7 @@ int cmd_ls(struct cli *cli)
     return EXIT_OK;
 }
 
-static void stage_row(const struct cli *cli, struct table *t, const json_t *s)
+static void stage_row(const struct cli *cli, struct text_table *t, const json_t *s)
 {
     char n[6][TEXT_N];
     static const char *const keys[] = {"total", "waiting", "active", "done", "skipped", "failed"};
@@ -85,7 +85,7 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),
                  money(jint(b, "reserved_micro_usd"), more),
                  jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit));
-    struct table t = {0};
+    struct text_table t = {0};
     static const char *const heads[] = {"STAGE", "STATE", "PARTS", "WAIT",     "RUN",
                                         "DONE",  "SKIP",  "FAIL",  "WAITS FOR"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
@@ -105,7 +105,7 @@ int cmd_get(struct cli *cli)
     int status;
     struct ref ref;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }

@@ -29,8 +29,8 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
     key_random(key);
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s", ref.campaign, verb);
     CLEANUP(reply_done)
-    struct reply r = {0};
-    if (!client_call(cli, &(struct call){.method = "POST", .path = path, .key = key}, &r,
+    struct client_reply r = {0};
+    if (!client_call(cli, &(struct client_call){.method = "POST", .path = path, .key = key}, &r,
                      &status)) {
         return status;
     }

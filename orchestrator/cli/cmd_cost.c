@@ -8,7 +8,7 @@
 
 static void cost_table(const struct cli *cli, const json_t *rows, const char *key, const char *head)
 {
-    struct table t = {0};
+    struct text_table t = {0};
     table_column(&t, head, false);
     table_column(&t, "SECONDS", true);
     table_column(&t, "USD", true);
@@ -30,7 +30,7 @@ int cmd_cost(struct cli *cli)
     int status;
     struct ref ref;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }

@@ -8,13 +8,14 @@
 
 #define SKEW_S_MAX 300
 
-struct check {
+struct doctor_check {
     const struct cli *cli;
     json_t *list;
     bool bad;
 };
 
-static void note(struct check *c, bool good, const char *what, const char *detail, const char *next)
+static void note(struct doctor_check *c, bool good, const char *what, const char *detail,
+                 const char *next)
 {
     json_t *v = json_object();
     (void)json_object_set_new(v, "check", json_string(what));
@@ -33,13 +34,13 @@ static void note(struct check *c, bool good, const char *what, const char *detai
     }
 }
 
-static bool check_server(struct check *c, struct cli *cli)
+static bool check_server(struct doctor_check *c, struct cli *cli)
 {
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     struct err err = ERR_INIT;
-    if (!client_try(cli, &(struct call){.method = "GET", .path = "/livez", .no_token = true}, &r,
-                    &err)) {
+    if (!client_try(cli, &(struct client_call){.method = "GET", .path = "/livez", .no_token = true},
+                    &r, &err)) {
         AUTO_FREE char *text =
             xasprintf("%s does not answer: %s", client_url(cli->client), err.message);
         note(c, false, "server", text, "start droverd, or set DROVER_URL to where it listens");
@@ -59,7 +60,7 @@ static bool check_server(struct check *c, struct cli *cli)
     return r.status == 200;
 }
 
-static void check_token(struct check *c, struct cli *cli)
+static void check_token(struct doctor_check *c, struct cli *cli)
 {
     const char *file = getenv("DROVER_TOKEN_FILE");
     struct stat st;
@@ -67,9 +68,10 @@ static void check_token(struct check *c, struct cli *cli)
         note(c, false, "token file", "others may read it", "chmod 600 \"$DROVER_TOKEN_FILE\"");
     }
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     struct err err = ERR_INIT;
-    bool there = client_try(cli, &(struct call){.method = "GET", .path = "/v1/session"}, &r, &err);
+    bool there =
+        client_try(cli, &(struct client_call){.method = "GET", .path = "/v1/session"}, &r, &err);
     AUTO_FREE char *text = there && r.status == 200
                                ? xasprintf("accepted, role %s", jstr(r.json, "role"))
                            : there ? xstrdup(jstr(r.json, "detail"))
@@ -78,12 +80,13 @@ static void check_token(struct check *c, struct cli *cli)
          "set DROVER_TOKEN_FILE to the file droverd made");
 }
 
-static void check_ready(struct check *c, struct cli *cli)
+static void check_ready(struct doctor_check *c, struct cli *cli)
 {
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     struct err err = ERR_INIT;
-    if (!client_try(cli, &(struct call){.method = "GET", .path = "/readyz", .no_token = true}, &r,
+    if (!client_try(cli,
+                    &(struct client_call){.method = "GET", .path = "/readyz", .no_token = true}, &r,
                     &err)) {
         note(c, false, "ready", err.message, "look at droverd's log");
         return;
@@ -100,14 +103,14 @@ static void check_ready(struct check *c, struct cli *cli)
          "");
 }
 
-static void check_quotas(struct check *c, struct cli *cli)
+static void check_quotas(struct doctor_check *c, struct cli *cli)
 {
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     struct err err = ERR_INIT;
     size_t i, known = 0;
     json_t *q;
-    if (!client_try(cli, &(struct call){.method = "GET", .path = "/v1/quotas"}, &r, &err) ||
+    if (!client_try(cli, &(struct client_call){.method = "GET", .path = "/v1/quotas"}, &r, &err) ||
         r.status != 200) {
         return; /* said by the token's check */
     }
@@ -124,7 +127,7 @@ static void check_quotas(struct check *c, struct cli *cli)
 int cmd_doctor(struct cli *cli)
 {
     AUTO_JSON json_t *list = json_array();
-    struct check c = {.cli = cli, .list = list};
+    struct doctor_check c = {.cli = cli, .list = list};
     if (check_server(&c, cli)) {
         check_token(&c, cli);
         check_ready(&c, cli);

@@ -64,13 +64,14 @@ int cmd_events(struct cli *cli)
                                : xstrdup("/v1/events");
     struct events e = {.cli = cli, .line = BUF_INIT(LINE_MAX_BYTES)};
     interrupt_catch();
-    struct call call = {.method = "GET",
-                        .path = path,
-                        .on_data = on_events,
-                        .ctx = &e,
-                        .timeout_us = timeout_us > 0 ? timeout_us : 366 * 86400 * USEC_PER_SEC};
+    struct client_call call = {.method = "GET",
+                               .path = path,
+                               .on_data = on_events,
+                               .ctx = &e,
+                               .timeout_us =
+                                   timeout_us > 0 ? timeout_us : 366 * 86400 * USEC_PER_SEC};
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     struct err err = ERR_INIT;
     bool came = client_try(cli, &call, &r, &err);
     buf_done(&e.line);

@@ -8,7 +8,7 @@
 
 static void failures_print(const struct cli *cli, const json_t *groups)
 {
-    struct table t = {0};
+    struct text_table t = {0};
     static const char *const heads[] = {"CAUSE",    "PARTS",        "FIRST",
                                         "LOST USD", "PART NUMBERS", "EVIDENCE"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
@@ -41,7 +41,7 @@ int cmd_failures(struct cli *cli)
     int status;
     struct ref ref;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }

@@ -6,22 +6,23 @@
 #include <stdio.h>
 
 /* PATCH of the campaign as it is now; somebody else's change in between is a conflict. */
-static int change(struct cli *cli, const struct ref *ref, const json_t *body, struct reply *ret)
+static int change(struct cli *cli, const struct ref *ref, const json_t *body,
+                  struct client_reply *ret)
 {
     int status = EXIT_OK;
     CLEANUP(reply_done)
-    struct reply now = {0};
+    struct client_reply now = {0};
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s", ref->campaign);
     AUTO_FREE char *text = json_text(body);
     if (!client_get(cli, &now, &status, "%s", path)) {
         return status;
     }
-    const struct call call = {
+    const struct client_call call = {
         .method = "PATCH", .path = path, .body = str_of(text), .if_match = now.etag};
     return client_call(cli, &call, ret, &status) ? EXIT_OK : status;
 }
 
-static int change_print(struct cli *cli, const struct ref *ref, const struct reply *r,
+static int change_print(struct cli *cli, const struct ref *ref, const struct client_reply *r,
                         const char *what)
 {
     if (cli->out == OUT_NAME) {
@@ -39,7 +40,7 @@ int cmd_scale(struct cli *cli)
     struct ref ref;
     struct err err = ERR_INIT;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     bool none = strcmp(cli->args[1], "none") == 0;
     if (!none && !parse_i64(str_of(cli->args[1]), 0, INT32_MAX, &n, &err)) {
         return fail(EXIT_USAGE, "drover scale c-7 24, or none for no limit",
@@ -67,7 +68,7 @@ int cmd_budget(struct cli *cli)
     int status;
     struct ref ref;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     const char *usd = cli->args_n > 1 ? cli->args[1] : NULL;
     if (usd == NULL && cli->opt.at_limit == NULL) {
         return fail(EXIT_USAGE, "drover budget c-7 1200, or none; --at-limit drain",

@@ -29,8 +29,8 @@ static void log_lines(const struct cli *cli, const json_t *lines)
     (void)fflush(stdout);
 }
 
-static bool log_page(struct cli *cli, const struct ref *ref, const char *token, struct reply *ret,
-                     int *ret_exit)
+static bool log_page(struct cli *cli, const struct ref *ref, const char *token,
+                     struct client_reply *ret, int *ret_exit)
 {
     const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref->stage;
     int64_t attempt = cli->opt.attempt > 0 ? cli->opt.attempt : ref->attempt;
@@ -66,7 +66,7 @@ int cmd_logs(struct cli *cli)
     AUTO_FREE char *token = xstrdup("");
     for (;;) {
         CLEANUP(reply_done)
-        struct reply r = {0};
+        struct client_reply r = {0};
         if (!log_page(cli, &ref, token, &r, &status)) {
             return interrupted() ? EXIT_INTERRUPTED : status;
         }

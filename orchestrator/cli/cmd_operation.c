@@ -9,7 +9,7 @@ int cmd_ops(struct cli *cli)
 {
     int status;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     int64_t n = cli->opt.limit > 0 ? MIN(cli->opt.limit, 1000) : 50;
     if (cli->args_n > 0) {
         if (!client_get(cli, &r, &status, "/v1/operations/%s", cli->args[0])) {
@@ -28,7 +28,7 @@ int cmd_ops(struct cli *cli)
     if (print_machine(cli, r.json, list)) {
         return EXIT_OK;
     }
-    struct table t = {0};
+    struct text_table t = {0};
     static const char *const heads[] = {"OPERATION", "CAMPAIGN", "WHAT",     "STATE",
                                         "PARTS",     "DONE",     "ASKED FOR"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {

@@ -10,8 +10,8 @@
 /* Every try, then what became of each: two tables, so that both fit a narrow terminal. */
 static void tries_print(const struct cli *cli, const json_t *list)
 {
-    struct table t = {0};
-    struct table why = {0};
+    struct text_table t = {0};
+    struct text_table why = {0};
     static const char *const heads[] = {"TRY", "STATE", "CAUSE", "USD", "SECONDS", "JOB"};
     static const char *const why_heads[] = {"TRY", "STARTED", "REASON"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
@@ -57,7 +57,7 @@ void part_print(const struct cli *cli, const json_t *p)
     }
 }
 
-static void parts_rows(const struct cli *cli, struct table *t, const json_t *list)
+static void parts_rows(const struct cli *cli, struct text_table *t, const json_t *list)
 {
     size_t i;
     json_t *p;
@@ -75,7 +75,7 @@ static void parts_rows(const struct cli *cli, struct table *t, const json_t *lis
     }
 }
 
-static void parts_table(struct table *t)
+static void parts_table(struct text_table *t)
 {
     static const char *const heads[] = {"PART",  "STAGE", "STATE",          "CAUSE",
                                         "TRIES", "USD",   "REASON OR INPUT"};
@@ -116,7 +116,7 @@ int cmd_parts(struct cli *cli)
     bool more = true;
     while (more && left > 0) {
         CLEANUP(reply_done)
-        struct reply r = {0};
+        struct client_reply r = {0};
         if (!client_get(cli, &r, &status, "/v1/campaigns/%s/parts?page_size=%lld%s%s%s",
                         ref.campaign, (long long)MIN(left, 1000), query,
                         token[0] != '\0' ? "&page_token=" : "", token)) {
@@ -141,7 +141,7 @@ int cmd_parts(struct cli *cli)
         (void)json_object_set_new(o, "next_page_token", more ? json_string(token) : json_null());
         print_json(o);
     } else if (cli->out == OUT_TABLE) {
-        struct table t = {0};
+        struct text_table t = {0};
         parts_table(&t);
         parts_rows(cli, &t, all);
         table_print(cli, &t);

@@ -12,7 +12,7 @@ static int plan_campaign(struct cli *cli)
     int status;
     struct ref ref;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     AUTO_BUF struct buf query = BUF_INIT(4096);
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;

@@ -11,7 +11,7 @@ int cmd_pools(struct cli *cli)
     int status;
     struct ref ref;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     AUTO_FREE char *of = xstrdup("");
     if (cli->args_n > 0) {
         if (!ref_read(cli, cli->args[0], &ref, &status)) {
@@ -28,7 +28,7 @@ int cmd_pools(struct cli *cli)
     if (print_machine(cli, r.json, list)) {
         return EXIT_OK;
     }
-    struct table t = {0};
+    struct text_table t = {0};
     static const char *const heads[] = {"JOB", "INSTANCES", "STATE", "IDLE S", "USD", "TO"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
         table_column(&t, heads[i], i == 3 || i == 4);

@@ -9,7 +9,7 @@ int cmd_quotas(struct cli *cli)
 {
     int status;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (!client_get(cli, &r, &status, "/v1/quotas")) {
         return status;
     }
@@ -17,7 +17,7 @@ int cmd_quotas(struct cli *cli)
     if (print_machine(cli, r.json, list)) {
         return EXIT_OK;
     }
-    struct table t = {0};
+    struct text_table t = {0};
     static const char *const heads[] = {"INSTANCE TYPE", "MARKET", "QUOTA", "OURS",
                                         "OTHERS",        "FREE",   "USD/H"};
     for (size_t i = 0; i < ARRAY_LEN(heads); i++) {

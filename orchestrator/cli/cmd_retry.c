@@ -92,12 +92,12 @@ static int retry_send(struct cli *cli, const struct ref *ref, struct str body)
     int status = EXIT_OK;
     key_random(random);
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:retry", ref->campaign);
-    const struct call call = {.method = "POST",
-                              .path = path,
-                              .body = body,
-                              .key = cli->opt.key != NULL ? cli->opt.key : random};
+    const struct client_call call = {.method = "POST",
+                                     .path = path,
+                                     .body = body,
+                                     .key = cli->opt.key != NULL ? cli->opt.key : random};
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (!client_call(cli, &call, &r, &status)) {
         return status;
     }
@@ -134,9 +134,10 @@ int cmd_retry(struct cli *cli)
     AUTO_FREE char *text = json_text(body);
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:retry?dry_run=true", ref.campaign);
     CLEANUP(reply_done)
-    struct reply r = {0};
-    if (!client_call(cli, &(struct call){.method = "POST", .path = path, .body = str_of(text)}, &r,
-                     &status)) {
+    struct client_reply r = {0};
+    if (!client_call(cli,
+                     &(struct client_call){.method = "POST", .path = path, .body = str_of(text)},
+                     &r, &status)) {
         return status;
     }
     if (cli->opt.dry_run) {

@@ -10,17 +10,17 @@
 
 #define FILE_MAX (1024 * 1024)
 
-struct file {
+struct submit_file {
     const char *name;
     struct buf text;
 };
 
-static bool file_read(const char *name, struct file *ret, int *ret_exit)
+static bool file_read(const char *name, struct submit_file *ret, int *ret_exit)
 {
     bool in = strcmp(name, "-") == 0;
     AUTO_FILE FILE *opened = in ? NULL : fopen(name, "re");
     FILE *f = in ? stdin : opened;
-    *ret = (struct file){.name = in ? "stdin" : name, .text = BUF_INIT(FILE_MAX)};
+    *ret = (struct submit_file){.name = in ? "stdin" : name, .text = BUF_INIT(FILE_MAX)};
     if (f == NULL) {
         *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
                          "cannot open '%s': %s", name, strerror(errno));
@@ -44,7 +44,7 @@ static bool file_read(const char *name, struct file *ret, int *ret_exit)
     return false;
 }
 
-static struct str file_line(const struct file *f, int64_t line)
+static struct str file_line(const struct submit_file *f, int64_t line)
 {
     struct str rest = buf_str(&f->text), at = {0};
     for (int64_t i = 0; i < line && rest.n > 0; i++) {
@@ -53,7 +53,7 @@ static struct str file_line(const struct file *f, int64_t line)
     return at;
 }
 
-static void fault_print(const struct file *f, const json_t *e)
+static void fault_print(const struct submit_file *f, const json_t *e)
 {
     int64_t line = jint(e, "line");
     AUTO_FREE char *message = text_clean(jstr(e, "message"));
@@ -74,7 +74,7 @@ static void fault_print(const struct file *f, const json_t *e)
     }
 }
 
-static int refused(const struct cli *cli, const struct file *f, const struct reply *r)
+static int refused(const struct cli *cli, const struct submit_file *f, const struct client_reply *r)
 {
     const json_t *errors = json_object_get(r->json, "errors");
     if (!json_is_array(errors) || json_array_size(errors) == 0) {
@@ -98,8 +98,8 @@ static int refused(const struct cli *cli, const struct file *f, const struct rep
     return strcmp(jstr(r->json, "code"), "budget") == 0 ? EXIT_REFUSED : EXIT_USAGE;
 }
 
-static bool send(struct cli *cli, const struct file *f, bool dry_run, const char *key,
-                 struct reply *ret, int *ret_exit)
+static bool send(struct cli *cli, const struct submit_file *f, bool dry_run, const char *key,
+                 struct client_reply *ret, int *ret_exit)
 {
     size_t n = strlen(f->name);
     bool json = n > 5 && strcmp(f->name + n - 5, ".json") == 0;
@@ -110,11 +110,11 @@ static bool send(struct cli *cli, const struct file *f, bool dry_run, const char
     }
     AUTO_FREE char *path = xasprintf("/v1/campaigns%s%s", dry_run ? "?dry_run=true" : "",
                                      dry_run ? buf_cstr(&what_if) : "");
-    const struct call call = {.method = "POST",
-                              .path = path,
-                              .body = buf_str(&f->text),
-                              .type = json ? "application/json" : "application/yaml",
-                              .key = dry_run ? NULL : key};
+    const struct client_call call = {.method = "POST",
+                                     .path = path,
+                                     .body = buf_str(&f->text),
+                                     .type = json ? "application/json" : "application/yaml",
+                                     .key = dry_run ? NULL : key};
     struct err err = ERR_INIT;
     if (client_try(cli, &call, ret, &err) &&
         json_array_size(json_object_get(ret->json, "errors")) > 0) {
@@ -182,11 +182,11 @@ static void plan_print(const struct cli *cli, const json_t *plan)
     forecast_print(cli, json_object_get(plan, "forecast"), json_object_get(plan, "what_if"));
 }
 
-static int plan(struct cli *cli, const struct file *f)
+static int plan(struct cli *cli, const struct submit_file *f)
 {
     int status = EXIT_OK;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (!send(cli, f, true, NULL, &r, &status)) {
         return status;
     }
@@ -196,7 +196,7 @@ static int plan(struct cli *cli, const struct file *f)
     return EXIT_OK;
 }
 
-static int submit(struct cli *cli, const struct file *f)
+static int submit(struct cli *cli, const struct submit_file *f)
 {
     char key[37];
     int status = EXIT_OK;
@@ -208,7 +208,7 @@ static int submit(struct cli *cli, const struct file *f)
         }
     }
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (!send(cli, f, false, cli->opt.key != NULL ? cli->opt.key : key, &r, &status)) {
         return status;
     }
@@ -230,7 +230,7 @@ static int submit(struct cli *cli, const struct file *f)
 int cmd_submit(struct cli *cli)
 {
     int status = EXIT_OK;
-    struct file f;
+    struct submit_file f;
     if (file_read(cli->args[0], &f, &status)) {
         status = cli->opt.dry_run ? plan(cli, &f) : submit(cli, &f);
     }

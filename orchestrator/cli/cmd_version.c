@@ -8,10 +8,10 @@
 int cmd_version(struct cli *cli)
 {
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     struct err err = ERR_INIT;
     bool there = client_try(
-        cli, &(struct call){.method = "GET", .path = "/livez", .no_token = true}, &r, &err);
+        cli, &(struct client_call){.method = "GET", .path = "/livez", .no_token = true}, &r, &err);
     const char *server = there ? jstr(r.json, "version") : "";
     if (cli->out == OUT_JSON || cli->out == OUT_JSONL) {
         AUTO_JSON json_t *v = json_object();

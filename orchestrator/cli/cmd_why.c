@@ -50,7 +50,7 @@ int cmd_why(struct cli *cli)
     int status;
     struct ref ref;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }

@@ -157,7 +157,7 @@ static void forecast_refresh(struct follow *f)
 {
     int ignored;
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (f->cli->out != OUT_TABLE || !f->cli->out_tty ||
         clock_mono_us() - f->forecast_us < 2 * USEC_PER_SEC) {
         return;
@@ -212,7 +212,7 @@ static int follow(struct follow *f)
     }
     for (;;) {
         CLEANUP(reply_done)
-        struct reply r = {0};
+        struct client_reply r = {0};
         if (interrupted()) {
             return fail(EXIT_INTERRUPTED, NULL,
                         "interrupted; the campaign goes on: drover watch %s", f->campaign);

@@ -15,7 +15,7 @@ static bool is_number(struct str s)
 static bool campaign_search(struct cli *cli, struct str name, char ret[static 32], int *ret_exit)
 {
     CLEANUP(reply_done)
-    struct reply r = {0};
+    struct client_reply r = {0};
     if (!client_get(cli, &r, ret_exit, "/v1/campaigns?page_size=500")) {
         return false;
     }

@@ -81,14 +81,14 @@ void text_print(const struct cli *cli, const char *head, const char *text)
     (void)putchar('\n');
 }
 
-void table_column(struct table *t, const char *head, bool right)
+void table_column(struct text_table *t, const char *head, bool right)
 {
     ASSERT(t->columns < TABLE_COLUMNS_MAX);
     t->head[t->columns] = head;
     t->right[t->columns++] = right;
 }
 
-void table_row(struct table *t, const char *const *cells)
+void table_row(struct text_table *t, const char *const *cells)
 {
     if (t->n == t->cap) {
         t->cap = t->cap == 0 ? 32 : t->cap * 2;
@@ -132,7 +132,7 @@ static void spaces(size_t n)
     (void)printf("%*s", (int)n, "");
 }
 
-static void row_print(const struct cli *cli, const struct table *t, const char *const *cells,
+static void row_print(const struct cli *cli, const struct text_table *t, const char *const *cells,
                       const size_t *widths)
 {
     size_t at = 0;
@@ -153,7 +153,7 @@ static void row_print(const struct cli *cli, const struct table *t, const char *
     (void)putchar('\n');
 }
 
-void table_print(const struct cli *cli, struct table *t)
+void table_print(const struct cli *cli, struct text_table *t)
 {
     size_t widths[TABLE_COLUMNS_MAX];
     for (int i = 0; i < t->columns; i++) {
@@ -175,5 +175,5 @@ void table_print(const struct cli *cli, struct table *t)
         free(t->rows[r]);
     }
     free(t->rows);
-    *t = (struct table){0};
+    *t = (struct text_table){0};
 }

@@ -3,18 +3,18 @@
 #include "cli.h"
 
 #define TABLE_COLUMNS_MAX 12
-struct table {
+struct text_table {
     const char *head[TABLE_COLUMNS_MAX];
     bool right[TABLE_COLUMNS_MAX];
     int columns;
     char ***rows; /* rows[n][columns] */
     size_t n, cap;
 };
-void table_column(struct table *t, const char *head, bool right);
+void table_column(struct text_table *t, const char *head, bool right);
 /* Strings are copied; control characters become '?'. */
-void table_row(struct table *t, const char *const *cells);
-void table_print(const struct cli *cli, struct table *t); /* and free */
-size_t text_width(const char *s);                         /* columns on a terminal */
+void table_row(struct text_table *t, const char *const *cells);
+void table_print(const struct cli *cli, struct text_table *t); /* and free */
+size_t text_width(const char *s);                              /* columns on a terminal */
 /* A copy safe for a terminal; caller frees. */
 char *text_clean(const char *s);
 /* For a cell of a narrow terminal: of s3://bucket/a/b only b is kept. In a pipe all of it; caller

@@ -60,7 +60,7 @@ int wait_for(struct cli *cli, const char *path, bool (*done)(const json_t *v, co
     cli->patient = true;
     for (;;) {
         CLEANUP(reply_done)
-        struct reply r = {0};
+        struct client_reply r = {0};
         if (!client_get(cli, &r, &status, "%s", path)) {
             return interrupted() ? EXIT_INTERRUPTED : status;
         }

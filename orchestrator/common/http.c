@@ -529,14 +529,14 @@ struct str http_reply_header(const struct http_reply *r, const char *name)
     return (struct str){"", 0};
 }
 
-struct fetch {
+struct http_fetch {
     struct http_reply reply;
     bool done;
 };
 
 static void on_fetched(void *ctx, const struct http_reply *reply)
 {
-    struct fetch *f = ctx;
+    struct http_fetch *f = ctx;
     struct buf headers = BUF_INIT(reply->headers.max);
     struct buf body = BUF_INIT(reply->body.max);
     buf_add_str(&headers, buf_str(&reply->headers));
@@ -551,7 +551,7 @@ bool http_fetch(const struct http_request *req, struct http_reply *ret, struct e
 {
     struct loop *l = NULL;
     struct http *h = NULL;
-    struct fetch f = {0};
+    struct http_fetch f = {0};
     bool ok = loop_new(&l, err) && http_new(l, &h, err);
     if (ok) {
         (void)http_send(h, req, on_fetched, &f);

@@ -143,14 +143,14 @@ bool s3_blocking_get(struct s3_blocking *s, const struct s3_uri *u, size_t max_b
     return true;
 }
 
-struct range { /* the bytes received so far */
+struct range_bytes { /* the bytes received so far */
     struct buf *out;
     bool too_much;
 };
 
 static bool on_range(void *ctx, struct str data)
 {
-    struct range *g = ctx;
+    struct range_bytes *g = ctx;
     g->too_much = data.n > g->out->max - g->out->n;
     if (!g->too_much) {
         buf_add_str(g->out, data);
@@ -161,7 +161,7 @@ static bool on_range(void *ctx, struct str data)
 /* Each try fetches the whole range again. */
 static enum s3_again range_again(void *ctx, struct s3_spec *spec, const struct s3_result *r)
 {
-    struct range *g = ctx;
+    struct range_bytes *g = ctx;
     (void)spec;
     if (g->too_much) {
         return S3_AGAIN_END;
@@ -181,7 +181,7 @@ bool s3_blocking_get_range(struct s3_blocking *s, const struct s3_uri *u, int64_
     (void)snprintf(range, sizeof range, "bytes=%jd-%jd", (intmax_t)from,
                    (intmax_t)from + (intmax_t)n - 1);
     AUTO_BUF struct buf body = BUF_INIT(n);
-    struct range g = {.out = &body};
+    struct range_bytes g = {.out = &body};
     (void)buf_reserve(&body, n);
     struct s3_spec spec = {.operation = "GetObject",
                            .method = "GET",
@@ -302,7 +302,7 @@ bool s3_blocking_list(struct s3_blocking *s, const struct s3_uri *u, size_t max_
     return true;
 }
 
-struct download {
+struct file_download {
     int fd;
     int64_t at;   /* bytes written so far */
     int os_errno; /* of the failed write; 0: no failure */
@@ -314,7 +314,7 @@ struct download {
 
 static bool on_download(void *ctx, struct str data)
 {
-    struct download *d = ctx;
+    struct file_download *d = ctx;
     while (data.n > 0) {
         ssize_t n = pwrite(d->fd, data.p, data.n, d->at);
         if (n < 0 && errno != EINTR) {
@@ -332,7 +332,7 @@ static bool on_download(void *ctx, struct str data)
  * changed or the range was ignored. */
 static enum s3_again download_again(void *ctx, struct s3_spec *spec, const struct s3_result *r)
 {
-    struct download *d = ctx;
+    struct file_download *d = ctx;
     if (d->os_errno != 0) {
         return S3_AGAIN_END;
     }
@@ -363,7 +363,7 @@ static enum s3_again download_again(void *ctx, struct s3_spec *spec, const struc
 bool s3_blocking_get_file(struct s3_blocking *s, const struct s3_uri *u, int fd, int64_t *ret_size,
                           struct err *err)
 {
-    struct download d = {.fd = fd};
+    struct file_download d = {.fd = fd};
     struct s3_spec spec = {.operation = "GetObject",
                            .method = "GET",
                            .needs_length = true,

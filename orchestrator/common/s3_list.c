@@ -65,14 +65,14 @@ static void push(struct s3_pages *p, struct str key, struct str etag, int64_t si
 }
 
 /* The fields of one <Contents> while it is read, and those of the page. */
-struct page {
+struct list_page {
     bool url_encoded;
     bool truncated;
     bool is_list;
     struct buf key, etag, size, modified, token, truncated_text;
 };
 
-static void page_done(struct page *g)
+static void page_done(struct list_page *g)
 {
     struct buf *all[] = {&g->key, &g->etag, &g->size, &g->modified, &g->token, &g->truncated_text};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -80,19 +80,19 @@ static void page_done(struct page *g)
     }
 }
 
-static struct buf *field_of(struct page *g, const struct xml *x)
+static struct buf *field_of(struct list_page *g, const struct xml *x)
 {
     static const struct {
         int depth;
         const char *name;
         size_t offset;
     } fields[] = {
-        {3, "Key", offsetof(struct page, key)},
-        {3, "ETag", offsetof(struct page, etag)},
-        {3, "Size", offsetof(struct page, size)},
-        {3, "LastModified", offsetof(struct page, modified)},
-        {2, "NextContinuationToken", offsetof(struct page, token)},
-        {2, "IsTruncated", offsetof(struct page, truncated_text)},
+        {3, "Key", offsetof(struct list_page, key)},
+        {3, "ETag", offsetof(struct list_page, etag)},
+        {3, "Size", offsetof(struct list_page, size)},
+        {3, "LastModified", offsetof(struct list_page, modified)},
+        {2, "NextContinuationToken", offsetof(struct list_page, token)},
+        {2, "IsTruncated", offsetof(struct list_page, truncated_text)},
     };
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         if (x->depth == fields[i].depth && str_eq_cstr(x->name[x->depth - 1], fields[i].name) &&
@@ -103,7 +103,7 @@ static struct buf *field_of(struct page *g, const struct xml *x)
     return NULL;
 }
 
-static bool take_object(struct s3_pages *p, struct page *g, struct s3_result *r)
+static bool take_object(struct s3_pages *p, struct list_page *g, struct s3_result *r)
 {
     AUTO_BUF struct buf decoded = BUF_INIT(S3_KEY_BYTES_MAX);
     struct str key = buf_str(&g->key);
@@ -136,7 +136,7 @@ static bool take_object(struct s3_pages *p, struct page *g, struct s3_result *r)
     return true;
 }
 
-static bool read_page(struct s3_pages *p, struct page *g, struct str body, struct s3_result *r)
+static bool read_page(struct s3_pages *p, struct list_page *g, struct str body, struct s3_result *r)
 {
     struct xml x;
     struct str text;
@@ -177,7 +177,7 @@ static void forget_after(struct s3_pages *p, size_t n)
 bool s3_pages_add(struct s3_pages *p, struct str body, struct s3_result *r)
 {
     CLEANUP(page_done)
-    struct page g = {
+    struct list_page g = {
         .key = BUF_INIT(3 * S3_KEY_BYTES_MAX),
         .etag = BUF_INIT(256),
         .size = BUF_INIT(32),

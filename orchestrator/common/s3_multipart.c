@@ -16,7 +16,7 @@
 #define S3_COMPLETE_MAX      ((size_t)4 * 1024 * 1024)
 #define S3_COMPLETE_STALL_US (INT64_C(600) * USEC_PER_SEC)
 
-struct part {
+struct upload_part {
     char etag[128];
 };
 
@@ -28,7 +28,7 @@ struct s3_multipart {
     char *bytes;     /* the part being filled: bytes[part_bytes] */
     size_t bytes_n;
     size_t part_bytes;
-    struct part *parts; /* uploaded ones, in order */
+    struct upload_part *parts; /* uploaded ones, in order */
     size_t parts_n, parts_cap;
     int64_t total;
 };

@@ -11,7 +11,7 @@
 #define UPLOAD_ID_MAX      ((size_t)2048)
 #define UPLOAD_KEY_MAX     ((size_t)3 * 1024)
 
-struct page {
+struct uploads_page {
     struct s3_blocking *s;
     const struct s3_uri *prefix;
     bool (*ours)(void *ctx, const char *name);
@@ -21,13 +21,13 @@ struct page {
     int64_t aborted_n;
 };
 
-static void page_done(struct page *p)
+static void page_done(struct uploads_page *p)
 {
     buf_done(&p->key);
     buf_done(&p->id);
 }
 
-static bool abort_one(struct page *p, struct str key, struct err *err)
+static bool abort_one(struct uploads_page *p, struct str key, struct err *err)
 {
     struct s3_uri u = *p->prefix;
     AUTO_BUF struct buf query = BUF_INIT(3 * UPLOAD_ID_MAX + 16);
@@ -48,7 +48,7 @@ static bool abort_one(struct page *p, struct str key, struct err *err)
 }
 
 /* An <Upload> has been read: abort it when it is ours. */
-static bool take_upload(struct page *p, struct err *err)
+static bool take_upload(struct uploads_page *p, struct err *err)
 {
     AUTO_BUF struct buf decoded = BUF_INIT(sizeof p->prefix->key);
     struct str key = buf_str(&p->key);
@@ -70,7 +70,7 @@ static bool take_upload(struct page *p, struct err *err)
     return abort_one(p, key, err);
 }
 
-static bool read_page(struct page *p, struct str body, struct err *err)
+static bool read_page(struct uploads_page *p, struct str body, struct err *err)
 {
     struct xml x;
     struct str text;
@@ -110,12 +110,12 @@ bool s3_blocking_uploads_abort(struct s3_blocking *s, const struct s3_uri *prefi
                                struct err *err)
 {
     CLEANUP(page_done)
-    struct page p = {.s = s,
-                     .prefix = prefix,
-                     .ours = ours,
-                     .ctx = ctx,
-                     .key = BUF_INIT(UPLOAD_KEY_MAX),
-                     .id = BUF_INIT(UPLOAD_ID_MAX)};
+    struct uploads_page p = {.s = s,
+                             .prefix = prefix,
+                             .ours = ours,
+                             .ctx = ctx,
+                             .key = BUF_INIT(UPLOAD_KEY_MAX),
+                             .id = BUF_INIT(UPLOAD_ID_MAX)};
     AUTO_BUF struct buf query = BUF_INIT(S3_QUERY_BYTES_MAX);
     buf_add_cstr(&query, "uploads&delimiter=%2F&encoding-type=url&max-uploads=1000&prefix=");
     str_url_encode(&query, str_of(prefix->key), false);

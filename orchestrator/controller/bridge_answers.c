@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 
-struct asked {
+struct bridge_call {
     struct bridge *bridge;
     struct bridge_question q;
     char bucket[64];
@@ -19,7 +19,7 @@ struct asked {
 
 static void on_list(void *ctx, const struct s3_result *r)
 {
-    struct asked *a = ctx;
+    struct bridge_call *a = ctx;
     struct bridge_reply reply = {0};
     struct err err = ERR_INIT;
     bool ok = r->outcome == AWS_OK;
@@ -47,7 +47,7 @@ static void on_list(void *ctx, const struct s3_result *r)
 
 static void on_log(void *ctx, struct str json, const struct aws_failure *f)
 {
-    struct asked *a = ctx;
+    struct bridge_call *a = ctx;
     struct bridge_reply reply = {0};
     buf_init(&reply.json, 8 * 1024 * 1024);
     if (f == NULL) {
@@ -63,7 +63,7 @@ static void on_log(void *ctx, struct str json, const struct aws_failure *f)
     free(a);
 }
 
-static void ask_list(struct controller *c, struct asked *a)
+static void ask_list(struct controller *c, struct bridge_call *a)
 {
     struct s3_uri u;
     struct err err = ERR_INIT;
@@ -85,7 +85,7 @@ static void on_question(void *ctx, int fd, uint32_t events)
     (void)fd;
     (void)events;
     while (bridge_take(c->bridge, &q)) {
-        struct asked *a = xcalloc(1, sizeof *a);
+        struct bridge_call *a = xcalloc(1, sizeof *a);
         a->bridge = c->bridge;
         a->q = q;
         switch (q.kind) {

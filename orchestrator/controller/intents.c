@@ -14,7 +14,7 @@
 
 #define SEND_AHEAD_S 2 /* no more is intended than can be sent in this time */
 
-struct batch { /* what one intend transaction works on; arrays of plan->launches_n */
+struct intent_batch { /* what one intend transaction works on; arrays of plan->launches_n */
     const struct sched_plan *plan;
     struct leader_view f;
     struct intent *intents;
@@ -23,7 +23,7 @@ struct batch { /* what one intend transaction works on; arrays of plan->launches
     bool *lowered;
 };
 
-static struct launch_facts facts_of(const struct batch *b, int i)
+static struct launch_facts facts_of(const struct intent_batch *b, int i)
 {
     const struct sched_launch *l = &b->plan->launches[i];
     return (struct launch_facts){.launch = l,
@@ -35,7 +35,7 @@ static struct launch_facts facts_of(const struct batch *b, int i)
                                  .task = &b->inputs[i]};
 }
 
-static bool lower_one(struct controller *c, struct batch *b, int i, int64_t attempt_id,
+static bool lower_one(struct controller *c, struct intent_batch *b, int i, int64_t attempt_id,
                       struct err *err)
 {
     struct launch_facts f = facts_of(b, i);
@@ -58,7 +58,7 @@ static bool lower_one(struct controller *c, struct batch *b, int i, int64_t atte
     return true;
 }
 
-static bool write_reasons(struct controller *c, struct batch *b, struct err *err)
+static bool write_reasons(struct controller *c, struct intent_batch *b, struct err *err)
 {
     for (int i = 0; i < b->f.view.stages_n; i++) {
         struct live_stage *ls = b->f.live_stages[i];
@@ -73,7 +73,7 @@ static bool write_reasons(struct controller *c, struct batch *b, struct err *err
 }
 
 /* Writes the intents that have a request, and takes over what the transaction said of each. */
-static bool write_intents(struct controller *c, struct batch *b, struct err *err)
+static bool write_intents(struct controller *c, struct intent_batch *b, struct err *err)
 {
     struct intent packed[SCHED_LAUNCHES_MAX];
     int n = b->plan->launches_n;
@@ -100,7 +100,7 @@ static bool write_intents(struct controller *c, struct batch *b, struct err *err
 
 static bool intend_all(struct controller *c, void *arg, struct err *err)
 {
-    struct batch *b = arg;
+    struct intent_batch *b = arg;
     int n = b->plan->launches_n;
     int64_t ids[SCHED_LAUNCHES_MAX];
     if (!write_reasons(c, b, err) || !history_write(c, clock_wall_us(), err)) {
@@ -120,7 +120,7 @@ static bool intend_all(struct controller *c, void *arg, struct err *err)
     return write_intents(c, b, err);
 }
 
-static void after_commit(struct controller *c, struct batch *b)
+static void after_commit(struct controller *c, struct intent_batch *b)
 {
     for (int i = 0; i < b->plan->launches_n; i++) {
         struct launch_facts f = facts_of(b, i);
@@ -139,7 +139,7 @@ static void after_commit(struct controller *c, struct batch *b)
     }
 }
 
-static bool writes_anything(struct controller *c, const struct batch *b)
+static bool writes_anything(struct controller *c, const struct intent_batch *b)
 {
     bool writes = b->plan->launches_n > 0 || quota_learning_dirty(&c->state, clock_wall_us()) ||
                   stage_history_dirty(&c->state);
@@ -149,7 +149,7 @@ static bool writes_anything(struct controller *c, const struct batch *b)
     return writes;
 }
 
-static void run_plan(struct controller *c, struct batch *b)
+static void run_plan(struct controller *c, struct intent_batch *b)
 {
     if (!writes_anything(c, b)) {
         return;
@@ -168,7 +168,7 @@ static void run_plan(struct controller *c, struct batch *b)
     after_commit(c, b);
 }
 
-static void end_pools(struct controller *c, struct batch *b)
+static void end_pools(struct controller *c, struct intent_batch *b)
 {
     for (int i = 0; i < b->plan->pool_ends_n; i++) {
         const struct sched_pool_end *e = &b->plan->pool_ends[i];
@@ -187,7 +187,7 @@ static int64_t tokens(const struct controller *c)
                       sched_view_unsent(&c->state));
 }
 
-static void batch_init(struct batch *b, const struct sched_plan *plan)
+static void batch_init(struct intent_batch *b, const struct sched_plan *plan)
 {
     size_t n = (size_t)plan->launches_n;
     b->plan = plan;
@@ -200,7 +200,7 @@ static void batch_init(struct batch *b, const struct sched_plan *plan)
     }
 }
 
-static void batch_done(struct batch *b)
+static void batch_done(struct intent_batch *b)
 {
     for (int i = 0; i < b->plan->launches_n; i++) {
         buf_done(&b->requests[i]);
@@ -217,7 +217,7 @@ static void batch_done(struct batch *b)
 void intend_tick(struct controller *c)
 {
     struct sched_plan *plan = xcalloc(1, sizeof *plan);
-    struct batch b = {0};
+    struct intent_batch b = {0};
     sched_view_make(&c->state, clock_wall_us(), tokens(c), &b.f);
     sched_decide(&b.f.view, plan);
     batch_init(&b, plan);

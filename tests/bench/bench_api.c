@@ -18,7 +18,7 @@
 #define WARM_UP    100
 #define ANSWER_MAX (1024 * 1024)
 
-struct client {
+struct bench_client {
     int fd;
     char token[160];
     char answer[ANSWER_MAX];
@@ -30,7 +30,7 @@ static void die(const char *what)
     exit(1);
 }
 
-static void client_open(struct client *c, const char *port, const char *token_file)
+static void client_open(struct bench_client *c, const char *port, const char *token_file)
 {
     struct sockaddr_in in = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)strtoul(port, NULL, 10))};
@@ -49,7 +49,7 @@ static void client_open(struct client *c, const char *port, const char *token_fi
     }
 }
 
-static void put(struct client *c, const char *p, size_t n)
+static void put(struct bench_client *c, const char *p, size_t n)
 {
     while (n > 0) {
         ssize_t done = send(c->fd, p, n, MSG_NOSIGNAL);
@@ -62,7 +62,7 @@ static void put(struct client *c, const char *p, size_t n)
 }
 
 /* One request and its whole answer; the status, and where the body begins. */
-static int ask(struct client *c, const char *head, struct str body, const char **ret_body)
+static int ask(struct bench_client *c, const char *head, struct str body, const char **ret_body)
 {
     put(c, head, strlen(head));
     put(c, body.p, body.n);
@@ -84,7 +84,7 @@ static int ask(struct client *c, const char *head, struct str body, const char *
     }
 }
 
-static char *head_of(const struct client *c, const char *method, const char *path, size_t n)
+static char *head_of(const struct bench_client *c, const char *method, const char *path, size_t n)
 {
     return xasprintf("%s %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n"
                      "Idempotency-Key: k%lld\r\nContent-Type: application/x-ndjson\r\n"
@@ -93,7 +93,7 @@ static char *head_of(const struct client *c, const char *method, const char *pat
 }
 
 /* From the first byte of the body to the 201. */
-static void post(struct client *c, const char *path, const char *file)
+static void post(struct bench_client *c, const char *path, const char *file)
 {
     struct stat st;
     AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -124,7 +124,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* p50, p99 and the longest of n GETs. */
-static void get(struct client *c, const char *path, size_t n)
+static void get(struct bench_client *c, const char *path, size_t n)
 {
     AUTO_FREE int64_t *took_us = xcalloc(n + 1, sizeof *took_us);
     AUTO_FREE char *head = head_of(c, "GET", path, 0);
@@ -143,7 +143,7 @@ static void get(struct client *c, const char *path, size_t n)
 
 int main(int argc, char **argv)
 {
-    static struct client c;
+    static struct bench_client c;
     if (argc != 6) {
         die("PORT TOKEN_FILE post PATH FILE | PORT TOKEN_FILE get PATH N");
     }

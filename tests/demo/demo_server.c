@@ -23,18 +23,18 @@
 #define SLOW_CHUNK 600
 #define SLOW_US    150000
 
-struct image {
+struct demo_image {
     char name[32];
     char *p;
     size_t n;
 };
-struct server {
-    struct image images[IMAGES_MAX];
+struct demo_server {
+    struct demo_image images[IMAGES_MAX];
     size_t images_n;
     FILE *log;
     pthread_mutex_t lock;
 };
-static struct server server;
+static struct demo_server server;
 
 static void die(const char *what)
 {
@@ -49,7 +49,7 @@ static struct sockaddr_in address(int host, uint16_t port)
     return a;
 }
 
-static void load_images(struct server *s, const char *dir)
+static void load_images(struct demo_server *s, const char *dir)
 {
     DIR *d = opendir(dir);
     if (d == NULL) {
@@ -57,7 +57,7 @@ static void load_images(struct server *s, const char *dir)
     }
     for (const struct dirent *e; (e = readdir(d)) != NULL && s->images_n < IMAGES_MAX;) {
         char path[4096];
-        struct image *im = &s->images[s->images_n];
+        struct demo_image *im = &s->images[s->images_n];
         if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof im->name) {
             continue;
         }
@@ -78,7 +78,7 @@ static void load_images(struct server *s, const char *dir)
     (void)closedir(d);
 }
 
-static const struct image *find(const struct server *s, const char *name)
+static const struct demo_image *find(const struct demo_server *s, const char *name)
 {
     for (size_t i = 0; i < s->images_n; i++) {
         if (strcmp(s->images[i].name, name) == 0) {
@@ -90,7 +90,7 @@ static const struct image *find(const struct server *s, const char *name)
 
 static ssize_t dribble(void *cls, uint64_t pos, char *buf, size_t max)
 {
-    const struct image *im = cls;
+    const struct demo_image *im = cls;
     const struct timespec pause = {0, SLOW_US * 1000L};
     if (pos >= im->n) {
         return MHD_CONTENT_READER_END_OF_STREAM;
@@ -116,7 +116,7 @@ static struct MHD_Response *text(const char *s)
 static enum MHD_Result serve(struct MHD_Connection *c, const char *url)
 {
     const char *slash = strrchr(url, '/');
-    const struct image *im = slash != NULL ? find(&server, slash + 1) : NULL;
+    const struct demo_image *im = slash != NULL ? find(&server, slash + 1) : NULL;
     struct MHD_Response *r;
     if (strncmp(url, "/img/", 5) == 0 && im != NULL) {
         r = MHD_create_response_from_buffer(im->n, im->p, MHD_RESPMEM_PERSISTENT);

@@ -31,7 +31,7 @@ int connect(int fd UNUSED, const struct sockaddr *sa UNUSED, socklen_t n UNUSED)
 }
 
 static struct pipeline run;
-static struct options options;
+static struct download_options options;
 static struct fetch fetch;
 static struct transfer transfer;
 static struct sample sample; /* whose transfer it is */

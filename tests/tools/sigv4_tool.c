@@ -13,7 +13,7 @@
 #define LINE_MAX_B  ((size_t)1 << 16)
 #define WINDOW_US   (INT64_C(300) * USEC_PER_SEC)
 
-struct request {
+struct tool_request {
     char method[8];
     char region[32];
     char service[32];
@@ -42,7 +42,7 @@ static void random_encoded(struct rng *r, size_t most, struct buf *out)
     str_url_encode(out, buf_str(&plain), false);
 }
 
-static void add_header(struct request *q, const char *name)
+static void add_header(struct tool_request *q, const char *name)
 {
     struct buf *b = &q->names[q->headers_n++];
     buf_init(b, LINE_MAX_B);
@@ -51,14 +51,14 @@ static void add_header(struct request *q, const char *name)
 }
 
 /* Each part is there or not, short or long, by the draw. */
-static void make_request(struct rng *r, struct request *q)
+static void make_request(struct rng *r, struct tool_request *q)
 {
     static const char *const methods[] = {"GET", "PUT", "POST", "DELETE", "HEAD"};
     static const char *const services[] = {"s3", "sagemaker", "sts", "logs", "servicequotas"};
     static const char *const regions[] = {"us-east-1", "eu-west-1", "cn-north-1"};
     static const char *const extra[] = {"X-Amz-Target", "content-type", "Range", "x-amz-meta-A",
                                         "if-none-match"};
-    *q = (struct request){
+    *q = (struct tool_request){
         .path = BUF_INIT(LINE_MAX_B), .query = BUF_INIT(LINE_MAX_B), .body = BUF_INIT(LINE_MAX_B)};
     (void)snprintf(q->method, sizeof q->method, "%s", methods[rng_below(r, 5)]);
     (void)snprintf(q->service, sizeof q->service, "%s", services[rng_below(r, 5)]);
@@ -93,7 +93,7 @@ static void make_request(struct rng *r, struct request *q)
     }
 }
 
-static struct sigv4_request view(struct request *q)
+static struct sigv4_request view(struct tool_request *q)
 {
     for (size_t i = 0; i < q->headers_n; i++) {
         q->headers[i] = (struct sigv4_header){buf_str(&q->names[i]), buf_str(&q->values[i])};
@@ -109,7 +109,7 @@ static struct sigv4_request view(struct request *q)
                                   .is_s3 = strcmp(q->service, "s3") == 0};
 }
 
-static void request_done(struct request *q)
+static void request_done(struct tool_request *q)
 {
     buf_done(&q->path);
     buf_done(&q->query);
@@ -120,7 +120,7 @@ static void request_done(struct request *q)
     }
 }
 
-static void print_request(const struct request *q, const struct aws_creds *c, const char *date,
+static void print_request(const struct tool_request *q, const struct aws_creds *c, const char *date,
                           const char *authorization)
 {
     AUTO_BUF struct buf line = BUF_INIT(LINE_MAX_B);
@@ -155,7 +155,7 @@ static int make(int64_t n, int64_t seed)
     struct rng r;
     rng_seed(&r, (uint64_t)seed);
     for (int64_t i = 0; i < n; i++) {
-        struct request q;
+        struct tool_request q;
         struct aws_creds c = {.key_id = "AKIDEXAMPLE"};
         AUTO_BUF struct buf text = BUF_INIT(256);
         AUTO_BUF struct buf out = BUF_INIT(LINE_MAX_B);
@@ -184,7 +184,7 @@ static void copy(char *to, size_t size, const char *s)
  */
 static bool verify_line(const json_t *o, struct err *err)
 {
-    struct request q = {
+    struct tool_request q = {
         .path = BUF_INIT(LINE_MAX_B), .query = BUF_INIT(LINE_MAX_B), .body = BUF_INIT(LINE_MAX_B)};
     const char *s[8] = {""};
     static const char *const keys[8] = {"method", "path",    "query",  "body",

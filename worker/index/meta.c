@@ -6,19 +6,19 @@
 #define DEPTH_MAX 32
 #define SIDE_MAX  (1 << 20)
 
-struct scan {
+struct json_scan {
     const char *p;
     const char *end;
 };
 
-static void skip_space(struct scan *s)
+static void skip_space(struct json_scan *s)
 {
     while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\r' || *s->p == '\t')) {
         s->p++;
     }
 }
 
-static bool take(struct scan *s, char c)
+static bool take(struct json_scan *s, char c)
 {
     skip_space(s);
     bool ok = s->p < s->end && *s->p == c;
@@ -28,7 +28,7 @@ static bool take(struct scan *s, char c)
 
 /* A string without its quotes in *ret. A quote after an odd number of backslashes is not the
  * end. */
-static bool string(struct scan *s, struct str *ret)
+static bool string(struct json_scan *s, struct str *ret)
 {
     if (!take(s, '"')) {
         return false;
@@ -53,7 +53,7 @@ static bool string(struct scan *s, struct str *ret)
 }
 
 /* Anything that looks like a number or a word. */
-static bool scalar(struct scan *s, struct str *ret)
+static bool scalar(struct json_scan *s, struct str *ret)
 {
     const char *start = s->p;
     while (s->p < s->end && strchr(",]} \n\r\t\"[{:", *s->p) == NULL) {
@@ -64,7 +64,7 @@ static bool scalar(struct scan *s, struct str *ret)
 }
 
 /* After an opening bracket: skip to the matching one. */
-static bool skip_nested(struct scan *s, char opened)
+static bool skip_nested(struct json_scan *s, char opened)
 {
     char open[DEPTH_MAX];
     int depth = 0;
@@ -101,7 +101,7 @@ static bool skip_nested(struct scan *s, char opened)
 }
 
 /* Any value; *ret is a number's or word's text, empty for the rest. */
-static bool value(struct scan *s, struct str *ret)
+static bool value(struct json_scan *s, struct str *ret)
 {
     struct str ignored;
     *ret = (struct str){s->p, 0};
@@ -136,7 +136,7 @@ static void note_side(struct str v, int64_t *ret)
 
 enum meta_result meta_size(struct str json, int64_t *ret_width, int64_t *ret_height)
 {
-    struct scan s = {json.p, json.p + json.n};
+    struct json_scan s = {json.p, json.p + json.n};
     int64_t width = 0;
     int64_t height = 0;
     if (!take(&s, '{')) {

@@ -4,10 +4,10 @@
 #include "common/log.h"
 #include <pthread.h>
 
-enum file { FILE_INDEX, FILE_SAMPLE, FILE_BROKEN, FILE_COUNT };
+enum index_file { FILE_INDEX, FILE_SAMPLE, FILE_BROKEN, FILE_COUNT };
 _Static_assert((int)FILE_COUNT == CHECKPOINT_FILES, "all files are saved");
 
-struct slot {
+struct order_slot {
     struct scan_out out;
     struct checkpoint_sums sums;
     bool done;
@@ -17,7 +17,7 @@ struct order {
     pthread_mutex_t lock;
     pthread_cond_t moved;                  /* head, writing or stop changed */
     struct sink_stream *files[FILE_COUNT]; /* the file of broken pairs only when there are any */
-    struct slot *slots;                    /* shard i is in slots[i % config.slots] */
+    struct order_slot *slots;              /* shard i is in slots[i % config.slots] */
     size_t slots_n;
     size_t n, next, head;
     _Atomic int *stop;
@@ -32,7 +32,7 @@ struct order {
 
 static const char *const names[] = {ORDER_INDEX_NAME, ORDER_SAMPLE_NAME, ORDER_BROKEN_NAME};
 
-static bool open_file(struct order *o, enum file f, struct err *err)
+static bool open_file(struct order *o, enum index_file f, struct err *err)
 {
     return o->files[f] != NULL ||
            sink_stream_begin(o->config.sink, names[f], "application/x-ndjson", &o->files[f], err);
@@ -100,7 +100,7 @@ const struct checkpoint *order_done(const struct order *o)
     return &o->done;
 }
 
-static struct slot *slot_of(struct order *o, size_t shard_i)
+static struct order_slot *slot_of(struct order *o, size_t shard_i)
 {
     return &o->slots[shard_i % o->slots_n];
 }
@@ -113,7 +113,7 @@ bool order_claim(struct order *o, size_t *ret_shard_i, struct scan_out **ret)
     }
     bool ok = o->next < o->n && *o->stop == 0;
     if (ok) {
-        struct slot *s = slot_of(o, o->next);
+        struct order_slot *s = slot_of(o, o->next);
         ASSERT(s->out.lines.n == 0 && !s->done);
         *ret_shard_i = o->next++;
         *ret = &s->out;
@@ -122,7 +122,7 @@ bool order_claim(struct order *o, size_t *ret_shard_i, struct scan_out **ret)
     return ok;
 }
 
-static bool add(struct order *o, enum file f, const struct buf *b, struct err *err)
+static bool add(struct order *o, enum index_file f, const struct buf *b, struct err *err)
 {
     if (b->overflow) {
         return err_set(err, ERR_INTERNAL, "more lines of '%s' at once than fit", names[f]);
@@ -131,7 +131,7 @@ static bool add(struct order *o, enum file f, const struct buf *b, struct err *e
 }
 
 /* With the lock held and o->writing set by the caller: write what the slot has, unlocked. */
-static void write_slot(struct order *o, struct slot *s)
+static void write_slot(struct order *o, struct order_slot *s)
 {
     struct err err = ERR_INIT;
     (void)pthread_mutex_unlock(&o->lock);
@@ -148,7 +148,7 @@ static void write_slot(struct order *o, struct slot *s)
 
 bool order_flush(struct order *o, size_t shard_i)
 {
-    struct slot *s = slot_of(o, shard_i);
+    struct order_slot *s = slot_of(o, shard_i);
     (void)pthread_mutex_lock(&o->lock);
     while ((o->head != shard_i || o->writing) && s->out.lines.n >= ORDER_WAIT_BYTES &&
            *o->stop == 0) {
@@ -192,7 +192,7 @@ static void save(struct order *o)
 /* With the lock held and o->writing set: the head is written whole. */
 static void write_head(struct order *o)
 {
-    struct slot *s = slot_of(o, o->head);
+    struct order_slot *s = slot_of(o, o->head);
     o->partial = true;
     write_slot(o, s);
     if (o->err.code != ERR_NONE) {

@@ -3,7 +3,7 @@
 #include "common/json.h"
 #include "meta.h"
 
-enum kind { KIND_OTHER, KIND_IMAGE, KIND_TXT, KIND_JSON };
+enum member_kind { KIND_OTHER, KIND_IMAGE, KIND_TXT, KIND_JSON };
 
 const char *pair_fault_text(enum pair_fault f)
 {
@@ -100,7 +100,7 @@ static void note_fault(struct scan *s, enum pair_fault f)
     s->fault_ = s->fault_ == PAIR_WHOLE ? f : s->fault_;
 }
 
-static enum kind kind_of(struct str suffix)
+static enum member_kind kind_of(struct str suffix)
 {
     char low[4] = {0};
     if (suffix.n < 3 || suffix.n > 4) {
@@ -112,7 +112,7 @@ static enum kind kind_of(struct str suffix)
     }
     static const struct {
         char suffix[4];
-        enum kind kind;
+        enum member_kind kind;
     } kinds[] = {
         {{'j', 'p', 'g', 0}, KIND_IMAGE},   {{'t', 'x', 't', 0}, KIND_TXT},
         {{'j', 's', 'o', 'n'}, KIND_JSON},  {{'p', 'n', 'g', 0}, KIND_IMAGE},

@@ -13,7 +13,7 @@
 struct job_clock;
 
 struct app {
-    struct settings set;
+    struct local_settings set;
     char root[PATH_MAX - 512]; /* absolute */
     char exe[PATH_MAX];        /* this program */
     char url[96];              /* http://ADDR:PORT of this endpoint, given to jobs */
@@ -21,8 +21,8 @@ struct app {
     pthread_mutex_t mu;
     struct jobs jobs;
     struct journal state;
-    struct wire wire;
-    struct faults faults;
+    struct wire_log wire;
+    struct injected_faults faults;
     struct rates rates;
     struct job_clock *ticker;
 };

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-struct options {
+struct local_options {
     const char *listen;
     const char *root;
     const char *config;
@@ -31,14 +31,14 @@ static const char usage[] =
     "                      images, credentials, delays, faults\n"
     "  --port-file FILE    write the port there when ready\n";
 
-static int options_parse(int argc, char **argv, struct options *o)
+static int options_parse(int argc, char **argv, struct local_options *o)
 {
     static const struct option longs[] = {
         {"listen", required_argument, NULL, 'l'}, {"root", required_argument, NULL, 'r'},
         {"config", required_argument, NULL, 'c'}, {"port-file", required_argument, NULL, 'p'},
         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     int c;
-    *o = (struct options){.listen = "127.0.0.1:4599"};
+    *o = (struct local_options){.listen = "127.0.0.1:4599"};
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         switch (c) {
         case 'l':
@@ -82,7 +82,7 @@ static bool paths_set(struct app *app, const char *root, struct err *err)
     return files_path(app->root, sizeof app->root, err, "%s", full);
 }
 
-static bool app_init(struct app *app, const struct options *o, struct err *err)
+static bool app_init(struct app *app, const struct local_options *o, struct err *err)
 {
     app->state.fd = -1;
     app->wire.fd = -1;
@@ -127,7 +127,7 @@ static void jobs_kill(struct app *app)
     pthread_mutex_unlock(&app->mu);
 }
 
-static int serve(const struct options *o)
+static int serve(const struct local_options *o)
 {
     struct app *app = xcalloc(1, sizeof *app);
     struct server *server = NULL;
@@ -159,7 +159,7 @@ static int serve(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    struct local_options o;
     log_set_program("drover-local");
     (void)umask(022);
     if (argc == 3 && strcmp(argv[1], "supervise") == 0) {

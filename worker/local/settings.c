@@ -132,7 +132,7 @@ static bool images_check(json_t *images, struct err *err)
     return true;
 }
 
-static bool maps_load(struct settings *s, struct err *err)
+static bool maps_load(struct local_settings *s, struct err *err)
 {
     json_t *a = s->all;
     return part_get(a, "quotas", "{\"ml.m5.large\":4}", false, &s->quotas, err) &&
@@ -160,7 +160,7 @@ static bool maps_load(struct settings *s, struct err *err)
            values_check(s->job_env, "job_env", true, err) && images_check(s->images, err);
 }
 
-static bool scalars_load(struct settings *s, struct err *err)
+static bool scalars_load(struct local_settings *s, struct err *err)
 {
     json_t *a = s->all;
     return json_get_str(a, "region", "us-east-1", &s->region, err) &&
@@ -182,9 +182,9 @@ static bool scalars_load(struct settings *s, struct err *err)
            json_get_bool(a, "kill_jobs_on_exit", false, &s->kill_jobs_on_exit, err);
 }
 
-bool settings_load(const char *file, struct settings *ret, struct err *err)
+bool settings_load(const char *file, struct local_settings *ret, struct err *err)
 {
-    struct settings s = {0};
+    struct local_settings s = {0};
     if (file == NULL) {
         s.all = json_object();
     } else {
@@ -208,8 +208,8 @@ bool settings_load(const char *file, struct settings *ret, struct err *err)
     return true;
 }
 
-void settings_done(struct settings *s)
+void settings_done(struct local_settings *s)
 {
     json_decref(s->all);
-    *s = (struct settings){0};
+    *s = (struct local_settings){0};
 }

@@ -4,7 +4,7 @@
 #pragma once
 #include "common/json.h"
 
-struct settings {
+struct local_settings {
     json_t *all;    /* owns everything borrowed below */
     json_t *quotas; /* quota name -> instances; a bare instance type means its training quota */
     json_t *warm_quotas;    /* instance type -> instances kept warm; absent: 0, AWS' default */
@@ -36,8 +36,8 @@ struct settings {
 };
 
 /* Read the file (NULL: defaults only). settings_done frees. ERR_IO, ERR_MALFORMED, ERR_INVALID. */
-bool settings_load(const char *file, struct settings *ret, struct err *err) MUST_CHECK;
-void settings_done(struct settings *s);
+bool settings_load(const char *file, struct local_settings *ret, struct err *err) MUST_CHECK;
+void settings_done(struct local_settings *s);
 /* Seconds at o[key], integer or real, to microseconds in [0, 10 years]. */
 bool settings_seconds(const json_t *o, const char *key, int64_t dflt_us, int64_t *ret_us,
                       struct err *err) MUST_CHECK;

@@ -9,7 +9,7 @@
 #define CHEAP_US    20000 /* what takes less is not worth being wrong about */
 #define WAITING_MAX 2
 
-struct answer {
+struct cached_answer {
     char key[RESPONSE_CACHE_KEY_MAX];
     uint64_t version;
     int64_t at_us, cost_us;
@@ -17,7 +17,7 @@ struct answer {
 };
 struct response_cache {
     pthread_mutex_t lock;
-    struct answer at[ANSWERS_N];
+    struct cached_answer at[ANSWERS_N];
     pthread_mutex_t turn;
     int waiting; /* under lock */
 };
@@ -43,7 +43,7 @@ void response_cache_free(struct response_cache *c)
     free(c);
 }
 
-static struct answer *find(struct response_cache *c, const char *key)
+static struct cached_answer *find(struct response_cache *c, const char *key)
 {
     for (size_t i = 0; i < ANSWERS_N; i++) {
         if (c->at[i].json != NULL && strcmp(c->at[i].key, key) == 0) {
@@ -59,7 +59,7 @@ char *response_cache_get(struct response_cache *c, const char *key, uint64_t ver
     int64_t now = clock_mono_us();
     char *found = NULL;
     (void)pthread_mutex_lock(&c->lock);
-    const struct answer *a = find(c, key);
+    const struct cached_answer *a = find(c, key);
     if (a != NULL) {
         int64_t age = now - a->at_us;
         int64_t dear_us = a->cost_us < CHEAP_US ? 0 : COST_FACTOR * a->cost_us;
@@ -86,7 +86,7 @@ void response_cache_put(struct response_cache *c, const char *key, uint64_t vers
 {
     ASSERT(strlen(key) < RESPONSE_CACHE_KEY_MAX);
     (void)pthread_mutex_lock(&c->lock);
-    struct answer *to = find(c, key);
+    struct cached_answer *to = find(c, key);
     for (size_t i = 0; to == NULL && i < ANSWERS_N; i++) {
         to = c->at[i].json == NULL ? &c->at[i] : NULL;
     }
@@ -97,7 +97,7 @@ void response_cache_put(struct response_cache *c, const char *key, uint64_t vers
         }
     }
     free(to->json);
-    *to = (struct answer){
+    *to = (struct cached_answer){
         .version = version, .at_us = clock_mono_us(), .cost_us = cost_us, .json = xstrdup(json)};
     memcpy(to->key, key, strlen(key) + 1);
     (void)pthread_mutex_unlock(&c->lock);

@@ -48,7 +48,7 @@ struct stream_hub {
     struct stream *streams[STREAMS_MAX];
     int n;
     int64_t next_serial;
-    struct batch *batch; /* the reading thread's */
+    struct event_batch *batch; /* the reading thread's */
 };
 
 /* The lock is held. */
@@ -109,7 +109,7 @@ static void stream_free(void *cls)
 }
 
 /* What one read brought, as the text of a stream. */
-struct batch {
+struct event_batch {
     struct buf text;
     struct {
         int64_t id, campaign_id;
@@ -120,7 +120,7 @@ struct batch {
 
 static void batch_copy(void *ctx, const struct apidb_event *e)
 {
-    struct batch *b = ctx;
+    struct event_batch *b = ctx;
     size_t begin = b->text.n;
     ASSERT(b->n < BATCH_N);
     buf_addf(&b->text, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)e->id, e->kind, e->json);
@@ -133,7 +133,7 @@ static void batch_copy(void *ctx, const struct apidb_event *e)
 }
 
 /* Events behind `after`, at most BATCH_N. *ret_whole: there are no more. */
-static bool batch_read(struct store *db, int64_t after, int64_t campaign_id, struct batch *b,
+static bool batch_read(struct store *db, int64_t after, int64_t campaign_id, struct event_batch *b,
                        bool *ret_whole, struct err *err)
 {
     int64_t n, last;
@@ -150,7 +150,7 @@ static bool batch_read(struct store *db, int64_t after, int64_t campaign_id, str
 
 /* Everything of the batch that is news to s, as far as there is room: true when all was put. The
  * lock is held. */
-static bool stream_take(struct stream *s, const struct batch *b)
+static bool stream_take(struct stream *s, const struct event_batch *b)
 {
     bool whole = true;
     for (int64_t i = 0; whole && i < b->n; i++) {
@@ -174,7 +174,7 @@ static bool stream_take(struct stream *s, const struct batch *b)
 
 /* What is new, to every stream that was up to date. One without room stays behind the head: late.
  */
-static bool hub_read(struct stream_hub *h, struct store *db, struct batch *b, struct err *err)
+static bool hub_read(struct stream_hub *h, struct store *db, struct event_batch *b, struct err *err)
 {
     bool whole = false;
     while (!whole) {
@@ -214,7 +214,7 @@ static int64_t late_next(struct stream_hub *h, int64_t after, int64_t *ret_curso
 }
 
 /* One read for each late stream; *ret_more when one could take more at once. */
-static bool hub_late(struct stream_hub *h, struct store *db, struct batch *b, bool *ret_more,
+static bool hub_late(struct stream_hub *h, struct store *db, struct event_batch *b, bool *ret_more,
                      struct err *err)
 {
     int64_t serial = 0, cursor, campaign_id;
@@ -294,7 +294,7 @@ static bool hub_follow(struct stream_hub *h, struct store *db, struct err *err)
     if (!hub_begin(h, db, err)) {
         return false;
     }
-    struct batch *b = h->batch;
+    struct event_batch *b = h->batch;
     while (!hub_stopping(h)) {
         if (!store_notified(db, &any, err) || !hub_read(h, db, b, err) ||
             !hub_late(h, db, b, &more, err)) {

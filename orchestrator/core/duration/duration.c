@@ -18,7 +18,7 @@
 #define DECISECONDS_MAX  UINT32_MAX
 #define USEC_PER_DECISEC INT64_C(100000)
 
-struct line {
+struct fitted_line {
     double base, slope;
 };
 
@@ -84,13 +84,13 @@ static double median(double *v, size_t n)
     return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-static double on_line(const struct line *l, double x)
+static double on_line(const struct fitted_line *l, double x)
 {
     return fmax(l->base + l->slope * x, DURATION_SHORTEST_S);
 }
 
 /* p sorted by x, not all of one size. */
-static struct line first_guess(const struct duration_point *p, size_t n)
+static struct fitted_line first_guess(const struct duration_point *p, size_t n)
 {
     double v[DURATION_KEPT];
     size_t half = n / 2;
@@ -103,7 +103,7 @@ static struct line first_guess(const struct duration_point *p, size_t n)
     }
     /* Most parts have one size: only the ends of the range are left. */
     double slope = slopes > 0 ? median(v, slopes) : (p[n - 1].y - p[0].y) / (p[n - 1].x - p[0].x);
-    struct line l = {.slope = fmax(slope, 0)};
+    struct fitted_line l = {.slope = fmax(slope, 0)};
     for (size_t i = 0; i < n; i++) {
         v[i] = p[i].y - l.slope * p[i].x;
     }
@@ -117,11 +117,12 @@ static struct line first_guess(const struct duration_point *p, size_t n)
             v[some++] = p[i].y / p[i].x;
         }
     }
-    return (struct line){.slope = median(v, some)};
+    return (struct fitted_line){.slope = median(v, some)};
 }
 
 /* One round: weights from the last line's relative errors, then least squares with both bounds. */
-static struct line sharpen(const struct duration_point *p, size_t n, const struct line *last)
+static struct fitted_line sharpen(const struct duration_point *p, size_t n,
+                                  const struct fitted_line *last)
 {
     double v[DURATION_KEPT];
     for (size_t i = 0; i < n; i++) {
@@ -148,16 +149,17 @@ static struct line sharpen(const struct duration_point *p, size_t n, const struc
     if (!(det > 1e-12 * w * wxx)) {
         return *last;
     }
-    struct line l = {.base = (wy * wxx - wx * wxy) / det, .slope = (w * wxy - wx * wy) / det};
+    struct fitted_line l = {.base = (wy * wxx - wx * wxy) / det,
+                            .slope = (w * wxy - wx * wy) / det};
     if (l.slope < 0) {
-        return (struct line){.base = wy / w};
+        return (struct fitted_line){.base = wy / w};
     }
-    return l.base < 0 ? (struct line){.slope = wxy / wxx} : l;
+    return l.base < 0 ? (struct fitted_line){.slope = wxy / wxx} : l;
 }
 
 /* Parts of one size say nothing about other sizes: half of the time is assumed to grow with
  * size. */
-static struct line of_one_size(const struct duration_point *p, size_t n, double share)
+static struct fitted_line of_one_size(const struct duration_point *p, size_t n, double share)
 {
     double v[DURATION_KEPT];
     double x = 0;
@@ -166,15 +168,15 @@ static struct line of_one_size(const struct duration_point *p, size_t n, double 
         x += p[i].x / (double)n;
     }
     double y = median(v, n);
-    return x > 0 ? (struct line){.base = y * (1 - share), .slope = y * share / x}
-                 : (struct line){.base = y};
+    return x > 0 ? (struct fitted_line){.base = y * (1 - share), .slope = y * share / x}
+                 : (struct fitted_line){.base = y};
 }
 
 void duration_fit_points(struct duration *d, struct duration_point *p, size_t n,
                          double one_size_share)
 {
     qsort(p, n, sizeof *p, point_cmp);
-    struct line l;
+    struct fitted_line l;
     if (p[n - 1].x <= p[0].x * SIZES_TELL) {
         l = of_one_size(p, n, one_size_share);
     } else {
@@ -223,7 +225,7 @@ size_t duration_points(const struct duration *d, struct duration_point *p)
 
 static void weigh(struct duration *d, const struct duration_point *p, size_t n)
 {
-    struct line l = {d->base_s, d->per_mb_s};
+    struct fitted_line l = {d->base_s, d->per_mb_s};
     d->weight = 0;
     d->weight_mb = 0;
     d->weight_mb2 = 0;
@@ -264,7 +266,7 @@ int duration_needs(const struct duration *d)
 
 double duration_line_at(const struct duration *d, double size_mb)
 {
-    struct line l = {d->base_s, d->per_mb_s};
+    struct fitted_line l = {d->base_s, d->per_mb_s};
     return on_line(&l, size_mb);
 }
 

@@ -2,7 +2,7 @@
  * have capacity. A rung that is only full is waited for, because the next one may cost more. */
 #include "sched_work.h"
 
-struct asked {
+struct rungs_asked {
     const struct sched_work *w;
     const struct sched_try *t;
     enum wait_reason first; /* why the first unfit rung does not fit */
@@ -12,7 +12,7 @@ struct asked {
 
 static bool fits(void *ctx, int instance_type_i)
 {
-    struct asked *a = ctx;
+    struct rungs_asked *a = ctx;
     const struct spec_stage *stage = a->w->view->stages[a->t->stage_i].stage;
     int slots_i = a->w->stages[a->t->stage_i].slots_i[instance_type_i];
     if (a->stopped) {
@@ -33,7 +33,7 @@ enum wait_reason sched_place(const struct sched_work *w, struct sched_try *t)
 {
     const struct sched_stage *s = &w->view->stages[t->stage_i];
     const struct sched_stage_left *left = &w->stages[t->stage_i];
-    struct asked asked = {.w = w, .t = t};
+    struct rungs_asked asked = {.w = w, .t = t};
     struct capacity_ladder_choice choice;
     if (capacity_ladder_choose(left->place != NULL ? left->place : s->place, s->stage, t->rung,
                                w->view->now_us, fits, &asked, &choice)) {

@@ -16,7 +16,7 @@ struct layout {
     int first[TAIL_PACKING_SLOTS_MAX];      /* its longest task; -1: none */
     int next[TAIL_PACKING_TASKS_MAX];       /* the next shorter one on the same slot; -1: none */
 };
-struct step { /* x of the fullest slot for y of slot `to`; y -1: x moves */
+struct packing_step { /* x of the fullest slot for y of slot `to`; y -1: x moves */
     int to, x, y;
     int64_t end_us; /* of the later one of the two, after it */
 };
@@ -71,18 +71,18 @@ static void lay_out(struct layout *l, size_t n, const int64_t *wait_us, int64_t 
 }
 
 static void consider(const struct layout *l, size_t from, size_t to, int x, int y,
-                     struct step *best)
+                     struct packing_step *best)
 {
     int64_t by = l->run_us[x] - (y >= 0 ? l->run_us[y] : 0);
     int64_t end_us = MAX(l->end_us[from] - by, l->end_us[to] + by);
     if (by > 0 && end_us < best->end_us) {
-        *best = (struct step){(int)to, x, y, end_us};
+        *best = (struct packing_step){(int)to, x, y, end_us};
     }
 }
 
 /* The best exchange between two slots. Both lists are sorted from long to short, so one pass finds
  * for each x the two y around the ideal difference, which is half the distance of the two ends. */
-static void try_pair(const struct layout *l, size_t from, size_t to, struct step *best)
+static void try_pair(const struct layout *l, size_t from, size_t to, struct packing_step *best)
 {
     int64_t half_us = (l->end_us[from] - l->end_us[to]) / 2;
     int longer = -1;
@@ -109,7 +109,7 @@ static bool improve(struct layout *l, int64_t even_us)
     if (l->end_us[from] <= even_us + even_us / EVEN_ENOUGH) {
         return false;
     }
-    struct step best = {.to = -1, .end_us = l->end_us[from]};
+    struct packing_step best = {.to = -1, .end_us = l->end_us[from]};
     for (size_t s = 0; s < l->slots_n; s++) {
         if (l->end_us[s] < best.end_us && s != from) {
             try_pair(l, from, s, &best);

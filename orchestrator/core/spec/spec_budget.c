@@ -11,7 +11,7 @@ static void usd(musd_t musd, char *out, size_t n)
     (void)snprintf(out, n, "%lld.%02lld", (long long)(cents / 100), (long long)(cents % 100));
 }
 
-struct cap {
+struct budget_cap {
     const char *name;
     musd_t musd; /* -1 none */
 };
@@ -19,9 +19,9 @@ struct cap {
 static bool check_stage(const struct spec *spec, const struct spec_stage *s, musd_t price,
                         struct faults *faults)
 {
-    const struct cap caps[] = {{"the stage's per_task", s->per_task_musd},
-                               {"the stage's budget", s->budget_musd},
-                               {"the campaign's budget", spec->budget_musd}};
+    const struct budget_cap caps[] = {{"the stage's per_task", s->per_task_musd},
+                                      {"the stage's budget", s->budget_musd},
+                                      {"the campaign's budget", spec->budget_musd}};
     musd_t worst = 0;
     struct err err = ERR_INIT;
     char pointer[96];

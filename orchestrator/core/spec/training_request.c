@@ -19,22 +19,22 @@
 #define SPOT_LIFE_S_MAX   (INT64_C(28) * 86400)
 #define OUTPUT_FOLDER     "_sagemaker/" /* beside the parts: SageMaker's own model.tar.gz */
 
-struct entry { /* of a map: expanded value */
+struct map_entry { /* of a map: expanded value */
     const char *key;
     char *value;
 };
-struct request {
+struct request_parts {
     const struct training_request_input *in;
-    struct entry hyper[SPEC_PAIRS_MAX];
+    struct map_entry hyper[SPEC_PAIRS_MAX];
     int hyper_n;
-    struct entry env[ENVIRONMENT_N_MAX];
+    struct map_entry env[ENVIRONMENT_N_MAX];
     int env_n;
     char *arguments[ARRAY_LEN(((struct spec_stage *)0)->command)];
     int arguments_n;
     char *output;
 };
 
-static void request_done(struct request *q)
+static void request_done(struct request_parts *q)
 {
     for (int i = 0; i < q->hyper_n; i++) {
         free(q->hyper[i].value);
@@ -66,18 +66,19 @@ static bool expand(const struct training_request_input *in, const char *what, co
 
 static int entry_cmp(const void *a, const void *b)
 {
-    return strcmp(((const struct entry *)a)->key, ((const struct entry *)b)->key);
+    return strcmp(((const struct map_entry *)a)->key, ((const struct map_entry *)b)->key);
 }
 
 static bool expand_pairs(const struct training_request_input *in, const struct spec_pair *pairs,
-                         int n, size_t value_max, struct entry *ret, int *ret_n, struct err *err)
+                         int n, size_t value_max, struct map_entry *ret, int *ret_n,
+                         struct err *err)
 {
     for (int i = 0; i < n; i++) {
         char *value = NULL;
         if (!expand(in, pairs[i].key, pairs[i].value, value_max, &value, err)) {
             return false;
         }
-        ret[(*ret_n)++] = (struct entry){pairs[i].key, value};
+        ret[(*ret_n)++] = (struct map_entry){pairs[i].key, value};
     }
     return true;
 }
@@ -108,12 +109,12 @@ static bool output_place(const struct training_request_input *in, char **ret, st
 }
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): ownership moves, see its free */
-static void add_env(struct request *q, const char *key, char *take_value)
+static void add_env(struct request_parts *q, const char *key, char *take_value)
 {
-    q->env[q->env_n++] = (struct entry){key, take_value};
+    q->env[q->env_n++] = (struct map_entry){key, take_value};
 }
 
-static bool prepare(struct request *q, struct err *err)
+static bool prepare(struct request_parts *q, struct err *err)
 {
     const struct training_request_input *in = q->in;
     const struct spec_stage *s = in->stage;
@@ -154,7 +155,7 @@ static void write_texts(struct json_out *w, const char *key, const char *const *
     json_out_end_array(w);
 }
 
-static void write_map(struct json_out *w, const char *key, const struct entry *e, int n)
+static void write_map(struct json_out *w, const char *key, const struct map_entry *e, int n)
 {
     json_out_object(w, key);
     for (int i = 0; i < n; i++) {
@@ -227,7 +228,7 @@ static void write_resources(struct json_out *w, const struct training_request_in
     json_out_bool(w, "EnableNetworkIsolation", s->network_isolation);
 }
 
-static void write_request(const struct request *q, struct buf *out)
+static void write_request(const struct request_parts *q, struct buf *out)
 {
     const struct training_request_input *in = q->in;
     struct json_out w;
@@ -265,7 +266,7 @@ bool training_request_make(const struct training_request_input *in, struct buf *
                            char ret_identity[static HASH_HEX_N], struct err *err)
 {
     CLEANUP(request_done)
-    struct request q = {.in = in};
+    struct request_parts q = {.in = in};
     char identity[HASH_HEX_N];
     static_assert(HASH_HEX_N == SHA256_HEX_N, "one form of a hash");
     ASSERT(in->stage->image != NULL && in->stage->role != NULL);

@@ -39,7 +39,7 @@ static size_t sort_ids(const int64_t *ids, size_t n, int64_t *to)
     return out;
 }
 
-struct move {
+struct task_move {
     int64_t campaign_id, stage_id;
     enum task_state from, to;
     enum cause cause;
@@ -50,7 +50,7 @@ struct move {
 
 /* The event's range is the batch's: tasks of it that were not in `from` lie inside, and are not
  * counted. */
-static bool count_moved(struct store *s, const struct move *m, size_t moved, struct err *err)
+static bool count_moved(struct store *s, const struct task_move *m, size_t moved, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, m->stage_id);
@@ -72,7 +72,7 @@ static bool count_moved(struct store *s, const struct move *m, size_t moved, str
                : err_set(err, ERR_DATABASE, "stage %lld has no counters", (long long)m->stage_id);
 }
 
-static void move_params(struct params *p, const struct move *m)
+static void move_params(struct params *p, const struct task_move *m)
 {
     param_i16(p, (int16_t)m->from);
     param_i16(p, (int16_t)m->to);
@@ -81,7 +81,7 @@ static void move_params(struct params *p, const struct move *m)
 }
 
 /* Ends (exclusive) of the runs of neighbours; 0 when there are more than RUNS_MAX. */
-static size_t find_runs(const struct move *m, size_t ends[static RUNS_MAX])
+static size_t find_runs(const struct task_move *m, size_t ends[static RUNS_MAX])
 {
     size_t runs = 0;
     for (size_t i = 1; i <= m->n; i++) {
@@ -97,7 +97,7 @@ static size_t find_runs(const struct move *m, size_t ends[static RUNS_MAX])
 }
 
 /* Counters and events are written by the same statements. */
-static bool move_runs(struct store *s, const struct move *m, const size_t *ends, size_t runs,
+static bool move_runs(struct store *s, const struct task_move *m, const size_t *ends, size_t runs,
                       size_t *ret_moved, struct err *err)
 {
     struct params p[RUNS_MAX];
@@ -138,8 +138,8 @@ static size_t read_ids(const PGresult *r, int64_t *ret_ids)
     return (size_t)n;
 }
 
-static bool move_ids(struct store *s, const struct move *m, size_t *ret_moved, int64_t *ret_ids,
-                     struct err *err)
+static bool move_ids(struct store *s, const struct task_move *m, size_t *ret_moved,
+                     int64_t *ret_ids, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, m->campaign_id);
@@ -176,7 +176,7 @@ bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, en
                        task_state_name(to));
     }
     AUTO_FREE int64_t *sorted = xmalloc((n + 1) * sizeof *sorted);
-    struct move m = {campaign_id, stage_id, from, to, cause, clock_wall_us(), sorted, 0};
+    struct task_move m = {campaign_id, stage_id, from, to, cause, clock_wall_us(), sorted, 0};
     m.n = sort_ids(ids, n, sorted);
     size_t moved = 0;
     if (m.n > 0) {
@@ -196,7 +196,8 @@ bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, en
     return true;
 }
 
-static bool retry_rest(struct store *s, const struct move *moved, int volume_gb, struct err *err)
+static bool retry_rest(struct store *s, const struct task_move *moved, int volume_gb,
+                       struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, moved->campaign_id);
@@ -215,11 +216,11 @@ bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, c
     ASSERT(n <= TASKS_MOVE_MAX && volume_gb >= 0);
     AUTO_FREE int64_t *sorted = xmalloc((n + 1) * sizeof *sorted);
     AUTO_FREE int64_t *told = xmalloc((n + 1) * sizeof *told);
-    struct move m = {.campaign_id = campaign_id,
-                     .stage_id = stage_id,
-                     .from = TASK_FAILED,
-                     .to = TASK_WAITING,
-                     .cause = CAUSE_NONE};
+    struct task_move m = {.campaign_id = campaign_id,
+                          .stage_id = stage_id,
+                          .from = TASK_FAILED,
+                          .to = TASK_WAITING,
+                          .cause = CAUSE_NONE};
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, campaign_id);
     param_i64(&p, stage_id);

@@ -417,7 +417,7 @@ static void test_reuse__a_fresh_connection_is_asked_for(void **state)
 /* --- streaming and cancelling ------------------------------------------------------------------
  */
 
-struct sink {
+struct body_sink {
     struct got g; /* first: on_reply's context too */
     size_t bytes_n;
     size_t stop_after;
@@ -429,7 +429,7 @@ struct sink {
 
 static bool on_data(void *ctx, struct str data)
 {
-    struct sink *s = ctx;
+    struct body_sink *s = ctx;
     s->bytes_n += data.n;
     if (s->send_more) { /* a new request from inside curl's callback */
         s->send_more = false;
@@ -442,14 +442,14 @@ static bool on_data(void *ctx, struct str data)
     return s->stop_after == 0 || s->bytes_n < s->stop_after;
 }
 
-static void sink_init(struct sink *s)
+static void sink_init(struct body_sink *s)
 {
-    *s = (struct sink){.bytes_n = 0};
+    *s = (struct body_sink){.bytes_n = 0};
     got_init(&s->g);
     got_init(&s->more);
 }
 
-static void sink_done(struct sink *s)
+static void sink_done(struct body_sink *s)
 {
     got_done(&s->g);
     got_done(&s->more);
@@ -457,9 +457,9 @@ static void sink_done(struct sink *s)
 }
 #define AUTO_SINK                                                                                  \
     CLEANUP(sink_done)                                                                             \
-    struct sink
+    struct body_sink
 
-static struct http_req *stream(struct sink *s, const char *path)
+static struct http_req *stream(struct body_sink *s, const char *path)
 {
     AUTO_FREE char *url = hostile_url(&server, path);
     struct http_request q = {.method = "GET", .url = url, .reply_max = 1000, .on_data = on_data};

@@ -200,7 +200,7 @@ PRINTF(1, 2) void sql_do(const char *fmt, ...);
 void calls_proc_gone(struct proc *p);
 
 /* --- deep_aws.c, deep_jobs.c --- */
-struct request { /* a CreateTrainingJob as it came */
+struct sim_request { /* a CreateTrainingJob as it came */
     struct job job;
 };
 void aws_world_init(void);

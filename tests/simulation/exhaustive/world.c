@@ -255,7 +255,7 @@ void world_create_job(struct world *w, int p, int n)
 static bool move_take_over(struct world *w, int c, const struct world_config *cfg,
                            const char **ret_wrong)
 {
-    struct controller *me = &w->ctl[c];
+    struct model_controller *me = &w->ctl[c];
     bool gone = w->holder == CTLS || w->ctl[w->holder].role != ROLE_LEADER; /* its process died */
     if (me->role != ROLE_STANDBY || (!gone && w->lease > 0)) {
         return false;
@@ -282,7 +282,7 @@ static bool move_take_over(struct world *w, int c, const struct world_config *cf
 
 static bool move_renew(struct world *w, int c)
 {
-    struct controller *me = &w->ctl[c];
+    struct model_controller *me = &w->ctl[c];
     if (me->role != ROLE_LEADER) {
         return false;
     }

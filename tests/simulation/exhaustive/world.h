@@ -47,7 +47,7 @@ struct memory {
     uint8_t look, look_age;           /* the Describe; age: 0 this tick, 1 before */
 };
 
-struct controller {
+struct model_controller {
     uint8_t role;
     uint8_t lease; /* ticks its own lease lasts by its own clock */
     struct memory part[PARTS];
@@ -69,7 +69,7 @@ struct world {
     uint8_t held;   /* slots, as the store counts them */
     uint8_t foreign_done;
     struct part part[PARTS];
-    struct controller ctl[CTLS];
+    struct model_controller ctl[CTLS];
 };
 
 struct world_config {

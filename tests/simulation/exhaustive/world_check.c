@@ -204,7 +204,7 @@ static void swap_parts(struct world *w)
 
 static void swap_ctls(struct world *w)
 {
-    struct controller ctl = w->ctl[0];
+    struct model_controller ctl = w->ctl[0];
     w->ctl[0] = w->ctl[1];
     w->ctl[1] = ctl;
     w->holder = (uint8_t)(w->holder < CTLS ? 1 - w->holder : w->holder);

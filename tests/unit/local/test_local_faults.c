@@ -4,9 +4,9 @@
 
 #include "local/oracle/faults.h"
 
-static struct faults *make(const char *json, struct err *err)
+static struct injected_faults *make(const char *json, struct err *err)
 {
-    struct faults *f = xcalloc(1, sizeof *f);
+    struct injected_faults *f = xcalloc(1, sizeof *f);
     AUTO_JSON json_t *list = json_loads(json, 0, NULL);
     assert_non_null(list);
     faults_init(f);
@@ -18,26 +18,27 @@ static struct faults *make(const char *json, struct err *err)
     return f;
 }
 
-static void drop(struct faults *f)
+static void drop(struct injected_faults *f)
 {
     faults_done(f);
     free(f);
 }
 
 /* The kind of the fault that acts on this request at the stage, -1 for none. */
-static int meet(struct faults *f, const char *operation, const char *name, enum fault_stage stage)
+static int meet(struct injected_faults *f, const char *operation, const char *name,
+                enum fault_stage stage)
 {
     struct request r = {.operation = operation};
     (void)snprintf(r.name, sizeof r.name, "%s", name);
     faults_arm(f, &r);
-    const struct fault *x = faults_take(&r, stage);
+    const struct injected_fault *x = faults_take(&r, stage);
     return x == NULL ? -1 : (int)x->kind;
 }
 
 static void test_faults__meet_operation_and_name(void **state UNUSED)
 {
     struct err err = ERR_INIT;
-    struct faults *f =
+    struct injected_faults *f =
         make("[{\"kind\":\"throttle\",\"operation\":\"CreateTrainingJob\",\"name_contains\":"
              "\"part-7\",\"times\":9}]",
              &err);
@@ -53,7 +54,7 @@ static void test_faults__meet_operation_and_name(void **state UNUSED)
 static void test_faults__after_then_times(void **state UNUSED)
 {
     struct err err = ERR_INIT;
-    struct faults *f = make("[{\"kind\":\"drop_after\",\"after\":2,\"times\":2}]", &err);
+    struct injected_faults *f = make("[{\"kind\":\"drop_after\",\"after\":2,\"times\":2}]", &err);
     static const int want[] = {-1, -1, FAULT_DROP_AFTER, FAULT_DROP_AFTER, -1, -1};
     for (size_t i = 0; i < ARRAY_LEN(want); i++) {
         assert_int_equal(meet(f, "X", "n", STAGE_AFTER), want[i]);
@@ -64,7 +65,7 @@ static void test_faults__after_then_times(void **state UNUSED)
 static void test_faults__one_a_stage_in_order_of_the_list(void **state UNUSED)
 {
     struct err err = ERR_INIT;
-    struct faults *f =
+    struct injected_faults *f =
         make("[{\"kind\":\"error_500\"},{\"kind\":\"throttle\"},{\"kind\":\"slow\"}]", &err);
     struct request r = {.operation = "X"};
     faults_arm(f, &r);
@@ -79,7 +80,7 @@ static void test_faults__probability_follows_its_seed_and_has_no_end(void **stat
 {
     struct err err = ERR_INIT;
     int hits[2] = {0, 0};
-    struct faults *f[2];
+    struct injected_faults *f[2];
     for (int k = 0; k < 2; k++) {
         f[k] = make("[{\"kind\":\"throttle\",\"probability\":0.1,\"seed\":5}]", &err);
     }
@@ -106,7 +107,7 @@ static void test_faults__bad_lists_are_refused_whole(void **state UNUSED)
                                       "[{\"kind\":\"slow\",\"delay_seconds\":-0.5}]",
                                       "[{\"kind\":\"slow\"},{\"kind\":\"x\"}]"};
     struct err err = ERR_INIT;
-    struct faults *f = make("[{\"kind\":\"throttle\"}]", &err);
+    struct injected_faults *f = make("[{\"kind\":\"throttle\"}]", &err);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         AUTO_JSON json_t *list = json_loads(bad[i], 0, NULL);
         assert_non_null(list);
@@ -120,7 +121,7 @@ static void test_faults__bad_lists_are_refused_whole(void **state UNUSED)
 static void test_faults__a_replaced_fault_still_answers_who_was_armed_with_it(void **state UNUSED)
 {
     struct err err = ERR_INIT;
-    struct faults *f = make("[{\"kind\":\"slow\"}]", &err);
+    struct injected_faults *f = make("[{\"kind\":\"slow\"}]", &err);
     struct request r = {.operation = "X"};
     AUTO_JSON json_t *empty = json_array();
     faults_arm(f, &r);
@@ -133,9 +134,9 @@ static void test_faults__every_kind_has_a_name_of_its_own(void **state UNUSED)
 {
     for (int a = 0; a < FAULT_KIND_COUNT; a++) {
         AUTO_FREE char *json =
-            xasprintf("[{\"kind\":\"%s\"}]", fault_kind_name((enum fault_kind)a));
+            xasprintf("[{\"kind\":\"%s\"}]", fault_kind_name((enum injected_fault_kind)a));
         struct err err = ERR_INIT;
-        struct faults *f = make(json, &err);
+        struct injected_faults *f = make(json, &err);
         assert_non_null(f);
         assert_int_equal(f->items[0]->kind, a);
         drop(f);

@@ -70,7 +70,7 @@ static void test_oracle__cost_is_rounded_half_up_once(void **state UNUSED)
     }
 }
 
-static struct job *job_fresh(void)
+static struct local_job *job_fresh(void)
 {
     AUTO_JSON json_t *request = json_pack("{s:{s:s, s:i}}", "ResourceConfig", "InstanceType",
                                           "ml.m5.large", "InstanceCount", 2);
@@ -84,7 +84,7 @@ static void test_job__history_has_no_gaps_and_bills_whole_seconds(void **state U
         int64_t billed;
     } cases[] = {{0, 1}, {1, 1}, {999999, 1}, {1000000, 1}, {1000001, 2}, {59999999, 60}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct job *job = job_fresh();
+        struct local_job *job = job_fresh();
         usec_t start = 1001 * USEC_PER_SEC;
         job->started = job->run_started = start;
         job_enter(job, PHASE_DOWNLOADING, start);
@@ -103,7 +103,7 @@ static void test_job__history_has_no_gaps_and_bills_whole_seconds(void **state U
 
 static void test_job__time_never_goes_back(void **state UNUSED)
 {
-    struct job *job = job_fresh();
+    struct local_job *job = job_fresh();
     job->started = 1001 * USEC_PER_SEC;
     job_enter(job, PHASE_DOWNLOADING, 1001 * USEC_PER_SEC);
     job_end(job, PHASE_FAILED, "AlgorithmError: , exit code: 1", 900 * USEC_PER_SEC,
@@ -116,8 +116,8 @@ static void test_job__time_never_goes_back(void **state UNUSED)
 
 static void test_job__json_gives_the_same_job_back(void **state UNUSED)
 {
-    struct job *job = job_fresh();
-    struct job *copy = job_fresh();
+    struct local_job *job = job_fresh();
+    struct local_job *copy = job_fresh();
     struct err err = ERR_INIT;
     job->started = 1001 * USEC_PER_SEC;
     job_enter(job, PHASE_TRAINING, 1001 * USEC_PER_SEC);
@@ -140,7 +140,7 @@ static void test_job__broken_json_is_refused(void **state UNUSED)
         "{\"tags\":[],\"reason\":\"\",\"inject_reason\":\"\",\"transitions\":[[-1,1,2]]}",
         "{\"tags\":{},\"reason\":\"\",\"inject_reason\":\"\",\"transitions\":[[0,1,2]]}"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct job *job = job_fresh();
+        struct local_job *job = job_fresh();
         struct err err = ERR_INIT;
         AUTO_JSON json_t *o = json_loads(bad[i], 0, NULL);
         assert_false(job_from_json(job, o, &err));
@@ -155,7 +155,7 @@ static void test_jobs__live_ones_are_those_not_released(void **state UNUSED)
     char name[16];
     jobs_init(&jobs);
     for (int i = 0; i < 600; i++) {
-        struct job *job = job_fresh();
+        struct local_job *job = job_fresh();
         (void)snprintf(name, sizeof name, "j-%d", i);
         memcpy(job->name, name, sizeof name);
         jobs_add(&jobs, job);

@@ -141,7 +141,7 @@ static void test_worker_options__lists(void **state UNUSED)
     }
 }
 
-static bool load(struct options *o, struct buf *faults, const char *hyper, size_t argc,
+static bool load(struct download_options *o, struct buf *faults, const char *hyper, size_t argc,
                  const char *const *argv)
 {
     AUTO_JSON json_t *h = hyper != NULL ? json_loads(hyper, 0, NULL) : NULL;
@@ -156,7 +156,7 @@ static bool load(struct options *o, struct buf *faults, const char *hyper, size_
 
 static void test_worker_options__defaults_are_img2datasets(void **state UNUSED)
 {
-    struct options o;
+    struct download_options o;
     struct buf faults = BUF_INIT(FAULTS_MAX);
     static const char *const argv[] = {"--output", "o"};
     assert_true(load(&o, &faults, NULL, 2, argv));
@@ -195,7 +195,7 @@ static void test_worker_options__defaults_are_img2datasets(void **state UNUSED)
 
 static void test_worker_options__none_means_not_given(void **state UNUSED)
 {
-    struct options o;
+    struct download_options o;
     struct buf faults = BUF_INIT(FAULTS_MAX);
     assert_true(load(&o, &faults,
                      "{\"output_folder\":\"o\",\"caption_col\":\"None\",\"compute_hash\":\"None\","
@@ -223,7 +223,7 @@ static void test_worker_options__none_means_not_given(void **state UNUSED)
 
 static void test_worker_options__flags_in_every_spelling(void **state UNUSED)
 {
-    struct options o;
+    struct download_options o;
     struct buf faults = BUF_INIT(FAULTS_MAX);
     static const char *const argv[] = {"--output-folder=o",
                                        "--image-size",
@@ -305,7 +305,7 @@ static void test_worker_options__bounds(void **state UNUSED)
                   {"stop_seconds", "2", "115", "1", "116"},
                   {"max_image_area", "1e-9", "inf", "0", "nan"},
                   {"max_aspect_ratio", "1", "inf", "-1", "1e999"}};
-    struct options o;
+    struct download_options o;
     struct buf faults = BUF_INIT(FAULTS_MAX);
     for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
         const char *const values[] = {bounds[i].least, bounds[i].most, bounds[i].below,
@@ -327,7 +327,7 @@ static void test_worker_options__bounds(void **state UNUSED)
 
 static void test_worker_options__all_faults_in_one_message(void **state UNUSED)
 {
-    struct options o;
+    struct download_options o;
     struct buf faults = BUF_INIT(FAULTS_MAX);
     static const char *const argv[] = {"--resize_mode=stretch",
                                        "--encode_format",

@@ -86,7 +86,7 @@ static void test_worker_parts__queue_bounds_bytes_between_threads(void **state U
     queue_free(f.q);
 }
 
-static bool load(struct options *o, struct buf *faults, const char *hyper, int argc,
+static bool load(struct download_options *o, struct buf *faults, const char *hyper, int argc,
                  const char *const *argv)
 {
     json_t *h = hyper != NULL ? json_loads(hyper, 0, NULL) : NULL;
@@ -122,7 +122,7 @@ static void test_worker_parts__queue_that_wakes_late_loses_nothing(void **state 
 
 static void test_worker_parts__settings(void **state UNUSED)
 {
-    struct options o;
+    struct download_options o;
     struct buf faults = BUF_INIT(8192);
     static const char *const argv[] = {
         "--image-size=300", "--allow-net", "127.0.0.1:80",     "--allow-net", "[::1]:81",

@@ -28,7 +28,7 @@
 
 _Static_assert(BOXES_AT + sizeof(struct bboxes) <= BODY_AT, "boxes have room");
 
-struct wire {
+struct decode_head {
     uint64_t body_n;
     uint64_t image_n;
     uint64_t exif_n;
@@ -58,7 +58,7 @@ struct recipe { /* the settings of a child */
 
 static void child_image(uint8_t *shm, const struct image_options *o, struct decoded *d)
 {
-    struct wire *w = (struct wire *)(void *)shm;
+    struct decode_head *w = (struct decode_head *)(void *)shm;
     struct str body = {(const char *)shm + BODY_AT, MIN(w->body_n, IMAGE_BODY_BYTES_MAX)};
     const struct bboxes *boxes = (const struct bboxes *)(const void *)(shm + BOXES_AT);
     ASSERT(boxes->n >= 0 && boxes->n <= BBOX_MAX);
@@ -332,7 +332,7 @@ void decode_pool_child_free(struct decode_pool_child *c)
 
 static bool take_answer(struct decode_pool_child *c, struct decoded *ret)
 {
-    struct wire w;
+    struct decode_head w;
     memcpy(&w, c->shm, sizeof w); /* copied once: the child could change it meanwhile */
     if (w.result < IMAGE_OK || w.result > IMAGE_OUT_TOO_LARGE || w.image_n > IMAGE_OUT_BYTES_MAX ||
         w.exif_n > IMAGE_EXIF_BYTES_MAX || w.width < 0 || w.height < 0 || w.original_width < 0 ||
@@ -368,7 +368,7 @@ bool decode_pool_decode(struct decode_pool_child *c, struct str body, const stru
                         struct decoded *ret, bool *ret_died, struct err *err)
 {
     ASSERT(body.n <= IMAGE_BODY_BYTES_MAX);
-    struct wire w = {.body_n = body.n};
+    struct decode_head w = {.body_n = body.n};
     memcpy(c->shm, &w, sizeof w);
     int boxes_n = boxes != NULL ? boxes->n : 0;
     ASSERT(boxes_n >= 0 && boxes_n <= BBOX_MAX);

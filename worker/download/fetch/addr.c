@@ -4,12 +4,12 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-struct range {
+struct addr_range {
     uint8_t b[16];
     int len;
 };
 
-static const struct range blocked4[] = {
+static const struct addr_range blocked4[] = {
     {{0}, 8},
     {{10}, 8},
     {{100, 64}, 10},
@@ -26,7 +26,7 @@ static const struct range blocked4[] = {
     {{224}, 4},
     {{240}, 4},
 };
-static const struct range blocked6[] = {
+static const struct addr_range blocked6[] = {
     {{0}, 8},                          /* ::, ::1, ::ffff:0:0/96 */
     {{0, 0x64, 0xff, 0x9b}, 96},       /* NAT64 */
     {{0, 0x64, 0xff, 0x9b, 0, 1}, 48}, /* NAT64, local use */
@@ -55,7 +55,7 @@ static bool in_range(const uint8_t *a, const uint8_t *net, int len)
 bool addr_is_blocked(const struct net_addr *a)
 {
     ASSERT(a->family == AF_INET || a->family == AF_INET6);
-    const struct range *r = a->family == AF_INET ? blocked4 : blocked6;
+    const struct addr_range *r = a->family == AF_INET ? blocked4 : blocked6;
     size_t n = a->family == AF_INET ? ARRAY_LEN(blocked4) : ARRAY_LEN(blocked6);
     for (size_t i = 0; i < n; i++) {
         if (in_range(a->b, r[i].b, r[i].len)) {

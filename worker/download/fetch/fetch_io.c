@@ -5,7 +5,7 @@
 
 #define DRAINED_BELOW 32 /* events in a pass: fewer than it can take, so no more are waiting */
 
-struct watched {
+struct fetch_socket {
     struct fetch_io *io;
     struct loop_fd *in_loop;
     void *private; /* of the handle the socket serves */
@@ -27,7 +27,7 @@ static void on_fd(void *ctx, int fd, uint32_t events)
     int what = ((events & EPOLLIN) != 0 ? CURL_CSELECT_IN : 0) |
                ((events & EPOLLOUT) != 0 ? CURL_CSELECT_OUT : 0) |
                ((events & (EPOLLERR | EPOLLHUP)) != 0 ? CURL_CSELECT_ERR : 0);
-    struct watched *w = ctx;
+    struct fetch_socket *w = ctx;
     struct fetch_io *io = w->io;
     io->heard_n++;
     io->on_heard(w->private);
@@ -37,7 +37,7 @@ static void on_fd(void *ctx, int fd, uint32_t events)
 static int on_watch(CURL *easy, curl_socket_t fd, int what, void *ctx, void *of_fd)
 {
     struct fetch_io *io = ctx;
-    struct watched *w = of_fd;
+    struct fetch_socket *w = of_fd;
     if (what == CURL_POLL_REMOVE) {
         if (w != NULL) {
             loop_fd_del(io->loop, w->in_loop);

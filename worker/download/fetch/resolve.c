@@ -19,9 +19,9 @@ struct waiter {
     resolve_fn fn;
     void *ctx;
 };
-struct entry {
-    struct entry *next;       /* in the bucket */
-    struct entry *queue_next; /* waiting for its turn */
+struct dns_entry {
+    struct dns_entry *next;       /* in the bucket */
+    struct dns_entry *queue_next; /* waiting for its turn */
     struct resolver *resolver;
     struct waiter *waiters;
     bool pending;
@@ -30,7 +30,7 @@ struct entry {
     struct resolve_answer answer;
     char host[];
 };
-struct watched {
+struct dns_socket {
     int fd;
     struct loop_fd *in_loop;
 };
@@ -38,13 +38,13 @@ struct resolver {
     struct loop *loop;
     struct loop_timer *timer;
     ares_channel channel;
-    struct watched watched[RESOLVE_FDS_MAX]; /* sockets of c-ares */
+    struct dns_socket watched[RESOLVE_FDS_MAX]; /* sockets of c-ares */
     int watched_n;
-    struct entry *buckets[BUCKETS];
+    struct dns_entry *buckets[BUCKETS];
     size_t entries_n;
     int open_n;
-    struct entry *queue_head;
-    struct entry **queue_tail;
+    struct dns_entry *queue_head;
+    struct dns_entry **queue_tail;
 };
 
 static void on_fd(void *ctx, int fd, uint32_t events)
@@ -78,7 +78,7 @@ static void on_sock_state(void *ctx, ares_socket_t fd, int rd, int wr)
         r->watched[i] = r->watched[--r->watched_n];
     } else if (events != 0 && r->watched_n < RESOLVE_FDS_MAX) {
         r->watched[r->watched_n++] =
-            (struct watched){fd, loop_fd_add(r->loop, fd, events, on_fd, r)};
+            (struct dns_socket){fd, loop_fd_add(r->loop, fd, events, on_fd, r)};
     } /* otherwise it is not watched and its queries time out; never reached in practice */
 }
 
@@ -117,7 +117,7 @@ bool resolver_new(struct loop *loop, const char *servers, struct resolver **ret,
     return true;
 }
 
-static void entry_free(struct entry *e)
+static void entry_free(struct dns_entry *e)
 {
     for (struct waiter *w = e->waiters, *next; w != NULL; w = next) {
         next = w->next;
@@ -135,7 +135,7 @@ void resolver_free(struct resolver *r)
     r->queue_tail = &r->queue_head;
     r->open_n = RESOLVE_LOOKUPS_MAX; /* the callbacks of ares_destroy start nothing new */
     for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct entry *e = r->buckets[i]; e != NULL; e = e->next) {
+        for (struct dns_entry *e = r->buckets[i]; e != NULL; e = e->next) {
             while (e->waiters != NULL) {
                 struct waiter *w = e->waiters;
                 e->waiters = w->next;
@@ -147,7 +147,7 @@ void resolver_free(struct resolver *r)
     loop_timer_free(r->timer);
     for (size_t i = 0; i < BUCKETS; i++) {
         while (r->buckets[i] != NULL) {
-            struct entry *e = r->buckets[i];
+            struct dns_entry *e = r->buckets[i];
             r->buckets[i] = e->next;
             entry_free(e);
         }
@@ -156,9 +156,9 @@ void resolver_free(struct resolver *r)
     ares_library_cleanup();
 }
 
-static struct entry **find(struct resolver *r, const char *host)
+static struct dns_entry **find(struct resolver *r, const char *host)
 {
-    struct entry **e = &r->buckets[hash_crc32(host, strlen(host)) % BUCKETS];
+    struct dns_entry **e = &r->buckets[hash_crc32(host, strlen(host)) % BUCKETS];
     while (*e != NULL && strcmp((*e)->host, host) != 0) {
         e = &(*e)->next;
     }
@@ -171,8 +171,8 @@ static void make_room(struct resolver *r)
     int64_t now = clock_mono_us();
     for (int round = 0; round < 2 && r->entries_n >= RESOLVE_ENTRIES_MAX; round++) {
         for (size_t i = 0; i < BUCKETS; i++) {
-            for (struct entry **p = &r->buckets[i]; *p != NULL;) {
-                struct entry *e = *p;
+            for (struct dns_entry **p = &r->buckets[i]; *p != NULL;) {
+                struct dns_entry *e = *p;
                 if (!e->pending && (round == 1 || e->expires_us <= now)) {
                     *p = e->next;
                     entry_free(e);
@@ -187,7 +187,7 @@ static void make_room(struct resolver *r)
 
 static void start_next(struct resolver *r);
 
-static void finish(struct entry *e, int64_t ttl_us)
+static void finish(struct dns_entry *e, int64_t ttl_us)
 {
     struct resolver *r = e->resolver;
     e->pending = false;
@@ -219,7 +219,7 @@ static enum resolve_status status_of(int rc)
     }
 }
 
-static int64_t take_addrs(struct entry *e, const struct ares_addrinfo *info)
+static int64_t take_addrs(struct dns_entry *e, const struct ares_addrinfo *info)
 {
     int64_t ttl_us = TTL_MAX_US;
     e->answer.n = 0;
@@ -234,7 +234,7 @@ static int64_t take_addrs(struct entry *e, const struct ares_addrinfo *info)
     return MAX(ttl_us, TTL_MIN_US);
 }
 
-static void ask(struct entry *e, int family, ares_addrinfo_callback cb)
+static void ask(struct dns_entry *e, int family, ares_addrinfo_callback cb)
 {
     struct ares_addrinfo_hints hints = {.ai_family = family,
                                         .ai_flags = ARES_AI_NOSORT | ARES_AI_NUMERICSERV};
@@ -243,7 +243,7 @@ static void ask(struct entry *e, int family, ares_addrinfo_callback cb)
 
 static void answered6(void *arg, int rc, int timeouts UNUSED, struct ares_addrinfo *info)
 {
-    struct entry *e = arg;
+    struct dns_entry *e = arg;
     int64_t ttl_us = TTL_FAILED_US;
     e->answer.status = status_of(rc);
     if (rc == ARES_SUCCESS) {
@@ -257,7 +257,7 @@ static void answered6(void *arg, int rc, int timeouts UNUSED, struct ares_addrin
 
 static void answered4(void *arg, int rc, int timeouts UNUSED, struct ares_addrinfo *info)
 {
-    struct entry *e = arg;
+    struct dns_entry *e = arg;
     if (rc == ARES_ENODATA) {
         if (info != NULL) {
             ares_freeaddrinfo(info);
@@ -271,7 +271,7 @@ static void answered4(void *arg, int rc, int timeouts UNUSED, struct ares_addrin
 static void start_next(struct resolver *r)
 {
     while (r->queue_head != NULL && r->open_n < RESOLVE_LOOKUPS_MAX) {
-        struct entry *e = r->queue_head;
+        struct dns_entry *e = r->queue_head;
         r->queue_head = e->queue_next;
         if (r->queue_head == NULL) {
             r->queue_tail = &r->queue_head;
@@ -289,13 +289,13 @@ static void start_next(struct resolver *r)
 
 void resolver_lookup(struct resolver *r, const char *host, resolve_fn fn, void *ctx)
 {
-    struct entry **at = find(r, host);
+    struct dns_entry **at = find(r, host);
     if (*at != NULL && !(*at)->pending && (*at)->expires_us > clock_mono_us()) {
         struct resolve_answer answer = (*at)->answer;
         fn(ctx, &answer);
         return;
     }
-    struct entry *e = *at;
+    struct dns_entry *e = *at;
     bool ask_now = e == NULL || !e->pending;
     if (e == NULL) {
         if (r->entries_n >= RESOLVE_ENTRIES_MAX) {
@@ -324,7 +324,7 @@ void resolver_lookup(struct resolver *r, const char *host, resolve_fn fn, void *
 
 void resolver_cancel(struct resolver *r, const char *host, void *ctx)
 {
-    struct entry *e = *find(r, host);
+    struct dns_entry *e = *find(r, host);
     if (e == NULL) {
         return;
     }
@@ -341,7 +341,7 @@ void resolver_cancel(struct resolver *r, const char *host, void *ctx)
 
 bool resolver_is_queued(struct resolver *r, const char *host)
 {
-    const struct entry *e = *find(r, host);
+    const struct dns_entry *e = *find(r, host);
     return e != NULL && e->queued;
 }
 

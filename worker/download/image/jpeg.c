@@ -269,11 +269,11 @@ static bool read_planes(struct jpeg_decompress_struct *d, struct image_rows *to)
     return true;
 }
 
-enum outcome { NOT_READ, READ, READ_AGAIN };
+enum jpeg_outcome { NOT_READ, READ, READ_AGAIN };
 
 /* From the header on. Not in line: the compiler need not think of longjmp here. */
-static __attribute__((noinline)) enum outcome read_picture(struct jpeg_decompress_struct *d,
-                                                           struct str body, struct image_rows *to)
+static __attribute__((noinline)) enum jpeg_outcome
+read_picture(struct jpeg_decompress_struct *d, struct str body, struct image_rows *to)
 {
     (void)jpeg_read_header(d, TRUE);
     if (!image_fits((int64_t)d->image_width, (int64_t)d->image_height)) {
@@ -304,12 +304,12 @@ static __attribute__((noinline)) enum outcome read_picture(struct jpeg_decompres
     return READ;
 }
 
-static enum outcome read_once(struct str body, struct image_rows *rows)
+static enum jpeg_outcome read_once(struct str body, struct image_rows *rows)
 {
     struct jpeg_decompress_struct d = {0};
     struct trap trap;
     struct jpeg_progress_mgr progress = {.progress_monitor = on_progress};
-    volatile enum outcome outcome = NOT_READ; /* assigned between setjmp and longjmp */
+    volatile enum jpeg_outcome outcome = NOT_READ; /* assigned between setjmp and longjmp */
     d.err = trap_init(&trap);
     if (setjmp(trap.jump) == 0) {
         jpeg_create_decompress(&d);
@@ -323,7 +323,7 @@ static enum outcome read_once(struct str body, struct image_rows *rows)
 
 bool jpeg_read(struct str body, struct image_rows *rows)
 {
-    enum outcome outcome = read_once(body, rows);
+    enum jpeg_outcome outcome = read_once(body, rows);
     if (outcome == READ_AGAIN) {
         outcome = read_once(body, rows);
     }

@@ -30,7 +30,7 @@
 #define LARGE_BODY (1 << 20) /* allocated in its own pages, which are released at once */
 
 struct download {
-    struct options o;
+    struct download_options o;
     struct job_main life;
     struct pipeline run;
     struct decode_pool *pool;

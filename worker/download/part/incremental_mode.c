@@ -59,7 +59,7 @@ static bool write_marker(struct sink *sink, const char *mode, const char *task, 
     return sink_put(sink, INCREMENTAL_MODE_MARKER_KEY, buf_str(&b), "application/json", false, err);
 }
 
-bool incremental_mode_is_done(struct sink *sink, const struct options *o, const char *task,
+bool incremental_mode_is_done(struct sink *sink, const struct download_options *o, const char *task,
                               bool *ret_done, struct err *err)
 {
     AUTO_JSON json_t *manifest = NULL;
@@ -139,7 +139,7 @@ static bool find_first(struct sink *sink, const struct shard_format *f, int64_t 
     return true;
 }
 
-bool incremental_mode_resumes(struct sink *sink, const struct options *o, const char *task,
+bool incremental_mode_resumes(struct sink *sink, const struct download_options *o, const char *task,
                               bool *ret, struct err *err)
 {
     struct marker m = {0};
@@ -150,7 +150,7 @@ bool incremental_mode_resumes(struct sink *sink, const struct options *o, const 
     return true;
 }
 
-bool incremental_mode_begin(struct sink *sink, const struct options *o, const char *task,
+bool incremental_mode_begin(struct sink *sink, const struct download_options *o, const char *task,
                             struct shard_format *f, struct manifest_extend *ret, struct err *err)
 {
     struct marker m;
@@ -178,7 +178,7 @@ bool incremental_mode_begin(struct sink *sink, const struct options *o, const ch
            (m.ours || write_marker(sink, o->incremental_mode, task, m.first, err));
 }
 
-bool incremental_mode_end(struct sink *sink, const struct options *o, const char *task,
+bool incremental_mode_end(struct sink *sink, const struct download_options *o, const char *task,
                           struct err *err)
 {
     struct marker m;

@@ -149,7 +149,7 @@ static bool fetch_sidecars(struct s3_blocking *s3, const struct s3_uri *base, co
 }
 
 /* All of them into a temporary folder: their rows are read more than once. */
-static bool earlier_in_s3(const struct options *o, struct input *in, struct err *err)
+static bool earlier_in_s3(const struct download_options *o, struct input *in, struct err *err)
 {
     struct s3_uri base;
     struct s3_blocking *s3;
@@ -171,7 +171,7 @@ static bool earlier_in_s3(const struct options *o, struct input *in, struct err 
 }
 
 /* Its sidecars, for DuckDB to put together. */
-static bool earlier_output(const struct options *o, struct input *in, struct err *err)
+static bool earlier_output(const struct download_options *o, struct input *in, struct err *err)
 {
     struct stat st;
     if (in->fd >= 0 || stat(in->path, &st) != 0 || !S_ISDIR(st.st_mode)) {
@@ -191,7 +191,7 @@ static bool earlier_output(const struct options *o, struct input *in, struct err
     return true;
 }
 
-bool input_open(const struct options *o, struct input *ret, struct err *err)
+bool input_open(const struct download_options *o, struct input *ret, struct err *err)
 {
     const char *url_list = o->url_list;
     struct input in = {.fd = -1};

@@ -11,5 +11,5 @@ struct input {
 };
 /* With retry_failed: the folder or S3 prefix of an earlier output, all of its sidecars at once;
  * from S3 they are fetched into a temporary folder that input_done removes. */
-bool input_open(const struct options *o, struct input *ret, struct err *err) MUST_CHECK;
+bool input_open(const struct download_options *o, struct input *ret, struct err *err) MUST_CHECK;
 void input_done(struct input *in);

@@ -6,19 +6,19 @@
 #include "options_value.h"
 
 /* An OPTIONAL text may be None: not given, "". */
-enum kind { TEXT, OPTIONAL, INT, REAL, FLAG };
-struct row {
+enum value_kind { TEXT, OPTIONAL, INT, REAL, FLAG };
+struct option_row {
     const char *name;
     const char *flag; /* a second, shorter name; NULL: none */
-    enum kind kind;
+    enum value_kind kind;
     const char *dflt;
     int64_t min, max;
     size_t offset;
     const char *help;
 };
-#define AT(field)  offsetof(struct options, field)
+#define AT(field)  offsetof(struct download_options, field)
 #define DIRECTIVES "noai,noimageai,noindex,noimageindex"
-static const struct row rows[] = {
+static const struct option_row rows[] = {
     {"url_list", "parquet", OPTIONAL, "", 0, 0, AT(url_list),
      "parquet part: file, folder, s3://..., channel:NAME; None: the only channel"},
     {"output_folder", "output", TEXT, NULL, 0, 0, AT(output_folder),
@@ -141,12 +141,12 @@ static const struct differs differs[] = {
     {"ignore_ssl_certificate", "not there", "1.47.0 checks always, its successor has the setting"},
 };
 
-static char **text_at(struct options *o, const struct row *r)
+static char **text_at(struct download_options *o, const struct option_row *r)
 {
     return (char **)(void *)((char *)o + r->offset);
 }
 
-static const struct row *row_find(const char *name)
+static const struct option_row *row_find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (strcmp(name, rows[i].name) == 0 ||
@@ -175,7 +175,7 @@ static bool is_refused(const char *name, const char *v, struct buf *faults)
 
 static void unknown(const char *name, struct buf *faults)
 {
-    const struct row *best = NULL;
+    const struct option_row *best = NULL;
     size_t best_n = 4;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         size_t n = str_distance(str_of(name), str_of(rows[i].name));
@@ -189,7 +189,8 @@ static void unknown(const char *name, struct buf *faults)
              best != NULL ? "'?" : "");
 }
 
-static void set(struct options *o, const struct row *r, const char *v, struct buf *faults)
+static void set(struct download_options *o, const struct option_row *r, const char *v,
+                struct buf *faults)
 {
     void *p = (char *)o + r->offset;
     switch (r->kind) {
@@ -225,16 +226,16 @@ static void set(struct options *o, const struct row *r, const char *v, struct bu
 }
 
 /* The row of --noNAME or --no-NAME; NULL: not a negated flag. */
-static const struct row *negated(const char *name)
+static const struct option_row *negated(const char *name)
 {
     if (strncmp(name, "no", 2) != 0) {
         return NULL;
     }
-    const struct row *r = row_find(name + (name[2] == '_' ? 3 : 2));
+    const struct option_row *r = row_find(name + (name[2] == '_' ? 3 : 2));
     return r != NULL && r->kind == FLAG ? r : NULL;
 }
 
-static void load_flags(struct options *o, int argc, char *const *argv, struct buf *faults)
+static void load_flags(struct download_options *o, int argc, char *const *argv, struct buf *faults)
 {
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) != 0) {
@@ -251,8 +252,8 @@ static void load_flags(struct options *o, int argc, char *const *argv, struct bu
         for (char *c = name; *c != '\0'; c++) {
             *c = *c == '-' ? '_' : *c;
         }
-        const struct row *r = row_find(name);
-        const struct row *off = r == NULL && v == NULL ? negated(name) : NULL;
+        const struct option_row *r = row_find(name);
+        const struct option_row *off = r == NULL && v == NULL ? negated(name) : NULL;
         if (off != NULL) {
             set(o, off, "False", faults);
             continue;
@@ -279,12 +280,12 @@ static void load_flags(struct options *o, int argc, char *const *argv, struct bu
 }
 
 /* Those from url_col to verify_hash, as the table has them, and what X-Robots-Tag forbids. */
-json_t *options_shape(const struct options *o)
+json_t *options_shape(const struct download_options *o)
 {
     json_t *all = json_object();
     bool shapes = false;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct row *r = &rows[i];
+        const struct option_row *r = &rows[i];
         const char *at = (const char *)o + r->offset;
         char text[64] = "";
         shapes = (shapes || r->offset == AT(url_col)) && r->offset != AT(timeout_s);
@@ -339,7 +340,7 @@ static enum resize_filter filter_of(const char *what, const char *v, struct buf 
     return filters[choose(what, v, names, ARRAY_LEN(names), faults)];
 }
 
-static void work_out_image(struct options *o, struct buf *faults)
+static void work_out_image(struct download_options *o, struct buf *faults)
 {
     static const char *const modes[] = {"no", "border", "keep_ratio", "keep_ratio_largest",
                                         "center_crop"};
@@ -390,7 +391,7 @@ static int words_of(const char *name, const char *text, char **store, char **wor
     return MAX(n, 0);
 }
 
-static void work_out_net(struct options *o, struct buf *faults)
+static void work_out_net(struct download_options *o, struct buf *faults)
 {
     char *words[ADDR_RULES_MAX];
     AUTO_FREE char *store = NULL;
@@ -405,7 +406,7 @@ static void work_out_net(struct options *o, struct buf *faults)
     }
 }
 
-static void work_out_columns(struct options *o, struct buf *faults)
+static void work_out_columns(struct download_options *o, struct buf *faults)
 {
     static const char *const reserved[] = {
         "key",    "caption",       "url",  "width", "height", "original_width", "original_height",
@@ -437,7 +438,7 @@ static void work_out_columns(struct options *o, struct buf *faults)
     }
 }
 
-static void work_out_lists(struct options *o, struct buf *faults)
+static void work_out_lists(struct download_options *o, struct buf *faults)
 {
     char *words[ROBOTS_DIRECTIVES_MAX];
     AUTO_FREE char *store = NULL;
@@ -474,10 +475,10 @@ static bool same_place(const char *a, const char *b)
     return str_eq(x, y);
 }
 
-bool options_load(const json_t *hyperparameters, int argc, char *const *argv, struct options *ret,
-                  struct buf *faults)
+bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
+                  struct download_options *ret, struct buf *faults)
 {
-    struct options o = {0};
+    struct download_options o = {0};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         set(&o, &rows[i], rows[i].dflt == NULL ? "" : rows[i].dflt, faults);
     }
@@ -488,7 +489,7 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv, st
          it = json_object_iter_next((json_t *)(uintptr_t)hyperparameters, it)) {
         key = json_object_iter_key(it);
         v = json_object_iter_value(it);
-        const struct row *r = row_find(key);
+        const struct option_row *r = row_find(key);
         if (r != NULL) {
             set(&o, r, json_string_value(v), faults);
         } else if (strncmp(key, "sagemaker_", 10) != 0 &&
@@ -518,7 +519,7 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv, st
     return true;
 }
 
-void options_done(struct options *o)
+void options_done(struct download_options *o)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].kind == TEXT || rows[i].kind == OPTIONAL) {
@@ -530,13 +531,13 @@ void options_done(struct options *o)
     }
     free(o->verify_col);
     free(o->lists_);
-    *o = (struct options){0};
+    *o = (struct download_options){0};
 }
 
 void options_help(struct buf *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct row *r = &rows[i];
+        const struct option_row *r = &rows[i];
         const char *dflt = r->dflt == NULL       ? "required"
                            : r->dflt[0] != '\0'  ? r->dflt
                            : r->kind == OPTIONAL ? "None"

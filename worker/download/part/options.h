@@ -9,11 +9,11 @@
 #include <jansson.h>
 
 enum incremental_mode { MODE_INCREMENTAL, MODE_OVERWRITE, MODE_EXTEND };
-struct options {         /* options_done frees */
-    char *url_list;      /* path, s3:// URI, channel:NAME; "" : the only channel */
-    char *output_folder; /* folder or s3:// prefix */
-    char *url_col;       /* "url": URL too */
-    char *caption_col;   /* "auto": TEXT, text or caption if there; "": no caption */
+struct download_options { /* options_done frees */
+    char *url_list;       /* path, s3:// URI, channel:NAME; "" : the only channel */
+    char *output_folder;  /* folder or s3:// prefix */
+    char *url_col;        /* "url": URL too */
+    char *caption_col;    /* "auto": TEXT, text or caption if there; "": no caption */
     char *save_additional_columns;
     char *bbox_col; /* saved too; "": none */
     char *resize_mode;
@@ -49,10 +49,10 @@ struct options {         /* options_done frees */
 
 /* Defaults, then hyperparameters (NULL: none), then flags argv[argc]. False with every fault in
  * *faults, one a line. */
-bool options_load(const json_t *hyperparameters, int argc, char *const *argv, struct options *ret,
-                  struct buf *faults) MUST_CHECK;
-void options_done(struct options *o);
+bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
+                  struct download_options *ret, struct buf *faults) MUST_CHECK;
+void options_done(struct download_options *o);
 /* The settings that shape what is written, name to text. The caller decrefs. */
-json_t *options_shape(const struct options *o);
+json_t *options_shape(const struct download_options *o);
 /* The table for --help. */
 void options_help(struct buf *out);

@@ -200,7 +200,7 @@ static bool check_boxes(const struct parquet *p, struct err *err)
 
 /* The order is img2dataset's; everything missing is reported at once. */
 static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *types,
-                           const struct options *o, struct err *err)
+                           const struct download_options *o, struct err *err)
 {
     static const char *const urls[] = {"url", "URL", NULL};
     static const char *const captions[] = {"TEXT", "text", "caption", NULL};
@@ -288,7 +288,7 @@ static bool count_rows(struct parquet *p, const char *path, struct err *err)
     return true;
 }
 
-static bool read_schema(struct parquet *p, const char *path, const struct options *o,
+static bool read_schema(struct parquet *p, const char *path, const struct download_options *o,
                         struct err *err)
 {
     AUTO_BUF struct buf sql = BUF_INIT(SQL_BYTES_MAX);
@@ -346,8 +346,8 @@ static bool start_stream(struct parquet *p, const char *path, struct err *err)
     return true;
 }
 
-bool parquet_open(struct duck *duck, const char *path, const char *name, const struct options *o,
-                  struct parquet **ret, struct err *err)
+bool parquet_open(struct duck *duck, const char *path, const char *name,
+                  const struct download_options *o, struct parquet **ret, struct err *err)
 {
     if (!o->retry_failed && !check_file(path, name, err)) {
         return false;

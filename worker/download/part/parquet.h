@@ -9,8 +9,9 @@
 
 struct parquet;
 /* name: what messages call the file. duck is borrowed. */
-bool parquet_open(struct duck *duck, const char *path, const char *name, const struct options *o,
-                  struct parquet **ret, struct err *err) MUST_CHECK;
+bool parquet_open(struct duck *duck, const char *path, const char *name,
+                  const struct download_options *o, struct parquet **ret,
+                  struct err *err) MUST_CHECK;
 void parquet_free(struct parquet *p);
 int64_t parquet_rows(const struct parquet *p);
 const struct columns *parquet_columns(const struct parquet *p); /* borrowed until parquet_free */

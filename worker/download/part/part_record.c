@@ -15,7 +15,7 @@
 #define END_BYTES ((size_t)512 << 10) /* of a source, read at its front and its end */
 
 struct part_record {
-    const struct options *o; /* borrowed */
+    const struct download_options *o; /* borrowed */
     char *task;
     json_t *source;
     json_t *settings;
@@ -82,7 +82,7 @@ static void digest(const json_t *settings, char hex[static SHA256_HEX_N])
     str_hex(sum, sizeof sum, hex);
 }
 
-bool part_record_new(const struct options *o, const struct input *in, const char *task,
+bool part_record_new(const struct download_options *o, const struct input *in, const char *task,
                      int64_t rows, struct part_record **ret, struct err *err)
 {
     struct part_record *p = xcalloc(1, sizeof *p);

@@ -14,7 +14,7 @@
 struct part_record; /* of this run */
 
 /* Read the source's size and ends. The caller frees. */
-bool part_record_new(const struct options *o, const struct input *in, const char *task,
+bool part_record_new(const struct download_options *o, const struct input *in, const char *task,
                      int64_t rows, struct part_record **ret, struct err *err) MUST_CHECK;
 void part_record_free(struct part_record *p);
 /* Before anything is changed: may this run go on in that output (finished or not)? ERR_INVALID with

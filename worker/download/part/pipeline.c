@@ -4,8 +4,8 @@
 
 #define GUESS_NS 100000000
 
-void pipeline_init(struct pipeline *r, const struct options *o, const struct columns *columns,
-                   int64_t rows)
+void pipeline_init(struct pipeline *r, const struct download_options *o,
+                   const struct columns *columns, int64_t rows)
 {
     *r = (struct pipeline){.o = o, .columns = columns, .rows = rows, .err = ERR_INIT};
     r->format = (struct shard_format){.rows_per_shard = o->number_sample_per_shard,

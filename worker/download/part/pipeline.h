@@ -34,7 +34,7 @@
 enum stop { STOP_NO, STOP_SIGNAL, STOP_ERROR };
 
 struct pipeline {
-    const struct options *o;
+    const struct download_options *o;
     const struct columns *columns;
     struct shard_format format;
     int64_t rows;
@@ -56,8 +56,8 @@ struct pipeline {
     struct err err; /* the first */
 };
 
-void pipeline_init(struct pipeline *r, const struct options *o, const struct columns *columns,
-                   int64_t rows);
+void pipeline_init(struct pipeline *r, const struct download_options *o,
+                   const struct columns *columns, int64_t rows);
 void pipeline_done(struct pipeline *r);
 /* Remember the first error and stop everything. */
 void pipeline_fail(struct pipeline *r, const struct err *err);

@@ -77,7 +77,7 @@ static bool refuse(struct request *r, enum refusal why)
     return false;
 }
 
-const char *auth_secret(const struct settings *set, struct str key_id)
+const char *auth_secret(const struct local_settings *set, struct str key_id)
 {
     char id[129];
     if (key_id.n >= sizeof id) {
@@ -181,7 +181,7 @@ static bool amz_headers_signed(const struct request *r, const struct sigv4_heade
     return true;
 }
 
-bool auth_check(struct request *r, const struct settings *set)
+bool auth_check(struct request *r, const struct local_settings *set)
 {
     struct sigv4_auth auth;
     struct sigv4_header headers[REQUEST_HEADERS_MAX];

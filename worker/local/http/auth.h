@@ -6,6 +6,6 @@
 
 /* Check r, whose service is set and whose body is complete. True: r->signed_ok is set. False:
  * r->reply has the refusal. */
-bool auth_check(struct request *r, const struct settings *set);
+bool auth_check(struct request *r, const struct local_settings *set);
 /* The secret of an access key id; NULL when unknown. */
-const char *auth_secret(const struct settings *set, struct str key_id);
+const char *auth_secret(const struct local_settings *set, struct str key_id);

@@ -148,7 +148,7 @@ static void throttle(struct request *r)
 }
 
 /* Close the connection now and carry the request out later. */
-static void effect_later(struct request *r, const struct fault *f)
+static void effect_later(struct request *r, const struct injected_fault *f)
 {
     struct err err = ERR_INIT;
     struct request *copy = request_new(r->app, "/");
@@ -168,7 +168,7 @@ static void effect_later(struct request *r, const struct fault *f)
 /* Faults that replace the request. True: it is answered. */
 static bool fault_before(struct request *r)
 {
-    const struct fault *f = faults_take(r, STAGE_BEFORE);
+    const struct injected_fault *f = faults_take(r, STAGE_BEFORE);
     if (f == NULL) {
         return false;
     }
@@ -200,7 +200,7 @@ static bool fault_before(struct request *r)
 /* Faults that spoil the answer after the effect. */
 static void fault_after(struct request *r)
 {
-    const struct fault *f = faults_take(r, STAGE_AFTER);
+    const struct injected_fault *f = faults_take(r, STAGE_AFTER);
     if (f == NULL) {
         return;
     }

@@ -11,7 +11,7 @@
 
 struct app;
 struct upload;
-struct fault;
+struct injected_fault;
 
 /* When a fault acts in a request's life. At most one fault per stage and request. */
 enum fault_stage {
@@ -67,7 +67,7 @@ struct request {
     bool signed_ok;
     bool accepted; /* this request created the resource */
     bool detached; /* carried out after its connection was closed */
-    struct fault *armed[FAULT_STAGE_COUNT];
+    struct injected_fault *armed[FAULT_STAGE_COUNT];
     struct reply reply;
 };
 

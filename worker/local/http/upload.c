@@ -17,7 +17,8 @@
 
 /* What signed chunks need to be checked: key, scope, date and the seed signature, from the
  * Authorization header. */
-static bool chunks_prepare(struct upload *u, const struct request *r, const struct settings *set)
+static bool chunks_prepare(struct upload *u, const struct request *r,
+                           const struct local_settings *set)
 {
     struct sigv4_auth auth;
     struct err err = ERR_INIT;
@@ -44,7 +45,7 @@ static bool chunks_prepare(struct upload *u, const struct request *r, const stru
     return true;
 }
 
-struct upload *upload_new(const struct request *r, const struct settings *set)
+struct upload *upload_new(const struct request *r, const struct local_settings *set)
 {
     struct upload *u = xcalloc(1, sizeof *u);
     (void)snprintf(u->tmp, sizeof u->tmp, "%s/s3/.tmp/put-%llx-XXXXXX", r->app->root,

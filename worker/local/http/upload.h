@@ -8,7 +8,7 @@
 #define UPLOAD_LINE_MAX 2048
 
 struct request;
-struct settings;
+struct local_settings;
 
 enum chunk_state { CHUNK_HEAD, CHUNK_DATA, CHUNK_END, CHUNK_TRAILER, CHUNK_DONE };
 
@@ -42,7 +42,7 @@ struct upload {
 
 /* Prepare for r's body; the request's headers are known. NULL when the temporary file cannot be
  * created. */
-struct upload *upload_new(const struct request *r, const struct settings *set);
+struct upload *upload_new(const struct request *r, const struct local_settings *set);
 void upload_free(struct upload *u);
 void upload_add(struct upload *u, const char *p, size_t n);
 /* The body is complete: compute the hashes. */

@@ -16,7 +16,7 @@
 #define LINE_BYTES_MAX 8192
 #define CACHE_FOLDER   "sagemaker/warmpoolcache"
 
-static bool config_write(const struct host *h, const char *file, json_t *take, struct err *err)
+static bool config_write(const struct job_host *h, const char *file, json_t *take, struct err *err)
 {
     char path[PATH_MAX];
     AUTO_JSON json_t *o = take;
@@ -48,7 +48,7 @@ static json_t *host_names(int n)
     return list;
 }
 
-static json_t *resource_config(const struct supervisor *s, const struct host *h)
+static json_t *resource_config(const struct supervisor *s, const struct job_host *h)
 {
     char current[16];
     const json_t *res = json_object_get(s->request, "ResourceConfig");
@@ -85,7 +85,7 @@ static json_t *input_config(const struct supervisor *s)
 }
 
 /* Prepare the cache of a cluster: a folder of the host that outlives the job. */
-static bool cache_prepare(const struct supervisor *s, const struct host *h, struct err *err)
+static bool cache_prepare(const struct supervisor *s, const struct job_host *h, struct err *err)
 {
     const char *cluster = json_string_value(json_object_get(s->spec, "cluster"));
     char cache[PATH_MAX];
@@ -110,7 +110,7 @@ bool container_prepare(struct supervisor *s, struct err *err)
                                           "output/data",  "checkpoints", "code"};
     char path[PATH_MAX];
     for (int i = 0; i < s->hosts_n; i++) {
-        struct host *h = &s->hosts[i];
+        struct job_host *h = &s->hosts[i];
         h->k = i + 1;
         h->pipe_fd = -1;
         h->log_fd = -1;
@@ -161,7 +161,7 @@ static void env_path(char **env, size_t *n)
     env_add(env, n, "PATH", full);
 }
 
-static void env_build(const struct supervisor *s, const struct host *h, char **env)
+static void env_build(const struct supervisor *s, const struct job_host *h, char **env)
 {
     size_t n = 0;
     const char *key;
@@ -195,7 +195,7 @@ static void env_build(const struct supervisor *s, const struct host *h, char **e
 }
 
 /* In the child; only what is safe between fork and exec of a single-threaded process. */
-static NORETURN void child_run(const struct host *h, pid_t parent, int out_fd, char **argv,
+static NORETURN void child_run(const struct job_host *h, pid_t parent, int out_fd, char **argv,
                                char **env)
 {
     sigset_t none;
@@ -215,7 +215,7 @@ static NORETURN void child_run(const struct host *h, pid_t parent, int out_fd, c
     _exit(code);
 }
 
-bool container_spawn(struct supervisor *s, struct host *h, struct err *err)
+bool container_spawn(struct supervisor *s, struct job_host *h, struct err *err)
 {
     char *env[ENV_MAX] = {NULL};
     char *argv[ARGV_MAX] = {NULL};
@@ -260,7 +260,7 @@ bool container_spawn(struct supervisor *s, struct host *h, struct err *err)
     return true;
 }
 
-static void log_add(struct host *h, const char *p, size_t n)
+static void log_add(struct job_host *h, const char *p, size_t n)
 {
     AUTO_BUF struct buf out = BUF_INIT(1u << 20);
     long long ms = (long long)(clock_wall_us() / USEC_PER_MSEC);
@@ -285,7 +285,7 @@ static void log_add(struct host *h, const char *p, size_t n)
     }
 }
 
-void container_drain(struct host *h)
+void container_drain(struct job_host *h)
 {
     char chunk[65536];
     while (h->pipe_fd >= 0) {
@@ -303,7 +303,7 @@ void container_drain(struct host *h)
     }
 }
 
-void container_finish(struct host *h)
+void container_finish(struct job_host *h)
 {
     container_drain(h);
     if (h->midline) {

@@ -8,11 +8,11 @@
 /* Folders and the three configuration files of every host. */
 bool container_prepare(struct supervisor *s, struct err *err) MUST_CHECK;
 /* Start the program of one host. */
-bool container_spawn(struct supervisor *s, struct host *h, struct err *err) MUST_CHECK;
+bool container_spawn(struct supervisor *s, struct job_host *h, struct err *err) MUST_CHECK;
 /* Read what a host has written so far and log each line with its time. Closes the pipe at its
  * end. */
-void container_drain(struct host *h);
+void container_drain(struct job_host *h);
 /* The host has ended: log the rest of its output and end the last line. */
-void container_finish(struct host *h);
+void container_finish(struct job_host *h);
 /* Kill the processes that a dead supervisor has left of the job in this folder. */
 void container_strays_kill(const char *folder);

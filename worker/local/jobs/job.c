@@ -4,7 +4,7 @@
 
 static const struct {
     const char *name;
-    enum job_status status;
+    enum local_job_status status;
 } phases[JOB_PHASE_COUNT] = {
     [PHASE_STARTING] = {"Starting", JOB_IN_PROGRESS},
     [PHASE_DOWNLOADING] = {"Downloading", JOB_IN_PROGRESS},
@@ -19,7 +19,7 @@ static const struct {
     [PHASE_MAX_WAIT] = {"MaxWaitTimeExceeded", JOB_STOPPED},
 };
 
-const char *job_status_name(enum job_status s)
+const char *job_status_name(enum local_job_status s)
 {
     static const char *const names[JOB_STATUS_COUNT] = {
         [JOB_IN_PROGRESS] = "InProgress", [JOB_STOPPING] = "Stopping",
@@ -29,12 +29,12 @@ const char *job_status_name(enum job_status s)
     return names[s];
 }
 
-const char *job_phase_name(enum job_phase p)
+const char *job_phase_name(enum local_job_phase p)
 {
     return phases[p].name;
 }
 
-enum job_status job_phase_status(enum job_phase p)
+enum local_job_status job_phase_status(enum local_job_phase p)
 {
     return phases[p].status;
 }
@@ -44,7 +44,7 @@ void jobs_init(struct jobs *j)
     *j = (struct jobs){.by_name = json_object()};
 }
 
-void job_free(struct job *job)
+void job_free(struct local_job *job)
 {
     if (job != NULL) {
         json_decref(job->request);
@@ -64,13 +64,13 @@ void jobs_done(struct jobs *j)
     *j = (struct jobs){0};
 }
 
-struct job *jobs_find(const struct jobs *j, const char *name)
+struct local_job *jobs_find(const struct jobs *j, const char *name)
 {
     const json_t *at = json_object_get(j->by_name, name);
     return at == NULL ? NULL : j->items[json_integer_value(at)];
 }
 
-static void list_push(struct job ***items, size_t *n, size_t *cap, struct job *job)
+static void list_push(struct local_job ***items, size_t *n, size_t *cap, struct local_job *job)
 {
     if (*n == *cap) {
         *cap = MAX((size_t)256, *cap * 2);
@@ -79,7 +79,7 @@ static void list_push(struct job ***items, size_t *n, size_t *cap, struct job *j
     (*items)[(*n)++] = job;
 }
 
-void jobs_add(struct jobs *j, struct job *take)
+void jobs_add(struct jobs *j, struct local_job *take)
 {
     ASSERT(j->n < JOBS_MAX);
     ASSERT(jobs_find(j, take->name) == NULL);
@@ -91,7 +91,7 @@ void jobs_add(struct jobs *j, struct job *take)
     }
 }
 
-void jobs_retire(struct jobs *j, struct job *job)
+void jobs_retire(struct jobs *j, struct local_job *job)
 {
     for (size_t i = 0; i < j->live_n; i++) {
         if (j->live[i] == job) {
@@ -102,9 +102,9 @@ void jobs_retire(struct jobs *j, struct job *job)
     }
 }
 
-struct job *job_new(const char *name, json_t *request, usec_t now)
+struct local_job *job_new(const char *name, json_t *request, usec_t now)
 {
-    struct job *job = xcalloc(1, sizeof *job);
+    struct local_job *job = xcalloc(1, sizeof *job);
     const json_t *res = json_object_get(request, "ResourceConfig");
     const char *type = json_string_value(json_object_get(res, "InstanceType"));
     (void)snprintf(job->name, sizeof job->name, "%s", name);
@@ -126,7 +126,7 @@ struct job *job_new(const char *name, json_t *request, usec_t now)
     return job;
 }
 
-void job_enter(struct job *job, enum job_phase phase, usec_t at)
+void job_enter(struct local_job *job, enum local_job_phase phase, usec_t at)
 {
     ASSERT(!job_has_ended(job));
     /* History never goes back, even when the clock does. */
@@ -141,7 +141,7 @@ void job_enter(struct job *job, enum job_phase phase, usec_t at)
     job->modified = at;
 }
 
-void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t ended,
+void job_end(struct local_job *job, enum local_job_phase phase, const char *reason, usec_t ended,
              usec_t released)
 {
     ASSERT(job_phase_status(phase) >= JOB_COMPLETED);
@@ -161,12 +161,12 @@ void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t e
     }
 }
 
-bool job_has_ended(const struct job *job)
+bool job_has_ended(const struct local_job *job)
 {
     return job->status >= JOB_COMPLETED;
 }
 
-bool job_is_over(const struct job *job)
+bool job_is_over(const struct local_job *job)
 {
     return job->released != 0;
 }
@@ -210,7 +210,7 @@ static bool pool_from_json(struct pool *p, const json_t *o, struct err *err)
     return true;
 }
 
-json_t *job_to_json(const struct job *job)
+json_t *job_to_json(const struct local_job *job)
 {
     json_t *history = json_array();
     for (size_t i = 0; i < job->transitions_n; i++) {
@@ -237,7 +237,7 @@ json_t *job_to_json(const struct job *job)
     return o;
 }
 
-static bool history_read(struct job *job, const json_t *list, struct err *err)
+static bool history_read(struct local_job *job, const json_t *list, struct err *err)
 {
     size_t n = json_array_size(list);
     if (n == 0 || n > JOB_TRANSITIONS_MAX) {
@@ -249,9 +249,9 @@ static bool history_read(struct job *job, const json_t *list, struct err *err)
         if (phase < 0 || phase >= JOB_PHASE_COUNT) {
             return err_set(err, ERR_MALFORMED, "job '%s': unknown phase", job->name);
         }
-        job->transitions[i] =
-            (struct transition){(enum job_phase)phase, json_integer_value(json_array_get(t, 1)),
-                                json_integer_value(json_array_get(t, 2))};
+        job->transitions[i] = (struct transition){(enum local_job_phase)phase,
+                                                  json_integer_value(json_array_get(t, 1)),
+                                                  json_integer_value(json_array_get(t, 2))};
     }
     job->transitions_n = n;
     job->phase = job->transitions[n - 1].phase;
@@ -259,7 +259,7 @@ static bool history_read(struct job *job, const json_t *list, struct err *err)
     return true;
 }
 
-bool job_from_json(struct job *job, const json_t *o, struct err *err)
+bool job_from_json(struct local_job *job, const json_t *o, struct err *err)
 {
     json_t *tags = json_object_get(o, "tags");
     const char *reason = json_string_value(json_object_get(o, "reason"));

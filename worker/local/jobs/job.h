@@ -26,7 +26,7 @@
 
 struct app;
 
-enum job_status {
+enum local_job_status {
     JOB_IN_PROGRESS,
     JOB_STOPPING,
     JOB_COMPLETED,
@@ -34,7 +34,7 @@ enum job_status {
     JOB_STOPPED,
     JOB_STATUS_COUNT
 };
-enum job_phase {
+enum local_job_phase {
     PHASE_STARTING,
     PHASE_DOWNLOADING,
     PHASE_TRAINING,
@@ -51,7 +51,7 @@ enum job_phase {
 enum job_inject { INJECT_NONE, INJECT_CAPACITY, INJECT_FAILURE, INJECT_SPOT };
 
 struct transition {
-    enum job_phase phase;
+    enum local_job_phase phase;
     usec_t start;
     usec_t end; /* 0 while it is current */
 };
@@ -78,7 +78,7 @@ struct pool { /* what happened to the instances; see warm.h */
     char reused_by[64];
 };
 
-struct job {
+struct local_job {
     int64_t seq; /* position in the list, from 0 */
     char name[64];
     json_t *request; /* body of CreateTrainingJob */
@@ -87,8 +87,8 @@ struct job {
     int64_t instances;
     bool spot;
     bool ghost; /* created by a fault: no process, no slot, no cost */
-    enum job_status status;
-    enum job_phase phase;
+    enum local_job_status status;
+    enum local_job_phase phase;
     usec_t created;
     usec_t started; /* instances are up and billing begins; 0 before */
     usec_t ended;
@@ -111,42 +111,42 @@ struct job {
 };
 
 struct jobs {
-    struct job **items; /* items[n], in order of creation */
+    struct local_job **items; /* items[n], in order of creation */
     size_t n;
     size_t cap;
-    json_t *by_name;   /* name -> seq */
-    struct job **live; /* live[live_n]: not released, including ended jobs with a pool */
+    json_t *by_name;         /* name -> seq */
+    struct local_job **live; /* live[live_n]: not released, including ended jobs with a pool */
     size_t live_n;
     size_t live_cap;
 };
 
-const char *job_status_name(enum job_status s);
-const char *job_phase_name(enum job_phase p);
+const char *job_status_name(enum local_job_status s);
+const char *job_phase_name(enum local_job_phase p);
 /* Status that goes with a phase. */
-enum job_status job_phase_status(enum job_phase p);
+enum local_job_status job_phase_status(enum local_job_phase p);
 
 void jobs_init(struct jobs *j);
 void jobs_done(struct jobs *j);
-struct job *jobs_find(const struct jobs *j, const char *name); /* NULL when there is none */
+struct local_job *jobs_find(const struct jobs *j, const char *name); /* NULL when there is none */
 /* Add a job that has just been created or read back; takes it. */
-void jobs_add(struct jobs *j, struct job *take);
+void jobs_add(struct jobs *j, struct local_job *take);
 /* Remove a released job from the live list. */
-void jobs_retire(struct jobs *j, struct job *job);
-void job_free(struct job *job);
+void jobs_retire(struct jobs *j, struct local_job *job);
+void job_free(struct local_job *job);
 /* A new job from a create request that has passed the checks. The request's reference count grows.
  */
-struct job *job_new(const char *name, json_t *request, usec_t now);
+struct local_job *job_new(const char *name, json_t *request, usec_t now);
 /* Go to a phase at an instant: status, history and modified follow. */
-void job_enter(struct job *job, enum job_phase phase, usec_t at);
+void job_enter(struct local_job *job, enum local_job_phase phase, usec_t at);
 /* End it: phase, reason ("": no reason), end of the billed time, and the instant its instances are
  * free again. */
-void job_end(struct job *job, enum job_phase phase, const char *reason, usec_t ended,
+void job_end(struct local_job *job, enum local_job_phase phase, const char *reason, usec_t ended,
              usec_t released);
 /* True when its status is terminal. */
-bool job_has_ended(const struct job *job);
+bool job_has_ended(const struct local_job *job);
 /* True when it has ended and holds no instances. */
-bool job_is_over(const struct job *job);
+bool job_is_over(const struct local_job *job);
 const char *pool_status_name(enum pool_status s);
 /* What changes in a job, to JSON and back; the request is not in it. */
-json_t *job_to_json(const struct job *job);
-bool job_from_json(struct job *job, const json_t *o, struct err *err) MUST_CHECK;
+json_t *job_to_json(const struct local_job *job);
+bool job_from_json(struct local_job *job, const json_t *o, struct err *err) MUST_CHECK;

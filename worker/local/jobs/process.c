@@ -21,7 +21,7 @@ static json_t *image_argv(const struct app *app, const json_t *algorithm)
 
 /* What is executed: the image's program or ContainerEntrypoint, then ContainerArguments or "train".
  */
-static json_t *job_argv(const struct app *app, const struct job *job)
+static json_t *job_argv(const struct app *app, const struct local_job *job)
 {
     const json_t *algorithm = json_object_get(job->request, "AlgorithmSpecification");
     json_t *entry = json_object_get(algorithm, "ContainerEntrypoint");
@@ -39,7 +39,7 @@ static json_t *job_argv(const struct app *app, const struct job *job)
     return argv;
 }
 
-bool process_image_known(const struct app *app, const struct job *job, char *ret_reason)
+bool process_image_known(const struct app *app, const struct local_job *job, char *ret_reason)
 {
     AUTO_JSON json_t *argv = job_argv(app, job);
     if (argv != NULL) {
@@ -54,7 +54,7 @@ bool process_image_known(const struct app *app, const struct job *job, char *ret
     return false;
 }
 
-static json_t *job_env(const struct app *app, const struct job *job)
+static json_t *job_env(const struct app *app, const struct local_job *job)
 {
     json_t *env = json_copy(app->set.job_env);
     json_t *own = json_object_get(job->request, "Environment");
@@ -77,7 +77,7 @@ static json_t *job_env(const struct app *app, const struct job *job)
     return env;
 }
 
-static json_t *job_spec(const struct app *app, const struct job *job)
+static json_t *job_spec(const struct app *app, const struct local_job *job)
 {
     const json_t *stop = json_object_get(job->request, "StoppingCondition");
     const json_t *max = json_object_get(stop, "MaxRuntimeInSeconds");
@@ -117,8 +117,8 @@ static json_t *job_spec(const struct app *app, const struct job *job)
     return spec;
 }
 
-static bool job_file(const struct app *app, const struct job *job, const char *file, char *out,
-                     struct err *err)
+static bool job_file(const struct app *app, const struct local_job *job, const char *file,
+                     char *out, struct err *err)
 {
     return files_path(out, PATH_MAX, err, "%s/jobs/%s/%s", app->root, job->name, file);
 }
@@ -158,7 +158,7 @@ static bool supervisor_spawn(const struct app *app, const char *folder, struct e
     return rc == 0 || err_set_os(err, ERR_IO, rc, "cannot start '%s'", exe);
 }
 
-bool process_start(const struct app *app, const struct job *job, struct err *err)
+bool process_start(const struct app *app, const struct local_job *job, struct err *err)
 {
     char path[PATH_MAX];
     if (!job_file(app, job, "spec.json", path, err) || !files_mkparents(path, err)) {
@@ -178,13 +178,13 @@ bool process_start(const struct app *app, const struct job *job, struct err *err
     return supervisor_spawn(app, path, err);
 }
 
-bool process_stop(const struct app *app, const struct job *job, struct err *err)
+bool process_stop(const struct app *app, const struct local_job *job, struct err *err)
 {
     char path[PATH_MAX];
     return job_file(app, job, "stop", path, err) && files_write(path, STR("stop\n"), err);
 }
 
-void process_marks_remove(const struct app *app, const struct job *job)
+void process_marks_remove(const struct app *app, const struct local_job *job)
 {
     static const char *const kinds[] = {"train", "upload", "end"};
     char path[PATH_MAX];
@@ -197,7 +197,7 @@ void process_marks_remove(const struct app *app, const struct job *job)
     }
 }
 
-bool process_renew(const struct app *app, const struct job *job, struct err *err)
+bool process_renew(const struct app *app, const struct local_job *job, struct err *err)
 {
     static const char *const files[] = {"spec.json", "begun", "stop"};
     char path[PATH_MAX];
@@ -221,7 +221,7 @@ bool process_renew(const struct app *app, const struct job *job, struct err *err
     return true;
 }
 
-void process_kill(const struct app *app, const struct job *job)
+void process_kill(const struct app *app, const struct local_job *job)
 {
     char path[PATH_MAX];
     struct err err = ERR_INIT;
@@ -230,7 +230,7 @@ void process_kill(const struct app *app, const struct job *job)
     }
 }
 
-bool process_alive(const struct app *app, const struct job *job)
+bool process_alive(const struct app *app, const struct local_job *job)
 {
     char path[PATH_MAX];
     struct err err = ERR_INIT;

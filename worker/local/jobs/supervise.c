@@ -72,7 +72,7 @@ static void children_reap(struct supervisor *s)
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         for (int i = 0; i < s->hosts_n; i++) {
-            struct host *h = &s->hosts[i];
+            struct job_host *h = &s->hosts[i];
             if (h->pid == pid) {
                 (void)kill(-pid, SIGKILL); /* its remaining processes end with the container */
                 container_finish(h);
@@ -142,7 +142,7 @@ static int hosts_running(const struct supervisor *s)
     return n;
 }
 
-static const struct host *host_failed(const struct supervisor *s)
+static const struct job_host *host_failed(const struct supervisor *s)
 {
     for (int i = 0; i < s->hosts_n; i++) {
         if (s->hosts[i].exited && s->hosts[i].exit_code != 0) {
@@ -188,7 +188,7 @@ static void checkpoints_save(struct supervisor *s)
 
 /* Run the hosts to their end. *ret_failed: the host whose exit code counts; NULL when all
  * succeeded. */
-static bool hosts_run(struct supervisor *s, enum ending *ret, const struct host **ret_failed)
+static bool hosts_run(struct supervisor *s, enum ending *ret, const struct job_host **ret_failed)
 {
     int64_t inject_us = supervise_i64(s, "inject_after_us");
     usec_t deadline = supervise_i64(s, "started") + supervise_i64(s, "max_runtime_us");
@@ -197,7 +197,7 @@ static bool hosts_run(struct supervisor *s, enum ending *ret, const struct host 
     usec_t kill_at = USEC_NEVER;
     enum ending ending = END_NONE;
     bool sync = transfer_has_checkpoints(s);
-    const struct host *failed = NULL;
+    const struct job_host *failed = NULL;
     for (;;) {
         if (ending == END_NONE) {
             ending = ending_now(s, deadline, inject_at);
@@ -232,7 +232,7 @@ static bool hosts_run(struct supervisor *s, enum ending *ret, const struct host 
     return true;
 }
 
-static void end_failed(const struct supervisor *s, const struct host *h)
+static void end_failed(const struct supervisor *s, const struct job_host *h)
 {
     char path[PATH_MAX];
     struct err err = ERR_INIT;
@@ -263,7 +263,7 @@ static bool job_run(struct supervisor *s)
 {
     struct err err = ERR_INIT;
     enum ending ending = END_STOPPED;
-    const struct host *failed = NULL;
+    const struct job_host *failed = NULL;
     if (!container_prepare(s, &err) || !transfer_channels(s, &err) ||
         !transfer_checkpoints_load(s, &err)) {
         mark(s, "end", "error", 0, err.message);

@@ -11,7 +11,7 @@
 
 #define HOSTS_MAX 256
 
-struct host {
+struct job_host {
     int k;             /* algo-k, from 1 */
     char ml[PATH_MAX]; /* stands for /opt/ml */
     pid_t pid;         /* 0: not running */
@@ -31,7 +31,7 @@ struct supervisor {
     const json_t *request;
     int64_t seq;
     int hosts_n;
-    struct host *hosts; /* hosts[hosts_n] */
+    struct job_host *hosts; /* hosts[hosts_n] */
     int inotify_fd;
     int signal_fd;
     json_t *synced; /* files equal to their objects; see checkpoints.c */

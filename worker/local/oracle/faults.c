@@ -12,45 +12,45 @@ static const struct {
 #undef X
 };
 
-const char *fault_kind_name(enum fault_kind k)
+const char *fault_kind_name(enum injected_fault_kind k)
 {
     return kinds[k].name;
 }
 
-int64_t fault_delay_us(const struct fault *f, int64_t dflt_us)
+int64_t fault_delay_us(const struct injected_fault *f, int64_t dflt_us)
 {
     return f->delay_us >= 0 ? f->delay_us : dflt_us;
 }
 
-void faults_init(struct faults *f)
+void faults_init(struct injected_faults *f)
 {
-    *f = (struct faults){0};
+    *f = (struct injected_faults){0};
 }
 
-static void retire_all(struct faults *f)
+static void retire_all(struct injected_faults *f)
 {
-    f->retired = xrealloc(f->retired, (f->retired_n + f->n + 1) * sizeof(struct fault *));
+    f->retired = xrealloc(f->retired, (f->retired_n + f->n + 1) * sizeof(struct injected_fault *));
     for (size_t i = 0; i < f->n; i++) {
         f->retired[f->retired_n++] = f->items[i];
     }
     f->n = 0;
 }
 
-void faults_done(struct faults *f)
+void faults_done(struct injected_faults *f)
 {
     retire_all(f);
     for (size_t i = 0; i < f->retired_n; i++) {
         free(f->retired[i]);
     }
     free(f->retired);
-    *f = (struct faults){0};
+    *f = (struct injected_faults){0};
 }
 
-static bool kind_parse(const char *name, enum fault_kind *ret, struct err *err)
+static bool kind_parse(const char *name, enum injected_fault_kind *ret, struct err *err)
 {
     for (size_t k = 0; k < FAULT_KIND_COUNT; k++) {
         if (strcmp(kinds[k].name, name) == 0) {
-            *ret = (enum fault_kind)k;
+            *ret = (enum injected_fault_kind)k;
             return true;
         }
     }
@@ -66,7 +66,7 @@ static bool text_copy(char *out, size_t out_n, const char *text, const char *key
     return true;
 }
 
-static bool chance_parse(const json_t *o, struct fault *f, struct err *err)
+static bool chance_parse(const json_t *o, struct injected_fault *f, struct err *err)
 {
     const json_t *p = json_object_get(o, "probability");
     int64_t seed;
@@ -83,7 +83,7 @@ static bool chance_parse(const json_t *o, struct fault *f, struct err *err)
     return true;
 }
 
-static bool fault_parse(const json_t *o, struct fault *f, struct err *err)
+static bool fault_parse(const json_t *o, struct injected_fault *f, struct err *err)
 {
     static const char *const keys[] = {"operation", "name_contains", "kind",   "times",
                                        "after",     "probability",   "seed",   "delay_seconds",
@@ -107,13 +107,13 @@ static bool fault_parse(const json_t *o, struct fault *f, struct err *err)
            chance_parse(o, f, err) && settings_seconds(o, "delay_seconds", -1, &f->delay_us, err);
 }
 
-bool faults_set(struct faults *f, const json_t *list, bool append, struct err *err)
+bool faults_set(struct injected_faults *f, const json_t *list, bool append, struct err *err)
 {
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n + (append ? f->n : 0) > FAULTS_LIST_MAX) {
         return err_set(err, ERR_INVALID, "'faults' must be a list of at most %d", FAULTS_LIST_MAX);
     }
-    struct fault **fresh = xcalloc(n + 1, sizeof *fresh);
+    struct injected_fault **fresh = xcalloc(n + 1, sizeof *fresh);
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++) {
         fresh[i] = xcalloc(1, sizeof **fresh);
@@ -134,11 +134,11 @@ bool faults_set(struct faults *f, const json_t *list, bool append, struct err *e
     return ok;
 }
 
-json_t *faults_to_json(const struct faults *f)
+json_t *faults_to_json(const struct injected_faults *f)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < f->n; i++) {
-        const struct fault *x = f->items[i];
+        const struct injected_fault *x = f->items[i];
         json_t *o = json_pack(
             "{s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:s, s:b}", "kind", kinds[x->kind].name,
             "operation", x->operation, "name_contains", x->name_contains, "after",
@@ -157,17 +157,17 @@ json_t *faults_to_json(const struct faults *f)
 }
 
 /* list_omits names the job to leave out, not the request it applies to. */
-static bool fault_meets(const struct fault *f, const struct request *r)
+static bool fault_meets(const struct injected_fault *f, const struct request *r)
 {
     return (f->operation[0] == '\0' || strcmp(f->operation, r->operation) == 0) &&
            (f->kind == FAULT_LIST_OMITS || f->name_contains[0] == '\0' ||
             strstr(r->name, f->name_contains) != NULL);
 }
 
-void faults_arm(struct faults *f, struct request *r)
+void faults_arm(struct injected_faults *f, struct request *r)
 {
     for (size_t i = 0; i < f->n; i++) {
-        struct fault *x = f->items[i];
+        struct injected_fault *x = f->items[i];
         enum fault_stage stage = kinds[x->kind].stage;
         if (x->times == 0 || r->armed[stage] != NULL || !fault_meets(x, r)) {
             continue;
@@ -182,9 +182,9 @@ void faults_arm(struct faults *f, struct request *r)
     }
 }
 
-const struct fault *faults_take(struct request *r, enum fault_stage stage)
+const struct injected_fault *faults_take(struct request *r, enum fault_stage stage)
 {
-    struct fault *x = r->armed[stage];
+    struct injected_fault *x = r->armed[stage];
     r->armed[stage] = NULL;
     if (x == NULL || x->times == 0) {
         return NULL;

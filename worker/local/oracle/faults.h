@@ -16,15 +16,15 @@
 #define FAULTS_LIST_MAX  1024
 #define FAULT_REPEAT_MAX 5 /* each interruption adds four entries to a job's history */
 
-enum fault_kind {
+enum injected_fault_kind {
 #define X(KIND, name, stage) FAULT_##KIND,
 #include "faults.def"
 #undef X
     FAULT_KIND_COUNT
 };
 
-struct fault {
-    enum fault_kind kind;
+struct injected_fault {
+    enum injected_fault_kind kind;
     char operation[64];      /* "" any */
     char name_contains[128]; /* "" any */
     int64_t times;           /* activations left; -1: unbounded */
@@ -37,23 +37,25 @@ struct fault {
     int64_t repeat;
     int64_t hits;
 };
-struct faults {
-    struct fault *items[FAULTS_LIST_MAX];
+struct injected_faults {
+    struct injected_fault *items[FAULTS_LIST_MAX];
     size_t n;
-    struct fault **retired; /* replaced faults that a request in flight may still point to */
+    struct injected_fault *
+        *retired; /* replaced faults that a request in flight may still point to */
     size_t retired_n;
 };
 
-void faults_init(struct faults *f);
-void faults_done(struct faults *f);
+void faults_init(struct injected_faults *f);
+void faults_done(struct injected_faults *f);
 /* Set the list from a JSON array; on an error nothing changes. */
-bool faults_set(struct faults *f, const json_t *list, bool append, struct err *err) MUST_CHECK;
-json_t *faults_to_json(const struct faults *f);
+bool faults_set(struct injected_faults *f, const json_t *list, bool append,
+                struct err *err) MUST_CHECK;
+json_t *faults_to_json(const struct injected_faults *f);
 /* Decide which faults apply to this request: fills r->armed. Call once per request, with the mutex
  * held. */
-void faults_arm(struct faults *f, struct request *r);
+void faults_arm(struct injected_faults *f, struct request *r);
 /* The armed fault of a stage, which now acts (its count decreases); NULL when there is none. */
-const struct fault *faults_take(struct request *r, enum fault_stage stage);
-const char *fault_kind_name(enum fault_kind k);
+const struct injected_fault *faults_take(struct request *r, enum fault_stage stage);
+const char *fault_kind_name(enum injected_fault_kind k);
 /* The fault's delay, or the kind's when it gives none. */
-int64_t fault_delay_us(const struct fault *f, int64_t dflt_us);
+int64_t fault_delay_us(const struct injected_fault *f, int64_t dflt_us);

@@ -74,7 +74,7 @@ static void jobs_reply(struct request *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < r->app->jobs.n; i++) {
-        const struct job *j = r->app->jobs.items[i];
+        const struct local_job *j = r->app->jobs.items[i];
         json_t *o = json_pack(
             "{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:b}", "name", j->name, "status",
             job_status_name(j->status), "secondary_status", job_phase_name(j->phase),
@@ -95,7 +95,7 @@ struct invoice {
 };
 
 /* How long the instances were there, by the job's history. */
-static int64_t ran_us(const struct job *j)
+static int64_t ran_us(const struct local_job *j)
 {
     int64_t us = 0;
     bool was_up = false;
@@ -111,7 +111,8 @@ static int64_t ran_us(const struct job *j)
 }
 
 /* Add a line for a time measured here, independent of what Describe reports. */
-static void invoice_add(struct invoice *v, const struct job *j, const char *kind, int64_t span_us)
+static void invoice_add(struct invoice *v, const struct local_job *j, const char *kind,
+                        int64_t span_us)
 {
     const char *text = json_string_value(json_object_get(v->app->set.prices, j->instance_type));
     int64_t price = 0;
@@ -136,7 +137,7 @@ static void invoice_reply(struct request *r)
 {
     struct invoice v = {.app = r->app, .lines = json_array()};
     for (size_t i = 0; i < r->app->jobs.n; i++) {
-        const struct job *j = r->app->jobs.items[i];
+        const struct local_job *j = r->app->jobs.items[i];
         if (j->ghost || j->ended == 0 || j->started == 0) {
             continue;
         }

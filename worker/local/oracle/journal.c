@@ -30,7 +30,8 @@ static bool journal_append(const struct journal *s, json_t *take, struct err *er
     return true;
 }
 
-bool journal_write_create(struct journal *s, const struct job *job, uint64_t id, struct err *err)
+bool journal_write_create(struct journal *s, const struct local_job *job, uint64_t id,
+                          struct err *err)
 {
     return journal_append(s,
                           json_pack("{s:s, s:I, s:I, s:O, s:o}", "t", "create", "id",
@@ -39,7 +40,7 @@ bool journal_write_create(struct journal *s, const struct job *job, uint64_t id,
                           err);
 }
 
-bool journal_write_job(struct journal *s, const struct job *job, struct err *err)
+bool journal_write_job(struct journal *s, const struct local_job *job, struct err *err)
 {
     return journal_append(s, json_pack("{s:s, s:o}", "t", "job", "job", job_to_json(job)), err);
 }
@@ -80,7 +81,7 @@ static void wire_repair(struct app *app)
         if (id == 0 || wire_has(&app->wire, id)) {
             continue;
         }
-        const struct job *job = app->jobs.items[s->creates[i % JOURNAL_CREATES].seq];
+        const struct local_job *job = app->jobs.items[s->creates[i % JOURNAL_CREATES].seq];
         struct request *r = request_new(app, "/");
         r->id = id;
         r->arrival = job->created;
@@ -102,12 +103,13 @@ static bool create_replay(struct app *app, const json_t *o, struct err *err)
     if (name == NULL || !json_is_object(request)) {
         return err_set(err, ERR_MALFORMED, "journal: a create entry without name or request");
     }
-    struct job *job = job_new(name, request, json_integer_value(json_object_get(o, "created")));
+    struct local_job *job =
+        job_new(name, request, json_integer_value(json_object_get(o, "created")));
     if (jobs_find(&app->jobs, name) != NULL || !job_from_json(job, dynamic, err)) {
         job_free(job);
         return err_set(err, ERR_MALFORMED, "journal: bad create entry of '%s'", name);
     }
-    struct job *left = jobs_find(&app->jobs, job->pool.taken_from);
+    struct local_job *left = jobs_find(&app->jobs, job->pool.taken_from);
     if (left != NULL && left->pool.status == POOL_AVAILABLE) {
         warm_hand_over(app, left, job);
     }
@@ -131,7 +133,7 @@ static bool line_replay(struct app *app, const json_t *o, struct err *err)
     if (strcmp(t, "job") == 0) {
         const json_t *dynamic = json_object_get(o, "job");
         const char *name = json_string_value(json_object_get(dynamic, "name"));
-        struct job *job = name == NULL ? NULL : jobs_find(&app->jobs, name);
+        struct local_job *job = name == NULL ? NULL : jobs_find(&app->jobs, name);
         if (job == NULL || !job_from_json(job, dynamic, err)) {
             return err_set(err, ERR_MALFORMED, "journal: bad entry of job '%s'",
                            name == NULL ? "" : name);

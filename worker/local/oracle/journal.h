@@ -6,7 +6,7 @@
 
 struct app;
 struct request;
-struct job;
+struct local_job;
 
 /* More than the requests that can be between their two writes: one per server thread and a delayed
  * one. */
@@ -25,10 +25,10 @@ struct journal {
 bool journal_open(struct app *app, struct err *err) MUST_CHECK;
 void journal_close(struct journal *s);
 /* A job was created by request `id` (0: by a fault). */
-bool journal_write_create(struct journal *s, const struct job *job, uint64_t id,
+bool journal_write_create(struct journal *s, const struct local_job *job, uint64_t id,
                           struct err *err) MUST_CHECK;
 /* Write everything of a job that can change. */
-bool journal_write_job(struct journal *s, const struct job *job, struct err *err) MUST_CHECK;
+bool journal_write_job(struct journal *s, const struct local_job *job, struct err *err) MUST_CHECK;
 /* A request whose effect is due later (body kept), and that it has been carried out. */
 bool journal_write_delayed(struct journal *s, const struct request *r, int64_t due_us,
                            struct err *err) MUST_CHECK;

@@ -2,7 +2,7 @@
 #include "rates.h"
 #include "common/clock.h"
 
-bool rates_init(struct rates *r, const struct settings *set, struct err *err)
+bool rates_init(struct rates *r, const struct local_settings *set, struct err *err)
 {
     const char *op;
     json_t *v;

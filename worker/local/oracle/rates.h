@@ -14,6 +14,6 @@ struct rates {
     size_t n;
 };
 
-bool rates_init(struct rates *r, const struct settings *set, struct err *err) MUST_CHECK;
+bool rates_init(struct rates *r, const struct local_settings *set, struct err *err) MUST_CHECK;
 /* Take a token; false: answer ThrottlingException. */
 bool rates_allow(struct rates *r, const char *operation);

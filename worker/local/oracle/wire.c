@@ -10,7 +10,8 @@
 
 #define WIRE_LINE_MAX 8192
 
-static void index_add(struct wire *w, uint64_t id, usec_t arrival, int64_t offset, int32_t length)
+static void index_add(struct wire_log *w, uint64_t id, usec_t arrival, int64_t offset,
+                      int32_t length)
 {
     if (w->n == w->cap) {
         w->cap = MAX((size_t)1024, w->cap * 2);
@@ -20,7 +21,7 @@ static void index_add(struct wire *w, uint64_t id, usec_t arrival, int64_t offse
     w->next_id = MAX(w->next_id, id + 1);
 }
 
-static bool index_read(struct wire *w, const char *path, struct err *err)
+static bool index_read(struct wire_log *w, const char *path, struct err *err)
 {
     AUTO_FILE FILE *f = fopen(path, "re");
     AUTO_FREE char *line = NULL;
@@ -43,10 +44,10 @@ static bool index_read(struct wire *w, const char *path, struct err *err)
     return true;
 }
 
-bool wire_open(struct wire *w, const char *root, struct err *err)
+bool wire_open(struct wire_log *w, const char *root, struct err *err)
 {
     char path[PATH_MAX];
-    *w = (struct wire){.fd = -1, .next_id = 1};
+    *w = (struct wire_log){.fd = -1, .next_id = 1};
     (void)snprintf(path, sizeof path, "%s/wire.log", root);
     if (!index_read(w, path, err)) {
         return false;
@@ -58,24 +59,24 @@ bool wire_open(struct wire *w, const char *root, struct err *err)
     return true;
 }
 
-void wire_close(struct wire *w)
+void wire_close(struct wire_log *w)
 {
     fd_closep(&w->fd);
     free(w->lines);
-    *w = (struct wire){.fd = -1};
+    *w = (struct wire_log){.fd = -1};
 }
 
-uint64_t wire_next_id(struct wire *w)
+uint64_t wire_next_id(struct wire_log *w)
 {
     return w->next_id++;
 }
 
-bool wire_full(const struct wire *w)
+bool wire_full(const struct wire_log *w)
 {
     return w->n >= WIRE_ENTRIES_MAX;
 }
 
-bool wire_has(const struct wire *w, uint64_t id)
+bool wire_has(const struct wire_log *w, uint64_t id)
 {
     for (size_t i = w->n; i > 0; i--) {
         if (w->lines[i - 1].id == id) {
@@ -85,7 +86,7 @@ bool wire_has(const struct wire *w, uint64_t id)
     return false;
 }
 
-void wire_write(struct wire *w, const struct request *r, bool replied)
+void wire_write(struct wire_log *w, const struct request *r, bool replied)
 {
     CLEANUP(buf_done)
     struct buf b = BUF_INIT(WIRE_LINE_MAX);
@@ -136,7 +137,7 @@ static int line_cmp(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-bool wire_dump(const struct wire *w, struct buf *out, struct err *err)
+bool wire_dump(const struct wire_log *w, struct buf *out, struct err *err)
 {
     AUTO_FREE struct wire_line *lines = xcalloc(w->n + 1, sizeof *lines);
     bool first = true;
@@ -165,7 +166,7 @@ bool wire_dump(const struct wire *w, struct buf *out, struct err *err)
     return true;
 }
 
-bool wire_reset(struct wire *w, struct err *err)
+bool wire_reset(struct wire_log *w, struct err *err)
 {
     if (ftruncate(w->fd, 0) != 0) {
         return err_set_os(err, ERR_IO, errno, "cannot empty the wire log");

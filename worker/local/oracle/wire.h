@@ -15,7 +15,7 @@ struct wire_line { /* position of a request's line in the file */
     int64_t offset;
     int32_t length;
 };
-struct wire {
+struct wire_log {
     int fd;
     int64_t size;
     struct wire_line *lines;
@@ -25,14 +25,14 @@ struct wire {
 };
 
 /* Open ROOT/wire.log, index its lines, cut a torn last line. */
-bool wire_open(struct wire *w, const char *root, struct err *err) MUST_CHECK;
-void wire_close(struct wire *w);
-uint64_t wire_next_id(struct wire *w);
+bool wire_open(struct wire_log *w, const char *root, struct err *err) MUST_CHECK;
+void wire_close(struct wire_log *w);
+uint64_t wire_next_id(struct wire_log *w);
 /* Append the request in its current state; `replied`: a whole answer will be sent. */
-void wire_write(struct wire *w, const struct request *r, bool replied);
+void wire_write(struct wire_log *w, const struct request *r, bool replied);
 /* True when the log is full: requests are refused until a reset. */
-bool wire_full(const struct wire *w);
-bool wire_has(const struct wire *w, uint64_t id);
+bool wire_full(const struct wire_log *w);
+bool wire_has(const struct wire_log *w, uint64_t id);
 /* {"requests":[...]} in order of arrival into out. */
-bool wire_dump(const struct wire *w, struct buf *out, struct err *err) MUST_CHECK;
-bool wire_reset(struct wire *w, struct err *err) MUST_CHECK;
+bool wire_dump(const struct wire_log *w, struct buf *out, struct err *err) MUST_CHECK;
+bool wire_reset(struct wire_log *w, struct err *err) MUST_CHECK;

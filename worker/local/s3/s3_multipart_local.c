@@ -16,7 +16,7 @@
 #define UPLOADS_PAGE_MAX 1000
 #define S3_XMLNS         "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
 
-struct part {
+struct stored_part {
     int64_t number;
     char md5[33];
     int64_t size;
@@ -86,12 +86,12 @@ void s3_multipart_create(struct request *r, const char *bucket, const char *key)
 /* Orders parts by number; a part sent twice is listed once. */
 static int part_cmp(const void *a, const void *b)
 {
-    const struct part *x = a;
-    const struct part *y = b;
+    const struct stored_part *x = a;
+    const struct stored_part *y = b;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static size_t parts_read(const char *folder, struct part *out)
+static size_t parts_read(const char *folder, struct stored_part *out)
 {
     DIR *dir = opendir(folder);
     const struct dirent *d;
@@ -102,7 +102,7 @@ static size_t parts_read(const char *folder, struct part *out)
         struct err err = ERR_INIT;
         struct stat st;
         char path[PATH_MAX];
-        struct part p = {0};
+        struct stored_part p = {0};
         if (n < S3_PARTS_MAX && md5.n == 32 &&
             parse_i64(number, 1, S3_PARTS_MAX, &p.number, &err) &&
             files_path(path, sizeof path, &err, "%s/%s", folder, d->d_name) &&
@@ -124,7 +124,7 @@ static size_t parts_read(const char *folder, struct part *out)
 void s3_multipart_part(struct request *r, const char *bucket, const char *key)
 {
     AUTO_BUF struct buf text = BUF_INIT(16);
-    AUTO_FREE struct part *parts = xcalloc(S3_PARTS_MAX, sizeof *parts);
+    AUTO_FREE struct stored_part *parts = xcalloc(S3_PARTS_MAX, sizeof *parts);
     struct s3_meta m;
     struct err err = ERR_INIT;
     char folder[PATH_MAX];
@@ -163,12 +163,12 @@ void s3_multipart_part(struct request *r, const char *bucket, const char *key)
 }
 
 /* The parts a CompleteMultipartUpload body names; false: not readable. */
-static bool wanted_parse(struct str body, struct part *out, size_t *ret_n)
+static bool wanted_parse(struct str body, struct stored_part *out, size_t *ret_n)
 {
     struct xml x;
     struct str text;
     enum xml_event ev;
-    struct part p = {0};
+    struct stored_part p = {0};
     AUTO_BUF struct buf value = BUF_INIT(256);
     struct err err = ERR_INIT;
     size_t n = 0;
@@ -198,7 +198,7 @@ static bool wanted_parse(struct str body, struct part *out, size_t *ret_n)
                 return false;
             }
             out[n++] = p;
-            p = (struct part){0};
+            p = (struct stored_part){0};
         }
     }
     *ret_n = n;
@@ -206,8 +206,8 @@ static bool wanted_parse(struct str body, struct part *out, size_t *ret_n)
 }
 
 /* Check the list against the uploaded parts and fill in the sizes. False: answered. */
-static bool wanted_check(struct request *r, struct part *want, size_t n, const struct part *have,
-                         size_t have_n)
+static bool wanted_check(struct request *r, struct stored_part *want, size_t n,
+                         const struct stored_part *have, size_t have_n)
 {
     for (size_t i = 1; i < n; i++) {
         if (want[i].number <= want[i - 1].number) {
@@ -218,7 +218,7 @@ static bool wanted_check(struct request *r, struct part *want, size_t n, const s
         }
     }
     for (size_t i = 0; i < n; i++) {
-        const struct part *p = bsearch(&want[i], have, have_n, sizeof *have, part_cmp);
+        const struct stored_part *p = bsearch(&want[i], have, have_n, sizeof *have, part_cmp);
         if (p == NULL || strcmp(p->md5, want[i].md5) != 0) {
             reply_error(r, 400, "InvalidPart",
                         "One or more of the specified parts could not be found.");
@@ -237,7 +237,7 @@ static bool wanted_check(struct request *r, struct part *want, size_t n, const s
 }
 
 /* Concatenate all parts into a new temporary file and compute the ETag. */
-static bool parts_join(const struct request *r, const char *folder, const struct part *parts,
+static bool parts_join(const struct request *r, const char *folder, const struct stored_part *parts,
                        size_t n, char tmp[static PATH_MAX], char etag[static 48], struct err *err)
 {
     uint8_t digest[EVP_MAX_MD_SIZE];
@@ -271,8 +271,8 @@ static bool parts_join(const struct request *r, const char *folder, const struct
 
 void s3_multipart_complete(struct request *r, const char *bucket, const char *key)
 {
-    AUTO_FREE struct part *want = xcalloc(S3_PARTS_MAX, sizeof *want);
-    AUTO_FREE struct part *have = xcalloc(S3_PARTS_MAX, sizeof *have);
+    AUTO_FREE struct stored_part *want = xcalloc(S3_PARTS_MAX, sizeof *want);
+    AUTO_FREE struct stored_part *have = xcalloc(S3_PARTS_MAX, sizeof *have);
     struct s3_meta m;
     struct err err = ERR_INIT;
     char folder[PATH_MAX];
@@ -323,7 +323,7 @@ void s3_multipart_abort_upload(struct request *r, const char *bucket, const char
 
 void s3_multipart_list(struct request *r, const char *bucket, const char *key)
 {
-    AUTO_FREE struct part *parts = xcalloc(S3_PARTS_MAX, sizeof *parts);
+    AUTO_FREE struct stored_part *parts = xcalloc(S3_PARTS_MAX, sizeof *parts);
     char folder[PATH_MAX];
     struct s3_meta m;
     if (!upload_folder(r, bucket, key, folder, &m)) {

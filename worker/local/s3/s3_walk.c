@@ -9,14 +9,14 @@
 
 #define WALK_DEPTH_MAX 128
 
-struct entry {
+struct walk_entry {
     char *name; /* with '/' at the end when it is a folder */
 };
 
 static int entry_cmp(const void *a, const void *b)
 {
-    const struct entry *x = a;
-    const struct entry *y = b;
+    const struct walk_entry *x = a;
+    const struct walk_entry *y = b;
     return strcmp(x->name, y->name);
 }
 
@@ -32,10 +32,10 @@ static bool is_folder(const char *folder, const struct dirent *d)
            stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static size_t entries_read(const char *folder, struct entry **ret)
+static size_t entries_read(const char *folder, struct walk_entry **ret)
 {
     DIR *dir = opendir(folder);
-    struct entry *list = NULL;
+    struct walk_entry *list = NULL;
     size_t n = 0;
     size_t cap = 0;
     const struct dirent *d;
@@ -96,7 +96,7 @@ static bool folder_wanted(const struct s3_walk *w, const char *key)
 
 static void folder_walk(struct s3_walk *w, const char *folder, const char *key, int depth)
 {
-    struct entry *list = NULL;
+    struct walk_entry *list = NULL;
     size_t n = depth > WALK_DEPTH_MAX ? 0 : entries_read(folder, &list);
     for (size_t i = 0; i < n; i++) {
         char path[PATH_MAX];

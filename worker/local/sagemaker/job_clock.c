@@ -135,7 +135,7 @@ void job_clock_forget_delayed(struct app *app, uint64_t id)
     }
 }
 
-static void job_save(struct app *app, struct job *job)
+static void job_save(struct app *app, struct local_job *job)
 {
     struct err err = ERR_INIT;
     if (!journal_write_job(&app->state, job, &err)) {
@@ -147,7 +147,7 @@ static void job_save(struct app *app, struct job *job)
 }
 
 /* End a job and decide what happens to its instances. */
-static void job_close(const struct app *app, struct job *job, enum job_phase phase,
+static void job_close(const struct app *app, struct local_job *job, enum local_job_phase phase,
                       const char *reason, usec_t ended, usec_t now)
 {
     job_end(job, phase, reason, ended, now);
@@ -155,13 +155,13 @@ static void job_close(const struct app *app, struct job *job, enum job_phase pha
 }
 
 /* Set the job's next step while it waits for spot instances, at most its wait time. */
-static void spot_wait(struct job *job, usec_t due)
+static void spot_wait(struct local_job *job, usec_t due)
 {
     job->due = MIN(due, job->wait_until);
 }
 
 /* The instances are reclaimed during a run. */
-static void job_interrupt(struct app *app, struct job *job, usec_t at)
+static void job_interrupt(struct app *app, struct local_job *job, usec_t at)
 {
     job_enter(job, PHASE_INTERRUPTED, at);
     job->ran_us += job->modified - job->run_started;
@@ -175,7 +175,7 @@ static void job_interrupt(struct app *app, struct job *job, usec_t at)
 }
 
 /* Starting is over: instances are up or unavailable. */
-static void job_launch(struct app *app, struct job *job, usec_t now)
+static void job_launch(struct app *app, struct local_job *job, usec_t now)
 {
     struct err err = ERR_INIT;
     job->due = 0;
@@ -212,7 +212,7 @@ static void job_launch(struct app *app, struct job *job, usec_t now)
     job_save(app, job);
 }
 
-static void job_due(struct app *app, struct job *job, usec_t now)
+static void job_due(struct app *app, struct local_job *job, usec_t now)
 {
     if (job->phase == PHASE_STARTING) {
         job_launch(app, job, now);
@@ -233,7 +233,7 @@ static void job_due(struct app *app, struct job *job, usec_t now)
     job_save(app, job);
 }
 
-static bool mark_read(struct app *app, const struct job *job, const char *kind, json_t **ret)
+static bool mark_read(struct app *app, const struct local_job *job, const char *kind, json_t **ret)
 {
     char path[PATH_MAX];
     struct err err = ERR_INIT;
@@ -244,14 +244,14 @@ static bool mark_read(struct app *app, const struct job *job, const char *kind, 
            files_read(path, &text, &err) && json_parse(buf_str(&text), MARK_BYTES_MAX, ret, &err);
 }
 
-static void job_finish(struct app *app, struct job *job, const json_t *mark, usec_t now)
+static void job_finish(struct app *app, struct local_job *job, const json_t *mark, usec_t now)
 {
     const char *outcome = json_string_value(json_object_get(mark, "outcome"));
     const char *text = json_string_value(json_object_get(mark, "text"));
     int64_t code = json_integer_value(json_object_get(mark, "exit_code"));
     usec_t at = json_integer_value(json_object_get(mark, "at"));
     char reason[JOB_REASON_MAX + 1] = "";
-    enum job_phase phase = PHASE_FAILED;
+    enum local_job_phase phase = PHASE_FAILED;
     outcome = outcome == NULL ? "lost" : outcome;
     text = text == NULL ? "" : text;
     if (job->phase == PHASE_STOPPING || strcmp(outcome, "stopped") == 0) {
@@ -284,11 +284,11 @@ static void job_finish(struct app *app, struct job *job, const json_t *mark, use
     process_marks_remove(app, job);
 }
 
-static void marks_apply(struct app *app, struct job *job, usec_t now)
+static void marks_apply(struct app *app, struct local_job *job, usec_t now)
 {
     static const struct {
         const char *kind;
-        enum job_phase phase;
+        enum local_job_phase phase;
     } steps[] = {{"train", PHASE_TRAINING}, {"upload", PHASE_UPLOADING}};
     if (job->run_started == 0 || job->ghost || job_has_ended(job)) {
         return;
@@ -310,7 +310,7 @@ static void marks_apply(struct app *app, struct job *job, usec_t now)
 static void supervisors_check(struct app *app, usec_t now)
 {
     for (size_t i = app->jobs.live_n; i > 0; i--) {
-        struct job *job = app->jobs.live[i - 1];
+        struct local_job *job = app->jobs.live[i - 1];
         struct err err = ERR_INIT;
         if (job->run_started == 0 || job->ghost || job_has_ended(job)) {
             continue;
@@ -337,7 +337,7 @@ static void marks_drain(struct app *app, usec_t now)
                 continue;
             }
             (void)snprintf(name, sizeof name, "%.*s", (int)(dot - e->name), e->name);
-            struct job *job = jobs_find(&app->jobs, name);
+            struct local_job *job = jobs_find(&app->jobs, name);
             if (job != NULL) {
                 marks_apply(app, job, now);
             }
@@ -378,7 +378,7 @@ static usec_t ticker_pass(struct app *app)
     warm_expire(app, now);
     usec_t next = t->next_check;
     for (size_t i = app->jobs.live_n; i > 0; i--) {
-        struct job *job = app->jobs.live[i - 1];
+        struct local_job *job = app->jobs.live[i - 1];
         if (job->due != 0 && job->due <= now && !job_has_ended(job)) {
             job_due(app, job, now);
         }

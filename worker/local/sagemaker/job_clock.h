@@ -5,7 +5,7 @@
 #include "local/http/request.h"
 
 struct app;
-struct job;
+struct local_job;
 struct MHD_Connection;
 
 struct job_clock *job_clock_new(void);

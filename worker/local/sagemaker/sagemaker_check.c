@@ -13,15 +13,16 @@
 #define LETTERS      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS       "0123456789"
 
-struct check {
+struct request_check {
     struct buf text;
     int n;
 };
 
-static void fail(struct check *c, const json_t *value, const char *field, const char *fmt, ...)
-    PRINTF(4, 5);
+static void fail(struct request_check *c, const json_t *value, const char *field, const char *fmt,
+                 ...) PRINTF(4, 5);
 
-static void fail(struct check *c, const json_t *value, const char *field, const char *fmt, ...)
+static void fail(struct request_check *c, const json_t *value, const char *field, const char *fmt,
+                 ...)
 {
     char rule[512];
     va_list ap;
@@ -48,8 +49,8 @@ static bool is_name(const char *s)
 }
 
 /* A string of min to max characters; NULL when absent or wrong (reported). */
-static const char *text_check(struct check *c, const json_t *o, const char *key, const char *field,
-                              bool required, size_t min, size_t max)
+static const char *text_check(struct request_check *c, const json_t *o, const char *key,
+                              const char *field, bool required, size_t min, size_t max)
 {
     const json_t *v = json_object_get(o, key);
     if (v == NULL || json_is_null(v)) {
@@ -74,7 +75,7 @@ static const char *text_check(struct check *c, const json_t *o, const char *key,
     return s;
 }
 
-static void int_check(struct check *c, const json_t *o, const char *key, const char *field,
+static void int_check(struct request_check *c, const json_t *o, const char *key, const char *field,
                       bool required, int64_t min, int64_t max)
 {
     const json_t *v = json_object_get(o, key);
@@ -92,7 +93,7 @@ static void int_check(struct check *c, const json_t *o, const char *key, const c
 }
 
 /* The structure at key; NULL when it is absent or not an object (reported when required). */
-static const json_t *part_check(struct check *c, const json_t *o, const char *key,
+static const json_t *part_check(struct request_check *c, const json_t *o, const char *key,
                                 const char *field, bool required)
 {
     const json_t *v = json_object_get(o, key);
@@ -105,7 +106,7 @@ static const json_t *part_check(struct check *c, const json_t *o, const char *ke
     return v;
 }
 
-static void map_check(struct check *c, const json_t *o, const char *key, const char *field,
+static void map_check(struct request_check *c, const json_t *o, const char *key, const char *field,
                       size_t key_max, size_t value_max, bool env)
 {
     const json_t *map = part_check(c, o, key, field, false);
@@ -138,7 +139,8 @@ static void map_check(struct check *c, const json_t *o, const char *key, const c
     }
 }
 
-static void words_check(struct check *c, const json_t *o, const char *key, const char *field)
+static void words_check(struct request_check *c, const json_t *o, const char *key,
+                        const char *field)
 {
     const json_t *list = json_object_get(o, key);
     size_t i;
@@ -159,7 +161,7 @@ static void words_check(struct check *c, const json_t *o, const char *key, const
     }
 }
 
-static void uri_check(struct check *c, const json_t *o, const char *key, const char *field)
+static void uri_check(struct request_check *c, const json_t *o, const char *key, const char *field)
 {
     const char *uri = text_check(c, o, key, field, true, 0, 1024);
     if (uri != NULL && strncmp(uri, "s3://", 5) != 0 && strncmp(uri, "https://", 8) != 0) {
@@ -168,7 +170,7 @@ static void uri_check(struct check *c, const json_t *o, const char *key, const c
     }
 }
 
-static void channel_check(struct check *c, const json_t *ch, size_t i)
+static void channel_check(struct request_check *c, const json_t *ch, size_t i)
 {
     char field[96];
     (void)snprintf(field, sizeof field, "inputDataConfig.%zu.member.channelName", i + 1);
@@ -196,7 +198,7 @@ static void channel_check(struct check *c, const json_t *ch, size_t i)
     }
 }
 
-static void channels_check(struct check *c, const json_t *in)
+static void channels_check(struct request_check *c, const json_t *in)
 {
     const json_t *list = json_object_get(in, "InputDataConfig");
     size_t i;
@@ -213,7 +215,7 @@ static void channels_check(struct check *c, const json_t *in)
     }
 }
 
-static void tags_check(struct check *c, const json_t *in)
+static void tags_check(struct request_check *c, const json_t *in)
 {
     const json_t *list = json_object_get(in, "Tags");
     size_t i;
@@ -231,7 +233,7 @@ static void tags_check(struct check *c, const json_t *in)
     }
 }
 
-static void algorithm_check(struct check *c, const json_t *in)
+static void algorithm_check(struct request_check *c, const json_t *in)
 {
     const json_t *a = part_check(c, in, "AlgorithmSpecification", "algorithmSpecification", true);
     if (a == NULL) {
@@ -248,7 +250,7 @@ static void algorithm_check(struct check *c, const json_t *in)
     words_check(c, a, "ContainerArguments", "algorithmSpecification.containerArguments");
 }
 
-static void resources_check(struct check *c, const json_t *in, int64_t keep_max_s)
+static void resources_check(struct request_check *c, const json_t *in, int64_t keep_max_s)
 {
     const json_t *res = part_check(c, in, "ResourceConfig", "resourceConfig", true);
     if (res == NULL) {
@@ -270,7 +272,7 @@ static void resources_check(struct check *c, const json_t *in, int64_t keep_max_
     }
 }
 
-static void role_check(struct check *c, const json_t *in)
+static void role_check(struct request_check *c, const json_t *in)
 {
     const char *role = text_check(c, in, "RoleArn", "roleArn", true, 20, 2048);
     if (role != NULL && (strncmp(role, "arn:aws", 7) != 0 || strstr(role, ":iam::") == NULL ||
@@ -280,7 +282,7 @@ static void role_check(struct check *c, const json_t *in)
     }
 }
 
-static bool check_done(struct request *r, struct check *c)
+static bool check_done(struct request *r, struct request_check *c)
 {
     if (c->n > 0) {
         reply_error(r, 400, "ValidationException", "%d validation error%s detected: %s", c->n,
@@ -290,7 +292,7 @@ static bool check_done(struct request *r, struct check *c)
     return c->n == 0;
 }
 
-static void name_check(struct check *c, const json_t *in)
+static void name_check(struct request_check *c, const json_t *in)
 {
     const char *name = text_check(c, in, "TrainingJobName", "trainingJobName", true, 1, 63);
     if (name != NULL && !is_name(name)) {
@@ -301,7 +303,7 @@ static void name_check(struct check *c, const json_t *in)
 
 bool sagemaker_check_name(struct request *r, const char *name)
 {
-    struct check c = {.text = BUF_INIT(3000)};
+    struct request_check c = {.text = BUF_INIT(3000)};
     AUTO_JSON json_t *in =
         name == NULL ? json_object() : json_pack("{s:s}", "TrainingJobName", name);
     name_check(&c, in);
@@ -340,7 +342,7 @@ static bool rules_ok(struct request *r)
 
 bool sagemaker_check_create(struct request *r)
 {
-    struct check c = {.text = BUF_INIT(3000)};
+    struct request_check c = {.text = BUF_INIT(3000)};
     const json_t *in = r->input;
     name_check(&c, in);
     role_check(&c, in);

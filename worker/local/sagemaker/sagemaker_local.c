@@ -37,7 +37,7 @@ static int64_t instances_used(const struct app *app, const char *type, bool spot
 {
     int64_t n = 0;
     for (size_t i = 0; i < app->jobs.live_n; i++) {
-        const struct job *j = app->jobs.live[i];
+        const struct local_job *j = app->jobs.live[i];
         if (!j->ghost && j->spot == spot && (type == NULL || strcmp(j->instance_type, type) == 0)) {
             n += j->instances;
         }
@@ -83,7 +83,7 @@ static bool quota_check(struct request *r, bool refuse)
     const char *type = json_string_value(json_object_get(res, "InstanceType"));
     int64_t delta = json_integer_value(json_object_get(res, "InstanceCount"));
     bool spot = json_is_true(json_object_get(r->input, "EnableManagedSpotTraining"));
-    const struct job *pool = warm_match(app, r->input);
+    const struct local_job *pool = warm_match(app, r->input);
     int64_t moved = pool == NULL ? 0 : pool->instances;
     char quota[QUOTA_NAME_MAX];
     int64_t limit = quota_of_type(app, spot ? QUOTA_SPOT : QUOTA_TRAINING, type, quota);
@@ -105,7 +105,7 @@ static bool quota_check(struct request *r, bool refuse)
 
 /* Create a job of another owner: the same prefix with another hash, or the same name; always
  * another environment. */
-static void ghost_make(struct request *r, const struct fault *f, const char *name)
+static void ghost_make(struct request *r, const struct injected_fault *f, const char *name)
 {
     char other[64];
     struct err err = ERR_INIT;
@@ -122,7 +122,7 @@ static void ghost_make(struct request *r, const struct fault *f, const char *nam
     (void)json_object_set_new(input, "TrainingJobName", json_string(other));
     (void)json_object_set_new(input, "Environment", json_pack("{s:s}", "GHOST", "1"));
     (void)json_object_del(input, "Tags");
-    struct job *ghost = job_new(other, input, clock_wall_us());
+    struct local_job *ghost = job_new(other, input, clock_wall_us());
     json_decref(input);
     ghost->ghost = true;
     ghost->inject_after_us = fault_delay_us(f, 2 * USEC_PER_SEC);
@@ -136,7 +136,7 @@ static void ghost_make(struct request *r, const struct fault *f, const char *nam
 /* Checks that come after the input's own: faults, name, quota. False: answered. */
 static bool create_allowed(struct request *r, const char *name)
 {
-    const struct fault *f = faults_take(r, STAGE_CHECK);
+    const struct injected_fault *f = faults_take(r, STAGE_CHECK);
     if (f != NULL && f->kind == FAULT_GHOST_JOB) {
         ghost_make(r, f, name);
     }
@@ -163,9 +163,9 @@ static bool create_allowed(struct request *r, const char *name)
 }
 
 /* Set what a fault will do to the job. */
-static void create_inject(struct request *r, struct job *job)
+static void create_inject(struct request *r, struct local_job *job)
 {
-    const struct fault *f = faults_take(r, STAGE_JOB);
+    const struct injected_fault *f = faults_take(r, STAGE_JOB);
     const char *reason = internal_error_text;
     if (f == NULL) {
         return;
@@ -188,9 +188,9 @@ static void create_inject(struct request *r, struct job *job)
 }
 
 /* A job on a pool needs no capacity, and only spot instances are reclaimed. */
-static bool inject_applies(const struct request *r, const struct job *job, bool warm)
+static bool inject_applies(const struct request *r, const struct local_job *job, bool warm)
 {
-    const struct fault *f = r->armed[STAGE_JOB];
+    const struct injected_fault *f = r->armed[STAGE_JOB];
     return f == NULL || (!(f->kind == FAULT_CAPACITY && warm) &&
                          !(f->kind == FAULT_SPOT_INTERRUPT && !job->spot));
 }
@@ -207,8 +207,8 @@ void sagemaker_create(struct request *r)
     if (!create_allowed(r, name)) {
         return;
     }
-    struct job *job = job_new(name, r->input, clock_wall_us());
-    struct job *pool = warm_match(app, r->input);
+    struct local_job *job = job_new(name, r->input, clock_wall_us());
+    struct local_job *pool = warm_match(app, r->input);
     job->billed_percent = job->spot ? app->set.spot_billed_percent : 100;
     if (inject_applies(r, job, pool != NULL)) {
         create_inject(r, job);
@@ -236,13 +236,13 @@ void sagemaker_create(struct request *r)
 }
 
 /* The job a request names; NULL: answered. */
-static struct job *job_named(struct request *r)
+static struct local_job *job_named(struct request *r)
 {
     const char *name = json_string_value(json_object_get(r->input, "TrainingJobName"));
     if (!sagemaker_check_name(r, name)) {
         return NULL;
     }
-    struct job *job = jobs_find(&r->app->jobs, name);
+    struct local_job *job = jobs_find(&r->app->jobs, name);
     if (job == NULL) {
         reply_error(r, 400, "ValidationException", "Requested resource not found.");
     }
@@ -251,7 +251,7 @@ static struct job *job_named(struct request *r)
 
 void sagemaker_stop(struct request *r)
 {
-    struct job *job = job_named(r);
+    struct local_job *job = job_named(r);
     struct err err = ERR_INIT;
     if (job == NULL) {
         return;
@@ -283,7 +283,7 @@ void sagemaker_update(struct request *r)
 {
     const json_t *res = json_object_get(r->input, "ResourceConfig");
     const json_t *keep = json_object_get(res, "KeepAlivePeriodInSeconds");
-    struct job *job = job_named(r);
+    struct local_job *job = job_named(r);
     char arn[SAGEMAKER_ARN_MAX];
     if (job == NULL) {
         return;
@@ -311,12 +311,12 @@ void sagemaker_update(struct request *r)
     reply_json(r, json_pack("{s:s}", "TrainingJobArn", arn));
 }
 
-static struct job *job_by_arn(struct request *r)
+static struct local_job *job_by_arn(struct request *r)
 {
     const char *arn = json_string_value(json_object_get(r->input, "ResourceArn"));
     char prefix[SAGEMAKER_ARN_MAX];
     sagemaker_arn(r->app, "", prefix);
-    struct job *job = NULL;
+    struct local_job *job = NULL;
     if (arn != NULL && strncmp(arn, prefix, strlen(prefix)) == 0) {
         job = jobs_find(&r->app->jobs, arn + strlen(prefix));
     }
@@ -342,7 +342,7 @@ static void tag_set(json_t *tags, json_t *tag)
 
 void sagemaker_add_tags(struct request *r)
 {
-    struct job *job = job_by_arn(r);
+    struct local_job *job = job_by_arn(r);
     const json_t *add = json_object_get(r->input, "Tags");
     size_t i;
     json_t *tag;
@@ -377,7 +377,7 @@ void sagemaker_add_tags(struct request *r)
 
 void sagemaker_list_tags(struct request *r)
 {
-    const struct job *job = job_by_arn(r);
+    const struct local_job *job = job_by_arn(r);
     if (job != NULL) {
         reply_json(r, json_pack("{s:O}", "Tags", job->tags));
     }

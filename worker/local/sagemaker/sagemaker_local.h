@@ -10,7 +10,7 @@
 #define VOLUME_MAX_GB 1024
 
 struct app;
-struct job;
+struct local_job;
 
 void sagemaker_create(struct request *r);
 void sagemaker_describe(struct request *r);

@@ -12,7 +12,7 @@ static json_t *epoch(usec_t t)
     return json_real((double)t / (double)USEC_PER_SEC);
 }
 
-static const char *phase_message(enum job_phase p)
+static const char *phase_message(enum local_job_phase p)
 {
     static const char *const texts[JOB_PHASE_COUNT] = {
         [PHASE_STARTING] = "Preparing the instances for training",
@@ -31,7 +31,7 @@ static const char *phase_message(enum job_phase p)
 }
 
 /* Number of the job's transitions visible at an instant; at least the first. */
-static size_t transitions_at(const struct job *job, usec_t at)
+static size_t transitions_at(const struct local_job *job, usec_t at)
 {
     size_t n = job->transitions_n;
     while (n > 1 && job->transitions[n - 1].start > at) {
@@ -40,7 +40,7 @@ static size_t transitions_at(const struct job *job, usec_t at)
     return n;
 }
 
-static json_t *history(const struct job *job, size_t n)
+static json_t *history(const struct local_job *job, size_t n)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
@@ -55,7 +55,7 @@ static json_t *history(const struct job *job, size_t n)
     return list;
 }
 
-static void ended_add(json_t *o, const struct job *job)
+static void ended_add(json_t *o, const struct local_job *job)
 {
     (void)json_object_set_new(o, "TrainingEndTime", epoch(job->ended));
     if (job->reason[0] != '\0') {
@@ -71,7 +71,7 @@ static void ended_add(json_t *o, const struct job *job)
 }
 
 /* WarmPoolStatus as seen at an instant, and the current keep-alive. */
-static void pool_add(json_t *o, const struct job *job, usec_t at)
+static void pool_add(json_t *o, const struct local_job *job, usec_t at)
 {
     json_t *status = warm_status(job, at);
     if (status == NULL) {
@@ -106,7 +106,7 @@ static void defaults_add(json_t *o)
 }
 
 /* The job as seen at an instant, when its first n transitions had happened. */
-static json_t *description(const struct app *app, const struct job *job, size_t n, usec_t at)
+static json_t *description(const struct app *app, const struct local_job *job, size_t n, usec_t at)
 {
     char arn[SAGEMAKER_ARN_MAX];
     const struct transition *last = &job->transitions[n - 1];
@@ -148,14 +148,14 @@ void sagemaker_describe(struct request *r)
     if (!sagemaker_check_name(r, name)) {
         return;
     }
-    const struct job *job = jobs_find(&r->app->jobs, name);
+    const struct local_job *job = jobs_find(&r->app->jobs, name);
     if (job == NULL) {
         reply_error(r, 400, "ValidationException", "Requested resource not found.");
         return;
     }
     size_t n = job->transitions_n;
     usec_t at = clock_wall_us();
-    const struct fault *f = faults_take(r, STAGE_READ);
+    const struct injected_fault *f = faults_take(r, STAGE_READ);
     if (f != NULL && f->kind == FAULT_STALE_DESCRIBE) {
         at -= fault_delay_us(f, USEC_PER_SEC);
         n = transitions_at(job, at);
@@ -184,10 +184,10 @@ struct list_query {
     enum sort_by by;
     bool descending;
     int64_t max;
-    const struct job *after; /* last job of the page before */
+    const struct local_job *after; /* last job of the page before */
 };
 
-static int job_cmp(const struct list_query *q, const struct job *a, const struct job *b)
+static int job_cmp(const struct list_query *q, const struct local_job *a, const struct local_job *b)
 {
     int d = 0;
     if (q->by == SORT_NAME) {
@@ -201,7 +201,7 @@ static int job_cmp(const struct list_query *q, const struct job *a, const struct
 
 static int job_cmp_r(const void *a, const void *b, void *q)
 {
-    return job_cmp(q, *(const struct job *const *)a, *(const struct job *const *)b);
+    return job_cmp(q, *(const struct local_job *const *)a, *(const struct local_job *const *)b);
 }
 
 static bool choice(const json_t *in, const char *key, const char *const *names, size_t n,
@@ -260,7 +260,8 @@ static bool query_parse(struct request *r, struct list_query *q, struct err *err
            token_find(r, q, err);
 }
 
-static bool job_listed(const struct list_query *q, const struct job *job, const struct fault *f)
+static bool job_listed(const struct list_query *q, const struct local_job *job,
+                       const struct injected_fault *f)
 {
     if (f != NULL && f->kind == FAULT_LIST_OMITS && strstr(job->name, f->name_contains) != NULL) {
         return false;
@@ -273,7 +274,7 @@ static bool job_listed(const struct list_query *q, const struct job *job, const 
            (q->after == NULL || job_cmp(q, job, q->after) > 0);
 }
 
-static json_t *summary(const struct app *app, const struct job *job)
+static json_t *summary(const struct app *app, const struct local_job *job)
 {
     char arn[SAGEMAKER_ARN_MAX];
     sagemaker_arn(app, job->name, arn);
@@ -298,8 +299,8 @@ void sagemaker_list(struct request *r)
         reply_error(r, 400, "ValidationException", "%s", err.message);
         return;
     }
-    const struct fault *f = faults_take(r, STAGE_READ);
-    AUTO_FREE const struct job **found = xcalloc(jobs->n + 1, sizeof *found);
+    const struct injected_fault *f = faults_take(r, STAGE_READ);
+    AUTO_FREE const struct local_job **found = xcalloc(jobs->n + 1, sizeof *found);
     size_t n = 0;
     for (size_t i = 0; i < jobs->n; i++) {
         if (job_listed(&q, jobs->items[i], f)) {

@@ -31,7 +31,7 @@ int64_t warm_held(const struct app *app, const char *type)
 {
     int64_t n = 0;
     for (size_t i = 0; i < app->jobs.live_n; i++) {
-        const struct job *j = app->jobs.live[i];
+        const struct local_job *j = app->jobs.live[i];
         if (j->pool.status == POOL_AVAILABLE && strcmp(j->instance_type, type) == 0) {
             n += j->instances;
         }
@@ -75,12 +75,12 @@ static bool matches(const json_t *a, const json_t *b)
     return same;
 }
 
-struct job *warm_match(const struct app *app, const json_t *request)
+struct local_job *warm_match(const struct app *app, const json_t *request)
 {
-    struct job *best = NULL; /* the oldest pool, or the newest when set */
+    struct local_job *best = NULL; /* the oldest pool, or the newest when set */
     bool newest = app->set.warm_newest_first;
     for (size_t i = 0; i < app->jobs.live_n; i++) {
-        struct job *j = app->jobs.live[i];
+        struct local_job *j = app->jobs.live[i];
         if (j->pool.status == POOL_AVAILABLE && matches(j->request, request) &&
             (best == NULL || (j->pool.since < best->pool.since) != newest)) {
             best = j;
@@ -90,7 +90,7 @@ struct job *warm_match(const struct app *app, const json_t *request)
 }
 
 /* Remove what the jobs cached on the instances. */
-static void cache_remove(const struct app *app, const struct job *job)
+static void cache_remove(const struct app *app, const struct local_job *job)
 {
     char path[PATH_MAX];
     struct err err = ERR_INIT;
@@ -100,7 +100,7 @@ static void cache_remove(const struct app *app, const struct job *job)
 }
 
 /* The pool ends at this instant: its billed time is final and its instances are free or reused. */
-static void pool_close(struct app *app, struct job *job, enum pool_status status, usec_t at)
+static void pool_close(struct app *app, struct local_job *job, enum pool_status status, usec_t at)
 {
     struct pool *p = &job->pool;
     ASSERT(p->status == POOL_AVAILABLE);
@@ -116,7 +116,7 @@ static void pool_close(struct app *app, struct job *job, enum pool_status status
     jobs_retire(&app->jobs, job);
 }
 
-void warm_join(struct job *job, const struct job *left)
+void warm_join(struct local_job *job, const struct local_job *left)
 {
     struct pool *p = &job->pool;
     (void)snprintf(p->taken_from, sizeof p->taken_from, "%s", left->name);
@@ -125,14 +125,14 @@ void warm_join(struct job *job, const struct job *left)
     p->status = POOL_IN_USE;
 }
 
-void warm_hand_over(struct app *app, struct job *left, const struct job *job)
+void warm_hand_over(struct app *app, struct local_job *left, const struct local_job *job)
 {
     pool_close(app, left, POOL_REUSED, job->created);
     (void)snprintf(left->pool.reused_by, sizeof left->pool.reused_by, "%s", job->name);
 }
 
 /* True for ends after which AWS keeps the instances. */
-static bool end_is_healthy(const struct job *job)
+static bool end_is_healthy(const struct local_job *job)
 {
     if (job->started == 0 || job->ghost) {
         return false;
@@ -142,20 +142,20 @@ static bool end_is_healthy(const struct job *job)
            strncmp(job->reason, "ClientError", 11) == 0;
 }
 
-static bool quota_allows(const struct app *app, const struct job *job)
+static bool quota_allows(const struct app *app, const struct local_job *job)
 {
     char quota[QUOTA_NAME_MAX];
     int64_t limit = quota_of_type(app, QUOTA_WARM, job->instance_type, quota);
     return warm_held(app, job->instance_type) + job->instances <= limit;
 }
 
-static bool has_groups(const struct job *job)
+static bool has_groups(const struct local_job *job)
 {
     const json_t *res = json_object_get(job->request, "ResourceConfig");
     return json_array_size(json_object_get(res, "InstanceGroups")) > 0;
 }
 
-void warm_keep(const struct app *app, struct job *job, usec_t now)
+void warm_keep(const struct app *app, struct local_job *job, usec_t now)
 {
     struct pool *p = &job->pool;
     const json_t *res = json_object_get(job->request, "ResourceConfig");
@@ -185,7 +185,7 @@ void warm_keep(const struct app *app, struct job *job, usec_t now)
     }
 }
 
-static void pool_save(struct app *app, const struct job *job)
+static void pool_save(struct app *app, const struct local_job *job)
 {
     struct err err = ERR_INIT;
     if (!journal_write_job(&app->state, job, &err)) {
@@ -196,7 +196,7 @@ static void pool_save(struct app *app, const struct job *job)
 void warm_expire(struct app *app, usec_t now)
 {
     for (size_t i = app->jobs.live_n; i > 0; i--) {
-        struct job *job = app->jobs.live[i - 1];
+        struct local_job *job = app->jobs.live[i - 1];
         if (job->pool.status == POOL_AVAILABLE && job->pool.until <= now) {
             pool_close(app, job, POOL_TERMINATED, job->pool.until);
             pool_save(app, job);
@@ -204,7 +204,7 @@ void warm_expire(struct app *app, usec_t now)
     }
 }
 
-json_t *warm_status(const struct job *job, usec_t at)
+json_t *warm_status(const struct local_job *job, usec_t at)
 {
     const struct pool *p = &job->pool;
     enum pool_status status = p->status;
@@ -230,7 +230,7 @@ json_t *warm_status(const struct job *job, usec_t at)
     return o;
 }
 
-void warm_update(struct request *r, struct job *job, int64_t keep_s)
+void warm_update(struct request *r, struct local_job *job, int64_t keep_s)
 {
     struct app *app = r->app;
     struct pool *p = &job->pool;

@@ -12,7 +12,7 @@
 #include "common/units.h"
 
 struct app;
-struct job;
+struct local_job;
 struct request;
 
 /* The longest keep-alive a request may ask for, seconds. */
@@ -20,17 +20,17 @@ int64_t warm_keep_max_s(const struct app *app);
 /* Instances of a type in Available pools. */
 int64_t warm_held(const struct app *app, const char *type);
 /* The pool that a create request takes: the job that left it; NULL when none matches. */
-struct job *warm_match(const struct app *app, const json_t *request);
+struct local_job *warm_match(const struct app *app, const json_t *request);
 /* `job`, about to be journalled, runs on the pool of `left`. That journal line alone records the
  * hand-over; a restart reads it. */
-void warm_join(struct job *job, const struct job *left);
+void warm_join(struct local_job *job, const struct local_job *left);
 /* `left` has no pool any more, from the creation of `job` on. */
-void warm_hand_over(struct app *app, struct job *left, const struct job *job);
+void warm_hand_over(struct app *app, struct local_job *left, const struct local_job *job);
 /* The job has just ended with job_end: decide whether its instances are kept. */
-void warm_keep(const struct app *app, struct job *job, usec_t now);
+void warm_keep(const struct app *app, struct local_job *job, usec_t now);
 /* End the pools whose time is over, each at the instant it was due. */
 void warm_expire(struct app *app, usec_t now);
 /* WarmPoolStatus as seen at an instant; NULL when there is nothing to show. */
-json_t *warm_status(const struct job *job, usec_t at);
+json_t *warm_status(const struct local_job *job, usec_t at);
 /* UpdateTrainingJob with a ResourceConfig that has passed the checks; answers. */
-void warm_update(struct request *r, struct job *job, int64_t keep_s);
+void warm_update(struct request *r, struct local_job *job, int64_t keep_s);

@@ -15,13 +15,13 @@
 #define STREAM_NAME_MAX 160
 #define FILTER_STREAMS  500
 
-static void stream_name(const struct job *job, int64_t host, char out[static STREAM_NAME_MAX])
+static void stream_name(const struct local_job *job, int64_t host, char out[static STREAM_NAME_MAX])
 {
     (void)snprintf(out, STREAM_NAME_MAX, "%s/algo-%lld-%lld", job->name, (long long)host,
                    (long long)(job->started / USEC_PER_SEC));
 }
 
-static bool log_path(const struct app *app, const struct job *job, int64_t host,
+static bool log_path(const struct app *app, const struct local_job *job, int64_t host,
                      char out[static PATH_MAX])
 {
     struct err err = ERR_INIT;
@@ -63,7 +63,8 @@ static bool log_span(const char *path, int64_t *ret_first, int64_t *ret_last)
 /* Calls fn for each stream whose name begins with prefix, in order of jobs, until fn returns
  * false. */
 static void streams_each(const struct app *app, const char *prefix,
-                         bool (*fn)(void *ctx, const struct job *job, int64_t host), void *ctx)
+                         bool (*fn)(void *ctx, const struct local_job *job, int64_t host),
+                         void *ctx)
 {
     char name[STREAM_NAME_MAX];
     const char *slash = strchr(prefix, '/');
@@ -72,12 +73,12 @@ static void streams_each(const struct app *app, const char *prefix,
     if (slash != NULL && slash - prefix < 64) {
         char job_name[64];
         (void)snprintf(job_name, sizeof job_name, "%.*s", (int)(slash - prefix), prefix);
-        const struct job *job = jobs_find(&app->jobs, job_name);
+        const struct local_job *job = jobs_find(&app->jobs, job_name);
         at = job == NULL ? end : (size_t)job->seq;
         end = MIN(end, at + 1);
     }
     for (; at < end; at++) {
-        const struct job *job = app->jobs.items[at];
+        const struct local_job *job = app->jobs.items[at];
         for (int64_t k = 1; job->started != 0 && !job->ghost && k <= job->instances; k++) {
             stream_name(job, k, name);
             if (strncmp(name, prefix, strlen(prefix)) == 0 && !fn(ctx, job, k)) {
@@ -95,7 +96,7 @@ struct streams {
     bool more;
 };
 
-static bool streams_found(void *ctx, const struct job *job, int64_t host)
+static bool streams_found(void *ctx, const struct local_job *job, int64_t host)
 {
     struct streams *s = ctx;
     char name[STREAM_NAME_MAX];
@@ -155,7 +156,7 @@ void logs_describe_streams(struct request *r)
     reply_json(r, o);
 }
 
-struct page {
+struct log_page {
     json_t *events;
     int64_t limit;
     int64_t bytes;
@@ -166,7 +167,7 @@ struct page {
     int64_t offset;      /* offset of the next page */
 };
 
-static void event_add(struct page *p, int64_t ms, struct str text)
+static void event_add(struct log_page *p, int64_t ms, struct str text)
 {
     AUTO_BUF struct buf clean = BUF_INIT(PAGE_BYTES_MAX);
     buf_add_str(&clean, text);
@@ -183,7 +184,7 @@ static void event_add(struct page *p, int64_t ms, struct str text)
 }
 
 /* Whole lines from p->offset on, until the page is full. */
-static void page_read(struct page *p, const char *path)
+static void page_read(struct log_page *p, const char *path)
 {
     AUTO_FILE FILE *f = fopen(path, "re");
     AUTO_FREE char *line = NULL;
@@ -233,7 +234,8 @@ static int64_t tail_offset(const char *path, int64_t lines)
     return 0;
 }
 
-static const struct job *stream_job(const struct app *app, const char *stream, int64_t *ret_host)
+static const struct local_job *stream_job(const struct app *app, const char *stream,
+                                          int64_t *ret_host)
 {
     struct str rest = str_of(stream);
     struct str name = str_split(&rest, '/');
@@ -245,7 +247,7 @@ static const struct job *stream_job(const struct app *app, const char *stream, i
     }
     (void)snprintf(text, sizeof text, STR_FMT, STR_ARG(name));
     rest = (struct str){rest.p + 5, rest.n - 5};
-    const struct job *job = jobs_find(&app->jobs, text);
+    const struct local_job *job = jobs_find(&app->jobs, text);
     if (job == NULL || !parse_i64(str_split(&rest, '-'), 1, job->instances, ret_host, &err)) {
         return NULL;
     }
@@ -255,7 +257,7 @@ static const struct job *stream_job(const struct app *app, const char *stream, i
 
 void logs_get_events(struct request *r)
 {
-    struct page p = {.pattern = ""};
+    struct log_page p = {.pattern = ""};
     struct err err = ERR_INIT;
     const char *stream;
     const char *token;
@@ -275,7 +277,7 @@ void logs_get_events(struct request *r)
         reply_error(r, 400, "InvalidParameterException", "%s", err.message);
         return;
     }
-    const struct job *job = stream_job(r->app, stream, &host);
+    const struct local_job *job = stream_job(r->app, stream, &host);
     if (job == NULL || !log_path(r->app, job, host, path)) {
         reply_error(r, 400, "ResourceNotFoundException",
                     "The specified log stream does not exist.");
@@ -305,13 +307,13 @@ void logs_get_events(struct request *r)
 
 struct filter {
     const struct app *app;
-    struct page page;
+    struct log_page page;
     int64_t skip_streams;
     int64_t stream;
     char next[64];
 };
 
-static bool filter_found(void *ctx, const struct job *job, int64_t host)
+static bool filter_found(void *ctx, const struct local_job *job, int64_t host)
 {
     struct filter *f = ctx;
     char path[PATH_MAX];
