@@ -62,7 +62,7 @@ def signed_after(s, key, t):
     return [r for r in s.oracle("wire-log")["requests"] if r.get("key_id") == key and r["time"] > t]
 
 
-def case(s, name, action):
+def case(s, name, action, tries=3):
     what = f"{name} {action}: "
     cancelled = name.startswith(("stop.before", "void.", "pool."))
     if name.startswith("void."):
@@ -96,6 +96,16 @@ def case(s, name, action):
         hit = True
     except TimeoutError:
         hit = False
+    if not hit and tries > 1 and s.leader() != 0:  # a busy machine made droverd1 the leader before
+        print(f"# {what}droverd0 did not lead any more, once again", flush=True)
+        s.faults()
+        if not s.ended(cid):
+            s.api("POST", f"/campaigns/{cid}:cancel", {}, seconds=5)
+        wait_for(lambda: s.ended(cid), 60, "the end", step=0.2)
+        s.kill("droverd0", signal.SIGKILL)
+        s.kill("droverd1", signal.SIGTERM)
+        case(s, name, action, tries - 1)
+        return
     tap.ok(hit, what + "was reached")
     if action == "pause" and hit:
         stopped = time.time()
