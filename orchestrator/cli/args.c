@@ -1,4 +1,4 @@
-/* Arguments, help, and a guess for what was mistyped. */
+/* Parses arguments, prints help, and suggests the nearest name for a mistyped one. */
 #include "args.h"
 #include "cli.h"
 #include "print.h"
@@ -59,17 +59,17 @@ static const char *command_guess(const char *verb)
 
 void args_help_all(void)
 {
-    (void)printf("drover: campaigns of SageMaker jobs, driven to the end\n\nusage: drover VERB "
+    (void)printf("drover: runs campaigns of SageMaker jobs to their end\n\nusage: drover VERB "
                  "[CAMPAIGN[/STAGE[/PART[/ATTEMPT]]]] [options]\n\n");
     for (size_t i = 0; i < command_table_n; i++) {
         (void)printf("  %-9s %s\n", command_table[i].verb, command_table[i].summary);
     }
-    (void)printf("\nevery verb: drover VERB --help, with examples\nserver: DROVER_URL "
+    (void)printf("\nhelp for one verb, with examples: drover VERB --help\nserver: DROVER_URL "
                  "(http://127.0.0.1:8080), "
                  "token: DROVER_TOKEN_FILE\n"
                  "exit status:\n"
                  "  0 done  1 failed  2 usage  3 not found  4 token  5 conflict\n"
-                 "  6 budget or quota  7 server away  8 waited too long\n"
+                 "  6 budget or quota  7 server unreachable  8 wait timed out\n"
                  "  10 ended with failed parts  11 cancelled  130 interrupted\n");
 }
 
@@ -204,7 +204,7 @@ static bool until_check(const struct cli *cli)
     return known;
 }
 
-/* "CAMPAIGN[/PART] [USD]" is two words, of which one must be there. */
+/* The number of words: "CAMPAIGN[/PART] [USD]" is at most two, at least one. */
 static void count_words(const char *args, int *ret_min, int *ret_max)
 {
     struct str rest = str_of(args);

@@ -1,5 +1,5 @@
-/* The command line: one struct with what was asked, one function a verb. Data goes to stdout, talk
- * to stderr. */
+/* The command line: one struct for the parsed request, one function per verb. Data goes to stdout,
+ * messages to stderr. */
 #pragma once
 #include "common/json.h"
 #include "common/str.h"
@@ -24,12 +24,12 @@ struct cli {
     int args_n;
     struct client *client;
     bool out_tty, talk_tty, color, utf8;
-    bool patient; /* a server that is away for a while is waited for */
+    bool patient; /* keep retrying while the server is unreachable */
     int width;
 };
 struct command {
     const char *verb;
-    int (*run)(struct cli *cli); /* gives the exit status */
+    int (*run)(struct cli *cli); /* returns the exit status */
     const char *args, *options, *summary, *examples;
 };
 extern const struct command command_table[];

@@ -1,5 +1,5 @@
-/* Blocking calls of the API, repeated with the same idempotency key while the server is away, and
- * what a refusal means to the user. */
+/* Blocking API calls, repeated with the same idempotency key while the server is unreachable, and
+ * error messages for refused calls. */
 #include "client.h"
 #include "cli.h"
 #include "common/clock.h"
@@ -22,7 +22,7 @@
 
 struct client {
     char *url;
-    char *token_file; /* NULL: none is known */
+    char *token_file; /* NULL: no token */
     char token[TOKEN_FILE_MAX];
 };
 
@@ -104,7 +104,7 @@ void key_random(char ret[static 37])
 
 struct client_fetch {
     const struct client_call *call;
-    struct http_reply reply; /* ours */
+    struct http_reply reply; /* owned */
     bool done;
 };
 
@@ -125,7 +125,7 @@ static bool on_stream(void *ctx, struct str data)
     return f->call->on_data(f->call->ctx, data);
 }
 
-/* One request on a loop of its own; ends early when the user interrupts. */
+/* Run one request on its own event loop. Ends early on an interrupt. */
 static bool client_fetch(struct http_request *req, const struct client_call *call,
                          struct http_reply *ret, struct err *err)
 {
@@ -195,7 +195,7 @@ bool client_try(struct cli *cli, const struct client_call *call, struct client_r
     struct err ignored = ERR_INIT;
     if (ret->text.n > 0 &&
         !json_parse(str_trim(buf_str(&ret->text)), REPLY_MAX, &ret->json, &ignored)) {
-        ret->json = NULL; /* text is there all the same */
+        ret->json = NULL; /* not JSON; the text remains */
     }
     return true;
 }
@@ -214,11 +214,11 @@ static const char *next_of(int exit_status)
 {
     switch (exit_status) {
     case EXIT_NOT_FOUND:
-        return "drover ls shows the campaigns there are";
+        return "drover ls lists the campaigns";
     case EXIT_AUTH:
         return "set DROVER_TOKEN_FILE to the file droverd made; drover doctor checks it";
     case EXIT_CONFLICT:
-        return "drover get shows the present state";
+        return "drover get shows the current state";
     case EXIT_REFUSED:
         return "drover validate shows the plan and its worst case; drover quotas the slots";
     case EXIT_UNREACHABLE:
@@ -235,7 +235,7 @@ int client_explain(const struct cli *cli, const struct client_reply *r)
     const char *id = jstr(r->json, "request_id");
     int status = exit_of_code(code, r->status);
     AUTO_FREE char *text = text_clean(detail[0] != '\0' ? detail : buf_cstr(&r->text));
-    /* The number of the request is for the server's log: of use when the fault is the server's. */
+    /* A server error names the request id, to be found in the server's log. */
     bool theirs = r->status >= 500 && id[0] != '\0';
     return fail((enum cli_exit)status, next_of(status), "%s (HTTP %d%s%s)", text, r->status,
                 theirs ? ", request " : "", theirs ? id : "");
@@ -251,7 +251,7 @@ bool client_call(struct cli *cli, const struct client_call *call, struct client_
                  int *ret_exit)
 {
     int64_t until = clock_mono_us() + TRY_FOR_US;
-    /* What changes nothing, or carries a key, may be asked again. */
+    /* Only requests that change nothing or have a key may be repeated. */
     bool repeat = call->key != NULL || strcmp(call->method, "GET") == 0 ||
                   strstr(call->path, "dry_run=true") != NULL;
     struct err err = ERR_INIT;

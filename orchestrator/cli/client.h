@@ -4,34 +4,38 @@
 
 struct client_reply {
     int status;
-    json_t *json;    /* NULL when the body is none */
-    struct buf text; /* as it came */
+    json_t *json;    /* NULL: no JSON body */
+    struct buf text; /* the raw body */
     char etag[128];
 };
 void reply_done(struct client_reply *r); /* cleanup function */
+/* Reads DROVER_URL and DROVER_TOKEN_FILE. The caller owns *ret. ERR_INVALID. */
 bool client_new(struct client **ret, struct err *err) MUST_CHECK;
 void client_free(struct client *c);
 const char *client_url(const struct client *c);
 struct client_call {
-    const char *method, *path; /* path with its query, from /v1 or / on */
+    const char *method, *path; /* path with its query, from /v1 or / */
     struct str body;
-    const char *type;     /* NULL: application/json */
-    const char *key;      /* Idempotency-Key: the call is repeated when the server is away */
-    const char *if_match; /* NULL: none */
+    const char *type; /* NULL: application/json */
+    /* Idempotency-Key; a call with one is repeated while the server is unreachable */
+    const char *key;
+    const char *if_match; /* NULL: not sent */
     bool no_token;
-    bool (*on_data)(void *ctx, struct str data); /* a stream */
+    bool (*on_data)(void *ctx, struct str data); /* called for each piece of a streamed reply */
     void *ctx;
     int64_t timeout_us; /* 0: 60 s */
 };
-/* True when a 2xx came. Otherwise says why on stderr (unless `quiet`) and gives the exit status in
- * *ret_exit. */
+/* True for a 2xx. Otherwise prints the reason on stderr (unless `quiet`) and sets *ret_exit to the
+ * exit status. */
 bool client_call(struct cli *cli, const struct client_call *call, struct client_reply *ret,
                  int *ret_exit) MUST_CHECK;
+/* One call without messages. True for any HTTP reply, whatever its status. */
 bool client_try(struct cli *cli, const struct client_call *call, struct client_reply *ret,
                 struct err *err) MUST_CHECK;
 int client_explain(const struct cli *cli,
-                   const struct client_reply *r); /* exit status of a refusal */
-/* GET path (printf) into *ret. */
+                   const struct client_reply *r); /* print a refusal; returns the exit status */
+/* GET path (printf) into *ret; otherwise as client_call. */
 bool client_get(struct cli *cli, struct client_reply *ret, int *ret_exit, const char *fmt,
                 ...) MUST_CHECK PRINTF(4, 5);
+/* A random idempotency key (UUID text). */
 void key_random(char ret[static 37]);

@@ -55,7 +55,8 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
 
 int cmd_pause(struct cli *cli)
 {
-    return want(cli, "pause", "paused", "pausing, what runs is stopped; resume: drover resume");
+    return want(cli, "pause", "paused",
+                "pausing, running parts are stopped; resume: drover resume");
 }
 
 int cmd_resume(struct cli *cli)
@@ -66,14 +67,14 @@ int cmd_resume(struct cli *cli)
 int cmd_drain(struct cli *cli)
 {
     return want(cli, "drain", "paused",
-                "nothing new starts, what runs ends; resume: drover resume");
+                "no new parts start, running parts finish; resume: drover resume");
 }
 
 int cmd_cancel(struct cli *cli)
 {
     if (!cli->opt.yes && cli->out == OUT_TABLE && cli->talk_tty &&
-        !confirm(cli, "Cancel for good, stopping every job of it?")) {
-        return fail(EXIT_USAGE, "add -y to cancel without being asked", "not cancelled");
+        !confirm(cli, "Cancel for good and stop all its jobs?")) {
+        return fail(EXIT_USAGE, "add -y to cancel without confirmation", "not cancelled");
     }
-    return want(cli, "cancel", "cancelled", "cancelling, every job of it is stopped");
+    return want(cli, "cancel", "cancelled", "cancelling, all its jobs are stopped");
 }

@@ -1,4 +1,4 @@
-/* drover doctor: what a person checks first when something does not work. */
+/* drover doctor: checks the usual causes when something does not work. */
 #include "cli.h"
 #include "client.h"
 #include "common/clock.h"
@@ -48,14 +48,14 @@ static bool check_server(struct doctor_check *c, struct cli *cli)
     }
     AUTO_FREE char *text =
         xasprintf("%s answers, version %s", client_url(cli->client), jstr(r.json, "version"));
-    note(c, r.status == 200, "server", text, "something else may listen there: check DROVER_URL");
+    note(c, r.status == 200, "server", text, "another program may listen there: check DROVER_URL");
     usec_t now;
     if (clock_parse_rfc3339(jstr(r.json, "now"), &now, &err)) {
         int64_t skew_s = (clock_wall_us() - now) / USEC_PER_SEC;
         AUTO_FREE char *skew =
             xasprintf("%lld s apart from the server's", (long long)llabs(skew_s));
         note(c, llabs(skew_s) <= SKEW_S_MAX, "clock", skew,
-             "set the clock: AWS refuses signatures 5 minutes off");
+             "set the clock: AWS rejects signatures that are 5 minutes off");
     }
     return r.status == 200;
 }
@@ -65,7 +65,7 @@ static void check_token(struct doctor_check *c, struct cli *cli)
     const char *file = getenv("DROVER_TOKEN_FILE");
     struct stat st;
     if (file != NULL && stat(file, &st) == 0 && (st.st_mode & 077) != 0) {
-        note(c, false, "token file", "others may read it", "chmod 600 \"$DROVER_TOKEN_FILE\"");
+        note(c, false, "token file", "other users may read it", "chmod 600 \"$DROVER_TOKEN_FILE\"");
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};
@@ -98,8 +98,9 @@ static void check_ready(struct doctor_check *c, struct cli *cli)
     note(c, aws, "aws", aws ? "answers droverd" : "has not answered droverd",
          "check droverd's AWS region, credentials and network");
     note(c, true, "leader",
-         json_is_true(json_object_get(r.json, "leading")) ? "this droverd leads"
-                                                          : "another droverd leads, or none yet",
+         json_is_true(json_object_get(r.json, "leading"))
+             ? "this droverd leads"
+             : "another droverd leads, or none does yet",
          "");
 }
 
@@ -112,7 +113,7 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
     json_t *q;
     if (!client_try(cli, &(struct client_call){.method = "GET", .path = "/v1/quotas"}, &r, &err) ||
         r.status != 200) {
-        return; /* said by the token's check */
+        return; /* the check of the token reported it */
     }
     json_array_foreach(json_object_get(r.json, "quotas"), i, q)
     {

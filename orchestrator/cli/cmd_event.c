@@ -1,4 +1,4 @@
-/* drover events: a stream of events. */
+/* drover events: prints the event stream. */
 #include "cli.h"
 #include "client.h"
 #include "common/clock.h"
@@ -10,11 +10,11 @@
 
 #define LINE_MAX_BYTES (1024 * 1024)
 
-/* A stream of server-sent events, line by line. */
+/* Parser state of a stream of server-sent events. */
 struct events {
     struct cli *cli;
     struct buf line;
-    int64_t until_us; /* 0: none */
+    int64_t until_us; /* 0: no limit */
 };
 
 static void event_print(const struct cli *cli, struct str data)

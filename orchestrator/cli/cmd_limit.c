@@ -5,7 +5,7 @@
 #include "ref.h"
 #include <stdio.h>
 
-/* PATCH of the campaign as it is now; somebody else's change in between is a conflict. */
+/* PATCH the campaign with the ETag just read: a concurrent change is a conflict. */
 static int change(struct cli *cli, const struct ref *ref, const json_t *body,
                   struct client_reply *ret)
 {
@@ -44,7 +44,7 @@ int cmd_scale(struct cli *cli)
     bool none = strcmp(cli->args[1], "none") == 0;
     if (!none && !parse_i64(str_of(cli->args[1]), 0, INT32_MAX, &n, &err)) {
         return fail(EXIT_USAGE, "drover scale c-7 24, or none for no limit",
-                    "a number of parts from 0 on: %s", err.message);
+                    "not a number of parts, 0 or more: %s", err.message);
     }
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
@@ -58,8 +58,8 @@ int cmd_scale(struct cli *cli)
         return status;
     }
     AUTO_FREE char *text =
-        none ? xstrdup("no limit of its own on parts at once")
-             : xasprintf("at most %lld parts at once; what runs now goes on", (long long)n);
+        none ? xstrdup("parts at once: no limit of its own")
+             : xasprintf("at most %lld parts at once; running parts continue", (long long)n);
     return change_print(cli, &ref, &r, text);
 }
 
@@ -72,7 +72,7 @@ int cmd_budget(struct cli *cli)
     const char *usd = cli->args_n > 1 ? cli->args[1] : NULL;
     if (usd == NULL && cli->opt.at_limit == NULL) {
         return fail(EXIT_USAGE, "drover budget c-7 1200, or none; --at-limit drain",
-                    "say what to change");
+                    "nothing to change");
     }
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
@@ -94,7 +94,7 @@ int cmd_budget(struct cli *cli)
     char limit[TEXT_N], spent[TEXT_N];
     const json_t *b = json_object_get(r.json, "budget");
     AUTO_FREE char *text =
-        xasprintf("budget %s%s, %s USD spent, at it: %s",
+        xasprintf("budget %s%s, %s USD spent, when reached: %s",
                   jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit),
                   jnull(b, "limit_micro_usd") ? "" : " USD",
                   money(jint(b, "spent_micro_usd"), spent), jstr(b, "at_limit"));

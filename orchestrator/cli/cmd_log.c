@@ -60,7 +60,7 @@ int cmd_logs(struct cli *cli)
     }
     if (ref.part < 0) {
         return fail(EXIT_USAGE, "drover parts shows them; write drover logs c-7/17",
-                    "logs are of a part: %s is a campaign", ref.campaign);
+                    "logs need a part: %s is a campaign", ref.campaign);
     }
     interrupt_catch();
     AUTO_FREE char *token = xstrdup("");

@@ -7,7 +7,7 @@
 #include "table.h"
 #include <stdio.h>
 
-/* Every try, then what became of each: two tables, so that both fit a narrow terminal. */
+/* The attempts in two tables, the runs and the results, so that both fit a narrow terminal. */
 static void tries_print(const struct cli *cli, const json_t *list)
 {
     struct text_table t = {0};
@@ -102,7 +102,7 @@ static char *parts_query(const struct cli *cli, const struct ref *ref)
     return b.n > 0 ? buf_take(&b) : xstrdup("");
 }
 
-/* Page after page up to the limit; what a page brings is printed at once but for the table. */
+/* Reads pages up to the limit. Each page is printed at once, except in table format. */
 int cmd_parts(struct cli *cli)
 {
     int status = EXIT_OK;

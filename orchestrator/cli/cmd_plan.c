@@ -1,4 +1,4 @@
-/* drover plan: a campaign file, or a campaign that runs. */
+/* drover plan: forecasts a campaign file or a running campaign. */
 #include "cli.h"
 #include "client.h"
 #include "forecast_print.h"
@@ -40,7 +40,7 @@ static int plan_campaign(struct cli *cli)
     return EXIT_OK;
 }
 
-/* A file when there is one of that name, else a campaign. */
+/* A file if one of that name exists, else a campaign. */
 int cmd_plan(struct cli *cli)
 {
     const char *what = cli->args[0];

@@ -39,7 +39,7 @@ int cmd_quotas(struct cli *cli)
     }
     table_print(cli, &t);
     if (json_array_size(list) == 0) {
-        say("no quota was read yet; next: drover doctor");
+        say("no quota is known yet; next: drover doctor");
     }
     return EXIT_OK;
 }

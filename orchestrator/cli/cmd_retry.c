@@ -1,4 +1,4 @@
-/* drover retry: show which parts, ask, send. */
+/* drover retry: shows the selected parts, asks, sends. */
 #include "cli.h"
 #include "client.h"
 #include "print.h"
@@ -27,7 +27,7 @@ static bool numbers_add(json_t *list, const char *text)
     return true;
 }
 
-/* The body of :retry from the options; NULL when they are wrong. */
+/* The body of :retry from the options; NULL after an error message. */
 static json_t *retry_body(const struct cli *cli, const struct ref *ref)
 {
     json_t *body = json_object(), *selector = json_object(), *changes = json_object();
@@ -79,9 +79,8 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
                  ref->campaign, parts > 0 ? " (" : "", buf_cstr(&numbers),
                  (int64_t)i < parts ? ",..." : "", parts > 0 ? ")" : "");
     if (cli->opt.volume_gb > 0) {
-        (void)printf(
-            "! volume %lld GB: a warm pool of another size does not match; these start cold\n",
-            (long long)cli->opt.volume_gb);
+        (void)printf("! volume %lld GB: no warm pool of another size matches; these start cold\n",
+                     (long long)cli->opt.volume_gb);
     }
     (void)fflush(stdout);
 }
@@ -150,10 +149,10 @@ int cmd_retry(struct cli *cli)
         preview_print(cli, &ref, r.json);
     }
     if (jint(r.json, "parts") == 0) {
-        return fail(EXIT_NOT_FOUND, "drover failures shows what failed", "no failed part fits");
+        return fail(EXIT_NOT_FOUND, "drover failures shows what failed", "no failed part matches");
     }
     if (!cli->opt.yes && !confirm(cli, "Retry?")) {
-        return fail(EXIT_USAGE, "add -y to retry without being asked", "not retried");
+        return fail(EXIT_USAGE, "add -y to retry without confirmation", "not retried");
     }
     return retry_send(cli, &ref, str_of(text));
 }

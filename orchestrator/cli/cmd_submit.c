@@ -1,4 +1,5 @@
-/* drover submit and validate: every fault of a file with its line, the plan, the start. */
+/* drover submit and validate: shows every fault of a file with its line, the plan, and the
+ * submitted campaign. */
 #include "cli.h"
 #include "client.h"
 #include "forecast_print.h"
@@ -118,14 +119,14 @@ static bool send(struct cli *cli, const struct submit_file *f, bool dry_run, con
     struct err err = ERR_INIT;
     if (client_try(cli, &call, ret, &err) &&
         json_array_size(json_object_get(ret->json, "errors")) > 0) {
-        *ret_exit = refused(cli, f, ret); /* faults are ours to show, all else client_call's */
+        *ret_exit = refused(cli, f, ret); /* faults are printed here, other errors by client_call */
         return false;
     }
     if (ret->status >= 200 && ret->status < 300) {
         return true;
     }
     if (ret->status == 0 && !dry_run && cli->talk_tty) {
-        say("trying to reach %s ...", client_url(cli->client));
+        say("waiting for %s ...", client_url(cli->client));
     }
     reply_done(ret);
     return client_call(cli, &call, ret, ret_exit);
@@ -136,7 +137,7 @@ static void plan_stage(const json_t *s)
     char worst[TEXT_N], one[TEXT_N];
     const json_t *q = json_object_get(s, "quota");
     AUTO_FREE char *parts = jnull(s, "parts")
-                                ? xstrdup("parts come by the API")
+                                ? xstrdup("parts are added by the API")
                                 : xasprintf("%lld parts", (long long)jint(s, "parts"));
     AUTO_FREE char *quota = jnull(q, "limit")
                                 ? xstrdup("quota not known yet")

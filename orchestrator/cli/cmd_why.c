@@ -18,7 +18,7 @@ static void why_print(const struct cli *cli, const json_t *v)
                      (long long)jint(v, "place_of"));
         const json_t *s = json_object_get(v, "starts");
         if (json_is_object(s) && jnull(s, "p50_seconds")) {
-            (void)printf("   never starts as things are");
+            (void)printf("   does not start under the current limits");
         } else if (json_is_object(s)) {
             (void)printf("   starts in %s (%s to %s)", span(jint(s, "p50_seconds"), mid),
                          span(jint(s, "p10_seconds"), low), span_or_never(s, "p90_seconds", high));

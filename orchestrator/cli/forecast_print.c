@@ -1,18 +1,19 @@
-/* A forecast on a few lines; see forecast_print.h. */
+/* Prints a forecast; see forecast_print.h. */
 #include "forecast_print.h"
 #include "cli.h"
 #include "print.h"
 #include "table.h"
 #include <stdio.h>
 
-/* "HEAD ends in 1 h 22 m (1 h 13 m to 1 h 36 m)", and the cost below it. */
+/* "HEAD ends in 1 h 22 m (1 h 13 m to 1 h 36 m)" and the cost on the next line. */
 static void band_print(const char *head, const json_t *f)
 {
     char mid[TEXT_N], low[TEXT_N], high[TEXT_N];
     const json_t *end = json_object_get(f, "end");
     const json_t *cost = json_object_get(f, "cost");
     if (jnull(end, "p50_seconds")) {
-        (void)printf("%s never ends as things are: a cap, quota or price holds it\n", head);
+        (void)printf("%s does not end under the current limits: a cap, quota or price blocks it\n",
+                     head);
     } else {
         (void)printf("%s ends in %s (%s to %s)\n", head, span(jint(end, "p50_seconds"), mid),
                      span(jint(end, "p10_seconds"), low), span_or_never(end, "p90_seconds", high));
@@ -72,7 +73,7 @@ void forecast_print(const struct cli *cli, const json_t *forecast, const json_t 
     stages_print(forecast);
     double fits = json_number_value(json_object_get(forecast, "fits_budget"));
     if (fits < 0.995) {
-        (void)printf("  ! the budget is enough in %.0f of 100 cases\n", fits * 100);
+        (void)printf("  ! the budget suffices in %.0f of 100 cases\n", fits * 100);
     }
     advice_print(forecast);
     if (json_is_object(what_if)) {

@@ -1,4 +1,4 @@
-/* Values as people read them, JSON as the API gave it, errors with what to do next. */
+/* Prints values for people, JSON as the API returned it, and errors with the next step. */
 #include "print.h"
 #include "cli.h"
 #include <stdarg.h>
@@ -27,7 +27,7 @@ bool jnull(const json_t *o, const char *key)
     return v == NULL || json_is_null(v);
 }
 
-/* Two digits, four below one USD, rounded half up. */
+/* Two decimals, four below one USD, rounded half up. */
 const char *money(int64_t musd, char buf[static TEXT_N])
 {
     if (musd > -MUSD_PER_USD && musd < MUSD_PER_USD && musd != 0) {

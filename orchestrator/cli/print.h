@@ -1,12 +1,14 @@
-/* Values as people read them, and JSON as the API gave it. */
+/* Prints values for people, and JSON as the API returned it. Functions with `buf` return buf. */
 #pragma once
 #include "cli.h"
 
 const char *jstr(const json_t *o, const char *key);               /* "" when absent or null */
 int64_t jint(const json_t *o, const char *key);                   /* 0 when absent */
 json_t *jget(const json_t *o, const char *key, const char *key2); /* o.key.key2 */
+/* True when o.key is absent or null. */
 bool jnull(const json_t *o, const char *key);
 #define TEXT_N 32
+/* Plain digits. */
 const char *number(int64_t n, char buf[static TEXT_N]);
 /* The number o.key; "-" when absent or null. */
 const char *number_or_dash(const json_t *o, const char *key, char buf[static TEXT_N]);
@@ -16,13 +18,14 @@ const char *span(int64_t seconds, char buf[static TEXT_N]);     /* "8 h 12 m" */
 /* span of o.key; "never" when absent or null. */
 const char *span_or_never(const json_t *o, const char *key, char buf[static TEXT_N]);
 const char *glyph(const struct cli *cli, const char *state);
+/* Indented JSON. */
 void print_json(const json_t *v);
-void print_lines(const json_t *list); /* JSON lines */
-/* A line with v.key for each v of the list. */
+void print_lines(const json_t *list); /* one JSON object per line */
+/* v.key of each v of the list, one per line. */
 void print_names(const json_t *list, const char *key);
-/* What json and jsonl print for one object; false for table and name. */
+/* Print v (json) or the list (jsonl). False, nothing printed, for table and name. */
 bool print_machine(const struct cli *cli, const json_t *v, const json_t *list);
-void say(const char *fmt, ...) PRINTF(1, 2); /* a line of talk */
+void say(const char *fmt, ...) PRINTF(1, 2); /* a message on stderr */
 int fail(enum cli_exit status, const char *next, const char *fmt, ...) PRINTF(3, 4);
-/* y/N on the terminal. */
+/* Ask y/N on the terminal; false also without a terminal. */
 bool confirm(const struct cli *cli, const char *question);

@@ -1,5 +1,5 @@
-/* Following a campaign to its end: a few lines redrawn on a terminal, one line a change elsewhere.
- */
+/* Follows a campaign to its end: redraws a few lines on a terminal, prints one line per change
+ * elsewhere. */
 #include "progress.h"
 #include "cli.h"
 #include "client.h"
@@ -57,8 +57,8 @@ char *progress_line(const struct cli *cli, const json_t *c)
 struct follow {
     struct cli *cli;
     const char *campaign;
-    char *shown; /* the last line printed elsewhere than on a terminal */
-    int drawn;   /* lines on the terminal */
+    char *shown; /* the last line printed when not on a terminal */
+    int drawn;   /* lines drawn on the terminal */
     int64_t began_us, forecast_us;
     json_t *forecast;
 };
@@ -69,7 +69,7 @@ static void draw_line(struct follow *f, const char *text)
     size_t width = (size_t)f->cli->width - 1, at = 0;
     (void)snprintf(cut, sizeof cut, "%s", text);
     while (text_width(cut) > width && (at = strlen(cut)) > 0) {
-        do { /* whole characters only */
+        do { /* do not cut a UTF-8 character */
             cut[--at] = '\0';
         } while (at > 0 && ((uint8_t)text[at] & 0xc0) == 0x80);
     }
@@ -138,7 +138,7 @@ static void show(struct follow *f, const json_t *c)
 {
     const struct cli *cli = f->cli;
     if (cli->out == OUT_JSON || cli->out == OUT_NAME || cli->opt.quiet) {
-        return; /* the end is printed once */
+        return; /* printed once at the end */
     }
     if (cli->out == OUT_TABLE && cli->out_tty) {
         draw(f, c);
@@ -169,7 +169,7 @@ static void forecast_refresh(struct follow *f)
     }
 }
 
-/* -1: goes on. */
+/* The exit status of an ended campaign; -1 while it runs. */
 static int end_status(const struct cli *cli, const json_t *c)
 {
     const char *state = jstr(c, "state");
@@ -215,7 +215,7 @@ static int follow(struct follow *f)
         struct client_reply r = {0};
         if (interrupted()) {
             return fail(EXIT_INTERRUPTED, NULL,
-                        "interrupted; the campaign goes on: drover watch %s", f->campaign);
+                        "interrupted; the campaign continues: drover watch %s", f->campaign);
         }
         if (!client_get(f->cli, &r, &status, "/v1/campaigns/%s", f->campaign)) {
             return interrupted() ? EXIT_INTERRUPTED : status;
@@ -227,7 +227,7 @@ static int follow(struct follow *f)
             return follow_end(f, r.json, status);
         }
         if (timeout_us >= 0 && clock_mono_us() - f->began_us > timeout_us) {
-            return fail(EXIT_WAIT_TIMEOUT, "drover watch goes on waiting",
+            return fail(EXIT_WAIT_TIMEOUT, "drover watch continues waiting",
                         "%s is still %s after %s", f->campaign, jstr(r.json, "state"),
                         f->cli->opt.timeout);
         }

@@ -1,9 +1,10 @@
-/* Follow a campaign to its end. */
+/* Follows a campaign to its end. */
 #pragma once
 #include "cli.h"
 
+/* A bar of `width` columns; caller frees. */
 char *progress_bar(const struct cli *cli, int64_t done, int64_t total, int width);
 /* One line about a campaign; caller frees. */
 char *progress_line(const struct cli *cli, const json_t *campaign);
-/* Follow until an end state; the exit status. */
+/* Follow the campaign until it is in an end state. Returns the exit status. */
 int progress_follow(struct cli *cli, const char *campaign);

@@ -1,4 +1,4 @@
-/* What CAMPAIGN[/STAGE[/PART[/ATTEMPT]]] names. */
+/* Parses CAMPAIGN[/STAGE[/PART[/ATTEMPT]]]. */
 #include "ref.h"
 #include "cli.h"
 #include "client.h"
@@ -11,7 +11,7 @@ static bool is_number(struct str s)
     return s.n > 0 && s.p[0] != '-' && parse_i64(s, 0, INT64_MAX, &n, NULL);
 }
 
-/* The newest campaign that fits: by name when one is given, else one that has not ended. */
+/* The newest campaign of this name, or without a name the newest that has not ended. */
 static bool campaign_search(struct cli *cli, struct str name, char ret[static 32], int *ret_exit)
 {
     CLEANUP(reply_done)
@@ -36,7 +36,7 @@ static bool campaign_search(struct cli *cli, struct str name, char ret[static 32
         found = json_array_get(list, 0);
     }
     if (found == NULL) {
-        *ret_exit = name.n > 0 ? fail(EXIT_NOT_FOUND, "drover ls shows those there are",
+        *ret_exit = name.n > 0 ? fail(EXIT_NOT_FOUND, "drover ls lists them",
                                       "there is no campaign '" STR_FMT "'", STR_ARG(name))
                                : fail(EXIT_NOT_FOUND, "drover submit FILE starts one",
                                       "there is no campaign yet");

@@ -1,12 +1,13 @@
-/* What a CAMPAIGN[/STAGE[/PART[/ATTEMPT]]] names. */
+/* Parses CAMPAIGN[/STAGE[/PART[/ATTEMPT]]]. */
 #pragma once
 #include "cli.h"
 
 struct ref {
     char campaign[32]; /* "c-7" */
-    char stage[80];    /* "" when not said */
-    int64_t part;      /* -1 */
-    int64_t attempt;   /* 0 */
+    char stage[80];    /* "" when absent */
+    int64_t part;      /* -1 when absent */
+    int64_t attempt;   /* 0 when absent */
 };
-/* text NULL: the newest campaign that has not ended, else the newest. A name is looked up. */
+/* Parse text. NULL: the newest campaign that has not ended, else the newest. A campaign's name is
+ * looked up. False after an error message, with the exit status. */
 bool ref_read(struct cli *cli, const char *text, struct ref *ret, int *ret_exit) MUST_CHECK;

@@ -13,7 +13,7 @@ char *text_clean(const char *s)
         bool c1 = (uint8_t)p[0] == 0xc2 && (uint8_t)p[1] >= 0x80 && (uint8_t)p[1] < 0xa0;
         if ((uint8_t)*p < 0x20 || *p == 0x7f) {
             *p = *p == '\n' || *p == '\t' ? ' ' : '?';
-        } else if (c1) { /* an 8-bit control character, as escape sequences may begin with */
+        } else if (c1) { /* an 8-bit control character may begin an escape sequence */
             p[0] = p[1] = '?';
         }
     }
@@ -102,7 +102,7 @@ void table_row(struct text_table *t, const char *const *cells)
     t->rows[t->n++] = row;
 }
 
-/* Print at most `max` columns of s; the width printed. */
+/* Print at most `max` columns of s. Returns the width printed. */
 static size_t cell_print(const char *s, size_t max)
 {
     size_t width = 0;

@@ -1,4 +1,4 @@
-/* A table of text: columns as wide as they must be, cut at the terminal's width. */
+/* A table of text. Columns are as wide as their content; lines are cut at the terminal's width. */
 #pragma once
 #include "cli.h"
 
@@ -10,15 +10,16 @@ struct text_table {
     char ***rows; /* rows[n][columns] */
     size_t n, cap;
 };
+/* Add a column before the first row; `right` aligns its cells to the right. */
 void table_column(struct text_table *t, const char *head, bool right);
-/* Strings are copied; control characters become '?'. */
+/* Add a row. Strings are copied; control characters become '?'. */
 void table_row(struct text_table *t, const char *const *cells);
-void table_print(const struct cli *cli, struct text_table *t); /* and free */
-size_t text_width(const char *s);                              /* columns on a terminal */
-/* A copy safe for a terminal; caller frees. */
+void table_print(const struct cli *cli, struct text_table *t); /* and free it */
+size_t text_width(const char *s);                              /* terminal columns */
+/* A copy without control characters; caller frees. */
 char *text_clean(const char *s);
-/* For a cell of a narrow terminal: of s3://bucket/a/b only b is kept. In a pipe all of it; caller
- * frees. */
+/* For a table cell on a narrow terminal: the last component of an s3:// path; in a pipe the whole
+ * text. Caller frees. */
 char *text_short(const struct cli *cli, const char *s);
-/* A line of words behind `head`, without control characters; on a terminal broken at its width. */
+/* Print `head` and text without control characters, wrapped at the terminal's width. */
 void text_print(const struct cli *cli, const char *head, const char *text);

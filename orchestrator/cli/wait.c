@@ -10,7 +10,7 @@
 
 #define POLL_MS 300
 
-/* Caught signals are blocked and left pending: asking for them needs no handler and no global. */
+/* Caught signals stay blocked and pending, so that polling needs no handler and no global. */
 bool interrupted(void)
 {
     sigset_t pending;
@@ -68,11 +68,11 @@ int wait_for(struct cli *cli, const char *path, bool (*done)(const json_t *v, co
             return EXIT_OK;
         }
         if (interrupted()) {
-            return fail(EXIT_INTERRUPTED, NULL, "interrupted; what was asked for goes on");
+            return fail(EXIT_INTERRUPTED, NULL, "interrupted; the request continues on the server");
         }
         if (timeout_us >= 0 && clock_mono_us() - began_us > timeout_us) {
             return fail(EXIT_WAIT_TIMEOUT, "drover get shows the state",
-                        "not there after %s: %s is %s", cli->opt.timeout, jstr(r.json, "id"),
+                        "timed out after %s: %s is %s", cli->opt.timeout, jstr(r.json, "id"),
                         jstr(r.json, "state"));
         }
         pause_ms(POLL_MS);

@@ -1,4 +1,4 @@
-/* Campaigns: submit, list, show, and what is wanted of them. */
+/* Campaigns: submit, list, show, and change what is wanted of them. */
 #include "campaigns.h"
 #include "api/server/audit.h"
 #include "api/server/idempotency.h"
@@ -150,7 +150,8 @@ static bool want(struct api_req *r, enum verb verb, enum wanted wanted, const ch
                        verb_refusal(answer));
     }
     const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
-    /* One that is held (breaker, budget) is wanted to run already: resuming says to look again. */
+    /* A held campaign (breaker, budget) is already wanted to run; resuming asks the leader to check
+     * it again. */
     bool again = wanted == WANTED_RUN && now.state == CAMPAIGN_HELD;
     if ((now.wanted != wanted || again) &&
         (!apidb_campaign_want(tx, id, wanted, err) || !req_audit(r, action, subject, "{}", err))) {
@@ -237,7 +238,7 @@ static bool patch_read(const json_t *body, struct apidb_patch *p, struct err *er
     return budget == NULL || patch_budget(budget, p, err);
 }
 
-/* If-Match holds the version, alone or in front of what GET's ETag has behind it. */
+/* If-Match holds the version, alone or followed by the rest of GET's ETag. */
 static bool if_match(const struct api_req *r, int64_t version, struct err *err)
 {
     const char *header = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
@@ -275,7 +276,7 @@ static bool patch_stages(struct store *tx, int64_t campaign_id, const json_t *bo
         int64_t parts = -1;
         const json_t *n = json_object_get(v, "parts");
         if (!json_is_object(v) || !json_only_keys(v, keys, err) || n == NULL) {
-            return err_set(err, ERR_INVALID, "stages.%.60s: {\"parts\": 8}, or null for none",
+            return err_set(err, ERR_INVALID, "stages.%.60s: {\"parts\": 8}, or null for no limit",
                            name);
         }
         if (!json_is_null(n) && !json_get_i64(v, "parts", 0, INT32_MAX, JSON_ABSENT, &parts, err)) {

@@ -1,6 +1,6 @@
-/* A campaign as an answer. */
+/* The JSON of a campaign. */
 #pragma once
 #include "api/server/request.h"
 
-/* The campaign as JSON into r's answer. */
+/* Answer with the campaign as JSON. */
 bool campaign_answer(struct api_req *r, int64_t id, int status, struct err *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* What a campaign has cost, by stage and by cause. */
+/* The cost of a campaign, by stage and by cause. */
 #include "store/api/cost.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"

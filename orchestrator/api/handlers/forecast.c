@@ -1,5 +1,5 @@
-/* When a campaign ends and what it will have cost, what would change that, and why one part waits.
- * A forecast of a big campaign takes seconds: one is made at a time, and remembered. */
+/* When a campaign ends, what it costs, what would change that, and why one part waits. A forecast
+ * of a large campaign takes seconds: one is computed at a time, and cached. */
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/response_cache.h"
@@ -11,7 +11,7 @@
 
 #define SAME_COUNTS_US (2 * USEC_PER_SEC)
 
-/* The fields of one stage that were here before there was a whole picture. */
+/* Fields of a single stage, kept for clients written before "stages" existed. */
 static void one_stage(struct api_req *r, struct json_out *w, struct forecast_facts *a, int stage_i,
                       const struct apidb_stage_row *st, const struct forecast *f)
 {
@@ -40,7 +40,7 @@ static void one_stage(struct api_req *r, struct json_out *w, struct forecast_fac
     json_out_null(w, "ends_at");
     json_out_null(w, "parts_per_hour");
     const char *why = a != NULL ? forecast_reason(&r->arena, f) : NULL;
-    why = never ? "never as things are: a cap, quota or price holds it" : why;
+    why = never ? "not under the current limits: a cap, quota or price blocks it" : why;
     json_out_str(w, "reason", left <= 0 || why == NULL ? "nothing is left" : why);
 }
 
@@ -78,7 +78,7 @@ static bool forecast_make(struct api_req *r, int64_t id, const struct apidb_stag
     return true;
 }
 
-/* The answer under `key`: remembered, or made now by `make`. */
+/* The answer under `key`, cached or computed by `make`. */
 static bool remembered(struct api_req *r, const char *key, int64_t id,
                        const struct apidb_stage_row *st, struct err *err)
 {
@@ -86,10 +86,10 @@ static bool remembered(struct api_req *r, const char *key, int64_t id,
     AUTO_FREE char *json = response_cache_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
     if (json == NULL && !response_cache_turn(r->api->answers)) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
-        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
+        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");
     }
     if (json == NULL) {
-        /* perhaps made while we waited */
+        /* another thread may have computed it while this one waited */
         json = response_cache_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
         AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);
         int64_t began_us = clock_mono_us();

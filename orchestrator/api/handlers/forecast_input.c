@@ -1,5 +1,5 @@
-/* The input of a forecast; see ahead.h. One snapshot transaction reads it all, so that parts, slots
- * and money fit each other. */
+/* The input of a forecast; see forecast_input.h. One snapshot transaction reads everything, so that
+ * parts, slots and money are consistent. */
 #include "forecast_input.h"
 #include "common/clock.h"
 #include "core/spec/spec_json.h"
@@ -7,16 +7,14 @@
 #include "store/pg/tx.h"
 #include "store/rows/view.h"
 
-#define AHEAD_ARENA_MAX (256 * 1024 * 1024)
-#define AHEAD_CAMPAIGNS_MAX                                                                        \
-    200 /* live ones beside each other; more than that are not looked at                           \
-         */
-#define MB            (INT64_C(1024) * 1024)
-#define COLD_START_S  180 /* until a stage has starts of its own to tell by */
-#define RETRY_WAIT_S  30
-#define CREATES_PER_S 1.0 /* what SageMaker allows by default */
+#define AHEAD_ARENA_MAX     (256 * 1024 * 1024)
+#define AHEAD_CAMPAIGNS_MAX 200 /* maximum of live campaigns considered */
+#define MB                  (INT64_C(1024) * 1024)
+#define COLD_START_S        180 /* until the stage's own starts are known */
+#define RETRY_WAIT_S        30
+#define CREATES_PER_S       1.0 /* SageMaker's default rate */
 
-struct forecast_facts_stage { /* beside in.stages: what it owns */
+struct forecast_facts_stage { /* memory owned for in.stages[i] */
     struct forecast_part *parts;
     size_t parts_n, parts_cap;
     struct forecast_job *jobs;
@@ -129,7 +127,7 @@ static bool load_slots(struct forecast_facts *a, struct store *db, struct err *e
     return true;
 }
 
-/* Projects with their limits; row 0 is everything together. */
+/* Projects with their limits; row 0 is the whole installation. */
 static bool load_projects(struct forecast_facts *a, struct store *db, struct err *err)
 {
     AUTO_FREE struct project_row *rows = NULL;
@@ -137,7 +135,7 @@ static bool load_projects(struct forecast_facts *a, struct store *db, struct err
     if (!view_projects(db, &rows, &n, err)) {
         return false;
     }
-    a->projects = xcalloc(n + 1, sizeof *a->projects); /* and one more for a plan's */
+    a->projects = xcalloc(n + 1, sizeof *a->projects); /* one more for the project of a plan */
     a->project_names = xcalloc(n + 1, sizeof *a->project_names);
     for (size_t i = 0; i < n; i++) {
         musd_t left = left_of(rows[i].cap_musd, rows[i].reserved_musd + rows[i].spent_musd);
@@ -193,7 +191,7 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
     }
 }
 
-/* Causes that count as a try, as the history query wants them. */
+/* Causes that count as an attempt, as the history query takes them. */
 static size_t counting(int16_t ret[static CAUSE_COUNT])
 {
 #define X(c, name, counts, times, from_s, to_s, remedy) counts,
@@ -219,7 +217,7 @@ static bool load_history(struct forecast_facts *a, struct store *db, struct fore
     if (!apidb_history(db, st->campaign_id, st->stage_id, causes, causes_n, h, err)) {
         return false;
     }
-    for (size_t i = h->n; i-- > 0;) { /* newest first: learn the oldest first */
+    for (size_t i = h->n; i-- > 0;) { /* newest first; learn the oldest first */
         const struct apidb_past *p = &h->at[i];
         st->tries += p->end != END_OTHER;
         st->failed_tries += p->end == END_LOST;
@@ -242,7 +240,7 @@ static void stage_defaults(struct forecast_stage *st)
     duration_init(&st->start, 0);
 }
 
-/* What the file expects of a part is meant for one of the mean size. */
+/* The file's expectation applies to a part of the mean size. */
 static void expect_mean(struct forecast_stage *st, const struct forecast_facts_stage *own)
 {
     uint64_t sum = 0;
@@ -267,7 +265,7 @@ static bool load_stage(struct forecast_facts *a, struct store *db, const struct 
 {
     int spec_i = spec_stage_find(spec, row->name);
     if (spec_i < 0) {
-        return true; /* a kind this version does not run */
+        return true; /* a stage kind this version does not run */
     }
     struct forecast_facts_stage *own = NULL;
     index_of[spec_i] = a->in.stages_n;
@@ -322,7 +320,7 @@ static bool load_campaign(struct forecast_facts *a, struct store *db, int64_t id
     }
     AUTO_FREE char *spec_json = c.spec_json;
     if (!target && (c.state != CAMPAIGN_RUNNING || c.wanted != WANTED_RUN)) {
-        return true; /* takes no new slot; what it runs is not known to end soon */
+        return true; /* takes no new slot, and its end is not forecast */
     }
     if (!json_parse(str_of(spec_json), SPEC_ARENA_BYTES, &v, err) ||
         !spec_from_json(v, &a->arena, &spec, err) || !view_stages(db, id, &rows, &n, err)) {
@@ -375,7 +373,7 @@ static bool load_jobs(struct forecast_facts *a, struct store *db, struct err *er
     return true;
 }
 
-/* Pointers into arrays that grew while they were filled. */
+/* Set the pointers into arrays that moved while they grew. */
 static void settle_pointers(struct forecast_facts *a)
 {
     for (int i = 0; i < a->in.stages_n; i++) {
@@ -447,7 +445,7 @@ bool forecast_facts_load(struct store *db, int64_t campaign_id, struct forecast_
     return true;
 }
 
-/* The project a file names; a new one has no limits yet. */
+/* The project a file names; a new project has no limits. */
 static int project_of_plan(struct forecast_facts *a, const char *name)
 {
     for (int i = 0; i < a->in.projects_n; i++) {
@@ -475,7 +473,7 @@ void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s)
         struct forecast_facts_stage *own = NULL;
         index_of[i] = a->in.stages_n;
         struct forecast_stage *st = stage_add(a, &own);
-        st->campaign_id = INT64_MAX; /* the newest of all */
+        st->campaign_id = INT64_MAX; /* newer than any stage */
         st->stage_id = i + 1;
         st->campaign_i = a->in.campaigns_n;
         st->spec = spec;
@@ -525,7 +523,7 @@ int forecast_facts_stage(const struct forecast_facts *a, const char *name)
     return name != NULL ? -1 : first;
 }
 
-/* The forecast would refuse a type it knows no price of: say so with what to do. */
+/* The forecast would reject a type without a known price: report it here with a remedy. */
 static void check_type(const struct forecast_facts *a, const struct what_if *w, struct faults *f)
 {
     if (w->instance_type[0] == '\0') {

@@ -19,7 +19,7 @@ const char *forecast_reason(struct arena *arena, const struct forecast *f)
                         f->needs_parts == 1 ? "" : "s", f->needs_stage);
 }
 
-/* What never comes is null. */
+/* null for a time that never comes. */
 void forecast_out_seconds(struct json_out *w, const char *key, int64_t us)
 {
     if (us == USEC_NEVER) {

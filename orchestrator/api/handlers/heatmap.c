@@ -1,5 +1,5 @@
-/* The heat map's data: one tile a part while they are few, else tiles of equal stretches with
- * counts by state. */
+/* Data of the heat map: one tile per part while they are few, else tiles of equal ranges of parts
+ * with counts by state. */
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/response_cache.h"
@@ -85,7 +85,7 @@ bool tiles_get(struct api_req *r, struct err *err)
     }
     key.last = MIN(key.last, MAX(stage.tasks - 1, 0));
     if (key.first > key.last) {
-        return err_set(err, ERR_MALFORMED, "first is behind last, or behind the last part");
+        return err_set(err, ERR_MALFORMED, "first is greater than last or than the last part");
     }
     key.stage_id = stage.id;
     int64_t span = stage.tasks == 0 ? 0 : key.last - key.first + 1;

@@ -1,4 +1,4 @@
-/* Limits above a campaign: of its project and of this installation. */
+/* Limits above a campaign: of its project and of the installation. */
 #include "store/api/limits.h"
 #include "api/server/audit.h"
 #include "api/server/reply.h"
@@ -45,7 +45,7 @@ static bool read_limits(const json_t *body, struct apidb_limits_patch *ret, stru
     const char *total;
     if (!json_is_object(budget) || !json_only_keys(budget, keys, err) ||
         !json_get_str(budget, "total", NULL, &total, err) || total == NULL) {
-        return err_set(err, ERR_INVALID, "budget: {\"total\": \"900 USD\"}, or null for none");
+        return err_set(err, ERR_INVALID, "budget: {\"total\": \"900 USD\"}, or null for no budget");
     }
     return parse_usd(str_of(total), &ret->budget_musd, err);
 }
@@ -81,7 +81,7 @@ static bool instance_limits(struct store *tx, const json_t *instances, struct er
     {
         int64_t limit = -1;
         if (strlen(type) > INSTANCE_TYPE_MAX || strncmp(type, "ml.", 3) != 0) {
-            return err_set(err, ERR_INVALID, "instances: '%.40s' is no instance type", type);
+            return err_set(err, ERR_INVALID, "instances: '%.40s' is not an instance type", type);
         }
         if (!json_is_null(n) &&
             !json_get_i64(instances, type, 0, INT32_MAX, JSON_ABSENT, &limit, err)) {

@@ -31,9 +31,8 @@ static bool eat(struct cursor *c, char want)
     return true;
 }
 
-/* One of eight bytes ends a plain string or has no place in it: below 0x20, above 0x7e, quote or
- * backslash. A byte that is only beside such a one may be taken for it, which costs a second look.
- */
+/* True when one of eight bytes cannot be in a plain string: below 0x20, above 0x7e, quote or
+ * backslash. A byte next to such a byte may match falsely, which only costs the slow check. */
 static bool plain_8(const char *p)
 {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
@@ -44,7 +43,7 @@ static bool plain_8(const char *p)
     return ((low | v | (v + ones)) & tops) == 0;
 }
 
-/* A string without escapes, control bytes or bytes beyond ASCII. */
+/* A string without escapes, control characters or bytes outside ASCII. */
 static bool eat_plain_string(struct cursor *c, struct str *ret)
 {
     if (!eat(c, '"')) {
@@ -81,10 +80,11 @@ static bool eat_size(struct cursor *c, int64_t *ret)
     }
     size_t n = (size_t)(c->p - begin);
     *ret = v;
-    return n > 0 && (n == 1 || *begin != '0'); /* what follows decides whether it was whole */
+    /* the next byte decides whether the number is complete */
+    return n > 0 && (n == 1 || *begin != '0');
 }
 
-/* An object of plain strings under keys that differ; its text as it stands. */
+/* An object of plain strings with distinct keys, as its text. */
 static bool eat_vars(struct cursor *c, struct str *ret)
 {
     struct str keys[NDJSON_VARS_MAX], value;
@@ -112,8 +112,8 @@ static bool eat_vars(struct cursor *c, struct str *ret)
     return true;
 }
 
-/* The flat form: uri, size and vars, each once, in any order. False: not flat, which is no fault
- * yet. */
+/* The flat form: uri, size and vars, each at most once, in any order. False: not flat; jansson
+ * decides whether it is valid. */
 static bool parse_flat(struct str line, struct ndjson_part *ret)
 {
     struct cursor c = {line.p, line.p + line.n};

@@ -1,4 +1,4 @@
-/* Bulk changes: one, and a page of them. */
+/* Bulk operations: one, and pages of them. */
 #include "store/api/operations.h"
 #include "api/server/paging.h"
 #include "api/server/reply.h"

@@ -1,4 +1,4 @@
-/* Parts: pages of them, one with its attempts, its log. */
+/* Parts: pages of them, one with its attempts, and its log. */
 #include "parts.h"
 #include "api/server/paging.h"
 #include "api/server/reply.h"
@@ -10,7 +10,7 @@
 
 #define LOG_TIMEOUT_US (15 * USEC_PER_SEC)
 
-/* {c} and ?stage= to a campaign and a stage; without ?stage= *ret_stage is 0. */
+/* The campaign {c} and the stage ?stage=; without ?stage= *ret_stage is 0. */
 static bool where(struct api_req *r, int64_t *ret_campaign, int64_t *ret_stage, struct err *err)
 {
     const char *name = req_query(r, "stage");
@@ -34,7 +34,7 @@ static bool cause_add(struct apidb_parts_query *q, struct str name, struct err *
             return true;
         }
     }
-    return err_set(err, ERR_MALFORMED, "'%.*s' is not a cause; see failures for those there are",
+    return err_set(err, ERR_MALFORMED, "'%.*s' is not a cause; drover failures lists them",
                    (int)MIN(name.n, 64), name.p);
 }
 
@@ -63,7 +63,7 @@ static bool state_set(struct apidb_parts_query *q, struct str name, struct err *
                    (int)MIN(name.n, 64), name.p);
 }
 
-/* One of: state=S, cause=C, cause IN (C, C), attempts>=N. */
+/* Parses one of: state=S, cause=C, cause IN (C, C), attempts>=N. */
 static bool term_read(struct apidb_parts_query *q, struct str term, struct err *err)
 {
     term = str_trim(term);
@@ -117,7 +117,7 @@ static bool query_read(struct api_req *r, struct apidb_parts_query *q, struct er
         return false;
     }
     if (q->causes_n > 0 && q->attempts_min > 0) {
-        return err_set(err, ERR_MALFORMED, "filter: cause and attempts do not go together yet");
+        return err_set(err, ERR_MALFORMED, "filter: cause and attempts cannot be combined");
     }
     q->after_id = key[0];
     q->after_cause = key[1];

@@ -1,5 +1,4 @@
-/* POST /campaigns/{id}/parts: the spooled lines are checked whole, then loaded in one transaction.
- */
+/* POST /campaigns/{id}/parts: all spooled lines are checked, then loaded in one transaction. */
 #include "api/server/audit.h"
 #include "api/server/idempotency.h"
 #include "api/server/reply.h"
@@ -17,9 +16,9 @@
 #include <sys/mman.h>
 
 #define LINE_ARENA_MAX (1024 * 1024)
-#define FORGET_BYTES   (8 * 1024 * 1024) /* mapped pages are let go behind the reader */
+#define FORGET_BYTES   (8 * 1024 * 1024) /* mapped pages this far behind the reader are dropped */
 
-struct spooled { /* the body, mapped */
+struct spooled { /* the mapped body */
     void *p;
     size_t n;
 };
@@ -44,7 +43,8 @@ static bool spooled_map(const struct api_req *r, struct spooled *ret, struct err
     return true;
 }
 
-/* Next line of the mapping; what lies far behind it counts no longer as our memory. */
+/* The next line of the mapping. Drops pages far behind it, so that they do not count as our
+ * memory. */
 static bool next_line(struct str *text, const char **forgotten, struct str *ret_line)
 {
     if (text->p != NULL && text->p - *forgotten > FORGET_BYTES) {
@@ -56,7 +56,7 @@ static bool next_line(struct str *text, const char **forgotten, struct str *ret_
     return ndjson_next(text, ret_line);
 }
 
-/* Every line is looked at; faults name lines. *ret_n: parts. */
+/* Check every line; faults name lines. *ret_n: number of parts. */
 static bool lines_check(struct api_req *r, struct str text, int64_t *ret_n, struct err *err)
 {
     CLEANUP(arena_done)
@@ -119,7 +119,7 @@ static bool lines_load(struct apidb_load *load, struct str text, struct err *err
     return true;
 }
 
-/* Only stages that take their parts from the API. */
+/* ERR_INVALID unless the stage takes its parts from the API. */
 static bool stage_takes_parts(struct api_req *r, int64_t campaign_id, const char *name,
                               struct err *err)
 {
@@ -136,9 +136,10 @@ static bool stage_takes_parts(struct api_req *r, int64_t campaign_id, const char
     }
     int i = spec_stage_find(spec, name);
     if (i < 0 || spec->stages[i]->fan_out != FAN_OUT_API) {
-        return err_set(err, ERR_CONFLICT,
-                       "stage '%.64s' does not take parts; it would say fan_out: {from: api}",
-                       name);
+        return err_set(
+            err, ERR_CONFLICT,
+            "stage '%.64s' does not take parts from the API; that needs fan_out: {from: api}",
+            name);
     }
     return true;
 }

@@ -1,4 +1,4 @@
-/* What a dry run answers. */
+/* The answer to a dry run. */
 #include "api/server/reply.h"
 #include "api/server/response_cache.h"
 #include "api/server/server_state.h"
@@ -7,7 +7,7 @@
 #include "store/api/quotas.h"
 #include "submit.h"
 
-#define PLAN_RATE_PER_HOUR 3600 /* CreateTrainingJob: one a second by default */
+#define PLAN_RATE_PER_HOUR 3600 /* CreateTrainingJob: one per second by default */
 
 static void musd_or_null(struct json_out *w, const char *key, int64_t v)
 {
@@ -36,7 +36,7 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
     json_out_str(w, "name", sp->name);
     json_out_str(w, "fan_out", fan_outs[sp->fan_out]);
     musd_or_null(w, "parts", st->parts);
-    json_out_null(w, "skipped"); /* known when the leader has looked at the outputs */
+    json_out_null(w, "skipped"); /* known after the leader has checked the outputs */
     json_out_str(w, "instance_type", rate->instance_type);
     json_out_i64(w, "instance_count", sp->instance_count);
     json_out_object(w, "quota");
@@ -57,11 +57,11 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
     const struct apidb_rate *rate = &st->rate[0];
     if (rate->price_musd_per_hour < 0) {
         warning(w, "price_unknown", sp->name,
-                "no price is known for its instance type: nothing will start until there is one");
+                "the price of its instance type is unknown: nothing starts until it is known");
     }
     if (rate->limit < 0) {
         warning(w, "quota_unreadable", sp->name,
-                "the quota of its instance type is not known yet: nothing will start until it is");
+                "the quota of its instance type is unknown: nothing starts until it is known");
     } else if (rate->limit < sp->instance_count) {
         warning(w, "quota_too_small", sp->name,
                 "the quota of its instance type is smaller than one job");
@@ -72,7 +72,7 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
     }
 }
 
-/* What the file itself deserves to be told. */
+/* Warnings about a valid campaign file. */
 static void spec_warnings(struct json_out *w, const struct spec *spec)
 {
     struct faults *f = xcalloc(1, sizeof *f);
@@ -88,7 +88,7 @@ static void spec_warnings(struct json_out *w, const struct spec *spec)
     free(f);
 }
 
-/* The campaign beside those that live, run forward. */
+/* Forecast of the campaign together with the live ones. */
 static bool plan_forecast(struct api_req *r, const struct submit *s, struct json_out *w,
                           struct err *err)
 {
@@ -150,7 +150,7 @@ bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out, str
     plan_file(s, &w);
     if (!response_cache_turn(r->api->answers)) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
-        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
+        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");
     }
     bool ok = plan_forecast(r, s, &w, err);
     response_cache_turn_end(r->api->answers);

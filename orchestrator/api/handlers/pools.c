@@ -1,4 +1,4 @@
-/* Warm pools and what they saved. */
+/* Warm pools and their savings. */
 #include "store/api/pools.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"

@@ -1,4 +1,4 @@
-/* Health, counters, the description of the API, and what its error codes mean. */
+/* Health, counters, the OpenAPI description, and the meaning of error codes. */
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/router.h"
@@ -67,7 +67,7 @@ bool problem_page(struct api_req *r, struct err *err)
     return err_set(err, ERR_NOT_FOUND, "there is no such error code");
 }
 
-/* "/v1/campaigns/{c}:pause" has the parameter "c". */
+/* "/v1/campaigns/{c}:pause" has parameter "c". */
 static void openapi_parameters(struct json_out *w, const struct route *t)
 {
     json_out_array(w, "parameters");
@@ -111,7 +111,7 @@ static void openapi_operation(struct json_out *w, const struct route *t)
     json_out_end_object(w);
 }
 
-/* Was this pattern written already, with an earlier method? */
+/* True when an earlier row has the same pattern with another method. */
 static bool openapi_seen(size_t i)
 {
     for (size_t j = 0; j < i; j++) {

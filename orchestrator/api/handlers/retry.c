@@ -1,4 +1,4 @@
-/* Retry the failed parts a selector names: read, preview, accept as an operation. */
+/* Retry of the failed parts a selector names: parse, preview, accept as an operation. */
 #include "api/server/audit.h"
 #include "api/server/idempotency.h"
 #include "api/server/reply.h"
@@ -10,7 +10,7 @@
 #include "store/api/parts.h"
 #include "store/pg/tx.h"
 
-/* A selector as it came, checked, and as the query wants it. */
+/* A checked selector, as JSON and as the query takes it. */
 struct retry {
     int64_t campaign_id;
     struct apidb_selector sel;
@@ -76,7 +76,7 @@ static bool selector_read(struct api_req *r, struct retry *t, struct err *err)
     if (cause != NULL && !selector_causes(t, cause, err)) {
         return false;
     }
-    if (json_is_string(cause)) { /* kept as the list the leader reads */
+    if (json_is_string(cause)) { /* stored as a list, as the leader reads it */
         json_t *list = json_array();
         (void)json_array_append_new(list, json_string(json_string_value(cause)));
         (void)json_object_set_new(t->selector, "cause", list);
@@ -141,7 +141,7 @@ static bool retry_write(struct api_req *r, const struct retry *t, int64_t *ret_i
     return ok;
 }
 
-/* By the states of now: the campaign's row is locked. */
+/* Checks the current state; the campaign's row is locked. */
 static bool retry_allowed(struct api_req *r, const struct retry *t, const struct apidb_wish *now,
                           struct err *err)
 {

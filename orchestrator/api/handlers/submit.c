@@ -37,13 +37,13 @@ static bool media_type_ok(const struct api_req *r, struct err *err)
                    "send the campaign as application/json or application/yaml");
 }
 
-/* One part for each per_part objects, named by its first; more than one also as the var "uris". */
+/* One part per per_part objects, named by the first; several objects also become the var "uris". */
 static int64_t listing_parts(const struct submit_stage *st, int per_part)
 {
     return ((int64_t)st->listing.n + per_part - 1) / per_part;
 }
 
-/* Where the file says stages.NAME.fan_out.from; {0, 0} when it cannot be told. */
+/* Position of stages.NAME.fan_out.from in the file; {0, 0} when unknown. */
 static struct position fan_out_pos(const struct api_req *r, const char *stage)
 {
     struct position pos = {0, 0};
@@ -145,13 +145,13 @@ static bool stage_price(struct api_req *r, const struct spec_stage *sp, struct s
     }
     if (st->worst_musd >= 0 && st->parts >= 0 &&
         !muldiv_i64(st->worst_musd, st->parts, 1, &st->worst_all_musd)) {
-        return err_set(err, ERR_OVERFLOW, "stage '%s': its worst case is beyond any budget",
+        return err_set(err, ERR_OVERFLOW, "stage '%s': its worst case exceeds any budget",
                        sp->name);
     }
     return true;
 }
 
-/* Prices of the instance types the stages name, as they were read. */
+/* The price of an instance type as last read. */
 static bool price_of(void *ctx, const char *instance_type, musd_t *ret)
 {
     const struct submit *s = ctx;
@@ -206,7 +206,7 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
     return budget_check(r, s, err);
 }
 
-/* {"uris":"a\nb"} for a part of several files. */
+/* {"uris":"a\nb"} for a part of several objects. */
 static void part_vars(const struct bridge_object *at, size_t n, struct buf *out)
 {
     AUTO_BUF struct buf joined = BUF_INIT(API_BODY_MAX);

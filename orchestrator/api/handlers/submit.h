@@ -1,5 +1,5 @@
-/* A campaign file on its way into the database: parsed, its inputs listed, its worst case known.
- * Nothing is written before everything is checked. */
+/* A campaign file before it is written: parsed, its inputs listed, its worst case computed.
+ * Everything is checked before anything is written. */
 #pragma once
 #include "api/server/request.h"
 #include "core/spec/spec.h"
@@ -9,7 +9,7 @@ struct submit_stage {
     struct bridge_listing listing; /* FAN_OUT_S3 */
     int64_t parts;                 /* -1: not known yet (FAN_OUT_API) */
     struct apidb_rate rate[SPEC_LADDER_MAX];
-    musd_t worst_musd;     /* of one part, first rung; -1: price unknown */
+    musd_t worst_musd;     /* of one part on the first rung; -1: price unknown */
     musd_t worst_all_musd; /* of all parts; -1: not known */
 };
 struct submit {
@@ -19,12 +19,12 @@ struct submit {
     int64_t parts;
     musd_t worst_all_musd; /* -1: not known */
 };
-/* Parse, list, price. Faults go to r->faults (ERR_INVALID), a step no cap admits is ERR_BUDGET.
- * Call submit_done in any case. */
+/* Parse, list, price. Call submit_done in any case. ERR_INVALID with r->faults; ERR_BUDGET for a
+ * part whose worst case no cap admits. */
 bool submit_prepare(struct api_req *r, struct submit *s, struct err *err) MUST_CHECK;
-/* All rows of the campaign, inside the caller's transaction. */
+/* Insert all rows of the campaign inside the caller's transaction. */
 bool submit_write(struct api_req *r, struct submit *s, int64_t *ret_id, struct err *err) MUST_CHECK;
-/* The plan as JSON: what would be written, what it may cost and when it would end. */
+/* The plan as JSON: what would be inserted, what it may cost and when it would end. */
 bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out,
                  struct err *err) MUST_CHECK;
 void submit_done(struct submit *s); /* cleanup function */

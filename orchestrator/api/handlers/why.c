@@ -1,5 +1,5 @@
-/* Why one part is not running: the reason, its place in the queue, when it is expected to start,
- * and what would change that. */
+/* Why one part is not running: the reason, its position in the queue, its expected start, and what
+ * would change that. */
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/response_cache.h"
@@ -33,7 +33,7 @@ static const char *str_member(const json_t *o, const char *key)
     return s != NULL ? s : "";
 }
 
-/* {c} of a next step filled in. */
+/* The next step of a reason, with {c} replaced by the campaign. */
 static const char *next_step(struct api_req *r, enum wait_reason why, int64_t campaign)
 {
     const char *text = wait_reason_next(why);
@@ -46,7 +46,7 @@ static const char *next_step(struct api_req *r, enum wait_reason why, int64_t ca
     return arena_printf(&r->arena, "%s%s", ret, text);
 }
 
-/* What a part that does not wait has to say. */
+/* The text for a part that does not wait. */
 static const char *not_waiting(struct api_req *r, const json_t *row)
 {
     const char *state = str_member(row, "state");
@@ -64,7 +64,7 @@ static const char *not_waiting(struct api_req *r, const json_t *row)
     return arena_printf(&r->arena, "it is %s", state);
 }
 
-/* Each thing that would start it sooner, with its new start. */
+/* Write each change that would start it sooner, with the new start. */
 static void out_changes(struct json_out *w, struct forecast_facts *a, const struct forecast *base,
                         int64_t campaign)
 {
@@ -112,7 +112,7 @@ static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign
     struct forecast f = {0};
     if (!response_cache_turn(r->api->answers)) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
-        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being made; ask again");
+        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");
     }
     bool ok = forecast_facts_load(r->db, campaign, &a, &ended, err);
     if (ok && !ended) {
@@ -146,7 +146,7 @@ bool why_get(struct api_req *r, struct err *err)
                  strcmp(str_member(row, "state"), "held") == 0;
     enum wait_reason why = wait_reason_parse(str_member(row, "wait_reason"));
     if (why == WAIT_NONE || why == WAIT_REASON_COUNT) {
-        why = WAIT_NEW; /* came after the stage's last plan */
+        why = WAIT_NEW; /* added after the stage's last plan */
     }
     struct json_out w;
     json_out_init(&w, &r->out);

@@ -1,6 +1,6 @@
-/* The dashboard's files, linked into the binary: asset_table[] of {path, type, start, end, etag}
- * ended by zeros. A path "x.gz" is x compressed. Paths without a dot are pages of the one-page
- * dashboard. */
+/* The dashboard's files, linked into the binary: asset_table[] of {path, type, start, end, etag},
+ * terminated by zeros. A path "x.gz" is x compressed. Paths without a dot are pages of the
+ * single-page dashboard. */
 #include "assets.h"
 #include "reply.h"
 #include "request.h"
@@ -28,7 +28,7 @@ static bool accepts_gzip(const struct api_req *r)
     return v != NULL && strstr(v, "gzip") != NULL;
 }
 
-/* Names with a hash in them never change their content. */
+/* A name with a hash in it never changes its content. */
 static bool is_hashed(const char *path)
 {
     return strncmp(path, "assets/", 7) == 0;

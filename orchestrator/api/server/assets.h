@@ -2,5 +2,5 @@
 #pragma once
 #include "request.h"
 
-/* Answers r with the asset its path names; false when there is none. */
+/* Answer r with the asset its path names. False when there is none. */
 bool asset_serve(struct api_req *r);

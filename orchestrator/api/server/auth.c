@@ -1,7 +1,7 @@
-/* Who asks: bearer tokens "id.secret" (their SHA-256 is stored, compared in constant time) and, for
- * browsers, the same token in a HttpOnly cookie together with a CSRF header that is an HMAC keyed
- * by the secret. Found tokens are remembered for a few seconds, which bounds how long a revoked one
- * still works. */
+/* Authentication by bearer tokens "id.secret" (their SHA-256 is stored and compared in constant
+ * time). Browsers send the same token in an HttpOnly cookie together with a CSRF header, an HMAC
+ * keyed by the secret. Tokens are cached for a few seconds: a revoked token works for at most that
+ * long. */
 #include "auth.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -38,7 +38,7 @@ struct known_token {
     int64_t read_us;
     struct token_bucket bucket;
 };
-struct peer_failures { /* wrong tokens from one address */
+struct peer_failures { /* failed attempts by one address */
     char peer[64];
     int n;
     int64_t until_us;
@@ -172,7 +172,7 @@ const char *role_name(enum api_role role)
     return names[role];
 }
 
-/* The remembered token, still fresh; the lock is held. */
+/* The cached token if still fresh. Call with the lock held. */
 static struct known_token *known_find(struct auth *a, const char *id, int64_t now)
 {
     for (size_t i = 0; i < CACHE_N; i++) {
@@ -205,7 +205,7 @@ static void known_put(struct auth *a, const struct known_token *t, int64_t now)
     }
 }
 
-/* Copy of the token's row, by way of the cache. */
+/* Copy of the token's row, cached. */
 static bool token_get(struct auth *a, struct api_req *r, const char *id, struct known_token *ret,
                       struct err *err)
 {
@@ -249,7 +249,7 @@ static bool rate_ok(struct auth *a, const char *id, struct err *err)
                         (long long)a->rate_per_s);
 }
 
-/* Addresses that keep sending wrong tokens wait, this machine's own excepted. */
+/* Limit attempts from addresses that keep sending wrong tokens, except the loopback address. */
 static bool peer_may_try(struct auth *a, const struct api_req *r, struct err *err)
 {
     if (r->loopback) {
@@ -262,7 +262,9 @@ static bool peer_may_try(struct auth *a, const struct api_req *r, struct err *er
         ok &= strcmp(a->failures[i].peer, r->peer) != 0 || a->failures[i].until_us <= now;
     }
     (void)pthread_mutex_unlock(&a->lock);
-    return ok ? true : err_set(err, ERR_THROTTLED, "too many wrong tokens from your address; wait");
+    return ok ? true
+              : err_set(err, ERR_THROTTLED,
+                        "too many wrong tokens from your address; try again later");
 }
 
 static void peer_failed(struct auth *a, const struct api_req *r)
@@ -362,7 +364,7 @@ bool auth_check(struct auth *a, struct api_req *r, struct err *err)
     struct str text;
     if (header != NULL) {
         if (strncasecmp(header, "Bearer ", 7) != 0) {
-            return err_set(err, ERR_UNAUTHENTICATED, "only Bearer tokens are taken");
+            return err_set(err, ERR_UNAUTHENTICATED, "only Bearer tokens are accepted");
         }
         text = str_trim(str_of(header + 7));
     } else if (cookie != NULL) {
@@ -379,7 +381,7 @@ bool auth_check(struct auth *a, struct api_req *r, struct err *err)
         return false;
     }
     if (k.role < r->route->role) {
-        return err_set(err, ERR_FORBIDDEN, "a token of role %s may not do that; it takes %s",
+        return err_set(err, ERR_FORBIDDEN, "a token of role %s may not do that; it needs role %s",
                        role_name(k.role), role_name(r->route->role));
     }
     memcpy(r->who.token_id, t.id, sizeof r->who.token_id);
@@ -438,7 +440,7 @@ bool auth_logout(struct api_req *r, struct err *err)
     return reply_json(r, 200, STR("{}"));
 }
 
-/* For a page that was loaded again: its cookie stands, its CSRF value is gone. */
+/* For a reloaded page: it still has the cookie but needs a new CSRF value. */
 bool auth_session(struct api_req *r, struct err *err)
 {
     (void)err;

@@ -1,5 +1,5 @@
-/* A fixed pool of threads that run handlers. Its queue is bounded by the number of connections:
- * each has at most one request. */
+/* A fixed pool of threads that run handlers. The number of connections bounds its queue: each has
+ * at most one request. */
 #include "handler_threads.h"
 #include "common/log.h"
 #include "request.h"
@@ -34,7 +34,7 @@ static struct api_req *workers_pop(struct handler_threads *w)
     return r;
 }
 
-/* An idle connection has nothing to say but that it has ended. */
+/* An idle connection becomes readable only when the server has closed it. */
 static bool db_hung_up(const struct store *db)
 {
     struct pollfd p = {.fd = store_fd(db), .events = POLLIN};
@@ -72,7 +72,7 @@ bool handler_threads_new(struct api *a, int n, struct handler_threads **ret, str
         int rc = pthread_create(&w->threads[i], NULL, worker_main, w);
         if (rc != 0) {
             handler_threads_free(w);
-            return err_set_os(err, ERR_INTERNAL, rc, "cannot start an API worker");
+            return err_set_os(err, ERR_INTERNAL, rc, "cannot start a handler thread");
         }
         w->n++;
     }

@@ -3,10 +3,12 @@
 #include "request.h"
 
 struct handler_threads;
+/* Start n threads; the caller owns *ret. ERR_INTERNAL. */
 bool handler_threads_new(struct api *a, int n, struct handler_threads **ret,
                          struct err *err) MUST_CHECK;
-/* Run what is queued, end the threads; later pushes are refused. */
+/* Finish the queued requests and end the threads. Later pushes are refused. */
 void handler_threads_stop(struct handler_threads *w);
 void handler_threads_free(struct handler_threads *w);
-/* The connection is suspended by the caller, resumed when r is answered. False: stopping. */
+/* Queue r. The caller has suspended its connection; it is resumed when r is answered. False when
+ * stopping. */
 bool handler_threads_push(struct handler_threads *w, struct api_req *r) MUST_CHECK;

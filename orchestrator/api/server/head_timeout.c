@@ -1,4 +1,4 @@
-/* See conns.h. */
+/* See head_timeout.h. */
 #include "head_timeout.h"
 #include "common/clock.h"
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #define LOOK_EVERY_S 1
 
 struct conn {
-    int fd; /* -1: the slot is free */
+    int fd; /* -1: free slot */
     int64_t deadline_us;
 };
 struct head_timeout {
@@ -24,7 +24,8 @@ static void shut_late(struct head_timeout *c, int64_t now_us)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (c->at[i].fd >= 0 && now_us > c->at[i].deadline_us) {
-            (void)shutdown(c->at[i].fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes it */
+            /* libmicrohttpd sees the end of the stream and closes the connection */
+            (void)shutdown(c->at[i].fd, SHUT_RDWR);
             c->at[i].deadline_us = USEC_NEVER;
         }
     }
@@ -59,7 +60,7 @@ bool head_timeout_new(size_t max, struct head_timeout **ret, struct err *err)
     if (rc != 0) {
         free(c->at);
         free(c);
-        return err_set_os(err, ERR_INTERNAL, rc, "cannot start the watch over connections");
+        return err_set_os(err, ERR_INTERNAL, rc, "cannot start the thread of head time-outs");
     }
     *ret = c;
     return true;
@@ -105,7 +106,8 @@ void head_timeout_notify(void *cls, struct MHD_Connection *conn, void **socket_c
         }
         *socket_context = slot;
     } else if (*socket_context != NULL) {
-        struct conn *slot = *socket_context; /* before its descriptor can be another's */
+        /* release the slot before the descriptor number is used again */
+        struct conn *slot = *socket_context;
         slot->fd = -1;
         *socket_context = NULL;
     }

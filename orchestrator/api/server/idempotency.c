@@ -1,6 +1,6 @@
-/* Idempotency keys: the same key with the same request gets the first answer again, with another
- * request it is refused, and while the first is being carried out it is a conflict. The key's row
- * is written in the transaction it answers for. */
+/* Idempotency keys: the same key with the same request gets the first answer again; with another
+ * request it is refused; while the first request runs it is a conflict. The key's row is written in
+ * the transaction it answers for. */
 #include "idempotency.h"
 #include "common/hash.h"
 #include "reply.h"
@@ -69,7 +69,7 @@ static bool key_replay(struct keyed *k, bool *ret_replayed, struct err *err)
     bool ok = apidb_key_get(r->db, r->who.token_id, k->key, &found, &a, err);
     if (ok && found && memcmp(a.body_hash, k->hash, sizeof k->hash) != 0) {
         ok = err_set(err, ERR_KEY_REUSED,
-                     "this Idempotency-Key was used for another request; take a new one");
+                     "this Idempotency-Key was used for another request; use a new one");
     }
     if (ok && found) {
         struct str text = str_trim(buf_str(&a.answer));
@@ -106,9 +106,9 @@ bool keyed_begin(struct api_req *r, bool required, struct keyed *ret, bool *ret_
     }
     if (!ret->locked) {
         return err_set(err, ERR_CONFLICT,
-                       "a request with this Idempotency-Key is in flight; ask again");
+                       "a request with this Idempotency-Key is running; try again");
     }
-    /* It may have ended between the look and the lock. */
+    /* The first request may have ended before the lock was taken. */
     return key_replay(ret, ret_replayed, err);
 }
 

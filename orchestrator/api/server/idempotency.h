@@ -2,16 +2,19 @@
 #pragma once
 #include "request.h"
 
-/* Take a keyed request: *ret_replayed when the first answer was given again (or the key refused by
- * *err). Otherwise carry out, then keyed_store inside the transaction, keyed_end in any case. */
+/* A request with its key. Call keyed_begin, then unless replayed keyed_store inside the
+ * transaction, and keyed_end in any case. */
 struct keyed {
     struct api_req *r;
-    char key[256]; /* "": the request has none */
+    char key[256]; /* "": the request has no key */
     uint8_t hash[32];
     bool locked;
 };
+/* Reads the key; `required`: a missing key is ERR_MALFORMED. *ret_replayed: r already holds the
+ * first answer. ERR_CONFLICT: the first request still runs. ERR_KEY_REUSED: the key belongs to
+ * another request. */
 bool keyed_begin(struct api_req *r, bool required, struct keyed *ret, bool *ret_replayed,
                  struct err *err) MUST_CHECK;
-/* r's answer so far, to be replayed. location may be "". */
+/* Store r's answer for replay; location may be "". */
 bool keyed_store(struct keyed *k, const char *location, struct err *err) MUST_CHECK;
 void keyed_end(struct keyed *k); /* cleanup function */

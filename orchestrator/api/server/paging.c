@@ -1,4 +1,5 @@
-/* Page tokens: numbers of a key, as hex behind a check, so that a made-up one is refused. */
+/* Page tokens: the numbers of a key in hex behind a check value, so that a forged token is
+ * refused. */
 #include "paging.h"
 #include "common/hash.h"
 #include "request.h"
@@ -39,11 +40,11 @@ bool page_token_read(struct api_req *r, int64_t *v, int n, bool *ret_given, stru
     size_t raw_n = (size_t)n * 8;
     uint32_t check;
     if (!str_unhex(str_of(text), raw, raw_n + sizeof check)) {
-        return err_set(err, ERR_MALFORMED, "page_token is not one of ours");
+        return err_set(err, ERR_MALFORMED, "page_token is not valid");
     }
     memcpy(&check, raw + raw_n, sizeof check);
     if (check != token_check(r, raw, raw_n)) {
-        return err_set(err, ERR_MALFORMED, "page_token is not one of this list");
+        return err_set(err, ERR_MALFORMED, "page_token belongs to another list");
     }
     memcpy(v, raw, raw_n);
     return true;

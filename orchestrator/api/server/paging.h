@@ -1,7 +1,9 @@
-/* Page tokens: opaque to clients, numbers inside. */
+/* Page tokens: numbers inside, opaque to clients. */
 #pragma once
 #include "request.h"
 
+/* The token of v[n], in the request's arena. */
 char *page_token_make(struct api_req *r, const int64_t *v, int n);
+/* Read query parameter page_token into v[n]; *ret_given is false when absent. ERR_MALFORMED. */
 bool page_token_read(struct api_req *r, int64_t *v, int n, bool *ret_given,
                      struct err *err) MUST_CHECK;

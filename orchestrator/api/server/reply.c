@@ -1,4 +1,4 @@
-/* What handlers answer: JSON, problem+json (RFC 9457), ETags. */
+/* Answers of handlers: JSON, problem+json (RFC 9457), ETags. */
 #include "reply.h"
 #include "common/hash.h"
 #include "request.h"
@@ -32,7 +32,7 @@ bool reply_json(struct api_req *r, int status, struct str json)
     return reply_out(r, status);
 }
 
-/* Is etag one of the list in an If-None-Match header? */
+/* True when an If-None-Match list contains etag. */
 static bool etag_in(const char *list, const char *etag)
 {
     struct str rest = str_of(list);
@@ -78,17 +78,17 @@ static const char *status_title(int status)
         {403, "this token may not do that"},
         {404, "not found"},
         {405, "method not allowed"},
-        {409, "in conflict with the present state"},
+        {409, "in conflict with the current state"},
         {412, "changed since it was read"},
         {413, "the body is too large"},
-        {415, "this media type is not taken"},
+        {415, "this media type is not accepted"},
         {422, "the request is not valid"},
         {428, "If-Match is missing"},
         {429, "too many requests"},
         {431, "the head is too large"},
         {500, "an error inside drover"},
         {502, "AWS refused or did not answer"},
-        {503, "not available just now"},
+        {503, "not available now"},
         {504, "not answered in time"},
     };
     for (size_t i = 0; i < ARRAY_LEN(titles); i++) {

@@ -1,15 +1,18 @@
-/* What handlers answer: status, headers, JSON, problems. */
+/* Answers of handlers: status, headers, JSON, problems. */
 #pragma once
 #include "request.h"
 
+/* Add a header of the answer; the value is printf-formatted and copied. */
 void reply_header(struct api_req *r, const char *name, const char *fmt, ...) PRINTF(3, 4);
-/* r->out is the answer, whole JSON; true. */
+/* Answer with the JSON in r->out. Returns true. */
 bool reply_out(struct api_req *r, int status);
-bool reply_json(struct api_req *r, int status, struct str json); /* copies; true */
-/* Set ETag; true when If-None-Match has it: the answer is 304 then. */
+/* answer with a copy of json; returns true */
+bool reply_json(struct api_req *r, int status, struct str json);
+/* Set the ETag. True when If-None-Match has it; the answer is then 304. */
 bool reply_etag(struct api_req *r, const char *etag);
-/* Strong ETag of r->out. */
+/* Set r's ETag from the bytes of r->out behind `prefix`; strong. */
 void reply_etag_of_body(struct api_req *r, const char *prefix);
-/* problem+json from err (and r->faults). */
+/* Answer with problem+json made from err and r->faults. */
 void reply_problem(struct api_req *r, const struct err *err);
+/* Answer with problem+json of this status and code. */
 void reply_problem_status(struct api_req *r, int status, const char *code, const char *detail);

@@ -1,4 +1,4 @@
-/* What handlers read of a request. */
+/* Reading a request in handlers. */
 #include "request.h"
 #include "common/clock.h"
 #include "server_state.h"
@@ -64,7 +64,7 @@ bool req_json(const struct api_req *r, json_t **ret, struct err *err)
     const char *type = req_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
     if (type != NULL && strncmp(type, "application/json", 16) != 0) {
         return err_set(err, ERR_MEDIA_TYPE,
-                       "content type '%.64s' is not taken here; send "
+                       "content type '%.64s' is not accepted here; send "
                        "application/json",
                        type);
     }

@@ -1,6 +1,6 @@
-/* One request from its head to its answer. The I/O thread fills the upper half, a worker runs the
- * handler, which fills the lower half; they never touch it at the same time (the connection is
- * suspended while a worker has it). */
+/* One request from its head to its answer. The I/O thread fills the upper half; a handler thread
+ * runs the handler, which fills the lower half. They never touch it at the same time: the
+ * connection is suspended while a handler thread has the request. */
 #pragma once
 #include "common/arena.h"
 #include "common/json.h"
@@ -33,11 +33,11 @@ struct api_req {
     uint32_t magic;
     struct api *api;
     struct MHD_Connection *conn;
-    struct api_req *next; /* in the workers' queue */
+    struct api_req *next; /* in the queue of the handler threads */
     enum { REQ_HEAD, REQ_CHECKING, REQ_CHECKED, REQ_BODY, REQ_RUNNING, REQ_DONE } phase;
     char method[16];
     char *path;                /* as sent, without the query */
-    const struct route *route; /* NULL: an asset, or nothing */
+    const struct route *route; /* NULL: an asset, or no such path */
     struct str params[API_PARAMS_MAX];
     char request_id[33];
     char peer[64];
@@ -47,36 +47,39 @@ struct api_req {
     int spool_fd; /* -1: body is in memory */
     int64_t body_n;
     bool too_large;
-    bool refused; /* answered before its body came: the rest is thrown away */
+    bool refused; /* answered before its body came; the body is discarded */
     struct api_principal who;
     bool by_cookie;
-    struct store *db; /* the worker's connection; handlers that need it call req_db first */
+    struct store *db; /* the handler thread's connection; handlers that need it call req_db first */
     struct arena arena;
 
-    int status; /* of the answer; 0: none yet */
+    int status; /* of the answer; 0: not answered */
     const char *content_type;
     struct buf out;
-    const void *fixed; /* bytes of an asset instead of out */
+    const void *fixed; /* bytes of an asset, used instead of out */
     size_t fixed_n;
     struct api_header headers[12];
     int headers_n;
-    struct MHD_Response *stream; /* instead of both */
-    struct faults *faults;       /* in the arena; non-NULL when a body was looked at */
+    struct MHD_Response *stream; /* used instead of out and fixed */
+    struct faults *faults;       /* in the arena; non-NULL once a body was checked */
 };
 
-/* What handlers read. Strings are borrowed for the request's life. */
+/* For handlers. Strings are borrowed and live as long as the request. */
 const char *req_header(const struct api_req *r, const char *name); /* NULL when absent */
 const char *req_query(const struct api_req *r, const char *name);  /* NULL when absent */
 bool req_query_i64(const struct api_req *r, const char *name, int64_t min, int64_t max,
                    int64_t dflt, int64_t *ret, struct err *err) MUST_CHECK;
 bool req_query_bool(const struct api_req *r, const char *name, bool *ret,
                     struct err *err) MUST_CHECK;
-/* Parameter i as a number behind prefix ("c-"). ERR_NOT_FOUND when it is none. */
+/* Path parameter i as the number behind prefix ("c-"). ERR_NOT_FOUND when it is not such an id. */
 bool req_id(const struct api_req *r, int i, const char *prefix, int64_t *ret,
             struct err *err) MUST_CHECK;
-/* JSON object in the body; an empty body is an empty object. Lives until json_decref. */
+/* The JSON object in the body; an empty body is an empty object. The caller calls json_decref.
+ * ERR_MALFORMED, ERR_MEDIA_TYPE. */
 bool req_json(const struct api_req *r, json_t **ret, struct err *err) MUST_CHECK;
+/* Open r->db if it is not open. ERR_UNAVAILABLE, ERR_DATABASE. */
 bool req_db(struct api_req *r, struct err *err) MUST_CHECK;
-/* bridge_ask, but never by so many workers that too few are left for the database's readers. */
+/* bridge_ask, for at most half of the handler threads at once, so that the rest stays free for
+ * requests of the database. ERR_UNAVAILABLE beyond that. */
 bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t timeout_us,
                 struct bridge_reply *ret, struct err *err) MUST_CHECK;

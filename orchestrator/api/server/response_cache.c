@@ -1,4 +1,4 @@
-/* Remembered answers; see answers.h. The oldest gives way. */
+/* See response_cache.h. A full cache drops its oldest answer. */
 #include "response_cache.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -6,7 +6,7 @@
 
 #define ANSWERS_N   64
 #define COST_FACTOR 10
-#define CHEAP_US    20000 /* what takes less is not worth being wrong about */
+#define CHEAP_US    20000 /* cheaper answers are not cached longer than fresh_us */
 #define WAITING_MAX 2
 
 struct cached_answer {
@@ -19,7 +19,7 @@ struct response_cache {
     pthread_mutex_t lock;
     struct cached_answer at[ANSWERS_N];
     pthread_mutex_t turn;
-    int waiting; /* under lock */
+    int waiting; /* guarded by lock */
 };
 
 struct response_cache *response_cache_new(void)

@@ -1,4 +1,4 @@
-/* Method and path to a row of routes.def. */
+/* Finds the row of routes.def for a method and a path. */
 #include "router.h"
 #include "request.h"
 #include "routes.h"
@@ -17,7 +17,7 @@ static bool is_param_char(char c)
            c == '_';
 }
 
-/* "{x}" takes one or more of [A-Za-z0-9_-]; everything else is literal. */
+/* "{x}" matches one or more of [A-Za-z0-9_-]; everything else is literal. */
 static bool route_match(const char *pattern, const char *path, struct str params[API_PARAMS_MAX])
 {
     int n = 0;

@@ -4,8 +4,9 @@
 
 typedef bool (*api_handler)(struct api_req *r, struct err *err);
 enum {
-    ROUTE_INLINE = 1, /* answered on the I/O thread: touches nothing that can wait */
-    ROUTE_BULK = 2,   /* body up to API_BULK_MAX, spooled; the token is checked before it is read */
+    ROUTE_INLINE = 1, /* answered on the I/O thread: must not wait for anything */
+    /* body up to API_BULK_MAX, spooled to a file; the token is checked before it is read */
+    ROUTE_BULK = 2,
     ROUTE_STREAM = 4,
 };
 struct route {
@@ -14,12 +15,12 @@ struct route {
     enum api_role role;
     unsigned flags;
     api_handler handler;
-    const char *query; /* names of parameters it takes, by blanks */
+    const char *query; /* names of its query parameters, separated by blanks */
     const char *summary;
 };
 extern const struct route route_table[];
 extern const size_t route_table_n;
-/* The route for method and path; *ret_allow names what the path takes when only the method is
- * wrong. */
+/* The route of method and path; NULL when there is none. *ret_allow: the methods of the path when
+ * only the method is wrong. */
 const struct route *route_find(const char *method, const char *path,
                                struct str params[API_PARAMS_MAX], const char **ret_allow);

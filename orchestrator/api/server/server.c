@@ -1,6 +1,6 @@
-/* Start, stop and the life of a request on libmicrohttpd's threads. A response is never queued in
- * the first callback of a request (the library would close the connection afterwards) unless
- * closing is what we want. */
+/* Start, stop, and a request's way through libmicrohttpd's threads. No response is queued in the
+ * first callback of a request unless the connection is to be closed, which the library then
+ * does. */
 #include "server.h"
 #include "assets.h"
 #include "auth.h"
@@ -112,7 +112,7 @@ static int64_t body_max(const struct api_req *r)
     return bulk ? API_BULK_MAX : API_BODY_MAX;
 }
 
-/* Faults of the head that end the connection at once. */
+/* Faults of the head after which the connection is closed. */
 static bool head_refused(struct api_req *r)
 {
     struct head_sums h = {0};
@@ -128,7 +128,7 @@ static bool head_refused(struct api_req *r)
     const char *length = req_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
     int64_t max = body_max(r);
     int64_t n;
-    /* A little too much is read to its end, so that the client is there to hear the answer. */
+    /* A body slightly over the limit is read to its end, so that the client receives the answer. */
     if (length != NULL && !parse_i64(str_of(length), 0, max + THROW_AWAY_MAX, &n, NULL)) {
         struct err err = ERR_INIT;
         (void)err_set(&err, ERR_TOO_LARGE, "the body may have at most %lld bytes", (long long)max);
@@ -237,7 +237,7 @@ static bool req_check_query(struct api_req *r, struct err *err)
     return true;
 }
 
-/* Workers and inline routes come here. In phase CHECKING only the token is looked at. */
+/* Called by handler threads and for inline routes. In phase CHECKING only the token is checked. */
 void req_run(struct api_req *r)
 {
     struct err err = ERR_INIT;
@@ -248,7 +248,7 @@ void req_run(struct api_req *r)
         return;
     }
     if (ok && r->too_large) {
-        ok = err_set(&err, ERR_TOO_LARGE, "the body is larger than this resource takes");
+        ok = err_set(&err, ERR_TOO_LARGE, "the body is larger than this resource accepts");
     }
     ok = ok && req_check_query(r, &err) && r->route->handler(r, &err);
     if (!ok) {
@@ -299,7 +299,7 @@ static enum MHD_Result req_first(struct api *a, struct MHD_Connection *conn, con
     return MHD_YES;
 }
 
-/* A temporary file without a name: gone with its descriptor. */
+/* A temporary file without a name; closing its descriptor deletes it. */
 static bool req_spool_open(struct api_req *r)
 {
     const char *dir = r->api->cfg.spool_dir != NULL ? r->api->cfg.spool_dir : "/tmp";
@@ -366,7 +366,7 @@ static enum MHD_Result req_whole(struct api_req *r)
     (void)route_find(r->method, r->path, params, &allow);
     if (allow != NULL) {
         reply_header(r, MHD_HTTP_HEADER_ALLOW, "%s", allow);
-        reply_problem_status(r, 405, "method", "this resource does not take that method");
+        reply_problem_status(r, 405, "method", "this resource does not support that method");
     } else if (!asset_serve(r)) {
         reply_problem_status(r, 404, "not_found", "there is nothing under this path");
     }
@@ -505,7 +505,8 @@ void api_stop(struct api *a)
     if (a == NULL) {
         return;
     }
-    /* Nobody may be suspended when the daemon stops: the streams end, then the handlers. */
+    /* No connection may be suspended when the daemon stops: end the streams first, then the
+     * handlers. */
     stream_hub_stop(a->streams);
     if (a->workers != NULL) {
         handler_threads_stop(a->workers);

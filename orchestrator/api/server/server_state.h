@@ -1,4 +1,4 @@
-/* The server: what its modules and the handlers share. */
+/* State shared by the server's modules and the handlers. */
 #pragma once
 #include "request.h"
 
@@ -18,8 +18,8 @@ struct api {
     uint16_t port;
     int64_t started_us;
     int threads;
-    atomic_int asking; /* workers that wait for the bridge */
+    atomic_int asking; /* handler threads that wait for the bridge */
 };
-/* Run r's handler (or only its check) and answer; called by workers and for inline
+/* Run r's handler (or only its check) and answer. Called by handler threads and for inline
  * routes. */
 void req_run(struct api_req *r);

@@ -1,8 +1,8 @@
 /* Server-sent events. One thread reads the event table (woken by LISTEN, at least once a second)
- * and hands what is new to every open stream; between events a stream's connection is suspended and
- * costs no thread. A stream that begins behind the head (Last-Event-ID) or fell behind reads the
- * table on its own until it has caught up. Ids are in commit order, so nothing is skipped or
- * doubled. */
+ * and passes new events to every open stream. Between events a stream's connection is suspended and
+ * uses no thread. A stream that begins before the newest event (Last-Event-ID) or falls behind is
+ * late: the table is read for it alone until it has caught up. Ids are in commit order, so no event
+ * is skipped or repeated. */
 #include "stream.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -20,7 +20,7 @@
 
 #define STREAMS_MAX    1024
 #define STREAM_BUF_MAX (256 * 1024)
-#define STREAM_LOW     (64 * 1024) /* room asked for before more is read for a late stream */
+#define STREAM_LOW     (64 * 1024) /* free space a late stream needs before more is read for it */
 #define HEARTBEAT_US   (15 * USEC_PER_SEC)
 #define POLL_MS        1000
 #define BATCH_N        500
@@ -31,10 +31,10 @@
 struct stream {
     struct stream_hub *hub;
     struct MHD_Connection *conn;
-    int64_t campaign_id; /* 0: all */
+    int64_t campaign_id; /* 0: all campaigns */
     int64_t cursor;      /* id of the last event put into buf */
     struct buf buf;
-    int64_t serial; /* tells it from another one at the same address */
+    int64_t serial; /* distinguishes it from an earlier stream at the same address */
     int64_t sent_us;
     bool suspended, ended;
 };
@@ -44,14 +44,14 @@ struct stream_hub {
     bool started, stop;
     int wake_fd;
     char *conninfo;
-    int64_t head; /* newest event handed to the streams that are up to date; -1: not read yet */
+    int64_t head; /* newest event passed to the streams that are not late; -1: not read yet */
     struct stream *streams[STREAMS_MAX];
     int n;
     int64_t next_serial;
-    struct event_batch *batch; /* the reading thread's */
+    struct event_batch *batch; /* of the reading thread */
 };
 
-/* The lock is held. */
+/* Call with the lock held. */
 static void stream_wake(struct stream *s)
 {
     if (s->suspended) {
@@ -66,7 +66,7 @@ static void hub_poke(struct stream_hub *h)
     (void)!write(h->wake_fd, &one, sizeof one);
 }
 
-/* MHD asks for bytes; nothing to send suspends the connection. */
+/* MHD asks for bytes. When there are none the connection is suspended. */
 static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
 {
     struct stream *s = cls;
@@ -79,7 +79,7 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
         buf_consume(&s->buf, n);
         s->sent_us = clock_mono_us();
         if (s->cursor < s->hub->head && s->buf.n < STREAM_LOW) {
-            hub_poke(s->hub); /* late, and there is room again */
+            hub_poke(s->hub); /* late, and there is space again */
         }
     } else if (s->ended) {
         ret = MHD_CONTENT_READER_END_OF_STREAM;
@@ -108,7 +108,7 @@ static void stream_free(void *cls)
     free(s);
 }
 
-/* What one read brought, as the text of a stream. */
+/* The events of one read, as stream text. */
 struct event_batch {
     struct buf text;
     struct {
@@ -132,7 +132,7 @@ static void batch_copy(void *ctx, const struct apidb_event *e)
     }
 }
 
-/* Events behind `after`, at most BATCH_N. *ret_whole: there are no more. */
+/* Read up to BATCH_N events after `after`. *ret_whole: there are no more. */
 static bool batch_read(struct store *db, int64_t after, int64_t campaign_id, struct event_batch *b,
                        bool *ret_whole, struct err *err)
 {
@@ -148,8 +148,8 @@ static bool batch_read(struct store *db, int64_t after, int64_t campaign_id, str
     return true;
 }
 
-/* Everything of the batch that is news to s, as far as there is room: true when all was put. The
- * lock is held. */
+/* Copy the events of the batch that s does not have, as far as there is space. True when all were
+ * copied. Call with the lock held. */
 static bool stream_take(struct stream *s, const struct event_batch *b)
 {
     bool whole = true;
@@ -172,8 +172,8 @@ static bool stream_take(struct stream *s, const struct event_batch *b)
     return whole;
 }
 
-/* What is new, to every stream that was up to date. One without room stays behind the head: late.
- */
+/* Read new events and pass them to every stream that is not late. A stream without space becomes
+ * late. */
 static bool hub_read(struct stream_hub *h, struct store *db, struct event_batch *b, struct err *err)
 {
     bool whole = false;
@@ -194,7 +194,7 @@ static bool hub_read(struct stream_hub *h, struct store *db, struct event_batch 
     return true;
 }
 
-/* The next late stream with room, by serial behind `after`; 0: none. */
+/* The next late stream with space, by serial above `after`; 0: none. */
 static int64_t late_next(struct stream_hub *h, int64_t after, int64_t *ret_cursor,
                          int64_t *ret_campaign)
 {
@@ -213,7 +213,7 @@ static int64_t late_next(struct stream_hub *h, int64_t after, int64_t *ret_curso
     return best;
 }
 
-/* One read for each late stream; *ret_more when one could take more at once. */
+/* One read for each late stream. *ret_more: a stream could take more at once. */
 static bool hub_late(struct stream_hub *h, struct store *db, struct event_batch *b, bool *ret_more,
                      struct err *err)
 {
@@ -228,7 +228,7 @@ static bool hub_late(struct stream_hub *h, struct store *db, struct event_batch 
         for (int i = 0; i < h->n; i++) {
             struct stream *s = h->streams[i];
             if (s->serial == serial && stream_take(s, b) && whole) {
-                s->cursor = MAX(s->cursor, h->head); /* nothing else is there up to the head */
+                s->cursor = MAX(s->cursor, h->head); /* no other event up to the head */
             }
         }
         (void)pthread_mutex_unlock(&h->lock);
@@ -271,7 +271,7 @@ static void hub_wait(struct stream_hub *h, struct store *db, int timeout_ms)
     }
 }
 
-/* Where the table stands when this process begins to look. */
+/* Read the newest id of the table at start. */
 static bool hub_begin(struct stream_hub *h, struct store *db, struct err *err)
 {
     int64_t first, last;
@@ -381,7 +381,7 @@ void stream_hub_free(struct stream_hub *h)
     free(h);
 }
 
-/* After which event the stream begins: Last-Event-ID, ?after=, else now. */
+/* The event after which the stream begins: Last-Event-ID, ?after=, else the newest. */
 static bool stream_after(struct api_req *r, int64_t *ret, bool *ret_resync, struct err *err)
 {
     int64_t first, last;
@@ -397,7 +397,7 @@ static bool stream_after(struct api_req *r, int64_t *ret, bool *ret_resync, stru
     if (*ret < 0) {
         *ret = last;
     } else if (*ret > last || (*ret > 0 && *ret + 1 < first)) {
-        *ret_resync = true; /* dropped since, or of another database */
+        *ret_resync = true; /* deleted since, or the id of another database */
         *ret = last;
     }
     return true;
