@@ -16,7 +16,7 @@ static bool cap_put(struct store *s, const char *level, int64_t ref, musd_t limi
     return store_run(s, QUERY(API_CAP_PUT), &p, NULL, err);
 }
 
-/* A new cap that warns on the way to it. */
+/* Insert a cap with its warning thresholds. */
 static bool cap_new(struct store *s, const char *level, int64_t ref, musd_t limit, musd_t per_task,
                     const char *at_limit, const int64_t *warn_at_ppm, int warn_at_n,
                     struct err *err)
@@ -176,7 +176,7 @@ bool apidb_campaign_lock(struct store *s, int64_t id, struct apidb_wish *ret, st
     ret->version = row_i64(res, 0, 0);
     ret->wanted = wanted_parse(row_text(res, 0, 1));
     ret->state = campaign_state_parse(row_text(res, 0, 2));
-    ASSERT(ret->wanted < WANTED_COUNT); /* the table's CHECK allows no other */
+    ASSERT(ret->wanted < WANTED_COUNT); /* the table's CHECK allows no other value */
     ASSERT(ret->state < CAMPAIGN_STATE_COUNT);
     return true;
 }

@@ -1,6 +1,6 @@
-/* Campaigns and their stages as handlers read and write them: what a person wants of a campaign,
- * never what the leader owns. Answers that are only passed on come as JSON text built by the query.
- * ERR_NOT_FOUND: there is no such row. */
+/* Campaigns and their stages, for handlers: they write what is wanted of a campaign, never what the
+ * leader owns. Answers that are only passed on are JSON text built by the query, appended to
+ * ret_json. ERR_NOT_FOUND: no such row. Other errors: those of query.h. */
 #pragma once
 #include "core/model.h"
 #include "page.h"
@@ -8,17 +8,18 @@
 
 struct apidb_campaign {
     const char *project, *name;
-    struct str spec_text; /* as sent */
+    struct str spec_text; /* as submitted */
     const char *spec_json;
     int priority;
     int64_t weight;
-    int64_t parts_limit; /* -1: none */
-    musd_t cap_musd;     /* -1: none */
+    int64_t parts_limit; /* -1: no limit */
+    musd_t cap_musd;     /* -1: no cap */
     const char *at_limit;
-    const int64_t *warn_at_ppm; /* of the cap, rising */
+    const int64_t *warn_at_ppm; /* of the cap, ascending */
     int warn_at_n;
     const char *created_by;
 };
+/* Insert a campaign and its cap inside the caller's transaction. */
 bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int64_t *ret_id,
                            struct err *err) MUST_CHECK;
 struct apidb_stage {
@@ -26,19 +27,22 @@ struct apidb_stage {
     int seq;
     const char *name;
     bool closed;
-    int64_t parts_limit;            /* -1: none */
-    musd_t cap_musd, per_task_musd; /* -1: none */
+    int64_t parts_limit;            /* -1: no limit */
+    musd_t cap_musd, per_task_musd; /* -1: no cap */
     const char *at_limit;
-    const int64_t *warn_at_ppm; /* of the cap, rising */
+    const int64_t *warn_at_ppm; /* of the cap, ascending */
     int warn_at_n;
 };
+/* Insert a stage and its caps inside the caller's transaction. */
 bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *ret_id,
                         struct err *err) MUST_CHECK;
+/* The campaign with its stages and counters, as JSON. */
 bool apidb_campaign_get(struct store *s, int64_t id, int64_t *ret_version, struct buf *ret_json,
                         struct err *err) MUST_CHECK;
-/* Newest first, behind (before_us, before_id). state NULL: all. */
+/* A page, newest first, after (before_us, before_id). state NULL: all states. */
 bool apidb_campaign_list(struct store *s, usec_t before_us, int64_t before_id, const char *state,
                          int64_t n, struct apidb_page *ret, struct err *err) MUST_CHECK;
+/* The campaign file, normalised (JSON) and as submitted (text). */
 bool apidb_campaign_spec(struct store *s, int64_t id, struct buf *ret_json, struct buf *ret_text,
                          struct err *err) MUST_CHECK;
 struct apidb_wish {
@@ -46,26 +50,27 @@ struct apidb_wish {
     enum wanted wanted;
     enum campaign_state state;
 };
-/* Inside a transaction: locks the campaign's row. */
+/* Lock the campaign's row; inside a transaction. */
 bool apidb_campaign_lock(struct store *s, int64_t id, struct apidb_wish *ret,
                          struct err *err) MUST_CHECK;
+/* Set what is wanted of the campaign. */
 bool apidb_campaign_want(struct store *s, int64_t id, enum wanted wanted,
                          struct err *err) MUST_CHECK;
 struct apidb_patch {
-    int priority;   /* -1: as it is */
-    int64_t weight; /* fair share; -1: as it is */
+    int priority;   /* -1: unchanged */
+    int64_t weight; /* fair share; -1: unchanged */
     bool set_parts;
-    int64_t parts_limit; /* -1: none */
+    int64_t parts_limit; /* -1: no limit */
     bool set_budget;
-    musd_t budget_musd;   /* -1: none */
-    const char *at_limit; /* NULL: as it is */
+    musd_t budget_musd;   /* -1: no budget */
+    const char *at_limit; /* NULL: unchanged */
 };
 bool apidb_campaign_patch(struct store *s, int64_t id, const struct apidb_patch *p,
                           struct err *err) MUST_CHECK;
-/* ERR_NOT_FOUND: no such stage. parts < 0: no limit. */
+/* Set the limit of parts of one stage. parts < 0: no limit. ERR_NOT_FOUND: no such stage. */
 bool apidb_stage_limit(struct store *s, int64_t campaign_id, const char *stage, int64_t parts,
                        struct err *err) MUST_CHECK;
-/* Stages held by their breaker go on. */
+/* Resume the stages held by their breaker. */
 bool apidb_stages_resume(struct store *s, int64_t campaign_id, struct err *err) MUST_CHECK;
-/* The loop of the leader looks now; call before commit. */
+/* Wake the leader when the transaction commits. */
 bool apidb_notify(struct store *s, struct err *err) MUST_CHECK;

@@ -57,6 +57,6 @@ void apidb_key_unlock(struct store *s, const char *token_id, const char *key)
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, token_id);
     param_text(&p, key);
-    /* A lost connection has unlocked it already. */
+    /* When the connection is lost, the lock is already released. */
     (void)!store_run(s, QUERY(API_KEY_UNLOCK), &p, NULL, NULL);
 }

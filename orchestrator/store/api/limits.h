@@ -4,15 +4,19 @@
 #include "store/pg/connection.h"
 
 struct apidb_limits_patch {
-    int64_t weight; /* of a project; -1 as it is */
+    int64_t weight; /* of a project; -1: unchanged */
     bool set_parts;
     int64_t parts; /* -1: no limit */
     bool set_budget;
-    musd_t budget_musd; /* -1: none */
+    musd_t budget_musd; /* -1: no budget */
 };
+/* Append a JSON array of the projects with their limits and money. */
 bool apidb_projects(struct store *s, struct buf *ret_json, struct err *err) MUST_CHECK;
+/* Change a project; ERR_NOT_FOUND. */
 bool apidb_project_patch(struct store *s, const char *name, const struct apidb_limits_patch *l,
                          struct err *err) MUST_CHECK;
+/* Append the limits of the installation as JSON. */
 bool apidb_limits(struct store *s, struct buf *ret_json, struct err *err) MUST_CHECK;
+/* Change the limits of the installation. */
 bool apidb_limits_patch(struct store *s, const struct apidb_limits_patch *l,
                         struct err *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* Names of states and causes from core's tables, as arrays for queries that show them. */
+/* Names of states and causes from core's tables, as arrays for queries that print them. */
 #pragma once
 #include "core/model.h"
 

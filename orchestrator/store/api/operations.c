@@ -1,4 +1,4 @@
-/* Bulk changes; see operations.h. */
+/* Bulk operations; see operations.h. */
 #include "operations.h"
 #include "names.h"
 #include "queries.h"

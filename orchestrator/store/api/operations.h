@@ -1,28 +1,32 @@
-/* Bulk changes that a person asks for and the leader carries out. */
+/* Bulk operations: requested by people, carried out by the leader. */
 #pragma once
 #include "core/model.h"
 #include "page.h"
 #include "store/pg/connection.h"
 
 struct apidb_selector {
-    int64_t campaign_id, stage_id; /* stage 0: all */
-    const int16_t *causes;         /* n 0: all */
+    int64_t campaign_id, stage_id; /* stage 0: all stages */
+    const int16_t *causes;         /* n 0: any cause */
     size_t causes_n;
-    const int32_t *parts; /* n 0: all */
+    const int32_t *parts; /* n 0: any part */
     size_t parts_n;
 };
 struct apidb_match {
     int64_t parts;
-    struct buf sample; /* JSON array of up to 20 part numbers; caller: buf_done */
+    struct buf sample; /* JSON array of up to 20 part numbers; the caller calls buf_done */
     musd_t lost_musd;
 };
-/* Inside a transaction that holds the campaign's row: failed parts nobody is retrying yet. */
+/* Count the failed parts that match and are in no open operation. Inside a transaction that holds
+ * the lock of the campaign's row. */
 bool apidb_retry_count(struct store *s, const struct apidb_selector *sel, struct apidb_match *ret,
                        struct err *err) MUST_CHECK;
+/* Insert an operation over `total` parts inside the caller's transaction. */
 bool apidb_operation_insert(struct store *s, int64_t campaign_id, const char *kind,
                             const char *selector_json, const char *changes_json, int64_t total,
                             const char *by, int64_t *ret_id, struct err *err) MUST_CHECK;
+/* Append the operation as JSON. ERR_NOT_FOUND. */
 bool apidb_operation_get(struct store *s, int64_t id, struct buf *ret_json,
                          struct err *err) MUST_CHECK;
+/* A page of operations, newest first, before before_id. campaign_id 0: all. */
 bool apidb_operation_list(struct store *s, int64_t before_id, int64_t campaign_id, int64_t n,
                           struct apidb_page *ret, struct err *err) MUST_CHECK;

@@ -1,5 +1,5 @@
-/* A batch of parts into one stage by binary COPY, inside the caller's transaction. Many at once go
- * into tables nobody sees yet, which are indexed when full and then attached. */
+/* Loads a batch of parts into one stage by binary COPY, inside the caller's transaction. A large
+ * batch goes into new partitions, which are indexed when full and then attached. */
 #include "part_load.h"
 #include "common/clock.h"
 #include "queries.h"
@@ -46,7 +46,8 @@ static bool ids_take(struct store *s, int64_t n, int64_t *ret_first, struct err 
         *ret_first = row_i64(res, 0, 0);
     }
     if (!ok) {
-        tx_rollback(s); /* a failed transaction takes no statement, not even the unlock */
+        /* a failed transaction accepts no statement, so roll back before the unlock */
+        tx_rollback(s);
     }
     return store_run(s, QUERY(API_IDS_UNLOCK), NULL, NULL, ok ? err : NULL) && ok;
 }
@@ -93,8 +94,8 @@ static bool copy_begin(struct apidb_load *l, const char *table, const char *colu
     if (l->own_partition) {
         (void)snprintf(own, sizeof own, "_c%lld", (long long)l->campaign_id);
     }
-    /* Tables made in this transaction may be filled with frozen rows: nobody has to come back to
-     * write hint bits or freeze them, which for the first reader would be all pages again. */
+    /* Rows of a table made in this transaction may be frozen. Otherwise the first reader would
+     * rewrite all pages to set hint bits. */
     char sql[192];
     (void)snprintf(sql, sizeof sql, "COPY %s%s (%s) FROM STDIN (FORMAT binary, FREEZE %s)", table,
                    own, columns, l->own_partition ? "true" : "false");
@@ -168,7 +169,7 @@ bool apidb_load_row(struct apidb_load *l, struct str uri, int64_t size, struct s
     ASSERT(begin != NULL);
     char *p = begin;
     *p++ = 0;
-    *p++ = 7; /* columns */
+    *p++ = 7; /* number of columns */
     p = put64(p, l->campaign_id);
     p = put64(p, l->first_id + l->done);
     p = put64(p, l->stage_id);
@@ -201,8 +202,8 @@ static bool copy_end(struct apidb_load *l, struct err *err)
     return store_copy_end(l->s, err);
 }
 
-/* The first row of task_run for each task: a second COPY, which is faster than INSERT ... SELECT.
- */
+/* Insert the first task_run row of each task by a second COPY, which is faster than INSERT ...
+ * SELECT. */
 static bool copy_runs(struct apidb_load *l, struct err *err)
 {
     if (!copy_begin(l, "task_run", "campaign_id, id, stage_id, seq", err)) {
@@ -211,7 +212,7 @@ static bool copy_runs(struct apidb_load *l, struct err *err)
     for (int64_t i = 0; i < l->n; i++) {
         char row[2 + 3 * 12 + 8], *p = row;
         *p++ = 0;
-        *p++ = 4; /* columns */
+        *p++ = 4; /* number of columns */
         p = put64(p, l->campaign_id);
         p = put64(p, l->first_id + i);
         p = put64(p, l->stage_id);

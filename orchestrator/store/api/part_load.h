@@ -1,21 +1,24 @@
-/* Load parts into a stage: one batch inside the transaction of the caller. */
+/* Loads a batch of parts into a stage inside the caller's transaction. */
 #pragma once
 #include "common/str.h"
 #include "store/pg/connection.h"
 
 struct apidb_load;
-/* Time-outs of this transaction, and of waiting for its answers, become those of a bulk load. */
+/* Use the time-outs of a bulk load for this transaction. */
 bool apidb_bulk(struct store *s, struct err *err) MUST_CHECK;
+/* Use the normal time-outs again. */
 void apidb_bulk_end(struct store *s);
-/* Lock the stage's input and draw `n` ids. From LOAD_PARTITION_MIN parts on the campaign gets
- * partitions of its own. ERR_CONFLICT when the stage is closed or the campaign has ended. */
+/* Lock the stage's input and reserve n ids. A batch of at least LOAD_PARTITION_MIN parts gets its
+ * own partitions. ERR_CONFLICT when the stage is closed or the campaign has ended. The caller owns
+ * *ret. */
 #define LOAD_PARTITION_MIN 100000
 bool apidb_load_begin(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t n,
                       struct apidb_load **ret, struct err *err) MUST_CHECK;
-/* vars: JSON text of an object, or empty. */
+/* Add one part. vars: JSON text of an object, or empty. */
 bool apidb_load_row(struct apidb_load *l, struct str uri, int64_t size, struct str vars,
                     struct err *err) MUST_CHECK;
-/* After exactly n rows: first task_run rows, indexes, counters of the stage. */
+/* Call after exactly n rows: inserts the task_run rows, builds indexes, updates the stage's
+ * counters. close: the stage accepts no more parts. */
 bool apidb_load_end(struct apidb_load *l, bool close, struct err *err) MUST_CHECK;
-/* Also after an error: the caller rolls back. */
+/* Frees *l; call it also after an error, when the caller rolls back. */
 void apidb_load_freep(struct apidb_load **l);

@@ -1,10 +1,10 @@
-/* Parts for API handlers: pages by key with bounded work, rows, tries, tiles, failures. */
+/* Parts, for handlers: pages by key with bounded work, rows, attempts, tiles, failures. */
 #include "parts.h"
 #include "names.h"
 #include "queries.h"
 #include "store/pg/query.h"
 
-#define SCAN_IDS_MAX 20000 /* looked at by one page that filters on state */
+#define SCAN_IDS_MAX 20000 /* ids one page with a state filter may examine */
 
 bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
                       struct apidb_stage_row *ret, struct err *err)
@@ -34,8 +34,8 @@ bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
     return true;
 }
 
-/* Where the scan of a page that is not full ended: behind all there is, or at what it may look at.
- */
+/* Where the scan of a page that is not full ended: after the last part, or at the limit of ids it
+ * may examine. */
 static bool scan_end(struct store *s, struct apidb_parts_query *q, int64_t look_at, bool *ret_more,
                      struct err *err)
 {
@@ -236,7 +236,7 @@ bool apidb_tiles(struct store *s, const struct apidb_tiles_query *q,
         int64_t tile = row_i64(res, i, 0);
         int state = row_int(res, i, 1);
         ASSERT(tile >= 0 && state >= 0 && state < TASK_STATE_COUNT);
-        if (tile < tiles_n) { /* parts that came since the stage's row was read */
+        if (tile < tiles_n) { /* skip parts added after the stage's row was read */
             counts[tile][state] = row_i64(res, i, 2);
         }
     }

@@ -1,5 +1,5 @@
-/* Parts of a stage as handlers read them: pages by key with bounded work.
- * ERR_NOT_FOUND: there is no such row. */
+/* Parts of a stage, for handlers: pages by key with bounded work. ERR_NOT_FOUND: no such row. Other
+ * errors: those of query.h. */
 #pragma once
 #include "core/model.h"
 #include "store/pg/connection.h"
@@ -10,21 +10,21 @@ struct apidb_stage_row {
     int64_t tasks;
     bool closed;
     int64_t taken, counts[TASK_STATE_COUNT];
-    enum stage_state state; /* STAGE_STATE_COUNT: of a newer version */
+    enum stage_state state; /* STAGE_STATE_COUNT: unknown to this version */
 };
-/* name NULL: the first stage that has parts, else the first. */
+/* The stage of this name. name NULL: the first stage with parts, else the first stage. */
 bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
                       struct apidb_stage_row *ret, struct err *err) MUST_CHECK;
-/* Which parts: ids in order, and where to go on. Bounded work a call; a page may be short and yet
- * not the last. */
+/* A page of parts in order of id. The work of a call is bounded: a page may have fewer than n parts
+ * and not be the last. */
 struct apidb_parts_query {
-    int64_t campaign_id, stage_id; /* stage 0: all */
-    int state;                     /* -1: all */
+    int64_t campaign_id, stage_id; /* stage 0: all stages */
+    int state;                     /* -1: all states */
     int64_t attempts_min;
-    int16_t causes[CAUSE_COUNT]; /* any of them; n 0: all */
+    int16_t causes[CAUSE_COUNT]; /* any of these; n 0: all causes */
     size_t causes_n;
     int64_t n; /* page size */
-    /* the cursor, taken and left */
+    /* cursor, updated by each call */
     int64_t after_id, after_cause, after_seq;
 };
 struct apidb_ids {
@@ -32,19 +32,22 @@ struct apidb_ids {
     size_t n;
     bool more;
 };
+/* The ids of the next page. */
 bool apidb_parts_ids(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
                      struct err *err) MUST_CHECK;
-/* JSON array of the parts' rows, in the order of the ids. */
+/* Append a JSON array of the parts' rows, in the order of ids. */
 bool apidb_parts_rows(struct store *s, int64_t campaign_id, const struct apidb_ids *ids,
                       usec_t now_us, struct buf *ret_json, struct err *err) MUST_CHECK;
+/* The task id of a part number. */
 bool apidb_part_id(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t seq,
                    int64_t *ret_id, struct err *err) MUST_CHECK;
+/* Append a JSON array of the newest 200 attempts of a part, oldest first. */
 bool apidb_part_attempts(struct store *s, int64_t task_id, struct buf *ret_json,
                          struct err *err) MUST_CHECK;
-/* n 0: the newest. */
+/* The job name of attempt n; n 0: the newest. */
 bool apidb_attempt_name(struct store *s, int64_t task_id, int64_t n, struct job_name *ret,
                         struct err *err) MUST_CHECK;
-/* Parts first..last by tile and state into counts[tiles_n][TASK_STATE_COUNT]. */
+/* Count parts first..last by tile and state into counts[tiles_n][TASK_STATE_COUNT]. */
 struct apidb_tiles_query {
     int64_t campaign_id, stage_id, first, last, per_tile;
 };

@@ -2,8 +2,9 @@
 #pragma once
 #include "store/pg/connection.h"
 
-/* ERR_NOT_FOUND: there is no such token. */
+/* The hash and role of a token. ERR_NOT_FOUND. */
 bool apidb_token_get(struct store *s, const char *id, uint8_t ret_hash[static 32],
                      char ret_role[static 16], struct err *err) MUST_CHECK;
+/* Insert an admin token, or replace the hash of an existing one and make it valid again. */
 bool apidb_token_put(struct store *s, const char *id, const uint8_t hash[static 32],
                      const char *name, struct err *err) MUST_CHECK;

@@ -1,5 +1,5 @@
-/* Intents and what became of them. Both are one statement each in sql/queries/attempts.sql, sent in
- * pipelines: memory proposes, the statement checks everything again on locked rows and disposes. */
+/* Intents and their results. Each is one statement in sql/queries/attempts.sql, sent in pipelines.
+ * The leader's memory proposes rows; the statement checks everything again on locked rows. */
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/json.h"
@@ -32,7 +32,6 @@ bool attempt_ids(struct store *s, size_t n, int64_t *ret, struct err *err)
     return true;
 }
 
-/* --- intents --- */
 static bool intend_rows(struct store *s, const struct intent *in, size_t n, struct err *err)
 {
     int64_t campaigns[INTENDS_MAX];
@@ -129,8 +128,7 @@ bool store_intend(struct store *s, int64_t epoch, struct intent *in, size_t n, s
     return true;
 }
 
-/* --- records --- */
-/* {"disk_full":1}, causes never tried left out. */
+/* {"disk_full":1}; causes never tried are omitted. */
 static void tries_json(const struct task_change_row *c, struct buf *b)
 {
     struct json_out w;
@@ -229,15 +227,15 @@ static bool record_valid(const struct attempt_record *r, struct err *err)
 static bool record_happened(const struct attempt_record *r, const PGresult *res, struct err *err)
 {
     if (row_i64(res, 0, 0) != 1) {
-        return err_set(err, ERR_CONFLICT, "attempt %lld is not %s any more",
-                       (long long)r->attempt_id, attempt_state_name(r->from));
+        return err_set(err, ERR_CONFLICT, "attempt %lld is no longer %s", (long long)r->attempt_id,
+                       attempt_state_name(r->from));
     }
     if (row_bool(res, 0, 2)) {
         return err_set(err, ERR_INTERNAL, "attempt %lld ended and its money is not settled",
                        (long long)r->attempt_id);
     }
     if ((r->task_moves || r->task_counts) && row_i64(res, 0, 1) != 1) {
-        return err_set(err, ERR_CONFLICT, "task %lld of attempt %lld is not active any more",
+        return err_set(err, ERR_CONFLICT, "task %lld of attempt %lld is no longer active",
                        (long long)r->task_id, (long long)r->attempt_id);
     }
     return true;

@@ -28,7 +28,7 @@ bool store_campaign_state(struct store *s, int64_t id, enum campaign_state from,
         return false;
     }
     if (row_count(r) != 1) {
-        return err_set(err, ERR_CONFLICT, "campaign %lld is not %s any more", (long long)id,
+        return err_set(err, ERR_CONFLICT, "campaign %lld is no longer %s", (long long)id,
                        campaign_state_name(from));
     }
     s->events |= from != to;
@@ -54,7 +54,7 @@ bool store_stage_state(struct store *s, int64_t stage_id, enum stage_state from,
         return false;
     }
     if (row_count(r) != 1) {
-        return err_set(err, ERR_CONFLICT, "stage %lld is not %s any more", (long long)stage_id,
+        return err_set(err, ERR_CONFLICT, "stage %lld is no longer %s", (long long)stage_id,
                        stage_state_name(from));
     }
     s->events |= from != to;

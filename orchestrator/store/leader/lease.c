@@ -1,7 +1,7 @@
-/* Leadership: an advisory lock that dies with the leader's session, and an epoch in the lease row
- * that fences what a frozen leader still had in flight. Every transaction of the leader locks the
- * row FOR SHARE with its epoch: a takeover therefore waits for it or makes it find no row.
- * Safety rests on the epoch alone; the lock and the clock only say when to try. */
+/* Leadership: an advisory lock that ends with the leader's session, and an epoch in the lease row
+ * that fences the statements of a frozen leader. Every transaction of the leader locks the row FOR
+ * SHARE with its epoch, so a takeover waits for it or makes it find no row. Safety depends on the
+ * epoch alone; the lock and the clock only say when to try. */
 #include "leader.h"
 #include "queries.h"
 #include "store/pg/connection_private.h"
@@ -14,7 +14,7 @@ bool lease_read(struct store *s, struct lease_info *ret, struct err *err)
         return false;
     }
     if (row_count(r) != 1) {
-        return err_set(err, ERR_DATABASE, "the lease has no row: was the database migrated?");
+        return err_set(err, ERR_DATABASE, "the lease table is empty: run droverd migrate");
     }
     ret->epoch = row_i64(r, 0, 0);
     ret->renewals = row_i64(r, 0, 1);
@@ -27,7 +27,7 @@ bool lease_read(struct store *s, struct lease_info *ret, struct err *err)
 bool lease_try_lock(struct store *s, bool *ret_locked, struct err *err)
 {
     if (s->leader_lock) {
-        *ret_locked = true; /* advisory locks count: a second one would need two unlocks */
+        *ret_locked = true; /* advisory locks are counted: a second one would need two unlocks */
         return true;
     }
     AUTO_RESULT PGresult *r = NULL;
@@ -51,13 +51,13 @@ bool lease_take(struct store *s, const char *holder, int64_t length_us, int64_t 
         return false;
     }
     if (row_count(r) != 1) {
-        return err_set(err, ERR_DATABASE, "the lease has no row: was the database migrated?");
+        return err_set(err, ERR_DATABASE, "the lease table is empty: run droverd migrate");
     }
     *ret_epoch = row_i64(r, 0, 0);
     return true;
 }
 
-/* *ret_epoch 0: somebody renewed or took the lease since it was read. */
+/* *ret_epoch 0: the lease was renewed or taken since it was read. */
 static bool take_seen(struct store *s, const struct lease_info *seen, const char *holder,
                       int64_t length_us, int64_t *ret_epoch, struct err *err)
 {
@@ -91,8 +91,8 @@ bool lease_take_from_frozen(struct store *s, const struct lease_info *seen, cons
         *ret_taken = false;
         return true;
     }
-    /* Timed out: the frozen one sits inside a transaction and holds the row; without its session
-     * there is nobody left who could commit it. */
+    /* Timed out: the frozen leader holds the row inside a transaction. Terminate its session, so
+     * that it cannot commit. */
     if (!store_run(s, QUERY(LEASE_EVICT), NULL, NULL, err)) {
         return false;
     }
@@ -141,8 +141,7 @@ static bool must_be_on(const PGresult *r, int col, const char *name, struct err 
         return true;
     }
     return err_set(err, ERR_PRECONDITION,
-                   "PostgreSQL runs with %s = off: what it acknowledges may be lost; turn it on",
-                   name);
+                   "PostgreSQL runs with %s = off and may lose committed data; turn it on", name);
 }
 
 bool lease_check_durability(struct store *s, struct err *err)

@@ -1,4 +1,4 @@
-/* Bulk changes asked for by people: reading them, the tasks their selector names, progress. */
+/* Bulk operations: reading them, the tasks their selector matches, progress. */
 #include "common/json.h"
 #include "leader.h"
 #include "queries.h"
@@ -26,7 +26,7 @@ bool view_operations(struct store *s, struct operation_row **ret, size_t *ret_n,
         rows[i].state = operation_state_parse(row_text(r, k, 5));
         rows[i].total = row_i64(r, k, 6);
         rows[i].done = row_i64(r, k, 7);
-        ASSERT(rows[i].state != OPERATION_STATE_COUNT); /* the query names the states */
+        ASSERT(rows[i].state != OPERATION_STATE_COUNT); /* the query returns only known states */
     }
     *ret = rows;
     *ret_n = n;
@@ -42,7 +42,7 @@ void operation_rows_free(struct operation_row *rows, size_t n)
     free(rows);
 }
 
-/* selector.cause: names to numbers. Absent or empty: any. */
+/* selector.cause: names to numbers. Absent or empty: any cause. */
 static bool add_causes(const json_t *selector, struct params *p, struct err *err)
 {
     json_t *a = NULL;
@@ -77,7 +77,7 @@ static bool add_parts(const json_t *selector, struct params *p, struct err *err)
         const json_t *v = json_array_get(a, i);
         json_int_t part = json_integer_value(v);
         if (!json_is_integer(v) || part < 0 || part > INT32_MAX) {
-            return err_set(err, ERR_INVALID, "parts[%zu] is no part number", i);
+            return err_set(err, ERR_INVALID, "parts[%zu] is not a part number", i);
         }
         parts[i] = (int32_t)part;
     }
@@ -148,5 +148,5 @@ bool store_operation_progress(struct store *s, int64_t id, enum operation_state 
     s->events = true;
     return row_count(r) == 1
                ? true
-               : err_set(err, ERR_CONFLICT, "operation %lld is not open any more", (long long)id);
+               : err_set(err, ERR_CONFLICT, "operation %lld is no longer open", (long long)id);
 }

@@ -1,4 +1,4 @@
-/* Words of the tables that no list of core/ has, and how ledger entries travel. */
+/* Names used in tables that no list of core/ has, and ledger entries as parameters. */
 #include "pg_names.h"
 
 void param_entries(struct params *p, const struct ledger_entry *e, int n)

@@ -1,9 +1,9 @@
-/* Words of the tables that no list of core/ has. Of this folder alone. */
+/* Names used in tables that no list of core/ has. For this folder only. */
 #pragma once
 #include "core/model.h"
 #include "core/money/ledger.h"
 #include "leader.h"
 #include "store/pg/query.h"
 
-/* Five parameters: kinds, from, to, amounts, seconds. */
+/* Bind five parameters: kinds, from, to, amounts, seconds. */
 void param_entries(struct params *p, const struct ledger_entry *e, int n);

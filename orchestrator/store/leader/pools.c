@@ -1,5 +1,5 @@
-/* Warm pools as rows: read at takeover, noted, ended. They begin and become available with the
- * attempt that leaves them (attempts.c). */
+/* Warm pools as rows: read at takeover, changed, ended. They are inserted and become available with
+ * the attempt that leaves them (attempts.c). */
 #include "pg_names.h"
 #include "queries.h"
 #include "scheduler.h"
@@ -76,7 +76,7 @@ bool store_pool_swap(struct store *s, int64_t pool_id, int64_t other_id, struct 
         return false;
     }
     return row_i64(r, 0, 0) == 2 ||
-           err_set(err, ERR_CONFLICT, "pools %lld and %lld are not both available any more",
+           err_set(err, ERR_CONFLICT, "pools %lld and %lld are no longer both available",
                    (long long)pool_id, (long long)other_id);
 }
 
@@ -97,7 +97,7 @@ bool store_pool_end(struct store *s, const struct pool_end *e, struct err *err)
         return false;
     }
     if (row_i64(r, 0, 0) != 1) {
-        return err_set(err, ERR_CONFLICT, "pool %lld is not available any more",
+        return err_set(err, ERR_CONFLICT, "pool %lld is no longer available",
                        (long long)e->pool_id);
     }
     s->events = true;

@@ -1,4 +1,4 @@
-/* What AWS allows and asks: quotas, others' use, prices. */
+/* Quotas, use by others and prices, as read from AWS. */
 #include "leader.h"
 #include "pg_names.h"
 #include "queries.h"

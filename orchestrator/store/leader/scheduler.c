@@ -1,5 +1,5 @@
-/* What the scheduler keeps: limits above a campaign, what finished attempts tell, promises, others'
- * use, quotas over all types, and jobs found without a row. */
+/* The scheduler's rows: limits above a campaign, results of finished attempts, promises, use by
+ * others, quotas over all types, and jobs found without a row. */
 #include "scheduler.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -40,7 +40,7 @@ bool view_durations(struct store *s, int64_t campaign_id, int64_t stage_id, size
     }
     size_t n = (size_t)row_count(r);
     struct duration_row *rows = xcalloc(n + 1, sizeof *rows);
-    for (size_t i = 0; i < n; i++) { /* they come newest first */
+    for (size_t i = 0; i < n; i++) { /* rows come newest first */
         rows[n - 1 - i] =
             (struct duration_row){.size = row_i64(r, (int)i, 0), .run_us = row_i64(r, (int)i, 1)};
     }

@@ -1,4 +1,4 @@
-/* Tasks in bulk: sorted ids, one guarded UPDATE, counters and one event by the batch. */
+/* Bulk changes of tasks: sorted ids, one guarded UPDATE, counters and one event per batch. */
 #include "common/clock.h"
 #include "leader.h"
 #include "queries.h"
@@ -17,8 +17,8 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* ids in ascending order without doubles into `to`; how many. In order already is the usual case.
- */
+/* Copy the ids to `to` in ascending order without duplicates; returns their number. Usually they
+ * are already sorted. */
 static size_t sort_ids(const int64_t *ids, size_t n, int64_t *to)
 {
     bool sorted = true;
@@ -48,7 +48,7 @@ struct task_move {
     size_t n;
 };
 
-/* The event's range is the batch's: tasks of it that were not in `from` lie inside, and are not
+/* The event's range is the range of the batch. Tasks inside it that were not in `from` are not
  * counted. */
 static bool count_moved(struct store *s, const struct task_move *m, size_t moved, struct err *err)
 {
@@ -80,7 +80,7 @@ static void move_params(struct params *p, const struct task_move *m)
     param_i64(p, m->now_us);
 }
 
-/* Ends (exclusive) of the runs of neighbours; 0 when there are more than RUNS_MAX. */
+/* Ends (exclusive) of the runs of consecutive ids; 0 when there are more than RUNS_MAX. */
 static size_t find_runs(const struct task_move *m, size_t ends[static RUNS_MAX])
 {
     size_t runs = 0;
@@ -96,7 +96,7 @@ static size_t find_runs(const struct task_move *m, size_t ends[static RUNS_MAX])
     return runs;
 }
 
-/* Counters and events are written by the same statements. */
+/* The same statements write the counters and events. */
 static bool move_runs(struct store *s, const struct task_move *m, const size_t *ends, size_t runs,
                       size_t *ret_moved, struct err *err)
 {
@@ -180,8 +180,7 @@ bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, en
     m.n = sort_ids(ids, n, sorted);
     size_t moved = 0;
     if (m.n > 0) {
-        /* Batches are mostly made of neighbours, which a range finds in one descent of the index
-         * instead of one a task. */
+        /* Most ids are consecutive; a range needs one index descent instead of one per task. */
         size_t ends[RUNS_MAX];
         size_t runs = ret_ids == NULL ? find_runs(&m, ends) : 0;
         if (!(runs > 0 ? move_runs(s, &m, ends, runs, &moved, err)
@@ -253,7 +252,7 @@ bool store_stage_take(struct store *s, int64_t stage_id, int64_t upto, struct er
         return false;
     }
     if (n != 1) {
-        return err_set(err, ERR_CONFLICT, "stage %lld has no tasks up to %lld to take in",
+        return err_set(err, ERR_CONFLICT, "stage %lld has no new tasks up to %lld",
                        (long long)stage_id, (long long)upto);
     }
     s->events = true;

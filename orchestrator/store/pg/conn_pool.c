@@ -13,7 +13,8 @@ struct conn_pool {
     size_t lent;
     int64_t refused;
     size_t idle_n;
-    struct store *idle[CONN_POOL_MAX]; /* last in, first out: the warmest is lent again */
+    /* last in, first out: the most recently used is lent first */
+    struct store *idle[CONN_POOL_MAX];
 };
 
 struct conn_pool *conn_pool_new(const char *conninfo, size_t max)
@@ -62,7 +63,7 @@ static void unlock(struct conn_pool *p)
     ASSERT(rc == 0);
 }
 
-/* Count one as lent; false when the wait was in vain. */
+/* Count one connection as lent. False when the wait timed out. */
 static bool take_place(struct conn_pool *p, int64_t wait_us)
 {
     int64_t until = clock_mono_us() + wait_us;

@@ -1,5 +1,5 @@
-/* One connection: opening it with the settings of its role, telling when it is lost, listening, and
- * what each SQLSTATE means to us. */
+/* One connection: opens it with the settings of its role, notices its loss, listens, and maps each
+ * SQLSTATE to an error code. */
 #include "connection.h"
 #include "connection_private.h"
 #include "queries.h"
@@ -15,7 +15,7 @@ struct role_row {
     const char *statement_timeout;
     const char *idle_timeout;
     const char *lock_timeout;
-    const char *plan_mode; /* the leader's few queries run for ever: never plan them again */
+    const char *plan_mode; /* the leader runs the same few queries for ever: plan each once */
     int64_t wait_us;
 };
 static const struct role_row roles[] = {
@@ -48,7 +48,7 @@ static bool session_set(struct store *s, struct err *err)
         "read committed",
         "on",
         "warning",
-        "off"}; /* our statements are short: compiling one costs more than it saves */
+        "off"}; /* our statements are short: JIT compilation costs more than it saves */
     _Static_assert(ARRAY_LEN(names) == ARRAY_LEN(values), "a value a name");
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text_array(&p, names, ARRAY_LEN(names));
@@ -65,7 +65,7 @@ static bool connected(struct store *s, struct err *err)
     return err_set(err, ERR_UNAVAILABLE, "cannot connect to the database: " STR_FMT, STR_ARG(m));
 }
 
-/* Notices are for people at a prompt; what matters comes back as an error. */
+/* Notices are for interactive use; everything relevant is an error. */
 static void drop_notice(void *ctx, const char *message)
 {
     (void)ctx;
@@ -135,7 +135,8 @@ int store_fd(const struct store *s)
 bool store_read_idle(struct store *s)
 {
     struct pollfd p = {.fd = PQsocket(s->conn), .events = POLLIN};
-    while (!s->dead && poll(&p, 1, 0) != 0) { /* a farewell is read first, then the end */
+    /* read a final message before the end of the stream */
+    while (!s->dead && poll(&p, 1, 0) != 0) {
         s->dead = PQconsumeInput(s->conn) == 0 || PQstatus(s->conn) != CONNECTION_OK;
     }
     return !s->dead;
@@ -156,7 +157,7 @@ bool store_notified(struct store *s, bool *ret_any, struct err *err)
     return true;
 }
 
-/* Classes and codes of appendix A of PostgreSQL's manual; the longest prefix that matches wins. */
+/* Classes and codes of appendix A of PostgreSQL's manual; the longest matching prefix wins. */
 static const struct state_row {
     const char *prefix;
     enum err_code code;
@@ -188,7 +189,7 @@ bool store_fail(struct store *s, const PGresult *res, const char *what, struct e
     }
     if (state == NULL) {
         struct str m = str_trim(str_of(PQerrorMessage(s->conn)));
-        s->dead = true; /* libpq's own words: nothing sensible follows on this connection */
+        s->dead = true; /* an error of libpq itself: the connection is unusable */
         return err_set(err, ERR_UNAVAILABLE, "database: %s: " STR_FMT, what, STR_ARG(m));
     }
     (void)err_set(err, s->dead ? ERR_UNAVAILABLE : code_of_state(state, s->role),

@@ -22,7 +22,7 @@ static bool apply(struct store *s, const struct migration *m, const char *sha256
     return store_run(s, QUERY(MIGRATION_ADD), &p, NULL, err) && tx_commit(s, err);
 }
 
-/* Fails when the database holds a migration that this binary does not know. */
+/* Fails when the database has a migration that this binary does not know. */
 static bool none_unknown(struct store *s, const struct migration *table, struct err *err)
 {
     const char *names[MIGRATIONS_MAX];
@@ -40,7 +40,7 @@ static bool none_unknown(struct store *s, const struct migration *table, struct 
     if (row_count(r) > 0) {
         return err_set(err, ERR_PRECONDITION,
                        "the database has migration '%s', which this droverd does not know: "
-                       "it was made by a newer one",
+                       "a newer one made it",
                        row_text(r, 0, 0));
     }
     return true;
@@ -61,9 +61,9 @@ static bool step(struct store *s, const struct migration *m, int *applied, struc
         return apply(s, m, sha256, err);
     }
     if (strcmp(row_text(r, 0, 0), sha256) != 0) {
-        return err_set(err, ERR_PRECONDITION,
-                       "migration '%s' was edited after it was applied: add a new one instead",
-                       m->name);
+        return err_set(
+            err, ERR_PRECONDITION,
+            "migration '%s' was edited after it was applied; add a new migration instead", m->name);
     }
     return true;
 }
@@ -89,7 +89,7 @@ bool migrate_run_table(const char *conninfo, const struct migration *table, int 
     if (!store_open(conninfo, STORE_ADMIN, &s, err)) {
         return false;
     }
-    /* The lock is the session's: closing the connection gives it back on every path. */
+    /* The lock belongs to the session: closing the connection releases it on every path. */
     int applied = 0;
     bool good =
         store_run(s, QUERY(MIGRATION_LOCK), NULL, NULL, err) && run_locked(s, table, &applied, err);

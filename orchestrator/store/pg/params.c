@@ -1,4 +1,4 @@
-/* Parameters of a query in PostgreSQL's binary forms. */
+/* Query parameters in PostgreSQL's binary formats. */
 #include "pg_types.h"
 #include "query.h"
 
@@ -88,7 +88,7 @@ void param_str(struct params *p, struct str v)
     add(p, PG_TEXT, v.p == NULL ? "" : v.p, v.n, 1);
 }
 
-/* Bytes of the well-formed UTF-8 character at s (not NUL), 0 when it is none. */
+/* Length of the well-formed UTF-8 character at s (not NUL); 0 when it is malformed. */
 static size_t utf8_char(const char *s)
 {
     size_t n = (uint8_t)s[0] < 0x80 ? 1 : (uint8_t)s[0] < 0xe0 ? 2 : (uint8_t)s[0] < 0xf0 ? 3 : 4;
@@ -143,7 +143,7 @@ void param_time(struct params *p, usec_t t)
 
 #define ARRAY_HEAD 20
 
-/* The head of a one-dimensional array without NULLs: dimensions, has-null, element type, length,
+/* The header of a one-dimensional array without NULLs: dimensions, has-null, element type, length,
  * lower bound. */
 static void array_head(uint8_t *to, unsigned element, size_t n)
 {

@@ -1,5 +1,5 @@
-/* The type numbers of PostgreSQL's catalogue that we send and read
- * (src/include/catalog/pg_type.dat; they never change). */
+/* The PostgreSQL type numbers that we send and read (src/include/catalog/pg_type.dat; they never
+ * change). */
 #pragma once
 #define PG_BOOL        16u
 #define PG_BYTEA       17u
@@ -15,4 +15,4 @@
 #define PG_VARCHAR     1043u
 #define PG_TIMESTAMPTZ 1184u
 #define PG_JSONB       3802u
-#define PG_EPOCH_US    INT64_C(946684800000000) /* 2000-01-01, where its timestamps start */
+#define PG_EPOCH_US    INT64_C(946684800000000) /* 2000-01-01, the epoch of its timestamps */

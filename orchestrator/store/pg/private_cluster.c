@@ -1,5 +1,5 @@
-/* The private PostgreSQL cluster. Layout: DIR/lock (one starter at a time), DIR/pg (the server's:
- * owned by its user, mode 0700) with data/, sock/ and server.log. */
+/* The private PostgreSQL cluster. Layout: DIR/lock (one starter at a time), DIR/pg (owned by the
+ * server's user, mode 0700) with data/, sock/ and server.log. */
 #include "private_cluster.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -18,22 +18,21 @@
 #include <time.h>
 
 #define COMMAND_US (90 * USEC_PER_SEC)
-#define START_US   (20 * USEC_PER_SEC) /* till a start that fails is given up */
+#define START_US   (20 * USEC_PER_SEC) /* a start that takes longer has failed */
 #define SOCKET     "/.s.PGSQL.5432"
 
 struct cluster {
     char home[PATH_MAX]; /* DIR/pg */
     char data[PATH_MAX + 16];
     char sock[PATH_MAX + 16];
-    char bin[PATH_MAX]; /* of initdb, pg_ctl, postgres */
-    uid_t uid;          /* whom the server runs as */
+    char bin[PATH_MAX]; /* directory of initdb, pg_ctl, postgres */
+    uid_t uid;          /* the server's user */
     gid_t gid;
     char user[64];
     bool drop;        /* we are root: run it through setpriv */
-    const char *caps; /* what setpriv leaves it, NULL nothing */
+    const char *caps; /* capabilities setpriv leaves it; NULL: none */
 };
 
-/* --- who and where --- */
 static bool find_user(struct cluster *c, struct err *err)
 {
     c->uid = geteuid();
@@ -51,10 +50,11 @@ static bool find_user(struct cluster *c, struct err *err)
             return true;
         }
     }
-    return c->drop ? err_set(err, ERR_PRECONDITION,
-                             "PostgreSQL does not run as root, and there is no user 'postgres' or "
-                             "'nobody' to run it as")
-                   : true;
+    return c->drop
+               ? err_set(err, ERR_PRECONDITION,
+                         "PostgreSQL refuses to run as root, and there is no user 'postgres' or "
+                         "'nobody' to run it as")
+               : true;
 }
 
 static bool is_bin_dir(const char *dir)
@@ -72,7 +72,7 @@ static int major_of(const char *bin)
     return parse_i64(head, 0, 1000, &v, NULL) ? (int)v : 0;
 }
 
-/* The newest of Debian's, else what pg_config says, else PATH. */
+/* Debian's newest, else the one pg_config names, else PATH. */
 static bool find_bin(struct cluster *c, struct err *err)
 {
     glob_t g;
@@ -112,7 +112,6 @@ static bool find_bin(struct cluster *c, struct err *err)
                    "set DROVER_DATABASE_URL");
 }
 
-/* --- running its programs as its user --- */
 static bool run(const struct cluster *c, const char *const *argv, int *ret_status, struct buf *out,
                 struct err *err)
 {
@@ -142,7 +141,7 @@ static bool run(const struct cluster *c, const char *const *argv, int *ret_statu
     return spawn_run(full, COMMAND_US, ret_status, out, err);
 }
 
-/* The same, and anything but exit status 0 is an error with the program's last words. */
+/* The same; an exit status other than 0 is an error with the program's last output. */
 static bool run_ok(const struct cluster *c, const char *const *argv, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT(SPAWN_OUTPUT_MAX);
@@ -161,7 +160,7 @@ static bool run_ok(const struct cluster *c, const char *const *argv, struct err 
                    STR_ARG(text));
 }
 
-/* By doing it: access(2) does not count capabilities. */
+/* Tries it out: access(2) does not consider capabilities. */
 static bool reachable(const struct cluster *c)
 {
     AUTO_FREE char *probe = xasprintf("%s/.probe", c->home);
@@ -171,7 +170,7 @@ static bool reachable(const struct cluster *c)
     return run(c, argv, &status, &out, NULL) && status == 0;
 }
 
-/* The first directory on the way that the user may not enter. */
+/* The first directory of the path that the user may not enter. */
 static void find_blocker(const struct cluster *c, char *ret, size_t size)
 {
     (void)snprintf(ret, size, "%s", c->home);
@@ -196,7 +195,7 @@ static void find_blocker(const struct cluster *c, char *ret, size_t size)
 }
 
 /* Below a closed home (/root is 0700) the server's user cannot enter its own directory. Root can
- * lend it the one capability for that; where even root lacks it (a container), say what to do. */
+ * grant the one capability needed. Where even root lacks it (a container), report a remedy. */
 static bool make_reachable(struct cluster *c, struct err *err)
 {
     const char *caps[] = {NULL, "dac_read_search", "dac_override"};
@@ -217,7 +216,6 @@ static bool make_reachable(struct cluster *c, struct err *err)
                    c->user[0] == '\0' ? "(yours)" : c->user, blocker, c->home, blocker);
 }
 
-/* --- directories --- */
 static bool make_dir(const struct cluster *c, const char *path, struct err *err)
 {
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
@@ -245,8 +243,8 @@ static void short_sock(const struct cluster *c, char *ret, size_t size)
     (void)snprintf(ret, size, "/tmp/drover-%.16s", hex);
 }
 
-/* A socket's path has room for 107 bytes: deep directories get a short one under /tmp, named after
- * the long one. */
+/* A socket's path is limited to 107 bytes: long directories get a short one under /tmp, named after
+ * the long path. */
 static void choose_sock(struct cluster *c)
 {
     const struct sockaddr_un *addr = NULL;
@@ -273,7 +271,7 @@ static bool find(const char *dir, struct cluster *c, struct err *err)
     return find_user(c, err) && find_bin(c, err);
 }
 
-/* mkdir -p, with the mode of the umask. */
+/* mkdir -p with the umask's mode. */
 static bool make_path(const char *dir, struct err *err)
 {
     AUTO_FREE char *path = xstrdup(dir);
@@ -293,7 +291,8 @@ static bool make_path(const char *dir, struct err *err)
     }
 }
 
-/* One starter or stopper at a time; the lock goes with the returned descriptor. */
+/* Only one process starts or stops the cluster at a time. The lock is released with the returned
+ * descriptor. */
 static int lock_dir(const char *dir, struct err *err)
 {
     AUTO_FREE char *path = xasprintf("%s/lock", dir);
@@ -307,7 +306,6 @@ static int lock_dir(const char *dir, struct err *err)
     return ret;
 }
 
-/* --- the server --- */
 static bool make_cluster(const struct cluster *c, struct err *err)
 {
     AUTO_FREE char *version = xasprintf("%s/PG_VERSION", c->data);
@@ -315,7 +313,8 @@ static bool make_cluster(const struct cluster *c, struct err *err)
     if (access(version, F_OK) == 0 && access(control, F_OK) == 0) {
         return true;
     }
-    /* Made aside and renamed, so that a killed initdb leaves nothing that looks whole. */
+    /* Made under another name and renamed, so that a killed initdb leaves nothing that looks
+     * complete. */
     AUTO_FREE char *initdb = xasprintf("%s/initdb", c->bin);
     AUTO_FREE char *fresh = xasprintf("%s/data.new", c->home);
     const char *rm[] = {"rm", "-rf", fresh, NULL};
@@ -393,7 +392,7 @@ static bool start_once(const struct cluster *c, struct err *err)
 }
 
 /* After a kill -9 of the postmaster its children may live for a moment, and its pid file names a
- * process that is dead or, by now, another's. */
+ * process that is dead or, by now, another program. */
 static bool start_server(const struct cluster *c, const char *conninfo, struct err *err)
 {
     AUTO_FREE char *pid_file = xasprintf("%s/postmaster.pid", c->data);
@@ -430,7 +429,7 @@ bool private_cluster_start(const char *dir, char *ret_conninfo, size_t size, str
     char conninfo[PRIVATE_CLUSTER_CONNINFO_MAX];
     conninfo_of(&c, conninfo, sizeof conninfo);
     if (size <= strlen(conninfo)) {
-        return err_set(err, ERR_TOO_LARGE, "no room for the connection string");
+        return err_set(err, ERR_TOO_LARGE, "the connection string is too long");
     }
     if (!make_dir(&c, c.sock, err) || !make_cluster(&c, err)) {
         return false;
@@ -478,6 +477,6 @@ bool private_cluster_stop(const char *dir, enum private_cluster_mode mode, struc
         return false;
     }
     short_sock(&c, c.sock, sizeof c.sock);
-    (void)rmdir(c.sock); /* when that was used, and nothing else lies in it */
+    (void)rmdir(c.sock); /* if it was used and is empty */
     return true;
 }

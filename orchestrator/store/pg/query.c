@@ -1,5 +1,5 @@
-/* Running statements on one connection: prepared when first seen, sent one by one or in a pipeline,
- * and every wait bounded, so that a frozen server costs a connection and never a thread. */
+/* Runs statements on one connection: prepared on first use, sent one by one or in a pipeline. Every
+ * wait is bounded, so a frozen server costs a connection but never a thread. */
 #include "query.h"
 #include "common/clock.h"
 #include "connection_private.h"
@@ -16,7 +16,7 @@ static uint32_t name_hash(const char *s)
     return h;
 }
 
-/* The slot of a name: taken by it or free. */
+/* The slot that holds this name, or a free one. */
 static size_t prepared_slot(const struct store *s, const char *name)
 {
     size_t i = name_hash(name) % PREPARED_SLOTS;
@@ -32,7 +32,7 @@ static bool lost(struct store *s, struct err *err, const char *why)
     return err_set(err, ERR_UNAVAILABLE, "database: %s", why);
 }
 
-/* Wait for input until the deadline; false: the connection is given up. */
+/* Wait for input until the deadline. False: the connection is given up. */
 static bool wait_input(struct store *s, int64_t deadline, struct err *err)
 {
     for (;;) {
@@ -51,7 +51,7 @@ static bool wait_input(struct store *s, int64_t deadline, struct err *err)
     }
 }
 
-/* The next result (NULL at the end of a statement's results). */
+/* The next result; NULL after a statement's last one. */
 static bool next_result(struct store *s, int64_t deadline, PGresult **ret, struct err *err)
 {
     while (PQisBusy(s->conn) == 1) {
@@ -72,7 +72,7 @@ static bool succeeded(const PGresult *r)
     return t == PGRES_TUPLES_OK || t == PGRES_COMMAND_OK || t == PGRES_EMPTY_QUERY;
 }
 
-/* The one result of a statement sent without a pipeline. */
+/* The one result of a statement sent outside a pipeline. */
 static bool take_result(struct store *s, const char *what, PGresult **ret, struct err *err)
 {
     int64_t deadline = clock_mono_us() + s->wait_us;
@@ -93,7 +93,7 @@ static bool take_result(struct store *s, const char *what, PGresult **ret, struc
         last = r;
         ExecStatusType t = PQresultStatus(r);
         if (t == PGRES_COPY_IN || t == PGRES_COPY_OUT) {
-            break; /* the caller goes on with the rows */
+            break; /* the caller continues with the rows */
         }
     }
     if (last == NULL) {
@@ -212,7 +212,7 @@ static bool pipeline_send(struct store *s, const struct statement *st, size_t n,
     return PQpipelineSync(s->conn) == 1 ? true : store_fail(s, NULL, "query", err);
 }
 
-/* Read the answers up to the sync mark. The first failure is kept in *err, the rest is skipped. */
+/* Read the answers up to the sync mark. *err keeps the first failure. */
 static bool pipeline_receive(struct store *s, const struct statement *st, size_t n, PGresult **ret,
                              struct err *err)
 {

@@ -1,25 +1,24 @@
-/* Running the named queries of sql/queries: parameters in, binary results out. Shared by every file
- * of this folder and by nobody else. A query is prepared the first time a connection runs it, with
- * the types of the parameters it is given; all results are binary, so SQL casts what has no plain
- * binary form (numeric, jsonb, uuid) to bigint or text.
+/* Runs the named queries of sql/queries: parameters in, binary results out. Used by the files of
+ * store only. A query is prepared the first time a connection runs it, with the types of its
+ * parameters. All results are binary, so SQL casts types without a plain binary form (numeric,
+ * jsonb, uuid) to bigint or text.
  *
  *     AUTO_PARAMS struct params p = PARAMS_INIT;
  *     param_i64(&p, campaign_id);
  *     AUTO_RESULT PGresult *res = NULL;
- *     if (!store_exec(s, QUERY(CAMPAIGN_GET), &p, &res, err)) { return false; }
- */
+ *     if (!store_exec(s, QUERY(CAMPAIGN_GET), &p, &res, err)) { return false; } */
 #pragma once
 #include "common/cleanup.h"
 #include "connection.h"
 
-typedef struct pg_result PGresult; /* libpq's: opaque outside of this folder */
+typedef struct pg_result PGresult; /* of libpq; opaque outside this folder */
 
 #define QUERY(NAME)  SQL_##NAME##_NAME, SQL_##NAME
 #define PARAMS_MAX   56
 #define PIPELINE_MAX 64 /* statements sent before the first answer is read */
 
-/* --- parameters, $1 first. Scalars are copied; texts and bytes are borrowed until the query ran.
- */
+/* Parameters, $1 first. Scalars are copied; texts and bytes are borrowed until the query has
+ * run. */
 struct params {
     int n;
     int owned_n;
@@ -35,16 +34,17 @@ struct params {
         .n = 0, .owned_n = 0                                                                       \
     }
 #define AUTO_PARAMS CLEANUP(params_done)
-void params_done(struct params *p); /* frees what is owned; leaves it empty for reuse */
+void params_done(struct params *p); /* frees owned memory and empties it for reuse */
 void param_i64(struct params *p, int64_t v);
+/* SQL NULL when v is null_value */
 void param_i64_or_null(struct params *p, int64_t v, int64_t null_value);
 void param_i32(struct params *p, int32_t v);
 void param_i16(struct params *p, int16_t v);
 void param_bool(struct params *p, bool v);
 void param_text(struct params *p, const char *v); /* NULL: SQL NULL */
 void param_str(struct params *p, struct str v);
-/* Text from outside: bytes that are not UTF-8 become '?', at most max_chars kept. NULL: SQL NULL.
- */
+/* Text from outside: bytes that are not UTF-8 become '?', at most max_chars are kept. NULL: SQL
+ * NULL. */
 void param_outside_text(struct params *p, const char *v, size_t max_chars);
 void param_json(struct params *p, const char *v); /* jsonb; NULL: SQL NULL */
 void param_bytes(struct params *p, const void *v, size_t n);
@@ -52,15 +52,16 @@ void param_time(struct params *p, usec_t t);                        /* timestamp
 void param_i64_array(struct params *p, const int64_t *v, size_t n); /* bigint[] */
 void param_i32_array(struct params *p, const int32_t *v, size_t n); /* integer[] */
 void param_i16_array(struct params *p, const int16_t *v, size_t n); /* smallint[] */
-/* The same; v NULL: SQL NULL. */
+/* As above; v NULL: SQL NULL. */
 void param_i32_array_or_null(struct params *p, const int32_t *v, size_t n);
 void param_i16_array_or_null(struct params *p, const int16_t *v, size_t n);
 void param_text_array(struct params *p, const char *const *v,
                       size_t n); /* text[]; NULL: SQL NULL */
 
-/* --- results. Columns are read in the type the query gives; a wrong one is our bug and asserts. */
+/* Results. A column is read in the type the query returns; another type is our bug and asserts. */
 void result_clearp(PGresult **r);
-void results_clear(PGresult **r, size_t n); /* the results of a pipeline; NULL ones are skipped */
+/* clear the results of a pipeline; NULL ones are skipped */
+void results_clear(PGresult **r, size_t n);
 #define AUTO_RESULT CLEANUP(result_clearp)
 int row_count(const PGresult *r);
 bool row_null(const PGresult *r, int row, int col);
@@ -74,23 +75,23 @@ char *row_text_dup(const PGresult *r, int row, int col);   /* caller frees; NULL
 struct str row_bytes(const PGresult *r, int row, int col); /* borrowed from r */
 void row_text_into(const PGresult *r, int row, int col, char *to, size_t size); /* cut to size */
 
-/* --- running. Errors: ERR_UNAVAILABLE (connection lost or refused: store_alive is false then, or
- * the server is shutting down, full or read-only), ERR_TIMEOUT (statement or lock), ERR_CONFLICT
- * (unique), ERR_NOT_LEADER (40001 on a leader's connection), else ERR_DATABASE; err.sqlstate has
- * the code. Waits are bounded by the role's statement time-out and a margin. */
+/* Run a query; AUTO_RESULT clears *ret. Errors: ERR_UNAVAILABLE (connection lost or refused, then
+ * store_alive is false; or the server is shutting down, full or read-only), ERR_TIMEOUT (statement
+ * or lock), ERR_CONFLICT (unique), ERR_NOT_LEADER (40001 on a leader's connection), else
+ * ERR_DATABASE; err.sqlstate has the code. Waits are bounded by the role's statement time-out and a
+ * margin. */
 bool store_exec(struct store *s, const char *name, const char *sql, struct params *p,
                 PGresult **ret, struct err *err) MUST_CHECK;
-/* The same for a statement whose rows do not matter: *ret_n (may be NULL) is the count it touched.
- */
+/* For statements without needed rows: *ret_n (may be NULL) is the number of rows affected. */
 bool store_run(struct store *s, const char *name, const char *sql, struct params *p, int64_t *ret_n,
                struct err *err) MUST_CHECK;
-/* The same for a statement of one text: added to *ret. ERR_NOT_FOUND "no such WHAT": no row. */
+/* For a query of one text, appended to *ret. ERR_NOT_FOUND "no such WHAT": no row. */
 bool store_text(struct store *s, const char *name, const char *sql, struct params *p,
                 const char *what, struct buf *ret, struct err *err) MUST_CHECK;
-/* An unprepared statement without parameters (BEGIN, COMMIT, ROLLBACK, LISTEN, a migration). */
+/* Run an unprepared statement without parameters (BEGIN, COMMIT, ROLLBACK, LISTEN, a migration). */
 bool store_plain(struct store *s, const char *sql, struct err *err) MUST_CHECK;
-/* n <= PIPELINE_MAX statements in one round trip, in order; the first failure drops the rest.
- * ret[n]: caller clears. name NULL: sql is run unprepared and params must be NULL. */
+/* Run n <= PIPELINE_MAX statements in one round trip, in order; after a failure the rest is not
+ * run. The caller clears ret[n]. name NULL: sql is run unprepared and params must be NULL. */
 struct statement {
     const char *name;
     const char *sql;
@@ -98,5 +99,5 @@ struct statement {
 };
 bool store_pipeline(struct store *s, const struct statement *st, size_t n, PGresult **ret,
                     struct err *err) MUST_CHECK;
-/* Fill *err from a failed result (NULL: from the connection); returns false. */
+/* Fill *err from a failed result (NULL: from the connection). Returns false. */
 bool store_fail(struct store *s, const PGresult *res, const char *what, struct err *err);

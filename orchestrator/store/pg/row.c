@@ -1,5 +1,4 @@
-/* Typed reading of binary result columns: the only code that knows PostgreSQL's wire forms coming
- * in. */
+/* Typed reading of binary result columns: the only code that decodes PostgreSQL's wire formats. */
 #include "pg_types.h"
 #include "query.h"
 #include <libpq-fe.h>

@@ -1,5 +1,5 @@
-/* posix_spawn, a memory file for the output (a pipe would stay open in servers that the program
- * leaves behind), and a pidfd to wait with an end. */
+/* posix_spawn with a memory file for the output (a pipe would stay open in servers the program
+ * leaves behind) and a pidfd to wait with a time-out. */
 #include "spawn.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h> /* NOLINT(readability-duplicate-include): the system's, not ours */
+#include <spawn.h> /* NOLINT(readability-duplicate-include): the system's header, not ours */
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ static bool start(const char *const *argv, int out_fd, pid_t *ret_pid, struct er
     (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     (void)posix_spawn_file_actions_adddup2(&actions, out_fd, 1);
     (void)posix_spawn_file_actions_adddup2(&actions, out_fd, 2);
-    (void)posix_spawnattr_setsigmask(&attr, &none); /* ours blocks what the loop reads */
+    (void)posix_spawnattr_setsigmask(&attr, &none); /* our mask blocks the signals the loop reads */
     (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
     char *args[32];
     size_t n = 0;
@@ -56,7 +56,7 @@ static bool start(const char *const *argv, int out_fd, pid_t *ret_pid, struct er
     return rc == 0 ? true : err_set_os(err, ERR_IO, rc, "cannot run '%s'", argv[0]);
 }
 
-/* Wait for its end; after the deadline it is killed. */
+/* Wait for its end; kill it after the deadline. */
 static bool finish(pid_t pid, int64_t timeout_us, int *ret_status)
 {
     AUTO_FD int fd = (int)syscall(SYS_pidfd_open, pid, 0);

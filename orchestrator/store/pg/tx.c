@@ -1,4 +1,4 @@
-/* Transactions: begin, commit with the tag checked, roll back. */
+/* Transactions: begin, commit with its command tag checked, roll back. */
 #include "tx.h"
 #include "connection_private.h"
 #include <libpq-fe.h>
@@ -21,7 +21,7 @@ bool tx_begin(struct store *s, enum tx_mode mode, struct err *err)
     ASSERT(false);
 }
 
-/* COMMIT of a failed transaction is answered ROLLBACK, without an error. */
+/* COMMIT of a failed transaction is answered with ROLLBACK and no error. */
 bool tx_commit(struct store *s, struct err *err)
 {
     if (!s->dead && PQtransactionStatus(s->conn) == PQTRANS_INERROR) {

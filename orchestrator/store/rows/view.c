@@ -1,5 +1,5 @@
-/* What the leader reads: campaigns, stages, tasks, attempts, slots. Rows that name a state this
- * binary does not know are an error, never a guess. */
+/* Reads campaigns, stages, tasks, attempts, slots. A row with a state this binary does not know is
+ * an error. */
 #include "view.h"
 #include "common/json.h"
 #include "queries.h"
@@ -8,7 +8,7 @@
 
 #define TASKS_PAGE      20000
 #define TASKS_WINDOW    200000
-#define DENSE_FACTOR    4 /* ids a task of a page from which on its sizes are read by id */
+#define DENSE_FACTOR    4 /* average id range per task above which a page reads its sizes by id */
 #define TRIES_BYTES_MAX 4096
 
 static bool unknown_name(struct err *err, const char *what, const char *name)
@@ -56,7 +56,7 @@ bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret, struct
     c.state = campaign_state_parse(row_text(r, 0, 3));
     c.wanted = wanted_parse(row_text(r, 0, 4));
     if (c.state == CAMPAIGN_STATE_COUNT || c.wanted == WANTED_COUNT) {
-        return unknown_name(err, "campaign state or wish", row_text(r, 0, 3));
+        return unknown_name(err, "campaign state or wanted state", row_text(r, 0, 3));
     }
     if (!parse_at_limit(row_text(r, 0, 11), &c.at_limit, err)) {
         return false;
@@ -161,7 +161,7 @@ static bool task_range(struct store *s, int64_t campaign_id, int64_t stage_id, i
     return true;
 }
 
-/* The sizes live in the wide table. Both sides are in order of id. */
+/* Sizes are in the wide table. Both sides are in order of id. */
 static bool fill_sizes(struct store *s, int64_t campaign_id, struct task_row *rows, size_t n,
                        struct err *err)
 {
@@ -195,8 +195,8 @@ static bool fill_sizes(struct store *s, int64_t campaign_id, struct task_row *ro
                : err_set(err, ERR_DATABASE, "task %lld has no input", (long long)rows[done].id);
 }
 
-/* One page after *after_id; *after_id moves on, *ret_n rows were filled in. A window of ids bounds
- * what one statement looks at when most tasks are done. */
+/* Read one page after *after_id and advance it; *ret_n rows are filled. A window of ids bounds the
+ * work of one statement when most tasks are done. */
 static bool task_page(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t *after_id,
                       int64_t last_id, struct task_row *rows, size_t *ret_n, struct err *err)
 {
@@ -294,7 +294,7 @@ bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n, str
     struct attempt_row *rows = xcalloc(n + 1, sizeof *rows);
     for (size_t i = 0; i < n; i++) {
         read_attempt(r, (int)i, &rows[i]);
-        ASSERT(rows[i].state < ATTEMPT_STATE_COUNT); /* the column's CHECK says so */
+        ASSERT(rows[i].state < ATTEMPT_STATE_COUNT); /* ensured by the column's CHECK */
     }
     *ret = rows;
     *ret_n = n;
@@ -319,7 +319,7 @@ bool attempt_request(struct store *s, int64_t attempt_id, struct buf *ret, struc
         return false;
     }
     if (row_count(r) != 1 || row_null(r, 0, 0)) {
-        return err_set(err, ERR_NOT_FOUND, "no request is kept of attempt %lld",
+        return err_set(err, ERR_NOT_FOUND, "attempt %lld has no stored request",
                        (long long)attempt_id);
     }
     buf_reset(ret);
@@ -353,7 +353,7 @@ bool task_input_get(struct store *s, int64_t campaign_id, int64_t task_id, struc
     return true;
 }
 
-/* {"disk_full": 1}: tries by cause. */
+/* {"disk_full": 1}: attempts by cause. */
 static bool read_tries(const char *text, int tries[static CAUSE_COUNT], struct err *err)
 {
     AUTO_JSON json_t *o = NULL;
@@ -461,8 +461,7 @@ bool view_projects(struct store *s, struct project_row **ret, size_t *ret_n, str
                                        .warn = {.warned_ppm = row_i64(r, k, 7)}};
         row_text_into(r, k, 8, rows[i].name, sizeof rows[i].name);
         if (!warn_at_read(row_text(r, k, 6), &rows[i].warn)) {
-            return err_set(err, ERR_DATABASE, "thresholds '%s' are not readable",
-                           row_text(r, k, 6));
+            return err_set(err, ERR_DATABASE, "thresholds '%s' are not valid", row_text(r, k, 6));
         }
     }
     *ret = TAKE(rows);

@@ -1,43 +1,42 @@
-/* What leader and handlers read: campaigns, stages, tasks, attempts, slots, projects, quotas.
- * Nothing here writes. Arrays are malloc'd, the caller frees them. */
+/* Rows for the leader and handlers: campaigns, stages, tasks, attempts, slots, projects, quotas.
+ * Read only. Arrays are malloc'd, the caller frees them. Errors: those of query.h; ERR_NOT_FOUND:
+ * no such row. */
 #pragma once
 #include "core/rows.h"
 #include "store/pg/connection.h"
 
-/* Versions of every campaign that is not terminal: cheap, every tick that was asked for. Arrays are
- * malloc'd. */
+/* Versions of all campaigns that have not ended. Cheap enough for every tick. */
 bool view_versions(struct store *s, struct campaign_version **ret, size_t *ret_n,
                    struct err *err) MUST_CHECK;
 bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret,
                    struct err *err) MUST_CHECK;
 bool view_stages(struct store *s, int64_t campaign_id, struct stage_row **ret, size_t *ret_n,
                  struct err *err) MUST_CHECK;
-/* Tasks of a stage in WAITING or HELD with seq in [from_seq, to_seq), to cb in batches (1 M parts:
- * bounded memory, binary results). */
+/* Pass the tasks of a stage in WAITING or HELD with seq in [from_seq, to_seq) to cb in batches
+ * (bounded memory for 1 M parts). */
 bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,
                 int64_t to_seq, void (*cb)(void *ctx, const struct task_row *rows, size_t n),
                 void *ctx, struct err *err) MUST_CHECK;
-/* Every attempt that is not terminal. */
+/* All attempts that have not ended. */
 bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n,
                    struct err *err) MUST_CHECK;
 void attempt_rows_free(struct attempt_row *rows, size_t n);
-/* The first of names[n] that is no attempt's, into ret_name; false in *ret_any when there is none.
- */
+/* *ret_any: some of names[n] belong to no attempt; ret_name is the first of them. */
 bool attempt_names_missing(struct store *s, const char *const *names, size_t n, bool *ret_any,
                            struct job_name *ret_name, struct err *err) MUST_CHECK;
-/* Stored request bytes of an attempt. */
+/* Append the stored request bytes of an attempt. */
 bool attempt_request(struct store *s, int64_t attempt_id, struct buf *ret,
                      struct err *err) MUST_CHECK;
-/* Facts of one task for lowering: uri, size, vars, seq (caller frees the strings). */
+/* The input of one task: uri, size, vars, seq. The caller frees the strings. */
 bool task_input_get(struct store *s, int64_t campaign_id, int64_t task_id, struct task_input *ret,
                     struct err *err) MUST_CHECK;
 bool view_task_changes(struct store *s, struct task_change_row **ret, size_t *ret_n,
-                       struct err *err) MUST_CHECK; /* of live campaigns */
+                       struct err *err) MUST_CHECK; /* tasks of live campaigns */
 bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 
-/* Row 0 is everything together. */
+/* Row 0 is the whole installation. */
 bool view_projects(struct store *s, struct project_row **ret, size_t *ret_n,
                    struct err *err) MUST_CHECK;
-/* -1: not listed. */
+/* Quotas over all types; -1: unknown. */
 bool view_account_quotas(struct store *s, int64_t ret[static ACCOUNT_QUOTA_COUNT],
                          struct err *err) MUST_CHECK;

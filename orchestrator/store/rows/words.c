@@ -1,4 +1,4 @@
-/* Words of the tables; see words.h. */
+/* Names used in tables; see words.h. */
 #include "words.h"
 #include "common/str.h"
 
