@@ -53,7 +53,7 @@ ARROWS = [
 LIBRARIES = [
     (r"libpq-fe\.h|postgres.*", ["orchestrator/store/pg/"]),
     (r"microhttpd\.h", ["orchestrator/api/server/", "worker/local/http/"]),
-    (r"turbojpeg\.h|jpeglib\.h|spng\.h|webp/.*|libexif/.*|ares.*\.h|seccomp\.h|duckdb\.h", ["worker/"]),
+    (r"turbojpeg\.h|jpeglib\.h|spng\.h|webp/.*|ares.*\.h|seccomp\.h|duckdb\.h", ["worker/"]),
     (r"curl/.*", ["orchestrator/common/", "worker/"]),
     (r"yaml\.h", ["orchestrator/common/"]),
 ]

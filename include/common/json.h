@@ -59,5 +59,7 @@ void json_out_null(struct json_out *w, const char *key);
 void json_out_raw(struct json_out *w, const char *key, struct str json);
 void json_out_time(struct json_out *w, const char *key,
                    usec_t t); /* RFC 3339; USEC_NEVER or 0 writes null */
+/* Append v as Python's json writes a float: "100.0", "1e-05", "1e+16", "NaN", "-Infinity". */
+void json_python_float(struct buf *b, double v);
 void json_escape(struct buf *b, struct str s,
                  bool ascii_only); /* with quotes; ascii_only: \uXXXX and surrogate pairs */

@@ -171,6 +171,28 @@ void json_out_double(struct json_out *w, const char *key, double v)
     buf_add_cstr(w->b, text);
 }
 
+/* The shortest digits that read back, with an exponent below 1e-4 and from 1e16 on. */
+void json_python_float(struct buf *b, double v)
+{
+    if (!isfinite(v)) {
+        buf_add_cstr(b, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
+        return;
+    }
+    char text[40] = "";
+    int digits = 0; /* behind the point of the form with an exponent */
+    for (; digits < 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*e", digits, v);
+        if (strtod(text, NULL) == v) {
+            break;
+        }
+    }
+    int exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+    if (exponent >= -4 && exponent < 16) {
+        (void)snprintf(text, sizeof text, "%.*f", MAX(digits - exponent, 1), v);
+    }
+    buf_add_cstr(b, text);
+}
+
 void json_out_null(struct json_out *w, const char *key)
 {
     before(w, key);

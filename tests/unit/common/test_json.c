@@ -291,6 +291,40 @@ static void test_json__doubles_are_written_shortest(void **state)
     check_double(-INFINITY, "null");
 }
 
+/* Each text is Python's json.dumps of the number. */
+static void test_json__python_floats(void **state)
+{
+    (void)state;
+    static const struct {
+        double v;
+        const char *want;
+    } cases[] = {{0, "0.0"},
+                 {-0.0, "-0.0"},
+                 {1, "1.0"},
+                 {100, "100.0"},
+                 {0.3358, "0.3358"},
+                 {1.0 / 3.0, "0.3333333333333333"},
+                 {0.1 + 0.2, "0.30000000000000004"},
+                 {1795148923.7106605, "1795148923.7106605"},
+                 {9007199254740993.0, "9007199254740992.0"},
+                 {1e15, "1000000000000000.0"},
+                 {9999999999999998.0, "9999999999999998.0"},
+                 {1e16, "1e+16"},
+                 {-1.5e300, "-1.5e+300"},
+                 {1e22, "1e+22"},
+                 {0.0001, "0.0001"},
+                 {0.00001, "1e-05"},
+                 {5e-324, "5e-324"},
+                 {NAN, "NaN"},
+                 {INFINITY, "Infinity"},
+                 {-INFINITY, "-Infinity"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_BUF struct buf b = BUF_INIT(64);
+        json_python_float(&b, cases[i].v);
+        assert_string_equal(buf_cstr(&b), cases[i].want);
+    }
+}
+
 static void test_json__doubles_read_back_the_same(void **state)
 {
     (void)state;
@@ -359,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_json__text_keeps_the_order_of_keys),
         cmocka_unit_test(test_json__writer_places_commas_and_keys),
         cmocka_unit_test(test_json__doubles_are_written_shortest),
+        cmocka_unit_test(test_json__python_floats),
         cmocka_unit_test(test_json__doubles_read_back_the_same),
         cmocka_unit_test(test_json__escapes),
         cmocka_unit_test(test_json__a_nul_is_escaped_and_then_refused_by_the_reader),

@@ -1,138 +1,114 @@
-/* EXIF over libexif, which reads both a JPEG and a bare EXIF block; a WebP's is extracted first. */
+/* Where a file keeps its EXIF block, and the block's tags as JSON. */
 #include "exif.h"
 #include "common/json.h"
+#include "exif_block.h"
 #include "image.h"
-#include <libexif/exif-data.h>
 
-#define VALUE_BYTES_MAX 512
-#define TAGS_MAX        512
-#define BLOCK_BYTES_MAX (1u << 20)
-
-struct walk {
-    struct buf *out;
-    const char *group;
-    int n;
-};
-
-static const char *group_name(ExifIfd ifd)
+static size_t be(const char *p, int n)
 {
-    switch (ifd) {
-    case EXIF_IFD_0:
-        return "Image";
-    case EXIF_IFD_1:
-        return "Thumbnail";
-    case EXIF_IFD_EXIF:
-        return "EXIF";
-    case EXIF_IFD_GPS:
-        return "GPS";
-    case EXIF_IFD_INTEROPERABILITY:
-        return "Interoperability";
-    case EXIF_IFD_COUNT:
-        break;
+    size_t v = 0;
+    for (int i = 0; i < n; i++) {
+        v = v << 8 | (uint8_t)p[i];
     }
-    return "?";
+    return v;
 }
 
-/* Camera texts are in any encoding: what is not UTF-8 is shown as '?'. */
-static void clean(char *s)
-{
-    if (!str_is_utf8(str_of(s))) {
-        for (; *s != '\0'; s++) {
-            *s = (unsigned char)*s >= 0x80 ? '?' : *s;
-        }
-    }
-}
-
-static void one_entry(ExifEntry *e, void *ctx)
-{
-    struct walk *w = ctx;
-    char value[VALUE_BYTES_MAX] = "";
-    ExifIfd ifd = exif_entry_get_ifd(e);
-    const char *name = exif_tag_get_name_in_ifd(e->tag, ifd);
-    if (name == NULL || ifd == EXIF_IFD_COUNT || w->n >= TAGS_MAX ||
-        exif_entry_get_value(e, value, sizeof value) == NULL) {
-        return;
-    }
-    value[sizeof value - 1] = '\0';
-    clean(value);
-    AUTO_BUF struct buf one = BUF_INIT(8 * VALUE_BYTES_MAX);
-    buf_addf(&one, "%s\"%s %s\": ", w->n > 0 ? ", " : "", group_name(ifd), name);
-    json_escape(&one, str_trim(str_of(value)), true);
-    if (!one.overflow && w->out->n + one.n + 1 < IMAGE_EXIF_BYTES_MAX) {
-        buf_add_str(w->out, buf_str(&one));
-        w->n++;
-    }
-}
-
-static void one_content(ExifContent *c, void *ctx)
-{
-    exif_content_foreach_entry(c, one_entry, ctx);
-}
-
-static uint32_t le32(const char *p)
+static size_t le32(const char *p)
 {
     const uint8_t *u = (const uint8_t *)p;
-    return (uint32_t)u[0] | (uint32_t)u[1] << 8 | (uint32_t)u[2] << 16 | (uint32_t)u[3] << 24;
+    return (size_t)u[0] | (size_t)u[1] << 8 | (size_t)u[2] << 16 | (size_t)u[3] << 24;
 }
 
-/* The EXIF chunk of a WebP with the header libexif expects; false when there is none. */
-static bool webp_block(struct str body, struct buf *out)
+static struct str from(struct str s, size_t at)
 {
-    size_t i = 12;
-    while (i + 8 <= body.n) {
-        size_t n = le32(body.p + i + 4);
-        if (n > body.n - i - 8) {
-            return false;
+    return (struct str){s.p + at, s.n - at};
+}
+
+/* Segments up to the one of that name or the first table of quantisation. Offsets in the block may
+ * point beyond its segment, and exifread follows them. */
+static struct str jpeg_block(struct str body)
+{
+    for (size_t i = 2; i + 10 <= body.n && body.p[i] == '\xff' && body.p[i + 1] != '\xdb';) {
+        if (body.p[i + 1] == '\xe1' && memcmp(body.p + i + 4, "Exif", 4) == 0) {
+            return from(body, i + 10);
         }
+        i += 2 + be(body.p + i + 2, 2);
+    }
+    return (struct str){"", 0};
+}
+
+static struct str png_block(struct str body)
+{
+    for (size_t i = 8; i + 8 <= body.n && memcmp(body.p + i + 4, "IEND", 4) != 0;) {
+        size_t n = be(body.p + i, 4);
+        if (memcmp(body.p + i + 4, "eXIf", 4) == 0) {
+            return from(body, i + 8);
+        }
+        i += 12 + n;
+    }
+    return (struct str){"", 0};
+}
+
+static struct str webp_block(struct str body)
+{
+    for (size_t i = 12; i + 8 <= body.n;) {
+        size_t n = le32(body.p + i + 4);
         if (memcmp(body.p + i, "EXIF", 4) == 0) {
-            struct str data = {body.p + i + 8, n};
-            if (!str_starts(data, "Exif")) {
-                buf_add(out, "Exif\0\0", 6);
-            }
-            buf_add_str(out, data);
-            return !out->overflow;
+            struct str block = from(body, i + 8);
+            return block.n >= 6 && memcmp(block.p, "Exif\0", 6) == 0 ? from(block, 6) : block;
         }
         i += 8 + n + (n & 1);
     }
-    return false;
+    return (struct str){"", 0};
 }
 
-/* libexif's view of a body; NULL: none. block keeps what it may point to. */
-static ExifData *load(struct str body, struct buf *block)
+static struct str find(struct str body)
 {
-    enum image_format f = image_sniff(body);
-    if (f == IMAGE_WEBP && webp_block(body, block)) {
-        body = buf_str(block);
-    } else if (f != IMAGE_JPEG) {
-        return NULL;
+    switch (image_sniff(body)) {
+    case IMAGE_JPEG:
+        return jpeg_block(body);
+    case IMAGE_PNG:
+        return png_block(body);
+    case IMAGE_WEBP:
+        return webp_block(body);
+    case IMAGE_UNKNOWN:
+        break;
     }
-    return exif_data_new_from_data((const unsigned char *)body.p, (unsigned)body.n);
+    return (struct str){"", 0};
 }
 
 int exif_orientation(struct str body)
 {
-    AUTO_BUF struct buf block = BUF_INIT(BLOCK_BYTES_MAX);
-    ExifData *d = load(body, &block);
-    int turned = 1;
-    if (d != NULL) {
-        ExifEntry *e = exif_content_get_entry(d->ifd[EXIF_IFD_0], EXIF_TAG_ORIENTATION);
-        if (e != NULL && e->format == EXIF_FORMAT_SHORT && e->size >= 2) {
-            turned = exif_get_short(e->data, exif_data_get_byte_order(d));
+    struct exif_block b;
+    int64_t turned;
+    exif_block_read(find(body), &b);
+    for (int i = 0; i < b.n; i++) {
+        const struct exif_entry *e = &b.tags[i];
+        if (e->is_image && e->tag == 0x0112 && exif_block_number(&b, e, 0, &turned)) {
+            return turned >= 1 && turned <= 8 ? (int)turned : 1;
         }
-        exif_data_unref(d);
     }
-    return turned >= 1 && turned <= 8 ? turned : 1;
+    return 1;
 }
 
 void exif_json(struct str body, struct buf *out)
 {
-    AUTO_BUF struct buf block = BUF_INIT(BLOCK_BYTES_MAX);
-    struct walk w = {.out = out};
-    ExifData *d = load(body, &block);
+    AUTO_BUF struct buf value = BUF_INIT(2 * EXIF_VALUE_BYTES_MAX);
+    AUTO_BUF struct buf one = BUF_INIT(IMAGE_EXIF_BYTES_MAX);
+    struct exif_block b;
+    bool first = true;
+    exif_block_read(find(body), &b);
     buf_add_char(out, '{');
-    if (d != NULL) {
-        exif_data_foreach_content(d, one_content, &w);
-        exif_data_unref(d);
+    for (int i = 0; i < b.n; i++) {
+        buf_reset(&value);
+        buf_reset(&one);
+        exif_block_value(&b, &b.tags[i], &value);
+        buf_addf(&one, "%s\"%s\": ", first ? "" : ", ", b.tags[i].name);
+        json_escape(&one, str_trim(buf_str(&value)), true);
+        if (!one.overflow && out->n + one.n + 1 < IMAGE_EXIF_BYTES_MAX) {
+            buf_add_str(out, buf_str(&one));
+            first = false;
+        }
     }
     buf_add_char(out, '}');
 }

@@ -1,9 +1,8 @@
-/* Python writes floats as the shortest text that reads back and NaN as NaN; so do we. */
+/* The json is byte for byte what Python's json.dumps writes. */
 #include "shard.h"
 #include "common/json.h"
 #include "common/tar.h"
 #include <inttypes.h>
-#include <math.h>
 
 #define JSON_MEMBER_BYTES_MAX (128u << 20)
 
@@ -83,27 +82,6 @@ const char *shard_hash_name(enum image_hash h)
     return NULL;
 }
 
-static void number(struct buf *out, double d)
-{
-    if (isnan(d)) {
-        buf_add_cstr(out, "NaN");
-    } else if (isinf(d)) {
-        buf_add_cstr(out, d > 0 ? "Infinity" : "-Infinity");
-    } else {
-        char text[40] = "";
-        for (int digits = 1; digits <= 17; digits++) {
-            (void)snprintf(text, sizeof text, "%.*g", digits, d);
-            if (strtod(text, NULL) == d) {
-                break;
-            }
-        }
-        buf_add_cstr(out, text);
-        if (strpbrk(text, ".en") == NULL) {
-            buf_add_cstr(out, ".0"); /* a float stays a float for who reads it */
-        }
-    }
-}
-
 /* JSON with what is not ASCII in it escaped. */
 static void ascii_json(struct buf *out, struct str s)
 {
@@ -142,7 +120,7 @@ static void cell(struct buf *out, const struct cell *c)
         break;
     case CELL_FLOAT:
     case CELL_DOUBLE:
-        number(out, c->d);
+        json_python_float(out, c->d);
         break;
     case CELL_TEXT:
         json_escape(out, c->s, true);
