@@ -72,8 +72,7 @@ int cmd_drain(struct cli *cli)
 
 int cmd_cancel(struct cli *cli)
 {
-    if (!cli->opt.yes && cli->out == OUT_TABLE && cli->talk_tty &&
-        !confirm(cli, "Cancel for good and stop all its jobs?")) {
+    if (!confirm(cli, "Cancel for good and stop all its jobs?")) {
         return fail(EXIT_USAGE, "add -y to cancel without confirmation", "not cancelled");
     }
     return want(cli, "cancel", "cancelled", "cancelling, all its jobs are stopped");

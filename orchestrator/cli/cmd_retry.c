@@ -12,55 +12,28 @@ static bool operation_ended(const json_t *v, const char *arg)
     return strcmp(jstr(v, "state"), "done") == 0 || strcmp(jstr(v, "state"), "cancelled") == 0;
 }
 
-static bool numbers_add(json_t *list, const char *text)
-{
-    struct str rest = str_of(text);
-    while (rest.n > 0) {
-        int64_t n;
-        struct err err = ERR_INIT;
-        if (!parse_i64(str_trim(str_split(&rest, ',')), 0, INT32_MAX, &n, &err)) {
-            (void)fail(EXIT_USAGE, "write --parts 8,77", "--parts: %s", err.message);
-            return false;
-        }
-        (void)json_array_append_new(list, json_integer(n));
-    }
-    return true;
-}
-
-/* The body of :retry from the options; NULL after an error message. */
+/* The body of :retry from the options. Lists go as they were written: the server has the one
+ * parser. Without an option all failed parts of the campaign are meant, and said so. */
 static json_t *retry_body(const struct cli *cli, const struct ref *ref)
 {
     json_t *body = json_object(), *selector = json_object(), *changes = json_object();
     (void)json_object_set_new(body, "selector", selector);
     (void)json_object_set_new(body, "changes", changes);
-    const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref->stage;
-    if (stage[0] != '\0') {
+    (void)json_object_set_new(selector, "state", json_string("failed"));
+    if (cli->opt.stage != NULL || ref->stage[0] != '\0') {
+        const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref->stage;
         (void)json_object_set_new(selector, "stage", json_string(stage));
     }
     if (cli->opt.cause != NULL) {
-        json_t *list = json_array();
-        struct str rest = str_of(cli->opt.cause);
-        while (rest.n > 0) {
-            struct str one = str_trim(str_split(&rest, ','));
-            (void)json_array_append_new(list, json_stringn(one.p, one.n));
-        }
-        (void)json_object_set_new(selector, "cause", list);
+        (void)json_object_set_new(selector, "cause", json_string(cli->opt.cause));
     }
-    json_t *parts = json_array();
-    bool ok = cli->opt.parts == NULL || numbers_add(parts, cli->opt.parts);
-    if (ref->part >= 0) {
-        (void)json_array_append_new(parts, json_integer(ref->part));
+    if (cli->opt.parts != NULL) {
+        (void)json_object_set_new(selector, "parts", json_string(cli->opt.parts));
+    } else if (ref->part >= 0) {
+        (void)json_object_set_new(selector, "parts", json_pack("[I]", (json_int_t)ref->part));
     }
-    if (json_array_size(parts) > 0) {
-        (void)json_object_set(selector, "parts", parts);
-    }
-    json_decref(parts);
     if (cli->opt.volume_gb > 0) {
         (void)json_object_set_new(changes, "volume_gb", json_integer(cli->opt.volume_gb));
-    }
-    if (!ok) {
-        json_decref(body);
-        return NULL;
     }
     return body;
 }
@@ -126,10 +99,10 @@ int cmd_retry(struct cli *cli)
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    AUTO_JSON json_t *body = retry_body(cli, &ref);
-    if (body == NULL) {
-        return EXIT_USAGE;
+    if (cli->opt.parts != NULL && ref.part >= 0) {
+        return fail(EXIT_USAGE, "drover retry c-7 --parts 8,77", "write the part or --parts");
     }
+    AUTO_JSON json_t *body = retry_body(cli, &ref);
     AUTO_FREE char *text = json_text(body);
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:retry?dry_run=true", ref.campaign);
     CLEANUP(reply_done)
@@ -151,7 +124,7 @@ int cmd_retry(struct cli *cli)
     if (jint(r.json, "parts") == 0) {
         return fail(EXIT_NOT_FOUND, "drover failures shows what failed", "no failed part matches");
     }
-    if (!cli->opt.yes && !confirm(cli, "Retry?")) {
+    if (!confirm(cli, "Retry?")) {
         return fail(EXIT_USAGE, "add -y to retry without confirmation", "not retried");
     }
     return retry_send(cli, &ref, str_of(text));

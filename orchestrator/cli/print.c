@@ -147,6 +147,9 @@ int fail(enum cli_exit status, const char *next, const char *fmt, ...)
 
 bool confirm(const struct cli *cli, const char *question)
 {
+    if (cli->opt.yes) {
+        return true;
+    }
     if (isatty(STDIN_FILENO) != 1 || !cli->talk_tty) {
         return false;
     }

@@ -27,5 +27,6 @@ void print_names(const json_t *list, const char *key);
 bool print_machine(const struct cli *cli, const json_t *v, const json_t *list);
 void say(const char *fmt, ...) PRINTF(1, 2); /* a message on stderr */
 int fail(enum cli_exit status, const char *next, const char *fmt, ...) PRINTF(3, 4);
-/* Ask y/N on the terminal; false also without a terminal. */
+/* True with --yes, or after a y on the terminal; without a terminal false. What cannot be taken
+ * back asks this, whatever the output. */
 bool confirm(const struct cli *cli, const char *question);

@@ -55,7 +55,11 @@ static void on_log(void *ctx, struct str json, const struct aws_failure *f)
         bridge_answer(a->bridge, a->q.id, &reply);
     } else {
         struct err err = ERR_INIT;
-        (void)err_set(&err, f->outcome == AWS_REFUSED ? ERR_AWS : ERR_UNAVAILABLE,
+        bool token = a->q.token[0] != '\0' && strcmp(f->code, "InvalidParameterException") == 0;
+        (void)err_set(&err,
+                      token                       ? ERR_MALFORMED /* it has expired */
+                      : f->outcome == AWS_REFUSED ? ERR_AWS
+                                                  : ERR_UNAVAILABLE,
                       "cannot read the log of '%s': %.64s %.500s", a->q.job, f->code, f->message);
         bridge_refuse(a->bridge, a->q.id, &err);
     }

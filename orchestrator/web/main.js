@@ -1,4 +1,5 @@
-// The dashboard: log in once, then one page by address. / lists campaigns, /c/7 is campaign c-7.
+// The dashboard: log in once, then one page by address. / lists campaigns, /c/7 is campaign c-7; droverd knows these two
+// (is_page in assets.c) and answers 404 to any other.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
@@ -51,7 +52,7 @@ const inside = (go) => (e) => {
 function Shell({ onOut }) {
   const [path, go] = usePath();
   const [live, setLive] = useState('stale');
-  const m = /^\/c\/(?:c-)?(\d+)/.exec(path);
+  const m = /^\/c\/(?:c-)?(\d+)$/.exec(path);
   const out = async () => {
     await logout().catch(() => {});
     onOut();

@@ -5,6 +5,7 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "common/clock.h"
+#include "selection.h"
 #include "store/api/parts.h"
 #include <assert.h>
 
@@ -23,99 +24,23 @@ static bool where(struct api_req *r, int64_t *ret_campaign, int64_t *ret_stage, 
     return true;
 }
 
-static bool cause_add(struct apidb_parts_query *q, struct str name, struct err *err)
-{
-    name = str_trim(name);
-    for (int i = 1; i < CAUSE_COUNT; i++) {
-        if (str_eq_cstr(name, cause_name((enum cause)i))) {
-            if (q->causes_n < ARRAY_LEN(q->causes)) {
-                q->causes[q->causes_n++] = (int16_t)i;
-            }
-            return true;
-        }
-    }
-    return err_set(err, ERR_MALFORMED, "'%.*s' is not a cause; drover failures lists them",
-                   (int)MIN(name.n, 64), name.p);
-}
-
-static bool causes_add(struct apidb_parts_query *q, struct str list, struct err *err)
-{
-    while (list.n > 0) {
-        if (!cause_add(q, str_split(&list, ','), err)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool state_set(struct apidb_parts_query *q, struct str name, struct err *err)
-{
-    name = str_trim(name);
-    for (int i = 0; i < TASK_STATE_COUNT; i++) {
-        if (str_eq_cstr(name, task_state_name((enum task_state)i))) {
-            q->state = i;
-            return true;
-        }
-    }
-    return err_set(err, ERR_MALFORMED,
-                   "'%.*s' is not a state; there are waiting, active, held, done, failed, skipped, "
-                   "cancelled",
-                   (int)MIN(name.n, 64), name.p);
-}
-
-/* Parses one of: state=S, cause=C, cause IN (C, C), attempts>=N. */
-static bool term_read(struct apidb_parts_query *q, struct str term, struct err *err)
-{
-    term = str_trim(term);
-    if (str_starts(term, "state=")) {
-        return state_set(q, (struct str){term.p + 6, term.n - 6}, err);
-    }
-    if (str_starts(term, "cause=")) {
-        return cause_add(q, (struct str){term.p + 6, term.n - 6}, err);
-    }
-    if (str_starts(term, "cause IN (") && term.p[term.n - 1] == ')') {
-        return causes_add(q, (struct str){term.p + 10, term.n - 11}, err);
-    }
-    if (str_starts(term, "attempts>=")) {
-        struct str n = {term.p + 10, term.n - 10};
-        return parse_i64(str_trim(n), 0, INT16_MAX, &q->attempts_min, NULL) ||
-               err_set(err, ERR_MALFORMED, "filter: attempts>= takes a number");
-    }
-    return err_set(err, ERR_MALFORMED,
-                   "filter: '%.*s' is not understood; write state=S, cause=C, cause IN (C, D) or "
-                   "attempts>=N, joined by AND",
-                   (int)MIN(term.n, 64), term.p);
-}
-
-static bool filter_read(struct apidb_parts_query *q, const char *filter, struct err *err)
-{
-    struct str rest = str_of(filter);
-    while (rest.n > 0) {
-        ptrdiff_t at = str_find(rest, STR(" AND "));
-        struct str term = {rest.p, at < 0 ? rest.n : (size_t)at};
-        size_t skip = at < 0 ? rest.n : (size_t)at + 5;
-        rest = (struct str){rest.p + skip, rest.n - skip};
-        if (!term_read(q, term, err)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool query_read(struct api_req *r, struct apidb_parts_query *q, struct err *err)
 {
-    const char *state = req_query(r, "state"), *cause = req_query(r, "cause");
-    const char *filter = req_query(r, "filter");
     int64_t key[3] = {0, -1, -1};
     bool given;
-    *q = (struct apidb_parts_query){.state = -1};
-    if ((state != NULL && !state_set(q, str_of(state), err)) ||
-        (cause != NULL && !causes_add(q, str_of(cause), err)) ||
-        (filter != NULL && !filter_read(q, filter, err)) ||
+    struct selection *sel = arena_alloc(&r->arena, sizeof *sel);
+    selection_init(sel);
+    *q = (struct apidb_parts_query){0};
+    if (!selection_query(sel, req_query(r, "state"), req_query(r, "cause"), req_query(r, "filter"),
+                         err) ||
         !req_query_i64(r, "page_size", 1, 1000, 100, &q->n, err) ||
         !page_token_read(r, key, 3, &given, err)) {
         return false;
     }
+    q->state = sel->state;
+    q->attempts_min = sel->attempts_min;
+    q->causes_n = sel->causes_n;
+    memcpy(q->causes, sel->causes, sizeof q->causes);
     if (q->causes_n > 0 && q->attempts_min > 0) {
         return err_set(err, ERR_MALFORMED, "filter: cause and attempts cannot be combined");
     }
@@ -182,31 +107,47 @@ bool part_get(struct api_req *r, struct err *err)
     return reply_out(r, 200);
 }
 
+/* {"job_name":...,"lines":[...],"next":...}, with `next` as a token of ours. */
+static bool log_answer(struct api_req *r, const struct job_name *name, struct str reply,
+                       struct err *err)
+{
+    AUTO_JSON json_t *page = NULL;
+    if (!json_parse(reply, reply.n, &page, err)) {
+        return false;
+    }
+    const char *next = json_string_value(json_object_get(page, "next"));
+    AUTO_JSON json_t *answer =
+        json_pack("{s:s, s:O}", "job_name", name->s, "lines", json_object_get(page, "lines"));
+    ASSERT(answer != NULL);
+    (void)json_object_set_new(
+        answer, "next", next != NULL ? json_string(page_text_make(r, name->s, next)) : json_null());
+    AUTO_FREE char *text = json_text(answer);
+    return reply_json(r, 200, str_of(text));
+}
+
 bool logs_get(struct api_req *r, struct err *err)
 {
     int64_t campaign, task, attempt;
     struct bridge_question q = {.kind = BRIDGE_LOG_TAIL};
     struct job_name name;
-    const char *token = req_query(r, "token");
+    const char *token;
     if (!req_query_i64(r, "attempt", 0, INT32_MAX, 0, &attempt, err) ||
         !req_query_i64(r, "limit", 1, 10000, 200, &q.max, err) ||
         !part_find(r, &campaign, &task, err) ||
-        !apidb_attempt_name(r->db, task, attempt, &name, err)) {
+        !apidb_attempt_name(r->db, task, attempt, &name, err) ||
+        !page_text_read(r, "token", name.s, &token, err)) {
         return false;
     }
-    if (token != NULL && strlen(token) >= sizeof q.token) {
+    if (strlen(token) >= sizeof q.token) {
         return err_set(err, ERR_MALFORMED, "query parameter 'token' is too long");
     }
     static_assert(sizeof q.job >= sizeof name.s, "a job's name fits");
     memcpy(q.job, name.s, sizeof name.s);
-    memcpy(q.token, token != NULL ? token : "", token != NULL ? strlen(token) + 1 : 1);
+    memcpy(q.token, token, strlen(token) + 1);
     CLEANUP(bridge_reply_done)
     struct bridge_reply reply = {0};
     if (!req_bridge(r, &q, LOG_TIMEOUT_US, &reply, err)) {
         return err_wrap(err, "cannot read the log of %s", name.s);
     }
-    struct str json = str_trim(buf_str(&reply.json)); /* {"lines":[...],"next":...} */
-    ASSERT(json.n > 2 && json.p[0] == '{');
-    buf_addf(&r->out, "{\"job_name\":\"%s\",%.*s\n", name.s, (int)json.n - 1, json.p + 1);
-    return reply_out(r, 200);
+    return log_answer(r, &name, buf_str(&reply.json), err);
 }

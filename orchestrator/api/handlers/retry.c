@@ -5,89 +5,42 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "core/leader/operations.h"
+#include "selection.h"
 #include "store/api/campaigns.h"
 #include "store/api/operations.h"
 #include "store/api/parts.h"
 #include "store/pg/tx.h"
 
-/* A checked selector, as JSON and as the query takes it. */
 struct retry {
     int64_t campaign_id;
-    struct apidb_selector sel;
-    int16_t causes[CAUSE_COUNT];
-    int32_t parts[10000];
-    json_t *selector, *changes; /* borrowed from the body */
+    struct selection sel;
+    struct apidb_selector query; /* the same, as the query wants it */
+    json_t *changes;             /* borrowed from the body */
 };
 
-static bool selector_causes(struct retry *t, const json_t *v, struct err *err)
+static bool selector_read(struct api_req *r, struct retry *t, const json_t *json, struct err *err)
 {
-    size_t n = json_is_array(v) ? json_array_size(v) : 1;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *one = json_is_array(v) ? json_array_get(v, i) : v;
-        enum cause c = json_is_string(one) ? cause_parse(json_string_value(one)) : CAUSE_COUNT;
-        if (c == CAUSE_COUNT || c == CAUSE_NONE || t->sel.causes_n >= ARRAY_LEN(t->causes)) {
-            return err_set(err, ERR_INVALID, "selector.cause: a list of causes, like disk_full");
-        }
-        t->causes[t->sel.causes_n++] = (int16_t)c;
-    }
-    t->sel.causes = t->causes;
-    return true;
-}
-
-static bool selector_parts(struct retry *t, const json_t *v, struct err *err)
-{
-    if (json_array_size(v) > ARRAY_LEN(t->parts)) {
-        return err_set(err, ERR_LIMIT, "selector.parts: at most %zu; select by cause instead",
-                       ARRAY_LEN(t->parts));
-    }
-    for (size_t i = 0; i < json_array_size(v); i++) {
-        const json_t *one = json_array_get(v, i);
-        json_int_t seq = json_integer_value(one);
-        if (!json_is_integer(one) || seq < 0 || seq > INT32_MAX) {
-            return err_set(err, ERR_INVALID, "selector.parts: a list of part numbers");
-        }
-        t->parts[t->sel.parts_n++] = (int32_t)seq;
-    }
-    t->sel.parts = t->parts;
-    return true;
-}
-
-static bool selector_read(struct api_req *r, struct retry *t, struct err *err)
-{
-    static const char *const keys[] = {"stage", "state", "cause", "parts", NULL};
-    const char *stage, *state;
-    json_t *parts;
-    if (!json_only_keys(t->selector, keys, err) ||
-        !json_get_str(t->selector, "stage", NULL, &stage, err) ||
-        !json_get_str(t->selector, "state", "failed", &state, err) ||
-        !json_get_array(t->selector, "parts", &parts, err)) {
+    struct apidb_stage_row row;
+    selection_init(&t->sel);
+    if (!selection_json(&t->sel, json, err)) {
         return false;
     }
-    if (strcmp(state, "failed") != 0) {
+    if (t->sel.state >= 0 && t->sel.state != TASK_FAILED) {
         return err_set(err, ERR_INVALID, "selector.state: only failed parts can be retried");
     }
-    struct apidb_stage_row row;
-    if (!apidb_stage_find(r->db, t->campaign_id, stage, &row, err)) {
+    if (t->sel.attempts_min > 0) {
+        return err_set(err, ERR_INVALID, "selector.filter: a retry does not select by attempts");
+    }
+    if (!apidb_stage_find(r->db, t->campaign_id, t->sel.stage, &row, err)) {
         return false;
     }
-    t->sel.campaign_id = t->campaign_id;
-    t->sel.stage_id = stage != NULL ? row.id : 0;
-    const json_t *cause = json_object_get(t->selector, "cause");
-    if (cause != NULL && !selector_causes(t, cause, err)) {
-        return false;
-    }
-    if (json_is_string(cause)) { /* stored as a list, as the leader reads it */
-        json_t *list = json_array();
-        (void)json_array_append_new(list, json_string(json_string_value(cause)));
-        (void)json_object_set_new(t->selector, "cause", list);
-    }
-    if (t->sel.causes_n == 0) {
-        (void)json_object_del(t->selector, "cause");
-    }
-    if (parts != NULL && json_array_size(parts) == 0) {
-        return err_set(err, ERR_INVALID, "selector.parts: the list is empty");
-    }
-    return parts == NULL || selector_parts(t, parts, err);
+    t->query = (struct apidb_selector){.campaign_id = t->campaign_id,
+                                       .stage_id = t->sel.stage != NULL ? row.id : 0,
+                                       .causes = t->sel.causes,
+                                       .causes_n = t->sel.causes_n,
+                                       .parts = t->sel.parts,
+                                       .parts_n = t->sel.parts_n};
+    return true;
 }
 
 static bool retry_read(struct api_req *r, json_t *body, struct retry *t, struct err *err)
@@ -95,13 +48,10 @@ static bool retry_read(struct api_req *r, json_t *body, struct retry *t, struct 
     static const char *const keys[] = {"selector", "changes", NULL};
     static const char *const change_keys[] = {"volume_gb", NULL};
     int64_t volume_gb;
-    if (!json_only_keys(body, keys, err) || !json_get_object(body, "selector", &t->selector, err) ||
+    json_t *selector;
+    if (!json_only_keys(body, keys, err) || !json_get_object(body, "selector", &selector, err) ||
         !json_get_object(body, "changes", &t->changes, err)) {
         return false;
-    }
-    if (t->selector == NULL) {
-        t->selector = json_object();
-        (void)json_object_set_new(body, "selector", t->selector);
     }
     if (t->changes == NULL) {
         t->changes = json_object();
@@ -109,13 +59,13 @@ static bool retry_read(struct api_req *r, json_t *body, struct retry *t, struct 
     }
     return json_only_keys(t->changes, change_keys, err) &&
            json_get_i64(t->changes, "volume_gb", 1, VOLUME_GB_MAX, 0, &volume_gb, err) &&
-           selector_read(r, t, err);
+           selector_read(r, t, selector, err);
 }
 
 static bool retry_preview(struct api_req *r, const struct retry *t, struct err *err)
 {
     struct apidb_match m = {.sample = BUF_INIT(4096)};
-    bool ok = apidb_retry_count(r->db, &t->sel, &m, err);
+    bool ok = apidb_retry_count(r->db, &t->query, &m, err);
     if (ok) {
         buf_addf(&r->out,
                  "{\"dry_run\":true,\"parts\":%lld,\"sample\":%s,\"lost_micro_usd\":%lld}\n",
@@ -129,10 +79,11 @@ static bool retry_preview(struct api_req *r, const struct retry *t, struct err *
 static bool retry_write(struct api_req *r, const struct retry *t, int64_t *ret_id, struct err *err)
 {
     struct apidb_match m = {.sample = BUF_INIT(4096)};
-    AUTO_FREE char *selector = json_text(t->selector);
+    AUTO_JSON json_t *json = selection_to_json(&t->sel);
+    AUTO_FREE char *selector = json_text(json);
     AUTO_FREE char *changes = json_text(t->changes);
     bool ok =
-        apidb_retry_count(r->db, &t->sel, &m, err) &&
+        apidb_retry_count(r->db, &t->query, &m, err) &&
         apidb_operation_insert(r->db, t->campaign_id, "retry", selector, changes, m.parts,
                                r->who.token_id, ret_id, err) &&
         req_audit(r, "campaign.retry", arena_printf(&r->arena, "c-%lld", (long long)t->campaign_id),
@@ -147,12 +98,10 @@ static bool retry_allowed(struct api_req *r, const struct retry *t, const struct
 {
     enum verb_answer a = verb_answer_any(VERB_RETRY, now->state, now->wanted);
     struct apidb_stage_row row;
-    const char *stage;
-    if (!json_get_str(t->selector, "stage", NULL, &stage, err) ||
-        (stage != NULL && !apidb_stage_find(r->db, t->campaign_id, stage, &row, err))) {
-        return false;
-    }
-    if (stage != NULL) {
+    if (t->sel.stage != NULL) {
+        if (!apidb_stage_find(r->db, t->campaign_id, t->sel.stage, &row, err)) {
+            return false;
+        }
         a = verb_answer(VERB_RETRY, now->state, now->wanted, row.state);
     }
     return !verb_refused(a) || err_set(err, ERR_CONFLICT, "campaign c-%lld: %s",

@@ -1,6 +1,5 @@
 /* The dashboard's files, linked into the binary: asset_table[] of {path, type, start, end, etag},
- * terminated by zeros. A path "x.gz" is x compressed. Paths without a dot are pages of the
- * single-page dashboard. */
+ * terminated by zeros. A path "x.gz" is x compressed. Every page of the dashboard is index.html. */
 #include "assets.h"
 #include "reply.h"
 #include "request.h"
@@ -34,15 +33,27 @@ static bool is_hashed(const char *path)
     return strncmp(path, "assets/", 7) == 0;
 }
 
+/* The pages of main.js: / and /c/7 (or /c/c-7). */
+static bool is_page(const char *path)
+{
+    if (strcmp(path, "/") == 0) {
+        return true;
+    }
+    if (strncmp(path, "/c/", 3) != 0) {
+        return false;
+    }
+    const char *id = path + (strncmp(path + 3, "c-", 2) == 0 ? 5 : 3);
+    int64_t n;
+    return parse_i64(str_of(id), 0, INT64_MAX, &n, NULL) && id[0] != '-';
+}
+
 bool asset_serve(struct api_req *r)
 {
     bool get = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
     if (!get || strncmp(r->path, "/v1/", 4) == 0) {
         return false;
     }
-    const char *last = strrchr(r->path, '/');
-    bool page = last != NULL && strchr(last, '.') == NULL;
-    const char *path = page ? "index.html" : r->path + 1;
+    const char *path = is_page(r->path) ? "index.html" : r->path + 1;
     const struct asset *plain = asset_find(path, "");
     const struct asset *packed = asset_find(path, ".gz");
     const struct asset *a = packed != NULL && (plain == NULL || accepts_gzip(r)) ? packed : plain;

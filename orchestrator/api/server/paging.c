@@ -49,3 +49,36 @@ bool page_token_read(struct api_req *r, int64_t *v, int n, bool *ret_given, stru
     memcpy(v, raw, raw_n);
     return true;
 }
+
+static uint32_t text_check(const struct api_req *r, const char *scope, const char *text)
+{
+    AUTO_BUF struct buf b = BUF_INIT(8192);
+    buf_addf(&b, "%s %s %s", r->route->pattern, scope, text);
+    return hash_crc32(b.p, b.n);
+}
+
+char *page_text_make(struct api_req *r, const char *scope, const char *text)
+{
+    return arena_printf(&r->arena, "%08x.%s", text_check(r, scope, text), text);
+}
+
+bool page_text_read(struct api_req *r, const char *name, const char *scope, const char **ret_text,
+                    struct err *err)
+{
+    const char *given = req_query(r, name);
+    *ret_text = "";
+    if (given == NULL) {
+        return true;
+    }
+    uint8_t raw[4];
+    size_t n = strlen(given);
+    if (n > 9 && given[8] == '.' && str_unhex((struct str){given, 8}, raw, sizeof raw)) {
+        uint32_t check =
+            (uint32_t)raw[0] << 24 | (uint32_t)raw[1] << 16 | (uint32_t)raw[2] << 8 | raw[3];
+        *ret_text = given + 9;
+        if (check == text_check(r, scope, *ret_text)) {
+            return true;
+        }
+    }
+    return err_set(err, ERR_MALFORMED, "query parameter '%s' is not one that this list gave", name);
+}

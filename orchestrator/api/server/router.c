@@ -2,6 +2,7 @@
 #include "router.h"
 #include "request.h"
 #include "routes.h"
+#include <stdio.h>
 
 const struct route route_table[] = {
 #define X(method, pattern, role, flags, handler, query, summary)                                   \
@@ -43,20 +44,33 @@ static bool route_match(const char *pattern, const char *path, struct str params
 }
 
 const struct route *route_find(const char *method, const char *path,
-                               struct str params[API_PARAMS_MAX], const char **ret_allow)
+                               struct str params[API_PARAMS_MAX])
 {
-    *ret_allow = NULL;
     if (strcmp(method, "HEAD") == 0) {
         method = "GET";
     }
     for (size_t i = 0; i < route_table_n; i++) {
         const struct route *t = &route_table[i];
-        if (route_match(t->pattern, path, params)) {
-            if (strcmp(t->method, method) == 0) {
-                return t;
-            }
-            *ret_allow = t->method;
+        if (strcmp(t->method, method) == 0 && route_match(t->pattern, path, params)) {
+            return t;
         }
     }
     return NULL;
+}
+
+void route_methods(const char *path, char ret[static ROUTE_METHODS_MAX])
+{
+    struct str params[API_PARAMS_MAX];
+    size_t n = 0;
+    ret[0] = '\0';
+    for (size_t i = 0; i < route_table_n; i++) {
+        const struct route *t = &route_table[i];
+        if (route_match(t->pattern, path, params)) {
+            bool get = strcmp(t->method, "GET") == 0;
+            int w = snprintf(ret + n, ROUTE_METHODS_MAX - n, "%s%s%s", n > 0 ? ", " : "", t->method,
+                             get ? ", HEAD" : "");
+            ASSERT(w > 0 && (size_t)w < ROUTE_METHODS_MAX - n);
+            n += (size_t)w;
+        }
+    }
 }

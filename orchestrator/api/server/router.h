@@ -20,7 +20,9 @@ struct route {
 };
 extern const struct route route_table[];
 extern const size_t route_table_n;
-/* The route of method and path; NULL when there is none. *ret_allow: the methods of the path when
- * only the method is wrong. */
+/* The route of method and path; NULL when there is none. */
 const struct route *route_find(const char *method, const char *path,
-                               struct str params[API_PARAMS_MAX], const char **ret_allow);
+                               struct str params[API_PARAMS_MAX]);
+/* "GET, HEAD, POST": every method that the path takes; "" when it is no route's. */
+#define ROUTE_METHODS_MAX 64
+void route_methods(const char *path, char ret[static ROUTE_METHODS_MAX]);

@@ -10,6 +10,7 @@
 #include "common/rng.h"
 #include "handler_threads.h"
 #include "head_timeout.h"
+#include "listen.h"
 #include "metrics.h"
 #include "reply.h"
 #include "request.h"
@@ -116,6 +117,10 @@ static int64_t body_max(const struct api_req *r)
 static bool head_refused(struct api_req *r)
 {
     struct head_sums h = {0};
+    if (!str_is_utf8(str_of(r->path))) {
+        reply_problem_status(r, 400, "malformed", "the path has a NUL, or bytes that are no UTF-8");
+        return true;
+    }
     (void)MHD_get_connection_values(r->conn, MHD_HEADER_KIND, head_count, &h);
     if (h.n > API_HEADERS_MAX || h.bytes > API_HEADERS_BYTES || strlen(r->path) > API_URL_MAX) {
         reply_problem_status(r, 431, "too_large", "the request's head is too large");
@@ -285,8 +290,7 @@ static enum MHD_Result req_first(struct api *a, struct MHD_Connection *conn, con
     struct api_req *r = req_new(a, conn, url, method);
     *con_cls = r;
     head_timeout_head_read(a->conns, conn);
-    const char *allow;
-    r->route = route_find(r->method, r->path, r->params, &allow);
+    r->route = route_find(r->method, r->path, r->params);
     if (head_refused(r)) {
         r->phase = REQ_DONE;
         return req_queue(r);
@@ -361,10 +365,9 @@ static enum MHD_Result req_whole(struct api_req *r)
         r->phase = REQ_RUNNING;
         return req_dispatch(r);
     }
-    const char *allow;
-    struct str params[API_PARAMS_MAX];
-    (void)route_find(r->method, r->path, params, &allow);
-    if (allow != NULL) {
+    char allow[ROUTE_METHODS_MAX];
+    route_methods(r->path, allow);
+    if (allow[0] != '\0') {
         reply_header(r, MHD_HTTP_HEADER_ALLOW, "%s", allow);
         reply_problem_status(r, 405, "method", "this resource does not support that method");
     } else if (!asset_serve(r)) {
@@ -425,55 +428,58 @@ static void on_mhd_log(void *cls, const char *fmt, va_list args)
     log_event(LOG_DEBUG, "http_note", LF_S("text", line));
 }
 
-static bool listen_address(const struct api_config *cfg, struct sockaddr_storage *ret,
-                           unsigned *ret_flags, bool *ret_loopback, struct err *err)
-{
-    const char *host = cfg->listen != NULL ? cfg->listen : "127.0.0.1";
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(cfg->port)};
-    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(cfg->port)};
-    memset(ret, 0, sizeof *ret);
-    if (inet_pton(AF_INET, host, &in.sin_addr) == 1) {
-        memcpy(ret, &in, sizeof in);
-        *ret_loopback = (ntohl(in.sin_addr.s_addr) >> 24) == 127;
-        return true;
-    }
-    if (inet_pton(AF_INET6, host, &in6.sin6_addr) == 1) {
-        memcpy(ret, &in6, sizeof in6);
-        *ret_flags |= MHD_USE_IPv6;
-        *ret_loopback = IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
-        return true;
-    }
-    return err_set(err, ERR_INVALID, "'%s' is not an IP address to listen on", host);
-}
-
 static unsigned connections_max(const struct api *a)
 {
     return a->cfg.connections > 0 ? (unsigned)a->cfg.connections : 1024;
 }
 
+/* As the library's own, but a NUL would cut the text short unseen: it becomes a byte that is no
+ * UTF-8, which every reader of paths and parameters refuses. */
+static size_t unescape(void *cls, struct MHD_Connection *conn, char *text)
+{
+    (void)cls;
+    (void)conn;
+    char *to = text;
+    for (const char *p = text; *p != '\0';) {
+        uint8_t byte;
+        if (p[0] == '%' && p[1] != '\0' && str_unhex((struct str){p + 1, 2}, &byte, 1)) {
+            *to++ = (char)(byte != 0 ? byte : 0xff);
+            p += 3;
+        } else {
+            *to++ = *p++;
+        }
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
 static bool daemon_start(struct api *a, struct err *err)
 {
-    struct sockaddr_storage addr;
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    bool loopback = true;
-    if (!listen_address(&a->cfg, &addr, &flags, &loopback, err)) {
+    struct listen_address addr;
+    int fd;
+    if (a->cfg.listen != NULL) {
+        addr = *a->cfg.listen;
+    } else if (!listen_parse("127.0.0.1:0", &addr, err)) {
         return false;
     }
+    if (!listen_open(&addr, &fd, &a->port, err)) {
+        return false;
+    }
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+                     (addr.ipv6 ? MHD_USE_IPv6 : 0);
     unsigned connections = connections_max(a);
     a->daemon = MHD_start_daemon(
-        flags, a->cfg.port, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
-        MHD_OPTION_SOCK_ADDR, &addr, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
+        flags, a->port, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
         MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, loopback ? 0u : 32u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_NOTIFY_COMPLETED, on_completed, a,
-        MHD_OPTION_NOTIFY_CONNECTION, head_timeout_notify, a->conns, MHD_OPTION_END);
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, addr.loopback ? 0u : 32u, MHD_OPTION_STRICT_FOR_CLIENT,
+        1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        a, MHD_OPTION_NOTIFY_CONNECTION, head_timeout_notify, a->conns, MHD_OPTION_END);
     if (a->daemon == NULL) {
-        return err_set_os(err, ERR_IO, errno, "cannot listen on %s port %u",
-                          a->cfg.listen != NULL ? a->cfg.listen : "127.0.0.1", a->cfg.port);
+        (void)close(fd);
+        return err_set(err, ERR_IO, "cannot start the HTTP server on port %u", a->port);
     }
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(a->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    a->port = info != NULL ? info->port : a->cfg.port;
     return true;
 }
 

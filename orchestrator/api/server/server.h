@@ -10,10 +10,10 @@
 #include "core/spec/spec_parse.h"
 #include "status.h"
 
+struct listen_address;
 struct api_config {
-    const char *listen;     /* address to bind; NULL: 127.0.0.1 */
-    uint16_t port;          /* 0: any free port, see api_port */
-    const char *conninfo;   /* of PostgreSQL */
+    const struct listen_address *listen; /* NULL: 127.0.0.1 and any free port, see api_port */
+    const char *conninfo;                /* of PostgreSQL */
     const char *token_file; /* first admin token "id.secret"; made with mode 0600 when absent */
     struct spec_defaults defaults;   /* added to campaign files; strings borrowed */
     const struct api_status *status; /* NULL: reported as not leading */

@@ -1,6 +1,8 @@
 /* One connection: opens it with the settings of its role, notices its loss, listens, and maps each
  * SQLSTATE to an error code. */
 #include "connection.h"
+#include "common/clock.h"
+#include "common/log.h"
 #include "connection_private.h"
 #include "queries.h"
 #include <libpq-fe.h>
@@ -100,6 +102,33 @@ bool store_open(const char *conninfo, enum store_role role, struct store **ret, 
         return false;
     }
     *ret = s;
+    return true;
+}
+
+bool store_wait(const char *conninfo, int64_t wait_us, struct err *err)
+{
+    const char *keys[] = {"dbname", "connect_timeout", NULL};
+    const char *values[] = {conninfo, CONNECT_TIMEOUT_S, NULL};
+    int64_t began_us = clock_mono_us(), said_us = 0, waited_us = 0;
+    int pause_ms = 50;
+    PGPing ping;
+    while (ping = PQpingParams(keys, values, 1),
+           ping == PQPING_NO_RESPONSE || ping == PQPING_REJECT) {
+        waited_us = clock_mono_us() - began_us;
+        const char *why = ping == PQPING_REJECT ? "it is starting up or shutting down"
+                                                : "nothing answers at its address";
+        if (waited_us >= wait_us) {
+            return err_set(err, ERR_UNAVAILABLE, "no database for %lld s: %s",
+                           (long long)(waited_us / USEC_PER_SEC), why);
+        }
+        if (said_us == 0 || waited_us >= 2 * said_us) { /* after 0, 1, 2, 4 s and so on */
+            log_event(LOG_WARN, "database_waited", LF_S("reason", why),
+                      LF_I("waited_us", waited_us));
+            said_us = MAX(waited_us, USEC_PER_SEC / 2);
+        }
+        (void)poll(NULL, 0, pause_ms);
+        pause_ms = MIN(2 * pause_ms, 1000);
+    }
     return true;
 }
 

@@ -12,6 +12,9 @@ enum store_role { STORE_LEADER, STORE_API, STORE_LISTEN, STORE_ADMIN };
  * statement 5 s). ERR_UNAVAILABLE, ERR_DATABASE. */
 bool store_open(const char *conninfo, enum store_role role, struct store **ret,
                 struct err *err) MUST_CHECK;
+/* Blocks until the server answers, or ERR_UNAVAILABLE after wait_us. A server that answers but
+ * refuses (no such database, a wrong password) counts as there: store_open says why. */
+bool store_wait(const char *conninfo, int64_t wait_us, struct err *err) MUST_CHECK;
 void store_close(struct store *s);
 bool store_alive(const struct store *s); /* false after a lost connection: open a new one */
 int store_fd(const struct store *s);     /* LISTEN's socket, for the loop */

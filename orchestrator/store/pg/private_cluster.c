@@ -1,5 +1,6 @@
-/* The private PostgreSQL cluster. Layout: DIR/lock (one starter at a time), DIR/pg (owned by the
- * server's user, mode 0700) with data/, sock/ and server.log. */
+/* The private PostgreSQL cluster. Layout: DIR/owner (locked by the droverd that uses it), DIR/lock
+ * (one starter at a time), DIR/pg (the server's: owned by its user, mode 0700) with data/, sock/
+ * and server.log. */
 #include "private_cluster.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -412,6 +413,28 @@ static bool start_server(const struct cluster *c, const char *conninfo, struct e
         const struct timespec pause = {.tv_nsec = 200000000};
         (void)nanosleep(&pause, NULL);
     }
+    return true;
+}
+
+bool private_cluster_own(const char *dir, int *ret_fd, struct err *err)
+{
+    AUTO_FREE char *path = xasprintf("%s/owner", dir);
+    if (!make_path(dir, err)) {
+        return false;
+    }
+    AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && fd >= 0 && errno == EWOULDBLOCK) {
+        return err_set(err, ERR_CONFLICT,
+                       "'%s' is used by another droverd that is running; end it, or choose another "
+                       "directory",
+                       dir);
+    }
+    if (!locked) {
+        return err_set_os(err, ERR_IO, errno, "cannot lock '%s'", path);
+    }
+    *ret_fd = fd;
+    fd = -1;
     return true;
 }
 

@@ -9,6 +9,9 @@
 
 enum private_cluster_mode { PRIVATE_CLUSTER_FAST, PRIVATE_CLUSTER_IMMEDIATE };
 
+/* Make `dir` this process's own until *ret_fd is closed or the process ends. One process only may
+ * stop its server at the end. ERR_CONFLICT when another process has it. */
+bool private_cluster_own(const char *dir, int *ret_fd, struct err *err) MUST_CHECK;
 /* Start the cluster of `dir` (created when absent) and wait until it answers; after a crash it
  * recovers. ret_conninfo: a libpq string. Blocks up to a minute. ERR_PRECONDITION: no PostgreSQL
  * server binaries, or a directory its user cannot reach (with a remedy); ERR_IO, ERR_UNAVAILABLE

@@ -160,12 +160,12 @@ def check_limits(t, a):
         s, b, _ = a.get(p)
         t.ok(s == 404 and b["code"] == "not_found", f"{p}: 404", (s, b))
     s, _, h = a.raw("DELETE", "/v1/campaigns")
-    t.ok(s == 405 and h["allow"], "DELETE: 405 with Allow")
+    t.ok(s == 405 and h["allow"] == "POST, GET, HEAD", "DELETE: 405 with Allow, every method of it", h.get("allow"))
     s = a.raw("GET", "/v1/campaigns", headers={f"X-H{i}": "v" for i in range(80)})[0]
     t.eq(s, 431, "eighty headers: 431")
     t.ok(a.raw("GET", "/v1/campaigns", headers={"X-Big": "v" * 20000})[0] in (431, 413), "a header of 20 kB is refused")
     s, b, _ = a.get("/v1/campaigns/c-1/%00")
-    t.ok(s == 404, "a NUL in the path", s)
+    t.ok(s == 400, "a NUL in the path", s)
     text = a.sql("SELECT count(*) FROM campaign")
     for bad in ("'; DROP TABLE campaign; --", "<script>alert(1)</script>", "\u202e\u0007x", "x" * 3000):
         s, b, _ = a.get("/v1/campaigns/c-1/parts?stage=" + __import__("urllib.parse").parse.quote(bad))
@@ -200,6 +200,11 @@ def check_parts(t, a):
     t.eq(got, [3, 5, 8, 2, 11], "failed parts in pages of two")
     for q in ("state=broken", "cause=none", "cause=x", "filter=x", "filter=attempts%3E%3Dx", "filter=state%3D"):
         t.eq(a.get(f"/v1/campaigns/c-1/parts?{q}")[0], 400, f"?{q} is refused")
+    for q in ("cause=", "state=", "filter=", "filter=%20", "filter=cause%20IN%20()", "filter=cause%20IN%20(%20)", "cause=oom,", "cause=,", "filter=cause%20IN%20(oom,)", "filter=state%3Dfailed%20AND%20cause%20IN%20()"):
+        s, b, _ = a.get(f"/v1/campaigns/c-1/parts?{q}")
+        t.ok(s == 422 and b["code"] == "invalid", f"?{q}: empty is never all, 422", (s, b))
+    for q in ("cause=oom&filter=cause%20IN%20(disk_full)", "filter=cause%3Doom%20cause%3Doom", "filter=cause%3Doom%20AND", "filter=cause%20IN%20oom", "filter=state%3Dfailed%20OR%20state%3Ddone", "filter=cause%20IN%20(oom"):
+        t.eq(a.get(f"/v1/campaigns/c-1/parts?{q}")[0], 400, f"?{q} is refused")
     b = a.get("/v1/parts/c-1/3")[1]
     x = b["attempt_list"][0]
     t.ok(b["state"] == "failed" and b["cause"] == "disk_full" and x["cost_micro_usd"] == 1234567 and x["job_name"] == "d-1-3-a1" and x["state"] == "failed", "one part with its tries", b)
@@ -216,7 +221,10 @@ def check_parts(t, a):
     b = a.get("/v1/campaigns/c-1/tiles?first=2&last=3")[1]
     t.eq(b["tiles"], [4, 4], "a stretch of tiles")
     s, b, _ = a.get("/v1/campaigns/c-1/parts/3/logs")
-    t.ok(s == 200 and b["job_name"] == "d-1-3-a1" and b["lines"][0]["text"] == "log of d-1-3-a1" and b["next"] == "n1", "a log by the bridge", b)
+    t.ok(s == 200 and b["job_name"] == "d-1-3-a1" and b["lines"][0]["text"] == "log of d-1-3-a1" and b["next"].endswith(".n1"), "a log by the bridge", b)
+    t.eq(a.get(f"/v1/campaigns/c-1/parts/3/logs?token={b['next']}")[0], 200, "its token brings the next page")
+    for token, where in ((b["next"], 5), ("bogus", 3), ("n1", 3), ("00000000.n1", 3), ("", 3), (b["next"] + "x", 3)):
+        t.eq(a.get(f"/v1/campaigns/c-1/parts/{where}/logs?token={token}")[0], 400, f"?token={token} is not one of part {where}: 400")
     t.eq(a.get("/v1/campaigns/c-1/parts/0/logs")[0], 404, "no attempt, no log")
     b = a.get("/v1/campaigns/c-1/forecast")[1]
     t.ok(b["ends_in_seconds"] is None and b["reason"].startswith("needs 5 finished parts"), "no forecast is made up", b)
@@ -253,14 +261,23 @@ def check_retry(t, a):
     t.ok(op["state"] == "accepted" and op["changes"] == {"volume_gb": 450} and op["selector"] == {"cause": ["disk_full"]}, "one operation row", op)
     t.eq(a.get("/v1/operations/" + op["id"])[1]["parts"], 3, "which can be read")
     t.eq(len(a.get("/v1/operations?page_size=1")[1]["operations"]), 1, "and listed")
-    s, b, _ = a.post("/v1/campaigns/c-1:retry?dry_run=true", {})
+    s, b, _ = a.post("/v1/campaigns/c-1:retry?dry_run=true", {"selector": {"state": "failed"}})
     t.eq(b["parts"], 2, "what is being retried is not counted again")
     s, b, _ = a.post("/v1/campaigns/c-1:retry?dry_run=true", {"selector": {"parts": [2, 3, 4]}})
     t.eq(b["parts"], 1, "part numbers that failed")
-    t.eq([a.post("/v1/campaigns/c-1:retry?dry_run=true", {"changes": {"volume_gb": n}})[0] for n in (16384, 16385)], [200, 422], "the largest volume that can be given, and one that cannot")
+    t.eq([a.post("/v1/campaigns/c-1:retry?dry_run=true", {"selector": {"state": "failed"}, "changes": {"volume_gb": n}})[0] for n in (16384, 16385)], [200, 422], "the largest volume that can be given, and one that cannot")
     for body in ({"selector": {"state": "done"}}, {"selector": {"cause": ["x"]}}, {"selector": {"cause": [1]}}, {"selector": {"parts": []}}, {"selector": {"parts": ["1"]}},
-                 {"selector": {"parts": [-1]}}, {"selector": []}, {"changes": {"volume_gb": 0}}, {"changes": {"volume_gb": 99999}}, {"changes": {"x": 1}}, {"selector": {"stage": 5}}):
+                 {"selector": {"parts": [-1]}}, {"selector": []}, {"selector": {"stage": 5}}, *({"selector": {"state": "failed"}, "changes": c} for c in ({"volume_gb": 0}, {"volume_gb": 99999}, {"x": 1}))):
         t.eq(a.post("/v1/campaigns/c-1:retry", body)[0] in (400, 422), True, f"{json.dumps(body)} is refused")
+    before = a.sql("SELECT count(*) FROM operation")
+    for sel in (None, {}, {"cause": []}, {"cause": ""}, {"parts": []}, {"parts": ""}, {"stage": ""}, {"state": ""}, {"filter": ""}, {"filter": "cause IN ()"}, {"state": "failed", "cause": []},
+                {"cause": ["oom", ""]}, {"parts": "2,"}):
+        s, b, _ = a.post("/v1/campaigns/c-1:retry", {} if sel is None else {"selector": sel})
+        t.ok(s == 422, f"the selector {json.dumps(sel)}: 422, never all", (s, b))
+    t.eq(a.sql("SELECT count(*) FROM operation"), before, "and nothing was asked for")
+    same = [a.post("/v1/campaigns/c-1:retry?dry_run=true", {"selector": sel})[1]["parts"] for sel in
+            ({"cause": "oom,oom"}, {"cause": ["oom"]}, {"filter": "state=failed AND cause IN (oom, disk_full)", "parts": "2, 11"}, {"parts": [2, 11], "state": "failed"})]
+    t.eq(same, [2, 2, 2, 2], "lists as text, as arrays and in a filter mean the same")
     key = {"Idempotency-Key": "again"}
     s1, b1, _ = a.post("/v1/campaigns/c-1:retry", {"selector": {"parts": [2]}}, key)
     s2, b2, _ = a.post("/v1/campaigns/c-1:retry", {"selector": {"parts": [2]}}, key)
@@ -310,7 +327,7 @@ def check_wishes(t, a):
         t.eq(a.call("PATCH", "/v1/campaigns/c-1", body, {"If-Match": "*"})[0] in (400, 422), True, f"PATCH {json.dumps(body)} is refused")
     t.eq(a.post("/v1/campaigns/c-1:cancel")[1]["wanted"], "cancel", ":cancel")
     t.eq(a.post("/v1/campaigns/c-1:resume")[0], 409, "a cancelled one is not resumed")
-    t.eq(a.post("/v1/campaigns/c-1:retry", {})[0], 409, "nor retried")
+    t.eq(a.post("/v1/campaigns/c-1:retry", {"selector": {"state": "failed"}})[0], 409, "nor retried")
     t.eq(a.post("/v1/campaigns/c-1:cancel")[0], 202, "but cancelled again")
     page, ids, token = None, [], ""
     while True:
@@ -363,6 +380,12 @@ def check_house(t, a):
     s, text, h = a.raw("GET", "/c/1", token=False)
     t.ok(s == 200 and h["content-type"].startswith("text/html") and b"<div id=\"app\">" in text, "a page of the dashboard")
     t.eq(a.raw("GET", "/c/1", headers={"If-None-Match": h["etag"]}, token=False)[0], 304, "with an ETag")
+    wrong = [p for p in ("/x", "/c", "/c/", "/c/x", "/c/1/parts", "/c/c-", "/c/-1", "/index", "/v2/campaigns", "/campaigns", "/c/c-1:pause") if a.raw("GET", p, token=False)[0] != 404]
+    t.eq(wrong, [], "a path that is no page: 404")
+    t.eq([a.raw("GET", p, token=False)[0] for p in ("/c/7", "/c/c-7", "/")], [200] * 3, "the pages there are")
+    wrong = [p for p in ("/%00", "/v1/campaigns%00", "/v1/campaigns/c-1%00x", "/c/1%00", "/livez%00", "/%ff%fe", "/v1/campaigns?state=running%00", "/v1/campaigns?state%00=running")
+             if a.raw("GET", p)[0] != 400]
+    t.eq(wrong, [], "a NUL, or bytes that are no UTF-8, in path or query: 400")
     s, text, h = a.raw("GET", "/", headers={"Accept-Encoding": "gzip"}, token=False)
     t.ok(h.get("content-encoding") == "gzip" and text[:2] == b"\x1f\x8b", "compressed when asked for")
     asset = re.search(rb'src="(/assets/[^"]+)"', a.raw("GET", "/")[1]).group(1).decode()

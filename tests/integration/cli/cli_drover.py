@@ -138,6 +138,15 @@ def check_act(t, a):
     r = a.drover("retry", "c-1", "--cause", "disk_full", "--volume", "450")
     t.ok(r.returncode == 2 and "2 parts of c-1 (3,5)" in r.stdout and "add -y" in r.stderr, "retry without a terminal wants -y", (r.stdout, r.stderr))
     t.eq(json.loads(a.drover("retry", "c-1", "--dry-run", "-o", "json").stdout)["parts"], 3, "retry --dry-run")
+    for verb in ("cancel", "retry"):
+        for o in ("table", "json", "jsonl", "name"):
+            r = a.drover(verb, "c-1", "-o", o)
+            t.ok(r.returncode == 2 and "add -y" in r.stderr, f"{verb} -o {o} without a terminal wants -y", (r.returncode, r.stdout, r.stderr))
+    t.eq((a.get("/v1/campaigns/c-1")[1]["wanted"], a.sql("SELECT count(*) FROM operation")), ("run", "0"), "and nothing happened")
+    for option in ("--cause", "--parts", "--stage"):
+        r = a.drover("retry", "c-1", option, "", "-y")
+        t.ok(r.returncode == 2 and "never means all" in r.stderr and a.sql("SELECT count(*) FROM operation") == "0", f"retry {option} '' is refused", (r.returncode, r.stderr))
+    t.eq(json.loads(a.drover("retry", "c-1", "--parts", "3, 5", "--dry-run", "-o", "json").stdout)["parts"], 2, "retry --parts takes a list")
     out, status = asked(a, "retry", "c-1", "--cause", "disk_full", keys=b"n\n")
     t.ok(status == 2 and "Retry? [y/N]" in out and a.sql("SELECT count(*) FROM operation") == "0", "on a terminal it asks, and takes no for no", out)
     out, status = asked(a, "retry", "c-1", "--cause", "disk_full", "--volume", "450", keys=b"y\n")

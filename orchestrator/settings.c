@@ -1,0 +1,76 @@
+/* The table of droverd's settings, and the rules over several of them. */
+#include "settings.h"
+
+#define AT(field) offsetof(struct daemon_settings, field)
+
+const struct config_row settings_rows[] = {
+    {"database_url", "DROVER_DATABASE_URL", CONFIG_STR, "", 0, 0, AT(database_url),
+     "PostgreSQL to use; empty needs --private-db"},
+    {"database_wait_us", "DROVER_DATABASE_WAIT_US", CONFIG_I64, "300000000", 0, 86400000000,
+     AT(database_wait_us), "how long the start waits for PostgreSQL to answer"},
+    {"listen", "DROVER_LISTEN", CONFIG_STR, "127.0.0.1:8080", 0, 0, AT(listen),
+     "address and port of the API and the dashboard; port 0: any"},
+    {"plain_http", "DROVER_PLAIN_HTTP", CONFIG_BOOL, "false", 0, 0, AT(plain_http),
+     "allow an address other than loopback without TLS in front"},
+    {"secure_cookie", "DROVER_SECURE_COOKIE", CONFIG_BOOL, "false", 0, 0, AT(secure_cookie),
+     "browsers reach us by https: mark the session cookie Secure"},
+    {"token_file", "DROVER_TOKEN_FILE", CONFIG_STR, "drover.token", 0, 0, AT(token_file),
+     "first admin token, made with mode 0600 when absent"},
+    {"job_prefix", "DROVER_JOB_PREFIX", CONFIG_STR, "drover", 0, 0, AT(job_prefix),
+     "first part of every job name; one installation, one prefix"},
+    {"role_arn", "DROVER_ROLE_ARN", CONFIG_STR, "", 0, 0, AT(role_arn),
+     "role of the jobs when a campaign file names none"},
+    {"worker_image", "DROVER_WORKER_IMAGE", CONFIG_STR, "", 0, 0, AT(worker_image),
+     "image of drover-worker, pinned to a digest"},
+    {"bucket", "DROVER_BUCKET", CONFIG_STR, "", 0, 0, AT(bucket),
+     "what {bucket} means when a campaign file does not say"},
+    {"prices_file", "DROVER_PRICES_FILE", CONFIG_STR, "", 0, 0, AT(prices_file),
+     "JSON {\"ml.m5.large\":\"0.115\"}: list prices in USD per hour"},
+    {"spool_dir", "DROVER_SPOOL_DIR", CONFIG_STR, "/tmp", 0, 0, AT(spool_dir),
+     "where big request bodies are spooled"},
+    {"log_level", "DROVER_LOG_LEVEL", CONFIG_STR, "info", 0, 0, AT(log_level),
+     "debug, info, warn or error"},
+    {"tick_interval_us", "DROVER_TICK_INTERVAL_US", CONFIG_I64, "1000000", 10000, 60000000,
+     AT(tick_interval_us), "look at the database at least this often"},
+    {"observe_interval_us", "DROVER_OBSERVE_INTERVAL_US", CONFIG_I64, "10000000", 100000, 600000000,
+     AT(observe_interval_us), "ListTrainingJobs this often while jobs live"},
+    {"lease_length_us", "DROVER_LEASE_LENGTH_US", CONFIG_I64, "10000000", 500000, 120000000,
+     AT(lease_length_us), "a frozen leader is replaced after this"},
+    {"lease_renew_us", "DROVER_LEASE_RENEW_US", CONFIG_I64, "3000000", 100000, 60000000,
+     AT(lease_renew_us), "the lease is renewed this often"},
+    {"signature_window_us", "DROVER_SIGNATURE_WINDOW_US", CONFIG_I64, "900000000", 100000,
+     3600000000, AT(signature_window_us), "how long AWS may honour a signature after signing"},
+    {"quota_interval_us", "DROVER_QUOTA_INTERVAL_US", CONFIG_I64, "300000000", 100000, 86400000000,
+     AT(quota_interval_us), "read Service Quotas this often"},
+    {"progress_interval_us", "DROVER_PROGRESS_INTERVAL_US", CONFIG_I64, "60000000", 100000,
+     3600000000, AT(progress_interval_us), "look at the progress of each running part this often"},
+    {"create_rate_per_minute", "DROVER_CREATE_RATE_PER_MINUTE", CONFIG_I64, "60", 0, 6000000,
+     AT(create_rate_per_minute),
+     "CreateTrainingJob until Service Quotas tells its rate; 0: no limit, whatever it tells"},
+    {"create_burst", "DROVER_CREATE_BURST", CONFIG_I64, "1", 1, 1000, AT(create_burst),
+     "Creates that may be sent at once"},
+    {"api_threads", "DROVER_API_THREADS", CONFIG_I64, "8", 2, 64, AT(api_threads),
+     "threads that run API handlers"},
+    {"token_rate_per_s", "DROVER_TOKEN_RATE_PER_S", CONFIG_I64, "200", 0, 1000000,
+     AT(token_rate_per_s), "requests a second a token may make; 0: no limit"},
+    {"token_burst", "DROVER_TOKEN_BURST", CONFIG_I64, "400", 1, 1000000, AT(token_burst),
+     "requests a token may make at once"},
+};
+
+const size_t settings_rows_n = ARRAY_LEN(settings_rows);
+
+bool settings_check(const struct daemon_settings *s, struct err *err)
+{
+    enum log_level level;
+    if (!log_parse_level(s->log_level, &level)) {
+        return err_set(err, ERR_INVALID, "log_level '%.40s': write debug, info, warn or error",
+                       s->log_level);
+    }
+    if (s->lease_renew_us >= s->lease_length_us / 2) {
+        return err_set(err, ERR_INVALID,
+                       "lease_renew_us %lld: must be less than half of lease_length_us (%lld), or "
+                       "one late renewal loses the leadership",
+                       (long long)s->lease_renew_us, (long long)s->lease_length_us);
+    }
+    return true;
+}

@@ -1,0 +1,19 @@
+/* Settings of droverd, from its file and the environment. */
+#pragma once
+#include "common/config.h"
+#include "common/err.h"
+#include "common/log.h"
+
+struct daemon_settings {
+    char *database_url, *listen, *token_file, *job_prefix, *role_arn, *worker_image, *bucket;
+    char *prices_file, *log_level, *spool_dir;
+    int64_t tick_interval_us, observe_interval_us, lease_length_us, lease_renew_us;
+    int64_t signature_window_us, quota_interval_us, database_wait_us;
+    int64_t progress_interval_us;
+    int64_t create_rate_per_minute, create_burst, api_threads, token_rate_per_s, token_burst;
+    bool plain_http, secure_cookie;
+};
+extern const struct config_row settings_rows[];
+extern const size_t settings_rows_n;
+/* Rules that no single row can say. ERR_INVALID naming the setting and what to write. */
+bool settings_check(const struct daemon_settings *s, struct err *err) MUST_CHECK;
