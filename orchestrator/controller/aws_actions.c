@@ -360,7 +360,6 @@ void aws_actions_tick(struct controller *c)
     }
     c->acted_until_us = wake_us;
     if (c->leading && wake_us != INT64_MAX) {
-        int64_t after_us = MAX(1000, wake_us - now_us);
-        loop_timer_set(c->tick_timer, MIN(after_us, c->cfg.tick_interval_us));
+        loop_timer_set(c->act_timer, MAX(1000, wake_us - now_us));
     }
 }

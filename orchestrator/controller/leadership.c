@@ -55,7 +55,7 @@ static bool connect_store(struct controller *c, struct err *err)
         }
     }
     if (c->listen == NULL) {
-        if (!store_open(c->cfg.conninfo, STORE_LISTEN, &c->listen, err)) {
+        if (!store_open(c->cfg.conninfo, STORE_LISTEN_WANTED, &c->listen, err)) {
             return false;
         }
         c->listen_watch = loop_fd_add(c->loop, store_fd(c->listen), EPOLLIN, on_listen, c);

@@ -53,8 +53,8 @@ struct controller {
     int64_t lease_end_us; /* boot */
     int64_t seen_renewals, seen_renewals_at_us;
     int standby_failures;
-    struct loop_timer *standby_timer, *renew_timer, *tick_timer, *observe_timer, *quota_timer,
-        *housekeeping_timer;
+    struct loop_timer *standby_timer, *renew_timer, *tick_timer, *act_timer, *observe_timer,
+        *quota_timer, *housekeeping_timer;
 
     /* the tick */
     bool swept;                 /* AWS was matched with our rows: intents may commit */

@@ -26,6 +26,8 @@ static const struct role_row roles[] = {
     [STORE_API] = {"drover api", "5s", "10s", "2s", "auto", 5 * USEC_PER_SEC + WAIT_MARGIN_US},
     [STORE_LISTEN] = {"drover listen", "5s", "10s", "2s", "auto",
                       5 * USEC_PER_SEC + WAIT_MARGIN_US},
+    [STORE_LISTEN_WANTED] = {"drover listen", "5s", "10s", "2s", "auto",
+                             5 * USEC_PER_SEC + WAIT_MARGIN_US},
     [STORE_ADMIN] = {"drover admin", "0", "0", "60s", "auto", 600 * USEC_PER_SEC},
 };
 
@@ -74,6 +76,14 @@ static void drop_notice(void *ctx, const char *message)
     (void)message;
 }
 
+static bool listen_on(struct store *s, struct err *err)
+{
+    bool events = s->role == STORE_LISTEN;
+    return !(events || s->role == STORE_LISTEN_WANTED) ||
+           (store_plain(s, "LISTEN " STORE_CHANNEL_WANTED, err) &&
+            (!events || store_plain(s, "LISTEN " STORE_CHANNEL_EVENTS, err)));
+}
+
 bool store_open(const char *conninfo, enum store_role role, struct store **ret, struct err *err)
 {
     ASSERT((size_t)role < ARRAY_LEN(roles));
@@ -95,9 +105,7 @@ bool store_open(const char *conninfo, enum store_role role, struct store **ret, 
     s->wait_us = roles[role].wait_us;
     s->conn = PQconnectdbParams(keys, values, 1);
     (void)PQsetNoticeProcessor(s->conn, drop_notice, NULL);
-    if (s->conn == NULL || !connected(s, err) || !session_set(s, err) ||
-        (role == STORE_LISTEN &&
-         !store_plain(s, "LISTEN " STORE_CHANNEL_WANTED "; LISTEN " STORE_CHANNEL_EVENTS, err))) {
+    if (s->conn == NULL || !connected(s, err) || !session_set(s, err) || !listen_on(s, err)) {
         store_close(s);
         return false;
     }
@@ -173,7 +181,7 @@ bool store_read_idle(struct store *s)
 
 bool store_notified(struct store *s, bool *ret_any, struct err *err)
 {
-    ASSERT(s->role == STORE_LISTEN);
+    ASSERT(s->role == STORE_LISTEN || s->role == STORE_LISTEN_WANTED);
     if (!store_read_idle(s)) {
         return err_set(err, ERR_UNAVAILABLE, "database: listening connection lost");
     }

@@ -6,7 +6,9 @@
 #include "common/units.h"
 
 struct store;
-enum store_role { STORE_LEADER, STORE_API, STORE_LISTEN, STORE_ADMIN };
+/* STORE_LISTEN hears both channels, STORE_LISTEN_WANTED only what the API wants: a leader's own
+ * events must not wake it. */
+enum store_role { STORE_LEADER, STORE_API, STORE_LISTEN, STORE_LISTEN_WANTED, STORE_ADMIN };
 /* Open a connection; the caller owns *ret. conninfo: libpq string or URL. The role sets time-outs
  * (leader: idle_in_transaction 2 s, lock 1 s, statement 1 s except reads at takeover; API:
  * statement 5 s). ERR_UNAVAILABLE, ERR_DATABASE. */
@@ -17,8 +19,9 @@ bool store_open(const char *conninfo, enum store_role role, struct store **ret,
 bool store_wait(const char *conninfo, int64_t wait_us, struct err *err) MUST_CHECK;
 void store_close(struct store *s);
 bool store_alive(const struct store *s); /* false after a lost connection: open a new one */
-int store_fd(const struct store *s);     /* LISTEN's socket, for the loop */
-/* STORE_LISTEN: read all pending notifications; *ret_any: there was one. False: connection lost. */
+int store_fd(const struct store *s);     /* the socket of a listening one, for the loop */
+/* A listening one: read all pending notifications; *ret_any: there was one. False: connection
+ * lost. */
 bool store_notified(struct store *s, bool *ret_any, struct err *err) MUST_CHECK;
 /* Maximum wait for an answer before the connection is given up; 0: the role's default. */
 void store_set_wait(struct store *s, int64_t wait_us);

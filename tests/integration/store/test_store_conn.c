@@ -145,6 +145,7 @@ static void test_conn__events_wake_the_listener_at_commit_and_only_then(void **s
     struct err err = ERR_INIT;
     int64_t epoch = 0;
     struct store *listener = pg_open(w->db, STORE_LISTEN);
+    struct store *wanted = pg_open(w->db, STORE_LISTEN_WANTED);
     struct store *s = pg_leader(w->db, &epoch);
     pg_good(leader_begin(s, epoch, &err), &err);
     pg_good(store_alert(s, 0, "x", &err), &err);
@@ -157,13 +158,16 @@ static void test_conn__events_wake_the_listener_at_commit_and_only_then(void **s
     pg_good(leader_begin(s, epoch, &err), &err); /* nothing written */
     pg_good(leader_commit(s, &err), &err);
     assert_false(notified(listener, 50000));
+    assert_false(notified(wanted, 50000)); /* a leader does not hear its own events */
     pg_sql(w->db, "NOTIFY " STORE_CHANNEL_WANTED);
     assert_true(notified(listener, 5 * USEC_PER_SEC));
+    assert_true(notified(wanted, 5 * USEC_PER_SEC));
     bool any = false;
     pg_fixture_stop_immediate();
     assert_false(store_notified(listener, &any, &err));
     assert_false(store_alive(listener));
     store_close(s);
+    store_close(wanted);
     store_close(listener);
 }
 
