@@ -1,4 +1,5 @@
-/* The deep simulation's program: one private PostgreSQL, a database a worker, a process a seed.
+/* The deep simulation's program: one private PostgreSQL, a database a worker, a process for a few
+ * seeds.
  *
  *     deep [--first N] [--seeds N] [--jobs N] [--twice] [--tell] [--dir DIR] [--until-wrong]
  *
@@ -19,6 +20,7 @@
 #define REAL_SECONDS_MAX 120
 #define CALM_MAX_US      (96 * HOUR)
 #define WORKERS_MAX      16
+#define SEEDS_A_PROCESS  10
 
 struct options {
     uint64_t first, seeds;
@@ -27,7 +29,7 @@ struct options {
     const char *dir;
 };
 struct result {
-    uint64_t seed, hash, hash2;
+    uint64_t seed, hash;
     bool wrong;
     char verdict[512];
     int64_t campaigns, tasks, jobs, crashes, cuts, takeovers, verbs, steps, virtual_s;
@@ -57,6 +59,17 @@ static void begin_calm(void)
     deep->total_quota = deep->total_quota < 0 ? -1 : MAX(deep->total_quota, 8);
     trace("the calm begins");
     people_care();
+}
+
+static void world_close(void)
+{
+    store_world_close();
+    procs_free();
+    for (int i = 0; i < deep->campaigns_n; i++) {
+        free(deep->campaigns[i].yaml);
+    }
+    free(deep->jobs);
+    free(deep->heap);
 }
 
 static void run_world(uint64_t seed, const char *conninfo, bool tell, struct result *ret)
@@ -89,6 +102,7 @@ static void run_world(uint64_t seed, const char *conninfo, bool tell, struct res
         judge_end();
     }
     trace("the end");
+    world_close();
     *ret = (struct result){.seed = seed,
                            .hash = deep->hash,
                            .wrong = deep->wrong,
@@ -102,64 +116,81 @@ static void run_world(uint64_t seed, const char *conninfo, bool tell, struct res
                            .tasks = sql_i64(0, "SELECT count(*) FROM task"),
                            .takeovers = sql_i64(0, "SELECT epoch FROM lease")};
     (void)snprintf(ret->verdict, sizeof ret->verdict, "%s", deep->verdict);
+    free(deep);
 }
 
-/* In a process of its own, whose end is part of the answer. */
-static void run_child(const struct options *o, uint64_t seed, const char *conninfo,
-                      struct result *ret)
+/* A process for a few seeds, since a session of PostgreSQL that has planned nothing yet costs more
+ * than a small world. Each seed's result is written as it ends. */
+static _Noreturn void run_child(const struct options *o, const uint64_t *seeds, int n,
+                                const char *conninfo, int fd)
 {
-    int fds[2];
+    int null = open("/dev/null", O_WRONLY);
+    if (!o->tell && null >= 0) {
+        (void)dup2(null, STDERR_FILENO);
+    }
+    log_set_level(o->tell ? LOG_INFO : LOG_ERROR);
+    for (int i = 0; i < n; i++) {
+        struct result r;
+        (void)alarm(REAL_SECONDS_MAX);
+        run_world(seeds[i], conninfo, o->tell, &r);
+        if (write(fd, &r, sizeof r) != (ssize_t)sizeof r) {
+            _exit(3);
+        }
+    }
+    _exit(0);
+}
+
+static void tell_end(int status, struct result *ret)
+{
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+        (void)snprintf(ret->verdict, sizeof ret->verdict, "not over after %d real seconds",
+                       REAL_SECONDS_MAX);
+    } else {
+        (void)snprintf(ret->verdict, sizeof ret->verdict, "the process ended: status %d, signal %d",
+                       WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                       WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    }
+}
+
+/* How many of the seeds have a result now: a process that dies has the last one wrong. */
+static int run_seeds(const struct options *o, const uint64_t *seeds, int n, const char *conninfo,
+                     struct result *ret)
+{
+    int fds[2], got = 0, status = 0;
     if (pipe(fds) != 0) {
         exit(3);
     }
     (void)fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        struct result r;
         (void)close(fds[0]);
-        (void)alarm(REAL_SECONDS_MAX);
-        int null = open("/dev/null", O_WRONLY);
-        if (!o->tell && null >= 0) {
-            (void)dup2(null, STDERR_FILENO);
-        }
-        log_set_level(o->tell ? LOG_INFO : LOG_ERROR);
-        run_world(seed, conninfo, o->tell, &r);
-        bool sent = write(fds[1], &r, sizeof r) == (ssize_t)sizeof r;
-        _exit(sent ? 0 : 3);
+        run_child(o, seeds, n, conninfo, fds[1]);
     }
     (void)close(fds[1]);
-    ssize_t n = read(fds[0], ret, sizeof *ret);
-    (void)close(fds[0]);
-    int status = 0;
-    (void)waitpid(pid, &status, 0);
-    if (n != (ssize_t)sizeof *ret) {
-        *ret = (struct result){.seed = seed, .wrong = true};
-        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-            (void)snprintf(ret->verdict, sizeof ret->verdict, "not over after %d real seconds",
-                           REAL_SECONDS_MAX);
-        } else {
-            (void)snprintf(ret->verdict, sizeof ret->verdict,
-                           "the process ended: status %d, signal %d",
-                           WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-                           WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-        }
+    while (got < n && read(fds[0], &ret[got], sizeof ret[got]) == (ssize_t)sizeof ret[got]) {
+        got++;
     }
+    (void)close(fds[0]);
+    (void)waitpid(pid, &status, 0);
+    if (got < n) {
+        ret[got] = (struct result){.seed = seeds[got], .wrong = true};
+        tell_end(status, &ret[got++]);
+    }
+    return got;
 }
 
-static void run_seed(const struct options *o, uint64_t seed, const char *conninfo,
-                     struct result *ret)
+/* The second run has a process and sessions of its own: what ran before must not matter. */
+static void run_again(const struct options *o, const char *conninfo, struct result *r)
 {
-    run_child(o, seed, conninfo, ret);
-    if (o->twice && !ret->wrong) {
-        struct result again;
-        run_child(o, seed, conninfo, &again);
-        ret->hash2 = again.hash;
-        if (again.hash != ret->hash) {
-            ret->wrong = true;
-            (void)snprintf(ret->verdict, sizeof ret->verdict,
-                           "a second run is another: %016llx, %016llx",
-                           (unsigned long long)ret->hash, (unsigned long long)again.hash);
-        }
+    struct result again;
+    if (r->wrong) {
+        return;
+    }
+    (void)run_seeds(o, &r->seed, 1, conninfo, &again);
+    if (again.hash != r->hash) {
+        r->wrong = true;
+        (void)snprintf(r->verdict, sizeof r->verdict, "a second run is another: %016llx, %016llx",
+                       (unsigned long long)r->hash, (unsigned long long)again.hash);
     }
 }
 
@@ -267,12 +298,23 @@ static void worker(const struct options *o, int w, int fd)
 {
     char conninfo[600];
     (void)snprintf(conninfo, sizeof conninfo, "%s dbname=deep_%d", admin, w);
-    for (uint64_t i = (uint64_t)w; i < o->seeds; i += (uint64_t)o->jobs) {
-        struct result r;
-        run_seed(o, o->first + i, conninfo, &r);
-        if (write(fd, &r, sizeof r) != (ssize_t)sizeof r) {
-            _exit(3);
+    for (uint64_t i = (uint64_t)w; i < o->seeds;) {
+        uint64_t seeds[SEEDS_A_PROCESS];
+        struct result r[SEEDS_A_PROCESS];
+        int n = 0;
+        for (uint64_t k = i; n < SEEDS_A_PROCESS && k < o->seeds; k += (uint64_t)o->jobs) {
+            seeds[n++] = o->first + k;
         }
+        n = run_seeds(o, seeds, n, conninfo, r);
+        for (int k = 0; k < n; k++) {
+            if (o->twice) {
+                run_again(o, conninfo, &r[k]);
+            }
+            if (write(fd, &r[k], sizeof r[k]) != (ssize_t)sizeof r[k]) {
+                _exit(3);
+            }
+        }
+        i += (uint64_t)n * (uint64_t)o->jobs;
     }
     _exit(0);
 }

@@ -146,7 +146,7 @@ struct world {
     int64_t quota[TYPES][2], warm_quota[TYPES], foreign[TYPES], total_quota;
     bool no_capacity[TYPES];
     int64_t price[TYPES];
-    int64_t creates, accepted;
+    int64_t creates, accepted, outage_until_us;
     /* people */
     struct campaign campaigns[CAMPAIGNS_MAX];
     int64_t verbs, verbs_refused;
@@ -167,6 +167,7 @@ bool event_next(void); /* run the earliest; false: none is left */
 PRINTF(1, 2) void trace(const char *fmt, ...);
 int64_t between(struct rng *r, int64_t from, int64_t to);
 void proc_start(struct proc *p);
+void procs_free(void);          /* their stacks, at the end of the world */
 void proc_kill(struct proc *p); /* from the world: SIGKILL */
 void proc_freeze(struct proc *p, int64_t us);
 void proc_stop(struct proc *p);   /* in order */
@@ -188,6 +189,7 @@ const char *fault_word(enum harm f);
 /* --- deep_store.c --- */
 void store_world_open(const char *conninfo);
 void store_world_reset(void);
+void store_world_close(void);         /* the connections of its processes */
 void store_proc_gone(struct proc *p); /* its connections end, and the server has noticed */
 void store_notify_all(void);          /* something was committed that listeners wait for */
 void store_frozen(struct proc *p);    /* its open transaction will time out */
@@ -195,6 +197,9 @@ void store_frozen(struct proc *p);    /* its open transaction will time out */
 PRINTF(2, 3) int64_t sql_i64(int64_t def, const char *fmt, ...);
 PRINTF(1, 2) PGresult *sql_rows(const char *fmt, ...); /* text results */
 PRINTF(1, 2) void sql_do(const char *fmt, ...);
+/* A question that is asked often: prepared under its name, binary results. p may be NULL. */
+PGresult *sql_asked(const char *name, const char *sql, struct params *p);
+int64_t sql_asked_i64(const char *name, const char *sql, struct params *p);
 
 /* --- deep_calls.c --- */
 void calls_proc_gone(struct proc *p);
@@ -214,7 +219,6 @@ PRINTF(4, 5)
 void aws_refuse(struct aws_failure *f, enum aws_outcome o, const char *code, const char *fmt, ...);
 int64_t aws_used(int type, bool spot);
 void aws_strike(enum harm f, struct rng *r);
-extern int64_t aws_outage_until_us(void);
 bool job_plan(struct job *j);
 void job_stop(struct job *j);
 bool job_end_pool(struct job *j); /* false: there is none */

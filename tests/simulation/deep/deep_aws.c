@@ -7,12 +7,6 @@
 #include <stdio.h>
 
 const char *const deep_types[TYPES] = {"ml.c5.xlarge", "ml.c5.2xlarge", "ml.m5.large"};
-static int64_t outage_until_us;
-
-int64_t aws_outage_until_us(void)
-{
-    return outage_until_us;
-}
 
 void aws_world_init(void)
 {
@@ -352,9 +346,9 @@ static void stranger(struct rng *r)
 void aws_strike(enum harm f, struct rng *r)
 {
     if (f == FAULT_OUTAGE) {
-        outage_until_us = deep->now_us + between(r, 10, 1200) * SEC;
+        deep->outage_until_us = deep->now_us + between(r, 10, 1200) * SEC;
         trace("AWS answers nothing for %lld s",
-              (long long)((outage_until_us - deep->now_us) / SEC));
+              (long long)((deep->outage_until_us - deep->now_us) / SEC));
     } else if (f == FAULT_HUMAN_STOP) {
         struct job *j = some_live(r);
         if (j != NULL) {

@@ -288,7 +288,7 @@ static void arrive(void *ctx, int64_t late)
     struct sagemaker_call *k = ctx;
     struct rng *r = &deep->rng_aws;
     int64_t way_us = fault(FAULT_SLOW_CALL) ? between(r, 1, 20) * SEC : between(r, 1000, 60000);
-    if (late == 0 && deep->now_us < aws_outage_until_us()) {
+    if (late == 0 && deep->now_us < deep->outage_until_us) {
         fail(k, AWS_UNKNOWN, 0, "timed out");
         reply_after(k, rng_chance(r, 0.5) ? TIMEOUT_US : way_us);
         return;

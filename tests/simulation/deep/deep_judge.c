@@ -1,4 +1,5 @@
 /* What must hold, judged by SageMaker's own log and invoice, and by the rows at the end. */
+#include "core/model.h"
 #include "deep.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,14 +21,26 @@ void wrong(const char *what, const char *fmt, ...)
 /* I2: what is on the wire was committed before, under this name with this proof. */
 void judge_create_sent(const struct job *j)
 {
-    int64_t n =
-        sql_i64(0,
-                "SELECT count(*) FROM attempt WHERE name = '%s' AND identity_hash = '%s' AND "
-                "id = %lld AND task_id = %lld",
-                j->name, j->request_hash, (long long)j->attempt_id, (long long)j->task_id);
-    if (n != 1) {
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, j->name);
+    param_text(&p, j->request_hash);
+    param_i64(&p, j->attempt_id);
+    param_i64(&p, j->task_id);
+    if (sql_asked_i64("judge_intent",
+                      "SELECT count(*) FROM attempt WHERE name = $1 AND identity_hash = $2 AND "
+                      "id = $3 AND task_id = $4",
+                      &p) != 1) {
         wrong("I2", "Create of %s is on the wire and no committed intent says so", j->name);
     }
+}
+
+static int64_t task_state(const struct job *j)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, j->campaign_id);
+    param_i64(&p, j->task_id);
+    return sql_asked_i64("judge_task",
+                         "SELECT state FROM task_run WHERE campaign_id = $1 AND id = $2", &p);
 }
 
 /* I1: one live job a task; I4: quotas. */
@@ -39,16 +52,17 @@ void judge_job_created(const struct job *j)
             wrong("I1", "two live jobs of one task: %s and %s", o->name, j->name);
         }
         if (o != j && o->written && !o->short_output && o->task_id == j->task_id &&
-            o->campaign_id == j->campaign_id &&
-            sql_i64(0, "SELECT state FROM task_run WHERE id = %lld", (long long)j->task_id) == 3) {
+            o->campaign_id == j->campaign_id && task_state(j) == TASK_DONE) {
             wrong("I1", "%s is started for a part that is done", j->name);
         }
     }
     int64_t used = aws_used(j->type, j->spot);
-    int64_t held = sql_i64(0,
-                           "SELECT coalesce(sum(held + warm_idle), 0)::bigint FROM slots WHERE "
-                           "instance_type = '%s' AND market = '%s'",
-                           deep_types[j->type], j->spot ? "spot" : "on_demand");
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, deep_types[j->type]);
+    param_text(&p, j->spot ? "spot" : "on_demand");
+    int64_t held = sql_asked_i64(
+        "judge_slots",
+        "SELECT held + warm_idle FROM slots WHERE instance_type = $1 AND market = $2", &p);
     if (used > held) {
         wrong("I4", "%lld instances of %s run, our rows hold %lld", (long long)used,
               deep_types[j->type], (long long)held);
@@ -58,10 +72,12 @@ void judge_job_created(const struct job *j)
 static void check_rows(void)
 {
     PGresult *r =
-        sql_rows("SELECT string_agg(what || ' ' || ref || ': kept ' || kept || ', counted ' "
-                 "|| counted, '; ') FROM (SELECT * FROM check_counters() LIMIT 4) AS c");
-    if (!PQgetisnull(r, 0, 0)) {
-        wrong("I7", "%s", PQgetvalue(r, 0, 0));
+        sql_asked("judge_counters",
+                  "SELECT string_agg(what || ' ' || ref || ': kept ' || kept || ', counted ' "
+                  "|| counted, '; ') FROM (SELECT * FROM check_counters() LIMIT 4) AS c",
+                  NULL);
+    if (!row_null(r, 0, 0)) {
+        wrong("I7", "%s", row_text(r, 0, 0));
     }
     PQclear(r);
 }
@@ -86,13 +102,18 @@ bool judge_over(void)
             return false;
         }
     }
-    return sql_i64(
-               1,
+    for (size_t i = 0; i < deep->jobs_n; i++) {
+        if (!deep->jobs[i].foreign && (!deep->jobs[i].over || deep->jobs[i].holds)) {
+            return false;
+        }
+    }
+    return sql_asked_i64(
+               "judge_over",
                "SELECT (SELECT count(*) FROM campaign_run WHERE state NOT IN ('succeeded', "
                "'failed', 'cancelled')) + (SELECT count(*) FROM attempt WHERE state < 8 OR holds "
                "OR open_musd <> 0) + (SELECT count(*) FROM pool WHERE ended_at IS "
-               "NULL) + (SELECT count(*) FROM operation WHERE state IN ('accepted', 'running'))") ==
-           0;
+               "NULL) + (SELECT count(*) FROM operation WHERE state IN ('accepted', 'running'))",
+               NULL) == 0;
 }
 
 /* Money of a line of the invoice, rounded half up once. */
@@ -101,17 +122,20 @@ static int64_t line_musd(const struct job *j, int64_t instance_seconds)
     return (deep->price[j->type] * instance_seconds * 2 + 3600) / 7200;
 }
 
-static int64_t entries(const struct job *j, const char *what, const char *entry)
+/* What the ledger has of one job. */
+struct booked {
+    const char *name;
+    int64_t settle_s, settle_musd, warm_s, warm_musd;
+};
+
+static int by_name(const void *a, const void *b)
 {
-    return sql_i64(0,
-                   "SELECT coalesce(sum(%s), 0)::bigint FROM ledger l JOIN attempt a ON a.id = "
-                   "l.attempt_id WHERE a.name = '%s' AND l.entry = '%s'",
-                   what, j->name, entry);
+    return strcmp(((const struct booked *)a)->name, ((const struct booked *)b)->name);
 }
 
-static void check_line(const struct job *j, const char *entry, int64_t seconds)
+static void check_line(const struct job *j, const char *entry, int64_t seconds, int64_t got_s,
+                       int64_t got)
 {
-    int64_t got_s = entries(j, "l.seconds", entry), got = entries(j, "l.amount_musd", entry);
     if (got_s != seconds || got != line_musd(j, seconds)) {
         wrong("I6", "%s: the invoice has %lld %s seconds for %lld, the ledger %lld for %lld",
               j->name, (long long)seconds, entry, (long long)line_musd(j, seconds),
@@ -119,9 +143,37 @@ static void check_line(const struct job *j, const char *entry, int64_t seconds)
     }
 }
 
+static void check_job(const struct job *j, const struct booked *all, size_t n)
+{
+    const struct booked key = {.name = j->name};
+    const struct booked *b = bsearch(&key, all, n, sizeof *all, by_name);
+    if (b == NULL) {
+        wrong("I2", "the job %s has no attempt", j->name);
+        return;
+    }
+    check_line(j, "settle", j->billable_s * j->count, b->settle_s, b->settle_musd);
+    check_line(j, "warm", j->retained_s * j->count, b->warm_s, b->warm_musd);
+}
+
 static void check_invoice(void)
 {
     int64_t invoice = 0;
+    AUTO_RESULT PGresult *r = sql_asked(
+        "judge_ledger",
+        "SELECT a.name, coalesce(sum(l.seconds) FILTER (WHERE l.entry = 'settle'), 0)::bigint, "
+        "coalesce(sum(l.amount_musd) FILTER (WHERE l.entry = 'settle'), 0)::bigint, "
+        "coalesce(sum(l.seconds) FILTER (WHERE l.entry = 'warm'), 0)::bigint, "
+        "coalesce(sum(l.amount_musd) FILTER (WHERE l.entry = 'warm'), 0)::bigint "
+        "FROM attempt a LEFT JOIN ledger l ON l.attempt_id = a.id GROUP BY a.name",
+        NULL);
+    size_t n = (size_t)row_count(r);
+    AUTO_FREE struct booked *all = xcalloc(n + 1, sizeof *all);
+    for (size_t i = 0; i < n; i++) {
+        int k = (int)i;
+        all[i] = (struct booked){row_text(r, k, 0), row_i64(r, k, 1), row_i64(r, k, 2),
+                                 row_i64(r, k, 3), row_i64(r, k, 4)};
+    }
+    qsort(all, n, sizeof *all, by_name);
     for (size_t i = 0; i < deep->jobs_n; i++) {
         const struct job *j = &deep->jobs[i];
         if (j->foreign) {
@@ -131,8 +183,7 @@ static void check_invoice(void)
             wrong("I3", "the job %s outlives its campaign", j->name);
             continue;
         }
-        check_line(j, "settle", j->billable_s * j->count);
-        check_line(j, "warm", j->retained_s * j->count);
+        check_job(j, all, n);
         invoice += line_musd(j, j->billable_s * j->count) + line_musd(j, j->retained_s * j->count);
     }
     int64_t spent = sql_i64(0, "SELECT spent_musd FROM money WHERE level = 'global'");

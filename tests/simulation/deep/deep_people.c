@@ -410,11 +410,12 @@ static void care(struct campaign *c)
                                         .parts_limit = -1,
                                         .set_budget = true,
                                         .budget_musd = -1};
-    int64_t ended = sql_i64(0,
-                            "SELECT (state IN ('succeeded', 'failed', 'cancelled'))::int FROM "
-                            "campaign_run WHERE campaign_id = %lld",
-                            (long long)c->id);
-    if (ended != 0) {
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, c->id);
+    if (sql_asked_i64("people_ended",
+                      "SELECT (state IN ('succeeded', 'failed', 'cancelled'))::int FROM "
+                      "campaign_run WHERE campaign_id = $1",
+                      &p) != 0) {
         return;
     }
     c->prods++;

@@ -16,6 +16,7 @@
 #define LOCK_WAIT_MS    "40"      /* real time: only a frozen process can hold a lock for long */
 #define IDLE_IN_TX_US   (2 * SEC) /* as session_set gives the leader */
 #define NOTIFY_DELAY_US 3000
+#define SPARES_MAX      8
 
 bool __real_store_open(const char *conninfo, enum store_role role, struct store **ret,
                        struct err *err);
@@ -44,6 +45,9 @@ bool __wrap_lease_check_durability(struct store *s, struct err *err);
 
 /* --- connections --- */
 
+static struct store *spares[SPARES_MAX];
+static int spares_n;
+
 static void forget_answers(void)
 {
     for (int i = 0; i < deep->procs_n; i++) {
@@ -56,7 +60,7 @@ static void forget_answers(void)
 static void wait_gone(int pid)
 {
     forget_answers();
-    for (int i = 0; kill(pid, 0) == 0 || errno == EPERM; i++) {
+    for (int i = 0; pid > 0 && (kill(pid, 0) == 0 || errno == EPERM); i++) {
         const struct timespec pause = {.tv_nsec = 100000};
         (void)nanosleep(&pause, NULL);
         if (i > 100000) {
@@ -65,13 +69,39 @@ static void wait_gone(int pid)
     }
 }
 
-/* Both ends see it; the rest is libpq's to find out. */
+/* Lets the connection of a leader go as its end would: rolled back, without a lock. The session
+ * itself, whose plans cost more than all that follows, waits for the next leader. */
+static bool spare_it(struct store *s)
+{
+    if (s->role != STORE_LEADER || PQstatus(s->conn) != CONNECTION_OK ||
+        PQtransactionStatus(s->conn) == PQTRANS_ACTIVE || spares_n == SPARES_MAX) {
+        return false;
+    }
+    PQclear(PQexec(s->conn, "ROLLBACK"));
+    PQclear(PQexec(s->conn, "SELECT pg_advisory_unlock_all()"));
+    if (PQstatus(s->conn) != CONNECTION_OK) {
+        return false;
+    }
+    struct store *kept = spares[spares_n++] = xmalloc(sizeof *kept);
+    *kept = *s;
+    kept->dead = kept->leader_lock = kept->events = false;
+    store_set_wait(kept, 0);
+    s->conn = NULL;
+    s->dead = true;
+    s->prepared_n = 0;
+    memset(s->prepared, 0, sizeof s->prepared);
+    forget_answers();
+    return true;
+}
+
+/* Both ends see it; of every fourth the rest is libpq's to find out. */
 static void cut(struct store *s)
 {
-    int pid = PQbackendPID(s->conn);
-    (void)shutdown(PQsocket(s->conn), SHUT_RDWR);
-    wait_gone(pid);
-    deep->cuts++;
+    if (deep->cuts++ % 4 == 0 || !spare_it(s)) {
+        int pid = PQbackendPID(s->conn);
+        (void)shutdown(PQsocket(s->conn), SHUT_RDWR);
+        wait_gone(pid);
+    }
 }
 
 static void keep(struct store *s, bool add)
@@ -94,6 +124,23 @@ static bool settle(struct store *s, struct err *err)
                               err);
 }
 
+static void before(struct store *s, const char *name);
+static bool lost(struct store *s, const char *name, enum harm f, struct err *err);
+
+/* The steps and faults of a new session's first statement; its work was done long ago. */
+static bool open_spare(struct store **ret, struct err *err)
+{
+    struct store *s = spares[--spares_n];
+    before(s, "session_set");
+    if (!__real_store_plain(s, "SELECT", err) || lost(s, "session_set", FAULT_CUT_AFTER, err)) {
+        __real_store_close(s);
+        return false;
+    }
+    keep(s, true);
+    *ret = s;
+    return true;
+}
+
 bool __wrap_store_open(const char *conninfo, enum store_role role, struct store **ret,
                        struct err *err)
 {
@@ -105,9 +152,12 @@ bool __wrap_store_open(const char *conninfo, enum store_role role, struct store 
     if (deep->now_us < deep->db_down_until_us) {
         return err_set(err, ERR_UNAVAILABLE, "the database cannot be reached");
     }
-    if (role == STORE_LISTEN) {
+    if (role == STORE_LISTEN_WANTED) {
         p->listen = *ret = xcalloc(1, sizeof **ret);
         return true;
+    }
+    if (role == STORE_LEADER && spares_n > 0) {
+        return open_spare(ret, err);
     }
     if (!__real_store_open(conninfo, role, ret, err)) {
         return false;
@@ -124,10 +174,11 @@ void __wrap_store_close(struct store *s)
         free(s);
         return;
     }
-    int pid = s == NULL ? 0 : PQbackendPID(s->conn);
     if (s != NULL && p != NULL) {
         keep(s, false);
+        (void)spare_it(s);
     }
+    int pid = s == NULL ? 0 : PQbackendPID(s->conn);
     __real_store_close(s);
     if (pid > 0 && p != NULL) {
         wait_gone(pid);
@@ -319,7 +370,7 @@ bool __wrap_store_plain(struct store *s, const char *sql, struct err *err)
     if (!__real_store_plain(s, sql, err)) {
         return false;
     }
-    if (commit && deep != NULL && (deep->cur == NULL || strstr(sql, "NOTIFY") != NULL)) {
+    if (commit && deep != NULL && deep->cur == NULL) {
         store_notify_all();
     }
     if (commit && ours(s)) {
@@ -392,13 +443,48 @@ void sql_do(const char *fmt, ...)
     va_end(ap);
 }
 
-void store_world_open(const char *conninfo)
+PGresult *sql_asked(const char *name, const char *sql, struct params *p)
 {
     struct err err = ERR_INIT;
+    PGresult *r = NULL;
+    if (!__real_store_exec(deep->api, name, sql, p, &r, &err)) {
+        deep_die("%s: %s", name, err.message);
+    }
+    return r;
+}
+
+int64_t sql_asked_i64(const char *name, const char *sql, struct params *p)
+{
+    AUTO_RESULT PGresult *r = sql_asked(name, sql, p);
+    return row_count(r) > 0 ? row_i64_or(r, 0, 0, 0) : 0;
+}
+
+/* One connection for all the worlds of this process, as the spare ones are. */
+void store_world_open(const char *conninfo)
+{
+    static struct store *api;
+    struct err err = ERR_INIT;
     (void)snprintf(deep->conninfo, sizeof deep->conninfo, "%s", conninfo);
-    if (!__real_store_open(conninfo, STORE_API, &deep->api, &err) || !settle(deep->api, &err)) {
+    if (api == NULL &&
+        (!__real_store_open(conninfo, STORE_API, &api, &err) || !settle(api, &err))) {
         deep_die("PostgreSQL: %s", err.message);
     }
+    deep->api = api;
+}
+
+void store_world_close(void)
+{
+    for (int i = 0; i < deep->procs_n; i++) {
+        for (int k = 0; k < STORES_MAX; k++) {
+            struct store *s = deep->procs[i].stores[k];
+            if (s != NULL && !spare_it(s)) {
+                int pid = PQbackendPID(s->conn);
+                __real_store_close(s);
+                wait_gone(pid);
+            }
+        }
+    }
+    forget_answers();
 }
 
 /* Everything a seed before this one has left, identities with it. The few rows that migrations make

@@ -505,6 +505,15 @@ void proc_start(struct proc *p)
     event_at(deep->now_us, proc_resume, p, p->gen);
 }
 
+void procs_free(void)
+{
+    for (int i = 0; i < deep->procs_n; i++) {
+        if (deep->procs[i].stack != NULL) {
+            (void)munmap(deep->procs[i].stack, STACK_BYTES);
+        }
+    }
+}
+
 void proc_kill(struct proc *p)
 {
     if (!p->up) {
