@@ -15,6 +15,8 @@ FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 COLUMNS_MAX = 100
 MAKEFILE_LINES_MAX = 250
+# Tables and web pages: a row or a template is one line, wider than one of C.
+WIDE_COLUMNS_MAX = {".def": 160, ".js": 240, ".mjs": 240, ".cjs": 240, ".css": 240}
 
 # Objects that may change and live as long as the process, each with why.
 GLOBALS_ALLOWED = {
@@ -129,10 +131,10 @@ def lines_at(text):
     return enumerate(text.split("\n"), 1)
 
 
-def check_sizes(c_files):
+def check_sizes(c_files, wide_files):
     check(
-        "C files have at most %d lines" % FILE_LINES_MAX,
-        ["%s has %d" % (p, n) for p, n in ((p, read(p).count("\n")) for p in c_files) if n > FILE_LINES_MAX],
+        "files of C, tables and web pages have at most %d lines" % FILE_LINES_MAX,
+        ["%s has %d" % (p, n) for p, n in ((p, read(p).count("\n")) for p in c_files + wide_files) if n > FILE_LINES_MAX],
     )
     wrong = []
     for path in c_files:
@@ -153,18 +155,23 @@ def check_sizes(c_files):
     for path in c_files:
         wrong += ["%s:%d is %d wide" % (path, i, len(t)) for i, t in lines_at(read(path)) if len(t) > COLUMNS_MAX]
     check("lines of C have at most %d columns" % COLUMNS_MAX, wrong)
+    wrong = [] if len(wide_files) > 30 else ["only %d tables and pages are in the tree" % len(wide_files)]
+    for path in wide_files:
+        most = WIDE_COLUMNS_MAX[os.path.splitext(path)[1]]
+        wrong += ["%s:%d is %d wide" % (path, i, len(t)) for i, t in lines_at(read(path)) if len(t) > most]
+    check("lines of tables and web pages have at most %s columns" % "/".join(map(str, sorted(set(WIDE_COLUMNS_MAX.values())))), wrong)
     n = read("Makefile").count("\n")
     check("the Makefile has at most %d lines" % MAKEFILE_LINES_MAX, ["%d" % n] if n > MAKEFILE_LINES_MAX else [])
 
 
-def check_space(c_files):
+def check_space(files):
     wrong = []
-    for path in c_files:
+    for path in files:
         text = read(path)
         if not text.endswith("\n") or "\r" in text:
             wrong.append("%s: no newline at the end, or a carriage return" % path)
         wrong += ["%s:%d tab or trailing space" % (path, i) for i, t in lines_at(text) if "\t" in t or t != t.rstrip()]
-    check("no tabs, trailing spaces or missing newlines in C", wrong)
+    check("no tabs, trailing spaces or missing newlines in C, tables and web pages", wrong)
 
 
 def check_beginnings(c_files):
@@ -300,25 +307,45 @@ def objects():
 
 def check_globals(objs):
     wrong = [] if objs else ["nothing is built below build/release"]
-    for obj in objs:
-        module = os.path.relpath(obj, os.path.join(TOP, "build/release"))[:-2]
-        run = subprocess.run(["objdump", "-t", obj], capture_output=True, text=True, check=True)
-        for line in run.stdout.splitlines():
-            m = re.match(r"[0-9a-f]+ (.{7}) (\.\S+)\s+[0-9a-f]+\s+(?:\.hidden )?(\S+)$", line)
-            if not m or "O" not in m.group(1):
-                continue
-            section, name = m.group(2), m.group(3).split(".")[0]
-            if not re.match(r"\.(data|bss|tdata|tbss)(?!\.rel\.ro)", section):
-                continue
-            if name not in GLOBALS_ALLOWED.get(module, ()):
-                wrong.append("%s.c: %s" % (module, name))
+    module = ""
+    for line in subprocess.run(["objdump", "-t", *objs], capture_output=True, text=True, check=True).stdout.splitlines():
+        if ":     file format" in line:
+            module = os.path.relpath(line.split(":")[0], os.path.join(TOP, "build/release"))[:-2]
+        m = re.match(r"[0-9a-f]+ (.{7}) (\.\S+)\s+[0-9a-f]+\s+(?:\.hidden )?(\S+)$", line)
+        if not m or "O" not in m.group(1):
+            continue
+        section, name = m.group(2), m.group(3).split(".")[0]
+        if re.match(r"\.(data|bss|tdata|tbss)(?!\.rel\.ro)", section) and name not in GLOBALS_ALLOWED.get(module, ()):
+            wrong.append("%s.c: %s" % (module, name))
     check("no object of the program changes outside of main's structs", sorted(set(wrong)))
 
 
-def exported(path, *options):
-    run = subprocess.run(["nm", "--defined-only", *options, path], capture_output=True, text=True)
-    rows = (line.split() for line in run.stdout.splitlines())
-    return {r[-1].split("@")[0] for r in rows if len(r) == 3 and r[1] in "TDBRVWi"}
+def exported(*options):
+    """{file: names it defines for others}"""
+    run = subprocess.run(["nm", "-A", "--defined-only", *options], capture_output=True, text=True)
+    found = {}
+    for path, _, rest in (line.partition(":") for line in run.stdout.splitlines()):
+        row = rest.split()
+        if len(row) == 3 and row[1] in "TDBRVWi":
+            found.setdefault(path, set()).add(row[2].split("@")[0])
+    return found
+
+
+def libraries_of(programs):
+    """Every shared library that one of them loads; ldd runs the loader, so once for each set of direct needs."""
+    needs = {}
+    name = ""
+    for line in subprocess.run(["objdump", "-p", *programs], capture_output=True, text=True).stdout.splitlines():
+        if ":     file format" in line:
+            name = line.split(":")[0]
+            needs[name] = ()
+        elif line.startswith("  NEEDED"):
+            needs[name] += (line.split()[1],)
+    one_each = {need: program for program, need in needs.items()}
+    found = set()
+    for program in one_each.values():
+        found |= set(re.findall(r"=> (/\S+)", subprocess.run(["ldd", program], capture_output=True, text=True).stdout))
+    return sorted(found)
 
 
 # Functions of ours that are meant to take a library's place, and where they are.
@@ -327,23 +354,16 @@ PLACES_TAKEN = {"SSL_CTX_new": "worker/download/fetch/tls_context.o"}
 
 def check_collisions(objs):
     """A function of ours with a library's name takes its place at run time (yaml_free once did)."""
-    ours = {}
-    for obj in objs:
-        for name in exported(obj, "-g"):
-            ours.setdefault(name, os.path.relpath(obj, TOP))
+    ours = {name: os.path.relpath(obj, TOP) for obj, names in exported("-g", *objs).items() for name in names}
     programs = glob.glob(os.path.join(TOP, "build/bin/*")) + glob.glob(
         os.path.join(TOP, "build/release/tests/unit/**/test_*"), recursive=True
     )
-    libraries = set()
-    for program in programs:
-        if os.access(program, os.X_OK) and os.path.isfile(program):
-            run = subprocess.run(["ldd", program], capture_output=True, text=True)
-            libraries |= set(re.findall(r"=> (/\S+)", run.stdout))
-    wrong = [] if libraries else ["no program is built"]
-    for library in sorted(libraries):
+    libraries = libraries_of([p for p in programs if os.access(p, os.X_OK) and os.path.isfile(p)])
+    wrong = [] if libraries and ours else ["no program is built"]
+    for library, names in sorted(exported("-D", *libraries).items()):
         wrong += [
             "%s of %s is also in %s" % (n, ours[n], os.path.basename(library))
-            for n in sorted(exported(library, "-D") & set(ours))
+            for n in sorted(names & set(ours))
             if n != "main" and not ours[n].endswith(PLACES_TAKEN.get(n, "?"))
         ]
     check("no function has the name of one in a library it is linked with", wrong)
@@ -461,9 +481,10 @@ def check_unseen():
 def main():
     files = tree()
     c_files = [p for p in files if re.search(r"\.[ch]$", p)]
+    wide_files = [p for p in files if os.path.splitext(p)[1] in WIDE_COLUMNS_MAX]
     objs = objects()
-    check_sizes(c_files)
-    check_space(c_files)
+    check_sizes(c_files, wide_files)
+    check_space(c_files + wide_files)
     check_beginnings(c_files)
     check_arrows(c_files)
     check_tags(c_files)

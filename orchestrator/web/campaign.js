@@ -65,7 +65,8 @@ function Cost({ cost, forecast }) {
     </svg>`}
     <p class="muted">${limit == null ? 'no budget set' : `${percent(spent, limit)} of ${usd(limit)}`}<br/>${usd(held)} reserved<br/>
       ${count(cost.metered.seconds)} instance-seconds · list prices</p>
-    ${whole && html`<p class="muted" id="cost-forecast">${usd(whole.p50_micro_usd)} at the end, likely ${usd(whole.p10_micro_usd)} to ${usd(whole.p90_micro_usd)}${forecast.campaign.fits_budget < 0.9 ? html`<br/><strong>the budget may not be enough</strong>` : ''}</p>`}
+    ${whole && html`<p class="muted" id="cost-forecast">${usd(whole.p50_micro_usd)} at the end, likely ${usd(whole.p10_micro_usd)} to ${usd(whole.p90_micro_usd)}${
+      forecast.campaign.fits_budget < 0.9 ? html`<br/><strong>the budget may not be enough</strong>` : ''}</p>`}
   </section>`;
 }
 

@@ -40,7 +40,8 @@ export function retryQuestion(campaign, stage, causes, remedy, onDone) {
 
 function Evidence({ g, onPart }) {
   return html`<div class="evidence"><code>${g.message}</code>
-    <p class="muted">${g.parts === 1 ? 'part' : 'parts'} ${g.sample.map((n, i) => html`${i ? ', ' : ''}<button class="link" key=${n} aria-label=${`part ${n}`} onClick=${() => onPart(n)}>${n}</button>`)}${g.parts > g.sample.length ? ' …' : ''}</p></div>`;
+    <p class="muted">${g.parts === 1 ? 'part' : 'parts'} ${g.sample.map((n, i) =>
+      html`${i ? ', ' : ''}<button class="link" key=${n} aria-label=${`part ${n}`} onClick=${() => onPart(n)}>${n}</button>`)}${g.parts > g.sample.length ? ' …' : ''}</p></div>`;
 }
 
 // closed: a cancelled campaign takes no retry.

@@ -23,14 +23,16 @@ function Tries({ list, onLog }) {
 
 function Log({ log }) {
   if (!log) return null;
-  return html`<h3>Log of try ${log.attempt}</h3><pre class="log" tabindex="0" role="region" aria-label="log">${log.lines.length ? log.lines.map((l) => `${(l.time || '').slice(11, 19)} ${l.host} ${l.text}`).join('\n') : 'no lines yet'}</pre>`;
+  return html`<h3>Log of try ${log.attempt}</h3><pre class="log" tabindex="0" role="region" aria-label="log">${
+    log.lines.length ? log.lines.map((l) => `${(l.time || '').slice(11, 19)} ${l.host} ${l.text}`).join('\n') : 'no lines yet'}</pre>`;
 }
 
 // Why it is not running, its place and its start, and what would change that.
 function Why({ why }) {
   if (!why?.reason) return null;
   const s = why.starts;
-  return html`<div id="why"><p class="muted">Waits: ${why.text}${why.place ? ` · place ${count(why.place)} of ${count(why.place_of)}` : ''}${!s ? '' : s.p50_seconds == null ? ' · never starts as things are' : ` · starts in ${duration(s.p50_seconds)} (${duration(s.p10_seconds)} to ${till(s.p90_seconds)})`}</p>
+  return html`<div id="why"><p class="muted">Waits: ${why.text}${why.place ? ` · place ${count(why.place)} of ${count(why.place_of)}` : ''}${
+    !s ? '' : s.p50_seconds == null ? ' · never starts as things are' : ` · starts in ${duration(s.p50_seconds)} (${duration(s.p10_seconds)} to ${till(s.p90_seconds)})`}</p>
     ${(why.changes || []).map((c) => html`<p class="muted" key=${c.command}><code>${c.command}</code>: starts in ${duration(c.starts.p50_seconds)}</p>`)}
     ${why.next && html`<p class="muted">Next: ${why.next}</p>`}</div>`;
 }

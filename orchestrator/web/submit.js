@@ -10,12 +10,14 @@ function Forecast({ forecast: f }) {
   if (!f) return null;
   if (!f.known) return html`<p class="muted" id="plan-forecast">When it ends: ${f.reason}</p>`;
   if (f.end.p50_seconds == null) return html`<p id="plan-forecast">Never ends as things are: a cap, quota or price holds it</p>`;
-  return html`<p id="plan-forecast">Ends in <b>${duration(f.end.p50_seconds)}</b> (${duration(f.end.p10_seconds)} to ${till(f.end.p90_seconds)})${f.cost && html`, costs <b>${usd(f.cost.p50_micro_usd)}</b> (${usd(f.cost.p10_micro_usd)} to ${usd(f.cost.p90_micro_usd)})`}</p>`;
+  return html`<p id="plan-forecast">Ends in <b>${duration(f.end.p50_seconds)}</b> (${duration(f.end.p10_seconds)} to ${till(f.end.p90_seconds)})${
+    f.cost && html`, costs <b>${usd(f.cost.p50_micro_usd)}</b> (${usd(f.cost.p10_micro_usd)} to ${usd(f.cost.p90_micro_usd)})`}</p>`;
 }
 
 function Plan({ plan }) {
   return html`<div>
-    <p><b>${plan.name}</b>: <b id="plan-parts">${count(plan.parts.total)}</b> parts in ${count(plan.stages.length)} ${plan.stages.length === 1 ? 'stage' : 'stages'}${plan.worst_case_micro_usd == null ? '' : `, at worst ${usd(plan.worst_case_micro_usd)}`}${plan.budget_micro_usd == null ? '' : ` of a budget of ${usd(plan.budget_micro_usd)}`} · <span class="muted">${plan.prices}</span></p>
+    <p><b>${plan.name}</b>: <b id="plan-parts">${count(plan.parts.total)}</b> parts in ${count(plan.stages.length)} ${plan.stages.length === 1 ? 'stage' : 'stages'}${
+      plan.worst_case_micro_usd == null ? '' : `, at worst ${usd(plan.worst_case_micro_usd)}`}${plan.budget_micro_usd == null ? '' : ` of a budget of ${usd(plan.budget_micro_usd)}`} · <span class="muted">${plan.prices}</span></p>
     <${Forecast} forecast=${plan.forecast}/>
     ${plan.warnings.length > 0 && html`<ul class="warnings">${plan.warnings.map((w) => html`<li><span class="tag st-held">${word(w.code)}</span> ${w.stage ? `${w.stage}: ` : ''}${w.message}</li>`)}</ul>`}
   </div>`;
@@ -59,7 +61,8 @@ export function Submit({ onClose, onDone }) {
     <label>Campaign file, pasted, dropped here or chosen
       <textarea id="spec" rows="16" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)} placeholder="version: 1"></textarea></label>
     <label class="file"><input type="file" accept=".yaml,.yml,.json" onChange=${(e) => file(e.target.files[0])} aria-label="choose a campaign file"/></label>
-    <div class="preview" aria-live="polite">${plan ? html`<${Plan} plan=${plan}/>` : problem ? html`<${Faults} problem=${problem}/>` : html`<p class="muted">${text.trim() ? 'planning …' : 'What it will do and may cost is shown here before anything starts.'}</p>`}</div>
+    <div class="preview" aria-live="polite">${
+      plan ? html`<${Plan} plan=${plan}/>` : problem ? html`<${Faults} problem=${problem}/>` : html`<p class="muted">${text.trim() ? 'planning …' : 'What it will do and may cost is shown here before anything starts.'}</p>`}</div>
     <div class="row"><button class="primary" id="submit" disabled=${!plan || busy} onClick=${go}>Submit</button>
       <button onClick=${() => ref.current.close()}>Back</button></div>
   </dialog>`;
