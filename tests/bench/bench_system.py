@@ -16,6 +16,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests"))
+from kit import postgres  # noqa: E402
 from kit.stack import Stack, wait_for  # noqa: E402
 
 RUNS, PARTS = 3, 1000000
@@ -82,7 +83,7 @@ def bench_api(stack, *argv):
 
 
 def psql(stack, db, sql):
-    subprocess.run([stack.pg_bin + "/psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", stack.sock, "-U", "drover", "-d", db], input=sql, text=True, check=True,
+    subprocess.run([postgres.BIN_DIR + "/psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", stack.sock, "-U", "drover", "-d", db], input=sql, text=True, check=True,
                    stdout=subprocess.DEVNULL)
 
 

@@ -9,35 +9,26 @@ import sys
 import tempfile
 import uuid
 
-from kit import BIN, TOP, VARIANT, Tap
+from kit import BIN, TOP, VARIANT, Tap, postgres
 
 SERVER = f"{TOP}/build/{VARIANT}/tests/kit/api_server"
 DROVER = BIN + "/drover"
 
 
 class Pg:
-    """Settings of durability stay on."""
+    """A cluster of databases t1, t2, ... for as many API servers."""
 
     def __init__(self):
-        versions = (f"/usr/lib/postgresql/{v}/bin" for v in os.listdir("/usr/lib/postgresql"))
-        self.bin = sorted(p for p in versions if os.path.exists(p + "/initdb"))[-1]
         self.dir = tempfile.mkdtemp(prefix="drover-api-test-")
         self.n = 0
-        if os.getuid() == 0:
-            shutil.chown(self.dir, "postgres", "postgres")
-        self.run("initdb", "-D", self.dir + "/data", "-A", "trust", "-U", "drover", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+        postgres.make_data(self.dir)
         self.start()
 
-    def run(self, program, *args):
-        pre = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.getuid() == 0 else []
-        subprocess.run(pre + [f"{self.bin}/{program}", *args], check=True, stdout=subprocess.DEVNULL, cwd="/tmp")
-
     def start(self):
-        self.run("pg_ctl", "-D", self.dir + "/data", "-w", "-t", "60", "-l", self.dir + "/log", "-o",
-                 f"-c listen_addresses='' -c unix_socket_directories={self.dir} -c max_wal_size=4GB -c max_parallel_maintenance_workers=2 -c shared_buffers=256MB", "start")
+        postgres.start(self.dir, "-c max_wal_size=4GB -c max_parallel_maintenance_workers=2 -c shared_buffers=256MB")
 
     def stop(self, mode="immediate"):
-        self.run("pg_ctl", "-D", self.dir + "/data", "-w", "-m", mode, "stop")
+        postgres.stop(self.dir, mode)
 
     def database(self):
         self.n += 1

@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 import uuid
 
-from kit import TOP, VARIANT, bin_of, free_port, wait_for
+from kit import TOP, VARIANT, bin_of, free_port, postgres, wait_for
 
 KEY, SECRET = "AKIATESTSTACK", "secret-of-the-test-stack"
 
@@ -32,7 +32,6 @@ class Stack:
         self.lease_us, self.observe_us = lease_us, observe_us
         self.local_extra, self.extra_env, self.images = local or {}, env or {}, images or {}
         self.local_port, self.ports, self.procs = free_port(), {}, {}
-        self.pg_bin = sorted(p for p in (f"/usr/lib/postgresql/{v}/bin" for v in os.listdir("/usr/lib/postgresql")) if os.path.exists(p + "/initdb"))[-1]
         self.sock = f"/tmp/drover-test-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self.token_file = os.path.join(self.dir, "token")
         self.make_web(parts, rows)
@@ -71,29 +70,17 @@ class Stack:
         subprocess.run([TOP + "/build/release/demo/demo_make", images, meta, self.web_port, "28", str(parts), str(rows)], check=True)
         web.send_signal(signal.SIGHUP)
 
-    def as_postgres(self, argv):
-        return (["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.getuid() == 0 else []) + argv
-
     def start_pg(self, options=""):
-        data = self.sock + "/data"
-        if not os.path.exists(data):
-            os.makedirs(self.sock, exist_ok=True)
-            if os.getuid() == 0:
-                shutil.chown(self.sock, "postgres", "postgres")
-            subprocess.run(self.as_postgres([self.pg_bin + "/initdb", "-D", data, "-A", "trust", "-U", "drover", "-E", "UTF8", "--locale=C.UTF-8"]),
-                           check=True, stdout=subprocess.DEVNULL, cwd="/tmp")
-        # After a kill the last children may still hold the shared memory: pg_ctl is asked again until they are gone.
-        argv = self.as_postgres([self.pg_bin + "/pg_ctl", "-D", data, "-w", "-t", "60", "-l", self.sock + "/log", "-o",
-                                 f"-c listen_addresses='' -c unix_socket_directories={self.sock} -c max_connections=200 {options}", "start"])
-        wait_for(lambda: subprocess.run(argv, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/tmp").returncode == 0, 60, "PostgreSQL")
+        if not os.path.exists(self.sock + "/data"):
+            postgres.make_data(self.sock)
+        postgres.start(self.sock, f"-c max_connections=200 {options}")
 
     def stop_pg(self, mode="immediate"):
-        subprocess.run(self.as_postgres([self.pg_bin + "/pg_ctl", "-D", self.sock + "/data", "-w", "-m", mode, "stop"]),
-                       check=False, stdout=subprocess.DEVNULL, cwd="/tmp")
+        postgres.stop(self.sock, mode)
 
     def sql(self, query):
         """One value read from the database: for checks that no interface can answer. Never writes."""
-        argv = [self.pg_bin + "/psql", "-h", self.sock, "-U", "drover", "-d", "postgres", "-Atc", "SET default_transaction_read_only = on; " + query]
+        argv = [postgres.BIN_DIR + "/psql", "-h", self.sock, "-U", "drover", "-d", "postgres", "-Atc", "SET default_transaction_read_only = on; " + query]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip().splitlines()[-1]
 
     def start_local(self):

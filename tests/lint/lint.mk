@@ -6,11 +6,13 @@ LINT_SRC := $(sort $(shell find orchestrator worker tests -name '*.c' -not -path
 # The analyzers follow paths through functions; tests end theirs inside cmocka, which they cannot see.
 LINT_DEEP := $(filter-out tests/%,$(LINT_SRC)) tests/lint/planted/planted.c
 lint_flags = -std=gnu17 -D_GNU_SOURCE -include common/banned.h -pthread $(call inc,$(patsubst %/,%,$(dir $(1)))) $(SYSINC)
+# What a log depends on: what the compiler wrote of the file's object, if it is built.
+lint_deps = if [ -f $(O)/$(1).d ]; then sed '1s,^[^:]*:,$(2):,' $(O)/$(1).d; else gcc $(call lint_flags,$(3)) -MM -MP -MT $(2) $(3); fi >$(2:.log=.d)
 # lint_tool NAME,FILES,SETTINGS,COMMAND
 define lint_tool
 $(LINT)/$(1)/%.log: %.c $(3) build/sees/done | gen
 	@mkdir -p $$(@D)
-	$(Q)gcc $$(call lint_flags,$$<) -MM -MP -MT $$@ -MF $$(@:.log=.d) $$<
+	$(Q)$$(call lint_deps,$$*,$$@,$$<)
 	$(Q)$(4) >$$@.tmp 2>&1; mv $$@.tmp $$@
 .PHONY: lint-$(1)
 lint-$(1): $(2:%.c=$(LINT)/$(1)/%.log)

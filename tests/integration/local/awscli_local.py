@@ -1,9 +1,10 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Aim: drover-local is an AWS endpoint to a client that knows nothing of us, and our client reads what
 that client wrote, and the other way round.
 
 Method: Debian's awscli (its own signing, its own parsers) and build/release/tests/tools/aws_tool (our
-C clients) against one build/bin/drover-local over a folder of its own. Prints TAP.
+C clients) against one build/bin/drover-local over a folder of its own. awscli's program is loaded once
+and each of its commands runs in a fork of it, as a process of its own. Prints TAP.
 """
 import hashlib
 import json
@@ -14,19 +15,25 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+import awscli
+import awscli.clidriver
+import awscli.customizations.s3.s3
+import awscli.handlers
+
 from kit import Tap
 
-AWS = "/usr/bin/aws" if os.path.exists("/usr/bin/aws") else shutil.which("aws")
 TOOL = "build/release/tests/tools/aws_tool"
 LOCAL = "build/bin/drover-local"
 tap = Tap()
 
 
 class Outcome:
-    def __init__(self, p):
-        self.rc, self.out, self.err = p.returncode, p.stdout, p.stderr
+    def __init__(self, rc, out, err):
+        self.rc, self.out, self.err = rc, out, err
 
     def __str__(self):
         return "status %d\n%s\n%s" % (self.rc, self.out[:600], self.err[:600])
@@ -46,12 +53,36 @@ class Clients:
         self.url, self.env = url, environment(url, **keys)
 
     def aws(self, *args):
-        return Outcome(subprocess.run([AWS, "--endpoint-url", self.url, "--output", "json", *args],
-                                      env=self.env, capture_output=True, text=True, timeout=60))
+        argv = ["--endpoint-url", self.url, "--output", "json", *args]
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            pid = os.fork()
+            if pid == 0:
+                os.dup2(out.fileno(), 1)
+                os.dup2(err.fileno(), 2)
+                sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+                data = os.environ["AWS_DATA_PATH"]  # set by awscli as it is loaded
+                os.environ.clear()
+                os.environ.update(self.env, AWS_DATA_PATH=data)
+                sys.argv[1:] = argv
+                rc = 255
+                try:
+                    rc = awscli.clidriver.main()
+                except BaseException:
+                    traceback.print_exc()
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(rc)
+            alarm = threading.Timer(60, os.kill, (pid, signal.SIGKILL))
+            alarm.start()
+            rc = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            alarm.cancel()
+            out.seek(0)
+            err.seek(0)
+            return Outcome(rc, out.read(), err.read())
 
     def ours(self, *args):
-        return Outcome(subprocess.run([TOOL, *args], env=self.env, capture_output=True, text=True,
-                                      timeout=60))
+        p = subprocess.run([TOOL, *args], env=self.env, capture_output=True, text=True, timeout=60)
+        return Outcome(p.returncode, p.stdout, p.stderr)
 
 
 def same(a, b):
@@ -180,8 +211,7 @@ def main():
     try:
         url = re.search(r"http://\S+", server.stdout.readline()).group(0)
         c = Clients(url)
-        version = subprocess.run([AWS, "--version"], capture_output=True, text=True, check=True)
-        print("# " + version.stdout.strip())
+        print("# awscli " + awscli.__version__)
         objects(c, folder)
         listings(c, folder)
         services(c)

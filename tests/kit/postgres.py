@@ -1,0 +1,55 @@
+"""A private PostgreSQL for tests, in a folder of its own below /tmp: settings of durability stay on."""
+import fcntl
+import os
+import shutil
+import subprocess
+
+from kit import TOP, wait_for
+
+BIN_DIR = sorted(p for p in (f"/usr/lib/postgresql/{v}/bin" for v in os.listdir("/usr/lib/postgresql")) if os.path.exists(p + "/initdb"))[-1]
+VERSION = BIN_DIR.split("/")[-2]
+
+
+def as_owner(*argv):
+    """The command as an unprivileged user, since PostgreSQL refuses to be root's."""
+    return (["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.getuid() == 0 else []) + list(argv)
+
+
+def run(program, *args, check=True):
+    return subprocess.run(as_owner(f"{BIN_DIR}/{program}", *args), check=check, stdout=subprocess.DEVNULL, stderr=None if check else subprocess.DEVNULL,
+                          cwd="/tmp").returncode
+
+
+def own_folder(path):
+    os.makedirs(path, exist_ok=True)
+    if os.getuid() == 0:
+        shutil.chown(path, "postgres", "postgres")
+
+
+def make_data(folder):
+    """folder/data of a new cluster whose superuser is drover: a copy of one that the first caller makes for all."""
+    own_folder(folder)
+    template = os.path.join(TOP, "build", "tests", f"initdb-{VERSION}-{os.getuid()}")
+    os.makedirs(os.path.dirname(template), exist_ok=True)
+    with open(template + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(template):
+            made = folder + "/template"
+            run("initdb", "-D", made, "-A", "trust", "-U", "drover", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+            shutil.rmtree(template + ".part", ignore_errors=True)
+            subprocess.run(["cp", "-a", made, template + ".part"], check=True)
+            os.rename(template + ".part", template)
+            shutil.rmtree(made)
+    subprocess.run(["cp", "-a", template, folder + "/data"], check=True)
+
+
+def start(folder, options):
+    """Starts the cluster below folder, its socket there. After a kill the last children may still hold the shared
+    memory: pg_ctl is asked again until they are gone."""
+    argv = ["pg_ctl", "-D", folder + "/data", "-w", "-t", "60", "-l", folder + "/log", "-o",
+            f"-c listen_addresses='' -c unix_socket_directories={folder} {options}", "start"]
+    wait_for(lambda: run(*argv, check=False) == 0, 60, "PostgreSQL")
+
+
+def stop(folder, mode):
+    run("pg_ctl", "-D", folder + "/data", "-w", "-m", mode, "stop", check=False)
