@@ -100,7 +100,7 @@ local_() {
     "$bin/drover-local" --help | sed -n '/^  --/,$p' | block
     section SETTINGS
     printf 'Keys of the JSON file of \\-\\-config; all are optional, times are in seconds.\n'
-    awk '/^struct settings/ {on = 1; next} /^};/ {exit}
+    awk '/^struct local_settings/ {on = 1; next} /^};/ {exit}
         on && match($0, /[a-z_]+; +\/\*/) {
             name = substr($0, RSTART, RLENGTH); sub(/;.*/, "", name)
             help = substr($0, RSTART + RLENGTH); sub(/ *\*\/ *$/, "", help); sub(/^ */, "", help)

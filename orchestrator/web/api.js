@@ -1,9 +1,9 @@
-// Talks to /v1 with the session cookie. Changes carry the CSRF value that login returned, and those that
-// spend an Idempotency-Key that is kept over retries.
+// Calls /v1 with the session cookie. Changes carry the CSRF value that login returned; those that
+// spend money carry an Idempotency-Key that is kept over retries.
 
 let csrf = null;
 let onOut = () => {};
-// What happens when the session ends under an open page.
+// Sets the handler for a session that ends while the page is open.
 export const whenOut = (f) => { onOut = f; };
 
 export class Problem extends Error {
@@ -41,7 +41,7 @@ async function request(method, path, body, headers = {}) {
 }
 
 export const get = (path) => request('GET', path);
-// A key of one's own makes a second press the same request.
+// The key of one action: a second press repeats the same request.
 export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
 export const post = (path, body = {}, key = newKey()) => request('POST', path, body, { 'Idempotency-Key': key });
 export const postYaml = (path, text, key = newKey()) =>
@@ -55,7 +55,7 @@ export async function logout() {
   await request('POST', '/logout', {});
 }
 
-// True when a session stands already.
+// True when a session exists.
 export async function resume() {
   try {
     csrf = (await get('/session')).csrf;
@@ -67,10 +67,10 @@ export async function resume() {
 }
 
 const KINDS = ['part.state', 'attempt.state', 'campaign.state', 'stage.state', 'operation.state', 'alert', 'resync'];
-const REOPEN_MS = 2000; // a browser gives a stream up for good when the answer was an error
+const REOPEN_MS = 2000; // after an HTTP error a browser does not reopen a stream itself
 
-// One stream a page; onEvent(kind, data), onState('live' | 'stale'). It is closed while the page is hidden, and whatever
-// opens it again says resync: what was missed is read anew.
+// One stream per page; onEvent(kind, data), onState('live' | 'stale'). It is closed while the page
+// is hidden. Every reopening reports resync, so that missed events are read again.
 export function stream(path, onEvent, onState) {
   let source = null;
   let timer = null;
@@ -94,7 +94,7 @@ export function stream(path, onEvent, onState) {
     };
     s.onerror = () => {
       onState('stale');
-      onEvent('lost', {}); // a look tells the person what is wrong
+      onEvent('lost', {}); // reading the data shows the user what is wrong
       if (s.readyState === EventSource.CLOSED && s === source) timer = setTimeout(open, REOPEN_MS);
     };
     for (const kind of KINDS) s.addEventListener(kind, (e) => onEvent(kind, e.data ? JSON.parse(e.data) : {}));

@@ -1,4 +1,5 @@
-// One campaign: progress and ETA, cost against budget, the heat map, one part's tries, failures with a retry.
+// One campaign: progress and ETA, cost against budget, the heat map, one part's attempts, failures
+// with a retry.
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get, post } from './api.js';
@@ -8,11 +9,11 @@ import { HeatMap } from './heatmap.js';
 import { Part } from './part.js';
 import { useLive } from './live.js';
 import { Ago, Bar, Legend, State } from './show.js';
-import { ago, bytes, count, duration, percent, rate, till, usd, word } from './format.js';
+import { ago, bytes, count, duration, percent, rate, durationOrNever, usd, word } from './format.js';
 
 const ENDED = ['succeeded', 'failed', 'cancelled'];
 
-// What came out of the rows so far, when a stage counts rows.
+// Rows written so far, when a stage counts rows.
 function Yield({ stages }) {
   const sum = (key) => stages.reduce((a, s) => a + (s[key] || 0), 0);
   const rows = sum('rows_in');
@@ -37,12 +38,12 @@ function Eta({ forecast, campaign }) {
   const known = forecast?.ends_in_seconds != null;
   return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
     <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
-    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${till(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : forecast?.reason || ''}</p>
+    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : forecast?.reason || ''}</p>
     ${known && html`<${Advice} advice=${forecast.campaign?.advice}/>`}
   </section>`;
 }
 
-// The one change that would bring most.
+// The one change with the largest effect.
 function Advice({ advice }) {
   const best = advice?.[0];
   if (!best) return null;
@@ -55,7 +56,7 @@ function Cost({ cost, forecast }) {
   const limit = cost.limit_micro_usd;
   const spent = cost.metered.micro_usd;
   const held = cost.reserved_micro_usd;
-  const top = Math.max(limit ?? 0, spent + held, 1); // both may pass a limit that was lowered
+  const top = Math.max(limit ?? 0, spent + held, 1); // either may exceed a limit that was lowered
   return html`<section class="card"><h2>Cost</h2>
     <p class="big" id="cost" data-micro-usd=${spent}>${usd(spent)}</p>
     ${limit != null && html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${`${usd(spent)} spent and ${usd(held)} reserved of ${usd(limit)}`}>
@@ -105,7 +106,8 @@ function Waiting({ stage }) {
   return html`<p class="muted" id="waits">Why the next part waits: ${stage.wait_text}</p>`;
 }
 
-// What is looked at is in the address: ?stage=download&parts=4096-8191&part=17 can be sent to a colleague.
+// The address holds what is shown: ?stage=download&parts=4096-8191&part=17 can be sent to a
+// colleague.
 function readAddress() {
   const q = new URLSearchParams(location.search);
   const range = /^(\d+)-(\d+)$/.exec(q.get('parts') || '');
@@ -132,7 +134,7 @@ function useAddress() {
   return [at, move];
 }
 
-// Tiles that were made before the newest counts: they do not add up to them.
+// True for tiles older than the newest counts, which they do not add up to.
 function tilesBehind(tiles, stage) {
   const sums = Object.fromEntries(tiles.states.map((s) => [s, 0]));
   for (const t of tiles.tiles) {

@@ -1,9 +1,10 @@
-// A modal that says exactly what will happen, how many parts it touches, and waits for a yes.
+// A modal that shows what will happen and how many parts it affects, and waits for confirmation.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { newKey } from './api.js';
 
-// preview() resolves to { show, empty }; confirm(key) carries it out once, however often it is pressed.
+// preview() resolves to { show, empty }. confirm(key) carries it out once, even if it is pressed
+// several times.
 export function Confirm({ title, preview, action, confirm, onClose, danger }) {
   const ref = useRef(null);
   const key = useRef(newKey());

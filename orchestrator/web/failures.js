@@ -1,10 +1,11 @@
-// Failures by cause, the lines that prove them, what helps, and a retry of exactly what is named.
+// Failures by cause with sample lines and remedies, and a retry of exactly the parts named.
 import { html } from './html.js';
 import { post } from './api.js';
 import { Ago } from './show.js';
 import { count, usd, word } from './format.js';
 
-// Groups come by cause and signature; a retry selects by cause, so it has one button for all of a cause's groups.
+// Groups are by cause and signature. A retry selects by cause, so all groups of a cause share one
+// button.
 function byCause(groups) {
   const causes = new Map();
   for (const g of groups) {
@@ -19,7 +20,7 @@ function byCause(groups) {
   return [...causes.values()];
 }
 
-// What the dialog asks for a selector: the same one is previewed and carried out.
+// The dialog for a selector; the same selector is previewed and carried out.
 export function retryQuestion(campaign, stage, causes, remedy, onDone) {
   const body = { selector: { stage, ...(causes ? { cause: causes } : {}) }, changes: {} };
   const volume = (e) => { body.changes = e.target.value ? { volume_gb: Number(e.target.value) } : {}; };
@@ -44,7 +45,7 @@ function Evidence({ g, onPart }) {
       html`${i ? ', ' : ''}<button class="link" key=${n} aria-label=${`part ${n}`} onClick=${() => onPart(n)}>${n}</button>`)}${g.parts > g.sample.length ? ' …' : ''}</p></div>`;
 }
 
-// closed: a cancelled campaign takes no retry.
+// closed: a cancelled campaign cannot be retried.
 export function Failures({ campaign, stage, failures, closed, ask, onPart, onDone }) {
   if (!failures || failures.groups.length === 0) return null;
   const causes = byCause(failures.groups);

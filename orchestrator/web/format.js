@@ -1,4 +1,4 @@
-// Numbers, money and times as people read them.
+// Numbers, money and times for display.
 
 export const usd = (micro, digits = Math.abs(micro) < 1e5 ? 4 : 2) =>
   micro == null ? '–' : `${(micro / 1e6).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: digits })} USD`;
@@ -19,8 +19,8 @@ export function duration(seconds) {
   return `${s} s`;
 }
 
-// The far end of a forecast, which may never come.
-export const till = (seconds) => (seconds == null ? 'never' : duration(seconds));
+// The upper bound of a forecast, which may be missing.
+export const durationOrNever = (seconds) => (seconds == null ? 'never' : duration(seconds));
 
 export function ago(iso, now = Date.now()) {
   if (!iso) return '–';

@@ -1,15 +1,16 @@
-// The parts of a stage as tiles: one a part up to 4,096, beyond that the server aggregates and a tile shows its worst state
-// with a bar for the failed share. A canvas, since thousands of elements are slow; arrow keys, Enter and a status line
-// make it usable without a mouse. Colour is never the only sign: large tiles have a glyph, small ones a stroke.
+// The parts of a stage as tiles: one per part up to 4,096; beyond that the server aggregates and a
+// tile shows its worst state, with a bar for the failed share. Drawn on a canvas, since thousands
+// of elements are slow; arrow keys, Enter and a status line make it usable without a mouse. Colour
+// is never the only sign: large tiles have a glyph, small ones a stroke.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { count, glyph, word } from './format.js';
 
 const worst = ['failed', 'held', 'active', 'waiting', 'cancelled', 'skipped', 'done'];
-const GLYPH_FROM = 18; // px: smaller tiles get strokes
+const GLYPH_FROM = 18; // px; smaller tiles get strokes
 const TILE_MAX = 40;
 const TILE_MIN = 7;
-const ROWS_WANTED = 12; // of the large tiles; more when there are more parts
+const ROWS_WANTED = 12; // of large tiles; more for more parts
 
 function tileOf(data, i) {
   const t = data.tiles[i];
@@ -19,7 +20,7 @@ function tileOf(data, i) {
   return { state: worst.find((s) => of(s) > 0) || 'waiting', n, failed: of('failed'), counts: t };
 }
 
-// Tiles fill the width: as large as the number of rows allows.
+// Tiles fill the width and are as large as the number of rows allows.
 function layout(width, n) {
   const wanted = n <= 512 ? Math.min(ROWS_WANTED, Math.max(1, Math.ceil(n / 16))) : 28;
   const ideal = Math.sqrt((width * wanted * 20) / Math.max(1, n));
@@ -120,7 +121,7 @@ export function HeatMap({ data, open, onOpen, onZoom, zoomed }) {
   useEffect(() => {
     if (width > 0) l.current = draw(canvas.current, data, width);
   }, [data, width, theme]);
-  // The frame around the tile that keys or mouse are on is an element of its own: moving it draws no tile again.
+  // The frame around the focused tile is an element of its own, so that moving it redraws no tile.
   const around = focus >= 0 && focus < n ? focus : data.per_tile === 1 && open != null ? open - data.first : -1;
   useEffect(() => {
     const at = l.current;

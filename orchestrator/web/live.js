@@ -1,13 +1,14 @@
-// Keeps a page's data fresh: a stream says when to look, looks are at least REFRESH_MS apart, a slow poll is the fallback,
-// and while droverd does not answer the last data stay.
+// Keeps a page's data fresh: stream events trigger reads at least REFRESH_MS apart, a slow poll is
+// the fallback, and while droverd does not answer the last data stay on screen.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { stream } from './api.js';
 
-const REFRESH_MS = 250; // events that come in between are answered by one look
+const REFRESH_MS = 250; // one read answers all events in between
 const POLL_MS = 10000;
-const BEHIND_MS = 700; // the server remembers an expensive answer for a moment
+const BEHIND_MS = 700; // the server caches an expensive answer for a moment
 
-// read() gives the data; it is asked again when `keys` change, and soon when what it gave says that it is `behind`. Returns { data, at, problem, load }.
+// read() loads the data; it runs again when `keys` change, and soon when its result is `behind`.
+// Returns { data, at, problem, load }.
 export function useLive(path, read, keys, setLive) {
   const [view, setView] = useState({ data: null, at: 0 });
   const [problem, setProblem] = useState(null);

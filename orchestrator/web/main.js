@@ -1,4 +1,4 @@
-// The dashboard: log in once, then one page by address. / lists campaigns, /c/7 is campaign c-7; droverd knows these two
+// The dashboard: login, then one page per address: / lists campaigns, /c/7 is campaign c-7. droverd knows these two
 // (is_page in assets.c) and answers 404 to any other.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -30,7 +30,7 @@ function Login({ onIn }) {
   </form></main>`;
 }
 
-// The address as it is now: pages are few, so one listener for all.
+// The current address. One listener serves all pages, since they are few.
 function usePath() {
   const [path, setPath] = useState(location.pathname);
   useEffect(() => {
@@ -41,7 +41,8 @@ function usePath() {
   return [path, (to) => { history.pushState(null, '', to); setPath(to); scrollTo(0, 0); }];
 }
 
-// Where a link leads is shown without a reload; the browser keeps its own ways (new tab, download).
+// Follow a link without a reload, unless the browser has another use for the click (new tab,
+// download).
 const inside = (go) => (e) => {
   const a = e.target.closest?.('a[href^="/"]');
   if (!a || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;

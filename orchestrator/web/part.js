@@ -1,9 +1,10 @@
-// One part: its tries in order, what each cost, why it ended, and the newest lines of a try's log.
+// One part: its attempts in order, the cost and the end of each, and the newest lines of an
+// attempt's log.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
 import { Ago } from './show.js';
-import { bytes, count, duration, glyph, till, usd, word } from './format.js';
+import { bytes, count, duration, glyph, durationOrNever, usd, word } from './format.js';
 
 const ran = (a) => (a.started_at ? duration((Date.parse(a.ended_at || new Date().toISOString()) - Date.parse(a.started_at)) / 1000) : '–');
 
@@ -27,12 +28,12 @@ function Log({ log }) {
     log.lines.length ? log.lines.map((l) => `${(l.time || '').slice(11, 19)} ${l.host} ${l.text}`).join('\n') : 'no lines yet'}</pre>`;
 }
 
-// Why it is not running, its place and its start, and what would change that.
+// Why it is not running, its position and expected start, and what would change that.
 function Why({ why }) {
   if (!why?.reason) return null;
   const s = why.starts;
   return html`<div id="why"><p class="muted">Waits: ${why.text}${why.place ? ` · place ${count(why.place)} of ${count(why.place_of)}` : ''}${
-    !s ? '' : s.p50_seconds == null ? ' · never starts as things are' : ` · starts in ${duration(s.p50_seconds)} (${duration(s.p10_seconds)} to ${till(s.p90_seconds)})`}</p>
+    !s ? '' : s.p50_seconds == null ? ' · does not start under the current limits' : ` · starts in ${duration(s.p50_seconds)} (${duration(s.p10_seconds)} to ${durationOrNever(s.p90_seconds)})`}</p>
     ${(why.changes || []).map((c) => html`<p class="muted" key=${c.command}><code>${c.command}</code>: starts in ${duration(c.starts.p50_seconds)}</p>`)}
     ${why.next && html`<p class="muted">Next: ${why.next}</p>`}</div>`;
 }
@@ -51,7 +52,8 @@ export function Part({ campaign, stage, seq, at, jump, onClose }) {
       setPart(p);
       setProblem(null);
       if (p.state === 'waiting' || p.state === 'held') {
-        get(`/campaigns/${campaign}/parts/${seq}/why${of}`).then((w) => !stale && setWhy(w), () => {}); // its reason is shown without
+        // the reason is shown without the forecast
+        get(`/campaigns/${campaign}/parts/${seq}/why${of}`).then((w) => !stale && setWhy(w), () => {});
       } else {
         setWhy(null);
       }

@@ -1,4 +1,4 @@
-// Small pieces that several pages show: a state, a bar of states, a time.
+// Small elements used by several pages: a state, a bar of states, a time.
 import { html } from './html.js';
 import { ago, count, glyph, order, word } from './format.js';
 
@@ -7,7 +7,8 @@ export const State = ({ of, id }) =>
 
 export const Ago = ({ at }) => html`<time datetime=${at || ''} title=${at || ''}>${ago(at)}</time>`;
 
-// Shares of the states as one bar. Widths are SVG attributes: the page's policy allows no inline style.
+// Shares of the states as one bar. Widths are SVG attributes: the page's content security policy
+// allows no inline style.
 export function Bar({ parts }) {
   const total = parts.total || 1;
   let x = 0;

@@ -1,16 +1,17 @@
-// A new campaign from its file: each change is planned by the server, every fault shown where it is, and sent once.
+// A new campaign from its file: the server plans each change, every fault is shown at its line, and
+// the file is sent once.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { newKey, postYaml } from './api.js';
-import { count, duration, till, usd, word } from './format.js';
+import { count, duration, durationOrNever, usd, word } from './format.js';
 
-const PLAN_AFTER_MS = 400; // of quiet typing
+const PLAN_AFTER_MS = 400; // pause in typing before a plan is requested
 
 function Forecast({ forecast: f }) {
   if (!f) return null;
   if (!f.known) return html`<p class="muted" id="plan-forecast">When it ends: ${f.reason}</p>`;
-  if (f.end.p50_seconds == null) return html`<p id="plan-forecast">Never ends as things are: a cap, quota or price holds it</p>`;
-  return html`<p id="plan-forecast">Ends in <b>${duration(f.end.p50_seconds)}</b> (${duration(f.end.p10_seconds)} to ${till(f.end.p90_seconds)})${
+  if (f.end.p50_seconds == null) return html`<p id="plan-forecast">Does not end under the current limits: a cap, quota or price blocks it</p>`;
+  return html`<p id="plan-forecast">Ends in <b>${duration(f.end.p50_seconds)}</b> (${duration(f.end.p10_seconds)} to ${durationOrNever(f.end.p90_seconds)})${
     f.cost && html`, costs <b>${usd(f.cost.p50_micro_usd)}</b> (${usd(f.cost.p10_micro_usd)} to ${usd(f.cost.p90_micro_usd)})`}</p>`;
 }
 

@@ -438,7 +438,7 @@ static enum job_main_end run(void *ctx, struct err *err)
         return JOB_MAIN_FAILED;
     }
     if (done) {
-        (void)printf("worker  - '%s' is finished already\n", x->o.output_folder);
+        (void)printf("worker  - '%s' is already finished\n", x->o.output_folder);
         /* the earlier run was killed right after its manifest */
         return sink_sweep(x->sink, err) ? JOB_MAIN_DONE : JOB_MAIN_FAILED;
     }

@@ -249,7 +249,7 @@ def storm(settings, kills, seed):
         bad = s.odd() if ended else ["it never ended"]
         p = s.start()
         out = p.communicate(timeout=60)
-        bad += ["not finished: " + out[1]] if p.returncode != 0 or "finished already" not in out[0] else []
+        bad += ["not finished: " + out[1]] if p.returncode != 0 or "already finished" not in out[0] else []
         bad += ["finished, but fetched again"] if s.server.hits else []
         # A request of a killed worker may reach S3 after its successor has looked: one failed attempt.
         bad += s.failed if not s.local or any("another writer" not in x for x in s.failed) else []

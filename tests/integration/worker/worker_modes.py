@@ -62,7 +62,7 @@ def test_overwrite(d, server):
     server.hits.clear()
     rc, so, se = go(server, a, out, "--incremental_mode", "overwrite", task="7")
     rc2, so2, se2 = go(server, a, out, "--incremental_mode", "overwrite", task="7")
-    tap.ok((rc, rc2) == (0, 0) and "finished already" in so2, "a finished task is not done again", so2 + se2)
+    tap.ok((rc, rc2) == (0, 0) and "already finished" in so2, "a finished task is not done again", so2 + se2)
     tap.eq(sum(server.hits.values()), 35, "so that each row was fetched once")
     os.unlink(out + "/_manifest.json")
     for f in ("00003.tar", "00003.parquet", "00003_stats.json"):
@@ -119,7 +119,7 @@ def test_extend(d, server):
     tap.eq(captions(out), want, "without doubling a row")
     tap.ok("_mode.json" not in os.listdir(out), "and takes the marker away")
     rc, so, se = go(server, c, out, "--incremental_mode", "extend", task="3")
-    tap.ok(rc == 0 and "finished already" in so, "a finished extension is not done again", so + se)
+    tap.ok(rc == 0 and "already finished" in so, "a finished extension is not done again", so + se)
     rc, so, se = go(server, b, out)
     tap.ok(rc != 0 and "task '3'" in se, "incremental leaves another task's output alone", se)
     m = load(out, "_manifest.json")

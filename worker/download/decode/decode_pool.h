@@ -27,11 +27,12 @@ bool decode_pool_new(const struct image_options *o, struct decode_pool **ret,
 bool decode_pool_new_limited(const struct image_options *o, const struct decode_pool_limits *limits,
                              struct decode_pool **ret, struct err *err) MUST_CHECK;
 void decode_pool_free(struct decode_pool *p);
+/* Start a child; the caller frees it. An error means that none can be started. */
 bool decode_pool_child_new(struct decode_pool *p, struct decode_pool_child **ret,
                            struct err *err) MUST_CHECK;
 void decode_pool_child_free(struct decode_pool_child *c);
 /* Decode body in the child; boxes as in decode_one. *ret_died: the child crashed or hit a limit and
  * was replaced; ret is then not written. Image and exif are appended to ret's buffers. An error
- * means that no child can be started any more. */
+ * means that no child can be started. */
 bool decode_pool_decode(struct decode_pool_child *c, struct str body, const struct bboxes *boxes,
                         struct decoded *ret, bool *ret_died, struct err *err) MUST_CHECK;

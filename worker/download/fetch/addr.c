@@ -119,7 +119,7 @@ bool addr_parse_host(const char *host, struct net_addr *ret)
     }
     memcpy(text, host, n);
     text[n] = '\0';
-    text[strcspn(text, "%")] = '\0'; /* a zone does not change what the address is */
+    text[strcspn(text, "%")] = '\0'; /* ignore the zone */
     if (inet_pton(AF_INET6, text, a.b) != 1) {
         return false;
     }

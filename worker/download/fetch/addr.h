@@ -30,10 +30,11 @@ bool addr_is_blocked(const struct net_addr *a);
 bool addr_port_is_blocked(int port);
 /* True when a connection to a:port is allowed. */
 bool addr_is_allowed(const struct addr_rules *rules, const struct net_addr *a, int port);
-/* A host that is an address in any form the C library takes: dotted, decimal, octal, hex, short
- * forms, and [IPv6]. False: it is a name. */
+/* Parse a host that is an address in any form the C library accepts: dotted, decimal, octal, hex,
+ * short forms, and [IPv6]. False: it is a name. */
 bool addr_parse_host(const char *host, struct net_addr *ret);
 bool addr_from_sockaddr(const struct sockaddr *sa, struct net_addr *ret, int *ret_port);
+/* The address as text, like "127.0.2.1" or "::1". */
 void addr_format(const struct net_addr *a, char out[static ADDR_TEXT_BYTES]);
 /* Parse "127.0.2.0/24:8080", "[::1]:80", "10.0.0.0/8:*". */
 bool addr_parse_rule(struct str text, struct addr_rule *ret, struct err *err) MUST_CHECK;

@@ -1,8 +1,8 @@
-/* A transfer's life: idle -> resolving -> running -> (redirect: resolving | next address: running)*
- * -> idle. A row that has to wait, for its host's turn or for its next try, holds no transfer: it
- * is parked with its host, or in the list of those that are later. All of it happens on the fetch
- * thread; other threads only release bytes and wake it. The answer of a transfer is judged in
- * transfer.c, what its end means for the row in fetch_rows.c. */
+/* A transfer's states: idle -> resolving -> running -> (redirect: resolving | next address:
+ * running)* -> idle. A row that waits for its host or its next attempt holds no transfer: it is
+ * parked with its host or in the list `later`. Everything happens on the fetch thread; other
+ * threads only release bytes and wake it. transfer.c judges the answer; fetch_rows.c decides what
+ * its end means for the row. */
 #include "fetch.h"
 #include "common/clock.h"
 #include "fetch_curl.h"
@@ -11,8 +11,8 @@
 
 #define TICK_US     (50 * USEC_PER_MSEC)
 #define LATE_US     (100 * USEC_PER_MSEC)
-#define FREED_BYTES (1u << 20) /* worth a wake */
-#define HANDED_LOW  (8u << 20) /* decoders might run out of work */
+#define FREED_BYTES (1u << 20) /* enough bytes for a wake */
+#define HANDED_LOW  (8u << 20) /* decoders may run out of work */
 
 void fetch_wake(struct fetch *f, bool always)
 {
@@ -27,7 +27,7 @@ void fetch_release(struct fetch *f, size_t n)
     size_t handed = atomic_fetch_sub(&f->handed, n);
     size_t freed = atomic_fetch_add(&f->freed, n) + n;
     ASSERT(before >= n && handed >= n);
-    /* Do not wake for each body: the next tick sees it anyway. */
+    /* Do not wake it for each body: the next tick sees it. */
     if ((f->full || before > PIPELINE_BODIES_BYTES_MAX / 2) &&
         (freed >= FREED_BYTES || handed < HANDED_LOW)) {
         f->freed = 0;
@@ -94,8 +94,6 @@ void fetch_free(struct fetch *f)
     free(f);
 }
 
-/* --- starting ------------------------------------------------------------------------------- */
-
 static void fail(struct fetch *f, struct transfer *t, enum verdict_kind kind, const char *text)
 {
     struct verdict v = {
@@ -140,7 +138,7 @@ static void resolve(struct fetch *f, struct transfer *t)
     }
 }
 
-/* The hop whose url is set, when its host lets it; else its row is parked and the transfer free. */
+/* Start the hop in t->url if its host has room; else park its row and free the transfer. */
 static void enter(struct fetch *f, struct transfer *t)
 {
     int64_t now = clock_mono_us();
@@ -163,7 +161,7 @@ static void enter(struct fetch *f, struct transfer *t)
         return;
     case HOST_WAIT:
     case HOST_REST:
-        (void)fetch_rows_detach(f, t); /* the row may be another thread's by now */
+        (void)fetch_rows_detach(f, t); /* the row may belong to another thread now */
         return;
     case HOST_AWAY:
         fetch_rows_fail(f, t, "host asked to be left alone (Retry-After), not tried");
@@ -179,7 +177,8 @@ void fetch_begin(struct fetch *f, struct transfer *t)
     char why[URL_WHY_BYTES];
     const struct sample *s = t->sample;
     const struct cell *c = &s->cells[f->run->columns->url_i];
-    struct str own = c->kind == CELL_TEXT ? c->s : STR("None"); /* as Python calls a null */
+    /* the text Python's urllib has for a null URL */
+    struct str own = c->kind == CELL_TEXT ? c->s : STR("None");
     url_done(&t->url);
     if (!url_parse(s->place.hop != NULL ? str_of(s->place.hop) : own, &t->url, why)) {
         fail(f, t, VERDICT_FAILED, why);
@@ -188,7 +187,7 @@ void fetch_begin(struct fetch *f, struct transfer *t)
     enter(f, t);
 }
 
-/* Those that get nothing from their hosts do not stand in the way of others. */
+/* Transfers that receive nothing do not count against the limit of active ones. */
 static bool has_slot(const struct fetch *f)
 {
     return f->free != NULL && f->active - f->stalled < f->active_max;
@@ -229,9 +228,6 @@ static bool take_rows(struct fetch *f)
     return any;
 }
 
-/* --- the loop
- * --------------------------------------------------------------------------------------- */
-
 static void take_messages(struct fetch *f)
 {
     int left;
@@ -259,13 +255,13 @@ static void take_messages(struct fetch *f)
 
 static void unpause(struct fetch *f, struct transfer *t, int64_t now)
 {
-    transfer_excuse(t, now - t->paused_us); /* the pause was caused by us */
+    transfer_excuse(t, now - t->paused_us); /* we paused it ourselves */
     t->paused_us = 0;
     (void)curl_easy_pause(t->easy, CURLPAUSE_CONT);
     fetch_io_kick(&f->io);
 }
 
-/* Off the wire: t has no part in curl or the resolver any more. */
+/* Remove t from curl and the resolver. */
 static void cancel(struct fetch *f, struct transfer *t)
 {
     if (t->state == TRANSFER_RESOLVING) {
@@ -287,7 +283,7 @@ static void time_out(struct fetch *f, struct transfer *t)
     fetch_rows_act(f, t, &v);
 }
 
-/* Its body dripped. */
+/* The body dripped. */
 static void give_up_slow(struct fetch *f, struct transfer *t)
 {
     struct verdict v = {.kind = VERDICT_TRANSIENT, .unreached = true, .drips = true};
@@ -322,9 +318,9 @@ static void tick_one(struct fetch *f, struct transfer *t, int64_t now)
     }
 }
 
-/* Does it get nothing, and stand in nobody's way? One of several that wait for a host which may be
- * silent keeps its place, so that no more than are allowed wait in vain; once it is known to be
- * silent, all but one give theirs away. */
+/* True when t receives nothing and should leave the limit of active transfers. One of several that
+ * wait for a possibly silent host keeps its place, so that no more than allowed wait in vain. Once
+ * the host is known to be silent, all but one give up their place. */
 static bool is_exempt(struct fetch *f, struct transfer *t, int64_t now)
 {
     if (!transfer_is_stalled(t, now)) {
@@ -346,8 +342,8 @@ static bool is_exempt(struct fetch *f, struct transfer *t, int64_t now)
     return false;
 }
 
-/* Time in which this thread got no processor is no host's fault. What it was at work may be time
- * for which an answer lay there until it was read; that is bounded, for a host can make us work. */
+/* Time without a processor is not the host's fault. While the thread works, an answer may lie
+ * unread; that time is bounded, because a host can make us work. */
 static void excuse(struct fetch *f, struct transfer *t, int64_t starved_us, int64_t worked_us)
 {
     int64_t most_us = FETCH_EXCUSED_FACTOR * f->run->o->timeout_s * USEC_PER_SEC - t->excused_us;
@@ -358,7 +354,7 @@ static void excuse(struct fetch *f, struct transfer *t, int64_t starved_us, int6
     } else if (starved_us > LATE_US) {
         transfer_excuse(t, starved_us);
     } else if (t->deadline_us != 0) {
-        t->deadline_us += starved_us; /* it still counts as stalled */
+        t->deadline_us += starved_us; /* still counted as stalled */
     }
     t->heard = false;
 }

@@ -1,14 +1,15 @@
-/* The callbacks of curl: headers are parsed, bytes counted against every bound, and each socket's
+/* curl's callbacks: headers are parsed, bytes counted against every limit, and each socket's
  * address checked before it is opened. */
 #include "fetch_curl.h"
 #include "common/clock.h"
 #include <sys/socket.h>
 
-#define RECEIVE_BYTES  (32L << 10)
-#define HEARD_US       (200 * USEC_PER_MSEC) /* that often a host is told of */
-#define BODY_GUESS_MAX (1u << 20) /* of a Content-Length, taken on trust for one allocation */
+#define RECEIVE_BYTES (32L << 10)
+#define HEARD_US      (200 * USEC_PER_MSEC) /* interval between two hosts_heard */
+/* of a Content-Length, for one allocation without further checks */
+#define BODY_GUESS_MAX (1u << 20)
 
-/* Something came that is worth the name of an answer. */
+/* Useful data arrived. */
 static void hear(struct transfer *t)
 {
     int64_t now = clock_mono_us();
@@ -131,8 +132,9 @@ void fetch_curl_start(struct fetch *f, struct transfer *t)
     addr_format(a, addr);
     (void)snprintf(to, sizeof to, a->family == AF_INET6 ? "::[%s]:%d" : "::%s:%d", addr,
                    t->url.port);
-    /* A new handle each time (a microsecond): curl before 8.1.1 frees memory twice when a handle is
-     * used again and the first header of the answer begins with a space (curl issue 11101). */
+    /* Use a new handle each time (it costs a microsecond): curl before 8.1.1 frees memory twice
+     * when a handle is reused and the first header of the answer begins with a space (curl issue
+     * 11101). */
     curl_easy_cleanup(t->easy);
     t->easy = make_easy(f, t);
     struct curl_slist *old = t->connect_to;

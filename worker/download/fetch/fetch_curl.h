@@ -19,26 +19,27 @@ struct fetch {
     int transfers_n;
     struct transfer *free;
     int active, active_max;
-    int shown;                   /* of active, in the progress of the run */
+    int shown;                   /* of active, as shown in the progress of the run */
     int stalled;                 /* of active, at the last tick */
-    struct transfer *privileged; /* may go over the byte budget */
-    _Atomic size_t bytes;        /* bodies held anywhere */
-    size_t mean_body;            /* of the last dozen or two */
-    _Atomic size_t handed;       /* of these, whole ones that decoders will release */
-    _Atomic size_t freed;        /* since it was last woken for that */
+    struct transfer *privileged; /* may exceed the byte budget */
+    _Atomic size_t bytes;        /* bodies held by any stage */
+    size_t mean_body;            /* moving average */
+    _Atomic size_t handed;       /* of these, complete ones that decoders will release */
+    _Atomic size_t freed;        /* released since the last wake */
     _Atomic bool idle;
-    _Atomic bool full;        /* bodies are what it waits for */
-    bool unpark;              /* some host may have room for a parked row */
-    struct queue_item *later; /* rows that wait for a time of their own */
-    struct queue_item *due;   /* of these, whose time has come */
+    _Atomic bool full;        /* the byte budget is used up */
+    bool unpark;              /* a host may have room for a parked row */
+    struct queue_item *later; /* rows with a time before which they must wait */
+    struct queue_item *due;   /* of these, the ones whose time has come */
     int64_t next_tick_us, last_tick_us, next_count_us, next_say_us;
     struct own_time own;
-    const char *ca_file; /* SSL_CERT_FILE, as OpenSSL's own programs read it; NULL: the system's */
+    /* SSL_CERT_FILE, as OpenSSL's own programs read it; NULL: the system's certificates */
+    const char *ca_file;
     char user_agent[USER_AGENT_BYTES];
 };
 
 /* True when a transfer may exceed the byte budget: all held bytes are parts of bodies, so no other
  * transfer can end. */
 bool fetch_curl_may_go_over(const struct fetch *f, const struct transfer *t);
-/* Begin to transfer t->url from t->addrs[t->addr_i]. */
+/* Start the transfer of t->url from t->addrs[t->addr_i]. */
 void fetch_curl_start(struct fetch *f, struct transfer *t);

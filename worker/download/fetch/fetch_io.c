@@ -1,14 +1,14 @@
-/* curl says which sockets to watch and when to call it; the loop calls it then. */
+/* curl says which sockets to watch and when to call it; the loop does so. */
 #include "fetch_io.h"
 #include "common/clock.h"
 #include <sys/epoll.h>
 
-#define DRAINED_BELOW 32 /* events in a pass: fewer than it can take, so no more are waiting */
+#define DRAINED_BELOW 32 /* events per pass; fewer than this: no more are pending */
 
 struct fetch_socket {
     struct fetch_io *io;
     struct loop_fd *in_loop;
-    void *private; /* of the handle the socket serves */
+    void *private; /* handle of the socket */
 };
 
 static void drive(struct fetch_io *io, curl_socket_t fd, int events)
@@ -31,7 +31,7 @@ static void on_fd(void *ctx, int fd, uint32_t events)
     struct fetch_io *io = w->io;
     io->heard_n++;
     io->on_heard(w->private);
-    drive(io, fd, what); /* w may be gone afterwards */
+    drive(io, fd, what); /* w may be freed now */
 }
 
 static int on_watch(CURL *easy, curl_socket_t fd, int what, void *ctx, void *of_fd)
@@ -108,7 +108,7 @@ void fetch_io_pass(struct fetch_io *io, int64_t max_wait_us)
 void fetch_io_drain(struct fetch_io *io, int handles)
 {
     int64_t before;
-    int64_t end = io->heard_n + handles; /* sockets take turns: by then each had one */
+    int64_t end = io->heard_n + handles; /* sockets take turns, so each had one */
     do {
         before = io->heard_n;
         loop_run_once(io->loop, 0);

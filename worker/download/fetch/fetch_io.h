@@ -8,20 +8,22 @@
 
 struct fetch_io {
     struct loop *loop;
-    void (*on_heard)(void *private); /* something came for the handle of this CURLINFO_PRIVATE */
-    int64_t heard_n;                 /* so often */
+    /* called with CURLINFO_PRIVATE of the handle that received data */
+    void (*on_heard)(void *private);
+    int64_t heard_n; /* number of calls of on_heard */
     struct loop_timer *timer;
     CURLM *multi;
     CURLSH *share; /* for CURLOPT_SHARE of every handle */
 };
 
+/* Set up on a loop of its own; on_heard is called by fetch_io_pass. */
 bool fetch_io_init(struct fetch_io *io, void (*on_heard)(void *private),
                    struct err *err) MUST_CHECK;
-/* After the last easy handle and the resolver are gone. A zeroed struct is ignored. */
+/* Call after the last easy handle and the resolver are gone. A zeroed struct is ignored. */
 void fetch_io_done(struct fetch_io *io);
-/* One pass: wait at most max_wait_us for something to do and let curl do it. */
+/* One pass: wait at most max_wait_us for events and let curl handle them. */
 void fetch_io_pass(struct fetch_io *io, int64_t max_wait_us);
-/* Passes without waiting until what has come for that many handles is taken. */
+/* Run passes without waiting until the pending data of that many handles is read. */
 void fetch_io_drain(struct fetch_io *io, int handles);
-/* Let curl look at its timers now: after a transfer was unpaused. */
+/* Let curl check its timers now; needed after a transfer was unpaused. */
 void fetch_io_kick(struct fetch_io *io);

@@ -1,14 +1,13 @@
-/* Where a row goes when it leaves its transfer. A try that ended in nothing while its host was
- * silent to everybody does not count: the host's silence is what is waited for, and that has its
- * bound in hosts.h. */
+/* Where a row goes when it leaves its transfer. An attempt that failed while its host was silent to
+ * everybody does not count: the row waits for the host, and hosts.h bounds that wait. */
 #include "fetch_rows.h"
 #include "common/clock.h"
 #include "common/log.h"
 
 #define RETRY_BASE_US (250 * USEC_PER_MSEC)
-#define COUNT_US      (1 * USEC_PER_SEC) /* between two counts of who waits for whom */
+#define COUNT_US      (1 * USEC_PER_SEC) /* between two log lines about waiting rows */
 #define SAY_US        (60 * USEC_PER_SEC)
-#define SAY_ROWS      1000 /* of one host; fewer are not worth a line */
+#define SAY_ROWS      1000 /* rows of one host that are worth a log line */
 
 static void drop_body(struct fetch *f, struct transfer *t)
 {
@@ -73,7 +72,7 @@ static void end_ok(struct fetch *f, struct transfer *t)
     }
 }
 
-/* Nothing has answered yet, and enough was tried: say so instead of writing shards of failures. */
+/* Nothing has answered and enough was tried: stop instead of writing shards of failures. */
 static void judge_network(struct fetch *f, bool unreached)
 {
     struct fetch_shared *s = f->shared;
@@ -89,7 +88,7 @@ static void judge_network(struct fetch *f, bool unreached)
     }
 }
 
-/* Twice as long each time, and no two of them in step. */
+/* Doubled each time, with jitter. */
 static int64_t backoff_us(const struct sample *s)
 {
     int64_t step_us = RETRY_BASE_US << MIN(s->place.tries, 5);
@@ -97,7 +96,7 @@ static int64_t backoff_us(const struct sample *s)
     return step_us / 2 + step_us * jitter / 1000;
 }
 
-/* Whoever asks for more patience than we have is not asked again. */
+/* Do not wait for a host that asks for a longer pause than our limit. */
 static bool may_retry(const struct fetch *f, const struct transfer *t)
 {
     return t->sample->place.tries < (int)f->run->o->retries &&
@@ -130,8 +129,7 @@ void fetch_rows_park(struct fetch *f, struct transfer *t, const char *text)
     f->unpark = true;
 }
 
-/* A try that came to nothing: again, or the end, and that not before it is sure that it was not
- * the network. */
+/* An attempt failed: retry, or fail once the network is known to be up. */
 static void act_on_failure(struct fetch *f, struct transfer *t, const struct verdict *v)
 {
     int64_t now = clock_mono_us();
@@ -155,7 +153,7 @@ static void act_on_failure(struct fetch *f, struct transfer *t, const struct ver
     fetch_rows_fail(f, t, v->text);
 }
 
-/* A try that does not count. */
+/* An attempt that does not count. */
 static bool is_excused(struct fetch *f, struct transfer *t, const struct verdict *v, int64_t now)
 {
     if (t->host == NULL || !(v->silent || v->drips)) {
@@ -201,8 +199,6 @@ void fetch_rows_act(struct fetch *f, struct transfer *t, const struct verdict *v
     }
 }
 
-/* --- rows that wait --------------------------------------------------------------------------- */
-
 struct sample *fetch_rows_next(struct fetch *f)
 {
     if (f->due != NULL) {
@@ -227,7 +223,7 @@ bool fetch_rows_ended(struct fetch *f)
            queue_ended(f->run->queue_rows[f->lane]);
 }
 
-/* While the network is away nothing is due, and no failure is one. */
+/* While the network is down nothing is due, and failures do not count. */
 static void take_due(struct fetch *f, bool away, int64_t now)
 {
     for (struct queue_item **p = &f->later; *p != NULL;) {
@@ -280,7 +276,7 @@ void fetch_rows_tick(struct fetch *f, int64_t now_us)
     if (away_us > f->run->o->network_patience_s * USEC_PER_SEC) {
         struct err err = ERR_INIT;
         (void)err_set(&err, ERR_NETWORK,
-                      "the network is away: nothing has answered for %lld s; finished shards are "
+                      "the network is down: nothing has answered for %lld s; finished shards are "
                       "kept, and the next run goes on from them",
                       (long long)(away_us / USEC_PER_SEC));
         pipeline_fail(f->run, &err);

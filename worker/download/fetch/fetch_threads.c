@@ -1,12 +1,12 @@
-/* The thread of a URL is the hash of its authority as written. A host spelled in two ways may be in
- * two threads, which costs a DNS lookup. */
+/* A URL's thread is the hash of its authority as written. A host spelled in two ways may be in two
+ * threads, which costs one more DNS lookup. */
 #include "fetch_threads.h"
 #include "common/hash.h"
 #include "hosts.h"
 #include <sys/resource.h>
 
 #define AUTHORITY_BYTES_MAX 300
-#define ROW_OVERHEAD        512 /* cells and the heap's own */
+#define ROW_OVERHEAD        512 /* the cells and the allocator's overhead */
 
 struct fetch_threads {
     struct pipeline *run;
@@ -16,7 +16,7 @@ struct fetch_threads {
     pthread_t threads[PIPELINE_LANES_MAX];
 };
 
-/* Raise the limit on open files to one per transfer. Where that is refused, connections fail. */
+/* Raise the limit on open files to one per transfer. If that is refused, connections fail. */
 static void raise_open_files(int n)
 {
     struct rlimit r;

@@ -6,6 +6,7 @@
 #include "fetch.h"
 
 struct fetch_threads;
+/* Prepare the threads of a run. The caller frees *ret after fetch_threads_join. */
 bool fetch_threads_new(struct pipeline *run, struct fetch_threads **ret,
                        struct err *err) MUST_CHECK;
 void fetch_threads_free(struct fetch_threads *l);
@@ -15,9 +16,9 @@ void fetch_threads_join(struct fetch_threads *l);
 /* Queue a row; waits while its thread has enough. False when the run is stopping; the caller then
  * keeps the sample. */
 bool fetch_threads_push(struct fetch_threads *l, struct sample *s) MUST_CHECK;
-/* No more rows. */
+/* No more rows will come. */
 void fetch_threads_close(struct fetch_threads *l);
-/* Call after stop was set. */
+/* Wake all threads; call after stop was set. */
 void fetch_threads_wake(struct fetch_threads *l);
-/* From a decode thread: n bytes of bodies fetched by that thread are no longer held. */
+/* Call from a decode thread: n bytes of bodies fetched by thread `lane` are no longer held. */
 void fetch_threads_release(struct fetch_threads *l, int lane, size_t n);

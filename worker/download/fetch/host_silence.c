@@ -1,4 +1,4 @@
-/* A silent host's state is three times and the rule that what was heard later undoes them. */
+/* The state of a silent host is three times; anything heard later cancels them. */
 #include "host_silence.h"
 
 bool silence_is_silent(const struct silence *s)

@@ -1,6 +1,6 @@
-/* A hash table of hosts. An entry lives while it says something: a transfer is open, rows are
- * parked, it answered, failed, or asked for a pause. Hosts with parked rows stand in a ring, and
- * each gets one row through in its turn. */
+/* A hash table of hosts. An entry lives while it holds information: an open transfer, parked rows,
+ * an answer, a failure or a pause. Hosts with parked rows form a ring; each gets one row through in
+ * turn. */
 #include "hosts.h"
 #include "common/hash.h"
 #include <pthread.h>
@@ -8,13 +8,14 @@
 
 #define BUCKETS  4096u
 #define STILL_US (500 * USEC_PER_MSEC)
-#define AT_ONCE  3 /* quiet times between the first and the last of hosts silent at once */
+/* maximum of quiet times between the first and last of hosts that fell silent at once */
+#define AT_ONCE 3
 
 struct host {
     struct host *next; /* in the bucket */
     struct host *ring_next;
     int64_t open_n;
-    int pauses_n; /* asked for in a row */
+    int pauses_n; /* pauses in a row */
     int64_t pauses_from_us, not_before_us;
     struct silence silence;
     struct queue_item *parked;
@@ -27,11 +28,11 @@ struct hosts {
     struct hosts_rules rules;
     struct silence_rules silence;
     struct network_watch network;
-    int64_t heard_us; /* anybody was */
-    int64_t look_us;  /* the next look */
-    int64_t back_us;  /* the network came back; 0: it was never away */
+    int64_t heard_us; /* last time any host was heard */
+    int64_t look_us;  /* time of the next look */
+    int64_t back_us;  /* the network came back then; 0: it was never down */
     size_t n, parked_n, parked_bytes;
-    struct host *ring; /* the last of the ring: ring->ring_next has the next turn; NULL: empty */
+    struct host *ring; /* last of the ring: ring->ring_next has the next turn; NULL: empty */
     struct host *buckets[BUCKETS];
 };
 
@@ -65,9 +66,7 @@ void hosts_free(struct hosts *hs, void (*free_item)(struct queue_item *i))
     free(hs);
 }
 
-/* --- the table ------------------------------------------------------------------------------- */
-
-/* Forget hosts with nothing open or parked: first those that are well, then all. */
+/* Drop entries with nothing open or parked: first those without a fault, then all. */
 static void make_room(struct hosts *hs, bool well)
 {
     for (size_t b = 0; b < BUCKETS; b++) {
@@ -117,8 +116,6 @@ static struct host *host_of(struct hosts *hs, const char *name, int port)
     return *at;
 }
 
-/* --- turns ----------------------------------------------------------------------------------- */
-
 static void park(struct hosts *hs, struct host *h, struct queue_item *i)
 {
     i->next = NULL;
@@ -150,7 +147,7 @@ static enum host_turn turn_of(const struct hosts *hs, const struct host *h, int6
     if (now_us < h->not_before_us) {
         return is_away(hs, h, now_us) ? HOST_AWAY : HOST_REST;
     }
-    /* One that asked for a pause is asked one by one whether it is over. */
+    /* A host that asked for a pause is probed one transfer at a time. */
     int64_t most = h->pauses_n > 0 ? 1 : hs->rules.per_host;
     return h->open_n >= most ? HOST_WAIT : HOST_GO;
 }
@@ -269,8 +266,6 @@ struct queue_item *hosts_unpark(struct hosts *hs, int64_t now_us)
     (void)pthread_mutex_unlock(&hs->lock);
     return i;
 }
-
-/* --- silence ---------------------------------------------------------------------------------- */
 
 enum host_stall hosts_stalled(struct hosts *hs, const struct host *h, int64_t begun_us)
 {

@@ -1,5 +1,5 @@
-/* The judgement itself. Hosts that never answered do not count by themselves: at the end of a part
- * all that is left may be rows of dead hosts. */
+/* The judgement. Hosts that never answered do not count alone: at the end of a part all rows left
+ * may belong to dead hosts. */
 #include "network_watch.h"
 
 void network_look(struct network_watch *w, const struct network_census *c, bool rows_left,
@@ -19,7 +19,7 @@ void network_look(struct network_watch *w, const struct network_census *c, bool 
 bool network_hear(struct network_watch *w, bool anew)
 {
     if (w->away_us == 0 || !anew) {
-        return false; /* there, or one of the few that answer all the while */
+        return false; /* up, or it is one of the few that answer all the time */
     }
     w->away_us = 0;
     return true;

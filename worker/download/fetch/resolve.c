@@ -1,5 +1,5 @@
-/* The cache is a hash table of entries; an entry is pending (with waiters) or answered until it
- * expires. Pending entries beyond the limit of open questions wait in a list. */
+/* The cache is a hash table of entries. An entry is pending (with waiters) or answered until it
+ * expires. Pending entries beyond the limit of open queries wait in a list. */
 #include "resolve.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -11,7 +11,7 @@
 #define TTL_MIN_US     (30 * USEC_PER_SEC)
 #define TTL_MAX_US     (300 * USEC_PER_SEC)
 #define TTL_FAILED_US  (20 * USEC_PER_SEC)
-#define TRY_TIMEOUT_MS 1500 /* doubled for each further try: 10.5 s in all */
+#define TRY_TIMEOUT_MS 1500 /* doubled for each further attempt: 10.5 s in all */
 #define TRIES          3
 
 struct waiter {
@@ -21,11 +21,11 @@ struct waiter {
 };
 struct dns_entry {
     struct dns_entry *next;       /* in the bucket */
-    struct dns_entry *queue_next; /* waiting for its turn */
+    struct dns_entry *queue_next; /* waiting to be sent */
     struct resolver *resolver;
     struct waiter *waiters;
     bool pending;
-    bool queued; /* pending, and not asked yet */
+    bool queued; /* pending and not sent yet */
     int64_t expires_us;
     struct resolve_answer answer;
     char host[];
@@ -62,7 +62,7 @@ static void on_timer(void *ctx)
     ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 }
 
-/* c-ares says what it wants to hear of a socket; nothing more, and the socket is about to close. */
+/* c-ares tells which events of a socket it wants; none: it is about to close the socket. */
 static void on_sock_state(void *ctx, ares_socket_t fd, int rd, int wr)
 {
     struct resolver *r = ctx;
@@ -79,7 +79,7 @@ static void on_sock_state(void *ctx, ares_socket_t fd, int rd, int wr)
     } else if (events != 0 && r->watched_n < RESOLVE_FDS_MAX) {
         r->watched[r->watched_n++] =
             (struct dns_socket){fd, loop_fd_add(r->loop, fd, events, on_fd, r)};
-    } /* otherwise it is not watched and its queries time out; never reached in practice */
+    } /* otherwise the socket is not watched and its queries time out; never reached in practice */
 }
 
 bool resolver_new(struct loop *loop, const char *servers, struct resolver **ret, struct err *err)
@@ -91,7 +91,7 @@ bool resolver_new(struct loop *loop, const char *servers, struct resolver **ret,
     struct resolver *r = xcalloc(1, sizeof *r);
     r->loop = loop;
     r->queue_tail = &r->queue_head;
-    /* No search domains: a dead host would be asked for again below each of them. */
+    /* No search domains: they would repeat the query for each dead host. */
     struct ares_options opts = {.flags = ARES_FLAG_NOSEARCH,
                                 .timeout = TRY_TIMEOUT_MS,
                                 .tries = TRIES,
@@ -165,7 +165,7 @@ static struct dns_entry **find(struct resolver *r, const char *host)
     return e;
 }
 
-/* Keep the table bounded: drop what has expired, and if that is not enough all that is answered. */
+/* Keep the table bounded: drop expired entries, and if that is not enough all answered ones. */
 static void make_room(struct resolver *r)
 {
     int64_t now = clock_mono_us();
@@ -277,7 +277,7 @@ static void start_next(struct resolver *r)
             r->queue_tail = &r->queue_head;
         }
         e->queued = false;
-        if (e->waiters == NULL) { /* no waiter is left */
+        if (e->waiters == NULL) { /* no waiter left */
             e->pending = false;
             e->expires_us = 0;
             continue;

@@ -20,15 +20,15 @@ struct resolve_answer { /* valid during the callback */
 typedef void (*resolve_fn)(void *ctx, const struct resolve_answer *answer);
 struct resolver;
 
-/* servers: "ADDR:PORT[,...]" or NULL for the system's. The loop is borrowed and calls back. */
+/* servers: "ADDR:PORT[,...]" or NULL for the system's. The loop is borrowed. */
 bool resolver_new(struct loop *loop, const char *servers, struct resolver **ret,
                   struct err *err) MUST_CHECK;
 void resolver_free(struct resolver *r);
-/* The answer comes by fn, possibly before this returns. */
+/* Resolve a name. fn gets the answer, possibly before this call returns. */
 void resolver_lookup(struct resolver *r, const char *host, resolve_fn fn, void *ctx);
-/* No callback with this ctx afterwards. */
+/* Drop a query: no callback with this ctx follows. */
 void resolver_cancel(struct resolver *r, const char *host, void *ctx);
-/* True while the query waits for earlier ones. */
+/* True while the query is not sent, because others are open. */
 bool resolver_is_queued(struct resolver *r, const char *host);
 /* Arm the loop for the next query that may time out; call in each pass before it waits. */
 void resolver_arm(struct resolver *r);

@@ -1,4 +1,4 @@
-/* X-Robots-Tag. A header for another user agent says nothing to us. */
+/* X-Robots-Tag. A header for another user agent does not apply to us. */
 #include "robots.h"
 #include <strings.h>
 

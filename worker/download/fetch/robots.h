@@ -6,7 +6,7 @@
 struct robots {
     struct str directives[ROBOTS_DIRECTIVES_MAX]; /* lower case; borrowed */
     int n;
-    struct str token; /* user_agent_token, lower case; empty: none */
+    struct str token; /* user_agent_token, lower case; empty: no token */
 };
 
 /* True when the header value forbids use. The value is split once at ':': the right part is a comma

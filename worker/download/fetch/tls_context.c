@@ -1,7 +1,6 @@
-/* libcurl calls SSL_CTX_new by name, and the program's own function of a name goes before a
- * library's. What libcurl then sets on the context is the same each time, and takes effect on
- * connections made from then on. Where the name is resolved otherwise, each connection has its own
- * context again. */
+/* libcurl calls SSL_CTX_new by name, and the dynamic linker prefers the program's function of that
+ * name. libcurl sets the same options each time; they apply to later connections. Where the name is
+ * bound otherwise, each connection has its own context as usual. */
 #include "tls_context.h"
 #include "common/base.h"
 #include <openssl/ssl.h>

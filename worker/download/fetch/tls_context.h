@@ -3,7 +3,7 @@
  * and signatures. Only for threads whose connections all have the same settings. */
 #pragma once
 
-/* From now on this thread's connections share one. */
+/* Share one context among this thread's connections from now on. */
 void tls_context_begin(void);
-/* No more; each connection that is still open keeps its own reference. */
+/* Stop sharing. Open connections keep their own reference. */
 void tls_context_end(void);

@@ -1,4 +1,4 @@
-/* Judging answers. img2dataset's users group failures by these texts, so they are Python's. */
+/* Judges answers. Users of img2dataset group failures by these texts, so they are Python's. */
 #include "transfer.h"
 #include "common/clock.h"
 #include "fetch.h"
@@ -54,7 +54,7 @@ bool transfer_is_stalled(const struct transfer *t, int64_t now_us)
            (int64_t)t->body.n < age_us / USEC_PER_MSEC * FETCH_SPEED_MIN / 1000;
 }
 
-/* Seconds, or a date. What cannot be read asks for nothing. */
+/* Seconds, or a date. Unreadable values are ignored. */
 static int64_t retry_after_us(struct str value)
 {
     int64_t s;
@@ -71,7 +71,7 @@ static int64_t retry_after_us(struct str value)
     return MAX(at - clock_wall_us(), 0);
 }
 
-/* Header bytes are Latin-1 to Python, and texts are UTF-8 to everybody. */
+/* Python reads header bytes as Latin-1; our texts are UTF-8. */
 static void take_reason(struct transfer *t, struct str words)
 {
     size_t n = 0;
@@ -134,7 +134,7 @@ static bool is_transient(int status)
            status == 504;
 }
 
-#define REASON_SHOWN 230 /* bytes, beside "HTTP Error 404: " */
+#define REASON_SHOWN 230 /* bytes next to "HTTP Error 404: " */
 #define SAY(v, ...)  (void)snprintf((v)->text, sizeof(v)->text, __VA_ARGS__)
 
 static void judge_error(struct transfer *t, CURLcode rc, struct verdict *v)
@@ -143,14 +143,14 @@ static void judge_error(struct transfer *t, CURLcode rc, struct verdict *v)
     curl_off_t connected = 0;
     (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os);
     (void)curl_easy_getinfo(t->easy, CURLINFO_CONNECT_TIME_T, &connected);
-    if (connected == 0) { /* as it is for a connection that was there already */
+    if (connected == 0) { /* as for a reused connection */
         (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
     }
     v->kind = VERDICT_TRANSIENT;
     v->unreached = connected == 0 && os != ECONNREFUSED &&
                    (rc == CURLE_OPERATION_TIMEDOUT || rc == CURLE_COULDNT_CONNECT);
     v->silent = rc == CURLE_OPERATION_TIMEDOUT || rc == CURLE_COULDNT_CONNECT;
-    /* What is left of curl's hundred codes is told in curl's words. */
+    /* All other errors of curl keep curl's text. */
     if (rc == CURLE_OPERATION_TIMEDOUT) {
         SAY(v, "%s", connected > 0 ? "timed out" : "<urlopen error timed out>");
     } else if (rc == CURLE_COULDNT_CONNECT) {

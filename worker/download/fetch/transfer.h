@@ -1,4 +1,4 @@
-/* One URL being fetched: its state, and the meaning of its end. No I/O here; fetch.c drives it. */
+/* One URL being fetched: its state, and the meaning of its end. No I/O; fetch.c drives it. */
 #pragma once
 #include "download/part/sample.h"
 #include "hosts.h"
@@ -18,22 +18,23 @@ struct transfer {
     CURL *easy; /* of this hop */
     struct curl_slist *connect_to;
     enum transfer_state state;
-    struct host *host; /* NULL: not counted in */
+    struct host *host; /* NULL: not counted with a host */
     struct url url;    /* of this hop */
     struct net_addr addrs[RESOLVE_ADDRS_MAX];
     int addrs_n, addr_i;
     /* Monotonic, 0: not set. */
-    int64_t begun_us, deadline_us;    /* of the hop with this host; of the try */
-    int64_t hop_us, heard_us;         /* as begun_us, but never excused; its host was last heard */
+    int64_t begun_us, deadline_us; /* of the hop with this host; of the try */
+    /* begun_us: never extended; the time its host was last heard */
+    int64_t hop_us, heard_us;
     int64_t first_byte_us, paused_us; /* of the hop */
-    int64_t retry_after_us;           /* how long the answer asks us to wait */
-    int64_t excused_us;               /* of the try: what was this thread's own time */
+    int64_t retry_after_us;           /* Retry-After */
+    int64_t excused_us;               /* of the attempt: this thread's own time */
     bool heard;                       /* since the last tick */
     struct buf body;
     size_t discarded;
     size_t header_n, pieces_n;
     int status;                          /* of the last status line */
-    char reason[SAMPLE_ERROR_BYTES_MAX]; /* its words, in UTF-8 */
+    char reason[SAMPLE_ERROR_BYTES_MAX]; /* its reason phrase, in UTF-8 */
     bool forbidden;                      /* by X-Robots-Tag */
     bool too_large;
     bool blocked; /* by the address rules, at the socket */
@@ -42,14 +43,15 @@ struct transfer {
 enum verdict_kind { VERDICT_OK, VERDICT_REDIRECT, VERDICT_TRANSIENT, VERDICT_FAILED };
 struct verdict {
     enum verdict_kind kind;
-    bool unreached;       /* nobody answered: no DNS, no route, no reply */
-    bool silent;          /* the host gave no answer in time */
-    bool drips;           /* nor one worth the name */
+    bool unreached;       /* no answer at all: DNS, route or connection failed */
+    bool silent;          /* the host did not answer in time */
+    bool drips;           /* the answer was useless */
     const char *location; /* VERDICT_REDIRECT: borrowed from curl until the handle is used again */
     char text[SAMPLE_ERROR_BYTES_MAX];
 };
+/* Reset the fields of one hop. */
 void transfer_reset_hop(struct transfer *t);
-/* One header line of the answer. */
+/* Process one header line of the answer. */
 void transfer_header(struct transfer *t, struct str line, const struct robots *robots);
 /* Judge curl's result and the answer, in the words of Python's urllib. Counts redirects. */
 void transfer_judge(struct transfer *t, CURLcode rc, struct verdict *ret);
@@ -60,5 +62,5 @@ bool transfer_is_slow(const struct transfer *t, int64_t now_us);
 bool transfer_is_crumbs(const struct transfer *t);
 /* True when it has made almost no progress for a second: name, connection or body. */
 bool transfer_is_stalled(const struct transfer *t, int64_t now_us);
-/* This time was not the host's fault: move its deadline and its speed limit by it. */
+/* Move the deadlines of the transfer by a time that was not the host's fault. */
 void transfer_excuse(struct transfer *t, int64_t us);

@@ -1,5 +1,5 @@
-/* Cleaning and taking apart of URLs, over libcurl's parser: the same parser fetches them, so both
- * agree on where the host ends. */
+/* Cleans and splits URLs with libcurl's parser. The same parser fetches them, so both agree on
+ * where the host ends. */
 #include "url.h"
 #include "addr.h"
 #include "common/cleanup.h"
@@ -20,7 +20,7 @@ static void curl_textp_free(char **p)
 
 void url_setup(void)
 {
-    (void)setlocale(LC_CTYPE, "C.UTF-8"); /* numbers keep their dots: only LC_CTYPE */
+    (void)setlocale(LC_CTYPE, "C.UTF-8"); /* LC_CTYPE only: numbers keep their decimal point */
 }
 
 void url_done(struct url *u)
@@ -39,7 +39,7 @@ static bool refuse(char *why, const char *fmt, ...)
     return false;
 }
 
-/* A text as Python's repr shows it, as much of it as a reason may hold. */
+/* A text as Python's repr prints it, cut to fit into a reason. */
 static const char *repr(struct str s, char out[static URL_WHY_BYTES])
 {
     bool single = memchr(s.p, '\'', s.n) != NULL;
@@ -65,7 +65,7 @@ static const char *repr(struct str s, char out[static URL_WHY_BYTES])
     return out;
 }
 
-/* Where the authority ends: only what is behind it may be percent-encoded. */
+/* The end of the authority: only the rest may be percent-encoded. */
 static size_t authority_end(struct str s)
 {
     ptrdiff_t at = str_find(s, STR("://"));
@@ -81,8 +81,8 @@ static bool is_control(unsigned char c)
     return c < 0x20 || c == 0x7f;
 }
 
-/* http.client shows what it would have sent, and the first byte of it that it does not like; it
- * does not like spaces either. */
+/* As http.client reports it: the request line and its first invalid byte; spaces are invalid,
+ * too. */
 static bool refuse_control(struct str s, size_t from, size_t bad, char *why)
 {
     ptrdiff_t authority = str_find(s, STR("://")) + 3;

@@ -1,12 +1,12 @@
-/* Normalises a URL of a dataset: spaces and non-ASCII bytes percent-encoded, international host
- * names in ASCII form, addresses in dotted form; or the reason why it is invalid. */
+/* Normalises a URL of a dataset: spaces and non-ASCII bytes become percent-encoded, international
+ * host names get their ASCII form, addresses their dotted form. An invalid URL gets a reason. */
 #pragma once
 #include "common/str.h"
 
 #define URL_HOST_BYTES_MAX 254
 #define URL_WHY_BYTES      256
 
-struct url { /* url_done frees */
+struct url { /* free with url_done */
     char *text;
     char host[URL_HOST_BYTES_MAX + 1]; /* without brackets */
     int port;

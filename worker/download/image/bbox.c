@@ -1,4 +1,4 @@
-/* Lists come from the part as JSON text too, so there is one reader. */
+/* One parser: lists of the part come as JSON text, too. */
 #include "bbox.h"
 #include "common/json.h"
 #include <math.h>

@@ -1,26 +1,26 @@
 /* out = px * (1 - m) + g(px) * m with m = g(mask), g the Gaussian, only where m is not 0. Each row
- * goes down first, from the bytes of the rows around it into one row of floats, then across; so
- * only the untouched picture and the mask are held in memory. Beyond the edge the picture is
- * mirrored without its outermost pixel (OpenCV's BORDER_REFLECT_101).
+ * is filtered vertically into a row of floats, then horizontally, so only the unchanged picture and
+ * the mask are in memory. Beyond the edge the picture is mirrored without its outermost pixel
+ * (OpenCV's BORDER_REFLECT_101).
  *
- * The cost grows with the kernel, and a face that fills a photograph of a camera would take longer
- * than a decoding process may. Beyond a bound the picture is made smaller by an odd number first,
- * the kernel with it; what comes of it is smooth enough to be made large again. */
+ * The cost grows with the kernel: a face that fills a large photograph would exceed the time limit
+ * of a decoding process. Beyond a bound the picture and the kernel are reduced by an odd factor and
+ * the blurred result is enlarged again; it is smooth enough for that. */
 #include "blur.h"
 #include "resize.h"
 #include "simd.h"
 #include <math.h>
 
-#define GROWN 0.1 /* of a box's longer side, at each of its edges */
+#define GROWN 0.1 /* share of a box's longer side added at each edge */
 #define SIGMA 0.1 /* of the longest side of all boxes */
 #define BLOCK 32
 
-#define WORK_MAX      (INT64_C(1) << 30) /* pixels times reach: a second or two */
-#define REACH_REDUCED 48                 /* of a kernel that is made smaller for that, about */
+#define WORK_MAX      (INT64_C(1) << 30) /* maximum of pixels times reach: a second or two */
+#define REACH_REDUCED 48                 /* approximate kernel after reduction */
 
 typedef float v8f __attribute__((vector_size(32)));
 
-struct area { /* pixels x0 <= x < x1, y the same */
+struct area { /* pixels x0 <= x < x1; y likewise */
     int x0, y0, x1, y1;
 };
 struct blur {
@@ -29,8 +29,8 @@ struct blur {
                    int reach);
     int reach;
     float kernel[BLUR_REACH_MAX + 1];
-    struct image px, mask; /* untouched; or smaller */
-    float *line;           /* a row before it goes across, with `reach` pixels at each end */
+    struct image px, mask; /* unchanged, or reduced */
+    float *line;           /* a row before horizontal filtering, with `reach` pixels at each end */
     float *soft_px, *soft_mask;
     int areas_n;
     struct area areas[BBOX_MAX];
@@ -57,7 +57,7 @@ static int mirrored(int i, int n)
     if (n == 1) {
         return 0;
     }
-    while (i < 0 || i >= n) { /* more than once where the kernel is larger than the picture */
+    while (i < 0 || i >= n) { /* several times where the kernel is larger than the picture */
         i = i < 0 ? -i : 2 * (n - 1) - i;
     }
     return i;
@@ -110,8 +110,7 @@ static void soften(const struct blur *b, const struct image *im, int y, int x0, 
 {
     size_t c = (size_t)im->channels;
     size_t row_n = (size_t)im->w * c;
-    /* Pixels that are there; those beyond the edge are copied from among them, which lie within
-     * reach of the edge as well. */
+    /* Fill the pixels beyond the edge from the mirrored ones inside. */
     int from = MAX(x0 - b->reach, 0);
     int to = MIN(x1 + b->reach, im->w);
     from = to == im->w ? MIN(from, MAX(im->w - 1 - b->reach, 0)) : from;
@@ -150,7 +149,8 @@ static void blend(const struct blur *b, struct image *im, int y, int x0, int x1)
     }
 }
 
-/* Grows the boxes into areas, gives the longest side of a box. Rounding as img2dataset's int(). */
+/* Grow the boxes into areas and return the longest side of a box. Rounding as img2dataset's
+ * int(). */
 static int grow(const struct image *im, const struct bboxes *boxes, struct blur *b)
 {
     int longest = 0;
@@ -210,7 +210,7 @@ static void blur_free(struct blur *b)
     free(b);
 }
 
-/* The columns of a row that some area reaches; false: none. */
+/* The columns of a row that some area reaches. False: none. */
 static bool reached(const struct blur *b, const struct image *im, int y, int *ret_x0, int *ret_x1)
 {
     int x0 = im->w;
@@ -254,7 +254,7 @@ static bool blur_whole(struct blur *b, struct image *im)
     return true;
 }
 
-/* Weights of pixels become those of cells of `by` pixels, by being odd. */
+/* Weights of pixels become weights of cells of `by` pixels; by is odd. */
 static void reduce_kernel(struct blur *b, int by)
 {
     int reach = (b->reach + by / 2) / by;
@@ -263,12 +263,12 @@ static void reduce_kernel(struct blur *b, int by)
         for (int i = cell * by - by / 2; i <= cell * by + by / 2; i++) {
             sum += i <= b->reach ? b->kernel[abs(i)] : 0;
         }
-        b->kernel[cell] = sum; /* cells further out do not look here */
+        b->kernel[cell] = sum; /* cells further out do not contribute */
     }
     b->reach = reach;
 }
 
-/* A small picture blurred and made w x h. */
+/* Enlarge a blurred small picture to w x h. */
 static bool soften_all(const struct blur *b, const struct image *im, int w, int h,
                        struct image *ret)
 {

@@ -1,4 +1,4 @@
-/* What a picture is and what may become of it; codecs and resizing are elsewhere. */
+/* Formats, limits, filters and encoding; codecs and resizing are in other files. */
 #include "image.h"
 #include <webp/decode.h>
 
@@ -40,8 +40,8 @@ enum image_format image_sniff(struct str body)
     return IMAGE_UNKNOWN;
 }
 
-/* SVG, also behind a byte order mark, an XML declaration, a comment or a document type; an HTML
- * page that contains one does not count. */
+/* SVG, also behind a byte order mark, an XML declaration, a comment or a document type. An HTML
+ * page that contains an SVG does not count. */
 static bool is_svg(struct str body)
 {
     struct str head = {body.p, MIN(body.n, (size_t)SVG_HEAD_BYTES)};
@@ -114,7 +114,7 @@ void image_matte(const uint8_t *in, uint8_t *out, int w)
     for (int x = 0; x < w; x++, in += 4, out += 3) {
         unsigned a = in[3];
         for (int c = 0; c < 3; c++) {
-            /* a * c / 255 is never half way between two numbers, so this is rint. */
+            /* a * c / 255 is never halfway between two integers, so this equals rint. */
             out[c] = (uint8_t)((2 * a * in[c] + 255) / 510 + 255 - a);
         }
     }
@@ -222,7 +222,7 @@ const char *image_result_text(enum image_result r)
     case IMAGE_OK:
         return "";
     case IMAGE_BAD:
-    case IMAGE_UNSUPPORTED: /* counted separately in the worker's own line; the text is the same */
+    case IMAGE_UNSUPPORTED: /* counted separately in the worker's log; the text is the same */
         return "Image decoding error";
     case IMAGE_TOO_SMALL:
         return "image too small";

@@ -1,4 +1,4 @@
-/* Pictures in memory: recognising, header limits, decoding, filters, resizing, encoding. Pure:
+/* Pictures in memory: recognition, header limits, decoding, filters, resizing, encoding. Pure:
  * bytes in, bytes out; runs in the decoding processes. */
 #pragma once
 #include "common/buf.h"
@@ -24,7 +24,7 @@ enum image_hash { HASH_NONE, HASH_SHA256, HASH_MD5, HASH_SHA512 };
 enum image_result {
     IMAGE_OK,
     IMAGE_BAD,         /* cannot be decoded */
-    IMAGE_UNSUPPORTED, /* a picture, but none of JPEG, PNG, WebP */
+    IMAGE_UNSUPPORTED, /* a picture, but not JPEG, PNG or WebP */
     IMAGE_TOO_SMALL,
     IMAGE_AREA_TOO_LARGE,
     IMAGE_ASPECT_TOO_LARGE,
@@ -41,24 +41,24 @@ struct image_options {
     enum image_hash hash;
     int size, quality, min_size;
     double max_area, max_aspect;
-    enum resize_filter up, down; /* for larger, for smaller */
+    enum resize_filter up, down; /* for enlarging, for reducing */
     bool only_if_bigger, exif;
     bool keep_same; /* the body itself when nothing about the picture changes */
     bool keep_all;  /* the body itself, unread */
-    bool orient;    /* turn as the EXIF orientation says */
+    bool orient;    /* rotate by the EXIF orientation */
     bool fast;      /* skip decoding work that is hardly visible in a smaller picture */
 };
 
 struct plane_form {   /* a picture as Y, Cb, Cr planes, colours as in JPEG (BT.601) */
-    int sub_x, sub_y; /* pixels behind a sample of colour: 1 or 2 */
-    bool narrow;      /* levels of video: 16 to 235, colour to 240; else 0 to 255 */
+    int sub_x, sub_y; /* pixels per sample of colour: 1 or 2 */
+    bool narrow;      /* video levels: 16 to 235, colour to 240; else 0 to 255 */
 };
 
 /* Receives a picture's rows while they are decoded. Rows have 1 (grey) or 3 (RGB) bytes per pixel:
  * alpha is composited over white, 16 bits become 8. */
 struct image_rows {
-    /* The size in the header: returns by how much the decoder may divide both sides (1, 2, 4 or 8)
-     * and skip detail that is then invisible; 0 (and NULL): full detail. */
+    /* Called with the size in the header: returns by how much the decoder may divide both sides (1,
+     * 2, 4 or 8) and skip detail that is then invisible; 0 (and NULL): full detail. */
     int (*reduce)(struct image_rows *r, int w, int h);
     /* h rows of w pixels will follow. False: the picture is not wanted. */
     bool (*begin)(struct image_rows *r, int w, int h, int channels);
@@ -76,19 +76,19 @@ void image_done(struct image *im);
 bool image_alloc(int w, int h, int channels, struct image *ret) MUST_CHECK;
 /* Within IMAGE_SIDE_MAX and IMAGE_PIXELS_MAX, and not empty. */
 bool image_fits(int64_t w, int64_t h);
-/* By magic bytes; never by name or content type. */
+/* By magic bytes, never by name or content type. */
 enum image_format image_sniff(struct str body);
 /* GIF, TIFF, BMP, AVIF, HEIF, ICO, SVG: counted separately from undecodable bodies. */
 bool image_is_foreign(struct str body);
-/* Width and height out of the header alone, before any pixel is decoded. */
+/* Width and height from the header alone, before any pixel is decoded. */
 bool image_header(struct str body, enum image_format f, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
 /* Sniff, check limits, decode into rows. Orientation is not applied. IMAGE_BAD also when begin
  * returned false or bytes are missing; some rows may already have been delivered. ret_w, ret_h: of
  * the header. */
 enum image_result image_read(struct str body, struct image_rows *rows, int *ret_w, int *ret_h);
-/* The same into a whole picture. */
+/* The same into a complete picture. */
 enum image_result image_decode(struct str body, struct image *ret);
-/* The filters in img2dataset's order. */
+/* Apply the filters in img2dataset's order. */
 enum image_result image_filter(int w, int h, const struct image_options *o);
 /* Append the encoded picture to out. */
 enum image_result image_encode(const struct image *im, const struct image_options *o,
@@ -96,7 +96,7 @@ enum image_result image_encode(const struct image *im, const struct image_option
 /* img2dataset's text for the result; "" for IMAGE_OK. */
 const char *image_result_text(enum image_result r);
 
-/* One codec a file: decode into rows, encode from 1 or 3 channels. */
+/* One codec per file: decode into rows, encode from 1 or 3 channels. */
 bool jpeg_header(struct str body, int64_t *ret_w, int64_t *ret_h) MUST_CHECK;
 bool jpeg_read(struct str body, struct image_rows *rows) MUST_CHECK;
 bool jpeg_encode(const struct image *im, int quality, struct buf *out) MUST_CHECK;

@@ -1,7 +1,7 @@
-/* JPEG over libjpeg(-turbo): full decode, grey stays grey, CMYK by a plain conversion; baseline
- * 4:2:0 with the standard Huffman tables out. Warnings are not errors: of a
- * cut-off picture the last whole row is repeated, as OpenCV does; a progressive one is what its
- * scans give. */
+/* JPEG over libjpeg(-turbo): full decode, grey stays grey, CMYK by a plain conversion. Output is
+ * baseline 4:2:0 with the standard Huffman tables. Warnings are not errors: for a truncated picture
+ * the last complete row is repeated, as OpenCV does; a truncated progressive picture is what its
+ * scans contain. */
 #include "resize_ycc.h"
 #include <setjmp.h>
 #include <stdio.h>
@@ -9,16 +9,16 @@
 #include <jpeglib.h>
 
 /* Progressive bombs: thousands of scans over one picture, or a few over a huge one. Photographs
- * have ten or so. */
+ * have about ten. */
 #define SCANS_MAX       200
 #define SCANS_COMMON    20
-#define SCAN_PIXELS_MAX (INT64_C(1) << 30) /* pixels times scans, beyond the common number */
+#define SCAN_PIXELS_MAX (INT64_C(1) << 30) /* pixels times scans, beyond the usual number */
 
-#define TRAILER_BYTES 64 /* in which an end of image is looked for */
+#define TRAILER_BYTES 64 /* bytes searched for an end of image */
 
-/* Fast decoding leaves out the last bit of the frequencies where it is worth a grey level or two:
- * where a progressive picture's brightness is divided by no more than this. Quality 85 has 4 for
- * the lowest ones. */
+/* Fast decoding omits the last bit of the frequencies where that costs a grey level or two: where a
+ * progressive picture's brightness is divided by no more than this. Quality 85 has 4 for the lowest
+ * frequencies. */
 #define LAST_BIT_MAX 4
 
 #if JPEG_LIB_VERSION >= 70
@@ -97,7 +97,7 @@ bool jpeg_header(struct str body, int64_t *ret_w, int64_t *ret_h)
     return false;
 }
 
-/* Adobe's CMYK is inverted; ink times light. out may be in. */
+/* Adobe's CMYK is inverted: multiply ink by light. out may be in. */
 static void cmyk_row(const uint8_t *in, uint8_t *out, int w, bool inverted)
 {
     for (int x = 0; x < w; x++) {
@@ -109,7 +109,7 @@ static void cmyk_row(const uint8_t *in, uint8_t *out, int w, bool inverted)
     }
 }
 
-/* No more bytes: wait for them instead of inventing an end of image, so that no row is made up. */
+/* No more bytes: wait instead of inventing an end of image, so that no row is made up. */
 static boolean on_empty(j_decompress_ptr d UNUSED)
 {
     return FALSE;
@@ -136,7 +136,7 @@ static void read_rows(struct jpeg_decompress_struct *d, struct image_rows *to, u
     }
 }
 
-/* What is decoded into what. True: as fast as may be. */
+/* Choose the output of the decoder. True: fast decoding is allowed. */
 static bool set_up(struct jpeg_decompress_struct *d, struct image_rows *to)
 {
     bool cmyk = d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK;
@@ -153,7 +153,7 @@ static bool set_up(struct jpeg_decompress_struct *d, struct image_rows *to)
     return by > 0;
 }
 
-/* Nothing is missing but the last bit of frequencies, which the brightness hardly needs. */
+/* Only the last bit of frequencies is missing, which hardly affects the brightness. */
 static bool is_near(const struct jpeg_decompress_struct *d)
 {
     static const int lowest[] = {1, 2, DCTSIZE, DCTSIZE + 1, 2 * DCTSIZE};
@@ -177,7 +177,7 @@ static bool is_near(const struct jpeg_decompress_struct *d)
     return true;
 }
 
-/* Scan by scan, as far as is needed: the refinements at the end are a third of the work. */
+/* Decode scan by scan, as far as needed: the final refinements are a third of the work. */
 static void start_near(struct jpeg_decompress_struct *d)
 {
     d->buffered_image = TRUE;
@@ -191,15 +191,15 @@ static void start_near(struct jpeg_decompress_struct *d)
     (void)jpeg_start_output(d, d->input_scan_number);
 }
 
-/* The picture goes on to the last byte, more or less; one that is cut off is read by rows, as only
- * there it is known which are whole. */
+/* True when the data reaches to about the last byte. A truncated picture is read by rows, which
+ * tell which ones are complete. */
 static bool is_whole(struct str body)
 {
     size_t n = MIN(body.n, (size_t)TRAILER_BYTES);
     return memmem(body.p + body.n - n, n, "\xff\xd9", 2) != NULL;
 }
 
-/* Brightness has every pixel; colour all or each second one across, and the same down. */
+/* Brightness has full size; colour full or half width, and full or half height. */
 static bool has_planes(const struct jpeg_decompress_struct *d, struct plane_form *ret)
 {
     const jpeg_component_info *c = d->comp_info;
@@ -238,7 +238,7 @@ static bool wants_planes(struct jpeg_decompress_struct *d, struct image_rows *to
     return true;
 }
 
-/* False: rows are wanted. */
+/* False: decode to rows instead. */
 static bool read_planes(struct jpeg_decompress_struct *d, struct image_rows *to)
 {
     JSAMPARRAY at[PLANES];
@@ -271,13 +271,13 @@ static bool read_planes(struct jpeg_decompress_struct *d, struct image_rows *to)
 
 enum jpeg_outcome { NOT_READ, READ, READ_AGAIN };
 
-/* From the header on. Not in line: the compiler need not think of longjmp here. */
+/* Everything after the header. Not inlined: the compiler must not consider longjmp here. */
 static __attribute__((noinline)) enum jpeg_outcome
 read_picture(struct jpeg_decompress_struct *d, struct str body, struct image_rows *to)
 {
     (void)jpeg_read_header(d, TRUE);
     if (!image_fits((int64_t)d->image_width, (int64_t)d->image_height)) {
-        return NOT_READ; /* the library sees another header than jpeg_header did */
+        return NOT_READ; /* the library may see another header than jpeg_header did */
     }
     bool fast = set_up(d, to);
     if (!jpeg_has_multiple_scans(d)) {
@@ -299,7 +299,7 @@ read_picture(struct jpeg_decompress_struct *d, struct str body, struct image_row
     if (!to->begin(to, (int)d->output_width, (int)d->output_height, channels)) {
         return NOT_READ;
     }
-    memset(line[0], 128, line_n); /* when not even one row is there */
+    memset(line[0], 128, line_n); /* not even one row is there */
     read_rows(d, to, line[0]);
     return READ;
 }

@@ -31,8 +31,8 @@ static bool choose(spng_ctx *c, struct spng_ihdr *ih, int *fmt, int *channels)
     return true;
 }
 
-/* What libspng makes of a row into what is wanted, in place: alpha over white; grey of 16 bits
- * comes out as three equal bytes, one is kept. */
+/* Convert a row of libspng in place: alpha over white; 16-bit grey comes as three equal bytes, one
+ * is kept. */
 static void give(struct image_rows *to, uint8_t *px, const struct spng_ihdr *ih, int channels)
 {
     int w = (int)ih->width;
@@ -46,7 +46,7 @@ static void give(struct image_rows *to, uint8_t *px, const struct spng_ihdr *ih,
     to->row(to, px);
 }
 
-/* Rows of an interlaced picture come in no useful order: it is decoded whole. */
+/* Rows of an interlaced picture come out of order: decode it as a whole. */
 static bool read_rows(spng_ctx *c, const struct spng_ihdr *ih, int fmt, int channels,
                       struct image_rows *to)
 {

@@ -1,6 +1,7 @@
-/* First down, then across: input rows are added up, weighted, into a line of floats, which is one
- * long loop over bytes; only a finished line is filtered across. The area filter adds each row as
- * it comes; the others, whose rows serve several lines, keep as many rows as one line needs. */
+/* Vertical filtering first: weighted input rows are added up into a line of floats, one long loop
+ * over bytes. Only a finished line is filtered horizontally. The area filter adds each row as it
+ * comes; for the others a row contributes to several lines, so as many rows as one line needs are
+ * kept. */
 #include "resize.h"
 #include <math.h>
 
@@ -8,12 +9,12 @@ struct resizer {
     const struct simd *simd;
     struct resize_weights across, down;
     struct image *out;
-    int x, y, w, h; /* of the result in out */
+    int x, y, w, h; /* of the result within out */
     size_t row_n;   /* bytes of an input row */
     int row_i;      /* of the next input row */
     int line_i;     /* of the line being made */
-    bool copy;      /* the size stays */
-    float offset;   /* of each value of a grey picture */
+    bool copy;      /* same size */
+    float offset;   /* repeat each value of a grey picture */
     float *line;
     uint8_t *kept; /* kept[down.n_max][row_n]; NULL: rows are added as they come */
 };
@@ -51,7 +52,7 @@ static struct resizer *make(struct image *out, int x, int y, int w, int h, size_
     return r;
 }
 
-/* Behind the line there are zeros for vectors that reach beyond it. */
+/* Zeros behind the line, for vectors that reach beyond it. */
 static float *line_new(const struct resizer *r)
 {
     return calloc(r->row_n + r->across.blocks * SIMD_PAD, sizeof *r->line);
@@ -104,7 +105,7 @@ struct resizer *resizer_new_cells(const struct resize_weights_cells *across,
     return r;
 }
 
-/* Where output row i goes and which of its pixels are inside; NULL: none. */
+/* Where output row i goes and which of its pixels are inside. NULL: none. */
 static uint8_t *target(const struct resizer *r, int i, int *ret_from, int *ret_to)
 {
     const struct image *out = r->out;

@@ -11,13 +11,13 @@ struct resizer;
  * NULL when memory is short or the size is beyond the limits. out is borrowed. */
 struct resizer *resizer_new(int in_w, int in_h, int w, int h, enum resize_filter filter,
                             struct image *out, int x, int y);
-/* By area, one channel: cell i of a row goes to x + i of out. Each value is that of the cells'
- * weights plus offset. */
+/* An area filter with one channel: cell i of a row goes to x + i of out. Each value is the weighted
+ * sum of the cell plus offset. */
 struct resizer *resizer_new_cells(const struct resize_weights_cells *across,
                                   const struct resize_weights_cells *down, double gain,
                                   double offset, struct image *out, int x, int y);
 void resizer_free(struct resizer *r);
-/* The next row from the top; call in_h times. */
+/* Pass the next row from the top; call in_h times. */
 void resizer_row(struct resizer *r, const uint8_t *row);
 
 /* New picture of w x h. */

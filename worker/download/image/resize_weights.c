@@ -1,6 +1,6 @@
-/* OpenCV's filters: of these only area looks at all input pixels when a picture shrinks, the others
- * take a fixed number round the centre; pixels beyond the edge are the edge's, so their weights are
- * added up there. */
+/* OpenCV's filters. Only area uses all input pixels when a picture shrinks; the others use a fixed
+ * number around the centre. Pixels beyond the edge equal the edge pixel, so their weights are added
+ * to it. */
 #include "resize_weights.h"
 #include <math.h>
 
@@ -32,13 +32,13 @@ static bool taps_alloc(int out_n, int n_max, struct resize_weights *ret)
     return true;
 }
 
-/* The weights behind at[i].w, which users only read. */
+/* The weights of at[i]; callers have them const. */
 static float *weights_of(struct resize_weights *t, int i)
 {
     return t->weights + (t->at[i].w - t->weights);
 }
 
-/* A pixel's weight to its samples; w is of sample `start`. */
+/* Distribute a pixel's weight to its samples; w is that of sample `start`. */
 static void give(const struct resize_weights_cells *c, int pixel, float weight, int start, float *w)
 {
     if (c->sub == 1) {
@@ -52,7 +52,7 @@ static void give(const struct resize_weights_cells *c, int pixel, float weight, 
     w[other - start] += 0.25f * weight;
 }
 
-/* Each cell covers some stretch of the input: a pixel's weight is the share that is covered. */
+/* Each cell covers a stretch of the input: a pixel's weight is its covered share. */
 bool resize_weights_make_cells(const struct resize_weights_cells *c, double gain,
                                struct resize_weights *ret)
 {
@@ -112,8 +112,8 @@ static double cubic(double x)
     return x < 2 ? ((CUBIC_A * x - 5 * CUBIC_A) * x + 8 * CUBIC_A) * x - 4 * CUBIC_A : 0;
 }
 
-/* What OpenCV makes of area for a larger picture: linear, but blending only where an output pixel
- * lies over the border between two input pixels. */
+/* OpenCV's area filter when enlarging: linear, but it blends only where an output pixel covers the
+ * border of two input pixels. */
 static double area_up_centre(int i, int in_n, int out_n)
 {
     double scale = 1 / ((double)out_n / in_n);
@@ -141,7 +141,7 @@ static double weight(enum resize_filter f, double x)
 
 static bool fixed(enum resize_filter f, int in_n, int out_n, struct resize_weights *ret)
 {
-    double scale = 1 / ((double)out_n / in_n); /* rounded as OpenCV's: nearest depends on it */
+    double scale = 1 / ((double)out_n / in_n); /* rounded like OpenCV; `nearest` depends on it */
     int span = f == FILTER_LANCZOS ? 2 * LANCZOS_A : f == FILTER_CUBIC ? 4 : 2;
     if (!taps_alloc(out_n, span, ret)) {
         return false;

@@ -1,5 +1,5 @@
-/* A cell of colour covers two by two pixels of the canvas. Where a border of odd width ends, it is
- * half picture and half white. */
+/* A cell of colour covers two by two pixels of the canvas. At a border of odd width it is half
+ * picture and half white. */
 #include "resize_ycc.h"
 #include "resize.h"
 
@@ -7,12 +7,12 @@
 #define WHITE 255
 #define GREY  128 /* no colour */
 
-/* Mean square of what RGB would cut off: 48 dB. */
+/* Mean square of the values that RGB would clip: 48 dB. */
 #define CUT_MAX     1.0
 #define SAMPLE_STEP 7
-#define SAMPLE_ROWS 16 /* not more than JPEG gives of one plane at once */
+#define SAMPLE_ROWS 16 /* at most what JPEG passes of one plane at once */
 
-/* Video levels to all of the byte: brightness is 16 to 235, colour 16 to 240. */
+/* Video levels to full range: brightness is 16 to 235, colour 16 to 240. */
 #define NARROW_Y (255.0 / 219)
 #define NARROW_C (255.0 / 224)
 
@@ -21,7 +21,7 @@ static struct resize_weights_cells pixels(int in, int out)
     return (struct resize_weights_cells){in, 1, (double)in / out, 0, out, 0, 1, out};
 }
 
-/* Cells of colour in one direction; *ret_at: where the first one is in the plane. */
+/* Cells of colour in one direction; *ret_at: position of the first one in the plane. */
 static struct resize_weights_cells cells(int in, int out, int sub, int at, int canvas, int *ret_at)
 {
     int first = MAX(at, 0) / 2;
@@ -92,7 +92,7 @@ void resize_ycc_free(struct resize_ycc *p)
     free(p);
 }
 
-/* Of a value in 256ths: by how much it misses the byte. Most are inside. */
+/* By how much a value in 256ths exceeds the range of a byte. Most are inside. */
 static int beyond(int v)
 {
     return (unsigned)v <= 255 * 256 ? 0 : (v < 0 ? v : v - 255 * 256) >> 8;
@@ -103,7 +103,7 @@ static int64_t square(int v)
     return (int64_t)v * v;
 }
 
-/* Brightness and colours of one row, scaled to all of the byte: what RGB would cut off. */
+/* Brightness and colours of one row, scaled to full range: what RGB would clip. */
 static double cut_off(const struct resize_ycc *p)
 {
     const struct resize_ycc_fit *f = &p->fit;
@@ -125,13 +125,13 @@ static double cut_off(const struct resize_ycc *p)
     return (double)sum * SAMPLE_STEP;
 }
 
-/* One row of each SAMPLE_ROWS, not always the same. */
+/* Sample one row of each SAMPLE_ROWS, not always the same. */
 static bool is_sample(int y)
 {
     return y % SAMPLE_ROWS == y / SAMPLE_ROWS * 7 % SAMPLE_ROWS;
 }
 
-/* False: more is cut off in the samples than may be in all there will be. */
+/* False: the samples clip more than allowed for the whole picture. */
 static bool looked_at(struct resize_ycc *p, int plane, const uint8_t *px)
 {
     const struct resize_ycc_fit *f = &p->fit;
@@ -168,7 +168,7 @@ static void half_grey(uint8_t *px, size_t step, int n)
     }
 }
 
-/* What the picture covers only half of the cells at its edges. */
+/* Blend the cells at the edges that the picture half covers. */
 static void mix_edges(const struct resize_ycc_fit *f, struct image *im)
 {
     size_t w = (size_t)im->w;
@@ -188,7 +188,7 @@ static void mix_edges(const struct resize_ycc_fit *f, struct image *im)
     }
 }
 
-/* The last column and row go on to the end of the block. */
+/* Repeat the last column and row to the end of the block. */
 static void pad(struct image *im, int w, int h)
 {
     size_t row_n = (size_t)im->w;

@@ -1,5 +1,5 @@
-/* One body a loop, always inlined into a function for each instruction set. The vectors are of
- * eight floats; a compiler for less than AVX splits them. */
+/* One function body per loop, always inlined into a function for each instruction set. Vectors have
+ * eight floats; without AVX the compiler splits them. */
 #include "simd.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -10,8 +10,8 @@ typedef float v4f __attribute__((vector_size(16)));
 typedef int32_t v8i __attribute__((vector_size(32)));
 typedef int32_t v4i __attribute__((vector_size(16)));
 
-/* Blocks of a fixed length and pointers that do not meet: what a compiler turns into vectors, bytes
- * being widened sixteen at a time, which no vector type of the language says as well. */
+/* Blocks of fixed length and pointers that do not alias: the compiler vectorises these loops and
+ * widens sixteen bytes at a time, which the vector types of the language cannot express as well. */
 INLINE void lines(float *restrict line, const uint8_t *restrict row, float w, size_t n, bool add)
 {
     size_t i = 0;
@@ -27,7 +27,7 @@ INLINE void lines(float *restrict line, const uint8_t *restrict row, float w, si
     }
 }
 
-/* An output pixel in eight parts. Constant `blocks` leaves no loop. */
+/* One output pixel in eight partial sums. A constant `blocks` leaves no loop. */
 INLINE void weighted(const float *line, const struct simd_taps *t, size_t blocks, v8f *ret)
 {
     const float *p = line + t->start;
@@ -42,14 +42,14 @@ INLINE void weighted(const float *line, const struct simd_taps *t, size_t blocks
     *ret = sum;
 }
 
-/* Neighbours within two vectors added up: a0+a1 b0+b1 a2+a3 b2+b3 ... */
+/* Add neighbours within two vectors: a0+a1 b0+b1 a2+a3 b2+b3 ... */
 INLINE void pairs(const v8f *a, const v8f *b, v8f *ret)
 {
     *ret = __builtin_shufflevector(*a, *b, 0, 8, 2, 10, 4, 12, 6, 14) +
            __builtin_shufflevector(*a, *b, 1, 9, 3, 11, 5, 13, 7, 15);
 }
 
-/* Two output pixels, each in four parts, lanes in turns. */
+/* Two output pixels in four partial sums each, lanes alternating. */
 INLINE void weighted_two(const float *line, const struct simd_taps *t, size_t blocks, v8f *ret)
 {
     v8f a;
@@ -59,7 +59,7 @@ INLINE void weighted_two(const float *line, const struct simd_taps *t, size_t bl
     pairs(&a, &b, ret);
 }
 
-/* Four output pixels, each in two parts: four and four lanes. */
+/* Four output pixels in two partial sums each: four and four lanes. */
 INLINE void weighted_four(const float *line, const struct simd_taps *t, size_t blocks, v8f *ret)
 {
     v8f a;
@@ -120,7 +120,7 @@ INLINE void grey(const float *line, const struct simd_taps *taps, int n, size_t 
     }
 }
 
-/* Three of the four lanes are a pixel, the last is the next pixel's red and is thrown away. */
+/* Three of the four lanes are a pixel; the last is the next pixel's red and is dropped. */
 INLINE void rgb(const float *line, const struct simd_taps *taps, int n, uint8_t *out)
 {
     const v4i most = {255, 255, 255, 255};

@@ -1,6 +1,6 @@
-/* The inner loops of resizing, in portable vector code, compiled once for any processor and once
- * for AVX2 with FMA; which is used is decided when a picture begins. Both give the same result
- * except the last bit of a float. */
+/* The inner loops of resizing in portable vector code, compiled once for any processor and once for
+ * AVX2 with FMA; chosen when a picture begins. Both give the same result except the last bit of a
+ * float. */
 #pragma once
 #include "common/base.h"
 
@@ -25,5 +25,5 @@ struct simd {
     void (*across_rgb)(const float *line, const struct simd_taps *taps, int n, uint8_t *out);
 };
 
-/* The best this processor runs; portable: the other one, for tests. */
+/* The best version for this processor; portable: the other one, for tests. */
 const struct simd *simd_pick(bool portable);

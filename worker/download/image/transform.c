@@ -1,6 +1,6 @@
 /* Sizes by img2dataset's rules: the longer side (border, keep_ratio_largest) or the shorter one
- * (keep_ratio, center_crop) becomes image_size, sides are rounded half to even, border and crop put
- * the odd pixel right and below. */
+ * (keep_ratio, center_crop) becomes image_size. Sides are rounded half to even. Border and crop put
+ * the odd pixel at the right and at the bottom. */
 #include "transform.h"
 #include "blur.h"
 #include "resize.h"
@@ -8,8 +8,8 @@
 
 struct plan {
     int w, h;               /* resized */
-    int x, y;               /* where in the canvas; negative: cropped */
-    int canvas_w, canvas_h; /* what is written */
+    int x, y;               /* position in the canvas; negative: cropped */
+    int canvas_w, canvas_h; /* size of the result */
     enum resize_filter filter;
 };
 
@@ -27,8 +27,7 @@ static bool planned(const struct image_options *o, int w, int h, struct plan *re
     p.canvas_h = p.h;
     if (!leave && (o->mode == RESIZE_BORDER || o->mode == RESIZE_CROP)) {
         p.canvas_w = p.canvas_h = o->size;
-        /* Division rounds towards zero: down for a border, and for a crop what is cut is positive.
-         */
+        /* Division rounds towards zero: down for a border; for a crop the cut is positive. */
         p.x = (o->size - p.w) / 2;
         p.y = (o->size - p.h) / 2;
     }
@@ -47,7 +46,7 @@ static bool swaps_sides(const struct transform *t)
     return t->turned >= 5;
 }
 
-/* The plan for the picture as it will be seen. */
+/* The plan for the upright picture. */
 static bool plan_of(const struct transform *t, struct plan *ret)
 {
     return swaps_sides(t) ? planned(t->o, t->h, t->w, ret) : planned(t->o, t->w, t->h, ret);
@@ -68,7 +67,7 @@ static int thumb_reduce(struct image_rows *rows, int w, int h)
     while (by < 8 && w / (2 * by) >= least_w && h / (2 * by) >= least_h) {
         by *= 2;
     }
-    return w > least_w ? by : 0; /* only what is made smaller hides it */
+    return w > least_w ? by : 0; /* only reduction hides it */
 }
 
 static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
@@ -112,7 +111,7 @@ static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
     return t->resizer != NULL;
 }
 
-/* Planes are for what ends as JPEG, shrinks, and is not looked at on the way. */
+/* Planes are used when the result is a JPEG, shrinks, and no step needs pixels. */
 static bool thumb_begin_planes(struct image_rows *rows, int w, int h, const struct plane_form *form)
 {
     struct transform *t = (struct transform *)(void *)rows;
@@ -174,7 +173,7 @@ void transform_done(struct transform *t)
     t->planes = NULL;
 }
 
-/* Which pixel of an untouched picture of w x h is seen at (x, y) when it is turned. */
+/* The pixel of an unrotated picture of w x h that appears at (x, y) after rotation. */
 static size_t seen_at(int turned, int w, int h, int x, int y)
 {
     bool swap = turned >= 5;
@@ -204,7 +203,7 @@ static void turn(struct transform *t)
     }
 }
 
-/* Border and crop of what was made without. */
+/* Add the border or crop to a picture made without it. */
 static bool put_in_frame(struct transform *t)
 {
     const struct transform_frame *f = &t->frame;

@@ -5,8 +5,8 @@
 
 #define LOSSY 1 /* WebPBitstreamFeatures.format: planes inside; 2: pixels */
 
-/* Into what the library allocates, for the caller to free even when it fails; fast: without the
- * filter that smooths the edges of blocks, which is not seen in what is made smaller. */
+/* Decode into memory of the library, which the caller frees even on failure. fast: without the
+ * deblocking filter, whose effect is invisible in a reduced picture. */
 static bool decode(struct str body, const WebPBitstreamFeatures *f, WEBP_CSP_MODE mode, bool fast,
                    WebPDecoderConfig *ret)
 {
@@ -21,7 +21,7 @@ static bool decode(struct str body, const WebPBitstreamFeatures *f, WEBP_CSP_MOD
            ret->output.width == f->width && ret->output.height == f->height;
 }
 
-/* False: rows are wanted. */
+/* False: decode to rows instead. */
 static bool give_planes(const WebPDecBuffer *b, struct image_rows *to)
 {
     const WebPYUVABuffer *p = &b->u.YUVA;

@@ -1,8 +1,8 @@
-/* Wires the stages together, resumes, drains on SIGTERM and writes the manifest last.
+/* Connects the stages, resumes, drains on SIGTERM and writes the manifest last.
  *
- * Threads: main (signals), the one that works (begins and ends), and while the stages run the
- * heart, reader, some that fetch, one decode thread a decoding process, writer. The decoding
- * processes' mother is forked before the first of them. */
+ * Threads: main (signals), the working thread (begins and ends the run), and while the stages run:
+ * progress reporter, reader, fetch threads, one decode thread per decoding process, writer. The
+ * fork server of the decoding processes is started before the first of them. */
 #include "download.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -27,26 +27,28 @@
 #include <stdio.h>
 
 #define HEAP_KEPT  (8 << 20)
-#define LARGE_BODY (1 << 20) /* allocated in its own pages, which are released at once */
+#define LARGE_BODY (1 << 20) /* allocated in pages of its own, which are released at once */
 
 struct download {
     struct download_options o;
     struct job_main life;
     struct pipeline run;
     struct decode_pool *pool;
-    struct duck duck;     /* reads the part: one query that is open all the while */
-    struct duck duck_out; /* writes sidecars: in the reader's database no dropped table would be
-                           * forgotten before that query ends */
+    struct duck duck; /* reads the part with one query that stays open */
+    /* writes sidecars; in the reader's database dropped tables would stay in memory until its query
+     * ends */
+    struct duck duck_out;
     struct input input;
     struct parquet *parquet;
     struct part_record *record;
-    struct sink *sink; /* of the working thread; lent to the heart while the stages run */
+    /* of the working thread; lent to the progress reporter while the stages run */
+    struct sink *sink;
     struct resume resume;
     struct manifest_extend extend;
     struct fetch_threads *lanes;
     struct writer *writer;
     const char *task; /* of this campaign */
-    const char *part; /* what it is called in every campaign of the file */
+    const char *part; /* its name in every campaign of the file */
     const char *attempt;
     usec_t started_us;
     _Atomic int decoders_left;
@@ -57,9 +59,6 @@ static const char *env(const char *name)
     const char *v = getenv(name);
     return v != NULL ? v : "";
 }
-
-/* --- stages
- * ----------------------------------------------------------------------------------------- */
 
 static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
 {
@@ -83,7 +82,7 @@ static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
     return true;
 }
 
-/* Fail when there are rows beyond the count: they would be lost silently. */
+/* Fail when the part has more rows than its count: they would be lost silently. */
 static bool check_end(struct download *d, struct err *err)
 {
     struct sample *s;
@@ -152,7 +151,7 @@ static bool hash_holds(const struct pipeline *r, const struct sample *s)
     return want->kind == CELL_TEXT && str_eq_cstr(want->s, hash);
 }
 
-/* Checks before the picture is decoded. False: the row has failed. */
+/* Checks before decoding. False: the row has failed. */
 static bool may_decode(const struct pipeline *r, struct sample *s, struct bboxes *ret)
 {
     struct err why = ERR_INIT;
@@ -196,7 +195,7 @@ static void *decode_main(void *arg)
         }
         sample_drop_body(s);
         fetch_threads_release(d->lanes, s->lane, body_n);
-        if (!ok) { /* the run has failed, not this image: it must not get into a shard that way */
+        if (!ok) { /* the run has failed, not this image: it must not get into a shard */
             sample_free(s);
             continue;
         }
@@ -219,9 +218,6 @@ static void *decode_main(void *arg)
     return NULL;
 }
 
-/* --- the run
- * ---------------------------------------------------------------------------------------- */
-
 static void print_line(const struct progress *p, double seconds UNUSED, double rate,
                        struct buf *out)
 {
@@ -233,7 +229,7 @@ static void print_line(const struct progress *p, double seconds UNUSED, double r
              (double)p->successes / n, (double)p->failed_to_download / n,
              (double)p->failed_to_resize / n, rate, done, (int64_t)p->rows_in);
     if (p->network_away) {
-        buf_add_cstr(out, " - the network is away, everything waits");
+        buf_add_cstr(out, " - the network is down, everything waits");
     } else if (p->waiting_silent > 0) {
         buf_addf(out, " - %" PRIi64 " wait for silent hosts", (int64_t)p->waiting_silent);
     }
@@ -334,7 +330,7 @@ static bool finish(struct download *d, struct err *err)
                              .first_shard = d->run.format.first_shard};
         AUTO_BUF struct buf b = BUF_INIT(MANIFEST_BYTES_MAX);
         manifest_json(&m, &b);
-        /* When extending it replaces the earlier manifest, whose objects it includes. */
+        /* An extending run replaces the earlier manifest and includes its objects. */
         bool create_only = d->o.mode != MODE_EXTEND;
         ok =
             sink_put(d->sink, WP_MANIFEST_KEY, buf_str(&b), "application/json", create_only, err) &&
@@ -348,7 +344,7 @@ static bool finish(struct download *d, struct err *err)
     return ok;
 }
 
-/* Open the part; is what lies in the output of it, and of these settings? */
+/* Open the part, and check that existing output is of this part and these settings. */
 static bool compare(struct download *d, bool finished, struct err *err)
 {
     bool resumed;
@@ -379,7 +375,7 @@ static bool prepare(struct download *d, struct err *err)
            writer_new(&d->run, &d->duck_out, &d->writer, err);
 }
 
-/* Before the first thread. */
+/* Call before the first thread. */
 static bool begin(void *ctx, struct err *err)
 {
     struct download *d = ctx;
@@ -408,7 +404,7 @@ static enum job_main_end download(void *ctx, struct err *err)
     }
     if (done) {
         resume_abort_uploads(d->sink);
-        (void)printf("worker  - '%s' is finished already\n", d->o.output_folder);
+        (void)printf("worker  - '%s' is already finished\n", d->o.output_folder);
         bool ok = sink_sweep(d->sink, err) && incremental_mode_end(d->sink, &d->o, d->task, err);
         return ok ? JOB_MAIN_DONE : JOB_MAIN_FAILED; /* killed right after */
     }

@@ -1,4 +1,4 @@
-/* The few calls both the reader and the sidecar need. */
+/* The DuckDB calls that the reader and the sidecar share. */
 #include "duck.h"
 #include <errno.h>
 

@@ -9,8 +9,10 @@
 struct duck {
     duckdb_database db;
 };
+/* Open an in-memory database. ERR_INTERNAL. */
 bool duck_open(struct duck *ret, struct err *err) MUST_CHECK;
 void duck_close(struct duck *d);
+/* A connection, to be closed with duckdb_disconnect. */
 bool duck_connect(struct duck *d, duckdb_connection *ret, struct err *err) MUST_CHECK;
 /* Run a statement; *ret (may be NULL) is to be destroyed by the caller on success. */
 bool duck_query(duckdb_connection c, const char *sql, duckdb_result *ret,

@@ -1,5 +1,5 @@
-/* The marker is written before the first shard and removed after the manifest. By hand there is no
- * task: then a marker of extend means an interrupted run, and overwrite always removes. */
+/* The marker is written before the first shard and removed after the manifest. Runs started by hand
+ * have no task: a marker of extend then means an interrupted run, and overwrite always removes. */
 #include "incremental_mode.h"
 #include "common/cleanup.h"
 #include "common/json.h"
@@ -98,8 +98,8 @@ int64_t incremental_mode_shard_number(const struct shard_format *f, const char *
     return -1;
 }
 
-/* The manifest goes first, then what marks shards as finished: a kill in between leaves nothing
- * that looks whole. */
+/* Remove the manifest first, then the files that mark shards as finished, so that after a kill in
+ * between nothing looks complete. */
 static bool remove_all(struct sink *sink, const struct shard_format *f, struct err *err)
 {
     struct sink_listing l = {0};
@@ -166,7 +166,7 @@ bool incremental_mode_begin(struct sink *sink, const struct download_options *o,
     }
     if (m.there && !m.ours) {
         return err_set(err, ERR_CONFLICT,
-                       "'%s' is being written by another job (%s): end it first, or remove that "
+                       "another job writes '%s' (%s): end it first, or remove that "
                        "file",
                        o->output_folder, INCREMENTAL_MODE_MARKER_KEY);
     }

@@ -11,20 +11,21 @@
 #define INCREMENTAL_MODE_MARKER_KEY       "_mode.json"
 #define INCREMENTAL_MODE_MARKER_BYTES_MAX 4096
 
-/* Set *ret_done when this task has already finished here. The finished output of another task is an
- * error for incremental. Changes nothing. */
+/* Set *ret_done when this task has already finished here. For incremental the finished output of
+ * another task is an error. Changes nothing. */
 bool incremental_mode_is_done(struct sink *sink, const struct download_options *o, const char *task,
                               bool *ret_done, struct err *err) MUST_CHECK;
-/* Prepare the output: overwrite removes it; extend sets f->first_shard and returns what is before
- * it. Called when the input is known to be valid. */
+/* Prepare the output: overwrite removes it; extend sets f->first_shard and returns the earlier
+ * output. Call once the input is known to be valid. */
 bool incremental_mode_begin(struct sink *sink, const struct download_options *o, const char *task,
                             struct shard_format *f, struct manifest_extend *ret,
                             struct err *err) MUST_CHECK;
 /* Remove our marker, after the manifest or when the task has already finished. */
 bool incremental_mode_end(struct sink *sink, const struct download_options *o, const char *task,
                           struct err *err) MUST_CHECK;
-/* Would it go on with an interrupted overwrite or extend of its own? */
+/* True when it would continue its own interrupted overwrite or extend. */
 bool incremental_mode_resumes(struct sink *sink, const struct download_options *o, const char *task,
                               bool *ret, struct err *err) MUST_CHECK;
-/* Number in a name of whatever shard, one's own or an earlier one's; -1 when it is of none. */
+/* The number in the name of any shard, ours or an earlier one's; -1 when it is not a shard's
+ * name. */
 int64_t incremental_mode_shard_number(const struct shard_format *f, const char *name);

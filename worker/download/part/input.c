@@ -97,7 +97,7 @@ static bool only_file(const char *folder, char **ret, struct err *err)
         free(found);
         return err_set(
             err, ERR_INVALID,
-            "folder '%s' holds %d .parquet files, expected one: each part is a job of its own",
+            "folder '%s' holds %d .parquet files, expected one: each part is a separate job",
             folder, n);
     }
     *ret = found;
@@ -148,7 +148,7 @@ static bool fetch_sidecars(struct s3_blocking *s3, const struct s3_uri *base, co
                         : ok;
 }
 
-/* All of them into a temporary folder: their rows are read more than once. */
+/* Fetch all of them into a temporary folder, since their rows are read more than once. */
 static bool earlier_in_s3(const struct download_options *o, struct input *in, struct err *err)
 {
     struct s3_uri base;
@@ -170,7 +170,7 @@ static bool earlier_in_s3(const struct download_options *o, struct input *in, st
     return ok ? true : err_wrap(err, "cannot read '%s'", o->url_list);
 }
 
-/* Its sidecars, for DuckDB to put together. */
+/* The sidecars as a list for DuckDB. */
 static bool earlier_output(const struct download_options *o, struct input *in, struct err *err)
 {
     struct stat st;

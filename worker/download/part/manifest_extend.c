@@ -1,4 +1,4 @@
-/* Reading the manifest an extension comes after. */
+/* Reads the manifest of the output being extended. */
 #include "manifest_extend.h"
 #include "common/cleanup.h"
 #include "common/json.h"

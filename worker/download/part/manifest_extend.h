@@ -1,18 +1,18 @@
-/* What is before the shards of incremental_mode extend, so that the manifest written last still
- * covers the whole folder: the objects of the earlier manifest, checked against the listing, and
- * the counts of their parts. */
+/* The objects before the shards of incremental_mode extend, so that the final manifest covers the
+ * whole folder: the objects of the earlier manifest, checked against the listing, and the counts of
+ * their parts. */
 #pragma once
 #include "download/shard/shard.h"
 #include "job/manifest.h"
 
-struct manifest_extend { /* zeroed: nothing is extended */
-    json_t *earlier;     /* array: an entry a part, as in the manifest; NULL: not extending */
+struct manifest_extend { /* zeroed: not extending */
+    json_t *earlier;     /* array with an entry per part, as in the manifest; NULL: not extending */
     struct sink_listing objects;
     int64_t bytes;
 };
-/* Load from the existing manifest, for shards from number f->first_shard on: later ones in it are
- * of our own interrupted run. Without a manifest (another program's output) nothing earlier is
- * covered. ERR_CONFLICT when an object differs from its manifest. */
+/* Load the existing manifest, for shards from f->first_shard on (later ones belong to our own
+ * interrupted run). Without a manifest (another program's output) no earlier object is covered.
+ * ERR_CONFLICT when an object differs from its manifest. */
 bool manifest_extend_load(struct sink *sink, const struct shard_format *f,
                           struct manifest_extend *ret, struct err *err) MUST_CHECK;
 /* Move the earlier objects into ours, in key order. */

@@ -1,5 +1,5 @@
-/* The table of settings and its reader. Hyperparameters of SageMaker's own (sagemaker_*) are
- * ignored; anything else unknown is a fault with a guess. */
+/* The table of settings and its reader. SageMaker's own hyperparameters (sagemaker_*) are ignored;
+ * any other unknown name is a fault with a suggestion. */
 #include "options.h"
 #include "common/cleanup.h"
 #include "job/settings.h"
@@ -33,112 +33,115 @@ static const struct option_row rows[] = {
      "column of boxes to blur (faces), copied too: lists of [x0,y0,x1,y1], or such JSON, in "
      "fractions of the picture's sides (upright with exif_orientation)"},
     {"number_sample_per_shard", NULL, INT, "10000", 1, 100000, AT(number_sample_per_shard),
-     "rows of a shard"},
-    {"oom_shard_count", NULL, INT, "5", 1, 10, AT(oom_shard_count), "digits of a shard's name"},
+     "rows per shard"},
+    {"oom_shard_count", NULL, INT, "5", 1, 10, AT(oom_shard_count), "digits in a shard's name"},
     {"image_size", NULL, INT, "256", 1, 8192, AT(image_size), "target side in pixels"},
     {"resize_mode", NULL, TEXT, "border", 0, 0, AT(resize_mode),
      "no, border, keep_ratio, keep_ratio_largest, center_crop"},
     {"resize_only_if_bigger", NULL, FLAG, "False", 0, 0, AT(resize_only_if_bigger),
-     "leave small images alone"},
+     "resize only images larger than image_size"},
     {"upscale_interpolation", NULL, TEXT, "lanczos", 0, 0, AT(upscale_interpolation),
-     "nearest, linear (bilinear), cubic (bicubic), area, lanczos (lanczos4): when the side in "
-     "question is below image_size"},
+     "nearest, linear (bilinear), cubic (bicubic), area, lanczos (lanczos4): when the side is "
+     "below image_size"},
     {"downscale_interpolation", NULL, TEXT, "area", 0, 0, AT(downscale_interpolation),
-     "the same, when it is above"},
+     "the same, when the side is above image_size"},
     {"exif_orientation", NULL, FLAG, "False", 0, 0, AT(exif_orientation),
-     "turn pictures upright; img2dataset does not"},
+     "rotate pictures upright; img2dataset does not"},
     {"skip_reencode", NULL, FLAG, "False", 0, 0, AT(skip_reencode),
      "keep the downloaded bytes where format and pixels would stay the same; never of a picture "
      "with boxes (bbox_col)"},
     {"disable_all_reencoding", NULL, FLAG, "False", 0, 0, AT(disable_all_reencoding),
      "keep the downloaded bytes without reading them"},
     {"fast_decode", NULL, FLAG, "False", 0, 0, AT(fast_decode),
-     "leave out of decoding what hardly shows in a smaller picture: JPEG, WebP"},
+     "skip decoding work that is hardly visible in a smaller picture: JPEG, WebP"},
     {"encode_format", NULL, TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
     {"encode_quality", NULL, INT, "95", 0, 101, AT(encode_quality),
      "jpg 0-100, webp 0-100 (101: lossless), png: compression 0-9"},
-    {"min_image_size", NULL, INT, "0", 0, 16384, AT(min_image_size), "shorter side, at least"},
-    {"max_image_area", NULL, REAL, "inf", 0, 0, AT(max_image_area), "pixels, at most"},
-    {"max_aspect_ratio", NULL, REAL, "inf", 0, 0, AT(max_aspect_ratio), "longer by shorter side"},
+    {"min_image_size", NULL, INT, "0", 0, 16384, AT(min_image_size), "minimum of the shorter side"},
+    {"max_image_area", NULL, REAL, "inf", 0, 0, AT(max_image_area), "maximum of pixels"},
+    {"max_aspect_ratio", NULL, REAL, "inf", 0, 0, AT(max_aspect_ratio),
+     "maximum of longer / shorter side"},
     {"extract_exif", NULL, FLAG, "True", 0, 0, AT(extract_exif), "write the exif column"},
     {"compute_hash", NULL, OPTIONAL, "sha256", 0, 0, AT(compute_hash), "sha256, sha512, md5, None"},
     {"verify_hash", NULL, OPTIONAL, "", 0, 0, AT(verify_hash),
      "[\"column\",\"sha256\"]: a body must have the hash of that column; type as compute_hash"},
-    {"timeout", NULL, INT, "10", 1, 600, AT(timeout_s), "seconds for one try of one URL"},
+    {"timeout", NULL, INT, "10", 1, 600, AT(timeout_s), "seconds per attempt at one URL"},
     {"retries", NULL, INT, "0", 0, 10, AT(retries),
-     "more tries after a transient failure, later each time"},
+     "further attempts after a transient failure, with growing pauses"},
     {"host_patience", NULL, INT, "60", 1, 3600, AT(host_patience_s),
-     "seconds a host may be silent before its rows fail; until then they wait, and one asks"},
+     "seconds a host may be silent before its rows fail; until then they wait and one is "
+     "tried at a time"},
     {"network_patience", NULL, INT, "600", 1, 86400, AT(network_patience_s),
-     "seconds most hosts may be silent at once (it is our network, nothing fails) before the part "
-     "is given up with its finished shards kept"},
+     "seconds most hosts may be silent at once (our network is down, no row fails) before "
+     "the part is given up; its finished shards are kept"},
     {"disallowed_header_directives", NULL, OPTIONAL, DIRECTIVES, 0, 0,
      AT(disallowed_header_directives), "X-Robots-Tag words that forbid use; []: none"},
     {"user_agent_token", NULL, OPTIONAL, "", 0, 0, AT(user_agent_token),
-     "our name in the User-Agent"},
+     "name to add to the User-Agent"},
     {"ignore_ssl_certificate", NULL, FLAG, "False", 0, 0, AT(ignore_ssl_certificate),
-     "take https from hosts whose certificate is not valid"},
+     "accept https from hosts with an invalid certificate"},
     {"thread_count", NULL, INT, "256", 1, 1024, AT(thread_count),
-     "transfers at once for each decoding process"},
+     "transfers at once per decoding process"},
     {"fetch_threads", NULL, INT, "0", 0, 32, AT(fetch_threads),
-     "threads that carry them out; 0: one for eight decoding processes"},
+     "fetching threads; 0: one per eight decoding processes"},
     {"host_connections", NULL, INT, "0", 0, 1024, AT(host_connections),
-     "transfers at once from one host, other rows of it wait; 0: a sixteenth of all, at least 32"},
+     "transfers at once per host, its other rows wait; 0: a sixteenth of all, at least 32"},
     {"processes_count", NULL, INT, "0", 0, 256, AT(processes_count),
-     "decoding processes; 0: one a processor"},
+     "decoding processes; 0: one per processor"},
     {"incremental_mode", NULL, TEXT, "incremental", 0, 0, AT(incremental_mode),
-     "incremental: keep finished shards; overwrite: remove what is there; extend: add shards"},
+     "incremental: keep finished shards; overwrite: remove the output first; extend: add shards"},
     {"retry_failed", NULL, FLAG, "False", 0, 0, AT(retry_failed),
-     "the input is an earlier output: fetch its rows that failed to download once more"},
+     "the input is an earlier output: fetch its failed rows again"},
     {"progress_interval", NULL, INT, "60", 1, 3600, AT(progress_interval_s),
-     "seconds between _progress.json"},
+     "seconds between updates of _progress.json"},
     {"stop_seconds", NULL, INT, "90", 2, 115, AT(stop_s),
-     "from SIGTERM to the end, at most; the first half to finish shards, then they are given up"},
+     "maximum seconds from SIGTERM to the end; open shards are discarded after half of it"},
     {"dns", NULL, OPTIONAL, "", 0, 0, AT(dns), "ADDR:PORT of the resolver; None: the system's"},
     {"allow_net", NULL, OPTIONAL, "", 0, 0, AT(allow_net),
-     "ADDR[/LEN]:PORT opened although private (repeatable; for tests)"},
+     "private ADDR[/LEN]:PORT to allow (repeatable; for tests)"},
 };
 
-/* Settings of img2dataset that mean nothing here. The value that matches what is done anyway is
- * accepted silently; any other is a fault with the reason. */
+/* Settings of img2dataset without a meaning here. The value that matches our behaviour is accepted
+ * silently; any other is a fault with the reason. */
 struct refused {
     const char *name;
     const char *taken;
     const char *why;
 };
 static const struct refused refused[] = {
-    {"input_format", "parquet", "parts are parquet; DuckDB turns csv, json and text into it"},
+    {"input_format", "parquet", "parts are parquet; DuckDB converts csv, json and text"},
     {"output_format", "webdataset", "shards are webdataset: tar, parquet and _stats.json"},
-    {"subjob_size", "1000", "it belongs to Spark; a part is one job of drover's"},
-    {"distributor", "multiprocessing", "drover distributes: each part is a job"},
-    {"max_shard_retry", "1", "a shard that fails fails the job, and drover tries the part again"},
+    {"subjob_size", "1000", "a setting of Spark; here a part is one job"},
+    {"distributor", "multiprocessing", "drover distributes the work: each part is a job"},
+    {"max_shard_retry", "1", "a failed shard fails the job, and drover retries the part"},
     {"enable_wandb", "false", "figures are in _progress.json, _stats.json and drover's metrics"},
     {"wandb_project", "img2dataset",
      "figures are in _progress.json, _stats.json and drover's metrics"},
 };
 
-/* Where our defaults or meanings are not img2dataset's, for --help. */
+/* Differences from img2dataset's defaults and meanings, for --help. */
 struct differs {
     const char *name;
     const char *theirs;
     const char *why;
 };
 static const struct differs differs[] = {
-    {"url_list", "required", "a job has its channel; a folder holds one part, since each is a job"},
-    {"output_folder", "images", "a folder in the container would be lost with it, so say where"},
-    {"url_col", "url", "LAION calls it URL; that is found too"},
+    {"url_list", "required", "a job has one channel, and a folder holds one part"},
+    {"output_folder", "images", "a folder in the container would be lost with it"},
+    {"url_col", "url", "also finds URL, as in LAION"},
     {"caption_col", "None",
-     "a part downloaded without its captions has to be downloaded again, one with them has a .txt "
-     "and a caption more; None does as img2dataset"},
+     "captions are saved when present, since adding them later means downloading again; None "
+     "behaves like img2dataset"},
     {"bbox_col", "None",
-     "bytes of a picture with boxes are never kept, by theirs with skip_reencode; boxes that reach "
-     "out of 0 to 1 are cut off; a row whose boxes are no boxes, or over 1000, fails; 'blurrer not "
-     "defined' does not occur"},
-    {"processes_count", "1", "one a processor, since one process feeds one of 72"},
-    {"timeout", "of each read", "of the whole try: a host that drips bytes would hold it for ever"},
-    {"retries", "of anything, at once", "of what may pass, with growing pauses"},
-    {"user_agent_token", "named by a Firefox", "named by a drover-worker, which is the truth"},
-    {"ignore_ssl_certificate", "not there", "1.47.0 checks always, its successor has the setting"},
+     "a picture with boxes is always encoded again, also with skip_reencode; boxes are clipped to "
+     "0..1; a row with invalid boxes or more than 1000 fails; 'blurrer not defined' does not "
+     "occur"},
+    {"processes_count", "1", "one per processor, since one process cannot use 72"},
+    {"timeout", "of each read",
+     "of the whole attempt: a host that drips bytes would hold it for ever"},
+    {"retries", "of anything, at once", "of transient failures, with growing pauses"},
+    {"user_agent_token", "added to the name of a Firefox", "added to the name drover-worker"},
+    {"ignore_ssl_certificate", "absent", "1.47.0 always checks; later versions have the setting"},
 };
 
 static char **text_at(struct download_options *o, const struct option_row *r)
@@ -279,7 +282,7 @@ static void load_flags(struct download_options *o, int argc, char *const *argv, 
     }
 }
 
-/* Those from url_col to verify_hash, as the table has them, and what X-Robots-Tag forbids. */
+/* Checks the settings url_col to verify_hash, and the directives of X-Robots-Tag. */
 json_t *options_shape(const struct download_options *o)
 {
     json_t *all = json_object();
@@ -484,7 +487,7 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
     }
     const char *key;
     json_t *v;
-    /* json_object_foreach casts the const away itself only for reading. */
+    /* json_object_foreach casts const away; it only reads */
     for (void *it = json_object_iter((json_t *)(uintptr_t)hyperparameters); it != NULL;
          it = json_object_iter_next((json_t *)(uintptr_t)hyperparameters, it)) {
         key = json_object_iter_key(it);

@@ -1,5 +1,5 @@
-/* Settings of `download`: one table, read from hyperparameters (by name) or flags (--name), the
- * names and defaults of img2dataset where it has them. All faults are reported at once. */
+/* Settings of `download`: one table, read from hyperparameters (by name) or flags (--name), with
+ * img2dataset's names and defaults where it has them. All faults are reported at once. */
 #pragma once
 #include "common/units.h"
 #include "download/fetch/addr.h"
@@ -9,13 +9,13 @@
 #include <jansson.h>
 
 enum incremental_mode { MODE_INCREMENTAL, MODE_OVERWRITE, MODE_EXTEND };
-struct download_options { /* options_done frees */
-    char *url_list;       /* path, s3:// URI, channel:NAME; "" : the only channel */
+struct download_options { /* free with options_done */
+    char *url_list;       /* path, s3:// URI, channel:NAME; "": the only channel */
     char *output_folder;  /* folder or s3:// prefix */
-    char *url_col;        /* "url": URL too */
-    char *caption_col;    /* "auto": TEXT, text or caption if there; "": no caption */
+    char *url_col;        /* "url" also finds URL */
+    char *caption_col;    /* "auto": TEXT, text or caption if present; "": no caption */
     char *save_additional_columns;
-    char *bbox_col; /* saved too; "": none */
+    char *bbox_col; /* also saved; "": no column */
     char *resize_mode;
     char *encode_format;
     char *compute_hash;
@@ -43,16 +43,16 @@ struct download_options { /* options_done frees */
     struct image_options image;
     char *extra_columns[COLUMNS_MAX];
     int extra_columns_n;
-    char *verify_col; /* NULL: none */
-    char *lists_;     /* text the lists point into */
+    char *verify_col; /* NULL: no column */
+    char *lists_;     /* owned text of the lists */
 };
 
-/* Defaults, then hyperparameters (NULL: none), then flags argv[argc]. False with every fault in
- * *faults, one a line. */
+/* Load the defaults, then hyperparameters (may be NULL), then flags argv[argc]. False: *faults has
+ * every fault, one per line. */
 bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
                   struct download_options *ret, struct buf *faults) MUST_CHECK;
 void options_done(struct download_options *o);
-/* The settings that shape what is written, name to text. The caller decrefs. */
+/* The settings that affect the output, name to text. The caller calls json_decref. */
 json_t *options_shape(const struct download_options *o);
-/* The table for --help. */
+/* Append the table for --help. */
 void options_help(struct buf *out);

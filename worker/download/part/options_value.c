@@ -35,7 +35,8 @@ bool value_flag(const char *text, bool *ret)
     return true;
 }
 
-/* Decimal, underscores between digits left out; hexadecimal and the like are no numbers here. */
+/* Remove underscores between digits of a decimal number. Other notations such as hexadecimal are
+ * not numbers here. */
 static bool decimal(const char *text, double *ret)
 {
     char digits[NUMBER_BYTES_MAX];
@@ -102,7 +103,7 @@ void value_unquote(char *text)
     }
 }
 
-/* A quoted word at *p, unescaped in place; *p is then behind its end. NULL: no end. */
+/* Unescape the quoted word at *p in place and move *p behind it. NULL: no closing quote. */
 static char *quoted(char **p)
 {
     char quote = **p;
@@ -121,7 +122,7 @@ static char *quoted(char **p)
     return word;
 }
 
-/* A word without quotes: "[::1]:80" is one, half a list is not, nor is a list in a list. */
+/* An unquoted word: "[::1]:80" is one; half a list or a nested list is not. */
 static bool is_bare(struct str s, bool nested)
 {
     int depth = 0;
@@ -135,7 +136,7 @@ static bool is_bare(struct str s, bool nested)
     return depth == 0;
 }
 
-/* Words between commas, quoted or bare, up to the text's end; nested: they are in brackets. */
+/* Words between commas, quoted or bare, up to the end of text. nested: they are in brackets. */
 static int python_words(char *p, bool nested, char **words, int words_max, const char **ret_why)
 {
     int n = 0;
@@ -177,7 +178,7 @@ static int python_words(char *p, bool nested, char **words, int words_max, const
     }
 }
 
-/* True when text is a JSON array of texts: no NUL, no lists in lists. */
+/* True when text is a JSON array of texts without NUL and nested lists. */
 static bool json_words(const char *text, char **store, char **words, int words_max, int *ret_n)
 {
     json_t *list = json_loads(text, JSON_REJECT_DUPLICATES, NULL);

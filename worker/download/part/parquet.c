@@ -1,5 +1,5 @@
-/* The query casts every column to one of five plain types, so that reading a vector needs one
- * switch; the type the column had is kept for the sidecar. */
+/* The query casts every column to one of five plain types, so that one switch reads a vector. The
+ * sidecar keeps the original types. */
 #include "parquet.h"
 #include "common/cleanup.h"
 #include "download/image/bbox.h"
@@ -19,9 +19,9 @@ struct parquet {
     int64_t rows;
     struct columns columns;
     char *source[COLUMNS_MAX + 1]; /* name in the file of each column */
-    char *types[COLUMNS_MAX];      /* SQL of those that are of no plain type */
+    char *types[COLUMNS_MAX];      /* SQL of columns whose type is not plain */
     char *name;
-    bool retry; /* only rows that failed to download, of an earlier output's sidecars */
+    bool retry; /* only rows that failed to download, from an earlier output's sidecars */
 };
 
 static bool check_file(const char *path, const char *name, struct err *err)
@@ -104,7 +104,8 @@ static const char *cast_of(enum cell_kind kind)
     return "VARCHAR";
 }
 
-/* Index in the file's columns, -1: none. Case counts, as in every parquet reader but DuckDB. */
+/* Index in the file's columns; -1: not found. Case matters, as in every parquet reader but
+ * DuckDB. */
 static int find_column(duckdb_result *r, const char *name)
 {
     idx_t n = duckdb_column_count(r);
@@ -138,7 +139,7 @@ static bool missing(const struct parquet *p, duckdb_result *r, const char *what,
                    buf_cstr(&b));
 }
 
-/* type: in SQL, of a column of no plain type. */
+/* type: its SQL type, for a column whose type is not plain. */
 static void add_column(struct parquet *p, duckdb_result *r, int file_i, const char *name,
                        const char *type)
 {
@@ -165,7 +166,8 @@ static enum cell_kind kind_of(const struct parquet *p, int i)
     return i < p->columns.n ? p->columns.at[i].kind : CELL_TEXT;
 }
 
-/* Where a setting's column is, -1 with a word of it in lacking when the file has none. */
+/* The column of a setting; -1, and its name appended to `lacking`, when the file does not have
+ * it. */
 static int must_find(duckdb_result *r, const char *name, const char *setting, struct buf *lacking)
 {
     int i = find_column(r, name);
@@ -184,7 +186,7 @@ static int add_text_column(struct parquet *p, duckdb_result *r, int file_i, cons
     return p->columns.n - 1;
 }
 
-/* A column that cannot hold boxes is reported once, not by every row. */
+/* A column that cannot hold boxes is one fault, not one per row. */
 static bool check_boxes(const struct parquet *p, struct err *err)
 {
     if (p->columns.boxes_i < 0) {
@@ -198,7 +200,7 @@ static bool check_boxes(const struct parquet *p, struct err *err)
                    p->name, c->name, c->sql_type);
 }
 
-/* The order is img2dataset's; everything missing is reported at once. */
+/* The order is img2dataset's. All missing columns are reported at once. */
 static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *types,
                            const struct download_options *o, struct err *err)
 {
@@ -234,7 +236,7 @@ static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *t
         buf_addf(&lacking, "%s'url' or 'URL' (set url_col)", lacking.n > 0 ? ", " : "");
     }
     if (o->verify_col != NULL && must_find(r, o->verify_col, " (verify_hash)", &lacking) >= 0) {
-        p->source[p->columns.n] = xstrdup(o->verify_col); /* read, not written */
+        p->source[p->columns.n] = xstrdup(o->verify_col); /* read but not written */
         p->columns.verify = true;
     }
     return lacking.n == 0 ? check_boxes(p, err) : missing(p, r, buf_cstr(&lacking), err);
@@ -247,7 +249,7 @@ static void from_clause(struct buf *sql, const char *path)
     buf_add_cstr(sql, ", binary_as_string=true)");
 }
 
-/* Rows worth another try: not those gone, forbidden, or without a valid URL. */
+/* Rows worth another attempt: not those that are gone, forbidden, or without a valid URL. */
 static void where_clause(const struct parquet *p, struct buf *sql)
 {
     if (p->retry) {
@@ -257,7 +259,7 @@ static void where_clause(const struct parquet *p, struct buf *sql)
     }
 }
 
-/* The footer says it twice, for the file and for each row group. */
+/* The footer has the count twice, for the file and for each row group. */
 static bool count_rows(struct parquet *p, const char *path, struct err *err)
 {
     AUTO_BUF struct buf sql = BUF_INIT(SQL_BYTES_MAX);
@@ -338,7 +340,7 @@ static bool start_stream(struct parquet *p, const char *path, struct err *err)
     }
     duckdb_state rc = duckdb_execute_pending(pending, &p->result);
     duckdb_destroy_pending(&pending);
-    p->streaming = true; /* the result must be destroyed in any case */
+    p->streaming = true; /* destroy the result in any case */
     if (rc != DuckDBSuccess) {
         (void)duck_fail(err, duckdb_result_error(&p->result));
         return err_wrap(err, "'%s'", p->name);
@@ -402,7 +404,7 @@ const struct columns *parquet_columns(const struct parquet *p)
     return &p->columns;
 }
 
-/* Make chunk_i < chunk_n, or chunk NULL at the end. */
+/* Make chunk_i < chunk_n, or set chunk to NULL at the end. */
 static bool fill(struct parquet *p, struct err *err)
 {
     while (p->chunk == NULL || p->chunk_i >= p->chunk_n) {

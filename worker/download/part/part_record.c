@@ -1,6 +1,6 @@
 /* The file: {"version":1,"parts":[{"first_shard":0,"task":"12","source":{"uri","size","checksum",
- * "rows"},"settings":{"image_size":"256",...},"settings_sha256":"hex"}]}, an entry for each part of
- * an extended output. The uri is for people: the same part may be mounted elsewhere. */
+ * "rows"},"settings":{"image_size":"256",...},"settings_sha256":"hex"}]}, one entry per part of an
+ * extended output. The uri is only informative: the same part may be mounted elsewhere. */
 #include "part_record.h"
 #include "common/cleanup.h"
 #include "common/hash.h"
@@ -12,7 +12,7 @@
 #include <glob.h>
 #include <sys/stat.h>
 
-#define END_BYTES ((size_t)512 << 10) /* of a source, read at its front and its end */
+#define END_BYTES ((size_t)512 << 10) /* of a source, read at its start and its end */
 
 struct part_record {
     const struct download_options *o; /* borrowed */
@@ -21,8 +21,6 @@ struct part_record {
     json_t *settings;
     char settings_sha256[SHA256_HEX_N];
 };
-
-/* --- the source ------------------------------------------------------------------------------- */
 
 static bool add_ends(struct sha256 *h, const char *path, int64_t *size, struct err *err)
 {
@@ -46,7 +44,7 @@ static bool add_ends(struct sha256 *h, const char *path, int64_t *size, struct e
     return true;
 }
 
-/* A file, or a pattern for those of an earlier output. */
+/* A file, or the pattern of an earlier output's files. */
 static bool read_source(struct part_record *p, const struct input *in, int64_t rows,
                         struct err *err)
 {
@@ -109,9 +107,7 @@ void part_record_free(struct part_record *p)
     free(p);
 }
 
-/* --- comparing -------------------------------------------------------------------------------- */
-
-/* What is there, *ret NULL: nothing. */
+/* Load the existing record; *ret NULL: there is none. */
 static bool load(struct sink *sink, json_t **ret, struct err *err)
 {
     AUTO_BUF struct buf b = BUF_INIT(PART_RECORD_BYTES_MAX);
@@ -204,7 +200,7 @@ static bool same_all(const struct part_record *p, const json_t *entry, struct er
     return same_source(p, entry, err) && same_settings(p, entry, err) && same_task(p, entry, err);
 }
 
-/* Shards that nobody vouches for. */
+/* Refuse shards of unknown origin. */
 static bool has_shards(struct sink *sink, bool *ret, struct err *err)
 {
     struct sink_listing l = {0};
@@ -220,7 +216,7 @@ static bool has_shards(struct sink *sink, bool *ret, struct err *err)
     return true;
 }
 
-/* The entry of shards from first on, NULL: none; first -1: the last entry. */
+/* The entry of shards from `first` on; NULL: none. first -1: the last entry. */
 static const json_t *entry_of(const json_t *record, int64_t first)
 {
     const json_t *parts = json_object_get(record, "parts");
@@ -233,7 +229,7 @@ static const json_t *entry_of(const json_t *record, int64_t first)
     return NULL;
 }
 
-/* Is one of the parts of a finished output this one? The error is of the last. */
+/* True when one of the parts of a finished output is this one. The error is that of the last. */
 static bool is_one_of_them(const struct part_record *p, const json_t *record, struct err *err)
 {
     const json_t *parts = json_object_get(record, "parts");
@@ -272,7 +268,7 @@ bool part_record_check(const struct part_record *p, struct sink *sink, bool fini
     }
     return (!shards && !finished) ||
            err_set(err, ERR_INVALID,
-                   "'%s' has shards and no %s: nobody knows what part and which settings they are "
+                   "'%s' has shards and no %s: it is unknown which part and settings they are "
                    "of, here it is '%.200s'; %s",
                    p->o->output_folder, PART_RECORD_KEY,
                    json_string_value(json_object_get(p->source, "uri")), REFUSE_HINT);
@@ -307,7 +303,7 @@ bool part_record_write(const struct part_record *p, struct sink *sink, int64_t f
         *err = e;
         return false;
     }
-    AUTO_JSON json_t *theirs = NULL; /* a second writer of this part was first, or of another */
+    AUTO_JSON json_t *theirs = NULL; /* a second writer was first */
     if (!load(sink, &theirs, err)) {
         return false;
     }

@@ -1,7 +1,7 @@
-/* _part.json: what an output is made of, written before its first shard: the source (its size, the
- * checksum of its ends, its rows), the settings that shape what is written, and the task. Whoever
- * goes on with an output, extends it or finds it finished compares first, so that shards of another
- * part or of other settings are never taken for this one's. */
+/* _part.json: the origin of an output, written before its first shard: the source (size, checksum
+ * of its ends, rows), the settings that affect the output, and the task. A run that continues,
+ * extends or checks an output compares it first, so that shards of another part or of other
+ * settings are never mistaken for its own. */
 #pragma once
 #include "download/shard/shard.h"
 #include "input.h"
@@ -13,16 +13,16 @@
 
 struct part_record; /* of this run */
 
-/* Read the source's size and ends. The caller frees. */
+/* Read the source's size and ends. The caller frees *ret. */
 bool part_record_new(const struct download_options *o, const struct input *in, const char *task,
                      int64_t rows, struct part_record **ret, struct err *err) MUST_CHECK;
 void part_record_free(struct part_record *p);
-/* Before anything is changed: may this run go on in that output (finished or not)? ERR_INVALID with
- * both values and what to do when it is of something else, or of nobody knows what. Overwrite may
- * always, unless it goes on with its own (resumed). */
+/* Check before any change that this run may continue in the output. ERR_INVALID, with both values
+ * and a remedy, when the output is of something else or of unknown origin. Overwrite is always
+ * allowed, unless it resumes its own output (resumed). */
 bool part_record_check(const struct part_record *p, struct sink *sink, bool finished, bool resumed,
                        struct err *err) MUST_CHECK;
-/* Write our entry, for shards from first_shard on, if it is not there; extend adds it to those of
- * the earlier parts. ERR_INVALID when another writer's is there by now. */
+/* Write our entry, for shards from first_shard on, unless it exists; extend adds it to those of the
+ * earlier parts. ERR_INVALID when another writer's entry appeared meanwhile. */
 bool part_record_write(const struct part_record *p, struct sink *sink, int64_t first_shard,
                        struct err *err) MUST_CHECK;

@@ -115,7 +115,8 @@ int64_t pipeline_shard_rows(const struct pipeline *r, int64_t shard_i)
     return MIN(per, r->rows - shard_i * per);
 }
 
-/* True when one more shard may be open; always for the oldest few, or none would ever close. */
+/* True when one more shard may be open; always for the oldest few, or no shard would ever be
+ * finished. */
 static bool has_room(const struct pipeline *r)
 {
     int64_t part = (int64_t)SINK_PART_BYTES;
@@ -132,7 +133,7 @@ bool pipeline_shard_open(struct pipeline *r)
 {
     (void)pthread_mutex_lock(&r->lock);
     while (!has_room(r) && !pipeline_stopping(r)) {
-        struct timespec until; /* the guess changes without a signal */
+        struct timespec until; /* the estimate changes without a signal */
         (void)clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += GUESS_NS;
         until.tv_sec += until.tv_nsec / 1000000000;

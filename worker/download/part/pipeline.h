@@ -1,7 +1,7 @@
-/* What the stages of one download share. Rows flow
- *   reader -> rows -> fetch threads -> bodies -> decode threads -> results -> writer
- * and every arrow is a queue bounded in bytes, or a budget. The first error stops all; SIGTERM
- * stops what is before the writer and lets it finish the shards that are complete. */
+/* State shared by the stages of one download. Rows flow reader -> rows -> fetch threads -> bodies
+ * -> decode threads -> results -> writer. Every arrow is a queue bounded in bytes, or a budget. The
+ * first error stops all stages. SIGTERM stops the stages before the writer, which finishes the
+ * complete shards. */
 #pragma once
 #include "download/shard/shard.h"
 #include "job/progress_report.h"
@@ -9,27 +9,28 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PIPELINE_LANES_MAX          32
-#define PIPELINE_LANE_PROCESSES     8  /* that one fetching thread feeds */
-#define PIPELINE_HOST_SHARE         16 /* of all transfers, at one host ... */
-#define PIPELINE_HOST_MIN           32 /* ... or so many */
-#define PIPELINE_TRANSFERS_MAX      32768
-#define PIPELINE_ROWS_BYTES_MAX     (8u << 20)  /* of all lanes */
-#define PIPELINE_BODIES_BYTES_MAX   (64u << 20) /* of a lane: coming in and waiting for a decoder */
+#define PIPELINE_LANES_MAX      32
+#define PIPELINE_LANE_PROCESSES 8  /* decoding processes one fetching thread can feed */
+#define PIPELINE_HOST_SHARE     16 /* share of all transfers per host ... */
+#define PIPELINE_HOST_MIN       32 /* ... at least this many */
+#define PIPELINE_TRANSFERS_MAX  32768
+#define PIPELINE_ROWS_BYTES_MAX (8u << 20) /* of all lanes */
+/* of a lane: bodies arriving and waiting for a decoder */
+#define PIPELINE_BODIES_BYTES_MAX   (64u << 20)
 #define PIPELINE_RESULTS_BYTES_MAX  (32u << 20)
-#define PIPELINE_RESULTS_WAKE_BYTES (256u << 10) /* that the writer is woken for at once */
+#define PIPELINE_RESULTS_WAKE_BYTES (256u << 10) /* wake the writer at once from here on */
 #define PIPELINE_SHARDS_OPEN_MAX    512
-#define PIPELINE_LARGE_SHARD_ROWS   20000 /* about 1 kB of memory a row of each open shard */
-/* An open shard in S3 has up to one part in memory: the limit over all open shards per decoding
+#define PIPELINE_LARGE_SHARD_ROWS   20000 /* an open shard needs about 1 kB of memory per row */
+/* An open shard in S3 keeps up to one part in memory. Limit over all open shards per decoding
  * process, estimated from the shards so far. */
 #define PIPELINE_PARTS_BYTES     ((size_t)32 << 20)
 #define PIPELINE_PARTS_BYTES_MIN ((size_t)64 << 20)
-/* Rows of open shards, about: as many as the decoders can do while the slowest URL of the oldest
- * shard runs into its deadline, or its host's silence into our patience, so that none of them ever
- * waits for it. */
+/* Approximate rows of open shards: as many as the decoders process while the slowest URL of the
+ * oldest shard reaches its deadline, or its host our patience, so that decoders never wait for
+ * it. */
 #define PIPELINE_ROWS_OPEN_MIN   4096
 #define PIPELINE_ROWS_OPEN_MAX   400000
-#define PIPELINE_IMAGES_A_SECOND 500 /* of one decoding process, at most */
+#define PIPELINE_IMAGES_A_SECOND 500 /* maximum of one decoding process */
 
 enum stop { STOP_NO, STOP_SIGNAL, STOP_ERROR };
 
@@ -40,37 +41,39 @@ struct pipeline {
     int64_t rows;
     struct progress progress;
     int lanes;     /* fetching threads */
-    int transfers; /* at once, of all of them */
+    int transfers; /* at once, over all lanes */
     struct queue *queue_rows[PIPELINE_LANES_MAX];
     struct queue *queue_bodies;
     struct queue *queue_results;
     _Atomic int stop;
-    _Atomic bool abandoned; /* open shards are given up */
+    _Atomic bool abandoned; /* open shards are discarded */
     /* Results so far, to estimate the size of a shard. */
     _Atomic int64_t tar_rows, tar_bytes;
-    size_t parts_bytes_max; /* 0: nothing of a shard stays in memory */
-    pthread_mutex_t lock;   /* of what follows */
+    size_t parts_bytes_max; /* 0: shards keep nothing in memory */
+    pthread_mutex_t lock;   /* guards the fields below */
     pthread_cond_t window;
     int shards_open;
     int shards_open_max, shards_open_least;
-    struct err err; /* the first */
+    struct err err; /* the first error */
 };
 
+/* The options and columns are borrowed. */
 void pipeline_init(struct pipeline *r, const struct download_options *o,
                    const struct columns *columns, int64_t rows);
 void pipeline_done(struct pipeline *r);
-/* Remember the first error and stop everything. */
+/* Keep the first error and stop all stages. */
 void pipeline_fail(struct pipeline *r, const struct err *err);
+/* Stop the stages before the writer. */
 void pipeline_stop(struct pipeline *r, enum stop why);
-/* No time is left to finish open shards: the writer discards them. From any thread, after the
+/* No time is left to finish open shards: the writer discards them. Call from any thread after the
  * stop. */
 void pipeline_abandon(struct pipeline *r);
 bool pipeline_stopping(const struct pipeline *r);
 int64_t pipeline_shards(const struct pipeline *r); /* of the part */
 int64_t pipeline_shard_rows(const struct pipeline *r,
                             int64_t shard_i); /* the last one may be short */
-/* Transfers at once from one host. */
+/* Maximum of transfers at once per host. */
 int64_t pipeline_host_connections(const struct pipeline *r);
-/* Wait until one more shard may be open; false when stopping. */
+/* Wait until one more shard may be open. False when stopping. */
 bool pipeline_shard_open(struct pipeline *r) MUST_CHECK;
 void pipeline_shard_closed(struct pipeline *r);

@@ -1,6 +1,6 @@
-/* A shard is finished when its _stats.json is there, with tar and parquet beside it: it is written
- * last. Pieces of other shards are removed at the start, stats first, parquet, then tar, so that
- * a kill in between leaves nothing that looks finished. */
+/* A shard is finished when it has tar, parquet and _stats.json, which is written last. Pieces of
+ * other shards are removed at the start: stats first, then parquet, then tar, so that after a kill
+ * in between nothing looks finished. */
 #include "resume.h"
 #include "common/cleanup.h"
 #include "common/log.h"
@@ -8,7 +8,7 @@
 static const char *const suffixes[] = {".tar", ".parquet", "_stats.json"};
 #define WHOLE 7u
 
-/* Which pieces of which shard are there; pieces[shards]. */
+/* Which pieces of which shards exist; pieces[shards]. */
 static uint8_t *survey(const struct pipeline *run, const struct sink_listing *l)
 {
     int64_t shards = pipeline_shards(run);
@@ -175,7 +175,7 @@ bool resume_check(struct sink *sink, const struct pipeline *run, const struct sh
     bool ok = true;
     for (int64_t i = 0; ok && i < pipeline_shards(run); i++) {
         if (pieces[i] != WHOLE) {
-            ok = err_set(err, ERR_CONFLICT, "shard %lld is not whole at the end", (long long)i);
+            ok = err_set(err, ERR_CONFLICT, "shard %lld is incomplete at the end", (long long)i);
         }
     }
     for (size_t i = 0; ok && i < sizes_n; i++) {
@@ -194,7 +194,7 @@ bool resume_check(struct sink *sink, const struct pipeline *run, const struct sh
     return true;
 }
 
-/* A shard's tar with any number of digits: the other files of a shard are uploaded in one piece. */
+/* A shard's tar with any number of digits; the other files of a shard are uploaded in one piece. */
 static bool is_tar_name(void *ctx UNUSED, const char *name)
 {
     size_t digits = strspn(name, "0123456789");

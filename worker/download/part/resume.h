@@ -1,5 +1,5 @@
-/* What an earlier run left in the output: its finished shards are kept and counted, the remains of
- * unfinished ones are removed. Also the last check of everything before the manifest. */
+/* The output of earlier runs: finished shards are kept and counted, the rest of unfinished ones is
+ * removed. Also the last check of everything before the manifest. */
 #pragma once
 #include "download/shard/writer.h"
 #include "pipeline.h"
@@ -11,20 +11,19 @@ struct resume {
     struct stats total; /* over the finished ones */
 };
 
-/* ERR_INVALID when a finished shard does not fit the part and the settings. */
+/* List the output. ERR_INVALID when a finished shard does not fit the part and the settings. */
 bool resume_load(struct sink *sink, const struct pipeline *run, struct resume *ret,
                  struct err *err) MUST_CHECK;
 void resume_done(struct resume *r);
 bool resume_is_done(const struct resume *r, int64_t shard_i);
-/* Add the stats of shards that another writer made while we ran. */
+/* Add the stats of shards that another writer completed meanwhile. */
 bool resume_add_lost(struct sink *sink, const struct pipeline *run, const int64_t *shards, size_t n,
                      struct stats *total, struct err *err) MUST_CHECK;
 /* Remove the objects of a shard that mixes the work of two writers. A failure is only logged. */
 void resume_remove_shard(struct sink *sink, const struct pipeline *run, int64_t shard_i);
-/* Every shard has its three objects, and those we wrote have the size we wrote (a shard
- * where that is not so is removed, and the call fails). Gives the
- * objects of the manifest. */
+/* Check that every shard has its three objects and that ours have the size we wrote. A shard of
+ * another size is removed and the call fails. Returns the objects of the manifest. */
 bool resume_check(struct sink *sink, const struct pipeline *run, const struct shard_sizes *sizes,
                   size_t sizes_n, struct sink_listing *ret, struct err *err) MUST_CHECK;
-/* At the end: abort the abandoned uploads of shards. */
+/* At the end: abort abandoned uploads of shards. */
 void resume_abort_uploads(struct sink *sink);

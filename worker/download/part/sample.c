@@ -46,7 +46,7 @@ void sample_free(struct sample *s)
     free(s);
 }
 
-/* Bytes of the character at p, 0: it is not one to show. */
+/* Length of the character at p; 0: not printable. */
 static size_t character_n(const char *p)
 {
     unsigned char c = (unsigned char)*p;

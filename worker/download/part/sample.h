@@ -1,4 +1,4 @@
-/* One row on its way through the stages, and the columns it came with. */
+/* One row on its way through the stages, and its columns. */
 #pragma once
 #include "download/image/bbox.h"
 #include "download/image/image.h"
@@ -19,9 +19,9 @@ enum cell_kind {
     CELL_FLOAT,
     CELL_DOUBLE,
     CELL_TEXT,
-    CELL_JSON /* text that goes into json as it is: lists, structs, maps, decimals */
+    CELL_JSON /* text copied into json unchanged: lists, structs, maps, decimals */
 };
-struct cell { /* value; text borrowed from its sample */
+struct cell { /* text borrowed from its sample */
     enum cell_kind kind;
     union {
         bool b;
@@ -33,9 +33,10 @@ struct cell { /* value; text borrowed from its sample */
 };
 /* A column copied through to json and parquet. */
 struct column {
-    char *name;           /* in the output */
-    const char *sql_type; /* of the parquet sidecar: "INTEGER", "VARCHAR" ...; texts are cast to it,
-                             since dates and lists travel as text */
+    char *name; /* name in the output */
+    /* type in the parquet sidecar: "INTEGER", "VARCHAR" ...; texts are cast to it, since dates and
+     * lists travel as text */
+    const char *sql_type;
     enum cell_kind kind;
 };
 struct columns {
@@ -43,50 +44,51 @@ struct columns {
     bool verify; /* rows have one more cell at [n]: the hash their body must have; not written */
     int n;
     int url_i;
-    int caption_i; /* -1: none */
-    int boxes_i;   /* what is to be blurred, -1: none */
+    int caption_i; /* -1: no caption */
+    int boxes_i;   /* column of the boxes to blur; -1: none */
 };
 
-/* Where its fetch stands while no transfer has it. */
+/* State of a fetch while the row has no transfer. */
 struct fetch_place {
-    char *hop;             /* the URL to go on with, after redirects; NULL: its own. Owned */
-    int redirects, tries;  /* of this try; before it */
-    int64_t left_us;       /* until the deadline of this try; 0: it has not begun */
+    char *hop;             /* URL to continue with after redirects; NULL: the row's own. Owned */
+    int redirects, tries;  /* redirects of this attempt; earlier attempts */
+    int64_t left_us;       /* until the deadline of this attempt; 0: not begun */
     int64_t not_before_us; /* monotonic */
-    bool last;             /* it fails then, unless it was our network */
+    bool last;             /* fail then, unless the network was at fault */
 };
 struct sample {
-    struct queue_item item; /* first member: queues hand out items */
+    struct queue_item item; /* first member: queues pass items */
     struct fetch_place place;
     int64_t shard_i;
     int32_t row_i;      /* in the shard */
-    int lane;           /* that fetched it */
+    int lane;           /* lane that fetched it */
     struct cell *cells; /* cells[columns.n] */
-    char *text;         /* what the cells point to */
+    char *text;         /* text of the cells */
     size_t text_n;
-    uint8_t *body; /* as downloaded; freed once decoded */
+    uint8_t *body; /* as downloaded; freed after decoding */
     size_t body_n;
     enum sample_status status;
     char error[SAMPLE_ERROR_BYTES_MAX];                     /* "" on success */
     int32_t width, height, original_width, original_height; /* 0: null */
     char *exif;                                             /* JSON text or NULL */
-    char hash[IMAGE_HASH_HEX_N];                            /* "" : null */
+    char hash[IMAGE_HASH_HEX_N];                            /* "": null */
     uint8_t *image;
     size_t image_n;
 };
 
-/* A list, struct or map: its text is all JSON, not only its value. */
+/* True for a list, struct or map, whose text is JSON as a whole. */
 bool column_is_nested(const struct column *c);
-/* Room for columns_n cells. */
+/* With columns_n empty cells; the caller frees it. */
 struct sample *sample_new(int columns_n);
 void sample_free(struct sample *s);
-/* Free what only earlier stages need, keep what the sidecar needs. */
+/* Free what only earlier stages need; keep what the sidecar needs. */
 void sample_drop_image(struct sample *s);
+/* Free the downloaded body. */
 void sample_drop_body(struct sample *s);
 /* Mark as failed. Control characters and invalid UTF-8 become '?', because the text goes into JSON
  * and Parquet. */
 void sample_fail(struct sample *s, enum sample_status status, const char *fmt, ...) PRINTF(3, 4);
-/* The boxes in a cell: null gives no box; a cell that is not text is invalid. */
+/* Parse the boxes in a cell: null gives no box; a cell that is not text is invalid. */
 bool sample_boxes(const struct sample *s, int cell_i, struct bboxes *ret,
                   struct err *err) MUST_CHECK;
 struct sample *sample_of(struct queue_item *item); /* NULL gives NULL */

@@ -82,7 +82,7 @@ const char *shard_hash_name(enum image_hash h)
     return NULL;
 }
 
-/* JSON with what is not ASCII in it escaped. */
+/* JSON with non-ASCII characters escaped. */
 static void ascii_json(struct buf *out, struct str s)
 {
     AUTO_BUF struct buf escaped = BUF_INIT(JSON_MEMBER_BYTES_MAX);

@@ -16,6 +16,7 @@ struct shard_format { /* value */
 
 /* Digits of the row part of a key: ceil(log10(rows_per_shard)), at least 0. */
 int shard_row_digits(int64_t rows_per_shard);
+/* The key of a row: shard number and row number. */
 void shard_key(const struct shard_format *f, int64_t shard_i, int64_t row_i,
                char out[static SHARD_KEY_BYTES]);
 /* "00012" + suffix, as ".tar", ".parquet", "_stats.json". */

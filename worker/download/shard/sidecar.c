@@ -1,10 +1,10 @@
 /* Rows go into a table by the appender, the table into a memfd by COPY. Table columns are called
  * c0, c1, ... and get their names in COPY's SELECT.
  *
- * To DuckDB "WIDTH" and "width" are one name, to every reader of parquet they are two, and LAION's
- * parts have the first while the output has the second. The later of such a pair is written with a
- * first byte that no name has, and that byte is put right in the file's footer, where names stand
- * behind their length. */
+ * DuckDB treats "WIDTH" and "width" as one name; every parquet reader treats them as two. LAION's
+ * parts have the first, the output has the second. The later of such a pair is written with a first
+ * byte that no name has. The footer stores names behind their length, so that byte is then
+ * corrected in the footer. */
 #include "sidecar.h"
 #include "common/cleanup.h"
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define SQL_BYTES_MAX   (64u << 10)
 #define OWN_COLUMNS_MAX 9
-#define ROW_GROUP_ROWS  2048 /* DuckDB's smallest: readers take a few rows of many shards */
+#define ROW_GROUP_ROWS  2048 /* DuckDB's minimum: readers take a few rows of many shards */
 #define ALIASES_MAX     8    /* \1 to \8: below the control bytes that SQL text treats as space */
 
 struct alias {
@@ -37,8 +37,7 @@ struct own_column {
     const char *type;
 };
 
-/* What to call a column in COPY: its name, or an alias when an earlier one is the same to DuckDB.
- */
+/* Name of a column in COPY: its own, or an alias when DuckDB takes an earlier one for the same. */
 static const char *call_it(struct sidecar *s, const char *name, const char *const *earlier, int n)
 {
     bool taken = false;

@@ -1,13 +1,13 @@
-/* NNNNN.parquet: one row for every input row of the shard, written by DuckDB into memory. */
+/* Writes NNNNN.parquet with DuckDB into memory: one row for every input row of the shard. */
 #pragma once
 #include "download/part/duck.h"
 #include "shard.h"
 
 struct sidecar;
-/* duck and columns are borrowed; of one thread. */
+/* duck and columns are borrowed. Use it on one thread. */
 bool sidecar_new(struct duck *duck, const struct columns *columns, const struct shard_format *f,
                  struct sidecar **ret, struct err *err) MUST_CHECK;
 void sidecar_free(struct sidecar *s);
-/* The file's bytes for rows[rows_n], in a mapping of the caller's: munmap(p, n). */
+/* The file's bytes for rows[rows_n] in a mapping that the caller unmaps: munmap(p, n). */
 bool sidecar_write(struct sidecar *s, struct sample *const *samples, size_t samples_n,
                    struct str *ret, struct err *err) MUST_CHECK;

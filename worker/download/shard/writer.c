@@ -1,5 +1,5 @@
-/* Successes are appended to the shard's tar as they come, in order of completion, as img2dataset
- * does; the rows' data is kept until the sidecar is written, in row order. */
+/* Successes are appended to the shard's tar in order of completion, as img2dataset does. The rows'
+ * data is kept until the sidecar is written in row order. */
 #include "writer.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -141,8 +141,8 @@ static void note_written(struct writer *w, struct open_shard *s, int64_t parquet
     p->bytes += s->tar_size + parquet_size;
 }
 
-/* Tar, parquet, stats, each create-only. When the tar is there already another writer owns this
- * shard: nothing more of it is ours. When a later piece is there, two writers have mixed. */
+/* Write tar, parquet and stats, each create-only. When the tar exists, another writer owns this
+ * shard and we write nothing more of it. When a later piece exists, two writers have mixed. */
 static bool finish(struct writer *w, struct open_shard *s, struct err *err)
 {
     int64_t parquet_size;
@@ -190,7 +190,7 @@ static void count(struct writer *w, const struct sample *s)
     }
 }
 
-/* Takes the sample. */
+/* Takes ownership of the sample. */
 static bool add(struct writer *w, struct sample *sample, struct err *err)
 {
     struct open_shard *s;
@@ -234,7 +234,7 @@ void *writer_main(void *arg)
     for (struct sample *s = sample_of(queue_pop(w->run->queue_results, true)); s != NULL;
          s = sample_of(queue_pop(w->run->queue_results, true))) {
         if (!ok || w->run->abandoned) {
-            sample_free(s); /* drained, so that no thread waits for room */
+            sample_free(s); /* drained, so that no thread waits for space in the queue */
             continue;
         }
         ok = add(w, s, &err);
@@ -242,7 +242,7 @@ void *writer_main(void *arg)
             pipeline_fail(w->run, &err);
         }
     }
-    /* Here and not in writer_free: it need not wait for decoders that hang. */
+    /* Not in writer_free, which need not wait for decoders that hang. */
     while (w->open_n > 0) {
         shard_free(w->open[--w->open_n]);
     }
