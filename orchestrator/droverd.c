@@ -152,6 +152,9 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
         .threads = (int)s->api_threads,
         .rate_per_s = s->token_rate_per_s,
         .burst = s->token_burst,
+        .trusted_proxies = s->trusted_proxies,
+        .streams_per_token = (int)s->streams_per_token,
+        .streams_per_address = (int)s->streams_per_address,
         .secure_cookie = s->secure_cookie};
     bool ok = loop_new(&loop, err) && loop_signal(loop, SIGTERM, on_signal, loop, err) &&
               loop_signal(loop, SIGINT, on_signal, loop, err) && bridge_new(&bridge, err) &&
@@ -246,6 +249,12 @@ int main(int argc, char **argv)
     bool only_migrate;
     const struct rlimit no_core = {0, 0};
     (void)setrlimit(RLIMIT_CORE, &no_core); /* a core would hold credentials */
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) ==
+        0) { /* a connection is a descriptor, and the usual 1,024 are few */
+        files.rlim_cur = MIN(files.rlim_max, 65536);
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_program("droverd");
     if (!read_options(argc, argv, &o, &status)) {

@@ -1,5 +1,6 @@
 /* The table of droverd's settings, and the rules over several of them. */
 #include "settings.h"
+#include "api/server/proxies.h"
 
 #define AT(field) offsetof(struct daemon_settings, field)
 
@@ -55,6 +56,12 @@ const struct config_row settings_rows[] = {
      AT(token_rate_per_s), "requests a second a token may make; 0: no limit"},
     {"token_burst", "DROVER_TOKEN_BURST", CONFIG_I64, "400", 1, 1000000, AT(token_burst),
      "requests a token may make at once"},
+    {"trusted_proxies", "DROVER_TRUSTED_PROXIES", CONFIG_STR, "", 0, 0, AT(trusted_proxies),
+     "addresses and networks, by commas, whose X-Forwarded-For names the client"},
+    {"streams_per_token", "DROVER_STREAMS_PER_TOKEN", CONFIG_I64, "16", 1, 1000,
+     AT(streams_per_token), "event streams a token may have open"},
+    {"streams_per_address", "DROVER_STREAMS_PER_ADDRESS", CONFIG_I64, "200", 1, 1000,
+     AT(streams_per_address), "event streams an address other than loopback may have open"},
 };
 
 const size_t settings_rows_n = ARRAY_LEN(settings_rows);
@@ -72,5 +79,8 @@ bool settings_check(const struct daemon_settings *s, struct err *err)
                        "one late renewal loses the leadership",
                        (long long)s->lease_renew_us, (long long)s->lease_length_us);
     }
-    return true;
+    struct proxies *proxies = NULL;
+    bool ok = proxies_new(s->trusted_proxies, &proxies, err);
+    proxies_free(proxies);
+    return ok;
 }

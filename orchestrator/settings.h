@@ -6,11 +6,12 @@
 
 struct daemon_settings {
     char *database_url, *listen, *token_file, *job_prefix, *role_arn, *worker_image, *bucket;
-    char *prices_file, *log_level, *spool_dir;
+    char *prices_file, *log_level, *spool_dir, *trusted_proxies;
     int64_t tick_interval_us, observe_interval_us, lease_length_us, lease_renew_us;
     int64_t signature_window_us, quota_interval_us, database_wait_us;
     int64_t progress_interval_us;
     int64_t create_rate_per_minute, create_burst, api_threads, token_rate_per_s, token_burst;
+    int64_t streams_per_token, streams_per_address;
     bool plain_http, secure_cookie;
 };
 extern const struct config_row settings_rows[];

@@ -7,9 +7,18 @@
 #define HEAD_TIMEOUT_HEAD_US (10 * USEC_PER_SEC) /* from accept to a complete head */
 #define HEAD_TIMEOUT_NEXT_US (40 * USEC_PER_SEC) /* from an answer to the next complete head */
 
+#define HEAD_TIMEOUT_RESERVE     16
+#define HEAD_TIMEOUT_RESERVE_US  (2 * USEC_PER_SEC) /* to a whole head, in the reserve */
+#define HEAD_TIMEOUT_PER_ADDRESS 32
+
 struct head_timeout;
+struct proxies;
 /* Watch up to `max` connections; the caller owns *ret. ERR_INTERNAL. */
-bool head_timeout_new(size_t max, struct head_timeout **ret, struct err *err) MUST_CHECK;
+/* `max` connections are watched. Those above max - HEAD_TIMEOUT_RESERVE are the reserve: they may
+ * ask for probes only. More than HEAD_TIMEOUT_PER_ADDRESS from one address that is neither this
+ * machine nor one of `proxies` (borrowed) are shut down at once. */
+bool head_timeout_new(size_t max, const struct proxies *proxies, struct head_timeout **ret,
+                      struct err *err) MUST_CHECK;
 /* call after the daemon has stopped; NULL ignored */
 void head_timeout_free(struct head_timeout *c);
 /* For MHD_OPTION_NOTIFY_CONNECTION; cls is the struct head_timeout. */
@@ -19,3 +28,5 @@ void head_timeout_notify(void *cls, struct MHD_Connection *conn, void **socket_c
 void head_timeout_head_read(struct head_timeout *c, struct MHD_Connection *conn);
 /* The answer is complete: the deadline of the next head begins. */
 void head_timeout_answered(struct head_timeout *c, struct MHD_Connection *conn);
+/* Was this connection accepted into the reserve? */
+bool head_timeout_in_reserve(struct head_timeout *c, struct MHD_Connection *conn);

@@ -9,14 +9,15 @@
 #include "store/pg/connection.h"
 #include <microhttpd.h>
 
-#define API_BODY_MAX      (1024 * 1024)
-#define API_BULK_MAX      (INT64_C(512) * 1024 * 1024)
-#define API_HEADERS_MAX   64
-#define API_HEADERS_BYTES (16 * 1024)
-#define API_URL_MAX       8192
-#define API_ANSWER_MAX    (64 * 1024 * 1024)
-#define API_PARAMS_MAX    3
-#define API_TOKEN_ID_MAX  32
+#define API_BODY_MAX        (1024 * 1024)
+#define API_PUBLIC_BODY_MAX 4096 /* of who has not shown a token yet */
+#define API_BULK_MAX        (INT64_C(512) * 1024 * 1024)
+#define API_HEADERS_MAX     64
+#define API_HEADERS_BYTES   (16 * 1024)
+#define API_URL_MAX         8192
+#define API_ANSWER_MAX      (64 * 1024 * 1024)
+#define API_PARAMS_MAX      3
+#define API_TOKEN_ID_MAX    32
 
 enum api_role { API_PUBLIC, API_VIEWER, API_OPERATOR, API_ADMIN };
 struct api_principal {
@@ -46,7 +47,10 @@ struct api_req {
     struct buf body;
     int spool_fd; /* -1: body is in memory */
     int64_t body_n;
+    int64_t body_held; /* bytes of it in the total of api.bodies */
     bool too_large;
+    bool busy;    /* no memory was left for its body */
+    bool checked; /* its token was, before its body came */
     bool refused; /* answered before its body came; the body is discarded */
     struct api_principal who;
     bool by_cookie;

@@ -8,6 +8,7 @@ enum {
     /* body up to API_BULK_MAX, spooled to a file; the token is checked before it is read */
     ROUTE_BULK = 2,
     ROUTE_STREAM = 4,
+    ROUTE_PROBE = 8, /* served from the reserve too: health and counters */
 };
 struct route {
     const char *method;

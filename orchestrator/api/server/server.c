@@ -4,6 +4,7 @@
 #include "server.h"
 #include "assets.h"
 #include "auth.h"
+#include "body.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
@@ -12,38 +13,41 @@
 #include "head_timeout.h"
 #include "listen.h"
 #include "metrics.h"
+#include "proxies.h"
 #include "reply.h"
 #include "request.h"
 #include "response_cache.h"
 #include "router.h"
 #include "server_state.h"
 #include "stream.h"
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #define REQ_MAGIC         0x64724071u
 #define IO_THREADS        2
 #define IDLE_TIMEOUT_S    30
-#define BODY_GRACE_US     (60 * USEC_PER_SEC)
-#define BODY_BYTES_PER_S  500
-#define THROW_AWAY_MAX    (8 * 1024 * 1024)
 #define ARENA_MAX         (8 * 1024 * 1024)
 #define CONNECTION_MEMORY (64 * 1024)
 
 static void req_free(struct api_req *r)
 {
     ASSERT(r->magic == REQ_MAGIC);
-    if (r->spool_fd >= 0) {
-        (void)close(r->spool_fd);
-    }
-    buf_done(&r->body);
+    body_done(r);
     buf_done(&r->out);
     arena_done(&r->arena);
     free(r->path);
     r->magic = 0;
     free(r);
+}
+
+static enum MHD_Result forwarded_add(void *ctx, enum MHD_ValueKind kind, const char *key,
+                                     const char *value)
+{
+    struct buf *b = ctx;
+    (void)kind;
+    if (value != NULL && strcasecmp(key, "X-Forwarded-For") == 0) {
+        buf_addf(b, "%s%s", b->n > 0 ? "," : "", value);
+    }
+    return MHD_YES;
 }
 
 static void req_peer(struct api_req *r)
@@ -53,18 +57,11 @@ static void req_peer(struct api_req *r)
     if (info == NULL || info->client_addr == NULL) {
         return;
     }
-    const struct sockaddr *sa = info->client_addr;
-    if (sa->sa_family == AF_INET) {
-        struct sockaddr_in in;
-        memcpy(&in, sa, sizeof in);
-        (void)inet_ntop(AF_INET, &in.sin_addr, r->peer, sizeof r->peer);
-        r->loopback = (ntohl(in.sin_addr.s_addr) >> 24) == 127;
-    } else if (sa->sa_family == AF_INET6) {
-        struct sockaddr_in6 in6;
-        memcpy(&in6, sa, sizeof in6);
-        (void)inet_ntop(AF_INET6, &in6.sin6_addr, r->peer, sizeof r->peer);
-        r->loopback = IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+    AUTO_BUF struct buf forwarded = BUF_INIT(API_HEADERS_BYTES);
+    if (proxies_has(r->api->proxies, info->client_addr)) {
+        (void)MHD_get_connection_values(r->conn, MHD_HEADER_KIND, forwarded_add, &forwarded);
     }
+    proxies_client(r->api->proxies, info->client_addr, buf_cstr(&forwarded), r->peer, &r->loopback);
 }
 
 static struct api_req *req_new(struct api *a, struct MHD_Connection *conn, const char *url,
@@ -107,12 +104,6 @@ static enum MHD_Result head_count(void *ctx, enum MHD_ValueKind kind, const char
     return MHD_YES;
 }
 
-static int64_t body_max(const struct api_req *r)
-{
-    bool bulk = r->route != NULL && (r->route->flags & ROUTE_BULK) != 0;
-    return bulk ? API_BULK_MAX : API_BODY_MAX;
-}
-
 /* Faults of the head after which the connection is closed. */
 static bool head_refused(struct api_req *r)
 {
@@ -134,7 +125,7 @@ static bool head_refused(struct api_req *r)
     int64_t max = body_max(r);
     int64_t n;
     /* A body slightly over the limit is read to its end, so that the client receives the answer. */
-    if (length != NULL && !parse_i64(str_of(length), 0, max + THROW_AWAY_MAX, &n, NULL)) {
+    if (length != NULL && !parse_i64(str_of(length), 0, max + BODY_THROWN_AWAY_MAX, &n, NULL)) {
         struct err err = ERR_INIT;
         (void)err_set(&err, ERR_TOO_LARGE, "the body may have at most %lld bytes", (long long)max);
         reply_problem(r, &err);
@@ -246,11 +237,14 @@ static bool req_check_query(struct api_req *r, struct err *err)
 void req_run(struct api_req *r)
 {
     struct err err = ERR_INIT;
-    bool checked = r->phase == REQ_RUNNING && (r->route->flags & ROUTE_BULK) != 0;
-    bool ok = r->route->role == API_PUBLIC || checked || auth_check(r->api->auth, r, &err);
+    bool ok = r->route->role == API_PUBLIC || r->checked || auth_check(r->api->auth, r, &err);
     if (ok && r->phase == REQ_CHECKING) {
+        r->checked = true;
         r->phase = REQ_CHECKED;
         return;
+    }
+    if (ok && r->busy) {
+        ok = err_set(&err, ERR_UNAVAILABLE, "too many request bodies at once; try again");
     }
     if (ok && r->too_large) {
         ok = err_set(&err, ERR_TOO_LARGE, "the body is larger than this resource accepts");
@@ -266,6 +260,7 @@ void req_run(struct api_req *r)
     ASSERT(r->status != 0);
     r->refused = r->phase == REQ_CHECKING;
     r->phase = r->refused ? REQ_CHECKED : REQ_DONE;
+    body_done(r);
     metric_add(METRIC_HTTP_MICROSECONDS, clock_mono_us() - r->begun_us);
 }
 
@@ -276,7 +271,9 @@ static enum MHD_Result req_dispatch(struct api_req *r)
         return req_queue(r);
     }
     MHD_suspend_connection(r->conn);
-    if (!handler_threads_push(r->api->workers, r)) {
+    struct api *a = r->api;
+    bool probe = (r->route->flags & ROUTE_PROBE) != 0;
+    if (!handler_threads_push(probe ? a->probe_workers : a->workers, r)) {
         reply_problem_status(r, 503, "unavailable", "the server is stopping");
         r->phase = REQ_DONE;
         MHD_resume_connection(r->conn);
@@ -295,63 +292,20 @@ static enum MHD_Result req_first(struct api *a, struct MHD_Connection *conn, con
         r->phase = REQ_DONE;
         return req_queue(r);
     }
-    if (r->route != NULL && (r->route->flags & ROUTE_BULK) != 0) {
+    if (head_timeout_in_reserve(a->conns, conn)) {
+        reply_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+        if (r->route == NULL || (r->route->flags & ROUTE_PROBE) == 0) {
+            reply_problem_status(r, 503, "unavailable", "too many connections; try again");
+            r->phase = REQ_DONE;
+            return req_queue(r);
+        }
+    }
+    /* No byte of a body is kept before the token is known. */
+    if (r->route != NULL && r->route->role != API_PUBLIC && body_max(r) > 0 && !body_is_empty(r)) {
         r->phase = REQ_CHECKING;
         return req_dispatch(r);
     }
     r->phase = REQ_BODY;
-    return MHD_YES;
-}
-
-/* A temporary file without a name; closing its descriptor deletes it. */
-static bool req_spool_open(struct api_req *r)
-{
-    const char *dir = r->api->cfg.spool_dir != NULL ? r->api->cfg.spool_dir : "/tmp";
-    r->spool_fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (r->spool_fd < 0) {
-        log_event(LOG_ERROR, "spool_failed", LF_S("dir", dir), LF_I("errno", errno));
-    }
-    return r->spool_fd >= 0;
-}
-
-static bool req_spool_add(struct api_req *r, const char *p, size_t n)
-{
-    if (r->spool_fd < 0 && !req_spool_open(r)) {
-        return false;
-    }
-    while (n > 0) {
-        ssize_t done = write(r->spool_fd, p, n);
-        if (done < 0 && errno != EINTR) {
-            log_event(LOG_ERROR, "spool_failed", LF_I("errno", errno));
-            return false;
-        }
-        if (done > 0) {
-            p += done;
-            n -= (size_t)done;
-        }
-    }
-    return true;
-}
-
-static enum MHD_Result req_body(struct api_req *r, const char *data, size_t *data_n)
-{
-    size_t n = *data_n;
-    *data_n = 0;
-    r->body_n += (int64_t)n;
-    int64_t took_us = clock_mono_us() - r->begun_us;
-    if (took_us > BODY_GRACE_US && r->body_n * USEC_PER_SEC / took_us < BODY_BYTES_PER_S) {
-        return MHD_NO;
-    }
-    bool bulk = r->route != NULL && (r->route->flags & ROUTE_BULK) != 0;
-    int64_t max = body_max(r);
-    if (r->refused || r->too_large || r->body_n > max) {
-        r->too_large |= !r->refused;
-        return r->body_n > THROW_AWAY_MAX + (r->refused ? 0 : max) ? MHD_NO : MHD_YES;
-    }
-    if (bulk) {
-        return req_spool_add(r, data, n) ? MHD_YES : MHD_NO;
-    }
-    buf_add(&r->body, data, n);
     return MHD_YES;
 }
 
@@ -377,13 +331,6 @@ static enum MHD_Result req_whole(struct api_req *r)
     return req_queue(r);
 }
 
-static bool body_is_empty(const struct api_req *r)
-{
-    const char *length = req_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    bool chunked = req_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
-    return !chunked && (length == NULL || strcmp(length, "0") == 0);
-}
-
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *data_n, void **con_cls)
@@ -405,7 +352,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *conn, const 
             return MHD_YES;
         }
     }
-    return *data_n > 0 ? req_body(r, data, data_n) : req_whole(r);
+    if (*data_n == 0) {
+        return req_whole(r);
+    }
+    bool ok = body_take(r, data, *data_n);
+    *data_n = 0;
+    return ok ? MHD_YES : MHD_NO;
 }
 
 static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
@@ -467,15 +419,14 @@ static bool daemon_start(struct api *a, struct err *err)
     }
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
                      (addr.ipv6 ? MHD_USE_IPv6 : 0);
-    unsigned connections = connections_max(a);
     a->daemon = MHD_start_daemon(
         flags, a->port, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)IO_THREADS,
-        MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, addr.loopback ? 0u : 32u, MHD_OPTION_STRICT_FOR_CLIENT,
-        1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        a, MHD_OPTION_NOTIFY_CONNECTION, head_timeout_notify, a->conns, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, connections_max(a) + HEAD_TIMEOUT_RESERVE,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+        unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, a, MHD_OPTION_NOTIFY_CONNECTION,
+        head_timeout_notify, a->conns, MHD_OPTION_END);
     if (a->daemon == NULL) {
         (void)close(fd);
         return err_set(err, ERR_IO, "cannot start the HTTP server on port %u", a->port);
@@ -495,9 +446,12 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     bool ok = store_open(cfg->conninfo, STORE_API, &db, err) && auth_new(cfg, db, &a->auth, err);
     store_close(db);
     a->answers = response_cache_new();
-    ok = ok && handler_threads_new(a, a->threads, &a->workers, err) &&
-         stream_hub_new(cfg->conninfo, &a->streams, err) &&
-         head_timeout_new(connections_max(a), &a->conns, err) && daemon_start(a, err);
+    ok = ok && proxies_new(cfg->trusted_proxies, &a->proxies, err) &&
+         handler_threads_new(a, a->threads, &a->workers, err) &&
+         handler_threads_new(a, 1, &a->probe_workers, err) &&
+         stream_hub_new(cfg, (int)connections_max(a) - STREAMS_SPARED, &a->streams, err) &&
+         head_timeout_new(connections_max(a) + HEAD_TIMEOUT_RESERVE, a->proxies, &a->conns, err) &&
+         daemon_start(a, err);
     if (!ok) {
         api_stop(a);
         return false;
@@ -517,12 +471,17 @@ void api_stop(struct api *a)
     if (a->workers != NULL) {
         handler_threads_stop(a->workers);
     }
+    if (a->probe_workers != NULL) {
+        handler_threads_stop(a->probe_workers);
+    }
     if (a->daemon != NULL) {
         MHD_stop_daemon(a->daemon);
     }
     head_timeout_free(a->conns);
     stream_hub_free(a->streams);
     handler_threads_free(a->workers);
+    handler_threads_free(a->probe_workers);
+    proxies_free(a->proxies);
     response_cache_free(a->answers);
     auth_free(a->auth);
     free(a);

@@ -20,10 +20,14 @@ struct api_config {
     const char *version;             /* shown by /livez and the CLI; NULL: "dev" */
     /* large bodies are spooled here to unlinked files; NULL: /tmp */
     const char *spool_dir;
-    int threads;               /* handler threads, 2..64; 0: 8 */
-    int connections;           /* at once, including streams; 0: 1024 */
-    int64_t rate_per_s, burst; /* requests per token; rate 0: no limit */
-    bool secure_cookie;        /* browsers reach the server by https */
+    int threads;                 /* handler threads, 2..64; 0: 8 */
+    int connections;             /* at once, including streams; 0: 1024 */
+    const char *trusted_proxies; /* networks whose X-Forwarded-For counts; NULL: none */
+    int streams_per_token;       /* event streams; 0: 16 */
+    int streams_per_address;     /* from elsewhere than this machine; 0: 200 */
+    int64_t bodies_max;          /* bytes of request bodies in memory; 0: 64 MiB */
+    int64_t rate_per_s, burst;   /* requests per token; rate 0: no limit */
+    bool secure_cookie;          /* browsers reach the server by https */
 };
 struct api;
 /* Bind, check the token file, start the threads. The strings of cfg must live until api_stop; the

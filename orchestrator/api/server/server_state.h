@@ -6,9 +6,13 @@ struct stream_hub;
 struct response_cache;
 struct handler_threads;
 struct head_timeout;
+struct proxies;
 struct api {
     struct api_config cfg;
     struct handler_threads *workers;
+    struct handler_threads *probe_workers; /* one thread that runs nothing else */
+    struct proxies *proxies;
+    _Atomic int64_t bodies; /* bytes of request bodies in memory */
     struct bridge *bridge;
     struct MHD_Daemon *daemon;
     struct auth *auth;

@@ -13,20 +13,25 @@
 #include "server_state.h"
 #include "store/api/campaigns.h"
 #include "store/api/events.h"
+#include "store/api/tokens.h"
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define STREAMS_MAX    1024
-#define STREAM_BUF_MAX (256 * 1024)
-#define STREAM_LOW     (64 * 1024) /* free space a late stream needs before more is read for it */
-#define HEARTBEAT_US   (15 * USEC_PER_SEC)
-#define POLL_MS        1000
-#define BATCH_N        500
-#define BATCH_TEXT_MAX (8 * 1024 * 1024)
-#define RECONNECT_MS   500
-#define CHUNK          4096
+#define STREAMS_MAX     1024
+#define STREAM_BUF_MAX  (256 * 1024)
+#define STREAM_LOW      (64 * 1024) /* free space a late stream needs before more is read for it */
+#define HEARTBEAT_US    (15 * USEC_PER_SEC)
+#define POLL_MS         1000
+#define BATCH_N         500
+#define BATCH_TEXT_MAX  (8 * 1024 * 1024)
+#define RECONNECT_MS    500
+#define PER_TOKEN       16
+#define PER_ADDRESS     200
+#define TOKENS_LOOK_US  (2 * USEC_PER_SEC)
+#define CHUNK           4096
+#define TOKENS_TEXT_MAX ((size_t)256 * 1024)
 
 struct stream {
     struct stream_hub *hub;
@@ -37,6 +42,8 @@ struct stream {
     int64_t serial; /* distinguishes it from an earlier stream at the same address */
     int64_t sent_us;
     bool suspended, ended;
+    struct api_principal who;
+    char address[64]; /* "" does not count: of this machine */
 };
 struct stream_hub {
     pthread_mutex_t lock;
@@ -44,6 +51,8 @@ struct stream_hub {
     bool started, stop;
     int wake_fd;
     char *conninfo;
+    int max, per_token, per_address;
+    int64_t tokens_looked_us;
     int64_t head; /* newest event passed to the streams that are not late; -1: not read yet */
     struct stream *streams[STREAMS_MAX];
     int n;
@@ -252,6 +261,59 @@ static void hub_heartbeat(struct stream_hub *h)
     (void)pthread_mutex_unlock(&h->lock);
 }
 
+struct token_ids {
+    const char *at[STREAMS_MAX];
+    size_t n;
+};
+
+/* The different tokens of the open streams, copied into `ids`' own memory by the caller's arena. */
+static void hub_tokens(struct stream_hub *h, struct arena *mem, struct token_ids *ret)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < h->n; i++) {
+        const char *id = h->streams[i]->who.token_id;
+        bool seen = h->streams[i]->ended;
+        for (size_t k = 0; k < ret->n && !seen; k++) {
+            seen = strcmp(ret->at[k], id) == 0;
+        }
+        if (!seen) {
+            ret->at[ret->n++] = arena_strndup(mem, id, strlen(id));
+        }
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+static void hub_end_token(void *ctx, const char *id)
+{
+    struct stream_hub *h = ctx;
+    (void)pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < h->n; i++) {
+        struct stream *s = h->streams[i];
+        if (!s->ended && strcmp(s->who.token_id, id) == 0) {
+            s->ended = true;
+            stream_wake(s);
+        }
+    }
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+/* Streams of tokens that were revoked or have expired end. */
+static bool hub_check_tokens(struct stream_hub *h, struct store *db, struct err *err)
+{
+    int64_t now = clock_mono_us();
+    if (now - h->tokens_looked_us < TOKENS_LOOK_US) {
+        return true;
+    }
+    h->tokens_looked_us = now;
+    struct arena mem;
+    arena_init(&mem, TOKENS_TEXT_MAX);
+    struct token_ids ids = {.n = 0};
+    hub_tokens(h, &mem, &ids);
+    bool ok = ids.n == 0 || apidb_tokens_ended(db, ids.at, ids.n, hub_end_token, h, err);
+    arena_done(&mem);
+    return ok;
+}
+
 static bool hub_stopping(struct stream_hub *h)
 {
     (void)pthread_mutex_lock(&h->lock);
@@ -297,7 +359,7 @@ static bool hub_follow(struct stream_hub *h, struct store *db, struct err *err)
     struct event_batch *b = h->batch;
     while (!hub_stopping(h)) {
         if (!store_notified(db, &any, err) || !hub_read(h, db, b, err) ||
-            !hub_late(h, db, b, &more, err)) {
+            !hub_late(h, db, b, &more, err) || !hub_check_tokens(h, db, err)) {
             return false;
         }
         hub_heartbeat(h);
@@ -328,12 +390,16 @@ static void *hub_main(void *ctx)
     return NULL;
 }
 
-bool stream_hub_new(const char *conninfo, struct stream_hub **ret, struct err *err)
+bool stream_hub_new(const struct api_config *cfg, int streams_max, struct stream_hub **ret,
+                    struct err *err)
 {
     struct stream_hub *h = xcalloc(1, sizeof *h);
     (void)pthread_mutex_init(&h->lock, NULL);
-    h->conninfo = xstrdup(conninfo);
+    h->conninfo = xstrdup(cfg->conninfo);
     h->head = -1;
+    h->max = MIN(MAX(streams_max, 1), STREAMS_MAX);
+    h->per_token = cfg->streams_per_token > 0 ? cfg->streams_per_token : PER_TOKEN;
+    h->per_address = cfg->streams_per_address > 0 ? cfg->streams_per_address : PER_ADDRESS;
     h->batch = xcalloc(1, sizeof *h->batch);
     buf_init(&h->batch->text, BATCH_TEXT_MAX);
     h->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -403,10 +469,34 @@ static bool stream_after(struct api_req *r, int64_t *ret, bool *ret_resync, stru
     return true;
 }
 
-static bool hub_add(struct stream_hub *h, struct stream *s)
+/* Has the token or the address of s all the streams it may have? The lock is held. */
+static bool hub_crowded(const struct stream_hub *h, const struct stream *s, struct err *err)
+{
+    int token = 0, address = 0;
+    for (int i = 0; i < h->n; i++) {
+        const struct stream *o = h->streams[i];
+        token += !o->ended && strcmp(o->who.token_id, s->who.token_id) == 0;
+        address += !o->ended && s->address[0] != '\0' && strcmp(o->address, s->address) == 0;
+    }
+    if (token >= h->per_token) {
+        return !err_set(err, ERR_THROTTLED, "this token has %d event streams open, the most it may",
+                        token);
+    }
+    if (address >= h->per_address) {
+        return !err_set(err, ERR_THROTTLED,
+                        "your address has %d event streams open, the most it may", address);
+    }
+    return false;
+}
+
+static bool hub_add(struct stream_hub *h, struct stream *s, struct err *err)
 {
     (void)pthread_mutex_lock(&h->lock);
-    bool ok = h->n < STREAMS_MAX && !h->stop;
+    bool ok = h->n < h->max && !h->stop;
+    if (!ok) {
+        (void)err_set(err, ERR_UNAVAILABLE, "too many event streams are open");
+    }
+    ok = ok && !hub_crowded(h, s, err);
     if (ok) {
         s->serial = ++h->next_serial;
         h->streams[h->n++] = s;
@@ -427,17 +517,21 @@ static bool stream_open(struct api_req *r, int64_t campaign_id, struct err *err)
     *s = (struct stream){.hub = r->api->streams,
                          .conn = r->conn,
                          .campaign_id = campaign_id,
+                         .who = r->who,
                          .cursor = after,
                          .sent_us = clock_mono_us()};
+    if (!r->loopback) {
+        memcpy(s->address, r->peer, sizeof s->address);
+    }
     buf_init(&s->buf, STREAM_BUF_MAX);
     buf_add_cstr(&s->buf, "retry: 2000\n\n");
     if (resync) {
         buf_addf(&s->buf, "id: %lld\nevent: resync\ndata: {}\n\n", (long long)after);
     }
-    if (!hub_add(s->hub, s)) {
+    if (!hub_add(s->hub, s, err)) {
         buf_done(&s->buf);
         free(s);
-        return err_set(err, ERR_UNAVAILABLE, "too many event streams are open");
+        return false;
     }
     r->stream =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK, stream_read, s, stream_free);
@@ -445,6 +539,7 @@ static bool stream_open(struct api_req *r, int64_t campaign_id, struct err *err)
     r->status = 200;
     r->content_type = "text/event-stream";
     reply_header(r, "X-Accel-Buffering", "no");
+    reply_header(r, MHD_HTTP_HEADER_CONNECTION, "close"); /* when the server ends it, all is said */
     hub_poke(s->hub);
     return true;
 }

@@ -31,3 +31,18 @@ bool apidb_token_put(struct store *s, const char *id, const uint8_t hash[static 
     param_text(&p, name);
     return store_run(s, QUERY(API_TOKEN_PUT), &p, NULL, err);
 }
+
+bool apidb_tokens_ended(struct store *s, const char *const *ids, size_t n,
+                        void (*cb)(void *ctx, const char *id), void *ctx, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text_array(&p, ids, n);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_TOKENS_ENDED), &p, &res, err)) {
+        return false;
+    }
+    for (int i = 0; i < row_count(res); i++) {
+        cb(ctx, row_text(res, i, 0));
+    }
+    return true;
+}

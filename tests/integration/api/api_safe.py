@@ -4,13 +4,16 @@ empty selections and wrong settings are refused, secrets stay unseen, one client
 droverd as a process for its start, the API's own server program for the rest. ONLY=word runs the checks so named."""
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import BIN, free_port, wait_for
-from kit.api import main
+from kit.api import Api, main
 
 
 class Droverd:
@@ -116,9 +119,137 @@ def start_waits(t, pg):
     os.rmdir(sock)
 
 
+def token(a, name, role="viewer", **columns):
+    """A token as the database keeps it; its text."""
+    secret = uuid.uuid4().hex * 2
+    more = "".join(f", {k}" for k in columns), "".join(f", {v}" for v in columns.values())
+    a.sql(f"INSERT INTO token (id, hash, role{more[0]}) VALUES ('{name}', sha256('{secret}'), '{role}'{more[1]})")
+    return f"{name}.{secret}"
+
+
+def open_socket(a, text):
+    s = socket.create_connection(("127.0.0.1", a.port), timeout=20)
+    s.sendall(text if isinstance(text, bytes) else text.encode())
+    return s
+
+
+def status(s):
+    """Status of the answer on a socket; 0 when it was closed without one."""
+    got = b""
+    while b"\r\n\r\n" not in got:
+        data = s.recv(4096)
+        if not data:
+            break
+        got += data
+    return int(got.split(b" ", 2)[1]) if got else 0
+
+
+def stream(a, tok, headers=""):
+    s = open_socket(a, f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {tok}\r\n{headers}\r\n")
+    return s, status(s)
+
+
+def ends_within(s, seconds):
+    """How long until the server ends the stream; None when it does not."""
+    began = time.monotonic()
+    s.settimeout(seconds)
+    try:
+        while s.recv(4096):
+            pass
+    except (TimeoutError, ConnectionResetError):
+        return None
+    return time.monotonic() - began
+
+
+def rss_mb(a):
+    with open(f"/proc/{a.p.pid}/status", encoding="ascii") as f:
+        return int(next(line for line in f if line.startswith("VmRSS")).split()[1]) // 1024
+
+
+def streams(t, pg):
+    """Streams are counted by token and by address, and end with their token."""
+    a = Api(pg, env={"API_TRUSTED_PROXIES": "127.0.0.2, 10.0.0.0/8", "API_STREAMS_PER_ADDRESS": "5"})
+    one, two = token(a, "one"), token(a, "two")
+    many = [stream(a, one) for _ in range(17)]
+    t.eq([st for _, st in many], [200] * 16 + [429], "sixteen streams a token, not seventeen")
+    t.eq(stream(a, two)[1], 200, "another token has its own")
+    many[0][0].close()
+    t.ok(wait_for(lambda: stream(a, one)[1] == 200, 20), "a closed one makes room")
+    a.sql("UPDATE token SET revoked_at = clock_timestamp() WHERE id = 'one'")
+    took = ends_within(many[1][0], 8)
+    t.ok(took is not None and took <= 5, f"a revoked token's streams end within 5 s ({took})")
+    three = token(a, "three", expires_at="clock_timestamp() + interval '1 s'")
+    s, st = stream(a, three)
+    took = ends_within(s, 9)
+    t.ok(st == 200 and took is not None and took <= 6, f"an expired token's streams end within 5 s ({took})")
+    t.eq(stream(a, one)[1], 401, "and no new one opens")
+    t.eq([stream(a, two, "X-Forwarded-For: 203.0.113.9\r\n")[1] for _ in range(7)], [200] * 7, "who is no proxy has no say about addresses")
+    a.close()
+    a = Api(pg, env={"API_TRUSTED_PROXIES": "127.0.0.0/8, 10.0.0.0/8", "API_STREAMS_PER_ADDRESS": "5"})
+    four = token(a, "four")
+    held = [stream(a, four, "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 203.0.113.9, 10.1.1.1\r\n") for _ in range(6)]
+    t.eq([st for _, st in held], [200] * 5 + [429], "five streams an address behind a trusted proxy, not six")
+    t.eq(stream(a, four, "X-Forwarded-For: 203.0.113.10\r\n")[1], 200, "another address has its own")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
+def bodies(t, pg):
+    """Bodies cost memory only when their token is known, and all together a bounded amount."""
+    a = Api(pg, env={"API_BODIES_MAX": str(8 << 20)})
+    half = b"x" * ((1 << 20) - 1)
+
+    def post(n, auth, path="/v1/campaigns/c-1:pause"):
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\n{auth}Content-Type: application/json\r\nContent-Length: {1 << 20}\r\n\r\n"
+        held = [open_socket(a, head) for _ in range(n)]
+        for s in held:
+            s.sendall(half)
+        return held
+
+    before = rss_mb(a)
+    held = post(60, "") + post(20, "Authorization: Bearer admin-00000000." + "0" * 64 + "\r\n") + post(20, "", "/v1/nothing") + post(20, "", "/v1/login")
+    grown = rss_mb(a) - before
+    t.ok(grown < 40, f"120 bodies of 1 MB without a token take {grown} MB (< 40)")
+    for s in held:
+        s.sendall(b"x")
+    t.eq(sorted({status(s) for s in held}), [401, 404, 413], "and are refused")
+    for s in held:
+        s.close()
+    before = rss_mb(a)
+    held = post(80, f"Authorization: Bearer {a.token}\r\n")
+    grown = rss_mb(a) - before
+    t.ok(grown < 40, f"80 bodies of 1 MB with a token take {grown} MB (8 MB are allowed)")
+    for s in held:
+        s.sendall(b"x")
+    got = [status(s) for s in held]
+    t.ok(set(got) == {400, 503} and 1 <= got.count(400) <= 20, "those over the bound hear 503", {x: got.count(x) for x in got})
+    t.eq(a.call("POST", "/v1/campaigns/c-1:pause", "[" + " " * 1000000 + "]")[0], 400, "afterwards there is room again")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
+def reserve(t, pg):
+    """When connections are used up, health and counters are still answered."""
+    a = Api(pg, env={"API_CONNECTIONS": "32"})
+    t.eq(a.get("/v1/session")[0], 200, "the API answers")
+    silent = [open_socket(a, "GET /livez HTTP/1.1\r\n") for _ in range(32)]
+    got = {}
+    for path in ("/livez", "/readyz", "/metrics", "/v1/session", "/"):
+        try:
+            got[path] = a.raw("GET", path, timeout=4)[0]
+        except OSError as e:
+            got[path] = str(e)
+    t.eq(got, {"/livez": 200, "/readyz": 200, "/metrics": 200, "/v1/session": 503, "/": 503}, "all connections in use: probes are answered, all else hears 503")
+    for s in silent:
+        s.close()
+    t.ok(wait_for(lambda: a.get("/v1/session")[0] == 200, 20), "and when they are closed the API answers again")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits):
+    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve):
         if only in check.__name__:
             check(t, pg)
 

@@ -64,6 +64,13 @@ static void serve(struct bridge *b, const char *dir)
     }
 }
 
+/* A number from the environment; 0 when it is not set. */
+static long env_number(const char *name)
+{
+    const char *v = getenv(name);
+    return v != NULL ? strtol(v, NULL, 10) : 0;
+}
+
 int main(int argc, char **argv)
 {
     struct err err = ERR_INIT;
@@ -73,12 +80,15 @@ int main(int argc, char **argv)
     if (argc < 4) {
         return 2;
     }
-    const char *rate = getenv("API_RATE");
     struct api_config cfg = {.conninfo = argv[1],
                              .token_file = argv[2],
                              .status = &status,
                              .version = "test",
-                             .rate_per_s = rate != NULL ? strtol(rate, NULL, 10) : 0,
+                             .rate_per_s = env_number("API_RATE"),
+                             .connections = (int)env_number("API_CONNECTIONS"),
+                             .bodies_max = env_number("API_BODIES_MAX"),
+                             .streams_per_address = (int)env_number("API_STREAMS_PER_ADDRESS"),
+                             .trusted_proxies = getenv("API_TRUSTED_PROXIES"),
                              .defaults = {.role = "arn:aws:iam::111122223333:role/test",
                                           .worker_image = "worker:test",
                                           .bucket = "s3://b"}};
