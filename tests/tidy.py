@@ -28,7 +28,7 @@ GLOBALS_ALLOWED = {
 }
 
 CORE_COMMON = (
-    "base err arena rng units str buf hash json position yaml token_bucket retry regex cleanup".split()
+    "aws_outcome base err arena rng units str buf hash json position yaml token_bucket retry regex cleanup".split()
 )
 CORE_SYSTEM = (
     "assert ctype errno float inttypes limits math stdalign stdarg stdbool stddef stdint stdio stdlib string strings".split()
@@ -42,7 +42,7 @@ ARROWS = [
     ("orchestrator/core/", ["core/", "worker_protocol.h"] + ["common/%s.h" % n for n in CORE_COMMON]),
     ("orchestrator/store/api/", ["store/pg/", "store/rows/", "common/", "queries.h", "core/model.h", "core/*/*.def"]),
     ("orchestrator/store/", ["store/pg/", "store/rows/", "common/", "queries.h", "core/model.h", "core/rows.h", "core/money/ledger.h", "core/*/*.def"]),
-    ("orchestrator/aws/", ["aws/", "common/", "core/capacity/pool_report.h"]),
+    ("orchestrator/aws/", ["aws/", "common/"] + ["core/capacity/%s.h" % n for n in ("pool_report", "job_report", "quota_reading")]),
     ("orchestrator/cli/", ["common/"]),
     ("orchestrator/web/", ["common/", "web/"]),
     ("orchestrator/bridge", ["common/"]),

@@ -2,18 +2,10 @@
  * outcome and request id. Nothing is retried here: the caller owns retries, so there is one retry
  * layer. */
 #pragma once
+#include "aws_outcome.h"
 #include "creds.h"
 #include "http.h"
 
-enum aws_outcome {
-    AWS_OK,          /* 2xx with a readable body */
-    AWS_THROTTLED,   /* refused as too fast; nothing was done */
-    AWS_REFUSED,     /* any other clean 4xx; this call did nothing */
-    AWS_CREDENTIALS, /* expired or unknown credentials, or clock skew; nothing was done */
-    AWS_UNKNOWN,     /* 5xx, timeout, reset or unreadable answer: the call may have taken effect */
-    /* no byte left this machine (connection refused, cancelled): nothing happened */
-    AWS_UNSENT
-};
 struct aws_client; /* endpoints, region, credentials, clock skew; one per program */
 struct aws_config {
     const char *region;     /* NULL: creds_region */

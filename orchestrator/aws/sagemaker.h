@@ -3,53 +3,18 @@
  * ListTrainingJobs, StopTrainingJob, UpdateTrainingJob. */
 #pragma once
 #include "common/aws.h"
-#include "core/capacity/pool_report.h"
+#include "core/capacity/job_report.h"
 
 /* Called right before a request is signed and again before it is sent; false drops it. */
 struct aws_gate {
     bool (*may_send)(void *ctx);
     void *ctx;
 };
-/* The outcome of a call that failed. */
-struct aws_failure {
-    enum aws_outcome outcome;
-    int status;
-    char code[64];
-    char message[1025];
-    int64_t retry_after_us;
-};
 void aws_failure_from(const struct aws_reply *r, struct aws_failure *ret);
 
 /* Text for logs, AWS' own spelling; "" for WARM_POOL_NONE. */
 const char *warm_pool_status_name(enum warm_pool_status s);
 
-struct job_description {
-    char name[64];
-    char status[32]; /* as AWS spells it; new values may appear */
-    char secondary[32];
-    char arn[257];
-    char request_hash[65]; /* Environment.DROVER_REQUEST; "" when absent */
-    char failure_reason[1025];
-    char artifacts[1025];                     /* s3 URI, "" when none */
-    usec_t created, started, ended, modified; /* 0 when absent */
-    int64_t billable_s;                       /* per instance; 0 when absent */
-    int64_t training_s;                       /* per instance, including spot waits; 0: absent */
-    int64_t instances;
-    char instance_type[33];
-    int64_t volume_gb, max_runtime_s;
-    int64_t attempt_id; /* Environment.DROVER_ATTEMPT; 0: absent */
-    bool spot;
-    int64_t keep_alive_s; /* requested; 0: none */
-    struct warm_pool_report pool;
-};
-struct job_summary {
-    char name[64];
-    char status[32];
-    char secondary[32];
-    usec_t created, modified;
-    /* Compare this, not `modified`, to notice a change of the pool. */
-    struct warm_pool_report pool;
-};
 #define SAGEMAKER_LIST_PAGES_MAX 50
 
 /* Each cb runs once. On success failure is NULL. */

@@ -27,7 +27,7 @@ void attempt_take_over(struct controller *c, const struct attempt_row *row,
                                        .lease_end_us = clock_boot_us() + c->cfg.lease_length_us};
     struct live_attempt *a = leader_take_over_attempt(&c->state, row, lc, &t, &e);
     attempt_attach_io(c, a);
-    if (e.changed) {
+    if (leader_attempt_records(&e)) {
         record_push(a, &e);
     }
 }
@@ -35,24 +35,34 @@ void attempt_take_over(struct controller *c, const struct attempt_row *row,
 void attempt_fact(struct live_attempt *a, const struct fact *f)
 {
     struct protocol_config pc;
-    struct protocol_effect e = {0};
+    struct protocol_effect e;
     attempt_protocol_config(a->io->c, &pc);
-    protocol_step(&a->p, f, &pc, &e);
-    a->wake_us = 0;
-    a->io->c->state.act = true;
+    leader_attempt_fact(&a->io->c->state, a, f, &pc, &e);
     if (e.alert) {
         log_event(LOG_ERROR, "attempt_needs_attention", LF_S("job", a->row.name.s),
                   LF_S("state", attempt_state_name(a->p.state)), LF_S("reason", a->reason));
     }
-    bool moved = e.changed || e.task_ends || e.release_slot;
-    if (moved) {
+    if (e.changed || e.task_ends || e.release_slot) {
         log_event(LOG_INFO, "attempt_moved", LF_S("job", a->row.name.s),
                   LF_S("from", attempt_state_name(e.from)),
                   LF_S("to", attempt_state_name(a->p.state)), LF_S("cause", cause_name(e.cause)));
     }
-    if (moved || e.alert) {
-        record_push(a, &e); /* may lose the leadership, and the attempt with it: last */
+    if (leader_attempt_records(&e)) {
+        record_push(a, &e);
     }
+}
+
+bool attempts_go_on(struct controller *c)
+{
+    bool any = false;
+    struct fact f;
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        while (leader_attempt_kept_fact(c->state.attempts[i], &f)) {
+            attempt_fact(c->state.attempts[i], &f);
+            any = true;
+        }
+    }
+    return any;
 }
 
 void attempt_unwant(struct live_attempt *a)

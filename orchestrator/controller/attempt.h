@@ -8,6 +8,9 @@ void attempt_take_over(struct controller *c, const struct attempt_row *row,
 /* Paused, cancelled or hung: no longer wanted. */
 void attempt_unwant(struct live_attempt *a);
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret);
-/* Feeds a fact; what follows is queued for the record transaction, which may have to be written
- * first: the leadership, and the attempt with it, may be lost. */
+/* Feeds a fact; what follows is queued for the record transaction. Never writes or frees anything,
+ * so that callbacks may call it. */
 void attempt_fact(struct live_attempt *a, const struct fact *f);
+/* After record_flush: feeds the facts that came while their attempt waited for it. True: some did,
+ * and there may be records of them to flush. */
+bool attempts_go_on(struct controller *c);

@@ -12,8 +12,6 @@
 #include "output_check.h"
 #include "pool_life.h"
 
-#define SEND_AHEAD_S 2 /* no more is intended than can be sent in this time */
-
 struct intent_batch { /* what one intend transaction works on; arrays of plan->launches_n */
     const struct sched_plan *plan;
     struct leader_view f;
@@ -176,17 +174,6 @@ static void end_pools(struct controller *c, struct intent_batch *b)
     }
 }
 
-/* How many may be intended: no more than can be sent soon. */
-static int64_t tokens(const struct controller *c)
-{
-    if (c->create_unlimited) {
-        return SCHED_LAUNCHES_MAX;
-    }
-    int64_t ahead = SEND_AHEAD_S * c->create_bucket.rate_per_s_u / 1000000;
-    return MAX(0, token_bucket_available(&c->create_bucket, clock_mono_us()) + ahead -
-                      sched_view_unsent(&c->state));
-}
-
 static void batch_init(struct intent_batch *b, const struct sched_plan *plan)
 {
     size_t n = (size_t)plan->launches_n;
@@ -218,7 +205,8 @@ void intend_tick(struct controller *c)
 {
     struct sched_plan *plan = xcalloc(1, sizeof *plan);
     struct intent_batch b = {0};
-    sched_view_make(&c->state, clock_wall_us(), tokens(c), &b.f);
+    int64_t most = call_pace_intents(&c->pace, sched_view_unsent(&c->state), clock_mono_us());
+    sched_view_make(&c->state, clock_wall_us(), most, &b.f);
     sched_decide(&b.f.view, plan);
     batch_init(&b, plan);
     leader_note_money_short(&c->state, b.f.stages, b.f.live_campaigns, b.f.live_stages,

@@ -69,8 +69,7 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     c->leading = true;
     c->swept = false;
     c->sweep_us = 0;
-    c->calls_fail = false;
-    retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US, clock_mono_us());
+    call_pace_lead(&c->pace, clock_mono_us());
     c->state.epoch = epoch;
     c->lease_end_us = asked_us + c->cfg.lease_length_us;
     loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);

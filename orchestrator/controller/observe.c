@@ -4,63 +4,14 @@
 #include "attempt.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "core/leader/pool_life.h"
+#include "core/leader/job_list.h"
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
 #include "shell.h"
 #include <stdio.h>
 
-#define STRAYS_EVERY_US (60 * USEC_PER_SEC)
 #define STRAY_NAMES_MAX 500
-#define LIST_MARGIN_US  (60 * USEC_PER_SEC) /* clocks differ, List's filter has whole seconds */
-
-static const struct {
-    const char *name;
-    enum job_phase phase;
-} phases[] = {
-    {"Pending", PHASE_PENDING},
-    {"Starting", PHASE_STARTING},
-    {"LaunchingMLInstances", PHASE_STARTING},
-    {"PreparingTrainingStack", PHASE_STARTING},
-    {"Downloading", PHASE_RUNNING},
-    {"DownloadingTrainingImage", PHASE_RUNNING},
-    {"Training", PHASE_RUNNING},
-    {"Restarting", PHASE_RUNNING},
-    {"Updating", PHASE_RUNNING},
-    {"Uploading", PHASE_UPLOADING},
-    {"Interrupted", PHASE_INTERRUPTED},
-    {"Stopping", PHASE_STOPPING},
-    {"MaxRuntimeExceeded", PHASE_MAX_RUNTIME},
-    {"MaxWaitTimeExceeded", PHASE_MAX_WAIT},
-    {"Completed", PHASE_ENDED},
-    {"Failed", PHASE_ENDED},
-    {"Stopped", PHASE_ENDED},
-};
-static const struct {
-    const char *name;
-    enum job_status status;
-} statuses[] = {
-    {"InProgress", JOB_IN_PROGRESS}, {"Completed", JOB_COMPLETED}, {"Failed", JOB_FAILED},
-    {"Stopping", JOB_STOPPING},      {"Stopped", JOB_STOPPED},
-};
-
-struct job_seen observe_seen(const char *status, const char *secondary, usec_t modified)
-{
-    struct job_seen seen = {
-        .status = JOB_STATUS_UNKNOWN, .phase = PHASE_OTHER, .modified = modified};
-    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
-        if (strcmp(status, statuses[i].name) == 0) {
-            seen.status = statuses[i].status;
-        }
-    }
-    for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
-        if (strcmp(secondary, phases[i].name) == 0) {
-            seen.phase = phases[i].phase;
-        }
-    }
-    return seen;
-}
 
 struct stray_arg {
     const char *names[STRAY_NAMES_MAX];
@@ -76,25 +27,13 @@ static bool find_stray(struct controller *c, void *arg, struct err *err)
 }
 
 /* A job with our prefix that no attempt has: somebody else's, or one whose row a failed-over
- * database lost. It is left alone, and a person is told. Looked at once a minute, since ended
- * attempts of ours are in every list too. */
+ * database lost. It is left alone, and a person is told. */
 static void look_for_strays(struct controller *c, const struct job_summary *jobs, size_t n)
 {
     struct stray_arg s = {.n = 0};
-    int64_t now_us = clock_boot_us();
-    if (now_us < c->strays_looked_us + STRAYS_EVERY_US) {
-        return;
-    }
-    for (size_t i = 0; i < n && s.n < STRAY_NAMES_MAX; i++) {
-        if (leader_state_attempt_named(&c->state, jobs[i].name) == NULL) {
-            s.names[s.n++] = jobs[i].name;
-        }
-    }
-    if (s.n == 0) {
-        return;
-    }
-    c->strays_looked_us = now_us;
-    if (leader_tx(c, find_stray, &s) && s.any) {
+    s.n = leader_strays(&c->state, jobs, n, clock_boot_us(), &c->strays_looked_us, s.names,
+                        STRAY_NAMES_MAX);
+    if (s.n > 0 && leader_tx(c, find_stray, &s) && s.any) {
         log_event(
             LOG_ERROR, "stray_job", LF_S("job", s.name.s),
             LF_S("remedy",
@@ -117,47 +56,28 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
         return;
     }
     atomic_store(&c->status->aws_ok, true);
-    if (c->calls_fail) { /* it answers again: what has waited may be tried */
-        c->calls_fail = false;
-        retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US,
-                          clock_mono_us());
-        c->state.act = true;
-    }
+    c->state.act |= call_pace_answered(&c->pace, clock_mono_us());
     look_for_strays(c, jobs, n);
     for (size_t i = 0; i < n && c->leading; i++) {
-        struct live_attempt *a = leader_state_attempt_named(&c->state, jobs[i].name);
-        if (a != NULL) {
-            attempt_fact(a, &(struct fact){.kind = FACT_LISTED,
-                                           .at_us = clock_boot_us(),
-                                           .job = observe_seen(jobs[i].status, jobs[i].secondary,
-                                                               jobs[i].modified)});
-        } else {
-            leader_pool_listed(&c->state, jobs[i].name, jobs[i].pool.status);
+        struct live_attempt *a;
+        struct fact fact;
+        if (leader_listed(&c->state, &jobs[i], clock_boot_us(), &a, &fact)) {
+            attempt_fact(a, &fact);
         }
     }
 }
 
 void observe_start(struct controller *c)
 {
-    usec_t oldest = USEC_NEVER;
+    usec_t since = leader_list_since(&c->state);
     char prefix[64];
-    if (c->listing != NULL) {
-        return;
-    }
-    for (size_t i = 0; i < c->state.attempts_n; i++) {
-        oldest = MIN(oldest, c->state.attempts[i]->row.intended_us);
-    }
-    for (size_t i = 0; i < c->state.pools_n; i++) {
-        oldest = MIN(oldest, c->state.pools[i]->row.intended_us);
-    }
-    if (oldest == USEC_NEVER) {
+    if (c->listing != NULL || since == USEC_NEVER) {
         return;
     }
     (void)snprintf(prefix, sizeof prefix, "%s-", c->cfg.job_prefix);
     metric_add(METRIC_AWS_REQUESTS, 1);
-    retry_budget_first(&c->retries);
-    c->listing =
-        sagemaker_list(c->aws, lease_gate(c), prefix, MAX(0, oldest - LIST_MARGIN_US), on_list, c);
+    call_pace_first(&c->pace);
+    c->listing = sagemaker_list(c->aws, lease_gate(c), prefix, since, on_list, c);
 }
 
 struct quota_arg {
@@ -258,9 +178,7 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
         return;
     }
     take_quotas(c, r);
-    if (r->create_rate > 0 && !c->create_unlimited) {
-        token_bucket_set_rate(&c->create_bucket, r->create_rate, clock_mono_us());
-    }
+    call_pace_rate_read(&c->pace, r->create_rate, clock_mono_us());
     c->state.decide = true;
 }
 

@@ -35,12 +35,6 @@ void record_push(struct live_attempt *a, const struct protocol_effect *e)
     struct controller *c = a->io->c;
     struct outcome_notes notes;
     struct pending_record p;
-    if (a->recording) {
-        bool over = leader_ends_in_records(&c->state, a->row.id);
-        if (!record_flush(c) || over) {
-            return; /* the attempt is gone: with the leadership, or by its own end */
-        }
-    }
     leader_plan_record(&c->state, a, e, clock_wall_us(), &p, &notes);
     log_notes(a, &p, &notes);
     leader_push_record(&c->state, a, &p);

@@ -2,7 +2,6 @@
 #pragma once
 #include "shell.h"
 
-/* Plans the record of an effect on `a` and queues it for record_flush. When one of the same attempt
- * is queued already, that is written first, which may lose the leadership or end the attempt. */
+/* Plans the record of an effect on `a` and queues it for record_flush. None of it is queued yet. */
 void record_push(struct live_attempt *a, const struct protocol_effect *e);
 bool record_flush(struct controller *c); /* false: leadership lost */

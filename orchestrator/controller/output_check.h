@@ -1,17 +1,10 @@
 /* Is an output there and whole? Asks S3 and judges with core/failure/verify.h. */
 #pragma once
+#include "core/leader/output_verdict.h"
 #include "shell.h"
 
 /* Where the output of `a` lies; false: its stage names no folder. */
 bool output_folder(const struct live_attempt *a, struct s3_uri *ret);
-struct output_verdict {
-    bool checked; /* false: could not be looked at; try again */
-    bool good;
-    enum cause cause;
-    char text[256];
-    int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes;
-    char *manifest; /* malloc'd; the receiver's */
-};
 typedef void (*output_cb)(void *ctx, struct output_verdict *v);
 struct output_check *output_verify(struct live_attempt *a, output_cb cb, void *ctx);
 /* No answer comes any more; NULL ignored. */

@@ -132,10 +132,8 @@ static bool send_end(struct controller *c, struct live_pool *p)
 static bool act(struct controller *c, struct live_pool *p, int64_t boot_us, int64_t *wake_us)
 {
     enum pool_action next = leader_pool_next(p, clock_wall_us(), boot_us, wake_us);
-    if (next != POOL_ACT_NONE && p->failures > 0 &&
-        !retry_budget_take(&c->retries, clock_mono_us())) {
-        c->calls_fail = true;
-        p->next_us = boot_us + c->cfg.observe_interval_us;
+    if (next != POOL_ACT_NONE &&
+        call_pace_holds_pool(&c->pace, p, c->cfg.observe_interval_us, boot_us, clock_mono_us())) {
         *wake_us = MIN(*wake_us, p->next_us);
         return true;
     }

@@ -7,11 +7,10 @@
 #include "common/arena.h"
 #include "common/rng.h"
 #include "common/s3.h"
-#include "common/token_bucket.h"
 #include "controller.h"
 #include "core/failure/cause.h"
-#include "core/failure/retry_budget.h"
 #include "core/failure/retry_policy.h"
+#include "core/leader/call_pace.h"
 #include "core/leader/leader_state.h"
 #include "core/leader/quota_learning.h"
 #include "core/leader/sched_view.h"
@@ -63,10 +62,7 @@ struct controller {
     size_t progress_n;          /* looks under way */
     int64_t acted_until_us;     /* boot: earliest wake of any attempt */
 
-    struct token_bucket create_bucket, read_bucket;
-    bool create_unlimited;
-    struct retry_budget retries; /* of all calls that failed before */
-    bool calls_fail;             /* since the last good List */
+    struct call_pace pace;
     struct sagemaker_call *listing;
     int64_t strays_looked_us; /* boot */
     struct quotas_call *quota_reading;

@@ -1,4 +1,5 @@
 /* The tick, on one page: view -> decide -> intend -> act -> record. */
+#include "attempt.h"
 #include "aws_actions.h"
 #include "bridge_answers.h"
 #include "budget_state.h"
@@ -64,10 +65,21 @@ static void gauges(const struct controller *c)
     metric_set(METRIC_SLOTS_HELD, held);
 }
 
+/* False: leadership lost. */
+static bool record(struct controller *c)
+{
+    do {
+        if (!record_flush(c)) {
+            return false;
+        }
+    } while (attempts_go_on(c));
+    return true;
+}
+
 static void tick(struct controller *c)
 {
     int64_t began_us = clock_mono_us();
-    if (!record_flush(c) || !look(c)) { /* record what came in, view what changed */
+    if (!record(c) || !look(c)) { /* record what came in, view what changed */
         return;
     }
     if (!c->swept) {
@@ -78,7 +90,7 @@ static void tick(struct controller *c)
     }
     if (c->leading && (c->state.act || clock_boot_us() >= c->acted_until_us)) { /* act */
         aws_actions_tick(c);
-        (void)record_flush(c);
+        (void)record(c);
     }
     gauges(c);
     metric_add(METRIC_TICKS, 1);
@@ -159,9 +171,7 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->loop = loop;
     c->bridge = bridge;
     c->status = status;
-    c->create_unlimited = cfg->create_rate <= 0;
-    token_bucket_init(&c->create_bucket, c->create_unlimited ? 1e6 : cfg->create_rate,
-                      c->create_unlimited ? 1e6 : cfg->create_burst, clock_mono_us());
+    call_pace_init(&c->pace, cfg->create_rate, cfg->create_burst, clock_mono_us());
     if (!aws_client_new(loop, &aws, &c->aws, err) ||
         !aws_client_new(loop, &aws, &c->aws_plain, err)) {
         goto fail;

@@ -44,3 +44,33 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
                         ret_effect);
     return a;
 }
+
+void leader_attempt_fact(struct leader_state *s, struct live_attempt *a, const struct fact *f,
+                         const struct protocol_config *cfg, struct protocol_effect *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    if (a->recording) {
+        ASSERT(a->facts_n < ATTEMPT_FACTS_MAX);
+        a->facts[a->facts_n++] = *f;
+        return;
+    }
+    protocol_step(&a->p, f, cfg, ret);
+    a->wake_us = 0;
+    s->act = true;
+}
+
+bool leader_attempt_records(const struct protocol_effect *e)
+{
+    return e->changed || e->task_ends || e->release_slot || e->alert;
+}
+
+bool leader_attempt_kept_fact(struct live_attempt *a, struct fact *ret)
+{
+    if (a->recording || a->facts_n == 0) {
+        return false;
+    }
+    *ret = a->facts[0];
+    a->facts_n--;
+    memmove(&a->facts[0], &a->facts[1], (size_t)a->facts_n * sizeof a->facts[0]);
+    return true;
+}

@@ -1,5 +1,5 @@
-/* An attempt enters the leader's memory: as an intent of this epoch that has just committed, or as
- * a row that a takeover found. Pure. */
+/* Live attempts. One enters the leader's memory as an intent of this epoch that has just committed,
+ * or as a row that a takeover found; from then on facts move it. Pure. */
 #pragma once
 #include "leader_state.h"
 
@@ -17,3 +17,13 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
                                               struct live_campaign *lc,
                                               const struct attempt_takeover *t,
                                               struct protocol_effect *ret_effect);
+
+/* Feeds a fact to the protocol of `a`. While a record of it waits for its transaction the fact is
+ * kept instead, because a batch of records has at most one of each attempt; *ret is then zero. */
+void leader_attempt_fact(struct leader_state *s, struct live_attempt *a, const struct fact *f,
+                         const struct protocol_config *cfg, struct protocol_effect *ret);
+/* An effect that must be recorded: the attempt moved, its task ends, its slots are free, or a
+ * person must look. */
+bool leader_attempt_records(const struct protocol_effect *e);
+/* Takes the oldest kept fact, once no record of `a` waits any more. False: there is none. */
+bool leader_attempt_kept_fact(struct live_attempt *a, struct fact *ret);

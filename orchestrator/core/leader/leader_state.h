@@ -17,6 +17,10 @@
 #include "core/rows.h"
 #include "core/sched/sched.h"
 
+/* Facts that can come of one attempt between two flushes: one for each kind of call, a listing, a
+ * hint and a wish. */
+#define ATTEMPT_FACTS_MAX 12
+
 struct live_stage {
     struct stage_row row;
     const struct spec_stage *spec; /* NULL for kinds this version does not run */
@@ -85,11 +89,13 @@ struct live_attempt {
     struct protocol_attempt p;
     struct live_campaign *campaign;
     struct live_stage *stage;
-    struct buf request;       /* exact bytes; loaded when first needed */
-    struct attempt_io *io;    /* the shell's calls; never looked into here */
-    int64_t wake_us;          /* boot: when protocol_next wants to be asked */
-    int64_t describe_sent_us; /* boot */
-    bool recording;           /* a record of it waits for its transaction */
+    struct buf request;                   /* exact bytes; loaded when first needed */
+    struct attempt_io *io;                /* the shell's calls; never looked into here */
+    int64_t wake_us;                      /* boot: when protocol_next wants to be asked */
+    int64_t describe_sent_us;             /* boot */
+    bool recording;                       /* a record of it waits for its transaction */
+    struct fact facts[ATTEMPT_FACTS_MAX]; /* that came while it waits, oldest first */
+    int facts_n;
     bool stopped_by_us;
     /* what is known of the job */
     char arn[257];

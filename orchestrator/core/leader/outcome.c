@@ -253,16 +253,6 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
     }
 }
 
-bool leader_ends_in_records(const struct leader_state *s, int64_t attempt_id)
-{
-    for (size_t i = 0; i < s->records_n; i++) {
-        if (s->records[i].r.attempt_id == attempt_id && s->records[i].r.task_moves) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void leader_push_record(struct leader_state *s, struct live_attempt *a,
                         const struct pending_record *p)
 {

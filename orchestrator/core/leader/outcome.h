@@ -24,8 +24,6 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
  * ends. An attempt has at most one record in the queue. */
 void leader_push_record(struct leader_state *s, struct live_attempt *a,
                         const struct pending_record *p);
-/* True when a queued record of the attempt ends its task: the attempt is gone once it commits. */
-bool leader_ends_in_records(const struct leader_state *s, int64_t attempt_id);
 /* The row to write, with pointers into *p: valid until the queue changes. */
 struct attempt_record leader_record_row(const struct pending_record *p);
 /* Why a person must look at it, for the event beside the record. */

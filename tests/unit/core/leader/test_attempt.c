@@ -132,6 +132,54 @@ static void test_attempt__its_pools_are_found(void **state)
     leader_world_done(&w);
 }
 
+static void test_attempt__a_fact_waits_for_the_record(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct protocol_effect e;
+    struct fact f;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    const struct fact signs = {.kind = FACT_CREATE_SIGNED, .at_us = BOOT};
+    const struct fact taken = {.kind = FACT_CREATE_OK, .at_us = BOOT + 1};
+    const struct fact unwanted = {.kind = FACT_UNWANTED, .at_us = BOOT + 2};
+    a->wake_us = BOOT + 50;
+    leader_attempt_fact(&w.s, a, &signs, &config, &e);
+    assert_false(leader_attempt_records(&e));
+    assert_int_equal(a->wake_us, 0); /* the protocol is asked again */
+    assert_true(w.s.act);
+    leader_attempt_fact(&w.s, a, &taken, &config, &e);
+    assert_true(e.changed && leader_attempt_records(&e));
+    assert_int_equal(a->p.state, ATTEMPT_SUBMITTED);
+    a->recording = true;
+    leader_attempt_fact(&w.s, a, &unwanted, &config, &e);
+    leader_attempt_fact(&w.s, a, &taken, &config, &e);
+    assert_false(leader_attempt_records(&e));
+    assert_true(a->p.wanted); /* not yet */
+    assert_false(leader_attempt_kept_fact(a, &f));
+    a->recording = false;
+    assert_true(leader_attempt_kept_fact(a, &f));
+    assert_int_equal(f.kind, FACT_UNWANTED); /* in the order they came */
+    leader_attempt_fact(&w.s, a, &f, &config, &e);
+    assert_false(a->p.wanted);
+    assert_true(leader_attempt_kept_fact(a, &f));
+    assert_int_equal(f.at_us, BOOT + 1);
+    assert_false(leader_attempt_kept_fact(a, &f));
+    leader_world_done(&w);
+}
+
+static void test_attempt__what_is_recorded(void **state)
+{
+    (void)state;
+    const struct protocol_effect none = {.settle = true};
+    const struct protocol_effect some[] = {
+        {.changed = true}, {.task_ends = true}, {.release_slot = true}, {.alert = true}};
+    assert_false(leader_attempt_records(&none));
+    for (size_t i = 0; i < ARRAY_LEN(some); i++) {
+        assert_true(leader_attempt_records(&some[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +188,8 @@ int main(void)
         cmocka_unit_test(test_attempt__who_still_wants_it),
         cmocka_unit_test(test_attempt__a_running_job_gets_its_patience_anew),
         cmocka_unit_test(test_attempt__its_pools_are_found),
+        cmocka_unit_test(test_attempt__a_fact_waits_for_the_record),
+        cmocka_unit_test(test_attempt__what_is_recorded),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

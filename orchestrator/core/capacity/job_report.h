@@ -1,0 +1,33 @@
+/* What SageMaker says of a training job. Values.
+ * Source: Amazon SageMaker API reference, DescribeTrainingJob, ListTrainingJobs. */
+#pragma once
+#include "common/units.h"
+#include "pool_report.h"
+
+struct job_description {
+    char name[64];
+    char status[32]; /* as AWS spells it; new values may appear */
+    char secondary[32];
+    char arn[257];
+    char request_hash[65]; /* Environment.DROVER_REQUEST; "" when absent */
+    char failure_reason[1025];
+    char artifacts[1025];                     /* s3 URI, "" when none */
+    usec_t created, started, ended, modified; /* 0 when absent */
+    int64_t billable_s;                       /* per instance; 0 when absent */
+    int64_t training_s;                       /* per instance, including spot waits; 0: absent */
+    int64_t instances;
+    char instance_type[33];
+    int64_t volume_gb, max_runtime_s;
+    int64_t attempt_id; /* Environment.DROVER_ATTEMPT; 0: absent */
+    bool spot;
+    int64_t keep_alive_s; /* requested; 0: none */
+    struct warm_pool_report pool;
+};
+struct job_summary {
+    char name[64];
+    char status[32];
+    char secondary[32];
+    usec_t created, modified;
+    /* Compare this, not `modified`, to notice a change of the pool. */
+    struct warm_pool_report pool;
+};

@@ -1,0 +1,204 @@
+/* See attempt_answer.h. */
+#include "attempt_answer.h"
+#include "common/cleanup.h"
+#include "common/str.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct {
+    const char *name;
+    enum job_phase phase;
+} phases[] = {
+    {"Pending", PHASE_PENDING},
+    {"Starting", PHASE_STARTING},
+    {"LaunchingMLInstances", PHASE_STARTING},
+    {"PreparingTrainingStack", PHASE_STARTING},
+    {"Downloading", PHASE_RUNNING},
+    {"DownloadingTrainingImage", PHASE_RUNNING},
+    {"Training", PHASE_RUNNING},
+    {"Restarting", PHASE_RUNNING},
+    {"Updating", PHASE_RUNNING},
+    {"Uploading", PHASE_UPLOADING},
+    {"Interrupted", PHASE_INTERRUPTED},
+    {"Stopping", PHASE_STOPPING},
+    {"MaxRuntimeExceeded", PHASE_MAX_RUNTIME},
+    {"MaxWaitTimeExceeded", PHASE_MAX_WAIT},
+    {"Completed", PHASE_ENDED},
+    {"Failed", PHASE_ENDED},
+    {"Stopped", PHASE_ENDED},
+};
+static const struct {
+    const char *name;
+    enum job_status status;
+} statuses[] = {
+    {"InProgress", JOB_IN_PROGRESS}, {"Completed", JOB_COMPLETED}, {"Failed", JOB_FAILED},
+    {"Stopping", JOB_STOPPING},      {"Stopped", JOB_STOPPED},
+};
+
+struct job_seen leader_job_seen(const char *status, const char *secondary, usec_t modified)
+{
+    struct job_seen seen = {
+        .status = JOB_STATUS_UNKNOWN, .phase = PHASE_OTHER, .modified = modified};
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        if (strcmp(status, statuses[i].name) == 0) {
+            seen.status = statuses[i].status;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
+        if (strcmp(secondary, phases[i].name) == 0) {
+            seen.phase = phases[i].phase;
+        }
+    }
+    return seen;
+}
+
+/* A signature that is not taken is the fault of our own keys, never of the part. */
+static bool keys_refused(const struct aws_failure *f)
+{
+    static const char *const codes[] = {"InvalidSignatureException", "SignatureDoesNotMatch",
+                                        "IncompleteSignature", "MissingAuthenticationToken"};
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        if (strcmp(f->code, codes[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct fact create_taken(struct live_attempt *a, const char *arn, int64_t boot_us)
+{
+    (void)snprintf(a->arn, sizeof a->arn, "%s", arn);
+    a->reason[0] = '\0';
+    if (a->taken != NULL) {
+        a->taken->look_now = true; /* it has passed on its instances, or has not */
+    }
+    return (struct fact){.kind = FACT_CREATE_OK, .at_us = boot_us};
+}
+
+struct fact leader_create_answer(struct leader_state *s, struct live_attempt *a, const char *arn,
+                                 const struct aws_failure *f, usec_t now_us, int64_t boot_us,
+                                 struct create_notes *ret)
+{
+    struct fact fact = {.at_us = boot_us, .cause = CAUSE_NETWORK};
+    memset(ret, 0, sizeof *ret);
+    if (f == NULL) {
+        return create_taken(a, arn, boot_us);
+    }
+    (void)snprintf(a->reason, sizeof a->reason, "%.64s%s%.900s", f->code,
+                   f->code[0] != '\0' ? ": " : "", f->message);
+    switch (f->outcome) {
+    case AWS_OK:
+    case AWS_UNKNOWN:
+        fact.kind = FACT_CREATE_UNKNOWN;
+        break;
+    case AWS_UNSENT:
+        fact.kind = FACT_CREATE_UNSENT;
+        break;
+    case AWS_THROTTLED:
+        fact.kind = FACT_CREATE_REFUSED;
+        fact.cause = CAUSE_THROTTLED;
+        break;
+    case AWS_CREDENTIALS: /* ours are expired or unknown: wait; /readyz and the log tell */
+        fact.kind = FACT_CREATE_REFUSED;
+        break;
+    case AWS_REFUSED:
+        if (strcmp(f->code, "ResourceInUse") == 0) {
+            return (struct fact){.kind = FACT_CREATE_IN_USE, .at_us = boot_us};
+        }
+        fact.kind = FACT_CREATE_REFUSED;
+        fact.cause = keys_refused(f) ? CAUSE_NETWORK
+                                     : cause_of_refusal(f->status, f->code, str_of(f->message));
+        ret->quota_refused = fact.cause == CAUSE_QUOTA &&
+                             quota_learning_refused(s, a, f->message, now_us, &ret->refusal);
+        break;
+    }
+    return fact;
+}
+
+static enum cause cause_of_end(const struct live_attempt *a, const struct job_seen *job)
+{
+    enum job_end end = JOB_END_FAILED;
+    if (job->status == JOB_STOPPED) {
+        end = job->phase == PHASE_MAX_RUNTIME ? JOB_END_MAX_RUNTIME
+              : job->phase == PHASE_MAX_WAIT  ? JOB_END_MAX_WAIT
+                                              : JOB_END_STOPPED;
+    } else if (job->status != JOB_FAILED) {
+        return CAUSE_NONE;
+    }
+    return cause_of_job(end, str_of(a->reason), a->stopped_by_us);
+}
+
+/* The reason as people should read it: the worker's own words, or what we know of a stop. */
+static void explain_end(struct live_attempt *a, enum cause cause)
+{
+    AUTO_FREE char *words = str_dup(cause_words(str_of(a->reason)));
+    (void)snprintf(a->reason, sizeof a->reason, "%s", words);
+    if (cause == CAUSE_STOPPED && a->row.stop_cause != CAUSE_NONE) {
+        (void)snprintf(a->reason, sizeof a->reason,
+                       "it made no progress and was stopped by drover, to be tried again");
+    } else if (cause == CAUSE_STOPPED && a->reason[0] == '\0') {
+        (void)snprintf(a->reason, sizeof a->reason, "stopped by %s",
+                       a->stopped_by_us ? "drover" : "somebody else");
+    } else if (cause == CAUSE_TIMEOUT && a->reason[0] == '\0') {
+        (void)snprintf(a->reason, sizeof a->reason, "ran longer than %lld s",
+                       (long long)a->row.max_runtime_s);
+    }
+}
+
+static void keep_description(struct live_attempt *a, const struct job_description *job)
+{
+    (void)snprintf(a->arn, sizeof a->arn, "%s", job->arn);
+    (void)snprintf(a->reason, sizeof a->reason, "%s", job->failure_reason);
+    (void)snprintf(a->artifacts, sizeof a->artifacts, "%s", job->artifacts);
+    a->created_us = job->created;
+    a->row.started_us = job->started;
+    a->row.ended_us = job->ended;
+    a->billable_s = job->billable_s;
+    a->pool_seen = job->pool;
+}
+
+struct fact leader_describe_answer(struct live_attempt *a, const struct job_description *job,
+                                   bool not_found, bool failed, int64_t boot_us)
+{
+    struct fact fact = {.kind = FACT_DESCRIBED, .at_us = boot_us};
+    if (failed) {
+        return (struct fact){.kind = FACT_DESCRIBE_FAILED, .at_us = boot_us};
+    }
+    if (not_found) {
+        return (struct fact){.kind = FACT_NOT_FOUND, .at_us = a->describe_sent_us};
+    }
+    fact.job = leader_job_seen(job->status, job->secondary, job->modified);
+    fact.job.ours = strcmp(job->request_hash, a->row.identity_hash) == 0;
+    if (fact.job.ours) {
+        keep_description(a, job);
+    }
+    fact.cause = cause_of_end(a, &fact.job);
+    explain_end(a, fact.cause);
+    return fact;
+}
+
+struct fact leader_stop_answer(bool failed, bool not_found, int64_t boot_us)
+{
+    return (struct fact){.kind = failed || not_found ? FACT_STOP_FAILED : FACT_STOP_OK,
+                         .at_us = boot_us};
+}
+
+struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us)
+{
+    if (!v->checked) {
+        free(TAKE(v->manifest));
+        return (struct fact){.kind = FACT_VERIFY_FAILED, .at_us = boot_us};
+    }
+    free(a->manifest);
+    a->manifest = TAKE(v->manifest);
+    a->rows_in = v->rows_in;
+    a->successes = v->successes;
+    a->failed_to_download = v->failed_to_download;
+    a->failed_to_resize = v->failed_to_resize;
+    a->bytes = v->bytes;
+    if (!v->good) {
+        (void)snprintf(a->reason, sizeof a->reason, "%s", v->text);
+    }
+    return (struct fact){
+        .kind = FACT_VERIFIED, .at_us = boot_us, .cause = v->good ? CAUSE_NONE : v->cause};
+}

@@ -1,0 +1,30 @@
+/* What the answers of SageMaker and of the output check mean for an attempt: each becomes one fact
+ * for its protocol, and what the answer tells of the job is kept in the attempt. boot_us is when
+ * the answer came. Pure. */
+#pragma once
+#include "common/aws_outcome.h"
+#include "core/capacity/job_report.h"
+#include "leader_state.h"
+#include "output_verdict.h"
+#include "quota_learning.h"
+
+/* SageMaker's words as the protocol's; unknown words are JOB_STATUS_UNKNOWN and PHASE_OTHER. */
+struct job_seen leader_job_seen(const char *status, const char *secondary, usec_t modified);
+
+struct create_notes {
+    bool quota_refused; /* and what it teaches is learned */
+    struct quota_learning_refusal refusal;
+};
+/* f NULL: taken, as arn. Else the reason is kept for people. A permanent refusal carries its cause;
+ * what our own keys, the network or the rate refuse is never the part's fault. now_us: wall. */
+struct fact leader_create_answer(struct leader_state *s, struct live_attempt *a, const char *arn,
+                                 const struct aws_failure *f, usec_t now_us, int64_t boot_us,
+                                 struct create_notes *ret);
+/* job is read unless failed or not_found. What it says of the job is kept only when its request is
+ * ours; the fact of a job that ended carries its cause. Not found counts from when it was asked. */
+struct fact leader_describe_answer(struct live_attempt *a, const struct job_description *job,
+                                   bool not_found, bool failed, int64_t boot_us);
+/* A job that List no longer finds has not been stopped: the stop is asked for again. */
+struct fact leader_stop_answer(bool failed, bool not_found, int64_t boot_us);
+/* Takes v->manifest. */
+struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us);

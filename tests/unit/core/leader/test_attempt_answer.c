@@ -1,0 +1,288 @@
+/* Aim: each answer of SageMaker or of the output check becomes the right fact, and only what is
+ * ours is believed. Method: a table of refusals, every word of a job's state, answers made by hand. */
+#include "core/leader/attempt_answer.h"
+#include "leader_world.h"
+
+#define BOOT_ANSWER (BOOT + 7)
+
+static const struct aws_failure *failed(enum aws_outcome o, int status, const char *code,
+                                        const char *message)
+{
+    static struct aws_failure f;
+    f = (struct aws_failure){.outcome = o, .status = status};
+    (void)snprintf(f.code, sizeof f.code, "%s", code);
+    (void)snprintf(f.message, sizeof f.message, "%s", message);
+    return &f;
+}
+
+static void test_attempt_answer__every_refusal_of_a_create(void **state)
+{
+    (void)state;
+    static const struct {
+        enum aws_outcome outcome;
+        int status;
+        const char *code;
+        enum fact_kind kind;
+        enum cause cause;
+    } cases[] = {
+        {AWS_UNKNOWN, 500, "InternalFailure", FACT_CREATE_UNKNOWN, CAUSE_NETWORK},
+        {AWS_OK, 200, "", FACT_CREATE_UNKNOWN, CAUSE_NETWORK},
+        {AWS_UNSENT, 0, "", FACT_CREATE_UNSENT, CAUSE_NETWORK},
+        {AWS_THROTTLED, 400, "ThrottlingException", FACT_CREATE_REFUSED, CAUSE_THROTTLED},
+        {AWS_CREDENTIALS, 400, "ExpiredToken", FACT_CREATE_REFUSED, CAUSE_NETWORK},
+        {AWS_REFUSED, 403, "SignatureDoesNotMatch", FACT_CREATE_REFUSED, CAUSE_NETWORK},
+        {AWS_REFUSED, 403, "InvalidSignatureException", FACT_CREATE_REFUSED, CAUSE_NETWORK},
+        {AWS_REFUSED, 403, "IncompleteSignature", FACT_CREATE_REFUSED, CAUSE_NETWORK},
+        {AWS_REFUSED, 403, "MissingAuthenticationToken", FACT_CREATE_REFUSED, CAUSE_NETWORK},
+        {AWS_REFUSED, 403, "AccessDeniedException", FACT_CREATE_REFUSED, CAUSE_ACCESS_DENIED},
+        {AWS_REFUSED, 400, "ValidationException", FACT_CREATE_REFUSED, CAUSE_BAD_REQUEST},
+        {AWS_REFUSED, 400, "ResourceInUse", FACT_CREATE_IN_USE, CAUSE_NONE},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        struct create_notes notes;
+        leader_world_init(&w);
+        struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+        const struct aws_failure *f =
+            failed(cases[i].outcome, cases[i].status, cases[i].code, "its words");
+        struct fact got = leader_create_answer(&w.s, a, NULL, f, WALL, BOOT_ANSWER, &notes);
+        assert_int_equal(got.kind, cases[i].kind);
+        assert_int_equal(got.cause, cases[i].cause);
+        assert_int_equal(got.at_us, BOOT_ANSWER);
+        assert_non_null(strstr(a->reason, "its words"));
+        assert_non_null(strstr(a->reason, cases[i].code));
+        assert_false(notes.quota_refused);
+        leader_world_done(&w);
+    }
+}
+
+static void test_attempt_answer__a_quota_refusal_teaches(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct create_notes notes;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct live_slots *slots = leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND);
+    slots->s.quota = 4;
+    const struct aws_failure *f = failed(
+        AWS_REFUSED, 400, "ResourceLimitExceeded",
+        "The account-level service limit 'ml.a.large for training job usage' is 4 Instances, with "
+        "current utilization of 3 Instances and a request delta of 2 Instances.");
+    struct fact got = leader_create_answer(&w.s, a, NULL, f, WALL, BOOT_ANSWER, &notes);
+    assert_int_equal(got.kind, FACT_CREATE_REFUSED);
+    assert_int_equal(got.cause, CAUSE_QUOTA);
+    assert_true(notes.quota_refused);
+    assert_int_equal(notes.refusal.said.limit, 4);
+    assert_true(slots->s.foreign > 0); /* others use what is not ours */
+    leader_world_done(&w);
+}
+
+static void test_attempt_answer__a_taken_create(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct create_notes notes;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    a->taken = leader_world_pool(&w, 5, POOL_AVAILABLE, NULL);
+    a->taken->look_now = false;
+    (void)snprintf(a->reason, sizeof a->reason, "an older refusal");
+    struct fact got = leader_create_answer(&w.s, a, "arn:x", NULL, WALL, BOOT_ANSWER, &notes);
+    assert_int_equal(got.kind, FACT_CREATE_OK);
+    assert_string_equal(a->arn, "arn:x");
+    assert_string_equal(a->reason, "");
+    assert_true(a->taken->look_now);
+    leader_world_done(&w);
+}
+
+static void test_attempt_answer__words_of_a_job(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status, *secondary;
+        enum job_status want;
+        enum job_phase phase;
+    } cases[] = {
+        {"InProgress", "Pending", JOB_IN_PROGRESS, PHASE_PENDING},
+        {"InProgress", "Starting", JOB_IN_PROGRESS, PHASE_STARTING},
+        {"InProgress", "LaunchingMLInstances", JOB_IN_PROGRESS, PHASE_STARTING},
+        {"InProgress", "PreparingTrainingStack", JOB_IN_PROGRESS, PHASE_STARTING},
+        {"InProgress", "Downloading", JOB_IN_PROGRESS, PHASE_RUNNING},
+        {"InProgress", "DownloadingTrainingImage", JOB_IN_PROGRESS, PHASE_RUNNING},
+        {"InProgress", "Training", JOB_IN_PROGRESS, PHASE_RUNNING},
+        {"InProgress", "Restarting", JOB_IN_PROGRESS, PHASE_RUNNING},
+        {"InProgress", "Updating", JOB_IN_PROGRESS, PHASE_RUNNING},
+        {"InProgress", "Uploading", JOB_IN_PROGRESS, PHASE_UPLOADING},
+        {"InProgress", "Interrupted", JOB_IN_PROGRESS, PHASE_INTERRUPTED},
+        {"Stopping", "Stopping", JOB_STOPPING, PHASE_STOPPING},
+        {"Stopped", "MaxRuntimeExceeded", JOB_STOPPED, PHASE_MAX_RUNTIME},
+        {"Stopped", "MaxWaitTimeExceeded", JOB_STOPPED, PHASE_MAX_WAIT},
+        {"Stopped", "Stopped", JOB_STOPPED, PHASE_ENDED},
+        {"Completed", "Completed", JOB_COMPLETED, PHASE_ENDED},
+        {"Failed", "Failed", JOB_FAILED, PHASE_ENDED},
+        {"Dreaming", "Dreaming", JOB_STATUS_UNKNOWN, PHASE_OTHER},
+        {"", "", JOB_STATUS_UNKNOWN, PHASE_OTHER},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct job_seen seen = leader_job_seen(cases[i].status, cases[i].secondary, 42);
+        assert_int_equal(seen.status, cases[i].want);
+        assert_int_equal(seen.phase, cases[i].phase);
+        assert_int_equal(seen.modified, 42);
+        assert_false(seen.ours);
+    }
+}
+
+static struct job_description described(const char *status, const char *secondary,
+                                        const char *reason)
+{
+    struct job_description job = {.created = 11,
+                                  .started = 12,
+                                  .ended = 13,
+                                  .modified = 14,
+                                  .billable_s = 15,
+                                  .pool = {.status = WARM_POOL_AVAILABLE}};
+    (void)snprintf(job.status, sizeof job.status, "%s", status);
+    (void)snprintf(job.secondary, sizeof job.secondary, "%s", secondary);
+    (void)snprintf(job.failure_reason, sizeof job.failure_reason, "%s", reason);
+    (void)snprintf(job.request_hash, sizeof job.request_hash, "ours");
+    (void)snprintf(job.arn, sizeof job.arn, "arn:job");
+    (void)snprintf(job.artifacts, sizeof job.artifacts, "s3://b/model.tar.gz");
+    return job;
+}
+
+static struct live_attempt *ours(struct leader_world *w)
+{
+    leader_world_init(w);
+    struct live_attempt *a = leader_world_attempt(w, 1, 1);
+    (void)snprintf(a->row.identity_hash, sizeof a->row.identity_hash, "ours");
+    return a;
+}
+
+static void test_attempt_answer__only_our_own_job_is_believed(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_attempt *a = ours(&w);
+    struct job_description job = described("InProgress", "Training", "");
+    struct fact f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_DESCRIBED);
+    assert_true(f.job.ours);
+    assert_string_equal(a->arn, "arn:job");
+    assert_string_equal(a->artifacts, "s3://b/model.tar.gz");
+    assert_int_equal(a->created_us, 11);
+    assert_int_equal(a->row.started_us, 12);
+    assert_int_equal(a->row.ended_us, 13);
+    assert_int_equal(a->billable_s, 15);
+    assert_int_equal(a->pool_seen.status, WARM_POOL_AVAILABLE);
+    (void)snprintf(job.request_hash, sizeof job.request_hash, "another's");
+    job.billable_s = 99;
+    f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    assert_false(f.job.ours);
+    assert_int_equal(a->billable_s, 15);
+    leader_world_done(&w);
+}
+
+static void test_attempt_answer__nothing_there_and_no_answer(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_attempt *a = ours(&w);
+    a->describe_sent_us = BOOT - 5;
+    struct fact f = leader_describe_answer(a, NULL, true, false, BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_NOT_FOUND);
+    assert_int_equal(f.at_us, BOOT - 5); /* it may have come into being since */
+    f = leader_describe_answer(a, NULL, true, true, BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_DESCRIBE_FAILED);
+    assert_int_equal(leader_stop_answer(false, false, 1).kind, FACT_STOP_OK);
+    assert_int_equal(leader_stop_answer(false, true, 1).kind, FACT_STOP_FAILED);
+    assert_int_equal(leader_stop_answer(true, false, 1).kind, FACT_STOP_FAILED);
+    leader_world_done(&w);
+}
+
+static void test_attempt_answer__why_a_job_ended(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status, *secondary, *reason;
+        bool by_us;
+        enum cause hung, want;
+        const char *text;
+    } cases[] = {
+        {"InProgress", "Training", "", false, CAUSE_NONE, CAUSE_NONE, ""},
+        {"Completed", "Completed", "", false, CAUSE_NONE, CAUSE_NONE, ""},
+        {"Failed", "Failed", "AlgorithmError: disk_full: no space, exit code: 1", false, CAUSE_NONE,
+         CAUSE_DISK_FULL, "no space"},
+        {"Stopped", "MaxRuntimeExceeded", "", false, CAUSE_NONE, CAUSE_TIMEOUT,
+         "ran longer than 3600 s"},
+        {"Stopped", "Stopped", "", true, CAUSE_NONE, CAUSE_STOPPED, "stopped by drover"},
+        {"Stopped", "Stopped", "", false, CAUSE_NONE, CAUSE_STOPPED, "stopped by somebody else"},
+        {"Stopped", "Stopped", "", true, CAUSE_TIMEOUT, CAUSE_STOPPED, "it made no progress"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        struct live_attempt *a = ours(&w);
+        struct job_description job =
+            described(cases[i].status, cases[i].secondary, cases[i].reason);
+        a->stopped_by_us = cases[i].by_us;
+        a->row.stop_cause = cases[i].hung;
+        struct fact f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+        assert_int_equal(f.cause, cases[i].want);
+        assert_non_null(strstr(a->reason, cases[i].text));
+        leader_world_done(&w);
+    }
+    struct leader_world w;
+    struct live_attempt *a = ours(&w);
+    struct job_description job = described("Stopped", "MaxWaitTimeExceeded", "");
+    assert_int_equal(leader_describe_answer(a, &job, false, false, 1).cause,
+                     cause_of_job(JOB_END_MAX_WAIT, STR(""), false));
+    leader_world_done(&w);
+}
+
+static void test_attempt_answer__a_checked_output(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_attempt *a = ours(&w);
+    struct output_verdict v = {.checked = true,
+                               .good = true,
+                               .rows_in = 5,
+                               .successes = 3,
+                               .failed_to_download = 1,
+                               .failed_to_resize = 1,
+                               .bytes = 77,
+                               .manifest = xstrdup("{}")};
+    struct fact f = leader_verify_answer(a, &v, BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_VERIFIED);
+    assert_int_equal(f.cause, CAUSE_NONE);
+    assert_string_equal(a->manifest, "{}");
+    assert_null(v.manifest);
+    assert_int_equal(a->rows_in + a->successes + a->bytes, 85);
+    assert_int_equal(a->failed_to_download + a->failed_to_resize, 2);
+    v = (struct output_verdict){.checked = true, .cause = CAUSE_SHORT_OUTPUT, .text = "rows lack"};
+    f = leader_verify_answer(a, &v, BOOT_ANSWER);
+    assert_int_equal(f.cause, CAUSE_SHORT_OUTPUT);
+    assert_null(a->manifest);
+    assert_string_equal(a->reason, "rows lack");
+    v = (struct output_verdict){.checked = false, .good = true, .manifest = xstrdup("{}")};
+    f = leader_verify_answer(a, &v, BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_VERIFY_FAILED); /* unseen is never good */
+    assert_null(a->manifest);
+    leader_world_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_attempt_answer__every_refusal_of_a_create),
+        cmocka_unit_test(test_attempt_answer__a_quota_refusal_teaches),
+        cmocka_unit_test(test_attempt_answer__a_taken_create),
+        cmocka_unit_test(test_attempt_answer__words_of_a_job),
+        cmocka_unit_test(test_attempt_answer__only_our_own_job_is_believed),
+        cmocka_unit_test(test_attempt_answer__nothing_there_and_no_answer),
+        cmocka_unit_test(test_attempt_answer__why_a_job_ended),
+        cmocka_unit_test(test_attempt_answer__a_checked_output),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
