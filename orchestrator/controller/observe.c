@@ -2,9 +2,11 @@
  * looked at by Describe. Quotas are read here too: unreadable means nothing is intended. */
 #include "observe.h"
 #include "attempt.h"
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/job_list.h"
+#include "core/leader/quota_limits.h"
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
@@ -84,37 +86,14 @@ struct quota_arg {
     const struct quota_reading *reading;
 };
 
-/* New values of one kind of quota by type: into the rows, or into what we hold. */
-static bool write_kind(struct controller *c, const struct quota_value *v, size_t n,
-                       enum market market, bool warm, struct err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        const struct quota_ledger *s =
-            &leader_state_slots(&c->state, v[i].instance_type, market)->s;
-        if ((warm ? s->warm_quota : s->quota) != v[i].limit &&
-            !store_quota_put(c->store, v[i].instance_type, market, warm, v[i].limit, err)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void account_values(const struct quota_reading *r, int64_t ret[static ACCOUNT_QUOTA_COUNT])
-{
-    ret[ACCOUNT_INSTANCES] = r->total;
-    ret[ACCOUNT_SPOT_INSTANCES] = r->spot_total;
-    ret[ACCOUNT_PER_JOB] = r->instances_max;
-    ret[ACCOUNT_RUN_S] = r->runtime_max_s;
-    ret[ACCOUNT_VOLUME_GB] = r->volume_max_gib;
-    ret[ACCOUNT_KEEP_ALIVE_S] = r->keep_alive_s;
-}
-
 static bool write_quotas(struct controller *c, void *arg, struct err *err)
 {
     const struct quota_reading *r = ((struct quota_arg *)arg)->reading;
+    size_t most = r->training_n + r->spot_n + r->warm_n;
+    AUTO_FREE struct quota_limit_write *w = xcalloc(most + 1, sizeof *w);
     int64_t account[ACCOUNT_QUOTA_COUNT];
     int64_t kept[ACCOUNT_QUOTA_COUNT];
-    account_values(r, account);
+    leader_account_quotas(r, account);
     if (!view_account_quotas(c->store, kept, err)) {
         return false;
     }
@@ -124,33 +103,14 @@ static bool write_quotas(struct controller *c, void *arg, struct err *err)
             return false;
         }
     }
-    return write_kind(c, r->training, r->training_n, MARKET_ON_DEMAND, false, err) &&
-           write_kind(c, r->spot, r->spot_n, MARKET_SPOT, false, err) &&
-           write_kind(c, r->warm, r->warm_n, MARKET_ON_DEMAND, true, err);
-}
-
-static void take_quotas(struct controller *c, const struct quota_reading *r)
-{
-    for (size_t i = 0; i < r->training_n; i++) {
-        quota_ledger_quota_read(
-            &leader_state_slots(&c->state, r->training[i].instance_type, MARKET_ON_DEMAND)->s,
-            r->training[i].limit);
+    size_t n = leader_plan_quotas(&c->state, r, w);
+    for (size_t i = 0; i < n; i++) {
+        if (!store_quota_put(c->store, w[i].instance_type, w[i].market, w[i].warm, w[i].limit,
+                             err)) {
+            return false;
+        }
     }
-    for (size_t i = 0; i < r->spot_n; i++) {
-        quota_ledger_quota_read(
-            &leader_state_slots(&c->state, r->spot[i].instance_type, MARKET_SPOT)->s,
-            r->spot[i].limit);
-    }
-    for (size_t i = 0; i < r->warm_n; i++) {
-        leader_state_slots(&c->state, r->warm[i].instance_type, MARKET_ON_DEMAND)->s.warm_quota =
-            r->warm[i].limit;
-    }
-    c->state.account.total[MARKET_ON_DEMAND].limit = r->total;
-    c->state.account.total[MARKET_SPOT].limit = r->spot_total;
-    c->state.account.per_job = r->instances_max;
-    c->state.account.longest_run_s = r->runtime_max_s;
-    c->state.account.volume_gb = r->volume_max_gib;
-    c->state.keep_alive_max_s = r->keep_alive_s;
+    return true;
 }
 
 static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws_failure *f)
@@ -163,11 +123,7 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
             log_event(LOG_WARN, "quotas_unreadable", LF_S("code", f->code),
                       LF_I("status", f->status), LF_S("text", f->message));
         }
-        bool known = false;
-        for (size_t i = 0; i < c->state.slots_n; i++) {
-            known |= c->state.slots[i].s.quota >= 0;
-        }
-        if (!known) { /* nothing starts before this: ask again soon */
+        if (!leader_quotas_known(&c->state)) {
             loop_timer_set(c->quota_timer, MIN(c->cfg.quota_interval_us, USEC_PER_SEC));
         }
         return;
@@ -177,9 +133,8 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
     if (!leader_tx(c, write_quotas, &arg)) {
         return;
     }
-    take_quotas(c, r);
+    leader_apply_quotas(&c->state, r);
     call_pace_rate_read(&c->pace, r->create_rate, clock_mono_us());
-    c->state.decide = true;
 }
 
 void quota_start(struct controller *c)

@@ -8,17 +8,14 @@
 #include "orphan_sweep.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
-#include "common/hash.h"
 #include "common/log.h"
-#include "core/leader/intents.h"
-#include "core/money/cost.h"
+#include "core/leader/adoption.h"
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
 #include "shell.h"
 #include <stdio.h>
 
-#define SWEEP_BACK_US  (15 * 60 * USEC_PER_SEC) /* before the newest intent: clocks differ */
 #define SWEEP_AGAIN_US USEC_PER_SEC
 #define SWEEP_MAX      (100 * SAGEMAKER_LIST_PAGES_MAX)
 #define SWEEP_BATCH    200
@@ -52,129 +49,28 @@ static void again(struct controller *c)
     c->sweep_us = clock_boot_us() + SWEEP_AGAIN_US;
 }
 
-/* --- whose job is it? --- */
-
-#define HASH_N 8
-
-/* The number before `end`, whose digits begin after a hyphen; ret_at: where they do. */
-static bool number_before(const char *name, const char *end, int64_t max, int64_t *ret,
-                          const char **ret_at)
-{
-    const char *p = end;
-    while (p > name && p[-1] >= '0' && p[-1] <= '9') {
-        p--;
-    }
-    *ret_at = p;
-    return p < end && parse_i64((struct str){p, (size_t)(end - p)}, 0, max, ret, NULL);
-}
-
-/* <anything>-<seq>-a<n>-<hash8> */
-static bool read_tail(const char *name, int64_t *ret_seq, int *ret_n)
-{
-    size_t length = strlen(name);
-    const char *at;
-    int64_t n = 0;
-    if (length < HASH_N + 2 || name[length - HASH_N - 1] != '-' ||
-        !number_before(name, name + length - HASH_N - 1, 32000, &n, &at) || n < 1 ||
-        at - name < 3 || at[-1] != 'a' || at[-2] != '-') {
-        return false;
-    }
-    *ret_n = (int)n;
-    return number_before(name, at - 2, INT32_MAX, ret_seq, &at) && at > name && at[-1] == '-';
-}
-
 struct adopt_arg {
     const struct job_description *job;
-    struct adoption a;
-    struct live_stage *stage;
-    int64_t task_id;
+    int64_t task_id; /* out: the part whose job it is; 0 nobody's */
 };
-
-/* Is it the very name that part seq of this stage would have had? Task ids are the database's. */
-static bool try_stage(struct controller *c, struct adopt_arg *ad, struct live_stage *ls,
-                      int64_t seq, int n, struct err *err)
-{
-    static const uint8_t no_id[32];
-    struct intent *in = &ad->a.intent;
-    struct job_name name;
-    uint8_t id[32];
-    int64_t task_id = 0;
-    protocol_job_name(c->cfg.job_prefix, ls->row.campaign_id, ls->row.name, seq, n, no_id, &name);
-    size_t length = strlen(name.s);
-    if (strlen(ad->job->name) != length || seq >= ls->row.taken ||
-        strncmp(ad->job->name, name.s, length - HASH_N) != 0) {
-        return true;
-    }
-    if (!task_by_seq(c->store, ls->row.campaign_id, ls->row.id, seq, &task_id, err)) {
-        return false;
-    }
-    *in = (struct intent){.campaign_id = ls->row.campaign_id,
-                          .stage_id = ls->row.id,
-                          .task_id = task_id,
-                          .seq = (int32_t)seq,
-                          .n = n};
-    leader_intent_identity(&c->state, in, id);
-    protocol_job_name(c->cfg.job_prefix, in->campaign_id, ls->row.name, seq, n, id, &in->name);
-    ad->stage = task_id != 0 && strcmp(in->name.s, ad->job->name) == 0 ? ls : NULL;
-    return true;
-}
-
-static bool find_place(struct controller *c, struct adopt_arg *ad, struct err *err)
-{
-    int64_t seq = 0;
-    int n = 0;
-    if (!read_tail(ad->job->name, &seq, &n)) {
-        return true;
-    }
-    for (size_t i = 0; i < c->state.campaigns_n; i++) {
-        struct live_campaign *lc = c->state.campaigns[i];
-        for (int k = 0; k < lc->stages_n && ad->stage == NULL; k++) {
-            if (lc->stages[k].spec != NULL && !try_stage(c, ad, &lc->stages[k], seq, n, err)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* What it may cost at worst: reserved, as if we had just intended it. */
-static bool fill_adoption(struct controller *c, struct adopt_arg *ad)
-{
-    const struct job_description *job = ad->job;
-    struct intent *in = &ad->a.intent;
-    struct err err = ERR_INIT;
-    struct live_slots *s = leader_state_slots(&c->state, job->instance_type,
-                                              job->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
-    if (job->instances < 1 || job->instances > INT32_MAX || job->instance_type[0] == '\0' ||
-        job->volume_gb < 0 || job->volume_gb > INT32_MAX || job->max_runtime_s < 1 ||
-        job->keep_alive_s < 0 || job->request_hash[0] == '\0' || job->attempt_id == 0) {
-        return false;
-    }
-    (void)snprintf(in->instance_type, sizeof in->instance_type, "%s", job->instance_type);
-    (void)snprintf(in->identity_hash, sizeof in->identity_hash, "%s", job->request_hash);
-    in->instances = (int)job->instances;
-    in->volume_gb = (int)job->volume_gb;
-    in->max_runtime_s = job->max_runtime_s;
-    in->keep_alive_s = job->spot ? 0 : job->keep_alive_s;
-    in->market = s->s.market;
-    in->price_musd_per_hour = MAX(0, s->s.price_musd_per_hour);
-    in->attempt_id = job->attempt_id;
-    in->request = STR("{}"); /* never sent: a Create of this name would meet the job */
-    ad->a.created_us = job->created;
-    return cost_worst_case(in->price_musd_per_hour, in->instances, in->max_runtime_s,
-                           in->keep_alive_s, &in->reserve_musd, &err);
-}
 
 static bool adopt(struct controller *c, void *arg, struct err *err)
 {
     struct adopt_arg *ad = arg;
-    if (!find_place(c, ad, err)) {
-        return false;
+    struct adoption_place place;
+    struct adoption a;
+    int cursor = 0;
+    const char *prefix = c->cfg.job_prefix;
+    while (adoption_next_place(&c->state, prefix, ad->job->name, &cursor, &place)) {
+        int64_t task_id = 0;
+        if (!task_by_seq(c->store, place.campaign_id, place.stage_id, place.seq, &task_id, err)) {
+            return false;
+        }
+        if (adoption_of(&c->state, prefix, ad->job, &place, task_id, &a)) {
+            return store_adopt(c->store, c->state.epoch, &a, &ad->task_id, err);
+        }
     }
-    if (ad->stage == NULL || !fill_adoption(c, ad)) {
-        return true;
-    }
-    return store_adopt(c->store, c->state.epoch, &ad->a, &ad->task_id, err);
+    return true;
 }
 
 static void stray(const char *job)
@@ -317,5 +213,5 @@ void orphan_sweep_tick(struct controller *c)
     c->sweep = xcalloc(1, sizeof *c->sweep);
     metric_add(METRIC_AWS_REQUESTS, 1);
     c->sweep->list =
-        sagemaker_list(c->aws, lease_gate(c), prefix, MAX(0, newest - SWEEP_BACK_US), on_list, c);
+        sagemaker_list(c->aws, lease_gate(c), prefix, adoption_since(newest), on_list, c);
 }

@@ -86,6 +86,7 @@ struct live_attempt {
     int64_t progress_us; /* boot: look again then */
     int64_t fresh_us;    /* boot: its newest progress object was found; 0: no look yet */
     int64_t suspect_us;  /* boot: since then it looks hung; 0: it does not */
+    enum hang_detector_verdict hung; /* it hangs so and is to be stopped; NONE: it does not */
     struct protocol_attempt p;
     struct live_campaign *campaign;
     struct live_stage *stage;

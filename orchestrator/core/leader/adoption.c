@@ -1,0 +1,125 @@
+/* See adoption.h. */
+#include "adoption.h"
+#include "common/cleanup.h"
+#include "common/json.h"
+#include "core/money/cost.h"
+#include "intents.h"
+#include <stdio.h>
+
+#define BACK_US       (15 * 60 * USEC_PER_SEC) /* before the newest intent: clocks differ */
+#define HASH_N        8
+#define ATTEMPT_N_MAX 32000
+
+usec_t adoption_since(usec_t newest_intent_us)
+{
+    return MAX(0, newest_intent_us - BACK_US);
+}
+
+/* The number before `end`, whose digits begin after a hyphen; ret_at: where they do. */
+static bool number_before(const char *name, const char *end, int64_t max, int64_t *ret,
+                          const char **ret_at)
+{
+    const char *p = end;
+    while (p > name && p[-1] >= '0' && p[-1] <= '9') {
+        p--;
+    }
+    *ret_at = p;
+    return p < end && parse_i64((struct str){p, (size_t)(end - p)}, 0, max, ret, NULL);
+}
+
+/* <anything>-<seq>-a<n>-<hash8> */
+static bool read_tail(const char *name, int64_t *ret_seq, int *ret_n)
+{
+    size_t length = strlen(name);
+    const char *at;
+    int64_t n = 0;
+    if (length < HASH_N + 2 || name[length - HASH_N - 1] != '-' ||
+        !number_before(name, name + length - HASH_N - 1, ATTEMPT_N_MAX, &n, &at) || n < 1 ||
+        at - name < 3 || at[-1] != 'a' || at[-2] != '-') {
+        return false;
+    }
+    *ret_n = (int)n;
+    return number_before(name, at - 2, INT32_MAX, ret_seq, &at) && at > name && at[-1] == '-';
+}
+
+static bool agrees(const struct live_stage *ls, const char *job_prefix, const char *name,
+                   int64_t seq, int n)
+{
+    static const uint8_t no_id[32];
+    struct job_name would;
+    protocol_job_name(job_prefix, ls->row.campaign_id, ls->row.name, seq, n, no_id, &would);
+    size_t length = strlen(would.s);
+    return strlen(name) == length && seq < ls->row.taken &&
+           strncmp(name, would.s, length - HASH_N) == 0;
+}
+
+bool adoption_next_place(const struct leader_state *s, const char *job_prefix, const char *name,
+                         int *cursor, struct adoption_place *ret)
+{
+    int at = 0;
+    if (!read_tail(name, &ret->seq, &ret->n)) {
+        return false;
+    }
+    for (size_t i = 0; i < s->campaigns_n; i++) {
+        const struct live_campaign *lc = s->campaigns[i];
+        for (int k = 0; k < lc->stages_n; k++) {
+            const struct live_stage *ls = &lc->stages[k];
+            if (at++ < *cursor || ls->spec == NULL ||
+                !agrees(ls, job_prefix, name, ret->seq, ret->n)) {
+                continue;
+            }
+            *cursor = at;
+            ret->campaign_id = ls->row.campaign_id;
+            ret->stage_id = ls->row.id;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Enough of itself, within bounds, to hold its slots and its money. */
+static bool says_enough(const struct job_description *job)
+{
+    return job->instances >= 1 && job->instances <= INT32_MAX && job->instance_type[0] != '\0' &&
+           job->volume_gb >= 0 && job->volume_gb <= INT32_MAX && job->max_runtime_s >= 1 &&
+           job->keep_alive_s >= 0 && job->request_hash[0] != '\0' && job->attempt_id != 0;
+}
+
+bool adoption_of(struct leader_state *s, const char *job_prefix, const struct job_description *job,
+                 const struct adoption_place *place, int64_t task_id, struct adoption *ret)
+{
+    struct intent *in = &ret->intent;
+    struct err err = ERR_INIT;
+    uint8_t id[32];
+    struct live_campaign *lc = leader_state_campaign(s, place->campaign_id);
+    const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, place->stage_id) : NULL;
+    memset(ret, 0, sizeof *ret);
+    if (ls == NULL || task_id == 0 || !says_enough(job)) {
+        return false;
+    }
+    in->campaign_id = place->campaign_id;
+    in->stage_id = place->stage_id;
+    in->task_id = task_id;
+    in->seq = (int32_t)place->seq;
+    in->n = place->n;
+    leader_intent_identity(s, in, id);
+    protocol_job_name(job_prefix, in->campaign_id, ls->row.name, place->seq, in->n, id, &in->name);
+    if (strcmp(in->name.s, job->name) != 0) {
+        return false;
+    }
+    const struct live_slots *slots =
+        leader_state_slots(s, job->instance_type, job->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+    (void)snprintf(in->instance_type, sizeof in->instance_type, "%s", job->instance_type);
+    (void)snprintf(in->identity_hash, sizeof in->identity_hash, "%s", job->request_hash);
+    in->instances = (int)job->instances;
+    in->volume_gb = (int)job->volume_gb;
+    in->max_runtime_s = job->max_runtime_s;
+    in->keep_alive_s = job->spot ? 0 : job->keep_alive_s;
+    in->market = slots->s.market;
+    in->price_musd_per_hour = MAX(0, slots->s.price_musd_per_hour);
+    in->attempt_id = job->attempt_id;
+    in->request = STR("{}"); /* never sent: a Create of this name would meet the job */
+    ret->created_us = job->created;
+    return cost_worst_case(in->price_musd_per_hour, in->instances, in->max_runtime_s,
+                           in->keep_alive_s, &in->reserve_musd, &err);
+}

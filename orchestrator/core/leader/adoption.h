@@ -1,0 +1,24 @@
+/* Whose job is it? A job at AWS without a row is ours when it has the very name that one of our
+ * parts would have had, with a proof in its environment. Such a job is adopted as an attempt of
+ * unknown outcome: its slots and its money are held, as if it had just been intended. Pure. */
+#pragma once
+#include "core/capacity/job_report.h"
+#include "leader_state.h"
+
+/* Jobs younger than this are matched with the rows at takeover: those that a failed-over database
+ * may have lost. newest_intent_us: of all rows, 0 none. Wall clock. */
+usec_t adoption_since(usec_t newest_intent_us);
+
+struct adoption_place { /* which part's attempt a name could be; ids, nothing borrowed */
+    int64_t campaign_id, stage_id, seq;
+    int n;
+};
+/* The places whose names agree with `name` but for the hash, which takes a task id of the database.
+ * *cursor: 0 at first. False: no more. */
+bool adoption_next_place(const struct leader_state *s, const char *job_prefix, const char *name,
+                         int *cursor, struct adoption_place *ret);
+/* True: task_id (0: none) at this place would have had the very name of the job, and the job says
+ * enough of itself to be adopted; *ret is its row, with what it may cost at worst reserved.
+ * Strings are borrowed from job. */
+bool adoption_of(struct leader_state *s, const char *job_prefix, const struct job_description *job,
+                 const struct adoption_place *place, int64_t task_id, struct adoption *ret);

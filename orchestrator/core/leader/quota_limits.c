@@ -1,0 +1,67 @@
+/* See quota_limits.h. */
+#include "quota_limits.h"
+
+static size_t moved(struct leader_state *s, const struct quota_value *v, size_t n,
+                    enum market market, bool warm, struct quota_limit_write *ret)
+{
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct quota_ledger *l = &leader_state_slots(s, v[i].instance_type, market)->s;
+        if ((warm ? l->warm_quota : l->quota) != v[i].limit) {
+            ret[m++] = (struct quota_limit_write){v[i].instance_type, market, warm, v[i].limit};
+        }
+    }
+    return m;
+}
+
+size_t leader_plan_quotas(struct leader_state *s, const struct quota_reading *r,
+                          struct quota_limit_write *ret)
+{
+    size_t n = moved(s, r->training, r->training_n, MARKET_ON_DEMAND, false, ret);
+    n += moved(s, r->spot, r->spot_n, MARKET_SPOT, false, ret + n);
+    return n + moved(s, r->warm, r->warm_n, MARKET_ON_DEMAND, true, ret + n);
+}
+
+void leader_account_quotas(const struct quota_reading *r, int64_t ret[static ACCOUNT_QUOTA_COUNT])
+{
+    ret[ACCOUNT_INSTANCES] = r->total;
+    ret[ACCOUNT_SPOT_INSTANCES] = r->spot_total;
+    ret[ACCOUNT_PER_JOB] = r->instances_max;
+    ret[ACCOUNT_RUN_S] = r->runtime_max_s;
+    ret[ACCOUNT_VOLUME_GB] = r->volume_max_gib;
+    ret[ACCOUNT_KEEP_ALIVE_S] = r->keep_alive_s;
+}
+
+void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r)
+{
+    for (size_t i = 0; i < r->training_n; i++) {
+        quota_ledger_quota_read(
+            &leader_state_slots(s, r->training[i].instance_type, MARKET_ON_DEMAND)->s,
+            r->training[i].limit);
+    }
+    for (size_t i = 0; i < r->spot_n; i++) {
+        quota_ledger_quota_read(&leader_state_slots(s, r->spot[i].instance_type, MARKET_SPOT)->s,
+                                r->spot[i].limit);
+    }
+    for (size_t i = 0; i < r->warm_n; i++) {
+        leader_state_slots(s, r->warm[i].instance_type, MARKET_ON_DEMAND)->s.warm_quota =
+            r->warm[i].limit;
+    }
+    s->account.total[MARKET_ON_DEMAND].limit = r->total;
+    s->account.total[MARKET_SPOT].limit = r->spot_total;
+    s->account.per_job = r->instances_max;
+    s->account.longest_run_s = r->runtime_max_s;
+    s->account.volume_gb = r->volume_max_gib;
+    s->keep_alive_max_s = r->keep_alive_s;
+    s->decide = true;
+}
+
+bool leader_quotas_known(const struct leader_state *s)
+{
+    for (size_t i = 0; i < s->slots_n; i++) {
+        if (s->slots[i].s.quota >= 0) {
+            return true;
+        }
+    }
+    return false;
+}

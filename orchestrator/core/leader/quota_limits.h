@@ -1,0 +1,21 @@
+/* The limits that Service Quotas names: which rows differ from them, and what memory takes over.
+ * Pure. */
+#pragma once
+#include "core/capacity/quota_reading.h"
+#include "leader_state.h"
+
+struct quota_limit_write {     /* one row of quotas; value */
+    const char *instance_type; /* borrowed from the reading */
+    enum market market;
+    bool warm;
+    int64_t limit;
+};
+/* Rows by type that differ from what we hold, into ret[training_n + spot_n + warm_n]. */
+size_t leader_plan_quotas(struct leader_state *s, const struct quota_reading *r,
+                          struct quota_limit_write *ret);
+/* The values over all types, as the rows keep them. */
+void leader_account_quotas(const struct quota_reading *r, int64_t ret[static ACCOUNT_QUOTA_COUNT]);
+/* After the commit. */
+void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r);
+/* Is any limit known? Nothing starts before one is, so it is asked for again soon. */
+bool leader_quotas_known(const struct leader_state *s);

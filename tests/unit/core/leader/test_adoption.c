@@ -1,0 +1,200 @@
+/* Aim: a job without a row is adopted exactly when it has the name that one of our parts would have
+ * had and says what it may cost. Method: names made by the product for parts of campaigns by hand,
+ * then broken. */
+#include "common/json.h"
+#include "core/leader/adoption.h"
+#include "core/leader/intents.h"
+#include "leader_world.h"
+
+#define PREFIX "d"
+
+/* The job of part seq of the world's stage, attempt n, task id `task`. */
+static struct job_description job_of(const struct leader_world *w, int64_t seq, int n, int64_t task)
+{
+    struct job_description job = {.instances = 2,
+                                  .instance_type = "ml.a.large",
+                                  .volume_gb = 30,
+                                  .max_runtime_s = 3600,
+                                  .keep_alive_s = 600,
+                                  .request_hash = "proof",
+                                  .attempt_id = 55,
+                                  .created = WALL};
+    const struct intent in = {
+        .campaign_id = 7, .stage_id = 70, .task_id = task, .seq = (int32_t)seq, .n = n};
+    uint8_t id[32];
+    struct job_name name;
+    leader_intent_identity(&w->s, &in, id);
+    protocol_job_name(PREFIX, 7, w->ls->row.name, seq, n, id, &name);
+    (void)snprintf(job.name, sizeof job.name, "%s", name.s);
+    return job;
+}
+
+static void world_init(struct leader_world *w)
+{
+    leader_world_init(w);
+    (void)snprintf(w->s.install_id, sizeof w->s.install_id, "here");
+    w->ls->row.taken = 100;
+}
+
+static void test_adoption__a_part_of_ours_is_found(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct adoption_place place;
+    struct adoption a;
+    int cursor = 0;
+    world_init(&w);
+    struct job_description job = job_of(&w, 42, 3, 1042);
+    assert_true(adoption_next_place(&w.s, PREFIX, job.name, &cursor, &place));
+    assert_int_equal(place.campaign_id, 7);
+    assert_int_equal(place.stage_id, 70);
+    assert_int_equal(place.seq, 42);
+    assert_int_equal(place.n, 3);
+    assert_true(adoption_of(&w.s, PREFIX, &job, &place, 1042, &a));
+    assert_string_equal(a.intent.name.s, job.name);
+    assert_string_equal(a.intent.identity_hash, "proof");
+    assert_string_equal(a.intent.instance_type, "ml.a.large");
+    assert_int_equal(a.intent.task_id, 1042);
+    assert_int_equal(a.intent.attempt_id, 55);
+    assert_int_equal(a.intent.instances, 2);
+    assert_int_equal(a.intent.keep_alive_s, 600);
+    assert_int_equal(a.intent.market, MARKET_ON_DEMAND);
+    assert_int_equal(a.created_us, WALL);
+    assert_true(a.intent.reserve_musd >= 2 * 3600000); /* two instances for an hour, at least */
+    assert_false(adoption_next_place(&w.s, PREFIX, job.name, &cursor, &place));
+    assert_false(adoption_of(&w.s, PREFIX, &job, &place, 1043, &a)); /* another task's id */
+    job = job_of(&w, 42, 3, 0);
+    assert_false(adoption_of(&w.s, PREFIX, &job, &place, 0, &a)); /* no such part */
+    leader_world_done(&w);
+}
+
+static void test_adoption__another_installations_job_is_not_ours(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct adoption_place place;
+    struct adoption a;
+    int cursor = 0;
+    world_init(&w);
+    struct job_description job = job_of(&w, 42, 3, 1042);
+    (void)snprintf(w.s.install_id, sizeof w.s.install_id, "elsewhere");
+    assert_true(adoption_next_place(&w.s, PREFIX, job.name, &cursor, &place));
+    assert_false(adoption_of(&w.s, PREFIX, &job, &place, 1042, &a));
+    leader_world_done(&w);
+}
+
+static void test_adoption__names_that_no_part_would_have(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "",
+        "d",
+        "d-7-shards-42-a1",                   /* no hash */
+        "d-7-shards-42-a0-00000000",          /* attempts begin with 1 */
+        "d-7-shards-42-a32001-00000000",      /* no such attempt number */
+        "d-7-shards-42-b1-00000000",          /* no attempt */
+        "d-7-shards--a1-00000000",            /* no part */
+        "d-7-shards-99999999999-a1-00000000", /* no such part number */
+        "d-7-shards-100-a1-00000000",         /* a part that was never taken in */
+        "e-7-shards-42-a1-00000000",          /* another prefix */
+        "d-8-shards-42-a1-00000000",          /* another campaign */
+        "d-7-other-42-a1-00000000",           /* another stage */
+        "d-7-shards-42-a1-000000000",         /* too long */
+        "42-a1-00000000",
+    };
+    struct leader_world w;
+    struct adoption_place place;
+    world_init(&w);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        int cursor = 0;
+        if (adoption_next_place(&w.s, PREFIX, names[i], &cursor, &place)) {
+            fail_msg("'%s' has a place", names[i]);
+        }
+    }
+    int cursor = 0;
+    assert_true(
+        adoption_next_place(&w.s, PREFIX, "d-7-shards-99-a32000-ffffffff", &cursor, &place));
+    cursor = 0;
+    w.ls->spec = NULL; /* a kind that this version does not run has no jobs of ours */
+    assert_false(adoption_next_place(&w.s, PREFIX, "d-7-shards-42-a1-00000000", &cursor, &place));
+    leader_world_done(&w);
+}
+
+static void test_adoption__a_job_must_say_what_it_costs(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct adoption_place place;
+    struct adoption a;
+    int cursor = 0;
+    world_init(&w);
+    const struct job_description whole = job_of(&w, 42, 3, 1042);
+    struct job_description jobs[9];
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        jobs[i] = whole;
+    }
+    jobs[0].instances = 0;
+    jobs[1].instances = (int64_t)INT32_MAX + 1;
+    jobs[2].instance_type[0] = '\0';
+    jobs[3].volume_gb = -1;
+    jobs[4].volume_gb = (int64_t)INT32_MAX + 1;
+    jobs[5].max_runtime_s = 0;
+    jobs[6].keep_alive_s = -1;
+    jobs[7].request_hash[0] = '\0';
+    jobs[8].attempt_id = 0;
+    assert_true(adoption_next_place(&w.s, PREFIX, whole.name, &cursor, &place));
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        assert_false(adoption_of(&w.s, PREFIX, &jobs[i], &place, 1042, &a));
+    }
+    jobs[0] = whole;
+    jobs[0].spot = true; /* leaves no pool, and counts in its own market */
+    assert_true(adoption_of(&w.s, PREFIX, &jobs[0], &place, 1042, &a));
+    assert_int_equal(a.intent.keep_alive_s, 0);
+    assert_int_equal(a.intent.market, MARKET_SPOT);
+    leader_state_slots(&w.s, "ml.c.large", MARKET_ON_DEMAND);
+    (void)snprintf(jobs[0].instance_type, sizeof jobs[0].instance_type, "ml.c.large");
+    jobs[0].spot = false; /* no price is known */
+    assert_true(adoption_of(&w.s, PREFIX, &jobs[0], &place, 1042, &a));
+    assert_int_equal(a.intent.reserve_musd, 0);
+    leader_world_done(&w);
+}
+
+static void test_adoption__every_stage_whose_name_agrees_is_tried(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct adoption_place place;
+    int cursor = 0;
+    world_init(&w);
+    struct job_description job = job_of(&w, 42, 3, 1042);
+    struct live_campaign *twin = leader_world_campaign(&w, 8, 4);
+    twin->stages[0].row.campaign_id = 7; /* cut names may agree: only the hash tells them apart */
+    twin->stages[0].row.taken = 100;
+    assert_true(adoption_next_place(&w.s, PREFIX, job.name, &cursor, &place));
+    assert_int_equal(place.stage_id, 70);
+    assert_true(adoption_next_place(&w.s, PREFIX, job.name, &cursor, &place));
+    assert_int_equal(place.stage_id, 80);
+    assert_false(adoption_next_place(&w.s, PREFIX, job.name, &cursor, &place));
+    leader_world_done(&w);
+}
+
+static void test_adoption__looks_back_past_the_newest_intent(void **state)
+{
+    (void)state;
+    assert_int_equal(adoption_since(WALL), WALL - 900 * SEC);
+    assert_int_equal(adoption_since(0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_adoption__a_part_of_ours_is_found),
+        cmocka_unit_test(test_adoption__another_installations_job_is_not_ours),
+        cmocka_unit_test(test_adoption__names_that_no_part_would_have),
+        cmocka_unit_test(test_adoption__a_job_must_say_what_it_costs),
+        cmocka_unit_test(test_adoption__every_stage_whose_name_agrees_is_tried),
+        cmocka_unit_test(test_adoption__looks_back_past_the_newest_intent),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
