@@ -45,13 +45,26 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
     return a;
 }
 
+/* The newest of each kind: calls are made one at a time, and a listing, a hint or a wish need not be
+ * heard twice. */
+static void keep_fact(struct live_attempt *a, const struct fact *f)
+{
+    for (int i = 0; i < a->facts_n; i++) {
+        if (a->facts[i].kind == f->kind) {
+            a->facts[i] = *f;
+            return;
+        }
+    }
+    ASSERT(a->facts_n < ATTEMPT_FACTS_MAX);
+    a->facts[a->facts_n++] = *f;
+}
+
 void leader_attempt_fact(struct leader_state *s, struct live_attempt *a, const struct fact *f,
                          const struct protocol_config *cfg, struct protocol_effect *ret)
 {
     memset(ret, 0, sizeof *ret);
     if (a->recording) {
-        ASSERT(a->facts_n < ATTEMPT_FACTS_MAX);
-        a->facts[a->facts_n++] = *f;
+        keep_fact(a, f);
         return;
     }
     protocol_step(&a->p, f, cfg, ret);

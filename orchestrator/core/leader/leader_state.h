@@ -17,9 +17,7 @@
 #include "core/rows.h"
 #include "core/sched/sched.h"
 
-/* Facts that can come of one attempt between two flushes: one for each kind of call, a listing, a
- * hint and a wish. */
-#define ATTEMPT_FACTS_MAX 12
+#define ATTEMPT_FACTS_MAX (FACT_HINT + 1) /* one of each kind */
 
 struct live_stage {
     struct stage_row row;

@@ -28,7 +28,7 @@ enum progress_answer leader_progress_answer(const struct live_attempt *a, enum a
  * that the job still runs. */
 bool leader_progress_saw(struct leader_state *s, struct live_attempt *a,
                          const struct hang_detector_seen *seen, int64_t boot_us);
-/* Takes what was found of a job that hangs. True: it is to be stopped, and *ret says how it hangs. */
+/* Takes what was found of a job that hangs. True: it is to be stopped; *ret says how it hangs. */
 bool leader_progress_stops(struct live_attempt *a, enum hang_detector_verdict *ret);
 /* Why it is stopped, for people. */
 void leader_hung_text(enum hang_detector_verdict v, char *ret, size_t size);

@@ -153,6 +153,10 @@ static void test_attempt__a_fact_waits_for_the_record(void **state)
     assert_int_equal(a->p.state, ATTEMPT_SUBMITTED);
     a->recording = true;
     leader_attempt_fact(&w.s, a, &unwanted, &config, &e);
+    for (int i = 0; i < 100; i++) { /* of each kind the newest */
+        struct fact listed = {.kind = FACT_LISTED, .at_us = BOOT + i};
+        leader_attempt_fact(&w.s, a, &listed, &config, &e);
+    }
     leader_attempt_fact(&w.s, a, &taken, &config, &e);
     assert_false(leader_attempt_records(&e));
     assert_true(a->p.wanted); /* not yet */
@@ -162,6 +166,9 @@ static void test_attempt__a_fact_waits_for_the_record(void **state)
     assert_int_equal(f.kind, FACT_UNWANTED); /* in the order they came */
     leader_attempt_fact(&w.s, a, &f, &config, &e);
     assert_false(a->p.wanted);
+    assert_true(leader_attempt_kept_fact(a, &f));
+    assert_int_equal(f.kind, FACT_LISTED);
+    assert_int_equal(f.at_us, BOOT + 99);
     assert_true(leader_attempt_kept_fact(a, &f));
     assert_int_equal(f.at_us, BOOT + 1);
     assert_false(leader_attempt_kept_fact(a, &f));

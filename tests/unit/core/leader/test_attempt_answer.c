@@ -1,5 +1,5 @@
 /* Aim: each answer of SageMaker or of the output check becomes the right fact, and only what is
- * ours is believed. Method: a table of refusals, every word of a job's state, answers made by hand. */
+ * ours is believed. Method: a table of refusals, every word of a job's state, answers by hand. */
 #include "core/leader/attempt_answer.h"
 #include "leader_world.h"
 
