@@ -45,8 +45,8 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
     return a;
 }
 
-/* The newest of each kind: calls are made one at a time, and a listing, a hint or a wish need not be
- * heard twice. */
+/* The newest of each kind: calls are made one at a time, and a listing, a hint or a wish need not
+ * be heard twice. */
 static void keep_fact(struct live_attempt *a, const struct fact *f)
 {
     for (int i = 0; i < a->facts_n; i++) {

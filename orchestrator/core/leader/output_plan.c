@@ -1,0 +1,215 @@
+/* See output_plan.h. */
+#include "output_plan.h"
+#include "common/json.h"
+#include "worker_protocol.h"
+#include <stdio.h>
+
+#define VARS_BYTES_MAX (1024 * 1024)
+#define STATS_END      "_stats.json"
+#define SCHEME         "s3://"
+
+/* A folder's URI ends in '/' unless it is the whole bucket. */
+static bool put_place(struct str uri, bool folder, char ret[static OUTPUT_URI_MAX], struct err *err)
+{
+    struct str rest = str_starts(uri, SCHEME) ? (struct str){uri.p + 5, uri.n - 5} : STR("");
+    const char *slash = rest.n > 0 ? memchr(rest.p, '/', rest.n) : NULL;
+    bool key = slash != NULL && slash + 1 < rest.p + rest.n;
+    bool add = folder && key && uri.p[uri.n - 1] != '/';
+    if (rest.n == 0 || uri.n + 2 > OUTPUT_URI_MAX) {
+        return err_set(err, ERR_INVALID, "'%.*s' is no place in S3", (int)MIN(uri.n, 100u), uri.p);
+    }
+    (void)snprintf(ret, OUTPUT_URI_MAX, "%.*s%s", (int)uri.n, uri.p, add ? "/" : "");
+    return true;
+}
+
+/* A template of the stage for this task, as a place in S3. */
+static bool expand(const struct live_campaign *lc, const struct live_stage *ls,
+                   const struct task_input *t, int attempt_n, const char *template, bool folder,
+                   char ret[static OUTPUT_URI_MAX], struct err *err)
+{
+    AUTO_BUF struct buf text = BUF_INIT(4096);
+    AUTO_JSON json_t *vars = NULL;
+    if (template == NULL) {
+        return err_set(err, ERR_INVALID, "the stage names no output");
+    }
+    if (t->vars_json != NULL && !json_parse(str_of(t->vars_json), VARS_BYTES_MAX, &vars, err)) {
+        return false;
+    }
+    const struct spec_task st = {.campaign_id = lc->row.id,
+                                 .stage_name = ls->spec->name,
+                                 .task_id = t->id,
+                                 .seq = t->seq,
+                                 .uri = t->uri != NULL ? t->uri : "",
+                                 .size = t->size,
+                                 .attempt_n = attempt_n,
+                                 .vars = vars};
+    return spec_expand(template, &st, &text, err) && put_place(buf_str(&text), folder, ret, err);
+}
+
+static struct task_input input_of(const struct live_attempt *a)
+{
+    return (struct task_input){.id = a->row.task_id,
+                               .seq = a->row.seq,
+                               .size = a->row.size,
+                               .uri = a->row.uri,
+                               .vars_json = a->row.vars_json};
+}
+
+static void plan_input(const struct task_input *t, struct output_plan *ret)
+{
+    bool counts = ret->kind == VERIFY_MANIFEST || ret->kind == VERIFY_IMG2DATASET;
+    ret->input_size = t->size;
+    if (counts && t->uri != NULL && str_ends(str_of(t->uri), ".parquet")) {
+        (void)put_place(str_of(t->uri), false, ret->input, NULL);
+    }
+}
+
+void output_plan_attempt(const struct live_attempt *a, struct output_plan *ret, struct err *err)
+{
+    const struct spec_stage *s = a->stage->spec;
+    const struct task_input t = input_of(a);
+    bool folder = s->verify == VERIFY_MANIFEST || s->verify == VERIFY_IMG2DATASET;
+    *ret = (struct output_plan){.kind = s->verify, .count = s->verify_count};
+    (void)snprintf(ret->task_id, sizeof ret->task_id, "%lld", (long long)a->row.task_id);
+    plan_input(&t, ret);
+    if (s->verify == VERIFY_ARTIFACTS) {
+        ret->told = put_place(str_of(a->artifacts), false, ret->place, err);
+    } else if (s->verify != VERIFY_NONE) {
+        ret->told = expand(a->campaign, a->stage, &t, a->row.n,
+                           folder ? s->output : s->verify_target, folder, ret->place, err);
+    }
+}
+
+void output_plan_done_if(const struct live_campaign *lc, const struct live_stage *ls,
+                         const struct task_input *t, struct output_plan *ret, struct err *err)
+{
+    const struct spec_stage *s = ls->spec;
+    *ret = (struct output_plan){.kind = s->done_if_kind};
+    plan_input(t, ret);
+    ret->told = expand(lc, ls, t, 1, s->done_if, s->done_if_kind != VERIFY_EXISTS, ret->place, err);
+}
+
+bool output_plan_folder(const struct live_attempt *a, char ret[static OUTPUT_URI_MAX],
+                        struct err *err)
+{
+    const struct task_input t = input_of(a);
+    return expand(a->campaign, a->stage, &t, a->row.n, a->stage->spec->output, true, ret, err);
+}
+
+enum output_answer output_answer(enum aws_outcome outcome, int status)
+{
+    if (outcome == AWS_OK) {
+        return OUTPUT_READ;
+    }
+    if (outcome != AWS_REFUSED) {
+        return OUTPUT_AGAIN;
+    }
+    return status == 404                    ? OUTPUT_ABSENT
+           : status == 403 || status == 400 ? OUTPUT_DENIED
+                                            : OUTPUT_REFUSED;
+}
+
+bool output_is_stats(const char *key)
+{
+    return str_ends(str_of(key), STATS_END);
+}
+
+static void say(struct output_verdict *ret, bool good, enum cause cause)
+{
+    *ret =
+        (struct output_verdict){.checked = true, .good = good, .cause = good ? CAUSE_NONE : cause};
+}
+
+static bool listed(const struct output_seen *seen, struct str stem, const char *end)
+{
+    for (size_t i = 0; i < seen->objects_n; i++) {
+        struct str key = str_of(seen->objects[i].key);
+        if (key.n == stem.n + strlen(end) && memcmp(key.p, stem.p, stem.n) == 0 &&
+            str_ends(key, end) && seen->objects[i].size > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where shards are tar files, each that is counted must be there. */
+static bool tar_missing(const struct output_seen *seen, struct str *ret_stem)
+{
+    bool tars = false;
+    for (size_t i = 0; i < seen->objects_n && !tars; i++) {
+        tars = str_ends(str_of(seen->objects[i].key), ".tar");
+    }
+    for (size_t i = 0; i < seen->objects_n && tars; i++) {
+        struct str stem = str_of(seen->objects[i].key);
+        if (output_is_stats(stem.p)) {
+            stem.n -= strlen(STATS_END);
+            *ret_stem = stem;
+            if (!listed(seen, stem, ".tar")) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void output_judge(const struct output_plan *p, const struct output_seen *seen,
+                  struct output_verdict *ret)
+{
+    struct verify_verdict j;
+    struct str stem;
+    if (p->kind == VERIFY_COUNT) {
+        say(ret, (int64_t)seen->objects_n >= p->count, CAUSE_SHORT_OUTPUT);
+        (void)snprintf(ret->text, sizeof ret->text, "%zu objects, %lld expected", seen->objects_n,
+                       (long long)p->count);
+        return;
+    }
+    if (p->kind == VERIFY_IMG2DATASET && tar_missing(seen, &stem)) {
+        say(ret, false, CAUSE_SHORT_OUTPUT);
+        (void)snprintf(ret->text, sizeof ret->text, "'%.*s.tar' is missing", (int)MIN(stem.n, 100u),
+                       stem.p);
+        return;
+    }
+    if (p->kind == VERIFY_IMG2DATASET) {
+        verify_img2dataset(seen->stats, seen->stats_n, seen->rows_in, 0, &j);
+    } else {
+        const struct verify_expect expect = {.task_id = p->task_id[0] != '\0' ? p->task_id : NULL,
+                                             .rows_in = seen->rows_in};
+        verify_manifest(seen->manifest, &expect, seen->objects, seen->objects_n, &j);
+    }
+    say(ret, j.good, j.cause);
+    ret->rows_in = j.rows_in;
+    ret->successes = j.successes;
+    ret->failed_to_download = j.failed_to_download;
+    ret->failed_to_resize = j.failed_to_resize;
+    ret->bytes = j.bytes;
+    (void)snprintf(ret->text, sizeof ret->text, "%s", j.text);
+}
+
+void output_judge_denied(const char *message, struct output_verdict *ret)
+{
+    say(ret, false, CAUSE_ACCESS_DENIED);
+    (void)snprintf(ret->text, sizeof ret->text, "output cannot be read: %.200s", message);
+}
+
+void output_judge_no_manifest(struct output_verdict *ret)
+{
+    say(ret, false, CAUSE_SHORT_OUTPUT);
+    (void)snprintf(ret->text, sizeof ret->text, "no " WP_MANIFEST_KEY " was written");
+}
+
+void output_judge_key(bool there, struct output_verdict *ret)
+{
+    say(ret, there, CAUSE_SHORT_OUTPUT);
+    (void)snprintf(ret->text, sizeof ret->text, "%s", there ? "" : "the key is not there");
+}
+
+bool output_judge_unseen(const struct output_plan *p, struct output_verdict *ret)
+{
+    if (p->told) {
+        return false;
+    }
+    say(ret, p->kind == VERIFY_NONE, CAUSE_SHORT_OUTPUT);
+    (void)snprintf(ret->text, sizeof ret->text, "%s",
+                   ret->good ? "" : "the output's place cannot be told");
+    return true;
+}

@@ -1,0 +1,58 @@
+/* Is a task's output there and whole? What is looked at in S3 for a stage's verify and for its
+ * done_if, what each answer means, and the judgement of what was found. The shell makes the calls:
+ * the manifest first (VERIFY_MANIFEST), then the listing, then how many rows the part has by its
+ * own footer, then the stats (VERIFY_IMG2DATASET). Pure. */
+#pragma once
+#include "common/aws_outcome.h"
+#include "core/failure/verify.h"
+#include "core/spec/spec_expand.h"
+#include "leader_state.h"
+#include "output_verdict.h"
+
+#define OUTPUT_URI_MAX 1100
+
+struct output_plan { /* value */
+    enum spec_verify kind;
+    bool told;                  /* there is a place to look at, and it is known */
+    char place[OUTPUT_URI_MAX]; /* S3 URI of the key, or of the folder, which ends in '/' */
+    int64_t count;              /* VERIFY_COUNT: at least so many objects */
+    char task_id[24];           /* whose manifest it must be; "" any task's */
+    char input[OUTPUT_URI_MAX]; /* the part, when its rows are counted by its own footer; else "" */
+    int64_t input_size;
+};
+/* The output of an attempt. err says why the place cannot be told. */
+void output_plan_attempt(const struct live_attempt *a, struct output_plan *ret, struct err *err);
+/* What done_if names for a task that has not run. */
+void output_plan_done_if(const struct live_campaign *lc, const struct live_stage *ls,
+                         const struct task_input *t, struct output_plan *ret, struct err *err);
+/* The folder that the attempt's worker writes to, as S3 URI with '/' at its end. False: its stage
+ * names none. */
+bool output_plan_folder(const struct live_attempt *a, char ret[static OUTPUT_URI_MAX],
+                        struct err *err) MUST_CHECK;
+
+enum output_answer {
+    OUTPUT_READ,
+    OUTPUT_ABSENT,  /* there is no such object */
+    OUTPUT_DENIED,  /* waiting will not mend it */
+    OUTPUT_REFUSED, /* any other refusal */
+    OUTPUT_AGAIN    /* nothing is known: ask again */
+};
+enum output_answer output_answer(enum aws_outcome outcome, int status);
+
+struct output_seen { /* borrowed */
+    struct str manifest;
+    const struct verify_object *objects; /* below the folder, keys relative to it */
+    size_t objects_n;
+    const struct str *stats; /* texts of the objects that output_is_stats names */
+    size_t stats_n;
+    int64_t rows_in; /* of the part; -1: not known */
+};
+bool output_is_stats(const char *key);
+/* Each judges what was looked at; ret->manifest is NULL. */
+void output_judge(const struct output_plan *p, const struct output_seen *seen,
+                  struct output_verdict *ret);
+void output_judge_denied(const char *message, struct output_verdict *ret);
+void output_judge_no_manifest(struct output_verdict *ret);
+void output_judge_key(bool there, struct output_verdict *ret); /* VERIFY_EXISTS, _ARTIFACTS */
+/* Nothing needs to be looked at: VERIFY_NONE, or a place that cannot be told. */
+bool output_judge_unseen(const struct output_plan *p, struct output_verdict *ret);

@@ -1,0 +1,235 @@
+/* Aim: an output is looked at where its stage says, and judged good only when it is there and
+ * whole. Method: every kind of verify for an attempt by hand; listings and answers as tables. */
+#include "core/leader/output_plan.h"
+#include "leader_world.h"
+#include "worker_protocol.h"
+
+#define MIB INT64_C(1048576)
+
+static struct live_attempt *attempt(struct leader_world *w, enum spec_verify kind)
+{
+    leader_world_init(w);
+    w->spec.name = "shards";
+    w->spec.verify = kind;
+    w->spec.output = "s3://out/c{campaign}/{part:05d}";
+    w->spec.verify_target = "s3://out/done-{part}.txt";
+    w->spec.verify_count = 3;
+    struct live_attempt *a = leader_world_attempt(w, 4, 1);
+    a->row.uri = xstrdup("s3://in/part-4.parquet");
+    (void)snprintf(a->artifacts, sizeof a->artifacts, "s3://out/model.tar.gz");
+    return a;
+}
+
+static void test_output_plan__where_each_kind_is_looked_at(void **state)
+{
+    (void)state;
+    static const struct {
+        enum spec_verify kind;
+        const char *place, *input;
+    } cases[] = {
+        {VERIFY_MANIFEST, "s3://out/c7/00004/", "s3://in/part-4.parquet"},
+        {VERIFY_IMG2DATASET, "s3://out/c7/00004/", "s3://in/part-4.parquet"},
+        {VERIFY_EXISTS, "s3://out/done-4.txt", ""},
+        {VERIFY_COUNT, "s3://out/done-4.txt", ""},
+        {VERIFY_ARTIFACTS, "s3://out/model.tar.gz", ""},
+    };
+    struct output_verdict v;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        struct output_plan p;
+        struct err err = ERR_INIT;
+        struct live_attempt *a = attempt(&w, cases[i].kind);
+        output_plan_attempt(a, &p, &err);
+        assert_true(p.told);
+        assert_string_equal(p.place, cases[i].place);
+        assert_string_equal(p.input, cases[i].input);
+        assert_string_equal(p.task_id, "1004");
+        assert_int_equal(p.count, 3);
+        assert_int_equal(p.input_size, 300 * MIB);
+        assert_false(output_judge_unseen(&p, &v));
+        leader_world_done(&w);
+    }
+}
+
+static void test_output_plan__a_place_that_cannot_be_told_is_not_good(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct output_plan p;
+    struct output_verdict v;
+    struct err err = ERR_INIT;
+    struct live_attempt *a = attempt(&w, VERIFY_ARTIFACTS);
+    a->artifacts[0] = '\0';
+    output_plan_attempt(a, &p, &err);
+    assert_false(p.told);
+    assert_true(output_judge_unseen(&p, &v));
+    assert_true(v.checked && !v.good);
+    assert_int_equal(v.cause, CAUSE_SHORT_OUTPUT);
+    w.spec.verify = VERIFY_MANIFEST;
+    w.spec.output = NULL;
+    output_plan_attempt(a, &p, &err);
+    assert_false(p.told);
+    w.spec.output = "s3://out/{nobody_knows}";
+    output_plan_attempt(a, &p, &err);
+    assert_false(p.told);
+    w.spec.verify = VERIFY_NONE; /* nothing is asked for */
+    output_plan_attempt(a, &p, &err);
+    assert_true(output_judge_unseen(&p, &v));
+    assert_true(v.checked && v.good);
+    assert_int_equal(v.cause, CAUSE_NONE);
+    leader_world_done(&w);
+}
+
+static void test_output_plan__folders_end_in_a_slash(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"s3://out/x", "s3://out/x/"}, {"s3://out/x/", "s3://out/x/"}, {"s3://out/", "s3://out/"},
+        {"s3://out", "s3://out"},      {"https://out/x", NULL},        {"s3://", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        char uri[OUTPUT_URI_MAX];
+        struct err err = ERR_INIT;
+        struct live_attempt *a = attempt(&w, VERIFY_MANIFEST);
+        w.spec.output = cases[i][0];
+        assert_int_equal(output_plan_folder(a, uri, &err), cases[i][1] != NULL);
+        if (cases[i][1] != NULL) {
+            assert_string_equal(uri, cases[i][1]);
+        }
+        leader_world_done(&w);
+    }
+}
+
+static void test_output_plan__done_if_is_of_any_task(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct output_plan p;
+    struct err err = ERR_INIT;
+    const struct task_input t = {.id = 9,
+                                 .seq = 2,
+                                 .size = 5,
+                                 .uri = (char[]){"s3://in/a.csv"},
+                                 .vars_json = (char[]){"{\"v\":\"x\"}"}};
+    attempt(&w, VERIFY_NONE);
+    w.spec.done_if = "s3://out/{v}/{part}";
+    w.spec.done_if_kind = VERIFY_MANIFEST;
+    output_plan_done_if(w.lc, w.ls, &t, &p, &err);
+    assert_true(p.told);
+    assert_string_equal(p.place, "s3://out/x/2/");
+    assert_string_equal(p.task_id, "");
+    assert_string_equal(p.input, ""); /* no Parquet file */
+    w.spec.done_if_kind = VERIFY_EXISTS;
+    output_plan_done_if(w.lc, w.ls, &t, &p, &err);
+    assert_string_equal(p.place, "s3://out/x/2");
+    leader_world_done(&w);
+}
+
+static void test_output_plan__what_an_answer_means(void **state)
+{
+    (void)state;
+    static const struct {
+        enum aws_outcome outcome;
+        int status;
+        enum output_answer want;
+    } cases[] = {{AWS_OK, 200, OUTPUT_READ},          {AWS_REFUSED, 404, OUTPUT_ABSENT},
+                 {AWS_REFUSED, 403, OUTPUT_DENIED},   {AWS_REFUSED, 400, OUTPUT_DENIED},
+                 {AWS_REFUSED, 412, OUTPUT_REFUSED},  {AWS_THROTTLED, 503, OUTPUT_AGAIN},
+                 {AWS_UNKNOWN, 500, OUTPUT_AGAIN},    {AWS_UNSENT, 0, OUTPUT_AGAIN},
+                 {AWS_CREDENTIALS, 403, OUTPUT_AGAIN}};
+    struct output_verdict v;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(output_answer(cases[i].outcome, cases[i].status), cases[i].want);
+    }
+    output_judge_denied("no", &v);
+    assert_true(v.checked && !v.good && v.cause == CAUSE_ACCESS_DENIED);
+    output_judge_no_manifest(&v);
+    assert_true(v.checked && !v.good && v.cause == CAUSE_SHORT_OUTPUT);
+    output_judge_key(false, &v);
+    assert_true(v.checked && !v.good && v.cause == CAUSE_SHORT_OUTPUT);
+    output_judge_key(true, &v);
+    assert_true(v.checked && v.good && v.cause == CAUSE_NONE);
+}
+
+static void test_output_plan__counts(void **state)
+{
+    (void)state;
+    const struct output_plan p = {.kind = VERIFY_COUNT, .told = true, .count = 3};
+    struct output_verdict v;
+    for (size_t n = 2; n <= 4; n++) {
+        const struct output_seen seen = {.objects_n = n, .rows_in = -1};
+        output_judge(&p, &seen, &v);
+        assert_true(v.checked);
+        assert_int_equal(v.good, n >= 3);
+        assert_int_equal(v.cause, n >= 3 ? CAUSE_NONE : CAUSE_SHORT_OUTPUT);
+    }
+}
+
+static void test_output_plan__tars_that_are_counted_are_there(void **state)
+{
+    (void)state;
+    const struct str stats[] = {str_of("{\"count\":2,\"successes\":2,\"failed_to_download\":0,"
+                                       "\"failed_to_resize\":0}")};
+    const struct output_plan p = {.kind = VERIFY_IMG2DATASET, .told = true};
+    struct verify_object objects[] = {
+        {.key = "00000.tar", .size = 9, .etag = ""},
+        {.key = "00001.tar", .size = 9, .etag = ""},
+        {.key = "00000_stats.json", .size = 9, .etag = ""},
+    };
+    struct output_seen seen = {
+        .objects = objects, .objects_n = 3, .stats = stats, .stats_n = 1, .rows_in = 2};
+    struct output_verdict v;
+    output_judge(&p, &seen, &v);
+    assert_true(v.good);
+    assert_int_equal(v.rows_in, 2);
+    assert_int_equal(v.successes, 2);
+    seen.rows_in = 3; /* by the part's own footer */
+    output_judge(&p, &seen, &v);
+    assert_false(v.good);
+    seen.rows_in = -1;
+    objects[0].size = 0;
+    output_judge(&p, &seen, &v);
+    assert_false(v.good);
+    assert_non_null(strstr(v.text, "00000.tar"));
+    objects[0].size = 9;
+    objects[0].key = "00007.tar";
+    output_judge(&p, &seen, &v);
+    assert_false(v.good);
+    objects[0].key = objects[1].key = "00000.parquet"; /* another form: no tars at all */
+    output_judge(&p, &seen, &v);
+    assert_true(v.good);
+}
+
+static void test_output_plan__a_manifest_of_another_task(void **state)
+{
+    (void)state;
+    static const char *const manifest =
+        "{\"version\":1,\"task\":\"1005\",\"rows_in\":0,\"rows_out\":0,\"successes\":0,"
+        "\"failed_to_download\":0,\"failed_to_resize\":0,\"bytes\":0,\"objects\":[]}";
+    struct output_plan p = {.kind = VERIFY_MANIFEST, .told = true, .task_id = "1004"};
+    const struct output_seen seen = {.manifest = str_of(manifest), .rows_in = -1};
+    struct output_verdict v;
+    output_judge(&p, &seen, &v);
+    assert_false(v.good);
+    assert_non_null(strstr(v.text, "1005"));
+    p.task_id[0] = '\0'; /* done_if: any task's; what is wrong now is something else */
+    output_judge(&p, &seen, &v);
+    assert_null(strstr(v.text, "is of task"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_output_plan__where_each_kind_is_looked_at),
+        cmocka_unit_test(test_output_plan__a_place_that_cannot_be_told_is_not_good),
+        cmocka_unit_test(test_output_plan__folders_end_in_a_slash),
+        cmocka_unit_test(test_output_plan__done_if_is_of_any_task),
+        cmocka_unit_test(test_output_plan__what_an_answer_means),
+        cmocka_unit_test(test_output_plan__counts),
+        cmocka_unit_test(test_output_plan__tars_that_are_counted_are_there),
+        cmocka_unit_test(test_output_plan__a_manifest_of_another_task),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
