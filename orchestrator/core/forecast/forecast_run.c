@@ -1,6 +1,7 @@
 /* One run in virtual time: tries end, failed ones return to their queue, stages open when those
  * they need have ended, and after each event an engine decides what starts. */
 #include "core/money/cost.h"
+#include "core/sched/wait_reason.h"
 #include "forecast_work.h"
 
 #define FOREIGN_LOOK_US (60 * USEC_PER_SEC)
@@ -190,22 +191,14 @@ static void reset(struct forecast_pass *r, int run_i)
 
 static enum forecast_binding binding_of(enum wait_reason why)
 {
-    static const enum forecast_binding by_reason[WAIT_REASON_COUNT] = {
-        [WAIT_CONCURRENCY] = FORECAST_BINDS_CONCURRENCY,
-        [WAIT_STAGE_LIMIT] = FORECAST_BINDS_CONCURRENCY,
-        [WAIT_PROJECT_LIMIT] = FORECAST_BINDS_CONCURRENCY,
-        [WAIT_GLOBAL_LIMIT] = FORECAST_BINDS_CONCURRENCY,
-        [WAIT_TYPE_LIMIT] = FORECAST_BINDS_CONCURRENCY,
-        [WAIT_SLOTS] = FORECAST_BINDS_SLOTS,
-        [WAIT_ORDER] = FORECAST_BINDS_SLOTS,
-        [WAIT_RESERVED] = FORECAST_BINDS_SLOTS,
-        [WAIT_GANG] = FORECAST_BINDS_SLOTS,
-        [WAIT_QUOTA_TOO_SMALL] = FORECAST_BINDS_SLOTS,
-        [WAIT_QUOTA_UNREADABLE] = FORECAST_BINDS_SLOTS,
-        [WAIT_RATE] = FORECAST_BINDS_RATE,
-        [WAIT_BUDGET] = FORECAST_BINDS_MONEY,
+    static const enum forecast_binding bindings[] = {
+        [WAIT_BINDS_NONE] = FORECAST_BINDS_NONE,
+        [WAIT_BINDS_SLOTS] = FORECAST_BINDS_SLOTS,
+        [WAIT_BINDS_CONCURRENCY] = FORECAST_BINDS_CONCURRENCY,
+        [WAIT_BINDS_RATE] = FORECAST_BINDS_RATE,
+        [WAIT_BINDS_MONEY] = FORECAST_BINDS_MONEY,
     };
-    return by_reason[why];
+    return bindings[wait_reason_row(why)->binds];
 }
 
 /* Add the waiting time of the target's parts, by what they wait for. */

@@ -73,8 +73,7 @@ static bool holds_for_plain(const struct sched_stage *s, const struct sched_try 
                             enum wait_reason why)
 {
     return !t->changed && s->stage->instance_count == 1 &&
-           (why == WAIT_SLOTS || why == WAIT_TYPE_LIMIT || why == WAIT_QUOTA_UNREADABLE ||
-            why == WAIT_QUOTA_TOO_SMALL || why == WAIT_PRICE_UNKNOWN);
+           wait_reason_row(why)->holds == WAIT_HOLDS_PLAIN;
 }
 
 /* One launch of this stage, or close the stage in this plan with the reason of its first waiting
@@ -116,7 +115,7 @@ static void step_stage(struct sched_work *w, int stage_i)
             sched_warm_blocked(w, &t);
         }
         why = placed ? sched_gang_waits(w, &t, why) : why;
-        if (sched_holds_for_all(why) || !others_differ(w, &t, why)) {
+        if (wait_reason_row(why)->holds == WAIT_HOLDS_STAGE || !others_differ(w, &t, why)) {
             close_stage(w, stage_i, why);
             return;
         }

@@ -62,13 +62,6 @@ enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t)
     return why;
 }
 
-bool sched_holds_for_all(enum wait_reason why)
-{
-    return why == WAIT_CONCURRENCY || why == WAIT_STAGE_LIMIT || why == WAIT_PROJECT_LIMIT ||
-           why == WAIT_GLOBAL_LIMIT || why == WAIT_RATE || why == WAIT_CANARY ||
-           why == WAIT_BREAKER;
-}
-
 static musd_t minus(musd_t left, musd_t cost)
 {
     return left == INT64_MAX ? left : left - cost;

@@ -118,13 +118,6 @@ static bool share_slots(const struct sched_work *w, int a, int b)
     return false;
 }
 
-/* True when a stage waits only for slots and its turn. */
-static bool wants_slots(enum wait_reason why)
-{
-    return why == WAIT_SLOTS || why == WAIT_RESERVED || why == WAIT_RATE || why == WAIT_ORDER ||
-           why == WAIT_HAND_OVER;
-}
-
 bool sched_gang_yields(const struct sched_work *w, int stage_i)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
@@ -141,8 +134,8 @@ bool sched_gang_yields(const struct sched_work *w, int stage_i)
     for (int i = 0; i < w->view->stages_n; i++) {
         const struct sched_stage *o = &w->view->stages[i];
         if (i != stage_i && o->priority == s->priority && w->stages[i].closed &&
-            wants_slots(w->plan->reason[i]) && !owes(o) && sched_backfill_find(w, i) == NULL &&
-            share_slots(w, stage_i, i)) {
+            wait_reason_row(w->plan->reason[i])->turn && !owes(o) &&
+            sched_backfill_find(w, i) == NULL && share_slots(w, stage_i, i)) {
             return true;
         }
     }
@@ -183,15 +176,15 @@ enum wait_reason sched_gang_waits(struct sched_work *w, struct sched_try *t, enu
         return why;
     }
     struct backfill_line *r = sched_backfill_find(w, t->stage_i);
-    if ((why == WAIT_RATE || why == WAIT_HAND_OVER) && r != NULL) {
+    enum wait_gang gang = wait_reason_row(why)->gang;
+    if (gang == WAIT_GANG_KEEPS && r != NULL) {
         r->confirmed = true;
         return why;
     }
     if (r != NULL && r->confirmed) {
         return why; /* the stage's first task has the reservation */
     }
-    bool for_slots = why == WAIT_SLOTS || why == WAIT_RESERVED || why == WAIT_TYPE_LIMIT;
-    if (for_slots) {
+    if (gang == WAIT_GANG_GATHERS) {
         enum wait_reason money = sched_check_money(w, t);
         struct backfill_line like;
         sched_backfill_describe(w, t, &like);

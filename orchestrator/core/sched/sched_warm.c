@@ -372,10 +372,8 @@ void sched_warm_blocked(const struct sched_work *w, const struct sched_try *t)
 /* True when a task with this wait reason can start while a pool is still worth keeping. */
 static bool soon(enum wait_reason why, bool drains)
 {
-    return (why == WAIT_SLOTS && drains) || why == WAIT_RATE || why == WAIT_ORDER ||
-           why == WAIT_HAND_OVER || why == WAIT_CANARY || why == WAIT_CONCURRENCY ||
-           why == WAIT_TYPE_LIMIT || why == WAIT_STAGE_LIMIT || why == WAIT_PROJECT_LIMIT ||
-           why == WAIT_GLOBAL_LIMIT || why == WAIT_BACKOFF || why == WAIT_QUOTA_UNREADABLE;
+    enum wait_ends ends = wait_reason_row(why)->ends;
+    return ends == WAIT_ENDS_SOON || (ends == WAIT_ENDS_DRAINED && drains);
 }
 
 /* Number of the last few due tasks of a stage that an earlier attempt changed so that they do not

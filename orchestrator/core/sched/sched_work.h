@@ -2,6 +2,7 @@
  * it would use. Other modules use sched.h. */
 #pragma once
 #include "sched.h"
+#include "wait_reason.h"
 
 struct sched_aside { /* a task passed over by a look-ahead, pushed back at the end */
     int stage_i;
@@ -65,8 +66,6 @@ bool sched_changed(const struct sched_work *w, const struct ready_queue_task *ta
 enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t);
 /* The last of these checks: the worst case must fit every cap. */
 enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try *t);
-/* True when the same reason holds for every task behind this one in its stage. */
-bool sched_holds_for_all(enum wait_reason why);
 /* Count a launch against everything it uses. */
 void sched_take(struct sched_work *w, const struct sched_try *t);
 

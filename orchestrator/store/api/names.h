@@ -23,12 +23,12 @@ static const char *const names_remedy[] = {
 #undef X
 };
 static const char *const names_wait_reason[] = {
-#define X(r, name, text, next) name,
+#define X(r, name, holds, turn, gang, ends, binds, text, next) name,
 #include "core/sched/wait_reason.def"
 #undef X
 };
 static const char *const names_wait_text[] = {
-#define X(r, name, text, next) text,
+#define X(r, name, holds, turn, gang, ends, binds, text, next) text,
 #include "core/sched/wait_reason.def"
 #undef X
 };
