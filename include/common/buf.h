@@ -26,7 +26,6 @@ void buf_add_cstr(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_add_be32(struct buf *b, uint32_t v);
-void buf_add_be64(struct buf *b, uint64_t v);
 /* Returns space for n more bytes at p+n, or NULL when that passes the maximum. buf_commit says how
  * many were used. */
 char *buf_reserve(struct buf *b, size_t n);

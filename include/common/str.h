@@ -46,6 +46,5 @@ void str_hex(const uint8_t *p, size_t n,
              char *out); /* out holds 2n+1 bytes; lower case, NUL-terminated */
 bool str_unhex(struct str s, uint8_t *out, size_t out_n) MUST_CHECK; /* exactly out_n bytes */
 void str_base64(struct buf *out, const void *p, size_t n);
-bool str_unbase64(struct buf *out, struct str s) MUST_CHECK;
 /* Levenshtein distance, capped at 64; for "did you mean". */
 size_t str_distance(struct str a, struct str b);

@@ -103,12 +103,6 @@ void buf_add_be32(struct buf *b, uint32_t v)
     buf_add(b, &be, sizeof be);
 }
 
-void buf_add_be64(struct buf *b, uint64_t v)
-{
-    uint64_t be = __builtin_bswap64(v);
-    buf_add(b, &be, sizeof be);
-}
-
 char *buf_reserve(struct buf *b, size_t n)
 {
     if (b->overflow || n > b->max - b->n) {

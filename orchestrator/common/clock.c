@@ -23,8 +23,3 @@ int64_t clock_mono_us(void)
 {
     return read_clock(CLOCK_MONOTONIC);
 }
-
-int64_t clock_thread_cpu_us(void)
-{
-    return read_clock(CLOCK_THREAD_CPUTIME_ID);
-}

@@ -96,36 +96,3 @@ void str_base64(struct buf *out, const void *p, size_t n)
         buf_add(out, quad, sizeof quad);
     }
 }
-
-static int base64_value(char c)
-{
-    const char *at = c == '\0' ? NULL : memchr(base64_digits, c, 64);
-    return at == NULL ? -1 : (int)(at - base64_digits);
-}
-
-/* Padding is required and its spare bits must be zero: one text for each content. */
-bool str_unbase64(struct buf *out, struct str s)
-{
-    if (s.n % 4 != 0) {
-        return false;
-    }
-    for (size_t i = 0; i < s.n; i += 4) {
-        bool last = i + 4 == s.n;
-        int pad = !last ? 0 : s.p[i + 3] != '=' ? 0 : s.p[i + 2] != '=' ? 1 : 2;
-        uint32_t v = 0;
-        for (size_t j = 0; j < (size_t)(4 - pad); j++) {
-            int d = base64_value(s.p[i + j]);
-            if (d < 0) {
-                return false;
-            }
-            v |= (uint32_t)d << (18 - 6 * j);
-        }
-        uint32_t spare = pad == 0 ? 0 : pad == 1 ? v & 0xff : v & 0xffff;
-        if (spare != 0) {
-            return false;
-        }
-        char bytes[3] = {(char)(v >> 16 & 0xff), (char)(v >> 8 & 0xff), (char)(v & 0xff)};
-        buf_add(out, bytes, (size_t)(3 - pad));
-    }
-    return true;
-}

@@ -4,10 +4,6 @@ INSERT INTO quota (instance_type, market, limit_n) VALUES ($1::text, $2::text, $
 ON CONFLICT (instance_type, market) DO UPDATE SET limit_n = excluded.limit_n,
     source = excluded.source, read_at = clock_timestamp()
 
--- name: quota_forget
--- Unreadable is not zero: nothing is submitted while there is no row.
-DELETE FROM quota
-
 -- name: price_put
 -- $1 instance type text, $2 micro-USD an hour bigint, $3 source text
 INSERT INTO price (instance_type, musd_per_hour, source)

@@ -70,21 +70,6 @@ usec_t hang_detector_expected_end_us(const struct hang_detector_state *h, usec_t
     return add_i64(last->at_us, left_us, &end_us) ? MAX(end_us, now_us) : USEC_NEVER;
 }
 
-bool hang_detector_wants_twin(const struct hang_detector_state *h, const struct duration *d,
-                              uint32_t size_mb, usec_t running_since_us, usec_t now_us)
-{
-    int64_t fresh_us = duration_quantile_us(d, size_mb, 50);
-    int64_t elapsed_us = now_us - running_since_us;
-    if (fresh_us <= 0 || elapsed_us <= duration_quantile_us(d, size_mb, 90)) {
-        return false;
-    }
-    usec_t end_us = hang_detector_expected_end_us(h, running_since_us, now_us);
-    int64_t left_us =
-        end_us != USEC_NEVER ? end_us - now_us : duration_remaining_us(d, size_mb, elapsed_us, 50);
-    return (double)left_us >=
-           HANG_DETECTOR_TWIN_GAIN * (double)fresh_us + (double)HANG_DETECTOR_TWIN_START_US;
-}
-
 const char *hang_detector_verdict_name(enum hang_detector_verdict v)
 {
     switch (v) {

@@ -16,10 +16,6 @@ struct hang_detector_rules { /* 0: that rule is off */
 #define HANG_DETECTOR_RULES_DEFAULT                                                                \
     ((struct hang_detector_rules){15 * 60 * USEC_PER_SEC, 30 * 60 * USEC_PER_SEC,                  \
                                   30 * 60 * USEC_PER_SEC})
-/* The time a fresh attempt needs before its work begins, and how much earlier than the old one it
- * must end to be worth its cost. */
-#define HANG_DETECTOR_TWIN_START_US (5 * 60 * USEC_PER_SEC)
-#define HANG_DETECTOR_TWIN_GAIN     1.5
 
 /* The caller keeps one for each live attempt; all 0 at first and after a takeover. */
 struct hang_detector_state {
@@ -47,10 +43,4 @@ enum hang_detector_verdict hang_detector_check(const struct hang_detector_state 
  * least now_us; USEC_NEVER: unknown. */
 usec_t hang_detector_expected_end_us(const struct hang_detector_state *h, usec_t running_since_us,
                                      usec_t now_us);
-/* True when a second, parallel attempt (twin) is worth its cost: the attempt has run longer than
- * nine of ten of its size, and a fresh attempt (start time plus P50) would end well before this
- * one's expected end. The caller checks that nothing waits, that slots are free and that the
- * attempt is among the last parts. False while durations are not known. */
-bool hang_detector_wants_twin(const struct hang_detector_state *h, const struct duration *d,
-                              uint32_t size_mb, usec_t running_since_us, usec_t now_us);
 const char *hang_detector_verdict_name(enum hang_detector_verdict v);

@@ -49,12 +49,3 @@ int64_t retry_budget_wait_us(const struct retry_budget *b, int64_t now_mono_us)
     }
     return then.trickle_us == 0 ? INT64_MAX : then.trickled_us + then.trickle_us - now_mono_us;
 }
-
-int64_t retry_budget_delay_us(const struct retry_policy *p, int failures, int64_t retry_after_us,
-                              struct rng *rng)
-{
-    int64_t after_us = MIN(MAX(0, retry_after_us), RETRY_BUDGET_AFTER_MAX_US);
-    int64_t jitter_us = retry_delay_us(p, failures, rng);
-    int64_t sum;
-    return add_i64(after_us, jitter_us, &sum) ? sum : INT64_MAX;
-}

@@ -8,8 +8,6 @@
 #define RETRY_BUDGET_SHARE      10                  /* per cent of first tries */
 #define RETRY_BUDGET_BURST      10                  /* maximum retries saved */
 #define RETRY_BUDGET_TRICKLE_US (60 * USEC_PER_SEC) /* one more retry per this time */
-#define RETRY_BUDGET_AFTER_MAX_US                                                                  \
-    (60 * 60 * USEC_PER_SEC) /* a longer Retry-After is cut to this  \ */
 
 struct retry_budget {
     int64_t saved; /* hundredths of a retry; 0 .. burst * 100 */
@@ -27,7 +25,3 @@ bool retry_budget_take(struct retry_budget *b, int64_t now_mono_us);
 /* Time until the trickle alone allows a retry: ask again then, or after the next first try. 0: now;
  * INT64_MAX: only after first tries. */
 int64_t retry_budget_wait_us(const struct retry_budget *b, int64_t now_mono_us);
-/* Delay before retry n+1 after n >= 0 failures: Retry-After (0: not given) plus full jitter, so
- * that clients given the same Retry-After do not return at once. */
-int64_t retry_budget_delay_us(const struct retry_policy *p, int failures, int64_t retry_after_us,
-                              struct rng *rng);

@@ -22,21 +22,6 @@ musd_t budget_left(const struct budget *b)
     return left < 0 ? 0 : left > INT64_MAX ? INT64_MAX : (musd_t)left;
 }
 
-musd_t budget_left_all(const struct budget *const b[BUDGET_LEVELS], enum budget_level *ret_level)
-{
-    musd_t least = INT64_MAX;
-    *ret_level = BUDGET_LEVELS;
-    for (int i = 0; i < BUDGET_LEVELS; i++) {
-        bool capped = b[i] != NULL && b[i]->cap_musd >= 0;
-        musd_t left = capped ? budget_left(b[i]) : INT64_MAX;
-        if (capped && (left < least || *ret_level == BUDGET_LEVELS)) {
-            least = left;
-            *ret_level = (enum budget_level)i;
-        }
-    }
-    return least;
-}
-
 /* Nothing fits beyond the cap, not even an amount of 0. */
 static bool fits(const struct budget *b, musd_t musd)
 {

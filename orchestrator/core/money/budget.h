@@ -22,9 +22,6 @@ struct budget {      /* one level */
 const char *budget_level_name(enum budget_level level); /* "task" .. "global", "none" */
 /* What may still be reserved: cap - reserved - spent, never below 0; INT64_MAX without a cap. */
 musd_t budget_left(const struct budget *b);
-/* The minimum over all levels. *ret_level: the level that binds, the innermost of equals
- * (BUDGET_LEVELS: no level has a cap). NULL entries: no such level. */
-musd_t budget_left_all(const struct budget *const b[BUDGET_LEVELS], enum budget_level *ret_level);
 /* Reserve at every level or at none. NULL entries: no such level. ERR_BUDGET (names level and both
  * numbers), ERR_OVERFLOW, ERR_INVALID (a negative amount). */
 bool budget_reserve(struct budget *const b[BUDGET_LEVELS], musd_t musd, struct err *err) MUST_CHECK;

@@ -260,20 +260,6 @@ bool ready_queue_take(struct ready_queue *r, int64_t task_id)
     return true;
 }
 
-size_t ready_queue_before(const struct ready_queue *r, usec_t now_us,
-                          const struct ready_queue_task *t)
-{
-    const struct heap *const heaps[] = {&r->due, &r->backoff};
-    size_t n = 0;
-    for (size_t h = 0; h < ARRAY_LEN(heaps); h++) {
-        for (size_t i = 0; i < heaps[h]->n; i++) {
-            const struct ready_queue_task *o = &heaps[h]->at[i];
-            n += o->not_before_us <= now_us && order_before(o, t);
-        }
-    }
-    return n;
-}
-
 void ready_queue_clear(struct ready_queue *r)
 {
     r->due.n = 0;

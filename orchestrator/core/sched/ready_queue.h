@@ -32,10 +32,6 @@ bool ready_queue_at_most(struct ready_queue *r, usec_t now_us, uint32_t size_mb,
 /* Remove this task from those that may start; false: not found. O(n); O(log n) for the one that
  * ready_queue_at_most or ready_queue_peek returned last. */
 bool ready_queue_take(struct ready_queue *r, int64_t task_id);
-/* The number of startable tasks before this one in the stage's order: its position in the queue,
- * from 0. For a task that backs off: the position it would have if it were due now. O(n). */
-size_t ready_queue_before(const struct ready_queue *r, usec_t now_us,
-                          const struct ready_queue_task *t);
 void ready_queue_clear(struct ready_queue *r);
 size_t ready_queue_n(const struct ready_queue *r); /* number of all tasks */
 size_t ready_queue_backing_off_n(const struct ready_queue *r, usec_t now_us);

@@ -33,11 +33,10 @@ static void close_stage(struct sched_work *w, int stage_i, enum wait_reason rest
     w->plan->rest[stage_i] = rest;
 }
 
-static void pass_over(struct sched_work *w, const struct sched_try *t, enum wait_reason why)
+static void pass_over(struct sched_work *w, const struct sched_try *t)
 {
     sched_next_pop(w, t->stage_i, &t->task);
-    w->asides[w->asides_n++] =
-        (struct sched_aside){.stage_i = t->stage_i, .reason = why, .task = t->task};
+    w->asides[w->asides_n++] = (struct sched_aside){.stage_i = t->stage_i, .task = t->task};
     w->stages[t->stage_i].looked++;
 }
 
@@ -98,7 +97,7 @@ static void step_stage(struct sched_work *w, int stage_i)
         }
         struct sched_try t = {.stage_i = stage_i, .task = task};
         if (left->plain != WAIT_NONE && !sched_changed(w, &task)) {
-            pass_over(w, &t, left->plain);
+            pass_over(w, &t);
             continue;
         }
         enum wait_reason why = sched_prepare(w, stage_i, &task, &t);
@@ -121,7 +120,7 @@ static void step_stage(struct sched_work *w, int stage_i)
         }
         left->plain = holds_for_plain(s, &t, why) ? why : left->plain;
         left->first = left->first == WAIT_NONE ? why : left->first;
-        pass_over(w, &t, why);
+        pass_over(w, &t);
     }
 }
 
@@ -228,18 +227,13 @@ static int aside_before(const void *a, const void *b)
                : (x->task.task_id > y->task.task_id) - (x->task.task_id < y->task.task_id);
 }
 
-/* Tasks that were examined and passed over return to their queue; their reasons are kept in the
- * plan. */
+/* Tasks that were examined and passed over return to their queue. */
 static void give_back(struct sched_work *w)
 {
     qsort(w->asides, (size_t)w->asides_n, sizeof *w->asides, aside_before);
     for (int i = 0; i < w->asides_n; i++) {
         const struct sched_aside *a = &w->asides[i];
         ready_queue_push(w->view->stages[a->stage_i].ready, &a->task);
-        if (w->plan->own_n < SCHED_OWN_MAX) {
-            w->plan->own[w->plan->own_n++] =
-                (struct sched_own){a->stage_i, a->task.task_id, a->reason};
-        }
     }
 }
 
@@ -264,7 +258,6 @@ void sched_decide(const struct sched_view *view, struct sched_plan *ret)
     ASSERT(view->projects_n > 0 || view->campaigns_n == 0);
     ret->launches_n = 0;
     ret->pool_ends_n = 0;
-    ret->own_n = 0;
     ret->wake_us = USEC_NEVER;
     CLEANUP(work_done)
     struct sched_work w;

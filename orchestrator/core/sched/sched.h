@@ -28,8 +28,7 @@
 #define SCHED_LOOK_AHEAD    16
 #define SCHED_STAGES_MAX    (SPEC_STAGES_MAX * 64)
 #define SCHED_POOL_ENDS_MAX 256
-#define SCHED_TAILS_MAX     16   /* stages laid out to their end in one plan (tail_packing.h) */
-#define SCHED_OWN_MAX       1024 /* tasks with an individual reason that a plan keeps */
+#define SCHED_TAILS_MAX     16 /* stages laid out to their end in one plan (tail_packing.h) */
 
 struct sched_stage {
     int64_t campaign_id, stage_id;
@@ -137,19 +136,8 @@ struct sched_plan {
     enum wait_reason reason[SCHED_STAGES_MAX]; /* reason[stages_n]: why the first waiting task
                                                   of the stage waits; NONE when none waits */
     enum wait_reason rest[SCHED_STAGES_MAX];   /* why the tasks behind the examined ones wait */
-    /* tasks examined and passed over, in order of stage */
-    struct sched_own {
-        int stage_i;
-        int64_t task_id;
-        enum wait_reason reason;
-    } own[SCHED_OWN_MAX];
-    int own_n;
     usec_t wake_us; /* decide again then: a back-off ends, a rung opens or a hand-over times out */
 };
 /* Make the plan. Launches of the plan count against slots, limits and caps. The view is not changed
  * except the reservations in stages[].gang. */
 void sched_decide(const struct sched_view *view, struct sched_plan *ret);
-/* Why this waiting task is not running according to the plan: its own reason when it was examined,
- * else its stage's; NEW when it came after the plan. Never NONE. O(1) in the number of parts. */
-enum wait_reason sched_why(const struct sched_view *view, const struct sched_plan *plan,
-                           int stage_i, const struct ready_queue_task *task);

@@ -6,7 +6,6 @@
 
 struct sched_aside { /* a task passed over by a look-ahead, pushed back at the end */
     int stage_i;
-    enum wait_reason reason;
     struct ready_queue_task task;
 };
 /* What is left while the plan is made; the view is not changed. */

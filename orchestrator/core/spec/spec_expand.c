@@ -259,8 +259,3 @@ bool spec_glob_match(const char *glob, const char *key)
     }
     return glob_at(glob, key);
 }
-
-size_t spec_glob_prefix_n(const char *glob)
-{
-    return strcspn(glob, "*");
-}

@@ -23,5 +23,3 @@ bool spec_expand_check(const char *template, const json_t *vars, struct err *err
 /* Does `key` match the glob of fan_out_from? '*' stands for any run of characters without '/', '**'
  * for any run. Both s3:// URIs, or a key of the glob's bucket beside an s3:// glob. */
 bool spec_glob_match(const char *glob, const char *key);
-/* Length of the glob's fixed start, up to its first '*': what a listing is asked for. */
-size_t spec_glob_prefix_n(const char *glob);

@@ -87,8 +87,6 @@ bool store_stage_wait_reason(struct store *s, int64_t stage_id, enum wait_reason
 /* Store a quota. warm: of warm pools, otherwise of on-demand jobs. */
 bool store_quota_put(struct store *s, const char *instance_type, enum market market, bool warm,
                      int64_t limit, struct err *err) MUST_CHECK;
-/* delete all quotas; they cannot be read */
-bool store_quota_forget(struct store *s, struct err *err) MUST_CHECK;
 bool store_price_put(struct store *s, const char *instance_type, musd_t musd_per_hour,
                      const char *source, struct err *err) MUST_CHECK;
 bool store_alert(struct store *s, int64_t campaign_id, const char *text,

@@ -16,12 +16,6 @@ bool store_quota_put(struct store *s, const char *instance_type, enum market mar
     return store_run(s, QUERY(QUOTA_PUT), &p, NULL, err);
 }
 
-bool store_quota_forget(struct store *s, struct err *err)
-{
-    ASSERT(tx_open(s) && s->role == STORE_LEADER);
-    return store_run(s, QUERY(QUOTA_FORGET), NULL, NULL, err);
-}
-
 bool store_price_put(struct store *s, const char *instance_type, musd_t musd_per_hour,
                      const char *source, struct err *err)
 {

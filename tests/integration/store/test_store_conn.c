@@ -2,7 +2,6 @@
  * death of the server; the pool is bounded and mends itself; parameters arrive as they were given.
  * Method: a real cluster that is stopped, killed and started again. */
 #include "common/clock.h"
-#include "store/pg/conn_pool.h"
 #include "store/pg/private_cluster.h"
 #include "store/pg/tx.h"
 #include "tests/kit/pg_fixture.h"
@@ -197,105 +196,6 @@ static void test_conn__a_committed_row_survives_every_death_of_the_server(void *
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM project WHERE name LIKE 'open %%'"), 0);
 }
 
-/* --- the pool --- */
-static void test_conn__the_pool_is_bounded_and_waits_no_longer_than_told(void **state)
-{
-    struct world *w = *state;
-    struct err err = ERR_INIT;
-    struct conn_pool *p = conn_pool_new(w->db, 2);
-    struct store *s[3] = {NULL};
-    pg_good(conn_pool_borrow(p, 0, &s[0], &err), &err);
-    pg_good(conn_pool_borrow(p, 0, &s[1], &err), &err);
-    int64_t start = clock_mono_us();
-    assert_false(conn_pool_borrow(p, 100000, &s[2], &err));
-    assert_int_equal(err.code, ERR_UNAVAILABLE);
-    int64_t waited = clock_mono_us() - start;
-    assert_true(waited >= 100000 && waited < 2 * USEC_PER_SEC);
-    size_t lent = 0;
-    int64_t refused = 0;
-    conn_pool_stats(p, &lent, &refused);
-    assert_int_equal(lent, 2);
-    assert_int_equal(refused, 1);
-    struct store *first = s[0];
-    conn_pool_return(p, s[0]);
-    pg_good(conn_pool_borrow(p, 0, &s[2], &err), &err);
-    assert_ptr_equal(s[2], first);
-    conn_pool_return(p, s[2]);
-    conn_pool_return(p, s[1]);
-    conn_pool_free(p);
-}
-
-static void test_conn__the_pool_rolls_back_and_replaces_what_was_lost(void **state)
-{
-    struct world *w = *state;
-    struct err err = ERR_INIT;
-    struct conn_pool *p = conn_pool_new(w->db, 4);
-    struct store *s[2];
-    pg_good(conn_pool_borrow(p, 0, &s[0], &err), &err);
-    pg_good(tx_begin(s[0], TX_WRITE, &err), &err);
-    pg_good(store_plain(s[0], "INSERT INTO project (name) VALUES ('half')", &err), &err);
-    conn_pool_return(p, s[0]);
-    assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM project"), 1);
-    pg_good(conn_pool_borrow(p, 0, &s[0], &err), &err);
-    pg_good(conn_pool_borrow(p, 0, &s[1], &err), &err);
-    conn_pool_return(p, s[0]); /* one idle, one lent when the server goes */
-    pg_fixture_stop_immediate();
-    struct store *none = NULL;
-    assert_false(conn_pool_borrow(p, 0, &none, &err));
-    assert_int_equal(err.code, ERR_UNAVAILABLE);
-    assert_false(store_plain(s[1], "SELECT 1", &err));
-    conn_pool_return(p, s[1]);
-    pg_fixture_restart();
-    for (size_t i = 0; i < ARRAY_LEN(s); i++) {
-        pg_good(conn_pool_borrow(p, 0, &s[i], &err), &err);
-        pg_good(store_plain(s[i], "SELECT 1", &err), &err);
-    }
-    conn_pool_return(p, s[0]);
-    conn_pool_return(p, s[1]);
-    conn_pool_free(p);
-}
-
-struct borrower {
-    pthread_t thread;
-    struct conn_pool *pool;
-    int good;
-};
-
-static void *borrow_often(void *arg)
-{
-    struct borrower *b = arg;
-    for (int i = 0; i < 50; i++) {
-        struct err err = ERR_INIT;
-        struct store *s = NULL;
-        if (!conn_pool_borrow(b->pool, 20 * USEC_PER_SEC, &s, &err)) {
-            continue;
-        }
-        b->good += store_plain(s, "SELECT 1", &err);
-        conn_pool_return(b->pool, s);
-    }
-    return NULL;
-}
-
-static void test_conn__many_threads_share_few_connections(void **state)
-{
-    struct world *w = *state;
-    struct conn_pool *p = conn_pool_new(w->db, 3);
-    struct borrower b[12];
-    for (size_t i = 0; i < ARRAY_LEN(b); i++) {
-        b[i].pool = p;
-        b[i].good = 0;
-        assert_int_equal(pthread_create(&b[i].thread, NULL, borrow_often, &b[i]), 0);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(b); i++) {
-        assert_int_equal(pthread_join(b[i].thread, NULL), 0);
-        assert_int_equal(b[i].good, 50);
-    }
-    assert_true(pg_i64(w->db,
-                       "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'drover "
-                       "api' AND datname = current_database()") <= 3);
-    conn_pool_free(p);
-}
-
 /* --- parameters --- */
 static const char *params_text(struct store *s, const char *sql, struct params *p, PGresult **ret)
 {
@@ -452,9 +352,6 @@ int main(void)
         T(test_conn__a_failed_statement_takes_its_pipeline_and_transaction_down),
         T(test_conn__events_wake_the_listener_at_commit_and_only_then),
         T(test_conn__a_committed_row_survives_every_death_of_the_server),
-        T(test_conn__the_pool_is_bounded_and_waits_no_longer_than_told),
-        T(test_conn__the_pool_rolls_back_and_replaces_what_was_lost),
-        T(test_conn__many_threads_share_few_connections),
         T(test_conn__parameters_arrive_as_given),
         T(test_conn__text_from_outside_is_made_valid_and_cut_at_characters),
         cmocka_unit_test(test_conn__a_private_cluster_lives_in_a_deep_directory_and_starts_twice),

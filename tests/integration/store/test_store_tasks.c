@@ -549,12 +549,6 @@ static void test_tasks__quotas_prices_and_others_use_are_kept_and_forgotten(void
     assert_int_equal(s[0].warm_limit, -1);
     free(s);
     begin(w);
-    pg_good(store_quota_forget(w->s, &err), &err);
-    commit(w);
-    pg_good(view_slots(w->s, &s, &n, &err), &err);
-    assert_int_equal(s[0].limit, -1);
-    free(s);
-    begin(w);
     assert_false(store_quota_put(w->s, "ml.m5.large", MARKET_ON_DEMAND, false, -1, &err));
     assert_int_equal(err.code, ERR_DATABASE);
     assert_string_equal(err.sqlstate, "23514");

@@ -260,11 +260,8 @@ static void test_str__every_byte_survives_encoding_and_back(void **state)
         assert_true(str_url_decode(&back, buf_str(&text), true));
         assert_true(str_eq(buf_str(&back), (struct str){all, n}));
         buf_reset(&text);
-        buf_reset(&back);
         str_base64(&text, all, n);
         assert_int_equal(text.n, (n + 2) / 3 * 4);
-        assert_true(str_unbase64(&back, buf_str(&text)));
-        assert_true(str_eq(buf_str(&back), (struct str){all, n}));
         char hex[513];
         uint8_t bytes[256];
         str_hex((const uint8_t *)all, n, hex);
@@ -288,12 +285,6 @@ static void test_str__base64_of_rfc_4648(void **state)
         AUTO_BUF struct buf b = BUF_INIT(64);
         str_base64(&b, pairs[i][0], strlen(pairs[i][0]));
         assert_string_equal(buf_cstr(&b), pairs[i][1]);
-    }
-    static const char *const bad[] = {"Z",    "Zg",   "Zg=",    "Z===", "====", "Zg==Zg==", "Zh==",
-                                      "Zm9=", "Zm9-", "Zm9v\n", " Zm9", "Zg=a", "Zm 9v"};
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        AUTO_BUF struct buf b = BUF_INIT(64);
-        assert_false(str_unbase64(&b, str_of(bad[i])));
     }
 }
 

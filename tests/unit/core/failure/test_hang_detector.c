@@ -139,31 +139,6 @@ static void test_hang__expected_end_is_rows_left_over_rate(void **state)
     assert_int_equal(hang_detector_expected_end_us(&z, T0, T0 + 6 * MIN_US), USEC_NEVER);
 }
 
-static void test_hang__twin_only_where_it_ends_well_before(void **state)
-{
-    (void)state;
-    struct duration d;
-    duration_init(&d, 0);
-    struct hang_detector_state h = {0};
-    assert_false(hang_detector_wants_twin(&h, &d, 100, T0, T0 + 500 * MIN_US)); /* nothing known */
-    for (int i = 0; i < 20; i++) {
-        duration_learn(&d, 100, (18 + i % 5) * MIN_US);
-    }
-    duration_fit(&d); /* P50 20 min, P90 22 */
-    saw(&h, 20, 100, 1000);
-    /* 20 min for a tenth: would end at 200. */
-    assert_false(hang_detector_wants_twin(&h, &d, 100, T0, T0 + 21 * MIN_US)); /* not over P90 */
-    assert_true(hang_detector_wants_twin(&h, &d, 100, T0, T0 + 25 * MIN_US));
-    saw(&h, 100, 700, 1000); /* it sped up: 40 min left, 35 are the bound */
-    assert_true(hang_detector_wants_twin(&h, &d, 100, T0, T0 + 100 * MIN_US));
-    assert_false(hang_detector_wants_twin(&h, &d, 100, T0, T0 + 106 * MIN_US));
-    /* No progress to go by: a tenth of what it has run. */
-    struct hang_detector_state none = {0};
-    assert_false(hang_detector_wants_twin(&none, &d, 100, T0, T0 + 300 * MIN_US));
-    assert_true(hang_detector_wants_twin(&none, &d, 100, T0, T0 + 400 * MIN_US));
-    assert_false(hang_detector_wants_twin(&none, &d, 100, T0, T0 - MIN_US));
-}
-
 static void test_hang__verdicts_have_names(void **state)
 {
     (void)state;
@@ -183,7 +158,6 @@ int main(void)
         cmocka_unit_test(test_hang__new_start_counts_anew),
         cmocka_unit_test(test_hang__old_and_broken_objects_change_nothing),
         cmocka_unit_test(test_hang__expected_end_is_rows_left_over_rate),
-        cmocka_unit_test(test_hang__twin_only_where_it_ends_well_before),
         cmocka_unit_test(test_hang__verdicts_have_names),
     };
     return cmocka_run_group_tests_name("hang", tests, NULL, NULL);

@@ -57,28 +57,6 @@ static void test_retry_budget__the_trickle_gives_one_in_its_time(void **state)
     assert_false(retry_budget_take(&b, INT64_MAX));
 }
 
-static void test_retry_budget__retry_after_comes_first_and_jitter_behind(void **state)
-{
-    (void)state;
-    const struct retry_policy p = {.base_us = SEC, .cap_us = 60 * SEC, .floor_us = 0};
-    struct rng rng;
-    rng_seed(&rng, 3);
-    int64_t least = INT64_MAX;
-    int64_t most = 0;
-    for (int i = 0; i < 1000; i++) {
-        int64_t delay = retry_budget_delay_us(&p, 3, 20 * SEC, &rng);
-        assert_true(delay >= 20 * SEC && delay <= 28 * SEC);
-        least = MIN(least, delay);
-        most = MAX(most, delay);
-        assert_true(retry_budget_delay_us(&p, 30, 0, &rng) <= 60 * SEC);
-        assert_true(retry_budget_delay_us(&p, 0, -5, &rng) <= SEC);
-        assert_true(retry_budget_delay_us(&p, 0, INT64_MAX, &rng) <= 3601 * SEC);
-    }
-    assert_true(most - least > 7 * SEC); /* spread over the whole of it */
-    const struct retry_policy never = {.base_us = 0, .cap_us = 0, .floor_us = INT64_MAX};
-    assert_true(retry_budget_delay_us(&never, 0, SEC, &rng) == INT64_MAX);
-}
-
 /* Calls that come at random, each retried till it passes; everything is throttled for an hour. */
 static void hour_of_throttle(uint64_t seed)
 {
@@ -103,7 +81,7 @@ static void hour_of_throttle(uint64_t seed)
             first++;
             retry_budget_first(&b);
             if (outage) {
-                call[n++] = (struct call){now + retry_budget_delay_us(&p, 0, 0, &rng), 1};
+                call[n++] = (struct call){now + retry_delay_us(&p, 0, &rng), 1};
             }
         }
         for (int i = 0; i < n; i++) {
@@ -112,7 +90,7 @@ static void hour_of_throttle(uint64_t seed)
             }
             retries++;
             if (outage) {
-                call[i].next_us = now + retry_budget_delay_us(&p, call[i].failures++, 0, &rng);
+                call[i].next_us = now + retry_delay_us(&p, call[i].failures++, &rng);
             } else {
                 passed_us = passed_us == 0 ? now : passed_us;
                 call[i--] = call[--n];
@@ -142,7 +120,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_retry_budget__ten_first_tries_earn_one_retry),
         cmocka_unit_test(test_retry_budget__the_trickle_gives_one_in_its_time),
-        cmocka_unit_test(test_retry_budget__retry_after_comes_first_and_jitter_behind),
         cmocka_unit_test(test_retry_budget__an_hour_of_throttle_stays_within_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

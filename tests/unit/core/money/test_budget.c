@@ -30,27 +30,6 @@ static void test_budget__left_is_never_below_nothing(void **state)
     }
 }
 
-static void test_budget__the_least_level_binds(void **state)
-{
-    (void)state;
-    struct budget task = {.cap_musd = 40};
-    struct budget stage = {.cap_musd = 900, .spent_musd = 870};
-    struct budget none = {.cap_musd = -1};
-    struct budget global = {.cap_musd = 30};
-    enum budget_level level;
-    const struct budget *const b[BUDGET_LEVELS] = {&task, &stage, &none, NULL, &global};
-    assert_int_equal(budget_left_all(b, &level), 30);
-    assert_int_equal(level, BUDGET_STAGE); /* the innermost of equals */
-    const struct budget *const no[BUDGET_LEVELS] = {NULL, NULL, &none, NULL, NULL};
-    assert_true(budget_left_all(no, &level) == INT64_MAX);
-    assert_int_equal(level, BUDGET_LEVELS);
-    assert_string_equal(budget_level_name(level), "none");
-    struct budget huge = {.cap_musd = INT64_MAX};
-    const struct budget *const one[BUDGET_LEVELS] = {NULL, NULL, NULL, NULL, &huge};
-    assert_true(budget_left_all(one, &level) == INT64_MAX);
-    assert_int_equal(level, BUDGET_GLOBAL);
-}
-
 static void test_budget__reserves_at_every_level_or_at_none(void **state)
 {
     (void)state;
@@ -315,7 +294,6 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budget__left_is_never_below_nothing),
-        cmocka_unit_test(test_budget__the_least_level_binds),
         cmocka_unit_test(test_budget__reserves_at_every_level_or_at_none),
         cmocka_unit_test(test_budget__amounts_beyond_int64_are_refused),
         cmocka_unit_test(test_budget__gives_back_once_and_no_more_than_is_reserved),

@@ -185,34 +185,6 @@ static void test_ready__any_that_may_start_can_be_taken(void **state)
     ready_queue_free(r);
 }
 
-static void test_ready__the_place_is_what_comes_before(void **state)
-{
-    (void)state;
-    struct rng rng;
-    rng_seed(&rng, 4);
-    struct ready_queue *r = ready_queue_new();
-    struct ready_queue_task all[50];
-    for (int i = 0; i < 50; i++) {
-        all[i] =
-            (struct ready_queue_task){.task_id = i + 1, .size_mb = (uint32_t)rng_below(&rng, 9)};
-        all[i].not_before_us = i % 5 == 0 ? 1000 : 0;
-        ready_queue_push(r, &all[i]);
-    }
-    assert_true(ready_queue_before(r, 999, &all[0]) <
-                40); /* it backs off: among the 40 that do not */
-    struct ready_queue_task got;
-    for (size_t out = 0; out < 50; out++) {
-        assert_true(ready_queue_peek(r, 1000, &got));
-        for (int i = 0; i < 50; i++) {
-            assert_true(all[i].task_id != got.task_id || ready_queue_before(r, 1000, &all[i]) == 0);
-        }
-        assert_int_equal(ready_queue_before(r, 1000, &(struct ready_queue_task){.task_id = 99}),
-                         50 - out);
-        assert_true(ready_queue_pop(r, 1000, &got));
-    }
-    ready_queue_free(r);
-}
-
 static double now_s(void)
 {
     struct timespec ts;
@@ -320,7 +292,6 @@ int main(void)
         cmocka_unit_test(test_ready__backing_off_is_counted),
         cmocka_unit_test(test_ready__any_that_may_start_can_be_taken),
         cmocka_unit_test(test_ready__due_leaves_out_what_a_clock_set_back_makes_early),
-        cmocka_unit_test(test_ready__the_place_is_what_comes_before),
         cmocka_unit_test(test_ready__a_million_tasks_load_and_drain_in_order),
         cmocka_unit_test(test_ready__the_largest_of_at_most_a_size),
         cmocka_unit_test(test_ready__a_small_one_is_found_below_a_million_large_ones),
