@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""The controller against an AWS that misbehaves. Aim: whatever one call answers, every part ends as it should, no part gets two jobs, no
-attempt is used for a refusal, the ledger equals the invoice. Method: one droverd and one drover-local with ordered faults; each case is a
-small campaign of its own; botocore plays the person who stops a job by hand.   (ONLY=word runs the cases whose name has it)"""
+"""The controller against faulty AWS replies. Aim: whatever a call returns, every part ends as it should, no
+part gets two jobs, no refusal uses up an attempt, and the ledger equals the invoice. Method: one droverd
+and one drover-local with ordered faults; each case is a small campaign; botocore stops jobs as a user
+would by hand.   (ONLY=word runs the cases whose name contains it)
+"""
 import os
 import signal
 import sys
@@ -21,12 +23,12 @@ ALL = 6
 
 
 def name_of(cid):
-    """What all job names of the campaign have in common."""
+    """The common prefix of all job names of the campaign."""
     return f"t-{cid[2:]}-"
 
 
 def next_name(s):
-    """The same of the campaign that is submitted next: ids are a sequence."""
+    """The same for the next submitted campaign: ids are a sequence."""
     ids = [int(c["id"][2:]) for c in s.api("GET", "/campaigns")["campaigns"]]
     return f"t-{max(ids, default=0) + 1}-"
 
@@ -69,7 +71,7 @@ def alerts(s):
 
 
 def case_reply_lost_then_a_refusal(s):
-    """Describe fails once and List is silent, so that the name is sent again though its job is there."""
+    """Describe fails once and List shows nothing, so the name is sent again although its job exists."""
     first = int(next_name(s)[2:-1])
     cases = {"quota_refuse": "ResourceLimitExceeded", "throttle": "ThrottlingException", "access_denied": "AccessDeniedException"}
     faults, cids = [], []
@@ -239,7 +241,7 @@ def case_quota_lowered(s):
 
 
 def case_quota_unreadable(s):
-    """Last: droverd is started anew, so that it knows no quota."""
+    """Keep this last: droverd is restarted without any known quota."""
     s.kill("droverd0")
     s.faults({"operation": "ListServiceQuotas", "kind": "access_denied", "times": 100000})
     s.start_droverd(0)
@@ -254,7 +256,7 @@ def case_quota_unreadable(s):
 
 
 def case_prices_unreadable(s):
-    """A mistake in the prices file does not keep droverd from leading; prices known before hold."""
+    """A mistake in the prices file does not prevent leadership; known prices stay."""
     for text, event in (("{nope", "prices_unreadable"), ('{"ml.c5.xlarge": 0.2}', "price_unreadable")):
         with open(s.dir + "/wrong-prices.json", "w") as f:
             f.write(text)

@@ -1,6 +1,7 @@
-"""An acknowledged POST survives: on the first byte of the 201 everything is killed with SIGKILL, postmaster included; after the restart the
-campaign is there. Also: the same Idempotency-Key gives one campaign, with another body 422; droverd refuses to lead without durability.
-usage: durability.py [TIMES]"""
+"""An acknowledged POST survives: on the first byte of the 201 everything is killed with SIGKILL, including
+the postmaster; after the restart the campaign exists. Also: the same Idempotency-Key gives one campaign,
+with another body 422; droverd refuses to lead without durability. usage: durability.py [TIMES]
+"""
 import json
 import os
 import signal

@@ -1,6 +1,8 @@
-"""Every failpoint of the leader, each with kill, pause or error: the campaign ends with every part done and nothing paid twice.
-pause freezes the leader for two lease lengths while a standby takes over, then wakes it: it signs nothing and commits nothing any more.
-usage: failpoints.py test|long   (needs VARIANT=failpoints binaries)"""
+"""Every failpoint of the leader with kill, pause and error: the campaign ends with every part done and
+nothing paid twice. pause freezes the leader for two lease lengths while a standby takes over, then resumes
+it: it must not sign or commit anything. usage: failpoints.py test|long   (needs VARIANT=failpoints
+binaries)
+"""
 import json
 import os
 import re
@@ -34,7 +36,7 @@ def process_state(p):
 
 
 def reached(s, action):
-    """The failpoint did its work: the process is dead, stopped, or said so."""
+    """The failpoint has taken effect: the process is dead, stopped, or has logged it."""
     p = s.procs["droverd0"]
     if action == "kill":
         return p.poll() is not None
@@ -44,8 +46,9 @@ def reached(s, action):
 
 
 def drive(s, name, cid):
-    """What makes the leader pass this failpoint, besides a campaign that runs."""
-    if name.startswith("pool."):  # a pool is left for the second part, which cannot start; then nothing may take it
+    """Conditions besides a running campaign under which the leader passes this failpoint."""
+    # a pool remains for the second part, which cannot start; afterwards nothing may take it
+    if name.startswith("pool."):
         wait_for(lambda: s.sql("SELECT count(*) FROM pool WHERE state = 'available'") == "1", 20, "a pool")
         s.api("POST", f"/campaigns/{cid}:cancel", {}, seconds=5)
     if name.startswith("stop.") or name.startswith("void."):
@@ -53,7 +56,8 @@ def drive(s, name, cid):
             wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] > 0, 20, "an intent")
         else:
             wait_for(lambda: s.live_jobs(), 20, "a job")
-        # A stop that a pause asked for must not look like somebody else's to the leader that comes after the resume.
+        # After the resume, the next leader must not take a stop requested by the pause for somebody else's
+        # stop.
         verb = "pause" if name == "stop.after_reply" else "cancel"
         s.api("POST", f"/campaigns/{cid}:{verb}", {}, seconds=5)
 
@@ -96,7 +100,7 @@ def case(s, name, action, tries=3):
         hit = True
     except TimeoutError:
         hit = False
-    if not hit and tries > 1 and s.leader() != 0:  # a busy machine made droverd1 the leader before
+    if not hit and tries > 1 and s.leader() != 0:  # on a busy machine droverd1 may have become the leader
         print(f"# {what}droverd0 did not lead any more, once again", flush=True)
         s.faults()
         if not s.ended(cid):
@@ -118,7 +122,8 @@ def case(s, name, action, tries=3):
         late = signed_after(s, "AKIAFAIL0", woke - 0.01)
         new_creates = [r["name"] for r in late if r["operation"] == "CreateTrainingJob"]
         held = {r["name"] for r in s.oracle("wire-log")["requests"] if r.get("key_id") != "AKIAFAIL0" and r["operation"] == "CreateTrainingJob"}
-        # Bytes that were in the socket before the freeze may still arrive: only then, and under a name the new leader holds.
+        # Bytes already in the socket before the freeze may still arrive, but only under a name the new leader
+        # holds.
         other = [r for r in late if r["operation"] != "CreateTrainingJob"]
         tap.ok(not other and all(n in held for n in new_creates), what + "woken, it signed nothing after its lease end", late)
         signed = [r for r in s.oracle("wire-log")["requests"] if r.get("key_id") == "AKIAFAIL0" and r["signed_at"] > stopped + s.lease_us / 1e6 + 1]

@@ -1,7 +1,9 @@
-"""The kill storm: SIGKILLs of droverd at random moments during one campaign, 10 % of replies dropped after effect, PostgreSQL
-stopped with -m immediate twice, drover-local restarted once, two droverd; stop and cancel are moves of the storm too. At the end every
-part is done and the wire log shows that nothing was paid twice. The harness only starts and ends processes.
-usage: storm.py [KILLS]   (SEED=n repeats the moves)"""
+"""The kill storm: SIGKILLs of droverd at random moments during one campaign, 10 % of replies dropped after
+their effect, PostgreSQL stopped twice with -m immediate, drover-local restarted once, two droverd; stop
+and cancel are steps of the storm, too. At the end every part is done and the wire log shows that nothing
+was paid twice. The harness only starts and ends processes. usage: storm.py [KILLS]   (SEED=n repeats the
+steps)
+"""
 import json
 import os
 import sys
@@ -30,7 +32,7 @@ with Stack(f"storm-{kills}", parts=parts, rows=12, local={"warm_quotas": {"ml.c5
     began = time.monotonic()
     while done < kills:
         time.sleep(rng.uniform(0.1, 1.0))
-        if s.ended(mains[-1]):  # the storm always has a campaign to blow at
+        if s.ended(mains[-1]):  # a campaign runs at any time
             mains.append(s.submit(name=f"storm-{len(mains)}"))
         if rng.random() < 0.2:  # stop and cancel
             move = rng.choice(["pause", "cancel"])

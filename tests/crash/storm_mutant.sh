@@ -1,6 +1,6 @@
 #!/bin/bash
-# The kill storm must go red when the intent is written after the call: applies the patch to a copy, builds droverd from it, and
-# expects storm.py to fail. Prints TAP. usage: storm_mutant.sh [KILLS]
+# The kill storm must fail when the intent is written after the call: applies the patch to a copy, builds droverd from
+# it, and expects storm.py to fail. Prints TAP. usage: storm_mutant.sh [KILLS]
 set -eu
 cd "$(dirname "$0")/../.."
 copy=build/mutant

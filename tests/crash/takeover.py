@@ -1,5 +1,6 @@
-"""Takeover with the default lease (10 s, renewed every 3 s): <= 2 s after the leader's process died, <= 15 s after it froze. The frozen
-leader, woken again, commits nothing and stands by."""
+"""Takeover with the default lease (10 s, renewed every 3 s): at most 2 s after the leader's process died, at
+most 15 s after it froze. The frozen leader, resumed, commits nothing and becomes a standby.
+"""
 import os
 import signal
 import sys

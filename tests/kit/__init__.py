@@ -1,4 +1,4 @@
-"""What every test program shares: places in the tree, TAP lines, waiting for a condition, a free port."""
+"""Shared by all test programs: paths in the tree, TAP lines, waiting for a condition, a free port."""
 import os
 import socket
 import sys
@@ -19,7 +19,7 @@ BIN = bin_of(VARIANT)
 
 
 class Tap:
-    """TAP lines; what a failed check has to say comes before its line, as comments."""
+    """TAP lines; the details of a failed check are printed before its line, as comments."""
 
     def __init__(self):
         self.n = self.bad = 0
@@ -37,14 +37,15 @@ class Tap:
         return self.ok(got == want, what, "got  %.2000r\nwant %.2000r" % (got, want))
 
     def done(self):
-        """Prints the plan; the program's exit status."""
+        """Prints the plan and returns the program's exit status."""
         print(f"1..{self.n}", flush=True)
         return 1 if self.bad else 0
 
 
 def wait_for(condition, seconds=20, what=None, step=0.02):
-    """Until condition() is true; its value. Errors of a service that restarts count as not yet. At the end of the
-    time: TimeoutError when `what` says what was waited for, else what the condition said last."""
+    """Waits until condition() is true and returns its value. Errors of a service that restarts count as
+    false. After `seconds`: TimeoutError when `what` names the condition, otherwise the last value.
+    """
     end = time.monotonic() + seconds
     while True:
         value = last = None

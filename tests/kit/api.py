@@ -1,4 +1,4 @@
-"""A private PostgreSQL and the API alone, for tests; SQL plays the leader."""
+"""A private PostgreSQL and the API alone, for tests. SQL plays the leader."""
 import http.client
 import json
 import os
@@ -71,7 +71,7 @@ class Api:
         self.token = open(self.token_file).read().strip()
 
     def stop(self):
-        """Status of the server, which must end by itself and without a sanitizer's report."""
+        """Exit status of the server, which must end by itself and without a sanitizer report."""
         self.p.stdin.close()
         try:
             return self.p.wait(30)
@@ -189,7 +189,7 @@ def leader_takes(a, campaign, state="running"):
 
 
 def main(run):
-    """run(tap, pg) with a cluster that ends in any case."""
+    """Calls run(tap, pg) with a cluster that is stopped in any case."""
     tap, pg = Tap(), Pg()
     try:
         run(tap, pg)

@@ -1,7 +1,9 @@
-"""What the tests of drover-local share: starting it in a folder of its own, botocore clients, TAP lines.
+"""Shared by the tests of drover-local: starting it in a folder of its own, botocore clients, TAP lines.
 
-Each test is a function of a script; run(tests) gives every one a fresh drover-local (unless it asks for none), prints
-one TAP line for it and ends with a status. A failing check raises; the exception's text goes into the log."""
+Each test is a function of a script. run(tests) gives every test a fresh drover-local (unless it asks for
+none), prints one TAP line for it and ends with a status. A failing check raises; the exception's text goes
+into the log.
+"""
 import http.client
 import json
 import os
@@ -32,7 +34,7 @@ QUICK = {"cold_start_seconds": 0.02, "stop_seconds": 0.02, "stop_grace_seconds":
 
 def sign(url, service, method, path="/", body=b"", headers=None, key=KEY, secret=SECRET, region="us-east-1",
          scope_service=None, at=None):
-    """Headers of a request signed by botocore's signer, to be changed and sent by the test itself."""
+    """Headers of a request signed by botocore's signer; the test changes and sends it."""
     cls = botocore.auth.S3SigV4Auth if service == "s3" else botocore.auth.SigV4Auth
     r = botocore.awsrequest.AWSRequest(method, url + path, data=body, headers=dict(headers or {}))
     auth = cls(botocore.credentials.Credentials(key, secret), scope_service or service, region)
@@ -55,7 +57,7 @@ def sign(url, service, method, path="/", body=b"", headers=None, key=KEY, secret
 
 
 def send(url, method, path, headers, body=b""):
-    """One request as it is: (status, headers, body)."""
+    """One raw request: (status, headers, body)."""
     c = http.client.HTTPConnection(url.split("//")[1], timeout=20)
     try:
         c.request(method, path, body=body, headers=headers)
@@ -66,7 +68,7 @@ def send(url, method, path, headers, body=b""):
 
 
 def call(local, operation, body, service="sagemaker", target="SageMaker."):
-    """A JSON operation without botocore's own serializer: (status, parsed body)."""
+    """A JSON operation without botocore's serializer: (status, parsed body)."""
     data = json.dumps(body).encode()
     h = sign(local.url, service, "POST", body=data, headers={"X-Amz-Target": target + operation,
                                                              "Content-Type": "application/x-amz-json-1.1"})
@@ -75,7 +77,7 @@ def call(local, operation, body, service="sagemaker", target="SageMaker."):
 
 
 class Local:
-    """One drover-local; its root goes when it is closed."""
+    """One drover-local; its root is deleted when it is closed."""
 
     def __init__(self, **config):
         os.makedirs(os.path.join(TOP, "build"), exist_ok=True)
@@ -200,7 +202,7 @@ class Local:
 
 
 def error_of(call, *args, **kwargs):
-    """The ClientError a call must end with: (code, message, status)."""
+    """The ClientError with which a call must fail: (code, message, status)."""
     try:
         call(*args, **kwargs)
     except botocore.exceptions.ClientError as e:
@@ -210,7 +212,7 @@ def error_of(call, *args, **kwargs):
 
 
 def lost(call, *args, **kwargs):
-    """The connection must end without a whole answer."""
+    """The connection must end without a complete answer."""
     try:
         call(*args, **kwargs)
     except (botocore.exceptions.HTTPClientError, botocore.exceptions.ConnectionError,

@@ -1,4 +1,4 @@
-/* The cluster, its databases, and the few things tests do to them from outside. */
+/* The cluster, its databases, and operations on them from outside. */
 #include "pg_fixture.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 static char cluster_dir[256];
-static bool alone; /* the cluster is this program's */
+static bool alone; /* this program started the cluster */
 static char admin[PRIVATE_CLUSTER_CONNINFO_MAX];
 static pid_t owner;
 
@@ -56,7 +56,8 @@ void pg_fixture_start(void)
             DIE("cannot make %s", cluster_dir);
         }
         owner = getpid();
-        /* OpenSSL cleans up at exit too: waken it first, so that it goes after us. */
+        /* OpenSSL cleans up at exit, too: initialise it first, so that its cleanup runs after
+         * ours. */
         uint8_t unused[32];
         hash_sha256("", 0, unused);
         (void)atexit(tear_down);
@@ -144,7 +145,7 @@ struct store *pg_open(const char *conninfo, enum store_role role)
     return s;
 }
 
-/* One statement or several on a connection of its own; text results. */
+/* Runs statements on a connection of its own; text results. */
 PRINTF(2, 0)
 static PGresult *text_query(const char *conninfo, const char *fmt, va_list ap)
 {

@@ -1,7 +1,9 @@
-"""A whole drover on this machine for tests: PostgreSQL, drover-local, one or more droverd, the demo's web.
+"""A whole drover on this machine for tests: PostgreSQL, drover-local, one or more droverd, the demo's web
+server.
 
-It only starts and ends processes and asks their public interfaces; it never writes to the database, S3 or the files of a
-running program. The oracle (check_*) reads drover-local's wire log, jobs and invoice."""
+It only starts and ends processes and asks their public interfaces; it never writes to the database, S3 or
+the files of a running program. The oracle (check_*) reads drover-local's wire log, jobs and invoice.
+"""
 import json
 import os
 import random
@@ -36,7 +38,6 @@ class Stack:
         self.token_file = os.path.join(self.dir, "token")
         self.make_web(parts, rows)
 
-    # --- processes -------------------------------------------------------------------------------
     def cleanup_old(self):
         subprocess.run(["bash", os.path.join(TOP, "tests/demo/down.sh"), self.dir], check=False)
 
@@ -79,7 +80,7 @@ class Stack:
         postgres.stop(self.sock, mode)
 
     def sql(self, query):
-        """One value read from the database: for checks that no interface can answer. Never writes."""
+        """Reads one value from the database, for checks that no interface can answer. Never writes."""
         argv = [postgres.BIN_DIR + "/psql", "-h", self.sock, "-U", "drover", "-d", "postgres", "-Atc", "SET default_transaction_read_only = on; " + query]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip().splitlines()[-1]
 
@@ -139,7 +140,6 @@ class Stack:
     def __exit__(self, *a):
         self.close()
 
-    # --- asking ----------------------------------------------------------------------------------
     def raw(self, method, path, body=None, headers=None, i=None, timeout=10):
         keys = [f"droverd{i}"] if i is not None else [k for k in self.procs if k.startswith("droverd")]
         last = OSError("no droverd runs")
@@ -158,7 +158,9 @@ class Stack:
         raise last
 
     def api(self, method, path, body=None, headers=None, seconds=60, **kw):
-        """JSON of /v1<path>; unreachable and 5xx are tried again with the same idempotency key until `seconds` are over."""
+        """JSON of /v1<path>. Unreachable and 5xx are retried with the same idempotency key for up to
+        `seconds`.
+        """
         h = {"Content-Type": "application/json", **(headers or {})}
         if method == "POST":
             h.setdefault("Idempotency-Key", str(uuid.uuid4()))
@@ -223,7 +225,7 @@ stages:
         return c if c["state"] in ("succeeded", "failed", "cancelled") else None
 
     def leader(self):
-        """Number of the droverd that leads, or None."""
+        """Number of the leading droverd, or None."""
         for key in list(self.procs):
             if key.startswith("droverd"):
                 try:
@@ -234,16 +236,15 @@ stages:
                     pass
         return None
 
-    # --- the oracle ------------------------------------------------------------------------------
     @staticmethod
     def part_of(job_name):
-        return re.sub(r"-a[0-9]+-[0-9a-f]{8}$", "", job_name)  # the hash may begin with an a too
+        return re.sub(r"-a[0-9]+-[0-9a-f]{8}$", "", job_name)  # the hash may begin with an a, too
 
     def live_jobs(self):
         return [j for j in self.oracle("jobs")["jobs"] if j["status"] not in ("Completed", "Failed", "Stopped")]
 
     def part_states(self):
-        """{first part of a job's name: (state, attempts)} of every part of every campaign, as the API tells it."""
+        """{first part of a job's name: (state, attempts)} of every part of every campaign, from the API."""
         states = {}
         for c in self.pages("/campaigns?page_size=200", "campaigns"):
             for stage in self.api("GET", f"/campaigns/{c['id']}")["stages"]:
@@ -266,7 +267,7 @@ stages:
             made = sum(n for name, n in accepted.items() if self.part_of(name) == part)
             lost = sum(j["status"] in ("Failed", "Stopped") for j in jobs)
             due = lost + (state == "done")
-            if made != due:  # a job that completed and whose output was refused is short
+            if made != due:  # a completed job with refused output is short
                 whole = {j["name"] for j in jobs if j["status"] == "Completed"}
                 due += sum(a["state"] == "failed" and a["job_name"] in whole for a in self.api("GET", path)["attempt_list"])
             if made != due or len(jobs) != made:
@@ -274,7 +275,7 @@ stages:
         return wrong
 
     def check_wire(self, tap, what="", quota_faults=False, keys_refused=False):
-        """The wire log rules, over everything this stack has run. Ghosts are other people's jobs."""
+        """Checks the wire log of everything this stack has run. Ghosts are jobs of others."""
         jobs = [j for j in self.oracle("jobs")["jobs"] if not j.get("ghost")]
         log = self.oracle("wire-log")["requests"]
         by_part = {}

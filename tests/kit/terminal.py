@@ -10,7 +10,8 @@ import time
 
 
 def on_terminal(argv, env, columns=80, keys=b"", seconds=20):
-    """(all it wrote, its exit status); keys are typed when it asks [y/N]. Killed after so many seconds."""
+    """Returns (all its output, its exit status). keys are typed at the prompt [y/N]. Killed after `seconds`.
+    """
     pid, fd = pty.fork()
     if pid == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs a command with one PostgreSQL cluster for all the programs it starts (tests/kit/pg_fixture.h): the first one
-# that needs it starts it, it ends here.
+# Runs a command with one PostgreSQL cluster for all its programs (tests/kit/pg_fixture.h). The first one that needs the
+# cluster starts it; it is stopped here.
 set -u
 mkdir -p build/tests
 dir=$(mktemp -d build/tests/pg.XXXXXX)

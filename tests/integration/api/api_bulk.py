@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""POST /campaigns/{id}/parts. Aim: lines become parts all or none, each wrong line is named, large batches get partitions of
-their own, a key is answered once. Method: the API's own server program over a real PostgreSQL."""
+"""POST /campaigns/{id}/parts. Aim: a request adds all of its lines as parts or none, each wrong line is
+named, large batches get their own partitions, a key is answered once. Method: the API's own server program
+over a real PostgreSQL.
+"""
 import os
 import re
 import socket

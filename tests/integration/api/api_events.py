@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Event streams. Aim: every event reaches every stream once and in order, over reconnects, restarts of the server and of
-PostgreSQL; streams cost no worker. Method: SQL writes events as the leader does; clients read sockets."""
+"""Event streams. Aim: every event reaches every stream once and in order, over reconnects and restarts of the
+server and of PostgreSQL; streams occupy no thread. Method: SQL writes events as the leader does; clients
+read sockets.
+"""
 import json
 import os
 import socket

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The REST API over a real PostgreSQL. Aim: every route answers as it is described, wrong input is refused with every
-fault, a key is answered once, pages neither skip nor double. Method: the API's own server program; SQL plays the leader."""
+"""The REST API over a real PostgreSQL. Aim: every route answers as described, wrong input is refused with
+every fault, a key is answered once, pages neither skip nor repeat rows. Method: the API's own server
+program; SQL plays the leader.
+"""
 import json
 import os
 import re
@@ -235,8 +237,8 @@ def check_parts(t, a):
         FROM generate_series(1, 6) i;""")
     until = time.monotonic() + 10
     while (b := a.get("/v1/campaigns/c-1/forecast")[1])["finished"] != 6 and time.monotonic() < until:
-        time.sleep(0.1)  # an answer is remembered for two seconds
-    # nine parts of 100 s each on one slot, of which one in three has failed so far
+        time.sleep(0.1)  # an answer is cached for two seconds
+    # nine parts of 100 s each on one slot; one in three has failed so far
     t.ok(b["remaining"] == 9 and 850 <= b["low_seconds"] <= b["ends_in_seconds"] <= b["high_seconds"] <= 3000 and b["ends_at"], "with six finished ones there is a forecast", b)
     a.sql("UPDATE stage_run SET done = 0, active = 0, waiting = waiting + 7 WHERE campaign_id = 1; DELETE FROM attempt WHERE name LIKE 'done-%'")
     b = a.get("/v1/campaigns/c-1/cost")[1]
@@ -285,7 +287,9 @@ def check_retry(t, a):
 
 
 def check_verbs(t, a):
-    """Every cell of operation_table.def for the verbs that have a route; a stage is named where the verb is about parts."""
+    """Every cell of operation_table.def for the verbs with a route; a stage is named where the verb acts on
+    parts.
+    """
     stages = ("blocked", "running", "held", "succeeded", "failed", "skipped", "cancelled")
     with open(TOP + "/orchestrator/core/leader/operation_table.def", encoding="utf-8") as f:
         rows = [m.group(1).split(", ") for m in re.finditer(r"^X\((.*)\)$", f.read(), re.M)]
@@ -344,7 +348,9 @@ def check_wishes(t, a):
 
 
 def check_hostile(t, a):
-    """Strings of every field come back as they went in, as JSON, or are refused with a problem; never a 5xx, never markup."""
+    """Strings in every field come back unchanged as JSON or are refused with a problem; never a 5xx, never
+    markup.
+    """
     corpus = ["<img src=x onerror=alert(1)>", "'; DROP TABLE campaign; --", "\u202eevil", "a\u0000b", "{part}", "{{", "%s%n", "../../etc/passwd", "\U0001f600", "x" * 300, "\\\"", "\x1b[31m", "", " "]
     bad = []
     for text in corpus:

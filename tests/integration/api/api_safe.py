@@ -35,7 +35,7 @@ class Droverd:
         return wait_for(lambda: all(w in self.text() for w in words) or self.p.poll() is not None, seconds) and all(w in self.text() for w in words)
 
     def ended(self, seconds=20):
-        """Exit status; None when it went on."""
+        """Exit status; None when it runs on."""
         return wait_for(lambda: [self.p.poll()] if self.p.poll() is not None else None, seconds, step=0.01) or [None]
 
     def close(self, sig=signal.SIGTERM):
@@ -49,7 +49,7 @@ class Droverd:
 
 
 def start_alone(t, pg):
-    """One droverd an address, one a private database."""
+    """One droverd per address; one private database."""
     port, db = free_port(), pg.conninfo(pg.database())
     listen = f"127.0.0.1:{port}"
     first = Droverd(DROVER_DATABASE_URL=db, DROVER_LISTEN=listen)
@@ -78,7 +78,7 @@ def start_alone(t, pg):
 
 
 def start_settings(t, pg):
-    """What is wrong with the command line and the settings is said before anything is started."""
+    """Faults of the command line and the settings are reported before anything is started."""
     db = pg.conninfo(pg.database())
     wrong = (({"DROVER_LOG_LEVEL": "loud"}, "log_level 'loud': write debug, info, warn or error"), ({"DROVER_LEASE_RENEW_US": "5000000"}, "lease_renew_us 5000000: must be less than half of lease_length_us"),
              ({"DROVER_LISTEN": "127.0.0.1"}, "write ADDRESS:PORT"), ({"DROVER_LISTEN": "127.0.0.1:99999"}, "write ADDRESS:PORT"), ({"DROVER_LISTEN": "127.evil:80"}, "'127.evil' is not an IP address"),
@@ -101,7 +101,7 @@ def start_settings(t, pg):
 
 
 def start_waits(t, pg):
-    """PostgreSQL may come later than droverd."""
+    """PostgreSQL may start later than droverd."""
     sock = tempfile.mkdtemp(prefix="drover-safe-")
     d = Droverd(DROVER_DATABASE_URL=f"host={sock} user=drover dbname=postgres", DROVER_DATABASE_WAIT_US="1000000")
     t.ok(d.ended(15)[0] == 7 and "no database for 1 s: nothing answers" in d.text(), "no PostgreSQL: droverd gives up in the end", d.text())

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The command line. Aim: every verb does what its help says, with the exit status and the words of the design, on a terminal,
-in a pipe and without UTF-8. Method: the real drover against the API alone; SQL plays the leader."""
+"""The command line. Aim: every verb does what its help says, with the exit status and the output of the
+design, on a terminal, in a pipe and without UTF-8. Method: the real drover against the API alone; SQL
+plays the leader.
+"""
 import json
 import os
 import re

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What the command line prints, to the letter. Aim: help and tables stay as they are, fit their terminal, and lose nothing but their
-glyphs without UTF-8. Method: drover against the API with parts a test made, on terminals of 80 and of 160 columns, in a pipe, without UTF-8 and
-with NO_COLOR; compared with tests/vectors/cli.txt, times and identifiers of the moment blanked. `cli_golden.py --update` writes that file anew."""
+"""The exact output of the command line. Aim: help and tables do not change unnoticed, fit their terminal, and
+lose only their glyphs without UTF-8. Method: drover against the API with prepared parts, on terminals of
+80 and of 160 columns, in a pipe, without UTF-8 and with NO_COLOR; compared with tests/vectors/cli.txt,
+with times and identifiers blanked. `cli_golden.py --update` rewrites that file.
+"""
 import difflib
 import os
 import re
@@ -29,7 +31,7 @@ def screen(a, columns, env, *args):
 
 
 def blank(text, a):
-    """What differs from run to run, in as many columns."""
+    """Blank what differs between runs, keeping the width."""
     same = lambda c: lambda m: c * len(m.group())  # noqa: E731
     text = text.replace(f":{a.port}", ":PORT")
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", same("T"), text)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Aim: our signatures are botocore's, and we accept botocore's, for requests nobody chose by hand.
+"""Aim: our signatures equal botocore's, and we accept botocore's, for random requests.
 
 Method: build/release/tests/tools/sigv4_tool makes 300 random signed requests; botocore signs the same
-requests at the same instant and must come to the same signature. Then our verify gets botocore's
-signatures, which must pass, and each with one thing changed, which must not. Prints TAP.
+requests at the same instant and must get the same signature. Then our verify gets botocore's signatures,
+which must pass, and each with one change, which must not. Prints TAP.
 """
 import datetime
 import json
@@ -14,7 +14,7 @@ import types
 
 try:
     import botocore.auth
-except ImportError:  # a python3 of the user's own in front of Debian's, which has the package
+except ImportError:  # a user's python3 may come before Debian's, which has the package
     if sys.executable == "/usr/bin/python3":
         raise
     os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Aim: other programs read the archives we write, and we read theirs, byte for byte and offset for offset.
 
-Method: build/release/tests/tools/tar_tool writes an archive from a folder's files and lists an
-archive's members with offsets and digests. GNU tar, bsdtar and Python's tarfile stand on the other
-side; hostile archives come from tarfile and GNU tar. Prints TAP.
+Method: build/release/tests/tools/tar_tool writes an archive from a folder's files and lists an archive's
+members with offsets and digests. The other side is GNU tar, bsdtar and Python's tarfile; hostile archives
+come from tarfile and GNU tar. Prints TAP.
 """
 import hashlib
 import io
@@ -36,7 +36,7 @@ def tool(*args, **kw):
 
 
 def listing(path):
-    """What our reader says: {name: (offset, size, mtime, sha256)}, or None when it refuses."""
+    """Our reader's result: {name: (offset, size, mtime, sha256)}, or None when it refuses."""
     run = tool("list", path)
     if run.returncode != 0:
         return None

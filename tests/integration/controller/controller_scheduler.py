@@ -1,9 +1,12 @@
 #!/usr/bin/python3
-"""The scheduler inside the running controller. Aim: what core/ decides is carried out by a droverd over a real PostgreSQL and drover-local:
-warm pools are reused, ended and paid once; breakers hold a stage and a person lets it go on; limits lowered in flight drain; caps bind,
-warn and stop; a hung part is stopped and tried again; a leader that takes over goes on as if nothing had happened, and takes in jobs whose
-rows a failed-over database lost. Method: one stack a group, a small campaign a case, drover-local's wire log, jobs and invoice as the
-oracle, the database read (never written) where no interface tells.   (ONLY=word runs the cases whose name has it)"""
+"""The scheduler inside the running controller. Aim: droverd carries out core's decisions over a real
+PostgreSQL and drover-local: warm pools are reused, ended and paid once; breakers hold a stage and a user
+resumes it; limits lowered in flight drain; caps bind, warn and stop; a hung part is stopped and retried; a
+new leader continues without a difference, and adopts jobs whose rows a failed-over database lost. Method:
+one stack per group, a small campaign per case; the oracle is drover-local's wire log, jobs and invoice,
+and the database (read only) where no interface shows it.   (ONLY=word runs the cases whose name contains
+it)
+"""
 import os
 import shutil
 import signal
@@ -42,7 +45,7 @@ def ends(s, cid, state="succeeded", seconds=90):
 
 
 def user_stage(command, extra="", parts="", instance="ml.c5.xlarge"):
-    """A campaign whose stage runs a program of ours in place of the worker, one part a file."""
+    """A campaign whose stage runs a program of the test instead of the worker, one part per file."""
     return f"""version: 1
 name: user
 {parts}
@@ -76,7 +79,6 @@ def pools_over(s, seconds=60):
     wait_for(lambda: s.sql("SELECT count(*) FROM pool WHERE ended_at IS NULL") == "0", seconds, "the end of the pools", step=0.2)
 
 
-# --- warm pools --------------------------------------------------------------------------------------
 WARM = "warm_pool: {keep_alive: 5m}"
 
 
@@ -113,8 +115,9 @@ def case_leaders_die_while_pools_live(s):
 
 
 def case_aws_hands_out_another_pool_than_was_meant(s):
-    """drover-local takes the newest of equal pools here, droverd means the oldest: takers are exchanged, nothing is counted wrong.
-    The pools it leaves stand in the way of the next case."""
+    """drover-local takes the newest of equal pools here, droverd expects the oldest: takers are swapped and
+    nothing is counted wrong. The remaining pools hold slots in the next case.
+    """
     before = open(s.dir + "/droverd0.log").read().count('"pool_swapped"')
     first = s.submit(name="keeps-all", top="warm_pool: {keep_alive: 10m, kill_when_queue_empty: no}")
     ends(s, first)
@@ -130,7 +133,7 @@ def case_aws_hands_out_another_pool_than_was_meant(s):
 
 
 def case_a_pool_in_the_way_is_ended(s):
-    """Pools of one volume size hold every slot; a campaign of another size gets them all the same."""
+    """Pools of one volume size hold every slot; a campaign of another size still gets them."""
     first = s.submit(name="keeps", top="warm_pool: {keep_alive: 10m, kill_when_queue_empty: no}")
     ends(s, first)
     idle = wait_for(lambda: int(s.sql("SELECT sum(warm_idle) FROM slots")) or None, 20, "idle pools")
@@ -143,7 +146,6 @@ def case_a_pool_in_the_way_is_ended(s):
     counters(s)
 
 
-# --- canary, breaker, quarantine ----------------------------------------------------------------------
 def case_a_bug_that_fails_every_part(s):
     cid = s.submit(user_stage("[fail, the same for all]"))
     c = wait_for(lambda: [x for x in [campaign(s, cid)] if x["state"] == "held"], 60, "the hold")[0]
@@ -173,7 +175,6 @@ def case_a_poison_part_is_set_aside(s):
     tap.ok(len(part["attempt_list"]) == 3, f"{s.what}it was set aside after three like failures, not after six", len(part["attempt_list"]))
 
 
-# --- limits edited while running ----------------------------------------------------------------------
 def live(s, cid):
     return len([j for j in jobs(s, cid) if j["status"] == "InProgress"])
 
@@ -196,7 +197,6 @@ def case_a_limit_lowered_drains(s):
     counters(s)
 
 
-# --- money ------------------------------------------------------------------------------------------
 def case_a_cap_warns_and_binds(s):
     # worst case of one attempt: 0.204 USD/h x (300 + 120 + 900) s = 0.0748 USD
     cid = s.submit(user_stage('[sleep, "1"]', parts='budget: {total: "0.0754 USD", warn_at: [0.2%, 0.4%], at_limit: drain}'))
@@ -248,7 +248,6 @@ def case_limits_above_a_campaign(s):
     counters(s)
 
 
-# --- other places and shapes ------------------------------------------------------------------------
 def case_spot_is_interrupted_and_goes_on(s):
     s.faults({"operation": "CreateTrainingJob", "kind": "spot_interrupt", "times": 2, "delay_seconds": 1})
     cid = s.submit(user_stage('[sleep, "2"]', extra="    spot: true\n    resumable: true"))
@@ -274,7 +273,6 @@ def case_a_gang_gets_its_promise(s):
     counters(s)
 
 
-# --- an AWS in trouble --------------------------------------------------------------------------------
 def case_a_total_throttle_costs_nothing(s):
     first = s.submit(user_stage('[sleep, "3"]'))
     wait_for(lambda: campaign(s, first)["parts"]["done"] >= 1, 40, "a first part done")
@@ -285,7 +283,8 @@ def case_a_total_throttle_costs_nothing(s):
     refused = [r for r in s.oracle("wire-log")["requests"] if r["operation"] in operations[:2] and r["time"] > began]
     lists = [r for r in s.oracle("wire-log")["requests"] if r["operation"] == operations[2] and r["time"] > began]
     s.faults()
-    # First tries: a call each of at most four live attempts and their successors; retries: the burst and a tenth of all first tries.
+    # First attempts: one call for each of at most four live attempts and their successors; retries: the burst
+    # and a tenth of all first attempts.
     tap.ok(len(refused) <= 8 + 10 + len(lists) // 10 + 2, f"{s.what}{len(refused)} calls beside {len(lists)} looks in 12 s", len(refused))
     ends(s, first)
     parts = s.api("GET", f"/campaigns/{first}/parts")["parts"]
@@ -293,7 +292,6 @@ def case_a_total_throttle_costs_nothing(s):
     counters(s)
 
 
-# --- hangs ------------------------------------------------------------------------------------------
 def case_a_hung_part_is_stopped_and_tried_again(s):
     cid = s.submit(name="hang", stage_extra="    hang: {silent: 3s, standstill: 10m, start: 10m}")
     job = wait_for(lambda: [j["name"] for j in jobs(s, cid) if j["status"] == "InProgress"
@@ -319,9 +317,9 @@ def case_a_hung_part_is_stopped_and_tried_again(s):
     counters(s)
 
 
-# --- the cap of one part ------------------------------------------------------------------------------
 def case_a_part_at_its_own_cap_fails_and_stands_in_nobodys_way(s):
-    one = PRICE * (300 + 120 + 900) // 3600  # what an attempt may cost at worst: nothing is left for a second one
+    # the worst case of one attempt: no money is left for a second one
+    one = PRICE * (300 + 120 + 900) // 3600
     cid = s.submit(user_stage('[fail, alike]', extra="    canary: off\n    breaker: off", parts=f"budget: {{stages: {{work: {{per_task: {one / 1e6:.6f} USD}}}}}}"))
     ends(s, cid, "failed")
     parts = s.api("GET", f"/campaigns/{cid}/parts")["parts"]
@@ -330,7 +328,6 @@ def case_a_part_at_its_own_cap_fails_and_stands_in_nobodys_way(s):
     counters(s)
 
 
-# --- the sweep ----------------------------------------------------------------------------------------
 def case_jobs_whose_rows_were_lost_are_taken_in(s):
     cid = s.submit(user_stage('[sleep, "8"]'))
     wait_for(lambda: campaign(s, cid)["state"] == "running" or None, 20, "the campaign taken in")

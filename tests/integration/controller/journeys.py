@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What people do with drover and what goes wrong for them, on the whole running system. Aim: every mistake ends as one clear refusal
-or one clear cause on the part, in the command line at 80 columns and in the API; what is asked for while a campaign runs is heeded; and
-after all of it the wire log and the invoice agree. Method: PostgreSQL, drover-local, droverd and drover as they are; the jobs are the real
-worker, workers broken on purpose and small programs of a user. Campaigns run side by side, each journey on instance types of its own."""
+"""User journeys and user mistakes on the whole running system. Aim: every mistake ends as one clear refusal
+or one clear cause on the part, in the command line at 80 columns and in the API; changes requested during
+a campaign take effect; at the end the wire log and the invoice agree. Method: the real PostgreSQL,
+drover-local, droverd and drover; the jobs are the real worker, broken workers and small programs of a
+user. Campaigns run in parallel, each on its own instance types.
+"""
 import glob
 import json
 import os
@@ -79,7 +81,7 @@ class Journeys(Stack):
         return subprocess.run([TOP + "/build/bin/drover", *args], env=self.env80(), input=text, capture_output=True, text=True, timeout=seconds)
 
     def terminal(self, *args, seconds=20):
-        """What drover shows on a terminal of 80 columns, its lines."""
+        """The lines drover prints on a terminal of 80 columns."""
         return on_terminal([TOP + "/build/bin/drover", *args], self.env80(), seconds=seconds)[0].replace("\r", "").splitlines()
 
     def job(self, name, image, kind="ml.c5.2xlarge", parts=1, top="", stage="", runtime="5m", role=ROLE, source="s3://drover-test/naps/*.txt"):
@@ -137,7 +139,7 @@ stages:
         return self.api("GET", f"/campaigns/{cid}/parts?page_size=1000&{q}")["parts"]
 
     def patch(self, cid, body):
-        for _ in range(20):  # the leader's own writes may change the version in between
+        for _ in range(20):  # the leader may change the version in between
             etag = self.raw("GET", f"/v1/campaigns/{cid}")[2]["ETag"]
             status, text, _ = self.raw("PATCH", f"/v1/campaigns/{cid}", json.dumps(body).encode(), {"Content-Type": "application/json", "If-Match": etag})
             if status == 200:
@@ -163,7 +165,6 @@ def at_most(jobs):
     return top
 
 
-# --- a file with mistakes -------------------------------------------------------------------------
 def mistakes(s, tap):
     status, text, _ = s.raw("POST", "/v1/campaigns", EIGHT.encode(), {"Content-Type": "application/yaml", "Idempotency-Key": "eight"})
     errors = json.loads(text)["errors"]
@@ -193,7 +194,6 @@ def refusals(s, tap):
         tap.ok(len(r.stderr.strip().splitlines()) <= 6, f"{what}: in few words", r.stderr)
 
 
-# --- one clear cause on the part ------------------------------------------------------------------
 def causes_start(s):
     """Campaigns whose first part must fail: (id, part, cause, words of the reason, remedy shown)."""
     c = []
@@ -259,9 +259,8 @@ def retry(s, tap, cid):
     tap.ok(c["parts"]["done"] == 2 and len(s.jobs_of(cid)) == 3, "the mended part is done, the other was left alone", c["parts"])
 
 
-# --- money ----------------------------------------------------------------------------------------
 def budget(s, tap):
-    """A budget just above one attempt's worst case: one at a time, and after a few of them, each paying little, none fits any more."""
+    """A budget just above one attempt's worst case: one part at a time, until none fits any more."""
     text = s.job("cap", "user/nap", kind="ml.m5.large", parts=8, top="budget: {total: 0.0752 USD, at_limit: drain}", runtime="5m")
     r = s.drover("validate", "-", "-o", "json", text=text)
     if not tap.ok(r.returncode == 0, "the plan", (r.returncode, r.stdout, r.stderr)):
@@ -301,7 +300,6 @@ def price(s, tap):
     tap.ok(r.returncode == 0 and s.end(cid)["state"] == "cancelled" and not s.jobs_of(cid), "cancelled without a job", (r.returncode, r.stderr))
 
 
-# --- while it runs --------------------------------------------------------------------------------
 def limits(s, tap):
     cid = s.submit(s.job("limits", "user/nap", parts=8, top="limits: {parts: 1}"))
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["done"] >= 2, 30, "two naps")
@@ -365,7 +363,6 @@ def priorities(s, tap):
     s.end(low)
 
 
-# --- outputs --------------------------------------------------------------------------------------
 def done_if(s, tap):
     out = "s3://drover-test/kept/{part:05d}/"
     src = "s3://drover-test/meta/*.parquet"
@@ -375,7 +372,7 @@ def done_if(s, tap):
     folder = f"{s.s3}/drover-test/kept"
     os.remove(f"{folder}/00001/_manifest.json")
     os.remove(f"{folder}/00001/00001.tar")
-    with open(f"{folder}/00002/_manifest.json", "r+") as f:  # cut off
+    with open(f"{folder}/00002/_manifest.json", "r+") as f:  # truncated
         f.truncate(100)
     second = s.submit(s.download("again", source=src, out=out, kind="ml.m5.2xlarge", stage='    done_if: {manifest: "' + out + '"}'))
     c = s.end(second)

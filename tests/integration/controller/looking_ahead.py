@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Plan, forecast, what-if, why, limits and pools, asked of a running system. Aim: every answer of the REST API and of the command
-line at 80 columns is there before a cent is spent and while a campaign runs, agrees with what then happens, and wrong questions get
-one clear refusal. Method: PostgreSQL, drover-local, droverd and drover as they are; jobs that nap for two seconds, four at a time."""
+"""Plan, forecast, what-if, why, limits and pools on a running system. Aim: every answer of the REST API and
+of the command line at 80 columns is available before any cost and during a campaign and agrees with the
+later events; wrong questions get one clear refusal. Method: the real PostgreSQL, drover-local, droverd and
+drover; jobs that sleep for two seconds, four at a time.
+"""
 import json
 import os
 import sys
@@ -60,7 +62,7 @@ def file_of(s, text):
 
 
 def plans(tap, s):
-    """Before a cent is spent."""
+    """Before any cost."""
     wait_for(lambda: "error" not in str(s.api("GET", "/quotas")) and any(q["limit"] == 4 for q in s.api("GET", "/quotas")["quotas"]), 20, "quotas")
     plan = s.api("POST", "/campaigns?dry_run=true", s.nap("silent"), {"Content-Type": "application/yaml"})
     f = plan["forecast"]

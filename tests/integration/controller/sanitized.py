@@ -1,7 +1,9 @@
-"""One campaign driven by droverds built with a sanitizer. Aim: no report, no leak, no race, while everything is in motion. Method: two
-droverds of the variant; readers ask every page and hold event streams while the campaign runs with replies lost, broken and slow; the
-leader is told to stop (SIGTERM) with AWS calls of every kind under way, the other one at the end; both must end with status 0.
-usage: bash tests/sanitize.sh asan|tsan python3 tests/integration/controller/sanitized.py"""
+"""One campaign driven by droverds built with a sanitizer. Aim: no report, no leak, no race under full load.
+Method: two droverds of the variant; readers request every page and hold event streams while the campaign
+runs with lost, broken and slow replies; the leader gets SIGTERM with AWS calls of every kind in flight,
+the other one at the end; both must end with status 0. usage: bash tests/sanitize.sh asan|tsan python3
+tests/integration/controller/sanitized.py
+"""
 import http.client
 import os
 import signal
@@ -20,7 +22,7 @@ REPORT = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:", "
 
 
 def reader(s, i, cid, seen):
-    """Every page of the campaign, again and again, from one droverd."""
+    """Every page of the campaign, repeatedly, from one droverd."""
     name = s.live_name = getattr(s, "live_name", "")
     paths = ["/metrics", "/readyz", "/v1/campaigns", f"/v1/campaigns/{cid}", f"/v1/campaigns/{cid}/parts", f"/v1/campaigns/{cid}/tiles", f"/v1/campaigns/{cid}/cost",
              f"/v1/campaigns/{cid}/failures", "/v1/quotas", f"/v1/campaigns/{cid}/parts/0/logs", f"/v1/parts/{cid}/1", f"/v1/campaigns/{cid}/forecast", "/v1/operations"]
@@ -35,7 +37,7 @@ def reader(s, i, cid, seen):
 
 
 def streamer(s, i, cid, seen):
-    """Event streams that come and go."""
+    """Event streams that open and close."""
     token = open(s.token_file).read().strip()
     while not over.is_set():
         c = http.client.HTTPConnection("127.0.0.1", s.ports[f"droverd{i}"], timeout=2)
@@ -70,7 +72,7 @@ def end_of(s, i, what):
 def drive(s):
     s.start_pg()
     s.start_local()
-    # Slow answers make sure that a stop meets calls under way; broken ones walk the error paths.
+    # Slow replies make sure that a stop meets calls in flight; broken ones exercise the error paths.
     s.faults({"operation": "CreateTrainingJob", "kind": "drop_after", "probability": 0.2, "times": 1000, "seed": 7},
              {"operation": "DescribeTrainingJob", "kind": "half_body", "probability": 0.1, "times": 1000, "seed": 8},
              {"operation": "ListTrainingJobs", "kind": "wrong_json", "probability": 0.2, "times": 1000, "seed": 9},

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Aim: drover-local is an AWS endpoint to a client that knows nothing of us, and our client reads what
-that client wrote, and the other way round.
+"""Aim: drover-local serves an independent AWS client, and each of our client and that client reads what the
+other wrote.
 
-Method: Debian's awscli (its own signing, its own parsers) and build/release/tests/tools/aws_tool (our
-C clients) against one build/bin/drover-local over a folder of its own. awscli's program is loaded once
-and each of its commands runs in a fork of it, as a process of its own. Prints TAP.
+Method: Debian's awscli (its own signing, its own parsers) and build/release/tests/tools/aws_tool (our C
+clients) against one build/bin/drover-local with a folder of its own. Prints TAP.
 """
 import hashlib
 import json

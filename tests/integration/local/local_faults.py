@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every fault drover-local can be ordered to show, each seen from outside: what the client meets, what took effect,
-what the wire log says. A fault that did nothing would fail its test, since all of them look for the damage."""
+"""Every fault that drover-local can inject, seen from outside: the client's error, the effect, the wire log.
+All tests look for the damage, so a fault without effect would fail its test.
+"""
 import http.client
 import json
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""kill -9 of drover-local and what a new one on the same root knows: jobs went on without it, their ends are found,
-names stay taken, slots stay counted, wire log and invoice are whole, delayed effects still come."""
+"""kill -9 of drover-local and a restart on the same root: jobs ran on without it, their ends are found, names
+stay taken, slots stay counted, wire log and invoice are complete, delayed effects still happen.
+"""
 import os
 import signal
 import socket
@@ -153,7 +154,7 @@ def test_killed_in_a_rush__what_was_acknowledged_is_there_and_made_once(l):
         same(len(jobs), len(set(jobs)))
         assert set(acked) <= set(jobs), set(acked) - set(jobs)
         made = [q["name"] for q in l.wire("CreateTrainingJob") if q["accepted"]]
-        same(sorted(made), sorted(jobs))  # also those that nobody got an answer for
+        same(sorted(made), sorted(jobs))  # also those without an answer
         assert set(jobs) <= set(asked)
     wait_for(lambda: all(j["released"] for j in l.get("jobs")["jobs"]), 60, "all to end")
 

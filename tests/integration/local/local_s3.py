@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""drover-local's S3 against two clients that are not ours: botocore and the AWS command line. Objects, ranges,
-conditions and their races, listings held against a plain Python model, multipart uploads, signed chunks, checksums."""
+"""drover-local's S3 against two independent clients: botocore and the AWS command line. Objects, ranges,
+conditions and their races, listings compared with a plain Python model, multipart uploads, signed chunks,
+checksums.
+"""
 import base64
 import datetime
 import hashlib
@@ -129,7 +131,7 @@ def test_bad_targets__are_refused(l):
 
 
 def model_list(keys, prefix="", delimiter="", after="", limit=1000):
-    """What ListObjectsV2 must say: (keys, prefixes) in byte order, page by page joined."""
+    """The expected result of ListObjectsV2: (keys, prefixes) in byte order, all pages joined."""
     out, rolled = [], []
     for k in sorted(keys, key=lambda k: k.encode()):
         if not k.startswith(prefix) or k.encode() <= after.encode():
@@ -227,7 +229,7 @@ def test_multipart__small_parts_abort_and_create_only(l):
 
 
 def chunked(l, key, data, spoil=None, size=65536):
-    """A body in signed chunks (STREAMING-AWS4-HMAC-SHA256-PAYLOAD), signed by code of the test's own."""
+    """A body in signed chunks (STREAMING-AWS4-HMAC-SHA256-PAYLOAD), signed by the test's own code."""
     at = datetime.datetime.utcnow().strftime("%Y%m%dT%H%M%SZ")
     scope = "%s/us-east-1/s3/aws4_request" % at[:8]
     hm = lambda k, m: hmac.new(k, m.encode(), hashlib.sha256)  # noqa: E731
@@ -285,7 +287,7 @@ def test_checksums__are_held_against_the_body(l):
 
 
 def sign_as(l, method, path, headers):
-    """Sign with these headers, x-amz-content-sha256 taken as it stands."""
+    """Sign with these headers; x-amz-content-sha256 is used unchanged."""
     import botocore.auth
     import botocore.awsrequest
     import botocore.credentials

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""drover-local's SageMaker as botocore sees it: life of a job, the container contract, stop and limits, quotas under
-a rush, validation in AWS' words, lists, tags, logs, quotas, the invoice recomputed. Real processes, real signatures."""
+"""drover-local's SageMaker through botocore: life of a job, the container contract, stop and limits, quotas
+under a rush, validation in AWS' words, lists, tags, logs, quotas, the recomputed invoice. Real processes,
+real signatures.
+"""
 import io
 import json
 import math

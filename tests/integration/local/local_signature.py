@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""drover-local believes no request that is not signed as AWS demands. botocore signs, the test spoils one thing and
-sends; each case is also sent unspoilt, so that the refusal is for the thing spoilt."""
+"""drover-local rejects every request that is not signed as AWS demands. botocore signs, the test changes one
+thing and sends; each case is also sent unchanged, so that the refusal is due to the change.
+"""
 import datetime
 import hashlib
 import json
@@ -133,7 +134,7 @@ def test_hostile_http__is_survived(l):
             while s.recv(65536):
                 pass
         except (ConnectionError, TimeoutError):
-            pass  # it may wait for the rest; what counts is that it goes on serving others
+            pass  # it may wait for the rest, but it must continue to serve others
         s.close()
     same(json_call(l, signed(l)), GOOD)
     for body in (b"", b"[]", b"{", b'{"TrainingJobName": 1', b"\xff\xfe", b'{"a":' * 5000):

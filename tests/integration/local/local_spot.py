@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""drover-local's managed spot training as botocore sees it: quotas of its own, interruptions that a job survives with
-its checkpoints, limits over all runs, what is billed, a kill in the middle. Checkpoints are those of any job."""
+"""drover-local's managed spot training through botocore: its own quotas, interruptions that a job survives
+with its checkpoints, limits over all runs, billing, a kill in the middle. Checkpoints are those of any
+job.
+"""
 import math
 import os
 import sys
@@ -99,7 +101,7 @@ def test_bill__is_a_share_of_the_time(l):
 
 def test_interruption__starts_again_from_the_checkpoint(l):
     interrupt(l)
-    l.create("on-demand", "sleep 0.5")  # nobody takes these instances away
+    l.create("on-demand", "sleep 0.5")  # these instances are not interrupted
     spot(l, "s", TWICE, **CHECKPOINTS)
     d = wait_for(lambda: (lambda d: d if d["SecondaryStatus"] == "Interrupted" else None)(l.describe("s")), 20, "it")
     same((d["TrainingJobStatus"], "TrainingEndTime" in d, "BillableTimeInSeconds" in d), ("InProgress", False, False))
@@ -219,7 +221,7 @@ def test_checkpoints__go_both_ways_while_the_job_runs(l):
     open(step, "w").close()
     same(l.ended("c")["TrainingJobStatus"], "Completed")
     same(l.s3.get_object(Bucket="bkt", Key="ck/new")["Body"].read(), b"last\n")
-    same(l.s3.head_object(Bucket="bkt", Key="ck/old/a")["LastModified"], etag)  # what did not change was left alone
+    same(l.s3.head_object(Bucket="bkt", Key="ck/old/a")["LastModified"], etag)  # unchanged files stay
     same(l.s3.head_object(Bucket="bkt", Key="ckother")["ContentLength"], 1)
     l.run("next", "cat $DROVER_ML_ROOT/ck/new > $DROVER_ML_ROOT/output/failure; exit 1",
           CheckpointConfig={"S3Uri": "s3://bkt/ck/", "LocalPath": "/opt/ml/ck"})

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""drover-local's warm pools as botocore sees them: who leaves one, who takes it, what it counts and costs, when it
-ends, and that a kill in the middle changes nothing. Signed requests and real processes; what Describe says is held
-against the oracle's instants and the invoice is computed anew from them."""
+"""drover-local's warm pools through botocore: which job leaves one, which takes it, what it counts and costs,
+when it ends, and that a kill in the middle changes nothing. Signed requests and real processes; Describe
+is compared with the oracle's times, and the invoice is recomputed from them.
+"""
 import math
 import os
 import sys
@@ -19,7 +20,7 @@ NO_POOL = "The request was rejected because the training job has no warm pool in
 
 
 def warm(l, name, command="true", keep=600, **more):
-    """Run a job to its end; its description then."""
+    """Run a job to its end; returns its description."""
     more["ResourceConfig"] = {"KeepAlivePeriodInSeconds": keep, **more.get("ResourceConfig", {})}
     return l.run(name, command, **more)
 
@@ -33,7 +34,7 @@ def status(l, name):
 
 
 def held(l, name):
-    """A command that ends when let_go says so."""
+    """A command that ends after let_go."""
     return "while [ ! -e %s ]; do sleep 0.02; done" % os.path.join(l.dir, name)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Aim: whatever a web server answers, its row is done within the limits of time, bytes and memory, and
-the rows beside it in the same shard come out as if it had not been there: same keys, same bytes, and
-about as soon. Method: a server that writes bytes of its own choice: endless and lying bodies, headers,
-chunks, compressions, redirects, answers of another time; one ordinary row beside each; the server counts
-what it could send."""
+"""Aim: whatever a web server answers, its row ends within the limits of time, bytes and memory, and the other
+rows of the shard are unaffected: same keys, same bytes, and about as soon. Method: a server that sends
+arbitrary bytes: endless and lying bodies, headers, chunks, compressions, redirects, obsolete forms; one
+ordinary row next to each; the server counts the bytes it could send.
+"""
 import gzip
 import os
 import sys
@@ -243,7 +243,8 @@ def main():
         hostile[name] = urls[3 + 6 * i] = bad.url(path)
     left = [u for u in ordinary if u in urls]
     with Folder() as d:
-        for attempt in range(3):  # something else may have used the machine: hostile rows delay the others every time or never
+        # other programs may have used the machine: hostile rows delay the others every time or never
+        for attempt in range(3):
             good.clear()
             _, alone, _, _, wrong_alone = work(d, "alone-%d" % attempt, ordinary, [good.net])
             usual = max(good.at.values()) - min(good.at.values())
@@ -261,7 +262,7 @@ def main():
         tap.ok(text in want if want else text and all(" " <= x <= "~" or x >= "\xa0" for x in text) and len(text) < 500,
                "%s: %.60s" % (name, text), "got %r, want one of %s" % (text, want))
     for name, (path, _) in cases.items():
-        # 20 MB are taken at most; what lies in the sockets' buffers on the way was not
+        # 20 MB are read at most; the sockets' buffers hold more
         tap.ok(bad.sent[path] < 45 << 20, "%s: %d kB are as much as it could send" % (name, bad.sent[path] >> 10))
     tap.eq([bad.hits[x] for x in ("/chain0", "/chain10", "/chain11", "/loop")], [1, 1, 0, 11], "ten redirects and no more")
     tap.ok(took < 40, "all in %.1f s" % took)

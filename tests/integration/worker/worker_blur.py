@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Aim: what a row's boxes cover cannot be seen in what is stored, in no mode and format, and what
-they do not cover is as ever; boxes that cannot be understood let no picture through. Method: pictures
-made here go through the worker with bbox_col, and each is compared by PSNR with cv2.GaussianBlur on
-floats; DuckDB writes the boxes in every type a part may have and reads them back."""
+"""Aim: the areas of a row's boxes are unrecognisable in the stored picture, in every mode and format, and
+everything else is unchanged; a row with invalid boxes stores no picture. Method: generated pictures go
+through the worker with bbox_col, and each is compared by PSNR with cv2.GaussianBlur on floats; DuckDB
+writes the boxes in every type a part may have and reads them back.
+"""
 import sys
 
 import math
@@ -35,7 +36,7 @@ FACES = (
 
 
 def blurred(im, boxes):
-    """The rules in Python, the Gaussian OpenCV's."""
+    """The rules in Python, with OpenCV's Gaussian."""
     h, w = im.shape[:2]
     mask, longest = np.zeros((h, w), np.float32), 0
     for box in boxes:
@@ -57,7 +58,7 @@ def blurred(im, boxes):
 
 
 def wanted(im, boxes, mode):
-    """Resized, blurred, then framed; in RGB or grey."""
+    """Resized, blurred, then framed; RGB or grey."""
     small = resized(im, UNFRAMED.get(mode, mode), SIZE)
     out = resized(blurred(small, boxes) if boxes else small, mode, SIZE)
     return out if out.ndim == 2 else np.ascontiguousarray(out[:, :, ::-1])
@@ -90,7 +91,7 @@ def compare(name, got, want, what):
 
 
 def pictures():
-    """[(what, body, boxes)]: every kind of picture, every set of boxes, some rows without."""
+    """[(name, body, boxes)]: every kind of picture, every set of boxes, some rows without."""
     out = []
     for i in range(36 if VARIANT == "release" else len(KINDS)):
         r = np.random.RandomState(900 + i)
@@ -145,7 +146,7 @@ def test_orientation(d, server):
 
 
 def test_detail_is_gone(d, server):
-    """Chequers on the whole picture: what is left of them in the box, and beside it."""
+    """Chequers on the whole picture: how much remains inside the box, and next to it."""
     y, x = np.mgrid[0:SIZE, 0:SIZE]
     px = np.repeat((((x // 3 + y // 3) % 2) * 200 + 20).astype(np.uint8)[:, :, np.newaxis], 3, 2)
     box = [[0.25, 0.25, 0.75, 0.75]]
@@ -175,8 +176,9 @@ def test_outside_is_untouched(d, server):
 
 
 def test_large(d, server):
-    """Faces that fill a camera's picture are made from a smaller one; the largest picture there may
-    be, all boxes, stays within what a decoding process may take."""
+    """A face that fills a camera's picture is blurred on a smaller copy; the largest possible picture with
+    all boxes stays within the limits of a decoding process.
+    """
     px = cv2.resize(photo(500, 400, 9), (2600, 2400), interpolation=cv2.INTER_CUBIC)[:, :, 0]
     px[::40] = 0
     body, face = pil(px, "PNG", compress_level=1), [[0.0, 0.1, 0.97, 1.0]]

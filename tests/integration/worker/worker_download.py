@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Aim: shards, sidecars, stats and statuses are what img2dataset writes, pixels are what OpenCV
-makes. Method: a real worker against a real web server; shards are read by GNU tar and Python's
-tarfile, sidecars by DuckDB, pictures compared with cv2.resize."""
+"""Aim: shards, sidecars, stats and statuses equal img2dataset's, pixels equal OpenCV's. Method: a real worker
+against a real web server; shards are read by GNU tar and Python's tarfile, sidecars by DuckDB, pictures
+compared with cv2.resize.
+"""
 import hashlib
 import math
 import os
@@ -293,7 +294,7 @@ def test_columns(d, server):
 
 
 def test_verify_hash(d, server):
-    """A column of hashes is compared with what came, and is not written."""
+    """A column of hashes is compared with the bodies and not written."""
     bodies = [encode(photo(60, 40, 80 + i), "PNG") for i in range(4)]
     sums = [hashlib.md5(b).hexdigest() for b in bodies]
     rows = [{"url": server.serve("/v%d" % i, b), "h": h, "n": i} for i, (b, h) in
@@ -335,7 +336,7 @@ def test_many_rows(d):
 
 
 def test_help(d):
-    """The program tells what it can do."""
+    """The program's help is complete."""
     def call(*args):
         p = subprocess.run([WORKER] + list(args), capture_output=True, text=True)
         return p.returncode, p.stdout, p.stderr

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Aim: an output folder that holds shards of another part, of other settings, of another task or of
-nobody knows what is refused, with both values and what to do, and nothing in it changes. Method: each
-of these, unfinished and finished, in a folder and in S3, by hand and as a task, incremental and
-extended; afterwards every file is compared byte for byte."""
+"""Aim: an output folder with shards of another part, of other settings, of another task or of unknown origin
+is refused, with both values and a remedy, and nothing in it changes. Method: each of these, unfinished and
+finished, in a folder and in S3, by hand and as a task, incremental and extended; afterwards every file is
+compared byte for byte.
+"""
 import hashlib
 import os
 import sys

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Aim: a hostile picture costs itself and nothing else: it is refused within limits of work, memory
-and time, and its neighbours come out as if it had not been there. Method: bombs of every kind made
-here, each among ordinary pictures; a decoder that crashes in the middle of a picture."""
+"""Aim: a hostile picture affects only itself: it is refused within limits of work, memory and time, and its
+neighbours are unchanged. Method: generated bombs of every kind, each among ordinary pictures; a decoder
+that crashes in the middle of a picture.
+"""
 import os
 import signal
 import sys
@@ -23,7 +24,7 @@ def part_of(d, server, name, bodies):
 
 
 def outcome(d, server, name, bodies):
-    """One run: ([error text or success], CPU seconds, what it logged, the shard's pictures)."""
+    """One run: ([error text or success], CPU seconds, its log, the shard's pictures)."""
     out = os.path.join(d, name)
     before = os.times()
     rc, so, se = run(["--parquet", part_of(d, server, name, bodies), "--output", out, "--allow-net",

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Aim: the worker is patient with web servers and not at its neighbours' cost: so many transfers a
-host and no more, Retry-After kept, a body that only drips given up early, a host that has stopped
-answering left alone, and with dead and dripping hosts among the rows the others are done as fast as
-without. Method: servers that count who is inside at once and when they were asked. Names of tests
-may be given: worker_hosts.py test_lanes."""
+"""Aim: the worker respects web servers, and not at the cost of other hosts: a limit of transfers per host,
+Retry-After obeyed, a dripping body given up early, a host that has stopped answering left alone; and with
+dead and dripping hosts among the rows, the others finish as fast as without. Method: servers that count
+concurrent requests and their times. Names of tests may be given: worker_hosts.py test_lanes.
+"""
 import os
 import sys
 
@@ -31,7 +31,7 @@ def download(d, urls, *args, allow=()):
 
 
 class Crowd:
-    """A route that holds each request for a moment and remembers how many were inside at once."""
+    """A route that holds each request for a moment and records the maximum of concurrent ones."""
 
     def __init__(self, server, paths, hold):
         self.now = self.most = 0
@@ -67,8 +67,9 @@ def test_limit_per_host(d):
 
 
 def test_lanes(d):
-    """Several fetching threads are as polite as one: twelve hosts of which half sends everybody on to
-    the same other host, four threads."""
+    """Several fetching threads obey the limit like one: twelve hosts of which half redirect to the same other
+    host, four threads.
+    """
     hosts = [Server("127.0.5.%d" % (i + 1)) for i in range(12)]
     target = Server("127.0.0.1")
     paths = ["/%d" % i for i in range(20)]
@@ -173,9 +174,10 @@ def test_host_down(d):
 
 
 def test_neighbours(d):
-    """Eight transfers at once, answers after 0.2 s: 800 rows take 24 s at least when nothing is in the way.
-    With one row in a hundred dead and one dripping, each would hold a transfer for its whole time and
-    make it 50; holding it for the one second until it counts as stalled, they make it 33."""
+    """Eight transfers at once, answers after 0.2 s: 800 rows take at least 24 s without faults. With one row
+    in a hundred dead and one dripping, holding a transfer for their whole time makes it 50 s; holding it
+    for the one second until they count as stalled makes it 33 s.
+    """
     live, bad = Server("127.0.0.1"), Server("127.0.0.2")
     bad.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
     dead = socket.socket()

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Aim: the index says of every pair where it lies, whoever wrote the shards and wherever they are;
-what is broken is counted and told. Method: shards by Python's tarfile (all three formats), GNU tar, an
-img2dataset-like writer and our own download; tarfile and GNU tar as readers that know nothing of ours: each offset
-is held against theirs and against the bytes; drover-local as S3."""
+"""Aim: the index has the position of every pair, whichever program wrote the shards and wherever they are;
+broken pairs are counted and reported. Method: shards by Python's tarfile (all three formats), GNU tar, an
+img2dataset-like writer and our own download; tarfile and GNU tar as independent readers: each offset is
+compared with theirs and with the bytes; drover-local as S3.
+"""
 import collections
 import os
 import sys
@@ -107,7 +108,7 @@ def test_sample(d, root, all_lines):
 
 
 def test_ways_to_read(d, root):
-    """Whatever threads, windows and temperature: the same bytes."""
+    """Threads, windows and temperature do not change a byte."""
     want = digest(d + "/out")
     for i, args in enumerate((["--threads", 1], ["--threads", 64], ["--read-mode", "stream"], ["--read-mode", "walk"],
                               ["--read-mode", "stream", "--threads", 1])):
@@ -280,7 +281,7 @@ def test_broken(d):
 
 
 def test_random_damage(d):
-    """No archive makes it crash, hang or say something untrue of the bytes."""
+    """No archive makes it crash, hang or report something wrong."""
     r = np.random.RandomState(int(os.environ.get("SEED", "7")))
     root = d + "/random"
     os.makedirs(root)
@@ -307,7 +308,7 @@ def test_random_damage(d):
 
 
 def test_contract(d, root):
-    """Called as SageMaker calls it."""
+    """Started as SageMaker starts it."""
     ml = d + "/ml"
     os.makedirs(ml + "/input/config")
     os.makedirs(ml + "/output")

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
-"""Aim: an index that was stopped, killed or crossed leaves nothing that looks whole, and what the next run makes
-of it is what an undisturbed run makes, byte for byte, in the same memory for ten times the shards. Method: SIGKILL
-and SIGTERM as output grows, several writers at once, drover-local as an S3 that loses, cuts and delays replies."""
+"""Aim: a stopped, killed or concurrent index run leaves nothing that looks complete, and the next run makes
+the same bytes as an undisturbed run, in the same memory for ten times the shards. Method: SIGKILL and
+SIGTERM as output grows, several writers at once, drover-local as an S3 that loses, truncates and delays
+replies.
+"""
 import collections
 import os
 import signal
@@ -33,7 +35,7 @@ def resumed(se):
 
 
 def load_checkpoint(folder):
-    """Its first line; None when there is none, or half of one."""
+    """Its first line; None when there is no complete line."""
     try:
         with open(folder + "/_checkpoint", "rb") as f:
             return json.loads(f.readline())
@@ -73,7 +75,7 @@ def test_life(d):
         if "index.jsonl" in names or "_manifest.json" in names or (p.returncode == 143 and left != [
                 "_checkpoint", "_progress.json", "index.jsonl", "sample.jsonl"]):
             tap.ok(False, "nothing that looks whole is left after %d" % p.returncode, names)
-        if i % 2 == 0:  # what is done is not read again: were it, this would be told
+        if i % 2 == 0:  # finished work is not read again; a second reading would be reported
             for s in range(load_checkpoint(out)["shards_done"]):
                 os.unlink(root + "/%05d.tar" % s)
                 open(root + "/%05d.tar" % s, "w").write("gone")
@@ -120,7 +122,7 @@ def slowly(local):
 
 
 def interrupted(local, args, folder, sig, at, out):
-    """A run that is sent sig once a checkpoint says that so many shards are done."""
+    """A run that gets the signal once a checkpoint lists that many shards as done."""
     at = max(at, (load_checkpoint(folder) or {}).get("shards_done", 0) + 3)
     p = index_start(args + ["--output", out], env=local.env())
     if not wait_for(lambda: ((load_checkpoint(folder) or {}).get("shards_done", 0) >= at) or p.poll() is not None):
@@ -168,7 +170,7 @@ def test_resume(d, local, kind):
 
 
 def test_stall(d, local):
-    """The bucket stalls under the index while it is told to stop."""
+    """The bucket stalls while the index is stopped."""
     args = slow_input(local) + ["--output", "s3://data/stall"]
     folder = local.buckets + "/data/stall"
     ml = d + "/stall-ml"
@@ -193,7 +195,7 @@ def test_stall(d, local):
 
 
 def test_not_resumed(d, local):
-    """What cannot be gone on with is begun anew, and comes out right."""
+    """Output that cannot be continued is started again and comes out right."""
     args = slow_input(local)
     want = [digest(d + "/want", n) for n in NAMES]
 
@@ -290,7 +292,7 @@ def test_s3_faults(d, local):
     so, se = p.communicate(timeout=60)
     out = local.buckets + "/data/stopped"
     tap.ok(p.returncode == 143 and time.monotonic() - began < 20, "SIGTERM ends it soon", "%d %s" % (p.returncode, se))
-    # It may have been about to publish: then what it had saved is there, and nothing else.
+    # It may have been about to publish: then only its saved state exists.
     left = [x for x in os.listdir(out) if x != "_progress.json"]
     tap.eq((local.uploads(), left), (["stopped/index.jsonl"], ["_checkpoint"]) if left else ([], []),
            "nothing is left of it but what the next run goes on with")

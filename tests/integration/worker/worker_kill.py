@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Aim: SIGKILL at any moment of a worker's life costs at most the open shards: after restarts the
-output is that of a run nobody disturbed, key for key and byte for byte, nothing temporary is left, and
-what was finished is not fetched again. Method: outputs in a folder and in drover-local's S3 (small
-shards of decoded images, large ones of several parts); kills at random times and at chosen states of
-the output (a temporary file or upload open, tar without parquet, parquet without stats, a shard just
-finished, all but the manifest, the manifest just there); of the whole process group, the main process,
-the decoders' mother, a decoder. The web server counts requests. After each kill no process of the
-worker may be left. Usage: worker_kill.py [KILLS]; SEED in the environment repeats a run's choices."""
+"""Aim: SIGKILL at any moment of a worker's life costs at most the open shards: after restarts the output
+equals that of an undisturbed run, key for key and byte for byte, nothing temporary is left, and finished
+work is not fetched again. Method: outputs in a folder and in drover-local's S3 (small shards of decoded
+images, large ones of several parts); kills at random times and at chosen states of the output (a temporary
+file or upload open, tar without parquet, parquet without stats, a shard just finished, all but the
+manifest, the manifest just written); of the whole process group, the main process, the fork server, a
+decoder. The web server counts requests. After each kill no process of the worker may be left. Usage:
+worker_kill.py [KILLS]; SEED in the environment repeats a run's choices.
+"""
 import hashlib
 import os
 import random
@@ -24,7 +25,7 @@ VICTIMS = ("main", "child", "group", "mother", "main")  # at random times; at ch
 
 
 def session(sid):
-    """Living processes of a session: what a worker started with start_new_session consists of."""
+    """Live processes of a session: everything a worker started with start_new_session consists of."""
     found = {}
     for p in os.listdir("/proc"):
         if p.isdigit():
@@ -38,7 +39,7 @@ def session(sid):
 
 
 class Setting:
-    """A part, how it is downloaded and where to; and what comes out when nobody disturbs."""
+    """A part, how it is downloaded and where to, and the output of an undisturbed run."""
 
     def __init__(self, d, name, local, shards, per, answers, *args):
         self.name, self.d, self.local, self.shards, self.per, self.args = name, d, local, shards, per, list(args)
@@ -91,7 +92,7 @@ class Setting:
                 for i in shards for x in PIECES}
 
     def state(self):
-        """The most telling of STATES the output is in, "some" or "none"."""
+        """The most specific of STATES the output is in, "some" or "none"."""
         names = set(self.names())
         pieces = [tuple("%05d%s" % (i, x) in names for x in (".tar", ".parquet", "_stats.json")) for i in range(self.shards)]
         n = pieces.count((True, True, True))
@@ -111,7 +112,7 @@ class Setting:
         return self.local.uploads() if self.local else [n for n in self.names() if n.startswith(".")]
 
     def content(self):
-        """All that must come out again: name -> bytes or counts."""
+        """Everything that must be in the output again: name -> bytes or counts."""
         found = {"names": sorted(n for n in self.names() if n != "_progress.json")}
         m = load(self.out, "_manifest.json")
         found["counts"] = {k: m[k] for k in ("rows_in", "rows_out", "successes", "failed_to_download", "failed_to_resize",
@@ -130,7 +131,7 @@ class Setting:
         return ["%05d%0*d" % (shard, width, r) for r in range(min(self.per, self.rows - shard * self.per))]
 
     def odd(self):
-        """What is wrong with the finished output."""
+        """Faults of the finished output."""
         rows = read_parquet(os.path.join(self.out, "*.parquet"))
         bad = [b for i in range(self.shards)
                for b in shard_faults(self.out, i, self.keys(i), [r for r in rows if r["key"][:5] == "%05d" % i])]
@@ -148,7 +149,7 @@ class Setting:
 
 
 def target(p, victim):
-    """Who is to be killed, or None while there is none such."""
+    """The process to kill; None while there is no such process."""
     if victim in ("main", "group"):
         return p.pid
     below = session(p.pid)
@@ -158,7 +159,7 @@ def target(p, victim):
 
 
 def kill(s, p, victim):
-    """Whether somebody was killed."""
+    """True when a process was killed."""
     who = target(p, victim)
     try:
         if victim == "group":
@@ -172,8 +173,9 @@ def kill(s, p, victim):
 
 
 def one(s, r, turn, deaths):
-    """One run of a setting's output, killed once unless it ends first. turn: chooses whom and when.
-    Returns (who was killed, ended)."""
+    """One run of a setting's output, killed once unless it ends first. turn: chooses the process and the
+    time. Returns (killed process, ended).
+    """
     done = s.whole()
     before = s.digests(done)
     aim = STATES[turn // 2 % len(STATES)] if turn % 2 else None
@@ -181,7 +183,7 @@ def one(s, r, turn, deaths):
         aim = "none"
     victim = ("main", "group")[turn // 2 % 2] if aim else VICTIMS[turn // 2 % len(VICTIMS)]
     if s.local:
-        # The answer to what makes the state that is aimed at comes late for sure.
+        # Delay the answer that leads to the desired state.
         slow = {"tar": ("CompleteMultipartUpload", ".tar"), "parquet": (".parquet",), "manifest": ("_manifest",)}.get(aim, ())
         s.local.faults(*[{"operation": o, "name_contains": x, "kind": "slow", "delay_seconds": 0.1,
                           "probability": 1 if o in slow or x in slow else 0.4, "seed": r.randrange(10 ** 9)}
@@ -233,7 +235,7 @@ def storm(settings, kills, seed):
         ended = False
         while not ended and runs < 10 * kills:
             runs += 1
-            # Time for it to end once in a while, whatever happens.
+            # Let it end once in a while in any case.
             if n >= kills or r.random() < 0.1:
                 p = s.start()
                 err = p.communicate(timeout=100)[1]

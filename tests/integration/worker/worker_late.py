@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Aim: the clock of a URL counts what its host is responsible for and nothing of ours: no row is lost
-because our decoders stand still, because the worker gets hardly any processor, because our own limits
-make it wait for a turn, or because questions for other names stand before its own. Method: processes
-stopped by signals for longer than the deadline, or a few milliseconds left of each fifth of a second;
-more names that are never answered than questions may be open; many redirects to a host of one
-connection. The four run side by side."""
+"""Aim: the deadline of a URL counts only time its host is responsible for: no row is lost because our
+decoders stand still, the worker gets hardly any processor time, our own limits make it wait, or queries
+for other names come before its own. Method: processes stopped by signals for longer than the deadline, or
+running only a few milliseconds of each fifth of a second; more unanswered names than queries may be open;
+many redirects to a host with one connection. The four run in parallel.
+"""
 import os
 import signal
 import sys
@@ -79,7 +79,7 @@ def stopped_decoders(d):
 
 
 class QuickTls(Server):
-    """Shakes hands in the connection's own thread, so that a slow client holds up nobody."""
+    """Shakes hands in the connection's own thread, so that a slow client delays nobody."""
 
     def __init__(self, addr, cert, key):
         super().__init__(addr)

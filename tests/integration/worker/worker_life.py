@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Aim: a stop is carried out in its time whatever hangs, keeps what is durable and says so; what the worker tells
-of itself is what the servers counted. Method: SIGTERM in each phase while that phase is held up (the part comes
-slowly, hosts say nothing, the bucket stalls under a shard, under the heartbeat, under the manifest, decoders are
-stopped, nobody reads standard output), with a short stop_seconds; a gate and counters in the web server;
-_progress.json read as fast as it can be; a terminal of several widths."""
+"""Aim: a stop completes in time whatever hangs, keeps durable output and reports it; the worker's own figures
+equal the servers' counts. Method: SIGTERM in each phase while that phase is held up (the part comes
+slowly, hosts are silent, the bucket stalls under a shard, under the progress report, under the manifest,
+decoders are stopped, nobody reads standard output), with a short stop_seconds; a gate and counters in the
+web server; _progress.json read as fast as possible; a terminal of several widths.
+"""
 import fcntl
 import os
 import pty
@@ -73,7 +74,7 @@ def container(d):
 
 
 def stop(p, sig=signal.SIGTERM):
-    """Send it; seconds until the end, and what was on standard error."""
+    """Send the signal; returns the seconds until the end and standard error."""
     began = time.monotonic()
     p.send_signal(sig)
     try:
@@ -94,7 +95,7 @@ def stopped(name, p, failure, took, se, least=0.0):
 
 
 def goes_on(name, g, kept, env=None, out=None, folder=None):
-    """The next run finishes and keeps what was finished."""
+    """The next run finishes and keeps finished shards."""
     g.open.set()
     rc, so, se = run(g.args(out=out), env=env)
     folder = folder or g.out
@@ -102,8 +103,6 @@ def goes_on(name, g, kept, env=None, out=None, folder=None):
     tap.ok(rc == 0 and (m["rows_in"], m["successes"]) == (ROWS, ROWS) and {i: pieces(folder, i) for i in kept} == kept,
            "%s: the next run finishes it and keeps what was finished" % name, "%d %s" % (rc, se))
 
-
-# --- stopping ---------------------------------------------------------------------------------------
 
 def test_hosts_hang(d):
     g = Gate(d, "hosts", 2)
@@ -237,7 +236,7 @@ def test_bucket_stalls(d, local):
     phase("under a shard", {"operation": "UploadPart", "after": 3}, "UploadPart", "life/", 0)
     g.held = set(range(PER - 1, ROWS, PER))  # the last of each shard
     g.waiting = 0
-    stray = local.uploads()  # of the phase before: what stalls cannot be aborted
+    stray = local.uploads()  # of the phase before: a stalled request cannot be aborted
     p = start(args, env=local.env())
     tap.ok(wait_for(lambda: g.waiting >= 6 and len(local.uploads()) >= 6 + len(stray)), "uploads of open shards are under way", local.uploads())
     for c in descendants(p.pid)[1:]:
@@ -258,10 +257,8 @@ def test_bucket_stalls(d, local):
     tap.ok(n >= 8, "_progress.json went to the bucket", n)
 
 
-# --- what is told -----------------------------------------------------------------------------------
-
 class Watcher(threading.Thread):
-    """Reads _progress.json as fast as it can; keeps what changed, and what was wrong."""
+    """Reads _progress.json as fast as possible; keeps changes and faults."""
 
     def __init__(self, folder):
         super().__init__(daemon=True)
@@ -344,8 +341,6 @@ def test_eta(d):
     tap.ok(30 < v["rows_per_second"] < 70, "and the speed", v["rows_per_second"])
 
 
-# --- a terminal -------------------------------------------------------------------------------------
-
 class Terminal:
     """The worker on a pseudo-terminal; text is all it wrote."""
 
@@ -388,7 +383,7 @@ class Terminal:
 
 
 def drawn(text):
-    """What stood on the line, one redraw after the other, without escapes."""
+    """The states of the line, one per redraw, without escapes."""
     return [re.sub(r"\x1b\[[0-9;]*[mK]", "", x) for x in re.split(r"[\r\n]+", text) if x]
 
 

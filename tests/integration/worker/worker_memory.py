@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Aim: memory has a ceiling that back-pressure keeps: whatever stands still downstream, what is upstream waits and
-does not pile up. Method: 512 transfers of bodies of 20 MB while decoders are stopped; pictures that do not shrink
-while the bucket stalls; the sum of all processes' proportional sets, shared memory counted once, held against the
-bytes the server sent, and against _progress.json."""
+"""Aim: back-pressure bounds memory: when a stage stands still, the stages before it wait and nothing piles
+up. Method: 512 transfers of bodies of 20 MB while decoders are stopped; pictures that do not shrink while
+the bucket stalls; the sum of all processes' proportional sets, shared memory counted once, is compared
+with the bytes the server sent and with _progress.json.
+"""
 import os
 import signal
 import sys
@@ -45,7 +46,7 @@ def progress(folder):
 
 
 def still(value, seconds=20, same=1):
-    """Wait until value() is the same for so long; it."""
+    """Wait until value() is unchanged for this long; returns it."""
     last, since, end = None, 0, time.monotonic() + seconds
     while time.monotonic() < end:
         v = value()
@@ -131,8 +132,8 @@ def test_bucket_stalls(d, local, per):
 
 
 def test_open_shards(d, local):
-    """One row of each shard waits for a host that says nothing, so many shards are open, each with an upload begun."""
-    stray = local.uploads()  # of the bucket that stalled: what stalls cannot be aborted
+    """One row of each shard waits for a silent host, so many shards are open, each with an upload begun."""
+    stray = local.uploads()  # of the stalled bucket: a stalled request cannot be aborted
     server = Server()
     noise = [encode(np.random.RandomState(i).randint(0, 255, (300, 300, 3), np.uint8), "PNG") for i in range(4)]
     rows, per = 4000, 20

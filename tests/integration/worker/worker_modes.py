@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Aim: incremental_mode does what it says, also when it is interrupted; retry_failed fetches what
-failed and nothing else; every setting of img2dataset is either ours or refused with a reason.
-Method: outputs in folders and in drover-local's S3, hosts that fail the first time, a worker stopped
-in the middle, keys and manifests compared."""
+"""Aim: incremental_mode works as documented, also when interrupted; retry_failed fetches only failed rows;
+every setting of img2dataset is supported or refused with a reason. Method: outputs in folders and in
+drover-local's S3, hosts that fail the first time, a worker stopped in the middle, keys and manifests
+compared.
+"""
 import os
 import signal
 import sys
@@ -58,7 +59,7 @@ def test_overwrite(d, server):
         f.write("no parquet at all")
     rc, so, se = go(server, d + "/bad.parquet", out, "--incremental_mode", "overwrite")
     tap.ok(rc == 65 and len(captions(out)) == 12, "a part that cannot be read removes nothing", se)
-    # A task's own interrupted overwrite goes on; another one's starts anew.
+    # A task's own interrupted overwrite continues; another task's starts again.
     server.hits.clear()
     rc, so, se = go(server, a, out, "--incremental_mode", "overwrite", task="7")
     rc2, so2, se2 = go(server, a, out, "--incremental_mode", "overwrite", task="7")
@@ -152,7 +153,7 @@ def test_extend(d, server):
            "a task that was extended by another is finished, and another's marker stays")
     os.unlink(out + "/_mode.json")
     tap.eq((manifest_faults(out, False), len(load(out, "_manifest.json")["objects"])), ([], 27), "four parts, one manifest")
-    # What cannot be vouched for is not extended.
+    # Output of unknown origin is not extended.
     data = open(out + "/00001.tar", "rb").read()
     for what in ("gone", "shorter"):
         if what == "gone":

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Aim: whatever a URL says, the worker connects only where it may, waits no longer and takes no
-more than its limits, and says what happened in urllib's words. Method: a corpus of addresses
-written in every way, a DNS server that lies, redirects, slow, endless and huge answers, opt-out
-headers, image bombs, killed decoders."""
+"""Aim: whatever a URL contains, the worker connects only to allowed addresses, keeps its limits of time and
+bytes, and reports results in urllib's words. Method: a corpus of addresses in every notation, a lying DNS
+server, redirects, slow, endless and huge answers, opt-out headers, image bombs, killed decoders.
+"""
 import os
 import resource
 import signal
@@ -89,7 +89,7 @@ def test_names(d, server):
     tap.eq(inside.hits["/n"], 0, "a name with one good and one bad address is not used at all")
     tap.eq(dns.asked["ok.test", 1], 1, "one question serves twenty URLs of a host")
     tap.eq(inside.headers["/0"]["Host"], "ok.test:%d" % inside.port, "the Host header is the name")
-    # Rebinding: the second answer for the name leads inside.
+    # Rebinding: the second answer for the name is a private address.
     answers = iter([["127.0.0.9"]] + [["127.0.0.1"]] * 50)
 
     class Turning(dict):
@@ -197,7 +197,7 @@ def test_retries(d, server):
 
 
 def test_tls(d):
-    """A certificate nobody signed is refused; one that SSL_CERT_FILE knows is taken, for its name only."""
+    """A self-signed certificate is refused; one in SSL_CERT_FILE is accepted, for its own name only."""
     cert, key = d + "/cert.pem", d + "/key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=tls.test",
                     "-addext", "subjectAltName=DNS:tls.test", "-keyout", key, "-out", cert], check=True,

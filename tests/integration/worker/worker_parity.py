@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Aim: what comes out for a part is what img2dataset's rules say, row by row, whatever the web does:
-statuses, texts, counts, keys, members, json, sidecar. No row vanishes. Method: 3,000 rows with every
-outcome there is, from real web servers, TLS servers and a DNS server; what must come out is worked
-out here from what each URL was made to do, never from the output. Where a text is Python's, Python's
-own urllib is asked for it. Four runs with different settings over the same rows."""
+"""Aim: the output of a part follows img2dataset's rules, row by row, whatever the web servers do: statuses,
+texts, counts, keys, members, json, sidecar. No row vanishes. Method: 3,000 rows with every possible
+outcome, from real web servers, TLS servers and a DNS server; the expected output is computed from what
+each URL was set up to do, never from the actual output. Where a text is Python's, Python's own urllib
+provides it. Four runs with different settings over the same rows.
+"""
 import collections
 import hashlib
 import math
@@ -30,15 +31,14 @@ FOREIGN = ("gif", "svg", "svg with a prolog", "tiff", "bmp", "avif")
 
 
 class Fate:
-    """What a URL was made to do. text: why it cannot be fetched; else a body, with the size of the
-    picture in it (None: no picture) and the X-Robots-Tag lines it comes with."""
+    """What a URL is set up to do. text: why it cannot be fetched; else a body, with the size of its picture
+    (None: no picture) and its X-Robots-Tag lines.
+    """
 
     def __init__(self, url, text=None, body=b"", size=None, tags=(), pythons=False, foreign=False):
         self.url, self.text, self.body, self.size, self.tags = url, text, body, size, tags
         self.pythons, self.foreign = pythons, foreign
 
-
-# --- what the web has -------------------------------------------------------------------------------
 
 def encoded(px, fmt, mode=None, **kw):
     im = Image.fromarray(px)
@@ -90,7 +90,7 @@ def no_pictures():
 
 
 def robots_forbid(line, token):
-    """The rule of A5: cut once at the first colon; right a list of words, left whom they are for."""
+    """The rule of A5: split once at the first colon; right a list of words, left the user agent."""
     left, colon, right = line.partition(":")
     if colon and left.lower() != token:
         return False
@@ -103,7 +103,7 @@ ROBOTS = [["noai"], ["NoIndex"], ["foo , noimageindex"], ["all", "noimageai"], [
 
 
 def fill_web(d, fates):
-    """Start the servers; fates: kind -> Fates of it. What must be kept alive is returned."""
+    """Start the servers; fates: kind -> Fates of it. Returns the objects to keep alive."""
     web = Server("127.0.0.1")
     body = pictures()
     for name, (data, size) in body.items():
@@ -118,7 +118,7 @@ def fill_web(d, fates):
 
 
 def add_answers(web, fates, data, size):
-    """Ways to answer with a picture, and what comes before it."""
+    """Ways to answer with a picture, and bytes before it."""
     for i, tags in enumerate(ROBOTS):
         fates["x-robots %s" % tags].append(Fate(web.serve("/r/%d" % i, data, headers=[("X-Robots-Tag", t) for t in tags]),
                                                 body=data, size=size, tags=tags))
@@ -178,7 +178,7 @@ def status_line(code, reason):
 
 
 def add_urls(web, fates, data, size):
-    """URLs that img2dataset loses and we win, and those nobody wins."""
+    """URLs that img2dataset loses and drover downloads, and URLs both lose."""
     at = "http://" + web.net
 
     def won(kind, url, *paths):
@@ -218,8 +218,9 @@ def add_urls(web, fates, data, size):
 
 
 def add_wires(d, fates, data, size):
-    """Below HTTP: TLS, and hosts that say nothing, too little or nonsense. A host that fails eight
-    times in a row is left alone, so there are many of them with few rows each."""
+    """Below HTTP: TLS, and hosts that send nothing, too little or nonsense. A host that fails eight times in
+    a row is left alone, so there are many of them with few rows each.
+    """
     good, bad = certificate(d, "tls.test"), certificate(d, "bad.test")
     tls, untrusted, plain = Server("127.0.0.5", tls=good), Server("127.0.0.5", tls=bad), Server("127.0.0.5")
     for s in (tls, untrusted, plain):
@@ -265,8 +266,6 @@ def add_names(web, fates, data, size):
     return [dns]
 
 
-# --- the part ---------------------------------------------------------------------------------------
-
 CAPTIONS = ["a plain caption", "", None, "caf\u00e9 \U0001f600 \u4e2d\u6587 \u202e rtl", "\"quoted\" 'twice' \\ back / slash",
             "line\nbreak\r\ntab\t \b\f", "".join(map(chr, range(1, 32))) + "\x7f", "nul \0 inside", "</script> & <b>", "\u2028\u2029\x85\ufeff",
             "x" * 70000, " spaces around ", "null", "{\"json\": [1]}", "\ud7ff\ue000\uffff", "%s %d {0}", "e\u0301 combining"]
@@ -300,7 +299,7 @@ class Row:
     def __init__(self, i, kind, fate):
         self.i, self.kind, self.fate = i, kind, fate
         self.caption = CAPTIONS[i % len(CAPTIONS)]
-        self.right = i % 23 != 0  # does the column of hashes hold?
+        self.right = i % 23 != 0  # the hash in the column is right
 
     def sums(self, kind):
         h = hashlib.new(kind, self.fate.body).hexdigest()
@@ -340,8 +339,6 @@ def write_part(path, rows):
     sql("COPY (SELECT %s FROM read_json('%s.jsonl', format='newline_delimited', maximum_object_size=9000000, columns={%s})) TO '%s' "
         "(FORMAT parquet, ROW_GROUP_SIZE 2048)" % (", ".join(cast(n, t) for n, t in types), path, struct_of, path))
 
-
-# --- what must come out -----------------------------------------------------------------------------
 
 class Config:
     """Settings of one run, defaults as img2dataset's."""
@@ -443,7 +440,7 @@ def same(a, b):
 
 
 def differing(got, want):
-    """Fields in which a row is not as it must be."""
+    """Fields in which a row differs from the expected one."""
     out = [n for n in want if n not in got or not same(got[n], want[n])] + [n for n in got if n not in want]
     if "exif" in out and want["exif"] == "Image Make":
         tags = json.loads(got["exif"] or "{}")
@@ -451,8 +448,6 @@ def differing(got, want):
             out.remove("exif")
     return out
 
-
-# --- the checks -------------------------------------------------------------------------------------
 
 def few(bad):
     return "%d, the first: %s" % (len(bad), "\n".join(str(b)[:400] for b in bad[:6]))
@@ -601,7 +596,7 @@ def check_run(c, d, rows, part, args, env, as_job=False):
 
 
 def test_table(fates):
-    """The texts in the table are what Python's urllib says, where it can be asked."""
+    """The texts in the table equal Python's urllib's, where it can be asked."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     for kind in fates:
         bad = []

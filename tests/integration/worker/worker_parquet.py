@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Aim: the same rows come out of a part whoever wrote it, and a part that is no good is refused with
-one error that says what is wrong. Method: one set of rows (nulls, sizes as float64, long and
-non-ASCII text) written by DuckDB, hyparquet-writer, parquetjs and parquet-wasm with v1 and v2 pages,
-dictionaries, delta encodings, snappy, zstd, gzip and none; every URL points where the worker may not
-go, so that a run is reading and the sidecar only. Then damaged files."""
+"""Aim: the same rows are read from a part whichever program wrote it, and a broken part is refused with one
+clear error. Method: one set of rows (nulls, sizes as float64, long and non-ASCII text) written by DuckDB,
+hyparquet-writer, parquetjs and parquet-wasm with v1 and v2 pages, dictionaries, delta encodings, snappy,
+zstd, gzip and none; every URL is forbidden to the worker, so that a run is only reading and the sidecar.
+Then damaged files.
+"""
 import os
 import sys
 
@@ -31,7 +32,7 @@ def make_rows(n):
 
 
 def rows_of(out):
-    """What the sidecars say of the input's columns, in order."""
+    """The sidecars' types of the input's columns, in order."""
     names = sorted(f for f in os.listdir(out) if f.endswith(".parquet"))
     return [{k: r[v] for k, v in zip(["SAMPLE_ID", "URL", "TEXT", "HEIGHT", "WIDTH", "NSFW", "similarity"],
                                      ["SAMPLE_ID", "url", "caption", "HEIGHT", "WIDTH", "NSFW", "similarity"])}

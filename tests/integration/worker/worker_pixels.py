@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Aim: pixels are what OpenCV makes of the same picture, for every kind of picture, resize mode and
-interpolation; the JPEGs are everybody's JPEGs. Method: five hundred pictures made here go through
-the worker once a mode, written as PNG (which loses nothing), and each is compared by PSNR with
-cv2.resize; JPEG output is opened by PIL, OpenCV and file(1)."""
+"""Aim: pixels equal OpenCV's for every kind of picture, resize mode and interpolation; other programs read
+the JPEGs. Method: five hundred generated pictures go through the worker once per mode, written as PNG
+(lossless), and each is compared by PSNR with cv2.resize; JPEG output is opened by PIL, OpenCV and file(1).
+"""
 import hashlib
 import os
 import subprocess
@@ -74,8 +74,9 @@ def lettering(px):
 
 
 def cut(body, px):
-    """Two thirds of what comes after the headers; where that may leave not one row, OpenCV shows
-    whatever was in its memory, so such a picture is left whole."""
+    """Two thirds of the data after the headers. Where that may leave not even one row, OpenCV shows
+    uninitialised memory, so such a picture is left complete.
+    """
     if len(px) < 64:
         return body
     start = body.index(b"\xff\xda") + 14
@@ -142,7 +143,7 @@ def go(d, server, name, bodies, *flags, fmt=("png", 1)):
 
 
 def compare(name, got, want, kinds, least=LEAST_DB):
-    """Each got[i] against want[i]: size equal, PSNR at least so; says which kind was worst."""
+    """Each got[i] against want[i]: equal size, PSNR at least this; names the worst kind."""
     worst, at, sizes = 99.0, "", []
     for g, px, kind in zip(got, want, kinds):
         if g is None:
@@ -166,7 +167,7 @@ def test_modes(d, server, made):
 
 
 def encoded(im):
-    """What OpenCV's JPEG of the best quality makes of pixels."""
+    """Pixels after OpenCV's JPEG of the best quality."""
     return decoded(cv(im if im.ndim == 2 else im[:, :, ::-1], ".jpg", cv2.IMWRITE_JPEG_QUALITY, 100))
 
 
@@ -238,7 +239,7 @@ def test_fast_decode(d, server, made):
 
 
 def without_last_scan(body):
-    """A progressive JPEG whose last scan says nothing of worth."""
+    """A progressive JPEG whose last scan adds nothing."""
     at = body.rindex(b"\xff\xda")
     at += 2 + int.from_bytes(body[at + 2:at + 4], "big")
     return body[:at] + bytes(len(body) - at - 2) + b"\xff\xd9"

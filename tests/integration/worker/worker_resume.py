@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Aim: a killed, stopped or crossed worker loses nothing that was finished and repeats none of
-it; bad input ends as one clear cause. Method: a web server that holds back the URLs of later
-shards and counts requests; SIGKILL, SIGTERM, files taken away and put there between runs. Kills at
-random moments are in worker_kill.py."""
+"""Aim: a killed, stopped or concurrent worker loses and repeats no finished work; bad input ends as one clear
+cause. Method: a web server that holds back the URLs of later shards and counts requests; SIGKILL, SIGTERM,
+files removed and added between runs. Kills at random moments are in worker_kill.py.
+"""
 import hashlib
 import os
 import signal
@@ -199,7 +199,7 @@ def test_two_at_once(d):
 
 
 def test_contract(d):
-    """Called as SageMaker calls it."""
+    """Started as SageMaker starts it."""
     g = Gate(d, "contract", SHARDS)
     root = os.path.join(d, "ml")
     os.makedirs(root + "/input/config")

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Aim: the same shards in S3 as in a folder, by signed requests, streamed in parts, create-only,
-resumable; what S3 refuses ends as one clear cause. Method: drover-local as the endpoint, its
-folders and wire log as the witness."""
+"""Aim: the same shards in S3 as in a folder, by signed requests, streamed in parts, create-only, resumable; a
+refusal by S3 ends as one clear cause. Method: drover-local as the endpoint; its folders and wire log are
+the evidence.
+"""
 import hashlib
 import os
 import sys

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Aim: a bad S3 costs time, nothing else: parts that fail, replies that are lost after their effect,
-workers killed in the middle of uploads and a second writer of the same part leave whole shards of one
-writer each, a true manifest, and no upload open. Method: drover-local fails chosen requests: of each
-seed every twentieth part upload (500, SlowDown, a reset connection in turns) and every hundredth reply,
-at random places; then each step by itself. Shards of several parts, read back by other readers.
-Usage: worker_s3_faults.py [SEEDS]"""
+"""Aim: S3 faults only cost time: failing parts, replies lost after their effect, workers killed during
+uploads and a second writer of the same part leave complete shards of one writer each, a correct manifest,
+and no open upload. Method: drover-local fails chosen requests: for each seed every twentieth part upload
+(500, SlowDown, a reset connection in turns) and every hundredth reply, at random places; then each step by
+itself. Shards of several parts, read back by other readers. Usage: worker_s3_faults.py [SEEDS]
+"""
 import os
 import random
 import signal
@@ -43,7 +43,7 @@ def args_of(part, server, name):
 
 
 def all_faults(local, name):
-    """What is wrong with a finished output."""
+    """Faults of a finished output."""
     out, bad = local.folder("data", name), []
     for i in range(SHARDS):
         bad += shard_faults(out, i, keys_of(i))
@@ -102,7 +102,7 @@ def test_each_step(local, part, server):
 
 
 def test_dead_s3(local, part, server):
-    """When no try gets through the worker gives up with a cause, and the next run mends it all."""
+    """When no attempt succeeds the worker gives up with a cause, and the next run repairs everything."""
     for operation in ("UploadPart", "CompleteMultipartUpload"):
         local.faults({"operation": operation, "kind": "error_503", "after": 3, "times": 1000})
         name = "dead" + operation
@@ -130,7 +130,7 @@ def test_killed(local, part, server, seed):
     rc, so, se = run(args_of(part, server, name), env=local.env())
     bad = all_faults(local, name) if rc == 0 else []
     tap.ok(rc == 0 and not bad, "the last one makes all whole and leaves none", "\n".join(bad) + se)
-    # A rival that was killed later still.
+    # A rival that was killed even later.
     local.faults()
     os.makedirs(os.path.join(local.root, "state", "uploads", "0" * 32))
     with open(os.path.join(local.root, "state", "uploads", "0" * 32, "target"), "w") as f:
@@ -149,8 +149,9 @@ def test_killed(local, part, server, seed):
 
 
 def test_two_writers(d, local, seed):
-    """Two workers of one part at once, S3 slow between the pieces of a shard. Row 0 of each shard is
-    there for the first who asks only, so that the writers' shards differ."""
+    """Two workers of one part at once; S3 is slow between the pieces of a shard. Row 0 of each shard is
+    served only to the first worker that asks, so that the writers' shards differ.
+    """
     server, r = Server(), random.Random(seed)
     lock, asked, both = threading.Lock(), collections.Counter(), threading.Event()
     for i in range(SHARDS * PER):
@@ -184,7 +185,8 @@ def test_two_writers(d, local, seed):
         if "_stats.json" in pieces:
             bad += shard_faults(out, i, keys_of(i))
     tap.ok(not bad, "seed %d: no shard mixes two writers" % seed, "\n".join(bad))
-    # A shard that is lost is dropped whole: no piece of it gets beside the winner's, and the winner ends well.
+    # A lost shard is dropped completely: none of its pieces is stored next to the winner's, and the winner
+    # ends well.
     tap.ok(codes[0] == 0 and not any("is at work in the same" in t for t in texts),
            "seed %d: who loses drops the shard, who wins ends well (%r)" % (seed, codes), "\n".join(texts))
     local.faults()

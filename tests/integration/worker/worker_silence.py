@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Aim: a bad moment of hosts or of the network costs no row that somebody would have answered, and a
-host that is gone for good costs no time. Method: servers with a switch: while it is off, what asks is
-left without an answer for ever. Sizes and seconds are small; with `full` they are those promised (ten
-hosts silent for 12 s with 8,000 rows; a network away for 90 s). Names of tests may be given."""
+"""Aim: a temporary failure of hosts or of the network costs no row that would have been answered, and a host
+that is gone for good costs no time. Method: servers with a switch: while it is off, requests never get an
+answer. Sizes and seconds are small; with `full` they are those promised (ten hosts silent for 12 s with
+8,000 rows; a network down for 90 s). Names of tests may be given.
+"""
 import os
 import sys
 
@@ -16,7 +17,9 @@ serial = iter(range(10 ** 6))
 
 
 class Moody:
-    """A host that answers while it is on. asked counts those left waiting, most how many at once of all."""
+    """A host that answers while it is on. asked counts the unanswered requests, most the maximum at once over
+    all hosts.
+    """
     waiting = most = 0
     lock = threading.Lock()
 
@@ -92,7 +95,7 @@ def ended(p, out, n, timeout=300):
 
 
 def silent_when(hosts, served, seconds, p):
-    """Off once so many were served, on again after so long. The moment they were on again."""
+    """Off once that many were served, on again after a time. Returns the time it was on again."""
     wait_for(lambda: sum(h.served for h in hosts) >= served or p.poll() is not None, 120)
     for h in hosts:
         h.on = False
@@ -103,8 +106,9 @@ def silent_when(hosts, served, seconds, p):
 
 
 def test_all_silent(d):
-    """Ten hosts, all the part has: most hosts at once, so it is our network, and even a row without
-    a retry is not lost."""
+    """Ten hosts, all the part has: most hosts at once, so our network is at fault, and even a row without a
+    retry is not lost.
+    """
     for retries in (2, 0):
         hosts = [Moody("127.0.1.%d" % (i + 1), 0.02) for i in range(10)]
         n = 8000 if FULL else 1500
@@ -120,7 +124,7 @@ def test_all_silent(d):
 
 
 def test_some_silent(d):
-    """Ten of fifty hosts: they alone are waited for, the others go on."""
+    """Ten of fifty hosts: only their rows wait, the others continue."""
     for retries in (2, 0):
         hosts = [Moody("127.0.2.%d" % (i + 1), 0.05) for i in range(50)]
         n = 8000 if FULL else 3000
@@ -141,7 +145,7 @@ def test_some_silent(d):
 
 
 def test_for_ever(d):
-    """One host of twelve falls silent and stays so: its rows fail with the reason, soon."""
+    """One host of twelve falls silent for good: its rows fail soon, with the reason."""
     patience = 60 if FULL else 6
     for retries in (2, 0):
         hosts = [Moody("127.0.3.%d" % (i + 1), 0.01) for i in range(12)]
@@ -165,7 +169,9 @@ def test_for_ever(d):
 
 
 def test_network_away(d):
-    """Every host of many, each with a few rows, a while; and for ever: the part ends with its shards."""
+    """All of many hosts, each with a few rows, silent for a while; and for ever: the part ends with its
+    shards kept.
+    """
     hosts = [Moody("127.0.4.%d" % (i + 1), 0.02) for i in range(60)]
     n = 6000 if FULL else 2000
     urls = ["http://%s/%d" % (hosts[i * 7 % 60].net, i) for i in range(n)]
@@ -194,7 +200,7 @@ def test_network_away(d):
 
 
 class Sends(Moody):
-    """Sends everybody on to another host."""
+    """Redirects everything to another host."""
 
     def __init__(self, addr, to):
         super().__init__(addr)
@@ -205,7 +211,7 @@ class Sends(Moody):
 
 
 class Busy(Moody):
-    """Asks for pauses of a second for a while after its first answers."""
+    """After its first answers it asks for pauses of a second for a while."""
     until = None
     spell = 6  # seconds
 

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Aim: a worker that runs for days does not grow. Method: a real worker over rows without end, of every
-kind the web has (good ones on http and https, a name of its own for each third URL, missing ones, pages
-that are no images, bombs, endless and dripping bodies, hosts that never answer, names that are not
-there). Each second the memory of all its processes (what is shared counted once) and their open
-descriptors are read; after a third of the time, to warm up, the slope of both must lie below a bound.
-That the check can fail is shown on the same process: a library that lay dormant under it begins to leak
-a little with each socket, memory first, then descriptors, and the same bounds must be passed.
-Usage: worker_soak.py [SECONDS] [SECONDS_OF_EACH_LEAK]; SOAK_SAMPLES=FILE in the environment keeps the
-samples."""
+"""Aim: a worker that runs for days does not grow. Method: a real worker over endless rows of every kind (good
+ones on http and https, a new name for each third URL, missing ones, pages that are no images, bombs,
+endless and dripping bodies, hosts that never answer, names that do not exist). Each second the memory of
+all its processes (shared memory counted once) and their open descriptors are read; after a warm-up of a
+third of the time the slope of both must be below a bound. To show that the check can fail, a preloaded
+library then begins to leak a little per socket in the same process, first memory, then descriptors, and
+must exceed the same bounds. Usage: worker_soak.py [SECONDS] [SECONDS_OF_EACH_LEAK]; SOAK_SAMPLES=FILE in
+the environment keeps the samples.
+"""
 import hashlib
 import os
 import random
@@ -68,7 +68,7 @@ int socket(int domain, int type, int protocol)
 
 
 class Names(dict):
-    """Any *.soak.test is on this machine; nothing else is anywhere."""
+    """Any *.soak.test is on this machine; no other name exists."""
 
     def get(self, name, default=None):
         return ["127.0.0.1"] if name.endswith(".soak.test") else None
@@ -141,7 +141,7 @@ def make_web(d):
     drip, dead = Tarpit(True), Tarpit(False)
     plain, tls = "http://127.0.0.1:%d/" % http, "https://127.0.0.1:%d/" % https
     urls = [plain + r.choice(good) for _ in range(300)] + [tls + r.choice(good) for _ in range(150)]
-    # ROW becomes the row's number: a host nobody has heard of before.
+    # ROW becomes the row's number: a new host.
     urls += ["http://hROW.soak.test:%d/%s" % (http, r.choice(good)) for _ in range(250)]
     urls += ["https://hROW.soak.test:%d/%s" % (https, r.choice(good)) for _ in range(100)]
     urls += [plain + "to"] * 20 + [plain + "none-ROW.jpg"] * 70 + [plain + "broken.jpg", plain + "page.html"] * 15
@@ -189,8 +189,9 @@ def look(pid):
 
 
 def slope(samples, which):
-    """Units a minute, by Theil and Sen over blocks: the median of all pairs' slopes, which single peaks do
-    not move. Descriptors and memory go up and down with what is open, so a block counts by its least."""
+    """Units per minute, by Theil and Sen over blocks: the median of all pairs' slopes, which single peaks do
+    not move. Descriptors and memory vary with open transfers, so a block counts by its minimum.
+    """
     blocks = collections.defaultdict(list)
     for s in samples:
         blocks[int((s[0] - samples[0][0]) // BLOCK_S)].append(s[which])
@@ -236,7 +237,7 @@ def soak(d, part, dns, phases):
 
 
 def judge(name, found):
-    """(kB a minute, descriptors a minute), printed with what else there is to know."""
+    """Prints and returns (kB per minute, descriptors per minute)."""
     kb, fds = slope(found, 1), slope(found, 2)
     rate = (found[-1][3] - found[0][3]) / (found[-1][0] - found[0][0])
     print("# %s: %d s, %.0f rows a second to row %d; memory %d to %d MB, slope %.0f kB a minute (%.1f bytes a row); "

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Aim: whatever a row, a name server or a redirect says, the worker opens no connection to an address
-inside, not even one that fails. Method: a library preloaded into the worker writes down every address
-it connects or sends to; servers listen where the attempts would lead; URLs disguise their host in every
-way known, names answer with every mixture, redirects lead to the metadata address by every road."""
+"""Aim: whatever a row, a name server or a redirect contains, the worker opens no connection to a private
+address, not even one that fails. Method: a library preloaded into the worker records every address it
+connects or sends to; servers listen where the attempts would lead; URLs disguise their host in every known
+way, names resolve to every mixture, redirects lead to the metadata address in every way.
+"""
 import os
 import sys
 
@@ -41,7 +42,7 @@ def place(server):
 
 
 def test_the_witness(d, server):
-    """It sees what is there to be seen."""
+    """The log records what it should."""
     got, went = fetched(d, [server.url("/x")], allow=[server.net])
     tap.eq((list(got.values()), went), (["success"], {place(server)}), "the log has the connection that was made")
 
@@ -66,7 +67,7 @@ def test_disguised_hosts(d, server):
         "127.0.0.1..", "localhost.", "localhost", "LocalHost", "ip6-localhost", "127.0.0.1%00.example.com",
         "127.0.0.1%0a", "127.0.0.1%09", "127.0.0.1%20"]
     urls = ["http://%s:%d/x" % (h, p) for h in hosts]
-    # who is the user, what is the host, where does it end
+    # user, host and end of the authority
     urls += [u % dict(p=p) for u in (
         "http://1.1.1.1@127.0.0.1:%(p)d/x", "http://a:b@127.0.0.1:%(p)d/x", "http://1.1.1.1:80@127.0.0.1:%(p)d/x",
         "http://1.1.1.1&@127.0.0.1:%(p)d# @1.1.1.1/", "http://127.0.0.1:%(p)d\\@1.1.1.1/x", "http://1.1.1.1\\@127.0.0.1:%(p)d/x",
@@ -111,7 +112,7 @@ def test_names(d, server):
 
 
 def test_rebinding(d, server):
-    """The name is good when it is first asked for, and another each time after."""
+    """The first query for the name returns a good address, each later one another address."""
     outside = Server("127.0.0.9")
     outside.serve("/x", PHOTO)
     asked = []
@@ -175,7 +176,7 @@ def test_redirects(d, server):
 
 
 def test_downgrade(d):
-    """From https to http is no road inside either: the new address is checked like any."""
+    """From https to http, too: the new address is checked like any."""
     cert, key = d + "/cert.pem", d + "/key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                     "-subj", "/CN=x", "-addext", "subjectAltName=IP:127.0.0.5", "-keyout", key, "-out", cert],
@@ -190,7 +191,7 @@ def test_downgrade(d):
 
 
 def test_environment(d, server):
-    """Proxies and lists of a user's environment are not the worker's."""
+    """The worker ignores proxies and host lists of a user's environment."""
     proxy = {k: "http://127.0.0.1:%d" % server.port for k in
              ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")}
     door = Server("127.0.0.9")

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Aim: https costs what it must: certificates of authorities are read once in a run, a host seen before
-is greeted with its session, a connection that stays is used again; and no transfer is let through that
-should not be. Method: a server that counts handshakes, resumed ones and connections, in both versions of
-TLS; a library preloaded into the worker that writes down the files OpenSSL opens."""
+"""Aim: https costs only the necessary work: CA certificates are read once per run, a known host is greeted
+with its session, an open connection is reused; and no forbidden transfer gets through. Method: a server
+that counts handshakes, resumed ones and connections, in both versions of TLS; a library preloaded into the
+worker that records the files OpenSSL opens.
+"""
 import os
 import sys
 
@@ -16,7 +17,7 @@ ROWS = 40
 
 
 class Tls:
-    """Answers every request with a picture. handshakes: whether each went on from a session."""
+    """Answers every request with a picture. handshakes: whether each resumed a session."""
 
     def __init__(self, cert, key, keep, version, **choices):
         self.keep, self.handshakes, self.refused = keep, [], []
@@ -75,7 +76,7 @@ def main():
     with Folder() as d:
         cert, key = certificate(d, "ours")
         other, _ = certificate(d, "other")
-        # as many authorities as a system has, so that reading them again and again would cost
+        # as many CAs as a system has, so that reading them repeatedly would cost
         many = os.path.join(d, "many.pem")
         with open(many, "w") as f:
             f.write(open(other).read() * 100 + open(cert).read())

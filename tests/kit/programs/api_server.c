@@ -1,7 +1,7 @@
 /* The API alone, for tests: the real server over a real database, with a bridge that lists a folder
- * instead of S3 (s3://bucket/key is DIR/bucket/key) and answers a fixed log. What the leader would
- * write, the tests write. `api_server CONNINFO TOKEN_FILE S3_DIR` prints its port, and ends when
- * its stdin does. */
+ * instead of S3 (s3://bucket/key is DIR/bucket/key) and answers a fixed log. Tests write the
+ * leader's rows. `api_server CONNINFO TOKEN_FILE S3_DIR` prints its port and ends when its stdin
+ * does. */
 #include "api/server/server.h"
 #include "common/buf.h"
 #include "common/cleanup.h"

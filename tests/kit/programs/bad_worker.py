@@ -1,5 +1,6 @@
-"""A worker that is broken on purpose, for journeys.py: runs the real one, then hurts its output as a bug would.
-usage: bad_worker.py missing|other_task|fewer_rows WORKER S3_ROOT (and what the container is started with)"""
+"""A broken worker for journeys.py: runs the real one, then damages its output. usage: bad_worker.py
+missing|other_task|fewer_rows WORKER S3_ROOT (followed by the container's arguments)
+"""
 import hashlib
 import json
 import os
@@ -20,7 +21,7 @@ if how == "missing":
     os.remove(os.path.join(folder, next(o["key"] for o in m["objects"] if o["key"].endswith(".tar"))))
 elif how == "other_task":
     m["task"] = str(int(m["task"]) + 1)
-else:  # one row less, everything else agreeing with itself
+else:  # one row less, consistently
     m["rows_in"] -= 1
     m["rows_out"] -= 1
     m["successes"] -= 1

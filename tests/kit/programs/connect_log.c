@@ -1,6 +1,6 @@
-/* Preloaded into the worker: each address it connects or sends to goes into the file CONNECT_LOG,
- * one "ADDR PORT" a line, whatever becomes of the attempt; each file opened with fopen, as OpenSSL
- * opens certificates, goes into FILE_LOG as "file PATH". */
+/* Preloaded into the worker. Writes each address it connects or sends to into the file CONNECT_LOG,
+ * one "ADDR PORT" per line, even when the attempt fails, and each file opened with fopen, as
+ * OpenSSL opens certificates, into FILE_LOG as "file PATH". */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A web server that misbehaves on request, for the tests of the HTTP, AWS and S3 clients.
 
-Prints "port N", serves until its standard input ends. The first path element names the behaviour.
-Requests are counted by "METHOD path"; GET /count?KEY answers how often KEY came, so a test can prove
-that something was sent twice or never; reads of a part of an object count as "RANGE path" too. Signatures are checked by code of its own (/signed). With HOSTILE_TLS=FILE (certificate and key) it
-speaks TLS."""
+Prints "port N" and serves until its standard input ends. The first path element names the behaviour.
+Requests are counted by "METHOD path"; GET /count?KEY answers how often KEY came, so a test can prove that
+something was sent twice or never; reads of a range of an object also count as "RANGE path". Signatures are
+checked by code of its own (/signed). With HOSTILE_TLS=FILE (certificate and key) it speaks TLS.
+"""
 import gzip
 import hashlib
 import hmac
@@ -29,7 +30,7 @@ SEEN = {}
 
 
 class Gone(Exception):
-    """The connection is over."""
+    """Ends the connection."""
 
 
 class Request:
@@ -77,7 +78,7 @@ def first_time(key):
         return SEEN[key] == 1
 
 
-# --- signatures, written from the specification, not from our C ---------------------------------
+# Signatures, written from the specification and not from our C.
 def quote(s):
     return urllib.parse.quote(s, safe="-_.~")
 
@@ -117,7 +118,6 @@ def signature_is_right(req):
     return hmac.compare_digest(k.hex(), signature)
 
 
-# --- behaviours ---------------------------------------------------------------------------------
 def b_ok(sock, req):
     answer(sock, 200, "hello", [("X-Test", "  padded  ")], head=req.method == "HEAD")
 
@@ -281,7 +281,7 @@ def b_newkey(sock, req):
         answer(sock, 400, '{"__type":"ExpiredTokenException","message":"expired"}')
 
 
-# --- a store that loses replies, path style: /BUCKET/key ------------------------------------------
+# A store that loses replies; path style: /BUCKET/key
 def etag_of(body):
     return '"%s"' % hashlib.md5(body).hexdigest()
 

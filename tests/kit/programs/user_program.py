@@ -1,4 +1,6 @@
-"""A user's image for tests: fail TEXT | poison PART OF | sleep SECONDS. What it prints last is its failure's reason."""
+"""A user's image for tests: fail TEXT | poison PART OF | sleep SECONDS. Its last output is its failure's
+reason.
+"""
 import os
 import sys
 import time

@@ -1,5 +1,5 @@
-/* Runs SQL statements from stdin, one a line, in DuckDB and prints the rows of each as JSON lines:
- * makes the parquet fixtures of the worker's tests and reads its sidecars back. */
+/* Runs SQL statements from stdin, one per line, in DuckDB and prints the rows of each as JSON
+ * lines: makes the parquet fixtures of the worker's tests and reads its sidecars back. */
 #include <duckdb.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-"""What the worker's tests share: pictures, a web server that counts, a small DNS, parquet
-fixtures, running the worker, reading shards back, TAP output."""
+"""Shared by the worker's tests: pictures, a web server that counts, a small DNS server, parquet fixtures,
+running the worker, reading shards, TAP output.
+"""
 import collections
 import http.server
 import io
@@ -26,8 +27,6 @@ WORKER = os.path.join(BIN, "drover-worker")
 SQL = os.path.join(TOP, "build", VARIANT, "tests", "kit", "worker_fixture")
 
 
-# --- pictures ---------------------------------------------------------------------------------------
-
 def photo(w, h, seed, channels=3):
     """Smooth fields with texture and edges: compresses and resizes like a photograph."""
     r = np.random.RandomState(seed)
@@ -50,7 +49,7 @@ def encode(px, fmt, **kw):
 
 
 def png_claiming(w, h):
-    """A PNG of 69 bytes that says it is w x h."""
+    """A PNG of 69 bytes whose header claims w x h."""
     def chunk(kind, data):
         import zlib
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -58,8 +57,6 @@ def png_claiming(w, h):
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", w, h, 8, 2, 0, 0, 0))
             + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b""))
 
-
-# --- web server -------------------------------------------------------------------------------------
 
 class Server:
     """Routes: path -> (status, headers, body) or a callable(handler). hits counts by path."""
@@ -124,9 +121,9 @@ class Server:
 
 
 def slowly(pieces, pause=0, length=None, sent=None):
-    """A route of a Server: 200, then the pieces with pauses (seconds) between them, as long as
-    somebody listens; length: what is said of the body, None: nothing. sent: a list for the bytes
-    written of each."""
+    """A route of a Server: 200, then the pieces with pauses (seconds) between them, until the client leaves;
+    length: Content-Length, None: no header. sent: a list for the bytes written to each.
+    """
     def answer(h):
         h.send_response(200)
         h.send_header(*(("Connection", "close") if length is None else ("Content-Length", str(length))))
@@ -146,8 +143,9 @@ def slowly(pieces, pause=0, length=None, sent=None):
 
 
 class Dns:
-    """Answers A questions over UDP from names: name -> [ip] (NXDOMAIN when absent, [] no data),
-    or Dns.SERVFAIL."""
+    """Answers A queries over UDP from names: name -> [ip] (NXDOMAIN when absent, [] no data), or
+    Dns.SERVFAIL.
+    """
     SERVFAIL = ("servfail",)
 
     def __init__(self, names):
@@ -180,8 +178,6 @@ class Dns:
             self.sock.sendto(head + q[12: i + 5] + answer, peer)
 
 
-# --- parquet ----------------------------------------------------------------------------------------
-
 def sql(*lines):
     p = subprocess.run([SQL], input="\n".join(lines) + "\n", text=True, capture_output=True)
     if p.returncode != 0:
@@ -210,8 +206,6 @@ def parquet_schema(path):
             sql("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM '%s')" % path)]
 
 
-# --- running ----------------------------------------------------------------------------------------
-
 def start(args, env=None, **kw):
     e = dict(os.environ, DROVER_ML_ROOT=kw.pop("ml_root", "/nonexistent"))
     e.update(env or {})
@@ -220,7 +214,7 @@ def start(args, env=None, **kw):
 
 
 def finish(p, timeout=120):
-    """(status, stdout, stderr) of a started worker; -999: killed after so many seconds."""
+    """(status, stdout, stderr) of a started worker; -999: killed after `seconds`."""
     try:
         out, err = p.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -235,7 +229,7 @@ def run(args, env=None, timeout=120, **kw):
 
 
 def descendants(pid):
-    """All processes below pid that live."""
+    """All live processes below pid."""
     out = []
     for p in os.listdir("/proc"):
         if p.isdigit():
@@ -269,7 +263,7 @@ def load(folder, name):
 
 
 class Folder:
-    """A temporary folder that goes away."""
+    """A temporary folder, deleted at the end."""
 
     def __enter__(self):
         self.path = tempfile.mkdtemp(prefix="drover-worker-")

@@ -1,5 +1,6 @@
-"""What the tests of `drover-worker index` share: running it, reading its lines, making shards, what tarfile says
-of them."""
+"""Shared by the tests of `drover-worker index`: running it, reading its lines, making shards, reading them
+with tarfile.
+"""
 import hashlib
 
 from kit.worker.s3 import *
@@ -31,8 +32,6 @@ def digest(folder, name="index.jsonl"):
         return hashlib.sha256(f.read()).hexdigest()
 
 
-# --- shards -----------------------------------------------------------------------------------------
-
 CAPTIONS = ["a plain caption", "quotes \" and \\ back\\\\slashes", "\u00e9\u4e2d\u6587 \U0001f600", "",
             "line\nbreak\ttab \x01\x7f", "\u2028 separators", "width\": 9, \"height\": 9", "x" * 5000]
 
@@ -49,7 +48,7 @@ def sample(key, i, ext="jpg", caption=None):
 
 
 def write_tar(path, members, fmt=tarfile.PAX_FORMAT):
-    """img2dataset's dialect is pax with a float for the time, so every member has a header more."""
+    """img2dataset writes pax with a float time, so every member has one more header."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with tarfile.open(path, "w", format=fmt) as t:
         for name, data in members:
@@ -60,7 +59,7 @@ def write_tar(path, members, fmt=tarfile.PAX_FORMAT):
 
 
 def expected(root, prefix, fields=ALL):
-    """What tarfile says of every .tar below root, in the order of their paths."""
+    """tarfile's view of every .tar below root, in the order of their paths."""
     out = []
     paths = []
     for base, folders, files in os.walk(root):

@@ -1,4 +1,4 @@
-"""What the worker's pixels are compared with: img2dataset's resizer, spelled with OpenCV."""
+"""Reference for the worker's pixels: img2dataset's resizer, written with OpenCV."""
 import cv2
 import numpy as np
 
@@ -7,8 +7,9 @@ INTERPOLATION = {"nearest": cv2.INTER_NEAREST, "linear": cv2.INTER_LINEAR, "cubi
 
 
 def opened(body):
-    """A body as OpenCV reads it, without what img2dataset gets wrong: 16 bits are scaled to 8, not
-    cut off; alpha is laid over white."""
+    """A body as OpenCV reads it, without img2dataset's faults: 16 bits are scaled to 8, not cut off; alpha is
+    composited over white.
+    """
     im = cv2.imdecode(np.frombuffer(body, np.uint8), cv2.IMREAD_UNCHANGED)
     if im.dtype == np.uint16:
         im = np.rint(im / 257).astype(np.uint8)
@@ -38,7 +39,7 @@ def resized(im, mode, size, down="area", up="lanczos"):
 
 
 def reference(body, mode, size, **kw):
-    """What img2dataset's resizer does to a body, pixels in RGB or grey."""
+    """img2dataset's resizer applied to a body; pixels in RGB or grey."""
     im = resized(opened(body), mode, size, **kw)
     return im if im.ndim == 2 else im[:, :, ::-1]
 

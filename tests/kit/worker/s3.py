@@ -1,4 +1,4 @@
-"""drover-local as the worker's S3: its folders, wire log, failures on order and open uploads."""
+"""drover-local as the worker's S3: its folders, wire log, ordered failures and open uploads."""
 import hashlib
 import os
 import urllib.request
@@ -11,7 +11,7 @@ PIECES = (".parquet", ".tar", "_stats.json")
 
 
 class Local:
-    """One running drover-local with the buckets data and locked (which nobody may write to)."""
+    """One running drover-local with the buckets data and locked (read-only)."""
 
     def __init__(self, d):
         self.root = os.path.join(d, "local")
@@ -44,7 +44,7 @@ class Local:
             return json.load(r)
 
     def faults(self, *faults):
-        """What acts from now on; GET faults says how often each has."""
+        """Sets the faults from now on; GET faults returns how often each took effect."""
         self.post("faults", {"faults": list(faults), "append": False})
 
     def hits(self):
@@ -54,7 +54,7 @@ class Local:
         return [q for q in self.get("wire-log")["requests"] if operation in (None, q["operation"])]
 
     def uploads(self):
-        """Keys of the multipart uploads that are open, as drover-local keeps them."""
+        """Keys of the open multipart uploads, as drover-local stores them."""
         top, found = os.path.join(self.root, "state", "uploads"), []
         for name in os.listdir(top) if os.path.isdir(top) else []:
             try:
@@ -76,7 +76,7 @@ class Local:
 
 
 def etag_of(path):
-    """What S3 calls a file of ours: sent in one piece, or in parts of PART_BYTES."""
+    """The ETag of a file: sent in one piece, or in parts of PART_BYTES."""
     data = open(path, "rb").read()
     if not path.endswith(".tar") or len(data) <= PART_BYTES:
         return hashlib.md5(data).hexdigest()
@@ -85,7 +85,7 @@ def etag_of(path):
 
 
 def manifest_faults(out, s3):
-    """What is wrong with the manifest of an output folder: it names each object with size and ETag."""
+    """Faults of the manifest of an output folder: it names each object with size and ETag."""
     m, bad = load(out, "_manifest.json"), []
     there = sorted(n for n in os.listdir(out) if n[0].isdigit())
     if [o["key"] for o in m["objects"]] != there:
@@ -105,8 +105,9 @@ def manifest_faults(out, s3):
 
 
 def shard_faults(out, shard, keys, rows=None):
-    """What is wrong with a finished shard: its three pieces tell the same of the same rows. rows: of its
-    parquet, when they have been read already."""
+    """Faults of a finished shard: its three pieces must agree on the same rows. rows: of its parquet, if
+    already read.
+    """
     name = os.path.join(out, "%05d" % shard)
     try:
         data = open(name + ".tar", "rb").read()

@@ -1,5 +1,6 @@
-"""The web below HTTP: certificates, ports nobody listens at, hosts that take no more connections,
-hosts that say given bytes and then fall silent."""
+"""Web servers below HTTP: certificates, ports nobody listens on, hosts that accept no more connections, hosts
+that send given bytes and then fall silent.
+"""
 import socket
 import struct
 import subprocess
@@ -8,7 +9,7 @@ import time
 
 
 def certificate(d, name):
-    """A certificate that vouches for itself and its key, files below d."""
+    """A self-signed certificate and its key, files below d."""
     cert, key = "%s/%s.pem" % (d, name), "%s/%s.key" % (d, name)
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=" + name,
                     "-addext", "subjectAltName=DNS:" + name, "-keyout", key, "-out", cert], check=True, capture_output=True)
@@ -16,14 +17,14 @@ def certificate(d, name):
 
 
 def shut_port(addr):
-    """A port that refuses: bound, so that nobody else gets it, and not listened at."""
+    """A port that refuses connections: bound, so that no other program gets it, and not listening."""
     s = socket.socket()
     s.bind((addr, 0))
     return s
 
 
 def deaf(addr):
-    """A port that answers no more SYNs: its backlog is full. The sockets that fill it must be kept."""
+    """A port that answers no SYNs: its backlog is full. Keep the returned sockets that fill it."""
     s = socket.socket()
     s.bind((addr, 0))
     s.listen(0)
@@ -37,8 +38,9 @@ def deaf(addr):
 
 
 class Raw:
-    """Takes a request and says these bytes, then closes (close, or nothing to say) or falls silent,
-    or goes on with drip, 1 kB four times a second. None: silent from the start. RESET: resets."""
+    """Takes a request and sends these bytes, then closes (close, or no bytes), falls silent, or continues
+    with drip, 1 kB four times a second. None: silent from the start. RESET: resets.
+    """
     RESET = object()
 
     def __init__(self, addr, says, close=False, drip=False):
