@@ -1,7 +1,6 @@
 /* See operations.h: a page of tasks a transaction, so that a million parts neither block the tick
  * nor a reader. What an operation moves leaves its selection, so paging needs no cursor. */
 #include "operations.h"
-#include "common/json.h"
 #include "common/log.h"
 #include "core/leader/operations.h"
 #include "lease.h"
@@ -13,8 +12,9 @@
 
 struct op_step {
     struct operation_row *op;
-    enum verb verb;
-    int volume_gb;
+    bool readable;
+    struct operation_order order;
+    struct err why; /* it is not */
     struct live_campaign *campaign;
     struct task_row rows[OPERATION_BATCH];
     int64_t ids[OPERATION_BATCH], moved_ids[OPERATION_BATCH];
@@ -22,7 +22,7 @@ struct op_step {
     struct operation_writes w; /* as written */
 };
 
-/* A page may hold tasks of several stages; one stage is done at a time. NULL: none is left. */
+/* *ret NULL: no task is left. */
 static bool read_page(struct controller *c, struct op_step *s, struct live_stage **ret,
                       struct err *err)
 {
@@ -31,12 +31,7 @@ static bool read_page(struct controller *c, struct op_step *s, struct live_stage
     if (!operation_page(c->store, s->op, TASK_FAILED, 0, OPERATION_BATCH, s->rows, &got, err)) {
         return false;
     }
-    for (size_t i = 0; i < got; i++) {
-        if (s->rows[i].stage_id == s->rows[0].stage_id) {
-            s->rows[s->n] = s->rows[i];
-            s->ids[s->n++] = s->rows[i].id;
-        }
-    }
+    s->n = operation_pick(s->rows, got, s->ids);
     *ret = got > 0 ? leader_state_stage(s->campaign, s->rows[0].stage_id) : NULL;
     return true;
 }
@@ -69,8 +64,9 @@ static bool carry_out(struct controller *c, void *arg, struct err *err)
     struct operation_row *op = s->op;
     struct live_stage *ls;
     s->n = s->moved = 0;
-    if (s->verb != VERB_RETRY && s->verb != VERB_SKIP) { /* a newer version's */
-        return store_operation_progress(c->store, op->id, OPERATION_CANCELLED, op->done, err);
+    if (!s->readable) {
+        return store_alert(c->store, op->campaign_id, s->why.message, err) &&
+               store_operation_progress(c->store, op->id, OPERATION_CANCELLED, op->done, err);
     }
     if (!read_page(c, s, &ls, err)) {
         return false;
@@ -79,7 +75,7 @@ static bool carry_out(struct controller *c, void *arg, struct err *err)
         s->n = 0;
         return store_operation_progress(c->store, op->id, OPERATION_DONE, op->done, err);
     }
-    operation_plan(s->campaign, ls, s->verb, s->volume_gb, &s->w);
+    operation_plan(s->campaign, ls, s->order.verb, s->order.volume_gb, &s->w);
     if (verb_refused(s->w.answer)) {
         s->n = 0;
         return store_operation_progress(c->store, op->id, OPERATION_CANCELLED, op->done, err);
@@ -96,28 +92,21 @@ static bool find_campaign(struct controller *c, void *arg, struct err *err)
     return s->campaign != NULL || view_take_campaign(c, s->op->campaign_id, 0, &s->campaign, err);
 }
 
-static int volume_of(const struct operation_row *op)
-{
-    AUTO_JSON json_t *changes = NULL;
-    int64_t gb = 0;
-    struct err err = ERR_INIT;
-    bool ok = op->changes_json != NULL &&
-              json_parse(str_of(op->changes_json), 65536, &changes, &err) &&
-              json_get_i64(changes, "volume_gb", 1, VOLUME_GB_MAX, 0, &gb, &err);
-    return ok ? (int)gb : 0;
-}
-
 static bool step(struct controller *c, struct operation_row *op)
 {
     struct op_step *s = xcalloc(1, sizeof *s);
     s->op = op;
-    s->verb = verb_parse(op->kind);
-    s->volume_gb = volume_of(op);
+    s->readable = operation_read(op, &s->order, &s->why);
+    if (!s->readable) {
+        (void)err_wrap(&s->why, "operation %lld is not carried out", (long long)op->id);
+    }
     bool ok = leader_tx(c, find_campaign, s) && leader_tx(c, carry_out, s);
     if (ok && s->n > 0) {
         operation_apply(&c->state, s->campaign, &s->w, s->rows, s->n, s->moved_ids, s->moved);
         log_event(LOG_INFO, "operation_moved", LF_I("operation", op->id),
                   LF_I("parts", (int64_t)s->moved));
+    } else if (ok && !s->readable) {
+        log_event(LOG_WARN, "operation_unreadable", LF_I("operation", op->id), LF_ERR(&s->why));
     } else if (ok && verb_refused(s->w.answer)) {
         log_event(LOG_WARN, "operation_refused", LF_I("operation", op->id),
                   LF_S("reason", verb_refusal(s->w.answer)));

@@ -1,8 +1,10 @@
 /* See operations.h. */
 #include "operations.h"
+#include "common/json.h"
 #include "core/sched/ready_queue.h"
 #include <assert.h>
 
+#define CHANGES_BYTES_MAX   65536
 #define CAMPAIGN_CANCELLING CAMPAIGN_STATE_COUNT /* beside the states themselves */
 
 static const char *const verb_names[] = {
@@ -71,6 +73,38 @@ bool verb_refused(enum verb_answer a)
 const char *verb_refusal(enum verb_answer a)
 {
     return refusals[a];
+}
+
+bool operation_read(const struct operation_row *op, struct operation_order *ret, struct err *err)
+{
+    static const char *const keys[] = {"volume_gb", NULL};
+    AUTO_JSON json_t *changes = NULL;
+    int64_t gb = 0;
+    enum verb v = verb_parse(op->kind);
+    if (v != VERB_RETRY && v != VERB_SKIP) {
+        return err_set(err, ERR_INVALID, "'%s' is no operation of this version", op->kind);
+    }
+    if (op->changes_json != NULL &&
+        (!json_parse(str_of(op->changes_json), CHANGES_BYTES_MAX, &changes, err) ||
+         !json_only_keys(changes, keys, err) ||
+         !json_get_i64(changes, "volume_gb", 1, VOLUME_GB_MAX, 0, &gb, err))) {
+        return false;
+    }
+    *ret = (struct operation_order){.verb = v, .volume_gb = (int)gb};
+    return true;
+}
+
+size_t operation_pick(struct task_row *rows, size_t n, int64_t *ret_ids)
+{
+    size_t kept = 0;
+    int64_t stage_id = n > 0 ? rows[0].stage_id : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].stage_id == stage_id) {
+            rows[kept] = rows[i];
+            ret_ids[kept++] = rows[i].id;
+        }
+    }
+    return kept;
 }
 
 void operation_plan(const struct live_campaign *lc, const struct live_stage *ls, enum verb v,

@@ -26,6 +26,18 @@ bool verb_refused(enum verb_answer a);
 /* Why, for people; "" when it is not refused. */
 const char *verb_refusal(enum verb_answer a);
 
+struct operation_order { /* what a person asked for */
+    enum verb verb;      /* RETRY or SKIP */
+    int volume_gb;       /* 0: as before */
+};
+/* Reads an operation's row. False: a newer version's verb or changes, or changes out of bounds;
+ * none of it is carried out, because half of what was asked for is something else. */
+bool operation_read(const struct operation_row *op, struct operation_order *ret,
+                    struct err *err) MUST_CHECK;
+/* A page of tasks may be of several stages; one stage is done at a time. Moves the rows of the
+ * first one's stage to the front, in their order, and writes their ids. Returns how many. */
+size_t operation_pick(struct task_row *rows, size_t n, int64_t *ret_ids);
+
 /* One page of a retry or skip: tasks of one stage that have failed. */
 struct operation_writes {
     enum verb verb;

@@ -306,6 +306,55 @@ static void test_operations__a_retry_with_a_larger_volume(void **state)
     life_world_done(&l);
 }
 
+static void test_operations__what_cannot_be_read_is_not_carried_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind, *changes;
+        bool ok;
+        int volume_gb;
+    } cases[] = {
+        {"retry", NULL, true, 0},
+        {"skip", "{}", true, 0},
+        {"retry", "{\"volume_gb\":2400}", true, 2400},
+        {"retry", "{\"volume_gb\":0}", false, 0},
+        {"retry", "{\"volume_gb\":16385}", false, 0},
+        {"retry", "{\"volume_gb\":\"10\"}", false, 0},
+        {"retry", "{\"instance_type\":\"ml.x\"}", false, 0}, /* a newer version's */
+        {"retry", "{", false, 0},
+        {"retry", "[]", false, 0},
+        {"pause", "{}", false, 0},
+        {"explode", "{}", false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct operation_order o;
+        struct err err = ERR_INIT;
+        struct operation_row row = {.id = 5};
+        (void)snprintf(row.kind, sizeof row.kind, "%s", cases[i].kind);
+        row.changes_json = cases[i].changes != NULL ? xstrdup(cases[i].changes) : NULL;
+        assert_int_equal(operation_read(&row, &o, &err), cases[i].ok);
+        if (cases[i].ok) {
+            assert_int_equal(o.volume_gb, cases[i].volume_gb);
+            assert_int_equal(o.verb, verb_parse(cases[i].kind));
+        }
+        free(row.changes_json);
+    }
+}
+
+static void test_operations__one_stage_at_a_time(void **state)
+{
+    (void)state;
+    struct task_row rows[] = {{.id = 1, .stage_id = 7},
+                              {.id = 2, .stage_id = 8},
+                              {.id = 3, .stage_id = 7},
+                              {.id = 4, .stage_id = 9}};
+    int64_t ids[4];
+    assert_int_equal(operation_pick(rows, 4, ids), 2);
+    assert_true(rows[0].id == 1 && rows[1].id == 3);
+    assert_true(ids[0] == 1 && ids[1] == 3);
+    assert_int_equal(operation_pick(rows, 0, ids), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +367,8 @@ int main(void)
         cmocka_unit_test(test_operations__a_held_stage_stays_held),
         cmocka_unit_test(test_operations__memory_takes_over_only_what_was_written),
         cmocka_unit_test(test_operations__a_retry_with_a_larger_volume),
+        cmocka_unit_test(test_operations__what_cannot_be_read_is_not_carried_out),
+        cmocka_unit_test(test_operations__one_stage_at_a_time),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
