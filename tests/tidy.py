@@ -425,6 +425,38 @@ def check_cycles(objs):
     check("modules of core and controller call each other in layers (not yet: %s)" % (" ".join(sorted(CYCLES_KNOWN)) or "none"), wrong)
 
 
+# Functions that no program calls, and who does.
+UNCALLED = {
+    "a table or a macro names them": "cmd_help attempt_state_parse task_state_parse task_state_terminal",
+    "tests look through them": "aws_client_http aws_client_signed_n fault_kind_name http_in_flight loop_now_mono_us loop_timer_armed"
+    " private_cluster_pid queue_bytes verb_name warm_pool_status_name",
+    "tests do one step of what the program does in many": "image_decode image_resize source_open_memory",
+    "the vectors of the standard and a reader for what we write": "sigv4_canonical sigv4_presign tar_next tar_reader_init",
+    "tests of the loop's own calls of S3, of which the program makes others": "s3_delete s3_put",
+    "simulators draw with them": "duration_draw_us rng_split",
+    "the models' form of what SQL decides in the product": "budget_level_name budget_reserve budget_settle ledger_reserve ledger_sum"
+    " protocol_may_intend protocol_may_renew",
+}
+
+
+def check_uncalled(objs):
+    """A function for others that no object asks for, and that its own file does not use either."""
+    run = subprocess.run(["nm", "-A", *objs], capture_output=True, text=True, check=True)
+    asked, ours = set(), {}
+    for path, _, rest in (line.partition(":") for line in run.stdout.splitlines()):
+        row = rest.split()
+        if row[-2] == "U":
+            asked.add(row[-1])
+        elif row[-2] == "T":
+            ours[row[-1]] = os.path.relpath(path, os.path.join(TOP, "build/release"))[:-2] + ".c"
+    known = {name: why for why, names in UNCALLED.items() for name in names.split()}
+    text = {path: strip_comments(read(path)) for path in set(ours.values())}
+    idle = {n for n, path in ours.items() if n not in asked | {"main"} | set(PLACES_TAKEN) and len(re.findall(r"\b%s\b" % n, text[path])) < 2}
+    wrong = ["%s of %s is called by no program" % (n, ours[n]) for n in sorted(idle - set(known))]
+    wrong += ["%s is in UNCALLED, and is called or gone" % n for n in sorted(set(known) - idle)]
+    check("every function is called by a program, or says who calls it", wrong)
+
+
 def check_headers(c_files):
     flags = subprocess.run(
         ["pkg-config", "--cflags", "libcurl", "jansson", "libmicrohttpd", "libpq"], capture_output=True, text=True
@@ -494,6 +526,7 @@ def main():
     check_globals(objs)
     check_collisions(objs)
     check_cycles(objs)
+    check_uncalled(objs)
     check_headers(c_files)
     check_unseen()
     print("1..%d" % count)
