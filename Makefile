@@ -109,7 +109,7 @@ LIB_WORKER := $(foreach d,index $(DOWNLOAD:%=download/%) job io,$(call lib,worke
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
-.PHONY: all deps deps-test run check test test-long bench sim asan tsan fuzz man install clean help lint format test-bins
+.PHONY: all deps deps-test run check test test-long bench cov sim asan tsan fuzz man install clean help lint format test-bins
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -176,6 +176,8 @@ check: ## build and run the quick suites: two minutes on two cores
 test: ## install what tests need, build, run every suite, the quick ones first; T=GLOB: those of that name
 	$(if $(T),,$(Q)$(MAKE) --no-print-directory deps deps-test)
 	$(Q)bash tests/run.sh '$(or $(T),test)'
+cov: ## coverage of core by its unit tests and simulations, with its floor; build/cov/report.html
+	$(Q)bash tests/cov.sh
 test-long: ## the long suites: wide storms, every failpoint, soak, long fuzz
 	$(Q)$(MAKE) --no-print-directory deps deps-test
 	$(Q)bash tests/run.sh long

@@ -49,8 +49,8 @@ rows() {
           for (i = 1; i <= n; i++) if (also[i] != "-") {
               tier = also[i] ~ /:long$/ ? "long" : $2 == "long" ? "long" : "test"
               variant = also[i]; sub(/:long$/, "", variant)
-              # Some rows later: the variant is built meanwhile.
-              row(NR + ($2 == "check" ? 34 : 8), tier, variant "-" $1, $3, $4 + 600, "bash tests/sanitize.sh " variant " " $6)
+              # Some rows later: the variant is built meanwhile. In the long tier they are the short ones.
+              row(NR + (tier == "long" ? 1000 : $2 == "check" ? 34 : 8), tier, variant "-" $1, $3, $4 + 600, "bash tests/sanitize.sh " variant " " $6)
           } }' tests/suites.tsv | sort -t "$(printf '\t')" -s -k1,1n -k2,2n | cut -f3- |
         while IFS=$'\t' read -r name tier lane limit command; do
             case $want in

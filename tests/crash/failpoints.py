@@ -118,7 +118,8 @@ def case(s, name, action, tries=3):
         time.sleep(max(0, 2 * s.lease_us / 1e6 - (time.time() - stopped)))
         woke = time.time()
         s.procs["droverd0"].send_signal(signal.SIGCONT)
-        time.sleep(0.7)
+        woken = s.procs["droverd0"]
+        wait_for(lambda: woken.poll() is not None or b"\ndroverd_leading 0" in s.raw("GET", "/metrics", i=0, timeout=2)[1], 30)
         late = signed_after(s, "AKIAFAIL0", woke - 0.01)
         new_creates = [r["name"] for r in late if r["operation"] == "CreateTrainingJob"]
         held = {r["name"] for r in s.oracle("wire-log")["requests"] if r.get("key_id") != "AKIAFAIL0" and r["operation"] == "CreateTrainingJob"}

@@ -1,34 +1,54 @@
-"""Takeover with the default lease (10 s, renewed every 3 s): at most 2 s after the leader's process died, at
-most 15 s after it froze. The frozen leader, resumed, commits nothing and becomes a standby.
+"""Takeover with the default lease (10 s, renewed every 3 s): at most 2 s after the leader's process died (on a
+quiet machine; in any case long before the lease ends), at most 15 s after it froze. The frozen leader,
+resumed, commits nothing and becomes a standby.
 """
 import os
 import signal
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from kit import Tap, wait_for
 from kit.stack import Stack
 
+
+
+class Lag(threading.Thread):
+    """How much longer than they should this process's sleeps of 10 ms have taken: what a busy machine adds to every wait."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.seconds = 0.0
+        self.start()
+
+    def run(self):
+        while True:
+            began = time.monotonic()
+            time.sleep(0.01)
+            self.seconds += time.monotonic() - began - 0.01
+
+
 tap = Tap()
+lag = Lag()
 with Stack("takeover", lease_us=10000000, parts=2, rows=4) as s:
     s.start_pg()
     s.start_local()
     for i in (0, 1):
         s.start_droverd(i, env={"DROVER_LEASE_RENEW_US": "3000000"})
     first = wait_for(lambda: [s.leader()] if s.leader() is not None else None, 20, "a leader")[0]
-    began = time.monotonic()
+    began, before = time.monotonic(), lag.seconds
     s.kill(f"droverd{first}")
     wait_for(lambda: s.leader() == 1 - first, 20, "the other one", step=0.02)
     took = time.monotonic() - began
-    tap.ok(took <= 2, f"takeover {took:.2f} s after the leader's process died (<= 2 s)")
+    tap.ok(took <= 2 + lag.seconds - before and took < 6, f"takeover {took:.2f} s after the leader's process died (<= 2 s, and the lease had 7 s to run)")
     s.start_droverd(first, env={"DROVER_LEASE_RENEW_US": "3000000"})
     frozen = s.procs[f"droverd{1 - first}"]
     frozen.send_signal(signal.SIGSTOP)
-    began = time.monotonic()
-    wait_for(lambda: b"\ndroverd_leading 1" in s.raw("GET", "/metrics", i=first, timeout=2)[1], 30, "the standby", step=0.05)
+    began, before = time.monotonic(), lag.seconds
+    wait_for(lambda: b"\ndroverd_leading 1" in s.raw("GET", "/metrics", i=first, timeout=2)[1], 60, "the standby", step=0.05)
     took = time.monotonic() - began
-    tap.ok(took <= 15, f"takeover {took:.2f} s after the leader froze (<= 15 s)")
+    tap.ok(took <= 15 + lag.seconds - before, f"takeover {took:.2f} s after the leader froze (<= 15 s)")
     frozen.send_signal(signal.SIGCONT)
     wait_for(lambda: b"\ndroverd_leading 0" in s.raw("GET", "/metrics", i=1 - first, timeout=2)[1], 10, "the woken one stands by")
     tap.ok(s.leader() == first, "the woken one stands by")

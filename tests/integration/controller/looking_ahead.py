@@ -6,6 +6,7 @@ drover; jobs that sleep for two seconds, four at a time.
 """
 import json
 import os
+import statistics
 import sys
 import time
 import urllib.error
@@ -103,7 +104,7 @@ def runs(tap, s):
     cid = s.submit(s.nap("naps", top="limits: {parts: 2}\nbudget: {total: 1 USD, warn_at: [10%]}"))
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["done"] >= 6, 60, "five parts")
     f = s.api("GET", f"/campaigns/{cid}/forecast?what_if=parts=4")
-    asked = time.monotonic()
+    asked, said = time.monotonic(), time.time()
     whole = f["campaign"]
     tap.ok(whole["known"] and f["what_if"]["end"]["p50_seconds"] <= whole["end"]["p50_seconds"], "the forecast of a running campaign, and if more ran at once", f)
     waiting = [p["seq"] for p in s.api("GET", f"/campaigns/{cid}/parts?state=waiting")["parts"]]
@@ -123,8 +124,11 @@ def runs(tap, s):
     tap.ok(r.returncode == 0 and "2.00 USD" in r.stdout and "hold" in r.stdout, "drover budget", r.stdout + r.stderr)
     wait_for(lambda: s.ended(cid), 90, "the end")
     took = time.monotonic() - asked
+    # What one part took after the forecast, as a multiple of what the forecast had seen: a busy machine is no error of it.
+    spans = [[j["ended"] - j["created"] for j in s.oracle("jobs")["jobs"] if j["ended"] and (j["created"] > said) == late] for late in (False, True)]
+    slower = max(1, statistics.mean(spans[1]) / statistics.mean(spans[0])) if all(spans) else 1
     tap.ok(s.ended(cid)["state"] == "succeeded", "it ends")
-    tap.ok(took < 2 * max(whole["end"]["p90_seconds"], 5), f"not much later than was said for half as many at once: {took:.0f} s", whole["end"])
+    tap.ok(took < 2 * slower * max(whole["end"]["p90_seconds"], 5), f"not much later than was said for half as many at once: {took:.0f} s", whole["end"])
     r = s.drover("plan", cid)
     tap.ok(r.returncode == 0 and "has ended" in r.stdout, "nothing is ahead of what has ended", r.stdout + r.stderr)
 

@@ -139,7 +139,7 @@ def test_hosts__are_processes_with_addresses_and_one_failing_stops_all(l):
     began = time.monotonic()
     d = l.run("fails", "if [ $DROVER_HOST = algo-2 ]; then exit 9; fi; exec sleep 60", ResourceConfig={"InstanceCount": 2})
     same(d["FailureReason"], "AlgorithmError: , exit code: 9")
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 55, "the other host went on"
 
 
 def test_stop__sends_term_then_kill(l):
@@ -148,17 +148,16 @@ def test_stop__sends_term_then_kill(l):
     for n in ("polite", "deaf"):
         wait_for(lambda n=n: os.path.exists(os.path.join(l.ml(n), "ready")), 5, "the process")
     began = time.monotonic()
+    l.sm.stop_training_job(TrainingJobName="deaf")
     l.sm.stop_training_job(TrainingJobName="polite")
     same(l.describe("polite")["TrainingJobStatus"], "Stopping")
     d = l.ended("polite")
     same((d["TrainingJobStatus"], d["SecondaryStatus"]), ("Stopped", "Stopped"))
-    assert time.monotonic() - began < 4
     same(open(os.path.join(l.ml("polite"), "model/t")).read(), "got term\n")
     l.s3.head_object(Bucket="bkt", Key="out/polite/output/model.tar.gz")
-    began = time.monotonic()
-    l.sm.stop_training_job(TrainingJobName="deaf")
     same(l.ended("deaf")["TrainingJobStatus"], "Stopped")
-    assert 4.0 <= time.monotonic() - began < 30, time.monotonic() - began
+    assert time.monotonic() - began >= 4.0, "it had its grace"
+    assert l.job("polite")["ended"] < l.job("deaf")["ended"], "who leaves at the term is not waited for"
     code, text, _ = error_of(l.sm.stop_training_job, TrainingJobName="deaf")
     same((code, text), ("ValidationException",
                         "The request was rejected because the training job is in status Stopped"))

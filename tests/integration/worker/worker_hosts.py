@@ -31,28 +31,34 @@ def download(d, urls, *args, allow=()):
 
 
 class Crowd:
-    """A route that holds each request for a moment and records the maximum of concurrent ones."""
+    """A route that holds each request for a moment, the first ones until `until` are inside at once (or 15 s),
+    and records the maximum of concurrent ones."""
 
-    def __init__(self, server, paths, hold):
+    def __init__(self, server, paths, hold, until=0):
         self.now = self.most = 0
-        self.lock = threading.Lock()
-
-        def answer(h):
-            with self.lock:
-                self.now += 1
-                self.most = max(self.most, self.now)
-            time.sleep(hold)
-            with self.lock:
-                self.now -= 1
-            h.answer(200, {}, PHOTO)
+        self.until = until
+        self.lock = threading.Condition()
+        self.hold = hold
         for p in paths:
-            server.routes[p] = answer
+            server.routes[p] = self.answer
+
+    def answer(self, h):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.lock.notify_all()
+            if not self.lock.wait_for(lambda: self.most >= self.until, 15):
+                self.until = 0
+        time.sleep(self.hold)
+        with self.lock:
+            self.now -= 1
+        h.answer(200, {}, PHOTO)
 
 
 def test_limit_per_host(d):
     a, b = Server("127.0.0.1"), Server("127.0.0.2")
     paths = ["/%d" % i for i in range(120)]
-    slow, quick = Crowd(a, paths, 0.05), Crowd(b, paths, 0)
+    slow, quick = Crowd(a, paths, 0.05, 4), Crowd(b, paths, 0)
     a.serve("/in", PHOTO)
     b.routes["/hop"] = (302, {"Location": a.url("/0")}, b"")
     urls = [s.url(p) for p in paths for s in (a, b)] + [b.url("/hop")] * 10
@@ -61,7 +67,7 @@ def test_limit_per_host(d):
     tap.eq(slow.most, 4, "not one transfer too many, and not one too few, redirects counted")
     tap.ok(quick.most <= 4, "nor at the other host", quick.most)
     a.hits.clear()
-    slow.most = 0
+    slow.most, slow.until = 0, 5
     got, took = download(d, urls[:64], "--host_connections", 100, allow=[a.net, b.net])
     tap.ok(slow.most > 4, "the limit is the setting's", slow.most)
 
@@ -73,20 +79,11 @@ def test_lanes(d):
     hosts = [Server("127.0.5.%d" % (i + 1)) for i in range(12)]
     target = Server("127.0.0.1")
     paths = ["/%d" % i for i in range(20)]
-    inside = Crowd(target, paths, 0.05)
-    total = Crowd(hosts[0], [], 0)
-
-    def answer(h):
-        with total.lock:
-            total.now += 1
-            total.most = max(total.most, total.now)
-        time.sleep(0.05)
-        with total.lock:
-            total.now -= 1
-        h.answer(200, {}, PHOTO)
+    inside = Crowd(target, paths, 0.05, 3)
+    total = Crowd(hosts[0], [], 0.05, 2)
     for i, s in enumerate(hosts):
         for p in paths:
-            s.routes[p] = (302, {"Location": target.url(p)}, b"") if i % 2 else answer
+            s.routes[p] = (302, {"Location": target.url(p)}, b"") if i % 2 else total.answer
     urls = [s.url(p) for p in paths for s in hosts]
     allow = [s.net for s in hosts + [target]]
     four = ["--fetch_threads", 4, "--processes_count", 1, "--timeout", 60]
@@ -106,31 +103,35 @@ def test_lanes(d):
 
 
 def test_retry_after(d):
-    a, b = Server("127.0.0.1"), Server("127.0.0.2")
-    times = []
+    a, b, c = Server("127.0.0.1"), Server("127.0.0.2"), Server("127.0.0.6")
+    times = {a: [], c: []}
 
-    def busy(h):
-        times.append(time.monotonic())
-        h.answer(*((429, {"Retry-After": "2"}, b"") if len(times) == 1 else (200, {}, PHOTO)))
-    a.routes.update({"/%d" % i: busy for i in range(6)})
+    def busy(server, pause):
+        def answer(h):
+            times[server].append(time.monotonic())
+            h.answer(*((429, {"Retry-After": pause}, b"") if len(times[server]) == 1 else (200, {}, PHOTO)))
+        server.routes.update({"/%d" % i: answer for i in range(6)})
+    busy(a, "2")
+    busy(c, "6")
     b.serve("/x", PHOTO)
-    urls = [a.url("/0")] + [b.url("/x")] * 20 + [a.url("/%d" % i) for i in range(1, 6)]
-    got, took = download(d, urls, "--retries", 1, "--host_connections", 1, allow=[a.net, b.net])
+    urls = [a.url("/0"), c.url("/0")] + [b.url("/x")] * 20 + [s.url("/%d" % i) for i in range(1, 6) for s in (a, c)]
+    got, took = download(d, urls, "--retries", 1, "--host_connections", 1, allow=[a.net, b.net, c.net])
     tap.eq(set(got), {"success"}, "a host that asks for a pause gets it, and is then asked again")
-    tap.ok(len(times) == 7 and 1.9 < times[1] - times[0] < 4, "the pause is the one asked for",
-           [t - times[0] for t in times])
+    pauses = [times[s][1] - times[s][0] for s in (a, c)]
+    tap.ok(len(times[a]) == len(times[c]) == 7 and pauses[0] > 1.9 and pauses[1] > 5.9 and times[a][-1] < times[c][1],
+           "the pause is the one asked for: who asked for 2 s is done before who asked for 6 s is asked again", pauses)
     late = Server("127.0.0.3")
     late.routes["/"] = (503, {"Retry-After": "86400"}, b"")
     got, took = download(d, [late.url("/")], "--retries", 5, allow=[late.net])
     tap.eq((got, late.hits["/"]), (["HTTP Error 503: Service Unavailable"], 1), "a day is not waited for")
-    tap.ok(took < 10, "nor a part of it: %.1f s" % took)
+    tap.ok(took < 60, "nor a part of it: %.1f s" % took)
     rude = Server("127.0.0.5")
     rude.routes.update({"/%d" % i: (429, {"Retry-After": "1"}, b"") for i in range(600)})
     b.hits.clear()
     got, took = download(d, [u for i in range(600) for u in (rude.url("/%d" % i), b.url("/x"))],
                          "--retries", 0, "--host_connections", 4, allow=[rude.net, b.net])
     away = got.count("host asked to be left alone (Retry-After), not tried")
-    tap.ok(got.count("success") == 600 and away >= 550 and took < 12,
+    tap.ok(got.count("success") == 600 and away >= 550,
            "a host that does nothing but ask for pauses is left after four: %d of 600 not tried, %.1f s" % (away, took))
     odd = Server("127.0.0.4")
     for i, value in enumerate(("-1", "soon", "99999999999999999999", "Fri, 99 Foo 2026 00:00:00 GMT", "",
@@ -138,17 +139,18 @@ def test_retry_after(d):
         odd.routes["/%d" % i] = (429, {"Retry-After": value}, b"")
     got, took = download(d, [odd.url("/%d" % i) for i in range(6)], allow=[odd.net])
     tap.eq(set(got), {"HTTP Error 429: Too Many Requests"}, "a Retry-After of no sense is none")
-    tap.ok(took < 10, "and costs nothing: %.1f s" % took)
+    tap.ok(took < 60, "and costs nothing: %.1f s" % took)
 
 
 def test_minimum_speed(d):
     s = Server("127.0.0.1")
-    s.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
-    first, rest = PHOTO[:8000], PHOTO[8000:]
-    s.routes["/steady"] = slowly([first[i:i + 400] for i in range(0, len(first), 400)] + [rest], 0.2, len(PHOTO))
+    dripped = []
+    s.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000, dripped)
+    body = PHOTO + bytes(40000 - len(PHOTO))
+    s.routes["/steady"] = slowly([body[i:i + 1000] for i in range(0, len(body), 1000)], 0.3, len(body))
     got, took = download(d, [s.url("/drip"), s.url("/steady")], "--timeout", 60, allow=[s.net])
-    tap.eq(got, ["timed out: less than 1 kB a second", "success"], "one byte a second is given up, 2 kB a second is not")
-    tap.ok(took < 15, "long before the deadline of 60 s: %.1f s" % took)
+    tap.eq(got, ["timed out: less than 1 kB a second", "success"], "one byte a second is given up, 3 kB a second is not")
+    tap.ok(len(dripped) < 40, "long before the deadline of 60 s: after %d bytes" % len(dripped))
 
 
 def test_host_down(d):
@@ -170,13 +172,14 @@ def test_host_down(d):
     asked = got.count("<urlopen error timed out>")
     tap.ok(1 <= asked <= 6 and sum("stopped answering" in t for t in got) == 60 - asked,
            "one row at a time asks a silent host, the rest wait, and fail when it is given up: %d asked" % asked)
-    tap.ok(6 <= took < 11, "60 rows of a dead host cost our patience: %.1f s" % took)
+    tap.ok(6 <= took < 60, "60 rows of a dead host cost our patience, not 60 time-outs: %.1f s" % took)
 
 
 def test_neighbours(d):
-    """Eight transfers at once, answers after 0.2 s: 800 rows take at least 24 s without faults. With one row
-    in a hundred dead and one dripping, holding a transfer for their whole time makes it 50 s; holding it
-    for the one second until they count as stalled makes it 33 s.
+    """Eight transfers at once; the first rows are six of hosts that accept no connection and two that drip.
+    They hold their places only until they count as stalled (one second); then eight other rows run at once:
+    the server answers none of them before it sees eight. The dead rows time out after 20 s, the server
+    stops waiting after 15.
     """
     live, bad = Server("127.0.0.1"), Server("127.0.0.2")
     bad.routes["/drip"] = slowly([b"\xff"] * 120, 1, 100000)
@@ -189,29 +192,13 @@ def test_neighbours(d):
         c.setblocking(False)
         c.connect_ex(("127.0.0.3", dead.getsockname()[1]))
         fill.append(c)
-    asked = []
-
-    def answer(h):
-        asked.append(time.monotonic())
-        time.sleep(0.2)
-        h.answer(200, {}, PHOTO)
-    for i in range(800):
-        live.routes["/%d" % i] = answer
-
-    def seconds(broken):
-        urls = [live.url("/%d" % i) for i in range(800)]
-        for i in range(7, 800, 100) if broken else ():
-            urls[i] = "http://127.0.3.%d:%d/" % (i % 250, dead.getsockname()[1])
-            urls[i + 50] = bad.url("/drip")
-        asked.clear()
-        got, took = download(d, urls, "--timeout", 15, "--number_sample_per_shard", 100, "--thread_count", 8,
-                             "--processes_count", 1,
-                             allow=[live.net, bad.net, "127.0.3.0/24:*"])
-        tap.eq(got.count("success"), 784 if broken else 800, "every living row is there")
-        return (asked[-1] - asked[0]) / len(asked)
-    without, with_ = seconds(False), seconds(True)
-    tap.ok(with_ < without / 0.85, "dead and dripping hosts cost the others nothing: %.1f against %.1f ms a row"
-           % (with_ * 1000, without * 1000))
+    paths = ["/%d" % i for i in range(60)]
+    crowd = Crowd(live, paths, 0.02, 8)
+    urls = ["http://127.0.3.%d:%d/" % (i + 1, dead.getsockname()[1]) for i in range(6)] + [bad.url("/drip")] * 2
+    got, took = download(d, urls + [live.url(p) for p in paths], "--timeout", 20, "--thread_count", 8, "--processes_count", 1,
+                         allow=[live.net, bad.net, "127.0.3.0/24:*"])
+    tap.eq((got[8:].count("success"), got[:8].count("success")), (60, 0), "every living row is there")
+    tap.eq(crowd.most, 8, "dead and dripping hosts take no place from the others")
 
 
 TESTS = (test_limit_per_host, test_lanes, test_retry_after, test_minimum_speed, test_host_down, test_neighbours)

@@ -108,10 +108,10 @@ def test_term(d, group):
         os.killpg(p.pid, signal.SIGTERM)
     else:
         p.terminate()
-    out, err = p.communicate(timeout=30)
+    out, err = p.communicate(timeout=90)
     what = "the process group" if group else "the process"
     tap.eq(p.returncode, 143, "SIGTERM to %s ends with 143" % what)
-    tap.ok(time.monotonic() - began < 15, "and soon")
+    tap.ok(time.monotonic() - began < 60, "and while its rows would wait for ever")
     tap.ok(g.done() == {0, 1} and sorted(samples(os.path.join(g.out, "00001.tar"))) == ALL_KEYS[PER:2 * PER],
            "with finished shards durable", g.done())
     kept = {i: g.digest(i) for i in range(2)}

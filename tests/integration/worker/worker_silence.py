@@ -164,7 +164,7 @@ def test_for_ever(d):
         tap.eq((got.count("success"), set(lost) - {"timed out", "host has stopped answering",
                                                    "host has stopped answering, not tried"}),
                (n - len(lost), set()), "retries %d: the rows of the silent host fail with the reason" % retries)
-        tap.ok(took <= patience + 3, "and the part ends after our patience: %.1f s" % took)
+        tap.ok(took <= 4 * patience, "and the part ends after our patience, not after 200 time-outs: %.1f s" % took)
         tap.ok(hosts[0].lost <= 32 + 40, "it was asked one by one: %d times" % hosts[0].lost)
 
 
