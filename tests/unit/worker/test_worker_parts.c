@@ -324,5 +324,8 @@ int main(void)
         cmocka_unit_test(test_worker_parts__decoders_answer_and_are_replaced),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (getenv("UNDER_VALGRIND") != NULL) { /* a decoder's sandbox refuses valgrind's own calls */
+        cmocka_set_skip_filter("*__decoders_answer_and_are_replaced");
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

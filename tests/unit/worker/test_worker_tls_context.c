@@ -50,7 +50,7 @@ static CURLcode on_context(CURL *easy UNUSED, void *context, void *ret)
     SSL_CTX **at = ret;
     *at = context;
     assert_int_equal(SSL_CTX_up_ref(context), 1);
-    return CURLE_OK;
+    return CURLE_ABORTED_BY_CALLBACK; /* it has been made, and more is not asked */
 }
 
 /* What libcurl makes for a connection to `url`, which says nothing. */
@@ -62,11 +62,11 @@ static SSL_CTX *curls_context(const char *url)
     (void)curl_easy_setopt(e, CURLOPT_URL, url);
     (void)curl_easy_setopt(e, CURLOPT_PROXY, "");
     (void)curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, 200L);
+    (void)curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, 60000L);
     (void)curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
     (void)curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, on_context);
     (void)curl_easy_setopt(e, CURLOPT_SSL_CTX_DATA, &ret);
-    assert_int_equal(curl_easy_perform(e), CURLE_OPERATION_TIMEDOUT);
+    assert_int_equal(curl_easy_perform(e), CURLE_ABORTED_BY_CALLBACK);
     curl_easy_cleanup(e);
     return ret;
 }
