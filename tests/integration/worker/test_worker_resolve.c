@@ -1,7 +1,8 @@
 /* Aim: a name is asked for once as long as its answer may be believed, no longer and no shorter
  * than the bounds; however many names are wanted, so many questions are open and no more; what
  * nobody wants any more is not asked. Method: a name server on the resolver's own loop that answers
- * when the test says so, with the time to live it says; the clock is moved on by hand. */
+ * when the test says so, with the time to live it says, and truncated when it says so, over UDP and
+ * TCP; the clock is moved on by hand. */
 #include "common/clock.h"
 #include "download/fetch/resolve.h"
 #include <arpa/inet.h>
@@ -40,10 +41,14 @@ struct world {
     uint32_t ttl_s;
     int rcode;
     bool only6;
+    bool cut_empty, cut; /* truncated answers: without an address, with one */
     int asked4, asked6;
     struct question held[HELD_MAX];
     int held_n;
     int answers_n; /* that came to us */
+    int others_n, others_ok;
+    int stream, streamed; /* the connection over TCP, its answers */
+    struct loop_fd *stream_watched;
     struct resolve_answer last;
 };
 
@@ -51,9 +56,9 @@ static void answer(struct world *w, struct question *q)
 {
     uint8_t *b = q->bytes;
     uint16_t type = (uint16_t)(b[q->n - 4] << 8 | b[q->n - 3]);
-    bool has = w->rcode == 0 && (type == AAAA || (type == A && !w->only6));
+    bool has = w->rcode == 0 && !w->cut_empty && (type == AAAA || (type == A && !w->only6));
     uint8_t addr_n = type == A ? 4 : 16;
-    b[2] = 0x81;
+    b[2] = w->cut || w->cut_empty ? 0x83 : 0x81;
     b[3] = (uint8_t)(0x80 | w->rcode);
     b[7] = has ? 1 : 0;
     b[11] = 0; /* nothing additional */
@@ -135,7 +140,11 @@ static int tear_down(void **state)
     struct world *w = *state;
     resolver_free(w->r);
     loop_fd_del(w->loop, w->watched);
+    loop_fd_del(w->loop, w->stream_watched);
     loop_free(w->loop);
+    if (w->stream > 0) {
+        (void)close(w->stream);
+    }
     (void)close(w->fd);
     free(w);
     return 0;
@@ -252,7 +261,7 @@ static void test_worker_resolve__ipv6_is_asked_for_where_there_is_no_ipv4(void *
     struct world *w = *state;
     w->only6 = true;
     look_up(w, "six.test");
-    assert_int_equal(w->asked4, 1);
+    assert_int_equal(w->asked4, 2); /* the second: was the empty answer truncated? */
     assert_int_equal(w->asked6, 1);
     assert_int_equal(w->last.n, 1);
     assert_int_equal(w->last.addrs[0].family, AF_INET6);
@@ -284,6 +293,147 @@ static void test_worker_resolve__what_nobody_wants_is_not_asked(void **state)
     assert_int_equal(w->last.status, RESOLVE_OK);
 }
 
+/* Opens the name server's TCP port and answers each question there. */
+static void on_stream(void *ctx, int fd, uint32_t events UNUSED)
+{
+    struct world *w = ctx;
+    uint8_t b[2 + QUESTION_MAX];
+    ssize_t got = recv(fd, b, sizeof b - 40, 0);
+    if (got < 2 + 17) {
+        return; /* closed: the end of the test closes ours */
+    }
+    size_t end = 2 + 12;
+    while (b[end] != 0) {
+        end += (size_t)b[end] + 1;
+    }
+    static const uint8_t rr[16] = {0xc0, 12, 0, A, 0, 1, 0, 0, 1, 0, 0, 4, 9, 8, 7, 6};
+    end += 5;
+    memcpy(b + end, rr, sizeof rr);
+    end += sizeof rr;
+    b[0] = (uint8_t)((end - 2) >> 8);
+    b[1] = (uint8_t)(end - 2);
+    b[4] = 0x81;
+    b[5] = 0x80;
+    b[9] = 1;
+    b[13] = 0;
+    assert_int_equal(send(fd, b, end, 0), end);
+    w->streamed++;
+}
+
+static void on_connect(void *ctx, int fd, uint32_t events UNUSED)
+{
+    struct world *w = ctx;
+    assert_int_equal(w->stream, 0);
+    w->stream = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    assert_true(w->stream > 0);
+    w->stream_watched = loop_fd_add(w->loop, w->stream, EPOLLIN, on_stream, w);
+}
+
+static void passes(struct world *w, int n)
+{
+    for (int i = 0; i < n; i++) {
+        pass(w);
+    }
+}
+
+static void on_other(void *ctx, const struct resolve_answer *got)
+{
+    struct world *w = ctx;
+    w->others_ok += got->status == RESOLVE_OK ? 1 : 0;
+    w->others_n++;
+}
+
+/* Nobody listens on TCP: only the name whose answer was cut has no address. */
+static void test_worker_resolve__a_cut_answer_fails_its_own_name(void **state)
+{
+    struct world *w = *state;
+    char name[40];
+    w->silent = true;
+    for (int i = 0; i < 200; i++) {
+        (void)snprintf(name, sizeof name, "t%d.test", i);
+        resolver_lookup(w->r, name, on_other, w);
+    }
+    pass_until(w, &w->asked4, 200);
+    w->silent = false;
+    w->cut_empty = true;
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(name, sizeof name, "cut%d.test", i);
+        resolver_lookup(w->r, name, on_answer, w);
+    }
+    for (int i = 0; i < 12 && w->answers_n < 4; i++) {
+        passes(w, 5);
+        ahead_us += USEC_PER_SEC; /* a refused connection is tried again after a while */
+    }
+    assert_int_equal(w->answers_n, 4);
+    assert_int_equal(w->last.status, RESOLVE_TEMPORARY);
+    assert_int_equal(w->others_n, 0);
+    w->cut_empty = false;
+    for (int i = 0; i < w->held_n; i++) {
+        answer(w, &w->held[i]);
+    }
+    pass_until(w, &w->others_n, 200);
+    assert_int_equal(w->others_ok, 200);
+}
+
+static void test_worker_resolve__a_cut_answer_is_asked_for_over_tcp(void **state)
+{
+    struct world *w = *state;
+    struct sockaddr_in at;
+    socklen_t n = sizeof at;
+    assert_int_equal(getsockname(w->fd, (struct sockaddr *)(void *)&at, &n), 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)(const void *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    struct loop_fd *watched = loop_fd_add(w->loop, fd, EPOLLIN, on_connect, w);
+    w->cut_empty = true;
+    look_up(w, "cut.test");
+    assert_int_equal(w->last.status, RESOLVE_OK);
+    assert_memory_equal(w->last.addrs[0].b, "\x9\x8\x7\x6", 4);
+    assert_int_equal(w->streamed, 1);
+    w->cut_empty = false;
+    w->cut = true;
+    look_up(w, "part.test"); /* with an address: that will do */
+    assert_int_equal(w->last.status, RESOLVE_OK);
+    assert_memory_equal(w->last.addrs[0].b, "\1\2\3\4", 4);
+    assert_int_equal(w->streamed, 1);
+    loop_fd_del(w->loop, watched);
+    (void)close(fd);
+}
+
+/* The server's port is closed for a moment while many questions are open. */
+static void test_worker_resolve__names_of_a_broken_socket_are_asked_again(void **state)
+{
+    struct world *w = *state;
+    struct sockaddr_in at;
+    socklen_t n = sizeof at;
+    char name[40];
+    assert_int_equal(getsockname(w->fd, (struct sockaddr *)(void *)&at, &n), 0);
+    w->silent = true;
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(name, sizeof name, "b%d.test", i);
+        resolver_lookup(w->r, name, on_other, w);
+    }
+    pass_until(w, &w->asked4, 100);
+    loop_fd_del(w->loop, w->watched);
+    (void)close(w->fd);
+    for (int i = 100; i < 120; i++) { /* each of these breaks the socket of all */
+        (void)snprintf(name, sizeof name, "b%d.test", i);
+        resolver_lookup(w->r, name, on_other, w);
+        passes(w, 2);
+    }
+    assert_int_equal(w->others_n, 0);
+    w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(w->fd, (const struct sockaddr *)(const void *)&at, sizeof at), 0);
+    w->watched = loop_fd_add(w->loop, w->fd, EPOLLIN, on_question, w);
+    w->silent = false;
+    ahead_us += 2 * USEC_PER_SEC;
+    for (int i = 0; i < 2000 && w->others_n < 120; i++) {
+        pass(w); /* one question each */
+    }
+    assert_int_equal(w->others_n, 120);
+    assert_int_equal(w->others_ok, 120);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +447,12 @@ int main(void)
             test_worker_resolve__ipv6_is_asked_for_where_there_is_no_ipv4, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_worker_resolve__what_nobody_wants_is_not_asked, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_worker_resolve__a_cut_answer_fails_its_own_name,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_worker_resolve__a_cut_answer_is_asked_for_over_tcp,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_worker_resolve__names_of_a_broken_socket_are_asked_again, set_up, tear_down),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,9 @@
 /* The cache is a hash table of entries. An entry is pending (with waiters) or answered until it
- * expires. Pending entries beyond the limit of open queries wait in a list. */
+ * expires. Pending entries beyond the limit of open queries wait in a list.
+ *
+ * An error of a c-ares socket costs every query of its channel a try. So a truncated answer, which
+ * makes c-ares turn to TCP, is used as it is; one without an address is queried over TCP in a
+ * channel of its own. A query that a socket error has ended is repeated a little later. */
 #include "resolve.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -13,6 +17,9 @@
 #define TTL_FAILED_US  (20 * USEC_PER_SEC)
 #define TRY_TIMEOUT_MS 1500 /* doubled for each further attempt: 10.5 s in all */
 #define TRIES          3
+#define OWN_TIME_US    (10 * USEC_PER_SEC) /* a query that ends earlier has not had all its tries */
+#define AGAIN_MAX      3                   /* times a query ended by a socket's error is repeated */
+#define AGAIN_AFTER_US USEC_PER_SEC
 
 struct waiter {
     struct waiter *next;
@@ -21,14 +28,20 @@ struct waiter {
 };
 struct dns_entry {
     struct dns_entry *next;       /* in the bucket */
-    struct dns_entry *queue_next; /* waiting to be sent */
+    struct dns_entry *queue_next; /* waiting to be sent, or to be repeated */
     struct resolver *resolver;
     struct waiter *waiters;
     bool pending;
     bool queued; /* pending and not sent yet */
+    int again_n;
+    int64_t asked_us, again_us;
     int64_t expires_us;
     struct resolve_answer answer;
     char host[];
+};
+struct dns_channel {
+    struct resolver *resolver;
+    ares_channel ares;
 };
 struct dns_socket {
     int fd;
@@ -37,7 +50,7 @@ struct dns_socket {
 struct resolver {
     struct loop *loop;
     struct loop_timer *timer;
-    ares_channel channel;
+    struct dns_channel udp, tcp;
     struct dns_socket watched[RESOLVE_FDS_MAX]; /* sockets of c-ares */
     int watched_n;
     struct dns_entry *buckets[BUCKETS];
@@ -45,27 +58,41 @@ struct resolver {
     int open_n;
     struct dns_entry *queue_head;
     struct dns_entry **queue_tail;
+    struct dns_entry *again_head; /* in the order of their times */
+    struct dns_entry **again_tail;
 };
+
+static void ask_first(struct dns_entry *e);
 
 static void on_fd(void *ctx, int fd, uint32_t events)
 {
-    struct resolver *r = ctx;
+    struct dns_channel *c = ctx;
     bool bad = (events & (EPOLLERR | EPOLLHUP)) != 0;
     bool rd = bad || (events & EPOLLIN) != 0;
-    ares_process_fd(r->channel, rd ? fd : ARES_SOCKET_BAD,
+    ares_process_fd(c->ares, rd ? fd : ARES_SOCKET_BAD,
                     (events & EPOLLOUT) != 0 ? fd : ARES_SOCKET_BAD);
 }
 
 static void on_timer(void *ctx)
 {
     struct resolver *r = ctx;
-    ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    ares_process_fd(r->udp.ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    ares_process_fd(r->tcp.ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    while (r->again_head != NULL && r->again_head->again_us <= clock_mono_us()) {
+        struct dns_entry *e = r->again_head;
+        r->again_head = e->queue_next;
+        if (r->again_head == NULL) {
+            r->again_tail = &r->again_head;
+        }
+        ask_first(e);
+    }
 }
 
 /* c-ares tells which events of a socket it wants; none: it is about to close the socket. */
 static void on_sock_state(void *ctx, ares_socket_t fd, int rd, int wr)
 {
-    struct resolver *r = ctx;
+    struct dns_channel *c = ctx;
+    struct resolver *r = c->resolver;
     uint32_t events = (rd != 0 ? (uint32_t)EPOLLIN : 0) | (wr != 0 ? (uint32_t)EPOLLOUT : 0);
     int i = 0;
     while (i < r->watched_n && r->watched[i].fd != fd) {
@@ -78,8 +105,35 @@ static void on_sock_state(void *ctx, ares_socket_t fd, int rd, int wr)
         r->watched[i] = r->watched[--r->watched_n];
     } else if (events != 0 && r->watched_n < RESOLVE_FDS_MAX) {
         r->watched[r->watched_n++] =
-            (struct dns_socket){fd, loop_fd_add(r->loop, fd, events, on_fd, r)};
+            (struct dns_socket){fd, loop_fd_add(r->loop, fd, events, on_fd, c)};
     } /* otherwise the socket is not watched and its queries time out; never reached in practice */
+}
+
+static bool channel_open(struct resolver *r, const char *servers, int flags,
+                         struct dns_channel *ret, struct err *err)
+{
+    ret->resolver = r;
+    /* No search domains: they would repeat the query for each dead host. */
+    struct ares_options opts = {.flags = ARES_FLAG_NOSEARCH | flags,
+                                .timeout = TRY_TIMEOUT_MS,
+                                .tries = TRIES,
+                                .sock_state_cb = on_sock_state,
+                                .sock_state_cb_data = ret};
+    int rc = ares_init_options(&ret->ares, &opts,
+                               ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
+                                   ARES_OPT_SOCK_STATE_CB);
+    if (rc != ARES_SUCCESS) {
+        ret->ares = NULL;
+        return err_set(err, ERR_INTERNAL, "c-ares: %s", ares_strerror(rc));
+    }
+    if (servers != NULL && servers[0] != '\0') {
+        rc = ares_set_servers_ports_csv(ret->ares, servers);
+        if (rc != ARES_SUCCESS) {
+            return err_set(err, ERR_INVALID, "dns '%s': not ADDR:PORT: %s", servers,
+                           ares_strerror(rc));
+        }
+    }
+    return true;
 }
 
 bool resolver_new(struct loop *loop, const char *servers, struct resolver **ret, struct err *err)
@@ -91,27 +145,12 @@ bool resolver_new(struct loop *loop, const char *servers, struct resolver **ret,
     struct resolver *r = xcalloc(1, sizeof *r);
     r->loop = loop;
     r->queue_tail = &r->queue_head;
-    /* No search domains: they would repeat the query for each dead host. */
-    struct ares_options opts = {.flags = ARES_FLAG_NOSEARCH,
-                                .timeout = TRY_TIMEOUT_MS,
-                                .tries = TRIES,
-                                .sock_state_cb = on_sock_state,
-                                .sock_state_cb_data = r};
-    rc = ares_init_options(&r->channel, &opts,
-                           ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
-                               ARES_OPT_SOCK_STATE_CB);
-    if (rc != ARES_SUCCESS) {
-        free(r);
-        return err_set(err, ERR_INTERNAL, "c-ares: %s", ares_strerror(rc));
-    }
+    r->again_tail = &r->again_head;
     r->timer = loop_timer_new(loop, on_timer, r);
-    if (servers != NULL && servers[0] != '\0') {
-        rc = ares_set_servers_ports_csv(r->channel, servers);
-        if (rc != ARES_SUCCESS) {
-            resolver_free(r);
-            return err_set(err, ERR_INVALID, "dns '%s': not ADDR:PORT: %s", servers,
-                           ares_strerror(rc));
-        }
+    if (!channel_open(r, servers, ARES_FLAG_IGNTC, &r->udp, err) ||
+        !channel_open(r, servers, ARES_FLAG_USEVC, &r->tcp, err)) {
+        resolver_free(r);
+        return false;
     }
     *ret = r;
     return true;
@@ -143,7 +182,12 @@ void resolver_free(struct resolver *r)
             }
         }
     }
-    ares_destroy(r->channel);
+    for (int i = 0; i < 2; i++) {
+        ares_channel c = i == 0 ? r->udp.ares : r->tcp.ares;
+        if (c != NULL) {
+            ares_destroy(c);
+        }
+    }
     loop_timer_free(r->timer);
     for (size_t i = 0; i < BUCKETS; i++) {
         while (r->buckets[i] != NULL) {
@@ -234,14 +278,30 @@ static int64_t take_addrs(struct dns_entry *e, const struct ares_addrinfo *info)
     return MAX(ttl_us, TTL_MIN_US);
 }
 
-static void ask(struct dns_entry *e, int family, ares_addrinfo_callback cb)
+static void ask(struct dns_entry *e, struct dns_channel *c, int family, ares_addrinfo_callback cb)
 {
     struct ares_addrinfo_hints hints = {.ai_family = family,
                                         .ai_flags = ARES_AI_NOSORT | ARES_AI_NUMERICSERV};
-    ares_getaddrinfo(e->resolver->channel, e->host, NULL, &hints, cb, e);
+    ares_getaddrinfo(c->ares, e->host, NULL, &hints, cb, e);
 }
 
-static void answered6(void *arg, int rc, int timeouts UNUSED, struct ares_addrinfo *info)
+static bool must_ask_again(const struct dns_entry *e, int rc)
+{
+    bool early = clock_mono_us() - e->asked_us < OWN_TIME_US;
+    return e->again_n < AGAIN_MAX && (rc == ARES_ECONNREFUSED || (rc == ARES_ETIMEOUT && early));
+}
+
+static void ask_again(struct dns_entry *e)
+{
+    struct resolver *r = e->resolver;
+    e->again_n++;
+    e->again_us = clock_mono_us() + AGAIN_AFTER_US;
+    e->queue_next = NULL;
+    *r->again_tail = e;
+    r->again_tail = &e->queue_next;
+}
+
+static void answered(void *arg, int rc, int timeouts UNUSED, struct ares_addrinfo *info)
 {
     struct dns_entry *e = arg;
     int64_t ttl_us = TTL_FAILED_US;
@@ -252,20 +312,60 @@ static void answered6(void *arg, int rc, int timeouts UNUSED, struct ares_addrin
     if (info != NULL) {
         ares_freeaddrinfo(info);
     }
-    finish(e, ttl_us);
+    if (must_ask_again(e, rc)) {
+        ask_again(e);
+    } else {
+        finish(e, ttl_us);
+    }
+}
+
+/* True when there is an answer without an address, which is released. */
+static bool is_empty(int rc, struct ares_addrinfo *info)
+{
+    bool empty = rc == ARES_ENODATA || rc == ARES_EBADRESP;
+    if (empty && info != NULL) {
+        ares_freeaddrinfo(info);
+    }
+    return empty;
+}
+
+static void answered_tcp(void *arg, int rc, int timeouts UNUSED, struct ares_addrinfo *info)
+{
+    struct dns_entry *e = arg;
+    if (is_empty(rc, info)) {
+        ask(e, &e->resolver->udp, AF_INET6, answered);
+    } else {
+        answered(arg, rc, 0, info);
+    }
+}
+
+/* The answer without an address once more, to see whether it was truncated. */
+static void answered_raw(void *arg, int rc, int timeouts UNUSED, unsigned char *bytes, int n)
+{
+    struct dns_entry *e = arg;
+    if (bytes != NULL && n > 2 && (bytes[2] & 0x02) != 0) {
+        ask(e, &e->resolver->tcp, AF_INET, answered_tcp);
+    } else if (rc == ARES_ENODATA) {
+        ask(e, &e->resolver->udp, AF_INET6, answered);
+    } else {
+        answered(arg, rc == ARES_SUCCESS ? ARES_EBADRESP : rc, 0, NULL);
+    }
 }
 
 static void answered4(void *arg, int rc, int timeouts UNUSED, struct ares_addrinfo *info)
 {
     struct dns_entry *e = arg;
-    if (rc == ARES_ENODATA) {
-        if (info != NULL) {
-            ares_freeaddrinfo(info);
-        }
-        ask(e, AF_INET6, answered6);
-        return;
+    if (is_empty(rc, info)) {
+        ares_query(e->resolver->udp.ares, e->host, 1 /* IN */, 1 /* A */, answered_raw, e);
+    } else {
+        answered(arg, rc, 0, info);
     }
-    answered6(arg, rc, 0, info);
+}
+
+static void ask_first(struct dns_entry *e)
+{
+    e->asked_us = clock_mono_us();
+    ask(e, &e->resolver->udp, AF_INET, answered4);
 }
 
 static void start_next(struct resolver *r)
@@ -283,7 +383,7 @@ static void start_next(struct resolver *r)
             continue;
         }
         r->open_n++;
-        ask(e, AF_INET, answered4);
+        ask_first(e);
     }
 }
 
@@ -315,6 +415,7 @@ void resolver_lookup(struct resolver *r, const char *host, resolve_fn fn, void *
     e->waiters = w;
     if (ask_now) {
         e->pending = e->queued = true;
+        e->again_n = 0;
         e->queue_next = NULL;
         *r->queue_tail = e;
         r->queue_tail = &e->queue_next;
@@ -347,9 +448,19 @@ bool resolver_is_queued(struct resolver *r, const char *host)
 
 void resolver_arm(struct resolver *r)
 {
-    struct timeval tv;
-    struct timeval *left = ares_timeout(r->channel, NULL, &tv);
-    if (left != NULL) {
-        loop_timer_set(r->timer, (int64_t)left->tv_sec * USEC_PER_SEC + left->tv_usec);
+    int64_t wait_us = INT64_MAX;
+    const ares_channel channels[] = {r->udp.ares, r->tcp.ares};
+    for (size_t i = 0; i < ARRAY_LEN(channels); i++) {
+        struct timeval tv;
+        struct timeval *left = ares_timeout(channels[i], NULL, &tv);
+        if (left != NULL) {
+            wait_us = MIN(wait_us, (int64_t)left->tv_sec * USEC_PER_SEC + left->tv_usec);
+        }
+    }
+    if (r->again_head != NULL) {
+        wait_us = MIN(wait_us, MAX(r->again_head->again_us - clock_mono_us(), 0));
+    }
+    if (wait_us != INT64_MAX) {
+        loop_timer_set(r->timer, wait_us);
     }
 }
