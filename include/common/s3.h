@@ -52,6 +52,9 @@ void s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_c
 struct s3_blocking;
 bool s3_blocking_new(int tries, struct s3_blocking **ret, struct err *err) MUST_CHECK;
 void s3_blocking_free(struct s3_blocking *s);
+/* From now on passing failures of an S3 that answers (5xx, SlowDown) are retried for so long after
+ * the call began, even beyond its tries. */
+void s3_blocking_be_patient(struct s3_blocking *s, int64_t patience_us);
 bool s3_blocking_get(struct s3_blocking *s, const struct s3_uri *u, size_t max_bytes,
                      struct buf *ret, struct err *err) MUST_CHECK; /* ERR_NOT_FOUND */
 /* n > 0 bytes from offset `from` of the version with this ETag ("": any). ERR_CONFLICT when the

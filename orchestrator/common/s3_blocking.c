@@ -14,6 +14,7 @@ struct s3_blocking {
     struct aws_client *c;
     struct loop_timer *timer;
     int tries;
+    int64_t patience_us; /* 0: only tries count */
     struct rng rng;
     struct s3_kept *out; /* result of the call in progress */
     bool done;
@@ -55,6 +56,19 @@ void s3_blocking_free(struct s3_blocking *s)
     loop_timer_free(s->timer);
     loop_free(s->l);
     free(s);
+}
+
+void s3_blocking_be_patient(struct s3_blocking *s, int64_t patience_us)
+{
+    s->patience_us = patience_us;
+}
+
+/* S3 that answers (5xx, SlowDown, half a body) is worth waiting for; one that does not answer has
+ * its tries only. */
+static bool may_try(const struct s3_blocking *s, const struct s3_result *r, int tries_n,
+                    int64_t since_us)
+{
+    return tries_n < s->tries || (r->status != 0 && clock_mono_us() - since_us < s->patience_us);
 }
 
 void s3_kept_done(struct s3_kept *k)
@@ -104,6 +118,7 @@ bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec 
                   void *ctx, struct s3_kept *ret, struct err *err)
 {
     int credentials_n = 0;
+    int64_t since_us = clock_mono_us();
     *ret = (struct s3_kept){.body = BUF_INIT(0)};
     for (int try = 1;; try++) {
         s->out = ret;
@@ -112,7 +127,8 @@ bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec 
         s->out = NULL;
         enum s3_again more = again != NULL ? again(ctx, spec, &ret->r) : S3_AGAIN_IF_PASSING;
         bool passing = may_pass(&ret->r, &credentials_n);
-        if (try == s->tries || more == S3_AGAIN_END || (more == S3_AGAIN_IF_PASSING && !passing)) {
+        if (!may_try(s, &ret->r, try, since_us) || more == S3_AGAIN_END ||
+            (more == S3_AGAIN_IF_PASSING && !passing)) {
             break;
         }
         ret->unknown_n += ret->r.outcome == AWS_UNKNOWN;

@@ -1,18 +1,22 @@
 /* Folder and S3 sinks. In a folder a name is created by link(2) or rename(2) of a finished, synced
- * temporary file, so a killed worker leaves only files that start with ".tmp-". */
+ * temporary file, so a killed worker leaves only files that start with ".tmp-". A living writer
+ * holds a lock on its own, which keeps others from removing it. */
 #include "sink.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/rng.h"
 #include "common/s3.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #define TMP_PREFIX ".tmp-"
+#define TMP_TRIES  16
 #define S3_TRIES   6
 
 struct sink {
@@ -76,7 +80,18 @@ static bool open_s3(struct sink *s, const char *uri, struct err *err)
         s->base.key[n] = '/';
         s->base.key[n + 1] = '\0';
     }
-    return s3_blocking_new(S3_TRIES, &s->s3, err);
+    if (!s3_blocking_new(S3_TRIES, &s->s3, err)) {
+        return false;
+    }
+    s3_blocking_be_patient(s->s3, SINK_S3_PATIENCE_US);
+    return true;
+}
+
+void sink_be_patient(struct sink *s, int64_t patience_us)
+{
+    if (s->s3 != NULL) {
+        s3_blocking_be_patient(s->s3, patience_us);
+    }
 }
 
 bool sink_is_s3(const char *uri)
@@ -313,6 +328,15 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
     return false;
 }
 
+/* Remove a temporary file that no living writer holds. */
+static void remove_left(struct sink *s, const char *name)
+{
+    AUTO_FD int fd = openat(s->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        (void)unlinkat(s->dir_fd, name, 0);
+    }
+}
+
 bool sink_sweep_but(struct sink *s, const char *const *keep, size_t keep_n, struct err *err)
 {
     if (s->s3 != NULL) {
@@ -326,7 +350,7 @@ bool sink_sweep_but(struct sink *s, const char *const *keep, size_t keep_n, stru
     for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
         if (strncmp(e->d_name, TMP_PREFIX, strlen(TMP_PREFIX)) == 0 &&
             !is_one_of(e->d_name, keep, keep_n)) {
-            (void)unlinkat(s->dir_fd, e->d_name, 0);
+            remove_left(s, e->d_name);
         }
     }
     (void)closedir(d);
@@ -347,6 +371,29 @@ void sink_abort_uploads(struct sink *s, bool (*ours)(void *ctx, const char *name
     }
 }
 
+/* A new file, locked: the lock says that its writer is alive. Another writer that sweeps may remove
+ * it before it is locked; it is then made once more. -1 with errno on failure. */
+static int create_tmp(struct sink *s, const char *name, char *tmp, size_t tmp_n)
+{
+    uint64_t own; /* thread ids of two containers on one file system may be equal */
+    rng_secret(&own, sizeof own);
+    for (int tries = 0; tries < TMP_TRIES; tries++) {
+        struct stat st;
+        (void)snprintf(tmp, tmp_n, TMP_PREFIX "%016" PRIx64 "-%u-%s", own, s->serial++, name);
+        int fd = openat(s->dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0) {
+            return -1;
+        }
+        (void)flock(fd, LOCK_EX | LOCK_NB);
+        if (fstat(fd, &st) == 0 && st.st_nlink > 0) {
+            return fd;
+        }
+        (void)close(fd);
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
 bool sink_stream_begin(struct sink *s, const char *name, const char *content_type,
                        struct sink_stream **ret, struct err *err)
 {
@@ -362,16 +409,12 @@ bool sink_stream_begin(struct sink *s, const char *name, const char *content_typ
             return false;
         }
     } else {
-        (void)snprintf(t->tmp, sizeof t->tmp, TMP_PREFIX "%d-%u-%s", (int)gettid(), s->serial++,
-                       name);
-        t->fd = openat(s->dir_fd, t->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        t->fd = create_tmp(s, name, t->tmp, sizeof t->tmp);
         if (t->fd < 0) {
             (void)err_set_os(err, ERR_IO, errno, "cannot create '%s'", name);
             free(t);
             return false;
         }
-        /* tells sink_stream_restore that this process is alive */
-        (void)flock(t->fd, LOCK_EX | LOCK_NB);
     }
     *ret = t;
     return true;

@@ -5,12 +5,14 @@
  * call fails with ERR_PRECONDITION. A partly written object is never visible. */
 #pragma once
 #include "common/buf.h"
+#include "common/units.h"
 #include <jansson.h>
 
 #define SINK_NAME_BYTES_MAX 200
 /* part size of a stream to S3; each stream holds one part in memory */
-#define SINK_PART_BYTES  ((size_t)8 << 20)
-#define SINK_OBJECTS_MAX 2000000 /* maximum objects in an output folder */
+#define SINK_PART_BYTES     ((size_t)8 << 20)
+#define SINK_S3_PATIENCE_US (120 * USEC_PER_SEC)
+#define SINK_OBJECTS_MAX    2000000 /* maximum objects in an output folder */
 
 struct sink;
 struct sink_object { /* value */
@@ -28,6 +30,9 @@ struct sink_listing {
 bool sink_is_s3(const char *uri);
 bool sink_open(const char *uri, struct sink **ret, struct err *err) MUST_CHECK;
 void sink_free(struct sink *s);
+/* For how long requests are tried again while S3 reports failures; SINK_S3_PATIENCE_US unless this
+ * is called. Nothing to do for a folder. */
+void sink_be_patient(struct sink *s, int64_t patience_us);
 /* List the objects directly below; sink_listing_done frees the result. */
 bool sink_list(struct sink *s, struct sink_listing *ret, struct err *err) MUST_CHECK;
 void sink_listing_done(struct sink_listing *l);

@@ -131,6 +131,30 @@ bool sagemaker_container_channel(const char *name, char **ret, struct err *err)
     return true;
 }
 
+/* Of an error of a file or device that is none of those above. */
+static const char *io_cause(int os_errno)
+{
+    switch (os_errno) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+        return "bad_input";
+    case ETIMEDOUT:
+    case ECONNRESET:
+    case ECONNREFUSED:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ENOTCONN:
+    case EPIPE:
+    case ESTALE: /* the server of a mounted file system lost it */
+        return "network";
+    default: /* EIO, EMFILE and their like: the machine's */
+        return "internal";
+    }
+}
+
 const char *sagemaker_container_cause(const struct err *err)
 {
     if (err->os_errno == ENOSPC || err->os_errno == EDQUOT) {
@@ -163,6 +187,8 @@ const char *sagemaker_container_cause(const struct err *err)
         return "network";
     case ERR_AWS:
         return err->http_status >= 500 || err->http_status == 0 ? "network" : "unknown";
+    case ERR_IO:
+        return io_cause(err->os_errno);
     case ERR_NONE:
     case ERR_INTERNAL:
     case ERR_CONFLICT:
@@ -172,7 +198,6 @@ const char *sagemaker_container_cause(const struct err *err)
     case ERR_QUOTA:
     case ERR_DATABASE:
     case ERR_NOT_LEADER:
-    case ERR_IO:
     case ERR_CODE_COUNT:
         break;
     }

@@ -291,6 +291,28 @@ static void test_multipart__abort_removes_the_parts(void **state)
     assert_int_equal(err.code, ERR_INVALID);
 }
 
+static void test_sync__failures_of_s3_are_waited_for(void **state)
+{
+    (void)state;
+    struct s3_blocking *once = NULL;
+    struct err err = ERR_INIT;
+    struct s3_uri u = uri("flaky");
+    assert_true(s3_blocking_new(1, &once, NULL));
+    assert_true(s3_blocking_put(s, &u, STR("0123456789"), NULL, false, NULL));
+    AUTO_BUF struct buf body = BUF_INIT(0);
+    assert_false(s3_blocking_get(once, &u, 100, &body, &err));
+    assert_true(err.http_status >= 500);
+    s3_blocking_be_patient(once, 20 * USEC_PER_SEC);
+    u = uri("flaky");
+    assert_true(s3_blocking_put(s, &u, STR("0123456789"), NULL, false, NULL));
+    bool got = s3_blocking_get(once, &u, 100, &body, &err);
+    if (!got) {
+        fail_msg("%s (%d, HTTP %d)", err.message, err.code, err.http_status);
+    }
+    assert_true(str_eq_cstr(buf_str(&body), "0123456789"));
+    s3_blocking_free(once);
+}
+
 static void test_sync__a_server_that_is_away_costs_all_tries(void **state)
 {
     (void)state;
@@ -327,6 +349,7 @@ int main(void)
         TEST(test_multipart__lost_parts_and_errors_in_a_200_pass),
         TEST(test_multipart__a_rival_wins_and_the_parts_go),
         TEST(test_multipart__abort_removes_the_parts),
+        TEST(test_sync__failures_of_s3_are_waited_for),
         TEST(test_sync__a_server_that_is_away_costs_all_tries),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

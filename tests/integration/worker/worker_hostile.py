@@ -23,12 +23,12 @@ def part_of(d, server, name, bodies):
     return part
 
 
-def outcome(d, server, name, bodies):
+def outcome(d, server, name, bodies, *more):
     """One run: ([error text or success], CPU seconds, its log, the shard's pictures)."""
     out = os.path.join(d, name)
     before = os.times()
     rc, so, se = run(["--parquet", part_of(d, server, name, bodies), "--output", out, "--allow-net",
-                      server.net, "--timeout", 60])
+                      server.net, "--timeout", 60] + list(more))
     after = os.times()
     tap.ok(rc == 0, "%s: the run ends well" % name, so + se)
     texts = [r["error_message"] or r["status"] for r in read_parquet(out + "/00000.parquet")]
@@ -206,12 +206,26 @@ def test_crash_after_crash(d, server):
     tap.eq((stats["failed_to_resize"], stats["failed_to_download"]), (20, 0), "counted as failed to resize")
 
 
+def test_liftable_limits(d, server):
+    """A picture of 8200 x 8200 is no bomb; the limits are settings, and --help names them."""
+    large, small = encode(np.full((8200, 8200), 200, np.uint8), "PNG", compress_level=1), PHOTO
+    texts, _, _, _ = outcome(d, server, "large", [large, small])
+    tap.eq(texts, ["success", "success"], "67 megapixels")
+    texts, _, _, _ = outcome(d, server, "lowered", [large, small], "--max_image_pixels", 64000000)
+    tap.eq(texts, ["image area too large", "success"], "--max_image_pixels 64000000")
+    texts, _, _, _ = outcome(d, server, "bytes", [large, small], "--max_image_bytes", len(small))
+    tap.eq([texts[0] == "success", texts[1]], [False, "success"], "--max_image_bytes (%s)" % texts[0])
+    said = subprocess.run([WORKER, "download", "--help"], capture_output=True, text=True).stdout
+    tap.ok(all(x in " ".join(said.split()) for x in ("max_image_pixels", "16384", "64 columns", "16 MiB")), "--help names the limits", said)
+
+
 def main():
     server = Server()
     with Folder() as d:
         test_bombs(d, server)
         test_scans_of_photographs(d, server)
         test_foreign_formats(d, server)
+        test_liftable_limits(d, server)
         test_crash(d, server)
         test_crash_after_crash(d, server)
     return tap.done()

@@ -198,6 +198,20 @@ def test_two_at_once(d):
             tap.ok(False, "shard %d is of one writer" % i)
 
 
+def test_rivals_in_a_folder(d):
+    """Each run begins by removing what killed ones left, and no file of a living one is among that."""
+    g = Gate(d, "rivals", 0)
+    slow = start(g.args())
+    wait_for(lambda: [x for x in (os.listdir(g.out) if os.path.isdir(g.out) else []) if x.startswith(".tmp-")], what="an open file")
+    left = os.path.join(g.out, ".tmp-1-1-00005.tar")
+    open(left, "w").write("half")
+    rival = start(g.args())
+    wait_for(lambda: not os.path.exists(left), what="the rival's sweep")
+    g.open.set()
+    ends = [finish(p) for p in (slow, rival)]
+    tap.ok(not any("No such file" in se for _, _, se in ends), "a rival's sweep leaves the files of a living writer", ends)
+
+
 def test_contract(d):
     """Started as SageMaker starts it."""
     g = Gate(d, "contract", SHARDS)
@@ -265,6 +279,10 @@ def test_bad_parts(d):
 
     fails("no-url-column", data, ["no column 'url' or 'URL'", "LINK, TEXT"])
     fails("no-named-column", data, ["no column 'link' (url_col)", "LINK"], "--url_col", "link")
+    for sql_type, value in (("BIGINT", 7), ("VARCHAR[]", ["http://h/"])):
+        odd = os.path.join(d, "odd.parquet")
+        make_parquet(odd, [{"url": value}], {"url": sql_type})
+        fails("url-" + sql_type, open(odd, "rb").read(), ["the URL column 'url' is of type " + sql_type + ", not text"])
     fails("no-extra-column", data, ["no column 'text'"], "--url_col", "LINK", "--save_additional_columns", "text")
     fails("no-caption-column", data, ["no column 'alt'"], "--url_col", "LINK", "--caption_col", "alt")
     fails("truncated", data[:len(data) // 2], ["truncated parquet"])
@@ -286,6 +304,7 @@ with Folder() as d:
     test_pieces(d)
     test_other_writer(d)
     test_two_at_once(d)
+    test_rivals_in_a_folder(d)
     test_contract(d)
     test_bad_parts(d)
 sys.exit(tap.done())

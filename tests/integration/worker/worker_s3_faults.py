@@ -36,10 +36,10 @@ def make_part(d, server):
     return path
 
 
-def args_of(part, server, name):
+def args_of(part, server, name, patience=120):
     return ["--parquet", part, "--output", "s3://data/%s" % name, "--number_sample_per_shard", PER,
             "--disable_all_reencoding", "true", "--processes_count", 1, "--retries", 0, "--timeout", 60,
-            "--allow-net", server.net]
+            "--allow-net", server.net, "--s3_patience", patience]
 
 
 def all_faults(local, name):
@@ -106,7 +106,7 @@ def test_dead_s3(local, part, server):
     for operation in ("UploadPart", "CompleteMultipartUpload"):
         local.faults({"operation": operation, "kind": "error_503", "after": 3, "times": 1000})
         name = "dead" + operation
-        rc, so, se = run(args_of(part, server, name), env=local.env())
+        rc, so, se = run(args_of(part, server, name, patience=1), env=local.env())
         tap.ok(rc == 75 and not os.path.exists(local.folder("data", name, "_manifest.json")),
                "no %s gets through: the job fails as a matter of the network" % operation, "%d %s" % (rc, se))
         tap.eq(local.uploads(), [], "and takes its uploads away")

@@ -52,7 +52,7 @@ static size_t on_data(char *p, size_t size UNUSED, size_t n, void *ctx)
     if (transfer_is_crumbs(t)) {
         return 0;
     }
-    if (t->body.n + n > IMAGE_BODY_BYTES_MAX) {
+    if (t->body.n + n > (size_t)f->run->o->max_image_bytes) {
         t->too_large = true;
         return 0;
     }
@@ -104,7 +104,7 @@ static CURL *make_easy(struct fetch *f, struct transfer *t)
     (void)curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     (void)curl_easy_setopt(e, CURLOPT_USERAGENT, f->user_agent);
     (void)curl_easy_setopt(e, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
-    (void)curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)IMAGE_BODY_BYTES_MAX);
+    (void)curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, f->run->o->max_image_bytes);
     /* Debian's curl parses the CA folder for each connection unless it is told that there is
      * none. */
     (void)curl_easy_setopt(e, CURLOPT_CAPATH, NULL);

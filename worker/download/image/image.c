@@ -131,7 +131,8 @@ enum image_result image_read(struct str body, struct image_rows *rows, int *ret_
     if (!image_header(body, f, &w, &h) || w < 1 || h < 1) {
         return IMAGE_BAD;
     }
-    if (!image_fits(w, h)) {
+    int64_t max_pixels = rows->max_pixels > 0 ? rows->max_pixels : IMAGE_PIXELS_USUAL;
+    if (!image_fits(w, h) || w * h > max_pixels) {
         return IMAGE_AREA_TOO_LARGE;
     }
     *ret_w = (int)w;

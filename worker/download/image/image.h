@@ -3,10 +3,11 @@
 #pragma once
 #include "common/buf.h"
 
-#define IMAGE_BODY_BYTES_MAX (20u << 20) /* compressed, as downloaded */
-#define IMAGE_PIXELS_MAX     (64 * 1000 * 1000)
+#define IMAGE_BODY_BYTES_MAX (64u << 20) /* compressed, as downloaded; max_image_bytes is lower */
 #define IMAGE_SIDE_MAX       16384
-#define IMAGE_OUT_BYTES_MAX  (48u << 20) /* encoded */
+#define IMAGE_PIXELS_MAX     (IMAGE_SIDE_MAX * IMAGE_SIDE_MAX)
+#define IMAGE_PIXELS_USUAL   (100 * 1000 * 1000) /* unless max_image_pixels says otherwise */
+#define IMAGE_OUT_BYTES_MAX  (48u << 20)         /* encoded */
 #define IMAGE_EXIF_BYTES_MAX (64u << 10)
 
 enum image_format { IMAGE_JPEG, IMAGE_PNG, IMAGE_WEBP, IMAGE_UNKNOWN };
@@ -41,6 +42,7 @@ struct image_options {
     enum image_hash hash;
     int size, quality, min_size;
     double max_area, max_aspect;
+    int64_t max_pixels;          /* larger pictures are not decoded; 0: IMAGE_PIXELS_USUAL */
     enum resize_filter up, down; /* for enlarging, for reducing */
     bool only_if_bigger, exif;
     bool keep_same; /* the body itself when nothing about the picture changes */
@@ -69,7 +71,8 @@ struct image_rows {
      * with rows, from begin on. NULL: rows only. */
     bool (*begin_planes)(struct image_rows *r, int w, int h, const struct plane_form *form);
     bool (*plane_row)(struct image_rows *r, int plane, const uint8_t *px);
-    bool matted; /* set by the decoder: alpha was laid over white */
+    int64_t max_pixels; /* larger pictures are not decoded; 0: IMAGE_PIXELS_USUAL */
+    bool matted;        /* set by the decoder: alpha was laid over white */
 };
 
 void image_done(struct image *im);

@@ -157,7 +157,8 @@ void transform_init(struct transform *t, const struct image_options *o, int turn
                                      .begin = thumb_begin,
                                      .row = thumb_row,
                                      .begin_planes = thumb_begin_planes,
-                                     .plane_row = thumb_plane_row},
+                                     .plane_row = thumb_plane_row,
+                                     .max_pixels = o->max_pixels},
                             .o = o,
                             .turned = turned,
                             .result = IMAGE_BAD};

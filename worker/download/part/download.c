@@ -394,11 +394,20 @@ static bool one_host(struct err *err)
                                  hosts);
 }
 
+static bool open_output(struct download *d, struct err *err)
+{
+    if (!sink_open(d->o.output_folder, &d->sink, err)) {
+        return false;
+    }
+    sink_be_patient(d->sink, d->o.s3_patience_s * USEC_PER_SEC);
+    return true;
+}
+
 static enum job_main_end download(void *ctx, struct err *err)
 {
     struct download *d = ctx;
     bool done = false;
-    if (!one_host(err) || !sink_open(d->o.output_folder, &d->sink, err) ||
+    if (!one_host(err) || !open_output(d, err) ||
         !incremental_mode_is_done(d->sink, &d->o, d->task, &done, err) || !compare(d, done, err)) {
         return JOB_MAIN_FAILED;
     }

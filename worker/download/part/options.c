@@ -65,6 +65,10 @@ static const struct option_row rows[] = {
     {"compute_hash", NULL, OPTIONAL, "sha256", 0, 0, AT(compute_hash), "sha256, sha512, md5, None"},
     {"verify_hash", NULL, OPTIONAL, "", 0, 0, AT(verify_hash),
      "[\"column\",\"sha256\"]: a body must have the hash of that column; type as compute_hash"},
+    {"max_image_pixels", NULL, INT, "100000000", 1, IMAGE_PIXELS_MAX, AT(max_image_pixels),
+     "larger pictures are not decoded (image area too large); a decoding process has 1 GiB"},
+    {"max_image_bytes", NULL, INT, "20971520", 1, IMAGE_BODY_BYTES_MAX, AT(max_image_bytes),
+     "larger bodies are not downloaded"},
     {"timeout", NULL, INT, "10", 1, 600, AT(timeout_s), "seconds per attempt at one URL"},
     {"retries", NULL, INT, "0", 0, 10, AT(retries),
      "further attempts after a transient failure, with growing pauses"},
@@ -94,6 +98,8 @@ static const struct option_row rows[] = {
      "the input is an earlier output: fetch its failed rows again"},
     {"progress_interval", NULL, INT, "60", 1, 3600, AT(progress_interval_s),
      "seconds between updates of _progress.json"},
+    {"s3_patience", NULL, INT, "120", 1, 3600, AT(s3_patience_s),
+     "seconds a request to the output is retried while S3 fails (5xx, SlowDown)"},
     {"stop_seconds", NULL, INT, "90", 2, 115, AT(stop_s),
      "maximum seconds from SIGTERM to the end; open shards are discarded after half of it"},
     {"dns", NULL, OPTIONAL, "", 0, 0, AT(dns), "ADDR:PORT of the resolver; None: the system's"},
@@ -366,6 +372,7 @@ static void work_out_image(struct download_options *o, struct buf *faults)
     im->min_size = (int)o->min_image_size;
     im->max_area = o->max_image_area;
     im->max_aspect = o->max_aspect_ratio;
+    im->max_pixels = o->max_image_pixels;
     im->exif = o->extract_exif;
     im->orient = o->exif_orientation;
     im->keep_same = o->skip_reencode;
@@ -550,6 +557,11 @@ void options_help(struct buf *out)
             settings_help_line(out, r->flag, "the same as --%s", r->name);
         }
     }
+    buf_addf(out,
+             "\nLimits: a picture has at most %d pixels a side and max_image_pixels, a\n"
+             "body max_image_bytes, an encoded picture %u MiB, an input %d columns, the\n"
+             "text of a row %u MiB; a picture is decoded in 10 CPU seconds and 1 GiB.\n",
+             IMAGE_SIDE_MAX, IMAGE_OUT_BYTES_MAX >> 20, COLUMNS_MAX, ROW_TEXT_BYTES_MAX >> 20);
     buf_add_cstr(out,
                  "\nNumbers may be 1e6 or 1_000_000; flags True, False, true, 1, --NAME alone or\n"
                  "--noNAME; lists [\"a\",\"b\"], ['a','b'] or a,b; None: not given. Dashes and\n"

@@ -177,6 +177,19 @@ static int must_find(duckdb_result *r, const char *name, const char *setting, st
     return i;
 }
 
+/* A URL is a text; as a number or list it would fail in every row. */
+static bool check_url(const struct parquet *p, duckdb_result *types, int file_i, struct err *err)
+{
+    char *type = duckdb_value_varchar(types, 1, (idx_t)file_i);
+    bool ok = type != NULL && (strcmp(type, "VARCHAR") == 0 || strncmp(type, "ENUM(", 5) == 0);
+    if (!ok) {
+        (void)err_set(err, ERR_INVALID, "'%s': the URL column '%.60s' is of type %.60s, not text",
+                      p->name, p->source[p->columns.url_i], type != NULL ? type : "unknown");
+    }
+    duckdb_free(type);
+    return ok;
+}
+
 static int add_text_column(struct parquet *p, duckdb_result *r, int file_i, const char *name)
 {
     add_column(p, r, file_i, name, "VARCHAR");
@@ -239,7 +252,8 @@ static bool choose_columns(struct parquet *p, duckdb_result *r, duckdb_result *t
         p->source[p->columns.n] = xstrdup(o->verify_col); /* read but not written */
         p->columns.verify = true;
     }
-    return lacking.n == 0 ? check_boxes(p, err) : missing(p, r, buf_cstr(&lacking), err);
+    return lacking.n != 0 ? missing(p, r, buf_cstr(&lacking), err)
+                          : check_url(p, types, i, err) && check_boxes(p, err);
 }
 
 static void from_clause(struct buf *sql, const char *path)

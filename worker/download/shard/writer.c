@@ -45,6 +45,7 @@ bool writer_new(struct pipeline *run, struct duck *duck, struct writer **ret, st
         writer_free(w);
         return false;
     }
+    sink_be_patient(w->sink, run->o->s3_patience_s * USEC_PER_SEC);
     *ret = w;
     return true;
 }
