@@ -70,7 +70,7 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
         leader_pool_failed(p, clock_boot_us());
         return;
     }
-    leader_plan_pool_seen(&c->state, p, &job->pool, clock_wall_us(), &w);
+    leader_plan_pool_seen(&c->state, p, &job->pool, job->ended > 0, clock_boot_us(), &w);
     leader_apply_pool_seen(&c->state, p, w.fate, clock_wall_us(), clock_boot_us());
     if (w.fate == POOL_FATE_NOT_BOOKED) {
         log_event(LOG_ERROR, "pool_not_booked", LF_S("job", p->row.job.s), LF_ERR(&w.error));

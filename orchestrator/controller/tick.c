@@ -43,7 +43,7 @@ static bool look(struct controller *c)
         leader_lose(c, "view_failed", &err);
         return false;
     }
-    stage_history_tick(&c->state, clock_wall_us());
+    stage_history_tick(&c->state, clock_boot_us());
     return skip_done_tick(c) && operations_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
 }
 

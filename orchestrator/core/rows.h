@@ -172,7 +172,9 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     usec_t pool_expires_us;     /* AVAILABLE: 0 not known */
     int64_t retained_s, warm_s; /* one instance's, all instances'; of a pool that has ended */
     musd_t warm_musd;
-    musd_t reserved_musd; /* of the attempt */
+    int64_t frees_pool_id; /* REUSED by an attempt that was intended on this other pool, which is
+                              idle again; 0 none */
+    musd_t reserved_musd;  /* of the attempt */
     char instance_type[INSTANCE_TYPE_MAX + 1];
     int instances;
     const char *manifest_json; /* NULL none */

@@ -134,7 +134,8 @@ SELECT why, (SELECT id FROM new_pool) FROM refused
 -- entries: $38 kinds text[], $39 from text[], $40 to text[], $41 amounts bigint[],
 -- $42 seconds bigint[]; $43 left open bigint, $44 its pool moves to text or NULL,
 -- $45 retained_s bigint, $46 expires timestamptz, $47 idle instance-seconds bigint,
--- $48 their cost bigint, $49 change: signature bigint, $50 failures with it integer
+-- $48 their cost bigint, $49 change: signature bigint, $50 failures with it integer,
+-- $51 another pool bigint (0: none) that the job which took its pool was intended on: free again
 WITH old AS MATERIALIZED (
     SELECT a.*, c.project_id,
         $15::boolean AND NOT a.settled AS pays,
@@ -176,12 +177,13 @@ new_pool AS (
     RETURNING p.id, p.state, p.instances),
 not_taken AS (
     UPDATE pool p SET taken_by = NULL
-    FROM old WHERE $14::boolean AND old.holds AND p.id = old.pool_id AND p.state = 'available'
-      AND p.taken_by = old.id
+    FROM old WHERE $14::boolean AND old.holds AND p.state = 'available'
+      AND (p.id = old.pool_id AND p.taken_by = old.id
+           OR p.id = $51::bigint AND p.taken_by IS NOT NULL)
     RETURNING p.instances),
 new_slots AS (
     UPDATE slots s SET held = s.held - CASE WHEN $14::boolean AND old.holds THEN old.instances ELSE 0 END,
-        warm_idle = s.warm_idle + coalesce((SELECT instances FROM not_taken), 0)
+        warm_idle = s.warm_idle + coalesce((SELECT sum(instances)::int FROM not_taken), 0)
             + coalesce((SELECT instances FROM new_pool WHERE state = 'available'), 0)
     FROM old WHERE ($14::boolean AND old.holds OR $44::text = 'available')
       AND s.instance_type = old.instance_type AND s.market = old.market),

@@ -253,6 +253,9 @@ static size_t uri_n(const char *p, size_t left)
 {
     static const char *const schemes[] = {"s3://", "http://", "https://", "arn:aws", "fsx://"};
     for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+        if (p[0] != schemes[i][0]) { /* asked of every character */
+            continue;
+        }
         size_t n = strlen(schemes[i]);
         if (left < n || strncmp(p, schemes[i], n) != 0) {
             continue;

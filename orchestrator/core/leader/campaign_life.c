@@ -75,28 +75,30 @@ static void plan_stage(const struct live_campaign *lc, const struct live_stage *
 {
     enum stage_state now = ls->row.state;
     bool cancel = lc->row.wanted == WANTED_CANCEL;
-    struct campaign_life_move m = {.stage_id = ls->row.id, .from = (int)now, .to = (int)now};
     if (lc->row.state == CAMPAIGN_PLANNED || campaign_state_terminal(lc->row.state)) {
         return;
     }
+    struct campaign_life_move *m = &w->moves[w->n]; /* not cleared: asked at every look */
+    m->stage_id = ls->row.id;
+    m->from = m->to = (int)now;
+    m->resumes = m->trips = false;
+    m->reason[0] = '\0';
     /* Skipped comes before the other terminal states.
      * NOLINTNEXTLINE(bugprone-branch-clone) */
     if (now == STAGE_SKIPPED && !cancel) {
-        plan_needs(lc, ls, &m);
+        plan_needs(lc, ls, m);
     } else if (stage_state_terminal(now)) {
         return;
     } else if (cancel) {
         if (ls->row.counts[TASK_ACTIVE] == 0 && ls->row.counts[TASK_WAITING] == 0) {
-            m.to = STAGE_CANCELLED;
+            m->to = STAGE_CANCELLED;
         }
     } else if (now == STAGE_BLOCKED) {
-        plan_needs(lc, ls, &m);
+        plan_needs(lc, ls, m);
     } else {
-        plan_running(ls, &m);
+        plan_running(ls, m);
     }
-    if (m.to != m.from) {
-        w->moves[w->n++] = m;
-    }
+    w->n += m->to != m->from;
 }
 
 static enum campaign_state end_of(const struct live_campaign *lc)
@@ -107,11 +109,10 @@ static enum campaign_state end_of(const struct live_campaign *lc)
         if (!stage_state_terminal(s)) {
             return CAMPAIGN_RUNNING;
         }
-        if (s == STAGE_FAILED) {
-            end = CAMPAIGN_FAILED;
-        }
         if (s == STAGE_CANCELLED) {
-            return CAMPAIGN_CANCELLED;
+            end = CAMPAIGN_CANCELLED;
+        } else if (s == STAGE_FAILED && end != CAMPAIGN_CANCELLED) {
+            end = CAMPAIGN_FAILED;
         }
     }
     return end;
@@ -160,20 +161,22 @@ static void plan_wanted(const struct live_campaign *lc, struct campaign_life_wri
 static void plan_campaign(const struct live_campaign *lc, struct campaign_life_writes *w)
 {
     enum campaign_state now = lc->row.state;
-    struct campaign_life_move m = {.from = (int)now, .to = (int)now};
+    struct campaign_life_move *m = &w->moves[w->n];
+    m->stage_id = 0;
+    m->from = m->to = (int)now;
+    m->resumes = m->trips = false;
+    m->reason[0] = '\0';
     enum campaign_state end = end_of(lc);
     if (now == CAMPAIGN_PLANNED) {
-        m.to = CAMPAIGN_RUNNING;
+        m->to = CAMPAIGN_RUNNING;
     } else if (end != CAMPAIGN_RUNNING && lc->live == 0) {
-        m.to = (int)end;
+        m->to = (int)end;
     } else if (lc->row.wanted == WANTED_RUN) {
-        plan_wanted(lc, w, &m);
+        plan_wanted(lc, w, m);
     } else if (lc->row.wanted != WANTED_CANCEL) {
-        m.to = lc->live == 0 ? CAMPAIGN_PAUSED : CAMPAIGN_DRAINING;
+        m->to = lc->live == 0 ? CAMPAIGN_PAUSED : CAMPAIGN_DRAINING;
     }
-    if (m.to != m.from) {
-        w->moves[w->n++] = m;
-    }
+    w->n += m->to != m->from;
 }
 
 void campaign_life_plan(const struct live_campaign *lc, struct campaign_life_writes *ret)

@@ -71,14 +71,26 @@ struct live_stage *leader_state_stage(struct live_campaign *lc, int64_t stage_id
     return NULL;
 }
 
-struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t attempt_id)
+/* Where the attempt is in the list, which is in order of id, or would be. */
+static size_t attempt_at(const struct leader_state *s, int64_t attempt_id)
 {
-    for (size_t i = 0; i < s->attempts_n; i++) {
-        if (s->attempts[i]->row.id == attempt_id) {
-            return s->attempts[i];
+    size_t lo = 0;
+    size_t hi = s->attempts_n;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (s->attempts[mid]->row.id < attempt_id) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
         }
     }
-    return NULL;
+    return lo;
+}
+
+struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t attempt_id)
+{
+    size_t i = attempt_at(s, attempt_id);
+    return i < s->attempts_n && s->attempts[i]->row.id == attempt_id ? s->attempts[i] : NULL;
 }
 
 struct live_attempt *leader_state_attempt_named(const struct leader_state *s, const char *name)
@@ -246,19 +258,22 @@ struct live_attempt *leader_state_add_attempt(struct leader_state *s, const stru
         s->attempts_cap = MAX(64, s->attempts_cap * 2);
         s->attempts = xrealloc(s->attempts, s->attempts_cap * sizeof(struct live_attempt *));
     }
-    s->attempts[s->attempts_n++] = a;
+    size_t at = attempt_at(s, row->id);
+    memmove(&s->attempts[at + 1], &s->attempts[at],
+            (s->attempts_n - at) * sizeof(struct live_attempt *));
+    s->attempts[at] = a;
+    s->attempts_n++;
     return a;
 }
 
 void leader_state_remove_attempt(struct leader_state *s, struct live_attempt *a)
 {
     ASSERT(a->io == NULL);
-    for (size_t i = 0; i < s->attempts_n; i++) {
-        if (s->attempts[i] == a) {
-            s->attempts[i] = s->attempts[--s->attempts_n];
-            break;
-        }
-    }
+    size_t at = attempt_at(s, a->row.id);
+    ASSERT(at < s->attempts_n && s->attempts[at] == a);
+    s->attempts_n--;
+    memmove(&s->attempts[at], &s->attempts[at + 1],
+            (s->attempts_n - at) * sizeof(struct live_attempt *));
     if (a->pool != NULL) {
         a->pool->attempt = NULL;
     }

@@ -65,8 +65,9 @@ struct live_pool { /* a warm pool, from the intent of the attempt that leaves it
     bool look_now;                            /* something says that it has changed */
     bool wants_end, end_taken;
     int failures;
-    int64_t next_us;      /* boot: no call before this */
-    int64_t described_us; /* boot */
+    int64_t next_us;       /* boot: no call before this */
+    int64_t described_us;  /* boot */
+    int64_t first_look_us; /* boot: this leader's first Describe of it was answered; 0 not yet */
 };
 struct live_attempt {
     struct attempt_row row;
@@ -80,6 +81,7 @@ struct live_attempt {
     bool accepted;     /* AWS was seen to have it, and room for it */
     bool passed;       /* its stage's breaker knows that it works */
     usec_t running_us; /* wall: since it runs, the latest time; 0: not seen running yet */
+    int64_t alive_us;  /* boot: this leader has seen it running since then; 0: it does not run */
     struct hang_detector_state hang;
     int64_t progress_us; /* boot: look again then */
     int64_t fresh_us;    /* boot: its newest progress object was found; 0: no look yet */
@@ -131,8 +133,8 @@ struct leader_state {
 
     struct live_campaign **campaigns; /* by id */
     size_t campaigns_n;
-    int64_t generations; /* campaigns added so far */
-    struct live_attempt **attempts;
+    int64_t generations;            /* campaigns added so far */
+    struct live_attempt **attempts; /* by id */
     size_t attempts_n, attempts_cap;
     struct live_slots *slots;
     size_t slots_n;

@@ -4,6 +4,7 @@
 #include "core/failure/retry_policy.h"
 #include "core/money/cost.h"
 #include "core/sched/ready_queue.h"
+#include "pool_life.h"
 #include "stage_history.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,17 +134,20 @@ static void cost_of_job(const struct live_attempt *a, struct attempt_record *r,
 }
 
 /* What becomes of the pool when the attempt lets go of its slots. */
-static void move_pool(const struct live_attempt *a, bool ran, usec_t now_us,
+static void move_pool(const struct leader_state *s, const struct live_attempt *a, usec_t now_us,
                       struct attempt_record *r, struct outcome_notes *notes)
 {
     const struct warm_pool_report *seen = &a->pool_seen;
+    bool ran = r->settle && a->row.started_us > 0;
     r->pool_moves = true;
     r->pool_to = POOL_AVAILABLE; /* unless we know better: it holds its slots till we do */
-    if (!ran && seen->status == WARM_POOL_NONE) {
-        r->pool_to = POOL_TERMINATED;
+    if (!r->settle || (!ran && seen->status == WARM_POOL_NONE)) {
+        r->pool_to = POOL_TERMINATED; /* no job of ours ended, so none has left a pool */
     } else if (seen->status == WARM_POOL_REUSED || seen->status == WARM_POOL_TERMINATED) {
         r->pool_to = seen->status == WARM_POOL_REUSED ? POOL_REUSED : POOL_TERMINATED;
         r->retained_s = MAX(0, seen->retained_s);
+        r->frees_pool_id =
+            r->pool_to == POOL_REUSED ? leader_pool_meant(s, a->pool, seen->reused_by) : 0;
         if (__builtin_mul_overflow(r->retained_s, (int64_t)a->row.instances, &r->warm_s) ||
             !cost_of_seconds(a->row.price_musd_per_hour, r->warm_s, &r->warm_musd,
                              &notes->cost_error)) {
@@ -243,12 +247,14 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
             cost_of_job(a, &ret->r, ret_notes);
         }
         if (a->pool != NULL) {
-            move_pool(a, e->settle && a->row.started_us > 0, now_us, &ret->r, ret_notes);
+            move_pool(s, a, now_us, &ret->r, ret_notes);
         }
         book(a, ret, ret_notes);
     }
     if (e->task_ends) {
-        cause_signature(str_of(a->reason), ret->signature);
+        if (a->p.state != ATTEMPT_SUCCEEDED) {
+            cause_signature(str_of(a->reason), ret->signature);
+        }
         decide_task(s, a, e, now_us, ret, ret_notes);
     }
 }
@@ -307,17 +313,31 @@ static void task_moved(struct leader_state *s, struct live_attempt *a,
     }
 }
 
-/* The attempt's pool moves as its row did, and one it was intended on and did not take stands alone
- * again. Returns the pool when it is over. */
-static struct live_pool *pools_moved(struct live_slots *slots, struct live_attempt *a,
-                                     const struct pending_record *p, usec_t now_us, int64_t boot_us)
+/* The attempt that was intended on this pool did not take it: it stands alone again. */
+static void pool_not_taken(struct leader_state *s, struct live_slots *slots, struct live_pool *p)
+{
+    struct live_attempt *taker = leader_state_attempt(s, p->row.taken_by);
+    p->row.taken_by = 0;
+    p->look_now = true;
+    slots_idle(slots, p->row.instances);
+    if (taker != NULL) {
+        taker->taken = NULL;
+    }
+}
+
+/* The attempt's pool moves as its row did, and one that it or the job that took its pool was
+ * intended on and did not take stands alone again. Returns the pool when it is over. */
+static struct live_pool *pools_moved(struct leader_state *s, struct live_slots *slots,
+                                     struct live_attempt *a, const struct pending_record *p,
+                                     usec_t now_us, int64_t boot_us)
 {
     struct live_pool *own = a->pool;
+    struct live_pool *freed = leader_state_pool(s, p->r.frees_pool_id);
     if (a->taken != NULL && a->taken->row.taken_by == a->row.id) {
-        a->taken->row.taken_by = 0;
-        a->taken->look_now = true;
-        slots_idle(slots, a->taken->row.instances);
-        a->taken = NULL;
+        pool_not_taken(s, slots, a->taken);
+    }
+    if (freed != NULL && freed->row.taken_by != 0) {
+        pool_not_taken(s, slots, freed);
     }
     if (own == NULL || !p->r.pool_moves) {
         return NULL;
@@ -346,7 +366,7 @@ static struct live_pool *released(struct leader_state *s, struct live_attempt *a
     budget_state_move(s, a->campaign, a->stage,
                       budget_state_reserved_by(p->r.entries, p->r.entries_n),
                       budget_state_spent_by(p->r.entries, p->r.entries_n), p->r.warm_musd);
-    struct live_pool *over = pools_moved(slots, a, p, now_us, boot_us);
+    struct live_pool *over = pools_moved(s, slots, a, p, now_us, boot_us);
     a->account = p->account;
     a->row.holds = false;
     budget_state_freed(s, a->campaign);

@@ -41,11 +41,8 @@ void leader_pool_failed(struct live_pool *p, int64_t boot_us)
 
 /* --- what Describe says of it --- */
 
-/* SageMaker hands pools out as it likes: the job that took this one was intended on another, which
- * so is free for whom this one was kept, or for anybody. 0: it went as intended, or the taker is
- * none of ours. */
-static int64_t meant_for_taker(const struct leader_state *s, const struct live_pool *p,
-                               const char *reused_by)
+int64_t leader_pool_meant(const struct leader_state *s, const struct live_pool *p,
+                          const char *reused_by)
 {
     const struct live_attempt *taker = leader_state_attempt_named(s, reused_by);
     bool other = taker != NULL && taker->taken != NULL && taker->taken != p &&
@@ -63,7 +60,7 @@ static void plan_end(const struct leader_state *s, const struct live_pool *p, en
                            .retained_s = retained_s,
                            .open_musd = p->account.reserved_musd};
     ret->account = p->account;
-    ret->swap_with = to == POOL_REUSED ? meant_for_taker(s, p, reused_by) : 0;
+    ret->swap_with = to == POOL_REUSED ? leader_pool_meant(s, p, reused_by) : 0;
     bool ok = !__builtin_mul_overflow(retained_s, (int64_t)p->row.instances, &e->warm_s) &&
               cost_of_seconds(p->row.price_musd_per_hour, e->warm_s, &e->warm_musd, &ret->error) &&
               ledger_close(&ret->account, p->row.attempt_id, e->warm_musd, e->warm_s, e->entries,
@@ -72,7 +69,7 @@ static void plan_end(const struct leader_state *s, const struct live_pool *p, en
 }
 
 void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool *p,
-                           const struct warm_pool_report *seen, usec_t now_us,
+                           const struct warm_pool_report *seen, bool job_ended, int64_t boot_us,
                            struct pool_writes *ret)
 {
     *ret = (struct pool_writes){.fate = POOL_FATE_STAYS, .error = ERR_INIT};
@@ -88,8 +85,9 @@ void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool 
         ret->fate = POOL_FATE_THERE;
         return;
     case WARM_POOL_NONE:
-        /* Not told yet, or never kept: believed when its time is over. */
-        if (now_us > p->row.expires_us + NEVER_CAME_US) {
+        /* Not told yet, or never kept: believed when its time is over, by the boot clock. */
+        if (job_ended && !p->seen && p->first_look_us > 0 &&
+            boot_us > p->first_look_us + p->row.keep_alive_s * USEC_PER_SEC + NEVER_CAME_US) {
             plan_end(s, p, POOL_TERMINATED, 0, "", ret);
         }
         return;
@@ -106,6 +104,7 @@ void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum po
     p->failures = 0;
     p->look_now = false;
     p->described_us = boot_us;
+    p->first_look_us = p->first_look_us == 0 ? boot_us : p->first_look_us;
     if (fate == POOL_FATE_THERE) {
         s->decide |= !p->seen;
         p->seen = true;

@@ -15,6 +15,12 @@ void leader_pool_listed(struct leader_state *s, const char *job, enum warm_pool_
 /* A call about the pool failed: no other before its back-off. */
 void leader_pool_failed(struct live_pool *p, int64_t boot_us);
 
+/* SageMaker hands pools out as it likes: the other available pool that the job which took p was
+ * intended on, and which so is free for whom p was kept, or for anybody. 0: it went as intended, or
+ * the job is none of ours. */
+int64_t leader_pool_meant(const struct leader_state *s, const struct live_pool *p,
+                          const char *reused_by);
+
 /* What a Describe of its job says of a pool. */
 enum pool_fate {
     POOL_FATE_STAYS,
@@ -30,8 +36,10 @@ struct pool_writes {
                           one; whoever this one was kept for gets the other. 0: no swap */
     struct err error;
 };
+/* job_ended: the same Describe shows that the job has ended; else it is an old one, and that no pool
+ * is reported says nothing. */
 void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool *p,
-                           const struct warm_pool_report *seen, usec_t now_us,
+                           const struct warm_pool_report *seen, bool job_ended, int64_t boot_us,
                            struct pool_writes *ret);
 /* A Describe has come; nothing of it needs a commit. Call it before an OVER is written. */
 void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum pool_fate fate,

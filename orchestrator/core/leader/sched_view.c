@@ -151,9 +151,9 @@ static void fill_stages(struct leader_state *st, struct leader_view *f)
     for (size_t i = 0; i < st->campaigns_n; i++) {
         cap += (size_t)st->campaigns[i]->stages_n;
     }
-    f->stages = xcalloc(cap, sizeof *f->stages);
-    f->live_stages = xcalloc(cap, sizeof *f->live_stages);
-    f->live_campaigns = xcalloc(cap, sizeof *f->live_campaigns);
+    f->stages = xmalloc(cap * sizeof *f->stages);
+    f->live_stages = xmalloc(cap * sizeof(struct live_stage *));
+    f->live_campaigns = xmalloc(cap * sizeof(struct live_campaign *));
     f->campaigns = xcalloc(st->campaigns_n + 1, sizeof *f->campaigns);
     for (size_t i = 0; i < st->campaigns_n; i++) {
         struct live_campaign *lc = st->campaigns[i];
@@ -194,7 +194,7 @@ static int slots_index(const struct leader_view *f, const char *instance_type, e
 
 static void fill_slots(struct leader_state *st, struct leader_view *f)
 {
-    f->slots = xcalloc(st->slots_n + 1, sizeof *f->slots);
+    f->slots = xmalloc((st->slots_n + 1) * sizeof *f->slots);
     f->account = st->account;
     for (int m = 0; m < MARKET_COUNT; m++) {
         f->account.total[m].held = 0;
@@ -282,7 +282,7 @@ static int campaign_of(const struct leader_state *st, const struct live_campaign
 
 static void fill_jobs(struct leader_state *st, struct leader_view *f)
 {
-    f->jobs = xcalloc(st->attempts_n + 1, sizeof *f->jobs);
+    f->jobs = xmalloc((st->attempts_n + 1) * sizeof *f->jobs);
     for (size_t i = 0; i < st->attempts_n; i++) {
         struct live_attempt *a = st->attempts[i];
         if (!a->row.holds) {
@@ -322,8 +322,8 @@ static usec_t pool_due(const struct leader_view *f, const struct live_pool *p)
 
 static void fill_pools(struct leader_state *st, struct leader_view *f)
 {
-    f->pools = xcalloc(st->pools_n + 1, sizeof *f->pools);
-    f->live_pools = xcalloc(st->pools_n + 1, sizeof *f->live_pools);
+    f->pools = xmalloc((st->pools_n + 1) * sizeof *f->pools);
+    f->live_pools = xmalloc((st->pools_n + 1) * sizeof(struct live_pool *));
     for (size_t i = 0; i < st->pools_n; i++) {
         struct live_pool *p = st->pools[i];
         if (p->row.taken_by != 0) {

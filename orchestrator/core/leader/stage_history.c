@@ -47,15 +47,30 @@ static void forget_words(struct live_stage *ls)
     }
 }
 
+/* The signature of a failure, without hashing what is known already: mostly they fail alike. */
+static uint64_t signature_of(const struct live_stage *ls, enum cause cause, const char *words)
+{
+    for (int i = 0; i < ls->breaker.signatures_n; i++) {
+        if (ls->breaker.signature[i].cause == cause && ls->trip_words[i] != NULL &&
+            strcmp(ls->trip_words[i], words) == 0) {
+            return ls->breaker.signature[i].hash;
+        }
+    }
+    return stage_history_signature(cause, words);
+}
+
 bool stage_history_saw_end(struct live_stage *ls, int64_t attempt_id, enum attempt_state state,
                            enum cause cause, bool ran, const char *words)
 {
     bool good = state == ATTEMPT_SUCCEEDED;
     enum cause c = good ? CAUSE_NONE : cause != CAUSE_NONE ? cause : CAUSE_STOPPED;
     bool counts = good || ran || retry_counts(c);
-    uint64_t hash = stage_history_signature(c, words);
-    bool trips = breaker_ended(&ls->breaker, &ls->rules, attempt_id, c, counts, good ? 0 : hash);
-    keep_words(ls, hash, words);
+    bool alike = counts && !good; /* only such a failure is compared with others */
+    uint64_t hash = alike ? signature_of(ls, c, words) : 0;
+    bool trips = breaker_ended(&ls->breaker, &ls->rules, attempt_id, c, counts, hash);
+    if (alike) {
+        keep_words(ls, hash, words);
+    }
     return trips;
 }
 
@@ -75,8 +90,10 @@ void stage_history_init(struct live_stage *ls)
 
 void stage_history_saw_breaker_row(struct live_stage *ls, const struct breaker_row *row)
 {
-    char words[SIGNATURE_MAX + 1];
-    cause_signature(str_of(row->reason), words);
+    char words[SIGNATURE_MAX + 1] = "";
+    if (row->state != ATTEMPT_SUCCEEDED && (row->ran || retry_counts(row->cause))) {
+        cause_signature(str_of(row->reason), words);
+    }
     breaker_started(&ls->breaker, row->attempt_id);
     (void)stage_history_saw_end(ls, row->attempt_id, row->state, row->cause, row->ran, words);
 }
@@ -198,13 +215,18 @@ bool stage_history_ended(struct live_attempt *a, enum attempt_state to, enum cau
     return trips;
 }
 
-void stage_history_tick(struct leader_state *s, usec_t now_us)
+/* By the boot clock: a wall clock that jumps would prove what has only just begun. */
+void stage_history_tick(struct leader_state *s, int64_t boot_us)
 {
     for (size_t i = 0; i < s->attempts_n; i++) {
         struct live_attempt *a = s->attempts[i];
         bool foreign = a->stage->spec != NULL && a->stage->spec->worker != WORKER_DOWNLOAD;
-        if (foreign && !a->passed && a->row.state == ATTEMPT_RUNNING && a->row.started_us > 0 &&
-            now_us - a->row.started_us >= FOREIGN_ALIVE_US) {
+        if (a->row.state != ATTEMPT_RUNNING) {
+            a->alive_us = 0;
+            continue;
+        }
+        a->alive_us = a->alive_us == 0 ? boot_us : a->alive_us;
+        if (foreign && !a->passed && boot_us - a->alive_us >= FOREIGN_ALIVE_US) {
             stage_history_passed(s, a);
         }
     }

@@ -30,8 +30,8 @@ bool stage_history_ended(struct live_attempt *a, enum attempt_state to, enum cau
                          const char *words, usec_t now_us);
 bool stage_history_saw_end(struct live_stage *ls, int64_t attempt_id, enum attempt_state state,
                            enum cause cause, bool ran, const char *words);
-/* Ten minutes alive prove a user's own image. */
-void stage_history_tick(struct leader_state *s, usec_t now_us);
+/* Ten minutes of running, as this leader has seen them, prove a user's own image. */
+void stage_history_tick(struct leader_state *s, int64_t boot_us);
 /* A person let the stage go on: attempts up to this id no longer count against it. */
 void stage_history_resumed(struct live_stage *ls, int64_t last_attempt_id);
 

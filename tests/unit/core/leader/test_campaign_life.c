@@ -183,6 +183,8 @@ static void test_life__a_campaign_ends_as_its_stages_did(void **state)
         {STAGE_SUCCEEDED, STAGE_SUCCEEDED, 1, ""},
         {STAGE_FAILED, STAGE_SKIPPED, 0, "c running>failed"},
         {STAGE_SUCCEEDED, STAGE_FAILED, 0, "c running>failed"},
+        {STAGE_CANCELLED, STAGE_FAILED, 0, "c running>cancelled"},
+        {STAGE_CANCELLED, STAGE_RUNNING, 0, ""}, /* more parts wait than one batch cancels */
         {STAGE_FAILED, STAGE_CANCELLED, 0, "c running>cancelled"},
         {STAGE_SUCCEEDED, STAGE_RUNNING, 0, ""},
     };

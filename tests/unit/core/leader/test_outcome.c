@@ -378,6 +378,8 @@ static void test_outcome__what_becomes_of_the_pool(void **state)
         musd_t warm_musd, open_musd; /* 600 s of two instances are 1.20 USD */
     } cases[] = {
         {"never ran", false, false, WARM_POOL_NONE, -1, POOL_TERMINATED, 0, 0},
+        {"a stranger's job has its name", true, false, WARM_POOL_IN_USE, -1, POOL_TERMINATED, 0, 0},
+        {"and its pool was seen", true, false, WARM_POOL_REUSED, 9, POOL_TERMINATED, 0, 0},
         {"ended before it started", false, true, WARM_POOL_NONE, -1, POOL_TERMINATED, 0, 0},
         {"nothing said yet", true, true, WARM_POOL_NONE, -1, POOL_AVAILABLE, 0, 1200000},
         {"kept", true, true, WARM_POOL_AVAILABLE, 5, POOL_AVAILABLE, 0, 1200000},
@@ -429,6 +431,40 @@ static void test_outcome__what_becomes_of_the_pool(void **state)
         }
         leader_world_done(&w);
     }
+}
+
+/* SageMaker gave the pool of a job that ends now to an attempt that was intended on another one:
+ * that one is idle again. */
+static void test_outcome__a_pool_given_to_another_frees_the_one_meant(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct outcome_notes n;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 2);
+    struct live_attempt *taker = leader_world_attempt(&w, 2, 2);
+    struct live_pool *own = leader_world_pool(&w, 5, POOL_EXPECTED, a);
+    struct live_pool *meant = leader_world_pool(&w, 6, POOL_AVAILABLE, NULL);
+    struct live_slots *slots = leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND);
+    int64_t idle = slots->s.warm_idle;
+    a->pool = own;
+    taker->taken = meant;
+    meant->row.taken_by = 2;
+    meant->look_now = false;
+    a->account.reserved_musd = 20 * USD;
+    budget_state_move(&w.s, w.lc, w.ls, 20 * USD, 0, 0);
+    leader_world_ran(a, ATTEMPT_FAILED);
+    a->pool_seen = (struct warm_pool_report){.status = WARM_POOL_REUSED, .retained_s = 100};
+    (void)snprintf(a->pool_seen.reused_by, sizeof a->pool_seen.reused_by, "%s", taker->row.name.s);
+    struct protocol_effect e = ended_as(CAUSE_USER_CODE);
+    struct pending_record p = plan(&w, a, &e, &n);
+    assert_int_equal(p.r.frees_pool_id, 6);
+    commit(&w, a, &p);
+    assert_int_equal(meant->row.taken_by, 0);
+    assert_true(meant->look_now);
+    assert_null(taker->taken);
+    assert_int_equal(slots->s.warm_idle, idle + meant->row.instances);
+    leader_world_done(&w);
 }
 
 /* A pool that an attempt was intended on and did not take is idle again. */
@@ -562,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_outcome__a_void_gives_everything_back),
         cmocka_unit_test(test_outcome__release_without_the_end),
         cmocka_unit_test(test_outcome__what_becomes_of_the_pool),
+        cmocka_unit_test(test_outcome__a_pool_given_to_another_frees_the_one_meant),
         cmocka_unit_test(test_outcome__a_pool_not_taken_stands_alone_again),
         cmocka_unit_test(test_outcome__cost_that_nobody_reported_is_estimated),
         cmocka_unit_test(test_outcome__an_alert_names_the_job),

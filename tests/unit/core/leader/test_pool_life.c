@@ -23,12 +23,12 @@ static struct live_pool *standing(struct leader_world *w)
 
 static struct pool_writes seen(struct leader_world *w, struct live_pool *p,
                                enum warm_pool_status status, int64_t retained_s, const char *by,
-                               usec_t now_us)
+                               int64_t boot_us)
 {
     struct pool_writes writes;
     struct warm_pool_report r = {.status = status, .retained_s = retained_s};
     (void)snprintf(r.reused_by, sizeof r.reused_by, "%s", by);
-    leader_plan_pool_seen(&w->s, p, &r, now_us, &writes);
+    leader_plan_pool_seen(&w->s, p, &r, true, boot_us, &writes);
     return writes;
 }
 
@@ -37,7 +37,7 @@ static void test_pool_life__what_a_describe_means(void **state)
     (void)state;
     static const struct {
         enum warm_pool_status status;
-        int64_t retained_s, after_s; /* after its time was over; before: negative */
+        int64_t retained_s, after_s; /* after the first look and its time; before: negative */
         enum pool_fate fate;
         enum pool_state to;
         int64_t warm_s;
@@ -58,8 +58,9 @@ static void test_pool_life__what_a_describe_means(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct leader_world w;
         struct live_pool *p = standing(&w);
-        struct pool_writes writes = seen(&w, p, cases[i].status, cases[i].retained_s, "",
-                                         p->row.expires_us + cases[i].after_s * SEC);
+        int64_t boot_us = BOOT + (p->row.keep_alive_s + cases[i].after_s) * SEC;
+        p->first_look_us = BOOT;
+        struct pool_writes writes = seen(&w, p, cases[i].status, cases[i].retained_s, "", boot_us);
         if (writes.fate != cases[i].fate) {
             fail_msg("case %zu: fate %d", i, (int)writes.fate);
         }
@@ -82,11 +83,36 @@ static void test_pool_life__all_instances_pay(void **state)
     struct leader_world w;
     struct live_pool *p = standing(&w);
     p->row.instances = 3;
-    struct pool_writes writes = seen(&w, p, WARM_POOL_TERMINATED, 100, "", WALL);
+    struct pool_writes writes = seen(&w, p, WARM_POOL_TERMINATED, 100, "", BOOT);
     assert_int_equal(writes.end.retained_s, 100);
     assert_int_equal(writes.end.warm_s, 300);
     assert_int_equal(writes.end.warm_musd, 300000);
     p->row.instances = 1;
+    leader_world_done(&w);
+}
+
+/* A pool of which nothing is told is given up by the boot clock alone: not at the first look of a
+ * leader whose wall clock has jumped, nor when it has been seen, since AWS tells its end then. */
+static void test_pool_life__a_clock_that_jumps_ends_no_pool(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_pool *p = standing(&w);
+    int64_t late_us = BOOT + 24 * 3600 * SEC;
+    p->row.expires_us = WALL - 24 * 3600 * SEC;
+    assert_int_equal(seen(&w, p, WARM_POOL_NONE, -1, "", BOOT).fate, POOL_FATE_STAYS);
+    leader_apply_pool_seen(&w.s, p, POOL_FATE_STAYS, WALL, BOOT);
+    assert_int_equal(p->first_look_us, BOOT);
+    leader_apply_pool_seen(&w.s, p, POOL_FATE_STAYS, WALL, BOOT + SEC);
+    assert_int_equal(p->first_look_us, BOOT);
+    assert_int_equal(seen(&w, p, WARM_POOL_NONE, -1, "", BOOT + SEC).fate, POOL_FATE_STAYS);
+    assert_int_equal(seen(&w, p, WARM_POOL_NONE, -1, "", late_us).fate, POOL_FATE_OVER);
+    const struct warm_pool_report old = {.status = WARM_POOL_NONE};
+    struct pool_writes writes; /* of an old Describe, of a time when the job still ran */
+    leader_plan_pool_seen(&w.s, p, &old, false, late_us, &writes);
+    assert_int_equal(writes.fate, POOL_FATE_STAYS);
+    p->seen = true;
+    assert_int_equal(seen(&w, p, WARM_POOL_NONE, -1, "", late_us).fate, POOL_FATE_STAYS);
     leader_world_done(&w);
 }
 
@@ -95,7 +121,7 @@ static void test_pool_life__an_end_gives_slots_and_money_back(void **state)
     (void)state;
     struct leader_world w;
     struct live_pool *p = standing(&w);
-    struct pool_writes writes = seen(&w, p, WARM_POOL_TERMINATED, 200, "", WALL);
+    struct pool_writes writes = seen(&w, p, WARM_POOL_TERMINATED, 200, "", BOOT);
     w.lc->budget_short = true;
     w.s.decide = w.s.look_at_db = false;
     leader_apply_pool_seen(&w.s, p, writes.fate, WALL, BOOT);
@@ -122,7 +148,7 @@ static void test_pool_life__a_taken_pool_gives_no_idle_slots_back(void **state)
     p->row.taken_by = 1;
     a->taken = p;
     a->row.pool_id = 5;
-    struct pool_writes writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, WALL);
+    struct pool_writes writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, BOOT);
     assert_int_equal(writes.swap_with, 0); /* as intended */
     leader_apply_pool_end(&w.s, p, &writes);
     leader_state_remove_pool(&w.s, p);
@@ -149,7 +175,7 @@ static void test_pool_life__sagemaker_swaps_two_takers(void **state)
     b->row.pool_id = 5;
     p->row.taken_by = 2;
     other->look_now = false;
-    struct pool_writes writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, WALL);
+    struct pool_writes writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, BOOT);
     assert_int_equal(writes.swap_with, 6);
     leader_apply_pool_end(&w.s, p, &writes);
     assert_int_equal(p->row.taken_by, 1);
@@ -175,15 +201,15 @@ static void test_pool_life__the_pool_meant_for_a_taker_is_free(void **state)
     a->taken = meant;
     a->row.pool_id = 6;
     meant->row.taken_by = 1;
-    struct pool_writes writes = seen(&w, p, WARM_POOL_REUSED, 10, "somebody-elses-job", WALL);
+    struct pool_writes writes = seen(&w, p, WARM_POOL_REUSED, 10, "somebody-elses-job", BOOT);
     assert_int_equal(writes.swap_with, 0);
-    writes = seen(&w, p, WARM_POOL_TERMINATED, 10, a->row.name.s, WALL);
+    writes = seen(&w, p, WARM_POOL_TERMINATED, 10, a->row.name.s, BOOT);
     assert_int_equal(writes.swap_with, 0);
     meant->row.state = POOL_REUSED; /* over: nobody can be given it */
-    writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, WALL);
+    writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, BOOT);
     assert_int_equal(writes.swap_with, 0);
     meant->row.state = POOL_AVAILABLE;
-    writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, WALL);
+    writes = seen(&w, p, WARM_POOL_REUSED, 10, a->row.name.s, BOOT);
     assert_int_equal(writes.swap_with, 6);
     leader_apply_pool_end(&w.s, p, &writes);
     leader_state_remove_pool(&w.s, p);
@@ -320,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pool_life__what_a_describe_means),
         cmocka_unit_test(test_pool_life__all_instances_pay),
+        cmocka_unit_test(test_pool_life__a_clock_that_jumps_ends_no_pool),
         cmocka_unit_test(test_pool_life__an_end_gives_slots_and_money_back),
         cmocka_unit_test(test_pool_life__a_taken_pool_gives_no_idle_slots_back),
         cmocka_unit_test(test_pool_life__sagemaker_swaps_two_takers),

@@ -137,14 +137,24 @@ static void test_stage_history__ten_minutes_alive_prove_a_foreign_image(void **s
     leader_world_init(&w);
     struct live_attempt *a = leader_world_attempt(&w, 1, 1);
     a->row.state = ATTEMPT_RUNNING;
-    a->row.started_us = WALL - 599 * SEC;
+    a->row.started_us = WALL - 24 * 3600 * SEC; /* our wall clock may have jumped */
+    stage_history_moved(&w.s, a, WALL);
+    stage_history_tick(&w.s, BOOT);
+    stage_history_tick(&w.s, BOOT + 599 * SEC);
+    assert_false(a->passed);
+    a->row.state = ATTEMPT_STARTING; /* interrupted: it begins anew */
+    stage_history_tick(&w.s, BOOT + 600 * SEC);
+    a->row.state = ATTEMPT_RUNNING;
+    stage_history_moved(&w.s, a, WALL);
+    stage_history_tick(&w.s, BOOT + 700 * SEC);
+    assert_false(a->passed);
     w.spec.worker = WORKER_DOWNLOAD; /* ours proves itself by a durable shard */
-    stage_history_tick(&w.s, WALL + 5 * SEC);
+    stage_history_tick(&w.s, BOOT + 1300 * SEC);
     assert_false(a->passed);
     w.spec.worker = WORKER_NONE;
-    stage_history_tick(&w.s, WALL);
+    stage_history_tick(&w.s, BOOT + 1299 * SEC);
     assert_false(a->passed);
-    stage_history_tick(&w.s, WALL + SEC);
+    stage_history_tick(&w.s, BOOT + 1300 * SEC);
     assert_true(a->passed && w.ls->breaker.passed && w.s.decide);
     leader_world_done(&w);
 }
