@@ -36,8 +36,8 @@ struct pool_writes {
                           one; whoever this one was kept for gets the other. 0: no swap */
     struct err error;
 };
-/* job_ended: the same Describe shows that the job has ended; else it is an old one, and that no pool
- * is reported says nothing. */
+/* job_ended: the same Describe shows that the job has ended; else it is an old one, which says
+ * nothing when it reports no pool. */
 void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool *p,
                            const struct warm_pool_report *seen, bool job_ended, int64_t boot_us,
                            struct pool_writes *ret);

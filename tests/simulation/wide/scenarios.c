@@ -31,7 +31,7 @@ static void plain(struct sim_config *c, uint64_t seed, int parts)
 
 static void made(struct world *w)
 {
-    w->rules = (struct breaker_rules){.canary = 3, .k = 3, .n = 10, .quarantine = 3};
+    op_guard(w, &(struct breaker_rules){.canary = 3, .k = 3, .n = 10, .quarantine = 3});
     w->aws.quota[0] = QUOTA;
     w->aws.warm_quota[0] = 0;
     for (int i = 0; i < MARKET_COUNT; i++) {
@@ -58,6 +58,7 @@ static void made(struct world *w)
 /* What a submit draws of limits and caps is taken away. */
 static void open_caps(struct world *w)
 {
+    CAMPAIGN(w, 0)->version++;
     STAGE(w, 0)->parts_limit = -1;
     STAGE(w, 0)->money.cap_musd = -1;
     CAMPAIGN(w, 0)->money.cap_musd = -1;
@@ -242,6 +243,7 @@ static void throttle_of_an_hour(const char *name)
 /* --- caps at five levels ---------------------------------------------------------------------- */
 
 #define CUT_US (25 * MINUTE) /* then nobody may spend any more */
+#define PARTS  40
 
 struct cap {
     int level;
@@ -250,6 +252,7 @@ struct cap {
     musd_t cap_musd;
     int64_t held_us, live_at;                              /* when the campaign was held */
     int64_t started, started_before, stopped, done, waits; /* waits: parts that wait for money */
+    int64_t failed;
 };
 
 static void cap_made(struct world *w)
@@ -257,16 +260,18 @@ static void cap_made(struct world *w)
     const struct cap *k = w->cfg.scenario;
     made(w);
     w->spec[0].at_limit = k->at_limit;
-    if (k->level == BUDGET_TASK) { /* each first try leaves too little for a second one */
+    if (k->level == BUDGET_TASK) { /* each first try leaves too little for a second one; none cut */
         w->nature[0].all_fail =
             "InternalServerError: We encountered an internal error. Please try again.";
-        w->rules = (struct breaker_rules){0};
+        op_guard(w, &(struct breaker_rules){0});
     }
 }
 
+/* As an edit by a person: the campaign's version tells the leader. */
 static void cap_set(struct world *w, const struct cap *k)
 {
     struct budget *b[BUDGET_LEVELS];
+    CAMPAIGN(w, 0)->version++;
     if (k->level == BUDGET_TASK) {
         w->stage[0].per_task_musd = k->cap_musd;
         for (size_t i = 0; i < w->db.t[T_TASK].n; i++) {
@@ -298,7 +303,7 @@ static void cap_watch(struct world *w)
         cap_set(w, k);
         k->begun = true;
     }
-    if (!k->cut && w->now_us >= CUT_US) {
+    if (!k->cut && k->level != BUDGET_TASK && w->now_us >= CUT_US) {
         k->cut = true;
         k->cap_musd = 1;
         k->started_before = (int64_t)w->db.t[T_ATTEMPT].n;
@@ -311,19 +316,23 @@ static void cap_watch(struct world *w)
     k->started = (int64_t)w->db.t[T_ATTEMPT].n;
     k->stopped = count_stopped(w);
     k->done = STAGE(w, 0)->counts[TASK_DONE];
+    k->failed = STAGE(w, 0)->counts[TASK_FAILED];
     k->waits = STAGE(w, 0)->reason == WAIT_BUDGET ? STAGE(w, 0)->counts[TASK_WAITING] : 0;
 }
 
 /* What must come of a cap that is cut to nothing while jobs run. */
 static bool cap_good(const struct cap *k)
 {
+    if (k->level == BUDGET_TASK) { /* a part fails when its own cap pays for no other attempt */
+        return k->started == PARTS && k->failed == PARTS && k->held_us == 0;
+    }
     bool own = k->level == BUDGET_STAGE || k->level == BUDGET_CAMPAIGN;
     bool drain = k->at_limit == AT_LIMIT_DRAIN;
     bool stops = own && k->at_limit == AT_LIMIT_STOP;
     bool held = drain ? k->held_us != 0 && k->live_at == 0
                 : own ? k->held_us != 0 && k->live_at > 0
                       : k->held_us == 0; /* another campaign may have spent it: it waits */
-    bool ran_on = k->level == BUDGET_TASK || k->done == k->started;
+    bool ran_on = k->done == k->started;
     return held && k->waits > 0 && k->started_before >= 6 && k->started == k->started_before &&
            (stops ? k->stopped > 0 && !ran_on : k->stopped == 0 && ran_on);
 }
@@ -338,7 +347,7 @@ static void cap_at(const char *name, int level, enum at_limit at_limit)
     struct err err = ERR_INIT;
     struct cap k = {.level = level, .at_limit = at_limit};
     musd_t one = 0;
-    plain(&c, 1, 40);
+    plain(&c, 1, PARTS);
     c.fault_us = 3 * HOUR;
     bool ok = cost_worst_case(4 * MUSD_PER_USD, 1, 3600, 0, &one, &err);
     ASSERT(ok);
@@ -355,10 +364,10 @@ static void cap_at(const char *name, int level, enum at_limit at_limit)
     (void)snprintf(what, sizeof what,
                    "cap of the %s, at_limit %s, cut to nothing after %lld starts: %lld more, %s, "
                    "%lld stopped, "
-                   "%lld parts done, %lld wait for money; with the cap gone %s%s",
+                   "%lld parts done, %lld failed, %lld wait for money; with the cap gone %s%s",
                    budget_level_name((enum budget_level)level), ways[at_limit],
                    (long long)k.started_before, (long long)(k.started - k.started_before), held,
-                   (long long)k.stopped, (long long)k.done, (long long)k.waits,
+                   (long long)k.stopped, (long long)k.done, (long long)k.failed, (long long)k.waits,
                    o.broken ? "" : "all ends well", o.broken ? o.what : "");
     (void)say(!o.broken && cap_good(&k), name, what);
     free(cover);

@@ -49,8 +49,9 @@ static void check_parts(struct world *w, const struct sched_view *v, const struc
 static void check_types(struct world *w, const struct sched_view *v, const struct sched_plan *p)
 {
     for (int c = 0; c < v->campaigns_n; c++) {
-        for (int k = 0; k < w->spec[c].instances_n; k++) {
-            const struct spec_limit *l = &w->spec[c].instances[k];
+        const struct spec *spec = &w->spec[row_of_id(v->campaigns[c].campaign_id)];
+        for (int k = 0; k < spec->instances_n; k++) {
+            const struct spec_limit *l = &spec->instances[k];
             int64_t taken = 0;
             for (int i = 0; i < p->launches_n; i++) {
                 const struct sched_stage *s = &v->stages[p->launches[i].stage_i];
@@ -120,7 +121,7 @@ void judge_pool_expired(struct world *w, int job)
 
 static int64_t ours_of(const struct ctl *c, int type)
 {
-    return c->slots[type].held + c->slots[type].warm_idle;
+    return c->state.slots[type].s.held + c->state.slots[type].s.warm_idle;
 }
 
 /* SageMaker has told this leader how many of a type are in use of how many; what it refused for it,

@@ -40,7 +40,7 @@ static bool may_fail(struct world *w, const struct db_attempt *a, const struct i
 }
 
 /* An end is free only when nothing ran: what a job says of itself does not make it so. */
-static bool free_failure(const struct world *w, const struct record *r,
+static bool free_failure(const struct world *w, const struct attempt_record *r,
                          const struct intent_seen *in)
 {
     const struct job *j = in != NULL && in->job >= 0 ? &w->aws.jobs[in->job] : NULL;
@@ -48,9 +48,9 @@ static bool free_failure(const struct world *w, const struct record *r,
            j->over && j->v.status == JOB_FAILED && j->v.started != 0;
 }
 
-void judge_task_moved(struct world *w, int task, const struct record *r)
+void judge_task_moved(struct world *w, int task, const struct attempt_record *r)
 {
-    const struct db_attempt *a = ATTEMPT(w, r->attempt);
+    const struct db_attempt *a = ATTEMPT(w, row_of_id(r->attempt_id));
     struct db_task *t = TASK(w, task);
     const struct spec_stage *s = &w->stage[t->stage];
     if (r->task_to == TASK_FAILED && !may_fail(w, a, judge_intent(w, a->name_hash))) {

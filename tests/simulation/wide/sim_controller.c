@@ -40,6 +40,8 @@ void ctl_init(struct world *w, int id)
     name[3] = (char)('0' + id);
     rng_seed(&root, w->cfg.seed);
     rng_split(&root, name, &c->rng);
+    leader_state_init(&c->state);
+    rng_split(&c->rng, "leader", &c->state.rng);
     c->id = id;
     c->boot_ahead_us = between(&c->rng, 0, 1000) * HOUR;
     c->drift_ppm = between(&c->rng, -200, 200);
@@ -50,14 +52,8 @@ void ctl_init(struct world *w, int id)
 void ctl_done(struct world *w, int id)
 {
     struct ctl *c = &w->ctl[id];
-    view_free(c);
-    for (int i = 0; i < STAGES_MAX; i++) {
-        ready_queue_free(c->mem[i].ready);
-    }
-    free(c->live);
-    free(c->live_of);
-    free(c->pool);
-    free(c->pending);
+    load_clear(c);
+    leader_state_done(&c->state);
 }
 
 void ctl_start(struct world *w, struct ctl *c)
@@ -85,7 +81,7 @@ static void let_go(struct world *w, struct ctl *c)
     c->leading = false;
     c->lead++;
     c->seen_at_us = 0;
-    view_free(c);
+    c->lost = true;
     close_session(w, c);
 }
 
@@ -133,31 +129,25 @@ void ctl_freeze(struct world *w, struct ctl *c, int64_t for_us)
 
 static bool look(struct world *w, struct ctl *c)
 {
-    if (!c->look_at_db) {
+    if (!c->state.look_at_db || fault(w, FAULT_VIEW_STALE)) {
         return true;
     }
-    if (fault(w, FAULT_VIEW_STALE)) {
-        return true;
-    }
-    c->look_at_db = false;
-    return view_look(w, c) && life_tick(w, c);
+    c->state.look_at_db = false;
+    return load_changes(w, c) && carry_life(w, c);
 }
 
 void ctl_pass(struct world *w, struct ctl *c)
 {
-    if (!c->leading || !record_flush(w, c) || !look(w, c)) {
+    if (!c->leading || !carry_records(w, c) || !look(w, c)) {
         return;
     }
-    if (c->decide && !c->hold) {
-        c->decide = false;
-        intend_tick(w, c);
+    if (c->state.decide && !c->hold) {
+        c->state.decide = false;
+        carry_intents(w, c);
     }
-    if (c->leading && !c->frozen && (c->act || ctl_boot(w, c) >= c->acted_until_us)) {
+    if (c->leading && !c->frozen && (c->state.act || ctl_boot(w, c) >= c->acted_until_us)) {
         execute_tick(w, c);
-        if (c->leading) {
-            pools_tick(w, c);
-            (void)record_flush(w, c);
-        }
+        (void)(c->leading && carry_records(w, c));
     }
 }
 
@@ -165,13 +155,13 @@ static void on_timer(struct world *w, struct ctl *c, enum timer t)
 {
     switch (t) {
     case TIMER_TICK:
-        c->look_at_db = c->act = true;
-        c->decide |= c->rate_waits || ctl_wall(w, c) >= c->decide_at_us ||
-                     ctl_boot(w, c) - c->decided_us >= DECIDE_EVERY_US;
+        c->state.look_at_db = c->state.act = true;
+        c->state.decide |= c->rate_waits || ctl_wall(w, c) >= c->decide_at_us ||
+                           ctl_boot(w, c) - c->decided_us >= DECIDE_EVERY_US;
         ctl_timer(w, c, TIMER_TICK, w->cfg.tick_us);
         return;
     case TIMER_ACT:
-        c->act = true;
+        c->state.act = true;
         return;
     case TIMER_OBSERVE:
         if (c->leading) {
@@ -228,4 +218,7 @@ void ctl_event(struct world *w, struct ctl *c, const struct event *e)
         on_timer(w, c, (enum timer)e->a);
     }
     ctl_pass(w, c);
+    if (c->lost) {
+        load_clear(c);
+    }
 }

@@ -71,7 +71,11 @@ static bool listed(const struct edge *e, size_t n, int from, int to)
 
 bool cover_check(const struct coverage *c)
 {
-    static const struct edge pool_unused[] = {{POOL_REUSED, POOL_REUSED}}; /* every edge */
+    /* What runs on a pool is in its own attempt's row; the pool's says only whether it is kept. */
+    static const struct edge pool_unused[] = {{POOL_EXPECTED, POOL_IN_USE},
+                                              {POOL_IN_USE, POOL_AVAILABLE},
+                                              {POOL_IN_USE, POOL_REUSED},
+                                              {POOL_IN_USE, POOL_TERMINATED}};
     int missing = 0, edges = 0;
     for (int i = 0; i < SITE_N; i++) {
         if (c->sites[i] == 0) {

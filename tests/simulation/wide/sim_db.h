@@ -1,10 +1,8 @@
 /* The simulated store's rows, and the journal by which a transaction, or the last commits, are
- * taken back. An index is the id; what core sees as ids of tasks and attempts is one more. */
+ * taken back. An index is a row; the id that core sees is one more (id_of, row_of_id). */
 #pragma once
-#include "core/failure/retry_policy.h"
 #include "core/money/budget.h"
-#include "core/money/ledger.h"
-#include "core/protocol/protocol.h"
+#include "core/rows.h"
 
 /* --- the store's rows (sim_store.c); an index is the id --- */
 struct db_campaign {
@@ -13,20 +11,22 @@ struct db_campaign {
     enum wanted wanted;
     int64_t weight, parts_limit, version;
     struct budget money;
+    int64_t taken_version;          /* that its state was last moved by */
     musd_t idle_musd;               /* spent on warm pools */
     int64_t submitted_us, ended_us; /* instants of the world; 0: not ended */
-    bool budget_held;
     enum at_limit at_limit;
 };
 struct db_stage {
-    int campaign, task0, tasks_n, needs; /* needs: stage, -1 none */
+    int campaign, task0, tasks_n;
     enum stage_state state;
     enum wait_reason reason;
     struct budget money;
     int64_t parts_limit;
     int64_t counts[TASK_STATE_COUNT];
-    bool tripped;
+    int resumes, resumes_taken;
     int breaker_since; /* attempt id its breaker was reset at */
+    bool breaker_passed;
+    struct promise_row promise; /* task_id 0: none */
     usec_t reset_us;
 };
 struct db_task {
@@ -47,31 +47,44 @@ struct db_attempt {
     int task, n, type, rung, subnet_i, instances, volume_gb;
     enum attempt_state state;
     enum cause cause;
+    enum cause stop_cause; /* stopped by us for this, to be tried again */
     int64_t epoch, max_runtime_s, keep_alive_s;
     musd_t price_musd, reserved_musd;
+    musd_t open_musd, cost_musd, warm_musd; /* still reserved; spent on the run and on its pool */
     uint64_t request, name_hash;
     struct job_name name;
-    struct ledger_account_of_attempt account;
-    bool hung;                     /* stopped by us since it hung */
-    bool holds, unwanted, counted; /* counted: its end says something of the work */
-    usec_t intended_us, started_us, ended_us;
+    bool holds, unwanted, settled;
+    bool ran, counted; /* its job ran and failed; its end says something of the work */
+    usec_t created_us, intended_us, started_us, ended_us;
     int64_t billable_s; /* instance-seconds settled */
+    const char *reason; /* of its end; lives as long as the world */
+    int pool_of;        /* attempt whose pool it was meant to take, -1 */
+    /* the pool it leaves */
+    bool has_pool; /* and it is not known to be over */
     enum pool_state pool;
-    bool has_pool;
-    int pool_of;  /* attempt whose pool it was meant to take, -1 */
-    bool claimed; /* its pool's slots have passed on */
+    int taken_by; /* attempt that was intended on it, -1 */
+    const char *end_reason;
     usec_t pool_since_us, pool_expires_us;
     uint64_t fingerprint;
-    uint64_t failed_signature;
 };
 struct db_slots {
     int64_t held, warm_idle, quota, warm_quota; /* quota: as last written by a leader; -1 */
+    int64_t foreign, refused_limit;             /* as learned; -1 none */
+    usec_t foreign_us;
 };
 struct db_op {
     int campaign;
     bool skip; /* else retry */
     enum operation_state state;
 };
+static inline int64_t id_of(int row)
+{
+    return row + 1;
+}
+static inline int row_of_id(int64_t id) /* -1: of no row */
+{
+    return (int)(id - 1);
+}
 struct db_lease {
     int64_t epoch, renewals, timeline;
     int holder;

@@ -5,8 +5,8 @@
 void hang_ask(struct world *w, struct ctl *c)
 {
     bool any = false;
-    for (size_t i = 0; i < c->live_n; i++) {
-        any |= c->live[i].p.state == ATTEMPT_RUNNING;
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        any |= c->state.attempts[i]->p.state == ATTEMPT_RUNNING;
     }
     if (any && !c->progress_reading && w->now_us >= c->progress_at_us + MINUTE) {
         c->progress_reading = true;
@@ -15,22 +15,47 @@ void hang_ask(struct world *w, struct ctl *c)
     }
 }
 
-static bool is_hung(struct world *w, struct live *a)
+static struct hang_detector_rules rules_of(const struct live_attempt *a)
 {
-    static const struct hang_detector_rules rules = {15 * MINUTE, 30 * MINUTE, 30 * MINUTE};
-    usec_t date_us = SIM_EPOCH_US + w->now_us;
-    struct hang_detector_seen seen;
-    int job = aws_find(w, a->row.name_hash);
-    if (a->p.state != ATTEMPT_RUNNING || !a->p.wanted || job < 0 || a->run_from_us == 0) {
+    const struct spec_guard *g = &a->stage->spec->guard;
+    return (struct hang_detector_rules){.silent_us = g->hang_silent_s * SEC,
+                                        .standstill_us = g->hang_standstill_s * SEC,
+                                        .start_us = g->hang_start_s * SEC};
+}
+
+/* A job that ended while SageMaker could not be asked has no progress either: it is hung only when
+ * SageMaker says that it runs, asked after it began to look so. */
+static bool runs_still(struct world *w, struct ctl *c, struct live_attempt *a)
+{
+    if (a->suspect_us == 0) {
+        a->suspect_us = ctl_boot(w, c);
+        carry_fact(w, c, a->row.id, &(struct fact){.kind = FACT_HINT, .at_us = a->suspect_us});
         return false;
     }
-    bool there = job_progress(w, &w->aws.jobs[job], &seen);
+    return a->p.described_us > a->suspect_us;
+}
+
+static bool is_hung(struct world *w, struct ctl *c, struct live_attempt *a)
+{
+    const struct hang_detector_rules rules = rules_of(a);
+    struct hang_detector_seen seen;
+    int job = aws_find(w, name_hash_of(a->row.name.s));
+    if (a->row.state != ATTEMPT_RUNNING || !a->p.wanted || a->recording || job < 0 ||
+        a->p.modified == 0) {
+        return false;
+    }
+    const struct job *j = &w->aws.jobs[job];
+    bool there = job_progress(w, j, &seen);
+    usec_t date_us = SIM_EPOCH_US + w->now_us;
     hang_detector_saw(&a->hang, there ? &seen : NULL, date_us);
-    if (hang_detector_check(&a->hang, &rules, a->run_from_us, date_us) == HANG_DETECTOR_NONE) {
+    if (hang_detector_check(&a->hang, &rules, a->p.modified, date_us) == HANG_DETECTOR_NONE) {
+        a->suspect_us = 0;
+        return false;
+    }
+    if (!runs_still(w, c, a)) {
         return false;
     }
     SOMETIMES(w, HUNG);
-    const struct job *j = &w->aws.jobs[job];
     if (!j->hung && !j->over && j->intent >= 0) {
         wrong(w, "I18", "%s works and is taken for hung", a->row.name.s);
     }
@@ -38,36 +63,34 @@ static bool is_hung(struct world *w, struct live *a)
 }
 
 /* Its row says that we stop it and why, before anything else: another leader may have to go on. */
-static bool write_hung(struct world *w, struct ctl *c, int attempt)
+static bool write_hung(struct world *w, struct ctl *c, int64_t attempt_id)
 {
     if (!db_begin(w, c)) {
         return false;
     }
-    struct db_attempt *row = db_touch(w, T_ATTEMPT, (size_t)attempt);
-    row->unwanted = row->hung = true;
+    struct db_attempt *row = db_touch(w, T_ATTEMPT, (size_t)row_of_id(attempt_id));
+    row->unwanted = true;
+    row->stop_cause = CAUSE_TIMEOUT;
     return db_commit(w, c);
 }
 
 void hang_answer(struct world *w, struct ctl *c, const struct call *k)
 {
-    /* Seen from here a job that ended in an outage of SageMaker seems to hang: look at it first. */
-    bool blind = c->failing_since_us != 0 ||
-                 ctl_boot(w, c) - c->well_since_us < 2 * w->cfg.observe_us + MINUTE;
     c->progress_reading = false;
-    if (blind || k->answer != ANSWER_OK) {
+    if (k->answer != ANSWER_OK) {
         return;
     }
-    for (size_t i = c->live_n; i-- > 0 && c->leading;) {
-        if (i >= c->live_n || !is_hung(w, &c->live[i])) {
+    for (size_t i = c->state.attempts_n; i-- > 0 && c->leading;) {
+        struct live_attempt *a = i < c->state.attempts_n ? c->state.attempts[i] : NULL;
+        if (a == NULL || !is_hung(w, c, a)) {
             continue;
         }
-        int attempt = c->live[i].id;
-        if (!write_hung(w, c, attempt)) {
+        if (!write_hung(w, c, a->row.id)) {
             return;
         }
-        struct live *a = live_get(c, attempt);
-        a->row.hung = a->stopped_by_us = true;
-        tell(w, a->row.task, "a%d hangs", a->row.n);
-        live_fact(w, c, attempt, &(struct fact){.kind = FACT_UNWANTED, .at_us = ctl_boot(w, c)});
+        a->row.unwanted = true;
+        a->row.stop_cause = CAUSE_TIMEOUT;
+        tell(w, row_of_id(a->row.task_id), "a%d hangs", a->row.n);
+        carry_fact(w, c, a->row.id, &(struct fact){.kind = FACT_UNWANTED, .at_us = ctl_boot(w, c)});
     }
 }

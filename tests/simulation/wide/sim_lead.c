@@ -6,6 +6,7 @@
 static void lead(struct world *w, struct ctl *c, int64_t asked_us)
 {
     const struct db_lease *l = db_row(w, T_LEASE, 0);
+    load_clear(c);
     c->leading = true;
     c->lead++;
     c->epoch = l->epoch;
@@ -27,10 +28,10 @@ static void lead(struct world *w, struct ctl *c, int64_t asked_us)
     if (c->hold) {
         SOMETIMES(w, HOLD);
     }
-    if (!view_load(w, c)) {
+    if (!load_all(w, c)) {
         return;
     }
-    c->look_at_db = c->decide = c->act = true;
+    c->state.look_at_db = c->state.decide = c->state.act = true;
     ctl_timer(w, c, TIMER_TICK, 0);
     ctl_timer(w, c, TIMER_OBSERVE, 0);
     ctl_timer(w, c, TIMER_QUOTA, 0);

@@ -32,11 +32,6 @@ int call_new(struct world *w, struct ctl *c, enum call_kind kind, int attempt)
                        .code = "",
                        .list = list,
                        .list_cap = cap};
-    if (attempt >= 0) {
-        const struct live *a = live_get(c, attempt);
-        k->name_hash = a->row.name_hash;
-        k->request = a->row.request;
-    }
     return i;
 }
 

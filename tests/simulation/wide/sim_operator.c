@@ -1,5 +1,6 @@
 /* People: they submit campaigns, change their minds, edit caps, and send requests twice. What they
  * were told is done is durable (an acknowledged wish is never lost). */
+#include "core/leader/operations.h"
 #include "sim_world.h"
 #include <stdio.h>
 
@@ -132,6 +133,21 @@ static void draw_limits(struct world *w)
     }
 }
 
+/* The rules of every stage's guard. */
+void op_guard(struct world *w, const struct breaker_rules *r)
+{
+    w->rules = *r;
+    for (int i = 0; i < STAGES_MAX; i++) {
+        w->stage[i].guard = (struct spec_guard){.canary = r->canary,
+                                                .breaker_same = r->k,
+                                                .breaker_of = r->n,
+                                                .quarantine = r->quarantine,
+                                                .hang_silent_s = 15 * 60,
+                                                .hang_standstill_s = 30 * 60,
+                                                .hang_start_s = 30 * 60};
+    }
+}
+
 void op_plan(struct world *w)
 {
     struct rng *r = &w->rng_op;
@@ -143,6 +159,7 @@ void op_plan(struct world *w)
     if (rng_chance(r, 0.2)) {
         w->rules = (struct breaker_rules){0};
     }
+    op_guard(w, &w->rules);
     for (int i = 0; i < PROJECTS_MAX; i++) {
         w->project_limit[i] = rng_chance(r, 0.1) ? between(r, 1, 20) : -1;
     }
@@ -164,11 +181,12 @@ static void add_stage(struct world *w, int campaign, int stage, int k, int parts
     draw_tasks(w, r, parts);
     size_t id = db_add(w, T_STAGE);
     ASSERT((int)id == stage);
+    w->stage[stage].needs_n = k > 0 && rng_chance(r, 0.7);
+    w->stage[stage].needs[0] = k > 0 ? w->stage[stage - 1].name : NULL;
     struct db_stage *s = STAGE(w, id);
     *s = (struct db_stage){.campaign = campaign,
                            .task0 = task0,
                            .tasks_n = parts,
-                           .needs = k > 0 && rng_chance(r, 0.7) ? stage - 1 : -1,
                            .state = STAGE_BLOCKED,
                            .reason = WAIT_NEW,
                            .money = {.cap_musd = some_cap(r, 0.1, 100, 5000)},
@@ -249,36 +267,31 @@ static void edit_cap(struct world *w, struct rng *r, int campaign)
                                        : between(r, used / 2, used * 2 + 500 * MUSD_PER_USD);
     for (size_t i = 0; i < w->db.t[T_CAMPAIGN].n; i++) {
         ((struct db_campaign *)db_touch(w, T_CAMPAIGN, i))->version++;
-        CAMPAIGN(w, i)->budget_held = false;
     }
 }
 
-static void wish(struct world *w, struct db_campaign *dc, int campaign, enum wanted wanted)
+static void wish(struct world *w, struct db_campaign *dc, int campaign, enum verb v)
 {
-    if (dc->wanted == WANTED_CANCEL || campaign_state_terminal(dc->state)) {
+    static const enum wanted wanted[] = {[VERB_PAUSE] = WANTED_PAUSE,
+                                         [VERB_RESUME] = WANTED_RUN,
+                                         [VERB_DRAIN] = WANTED_DRAIN,
+                                         [VERB_CANCEL] = WANTED_CANCEL};
+    if (verb_refused(verb_answer_any(v, dc->state, dc->wanted))) {
         return;
     }
-    dc->wanted = wanted;
-    if (wanted == WANTED_CANCEL) {
+    dc->wanted = wanted[v];
+    if (v == VERB_CANCEL) {
         judge_cancel(w, campaign);
     }
-    tell(w, -1, "campaign %d: %s is wanted", campaign, wanted_name(wanted));
+    tell(w, -1, "campaign %d: %s is wanted", campaign, wanted_name(dc->wanted));
 }
 
 /* A person looked at a held stage and lets it go on. */
 static void resume_stages(struct world *w, const struct db_campaign *dc)
 {
     for (int s = dc->stage0; s < dc->stage0 + dc->stages_n; s++) {
-        if (STAGE(w, s)->state != STAGE_HELD) {
-            continue;
-        }
-        struct db_stage *ds = db_touch(w, T_STAGE, (size_t)s);
-        (void)rows_stage_state(w, s, STAGE_RUNNING);
-        ds->tripped = false;
-        ds->breaker_since = (int)w->db.t[T_ATTEMPT].n;
-        ds->reset_us = SIM_EPOCH_US + w->now_us;
-        for (int i = 0; i < w->cfg.ctls; i++) { /* the leader reads it with the version */
-            breaker_reset(&w->ctl[i].mem[s].breaker, ds->breaker_since);
+        if (STAGE(w, s)->state == STAGE_HELD) {
+            ((struct db_stage *)db_touch(w, T_STAGE, (size_t)s))->resumes++;
         }
     }
 }
@@ -323,16 +336,15 @@ void op_do(struct world *w, int kind, int campaign)
         break;
     case OP_RESUME:
         SOMETIMES(w, RESUMED);
-        wish(w, dc, campaign, WANTED_RUN);
-        dc->budget_held = false;
+        wish(w, dc, campaign, VERB_RESUME);
         resume_stages(w, dc);
         break;
     case OP_CANCEL:
-        wish(w, dc, campaign, WANTED_CANCEL);
+        wish(w, dc, campaign, VERB_CANCEL);
         break;
     case OP_PAUSE:
     case OP_DRAIN:
-        wish(w, dc, campaign, kind == OP_PAUSE ? WANTED_PAUSE : WANTED_DRAIN);
+        wish(w, dc, campaign, kind == OP_PAUSE ? VERB_PAUSE : VERB_DRAIN);
         ev_push(w, w->now_us + between(r, 1, 30) * MINUTE, EV_OPERATE, 0, 0, OP_RESUME, campaign);
         break;
     case OP_RETRY:
@@ -411,7 +423,6 @@ void op_calm(struct world *w)
         struct db_campaign *dc = db_touch(w, T_CAMPAIGN, i);
         dc->money.cap_musd = -1;
         dc->parts_limit = -1;
-        dc->budget_held = false;
         dc->version++;
         w->spec[i].instances_n = 0;
     }

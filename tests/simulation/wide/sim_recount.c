@@ -31,10 +31,10 @@ static void count_attempts(struct world *w, struct count *n)
                   a->holds ? "holds" : "does not hold");
         }
         n->held[a->type] += a->holds ? a->instances : 0;
-        bool idle = !live && a->has_pool && a->pool == POOL_AVAILABLE && !a->claimed;
+        bool idle = !live && a->has_pool && a->pool == POOL_AVAILABLE && a->taken_by < 0;
         n->idle[a->type] += idle ? a->instances : 0;
-        musd_t r = a->account.reserved_musd, s = a->account.spent_musd;
-        if (!live && !a->has_pool && (r != 0 || !a->account.closed)) {
+        musd_t r = a->open_musd, s = a->cost_musd + a->warm_musd;
+        if (!live && !a->has_pool && (r != 0 || !a->settled)) {
             wrong(w, "I7", "attempt %zu has ended and keeps %lld reserved", i, (long long)r);
         }
         add(&n->stage[stage], r, s);
@@ -199,7 +199,7 @@ static void check_invoice(struct world *w)
     for (size_t i = 0; i < w->db.t[T_LEDGER].n; i++) {
         const struct ledger_entry *e = db_row(w, T_LEDGER, i);
         if (e->kind == LEDGER_SETTLE || e->kind == LEDGER_WARM) {
-            struct line *l = &lines[e->attempt_id];
+            struct line *l = &lines[row_of_id(e->attempt_id)];
             l->n[e->kind == LEDGER_WARM]++;
             l->seconds[e->kind == LEDGER_WARM] += e->seconds;
             l->musd[e->kind == LEDGER_WARM] += e->amount_musd;

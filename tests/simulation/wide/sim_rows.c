@@ -1,6 +1,8 @@
-/* The store's statements: each checks what the real ones check in their WHERE, then writes. All
- * happen inside a transaction; a false answer means the transaction is to be taken back. */
+/* The store's statements (sql/queries): each checks what the real one checks in its WHERE, then
+ * writes what it is given; nothing is decided here. All happen inside a transaction; a false answer
+ * means the transaction is to be taken back. */
 #include "sim_world.h"
+#include <stdlib.h>
 
 uint64_t name_hash_of(const char *name)
 {
@@ -9,19 +11,6 @@ uint64_t name_hash_of(const char *name)
         h = (h ^ (uint8_t)*name) * 0x100000001b3;
     }
     return mix(h, 1);
-}
-
-void attempt_name_of(const struct world *w, int task, int n, struct job_name *ret)
-{
-    const struct db_task *t = &((const struct db_task *)(const void *)w->db.t[T_TASK].rows)[task];
-    const struct db_stage *s =
-        &((const struct db_stage *)(const void *)w->db.t[T_STAGE].rows)[t->stage];
-    uint8_t id[32] = {0};
-    uint64_t h =
-        mix(mix((uint64_t)s->campaign, (uint64_t)t->stage), mix((uint64_t)task, (uint64_t)n));
-    memcpy(id, &h, sizeof h);
-    protocol_job_name(SIM_PREFIX, s->campaign, w->stage[t->stage].name, task - s->task0, n, id,
-                      ret);
 }
 
 void rows_budgets(struct world *w, int task, bool touch, struct budget *ret[BUDGET_LEVELS])
@@ -84,13 +73,40 @@ bool rows_campaign_state(struct world *w, int campaign, enum campaign_state to)
     return true;
 }
 
-/* What the request would be, as one number: all that shapes its bytes. */
-static uint64_t request_of(const struct db_attempt *a, int id)
+/* Texts that rows point to: a row taken back by a failover may come again. */
+const char *rows_text(struct world *w, const char *text)
 {
-    uint64_t h = mix(a->name_hash, (uint64_t)id);
-    h = mix(h, (uint64_t)a->type << 32 | (uint64_t)a->instances);
-    h = mix(h, (uint64_t)a->volume_gb << 32 | (uint64_t)(a->subnet_i + 1));
-    return mix(h, (uint64_t)a->max_runtime_s << 16 ^ (uint64_t)a->keep_alive_s);
+    for (size_t i = 0; text != NULL && i < w->texts_n; i++) {
+        if (strcmp(w->texts[i], text) == 0) {
+            return w->texts[i];
+        }
+    }
+    if (text == NULL || text[0] == '\0') {
+        return "";
+    }
+    w->texts = xrealloc(w->texts, (w->texts_n + 1) * sizeof(char *));
+    w->texts[w->texts_n] = xstrdup(text);
+    return w->texts[w->texts_n++];
+}
+
+/* What the request would be, as one number: all that shapes its bytes. */
+uint64_t rows_request(const struct intent *in)
+{
+    uint64_t h = mix(name_hash_of(in->name.s), (uint64_t)in->attempt_id);
+    h = mix(h, name_hash_of(in->instance_type) + (uint64_t)in->instances);
+    h = mix(h, (uint64_t)in->volume_gb << 32 | (uint64_t)(in->subnet_i + 1));
+    return mix(h, (uint64_t)in->max_runtime_s << 16 ^ (uint64_t)in->keep_alive_s);
+}
+
+int rows_kind(const struct world *w, const char *instance_type, enum market market)
+{
+    for (int i = 0; i < w->kinds; i++) {
+        if (market_of(w, i) == market && strcmp(w->types[i], instance_type) == 0) {
+            return i;
+        }
+    }
+    ASSERT(!"an instance type of this world");
+    return 0;
 }
 
 static void ledger_append(struct world *w, const struct ledger_entry *e, int n)
@@ -101,140 +117,144 @@ static void ledger_append(struct world *w, const struct ledger_entry *e, int n)
     }
 }
 
+/* --- intend --- */
+
 static const char *refuses(struct world *w, const struct intent *in)
 {
-    const struct db_task *t = TASK(w, in->task);
-    const struct db_stage *s = STAGE(w, in->stage);
-    const struct db_campaign *c = CAMPAIGN(w, in->campaign);
-    const struct db_slots *sl = SLOTS(w, in->type);
+    const struct db_task *t = TASK(w, row_of_id(in->task_id));
+    const struct db_campaign *c = CAMPAIGN(w, row_of_id(in->campaign_id));
+    const struct db_slots *sl = SLOTS(w, rows_kind(w, in->instance_type, in->market));
+    const struct db_attempt *pool = in->pool_id > 0 ? ATTEMPT(w, row_of_id(in->pool_id)) : NULL;
     struct budget *b[BUDGET_LEVELS];
     struct err err = ERR_INIT;
-    if (c->wanted != WANTED_RUN || c->state != CAMPAIGN_RUNNING || s->state != STAGE_RUNNING) {
+    if (c->wanted != WANTED_RUN || c->state != CAMPAIGN_RUNNING) {
         return "campaign";
     }
-    if (t->state != TASK_WAITING ||
-        (t->newest >= 0 && !protocol_may_renew(t->names, ATTEMPT(w, t->newest)->state))) {
+    if (t->state != TASK_WAITING || t->names != in->n - 1) {
         return "task";
     }
-    int64_t moved = in->pool >= 0 ? in->instances : 0;
-    if (sl->held + sl->warm_idle - moved + in->instances > in->slot_limit) {
-        return "slots";
-    }
-    if (in->pool >= 0 && ATTEMPT(w, in->pool)->pool != POOL_AVAILABLE) {
+    if (pool != NULL && (!pool->has_pool || pool->pool != POOL_AVAILABLE || pool->taken_by >= 0 ||
+                         pool->instances != in->instances)) {
         return "pool";
     }
-    rows_budgets(w, in->task, true, b); /* written only when it fits everywhere */
-    return budget_reserve(b, in->reserve_musd, &err) ? NULL : "money";
+    if (in->slot_limit < 0 ||
+        (pool == NULL && sl->held + sl->warm_idle + in->instances > in->slot_limit)) {
+        return "slots";
+    }
+    rows_budgets(w, row_of_id(in->task_id), true, b); /* written only when it fits everywhere */
+    return budget_reserve(b, in->reserve_musd, &err) ? "" : "money";
 }
 
-/* The intent's row, reservation (made by refuses) and slots. */
-bool rows_intend(struct world *w, struct ctl *c, struct intent *in)
+static struct db_attempt *add_attempt(struct world *w, const struct intent *in, int64_t epoch)
 {
-    struct err err = ERR_INIT;
-    struct ledger_entry e[LEDGER_ENTRIES_MAX];
-    int n = 0;
-    in->refused = refuses(w, in);
-    if (in->refused != NULL) {
-        return true;
-    }
     size_t id = db_add(w, T_ATTEMPT);
-    rows_task_state(w, in->task, TASK_ACTIVE);
-    struct db_task *t = db_touch(w, T_TASK, (size_t)in->task);
-    t->names++;
-    t->newest = (int)id;
     struct db_attempt *a = ATTEMPT(w, id);
-    *a = (struct db_attempt){.task = in->task,
-                             .n = t->names,
-                             .type = in->type,
-                             .rung = in->rung,
+    ASSERT(in->attempt_id == id_of((int)id));
+    *a = (struct db_attempt){.task = row_of_id(in->task_id),
+                             .n = in->n,
+                             .type = rows_kind(w, in->instance_type, in->market),
+                             .rung = in->instance_type_i,
                              .subnet_i = in->subnet_i,
                              .instances = in->instances,
                              .volume_gb = in->volume_gb,
                              .state = ATTEMPT_INTENDED,
-                             .epoch = c->epoch,
+                             .epoch = epoch,
                              .max_runtime_s = in->max_runtime_s,
                              .keep_alive_s = in->keep_alive_s,
-                             .price_musd = in->price_musd,
+                             .price_musd = in->price_musd_per_hour,
                              .reserved_musd = in->reserve_musd,
+                             .open_musd = in->reserve_musd,
+                             .request = strtoull(in->identity_hash, NULL, 16),
+                             .name = in->name,
+                             .name_hash = name_hash_of(in->name.s),
                              .holds = true,
                              .intended_us = SIM_EPOCH_US + w->now_us,
-                             .pool = POOL_EXPECTED,
+                             .reason = "",
+                             .pool_of = row_of_id(in->pool_id),
                              .has_pool = in->keep_alive_s > 0,
-                             .pool_of = in->pool};
-    attempt_name_of(w, in->task, a->n, &a->name);
-    a->name_hash = name_hash_of(a->name.s);
-    a->request = request_of(a, (int)id);
-    a->fingerprint =
-        warm_pool_fingerprint_of(&w->stage[in->stage], in->rung, in->volume_gb, in->subnet_i);
-    if (!ledger_reserve(&a->account, (int64_t)id, in->reserve_musd, e, &n, &err)) {
+                             .pool = POOL_EXPECTED,
+                             .taken_by = -1,
+                             .end_reason = "",
+                             .fingerprint = in->fingerprint};
+    return a;
+}
+
+/* The task's row, the slots, the pool taken and the ledger of a new attempt. */
+static bool count_attempt(struct world *w, const struct intent *in)
+{
+    struct err err = ERR_INIT;
+    struct ledger_account_of_attempt account = {0};
+    struct ledger_entry e[LEDGER_ENTRIES_MAX];
+    int n = 0;
+    int task = row_of_id(in->task_id);
+    rows_task_state(w, task, TASK_ACTIVE);
+    struct db_task *t = db_touch(w, T_TASK, (size_t)task);
+    t->names = in->n;
+    t->newest = row_of_id(in->attempt_id);
+    struct db_slots *sl = db_touch(w, T_SLOTS, (size_t)rows_kind(w, in->instance_type, in->market));
+    sl->held += in->instances;
+    if (in->pool_id > 0) {
+        sl->warm_idle -= in->instances;
+        ((struct db_attempt *)db_touch(w, T_ATTEMPT, (size_t)row_of_id(in->pool_id)))->taken_by =
+            row_of_id(in->attempt_id);
+    }
+    if (!ledger_reserve(&account, in->attempt_id, in->reserve_musd, e, &n, &err)) {
         wrong(w, "I6", "ledger_reserve: %s", err.message);
         return false;
     }
     ledger_append(w, e, n);
-    struct db_slots *sl = db_touch(w, T_SLOTS, (size_t)in->type);
-    sl->held += in->instances;
-    in->attempt = (int)id;
-    trace(w, 0x1417e4d, a->request);
     return true;
 }
 
-/* What the record of an ended attempt does to its task. */
-static bool move_task(struct world *w, const struct record *r)
+bool rows_intend(struct world *w, int64_t epoch, struct intent *in)
 {
-    const struct db_attempt *a = ATTEMPT(w, r->attempt);
-    if (TASK(w, a->task)->state != TASK_ACTIVE || TASK(w, a->task)->newest != r->attempt) {
-        return false;
+    const char *why = refuses(w, in);
+    memcpy(in->refused, why, strlen(why) + 1);
+    in->taken = why[0] == '\0';
+    if (!in->taken) {
+        return true;
     }
-    rows_task_state(w, a->task, r->task_to);
-    struct db_task *t = db_touch(w, T_TASK, (size_t)a->task);
-    t->attempts += r->task_counts;
-    judge_task_moved(w, a->task, r);
-    t->not_before_us = r->not_before_us;
-    if (r->changed) {
-        t->changed = true;
-        t->type_i = r->next.instance_type_i;
-        t->volume_gb = r->next.volume_gb;
-        t->max_runtime_s = r->next.max_runtime_s;
-        for (int i = 0; i < CAUSE_COUNT; i++) {
-            t->tries[i] = (uint8_t)MIN(r->next.tries[i], 255);
-        }
-    }
-    if (r->task_counts && r->signature != 0) {
-        t->same = (uint8_t)(t->signature == r->signature ? MIN(t->same + 1, 255) : 1);
-        t->signature = r->signature;
-    }
-    return true;
+    (void)add_attempt(w, in, epoch);
+    in->own_pool_id = in->keep_alive_s > 0 ? in->attempt_id : 0;
+    trace(w, 0x1417e4d, ATTEMPT(w, row_of_id(in->attempt_id))->request);
+    return count_attempt(w, in);
 }
 
-/* One step of an attempt's account: the ledger's entries, and the budgets by as much. */
-static bool book(struct world *w, int attempt, bool close, musd_t cost_musd, int64_t seconds,
-                 bool estimated, musd_t keep_musd)
+/* --- record --- */
+
+/* Entries go to the ledger, and their sums into the money of every level. */
+static bool book(struct world *w, struct db_attempt *a, const struct ledger_entry *e, int n,
+                 musd_t open_musd)
 {
     struct err err = ERR_INIT;
-    struct ledger_entry e[LEDGER_ENTRIES_MAX];
     struct budget *b[BUDGET_LEVELS];
-    struct db_attempt *a = ATTEMPT(w, attempt);
-    musd_t before = a->account.reserved_musd;
+    musd_t back = 0, spent = 0;
     bool overrun = false;
-    int n = 0;
-    bool ok = close ? ledger_close(&a->account, attempt, cost_musd, seconds, e, &n, &err)
-                    : ledger_settle_job(&a->account, attempt, cost_musd, seconds, estimated,
-                                        keep_musd, e, &n, &err);
-    if (!ok) {
-        wrong(w, "I6", "attempt %d cannot be booked: %s", attempt, err.message);
-        return false;
+    for (int i = 0; i < n; i++) {
+        back += e[i].from == LEDGER_RESERVED ? e[i].amount_musd : 0;
+        back -= e[i].to == LEDGER_RESERVED ? e[i].amount_musd : 0;
+        spent += e[i].to == LEDGER_SPENT ? e[i].amount_musd : 0;
     }
     rows_budgets(w, a->task, true, b);
-    if (!budget_settle(b, before - a->account.reserved_musd, cost_musd, &overrun, &err)) {
-        wrong(w, "I7", "attempt %d: %s", attempt, err.message);
+    if (!budget_settle(b, back, spent, &overrun, &err)) {
+        wrong(w, "I7", "%s: %s", a->name.s, err.message);
         return false;
     }
     if (overrun) {
-        wrong(w, "I5", "attempt %d cost %lld, of %lld reserved", attempt, (long long)cost_musd,
-              (long long)before);
+        wrong(w, "I5", "%s cost %lld, of %lld reserved", a->name.s, (long long)spent,
+              (long long)back);
     }
     ledger_append(w, e, n);
+    a->open_musd = open_musd;
     return true;
+}
+
+/* What a pool cost, as part of what its campaign has spent. */
+static void add_idle(struct world *w, struct db_attempt *a, musd_t warm_musd)
+{
+    int campaign = STAGE(w, TASK_STAGE(w, a->task))->campaign;
+    ((struct db_campaign *)db_touch(w, T_CAMPAIGN, (size_t)campaign))->idle_musd += warm_musd;
+    a->warm_musd = warm_musd;
 }
 
 static void pool_state(struct world *w, struct db_attempt *a, enum pool_state to)
@@ -248,184 +268,176 @@ static void pool_state(struct world *w, struct db_attempt *a, enum pool_state to
     a->has_pool = !pool_state_terminal(to);
 }
 
-/* Slots and money back, cost booked: once, at the step that leaves the states that hold them. What
- * a pool keeps stays reserved, its instances stay counted. */
-static bool release(struct world *w, const struct record *r)
+/* An available pool that was not taken by the one intended on it is idle again. */
+static void not_taken(struct world *w, int pool, int64_t by)
 {
-    struct db_attempt *a = ATTEMPT(w, r->attempt);
-    struct db_slots *sl = db_touch(w, T_SLOTS, (size_t)a->type);
-    musd_t idle_musd = 0;
-    struct err err = ERR_INIT;
-    bool keeps = r->keep_musd > 0;
-    if (!a->holds) {
-        wrong(w, "I7", "attempt %d gives its slots back twice", r->attempt);
-        return false;
+    struct db_attempt *p = pool >= 0 ? db_touch(w, T_ATTEMPT, (size_t)pool) : NULL;
+    if (p != NULL && p->has_pool && p->pool == POOL_AVAILABLE && p->taken_by >= 0 &&
+        (by == 0 || id_of(p->taken_by) == by)) {
+        p->taken_by = -1;
+        ((struct db_slots *)db_touch(w, T_SLOTS, (size_t)p->type))->warm_idle += p->instances;
+        w->cover->sites[by == 0 ? SITE_POOL_SWAPPED : SITE_POOL_CLAIM_UNDONE]++;
     }
-    a->holds = false;
-    sl->held -= a->instances;
-    sl->warm_idle += keeps ? a->instances : 0;
-    if (a->has_pool && keeps) {
-        pool_state(w, a, POOL_AVAILABLE);
-        a->pool_since_us = r->pool_since_us;
-        a->pool_expires_us = r->pool_since_us + a->keep_alive_s * SEC;
-    } else if (a->has_pool) {
-        pool_state(w, a, r->reused_by != 0 ? POOL_REUSED : POOL_TERMINATED);
-    }
-    if (r->reused_by != 0 && !rows_reused(w, r->attempt, r->reused_by)) {
-        return false;
-    }
-    if (!r->settle) {
-        int from = a->pool_of; /* the pool it was to take may still be there */
-        bool there = from >= 0 && ATTEMPT(w, from)->pool == POOL_AVAILABLE;
-        if (there && ATTEMPT(w, from)->claimed) {
-            SOMETIMES(w, POOL_CLAIM_UNDONE);
-            if (!rows_claim(w, from, false)) {
-                return false;
-            }
-        }
-        return book(w, r->attempt, true, 0, 0, false, 0);
-    }
-    if (!cost_of_seconds(a->price_musd, r->idle_s, &idle_musd, &err) ||
-        !book(w, r->attempt, false, r->cost_musd, r->billable_s, r->estimated,
-              MAX(r->keep_musd, idle_musd))) {
-        return false;
-    }
-    return keeps || book(w, r->attempt, true, idle_musd, r->idle_s, false, 0);
 }
 
-/* The instances of an available pool are counted with the attempt that takes them, or again with
- * the pool when that attempt came to nothing. */
-bool rows_claim(struct world *w, int pool, bool claimed)
+/* Slots of an attempt that lets go of them; its pool, and the one it was intended on. */
+static void release(struct world *w, struct db_attempt *a, const struct attempt_record *r)
 {
-    struct db_attempt *a = db_touch(w, T_ATTEMPT, (size_t)pool);
     struct db_slots *sl = db_touch(w, T_SLOTS, (size_t)a->type);
-    if (a->claimed == claimed) {
-        wrong(w, "I4", "the pool of attempt %d is taken twice", pool);
+    if (a->holds) {
+        not_taken(w, a->pool_of, r->attempt_id);
+        not_taken(w, row_of_id(r->frees_pool_id), 0);
+    }
+    sl->held -= a->holds ? a->instances : 0;
+    a->holds = false;
+}
+
+static void record_pool(struct world *w, struct db_attempt *a, const struct attempt_record *r)
+{
+    if (!r->pool_moves || !a->has_pool) {
+        return;
+    }
+    pool_state(w, a, r->pool_to);
+    a->pool_expires_us = r->pool_expires_us;
+    if (r->pool_to == POOL_AVAILABLE) {
+        a->pool_since_us = SIM_EPOCH_US + w->now_us;
+        ((struct db_slots *)db_touch(w, T_SLOTS, (size_t)a->type))->warm_idle += a->instances;
+    }
+}
+
+static void change_task(struct db_task *t, const struct task_change_row *ch)
+{
+    t->changed = true;
+    t->type_i = ch->instance_type_i;
+    t->volume_gb = ch->volume_gb;
+    t->max_runtime_s = ch->max_runtime_s;
+    t->signature = ch->signature_hash;
+    t->same = (uint8_t)MIN(ch->same, 255);
+    for (int i = 0; i < CAUSE_COUNT; i++) {
+        t->tries[i] = (uint8_t)MIN(ch->tries[i], 255);
+    }
+}
+
+static bool record_task(struct world *w, const struct db_attempt *a, const struct attempt_record *r)
+{
+    if (TASK(w, a->task)->state != TASK_ACTIVE) {
         return false;
     }
-    a->claimed = claimed;
-    sl->warm_idle += claimed ? -a->instances : a->instances;
+    rows_task_state(w, a->task, r->task_to);
+    struct db_task *t = db_touch(w, T_TASK, (size_t)a->task);
+    t->attempts += r->task_counts;
+    t->not_before_us = r->not_before_us;
+    judge_task_moved(w, a->task, r);
+    if (r->change != NULL) {
+        change_task(t, r->change);
+    }
     return true;
 }
 
-bool rows_record(struct world *w, struct ctl *c, const struct record *r)
+static void record_seen(struct world *w, struct db_attempt *a, const struct attempt_record *r)
 {
-    (void)c;
-    struct db_attempt *a = db_touch(w, T_ATTEMPT, (size_t)r->attempt);
+    a->state = r->to;
+    a->cause = r->cause != CAUSE_NONE ? r->cause : a->cause;
+    a->reason =
+        r->reason != NULL && attempt_state_terminal(r->to) ? rows_text(w, r->reason) : a->reason;
+    a->created_us = r->created_us != 0 ? r->created_us : a->created_us;
+    a->started_us = r->started_us != 0 ? r->started_us : a->started_us;
+    a->ended_us = r->ended_us != 0 ? r->ended_us : a->ended_us;
+    a->ran = r->to == ATTEMPT_FAILED && a->cause != CAUSE_NONE &&
+             (a->started_us != 0 || a->billable_s > 0);
+    a->counted = a->cause != CAUSE_NONE && (a->ran || retry_counts(a->cause));
+}
+
+bool rows_record(struct world *w, const struct attempt_record *r)
+{
+    struct db_attempt *a = db_touch(w, T_ATTEMPT, (size_t)row_of_id(r->attempt_id));
+    bool ends = attempt_state_terminal(r->to);
+    bool pays = (r->release || r->settle || ends) && !a->settled;
     if (a->state != r->from) {
         return false;
     }
     if (r->from != r->to) {
-        judge_attempt_moved(w, r->attempt, r->from, r->to);
+        judge_attempt_moved(w, row_of_id(r->attempt_id), r->from, r->to);
     }
-    a->state = r->to;
-    a->cause = r->cause;
-    a->counted = r->cause != CAUSE_NONE && (r->ran || retry_counts(r->cause));
-    a->started_us = r->started_us != 0 ? r->started_us : a->started_us;
-    a->ended_us = r->ended_us != 0 ? r->ended_us : a->ended_us;
-    a->failed_signature = r->signature;
-    if (r->in_use && a->pool == POOL_EXPECTED) {
-        pool_state(w, a, POOL_IN_USE);
-    }
-    trace(w, 0x4ec04d, (uint64_t)r->attempt * 16 + r->to);
-    if (r->release && !release(w, r)) {
-        return false;
-    }
-    return !r->task_moves || move_task(w, r);
-}
-
-/* SageMaker gave this pool to a job that was meant for another: that one's instances are counted as
- * idle again. */
-bool rows_reused(struct world *w, int pool, uint64_t by)
-{
-    for (size_t i = w->db.t[T_ATTEMPT].n; i-- > 0;) {
-        const struct db_attempt *b = ATTEMPT(w, i);
-        if (b->name_hash == by) {
-            int meant = b->pool_of;
-            bool other = meant >= 0 && meant != pool && ATTEMPT(w, meant)->claimed &&
-                         ATTEMPT(w, meant)->pool == POOL_AVAILABLE;
-            if (other) {
-                SOMETIMES(w, POOL_SWAPPED);
-            }
-            return !other || rows_claim(w, meant, false);
+    trace(w, 0x4ec04d, (uint64_t)row_of_id(r->attempt_id) * 16 + r->to);
+    if (pays) {
+        a->cost_musd += r->settle ? r->cost_musd : 0;
+        a->billable_s = r->settle ? r->billable_s : a->billable_s;
+        a->settled = r->entries_n > 0;
+        add_idle(w, a, r->warm_musd);
+        if (!book(w, a, r->entries, r->entries_n, r->entries_n > 0 ? r->open_musd : a->open_musd)) {
+            return false;
         }
     }
-    return true;
+    record_seen(w, a, r);
+    if (r->release || ends) {
+        release(w, a, r);
+    }
+    record_pool(w, a, r);
+    if (ends && !a->settled) {
+        wrong(w, "I7", "%s has ended and its money is not settled", a->name.s);
+    }
+    return !r->task_moves || record_task(w, a, r);
 }
 
-/* An attempt's pool moves; at its end the idle time is booked and the account closed. */
-bool rows_pool(struct world *w, int attempt, enum pool_state to, int64_t idle_s)
+/* --- pools --- */
+
+bool rows_pool_end(struct world *w, const struct pool_end *e)
 {
-    struct err err = ERR_INIT;
-    struct db_attempt *a = db_touch(w, T_ATTEMPT, (size_t)attempt);
-    musd_t cost = 0;
-    pool_state(w, a, to);
-    if (!pool_state_terminal(to)) {
-        return true;
-    }
-    if (!a->claimed) {
-        ((struct db_slots *)db_touch(w, T_SLOTS, (size_t)a->type))->warm_idle -= a->instances;
-    }
-    if (!cost_of_seconds(a->price_musd, idle_s, &cost, &err) ||
-        !book(w, attempt, true, cost, idle_s, false, 0)) {
+    struct db_attempt *a = db_touch(w, T_ATTEMPT, (size_t)row_of_id(e->pool_id));
+    if (!a->has_pool || a->pool != POOL_AVAILABLE || !a->settled || a->open_musd != e->open_musd) {
         return false;
     }
-    int campaign = STAGE(w, TASK_STAGE(w, a->task))->campaign;
-    ((struct db_campaign *)db_touch(w, T_CAMPAIGN, (size_t)campaign))->idle_musd += cost;
+    pool_state(w, a, e->to);
+    add_idle(w, a, e->warm_musd);
+    if (a->taken_by < 0) {
+        ((struct db_slots *)db_touch(w, T_SLOTS, (size_t)a->type))->warm_idle -= a->instances;
+    }
+    return book(w, a, e->entries, e->entries_n, 0);
+}
+
+/* Two available pools swap the jobs that took them. */
+bool rows_pool_swap(struct world *w, int64_t pool_id, int64_t other_id)
+{
+    struct db_attempt *a = db_touch(w, T_ATTEMPT, (size_t)row_of_id(pool_id));
+    struct db_attempt *b = db_touch(w, T_ATTEMPT, (size_t)row_of_id(other_id));
+    int by = a->taken_by;
+    if (a == b || !a->has_pool || !b->has_pool || a->pool != POOL_AVAILABLE ||
+        b->pool != POOL_AVAILABLE) {
+        return false;
+    }
+    SOMETIMES(w, POOL_SWAPPED);
+    a->taken_by = b->taken_by;
+    b->taken_by = by;
+    if (a->taken_by >= 0) {
+        ((struct db_attempt *)db_touch(w, T_ATTEMPT, (size_t)a->taken_by))->pool_of =
+            row_of_id(pool_id);
+    }
+    if (b->taken_by >= 0) {
+        ((struct db_attempt *)db_touch(w, T_ATTEMPT, (size_t)b->taken_by))->pool_of =
+            row_of_id(other_id);
+    }
     return true;
 }
 
+/* --- adoption --- */
+
 /* A job of ours without a row (the store lost it): the row is written as it must have been. */
-bool rows_adopt(struct world *w, struct ctl *c, int task, int n, const struct job *j)
+bool rows_adopt(struct world *w, int64_t epoch, const struct adoption *ad)
 {
-    struct err err = ERR_INIT;
-    struct ledger_entry e[LEDGER_ENTRIES_MAX];
+    const struct intent *in = &ad->intent;
+    int task = row_of_id(in->task_id);
     struct budget *b[BUDGET_LEVELS];
-    int entries = 0;
-    musd_t reserve = 0;
-    size_t id = db_add(w, T_ATTEMPT);
+    struct db_attempt *a = add_attempt(w, in, epoch);
+    a->state = ATTEMPT_UNKNOWN;
+    a->intended_us = a->created_us = ad->created_us;
     if (TASK(w, task)->state == TASK_FAILED || TASK(w, task)->state == TASK_HELD) {
         rows_task_state(w, task, TASK_WAITING); /* the retry that led to this job was lost too */
     }
-    rows_task_state(w, task, TASK_ACTIVE);
-    struct db_task *t = db_touch(w, T_TASK, (size_t)task);
-    t->names = n;
-    t->newest = (int)id;
     rows_budgets(w, task, true, b);
-    if (!cost_worst_case(j->price_musd, j->count, j->max_runtime_s, j->keep_alive_s, &reserve,
-                         &err)) {
-        return false;
-    }
     for (int l = 0; l < BUDGET_LEVELS; l++) { /* the job exists: no cap can refuse it now */
-        b[l]->reserved_musd += reserve;
+        b[l]->reserved_musd += in->reserve_musd;
     }
-    struct db_attempt *a = ATTEMPT(w, id);
-    *a = (struct db_attempt){.task = task,
-                             .n = n,
-                             .type = j->type,
-                             .subnet_i = -1,
-                             .instances = j->count,
-                             .volume_gb = j->volume_gb,
-                             .state = ATTEMPT_UNKNOWN,
-                             .epoch = c->epoch - 1,
-                             .max_runtime_s = j->max_runtime_s,
-                             .keep_alive_s = j->keep_alive_s,
-                             .price_musd = j->price_musd,
-                             .reserved_musd = reserve,
-                             .request = j->request,
-                             .name = j->name,
-                             .name_hash = j->name_hash,
-                             .holds = true,
-                             .intended_us = j->created_us,
-                             .pool = POOL_EXPECTED,
-                             .has_pool = j->keep_alive_s > 0,
-                             .fingerprint = j->match,
-                             .pool_of = -1};
-    if (!ledger_reserve(&a->account, (int64_t)id, reserve, e, &entries, &err)) {
-        return false;
-    }
-    ledger_append(w, e, entries);
-    ((struct db_slots *)db_touch(w, T_SLOTS, (size_t)j->type))->held += j->count;
-    tell(w, task, "job %s is adopted: its row was lost", j->name.s);
-    return true;
+    tell(w, task, "job %s is adopted: its row was lost", in->name.s);
+    return count_attempt(w, in);
 }

@@ -22,6 +22,7 @@ static void make(struct world *w)
     w->fault_until_us = w->cfg.fault_us;
     w->kinds = 2 * w->cfg.types;
     w->plan = xcalloc(1, sizeof *w->plan);
+    w->batch = carry_batch_new();
     db_init(w);
     judge_init(w);
     aws_init(w);
@@ -34,7 +35,8 @@ static void make(struct world *w)
             (struct budget){.cap_musd = -1};
     }
     for (int i = 0; i < w->kinds; i++) {
-        *SLOTS(w, db_add(w, T_SLOTS)) = (struct db_slots){.quota = -1, .warm_quota = -1};
+        *SLOTS(w, db_add(w, T_SLOTS)) =
+            (struct db_slots){.quota = -1, .warm_quota = -1, .refused_limit = -1};
     }
     db_commit_api(w, true);
     for (int i = 0; i < w->cfg.ctls; i++) {
@@ -63,8 +65,11 @@ static void unmake(struct world *w)
     free(w->poison);
     free(w->refused);
     free(w->plan);
-    free(w->sched_jobs);
-    free(w->sched_pools);
+    free(w->batch);
+    for (size_t i = 0; i < w->texts_n; i++) {
+        free(w->texts[i]);
+    }
+    free(w->texts);
     free(w->story);
 }
 

@@ -360,6 +360,7 @@ void aws_read(struct world *w, struct call *k)
     int i = aws_find(w, k->name_hash);
     switch ((enum call_kind)k->kind) {
     case CALL_DESCRIBE:
+    case CALL_POOL:
         describe(w, k);
         return;
     case CALL_LIST:

@@ -7,14 +7,11 @@
  * SageMaker's log shows wherever it can. */
 #pragma once
 #include "common/token_bucket.h"
-#include "core/failure/hang_detector.h"
 #include "core/failure/retry_budget.h"
 #include "core/failure/retry_policy.h"
-#include "core/money/budget.h"
+#include "core/leader/leader_state.h"
+#include "core/leader/sched_view.h"
 #include "core/money/cost.h"
-#include "core/money/ledger.h"
-#include "core/protocol/protocol.h"
-#include "core/sched/sched.h"
 #include "sim_db.h"
 
 #define SIM_EPOCH_US INT64_C(1800000000000000) /* wall clock at the world's instant 0 */
@@ -162,6 +159,7 @@ enum call_kind {
     CALL_VERIFY,
     CALL_QUOTA,
     CALL_UPDATE,
+    CALL_POOL, /* a Describe of a job that has left a pool */
     CALL_PROGRESS,
     CALL_KINDS
 };
@@ -213,45 +211,8 @@ enum timer {
     TIMER_RENEW,
     TIMERS
 };
-struct live { /* one live attempt in a leader's memory */
-    int id;
-    struct db_attempt row;
-    struct protocol_attempt p;
-    int64_t wake_us, describe_sent_us;
-    bool recording, stopped_by_us, hung, settled;
-    struct job_view seen; /* as Describe showed it last */
-    uint64_t signature;
-    bool learned;
-    usec_t run_from_us; /* since its latest start, as seen */
-    struct hang_detector_state hang;
-};
-struct record { /* one transition of an attempt and what follows from it */
-    int attempt;
-    enum attempt_state from, to;
-    enum cause cause;
-    bool release, settle, task_moves, task_counts, changed, estimated, in_use;
-    bool ran; /* the task ends with it: its job ran and failed */
-    enum task_state task_to;
-    usec_t started_us, ended_us, not_before_us;
-    int64_t billable_s, idle_s; /* instance-seconds; idle: of a pool that is gone already */
-    musd_t cost_musd, keep_musd;
-    usec_t pool_since_us;
-    uint64_t reused_by;
-    struct retry_state next;
-    uint64_t signature;
-};
-struct pool_mem { /* a pool whose job has ended */
-    int attempt;
-    struct db_attempt row;
-    int64_t look_us; /* boot */
-    bool asking, ending, end_asked;
-};
-struct stage_mem {
-    struct ready_queue *ready;
-    struct duration duration;
-    struct capacity_ladder place;
-    struct breaker breaker;
-    struct reservation gang;
+struct pool_io { /* a call about a pool is under way */
+    bool calling;
 };
 struct ctl {
     int id;
@@ -272,24 +233,9 @@ struct ctl {
     } tally;
     int64_t failing_since_us; /* nothing was answered well since; 0: the last answer was good */
     int64_t well_since_us;    /* the last outage was over */
-    /* the view */
-    struct db_campaign campaign[CAMPAIGNS_MAX];
-    struct db_stage stage[STAGES_MAX];
-    struct budget project[PROJECTS_MAX], global;
-    bool taken[CAMPAIGNS_MAX]; /* its tasks are in the ready queues */
-    int campaigns_n;
-    struct stage_mem mem[STAGES_MAX];
-    struct quota_ledger slots[KINDS_MAX];
-    struct quota_ledger_account account;
-    struct live *live;
-    size_t live_n, live_cap;
-    int32_t *live_of; /* by attempt; -1 */
-    size_t live_of_cap;
-    struct pool_mem *pool;
-    size_t pool_n, pool_cap;
-    struct record *pending;
-    size_t pending_n, pending_cap;
-    bool look_at_db, decide, act, listing, quota_reading, progress_reading;
+    struct leader_state state;
+    bool lost; /* leadership: what is known is freed at the end of the event */
+    bool listing, quota_reading, progress_reading;
     int64_t acted_until_us, decided_us, progress_at_us;
     usec_t decide_at_us; /* wall */
     bool rate_waits;     /* the last plan had no token left */
@@ -376,9 +322,10 @@ struct world {
     const char *types[KINDS_MAX];
     uint64_t hash; /* of everything that happened */
     struct sched_plan *plan;
-    struct sched_job *sched_jobs;
-    struct warm_pool *sched_pools;
-    size_t sched_jobs_cap, sched_pools_cap;
+    struct batch *batch;
+    struct pool_io pool_call; /* stands for every call about a pool */
+    char **texts;             /* reasons that rows point to */
+    size_t texts_n;
     struct told *story;
     size_t story_n;
     uint64_t sites;
@@ -394,6 +341,10 @@ struct coverage { /* summed over all seeds; shared by the processes of a run */
     uint32_t pool[POOL_STATE_COUNT][POOL_STATE_COUNT];
     uint32_t causes[CAUSE_COUNT], reasons[WAIT_REASON_COUNT];
 };
+static inline int64_t task_size(const struct world *w, int task)
+{
+    return (int64_t)w->size_mb[task] * 1024 * 1024;
+}
 #define SOMETIMES(w, site) ((w)->cover->sites[SITE_##site]++)
 
 /* sim_clock.c */
@@ -440,21 +391,17 @@ void db_failover(struct world *w);
 #define SLOTS(w, i)      ((struct db_slots *)db_row((w), T_SLOTS, (size_t)(i)))
 
 /* sim_rows.c: what the store's statements do; inside a transaction */
-struct intent {
-    int campaign, stage, task, type, rung, subnet_i, pool, instances, volume_gb;
-    int64_t max_runtime_s, keep_alive_s, slot_limit;
-    musd_t price_musd, reserve_musd;
-    int attempt; /* out */
-    const char *refused;
-};
-bool rows_intend(struct world *w, struct ctl *c, struct intent *in);
-bool rows_record(struct world *w, struct ctl *c, const struct record *r);
-bool rows_pool(struct world *w, int attempt, enum pool_state to, int64_t idle_s);
-bool rows_adopt(struct world *w, struct ctl *c, int task, int n, const struct job *j);
+const char *rows_text(struct world *w, const char *text);
+uint64_t rows_request(const struct intent *in);
+int rows_kind(const struct world *w, const char *instance_type, enum market market);
+bool rows_intend(struct world *w, int64_t epoch, struct intent *in);
+bool rows_record(struct world *w, const struct attempt_record *r);
+bool rows_pool_end(struct world *w, const struct pool_end *e);
+bool rows_pool_swap(struct world *w, int64_t pool_id, int64_t other_id);
+bool rows_adopt(struct world *w, int64_t epoch, const struct adoption *ad);
 void rows_task_state(struct world *w, int task, enum task_state to);
 bool rows_stage_state(struct world *w, int stage, enum stage_state to);
 bool rows_campaign_state(struct world *w, int campaign, enum campaign_state to);
-void attempt_name_of(const struct world *w, int task, int n, struct job_name *ret);
 uint64_t name_hash_of(const char *name);
 void rows_budgets(struct world *w, int task, bool touch, struct budget *ret[BUDGET_LEVELS]);
 
@@ -503,41 +450,37 @@ void ctl_protocol(const struct world *w, struct protocol_config *ret);
 void lead_take(struct world *w, struct ctl *c);
 void lead_standby(struct world *w, struct ctl *c);
 void lead_renew(struct world *w, struct ctl *c);
-/* sim_view.c */
-bool view_load(struct world *w, struct ctl *c);
-void view_copy(struct world *w, struct ctl *c, bool wishes);
-void view_take(struct world *w, struct ctl *c, int campaign);
-bool view_look(struct world *w, struct ctl *c);
-void view_free(struct ctl *c);
-struct live *live_add(struct world *w, struct ctl *c, int attempt, bool fresh);
-struct live *live_get(struct ctl *c, int attempt);
-void live_remove(struct ctl *c, int attempt);
-void pools_claimed(struct ctl *c, int attempt);
-void live_fact(struct world *w, struct ctl *c, int attempt, const struct fact *f);
-void ready_add(struct world *w, struct ctl *c, int task);
-/* sim_intend.c, sim_execute.c, sim_record.c, sim_life.c */
-void intend_tick(struct world *w, struct ctl *c);
+/* sim_load.c: the store's views into the leader's state */
+bool load_all(struct world *w, struct ctl *c);
+bool load_changes(struct world *w, struct ctl *c);
+struct live_campaign *load_campaign(struct world *w, struct ctl *c, int campaign);
+struct live_stage *load_stage_of(struct ctl *c, int64_t campaign_id, int64_t stage_id);
+void load_clear(struct ctl *c);
+/* sim_carry.c: facts, records, intents; sim_carry_life.c; sim_carry_pools.c */
+void carry_fact(struct world *w, struct ctl *c, int64_t attempt_id, const struct fact *f);
+void carry_record(struct world *w, struct ctl *c, struct live_attempt *a,
+                  const struct protocol_effect *e);
+bool carry_records(struct world *w, struct ctl *c);
+void carry_intents(struct world *w, struct ctl *c);
+struct batch *carry_batch_new(void);
+bool carry_life(struct world *w, struct ctl *c);
+void carry_pools(struct world *w, struct ctl *c);
+void carry_pool_reply(struct world *w, struct ctl *c, const struct call *k);
+void pool_report_of(const struct world *w, const struct job_view *v, struct warm_pool_report *ret);
+/* sim_execute.c */
 void execute_tick(struct world *w, struct ctl *c);
 void execute_reply(struct world *w, struct ctl *c, struct call *k);
 void execute_observe(struct world *w, struct ctl *c);
 void execute_quota(struct world *w, struct ctl *c);
+/* sim_adopt.c, sim_hang.c */
 void adopt_listed(struct world *w, struct ctl *c, struct call *k);
-void record_push(struct world *w, struct ctl *c, struct live *a, const struct protocol_effect *e);
-bool record_flush(struct world *w, struct ctl *c);
-bool life_tick(struct world *w, struct ctl *c);
-/* sim_pool.c: warm pools of ours */
 void hang_ask(struct world *w, struct ctl *c);
 void hang_answer(struct world *w, struct ctl *c, const struct call *k);
 bool job_progress(const struct world *w, const struct job *j, struct hang_detector_seen *ret);
-void pools_tick(struct world *w, struct ctl *c);
-void pools_add(struct world *w, struct ctl *c, int attempt);
-void pools_reply(struct world *w, struct ctl *c, const struct call *k);
-void pools_end(struct world *w, struct ctl *c, int attempt);
-bool rows_claim(struct world *w, int pool, bool claimed);
-bool rows_reused(struct world *w, int pool, uint64_t by);
 
 /* sim_operator.c */
 void op_plan(struct world *w);
+void op_guard(struct world *w, const struct breaker_rules *r);
 void op_submit(struct world *w, int campaign, int parts);
 void op_do(struct world *w, int kind, int campaign);
 void op_strike(struct world *w, enum harm f);
@@ -553,7 +496,7 @@ void judge_accepted(struct world *w, int job, const struct call *k);
 void judge_job_over(struct world *w, int job);
 void judge_attempt_moved(struct world *w, int attempt, enum attempt_state from,
                          enum attempt_state to);
-void judge_task_moved(struct world *w, int task, const struct record *r);
+void judge_task_moved(struct world *w, int task, const struct attempt_record *r);
 void judge_held(struct world *w, int stage);
 void judge_plan(struct world *w, struct ctl *c, const struct sched_view *v,
                 const struct sched_plan *p);
