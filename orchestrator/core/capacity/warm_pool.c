@@ -75,6 +75,19 @@ uint64_t warm_pool_fingerprint_of(const struct spec_stage *stage, int instance_t
     return warm_pool_fingerprint(&m);
 }
 
+uint64_t warm_pool_print(struct warm_pool_prints *p, const struct spec_stage *stage,
+                         int instance_type_i, int subnet_i)
+{
+    if (!p->known[instance_type_i]) {
+        p->known[instance_type_i] = true;
+        for (int i = -1; i < stage->subnets_n; i++) {
+            p->print[instance_type_i][i + 1] =
+                warm_pool_fingerprint_of(stage, instance_type_i, stage->volume_gb, i);
+        }
+    }
+    return p->print[instance_type_i][subnet_i + 1];
+}
+
 struct warm_pool_policy warm_pool_policy_of(const struct spec_warm *w)
 {
     return (struct warm_pool_policy){w->keep_alive_s, w->max_idle_cost_musd,

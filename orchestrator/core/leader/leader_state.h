@@ -37,6 +37,7 @@ struct live_stage {
         int64_t us;
         int n;
     } cold, warm;
+    struct warm_pool_prints prints;
     struct reservation gang;
     struct promise_row promise; /* as written; task_id 0: none */
 };

@@ -133,6 +133,7 @@ static void fill_stage(struct live_campaign *lc, struct live_stage *ls, int camp
         .breaker = &ls->breaker,
         .breaker_rules = ls->rules,
         .warm = warm_pool_policy_of(&ls->spec->warm),
+        .prints = &ls->prints,
         .cold_start_s = ls->cold.n > 0 ? MAX(1, ls->cold.us / USEC_PER_SEC) : 0,
         .warm_start_s = ls->warm.n > 0 ? MAX(1, ls->warm.us / USEC_PER_SEC) : 0,
         .gang = ls->spec->instance_count > 1 ? &ls->gang : NULL,

@@ -47,6 +47,7 @@ struct sched_stage {
     const struct breaker *breaker;       /* NULL: no canary, no breaker */
     struct breaker_rules breaker_rules;
     struct warm_pool_policy warm;
+    struct warm_pool_prints *prints;    /* kept between plans; NULL: made for this plan only */
     int64_t cold_start_s, warm_start_s; /* learned; 0: defaults */
     struct reservation
         /* reservation of its first waiting task when instance_count > 1. The caller keeps it

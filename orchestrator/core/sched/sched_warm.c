@@ -8,12 +8,6 @@
 #include "sched_work.h"
 #include <stdlib.h>
 
-#define SUBNET_CHOICES (1 + (int)ARRAY_LEN(((struct spec_stage *)0)->subnets)) /* all, or one */
-
-struct stage_prints { /* of the stage's own volume; 0: spot */
-    bool known[SPEC_LADDER_MAX];
-    uint64_t print[SPEC_LADDER_MAX][SUBNET_CHOICES];
-};
 #define DRAIN_AFTER_US WARM_POOL_HAND_OVER_US /* over the limit this long: the limit was lowered */
 /* up to this many waiting tasks are examined one by one */
 #define FEW_TASKS 64
@@ -23,7 +17,7 @@ struct sched_warm {
     enum pool_use *use; /* [pools_n] */
     int *available;     /* [available_n], into pools: those that may take a job */
     int available_n;
-    struct stage_prints **prints;      /* [stages_n], made when asked for */
+    struct warm_pool_prints **prints;  /* [stages_n], of stages that keep none */
     uint64_t kept[SCHED_LAUNCHES_MAX]; /* fingerprints of launches with keep-alive; 0 without */
     musd_t *idle_musd; /* [campaigns_n]: what pools of the plan's launches may cost */
     bool any;          /* there is a pool or a warm quota; otherwise this file does nothing */
@@ -35,7 +29,7 @@ void sched_warm_init(struct sched_work *w)
     struct sched_warm *warm = xcalloc(1, sizeof *warm);
     warm->use = xcalloc((size_t)v->pools_n + 1, sizeof *warm->use);
     warm->available = xcalloc((size_t)v->pools_n + 1, sizeof *warm->available);
-    warm->prints = xcalloc((size_t)v->stages_n + 1, sizeof(struct stage_prints *));
+    warm->prints = xcalloc((size_t)v->stages_n + 1, sizeof(struct warm_pool_prints *));
     warm->idle_musd = xcalloc((size_t)v->campaigns_n + 1, sizeof *warm->idle_musd);
     warm->any = v->pools_n > 0;
     for (int i = 0; i < v->slots_n; i++) {
@@ -65,17 +59,12 @@ void sched_warm_done(struct sched_work *w)
 static uint64_t stage_print(const struct sched_work *w, int stage_i, int rung, int subnet_i)
 {
     const struct spec_stage *stage = w->view->stages[stage_i].stage;
-    struct stage_prints **at = &w->warm->prints[stage_i];
-    if (*at == NULL) {
+    struct warm_pool_prints **at = &w->warm->prints[stage_i];
+    struct warm_pool_prints *kept = w->view->stages[stage_i].prints;
+    if (kept == NULL && *at == NULL) {
         *at = xcalloc(1, sizeof **at);
     }
-    if (!(*at)->known[rung]) {
-        (*at)->known[rung] = true;
-        for (int i = -1; i < stage->subnets_n; i++) {
-            (*at)->print[rung][i + 1] = warm_pool_fingerprint_of(stage, rung, stage->volume_gb, i);
-        }
-    }
-    return (*at)->print[rung][subnet_i + 1];
+    return warm_pool_print(kept != NULL ? kept : *at, stage, rung, subnet_i);
 }
 
 static uint64_t try_print(const struct sched_work *w, const struct sched_try *t, int rung,

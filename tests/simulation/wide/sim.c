@@ -10,6 +10,7 @@
  *        sim --story N [--off FAULT[,..]] [--deny FAULT:K[,..]] [--parts N] [--ctls N] [--until S]
  * Prints TAP. Exit 1: a promise is broken, or something that must happen never did. */
 #include "sim_world.h"
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -299,5 +300,7 @@ int main(int argc, char **argv)
         }
     }
     o.seeds = MIN(o.seeds, (uint64_t)SEEDS_MAX);
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 30); /* worlds come and go: memory is kept */
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30);
     return o.story ? story(&o) : o.bench ? bench(&o) : run(&o);
 }

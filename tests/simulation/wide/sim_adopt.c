@@ -76,8 +76,7 @@ static bool adopt(struct world *w, struct ctl *c, const struct intent *name, con
     struct adoption ad = {.intent = *name, .created_us = j->created_us};
     struct intent *in = &ad.intent;
     (void)snprintf(in->instance_type, sizeof in->instance_type, "%s", w->types[j->type]);
-    (void)snprintf(in->identity_hash, sizeof in->identity_hash, "%016llx",
-                   (unsigned long long)j->request);
+    rows_hash_text(j->request, in->identity_hash);
     in->market = market_of(w, j->type);
     in->instances = j->count;
     in->volume_gb = j->volume_gb;

@@ -7,7 +7,6 @@
 #include "core/leader/stage_history.h"
 #include "core/sched/ready_queue.h"
 #include "sim_world.h"
-#include <stdio.h>
 
 #define SEND_AHEAD_S 2
 
@@ -172,8 +171,7 @@ static bool write_intents(struct world *w, struct ctl *c, struct batch *b)
         struct intent *in = &b->intents[i];
         input_of(w, row_of_id(f.launch->task.task_id), f.task);
         leader_plan_intent(&c->state, &f, next, SIM_PREFIX, b->f.view.now_us, in);
-        (void)snprintf(in->identity_hash, sizeof in->identity_hash, "%016llx",
-                       (unsigned long long)rows_request(in));
+        rows_hash_text(rows_request(in), in->identity_hash);
         if (!rows_intend(w, c->epoch, in)) {
             return false;
         }

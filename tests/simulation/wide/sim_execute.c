@@ -5,7 +5,6 @@
 #include "core/leader/quota_learning.h"
 #include "sim_world.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 static void fact_of(struct world *w, struct ctl *c, int64_t id, enum fact_kind kind,
                     enum cause cause)
@@ -19,7 +18,7 @@ static int call_of(struct world *w, struct ctl *c, enum call_kind kind,
 {
     int k = call_new(w, c, kind, row_of_id(a->row.id));
     w->calls[k].name_hash = name_hash_of(a->row.name.s);
-    w->calls[k].request = strtoull(a->row.identity_hash, NULL, 16);
+    w->calls[k].request = rows_hash_of(a->row.identity_hash);
     return k;
 }
 

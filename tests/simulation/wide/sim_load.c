@@ -90,9 +90,8 @@ static void attempt_row_of(struct world *w, int i, struct attempt_row *ret)
                                 .created_us = d->created_us,
                                 .task_attempts = t->attempts,
                                 .size = task_size(w, d->task)};
-    (void)snprintf(ret->identity_hash, sizeof ret->identity_hash, "%016llx",
-                   (unsigned long long)d->request);
-    (void)snprintf(ret->instance_type, sizeof ret->instance_type, "%s", w->types[d->type]);
+    rows_hash_text(d->request, ret->identity_hash);
+    memcpy(ret->instance_type, w->types[d->type], strlen(w->types[d->type]) + 1);
 }
 
 static void pool_row_of(struct world *w, int i, struct pool_row *ret)
@@ -116,8 +115,8 @@ static void pool_row_of(struct world *w, int i, struct pool_row *ret)
                              .open_musd = d->open_musd,
                              .cost_musd = d->cost_musd,
                              .intended_us = d->intended_us};
-    (void)snprintf(ret->end_reason, sizeof ret->end_reason, "%s", d->end_reason);
-    (void)snprintf(ret->instance_type, sizeof ret->instance_type, "%s", w->types[d->type]);
+    memcpy(ret->end_reason, d->end_reason, strlen(d->end_reason) + 1);
+    memcpy(ret->instance_type, w->types[d->type], strlen(w->types[d->type]) + 1);
 }
 
 /* --- what a stage's attempts teach (view_breaker, view_durations, view_promises) --- */
@@ -142,7 +141,7 @@ static void load_breaker(struct world *w, struct live_stage *ls)
             row.state = d->state;
             row.cause = d->cause;
             row.ran = d->ran;
-            (void)snprintf(row.reason, sizeof row.reason, "%s", d->reason);
+            memcpy(row.reason, d->reason, strlen(d->reason) + 1);
             stage_history_saw_breaker_row(ls, &row);
         }
     }

@@ -98,6 +98,20 @@ uint64_t rows_request(const struct intent *in)
     return mix(h, (uint64_t)in->max_runtime_s << 16 ^ (uint64_t)in->keep_alive_s);
 }
 
+/* Such a number as the hash that rows and memory keep, and back. */
+void rows_hash_text(uint64_t request, char ret[static HASH_HEX_N])
+{
+    for (int i = 0; i < 16; i++) {
+        ret[i] = "0123456789abcdef"[request >> (60 - 4 * i) & 15];
+    }
+    ret[16] = '\0';
+}
+
+uint64_t rows_hash_of(const char *text)
+{
+    return strtoull(text, NULL, 16);
+}
+
 int rows_kind(const struct world *w, const char *instance_type, enum market market)
 {
     for (int i = 0; i < w->kinds; i++) {
@@ -164,7 +178,7 @@ static struct db_attempt *add_attempt(struct world *w, const struct intent *in, 
                              .price_musd = in->price_musd_per_hour,
                              .reserved_musd = in->reserve_musd,
                              .open_musd = in->reserve_musd,
-                             .request = strtoull(in->identity_hash, NULL, 16),
+                             .request = rows_hash_of(in->identity_hash),
                              .name = in->name,
                              .name_hash = name_hash_of(in->name.s),
                              .holds = true,

@@ -393,6 +393,8 @@ void db_failover(struct world *w);
 /* sim_rows.c: what the store's statements do; inside a transaction */
 const char *rows_text(struct world *w, const char *text);
 uint64_t rows_request(const struct intent *in);
+void rows_hash_text(uint64_t request, char ret[static HASH_HEX_N]);
+uint64_t rows_hash_of(const char *text);
 int rows_kind(const struct world *w, const char *instance_type, enum market market);
 bool rows_intend(struct world *w, int64_t epoch, struct intent *in);
 bool rows_record(struct world *w, const struct attempt_record *r);
