@@ -34,8 +34,8 @@ uint64_t warm_pool_fingerprint(const struct warm_pool_match *m);
  * (-1: all its subnets are sent). 0 for spot, which neither leaves nor takes a pool. */
 uint64_t warm_pool_fingerprint_of(const struct spec_stage *stage, int instance_type_i,
                                   int volume_gb, int subnet_i);
-/* The fingerprints of a stage with its own volume, by rung and by subnet + 1, made when asked for. A
- * value, all 0 at first; it belongs to one stage. */
+/* The fingerprints of one stage with its own volume, by rung and by subnet + 1, made when asked for.
+ * A value, all 0 at first. */
 struct warm_pool_prints {
     bool known[SPEC_LADDER_MAX];
     uint64_t print[SPEC_LADDER_MAX][1 + ARRAY_LEN(((struct spec_stage *)0)->subnets)];

@@ -211,9 +211,6 @@ enum timer {
     TIMER_RENEW,
     TIMERS
 };
-struct pool_io { /* a call about a pool is under way */
-    bool calling;
-};
 struct ctl {
     int id;
     bool up, frozen, leading, hold, cut_store, cut_aws;
@@ -323,8 +320,7 @@ struct world {
     uint64_t hash; /* of everything that happened */
     struct sched_plan *plan;
     struct batch *batch;
-    struct pool_io pool_call; /* stands for every call about a pool */
-    char **texts;             /* reasons that rows point to */
+    char **texts; /* reasons that rows point to */
     size_t texts_n;
     struct told *story;
     size_t story_n;
