@@ -34,7 +34,7 @@ uint64_t warm_pool_fingerprint(const struct warm_pool_match *m);
  * (-1: all its subnets are sent). 0 for spot, which neither leaves nor takes a pool. */
 uint64_t warm_pool_fingerprint_of(const struct spec_stage *stage, int instance_type_i,
                                   int volume_gb, int subnet_i);
-/* The fingerprints of one stage with its own volume, by rung and by subnet + 1, made when asked for.
+/* The fingerprints of one stage with its own volume, by rung and by subnet + 1, made when needed.
  * A value, all 0 at first. */
 struct warm_pool_prints {
     bool known[SPEC_LADDER_MAX];
