@@ -331,21 +331,6 @@ static void on_quota(struct world *w, struct ctl *c, const struct call *k)
     c->state.decide = true;
 }
 
-/* Does SageMaker answer at all? After a minute in which it did not, what is known of it is old. */
-static void hear(struct world *w, struct ctl *c, const struct call *k)
-{
-    bool good = k->answer == ANSWER_OK || k->answer == ANSWER_IN_USE ||
-                k->answer == ANSWER_REFUSED || k->answer == ANSWER_NOT_FOUND;
-    int64_t now_us = ctl_boot(w, c);
-    if (k->kind == CALL_VERIFY || k->kind == CALL_PROGRESS) {
-        return; /* the object store */
-    }
-    if (good && c->failing_since_us != 0 && now_us - c->failing_since_us > MINUTE) {
-        c->well_since_us = now_us;
-    }
-    c->failing_since_us = good ? 0 : c->failing_since_us != 0 ? c->failing_since_us : now_us;
-}
-
 static void on_verified(struct world *w, struct ctl *c, struct live_attempt *a,
                         const struct call *k)
 {
@@ -359,7 +344,6 @@ static void on_verified(struct world *w, struct ctl *c, struct live_attempt *a,
 void execute_reply(struct world *w, struct ctl *c, struct call *k)
 {
     struct live_attempt *a = leader_state_attempt(&c->state, id_of(k->attempt));
-    hear(w, c, k);
     switch ((enum call_kind)k->kind) {
     case CALL_LIST:
         on_list(w, c, k);

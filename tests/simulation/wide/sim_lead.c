@@ -16,8 +16,6 @@ static void lead(struct world *w, struct ctl *c, int64_t asked_us)
     w->judge.led_us = w->now_us;
     retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US, asked_us);
     c->calls_fail = false;
-    c->failing_since_us = 0;
-    c->well_since_us = asked_us;
     memset(&c->tally, 0, sizeof c->tally);
     c->tally.since_us = w->now_us;
     trace(w, 0x1ead, (uint64_t)c->epoch);

@@ -228,8 +228,6 @@ struct ctl {
     struct { /* the judge's: calls since it leads */
         int64_t since_us, firsts, retries, refills;
     } tally;
-    int64_t failing_since_us; /* nothing was answered well since; 0: the last answer was good */
-    int64_t well_since_us;    /* the last outage was over */
     struct leader_state state;
     bool lost; /* leadership: what is known is freed at the end of the event */
     bool listing, quota_reading, progress_reading;
