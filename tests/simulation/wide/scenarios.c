@@ -85,7 +85,7 @@ static void bug_made(struct world *w)
 {
     made(w);
     w->nature[0].all_fail = ((struct bug *)w->cfg.scenario)->text;
-    w->nature[0].base_s = 300; /* ten minutes alive would pass */
+    w->nature[0].base_s = 200; /* a durable shard, after five minutes, would pass */
 }
 
 static void bug_watch(struct world *w)

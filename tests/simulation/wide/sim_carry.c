@@ -1,5 +1,6 @@
 /* Carries facts to the protocol, records and intents to the store, as controller/attempt.c,
  * outcome.c and intents.c do: core/leader plans, the rows are written, core/leader applies. */
+#include "core/leader/attempt.h"
 #include "core/leader/intents.h"
 #include "core/leader/outcome.h"
 #include "core/leader/pool_life.h"
@@ -8,30 +9,25 @@
 #include "core/sched/ready_queue.h"
 #include "sim_world.h"
 
-#define SEND_AHEAD_S 2
-
 /* --- facts and records --- */
 
 void carry_fact(struct world *w, struct ctl *c, int64_t attempt_id, const struct fact *f)
 {
     struct protocol_config pc;
-    struct protocol_effect e = {0};
+    struct protocol_effect e;
     struct live_attempt *a = leader_state_attempt(&c->state, attempt_id);
     if (a == NULL) {
         return;
     }
     ctl_protocol(w, &pc);
-    protocol_step(&a->p, f, &pc, &e);
-    a->wake_us = 0;
-    c->state.act = true;
-    bool moved = e.changed || e.task_ends || e.release_slot;
-    if (moved) {
+    leader_attempt_fact(&c->state, a, f, &pc, &e);
+    if (e.changed || e.task_ends || e.release_slot) {
         tell(w, row_of_id(a->row.task_id), "a%d %s -> %s%s%s", a->row.n, attempt_state_name(e.from),
              attempt_state_name(a->p.state), e.cause != CAUSE_NONE ? ": " : "",
              e.cause != CAUSE_NONE ? cause_name(e.cause) : "");
     }
-    if (moved || e.alert) {
-        carry_record(w, c, a, &e); /* may lose the leadership, and the attempt with it: last */
+    if (leader_attempt_records(&e)) {
+        carry_record(w, c, a, &e);
     }
 }
 
@@ -64,12 +60,6 @@ void carry_record(struct world *w, struct ctl *c, struct live_attempt *a,
 {
     struct outcome_notes notes;
     struct pending_record p;
-    if (a->recording) {
-        bool over = leader_ends_in_records(&c->state, a->row.id);
-        if (!carry_records(w, c) || over) {
-            return; /* the attempt is gone: with the leadership, or by its own end */
-        }
-    }
     leader_plan_record(&c->state, a, e, ctl_wall(w, c), &p, &notes);
     note_sites(w, a, &p, &notes);
     leader_push_record(&c->state, a, &p);
@@ -83,7 +73,11 @@ static void recorded(struct world *w, struct ctl *c, struct pending_record *p)
     if (over != NULL) {
         leader_state_remove_pool(&c->state, over);
     }
+    bool known = a->accepted;
     stage_history_moved(&c->state, a, ctl_wall(w, c));
+    if (a->accepted && !known) {
+        judge_untaught(w); /* there was room for it, says SageMaker */
+    }
     if (p->r.task_moves) {
         if (stage_history_ended(a, p->r.to, p->r.cause, p->ran, p->signature, ctl_wall(w, c))) {
             SOMETIMES(w, BREAKER_TRIPPED);
@@ -92,7 +86,7 @@ static void recorded(struct world *w, struct ctl *c, struct pending_record *p)
     }
 }
 
-bool carry_records(struct world *w, struct ctl *c)
+static bool flush(struct world *w, struct ctl *c)
 {
     size_t n = c->state.records_n;
     if (n == 0) {
@@ -118,6 +112,30 @@ bool carry_records(struct world *w, struct ctl *c)
     }
     ASSERT(c->state.records_n == n);
     c->state.records_n = 0;
+    return true;
+}
+
+static bool kept_facts(struct world *w, struct ctl *c)
+{
+    bool any = false;
+    struct fact f;
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        struct live_attempt *a = c->state.attempts[i];
+        while (leader_attempt_kept_fact(a, &f)) {
+            carry_fact(w, c, a->row.id, &f);
+            any = true;
+        }
+    }
+    return any;
+}
+
+bool carry_records(struct world *w, struct ctl *c)
+{
+    do {
+        if (!flush(w, c)) {
+            return false;
+        }
+    } while (kept_facts(w, c));
     return true;
 }
 
@@ -269,13 +287,6 @@ static void run_plan(struct world *w, struct ctl *c, struct batch *b)
     }
 }
 
-static int64_t tokens(const struct world *w, const struct ctl *c)
-{
-    int64_t ahead = SEND_AHEAD_S * c->bucket.rate_per_s_u / 1000000;
-    return MAX(0, token_bucket_available(&c->bucket, ctl_boot(w, c)) + ahead -
-                      sched_view_unsent(&c->state));
-}
-
 static void see_plan(struct world *w, struct ctl *c, const struct batch *b)
 {
     judge_plan(w, c, &b->f.view, w->plan);
@@ -311,7 +322,9 @@ void carry_intents(struct world *w, struct ctl *c)
     if (idle(c)) {
         return;
     }
-    sched_view_make(&c->state, ctl_wall(w, c), tokens(w, c), &b->f);
+    sched_view_make(&c->state, ctl_wall(w, c),
+                    call_pace_intents(&c->pace, sched_view_unsent(&c->state), ctl_boot(w, c)),
+                    &b->f);
     sched_decide(&b->f.view, plan);
     see_plan(w, c, b);
     leader_note_money_short(&c->state, b->f.stages, b->f.live_campaigns, b->f.live_stages,

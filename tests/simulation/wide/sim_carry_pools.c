@@ -53,9 +53,8 @@ void carry_pools(struct world *w, struct ctl *c)
             continue;
         }
         enum pool_action next = leader_pool_next(p, ctl_wall(w, c), boot_us, &c->acted_until_us);
-        if (next != POOL_ACT_NONE && p->failures > 0 && !retry_budget_take(&c->retries, boot_us)) {
-            c->calls_fail = true;
-            p->next_us = boot_us + w->cfg.observe_us;
+        if (next != POOL_ACT_NONE &&
+            call_pace_holds_pool(&c->pace, p, w->cfg.observe_us, boot_us, boot_us)) {
             c->acted_until_us = MIN(c->acted_until_us, p->next_us);
             continue;
         }

@@ -6,6 +6,7 @@
 #define PARKED_US     (5 * MINUTE)  /* a pool that nothing can match is given back in this time */
 #define SETTLE_US     (45 * MINUTE) /* of the calm: holds and outages are over */
 #define LONG_ALIVE_US (10 * MINUTE)
+#define SHARD_US      (5 * MINUTE) /* our worker has made its first shard durable */
 
 /* --- limits of parts ---------------------------------------------------------------------------
  */
@@ -204,9 +205,15 @@ struct tries { /* of a stage since its breaker was reset */
     bool passed;
 };
 
+/* A job has run so long that the work of its stage can be done. */
+bool judge_proves(const struct world *w, int stage, const struct job *j)
+{
+    int64_t most = w->stage[stage].worker == WORKER_DOWNLOAD ? SHARD_US : LONG_ALIVE_US;
+    return j != NULL && j->v.started != 0 && SIM_EPOCH_US + w->now_us - j->v.started >= most;
+}
+
 static void count_tries(struct world *w, int stage, struct tries *ret)
 {
-    usec_t now_us = SIM_EPOCH_US + w->now_us;
     *ret = (struct tries){0};
     for (size_t i = 0; i < w->db.t[T_ATTEMPT].n; i++) {
         const struct db_attempt *a = ATTEMPT(w, i);
@@ -217,8 +224,7 @@ static void count_tries(struct world *w, int stage, struct tries *ret)
         const struct job *j = in != NULL && in->job >= 0 ? &w->aws.jobs[in->job] : NULL;
         bool since = (int)i >= STAGE(w, stage)->breaker_since;
         /* A Describe may show as running still what has ended. */
-        ret->passed |= a->state == ATTEMPT_SUCCEEDED ||
-                       (j != NULL && j->v.started != 0 && now_us - j->v.started >= LONG_ALIVE_US);
+        ret->passed |= a->state == ATTEMPT_SUCCEEDED || judge_proves(w, stage, j);
         ret->live += since && !attempt_state_terminal(a->state);
         ret->failed += since && a->state != ATTEMPT_SUCCEEDED && a->counted &&
                        attempt_state_terminal(a->state);

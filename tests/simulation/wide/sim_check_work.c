@@ -89,8 +89,7 @@ void judge_held(struct world *w, int stage)
         }
         const struct intent_seen *in = judge_intent(w, a->name_hash);
         const struct job *j = in != NULL && in->job >= 0 ? &w->aws.jobs[in->job] : NULL;
-        bool long_run =
-            j != NULL && j->v.started != 0 && SIM_EPOCH_US + w->now_us - j->v.started > 10 * MINUTE;
+        bool long_run = judge_proves(w, stage, j);
         bool since = (int)i >= s->breaker_since;
         /* One started before that passes after it shows as well that the work can be done. */
         bool now = since || j == NULL || !j->over || j->v.ended >= s->reset_us;

@@ -1,8 +1,9 @@
 /* Act: ask the protocol of every due attempt what to do, do it, turn answers into facts; observe by
  * List, read quotas. */
-#include "core/failure/cause.h"
+#include "core/leader/attempt_answer.h"
+#include "core/leader/job_list.h"
 #include "core/leader/pool_life.h"
-#include "core/leader/quota_learning.h"
+#include "core/leader/quota_limits.h"
 #include "sim_world.h"
 #include <stdio.h>
 
@@ -25,7 +26,7 @@ static int call_of(struct world *w, struct ctl *c, enum call_kind kind,
 static void do_create(struct world *w, struct ctl *c, struct live_attempt *a)
 {
     int64_t id = a->row.id;
-    if (!token_bucket_take(&c->bucket, ctl_boot(w, c))) {
+    if (!call_pace_take_create(&c->pace, ctl_boot(w, c))) {
         fact_of(w, c, id, FACT_CREATE_UNSENT, CAUSE_NONE);
         return;
     }
@@ -50,41 +51,33 @@ static void do_create(struct world *w, struct ctl *c, struct live_attempt *a)
     }
 }
 
-/* A call that failed before is made again only as far as the budget of all retries goes. */
-static bool retry_holds(struct world *w, struct ctl *c, struct live_attempt *a,
-                        const struct protocol_config *pc)
+/* The judge counts calls that are made again. */
+static void count_try(struct world *w, struct ctl *c, int failures)
 {
-    struct protocol_attempt copy = a->p;
-    int64_t wake_us, now_us = ctl_boot(w, c);
-    enum protocol_action next = protocol_next(&copy, now_us, pc, &wake_us);
-    if (next != ACT_CREATE && next != ACT_DESCRIBE && next != ACT_STOP) {
-        return false;
-    }
-    if (a->p.failures == 0) {
-        retry_budget_first(&c->retries);
+    if (failures == 0) {
         c->tally.firsts++;
-        return false;
-    }
-    c->calls_fail = true;
-    if (retry_budget_take(&c->retries, now_us)) {
+    } else {
         c->tally.retries++;
         w->traffic.retries++;
         judge_retry_traffic(w, c);
-        return false;
     }
-    SOMETIMES(w, RETRY_HELD);
-    a->wake_us = now_us + MIN(retry_budget_wait_us(&c->retries, now_us), w->cfg.observe_us);
-    return true;
 }
 
 static void act(struct world *w, struct ctl *c, struct live_attempt *a)
 {
     struct protocol_config pc;
+    int64_t now_us = ctl_boot(w, c);
     ctl_protocol(w, &pc);
-    if (retry_holds(w, c, a, &pc)) {
+    if (call_pace_holds(&c->pace, a, &pc, w->cfg.observe_us, now_us, now_us)) {
+        w->cover->sites[SITE_RETRY_HELD] += a->p.failures > 0;
         return;
     }
-    switch (protocol_next(&a->p, ctl_boot(w, c), &pc, &a->wake_us)) {
+    int failures = a->p.failures;
+    enum protocol_action next = protocol_next(&a->p, now_us, &pc, &a->wake_us);
+    if (next == ACT_CREATE || next == ACT_DESCRIBE || next == ACT_STOP) {
+        count_try(w, c, failures);
+    }
+    switch (next) {
     case ACT_NONE:
         break;
     case ACT_CREATE:
@@ -108,36 +101,19 @@ static void act(struct world *w, struct ctl *c, struct live_attempt *a)
     }
 }
 
-/* A Create that may not be sent yet for the rate's sake waits without touching the protocol. */
-static bool rate_holds(struct world *w, struct ctl *c, struct live_attempt *a, int64_t now_us)
-{
-    (void)w;
-    if (!a->p.wanted || (a->p.state != ATTEMPT_INTENDED && a->p.state != ATTEMPT_UNKNOWN)) {
-        return false;
-    }
-    int64_t wait_us = token_bucket_wait_us(&c->bucket, now_us);
-    if (wait_us > 0) {
-        a->wake_us = now_us + wait_us;
-    }
-    return wait_us > 0;
-}
-
 void execute_tick(struct world *w, struct ctl *c)
 {
     int64_t now_us = ctl_boot(w, c);
     int64_t wake_us = INT64_MAX;
     struct leader_state *s = &c->state;
     s->act = false;
-    for (size_t i = s->attempts_n; i-- > 0 && c->leading && !c->frozen;) {
+    for (size_t i = 0; i < s->attempts_n && c->leading && !c->frozen; i++) {
         struct live_attempt *a = s->attempts[i];
-        if (a->recording) {
-            continue;
-        }
-        if (now_us >= a->wake_us && !rate_holds(w, c, a, now_us)) {
+        if (!a->recording && now_us >= a->wake_us) {
             act(w, c, a);
         }
-        if (c->leading && i < s->attempts_n) {
-            wake_us = MIN(wake_us, s->attempts[i]->wake_us);
+        if (!a->recording) {
+            wake_us = MIN(wake_us, a->wake_us);
         }
     }
     c->acted_until_us = wake_us;
@@ -151,112 +127,104 @@ void execute_tick(struct world *w, struct ctl *c)
 }
 
 /* --- what is answered --- */
-static enum cause refused(struct world *w, struct ctl *c, struct live_attempt *a,
-                          const struct call *k)
+static enum aws_outcome outcome_of(enum answer answer)
 {
-    struct quota_learning_refusal r;
-    enum cause cause = cause_of_refusal(k->http, k->code, str_of(k->text));
-    (void)snprintf(a->reason, sizeof a->reason, "%s: %s", k->code, k->text);
-    if (cause == CAUSE_QUOTA && quota_learning_refused(&c->state, a, k->text, ctl_wall(w, c), &r)) {
-        int type = rows_kind(w, a->row.instance_type, a->row.market);
-        if (strstr(r.said.quota, "training job usage") != NULL) {
-            judge_taught(w, c, type, a->row.instances, r.said.limit, r.said.used);
-        }
-        w->judge.told_per_job = c->state.account.per_job; /* a refusal tells the limit too */
-        w->judge.told_run_s = c->state.account.longest_run_s;
-        w->judge.told_volume_gb = c->state.account.volume_gb;
+    static const enum aws_outcome outcomes[] = {[ANSWER_OK] = AWS_OK,
+                                                [ANSWER_IN_USE] = AWS_REFUSED,
+                                                [ANSWER_REFUSED] = AWS_REFUSED,
+                                                [ANSWER_THROTTLED] = AWS_THROTTLED,
+                                                [ANSWER_CREDENTIALS] = AWS_CREDENTIALS,
+                                                [ANSWER_UNSENT] = AWS_UNSENT,
+                                                [ANSWER_LOST] = AWS_UNKNOWN,
+                                                [ANSWER_NONE] = AWS_UNKNOWN,
+                                                [ANSWER_NOT_FOUND] = AWS_UNKNOWN};
+    return outcomes[answer];
+}
+
+/* A quota refusal tells this leader how much of it is free, and the judge remembers. */
+static void judge_refused(struct world *w, const struct ctl *c, const struct live_attempt *a,
+                          const struct quota_learning_refusal *r)
+{
+    if (strstr(r->said.quota, "training job usage") != NULL) {
+        judge_taught(w, c, rows_kind(w, a->row.instance_type, a->row.market), a->row.instances,
+                     r->said.limit, r->said.used);
     }
-    return cause;
+    w->judge.told_per_job = c->state.account.per_job;
+    w->judge.told_run_s = c->state.account.longest_run_s;
+    w->judge.told_volume_gb = c->state.account.volume_gb;
 }
 
 static void on_create(struct world *w, struct ctl *c, struct live_attempt *a, const struct call *k)
 {
-    int64_t id = a->row.id;
-    switch (k->answer) {
-    case ANSWER_OK:
+    struct create_notes notes;
+    struct aws_failure failure = {.outcome = outcome_of(k->answer), .status = k->http};
+    (void)snprintf(failure.code, sizeof failure.code, "%s", k->code);
+    (void)snprintf(failure.message, sizeof failure.message, "%s", k->text);
+    struct fact f = leader_create_answer(&c->state, a, "", k->answer == ANSWER_OK ? NULL : &failure,
+                                         ctl_wall(w, c), ctl_boot(w, c), &notes);
+    if (k->answer == ANSWER_OK) {
         judge_untaught(w);
-        a->reason[0] = '\0';
-        if (a->taken != NULL) {
-            a->taken->look_now = true;
-        }
-        fact_of(w, c, id, FACT_CREATE_OK, CAUSE_NONE);
-        return;
-    case ANSWER_IN_USE:
-        fact_of(w, c, id, FACT_CREATE_IN_USE, CAUSE_NONE);
-        return;
-    case ANSWER_REFUSED:
-        fact_of(w, c, id, FACT_CREATE_REFUSED, refused(w, c, a, k));
-        return;
-    case ANSWER_THROTTLED:
-        fact_of(w, c, id, FACT_CREATE_REFUSED, CAUSE_THROTTLED);
-        return;
-    case ANSWER_CREDENTIALS:
-        fact_of(w, c, id, FACT_CREATE_REFUSED, CAUSE_NETWORK);
-        return;
-    case ANSWER_UNSENT:
-        fact_of(w, c, id, FACT_CREATE_UNSENT, CAUSE_NETWORK);
-        return;
-    case ANSWER_LOST:
-    case ANSWER_NONE:
-    case ANSWER_NOT_FOUND:
-        fact_of(w, c, id, FACT_CREATE_UNKNOWN, CAUSE_NETWORK);
-        return;
     }
+    if (notes.quota_refused) {
+        judge_refused(w, c, a, &notes.refusal);
+    }
+    carry_fact(w, c, a->row.id, &f);
 }
 
-static enum cause cause_of_end(const struct live_attempt *a, const struct job_view *v)
+static void text_to(char *to, const char *text) /* that fits */
 {
-    enum job_end end = JOB_END_FAILED;
-    if (v->status == JOB_STOPPED) {
-        end = v->phase == PHASE_MAX_RUNTIME ? JOB_END_MAX_RUNTIME
-              : v->phase == PHASE_MAX_WAIT  ? JOB_END_MAX_WAIT
-                                            : JOB_END_STOPPED;
-    } else if (v->status != JOB_FAILED) {
-        return CAUSE_NONE;
-    }
-    return cause_of_job(end, str_of(a->reason), a->stopped_by_us);
+    memcpy(to, text, strlen(text) + 1);
+}
+
+/* What a Describe says, in SageMaker's words. */
+static void description_of(const struct world *w, const struct call *k,
+                           const struct live_attempt *a, struct job_description *ret)
+{
+    static const char *const status[] = {
+        [JOB_STATUS_UNKNOWN] = "Dreaming", [JOB_IN_PROGRESS] = "InProgress",
+        [JOB_COMPLETED] = "Completed",     [JOB_FAILED] = "Failed",
+        [JOB_STOPPING] = "Stopping",       [JOB_STOPPED] = "Stopped"};
+    static const char *const phase[] = {
+        [PHASE_PENDING] = "Pending",         [PHASE_STARTING] = "Starting",
+        [PHASE_RUNNING] = "Training",        [PHASE_UPLOADING] = "Uploading",
+        [PHASE_INTERRUPTED] = "Interrupted", [PHASE_STOPPING] = "Stopping",
+        [PHASE_ENDED] = "Completed",         [PHASE_MAX_RUNTIME] = "MaxRuntimeExceeded",
+        [PHASE_OTHER] = "Dreaming",          [PHASE_MAX_WAIT] = "MaxWaitTimeExceeded"};
+    const struct job_view *v = &k->seen;
+    text_to(ret->status, status[v->status]);
+    text_to(ret->secondary, phase[v->phase]);
+    text_to(ret->request_hash, k->ours ? a->row.identity_hash : "another");
+    text_to(ret->failure_reason, v->reason != NULL ? v->reason : "");
+    ret->arn[0] = ret->artifacts[0] = '\0';
+    ret->created = w->aws.jobs[k->job].created_us;
+    ret->started = v->started;
+    ret->ended = v->ended;
+    ret->modified = v->modified;
+    ret->billable_s = v->billable_s;
+    pool_report_of(w, v, &ret->pool);
 }
 
 static void on_describe(struct world *w, struct ctl *c, struct live_attempt *a,
                         const struct call *k)
 {
-    const struct job_view *v = &k->seen;
-    if (k->answer == ANSWER_NOT_FOUND) {
-        carry_fact(w, c, a->row.id,
-                   &(struct fact){.kind = FACT_NOT_FOUND, .at_us = a->describe_sent_us});
-        return;
+    struct job_description job; /* not cleared: only what is read is set */
+    bool found = k->answer == ANSWER_OK;
+    bool not_found = k->answer == ANSWER_NOT_FOUND;
+    if (found) {
+        description_of(w, k, a, &job);
     }
-    if (k->answer != ANSWER_OK) {
-        fact_of(w, c, a->row.id, FACT_DESCRIBE_FAILED, CAUSE_NONE);
-        return;
-    }
-    struct fact f = {
-        .kind = FACT_DESCRIBED,
-        .at_us = ctl_boot(w, c),
-        .job = {.status = v->status, .phase = v->phase, .ours = k->ours, .modified = v->modified}};
-    if (k->ours) {
-        (void)snprintf(a->reason, sizeof a->reason, "%s", v->reason != NULL ? v->reason : "");
-        a->created_us = w->aws.jobs[k->job].created_us;
-        a->row.started_us = v->started;
-        a->row.ended_us = v->ended;
-        a->billable_s = v->billable_s;
-        pool_report_of(w, v, &a->pool_seen);
-        f.cause = cause_of_end(a, v);
-    }
+    struct fact f =
+        leader_describe_answer(a, &job, not_found, !found && !not_found, ctl_boot(w, c));
     carry_fact(w, c, a->row.id, &f);
 }
 
 /* It answers again: what has waited may be tried. */
 static void answers_again(struct world *w, struct ctl *c)
 {
-    if (c->calls_fail) {
-        c->calls_fail = false;
-        retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US, ctl_boot(w, c));
+    if (call_pace_answered(&c->pace, ctl_boot(w, c))) {
         c->tally.refills++;
         c->state.act = true;
     }
-    retry_budget_first(&c->retries);
-    c->tally.firsts++;
 }
 
 static void on_list(struct world *w, struct ctl *c, struct call *k)
@@ -292,53 +260,72 @@ static void on_list(struct world *w, struct ctl *c, struct call *k)
     }
 }
 
+/* The reading of a List of Service Quotas: each kind's limits by type. */
+static void reading_of(const struct world *w, const struct call *k,
+                       struct quota_value v[static 2 * KINDS_MAX], struct quota_reading *ret)
+{
+    *ret = (struct quota_reading){.total = k->total_quota[MARKET_ON_DEMAND],
+                                  .spot_total = k->total_quota[MARKET_SPOT],
+                                  .instances_max = k->per_job,
+                                  .runtime_max_s = k->longest_run_s,
+                                  .volume_max_gib = k->volume_gb,
+                                  .keep_alive_s = -1,
+                                  .create_rate = -1,
+                                  .training = v,
+                                  .spot = v + w->cfg.types,
+                                  .warm = v + KINDS_MAX,
+                                  .training_n = (size_t)w->cfg.types,
+                                  .spot_n = (size_t)w->cfg.types,
+                                  .warm_n = (size_t)w->cfg.types};
+    for (int i = 0; i < w->kinds; i++) {
+        v[i].limit = k->quota[i];
+        v[KINDS_MAX + i].limit = k->warm_quota[i];
+        text_to(v[i].instance_type, w->types[i]);
+        text_to(v[KINDS_MAX + i].instance_type, w->types[i]);
+    }
+}
+
 static void on_quota(struct world *w, struct ctl *c, const struct call *k)
 {
+    struct quota_value values[2 * KINDS_MAX];
+    struct quota_limit_write writes[2 * KINDS_MAX];
+    struct quota_reading r;
     c->quota_reading = false;
     if (k->answer != ANSWER_OK) {
-        if (c->state.slots[0].s.quota < 0) { /* nothing starts before this: ask again soon */
+        if (!leader_quotas_known(&c->state)) {
             ctl_timer(w, c, TIMER_QUOTA, SEC);
         }
         return;
     }
+    reading_of(w, k, values, &r);
     if (!db_begin(w, c)) {
         return;
     }
-    for (int i = 0; i < w->kinds; i++) {
-        struct db_slots *s = db_touch(w, T_SLOTS, (size_t)i);
-        s->quota = k->quota[i];
-        s->warm_quota = k->warm_quota[i];
+    size_t n = leader_plan_quotas(&c->state, &r, writes);
+    for (size_t i = 0; i < n; i++) {
+        const struct quota_limit_write *q = &writes[i];
+        struct db_slots *s =
+            db_touch(w, T_SLOTS, (size_t)rows_kind(w, q->instance_type, q->market));
+        *(q->warm ? &s->warm_quota : &s->quota) = q->limit;
     }
     if (!db_commit(w, c)) {
         return;
     }
     judge_untaught(w);
-    struct quota_ledger_account *account = &c->state.account;
-    for (int i = 0; i < w->kinds; i++) {
-        struct quota_ledger *l = &c->state.slots[i].s;
-        quota_ledger_quota_read(l, k->quota[i]);
-        l->warm_quota = k->warm_quota[i];
-    }
-    for (int m = 0; m < MARKET_COUNT; m++) {
-        account->total[m].limit = k->total_quota[m];
-    }
-    account->per_job = k->per_job;
-    account->longest_run_s = k->longest_run_s;
-    account->volume_gb = k->volume_gb;
+    leader_apply_quotas(&c->state, &r);
     w->judge.told_per_job = k->per_job;
     w->judge.told_run_s = k->longest_run_s;
     w->judge.told_volume_gb = k->volume_gb;
-    c->state.decide = true;
 }
 
 static void on_verified(struct world *w, struct ctl *c, struct live_attempt *a,
                         const struct call *k)
 {
-    if (!k->good) {
-        (void)snprintf(a->reason, sizeof a->reason, "short output");
-    }
-    fact_of(w, c, a->row.id, k->answer == ANSWER_OK ? FACT_VERIFIED : FACT_VERIFY_FAILED,
-            k->good ? CAUSE_NONE : CAUSE_SHORT_OUTPUT);
+    struct output_verdict v = {.checked = k->answer == ANSWER_OK, .good = k->good};
+    v.cause = v.good ? CAUSE_NONE : CAUSE_SHORT_OUTPUT;
+    (void)snprintf(v.text, sizeof v.text, "%s", v.good ? "" : "short output");
+    struct fact f = leader_verify_answer(a, &v, ctl_boot(w, c));
+    carry_fact(w, c, a->row.id, &f);
 }
 
 void execute_reply(struct world *w, struct ctl *c, struct call *k)
@@ -373,8 +360,10 @@ void execute_reply(struct world *w, struct ctl *c, struct call *k)
     } else if (k->kind == CALL_DESCRIBE) {
         on_describe(w, c, a, k);
     } else if (k->kind == CALL_STOP) {
-        fact_of(w, c, a->row.id, k->answer == ANSWER_OK ? FACT_STOP_OK : FACT_STOP_FAILED,
-                CAUSE_NONE);
+        bool not_found = k->answer == ANSWER_NOT_FOUND;
+        struct fact f =
+            leader_stop_answer(k->answer != ANSWER_OK && !not_found, not_found, ctl_boot(w, c));
+        carry_fact(w, c, a->row.id, &f);
     } else {
         on_verified(w, c, a, k);
     }
@@ -382,23 +371,16 @@ void execute_reply(struct world *w, struct ctl *c, struct call *k)
 
 void execute_observe(struct world *w, struct ctl *c)
 {
-    usec_t oldest = USEC_NEVER;
+    usec_t since_us = leader_list_since(&c->state);
     hang_ask(w, c);
-    if (c->listing) {
-        return;
-    }
-    for (size_t i = 0; i < c->state.attempts_n; i++) {
-        oldest = MIN(oldest, c->state.attempts[i]->row.intended_us);
-    }
-    for (size_t i = 0; i < c->state.pools_n; i++) {
-        oldest = MIN(oldest, c->state.pools[i]->row.intended_us);
-    }
-    if (oldest == USEC_NEVER && !c->hold) {
+    if (c->listing || (since_us == USEC_NEVER && !c->hold)) {
         return;
     }
     int k = call_new(w, c, CALL_LIST, -1);
-    w->calls[k].since_us = c->hold ? 0 : oldest - MINUTE;
+    w->calls[k].since_us = c->hold ? 0 : since_us;
     c->listing = true;
+    c->tally.firsts++;
+    call_pace_first(&c->pace);
     call_send(w, k);
 }
 

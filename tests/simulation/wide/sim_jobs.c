@@ -121,7 +121,7 @@ void job_plan(struct world *w, int job)
         j->start_us = between(r, 300, 1200) * SEC;
     } else if (fault(w, FAULT_JOB_HANGS)) {
         j->hangs_at_us = (int64_t)(rng_unit(r) * (double)j->run_us);
-        j->hung = true;
+        j->hung = true; /* the progress object is only our own worker's */
     } else if (fault(w, FAULT_JOB_SLOW)) {
         j->run_us = j->max_runtime_s * SEC + between(r, 1, 600) * SEC;
     }

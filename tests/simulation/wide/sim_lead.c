@@ -12,10 +12,8 @@ static void lead(struct world *w, struct ctl *c, int64_t asked_us)
     c->epoch = l->epoch;
     c->lease_end_us = asked_us + w->cfg.lease_us;
     c->listing = c->quota_reading = c->progress_reading = false;
-    token_bucket_init(&c->bucket, w->cfg.create_rate, w->cfg.create_burst, asked_us);
+    call_pace_init(&c->pace, w->cfg.create_rate, w->cfg.create_burst, asked_us);
     w->judge.led_us = w->now_us;
-    retry_budget_init(&c->retries, RETRY_BUDGET_BURST, RETRY_BUDGET_TRICKLE_US, asked_us);
-    c->calls_fail = false;
     memset(&c->tally, 0, sizeof c->tally);
     c->tally.since_us = w->now_us;
     trace(w, 0x1ead, (uint64_t)c->epoch);

@@ -341,7 +341,7 @@ static void take_over(struct world *w, struct ctl *c, int i)
                                        .lease_end_us = ctl_boot(w, c) + w->cfg.lease_us};
     struct live_attempt *a =
         leader_take_over_attempt(&c->state, &row, campaign_of(w, c, row.campaign_id), &t, &e);
-    if (e.changed) {
+    if (leader_attempt_records(&e)) {
         SOMETIMES(w, UNKNOWN_AT_TAKEOVER);
         carry_record(w, c, a, &e);
     }

@@ -45,6 +45,7 @@ static void draw_stage(struct world *w, struct rng *r, int stage, int k, bool ga
     struct spec_stage *s = &w->stage[stage];
     struct stage_nature *n = &w->nature[stage];
     s->name = stage_names[k];
+    s->worker = k == 0 ? WORKER_DOWNLOAD : WORKER_NONE; /* ours writes its progress */
     s->instance_type_n = (int)between(r, 1, MIN(3, w->cfg.types));
     int first = (int)rng_below(r, (uint64_t)w->cfg.types);
     for (int i = 0; i < s->instance_type_n; i++) {

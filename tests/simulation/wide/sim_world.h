@@ -6,9 +6,8 @@
  * answers of calls (through call_). The judge (sim_check.c) sees everything, and judges by what
  * SageMaker's log shows wherever it can. */
 #pragma once
-#include "common/token_bucket.h"
-#include "core/failure/retry_budget.h"
 #include "core/failure/retry_policy.h"
+#include "core/leader/call_pace.h"
 #include "core/leader/leader_state.h"
 #include "core/leader/sched_view.h"
 #include "core/money/cost.h"
@@ -222,9 +221,7 @@ struct ctl {
     int64_t epoch, lease_end_us, seen_renewals, seen_at_us;
     int64_t led_at_us, hold_until_us;
     struct rng rng;
-    struct token_bucket bucket;
-    struct retry_budget retries;
-    bool calls_fail;
+    struct call_pace pace;
     struct { /* the judge's: calls since it leads */
         int64_t since_us, firsts, retries, refills;
     } tally;
@@ -514,6 +511,7 @@ void judge_taught(struct world *w, const struct ctl *c, int type, int instances,
 void judge_untaught(struct world *w);
 void judge_canary(struct world *w, int attempt);
 void judge_tripped(struct world *w, int stage);
+bool judge_proves(const struct world *w, int stage, const struct job *j);
 void judge_retry(struct world *w, int attempt);
 
 /* sim_run.c: one seed from its beginning to its end */
