@@ -117,7 +117,10 @@ int cmd_get(struct cli *cli)
     if (!ok) {
         return status;
     }
-    if (cli->opt.spec && cli->out == OUT_TABLE) {
+    if (cli->opt.spec && cli->out == OUT_TABLE && jnull(r.json, "text")) {
+        say("%s; this is the file as droverd read it", jstr(r.json, "text_hidden"));
+        print_json(json_object_get(r.json, "spec"));
+    } else if (cli->opt.spec && cli->out == OUT_TABLE) {
         (void)fputs(jstr(r.json, "text"), stdout);
     } else if (cli->out == OUT_NAME) {
         (void)puts(jstr(r.json, "id"));

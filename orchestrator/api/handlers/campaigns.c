@@ -111,6 +111,27 @@ bool campaign_list(struct api_req *r, struct err *err)
     return ok;
 }
 
+/* The spec with *** for every value of environment, for who may not see them. *ret NULL: it has
+ * none. The text as it was sent cannot be cut safely, so it is not shown then. */
+static bool spec_hidden(const struct buf *json, char **ret, struct err *err)
+{
+    AUTO_JSON json_t *spec = NULL;
+    size_t i, k;
+    json_t *stage, *pair;
+    bool any = false;
+    if (!json_parse(buf_str(json), json->n, &spec, err)) {
+        return false;
+    }
+    json_array_foreach(json_object_get(spec, "stages"), i,
+                       stage){json_array_foreach(json_object_get(stage, "environment"), k, pair){
+        (void)json_array_set_new(pair, 1, json_string("***")); /* [name, value] */
+    any = true;
+}
+}
+*ret = any ? json_text(spec) : NULL;
+return true;
+}
+
 bool campaign_spec(struct api_req *r, struct err *err)
 {
     int64_t id;
@@ -120,11 +141,21 @@ bool campaign_spec(struct api_req *r, struct err *err)
         !apidb_campaign_spec(r->db, id, &json, &text, err)) {
         return false;
     }
+    AUTO_FREE char *shown = NULL;
+    if (r->who.role < API_ADMIN && !spec_hidden(&json, &shown, err)) {
+        return false;
+    }
     struct json_out w;
     json_out_init(&w, &r->out);
     json_out_object(&w, NULL);
-    json_out_strn(&w, "text", buf_str(&text));
-    json_out_raw(&w, "spec", buf_str(&json));
+    if (shown != NULL) {
+        json_out_null(&w, "text");
+        json_out_str(&w, "text_hidden", "values of environment are shown to admins only");
+        json_out_raw(&w, "spec", str_of(shown));
+    } else {
+        json_out_strn(&w, "text", buf_str(&text));
+        json_out_raw(&w, "spec", buf_str(&json));
+    }
     json_out_end_object(&w);
     return reply_out(r, 200);
 }

@@ -1,4 +1,5 @@
 /* One stage of a campaign file. */
+#include "common/secret_shape.h"
 #include "spec_read.h"
 #include "worker_protocol.h"
 #include <ctype.h>
@@ -317,18 +318,42 @@ static bool env_key_ok(const char *s)
     return true;
 }
 
+/* Values that reach the job are also in the database, in SageMaker's answers and in backups. The
+ * fault does not repeat the value. */
+static void no_secrets(struct spec_reader *r, const struct spec_node *map,
+                       const struct spec_pair *pairs, int n, bool by_name)
+{
+    for (int i = 0; i < n; i++) {
+        struct str value = str_of(pairs[i].value);
+        const char *what = by_name ? secret_shape_named(pairs[i].key, value) : secret_shape(value);
+        for (size_t k = 0; what != NULL && k < map->node->n; k++) {
+            if (strcmp(map->node->keys[k], pairs[i].key) == 0) {
+                const struct spec_node at = {map, pairs[i].key, map->node->items[k],
+                                             map->node->key_pos[k]};
+                spec_fault(r, &at, "secret",
+                           "use a secret reference: keep it in Secrets Manager, give its ARN, and "
+                           "let the job's role read it",
+                           "the value looks like %s", what);
+                break;
+            }
+        }
+    }
+}
+
 static void read_settings(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node at;
     if (spec_child(r, p, "hyperparameters", false, &at)) {
         (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, 2500, s->hyperparameters,
                          &s->hyperparameters_n);
+        no_secrets(r, &at, s->hyperparameters, s->hyperparameters_n, false); /* eos_token */
     }
     if (!spec_child(r, p, "environment", false, &at)) {
         return;
     }
     (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX - WP_ENV_N, 512, 512, s->environment,
                      &s->environment_n);
+    no_secrets(r, &at, s->environment, s->environment_n, true);
     for (size_t i = 0; at.node->kind == YAML_MAP && i < at.node->n; i++) {
         const struct spec_node key = {&at, at.node->keys[i], at.node->items[i],
                                       at.node->key_pos[i]};

@@ -2,7 +2,9 @@
 """The API on a network where not everybody is a friend. Aim: two servers never share an address or a private database,
 empty selections and wrong settings are refused, secrets stay unseen, one client cannot use up what all share. Method:
 droverd as a process for its start, the API's own server program for the rest. ONLY=word runs the checks so named."""
+import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,8 +14,8 @@ import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import BIN, free_port, wait_for
-from kit.api import Api, main
+from kit import BIN, TOP, free_port, wait_for
+from kit.api import Api, main, spec
 
 
 class Droverd:
@@ -166,6 +168,14 @@ def rss_mb(a):
         return int(next(line for line in f if line.startswith("VmRSS")).split()[1]) // 1024
 
 
+def drained(a):
+    """Nothing that was sent to the server waits in a socket."""
+    port = f":{a.port:04X}"
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        rows = [line.split() for line in f if "rem_address" not in line]
+    return all(r[4] == "00000000:00000000" for r in rows if r[3] == "01" and port in (r[1][-5:], r[2][-5:]))
+
+
 def streams(t, pg):
     """Streams are counted by token and by address, and end with their token."""
     a = Api(pg, env={"API_TRUSTED_PROXIES": "127.0.0.2, 10.0.0.0/8", "API_STREAMS_PER_ADDRESS": "5"})
@@ -208,6 +218,7 @@ def bodies(t, pg):
 
     before = rss_mb(a)
     held = post(60, "") + post(20, "Authorization: Bearer admin-00000000." + "0" * 64 + "\r\n") + post(20, "", "/v1/nothing") + post(20, "", "/v1/login")
+    t.ok(wait_for(lambda: drained(a), 20), "120 bodies were read")
     grown = rss_mb(a) - before
     t.ok(grown < 40, f"120 bodies of 1 MB without a token take {grown} MB (< 40)")
     for s in held:
@@ -217,6 +228,7 @@ def bodies(t, pg):
         s.close()
     before = rss_mb(a)
     held = post(80, f"Authorization: Bearer {a.token}\r\n")
+    wait_for(lambda: drained(a), 20)
     grown = rss_mb(a) - before
     t.ok(grown < 40, f"80 bodies of 1 MB with a token take {grown} MB (8 MB are allowed)")
     for s in held:
@@ -247,9 +259,56 @@ def reserve(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+def secrets(t, pg):
+    """Keys are refused in a campaign file; values of environment are an admin's; no secret is anywhere else."""
+    a = Api(pg)
+    viewer, operator = token(a, "viewer"), token(a, "operator", "operator")
+    keys = {"AKIA" + "IOSFODNN7EXAMPLE": "AWS access key id", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY": "AWS secret", "hf_" + "aB3" * 12: "Hugging Face", "ghp_" + "a1B2" * 9: "GitHub",
+            "-----BEGIN RSA PRIVATE KEY-----": "private key", "postgresql://u:hunter2hunter2@db/x": "URL with a password", "xoxb-1234567890-abc": "Slack"}
+    for value, what in keys.items():
+        for place in ("environment", "hyperparameters"):
+            s, b, _ = a.submit(spec("keys", "{from: api}", "    environment: {A: \"%s\"}" % value) if place == "environment" else
+                               spec("keys", "{from: api}").replace("hyperparameters: {", "hyperparameters: {a: \"%s\", " % value))
+            t.ok(s == 422 and b["errors"][0]["code"] == "secret" and what in b["errors"][0]["message"] and "secret reference" in b["errors"][0]["hint"] and value not in json.dumps(b)
+                 and b["errors"][0]["line"] > 0, f"{what} in {place} is refused and not repeated", (s, b))
+    s, b, _ = a.submit(spec("named", "{from: api}", "    environment: {HF_TOKEN: correct-horse-battery}"))
+    t.ok(s == 422 and "by the name" in b["errors"][0]["message"] and "correct-horse" not in json.dumps(b), "a value under the name of a secret too", (s, b))
+    fine = ("TOKENIZERS_PARALLELISM: \"false\", NAME: bert-base-uncased, SHA: da39a3ee5e6b4b0d3255bfef95601890afd80709, HF_TOKEN: \"arn:aws:secretsmanager:us-east-1:111122223333:secret:x\", "
+            "URL: \"https://host.example/a?b=c\", P: /opt/ml/input, UUID: 7b1c6c7e-7a52-4b9c-9d0e-0a8f7f6f2f11")
+    s, b, _ = a.submit(spec("fine", "{from: api}", "    environment: {" + fine + "}"))
+    t.ok(s == 201, "hashes, paths, addresses and references are no keys", (s, b))
+    canary = "canary-5d1f-values"
+    s, b, _ = a.submit(spec("canary", "{from: api}", "    environment: {MODE: " + canary + ", OTHER: x}", top="vars: {hidden: " + canary + "}"))
+    cid = b["id"]
+    t.ok(s == 201 and canary not in json.dumps(b), "a value that is no key is taken, and not repeated", (s, b))
+    a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", b'{"uri":"s3://b/1"}\n')
+    for text in ("AKIA-" + canary, a.token.split(".")[0] + "." + canary.ljust(64, "0")):
+        a.get("/v1/session", token=text)
+        a.post("/v1/login", {"token": text}, token=False)
+        a.raw("GET", "/v1/session", headers={"Cookie": "drover_session=" + text}, token=False)
+    with open(TOP + "/orchestrator/api/server/routes.def", encoding="utf-8") as f:
+        paths = re.findall(r'X\("GET", "(/[^"]+)"', f.read())
+    paths = [p.replace("{c}", cid).replace("{n}", "0").replace("{o}", "op-1").replace("{x}", "invalid") for p in paths if not p.endswith("/events")]
+    seen = [p for tok in (viewer, operator) for p in paths if canary.encode() in a.raw("GET", p, token=tok)[1]]
+    t.ok(not seen and len(paths) > 20, f"no page of a viewer or an operator shows it ({len(paths)} routes)", seen)
+    for tok in (viewer, operator):
+        b = a.get(f"/v1/campaigns/{cid}/spec", token=tok)[1]
+        t.ok(b["text"] is None and b["spec"]["stages"][0]["environment"] == [["MODE", "***"], ["OTHER", "***"]], "they see the names", b)
+    b = a.get(f"/v1/campaigns/{cid}/spec")[1]
+    t.ok(canary in b["text"] and b["spec"]["stages"][0]["environment"][0] == ["MODE", canary], "an admin sees the values", b)
+    with open(a.dir + "/viewer", "w", encoding="utf-8") as f:
+        f.write(viewer)
+    r = a.drover("get", cid, "--spec", env={"DROVER_TOKEN_FILE": a.dir + "/viewer"})
+    t.ok(r.returncode == 0 and canary not in r.stdout + r.stderr and "***" in r.stdout and "admins only" in r.stderr, "drover get --spec says so", (r.stdout, r.stderr))
+    rows = a.sql("SELECT string_agg(e::text, ' ') FROM event e") + a.sql("SELECT string_agg(x::text, ' ') FROM audit x") + a.sql("SELECT string_agg(k::text, ' ') FROM idempotency_key k")
+    code, log = a.close()
+    t.ok(canary not in rows and canary not in log, "it is in no event, audit row, kept answer or log")
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve):
+    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets):
         if only in check.__name__:
             check(t, pg)
 
