@@ -28,11 +28,7 @@ GLOBALS_ALLOWED = {
 }
 
 CORE_COMMON = (
-<<<<<<< HEAD
     "aws_outcome base err arena rng units str buf hash json position yaml secret_shape token_bucket retry regex cleanup time_text".split()
-=======
-    "base err arena rng units str buf hash json position yaml secret_shape token_bucket retry regex cleanup".split()
->>>>>>> a728de1 (spec: values that look like keys are refused; values of environment are an admin's)
 )
 CORE_SYSTEM = (
     "assert ctype errno float inttypes limits math stdalign stdarg stdbool stddef stdint stdio stdlib string strings".split()

@@ -38,7 +38,7 @@ int cmd_ls(struct cli *cli)
     {
         char total[TEXT_N], done[TEXT_N], run[TEXT_N], failed[TEXT_N], usd[TEXT_N], at[TEXT_N];
         const json_t *p = json_object_get(c, "parts");
-        AUTO_FREE char *shown = xasprintf("%s %s", glyph(cli, jstr(c, "state")), jstr(c, "state"));
+        AUTO_FREE char *shown = xasprintf("%s %s", glyph(cli, state_shown(c)), state_shown(c));
         table_row(&t, (const char *const[]){
                           jstr(c, "id"), shown, number(jint(p, "total"), total),
                           number(jint(p, "done") + jint(p, "skipped"), done),
@@ -76,10 +76,9 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     char usd[TEXT_N], more[TEXT_N], limit[TEXT_N], at[TEXT_N];
     const json_t *b = json_object_get(c, "budget");
     AUTO_FREE char *name = text_clean(jstr(c, "name"));
-    const char *reason = jstr(c, "reason");
-    (void)printf("%s  %s  %s %s%s%s  wanted: %s\n", jstr(c, "id"), name,
-                 glyph(cli, jstr(c, "state")), jstr(c, "state"), reason[0] != '\0' ? ", " : "",
-                 reason, jstr(c, "wanted"));
+    const char *reason = jnull(c, "waits_for") ? jstr(c, "reason") : jstr(c, "waits_for");
+    (void)printf("%s  %s  %s %s%s%s  wanted: %s\n", jstr(c, "id"), name, glyph(cli, state_shown(c)),
+                 state_shown(c), reason[0] != '\0' ? ", " : "", reason, jstr(c, "wanted"));
     (void)printf("submitted %s UTC  priority %lld\n", when(jstr(c, "created_at"), at),
                  (long long)jint(c, "priority"));
     (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),

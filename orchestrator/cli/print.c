@@ -86,6 +86,11 @@ const char *glyph(const struct cli *cli, const char *state)
     return cli->utf8 ? "·" : ".";
 }
 
+const char *state_shown(const json_t *campaign)
+{
+    return jnull(campaign, "waits_for") ? jstr(campaign, "state") : "waiting";
+}
+
 void print_json(const json_t *v)
 {
     AUTO_FREE char *text = json_dumps(v, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);

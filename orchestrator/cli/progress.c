@@ -44,12 +44,15 @@ char *progress_line(const struct cli *cli, const json_t *c)
     int64_t total = jint(parts, "total"), ended = parts_ended(parts);
     AUTO_BUF struct buf b = BUF_INIT(4096);
     AUTO_FREE char *name = text_clean(jstr(c, "name"));
-    buf_addf(&b, "%.24s %s %s %3lld %%", name, jstr(c, "id"), jstr(c, "state"),
+    buf_addf(&b, "%.24s %s %s %3lld %%", name, jstr(c, "id"), state_shown(c),
              (long long)(total > 0 ? ended * 100 / total : 0));
     static const char *const states[] = {"done", "skipped", "active",   "failed",
                                          "held", "waiting", "cancelled"};
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         count_add(cli, &b, parts, states[i]);
+    }
+    if (!jnull(c, "waits_for")) {
+        buf_addf(&b, "  waits: %s", jstr(c, "waits_for"));
     }
     return buf_take(&b);
 }
@@ -94,7 +97,7 @@ static void draw_forecast(struct follow *f, const json_t *c)
 {
     char mid[TEXT_N], low[TEXT_N], high[TEXT_N];
     const json_t *v = f->forecast;
-    if (v == NULL || !jnull(c, "ended_at")) {
+    if (v == NULL || !jnull(c, "ended_at") || !jnull(c, "waits_for")) {
         return;
     }
     AUTO_FREE char *text =

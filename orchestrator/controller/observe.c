@@ -135,6 +135,7 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
     }
     leader_apply_quotas(&c->state, r);
     call_pace_rate_read(&c->pace, r->create_rate, clock_mono_us());
+    atomic_store(&c->status->creates_per_s_u, c->pace.creates.rate_per_s_u);
 }
 
 void quota_start(struct controller *c)

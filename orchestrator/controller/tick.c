@@ -172,6 +172,7 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->bridge = bridge;
     c->status = status;
     call_pace_init(&c->pace, cfg->create_rate, cfg->create_burst, clock_mono_us());
+    atomic_store(&status->creates_per_s_u, c->pace.creates.rate_per_s_u);
     if (!aws_client_new(loop, &aws, &c->aws, err) ||
         !aws_client_new(loop, &aws, &c->aws_plain, err)) {
         goto fail;

@@ -35,10 +35,10 @@ function Eta({ forecast, campaign }) {
     const took = campaign.started_at ? duration((Date.parse(over) - Date.parse(campaign.started_at)) / 1000) : '–';
     return html`<section class="card"><h2>Took</h2><p class="big" id="eta">${took}</p><p class="muted">ended ${ago(over)}</p></section>`;
   }
-  const known = forecast?.ends_in_seconds != null;
+  const known = forecast?.ends_in_seconds != null && !campaign.waits_for;
   return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
     <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
-    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : forecast?.reason || ''}</p>
+    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : campaign.waits_for || forecast?.reason || ''}</p>
     ${known && html`<${Advice} advice=${forecast.campaign?.advice}/>`}
   </section>`;
 }

@@ -3,7 +3,9 @@ import { html } from './html.js';
 import { ago, count, glyph, order, word } from './format.js';
 
 export const State = ({ of, id }) =>
-  html`<span class=${`state st-${of.state}`} id=${id}>${word(of.state)}${of.reason ? `: ${word(of.reason)}` : ''}</span>`;
+  of.waits_for
+    ? html`<span class="state st-held" id=${id}>waits: ${of.waits_for}</span>`
+    : html`<span class=${`state st-${of.state}`} id=${id}>${word(of.state)}${of.reason ? `: ${word(of.reason)}` : ''}</span>`;
 
 export const Ago = ({ at }) => html`<time datetime=${at || ''} title=${at || ''}>${ago(at)}</time>`;
 

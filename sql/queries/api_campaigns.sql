@@ -11,6 +11,7 @@ SELECT c.version, json_build_object(
     'budget', json_build_object('limit_micro_usd', k.limit_musd, 'at_limit', coalesce(k.at_limit, 'drain'),
         'reserved_micro_usd', coalesce(m.reserved_musd, 0), 'spent_micro_usd', coalesce(m.spent_musd, 0),
         'seconds', coalesce(m.seconds, 0)),
+    'waits_for', CASE WHEN r.state = 'running' AND s.active = 0 THEN s.waits_for END,
     'parts', s.parts, 'stages', s.stages,
     'created_by', c.created_by, 'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,
     'links', json_build_object('dashboard', '/c/' || c.id))::text
@@ -26,6 +27,10 @@ CROSS JOIN LATERAL (
             'done', coalesce(sum(n.done), 0)::bigint, 'failed', coalesce(sum(n.failed), 0)::bigint,
             'skipped', coalesce(sum(n.skipped), 0)::bigint, 'cancelled', coalesce(sum(n.cancelled), 0)::bigint,
             'exact', true) AS parts,
+        sum(n.active) AS active,
+        (array_agg(($3::text[])[array_position($2::text[], n.wait_reason)] ORDER BY g.seq)
+            FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
+                AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate')))[1] AS waits_for,
         coalesce(json_agg(json_build_object('name', g.name, 'kind', g.kind, 'state', n.state, 'reason', n.reason,
             'closed', i.closed, 'limits', json_build_object('parts', g.parts_limit),
             'wait_reason', CASE WHEN i.tasks - n.taken + n.waiting > 0 THEN n.wait_reason END,
@@ -43,7 +48,8 @@ WHERE c.id = $1;
 
 -- A page of campaigns, newest first. Relies on campaign_newest.
 -- name: api_campaign_list
--- $1 before this time timestamptz, $2 before this id bigint, $3 state text or NULL, $4 rows bigint
+-- $1 before this time timestamptz, $2 before this id bigint, $3 state text or NULL, $4 rows bigint,
+-- $5 names of wait reasons text[], $6 their texts text[]
 SELECT c.id, c.created_at, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
     'wanted', c.wanted, 'priority', c.priority,
@@ -56,6 +62,11 @@ SELECT c.id, c.created_at, json_build_object(
             'skipped', coalesce(sum(n.skipped), 0)::bigint, 'cancelled', coalesce(sum(n.cancelled), 0)::bigint,
             'exact', true)
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id),
+    'waits_for', CASE WHEN r.state = 'running' THEN (SELECT (array_agg(($6::text[])[array_position($5::text[], n.wait_reason)]
+            ORDER BY n.stage_id) FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
+                AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate')))[1]
+        FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id
+        HAVING sum(n.active) = 0) END,
     'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at)::text
 FROM campaign c
 JOIN campaign_run r ON r.campaign_id = c.id

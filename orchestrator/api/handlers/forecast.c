@@ -11,6 +11,19 @@
 
 #define SAME_COUNTS_US (2 * USEC_PER_SEC)
 
+/* What keeps every part of a stage from starting, though its campaign runs; NULL: nothing does. */
+static const char *blocked_by(const struct apidb_stage_row *st)
+{
+    if (st->state != STAGE_RUNNING || st->counts[TASK_ACTIVE] > 0 ||
+        st->counts[TASK_WAITING] == 0) {
+        return NULL;
+    }
+    bool for_good = st->wait_reason == WAIT_QUOTA_UNREADABLE ||
+                    st->wait_reason == WAIT_QUOTA_TOO_SMALL ||
+                    st->wait_reason == WAIT_PRICE_UNKNOWN;
+    return for_good ? wait_reason_text(st->wait_reason) : NULL;
+}
+
 /* Fields of a single stage, kept for clients written before "stages" existed. */
 static void one_stage(struct api_req *r, struct json_out *w, struct forecast_facts *a, int stage_i,
                       const struct apidb_stage_row *st, const struct forecast *f)
@@ -22,11 +35,12 @@ static void one_stage(struct api_req *r, struct json_out *w, struct forecast_fac
     for (int i = 0; a != NULL && i < f->stages_n; i++) {
         s = f->stage[i].stage_i == stage_i && f->stage[i].known ? &f->stage[i] : s;
     }
+    const char *blocked = blocked_by(st);
     bool never = s != NULL && s->end_us.p50 == USEC_NEVER;
     json_out_str(w, "stage", st->name);
     json_out_i64(w, "finished", st->counts[TASK_DONE]);
     json_out_i64(w, "remaining", left);
-    if (left > 0 && s != NULL && !never) {
+    if (left > 0 && s != NULL && !never && blocked == NULL) {
         forecast_out_seconds(w, "ends_in_seconds", s->end_us.p50);
         forecast_out_seconds(w, "low_seconds", s->end_us.p10);
         forecast_out_seconds(w, "high_seconds", s->end_us.p90);
@@ -41,6 +55,7 @@ static void one_stage(struct api_req *r, struct json_out *w, struct forecast_fac
     json_out_null(w, "parts_per_hour");
     const char *why = a != NULL ? forecast_reason(&r->arena, f) : NULL;
     why = never ? "not under the current limits: a cap, quota or price blocks it" : why;
+    why = blocked != NULL ? arena_printf(&r->arena, "cannot start: %s", blocked) : why;
     json_out_str(w, "reason", left <= 0 || why == NULL ? "nothing is left" : why);
 }
 
@@ -51,7 +66,7 @@ static bool forecast_make(struct api_req *r, int64_t id, const struct apidb_stag
     bool ended = false;
     struct forecast f = {0};
     struct json_out w;
-    if (!forecast_facts_load(r->db, id, &a, &ended, err)) {
+    if (!forecast_facts_load(r, id, &a, &ended, err)) {
         return false;
     }
     json_out_init(&w, out);
@@ -118,7 +133,8 @@ bool forecast_get(struct api_req *r, struct err *err)
     if (what != NULL && strlen(what) > WHAT_IF_TEXT_MAX) {
         return err_set(err, ERR_INVALID, "what_if is longer than %d characters", WHAT_IF_TEXT_MAX);
     }
-    const char *key = arena_printf(&r->arena, "forecast %lld %s %s", (long long)id, st.name,
-                                   what != NULL ? what : "");
+    const char *key =
+        arena_printf(&r->arena, "forecast %lld %s %d %s", (long long)id, st.name,
+                     blocked_by(&st) != NULL ? (int)st.wait_reason : 0, what != NULL ? what : "");
     return remembered(r, key, id, &st, err);
 }

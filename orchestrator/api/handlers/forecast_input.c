@@ -1,6 +1,7 @@
 /* The input of a forecast; see forecast_input.h. One snapshot transaction reads everything, so that
  * parts, slots and money are consistent. */
 #include "forecast_input.h"
+#include "api/server/server_state.h"
 #include "common/clock.h"
 #include "core/spec/spec_json.h"
 #include "store/api/stage_history.h"
@@ -13,6 +14,7 @@
 #define COLD_START_S        180 /* until the stage's own starts are known */
 #define RETRY_WAIT_S        30
 #define CREATES_PER_S       1.0 /* SageMaker's default rate */
+#define CREATES_PER_S_MAX   1e6
 
 struct forecast_facts_stage { /* memory owned for in.stages[i] */
     struct forecast_part *parts;
@@ -423,7 +425,14 @@ static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaig
     return load_jobs(a, db, err);
 }
 
-bool forecast_facts_load(struct store *db, int64_t campaign_id, struct forecast_facts **ret,
+double forecast_creates_per_s(const struct api_req *r)
+{
+    const struct api_status *s = r->api->cfg.status;
+    int64_t u = s != NULL ? atomic_load(&s->creates_per_s_u) : 0;
+    return u > 0 ? MIN((double)u / 1e6, CREATES_PER_S_MAX) : CREATES_PER_S;
+}
+
+bool forecast_facts_load(struct api_req *r, int64_t campaign_id, struct forecast_facts **ret,
                          bool *ret_ended, struct err *err)
 {
     AUTO_FORECAST_FACTS struct forecast_facts *a = xcalloc(1, sizeof *a);
@@ -431,12 +440,12 @@ bool forecast_facts_load(struct store *db, int64_t campaign_id, struct forecast_
     a->account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     a->in = (struct forecast_input){.now_us = clock_wall_us(),
                                     .seed = (uint64_t)campaign_id + 1,
-                                    .creates_per_s = CREATES_PER_S,
+                                    .creates_per_s = forecast_creates_per_s(r),
                                     .parts_limit = -1,
                                     .left_musd = INT64_MAX,
                                     .target_i = -1};
-    AUTO_TX struct store *tx = db;
-    if (!tx_begin(tx, TX_SNAPSHOT, err) || !load_all(a, db, campaign_id, ret_ended, err) ||
+    AUTO_TX struct store *tx = r->db;
+    if (!tx_begin(tx, TX_SNAPSHOT, err) || !load_all(a, tx, campaign_id, ret_ended, err) ||
         !tx_commit(tx, err)) {
         return false;
     }

@@ -5,10 +5,13 @@
 #include "submit.h"
 
 struct forecast_facts;
+/* Creates a second: the rate that this process's controller sends at; SageMaker's default of one
+ * when it is not known. */
+double forecast_creates_per_s(const struct api_req *r);
 /* Load everything in a read transaction of its own. campaign_id: the target; 0: none yet (call
  * forecast_facts_add_plan). The caller owns *ret. ERR_NOT_FOUND: no such campaign. An ended
  * campaign sets *ret_ended instead. */
-bool forecast_facts_load(struct store *db, int64_t campaign_id, struct forecast_facts **ret,
+bool forecast_facts_load(struct api_req *r, int64_t campaign_id, struct forecast_facts **ret,
                          bool *ret_ended, struct err *err) MUST_CHECK;
 /* Add the campaign of a dry run and make it the target. `s` must live as long as `a`. */
 void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s);

@@ -7,8 +7,6 @@
 #include "store/api/quotas.h"
 #include "submit.h"
 
-#define PLAN_RATE_PER_HOUR 3600 /* CreateTrainingJob: one per second by default */
-
 static void musd_or_null(struct json_out *w, const char *key, int64_t v)
 {
     if (v < 0) {
@@ -52,7 +50,7 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
 }
 
 static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
-                           const struct submit_stage *st)
+                           const struct submit_stage *st, double creates_per_s)
 {
     const struct apidb_rate *rate = &st->rate[0];
     if (rate->price_musd_per_hour < 0) {
@@ -66,9 +64,13 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
         warning(w, "quota_too_small", sp->name,
                 "the quota of its instance type is smaller than one job");
     }
-    if (st->parts > PLAN_RATE_PER_HOUR) {
-        warning(w, "create_rate", sp->name,
-                "SageMaker starts about one job a second: consider per_part");
+    if ((double)st->parts > creates_per_s * 3600) {
+        char text[160];
+        (void)snprintf(
+            text, sizeof text,
+            "at %.4g jobs a second the requests alone take %.1f hours: consider per_part",
+            creates_per_s, (double)st->parts / creates_per_s / 3600);
+        warning(w, "create_rate", sp->name, text);
     }
 }
 
@@ -96,7 +98,7 @@ static bool plan_forecast(struct api_req *r, const struct submit *s, struct json
     bool ended;
     struct forecast f;
     const char *text = req_query(r, "what_if");
-    if (!forecast_facts_load(r->db, 0, &a, &ended, err)) {
+    if (!forecast_facts_load(r, 0, &a, &ended, err)) {
         return false;
     }
     forecast_facts_add_plan(a, s);
@@ -112,7 +114,7 @@ static bool plan_forecast(struct api_req *r, const struct submit *s, struct json
     return text == NULL || forecast_out_what_if(r, w, a, text, err);
 }
 
-static void plan_file(const struct submit *s, struct json_out *w)
+static void plan_file(const struct submit *s, double creates_per_s, struct json_out *w)
 {
     const struct spec *spec = s->spec;
     json_out_bool(w, "dry_run", true);
@@ -132,7 +134,7 @@ static void plan_file(const struct submit *s, struct json_out *w)
     json_out_array(w, "warnings");
     spec_warnings(w, spec);
     for (int i = 0; i < spec->stages_n; i++) {
-        stage_warnings(w, spec->stages[i], &s->stages[i]);
+        stage_warnings(w, spec->stages[i], &s->stages[i], creates_per_s);
     }
     if (spec->budget_musd >= 0 && s->worst_all_musd > spec->budget_musd) {
         warning(w, "budget", NULL,
@@ -147,7 +149,7 @@ bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out, str
     struct json_out w;
     json_out_init(&w, out);
     json_out_object(&w, NULL);
-    plan_file(s, &w);
+    plan_file(s, forecast_creates_per_s(r), &w);
     if (!response_cache_turn(r->api->answers)) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
         return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");

@@ -114,7 +114,7 @@ static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
         return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");
     }
-    bool ok = forecast_facts_load(r->db, campaign, &a, &ended, err);
+    bool ok = forecast_facts_load(r, campaign, &a, &ended, err);
     if (ok && !ended) {
         forecast_facts_input(a)->why_task_id = task;
         ok = forecast_run(forecast_facts_input(a), &f, err);

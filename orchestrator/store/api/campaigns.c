@@ -131,6 +131,8 @@ bool apidb_campaign_list(struct store *s, usec_t before_us, int64_t before_id, c
     param_i64(&p, before_id);
     param_text(&p, state);
     param_i64(&p, n);
+    PARAM_NAMES(&p, names_wait_reason);
+    PARAM_NAMES(&p, names_wait_text);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_LIST), &p, &res, err)) {
         return false;

@@ -6,6 +6,16 @@
 
 #define SCAN_IDS_MAX 20000 /* ids one page with a state filter may examine */
 
+static enum wait_reason apidb_wait_reason(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(names_wait_reason); i++) {
+        if (strcmp(names_wait_reason[i], name) == 0) {
+            return (enum wait_reason)i;
+        }
+    }
+    return WAIT_NONE;
+}
+
 bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
                       struct apidb_stage_row *ret, struct err *err)
 {
@@ -31,6 +41,7 @@ bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
         ret->counts[i] = row_i64(res, 0, 5 + i);
     }
     ret->state = stage_state_parse(row_text(res, 0, 5 + TASK_STATE_COUNT));
+    ret->wait_reason = apidb_wait_reason(row_text(res, 0, 6 + TASK_STATE_COUNT));
     return true;
 }
 

@@ -10,7 +10,8 @@ struct apidb_stage_row {
     int64_t tasks;
     bool closed;
     int64_t taken, counts[TASK_STATE_COUNT];
-    enum stage_state state; /* STAGE_STATE_COUNT: unknown to this version */
+    enum wait_reason wait_reason; /* of its waiting parts; WAIT_NONE also when of a newer version */
+    enum stage_state state;       /* STAGE_STATE_COUNT: unknown to this version */
 };
 /* The stage of this name. name NULL: the first stage with parts, else the first stage. */
 bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,

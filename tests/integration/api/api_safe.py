@@ -15,7 +15,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import BIN, TOP, free_port, wait_for
-from kit.api import Api, main, spec
+from kit.api import Api, leader_takes, main, spec
 
 
 class Droverd:
@@ -306,9 +306,49 @@ def secrets(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+def forecasts(t, pg):
+    """A forecast takes the controller's rate of Creates; what cannot run is not shown as running with an ETA."""
+    text = spec("quick", "{from: api}", "    expect: {duration: 10s}")
+    lines = "".join('{"uri":"s3://b/%d"}\n' % i for i in range(3600)).encode()
+    ends = {}
+    for rate in ("1", "0", "50"):
+        a = Api(pg, env={"API_CREATES_PER_S": rate})
+        a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 2000)")
+        cid = a.submit(text)[1]["id"]
+        a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", lines)
+        leader_takes(a, int(cid[2:]))
+        ends[rate] = a.get(f"/v1/campaigns/{cid}/forecast")[1]["ends_in_seconds"]
+        if rate != "50":
+            a.close()
+    t.ok(ends["1"] >= 3600 and ends["0"] >= 3600 and 60 <= ends["50"] <= 900, "3,600 short parts at 1 and 50 Creates a second, and at a rate not known", ends)
+    a.sql(f"UPDATE campaign_run SET state = 'succeeded' WHERE campaign_id = {cid[2:]}; UPDATE stage_run SET state = 'succeeded' WHERE campaign_id = {cid[2:]}")
+    cid = a.submit(spec("few", "{from: api}", "    expect: {duration: 10s}"))[1]["id"]
+    n = int(cid[2:])
+    a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", lines[:500].rsplit(b"\n", 1)[0])
+    leader_takes(a, n)
+    before = a.drover("ls").stdout, a.get(f"/v1/campaigns/{cid}")[1]["waits_for"]
+    t.ok("running" in before[0] and before[1] is None, "a campaign that may run is shown as running", before)
+    for reason, words in (("quota_too_small", "smaller than one job"), ("price_unknown", "no price is known"), ("quota_unreadable", "cannot be read"), ("concurrency", "limits.parts"), ("budget", "a cap leaves less")):
+        a.sql(f"UPDATE stage_run SET wait_reason = '{reason}', failed = failed WHERE campaign_id = {n}; UPDATE campaign_run SET state = 'running' WHERE campaign_id = {n}")
+        c, row = a.get(f"/v1/campaigns/{cid}")[1], a.get("/v1/campaigns")[1]["campaigns"][0]
+        shown = a.drover("ls", "-n", "1").stdout, a.drover("get", cid).stdout.splitlines()[0]
+        t.ok(words in (c["waits_for"] or "") and words in (row["waits_for"] or "") and "running" not in shown[0] + shown[1].replace("wanted: run", "") and "waiting" in shown[0] and words in shown[1],
+             f"{reason}: its state line says what it waits for", (c["waits_for"], row["waits_for"], shown))
+        if reason in ("quota_too_small", "price_unknown", "quota_unreadable"):
+            f = wait_for(lambda: (lambda f: f if "cannot start: " in f["reason"] else None)(a.get(f"/v1/campaigns/{cid}/forecast")[1]), 10)
+            t.ok(f and f["ends_at"] is None and "cannot start: " in f["reason"], f"{reason}: and it has no ETA", f)
+    for change, what in (("UPDATE quota SET limit_n = 0", "quota 0"), ("UPDATE quota SET limit_n = 2000; DELETE FROM price", "no price"),
+                         ("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); UPDATE campaign SET parts_limit = 0", "limit 0")):
+        a.sql(change + f"; UPDATE stage_run SET wait_reason = 'new', done = done + 1, waiting = waiting - 1 WHERE campaign_id = {n}")
+        f = a.get(f"/v1/campaigns/{cid}/forecast")[1]
+        t.ok(f["ends_in_seconds"] is None and f["campaign"]["end"]["p50_seconds"] is None, f"{what}: no ETA from the forecast itself", f)
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets):
+    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts):
         if only in check.__name__:
             check(t, pg)
 

@@ -93,6 +93,7 @@ int main(int argc, char **argv)
                                           .worker_image = "worker:test",
                                           .bucket = "s3://b"}};
     atomic_store(&status.db_ok, true);
+    atomic_store(&status.creates_per_s_u, env_number("API_CREATES_PER_S") * 1000000);
     if (!migrate_run(argv[1], NULL, &err) || !bridge_new(&b, &err) ||
         !api_start(&cfg, b, &a, &err)) {
         (void)fprintf(stderr, "api_server: %s\n", err.message);
