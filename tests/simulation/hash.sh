@@ -12,7 +12,7 @@ want=
 failed=0
 run() { "build/$1/tests/simulation/wide/sim" --first "$first" --seeds "$seeds" --shrink 0 | sed -n 's/^# simulation: violations 0, trace \([0-9a-f]*\),.*/\1/p'; }
 for variant in release "${variants[@]}"; do
-    make -s -j2 VARIANT="$variant" simulator >&2 || { echo "not ok - trace hash: $variant does not build"; exit 1; }
+    flock "build/$variant.lock" make -s -j2 VARIANT="$variant" simulator >&2 || { echo "not ok - trace hash: $variant does not build"; exit 1; }
     got=$(run $variant)
     want=${want:-$got}
     if [ -n "$got" ] && [ "$got" = "$want" ]; then
