@@ -84,6 +84,10 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),
                  money(jint(b, "reserved_micro_usd"), more),
                  jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit));
+    if (jint(c, "parked") > 0) {
+        (void)printf("%s %lld set aside since a value is refused: drover parked %s\n",
+                     glyph(cli, "failed"), (long long)jint(c, "parked"), jstr(c, "id"));
+    }
     struct text_table t = {0};
     static const char *const heads[] = {"STAGE", "STATE", "PARTS", "WAIT",     "RUN",
                                         "DONE",  "SKIP",  "FAIL",  "WAITS FOR"};

@@ -125,6 +125,20 @@ static void check_quotas(struct doctor_check *c, struct cli *cli)
          "servicequotas:ListServiceQuotas");
 }
 
+static void check_parked(struct doctor_check *c, struct cli *cli)
+{
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    struct err err = ERR_INIT;
+    if (!client_try(cli, &(struct client_call){.method = "GET", .path = "/v1/parked"}, &r, &err) ||
+        r.status != 200) {
+        return; /* the check of the token reported it */
+    }
+    size_t n = json_array_size(json_object_get(r.json, "parked"));
+    AUTO_FREE char *text = xasprintf("%zu set aside since one of their values is refused", n);
+    note(c, n == 0, "parked", n == 0 ? "nothing is set aside" : text, "drover parked");
+}
+
 int cmd_doctor(struct cli *cli)
 {
     AUTO_JSON json_t *list = json_array();
@@ -133,6 +147,7 @@ int cmd_doctor(struct cli *cli)
         check_token(&c, cli);
         check_ready(&c, cli);
         check_quotas(&c, cli);
+        check_parked(&c, cli);
     }
     if (cli->out != OUT_TABLE) {
         AUTO_JSON json_t *v = json_object();

@@ -7,6 +7,7 @@
 #include "lease.h"
 #include "outcome.h"
 #include "output_check.h"
+#include "parking.h"
 
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret)
 {
@@ -16,15 +17,16 @@ void attempt_protocol_config(const struct controller *c, struct protocol_config 
                                     .resend_cap_us = 60 * USEC_PER_SEC};
 }
 
-void attempt_take_over(struct controller *c, const struct attempt_row *row,
-                       struct live_campaign *lc)
+static void take_over(struct controller *c, const struct attempt_row *row, struct live_campaign *lc,
+                      bool again)
 {
     struct protocol_config pc;
     struct protocol_effect e;
     attempt_protocol_config(c, &pc);
     const struct attempt_takeover t = {.protocol = &pc,
                                        .now_us = clock_wall_us(),
-                                       .lease_end_us = clock_boot_us() + c->cfg.lease_length_us};
+                                       .lease_end_us = clock_boot_us() + c->cfg.lease_length_us,
+                                       .again = again};
     struct live_attempt *a = leader_take_over_attempt(&c->state, row, lc, &t, &e);
     attempt_attach_io(c, a);
     if (leader_attempt_records(&e)) {
@@ -32,10 +34,93 @@ void attempt_take_over(struct controller *c, const struct attempt_row *row,
     }
 }
 
+void attempt_take_over(struct controller *c, const struct attempt_row *row,
+                       struct live_campaign *lc)
+{
+    take_over(c, row, lc, false);
+}
+
+struct reread {
+    int64_t attempt_id;
+    struct attempt_row *rows;
+    size_t n;
+};
+
+static bool read_row(struct controller *c, void *arg, struct err *err)
+{
+    struct reread *r = arg;
+    return view_attempts(c->store, 0, r->attempt_id, &r->rows, &r->n, err);
+}
+
+static struct parking_subject subject_of(const struct live_attempt *a)
+{
+    return PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
+}
+
+/* False: leadership lost. */
+static bool reread(struct controller *c, struct live_attempt *a)
+{
+    struct err err;
+    struct reread r = {.attempt_id = a->row.id};
+    struct live_campaign *lc = a->campaign;
+    enum tx_meaning meaning = leader_try(c, read_row, &r, &err);
+    if (meaning == TX_BUSY || meaning == TX_REFUSED) {
+        parking_refuse(c, subject_of(a), meaning, &err);
+        return c->leading;
+    }
+    if (meaning == TX_DONE && r.n == 0) { /* only a takeover counts everything again */
+        leader_lose(c, "attempt_ended_elsewhere", NULL);
+    }
+    if (!c->leading) {
+        attempt_rows_free(r.rows, r.n);
+        return false;
+    }
+    attempt_remove(c, a);
+    take_over(c, &r.rows[0], lc, true);
+    r.rows[0].uri = r.rows[0].vars_json = NULL; /* the live attempt's now */
+    attempt_rows_free(r.rows, r.n);
+    return true;
+}
+
+void attempts_reread(struct controller *c)
+{
+    for (size_t i = c->state.attempts_n; i-- > 0;) { /* what is read again moves to the end */
+        struct live_attempt *a = c->state.attempts[i];
+        if (a->reread && !a->recording && parking_due(c, subject_of(a)) && !reread(c, a)) {
+            return;
+        }
+    }
+}
+
+bool attempt_waits(const struct live_attempt *a)
+{
+    const struct controller *c = a->io->c;
+    struct parking_subject who = subject_of(a);
+    if (a->recording || a->reread) {
+        return true;
+    }
+    return c->state.parked_n > 0 && parking_parked(&c->state, &who) && !parking_due(c, who);
+}
+
+/* The database does not take what it was told of this attempt: what is heard meanwhile is heard
+ * again once its row was read. */
+static bool deaf(struct live_attempt *a, const struct fact *f)
+{
+    const struct controller *c = a->io->c;
+    struct parking_subject who = subject_of(a);
+    bool stuck = a->reread ||
+                 (c->state.parked_n > 0 && parking_parked(&c->state, &who) && !parking_due(c, who));
+    a->reread |= stuck && f->kind != FACT_LISTED;
+    return stuck;
+}
+
 void attempt_fact(struct live_attempt *a, const struct fact *f)
 {
     struct protocol_config pc;
     struct protocol_effect e;
+    if (deaf(a, f)) {
+        return;
+    }
     attempt_protocol_config(a->io->c, &pc);
     leader_attempt_fact(&a->io->c->state, a, f, &pc, &e);
     if (e.alert) {
@@ -67,6 +152,8 @@ bool attempts_go_on(struct controller *c)
 
 void attempt_unwant(struct live_attempt *a)
 {
+    struct parking_subject who = subject_of(a);
+    parking_hurry(&a->io->c->state, &who);
     if (a->p.wanted) {
         attempt_fact(a, &(struct fact){.kind = FACT_UNWANTED, .at_us = clock_boot_us()});
     }

@@ -5,6 +5,10 @@
 /* A row found at takeover enters memory; what follows of it is queued for the record. */
 void attempt_take_over(struct controller *c, const struct attempt_row *row,
                        struct live_campaign *lc);
+/* Attempts of which memory is ahead of their rows are read again, as a takeover does. */
+void attempts_reread(struct controller *c);
+/* Nothing may be asked of AWS for it now: a record of it waits, or its row is to be read again. */
+bool attempt_waits(const struct live_attempt *a);
 /* Paused, cancelled or hung: no longer wanted. */
 void attempt_unwant(struct live_attempt *a);
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret);

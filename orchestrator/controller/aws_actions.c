@@ -9,6 +9,7 @@
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
+#include "parking.h"
 #include "pool_life.h"
 #include "progress.h"
 #include "shell.h"
@@ -63,12 +64,17 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
     attempt_fact(a, &fact);
 }
 
+static bool read_request(struct controller *c, void *arg, struct err *err)
+{
+    struct live_attempt *a = arg;
+    return attempt_request(c->store, a->row.id, &a->request, err);
+}
+
 static void do_create(struct live_attempt *a)
 {
     struct controller *c = a->io->c;
-    struct err err = ERR_INIT;
-    if (a->request.n == 0 && !attempt_request(c->store, a->row.id, &a->request, &err)) {
-        leader_lose(c, "request_unreadable", &err);
+    struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
+    if (a->request.n == 0 && (!parking_due(c, who) || !parking_tx(c, who, read_request, a))) {
         return;
     }
     if (!call_pace_take_create(&c->pace, clock_mono_us())) {
@@ -150,7 +156,12 @@ static void on_verified(void *ctx, struct output_verdict *v)
 
 static void do_verify(struct live_attempt *a)
 {
-    if (FP("verify.before")) {
+    if (a->stage->spec == NULL && !a->p.wanted) { /* nothing says where to look, nobody wants it */
+        (void)snprintf(a->reason, sizeof a->reason, "its output was not looked at");
+        fact_of(a, FACT_VERIFIED, CAUSE_UNKNOWN);
+        return;
+    }
+    if (a->stage->spec == NULL || FP("verify.before")) { /* without a spec: not now */
         fact_of(a, FACT_VERIFY_FAILED, CAUSE_NONE);
         return;
     }
@@ -199,10 +210,10 @@ void aws_actions_tick(struct controller *c)
     c->state.act = false;
     for (size_t i = 0; i < c->state.attempts_n && c->leading; i++) {
         struct live_attempt *a = c->state.attempts[i];
-        if (!a->recording && now_us >= a->wake_us) {
+        if (!attempt_waits(a) && now_us >= a->wake_us) {
             act(a, now_us);
         }
-        if (!a->recording) {
+        if (!attempt_waits(a)) {
             wake_us = MIN(wake_us, a->wake_us);
         }
     }

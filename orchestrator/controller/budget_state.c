@@ -17,9 +17,9 @@ bool budget_state_tick(struct controller *c)
 {
     struct budget_warning w;
     while (leader_plan_budget_warning(&c->state, &w)) {
-        if (!leader_tx(c, write_warning, &w)) {
+        if (!leader_tx(c, write_warning, &w) && !c->leading) {
             return false;
-        }
+        } /* not written: told by the log alone, and again by the next leader */
         leader_apply_budget_warning(&c->state, &w);
         if (w.tell) {
             log_event(LOG_WARN, "budget_threshold",

@@ -6,6 +6,7 @@
 #include "history.h"
 #include "lease.h"
 #include "output_check.h"
+#include "parking.h"
 #include "shell.h"
 
 #define CANCEL_BATCH 1000
@@ -13,12 +14,13 @@
 struct life_arg {
     struct live_campaign *campaign;
     struct campaign_life_writes w;
+    int64_t last[ARRAY_LEN(((struct campaign_life_writes *)NULL)->moves)]; /* of what resumes */
 };
 
 static bool write_stage(struct controller *c, struct live_stage *ls,
-                        const struct campaign_life_move *m, struct err *err)
+                        const struct campaign_life_move *m, int64_t *ret_last, struct err *err)
 {
-    if (m->resumes && !history_resume(c, ls, err)) {
+    if (m->resumes && !history_resume(c, ls, ret_last, err)) {
         return false;
     }
     return store_stage_state(c->store, ls->row.id, (enum stage_state)m->from,
@@ -33,7 +35,7 @@ static bool write_moves(struct controller *c, void *arg, struct err *err)
         const struct campaign_life_move *m = &a->w.moves[i];
         struct live_stage *ls =
             m->stage_id != 0 ? leader_state_stage(a->campaign, m->stage_id) : NULL;
-        bool ok = ls != NULL ? write_stage(c, ls, m, err)
+        bool ok = ls != NULL ? write_stage(c, ls, m, &a->last[i], err)
                              : store_campaign_state(c->store, r->id, (enum campaign_state)m->from,
                                                     (enum campaign_state)m->to, m->reason,
                                                     r->version, err);
@@ -68,7 +70,7 @@ static bool stop_unwanted(struct controller *c, struct live_campaign *lc)
     if (!campaign_life_plan_unwant(&c->state, lc, &lc->waits_for_person)) {
         return true;
     }
-    if (!leader_tx(c, write_unwanted, lc)) {
+    if (!parking_tx(c, PARKING_CAMPAIGN(lc->row.id), write_unwanted, lc)) {
         return false;
     }
     campaign_life_apply_unwant(&c->state, lc);
@@ -105,18 +107,31 @@ static bool cancel_waiting(struct controller *c, struct live_campaign *lc)
     if (!campaign_life_plan_cancel(lc, CANCEL_BATCH, &a.w)) {
         return true;
     }
-    bool ok = leader_tx(c, write_cancelled, &a);
+    bool ok = parking_tx(c, PARKING_CAMPAIGN(lc->row.id), write_cancelled, &a);
     if (c->leading) {
         campaign_life_apply_cancel(&c->state, lc, &a.w, ok, a.moved);
     }
     return ok;
 }
 
-static bool live_on(struct controller *c, struct live_campaign *lc)
+static void moved(struct controller *c, struct life_arg *a)
+{
+    struct live_campaign *lc = a->campaign;
+    for (int i = 0; i < a->w.n; i++) {
+        const struct campaign_life_move *m = &a->w.moves[i];
+        if (m->resumes) {
+            stage_history_resumed(leader_state_stage(lc, m->stage_id), a->last[i]);
+        }
+        campaign_life_apply(&c->state, lc, m);
+        log_move(lc, m);
+    }
+}
+
+static void live_on(struct controller *c, struct live_campaign *lc)
 {
     struct life_arg a = {.campaign = lc};
     if (!stop_unwanted(c, lc) || !cancel_waiting(c, lc)) {
-        return false;
+        return;
     }
     campaign_life_plan(lc, &a.w);
     lc->waits_for_person = a.w.waits_for_person;
@@ -127,24 +142,25 @@ static bool live_on(struct controller *c, struct live_campaign *lc)
                                     sizeof m->reason);
         }
     }
-    if (a.w.n > 0 && !leader_tx(c, write_moves, &a)) {
-        return false;
+    if (a.w.n > 0 && parking_tx(c, PARKING_CAMPAIGN(lc->row.id), write_moves, &a)) {
+        moved(c, &a);
     }
-    for (int i = 0; i < a.w.n; i++) {
-        campaign_life_apply(&c->state, lc, &a.w.moves[i]);
-        log_move(lc, &a.w.moves[i]);
-    }
-    return true;
 }
 
 bool campaign_life_tick(struct controller *c)
 {
     for (size_t i = c->state.campaigns_n; i-- > 0;) {
         struct live_campaign *lc = c->state.campaigns[i];
-        if (!live_on(c, lc)) {
+        int64_t id = lc->row.id;
+        /* A campaign without a readable spec can still be stopped and cancelled at any time. */
+        if (parking_due(c, lc->spec_unreadable ? PARKING_LOCK(id) : PARKING_CAMPAIGN(id))) {
+            live_on(c, lc);
+        }
+        if (!c->leading) {
             return false;
         }
         if (campaign_life_over(&c->state, lc)) {
+            parking_drop(&c->state, lc->row.id);
             leader_state_drop_campaign(&c->state, lc);
         }
     }

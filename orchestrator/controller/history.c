@@ -52,15 +52,10 @@ bool history_load(struct controller *c, struct live_stage *ls, struct err *err)
     return load_breaker(c, ls, err) && load_durations(c, ls, err) && load_promise(c, ls, err);
 }
 
-bool history_resume(struct controller *c, struct live_stage *ls, struct err *err)
+bool history_resume(struct controller *c, struct live_stage *ls, int64_t *ret_last, struct err *err)
 {
-    int64_t last = 0;
-    if (!stage_last_attempt(c->store, ls->row.id, &last, err) ||
-        !store_stage_breaker(c->store, ls->row.id, last, false, ls->row.resumes, err)) {
-        return false;
-    }
-    stage_history_resumed(ls, last);
-    return true;
+    return stage_last_attempt(c->store, ls->row.id, ret_last, err) &&
+           store_stage_breaker(c->store, ls->row.id, *ret_last, false, ls->row.resumes, err);
 }
 
 static bool write_stage(struct controller *c, struct live_stage *ls, struct err *err)
@@ -73,43 +68,51 @@ static bool write_stage(struct controller *c, struct live_stage *ls, struct err 
                                          ls->row.resumes_taken, err)) {
         return false;
     }
-    bool ok = !w.promise_moves ||
-              (w.promise.task_id != 0 ? store_promise_put(c->store, &w.promise, err)
-                                      : store_promise_drop(c->store, ls->row.id, err));
-    if (ok) {
-        stage_history_apply(ls, &w);
-    }
-    return ok;
+    return !w.promise_moves ||
+           (w.promise.task_id != 0 ? store_promise_put(c->store, &w.promise, err)
+                                   : store_promise_drop(c->store, ls->row.id, err));
 }
 
-static bool write_slots(struct controller *c, struct live_slots *ls, usec_t now_us, struct err *err)
+bool history_write(struct controller *c, struct live_campaign *lc, struct err *err)
 {
-    struct quota_learning_write w;
-    if (!quota_learning_plan(ls, now_us, &w)) {
-        return true;
-    }
-    if (!store_slots_learned(c->store, ls->s.instance_type, ls->s.market, w.foreign, w.foreign_us,
-                             w.refused_limit, err)) {
-        return false;
-    }
-    quota_learning_apply(ls, &w);
-    return true;
-}
-
-bool history_write(struct controller *c, usec_t now_us, struct err *err)
-{
-    for (size_t i = 0; i < c->state.slots_n; i++) {
-        if (!write_slots(c, &c->state.slots[i], now_us, err)) {
+    for (int k = 0; k < lc->stages_n; k++) {
+        if (!write_stage(c, &lc->stages[k], err)) {
             return false;
         }
     }
-    for (size_t i = 0; i < c->state.campaigns_n; i++) {
-        struct live_campaign *lc = c->state.campaigns[i];
-        for (int k = 0; k < lc->stages_n; k++) {
-            if (!write_stage(c, &lc->stages[k], err)) {
-                return false;
-            }
+    return true;
+}
+
+void history_written(struct live_campaign *lc)
+{
+    struct stage_history_write w;
+    for (int k = 0; k < lc->stages_n; k++) {
+        if (stage_history_plan(&lc->stages[k], &w)) {
+            stage_history_apply(&lc->stages[k], &w);
+        }
+    }
+}
+
+bool history_write_slots(struct controller *c, usec_t now_us, struct err *err)
+{
+    struct quota_learning_write w;
+    for (size_t i = 0; i < c->state.slots_n; i++) {
+        const struct live_slots *ls = &c->state.slots[i];
+        if (quota_learning_plan(ls, now_us, &w) &&
+            !store_slots_learned(c->store, ls->s.instance_type, ls->s.market, w.foreign,
+                                 w.foreign_us, w.refused_limit, err)) {
+            return false;
         }
     }
     return true;
+}
+
+void history_slots_written(struct controller *c, usec_t now_us)
+{
+    struct quota_learning_write w;
+    for (size_t i = 0; i < c->state.slots_n; i++) {
+        if (quota_learning_plan(&c->state.slots[i], now_us, &w)) {
+            quota_learning_apply(&c->state.slots[i], &w);
+        }
+    }
 }

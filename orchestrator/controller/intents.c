@@ -10,6 +10,7 @@
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
+#include "parking.h"
 #include "pool_life.h"
 
 struct intent_batch { /* what one intend transaction works on; arrays of plan->launches_n */
@@ -19,6 +20,8 @@ struct intent_batch { /* what one intend transaction works on; arrays of plan->l
     struct buf *requests;
     struct task_input *inputs;
     bool *lowered;
+    struct live_campaign *campaign; /* of write_campaign */
+    int one;                        /* launch of intend_one */
 };
 
 static struct launch_facts facts_of(const struct intent_batch *b, int i)
@@ -56,41 +59,89 @@ static bool lower_one(struct controller *c, struct intent_batch *b, int i, int64
     return true;
 }
 
-static bool write_reasons(struct controller *c, struct intent_batch *b, struct err *err)
+static bool reason_moves(const struct intent_batch *b, int i)
+{
+    return !b->f.live_campaigns[i]->locked && b->f.live_stages[i]->reason != b->plan->reason[i];
+}
+
+static bool write_reasons(struct controller *c, const struct intent_batch *b,
+                          const struct live_campaign *lc, struct err *err)
 {
     for (int i = 0; i < b->f.view.stages_n; i++) {
-        struct live_stage *ls = b->f.live_stages[i];
-        if (ls->reason != b->plan->reason[i]) {
-            if (!store_stage_wait_reason(c->store, ls->row.id, b->plan->reason[i], err)) {
-                return false;
-            }
-            ls->reason = b->plan->reason[i];
+        if (b->f.live_campaigns[i] == lc && reason_moves(b, i) &&
+            !store_stage_wait_reason(c->store, b->f.live_stages[i]->row.id, b->plan->reason[i],
+                                     err)) {
+            return false;
         }
     }
     return true;
 }
 
-/* Writes the intents that have a request, and takes over what the transaction said of each. */
-static bool write_intents(struct controller *c, struct intent_batch *b, struct err *err)
+/* What is told of one campaign, besides its intents. */
+static bool write_campaign(struct controller *c, void *arg, struct err *err)
+{
+    struct intent_batch *b = arg;
+    return write_reasons(c, b, b->campaign, err) && history_write(c, b->campaign, err);
+}
+
+static void campaign_written(struct intent_batch *b, struct live_campaign *lc)
+{
+    for (int i = 0; i < b->f.view.stages_n; i++) {
+        if (b->f.live_campaigns[i] == lc && reason_moves(b, i)) {
+            b->f.live_stages[i]->reason = b->plan->reason[i];
+        }
+    }
+    history_written(lc);
+}
+
+static bool write_campaigns(struct controller *c, struct intent_batch *b, struct err *err)
+{
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        b->campaign = c->state.campaigns[i];
+        if (!b->campaign->locked && !write_campaign(c, b, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool write_slots(struct controller *c, void *arg, struct err *err)
+{
+    const struct intent_batch *b = arg;
+    return history_write_slots(c, b->f.view.now_us, err);
+}
+
+/* Draws ids, makes requests and writes the intents of launches [from, from + n). */
+static bool intend_some(struct controller *c, struct intent_batch *b, int from, int n,
+                        struct err *err)
 {
     struct intent packed[SCHED_LAUNCHES_MAX];
-    int n = b->plan->launches_n;
+    int64_t ids[SCHED_LAUNCHES_MAX];
     size_t m = 0;
-    for (int i = 0; i < n; i++) {
+    if (n == 0) {
+        return true;
+    }
+    if (!attempt_ids(c->store, (size_t)n, ids, err)) {
+        return false;
+    }
+    for (int i = from; i < from + n; i++) {
+        if (!lower_one(c, b, i, ids[i - from], err)) {
+            return false;
+        }
         if (b->lowered[i]) {
             packed[m++] = b->intents[i];
         }
     }
     if (FP("intend.in_transaction")) {
-        return err_set(err, ERR_DATABASE, "failpoint");
+        return err_set(err, ERR_UNAVAILABLE, "failpoint");
     }
     if (!store_intend(c->store, c->state.epoch, packed, m, err)) {
         return false;
     }
     m = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = from; i < from + n; i++) {
         if (b->lowered[i]) {
-            b->intents[i] = packed[m++];
+            b->intents[i] = packed[m++]; /* what the transaction said of each */
         }
     }
     return true;
@@ -99,56 +150,115 @@ static bool write_intents(struct controller *c, struct intent_batch *b, struct e
 static bool intend_all(struct controller *c, void *arg, struct err *err)
 {
     struct intent_batch *b = arg;
-    int n = b->plan->launches_n;
-    int64_t ids[SCHED_LAUNCHES_MAX];
-    if (!write_reasons(c, b, err) || !history_write(c, clock_wall_us(), err)) {
-        return false;
-    }
-    if (n == 0) {
-        return true;
-    }
-    if (!attempt_ids(c->store, (size_t)n, ids, err)) {
-        return false;
-    }
-    for (int i = 0; i < n; i++) {
-        if (!lower_one(c, b, i, ids[i], err)) {
-            return false;
+    return write_campaigns(c, b, err) && write_slots(c, b, err) &&
+           intend_some(c, b, 0, b->plan->launches_n, err);
+}
+
+static bool intend_one(struct controller *c, void *arg, struct err *err)
+{
+    struct intent_batch *b = arg;
+    return intend_some(c, b, b->one, 1, err);
+}
+
+static struct parking_subject subject_of(const struct intent_batch *b, int i)
+{
+    const struct sched_launch *l = &b->plan->launches[i];
+    return PARKING_PART(b->f.live_campaigns[l->stage_i]->row.id, l->task.task_id);
+}
+
+static void forget_launch(struct intent_batch *b, int i)
+{
+    buf_reset(&b->requests[i]);
+    free(b->inputs[i].uri);
+    free(b->inputs[i].vars_json);
+    b->inputs[i] = (struct task_input){0};
+    b->intents[i].taken = false;
+}
+
+/* The batch was not taken: campaign by campaign, then launch by launch, so that only those wait
+ * whose rows are locked or refused. */
+static void intend_each(struct controller *c, struct intent_batch *b)
+{
+    struct err err;
+    for (size_t i = 0; i < c->state.campaigns_n && c->leading; i++) {
+        b->campaign = c->state.campaigns[i];
+        if (b->campaign->locked) {
+            continue;
+        }
+        enum tx_meaning meaning = leader_try(c, write_campaign, b, &err);
+        if (meaning == TX_DONE) {
+            campaign_written(b, b->campaign);
+        } else if (meaning == TX_BUSY) {
+            parking_refuse(c, PARKING_CAMPAIGN(b->campaign->row.id), meaning, &err);
+        } else if (meaning == TX_REFUSED && log_allow("reason_refused", 1)) {
+            log_event(LOG_ERROR, "reason_refused", LF_I("campaign", b->campaign->row.id),
+                      LF_ERR(&err));
         }
     }
-    return write_intents(c, b, err);
+    if (c->leading && leader_tx(c, write_slots, b)) {
+        history_slots_written(c, b->f.view.now_us);
+    }
+    for (int i = 0; i < b->plan->launches_n; i++) {
+        forget_launch(b, i);
+        b->one = i;
+        if (c->leading && parking_due(c, subject_of(b, i)) &&
+            !parking_tx(c, subject_of(b, i), intend_one, b)) {
+            forget_launch(b, i);
+        }
+    }
+}
+
+static void put_back(struct controller *c, struct intent_batch *b, int i)
+{
+    const struct sched_launch *l = &b->plan->launches[i];
+    struct parking_subject who = subject_of(b, i);
+    int64_t pause_us = parking_next_us(&c->state, &who) - clock_boot_us();
+    leader_put_back(&c->state, b->f.live_stages[l->stage_i], &l->task, b->lowered[i],
+                    MAX(0, pause_us), clock_wall_us());
 }
 
 static void after_commit(struct controller *c, struct intent_batch *b)
 {
     for (int i = 0; i < b->plan->launches_n; i++) {
         struct launch_facts f = facts_of(b, i);
-        if (b->lowered[i] && b->intents[i].taken) {
-            struct live_attempt *a =
-                leader_apply_intent(&c->state, &f, &b->intents[i], clock_wall_us());
-            attempt_attach_io(c, a);
-            if (a->pool != NULL) {
-                pool_attach_io(c, a->pool);
-            }
-            stage_history_started(a, clock_wall_us());
-        } else {
-            leader_put_back(&c->state, b->f.live_stages[f.launch->stage_i], &f.launch->task,
-                            b->lowered[i], clock_wall_us());
+        if (!b->lowered[i] || !b->intents[i].taken) {
+            put_back(c, b, i);
+            continue;
+        }
+        struct live_attempt *a =
+            leader_apply_intent(&c->state, &f, &b->intents[i], clock_wall_us());
+        attempt_attach_io(c, a);
+        if (a->pool != NULL) {
+            pool_attach_io(c, a->pool);
+        }
+        stage_history_started(a, clock_wall_us());
+        parking_done(c, subject_of(b, i));
+    }
+}
+
+static void all_written(struct controller *c, struct intent_batch *b)
+{
+    for (size_t i = 0; i < c->state.campaigns_n; i++) {
+        if (!c->state.campaigns[i]->locked) {
+            campaign_written(b, c->state.campaigns[i]);
         }
     }
+    history_slots_written(c, b->f.view.now_us);
 }
 
 static bool writes_anything(struct controller *c, const struct intent_batch *b)
 {
-    bool writes = b->plan->launches_n > 0 || quota_learning_dirty(&c->state, clock_wall_us()) ||
+    bool writes = b->plan->launches_n > 0 || quota_learning_dirty(&c->state, b->f.view.now_us) ||
                   stage_history_dirty(&c->state);
     for (int i = 0; i < b->f.view.stages_n; i++) {
-        writes |= b->f.live_stages[i]->reason != b->plan->reason[i];
+        writes |= reason_moves(b, i);
     }
     return writes;
 }
 
 static void run_plan(struct controller *c, struct intent_batch *b)
 {
+    struct err err;
     if (!writes_anything(c, b)) {
         return;
     }
@@ -156,12 +266,21 @@ static void run_plan(struct controller *c, struct intent_batch *b)
         leader_lose(c, "failpoint", NULL);
         return;
     }
-    if (!leader_tx(c, intend_all, b)) {
+    enum tx_meaning meaning = leader_try(c, intend_all, b, &err);
+    if (meaning == TX_LOST) {
         return;
+    }
+    if (meaning != TX_DONE) {
+        intend_each(c, b);
     }
     if (FP("intend.after_commit")) {
         leader_lose(c, "failpoint", NULL);
+    }
+    if (!c->leading) {
         return;
+    }
+    if (meaning == TX_DONE) {
+        all_written(c, b);
     }
     after_commit(c, b);
 }

@@ -16,6 +16,7 @@
 #include "output_check.h"
 #include <sys/epoll.h>
 
+#define LOCK_WAIT_US         (20 * USEC_PER_MSEC)
 #define STANDBY_POLL_US      (400 * USEC_PER_MSEC)
 #define STANDBY_REFUSED_US   (5 * USEC_PER_SEC)
 #define STANDBY_RECONNECT_US (200 * USEC_PER_MSEC)
@@ -74,7 +75,9 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     c->lease_end_us = asked_us + c->cfg.lease_length_us;
     loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
     atomic_store(&c->status->lease_epoch, epoch);
-    if (FP("takeover.after_lease") || !view_load(c, &err)) {
+    /* A lock that somebody else holds stops the whole loop while we wait for it. */
+    if (FP("takeover.after_lease") || !store_lock_wait(c->store, LOCK_WAIT_US, &err) ||
+        !view_load(c, &err)) {
         leader_lose(c, "takeover_failed", &err);
         return;
     }

@@ -23,8 +23,15 @@ bool leader_renew_if_due(struct controller *c, struct err *err)
     if (asked_us < c->lease_end_us - c->cfg.lease_length_us + c->cfg.lease_renew_us) {
         return true;
     }
-    if (FP("renew.before") || !lease_renew(c->store, c->state.epoch, err) || FP("renew.after")) {
-        return false;
+    if (FP("renew.before")) {
+        return err_set(err, ERR_UNAVAILABLE, "failpoint");
+    }
+    if (!lease_renew(c->store, c->state.epoch, err)) {
+        /* Somebody holds a lock on the row: asked again soon, till the lease lapses. */
+        return tx_error_meaning(err, store_alive(c->store)) == TX_BUSY;
+    }
+    if (FP("renew.after")) {
+        return err_set(err, ERR_UNAVAILABLE, "failpoint");
     }
     c->lease_end_us = asked_us + c->cfg.lease_length_us;
     loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
@@ -62,25 +69,55 @@ void leader_lose(struct controller *c, const char *why, const struct err *err)
     c->lost = true;
 }
 
-bool leader_tx(struct controller *c, bool (*fn)(struct controller *c, void *arg, struct err *err),
-               void *arg)
+static enum tx_meaning failed(struct controller *c, const char *step, const struct err *err)
 {
-    struct err err = ERR_INIT;
+    enum tx_meaning meaning = tx_error_meaning(err, store_alive(c->store));
+    if (meaning == TX_LOST) {
+        leader_lose(c, step, err);
+    } else {
+        metric_add(METRIC_TX_FAILED, 1);
+    }
+    return meaning;
+}
+
+/* Answered with an error, COMMIT has written nothing. Without an answer nobody knows, and the next
+ * takeover reads what came of it. */
+static enum tx_meaning commit_failed(struct controller *c, const struct err *err)
+{
+    leader_rollback(c->store);
+    if (store_alive(c->store) && err->sqlstate[0] != '\0') {
+        metric_add(METRIC_TX_FAILED, 1);
+        return TX_BUSY;
+    }
+    leader_lose(c, "commit_unknown", err);
+    return TX_LOST;
+}
+
+enum tx_meaning leader_try(struct controller *c, leader_fn *fn, void *arg, struct err *ret_err)
+{
+    *ret_err = (struct err)ERR_INIT;
     if (!c->leading) {
-        return false;
+        return TX_LOST;
     }
-    if (!leader_begin(c->store, c->state.epoch, &err)) {
-        leader_lose(c, "begin_failed", &err);
-        return false;
+    if (!leader_begin(c->store, c->state.epoch, ret_err)) {
+        return failed(c, "begin_failed", ret_err);
     }
-    if (!fn(c, arg, &err)) {
+    if (!fn(c, arg, ret_err)) {
         leader_rollback(c->store);
-        leader_lose(c, "transaction_failed", &err);
-        return false;
+        return failed(c, "transaction_failed", ret_err);
     }
-    if (!leader_commit(c->store, &err)) {
-        leader_lose(c, "commit_unknown", &err); /* the next takeover reads what came of it */
-        return false;
+    if (!leader_commit(c->store, ret_err)) {
+        return commit_failed(c, ret_err);
     }
-    return true;
+    return TX_DONE;
+}
+
+bool leader_tx(struct controller *c, leader_fn *fn, void *arg)
+{
+    struct err err;
+    enum tx_meaning meaning = leader_try(c, fn, arg, &err);
+    if (meaning != TX_DONE && meaning != TX_LOST && log_allow("transaction_failed", 1)) {
+        log_event(LOG_WARN, "transaction_failed", LF_S("sqlstate", err.sqlstate), LF_ERR(&err));
+    }
+    return meaning == TX_DONE;
 }

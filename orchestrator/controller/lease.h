@@ -1,6 +1,7 @@
 /* The fence around all that a leader does: a transaction commits and a request is signed only
  * while the lease is ours. */
 #pragma once
+#include "core/leader/tx_error.h"
 #include "shell.h"
 
 /* Opens for requests while the lease is ours by CLOCK_BOOTTIME. */
@@ -12,6 +13,11 @@ bool leader_renew_if_due(struct controller *c, struct err *err) MUST_CHECK;
 void leader_lose(struct controller *c, const char *why, const struct err *err);
 /* The timers and figures of leading end; without a word in the log. */
 void lease_stop_leading(struct controller *c);
-/* One transaction of the leader: begin, fn, commit. False: leadership is lost already. */
-bool leader_tx(struct controller *c, bool (*fn)(struct controller *c, void *arg, struct err *err),
-               void *arg);
+
+typedef bool leader_fn(struct controller *c, void *arg, struct err *err);
+/* One transaction of the leader: begin, fn, commit. TX_BUSY and TX_REFUSED: nothing of it was
+ * written, *ret_err says why, and we go on leading. TX_LOST: the leadership is lost already. */
+enum tx_meaning leader_try(struct controller *c, leader_fn *fn, void *arg, struct err *ret_err);
+/* The same for what belongs to no campaign: a failure is a warning. False: nothing was written;
+ * c->leading tells whether we still lead. */
+bool leader_tx(struct controller *c, leader_fn *fn, void *arg);

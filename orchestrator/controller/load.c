@@ -14,9 +14,12 @@
 #include "orphan_sweep.h"
 #include "outcome.h"
 #include "output_check.h"
+#include "parking.h"
 #include "pool_life.h"
+#include "prices.h"
 #include "shell.h"
 #include "skip_done.h"
+#include "task_load.h"
 #include <stdio.h>
 
 #define SPEC_ARENA_MAX (16 * 1024 * 1024)
@@ -38,62 +41,20 @@ void view_free(struct controller *c)
     leader_state_clear(&c->state);
 }
 
-struct task_sink {
-    struct live_stage *ls;
-    struct ready_queue_task *ready, *unchecked;
-    size_t cap;
-};
-
-static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
+/* New parts enter the counters: `tasks` as the row says now. */
+static bool write_taken(struct controller *c, const struct live_stage *ls, int64_t tasks,
+                        struct err *err)
 {
-    struct task_sink *k = ctx;
-    size_t ready_n = 0;
-    size_t unchecked_n = 0;
-    if (n > k->cap) {
-        k->ready = xrealloc(k->ready, n * sizeof *k->ready);
-        k->unchecked = xrealloc(k->unchecked, n * sizeof *k->unchecked);
-        k->cap = n;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].state != TASK_WAITING) {
-            continue;
-        }
-        int64_t size_mb = rows[i].size / (1024 * 1024);
-        bool ask = skip_done_wanted(k->ls, rows[i].names);
-        *(ask ? &k->unchecked[unchecked_n++] : &k->ready[ready_n++]) =
-            (struct ready_queue_task){.task_id = rows[i].id,
-                                      .not_before_us = rows[i].not_before_us,
-                                      .seq = (uint32_t)rows[i].seq,
-                                      .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
-    }
-    ready_queue_push_many(k->ls->ready, k->ready, ready_n);
-    ready_queue_push_many(k->ls->unchecked, k->unchecked, unchecked_n);
+    return tasks <= ls->row.taken || store_stage_take(c->store, ls->row.id, tasks, err);
 }
 
-static bool load_tasks(struct controller *c, struct live_campaign *lc, struct live_stage *ls,
-                       int64_t from_seq, struct err *err)
+static void taken(struct live_stage *ls, int64_t tasks)
 {
-    struct task_sink k = {.ls = ls};
-    bool ok =
-        view_tasks(c->store, lc->row.id, ls->row.id, from_seq, ls->row.tasks, on_tasks, &k, err);
-    free(k.ready);
-    free(k.unchecked);
-    return ok;
-}
-
-/* New parts enter the counters, and the ready queue when what was known is loaded already. */
-static bool take_new(struct controller *c, struct live_stage *ls, struct err *err)
-{
-    int64_t more = ls->row.tasks - ls->row.taken;
-    if (more <= 0) {
-        return true;
+    ls->row.tasks = tasks;
+    if (tasks > ls->row.taken) {
+        task_counts_add(ls, tasks - ls->row.taken);
+        ls->row.taken = tasks;
     }
-    if (!store_stage_take(c->store, ls->row.id, ls->row.tasks, err)) {
-        return false;
-    }
-    ls->row.taken = ls->row.tasks;
-    task_counts_add(ls, more);
-    return true;
 }
 
 static bool read_spec(struct live_campaign *lc, struct err *err)
@@ -111,6 +72,9 @@ static void default_warn(struct live_campaign *lc)
 {
     struct warn_at *w = &lc->row.warn;
     _Static_assert(WARN_AT_MAX == WARNS_MAX, "one bound for thresholds");
+    if (lc->spec == NULL) {
+        return;
+    }
     for (int i = 0; w->n == 0 && i < lc->spec->warn_at_n; i++) {
         w->at_ppm[i] = lc->spec->warn_at_ppm[i];
     }
@@ -158,95 +122,276 @@ static bool never_again(enum stage_state s)
     return stage_state_terminal(s) && s != STAGE_SKIPPED;
 }
 
-bool view_take_campaign(struct controller *c, int64_t campaign_id, int64_t seen_tasks,
-                        struct live_campaign **ret, struct err *err)
+struct take {
+    int64_t id, seen_tasks;
+    struct live_campaign *lc; /* the caller's from success on */
+    struct err spec_error;    /* why the spec cannot be read; none when it can */
+    struct attempt_row *attempts;
+    struct pool_row *pools;
+    size_t attempts_n, pools_n;
+};
+
+static bool read_stages(struct controller *c, struct live_campaign *lc, struct err *err)
 {
-    struct stage_row *rows = NULL;
+    AUTO_FREE struct stage_row *rows = NULL;
     size_t n = 0;
-    struct live_campaign *lc = xcalloc(1, sizeof *lc);
-    arena_init(&lc->arena, SPEC_ARENA_MAX);
-    lc->seen_tasks = seen_tasks;
-    if (!view_campaign(c->store, campaign_id, &lc->row, err) ||
-        !know_project(c, lc->row.project_id, err) || !read_spec(lc, err) ||
-        !view_stages(c->store, campaign_id, &rows, &n, err)) {
-        live_campaign_free(lc);
+    if (!view_stages(c->store, lc->row.id, &rows, &n, err)) {
         return false;
     }
     lc->stages = xcalloc(n + 1, sizeof *lc->stages);
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++) {
         struct live_stage *ls = &lc->stages[lc->stages_n++];
-        int spec_i = spec_stage_find(lc->spec, rows[i].name);
+        int spec_i = lc->spec != NULL ? spec_stage_find(lc->spec, rows[i].name) : -1;
         ls->row = rows[i];
         ls->spec = spec_i >= 0 ? lc->spec->stages[spec_i] : NULL;
         ls->ready = ready_queue_new();
         ls->unchecked = ready_queue_new();
         ls->reason = WAIT_NEW;
         lc->live += rows[i].counts[TASK_ACTIVE];
-        ok = history_load(c, ls, err) && (never_again(ls->row.state) ||
-                                          (take_new(c, ls, err) && load_tasks(c, lc, ls, 0, err)));
-    }
-    free(rows);
-    if (!ok) {
-        live_campaign_free(lc);
-        return false;
-    }
-    lc->waits_for_person = lc->row.state == CAMPAIGN_HELD && lc->row.at_limit != AT_LIMIT_DRAIN &&
-                           lc->row.version == lc->row.taken_version;
-    default_warn(lc);
-    leader_state_add_campaign(&c->state, lc);
-    *ret = lc;
-    return true;
-}
-
-static bool refresh_stages(struct controller *c, struct live_campaign *lc, struct err *err)
-{
-    struct stage_row *rows = NULL;
-    size_t n = 0;
-    if (!view_stages(c->store, lc->row.id, &rows, &n, err)) {
-        return false;
-    }
-    bool ok = true;
-    for (size_t i = 0; i < n && ok; i++) {
-        struct live_stage *ls = leader_state_stage(lc, rows[i].id);
-        if (ls == NULL) {
-            continue;
+        ok = history_load(c, ls, err);
+        if (ok && !never_again(ls->row.state)) {
+            ok = write_taken(c, ls, rows[i].tasks, err);
+            taken(ls, rows[i].tasks);
+            ok = ok && task_load(c, ls, err);
         }
-        int64_t from_seq = ls->row.taken;
-        ls->row.tasks = rows[i].tasks;
-        ls->row.closed = rows[i].closed;
-        ls->row.cap_musd = rows[i].cap_musd;
-        ls->row.per_task_musd = rows[i].per_task_musd;
-        ls->row.parts_limit = rows[i].parts_limit;
-        ls->row.resumes = rows[i].resumes;
-        ls->row.warn = rows[i].warn;
-        ok = from_seq == ls->row.tasks ||
-             (take_new(c, ls, err) && load_tasks(c, lc, ls, from_seq, err));
     }
-    free(rows);
     return ok;
 }
 
-/* What people want may have changed; our own columns are as we hold them. */
-static bool refresh_campaign(struct controller *c, struct live_campaign *lc, struct err *err)
+/* Live attempts and open pools of a campaign that was not in memory when all others were read. */
+static bool read_live(struct controller *c, struct take *t, struct err *err)
 {
-    struct campaign_row now;
-    memset(&now, 0, sizeof now);
-    if (!view_campaign(c->store, lc->row.id, &now, err)) {
+    return c->loading || (view_attempts(c->store, t->id, 0, &t->attempts, &t->attempts_n, err) &&
+                          view_pools(c->store, t->id, &t->pools, &t->pools_n, err));
+}
+
+static bool take_campaign(struct controller *c, void *arg, struct err *err)
+{
+    struct take *t = arg;
+    struct live_campaign *lc = xcalloc(1, sizeof *lc);
+    arena_init(&lc->arena, SPEC_ARENA_MAX);
+    lc->seen_tasks = t->seen_tasks;
+    t->spec_error = (struct err)ERR_INIT;
+    if (!view_campaign(c->store, t->id, &lc->row, err) ||
+        !know_project(c, lc->row.project_id, err)) {
+        live_campaign_free(lc);
         return false;
     }
-    free(now.spec_json);
-    lc->row.wanted = now.wanted;
-    lc->row.priority = now.priority;
-    lc->row.parts_limit = now.parts_limit;
-    lc->row.cap_musd = now.cap_musd;
-    lc->row.at_limit = now.at_limit;
-    lc->row.weight = now.weight;
-    lc->row.warn = now.warn;
+    lc->spec_unreadable = !read_spec(lc, &t->spec_error);
+    if (!read_stages(c, lc, err) || !read_live(c, t, err)) {
+        live_campaign_free(lc);
+        return false;
+    }
+    lc->tried_version = lc->row.version;
+    lc->waits_for_person = lc->row.state == CAMPAIGN_HELD && lc->row.at_limit != AT_LIMIT_DRAIN &&
+                           lc->row.version == lc->row.taken_version;
     default_warn(lc);
-    lc->row.version = now.version;
+    t->lc = lc;
+    return true;
+}
+
+static void add_live(struct controller *c, struct take *t)
+{
+    for (size_t i = 0; i < t->pools_n; i++) {
+        pool_attach_io(c, leader_load_pool(&c->state, &t->pools[i], t->lc));
+    }
+    for (size_t i = 0; i < t->attempts_n; i++) {
+        attempt_take_over(c, &t->attempts[i], t->lc);
+        t->attempts[i].uri = t->attempts[i].vars_json = NULL; /* the live attempt's now */
+    }
+}
+
+/* A campaign that is not in memory. NULL: its rows are locked or refused; it is tried again. */
+static struct live_campaign *take(struct controller *c, int64_t campaign_id, int64_t seen_tasks)
+{
+    struct err err;
+    struct take t = {.id = campaign_id, .seen_tasks = seen_tasks};
+    struct parking_subject who = PARKING_CAMPAIGN(campaign_id);
+    enum tx_meaning meaning = leader_try(c, take_campaign, &t, &err);
+    if (meaning == TX_DONE) {
+        leader_state_add_campaign(&c->state, t.lc);
+        add_live(c, &t);
+        if (t.lc->spec_unreadable) {
+            parking_refuse(c, who, TX_REFUSED, &t.spec_error);
+        } else {
+            parking_done(c, who);
+        }
+    } else {
+        if (t.lc != NULL) {
+            live_campaign_free(t.lc);
+        }
+        if (meaning != TX_LOST) {
+            parking_refuse(c, who, meaning, &err);
+        }
+    }
+    attempt_rows_free(t.attempts, t.attempts_n);
+    free(t.pools);
+    return meaning == TX_DONE ? t.lc : NULL;
+}
+
+struct live_campaign *view_find_campaign(struct controller *c, int64_t campaign_id)
+{
+    struct live_campaign *lc = leader_state_campaign(&c->state, campaign_id);
+    if (lc != NULL || !parking_due(c, PARKING_CAMPAIGN(campaign_id))) {
+        return lc;
+    }
+    return take(c, campaign_id, 0);
+}
+
+struct refresh {
+    struct live_campaign *lc;
+    struct campaign_row now;
+    struct stage_row *rows;
+    size_t n;
+};
+
+static bool read_refresh(struct controller *c, void *arg, struct err *err)
+{
+    struct refresh *r = arg;
+    if (!view_campaign(c->store, r->lc->row.id, &r->now, err) ||
+        !view_stages(c->store, r->lc->row.id, &r->rows, &r->n, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        const struct live_stage *ls = leader_state_stage(r->lc, r->rows[i].id);
+        if (ls != NULL && !write_taken(c, ls, r->rows[i].tasks, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What people want may have changed; our own columns are as we hold them. */
+static void apply_refresh(struct refresh *r)
+{
+    struct live_campaign *lc = r->lc;
+    lc->row.wanted = r->now.wanted;
+    lc->row.priority = r->now.priority;
+    lc->row.parts_limit = r->now.parts_limit;
+    lc->row.cap_musd = r->now.cap_musd;
+    lc->row.at_limit = r->now.at_limit;
+    lc->row.weight = r->now.weight;
+    lc->row.warn = r->now.warn;
+    default_warn(lc);
+    lc->row.version = r->now.version;
     lc->budget_short = lc->budget_spent = lc->waits_for_person = false;
-    return refresh_stages(c, lc, err);
+    for (size_t i = 0; i < r->n; i++) {
+        struct live_stage *ls = leader_state_stage(lc, r->rows[i].id);
+        if (ls == NULL) {
+            continue;
+        }
+        taken(ls, r->rows[i].tasks);
+        ls->row.closed = r->rows[i].closed;
+        ls->row.cap_musd = r->rows[i].cap_musd;
+        ls->row.per_task_musd = r->rows[i].per_task_musd;
+        ls->row.parts_limit = r->rows[i].parts_limit;
+        ls->row.resumes = r->rows[i].resumes;
+        ls->row.warn = r->rows[i].warn;
+    }
+}
+
+static bool load_new_tasks(struct controller *c, void *arg, struct err *err)
+{
+    struct live_campaign *lc = arg;
+    for (int k = 0; k < lc->stages_n; k++) {
+        struct live_stage *ls = &lc->stages[k];
+        if (ls->loaded < ls->row.taken && !never_again(ls->row.state) && !task_load(c, ls, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Its wishes and new parts. A failure is met again at the next look. */
+static void refresh_campaign(struct controller *c, struct live_campaign *lc,
+                             const struct campaign_version *v)
+{
+    struct err err;
+    struct refresh r = {.lc = lc};
+    struct parking_subject who = PARKING_CAMPAIGN(lc->row.id);
+    enum tx_meaning meaning = leader_try(c, read_refresh, &r, &err);
+    if (meaning == TX_DONE) {
+        apply_refresh(&r);
+        meaning = leader_try(c, load_new_tasks, lc, &err);
+        lc->seen_tasks = meaning == TX_DONE ? v->tasks : -1;
+    }
+    free(r.now.spec_json);
+    free(r.rows);
+    if (meaning == TX_BUSY || meaning == TX_REFUSED) {
+        parking_refuse(c, who, meaning, &err);
+    }
+}
+
+struct respec {
+    struct live_campaign *lc;
+    struct campaign_row now;
+    struct err spec_error;
+};
+
+/* The spec that could not be read, once more; what its stages have learned is read with it. */
+static bool read_respec(struct controller *c, void *arg, struct err *err)
+{
+    struct respec *r = arg;
+    struct live_campaign *lc = r->lc;
+    if (!view_campaign(c->store, lc->row.id, &r->now, err)) {
+        return false;
+    }
+    free(lc->row.spec_json);
+    lc->row.spec_json = TAKE(r->now.spec_json);
+    lc->spec = NULL;
+    arena_done(&lc->arena);
+    arena_init(&lc->arena, SPEC_ARENA_MAX);
+    if (!read_spec(lc, &r->spec_error)) {
+        return true;
+    }
+    for (int k = 0; k < lc->stages_n; k++) {
+        struct live_stage *ls = &lc->stages[k];
+        int spec_i = spec_stage_find(lc->spec, ls->row.name);
+        ls->spec = spec_i >= 0 ? lc->spec->stages[spec_i] : NULL;
+        if (!history_load(c, ls, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The stages' breakers were read anew, and count who is under way. */
+static void count_live(struct controller *c, const struct live_campaign *lc)
+{
+    for (size_t i = 0; i < c->state.attempts_n; i++) {
+        struct live_attempt *a = c->state.attempts[i];
+        if (a->campaign == lc) {
+            breaker_started(&a->stage->breaker, a->row.id);
+        }
+    }
+}
+
+static void reread_spec(struct controller *c, struct live_campaign *lc)
+{
+    struct err err;
+    struct respec r = {.lc = lc, .spec_error = ERR_INIT};
+    struct parking_subject who = PARKING_CAMPAIGN(lc->row.id);
+    enum tx_meaning meaning = leader_try(c, read_respec, &r, &err);
+    if (lc->spec != NULL) {
+        count_live(c, lc);
+    }
+    if (meaning == TX_DONE && lc->spec != NULL) {
+        lc->spec_unreadable = false;
+        default_warn(lc);
+        c->state.decide = true;
+        parking_done(c, who);
+        return;
+    }
+    lc->spec = NULL;
+    for (int k = 0; k < lc->stages_n; k++) {
+        lc->stages[k].spec = NULL;
+    }
+    if (meaning == TX_DONE) {
+        parking_refuse(c, who, TX_REFUSED, &r.spec_error);
+    } else if (meaning != TX_LOST) {
+        parking_refuse(c, who, meaning, &err);
+    }
 }
 
 static bool refresh_slot_limits(struct controller *c, struct err *err)
@@ -266,71 +411,99 @@ static bool refresh_slot_limits(struct controller *c, struct err *err)
     return true;
 }
 
-bool view_refresh(struct controller *c, struct err *err)
+struct versions {
+    struct campaign_version *v;
+    size_t n;
+};
+
+static bool read_versions(struct controller *c, void *arg, struct err *err)
 {
-    struct campaign_version *v = NULL;
-    size_t n = 0;
-    if (!leader_begin(c->store, c->state.epoch, err)) {
-        return false;
-    }
-    bool ok = refresh_projects(c, err) && refresh_slot_limits(c, err) &&
-              view_versions(c->store, &v, &n, err);
-    for (size_t i = 0; i < n && ok; i++) {
-        struct live_campaign *lc = leader_state_campaign(&c->state, v[i].id);
-        if (lc == NULL) {
-            ok = view_take_campaign(c, v[i].id, v[i].tasks, &lc, err);
-        } else if (lc->row.version != v[i].version || lc->seen_tasks != v[i].tasks) {
-            ok = refresh_campaign(c, lc, err);
-            lc->seen_tasks = v[i].tasks;
-        } else {
-            continue;
-        }
-        c->state.decide = true;
-    }
-    free(v);
-    if (!ok) {
-        leader_rollback(c->store);
-        return false;
-    }
-    return leader_commit(c->store, err);
+    struct versions *v = arg;
+    return refresh_projects(c, err) && refresh_slot_limits(c, err) && parking_read(c, err) &&
+           view_versions(c->store, &v->v, &v->n, err);
 }
 
-static bool load_pools(struct controller *c, struct err *err)
+static void look_at(struct controller *c, const struct campaign_version *v)
 {
-    AUTO_FREE struct pool_row *rows = NULL;
-    size_t n = 0;
-    if (!view_pools(c->store, &rows, &n, err)) {
-        return false;
+    struct live_campaign *lc = leader_state_campaign(&c->state, v->id);
+    struct parking_subject who = PARKING_CAMPAIGN(v->id);
+    if (lc != NULL && lc->tried_version != v->version) {
+        lc->tried_version = v->version;
+        parking_hurry(&c->state, &who);
     }
-    for (size_t i = 0; i < n; i++) {
-        struct live_campaign *lc = leader_state_campaign(&c->state, rows[i].campaign_id);
-        if (lc == NULL && !view_take_campaign(c, rows[i].campaign_id, 0, &lc, err)) {
-            return false; /* an open pool keeps even an ended campaign in view */
-        }
-        pool_attach_io(c, leader_load_pool(&c->state, &rows[i], lc));
+    bool moved = lc == NULL || lc->row.version != v->version || lc->seen_tasks != v->tasks;
+    if (!moved || !parking_due(c, who)) {
+        return;
     }
-    return true;
+    c->state.decide = true;
+    if (lc == NULL) {
+        (void)take(c, v->id, v->tasks);
+    } else {
+        refresh_campaign(c, lc, v);
+    }
 }
 
-static bool load_attempts(struct controller *c, struct err *err)
+/* Ended campaigns that a live attempt or pool keeps in view, when they could not be read. */
+static void look_for_absent(struct controller *c)
 {
-    struct attempt_row *rows = NULL;
-    size_t n = 0;
-    if (!view_attempts(c->store, &rows, &n, err)) {
-        return false;
-    }
-    bool ok = true;
-    for (size_t i = 0; i < n && ok; i++) {
-        struct live_campaign *lc = leader_state_campaign(&c->state, rows[i].campaign_id);
-        if (lc == NULL && !view_take_campaign(c, rows[i].campaign_id, 0, &lc, err)) {
-            ok = false; /* a live attempt keeps even an ended campaign in view */
-        } else {
-            attempt_take_over(c, &rows[i], lc);
-            rows[i].uri = rows[i].vars_json = NULL; /* the live attempt's now */
+    for (size_t i = c->state.parked_n; i-- > 0 && c->leading;) {
+        if (i < c->state.parked_n && c->state.parked[i].row.kind == PARKED_CAMPAIGN) {
+            (void)view_find_campaign(c, c->state.parked[i].row.ref_id);
         }
     }
-    attempt_rows_free(rows, n);
-    return ok;
+}
+
+bool view_refresh(struct controller *c)
+{
+    struct versions v = {.n = 0};
+    if (!leader_tx(c, read_versions, &v)) {
+        free(v.v);
+        return c->leading;
+    }
+    for (size_t i = 0; i < v.n && c->leading; i++) {
+        look_at(c, &v.v[i]);
+    }
+    free(v.v);
+    look_for_absent(c);
+    for (size_t i = 0; i < c->state.campaigns_n && c->leading; i++) {
+        struct live_campaign *lc = c->state.campaigns[i];
+        if (lc->spec_unreadable && parking_due(c, PARKING_CAMPAIGN(lc->row.id))) {
+            reread_spec(c, lc);
+        }
+    }
+    return c->leading;
+}
+
+struct live_rows {
+    struct attempt_row *attempts;
+    struct pool_row *pools;
+    size_t attempts_n, pools_n;
+};
+
+static bool read_all_live(struct controller *c, void *arg, struct err *err)
+{
+    struct live_rows *r = arg;
+    return view_pools(c->store, 0, &r->pools, &r->pools_n, err) &&
+           view_attempts(c->store, 0, 0, &r->attempts, &r->attempts_n, err);
+}
+
+/* Of a campaign that cannot be read now they are read with it, later. Their slots and money count
+ * already, by rows of their own. */
+static void add_all_live(struct controller *c, struct live_rows *r)
+{
+    for (size_t i = 0; i < r->pools_n && c->leading; i++) {
+        struct live_campaign *lc = view_find_campaign(c, r->pools[i].campaign_id);
+        if (lc != NULL) {
+            pool_attach_io(c, leader_load_pool(&c->state, &r->pools[i], lc));
+        }
+    }
+    for (size_t i = 0; i < r->attempts_n && c->leading; i++) {
+        struct live_campaign *lc = view_find_campaign(c, r->attempts[i].campaign_id);
+        if (lc != NULL) {
+            attempt_take_over(c, &r->attempts[i], lc);
+            r->attempts[i].uri = r->attempts[i].vars_json = NULL; /* the live attempt's now */
+        }
+    }
 }
 
 static bool load_slots(struct controller *c, struct err *err)
@@ -356,90 +529,67 @@ static bool load_slots(struct controller *c, struct err *err)
     return true;
 }
 
-/* USD per hour from the operator's file, as decimal text; the store keeps what was used. A mistake
- * in it must not keep us from leading: what has no price waits with price_unknown. */
-static bool load_prices(struct controller *c, struct err *err)
+static bool load_base(struct controller *c, void *arg, struct err *err)
 {
-    AUTO_FILE FILE *f = NULL;
-    AUTO_JSON json_t *o = NULL;
-    AUTO_BUF struct buf text = BUF_INIT(1024 * 1024);
-    const char *type;
-    json_t *v;
-    if (c->cfg.prices_file == NULL || c->cfg.prices_file[0] == '\0') {
-        return true;
-    }
-    f = fopen(c->cfg.prices_file, "re");
-    if (f == NULL) {
-        log_event(LOG_ERROR, "prices_unreadable", LF_S("file", c->cfg.prices_file));
-        return true; /* tasks wait with price_unknown */
-    }
-    char chunk[4096];
-    for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) {
-        buf_add(&text, chunk, n);
-    }
-    struct err why = ERR_INIT;
-    if (!json_parse(buf_str(&text), text.max, &o, &why)) {
-        log_event(LOG_ERROR, "prices_unreadable", LF_S("file", c->cfg.prices_file), LF_ERR(&why));
-        return true;
-    }
-    json_object_foreach(o, type, v)
-    {
-        int64_t musd;
-        if (!json_is_string(v) || !parse_usd(str_of(json_string_value(v)), &musd, &why)) {
-            log_event(LOG_ERROR, "price_unreadable", LF_S("file", c->cfg.prices_file),
-                      LF_S("instance_type", type));
-            continue;
-        }
-        if (!store_price_put(c->store, type, musd, c->cfg.prices_file, err)) {
+    struct versions *v = arg;
+    return install_id(c->store, c->state.install_id, err) && load_slots(c, err) &&
+           refresh_projects(c, err) && parking_read(c, err) &&
+           view_versions(c->store, &v->v, &v->n, err);
+}
+
+/* A page a transaction: a million parts may have been tried again. */
+static bool load_changes(struct controller *c, void *arg, struct err *err)
+{
+    return view_task_changes(c->store, arg, &c->state.changes, &c->state.changes_n, err);
+}
+
+/* A transaction a step, and the lease renewed between them: a million parts take longer to read
+ * than a short lease lasts. Nobody else writes what is read here, so the steps fit together. What
+ * belongs to one campaign and cannot be read keeps nobody from leading. */
+static bool load_step(struct controller *c, leader_fn *fn, void *arg, struct err *err)
+{
+    return leader_try(c, fn, arg, err) == TX_DONE && leader_renew_if_due(c, err);
+}
+
+static bool load_campaigns(struct controller *c, const struct versions *v, struct err *err)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        (void)take(c, v->v[i].id, v->v[i].tasks);
+        if (!c->leading || !leader_renew_if_due(c, err)) {
             return false;
         }
     }
     return true;
 }
 
-static bool load_base(struct controller *c, struct campaign_version **ret, size_t *ret_n,
-                      struct err *err)
+static bool load_all(struct controller *c, struct versions *v, struct live_rows *rows,
+                     struct err *err)
 {
-    struct campaign_version *v = NULL;
-    size_t n = 0;
-    if (!install_id(c->store, c->state.install_id, err) || !load_prices(c, err) ||
-        !load_slots(c, err) || !refresh_projects(c, err) ||
-        !view_task_changes(c->store, &c->state.changes, &c->state.changes_n, err) ||
-        !view_versions(c->store, &v, &n, err)) {
+    (void)leader_tx(c, prices_load, NULL); /* else they are as the table has them */
+    if (!load_step(c, load_base, v, err)) {
         return false;
     }
-    *ret = v;
-    *ret_n = n;
-    return true;
-}
-
-/* A transaction a step, and the lease renewed between them: a million parts take longer to read
- * than a short lease lasts. Nobody else writes what is read here, so the steps fit together. */
-static bool load_step(struct controller *c, bool ok, struct err *err)
-{
-    if (!ok) {
-        leader_rollback(c->store);
+    for (int64_t after = 0; after != INT64_MAX;) {
+        if (!load_step(c, load_changes, &after, err)) {
+            return false;
+        }
+    }
+    if (!load_campaigns(c, v, err) || !load_step(c, read_all_live, rows, err)) {
         return false;
     }
-    return leader_commit(c->store, err) && leader_renew_if_due(c, err);
+    add_all_live(c, rows);
+    return c->leading && record_flush(c); /* intended became unknown */
 }
 
 bool view_load(struct controller *c, struct err *err)
 {
-    AUTO_FREE struct campaign_version *v = NULL;
-    size_t n = 0;
-    if (!leader_begin(c->store, c->state.epoch, err) ||
-        !load_step(c, load_base(c, &v, &n, err), err)) {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct live_campaign *lc;
-        if (!leader_begin(c->store, c->state.epoch, err) ||
-            !load_step(c, view_take_campaign(c, v[i].id, v[i].tasks, &lc, err), err)) {
-            return false;
-        }
-    }
-    return leader_begin(c->store, c->state.epoch, err) &&
-           load_step(c, load_pools(c, err) && load_attempts(c, err), err) &&
-           record_flush(c); /* intended became unknown */
+    struct versions v = {.n = 0};
+    struct live_rows rows = {.attempts_n = 0};
+    c->loading = true;
+    bool ok = load_all(c, &v, &rows, err);
+    c->loading = false;
+    attempt_rows_free(rows.attempts, rows.attempts_n);
+    free(rows.pools);
+    free(v.v);
+    return ok;
 }

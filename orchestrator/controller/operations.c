@@ -6,6 +6,7 @@
 #include "lease.h"
 #include "load.h"
 #include "output_check.h"
+#include "parking.h"
 #include "shell.h"
 
 #define OPERATION_BATCH 1000
@@ -85,11 +86,10 @@ static bool carry_out(struct controller *c, void *arg, struct err *err)
                                     op->done + (int64_t)s->moved, err);
 }
 
-static bool find_campaign(struct controller *c, void *arg, struct err *err)
+static bool find_campaign(struct controller *c, struct op_step *s)
 {
-    struct op_step *s = arg;
-    s->campaign = leader_state_campaign(&c->state, s->op->campaign_id);
-    return s->campaign != NULL || view_take_campaign(c, s->op->campaign_id, 0, &s->campaign, err);
+    s->campaign = view_find_campaign(c, s->op->campaign_id);
+    return s->campaign != NULL;
 }
 
 static bool step(struct controller *c, struct operation_row *op)
@@ -100,7 +100,8 @@ static bool step(struct controller *c, struct operation_row *op)
     if (!s->readable) {
         (void)err_wrap(&s->why, "operation %lld is not carried out", (long long)op->id);
     }
-    bool ok = leader_tx(c, find_campaign, s) && leader_tx(c, carry_out, s);
+    struct parking_subject who = PARKING_OPERATION(op->campaign_id, op->id);
+    bool ok = parking_due(c, who) && find_campaign(c, s) && parking_tx(c, who, carry_out, s);
     if (ok && s->n > 0) {
         operation_apply(&c->state, s->campaign, &s->w, s->rows, s->n, s->moved_ids, s->moved);
         log_event(LOG_INFO, "operation_moved", LF_I("operation", op->id),
@@ -112,7 +113,7 @@ static bool step(struct controller *c, struct operation_row *op)
                   LF_S("reason", verb_refusal(s->w.answer)));
     }
     free(s);
-    return ok;
+    return c->leading;
 }
 
 struct list_arg {
@@ -129,10 +130,10 @@ static bool list(struct controller *c, void *arg, struct err *err)
 bool operations_tick(struct controller *c)
 {
     struct list_arg l = {0};
-    bool ok = leader_tx(c, list, &l);
-    for (size_t i = 0; i < l.n && ok; i++) {
-        ok = step(c, &l.rows[i]);
+    (void)leader_tx(c, list, &l);
+    for (size_t i = 0; i < l.n && c->leading; i++) {
+        (void)step(c, &l.rows[i]);
     }
     operation_rows_free(l.rows, l.n);
-    return ok;
+    return c->leading;
 }

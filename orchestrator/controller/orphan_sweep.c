@@ -95,6 +95,9 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     struct adopt_arg ad = {.job = job};
     if (!not_found) {
         if (!leader_tx(c, adopt, &ad)) {
+            if (c->leading) {
+                again(c);
+            }
             return;
         }
         if (ad.task_id != 0) {
@@ -194,6 +197,8 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
     c->sweep->names = xcalloc(MIN(n, (size_t)SWEEP_MAX) + 1, sizeof *c->sweep->names);
     if (leader_tx(c, keep_missing, &na)) {
         next_name(c);
+    } else if (c->leading) {
+        again(c);
     }
 }
 

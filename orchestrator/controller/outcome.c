@@ -9,6 +9,7 @@
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
+#include "parking.h"
 #include "pool_life.h"
 
 static void log_notes(const struct live_attempt *a, const struct pending_record *p,
@@ -40,34 +41,36 @@ void record_push(struct live_attempt *a, const struct protocol_effect *e)
     leader_push_record(&c->state, a, &p);
 }
 
-static bool write_alerts(struct controller *c, struct err *err)
+static bool write_alert(struct controller *c, const struct pending_record *p, struct err *err)
 {
     char text[1400];
-    for (size_t i = 0; i < c->state.records_n; i++) {
-        const struct pending_record *p = &c->state.records[i];
-        if (p->alert) {
-            leader_alert_text(&c->state, p, text, sizeof text);
-            if (!store_alert(c->store, p->r.campaign_id, text, err)) {
-                return false;
-            }
-        }
+    if (!p->alert) {
+        return true;
     }
-    return true;
+    leader_alert_text(&c->state, p, text, sizeof text);
+    return store_alert(c->store, p->r.campaign_id, text, err);
 }
+
+/* The records that are written in one transaction. */
+struct flush {
+    struct pending_record **records;
+    struct attempt_record *rows;
+    size_t n;
+};
 
 static bool write_all(struct controller *c, void *arg, struct err *err)
 {
-    struct attempt_record *rows = arg;
-    for (size_t i = 0; i < c->state.records_n; i++) {
-        rows[i] = leader_record_row(&c->state.records[i]);
-    }
-    if (!write_alerts(c, err)) {
-        return false;
+    struct flush *f = arg;
+    for (size_t i = 0; i < f->n; i++) {
+        f->rows[i] = leader_record_row(f->records[i]);
+        if (!write_alert(c, f->records[i], err)) {
+            return false;
+        }
     }
     if (FP("record.in_transaction")) {
-        return err_set(err, ERR_DATABASE, "failpoint");
+        return err_set(err, ERR_UNAVAILABLE, "failpoint");
     }
-    return store_record(c->store, rows, c->state.records_n, err);
+    return store_record(c->store, f->rows, f->n, err);
 }
 
 static void count(const struct attempt_record *r)
@@ -101,9 +104,60 @@ static void committed(struct controller *c, struct pending_record *p)
     }
 }
 
+static struct parking_subject subject_of(const struct pending_record *p)
+{
+    return PARKING_ATTEMPT(p->r.campaign_id, p->r.attempt_id);
+}
+
+/* One by one: a record that is refused is dropped, its attempt parked and read again from its row
+ * when it is due. A record of a locked campaign stays. False: leadership lost. */
+static bool flush_each(struct controller *c, const struct flush *all)
+{
+    for (size_t i = 0; i < all->n && c->leading; i++) {
+        struct pending_record *p = all->records[i];
+        struct flush one = {.records = &p, .rows = all->rows, .n = 1};
+        if (!parking_due(c, subject_of(p))) {
+            continue;
+        }
+        if (parking_tx(c, subject_of(p), write_all, &one)) {
+            committed(c, p);
+            p->over = true;
+        } else if (c->leading && parking_parked(&c->state, &(struct parking_subject){
+                                                               PARKED_ATTEMPT, p->r.attempt_id,
+                                                               p->r.campaign_id})) {
+            leader_drop_record(&c->state, p);
+        }
+    }
+    return c->leading;
+}
+
+static bool flush_due(struct controller *c, struct flush *f)
+{
+    struct err err;
+    enum tx_meaning meaning = leader_try(c, write_all, f, &err);
+    if (meaning == TX_LOST) {
+        return false;
+    }
+    if (meaning != TX_DONE) {
+        return flush_each(c, f);
+    }
+    if (FP("record.after_commit")) {
+        leader_lose(c, "failpoint", NULL);
+        return false;
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        struct parking_subject who = subject_of(f->records[i]);
+        committed(c, f->records[i]);
+        f->records[i]->over = true;
+        parking_done(c, who);
+    }
+    return c->leading;
+}
+
 bool record_flush(struct controller *c)
 {
     size_t n = c->state.records_n;
+    struct flush f = {.n = 0};
     if (n == 0) {
         return true;
     }
@@ -111,20 +165,17 @@ bool record_flush(struct controller *c)
         leader_lose(c, "failpoint", NULL);
         return false;
     }
-    struct attempt_record *rows = xcalloc(n, sizeof *rows);
-    bool ok = leader_tx(c, write_all, rows);
-    free(rows);
-    if (!ok) {
-        return false;
-    }
-    if (FP("record.after_commit")) {
-        leader_lose(c, "failpoint", NULL);
-        return false;
-    }
+    f.records = xcalloc(n, sizeof(struct pending_record *));
+    f.rows = xcalloc(n, sizeof *f.rows);
     for (size_t i = 0; i < n; i++) {
-        committed(c, &c->state.records[i]);
+        if (parking_due(c, subject_of(&c->state.records[i]))) {
+            f.records[f.n++] = &c->state.records[i];
+        }
     }
-    ASSERT(c->state.records_n == n);
-    c->state.records_n = 0;
-    return true;
+    bool ok = f.n == 0 || flush_due(c, &f);
+    free(f.rows);
+    free(f.records);
+    ASSERT(!ok || c->state.records_n == n);
+    leader_forget_records(&c->state);
+    return ok;
 }

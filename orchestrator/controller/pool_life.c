@@ -9,6 +9,7 @@
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
+#include "parking.h"
 
 #define CALLS_AT_ONCE 8
 
@@ -18,7 +19,7 @@ static bool write_end(struct controller *c, void *arg, struct err *err)
 {
     const struct pool_writes *w = arg;
     if (FP("pool.in_transaction")) {
-        return err_set(err, ERR_DATABASE, "failpoint");
+        return err_set(err, ERR_UNAVAILABLE, "failpoint");
     }
     return (w->swap_with == 0 || store_pool_swap(c->store, w->end.pool_id, w->swap_with, err)) &&
            store_pool_end(c->store, &w->end, err);
@@ -44,7 +45,8 @@ static void end_pool(struct controller *c, struct live_pool *p, struct pool_writ
         leader_lose(c, "failpoint", NULL);
         return;
     }
-    if (!leader_tx(c, write_end, w)) {
+    if (!parking_tx(c, PARKING_ATTEMPT(p->row.campaign_id, p->row.attempt_id), write_end, w)) {
+        leader_pool_failed(p, clock_boot_us()); /* described and booked again later */
         return;
     }
     if (FP("pool.after_record")) {
@@ -115,8 +117,9 @@ void pool_ask_end(struct controller *c, struct live_pool *p, enum warm_pool_end 
  * False: leadership lost. */
 static bool send_end(struct controller *c, struct live_pool *p)
 {
-    if (!leader_tx(c, write_note, p)) {
-        return false;
+    if (!parking_tx(c, PARKING_ATTEMPT(p->row.campaign_id, p->row.attempt_id), write_note, p)) {
+        leader_pool_failed(p, clock_boot_us());
+        return c->leading;
     }
     if (FP("pool.before_update") || !lease_gate(c).may_send(c)) {
         leader_pool_failed(p, clock_boot_us());

@@ -10,6 +10,7 @@
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
+#include "parking.h"
 #include "shell.h"
 #include "worker_protocol.h"
 #include <stdio.h>
@@ -32,7 +33,7 @@ static void stop_hung(struct live_attempt *a, enum hang_detector_verdict v)
 {
     struct hung_arg h = {.attempt = a};
     leader_hung_text(v, h.text, sizeof h.text);
-    if (!leader_tx(a->io->c, write_hung, &h)) {
+    if (!parking_tx(a->io->c, PARKING_ATTEMPT(a->row.campaign_id, a->row.id), write_hung, &h)) {
         return;
     }
     metric_add(METRIC_PARTS_HUNG, 1);

@@ -56,6 +56,7 @@ struct controller {
         *quota_timer, *housekeeping_timer;
 
     /* the tick */
+    bool loading;               /* a takeover reads all live attempts and pools at once */
     bool swept;                 /* AWS was matched with our rows: intents may commit */
     struct orphan_sweep *sweep; /* under way */
     int64_t sweep_us;           /* boot: try again then */

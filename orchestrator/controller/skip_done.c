@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "lease.h"
 #include "output_check.h"
+#include "parking.h"
 #include "shell.h"
 
 struct skip_done_call {
@@ -39,33 +40,58 @@ static void on_checked(void *ctx, struct output_verdict *v)
     call->c->state.look_at_db = true;
 }
 
+static bool skips(const struct skip_done_call *k)
+{
+    return k->check == NULL && k->then == SKIP_DONE_SKIP;
+}
+
+static bool skip_task(struct controller *c, void *arg, struct err *err)
+{
+    const struct skip_done_call *k = arg;
+    size_t moved = 0;
+    return store_tasks_move(c->store, k->ask.campaign_id, k->ask.stage_id, TASK_WAITING,
+                            TASK_SKIPPED, CAUSE_NONE, &k->ask.task.task_id, 1, &moved, NULL, err);
+}
+
 static bool skip_tasks(struct controller *c, void *arg, struct err *err)
 {
     (void)arg;
     for (size_t i = 0; i < c->checks_n; i++) {
-        const struct skip_done_call *k = c->checks[i];
-        size_t moved = 0;
-        if (k->check == NULL && k->then == SKIP_DONE_SKIP &&
-            !store_tasks_move(c->store, k->ask.campaign_id, k->ask.stage_id, TASK_WAITING,
-                              TASK_SKIPPED, CAUSE_NONE, &k->ask.task.task_id, 1, &moved, NULL,
-                              err)) {
+        if (skips(c->checks[i]) && !skip_task(c, c->checks[i], err)) {
             return false;
         }
     }
     return true;
 }
 
+/* One by one: what is not taken is asked again. */
+static void skip_each(struct controller *c)
+{
+    for (size_t i = 0; i < c->checks_n && c->leading; i++) {
+        struct skip_done_call *k = c->checks[i];
+        struct parking_subject who = PARKING_PART(k->ask.campaign_id, k->ask.task.task_id);
+        if (skips(k) && (!parking_due(c, who) || !parking_tx(c, who, skip_task, k))) {
+            k->then = SKIP_DONE_ASK_AGAIN;
+        }
+    }
+}
+
 /* Answered ones leave the list. */
 static bool settle_answered(struct controller *c)
 {
+    struct err err;
     bool any = false;
     size_t kept = 0;
     for (size_t i = 0; i < c->checks_n; i++) {
         struct skip_done_call *k = c->checks[i];
         k->then = skip_done_plan(&c->state, &k->ask, k->answer);
-        any |= k->check == NULL && k->then == SKIP_DONE_SKIP;
+        any |= skips(k);
     }
-    if (any && !leader_tx(c, skip_tasks, NULL)) {
+    enum tx_meaning meaning = any ? leader_try(c, skip_tasks, NULL, &err) : TX_DONE;
+    if (meaning == TX_BUSY || meaning == TX_REFUSED) {
+        skip_each(c);
+    }
+    if (!c->leading) {
         return false;
     }
     for (size_t i = 0; i < c->checks_n; i++) {
@@ -108,6 +134,25 @@ static bool start(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
+/* A question whose task cannot be read is asked again later, the others at once. */
+static void start_all(struct controller *c, struct start_arg *a)
+{
+    struct skip_done_ask again[SKIP_DONE_AT_ONCE];
+    struct err err;
+    size_t again_n = 0;
+    while (a->begun < a->n && c->leading) {
+        enum tx_meaning meaning = leader_try(c, start, a, &err);
+        if (meaning != TX_DONE && meaning != TX_LOST && a->begun < a->n) {
+            const struct skip_done_ask *ask = &a->asks[a->begun];
+            parking_refuse(c, PARKING_PART(ask->campaign_id, ask->task.task_id), meaning, &err);
+            again[again_n++] = a->asks[a->begun++];
+        }
+    }
+    for (size_t i = 0; i < again_n && c->leading; i++) {
+        skip_done_apply(&c->state, &again[i], SKIP_DONE_ASK_AGAIN, clock_wall_us());
+    }
+}
+
 bool skip_done_tick(struct controller *c)
 {
     struct start_arg a = {.begun = 0};
@@ -115,9 +160,11 @@ bool skip_done_tick(struct controller *c)
         return false;
     }
     a.n = skip_done_next(&c->state, clock_wall_us(), a.asks, SKIP_DONE_AT_ONCE - c->checks_n);
-    bool ok = a.n == 0 || leader_tx(c, start, &a);
+    if (a.n > 0) {
+        start_all(c, &a);
+    }
     for (size_t i = a.begun; i < a.n && c->leading; i++) {
         skip_done_apply(&c->state, &a.asks[i], SKIP_DONE_ASK_AGAIN, clock_wall_us());
     }
-    return ok;
+    return c->leading;
 }

@@ -18,6 +18,7 @@
 #include "orphan_sweep.h"
 #include "outcome.h"
 #include "output_check.h"
+#include "parking.h"
 #include "shell.h"
 #include "skip_done.h"
 #include <stdio.h>
@@ -34,15 +35,14 @@ static void before_pass(void *ctx)
 
 static bool look(struct controller *c)
 {
-    struct err err = ERR_INIT;
     if (!c->state.look_at_db) {
         return true;
     }
     c->state.look_at_db = false;
-    if (!view_refresh(c, &err)) {
-        leader_lose(c, "view_failed", &err);
+    if (!view_refresh(c)) {
         return false;
     }
+    attempts_reread(c);
     stage_history_tick(&c->state, clock_boot_us());
     return skip_done_tick(c) && operations_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
 }
@@ -79,6 +79,7 @@ static bool record(struct controller *c)
 static void tick(struct controller *c)
 {
     int64_t began_us = clock_mono_us();
+    parking_tick(c);
     if (!record(c) || !look(c)) { /* record what came in, view what changed */
         return;
     }
@@ -131,22 +132,23 @@ static void on_observe_timer(void *ctx)
     loop_timer_set(c->observe_timer, c->cfg.observe_interval_us);
 }
 
-#define HOUSEKEEPING_US (3600 * USEC_PER_SEC)
+#define HOUSEKEEPING_US       (3600 * USEC_PER_SEC)
+#define HOUSEKEEPING_AGAIN_US (60 * USEC_PER_SEC)
 
-static bool maintain_events(struct controller *c, void *arg, struct err *err)
-{
-    (void)arg;
-    return store_events_maintain(c->store, err);
-}
-
-/* Tomorrow's partition of events is made ahead, old ones are dropped. */
+/* Tomorrow's partition of events is made ahead, old ones are dropped. On a connection of its own,
+ * which gives up at once when a reader of the events is in its way: there are two days to try. */
 static void on_housekeeping_timer(void *ctx)
 {
     struct controller *c = ctx;
-    if (c->leading) {
-        (void)leader_tx(c, maintain_events, NULL);
+    struct store *s = NULL;
+    struct err err = ERR_INIT;
+    bool ok = !c->leading || (store_open(c->cfg.conninfo, STORE_MAINTENANCE, &s, &err) &&
+                              store_events_maintain(s, &err));
+    if (!ok) {
+        log_event(LOG_WARN, "maintenance_failed", LF_ERR(&err));
     }
-    loop_timer_set(c->housekeeping_timer, HOUSEKEEPING_US);
+    store_close(s);
+    loop_timer_set(c->housekeeping_timer, ok ? HOUSEKEEPING_US : HOUSEKEEPING_AGAIN_US);
 }
 
 static void on_quota_timer(void *ctx)

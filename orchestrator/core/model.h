@@ -40,6 +40,13 @@ enum pool_state {
 #undef X
     POOL_STATE_COUNT
 };
+/* What may be parked: set aside because the database or this binary refuses one of its values. */
+enum parked_kind {
+#define X(k, name, remedy) PARKED_##k,
+#include "core/states/parked_kind.def"
+#undef X
+    PARKED_KIND_COUNT
+};
 enum cause {
 #define X(c, name, counts, times, from_s, to_s, remedy) CAUSE_##c,
 #include "core/failure/cause.def"
@@ -90,6 +97,9 @@ const char *task_state_name(enum task_state s);
 const char *attempt_state_name(enum attempt_state s);
 const char *operation_state_name(enum operation_state s);
 const char *pool_state_name(enum pool_state s);
+const char *parked_kind_name(enum parked_kind k);
+/* What a person can do; {c} stands for the campaign. */
+const char *parked_kind_remedy(enum parked_kind k);
 const char *cause_name(enum cause c);
 const char *cause_remedy(enum cause c);
 const char *wait_reason_name(enum wait_reason r);
@@ -106,6 +116,7 @@ enum task_state task_state_parse(const char *s);
 enum attempt_state attempt_state_parse(const char *s);
 enum operation_state operation_state_parse(const char *s);
 enum pool_state pool_state_parse(const char *s);
+enum parked_kind parked_kind_parse(const char *s);
 enum cause cause_parse(const char *s);
 enum wanted wanted_parse(const char *s);
 enum market market_parse(const char *s);

@@ -271,3 +271,9 @@ enum account_quota {
     ACCOUNT_KEEP_ALIVE_S,
     ACCOUNT_QUOTA_COUNT
 };
+
+struct parked_row { /* what was set aside; at the API: since, reason, remedy as well */
+    enum parked_kind kind;
+    int64_t ref_id; /* campaign, task, attempt or operation */
+    int64_t campaign_id;
+};

@@ -106,6 +106,12 @@ function Waiting({ stage }) {
   return html`<p class="muted" id="waits">Why the next part waits: ${stage.wait_text}</p>`;
 }
 
+function Parked({ campaign }) {
+  if (!campaign.parked) return null;
+  return html`<p class="bad" id="parked">${count(campaign.parked)} set aside, since a value is refused:
+    ${' '}<code>drover parked ${campaign.id}</code> says which and what to do</p>`;
+}
+
 // The address holds what is shown: ?stage=download&parts=4096-8191&part=17 can be sent to a
 // colleague.
 function readAddress() {
@@ -180,7 +186,7 @@ export function Campaign({ id, setLive }) {
       <section class="card wide" id="parts">
         <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>
-        <${Waiting} stage=${stage}/>
+        <${Parked} campaign=${campaign}/><${Waiting} stage=${stage}/>
       </section>
       ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} onClose=${() => move({ part: null })}/>`}
       <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${retried}/>

@@ -13,6 +13,7 @@ SELECT c.version, json_build_object(
         'seconds', coalesce(m.seconds, 0)),
     'waits_for', CASE WHEN r.state = 'running' AND s.active = 0 THEN s.waits_for END,
     'parts', s.parts, 'stages', s.stages,
+    'parked', (SELECT count(*) FROM parked x WHERE x.campaign_id = c.id),
     'created_by', c.created_by, 'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,
     'links', json_build_object('dashboard', '/c/' || c.id))::text
 FROM campaign c

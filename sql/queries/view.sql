@@ -64,7 +64,8 @@ WHERE campaign_id = $1::bigint AND id = ANY ($2::bigint[])
 ORDER BY id
 
 -- name: view_attempts
--- Attempts that have not ended, by id. Index attempt_open.
+-- Attempts that have not ended, by id. Index attempt_open. $1 campaign bigint or 0: any,
+-- $2 attempt bigint or 0: any
 SELECT a.id, a.campaign_id, a.stage_id, a.task_id, r.seq, a.n, a.state, a.epoch, a.name,
     a.identity_hash, a.instance_type, a.instances, a.volume_gb, a.max_runtime_s,
     a.price_musd_per_hour, a.reserved_musd, a.holds, a.intended_at, a.started_at, a.ended_at,
@@ -74,7 +75,8 @@ SELECT a.id, a.campaign_id, a.stage_id, a.task_id, r.seq, a.n, a.state, a.epoch,
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
 JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
 JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id
-WHERE a.state < 8
+WHERE a.state < 8 AND ($1::bigint = 0 OR a.campaign_id = $1::bigint)
+    AND ($2::bigint = 0 OR a.id = $2::bigint)
 ORDER BY a.id
 
 -- name: attempt_request
@@ -88,13 +90,15 @@ FROM task_run r JOIN task t ON t.campaign_id = r.campaign_id AND t.id = r.id
 WHERE r.campaign_id = $1::bigint AND r.id = $2::bigint
 
 -- name: view_task_changes
--- Of campaigns that have not ended.
+-- A page by task; rows of ended campaigns say so and come along, so that a page costs the same
+-- whatever has ended. Primary key. $1 after task bigint, $2 page integer
 SELECT h.task_id, h.campaign_id, h.instance_type_i, h.volume_gb, h.max_runtime_s,
     h.cause_tries::text, h.signature_hash, h.same,
-    (SELECT coalesce(sum(a.cost_musd + a.warm_musd + a.open_musd), 0)::bigint FROM attempt a
-     WHERE a.task_id = h.task_id)
-FROM task_change h JOIN campaign_run r ON r.campaign_id = h.campaign_id
-WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled')
+    CASE WHEN r.state NOT IN ('succeeded', 'failed', 'cancelled')
+        THEN (SELECT coalesce(sum(a.cost_musd + a.warm_musd + a.open_musd), 0)::bigint FROM attempt a
+              WHERE a.task_id = h.task_id) END
+FROM (SELECT * FROM task_change WHERE task_id > $1::bigint ORDER BY task_id LIMIT $2::int) h
+LEFT JOIN campaign_run r ON r.campaign_id = h.campaign_id
 ORDER BY h.task_id
 
 -- name: view_slots

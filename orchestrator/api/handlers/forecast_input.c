@@ -351,7 +351,7 @@ static bool load_jobs(struct forecast_facts *a, struct store *db, struct err *er
 {
     struct attempt_row *rows = NULL;
     size_t n = 0;
-    if (!view_attempts(db, &rows, &n, err)) {
+    if (!view_attempts(db, 0, 0, &rows, &n, err)) {
         return false;
     }
     for (size_t i = 0; i < n; i++) {

@@ -30,7 +30,7 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
                                               struct protocol_effect *ret_effect)
 {
     *ret_effect = (struct protocol_effect){0};
-    if (row->epoch == s->epoch) {
+    if (row->epoch == s->epoch && !t->again) {
         return leader_add_intended(s, row, lc);
     }
     struct live_attempt *a = leader_state_add_attempt(s, row, lc);
@@ -39,7 +39,9 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
     a->created_us = row->created_us;
     a->running_us = row->state == ATTEMPT_RUNNING ? t->now_us : 0;
     find_pools(s, a);
-    breaker_started(&a->stage->breaker, row->id);
+    if (!t->again) {
+        breaker_started(&a->stage->breaker, row->id);
+    }
     protocol_taken_over(row->state, goes_on && !row->unwanted, t->lease_end_us, t->protocol, &a->p,
                         ret_effect);
     return a;

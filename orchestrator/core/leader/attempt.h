@@ -10,6 +10,7 @@ struct attempt_takeover {
     const struct protocol_config *protocol;
     usec_t now_us;        /* wall: a running job is given its patience anew from here */
     int64_t lease_end_us; /* boot: when the older epoch's lease has ended at the latest */
+    bool again;           /* an attempt of this very leader, read again from its row */
 };
 /* A row of an older epoch, or of this one when its row says so. Takes the strings of row. The pools
  * are known before. *ret_effect says what of it must be recorded. */

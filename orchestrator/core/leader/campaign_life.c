@@ -186,6 +186,9 @@ void campaign_life_plan(const struct live_campaign *lc, struct campaign_life_wri
     if (campaign_state_terminal(lc->row.state)) {
         return; /* only a person's retry leads out of an end */
     }
+    if (lc->spec_unreadable && lc->row.wanted != WANTED_CANCEL) {
+        return; /* what needs what is not known */
+    }
     for (int i = 0; i < lc->stages_n && i < SPEC_STAGES_MAX; i++) {
         plan_stage(lc, &lc->stages[i], ret);
     }

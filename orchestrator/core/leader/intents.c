@@ -186,10 +186,11 @@ struct live_attempt *leader_apply_intent(struct leader_state *s, const struct la
 }
 
 void leader_put_back(struct leader_state *s, struct live_stage *ls,
-                     const struct ready_queue_task *task, bool lowered, usec_t now_us)
+                     const struct ready_queue_task *task, bool lowered, int64_t pause_us,
+                     usec_t now_us)
 {
     struct ready_queue_task t = *task;
-    t.not_before_us = now_us + (lowered ? PUT_BACK_US : LOWER_FAILED_US);
+    t.not_before_us = now_us + MAX(pause_us, lowered ? PUT_BACK_US : LOWER_FAILED_US);
     ready_queue_push(ls->ready, &t);
     s->look_at_db = true;
 }

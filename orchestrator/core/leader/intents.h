@@ -36,9 +36,10 @@ bool leader_plan_request(const struct leader_state *s, const struct launch_facts
 struct live_attempt *leader_apply_intent(struct leader_state *s, const struct launch_facts *f,
                                          const struct intent *in, usec_t now_us);
 /* Nothing was written of a launch: its task is proposed again after a while, which is longer when
- * no request could be made of it. */
+ * no request could be made of it, and at least pause_us (it is parked). */
 void leader_put_back(struct leader_state *s, struct live_stage *ls,
-                     const struct ready_queue_task *task, bool lowered, usec_t now_us);
+                     const struct ready_queue_task *task, bool lowered, int64_t pause_us,
+                     usec_t now_us);
 
 /* Does money keep campaigns from starting, now or for good? Their at_limit says what follows. The
  * arrays are beside each other: n stages of a plan, with the reason it gives for each. */

@@ -31,6 +31,9 @@ void leader_state_clear(struct leader_state *s)
     free(s->slots);
     free(s->projects);
     free(s->changes);
+    free(s->parked);
+    s->parked = NULL;
+    s->parked_n = 0;
     s->slots = NULL;
     s->projects = NULL;
     s->changes = NULL;

@@ -25,6 +25,7 @@ struct live_stage {
     struct ready_queue *ready;
     struct ready_queue *unchecked;       /* tasks that done_if was not asked about (skip_done.c) */
     int checks_under_way, checks_failed; /* questions; answers in a row that did not come */
+    int64_t loaded;                      /* parts [0, loaded) are in the queues, if they wait */
     enum wait_reason reason;             /* as last written */
     /* what its attempts have taught (mind.c) */
     struct duration duration;
@@ -43,17 +44,21 @@ struct live_stage {
 };
 struct live_campaign {
     struct campaign_row row;
-    int64_t generation; /* which taking over of it this is: of no other campaign ever */
-    int64_t seen_tasks; /* as view_versions gave it */
+    int64_t generation;    /* which taking over of it this is: of no other campaign ever */
+    int64_t seen_tasks;    /* as view_versions gave it */
+    int64_t tried_version; /* of what people want: the newest that was looked at */
     struct arena arena;
     struct spec *spec;
     struct live_stage *stages;
     int stages_n;
-    int64_t live;          /* active tasks */
-    usec_t last_start_us;  /* 0: not since this leader began */
-    bool budget_short;     /* a task that could start waits for money of its caps */
-    bool budget_spent;     /* and would if nothing else ran: what is spent leaves too little */
-    bool waits_for_person; /* at_limit stopped or held it: till it is edited or resumed */
+    int64_t live;               /* active tasks */
+    usec_t last_start_us;       /* 0: not since this leader began */
+    bool budget_short;          /* a task that could start waits for money of its caps */
+    bool budget_spent;          /* and would if nothing else ran: what is spent leaves too little */
+    bool spec_unreadable;       /* by this binary: no spec; jobs are looked after, nothing starts */
+    bool locked;                /* or was a moment ago: its wait reason stays */
+    enum wait_reason set_aside; /* NONE, or PARKED or LOCKED: no part of it may start */
+    bool waits_for_person;      /* at_limit stopped or held it: till it is edited or resumed */
 };
 struct live_attempt;
 struct live_pool { /* a warm pool, from the intent of the attempt that leaves it (pools.c) */
@@ -98,6 +103,7 @@ struct live_attempt {
     bool recording;                       /* a record of it waits for its transaction */
     struct fact facts[ATTEMPT_FACTS_MAX]; /* that came while it waits, oldest first */
     int facts_n;
+    bool reread; /* memory is ahead of its row: nothing counts till that is read */
     bool stopped_by_us;
     /* what is known of the job */
     char arn[257];
@@ -125,6 +131,16 @@ struct pending_record {
     struct ledger_account_of_attempt account; /* when it is written */
     bool ran;   /* the task ends with it: its job ran and failed, so it counts whatever it says */
     bool alert; /* a person must look: written as an event beside the record */
+    bool over;  /* committed or refused: it leaves the queue */
+};
+
+/* A subject that has to wait for the database's sake (parking.h). */
+struct parked {
+    struct parked_row row;
+    bool locked; /* by somebody else, so it is no row of the table; else a value is refused */
+    bool kept;   /* its row is in the table */
+    int times;   /* it failed, in a row */
+    int64_t pause_us, next_us; /* the last pause; boot: tried again then, 0: at once */
 };
 
 struct leader_state {
@@ -147,6 +163,8 @@ struct leader_state {
     size_t pools_n;
     struct task_change_row *changes; /* by task id */
     size_t changes_n;
+    struct parked *parked;
+    size_t parked_n;
     struct pending_record *records;
     size_t records_n, records_cap;
 

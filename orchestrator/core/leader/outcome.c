@@ -92,6 +92,14 @@ static void retry_or_fail(struct leader_state *s, const struct live_attempt *a, 
     }
 }
 
+/* Without a readable spec nothing says how often to try: what ran has failed for good, till a
+ * person retries it; what never ran waits. */
+static void without_spec(struct pending_record *p)
+{
+    p->r.task_counts = p->ran;
+    p->r.task_to = p->ran ? TASK_FAILED : TASK_WAITING;
+}
+
 /* The task's fate when its attempt ended. */
 static void decide_task(struct leader_state *s, const struct live_attempt *a,
                         const struct protocol_effect *e, usec_t now_us, struct pending_record *p,
@@ -115,6 +123,10 @@ static void decide_task(struct leader_state *s, const struct live_attempt *a,
         p->r.cause = a->row.stop_cause;
     }
     p->ran = a->p.state == ATTEMPT_FAILED && (a->row.started_us > 0 || a->billable_s > 0);
+    if (a->stage->spec == NULL) {
+        without_spec(p);
+        return;
+    }
     retry_or_fail(s, a, now_us, p, notes);
 }
 
@@ -271,6 +283,28 @@ void leader_push_record(struct leader_state *s, struct live_attempt *a,
     *last = *p;
     last->manifest = p->r.task_moves ? TAKE(a->manifest) : NULL;
     a->recording = true;
+}
+
+void leader_drop_record(struct leader_state *s, struct pending_record *p)
+{
+    struct live_attempt *a = leader_state_attempt(s, p->r.attempt_id);
+    ASSERT(a != NULL && a->recording);
+    free(p->manifest);
+    p->manifest = NULL;
+    p->over = true;
+    a->recording = false;
+    a->reread = true;
+}
+
+void leader_forget_records(struct leader_state *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->records_n; i++) {
+        if (!s->records[i].over) {
+            s->records[kept++] = s->records[i];
+        }
+    }
+    s->records_n = kept;
 }
 
 struct attempt_record leader_record_row(const struct pending_record *p)

@@ -24,6 +24,11 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
  * ends. An attempt has at most one record in the queue. */
 void leader_push_record(struct leader_state *s, struct live_attempt *a,
                         const struct pending_record *p);
+/* The database refuses it: the record is over, and its attempt has to be read again from its row,
+ * since memory is ahead of that. */
+void leader_drop_record(struct leader_state *s, struct pending_record *p);
+/* Takes the records that are over out of the queue. */
+void leader_forget_records(struct leader_state *s);
 /* The row to write, with pointers into *p: valid until the queue changes. */
 struct attempt_record leader_record_row(const struct pending_record *p);
 /* Why a person must look at it, for the event beside the record. */

@@ -50,6 +50,9 @@ static musd_t spent_of(void *ctx, int64_t task_id)
 
 static enum wait_reason why_not(const struct live_campaign *lc, const struct live_stage *ls)
 {
+    if (lc->set_aside != WAIT_NONE) {
+        return lc->set_aside;
+    }
     if (ls->row.state == STAGE_BLOCKED) {
         return WAIT_STAGE_BLOCKED;
     }
@@ -297,7 +300,8 @@ static void fill_jobs(struct leader_state *st, struct leader_view *f)
         sp->held += a->row.instances;
         sc->last_start_us = MAX(sc->last_start_us, a->row.intended_us);
         sp->last_start_us = MAX(sp->last_start_us, sc->last_start_us);
-        for (int k = 0; k < a->campaign->spec->instances_n; k++) {
+        int limits_n = a->campaign->spec != NULL ? a->campaign->spec->instances_n : 0;
+        for (int k = 0; k < limits_n; k++) {
             if (strcmp(a->campaign->spec->instances[k].instance_type, a->row.instance_type) == 0) {
                 sc->type_held[k] += a->row.instances;
             }

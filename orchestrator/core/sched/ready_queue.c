@@ -260,6 +260,22 @@ bool ready_queue_take(struct ready_queue *r, int64_t task_id)
     return true;
 }
 
+bool ready_queue_hurry(struct ready_queue *r, int64_t task_id)
+{
+    struct heap *h = &r->backoff;
+    for (size_t i = 0; i < h->n; i++) {
+        if (h->at[i].task_id == task_id) {
+            struct ready_queue_task t = h->at[i];
+            h->at[i] = h->at[--h->n];
+            heap_build(h, time_before);
+            t.not_before_us = 0;
+            ready_queue_push(r, &t);
+            return true;
+        }
+    }
+    return false;
+}
+
 void ready_queue_clear(struct ready_queue *r)
 {
     r->due.n = 0;

@@ -32,6 +32,8 @@ bool ready_queue_at_most(struct ready_queue *r, usec_t now_us, uint32_t size_mb,
 /* Remove this task from those that may start; false: not found. O(n); O(log n) for the one that
  * ready_queue_at_most or ready_queue_peek returned last. */
 bool ready_queue_take(struct ready_queue *r, int64_t task_id);
+/* A task that backs off may start now; false: it does not back off. O(n). */
+bool ready_queue_hurry(struct ready_queue *r, int64_t task_id);
 void ready_queue_clear(struct ready_queue *r);
 size_t ready_queue_n(const struct ready_queue *r); /* number of all tasks */
 size_t ready_queue_backing_off_n(const struct ready_queue *r, usec_t now_us);

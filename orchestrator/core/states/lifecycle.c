@@ -78,6 +78,16 @@ static const bool pool_state_ends[] = {
 #include "pool_state.def"
 };
 #undef X
+#define X(k, name, remedy) name,
+static const char *const parked_kind_names[] = {
+#include "parked_kind.def"
+};
+#undef X
+#define X(k, name, remedy) remedy,
+static const char *const parked_kind_remedies[] = {
+#include "parked_kind.def"
+};
+#undef X
 #define X(c, name, counts, times, from_s, to_s, remedy) name,
 static const char *const cause_names[] = {
 #include "core/failure/cause.def"
@@ -125,6 +135,7 @@ NAMES(task_state, TASK_STATE_COUNT);
 NAMES(attempt_state, ATTEMPT_STATE_COUNT);
 NAMES(operation_state, OPERATION_STATE_COUNT);
 NAMES(pool_state, POOL_STATE_COUNT);
+NAMES(parked_kind, PARKED_KIND_COUNT);
 NAMES(cause, CAUSE_COUNT);
 NAMES(wanted, WANTED_COUNT);
 NAMES(market, MARKET_COUNT);
@@ -134,6 +145,11 @@ TERMINAL(stage_state, STAGE_STATE_COUNT)
 TERMINAL(task_state, TASK_STATE_COUNT)
 TERMINAL(attempt_state, ATTEMPT_STATE_COUNT)
 TERMINAL(pool_state, POOL_STATE_COUNT)
+
+const char *parked_kind_remedy(enum parked_kind k)
+{
+    return (unsigned)k < PARKED_KIND_COUNT ? parked_kind_remedies[k] : "";
+}
 
 const char *cause_remedy(enum cause c)
 {

@@ -82,6 +82,5 @@ bool store_alert(struct store *s, int64_t campaign_id, const char *text, struct 
 
 bool store_events_maintain(struct store *s, struct err *err)
 {
-    ASSERT(tx_open(s) && s->role == STORE_LEADER);
     return store_run(s, QUERY(EVENTS_MAINTAIN), NULL, NULL, err);
 }

@@ -90,10 +90,19 @@ bool store_quota_put(struct store *s, const char *instance_type, enum market mar
 bool store_price_put(struct store *s, const char *instance_type, musd_t musd_per_hour,
                      const char *source, struct err *err) MUST_CHECK;
 bool store_alert(struct store *s, int64_t campaign_id, const char *text,
-                 struct err *err) MUST_CHECK; /* insert an event of kind alert */
-/* Create partitions of the events two days ahead and drop those older than 14 days. Call at
- * takeover and once an hour, in a transaction of its own. */
+                 struct err *err) MUST_CHECK; /* an event of kind alert */
+/* Daily partitions of the events: made two days ahead, dropped after 14. Once an hour, on a
+ * connection of its own (STORE_MAINTENANCE): it needs locks that a reader of the events denies it,
+ * and while it waits for them everybody else waits for it. */
 bool store_events_maintain(struct store *s, struct err *err) MUST_CHECK;
+
+bool view_parked(struct store *s, struct parked_row **ret, size_t *ret_n,
+                 struct err *err) MUST_CHECK;
+/* Inserts or counts once more; alert is written as an event the first time. */
+bool store_park(struct store *s, const struct parked_row *row, const char *reason,
+                const char *alert, struct err *err) MUST_CHECK;
+bool store_unpark(struct store *s, enum parked_kind kind, int64_t ref_id,
+                  struct err *err) MUST_CHECK;
 
 bool view_operations(struct store *s, struct operation_row **ret, size_t *ret_n,
                      struct err *err) MUST_CHECK; /* accepted or running, by id */

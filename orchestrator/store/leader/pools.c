@@ -36,10 +36,13 @@ static bool read_pool(const PGresult *r, int i, struct pool_row *p, struct err *
     return true;
 }
 
-bool view_pools(struct store *s, struct pool_row **ret, size_t *ret_n, struct err *err)
+bool view_pools(struct store *s, int64_t campaign_id, struct pool_row **ret, size_t *ret_n,
+                struct err *err)
 {
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
     AUTO_RESULT PGresult *r = NULL;
-    if (!store_exec(s, QUERY(VIEW_POOLS), NULL, &r, err)) {
+    if (!store_exec(s, QUERY(VIEW_POOLS), &p, &r, err)) {
         return false;
     }
     size_t n = (size_t)row_count(r);

@@ -28,9 +28,10 @@ bool view_promises(struct store *s, int64_t campaign_id, struct promise_row **re
 bool store_promise_put(struct store *s, const struct promise_row *p, struct err *err) MUST_CHECK;
 bool store_promise_drop(struct store *s, int64_t stage_id, struct err *err) MUST_CHECK;
 
-/* Pools whose end is not yet known, by id. */
-bool view_pools(struct store *s, struct pool_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
-/* Update a pool. expires_us 0, end_reason NULL: unchanged. */
+/* Pools whose end is not known, by id; campaign_id 0: of all. */
+bool view_pools(struct store *s, int64_t campaign_id, struct pool_row **ret, size_t *ret_n,
+                struct err *err) MUST_CHECK;
+/* expires_us 0, end_reason NULL: as before. */
 bool store_pool_note(struct store *s, int64_t pool_id, usec_t expires_us, const char *end_reason,
                      struct err *err) MUST_CHECK;
 /* Swap the takers of two available pools (a pool may have no taker) and update their attempts.

@@ -29,6 +29,8 @@ static const struct role_row roles[] = {
     [STORE_LISTEN_WANTED] = {"drover listen", "5s", "10s", "2s", "auto",
                              5 * USEC_PER_SEC + WAIT_MARGIN_US},
     [STORE_ADMIN] = {"drover admin", "0", "0", "60s", "auto", 600 * USEC_PER_SEC},
+    [STORE_MAINTENANCE] = {"drover maintenance", "1s", "2s", "50ms", "auto",
+                           1 * USEC_PER_SEC + WAIT_MARGIN_US},
 };
 
 static bool session_set(struct store *s, struct err *err)
@@ -57,6 +59,18 @@ static bool session_set(struct store *s, struct err *err)
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text_array(&p, names, ARRAY_LEN(names));
     param_text_array(&p, values, ARRAY_LEN(values));
+    return store_run(s, QUERY(SESSION_SET), &p, NULL, err);
+}
+
+bool store_lock_wait(struct store *s, int64_t wait_us, struct err *err)
+{
+    char text[32];
+    const char *name = "lock_timeout";
+    const char *value = text;
+    (void)snprintf(text, sizeof text, "%lldms", (long long)(wait_us / USEC_PER_MSEC));
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text_array(&p, &name, 1);
+    param_text_array(&p, &value, 1);
     return store_run(s, QUERY(SESSION_SET), &p, NULL, err);
 }
 

@@ -8,10 +8,17 @@
 struct store;
 /* STORE_LISTEN hears both channels, STORE_LISTEN_WANTED only what the API wants: a leader's own
  * events must not wake it. */
-enum store_role { STORE_LEADER, STORE_API, STORE_LISTEN, STORE_LISTEN_WANTED, STORE_ADMIN };
+enum store_role {
+    STORE_LEADER,
+    STORE_API,
+    STORE_LISTEN,
+    STORE_LISTEN_WANTED,
+    STORE_ADMIN,
+    STORE_MAINTENANCE
+};
 /* Open a connection; the caller owns *ret. conninfo: libpq string or URL. The role sets time-outs
- * (leader: idle_in_transaction 2 s, lock 1 s, statement 1 s except reads at takeover; API:
- * statement 5 s). ERR_UNAVAILABLE, ERR_DATABASE. */
+ * (leader: idle_in_transaction 2 s, lock 1 s, statement 1 s; API: statement 5 s; maintenance: lock
+ * 50 ms, statement 1 s). ERR_UNAVAILABLE, ERR_DATABASE. */
 bool store_open(const char *conninfo, enum store_role role, struct store **ret,
                 struct err *err) MUST_CHECK;
 /* Blocks until the server answers, or ERR_UNAVAILABLE after wait_us. A server that answers but
@@ -23,6 +30,8 @@ int store_fd(const struct store *s);     /* the socket of a listening one, for t
 /* A listening one: read all pending notifications; *ret_any: there was one. False: connection
  * lost. */
 bool store_notified(struct store *s, bool *ret_any, struct err *err) MUST_CHECK;
+/* How long a statement of this session waits for a lock from now on. */
+bool store_lock_wait(struct store *s, int64_t wait_us, struct err *err) MUST_CHECK;
 /* Maximum wait for an answer before the connection is given up; 0: the role's default. */
 void store_set_wait(struct store *s, int64_t wait_us);
 #define STORE_CHANNEL_WANTED "drover_wanted" /* API: something wanted has changed */

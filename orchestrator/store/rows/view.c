@@ -10,6 +10,8 @@
 #define TASKS_WINDOW    200000
 #define DENSE_FACTOR    4 /* average id range per task above which a page reads its sizes by id */
 #define TRIES_BYTES_MAX 4096
+#define TRIES_UNKNOWN   10000 /* more than any row of the retry table allows */
+#define CHANGES_PAGE    20000
 
 static bool unknown_name(struct err *err, const char *what, const char *name)
 {
@@ -284,10 +286,14 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->created_us = row_time(r, i, 35);
 }
 
-bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n, struct err *err)
+bool view_attempts(struct store *s, int64_t campaign_id, int64_t attempt_id,
+                   struct attempt_row **ret, size_t *ret_n, struct err *err)
 {
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, attempt_id);
     AUTO_RESULT PGresult *r = NULL;
-    if (!store_exec(s, QUERY(VIEW_ATTEMPTS), NULL, &r, err)) {
+    if (!store_exec(s, QUERY(VIEW_ATTEMPTS), &p, &r, err)) {
         return false;
     }
     size_t n = (size_t)row_count(r);
@@ -353,50 +359,58 @@ bool task_input_get(struct store *s, int64_t campaign_id, int64_t task_id, struc
     return true;
 }
 
-/* {"disk_full": 1}: attempts by cause. */
-static bool read_tries(const char *text, int tries[static CAUSE_COUNT], struct err *err)
+/* {"disk_full": 1}: tries by cause. What cannot be read counts as tried often: nobody pays for a
+ * retry that the table of causes may not allow. */
+static void read_tries(const char *text, int tries[static CAUSE_COUNT])
 {
     AUTO_JSON json_t *o = NULL;
-    if (!json_parse(str_of(text), TRIES_BYTES_MAX, &o, err)) {
-        return false;
-    }
+    struct err ignored = ERR_INIT;
     const char *key;
     json_t *v;
+    bool known = json_parse(str_of(text), TRIES_BYTES_MAX, &o, &ignored);
     json_object_foreach(o, key, v)
     {
         enum cause c = cause_parse(key);
-        if (c == CAUSE_COUNT) {
-            return unknown_name(err, "cause", key);
+        bool good = c != CAUSE_COUNT && json_is_integer(v) && json_integer_value(v) >= 0;
+        known &= good;
+        if (good) {
+            tries[c] = (int)MIN(json_integer_value(v), (json_int_t)TRIES_UNKNOWN);
         }
-        tries[c] = (int)json_integer_value(v);
     }
-    return true;
+    for (int i = 0; !known && i < CAUSE_COUNT; i++) {
+        tries[i] = TRIES_UNKNOWN;
+    }
 }
 
-bool view_task_changes(struct store *s, struct task_change_row **ret, size_t *ret_n,
+bool view_task_changes(struct store *s, int64_t *after, struct task_change_row **rows, size_t *n,
                        struct err *err)
 {
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, *after);
+    param_i32(&p, CHANGES_PAGE);
     AUTO_RESULT PGresult *r = NULL;
-    if (!store_exec(s, QUERY(VIEW_TASK_CHANGES), NULL, &r, err)) {
+    if (!store_exec(s, QUERY(VIEW_TASK_CHANGES), &p, &r, err)) {
         return false;
     }
-    size_t n = (size_t)row_count(r);
-    AUTO_FREE struct task_change_row *rows = xcalloc(n + 1, sizeof *rows);
-    for (size_t i = 0; i < n; i++) {
-        rows[i].task_id = row_i64(r, (int)i, 0);
-        rows[i].campaign_id = row_i64(r, (int)i, 1);
-        rows[i].instance_type_i = row_int(r, (int)i, 2);
-        rows[i].volume_gb = row_int(r, (int)i, 3);
-        rows[i].max_runtime_s = row_i64(r, (int)i, 4);
-        rows[i].signature_hash = (uint64_t)row_i64(r, (int)i, 6);
-        rows[i].same = row_int(r, (int)i, 7);
-        rows[i].spent_musd = row_i64(r, (int)i, 8);
-        if (!read_tries(row_text(r, (int)i, 5), rows[i].tries, err)) {
-            return false;
+    int got = row_count(r);
+    *rows = xrealloc(*rows, (*n + (size_t)got + 1) * sizeof **rows);
+    for (int i = 0; i < got; i++) {
+        *after = row_i64(r, i, 0);
+        if (row_null(r, i, 8)) {
+            continue;
         }
+        struct task_change_row *t = &(*rows)[(*n)++];
+        *t = (struct task_change_row){.task_id = row_i64(r, i, 0),
+                                      .campaign_id = row_i64(r, i, 1),
+                                      .instance_type_i = row_int(r, i, 2),
+                                      .volume_gb = row_int(r, i, 3),
+                                      .max_runtime_s = row_i64(r, i, 4),
+                                      .signature_hash = (uint64_t)row_i64(r, i, 6),
+                                      .same = row_int(r, i, 7),
+                                      .spent_musd = row_i64(r, i, 8)};
+        read_tries(row_text(r, i, 5), t->tries);
     }
-    *ret = TAKE(rows);
-    *ret_n = n;
+    *after = got < CHANGES_PAGE ? INT64_MAX : *after;
     return true;
 }
 

@@ -17,9 +17,9 @@ bool view_stages(struct store *s, int64_t campaign_id, struct stage_row **ret, s
 bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t from_seq,
                 int64_t to_seq, void (*cb)(void *ctx, const struct task_row *rows, size_t n),
                 void *ctx, struct err *err) MUST_CHECK;
-/* All attempts that have not ended. */
-bool view_attempts(struct store *s, struct attempt_row **ret, size_t *ret_n,
-                   struct err *err) MUST_CHECK;
+/* Every attempt that is not terminal; campaign_id, attempt_id: of these alone, 0 any. */
+bool view_attempts(struct store *s, int64_t campaign_id, int64_t attempt_id,
+                   struct attempt_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 void attempt_rows_free(struct attempt_row *rows, size_t n);
 /* *ret_any: some of names[n] belong to no attempt; ret_name is the first of them. */
 bool attempt_names_missing(struct store *s, const char *const *names, size_t n, bool *ret_any,
@@ -30,8 +30,10 @@ bool attempt_request(struct store *s, int64_t attempt_id, struct buf *ret,
 /* The input of one task: uri, size, vars, seq. The caller frees the strings. */
 bool task_input_get(struct store *s, int64_t campaign_id, int64_t task_id, struct task_input *ret,
                     struct err *err) MUST_CHECK;
-bool view_task_changes(struct store *s, struct task_change_row **ret, size_t *ret_n,
-                       struct err *err) MUST_CHECK; /* tasks of live campaigns */
+/* What retries changed for tasks of live campaigns: the page after *after is appended to *rows
+ * (malloc'd, *n long, by task). *after moves on; INT64_MAX: that was the last. */
+bool view_task_changes(struct store *s, int64_t *after, struct task_change_row **rows, size_t *n,
+                       struct err *err) MUST_CHECK;
 bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 
 /* Row 0 is the whole installation. */

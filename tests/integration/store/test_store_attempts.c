@@ -469,7 +469,9 @@ static void test_attempts__failures_stand_until_done_and_changes_are_kept(void *
     struct task_change_row *changes = NULL;
     size_t n = 0;
     struct err err = ERR_INIT;
-    pg_good(view_task_changes(w->s, &changes, &n, &err), &err);
+    int64_t after = 0;
+    pg_good(view_task_changes(w->s, &after, &changes, &n, &err), &err);
+    assert_true(after == INT64_MAX);
     assert_int_equal(n, 1);
     assert_int_equal(changes[0].volume_gb, 60);
     assert_int_equal(changes[0].tries[CAUSE_DISK_FULL], 1);
@@ -499,7 +501,7 @@ static void test_attempts__the_view_gives_back_what_was_written(void **state)
     record(w, &r);
     struct attempt_row *rows = NULL;
     size_t n = 0;
-    pg_good(view_attempts(w->s, &rows, &n, &err), &err);
+    pg_good(view_attempts(w->s, 0, 0, &rows, &n, &err), &err);
     assert_int_equal(n, 1);
     assert_int_equal(rows[0].id, in[0].attempt_id);
     assert_int_equal(rows[0].seq, 4);

@@ -155,7 +155,7 @@ test_scheduler__a_pool_begins_with_its_attempt_and_keeps_its_slots_and_money(voi
     assert_int_equal(slots(w, "warm_idle"), 2);
     struct pool_row *rows = NULL;
     size_t n = 0;
-    pg_good(view_pools(w->s, &rows, &n, &err), &err);
+    pg_good(view_pools(w->s, 0, &rows, &n, &err), &err);
     assert_int_equal(n, 1);
     assert_int_equal(rows[0].state, POOL_AVAILABLE);
     assert_true(rows[0].fingerprint == in.fingerprint);

@@ -315,6 +315,14 @@ static void test_schema__constraints_repeat_the_state_lists(void **state)
     assert_names(db, "pool", pool, ARRAY_LEN(pool));
     assert_names(db, "filesystem", filesystem, ARRAY_LEN(filesystem));
     assert_names(db, "endpoint", endpoint, ARRAY_LEN(endpoint));
+    for (int k = 0; k < PARKED_KIND_COUNT; k++) {
+        assert_int_equal(
+            pg_i64(db,
+                   "SELECT count(*) FROM pg_constraint WHERE conname = "
+                   "'parked_kind_check' AND pg_get_constraintdef(oid) LIKE '%%''%s''%%'",
+                   parked_kind_name((enum parked_kind)k)),
+            1);
+    }
     assert_numbers(db, "task_run", "state", TASK_STATE_COUNT);
     assert_numbers(db, "task_run", "cause", CAUSE_COUNT);
     assert_numbers(db, "attempt", "state", ATTEMPT_STATE_COUNT);

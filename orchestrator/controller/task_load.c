@@ -1,0 +1,49 @@
+/* See task_load.h. */
+#include "task_load.h"
+#include "core/leader/skip_done.h"
+#include "core/sched/ready_queue.h"
+
+/* Tasks read but not yet in their queues: a page that fails must not leave some of them there. */
+struct task_sink {
+    const struct live_stage *ls;
+    struct ready_queue_task *ready, *unchecked;
+    size_t ready_n, unchecked_n, cap;
+};
+
+static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
+{
+    struct task_sink *k = ctx;
+    size_t need = MAX(k->ready_n, k->unchecked_n) + n;
+    if (need > k->cap) {
+        k->cap = MAX(need, k->cap * 2);
+        k->ready = xrealloc(k->ready, k->cap * sizeof *k->ready);
+        k->unchecked = xrealloc(k->unchecked, k->cap * sizeof *k->unchecked);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].state != TASK_WAITING) {
+            continue;
+        }
+        int64_t size_mb = rows[i].size / (1024 * 1024);
+        bool ask = skip_done_wanted(k->ls, rows[i].names);
+        *(ask ? &k->unchecked[k->unchecked_n++] : &k->ready[k->ready_n++]) =
+            (struct ready_queue_task){.task_id = rows[i].id,
+                                      .not_before_us = rows[i].not_before_us,
+                                      .seq = (uint32_t)rows[i].seq,
+                                      .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
+    }
+}
+
+bool task_load(struct controller *c, struct live_stage *ls, struct err *err)
+{
+    struct task_sink k = {.ls = ls};
+    bool ok = view_tasks(c->store, ls->row.campaign_id, ls->row.id, ls->loaded, ls->row.taken,
+                         on_tasks, &k, err);
+    if (ok) {
+        ready_queue_push_many(ls->ready, k.ready, k.ready_n);
+        ready_queue_push_many(ls->unchecked, k.unchecked, k.unchecked_n);
+        ls->loaded = ls->row.taken;
+    }
+    free(k.ready);
+    free(k.unchecked);
+    return ok;
+}

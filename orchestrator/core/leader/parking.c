@@ -1,0 +1,192 @@
+/* See parking.h. Few subjects are ever in trouble, so an array is walked. */
+#include "parking.h"
+#include "core/sched/ready_queue.h"
+
+#define LOCKED_BASE_US   (100 * USEC_PER_MSEC)
+#define LOCKED_CAP_US    (5 * USEC_PER_SEC)
+#define PARKED_BASE_US   (60 * USEC_PER_SEC)
+#define PARKED_CAP_US    (3600 * USEC_PER_SEC)
+#define DOUBLINGS_MAX    16
+#define LOCKED_FORGET_US USEC_PER_SEC
+
+static struct parked *find(const struct leader_state *s, enum parked_kind kind, int64_t ref_id,
+                           bool locked)
+{
+    for (size_t i = 0; i < s->parked_n; i++) {
+        struct parked *p = &s->parked[i];
+        if (p->row.kind == kind && p->row.ref_id == ref_id && p->locked == locked) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static struct parked *add(struct leader_state *s, const struct parked_row *row, bool locked)
+{
+    s->parked = xrealloc(s->parked, (s->parked_n + 1) * sizeof *s->parked);
+    struct parked *p = &s->parked[s->parked_n++];
+    *p = (struct parked){.row = *row, .locked = locked};
+    return p;
+}
+
+static void forget(struct leader_state *s, struct parked *p)
+{
+    *p = s->parked[--s->parked_n];
+}
+
+static bool waits(const struct parked *p, int64_t boot_us)
+{
+    return p != NULL && p->next_us > boot_us;
+}
+
+bool parking_may(const struct leader_state *s, const struct parking_subject *who, int64_t boot_us)
+{
+    return s->parked_n == 0 || (!waits(find(s, PARKED_CAMPAIGN, who->campaign_id, true), boot_us) &&
+                                !waits(find(s, who->kind, who->ref_id, true), boot_us) &&
+                                !waits(find(s, who->kind, who->ref_id, false), boot_us));
+}
+
+static void mark(const struct leader_state *s, struct live_campaign *lc, int64_t boot_us)
+{
+    bool parked = find(s, PARKED_CAMPAIGN, lc->row.id, false) != NULL;
+    const struct parked *lock = find(s, PARKED_CAMPAIGN, lc->row.id, true);
+    lc->locked = lock != NULL;
+    lc->set_aside = parked ? WAIT_PARKED : waits(lock, boot_us) ? WAIT_LOCKED : WAIT_NONE;
+}
+
+void parking_mark(struct leader_state *s, int64_t boot_us)
+{
+    for (size_t i = s->parked_n; i-- > 0;) {
+        const struct parked *p = &s->parked[i];
+        if (p->locked && boot_us >= p->next_us + MAX(p->pause_us, LOCKED_FORGET_US)) {
+            forget(s, &s->parked[i]);
+        }
+    }
+    for (size_t i = 0; i < s->campaigns_n; i++) {
+        mark(s, s->campaigns[i], boot_us);
+    }
+}
+
+bool parking_parked(const struct leader_state *s, const struct parking_subject *who)
+{
+    return find(s, who->kind, who->ref_id, false) != NULL;
+}
+
+int64_t parking_next_us(const struct leader_state *s, const struct parking_subject *who)
+{
+    const struct parked *locked = find(s, PARKED_CAMPAIGN, who->campaign_id, true);
+    const struct parked *own = find(s, who->kind, who->ref_id, false);
+    return MAX(locked != NULL ? locked->next_us : 0, own != NULL ? own->next_us : 0);
+}
+
+bool parking_failed(struct leader_state *s, const struct parking_subject *who, enum tx_meaning why,
+                    int64_t boot_us)
+{
+    bool locked = why == TX_BUSY;
+    struct parked_row row = {
+        .kind = who->kind, .ref_id = who->ref_id, .campaign_id = who->campaign_id};
+    if (locked && who->campaign_id != 0) {
+        row = (struct parked_row){PARKED_CAMPAIGN, who->campaign_id, who->campaign_id};
+    }
+    struct parked *p = find(s, row.kind, row.ref_id, locked);
+    if (p == NULL) {
+        p = add(s, &row, locked);
+    }
+    int64_t base_us = locked ? LOCKED_BASE_US : PARKED_BASE_US;
+    p->pause_us =
+        MIN(base_us << MIN(p->times, DOUBLINGS_MAX), locked ? LOCKED_CAP_US : PARKED_CAP_US);
+    p->next_us = boot_us + p->pause_us;
+    struct live_campaign *lc = leader_state_campaign(s, who->campaign_id);
+    if (lc != NULL) {
+        mark(s, lc, boot_us);
+    }
+    return p->times++ == 0;
+}
+
+bool parking_over(struct leader_state *s, const struct parking_subject *who)
+{
+    struct parked *own = find(s, who->kind, who->ref_id, false);
+    if (own == NULL) {
+        return false;
+    }
+    const struct live_campaign *lc = leader_state_campaign(s, who->campaign_id);
+    if (who->kind == PARKED_CAMPAIGN && lc != NULL && lc->spec_unreadable) {
+        return false;
+    }
+    forget(s, own);
+    return true;
+}
+
+void parking_hurry(struct leader_state *s, const struct parking_subject *who)
+{
+    struct parked *p = find(s, who->kind, who->ref_id, false);
+    if (p != NULL) {
+        p->next_us = 0;
+    }
+}
+
+void parking_drop(struct leader_state *s, int64_t campaign_id)
+{
+    for (size_t i = s->parked_n; i-- > 0;) {
+        if (s->parked[i].row.campaign_id == campaign_id) {
+            forget(s, &s->parked[i]);
+        }
+    }
+}
+
+static bool among(const struct parked_row *rows, size_t n, const struct parked_row *row)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].kind == row->kind && rows[i].ref_id == row->ref_id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A parked part waits in its queue. */
+static void hurry_part(struct leader_state *s, const struct parked_row *row)
+{
+    struct live_campaign *lc = leader_state_campaign(s, row->campaign_id);
+    for (int k = 0; lc != NULL && row->kind == PARKED_PART && k < lc->stages_n; k++) {
+        (void)ready_queue_hurry(lc->stages[k].ready, row->ref_id);
+    }
+}
+
+bool parking_take(struct leader_state *s, const struct parked_row *rows, size_t n)
+{
+    bool unparked = false;
+    for (size_t i = s->parked_n; i-- > 0;) {
+        struct parked *p = &s->parked[i];
+        if (!p->locked && p->kept && !among(rows, n, &p->row)) {
+            hurry_part(s, &p->row);
+            forget(s, p);
+            unparked = true;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (find(s, rows[i].kind, rows[i].ref_id, false) == NULL) {
+            struct parked *p = add(s, &rows[i], false);
+            p->kept = true;
+            p->times = 1; /* people know of it already */
+        }
+    }
+    return unparked;
+}
+
+void parking_kept(struct leader_state *s, const struct parking_subject *who)
+{
+    struct parked *p = find(s, who->kind, who->ref_id, false);
+    if (p != NULL) {
+        p->kept = true;
+    }
+}
+
+int64_t parking_n(const struct leader_state *s)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < s->parked_n; i++) {
+        n += !s->parked[i].locked;
+    }
+    return n;
+}

@@ -1,0 +1,54 @@
+/* Who has to wait because the database would not take or give its rows: subjects that are parked
+ * (a value is refused) and campaigns that are locked (by somebody else). A subject is tried again
+ * after a pause that doubles: soon when locked, seldom when parked, since a person has to mend it.
+ * Everybody else goes on. Pure; times are CLOCK_BOOTTIME. */
+#pragma once
+#include "leader_state.h"
+#include "tx_error.h"
+
+struct parking_subject {
+    enum parked_kind kind;
+    int64_t ref_id;      /* campaign, task, attempt or operation */
+    int64_t campaign_id; /* 0: of no campaign that is known */
+};
+#define PARKING_CAMPAIGN(id)         ((struct parking_subject){PARKED_CAMPAIGN, (id), (id)})
+#define PARKING_PART(campaign, task) ((struct parking_subject){PARKED_PART, (task), (campaign)})
+#define PARKING_ATTEMPT(campaign, attempt)                                                         \
+    ((struct parking_subject){PARKED_ATTEMPT, (attempt), (campaign)})
+#define PARKING_OPERATION(campaign, operation)                                                     \
+    ((struct parking_subject){PARKED_OPERATION, (operation), (campaign)})
+
+/* Of which only the campaign's lock counts. */
+#define PARKING_LOCK(campaign) ((struct parking_subject){PARKED_ATTEMPT, 0, (campaign)})
+
+/* May its transaction be tried now? Not while the subject or its campaign is locked, nor while the
+ * subject itself is parked. A parked campaign says nothing of its attempts: they are observed,
+ * stopped and settled. */
+bool parking_may(const struct leader_state *s, const struct parking_subject *who, int64_t boot_us);
+/* Notes for every campaign why none of its parts may start (live_campaign.set_aside), and forgets
+ * locks that have not been met for as long as the last pause. */
+void parking_mark(struct leader_state *s, int64_t boot_us);
+bool parking_parked(const struct leader_state *s, const struct parking_subject *who);
+/* When it is tried again; 0: at once. */
+int64_t parking_next_us(const struct leader_state *s, const struct parking_subject *who);
+
+/* A transaction of the subject failed: TX_BUSY locks its campaign (the subject itself when it has
+ * none), TX_REFUSED parks it. True: not so before, so people are to be told. */
+bool parking_failed(struct leader_state *s, const struct parking_subject *who, enum tx_meaning why,
+                    int64_t boot_us);
+/* Its transaction was taken. True: it was parked, so its row has to go. A campaign whose spec is
+ * unreadable stays parked till that is read. A lock stays noted: another
+ * row of the same campaign may still be locked. */
+bool parking_over(struct leader_state *s, const struct parking_subject *who);
+/* A person wants something else of it: a parked subject is tried at once. */
+void parking_hurry(struct leader_state *s, const struct parking_subject *who);
+/* Everything of a campaign is forgotten. */
+void parking_drop(struct leader_state *s, int64_t campaign_id);
+
+/* The table as it is now. What it has and memory has not is parked, and tried at once; what memory
+ * has and it has not was unparked by a person: tried at once. True: something was unparked. */
+bool parking_take(struct leader_state *s, const struct parked_row *rows, size_t n);
+/* The row of a parked subject is in the table from now on. */
+void parking_kept(struct leader_state *s, const struct parking_subject *who);
+/* How many are parked. */
+int64_t parking_n(const struct leader_state *s);

@@ -1,0 +1,318 @@
+#!/usr/bin/python3
+"""Nothing stops the leader. Aim: a value that the database or this binary refuses, a lock that somebody else holds, a million changed
+parts keep nobody from leading and no other campaign from its pace; what is refused is parked, told of, held, and tried again after an
+unpark. Method: the real programs; the faults are made in the database by psql, as a person, a newer release or a bug would make them.
+(ONLY=word runs the cases whose name has it)"""
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from kit import Tap, bin_of, postgres, wait_for
+from kit.stack import Stack
+
+tap = Tap()
+ONE = "s3://drover-test/meta/part-00000*.parquet"
+PARTS = 6
+LOCK_WAIT_S = 0.02  # a leader waits for a lock no longer; the whole loop stands still meanwhile
+
+
+def psql_argv(s):
+    return [postgres.BIN_DIR + "/psql", "-h", s.sock, "-U", "drover", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-qAt"]
+
+
+def psql(s, text):
+    r = subprocess.run(psql_argv(s), input=text, check=True, capture_output=True, text=True)
+    return r.stdout.strip()
+
+
+class Session:
+    """A person's psql that keeps a transaction open."""
+
+    def __init__(self, s, text):
+        self.p = subprocess.Popen(psql_argv(s), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.p.stdin.write(f"BEGIN; {text}\n\\echo held\n")
+        self.p.stdin.flush()
+        while self.p.stdout.readline().strip() != "held":
+            if self.p.poll() is not None:
+                raise RuntimeError("psql ended")
+
+    def end(self):
+        self.p.stdin.write("ROLLBACK;\n\\q\n")
+        self.p.stdin.close()
+        self.p.wait(20)
+
+
+def refuse(s, name, table, when, column=""):
+    """A value that the database refuses, whenever a row fits."""
+    psql(s, f"""CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'value out of range, made by the test' USING ERRCODE = '22003'; END $$;
+        CREATE TRIGGER {name} BEFORE {column} ON {table} FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION {name}();""")
+
+
+def allow(s, name):
+    psql(s, f"DROP FUNCTION {name} CASCADE")
+
+
+def metric(s, name):
+    text = s.raw("GET", "/metrics")[1].decode()
+    return int(re.search(rf"^{name} (-?\d+)$", text, re.M).group(1))
+
+
+def epoch(s):
+    return int(s.sql("SELECT epoch FROM lease"))
+
+
+def parked(s, cid):
+    return s.api("GET", f"/parked?campaign={cid}")["parked"]
+
+
+def ends(s, cid, state="succeeded", seconds=60):
+    try:
+        c = wait_for(lambda: s.ended(cid), seconds, f"the end of {cid}", step=0.05)
+    except TimeoutError:
+        c = s.api("GET", f"/campaigns/{cid}")
+    tap.ok(c["state"] == state, f"{s.what}campaign {cid} ends {state}", f"{c} {parked(s, cid)}")
+    return c
+
+
+def drover(s, *argv):
+    env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{s.ports['droverd0']}", "DROVER_TOKEN_FILE": s.token_file}
+    return subprocess.run([bin_of("release") + "/drover", *argv], env=env, capture_output=True, text=True, timeout=30)
+
+
+def still_leads(s, before, what="the same leader leads"):
+    tap.ok(epoch(s) == before and metric(s, "droverd_leading") == 1, f"{s.what}{what}", (before, epoch(s)))
+
+
+def unparked(s, cid):
+    r = drover(s, "unpark", cid)
+    tap.ok(r.returncode == 0 and "tried again" in r.stdout, f"{s.what}drover unpark", r)
+
+
+def case_a_manifest_that_jsonb_refuses(s):
+    """1e-20000 is JSON, and no jsonb: the attempt is parked in `verifying`, everybody else goes on."""
+    before = epoch(s)
+    cid = s.submit(name="poison", source=ONE, out="poison")
+    p = wait_for(lambda: parked(s, cid), 40, "a parked attempt")
+    tap.ok(len(p) == 1 and p[0]["kind"] == "attempt" and p[0]["part"] == 0 and p[0]["what_to_do"] and "numeric" in p[0]["reason"],
+           f"{s.what}the attempt is parked, with the reason and what to do", p)
+    ends(s, s.submit(name="beside", source=ONE))
+    still_leads(s, before)
+    tap.ok(metric(s, "droverd_parked") == 1, f"{s.what}the metric says so")
+    r = drover(s, "parked", cid)
+    tap.ok(r.returncode == 0 and "numeric" in r.stdout and "drover unpark" in r.stdout, f"{s.what}drover parked says it", r)
+    tap.ok("drover parked" in drover(s, "get", cid).stdout and "set aside" in drover(s, "doctor").stdout, f"{s.what}drover get and doctor point at it")
+    s.kill("droverd0")
+    s.start_droverd(0)
+    wait_for(lambda: s.leader() is not None and parked(s, cid), 20, "a new leader")
+    ends(s, s.submit(name="beside-2", source=ONE))
+    manifest = [os.path.join(d, f) for d, _, fs in os.walk(s.dir + f"/aws/s3/drover-test/poison-{cid[2:]}") for f in fs if f == "_manifest.json"]
+    for path in manifest:
+        with open(path) as f:
+            text = f.read()
+        with open(path, "w") as f:
+            f.write(text.replace('"poison":1e-20000,', ""))
+    unparked(s, cid)
+    ends(s, cid)
+    tap.ok(not parked(s, cid) and manifest, f"{s.what}nothing is parked any more", (manifest, parked(s, cid)))
+    audit = s.sql(f"SELECT count(*) FROM audit WHERE action = 'campaign.unpark' AND subject = '{cid}'")
+    tap.ok(audit == "1", f"{s.what}the unpark is in the audit", audit)
+
+
+def case_a_spec_this_binary_cannot_read(s):
+    """Written by a newer release: at the takeover its campaign is parked, its job is looked after to its end, all others go on."""
+    cid = s.submit(name="newer", source=ONE, worker_extra="")
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 1 and s.live_jobs(), 20, "a job")
+    spec = psql(s, f"SELECT spec FROM campaign WHERE id = {cid[2:]}")
+    psql(s, f"UPDATE campaign SET spec = '{{\"version\": 99, \"stages\": 7}}' WHERE id = {cid[2:]}")
+    s.kill("droverd0")
+    s.start_droverd(0)
+    wait_for(lambda: s.leader() is not None, 20, "a leader")
+    other = s.submit(name="older")
+    p = wait_for(lambda: parked(s, cid), 20, "the parked campaign")
+    tap.ok([x["kind"] for x in p] == ["campaign"], f"{s.what}the campaign is parked", p)
+    ends(s, other)
+    wait_for(lambda: not s.live_jobs(), 30, "the end of its job")
+    held = wait_for(lambda: s.sql("SELECT sum(held) FROM slots") == "0", 20)
+    tap.ok(held, f"{s.what}its job was seen to its end, its slots are free", psql(s, "SELECT * FROM slots"))
+    tap.ok(s.sql(f"SELECT sum(open_musd) FROM attempt WHERE campaign_id = {cid[2:]}") == "0", f"{s.what}its money is settled")
+    psql(s, f"UPDATE campaign SET spec = '{spec}' WHERE id = {cid[2:]}")
+    unparked(s, cid)
+    ends(s, cid)
+    jobs = s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}")
+    tap.ok(jobs == "1", f"{s.what}one attempt did it", jobs)
+
+
+def case_a_parked_campaign_can_be_cancelled(s):
+    s.procs["web"].send_signal(19)  # the job waits for it until it is stopped
+    cid = s.submit(name="doomed", source=ONE)
+    wait_for(lambda: [j for j in s.live_jobs() if j["status"] == "InProgress"], 20, "a job")
+    psql(s, f"UPDATE campaign SET spec = '[]' WHERE id = {cid[2:]}")
+    s.kill("droverd0")
+    s.start_droverd(0)
+    wait_for(lambda: parked(s, cid), 20, "the parked campaign")
+    s.api("POST", f"/campaigns/{cid}:cancel", {})
+    ends(s, cid, "cancelled")
+    s.procs["web"].send_signal(18)
+    tap.ok(not s.live_jobs(), f"{s.what}its job was stopped", s.live_jobs())
+
+
+def case_an_intent_out_of_range(s):
+    """One part's intent is refused: that part is parked, the others of the same campaign are done."""
+    before = epoch(s)
+    refuse(s, "poison_intent", "attempt", "NEW.name LIKE '%-download-3-a%'", "INSERT")
+    cid = s.submit(name="range")
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["done"] == PARTS - 1, 60, "all other parts")
+    p = parked(s, cid)
+    tap.ok([(x["kind"], x["part"]) for x in p] == [("part", 3)], f"{s.what}the part is parked", p)
+    still_leads(s, before)
+    allow(s, "poison_intent")
+    tap.ok(s.api("GET", f"/campaigns/{cid}")["parked"] == 1, f"{s.what}the campaign says how many are parked")
+    unparked(s, cid)
+    ends(s, cid, seconds=20)
+
+
+def case_a_record_out_of_range(s):
+    """What AWS says of one job is refused: slots and money stay held, the others go on, and nothing is paid twice."""
+    before = epoch(s)
+    refuse(s, "poison_record", "attempt", "NEW.name LIKE '%-download-2-a%' AND NEW.state >= 6", "UPDATE")
+    cid = s.submit(name="record")
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["done"] == PARTS - 1, 60, "all other parts")
+    p = wait_for(lambda: parked(s, cid), 10, "the parked attempt")
+    tap.ok([(x["kind"], x["part"]) for x in p] == [("attempt", 2)], f"{s.what}the attempt is parked", p)
+    tap.ok(s.sql("SELECT sum(held) FROM slots") == "1" and s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]} AND open_musd > 0") == "1",
+           f"{s.what}its slot and its money stay held")
+    still_leads(s, before)
+    allow(s, "poison_record")
+    unparked(s, cid)
+    ends(s, cid, seconds=30)
+    n = s.sql(f"SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}")
+    tap.ok(n == str(PARTS), f"{s.what}each part had one job", n)
+
+
+def case_a_campaign_that_cannot_move(s):
+    before = epoch(s)
+    refuse(s, "poison_life", "campaign_run", "NEW.state = 'succeeded' AND OLD.state <> 'succeeded'", "UPDATE")
+    cid = s.submit(name="stuck", source=ONE)
+    p = wait_for(lambda: parked(s, cid), 40, "the parked campaign")
+    tap.ok([x["kind"] for x in p] == ["campaign"], f"{s.what}the campaign is parked", p)
+    still_leads(s, before)
+    allow(s, "poison_life")
+    other = s.submit(name="moves", source=ONE)
+    unparked(s, cid)
+    ends(s, cid, seconds=20)
+    ends(s, other)
+
+
+def case_an_operation_nobody_understands(s):
+    before = epoch(s)
+    cid = s.submit(name="asked", source=ONE)
+    ends(s, cid)
+    op = psql(s, f"INSERT INTO operation (campaign_id, kind, selector, total) VALUES ({cid[2:]}, 'retry', '{{\"cause\": [\"of_tomorrow\"]}}', 1) RETURNING id")
+    p = wait_for(lambda: parked(s, cid), 20, "the parked operation")
+    tap.ok([(x["kind"], x["id"]) for x in p] == [("operation", f"op-{op}")] and "of_tomorrow" in p[0]["reason"], f"{s.what}the operation is parked", p)
+    ends(s, s.submit(name="others", source=ONE))
+    still_leads(s, before)
+    psql(s, f"UPDATE operation SET selector = '{{}}' WHERE id = {op}")
+    unparked(s, cid)
+    tap.ok(wait_for(lambda: s.sql(f"SELECT state FROM operation WHERE id = {op}") == "done", 20), f"{s.what}mended, it is carried out")
+
+
+def pace(s, name):
+    """Seconds that a campaign of six parts takes."""
+    began = time.monotonic()
+    cid = s.submit(name=name)
+    ends(s, cid)
+    return time.monotonic() - began
+
+
+def case_a_lock_held_by_somebody(s):
+    """psql on one campaign's rows for as long as another campaign runs: no takeover, the other keeps its pace, the wait reason says why."""
+    before = epoch(s)
+    lost = []
+    for i, lock in enumerate(("campaign", "stage_run", "task_run")):
+        cid = s.submit(name=f"locked-{i}", top="limits: {parts: 1}")
+        wait_for(lambda: s.live_jobs(), 20, "a job")
+        failed = metric(s, "droverd_transactions_failed_total")
+        column = "id" if lock == "campaign" else "campaign_id"
+        person = Session(s, f"SELECT count(*) FROM (SELECT 1 FROM {lock} WHERE {column} = {cid[2:]} FOR UPDATE) x;")
+        took = pace(s, f"free-{i}")
+        lost.append((metric(s, "droverd_transactions_failed_total") - failed) * LOCK_WAIT_S / took)
+        why = s.sql(f"SELECT wait_reason FROM stage_run WHERE campaign_id = {cid[2:]}")
+        if lock != "stage_run":
+            tap.ok(why == "locked", f"{s.what}the wait reason is `locked`", why)
+        tap.ok(s.api("GET", f"/campaigns/{cid}")["state"] == "running", f"{s.what}{lock}: the locked campaign waits, the other took {took:.1f} s")
+        person.end()
+        ends(s, cid)
+        tap.ok(not parked(s, cid), f"{s.what}nothing of it is parked", parked(s, cid))
+    still_leads(s, before, "no leadership was lost")
+    tap.ok(max(lost) < 0.1, f"{s.what}waiting for locks took less than a tenth of the others' time: {[round(t, 3) for t in lost]}")
+
+
+def case_a_reader_over_midnight(s):
+    """pg_dump reads the events while tomorrow's partition is due: a warning, and everybody goes on writing events."""
+    psql(s, "DO $$ DECLARE p text; BEGIN FOR p IN SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'event'::regclass"
+            " AND c.relname > 'event_' || to_char((clock_timestamp() AT TIME ZONE 'UTC')::date, 'YYYYMMDD') AND c.relname ~ '^event_[0-9]{8}$' LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$")
+    person = Session(s, "SELECT count(*) FROM event;")
+    s.kill("droverd0")
+    s.start_droverd(0)
+    wait_for(lambda: '"event":"maintenance_failed"' in open(s.dir + "/droverd0.log").read(), 20, "the warning")
+    before = epoch(s)
+    ends(s, s.submit(name="midnight", source=ONE))
+    still_leads(s, before)
+    person.end()
+
+
+def case_a_million_parts_tried_again(s):
+    """The rows that a takeover reads are more than one statement may read."""
+    cid = s.submit(name="million", source=ONE)
+    ends(s, cid)
+    psql(s, f"UPDATE campaign_run SET state = 'running' WHERE campaign_id = {cid[2:]};"
+            f"INSERT INTO task_change (task_id, campaign_id, cause_tries) SELECT i, {cid[2:]}, '{{\"oom\": 1}}' FROM generate_series(1000001, 2000000) i;"
+            f"INSERT INTO task_change (task_id, campaign_id, cause_tries) VALUES (999999, {cid[2:]}, '{{\"of_tomorrow\": 1e300}}')")
+    s.kill("droverd0")
+    s.start_droverd(0)
+    began = time.monotonic()
+    wait_for(lambda: s.leader() is not None, 60, "a leader")
+    print(f"# leads after {time.monotonic() - began:.1f} s", flush=True)
+    tap.ok(s.sql("SELECT count(*) FROM task_change") >= "1000001", f"{s.what}a restarted droverd leads over a million changed parts, one of them unreadable")
+    psql(s, f"UPDATE campaign_run SET state = 'succeeded' WHERE campaign_id = {cid[2:]}; DELETE FROM task_change WHERE task_id BETWEEN 999999 AND 2000000")
+    s.kill("droverd0")
+    s.start_droverd(0)
+    wait_for(lambda: s.leader() is not None, 20, "a leader")
+
+
+POISON = """#!/bin/sh
+%s/drover-worker "$@"
+rc=$?
+for f in %s/aws/s3/drover-test/poison-*/*/_manifest.json; do
+    [ -f "$f" ] && mkdir %s/poisoned && sed -i '1s/{/{"poison":1e-20000,/' "$f"
+done
+exit $rc
+"""
+CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=4000000) as stack:
+    with open(stack.dir + "/worker.sh", "w") as f:
+        f.write(POISON % (stack.release_bin, stack.dir, stack.dir))
+    stack.images = {"drover/worker:test": ["/bin/sh", stack.dir + "/worker.sh"]}
+    stack.start()
+    wait_for(lambda: stack.leader() is not None, 20, "a leader")
+    for case in CASES:
+        stack.what, began = case.__name__[5:].replace("_", " ") + ": ", time.time()
+        try:
+            case(stack)
+        except (TimeoutError, ValueError, OSError) as e:
+            tap.ok(False, f"{stack.what}it came to an end", e)
+        if not tap.ok(stack.procs["droverd0"].poll() is None, f"{stack.what}droverd is still there"):
+            break
+        print(f"# {time.time() - began:.1f} s", flush=True)
+    stack.what = ""
+    wait_for(lambda: not stack.live_jobs(), 30, "no live job")
+    stack.check_wire(tap)
+    stack.check_invoice(tap)
+    counters = psql(stack, "SELECT count(*) FROM check_counters()")
+    tap.ok(counters == "0", "every sum in the database is what is counted", psql(stack, "SELECT * FROM check_counters()"))
+sys.exit(tap.done())

@@ -1,0 +1,161 @@
+/* Aim: who waits for the database's sake, for how long, and who does not. Method: a state made by
+ * hand, failures one after the other, the clock as a parameter. */
+#include "core/leader/parking.h"
+#include "leader_world.h"
+
+static const struct parking_subject campaign = PARKING_CAMPAIGN(7);
+static const struct parking_subject part = PARKING_PART(7, 1001);
+static const struct parking_subject attempt = PARKING_ATTEMPT(7, 1);
+static const struct parking_subject other = PARKING_PART(8, 2001);
+
+static void test_parking__a_lock_stops_its_campaign_alone(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_true(parking_may(&w.s, &part, BOOT));
+    assert_true(parking_failed(&w.s, &part, TX_BUSY, BOOT));
+    assert_false(parking_may(&w.s, &part, BOOT));
+    assert_false(parking_may(&w.s, &attempt, BOOT));
+    assert_false(parking_may(&w.s, &campaign, BOOT));
+    assert_true(parking_may(&w.s, &other, BOOT));
+    assert_false(parking_parked(&w.s, &part));
+    assert_int_equal(parking_n(&w.s), 0);
+    assert_int_equal(w.lc->set_aside, WAIT_LOCKED);
+    assert_true(w.lc->locked);
+    int64_t next_us = parking_next_us(&w.s, &part);
+    assert_true(next_us > BOOT && next_us <= BOOT + SEC);
+    assert_true(parking_may(&w.s, &part, next_us));
+    leader_world_done(&w);
+}
+
+static void test_parking__a_lock_met_again_waits_twice_as_long_up_to_a_bound(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    int64_t now_us = BOOT;
+    int64_t last_us = 0;
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(parking_failed(&w.s, &campaign, TX_BUSY, now_us), i == 0);
+        int64_t pause_us = parking_next_us(&w.s, &campaign) - now_us;
+        assert_true(pause_us == MIN(2 * last_us, 5 * SEC) || i == 0);
+        last_us = pause_us;
+        now_us += pause_us;
+        parking_mark(&w.s, now_us);
+        assert_true(w.lc->locked);
+        assert_int_equal(w.lc->set_aside, WAIT_NONE); /* it is tried now */
+    }
+    assert_int_equal(last_us, 5 * SEC);
+    parking_mark(&w.s, now_us + 5 * SEC - 1);
+    assert_true(w.lc->locked); /* its last pause has not gone by without a lock */
+    parking_mark(&w.s, now_us + 5 * SEC);
+    parking_mark(&w.s, now_us + 5 * SEC);
+    assert_false(w.lc->locked);
+    assert_true(parking_failed(&w.s, &campaign, TX_BUSY, now_us));
+    leader_world_done(&w);
+}
+
+static void test_parking__what_is_refused_waits_alone(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_true(parking_failed(&w.s, &attempt, TX_REFUSED, BOOT));
+    assert_false(parking_may(&w.s, &attempt, BOOT));
+    assert_true(parking_parked(&w.s, &attempt));
+    assert_true(parking_may(&w.s, &part, BOOT));
+    assert_true(parking_may(&w.s, &campaign, BOOT));
+    assert_int_equal(w.lc->set_aside, WAIT_NONE);
+    assert_int_equal(parking_next_us(&w.s, &attempt), BOOT + 60 * SEC);
+    assert_false(parking_failed(&w.s, &attempt, TX_REFUSED, BOOT));
+    assert_int_equal(parking_next_us(&w.s, &attempt), BOOT + 120 * SEC);
+    for (int i = 0; i < 40; i++) {
+        assert_false(parking_failed(&w.s, &attempt, TX_REFUSED, BOOT));
+    }
+    assert_int_equal(parking_next_us(&w.s, &attempt), BOOT + 3600 * SEC);
+    assert_int_equal(parking_n(&w.s), 1);
+    assert_true(parking_over(&w.s, &attempt));
+    assert_false(parking_over(&w.s, &attempt));
+    assert_true(parking_may(&w.s, &attempt, BOOT));
+    assert_int_equal(parking_n(&w.s), 0);
+    leader_world_done(&w);
+}
+
+static void test_parking__a_parked_campaign_starts_nothing_and_its_attempts_go_on(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_true(parking_failed(&w.s, &campaign, TX_REFUSED, BOOT));
+    assert_int_equal(w.lc->set_aside, WAIT_PARKED);
+    assert_true(parking_may(&w.s, &attempt, BOOT));
+    parking_mark(&w.s, BOOT + 7200 * SEC);
+    assert_int_equal(w.lc->set_aside, WAIT_PARKED); /* till its transaction is taken */
+    w.lc->spec_unreadable = true;
+    assert_false(parking_over(&w.s, &campaign)); /* a state that moves reads no spec */
+    w.lc->spec_unreadable = false;
+    assert_true(parking_over(&w.s, &campaign));
+    parking_mark(&w.s, BOOT);
+    assert_int_equal(w.lc->set_aside, WAIT_NONE);
+    leader_world_done(&w);
+}
+
+static void test_parking__the_table_says_what_a_person_unparked(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    const struct parked_row rows[] = {{PARKED_PART, 1001, 7}, {PARKED_ATTEMPT, 1, 7}};
+    const struct ready_queue_task t = {.task_id = 1001, .not_before_us = WALL + 3600 * SEC};
+    struct ready_queue_task got;
+    ready_queue_push(w.ls->ready, &t);
+    assert_false(parking_take(&w.s, rows, 2)); /* found at a takeover: tried at once */
+    assert_true(parking_parked(&w.s, &part) && parking_parked(&w.s, &attempt));
+    assert_true(parking_may(&w.s, &part, BOOT));
+    assert_false(parking_failed(&w.s, &part, TX_REFUSED, BOOT)); /* and people know of it */
+    assert_false(parking_take(&w.s, rows, 2));
+    assert_false(parking_may(&w.s, &part, BOOT));
+    assert_false(ready_queue_peek(w.ls->ready, WALL, &got));
+    assert_true(parking_take(&w.s, rows + 1, 1));
+    assert_true(parking_may(&w.s, &part, BOOT));
+    assert_true(ready_queue_peek(w.ls->ready, WALL, &got));
+    assert_true(parking_parked(&w.s, &attempt));
+    assert_true(parking_failed(&w.s, &part, TX_REFUSED, BOOT));
+    assert_false(parking_take(&w.s, rows + 1, 1)); /* its row is not written yet */
+    assert_true(parking_parked(&w.s, &part));
+    parking_kept(&w.s, &part);
+    assert_true(parking_take(&w.s, rows + 1, 1));
+    leader_world_done(&w);
+}
+
+static void test_parking__a_wish_is_tried_at_once(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_true(parking_failed(&w.s, &campaign, TX_REFUSED, BOOT));
+    assert_false(parking_may(&w.s, &campaign, BOOT));
+    parking_hurry(&w.s, &campaign);
+    assert_true(parking_may(&w.s, &campaign, BOOT));
+    assert_true(parking_parked(&w.s, &campaign));
+    assert_true(parking_failed(&w.s, &other, TX_REFUSED, BOOT));
+    parking_drop(&w.s, 7);
+    assert_false(parking_parked(&w.s, &campaign));
+    assert_true(parking_parked(&w.s, &other));
+    leader_world_done(&w);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parking__a_lock_stops_its_campaign_alone),
+        cmocka_unit_test(test_parking__a_lock_met_again_waits_twice_as_long_up_to_a_bound),
+        cmocka_unit_test(test_parking__what_is_refused_waits_alone),
+        cmocka_unit_test(test_parking__a_parked_campaign_starts_nothing_and_its_attempts_go_on),
+        cmocka_unit_test(test_parking__the_table_says_what_a_person_unparked),
+        cmocka_unit_test(test_parking__a_wish_is_tried_at_once),
+    };
+    return cmocka_run_group_tests_name("parking", tests, NULL, NULL);
+}
