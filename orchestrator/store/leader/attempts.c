@@ -143,9 +143,15 @@ static void tries_json(const struct task_change_row *c, struct buf *b)
     ASSERT(!b->overflow);
 }
 
-static void record_attempt_params(const struct attempt_record *r, struct params *p)
+/* All that `record` can move besides the attempt's own row stays as it is. */
+static bool moves_alone(const struct attempt_record *r)
 {
-    bool ends = attempt_state_terminal(r->to);
+    return !attempt_state_terminal(r->to) && !r->release && !r->settle && !r->task_moves &&
+           !r->task_counts && !r->pool_moves && r->entries_n == 0 && r->change == NULL;
+}
+
+static void move_params(const struct attempt_record *r, struct params *p)
+{
     param_i64(p, r->attempt_id);
     param_i16(p, (int16_t)r->from);
     param_i16(p, (int16_t)r->to);
@@ -158,6 +164,12 @@ static void record_attempt_params(const struct attempt_record *r, struct params 
     param_time(p, r->created_us);
     param_time(p, r->started_us);
     param_time(p, r->ended_us);
+}
+
+static void record_attempt_params(const struct attempt_record *r, struct params *p)
+{
+    bool ends = attempt_state_terminal(r->to);
+    move_params(r, p);
     param_bool(p, ends);
     param_bool(p, r->release || ends);
     param_bool(p, r->release || r->settle || ends);
@@ -251,6 +263,12 @@ static bool record_some(struct store *s, const struct attempt_record *r, size_t 
     PGresult *results[PIPELINE_MAX];
     for (size_t i = 0; i < n; i++) {
         buf_init(&tries[i], TRIES_BYTES_MAX);
+        if (moves_alone(&r[i])) {
+            move_params(&r[i], &params[i]);
+            param_json(&params[i], r[i].manifest_json);
+            st[i] = (struct statement){QUERY(RECORD_MOVE), &params[i]};
+            continue;
+        }
         record_attempt_params(&r[i], &params[i]);
         record_task_params(&r[i], now_us, &tries[i], &params[i]);
         record_money_params(&r[i], &params[i]);
