@@ -112,8 +112,10 @@ struct campaign {
     int64_t id; /* 0: not submitted yet */
     int64_t submit_us;
     char project[16];
-    bool open_stage, canceled, ended;
-    int budget_raises, resumes, prods;
+    bool open_stage;
+    int prods;
+    int64_t last_job_us; /* its newest job was accepted */
+    int64_t over_musd;   /* use above its budget when that was set last */
     char *yaml;
     int parts, stages;
     char open_name[16];
@@ -153,7 +155,7 @@ struct world {
     /* judge */
     bool wrong;
     char verdict[512];
-    int64_t takeovers, crashes, cuts;
+    int64_t takeovers, crashes, cuts, statements;
     char (*story)[200];
     size_t story_n;
 };
@@ -239,5 +241,8 @@ PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);
 void judge_job_created(const struct job *j);
 void judge_create_sent(const struct job *j); /* a Create is on the wire */
 void judge_now(void);
+void judge_budget_set(struct campaign *c);     /* people have changed it just now */
+void judge_gives_up(const struct campaign *c); /* care has not brought it to its end */
+struct campaign *campaign_find(int64_t id);    /* NULL: no such */
 bool judge_over(void);
 void judge_end(void);

@@ -1,4 +1,5 @@
 /* What must hold, judged by SageMaker's own log and invoice, and by the rows at the end. */
+#include "core/failure/cause.h"
 #include "core/model.h"
 #include "deep.h"
 #include <stdarg.h>
@@ -34,6 +35,57 @@ void judge_create_sent(const struct job *j)
     }
 }
 
+struct campaign *campaign_find(int64_t id)
+{
+    for (int i = 0; i < deep->campaigns_n; i++) {
+        if (deep->campaigns[i].id == id) {
+            return &deep->campaigns[i];
+        }
+    }
+    return NULL;
+}
+
+/* I5: what a campaign has spent and reserved above its budget; below 0: room. */
+static int64_t over_budget(const struct campaign *c)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, c->id);
+    return sql_asked_i64("judge_budget",
+                         "SELECT (m.reserved_musd + m.spent_musd - k.limit_musd)::bigint FROM "
+                         "money m JOIN cap k USING (level, ref_id) WHERE level = 'campaign' AND "
+                         "ref_id = $1 AND k.limit_musd IS NOT NULL",
+                         &p);
+}
+
+/* A budget may be set below what is used: then nothing more may start. */
+void judge_budget_set(struct campaign *c)
+{
+    c->over_musd = MAX(0, over_budget(c));
+}
+
+static void check_budget(const struct campaign *c)
+{
+    int64_t over = over_budget(c);
+    if (over > c->over_musd) {
+        wrong("I5", "c-%lld is %lld micro-USD above its budget, %lld when that was set",
+              (long long)c->id, (long long)over, (long long)c->over_musd);
+    }
+}
+
+/* I18: in the calm, with every limit lifted and each hold resumed again and again, a campaign ends,
+ * whatever became of the others. Only what goes on failing may be given up. */
+void judge_gives_up(const struct campaign *c)
+{
+    int64_t used = 0;
+    for (int t = 0; t < TYPES; t++) {
+        used += aws_used(t, false) + aws_used(t, true);
+    }
+    if (used == 0 && deep->now_us - c->last_job_us > 3 * HOUR) {
+        wrong("I18", "c-%lld has had no job for %lld s, though nothing keeps it", (long long)c->id,
+              (long long)((deep->now_us - c->last_job_us) / SEC));
+    }
+}
+
 static int64_t task_state(const struct job *j)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -43,9 +95,16 @@ static int64_t task_state(const struct job *j)
                          "SELECT state FROM task_run WHERE campaign_id = $1 AND id = $2", &p);
 }
 
-/* I1: one live job a task; I4: quotas. */
+/* I1: one live job a task; I4: quotas; I5: budgets. */
 void judge_job_created(const struct job *j)
 {
+    struct campaign *c = campaign_find(j->campaign_id);
+    if (c == NULL) {
+        wrong("I2", "%s is of no campaign", j->name);
+        return;
+    }
+    c->last_job_us = deep->now_us;
+    check_budget(c);
     for (size_t i = 0; i < deep->jobs_n; i++) {
         const struct job *o = &deep->jobs[i];
         if (o != j && !o->foreign && !o->over && o->task_id == j->task_id) {
@@ -86,6 +145,11 @@ static void check_rows(void)
 void judge_now(void)
 {
     check_rows();
+    for (int i = 0; i < deep->campaigns_n; i++) {
+        if (deep->campaigns[i].id > 0) {
+            check_budget(&deep->campaigns[i]);
+        }
+    }
     PGresult *r = sql_rows("SELECT m.level || ' ' || m.ref_id FROM money m JOIN cap k ON k.level = "
                            "m.level AND k.ref_id = "
                            "m.ref_id WHERE m.reserved_musd < 0 OR m.spent_musd < 0 LIMIT 1");
@@ -252,8 +316,44 @@ static void check_done(void)
     PQclear(r);
 }
 
+/* I13: an attempt is free only when nothing ran, whatever the job says of itself; and quotas,
+ * throttling and capacity never count. A retry asked for by people starts the count anew. */
+static void check_counts(void)
+{
+    AUTO_RESULT PGresult *r = sql_asked(
+        "judge_counts",
+        "SELECT r.id, r.attempts::bigint, a.name, a.state::bigint, a.cause::bigint, a.unwanted "
+        "FROM "
+        "task_run r "
+        "JOIN attempt a ON a.task_id = r.id WHERE NOT EXISTS (SELECT FROM operation o WHERE "
+        "o.campaign_id = r.campaign_id AND o.kind = 'retry' AND o.done > 0) ORDER BY r.id",
+        NULL);
+    int64_t least = 0, most = 0;
+    for (int i = 0; i < row_count(r); i++) {
+        const struct job *j = job_find(row_text(r, i, 2));
+        int64_t state = row_i64(r, i, 3), cause = row_i64(r, i, 4);
+        bool ran = j != NULL && j->over && j->started != 0;
+        bool never = cause == CAUSE_NONE || cause == CAUSE_QUOTA || cause == CAUSE_THROTTLED ||
+                     cause == CAUSE_CAPACITY;
+        bool surely = ran && state == ATTEMPT_FAILED && strcmp(j->status, "Failed") == 0 &&
+                      cause != CAUSE_NONE && !row_bool(r, i, 5); /* pausing gives an attempt up */
+        least += state == ATTEMPT_SUCCEEDED || surely;
+        most += state == ATTEMPT_SUCCEEDED || ran || !never;
+        if (i + 1 < row_count(r) && row_i64(r, i + 1, 0) == row_i64(r, i, 0)) {
+            continue;
+        }
+        if (row_i64(r, i, 1) < least || row_i64(r, i, 1) > most) {
+            wrong("I13", "task %lld counts %lld attempts, not %lld to %lld",
+                  (long long)row_i64(r, i, 0), (long long)row_i64(r, i, 1), (long long)least,
+                  (long long)most);
+        }
+        least = most = 0;
+    }
+}
+
 void judge_end(void)
 {
+    check_counts();
     check_ends();
     check_rows();
     check_done();

@@ -110,7 +110,8 @@ static char *write_campaign(struct campaign *c, int i)
     AUTO_BUF struct buf b = BUF_INIT(65536);
     static const char *const at_limit[] = {"drain", "stop", "hold"};
     c->stages = (int)between(r, 1, 3);
-    c->parts = (int)between(r, 20, 40);
+    int64_t more = between(r, 0, 20);
+    c->parts = 20 + (int)between(r, 0, more);
     c->open_stage = rng_chance(r, 0.25);
     (void)snprintf(c->project, sizeof c->project, "p%lld", (long long)between(r, 0, 1));
     buf_addf(&b, "version: 1\nname: c%d\nproject: %s\nlimits: {parts: %lld, priority: %lld}\n", i,
@@ -317,6 +318,16 @@ static bool scale(struct campaign *c, struct err *err)
            apidb_notify(tx, err) && tx_commit(tx, err);
 }
 
+static bool set_budget(struct campaign *c, int64_t musd, struct err *err)
+{
+    bool ok = patch(c,
+                    &(struct apidb_patch){
+                        .priority = -1, .weight = -1, .set_budget = true, .budget_musd = musd},
+                    err);
+    judge_budget_set(c);
+    return ok;
+}
+
 static const char *const verb_words[] = {"pause",  "resume",    "resume", "drain",
                                          "cancel", "retry",     "retry",  "scale",
                                          "budget", "add parts", "close",  "limits"};
@@ -345,12 +356,7 @@ static bool act(struct campaign *c, int verb, struct err *err)
                                            .parts_limit = between(r, 0, 12)},
                      err);
     case 8:
-        return patch(c,
-                     &(struct apidb_patch){.priority = -1,
-                                           .weight = -1,
-                                           .set_budget = true,
-                                           .budget_musd = between(r, 0, 60) * 1000000},
-                     err);
+        return set_budget(c, between(r, 0, 60) * 1000000, err);
     case 9:
     case 10:
         return !c->open_stage || add_parts(c, verb == 10, err);
@@ -418,7 +424,9 @@ static void care(struct campaign *c)
                       &p) != 0) {
         return;
     }
-    c->prods++;
+    if (c->prods++ == PRODS_MAX) {
+        judge_gives_up(c);
+    }
     bool ok = c->prods > PRODS_MAX ? want(c, WANTED_CANCEL, &err)
                                    : patch(c, &free_it, &err) && want(c, WANTED_RUN, &err);
     if (ok && c->open_stage && c->prods == 1) {

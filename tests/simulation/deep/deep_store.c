@@ -17,6 +17,7 @@
 #define IDLE_IN_TX_US   (2 * SEC) /* as session_set gives the leader */
 #define NOTIFY_DELAY_US 3000
 #define SPARES_MAX      8
+#define STATEMENTS_MAX  400000 /* a seed needs 10,000, the largest of thousands 100,000 */
 
 bool __real_store_open(const char *conninfo, enum store_role role, struct store **ret,
                        struct err *err);
@@ -268,6 +269,9 @@ static void before(struct store *s, const char *name)
 {
     if (ours(s)) {
         proc_step(name);
+        if (strncmp(name, "lease_", 6) != 0 && ++deep->statements == STATEMENTS_MAX) {
+            wrong("I18", "%d statements, and no end: it turns in a circle", STATEMENTS_MAX);
+        }
         if (deep->now_us < deep->db_down_until_us || fault(FAULT_CUT_BEFORE)) {
             trace("cut before %s", name);
             cut(s);

@@ -376,6 +376,9 @@ static int64_t loop_pass(struct loop *l)
         l->pass_hook(l->pass_ctx);
     }
     works_run(&l->deferred);
+    if (deep->wrong) {
+        return deep->now_us; /* the world has seen enough */
+    }
     if (l->deferred.n > 0 || l->ready.n > 0 || l->p->notified) {
         return deep->now_us;
     }
@@ -554,6 +557,9 @@ void proc_step(const char *where)
     struct proc *p = deep->cur;
     if (p == NULL) {
         return;
+    }
+    if (deep->wrong) { /* nothing more is to be seen: back to the world for good */
+        yield_until(p, DEEP_NEVER, false);
     }
     deep->now_us += between(&deep->rng_time, 50, 800);
     deep->hash = (deep->hash ^ (uint64_t)deep->now_us) * 1099511628211u;
