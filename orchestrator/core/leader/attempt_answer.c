@@ -131,6 +131,9 @@ static enum cause cause_of_end(const struct live_attempt *a, const struct job_se
 /* The reason as people should read it: the worker's own words, or what we know of a stop. */
 static void explain_end(struct live_attempt *a, enum cause cause)
 {
+    if (cause == CAUSE_NONE && a->reason[0] == '\0') {
+        return; /* most answers */
+    }
     AUTO_FREE char *words = str_dup(cause_words(str_of(a->reason)));
     (void)snprintf(a->reason, sizeof a->reason, "%s", words);
     if (cause == CAUSE_STOPPED && a->row.stop_cause != CAUSE_NONE) {

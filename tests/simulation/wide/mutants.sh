@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Aim: show that the campaign simulator finds bugs. Method: each patch in mutants/, and each
-# of the protocol's in mutants/ that is named in mutants/protocol.txt, plants one in copies
+# Aim: show that the campaign simulator finds bugs. Method: each patch in mutants/, each of the
+# protocol's that is named in mutants/protocol.txt, and each of the leader's
+# (tests/unit/core/leader/mutants) that is named in mutants/leader.txt, plants one in copies
 # of files of orchestrator/core; only the objects made of those are compiled anew and linked in front
 # of libcore; the simulator runs seeds from 1 on until one breaks a promise, within CPU_MAX CPU
 # seconds. A patch that does not apply or compile, or a bug that is not found, fails.
@@ -41,6 +42,7 @@ one() {
     local name=$1 patch dir=$out/mutants/$1 file cpu seed
     patch=$here/mutants/$name.patch
     [ -f "$patch" ] || patch=$here/../exhaustive/mutants/$name.patch
+    [ -f "$patch" ] || patch=tests/unit/core/leader/mutants/$name.patch
     rm -rf "$dir" && mkdir -p "$dir" || exit 1
     # shellcheck disable=SC2013 # paths of the tree have no spaces
     for file in $(sed -n 's,^+++ b/\([^[:space:]]*\).*,\1,p' "$patch"); do
@@ -70,7 +72,7 @@ export -f one compile objects_of
 
 names() {
     basename -s .patch -a $here/mutants/*.patch
-    grep -v '^#' $here/mutants/protocol.txt
+    grep -hv '^#' $here/mutants/protocol.txt $here/mutants/leader.txt
 }
 drawn() { # N: of the sorted names those whose hash with the day comes first
     local name

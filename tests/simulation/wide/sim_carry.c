@@ -89,9 +89,6 @@ static void recorded(struct world *w, struct ctl *c, struct pending_record *p)
 static bool flush(struct world *w, struct ctl *c)
 {
     size_t n = c->state.records_n;
-    if (n == 0) {
-        return c->leading;
-    }
     if (!db_begin(w, c)) {
         return false;
     }
@@ -115,28 +112,26 @@ static bool flush(struct world *w, struct ctl *c)
     return true;
 }
 
-static bool kept_facts(struct world *w, struct ctl *c)
+static void kept_facts(struct world *w, struct ctl *c)
 {
-    bool any = false;
     struct fact f;
     for (size_t i = 0; i < c->state.attempts_n; i++) {
         struct live_attempt *a = c->state.attempts[i];
         while (leader_attempt_kept_fact(a, &f)) {
             carry_fact(w, c, a->row.id, &f);
-            any = true;
         }
     }
-    return any;
 }
 
 bool carry_records(struct world *w, struct ctl *c)
 {
-    do {
+    while (c->leading && c->state.records_n > 0) {
         if (!flush(w, c)) {
             return false;
         }
-    } while (kept_facts(w, c));
-    return true;
+        kept_facts(w, c);
+    }
+    return c->leading;
 }
 
 /* --- intents --- */
