@@ -8,11 +8,12 @@ files plus one curl transfer each; resizing, tar, JSON and parquet are not in it
 take turns, after one warm-up; medians. As many processes measure the pixels' limit side by side as
 the worker has for decoding: two threads of one core are each slower than one alone. Lines go to build/bench.jsonl, replacing older ones of the
 same names.
+http_colourful: the same over pictures of strong colours, half of whose JPEGs RGB would clip.
 dead_hosts and slow_hosts: one URL in a hundred is on a host that never answers, or sends a byte a
 second; images a second by the clock of the web server, between a tenth and nine tenths of the run,
 against the same run without such hosts, taken in turns.
 Usage: bench.py [--images 1000] [--rows 6000] [--runs 5] [--corpus DIR]
-[--only http,http_fast,https_fresh,dead_hosts,slow_hosts,rss,rss_group,first_image]"""
+[--only http,http_colourful,http_fast,https_fresh,dead_hosts,slow_hosts,rss,rss_group,first_image]"""
 import argparse
 import json
 import os
@@ -332,6 +333,8 @@ class Bench:
         only = self.a.only
         if "http" in only:
             self.speed("http", "http")
+        if "http_colourful" in only:
+            self.speed("http_colourful", "http")
         if "http_fast" in only:
             self.speed("http_fast", "http", ["--fast-decode", "true"], fast=True)
         if "https_fresh" in only:
@@ -357,7 +360,7 @@ def main():
     p.add_argument("--images", type=int, default=1000)
     p.add_argument("--rows", type=int, default=6000, help="of a part; a start counts for less the longer it is")
     p.add_argument("--runs", type=int, default=5)
-    p.add_argument("--only", default="http,http_fast,https_fresh,dead_hosts,slow_hosts,"
+    p.add_argument("--only", default="http,http_colourful,http_fast,https_fresh,dead_hosts,slow_hosts,"
                    "rss,rss_group,first_image")
     p.add_argument("--corpus", default=os.path.join(ROOT, "build", "bench", "corpus"))
     a = p.parse_args()
@@ -369,6 +372,25 @@ def main():
     print("# " + corpus.describe(a.corpus), flush=True)
     folder = tempfile.mkdtemp(prefix="drover-bench-")
     web = Web(folder, a.corpus)
+    later = "http_colourful" in a.only
+    a.only = [x for x in a.only if x != "http_colourful"]
+    try:
+        Bench(a, web, folder).run()
+    finally:
+        web.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    if later:
+        colourful(a)
+
+
+def colourful(a):
+    """The same as http for a corpus of strong colours."""
+    a.corpus += "-colourful"
+    corpus.make(a.corpus, a.images, 1.3)
+    print("# colourful: " + corpus.describe(a.corpus), flush=True)
+    folder = tempfile.mkdtemp(prefix="drover-bench-")
+    web = Web(folder, a.corpus)
+    a.only = ["http_colourful"]
     try:
         Bench(a, web, folder).run()
     finally:

@@ -20,7 +20,7 @@ def size(r):
     return max(longer * a // max(a, b), 300), max(longer * b // max(a, b), 300)
 
 
-def photo(r, w, h, grain):
+def photo(r, w, h, grain, colour=0.45):
     """Soft fields at many scales, hard edges, some lettering and grain, as a camera sees."""
     im = np.zeros((h, w, 3), np.float32)
     for cells in (3, 7, 17, 41, 97):
@@ -29,10 +29,10 @@ def photo(r, w, h, grain):
     im -= im.mean(axis=(0, 1))
     # Real pictures have far less colour than light.
     grey = im.mean(axis=2, keepdims=True)
-    im = 128 + 1.1 * grey + 0.45 * (im - grey)
+    im = 128 + 1.1 * grey + colour * (im - grey)
     for _ in range(r.randint(4, 14)):
         at = (r.rand(r.randint(3, 7), 2) * [w, h]).astype(np.int32)
-        cv2.fillPoly(im, [at], [float(c) for c in 128 + 70 * r.randn(3) * [0.5, 0.7, 0.6]])
+        cv2.fillPoly(im, [at], [float(c) for c in 128 + 70 * colour / 0.45 * r.randn(3) * [0.5, 0.7, 0.6]])
     if r.rand() < 0.3:
         cv2.putText(im, "drover %d" % r.randint(10 ** 6), (w // 10, h // 2), 1,
                     max(w / 220.0, 1), (245, 245, 245), 2)
@@ -54,22 +54,23 @@ def graphic(r, w, h):
     return im[:, :, 1] if kind < 0.35 else im
 
 
-def one(i):
+def one(i, colour=0.45):
     r = np.random.RandomState(1000003 + i)
     kind = r.rand()
     w, h = size(r)
     if kind < 0.86:
         q = int(r.choice([75, 80, 85, 90, 95], p=[0.15, 0.2, 0.3, 0.25, 0.1]))
         flags = [cv2.IMWRITE_JPEG_QUALITY, q, cv2.IMWRITE_JPEG_PROGRESSIVE, int(kind < 0.172)]
-        return "jpg", cv2.imencode(".jpg", photo(r, w, h, 1.4 + 5.8 * r.rand()), flags)[1]
+        return "jpg", cv2.imencode(".jpg", photo(r, w, h, 1.4 + 5.8 * r.rand(), colour), flags)[1]
     if kind < 0.93:
         w, h = max(w * 51 // 100, 300), max(h * 51 // 100, 300)
         return "png", cv2.imencode(".png", graphic(r, w, h))[1]
-    return "webp", cv2.imencode(".webp", photo(r, w, h, 2 + 3.5 * r.rand()),
+    return "webp", cv2.imencode(".webp", photo(r, w, h, 2 + 3.5 * r.rand(), colour),
                                 [cv2.IMWRITE_WEBP_QUALITY, 82])[1]
 
 
-def make(folder, n):
+def make(folder, n, colour=0.45):
+    """colour: 0.45 as in photographs; 1.3 as in graphics, half of whose JPEGs RGB would clip."""
     done = os.path.join(folder, "done-%d-%d" % (VERSION, n))
     if os.path.exists(done):
         return
@@ -77,7 +78,7 @@ def make(folder, n):
     cv2.setNumThreads(1)
     names = []
     for i in range(n):
-        ext, data = one(i)
+        ext, data = one(i, colour)
         names.append("%05d.%s" % (i, ext))
         with open(os.path.join(folder, names[-1]), "wb") as f:
             f.write(data.tobytes())
