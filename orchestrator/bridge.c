@@ -39,10 +39,7 @@ bool bridge_listing_add(struct bridge_listing *l, struct str uri, int64_t size)
     if (l->n >= BRIDGE_OBJECTS_MAX || l->bytes + uri.n > BRIDGE_OBJECT_BYTES) {
         return false;
     }
-    if (l->n == l->cap) {
-        l->cap = l->cap == 0 ? 256 : l->cap * 2;
-        l->at = xrealloc(l->at, l->cap * sizeof *l->at);
-    }
+    ARRAY_ROOM(l->at, l->n, l->cap);
     l->at[l->n++] = (struct bridge_object){.uri = str_dup(uri), .size = size};
     l->bytes += uri.n;
     return true;

@@ -90,10 +90,7 @@ void table_column(struct text_table *t, const char *head, bool right)
 
 void table_row(struct text_table *t, const char *const *cells)
 {
-    if (t->n == t->cap) {
-        t->cap = t->cap == 0 ? 32 : t->cap * 2;
-        t->rows = xrealloc(t->rows, t->cap * sizeof *t->rows);
-    }
+    ARRAY_ROOM(t->rows, t->n, t->cap);
     char **row = xcalloc((size_t)t->columns, sizeof *row);
     for (int i = 0; i < t->columns; i++) {
         AUTO_FREE char *clean = text_clean(cells[i] != NULL ? cells[i] : "");

@@ -47,6 +47,15 @@ void *xrealloc(void *p, size_t n)
     return q;
 }
 
+void *array_room(void *items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap) {
+        return items;
+    }
+    *cap = MAX((size_t)16, *cap * 2);
+    return xrealloc(items, *cap * size);
+}
+
 char *xstrdup(const char *s)
 {
     return xstrndup(s, strlen(s));

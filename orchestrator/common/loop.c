@@ -255,10 +255,7 @@ void loop_timer_set(struct loop_timer *t, int64_t after_us)
     if (after_us < 0 || l == NULL) {
         return;
     }
-    if (l->heap_n == l->heap_cap) {
-        l->heap_cap = l->heap_cap == 0 ? 16 : l->heap_cap * 2;
-        l->heap = xrealloc(l->heap, l->heap_cap * sizeof *l->heap);
-    }
+    ARRAY_ROOM(l->heap, l->heap_n, l->heap_cap);
     /* The current time, not the pass's: after a long callback the timer must not fire early. */
     if (!add_i64(clock_mono_us(), after_us, &t->at_us)) {
         t->at_us = INT64_MAX;
@@ -323,10 +320,7 @@ bool loop_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx, struct
 
 void loop_defer(struct loop *l, void (*fn)(void *p), void *p)
 {
-    if (l->deferred_n == l->deferred_cap) {
-        l->deferred_cap = l->deferred_cap == 0 ? 16 : l->deferred_cap * 2;
-        l->deferred = xrealloc(l->deferred, l->deferred_cap * sizeof *l->deferred);
-    }
+    ARRAY_ROOM(l->deferred, l->deferred_n, l->deferred_cap);
     l->deferred[l->deferred_n++] = (struct loop_deferred){fn, p};
 }
 

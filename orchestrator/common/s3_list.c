@@ -50,11 +50,9 @@ void s3_pages_query(const struct s3_pages *p, struct buf *out)
 static void push(struct s3_pages *p, struct str key, struct str etag, int64_t size, usec_t modified)
 {
     struct s3_listing *l = p->listing;
-    if (l->n == p->cap) {
-        p->cap = p->cap == 0 ? 64 : p->cap * 2;
-        l->objects = xrealloc(l->objects, p->cap * sizeof *l->objects);
-        l->texts_ = xrealloc(l->texts_, p->cap * sizeof *l->texts_);
-    }
+    size_t cap = p->cap;
+    ARRAY_ROOM(l->objects, l->n, cap);
+    ARRAY_ROOM(l->texts_, l->n, p->cap);
     char *text = xmalloc(key.n + 1 + etag.n + 1);
     memcpy(text, key.p, key.n);
     text[key.n] = '\0';

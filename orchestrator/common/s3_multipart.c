@@ -107,10 +107,7 @@ static bool upload_part(struct s3_multipart *m, struct err *err)
     if (k.r.etag[0] == '\0') {
         return err_set(err, ERR_AWS, "UploadPart: the answer has no ETag");
     }
-    if (m->parts_n == m->parts_cap) {
-        m->parts_cap = m->parts_cap == 0 ? 16 : m->parts_cap * 2;
-        m->parts = xrealloc(m->parts, m->parts_cap * sizeof *m->parts);
-    }
+    ARRAY_ROOM(m->parts, m->parts_n, m->parts_cap);
     memcpy(m->parts[m->parts_n++].etag, k.r.etag, sizeof k.r.etag);
     m->bytes_n = 0;
     return true;

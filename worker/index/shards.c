@@ -33,10 +33,7 @@ static bool add(struct shards *s, const char *path, const char *etag, int64_t si
     if (s->n == SHARDS_MAX) {
         return err_set(err, ERR_LIMIT, "more than %d shards", SHARDS_MAX);
     }
-    if (s->n == s->cap_) {
-        s->cap_ = s->cap_ == 0 ? 256 : s->cap_ * 2;
-        s->at = xrealloc(s->at, s->cap_ * sizeof *s->at);
-    }
+    ARRAY_ROOM(s->at, s->n, s->cap_);
     s->at[s->n++] = (struct shard_entry){add_text(s, path), add_text(s, etag), size};
     return s->text_.overflow
                ? err_set(err, ERR_LIMIT, "the shards' names take more than %zu bytes", s->text_.max)

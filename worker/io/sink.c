@@ -164,10 +164,7 @@ static struct s3_uri uri_of(const struct sink *s, const char *name)
 static void listing_add(struct sink_listing *l, size_t *cap, const char *name, int64_t size,
                         const char *etag)
 {
-    if (l->n == *cap) {
-        *cap = *cap == 0 ? 256 : *cap * 2;
-        l->objects = xrealloc(l->objects, *cap * sizeof *l->objects);
-    }
+    ARRAY_ROOM(l->objects, l->n, *cap);
     struct sink_object *o = &l->objects[l->n++];
     *o = (struct sink_object){.name = xstrdup(name), .size = size};
     (void)snprintf(o->etag, sizeof o->etag, "%s", etag);

@@ -62,10 +62,7 @@ static void add_text(struct stats *s, const char *text, int64_t n)
     }
     size_t slot = slot_of(s, text);
     if (s->slots_[slot] == 0) {
-        if (s->texts_n == s->texts_cap) {
-            s->texts_cap = MAX(s->texts_cap * 2, 8);
-            s->texts = xrealloc(s->texts, s->texts_cap * sizeof *s->texts);
-        }
+        ARRAY_ROOM(s->texts, s->texts_n, s->texts_cap);
         s->texts[s->texts_n++] = (struct stats_text){xstrdup(text), 0};
         s->slots_[slot] = (uint32_t)s->texts_n;
     }

@@ -11,10 +11,7 @@ static bool sooner(const struct forecast_event *a, const struct forecast_event *
 
 static void event_push(struct forecast_pass *r, usec_t at_us, uint32_t live)
 {
-    if (r->events_n == r->events_cap) {
-        r->events_cap = MAX(r->events_cap * 2, 64U);
-        r->events = xrealloc(r->events, r->events_cap * sizeof *r->events);
-    }
+    ARRAY_ROOM(r->events, r->events_n, r->events_cap);
     struct forecast_event e = {.at_us = at_us, .live = live, .nth = r->nth++};
     uint32_t i = r->events_n++;
     while (i > 0 && sooner(&e, &r->events[(i - 1) / 2])) {
@@ -50,10 +47,7 @@ static uint32_t live_new(struct forecast_pass *r)
         r->free_head = r->lives[i].next_free;
         return i;
     }
-    if (r->lives_n == r->lives_cap) {
-        r->lives_cap = MAX(r->lives_cap * 2, 64U);
-        r->lives = xrealloc(r->lives, r->lives_cap * sizeof *r->lives);
-    }
+    ARRAY_ROOM(r->lives, r->lives_n, r->lives_cap);
     return r->lives_n++;
 }
 

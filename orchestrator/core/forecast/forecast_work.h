@@ -88,9 +88,11 @@ struct forecast_pass {
     struct sched_project *projects;
     struct forecast_stage_pass *stage;
     struct forecast_live *lives;
-    uint32_t lives_n, lives_cap, free_head;
+    uint32_t lives_n, free_head;
+    size_t lives_cap;
     struct forecast_event *events;
-    uint32_t events_n, events_cap, nth;
+    uint32_t events_n, nth;
+    size_t events_cap;
     usec_t why_start_us;  /* of why_task_id */
     double waited[5];     /* of the target's stages, by enum forecast_binding, microseconds */
     double *waited_slots; /* [slots_n] */

@@ -257,10 +257,7 @@ struct live_attempt *leader_state_add_attempt(struct leader_state *s, const stru
                                                     .job_settled = row->settled,
                                                     .closed = row->settled && row->open_musd == 0};
     buf_init(&a->request, REQUEST_BYTES_MAX);
-    if (s->attempts_n == s->attempts_cap) {
-        s->attempts_cap = MAX(64, s->attempts_cap * 2);
-        s->attempts = xrealloc(s->attempts, s->attempts_cap * sizeof(struct live_attempt *));
-    }
+    ARRAY_ROOM(s->attempts, s->attempts_n, s->attempts_cap);
     size_t at = attempt_at(s, row->id);
     memmove(&s->attempts[at + 1], &s->attempts[at],
             (s->attempts_n - at) * sizeof(struct live_attempt *));

@@ -1,6 +1,7 @@
 /* See pool_life.h. */
 #include "pool_life.h"
 #include "budget_state.h"
+#include "common/retry.h"
 #include "core/capacity/warm_pool.h"
 #include "core/money/cost.h"
 #include <stdio.h>
@@ -34,9 +35,7 @@ void leader_pool_listed(struct leader_state *s, const char *job, enum warm_pool_
 
 void leader_pool_failed(struct live_pool *p, int64_t boot_us)
 {
-    int64_t wait_us = RETRY_BASE_US << MIN(p->failures, 10);
-    p->failures++;
-    p->next_us = boot_us + MIN(wait_us, RETRY_CAP_US);
+    p->next_us = boot_us + retry_step_us(RETRY_BASE_US, RETRY_CAP_US, p->failures++);
 }
 
 /* --- what Describe says of it --- */

@@ -1,5 +1,6 @@
 /* See quota_learning.h. */
 #include "quota_learning.h"
+#include "common/retry.h"
 
 #define PROBE_MIN_US (5 * USEC_PER_SEC)
 #define PROBE_MAX_US (300 * USEC_PER_SEC)
@@ -41,9 +42,7 @@ bool quota_learning_refused(struct leader_state *s, const struct live_attempt *a
     enum quota_ledger_quota q =
         quota_ledger_learn(&ls->s, &s->account, &r, type_n, total_n, now_us);
     if (q == QUOTA_LEDGER_QUOTA_TYPE || q == QUOTA_LEDGER_QUOTA_TOTAL) {
-        int64_t wait_us = PROBE_MIN_US << MIN(ls->refusals, 10);
-        ls->refusals++;
-        ls->probe_us = now_us + MIN(wait_us, PROBE_MAX_US);
+        ls->probe_us = now_us + retry_step_us(PROBE_MIN_US, PROBE_MAX_US, ls->refusals++);
     }
     s->decide = true;
     *ret = (struct quota_learning_refusal){

@@ -1,5 +1,6 @@
 /* See skip_done.h. */
 #include "skip_done.h"
+#include "common/retry.h"
 
 #define BACK_OFF_MIN_US USEC_PER_SEC
 #define BACK_OFF_MAX_US (60 * USEC_PER_SEC)
@@ -63,11 +64,7 @@ enum skip_done_then skip_done_plan(struct leader_state *s, const struct skip_don
 /* Doubles with each answer in a row that did not come, with jitter. */
 static usec_t back_off(struct leader_state *s, int failed)
 {
-    usec_t us = BACK_OFF_MIN_US;
-    for (int i = 1; i < failed && us < BACK_OFF_MAX_US; i++) {
-        us *= 2;
-    }
-    us = MIN(us, BACK_OFF_MAX_US);
+    usec_t us = retry_step_us(BACK_OFF_MIN_US, BACK_OFF_MAX_US, failed - 1);
     return us / 2 + (usec_t)rng_below(&s->rng, (uint64_t)us / 2);
 }
 

@@ -10,6 +10,7 @@
  * name belongs to another job: no Create of ours took effect, and none can while the name is
  * taken). */
 #include "protocol.h"
+#include "common/retry.h"
 
 static int64_t add_sat(int64_t a, int64_t b)
 {
@@ -17,15 +18,10 @@ static int64_t add_sat(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
 }
 
-/* Wait before the next call after `failures` (>= 1) in a row: doubled each time, never above the
- * cap. Jitter is the caller's. */
+/* Wait before the next call after `failures` (>= 1) in a row. Jitter is the caller's. */
 static int64_t backoff_us(int failures, const struct protocol_config *cfg)
 {
-    int64_t wait_us = cfg->resend_base_us;
-    for (int i = 1; i < failures && wait_us < cfg->resend_cap_us; i++) {
-        wait_us = add_sat(wait_us, wait_us);
-    }
-    return MIN(wait_us, cfg->resend_cap_us);
+    return retry_step_us(cfg->resend_base_us, cfg->resend_cap_us, failures - 1);
 }
 
 /* A call failed: wait longer before the next; alert once when failures continue. */

@@ -72,10 +72,7 @@ struct local_job *jobs_find(const struct jobs *j, const char *name)
 
 static void list_push(struct local_job ***items, size_t *n, size_t *cap, struct local_job *job)
 {
-    if (*n == *cap) {
-        *cap = MAX((size_t)256, *cap * 2);
-        *items = xrealloc(*items, *cap * sizeof **items);
-    }
+    ARRAY_ROOM(*items, *n, *cap);
     (*items)[(*n)++] = job;
 }
 

@@ -13,10 +13,7 @@
 static void index_add(struct wire_log *w, uint64_t id, usec_t arrival, int64_t offset,
                       int32_t length)
 {
-    if (w->n == w->cap) {
-        w->cap = MAX((size_t)1024, w->cap * 2);
-        w->lines = xrealloc(w->lines, w->cap * sizeof *w->lines);
-    }
+    ARRAY_ROOM(w->lines, w->n, w->cap);
     w->lines[w->n++] = (struct wire_line){id, arrival, offset, length};
     w->next_id = MAX(w->next_id, id + 1);
 }

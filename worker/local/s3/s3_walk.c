@@ -43,10 +43,7 @@ static size_t entries_read(const char *folder, struct walk_entry **ret)
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0) {
             continue;
         }
-        if (n == cap) {
-            cap = MAX((size_t)64, cap * 2);
-            list = xrealloc(list, cap * sizeof *list);
-        }
+        ARRAY_ROOM(list, n, cap);
         list[n++].name = xasprintf("%s%s", d->d_name, is_folder(folder, d) ? "/" : "");
     }
     if (dir != NULL) {

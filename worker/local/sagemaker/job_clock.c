@@ -83,10 +83,7 @@ void job_clock_wake(struct app *app)
 static void delayed_add(struct app *app, struct delayed d)
 {
     struct job_clock *t = app->ticker;
-    if (t->delayed_n == t->delayed_cap) {
-        t->delayed_cap = MAX((size_t)16, t->delayed_cap * 2);
-        t->delayed = xrealloc(t->delayed, t->delayed_cap * sizeof *t->delayed);
-    }
+    ARRAY_ROOM(t->delayed, t->delayed_n, t->delayed_cap);
     t->delayed[t->delayed_n++] = d;
     job_clock_wake(app);
 }
