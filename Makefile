@@ -152,7 +152,7 @@ $(GEN)/migrations.S: sql/migrations.awk $(wildcard sql/migrations/*.sql)
 	@mkdir -p $(GEN)
 	$(Q)awk -f sql/migrations.awk $(sort $(wildcard sql/migrations/*.sql)) > $@.tmp && mv $@.tmp $@
 WEB_SRC := $(wildcard orchestrator/web/*.js orchestrator/web/*.css orchestrator/web/*.html orchestrator/web/*.svg orchestrator/web/*.mjs orchestrator/web/package*.json)
-$(GEN)/assets.S: orchestrator/web/build.sh $(WEB_SRC)
+$(GEN)/assets.S: orchestrator/web/build.sh orchestrator/core/model.h $(WEB_SRC)
 	$(Q)sh orchestrator/web/build.sh $(GEN)
 
 # --- tests ----------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ if [ ! -x "$deps/.bin/esbuild" ]; then
 fi
 rm -rf "$out"
 mkdir -p "$out/assets"
-NODE_PATH=$deps "$deps/.bin/esbuild" "$src/main.js" --bundle --format=esm --minify --target=es2020 \
+volume_gb_max=$(sed -n 's/^#define VOLUME_GB_MAX *\([0-9]*\).*/\1/p' "$src/../core/model.h")
+NODE_PATH=$deps "$deps/.bin/esbuild" "$src/main.js" "--define:VOLUME_GB_MAX=${volume_gb_max:?}" --bundle --format=esm --minify --target=es2020 \
     --log-level=warning --outfile="$out/app.js"
 "$deps/.bin/esbuild" "$src/style.css" --minify --log-level=warning --outfile="$out/style.css"
 hash_of() { sha256sum "$1" | cut -c1-12; }

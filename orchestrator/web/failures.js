@@ -1,4 +1,5 @@
 // Failures by cause with sample lines and remedies, and a retry of exactly the parts named.
+// VOLUME_GB_MAX comes from core/model.h, by build.sh.
 import { html } from './html.js';
 import { post } from './api.js';
 import { Ago } from './show.js';
@@ -33,7 +34,7 @@ export function retryQuestion(campaign, stage, causes, remedy, onDone) {
       return { empty: p.parts === 0, show: html`<p><b class="big" id="preview-parts">${count(p.parts)}</b> ${p.parts === 1 ? 'part' : 'parts'} will be tried again.</p>
         ${p.sample.length > 0 && html`<p class="muted">${p.parts === 1 ? 'Part' : 'Parts'} ${p.sample.join(', ')}${more}. Finished parts are not touched. Their failed tries cost ${usd(p.lost_micro_usd)}.</p>`}
         ${remedy && html`<p class="muted">What helps: ${remedy}.</p>`}
-        ${causes?.includes('disk_full') && p.parts > 0 && html`<label class="volume">Volume of the new tries, GB (empty: as before) <input type="number" min="1" max="16384" step="1" onInput=${volume}/></label>`}` };
+        ${causes?.includes('disk_full') && p.parts > 0 && html`<label class="volume">Volume of the new tries, GB (empty: as before) <input type="number" min="1" max=${VOLUME_GB_MAX} step="1" onInput=${volume}/></label>`}` };
     },
     confirm: async (key) => onDone(await post(`/campaigns/${campaign}:retry`, body, key)),
   };

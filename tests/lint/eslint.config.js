@@ -27,7 +27,7 @@ export default [
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
     files: ['orchestrator/web/*.js', 'tests/lint/planted/*.js'],
-    languageOptions: { ecmaVersion: 2022, sourceType: 'module', globals: globals.browser },
+    languageOptions: { ecmaVersion: 2022, sourceType: 'module', globals: { ...globals.browser, VOLUME_GB_MAX: 'readonly' } }, // build.sh's
     plugins: { 'react-hooks': hooks },
     rules: { ...rules, ...hooks.configs['recommended-latest'].rules, 'react-hooks/exhaustive-deps': 'error' },
   },
