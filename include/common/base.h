@@ -39,7 +39,7 @@ NORETURN void assert_failed(const char *cond, const char *file, int line, const 
 void *xmalloc(size_t n) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *p, size_t n) __attribute__((returns_nonnull));
-/* The array of *cap items of `size` bytes with room for one more than n: doubled when it is full. */
+/* The array of *cap items of `size` bytes with room for one more than n; doubled when full. */
 void *array_room(void *items, size_t n, size_t *cap, size_t size) __attribute__((returns_nonnull));
 #define ARRAY_ROOM(items, n, cap) ((items) = array_room((items), (n), &(cap), sizeof *(items)))
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));

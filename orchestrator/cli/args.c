@@ -33,36 +33,36 @@ static bool takes(const struct command *c, const char *name)
     return strcmp(name, "help") == 0;
 }
 
-static const struct command *command_find(const char *verb)
+static const struct command *command_find(const struct commands *all, const char *verb)
 {
-    for (size_t i = 0; i < command_table_n; i++) {
-        if (strcmp(command_table[i].verb, verb) == 0) {
-            return &command_table[i];
+    for (size_t i = 0; i < all->n; i++) {
+        if (strcmp(all->at[i].verb, verb) == 0) {
+            return &all->at[i];
         }
     }
     return NULL;
 }
 
-static const char *command_guess(const char *verb)
+static const char *command_guess(const struct commands *all, const char *verb)
 {
     const char *best = NULL;
     size_t least = 3;
-    for (size_t i = 0; i < command_table_n; i++) {
-        size_t d = str_distance(str_of(verb), str_of(command_table[i].verb));
+    for (size_t i = 0; i < all->n; i++) {
+        size_t d = str_distance(str_of(verb), str_of(all->at[i].verb));
         if (d < least) {
             least = d;
-            best = command_table[i].verb;
+            best = all->at[i].verb;
         }
     }
     return best;
 }
 
-void args_help_all(void)
+void args_help_all(const struct commands *all)
 {
     (void)printf("drover: runs campaigns of SageMaker jobs to their end\n\nusage: drover VERB "
                  "[CAMPAIGN[/STAGE[/PART[/ATTEMPT]]]] [options]\n\n");
-    for (size_t i = 0; i < command_table_n; i++) {
-        (void)printf("  %-9s %s\n", command_table[i].verb, command_table[i].summary);
+    for (size_t i = 0; i < all->n; i++) {
+        (void)printf("  %-9s %s\n", all->at[i].verb, all->at[i].summary);
     }
     (void)printf("\nhelp for one verb, with examples: drover VERB --help\nserver: DROVER_URL "
                  "(http://127.0.0.1:8080), "
@@ -236,11 +236,11 @@ static bool count_check(const struct cli *cli)
     return true;
 }
 
-bool args_parse(struct cli *cli, int argc, char **argv)
+bool args_parse(const struct commands *all, struct cli *cli, int argc, char **argv)
 {
-    cli->command = command_find(argv[1]);
+    cli->command = command_find(all, argv[1]);
     if (cli->command == NULL) {
-        const char *guess = command_guess(argv[1]);
+        const char *guess = command_guess(all, argv[1]);
         AUTO_FREE char *next = guess != NULL ? xasprintf("did you mean drover %s?", guess)
                                              : xstrdup("drover help lists the verbs");
         (void)fail(EXIT_USAGE, next, "there is no verb '%.40s'", argv[1]);

@@ -2,8 +2,12 @@
 #pragma once
 #include "cli.h"
 
+struct commands {
+    const struct command *at; /* [n] */
+    size_t n;
+};
 /* Fill cli from argv. False after an error message. */
-bool args_parse(struct cli *cli, int argc, char **argv) MUST_CHECK;
+bool args_parse(const struct commands *all, struct cli *cli, int argc, char **argv) MUST_CHECK;
 void args_help(const struct command *c);
 /* Print the list of verbs, the environment and the exit statuses. */
-void args_help_all(void);
+void args_help_all(const struct commands *all);

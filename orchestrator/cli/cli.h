@@ -32,8 +32,6 @@ struct command {
     int (*run)(struct cli *cli); /* returns the exit status */
     const char *args, *options, *summary, *examples;
 };
-extern const struct command command_table[];
-extern const size_t command_table_n;
 #define X(verb, fn, args, options, summary, examples) int fn(struct cli *cli);
 #include "commands.def"
 #undef X

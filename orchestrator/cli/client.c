@@ -5,9 +5,9 @@
 #include "common/clock.h"
 #include "common/http.h"
 #include "common/rng.h"
+#include "interrupt.h"
 #include "print.h"
 #include "table.h"
-#include "wait.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

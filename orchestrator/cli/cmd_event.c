@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "client.h"
 #include "common/clock.h"
+#include "interrupt.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"

@@ -1,10 +1,10 @@
 /* drover logs: the log of a part's job. */
 #include "cli.h"
 #include "client.h"
+#include "interrupt.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
-#include "wait.h"
 #include <stdio.h>
 
 #define LOG_POLL_MS 1000

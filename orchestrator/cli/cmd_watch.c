@@ -1,8 +1,8 @@
 /* drover watch. */
 #include "cli.h"
+#include "interrupt.h"
 #include "progress.h"
 #include "ref.h"
-#include "wait.h"
 #include <stdio.h>
 
 int cmd_watch(struct cli *cli)

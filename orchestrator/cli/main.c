@@ -9,12 +9,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-const struct command command_table[] = {
+static const struct command table[] = {
 #define X(verb, fn, args, options, summary, examples) {verb, fn, args, options, summary, examples},
 #include "commands.def"
 #undef X
 };
-const size_t command_table_n = ARRAY_LEN(command_table);
+static const struct commands all = {table, ARRAY_LEN(table)};
 
 static int terminal_width(void)
 {
@@ -44,9 +44,9 @@ static void surroundings(struct cli *cli)
 
 int cmd_help(struct cli *cli)
 {
-    for (size_t i = 0; cli->args_n > 0 && i < command_table_n; i++) {
-        if (strcmp(command_table[i].verb, cli->args[0]) == 0) {
-            args_help(&command_table[i]);
+    for (size_t i = 0; cli->args_n > 0 && i < all.n; i++) {
+        if (strcmp(table[i].verb, cli->args[0]) == 0) {
+            args_help(&table[i]);
             return EXIT_OK;
         }
     }
@@ -54,7 +54,7 @@ int cmd_help(struct cli *cli)
         return fail(EXIT_USAGE, "drover help lists the verbs", "there is no verb '%.40s'",
                     cli->args[0]);
     }
-    args_help_all();
+    args_help_all(&all);
     return EXIT_OK;
 }
 
@@ -63,18 +63,18 @@ int main(int argc, char **argv)
     struct cli cli = {0};
     surroundings(&cli);
     if (argc < 2) {
-        args_help_all();
+        args_help_all(&all);
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        args_help_all();
+        args_help_all(&all);
         return EXIT_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
         argv[1][0] = argv[1][1] = ' ';
         argv[1] += 2;
     }
-    if (!args_parse(&cli, argc, argv)) {
+    if (!args_parse(&all, &cli, argc, argv)) {
         return EXIT_USAGE;
     }
     if (cli.opt.help) {

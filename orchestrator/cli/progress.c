@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "client.h"
 #include "common/clock.h"
+#include "interrupt.h"
 #include "print.h"
 #include "table.h"
 #include "wait.h"

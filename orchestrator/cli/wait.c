@@ -3,34 +3,11 @@
 #include "cli.h"
 #include "client.h"
 #include "common/clock.h"
+#include "interrupt.h"
 #include "print.h"
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 
 #define POLL_MS 300
-
-/* Caught signals stay blocked and pending, so that polling needs no handler and no global. */
-bool interrupted(void)
-{
-    sigset_t pending;
-    return sigpending(&pending) == 0 &&
-           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
-}
-
-void interrupt_catch(void)
-{
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
-void pause_ms(int ms)
-{
-    (void)poll(NULL, 0, ms);
-}
 
 bool timeout_read(const struct cli *cli, int64_t *ret_us)
 {

@@ -1,13 +1,9 @@
-/* Waits for the server: time-outs, interrupts, polling. */
+/* Waits for the server: time-outs and polling. */
 #pragma once
 #include "cli.h"
 
 /* --timeout in us; -1: no limit. False after an error message */
 bool timeout_read(const struct cli *cli, int64_t *ret_us);
-bool interrupted(void);
-/* Block SIGINT and SIGTERM; interrupted() is true once one is pending. */
-void interrupt_catch(void);
-void pause_ms(int ms);
 /* GET path every 300 ms until done(answer, arg). Returns the exit status. */
 int wait_for(struct cli *cli, const char *path, bool (*done)(const json_t *v, const char *arg),
              const char *arg);

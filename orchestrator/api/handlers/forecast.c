@@ -4,7 +4,6 @@
 #include "api/server/request.h"
 #include "api/server/response_cache.h"
 #include "api/server/routes.h"
-#include "api/server/server_state.h"
 #include "common/clock.h"
 #include "forecast_out.h"
 #include "store/api/parts.h"
@@ -98,22 +97,22 @@ static bool remembered(struct api_req *r, const char *key, int64_t id,
                        const struct apidb_stage_row *st, struct err *err)
 {
     uint64_t version = response_cache_version(st->counts, sizeof st->counts);
-    AUTO_FREE char *json = response_cache_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
-    if (json == NULL && !response_cache_turn(r->api->answers)) {
+    AUTO_FREE char *json = response_cache_get(req_answers(r), key, version, 0, SAME_COUNTS_US);
+    if (json == NULL && !response_cache_turn(req_answers(r))) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
         return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");
     }
     if (json == NULL) {
         /* another thread may have computed it while this one waited */
-        json = response_cache_get(r->api->answers, key, version, 0, SAME_COUNTS_US);
+        json = response_cache_get(req_answers(r), key, version, 0, SAME_COUNTS_US);
         AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);
         int64_t began_us = clock_mono_us();
         bool ok = json != NULL || forecast_make(r, id, st, &b, err);
         if (ok && json == NULL) {
             json = buf_take(&b);
-            response_cache_put(r->api->answers, key, version, clock_mono_us() - began_us, json);
+            response_cache_put(req_answers(r), key, version, clock_mono_us() - began_us, json);
         }
-        response_cache_turn_end(r->api->answers);
+        response_cache_turn_end(req_answers(r));
         if (!ok) {
             return false;
         }

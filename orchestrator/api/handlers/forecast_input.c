@@ -1,7 +1,7 @@
 /* The input of a forecast; see forecast_input.h. One snapshot transaction reads everything, so that
  * parts, slots and money are consistent. */
 #include "forecast_input.h"
-#include "api/server/server_state.h"
+#include "api/server/server.h"
 #include "common/clock.h"
 #include "core/spec/spec_json.h"
 #include "store/api/stage_history.h"
@@ -427,7 +427,7 @@ static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaig
 
 double forecast_creates_per_s(const struct api_req *r)
 {
-    const struct api_status *s = r->api->cfg.status;
+    const struct api_status *s = req_config(r)->status;
     int64_t u = s != NULL ? atomic_load(&s->creates_per_s_u) : 0;
     return u > 0 ? MIN((double)u / 1e6, CREATES_PER_S_MAX) : CREATES_PER_S;
 }

@@ -4,7 +4,6 @@
 #include "api/server/request.h"
 #include "api/server/response_cache.h"
 #include "api/server/routes.h"
-#include "api/server/server_state.h"
 #include "common/clock.h"
 #include "store/api/parts.h"
 
@@ -100,7 +99,7 @@ bool tiles_get(struct api_req *r, struct err *err)
                      (long long)key.per_tile);
     uint64_t version = response_cache_version(stage.counts, sizeof stage.counts);
     AUTO_FREE char *json =
-        response_cache_get(r->api->answers, name, version, FRESH_US, SAME_COUNTS_US);
+        response_cache_get(req_answers(r), name, version, FRESH_US, SAME_COUNTS_US);
     if (json == NULL) {
         AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);
         int64_t began_us = clock_mono_us();
@@ -108,7 +107,7 @@ bool tiles_get(struct api_req *r, struct err *err)
             return false;
         }
         json = buf_take(&b);
-        response_cache_put(r->api->answers, name, version, clock_mono_us() - began_us, json);
+        response_cache_put(req_answers(r), name, version, clock_mono_us() - began_us, json);
     }
     (void)reply_json(r, 200, str_of(json));
     reply_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "private, no-cache");

@@ -1,7 +1,6 @@
 /* The answer to a dry run. */
 #include "api/server/reply.h"
 #include "api/server/response_cache.h"
-#include "api/server/server_state.h"
 #include "core/spec/spec_parse.h"
 #include "forecast_out.h"
 #include "store/api/quotas.h"
@@ -150,12 +149,12 @@ bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out, str
     json_out_init(&w, out);
     json_out_object(&w, NULL);
     plan_file(s, forecast_creates_per_s(r), &w);
-    if (!response_cache_turn(r->api->answers)) {
+    if (!response_cache_turn(req_answers(r))) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
         return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");
     }
     bool ok = plan_forecast(r, s, &w, err);
-    response_cache_turn_end(r->api->answers);
+    response_cache_turn_end(req_answers(r));
     json_out_end_object(&w);
     return ok;
 }

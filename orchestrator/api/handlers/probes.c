@@ -3,7 +3,7 @@
 #include "api/server/request.h"
 #include "api/server/router.h"
 #include "api/server/routes.h"
-#include "api/server/server_state.h"
+#include "api/server/server.h"
 #include "common/clock.h"
 #include "metrics.h"
 
@@ -15,8 +15,8 @@ bool probe_livez(struct api_req *r, struct err *err)
     json_out_init(&w, &b);
     json_out_object(&w, NULL);
     json_out_bool(&w, "ok", true);
-    json_out_str(&w, "version", r->api->cfg.version != NULL ? r->api->cfg.version : "dev");
-    json_out_time(&w, "started_at", r->api->started_us);
+    json_out_str(&w, "version", req_config(r)->version != NULL ? req_config(r)->version : "dev");
+    json_out_time(&w, "started_at", req_server_started_us(r));
     json_out_time(&w, "now", clock_wall_us());
     json_out_end_object(&w);
     return reply_json(r, 200, buf_str(&b));
@@ -25,7 +25,7 @@ bool probe_livez(struct api_req *r, struct err *err)
 bool probe_readyz(struct api_req *r, struct err *err)
 {
     (void)err;
-    const struct api_status *s = r->api->cfg.status;
+    const struct api_status *s = req_config(r)->status;
     bool db = s != NULL && atomic_load(&s->db_ok);
     AUTO_BUF struct buf b = BUF_INIT(1024);
     struct json_out w;

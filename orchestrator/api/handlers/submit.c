@@ -2,7 +2,7 @@
 #include "submit.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
-#include "api/server/server_state.h"
+#include "api/server/server.h"
 #include "common/yaml.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_json.h"
@@ -186,7 +186,7 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
         return false;
     }
     struct faults *faults = arena_alloc(&r->arena, sizeof *faults);
-    if (!spec_parse(buf_str(&r->body), &r->api->cfg.defaults, &s->arena, &s->spec, faults)) {
+    if (!spec_parse(buf_str(&r->body), &req_config(r)->defaults, &s->arena, &s->spec, faults)) {
         r->faults = faults;
         return err_set(err, ERR_INVALID, "the campaign has %d fault%s", faults->n + faults->dropped,
                        faults->n == 1 ? "" : "s");

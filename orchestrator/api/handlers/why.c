@@ -4,7 +4,6 @@
 #include "api/server/request.h"
 #include "api/server/response_cache.h"
 #include "api/server/routes.h"
-#include "api/server/server_state.h"
 #include "common/clock.h"
 #include "forecast_out.h"
 #include "parts.h"
@@ -110,7 +109,7 @@ static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign
     AUTO_FORECAST_FACTS struct forecast_facts *a = NULL;
     bool ended = false;
     struct forecast f = {0};
-    if (!response_cache_turn(r->api->answers)) {
+    if (!response_cache_turn(req_answers(r))) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
         return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");
     }
@@ -131,7 +130,7 @@ static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign
         }
         out_changes(w, a, &f, campaign);
     }
-    response_cache_turn_end(r->api->answers);
+    response_cache_turn_end(req_answers(r));
     return ok;
 }
 

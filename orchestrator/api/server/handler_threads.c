@@ -9,6 +9,7 @@
 
 struct handler_threads {
     struct api *api;
+    void (*run)(struct api_req *r);
     pthread_mutex_t lock;
     pthread_cond_t some;
     struct api_req *head, *tail;
@@ -52,7 +53,7 @@ static void *worker_main(void *ctx)
             db = NULL;
         }
         r->db = db;
-        req_run(r);
+        w->run(r);
         db = r->db;
         r->db = NULL;
         (void)MHD_resume_connection(r->conn);
@@ -61,10 +62,12 @@ static void *worker_main(void *ctx)
     return NULL;
 }
 
-bool handler_threads_new(struct api *a, int n, struct handler_threads **ret, struct err *err)
+bool handler_threads_new(struct api *a, int n, void (*run)(struct api_req *r),
+                         struct handler_threads **ret, struct err *err)
 {
     struct handler_threads *w = xcalloc(1, sizeof *w);
     w->api = a;
+    w->run = run;
     w->threads = xcalloc((size_t)n, sizeof *w->threads);
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->some, NULL);

@@ -3,9 +3,9 @@
 #include "request.h"
 
 struct handler_threads;
-/* Start n threads; the caller owns *ret. ERR_INTERNAL. */
-bool handler_threads_new(struct api *a, int n, struct handler_threads **ret,
-                         struct err *err) MUST_CHECK;
+/* Start n threads, which call run for each request; the caller owns *ret. ERR_INTERNAL. */
+bool handler_threads_new(struct api *a, int n, void (*run)(struct api_req *r),
+                         struct handler_threads **ret, struct err *err) MUST_CHECK;
 /* Finish the queued requests and end the threads. Later pushes are refused. */
 void handler_threads_stop(struct handler_threads *w);
 void handler_threads_free(struct handler_threads *w);

@@ -99,3 +99,18 @@ bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t time
     (void)atomic_fetch_sub(&a->asking, 1);
     return ok;
 }
+
+const struct api_config *req_config(const struct api_req *r)
+{
+    return &r->api->cfg;
+}
+
+struct response_cache *req_answers(const struct api_req *r)
+{
+    return r->api->answers;
+}
+
+usec_t req_server_started_us(const struct api_req *r)
+{
+    return r->api->started_us;
+}

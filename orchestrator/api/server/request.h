@@ -29,6 +29,8 @@ struct api_header {
     char *value;      /* in the request's arena */
 };
 struct route;
+struct api_config;
+struct response_cache;
 
 struct api_req {
     uint32_t magic;
@@ -83,6 +85,10 @@ bool req_id(const struct api_req *r, int i, const char *prefix, int64_t *ret,
 bool req_json(const struct api_req *r, json_t **ret, struct err *err) MUST_CHECK;
 /* Open r->db if it is not open. ERR_UNAVAILABLE, ERR_DATABASE. */
 bool req_db(struct api_req *r, struct err *err) MUST_CHECK;
+/* What all requests share: the server's settings, its cached answers, when it began (wall). */
+const struct api_config *req_config(const struct api_req *r);
+struct response_cache *req_answers(const struct api_req *r);
+usec_t req_server_started_us(const struct api_req *r);
 /* bridge_ask, for at most half of the handler threads at once, so that the rest stays free for
  * requests of the database. ERR_UNAVAILABLE beyond that. */
 bool req_bridge(struct api_req *r, const struct bridge_question *q, int64_t timeout_us,

@@ -234,7 +234,7 @@ static bool req_check_query(struct api_req *r, struct err *err)
 }
 
 /* Called by handler threads and for inline routes. In phase CHECKING only the token is checked. */
-void req_run(struct api_req *r)
+static void req_run(struct api_req *r)
 {
     struct err err = ERR_INIT;
     bool ok = r->route->role == API_PUBLIC || r->checked || auth_check(r->api->auth, r, &err);
@@ -447,8 +447,8 @@ bool api_start(const struct api_config *cfg, struct bridge *bridge, struct api *
     store_close(db);
     a->answers = response_cache_new();
     ok = ok && proxies_new(cfg->trusted_proxies, &a->proxies, err) &&
-         handler_threads_new(a, a->threads, &a->workers, err) &&
-         handler_threads_new(a, 1, &a->probe_workers, err) &&
+         handler_threads_new(a, a->threads, req_run, &a->workers, err) &&
+         handler_threads_new(a, 1, req_run, &a->probe_workers, err) &&
          stream_hub_new(cfg, (int)connections_max(a) - STREAMS_SPARED, &a->streams, err) &&
          head_timeout_new(connections_max(a) + HEAD_TIMEOUT_RESERVE, a->proxies, &a->conns, err) &&
          daemon_start(a, err);

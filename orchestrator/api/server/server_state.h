@@ -1,4 +1,4 @@
-/* State shared by the server's modules and the handlers. */
+/* State shared by the server's modules; handlers see it through request.h alone. */
 #pragma once
 #include "request.h"
 
@@ -24,6 +24,3 @@ struct api {
     int threads;
     atomic_int asking; /* handler threads that wait for the bridge */
 };
-/* Run r's handler (or only its check) and answer. Called by handler threads and for inline
- * routes. */
-void req_run(struct api_req *r);
