@@ -1,7 +1,7 @@
 /* Aim: boxes of a picture are blurred as they should be: the kernel, which pixels, the mirrored
  * edge, beside the boxes nothing; boxes as rows say them are understood or refused. Method: the
  * blur spelled out here in doubles, as one sum over a square for each pixel, against the rows of
- * blur.c, on pictures of random noise down to one pixel; the way through thumb and decode. */
+ * blur.c, on pictures of random noise down to one pixel; the way through transform and decode. */
 #include "download/decode/decode.h"
 #include "download/image/blur.h"
 #include "download/image/exif.h"
@@ -360,7 +360,7 @@ static void test_worker_blur__cells(void **state UNUSED)
     }
 }
 
-/* What a picture becomes: resized alone, blurred, laid into the frame; against thumb in one go. */
+/* What a picture becomes: resized alone, blurred, laid into the frame; against one go. */
 static void frame_check(enum resize_mode mode, int turned, int w, int h, bool only_if_bigger)
 {
     struct image_options o = {.mode = mode,

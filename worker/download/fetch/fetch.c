@@ -42,13 +42,13 @@ static void on_heard(void *private)
     t->heard = true;
 }
 
-bool fetch_new(struct pipeline *run, int lane, struct fetch_shared *shared, struct fetch **ret,
-               struct err *err)
+bool fetch_new(struct pipeline *run, int fetch_thread, struct fetch_shared *shared,
+               struct fetch **ret, struct err *err)
 {
     struct fetch *f = xcalloc(1, sizeof *f);
     f->run = run;
     f->ca_file = getenv("SSL_CERT_FILE");
-    f->lane = lane;
+    f->fetch_thread = fetch_thread;
     f->shared = shared;
     f->hosts = shared->hosts;
     f->own.fd = -1;
@@ -61,7 +61,8 @@ bool fetch_new(struct pipeline *run, int lane, struct fetch_shared *shared, stru
     (void)snprintf(f->user_agent, sizeof f->user_agent,
                    "Mozilla/5.0 (compatible; drover-worker/1.0; image dataset download%s%.100s)",
                    token[0] != '\0' ? "; " : "", token);
-    f->active_max = run->transfers / run->lanes + (lane < run->transfers % run->lanes ? 1 : 0);
+    f->active_max = run->transfers / run->fetch_threads_n +
+                    (fetch_thread < run->transfers % run->fetch_threads_n ? 1 : 0);
     f->transfers_n = f->active_max * FETCH_STALLED_FACTOR;
     f->transfers = xcalloc((size_t)f->transfers_n, sizeof *f->transfers);
     for (int i = f->transfers_n - 1; i >= 0; i--) {
@@ -217,7 +218,7 @@ static bool take_rows(struct fetch *f)
         struct transfer *t = f->free;
         f->free = t->next;
         f->active++;
-        s->lane = f->lane;
+        s->fetch_thread = f->fetch_thread;
         t->sample = s;
         t->deadline_us = 0;
         any = true;

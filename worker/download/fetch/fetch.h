@@ -28,11 +28,11 @@ struct fetch_shared { /* shared by all fetching threads of a run */
     _Atomic int unreached_n;
     _Atomic int running; /* threads */
 };
-/* Prepare fetching thread number `lane`. run and shared are borrowed; the caller owns *ret. */
-bool fetch_new(struct pipeline *run, int lane, struct fetch_shared *shared, struct fetch **ret,
-               struct err *err) MUST_CHECK;
+/* Prepare fetch thread number `fetch_thread`. run and shared are borrowed; the caller owns *ret. */
+bool fetch_new(struct pipeline *run, int fetch_thread, struct fetch_shared *shared,
+               struct fetch **ret, struct err *err) MUST_CHECK;
 void fetch_free(struct fetch *f);
-/* The thread's function, arg: struct fetch. Takes rows of its lane from queue_rows until that ends,
+/* The thread's function, arg: struct fetch. Takes its rows from queue_rows until that ends,
  * and feeds queue_bodies and (failures) queue_results. The last thread closes queue_bodies. */
 void *fetch_main(void *arg);
 /* Call from any thread when rows arrived or stop was set. Cheap when the thread is busy. always:

@@ -11,7 +11,7 @@
 struct fetch {
     struct pipeline *run;
     struct fetch_io io;
-    int lane;
+    int fetch_thread;
     struct fetch_shared *shared;
     struct hosts *hosts; /* shared */
     struct resolver *resolver;

@@ -213,14 +213,15 @@ struct sample *fetch_rows_next(struct fetch *f)
         }
         f->unpark = false;
     }
-    return hosts_is_full(f->hosts) ? NULL
-                                   : sample_of(queue_pop(f->run->queue_rows[f->lane], false));
+    return hosts_is_full(f->hosts)
+               ? NULL
+               : sample_of(queue_pop(f->run->queue_rows[f->fetch_thread], false));
 }
 
 bool fetch_rows_ended(struct fetch *f)
 {
     return f->later == NULL && f->due == NULL && hosts_parked(f->hosts) == 0 &&
-           queue_ended(f->run->queue_rows[f->lane]);
+           queue_ended(f->run->queue_rows[f->fetch_thread]);
 }
 
 /* While the network is down nothing is due, and failures do not count. */
@@ -266,10 +267,10 @@ static void tell(struct fetch *f, bool away, int64_t now)
 
 void fetch_rows_tick(struct fetch *f, int64_t now_us)
 {
-    bool rows_left = !queue_ended(f->run->queue_rows[f->lane]);
+    bool rows_left = !queue_ended(f->run->queue_rows[f->fetch_thread]);
     int64_t away_us = hosts_look(f->hosts, rows_left, now_us);
     take_due(f, away_us > 0, now_us);
-    if (f->lane == 0 && now_us >= f->next_count_us) {
+    if (f->fetch_thread == 0 && now_us >= f->next_count_us) {
         tell(f, away_us > 0, now_us);
         f->next_count_us = now_us + COUNT_US;
     }

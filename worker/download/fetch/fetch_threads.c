@@ -12,8 +12,8 @@ struct fetch_threads {
     struct pipeline *run;
     struct fetch_shared shared;
     int n;
-    struct fetch *at[PIPELINE_LANES_MAX];
-    pthread_t threads[PIPELINE_LANES_MAX];
+    struct fetch *at[PIPELINE_FETCH_THREADS_MAX];
+    pthread_t threads[PIPELINE_FETCH_THREADS_MAX];
 };
 
 /* Raise the limit on open files to one per transfer. If that is refused, connections fail. */
@@ -40,9 +40,9 @@ bool fetch_threads_new(struct pipeline *run, struct fetch_threads **ret, struct 
                                       .patience_us = run->o->host_patience_s * USEC_PER_SEC,
                                       .retries = run->o->retries > 0};
     l->shared.hosts = hosts_new(&rules);
-    l->shared.running = run->lanes;
+    l->shared.running = run->fetch_threads_n;
     raise_open_files(run->transfers * FETCH_STALLED_FACTOR + FETCH_FILES_SPARE);
-    for (; l->n < run->lanes; l->n++) {
+    for (; l->n < run->fetch_threads_n; l->n++) {
         if (!fetch_new(run, l->n, &l->shared, &l->at[l->n], err)) {
             fetch_threads_free(l);
             return false;
@@ -79,7 +79,7 @@ void fetch_threads_join(struct fetch_threads *l)
     }
 }
 
-static int lane_of(const struct fetch_threads *l, const struct cell *url)
+static int fetch_thread_of(const struct fetch_threads *l, const struct cell *url)
 {
     if (l->n == 1 || url->kind != CELL_TEXT) {
         return 0;
@@ -97,7 +97,7 @@ static int lane_of(const struct fetch_threads *l, const struct cell *url)
 
 bool fetch_threads_push(struct fetch_threads *l, struct sample *s)
 {
-    int i = lane_of(l, &s->cells[l->run->columns->url_i]);
+    int i = fetch_thread_of(l, &s->cells[l->run->columns->url_i]);
     if (!queue_push(l->run->queue_rows[i], &s->item, sizeof *s + ROW_OVERHEAD + s->text_n)) {
         return false;
     }
@@ -120,8 +120,8 @@ void fetch_threads_wake(struct fetch_threads *l)
     }
 }
 
-void fetch_threads_release(struct fetch_threads *l, int lane, size_t n)
+void fetch_threads_release(struct fetch_threads *l, int fetch_thread, size_t n)
 {
-    ASSERT(lane >= 0 && lane < l->n);
-    fetch_release(l->at[lane], n);
+    ASSERT(fetch_thread >= 0 && fetch_thread < l->n);
+    fetch_release(l->at[fetch_thread], n);
 }

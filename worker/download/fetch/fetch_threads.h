@@ -20,5 +20,5 @@ bool fetch_threads_push(struct fetch_threads *l, struct sample *s) MUST_CHECK;
 void fetch_threads_close(struct fetch_threads *l);
 /* Wake all threads; call after stop was set. */
 void fetch_threads_wake(struct fetch_threads *l);
-/* Call from a decode thread: n bytes of bodies fetched by thread `lane` are no longer held. */
-void fetch_threads_release(struct fetch_threads *l, int lane, size_t n);
+/* Call from a decode thread: n bytes fetched by thread `fetch_thread` are no longer held. */
+void fetch_threads_release(struct fetch_threads *l, int fetch_thread, size_t n);

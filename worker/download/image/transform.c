@@ -52,7 +52,7 @@ static bool plan_of(const struct transform *t, struct plan *ret)
     return swaps_sides(t) ? planned(t->o, t->h, t->w, ret) : planned(t->o, t->w, t->h, ret);
 }
 
-static int thumb_reduce(struct image_rows *rows, int w, int h)
+static int transform_reduce(struct image_rows *rows, int w, int h)
 {
     struct transform *t = (struct transform *)(void *)rows;
     struct plan p;
@@ -70,7 +70,7 @@ static int thumb_reduce(struct image_rows *rows, int w, int h)
     return w > least_w ? by : 0; /* only reduction hides it */
 }
 
-static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
+static bool transform_begin(struct image_rows *rows, int w, int h, int channels)
 {
     struct transform *t = (struct transform *)(void *)rows;
     struct plan p;
@@ -112,7 +112,8 @@ static bool thumb_begin(struct image_rows *rows, int w, int h, int channels)
 }
 
 /* Planes are used when the result is a JPEG, shrinks, and no step needs pixels. */
-static bool thumb_begin_planes(struct image_rows *rows, int w, int h, const struct plane_form *form)
+static bool transform_begin_planes(struct image_rows *rows, int w, int h,
+                                   const struct plane_form *form)
 {
     struct transform *t = (struct transform *)(void *)rows;
     struct plan p;
@@ -133,7 +134,7 @@ static bool thumb_begin_planes(struct image_rows *rows, int w, int h, const stru
     return t->planes != NULL;
 }
 
-static bool thumb_plane_row(struct image_rows *rows, int plane, const uint8_t *px)
+static bool transform_plane_row(struct image_rows *rows, int plane, const uint8_t *px)
 {
     struct transform *t = (struct transform *)(void *)rows;
     if (resize_ycc_row(t->planes, plane, px)) {
@@ -145,7 +146,7 @@ static bool thumb_plane_row(struct image_rows *rows, int plane, const uint8_t *p
     return false;
 }
 
-static void thumb_row(struct image_rows *rows, const uint8_t *px)
+static void transform_row(struct image_rows *rows, const uint8_t *px)
 {
     resizer_row(((struct transform *)(void *)rows)->resizer, px);
 }
@@ -153,11 +154,11 @@ static void thumb_row(struct image_rows *rows, const uint8_t *px)
 void transform_init(struct transform *t, const struct image_options *o, int turned)
 {
     ASSERT(turned >= 1 && turned <= 8);
-    *t = (struct transform){.rows = {.reduce = thumb_reduce,
-                                     .begin = thumb_begin,
-                                     .row = thumb_row,
-                                     .begin_planes = thumb_begin_planes,
-                                     .plane_row = thumb_plane_row,
+    *t = (struct transform){.rows = {.reduce = transform_reduce,
+                                     .begin = transform_begin,
+                                     .row = transform_row,
+                                     .begin_planes = transform_begin_planes,
+                                     .plane_row = transform_plane_row,
                                      .max_pixels = o->max_pixels},
                             .o = o,
                             .turned = turned,
@@ -258,10 +259,10 @@ enum image_result image_resize(struct image *im, const struct image_options *o)
     any.min_size = 0;
     any.max_area = any.max_aspect = IMAGE_SIDE_MAX * (double)IMAGE_SIDE_MAX;
     transform_init(&t, &any, 1);
-    if (thumb_begin(&t.rows, im->w, im->h, im->channels)) {
+    if (transform_begin(&t.rows, im->w, im->h, im->channels)) {
         size_t row_n = (size_t)im->w * (size_t)im->channels;
         for (int y = 0; y < im->h; y++) {
-            thumb_row(&t.rows, im->px + (size_t)y * row_n);
+            transform_row(&t.rows, im->px + (size_t)y * row_n);
         }
         transform_finish(&t);
         image_done(im);

@@ -45,7 +45,7 @@ struct download {
     struct sink *sink;
     struct resume resume;
     struct manifest_extend extend;
-    struct fetch_threads *lanes;
+    struct fetch_threads *fetch_threads;
     struct writer *writer;
     const char *task; /* of this campaign */
     const char *part; /* its name in every campaign of the file */
@@ -74,7 +74,7 @@ static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
         }
         s->shard_i = shard_i;
         s->row_i = (int32_t)row;
-        if (!fetch_threads_push(d->lanes, s)) {
+        if (!fetch_threads_push(d->fetch_threads, s)) {
             sample_free(s); /* stopping */
             return true;
         }
@@ -114,7 +114,7 @@ static void *reader_main(void *arg)
     if (!ok) {
         pipeline_fail(&d->run, &err);
     }
-    fetch_threads_close(d->lanes);
+    fetch_threads_close(d->fetch_threads);
     return NULL;
 }
 
@@ -194,7 +194,7 @@ static void *decode_main(void *arg)
             }
         }
         sample_drop_body(s);
-        fetch_threads_release(d->lanes, s->lane, body_n);
+        fetch_threads_release(d->fetch_threads, s->fetch_thread, body_n);
         if (!ok) { /* the run has failed, not this image: it must not get into a shard */
             sample_free(s);
             continue;
@@ -248,7 +248,7 @@ static void on_tick(void *ctx, int64_t asked_us)
         pipeline_abandon(&d->run);
     }
     if (pipeline_stopping(&d->run)) {
-        fetch_threads_wake(d->lanes);
+        fetch_threads_wake(d->fetch_threads);
     }
 }
 
@@ -260,14 +260,14 @@ static void run_stages(struct download *d)
     pthread_t writer;
     pthread_t *decode = xcalloc((size_t)decoders, sizeof *decode);
     int rc = pthread_create(&writer, NULL, writer_main, d->writer);
-    fetch_threads_start(d->lanes);
+    fetch_threads_start(d->fetch_threads);
     for (int i = 0; i < decoders; i++) {
         rc |= pthread_create(&decode[i], NULL, decode_main, d);
     }
     rc |= pthread_create(&reader, NULL, reader_main, d);
     ASSERT(rc == 0);
     (void)pthread_join(reader, NULL);
-    fetch_threads_join(d->lanes);
+    fetch_threads_join(d->fetch_threads);
     for (int i = 0; i < decoders; i++) {
         (void)pthread_join(decode[i], NULL);
     }
@@ -371,7 +371,7 @@ static bool prepare(struct download *d, struct err *err)
     p->failed_to_download = d->resume.total.failed_to_download;
     p->failed_to_resize = d->resume.total.failed_to_resize;
     p->shards_done = d->resume.done_n;
-    return fetch_threads_new(&d->run, &d->lanes, err) && duck_open(&d->duck_out, err) &&
+    return fetch_threads_new(&d->run, &d->fetch_threads, err) && duck_open(&d->duck_out, err) &&
            writer_new(&d->run, &d->duck_out, &d->writer, err);
 }
 
@@ -434,7 +434,7 @@ static enum job_main_end download(void *ctx, struct err *err)
 static void download_done(struct download *d)
 {
     writer_free(d->writer);
-    fetch_threads_free(d->lanes);
+    fetch_threads_free(d->fetch_threads);
     resume_done(&d->resume);
     manifest_extend_done(&d->extend);
     if (d->run.columns != NULL) {

@@ -26,13 +26,15 @@ void pipeline_init(struct pipeline *r, const struct download_options *o,
     r->shards_open_max = (int)MIN(MAX(open, least), PIPELINE_SHARDS_OPEN_MAX);
     r->progress.rows_in = rows;
     r->progress.shards_in = pipeline_shards(r);
-    int64_t lanes = o->fetch_threads != 0 ? o->fetch_threads
-                                          : (o->processes_count + PIPELINE_LANE_PROCESSES - 1) /
-                                                PIPELINE_LANE_PROCESSES;
+    int64_t fetch_threads_n = o->fetch_threads != 0
+                                  ? o->fetch_threads
+                                  : (o->processes_count + PIPELINE_FETCH_THREAD_PROCESSES - 1) /
+                                        PIPELINE_FETCH_THREAD_PROCESSES;
     r->transfers = (int)MIN(o->thread_count * MAX(o->processes_count, 1), PIPELINE_TRANSFERS_MAX);
-    r->lanes = (int)MIN(MAX(lanes, 1), MIN(PIPELINE_LANES_MAX, r->transfers));
-    for (int i = 0; i < r->lanes; i++) {
-        r->queue_rows[i] = queue_new(PIPELINE_ROWS_BYTES_MAX / (size_t)r->lanes);
+    r->fetch_threads_n =
+        (int)MIN(MAX(fetch_threads_n, 1), MIN(PIPELINE_FETCH_THREADS_MAX, r->transfers));
+    for (int i = 0; i < r->fetch_threads_n; i++) {
+        r->queue_rows[i] = queue_new(PIPELINE_ROWS_BYTES_MAX / (size_t)r->fetch_threads_n);
     }
     r->queue_bodies = queue_new(PIPELINE_BODIES_BYTES_MAX);
     r->queue_results = queue_new(PIPELINE_RESULTS_BYTES_MAX);
@@ -51,7 +53,7 @@ static void drain(struct queue *q)
 
 void pipeline_done(struct pipeline *r)
 {
-    for (int i = 0; i < r->lanes; i++) {
+    for (int i = 0; i < r->fetch_threads_n; i++) {
         drain(r->queue_rows[i]);
     }
     drain(r->queue_bodies);
@@ -78,7 +80,7 @@ void pipeline_stop(struct pipeline *r, enum stop why)
     }
     (void)pthread_cond_broadcast(&r->window);
     (void)pthread_mutex_unlock(&r->lock);
-    for (int i = 0; i < r->lanes; i++) {
+    for (int i = 0; i < r->fetch_threads_n; i++) {
         queue_close(r->queue_rows[i]);
     }
 }

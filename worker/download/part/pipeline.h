@@ -9,13 +9,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define PIPELINE_LANES_MAX      32
-#define PIPELINE_LANE_PROCESSES 8  /* decoding processes one fetching thread can feed */
-#define PIPELINE_HOST_SHARE     16 /* share of all transfers per host ... */
-#define PIPELINE_HOST_MIN       32 /* ... at least this many */
-#define PIPELINE_TRANSFERS_MAX  32768
-#define PIPELINE_ROWS_BYTES_MAX (8u << 20) /* of all lanes */
-/* of a lane: bodies arriving and waiting for a decoder */
+#define PIPELINE_FETCH_THREADS_MAX      32
+#define PIPELINE_FETCH_THREAD_PROCESSES 8  /* decoding processes one fetching thread can feed */
+#define PIPELINE_HOST_SHARE             16 /* share of all transfers per host ... */
+#define PIPELINE_HOST_MIN               32 /* ... at least this many */
+#define PIPELINE_TRANSFERS_MAX          32768
+#define PIPELINE_ROWS_BYTES_MAX         (8u << 20) /* of all fetch threads */
+/* of a fetch thread: bodies arriving and waiting for a decoder */
 #define PIPELINE_BODIES_BYTES_MAX   (64u << 20)
 #define PIPELINE_RESULTS_BYTES_MAX  (32u << 20)
 #define PIPELINE_RESULTS_WAKE_BYTES (256u << 10) /* wake the writer at once from here on */
@@ -40,9 +40,9 @@ struct pipeline {
     struct shard_format format;
     int64_t rows;
     struct progress progress;
-    int lanes;     /* fetching threads */
-    int transfers; /* at once, over all lanes */
-    struct queue *queue_rows[PIPELINE_LANES_MAX];
+    int fetch_threads_n;
+    int transfers; /* at once, over all fetch threads */
+    struct queue *queue_rows[PIPELINE_FETCH_THREADS_MAX];
     struct queue *queue_bodies;
     struct queue *queue_results;
     _Atomic int stop;

@@ -61,7 +61,7 @@ struct sample {
     struct fetch_place place;
     int64_t shard_i;
     int32_t row_i;      /* in the shard */
-    int lane;           /* lane that fetched it */
+    int fetch_thread;   /* that fetched it */
     struct cell *cells; /* cells[columns.n] */
     char *text;         /* text of the cells */
     size_t text_n;
