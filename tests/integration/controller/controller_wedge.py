@@ -294,7 +294,8 @@ done
 exit $rc
 """
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
-with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=4000000) as stack:
+with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=4000000, local={"signature_window_seconds": 20},
+           env={"DROVER_SIGNATURE_WINDOW_US": "12000000"}) as stack:
     with open(stack.dir + "/worker.sh", "w") as f:
         f.write(POISON % (stack.release_bin, stack.dir, stack.dir))
     stack.images = {"drover/worker:test": ["/bin/sh", stack.dir + "/worker.sh"]}
