@@ -114,6 +114,8 @@ struct campaign {
     char project[16];
     bool open_stage;
     int prods;
+    bool stopped;        /* paused, drained or cancelled by people */
+    int64_t attempts_n;  /* when that was committed */
     int64_t last_job_us; /* its newest job was accepted */
     int64_t over_musd;   /* use above its budget when that was set last */
     char *yaml;
@@ -241,7 +243,9 @@ PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);
 void judge_job_created(const struct job *j);
 void judge_create_sent(const struct job *j); /* a Create is on the wire */
 void judge_now(void);
-void judge_budget_set(struct campaign *c);     /* people have changed it just now */
+void judge_budget_set(struct campaign *c); /* people have changed it just now */
+void judge_stopped(struct campaign *c);    /* from this commit on nothing of it may be intended */
+void judge_wanted(struct campaign *c);     /* until now */
 void judge_gives_up(const struct campaign *c); /* care has not brought it to its end */
 struct campaign *campaign_find(int64_t id);    /* NULL: no such */
 bool judge_over(void);

@@ -72,6 +72,36 @@ static void check_budget(const struct campaign *c)
     }
 }
 
+static int64_t attempts_of(const struct campaign *c)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, c->id);
+    return sql_asked_i64("judge_attempts", "SELECT count(*) FROM attempt WHERE campaign_id = $1",
+                         &p);
+}
+
+/* I10: what people were told holds: no intent commits after the answer to a pause or a cancel. */
+static void check_stopped(const struct campaign *c)
+{
+    if (c->stopped && attempts_of(c) != c->attempts_n) {
+        wrong("I10", "c-%lld has %lld attempts, it was stopped by people at %lld", (long long)c->id,
+              (long long)attempts_of(c), (long long)c->attempts_n);
+    }
+}
+
+void judge_wanted(struct campaign *c)
+{
+    check_stopped(c);
+    c->stopped = false;
+}
+
+void judge_stopped(struct campaign *c)
+{
+    check_stopped(c);
+    c->stopped = true;
+    c->attempts_n = attempts_of(c);
+}
+
 /* I18: in the calm, with every limit lifted and each hold resumed again and again, a campaign ends,
  * whatever became of the others. Only what goes on failing may be given up. */
 void judge_gives_up(const struct campaign *c)
@@ -148,6 +178,7 @@ void judge_now(void)
     for (int i = 0; i < deep->campaigns_n; i++) {
         if (deep->campaigns[i].id > 0) {
             check_budget(&deep->campaigns[i]);
+            check_stopped(&deep->campaigns[i]);
         }
     }
     PGresult *r = sql_rows("SELECT m.level || ' ' || m.ref_id FROM money m JOIN cap k ON k.level = "
@@ -289,6 +320,11 @@ static void check_ends(void)
         wrong("I17", "task %s", PQgetvalue(r, 0, 0));
     }
     PQclear(r);
+    int64_t open =
+        sql_i64(0, "SELECT count(*) FROM operation WHERE state IN ('accepted', 'running')");
+    if (open > 0) {
+        wrong("I18", "at the end %lld operations are not done", (long long)open);
+    }
     int64_t held = sql_i64(0, "SELECT coalesce(sum(held + warm_idle), 0)::bigint FROM slots");
     int64_t reserved = sql_i64(0, "SELECT coalesce(sum(reserved_musd), 0)::bigint FROM money");
     if (held != 0 || reserved != 0) {
@@ -354,6 +390,9 @@ static void check_counts(void)
 void judge_end(void)
 {
     check_counts();
+    for (int i = 0; i < deep->campaigns_n; i++) {
+        check_stopped(&deep->campaigns[i]);
+    }
     check_ends();
     check_rows();
     check_done();

@@ -242,7 +242,7 @@ void people_start(void)
 
 /* --- verbs --- */
 
-static bool want(struct campaign *c, enum wanted wanted, struct err *err)
+static bool want_in_tx(struct campaign *c, enum wanted wanted, struct err *err)
 {
     AUTO_TX struct store *tx = deep->api;
     struct apidb_wish now;
@@ -259,6 +259,15 @@ static bool want(struct campaign *c, enum wanted wanted, struct err *err)
     return (!(now.wanted != wanted || again) || apidb_campaign_want(tx, c->id, wanted, err)) &&
            (wanted != WANTED_RUN || apidb_stages_resume(tx, c->id, err)) && apidb_notify(tx, err) &&
            tx_commit(tx, err);
+}
+
+static bool want(struct campaign *c, enum wanted wanted, struct err *err)
+{
+    bool ok = want_in_tx(c, wanted, err);
+    if (ok) {
+        wanted == WANTED_RUN ? judge_wanted(c) : judge_stopped(c);
+    }
+    return ok;
 }
 
 static bool retry(struct campaign *c, struct err *err)
