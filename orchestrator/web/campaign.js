@@ -90,7 +90,8 @@ function Head({ campaign, ask }) {
   return html`<div class="head">
     <div><p class="muted"><a href="/">campaigns</a> / ${campaign.project}</p>
       <h1>${campaign.name} <${State} of=${campaign} id="state"/></h1>
-      <p class="muted">${campaign.id} · ${at} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${count(campaign.limits.parts)} parts at once` : ''}</p></div>
+      <p class="muted">${campaign.id} · ${at} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${count(campaign.limits.parts)} parts at once` : ''}</p>
+      ${campaign.waits_for && html`<p class="muted" id="waits-for">waits: ${campaign.waits_for}</p>`}</div>
     <${Actions} campaign=${campaign} ask=${ask}/>
   </div>`;
 }

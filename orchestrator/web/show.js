@@ -4,7 +4,7 @@ import { ago, count, glyph, order, word } from './format.js';
 
 export const State = ({ of, id }) =>
   of.waits_for
-    ? html`<span class="state st-held" id=${id}>waits: ${of.waits_for}</span>`
+    ? html`<span class="state st-held" id=${id} title=${of.waits_for}>waiting</span>`
     : html`<span class=${`state st-${of.state}`} id=${id}>${word(of.state)}${of.reason ? `: ${word(of.reason)}` : ''}</span>`;
 
 export const Ago = ({ at }) => html`<time datetime=${at || ''} title=${at || ''}>${ago(at)}</time>`;

@@ -50,7 +50,7 @@ WHERE c.id = $1;
 -- A page of campaigns, newest first. Relies on campaign_newest.
 -- name: api_campaign_list
 -- $1 before this time timestamptz, $2 before this id bigint, $3 state text or NULL, $4 rows bigint,
--- $5 names of wait reasons text[], $6 their texts text[]
+-- $5 names of wait reasons text[], $6 their texts text[], $7 projects by commas text, '' for all
 SELECT c.id, c.created_at, json_build_object(
     'id', 'c-' || c.id, 'name', c.name, 'project', p.name, 'state', r.state, 'reason', r.reason,
     'wanted', c.wanted, 'priority', c.priority,
@@ -75,6 +75,7 @@ JOIN project p ON p.id = c.project_id
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
 WHERE (c.created_at, c.id) < ($1, $2) AND ($3::text IS NULL OR r.state = $3)
+    AND ($7::text = '' OR p.name = ANY (string_to_array($7::text, ',')))
 ORDER BY c.created_at DESC, c.id DESC LIMIT $4;
 
 -- name: api_campaign_spec

@@ -1,12 +1,14 @@
 -- Limits of projects and of the installation, warm pools: what people set and see apart from their campaigns.
 
 -- name: api_projects
+-- $1 projects by commas text, '' for all
 SELECT coalesce(json_agg(json_build_object('name', p.name, 'weight', p.weight, 'parts', p.parts_limit,
     'budget', json_build_object('limit_micro_usd', k.limit_musd, 'reserved_micro_usd', coalesce(m.reserved_musd, 0),
         'spent_micro_usd', coalesce(m.spent_musd, 0))) ORDER BY p.name), '[]'::json)::text
 FROM project p
 LEFT JOIN cap k ON k.level = 'project' AND k.ref_id = p.id
-LEFT JOIN money m ON m.level = 'project' AND m.ref_id = p.id;
+LEFT JOIN money m ON m.level = 'project' AND m.ref_id = p.id
+WHERE $1::text = '' OR p.name = ANY (string_to_array($1::text, ','));
 
 -- name: api_project_lock
 -- $1 name text
@@ -45,3 +47,13 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = clock_time
 -- name: api_setting_drop
 -- $1 name text
 DELETE FROM setting WHERE name = $1;
+
+-- What may be changed, without what is spent: for ETags.
+-- name: api_limits_tag
+SELECT json_build_array((SELECT value FROM setting WHERE name = 'parts_limit'),
+    (SELECT limit_musd FROM cap WHERE level = 'global' AND ref_id = 0),
+    (SELECT json_object_agg(instance_type || ' ' || market, limit_n ORDER BY instance_type, market) FROM slot_limit))::text;
+
+-- name: api_projects_tag
+SELECT json_agg(json_build_array(p.name, p.weight, p.parts_limit, k.limit_musd) ORDER BY p.name)::text
+FROM project p LEFT JOIN cap k ON k.level = 'project' AND k.ref_id = p.id;

@@ -69,9 +69,9 @@ async function all(page, id) {
   await page.keyboard.press('Escape');
   equal([await until(5, async () => (await page.locator('dialog').count()) === 0), (await get(`/campaigns/${id}`)).wanted], [true, 'run'], 'Escape leaves a dialog and nothing happens');
   await ask(page, 'Pause', 'paused');
-  await ask(page, 'Resume', 'running');
+  await ask(page, 'Resume', 'waiting');
   await ask(page, 'Drain', 'paused|draining');
-  await ask(page, 'Resume', 'running');
+  await ask(page, 'Resume', 'waiting');
   await ask(page, 'Cancel', 'cancelled');
   ok(await until(20, async () => (await page.getAttribute('#tiles', 'data-states')) === '6'.repeat(4096)), 'all tiles are cancelled');
   equal(await page.locator('.head button').count(), 0, 'nothing is left to press');

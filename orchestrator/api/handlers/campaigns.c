@@ -96,7 +96,8 @@ bool campaign_list(struct api_req *r, struct err *err)
     }
     usec_t before = given ? key[0] : clock_wall_us() + 366 * 24 * 3600 * USEC_PER_SEC;
     struct apidb_page page = {.rows = BUF_INIT(API_ANSWER_MAX)};
-    bool ok = req_db(r, err) && apidb_campaign_list(r->db, before, key[1], state, n, &page, err);
+    bool ok = req_db(r, err) &&
+              apidb_campaign_list(r->db, before, key[1], state, r->who.projects, n, &page, err);
     if (ok) {
         const int64_t last[2] = {page.last_us, page.last_id};
         buf_addf(&r->out, "{\"campaigns\":[%s],\"next_page_token\":", buf_cstr(&page.rows));

@@ -4,26 +4,71 @@
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
+#include "api/server/scope.h"
+#include "common/hash.h"
 #include "store/api/campaigns.h"
 #include "store/api/quotas.h"
 #include "store/pg/tx.h"
+#include <stdio.h>
 
-static bool projects_out(struct api_req *r, const struct buf *json)
+typedef bool (*tag_query)(struct store *s, struct buf *ret_text, struct err *err);
+
+/* The ETag of what may be changed. */
+static bool tag_of(struct api_req *r, tag_query query, char ret[static 20], struct err *err)
 {
-    buf_addf(&r->out, "{\"projects\":%s}\n", buf_cstr(json));
-    return reply_out(r, 200);
+    AUTO_BUF struct buf text = BUF_INIT(API_ANSWER_MAX);
+    if (!query(r->db, &text, err)) {
+        return false;
+    }
+    (void)snprintf(ret, 20, "\"l%08x\"", hash_crc32(text.p, text.n));
+    return true;
+}
+
+/* The answer with its ETag. */
+static bool limits_out(struct api_req *r, tag_query query, const char *what, const struct buf *json,
+                       struct err *err)
+{
+    char tag[20];
+    if (!tag_of(r, query, tag, err)) {
+        return false;
+    }
+    if (what != NULL) {
+        buf_addf(&r->out, "{\"%s\":%s}\n", what, buf_cstr(json));
+        (void)reply_out(r, 200);
+    } else {
+        (void)reply_json(r, 200, buf_str(json));
+    }
+    reply_header(r, MHD_HTTP_HEADER_ETAG, "%s", tag); /* no 304: what is spent is in it too */
+    return true;
+}
+
+/* Nobody changes what he has not seen: If-Match must be the ETag of now, or "*". */
+static bool if_match(struct api_req *r, tag_query query, struct err *err)
+{
+    char tag[20];
+    const char *match = req_header(r, MHD_HTTP_HEADER_IF_MATCH);
+    if (match == NULL) {
+        (void)err_set(err, ERR_PRECONDITION, "send If-Match with the ETag of what you change");
+        err->http_status = 428;
+        return false;
+    }
+    return tag_of(r, query, tag, err) &&
+           (strcmp(match, "*") == 0 || strcmp(match, tag) == 0 ||
+            err_set(err, ERR_PRECONDITION, "the limits have changed since; read them again"));
 }
 
 bool projects_get(struct api_req *r, struct err *err)
 {
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
-    return req_db(r, err) && apidb_projects(r->db, &json, err) && projects_out(r, &json);
+    return req_db(r, err) && apidb_projects(r->db, r->who.projects, &json, err) &&
+           limits_out(r, apidb_projects_tag, "projects", &json, err);
 }
 
 bool limits_get(struct api_req *r, struct err *err)
 {
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
-    return req_db(r, err) && apidb_limits(r->db, &json, err) && reply_json(r, 200, buf_str(&json));
+    return req_db(r, err) && apidb_limits(r->db, &json, err) &&
+           limits_out(r, apidb_limits_tag, NULL, &json, err);
 }
 
 /* {"parts": N | null, "budget": {"total": "900 USD"} | null}. */
@@ -67,10 +112,14 @@ bool project_patch(struct api_req *r, struct err *err)
     }
     AUTO_TX struct store *tx = r->db;
     AUTO_FREE char *detail = json_text(body);
-    return tx_begin(tx, TX_WRITE, err) && apidb_project_patch(tx, buf_cstr(&name), &l, err) &&
+    if (!scope_has(r, buf_cstr(&name))) {
+        return err_set(err, ERR_NOT_FOUND, "there is no such project");
+    }
+    return tx_begin(tx, TX_WRITE, err) && if_match(r, apidb_projects_tag, err) &&
+           apidb_project_patch(tx, buf_cstr(&name), &l, err) &&
            req_audit(r, "project.change", buf_cstr(&name), detail, err) &&
-           apidb_projects(tx, &json, err) && apidb_notify(tx, err) && tx_commit(tx, err) &&
-           projects_out(r, &json);
+           apidb_projects(tx, r->who.projects, &json, err) && apidb_notify(tx, err) &&
+           tx_commit(tx, err) && limits_out(r, apidb_projects_tag, "projects", &json, err);
 }
 
 static bool instance_limits(struct store *tx, const json_t *instances, struct err *err)
@@ -108,9 +157,9 @@ bool limits_patch(struct api_req *r, struct err *err)
     }
     AUTO_TX struct store *tx = r->db;
     AUTO_FREE char *detail = json_text(body);
-    return tx_begin(tx, TX_WRITE, err) &&
+    return tx_begin(tx, TX_WRITE, err) && if_match(r, apidb_limits_tag, err) &&
            (instances == NULL || instance_limits(tx, instances, err)) &&
            apidb_limits_patch(tx, &l, err) && req_audit(r, "limits.change", "*", detail, err) &&
            apidb_limits(tx, &json, err) && apidb_notify(tx, err) && tx_commit(tx, err) &&
-           reply_json(r, 200, buf_str(&json));
+           limits_out(r, apidb_limits_tag, NULL, &json, err);
 }

@@ -2,6 +2,7 @@
 #include "submit.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
+#include "api/server/scope.h"
 #include "api/server/server.h"
 #include "common/yaml.h"
 #include "core/money/cost.h"
@@ -190,6 +191,10 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
         r->faults = faults;
         return err_set(err, ERR_INVALID, "the campaign has %d fault%s", faults->n + faults->dropped,
                        faults->n == 1 ? "" : "s");
+    }
+    if (!scope_has(r, s->spec->project)) {
+        return err_set(err, ERR_FORBIDDEN, "project '%.64s': the token counts in %s",
+                       s->spec->project, r->who.projects);
     }
     for (int i = 0; i < s->spec->stages_n; i++) {
         struct submit_stage *st = &s->stages[i];

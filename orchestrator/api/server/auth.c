@@ -1,7 +1,7 @@
-/* Authentication by bearer tokens "id.secret" (their SHA-256 is stored and compared in constant
- * time). Browsers send the same token in an HttpOnly cookie together with a CSRF header, an HMAC
- * keyed by the secret. Tokens are cached for a few seconds: a revoked token works for at most that
- * long. */
+/* Who asks: bearer tokens "id.secret" (their SHA-256 is stored and compared in constant time), and
+ * sessions of browsers: a random value in a HttpOnly cookie, of which the database has the SHA-256,
+ * with a CSRF header that is an HMAC keyed by it. What was found is remembered for a few seconds,
+ * which bounds how long a revoked one still works. */
 #include "auth.h"
 #include "common/clock.h"
 #include "common/hash.h"
@@ -13,11 +13,13 @@
 #include "request.h"
 #include "router.h"
 #include "routes.h"
+#include "scope.h"
 #include "server_state.h"
 #include "store/api/tokens.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #define TOKEN_TEXT_MAX   160
@@ -31,10 +33,13 @@
 #define CSRF_HEADER      "X-Drover-CSRF"
 #define COOKIE_MAX_AGE_S (12 * 3600)
 
+#define KNOWN_KEY_MAX 72
+#define SESSION_HEX_N 64
+
 struct known_token {
-    char id[API_TOKEN_ID_MAX + 1];
-    uint8_t hash[32];
-    enum api_role role;
+    char key[KNOWN_KEY_MAX]; /* "t:" and the token's id, or "s:" and a session's hash */
+    uint8_t hash[32];        /* of the token's secret */
+    struct api_principal who;
     int64_t read_us;
     struct token_bucket bucket;
 };
@@ -148,7 +153,16 @@ bool auth_new(const struct api_config *cfg, struct store *db, struct auth **ret,
     }
     uint8_t hash[32];
     hash_sha256(t.secret, strlen(t.secret), hash);
-    return apidb_token_put(db, t.id, hash, "token file", err);
+    struct apidb_token row;
+    struct err why = ERR_INIT;
+    if (!apidb_token_put(db, t.id, hash, "token file", err)) {
+        return false;
+    }
+    if (!apidb_token_get(db, t.id, &row, &why)) {
+        log_event(LOG_WARN, "token_file_revoked", LF_S("file", cfg->token_file),
+                  LF_S("remedy", "remove the file and start again: a new token is made"));
+    }
+    return true;
 }
 
 void auth_free(struct auth *a)
@@ -173,10 +187,10 @@ const char *role_name(enum api_role role)
 }
 
 /* The cached token if still fresh. Call with the lock held. */
-static struct known_token *known_find(struct auth *a, const char *id, int64_t now)
+static struct known_token *known_find(struct auth *a, const char *key, int64_t now)
 {
     for (size_t i = 0; i < CACHE_N; i++) {
-        if (strcmp(a->known[i].id, id) == 0 && now - a->known[i].read_us < CACHE_US) {
+        if (strcmp(a->known[i].key, key) == 0 && now - a->known[i].read_us < CACHE_US) {
             return &a->known[i];
         }
     }
@@ -187,7 +201,7 @@ static void known_put(struct auth *a, const struct known_token *t, int64_t now)
 {
     struct known_token *to = &a->known[0];
     for (size_t i = 0; i < CACHE_N; i++) {
-        if (strcmp(a->known[i].id, t->id) == 0) {
+        if (strcmp(a->known[i].key, t->key) == 0) {
             to = &a->known[i];
             break;
         }
@@ -196,7 +210,7 @@ static void known_put(struct auth *a, const struct known_token *t, int64_t now)
         }
     }
     struct token_bucket kept = to->bucket;
-    bool same = strcmp(to->id, t->id) == 0;
+    bool same = strcmp(to->key, t->key) == 0;
     *to = *t;
     if (same) {
         to->bucket = kept;
@@ -205,43 +219,109 @@ static void known_put(struct auth *a, const struct known_token *t, int64_t now)
     }
 }
 
-/* Copy of the token's row, cached. */
-static bool token_get(struct auth *a, struct api_req *r, const char *id, struct known_token *ret,
-                      struct err *err)
+static bool known_read(struct auth *a, const char *key, struct known_token *ret)
 {
-    int64_t now = clock_mono_us();
     (void)pthread_mutex_lock(&a->lock);
-    const struct known_token *k = known_find(a, id, now);
+    const struct known_token *k = known_find(a, key, clock_mono_us());
     bool found = k != NULL;
     if (found) {
         *ret = *k;
     }
     (void)pthread_mutex_unlock(&a->lock);
-    if (found) {
+    return found;
+}
+
+static void known_write(struct auth *a, const struct known_token *t)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    known_put(a, t, t->read_us);
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+void req_forget_tokens(struct api_req *r)
+{
+    struct auth *a = r->api->auth;
+    (void)pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < CACHE_N; i++) {
+        a->known[i].read_us = -CACHE_US;
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+/* The valid token of this id, from the cache or the database. */
+static bool token_get(struct auth *a, struct api_req *r, const char *id, struct known_token *ret,
+                      struct err *err)
+{
+    struct known_token t = {.read_us = clock_mono_us()};
+    struct apidb_token row;
+    (void)snprintf(t.key, sizeof t.key, "t:%s", id);
+    if (known_read(a, t.key, ret)) {
         return true;
     }
-    struct known_token t = {.read_us = now};
-    char role[16];
-    memcpy(t.id, id, strlen(id));
-    if (!req_db(r, err) || !apidb_token_get(r->db, id, t.hash, role, err)) {
+    if (!req_db(r, err) || !apidb_token_get(r->db, id, &row, err)) {
         return false;
     }
-    t.role = role_parse(role);
-    (void)pthread_mutex_lock(&a->lock);
-    known_put(a, &t, now);
-    (void)pthread_mutex_unlock(&a->lock);
+    memcpy(t.who.token_id, id, strlen(id));
+    memcpy(t.who.projects, row.projects, sizeof t.who.projects);
+    memcpy(t.hash, row.hash, sizeof t.hash);
+    t.who.role = role_parse(row.role);
+    known_write(a, &t);
     *ret = t;
     return true;
 }
 
-static bool rate_ok(struct auth *a, const char *id, struct err *err)
+/* The SHA-256 of a session's value; false when it cannot be one. */
+static bool session_hash(const char *cookie, uint8_t ret[static 32])
+{
+    uint8_t raw[SESSION_HEX_N / 2];
+    hash_sha256(cookie, strlen(cookie), ret);
+    return str_unhex(str_of(cookie), raw, sizeof raw);
+}
+
+/* The live session of a cookie. */
+static bool session_check(struct auth *a, struct api_req *r, const char *cookie,
+                          struct known_token *ret, struct err *err)
+{
+    uint8_t hash[32];
+    char hex[2 * sizeof hash + 1];
+    struct known_token t = {.read_us = clock_mono_us()};
+    struct apidb_session row;
+    if (!session_hash(cookie, hash)) {
+        return err_set(err, ERR_UNAUTHENTICATED, "the session is not valid; log in");
+    }
+    str_hex(hash, sizeof hash, hex);
+    (void)snprintf(t.key, sizeof t.key, "s:%s", hex);
+    if (known_read(a, t.key, ret)) {
+        return true;
+    }
+    struct err why = ERR_INIT;
+    if (!req_db(r, err)) {
+        return false;
+    }
+    if (!apidb_session_get(r->db, hash, &row, &why)) {
+        if (why.code == ERR_NOT_FOUND) {
+            return err_set(err, ERR_UNAUTHENTICATED, "the session has ended; log in");
+        }
+        *err = why;
+        return false;
+    }
+    memcpy(t.who.token_id, row.token_id, sizeof t.who.token_id);
+    memcpy(t.who.projects, row.projects, sizeof t.who.projects);
+    t.who.session_id = row.id;
+    t.who.role = role_parse(row.role);
+    known_write(a, &t);
+    *ret = t;
+    return true;
+}
+
+static bool rate_ok(struct auth *a, const char *key, struct err *err)
 {
     if (a->rate_per_s == 0) {
         return true;
     }
     int64_t now = clock_mono_us();
     (void)pthread_mutex_lock(&a->lock);
-    struct known_token *k = known_find(a, id, now);
+    struct known_token *k = known_find(a, key, now);
     bool ok = k == NULL || token_bucket_take(&k->bucket, now);
     (void)pthread_mutex_unlock(&a->lock);
     return ok ? true
@@ -357,52 +437,62 @@ static bool token_check(struct auth *a, struct api_req *r, struct str text,
     return hash_equal(hash, ret->hash, sizeof hash) ? true : unknown_token(a, r, err);
 }
 
-bool auth_check(struct auth *a, struct api_req *r, struct err *err)
+/* What the route takes; a dry run takes no more than reading does. */
+static enum api_role role_needed(const struct api_req *r)
+{
+    const char *dry = req_query(r, "dry_run");
+    bool reads = (r->route->flags & ROUTE_DRY_RUN) != 0 && dry != NULL && strcmp(dry, "true") == 0;
+    return reads ? API_VIEWER : r->route->role;
+}
+
+/* By token or by session: fills *ret. */
+static bool who_asks(struct auth *a, struct api_req *r, struct known_token *ret, struct err *err)
 {
     const char *header = req_header(r, MHD_HTTP_HEADER_AUTHORIZATION);
     const char *cookie = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, COOKIE_NAME);
-    struct str text;
     if (header != NULL) {
-        if (strncasecmp(header, "Bearer ", 7) != 0) {
-            return err_set(err, ERR_UNAUTHENTICATED, "only Bearer tokens are accepted");
-        }
-        text = str_trim(str_of(header + 7));
-    } else if (cookie != NULL) {
-        text = str_of(cookie);
-        r->by_cookie = true;
-    } else {
+        struct token_text t;
+        return strncasecmp(header, "Bearer ", 7) == 0
+                   ? token_check(a, r, str_trim(str_of(header + 7)), &t, ret, err)
+                   : err_set(err, ERR_UNAUTHENTICATED, "only Bearer tokens are accepted");
+    }
+    if (cookie == NULL) {
         return err_set(err, ERR_UNAUTHENTICATED,
                        "no token: send Authorization: Bearer, from DROVER_TOKEN_FILE");
     }
-    struct token_text t;
-    struct known_token k;
-    if (!token_check(a, r, text, &t, &k, err) || (r->by_cookie && !same_site(r, t.secret, err)) ||
-        !rate_ok(a, t.id, err)) {
-        return false;
-    }
-    if (k.role < r->route->role) {
-        return err_set(err, ERR_FORBIDDEN, "a token of role %s may not do that; it needs role %s",
-                       role_name(k.role), role_name(r->route->role));
-    }
-    memcpy(r->who.token_id, t.id, sizeof r->who.token_id);
-    r->who.role = k.role;
-    return true;
+    r->by_cookie = true;
+    return session_check(a, r, cookie, ret, err) && same_site(r, cookie, err);
 }
 
-static bool session_answer(struct api_req *r, const char *id, enum api_role role,
-                           const char *secret)
+bool auth_check(struct auth *a, struct api_req *r, struct err *err)
+{
+    struct known_token k;
+    if (!who_asks(a, r, &k, err) || !rate_ok(a, k.key, err)) {
+        return false;
+    }
+    r->who = k.who;
+    enum api_role needed = role_needed(r);
+    if (k.who.role < needed) {
+        return err_set(err, ERR_FORBIDDEN, "a token of role %s may not do that; it takes %s",
+                       role_name(k.who.role), role_name(needed));
+    }
+    return scope_check(r, err);
+}
+
+static bool session_answer(struct api_req *r, const struct api_principal *who, const char *cookie)
 {
     char csrf[65] = "";
-    if (secret != NULL) {
-        csrf_value(secret, csrf);
+    if (cookie != NULL) {
+        csrf_value(cookie, csrf);
     }
     AUTO_BUF struct buf b = BUF_INIT(4096);
     struct json_out w;
     json_out_init(&w, &b);
     json_out_object(&w, NULL);
-    json_out_str(&w, "token_id", id);
-    json_out_str(&w, "role", role_name(role));
-    json_out_str(&w, "csrf", secret != NULL ? csrf : NULL);
+    json_out_str(&w, "token_id", who->token_id);
+    json_out_str(&w, "role", role_name(who->role));
+    json_out_str(&w, "projects", who->projects[0] != '\0' ? who->projects : NULL);
+    json_out_str(&w, "csrf", cookie != NULL ? csrf : NULL);
     json_out_end_object(&w);
     return reply_json(r, 200, buf_str(&b));
 }
@@ -422,30 +512,45 @@ bool auth_login(struct api_req *r, struct err *err)
     }
     struct token_text t;
     struct known_token k;
-    struct str text = str_trim(str_of(token));
-    if (!token_check(r->api->auth, r, text, &t, &k, err)) {
+    uint8_t raw[SESSION_HEX_N / 2], hash[32];
+    char cookie[SESSION_HEX_N + 1];
+    rng_secret(raw, sizeof raw);
+    str_hex(raw, sizeof raw, cookie);
+    (void)session_hash(cookie, hash);
+    if (!token_check(r->api->auth, r, str_trim(str_of(token)), &t, &k, err) || !req_db(r, err) ||
+        !apidb_session_new(r->db, hash, t.id, COOKIE_MAX_AGE_S, r->peer, err)) {
         return false;
     }
     reply_header(r, MHD_HTTP_HEADER_SET_COOKIE,
-                 COOKIE_NAME "=" STR_FMT "; HttpOnly; SameSite=Strict; Path=/; Max-Age=%d%s",
-                 STR_ARG(text), COOKIE_MAX_AGE_S, r->api->cfg.secure_cookie ? "; Secure" : "");
-    return session_answer(r, t.id, k.role, t.secret);
+                 COOKIE_NAME "=%s; HttpOnly; SameSite=Strict; Path=/; Max-Age=%d%s", cookie,
+                 COOKIE_MAX_AGE_S, r->api->cfg.secure_cookie ? "; Secure" : "");
+    return session_answer(r, &k.who, cookie);
 }
 
 bool auth_logout(struct api_req *r, struct err *err)
 {
-    (void)err;
+    const char *cookie = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, COOKIE_NAME);
+    uint8_t hash[32];
+    struct err why = ERR_INIT;
+    if (cookie != NULL && session_hash(cookie, hash)) {
+        if (!req_db(r, err)) {
+            return false;
+        }
+        if (!apidb_session_end(r->db, 0, hash, NULL, &why) && why.code != ERR_NOT_FOUND) {
+            *err = why;
+            return false;
+        }
+        req_forget_tokens(r);
+    }
     reply_header(r, MHD_HTTP_HEADER_SET_COOKIE,
                  COOKIE_NAME "=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
     return reply_json(r, 200, STR("{}"));
 }
 
-/* For a reloaded page: it still has the cookie but needs a new CSRF value. */
+/* For a reloaded page: it has its cookie but not its CSRF value. */
 bool auth_session(struct api_req *r, struct err *err)
 {
     (void)err;
     const char *cookie = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, COOKIE_NAME);
-    struct token_text t;
-    bool browser = r->by_cookie && cookie != NULL && token_parse(str_of(cookie), &t);
-    return session_answer(r, r->who.token_id, r->who.role, browser ? t.secret : NULL);
+    return session_answer(r, &r->who, r->by_cookie ? cookie : NULL);
 }

@@ -12,3 +12,5 @@ void auth_free(struct auth *a);
  * ERR_FORBIDDEN, ERR_THROTTLED. */
 bool auth_check(struct auth *a, struct api_req *r, struct err *err) MUST_CHECK;
 const char *role_name(enum api_role role);
+/* Tokens or sessions have changed: forget what is remembered of them. */
+void req_forget_tokens(struct api_req *r);

@@ -18,11 +18,14 @@
 #define API_ANSWER_MAX      (64 * 1024 * 1024)
 #define API_PARAMS_MAX      3
 #define API_TOKEN_ID_MAX    32
+#define API_PROJECTS_TEXT   640
 
 enum api_role { API_PUBLIC, API_VIEWER, API_OPERATOR, API_ADMIN };
 struct api_principal {
     char token_id[API_TOKEN_ID_MAX + 1];
+    int64_t session_id; /* 0: asks with the token itself */
     enum api_role role;
+    char projects[API_PROJECTS_TEXT]; /* where the role counts, by commas; "" everywhere */
 };
 struct api_header {
     const char *name; /* static */

@@ -8,7 +8,9 @@ enum {
     /* body up to API_BULK_MAX, spooled to a file; the token is checked before it is read */
     ROUTE_BULK = 2,
     ROUTE_STREAM = 4,
-    ROUTE_PROBE = 8, /* served from the reserve too: health and counters */
+    ROUTE_SCOPED = 16,  /* its handler minds the projects of the token */
+    ROUTE_DRY_RUN = 32, /* with ?dry_run=true it changes nothing: a viewer may */
+    ROUTE_PROBE = 8,    /* served from the reserve too: health and counters */
 };
 struct route {
     const char *method;

@@ -267,17 +267,24 @@ struct token_ids {
 };
 
 /* The different tokens of the open streams, copied into `ids`' own memory by the caller's arena. */
+/* The name that apidb_tokens_ended knows the one who asks by. */
+static const char *principal_name(const struct api_principal *who, struct arena *mem)
+{
+    return who->session_id == 0 ? arena_strndup(mem, who->token_id, strlen(who->token_id))
+                                : arena_printf(mem, "session %lld", (long long)who->session_id);
+}
+
 static void hub_tokens(struct stream_hub *h, struct arena *mem, struct token_ids *ret)
 {
     (void)pthread_mutex_lock(&h->lock);
     for (int i = 0; i < h->n; i++) {
-        const char *id = h->streams[i]->who.token_id;
+        const char *id = principal_name(&h->streams[i]->who, mem);
         bool seen = h->streams[i]->ended;
         for (size_t k = 0; k < ret->n && !seen; k++) {
             seen = strcmp(ret->at[k], id) == 0;
         }
         if (!seen) {
-            ret->at[ret->n++] = arena_strndup(mem, id, strlen(id));
+            ret->at[ret->n++] = id;
         }
     }
     (void)pthread_mutex_unlock(&h->lock);
@@ -286,10 +293,16 @@ static void hub_tokens(struct stream_hub *h, struct arena *mem, struct token_ids
 static void hub_end_token(void *ctx, const char *id)
 {
     struct stream_hub *h = ctx;
+    int64_t session = 0;
+    if (strncmp(id, "session ", 8) == 0) {
+        ASSERT(parse_i64(str_of(id + 8), 1, INT64_MAX, &session, NULL));
+    }
     (void)pthread_mutex_lock(&h->lock);
     for (int i = 0; i < h->n; i++) {
         struct stream *s = h->streams[i];
-        if (!s->ended && strcmp(s->who.token_id, id) == 0) {
+        bool its =
+            s->who.session_id == session && (session != 0 || strcmp(s->who.token_id, id) == 0);
+        if (!s->ended && its) {
             s->ended = true;
             stream_wake(s);
         }

@@ -124,7 +124,7 @@ bool apidb_campaign_get(struct store *s, int64_t id, int64_t *ret_version, struc
 }
 
 bool apidb_campaign_list(struct store *s, usec_t before_us, int64_t before_id, const char *state,
-                         int64_t n, struct apidb_page *ret, struct err *err)
+                         const char *projects, int64_t n, struct apidb_page *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_time(&p, before_us);
@@ -133,6 +133,7 @@ bool apidb_campaign_list(struct store *s, usec_t before_us, int64_t before_id, c
     param_i64(&p, n);
     PARAM_NAMES(&p, names_wait_reason);
     PARAM_NAMES(&p, names_wait_text);
+    param_text(&p, projects);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_LIST), &p, &res, err)) {
         return false;

@@ -41,7 +41,8 @@ bool apidb_campaign_get(struct store *s, int64_t id, int64_t *ret_version, struc
                         struct err *err) MUST_CHECK;
 /* A page, newest first, after (before_us, before_id). state NULL: all states. */
 bool apidb_campaign_list(struct store *s, usec_t before_us, int64_t before_id, const char *state,
-                         int64_t n, struct apidb_page *ret, struct err *err) MUST_CHECK;
+                         const char *projects, int64_t n, struct apidb_page *ret,
+                         struct err *err) MUST_CHECK;
 /* The campaign file, normalised (JSON) and as submitted (text). */
 bool apidb_campaign_spec(struct store *s, int64_t id, struct buf *ret_json, struct buf *ret_text,
                          struct err *err) MUST_CHECK;

@@ -3,9 +3,21 @@
 #include "queries.h"
 #include "store/pg/query.h"
 
-bool apidb_projects(struct store *s, struct buf *ret_json, struct err *err)
+bool apidb_limits_tag(struct store *s, struct buf *ret_text, struct err *err)
 {
-    return store_text(s, QUERY(API_PROJECTS), NULL, "row", ret_json, err);
+    return store_text(s, QUERY(API_LIMITS_TAG), NULL, "row", ret_text, err);
+}
+
+bool apidb_projects_tag(struct store *s, struct buf *ret_text, struct err *err)
+{
+    return store_text(s, QUERY(API_PROJECTS_TAG), NULL, "row", ret_text, err);
+}
+
+bool apidb_projects(struct store *s, const char *projects, struct buf *ret_json, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, projects);
+    return store_text(s, QUERY(API_PROJECTS), &p, "row", ret_json, err);
 }
 
 bool apidb_limits(struct store *s, struct buf *ret_json, struct err *err)

@@ -23,7 +23,7 @@ def routes():
     """Rows of routes.def: method, path with ids filled in, role."""
     text = open(f"{TOP}/orchestrator/api/server/routes.def").read()
     for method, pattern, role in re.findall(r'X\(\s*"(\w+)",\s*"([^"]+)",\s*(\w+),', text):
-        yield method, pattern.replace("{c}", "c-1").replace("{o}", "op-1").replace("{n}", "0").replace("{x}", "invalid"), role
+        yield method, pattern.replace("{c}", "c-1").replace("{o}", "op-1").replace("{s}", "s-1").replace("{n}", "0").replace("{x}", "invalid"), role
 
 
 def check_auth(t, a):

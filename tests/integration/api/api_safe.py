@@ -288,7 +288,7 @@ def secrets(t, pg):
         a.raw("GET", "/v1/session", headers={"Cookie": "drover_session=" + text}, token=False)
     with open(TOP + "/orchestrator/api/server/routes.def", encoding="utf-8") as f:
         paths = re.findall(r'X\("GET", "(/[^"]+)"', f.read())
-    paths = [p.replace("{c}", cid).replace("{n}", "0").replace("{o}", "op-1").replace("{x}", "invalid") for p in paths if not p.endswith("/events")]
+    paths = [p.replace("{c}", cid).replace("{n}", "0").replace("{o}", "op-1").replace("{s}", "s-1").replace("{x}", "invalid") for p in paths if not p.endswith("/events")]
     seen = [p for tok in (viewer, operator) for p in paths if canary.encode() in a.raw("GET", p, token=tok)[1]]
     t.ok(not seen and len(paths) > 20, f"no page of a viewer or an operator shows it ({len(paths)} routes)", seen)
     for tok in (viewer, operator):
@@ -346,9 +346,128 @@ def forecasts(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+def login(a, tok):
+    """Cookie and CSRF value of a new session."""
+    s, b, h = a.post("/v1/login", {"token": tok}, token=False)
+    return h["set-cookie"].split(";")[0], b["csrf"]
+
+
+def sessions(t, pg):
+    """A browser's session is the server's own: it ends by logout, by revoking it and with its token."""
+    a = Api(pg)
+    cookie, csrf = login(a, a.token)
+    value = cookie.split("=", 1)[1]
+    t.ok(re.fullmatch("[0-9a-f]{64}", value) and value not in a.sql("SELECT string_agg(s::text, ' ') FROM session s") and a.token.split(".")[1] not in cookie,
+         "the cookie is a random value; the database has its hash", cookie)
+    t.eq(a.sql(f"SELECT hash = sha256('{value}') FROM session"), "t", "which is its SHA-256")
+    here = {"Cookie": cookie}
+    t.eq(a.get("/v1/session", headers=here, token=False)[1]["role"], "admin", "it asks as its token")
+    t.eq(a.get("/v1/session", headers={"Cookie": "drover_session=" + a.token}, token=False)[0], 401, "a token is no cookie")
+    other = {"Cookie": login(a, a.token)[0]}
+    t.eq([s["id"] for s in a.get("/v1/sessions")[1]["sessions"]], ["s-2", "s-1"], "sessions are listed")
+    a.post("/v1/logout", headers=here, token=False)
+    t.eq((a.get("/v1/session", headers=here, token=False)[0], a.get("/v1/session", headers=other, token=False)[0]), (401, 200), "logout ends this session and no other")
+    t.eq(a.call("DELETE", "/v1/sessions/s-2")[0], 200, "a session can be revoked")
+    t.eq(a.get("/v1/session", headers=other, token=False)[0], 401, "and is over at once")
+    t.eq(a.call("DELETE", "/v1/sessions/s-2")[0], 404, "once")
+    t.eq([a.call("DELETE", "/v1/sessions/" + x)[0] for x in ("s-0", "s-", "2", "s-99")], [404] * 4, "one there is not")
+    viewer = token(a, "viewer")
+    mine = login(a, viewer)[0]
+    login(a, a.token)
+    t.eq([s["token_id"] for s in a.get("/v1/sessions", token=viewer)[1]["sessions"]], ["viewer"], "a viewer sees its own")
+    t.eq(a.call("DELETE", "/v1/sessions/s-4", token=viewer)[0], 404, "and ends no other")
+    s, st = stream(a, "x", "")
+    s = open_socket(a, f"GET /v1/events HTTP/1.1\r\nHost: x\r\nCookie: {mine}\r\n\r\n")
+    t.eq((st, status(s)), (401, 200), "a session may open a stream")
+    t.eq(a.call("DELETE", "/v1/sessions/s-3", token=viewer)[0], 200, "its own session it may end")
+    took = ends_within(s, 8)
+    t.ok(took is not None and took <= 5, f"whose streams end within 5 s ({took})")
+    a.sql("UPDATE session SET expires_at = clock_timestamp() WHERE id = 4")
+    late = {"Cookie": login(a, a.token)[0]}
+    a.sql("UPDATE session SET expires_at = clock_timestamp() - interval '1 s'")
+    t.eq(a.get("/v1/session", headers=late, token=False)[0], 401, "an expired session is over")
+    for _ in range(40):
+        login(a, a.token)
+    t.ok(int(a.sql("SELECT count(*) FROM session WHERE token_id <> 'viewer'")) <= 32, "a token has 32 sessions at most")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
+def tokens(t, pg):
+    """Tokens are made, listed, let expire and revoked; roles count, also for some projects only."""
+    a = Api(pg)
+    a.objects("data", ["meta/p.parquet"])
+    s, made, h = a.post("/v1/tokens", {"name": "ci", "role": "operator", "expires_in": "30d"})
+    t.ok(s == 201 and re.fullmatch(r"operator-[0-9a-f]{8}\.[0-9a-f]{64}", made["token"]) and made["state"] == "valid" and made["created_by"] == a.token.split(".")[0]
+         and h["location"] == "/v1/tokens/" + made["id"], "a token is made", made)
+    operator = made["token"]
+    t.eq(a.get("/v1/session", token=operator)[1]["role"], "operator", "and counts")
+    listed = a.get("/v1/tokens")[1]["tokens"]
+    t.ok([x["name"] for x in listed] == ["ci", "token file"] and "token" not in listed[0] and operator.split(".")[1] not in json.dumps(listed), "tokens are listed, without their secrets", listed)
+    for body in ({}, {"name": ""}, {"name": "x", "role": "root"}, {"name": "x", "projects": []}, {"name": "x", "projects": [1]}, {"name": "x", "projects": ["a,b"]}, {"name": "x", "expires_in": "soon"},
+                 {"name": "x", "expires_in": "0s"}, {"name": "x", "secret": "y"}):
+        t.ok(a.post("/v1/tokens", body)[0] in (400, 422), f"{body} is refused")
+    for m, p in (("GET", "/v1/tokens"), ("POST", "/v1/tokens"), ("DELETE", "/v1/tokens/x"), ("PATCH", "/v1/limits"), ("PATCH", "/v1/projects/default")):
+        t.eq(a.call(m, p, {"name": "x"}, token=operator)[0], 403, f"{m} {p} is an admin's")
+    cid = a.submit(spec(), token=operator)[1]["id"]
+    viewer = a.post("/v1/tokens", {"name": "eyes"})[1]["token"]
+    yaml = {"Content-Type": "application/yaml"}
+    t.eq([a.call("POST", "/v1/campaigns" + q, spec(), yaml, token=viewer)[0] for q in ("", "?dry_run=true", "?dry_run=false", "?dry_run=true&dry_run=false")], [403, 200, 403, 400], "a viewer may dry_run a file, not submit it")
+    sel = {"selector": {"state": "failed"}}
+    t.eq([a.post(f"/v1/campaigns/{cid}:retry" + q, sel, token=viewer)[0] for q in ("", "?dry_run=true")], [403, 200], "and a retry")
+    t.eq(a.post(f"/v1/campaigns/{cid}:cancel?dry_run=true", token=viewer)[0], 403, "but no cancel")
+    t.eq(a.call("PATCH", "/v1/tokens/" + made["id"], {"expires_in": "1s"})[0], 200, "a token can be let expire")
+    t.ok(wait_for(lambda: a.get("/v1/session", token=operator)[0] == 401, 6), "and is over then")
+    t.eq(a.call("DELETE", "/v1/tokens/" + viewer.split(".")[0])[1]["state"], "revoked", "a token can be revoked")
+    t.eq(a.get("/v1/session", token=viewer)[0], 401, "and is over at once")
+    t.eq(a.call("DELETE", "/v1/tokens/nobody")[0], 404, "one there is not")
+    # projects
+    a.post("/v1/campaigns", spec("other", top="project: laion"), {"Content-Type": "application/yaml"})
+    mine, theirs = cid, "c-2"
+    scoped = a.post("/v1/tokens", {"name": "team", "role": "operator", "projects": ["laion"]})[1]["token"]
+    t.eq([c["id"] for c in a.get("/v1/campaigns", token=scoped)[1]["campaigns"]], [theirs], "a project's token lists its campaigns")
+    with open(TOP + "/orchestrator/api/server/routes.def", encoding="utf-8") as f:
+        rows = re.findall(r'X\("(\w+)", "([^"]*\{c\}[^"]*)", (\w+), ([^,]+),', f.read())
+    got = {(m, p): a.raw(m, p.replace("{c}", mine).replace("{n}", "0"), b"{}" if m != "GET" else None, token=scoped)[0] for m, p, role, flags in rows}
+    t.ok(set(got.values()) == {404} and len(got) >= 15, f"of a campaign of another project it learns nothing ({len(got)} routes)", got)
+    t.eq(a.get("/v1/campaigns/" + theirs, token=scoped)[0], 200, "its own it may read")
+    t.eq(a.post(f"/v1/campaigns/{theirs}:pause", token=scoped)[0], 202, "and change")
+    t.eq([a.call("POST", "/v1/campaigns?dry_run=true", spec("n", top=top), yaml, token=scoped)[0] for top in ("", "project: laion")], [403, 200], "a file is for its project")
+    t.eq([p["name"] for p in a.get("/v1/projects", token=scoped)[1]["projects"]], ["laion"], "it sees its project")
+    t.eq([a.get(p, token=scoped)[0] for p in ("/v1/events", "/v1/operations", "/v1/pools", "/metrics", "/v1/limits", "/v1/tokens")], [403] * 6, "what is about every project is refused")
+    # limits
+    s, b, h = a.get("/v1/limits")
+    t.eq(a.call("PATCH", "/v1/limits", {"parts": 5})[0], 428, "limits take If-Match")
+    s, b, h2 = a.call("PATCH", "/v1/limits", {"parts": 5}, {"If-Match": h["etag"]})
+    t.ok(s == 200 and b["parts"] == 5 and h2["etag"] != h["etag"], "with the ETag they change", (s, b))
+    t.eq(a.call("PATCH", "/v1/limits", {"parts": 6}, {"If-Match": h["etag"]})[0], 412, "with that of before: 412")
+    s, b, h = a.get("/v1/projects")
+    t.eq([a.call("PATCH", "/v1/projects/laion", {"parts": 7}, m)[0] for m in (None, {"If-Match": '"x"'}, {"If-Match": h["etag"]}, {"If-Match": h["etag"]})], [428, 412, 200, 412], "the same for a project's")
+    owner = a.post("/v1/tokens", {"name": "owner", "role": "admin", "projects": ["laion"]})[1]["token"]
+    t.eq([a.call("PATCH", "/v1/projects/" + p, {"parts": 8}, {"If-Match": "*"}, token=owner)[0] for p in ("laion", "default")], [200, 404], "a project's admin changes its limits")
+    t.eq([a.call(m, p, {"parts": 1}, {"If-Match": "*"}, token=owner)[0] for m, p in (("PATCH", "/v1/limits"), ("POST", "/v1/tokens"))], [403, 403], "and nothing above it")
+    # the command line
+    r = a.drover("token", "new", "cli", "--role", "viewer", "--project", "laion", "--expires", "1h", "-o", "json")
+    one = json.loads(r.stdout)
+    t.ok(r.returncode == 0 and one["projects"] == ["laion"] and one["expires_at"], "drover token new", (r.stdout, r.stderr))
+    r = a.drover("token")
+    t.ok(r.returncode == 0 and re.search(one["id"] + r" +cli +viewer +laion +valid", r.stdout) and one["token"].split(".")[1] not in r.stdout, "drover token lists", r.stdout)
+    t.eq(a.drover("token", "expire", one["id"], "--expires", "2h").returncode, 0, "drover token expire")
+    r = a.drover("token", "revoke", one["id"])
+    t.ok(r.returncode == 2 and "add -y" in r.stderr, "drover token revoke wants -y without a terminal", r.stderr)
+    r = a.drover("token", "revoke", one["id"], "-y")
+    t.ok(r.returncode == 0 and "revoked" in r.stdout and a.get("/v1/session", token=one["token"])[0] == 401, "drover token revoke -y", r.stderr)
+    for args in (("new",), ("revoke",), ("expire", "x"), ("bogus", "x")):
+        t.eq(a.drover("token", *args).returncode, 2, f"drover token {' '.join(args)}: usage")
+    t.ok(a.sql("SELECT count(*) FROM audit WHERE action IN ('token.make', 'token.revoke', 'token.expire')") >= "8" and one["token"].split(".")[1] not in a.sql("SELECT string_agg(x::text, ' ') FROM audit x"),
+         "all of it is audited, without secrets")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts):
+    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, sessions, tokens):
         if only in check.__name__:
             check(t, pg)
 

@@ -51,7 +51,7 @@ stages:
         return subprocess.run([TOP + "/build/bin/drover", *args], env=env, input=text, capture_output=True, text=True, timeout=60)
 
     def refused(self, method, path, body=None, kind="application/json"):
-        status, text, _ = self.raw(method, "/v1" + path, body.encode() if body is not None else None, {"Content-Type": kind}, i=0)
+        status, text, _ = self.raw(method, "/v1" + path, body.encode() if body is not None else None, {"Content-Type": kind, "If-Match": "*"}, i=0)
         return status, json.loads(text)
 
 
@@ -135,12 +135,12 @@ def runs(tap, s):
 
 def limits(tap, s):
     """Limits above a campaign, and wrong ones."""
-    tap.ok(s.api("PATCH", "/limits", {"parts": 1, "instances": {"ml.m5.large": 3}})["parts"] == 1, "a limit of the installation")
+    tap.ok(s.api("PATCH", "/limits", {"parts": 1, "instances": {"ml.m5.large": 3}}, headers={"If-Match": "*"})["parts"] == 1, "a limit of the installation")
     cid = s.submit(s.nap("limited", "limits: {parts: 3}", kind="ml.m5.large", stage=""))
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 1, 30, "one runs")
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "global_limit", 20, "its reason")
     tap.ok(True, "what waits for it says so")
-    s.api("PATCH", "/limits", {"parts": None})
+    s.api("PATCH", "/limits", {"parts": None}, headers={"If-Match": "*"})
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "stage_limit" and s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 3, 30, "the stage's limit")
     tap.ok(True, "then the stage's own binds")
     r = s.drover("scale", f"{cid}/work", "2")
@@ -148,11 +148,11 @@ def limits(tap, s):
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 2, 20, "two at once")
     tap.ok(all(j["status"] != "Stopped" for j in s.oracle("jobs")["jobs"]), "a lower limit stops no job")
     project = s.api("GET", "/projects")["projects"][0]["name"]
-    changed = s.api("PATCH", f"/projects/{project}", {"parts": 1, "weight": 300, "budget": {"total": "50 USD"}})["projects"][0]
+    changed = s.api("PATCH", f"/projects/{project}", {"parts": 1, "weight": 300, "budget": {"total": "50 USD"}}, headers={"If-Match": "*"})["projects"][0]
     tap.ok(changed["parts"] == 1 and changed["weight"] == 300 and changed["budget"]["limit_micro_usd"] == 50000000, "a project's limits", changed)
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "project_limit", 30, "the project's limit")
     tap.ok(True, "what waits for it says so")
-    s.api("PATCH", f"/projects/{project}", {"parts": None, "budget": None})
+    s.api("PATCH", f"/projects/{project}", {"parts": None, "budget": None}, headers={"If-Match": "*"})
     for method, path, body, status in (("PATCH", "/limits", '{"parts": -1}', 422), ("PATCH", "/limits", '{"instances": {"c5": 1}}', 422), ("PATCH", "/limits", '{"colour": 1}', 422),
                                        ("PATCH", f"/projects/{project}", '{"weight": 0}', 422), ("PATCH", "/projects/nobody", '{"weight": 5}', 404),
                                        ("GET", "/pools?campaign=7", None, 400), ("GET", f"/campaigns/{cid}/parts/99/why", None, 404),

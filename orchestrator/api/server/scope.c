@@ -1,0 +1,36 @@
+/* See scope.h. */
+#include "scope.h"
+#include "router.h"
+#include "store/api/tokens.h"
+
+bool scope_has(const struct api_req *r, const char *project)
+{
+    struct str rest = str_of(r->who.projects);
+    bool has = rest.n == 0; /* every project */
+    while (rest.n > 0) {
+        has |= str_eq_cstr(str_split(&rest, ','), project);
+    }
+    return has;
+}
+
+bool scope_check(struct api_req *r, struct err *err)
+{
+    int64_t campaign = 0, operation = 0;
+    char project[128];
+    if (r->who.projects[0] == '\0' || (r->route->flags & ROUTE_SCOPED) != 0) {
+        return true;
+    }
+    bool of_campaign = strstr(r->route->pattern, "{c}") != NULL;
+    bool of_operation = strstr(r->route->pattern, "{o}") != NULL;
+    if (!of_campaign && !of_operation) {
+        return err_set(err, ERR_FORBIDDEN,
+                       "this is about every project, and the token counts in: %s", r->who.projects);
+    }
+    if (!(of_campaign ? req_id(r, 0, "c-", &campaign, err)
+                      : req_id(r, 0, "op-", &operation, err)) ||
+        !req_db(r, err) || !apidb_project_of(r->db, campaign, operation, project, err)) {
+        return false;
+    }
+    return scope_has(r, project) ||
+           err_set(err, ERR_NOT_FOUND, "there is no such campaign or operation");
+}
