@@ -7,7 +7,7 @@
 struct ready_queue;
 struct ready_queue_task { /* value */
     int64_t task_id;
-    int64_t not_before_us; /* wnumber of all tasks clock; 0: now */
+    int64_t not_before_us; /* wall clock; 0: now */
     uint32_t seq;
     uint32_t size_mb; /* order key, larger first */
 };
@@ -24,7 +24,7 @@ bool ready_queue_pop(struct ready_queue *r, usec_t now_us, struct ready_queue_ta
 size_t ready_queue_due(struct ready_queue *r, usec_t now_us, struct ready_queue_task *ret,
                        size_t max);
 /* The largest task of at most this size that may start at now_us, searched past at most
- * READY_QUEUE_VISITS larger tasks: exact in smnumber of all tasks queues, approximate in large
+ * READY_QUEUE_VISITS larger tasks: exact in small queues, approximate in large
  * ones. False: not found. */
 #define READY_QUEUE_VISITS 2048
 bool ready_queue_at_most(struct ready_queue *r, usec_t now_us, uint32_t size_mb,
