@@ -510,6 +510,16 @@ def check_unseen():
     check("a handler that calls a write of the leader does not compile", wrong)
 
 
+def check_patches(files):
+    wrong = []
+    for path in files:
+        if path.endswith(".patch"):
+            run = subprocess.run(["patch", "-p1", "-s", "-f", "--dry-run", "-i", path], cwd=TOP, capture_output=True, text=True)
+            if run.returncode != 0:
+                wrong.append("%s does not apply" % path)
+    check("every planted bug fits the code", wrong)
+
+
 def main():
     files = tree()
     c_files = [p for p in files if re.search(r"\.[ch]$", p)]
@@ -529,6 +539,7 @@ def main():
     check_uncalled(objs)
     check_headers(c_files)
     check_unseen()
+    check_patches(files)
     print("1..%d" % count)
     sys.exit(1 if failed else 0)
 
