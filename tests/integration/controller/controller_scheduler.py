@@ -234,7 +234,7 @@ def case_at_limit_stop_stops(s):
 
 
 def case_limits_above_a_campaign(s):
-    s.api("PATCH", "/limits", {"parts": 2})
+    s.api("PATCH", "/limits", {"parts": 2}, headers={"If-Match": "*"})
     a, b = s.submit(user_stage('[sleep, "1"]')), s.submit(user_stage('[sleep, "1"]'))
     wait_for(lambda: live(s, a) + live(s, b) == 2, 30, "two at once")
     top = 0
@@ -243,10 +243,10 @@ def case_limits_above_a_campaign(s):
         time.sleep(0.1)
     tap.ok(top == 2, f"{s.what}two of everything ({top})")
     tap.ok("global_limit" in str([campaign(s, x)["stages"] for x in (a, b)]), f"{s.what}and the stages say so", campaign(s, a)["stages"])
-    s.api("PATCH", "/projects/default", {"parts": 1})
-    s.api("PATCH", "/limits", {"parts": None})
+    s.api("PATCH", "/projects/default", {"parts": 1}, headers={"If-Match": "*"})
+    s.api("PATCH", "/limits", {"parts": None}, headers={"If-Match": "*"})
     wait_for(lambda: live(s, a) + live(s, b) == 1, 30, "one at once")
-    s.api("PATCH", "/projects/default", {"parts": None})
+    s.api("PATCH", "/projects/default", {"parts": None}, headers={"If-Match": "*"})
     ends(s, a)
     ends(s, b)
     share = [max((j["created"] for j in jobs(s, x)), default=0) for x in (a, b)]

@@ -322,7 +322,7 @@ static void test_worker_sandbox__a_picture_over_the_memory_limit_costs_itself(vo
     assert_non_null(f);
     assert_int_equal(fscanf(f, "%ld", &pages), 1);
     (void)fclose(f);
-    /* What it has by being forked from here, what it shares, and 60 MB of the 75 that are needed. */
+    /* What it has by being forked from here, what it shares, and 60 of the 75 MB needed. */
     struct decode_pool_limits l = {(uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) +
                                        (uint64_t)IMAGE_BODY_BYTES_MAX + IMAGE_OUT_BYTES_MAX +
                                        ((uint64_t)60 << 20),
