@@ -135,7 +135,7 @@ def case_ghost_in_our_place(s):
     tap.ok(not [r for r in s.oracle("wire-log")["requests"] if r["operation"] == "StopTrainingJob" and r["name"].startswith(name)],
            f"{s.what}the other's job is not stopped")
     s.faults()
-    retried(s, cid, {})
+    retried(s, cid, {"selector": {"state": "failed"}})
     names = sorted({r["name"].rsplit("-", 1)[0][-2:] for r in creates(s, name)})
     tap.ok(names == ["a1", "a2"], f"{s.what}a retry takes the next name", names)
 
