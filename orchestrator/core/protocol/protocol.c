@@ -333,6 +333,7 @@ static void on_verify(struct protocol_attempt *a, const struct fact *f,
     }
     if (f->kind == FACT_VERIFY_FAILED) {
         failed_call(a, f->at_us, cfg, ret);
+        a->next_us = MIN(a->next_us, add_sat(f->at_us, PROTOCOL_VERIFY_AGAIN_US));
     } else if (f->cause == CAUSE_NONE) {
         move(a, ATTEMPT_SUCCEEDED, CAUSE_NONE, ret);
     } else {

@@ -27,6 +27,8 @@
 
 #define PROTOCOL_ALERT_FAILURES 12
 #define PROTOCOL_SIGN_MARGIN_US INT64_C(200000)
+/* An output that could not be read is looked at again after at most this long. */
+#define PROTOCOL_VERIFY_AGAIN_US (10 * USEC_PER_SEC)
 
 struct protocol_config {
     int64_t
