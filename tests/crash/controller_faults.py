@@ -144,10 +144,10 @@ def case_stopped_by_a_person(s):
     name = next_name(s)
     s.faults()
     s.procs["web"].send_signal(signal.SIGSTOP)  # the job waits for it until it is stopped
-    cid = s.submit(name="stopped", source=ONE)
-    job = wait_for(lambda: [j for j in jobs(s, name) if j["status"] == "InProgress"], 20, "a job")[0]
     client = botocore.session.get_session().create_client(
         "sagemaker", region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{s.local_port}", aws_access_key_id=KEY, aws_secret_access_key=SECRET)
+    cid = s.submit(name="stopped", source=ONE)
+    job = wait_for(lambda: [j for j in jobs(s, name) if j["status"] == "InProgress"], 20, "a job")[0]
     client.stop_training_job(TrainingJobName=job["name"])
     ends(s, cid, "failed")
     s.procs["web"].send_signal(signal.SIGCONT)

@@ -86,7 +86,7 @@ class Stack:
 
     def start_local(self):
         config = {"quotas": self.quotas, "prices": {t: "0.204" for t in self.quotas}, "cold_start_seconds": 0.2, "stop_seconds": 0.2,
-                  "signature_window_seconds": 2, "images": {"drover/worker:test": [self.release_bin + "/drover-worker"], **self.images},
+                  "signature_window_seconds": 4, "images": {"drover/worker:test": [self.release_bin + "/drover-worker"], **self.images},
                   "rates": {"CreateTrainingJob": 50}, "credentials": {KEY: SECRET}, **self.local_extra}
         with open(self.dir + "/local.json", "w") as f:
             json.dump(config, f)
@@ -108,7 +108,7 @@ class Stack:
              "DROVER_TOKEN_FILE": self.token_file, "DROVER_ROLE_ARN": "arn:aws:iam::111122223333:role/test", "DROVER_WORKER_IMAGE": "drover/worker:test",
              "DROVER_BUCKET": "s3://drover-test", "DROVER_PRICES_FILE": prices, "DROVER_JOB_PREFIX": "t", "DROVER_OBSERVE_INTERVAL_US": str(self.observe_us),
              "DROVER_TICK_INTERVAL_US": "200000", "DROVER_CREATE_RATE_PER_MINUTE": "3000", "DROVER_CREATE_BURST": "10",
-             "DROVER_SIGNATURE_WINDOW_US": "2000000", "DROVER_LEASE_LENGTH_US": str(self.lease_us), "DROVER_LEASE_RENEW_US": str(self.lease_us // 3),
+             "DROVER_SIGNATURE_WINDOW_US": "4000000", "DROVER_LEASE_LENGTH_US": str(self.lease_us), "DROVER_LEASE_RENEW_US": str(self.lease_us // 3),
              "DROVER_QUOTA_INTERVAL_US": "5000000", "DROVER_TOKEN_RATE_PER_S": "0", **self.extra_env, **(env or {})}
         p = self.spawn(key, [binary or self.bin + "/droverd"], e)
         if ready:

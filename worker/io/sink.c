@@ -161,6 +161,7 @@ static struct s3_uri uri_of(const struct sink *s, const char *name)
     return u;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): ARRAY_ROOM writes to cap */
 static void listing_add(struct sink_listing *l, size_t *cap, const char *name, int64_t size,
                         const char *etag)
 {

@@ -14,7 +14,7 @@ import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import BIN, TOP, free_port, wait_for
+from kit import BIN, TOP, VARIANT, free_port, wait_for
 from kit.api import Api, leader_takes, main, spec
 
 
@@ -184,7 +184,7 @@ def streams(t, pg):
     t.eq([st for _, st in many], [200] * 16 + [429], "sixteen streams a token, not seventeen")
     t.eq(stream(a, two)[1], 200, "another token has its own")
     many[0][0].close()
-    t.ok(wait_for(lambda: stream(a, one)[1] == 200, 20), "a closed one makes room")
+    t.ok(wait_for(lambda: stream(a, one)[1] == 200, 90), "a closed one makes room")
     a.sql("UPDATE token SET revoked_at = clock_timestamp() WHERE id = 'one'")
     took = ends_within(many[1][0], 8)
     t.ok(took is not None and took <= 5, f"a revoked token's streams end within 5 s ({took})")
@@ -220,7 +220,8 @@ def bodies(t, pg):
     held = post(60, "") + post(20, "Authorization: Bearer admin-00000000." + "0" * 64 + "\r\n") + post(20, "", "/v1/nothing") + post(20, "", "/v1/login")
     t.ok(wait_for(lambda: drained(a), 20), "120 bodies were read")
     grown = rss_mb(a) - before
-    t.ok(grown < 40, f"120 bodies of 1 MB without a token take {grown} MB (< 40)")
+    most = 40 if VARIANT == "release" else 120  # a sanitizer keeps what is freed
+    t.ok(grown < most, f"120 bodies of 1 MB without a token take {grown} MB (< {most})")
     for s in held:
         s.sendall(b"x")
     t.eq(sorted({status(s) for s in held}), [401, 404, 413], "and are refused")
@@ -230,7 +231,7 @@ def bodies(t, pg):
     held = post(80, f"Authorization: Bearer {a.token}\r\n")
     wait_for(lambda: drained(a), 20)
     grown = rss_mb(a) - before
-    t.ok(grown < 40, f"80 bodies of 1 MB with a token take {grown} MB (8 MB are allowed)")
+    t.ok(grown < most, f"80 bodies of 1 MB with a token take {grown} MB (8 MB are allowed)")
     for s in held:
         s.sendall(b"x")
     got = [status(s) for s in held]

@@ -340,6 +340,7 @@ static void answered_tcp(void *arg, int rc, int timeouts UNUSED, struct ares_add
 }
 
 /* The answer without an address once more, to see whether it was truncated. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is c-ares' */
 static void answered_raw(void *arg, int rc, int timeouts UNUSED, unsigned char *bytes, int n)
 {
     struct dns_entry *e = arg;

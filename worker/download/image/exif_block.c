@@ -190,7 +190,7 @@ bool exif_block_number(const struct exif_block *b, const struct exif_entry *e, u
         *ret = (int64_t)v;
         break;
     case EXIF_SIGNED_BYTE:
-        *ret = (int8_t)v;
+        *ret = (int64_t)(v ^ 0x80) - 0x80; /* v is one byte */
         break;
     case EXIF_SIGNED_SHORT:
         *ret = (int16_t)v;

@@ -70,6 +70,7 @@ struct local_job *jobs_find(const struct jobs *j, const char *name)
     return at == NULL ? NULL : j->items[json_integer_value(at)];
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): ARRAY_ROOM writes to cap */
 static void list_push(struct local_job ***items, size_t *n, size_t *cap, struct local_job *job)
 {
     ARRAY_ROOM(*items, *n, *cap);
