@@ -100,8 +100,8 @@ def case(s, name, action, tries=3):
         hit = True
     except TimeoutError:
         hit = False
-    if not hit and tries > 1 and s.leader() != 0:  # on a busy machine droverd1 may have become the leader
-        print(f"# {what}droverd0 did not lead any more, once again", flush=True)
+    if not hit and tries > 1:  # on a busy machine droverd1 may have led in between
+        print(f"# {what}not reached (droverd{s.leader()} leads), once again", flush=True)
         s.faults()
         if not s.ended(cid):
             s.api("POST", f"/campaigns/{cid}:cancel", {}, seconds=5)
@@ -131,7 +131,7 @@ def case(s, name, action, tries=3):
         tap.ok(not signed, what + "no signature is younger than its lease", signed)
         rows = s.sql(f"SELECT count(*) FROM attempt WHERE epoch = {epoch} AND intended_at > to_timestamp({stopped + s.lease_us / 1e6})")
         tap.ok(rows == "0", what + f"woken, it committed nothing (epoch {epoch}: {rows} rows)")
-    elif action == "kill":
+    elif action == "kill" and hit:
         s.procs.pop("droverd0", None)
     if name.startswith(("void.", "pool.")):
         s.faults()
@@ -152,7 +152,7 @@ def case(s, name, action, tries=3):
 
 
 subprocess.run(["make", "--no-print-directory", "-s", "VARIANT=failpoints", "build/failpoints/bin/droverd"], cwd=TOP, check=True, stdout=subprocess.DEVNULL)
-with Stack("failpoints", variant="failpoints", parts=2, rows=8, observe_us=100000,
+with Stack("failpoints", variant="failpoints", parts=2, rows=8, observe_us=100000, lease_us=2000000,
            local={"warm_quotas": {"ml.c5.xlarge": 2}, "credentials": {"AKIATESTSTACK": "secret-of-the-test-stack", "AKIAFAIL0": "secret-0"}}) as s:
     s.start_pg()
     s.start_local()
