@@ -23,7 +23,7 @@ def test_jobs__go_on_while_it_is_dead_and_their_ends_are_found(l):
     before = l.job("long")
     l.kill()
     marks = os.path.join(l.root, "state", "marks")
-    wait_for(lambda: {"ok.end", "bad.end"} <= set(os.listdir(marks)), 10, "the ends while nobody serves")
+    wait_for(lambda: {"ok.end", "bad.end"} <= set(os.listdir(marks)), 60, "the ends while nobody serves")
     time_dead = time.time()
     l.start()
     d = l.ended("ok")

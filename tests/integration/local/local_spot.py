@@ -103,8 +103,9 @@ def test_interruption__starts_again_from_the_checkpoint(l):
     interrupt(l)
     l.create("on-demand", "sleep 0.5")  # these instances are not interrupted
     spot(l, "s", TWICE, **CHECKPOINTS)
-    d = wait_for(lambda: (lambda d: d if d["SecondaryStatus"] == "Interrupted" else None)(l.describe("s")), 20, "it")
-    same((d["TrainingJobStatus"], "TrainingEndTime" in d, "BillableTimeInSeconds" in d), ("InProgress", False, False))
+    d = wait_for(lambda: (lambda d: d if "Interrupted" in phases(d) else None)(l.describe("s")), 60, "it")
+    over = d["TrainingJobStatus"] != "InProgress"  # on a busy machine
+    same(("TrainingEndTime" in d, "BillableTimeInSeconds" in d), (over, over))
     d = l.ended("s")
     same(d["TrainingJobStatus"], "Completed")
     same(phases(d), ["Starting", "Downloading", "Training", "Interrupted", "Starting", "Downloading", "Training",
@@ -190,7 +191,7 @@ def test_stop__between_two_runs(l):
 def test_restart__between_and_during_runs(l):
     interrupt(l, repeat=2, delay_seconds=0.3)
     spot(l, "s", "sleep 2", **CHECKPOINTS)
-    wait_for(lambda: l.describe("s")["SecondaryStatus"] == "Interrupted", 20, "the interruption")
+    wait_for(lambda: "Interrupted" in phases(l.describe("s")), 60, "the interruption")
     l.kill()
     l.start()
     wait_for(lambda: phases(l.describe("s")).count("Training") >= 2, 20, "the second run")
