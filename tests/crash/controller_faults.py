@@ -186,7 +186,7 @@ def case_outputs_that_cannot_be_read(s):
         (op, kind) for op in ("ListObjectsV2", "GetObject") for kind in ("error_503", "half_body", "drop_before", "throttle"))))
     wait_for(lambda: s.raw("POST", "/v1/campaigns?dry_run=true", s.campaign(name="s3").encode(), {"Content-Type": "application/yaml"})[0] // 100 == 2, 30, "a plan's listing")
     cid = s.submit(name="s3")
-    ends(s, cid, seconds=120)  # each look may fail, and waits up to 10 s for the next
+    ends(s, cid, seconds=400)  # each look may fail, and waits up to 10 s for the next
     tap.ok(len(jobs(s, name_of(cid))) >= ALL, f"{s.what}the parts were done")
 
 
