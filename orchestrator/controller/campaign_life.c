@@ -160,7 +160,7 @@ bool campaign_life_tick(struct controller *c)
             return false;
         }
         if (campaign_life_over(&c->state, lc)) {
-            parking_drop(&c->state, lc->row.id);
+            parking_end(c, lc->row.id);
             leader_state_drop_campaign(&c->state, lc);
         }
     }

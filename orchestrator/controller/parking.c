@@ -101,6 +101,16 @@ void parking_done(struct controller *c, struct parking_subject who)
     }
 }
 
+void parking_end(struct controller *c, int64_t campaign_id)
+{
+    struct parking_subject who = PARKING_CAMPAIGN(campaign_id);
+    if (parking_parked(&c->state, &who)) {
+        log_event(LOG_INFO, "parking_over", LF_S("kind", "campaign"), LF_I("id", campaign_id));
+        (void)leader_tx(c, write_unparked, &who);
+    }
+    parking_drop(&c->state, campaign_id);
+}
+
 bool parking_tx(struct controller *c, struct parking_subject who, leader_fn *fn, void *arg)
 {
     struct err err;

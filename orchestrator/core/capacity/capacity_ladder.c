@@ -1,5 +1,6 @@
 /* The ladder's memory: a few numbers per rung, read from the top. */
 #include "capacity_ladder.h"
+#include "core/failure/retry_policy.h"
 
 static int subnets_of(const struct spec_stage *stage)
 {
@@ -15,20 +16,33 @@ static int rung_of(int instance_type_i, int subnet)
 
 /* True when the time is in the future. A time further away than any we set was set before the wall
  * clock went back and is ignored. */
-static bool ahead(usec_t until_us, usec_t now_us, int64_t longest_us)
+static bool ahead(usec_t until_us, usec_t now_us, int64_t max_us)
 {
-    return until_us > now_us && until_us - now_us <= longest_us;
+    return until_us > now_us && until_us - now_us <= max_us;
 }
 
-static bool is_shut(const struct capacity_ladder_rung *r, usec_t now_us)
+/* How long a rung is shut after its first error, and at most. */
+static int64_t shortest_us(const struct spec_stage *stage)
 {
-    return ahead(r->shut_until_us, now_us, CAPACITY_LADDER_SHUT_MAX_US);
+    return retry_row(stage, CAUSE_CAPACITY)->wait_from_s * USEC_PER_SEC;
+}
+
+static int64_t longest_us(const struct spec_stage *stage)
+{
+    return retry_row(stage, CAUSE_CAPACITY)->wait_to_s * USEC_PER_SEC;
+}
+
+static bool is_shut(const struct capacity_ladder_rung *r, const struct spec_stage *stage,
+                    usec_t now_us)
+{
+    return ahead(r->shut_until_us, now_us, longest_us(stage));
 }
 
 /* When this rung may be tried; now_us: at once. */
-static usec_t open_at(const struct capacity_ladder_rung *r, usec_t now_us)
+static usec_t open_at(const struct capacity_ladder_rung *r, const struct spec_stage *stage,
+                      usec_t now_us)
 {
-    usec_t at = is_shut(r, now_us) ? r->shut_until_us : now_us;
+    usec_t at = is_shut(r, stage, now_us) ? r->shut_until_us : now_us;
     return ahead(r->probe_until_us, now_us, CAPACITY_LADDER_PROBE_US) ? MAX(at, r->probe_until_us)
                                                                       : at;
 }
@@ -49,7 +63,7 @@ bool capacity_ladder_choose(const struct capacity_ladder *p, const struct spec_s
         }
         for (int subnet = 0; subnet < subnets; subnet++) {
             const struct capacity_ladder_rung *r = &memory->rung[rung_of(type, subnet)];
-            usec_t at = open_at(r, now_us);
+            usec_t at = open_at(r, stage, now_us);
             if (at <= now_us) {
                 *ret = (struct capacity_ladder_choice){type, subnets > 1 ? subnet : -1,
                                                        r->failures > 0, now_us};
@@ -79,7 +93,7 @@ void capacity_ladder_started(struct capacity_ladder *p, const struct spec_stage 
     int from, to;
     range(stage, instance_type_i, subnet_i, &from, &to);
     for (int i = from; i < to; i++) {
-        if (p->rung[i].failures > 0 && !is_shut(&p->rung[i], now_us)) {
+        if (p->rung[i].failures > 0 && !is_shut(&p->rung[i], stage, now_us)) {
             p->rung[i].probe_until_us = now_us + CAPACITY_LADDER_PROBE_US;
         }
     }
@@ -92,16 +106,16 @@ void capacity_ladder_refused(struct capacity_ladder *p, const struct spec_stage 
     range(stage, instance_type_i, subnet_i, &from, &to);
     for (int i = from; i < to; i++) {
         struct capacity_ladder_rung *r = &p->rung[i];
-        if (is_shut(r, now_us)) {
+        if (is_shut(r, stage, now_us)) {
             continue;
         }
-        int64_t shut_us = CAPACITY_LADDER_SHUT_MIN_US;
-        for (int k = 0; k < r->failures && shut_us < CAPACITY_LADDER_SHUT_MAX_US; k++) {
+        int64_t shut_us = shortest_us(stage);
+        for (int k = 0; k < r->failures && shut_us < longest_us(stage); k++) {
             shut_us *= 2;
         }
         /* far beyond the longest delay, so the shift does not overflow */
         r->failures = MIN(r->failures + 1, 16);
-        r->shut_until_us = now_us + MIN(shut_us, CAPACITY_LADDER_SHUT_MAX_US);
+        r->shut_until_us = now_us + MIN(shut_us, longest_us(stage));
         r->probe_until_us = 0;
     }
 }

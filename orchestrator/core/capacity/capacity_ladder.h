@@ -2,25 +2,24 @@
  * with memory of which rung has capacity. The caller keeps one struct capacity_ladder per stage.
  * Pure; wall clock.
  *
- * A rung is open, or shut for some time after a capacity error. When that time is over, one attempt
- * probes it. Until the probe's result is known (or CAPACITY_LADDER_PROBE_US have passed) other
- * attempts go further down or wait, so that a whole queue does not meet the same refusal. A stage
- * with at most one subnet has one rung per type. */
+ * A rung is open, or shut for some time after a capacity error: for the stage's wait of cause
+ * capacity (its retry row, else cause.def), doubled by each further error up to the row's longest
+ * wait. When that time is over, one attempt probes it. Until the probe's result is known (or
+ * CAPACITY_LADDER_PROBE_US have passed) other attempts go further down or wait, so that a whole
+ * queue does not meet the same refusal. A stage with at most one subnet has one rung per type.
+ */
 #pragma once
 #include "core/spec/spec.h"
 
 #define CAPACITY_LADDER_SUBNETS_MAX 16
 #define CAPACITY_LADDER_RUNGS_MAX   (SPEC_LADDER_MAX * CAPACITY_LADDER_SUBNETS_MAX)
-#define CAPACITY_LADDER_SHUT_MIN_US                                                                \
-    INT64_C(120000000) /* after the first capacity error, then doubled */
-#define CAPACITY_LADDER_SHUT_MAX_US INT64_C(3600000000) /* never shut for longer */
 #define CAPACITY_LADDER_PROBE_US                                                                   \
     INT64_C(900000000) /* a probe without a result by then is forgotten */
 
 struct capacity_ladder_rung {
     usec_t shut_until_us;  /* a capacity error shut it; 0: open */
     usec_t probe_until_us; /* an attempt is probing it; 0: no probe */
-    int failures;          /* capacity errors in a row: shut for 2, 4, 8 .. 60 min */
+    int failures;          /* capacity errors in a row; each doubles the wait */
 };
 struct capacity_ladder {
     struct capacity_ladder_rung

@@ -30,14 +30,14 @@ bool retry_counts(enum cause cause)
     return retry_default(cause)->counts;
 }
 
-static const struct spec_retry *row_of(const struct spec_stage *stage, enum cause cause)
+const struct spec_retry *retry_row(const struct spec_stage *stage, enum cause cause)
 {
     return stage->retry[cause].set ? &stage->retry[cause] : &defaults[cause];
 }
 
 bool retry_counts_in(const struct spec_stage *stage, enum cause cause, bool ran)
 {
-    return ran || row_of(stage, cause)->counts;
+    return ran || retry_row(stage, cause)->counts;
 }
 
 static int64_t wait_us(const struct spec_retry *row, int failures, struct rng *rng)
@@ -114,7 +114,7 @@ void retry_decide(const struct spec_stage *stage, enum cause cause, const struct
 {
     ASSERT(cause > CAUSE_NONE && cause < CAUSE_COUNT);
     ASSERT(stage->instance_type_n > 0);
-    const struct spec_retry *row = row_of(stage, cause);
+    const struct spec_retry *row = retry_row(stage, cause);
     *ret = (struct retry_decision){.counts = retry_counts_in(stage, cause, now->ran), .next = *now};
     ret->next.ran = false;
     const struct spec_change *change = row->set_change ? &row->change : &changes[cause];

@@ -23,6 +23,8 @@ struct retry_decision {
 #define VOLUME_GROWN_GB_MAX 2000 /* default maximum when a change enlarges the volume */
 /* The cause's default row with its change, without a spec. */
 const struct spec_retry *retry_default(enum cause cause);
+/* The row that holds in the stage: the spec's, else the cause's own. */
+const struct spec_retry *retry_row(const struct spec_stage *stage, enum cause cause);
 /* True when an end with this cause says something about the work, by cause.def only. An attempt
  * whose job ran and failed counts besides, for the breaker too: what a job says of itself never
  * makes its failure free. */

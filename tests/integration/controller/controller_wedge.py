@@ -158,6 +158,11 @@ def case_a_parked_campaign_can_be_cancelled(s):
     ends(s, cid, "cancelled")
     s.procs["web"].send_signal(18)
     tap.ok(not s.live_jobs(), f"{s.what}its job was stopped", s.live_jobs())
+    tap.ok(wait_for(lambda: not parked(s, cid), 20), f"{s.what}ended, it is not parked any more", parked(s, cid))
+    ends(s, s.submit(name="meanwhile", source=ONE))
+    with open(s.dir + "/droverd0.log", encoding="utf-8") as f:
+        told = sum(f'"event":"parked","kind":"campaign","id":{cid[2:]},' in line for line in f)
+    tap.ok(1 <= told <= 4, f"{s.what}it was parked once, and not in every tick", told)
 
 
 def case_an_intent_out_of_range(s):
@@ -294,7 +299,7 @@ done
 exit $rc
 """
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
-with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=4000000, local={"signature_window_seconds": 20},
+with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=9000000, local={"signature_window_seconds": 20},
            env={"DROVER_SIGNATURE_WINDOW_US": "12000000"}) as stack:
     with open(stack.dir + "/worker.sh", "w") as f:
         f.write(POISON % (stack.release_bin, stack.dir, stack.dir))

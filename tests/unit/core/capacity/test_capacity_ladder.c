@@ -1,5 +1,5 @@
-/* Aim: the ladder goes down on capacity errors, remembers for 2, 4, 8 .. 60 minutes, comes back up,
- * and lets one attempt at a time find out. Method: tables of events with the rung expected after
+/* Aim: the ladder goes down on capacity errors, remembers for as long as the wait of cause capacity
+ * says (2, 4, 8 .. 30 minutes without a row), comes back up, and lets one attempt at a time find out. Method: tables of events with the rung expected after
  * each, at both sides of every boundary. */
 #include "core/capacity/capacity_ladder.h"
 #include <setjmp.h>
@@ -9,9 +9,10 @@
 #include <cmocka.h>
 // clang-format on
 
-#define T0   INT64_C(1700000000000000)
-#define MIN_ (60 * USEC_PER_SEC)
-#define SHUT (-2)
+#define T0         INT64_C(1700000000000000)
+#define MIN_       (60 * USEC_PER_SEC)
+#define SHUT       (-2)
+#define LONGEST_US (30 * MIN_) /* of cause.def's row */
 
 enum what { CHOOSE, REFUSE, WORK, START };
 struct step {
@@ -68,10 +69,10 @@ static void test_place__a_capacity_error_moves_down_and_time_brings_it_back(void
         {119, CHOOSE, 2, -1, false, 0}, {120, CHOOSE, 0, -1, true, 0});
 }
 
-static void test_place__shut_for_2_4_8_16_32_60_60_minutes(void **state)
+static void test_place__shut_for_2_4_8_16_30_30_minutes(void **state)
 {
     (void)state;
-    static const int64_t want_min[] = {2, 4, 8, 16, 32, 60, 60, 60};
+    static const int64_t want_min[] = {2, 4, 8, 16, 30, 30, 30};
     struct spec_stage stage = {.instance_type_n = 1};
     struct capacity_ladder p = {0};
     usec_t now = T0;
@@ -87,7 +88,7 @@ static void test_place__shut_for_2_4_8_16_32_60_60_minutes(void **state)
     }
     for (int i = 0; i < 1000; i++) { /* for ever */
         capacity_ladder_refused(&p, &stage, 0, -1, now);
-        now += CAPACITY_LADDER_SHUT_MAX_US;
+        now += LONGEST_US;
     }
     struct capacity_ladder_choice c;
     assert_true(capacity_ladder_choose(&p, &stage, 0, now, NULL, NULL, &c));
@@ -154,6 +155,24 @@ static void test_place__many_refusals_of_one_wave_count_once(void **state)
     assert_int_equal(c.open_us, T0 + 2 * MIN_);
 }
 
+static void test_place__the_retry_row_of_capacity_says_how_long(void **state)
+{
+    (void)state;
+    static const int64_t want_s[] = {1, 2, 3, 3};
+    struct spec_stage stage = {.instance_type_n = 1};
+    stage.retry[CAUSE_CAPACITY] =
+        (struct spec_retry){.set = true, .wait_from_s = 1, .wait_to_s = 3};
+    struct capacity_ladder p = {0};
+    usec_t now = T0;
+    for (size_t i = 0; i < ARRAY_LEN(want_s); i++) {
+        struct capacity_ladder_choice c;
+        capacity_ladder_refused(&p, &stage, 0, -1, now);
+        assert_false(capacity_ladder_choose(&p, &stage, 0, now, NULL, NULL, &c));
+        assert_int_equal(c.open_us - now, want_s[i] * USEC_PER_SEC);
+        now = c.open_us;
+    }
+}
+
 static bool fits_odd(void *ctx, int instance_type_i)
 {
     (*(int *)ctx)++;
@@ -192,9 +211,9 @@ static void test_place__a_clock_set_back_shuts_nothing_for_days(void **state)
     struct capacity_ladder p = {0};
     struct capacity_ladder_choice c;
     for (int i = 0; i < 9; i++) {
-        capacity_ladder_refused(&p, &stage, 0, -1, T0 + i * CAPACITY_LADDER_SHUT_MAX_US);
+        capacity_ladder_refused(&p, &stage, 0, -1, T0 + i * LONGEST_US);
     }
-    usec_t shut_at = T0 + 8 * CAPACITY_LADDER_SHUT_MAX_US;
+    usec_t shut_at = T0 + 8 * LONGEST_US;
     assert_false(capacity_ladder_choose(&p, &stage, 0, shut_at, NULL, NULL, &c));
     assert_true(
         capacity_ladder_choose(&p, &stage, 0, shut_at - 86400 * USEC_PER_SEC, NULL, NULL, &c));
@@ -205,11 +224,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_place__a_capacity_error_moves_down_and_time_brings_it_back),
-        cmocka_unit_test(test_place__shut_for_2_4_8_16_32_60_60_minutes),
+        cmocka_unit_test(test_place__shut_for_2_4_8_16_30_30_minutes),
         cmocka_unit_test(test_place__subnets_of_a_type_come_before_the_next_type),
         cmocka_unit_test(test_place__all_shut_says_when_the_first_opens),
         cmocka_unit_test(test_place__one_probe_at_a_time),
         cmocka_unit_test(test_place__many_refusals_of_one_wave_count_once),
+        cmocka_unit_test(test_place__the_retry_row_of_capacity_says_how_long),
         cmocka_unit_test(test_place__only_what_fits_and_only_downwards),
         cmocka_unit_test(test_place__a_clock_set_back_shuts_nothing_for_days),
     };
