@@ -109,12 +109,37 @@ void pg_fixture_database(char *ret, size_t size)
     create_database(ret, size, "migrated");
 }
 
+#define CHILDREN_MAX 256
+
+/* The processes whose parent is pid. */
+static size_t children_of(int pid, int ret[CHILDREN_MAX])
+{
+    char path[64];
+    size_t n = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
+    FILE *f = fopen(path, "re");
+    while (f != NULL && n < CHILDREN_MAX && fscanf(f, "%d", &ret[n]) == 1) {
+        n++;
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+    return n;
+}
+
 void pg_fixture_kill(void)
 {
     int pid = private_cluster_pid(cluster_dir);
-    if (pid == 0 || kill(pid, SIGKILL) != 0) {
+    int children[CHILDREN_MAX];
+    if (pid == 0 || kill(pid, SIGSTOP) != 0) {
         DIE("no postmaster to kill");
     }
+    /* A backend that outlives its postmaster for a moment would still commit. */
+    size_t n = children_of(pid, children);
+    for (size_t i = 0; i < n; i++) {
+        (void)kill(children[i], SIGKILL);
+    }
+    (void)kill(pid, SIGKILL);
     int64_t deadline = clock_mono_us() + 10 * USEC_PER_SEC;
     while (private_cluster_pid(cluster_dir) == pid && clock_mono_us() < deadline) {
         const struct timespec pause = {.tv_nsec = 1000000};

@@ -36,7 +36,7 @@ struct world {
     struct loop *loop;
     struct resolver *r;
     struct loop_fd *watched;
-    int fd;
+    int fd, tcp; /* one port; tcp does not listen at first */
     bool silent; /* keep questions instead */
     uint32_t ttl_s;
     int rcode;
@@ -113,11 +113,27 @@ static void on_question(void *ctx, int fd, uint32_t events UNUSED)
     }
 }
 
+/* A port for UDP whose TCP half is ours too, so that nobody else listens there. */
+static void bind_both(struct world *w, struct sockaddr_in *at)
+{
+    socklen_t n = sizeof *at;
+    for (int i = 0; i < 100; i++) {
+        at->sin_port = 0;
+        w->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_int_equal(bind(w->tcp, (const struct sockaddr *)(const void *)at, n), 0);
+        assert_int_equal(getsockname(w->tcp, (struct sockaddr *)(void *)at, &n), 0);
+        if (bind(w->fd, (const struct sockaddr *)(const void *)at, n) == 0) {
+            return;
+        }
+        (void)close(w->tcp);
+    }
+    fail_msg("no port is free for UDP and TCP");
+}
+
 static int set_up(void **state)
 {
     struct world *w = xcalloc(1, sizeof *w);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t n = sizeof at;
     char server[40];
     int room = 4 << 20;
     ahead_us = 0;
@@ -125,8 +141,7 @@ static int set_up(void **state)
     w->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     assert_true(w->fd >= 0);
     (void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-    assert_int_equal(bind(w->fd, (const struct sockaddr *)(const void *)&at, sizeof at), 0);
-    assert_int_equal(getsockname(w->fd, (struct sockaddr *)(void *)&at, &n), 0);
+    bind_both(w, &at);
     (void)snprintf(server, sizeof server, "127.0.0.1:%d", ntohs(at.sin_port));
     assert_true(loop_new(&w->loop, NULL));
     assert_true(resolver_new(w->loop, server, &w->r, NULL));
@@ -146,6 +161,7 @@ static int tear_down(void **state)
         (void)close(w->stream);
     }
     (void)close(w->fd);
+    (void)close(w->tcp);
     free(w);
     return 0;
 }
@@ -378,13 +394,8 @@ static void test_worker_resolve__a_cut_answer_fails_its_own_name(void **state)
 static void test_worker_resolve__a_cut_answer_is_asked_for_over_tcp(void **state)
 {
     struct world *w = *state;
-    struct sockaddr_in at;
-    socklen_t n = sizeof at;
-    assert_int_equal(getsockname(w->fd, (struct sockaddr *)(void *)&at, &n), 0);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    assert_int_equal(bind(fd, (const struct sockaddr *)(const void *)&at, sizeof at), 0);
-    assert_int_equal(listen(fd, 8), 0);
-    struct loop_fd *watched = loop_fd_add(w->loop, fd, EPOLLIN, on_connect, w);
+    assert_int_equal(listen(w->tcp, 8), 0);
+    struct loop_fd *watched = loop_fd_add(w->loop, w->tcp, EPOLLIN, on_connect, w);
     w->cut_empty = true;
     look_up(w, "cut.test");
     for (int i = 0; i < 5 && w->last.status != RESOLVE_OK; i++) {
@@ -402,7 +413,6 @@ static void test_worker_resolve__a_cut_answer_is_asked_for_over_tcp(void **state
     assert_memory_equal(w->last.addrs[0].b, "\1\2\3\4", 4);
     assert_int_equal(w->streamed, streamed);
     loop_fd_del(w->loop, watched);
-    (void)close(fd);
 }
 
 /* The server's port is closed for a moment while many questions are open. */
