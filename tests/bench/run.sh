@@ -8,6 +8,7 @@ out=build/bench.jsonl
 : >"$out"
 status=0
 build/release/bench/bench_store "${TMPDIR:-/tmp}/drover-bench-$$" | tee -a "$out" || status=1
+build/release/bench/bench_cause | tee -a "$out" || status=1
 build/release/bench/bench_sched | tee -a "$out" || status=1
 build/release/bench/bench_gang | tee -a "$out" || status=1
 build/release/bench/bench_packing | tee -a "$out" || status=1

@@ -11,7 +11,7 @@ AIMS = {  # name: (at least, at most)
     "decision_ms_p99_1m": (None, 5), "bytes_per_waiting_task": (None, 64),
     "makespan_ratio_known": (None, 1.02), "makespan_ratio_sized": (None, 1.04), "makespan_ratio_fail3": (None, 1.06),
     "warm_reuse_ratio": (0.95, None), "warm_idle_cost_ratio": (None, 0.1), "warm_pool_outlived_s": (None, 10), "warm_savings_instance_h": (None, None),
-    "forecast_s_1m": (None, 5), "forecast_inside_percent": (75, 85), "forecast_plan_near_percent": (95, None),
+    "cause_of_text": (None, 50), "forecast_s_1m": (None, 5), "forecast_inside_percent": (75, 85), "forecast_plan_near_percent": (95, None),
     "forecast_plan_needs_parts_percent": (100, None),
     "gang_by_promise": (0.93, None), "gang_promise_ratio": (None, 1.25), "gang_idle_ratio": (None, 0.25), "gang_backfill_broken": (None, 0),
     "gang_by_promise_uniform": (0.93, None), "gang_promise_ratio_uniform": (None, 1.25), "gang_idle_ratio_uniform": (None, 0.25),

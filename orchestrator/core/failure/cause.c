@@ -1,25 +1,15 @@
-/* Maps failure texts to causes: first the cause our worker wrote, then the rows of cause_rule.def
- * in order, then exit codes. Anything else is UNKNOWN, because a wrong cause wastes retries or
- * denies them. */
+/* Maps failure texts to causes: first the cause our worker wrote, then what the text says
+ * (cause_text.h). */
 #include "cause.h"
+#include "cause_text.h"
 #include <ctype.h>
 #include <stdio.h>
+#include <strings.h>
 
 #define TEXT_MAX 4096 /* FailureReason has at most 1024 characters, API texts a few hundred */
 
-struct rule {
-    enum cause cause;
-    const char *a;
-    const char *b;
-};
-static const struct rule rules[] = {
-#define X(c, a, b) {CAUSE_##c, a, b},
-#include "cause_rule.def"
-#undef X
-};
-
-/* Fold every run of white space to one blank, optionally in lower case, cut at TEXT_MAX. */
-static void fold(struct str s, bool lower, char out[static TEXT_MAX + 1])
+/* Every run of white space becomes one blank, cut at TEXT_MAX. */
+static void fold(struct str s, char out[static TEXT_MAX + 1])
 {
     size_t n = 0;
     for (size_t i = 0; i < s.n && n < TEXT_MAX; i++) {
@@ -29,20 +19,10 @@ static void fold(struct str s, bool lower, char out[static TEXT_MAX + 1])
                 out[n++] = ' ';
             }
         } else {
-            out[n++] = (char)(lower ? tolower(c) : c);
+            out[n++] = (char)c;
         }
     }
     out[n] = '\0';
-}
-
-static enum cause cause_by_rules(const char *folded)
-{
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-        if (strstr(folded, rules[i].a) != NULL && strstr(folded, rules[i].b) != NULL) {
-            return rules[i].cause;
-        }
-    }
-    return CAUSE_UNKNOWN;
 }
 
 /* "AlgorithmError: disk_full: ...": a name of cause.def at the beginning of our worker's failure
@@ -71,81 +51,10 @@ static enum cause cause_by_worker(struct str reason)
     return c == CAUSE_COUNT ? CAUSE_NONE : c;
 }
 
-/* The number after the last words that announce an exit code; false when there are none. */
-static bool find_exit_code(const char *folded, int *ret)
+static bool says_stopped(struct str reason)
 {
-    static const char *const words[] = {"exit code",   "exitcode",    "exit_code",
-                                        "exit status", "exited with", "errorcode"};
-    const char *last = NULL;
-    int found = 0;
-    for (size_t w = 0; w < ARRAY_LEN(words); w++) {
-        const char *p = folded;
-        while ((p = strstr(p, words[w])) != NULL) {
-            const char *start = p;
-            p += strlen(words[w]);
-            const char *q = p;
-            if (strncmp(q, " code", 5) == 0 || strncmp(q, " status", 7) == 0) {
-                q += q[1] == 'c' ? 5 : 7;
-            }
-            q += strspn(q, " :='\"(");
-            bool negative = *q == '-';
-            q += negative;
-            int value = 0;
-            int digits = 0;
-            while (isdigit((unsigned char)*q) && digits < 5) {
-                value = value * 10 + (*q++ - '0');
-                digits++;
-            }
-            if (digits > 0 && start >= last) {
-                last = start;
-                found = negative ? -value : value;
-            }
-        }
-    }
-    if (last == NULL) {
-        return false;
-    }
-    *ret = found;
-    return true;
-}
-
-/* The cause of a bare exit code. The sysexits codes count only when the program wrote nothing. */
-static enum cause cause_by_exit(int code, bool silent)
-{
-    switch (code) {
-    case -9:
-    case 137:
-        return CAUSE_OOM; /* SIGKILL without a stop request */
-    case -15:
-    case 143:
-    case 130:
-        return CAUSE_STOPPED;
-    case 65:
-        return silent ? CAUSE_BAD_INPUT : CAUSE_USER_CODE;
-    case 74:
-        return silent ? CAUSE_DISK_FULL : CAUSE_USER_CODE;
-    case 75:
-        return silent ? CAUSE_NETWORK : CAUSE_USER_CODE;
-    case 77:
-        return silent ? CAUSE_ACCESS_DENIED : CAUSE_USER_CODE;
-    case 126:
-    case 127:
-        return CAUSE_BAD_IMAGE; /* entry point not executable, or missing */
-    case -6:
-    case -8:
-    case -11:
-    case 134:
-    case 136:
-    case 139:
-        return CAUSE_USER_CODE; /* abort, division by zero, segmentation fault */
-    default:
-        return code > 0 && code < 125 ? CAUSE_USER_CODE : CAUSE_UNKNOWN;
-    }
-}
-
-static bool says_stopped(const char *folded)
-{
-    return strncmp(folded, "stopped", 7) == 0 || strcmp(folded, "stop") == 0;
+    return reason.n >= 4 && strncasecmp(reason.p, "stop", 4) == 0 &&
+           (reason.n == 4 || (reason.n >= 7 && strncasecmp(reason.p, "stopped", 7) == 0));
 }
 
 struct str cause_words(struct str failure_reason)
@@ -174,25 +83,11 @@ static enum cause cause_of_failed(struct str reason, bool stopped_by_us)
     if (c != CAUSE_NONE) {
         return c;
     }
-    char folded[TEXT_MAX + 1];
-    fold(reason, true, folded);
-    if (says_stopped(folded)) {
+    if (says_stopped(str_trim(reason))) {
         return CAUSE_STOPPED;
     }
-    int code;
-    bool has_code = find_exit_code(folded, &code);
-    bool killed = has_code && (code == 137 || code == -9 || code == 143 || code == -15);
-    if (stopped_by_us && killed) {
-        return CAUSE_STOPPED; /* our stop, regardless of the text */
-    }
-    c = cause_by_rules(folded);
-    if (c != CAUSE_UNKNOWN && !(c == CAUSE_USER_CODE && killed)) {
-        return c;
-    }
-    if (has_code) {
-        c = cause_by_exit(code, strncmp(folded, "algorithmerror: , exit code", 27) == 0);
-    }
-    return c;
+    struct cause_text t = cause_of_text(reason);
+    return stopped_by_us && t.killed ? CAUSE_STOPPED : t.cause; /* regardless of the text */
 }
 
 enum cause cause_of_job(enum job_end end, struct str failure_reason, bool stopped_by_us)
@@ -217,9 +112,8 @@ enum cause cause_of_refusal(int status, const char *code, struct str message)
     int message_n = (int)MIN(message.n, (size_t)TEXT_MAX - 160);
     (void)snprintf(both, sizeof both, "%.*s: %.*s", code_n, code == NULL ? "" : code, message_n,
                    message.p == NULL ? "" : message.p);
-    char folded[TEXT_MAX + 1];
-    fold(str_of(both), true, folded);
-    enum cause c = cause_by_rules(folded);
+    struct cause_text t = cause_of_text(str_of(both));
+    enum cause c = t.by == CAUSE_BY_WORDS ? t.cause : CAUSE_UNKNOWN;
     bool invalid = code != NULL && strncmp(code, "Validation", 10) == 0;
     if (invalid && (c == CAUSE_TIMEOUT || c == CAUSE_OOM || c == CAUSE_DISK_FULL ||
                     c == CAUSE_USER_CODE || c == CAUSE_NETWORK || c == CAUSE_INTERNAL)) {
@@ -380,7 +274,7 @@ bool cause_parse_quota(struct str message, struct quota_refusal *ret)
 {
     static const char mark[] = "account-level service limit ";
     char text[TEXT_MAX + 1];
-    fold(message, false, text);
+    fold(message, text);
     const char *p = strstr(text, mark);
     if (p == NULL) {
         return false;

@@ -1,0 +1,20 @@
+/* What a text says of why something failed: by the words of services, libraries and systems
+ * (cause_platform.def, cause_program.def), then by what it is: an errno, an HTTP status, a signal, an
+ * exception, an exit code. Pure, table-driven, bounded. */
+#pragma once
+#include "common/str.h"
+#include "core/model.h"
+
+enum cause_text_by {                 /* how the cause is known, the surest first */
+                     CAUSE_BY_WORDS, /* words, an errno, a service's code, an HTTP status, a named signal */
+                     CAUSE_BY_EXCEPTION, /* the name of an exception alone */
+                     CAUSE_BY_EXIT,      /* an exit code alone */
+                     CAUSE_BY_NOTHING    /* UNKNOWN */
+};
+struct cause_text {
+    enum cause cause;
+    enum cause_text_by by;
+    bool killed; /* its exit code says SIGKILL or SIGTERM */
+};
+/* At most the first 4096 characters are read. */
+struct cause_text cause_of_text(struct str text);
