@@ -1,6 +1,7 @@
 /* Aim: the ladder goes down on capacity errors, remembers for as long as the wait of cause capacity
- * says (2, 4, 8 .. 30 minutes without a row), comes back up, and lets one attempt at a time find out. Method: tables of events with the rung expected after
- * each, at both sides of every boundary. */
+ * says (2, 4, 8 .. 30 minutes without a row), comes back up, and lets one attempt at a time find
+ * out. Method: tables of events with the rung expected after each, at both sides of every
+ * boundary. */
 #include "core/capacity/capacity_ladder.h"
 #include <setjmp.h>
 #include <stdarg.h>
