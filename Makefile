@@ -18,8 +18,8 @@ WARN := -Wall -Wextra $(WERROR) -Wshadow -Wconversion -Wstrict-prototypes -Wmiss
 OPT_release := -O2 -g -Wnull-dereference -D_FORTIFY_SOURCE=3 -fstack-protector-strong
 OPT_failpoints := -O1 -g -DFAILPOINTS
 OPT_debug := -O0 -g3
-OPT_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-OPT_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+OPT_asan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+OPT_tsan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread
 OPT_cov := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -Wno-unknown-warning-option -Wno-missing-field-initializers
 ifeq ($(VARIANT),fuzz)
@@ -109,7 +109,7 @@ LIB_WORKER := $(foreach d,index $(DOWNLOAD:%=download/%) job io,$(call lib,worke
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
-.PHONY: all deps deps-test run check test test-long bench cov sim asan tsan fuzz man install clean help lint format test-bins
+.PHONY: FORCE all deps deps-test run check test test-long bench cov sim asan tsan fuzz man install clean help lint format test-bins
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -133,8 +133,15 @@ $(foreach d,$(FOLDERS),$(eval $(call archive,$(d))))
 
 link = @mkdir -p $(@D); echo "LD  $@"; $(CC) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 GEN_OBJS := $(O)/gen/migrations.o $(O)/gen/assets.o
+ifneq ($(VARIANT),failpoints)
 $(BIN)/droverd: $(call objs,orchestrator) $(GEN_OBJS) $(LIB_DAEMON)
 	$(link) $(LD_ALL) $(L_COMMON) $(L_MHD) $(L_PQ)
+else # only what has failpoints is compiled again; the rest is the release's
+RELEASE_OBJS := $(patsubst $(O)/%,build/release/%,$(call objs,orchestrator) $(GEN_OBJS) $(LIB_DAEMON))
+$(BIN)/droverd: $(call objs,orchestrator/controller) $(O)/orchestrator/common/failpoint.o FORCE
+	$(Q)$(MAKE) --no-print-directory VARIANT=release build/bin/droverd
+	@mkdir -p $(@D); $(CC) -o $@ $(filter %.o,$^) $(filter %.o,$(RELEASE_OBJS)) -Wl,--start-group $(filter %.a,$(RELEASE_OBJS)) -Wl,--end-group $(LD_ALL) $(L_COMMON) $(L_MHD) $(L_PQ)
+endif
 $(BIN)/drover: $(LIB_CLI) $(LIB_COMMON)
 	$(link) $(LD_ALL) $(L_COMMON)
 $(BIN)/drover-worker: $(call objs,worker) $(LIB_WORKER) $(LIB_COMMON)

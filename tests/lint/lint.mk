@@ -18,7 +18,9 @@ $(LINT)/$(1)/%.log: %.c $(3) build/sees/done | gen
 lint-$(1): $(2:%.c=$(LINT)/$(1)/%.log)
 endef
 CLANG_TIDY := clang-tidy --quiet --config-file=.clang-tidy
-$(eval $(call lint_tool,clang-tidy,$(LINT_SRC),.clang-tidy,$(CLANG_TIDY) --checks=-clang-analyzer-* $$< -- $$(call lint_flags,$$<)))
+TIDY_FILE = $(CLANG_TIDY) --checks=-clang-analyzer-* $$< -- $$(call lint_flags,$$<)
+$(eval $(call lint_tool,clang-tidy,$(LINT_DEEP),.clang-tidy,$(TIDY_FILE)))
+$(eval $(call lint_tool,clang-tidy-tests,$(filter tests/%,$(LINT_SRC)),.clang-tidy,$(TIDY_FILE)))
 $(eval $(call lint_tool,clang-analyzer,$(LINT_DEEP),.clang-tidy,$(CLANG_TIDY) --checks=-bugprone-*$(comma)-misc-*$(comma)-readability-* $$< -- $$(call lint_flags,$$<)))
 $(eval $(call lint_tool,gcc-analyzer,$(LINT_DEEP),,gcc $$(call lint_flags,$$<) -O2 -fanalyzer -c -o /dev/null $$<))
 $(eval $(call lint_tool,cppcheck,$(LINT_SRC),tests/lint/cppcheck.txt,cppcheck --quiet --std=c11 --enable=warning$(comma)performance$(comma)portability --inline-suppr --suppressions-list=tests/lint/cppcheck.txt --template=gcc $$(filter -I% -D%,$$(call lint_flags,$$<)) $$<))

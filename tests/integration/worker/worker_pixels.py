@@ -17,7 +17,7 @@ from kit.worker.pixels import INTERPOLATION, decoded, opened, reference, resized
 
 tap = Tap()
 cv2.setNumThreads(1)
-N = int(os.environ.get("PIXELS", "150" if VARIANT == "release" else "92"))
+N = int(os.environ.get("PIXELS", "92"))
 SIZE = 128
 LEAST_DB = 45.0
 MODES = ("no", "border", "keep_ratio", "keep_ratio_largest", "center_crop")
