@@ -3,7 +3,6 @@
 #include "api/server/server.h"
 #include "bridge.h"
 #include "common/cleanup.h"
-#include "common/creds.h"
 #include "common/log.h"
 #include "common/loop.h"
 #include "common/version.h"

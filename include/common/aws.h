@@ -3,13 +3,15 @@
  * layer. */
 #pragma once
 #include "aws_outcome.h"
-#include "creds.h"
 #include "http.h"
 
-struct aws_client; /* endpoints, region, credentials, clock skew; one per program */
+struct aws_client; /* endpoints, region, credentials, clock skew */
 struct aws_config {
-    const char *region;     /* NULL: creds_region */
+    const char *region;     /* NULL: endpoint_region */
     const char *user_agent; /* "droverd/1.0" */
+    /* a client of the same loop and region whose credentials and clock this one shares; NULL: own
+     */
+    struct aws_client *sibling;
 };
 struct aws_call {
     const char *service; /* "sagemaker", "s3", "sts", "logs", "servicequotas" */
@@ -50,6 +52,8 @@ struct aws_reply {
 };
 typedef void (*aws_cb)(void *ctx, const struct aws_reply *reply);
 
+/* Finds the credentials and fetches the first set, which blocks for some seconds at most; from then
+ * on they are renewed on the loop. ERR_UNAUTHENTICATED, ERR_INVALID (region). */
 bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                     struct err *err) MUST_CHECK;
 /* Calls in flight end here: each callback runs once with AWS_UNKNOWN or AWS_UNSENT and must not
@@ -72,5 +76,10 @@ enum aws_outcome aws_classify(int status, const char *code, const char *message)
 /* Turn a reply that is not AWS_OK into an error (ERR_THROTTLED, ERR_AWS, ERR_NETWORK, ...). Returns
  * false. */
 bool aws_reply_err(const struct aws_reply *r, const char *operation, struct err *err);
+/* Credentials that come from a service or a process and are renewed, not fixed keys. */
+bool aws_client_renews_creds(const struct aws_client *c);
+/* For threads with a loop of their own: when the keys have expired or were refused, run the loop
+ * until their renewal has ended, well or not. */
+void aws_client_await_creds(struct aws_client *c);
 /* Signed requests handed to curl since start; for metrics and tests. */
 uint64_t aws_client_signed_n(const struct aws_client *c);

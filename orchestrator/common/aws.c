@@ -3,19 +3,20 @@
  * 1. aws_send signs the request and hands it to http in one step, so a signature is never older
  *    than the loop pass that made it. may_send is called after signing and again before the first
  *    byte.
- * 2. Nothing is retried here. A refusal teaches the clock skew and makes the credential files be
- *    read again; the caller's next call uses both.
+ * 2. Nothing is retried here. A refusal teaches the clock skew and makes the keyring renew the
+ *    credentials; the caller's next call uses both. Without valid keys a call is AWS_UNSENT.
  * 3. The callback runs once, from the loop, never from inside aws_send. */
 #include "common/aws.h"
 #include "aws_error.h"
 #include "common/clock.h"
 #include "common/json.h"
+#include "endpoint.h"
+#include "keyring.h"
 
 #define AWS_REPLY_BYTES_MAX   ((size_t)8 * 1024 * 1024)
 #define AWS_TIMEOUT_US        (30 * USEC_PER_SEC)
 #define AWS_HEADERS_MAX       24
 #define AWS_SKEW_TOLERATED_US (240 * USEC_PER_SEC)
-#define AWS_CREDS_RELOAD_US   USEC_PER_SEC
 #define AWS_ENDPOINTS_MAX     16
 #define AWS_AUTHORIZATION_MAX ((size_t)4096)
 #define AWS_URL_BYTES_MAX     ((size_t)16 * 1024)
@@ -50,11 +51,9 @@ struct aws_client {
     struct aws_req *first;
     char region[64];
     char *user_agent;
-    struct aws_creds creds;
-    bool creds_doubtful;
+    struct keyring *keys;
+    bool refused; /* the last answer refused the credentials */
     bool closing; /* aws_client_free is running */
-    int64_t creds_loaded_us;
-    int64_t skew_us; /* AWS' clock minus ours, 0 while the difference is small */
     uint64_t signed_n;
     bool (*gate)(void *ctx); /* aws_client_set_gate */
     void *gate_ctx;
@@ -101,7 +100,7 @@ static const struct endpoint *endpoint_of(struct aws_client *c, const char *serv
     }
     ASSERT(c->endpoints_n < AWS_ENDPOINTS_MAX);
     struct endpoint e = {0};
-    e.url = creds_endpoint(service, c->region, &e.custom);
+    e.url = endpoint_url(service, c->region, &e.custom);
     if (!endpoint_parse(&e, err)) {
         free(e.url);
         return NULL;
@@ -125,23 +124,9 @@ static void learn_skew(struct aws_client *c, const struct http_reply *r, bool re
         return;
     }
     int64_t offset_us = date - clock_wall_us();
-    int64_t off_us = offset_us - c->skew_us;
+    int64_t off_us = offset_us - keyring_skew_us(c->keys);
     if (refused_for_skew || off_us > AWS_SKEW_TOLERATED_US || off_us < -AWS_SKEW_TOLERATED_US) {
-        c->skew_us = offset_us;
-    }
-}
-
-/* The credential files may have been rotated: read them again after a refusal, at most once a
- * second. */
-static void refresh_creds(struct aws_client *c)
-{
-    int64_t now_us = clock_mono_us();
-    if (c->creds_doubtful && now_us - c->creds_loaded_us >= AWS_CREDS_RELOAD_US) {
-        c->creds_doubtful = false;
-        c->creds_loaded_us = now_us;
-        if (!creds_load(&c->creds, NULL)) {
-            c->creds_doubtful = true; /* the old ones stay; read again later */
-        }
+        keyring_set_skew(c->keys, offset_us);
     }
 }
 
@@ -216,8 +201,13 @@ static void on_reply(void *ctx, const struct http_reply *h)
     }
     bool skewed = aws_error_is_skew(r->text.code, r->text.message);
     learn_skew(r->c, h, skewed);
-    if (reply.outcome == AWS_CREDENTIALS && !skewed) {
-        r->c->creds_doubtful = true;
+    /* S3 answers HEAD without a code: with keys that expire, 400 means that they have. */
+    if (r->head && h->status == 400 && keyring_renews(r->c->keys)) {
+        reply.outcome = AWS_CREDENTIALS;
+    }
+    r->c->refused = reply.outcome == AWS_CREDENTIALS;
+    if (r->c->refused && !skewed) {
+        keyring_refused(r->c->keys);
     }
     deliver(r, &reply);
 }
@@ -306,9 +296,9 @@ static bool address(const struct endpoint *e, const struct aws_call *call, struc
 }
 
 /* Sign what is in h so far and add the headers that carry the signature. */
-static void sign(struct aws_client *c, const struct aws_call *call, const struct target *t,
-                 const char *payload_hash, struct headers *h, char date[static 17],
-                 struct buf *authorization)
+static void sign(struct aws_client *c, const struct aws_creds *keys, const struct aws_call *call,
+                 const struct target *t, const char *payload_hash, struct headers *h,
+                 char date[static 17], struct buf *authorization)
 {
     struct sigv4_header signed_headers[AWS_HEADERS_MAX];
     for (size_t i = 0; i < h->n; i++) {
@@ -323,15 +313,15 @@ static void sign(struct aws_client *c, const struct aws_call *call, const struct
         .headers_n = h->n,
         .payload_hash = str_of(payload_hash),
         .region = str_of(c->region),
-        .service = str_of(creds_signing_name(call->service)),
+        .service = str_of(endpoint_signing_name(call->service)),
         .is_s3 = strcmp(call->service, "s3") == 0,
     };
-    sigv4_sign(&q, &c->creds, clock_wall_us() + c->skew_us, date, authorization);
+    sigv4_sign(&q, keys, clock_wall_us() + keyring_skew_us(c->keys), date, authorization);
     ASSERT(!authorization->overflow);
     add_header(h, "X-Amz-Date", date);
     add_header(h, "Authorization", buf_cstr(authorization));
-    if (c->creds.session_token[0] != '\0') {
-        add_header(h, "X-Amz-Security-Token", c->creds.session_token);
+    if (keys->session_token[0] != '\0') {
+        add_header(h, "X-Amz-Security-Token", keys->session_token);
     }
     add_header(h, "User-Agent", c->user_agent);
 }
@@ -352,7 +342,10 @@ static bool start(struct aws_req *r, const struct aws_call *call, struct err *er
     if (call->headers_n + 9 > AWS_HEADERS_MAX) {
         return err_set(err, ERR_LIMIT, "more than %d headers", AWS_HEADERS_MAX - 9);
     }
-    refresh_creds(c);
+    const struct aws_creds *keys = keyring_get(c->keys, err);
+    if (keys == NULL) {
+        return false;
+    }
     char hash[SHA256_HEX_N] = SIGV4_UNSIGNED_PAYLOAD;
     if (!call->unsigned_payload || !str_eq_cstr(e->scheme, "https://")) {
         hash_sha256_hex(call->body.p != NULL ? call->body.p : "", call->body.n, hash);
@@ -373,7 +366,7 @@ static bool start(struct aws_req *r, const struct aws_call *call, struct err *er
     }
     char date[17];
     AUTO_BUF struct buf authorization = BUF_INIT(AWS_AUTHORIZATION_MAX);
-    sign(c, call, &t, hash, &h, date, &authorization);
+    sign(c, keys, call, &t, hash, &h, date, &authorization);
     struct http_request q = {
         .method = call->method != NULL ? call->method : "POST",
         .url = buf_cstr(&t.url),
@@ -450,13 +443,17 @@ bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_cli
             goto fail;
         }
         memcpy(c->region, cfg->region, strlen(cfg->region) + 1);
-    } else if (!creds_region(c->region, sizeof c->region, err)) {
+    } else if (!endpoint_region(c->region, sizeof c->region, err)) {
         goto fail;
     }
-    if (!creds_load(&c->creds, err) || !http_new(l, &c->http, err)) {
+    if (cfg->sibling != NULL) {
+        c->keys = keyring_ref(cfg->sibling->keys);
+    } else if (!keyring_new(l, c->region, &c->keys, err)) {
         goto fail;
     }
-    c->creds_loaded_us = clock_mono_us();
+    if (!http_new(l, &c->http, err)) {
+        goto fail;
+    }
     *ret = c;
     return true;
 fail:
@@ -494,7 +491,7 @@ void aws_client_free(struct aws_client *c)
     http_free(c->http);
     loop_timer_free(c->kick);
     free(c->user_agent);
-    explicit_bzero(&c->creds, sizeof c->creds);
+    keyring_unref(c->keys);
     free(c);
 }
 
@@ -506,6 +503,20 @@ const char *aws_client_region(const struct aws_client *c)
 struct http *aws_client_http(struct aws_client *c)
 {
     return c->http;
+}
+
+bool aws_client_renews_creds(const struct aws_client *c)
+{
+    return keyring_renews(c->keys);
+}
+
+void aws_client_await_creds(struct aws_client *c)
+{
+    if (keyring_get(c->keys, NULL) == NULL || c->refused) {
+        while (keyring_is_renewing(c->keys)) {
+            loop_run_once(c->l, -1);
+        }
+    }
 }
 
 uint64_t aws_client_signed_n(const struct aws_client *c)

@@ -372,11 +372,11 @@ static long to_ms(int64_t us, int64_t dflt_us)
     return (long)MAX((us > 0 ? us : dflt_us) / USEC_PER_MSEC, 1);
 }
 
-/* A proxy is never used for this machine, even when http_proxy is set. */
-static bool is_loopback(const char *url)
+/* A proxy is never used for this machine and its metadata services, even when http_proxy is set. */
+static bool is_local(const char *url)
 {
-    static const char *const starts[] = {"http://127.", "http://localhost:", "http://localhost/",
-                                         "http://[::1]"};
+    static const char *const starts[] = {"http://127.",  "http://localhost:", "http://localhost/",
+                                         "http://[::1]", "http://169.254.",   "http://[fd00:ec2::"};
     for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
         if (str_starts(str_of(url), starts[i])) {
             return true;
@@ -404,7 +404,7 @@ static bool set_options(struct http_req *r, const struct http_request *q)
     if (r->h->ca_file != NULL) {
         SET(CAINFO, r->h->ca_file);
     }
-    if (is_loopback(r->url)) {
+    if (is_local(r->url)) {
         SET(PROXY, "");
     }
     SET(BUFFERSIZE, HTTP_RECEIVE_BYTES);

@@ -20,6 +20,9 @@ struct s3_blocking {
     bool done;
 };
 
+/* How long a call waits for keys that do not come or are refused. */
+#define S3_KEYS_PATIENCE_US (300 * USEC_PER_SEC)
+
 static const struct retry_policy policy = {
     .base_us = 100 * USEC_PER_MSEC, .cap_us = 20 * USEC_PER_SEC, .floor_us = 10 * USEC_PER_MSEC};
 
@@ -95,15 +98,23 @@ static void on_result(void *ctx, const struct s3_result *r)
     s->done = true;
 }
 
-static bool may_pass(const struct s3_result *r, int *credentials_n)
+/* Keys that are renewed may be missing or refused for a while; others are read again once. */
+static bool keys_may_come(const struct s3_blocking *s, const struct s3_result *r, int n,
+                          int64_t since_us)
+{
+    bool keys = r->outcome == AWS_CREDENTIALS ||
+                (r->outcome == AWS_UNSENT && r->err.code == ERR_UNAUTHENTICATED);
+    return keys && (n == 0 || (aws_client_renews_creds(s->c) &&
+                               clock_mono_us() - since_us < S3_KEYS_PATIENCE_US));
+}
+
+static bool may_pass(const struct s3_result *r)
 {
     switch (r->outcome) {
     case AWS_OK:
     case AWS_REFUSED:
+    case AWS_CREDENTIALS: /* keys_may_come */
         return false;
-    /* retry once: the client has corrected its clock or reads its files again */
-    case AWS_CREDENTIALS:
-        return (*credentials_n)++ == 0;
     case AWS_THROTTLED:
     case AWS_UNKNOWN:
     case AWS_UNSENT:
@@ -117,17 +128,20 @@ bool s3_sync_call(struct s3_blocking *s, const struct s3_uri *u, struct s3_spec 
                                          const struct s3_result *r),
                   void *ctx, struct s3_kept *ret, struct err *err)
 {
-    int credentials_n = 0;
+    int keys_n = 0; /* tries that failed for lack of valid keys */
     int64_t since_us = clock_mono_us();
     *ret = (struct s3_kept){.body = BUF_INIT(0)};
     for (int try = 1;; try++) {
+        aws_client_await_creds(s->c);
         s->out = ret;
         s3_start(s->c, u, spec, on_result, s);
         wait_done(s);
         s->out = NULL;
         enum s3_again more = again != NULL ? again(ctx, spec, &ret->r) : S3_AGAIN_IF_PASSING;
-        bool passing = may_pass(&ret->r, &credentials_n);
-        if (!may_try(s, &ret->r, try, since_us) || more == S3_AGAIN_END ||
+        bool keys = keys_may_come(s, &ret->r, keys_n, since_us);
+        bool passing = keys || may_pass(&ret->r);
+        keys_n += keys;
+        if (!(keys || may_try(s, &ret->r, try - keys_n, since_us)) || more == S3_AGAIN_END ||
             (more == S3_AGAIN_IF_PASSING && !passing)) {
             break;
         }

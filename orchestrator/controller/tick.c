@@ -163,7 +163,7 @@ static void on_quota_timer(void *ctx)
 bool controller_new(const struct controller_config *cfg, struct loop *loop, struct bridge *bridge,
                     struct api_status *status, struct controller **ret, struct err *err)
 {
-    const struct aws_config aws = {.user_agent = "droverd/" DROVER_VERSION};
+    struct aws_config aws = {.user_agent = "droverd/" DROVER_VERSION};
     struct controller *c = xcalloc(1, sizeof *c);
     uint64_t seed;
     rng_secret(&seed, sizeof seed);
@@ -175,8 +175,11 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     c->status = status;
     call_pace_init(&c->pace, cfg->create_rate, cfg->create_burst, clock_mono_us());
     atomic_store(&status->creates_per_s_u, c->pace.creates.rate_per_s_u);
-    if (!aws_client_new(loop, &aws, &c->aws, err) ||
-        !aws_client_new(loop, &aws, &c->aws_plain, err)) {
+    if (!aws_client_new(loop, &aws, &c->aws, err)) {
+        goto fail;
+    }
+    aws.sibling = c->aws;
+    if (!aws_client_new(loop, &aws, &c->aws_plain, err)) {
         goto fail;
     }
     struct aws_gate gate = lease_gate(c);

@@ -474,6 +474,7 @@ static void test_client__needs_credentials_and_region(void **state)
     struct aws_config cfg = {.region = NULL};
     (void)setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null", 1);
     (void)setenv("AWS_CONFIG_FILE", "/dev/null", 1);
+    (void)setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
     (void)unsetenv("AWS_ACCESS_KEY_ID");
     (void)unsetenv("AWS_SECRET_ACCESS_KEY");
     assert_false(aws_client_new(l, &cfg, &none, &err));

@@ -3,6 +3,7 @@
  * endpoint of another author, over a folder of its own. */
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/s3.h"
 #include "tests/kit/local.h"
 #include <pthread.h>

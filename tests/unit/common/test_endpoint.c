@@ -1,7 +1,7 @@
-/* Aim: credentials, region and endpoints are found where the AWS SDKs find them, in their order,
- * and mistakes are named without showing a secret. Method: environment and small profile files in a
+/* Aim: region and endpoints are found where the AWS SDKs find them, in their order.
+ * Method: environment and small profile files in a
  * folder of its own; the developer's own environment is cleared first. */
-#include "common/creds.h"
+#include "common/endpoint.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,6 +46,8 @@ static int fresh(void **state)
         "AWS_ENDPOINT_URL_SERVICE_QUOTAS",
         "AWS_ENDPOINT_URL_STS",
         "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+        "AWS_USE_FIPS_ENDPOINT",
+        "AWS_USE_DUALSTACK_ENDPOINT",
     };
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         unsetenv(names[i]);
@@ -57,148 +59,11 @@ static int fresh(void **state)
     return 0;
 }
 
-static void expect_creds(const char *id, const char *secret, const char *token)
-{
-    struct aws_creds c;
-    struct err err = ERR_INIT;
-    if (!creds_load(&c, &err)) {
-        fail_msg("%s", err.message);
-    }
-    assert_string_equal(c.key_id, id);
-    assert_string_equal(c.secret, secret);
-    assert_string_equal(c.session_token, token);
-    assert_int_equal(c.expires, USEC_NEVER);
-}
-
-static void expect_no_creds(const char *fragment)
-{
-    struct aws_creds c = {.key_id = "keep"};
-    struct err err = ERR_INIT;
-    assert_false(creds_load(&c, &err));
-    assert_int_equal(err.code, ERR_UNAUTHENTICATED);
-    assert_non_null(strstr(err.message, fragment));
-    assert_null(strstr(err.message, "TOPSECRET"));
-    assert_string_equal(c.key_id, "keep");
-}
-
-static void test_creds__environment_wins_over_files(void **state)
-{
-    (void)state;
-    put_file(credentials_path, "[default]\naws_access_key_id=F\naws_secret_access_key=FS\n");
-    expect_creds("F", "FS", "");
-    put_env("AWS_ACCESS_KEY_ID", "E");
-    put_env("AWS_SECRET_ACCESS_KEY", "ES");
-    put_env("AWS_SESSION_TOKEN", "ET");
-    expect_creds("E", "ES", "ET");
-}
-
-static void test_creds__half_a_pair_is_an_error_not_a_miss(void **state)
-{
-    (void)state;
-    put_file(credentials_path, "[default]\naws_access_key_id=F\naws_secret_access_key=FS\n");
-    put_env("AWS_SECRET_ACCESS_KEY", "TOPSECRET");
-    expect_no_creds("without its id");
-    unsetenv("AWS_SECRET_ACCESS_KEY");
-    put_env("AWS_ACCESS_KEY_ID", "E");
-    expect_no_creds("without its secret");
-    unsetenv("AWS_ACCESS_KEY_ID");
-    put_file(credentials_path, "[default]\naws_access_key_id=F\n");
-    expect_no_creds("profile 'default'");
-}
-
-static void test_creds__profiles_are_chosen_by_name(void **state)
-{
-    (void)state;
-    put_file(credentials_path, "# first\n"
-                               "[default]\n"
-                               "aws_access_key_id = D\n"
-                               "aws_secret_access_key = DS\n"
-                               "[ other ]\r\n"
-                               "aws_access_key_id =  O  \r\n"
-                               "; a comment\r\n"
-                               "AWS_SECRET_ACCESS_KEY = a/b+c=d# \r\n"
-                               "aws_session_token = T # said inline\r\n"
-                               "  indented = aws_access_key_id\n"
-                               "[third]\naws_access_key_id=X\naws_secret_access_key=XS\n");
-    expect_creds("D", "DS", "");
-    put_env("AWS_PROFILE", "other");
-    expect_creds("O", "a/b+c=d#", "T");
-    put_env("AWS_PROFILE", "nobody");
-    expect_no_creds("profile 'nobody'");
-    expect_no_creds("AWS_SHARED_CREDENTIALS_FILE");
-}
-
-static void test_creds__config_file_wants_the_word_profile(void **state)
-{
-    (void)state;
-    put_file(config_path, "[default]\naws_access_key_id=D\naws_secret_access_key=DS\n"
-                          "[dev]\naws_access_key_id=W\naws_secret_access_key=WS\n"
-                          "[profiledev]\naws_access_key_id=W\naws_secret_access_key=WS\n"
-                          "[profile   dev]\naws_access_key_id=P\naws_secret_access_key=PS\n");
-    expect_creds("D", "DS", "");
-    put_env("AWS_PROFILE", "dev");
-    expect_creds("P", "PS", "");
-    /* The credentials file comes before the config file. */
-    put_file(credentials_path, "[dev]\naws_access_key_id=C\naws_secret_access_key=CS\n");
-    expect_creds("C", "CS", "");
-}
-
-static void test_creds__odd_bytes_and_lengths_are_refused(void **state)
-{
-    (void)state;
-    put_env("AWS_ACCESS_KEY_ID", "E");
-    put_env("AWS_SECRET_ACCESS_KEY", "TOPSECRET\r\nX-Evil: 1");
-    expect_no_creds("byte");
-    char longer[200];
-    memset(longer, 'S', sizeof longer - 1);
-    longer[sizeof longer - 1] = '\0';
-    put_env("AWS_SECRET_ACCESS_KEY", longer);
-    expect_no_creds("longer than 128 bytes");
-    longer[128] = '\0';
-    put_env("AWS_SECRET_ACCESS_KEY", longer);
-    expect_creds("E", longer, "");
-}
-
-static void test_creds__malformed_files_are_survived(void **state)
-{
-    (void)state;
-    static const char *const rows[] = {"",
-                                       "\n",
-                                       "[",
-                                       "[default",
-                                       "=",
-                                       "[default]\n=\n=x\nno equals\n",
-                                       "[]\naws_access_key_id=A\naws_secret_access_key=B\n",
-                                       "aws_access_key_id=A\naws_secret_access_key=B\n"};
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        put_file(credentials_path, rows[i]);
-        put_file(config_path, rows[i]);
-        expect_no_creds("no AWS credentials");
-    }
-    put_file(credentials_path, "[default\naws_access_key_id=A\naws_secret_access_key=B");
-    expect_creds("A", "B", "");
-}
-
-static void test_creds__a_huge_file_is_refused(void **state)
-{
-    (void)state;
-    FILE *f = fopen(credentials_path, "we");
-    assert_non_null(f);
-    for (int i = 0; i < 20000; i++) {
-        (void)fprintf(f, "# %070d\n", i);
-    }
-    assert_int_equal(fclose(f), 0);
-    struct aws_creds c;
-    struct err err = ERR_INIT;
-    assert_false(creds_load(&c, &err));
-    assert_int_equal(err.code, ERR_TOO_LARGE);
-}
-
 static void expect_region(const char *want)
 {
     char region[64] = "keep";
     struct err err = ERR_INIT;
-    bool ok = creds_region(region, sizeof region, &err);
+    bool ok = endpoint_region(region, sizeof region, &err);
     assert_int_equal(ok, want != NULL);
     assert_string_equal(region, want != NULL ? want : "keep");
     assert_int_equal(err.code, ok ? ERR_NONE : ERR_INVALID);
@@ -241,7 +106,7 @@ static void test_region__what_cannot_be_in_a_host_is_refused(void **state)
 static void expect_endpoint(const char *service, const char *region, const char *want, bool custom)
 {
     bool is_custom = !custom;
-    char *url = creds_endpoint(service, region, &is_custom);
+    char *url = endpoint_url(service, region, &is_custom);
     assert_string_equal(url, want);
     assert_int_equal(is_custom, custom);
     free(url);
@@ -285,18 +150,49 @@ static void test_endpoint__variables_override_specific_first(void **state)
                     false);
 }
 
+static void test_endpoint__profiles_may_name_urls(void **state)
+{
+    (void)state;
+    put_file(config_path, "[default]\nendpoint_url = http://all:1/\nservices = mine\n"
+                          "[services mine]\ns3 =\n  endpoint_url = http://s3:2\n"
+                          "cloudwatch_logs =\n  other = 1\n  endpoint_url=http://logs:3/\n");
+    expect_endpoint("sagemaker", "us-east-1", "http://all:1", true);
+    expect_endpoint("s3", "us-east-1", "http://s3:2", true);
+    expect_endpoint("logs", "us-east-1", "http://logs:3", true);
+    put_env("AWS_ENDPOINT_URL", "http://env:4");
+    expect_endpoint("s3", "us-east-1", "http://env:4", true);
+    put_env("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true");
+    expect_endpoint("s3", "us-east-1", "https://s3.us-east-1.amazonaws.com", false);
+}
+
+static void test_endpoint__fips_and_dual_stack_are_switches(void **state)
+{
+    (void)state;
+    put_file(config_path, "[default]\nuse_fips_endpoint = true\n");
+    expect_endpoint("sagemaker", "us-east-1", "https://api-fips.sagemaker.us-east-1.amazonaws.com",
+                    false);
+    expect_endpoint("sts", "us-gov-west-1", "https://sts.us-gov-west-1.amazonaws.com", false);
+    expect_endpoint("fsx", "us-gov-west-1", "https://fsx-fips.us-gov-west-1.amazonaws.com", false);
+    put_env("AWS_USE_DUALSTACK_ENDPOINT", "TRUE");
+    expect_endpoint("s3", "us-east-1", "https://s3-fips.dualstack.us-east-1.amazonaws.com", false);
+    put_env("AWS_USE_FIPS_ENDPOINT", "false");
+    expect_endpoint("ecr", "cn-north-1", "https://ecr.cn-north-1.api.amazonwebservices.com.cn",
+                    false);
+    expect_endpoint("s3", "cn-north-1", "https://s3.dualstack.cn-north-1.amazonaws.com.cn", false);
+}
+
 static void test_signing_name__is_the_family_of_the_service(void **state)
 {
     (void)state;
-    assert_string_equal(creds_signing_name("sagemaker-runtime"), "sagemaker");
-    assert_string_equal(creds_signing_name("s3"), "s3");
-    assert_string_equal(creds_signing_name("something"), "something");
+    assert_string_equal(endpoint_signing_name("sagemaker-runtime"), "sagemaker");
+    assert_string_equal(endpoint_signing_name("s3"), "s3");
+    assert_string_equal(endpoint_signing_name("something"), "something");
 }
 
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    (void)snprintf(folder, sizeof folder, "/tmp/drover-test-creds-XXXXXX");
+    (void)snprintf(folder, sizeof folder, "/tmp/drover-test-endpoint-XXXXXX");
     if (mkdtemp(folder) == NULL) {
         return 1;
     }
@@ -304,17 +200,12 @@ int main(void)
     (void)snprintf(config_path, sizeof config_path, "%s/config", folder);
 #define TEST(f) cmocka_unit_test_setup(f, fresh)
     const struct CMUnitTest tests[] = {
-        TEST(test_creds__environment_wins_over_files),
-        TEST(test_creds__half_a_pair_is_an_error_not_a_miss),
-        TEST(test_creds__profiles_are_chosen_by_name),
-        TEST(test_creds__config_file_wants_the_word_profile),
-        TEST(test_creds__odd_bytes_and_lengths_are_refused),
-        TEST(test_creds__malformed_files_are_survived),
-        TEST(test_creds__a_huge_file_is_refused),
         TEST(test_region__comes_from_the_environment_then_the_profile),
         TEST(test_region__what_cannot_be_in_a_host_is_refused),
         TEST(test_endpoint__hosts_follow_service_and_partition),
         TEST(test_endpoint__variables_override_specific_first),
+        TEST(test_endpoint__profiles_may_name_urls),
+        TEST(test_endpoint__fips_and_dual_stack_are_switches),
         TEST(test_signing_name__is_the_family_of_the_service),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
