@@ -28,7 +28,7 @@ class Local:
         self.url = "http://127.0.0.1:" + open(port).read().strip().rsplit(":", 1)[-1]
 
     def env(self, **kw):
-        e = dict(AWS_EC2_METADATA_DISABLED="true", AWS_ENDPOINT_URL=self.url, AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET,
+        e = dict(AWS_ENDPOINT_URL=self.url, AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET,
                  AWS_REGION="us-east-1", AWS_CONFIG_FILE="/dev/null", AWS_SHARED_CREDENTIALS_FILE="/dev/null",
                  AWS_EC2_METADATA_DISABLED="true")
         e.update(kw)
