@@ -333,5 +333,6 @@ void intend_tick(struct controller *c)
     end_pools(c, &b);
     run_plan(c, &b);
     batch_done(&b);
+    sched_plan_done(plan);
     free(plan);
 }

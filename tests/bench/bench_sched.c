@@ -339,6 +339,7 @@ int main(void)
     for (int s = 0; s < STAGES; s++) {
         ready_queue_free(f->stages[s].ready);
     }
+    sched_plan_done(&f->plan);
     free(took_ms);
     free(f);
     return 0;

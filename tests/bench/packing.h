@@ -202,6 +202,7 @@ static inline double packing_ratio(struct packing *p, const struct packing_case 
         }
     } while (p->live_n > 0 || ready_queue_n(p->stage.ready) > 0);
     ready_queue_free(p->stage.ready);
+    sched_plan_done(&p->plan);
     int64_t bound_us = MAX(work_us / PACKING_SLOTS, longest_us);
     return (double)(now_us - PACKING_START) / (double)bound_us;
 }

@@ -470,5 +470,6 @@ static inline bool ww_run(struct ww *w, const struct ww_case *c, uint64_t seed)
     for (int i = 0; i < c->stages; i++) {
         ready_queue_free(w->stage[i].ready);
     }
+    sched_plan_done(&w->plan);
     return w->left == 0 && w->now_s < WW_LONGEST;
 }

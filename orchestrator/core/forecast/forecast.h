@@ -15,7 +15,7 @@
 
 #define FORECAST_RUNS_MAX      400
 #define FORECAST_TRIES_MAX     8 /* of one part in one run; after that it counts as failed */
-#define FORECAST_STAGES_MAX    SCHED_STAGES_MAX
+#define FORECAST_STAGES_MAX    (SPEC_STAGES_MAX * 64)
 #define FORECAST_CAMPAIGNS_MAX 4096
 #define FORECAST_PARTS_MAX     4000000 /* of all stages, waiting and live */
 

@@ -58,6 +58,7 @@ void forecast_sched_init(struct forecast_pass *r)
 void forecast_sched_free(struct forecast_pass *r)
 {
     if (r->sched != NULL) {
+        sched_plan_done(&r->sched->plan);
         free(r->sched->stages);
         free(r->sched->gangs);
         free(r->sched->jobs);

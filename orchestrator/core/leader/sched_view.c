@@ -165,7 +165,7 @@ static void fill_stages(struct leader_state *st, struct leader_view *f)
         fill_campaign(lc, project_i, &f->campaigns[i]);
         f->projects[project_i].live += lc->live;
         f->view.live += lc->live;
-        for (int k = 0; k < lc->stages_n && f->view.stages_n < SCHED_STAGES_MAX; k++) {
+        for (int k = 0; k < lc->stages_n; k++) {
             struct live_stage *ls = &lc->stages[k];
             if (ls->spec == NULL || ready_queue_n(ls->ready) == 0) {
                 drop_gang(ls);

@@ -24,20 +24,54 @@ static void launch(struct sched_work *w, const struct sched_try *t)
     sched_gang_launched(w, t);
 }
 
-/* `rest`: why the tasks after the examined ones wait. */
-static void close_stage(struct sched_work *w, int stage_i, enum wait_reason rest)
+/* `why`: of the tasks in groups that are still open. */
+static void close_stage(struct sched_work *w, int stage_i, enum wait_reason why)
 {
     struct sched_stage_left *left = &w->stages[stage_i];
     left->closed = true;
-    w->plan->reason[stage_i] = left->first != WAIT_NONE ? left->first : rest;
-    w->plan->rest[stage_i] = rest;
+    w->plan->reason[stage_i] = left->first != WAIT_NONE ? left->first : why;
+    w->plan->rest[stage_i] = left->plain != WAIT_NONE ? left->plain : why;
 }
 
-static void pass_over(struct sched_work *w, const struct sched_try *t)
+/* The first task of a group cannot start, so none of the group can until this plan is complete: all
+ * ask for the same, and what is left only shrinks. */
+static void shut_group(struct sched_work *w, const struct sched_try *t, enum wait_reason why)
 {
-    sched_next_pop(w, t->stage_i, &t->task);
-    w->asides[w->asides_n++] = (struct sched_aside){.stage_i = t->stage_i, .task = t->task};
-    w->stages[t->stage_i].looked++;
+    struct sched_stage_left *left = &w->stages[t->stage_i];
+    ready_queue_shut(w->view->stages[t->stage_i].ready, t->group);
+    left->first = left->first == WAIT_NONE ? why : left->first;
+    left->plain = !t->changed || left->plain == WAIT_NONE ? why : left->plain;
+    left->tail_n = 0; /* the tail was laid out for one group */
+}
+
+/* Its own cap leaves too little: it must not hide the others of its group, which have spent less.
+ * False: enough were set apart in this plan. */
+static bool set_apart(struct sched_work *w, const struct sched_try *t)
+{
+    struct sched_stage_left *left = &w->stages[t->stage_i];
+    if (left->set_apart == SCHED_APART_MAX) {
+        w->plan->wake_us = w->view->now_us;
+        return false;
+    }
+    if (left->tail_n > 0) {
+        left->tail_n = 0; /* it need not be the first of its group: go on in order */
+        return true;
+    }
+    left->set_apart++;
+    ready_queue_set_apart(w->view->stages[t->stage_i].ready, t->group,
+                          sched_spent(w, t->task.task_id));
+    return true;
+}
+
+/* Nothing of the stage is left to try in this plan: why what still waits does so. */
+static enum wait_reason why_none_left(const struct sched_work *w, int stage_i)
+{
+    struct ready_queue *ready = w->view->stages[stage_i].ready;
+    struct ready_queue_task task;
+    if (ready_queue_n(ready) == 0) {
+        return WAIT_NONE;
+    }
+    return ready_queue_peek(ready, w->view->now_us, &task) ? WAIT_BUDGET : WAIT_BACKOFF;
 }
 
 /* A smaller task may start in its place when a reservation is near. */
@@ -46,7 +80,7 @@ static bool launch_smaller(struct sched_work *w, const struct sched_try *t, enum
     struct ready_queue_task task;
     struct sched_try smaller;
     if (!sched_gang_smaller(w, t, why, &task) ||
-        sched_prepare(w, t->stage_i, &task, &smaller) != WAIT_NONE ||
+        sched_prepare(w, t->stage_i, t->group, &task, &smaller) != WAIT_NONE ||
         sched_check(w, &smaller) != WAIT_NONE) {
         return false;
     }
@@ -55,52 +89,19 @@ static bool launch_smaller(struct sched_work *w, const struct sched_try *t, enum
     return true;
 }
 
-/* True when tasks behind this one may start although this one may not. */
-static bool others_differ(const struct sched_work *w, const struct sched_try *t,
-                          enum wait_reason why)
-{
-    const struct spec_stage *stage = w->view->stages[t->stage_i].stage;
-    bool moved = w->view->change_of != NULL && stage->instance_type_n > 1;
-    return t->changed || (moved && why != WAIT_CAPACITY) ||
-           (why == WAIT_BUDGET && stage->per_task_musd >= 0);
-}
-
-/* True when the reason holds for every unchanged task of the stage until this plan is complete,
- * because the remaining resources only shrink and all unchanged tasks request the same. Then only
- * tasks changed by an earlier attempt are examined. */
-static bool holds_for_plain(const struct sched_stage *s, const struct sched_try *t,
-                            enum wait_reason why)
-{
-    return !t->changed && s->stage->instance_count == 1 &&
-           wait_reason_row(why)->holds == WAIT_HOLDS_PLAIN;
-}
-
 /* One launch of this stage, or close the stage in this plan with the reason of its first waiting
- * task. */
+ * task. The first task of each group is tried. */
 static void step_stage(struct sched_work *w, int stage_i)
 {
-    const struct sched_stage *s = &w->view->stages[stage_i];
-    struct sched_stage_left *left = &w->stages[stage_i];
     if (sched_gang_yields(w, stage_i)) {
         close_stage(w, stage_i, WAIT_ORDER);
         return;
     }
-    for (;;) {
-        struct ready_queue_task task;
-        if (!sched_next(w, stage_i, &task)) {
-            close_stage(w, stage_i, ready_queue_n(s->ready) > 0 ? WAIT_BACKOFF : WAIT_NONE);
-            return;
-        }
-        if (left->looked > SCHED_LOOK_AHEAD) {
-            close_stage(w, stage_i, WAIT_ORDER);
-            return;
-        }
-        struct sched_try t = {.stage_i = stage_i, .task = task};
-        if (left->plain != WAIT_NONE && !sched_changed(w, &task)) {
-            pass_over(w, &t);
-            continue;
-        }
-        enum wait_reason why = sched_prepare(w, stage_i, &task, &t);
+    struct ready_queue_task task;
+    int group = 0;
+    while (sched_next(w, stage_i, &task, &group)) {
+        struct sched_try t;
+        enum wait_reason why = sched_prepare(w, stage_i, group, &task, &t);
         bool placed = why == WAIT_NONE;
         why = placed ? sched_check(w, &t) : why;
         if (launch_smaller(w, &t, why)) {
@@ -110,18 +111,20 @@ static void step_stage(struct sched_work *w, int stage_i)
             launch(w, &t);
             return;
         }
+        if (why == WAIT_BUDGET && sched_own_cap_short(w, &t) && set_apart(w, &t)) {
+            continue;
+        }
         if (placed && why == WAIT_SLOTS) {
             sched_warm_blocked(w, &t);
         }
         why = placed ? sched_gang_waits(w, &t, why) : why;
-        if (wait_reason_row(why)->holds == WAIT_HOLDS_STAGE || !others_differ(w, &t, why)) {
+        if (wait_reason_row(why)->holds == WAIT_HOLDS_STAGE) {
             close_stage(w, stage_i, why);
             return;
         }
-        left->plain = holds_for_plain(s, &t, why) ? why : left->plain;
-        left->first = left->first == WAIT_NONE ? why : left->first;
-        pass_over(w, &t);
+        shut_group(w, &t, why);
     }
+    close_stage(w, stage_i, why_none_left(w, stage_i));
 }
 
 static int name_compare(const char *type_a, enum market a, const char *type_b, enum market b)
@@ -157,6 +160,50 @@ static int slots_find(const struct sched_view *v, const struct quota_ledger *con
     return -1;
 }
 
+struct sched_asked {
+    const struct sched_view *view;
+    const struct spec_stage *stage;
+};
+
+/* What an earlier attempt changed of a task, as far as it is a change. */
+static void kind_of(void *ctx, int64_t task_id, struct ready_queue_kind *ret)
+{
+    const struct sched_asked *asked = ctx;
+    const struct sched_view *v = asked->view;
+    struct ready_queue_kind kind = {0};
+    if (!v->change_of(v->ctx, task_id, &kind.rung, &kind.volume_gb, &kind.max_runtime_s)) {
+        return;
+    }
+    bool on_ladder = kind.rung > 0 && kind.rung < asked->stage->instance_type_n;
+    *ret = (struct ready_queue_kind){.rung = on_ladder ? kind.rung : 0,
+                                     .volume_gb = MAX(0, kind.volume_gb),
+                                     .max_runtime_s = MAX(0, kind.max_runtime_s)};
+}
+
+/* Groups of the tasks that may start, with those whose own cap leaves enough again. */
+static void open_queue(const struct sched_work *w, int stage_i)
+{
+    const struct sched_stage *s = &w->view->stages[stage_i];
+    struct sched_asked asked = {.view = w->view, .stage = s->stage};
+    ready_queue_kind_fn *fn = w->view->change_of != NULL ? kind_of : NULL;
+    ready_queue_sort(s->ready, w->view->now_us, fn, &asked);
+    struct ready_queue_task task;
+    struct sched_try t;
+    bool readmitted = false;
+    for (int k = 0; ready_queue_apart(s->ready, k, &task); k++) {
+        for (int n = 0;
+             n < SCHED_APART_MAX && task.task_id != 0 &&
+             sched_prepare(w, stage_i, 0, &task, &t) == WAIT_NONE && !sched_own_cap_short(w, &t);
+             n++) {
+            ready_queue_readmit(s->ready, k);
+            readmitted = ready_queue_apart(s->ready, k, &task);
+        }
+    }
+    if (readmitted) {
+        ready_queue_sort(s->ready, w->view->now_us, fn, &asked);
+    }
+}
+
 static void stages_init(struct sched_work *w)
 {
     const struct sched_view *v = w->view;
@@ -179,6 +226,8 @@ static void stages_init(struct sched_work *w)
         }
         if (!s->may_start || ready_queue_n(s->ready) == 0) {
             close_stage(w, i, ready_queue_n(s->ready) == 0 ? WAIT_NONE : s->why_not);
+        } else {
+            open_queue(w, i);
         }
     }
 }
@@ -200,7 +249,6 @@ static void work_init(struct sched_work *w, const struct sched_view *v, struct s
         .projects = xcalloc(projects + 1, sizeof *w->projects),
         .campaigns = xcalloc(campaigns + 1, sizeof *w->campaigns),
         .stages = xcalloc(stages + 1, sizeof *w->stages),
-        .asides = xmalloc((stages * (SCHED_LOOK_AHEAD + 1) + 1) * sizeof *w->asides),
     };
     for (size_t i = 0; i < slots; i++) {
         w->slots[i] = v->slots[i];
@@ -218,25 +266,6 @@ static void work_init(struct sched_work *w, const struct sched_view *v, struct s
     stages_init(w);
 }
 
-static int aside_before(const void *a, const void *b)
-{
-    const struct sched_aside *x = a;
-    const struct sched_aside *y = b;
-    return x->stage_i != y->stage_i
-               ? (x->stage_i > y->stage_i) - (x->stage_i < y->stage_i)
-               : (x->task.task_id > y->task.task_id) - (x->task.task_id < y->task.task_id);
-}
-
-/* Tasks that were examined and passed over return to their queue. */
-static void give_back(struct sched_work *w)
-{
-    qsort(w->asides, (size_t)w->asides_n, sizeof *w->asides, aside_before);
-    for (int i = 0; i < w->asides_n; i++) {
-        const struct sched_aside *a = &w->asides[i];
-        ready_queue_push(w->view->stages[a->stage_i].ready, &a->task);
-    }
-}
-
 static void work_done(struct sched_work *w)
 {
     sched_warm_done(w);
@@ -249,16 +278,34 @@ static void work_done(struct sched_work *w)
     free(w->stages);
     sched_order_free(w->order);
     free(w->tail);
-    free(w->asides);
+}
+
+static void plan_reserve(struct sched_plan *p, int stages_n)
+{
+    if (stages_n <= p->stages_cap && p->reason != NULL) {
+        return;
+    }
+    p->stages_cap = MAX(16, stages_n);
+    p->reason = xrealloc(p->reason, (size_t)p->stages_cap * sizeof *p->reason);
+    p->rest = xrealloc(p->rest, (size_t)p->stages_cap * sizeof *p->rest);
+}
+
+void sched_plan_done(struct sched_plan *p)
+{
+    free(p->reason);
+    free(p->rest);
+    p->reason = p->rest = NULL;
+    p->stages_cap = 0;
 }
 
 void sched_decide(const struct sched_view *view, struct sched_plan *ret)
 {
-    ASSERT(view->stages_n >= 0 && view->stages_n <= SCHED_STAGES_MAX);
+    ASSERT(view->stages_n >= 0);
     ASSERT(view->projects_n > 0 || view->campaigns_n == 0);
     ret->launches_n = 0;
     ret->pool_ends_n = 0;
     ret->wake_us = USEC_NEVER;
+    plan_reserve(ret, view->stages_n);
     CLEANUP(work_done)
     struct sched_work w;
     work_init(&w, view, ret);
@@ -268,7 +315,6 @@ void sched_decide(const struct sched_view *view, struct sched_plan *ret)
         step_stage(&w, i);
     }
     sched_gangs_close(&w);
-    give_back(&w);
     sched_warm_ends(&w);
     for (int i = 0; i < view->stages_n; i++) {
         if (view->stages[i].may_start) {

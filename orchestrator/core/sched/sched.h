@@ -11,8 +11,8 @@
  * 2. A task that fits never waits behind a start of lower rank.
  * 3. A multi-instance task has a reservation with a promised start (reservation.h); smaller tasks
  *    of lower rank run in the meantime only when they do not delay it.
- * 4. Within a stage, a task that an earlier attempt moved to another rung does not block those
- *    behind it (SCHED_LOOK_AHEAD tasks are examined).
+ * 4. No slot that a task may use stays free while that task waits, however many others of its stage
+ *    wait for something else: the first task of each kind (ready_queue.h) is tried in every plan.
  * 5. Equal views give equal plans. */
 #pragma once
 #include "core/capacity/capacity_ladder.h"
@@ -25,8 +25,6 @@
 #include "ready_queue.h"
 
 #define SCHED_LAUNCHES_MAX  256
-#define SCHED_LOOK_AHEAD    16
-#define SCHED_STAGES_MAX    (SPEC_STAGES_MAX * 64)
 #define SCHED_POOL_ENDS_MAX 256
 #define SCHED_TAILS_MAX     16 /* stages laid out to their end in one plan (tail_packing.h) */
 
@@ -134,11 +132,14 @@ struct sched_plan {
     int launches_n;
     struct sched_pool_end pool_ends[SCHED_POOL_ENDS_MAX];
     int pool_ends_n;
-    enum wait_reason reason[SCHED_STAGES_MAX]; /* reason[stages_n]: why the first waiting task
-                                                  of the stage waits; NONE when none waits */
-    enum wait_reason rest[SCHED_STAGES_MAX];   /* why the tasks behind the examined ones wait */
+    enum wait_reason *reason; /* [stages_n]: why the first waiting task of the stage waits; NONE
+                                 when none waits */
+    enum wait_reason *rest;   /* [stages_n]: why its unchanged tasks wait */
+    int stages_cap;
     usec_t wake_us; /* decide again then: a back-off ends, a rung opens or a hand-over times out */
 };
-/* Make the plan. Launches of the plan count against slots, limits and caps. The view is not changed
+/* Make the plan. ret: all zero, or of an earlier call; sched_plan_done frees what it holds, not ret
+ * itself. Launches of the plan count against slots, limits and caps. The view is not changed
  * except the reservations in stages[].gang. */
 void sched_decide(const struct sched_view *view, struct sched_plan *ret);
+void sched_plan_done(struct sched_plan *p);

@@ -38,12 +38,13 @@ static void reopen(struct sched_work *w, struct backfill_line *kept, int max)
         const struct sched_stage *s = &w->view->stages[i];
         struct ready_queue_task first;
         struct sched_try t;
+        int group = 0;
         if (s->stage->instance_count <= 1 || s->gang == NULL || s->gang->task_id == 0) {
             continue;
         }
         ASSERT(n < max);
-        if (!w->stages[i].closed && ready_queue_peek(s->ready, w->view->now_us, &first) &&
-            sched_prepare(w, i, &first, &t) == WAIT_NONE) {
+        if (!w->stages[i].closed && ready_queue_first(s->ready, w->view->now_us, &first, &group) &&
+            sched_prepare(w, i, group, &first, &t) == WAIT_NONE) {
             sched_backfill_describe(w, &t, &kept[n]);
             n += sched_backfill_could(w, &kept[n]);
         }
@@ -279,9 +280,9 @@ bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wa
     if (why == WAIT_NONE && roomy == fits) {
         return false;
     }
-    return (roomy > 0 && ready_queue_at_most(s->ready, w->view->now_us, roomy, ret)) ||
+    return (roomy > 0 && ready_queue_at_most(s->ready, t->group, w->view->now_us, roomy, ret)) ||
            (why != WAIT_NONE && fits > 0 &&
-            ready_queue_at_most(s->ready, w->view->now_us, fits, ret));
+            ready_queue_at_most(s->ready, t->group, w->view->now_us, fits, ret));
 }
 
 /* Count the start of a smaller task against what multi-instance stages owe. */

@@ -6,14 +6,14 @@
 #define TAIL_ROUNDS_LEFT 4 /* waiting tasks per slot; more changes nothing (measured) */
 
 /* How many more of this task's kind could start now. */
-static int64_t free_jobs(const struct sched_work *w, int stage_i,
+static int64_t free_jobs(const struct sched_work *w, int stage_i, int group,
                          const struct ready_queue_task *task)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
     const struct sched_campaign *c = &w->campaigns[s->campaign_i];
     const struct sched_project *p = &w->projects[c->project_i];
     struct sched_try t;
-    if (sched_prepare(w, stage_i, task, &t) != WAIT_NONE) {
+    if (sched_prepare(w, stage_i, group, task, &t) != WAIT_NONE) {
         return 0;
     }
     int64_t each = s->stage->instance_count;
@@ -79,13 +79,15 @@ static int longer_first(const void *a, const void *b)
                : (x->task.task_id > y->task.task_id) - (x->task.task_id < y->task.task_id);
 }
 
-/* The waiting tasks with their expected run times, longest first; 0: too many, or not known. */
-static size_t waiting(const struct sched_work *w, int stage_i, size_t slots_n, struct sized *ret)
+/* The waiting tasks of a group with their expected run times, longest first; 0: too many, or not
+ * known. */
+static size_t waiting(const struct sched_work *w, int stage_i, int group, size_t slots_n,
+                      struct sized *ret)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
     struct ready_queue_task due[TAIL_PACKING_TASKS_MAX];
     size_t max = MIN((size_t)TAIL_PACKING_TASKS_MAX, slots_n * TAIL_ROUNDS_LEFT);
-    size_t n = ready_queue_due(s->ready, w->view->now_us, due, max);
+    size_t n = ready_queue_group_due(s->ready, group, w->view->now_us, due, max);
     if (n > max) {
         return 0;
     }
@@ -100,7 +102,8 @@ static size_t waiting(const struct sched_work *w, int stage_i, size_t slots_n, s
     return n;
 }
 
-static void look_ahead(struct sched_work *w, int stage_i, const struct ready_queue_task *first)
+static void look_ahead(struct sched_work *w, int stage_i, int group,
+                       const struct ready_queue_task *first)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
     struct sched_stage_left *left = &w->stages[stage_i];
@@ -110,10 +113,10 @@ static void look_ahead(struct sched_work *w, int stage_i, const struct ready_que
     }
     left->tail_asked = true;
     int64_t wait_us[TAIL_PACKING_SLOTS_MAX];
-    int64_t free_n = free_jobs(w, stage_i, first);
+    int64_t free_n = free_jobs(w, stage_i, group, first);
     size_t slots_n = free_n > 0 ? slot_waits(w, stage_i, free_n, wait_us) : 0;
     struct sized tasks[TAIL_PACKING_TASKS_MAX];
-    size_t n = slots_n > 1 ? waiting(w, stage_i, slots_n, tasks) : 0;
+    size_t n = slots_n > 1 ? waiting(w, stage_i, group, slots_n, tasks) : 0;
     if (n == 0 || (int64_t)n <= free_n) {
         return; /* nothing to lay out, or all tasks start now */
     }
@@ -134,14 +137,20 @@ static void look_ahead(struct sched_work *w, int stage_i, const struct ready_que
     }
 }
 
-bool sched_next(struct sched_work *w, int stage_i, struct ready_queue_task *ret)
+bool sched_next(struct sched_work *w, int stage_i, struct ready_queue_task *ret, int *ret_group)
 {
     struct sched_stage_left *left = &w->stages[stage_i];
-    if (!ready_queue_peek(w->view->stages[stage_i].ready, w->view->now_us, ret)) {
+    if (left->tail_n > 0) {
+        *ret = w->tail[left->tail_i];
+        *ret_group = left->tail_group;
+        return true;
+    }
+    if (!ready_queue_first(w->view->stages[stage_i].ready, w->view->now_us, ret, ret_group)) {
         return false;
     }
-    look_ahead(w, stage_i, ret);
+    look_ahead(w, stage_i, *ret_group, ret);
     if (left->tail_n > 0) {
+        left->tail_group = *ret_group;
         *ret = w->tail[left->tail_i];
     }
     return true;

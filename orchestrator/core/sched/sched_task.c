@@ -12,20 +12,12 @@ static int limit_find(const struct spec *spec, const char *instance_type)
     return -1;
 }
 
-bool sched_changed(const struct sched_work *w, const struct ready_queue_task *task)
-{
-    int rung = 0;
-    int volume_gb = 0;
-    int64_t runtime_s = 0;
-    return w->view->change_of != NULL &&
-           w->view->change_of(w->view->ctx, task->task_id, &rung, &volume_gb, &runtime_s);
-}
-
-enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
+enum wait_reason sched_prepare(const struct sched_work *w, int stage_i, int group,
                                const struct ready_queue_task *task, struct sched_try *ret)
 {
     const struct sched_stage *s = &w->view->stages[stage_i];
     struct sched_try t = {.stage_i = stage_i,
+                          .group = group,
                           .task = *task,
                           .subnet_i = -1,
                           .slots_i = -1,
@@ -57,6 +49,30 @@ enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
     return why;
 }
 
+musd_t sched_spent(const struct sched_work *w, int64_t task_id)
+{
+    return w->view->spent_of == NULL ? 0 : w->view->spent_of(w->view->ctx, task_id);
+}
+
+/* What its own cap leaves of a task; INT64_MAX: it has none. */
+static musd_t own_left(const struct sched_work *w, const struct sched_try *t)
+{
+    musd_t cap = w->view->stages[t->stage_i].stage->per_task_musd;
+    return cap < 0 ? INT64_MAX : cap - sched_spent(w, t->task.task_id);
+}
+
+bool sched_own_cap_short(const struct sched_work *w, const struct sched_try *t)
+{
+    musd_t left = own_left(w, t);
+    musd_t price = t->slots_i < 0 ? -1 : w->slots[t->slots_i].price_musd_per_hour;
+    if (left == INT64_MAX || price < 0) {
+        return false;
+    }
+    int64_t fits_s =
+        cost_runtime_that_fits(price, w->view->stages[t->stage_i].stage->instance_count, 0, left);
+    return fits_s < MAX(1, t->min_runtime_s);
+}
+
 /* Check that the worst case fits every cap, with a shorter run time if necessary. */
 enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try *t)
 {
@@ -68,11 +84,7 @@ enum wait_reason sched_check_money(const struct sched_work *w, struct sched_try 
     }
     musd_t left = MIN(c->left_musd, w->stages[t->stage_i].left_musd);
     left = MIN(left, MIN(w->projects[c->project_i].left_musd, w->left));
-    if (s->stage->per_task_musd >= 0) {
-        musd_t spent =
-            w->view->spent_of == NULL ? 0 : w->view->spent_of(w->view->ctx, t->task.task_id);
-        left = MIN(left, s->stage->per_task_musd - spent);
-    }
+    left = MIN(left, own_left(w, t));
     int64_t n = s->stage->instance_count;
     sched_warm_keep(w, t);
     int64_t fits_s = cost_runtime_that_fits(price, n, t->keep_alive_s, left);

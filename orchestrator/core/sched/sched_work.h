@@ -4,10 +4,8 @@
 #include "sched.h"
 #include "wait_reason.h"
 
-struct sched_aside { /* a task passed over by a look-ahead, pushed back at the end */
-    int stage_i;
-    struct ready_queue_task task;
-};
+#define SCHED_APART_MAX 1024 /* tasks of a stage set apart or readmitted in one plan */
+
 /* What is left while the plan is made; the view is not changed. */
 struct sched_work {
     const struct sched_view *view;
@@ -26,25 +24,24 @@ struct sched_work {
         int slots_i[SPEC_LADDER_MAX]; /* into view->slots, per rung of the ladder; -1: none */
         int64_t turn;                 /* order within its priority, smaller first (sched_gang.c) */
         bool closed;                  /* its reason is decided */
-        int looked;                   /* tasks passed over so far */
+        int set_apart;                /* tasks, in this plan */
         bool tail_asked;              /* sched_tail.c has looked at it */
         int tail_i, tail_n;     /* into tail: the tasks to start next, then the queue's order */
-        enum wait_reason plain; /* reason of all unchanged tasks; NONE: must be checked */
-        enum wait_reason first; /* reason of the first task passed over; NONE: no task yet */
+        int tail_group;         /* of them */
+        enum wait_reason first; /* reason of the first group shut; NONE: no group yet */
+        enum wait_reason plain; /* reason of the unchanged tasks, else of the first group */
         struct capacity_ladder
             *place; /* memory of its rungs with this plan's probe; NULL: the view's */
     } * stages;
     struct sched_order *order;
     struct ready_queue_task *tail; /* [tail_n]: tasks chosen by look-ahead, stage after stage */
     int tail_n, tails_n;
-    struct sched_gangs *gangs;  /* reservations; NULL: no stage has tasks of several instances */
-    struct sched_aside *asides; /* [asides_n] */
-    int asides_n;
-    struct sched_warm *warm; /* sched_warm.c's own */
+    struct sched_gangs *gangs; /* reservations; NULL: no stage has tasks of several instances */
+    struct sched_warm *warm;   /* sched_warm.c's own */
 };
 /* One task with all it would take. */
 struct sched_try {
-    int stage_i;
+    int stage_i, group; /* of its queue */
     struct ready_queue_task task;
     int rung, subnet_i, slots_i, pool_i;
     int limit_i; /* of spec->instances; -1: none */
@@ -53,14 +50,17 @@ struct sched_try {
     int64_t keep_alive_s;
     uint64_t print; /* fingerprint of the pool it leaves; 0 without */
     musd_t reserve_musd;
-    bool changed; /* by an earlier attempt: tasks behind it may still start */
+    bool changed; /* by an earlier attempt */
     bool probe;   /* its rung was shut: no other task follows before its result */
 };
 /* What the task requests, including an earlier attempt's changes; then its rung (sched_place). */
-enum wait_reason sched_prepare(const struct sched_work *w, int stage_i,
+enum wait_reason sched_prepare(const struct sched_work *w, int stage_i, int group,
                                const struct ready_queue_task *task, struct sched_try *ret);
-/* True when an earlier attempt changed what the task requests. */
-bool sched_changed(const struct sched_work *w, const struct ready_queue_task *task);
+/* What the task's attempts have spent. */
+musd_t sched_spent(const struct sched_work *w, int64_t task_id);
+/* True when the task's own cap (per_task) leaves less than its shortest run would reserve, whatever
+ * the other caps leave. After sched_prepare. */
+bool sched_own_cap_short(const struct sched_work *w, const struct sched_try *t);
 /* All checks, in the order in which their reasons are reported; NONE: it may start. */
 enum wait_reason sched_check(const struct sched_work *w, struct sched_try *t);
 /* The last of these checks: the worst case must fit every cap. */
@@ -96,8 +96,8 @@ bool sched_gang_smaller(struct sched_work *w, const struct sched_try *t, enum wa
 void sched_gang_launched(struct sched_work *w, const struct sched_try *t);
 
 /* sched_tail.c: which task of a stage is next. */
-/* The task to try next; false: no task may start now. */
-bool sched_next(struct sched_work *w, int stage_i, struct ready_queue_task *ret);
+/* The task to try next and its group; false: no open group has a task that may start now. */
+bool sched_next(struct sched_work *w, int stage_i, struct ready_queue_task *ret, int *ret_group);
 /* Remove the task that sched_next returned from its queue. */
 void sched_next_pop(struct sched_work *w, int stage_i, const struct ready_queue_task *task);
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "core/model.h"
 
-enum wait_holds { WAIT_HOLDS_TASK, WAIT_HOLDS_PLAIN, WAIT_HOLDS_STAGE };
+enum wait_holds { WAIT_HOLDS_KIND, WAIT_HOLDS_STAGE };
 enum wait_gang { WAIT_GANG_ALONE, WAIT_GANG_GATHERS, WAIT_GANG_KEEPS };
 enum wait_ends { WAIT_ENDS_LATER, WAIT_ENDS_DRAINED, WAIT_ENDS_SOON };
 enum wait_binds {

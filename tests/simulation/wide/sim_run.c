@@ -64,6 +64,7 @@ static void unmake(struct world *w)
     free(w->size_mb);
     free(w->poison);
     free(w->refused);
+    sched_plan_done(w->plan);
     free(w->plan);
     free(w->batch);
     for (size_t i = 0; i < w->texts_n; i++) {

@@ -138,6 +138,7 @@ struct truth *truth_new(const struct truth_how *how, uint64_t seed, int64_t expe
 void truth_free(struct truth *t)
 {
     ready_queue_free(t->ready);
+    sched_plan_done(&t->plan);
     free(t);
 }
 

@@ -91,6 +91,7 @@ UNUSED static void gs_free(struct gs *s)
     for (int i = 0; i < s->view.stages_n; i++) {
         ready_queue_free(s->stages[i].ready);
     }
+    sched_plan_done(&s->plan);
     free(s);
 }
 

@@ -73,5 +73,5 @@ UNUSED static int ends_of(const struct sched_plan *p, enum warm_pool_end why)
         assert_reason(plan_, 0, reason_);                                                          \
         assert_int_equal(ends_of(plan_, why), ends);                                               \
         assert_int_equal(plan_->pool_ends_n, ends);                                                \
-        free(plan_);                                                                               \
+        plan_free(plan_);                                                                          \
     } while (0)

@@ -137,6 +137,12 @@ UNUSED static struct sched_plan *decide(const struct world *w)
     return p;
 }
 
+UNUSED static void plan_free(struct sched_plan *p)
+{
+    sched_plan_done(p);
+    free(p);
+}
+
 UNUSED static int launches_of(const struct sched_plan *p, int stage_i)
 {
     int n = 0;

@@ -246,7 +246,7 @@ static void test_ready__the_largest_of_at_most_a_size(void **state)
                 }
             }
             struct ready_queue_task got;
-            assert_int_equal(ready_queue_at_most(r, 0, most, &got), best >= 0);
+            assert_int_equal(ready_queue_at_most(r, 0, 0, most, &got), best >= 0);
             if (best < 0) {
                 break;
             }
@@ -275,10 +275,10 @@ static void test_ready__a_small_one_is_found_below_a_million_large_ones(void **s
     }
     struct ready_queue_task t;
     for (uint32_t most = 5000; most > 200; most -= 100) {
-        assert_true(ready_queue_at_most(r, 0, most, &t));
+        assert_true(ready_queue_at_most(r, 0, 0, most, &t));
         assert_in_range(t.size_mb, most * 8 / 10, most); /* near the best after a bounded walk */
     }
-    assert_false(ready_queue_at_most(r, 0, 0, &t));
+    assert_false(ready_queue_at_most(r, 0, 0, 0, &t));
     ready_queue_free(r);
 }
 

@@ -16,7 +16,7 @@ static void test_sched__slots_bound_what_starts(void **state)
     assert_int_equal(ready_queue_n(w->stages[s].ready), 15);
     assert_int_equal(p->launches[0].max_runtime_s, 3600);
     assert_int_equal(p->launches[0].reserve_musd, 4620000); /* 4620 s at 3.60 */
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -34,7 +34,7 @@ static void test_sched__each_check_has_its_reason(void **state)
         assert_int_equal(p->launches_n, 0);                                                        \
         assert_reason(p, s, want);                                                                 \
         assert_int_equal(ready_queue_n(w->stages[s].ready), 3);                                    \
-        free(p);                                                                                   \
+        plan_free(p);                                                                              \
         undo;                                                                                      \
     } while (0)
     EXPECT(w->slots[0].quota = -1, w->slots[0].quota = 10, QUOTA_UNREADABLE);
@@ -71,7 +71,7 @@ static void test_sched__each_check_has_its_reason(void **state)
     p = decide(w);
     assert_int_equal(p->launches_n, 3); /* nothing but what was undone kept them back */
     assert_reason(p, s, NONE);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -87,27 +87,27 @@ static void test_sched__a_stage_goes_as_far_as_its_breaker_allows(void **state)
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 3);
     assert_reason(p, s, CANARY);
-    free(p);
+    plan_free(p);
     for (int64_t id = 1; id <= 3; id++) {
         breaker_started(&b, id);
     }
     p = decide(w);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, s, CANARY);
-    free(p);
+    plan_free(p);
     for (int64_t id = 1; id <= 3; id++) {
         (void)breaker_ended(&b, &w->stages[s].breaker_rules, id, CAUSE_USER_CODE, true, 1);
     }
     p = decide(w);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, s, BREAKER);
-    free(p);
+    plan_free(p);
     breaker_reset(&b, 3);
     breaker_passed(&b); /* the three taken above are off the queue */
     p = decide(w);
     assert_int_equal(p->launches_n, 5);
     assert_reason(p, s, NONE);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -128,7 +128,7 @@ static void test_sched__backing_off_waits_and_says_until_when(void **state)
     sched_decide(&w->view, p);
     assert_int_equal(p->launches_n, 1);
     assert_int_equal(p->wake_us, USEC_NEVER);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -145,7 +145,7 @@ static void test_sched__priority_is_strict_and_equals_share(void **state)
     assert_int_equal(launches_of(p, a), 1); /* all hold five then, the fourth of c too */
     assert_int_equal(launches_of(p, b), 5);
     assert_int_equal(launches_of(p, c), 4);
-    free(p);
+    plan_free(p);
     world_free(w);
 
     w = world_new();
@@ -157,7 +157,7 @@ static void test_sched__priority_is_strict_and_equals_share(void **state)
     assert_int_equal(launches_of(p, b), 3);
     assert_int_equal(launches_of(p, a), 7);
     assert_int_equal(p->launches[0].stage_i, b);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -175,7 +175,7 @@ static void test_sched__near_a_cap_a_shorter_run_time_never_below_the_minimum(vo
     assert_int_equal(p->launches[2].max_runtime_s, 2000);
     assert_int_equal(p->launches[2].reserve_musd, 3020000);
     assert_reason(p, s, BUDGET);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -194,7 +194,7 @@ static void test_sched__what_a_timeout_extended_is_not_shortened(void **state)
     sched_decide(&w->view, p);
     assert_int_equal(p->launches_n, 1);
     assert_int_equal(p->launches[0].max_runtime_s, 5400);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -217,7 +217,7 @@ static void test_sched__a_gang_is_not_starved_by_small_tasks(void **state)
     sched_decide(&w->view, p);
     assert_int_equal(launches_of(p, small), 5);
     assert_reason(p, gang, SLOTS);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -241,7 +241,7 @@ static void test_sched__a_moved_task_does_not_hold_up_those_behind_it(void **sta
     assert_int_equal(p->launches[0].slots_i, 1);
     assert_int_equal(p->launches[0].instance_type_i, 1);
     assert_int_equal(p->launches[0].volume_gb, 60);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -256,7 +256,7 @@ static void test_sched__a_rung_that_can_never_hold_the_job_is_passed(void **stat
     struct sched_plan *p = decide(w);
     assert_int_equal(p->launches_n, 2);
     assert_int_equal(p->launches[0].instance_type_i, 1);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -292,7 +292,7 @@ static void test_sched__a_million_tasks_cost_a_plan_nothing(void **state)
     (void)printf("# 1 M waiting tasks: loaded in %.0f ms, %.1f us a plan of 10 launches\n",
                  (loaded - start) * 1e3, us);
     assert_true(us < 10000);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 

@@ -48,6 +48,7 @@ static struct gang_world *gang_world_new(int small_n, int large_n)
 
 static void gang_world_free(struct gang_world *g)
 {
+    sched_plan_done(&g->plan);
     world_free(g->w);
     free(g);
 }

@@ -88,6 +88,7 @@ static void mix_free(struct mix *m)
     for (int i = 0; i < m->view.stages_n; i++) {
         ready_queue_free(m->stages[i].ready);
     }
+    sched_plan_done(&m->plan);
     free(m);
 }
 

@@ -337,8 +337,8 @@ static void test_sched_random__random_views_keep_every_promise(void **state)
         ordered += check_order(w, p);
         check_same(p, q, w->view.stages_n);
         launches += p->launches_n;
-        free(p);
-        free(q);
+        plan_free(p);
+        plan_free(q);
         world_free(w);
         world_free(twin);
     }
@@ -367,7 +367,7 @@ static void test_sched_random__everything_gets_its_turn(void **state)
     }
     assert_int_equal(started, 62);
     assert_int_equal(ready_queue_n(w->stages[a].ready) + ready_queue_n(w->stages[b].ready), 0);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 

@@ -19,12 +19,12 @@ static void test_sched_warm__at_a_full_quota_each_pool_takes_one_job(void **stat
     assert_int_equal(p->launches[2].pool_i, 2);
     assert_reason(p, 0, SLOTS);
     assert_int_equal(p->pool_ends_n, 0);
-    free(p);
+    plan_free(p);
     w->slots[0].held = 6; /* one slot free besides */
     p = plan_of(w);
     assert_int_equal(p->launches_n, 4);
     assert_int_equal(p->launches[3].pool_i, -1);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -63,7 +63,7 @@ static void test_sched_warm__what_differs_does_not_match(void **state)
     w->stage[0].spot = true;
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches_n, 0); /* and no slots of the spot market are known */
-    free(p);
+    plan_free(p);
     w->stage[0].spot = false;
     assert_plan(w, 1, NONE, 0, WARM_POOL_KEEP);
     world_free(w);
@@ -78,11 +78,11 @@ static void test_sched_warm__another_campaign_takes_it_when_all_is_the_same(void
     assert_int_equal(p->launches_n, 1);
     assert_int_equal(p->launches[0].stage_i, other);
     assert_int_equal(p->launches[0].pool_i, 0);
-    free(p);
+    plan_free(p);
     w->stage[other].role = "another";
     p = plan_of(w);
     assert_int_equal(p->launches_n, 0);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -101,14 +101,14 @@ static void test_sched_warm__a_lower_rung_that_is_warm_comes_first(void **state)
     assert_int_equal(p->launches[0].pool_i, 0);
     assert_int_equal(p->launches[0].instance_type_i, 1);
     assert_int_equal(p->launches[0].slots_i, 1);
-    free(p);
+    plan_free(p);
     w->stage[0].instance_type[2] = type_names[2]; /* moved on by an earlier attempt: not back up */
     w->stage[0].instance_type_n = 3;
     w->change[1] = (struct change){2, 0, 0};
     p = plan_of(w);
     assert_int_equal(p->launches[0].pool_i, -1);
     assert_int_equal(p->launches[0].instance_type_i, 2);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -124,12 +124,12 @@ static void test_sched_warm__the_pools_subnet_is_the_launchs(void **state)
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches[0].pool_i, 0);
     assert_int_equal(p->launches[0].subnet_i, -1);
-    free(p);
+    plan_free(p);
     pools[0].fingerprint = warm_pool_fingerprint_of(&w->stage[0], 0, 30, 1);
     p = plan_of(w);
     assert_int_equal(p->launches[0].pool_i, 0);
     assert_int_equal(p->launches[0].subnet_i, 1);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -145,7 +145,7 @@ static void test_sched_warm__several_instances_match_as_many(void **state)
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches_n, 0);
     assert_int_equal(ends_of(p, WARM_POOL_END_BLOCKS_QUOTA), 1);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -187,7 +187,7 @@ static void test_sched_warm__the_last_task_waits_for_a_job_that_ends(void **stat
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, 0, HAND_OVER);
     assert_int_equal(p->wake_us, pools[0].available_us + WARM_POOL_HAND_OVER_US);
-    free(p);
+    plan_free(p);
     w->view.now_us = pools[0].available_us + WARM_POOL_HAND_OVER_US; /* it did not come */
     assert_plan(w, 1, NONE, 0, WARM_POOL_KEEP);
     w->view.now_us--;
@@ -208,7 +208,7 @@ static void test_sched_warm__free_slots_are_not_left_empty_for_pools(void **stat
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches_n, 2); /* and the third takes the pool */
     assert_reason(p, 0, HAND_OVER);
-    free(p);
+    plan_free(p);
     world_free(w);
     w = ending_world(3);
     w->slots[0].held = 9; /* full: the first waits for it, not just for slots */
@@ -225,13 +225,13 @@ static void test_sched_warm__a_pool_that_comes_is_awaited_once(void **state)
     assert_int_equal(p->launches_n, 1);
     assert_int_equal(p->launches[0].stage_i, 0);
     assert_reason(p, other, HAND_OVER);
-    free(p);
+    plan_free(p);
     w->slots[0].held = 9; /* full: the first waits for it, the other for slots */
     p = plan_of(w);
     assert_int_equal(p->launches_n, 0);
     assert_reason(p, 0, HAND_OVER);
     assert_reason(p, other, SLOTS);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -276,7 +276,7 @@ static void test_sched_warm__as_many_are_kept_as_the_warm_quota_takes(void **sta
                 cost_worst_case(3600000, 1, l->max_runtime_s, l->keep_alive_s, &want, &err));
             assert_int_equal(l->reserve_musd, want);
         }
-        free(p);
+        plan_free(p);
         world_free(w);
     }
 }
@@ -288,22 +288,22 @@ static void test_sched_warm__the_last_ones_leave_nothing(void **state)
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches_n, 10);
     assert_int_equal(p->launches[9].keep_alive_s, 0);
-    free(p);
+    plan_free(p);
     world_free(w);
     w = keeping_world(12, -1, 10); /* pools of this very plan will be there before the last ones' */
     p = plan_of(w);
     assert_int_equal(p->launches_n, 10);
     assert_int_equal(kept(p), 8);
-    free(p);
+    plan_free(p);
     world_free(w);
     w = keeping_world(1, 900, 10);
     p = plan_of(w);
     assert_int_equal(p->launches[0].keep_alive_s, 0);
-    free(p);
+    plan_free(p);
     w->stages[0].warm.end_when_queue_empty = false; /* for what comes later */
     p = plan_of(w);
     assert_int_equal(p->launches[0].keep_alive_s, 900);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -316,7 +316,7 @@ static void test_sched_warm__a_reused_pool_is_kept_on_its_own_quota(void **state
     struct sched_plan *p = plan_of(w); /* what the pools held passes on with them */
     assert_int_equal(p->launches_n, 3);
     assert_int_equal(kept(p), 3);
-    free(p);
+    plan_free(p);
     world_free(w);
     w = full_world(30, 3);
     w->slots[0].warm_quota = 2; /* lowered meanwhile */
@@ -324,7 +324,7 @@ static void test_sched_warm__a_reused_pool_is_kept_on_its_own_quota(void **state
     p = plan_of(w);
     assert_int_equal(p->launches_n, 3);
     assert_true(kept(p) <= 2);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -336,7 +336,7 @@ static void test_sched_warm__money_goes_to_run_time_before_keep_alive(void **sta
     struct sched_plan *p = plan_of(w);
     assert_int_equal(p->launches_n, 1);
     assert_int_equal(p->launches[0].keep_alive_s, 900);
-    free(p);
+    plan_free(p);
     world_free(w);
     w = keeping_world(20, 900, 10);
     w->campaigns[0].left_musd = 5519999;
@@ -344,7 +344,7 @@ static void test_sched_warm__money_goes_to_run_time_before_keep_alive(void **sta
     assert_int_equal(p->launches[0].keep_alive_s, 0);
     assert_int_equal(p->launches[0].max_runtime_s, 3600);
     assert_int_equal(p->launches[0].reserve_musd, 4620000);
-    free(p);
+    plan_free(p);
     world_free(w);
     w = keeping_world(20, 900, 10);
     w->stages[0].warm.max_idle_cost_musd = 2000000; /* 0.90 USD each: two whole ones, and 200 s */
@@ -352,7 +352,7 @@ static void test_sched_warm__money_goes_to_run_time_before_keep_alive(void **sta
     assert_int_equal(p->launches_n, 10);
     assert_int_equal(kept(p), 3);
     assert_int_equal(p->launches[2].keep_alive_s, 200);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -423,12 +423,12 @@ static void test_sched_warm__a_task_of_higher_rank_gets_the_slots(void **state)
     assert_int_equal(launches_of(p, 0), 2); /* and two pools go on */
     assert_int_equal(ends_of(p, WARM_POOL_END_BLOCKS_QUOTA), 1);
     assert_reason(p, other, SLOTS);
-    free(p);
+    plan_free(p);
     w->stages[other].priority = 40; /* of lower rank it gets what is left: nothing */
     p = plan_of(w);
     assert_int_equal(launches_of(p, 0), 3);
     assert_int_equal(p->pool_ends_n, 0);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 
@@ -448,12 +448,12 @@ static void test_sched_warm__no_more_is_given_back_than_helps(void **state)
     w->slots[0].held = 6; /* with a free slot it is enough */
     struct sched_plan *p = plan_of(w);
     assert_int_equal(ends_of(p, WARM_POOL_END_BLOCKS_QUOTA), 3);
-    free(p);
+    plan_free(p);
     pools[0].ending = true; /* on their way: no more are needed */
     pools[1].ending = true;
     p = plan_of(w);
     assert_int_equal(ends_of(p, WARM_POOL_END_BLOCKS_QUOTA), 1);
-    free(p);
+    plan_free(p);
     world_free(w);
 }
 

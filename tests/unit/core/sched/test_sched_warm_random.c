@@ -129,8 +129,8 @@ static void test_sched_warm_random__no_pool_or_slot_is_used_twice(void **state)
         assert_int_equal(p->pool_ends_n, q->pool_ends_n);
         assert_memory_equal(p->pool_ends, q->pool_ends,
                             (size_t)p->pool_ends_n * sizeof p->pool_ends[0]);
-        free(p);
-        free(q);
+        plan_free(p);
+        plan_free(q);
         world_free(w);
     }
     (void)printf("# %d pools taken, %d ended, %d stages waited for one\n", reused, ended, awaited);

@@ -23,11 +23,7 @@ static void test_wait_reason__whom_it_holds(void **state)
         enum wait_reason r = (enum wait_reason)i;
         bool stage = IN(r, WAIT_CONCURRENCY, WAIT_STAGE_LIMIT, WAIT_PROJECT_LIMIT,
                         WAIT_GLOBAL_LIMIT, WAIT_RATE, WAIT_CANARY, WAIT_BREAKER);
-        bool plain = IN(r, WAIT_SLOTS, WAIT_TYPE_LIMIT, WAIT_QUOTA_UNREADABLE, WAIT_QUOTA_TOO_SMALL,
-                        WAIT_PRICE_UNKNOWN);
-        assert_int_equal(wait_reason_row(r)->holds, stage   ? WAIT_HOLDS_STAGE
-                                                    : plain ? WAIT_HOLDS_PLAIN
-                                                            : WAIT_HOLDS_TASK);
+        assert_int_equal(wait_reason_row(r)->holds, stage ? WAIT_HOLDS_STAGE : WAIT_HOLDS_KIND);
     }
 }
 
