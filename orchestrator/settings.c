@@ -1,5 +1,6 @@
 /* The table of droverd's settings, and the rules over several of them. */
 #include "settings.h"
+#include "core/protocol/protocol.h"
 #include "api/server/proxies.h"
 
 #define AT(field) offsetof(struct daemon_settings, field)
@@ -78,6 +79,13 @@ bool settings_check(const struct daemon_settings *s, struct err *err)
                        "lease_renew_us %lld: must be less than half of lease_length_us (%lld), or "
                        "one late renewal loses the leadership",
                        (long long)s->lease_renew_us, (long long)s->lease_length_us);
+    }
+    char prefix[JOB_PREFIX_MAX + 1];
+    protocol_job_prefix(s->job_prefix, prefix);
+    if (strcmp(prefix, s->job_prefix) != 0) {
+        return err_set(err, ERR_INVALID,
+                       "job_prefix '%.40s': jobs would be named %s-...; write job_prefix '%s'",
+                       s->job_prefix, prefix, prefix);
     }
     struct proxies *proxies = NULL;
     bool ok = proxies_new(s->trusted_proxies, &proxies, err);

@@ -15,8 +15,10 @@ struct sagemaker_call {
         sagemaker_list_cb list;
         sagemaker_stop_cb stop;
         sagemaker_update_cb update;
+        sagemaker_tag_cb tag;
     } cb;
     void *ctx;
+    char key[129]; /* of the tag asked for */
     /* list */
     char prefix[64];
     usec_t created_after;
@@ -320,6 +322,47 @@ struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct 
     return call;
 }
 
+static void on_tag(void *ctx, const struct aws_reply *r)
+{
+    struct sagemaker_call *call = ctx;
+    AUTO_JSON json_t *o = NULL;
+    struct aws_failure f;
+    size_t i;
+    json_t *tag;
+    if (r->outcome != AWS_OK || !json_parse(r->body, r->body.n, &o, NULL)) {
+        aws_failure_from(r, &f);
+        call->cb.tag(call->ctx, NULL, &f);
+        call_free(call);
+        return;
+    }
+    const char *value = "";
+    json_array_foreach(json_object_get(o, "Tags"), i, tag)
+    {
+        const char *key = json_string_value(json_object_get(tag, "Key"));
+        const char *v = json_string_value(json_object_get(tag, "Value"));
+        value = key != NULL && v != NULL && strcmp(key, call->key) == 0 ? v : value;
+    }
+    call->cb.tag(call->ctx, value, NULL);
+    call_free(call);
+}
+
+struct sagemaker_call *sagemaker_tag(struct aws_client *c, struct aws_gate gate, const char *arn,
+                                     const char *key, sagemaker_tag_cb cb, void *ctx)
+{
+    struct sagemaker_call *call = call_new(c, gate, ctx);
+    AUTO_BUF struct buf body = BUF_INIT(1024);
+    struct json_out w;
+    json_out_init(&w, &body);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "ResourceArn", arn);
+    json_out_i64(&w, "MaxResults", 50); /* a resource has no more */
+    json_out_end_object(&w);
+    call->cb.tag = cb;
+    (void)snprintf(call->key, sizeof call->key, "%s", key);
+    send_call(call, "ListTags", buf_str(&body), false, on_tag);
+    return call;
+}
+
 static void on_list(void *ctx, const struct aws_reply *r);
 
 static void list_send(struct sagemaker_call *call)
@@ -353,6 +396,7 @@ static void list_add(struct sagemaker_call *call, const json_t *rows)
         copy_str(row, "TrainingJobName", job->name, sizeof job->name);
         copy_str(row, "TrainingJobStatus", job->status, sizeof job->status);
         copy_str(row, "SecondaryStatus", job->secondary, sizeof job->secondary);
+        copy_str(row, "TrainingJobArn", job->arn, sizeof job->arn);
         job->created = copy_epoch(row, "CreationTime");
         job->modified = copy_epoch(row, "LastModifiedTime");
         read_pool(row, &job->pool);

@@ -48,4 +48,8 @@ struct sagemaker_call *sagemaker_stop(struct aws_client *c, struct aws_gate gate
 struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct aws_gate gate,
                                                    const char *name, int64_t seconds,
                                                    sagemaker_update_cb cb, void *ctx);
+/* The value of one tag of a job, "" when it has none. */
+typedef void (*sagemaker_tag_cb)(void *ctx, const char *value, const struct aws_failure *failure);
+struct sagemaker_call *sagemaker_tag(struct aws_client *c, struct aws_gate gate, const char *arn,
+                                     const char *key, sagemaker_tag_cb cb, void *ctx);
 void sagemaker_cancel(struct sagemaker_call *call);

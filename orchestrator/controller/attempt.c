@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "core/leader/attempt.h"
+#include "core/leader/job_list.h"
 #include "lease.h"
 #include "outcome.h"
 #include "output_check.h"
@@ -131,6 +132,10 @@ void attempt_fact(struct live_attempt *a, const struct fact *f)
         log_event(LOG_INFO, "attempt_moved", LF_S("job", a->row.name.s),
                   LF_S("from", attempt_state_name(e.from)),
                   LF_S("to", attempt_state_name(a->p.state)), LF_S("cause", cause_name(e.cause)));
+    }
+    if (e.changed && a->p.state == ATTEMPT_VOID) { /* a refusal may have lied */
+        leader_list_watch(&a->io->c->state, a->row.intended_us,
+                          f->at_us + a->io->c->cfg.signature_window_us, f->at_us);
     }
     if (leader_attempt_records(&e)) {
         record_push(a, &e);

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
+#include "core/leader/adoption.h"
 #include "core/leader/attempt_answer.h"
 #include "lease.h"
 #include "metrics.h"
@@ -13,6 +14,8 @@
 #include "pool_life.h"
 #include "progress.h"
 #include "shell.h"
+#include "store/leader/strays.h"
+#include "strays.h"
 #include <stdio.h>
 
 static void fact_of(struct live_attempt *a, enum fact_kind kind, enum cause cause)
@@ -95,6 +98,33 @@ static void do_create(struct live_attempt *a)
     }
 }
 
+struct recast_arg {
+    const struct live_attempt *attempt;
+    struct intent as;
+};
+
+static bool write_recast(struct controller *c, void *arg, struct err *err)
+{
+    const struct recast_arg *r = arg;
+    return store_attempt_recast(c->store, r->attempt->row.id, &r->as, err);
+}
+
+/* The job under its name is ours all the same, of an intent whose row was lost: the attempt is that
+ * job. Read whole again, by a takeover from ourselves. True: nothing else is to be concluded. */
+static bool recast(struct controller *c, struct live_attempt *a, const struct job_description *job)
+{
+    struct recast_arg r = {.attempt = a};
+    struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
+    if (!adoption_recast(&c->state, a, job, &r.as)) {
+        return false;
+    }
+    if (parking_tx(c, who, write_recast, &r)) {
+        log_event(LOG_WARN, "job_adopted", LF_S("job", a->row.name.s));
+        leader_lose(c, "adopted", NULL);
+    }
+    return true;
+}
+
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,
                         const struct aws_failure *f)
 {
@@ -104,6 +134,9 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     io->describe = NULL;
     if (f != NULL) {
         count_failure(f);
+    }
+    if (!failed && !not_found && recast(io->c, a, job)) {
+        failed = true; /* asked again, unless it is read again first */
     }
     struct fact fact = leader_describe_answer(a, job, not_found, failed, clock_boot_us());
     attempt_fact(a, &fact);
@@ -222,6 +255,7 @@ void aws_actions_tick(struct controller *c)
     }
     if (c->leading) {
         progress_tick(c, &wake_us);
+        strays_tick(c, &wake_us);
     }
     c->acted_until_us = wake_us;
     if (c->leading && wake_us != INT64_MAX) {

@@ -69,7 +69,6 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     struct err err = ERR_INIT;
     c->leading = true;
     c->swept = false;
-    c->sweep_us = 0;
     call_pace_lead(&c->pace, clock_mono_us());
     c->state.epoch = epoch;
     c->lease_end_us = asked_us + c->cfg.lease_length_us;

@@ -19,6 +19,7 @@
 #include "prices.h"
 #include "shell.h"
 #include "skip_done.h"
+#include "strays.h"
 #include "task_load.h"
 #include <stdio.h>
 
@@ -32,6 +33,8 @@ void view_free(struct controller *c)
     c->quota_reading = NULL;
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
+    sagemaker_cancel(c->stray_call);
+    c->stray_call = NULL;
     while (c->state.attempts_n > 0) {
         attempt_remove(c, c->state.attempts[c->state.attempts_n - 1]);
     }
@@ -420,6 +423,7 @@ static bool read_versions(struct controller *c, void *arg, struct err *err)
 {
     struct versions *v = arg;
     return refresh_projects(c, err) && refresh_slot_limits(c, err) && parking_read(c, err) &&
+           (c->state.strays_n == 0 || strays_read(c, err)) &&
            view_versions(c->store, &v->v, &v->n, err);
 }
 
@@ -533,7 +537,7 @@ static bool load_base(struct controller *c, void *arg, struct err *err)
 {
     struct versions *v = arg;
     return install_id(c->store, c->state.install_id, err) && load_slots(c, err) &&
-           refresh_projects(c, err) && parking_read(c, err) &&
+           refresh_projects(c, err) && parking_read(c, err) && strays_read(c, err) &&
            view_versions(c->store, &v->v, &v->n, err);
 }
 

@@ -9,39 +9,10 @@
 #include "core/leader/quota_limits.h"
 #include "lease.h"
 #include "metrics.h"
+#include "orphan_sweep.h"
 #include "output_check.h"
 #include "shell.h"
 #include <stdio.h>
-
-#define STRAY_NAMES_MAX 500
-
-struct stray_arg {
-    const char *names[STRAY_NAMES_MAX];
-    size_t n;
-    bool any;
-    struct job_name name;
-};
-
-static bool find_stray(struct controller *c, void *arg, struct err *err)
-{
-    struct stray_arg *s = arg;
-    return attempt_names_missing(c->store, s->names, s->n, &s->any, &s->name, err);
-}
-
-/* A job with our prefix that no attempt has: somebody else's, or one whose row a failed-over
- * database lost. It is left alone, and a person is told. */
-static void look_for_strays(struct controller *c, const struct job_summary *jobs, size_t n)
-{
-    struct stray_arg s = {.n = 0};
-    s.n = leader_strays(&c->state, jobs, n, clock_boot_us(), &c->strays_looked_us, s.names,
-                        STRAY_NAMES_MAX);
-    if (s.n > 0 && leader_tx(c, find_stray, &s) && s.any) {
-        log_event(
-            LOG_ERROR, "stray_job", LF_S("job", s.name.s),
-            LF_S("remedy",
-                 "not of this installation: give it a job_prefix of its own, or stop the job"));
-    }
-}
 
 static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
                     const struct aws_failure *f)
@@ -59,7 +30,7 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
     }
     atomic_store(&c->status->aws_ok, true);
     c->state.act |= call_pace_answered(&c->pace, clock_mono_us());
-    look_for_strays(c, jobs, n);
+    orphan_sweep_listed(c, jobs, n);
     for (size_t i = 0; i < n && c->leading; i++) {
         struct live_attempt *a;
         struct fact fact;
@@ -71,12 +42,12 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
 
 void observe_start(struct controller *c)
 {
-    usec_t since = leader_list_since(&c->state);
-    char prefix[64];
+    usec_t since = leader_list_since(&c->state, clock_boot_us());
+    char prefix[JOB_PREFIX_MAX + 2];
     if (c->listing != NULL || since == USEC_NEVER) {
         return;
     }
-    (void)snprintf(prefix, sizeof prefix, "%s-", c->cfg.job_prefix);
+    leader_list_prefix(c->cfg.job_prefix, prefix);
     metric_add(METRIC_AWS_REQUESTS, 1);
     call_pace_first(&c->pace);
     c->listing = sagemaker_list(c->aws, lease_gate(c), prefix, since, on_list, c);

@@ -1,6 +1,9 @@
-/* Before the first intent of an epoch the jobs at AWS are matched with our rows. */
+/* Jobs at AWS that no live attempt stands for: looked for before the first intent of an epoch, and
+ * in every List. What is ours is adopted, or held as a stray; what is not costs one question. */
 #pragma once
 #include "shell.h"
 
 void orphan_sweep_tick(struct controller *c);
+/* A List has come. */
+void orphan_sweep_listed(struct controller *c, const struct job_summary *jobs, size_t n);
 void orphan_sweep_cancel(struct controller *c);

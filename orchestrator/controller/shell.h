@@ -11,6 +11,7 @@
 #include "core/failure/cause.h"
 #include "core/failure/retry_policy.h"
 #include "core/leader/call_pace.h"
+#include "core/leader/job_list.h"
 #include "core/leader/leader_state.h"
 #include "core/leader/quota_learning.h"
 #include "core/leader/sched_view.h"
@@ -58,14 +59,14 @@ struct controller {
     /* the tick */
     bool loading;               /* a takeover reads all live attempts and pools at once */
     bool swept;                 /* AWS was matched with our rows: intents may commit */
-    struct orphan_sweep *sweep; /* under way */
-    int64_t sweep_us;           /* boot: try again then */
+    struct orphan_sweep *sweep;
     size_t progress_n;          /* looks under way */
     int64_t acted_until_us;     /* boot: earliest wake of any attempt */
 
     struct call_pace pace;
     struct sagemaker_call *listing;
-    int64_t strays_looked_us; /* boot */
+    struct sagemaker_call *stray_call; /* about the stray of this name */
+    char stray_name[64];
     struct quotas_call *quota_reading;
     struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
     size_t checks_n;

@@ -83,9 +83,8 @@ static void tick(struct controller *c)
     if (!record(c) || !look(c)) { /* record what came in, view what changed */
         return;
     }
-    if (!c->swept) {
-        orphan_sweep_tick(c);
-    } else if (c->state.decide) { /* decide, intend */
+    orphan_sweep_tick(c);
+    if (c->leading && c->swept && c->state.decide) { /* decide, intend */
         c->state.decide = false;
         intend_tick(c);
     }

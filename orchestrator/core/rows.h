@@ -29,6 +29,7 @@ struct campaign_row {
     int64_t weight;
     musd_t warm_musd; /* of spent_musd: idle pools */
     struct warn_at warn;
+    char nonce[33]; /* random, in the names of its jobs; "" of older campaigns */
 };
 
 struct stage_row {
@@ -255,6 +256,37 @@ struct pool_end {
     musd_t open_musd; /* of the account before: it must still be so */
     struct ledger_entry entries[LEDGER_ENTRIES_MAX];
     int entries_n;
+};
+
+struct stray_row { /* a job of this installation at AWS that is no attempt of it */
+    char name[64], arn[257];
+    int64_t campaign_id, task_id; /* 0: of none that is known */
+    int n;                        /* of the task; 0 without one */
+    char why[12];                 /* lost: of no campaign we know; unplaced: its task has gone another
+                                     way; void: its attempt was given up as never created */
+    char instance_type[INSTANCE_TYPE_MAX + 1];
+    enum market market;
+    int instances;
+    int64_t keep_alive_s;
+    musd_t price_musd_per_hour, reserved_musd;
+    char status[32]; /* in SageMaker's words */
+    usec_t created_us, started_us;
+    bool stop_asked; /* by a person, or by its kind */
+};
+
+struct stray_end { /* it has ended, and its pool; its account is closed */
+    const char *name, *status;
+    usec_t started_us, ended_us;
+    int64_t billable_s; /* instance-seconds */
+    musd_t cost_musd;
+    bool estimated;
+    struct ledger_entry entries[2 * LEDGER_ENTRIES_MAX];
+    int entries_n;
+};
+
+struct unknown_name { /* of a job that is no attempt of ours, or that of a void one */
+    char name[64];
+    bool is_void;
 };
 
 struct adoption {         /* a job of ours at AWS that has no row */

@@ -42,13 +42,16 @@ export function List({ setLive, go }) {
   const [token, setToken] = useState('');
   const [fresh, setFresh] = useState(false);
   const { data, problem } = useLive('/events', async () => {
-    const [page, q] = await Promise.all([get(`/campaigns?page_size=${PAGE}${token ? `&page_token=${encodeURIComponent(token)}` : ''}`), get('/quotas')]);
+    const [page, q, strays] = await Promise.all([get(`/campaigns?page_size=${PAGE}${token ? `&page_token=${encodeURIComponent(token)}` : ''}`), get('/quotas'),
+      get('/strays').then((r) => r.sum.running, () => 0)]); // a token for some projects may not see them
     document.title = 'drover';
-    return { ...page, quotas: q.quotas || [] };
+    return { ...page, quotas: q.quotas || [], strays };
   }, [token], setLive);
   return html`<main>
     <div class="head"><h1>Campaigns</h1><button class="primary" id="new" onClick=${() => setFresh(true)}>New campaign…</button></div>
     ${problem && html`<p class="problem" role="alert">${data ? 'Showing the last known: ' : ''}${problem.message}</p>`}
+    ${data && data.strays > 0 && html`<p class="bad" id="strays">${count(data.strays)} jobs run without an attempt and cost money:
+      ${' '}<code>drover strays</code> shows and stops them</p>`}
     ${data && html`<section class="card wide">
       ${data.campaigns.length === 0 ? html`<p>No campaign yet. Press New campaign, or submit one from a shell:</p><pre class="log">drover submit campaign.yaml</pre>`
         : html`<${Campaigns} campaigns=${data.campaigns}/>`}

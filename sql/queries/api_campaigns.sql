@@ -105,9 +105,9 @@ INSERT INTO project (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = e
 
 -- name: api_campaign_insert
 -- $1 project bigint, $2 name text, $3 text as sent text, $4 spec jsonb, $5 priority integer, $6 parts_limit bigint,
--- $7 created_by text, $8 weight bigint
-INSERT INTO campaign (project_id, name, spec_text, spec, priority, parts_limit, created_by, weight)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id;
+-- $7 created_by text, $8 weight bigint, $9 nonce text
+INSERT INTO campaign (project_id, name, spec_text, spec, priority, parts_limit, created_by, weight, nonce)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id;
 
 -- name: api_campaign_run_insert
 -- $1 campaign bigint

@@ -51,7 +51,8 @@ task_room AS MATERIALIZED (
 free_task AS MATERIALIZED (
     SELECT id FROM task_run
     WHERE campaign_id = $1::bigint AND id = $3::bigint AND stage_id = $2::bigint
-      AND state = 0 AND names = $4::int - 1 FOR UPDATE),
+      AND state = 0 AND names = $4::int - 1
+      AND NOT EXISTS (SELECT FROM stray x WHERE x.task_id = $3::bigint AND x.holds) FOR UPDATE),
 free_pool AS MATERIALIZED (
     SELECT id FROM pool
     WHERE id = $24::bigint AND state = 'available' AND taken_by IS NULL
@@ -221,9 +222,9 @@ new_attempt AS (
     FROM old WHERE a.id = old.id RETURNING a.id, $13::boolean AND NOT a.settled AS unsettled),
 new_entries AS (
     INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account,
-        to_account, amount_musd, seconds, estimated)
+        to_account, amount_musd, seconds, estimated, again)
     SELECT old.campaign_id, old.stage_id, old.task_id, old.id, e.entry, e.from_account,
-        e.to_account, e.amount, e.seconds, e.entry = 'settle' AND $19::boolean
+        e.to_account, e.amount, e.seconds, e.entry = 'settle' AND $19::boolean, old.revived
     FROM old, entries e WHERE old.pays ORDER BY e.rank),
 new_failure AS (
     INSERT INTO task_failure AS f (task_id, campaign_id, stage_id, seq, attempt_id, cause, final,
@@ -304,9 +305,3 @@ UPDATE attempt SET unwanted = true WHERE campaign_id = $1::bigint AND state < 8 
 -- $2 cause smallint, $3 reason text
 UPDATE attempt SET unwanted = true, stop_cause = $2::smallint, reason = $3::text
 WHERE id = $1::bigint AND state < 8 AND NOT unwanted
-
--- name: attempt_names_missing
--- The names that belong to no attempt of ours. Index attempt_name_key.
--- $1 names text[]
-SELECT j.job FROM unnest($1::text[]) j (job)
-WHERE NOT EXISTS (SELECT FROM attempt a WHERE a.name = j.job)

@@ -33,7 +33,7 @@ SELECT count(*) FROM pair
 -- $11 open before bigint
 WITH old AS MATERIALIZED (
     SELECT p.id, p.taken_by, p.instances, p.instance_type, a.id AS attempt_id, a.campaign_id, a.stage_id, a.task_id,
-        a.name, a.market, c.project_id
+        a.name, a.market, a.revived, c.project_id
     FROM pool p JOIN attempt a ON a.id = p.attempt_id JOIN campaign c ON c.id = a.campaign_id
     WHERE p.id = $1::bigint AND p.state = 'available' AND a.settled AND a.open_musd = $11::bigint FOR UPDATE OF p, a),
 entries AS MATERIALIZED (
@@ -60,9 +60,10 @@ new_attempt AS (
     UPDATE attempt a SET warm_s = $4::bigint, warm_musd = $5::bigint, open_musd = 0
     FROM old WHERE a.id = old.attempt_id),
 new_entries AS (
-    INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account, to_account, amount_musd, seconds)
+    INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account, to_account, amount_musd, seconds,
+        again)
     SELECT old.campaign_id, old.stage_id, old.task_id, old.attempt_id, e.entry, e.from_account, e.to_account, e.amount,
-        e.seconds
+        e.seconds, old.revived
     FROM old, entries e ORDER BY e.rank),
 new_event AS (
     INSERT INTO event (campaign_id, kind, detail)

@@ -83,7 +83,7 @@ ON CONFLICT (level, ref_id) DO UPDATE SET warned_ppm = excluded.warned_ppm
 -- $1 campaign bigint, $2 stage bigint, $3 seq integer, $4 n integer, $5 epoch bigint, $6 name text,
 -- $7 identity hash text, $8 instance type text, $9 instances integer, $10 volume_gb integer, $11 max_runtime_s bigint,
 -- $12 price bigint, $13 reserve bigint, $14 request bytea, $15 its sha256 bytea, $16 now bigint,
--- $17 attempt id bigint, $18 created timestamptz, $19 keep_alive_s bigint
+-- $17 attempt id bigint, $18 created timestamptz, $19 keep_alive_s bigint, $20 market text
 WITH free_task AS MATERIALIZED (
     SELECT r.id, c.project_id FROM task t
     JOIN task_run r ON r.campaign_id = t.campaign_id AND r.id = t.id
@@ -101,7 +101,7 @@ new_task AS (
     UPDATE task_run r SET state = 1, cause = 0, names = $4::int, not_before_us = 0, updated_us = $16::bigint
     FROM free_task f WHERE r.campaign_id = $1::bigint AND r.id = f.id),
 new_slots AS (
-    INSERT INTO slots AS s (instance_type, held) SELECT $8::text, $9::int FROM free_task
+    INSERT INTO slots AS s (instance_type, market, held) SELECT $8::text, $20::text, $9::int FROM free_task
     ON CONFLICT (instance_type, market) DO UPDATE SET held = s.held + excluded.held),
 new_counters AS (
     UPDATE stage_run SET waiting = waiting - 1, active = active + 1
@@ -109,11 +109,12 @@ new_counters AS (
 new_attempt AS (
     INSERT INTO attempt (id, campaign_id, stage_id, task_id, n, state, epoch, name, request, request_sha256,
         identity_hash, instance_type, instances, volume_gb, max_runtime_s, price_musd_per_hour, reserved_musd,
-        open_musd, keep_alive_s, created_at, intended_at, reason)
+        open_musd, keep_alive_s, created_at, intended_at, reason, market)
     OVERRIDING SYSTEM VALUE
     SELECT $17::bigint, $1::bigint, $2::bigint, f.id, $4::int, 1, $5::bigint, $6::text, $14::bytea, $15::bytea,
         $7::text, $8::text, $9::int, $10::int, $11::bigint, $12::bigint, $13::bigint, $13::bigint, $19::bigint,
-        $18::timestamptz, timestamptz 'epoch' + $16::bigint * interval '1 microsecond', 'found at AWS without a row' FROM free_task f),
+        $18::timestamptz, timestamptz 'epoch' + $16::bigint * interval '1 microsecond', 'found at AWS without a row',
+        $20::text FROM free_task f),
 new_pool AS (
     INSERT INTO pool (attempt_id, campaign_id, stage_id, fingerprint, instance_type, instances, keep_alive_s)
     SELECT $17::bigint, $1::bigint, $2::bigint, 0, $8::text, $9::int, $19::bigint FROM free_task

@@ -317,7 +317,8 @@ stages:
             m = self.api("GET", f"/campaigns/{c['id']}/cost")["metered"]
             total[0] += m["seconds"]
             total[1] += m["micro_usd"]
-        return total
+        strays = self.api("GET", "/strays")["sum"]  # of no campaign: a line of their own
+        return [total[0] + strays["seconds"], total[1] + strays["micro_usd"]]
 
     def check_invoice(self, tap, what=""):
         inv = self.oracle("invoice")["total"]

@@ -4,6 +4,7 @@
 #include "api/server/request.h"
 #include "api/server/scope.h"
 #include "api/server/server.h"
+#include "common/rng.h"
 #include "common/yaml.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_json.h"
@@ -289,6 +290,10 @@ bool submit_write(struct api_req *r, struct submit *s, int64_t *ret_id, struct e
 {
     AUTO_JSON json_t *spec_json = spec_to_json(s->spec);
     AUTO_FREE char *text = json_text(spec_json);
+    uint8_t raw[16];
+    char nonce[2 * sizeof raw + 1];
+    rng_secret(raw, sizeof raw);
+    str_hex(raw, sizeof raw, nonce);
     struct apidb_campaign c = {.project = s->spec->project,
                                .name = s->spec->name,
                                .spec_text = buf_str(&r->body),
@@ -300,7 +305,8 @@ bool submit_write(struct api_req *r, struct submit *s, int64_t *ret_id, struct e
                                .at_limit = at_limit_name(s->spec->at_limit),
                                .warn_at_ppm = s->spec->warn_at_ppm,
                                .warn_at_n = s->spec->warn_at_n,
-                               .created_by = r->who.token_id};
+                               .created_by = r->who.token_id,
+                               .nonce = nonce};
     int64_t id;
     if (!apidb_campaign_insert(r->db, &c, &id, err)) {
         return false;

@@ -25,6 +25,7 @@ struct job_description {
 };
 struct job_summary {
     char name[64];
+    char arn[257];
     char status[32];
     char secondary[32];
     usec_t created, modified;

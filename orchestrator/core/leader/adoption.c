@@ -42,6 +42,17 @@ static bool read_tail(const char *name, int64_t *ret_seq, int *ret_n)
     return number_before(name, at - 2, INT32_MAX, ret_seq, &at) && at > name && at[-1] == '-';
 }
 
+bool adoption_like_ours(const char *job_prefix, const char *name)
+{
+    char prefix[JOB_PREFIX_MAX + 1];
+    int64_t seq;
+    int n;
+    protocol_job_prefix(job_prefix, prefix);
+    size_t length = strlen(prefix);
+    return strncmp(name, prefix, length) == 0 && name[length] == '-' && name[length + 1] >= '0' &&
+           name[length + 1] <= '9' && read_tail(name, &seq, &n);
+}
+
 static bool agrees(const struct live_stage *ls, const char *job_prefix, const char *name,
                    int64_t seq, int n)
 {
@@ -85,28 +96,9 @@ static bool says_enough(const struct job_description *job)
            job->keep_alive_s >= 0 && job->request_hash[0] != '\0' && job->attempt_id != 0;
 }
 
-bool adoption_of(struct leader_state *s, const char *job_prefix, const struct job_description *job,
-                 const struct adoption_place *place, int64_t task_id, struct adoption *ret)
+/* What of an intent the job says itself. */
+static void fill(struct leader_state *s, const struct job_description *job, struct intent *in)
 {
-    struct intent *in = &ret->intent;
-    struct err err = ERR_INIT;
-    uint8_t id[32];
-    struct live_campaign *lc = leader_state_campaign(s, place->campaign_id);
-    const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, place->stage_id) : NULL;
-    memset(ret, 0, sizeof *ret);
-    if (ls == NULL || task_id == 0 || !says_enough(job)) {
-        return false;
-    }
-    in->campaign_id = place->campaign_id;
-    in->stage_id = place->stage_id;
-    in->task_id = task_id;
-    in->seq = (int32_t)place->seq;
-    in->n = place->n;
-    leader_intent_identity(s, in, id);
-    protocol_job_name(job_prefix, in->campaign_id, ls->row.name, place->seq, in->n, id, &in->name);
-    if (strcmp(in->name.s, job->name) != 0) {
-        return false;
-    }
     const struct live_slots *slots =
         leader_state_slots(s, job->instance_type, job->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
     (void)snprintf(in->instance_type, sizeof in->instance_type, "%s", job->instance_type);
@@ -117,6 +109,60 @@ bool adoption_of(struct leader_state *s, const char *job_prefix, const struct jo
     in->keep_alive_s = job->spot ? 0 : job->keep_alive_s;
     in->market = slots->s.market;
     in->price_musd_per_hour = MAX(0, slots->s.price_musd_per_hour);
+}
+
+bool adoption_recast(struct leader_state *s, const struct live_attempt *a,
+                     const struct job_description *job, struct intent *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    if (a->p.state != ATTEMPT_UNKNOWN || strcmp(job->name, a->row.name.s) != 0 ||
+        strlen(job->request_hash) != HASH_HEX_N - 1 || !says_enough(job) ||
+        strcmp(job->request_hash, a->row.identity_hash) == 0) {
+        return false;
+    }
+    fill(s, job, ret);
+    return true;
+}
+
+/* False: there is no such place. */
+static bool name_at(struct leader_state *s, const char *job_prefix,
+                    const struct adoption_place *place, int64_t task_id, struct intent *in)
+{
+    uint8_t id[32];
+    struct live_campaign *lc = leader_state_campaign(s, place->campaign_id);
+    const struct live_stage *ls = lc != NULL ? leader_state_stage(lc, place->stage_id) : NULL;
+    memset(in, 0, sizeof *in);
+    if (ls == NULL || task_id == 0) {
+        return false;
+    }
+    in->campaign_id = place->campaign_id;
+    in->stage_id = place->stage_id;
+    in->task_id = task_id;
+    in->seq = (int32_t)place->seq;
+    in->n = place->n;
+    leader_intent_identity(s, lc->row.nonce, in, id);
+    protocol_job_name(job_prefix, in->campaign_id, ls->row.name, place->seq, in->n, id, &in->name);
+    return true;
+}
+
+bool adoption_is_ours(struct leader_state *s, const char *job_prefix, const char *name,
+                      const struct adoption_place *place, int64_t task_id)
+{
+    struct intent in;
+    return name_at(s, job_prefix, place, task_id, &in) && strcmp(in.name.s, name) == 0;
+}
+
+bool adoption_of(struct leader_state *s, const char *job_prefix, const struct job_description *job,
+                 const struct adoption_place *place, int64_t task_id, struct adoption *ret)
+{
+    struct intent *in = &ret->intent;
+    struct err err = ERR_INIT;
+    memset(ret, 0, sizeof *ret);
+    if (!name_at(s, job_prefix, place, task_id, in) || strcmp(in->name.s, job->name) != 0 ||
+        !says_enough(job)) {
+        return false;
+    }
+    fill(s, job, in);
     in->attempt_id = job->attempt_id;
     in->request = STR("{}"); /* never sent: a Create of this name would meet the job */
     ret->created_us = job->created;

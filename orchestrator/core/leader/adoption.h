@@ -9,6 +9,9 @@
  * may have lost. newest_intent_us: of all rows, 0 none. Wall clock. */
 usec_t adoption_since(usec_t newest_intent_us);
 
+/* Does a name begin with our prefix and read like one of ours? Others are nobody's business. */
+bool adoption_like_ours(const char *job_prefix, const char *name);
+
 struct adoption_place { /* which part's attempt a name could be; ids, nothing borrowed */
     int64_t campaign_id, stage_id, seq;
     int n;
@@ -17,8 +20,17 @@ struct adoption_place { /* which part's attempt a name could be; ids, nothing bo
  * *cursor: 0 at first. False: no more. */
 bool adoption_next_place(const struct leader_state *s, const char *job_prefix, const char *name,
                          int *cursor, struct adoption_place *ret);
+/* Is this the very name that task_id (0: none) has at this place? Then the job is ours, whatever our
+ * rows say. */
+bool adoption_is_ours(struct leader_state *s, const char *job_prefix, const char *name,
+                      const struct adoption_place *place, int64_t task_id);
 /* True: task_id (0: none) at this place would have had the very name of the job, and the job says
  * enough of itself to be adopted; *ret is its row, with what it may cost at worst reserved.
  * Strings are borrowed from job. */
 bool adoption_of(struct leader_state *s, const char *job_prefix, const struct job_description *job,
                  const struct adoption_place *place, int64_t task_id, struct adoption *ret);
+/* The job under the name of attempt `a` carries the proof of another intent: the name is made by us
+ * alone, so that intent was ours and its row was lost. *ret: what of the attempt has to be as the
+ * job says. False: the job carries no such proof, or does not say enough of itself. */
+bool adoption_recast(struct leader_state *s, const struct live_attempt *a,
+                     const struct job_description *job, struct intent *ret);

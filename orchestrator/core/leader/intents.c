@@ -11,13 +11,13 @@
 #define PUT_BACK_US     (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */
 #define LOWER_FAILED_US (300 * USEC_PER_SEC)
 
-void leader_intent_identity(const struct leader_state *s, const struct intent *in,
-                            uint8_t ret[static 32])
+void leader_intent_identity(const struct leader_state *s, const char *nonce,
+                            const struct intent *in, uint8_t ret[static 32])
 {
-    char text[160];
-    int n = snprintf(text, sizeof text, "%s/%lld/%lld/%lld/%d", s->install_id,
-                     (long long)in->campaign_id, (long long)in->stage_id, (long long)in->task_id,
-                     in->n);
+    char text[200];
+    int n = snprintf(text, sizeof text, "%s%s%s/%lld/%lld/%lld/%d", s->install_id,
+                     nonce[0] != '\0' ? "/" : "", nonce, (long long)in->campaign_id,
+                     (long long)in->stage_id, (long long)in->task_id, in->n);
     hash_sha256(text, (size_t)n, ret);
 }
 
@@ -60,7 +60,7 @@ void leader_plan_intent(const struct leader_state *s, const struct launch_facts 
                            .slot_limit = slot_limit(f, now_us),
                            .attempt_id = attempt_id};
     memcpy(ret->instance_type, f->slots->instance_type, sizeof ret->instance_type);
-    leader_intent_identity(s, ret, id);
+    leader_intent_identity(s, f->campaign->row.nonce, ret, id);
     protocol_job_name(job_prefix, ret->campaign_id, ss->stage->name, f->task->seq, ret->n, id,
                       &ret->name);
 }

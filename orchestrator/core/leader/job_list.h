@@ -6,13 +6,27 @@
 
 /* Jobs created from here on are listed, with a margin for clocks that differ; USEC_NEVER: we have
  * nothing at AWS. Wall clock. */
-usec_t leader_list_since(const struct leader_state *s);
+usec_t leader_list_since(const struct leader_state *s, int64_t boot_us);
+/* A Create that was signed before may land until `until_us` (boot), unnoticed: jobs created from
+ * from_us on (wall) are listed until then. */
+void leader_list_watch(struct leader_state *s, usec_t from_us, int64_t until_us, int64_t boot_us);
+/* What a List is asked for: the prefix as jobs carry it, with its hyphen. */
+void leader_list_prefix(const char *job_prefix, char ret[static JOB_PREFIX_MAX + 2]);
 /* What a listed job says of a live attempt or of a pool. True: *ret is a fact for *ret_attempt.
  * boot_us: when the answer came. */
 bool leader_listed(struct leader_state *s, const struct job_summary *job, int64_t boot_us,
                    struct live_attempt **ret_attempt, struct fact *ret);
-/* Names of jobs that no live attempt has, to be looked up in the rows: those without a row are not
- * ours. At most `max`, one look a minute, since ended attempts of ours are in every list too.
- * *looked_us is when it was looked last. Names are borrowed from jobs. */
-size_t leader_strays(const struct leader_state *s, const struct job_summary *jobs, size_t n,
-                     int64_t boot_us, int64_t *looked_us, const char **ret, size_t max);
+
+/* Names that are decided once: of rows that have ended, of strays, of others' jobs. */
+struct name_set {
+    uint64_t *slots;
+    size_t n, cap;
+};
+void name_set_add(struct name_set *set, const char *name);
+bool name_set_has(const struct name_set *set, const char *name);
+void name_set_clear(struct name_set *set);
+/* Names that read like ours and that no live attempt, stray or pool has and nobody has decided on:
+ * to be looked up in the rows. At most `max`; borrowed from jobs. */
+size_t leader_unknown_names(const struct leader_state *s, const char *job_prefix,
+                            const struct name_set *decided, const struct job_summary *jobs,
+                            size_t n, const char **ret, size_t max);

@@ -25,6 +25,10 @@ void leader_state_clear(struct leader_state *s)
         free(s->records[i].manifest);
     }
     s->records_n = 0;
+    free(s->strays);
+    s->strays = NULL;
+    s->strays_n = 0;
+    s->watch_until_us = 0;
     while (s->campaigns_n > 0) {
         leader_state_drop_campaign(s, s->campaigns[s->campaigns_n - 1]);
     }

@@ -134,6 +134,15 @@ struct pending_record {
     bool over;  /* committed or refused: it leaves the queue */
 };
 
+/* A job of this installation that is no attempt (strays.h). */
+struct live_stray {
+    struct stray_row row;
+    struct ledger_account_of_attempt account;
+    bool look_now, stop_taken, end_pool; /* its pool is asked to end */
+    int failures;
+    int64_t next_us, described_us, ended_us; /* boot; 0 not yet */
+};
+
 /* A subject that has to wait for the database's sake (parking.h). */
 struct parked {
     struct parked_row row;
@@ -165,6 +174,10 @@ struct leader_state {
     size_t changes_n;
     struct parked *parked;
     size_t parked_n;
+    struct live_stray *strays; /* by name */
+    size_t strays_n;
+    usec_t watch_from_us;   /* jobs created from here on are listed although nobody waits for them */
+    int64_t watch_until_us; /* boot: until then */
     struct pending_record *records;
     size_t records_n, records_cap;
 

@@ -2,8 +2,7 @@
  * filters by the prefix, so a long name loses characters of the stage first. */
 #include "protocol.h"
 
-#define NAME_PREFIX_MAX 24
-#define NAME_TAIL_MAX   64
+#define NAME_TAIL_MAX 64
 
 static bool is_name_char(char c)
 {
@@ -40,6 +39,16 @@ static void add_number(char *out, size_t *n, int64_t v)
     }
 }
 
+void protocol_job_prefix(const char *prefix, char ret[static JOB_PREFIX_MAX + 1])
+{
+    size_t n = 0;
+    add_word(ret, &n, prefix, JOB_PREFIX_MAX);
+    if (n == 0) {
+        ret[n++] = 'd';
+    }
+    ret[n] = '\0';
+}
+
 void protocol_job_name(const char *prefix, int64_t campaign_id, const char *stage_name,
                        int64_t task_seq, int n, const uint8_t identity_sha256[32],
                        struct job_name *ret)
@@ -64,7 +73,7 @@ void protocol_job_name(const char *prefix, int64_t campaign_id, const char *stag
     size_t room = JOB_NAME_MAX - campaign_n - tail_n;
     char *out = ret->s;
     size_t out_n = 0;
-    add_word(out, &out_n, prefix, MIN(room, (size_t)NAME_PREFIX_MAX));
+    add_word(out, &out_n, prefix, MIN(room, (size_t)JOB_PREFIX_MAX));
     if (out_n == 0) {
         out[out_n++] = 'd';
     }

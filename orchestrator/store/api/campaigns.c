@@ -57,6 +57,7 @@ bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int6
     param_i64_or_null(&p, c->parts_limit, -1);
     param_text(&p, c->created_by);
     param_i64(&p, c->weight);
+    param_text(&p, c->nonce);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_INSERT), &p, &res, err)) {
         return false;

@@ -18,6 +18,7 @@ struct apidb_campaign {
     const int64_t *warn_at_ppm; /* of the cap, ascending */
     int warn_at_n;
     const char *created_by;
+    const char *nonce; /* random: jobs of a campaign that a restore lost have other names */
 };
 /* Insert a campaign and its cap inside the caller's transaction. */
 bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int64_t *ret_id,

@@ -209,6 +209,7 @@ static void adopt_params(const struct adoption *a, int64_t epoch, uint8_t sha256
     param_i64(p, in->attempt_id);
     param_time(p, a->created_us);
     param_i64(p, in->keep_alive_s);
+    param_text(p, market_name(in->market));
 }
 
 bool store_adopt(struct store *s, int64_t epoch, const struct adoption *a, int64_t *ret_task,

@@ -76,6 +76,7 @@ bool view_campaign(struct store *s, int64_t id, struct campaign_row *ret, struct
     if (!warn_at_read(row_text(r, 0, 16), &c.warn)) {
         return unknown_name(err, "thresholds", row_text(r, 0, 16));
     }
+    row_text_into(r, 0, 18, c.nonce, sizeof c.nonce);
     c.spec_json = row_text_dup(r, 0, 9);
     *ret = c;
     return true;
@@ -437,22 +438,6 @@ bool view_slots(struct store *s, struct slots_row **ret, size_t *ret_n, struct e
     }
     *ret = rows;
     *ret_n = n;
-    return true;
-}
-
-bool attempt_names_missing(struct store *s, const char *const *names, size_t n, bool *ret_any,
-                           struct job_name *ret_name, struct err *err)
-{
-    AUTO_PARAMS struct params p = PARAMS_INIT;
-    AUTO_RESULT PGresult *r = NULL;
-    param_text_array(&p, names, n);
-    if (!store_exec(s, QUERY(ATTEMPT_NAMES_MISSING), &p, &r, err)) {
-        return false;
-    }
-    *ret_any = row_count(r) > 0;
-    if (*ret_any) {
-        row_text_into(r, 0, 0, ret_name->s, sizeof ret_name->s);
-    }
     return true;
 }
 

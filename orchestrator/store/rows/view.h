@@ -21,9 +21,6 @@ bool view_tasks(struct store *s, int64_t campaign_id, int64_t stage_id, int64_t 
 bool view_attempts(struct store *s, int64_t campaign_id, int64_t attempt_id,
                    struct attempt_row **ret, size_t *ret_n, struct err *err) MUST_CHECK;
 void attempt_rows_free(struct attempt_row *rows, size_t n);
-/* *ret_any: some of names[n] belong to no attempt; ret_name is the first of them. */
-bool attempt_names_missing(struct store *s, const char *const *names, size_t n, bool *ret_any,
-                           struct job_name *ret_name, struct err *err) MUST_CHECK;
 /* Append the stored request bytes of an attempt. */
 bool attempt_request(struct store *s, int64_t attempt_id, struct buf *ret,
                      struct err *err) MUST_CHECK;

@@ -86,7 +86,7 @@ enum job_life {
 };
 struct job {
     char name[64], request_hash[65], fingerprint[65];
-    char stage[64];
+    char stage[64], install[40];
     int64_t attempt_id, task_id, campaign_id, part;
     int type, count;
     int64_t volume_gb, max_runtime_s, keep_alive_s;

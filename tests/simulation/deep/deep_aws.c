@@ -76,6 +76,8 @@ static void read_tags(const json_t *o, struct job *j)
             j->part = number_of(tag, "Value");
         } else if (strcmp(key, "drover-stage") == 0) {
             (void)snprintf(j->stage, sizeof j->stage, "%s", text_of(tag, "Value"));
+        } else if (strcmp(key, "drover-install") == 0) {
+            (void)snprintf(j->install, sizeof j->install, "%s", text_of(tag, "Value"));
         }
     }
 }
@@ -241,6 +243,8 @@ void aws_describe(const struct job *j, bool stale, struct job_description *ret)
                                     .keep_alive_s = j->keep_alive_s};
     stale = stale && j->old_status != NULL;
     (void)snprintf(ret->name, sizeof ret->name, "%s", j->name);
+    (void)snprintf(ret->arn, sizeof ret->arn,
+                   "arn:aws:sagemaker:us-east-1:111122223333:training-job/%s", j->name);
     (void)snprintf(ret->status, sizeof ret->status, "%s", stale ? j->old_status : j->status);
     (void)snprintf(ret->secondary, sizeof ret->secondary, "%s",
                    stale ? j->old_secondary : j->secondary);

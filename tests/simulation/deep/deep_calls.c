@@ -6,9 +6,21 @@
 
 #define TIMEOUT_US (30 * SEC)
 
-enum call_kind { CREATE, DESCRIBE, LIST, STOP, UPDATE, QUOTAS, S3_GET, S3_HEAD, S3_LIST, LOGS };
+enum call_kind {
+    CREATE,
+    DESCRIBE,
+    LIST,
+    STOP,
+    UPDATE,
+    QUOTAS,
+    S3_GET,
+    S3_HEAD,
+    S3_LIST,
+    LOGS,
+    TAG
+};
 static const char *const kind_words[] = {"Create", "Describe", "List",    "Stop",    "Update",
-                                         "Quotas", "s3 get",   "s3 head", "s3 list", "logs"};
+                                         "Quotas", "s3 get",   "s3 head", "s3 list", "logs", "Tag"};
 
 struct aws_client {
     struct proc *p;
@@ -34,6 +46,7 @@ struct sagemaker_call {
         quotas_cb quotas;
         s3_cb s3;
         logs_cb logs;
+        sagemaker_tag_cb tag;
     } cb;
     void *ctx;
     char name[64];
@@ -123,6 +136,9 @@ static void give(struct sagemaker_call *k)
         return;
     case LOGS:
         k->cb.logs(k->ctx, STR(""), f);
+        return;
+    case TAG:
+        k->cb.tag(k->ctx, k->failed ? NULL : k->arn, f);
         return;
     }
 }
@@ -231,7 +247,9 @@ static void effect_job(struct sagemaker_call *k)
 {
     struct job *j = job_find(k->name);
     bool young = j != NULL && wall_now() - j->created < 20 * SEC;
-    if (j == NULL || (k->kind == DESCRIBE && young && fault(FAULT_DESCRIBE_BLIND))) {
+    if (k->kind == TAG) {
+        (void)snprintf(k->arn, sizeof k->arn, "%s", j != NULL ? j->install : "");
+    } else if (j == NULL || (k->kind == DESCRIBE && young && fault(FAULT_DESCRIBE_BLIND))) {
         k->not_found = true;
     } else if (k->kind == DESCRIBE) {
         aws_describe(j, fault(FAULT_STALE), &k->job);
@@ -252,6 +270,7 @@ static void effect(struct sagemaker_call *k)
     case DESCRIBE:
     case STOP:
     case UPDATE:
+    case TAG:
         effect_job(k);
         return;
     case LIST:
@@ -423,6 +442,17 @@ struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct 
     struct sagemaker_call *k = named(c, gate, UPDATE, name, ctx);
     k->seconds = seconds;
     k->cb.update = cb;
+    return k;
+}
+
+/* The answer is in k->arn. */
+struct sagemaker_call *sagemaker_tag(struct aws_client *c, struct aws_gate gate, const char *arn,
+                                     const char *key, sagemaker_tag_cb cb, void *ctx)
+{
+    const char *name = strrchr(arn, '/');
+    ASSERT(name != NULL && strcmp(key, "drover-install") == 0);
+    struct sagemaker_call *k = named(c, gate, TAG, name + 1, ctx);
+    k->cb.tag = cb;
     return k;
 }
 

@@ -195,7 +195,8 @@ static bool insert(struct campaign *c, const struct spec *s, struct err *err)
                                        .at_limit = at_limit_word(s->at_limit),
                                        .warn_at_ppm = s->warn_at_ppm,
                                        .warn_at_n = s->warn_at_n,
-                                       .created_by = "people"};
+                                       .created_by = "people",
+                                       .nonce = "deep"};
     AUTO_TX struct store *tx = deep->api;
     return tx_begin(tx, TX_WRITE, err) && apidb_campaign_insert(tx, &row, &c->id, err) &&
            insert_stages(c, s, err) && apidb_notify(tx, err) && tx_commit(tx, err);

@@ -32,7 +32,7 @@ static void name_of(struct world *w, const struct ctl *c, int stage, int64_t seq
                            .task_id = id_of(ds->task0 + (int)seq),
                            .seq = (int32_t)seq,
                            .n = (int)n};
-    leader_intent_identity(&c->state, ret, id);
+    leader_intent_identity(&c->state, "", ret, id);
     protocol_job_name(SIM_PREFIX, ret->campaign_id, w->stage[stage].name, seq, (int)n, id,
                       &ret->name);
 }

@@ -371,7 +371,7 @@ void execute_reply(struct world *w, struct ctl *c, struct call *k)
 
 void execute_observe(struct world *w, struct ctl *c)
 {
-    usec_t since_us = leader_list_since(&c->state);
+    usec_t since_us = leader_list_since(&c->state, ctl_boot(w, c));
     hang_ask(w, c);
     if (c->listing || (since_us == USEC_NEVER && !c->hold)) {
         return;

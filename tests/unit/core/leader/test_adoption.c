@@ -23,7 +23,7 @@ static struct job_description job_of(const struct leader_world *w, int64_t seq, 
         .campaign_id = 7, .stage_id = 70, .task_id = task, .seq = (int32_t)seq, .n = n};
     uint8_t id[32];
     struct job_name name;
-    leader_intent_identity(&w->s, &in, id);
+    leader_intent_identity(&w->s, w->lc->row.nonce, &in, id);
     protocol_job_name(PREFIX, 7, w->ls->row.name, seq, n, id, &name);
     (void)snprintf(job.name, sizeof job.name, "%s", name.s);
     return job;
@@ -178,6 +178,54 @@ static void test_adoption__every_stage_whose_name_agrees_is_tried(void **state)
     leader_world_done(&w);
 }
 
+static void test_adoption__is_ours_by_its_very_name(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct adoption_place place;
+    int cursor = 0;
+    world_init(&w);
+    struct job_description job = job_of(&w, 42, 3, 1042);
+    assert_true(adoption_next_place(&w.s, PREFIX, job.name, &cursor, &place));
+    assert_true(adoption_is_ours(&w.s, PREFIX, job.name, &place, 1042));
+    assert_false(adoption_is_ours(&w.s, PREFIX, job.name, &place, 1043));
+    assert_false(adoption_is_ours(&w.s, PREFIX, job.name, &place, 0));
+    (void)snprintf(w.lc->row.nonce, sizeof w.lc->row.nonce, "another campaign's");
+    assert_false(adoption_is_ours(&w.s, PREFIX, job.name, &place, 1042));
+    place.campaign_id = 8;
+    assert_false(adoption_is_ours(&w.s, PREFIX, job.name, &place, 1042));
+    leader_world_done(&w);
+}
+
+static void test_adoption__an_attempt_becomes_the_forgotten_one_of_its_name(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct intent in;
+    world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct job_description job = job_of(&w, 42, 3, 1042);
+    (void)snprintf(job.name, sizeof job.name, "%s", a->row.name.s);
+    (void)snprintf(job.request_hash, sizeof job.request_hash, "%064d", 7);
+    (void)snprintf(a->row.identity_hash, sizeof a->row.identity_hash, "%064d", 8);
+    assert_false(adoption_recast(&w.s, a, &job, &in)); /* it has not been sent in doubt */
+    a->p.state = ATTEMPT_UNKNOWN;
+    assert_true(adoption_recast(&w.s, a, &job, &in));
+    assert_string_equal(in.identity_hash, job.request_hash);
+    assert_string_equal(in.instance_type, "ml.a.large");
+    assert_int_equal(in.instances, 2);
+    assert_int_equal(in.keep_alive_s, 600);
+    assert_int_equal(in.price_musd_per_hour, 3600000);
+    job.attempt_id = 0;
+    assert_false(adoption_recast(&w.s, a, &job, &in));
+    job.attempt_id = 55;
+    (void)snprintf(job.request_hash, sizeof job.request_hash, "a stranger's: a conflict");
+    assert_false(adoption_recast(&w.s, a, &job, &in));
+    (void)snprintf(job.request_hash, sizeof job.request_hash, "%064d", 8);
+    assert_false(adoption_recast(&w.s, a, &job, &in)); /* its own */
+    leader_world_done(&w);
+}
+
 static void test_adoption__looks_back_past_the_newest_intent(void **state)
 {
     (void)state;
@@ -193,6 +241,8 @@ int main(void)
         cmocka_unit_test(test_adoption__names_that_no_part_would_have),
         cmocka_unit_test(test_adoption__a_job_must_say_what_it_costs),
         cmocka_unit_test(test_adoption__every_stage_whose_name_agrees_is_tried),
+        cmocka_unit_test(test_adoption__is_ours_by_its_very_name),
+        cmocka_unit_test(test_adoption__an_attempt_becomes_the_forgotten_one_of_its_name),
         cmocka_unit_test(test_adoption__looks_back_past_the_newest_intent),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -94,13 +94,14 @@ static void test_intents__the_name_is_of_the_identity(void **state)
     struct one o;
     uint8_t id[32], other[32];
     one_init(&o);
+    (void)snprintf(o.w.lc->row.nonce, sizeof o.w.lc->row.nonce, "nonce");
     struct intent in = plan(&o);
     assert_memory_equal(in.name.s, "d-7-shards-3-a5-", 16);
-    leader_intent_identity(&o.w.s, &in, id);
+    leader_intent_identity(&o.w.s, "nonce", &in, id);
     char hash8[9];
     (void)snprintf(hash8, sizeof hash8, "%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
     assert_string_equal(in.name.s + 16, hash8);
-    for (int i = 0; i < 5; i++) { /* each part of the identity makes another one */
+    for (int i = 0; i < 7; i++) { /* each part of the identity makes another one */
         struct intent x = in;
         struct leader_state s = o.w.s;
         x.campaign_id += i == 0;
@@ -108,11 +109,11 @@ static void test_intents__the_name_is_of_the_identity(void **state)
         x.task_id += i == 2;
         x.n += i == 3;
         s.install_id[0] = i == 4 ? 'H' : 'h';
-        leader_intent_identity(&s, &x, other);
+        leader_intent_identity(&s, i == 5 ? "other" : i == 6 ? "" : "nonce", &x, other);
         assert_memory_not_equal(id, other, sizeof id);
     }
     in.volume_gb++; /* but not what is asked for: a name is the same whatever the body says */
-    leader_intent_identity(&o.w.s, &in, other);
+    leader_intent_identity(&o.w.s, "nonce", &in, other);
     assert_memory_equal(id, other, sizeof id);
     one_done(&o);
 }

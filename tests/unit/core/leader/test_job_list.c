@@ -8,14 +8,28 @@ static void test_job_list__lists_from_the_oldest_on(void **state)
     (void)state;
     struct leader_world w;
     leader_world_init(&w);
-    assert_int_equal(leader_list_since(&w.s), USEC_NEVER);
+    assert_int_equal(leader_list_since(&w.s, BOOT), USEC_NEVER);
     leader_world_attempt(&w, 1, 1)->row.intended_us = WALL - 500 * SEC;
     leader_world_attempt(&w, 2, 1)->row.intended_us = WALL - 900 * SEC;
-    assert_int_equal(leader_list_since(&w.s), WALL - 960 * SEC);
+    assert_int_equal(leader_list_since(&w.s, BOOT), WALL - 960 * SEC);
     leader_world_pool(&w, 5, POOL_AVAILABLE, NULL)->row.intended_us = WALL - 1000 * SEC;
-    assert_int_equal(leader_list_since(&w.s), WALL - 1060 * SEC);
+    assert_int_equal(leader_list_since(&w.s, BOOT), WALL - 1060 * SEC);
     w.s.pools[0]->row.intended_us = 5; /* not known: never before the epoch */
-    assert_int_equal(leader_list_since(&w.s), 0);
+    assert_int_equal(leader_list_since(&w.s, BOOT), 0);
+    leader_world_done(&w);
+}
+
+static void test_job_list__what_was_given_up_is_watched_for_a_while(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    leader_list_watch(&w.s, WALL, BOOT + 10 * SEC, BOOT);
+    leader_list_watch(&w.s, WALL + SEC, BOOT + 5 * SEC, BOOT); /* neither later nor shorter */
+    assert_int_equal(leader_list_since(&w.s, BOOT + 10 * SEC - 1), WALL - 60 * SEC);
+    assert_int_equal(leader_list_since(&w.s, BOOT + 10 * SEC), USEC_NEVER);
+    leader_list_watch(&w.s, WALL + 99 * SEC, BOOT + 40 * SEC, BOOT + 30 * SEC);
+    assert_int_equal(leader_list_since(&w.s, BOOT + 30 * SEC), WALL + 39 * SEC);
     leader_world_done(&w);
 }
 
@@ -45,34 +59,81 @@ static void test_job_list__a_hint_for_an_attempt_or_a_pool(void **state)
     leader_world_done(&w);
 }
 
-static void test_job_list__strays_once_a_minute(void **state)
+static void test_job_list__unknown_names_are_looked_up_once(void **state)
 {
     (void)state;
     struct leader_world w;
-    const char *names[2];
-    int64_t looked_us = 0;
+    const char *names[9];
+    struct name_set seen = {.n = 0};
     leader_world_init(&w);
     struct live_attempt *own = leader_world_attempt(&w, 1, 1);
-    struct job_summary jobs[4] = {
-        {.name = "d-x-1"}, {.name = ""}, {.name = "d-x-2"}, {.name = "d-x-3"}};
+    struct job_summary jobs[] = {
+        {.name = "d-7-shards-42-a1-0a1b2c3d"},    {.name = ""},
+        {.name = "d-x-1"}, /* ours begin with a number and end with one of an attempt */
+        {.name = "other-7-shards-42-a1-0a1b2c3d"}, {.name = "e-7-shards-42-a1-0a1b2c3d"},
+        {.name = "d-9-s-0-a12-ffffffff"}};
+    size_t n = ARRAY_LEN(jobs);
     (void)snprintf(jobs[1].name, sizeof jobs[1].name, "%s", own->row.name.s);
-    assert_int_equal(leader_strays(&w.s, &jobs[1], 1, BOOT, &looked_us, names, 2), 0);
-    assert_int_equal(looked_us, 0); /* nothing was looked up */
-    assert_int_equal(leader_strays(&w.s, jobs, 4, BOOT, &looked_us, names, 2), 2);
-    assert_string_equal(names[0], "d-x-1");
-    assert_string_equal(names[1], "d-x-2");
-    assert_int_equal(looked_us, BOOT);
-    assert_int_equal(leader_strays(&w.s, jobs, 4, BOOT + 59 * SEC, &looked_us, names, 2), 0);
-    assert_int_equal(leader_strays(&w.s, jobs, 4, BOOT + 60 * SEC, &looked_us, names, 2), 2);
+    assert_int_equal(leader_unknown_names(&w.s, "d", &seen, jobs, n, names, 9), 2);
+    assert_string_equal(names[0], jobs[0].name);
+    assert_string_equal(names[1], jobs[5].name);
+    assert_int_equal(leader_unknown_names(&w.s, "d", &seen, jobs, n, names, 1), 1);
+    name_set_add(&seen, jobs[0].name);
+    assert_int_equal(leader_unknown_names(&w.s, "d", &seen, jobs, n, names, 9), 1);
+    assert_string_equal(names[0], jobs[5].name);
+    assert_int_equal(leader_unknown_names(&w.s, "other", &seen, jobs, n, names, 9), 1);
+    name_set_clear(&seen);
     leader_world_done(&w);
+}
+
+static void test_job_list__a_set_of_many_names(void **state)
+{
+    (void)state;
+    struct name_set set = {.n = 0};
+    char name[64];
+    assert_false(name_set_has(&set, "d-1"));
+    for (int pass = 0; pass < 2; pass++) { /* a name is in it once */
+        for (int i = 0; i < 5000; i++) {
+            (void)snprintf(name, sizeof name, "d-7-shards-%d-a1-0a1b2c3d", i);
+            assert_int_equal(name_set_has(&set, name), pass == 1);
+            name_set_add(&set, name);
+        }
+        assert_int_equal(set.n, 5000);
+    }
+    name_set_clear(&set);
+    assert_false(name_set_has(&set, name));
+}
+
+static void test_job_list__a_list_asks_for_the_prefix_that_jobs_carry(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *prefix, *listed;
+    } cases[] = {{"drover", "drover-"},
+                 {"team_a", "team-a-"},
+                 {"prod-", "prod-"},
+                 {"", "d-"},
+                 {"abcdefghijklmnopqrstuvwxy", "abcdefghijklmnopqrstuvwx-"}};
+    static const uint8_t id[32];
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char got[JOB_PREFIX_MAX + 2];
+        struct job_name name;
+        leader_list_prefix(cases[i].prefix, got);
+        assert_string_equal(got, cases[i].listed);
+        protocol_job_name(cases[i].prefix, 7, "shards", 3, 1, id, &name);
+        assert_memory_equal(name.s, got, strlen(got));
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_job_list__lists_from_the_oldest_on),
+        cmocka_unit_test(test_job_list__what_was_given_up_is_watched_for_a_while),
         cmocka_unit_test(test_job_list__a_hint_for_an_attempt_or_a_pool),
-        cmocka_unit_test(test_job_list__strays_once_a_minute),
+        cmocka_unit_test(test_job_list__unknown_names_are_looked_up_once),
+        cmocka_unit_test(test_job_list__a_set_of_many_names),
+        cmocka_unit_test(test_job_list__a_list_asks_for_the_prefix_that_jobs_carry),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,36 @@
+/* Jobs of this installation that no attempt stands for: the list, and stopping one. */
+#include "store/api/strays.h"
+#include "api/server/audit.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
+#include "store/api/campaigns.h"
+#include "store/pg/tx.h"
+
+bool strays_get(struct api_req *r, struct err *err)
+{
+    int64_t n;
+    AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
+    AUTO_BUF struct buf sum = BUF_INIT(API_BODY_MAX);
+    if (!req_query_i64(r, "limit", 1, 1000, 200, &n, err) || !req_db(r, err) ||
+        !apidb_strays(r->db, n, &rows, &sum, err)) {
+        return false;
+    }
+    buf_addf(&r->out, "{\"sum\":%s,\"strays\":%s}\n", buf_cstr(&sum), buf_cstr(&rows));
+    return reply_out(r, 200);
+}
+
+bool stray_stop(struct api_req *r, struct err *err)
+{
+    AUTO_JSON json_t *body = NULL;
+    static const char *const keys[] = {NULL};
+    const char *name = arena_strndup(&r->arena, r->params[0].p, r->params[0].n);
+    if (!req_json(r, &body, err) || !json_only_keys(body, keys, err) || !req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    buf_addf(&r->out, "{\"job_name\":\"%s\",\"stop_asked\":true}\n", name);
+    return tx_begin(tx, TX_WRITE, err) && apidb_stray_stop(tx, name, err) &&
+           req_audit(r, "stray.stop", name, "{}", err) && reply_out(r, 202) &&
+           apidb_notify(tx, err) && tx_commit(tx, err);
+}

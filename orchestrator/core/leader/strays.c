@@ -1,0 +1,189 @@
+/* See strays.h. */
+#include "strays.h"
+#include "budget_state.h"
+#include "common/retry.h"
+#include "core/money/cost.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DESCRIBE_EVERY_US  (60 * USEC_PER_SEC)
+#define AGAIN_US           USEC_PER_SEC
+#define AGAIN_MAX_US       (60 * USEC_PER_SEC)
+#define POOL_UNTOLD_US     (60 * USEC_PER_SEC) /* after the end a pool is told of by then */
+#define RUNTIME_UNTOLD_MAX (5 * 86400)         /* of a job that does not say: SageMaker's default */
+
+bool leader_plan_stray(struct leader_state *s, const struct job_description *job, const char *arn,
+                       const char *why, struct stray_row *ret)
+{
+    struct err err = ERR_INIT;
+    memset(ret, 0, sizeof *ret);
+    if (job->instances < 1 || job->instances > INT32_MAX || job->instance_type[0] == '\0') {
+        return false;
+    }
+    const struct live_slots *slots =
+        leader_state_slots(s, job->instance_type, job->spot ? MARKET_SPOT : MARKET_ON_DEMAND);
+    int64_t runtime_s = job->max_runtime_s > 0 ? job->max_runtime_s : RUNTIME_UNTOLD_MAX;
+    (void)snprintf(ret->name, sizeof ret->name, "%s", job->name);
+    (void)snprintf(ret->arn, sizeof ret->arn, "%s", arn);
+    (void)snprintf(ret->why, sizeof ret->why, "%s", why);
+    (void)snprintf(ret->status, sizeof ret->status, "%s", job->status);
+    (void)snprintf(ret->instance_type, sizeof ret->instance_type, "%s", job->instance_type);
+    ret->market = slots->s.market;
+    ret->instances = (int)job->instances;
+    ret->keep_alive_s = job->spot ? 0 : MAX(0, job->keep_alive_s);
+    ret->price_musd_per_hour = MAX(0, slots->s.price_musd_per_hour);
+    ret->created_us = job->created;
+    ret->started_us = job->started;
+    ret->stop_asked = strcmp(why, "void") == 0;
+    return cost_worst_case(ret->price_musd_per_hour, ret->instances, runtime_s, ret->keep_alive_s,
+                           &ret->reserved_musd, &err);
+}
+
+struct live_stray *leader_stray_named(struct leader_state *s, const char *name)
+{
+    for (size_t i = 0; i < s->strays_n; i++) {
+        if (strcmp(s->strays[i].row.name, name) == 0) {
+            return &s->strays[i];
+        }
+    }
+    return NULL;
+}
+
+static void add(struct leader_state *s, const struct stray_row *row)
+{
+    s->strays = xrealloc(s->strays, (s->strays_n + 1) * sizeof *s->strays);
+    s->strays[s->strays_n++] = (struct live_stray){
+        .row = *row,
+        .look_now = true,
+        .account = {.reserved_musd = row->reserved_musd, .reserved = true}};
+    s->act = true;
+}
+
+void leader_apply_stray(struct leader_state *s, const struct stray_row *row)
+{
+    if (leader_stray_named(s, row->name) != NULL) {
+        return;
+    }
+    add(s, row);
+    slots_hold(leader_state_slots(s, row->instance_type, row->market), row->instances);
+    leader_state_project(s, 0)->reserved_musd += row->reserved_musd;
+}
+
+bool leader_take_strays(struct leader_state *s, const struct stray_row *rows, size_t n)
+{
+    bool asked = false;
+    for (size_t i = 0; i < n; i++) {
+        struct live_stray *st = leader_stray_named(s, rows[i].name);
+        if (st == NULL) {
+            add(s, &rows[i]);
+            continue;
+        }
+        if (rows[i].stop_asked && !st->row.stop_asked) {
+            st->row.stop_asked = asked = s->act = true;
+            st->next_us = 0;
+        }
+    }
+    return asked;
+}
+
+void leader_stray_listed(struct leader_state *s, const char *name, const char *status)
+{
+    struct live_stray *st = leader_stray_named(s, name);
+    if (st != NULL && strcmp(st->row.status, status) != 0) {
+        st->look_now = s->act = true;
+    }
+}
+
+enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us, int64_t *wake_us)
+{
+    bool stop = st->row.stop_asked && !st->stop_taken && st->ended_us == 0;
+    int64_t due_us = stop || st->look_now || st->end_pool
+                         ? st->next_us
+                         : MAX(st->next_us, st->described_us + DESCRIBE_EVERY_US);
+    if (boot_us < due_us) {
+        *wake_us = MIN(*wake_us, due_us);
+        return STRAY_ACT_NONE;
+    }
+    return stop ? STRAY_ACT_STOP : st->end_pool ? STRAY_ACT_END_POOL : STRAY_ACT_DESCRIBE;
+}
+
+void leader_stray_answered(struct live_stray *st, enum stray_action action, bool failed,
+                           int64_t boot_us)
+{
+    st->failures = failed ? MIN(st->failures + 1, 1000) : 0;
+    st->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, MAX(0, st->failures - 1));
+    st->look_now |= action != STRAY_ACT_DESCRIBE;
+    st->stop_taken |= action == STRAY_ACT_STOP && !failed;
+    st->end_pool = st->end_pool && (failed || action != STRAY_ACT_END_POOL);
+}
+
+/* Is its pool over as well? One that is kept is asked to end: nobody counts on it. */
+static bool pool_over(struct live_stray *st, const struct job_description *job, int64_t boot_us)
+{
+    switch (job->pool.status) {
+    case WARM_POOL_NONE:
+        return st->row.keep_alive_s == 0 || boot_us >= st->ended_us + POOL_UNTOLD_US;
+    case WARM_POOL_REUSED:
+    case WARM_POOL_TERMINATED:
+        return true;
+    case WARM_POOL_AVAILABLE:
+        st->end_pool = true;
+        return false;
+    case WARM_POOL_IN_USE:
+    case WARM_POOL_UNKNOWN:
+    case WARM_POOL_STATUS_COUNT:
+        return false;
+    }
+    return false;
+}
+
+/* Job and idle pool are one line of the ledger. */
+static bool book(const struct live_stray *st, const struct job_description *job,
+                 struct stray_end *ret)
+{
+    struct err err = ERR_INIT;
+    struct ledger_account_of_attempt account = st->account;
+    int n = 0;
+    ret->billable_s = cost_billable_s(job->billable_s, job->started, job->ended, st->row.instances,
+                                      &ret->estimated);
+    ret->billable_s += MAX(0, job->pool.retained_s) * st->row.instances;
+    if (!cost_of_seconds(st->row.price_musd_per_hour, ret->billable_s, &ret->cost_musd, &err) ||
+        !ledger_settle_job(&account, 0, ret->cost_musd, ret->billable_s, ret->estimated, 0,
+                           ret->entries, &ret->entries_n, &err)) {
+        return false;
+    }
+    bool ok = ledger_close(&account, 0, 0, 0, ret->entries + ret->entries_n, &n, &err);
+    ret->entries_n += ok ? n : 0;
+    return ok;
+}
+
+bool leader_plan_stray_seen(struct live_stray *st, const struct job_description *job,
+                            int64_t boot_us, struct stray_end *ret)
+{
+    st->described_us = boot_us;
+    st->look_now = false;
+    st->row.started_us = job->started;
+    (void)snprintf(st->row.status, sizeof st->row.status, "%s", job->status);
+    if (job->ended == 0) {
+        return false;
+    }
+    st->ended_us = st->ended_us != 0 ? st->ended_us : boot_us;
+    *ret = (struct stray_end){.name = st->row.name,
+                              .status = st->row.status,
+                              .started_us = job->started,
+                              .ended_us = job->ended};
+    st->look_now = true; /* until it is over and written */
+    return pool_over(st, job, boot_us) && book(st, job, ret);
+}
+
+void leader_apply_stray_end(struct leader_state *s, const struct stray_end *e)
+{
+    struct live_stray *st = leader_stray_named(s, e->name);
+    struct project_row *all = leader_state_project(s, 0);
+    ASSERT(st != NULL);
+    slots_release(leader_state_slots(s, st->row.instance_type, st->row.market), st->row.instances);
+    all->reserved_musd += budget_state_reserved_by(e->entries, e->entries_n);
+    all->spent_musd += budget_state_spent_by(e->entries, e->entries_n);
+    *st = s->strays[--s->strays_n];
+    s->decide = s->act = true;
+}

@@ -1,0 +1,33 @@
+/* Strays: jobs of this installation that are no attempt of it, because a failover or a restore has
+ * lost their rows, or because they came to life after their attempt was given up. A stray holds
+ * slots and money of the installation until a Describe shows its end, then it is booked on a line
+ * of its own. Pure; boot_us is CLOCK_BOOTTIME. */
+#pragma once
+#include "core/capacity/job_report.h"
+#include "leader_state.h"
+
+/* The row of a job that is a stray; campaign_id, task_id and n are the caller's to set. False: the
+ * job does not say what it uses. */
+bool leader_plan_stray(struct leader_state *s, const struct job_description *job, const char *arn,
+                       const char *why, struct stray_row *ret);
+/* The row is committed: slots and money are held. A name that is known is taken once. */
+void leader_apply_stray(struct leader_state *s, const struct stray_row *row);
+/* At takeover, and again at any time: the open rows as they are now. Slots and money count already,
+ * by rows of their own. True: a stop was asked for. */
+bool leader_take_strays(struct leader_state *s, const struct stray_row *rows, size_t n);
+struct live_stray *leader_stray_named(struct leader_state *s, const char *name);
+/* A List shows it. */
+void leader_stray_listed(struct leader_state *s, const char *name, const char *status);
+
+enum stray_action { STRAY_ACT_NONE, STRAY_ACT_DESCRIBE, STRAY_ACT_STOP, STRAY_ACT_END_POOL };
+/* The next call about a stray that has none under way. *wake_us is lowered to when to ask again. */
+enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us, int64_t *wake_us);
+/* The call was answered; failed: no other before its back-off. */
+void leader_stray_answered(struct live_stray *st, enum stray_action action, bool failed,
+                           int64_t boot_us);
+/* What a Describe says. True: it has ended, *ret is to be written; its name and status point into
+ * st and job. */
+bool leader_plan_stray_seen(struct live_stray *st, const struct job_description *job,
+                            int64_t boot_us, struct stray_end *ret);
+/* The end is committed: slots and money are free, the stray is gone. */
+void leader_apply_stray_end(struct leader_state *s, const struct stray_end *e);

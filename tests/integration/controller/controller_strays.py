@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+"""Jobs that no row knows. Aim: after a restore, and after a refusal that lied, nothing that runs at AWS is forgotten: it is adopted as the
+attempt it is, or held with slots and money as a stray, shown, stopped by one command and booked, so that the ledger equals the invoice;
+jobs of others cost nothing. Method: the real programs; the database is put back to an earlier copy of its files, refusals are faults of
+drover-local; the oracle is drover-local's jobs, wire log and invoice.   (ONLY=word runs the cases whose name has it)"""
+import os
+import shutil
+import subprocess
+import sys
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import PROGRAMS, Tap, bin_of, wait_for
+from kit.local import sign
+from kit.stack import KEY, SECRET, Stack
+
+tap = Tap()
+CREATE = {"operation": "CreateTrainingJob"}
+LIST = {"operation": "ListTrainingJobs"}
+PARTS = 4
+
+
+def stage(command, parts=1):
+    glob = "part-00000*" if parts == 1 else "*"
+    return f"""version: 1
+name: user
+retry:
+  - {{cause: [capacity, quota], wait: 1s..1s, times: forever, counts: no}}
+stages:
+  - name: work
+    image: drover/user:test
+    fan_out: {{from: "s3://drover-test/meta/{glob}"}}
+    command: {command}
+    instance_type: ml.c5.xlarge
+    max_runtime: 5m
+    output: "s3://drover-test/out-{{campaign}}/{{part:05d}}/"
+    verify: none
+    canary: off
+    breaker: off
+"""
+
+
+def jobs(s, cid):
+    return sorted((j for j in s.oracle("jobs")["jobs"] if j["name"].startswith(f"t-{cid[2:]}-")), key=lambda j: j["created"])
+
+
+def ends(s, cid, state="succeeded"):
+    c = wait_for(lambda: s.ended(cid), 60, f"the end of {cid}", step=0.1)
+    tap.ok(c["state"] == state, f"{s.what}the campaign ends {state}", c)
+
+
+def running(s, cid, n):
+    wait_for(lambda: len([j for j in jobs(s, cid) if j["status"] == "InProgress"]) == n or None, 30, f"{n} jobs of {cid}", step=0.1)
+
+
+def attempts(s, cid):
+    return [a["state"] for p in s.pages(f"/campaigns/{cid}/parts", "parts") for a in s.api("GET", f"/parts/{cid}/{p['seq']}")["attempt_list"]]
+
+
+def strays(s):
+    return s.api("GET", "/strays")
+
+
+def metric(s, name):
+    return int(float([l for l in s.raw("GET", "/metrics")[1].decode().splitlines() if l.startswith(name + " ")][0].split()[1]))
+
+
+def all_is_booked(s):
+    wrong = s.sql("SELECT coalesce(string_agg(what || ' ' || ref || ': kept ' || kept || ' counted ' || counted, '; '), 'none') FROM check_counters()")
+    tap.ok(wrong == "none", f"{s.what}all that is kept as a sum is right", wrong)
+    s.check_invoice(tap, s.what)
+
+
+class Restored:
+    """The database as it is now comes back at the end of the block, whatever was committed in it."""
+
+    def __init__(self, s):
+        self.s = s
+
+    def __enter__(self):
+        s = self.s
+        s.kill("droverd0")
+        s.stop_pg("fast")
+        subprocess.run(["cp", "-a", s.sock + "/data", s.sock + "/before"], check=True)
+        s.start_pg()
+        s.start_droverd(0)
+
+    def __exit__(self, *a):
+        s = self.s
+        s.kill("droverd0")
+        s.stop_pg("immediate")
+        shutil.rmtree(s.sock + "/data")
+        os.rename(s.sock + "/before", s.sock + "/data")
+        s.start_pg()
+
+
+def drover(s, *args):
+    env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{s.ports['droverd0']}", "DROVER_TOKEN_FILE": s.token_file}
+    return subprocess.run([bin_of("release") + "/drover", *args], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+
+
+def case_a_lost_campaign(s):
+    with Restored(s):
+        lost = s.submit(stage('[sleep, "300"]', PARTS))
+        running(s, lost, PARTS)
+    s.start_droverd(0)
+    wait_for(lambda: strays(s)["sum"]["running"] == PARTS or None, 30, "the strays")
+    rows = strays(s)["strays"]
+    tap.ok(all(r["why"] == "lost" and r["running"] and r["campaign"] is None and r["reserved_micro_usd"] > 0 for r in rows),
+           f"{s.what}its jobs are shown with what they hold", rows)
+    held = [q["held"] for q in s.api("GET", "/quotas")["quotas"] if q["instance_type"] == "ml.c5.xlarge" and q["market"] == "on_demand"]
+    tap.ok(held == [PARTS] and metric(s, "droverd_strays") == PARTS, f"{s.what}they count in slots and /metrics", held)
+    refused = len([r for r in s.oracle("wire-log")["requests"] if r["error"] == "ResourceLimitExceeded"])
+    again = s.submit(stage('[sleep, "1"]', PARTS))
+    ends(s, again)
+    names = [j["name"] for j in jobs(s, again)]
+    tap.ok(again == lost and len(set(names)) == 2 * PARTS, f"{s.what}the campaign that got its number has names of its own ({again})", names)
+    tap.ok(len([r for r in s.oracle("wire-log")["requests"] if r["error"] == "ResourceLimitExceeded"]) == refused, f"{s.what}nothing was asked for beyond the quota")
+    wait_for(lambda: all(r["cost_micro_usd"] > 0 for r in strays(s)["strays"]) or None, 20, "a cost so far")
+    one, *others = [r["job_name"] for r in rows]
+    without = drover(s, "strays", "stop", one)
+    tap.ok(without.returncode == 2 and "-y" in without.stderr, f"{s.what}stopping one wants -y without a terminal", without)
+    listed = drover(s, "strays")
+    tap.ok(one in listed.stdout and others[0] in listed.stdout and "lost" in listed.stdout, f"{s.what}drover strays lists them", listed)
+    done = drover(s, "strays", "stop", one, "-y")
+    tap.ok(done.returncode == 0, f"{s.what}one command stops one", done)
+    wait_for(lambda: strays(s)["sum"]["running"] == PARTS - 1 or None, 20, "the end of the first")
+    for other in others:
+        s.api("POST", f"/strays/{other}:stop", {})
+    wait_for(lambda: strays(s)["sum"]["running"] == 0 or None, 20, "the end of the others")
+    tap.ok(strays(s)["sum"]["micro_usd"] > 0 and s.raw("POST", f"/v1/strays/{one}:stop", b"{}", {"Content-Type": "application/json", "Idempotency-Key": "again"})[0] == 404,
+           f"{s.what}they are booked, and stopped once")
+    all_is_booked(s)
+
+
+def case_a_forgotten_job_under_the_next_name(s):
+    cid = s.submit(stage('[sleep, "4"]'))
+    s.api("POST", f"/campaigns/{cid}:pause", {})
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["state"] == "paused" or None, 20, "the pause")
+    ran = len(jobs(s, cid))
+    with Restored(s):
+        s.api("POST", f"/campaigns/{cid}:resume", {})
+        running(s, cid, 1)
+    s.faults({**LIST, "kind": "list_omits", "name_contains": f"t-{cid[2:]}-", "times": 1000})
+    s.start_droverd(0)
+    s.api("POST", f"/campaigns/{cid}:resume", {})
+    try:
+        wait_for(lambda: [r for r in s.oracle("wire-log")["requests"] if r["error"] == "ResourceInUse"] or None, 30, "a Create of the name that is taken", step=0.1)
+    finally:
+        s.faults()
+    ends(s, cid)
+    tap.ok("conflict" not in attempts(s, cid) and len(jobs(s, cid)) == ran + 1, f"{s.what}it is the attempt, no conflict and no second job", (attempts(s, cid), jobs(s, cid)))
+    all_is_booked(s)
+
+
+def case_a_refusal_that_lied(s):
+    s.faults({**CREATE, "kind": "refusal_lies"})
+    cid = s.submit(stage('[sleep, "3"]'))
+    ends(s, cid)
+    tap.ok(len(jobs(s, cid)) == 1 and attempts(s, cid) == ["succeeded"], f"{s.what}the job is the attempt's again", (attempts(s, cid), jobs(s, cid)))
+    all_is_booked(s)
+
+
+def case_a_refusal_that_lied_and_was_replaced(s):
+    s.faults({**CREATE, "kind": "refusal_lies"}, {**LIST, "kind": "list_omits", "name_contains": "-a1-", "times": 1000})
+    cid = s.submit(stage('[sleep, "6"]'))
+    running(s, cid, 2)
+    s.faults()
+    first = jobs(s, cid)[0]["name"]
+    wait_for(lambda: [j for j in jobs(s, cid) if j["name"] == first and j["status"] == "Stopped"], 30, "its stop")
+    tap.ok(True, f"{s.what}the one that nobody waits for is stopped")
+    ends(s, cid)
+    wait_for(lambda: strays(s)["sum"]["running"] == 0 or None, 20, "its end")
+    mine = [r for r in strays(s)["strays"] if r["job_name"] == first]
+    tap.ok(len(mine) == 1 and mine[0]["why"] == "void" and mine[0]["cost_micro_usd"] > 0, f"{s.what}and booked on a line of its own", mine)
+    tap.ok(attempts(s, cid) == ["void", "succeeded"], f"{s.what}the other did the work", attempts(s, cid))
+    all_is_booked(s)
+
+
+def foreign(s, name):
+    body = ('{"TrainingJobName":"%s","RoleArn":"arn:aws:iam::111122223333:role/test","AlgorithmSpecification":{"TrainingImage":"drover/user:test",'
+            '"TrainingInputMode":"File","ContainerArguments":["sleep","300"]},"OutputDataConfig":{"S3OutputPath":"s3://drover-test/o/"},"ResourceConfig":'
+            '{"InstanceType":"ml.m5.large","InstanceCount":1,"VolumeSizeInGB":1},"StoppingCondition":{"MaxRuntimeInSeconds":600}}' % name).encode()
+    url = f"http://127.0.0.1:{s.local_port}"
+    h = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "SageMaker.CreateTrainingJob"}
+    h = sign(url, "sagemaker", "POST", "/", body, h, KEY, SECRET)
+    urllib.request.urlopen(urllib.request.Request(url + "/", data=body, headers=h), timeout=10).read()
+
+
+def case_others_jobs(s):
+    names = [f"t-{n}-work-0-a1-0a1b2c{n:02x}" for n in range(10, 40)] + [f"my-t-{n}-work-0-a1-0a1b2c3d" for n in range(10)]
+    for name in names:
+        foreign(s, name)
+    s.kill("droverd0")
+    s.start_droverd(0)
+    s.faults({"operation": "DescribeTrainingJob", "kind": "throttle", "probability": 0.05, "times": 1000, "seed": 5})
+    cid = s.submit(stage('[sleep, "1"]', PARTS))
+    ends(s, cid)
+    s.faults()
+    log = [r for r in s.oracle("wire-log")["requests"] if r["name"] in names and r["operation"] != "CreateTrainingJob"]
+    tap.ok(not log, f"{s.what}{len(names)} that look like ours cost no Describe and no stop", log[:5])
+    tap.ok(strays(s)["sum"]["running"] == 0, f"{s.what}they are nobody's strays")
+    asked = [r for r in s.oracle("wire-log")["requests"] if r["operation"] == "ListTags"]
+    tap.ok(len(asked) <= 2 * 30, f"{s.what}whose they are was asked once a leader ({len(asked)} of 30 that read like ours)")
+
+
+CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
+with Stack("controller-strays", parts=PARTS, rows=10, quotas={"ml.c5.xlarge": PARTS + 2, "ml.m5.large": 100}, images={"drover/user:test": [sys.executable, PROGRAMS + "/user_program.py"]},
+           env={"DROVER_QUOTA_INTERVAL_US": "1000000"}) as stack:
+    stack.start()
+    wait_for(lambda: stack.leader() is not None, 20, "a leader")
+    for case in CASES:
+        stack.what = case.__name__[5:].replace("_", " ") + ": "
+        try:
+            case(stack)
+        except TimeoutError as e:
+            tap.ok(False, f"{stack.what}{e}")
+sys.exit(tap.done())

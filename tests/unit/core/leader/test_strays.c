@@ -1,0 +1,166 @@
+/* Aim: a job without an attempt holds slots and money until its end is seen, is asked about at a
+ * bearable rate, stopped when asked for, and booked once with its idle pool. Method: strays made of
+ * descriptions, in a state made by hand. */
+#include "core/leader/strays.h"
+#include "leader_world.h"
+
+#define TYPE "ml.a.large" /* 3.60 USD an hour: 1,000 micro-USD a second */
+
+static struct job_description job_of(const char *name)
+{
+    struct job_description job = {.instances = 2,
+                                  .instance_type = TYPE,
+                                  .status = "InProgress",
+                                  .max_runtime_s = 600,
+                                  .pool = {.retained_s = -1},
+                                  .created = WALL,
+                                  .started = WALL};
+    (void)snprintf(job.name, sizeof job.name, "%s", name);
+    return job;
+}
+
+static const struct quota_ledger *slots(struct leader_world *w)
+{
+    return &leader_state_slots(&w->s, TYPE, MARKET_ON_DEMAND)->s;
+}
+
+static struct live_stray *found(struct leader_world *w, const struct job_description *job,
+                                const char *why)
+{
+    struct stray_row row;
+    assert_true(leader_plan_stray(&w->s, job, "arn", why, &row));
+    leader_apply_stray(&w->s, &row);
+    leader_apply_stray(&w->s, &row); /* counted once */
+    return leader_stray_named(&w->s, job->name);
+}
+
+static void test_strays__hold_slots_and_money_until_they_end(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_end e;
+    leader_world_init(&w);
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    struct live_stray *st = found(&w, &job, "lost");
+    assert_int_equal(slots(&w)->held, 2);
+    assert_int_equal(w.s.projects[0].reserved_musd, 2 * (600 + 120 + 900) * 1000);
+    assert_int_equal(w.s.projects[1].reserved_musd, 0);
+    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e));
+    job.ended = WALL + 50 * SEC;
+    (void)snprintf(job.status, sizeof job.status, "Stopped");
+    assert_true(leader_plan_stray_seen(st, &job, BOOT, &e));
+    assert_int_equal(e.billable_s, 100);
+    assert_int_equal(e.cost_musd, 100000);
+    assert_string_equal(e.status, "Stopped");
+    assert_int_equal(slots(&w)->held, 2); /* not before it is written */
+    leader_apply_stray_end(&w.s, &e);
+    assert_int_equal(slots(&w)->held, 0);
+    assert_int_equal(w.s.projects[0].reserved_musd, 0);
+    assert_int_equal(w.s.projects[0].spent_musd, 100000);
+    assert_null(leader_stray_named(&w.s, job.name));
+    assert_true(w.s.decide);
+    job.instances = 0; /* nobody can say what it holds */
+    assert_false(leader_plan_stray(&w.s, &job, "arn", "lost", &(struct stray_row){.n = 0}));
+    leader_world_done(&w);
+}
+
+static void test_strays__a_pool_is_ended_and_booked_with_its_job(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_end e;
+    int64_t wake_us = INT64_MAX;
+    leader_world_init(&w);
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    job.keep_alive_s = 900;
+    struct live_stray *st = found(&w, &job, "lost");
+    job.ended = WALL + 50 * SEC;
+    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e)); /* its pool is not told of yet */
+    job.pool.status = WARM_POOL_AVAILABLE;
+    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e));
+    assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_END_POOL);
+    leader_stray_answered(st, STRAY_ACT_END_POOL, true, BOOT);
+    assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_END_POOL);
+    leader_stray_answered(st, STRAY_ACT_END_POOL, false, BOOT);
+    assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
+    job.pool = (struct warm_pool_report){.status = WARM_POOL_TERMINATED, .retained_s = 7};
+    assert_true(leader_plan_stray_seen(st, &job, BOOT, &e));
+    assert_int_equal(e.billable_s, 2 * (50 + 7));
+    leader_apply_stray_end(&w.s, &e);
+    assert_int_equal(w.s.projects[0].reserved_musd, 0);
+    st = found(&w, &job, "lost"); /* one whose pool is never told of */
+    job.pool = (struct warm_pool_report){.retained_s = -1};
+    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e));
+    assert_true(leader_plan_stray_seen(st, &job, BOOT + 60 * SEC, &e));
+    assert_int_equal(e.billable_s, 100);
+    leader_world_done(&w);
+}
+
+static void test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_end e;
+    int64_t wake_us = INT64_MAX;
+    leader_world_init(&w);
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    struct live_stray *st = found(&w, &job, "lost");
+    assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_DESCRIBE);
+    leader_stray_answered(st, STRAY_ACT_DESCRIBE, false, BOOT);
+    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e));
+    assert_int_equal(leader_stray_next(st, BOOT + 59 * SEC, &wake_us), STRAY_ACT_NONE);
+    assert_int_equal(wake_us, BOOT + 60 * SEC);
+    assert_int_equal(leader_stray_next(st, BOOT + 60 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
+    leader_stray_listed(&w.s, job.name, "InProgress"); /* as it is known */
+    assert_int_equal(leader_stray_next(st, BOOT + 2 * SEC, &wake_us), STRAY_ACT_NONE);
+    leader_stray_listed(&w.s, job.name, "Completed");
+    leader_stray_listed(&w.s, "another", "Completed");
+    assert_int_equal(leader_stray_next(st, BOOT + 2 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
+    for (int i = 0; i < 20; i++) {
+        leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, BOOT);
+    }
+    wake_us = INT64_MAX;
+    assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_NONE);
+    assert_int_equal(wake_us, BOOT + 60 * SEC);
+    leader_world_done(&w);
+}
+
+static void test_strays__stop_when_asked_for(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    int64_t wake_us = INT64_MAX;
+    leader_world_init(&w);
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    struct live_stray *st = found(&w, &job, "unplaced");
+    struct stray_row rows[2] = {st->row, st->row};
+    (void)snprintf(rows[1].name, sizeof rows[1].name, "d-9-s-1-a1-0a1b2c3d");
+    assert_false(leader_take_strays(&w.s, rows, 2)); /* the second is of an earlier leader */
+    assert_int_equal(w.s.strays_n, 2);
+    assert_int_equal(slots(&w)->held, 2); /* its row of slots has it already */
+    st = leader_stray_named(&w.s, job.name);
+    leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, BOOT);
+    rows[0].stop_asked = true;
+    assert_true(leader_take_strays(&w.s, rows, 2));
+    assert_false(leader_take_strays(&w.s, rows, 2)); /* known */
+    assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_STOP);
+    leader_stray_answered(st, STRAY_ACT_STOP, true, BOOT);
+    assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_STOP);
+    leader_stray_answered(st, STRAY_ACT_STOP, false, BOOT);
+    assert_int_equal(leader_stray_next(st, BOOT + SEC, &wake_us), STRAY_ACT_DESCRIBE);
+    struct job_description late = job_of("d-9-s-2-a1-0a1b2c3d");
+    assert_int_equal(leader_stray_next(found(&w, &late, "void"), BOOT, &wake_us), STRAY_ACT_STOP);
+    leader_world_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strays__hold_slots_and_money_until_they_end),
+        cmocka_unit_test(test_strays__a_pool_is_ended_and_booked_with_its_job),
+        cmocka_unit_test(test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise),
+        cmocka_unit_test(test_strays__stop_when_asked_for),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
