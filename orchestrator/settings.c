@@ -1,7 +1,7 @@
 /* The table of droverd's settings, and the rules over several of them. */
 #include "settings.h"
-#include "core/protocol/protocol.h"
 #include "api/server/proxies.h"
+#include "core/protocol/protocol.h"
 
 #define AT(field) offsetof(struct daemon_settings, field)
 

@@ -31,8 +31,8 @@ static int stray_list(struct cli *cli)
     json_array_foreach(list, i, p)
     {
         char usd[TEXT_N], at[TEXT_N];
-        AUTO_FREE char *instances = xasprintf("%lld x %s", (long long)jint(p, "instances"),
-                                              jstr(p, "instance_type"));
+        AUTO_FREE char *instances =
+            xasprintf("%lld x %s", (long long)jint(p, "instances"), jstr(p, "instance_type"));
         table_row(&t, (const char *const[]){jstr(p, "job_name"), jstr(p, "why"), jstr(p, "status"),
                                             instances, money(jint(p, "cost_micro_usd"), usd),
                                             when(jstr(p, "found_at"), at)});

@@ -1,11 +1,12 @@
-/* Jobs that read like ours and that no live attempt stands for. A database that failed over may have
- * lost its newest commits, a restored one more, and with them the rows of jobs that run and cost
- * money; a Create that was given up may land late. So before the first intent of an epoch everything
- * with our prefix that is younger than the newest intent we know of is listed, and later each List is
- * looked through. One by one it is decided whose such a job is:
+/* Jobs that read like ours and that no live attempt stands for. A database that failed over may
+ * have lost its newest commits, a restored one more, and with them the rows of jobs that run and
+ * cost money; a Create that was given up may land late. So before the first intent of an epoch
+ * everything with our prefix that is younger than the newest intent we know of is listed, and later
+ * each List is looked through. One by one it is decided whose such a job is:
  *  - it has the very name that one of our parts would have had: it is ours. It is adopted as that
  *    attempt, of unknown outcome; where that cannot be, it is held as a stray;
- *  - its attempt is void: it goes on when nothing has replaced it, else it is a stray to be stopped;
+ *  - its attempt is void: it goes on when nothing has replaced it, else it is a stray to be
+ *    stopped;
  *  - it carries our drover-install tag: a stray of a campaign that we have lost;
  *  - anything else is nobody's business.
  * No intent commits before all that the first list has shown is decided. */
@@ -86,7 +87,7 @@ static void later(struct controller *c)
 
 /* --- what becomes of it --- */
 
-struct verdict {
+struct sweep_verdict {
     const struct job_description *job;
     const struct undecided *u;
     struct stray_row stray;
@@ -95,7 +96,7 @@ struct verdict {
 
 static bool write_stray(struct controller *c, void *arg, struct err *err)
 {
-    struct verdict *v = arg;
+    struct sweep_verdict *v = arg;
     return store_stray_put(c->store, &v->stray, &v->written, err);
 }
 
@@ -104,7 +105,7 @@ static void hold(struct controller *c, const struct job_description *job, const 
 {
     struct err err;
     const struct undecided *u = &c->sweep->jobs[c->sweep->at];
-    struct verdict v = {.job = job, .u = u};
+    struct sweep_verdict v = {.job = job, .u = u};
     if (!leader_plan_stray(&c->state, job, u->arn, why, &v.stray)) {
         log_event(LOG_ERROR, "stray_job", LF_S("job", job->name),
                   LF_S("remedy", "it does not say what it uses: look at it at SageMaker"));
@@ -134,7 +135,7 @@ static void hold(struct controller *c, const struct job_description *job, const 
 
 static bool write_adopted(struct controller *c, void *arg, struct err *err)
 {
-    struct verdict *v = arg;
+    struct sweep_verdict *v = arg;
     struct adoption a;
     int64_t task_id = 0;
     if (!adoption_of(&c->state, c->cfg.job_prefix, v->job, &v->u->place, v->u->task_id, &a)) {
@@ -149,13 +150,13 @@ static bool write_adopted(struct controller *c, void *arg, struct err *err)
 
 static bool write_revived(struct controller *c, void *arg, struct err *err)
 {
-    struct verdict *v = arg;
+    struct sweep_verdict *v = arg;
     return store_attempt_revive(c->store, c->state.epoch, v->job->name, v->job->request_hash,
                                 v->stray.reserved_musd, &v->written, err);
 }
 
 /* True: it is an attempt again, or it is tried later, or we do not lead any more. */
-static bool taken(struct controller *c, leader_fn *fn, struct verdict *v, const char *event)
+static bool taken(struct controller *c, leader_fn *fn, struct sweep_verdict *v, const char *event)
 {
     struct err err;
     enum tx_meaning meaning = leader_try(c, fn, v, &err);
@@ -179,7 +180,7 @@ static bool taken(struct controller *c, leader_fn *fn, struct verdict *v, const 
 static void decide(struct controller *c, const struct job_description *job)
 {
     struct undecided *u = &c->sweep->jobs[c->sweep->at];
-    struct verdict v = {.job = job, .u = u};
+    struct sweep_verdict v = {.job = job, .u = u};
     if (u->task_id != 0) {
         if (!taken(c, write_adopted, &v, "job_adopted")) {
             hold(c, job, "unplaced");

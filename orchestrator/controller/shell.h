@@ -57,11 +57,11 @@ struct controller {
         *quota_timer, *housekeeping_timer;
 
     /* the tick */
-    bool loading;               /* a takeover reads all live attempts and pools at once */
-    bool swept;                 /* AWS was matched with our rows: intents may commit */
+    bool loading; /* a takeover reads all live attempts and pools at once */
+    bool swept;   /* AWS was matched with our rows: intents may commit */
     struct orphan_sweep *sweep;
-    size_t progress_n;          /* looks under way */
-    int64_t acted_until_us;     /* boot: earliest wake of any attempt */
+    size_t progress_n;      /* looks under way */
+    int64_t acted_until_us; /* boot: earliest wake of any attempt */
 
     struct call_pace pace;
     struct sagemaker_call *listing;

@@ -112,8 +112,7 @@ void strays_tick(struct controller *c, int64_t *wake_us)
 {
     metric_set(METRIC_STRAYS, (int64_t)c->state.strays_n);
     for (size_t i = 0; i < c->state.strays_n && c->stray_call == NULL; i++) {
-        enum stray_action action =
-            leader_stray_next(&c->state.strays[i], clock_boot_us(), wake_us);
+        enum stray_action action = leader_stray_next(&c->state.strays[i], clock_boot_us(), wake_us);
         if (action != STRAY_ACT_NONE) {
             call(c, &c->state.strays[i], action);
         }

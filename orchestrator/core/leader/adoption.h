@@ -20,8 +20,8 @@ struct adoption_place { /* which part's attempt a name could be; ids, nothing bo
  * *cursor: 0 at first. False: no more. */
 bool adoption_next_place(const struct leader_state *s, const char *job_prefix, const char *name,
                          int *cursor, struct adoption_place *ret);
-/* Is this the very name that task_id (0: none) has at this place? Then the job is ours, whatever our
- * rows say. */
+/* Is this the very name that task_id (0: none) has at this place? Then the job is ours, whatever
+ * our rows say. */
 bool adoption_is_ours(struct leader_state *s, const char *job_prefix, const char *name,
                       const struct adoption_place *place, int64_t task_id);
 /* True: task_id (0: none) at this place would have had the very name of the job, and the job says

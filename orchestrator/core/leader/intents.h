@@ -19,8 +19,8 @@ struct launch_facts {
     const json_t *vars; /* of the task; NULL none */
 };
 
-/* SHA-256 that a job's name is made from: install, the campaign's nonce, campaign, stage, task, n. A
- * restored database may give a number to another campaign; its nonce keeps their jobs apart. */
+/* SHA-256 that a job's name is made from: install, the campaign's nonce, campaign, stage, task, n.
+ * A restored database may give a number to another campaign; its nonce keeps their jobs apart. */
 void leader_intent_identity(const struct leader_state *s, const char *nonce,
                             const struct intent *in, uint8_t ret[static 32]);
 /* All of the intent but its request, which leader_plan_request makes. */

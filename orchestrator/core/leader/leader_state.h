@@ -176,7 +176,7 @@ struct leader_state {
     size_t parked_n;
     struct live_stray *strays; /* by name */
     size_t strays_n;
-    usec_t watch_from_us;   /* jobs created from here on are listed although nobody waits for them */
+    usec_t watch_from_us; /* jobs created from here on are listed although nobody waits for them */
     int64_t watch_until_us; /* boot: until then */
     struct pending_record *records;
     size_t records_n, records_cap;

@@ -52,10 +52,10 @@ struct live_stray *leader_stray_named(struct leader_state *s, const char *name)
 static void add(struct leader_state *s, const struct stray_row *row)
 {
     s->strays = xrealloc(s->strays, (s->strays_n + 1) * sizeof *s->strays);
-    s->strays[s->strays_n++] = (struct live_stray){
-        .row = *row,
-        .look_now = true,
-        .account = {.reserved_musd = row->reserved_musd, .reserved = true}};
+    s->strays[s->strays_n++] =
+        (struct live_stray){.row = *row,
+                            .look_now = true,
+                            .account = {.reserved_musd = row->reserved_musd, .reserved = true}};
     s->act = true;
 }
 

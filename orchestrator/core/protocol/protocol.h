@@ -170,9 +170,9 @@ bool protocol_may_renew(int n, enum attempt_state newest);
  * are asked for. */
 void protocol_job_prefix(const char *prefix, char ret[static JOB_PREFIX_MAX + 1]);
 /* <prefix>-<campaign>-<stage>-<task>-a<n>-<hash8>: <= 63 characters, letters, digits, inner
- * hyphens. hash8 is the first 8 hex digits of SHA-256(install, nonce, campaign, stage, task, n), passed
- * in, so this module needs no library. Other characters of prefix and stage become hyphens; the
- * stage is cut first, then the prefix. campaign_id, task_seq >= 0, n >= 1. */
+ * hyphens. hash8 is the first 8 hex digits of SHA-256(install, nonce, campaign, stage, task, n),
+ * passed in, so this module needs no library. Other characters of prefix and stage become
+ * hyphens; the stage is cut first, then the prefix. campaign_id, task_seq >= 0, n >= 1. */
 void protocol_job_name(const char *prefix, int64_t campaign_id, const char *stage_name,
                        int64_t task_seq, int n, const uint8_t identity_sha256[32],
                        struct job_name *ret);

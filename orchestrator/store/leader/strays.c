@@ -19,7 +19,7 @@ bool names_unknown(struct store *s, const char *const *names, size_t n, struct u
     *ret_n = (size_t)row_count(r);
     *ret = xcalloc(*ret_n + 1, sizeof **ret);
     for (size_t i = 0; i < *ret_n; i++) {
-        row_text_into(r, (int)i, 0, (*ret)[i].name, sizeof (*ret)[i].name);
+        row_text_into(r, (int)i, 0, (*ret)[i].name, sizeof(*ret)[i].name);
         (*ret)[i].is_void = row_bool(r, (int)i, 1);
     }
     return true;

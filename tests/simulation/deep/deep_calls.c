@@ -19,8 +19,9 @@ enum call_kind {
     LOGS,
     TAG
 };
-static const char *const kind_words[] = {"Create", "Describe", "List",    "Stop",    "Update",
-                                         "Quotas", "s3 get",   "s3 head", "s3 list", "logs", "Tag"};
+static const char *const kind_words[] = {"Create",  "Describe", "List",   "Stop",
+                                         "Update",  "Quotas",   "s3 get", "s3 head",
+                                         "s3 list", "logs",     "Tag"};
 
 struct aws_client {
     struct proc *p;

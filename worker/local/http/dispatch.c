@@ -225,7 +225,8 @@ static void fault_after(struct request *r)
     case FAULT_REFUSAL_LIES:
         buf_reset(&r->reply.body);
         reply_error(r, 400, "ResourceLimitExceeded", "%s",
-                    f->reason[0] != '\0' ? f->reason : "The account-level service limit is reached.");
+                    f->reason[0] != '\0' ? f->reason
+                                         : "The account-level service limit is reached.");
         break;
     default:
         r->reply.delay_us = fault_delay_us(f, USEC_PER_SEC);

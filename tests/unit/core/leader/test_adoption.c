@@ -178,6 +178,16 @@ static void test_adoption__every_stage_whose_name_agrees_is_tried(void **state)
     leader_world_done(&w);
 }
 
+static void test_adoption__reads_like_ours(void **state)
+{
+    (void)state;
+    assert_true(adoption_like_ours("d", "d-7-shards-42-a1-0a1b2c3d"));
+    assert_true(adoption_like_ours("team_a", "team-a-7-42-a1-0a1b2c3d"));
+    assert_false(adoption_like_ours("d", "e-7-shards-42-a1-0a1b2c3d"));
+    assert_false(adoption_like_ours("d", "d-shards-42-a1-0a1b2c3d"));
+    assert_false(adoption_like_ours("d", "d-7-shards-42"));
+}
+
 static void test_adoption__is_ours_by_its_very_name(void **state)
 {
     (void)state;
@@ -241,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_adoption__names_that_no_part_would_have),
         cmocka_unit_test(test_adoption__a_job_must_say_what_it_costs),
         cmocka_unit_test(test_adoption__every_stage_whose_name_agrees_is_tried),
+        cmocka_unit_test(test_adoption__reads_like_ours),
         cmocka_unit_test(test_adoption__is_ours_by_its_very_name),
         cmocka_unit_test(test_adoption__an_attempt_becomes_the_forgotten_one_of_its_name),
         cmocka_unit_test(test_adoption__looks_back_past_the_newest_intent),

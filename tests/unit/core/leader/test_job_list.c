@@ -68,9 +68,11 @@ static void test_job_list__unknown_names_are_looked_up_once(void **state)
     leader_world_init(&w);
     struct live_attempt *own = leader_world_attempt(&w, 1, 1);
     struct job_summary jobs[] = {
-        {.name = "d-7-shards-42-a1-0a1b2c3d"},    {.name = ""},
+        {.name = "d-7-shards-42-a1-0a1b2c3d"},
+        {.name = ""},
         {.name = "d-x-1"}, /* ours begin with a number and end with one of an attempt */
-        {.name = "other-7-shards-42-a1-0a1b2c3d"}, {.name = "e-7-shards-42-a1-0a1b2c3d"},
+        {.name = "other-7-shards-42-a1-0a1b2c3d"},
+        {.name = "e-7-shards-42-a1-0a1b2c3d"},
         {.name = "d-9-s-0-a12-ffffffff"}};
     size_t n = ARRAY_LEN(jobs);
     (void)snprintf(jobs[1].name, sizeof jobs[1].name, "%s", own->row.name.s);
