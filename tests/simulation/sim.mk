@@ -23,7 +23,11 @@ DEEP_WRAP := clock_wall_us clock_boot_us clock_mono_us rng_secret store_open sto
 DEEP_LIBS := $(call lib,orchestrator/controller) $(LIB_STORE) $(LIB_CORE) $(LIB_COMMON)
 $(O)/tests/simulation/deep/deep: $(DEEP_OBJS) $(O)/orchestrator/bridge.o $(O)/orchestrator/metrics.o $(GEN_OBJS) $(DEEP_LIBS)
 	$(link) $(LD_ALL) $(DEEP_WRAP:%=-Wl,--wrap=%) $(L_COMMON) $(L_PQ)
-.PHONY: deep deep-sim
+# The same with the objects of the folder MUTANT in front: deep/mutants.sh.
+deep-mutant: $(DEEP_OBJS) $(O)/orchestrator/bridge.o $(O)/orchestrator/metrics.o $(GEN_OBJS) $(DEEP_LIBS)
+	$(Q)$(CC) -o $(MUTANT)/deep $(wildcard $(MUTANT)/*.o) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	  $(LD_ALL) $(DEEP_WRAP:%=-Wl,--wrap=%) $(L_COMMON) $(L_PQ)
+.PHONY: deep deep-sim deep-mutant
 deep: $(O)/tests/simulation/deep/deep
 deep-sim: deep ## the deep simulation: SEEDS=n FIRST=m, TELL=1 for one seed's story
 	$(Q)$(O)/tests/simulation/deep/deep --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1) $(if $(TELL),--tell --jobs 1)

@@ -21,6 +21,7 @@
 #define CALM_MAX_US      (96 * HOUR)
 #define WORKERS_MAX      16
 #define SEEDS_A_PROCESS  10
+#define LOOKS            5 /* of the judge, before the calm */
 
 struct options {
     uint64_t first, seeds;
@@ -42,8 +43,8 @@ static void look(void *ctx, int64_t arg)
 {
     (void)ctx;
     judge_now();
-    if (arg < 2) {
-        event_at(deep->now_us + deep->calm_us / 3, look, NULL, arg + 1);
+    if (arg < LOOKS - 1) {
+        event_at(deep->now_us + deep->calm_us / LOOKS, look, NULL, arg + 1);
     }
 }
 
@@ -84,7 +85,7 @@ static void run_world(uint64_t seed, const char *conninfo, bool tell, struct res
     aws_world_init();
     people_start();
     faults_start();
-    event_at(deep->calm_us / 3, look, NULL, 0);
+    event_at(deep->calm_us / LOOKS, look, NULL, 0);
     while (!deep->wrong && deep->now_us < deep->calm_us && event_next()) {
     }
     if (!deep->wrong) {

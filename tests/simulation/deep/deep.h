@@ -5,7 +5,8 @@
  * Modules: deep_time (events, virtual clock and loop, droverd processes as coroutines), deep_store
  * (faults of the database's connections), deep_calls (requests on their way to AWS and back),
  * deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (campaigns and verbs,
- * through store/api), deep_judge (what must hold), deep (options, workers, seeds). */
+ * through store/api), deep_judge (what must hold), deep_lease (what must hold of leadership), deep
+ * (options, workers, seeds). */
 #pragma once
 #include "aws/logs.h"
 #include "aws/quotas.h"
@@ -72,7 +73,11 @@ struct proc {
     bool notified;
     PGresult *try_lock_said, *lease_said; /* as a standby was answered last */
     bool dying;
-    int step_crash; /* die at this step point from now; 0: not planned */
+    int64_t epoch;          /* the newest it took */
+    int64_t lease_asked_us; /* before its last take or renewal was sent */
+    int64_t lease_until_us; /* its lease by that */
+    int64_t pass_us;        /* its pass began */
+    int step_crash;         /* die at this step point from now; 0: not planned */
 };
 
 enum job_life {
@@ -105,7 +110,14 @@ struct job {
     int64_t retained_s;
     char reused_by[64];
     uint32_t gen, pool_gen;
-    bool written; /* its output is in S3 */
+    bool written;  /* its output is in S3 */
+    bool our_stop; /* a stop of ours has ended it */
+};
+
+/* A limit that people set on our own use of a type. */
+struct use_limit {
+    int64_t now, before; /* DEEP_NEVER: none. before: the most since use was last within `now` */
+    int64_t set_us;
 };
 
 struct campaign {
@@ -154,7 +166,10 @@ struct world {
     /* people */
     struct campaign campaigns[CAMPAIGNS_MAX];
     int64_t verbs, verbs_refused;
+    struct use_limit limits[TYPES];
     /* judge */
+    int64_t epoch;    /* the newest that was taken */
+    int64_t quiet_us; /* no campaign is left and nothing of ours is at AWS since; 0: not so */
     bool wrong;
     char verdict[512];
     int64_t takeovers, crashes, cuts, statements;
@@ -178,6 +193,8 @@ void proc_stop(struct proc *p);   /* in order */
 void proc_notify(struct proc *p); /* its listening connection has something to read */
 /* From inside a process: time passes; it may be frozen or die here. */
 void proc_step(const char *where);
+void proc_freeze_here(const char *where);
+_Noreturn void proc_die_here(const char *where);
 void proc_sleep(int64_t us);
 /* fn(ctx) runs in p's next pass, as if an fd of it became ready. */
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
@@ -235,7 +252,9 @@ void s3_answer_list(const struct s3_uri *u, struct s3_result *ret);
 
 /* --- deep_people.c --- */
 void people_start(void);
-void people_verb(void); /* somebody does something */
+void people_verb(void);         /* somebody does something */
+void people_pause_resume(void); /* somebody pauses a campaign and resumes it soon */
+void people_meanwhile(void);    /* one of both, in the middle of a droverd's pass */
 void people_care(void); /* after the calm: what keeps a campaign from its end is put right */
 
 /* --- deep_judge.c --- */
@@ -248,5 +267,15 @@ void judge_stopped(struct campaign *c);    /* from this commit on nothing of it 
 void judge_wanted(struct campaign *c);     /* until now */
 void judge_gives_up(const struct campaign *c); /* care has not brought it to its end */
 struct campaign *campaign_find(int64_t id);    /* NULL: no such */
+void judge_limit_set(int type, int64_t n);     /* people have limited our use of it; -1: no more */
+void judge_stop_sent(const struct job *j);     /* a Stop of ours has its effect */
 bool judge_over(void);
 void judge_end(void);
+
+/* --- deep_lease.c: told by deep_store, deep_time and deep_calls --- */
+void lease_asked(struct proc *p);                /* a take or a renewal is about to be sent */
+void lease_taken(struct proc *p, int64_t epoch); /* a take has its effect */
+void lease_renewed(struct proc *p);
+void lease_begins(const struct proc *p);    /* a transaction or renewal of a leader begins */
+void lease_committed(const struct proc *p); /* a transaction of a leader is committed */
+void lease_sends(const struct proc *p, const char *what, const char *name); /* to AWS */

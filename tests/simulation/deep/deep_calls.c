@@ -256,6 +256,8 @@ static void effect_job(struct sagemaker_call *k)
         aws_describe(j, fault(FAULT_STALE), &k->job);
     } else if (k->kind == STOP) {
         k->flag = j->over;
+        judge_stop_sent(j);
+        j->our_stop |= !j->over;
         job_stop(j);
     } else {
         k->flag = !job_end_pool(j);
@@ -356,6 +358,9 @@ static void connected(void *ctx)
     k->signed_us = wall_now();
     if (go) {
         proc_step(kind_words[k->kind]); /* signed: it may be frozen or die right here */
+        if (fault(FAULT_FREEZE_SIGNED)) {
+            proc_freeze_here(kind_words[k->kind]);
+        }
     }
     if (!go || !may_send(k) || fault(FAULT_UNSENT)) {
         fail(k, AWS_UNSENT, 0, "not sent");
@@ -363,6 +368,9 @@ static void connected(void *ctx)
         k->answered = true;
         loop_post(k->client->l, deliver, k);
         return;
+    }
+    if (k->client->may_send != NULL) { /* else anybody may ask, as the bridge does */
+        lease_sends(k->p, kind_words[k->kind], k->name);
     }
     event_at(deep->now_us + between(&deep->rng_aws, 1000, 40000), arrive, k, 0);
 }

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define ROWS_END_US (2 * HOUR) /* after the last campaign and job */
+
 void wrong(const char *what, const char *fmt, ...)
 {
     char text[400];
@@ -125,6 +127,31 @@ static int64_t task_state(const struct job *j)
                          "SELECT state FROM task_run WHERE campaign_id = $1 AND id = $2", &p);
 }
 
+/* A leader learns of a new limit with its next look; one that is frozen may look late. */
+#define LIMIT_GRACE_US (20 * MINUTE)
+
+void judge_limit_set(int type, int64_t n)
+{
+    struct use_limit *l = &deep->limits[type];
+    l->before = MAX(l->before, l->now);
+    l->now = n < 0 ? DEEP_NEVER : n;
+    l->before = MAX(l->before, l->now);
+    l->set_us = deep->now_us;
+}
+
+/* I4: never more than people allow; what ran before they allowed less may end. */
+static void check_limit(int type, int64_t held)
+{
+    struct use_limit *l = &deep->limits[type];
+    if (held > l->before) {
+        wrong("I4", "our rows hold %lld instances of %s, people allow %lld", (long long)held,
+              deep_types[type], (long long)l->before);
+    }
+    if (held <= l->now && deep->now_us - l->set_us > LIMIT_GRACE_US) {
+        l->before = l->now;
+    }
+}
+
 /* I1: one live job a task; I4: quotas; I5: budgets. */
 void judge_job_created(const struct job *j)
 {
@@ -156,6 +183,22 @@ void judge_job_created(const struct job *j)
         wrong("I4", "%lld instances of %s run, our rows hold %lld", (long long)used,
               deep_types[j->type], (long long)held);
     }
+    if (!j->spot) {
+        check_limit(j->type, held);
+    }
+}
+
+/* P7: a stop that the next leader would not know as ours fails the part. */
+void judge_stop_sent(const struct job *j)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, j->name);
+    if (!j->foreign &&
+        sql_asked_i64("judge_stop",
+                      "SELECT count(*) FROM attempt WHERE name = $1 AND NOT unwanted AND state < 8",
+                      &p) > 0) {
+        wrong("I2", "%s is stopped, and no row says that nobody wants it", j->name);
+    }
 }
 
 static void check_rows(void)
@@ -171,6 +214,43 @@ static void check_rows(void)
     PQclear(r);
 }
 
+/* A pool belongs to a live attempt or to nobody, and no money is below zero. */
+static void check_pools_and_money(void)
+{
+    AUTO_RESULT PGresult *r = sql_asked(
+        "judge_taken",
+        "SELECT p.id, p.taken_by FROM pool p LEFT JOIN attempt a ON a.id = p.taken_by WHERE "
+        "p.state = 'available' AND p.taken_by IS NOT NULL AND a.holds IS NOT TRUE LIMIT 1",
+        NULL);
+    if (row_count(r) > 0) {
+        wrong("I7", "pool %lld is taken by attempt %lld, which has ended",
+              (long long)row_i64(r, 0, 0), (long long)row_i64(r, 0, 1));
+    }
+    int64_t below = sql_asked_i64("judge_below",
+                                  "SELECT count(*) FROM money WHERE reserved_musd < 0 OR "
+                                  "spent_musd < 0",
+                                  NULL);
+    if (below > 0) {
+        wrong("I5", "%lld sums of money are negative", (long long)below);
+    }
+}
+
+/* I13: what our own stop ended goes back to its queue, whoever leads by then. */
+static void check_failed(void)
+{
+    AUTO_RESULT PGresult *r =
+        sql_asked("judge_failed",
+                  "SELECT a.name FROM task_run r JOIN attempt a ON a.task_id = r.id AND a.n = "
+                  "r.names WHERE r.state = 4 AND a.unwanted AND a.stop_cause = 0",
+                  NULL);
+    for (int i = 0; i < row_count(r); i++) {
+        const struct job *j = job_find(row_text(r, i, 0));
+        if (j != NULL && j->our_stop && strcmp(j->status, "Stopped") == 0 && !j->max_runtime_hit) {
+            wrong("I13", "the part of %s failed since we stopped it", j->name);
+        }
+    }
+}
+
 /* Also in the middle of a run: every sum is right at every commit. */
 void judge_now(void)
 {
@@ -181,34 +261,8 @@ void judge_now(void)
             check_stopped(&deep->campaigns[i]);
         }
     }
-    PGresult *r = sql_rows("SELECT m.level || ' ' || m.ref_id FROM money m JOIN cap k ON k.level = "
-                           "m.level AND k.ref_id = "
-                           "m.ref_id WHERE m.reserved_musd < 0 OR m.spent_musd < 0 LIMIT 1");
-    if (PQntuples(r) > 0) {
-        wrong("I5", "negative money of %s", PQgetvalue(r, 0, 0));
-    }
-    PQclear(r);
-}
-
-bool judge_over(void)
-{
-    for (int i = 0; i < deep->campaigns_n; i++) {
-        if (deep->campaigns[i].id == 0) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < deep->jobs_n; i++) {
-        if (!deep->jobs[i].foreign && (!deep->jobs[i].over || deep->jobs[i].holds)) {
-            return false;
-        }
-    }
-    return sql_asked_i64(
-               "judge_over",
-               "SELECT (SELECT count(*) FROM campaign_run WHERE state NOT IN ('succeeded', "
-               "'failed', 'cancelled')) + (SELECT count(*) FROM attempt WHERE state < 8 OR holds "
-               "OR open_musd <> 0) + (SELECT count(*) FROM pool WHERE ended_at IS "
-               "NULL) + (SELECT count(*) FROM operation WHERE state IN ('accepted', 'running'))",
-               NULL) == 0;
+    check_pools_and_money();
+    check_failed();
 }
 
 /* Money of a line of the invoice, rounded half up once. */
@@ -333,6 +387,50 @@ static void check_ends(void)
     }
 }
 
+/* Nothing of ours is at AWS. */
+static bool aws_quiet(void)
+{
+    for (size_t i = 0; i < deep->jobs_n; i++) {
+        if (!deep->jobs[i].foreign && (!deep->jobs[i].over || deep->jobs[i].holds)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool all_submitted(void)
+{
+    for (int i = 0; i < deep->campaigns_n; i++) {
+        if (deep->campaigns[i].id == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* In the calm: over, or wrong when rows stay open though campaigns and jobs have all ended. */
+bool judge_over(void)
+{
+    if (!all_submitted() || !aws_quiet()) {
+        deep->quiet_us = 0;
+        return false;
+    }
+    AUTO_RESULT PGresult *r = sql_asked(
+        "judge_over",
+        "SELECT (SELECT count(*) FROM campaign_run WHERE state NOT IN ('succeeded', 'failed', "
+        "'cancelled')), (SELECT count(*) FROM attempt WHERE state < 8 OR holds OR open_musd <> 0) "
+        "+ (SELECT count(*) FROM pool WHERE ended_at IS NULL) + (SELECT count(*) FROM operation "
+        "WHERE state IN ('accepted', 'running'))",
+        NULL);
+    int64_t live = row_i64(r, 0, 0), rows = row_i64(r, 0, 1);
+    deep->quiet_us = live > 0 ? 0 : deep->quiet_us > 0 ? deep->quiet_us : deep->now_us;
+    if (live == 0 && rows > 0 && deep->now_us - deep->quiet_us > ROWS_END_US) {
+        check_ends();
+        wrong("I18", "%lld rows stay open though nothing runs", (long long)rows);
+    }
+    return live == 0 && rows == 0;
+}
+
 /* I17: a done task has an output that a job of it wrote. */
 static void check_done(void)
 {
@@ -396,5 +494,6 @@ void judge_end(void)
     check_ends();
     check_rows();
     check_done();
+    check_failed();
     check_invoice();
 }

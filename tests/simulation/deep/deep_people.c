@@ -232,8 +232,22 @@ static void submit(void *ctx, int64_t arg)
     free(faults);
 }
 
+/* Some types may be used only in part, from the start. */
+static void limit_use(void)
+{
+    struct rng *r = &deep->rng_people;
+    struct err err = ERR_INIT;
+    for (int t = 0; t < TYPES; t++) {
+        int64_t n = rng_chance(r, 0.3) ? between(r, 1, 6) : -1;
+        if (n > 0 && apidb_slot_limit(deep->api, deep_types[t], n, &err)) {
+            judge_limit_set(t, n);
+        }
+    }
+}
+
 void people_start(void)
 {
+    limit_use();
     for (int i = 0; i < deep->campaigns_n; i++) {
         struct campaign *c = &deep->campaigns[i];
         c->yaml = write_campaign(c, i);
@@ -321,11 +335,16 @@ static bool scale(struct campaign *c, struct err *err)
                                          .budget_musd = -1,
                                          .set_parts = rng_chance(r, 0.5),
                                          .parts = between(r, 1, 12)};
-    bool type = rng_chance(r, 0.3);
-    return tx_begin(tx, TX_WRITE, err) &&
-           (type ? apidb_slot_limit(tx, deep_types[rng_below(r, TYPES)], between(r, 0, 6), err)
-                 : apidb_project_patch(tx, c->project, &l, err)) &&
-           apidb_notify(tx, err) && tx_commit(tx, err);
+    int type = rng_chance(r, 0.3) ? (int)rng_below(r, TYPES) : -1;
+    int64_t n = between(r, 0, 6);
+    bool ok = tx_begin(tx, TX_WRITE, err) &&
+              (type >= 0 ? apidb_slot_limit(tx, deep_types[type], n, err)
+                         : apidb_project_patch(tx, c->project, &l, err)) &&
+              apidb_notify(tx, err) && tx_commit(tx, err);
+    if (ok && type >= 0) {
+        judge_limit_set(type, n);
+    }
+    return ok;
 }
 
 static bool set_budget(struct campaign *c, int64_t musd, struct err *err)
@@ -395,6 +414,40 @@ void people_verb(void)
     }
 }
 
+static void resume(void *ctx, int64_t arg)
+{
+    struct campaign *c = ctx;
+    (void)arg;
+    if (deep->now_us < deep->db_down_until_us) {
+        event_at(deep->db_down_until_us + SEC, resume, ctx, arg);
+        return;
+    }
+    verb_on(c, 1);
+}
+
+void people_pause_resume(void)
+{
+    struct rng *r = &deep->rng_people;
+    struct campaign *c = &deep->campaigns[rng_below(r, (uint64_t)deep->campaigns_n)];
+    int64_t us = between(r, 1, 120) * SEC;
+    if (c->id > 0 && !c->stopped && deep->now_us >= deep->db_down_until_us) {
+        verb_on(c, 0);
+        event_at(deep->now_us + us, resume, c, 0);
+    }
+}
+
+void people_meanwhile(void)
+{
+    struct proc *p = deep->cur;
+    deep->cur = NULL;
+    if (rng_chance(&deep->rng_people, 0.5)) {
+        people_verb();
+    } else {
+        people_pause_resume();
+    }
+    deep->cur = p;
+}
+
 /* --- the calm --- */
 
 static void free_limits(void)
@@ -413,6 +466,10 @@ static void free_limits(void)
     }
     if (!ok || !apidb_notify(tx, &err) || !tx_commit(tx, &err)) {
         trace("limits stay: %s", err.message);
+        return;
+    }
+    for (int t = 0; t < TYPES; t++) {
+        judge_limit_set(t, -1);
     }
 }
 

@@ -265,14 +265,49 @@ static bool ours(const struct store *s)
     return deep != NULL && deep->cur != NULL && !s->dead;
 }
 
+static bool is_take(const char *name)
+{
+    return strncmp(name, "lease_take", 10) == 0;
+}
+
+/* What people do here falls between two transactions; and from lease_take on a takeover is half
+ * done, till the lock and the sessions are its own. */
+static void before_lease(const char *name)
+{
+    struct proc *p = deep->cur;
+    bool begins = strcmp(name, "lease_check") == 0, renews = strcmp(name, "lease_renew") == 0;
+    if (begins && fault(FAULT_MEANWHILE)) {
+        people_meanwhile();
+    }
+    if (begins || renews) {
+        lease_begins(p);
+    }
+    if (renews || is_take(name)) {
+        lease_asked(p);
+    }
+    bool takeover =
+        is_take(name) || strcmp(name, "lease_evict") == 0 || strcmp(name, "lease_lock") == 0;
+    if (takeover && fault(FAULT_TAKEOVER_BREAKS)) {
+        if (rng_chance(&deep->rng_time, 0.5)) {
+            proc_die_here(name);
+        }
+        proc_freeze_here(name);
+    }
+}
+
 static void before(struct store *s, const char *name)
 {
     if (ours(s)) {
+        if (strncmp(name, "lease_", 6) == 0) {
+            before_lease(name);
+        }
         proc_step(name);
         if (strncmp(name, "lease_", 6) != 0 && ++deep->statements == STATEMENTS_MAX) {
             wrong("I18", "%d statements, and no end: it turns in a circle", STATEMENTS_MAX);
         }
-        if (deep->now_us < deep->db_down_until_us || fault(FAULT_CUT_BEFORE)) {
+        bool commit = strcmp(name, "COMMIT") == 0;
+        if (deep->now_us < deep->db_down_until_us || fault(FAULT_CUT_BEFORE) ||
+            (commit && fault(FAULT_CUT_AT_COMMIT))) {
             trace("cut before %s", name);
             cut(s);
         }
@@ -290,6 +325,25 @@ static bool lost(struct store *s, const char *name, enum harm f, struct err *err
     s->dead = true;
     (void)err_set(err, ERR_UNAVAILABLE, "database: %s: no answer", name);
     return true;
+}
+
+/* A failed statement is real: the transaction is aborted. ROLLBACK always works. */
+static bool refused(struct store *s, const char *name, bool commit, struct err *err)
+{
+    static const char *const states[] = {"55P03", "57014", "53100", "40P01"};
+    static const char *const commit_states[] = {"53100", "40001"};
+    enum harm f = commit ? FAULT_COMMIT_REFUSED : FAULT_BUSY;
+    struct rng *r = &deep->rng_fault[f];
+    char sql[128];
+    if (!ours(s) || s->role != STORE_LEADER || strcmp(name, "ROLLBACK") == 0 || !fault(f)) {
+        return false;
+    }
+    const char *state = commit ? commit_states[rng_below(r, ARRAY_LEN(commit_states))]
+                               : states[rng_below(r, ARRAY_LEN(states))];
+    trace("%s fails: %s", name, state);
+    (void)snprintf(sql, sizeof sql, "DO $$ BEGIN RAISE 'simulated' USING ERRCODE = '%s'; END $$",
+                   state);
+    return !__real_store_plain(s, sql, err);
 }
 
 static void wait_evicted(const struct store *s)
@@ -328,6 +382,9 @@ static bool answer(struct store *s, const char *name, const char *sql, struct pa
     if (!__real_store_exec(s, name, sql, p, ret, err)) {
         return false;
     }
+    if (ours(s) && is_take(name) && row_count(*ret) == 1) {
+        lease_taken(deep->cur, row_i64(*ret, 0, 0));
+    }
     if (said != NULL && !(strcmp(name, "lease_try_lock") == 0 && row_bool(*ret, 0, 0))) {
         *said = PQcopyResult(*ret, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
     } else if (ours(s) && strncmp(name, "lease_", 6) == 0) {
@@ -340,7 +397,7 @@ bool __wrap_store_exec(struct store *s, const char *name, const char *sql, struc
                        PGresult **ret, struct err *err)
 {
     before(s, name);
-    if (!answer(s, name, sql, p, ret, err)) {
+    if (refused(s, name, false, err) || !answer(s, name, sql, p, ret, err)) {
         return false;
     }
     if (lost(s, name, FAULT_CUT_AFTER, err)) {
@@ -355,8 +412,11 @@ bool __wrap_store_run(struct store *s, const char *name, const char *sql, struct
                       int64_t *ret_n, struct err *err)
 {
     before(s, name);
-    if (!__real_store_run(s, name, sql, p, ret_n, err)) {
+    if (refused(s, name, false, err) || !__real_store_run(s, name, sql, p, ret_n, err)) {
         return false;
+    }
+    if (ours(s) && strcmp(name, "lease_renew") == 0 && *ret_n == 1) {
+        lease_renewed(deep->cur);
     }
     if (ours(s) && strncmp(name, "lease_", 6) == 0) {
         forget_answers();
@@ -371,8 +431,12 @@ bool __wrap_store_plain(struct store *s, const char *sql, struct err *err)
 {
     bool commit = strstr(sql, "COMMIT") != NULL;
     before(s, commit ? "COMMIT" : sql);
-    if (!__real_store_plain(s, sql, err)) {
+    if (refused(s, commit ? "COMMIT" : sql, commit, err) ||
+        !__real_store_plain(s, commit ? "COMMIT" : sql, err)) {
         return false;
+    }
+    if (commit && ours(s) && s->role == STORE_LEADER) {
+        lease_committed(deep->cur);
     }
     if (commit && deep != NULL && deep->cur == NULL) {
         store_notify_all();
@@ -388,7 +452,7 @@ bool __wrap_store_pipeline(struct store *s, const struct statement *st, size_t n
 {
     const char *name = st[n - 1].name != NULL ? st[n - 1].name : "statements";
     before(s, name);
-    if (!__real_store_pipeline(s, st, n, ret, err)) {
+    if (refused(s, name, false, err) || !__real_store_pipeline(s, st, n, ret, err)) {
         return false;
     }
     if (lost(s, name, FAULT_CUT_AFTER, err)) {
@@ -492,16 +556,24 @@ void store_world_close(void)
 }
 
 /* Everything a seed before this one has left, identities with it. The few rows that migrations make
- * are made again. */
+ * are made again. A truncated table costs every session all its plans, so that is done once a
+ * process; then rows are deleted, of which few remain to be stepped over. */
 void store_world_reset(void)
 {
-    AUTO_RESULT PGresult *r =
-        sql_rows("SELECT string_agg(format('%%I', relname), ', ') FROM pg_class WHERE relkind IN "
-                 "('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace AND "
-                 "relname <> 'schema_migration'");
-    sql_do("SET session_replication_role = replica; TRUNCATE %s RESTART IDENTITY; "
-           "SET session_replication_role = origin",
-           PQgetvalue(r, 0, 0));
+    static char deletes[4096];
+    if (deletes[0] == '\0') {
+        AUTO_RESULT PGresult *r = sql_rows(
+            "SELECT string_agg(format('%%I', relname), ', '), string_agg(format('DELETE FROM %%I', "
+            "relname), '; ') FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND "
+            "relnamespace = 'public'::regnamespace AND relname <> 'schema_migration'");
+        (void)snprintf(deletes, sizeof deletes, "%s", PQgetvalue(r, 0, 1));
+        sql_do("SET session_replication_role = replica; TRUNCATE %s RESTART IDENTITY; "
+               "SET session_replication_role = origin",
+               PQgetvalue(r, 0, 0));
+    } else {
+        sql_do("SET session_replication_role = replica; %s; SET session_replication_role = origin",
+               deletes);
+    }
     sql_do(
         "SELECT setval(c.oid::regclass, s.seqstart, false) FROM pg_class c JOIN pg_sequence s ON "
         "s.seqrelid = c.oid WHERE c.relnamespace = 'public'::regnamespace");

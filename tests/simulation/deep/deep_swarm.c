@@ -37,11 +37,15 @@ void swarm_draw(struct world *w, uint64_t seed)
     double exists = (double[]){0.0, 0.15, 0.3, 0.3, 0.5, 0.8}[rng_below(&r, 6)];
     for (int f = 0; f < FAULT_N; f++) {
         double u = rng_unit(&r), v = rng_unit(&r);
-        bool usual = f == FAULT_VERBS || f == FAULT_CRASH || f == FAULT_CRASH_STEP;
+        bool usual = f == FAULT_VERBS || f == FAULT_CRASH || f == FAULT_CRASH_STEP ||
+                     f == FAULT_PAUSE_RESUME;
         w->strength[f] = u < (usual ? MAX(exists, 0.85) : exists) ? rows[f].most * v * v : 0;
         rng_split(&all, rows[f].word, &w->rng_fault[f]);
     }
     w->seed = seed;
+    for (int t = 0; t < TYPES; t++) {
+        w->limits[t] = (struct use_limit){.now = DEEP_NEVER, .before = DEEP_NEVER};
+    }
     w->procs_n = rng_chance(&r, 0.4) ? 2 : rng_chance(&r, 0.1) ? 3 : 1;
     w->campaigns_n = (int)(rng_chance(&r, 0.8) ? 2 : between(&r, 3, 5));
     w->calm_us = (rng_chance(&r, 0.8) ? between(&r, 30, 120) : between(&r, 120, 300)) * MINUTE;
@@ -100,7 +104,8 @@ static void strike_proc(enum harm f, struct rng *r)
 {
     struct proc *p = &deep->procs[rng_below(r, (uint64_t)deep->procs_n)];
     int64_t n = between(r, 1, 200);
-    int64_t us = (rng_chance(r, 0.5) ? between(r, 1, 30) : between(r, 30, 300)) * SEC;
+    int64_t lease_s = deep->lease_us / SEC; /* half of all freezes outlast a lease */
+    int64_t us = (rng_chance(r, 0.5) ? between(r, 1, 30) : between(r, lease_s, 3 * lease_s)) * SEC;
     if (f == FAULT_CRASH) {
         proc_kill(p);
     } else if (f == FAULT_CRASH_STEP) {
@@ -166,6 +171,8 @@ static void strike(void *ctx, int64_t arg)
         trace("the database is gone for a while");
     } else if (f == FAULT_VERBS) {
         people_verb();
+    } else if (f == FAULT_PAUSE_RESUME) {
+        people_pause_resume();
     } else {
         strike_aws(f, r);
     }

@@ -366,6 +366,7 @@ static void run_fds(struct loop *l)
 static int64_t loop_pass(struct loop *l)
 {
     l->now_us = __wrap_clock_mono_us();
+    l->p->pass_us = deep->now_us;
     if (l->pre_hook != NULL) {
         l->pre_hook(l->pre_ctx);
     }
@@ -494,6 +495,7 @@ void proc_start(struct proc *p)
     p->gen++;
     p->frozen_until_us = 0;
     p->step_crash = 0;
+    p->epoch = p->lease_asked_us = p->lease_until_us = 0;
     p->listen = NULL;
     memset(&p->status, 0, sizeof p->status);
     memset(p->stores, 0, sizeof p->stores);
@@ -552,6 +554,30 @@ void proc_sleep(int64_t us)
     yield_until(deep->cur, deep->now_us + us, false);
 }
 
+_Noreturn void proc_die_here(const char *where)
+{
+    struct proc *p = deep->cur;
+    trace("killed at %s", where);
+    deep->crashes++;
+    p->up = false;
+    p->dying = true;
+    yield_until(p, DEEP_NEVER, false);
+    deep_die("a dead process runs on");
+}
+
+/* Up to three leases. */
+void proc_freeze_here(const char *where)
+{
+    struct proc *p = deep->cur;
+    int64_t us = between(&deep->rng_time, 1, 3 * deep->lease_us / SEC) * SEC;
+    trace("frozen at %s for %lld s", where, (long long)(us / SEC));
+    p->frozen_until_us = deep->now_us + us;
+    store_frozen(p);
+    proc_sleep(us);
+    p->frozen_until_us = 0;
+    trace("thaws");
+}
+
 void proc_step(const char *where)
 {
     struct proc *p = deep->cur;
@@ -564,20 +590,9 @@ void proc_step(const char *where)
     deep->now_us += between(&deep->rng_time, 50, 800);
     deep->hash = (deep->hash ^ (uint64_t)deep->now_us) * 1099511628211u;
     if (p->step_crash > 0 && --p->step_crash == 0) {
-        trace("killed at %s", where);
-        deep->crashes++;
-        p->up = false;
-        p->dying = true;
-        yield_until(p, DEEP_NEVER, false);
-        deep_die("a dead process runs on");
+        proc_die_here(where);
     }
     if (fault(FAULT_FREEZE_STEP)) {
-        int64_t us = between(&deep->rng_time, 1, 3 * deep->lease_us / SEC) * SEC;
-        trace("frozen at %s for %lld s", where, (long long)(us / SEC));
-        p->frozen_until_us = deep->now_us + us;
-        store_frozen(p);
-        proc_sleep(us);
-        p->frozen_until_us = 0;
-        trace("thaws");
+        proc_freeze_here(where);
     }
 }

@@ -1,48 +1,85 @@
 #!/usr/bin/env bash
-# Planted bugs in the controller and in SQL that the deep simulation must find: each patch of
-# mutants/ is built in a copy of the tree, which begins with this tree's objects, and runs seeds until
-# one breaks a promise; a seed that only takes too long does not count. ONLY=word picks some, SEEDS is
-# how many a patch gets. Prints TAP.
+# Planted bugs in the controller and in SQL that the deep simulation must find. Each patch of
+# mutants/ changes copies of the files it names; only the objects made of those are compiled anew and
+# linked in front of the archives. Then seeds run in order until one breaks a promise; a seed that
+# only takes too long does not count. ONLY=word picks some, SEEDS (300) is how many a patch gets at
+# most, FIRST where they begin, JOBS how many run at once. Prints TAP and a line of figures.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
-seeds=${SEEDS:-60}
-top=$PWD
-copy=$top/build/tests/deep-mutants
-deep=build/release/tests/simulation/deep/deep
+here=tests/simulation/deep
+out=build/release/$here/mutants
+seeds=${SEEDS:-300}
+first=${FIRST:-1}
 make -s -j2 VARIANT=release deep >&2 || { echo "not ok - deep mutants: does not build"; exit 1; }
-mkdir -p "$copy"
-tar -cf - --exclude=./build --exclude=./.git . | tar -xf - -C "$copy" || exit 1
-for made in gen bin release; do
-    [ -e build/$made ] && mkdir -p "$copy/build" && cp -a build/$made "$copy/build/"
-done
-ln -sfn "$top/build/deps" "$copy/build/deps"
-ln -sfn "$top/build/web" "$copy/build/web"
-n=0
-missed=0
-cd "$copy" || exit 1
-for patch in tests/simulation/deep/mutants/*"${ONLY:-}"*.patch; do
-    name=$(basename "$patch" .patch)
-    n=$((n + 1))
-    if ! patch -s -p1 <"$patch"; then
-        echo "not ok $n - deep mutant $name: does not apply"
-        missed=$((missed + 1))
-        continue
+
+# The sources whose objects differ: a C file itself, of SQL those that use a query that changed.
+objects_of() { # DIR FILE
+    local dir=$1 file=$2 name names
+    if [[ $file == *.c ]]; then
+        echo "$file"
+        return
     fi
-    if ! make -s -j2 VARIANT=release deep >"$copy/build/$name.log" 2>&1; then
-        echo "not ok $n - deep mutant $name: does not build"
-        missed=$((missed + 1))
+    mkdir -p "$dir/gen"
+    (cd "$dir" && for f in "$OLDPWD"/sql/queries/*.sql; do
+        [ -f "sql/queries/$(basename "$f")" ] && f=sql/queries/$(basename "$f")
+        cat "$f"
+    done) > "$dir/all.sql"
+    awk -f sql/queries.awk "$dir/all.sql" > "$dir/gen/queries.h" || return 1
+    names=$(awk '/^#define SQL_[A-Z0-9_]* / { name = $2 }
+        NR == FNR { old[name] = old[name] $0; next } { new[name] = new[name] $0 }
+        END { for (name in new) if (new[name] != old[name]) print substr(name, 5) }' \
+        build/gen/queries.h "$dir/gen/queries.h")
+    for name in $names; do
+        grep -lE "QUERY\($name\)" orchestrator/store/*/*.c
+    done | sort -u
+}
+
+build() { # DIR: compiles what its files change, links
+    local dir=$1 file src
+    for file in $(cd "$dir" && find orchestrator sql -type f ! -name '*.orig' 2>/dev/null); do
+        for src in $(objects_of "$dir" "$file"); do
+            [ -f "$dir/$src" ] || { mkdir -p "$dir/$(dirname "$src")" && cp "$src" "$dir/$src"; }
+            # shellcheck disable=SC2046 # a list of words
+            ${CC:-gcc} -std=gnu17 -D_GNU_SOURCE -O1 -w -fPIE -pthread -Iinclude "-I$dir/gen" -Ibuild/gen \
+                -Iorchestrator "-I$(dirname "$src")" $(pkg-config --cflags libpq jansson libcurl) \
+                -c "$dir/$src" -o "$dir/$(tr / _ <<< "${src%.c}").o" || return 1
+        done
+    done
+    [ -n "$(find "$dir" -maxdepth 1 -name '*.o')" ] && make -s VARIANT=release deep-mutant MUTANT="$dir"
+}
+
+one() { # NAME: what it says on one line
+    local name=$1 dir=$out/$1 file said
+    rm -rf "$dir" && mkdir -p "$dir" || exit 1
+    # shellcheck disable=SC2013 # paths of the tree have no spaces
+    for file in $(sed -n 's,^+++ b/\([^[:space:]]*\).*,\1,p' "$here/mutants/$name.patch"); do
+        mkdir -p "$dir/$(dirname "$file")" && cp "$file" "$dir/$file"
+    done
+    if ! patch -s -f -F 2 -p1 -d "$dir" < "$here/mutants/$name.patch" > "$dir/log" 2>&1; then
+        echo "not ok - deep mutant $name: does not apply"
+    elif ! build "$dir" > "$dir/log" 2>&1; then
+        echo "not ok - deep mutant $name: does not build"
     else
-        $deep --seeds "$seeds" --first "${FIRST:-1}" --jobs 2 --until-wrong >"$copy/build/$name.out" 2>&1
-        said=$(grep '^not ok - deep seed' "$copy/build/$name.out" | grep -v 'not over after' | head -1)
+        "$dir/deep" --seeds "$seeds" --first "$first" --jobs "${JOBS:-2}" --until-wrong > "$dir/log" 2>&1
+        said=$(grep '^not ok - deep seed' "$dir/log" | grep -v 'not over after' | head -1)
+        rm -f "$dir/deep"
         if [ -n "$said" ]; then
-            echo "ok $n - deep mutant $name: $(cut -c10-150 <<<"$said")"
+            echo "ok - deep mutant $name: $(cut -c10-150 <<< "$said") ($(sed -n 's/^# \([0-9.]* CPU s\).*/\1/p' "$dir/log"))"
         else
-            echo "not ok $n - deep mutant $name: no seed of $seeds finds it"
-            missed=$((missed + 1))
+            echo "not ok - deep mutant $name: no seed of $seeds finds it"
         fi
     fi
-    patch -s -R -p1 <"$patch"
+}
+
+n=0
+missed=0
+for patch in "$here"/mutants/*"${ONLY:-}"*.patch; do
+    said=$(one "$(basename "$patch" .patch)")
+    n=$((n + 1))
+    [[ $said == ok* ]] || missed=$((missed + 1))
+    echo "${said/ok -/ok $n -}"
 done
 echo "1..$n"
-echo "# $((n - missed)) of $n found in $SECONDS s"
+read -r -a cpu <<< "$(times | tail -1 | tr 'ms' '  ')"
+echo "# $((n - missed)) of $n found in $SECONDS s, $((cpu[0] * 60 + ${cpu[1]%.*} + cpu[2] * 60 + ${cpu[3]%.*})) CPU s"
 exit $((missed > 0))
