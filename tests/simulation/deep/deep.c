@@ -233,6 +233,10 @@ static void cluster_start(const struct options *o)
                                            "synchronous_commit = off",
                                            "track_counts = off",
                                            "track_activities = off",
+                                           "update_process_title = off",
+                                           "wal_writer_delay = '10s'",
+                                           "wal_writer_flush_after = '1GB'",
+                                           "bgwriter_delay = '10s'",
                                            "checkpoint_timeout = '1h'",
                                            "max_wal_size = '4GB'",
                                            "deadlock_timeout = '10s'"};

@@ -2,8 +2,8 @@
  * virtual time, with a simulated AWS below the headers of aws/ and common/s3.h. One world is one
  * seed and one process; everything in it is drawn from the seed.
  *
- * Modules: deep_time (events, virtual clock and loop, droverd processes as coroutines), deep_store
- * (faults of the database's connections), deep_calls (requests on their way to AWS and back),
+ * Modules: deep_time (events, virtual clock, droverd processes as coroutines), deep_loop (their loop),
+ * deep_store (faults of the database's connections), deep_calls (requests on their way to AWS and back),
  * deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (campaigns and verbs,
  * through store/api), deep_judge (what must hold), deep_lease (what must hold of leadership), deep
  * (options, workers, seeds). */
@@ -196,7 +196,12 @@ void proc_step(const char *where);
 void proc_freeze_here(const char *where);
 _Noreturn void proc_die_here(const char *where);
 void proc_sleep(int64_t us);
-/* fn(ctx) runs in p's next pass, as if an fd of it became ready. */
+void proc_wake(struct proc *p); /* its next pass begins now, if it waits for it */
+
+/* --- deep_loop.c --- */
+/* One pass; the answer: when the next is due, on the world's clock. */
+int64_t loop_pass(struct loop *l);
+/* fn(ctx) runs in the loop's next pass, as if an fd of it became ready. */
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
 usec_t wall_now(void); /* AWS's clock */
 _Noreturn void deep_die(const char *fmt, ...) PRINTF(1, 2);

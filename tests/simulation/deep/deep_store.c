@@ -70,11 +70,11 @@ static void wait_gone(int pid)
     }
 }
 
-/* Lets the connection of a leader go as its end would: rolled back, without a lock. The session
- * itself, whose plans cost more than all that follows, waits for the next leader. */
+/* Lets a droverd's connection go as its end would: rolled back, without a lock. The session itself,
+ * whose plans cost more than all that follows, waits for the next droverd that wants one like it. */
 static bool spare_it(struct store *s)
 {
-    if (s->role != STORE_LEADER || PQstatus(s->conn) != CONNECTION_OK ||
+    if (s->conn == NULL || s->role == STORE_API || PQstatus(s->conn) != CONNECTION_OK ||
         PQtransactionStatus(s->conn) == PQTRANS_ACTIVE || spares_n == SPARES_MAX) {
         return false;
     }
@@ -116,22 +116,35 @@ static void keep(struct store *s, bool add)
     ASSERT(!add);
 }
 
-/* The simulator's own limits in place of the role's: no real time decides anything. */
+/* The simulator's own limits in place of the role's: no real time decides anything; and each plan is
+ * made once. */
 static bool settle(struct store *s, struct err *err)
 {
     return __real_store_plain(s,
                               "SET statement_timeout = 0; SET lock_timeout = " LOCK_WAIT_MS
-                              "; SET idle_in_transaction_session_timeout = 0",
+                              "; SET idle_in_transaction_session_timeout = 0; "
+                              "SET plan_cache_mode = force_generic_plan",
                               err);
 }
 
 static void before(struct store *s, const char *name);
 static bool lost(struct store *s, const char *name, enum harm f, struct err *err);
 
-/* The steps and faults of a new session's first statement; its work was done long ago. */
-static bool open_spare(struct store **ret, struct err *err)
+static int spare_of(enum store_role role)
 {
-    struct store *s = spares[--spares_n];
+    for (int i = spares_n; i-- > 0;) {
+        if (spares[i]->role == role) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* The steps and faults of a new session's first statement; its work was done long ago. */
+static bool open_spare(int i, struct store **ret, struct err *err)
+{
+    struct store *s = spares[i];
+    spares[i] = spares[--spares_n];
     before(s, "session_set");
     if (!__real_store_plain(s, "SELECT", err) || lost(s, "session_set", FAULT_CUT_AFTER, err)) {
         __real_store_close(s);
@@ -157,8 +170,9 @@ bool __wrap_store_open(const char *conninfo, enum store_role role, struct store 
         p->listen = *ret = xcalloc(1, sizeof **ret);
         return true;
     }
-    if (role == STORE_LEADER && spares_n > 0) {
-        return open_spare(ret, err);
+    int spare = spare_of(role);
+    if (spare >= 0) {
+        return open_spare(spare, ret, err);
     }
     if (!__real_store_open(conninfo, role, ret, err)) {
         return false;
@@ -452,14 +466,16 @@ bool __wrap_store_pipeline(struct store *s, const struct statement *st, size_t n
 {
     const char *name = st[n - 1].name != NULL ? st[n - 1].name : "statements";
     before(s, name);
-    if (refused(s, name, false, err) || !__real_store_pipeline(s, st, n, ret, err)) {
+    if (refused(s, name, false, err)) {
+        memset(ret, 0, n * sizeof(PGresult *));
+        return false;
+    }
+    if (!__real_store_pipeline(s, st, n, ret, err)) {
         return false;
     }
     if (lost(s, name, FAULT_CUT_AFTER, err)) {
-        for (size_t i = 0; i < n; i++) {
-            PQclear(ret[i]);
-            ret[i] = NULL;
-        }
+        results_clear(ret, n);
+        memset(ret, 0, n * sizeof(PGresult *));
         return false;
     }
     return true;

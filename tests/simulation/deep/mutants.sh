@@ -71,6 +71,7 @@ one() { # NAME: what it says on one line
     fi
 }
 
+rm -rf "$out"
 n=0
 missed=0
 for patch in "$here"/mutants/*"${ONLY:-}"*.patch; do
@@ -80,6 +81,6 @@ for patch in "$here"/mutants/*"${ONLY:-}"*.patch; do
     echo "${said/ok -/ok $n -}"
 done
 echo "1..$n"
-read -r -a cpu <<< "$(times | tail -1 | tr 'ms' '  ')"
-echo "# $((n - missed)) of $n found in $SECONDS s, $((cpu[0] * 60 + ${cpu[1]%.*} + cpu[2] * 60 + ${cpu[3]%.*})) CPU s"
+cpu=$(cat "$out"/*/log | awk '/CPU s \(.*PostgreSQL/ { s += $2 } END { print int(s) }')
+echo "# $((n - missed)) of $n found in $SECONDS s, $cpu CPU s of simulation"
 exit $((missed > 0))
