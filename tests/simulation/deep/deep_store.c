@@ -344,7 +344,7 @@ static bool lost(struct store *s, const char *name, enum harm f, struct err *err
 /* A failed statement is real: the transaction is aborted. ROLLBACK always works. */
 static bool refused(struct store *s, const char *name, bool commit, struct err *err)
 {
-    static const char *const states[] = {"55P03", "57014", "53100", "40P01"};
+    static const char *const states[] = {"55P03", "57014", "53100", "40P01", "22003"};
     static const char *const commit_states[] = {"53100", "40001"};
     enum harm f = commit ? FAULT_COMMIT_REFUSED : FAULT_BUSY;
     struct rng *r = &deep->rng_fault[f];
@@ -441,6 +441,7 @@ bool __wrap_store_run(struct store *s, const char *name, const char *sql, struct
     return !lost(s, name, FAULT_CUT_AFTER, err);
 }
 
+/* COMMIT goes without the NOTIFY before it: nobody listens, and it costs as much again. */
 bool __wrap_store_plain(struct store *s, const char *sql, struct err *err)
 {
     bool commit = strstr(sql, "COMMIT") != NULL;
