@@ -15,7 +15,7 @@ void aws_world_init(void)
     for (int t = 0; t < TYPES; t++) {
         deep->quota[t][0] = between(r, 1, 12);
         deep->quota[t][1] = between(r, 0, 6);
-        deep->warm_quota[t] = rng_chance(r, 0.5) ? between(r, 1, 6) : 0;
+        deep->warm_quota[t] = rng_chance(r, 0.7) ? between(r, 1, 6) : 0;
         deep->foreign[t] = rng_chance(r, 0.2) ? between(r, 1, 3) : 0;
         deep->price[t] = between(r, 50000, 900000);
         sql_do(
@@ -347,12 +347,25 @@ static void stranger(struct rng *r)
     trace("a stranger's job appears: %s", j->name);
 }
 
+static void lose_pool(struct rng *r)
+{
+    size_t from = rng_below(r, deep->jobs_n + 1);
+    for (size_t k = 0; k < deep->jobs_n; k++) {
+        struct job *j = &deep->jobs[(from + k) % deep->jobs_n];
+        if (!j->foreign && job_end_pool(j)) {
+            return;
+        }
+    }
+}
+
 void aws_strike(enum harm f, struct rng *r)
 {
     if (f == FAULT_OUTAGE) {
         deep->outage_until_us = deep->now_us + between(r, 10, 1200) * SEC;
         trace("AWS answers nothing for %lld s",
               (long long)((deep->outage_until_us - deep->now_us) / SEC));
+    } else if (f == FAULT_POOL_LOST) {
+        lose_pool(r);
     } else if (f == FAULT_HUMAN_STOP) {
         struct job *j = some_live(r);
         if (j != NULL) {

@@ -82,7 +82,7 @@ static void write_guards(struct buf *b, struct rng *r)
     }
     if (rng_chance(r, 0.25)) {
         buf_add_cstr(b, "    spot: true\n    resumable: true\n");
-    } else if (rng_chance(r, 0.5)) {
+    } else if (rng_chance(r, 0.7)) {
         buf_addf(b, "    warm_pool: {keep_alive: %lldm}\n", (long long)between(r, 2, 30));
     }
 }
