@@ -11,6 +11,7 @@ PY ?= $(firstword $(wildcard /usr/bin/python3) python3)
 O := build/$(VARIANT)
 BIN := $(if $(filter release,$(VARIANT)),build/bin,$(O)/bin)
 GEN := build/gen
+comma := ,
 Q := $(if $(V),,@)
 
 WARN := -Wall -Wextra $(WERROR) -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla \
@@ -109,7 +110,7 @@ LIB_WORKER := $(foreach d,index $(DOWNLOAD:%=download/%) job io,$(call lib,worke
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
-.PHONY: FORCE all deps deps-test run check test test-long bench cov sim asan tsan fuzz man install clean help lint format test-bins
+.PHONY: FORCE all deps deps-test run check test test-long bench cov sim asan tsan fuzz man install uninstall clean help lint format test-bins
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -206,13 +207,27 @@ deps-test: ## install what the tests need besides
 	$(Q)sh deploy/deps.sh test
 man: $(BINS) ## write the man pages to build/man, from the tables the programs carry
 	$(Q)sh deploy/man/man.sh $(BIN) build/man
-install: all man ## install the four programs and their man pages below DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/drover
-	install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(DUCKDB_LIB)/libduckdb.so $(DESTDIR)$(PREFIX)/lib/drover
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
-	install -m 644 build/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 build/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
+DEST = $(DESTDIR)$(PREFIX)
+INSTALLED := bin/droverd bin/drover bin/drover-worker bin/drover-local lib/drover/libduckdb.so share/man/man1/drover.1 \
+  share/man/man1/drover-worker.1 share/man/man1/drover-local.1 share/man/man8/droverd.8 lib/systemd/system/droverd.service \
+  share/bash-completion/completions/drover share/doc/drover/droverd.json share/doc/drover/laion-download.yaml
+# The worker as it is installed: it looks for its library beside itself, not in this tree.
+$(O)/install/drover-worker: L_WORKER := $(filter-out '-Wl$(comma)-rpath%,$(L_WORKER)) '-Wl,-rpath,$$ORIGIN/../lib/drover'
+$(O)/install/drover-worker: $(call objs,worker) $(LIB_WORKER) $(LIB_COMMON)
+	$(link) $(LD_ALL) $(L_COMMON) $(L_WORKER)
+install: all man $(O)/install/drover-worker ## install programs, man pages, service, completion, examples below DESTDIR/PREFIX
+	install -d $(addprefix $(DEST)/,$(sort $(dir $(INSTALLED))))
+	install -s -m 755 $(filter-out %/drover-worker,$(BINS)) $(O)/install/drover-worker $(DEST)/bin
+	install -m 644 $(DUCKDB_LIB)/libduckdb.so $(DEST)/lib/drover
+	install -m 644 build/man/*.1 $(DEST)/share/man/man1
+	install -m 644 build/man/*.8 $(DEST)/share/man/man8
+	sed 's,@PREFIX@,$(PREFIX),' deploy/systemd/droverd.service >$(DEST)/lib/systemd/system/droverd.service
+	install -m 644 deploy/completion/drover $(DEST)/share/bash-completion/completions
+	$(BIN)/droverd --example-config >$(DEST)/share/doc/drover/droverd.json
+	install -m 644 deploy/examples/laion-download.yaml $(DEST)/share/doc/drover
+uninstall: ## remove what install wrote
+	rm -f $(addprefix $(DEST)/,$(INSTALLED))
+	-rmdir $(DEST)/lib/drover $(DEST)/share/doc/drover 2>/dev/null
 lint: ## clang-tidy, gcc -fanalyzer, cppcheck, ESLint, shellcheck, clang-format (needs make deps-test)
 	$(Q)python3 tests/lint/lint.py
 format: ## clang-format every C file

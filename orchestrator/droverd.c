@@ -5,6 +5,8 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/loop.h"
+#include "common/service.h"
+#include "common/token_path.h"
 #include "common/version.h"
 #include "controller/controller.h"
 #include "settings.h"
@@ -112,6 +114,30 @@ static bool write_port(const char *file, uint16_t port, struct err *err)
     return true;
 }
 
+struct watchdog {
+    struct loop_timer *timer;
+    int64_t every_us;
+};
+
+static void on_watchdog(void *ctx)
+{
+    struct watchdog *w = ctx;
+    service_notify("WATCHDOG=1");
+    loop_timer_set(w->timer, w->every_us);
+}
+
+/* The loop to its end. systemd hears when it begins and ends, and that it turns. */
+static void run_watched(struct loop *loop)
+{
+    struct watchdog w = {.every_us = service_watchdog_us()};
+    w.timer = loop_timer_new(loop, on_watchdog, &w);
+    loop_timer_set(w.timer, w.every_us > 0 ? 0 : -1);
+    service_notify("READY=1");
+    loop_run(loop);
+    service_notify("STOPPING=1");
+    loop_timer_free(w.timer);
+}
+
 /* Everything between an open database and the end. */
 static bool serve(const struct daemon_settings *s, const struct daemon_options *o,
                   const struct listen_address *listen, const char *conninfo, struct err *err)
@@ -138,10 +164,12 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
                                          .progress_interval_us = s->progress_interval_us,
                                          .create_rate = (double)s->create_rate_per_minute / 60.0,
                                          .create_burst = (double)s->create_burst};
+    AUTO_FREE char *token_file =
+        s->token_file[0] != '\0' ? xstrdup(s->token_file) : token_path_default();
     const struct api_config ac = {
         .listen = listen,
         .conninfo = conninfo,
-        .token_file = s->token_file,
+        .token_file = token_file,
         .defaults = {.role = s->role_arn[0] ? s->role_arn : NULL,
                      .worker_image = s->worker_image[0] ? s->worker_image : NULL,
                      .bucket = s->bucket[0] ? s->bucket : NULL},
@@ -161,8 +189,9 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
               api_start(&ac, bridge, &api, err) && write_port(o->port_file, api_port(api), err);
     if (ok) {
         log_event(LOG_INFO, "droverd_started", LF_S("version", DROVER_VERSION),
-                  LF_S("address", s->listen), LF_I("port", api_port(api)));
-        loop_run(loop);
+                  LF_S("address", s->listen), LF_I("port", api_port(api)),
+                  LF_S("token_file", token_file));
+        run_watched(loop);
     }
     if (bridge != NULL) {
         bridge_close(bridge);
@@ -256,6 +285,7 @@ int main(int argc, char **argv)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_program("droverd");
+    service_begin();
     if (!read_options(argc, argv, &o, &status)) {
         return status;
     }

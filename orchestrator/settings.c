@@ -16,8 +16,9 @@ const struct config_row settings_rows[] = {
      "allow an address other than loopback without TLS in front"},
     {"secure_cookie", "DROVER_SECURE_COOKIE", CONFIG_BOOL, "false", 0, 0, AT(secure_cookie),
      "browsers reach us by https: mark the session cookie Secure"},
-    {"token_file", "DROVER_TOKEN_FILE", CONFIG_STR, "drover.token", 0, 0, AT(token_file),
-     "first admin token, made with mode 0600 when absent"},
+    {"token_file", "DROVER_TOKEN_FILE", CONFIG_STR, "", 0, 0, AT(token_file),
+     "first admin token, made with mode 0600 when absent; empty: ~/.config/drover/token, where "
+     "drover looks for it"},
     {"job_prefix", "DROVER_JOB_PREFIX", CONFIG_STR, "drover", 0, 0, AT(job_prefix),
      "first part of every job name; one installation, one prefix"},
     {"role_arn", "DROVER_ROLE_ARN", CONFIG_STR, "", 0, 0, AT(role_arn),

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/http.h"
 #include "common/rng.h"
+#include "common/token_path.h"
 #include "interrupt.h"
 #include "print.h"
 #include "table.h"
@@ -22,26 +23,13 @@
 
 struct client {
     char *url;
-    char *token_file; /* NULL: no token */
+    char *token_file;
     char token[TOKEN_FILE_MAX];
 };
 
-static char *token_file_default(void)
-{
-    const char *file = getenv("DROVER_TOKEN_FILE"), *config = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
-    if (file != NULL && file[0] != '\0') {
-        return xstrdup(file);
-    }
-    if (config != NULL && config[0] != '\0') {
-        return xasprintf("%s/drover/token", config);
-    }
-    return home != NULL ? xasprintf("%s/.config/drover/token", home) : NULL;
-}
-
 static void token_read(struct client *c)
 {
-    AUTO_FD int fd = c->token_file != NULL ? open(c->token_file, O_RDONLY | O_CLOEXEC) : -1;
+    AUTO_FD int fd = open(c->token_file, O_RDONLY | O_CLOEXEC);
     char text[TOKEN_FILE_MAX] = "";
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
     struct str token = str_trim((struct str){text, n > 0 ? (size_t)n : 0});
@@ -65,7 +53,7 @@ bool client_new(struct client **ret, struct err *err)
         n--;
     }
     c->url = xstrndup(url, n);
-    c->token_file = token_file_default();
+    c->token_file = token_path_find();
     token_read(c);
     *ret = c;
     return true;

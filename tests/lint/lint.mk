@@ -1,6 +1,5 @@
 # What each tool says of each C file, in build/lint/TOOL/FILE.log, made again when the file, a header it includes or the
 # tool's settings changed. lint.py counts what the logs say.
-comma := ,
 LINT := build/lint
 LINT_SRC := $(sort $(shell find orchestrator worker tests -name '*.c' -not -path '*/node_modules/*'))
 # The analyzers follow paths through functions; tests end theirs inside cmocka, which they cannot see.

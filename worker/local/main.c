@@ -1,6 +1,7 @@
 /* drover-local: an AWS endpoint for one machine. Arguments, start in order, stop in order. */
 #include "app.h"
 #include "common/log.h"
+#include "common/version.h"
 #include "local/http/server.h"
 #include "local/jobs/files.h"
 #include "local/jobs/process.h"
@@ -29,14 +30,18 @@ static const char usage[] =
     "  --listen ADDR:PORT  default 127.0.0.1:4599; port 0 takes any free one\n"
     "  --config FILE       JSON: quotas, warm_quotas, spot_quotas, account_quotas, prices, rates,\n"
     "                      images, credentials, delays, faults\n"
-    "  --port-file FILE    write the port there when ready\n";
+    "  --port-file FILE    write the port there when ready\n"
+    "  --version, --help\n";
 
 static int options_parse(int argc, char **argv, struct local_options *o)
 {
-    static const struct option longs[] = {
-        {"listen", required_argument, NULL, 'l'}, {"root", required_argument, NULL, 'r'},
-        {"config", required_argument, NULL, 'c'}, {"port-file", required_argument, NULL, 'p'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"listen", required_argument, NULL, 'l'},
+                                          {"root", required_argument, NULL, 'r'},
+                                          {"config", required_argument, NULL, 'c'},
+                                          {"port-file", required_argument, NULL, 'p'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {"version", no_argument, NULL, 'v'},
+                                          {NULL, 0, NULL, 0}};
     int c;
     *o = (struct local_options){.listen = "127.0.0.1:4599"};
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
@@ -55,6 +60,9 @@ static int options_parse(int argc, char **argv, struct local_options *o)
             break;
         case 'h':
             (void)fputs(usage, stdout);
+            return 0;
+        case 'v':
+            (void)puts("drover-local " DROVER_VERSION);
             return 0;
         default:
             (void)fputs(usage, stderr);

@@ -85,6 +85,21 @@ static bool token_parse(struct str text, struct token_text *ret)
     return true;
 }
 
+/* Makes the folders of the path that are missing, for the owner alone. */
+static bool make_parents(const char *path, struct err *err)
+{
+    AUTO_FREE char *folder = xstrdup(path);
+    for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+            return err_set_os(err, ERR_IO, errno, "cannot make the folder '%s' of the token file",
+                              folder);
+        }
+        *slash = '/';
+    }
+    return true;
+}
+
 static bool token_file_make(const char *path, char text[static TOKEN_TEXT_MAX], struct err *err)
 {
     uint8_t id[4], secret[SECRET_BYTES];
@@ -94,6 +109,9 @@ static bool token_file_make(const char *path, char text[static TOKEN_TEXT_MAX], 
     str_hex(id, sizeof id, id_hex);
     str_hex(secret, sizeof secret, secret_hex);
     int n = snprintf(text, TOKEN_TEXT_MAX, "admin-%s.%s", id_hex, secret_hex);
+    if (!make_parents(path, err)) {
+        return false;
+    }
     AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return err_set_os(err, ERR_IO, errno, "cannot make the token file '%s'", path);

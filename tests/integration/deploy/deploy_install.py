@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+"""Aim: what `make install` writes works by itself for somebody who has set nothing: droverd makes its token where drover
+looks for it, systemd hears that it is ready and alive, completion knows the verbs, and `make uninstall` leaves nothing.
+Method: installed below a folder of its own, run with an empty home and no setting but the address.
+"""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import TOP, Tap, wait_for
+
+tap = Tap()
+
+
+def make(target, dest):
+    return subprocess.run(["make", "--no-print-directory", "-s", target, f"DESTDIR={dest}", "PREFIX=/usr"], cwd=TOP, capture_output=True, text=True)
+
+
+def files_below(folder):
+    return sorted(os.path.relpath(os.path.join(at, f), folder) for at, _, names in os.walk(folder) for f in names)
+
+
+def test_files(root):
+    got = make("install", root)
+    tap.ok(got.returncode == 0, "make install", got.stdout[-2000:] + got.stderr[-2000:])
+    for name in ("drover", "droverd", "drover-local", "drover-worker"):
+        path = f"{root}/usr/bin/{name}"
+        what = subprocess.run(["file", "-b", path], capture_output=True, text=True).stdout
+        tap.ok(", stripped" in what, f"{name} is stripped", what)
+        with open(path, "rb") as f:
+            tap.ok(TOP.encode() not in f.read(), f"{name} does not name the folder it was built in")
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"})
+        tap.ok(said.returncode == 0 and said.stdout.startswith(name + " "), f"{name} runs from there", said)
+    unit = f"{root}/usr/lib/systemd/system/droverd.service"
+    tap.ok("ExecStart=/usr/bin/droverd " in open(unit, encoding="utf-8").read(), "the service starts the installed droverd")
+    if shutil.which("systemd-analyze"):
+        said = subprocess.run(["systemd-analyze", "security", "--offline=true", unit], capture_output=True, text=True).stdout
+        level = float(said.rsplit("Overall exposure level for droverd.service:", 1)[-1].split()[0])
+        tap.ok(level <= 2.0, f"systemd-analyze: exposure {level}", said[-1500:])
+
+
+def complete(root, *words):
+    """What bash offers for the last word."""
+    script = (f"PATH={root}/usr/bin:$PATH; . {root}/usr/share/bash-completion/completions/drover; COMP_WORDS=({' '.join(words)} ''); "
+              f"COMP_CWORD={len(words)}; [ -n \"$LAST\" ] && COMP_WORDS[COMP_CWORD]=$LAST; _drover; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    return lambda last="": subprocess.run(["bash", "-c", script], capture_output=True, text=True, env={**os.environ, "LAST": last, "DROVER_URL": "http://127.0.0.1:9"}).stdout.split()
+
+
+def test_completion(root):
+    verbs = complete(root, "drover")()
+    tap.ok({"submit", "watch", "retry", "token"} <= set(verbs) and len(verbs) > 20, "completion knows the verbs", verbs)
+    options = complete(root, "drover", "retry")("--v")
+    tap.ok(options == ["--volume"], "and the options of a verb", options)
+
+
+def test_first_use(root, home):
+    """No token, no file of settings, no variable but the address."""
+    env = {"PATH": f"{root}/usr/bin:/usr/bin:/bin", "HOME": home, "DROVER_LISTEN": "127.0.0.1:0", "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+           "AWS_ACCESS_KEY_ID": "AKIAFIRSTUSE", "AWS_SECRET_ACCESS_KEY": "none", "NOTIFY_SOCKET": home + "/notify", "WATCHDOG_USEC": "400000"}
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(env["NOTIFY_SOCKET"])
+    os.chmod(env["NOTIFY_SOCKET"], 0o666)
+    manager.settimeout(60)
+    heard = lambda: manager.recv(256).decode()
+    with open(home + "/droverd.log", "wb") as log:
+        p = subprocess.Popen(["droverd", "--private-db", home + "/db", "--port-file", home + "/port"], env=env, stdout=log, stderr=log, cwd="/")
+    try:
+        tap.eq(heard(), "READY=1", "droverd tells systemd that it is ready")
+        tap.eq([heard() for _ in range(3)], ["WATCHDOG=1"] * 3, "and again and again that it turns")
+        env["DROVER_URL"] = "http://127.0.0.1:" + wait_for(lambda: os.path.exists(home + "/port") and open(home + "/port").read().strip(), 20, "the port")
+        token = home + "/.config/drover/token"
+        tap.eq((os.stat(token).st_mode & 0o777, os.stat(os.path.dirname(token)).st_mode & 0o777), (0o600, 0o700), "the token is its owner's alone")
+        said = subprocess.run(["drover", "ls"], env=env, capture_output=True, text=True)
+        tap.ok(said.returncode == 0, "drover finds the token by itself", said)
+        said = subprocess.run(["drover", "ls"], env={**env, "HOME": home + "/nobody"}, capture_output=True, text=True)
+        tap.ok(said.returncode == 4 and "token" in said.stderr, "without one it says so", said)
+    finally:
+        p.send_signal(signal.SIGTERM)
+        p.wait(60)
+    tap.eq(next((h for h in iter(heard, "") if h != "WATCHDOG=1"), ""), "STOPPING=1", "its end is announced")
+
+
+def test_uninstall(root):
+    got = make("uninstall", root)
+    tap.eq((got.returncode, files_below(root)), (0, []), "make uninstall leaves nothing")
+
+
+folder = tempfile.mkdtemp(prefix="drover-install-")
+try:
+    os.makedirs(folder + "/home")
+    os.chmod(folder, 0o755)
+    os.chmod(folder + "/home", 0o755)
+    test_files(folder + "/root")
+    test_completion(folder + "/root")
+    test_first_use(folder + "/root", folder + "/home")
+    test_uninstall(folder + "/root")
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+sys.exit(tap.done())
