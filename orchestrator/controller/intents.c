@@ -24,22 +24,10 @@ struct intent_batch { /* what one intend transaction works on; arrays of plan->l
     int one;                        /* launch of intend_one */
 };
 
-static struct launch_facts facts_of(const struct intent_batch *b, int i)
-{
-    const struct sched_launch *l = &b->plan->launches[i];
-    return (struct launch_facts){.launch = l,
-                                 .stage = &b->f.stages[l->stage_i],
-                                 .campaign = b->f.live_campaigns[l->stage_i],
-                                 .slots = &b->f.slots[l->slots_i],
-                                 .account = &b->f.account,
-                                 .pool_id = l->pool_i >= 0 ? b->f.live_pools[l->pool_i]->row.id : 0,
-                                 .task = &b->inputs[i]};
-}
-
 static bool lower_one(struct controller *c, struct intent_batch *b, int i, int64_t attempt_id,
                       struct err *err)
 {
-    struct launch_facts f = facts_of(b, i);
+    struct launch_facts f = leader_launch_facts(&b->f, b->plan, i, &b->inputs[i]);
     struct intent *in = &b->intents[i];
     AUTO_JSON json_t *vars = NULL;
     struct err why = ERR_INIT;
@@ -220,7 +208,7 @@ static void put_back(struct controller *c, struct intent_batch *b, int i)
 static void after_commit(struct controller *c, struct intent_batch *b)
 {
     for (int i = 0; i < b->plan->launches_n; i++) {
-        struct launch_facts f = facts_of(b, i);
+        struct launch_facts f = leader_launch_facts(&b->f, b->plan, i, &b->inputs[i]);
         if (!b->lowered[i] || !b->intents[i].taken) {
             put_back(c, b, i);
             continue;

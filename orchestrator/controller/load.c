@@ -141,7 +141,7 @@ static bool read_stages(struct controller *c, struct live_campaign *lc, struct e
     if (!view_stages(c->store, lc->row.id, &rows, &n, err)) {
         return false;
     }
-    lc->stages = xcalloc(n + 1, sizeof *lc->stages);
+    lc->stages = leader_state_new_stages(n);
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++) {
         struct live_stage *ls = &lc->stages[lc->stages_n++];

@@ -11,6 +11,19 @@
 #define PUT_BACK_US     (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */
 #define LOWER_FAILED_US (300 * USEC_PER_SEC)
 
+struct launch_facts leader_launch_facts(const struct leader_view *v, const struct sched_plan *plan,
+                                        int i, struct task_input *task)
+{
+    const struct sched_launch *l = &plan->launches[i];
+    return (struct launch_facts){.launch = l,
+                                 .stage = &v->stages[l->stage_i],
+                                 .campaign = v->live_campaigns[l->stage_i],
+                                 .slots = &v->slots[l->slots_i],
+                                 .account = &v->account,
+                                 .pool_id = l->pool_i >= 0 ? v->live_pools[l->pool_i]->row.id : 0,
+                                 .task = task};
+}
+
 void leader_intent_identity(const struct leader_state *s, const char *nonce,
                             const struct intent *in, uint8_t ret[static 32])
 {

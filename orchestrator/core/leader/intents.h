@@ -3,7 +3,7 @@
  * back to the queue. Pure. */
 #pragma once
 #include "common/json.h"
-#include "leader_state.h"
+#include "sched_view.h"
 
 #define INTENT_REQUEST_BYTES_MAX (1024 * 1024)
 
@@ -18,6 +18,10 @@ struct launch_facts {
     struct task_input *task;
     const json_t *vars; /* of the task; NULL none */
 };
+/* Launch i of a plan made from this view. task: its input, which may be filled later. Valid as long
+ * as all three. */
+struct launch_facts leader_launch_facts(const struct leader_view *v, const struct sched_plan *plan,
+                                        int i, struct task_input *task);
 
 /* SHA-256 that a job's name is made from: install, the campaign's nonce, campaign, stage, task, n.
  * A restored database may give a number to another campaign; its nonce keeps their jobs apart. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define REQUEST_BYTES_MAX (1024 * 1024)
+#define NAMES_LEAST       64 /* buckets */
 
 void leader_state_init(struct leader_state *s)
 {
@@ -48,10 +49,12 @@ void leader_state_done(struct leader_state *s)
 {
     leader_state_clear(s);
     free(s->attempts);
+    free(s->by_name);
     free(s->records);
     free(s->pools);
     free(s->campaigns);
-    s->attempts = NULL;
+    s->attempts = s->by_name = NULL;
+    s->names_cap = 0;
     s->records = NULL;
     s->pools = NULL;
     s->campaigns = NULL;
@@ -100,14 +103,55 @@ struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t 
     return i < s->attempts_n && s->attempts[i]->row.id == attempt_id ? s->attempts[i] : NULL;
 }
 
-struct live_attempt *leader_state_attempt_named(const struct leader_state *s, const char *name)
+/* --- attempts by the name of their job: a list brings every job of ours, most of them ended --- */
+
+static size_t bucket_of(const struct leader_state *s, const char *name)
 {
-    for (size_t i = 0; i < s->attempts_n; i++) {
-        if (strcmp(s->attempts[i]->row.name.s, name) == 0) {
-            return s->attempts[i];
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *name != '\0'; name++) {
+        h = (h ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+    }
+    return (size_t)(h ^ h >> 32) & (s->names_cap - 1);
+}
+
+static void name_put(struct leader_state *s, struct live_attempt *a)
+{
+    struct live_attempt **head = &s->by_name[bucket_of(s, a->row.name.s)];
+    a->next_named = *head;
+    *head = a;
+}
+
+/* a is not in s->attempts yet. */
+static void name_add(struct leader_state *s, struct live_attempt *a)
+{
+    if (s->attempts_n >= s->names_cap) {
+        s->names_cap = MAX((size_t)NAMES_LEAST, s->names_cap * 2);
+        free(s->by_name);
+        s->by_name = xcalloc(s->names_cap, sizeof(struct live_attempt *));
+        for (size_t i = 0; i < s->attempts_n; i++) {
+            name_put(s, s->attempts[i]);
         }
     }
-    return NULL;
+    name_put(s, a);
+}
+
+static void name_drop(struct leader_state *s, const struct live_attempt *a)
+{
+    struct live_attempt **at = &s->by_name[bucket_of(s, a->row.name.s)];
+    while (*at != a) {
+        ASSERT(*at != NULL);
+        at = &(*at)->next_named;
+    }
+    *at = a->next_named;
+}
+
+struct live_attempt *leader_state_attempt_named(const struct leader_state *s, const char *name)
+{
+    struct live_attempt *a = s->names_cap > 0 ? s->by_name[bucket_of(s, name)] : NULL;
+    while (a != NULL && strcmp(a->row.name.s, name) != 0) {
+        a = a->next_named;
+    }
+    return a;
 }
 
 struct live_pool *leader_state_pool(const struct leader_state *s, int64_t pool_id)
@@ -210,6 +254,16 @@ void live_campaign_free(struct live_campaign *lc)
     free(lc);
 }
 
+struct live_stage *leader_state_new_stages(size_t n)
+{
+    struct live_stage *ls = xmalloc((n + 1) * sizeof *ls);
+    for (size_t i = 0; i < n; i++) { /* a takeover makes thousands */
+        memset(&ls[i], 0, offsetof(struct live_stage, duration));
+        duration_init(&ls[i].duration, 0);
+    }
+    return ls;
+}
+
 void leader_state_add_campaign(struct leader_state *s, struct live_campaign *lc)
 {
     size_t at = s->campaigns_n;
@@ -251,7 +305,9 @@ void leader_state_drop_campaign(struct leader_state *s, struct live_campaign *lc
 struct live_attempt *leader_state_add_attempt(struct leader_state *s, const struct attempt_row *row,
                                               struct live_campaign *lc)
 {
-    struct live_attempt *a = xcalloc(1, sizeof *a);
+    struct live_attempt *a = xmalloc(sizeof *a);
+    memset(a, 0, offsetof(struct live_attempt, facts));
+    a->arn[0] = a->reason[0] = a->artifacts[0] = '\0';
     a->row = *row;
     a->campaign = lc;
     a->stage = leader_state_stage(lc, row->stage_id);
@@ -261,6 +317,7 @@ struct live_attempt *leader_state_add_attempt(struct leader_state *s, const stru
                                                     .job_settled = row->settled,
                                                     .closed = row->settled && row->open_musd == 0};
     buf_init(&a->request, REQUEST_BYTES_MAX);
+    name_add(s, a);
     ARRAY_ROOM(s->attempts, s->attempts_n, s->attempts_cap);
     size_t at = attempt_at(s, row->id);
     memmove(&s->attempts[at + 1], &s->attempts[at],
@@ -275,6 +332,7 @@ void leader_state_remove_attempt(struct leader_state *s, struct live_attempt *a)
     ASSERT(a->io == NULL);
     size_t at = attempt_at(s, a->row.id);
     ASSERT(at < s->attempts_n && s->attempts[at] == a);
+    name_drop(s, a);
     s->attempts_n--;
     memmove(&s->attempts[at], &s->attempts[at + 1],
             (s->attempts_n - at) * sizeof(struct live_attempt *));

@@ -28,7 +28,6 @@ struct live_stage {
     int64_t loaded;                      /* parts [0, loaded) are in the queues, if they wait */
     enum wait_reason reason;             /* as last written */
     /* what its attempts have taught (mind.c) */
-    struct duration duration;
     struct capacity_ladder place;
     struct breaker breaker;
     struct breaker_rules rules;
@@ -41,6 +40,7 @@ struct live_stage {
     struct warm_pool_prints prints;
     struct reservation gang;
     struct promise_row promise; /* as written; task_id 0: none */
+    struct duration duration;   /* the last: its arrays are not cleared at first */
 };
 struct live_campaign {
     struct campaign_row row;
@@ -82,10 +82,11 @@ struct live_attempt {
     struct live_pool *taken; /* on whose instances it was intended, while that is not known to have
                                 ended */
     struct warm_pool_report pool_seen;
-    int job_i;         /* into the view's jobs, while it is made */
-    usec_t ending_us;  /* wall: first seen uploading or stopping; 0 not yet */
-    bool accepted;     /* AWS was seen to have it, and room for it */
-    bool passed;       /* its stage's breaker knows that it works */
+    struct live_attempt *next_named; /* in its bucket of leader_state.by_name */
+    int job_i;                       /* into the view's jobs, while it is made */
+    usec_t ending_us;                /* wall: first seen uploading or stopping; 0 not yet */
+    bool accepted;                   /* AWS was seen to have it, and room for it */
+    bool passed;                     /* its stage's breaker knows that it works */
     usec_t running_us; /* wall: since it runs, the latest time; 0: not seen running yet */
     int64_t alive_us;  /* boot: this leader has seen it running since then; 0: it does not run */
     struct hang_detector_state hang;
@@ -96,24 +97,25 @@ struct live_attempt {
     struct protocol_attempt p;
     struct live_campaign *campaign;
     struct live_stage *stage;
-    struct buf request;                   /* exact bytes; loaded when first needed */
-    struct attempt_io *io;                /* the shell's calls; never looked into here */
-    int64_t wake_us;                      /* boot: when protocol_next wants to be asked */
-    int64_t describe_sent_us;             /* boot */
-    bool recording;                       /* a record of it waits for its transaction */
-    struct fact facts[ATTEMPT_FACTS_MAX]; /* that came while it waits, oldest first */
+    struct buf request;       /* exact bytes; loaded when first needed */
+    struct attempt_io *io;    /* the shell's calls; never looked into here */
+    int64_t wake_us;          /* boot: when protocol_next wants to be asked */
+    int64_t describe_sent_us; /* boot */
+    bool recording;           /* a record of it waits for its transaction */
     int facts_n;
     bool reread; /* memory is ahead of its row: nothing counts till that is read */
     bool stopped_by_us;
     /* what is known of the job */
-    char arn[257];
-    char reason[1025];
-    char artifacts[1025];
     usec_t created_us;
     int64_t billable_s; /* per instance, as reported */
     bool settled;
     char *manifest; /* accepted, malloc'd */
     int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes;
+    /* Not cleared at first: [facts_n] that came while it waits, oldest first; texts. */
+    struct fact facts[ATTEMPT_FACTS_MAX];
+    char arn[257];
+    char reason[1025];
+    char artifacts[1025];
 };
 struct live_slots {                   /* one instance type and market (learn.c) */
     struct quota_ledger s;            /* held, warm_idle and what was learned; not warm_held */
@@ -162,6 +164,8 @@ struct leader_state {
     int64_t generations;            /* campaigns added so far */
     struct live_attempt **attempts; /* by id */
     size_t attempts_n, attempts_cap;
+    struct live_attempt **by_name; /* [names_cap], a power of two: buckets by the job name's hash */
+    size_t names_cap;
     struct live_slots *slots;
     size_t slots_n;
     struct quota_ledger_account account; /* quotas over all types */
@@ -189,7 +193,7 @@ void leader_state_init(struct leader_state *s);
 void leader_state_clear(struct leader_state *s);
 void leader_state_done(struct leader_state *s);
 
-/* Lookups: NULL when there is none. */
+/* Lookups: NULL when there is none. By name of its job in constant time. */
 struct live_campaign *leader_state_campaign(struct leader_state *s, int64_t campaign_id);
 struct live_stage *leader_state_stage(struct live_campaign *lc, int64_t stage_id);
 struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t attempt_id);
@@ -205,6 +209,8 @@ struct project_row *leader_state_project(struct leader_state *s, int64_t project
 /* The change of a task by retries; create: an empty one is added. Valid until the next call. */
 struct task_change_row *leader_state_change(struct leader_state *s, int64_t task_id, bool create);
 
+/* Room for n stages: all zero, but for arrays of `duration` that duration_init need not clear. */
+struct live_stage *leader_state_new_stages(size_t n);
 /* A campaign with its stages, taken over; kept in order of id. */
 void leader_state_add_campaign(struct leader_state *s, struct live_campaign *lc);
 void leader_state_drop_campaign(struct leader_state *s, struct live_campaign *lc);

@@ -142,18 +142,6 @@ struct batch { /* what one intend transaction works on */
     struct task_input inputs[SCHED_LAUNCHES_MAX];
 };
 
-static struct launch_facts facts_of(struct world *w, struct batch *b, int i)
-{
-    const struct sched_launch *l = &w->plan->launches[i];
-    return (struct launch_facts){.launch = l,
-                                 .stage = &b->f.stages[l->stage_i],
-                                 .campaign = b->f.live_campaigns[l->stage_i],
-                                 .slots = &b->f.slots[l->slots_i],
-                                 .account = &b->f.account,
-                                 .pool_id = l->pool_i >= 0 ? b->f.live_pools[l->pool_i]->row.id : 0,
-                                 .task = &b->inputs[i]};
-}
-
 static void input_of(struct world *w, int task, struct task_input *ret)
 {
     const struct db_task *t = TASK(w, task);
@@ -180,7 +168,7 @@ static bool write_intents(struct world *w, struct ctl *c, struct batch *b)
 {
     int64_t next = id_of((int)w->db.t[T_ATTEMPT].n); /* attempt_ids */
     for (int i = 0; i < w->plan->launches_n; i++) {
-        struct launch_facts f = facts_of(w, b, i);
+        struct launch_facts f = leader_launch_facts(&b->f, w->plan, i, &b->inputs[i]);
         struct intent *in = &b->intents[i];
         input_of(w, row_of_id(f.launch->task.task_id), f.task);
         leader_plan_intent(&c->state, &f, next, SIM_PREFIX, b->f.view.now_us, in);
@@ -238,7 +226,7 @@ static void after_commit(struct world *w, struct ctl *c, struct batch *b)
 {
     usec_t now_us = ctl_wall(w, c);
     for (int i = 0; i < w->plan->launches_n; i++) {
-        struct launch_facts f = facts_of(w, b, i);
+        struct launch_facts f = leader_launch_facts(&b->f, w->plan, i, &b->inputs[i]);
         struct live_stage *ls = b->f.live_stages[f.launch->stage_i];
         if (!b->intents[i].taken) {
             leader_put_back(&c->state, ls, &f.launch->task, true, 0, now_us);

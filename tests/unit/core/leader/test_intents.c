@@ -64,6 +64,35 @@ static struct intent plan(struct one *o)
     return in;
 }
 
+static void test_intents__what_a_launch_stands_for(void **state)
+{
+    (void)state;
+    struct one o;
+    one_init(&o);
+    struct live_pool *pools[2] = {leader_world_pool(&o.w, 6, POOL_AVAILABLE, NULL),
+                                  leader_world_pool(&o.w, 8, POOL_AVAILABLE, NULL)};
+    struct live_campaign *campaigns[2] = {NULL, o.w.lc};
+    struct sched_stage stages[2] = {{.stage_id = 69}, o.stage};
+    struct quota_ledger slots[2] = {{.held = 1}, o.slots};
+    struct sched_plan *plan = xcalloc(1, sizeof *plan);
+    struct leader_view v = {
+        .stages = stages, .live_campaigns = campaigns, .slots = slots, .live_pools = pools};
+    o.launch.stage_i = o.launch.slots_i = o.launch.pool_i = 1;
+    plan->launches[1] = o.launch;
+    struct launch_facts f = leader_launch_facts(&v, plan, 1, &o.task);
+    assert_ptr_equal(f.launch, &plan->launches[1]);
+    assert_ptr_equal(f.stage, &stages[1]);
+    assert_ptr_equal(f.campaign, o.w.lc);
+    assert_ptr_equal(f.slots, &slots[1]);
+    assert_ptr_equal(f.account, &v.account);
+    assert_ptr_equal(f.task, &o.task);
+    assert_int_equal(f.pool_id, 8);
+    plan->launches[1].pool_i = -1; /* on instances of its own */
+    assert_int_equal(leader_launch_facts(&v, plan, 1, &o.task).pool_id, 0);
+    free(plan);
+    one_done(&o);
+}
+
 static void test_intents__what_the_launch_asks_for(void **state)
 {
     (void)state;
@@ -284,6 +313,7 @@ static void test_intents__a_price_that_is_not_known_holds_nobody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_intents__what_a_launch_stands_for),
         cmocka_unit_test(test_intents__what_the_launch_asks_for),
         cmocka_unit_test(test_intents__the_name_is_of_the_identity),
         cmocka_unit_test(test_intents__keep_alive_within_the_quota),

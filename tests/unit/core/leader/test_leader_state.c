@@ -1,0 +1,42 @@
+/* Aim: an attempt is found by its id and by its job's name, whatever came and went before. Method:
+ * hundreds of attempts by hand, half of them removed. */
+#include "leader_world.h"
+
+#define MANY 300
+
+static void test_leader_state__attempts_by_name(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_attempt *all[MANY];
+    leader_world_init(&w);
+    assert_null(leader_state_attempt_named(&w.s, "d-7-shards-1-a1-00000000"));
+    w.ls->row.counts[TASK_WAITING] = MANY;
+    for (int i = 0; i < MANY; i++) {
+        all[i] = leader_world_attempt(&w, i + 1, 1);
+    }
+    for (int i = 0; i < MANY; i += 2) {
+        leader_state_remove_attempt(&w.s, all[i]);
+    }
+    for (int i = 0; i < MANY; i++) {
+        char name[64];
+        struct live_attempt *want = i % 2 == 0 ? NULL : all[i];
+        (void)snprintf(name, sizeof name, "d-7-shards-%d-a1-00000000", i + 1);
+        assert_ptr_equal(leader_state_attempt_named(&w.s, name), want);
+        assert_ptr_equal(leader_state_attempt(&w.s, i + 1), want);
+    }
+    assert_null(leader_state_attempt_named(&w.s, ""));
+    assert_null(leader_state_attempt_named(&w.s, "d-7-shards-2-a1-00000001"));
+    leader_state_clear(&w.s);
+    assert_null(leader_state_attempt_named(&w.s, "d-7-shards-2-a1-00000000"));
+    leader_state_done(&w.s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_leader_state__attempts_by_name),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
