@@ -32,11 +32,15 @@ static bool write_move(struct world *w, struct live_campaign *lc,
     int stage = row_of_id(m->stage_id);
     if (m->stage_id == 0) {
         bool budget = strcmp(m->reason, "budget") == 0;
+        judge_campaign_moves(w, lc, (enum campaign_state)m->to, budget);
         w->cover->sites[SITE_BUDGET_HELD] += budget;
         struct db_campaign *d = db_touch(w, T_CAMPAIGN, (size_t)campaign);
         d->taken_version = MAX(d->taken_version, lc->row.version);
         return (int)d->state == m->from &&
                rows_campaign_state(w, campaign, (enum campaign_state)m->to);
+    }
+    if (STAGE(w, stage)->state == STAGE_HELD && m->to == STAGE_RUNNING) {
+        judge_resumes(w, stage);
     }
     if (m->resumes) {
         write_resume(w, leader_state_stage(lc, m->stage_id));
@@ -94,6 +98,7 @@ static bool stop_unwanted(struct world *w, struct ctl *c, struct live_campaign *
     if (!db_begin(w, c)) {
         return false;
     }
+    judge_unwanted(w, lc);
     for (size_t i = 0; i < c->state.attempts_n; i++) { /* all of them are in memory */
         const struct live_attempt *a = c->state.attempts[i];
         size_t row = (size_t)row_of_id(a->row.id);
@@ -172,6 +177,7 @@ static void write_tasks(struct world *w, const struct page *p, const struct oper
         rows_task_state(w, task, ow->task_to);
         struct db_task *t = db_touch(w, T_TASK, (size_t)task);
         memset(t->judged, 0, sizeof t->judged);
+        judge_person_retries(w, task);
         if (ow->verb == VERB_RETRY) {
             memset(t->tries, 0, sizeof t->tries);
             t->attempts = t->same = 0;

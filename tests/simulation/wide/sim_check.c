@@ -14,6 +14,8 @@ void judge_init(struct world *w)
     g->billable = xcalloc(TASKS_MAX, sizeof *g->billable);
     g->jobs_ended = xcalloc(TASKS_MAX, sizeof *g->jobs_ended);
     g->conflicts = xcalloc(TASKS_MAX, sizeof *g->conflicts);
+    g->not_before_us = xcalloc(TASKS_MAX, sizeof *g->not_before_us);
+    g->told_total[MARKET_ON_DEMAND] = g->told_total[MARKET_SPOT] = -1;
 }
 
 void judge_done(struct world *w)
@@ -23,6 +25,7 @@ void judge_done(struct world *w)
     free(w->judge.billable);
     free(w->judge.jobs_ended);
     free(w->judge.conflicts);
+    free(w->judge.not_before_us);
 }
 
 void wrong(struct world *w, const char *invariant, const char *fmt, ...)
@@ -97,6 +100,16 @@ static void check_room(struct world *w, int attempt, const struct db_attempt *a)
               (long long)s->quota);
     }
     const struct judge *g = &w->judge;
+    enum market market = market_of(w, a->type);
+    int64_t all = 0;
+    for (int t = 0; t < w->kinds; t++) {
+        all += market_of(w, t) == market ? SLOTS(w, t)->held + SLOTS(w, t)->warm_idle : 0;
+    }
+    if (a->epoch == ((struct db_lease *)db_row(w, T_LEASE, 0))->epoch &&
+        g->told_total[market] >= 0 && all > g->told_total[market]) {
+        wrong(w, "I4", "attempt %d: %lld instances are held in all, the quota is %lld", attempt,
+              (long long)all, (long long)g->told_total[market]);
+    }
     if ((g->told_per_job >= 0 && a->instances > g->told_per_job) ||
         (g->told_run_s >= 0 && a->max_runtime_s > g->told_run_s) ||
         (g->told_volume_gb >= 0 && a->volume_gb > g->told_volume_gb)) {
@@ -152,6 +165,7 @@ void judge_committed(struct world *w, int attempt)
     check_room(w, attempt, a);
     judge_canary(w, attempt);
     judge_retry(w, attempt);
+    judge_back_off(w, attempt);
 }
 
 void judge_lost(struct world *w, int attempt)
@@ -352,4 +366,5 @@ void judge_plan(struct world *w, struct ctl *c, const struct sched_view *v,
         check_waits(w, v, p, i);
     }
     judge_plan_limits(w, c, v, p);
+    judge_unsent(w, c, p->launches_n);
 }

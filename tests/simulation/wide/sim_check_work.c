@@ -53,6 +53,7 @@ void judge_task_moved(struct world *w, int task, const struct attempt_record *r)
     const struct db_attempt *a = ATTEMPT(w, row_of_id(r->attempt_id));
     struct db_task *t = TASK(w, task);
     const struct spec_stage *s = &w->stage[t->stage];
+    judge_part_moved(w, task, r);
     if (r->task_to == TASK_FAILED && !may_fail(w, a, judge_intent(w, a->name_hash))) {
         wrong(w, "I13", "part %d fails with %s, and no job of it has ended", task,
               cause_name(r->cause));

@@ -152,6 +152,8 @@ static void judge_refused(struct world *w, const struct ctl *c, const struct liv
     w->judge.told_per_job = c->state.account.per_job;
     w->judge.told_run_s = c->state.account.longest_run_s;
     w->judge.told_volume_gb = c->state.account.volume_gb;
+    int64_t *total = &w->judge.told_total[a->row.market];
+    *total = *total < 0 ? -1 : MAX(*total, c->state.account.total[a->row.market].limit);
 }
 
 static void on_create(struct world *w, struct ctl *c, struct live_attempt *a, const struct call *k)
@@ -316,6 +318,7 @@ static void on_quota(struct world *w, struct ctl *c, const struct call *k)
     w->judge.told_per_job = k->per_job;
     w->judge.told_run_s = k->longest_run_s;
     w->judge.told_volume_gb = k->volume_gb;
+    memcpy(w->judge.told_total, k->total_quota, sizeof w->judge.told_total);
 }
 
 static void on_verified(struct world *w, struct ctl *c, struct live_attempt *a,

@@ -108,11 +108,15 @@ void call_send(struct world *w, int call)
         if (create_goes_wrong(w, call)) {
             return;
         }
-    } else if (k->kind == CALL_STOP && fault(w, FAULT_STOP_DROPPED)) {
+    } else if (k->kind == CALL_STOP) {
+        judge_stop(w, k);
+    }
+    if (k->kind == CALL_STOP && fault(w, FAULT_STOP_DROPPED)) {
         arrives(w, call, w->now_us + one_way(w));
         lose(w, call, give_up_at(w) + one_way(w));
         return;
-    } else if (k->kind != CALL_CREATE && k->kind != CALL_VERIFY && fault(w, FAULT_READ_FAILS)) {
+    }
+    if (k->kind != CALL_CREATE && k->kind != CALL_VERIFY && fault(w, FAULT_READ_FAILS)) {
         lose(w, call, give_up_at(w));
         return;
     }

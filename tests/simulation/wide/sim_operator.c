@@ -281,6 +281,7 @@ static void wish(struct world *w, struct db_campaign *dc, int campaign, enum ver
         return;
     }
     dc->wanted = wanted[v];
+    w->judge.stop_wished[campaign] |= v == VERB_CANCEL || v == VERB_PAUSE;
     if (v == VERB_CANCEL) {
         judge_cancel(w, campaign);
     }

@@ -159,13 +159,16 @@ void judge_recount(struct world *w)
     compare(w, &n);
     balance(w, &n);
     check_hung(w);
+    for (int i = 0; i < w->cfg.ctls; i++) {
+        judge_memory(w, &w->ctl[i]);
+    }
 }
 
 /* At SageMaker there is never more of ours than our rows hold. */
 static void check_covered(struct world *w)
 {
-    for (int t = 0; t < w->kinds && w->judge.lost_jobs == 0; t++) {
-        const struct db_slots *s = SLOTS(w, t);
+    const struct db_slots *s = SLOTS(w, 0);
+    for (int t = 0; t < w->kinds && w->judge.lost_jobs == 0; t++, s++) {
         if (w->aws.used[t] > s->held + s->warm_idle) {
             wrong(w, "I4",
                   "%lld instances of %s run at SageMaker, our rows hold %lld and %lld idle",
@@ -294,6 +297,9 @@ void judge_end(struct world *w)
             wrong(w, "I13", "part %zu counts %d attempts, %d jobs of it ended", i, t->attempts,
                   w->judge.jobs_ended[i]);
         }
+    }
+    for (size_t s = 0; s < w->db.t[T_STAGE].n; s++) {
+        judge_skipped(w, (int)s);
     }
     for (int t = 0; t < w->kinds; t++) {
         if (SLOTS(w, t)->held != 0 || SLOTS(w, t)->warm_idle != 0) {

@@ -44,6 +44,7 @@ void rows_task_state(struct world *w, int task, enum task_state to)
 bool rows_stage_state(struct world *w, int stage, enum stage_state to)
 {
     struct db_stage *s = db_touch(w, T_STAGE, (size_t)stage);
+    judge_stage_moves(w, stage, to);
     if (!stage_edge(s->state, to)) {
         wrong(w, "I9", "stage %d moves from %s to %s", stage, stage_state_name(s->state),
               stage_state_name(to));

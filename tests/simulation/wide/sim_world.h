@@ -257,16 +257,19 @@ struct judge {
     int *billable;           /* by task: jobs of it that are billed or may be, now */
     int *jobs_ended;         /* by task: jobs that reached an end, and requests refused for good */
     int *conflicts;          /* by task: attempts that ended in conflict */
+    int64_t *not_before_us;  /* by task: it is not tried again before; 0: at once */
     int64_t wire[WIRE_KEPT]; /* ring of the instants of Creates */
     size_t wire_n;
     int64_t told_per_job, told_run_s, told_volume_gb; /* by the last reading of the quotas */
-    int64_t led_us;                                   /* leadership changed last */
-    int about;                                        /* the task judged last; -1: all */
-    int64_t lost_jobs;                                /* jobs whose rows the store lost */
-    int64_t moved_n;                                  /* attempts that ended */
+    int64_t told_total[MARKET_COUNT];
+    int64_t led_us;    /* leadership changed last */
+    int about;         /* the task judged last; -1: all */
+    int64_t lost_jobs; /* jobs whose rows the store lost */
+    int64_t moved_n;   /* attempts that ended */
     int64_t cancel_acked_us[CAMPAIGNS_MAX];
-    bool passed[STAGES_MAX]; /* a part of it has passed once */
-    int64_t waited_us;       /* a part waited, last */
+    bool stop_wished[CAMPAIGNS_MAX]; /* somebody has paused or cancelled it once */
+    bool passed[STAGES_MAX];         /* a part of it has passed once */
+    int64_t waited_us;               /* a part waited, last */
     struct taught taught[KINDS_MAX];
     int64_t events, lives, recounts;
     bool broken;
@@ -312,6 +315,9 @@ struct world {
     int64_t type_limit[KINDS_MAX]; /* operator's; -1: none */
     int kinds, stages_n, campaigns_n, tended[CAMPAIGNS_MAX];
     const char *types[KINDS_MAX];
+    /* attempts of each stage, when they were read last (sim_load.c); -1: no more */
+    int32_t *next_of_stage, *before_of_stage, first_of_stage[STAGES_MAX], last_of_stage[STAGES_MAX];
+    size_t of_stage_cap;
     uint64_t hash; /* of everything that happened */
     struct sched_plan *plan;
     struct batch *batch;
@@ -364,7 +370,12 @@ const char *task_name(const struct world *w, int task, char out[static 48]);
 /* sim_store.c: transactions */
 void db_init(struct world *w);
 void db_done(struct world *w);
-void *db_row(struct world *w, enum table t, size_t i);   /* to read */
+static inline void *db_row(struct world *w, enum table t, size_t i) /* to read */
+{
+    struct db_table *tab = &w->db.t[t];
+    ASSERT(i < tab->n);
+    return tab->rows + i * tab->row;
+}
 void *db_touch(struct world *w, enum table t, size_t i); /* to write, in a transaction */
 size_t db_add(struct world *w, enum table t);            /* a new row, zeroed */
 bool db_begin(struct world *w, struct ctl *c);           /* false: not ours any more */
@@ -513,6 +524,20 @@ void judge_canary(struct world *w, int attempt);
 void judge_tripped(struct world *w, int stage);
 bool judge_proves(const struct world *w, int stage, const struct job *j);
 void judge_retry(struct world *w, int attempt);
+
+/* sim_check_life.c, sim_check_memory.c */
+void judge_stage_moves(struct world *w, int stage, enum stage_state to);
+void judge_resumes(struct world *w, int stage);
+void judge_skipped(struct world *w, int stage);
+void judge_campaign_moves(struct world *w, const struct live_campaign *lc, enum campaign_state to,
+                          bool budget);
+void judge_unwanted(struct world *w, const struct live_campaign *lc);
+void judge_stop(struct world *w, const struct call *k);
+void judge_part_moved(struct world *w, int task, const struct attempt_record *r);
+void judge_person_retries(struct world *w, int task);
+void judge_back_off(struct world *w, int attempt);
+void judge_unsent(struct world *w, const struct ctl *c, int launches);
+void judge_memory(struct world *w, const struct ctl *c);
 
 /* sim_run.c: one seed from its beginning to its end */
 struct outcome {
