@@ -24,8 +24,11 @@ struct fitted_line {
 
 void duration_init(struct duration *d, int64_t expect_us)
 {
-    memset(d, 0, sizeof *d);
     d->expect_us = MAX(expect_us, 0);
+    d->expect_size_mb = d->n = d->ratios_n = 0; /* of the arrays only so many items count */
+    d->base_s = d->per_mb_s = 0;
+    d->weight = d->weight_mb = d->weight_mb2 = 0;
+    d->log_mean = d->log_sd = d->rare_times = 0;
     d->stale = true;
 }
 
@@ -54,13 +57,6 @@ static uint32_t kept(const struct duration *d)
     return MIN(d->n, (uint32_t)DURATION_KEPT);
 }
 
-static int double_cmp(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int float_cmp(const void *a, const void *b)
 {
     float x = *(const float *)a;
@@ -78,10 +74,50 @@ static int point_cmp(const void *a, const void *b)
     return p->y < q->y ? -1 : p->y > q->y;
 }
 
+static void swap(double *a, double *b)
+{
+    double t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* Hoare's selection: v[k] becomes what a sort would put there, what is smaller comes before it. */
+static void select_nth(double *v, int64_t n, int64_t k)
+{
+    int64_t from = 0;
+    int64_t to = n - 1;
+    while (from < to) {
+        double pivot = v[k];
+        int64_t i = from;
+        int64_t j = to;
+        while (i <= j) {
+            while (v[i] < pivot) {
+                i++;
+            }
+            while (pivot < v[j]) {
+                j--;
+            }
+            if (i <= j) {
+                swap(&v[i++], &v[j--]);
+            }
+        }
+        from = j < k ? i : from;
+        to = k < i ? j : to;
+    }
+}
+
+/* n > 0. The order of v changes. */
 static double median(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, double_cmp);
-    return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+    select_nth(v, (int64_t)n, (int64_t)n / 2);
+    if (n % 2 == 1) {
+        return v[n / 2];
+    }
+    double below = v[0];
+    for (size_t i = 1; i < n / 2; i++) {
+        below = fmax(below, v[i]);
+    }
+    return (below + v[n / 2]) / 2;
 }
 
 static double on_line(const struct fitted_line *l, double x)

@@ -2,6 +2,7 @@
 #include "attempt_answer.h"
 #include "common/cleanup.h"
 #include "common/str.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -150,9 +151,13 @@ static void explain_end(struct live_attempt *a, enum cause cause)
 
 static void keep_description(struct live_attempt *a, const struct job_description *job)
 {
-    (void)snprintf(a->arn, sizeof a->arn, "%s", job->arn);
-    (void)snprintf(a->reason, sizeof a->reason, "%s", job->failure_reason);
-    (void)snprintf(a->artifacts, sizeof a->artifacts, "%s", job->artifacts);
+    static_assert(sizeof a->arn == sizeof job->arn &&
+                      sizeof a->reason == sizeof job->failure_reason &&
+                      sizeof a->artifacts == sizeof job->artifacts,
+                  "texts of one length");
+    (void)memccpy(a->arn, job->arn, '\0', sizeof a->arn);
+    (void)memccpy(a->reason, job->failure_reason, '\0', sizeof a->reason);
+    (void)memccpy(a->artifacts, job->artifacts, '\0', sizeof a->artifacts);
     a->created_us = job->created;
     a->row.started_us = job->started;
     a->row.ended_us = job->ended;

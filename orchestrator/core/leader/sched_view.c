@@ -69,9 +69,35 @@ static enum wait_reason why_not(const struct live_campaign *lc, const struct liv
     return lc->budget_short || lc->waits_for_person ? WAIT_BUDGET : WAIT_HELD;
 }
 
+/* n items of `size` bytes out of a block; *used is what was taken before. Without a block it is only
+ * counted. */
+static void *carve(char *block, size_t *used, size_t n, size_t size)
+{
+    size_t at = *used;
+    *used += (n * size + _Alignof(max_align_t) - 1) / _Alignof(max_align_t) * _Alignof(max_align_t);
+    return block != NULL ? block + at : NULL;
+}
+
+static size_t lay_out(const struct leader_state *st, char *block, struct leader_view *f)
+{
+    size_t used = 0;
+    size_t stages = 0;
+    for (size_t i = 0; i < st->campaigns_n; i++) {
+        stages += (size_t)st->campaigns[i]->stages_n;
+    }
+    f->projects = carve(block, &used, st->projects_n, sizeof *f->projects);
+    f->stages = carve(block, &used, stages, sizeof *f->stages);
+    f->live_stages = carve(block, &used, stages, sizeof(struct live_stage *));
+    f->live_campaigns = carve(block, &used, stages, sizeof(struct live_campaign *));
+    f->campaigns = carve(block, &used, st->campaigns_n, sizeof *f->campaigns);
+    f->jobs = carve(block, &used, st->attempts_n, sizeof *f->jobs);
+    f->pools = carve(block, &used, st->pools_n, sizeof *f->pools);
+    f->live_pools = carve(block, &used, st->pools_n, sizeof(struct live_pool *));
+    return used;
+}
+
 static void fill_projects(struct leader_state *st, struct leader_view *f)
 {
-    f->projects = xcalloc(st->projects_n + 1, sizeof *f->projects);
     for (size_t i = 0; i < st->projects_n; i++) {
         const struct project_row *p = &st->projects[i];
         musd_t left = left_of(p->cap_musd, p->reserved_musd, p->spent_musd);
@@ -151,14 +177,6 @@ static void drop_gang(struct live_stage *ls)
 
 static void fill_stages(struct leader_state *st, struct leader_view *f)
 {
-    size_t cap = 1;
-    for (size_t i = 0; i < st->campaigns_n; i++) {
-        cap += (size_t)st->campaigns[i]->stages_n;
-    }
-    f->stages = xmalloc(cap * sizeof *f->stages);
-    f->live_stages = xmalloc(cap * sizeof(struct live_stage *));
-    f->live_campaigns = xmalloc(cap * sizeof(struct live_campaign *));
-    f->campaigns = xcalloc(st->campaigns_n + 1, sizeof *f->campaigns);
     for (size_t i = 0; i < st->campaigns_n; i++) {
         struct live_campaign *lc = st->campaigns[i];
         int project_i = project_of(f, lc->row.project_id);
@@ -286,7 +304,6 @@ static int campaign_of(const struct leader_state *st, const struct live_campaign
 
 static void fill_jobs(struct leader_state *st, struct leader_view *f)
 {
-    f->jobs = xmalloc((st->attempts_n + 1) * sizeof *f->jobs);
     for (size_t i = 0; i < st->attempts_n; i++) {
         struct live_attempt *a = st->attempts[i];
         if (!a->row.holds) {
@@ -327,8 +344,6 @@ static usec_t pool_due(const struct leader_view *f, const struct live_pool *p)
 
 static void fill_pools(struct leader_state *st, struct leader_view *f)
 {
-    f->pools = xmalloc((st->pools_n + 1) * sizeof *f->pools);
-    f->live_pools = xmalloc((st->pools_n + 1) * sizeof(struct live_pool *));
     for (size_t i = 0; i < st->pools_n; i++) {
         struct live_pool *p = st->pools[i];
         if (p->row.taken_by != 0) {
@@ -366,6 +381,8 @@ void sched_view_make(struct leader_state *st, usec_t now_us, int64_t tokens,
     ret->view.change_of = change_of;
     ret->view.spent_of = spent_of;
     ret->view.ctx = st;
+    ret->block = xmalloc(lay_out(st, NULL, ret) + 1);
+    (void)lay_out(st, ret->block, ret);
     fill_projects(st, ret);
     fill_stages(st, ret);
     fill_slots(st, ret);
@@ -375,13 +392,6 @@ void sched_view_make(struct leader_state *st, usec_t now_us, int64_t tokens,
 
 void sched_view_done(struct leader_view *f)
 {
-    free(f->stages);
-    free(f->live_stages);
-    free(f->live_campaigns);
-    free(f->campaigns);
-    free(f->projects);
+    free(f->block);
     free(f->slots);
-    free(f->jobs);
-    free(f->pools);
-    free(f->live_pools);
 }

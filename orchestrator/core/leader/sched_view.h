@@ -14,6 +14,7 @@ struct leader_view {
     struct sched_job *jobs;
     struct warm_pool *pools;
     struct live_pool **live_pools; /* [view.pools_n] */
+    void *block;                   /* all of these arrays but slots */
 };
 /* Intents whose Create was not sent yet. */
 int64_t sched_view_unsent(const struct leader_state *s);

@@ -57,8 +57,8 @@ static void measure(const struct sched_work *w, const struct backfill_line *r, e
     }
 }
 
-void sched_backfill_job_end(const struct sched_view *v, const struct sched_job *j,
-                            struct reservation_end *ret)
+static void job_end(const struct sched_view *v, const struct sched_job *j,
+                    struct reservation_end *ret)
 {
     bool model = j->duration != NULL && duration_known(j->duration);
     if (!model && j->end_p50_us != USEC_NEVER && j->end_p90_us != USEC_NEVER && j->end_p90_us > 0) {
@@ -122,13 +122,19 @@ static void reserved_end(const struct sched_work *w, const struct backfill_line 
 static size_t users_of(const struct sched_work *w, const struct backfill_line *r,
                        enum room_kind kind, int64_t held, struct reservation_end *ret)
 {
-    const struct sched_gangs *g = w->gangs;
+    struct sched_gangs *g = w->gangs;
     size_t n = 0;
     for (int i = 0; i < g->users_n; i++) {
-        if (sched_backfill_inside(w, r, kind, g->users[i].slots_i, g->users[i].campaign_i)) {
-            ret[n++] = g->users[i].end;
-            held -= g->users[i].end.instances;
+        struct user *u = &g->users[i];
+        if (!sched_backfill_inside(w, r, kind, u->slots_i, u->campaign_i)) {
+            continue;
         }
+        if (u->job != NULL) {
+            job_end(w->view, u->job, &u->end);
+            u->job = NULL;
+        }
+        ret[n++] = u->end;
+        held -= u->end.instances;
     }
     if (held > 0) { /* about which nothing is known */
         reservation_end_at((int)MIN(held, INT32_MAX), USEC_NEVER, &ret[n++]);

@@ -29,6 +29,7 @@ struct backfill_line {
 };
 struct user { /* a holder of instances and the end of its use */
     int slots_i, campaign_i;
+    const struct sched_job *job; /* whose end was not asked for yet; NULL: `end` is known */
     struct reservation_end end;
 };
 struct sched_gangs {
@@ -43,8 +44,6 @@ struct sched_gangs {
 /* True when a holder on these slots, of this campaign, uses this room of r. */
 bool sched_backfill_inside(const struct sched_work *w, const struct backfill_line *r,
                            enum room_kind kind, int slots_i, int campaign_i);
-void sched_backfill_job_end(const struct sched_view *v, const struct sched_job *j,
-                            struct reservation_end *ret);
 /* The end of a task that would start at this time. */
 void sched_backfill_task_end(const struct sched_work *w, const struct sched_try *t, usec_t at_us,
                              struct reservation_end *ret);

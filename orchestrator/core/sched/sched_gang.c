@@ -74,10 +74,10 @@ void sched_gangs_open(struct sched_work *w)
     g->users = xmalloc(users * sizeof *g->users);
     g->scratch = xmalloc((users + (size_t)n + 1) * sizeof *g->scratch);
     for (int i = 0; i < v->jobs_n; i++) {
-        const struct sched_job *j = &v->jobs[i];
-        struct user *u = &g->users[g->users_n++];
-        *u = (struct user){.slots_i = j->slots_i, .campaign_i = j->campaign_i};
-        sched_backfill_job_end(v, j, &u->end);
+        struct user *u = &g->users[g->users_n++]; /* mostly nobody asks when it ends */
+        u->job = &v->jobs[i];
+        u->slots_i = u->job->slots_i;
+        u->campaign_i = u->job->campaign_i;
     }
     AUTO_FREE struct backfill_line *kept = xcalloc((size_t)n, sizeof *kept);
     reopen(w, kept, n);

@@ -17,16 +17,17 @@ struct sched_warm {
     enum pool_use *use; /* [pools_n] */
     int *available;     /* [available_n], into pools: those that may take a job */
     int available_n;
-    struct warm_pool_prints **prints;  /* [stages_n], of stages that keep none */
-    uint64_t kept[SCHED_LAUNCHES_MAX]; /* fingerprints of launches with keep-alive; 0 without */
+    struct warm_pool_prints **prints; /* [stages_n], of stages that keep none */
     musd_t *idle_musd; /* [campaigns_n]: what pools of the plan's launches may cost */
     bool any;          /* there is a pool or a warm quota; otherwise this file does nothing */
+    uint64_t kept[SCHED_LAUNCHES_MAX]; /* [launches_n] fingerprints; 0: no keep-alive */
 };
 
 void sched_warm_init(struct sched_work *w)
 {
     const struct sched_view *v = w->view;
-    struct sched_warm *warm = xcalloc(1, sizeof *warm);
+    struct sched_warm *warm = xmalloc(sizeof *warm);
+    memset(warm, 0, offsetof(struct sched_warm, kept));
     warm->use = xcalloc((size_t)v->pools_n + 1, sizeof *warm->use);
     warm->available = xcalloc((size_t)v->pools_n + 1, sizeof *warm->available);
     warm->prints = xcalloc((size_t)v->stages_n + 1, sizeof(struct warm_pool_prints *));

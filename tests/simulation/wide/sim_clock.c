@@ -2,6 +2,8 @@
  * happened. */
 #include "sim_world.h"
 
+#define CHILDREN 4 /* of a node: half the levels of a binary heap */
+
 static bool before(const struct event *a, const struct event *b)
 {
     return a->at_us != b->at_us ? a->at_us < b->at_us : a->seq < b->seq;
@@ -23,9 +25,9 @@ void ev_push(struct world *w, int64_t at_us, enum event_kind kind, int who, uint
                       .kind = (uint8_t)kind,
                       .who = (uint8_t)who};
     size_t i = h->n++;
-    while (i > 0 && before(&e, &h->at[(i - 1) / 2])) {
-        h->at[i] = h->at[(i - 1) / 2];
-        i = (i - 1) / 2;
+    while (i > 0 && before(&e, &h->at[(i - 1) / CHILDREN])) {
+        h->at[i] = h->at[(i - 1) / CHILDREN];
+        i = (i - 1) / CHILDREN;
     }
     h->at[i] = e;
 }
@@ -39,9 +41,10 @@ bool ev_pop(struct world *w, struct event *ret)
     *ret = h->at[0];
     struct event e = h->at[--h->n];
     size_t i = 0;
-    for (size_t child = 1; child < h->n; child = 2 * i + 1) {
-        if (child + 1 < h->n && before(&h->at[child + 1], &h->at[child])) {
-            child++;
+    for (size_t first = 1; first < h->n; first = CHILDREN * i + 1) {
+        size_t child = first;
+        for (size_t k = first + 1; k < MIN(first + CHILDREN, h->n); k++) {
+            child = before(&h->at[k], &h->at[child]) ? k : child;
         }
         if (!before(&h->at[child], &e)) {
             break;

@@ -121,15 +121,36 @@ static void pool_row_of(struct world *w, int i, struct pool_row *ret)
 
 /* --- what a stage's attempts teach (view_breaker, view_durations, view_promises) --- */
 
+/* Links the attempts of each stage, oldest first and newest first. */
+static void link_attempts(struct world *w)
+{
+    size_t n = w->db.t[T_ATTEMPT].n;
+    if (n > w->of_stage_cap) {
+        w->of_stage_cap = n * 2;
+        w->next_of_stage = xrealloc(w->next_of_stage, n * 2 * sizeof *w->next_of_stage);
+        w->before_of_stage = xrealloc(w->before_of_stage, n * 2 * sizeof *w->before_of_stage);
+    }
+    memset(w->first_of_stage, 0xff, sizeof w->first_of_stage);
+    memset(w->last_of_stage, 0xff, sizeof w->last_of_stage);
+    for (int32_t i = 0; i < (int32_t)n; i++) {
+        int stage = TASK_STAGE(w, ATTEMPT(w, i)->task);
+        int32_t last = w->last_of_stage[stage];
+        *(last < 0 ? &w->first_of_stage[stage] : &w->next_of_stage[last]) = i;
+        w->before_of_stage[i] = last;
+        w->next_of_stage[i] = -1;
+        w->last_of_stage[stage] = i;
+    }
+}
+
 /* The first and the last BREAKER_OF_MAX ended attempts since its reset, oldest first. */
 static void load_breaker(struct world *w, struct live_stage *ls)
 {
     int stage = row_of_id(ls->row.id);
     size_t ends = 0, k = 0;
     for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = (size_t)ls->row.breaker_since; i < w->db.t[T_ATTEMPT].n; i++) {
+        for (int32_t i = w->first_of_stage[stage]; i >= 0; i = w->next_of_stage[i]) {
             const struct db_attempt *d = ATTEMPT(w, i);
-            if (TASK_STAGE(w, d->task) != stage || !attempt_state_terminal(d->state)) {
+            if (i < ls->row.breaker_since || !attempt_state_terminal(d->state)) {
                 continue;
             }
             ends += pass == 0;
@@ -137,7 +158,7 @@ static void load_breaker(struct world *w, struct live_stage *ls)
                 continue;
             }
             struct breaker_row row; /* not cleared: its text is long */
-            row.attempt_id = id_of((int)i);
+            row.attempt_id = id_of(i);
             row.state = d->state;
             row.cause = d->cause;
             row.ran = d->ran;
@@ -150,10 +171,10 @@ static void load_breaker(struct world *w, struct live_stage *ls)
 static void load_durations(struct world *w, struct live_stage *ls)
 {
     int n = 0;
-    for (size_t i = w->db.t[T_ATTEMPT].n; i-- > 0 && n < DURATION_KEPT;) {
+    for (int32_t i = w->last_of_stage[row_of_id(ls->row.id)]; i >= 0 && n < DURATION_KEPT;
+         i = w->before_of_stage[i]) {
         const struct db_attempt *d = ATTEMPT(w, i);
-        if (d->state == ATTEMPT_SUCCEEDED && TASK_STAGE(w, d->task) == row_of_id(ls->row.id) &&
-            d->started_us != 0 && d->ended_us > d->started_us) {
+        if (d->state == ATTEMPT_SUCCEEDED && d->started_us != 0 && d->ended_us > d->started_us) {
             stage_history_saw_duration(ls, task_size(w, d->task), d->ended_us - d->started_us);
             n++;
         }
@@ -183,7 +204,8 @@ static enum wanted wanted_now(const struct ctl *c, enum wanted wanted)
     return c->hold && wanted == WANTED_CANCEL ? WANTED_PAUSE : wanted;
 }
 
-struct live_campaign *load_campaign(struct world *w, struct ctl *c, int campaign)
+/* link_attempts comes before. */
+static struct live_campaign *load_linked(struct world *w, struct ctl *c, int campaign)
 {
     const struct db_campaign *dc = CAMPAIGN(w, campaign);
     struct live_campaign *lc = xcalloc(1, sizeof *lc);
@@ -191,7 +213,7 @@ struct live_campaign *load_campaign(struct world *w, struct ctl *c, int campaign
     campaign_row_of(w, campaign, &lc->row);
     lc->row.wanted = wanted_now(c, lc->row.wanted);
     lc->spec = &w->spec[campaign];
-    lc->stages = xcalloc((size_t)dc->stages_n, sizeof *lc->stages);
+    lc->stages = leader_state_new_stages((size_t)dc->stages_n);
     for (int i = dc->stage0; i < dc->stage0 + dc->stages_n; i++) {
         struct live_stage *ls = &lc->stages[lc->stages_n++];
         stage_row_of(w, i, &ls->row);
@@ -214,6 +236,12 @@ struct live_campaign *load_campaign(struct world *w, struct ctl *c, int campaign
                            lc->row.version == lc->row.taken_version;
     leader_state_add_campaign(&c->state, lc);
     return lc;
+}
+
+struct live_campaign *load_campaign(struct world *w, struct ctl *c, int campaign)
+{
+    link_attempts(w);
+    return load_linked(w, c, campaign);
 }
 
 struct live_stage *load_stage_of(struct ctl *c, int64_t campaign_id, int64_t stage_id)
@@ -355,9 +383,10 @@ bool load_all(struct world *w, struct ctl *c)
     load_slots(w, c);
     load_projects(w, c);
     load_task_changes(w, c);
+    link_attempts(w);
     for (int i = 0; i < (int)w->db.t[T_CAMPAIGN].n; i++) {
         if (!campaign_state_terminal(CAMPAIGN(w, i)->state)) {
-            (void)load_campaign(w, c, i);
+            (void)load_linked(w, c, i);
         }
     }
     for (int i = 0; i < (int)w->db.t[T_ATTEMPT].n; i++) {

@@ -62,6 +62,8 @@ static void unmake(struct world *w)
     aws_done(w);
     free(w->heap.at);
     free(w->size_mb);
+    free(w->next_of_stage);
+    free(w->before_of_stage);
     free(w->poison);
     free(w->refused);
     sched_plan_done(w->plan);

@@ -40,13 +40,6 @@ void db_done(struct world *w)
     free(d->commits);
 }
 
-void *db_row(struct world *w, enum table t, size_t i)
-{
-    struct db_table *tab = &w->db.t[t];
-    ASSERT(i < tab->n);
-    return tab->rows + i * tab->row;
-}
-
 static struct db_undo *undo_push(struct db *d, enum table t, size_t i)
 {
     if (d->undo_n == d->undo_cap) {
