@@ -70,8 +70,8 @@ static void wait_gone(int pid)
     }
 }
 
-/* Lets a droverd's connection go as its end would: rolled back, without a lock. The session itself,
- * whose plans cost more than all that follows, waits for the next droverd that wants one like it. */
+/* Lets a droverd's connection go as its end would: rolled back, without a lock. The session, whose
+ * plans cost more than all that follows, waits for the next droverd that wants one like it. */
 static bool spare_it(struct store *s)
 {
     if (s->conn == NULL || s->role == STORE_API || PQstatus(s->conn) != CONNECTION_OK ||
@@ -116,8 +116,8 @@ static void keep(struct store *s, bool add)
     ASSERT(!add);
 }
 
-/* The simulator's own limits in place of the role's: no real time decides anything; and each plan is
- * made once. */
+/* The simulator's own limits in place of the role's: no real time decides anything; and each plan
+ * is made once. */
 static bool settle(struct store *s, struct err *err)
 {
     return __real_store_plain(s,

@@ -1,6 +1,6 @@
-/* Virtual time: the world's events in order of instant and arrival, the clocks that droverd's objects
- * are linked against, and each droverd's loop thread as a coroutine, which runs until it waits, is
- * frozen or dies. Nothing here asks the real time. */
+/* Virtual time: the world's events in order of instant and arrival, the clocks that droverd's
+ * objects are linked against, and each droverd's loop thread as a coroutine, which runs until it
+ * waits, is frozen or dies. Nothing here asks the real time. */
 #include "common/clock.h"
 #include "deep.h"
 #include <stdarg.h>
