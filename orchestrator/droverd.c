@@ -24,6 +24,7 @@ struct daemon_options {
     const char *private_db;
     const char *port_file;
     bool plain_http, print_config, example;
+    struct service_manager service;
 };
 
 static const char usage[] =
@@ -116,25 +117,25 @@ static bool write_port(const char *file, uint16_t port, struct err *err)
 
 struct watchdog {
     struct loop_timer *timer;
-    int64_t every_us;
+    const struct service_manager *service;
 };
 
 static void on_watchdog(void *ctx)
 {
     struct watchdog *w = ctx;
-    service_notify("WATCHDOG=1");
-    loop_timer_set(w->timer, w->every_us);
+    service_notify(w->service, "WATCHDOG=1");
+    loop_timer_set(w->timer, w->service->watchdog_us);
 }
 
 /* The loop to its end. systemd hears when it begins and ends, and that it turns. */
-static void run_watched(struct loop *loop)
+static void run_watched(struct loop *loop, const struct service_manager *service)
 {
-    struct watchdog w = {.every_us = service_watchdog_us()};
+    struct watchdog w = {.service = service};
     w.timer = loop_timer_new(loop, on_watchdog, &w);
-    loop_timer_set(w.timer, w.every_us > 0 ? 0 : -1);
-    service_notify("READY=1");
+    loop_timer_set(w.timer, service->watchdog_us > 0 ? 0 : -1);
+    service_notify(service, "READY=1");
     loop_run(loop);
-    service_notify("STOPPING=1");
+    service_notify(service, "STOPPING=1");
     loop_timer_free(w.timer);
 }
 
@@ -191,7 +192,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
         log_event(LOG_INFO, "droverd_started", LF_S("version", DROVER_VERSION),
                   LF_S("address", s->listen), LF_I("port", api_port(api)),
                   LF_S("token_file", token_file));
-        run_watched(loop);
+        run_watched(loop, &o->service);
     }
     if (bridge != NULL) {
         bridge_close(bridge);
@@ -285,7 +286,7 @@ int main(int argc, char **argv)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_program("droverd");
-    service_begin();
+    service_begin(&o.service);
     if (!read_options(argc, argv, &o, &status)) {
         return status;
     }
