@@ -19,6 +19,11 @@ int64_t clock_boot_us(void)
     return read_clock(CLOCK_BOOTTIME);
 }
 
+int64_t clock_cpu_us(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t clock_mono_us(void)
 {
     return read_clock(CLOCK_MONOTONIC);

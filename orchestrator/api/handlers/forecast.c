@@ -98,11 +98,8 @@ static bool remembered(struct api_req *r, const char *key, int64_t id,
 {
     uint64_t version = response_cache_version(st->counts, sizeof st->counts);
     AUTO_FREE char *json = response_cache_get(req_answers(r), key, version, 0, SAME_COUNTS_US);
-    if (json == NULL && !response_cache_turn(req_answers(r))) {
-        reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
-        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");
-    }
     if (json == NULL) {
+        response_cache_turn(req_answers(r));
         /* another thread may have computed it while this one waited */
         json = response_cache_get(req_answers(r), key, version, 0, SAME_COUNTS_US);
         AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);

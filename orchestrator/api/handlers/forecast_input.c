@@ -15,6 +15,7 @@
 #define RETRY_WAIT_S        30
 #define CREATES_PER_S       1.0 /* SageMaker's default rate */
 #define CREATES_PER_S_MAX   1e6
+#define FORECAST_CPU_US     (2 * USEC_PER_SEC) /* of one answer: forecast, what-if and advice */
 
 struct forecast_facts_stage { /* memory owned for in.stages[i] */
     struct forecast_part *parts;
@@ -33,6 +34,8 @@ struct forecast_facts {
     struct quota_ledger *slots;
     struct quota_ledger_account account;
     int stages_cap;
+    size_t parts_n;       /* in all stages */
+    int64_t cpu_until_us; /* of the thread that loaded it */
 };
 
 struct forecast_input *forecast_facts_input(struct forecast_facts *a)
@@ -284,11 +287,17 @@ static bool load_stage(struct forecast_facts *a, struct store *db, const struct 
     if (stage_state_terminal(row->state)) {
         return true;
     }
+    if (a->parts_n + (size_t)MAX(0, row->tasks) > FORECAST_PARTS_MAX ||
+        a->in.stages_n > FORECAST_STAGES_MAX) {
+        a->in.too_large = true;
+        return true;
+    }
     if (!load_history(a, db, st, err) ||
         (row->tasks > 0 &&
          !view_tasks(db, row->campaign_id, row->id, 0, row->tasks, on_tasks, own, err))) {
         return false;
     }
+    a->parts_n += own->parts_n;
     expect_mean(st, own);
     return true;
 }
@@ -432,6 +441,12 @@ double forecast_creates_per_s(const struct api_req *r)
     return u > 0 ? MIN((double)u / 1e6, CREATES_PER_S_MAX) : CREATES_PER_S;
 }
 
+static bool expired(void *ctx)
+{
+    const struct forecast_facts *a = ctx;
+    return clock_cpu_us() > a->cpu_until_us;
+}
+
 bool forecast_facts_load(struct api_req *r, int64_t campaign_id, struct forecast_facts **ret,
                          bool *ret_ended, struct err *err)
 {
@@ -450,6 +465,9 @@ bool forecast_facts_load(struct api_req *r, int64_t campaign_id, struct forecast
         return false;
     }
     settle_pointers(a);
+    a->cpu_until_us = clock_cpu_us() + FORECAST_CPU_US;
+    a->in.expired = expired;
+    a->in.expired_ctx = a;
     *ret = TAKE(a);
     return true;
 }

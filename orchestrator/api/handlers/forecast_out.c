@@ -14,6 +14,9 @@ const char *forecast_reason(struct arena *arena, const struct forecast *f)
     if (f->known) {
         return NULL;
     }
+    if (f->too_large) {
+        return "too large to forecast";
+    }
     return arena_printf(arena, "needs %d%s finished part%s of %s, or expect: in its stage",
                         f->needs_parts, f->needs_parts < DURATION_MIN ? " more" : "",
                         f->needs_parts == 1 ? "" : "s", f->needs_stage);

@@ -89,6 +89,17 @@ static void spec_warnings(struct json_out *w, const struct spec *spec)
     free(f);
 }
 
+/* The plan stands without a forecast: why there is none. */
+static bool no_forecast(struct json_out *w, const struct err *why)
+{
+    const struct forecast none = {.binding_slots_i = -1};
+    json_out_object(w, "forecast");
+    forecast_out(w, NULL, &none);
+    json_out_str(w, "reason", why->message);
+    json_out_end_object(w);
+    return true;
+}
+
 /* Forecast of the campaign together with the live ones. */
 static bool plan_forecast(struct api_req *r, const struct submit *s, struct json_out *w,
                           struct err *err)
@@ -96,13 +107,14 @@ static bool plan_forecast(struct api_req *r, const struct submit *s, struct json
     AUTO_FORECAST_FACTS struct forecast_facts *a = NULL;
     bool ended;
     struct forecast f;
+    struct err why = ERR_INIT;
     const char *text = req_query(r, "what_if");
-    if (!forecast_facts_load(r, 0, &a, &ended, err)) {
-        return false;
+    if (!forecast_facts_load(r, 0, &a, &ended, &why)) {
+        return no_forecast(w, &why);
     }
     forecast_facts_add_plan(a, s);
-    if (!forecast_run(forecast_facts_input(a), &f, err)) {
-        return false;
+    if (!forecast_run(forecast_facts_input(a), &f, &why)) {
+        return no_forecast(w, &why);
     }
     json_out_object(w, "forecast");
     forecast_out(w, a, &f);
@@ -149,10 +161,7 @@ bool submit_plan(struct api_req *r, const struct submit *s, struct buf *out, str
     json_out_init(&w, out);
     json_out_object(&w, NULL);
     plan_file(s, forecast_creates_per_s(r), &w);
-    if (!response_cache_turn(req_answers(r))) {
-        reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "2");
-        return err_set(err, ERR_UNAVAILABLE, "other forecasts are being computed; try again");
-    }
+    response_cache_turn(req_answers(r));
     bool ok = plan_forecast(r, s, &w, err);
     response_cache_turn_end(req_answers(r));
     json_out_end_object(&w);

@@ -7,29 +7,59 @@
 #include <poll.h>
 #include <pthread.h>
 
+struct queue {
+    struct api_req *head, *tail;
+};
 struct handler_threads {
     struct api *api;
     void (*run)(struct api_req *r);
     pthread_mutex_t lock;
     pthread_cond_t some;
-    struct api_req *head, *tail;
+    struct queue plain, dear;
+    int dear_running, dear_max;
     bool stop;
     pthread_t *threads;
     int n;
 };
 
-static struct api_req *workers_pop(struct handler_threads *w)
+static struct api_req *queue_pop(struct queue *q)
 {
+    struct api_req *r = q->head;
+    if (r != NULL) {
+        q->head = r->next;
+        q->tail = q->head == NULL ? NULL : q->tail;
+    }
+    return r;
+}
+
+static void queue_push(struct queue *q, struct api_req *r)
+{
+    r->next = NULL;
+    if (q->tail != NULL) {
+        q->tail->next = r;
+    } else {
+        q->head = r;
+    }
+    q->tail = r;
+}
+
+/* The next request; NULL: there is none and there will be none. was_dear: what this thread ran. */
+static struct api_req *workers_pop(struct handler_threads *w, bool was_dear, bool *ret_dear)
+{
+    struct api_req *r = NULL;
     (void)pthread_mutex_lock(&w->lock);
-    while (w->head == NULL && !w->stop) {
+    w->dear_running -= was_dear;
+    for (;;) {
+        *ret_dear = w->dear.head != NULL && w->dear_running < w->dear_max;
+        r = queue_pop(*ret_dear ? &w->dear : &w->plain);
+        if (r != NULL || (w->stop && w->dear.head == NULL)) {
+            break;
+        }
         (void)pthread_cond_wait(&w->some, &w->lock);
     }
-    struct api_req *r = w->head;
-    if (r != NULL) {
-        w->head = r->next;
-        if (w->head == NULL) {
-            w->tail = NULL;
-        }
+    w->dear_running += *ret_dear && r != NULL;
+    if (w->stop) {
+        (void)pthread_cond_broadcast(&w->some);
     }
     (void)pthread_mutex_unlock(&w->lock);
     return r;
@@ -47,7 +77,8 @@ static void *worker_main(void *ctx)
     struct handler_threads *w = ctx;
     struct store *db = NULL;
     struct api_req *r;
-    while ((r = workers_pop(w)) != NULL) {
+    bool dear = false;
+    while ((r = workers_pop(w, dear, &dear)) != NULL) {
         if (db != NULL && (!store_alive(db) || db_hung_up(db))) {
             store_close(db);
             db = NULL;
@@ -68,6 +99,7 @@ bool handler_threads_new(struct api *a, int n, void (*run)(struct api_req *r),
     struct handler_threads *w = xcalloc(1, sizeof *w);
     w->api = a;
     w->run = run;
+    w->dear_max = MAX(1, n / 2);
     w->threads = xcalloc((size_t)n, sizeof *w->threads);
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->some, NULL);
@@ -107,22 +139,14 @@ void handler_threads_free(struct handler_threads *w)
     free(w);
 }
 
-bool handler_threads_push(struct handler_threads *w, struct api_req *r)
+bool handler_threads_push(struct handler_threads *w, struct api_req *r, bool dear)
 {
-    r->next = NULL;
     (void)pthread_mutex_lock(&w->lock);
     bool open = !w->stop;
-    if (!open) {
-        (void)pthread_mutex_unlock(&w->lock);
-        return false;
+    if (open) {
+        queue_push(dear ? &w->dear : &w->plain, r);
+        (void)pthread_cond_signal(&w->some);
     }
-    if (w->tail != NULL) {
-        w->tail->next = r;
-    } else {
-        w->head = r;
-    }
-    w->tail = r;
-    (void)pthread_cond_signal(&w->some);
     (void)pthread_mutex_unlock(&w->lock);
-    return true;
+    return open;
 }

@@ -7,7 +7,6 @@
 #define ANSWERS_N   64
 #define COST_FACTOR 10
 #define CHEAP_US    20000 /* cheaper answers are not cached longer than fresh_us */
-#define WAITING_MAX 2
 
 struct cached_answer {
     char key[RESPONSE_CACHE_KEY_MAX];
@@ -19,7 +18,6 @@ struct response_cache {
     pthread_mutex_t lock;
     struct cached_answer at[ANSWERS_N];
     pthread_mutex_t turn;
-    int waiting; /* guarded by lock */
 };
 
 struct response_cache *response_cache_new(void)
@@ -103,20 +101,9 @@ void response_cache_put(struct response_cache *c, const char *key, uint64_t vers
     (void)pthread_mutex_unlock(&c->lock);
 }
 
-bool response_cache_turn(struct response_cache *c)
+void response_cache_turn(struct response_cache *c)
 {
-    (void)pthread_mutex_lock(&c->lock);
-    bool room = c->waiting < WAITING_MAX;
-    c->waiting += room;
-    (void)pthread_mutex_unlock(&c->lock);
-    if (!room) {
-        return false;
-    }
     (void)pthread_mutex_lock(&c->turn);
-    (void)pthread_mutex_lock(&c->lock);
-    c->waiting--;
-    (void)pthread_mutex_unlock(&c->lock);
-    return true;
 }
 
 void response_cache_turn_end(struct response_cache *c)

@@ -18,7 +18,7 @@ void response_cache_put(struct response_cache *c, const char *key, uint64_t vers
                         int64_t cost_us, const char *json);
 /* Hash of an input, for use as a version. */
 uint64_t response_cache_version(const void *p, size_t n);
-/* Wait for the turn to compute: one thread at a time. False when one computes and two wait already.
- * Call response_cache_turn_end after true. */
-bool response_cache_turn(struct response_cache *c) MUST_CHECK;
+/* Wait for the turn to compute: one thread at a time. Only routes that are ROUTE_DEAR call it: they
+ * never have all threads. */
+void response_cache_turn(struct response_cache *c);
 void response_cache_turn_end(struct response_cache *c);

@@ -10,6 +10,7 @@ enum {
     ROUTE_STREAM = 4,
     ROUTE_SCOPED = 16,  /* its handler minds the projects of the token */
     ROUTE_DRY_RUN = 32, /* with ?dry_run=true it changes nothing: a viewer may */
+    ROUTE_DEAR = 64,    /* may take seconds: at most half of the threads run such at once */
     ROUTE_PROBE = 8,    /* served from the reserve too: health and counters */
 };
 struct route {

@@ -264,6 +264,15 @@ static void req_run(struct api_req *r)
     metric_add(METRIC_HTTP_MICROSECONDS, clock_mono_us() - r->begun_us);
 }
 
+/* Of campaign_post only the dry run is dear. A look at the token is not. */
+static bool req_dear(const struct api_req *r)
+{
+    const char *dry = req_query(r, "dry_run");
+    bool dry_run = dry != NULL && strcmp(dry, "true") == 0;
+    return (r->route->flags & ROUTE_DEAR) != 0 && r->phase != REQ_CHECKING &&
+           ((r->route->flags & ROUTE_DRY_RUN) == 0 || dry_run);
+}
+
 static enum MHD_Result req_dispatch(struct api_req *r)
 {
     if ((r->route->flags & ROUTE_INLINE) != 0) {
@@ -273,7 +282,7 @@ static enum MHD_Result req_dispatch(struct api_req *r)
     MHD_suspend_connection(r->conn);
     struct api *a = r->api;
     bool probe = (r->route->flags & ROUTE_PROBE) != 0;
-    if (!handler_threads_push(probe ? a->probe_workers : a->workers, r)) {
+    if (!handler_threads_push(probe ? a->probe_workers : a->workers, r, req_dear(r))) {
         reply_problem_status(r, 503, "unavailable", "the server is stopping");
         r->phase = REQ_DONE;
         MHD_resume_connection(r->conn);

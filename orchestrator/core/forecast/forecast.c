@@ -3,6 +3,8 @@
 #include "core/money/cost.h"
 #include "forecast_work.h"
 
+#define RUNS_ENOUGH 8 /* fewer give no band */
+
 static int i64_cmp(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a;
@@ -140,26 +142,16 @@ static void put_binding(const struct forecast_input *in, const struct series *s,
     }
 }
 
-/* True when the durations of the stage and of all stages it needs are known. */
-static bool stage_known(const struct forecast_setup *f, int stage_i, int depth)
-{
-    const struct forecast_stage *s = f->stage[stage_i].in;
-    bool known = depth <= SPEC_STAGES_MAX &&
-                 (f->stage[stage_i].parts_n == 0 || duration_known(&s->duration));
-    for (int k = 0; known && k < s->needs_n; k++) {
-        known = stage_known(f, s->needs[k], depth + 1);
-    }
-    return known;
-}
-
-static void put_answers(const struct forecast_setup *f, struct series *s, struct forecast *ret)
+/* n: of the runs that there is room for, those that were made. */
+static void put_answers(const struct forecast_setup *f, struct series *s, size_t n,
+                        struct forecast *ret)
 {
     size_t runs = (size_t)f->runs;
-    ret->runs = f->runs;
+    ret->runs = (int)n;
     if (ret->known) {
-        ret->end_us = forecast_band_of(s->end, runs);
-        ret->cost_musd = forecast_band_of(s->cost, runs);
-        ret->fits_budget = (double)s->paid / (double)f->runs;
+        ret->end_us = forecast_band_of(s->end, n);
+        ret->cost_musd = forecast_band_of(s->cost, n);
+        ret->fits_budget = (double)s->paid / (double)n;
     }
     for (int i = 0; i < f->in.stages_n; i++) {
         if (!f->stage[i].target) {
@@ -168,13 +160,13 @@ static void put_answers(const struct forecast_setup *f, struct series *s, struct
         size_t at = (size_t)ret->stages_n * runs;
         struct forecast_stage_out *o = &ret->stage[ret->stages_n++];
         o->stage_i = i;
-        o->known = stage_known(f, i, 0);
+        o->known = f->stage[i].known == FORECAST_KNOWN;
         if (!o->known) {
             continue;
         }
-        o->start_us = forecast_band_of(s->stage_start + at, runs);
-        o->end_us = forecast_band_of(s->stage_end + at, runs);
-        o->cost_musd = forecast_band_of(s->stage_cost + at, runs);
+        o->start_us = forecast_band_of(s->stage_start + at, n);
+        o->end_us = forecast_band_of(s->stage_end + at, n);
+        o->cost_musd = forecast_band_of(s->stage_cost + at, n);
         int64_t span_us = o->end_us.p50 == USEC_NEVER ? 0 : o->end_us.p50 - o->start_us.p50;
         o->parts_per_h = span_us > 0 ? (double)f->stage[i].parts_n * 3600e6 / (double)span_us : 0;
     }
@@ -233,11 +225,52 @@ static void put_needs(const struct forecast_setup *f, struct forecast *ret)
     }
 }
 
+/* More than fits the bounds; the caller may have left the rest out. */
+static bool too_large(const struct forecast_input *in)
+{
+    if (in->too_large || in->stages_n > FORECAST_STAGES_MAX) {
+        return true;
+    }
+    size_t parts = 0;
+    for (int i = 0; i < in->stages_n && parts <= FORECAST_PARTS_MAX; i++) {
+        parts += MIN(in->stages[i].parts_n, (size_t)FORECAST_PARTS_MAX + 1);
+        parts += MIN(in->stages[i].jobs_n, (size_t)FORECAST_PARTS_MAX + 1);
+    }
+    return parts > FORECAST_PARTS_MAX;
+}
+
+/* All runs, or as many as the time allows. */
+static void run_all(const struct forecast_setup *f, int why_stage, struct forecast *ret)
+{
+    CLEANUP(series_free)
+    struct series s;
+    CLEANUP(forecast_pass_free)
+    struct forecast_pass r = {0};
+    size_t n = 0;
+    series_init(&s, (size_t)f->runs, (size_t)f->in.slots_n);
+    forecast_pass_init(&r, f);
+    while (n < (size_t)f->runs && forecast_pass(&r, (int)n)) {
+        read_run(&r, n++, (size_t)f->runs, &s);
+    }
+    if (n < MIN((size_t)f->runs, (size_t)RUNS_ENOUGH)) {
+        *ret = (struct forecast){.binding_slots_i = -1, .too_large = true};
+        return;
+    }
+    put_answers(f, &s, n, ret);
+    if (why_stage >= 0 && f->stage[why_stage].known == FORECAST_KNOWN) {
+        ret->start_us = forecast_band_of(s.why, n);
+    }
+}
+
 bool forecast_forecast(const struct forecast_input *in, enum forecast_engine engine,
                        struct forecast *ret, struct err *err)
 {
     CLEANUP(forecast_release)
     struct forecast_setup f = {0};
+    if (too_large(in)) {
+        *ret = (struct forecast){.binding_slots_i = -1, .too_large = true};
+        return true;
+    }
     if (!forecast_prepare(&f, in, engine, err)) {
         return false;
     }
@@ -246,23 +279,10 @@ bool forecast_forecast(const struct forecast_input *in, enum forecast_engine eng
     int why_stage = in->why_task_id != 0 ? put_place(&f, &out) : -1;
     bool some = out.known;
     for (int i = 0; i < in->stages_n && !some; i++) {
-        some = f.stage[i].target && f.stage[i].parts_n > 0 && stage_known(&f, i, 0);
+        some = f.stage[i].target && f.stage[i].parts_n > 0 && f.stage[i].known == FORECAST_KNOWN;
     }
     if (some) {
-        CLEANUP(series_free)
-        struct series s;
-        CLEANUP(forecast_pass_free)
-        struct forecast_pass r = {0};
-        series_init(&s, (size_t)f.runs, (size_t)in->slots_n);
-        forecast_pass_init(&r, &f);
-        for (int i = 0; i < f.runs; i++) {
-            forecast_pass(&r, i);
-            read_run(&r, (size_t)i, (size_t)f.runs, &s);
-        }
-        put_answers(&f, &s, &out);
-        if (why_stage >= 0 && stage_known(&f, why_stage, 0)) {
-            out.start_us = forecast_band_of(s.why, (size_t)f.runs);
-        }
+        run_all(&f, why_stage, &out);
     }
     *ret = out;
     return true;

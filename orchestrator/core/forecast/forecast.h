@@ -1,7 +1,7 @@
 /* Forecast: runs the scheduler forward in virtual time, with durations drawn from what finished
  * parts show. Used for the plan before anything is spent, ETA and cost of a running campaign,
  * what-if, the expected start of one part, and advice on quotas. Pure; the same input and seed give
- * the same answer.
+ * the same answer, unless `expired` ends it early.
  *
  * Each run is one bootstrap sample: duration models, start waits and the probability of a failure
  * are drawn again from what was observed (see duration_resample), so few finished parts give a wide
@@ -94,6 +94,11 @@ struct forecast_input {
     int64_t why_task_id;
     bool fifo;        /* by seq instead of longest first */
     double spot_loss; /* 0..1: additional probability that a try is lost half-way */
+    bool too_large;   /* not all of it is here: more than the bounds above */
+    /* True when the time for this input and all changes of it is used up: the runs made so far are
+     * the answer, if they are enough. NULL: never. */
+    bool (*expired)(void *ctx);
+    void *expired_ctx;
 };
 struct forecast_band {
     /* Microseconds from now, or micro-USD. USEC_NEVER: in that share of runs something could never
@@ -122,6 +127,7 @@ struct forecast {
     /* For the whole campaign. False: it needs needs_parts more finished parts of needs_stage, or
      * `expect:`. The figures are then 0; stage[] has those of the known stages. */
     bool known;
+    bool too_large;  /* more than fits the bounds or the time: not known for that reason */
     int needs_parts; /* 5 before the first one has ended */
     char needs_stage[64];
     struct forecast_band end_us;

@@ -222,6 +222,9 @@ bool forecast_advise(const struct forecast_input *in, const struct forecast *bas
     if (!forecast_run(&few, &before, err)) {
         return false;
     }
+    if (!before.known) {
+        return true; /* no time is left */
+    }
     static const int64_t per_cent[] = {25, 50, 100};
     struct forecast_advice all[ARRAY_LEN(per_cent)];
     size_t n = 0;
@@ -232,6 +235,9 @@ bool forecast_advise(const struct forecast_input *in, const struct forecast *bas
         struct forecast f;
         if (!with_more(&few, slots_i, limit, more, &f, err)) {
             return false;
+        }
+        if (!f.known) {
+            break;
         }
         bool ends = f.end_us.p50 != USEC_NEVER && before.end_us.p50 != USEC_NEVER;
         int64_t sooner_us = ends ? before.end_us.p50 - f.end_us.p50 : 0;

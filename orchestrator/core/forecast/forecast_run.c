@@ -5,6 +5,7 @@
 #include "forecast_work.h"
 
 #define FOREIGN_LOOK_US (60 * USEC_PER_SEC)
+#define LOOK_AT_TIME    512 /* steps between two looks at the time that is left */
 
 void forecast_pass_init(struct forecast_pass *r, const struct forecast_setup *f)
 {
@@ -243,18 +244,26 @@ static usec_t foreign_wake(const struct forecast_pass *r)
     return USEC_NEVER;
 }
 
-void forecast_pass(struct forecast_pass *r, int run_i)
+static bool expired(const struct forecast_input *in)
+{
+    return in->expired != NULL && in->expired(in->expired_ctx);
+}
+
+bool forecast_pass(struct forecast_pass *r, int run_i)
 {
     reset(r, run_i);
     /* The bound holds for any engine: a maximum of tries per part and of decisions per event. */
     size_t steps = (r->f->parts_n + 1000) * FORECAST_TRIES_MAX * 4;
-    while (target_left(r) && steps-- > 0) {
+    for (size_t n = 0; target_left(r) && n < steps; n++) {
+        if (n % LOOK_AT_TIME == 0 && expired(&r->f->in)) {
+            return false;
+        }
         usec_t wake_us = r->f->engine == FORECAST_ENGINE_SCHED ? forecast_decide_sched(r)
                                                                : forecast_decide_kernel(r);
         wake_us = MIN(MAX(wake_us, r->now_us + 1), foreign_wake(r));
         usec_t next_us = r->events_n > 0 ? MIN(r->events[0].at_us, wake_us) : wake_us;
         if (next_us == USEC_NEVER) {
-            return; /* nothing will change any more: what is left never starts */
+            return true; /* nothing will change any more: what is left never starts */
         }
         next_us = MAX(next_us, r->now_us);
         count_waiting(r, next_us - r->now_us);
@@ -263,4 +272,5 @@ void forecast_pass(struct forecast_pass *r, int run_i)
             end_attempt(r, forecast_event_pop(r).live);
         }
     }
+    return true;
 }

@@ -246,6 +246,22 @@ static void take_effort(struct forecast_setup *f, enum forecast_engine engine)
         f->in.runs > 0 ? f->in.runs : (int)MIN(MAX(can, (size_t)RUNS_LEAST), (size_t)RUNS_WANTED);
 }
 
+/* Each stage once, however many need it; a circle is not known. */
+static bool ask_known(struct forecast_setup *f, int stage_i)
+{
+    struct forecast_stage_setup *s = &f->stage[stage_i];
+    if (s->known != FORECAST_UNASKED) {
+        return s->known == FORECAST_KNOWN;
+    }
+    s->known = FORECAST_ASKING;
+    bool known = s->parts_n == 0 || duration_known(&s->in->duration);
+    for (int k = 0; k < s->in->needs_n; k++) {
+        known = ask_known(f, s->in->needs[k]) && known; /* depth: the stages of one chain */
+    }
+    s->known = known ? FORECAST_KNOWN : FORECAST_UNKNOWN;
+    return known;
+}
+
 bool forecast_prepare(struct forecast_setup *f, const struct forecast_input *in,
                       enum forecast_engine engine, struct err *err)
 {
@@ -262,6 +278,9 @@ bool forecast_prepare(struct forecast_setup *f, const struct forecast_input *in,
         take_running(f, s);
         take_models(s);
         take_ladder(f, s);
+    }
+    for (int i = 0; i < in->stages_n; i++) {
+        (void)ask_known(f, i);
     }
     take_effort(f, engine);
     return true;

@@ -24,6 +24,13 @@ struct forecast_stage_setup {
     size_t running_n, starting_n;
     double passed;     /* running tries, each weighted by the share of its run that has passed */
     bool counts_money; /* at least one cap applies to it */
+    /* whether the durations of the stage and of all stages it needs are known */
+    enum forecast_known {
+        FORECAST_UNASKED,
+        FORECAST_ASKING,
+        FORECAST_UNKNOWN,
+        FORECAST_KNOWN
+    } known;
 };
 struct forecast_setup {
     struct forecast_input in;           /* stages' durations are in stage[] */
@@ -114,8 +121,9 @@ enum forecast_what {
     FORECAST_FAIL_AT,
     FORECAST_LOSS
 };
-/* forecast_run.c: simulate from now to the end of everything the target waits for. */
-void forecast_pass(struct forecast_pass *r, int run_i);
+/* forecast_run.c: simulate from now to the end of everything the target waits for. False: the time
+ * is used up, and the run says nothing. */
+bool forecast_pass(struct forecast_pass *r, int run_i);
 
 /* forecast_live.c. Take the end that comes first out of the heap, which is not empty. */
 struct forecast_event forecast_event_pop(struct forecast_pass *r);

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 
@@ -465,9 +466,67 @@ def tokens(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+class Locked:
+    """A lock on a table that somebody else holds; waiting(): how many statements it holds up."""
+
+    def __init__(self, a, table):
+        self.a = a
+        self.p = subprocess.Popen(["psql", "-XqAt", "-h", a.pg.dir, "-U", "drover", "-d", a.db], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.p.stdin.write(f"BEGIN; LOCK TABLE {table}; SELECT 'locked';\n")
+        self.p.stdin.flush()
+        self.p.stdout.readline()
+
+    def waiting(self):
+        return int(self.a.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"))
+
+    def end(self):
+        self.p.stdin.close()
+        self.p.wait(10)
+        self.p.stdout.close()
+
+
+def dear(t, pg):
+    """Dear answers share half of the threads: they hold up nobody else, and none of them is refused."""
+    a = Api(pg)
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test'); INSERT INTO quota (instance_type, limit_n) VALUES ('ml.c5.xlarge', 20)")
+    ids = [a.submit(spec(f"dear-{i}", "{from: api}", "    expect: {duration: 10s}"))[1]["id"] for i in range(6)]
+    for cid in ids:
+        a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", b'{"uri":"s3://b/1"}\n{"uri":"s3://b/2"}\n')
+        leader_takes(a, int(cid[2:]))
+
+    def ask(paths, table, meanwhile):
+        answers, ended = [], []
+        lock = Locked(a, table)
+        threads = [threading.Thread(target=lambda p=p: answers.append(p(a)[0])) for p in paths]
+        for x in threads:
+            x.start()
+        held = wait_for(lambda: lock.waiting() >= 1, 10)
+        ended.append(meanwhile(lock, answers) if held else None)
+        lock.end()
+        for x in threads:
+            x.join(60)
+        return answers, ended[0]
+
+    def others(lock, answers):
+        wait_for(lambda: lock.waiting() >= 4, 1)
+        got = a.get("/v1/session")[0]
+        cancelled = a.post(f"/v1/campaigns/{ids[0]}:cancel")[0]
+        return got, cancelled, list(answers)
+
+    answers, during = ask([lambda a: a.get(f"/v1/campaigns/{ids[1]}/failures")] * 16, "task_failure", others)
+    t.eq(during, (200, 202, []), "16 answers that wait leave threads to /v1/session and :cancel, which come first")
+    t.eq(answers, [200] * 16, "and are given when they can be")
+    text = spec("dry", "{from: api}", "    expect: {duration: 10s}")
+    dry = lambda a: a.call("POST", "/v1/campaigns?dry_run=true", text, {"Content-Type": "application/yaml"})  # noqa: E731
+    answers, _ = ask([lambda a, c=c: a.get(f"/v1/campaigns/{c}/forecast") for c in ids] + [dry] * 3, "stage_input", lambda lock, answers: wait_for(lambda: answers, 0.5))
+    t.eq(answers, [200] * 9, "nine forecasts and dry runs at once: none is refused")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, sessions, tokens):
+    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, sessions, tokens, dear):
         if only in check.__name__:
             check(t, pg)
 

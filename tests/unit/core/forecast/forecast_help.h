@@ -11,7 +11,7 @@
 
 #define NOW    INT64_C(1700000000000000)
 #define MIN_US (60 * USEC_PER_SEC)
-#define STAGES 6
+#define STAGES 32
 #define PARTS  64
 #define CAMPS  3
 

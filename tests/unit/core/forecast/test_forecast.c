@@ -2,6 +2,7 @@
  * arithmetic; needs, shares, caps, quotas and rates that bind; every bound of the input. */
 #include "forecast_help.h"
 #include <math.h>
+#include <time.h>
 
 static void test_forecast__equal_parts_are_arithmetic(void **state)
 {
@@ -365,7 +366,6 @@ static void test_forecast__input_out_of_bounds_is_an_error(void **state)
     refuse(w, w->in.target_i, 1);
     refuse(w, w->in.target_i, -1);
     refuse(w, w->in.stages_n, -1);
-    refuse(w, w->in.stages_n, FORECAST_STAGES_MAX + 1);
     refuse(w, w->in.campaigns_n, 0);
     refuse(w, w->in.projects_n, 0);
     refuse(w, w->in.slots_n, -1);
@@ -382,7 +382,6 @@ static void test_forecast__input_out_of_bounds_is_an_error(void **state)
     refuse(w, s->failed_tries, -1);
     refuse(w, s->cold_start_s, -1);
     refuse(w, s->retry_wait_s, -1);
-    refuse(w, s->parts_n, FORECAST_PARTS_MAX + 1);
     refuse(w, w->stage[0].instance_count, 0);
     refuse(w, w->jobs[0][0].instances, 0);
     refuse(w, w->jobs[0][0].slots_i, 2);
@@ -400,11 +399,108 @@ static void test_forecast__input_out_of_bounds_is_an_error(void **state)
     free(w);
 }
 
+/* --- too large -------------------------------------------------------------------------------- */
+
+static void test_forecast__what_is_out_of_reach_is_said_and_no_error(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    struct forecast_stage *s = add_stage(w, 0, 4);
+    w->in.stages_n = FORECAST_STAGES_MAX + 1;
+    struct forecast f = run(w);
+    assert_true(f.too_large && !f.known);
+    w->in.stages_n = 1;
+    s->parts_n = FORECAST_PARTS_MAX + 1;
+    f = run(w);
+    assert_true(f.too_large && !f.known);
+    s->parts_n = 4;
+    w->in.too_large = true;
+    assert_true(run(w).too_large);
+    w->in.too_large = false;
+    f = run(w);
+    assert_true(f.known && !f.too_large);
+    free(w);
+}
+
+static double cpu_s(void)
+{
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Every stage needs all before it: 2^31 ways from the last to the first. */
+static void test_forecast__stages_are_looked_at_once(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    for (int i = 0; i < SPEC_STAGES_MAX; i++) {
+        struct forecast_stage *s = add_stage(w, 0, 1);
+        for (int k = 0; k < i; k++) {
+            s->needs[s->needs_n++] = k;
+        }
+    }
+    w->in.runs = 8;
+    double began_s = cpu_s();
+    struct forecast f = run(w);
+    assert_true(f.known);
+    assert_int_equal(f.stages_n, SPEC_STAGES_MAX);
+    assert_true(f.stage[SPEC_STAGES_MAX - 1].known);
+    assert_true(cpu_s() - began_s < 1);
+    duration_init(&w->stages[0].duration, 0);
+    f = run(w);
+    assert_false(f.known || f.stage[SPEC_STAGES_MAX - 1].known);
+    free(w);
+}
+
+struct looks {
+    int left, n;
+};
+
+static bool used_up(void *ctx)
+{
+    struct looks *l = ctx;
+    l->n++;
+    return l->left-- <= 0;
+}
+
+static void test_forecast__time_is_up(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    (void)add_stage(w, 0, PARTS);
+    struct forecast whole = run(w);
+    assert_int_equal(whole.runs, 60);
+    struct looks l = {.left = 1000000};
+    w->in.expired = used_up;
+    w->in.expired_ctx = &l;
+    struct forecast f = run(w);
+    assert_memory_equal(&f, &whole, sizeof f); /* enough of it changes nothing */
+    assert_true(l.n >= 60);
+    l = (struct looks){.left = l.n / 3};
+    f = run(w);
+    assert_true(f.known && f.runs >= 8 && f.runs <= 20);
+    assert_in_range(f.end_us.p50, whole.end_us.p50 / 10 * 9, whole.end_us.p50 / 10 * 11);
+    l = (struct looks){0};
+    f = run(w);
+    assert_true(f.too_large && !f.known);
+    assert_int_equal(l.n, 1);
+    struct forecast_advice advice[4];
+    struct err err = ERR_INIT;
+    int n = 1;
+    assert_true(forecast_advise(&w->in, &whole, advice, 4, &n, &err));
+    assert_int_equal(n, 0);
+    free(w);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forecast__equal_parts_are_arithmetic),
+        cmocka_unit_test(test_forecast__what_is_out_of_reach_is_said_and_no_error),
+        cmocka_unit_test(test_forecast__stages_are_looked_at_once),
+        cmocka_unit_test(test_forecast__time_is_up),
         cmocka_unit_test(test_forecast__starts_take_as_long_as_was_seen),
         cmocka_unit_test(test_forecast__running_jobs_tell_how_long_they_waited),
         cmocka_unit_test(test_forecast__says_how_many_parts_it_needs),

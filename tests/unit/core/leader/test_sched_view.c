@@ -193,10 +193,42 @@ static void test_sched_view__unsent_intents_use_up_tokens(void **state)
     leader_world_done(&w);
 }
 
+/* 65 paused campaigns of 32 stages, and behind them one that may start: nothing is cut. */
+static void test_sched_view__any_number_of_stages(void **state)
+{
+    (void)state;
+    enum { PAUSED = 2100 };
+    struct leader_world w;
+    leader_world_init(&w);
+    static struct spec none;
+    w.spec.instance_type_n = 1;
+    leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND)->s.quota = 10;
+    w.s.projects[1].weight = w.s.projects[2].weight = 100;
+    for (int i = 0; i <= PAUSED; i++) {
+        struct live_campaign *lc = leader_world_campaign(&w, 100 + i, 3);
+        lc->spec = &none;
+        lc->row.wanted = i < PAUSED ? WANTED_PAUSE : WANTED_RUN;
+        lc->row.priority = i < PAUSED ? 0 : 99;
+        lc->stages[0].rules.canary = 0;
+        ready_queue_push(lc->stages[0].ready, &(struct ready_queue_task){.task_id = 1 + i});
+    }
+    struct leader_view v = make(&w);
+    assert_int_equal(v.view.stages_n, PAUSED + 1);
+    struct sched_plan p = {0};
+    sched_decide(&v.view, &p);
+    assert_int_equal(p.launches_n, 1);
+    assert_int_equal(p.launches[0].task.task_id, 1 + PAUSED);
+    assert_int_equal(p.reason[0], WAIT_PAUSED);
+    sched_plan_done(&p);
+    sched_view_done(&v);
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sched_view__says_why_a_stage_may_not_start),
+        cmocka_unit_test(test_sched_view__any_number_of_stages),
         cmocka_unit_test(test_sched_view__an_empty_stage_is_not_seen_and_promises_nothing),
         cmocka_unit_test(test_sched_view__money_left_is_what_neither_spent_nor_reserved_took),
         cmocka_unit_test(test_sched_view__what_is_held_counts_and_what_is_released_does_not),
