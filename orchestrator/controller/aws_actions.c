@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "core/leader/adoption.h"
 #include "core/leader/attempt_answer.h"
+#include "examine.h"
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
@@ -222,7 +223,11 @@ static void act(struct live_attempt *a, int64_t now_us)
         do_stop(a);
         break;
     case ACT_VERIFY:
-        do_verify(a);
+        if (a->p.failed_as != CAUSE_NONE) {
+            examine(a);
+        } else {
+            do_verify(a);
+        }
         break;
     case ACT_VOID:
         if (FP("void.before")) {

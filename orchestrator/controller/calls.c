@@ -1,5 +1,6 @@
 /* See calls.h. */
 #include "calls.h"
+#include "aws/job_log.h"
 #include "output_check.h"
 
 void attempt_attach_io(struct controller *c, struct live_attempt *a)
@@ -22,6 +23,7 @@ void attempt_remove(struct controller *c, struct live_attempt *a)
     sagemaker_cancel(a->io->describe);
     sagemaker_cancel(a->io->stop);
     output_cancel(a->io->check);
+    job_log_cancel(a->io->log);
     forget_progress(a);
     free(a->io);
     a->io = NULL;

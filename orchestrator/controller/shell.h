@@ -26,6 +26,7 @@ struct attempt_io {
     int64_t attempt_id;
     struct sagemaker_call *create, *describe, *stop;
     struct output_check *check;
+    struct job_log_call *log;
     struct progress_look *progress;
 };
 struct pool_io { /* the same for a warm pool */

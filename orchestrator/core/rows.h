@@ -81,6 +81,7 @@ struct attempt_row {
     musd_t open_musd, cost_musd;
     bool settled;          /* its job; a pool of it may still be open */
     enum cause stop_cause; /* unwanted for this, and tried again; NONE: a person's wish */
+    enum cause failed_as; /* VERIFYING: it failed so, and its log is being read; NONE: it did not */
     usec_t created_us;
     int task_attempts; /* of task_run */
     char *uri;         /* of the task; caller frees */
@@ -179,6 +180,8 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     char instance_type[INSTANCE_TYPE_MAX + 1];
     int instances;
     const char *manifest_json; /* NULL none */
+    enum cause failed_as;      /* NONE keeps */
+    const char *evidence_json; /* NULL keeps */
     int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes,
         run_seconds; /* added to stage_run when the task ends done */
     /* the task */

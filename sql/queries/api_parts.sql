@@ -79,7 +79,7 @@ SELECT coalesce(json_agg(json_build_object('n', a.n, 'state', ($2::text[])[a.sta
     'reserved_micro_usd', CASE WHEN a.holds THEN a.reserved_musd ELSE 0 END, 'cost_micro_usd', a.cost_musd,
     'billable_seconds', a.billable_s, 'estimated', a.estimated, 'intended_at', a.intended_at,
     'created_at', a.created_at, 'started_at', a.started_at, 'ended_at', a.ended_at, 'observed_at', a.observed_at,
-    'manifest', a.manifest) ORDER BY a.n), '[]'::json)::text
+    'evidence', a.evidence, 'manifest', a.manifest) ORDER BY a.n), '[]'::json)::text
 FROM (SELECT * FROM attempt WHERE task_id = $1 ORDER BY n DESC LIMIT 200) a;
 
 -- name: api_attempt_name

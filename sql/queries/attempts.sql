@@ -136,7 +136,8 @@ SELECT why, (SELECT id FROM new_pool) FROM refused
 -- $42 seconds bigint[]; $43 left open bigint, $44 its pool moves to text or NULL,
 -- $45 retained_s bigint, $46 expires timestamptz, $47 idle instance-seconds bigint,
 -- $48 their cost bigint, $49 change: signature bigint, $50 failures with it integer,
--- $51 another pool bigint (0: none) that the job which took its pool was intended on: free again
+-- $51 another pool bigint (0: none) that the job which took its pool was intended on: free again,
+-- $52 failed as smallint (0: as before), $53 evidence jsonb
 WITH old AS MATERIALIZED (
     SELECT a.*, c.project_id,
         $15::boolean AND NOT a.settled AS pays,
@@ -218,7 +219,9 @@ new_attempt AS (
         cost_musd = a.cost_musd + old.charge,
         billable_s = CASE WHEN old.pays AND $16::boolean THEN $17::bigint ELSE a.billable_s END,
         estimated = CASE WHEN old.pays AND $16::boolean THEN $19::boolean ELSE a.estimated END,
-        manifest = coalesce($20::jsonb, a.manifest)
+        manifest = coalesce($20::jsonb, a.manifest),
+        failed_as = CASE WHEN $52::smallint = 0 THEN a.failed_as ELSE $52::smallint END,
+        evidence = coalesce($53::jsonb, a.evidence)
     FROM old WHERE a.id = old.id RETURNING a.id, $13::boolean AND NOT a.settled AS unsettled),
 new_entries AS (
     INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account,

@@ -71,7 +71,7 @@ SELECT a.id, a.campaign_id, a.stage_id, a.task_id, r.seq, a.n, a.state, a.epoch,
     a.price_musd_per_hour, a.reserved_musd, a.holds, a.intended_at, a.started_at, a.ended_at,
     r.attempts, t.uri, t.size, t.vars::text, c.project_id, a.unwanted, a.market, a.keep_alive_s,
     a.instance_type_i, a.subnet_i, coalesce(a.pool_id, 0), a.open_musd, a.cost_musd, a.settled,
-    a.stop_cause, a.created_at
+    a.stop_cause, a.created_at, a.failed_as
 FROM attempt a JOIN campaign c ON c.id = a.campaign_id
 JOIN task_run r ON r.campaign_id = a.campaign_id AND r.id = a.task_id
 JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id

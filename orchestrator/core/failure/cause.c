@@ -90,6 +90,13 @@ static enum cause cause_of_failed(struct str reason, bool stopped_by_us)
     return stopped_by_us && t.killed ? CAUSE_STOPPED : t.cause; /* regardless of the text */
 }
 
+bool cause_is_bare(struct str failure_reason)
+{
+    return cause_by_worker(failure_reason) == CAUSE_NONE &&
+           !says_stopped(str_trim(failure_reason)) &&
+           cause_of_text(failure_reason).by >= CAUSE_BY_EXIT;
+}
+
 enum cause cause_of_job(enum job_end end, struct str failure_reason, bool stopped_by_us)
 {
     switch (end) {
@@ -203,8 +210,7 @@ static size_t put_word(char *out, size_t n, const char *p, size_t len)
     return n;
 }
 
-/* n without a last UTF-8 character that was cut in half. */
-static size_t whole_characters(const char *s, size_t n)
+size_t cause_whole_characters(const char *s, size_t n)
 {
     size_t lead = n;
     while (lead > 0 && ((unsigned char)s[lead - 1] & 0xc0) == 0x80) {
@@ -245,7 +251,7 @@ void cause_signature(struct str reason, char out[static SIGNATURE_MAX + 1])
         }
         i += len;
     }
-    n = whole_characters(out, n);
+    n = cause_whole_characters(out, n);
     while (n > 0 && out[n - 1] == ' ') {
         n--;
     }

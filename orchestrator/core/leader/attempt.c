@@ -42,8 +42,8 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
     if (!t->again) {
         breaker_started(&a->stage->breaker, row->id);
     }
-    protocol_taken_over(row->state, goes_on && !row->unwanted, t->lease_end_us, t->protocol, &a->p,
-                        ret_effect);
+    protocol_taken_over(row->state, row->failed_as, goes_on && !row->unwanted, t->lease_end_us,
+                        t->protocol, &a->p, ret_effect);
     return a;
 }
 

@@ -1,6 +1,7 @@
 /* See attempt_answer.h. */
 #include "attempt_answer.h"
 #include "common/cleanup.h"
+#include "common/json.h"
 #include "common/str.h"
 #include <assert.h>
 #include <stdio.h>
@@ -181,6 +182,8 @@ struct fact leader_describe_answer(struct live_attempt *a, const struct job_desc
         keep_description(a, job);
     }
     fact.cause = cause_of_end(a, &fact.job);
+    fact.bare = fact.job.status == JOB_FAILED && !a->stopped_by_us && job->started > 0 &&
+                cause_is_bare(str_of(a->reason));
     explain_end(a, fact.cause);
     return fact;
 }
@@ -189,6 +192,30 @@ struct fact leader_stop_answer(bool failed, bool not_found, int64_t boot_us)
 {
     return (struct fact){.kind = failed || not_found ? FACT_STOP_FAILED : FACT_STOP_OK,
                          .at_us = boot_us};
+}
+
+struct fact leader_log_answer(struct live_attempt *a, const struct log_tail_evidence *e,
+                              int64_t boot_us)
+{
+    struct fact fact = {.kind = FACT_VERIFIED, .at_us = boot_us, .cause = CAUSE_UNKNOWN};
+    if (e == NULL || e->text[0] == '\0') {
+        return fact;
+    }
+    AUTO_BUF struct buf json = BUF_INIT(4096);
+    AUTO_FREE char *bare = xstrdup(a->reason);
+    struct json_out w;
+    json_out_init(&w, &json);
+    json_out_object(&w, NULL);
+    json_out_str(&w, "host", e->host);
+    json_out_str(&w, "text", e->text);
+    json_out_str(&w, "cause", cause_name(e->cause));
+    json_out_end_object(&w);
+    free(a->evidence);
+    a->evidence = json.overflow ? NULL : str_dup(buf_str(&json));
+    (void)snprintf(a->reason, sizeof a->reason, "%s (log of %s%s%.300s)", e->text, e->host,
+                   bare[0] != '\0' ? "; " : "", bare);
+    fact.cause = e->cause;
+    return fact;
 }
 
 struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us)

@@ -4,6 +4,7 @@
 #pragma once
 #include "common/aws_outcome.h"
 #include "core/capacity/job_report.h"
+#include "core/failure/log_tail.h"
 #include "leader_state.h"
 #include "output_verdict.h"
 #include "quota_learning.h"
@@ -26,5 +27,10 @@ struct fact leader_describe_answer(struct live_attempt *a, const struct job_desc
                                    bool not_found, bool failed, int64_t boot_us);
 /* A job that List no longer finds has not been stopped: the stop is asked for again. */
 struct fact leader_stop_answer(bool failed, bool not_found, int64_t boot_us);
+/* What the log of a job that failed said of it; NULL: nothing, or it cannot be read in time. The line
+ * that decided becomes the reason, with the host, and is kept as evidence. It chooses the cause,
+ * never whether the attempt counts. */
+struct fact leader_log_answer(struct live_attempt *a, const struct log_tail_evidence *e,
+                              int64_t boot_us);
 /* Takes v->manifest. */
 struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us);

@@ -24,6 +24,7 @@ void leader_state_clear(struct leader_state *s)
     }
     for (size_t i = 0; i < s->records_n; i++) {
         free(s->records[i].manifest);
+        free(s->records[i].evidence);
     }
     s->records_n = 0;
     free(s->strays);
@@ -341,6 +342,7 @@ void leader_state_remove_attempt(struct leader_state *s, struct live_attempt *a)
     }
     buf_done(&a->request);
     free(a->manifest);
+    free(a->evidence);
     free(a->row.uri);
     free(a->row.vars_json);
     free(a);

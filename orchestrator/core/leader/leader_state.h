@@ -110,6 +110,7 @@ struct live_attempt {
     int64_t billable_s; /* per instance, as reported */
     bool settled;
     char *manifest; /* accepted, malloc'd */
+    char *evidence; /* what its log said, JSON, malloc'd; NULL: nothing */
     int64_t rows_in, successes, failed_to_download, failed_to_resize, bytes;
     /* Not cleared at first: [facts_n] that came while it waits, oldest first; texts. */
     struct fact facts[ATTEMPT_FACTS_MAX];
@@ -128,7 +129,7 @@ struct live_slots {                   /* one instance type and market (learn.c) 
 struct pending_record {
     struct attempt_record r; /* names its attempt by id */
     char arn[257], reason[1025], signature[SIGNATURE_MAX + 1];
-    char *manifest;
+    char *manifest, *evidence;
     struct task_change_row change;
     struct ledger_account_of_attempt account; /* when it is written */
     bool ran;   /* the task ends with it: its job ran and failed, so it counts whatever it says */

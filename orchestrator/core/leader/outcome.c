@@ -225,6 +225,8 @@ static struct attempt_record observed(const struct live_attempt *a, const struct
                                .from = e->changed ? e->from : a->p.state,
                                .to = a->p.state,
                                .cause = e->cause,
+                               .failed_as =
+                                   a->p.state == ATTEMPT_VERIFYING ? a->p.failed_as : CAUSE_NONE,
                                .created_us = a->created_us,
                                .started_us = a->row.started_us,
                                .ended_us = a->row.ended_us,
@@ -282,6 +284,7 @@ void leader_push_record(struct leader_state *s, struct live_attempt *a,
     struct pending_record *last = &s->records[s->records_n++];
     *last = *p;
     last->manifest = p->r.task_moves ? TAKE(a->manifest) : NULL;
+    last->evidence = p->r.task_moves ? TAKE(a->evidence) : NULL;
     a->recording = true;
 }
 
@@ -290,7 +293,8 @@ void leader_drop_record(struct leader_state *s, struct pending_record *p)
     struct live_attempt *a = leader_state_attempt(s, p->r.attempt_id);
     ASSERT(a != NULL && a->recording);
     free(p->manifest);
-    p->manifest = NULL;
+    free(p->evidence);
+    p->manifest = p->evidence = NULL;
     p->over = true;
     a->recording = false;
     a->reread = true;
@@ -314,6 +318,7 @@ struct attempt_record leader_record_row(const struct pending_record *p)
     row.arn = p->arn[0] != '\0' ? p->arn : NULL;
     row.signature = p->signature;
     row.manifest_json = p->manifest;
+    row.evidence_json = p->evidence;
     row.change = p->change.task_id != 0 ? &p->change : NULL;
     return row;
 }
@@ -415,7 +420,8 @@ void leader_apply_record(struct leader_state *s, struct pending_record *p, usec_
     attempt_set_state(a, p->r.to);
     a->recording = false;
     free(p->manifest);
-    p->manifest = NULL;
+    free(p->evidence);
+    p->manifest = p->evidence = NULL;
     *ret_ended_pool = p->r.release ? released(s, a, p, now_us, boot_us) : NULL;
     if (p->r.task_moves) {
         task_moved(s, a, p);

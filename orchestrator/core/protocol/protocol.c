@@ -5,7 +5,8 @@
  *   kept
  *   SUBMITTED..UPLOADING  the job exists and is ours
  *   STOPPING   SageMaker accepted our stop, or reports a stop
- *   VERIFYING  a Describe showed Completed; slot and money are settled, the output is checked
+ *   VERIFYING  a Describe showed Completed, or Failed with a reason that tells nothing; slot and
+ *   money are settled, the output is checked, or the log is read
  * A slot is released at exactly one step: the Describe that shows the end, VOID, or CONFLICT (the
  * name belongs to another job: no Create of ours took effect, and none can while the name is
  * taken). */
@@ -200,6 +201,10 @@ static void on_end(struct protocol_attempt *a, const struct fact *f, struct prot
     enum cause cause = f->cause;
     if (f->job.status == JOB_COMPLETED) {
         move(a, ATTEMPT_VERIFYING, CAUSE_NONE, ret);
+    } else if (f->job.status == JOB_FAILED && f->bare && a->wanted) {
+        a->failed_as = cause != CAUSE_NONE ? cause : CAUSE_UNKNOWN;
+        a->examine_until_us = add_sat(f->at_us, PROTOCOL_EXAMINE_US);
+        move(a, ATTEMPT_VERIFYING, a->failed_as, ret);
     } else if (f->job.status == JOB_FAILED) {
         move(a, ATTEMPT_FAILED, cause != CAUSE_NONE ? cause : CAUSE_UNKNOWN, ret);
     } else if (f->job.phase == PHASE_MAX_RUNTIME) {
@@ -334,6 +339,9 @@ static void on_verify(struct protocol_attempt *a, const struct fact *f,
     if (f->kind == FACT_VERIFY_FAILED) {
         failed_call(a, f->at_us, cfg, ret);
         a->next_us = MIN(a->next_us, add_sat(f->at_us, PROTOCOL_VERIFY_AGAIN_US));
+    } else if (a->failed_as != CAUSE_NONE) { /* a log that says nothing changes nothing */
+        bool told = f->cause != CAUSE_NONE && f->cause != CAUSE_UNKNOWN;
+        move(a, ATTEMPT_FAILED, told ? f->cause : a->failed_as, ret);
     } else if (f->cause == CAUSE_NONE) {
         move(a, ATTEMPT_SUCCEEDED, CAUSE_NONE, ret);
     } else {
@@ -451,11 +459,15 @@ enum protocol_action protocol_next(struct protocol_attempt *a, int64_t now_us,
     if (exists(a->state)) {
         return next_existing(a, now_us, cfg, ret_wake_us);
     }
-    if (a->state != ATTEMPT_VERIFYING || a->verify_in_flight) {
+    if (a->state != ATTEMPT_VERIFYING) {
         return ACT_NONE;
     }
-    if (now_us < a->next_us) {
-        *ret_wake_us = a->next_us;
+    bool late = a->failed_as != CAUSE_NONE && now_us >= a->examine_until_us;
+    if (!late && (a->verify_in_flight || now_us < a->next_us)) {
+        *ret_wake_us = a->verify_in_flight ? INT64_MAX : a->next_us;
+        if (a->failed_as != CAUSE_NONE) {
+            *ret_wake_us = MIN(*ret_wake_us, a->examine_until_us);
+        }
         return ACT_NONE;
     }
     a->verify_in_flight = true;
@@ -467,9 +479,9 @@ void protocol_intended(struct protocol_attempt *ret)
     *ret = (struct protocol_attempt){.state = ATTEMPT_INTENDED, .wanted = true};
 }
 
-void protocol_taken_over(enum attempt_state state, bool wanted, int64_t lease_end_us,
-                         const struct protocol_config *cfg, struct protocol_attempt *ret,
-                         struct protocol_effect *ret_effect)
+void protocol_taken_over(enum attempt_state state, enum cause failed_as, bool wanted,
+                         int64_t lease_end_us, const struct protocol_config *cfg,
+                         struct protocol_attempt *ret, struct protocol_effect *ret_effect)
 {
     *ret = (struct protocol_attempt){.state = state, .wanted = wanted};
     *ret_effect = (struct protocol_effect){.from = state};
@@ -477,6 +489,10 @@ void protocol_taken_over(enum attempt_state state, bool wanted, int64_t lease_en
         return;
     }
     ret->look_now = true;
+    if (state == ATTEMPT_VERIFYING && failed_as != CAUSE_NONE) {
+        ret->failed_as = failed_as;
+        ret->examine_until_us = add_sat(lease_end_us, PROTOCOL_EXAMINE_US);
+    }
     /* The row moves to STOPPING only when SageMaker accepted the stop or reported one. */
     ret->stop_sent = state == ATTEMPT_STOPPING;
     if (state == ATTEMPT_INTENDED || state == ATTEMPT_UNKNOWN) {

@@ -29,6 +29,8 @@
 #define PROTOCOL_SIGN_MARGIN_US INT64_C(200000)
 /* An output that could not be read is looked at again after at most this long. */
 #define PROTOCOL_VERIFY_AGAIN_US (10 * USEC_PER_SEC)
+/* How long a failed job's fate waits for its log to be read. */
+#define PROTOCOL_EXAMINE_US (60 * USEC_PER_SEC)
 
 struct protocol_config {
     int64_t
@@ -56,6 +58,10 @@ struct protocol_attempt {
      * more is sent; a job that is found is adopted, else P3 ends the attempt with this cause. NONE:
      * not refused */
     enum cause refused;
+    /* VERIFYING only: the job failed, of this cause as far as its FailureReason tells, and its log
+     * is being read. NONE: it completed, and its output is being checked */
+    enum cause failed_as;
+    int64_t examine_until_us; /* then it is what failed_as says */
 };
 
 enum protocol_action {
@@ -63,7 +69,8 @@ enum protocol_action {
     ACT_CREATE, /* sign and send the stored bytes, after the lease check */
     ACT_DESCRIBE,
     ACT_STOP,
-    ACT_VERIFY, /* check the output: state VERIFYING */
+    ACT_VERIFY, /* state VERIFYING: check the output, or with failed_as read the log; once
+                   examine_until_us has come: answer FACT_VERIFIED with UNKNOWN */
     ACT_VOID    /* answer with FACT_VOID; ending the attempt needs no call */
 };
 
@@ -84,7 +91,8 @@ enum fact_kind {
                     state */
     FACT_STOP_OK, /* stop accepted, or the job had ended already */
     FACT_STOP_FAILED,
-    FACT_VERIFIED,      /* ok or cause SHORT_OUTPUT etc. */
+    FACT_VERIFIED,      /* ok or cause SHORT_OUTPUT etc.; with failed_as what the log says, or
+                           UNKNOWN */
     FACT_VERIFY_FAILED, /* the check itself could not be made: try again */
     FACT_UNWANTED,      /* cancel, pause with stop, or a lost race: no longer wanted */
     FACT_VOID,          /* answer to ACT_VOID */
@@ -122,6 +130,7 @@ struct fact {
     enum cause cause; /* REFUSED; jobs that ended: classified FailureReason (NONE: the protocol's
                          own word for that end); VERIFIED: NONE = good */
     struct job_seen job;
+    bool bare; /* the job failed, and why is to be looked for in its log */
 };
 /* What the record transaction must write for a step. */
 struct protocol_effect {
@@ -142,11 +151,11 @@ struct protocol_effect {
 
 /* A fresh intent, committed by this epoch at now_us. */
 void protocol_intended(struct protocol_attempt *ret);
-/* An attempt found at takeover in `state`. lease_end_us: when the older epoch's lease ended at the
+/* An attempt found at takeover in `state`; failed_as of its row counts when it is VERIFYING. lease_end_us: when the older epoch's lease ended at the
  * latest (boot clock of this host). ret_effect says what to record (INTENDED becomes UNKNOWN). */
-void protocol_taken_over(enum attempt_state state, bool wanted, int64_t lease_end_us,
-                         const struct protocol_config *cfg, struct protocol_attempt *ret,
-                         struct protocol_effect *ret_effect);
+void protocol_taken_over(enum attempt_state state, enum cause failed_as, bool wanted,
+                         int64_t lease_end_us, const struct protocol_config *cfg,
+                         struct protocol_attempt *ret, struct protocol_effect *ret_effect);
 /* Apply one fact. Facts that do not fit the state change nothing. */
 void protocol_step(struct protocol_attempt *a, const struct fact *f,
                    const struct protocol_config *cfg, struct protocol_effect *ret);

@@ -218,6 +218,8 @@ static void record_money_params(const struct attempt_record *r, struct params *p
     param_i64(p, r->change == NULL ? 0 : (int64_t)r->change->signature_hash);
     param_i32(p, r->change == NULL ? 0 : r->change->same);
     param_i64(p, r->frees_pool_id);
+    param_i16(p, (int16_t)r->failed_as);
+    param_json(p, r->evidence_json);
 }
 
 static bool record_valid(const struct attempt_record *r, struct err *err)

@@ -285,6 +285,7 @@ static void read_attempt(const PGresult *r, int i, struct attempt_row *a)
     a->settled = row_bool(r, i, 33);
     a->stop_cause = (enum cause)row_int(r, i, 34);
     a->created_us = row_time(r, i, 35);
+    a->failed_as = (enum cause)row_int(r, i, 36);
 }
 
 bool view_attempts(struct store *s, int64_t campaign_id, int64_t attempt_id,

@@ -272,8 +272,8 @@ static bool move_take_over(struct world *w, int c, const struct world_config *cf
         struct protocol_attempt a;
         struct protocol_effect e;
         /* The older lease ended by now: lapsed, or its process is dead and signs no more. */
-        protocol_taken_over((enum attempt_state)w->part[p].row[n - 1], !w->part[p].cancelled,
-                            NOW_US, &world_proto, &a, &e);
+        protocol_taken_over((enum attempt_state)w->part[p].row[n - 1], CAUSE_NONE,
+                            !w->part[p].cancelled, NOW_US, &world_proto, &a, &e);
         me->part[p].n = (uint8_t)n;
         record(w, c, p, &a, &e, ret_wrong);
     }

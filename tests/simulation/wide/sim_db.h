@@ -48,6 +48,7 @@ struct db_attempt {
     enum attempt_state state;
     enum cause cause;
     enum cause stop_cause; /* stopped by us for this, to be tried again */
+    enum cause failed_as;  /* its log is being read */
     int64_t epoch, max_runtime_s, keep_alive_s;
     musd_t price_musd, reserved_musd;
     musd_t open_musd, cost_musd, warm_musd; /* still reserved; spent on the run and on its pool */

@@ -63,6 +63,13 @@ static void count_try(struct world *w, struct ctl *c, int failures)
     }
 }
 
+/* Its log was not to be read in time, or told nothing. */
+static void log_says_nothing(struct world *w, struct ctl *c, struct live_attempt *a)
+{
+    struct fact f = leader_log_answer(a, NULL, ctl_boot(w, c));
+    carry_fact(w, c, a->row.id, &f);
+}
+
 static void act(struct world *w, struct ctl *c, struct live_attempt *a)
 {
     struct protocol_config pc;
@@ -92,7 +99,11 @@ static void act(struct world *w, struct ctl *c, struct live_attempt *a)
         call_send(w, call_of(w, c, CALL_STOP, a));
         break;
     case ACT_VERIFY:
-        call_send(w, call_of(w, c, CALL_VERIFY, a));
+        if (a->p.failed_as != CAUSE_NONE && now_us >= a->p.examine_until_us) {
+            log_says_nothing(w, c, a);
+        } else {
+            call_send(w, call_of(w, c, CALL_VERIFY, a));
+        }
         break;
     case ACT_VOID:
         w->cover->sites[SITE_VOID_AFTER_WINDOW] += a->p.state == ATTEMPT_UNKNOWN;
@@ -325,6 +336,10 @@ static void on_verified(struct world *w, struct ctl *c, struct live_attempt *a,
                         const struct call *k)
 {
     struct output_verdict v = {.checked = k->answer == ANSWER_OK, .good = k->good};
+    if (v.checked && a->p.failed_as != CAUSE_NONE) {
+        log_says_nothing(w, c, a);
+        return;
+    }
     v.cause = v.good ? CAUSE_NONE : CAUSE_SHORT_OUTPUT;
     (void)snprintf(v.text, sizeof v.text, "%s", v.good ? "" : "short output");
     struct fact f = leader_verify_answer(a, &v, ctl_boot(w, c));

@@ -87,6 +87,7 @@ static void attempt_row_of(struct world *w, int i, struct attempt_row *ret)
                                 .cost_musd = d->cost_musd,
                                 .settled = d->settled,
                                 .stop_cause = d->stop_cause,
+                                .failed_as = d->failed_as,
                                 .created_us = d->created_us,
                                 .task_attempts = t->attempts,
                                 .size = task_size(w, d->task)};

@@ -353,6 +353,7 @@ static void record_seen(struct world *w, struct db_attempt *a, const struct atte
 {
     a->state = r->to;
     a->cause = r->cause != CAUSE_NONE ? r->cause : a->cause;
+    a->failed_as = r->failed_as != CAUSE_NONE ? r->failed_as : a->failed_as;
     a->reason =
         r->reason != NULL && attempt_state_terminal(r->to) ? rows_text(w, r->reason) : a->reason;
     a->created_us = r->created_us != 0 ? r->created_us : a->created_us;

@@ -254,7 +254,7 @@ static void test_protocol_promises__after_a_takeover_the_first_answer_never_move
     (void)state;
     struct protocol_attempt a;
     struct protocol_effect e;
-    protocol_taken_over(ATTEMPT_RUNNING, true, 100 * S, &cfg, &a, &e);
+    protocol_taken_over(ATTEMPT_RUNNING, CAUSE_NONE, true, 100 * S, &cfg, &a, &e);
     assert_false(e.changed);
     assert_int_equal(next(&a, 100 * S), ACT_DESCRIBE);
     (void)describe(&a, JOB_IN_PROGRESS, PHASE_STARTING, 10);
@@ -341,7 +341,7 @@ static void test_protocol_promises__takeover_maps_every_state(void **state)
     for (int s = 0; s < ATTEMPT_STATE_COUNT; s++) {
         struct protocol_attempt a;
         struct protocol_effect e;
-        protocol_taken_over((enum attempt_state)s, true, 100 * S, &cfg, &a, &e);
+        protocol_taken_over((enum attempt_state)s, CAUSE_NONE, true, 100 * S, &cfg, &a, &e);
         bool intended = s == ATTEMPT_INTENDED;
         assert_int_equal(a.state, intended ? ATTEMPT_UNKNOWN : (enum attempt_state)s);
         assert_int_equal(e.changed, intended);
@@ -362,10 +362,10 @@ static void test_protocol_promises__takeover_waits_for_the_older_epochs_window(v
     for (int s = ATTEMPT_INTENDED; s <= ATTEMPT_UNKNOWN; s++) {
         struct protocol_attempt a;
         struct protocol_effect e;
-        protocol_taken_over((enum attempt_state)s, false, 100 * S, &cfg, &a, &e);
+        protocol_taken_over((enum attempt_state)s, CAUSE_NONE, false, 100 * S, &cfg, &a, &e);
         assert_false(void_after_look(a, 1000 * S));
         assert_true(void_after_look(a, 1000 * S + 1));
-        protocol_taken_over((enum attempt_state)s, true, 100 * S, &cfg, &a, &e);
+        protocol_taken_over((enum attempt_state)s, CAUSE_NONE, true, 100 * S, &cfg, &a, &e);
         assert_false(void_after_look(a, 1000 * S));
         assert_int_equal(next(&a, 100 * S), ACT_DESCRIBE); /* wanted: found, or sent at once */
         (void)give_at(&a, FACT_NOT_FOUND, 100 * S);
@@ -375,9 +375,9 @@ static void test_protocol_promises__takeover_waits_for_the_older_epochs_window(v
     }
     struct protocol_attempt a; /* unwanted while live: stopped; while stopping: only looked at */
     struct protocol_effect e;
-    protocol_taken_over(ATTEMPT_RUNNING, false, 100 * S, &cfg, &a, &e);
+    protocol_taken_over(ATTEMPT_RUNNING, CAUSE_NONE, false, 100 * S, &cfg, &a, &e);
     assert_int_equal(next(&a, 100 * S), ACT_STOP);
-    protocol_taken_over(ATTEMPT_STOPPING, false, 100 * S, &cfg, &a, &e);
+    protocol_taken_over(ATTEMPT_STOPPING, CAUSE_NONE, false, 100 * S, &cfg, &a, &e);
     assert_int_equal(next(&a, 100 * S), ACT_DESCRIBE);
     assert_int_equal(next(&a, 100 * S), ACT_NONE);
 }
@@ -418,7 +418,7 @@ static void test_protocol_promises__times_at_the_end_of_the_range_do_not_overflo
     (void)state;
     struct protocol_attempt a;
     struct protocol_effect e;
-    protocol_taken_over(ATTEMPT_INTENDED, false, INT64_MAX - 1, &cfg, &a, &e);
+    protocol_taken_over(ATTEMPT_INTENDED, CAUSE_NONE, false, INT64_MAX - 1, &cfg, &a, &e);
     assert_true(a.void_after_us == INT64_MAX);
     (void)give_at(&a, FACT_NOT_FOUND, INT64_MAX);
     assert_false(a.not_found);
