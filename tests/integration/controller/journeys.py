@@ -54,6 +54,8 @@ class Journeys(Stack):
         images = {"bad/worker:missing": bad("missing"), "bad/worker:task": bad("other_task"), "bad/worker:rows": bad("fewer_rows"),
                   "user/three": program("echo 'Traceback: boom' >&2; exit 3"), "user/nap": program("sleep 1"),
                   "user/failure": program("echo 'the label file has 3 columns, 2 wanted' > $DROVER_ML_ROOT/output/failure; exit 1"),
+                  "user/fills": program("printf 'Traceback (most recent call last):\\n  File \"t.py\", line 9, in save\\nOSError: [Errno 28] No space left on device\\n' >&2; exit 1"),
+                  "user/quota": program("echo 'ThrottlingException: Rate exceeded, ResourceLimitExceeded' >&2; exit 1"),
                   "user/killed": program("kill -9 $$"), "user/long": program("exec sleep 300")}
         super().__init__("journeys", quotas=types, lease_us=10000000, parts=4, rows=16, images=images, local={"roles": [ROLE], "denied_buckets": ["denied"], "stop_grace_seconds": 1})
         os.makedirs(s3 + "/denied/meta")
@@ -92,7 +94,7 @@ name: {name}
 {top}
 security: {{role: "{role}"}}
 retry:
-  - {{cause: [timeout, oom, short_output, unknown, internal], wait: 1s..1s, times: 0}}
+  - {{cause: [timeout, oom, short_output, unknown, internal, disk_full, throttled], wait: 1s..1s, times: 0}}
 stages:
   - name: work
     image: {image}
@@ -215,6 +217,8 @@ def causes_start(s):
     add(s.download("short-rows", image="bad/worker:rows"), "short_output", ("15", "16"))
     add(s.job("no-image", "user/none:1"), "bad_image", ("user/none:1",))
     add(s.job("exit-3", "user/three"), "user_code", ("exit code: 3",))
+    add(s.job("log-tells", "user/fills"), "disk_full", ("OSError: [Errno 28] No space left on device", "log of algo-1", "exit code: 1"))
+    add(s.job("log-claims", "user/quota"), "throttled", ("ThrottlingException", "log of algo-1"))
     add(s.job("failure-file", "user/failure"), "user_code", ("the label file has 3 columns",))
     add(s.job("exit-137", "user/killed"), "oom", ("137",))
     add(s.job("too-long", "user/long", runtime="1s"), "timeout", ())
@@ -236,6 +240,9 @@ def causes_check(s, tap, cases):
                (c["state"], p["state"], p["cause"], p.get("reason"), [(a["state"], a["cause"], a["reason"]) for a in p["attempt_list"]]))
         reason = p.get("reason") or ""
         tap.ok(reason and all(w in reason for w in words) and len(p["attempt_list"]) == 1, f"{what}: one reason, one try", (reason, len(p["attempt_list"])))
+        told = "log of" in "".join(words)
+        tap.ok((p["attempt_list"][0]["evidence"] or {}).get("cause") == (cause if told else None) or what == "exit-3", f"{what}: evidence is kept where the log told", p["attempt_list"][0]["evidence"])
+        tap.ok(p["attempts"] == (cause != "stopped"), f"{what}: what ran and failed counts", p["attempts"])
         groups = s.api("GET", f"/campaigns/{cid}/failures")["groups"]
         tap.ok(len(groups) == 1 and groups[0]["cause"] == cause and n in groups[0]["sample"] and groups[0]["remedy"], f"{what}: one group of failures, with a remedy", groups)
         for args in (("failures", cid), ("parts", cid, "--state", "failed"), ("get", f"{cid}/{n}")):

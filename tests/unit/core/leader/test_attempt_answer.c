@@ -239,6 +239,61 @@ static void test_attempt_answer__why_a_job_ended(void **state)
     leader_world_done(&w);
 }
 
+static void test_attempt_answer__a_reason_that_tells_nothing_is_bare(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status, *reason;
+        bool by_us, bare;
+    } cases[] = {
+        {"Failed", "AlgorithmError: , exit code: 1", false, true},
+        {"Failed", "AlgorithmError: , exit code: 137", false, true},
+        {"Failed", "something new", false, true},
+        {"Failed", "", false, true},
+        {"Failed", "AlgorithmError: , exit code: 1", true, false},
+        {"Failed", "AlgorithmError: disk_full: no space, exit code: 1", false, false},
+        {"Failed", "AlgorithmError: ValueError: bad, exit code: 1", false, false},
+        {"Failed", "InternalServerError: We encountered an internal error", false, false},
+        {"Stopped", "AlgorithmError: , exit code: 1", false, false},
+        {"Completed", "", false, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct leader_world w;
+        struct live_attempt *a = ours(&w);
+        struct job_description job = described(cases[i].status, cases[i].status, cases[i].reason);
+        a->stopped_by_us = cases[i].by_us;
+        assert_int_equal(leader_describe_answer(a, &job, false, false, BOOT_ANSWER).bare,
+                         cases[i].bare);
+        job.started = 0; /* what never ran has no log */
+        assert_false(leader_describe_answer(a, &job, false, false, BOOT_ANSWER).bare);
+        leader_world_done(&w);
+    }
+}
+
+static void test_attempt_answer__what_a_log_said(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_attempt *a = ours(&w);
+    (void)snprintf(a->reason, sizeof a->reason, "AlgorithmError: , exit code: 1");
+    struct fact f = leader_log_answer(a, NULL, BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_VERIFIED);
+    assert_int_equal(f.cause, CAUSE_UNKNOWN);
+    assert_null(a->evidence);
+    const struct log_tail_evidence nothing = {.cause = CAUSE_UNKNOWN};
+    assert_int_equal(leader_log_answer(a, &nothing, BOOT_ANSWER).cause, CAUSE_UNKNOWN);
+    assert_string_equal(a->reason, "AlgorithmError: , exit code: 1");
+    const struct log_tail_evidence told = {
+        .cause = CAUSE_OOM, .host = "algo-2", .text = "CUDA \"out\" of memory"};
+    assert_int_equal(leader_log_answer(a, &told, BOOT_ANSWER).cause, CAUSE_OOM);
+    assert_string_equal(a->reason,
+                        "CUDA \"out\" of memory (log of algo-2; AlgorithmError: , exit code: 1)");
+    assert_string_equal(
+        a->evidence,
+        "{\"host\":\"algo-2\",\"text\":\"CUDA \\\"out\\\" of memory\",\"cause\":\"oom\"}");
+    leader_world_done(&w);
+}
+
 static void test_attempt_answer__a_checked_output(void **state)
 {
     (void)state;
@@ -281,6 +336,8 @@ int main(void)
         cmocka_unit_test(test_attempt_answer__only_our_own_job_is_believed),
         cmocka_unit_test(test_attempt_answer__nothing_there_and_no_answer),
         cmocka_unit_test(test_attempt_answer__why_a_job_ended),
+        cmocka_unit_test(test_attempt_answer__a_reason_that_tells_nothing_is_bare),
+        cmocka_unit_test(test_attempt_answer__what_a_log_said),
         cmocka_unit_test(test_attempt_answer__a_checked_output),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

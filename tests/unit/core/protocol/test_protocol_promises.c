@@ -431,6 +431,84 @@ static void test_protocol_promises__times_at_the_end_of_the_range_do_not_overflo
     assert_true(a.next_us == 60 * S);
 }
 
+static struct protocol_effect fail_bare(struct protocol_attempt *a, bool bare)
+{
+    struct protocol_effect e;
+    protocol_step(
+        a,
+        &(struct fact){
+            .kind = FACT_DESCRIBED,
+            .at_us = 50 * S,
+            .cause = CAUSE_USER_CODE,
+            .bare = bare,
+            .job = {.status = JOB_FAILED, .phase = PHASE_ENDED, .ours = true, .modified = 100}},
+        &cfg, &e);
+    return e;
+}
+
+static struct protocol_effect examined(struct protocol_attempt *a, enum cause cause)
+{
+    struct protocol_effect e;
+    protocol_step(a, &(struct fact){.kind = FACT_VERIFIED, .at_us = 51 * S, .cause = cause}, &cfg,
+                  &e);
+    return e;
+}
+
+static void test_protocol_promises__a_bare_failure_frees_at_once_and_ends_by_its_log(void **state)
+{
+    (void)state;
+    static const enum cause said[] = {CAUSE_OOM, CAUSE_UNKNOWN, CAUSE_NONE};
+    static const enum cause want[] = {CAUSE_OOM, CAUSE_USER_CODE, CAUSE_USER_CODE};
+    for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+        struct protocol_attempt a = in_state(ATTEMPT_RUNNING);
+        struct protocol_effect e = fail_bare(&a, true);
+        assert_int_equal(a.state, ATTEMPT_VERIFYING);
+        assert_true(e.release_slot && e.settle && !e.task_ends); /* nothing waits but the verdict */
+        assert_int_equal(next(&a, 50 * S), ACT_VERIFY);
+        assert_int_equal(next(&a, 50 * S), ACT_NONE);
+        e = examined(&a, said[i]);
+        assert_int_equal(a.state, ATTEMPT_FAILED); /* a log that says nothing is no success */
+        assert_int_equal(e.cause, want[i]);
+        assert_true(e.task_ends && !e.release_slot && !e.settle);
+    }
+    struct protocol_attempt a = in_state(ATTEMPT_RUNNING); /* a reason that tells needs no log */
+    assert_true(fail_bare(&a, false).task_ends);
+    a = in_state(ATTEMPT_RUNNING); /* nor does one that nobody wants */
+    (void)give_at(&a, FACT_UNWANTED, 49 * S);
+    assert_true(fail_bare(&a, true).task_ends);
+}
+
+static void test_protocol_promises__a_log_that_does_not_come_is_waited_for_a_minute(void **state)
+{
+    (void)state;
+    struct protocol_attempt a = in_state(ATTEMPT_RUNNING);
+    (void)fail_bare(&a, true);
+    int64_t wake;
+    assert_int_equal(next(&a, 50 * S), ACT_VERIFY);
+    assert_int_equal(protocol_next(&a, 51 * S, &cfg, &wake), ACT_NONE); /* under way */
+    assert_true(wake == 110 * S);
+    assert_int_equal(next(&a, 110 * S - 1), ACT_NONE);
+    assert_int_equal(next(&a, 110 * S), ACT_VERIFY); /* to be given up */
+    a = in_state(ATTEMPT_RUNNING);
+    (void)fail_bare(&a, true);
+    int64_t now = 50 * S;
+    while (next(&a, now) == ACT_VERIFY && now < 110 * S) { /* each look fails */
+        (void)give_at(&a, FACT_VERIFY_FAILED, now);
+        assert_int_equal(protocol_next(&a, now, &cfg, &wake), ACT_NONE);
+        assert_true(wake > now && wake <= 110 * S);
+        now = wake;
+    }
+    assert_true(now == 110 * S);
+    struct protocol_effect e; /* the next leader reads it too, and is no more patient */
+    protocol_taken_over(ATTEMPT_VERIFYING, CAUSE_USER_CODE, true, 100 * S, &cfg, &a, &e);
+    assert_int_equal(next(&a, 100 * S), ACT_VERIFY);
+    assert_int_equal(next(&a, 160 * S), ACT_VERIFY);
+    assert_int_equal(examined(&a, CAUSE_UNKNOWN).cause, CAUSE_USER_CODE);
+    protocol_taken_over(ATTEMPT_VERIFYING, CAUSE_NONE, true, 100 * S, &cfg, &a, &e);
+    assert_int_equal(examined(&a, CAUSE_NONE).cause, CAUSE_NONE); /* one that completed */
+    assert_int_equal(a.state, ATTEMPT_SUCCEEDED);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -460,6 +538,8 @@ int main(void)
         cmocka_unit_test(test_protocol_promises__takeover_waits_for_the_older_epochs_window),
         cmocka_unit_test(test_protocol_promises__back_off_doubles_to_its_cap_and_ends_with_success),
         cmocka_unit_test(test_protocol_promises__times_at_the_end_of_the_range_do_not_overflow),
+        cmocka_unit_test(test_protocol_promises__a_bare_failure_frees_at_once_and_ends_by_its_log),
+        cmocka_unit_test(test_protocol_promises__a_log_that_does_not_come_is_waited_for_a_minute),
     };
     return cmocka_run_group_tests_name("protocol_promises", tests, NULL, NULL);
 }
