@@ -315,6 +315,18 @@ static bool failed_before(const struct sign *a, const struct sign *b)
     return a_own != b_own ? a_own : a->time < b->time;
 }
 
+/* Cut to size, well-formed and without control characters, whatever a program printed. */
+static void put_text(struct str t, char *out, size_t size)
+{
+    size_t n = cause_whole_characters(t.p, MIN(t.n, size - 1));
+    bool whole = str_is_utf8((struct str){t.p, n});
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)t.p[i];
+        out[i] = (char)(c < 32 || c == 127 ? ' ' : c > 127 && !whole ? '?' : c);
+    }
+    out[n] = '\0';
+}
+
 void log_tail_read(const struct log_line *lines, size_t n, struct log_tail_evidence *ret)
 {
     struct host hosts[HOSTS_MAX];
@@ -340,7 +352,9 @@ void log_tail_read(const struct log_line *lines, size_t n, struct log_tail_evide
     struct str t = without_marks(lines[first->best.at].text);
     t = str_trim(t);
     ret->cause = first->best.said.by == CAUSE_BY_EXIT ? CAUSE_UNKNOWN : first->best.said.cause;
-    (void)snprintf(ret->host, sizeof ret->host, STR_FMT, STR_ARG(first->name));
-    (void)snprintf(ret->text, sizeof ret->text, STR_FMT, STR_ARG(t));
-    ret->text[cause_whole_characters(ret->text, strlen(ret->text))] = '\0';
+    put_text(first->name, ret->host, sizeof ret->host);
+    put_text(t, ret->text, sizeof ret->text);
+    if (ret->text[0] == '\0') {
+        ret->cause = CAUSE_UNKNOWN;
+    }
 }

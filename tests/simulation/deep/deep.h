@@ -8,6 +8,7 @@
  * verbs, through store/api), deep_judge (what must hold), deep_lease (what must hold of leadership),
  * deep (options, workers, seeds). */
 #pragma once
+#include "aws/job_log.h"
 #include "aws/logs.h"
 #include "aws/quotas.h"
 #include "common/loop.h"

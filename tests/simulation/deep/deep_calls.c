@@ -17,11 +17,12 @@ enum call_kind {
     S3_HEAD,
     S3_LIST,
     LOGS,
+    JOB_LOG,
     TAG
 };
-static const char *const kind_words[] = {"Create",  "Describe", "List",   "Stop",
-                                         "Update",  "Quotas",   "s3 get", "s3 head",
-                                         "s3 list", "logs",     "Tag"};
+static const char *const kind_words[] = {"Create",  "Describe", "List",    "Stop",
+                                         "Update",  "Quotas",   "s3 get",  "s3 head",
+                                         "s3 list", "logs",     "job log", "Tag"};
 
 struct aws_client {
     struct proc *p;
@@ -47,6 +48,7 @@ struct sagemaker_call {
         quotas_cb quotas;
         s3_cb s3;
         logs_cb logs;
+        job_log_cb job_log;
         sagemaker_tag_cb tag;
     } cb;
     void *ctx;
@@ -138,6 +140,12 @@ static void give(struct sagemaker_call *k)
     case LOGS:
         k->cb.logs(k->ctx, STR(""), f);
         return;
+    case JOB_LOG: {
+        const struct log_line said = {.host = STR("algo-1"),
+                                      .text = STR("OSError: [Errno 28] No space left on device")};
+        k->cb.job_log(k->ctx, &said, k->failed || strlen(k->name) % 2 == 0 ? 0 : 1, f);
+        return;
+    }
     case TAG:
         k->cb.tag(k->ctx, k->failed ? NULL : k->arn, f);
         return;
@@ -290,6 +298,7 @@ static void effect(struct sagemaker_call *k)
         s3_answer_list(&k->uri, &k->s3);
         return;
     case LOGS:
+    case JOB_LOG:
         return;
     }
 }
@@ -507,6 +516,19 @@ void logs_tail(struct aws_client *c, const char *job_name, int limit, const char
     (void)token;
     struct sagemaker_call *k = named(c, (struct aws_gate){0}, LOGS, job_name, ctx);
     k->cb.logs = cb;
+}
+
+struct job_log_call *job_log_read(struct aws_client *c, struct aws_gate gate, const char *job_name,
+                                  job_log_cb cb, void *ctx)
+{
+    struct sagemaker_call *k = named(c, gate, JOB_LOG, job_name, ctx);
+    k->cb.job_log = cb;
+    return (struct job_log_call *)(void *)k;
+}
+
+void job_log_cancel(struct job_log_call *call)
+{
+    sagemaker_cancel((struct sagemaker_call *)(void *)call);
 }
 
 /* --- common/s3.h --- */
