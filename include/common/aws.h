@@ -53,7 +53,8 @@ struct aws_reply {
 typedef void (*aws_cb)(void *ctx, const struct aws_reply *reply);
 
 /* Finds the credentials and fetches the first set, which blocks for some seconds at most; from then
- * on they are renewed on the loop. ERR_UNAUTHENTICATED, ERR_INVALID (region). */
+ * on they are renewed on the loop. ERR_UNAUTHENTICATED, ERR_NETWORK, ERR_UNAVAILABLE, ERR_INVALID
+ * (region). */
 bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                     struct err *err) MUST_CHECK;
 /* Calls in flight end here: each callback runs once with AWS_UNKNOWN or AWS_UNSENT and must not

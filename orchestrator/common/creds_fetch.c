@@ -19,7 +19,6 @@
 #define CONTAINER_TIMEOUT_S 2
 #define INSTANCE_TIMEOUT_S  1
 #define STS_TIMEOUT_S       10
-#define FETCH_TRIES         3
 
 struct creds_fetch {
     struct loop *l;
@@ -67,7 +66,13 @@ static void finish(struct creds_fetch *f, bool ok)
 /* Repeat the step after a pause, or give up. */
 static void retry(struct creds_fetch *f)
 {
-    if (f->tries_n >= FETCH_TRIES) {
+    /* The container's endpoint is there whenever its variable is; a laptop has no instance. */
+    static const int tries[] = {[CREDS_KEYS] = 5,
+                                [CREDS_WEB_IDENTITY] = 5,
+                                [CREDS_PROCESS] = 5,
+                                [CREDS_CONTAINER] = 15,
+                                [CREDS_INSTANCE] = 3};
+    if (f->tries_n >= tries[f->plan.source]) {
         finish(f, false);
     } else {
         loop_timer_set(f->timer, FETCH_PAUSE_US);
@@ -139,7 +144,9 @@ static bool answered(struct creds_fetch *f, const struct http_reply *h, const ch
         return true;
     }
     if (!h->ok) {
-        (void)err_set(&f->err, ERR_UNAUTHENTICATED, "no answer %s: %.200s", what, h->err.message);
+        (void)err_set(&f->err, ERR_NETWORK, "no answer %s: %.200s", what, h->err.message);
+    } else if (h->status >= 500) {
+        (void)err_set(&f->err, ERR_UNAVAILABLE, "status %d %s", h->status, what);
     } else {
         (void)err_set(&f->err, ERR_UNAUTHENTICATED, "status %d %s", h->status, what);
     }
@@ -320,7 +327,7 @@ static void on_sts(void *ctx, const struct http_reply *h)
         return;
     }
     if (!h->ok) {
-        (void)err_set(&f->err, ERR_UNAUTHENTICATED, "STS does not answer: %.200s", h->err.message);
+        (void)err_set(&f->err, ERR_NETWORK, "STS does not answer: %.200s", h->err.message);
         retry(f);
         return;
     }

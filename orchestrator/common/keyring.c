@@ -18,7 +18,8 @@ struct keyring {
     char *region;
     struct aws_creds creds;
     bool renews;
-    bool stale_is_fine; /* from a metadata service: they are used past their end */
+    bool metadata; /* from a metadata service, as they are */
+    bool stale;    /* it gave out keys that had expired already: they are used all the same */
     struct creds_fetch *fetch;
     struct loop_timer *timer;
     int failures;
@@ -58,6 +59,7 @@ static void schedule(struct keyring *k)
 static void take(struct keyring *k, const struct aws_creds *c)
 {
     k->creds = *c;
+    k->stale = k->metadata && c->expires <= now(k);
     k->failures = 0;
     err_clear(&k->why);
     schedule(k);
@@ -65,7 +67,7 @@ static void take(struct keyring *k, const struct aws_creds *c)
 
 static bool is_usable(const struct keyring *k)
 {
-    return k->creds.expires > now(k) || k->stale_is_fine;
+    return k->creds.expires > now(k) || k->stale;
 }
 
 static void failed(struct keyring *k, const struct err *err)
@@ -98,7 +100,7 @@ static void on_fetched(void *ctx, const struct aws_creds *c, const struct err *e
 static bool take_fixed(struct keyring *k, struct creds_plan *plan)
 {
     k->renews = creds_plan_renews(plan);
-    k->stale_is_fine =
+    k->metadata =
         plan->roles_n == 0 && (plan->source == CREDS_INSTANCE || plan->source == CREDS_CONTAINER);
     if (!k->renews) {
         take(k, &plan->keys);

@@ -15,6 +15,11 @@ static const char *const known_keys[] = {"quotas",
                                          "bursts",
                                          "images",
                                          "credentials",
+                                         "containers",
+                                         "web_identities",
+                                         "instance_role",
+                                         "container_authorization",
+                                         "credential_seconds",
                                          "job_env",
                                          "faults",
                                          "roles",
@@ -145,6 +150,8 @@ static bool maps_load(struct local_settings *s, struct err *err)
            part_get(a, "images", "{}", false, &s->images, err) &&
            part_get(a, "credentials", "{\"AKIDLOCAL\":\"local-secret\"}", false, &s->credentials,
                     err) &&
+           part_get(a, "containers", "{}", false, &s->containers, err) &&
+           part_get(a, "web_identities", "{}", false, &s->web_identities, err) &&
            part_get(a, "job_env", "{}", false, &s->job_env, err) &&
            part_get(a, "faults", "[]", true, &s->faults, err) &&
            part_get(a, "roles", NULL, true, &s->roles, err) &&
@@ -157,6 +164,8 @@ static bool maps_load(struct local_settings *s, struct err *err)
            values_check(s->rates, "rates", false, err) &&
            values_check(s->bursts, "bursts", false, err) &&
            values_check(s->credentials, "credentials", true, err) &&
+           values_check(s->containers, "containers", true, err) &&
+           values_check(s->web_identities, "web_identities", true, err) &&
            values_check(s->job_env, "job_env", true, err) && images_check(s->images, err);
 }
 
@@ -165,6 +174,9 @@ static bool scalars_load(struct local_settings *s, struct err *err)
     json_t *a = s->all;
     return json_get_str(a, "region", "us-east-1", &s->region, err) &&
            json_get_str(a, "account", "123456789012", &s->account, err) &&
+           json_get_str(a, "instance_role", NULL, &s->instance_role, err) &&
+           json_get_str(a, "container_authorization", "", &s->container_authorization, err) &&
+           settings_seconds(a, "credential_seconds", 3600 * USEC_PER_SEC, &s->credential_us, err) &&
            settings_seconds(a, "cold_start_seconds", 500 * USEC_PER_MSEC, &s->cold_start_us, err) &&
            settings_seconds(a, "warm_start_seconds", MIN(s->cold_start_us, 50 * USEC_PER_MSEC),
                             &s->warm_start_us, err) &&

@@ -7,22 +7,27 @@
 struct local_settings {
     json_t *all;    /* owns everything borrowed below */
     json_t *quotas; /* quota name -> instances; a bare instance type means its training quota */
-    json_t *warm_quotas;    /* instance type -> instances kept warm; absent: 0, AWS' default */
-    json_t *spot_quotas;    /* instance type -> spot instances; absent: 0 */
-    json_t *account_quotas; /* quota name -> value: limits of the account */
-    json_t *prices;         /* instance type -> USD an hour as decimal text */
-    json_t *rates;          /* operation -> requests per second; absent: not limited */
-    json_t *bursts;         /* operation -> burst; absent: 2 or one second's worth */
-    json_t *images;         /* training image -> argv */
-    json_t *credentials;    /* access key id -> secret */
-    json_t *job_env;        /* extra environment of every job */
-    json_t *faults;         /* array of faults active from the start */
-    json_t *roles;          /* array of role ARNs that may be assumed; NULL: any */
-    json_t *denied_buckets; /* array of bucket names that answer AccessDenied */
-    const char *region;     /* the region it plays */
-    const char *account;    /* the account it plays, 12 digits */
-    int64_t cold_start_us;  /* from Create to running instances */
-    int64_t warm_start_us;  /* the same on a pool */
+    json_t *warm_quotas;       /* instance type -> instances kept warm; absent: 0, AWS' default */
+    json_t *spot_quotas;       /* instance type -> spot instances; absent: 0 */
+    json_t *account_quotas;    /* quota name -> value: limits of the account */
+    json_t *prices;            /* instance type -> USD an hour as decimal text */
+    json_t *rates;             /* operation -> requests per second; absent: not limited */
+    json_t *bursts;            /* operation -> burst; absent: 2 or one second's worth */
+    json_t *images;            /* training image -> argv */
+    json_t *credentials;       /* access key id -> secret */
+    json_t *containers;        /* name -> role ARN: what GET /v2/credentials/<name> gives keys of */
+    json_t *web_identities;    /* token -> role ARN: who may AssumeRoleWithWebIdentity */
+    json_t *job_env;           /* extra environment of every job */
+    json_t *faults;            /* array of faults active from the start */
+    json_t *roles;             /* array of role ARNs that may be assumed; NULL: any */
+    json_t *denied_buckets;    /* array of bucket names that answer AccessDenied */
+    const char *region;        /* the region it plays */
+    const char *account;       /* the account it plays, 12 digits */
+    const char *instance_role; /* role ARN of the instance it plays; NULL: no metadata service */
+    const char *container_authorization; /* header wanted for `containers`; "": none */
+    int64_t credential_us;               /* longest life of the keys it gives out */
+    int64_t cold_start_us;               /* from Create to running instances */
+    int64_t warm_start_us;               /* the same on a pool */
     bool warm_newest_first; /* among equally matching pools; AWS does not document its choice */
     int64_t spot_wait_us;   /* reclaimed spot instances come back after this */
     int64_t spot_billed_percent; /* of the time a spot job runs */

@@ -3,6 +3,7 @@
 #include "auth.h"
 #include "common/clock.h"
 #include "common/sigv4.h"
+#include "local/services/issued_keys.h"
 #include "upload.h"
 #include <stdio.h>
 
@@ -14,7 +15,8 @@ enum refusal {
     BAD_SERVICE,
     EXPIRED,
     MISMATCH,
-    BAD_HASH
+    BAD_HASH,
+    EXPIRED_TOKEN
 };
 
 /* Error codes and texts of each family of services: JSON 1.x, S3, STS. */
@@ -62,6 +64,10 @@ static const struct {
                   {400, "XAmzContentSHA256Mismatch"},
                   {403, "SignatureDoesNotMatch"},
                   "The provided 'x-amz-content-sha256' header does not match what was computed."},
+    [EXPIRED_TOKEN] = {{400, "ExpiredTokenException"},
+                       {400, "ExpiredToken"},
+                       {403, "ExpiredToken"},
+                       "The security token included in the request is expired"},
 };
 
 static bool refuse(struct request *r, enum refusal why)
@@ -77,15 +83,42 @@ static bool refuse(struct request *r, enum refusal why)
     return false;
 }
 
-const char *auth_secret(const struct local_settings *set, struct str key_id)
+void auth_refuse_expired_token(struct request *r)
+{
+    (void)refuse(r, EXPIRED_TOKEN);
+}
+
+bool auth_secret(const struct local_settings *set, struct str key_id, char ret[static 129])
 {
     char id[129];
     if (key_id.n >= sizeof id) {
-        return NULL;
+        return false;
     }
     memcpy(id, key_id.p, key_id.n);
     id[key_id.n] = '\0';
-    return json_string_value(json_object_get(set->credentials, id));
+    const char *secret = json_string_value(json_object_get(set->credentials, id));
+    if (secret == NULL) {
+        return issued_secret(set, key_id, ret);
+    }
+    (void)snprintf(ret, 129, "%s", secret);
+    return true;
+}
+
+/* Keys that were given out come with their token and end; the configured ones have neither. */
+static bool token_check(struct request *r, const struct local_settings *set, struct str key_id)
+{
+    char secret[65];
+    struct str session;
+    usec_t expires;
+    struct str token = request_header(r, "x-amz-security-token");
+    if (!issued_secret(set, key_id, secret)) {
+        return token.p == NULL || refuse(r, UNKNOWN_KEY);
+    }
+    if (!issued_token_check(set, key_id, token, &session, &expires)) {
+        return refuse(r, UNKNOWN_KEY);
+    }
+    (void)snprintf(r->session, sizeof r->session, STR_FMT, STR_ARG(session));
+    return expires > clock_wall_us() || refuse(r, EXPIRED_TOKEN);
 }
 
 static bool refuse_expired(struct request *r, usec_t then, usec_t now, int64_t window_us)
@@ -193,6 +226,7 @@ bool auth_check(struct request *r, const struct local_settings *set)
     usec_t then;
     bool host;
     bool hash_ok;
+    char secret[129];
     struct str hash;
     if (header.p == NULL) {
         return refuse(r, MISSING);
@@ -201,8 +235,7 @@ bool auth_check(struct request *r, const struct local_settings *set)
         !signed_headers(r, auth.signed_headers, headers, &n, &host) || !host) {
         return refuse(r, INCOMPLETE);
     }
-    const char *secret = auth_secret(set, auth.key_id);
-    if (secret == NULL) {
+    if (!auth_secret(set, auth.key_id, secret)) {
         return refuse(r, UNKNOWN_KEY);
     }
     if (!str_eq_cstr(auth.region, set->region)) {
@@ -245,5 +278,5 @@ bool auth_check(struct request *r, const struct local_settings *set)
     r->signed_ok = true;
     r->signed_at = then;
     (void)snprintf(r->key_id, sizeof r->key_id, STR_FMT, STR_ARG(auth.key_id));
-    return true;
+    return token_check(r, set, auth.key_id);
 }

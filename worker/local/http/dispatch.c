@@ -9,6 +9,7 @@
 #include "local/sagemaker/job_clock.h"
 #include "local/sagemaker/sagemaker_local.h"
 #include "local/sagemaker/warm.h"
+#include "local/services/metadata_local.h"
 #include "local/services/services.h"
 #include "upload.h"
 #include <stdio.h>
@@ -44,7 +45,8 @@ static const struct {
 
 bool dispatch_wants_upload(const struct request *r)
 {
-    return s3_wants_upload(r->method) && request_header(r, "x-amz-target").p == NULL;
+    return s3_wants_upload(r->method) && request_header(r, "x-amz-target").p == NULL &&
+           !metadata_is(r);
 }
 
 static void name_set(struct request *r, const char *name)
@@ -93,14 +95,19 @@ static void route_s3(struct request *r)
 static void route(struct request *r)
 {
     struct str target = request_header(r, "x-amz-target");
+    if (metadata_is(r)) {
+        r->service = "metadata";
+        r->operation = metadata_operation(r);
+        (void)snprintf(r->name, sizeof r->name, "%.*s", (int)MIN(r->path.n, (size_t)200),
+                       r->path.p);
+        return;
+    }
     if (target.p == NULL) {
         bool form =
             str_starts(request_header(r, "content-type"), "application/x-www-form-urlencoded");
         if (strcmp(r->method, "POST") == 0 && str_eq_cstr(r->path, "/") && form) {
             r->service = "sts";
-            struct str first = buf_str(&r->body);
-            r->operation =
-                str_find(first, STR("Action=GetCallerIdentity")) >= 0 ? "GetCallerIdentity" : "";
+            r->operation = sts_operation(r);
         } else {
             route_s3(r);
         }
@@ -183,6 +190,8 @@ static bool fault_before(struct request *r)
     } else if (f->kind == FAULT_ERROR_200) {
         refuse(r, 200, "InternalFailure", "InternalError", 200,
                "We encountered an internal error. Please try again.");
+    } else if (f->kind == FAULT_EXPIRED_TOKEN) {
+        auth_refuse_expired_token(r);
     } else if (f->kind == FAULT_ACCESS_DENIED) {
         AUTO_FREE char *text = xasprintf("User: arn:aws:iam::%s:user/drover is not authorized to "
                                          "perform: %s:%s on the resource",
@@ -260,6 +269,10 @@ static void handle(struct request *r)
         sts_handle(r);
         return;
     }
+    if (strcmp(r->service, "metadata") == 0) {
+        metadata_handle(r);
+        return;
+    }
     if (r->input == NULL) {
         reply_error(r, 400, "SerializationException",
                     "Start of structure or map found where not "
@@ -283,7 +296,9 @@ static void request_judge(struct request *r)
         reply_error(r, 413, "RequestEntityTooLarge", "The request is too large.");
         return;
     }
-    if (!auth_check(r, &app->set)) {
+    bool anonymous = strcmp(r->service, "metadata") == 0 ||
+                     strcmp(r->operation, "AssumeRoleWithWebIdentity") == 0;
+    if (!anonymous && !auth_check(r, &app->set)) {
         return;
     }
     pthread_mutex_lock(&app->mu);

@@ -62,6 +62,7 @@ struct request {
     const char *service;         /* static; "" until known */
     const char *operation;       /* static; "" when unknown */
     char name[REQUEST_NAME_MAX]; /* the resource: job name, bucket/key */
+    char session[256];           /* ARN of the assumed role it is signed by, else "" */
     char key_id[33];             /* key id of the valid signature, else "" */
     usec_t signed_at;            /* its x-amz-date */
     bool signed_ok;

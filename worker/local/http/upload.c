@@ -28,8 +28,8 @@ static bool chunks_prepare(struct upload *u, const struct request *r,
         auth.signature.n != 64) {
         return false;
     }
-    const char *secret = auth_secret(set, auth.key_id);
-    if (secret == NULL) {
+    char secret[129];
+    if (!auth_secret(set, auth.key_id, secret)) {
         return false;
     }
     AUTO_FREE char *start = xasprintf("AWS4%s", secret);

@@ -3,6 +3,7 @@
 #include "files.h"
 #include "local/app.h"
 #include "local/sagemaker/sagemaker_local.h"
+#include "local/services/issued_keys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -68,12 +69,12 @@ static json_t *job_env(const struct app *app, const struct local_job *job)
     (void)json_object_set_new(env, "AWS_REGION", json_string(app->set.region));
     (void)json_object_set_new(env, "AWS_DEFAULT_REGION", json_string(app->set.region));
     (void)json_object_set_new(env, "AWS_ENDPOINT_URL", json_string(app->url));
-    void *first = json_object_iter(app->set.credentials);
-    if (first != NULL) {
-        (void)json_object_set_new(env, "AWS_ACCESS_KEY_ID",
-                                  json_string(json_object_iter_key(first)));
-        (void)json_object_set(env, "AWS_SECRET_ACCESS_KEY", json_object_iter_value(first));
-    }
+    /* The role's keys come from the container's endpoint, as in SageMaker. */
+    char proof[33];
+    AUTO_FREE char *uri = xasprintf("%s/v2/credentials/%s", app->url, job->name);
+    issued_proof(&app->set, "job", job->name, proof);
+    (void)json_object_set_new(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI", json_string(uri));
+    (void)json_object_set_new(env, "AWS_CONTAINER_AUTHORIZATION_TOKEN", json_string(proof));
     return env;
 }
 
