@@ -2,8 +2,8 @@
 #pragma once
 #include "local/http/request.h"
 
-/* sts_local.c: GetCallerIdentity, AssumeRole, AssumeRoleWithWebIdentity. The operation is "" when the
- * body names another. */
+/* sts_local.c: GetCallerIdentity, AssumeRole, AssumeRoleWithWebIdentity. The operation is "" when
+ * the body names another. */
 const char *sts_operation(const struct request *r);
 void sts_handle(struct request *r);
 /* logs_local.c: CloudWatch Logs over the captured output of the jobs. */
