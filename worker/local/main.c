@@ -29,15 +29,10 @@ static const char usage[] =
     "  --root DIR          everything is kept here and found again after a restart\n"
     "  --listen ADDR:PORT  default 127.0.0.1:4599; port 0 takes any free one\n"
     "  --config FILE       JSON: quotas, warm_quotas, spot_quotas, account_quotas, prices, rates,\n"
-<<<<<<< HEAD
-    "                      images, credentials, delays, faults\n"
-    "  --port-file FILE    write the port there when ready\n"
-    "  --version, --help\n";
-=======
     "                      images, credentials, credential_seconds, roles, instance_role,\n"
     "                      containers, web_identities, delays, faults\n"
-    "  --port-file FILE    write the port there when ready\n";
->>>>>>> 7b41c1d (docs: where credentials come from, and how drover-local gives them out)
+    "  --port-file FILE    write the port there when ready\n"
+    "  --version, --help\n";
 
 static int options_parse(int argc, char **argv, struct local_options *o)
 {
