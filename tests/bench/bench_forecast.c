@@ -51,8 +51,6 @@ static void honesty(int campaigns, uint64_t first)
            campaigns, "plans before the start, durations not given, that say: needs 5 parts");
 }
 
-/* --- a million ------------------------------------------------------------------------------- */
-
 #define MANY 1000000
 #define LIVE 1000
 #define SEEN 2000

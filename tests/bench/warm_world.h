@@ -93,9 +93,6 @@ struct ww {
     struct ww_result r;
 };
 
-/* --- SageMaker ----------------------------------------------------------------------------------
- */
-
 static inline bool ww_pool_there(const struct ww *w, const struct ww_job *j)
 {
     return j->pool && j->ends_s <= w->now_s && j->pool_gone_s > w->now_s;
@@ -181,9 +178,6 @@ static inline void ww_happen(struct ww *w)
         }
     }
 }
-
-/* --- the controller -----------------------------------------------------------------------------
- */
 
 static inline bool ww_change_of(void *ctx, int64_t task_id, int *rung, int *volume_gb,
                                 int64_t *runtime_s)
@@ -357,9 +351,6 @@ static inline void ww_decide(struct ww *w)
     }
     w->wake_us = w->plan.wake_us;
 }
-
-/* --- one campaign -------------------------------------------------------------------------------
- */
 
 static inline void ww_init_stages(struct ww *w)
 {

@@ -1,4 +1,4 @@
-/* A campaign file as a whole: what stands beside the stages, and how the stages hang together. */
+/* Reads a whole campaign file: the keys beside `stages`, and the dependencies between stages. */
 #include "spec.h"
 #include "spec_parse.h"
 #include "spec_read.h"
@@ -11,7 +11,7 @@ static const struct spec_key top_keys[] = {
     {"retry", KEY_OPEN},   {"stages", KEY_OPEN}, {"warm_pool", KEY_OPEN}, {"notify", KEY_LATER},
 };
 
-/* A stage with where it stands, for the checks between stages. */
+/* A stage and its place in the file, for checks between stages. */
 struct read_stage {
     struct spec_stage *stage;
     struct spec_node at;
@@ -22,9 +22,6 @@ struct read_campaign {
     struct read_stage stages[SPEC_STAGES_MAX];
     int stages_n;
 };
-
-/* --- names, tags, variables ----------------------------------------------------------------------
- */
 
 static bool name_ok(const char *s)
 {
@@ -53,7 +50,7 @@ static void read_name(struct spec_reader *r, const struct spec_node *top, const 
     }
 }
 
-/* Tags of AWS: every character but some of ASCII. */
+/* Characters AWS allows in tags. */
 static bool tag_text_ok(const char *s)
 {
     for (; *s != '\0'; s++) {
@@ -99,7 +96,7 @@ static void add_var(struct spec_reader *r, const char *key, const char *value)
     r->vars[r->vars_n++] = (struct spec_pair){key, value};
 }
 
-/* Each may use those above it. {bucket} comes from droverd when the file does not say it. */
+/* A variable may use those above it. {bucket} is droverd's setting when the file has none. */
 static void read_vars(struct spec_reader *r, const struct spec_node *top)
 {
     struct spec_node at;
@@ -127,9 +124,6 @@ static void read_vars(struct spec_reader *r, const struct spec_node *top)
         add_var(r, arena_strndup(r->a, key, strlen(key)), value); /* known, even when faulty */
     }
 }
-
-/* --- limits, budget, security -------------------------------------------------------------------
- */
 
 static void read_instances(struct spec_reader *r, const struct spec_node *p, struct spec *s)
 {
@@ -232,7 +226,7 @@ static void read_stage_budgets(struct spec_reader *r, const struct spec_node *p,
     }
 }
 
-/* warn_at: [50%, 80%], kept in rising order, each once; [] for no warning. */
+/* warn_at: [50%, 80%], stored in ascending order without duplicates; []: no warning. */
 static void read_warn_at(struct spec_reader *r, const struct spec_node *p, struct spec *s)
 {
     if (!spec_is_list(r, p, WARNS_MAX, "[50%, 80%]")) {
@@ -327,9 +321,6 @@ static void read_security(struct spec_reader *r, const struct spec_node *top)
     }
 }
 
-/* --- stages
- * ---------------------------------------------------------------------------------------- */
-
 static void read_stages(struct spec_reader *r, const struct spec_node *p, struct read_campaign *c)
 {
     if (!spec_is_list(r, p, SPEC_STAGES_MAX, "- {name: download, worker: download, ...}")) {
@@ -373,7 +364,7 @@ static void check_names(struct spec_reader *r, const struct read_campaign *c)
     }
 }
 
-/* Every need is a stage, and not the stage itself. */
+/* Every name in `needs` must be another stage. */
 static bool check_needs(struct spec_reader *r, const struct read_campaign *c)
 {
     bool good = true;
@@ -416,7 +407,7 @@ static bool all_placed(const struct spec *spec, const struct spec_stage *s)
     return true;
 }
 
-/* Dependency order, the file's order where it is free; what is left over is a cycle. */
+/* Sorts by dependency, otherwise by the order of the file. Stages that remain form a cycle. */
 static void order_stages(struct spec_reader *r, struct read_campaign *c)
 {
     bool done[SPEC_STAGES_MAX] = {false};
@@ -448,9 +439,6 @@ static void order_stages(struct spec_reader *r, struct read_campaign *c)
                    "these stages wait for each other, or for such a circle: %s", names);
     }
 }
-
-/* --- the whole
- * ------------------------------------------------------------------------------------ */
 
 static void read_campaign(struct spec_reader *r, const struct spec_node *top,
                           struct read_campaign *c)
@@ -489,7 +477,7 @@ static void read_campaign(struct spec_reader *r, const struct spec_node *top,
     }
 }
 
-/* Faults in the order of the file. */
+/* Orders faults by their position in the file. */
 static int by_position(const void *a, const void *b)
 {
     const struct fault *x = a;

@@ -1,5 +1,5 @@
-/* A campaign file as a plain tree of values. What reads and writes it is in spec_parse.h,
- * spec_json.h and spec_expand.h. */
+/* A campaign file as plain values. It is read and written by spec_parse.h, spec_json.h and
+ * spec_expand.h. */
 #pragma once
 #include "core/model.h"
 #include <string.h>
@@ -55,7 +55,7 @@ struct spec_retry { /* overrides a row of cause.def */
     bool set_change; /* false: the cause's own change */
     struct spec_change change;
 };
-/* When a stage must not go on, or one of its parts; defaults as in breaker.h and
+/* Conditions that stop a stage or a part. The defaults are those of breaker.h and
  * hang_detector.h. */
 struct spec_guard {
     int canary;                   /* attempts at once until one passed; 0 off */
@@ -99,7 +99,7 @@ struct spec_stage {
     const char *verify_target; /* exists: key; count: prefix */
     int64_t verify_count;
     const char
-        *output; /* where the output lies, template: hyperparameters.output_folder for download */
+        *output; /* template of the output's place: hyperparameters.output_folder for download */
     const char
         *done_if; /* template of the manifest / stats prefix that proves a part done; NULL: none */
     enum spec_verify done_if_kind; /* how done_if is looked at: MANIFEST, IMG2DATASET, EXISTS */

@@ -1,10 +1,10 @@
-/* What a valid campaign file still deserves to be told: a step no cap admits, and warnings. */
+/* Checks of a valid campaign file: attempts that exceed a budget, and warnings. */
 #include "core/money/cost.h"
 #include "spec.h"
 #include "spec_parse.h"
 #include <stdio.h>
 
-/* "12.34" USD, rounded up to the cent, so that the number named is enough. */
+/* "12.34" USD, rounded up to the cent, so that a budget of this amount is enough. */
 static void usd(musd_t musd, char *out, size_t n)
 {
     int64_t cents = musd / 10000 + (musd % 10000 != 0 ? 1 : 0);

@@ -1,12 +1,12 @@
-/* Templates of one task ({part:05d}, {uri}, {{) and the globs that name its input. Substitution is
- * text into one string: never structure, never a second pass. */
+/* Templates of one task ({part:05d}, {uri}, {{) and the globs that name its input. Values are
+ * inserted as text, once: an inserted value is not expanded again. */
 #include "spec_expand.h"
 #include "spec_read.h"
 
 #define FORMAT_WIDTH_MAX 32
 
-/* The next piece of *t: literal text (possibly empty) into *literal, and a field when *ret_field.
- * "{{" and "}}" end a literal with one brace. */
+/* Takes the next piece of *t: literal text (possibly empty), and the field after it when
+ * *ret_field. "{{" and "}}" end a literal that includes one brace. */
 bool spec_next_piece(const char **t, struct str *literal, bool *ret_field, struct spec_field *field,
                      struct err *err)
 {
@@ -212,8 +212,8 @@ bool spec_expand_check(const char *template, const json_t *vars, struct err *err
     return spec_expand(template, &probe, &out, err);
 }
 
-/* Match with one '*' open for going back at a time: linear in practice, quadratic at worst. '**'
- * is tried where a single '*' could not reach across a '/'. */
+/* Backtracks to the last '*' only: linear in practice, quadratic at worst. '**' is tried where '*'
+ * would have to cross a '/'. */
 static bool glob_at(const char *g, const char *k)
 {
     const char *star_g = NULL;

@@ -17,9 +17,9 @@ struct spec_task {
 };
 bool spec_expand(const char *template, const struct spec_task *t, struct buf *out,
                  struct err *err) MUST_CHECK;
-/* The names a template uses are all known (per-task ones, or keys of vars)? The first that is not
- * is named in err. */
+/* True when all names in the template are known: per-task names or keys of vars. err names the
+ * first unknown one. */
 bool spec_expand_check(const char *template, const json_t *vars, struct err *err) MUST_CHECK;
-/* Does `key` match the glob of fan_out_from? '*' stands for any run of characters without '/', '**'
- * for any run. Both s3:// URIs, or a key of the glob's bucket beside an s3:// glob. */
+/* True when `key` matches the glob. '*' matches any characters but '/', '**' any characters. Both
+ * are s3:// URIs, or `key` is a key in the bucket of an s3:// glob. */
 bool spec_glob_match(const char *glob, const char *key);

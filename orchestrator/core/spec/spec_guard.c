@@ -1,4 +1,4 @@
-/* When a stage must not go on, or one of its parts: limits, canary, breaker, quarantine, hang,
+/* Reads the conditions that stop a stage or a part: limits, canary, breaker, quarantine, hang,
  * twin. */
 #include "core/failure/breaker.h"
 #include "core/failure/hang_detector.h"
@@ -11,7 +11,7 @@ bool spec_is_off(const struct spec_node *p)
     return boolean && !p->node->b;
 }
 
-/* A number, or off, which is 0. */
+/* A number, or `off`, which gives 0. */
 static void read_number_or_off(struct spec_reader *r, const struct spec_node *p, const char *key,
                                int64_t max, int *ret)
 {
@@ -62,7 +62,7 @@ static void read_breaker(struct spec_reader *r, const struct spec_node *p, struc
     }
 }
 
-/* off, or {silent: 15m, standstill: 30m, start: 30m}, each of them a duration or off */
+/* off, or {silent: 15m, standstill: 30m, start: 30m}; each is a duration or off */
 static void read_hang(struct spec_reader *r, const struct spec_node *p, struct spec_guard *g)
 {
     static const struct spec_key keys[] = {

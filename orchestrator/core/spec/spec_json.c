@@ -1,5 +1,5 @@
-/* The normalised form of a spec as the database keeps it, and back. What we wrote we trust in its
- * shape, not in its bounds: a row that does not fit is ERR_INTERNAL, never a crash. */
+/* The normalised form of a spec in the database. Reading checks types and bounds: a row that does
+ * not fit gives ERR_INTERNAL. */
 #include "spec_json.h"
 #include "core/failure/breaker.h"
 
@@ -168,9 +168,7 @@ json_t *spec_to_json(const struct spec *s)
     return o;
 }
 
-/* --- and back: one reader with a sticky failure, so that each field is one line ------------------
- */
-
+/* Reads one field a call. After the first field that does not fit every call does nothing. */
 struct reader {
     struct arena *a;
     struct err *err;
@@ -294,7 +292,7 @@ static void get_retry(struct reader *r, const json_t *o, struct spec_retry *rows
     }
 }
 
-/* Specs stored before there were warm pools and spot keep what they did then: neither. */
+/* Specs stored before warm pools and spot existed have neither. */
 static void get_market(struct reader *r, const json_t *o, struct spec_stage *s)
 {
     const json_t *w = json_object_get(o, "warm");
@@ -310,7 +308,7 @@ static void get_market(struct reader *r, const json_t *o, struct spec_stage *s)
     }
 }
 
-/* Specs stored before there were guards keep what they did then: none. */
+/* Specs stored before guards existed have none. */
 static void get_guard(struct reader *r, const json_t *o, struct spec_stage *s)
 {
     const json_t *g = json_object_get(o, "guard");
@@ -395,7 +393,7 @@ static void get_instances(struct reader *r, const json_t *o, struct spec *s)
     }
 }
 
-/* Weight and warnings; specs stored before there were any have the even share and no warning. */
+/* Specs stored before weight and warnings existed have an equal share and no warning. */
 static void get_shares(struct reader *r, const json_t *o, struct spec *s)
 {
     const json_t *list = json_object_get(o, "warn_at_ppm");

@@ -4,8 +4,8 @@
 #include "common/json.h"
 #include "spec.h"
 
-/* The normalised form kept in the database, and back. spec_from_json trusts our own writing:
- * ERR_INTERNAL when it does not fit. */
+/* Writes and reads the normalised form. spec_from_json gives ERR_INTERNAL when the value was not
+ * written by spec_to_json. */
 json_t *spec_to_json(const struct spec *s);
 bool spec_from_json(const json_t *v, struct arena *a, struct spec **ret,
                     struct err *err) MUST_CHECK;

@@ -1,5 +1,5 @@
-/* Where a stage's work comes from and how its output is told to be there: fan_out, the worker's two
- * places, verify, done_if. */
+/* Reads a stage's inputs and the checks of its output: fan_out, the worker's url_list and
+ * output_folder, verify, done_if. */
 #include "spec_read.h"
 #include <stdio.h>
 
@@ -85,7 +85,7 @@ void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct 
     }
 }
 
-/* The hyperparameters our worker cannot do without. */
+/* The hyperparameters that drover-worker requires. */
 static void check_download(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node hyper;
@@ -226,8 +226,8 @@ static void read_done_if(struct spec_reader *r, const struct spec_node *p, struc
     }
 }
 
-/* An image's output: where SageMaker puts model.tar.gz, and what {manifest, img2dataset} look at.
- */
+/* The output of a user's image: where SageMaker puts model.tar.gz, and where `manifest` and
+ * `img2dataset` look. */
 static void read_image_output(struct spec_reader *r, const struct spec_node *p,
                               struct spec_stage *s)
 {

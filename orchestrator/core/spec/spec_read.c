@@ -1,4 +1,4 @@
-/* Typed values of a campaign file, each wrong one a fault that says what to write. */
+/* Reads typed values of a campaign file. A wrong value becomes a fault that says what to write. */
 #include "spec_read.h"
 #include "spec_expand.h"
 #include <stdarg.h>
@@ -152,8 +152,6 @@ void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const str
     }
 }
 
-/* --- text and variables ----------------------------------------------------------------------- */
-
 static const char *var_value(const struct spec_reader *r, struct str name)
 {
     for (int i = 0; i < r->vars_n; i++) {
@@ -203,7 +201,7 @@ static bool unknown_var(struct spec_reader *r, const struct spec_node *p, struct
     return false;
 }
 
-/* Text for a template: its own braces doubled, so that the second expansion gives them back. */
+/* Text for a template: its braces are doubled, so that expansion restores them. */
 static void add_literal(struct buf *b, struct str s, enum braces braces)
 {
     for (size_t i = 0; i < s.n; i++) {
@@ -243,7 +241,7 @@ static bool expand(struct spec_reader *r, const struct spec_node *p, enum braces
     return true;
 }
 
-/* The names of the stage's own task variables, as spec_expand_check wants them. */
+/* The names of the stage's own task variables, for spec_expand_check. */
 static json_t *task_vars_json(const struct spec_reader *r)
 {
     json_t *o = json_object();
@@ -307,9 +305,6 @@ bool spec_scalar(struct spec_reader *r, const struct spec_node *p, enum braces b
     }
     return text_of(r, p, braces, max, ret);
 }
-
-/* --- numbers, units ----------------------------------------------------------------------------
- */
 
 bool spec_i64(struct spec_reader *r, const struct spec_node *p, int64_t min, int64_t max,
               int64_t *ret)
@@ -413,9 +408,6 @@ bool spec_choice(struct spec_reader *r, const struct spec_node *p, const char *c
     spec_fault(r, p, "value", hint, "'%.64s' is not known here", p->node->text);
     return false;
 }
-
-/* --- lists and maps of text --------------------------------------------------------------------
- */
 
 bool spec_texts(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max_n,
                 size_t max_len, const char **ret, int *ret_n)

@@ -1,5 +1,5 @@
-/* What the files that read a campaign file share: a place in the tree, typed values with faults,
- * variables. Private to spec*.c. */
+/* Shared by the spec*.c files that read a campaign file, and private to them: a place in the tree,
+ * typed values, faults, variables. */
 #pragma once
 #include "common/yaml.h"
 #include "spec_expand.h"
@@ -9,7 +9,7 @@
 #define SPEC_STRING_MAX  4096      /* one string after expansion */
 #define SPEC_STRINGS_MAX (2 << 20) /* all of them; six times that as JSON at worst */
 
-/* A node and how one gets there; lives on the stack of the reader. */
+/* A node and its path from the root. It lives on the stack of its reader. */
 struct spec_node {
     const struct spec_node *up;
     const char *key; /* NULL at the top */
@@ -43,32 +43,33 @@ struct spec_reader {
     struct spec_warm warm; /* the campaign's */
 };
 
-/* How a string's braces are meant. */
+/* What braces in a string mean. */
 enum braces {
     BRACES_VARS,    /* {var} of the file only; {{ is a brace */
     BRACES_TEMPLATE /* expanded again for each task: per-task names and {{ stay */
 };
 
-/* A fault at a place. hint: what to write instead. */
+/* Adds a fault at p. hint says what to write instead. */
 void spec_fault(struct spec_reader *r, const struct spec_node *p, const char *code,
                 const char *hint, const char *fmt, ...) PRINTF(5, 6);
-/* The value of `key` of map p, false when absent (and a fault when `required`). */
+/* The value of `key` in map p. False: absent, which is a fault when `required`. */
 bool spec_child(struct spec_reader *r, const struct spec_node *p, const char *key, bool required,
                 struct spec_node *ret);
 struct spec_node spec_item(const struct spec_node *list, size_t i, char key[static 24]);
-/* Is it a map / a list of at most max? Else a fault that says what to write. */
+/* True when p is a map, or a list of at most max items; else a fault says what to write. */
 bool spec_is_map(struct spec_reader *r, const struct spec_node *p, const char *hint);
 bool spec_is_list(struct spec_reader *r, const struct spec_node *p, size_t max, const char *hint);
-/* Faults for every key that is not one of keys[n]. `quiet`: none for those of a later version. */
+/* Adds a fault for every key that is not one of keys[n]; with `quiet` not for keys of a later
+ * version. */
 void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const struct spec_key *keys,
                      size_t n, bool quiet);
-/* The nearest of words[n] as "did you mean 'x'?", else all of them. */
+/* A hint: the nearest of words[n] as "did you mean 'x'?", or all words. */
 void spec_guess(const char *word, const char *const *words, size_t n, char *out, size_t out_n);
 
-/* Values. All give false (or the default) and a fault when the value is wrong. */
+/* Readers of values. When a value is wrong they add a fault and give false or the default. */
 bool spec_text(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max,
                const char **ret);
-/* As spec_text, for numbers and booleans too: as written. */
+/* As spec_text, but takes numbers and booleans too, as they are written. */
 bool spec_scalar(struct spec_reader *r, const struct spec_node *p, enum braces braces, size_t max,
                  const char **ret);
 bool spec_i64(struct spec_reader *r, const struct spec_node *p, int64_t min, int64_t max,
@@ -78,7 +79,7 @@ bool spec_duration(struct spec_reader *r, const struct spec_node *p, int64_t min
                    int64_t *ret);
 bool spec_money(struct spec_reader *r, const struct spec_node *p, musd_t *ret);
 bool spec_percent(struct spec_reader *r, const struct spec_node *p, int64_t *ret_ppm);
-/* One of words[n], by index; `later`: words of a later version, NULL-terminated or NULL. */
+/* The index of the value in words[n]. `later`: words of a later version, ended by NULL, or NULL. */
 bool spec_choice(struct spec_reader *r, const struct spec_node *p, const char *const *words,
                  size_t n, const char *const *later, int *ret);
 /* A string or a list of strings. */
@@ -90,7 +91,8 @@ bool spec_role(struct spec_reader *r, const struct spec_node *p, const char **re
 bool spec_instance_type_ok(const char *s);
 bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text);
 
-/* spec_stage.c: one stage into *s, whatever its faults; a kind of a later version is one fault. */
+/* spec_stage.c: reads one stage into *s even when it has faults. A kind of a later version is one
+ * fault. */
 void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* spec_output.c: fan_out, hyperparameters' places, verify, done_if. */
 void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
@@ -103,10 +105,11 @@ bool spec_is_off(const struct spec_node *p);
 void spec_read_retry(struct spec_reader *r, const struct spec_node *p, struct spec_retry *rows);
 void spec_read_vpc(struct spec_reader *r, const struct spec_node *p, const char **subnets,
                    int *subnets_n, const char **groups, int *groups_n);
-/* The keys said go over what *w holds. */
+/* Keys in the file replace the values in *w; others stay. */
 void spec_read_warm(struct spec_reader *r, const struct spec_node *p, struct spec_warm *w);
 
-/* spec_expand.c: the next piece of a template at *t: literal text, then perhaps a {name:format}. */
+/* spec_expand.c: takes the next piece of a template at *t: literal text, then an optional
+ * {name:format}. */
 struct spec_field {
     struct str name;
     struct str format;

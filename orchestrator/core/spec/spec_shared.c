@@ -1,14 +1,11 @@
-/* What a campaign and its stages both have: role, network, retries; and the forms AWS prescribes.
- */
+/* Reads what a campaign and its stages both have: role, network, retries, and values in the forms
+ * that AWS prescribes. */
 #include "core/failure/retry_policy.h"
 #include "spec_read.h"
 #include <ctype.h>
 #include <stdio.h>
 
-/* --- forms AWS prescribes -----------------------------------------------------------------------
- */
-
-/* ml.<family>.<size>, as opaque words */
+/* ml.<family>.<size>; family and size are not checked further */
 bool spec_instance_type_ok(const char *s)
 {
     size_t n = strlen(s);
@@ -75,9 +72,6 @@ bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text)
     return true;
 }
 
-/* --- network ------------------------------------------------------------------------------------
- */
-
 static bool id_ok(const char *s)
 {
     size_t n = strlen(s);
@@ -125,9 +119,6 @@ void spec_read_vpc(struct spec_reader *r, const struct spec_node *p, const char 
     read_ids(r, p, "security_groups", 5, groups, groups_n);
 }
 
-/* --- warm pools ---------------------------------------------------------------------------------
- */
-
 static void read_keep_alive(struct spec_reader *r, const struct spec_node *p, int64_t *ret)
 {
     static const char hint[] = "auto, off, or a duration from 1s to 60m like 15m";
@@ -168,9 +159,6 @@ void spec_read_warm(struct spec_reader *r, const struct spec_node *p, struct spe
         (void)spec_bool(r, &at, &w->end_when_queue_empty);
     }
 }
-
-/* --- retry --------------------------------------------------------------------------------------
- */
 
 static bool read_cause(struct spec_reader *r, const struct spec_node *p, enum cause *ret)
 {
@@ -246,7 +234,7 @@ static bool read_factor(struct spec_reader *r, const struct spec_node *p, int *r
     return true;
 }
 
-/* max: gigabytes beside volume_gb, or a duration beside max_runtime. */
+/* max: gigabytes with volume_gb, a duration with max_runtime. */
 static void read_change_max(struct spec_reader *r, const struct spec_node *p, bool volume,
                             bool runtime, struct spec_change *ret)
 {
@@ -347,7 +335,7 @@ static void read_row(struct spec_reader *r, const struct spec_node *p, struct sp
         if (has_change) {
             row.set_change = true;
             row.change = said.change;
-            /* Whoever waits for capacity tries every type in turn; who needs more goes up. */
+            /* A wait for capacity tries all types in turn; a need for more moves up. */
             bool around = c == CAUSE_CAPACITY || c == CAUSE_SPOT_INTERRUPTED || c == CAUSE_QUOTA;
             row.change.next = row.change.next == NEXT_UP && around ? NEXT_AROUND : row.change.next;
         }

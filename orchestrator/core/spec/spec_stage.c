@@ -108,7 +108,8 @@ static bool is_word_of(const struct yaml_node *node, const char *const *words)
     return false;
 }
 
-/* What runs: our worker or the user's image. False: a kind of a later version, its fault made. */
+/* What the stage runs: drover-worker or a user's image. False: a kind of a later version, with its
+ * fault added. */
 static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     static const char *const kinds[] = {"jobs"};
@@ -276,8 +277,8 @@ static void read_security(struct spec_reader *r, const struct spec_node *p, stru
     }
 }
 
-/* How instances are bought and kept. A spot job that is taken starts again from its first line, so
- * what it did must lie in S3; and SageMaker keeps no spot instances. */
+/* Spot and warm pools. An interrupted spot job starts from the beginning, so its results must be in
+ * S3. SageMaker keeps no spot instances warm. */
 static void read_market(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node at;
@@ -318,8 +319,8 @@ static bool env_key_ok(const char *s)
     return true;
 }
 
-/* Values that reach the job are also in the database, in SageMaker's answers and in backups. The
- * fault does not repeat the value. */
+/* Refuses values that look like secrets: they would be in the database, in SageMaker's answers and
+ * in backups. The fault does not repeat the value. */
 static void no_secrets(struct spec_reader *r, const struct spec_node *map,
                        const struct spec_pair *pairs, int n, bool by_name)
 {

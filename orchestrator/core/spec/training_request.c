@@ -83,8 +83,8 @@ static bool expand_pairs(const struct training_request_input *in, const struct s
     return true;
 }
 
-/* Where SageMaker puts what the container leaves in /opt/ml/model. Our worker leaves nothing there:
- * its jobs share one folder beside the parts, so that listings of a part hold the part only. */
+/* Where SageMaker uploads /opt/ml/model. drover-worker writes nothing there; its jobs share one
+ * folder beside the parts, so that a listing of a part has only the part's files. */
 static bool output_place(const struct training_request_input *in, char **ret, struct err *err)
 {
     const struct spec_stage *s = in->stage;
@@ -190,8 +190,8 @@ static void write_tags(struct json_out *w, const struct training_request_input *
     json_out_end_array(w);
 }
 
-/* Run time and all waiting for instances together, as SageMaker counts it: never below the run
- * time, which it refuses. Interruptions eat into the wait, so it grows with the run time. */
+/* MaxWaitTimeInSeconds: run time and all waiting for instances together. SageMaker refuses less
+ * than the run time. Interruptions use up waiting time, so it grows with the run time. */
 static int64_t spot_wait_s(int64_t max_runtime_s)
 {
     int64_t wait_s = max_runtime_s + MAX(max_runtime_s, (int64_t)SPOT_WAIT_S);

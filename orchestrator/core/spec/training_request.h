@@ -1,5 +1,5 @@
-/* One attempt to the exact bytes of CreateTrainingJob, and the proof that a job is ours. Pure and
- * deterministic: the same input gives the same bytes. */
+/* The exact bytes of CreateTrainingJob for one attempt, and the hash that proves a job is ours.
+ * Pure and deterministic: the same input gives the same bytes. */
 #pragma once
 #include "spec.h"
 #include "spec_expand.h"

@@ -49,9 +49,6 @@ static char **lines(const char *path, size_t *ret_n)
     return at;
 }
 
-/* --- pixels
- * --------------------------------------------------------------------------------------- */
-
 struct bench {
     tjhandle reader, writer;
     uint8_t *px;
@@ -210,9 +207,6 @@ static int pixels(const char *folder, bool fast)
                  b.by_format[2] / MAX(b.by_format_n[2], 1));
     return 0;
 }
-
-/* --- fetch
- * ---------------------------------------------------------------------------------------- */
 
 static size_t drop(char *p UNUSED, size_t size UNUSED, size_t n, void *ctx)
 {

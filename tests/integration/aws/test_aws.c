@@ -110,9 +110,6 @@ static void restart(void)
     assert_int_equal(start(NULL), 0);
 }
 
-/* --- signing -----------------------------------------------------------------------------------
- */
-
 static void test_sign__others_agree_in_every_protocol(void **state)
 {
     (void)state;
@@ -199,9 +196,6 @@ static void test_sign__buckets_go_into_the_path_of_a_custom_endpoint(void **stat
     assert_int_equal(g.outcome, AWS_OK);
     assert_int_equal(hostile_count(&server, "GET /signed/a%2Bb"), 1);
 }
-
-/* --- outcomes ----------------------------------------------------------------------------------
- */
 
 static void test_outcome__every_answer_has_its_class(void **state)
 {
@@ -304,9 +298,6 @@ static void test_outcome__a_dead_connection_is_unknown_and_written_once(void **s
     assert_int_equal(hostile_count(&server, "POST /dead-on-reuse"), 2);
     assert_true(g.status == 200);
 }
-
-/* --- not sent ----------------------------------------------------------------------------------
- */
 
 struct gate {
     int asked_n;
@@ -434,9 +425,6 @@ static void test_free__gives_every_call_back_once(void **state)
     assert_int_equal(gated.n, 1);
     assert_int_equal(gated.outcome, AWS_UNSENT);
 }
-
-/* --- clock and credentials ---------------------------------------------------------------------
- */
 
 static void test_skew__is_learned_from_the_refusal(void **state)
 {

@@ -101,9 +101,6 @@ static int end(void **state)
     return 0;
 }
 
-/* --- good answers ------------------------------------------------------------------------------
- */
-
 static void test_http__a_good_answer_is_whole(void **state)
 {
     (void)state;
@@ -235,9 +232,6 @@ static void test_http__a_proxy_is_not_for_this_machine(void **state)
     assert_true(!g2.ok && !g2.sent); /* others go to the proxy, which is not there */
 }
 
-/* --- nothing was sent --------------------------------------------------------------------------
- */
-
 static void test_unsent__refused_connection(void **state)
 {
     (void)state;
@@ -322,9 +316,6 @@ static void test_unsent__what_curl_will_not_take(void **state)
     assert_int_equal(hostile_count(&server, "GET /never"), 0);
 }
 
-/* --- it was sent, and nobody knows -------------------------------------------------------------
- */
-
 static void test_sent__every_broken_answer_is_no_answer(void **state)
 {
     (void)state;
@@ -378,9 +369,6 @@ static void test_sent__bodies_and_headers_are_bounded(void **state)
     assert_int_equal(g2.code, ERR_TOO_LARGE);
 }
 
-/* --- a reused connection that is dead ----------------------------------------------------------
- */
-
 static int ask_on_used_connection(const char *method, bool fresh, struct got *g, const char *key)
 {
     AUTO_GOT first;
@@ -413,9 +401,6 @@ static void test_reuse__a_fresh_connection_is_asked_for(void **state)
     assert_int_equal(ask_on_used_connection("POST", true, &post, "POST /dead-on-reuse"), 1);
     assert_true(post.ok);
 }
-
-/* --- streaming and cancelling ------------------------------------------------------------------
- */
 
 struct body_sink {
     struct got g; /* first: on_reply's context too */
@@ -539,9 +524,6 @@ static void test_cancel__at_once_or_under_way_is_silent(void **state)
     (void)http_send(h, &q, on_reply, &g); /* left in flight for http_free */
     loop_run_once(l, 10 * USEC_PER_MSEC);
 }
-
-/* --- blocking ----------------------------------------------------------------------------------
- */
 
 static void test_fetch__blocks_and_hands_over(void **state)
 {

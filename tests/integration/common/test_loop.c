@@ -47,9 +47,6 @@ static void run_until(const int *n, int want)
     }
 }
 
-/* --- timers ------------------------------------------------------------------------------------
- */
-
 struct tick {
     const char *name;
     int n;
@@ -180,9 +177,6 @@ static void test_timer__may_free_itself(void **state)
     loop_timer_free(NULL);
 }
 
-/* --- fds ---------------------------------------------------------------------------------------
- */
-
 struct pair {
     int fds[2];
     struct loop_fd *f;
@@ -250,9 +244,6 @@ static void test_fd__the_events_asked_for_can_be_changed(void **state)
     (void)close(s[1]);
 }
 
-/* --- the order of a pass -----------------------------------------------------------------------
- */
-
 static void on_pre(void *ctx UNUSED)
 {
     note("<");
@@ -302,9 +293,6 @@ static void test_pass__hook_fds_timers_hook_deferred(void **state)
     (void)close(p[0]);
     (void)close(p[1]);
 }
-
-/* --- other threads, signals --------------------------------------------------------------------
- */
 
 static void *stop_from_thread(void *arg)
 {

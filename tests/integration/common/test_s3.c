@@ -125,9 +125,6 @@ static void test_delete__removes_and_may_be_repeated(void **state)
     assert_true(s3_blocking_delete(s, &u, NULL));
 }
 
-/* --- asynchronous calls ------------------------------------------------------------------------
- */
-
 struct got {
     int n;
     struct s3_result r;
@@ -283,9 +280,6 @@ static void test_list__more_than_a_page_in_order(void **state)
     assert_int_equal(g.keys_n, 0);
 }
 
-/* --- conditional writes, multipart -------------------------------------------------------------
- */
-
 static void test_create_only__the_second_is_refused(void **state)
 {
     (void)state;
@@ -382,9 +376,6 @@ static void test_multipart__three_parts_are_one_object(void **state)
     assert_false(s3_blocking_head(s, &gone, &size, etag, &err));
     assert_int_equal(err.code, ERR_NOT_FOUND);
 }
-
-/* --- signatures --------------------------------------------------------------------------------
- */
 
 static void expect_refusal(const char *id, const char *secret, const char *aws_code)
 {

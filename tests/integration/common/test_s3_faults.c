@@ -136,9 +136,6 @@ static void test_get__throttles_and_cut_bodies_pass(void **state)
     }
 }
 
-/* --- to a file ---------------------------------------------------------------------------------
- */
-
 /* Download an object of n bytes; ranges_n: so many requests for a part of it. */
 static void expect_file(const char *bucket, size_t n, bool reversed, int ranges_n)
 {
@@ -207,9 +204,6 @@ static void test_file__a_full_disk_is_named(void **state)
     assert_false(s3_blocking_get_file(s, &u, fd, &size, &err));
     assert_int_equal(err.code, ERR_IO);
 }
-
-/* --- multipart ---------------------------------------------------------------------------------
- */
 
 /* n bytes in odd pieces; true when the upload succeeded. */
 static bool upload(const struct s3_uri *u, const char *bytes, size_t n, bool create_only,

@@ -288,7 +288,6 @@ static void test_attempts__a_cancel_acknowledged_first_wins_over_an_open_intent(
     store_close(api);
 }
 
-/* --- records --- */
 static void test_attempts__a_whole_life_settles_to_the_cost_and_frees_everything(void **state)
 {
     struct world *w = *state;

@@ -35,7 +35,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* --- errors --- */
 static void test_conn__errors_say_what_they_are(void **state)
 {
     struct world *w = *state;
@@ -126,7 +125,6 @@ static void test_conn__a_failed_statement_takes_its_pipeline_and_transaction_dow
     store_close(s);
 }
 
-/* --- notifications --- */
 static bool notified(struct store *listener, int64_t wait_us)
 {
     struct err err = ERR_INIT;
@@ -170,7 +168,6 @@ static void test_conn__events_wake_the_listener_at_commit_and_only_then(void **s
     store_close(listener);
 }
 
-/* --- what was committed stays --- */
 static void test_conn__a_committed_row_survives_every_death_of_the_server(void **state)
 {
     struct world *w = *state;
@@ -196,7 +193,6 @@ static void test_conn__a_committed_row_survives_every_death_of_the_server(void *
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM project WHERE name LIKE 'open %%'"), 0);
 }
 
-/* --- parameters --- */
 static const char *params_text(struct store *s, const char *sql, struct params *p, PGresult **ret)
 {
     struct err err = ERR_INIT;
@@ -275,7 +271,6 @@ static void test_conn__text_from_outside_is_made_valid_and_cut_at_characters(voi
     store_close(s);
 }
 
-/* --- the private cluster --- */
 static void test_conn__a_private_cluster_lives_in_a_deep_directory_and_starts_twice(void **state)
 {
     (void)state;

@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-/* --- migrations --- */
 #define MIGRATION(name, sql)                                                                       \
     {                                                                                              \
         (name), (sql), (sql) + sizeof(sql) - 1                                                     \
@@ -118,7 +117,6 @@ static void test_schema__many_may_migrate_at_once(void **state)
     assert_int_equal(some, 1);
 }
 
-/* --- queries --- */
 static const struct {
     const char *name, *sql;
 } queries[] = {
@@ -254,7 +252,6 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
     PQfinish(conn);
 }
 
-/* --- constraints --- */
 static void assert_names(const char *db, const char *table, const char *const *names, size_t n)
 {
     AUTO_FREE char *have = pg_text(
@@ -333,7 +330,6 @@ static void test_schema__constraints_repeat_the_state_lists(void **state)
     }
 }
 
-/* --- what must not change, and what must be seen --- */
 static bool refused(struct store *s, const char *sql)
 {
     struct err err = ERR_INIT;

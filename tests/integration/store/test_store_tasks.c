@@ -270,7 +270,6 @@ static void test_tasks__the_view_pages_through_waiting_and_held_tasks(void **sta
     assert_int_equal(err.code, ERR_DATABASE);
 }
 
-/* --- operations --- */
 static struct operation_row operation(struct world *w, const char *kind, const char *selector)
 {
     struct err err = ERR_INIT;

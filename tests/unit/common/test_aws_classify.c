@@ -109,9 +109,6 @@ static void test_classify__a_fault_status_never_proves_a_refusal(void **state)
     }
 }
 
-/* --- decoding ----------------------------------------------------------------------------------
- */
-
 static const struct {
     const char *headers;
     const char *body;

@@ -89,9 +89,6 @@ static void test_uri__limits_hold_on_both_sides(void **state)
     assert_false(s3_parse_uri((struct str){"s3://abc/a\0b", 12}, &u, NULL));
 }
 
-/* --- pages of a listing ------------------------------------------------------------------------
- */
-
 #define ROW(key)                                                                                   \
     "<Contents><Key>" key "</Key><LastModified>2026-01-02T03:04:05.678Z</LastModified>"            \
     "<ETag>&quot;e&quot;</ETag><Size>12</Size><Owner><ID>Key</ID></Owner></Contents>"

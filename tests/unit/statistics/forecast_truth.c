@@ -151,8 +151,6 @@ double truth_mean_s(const struct truth *t)
     return sum / t->how.parts * exp(t->how.noise_sigma * t->how.noise_sigma / 2);
 }
 
-/* --- it goes on ------------------------------------------------------------------------------- */
-
 static void start(struct truth *t, const struct ready_queue_task *task)
 {
     struct part *p = &t->part[task->seq];
@@ -303,8 +301,6 @@ musd_t truth_spent(const struct truth *t)
 {
     return t->spent_musd;
 }
-
-/* --- what a leader knows ---------------------------------------------------------------------- */
 
 const struct forecast_input *truth_input(struct truth *t)
 {

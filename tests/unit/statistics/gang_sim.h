@@ -346,10 +346,6 @@ UNUSED static bool gs_step(struct gs *s)
     return true;
 }
 
-/* --- one run of 24 instances that comes to a fleet busy with parts
- * --------------------------------
- */
-
 struct gs_arrival {
     int64_t wait_us, promised_us; /* from its arrival on; promised -1: none */
     int64_t idle_us;
@@ -425,10 +421,6 @@ UNUSED static struct gs_result gs_arrivals(uint64_t first, int seeds, enum gs_no
     free(ratio);
     return r;
 }
-
-/* --- streams of runs and of parts beside each other, at one priority
- * ------------------------------
- */
 
 struct gs_streams {
     int ended, tasks;

@@ -183,8 +183,6 @@ static void test_worker_fetch__hosts_are_forgotten_not_hoarded(void **state UNUS
     hosts_free(hs, count_freed);
 }
 
-/* --- answers --------------------------------------------------------------------------------- */
-
 static const struct robots robots = {.directives = {STR("noai")}, .n = 1};
 
 static void hear(struct transfer *t, const char *const *lines)

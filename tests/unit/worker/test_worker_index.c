@@ -16,9 +16,6 @@
 
 static const size_t steps[] = {1, 511, 512, 513, 4096, 1 << 20};
 
-/* --- archives, header by header
- * ------------------------------------------------------------------------ */
-
 static void seal(char *h)
 {
     unsigned sum = 0;
@@ -81,9 +78,6 @@ static void end_is(struct tarwalk *w, enum err_code code, int64_t at, const char
     }
     assert_int_equal(w->at, at);
 }
-
-/* --- the walk
- * ------------------------------------------------------------------------------------------ */
 
 static void test_worker_index__walk_names_and_offsets(void **state UNUSED)
 {
@@ -244,9 +238,6 @@ static void test_worker_index__walk_refuses(void **state UNUSED)
         source_done(&src);
     }
 }
-
-/* --- pairs
- * --------------------------------------------------------------------------------------------- */
 
 struct world {
     struct buf tar;
@@ -469,9 +460,6 @@ static void test_worker_index__flush_keeps_memory_bounded(void **state UNUSED)
     assert_false(w.out.lines.overflow);
     world_done(&w);
 }
-
-/* --- the picture's size
- * -------------------------------------------------------------------------------- */
 
 static void size_is(const char *json, enum meta_result want, int64_t width, int64_t height)
 {

@@ -191,8 +191,6 @@ static void test_worker_sandbox__time_and_memory_have_an_end(void **state UNUSED
     }
 }
 
-/* --- pools ----------------------------------------------------------------------------------- */
-
 /* The youngest: one that died may not be buried yet. */
 static pid_t last_child(pid_t of)
 {

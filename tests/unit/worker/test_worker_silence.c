@@ -121,8 +121,6 @@ static void test_worker_silence__drips_until_a_whole_answer(void **state UNUSED)
     assert_false(silence_is_silent(&s));
 }
 
-/* --- the network ------------------------------------------------------------------------------ */
-
 static bool is_away(int64_t known, int64_t unknown, int64_t heard, bool rows_left)
 {
     struct network_watch w = {0};

@@ -53,9 +53,6 @@ struct recipe { /* the settings of a child */
     struct decode_pool_limits limits;
 };
 
-/* --- the child ----------------------------------------------------------------------------------
- */
-
 static void child_image(uint8_t *shm, const struct image_options *o, struct decoded *d)
 {
     struct decode_head *w = (struct decode_head *)(void *)shm;
@@ -107,9 +104,6 @@ NORETURN static void child_run(int shm_fd, int fd, const struct recipe *r)
     _exit(0);
 }
 
-/* --- passing descriptors
- * -------------------------------------------------------------------------- */
-
 static bool send_fd(int sock, int fd)
 {
     char byte = 'f';
@@ -154,9 +148,6 @@ static int recv_fd(int sock, bool *ret_gone)
     }
     return fd;
 }
-
-/* --- the mother
- * ----------------------------------------------------------------------------------- */
 
 static int mother_make(int control, int shm_fd, const struct recipe *r)
 {
@@ -272,9 +263,6 @@ void decode_pool_free(struct decode_pool *p)
     (void)pthread_mutex_destroy(&p->lock);
     free(p);
 }
-
-/* --- the parent's side
- * ------------------------------------------------------------------------------ */
 
 static bool child_start(struct decode_pool_child *c, struct err *err)
 {

@@ -10,9 +10,6 @@
 
 #define NOW INT64_C(1700000000000000)
 
-/* --- fingerprint --------------------------------------------------------------------------------
- */
-
 static const char *const nets[] = {"subnet-1", "subnet-2"};
 static const char *const turned[] = {"subnet-2", "subnet-1"};
 static const char *const groups[] = {"sg-1", "sg-2"};
@@ -224,9 +221,6 @@ static void test_warm__one_subnet_is_not_all_and_spot_matches_nothing(void **sta
     parsed_free(p);
 }
 
-/* --- keep-alive ---------------------------------------------------------------------------------
- */
-
 /* A part of 128 in the middle of its stage. */
 static struct warm_pool_gap middle(void)
 {
@@ -325,9 +319,6 @@ static void test_warm__the_cap_of_idle_cost_is_never_passed(void **state)
     g.price_musd_per_hour = 1;
     assert_int_equal(warm_pool_keep_alive(&p, &g), 0);
 }
-
-/* --- taking, waiting, ending --------------------------------------------------------------------
- */
 
 static struct warm_pool available(void)
 {

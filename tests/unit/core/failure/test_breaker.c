@@ -232,8 +232,6 @@ static void test_breaker__more_signatures_than_it_holds_are_no_harm(void **state
     assert_true(fails(&b, &r, 300, 5));
 }
 
-/* --- a stage at random ------------------------------------------------------------------------ */
-
 struct stage_run {
     struct rng rng;
     struct breaker b;

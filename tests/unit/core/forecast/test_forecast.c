@@ -329,8 +329,6 @@ static void test_forecast__same_seed_same_answer(void **state)
     free(w);
 }
 
-/* --- bounds ----------------------------------------------------------------------------------- */
-
 #define assert_refused(w)                                                                          \
     do {                                                                                           \
         struct err err_ = ERR_INIT;                                                                \

@@ -162,8 +162,6 @@ static void test_budget__at_limit_says_what_becomes_of_what_runs(void **state)
     assert_int_equal(budget_at_limit(AT_LIMIT_STOP, true, 1), BUDGET_STOP_AND_HOLD);
 }
 
-/* --- random lives ----------------------------------------------------------------------------- */
-
 #define LIVES 64
 
 struct life { /* an attempt under one of two stages of one campaign */

@@ -183,8 +183,6 @@ static void test_ledger__every_name_is_one_of_its_own(void **state)
     assert_string_equal(ledger_account_name(LEDGER_SPENT), "spent");
 }
 
-/* --- random lives ----------------------------------------------------------------------------- */
-
 #define ATTEMPTS 24
 #define ENTRIES  (ATTEMPTS * LEDGER_KINDS)
 

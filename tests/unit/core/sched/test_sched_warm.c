@@ -4,9 +4,6 @@
 #include "core/money/cost.h"
 #include "sched_warm_world.h"
 
-/* --- taking -------------------------------------------------------------------------------------
- */
-
 static void test_sched_warm__at_a_full_quota_each_pool_takes_one_job(void **state)
 {
     (void)state;
@@ -167,9 +164,6 @@ static void test_sched_warm__a_lowered_limit_drains_pools_first(void **state)
     world_free(w);
 }
 
-/* --- waiting ------------------------------------------------------------------------------------
- */
-
 static struct world *ending_world(int tasks)
 {
     struct world *w = full_world(tasks, 1);
@@ -234,9 +228,6 @@ static void test_sched_warm__a_pool_that_comes_is_awaited_once(void **state)
     plan_free(p);
     world_free(w);
 }
-
-/* --- leaving ------------------------------------------------------------------------------------
- */
 
 static struct world *keeping_world(int tasks, int64_t keep_alive_s, int64_t warm_quota)
 {
@@ -355,9 +346,6 @@ static void test_sched_warm__money_goes_to_run_time_before_keep_alive(void **sta
     plan_free(p);
     world_free(w);
 }
-
-/* --- giving back --------------------------------------------------------------------------------
- */
 
 static void test_sched_warm__what_nothing_can_take_soon_is_given_back(void **state)
 {

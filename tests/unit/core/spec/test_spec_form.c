@@ -86,9 +86,6 @@ static void test_spec_form__a_stored_form_that_does_not_fit_is_refused(void **st
     arena_done(&a);
 }
 
-/* --- templates and globs ------------------------------------------------------------------------
- */
-
 static void assert_expands(const char *template, const char *want)
 {
     AUTO_JSON json_t *vars = json_object();
