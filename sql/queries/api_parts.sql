@@ -37,9 +37,10 @@ ORDER BY cause, seq, task_id LIMIT $7;
 SELECT task_id FROM attempt
 WHERE state < 8 AND campaign_id = $1 AND ($2 = 0 OR stage_id = $2) AND task_id > $3 ORDER BY task_id LIMIT $4;
 
+-- The part of a number. task_run has no index on it, task has. Relies on task_seq.
 -- name: api_part_id
 -- $1 campaign bigint, $2 stage bigint, $3 seq integer
-SELECT id FROM task_run WHERE campaign_id = $1 AND stage_id = $2 AND seq = $3 LIMIT 1;
+SELECT id FROM task WHERE campaign_id = $1 AND stage_id = $2 AND seq = $3 LIMIT 1;
 
 -- Rows for ids, in their order. LIMIT 1 keeps it at one index lookup per part, independent of the planner's statistics.
 -- name: api_parts_rows

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-struct queue {
+struct request_list {
     struct api_req *head, *tail;
 };
 struct handler_threads {
@@ -15,14 +15,14 @@ struct handler_threads {
     void (*run)(struct api_req *r);
     pthread_mutex_t lock;
     pthread_cond_t some;
-    struct queue plain, dear;
+    struct request_list plain, dear;
     int dear_running, dear_max;
     bool stop;
     pthread_t *threads;
     int n;
 };
 
-static struct api_req *queue_pop(struct queue *q)
+static struct api_req *list_pop(struct request_list *q)
 {
     struct api_req *r = q->head;
     if (r != NULL) {
@@ -32,7 +32,7 @@ static struct api_req *queue_pop(struct queue *q)
     return r;
 }
 
-static void queue_push(struct queue *q, struct api_req *r)
+static void list_push(struct request_list *q, struct api_req *r)
 {
     r->next = NULL;
     if (q->tail != NULL) {
@@ -51,7 +51,7 @@ static struct api_req *workers_pop(struct handler_threads *w, bool was_dear, boo
     w->dear_running -= was_dear;
     for (;;) {
         *ret_dear = w->dear.head != NULL && w->dear_running < w->dear_max;
-        r = queue_pop(*ret_dear ? &w->dear : &w->plain);
+        r = list_pop(*ret_dear ? &w->dear : &w->plain);
         if (r != NULL || (w->stop && w->dear.head == NULL)) {
             break;
         }
@@ -144,7 +144,7 @@ bool handler_threads_push(struct handler_threads *w, struct api_req *r, bool dea
     (void)pthread_mutex_lock(&w->lock);
     bool open = !w->stop;
     if (open) {
-        queue_push(dear ? &w->dear : &w->plain, r);
+        list_push(dear ? &w->dear : &w->plain, r);
         (void)pthread_cond_signal(&w->some);
     }
     (void)pthread_mutex_unlock(&w->lock);

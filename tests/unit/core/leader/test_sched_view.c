@@ -204,6 +204,7 @@ static void test_sched_view__any_number_of_stages(void **state)
     w.spec.instance_type_n = 1;
     leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND)->s.quota = 10;
     w.s.projects[1].weight = w.s.projects[2].weight = 100;
+    w.s.account = (struct quota_ledger_account)QUOTA_LEDGER_ACCOUNT_UNLIMITED;
     for (int i = 0; i <= PAUSED; i++) {
         struct live_campaign *lc = leader_world_campaign(&w, 100 + i, 3);
         lc->spec = &none;
@@ -212,7 +213,8 @@ static void test_sched_view__any_number_of_stages(void **state)
         lc->stages[0].rules.canary = 0;
         ready_queue_push(lc->stages[0].ready, &(struct ready_queue_task){.task_id = 1 + i});
     }
-    struct leader_view v = make(&w);
+    struct leader_view v; /* stays where it is: it points into itself */
+    sched_view_make(&w.s, WALL, 100, &v);
     assert_int_equal(v.view.stages_n, PAUSED + 1);
     struct sched_plan p = {0};
     sched_decide(&v.view, &p);
