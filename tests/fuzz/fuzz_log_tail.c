@@ -1,5 +1,5 @@
-/* Any lines of any hosts: the evidence is within its bounds, well-formed text of one of the lines, of
- * a host that has lines. A line of the input is a host, a digit for the time, and the text. */
+/* Any lines of any hosts: the evidence is within its bounds, and a cause comes with its line. A
+ * line of the input is a host, a character for the time, and the text. */
 #include "common/cleanup.h"
 #include "core/failure/log_tail.h"
 #include "fuzz.h"

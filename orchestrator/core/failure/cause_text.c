@@ -1,6 +1,6 @@
-/* A text is folded once to lower case and single blanks; then each reader looks for its own kind of
- * sign, the surest kind first. What no reader knows is UNKNOWN, because a wrong cause wastes retries
- * or denies them. */
+/* A text is folded once to lower case and single blanks; then each reader looks for its own kind
+ * of sign, the surest kind first. What no reader knows is UNKNOWN, because a wrong cause wastes
+ * retries or denies them. */
 #include "cause_text.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -191,7 +191,8 @@ static const struct {
     {"badrequest", CAUSE_BAD_REQUEST},
 };
 
-/* A service's error code by its parts: "An error occurred (Code) when calling", "Error Code: Code". */
+/* A service's error code by its parts: "An error occurred (Code) when calling", "Error Code:
+ * Code". */
 static enum cause by_service_code(const struct folded *f)
 {
     static const char *const marks[] = {"an error occurred (", "error code: "};

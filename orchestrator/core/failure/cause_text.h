@@ -1,16 +1,13 @@
 /* What a text says of why something failed: by the words of services, libraries and systems
- * (cause_platform.def, cause_program.def), then by what it is: an errno, an HTTP status, a signal, an
- * exception, an exit code. Pure, table-driven, bounded. */
+ * (cause_platform.def, cause_program.def), then by what it is: an errno, an HTTP status, a signal,
+ * an exception, an exit code. Pure, table-driven, bounded. */
 #pragma once
 #include "common/str.h"
 #include "core/model.h"
 
-enum cause_text_by {                 /* how the cause is known, the surest first */
-                     CAUSE_BY_WORDS, /* words, an errno, a service's code, an HTTP status, a named signal */
-                     CAUSE_BY_EXCEPTION, /* the name of an exception alone */
-                     CAUSE_BY_EXIT,      /* an exit code alone */
-                     CAUSE_BY_NOTHING    /* UNKNOWN */
-};
+/* How the cause is known, the surest first. Words are also an errno, a service's code, an HTTP
+ * status and a named signal; an exception is the name of one alone, an exit code that alone. */
+enum cause_text_by { CAUSE_BY_WORDS, CAUSE_BY_EXCEPTION, CAUSE_BY_EXIT, CAUSE_BY_NOTHING };
 struct cause_text {
     enum cause cause;
     enum cause_text_by by;

@@ -19,7 +19,7 @@ struct sign {
     size_t at; /* index of its line */
     struct cause_text said;
 };
-struct host {
+struct tail_host {
     struct str name;
     bool in_traceback;
     int quiet; /* ordinary lines since the last sign */
@@ -223,7 +223,8 @@ static void join(const struct log_line *lines, size_t n, size_t at, char out[sta
     }
 }
 
-static enum strength strength_of(const struct host *h, struct str t, const struct cause_text *said)
+static enum strength strength_of(const struct tail_host *h, struct str t,
+                                 const struct cause_text *said)
 {
     if (is_aftermath(t)) {
         return AFTERMATH;
@@ -264,7 +265,7 @@ static bool beats(const struct sign *a, const struct sign *b)
     return false; /* the earlier stays */
 }
 
-static void read_line(struct host *h, const struct log_line *lines, size_t n, size_t at)
+static void read_line(struct tail_host *h, const struct log_line *lines, size_t n, size_t at)
 {
     struct str t = without_marks(lines[at].text);
     if (is_traceback_start(t)) {
@@ -293,7 +294,7 @@ static void read_line(struct host *h, const struct log_line *lines, size_t n, si
     h->quiet = 0;
 }
 
-static struct host *host_of(struct host *hosts, size_t *n, struct str name)
+static struct tail_host *host_of(struct tail_host *hosts, size_t *n, struct str name)
 {
     for (size_t i = 0; i < *n; i++) {
         if (str_eq(hosts[i].name, name)) {
@@ -303,7 +304,7 @@ static struct host *host_of(struct host *hosts, size_t *n, struct str name)
     if (*n == HOSTS_MAX) {
         return NULL;
     }
-    hosts[*n] = (struct host){.name = name};
+    hosts[*n] = (struct tail_host){.name = name};
     return &hosts[(*n)++];
 }
 
@@ -329,12 +330,12 @@ static void put_text(struct str t, char *out, size_t size)
 
 void log_tail_read(const struct log_line *lines, size_t n, struct log_tail_evidence *ret)
 {
-    struct host hosts[HOSTS_MAX];
+    struct tail_host hosts[HOSTS_MAX];
     size_t hosts_n = 0;
-    const struct host *first = NULL;
+    const struct tail_host *first = NULL;
     *ret = (struct log_tail_evidence){.cause = CAUSE_UNKNOWN};
     for (size_t i = 0; i < n; i++) {
-        struct host *h = host_of(hosts, &hosts_n, lines[i].host);
+        struct tail_host *h = host_of(hosts, &hosts_n, lines[i].host);
         if (h != NULL) {
             read_line(h, lines, n, i);
         }

@@ -27,9 +27,9 @@ struct fact leader_describe_answer(struct live_attempt *a, const struct job_desc
                                    bool not_found, bool failed, int64_t boot_us);
 /* A job that List no longer finds has not been stopped: the stop is asked for again. */
 struct fact leader_stop_answer(bool failed, bool not_found, int64_t boot_us);
-/* What the log of a job that failed said of it; NULL: nothing, or it cannot be read in time. The line
- * that decided becomes the reason, with the host, and is kept as evidence. It chooses the cause,
- * never whether the attempt counts. */
+/* What the log of a job that failed said of it; NULL: nothing, or it cannot be read in time. The
+ * line that decided becomes the reason, with the host, and is kept as evidence. It chooses the
+ * cause, never whether the attempt counts. */
 struct fact leader_log_answer(struct live_attempt *a, const struct log_tail_evidence *e,
                               int64_t boot_us);
 /* Takes v->manifest. */

@@ -151,8 +151,9 @@ struct protocol_effect {
 
 /* A fresh intent, committed by this epoch at now_us. */
 void protocol_intended(struct protocol_attempt *ret);
-/* An attempt found at takeover in `state`; failed_as of its row counts when it is VERIFYING. lease_end_us: when the older epoch's lease ended at the
- * latest (boot clock of this host). ret_effect says what to record (INTENDED becomes UNKNOWN). */
+/* An attempt found at takeover in `state`; failed_as of its row counts when it is VERIFYING.
+ * lease_end_us: when the older epoch's lease ended at the latest (boot clock of this host).
+ * ret_effect says what to record (INTENDED becomes UNKNOWN). */
 void protocol_taken_over(enum attempt_state state, enum cause failed_as, bool wanted,
                          int64_t lease_end_us, const struct protocol_config *cfg,
                          struct protocol_attempt *ret, struct protocol_effect *ret_effect);
