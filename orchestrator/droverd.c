@@ -311,7 +311,8 @@ int main(int argc, char **argv)
     if (log_parse_level(s.log_level, &level)) {
         log_set_level(level);
     }
-    bool ok = run(&s, &o, only_migrate, &err);
+    bool ok = log_start_writer(&err) && run(&s, &o, only_migrate, &err);
+    log_stop_writer();
     if (!ok) {
         (void)fprintf(stderr, "droverd: %s\n", err.message);
     }

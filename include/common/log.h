@@ -28,6 +28,16 @@ void log_set_line_start(const char *text);
                  sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
 void log_event_at(enum log_level level, const char *event, const struct log_field *fields,
                   size_t n);
-/* True at most `burst` times per second for the key. Suppressed lines are counted in the next line
- * written. */
-bool log_allow(const char *key, int burst);
+/* From now on lines go through a ring to a thread that writes them, so that a pipe nobody reads or a
+ * full disk delays nobody who logs. Lines for which there is no room are dropped and counted. */
+bool log_start_writer(struct err *err) MUST_CHECK;
+/* Waits until all is written, for a second at most; after that lines are written directly again,
+ * unless the writer is still stuck. */
+void log_stop_writer(void);
+/* Lines dropped: no room in the ring, or refused by what stderr is. */
+int64_t log_dropped(void);
+
+/* For lines that repeat: true at first, then after pauses that double from one second to ten
+ * minutes. A key that was not asked for during twice its pause begins anew. What was held back is
+ * counted in the next line written. */
+bool log_allow(const char *key);

@@ -5,17 +5,47 @@
 #include "ref.h"
 #include <stdio.h>
 
+/* How many parts run at once now: of the campaign, or of a stage. */
+static int64_t parts_now(const json_t *c, const struct ref *ref)
+{
+    size_t i;
+    json_t *s;
+    const json_t *limits = json_object_get(c, "limits");
+    json_array_foreach(json_object_get(c, "stages"), i, s)
+    {
+        limits = strcmp(jstr(s, "name"), ref->stage) == 0 ? json_object_get(s, "limits") : limits;
+    }
+    return jnull(limits, "parts") ? INT64_MAX : jint(limits, "parts");
+}
+
+/* What a change asks for, and so whether it may cost more than before. */
+struct wish {
+    const json_t *body;
+    int64_t parts, musd; /* -1: as it is; INT64_MAX: no limit */
+    bool stops;          /* running jobs, when the budget is reached */
+};
+
+static bool costs(const struct wish *w, const struct ref *ref, const json_t *now)
+{
+    const json_t *budget = json_object_get(now, "budget");
+    int64_t musd = jnull(budget, "limit_micro_usd") ? INT64_MAX : jint(budget, "limit_micro_usd");
+    return w->parts > parts_now(now, ref) || w->musd > musd || w->stops;
+}
+
 /* PATCH the campaign with the ETag just read: a concurrent change is a conflict. */
-static int change(struct cli *cli, const struct ref *ref, const json_t *body,
+static int change(struct cli *cli, const struct ref *ref, const struct wish *w,
                   struct client_reply *ret)
 {
     int status = EXIT_OK;
     CLEANUP(reply_done)
     struct client_reply now = {0};
     AUTO_FREE char *path = xasprintf("/v1/campaigns/%s", ref->campaign);
-    AUTO_FREE char *text = json_text(body);
+    AUTO_FREE char *text = json_text(w->body);
     if (!client_get(cli, &now, &status, "%s", path)) {
         return status;
+    }
+    if (costs(w, ref, now.json) && !confirm(cli, "It may cost more than before. Change it?")) {
+        return fail(EXIT_USAGE, "add -y to change it without confirmation", "not changed");
     }
     const struct client_call call = {
         .method = "PATCH", .path = path, .body = str_of(text), .if_match = now.etag};
@@ -53,7 +83,8 @@ int cmd_scale(struct cli *cli)
     AUTO_JSON json_t *body = ref.stage[0] == '\0'
                                  ? json_pack("{s:{s:o}}", "limits", "parts", parts)
                                  : json_pack("{s:{s:{s:o}}}", "stages", ref.stage, "parts", parts);
-    status = change(cli, &ref, body, &r);
+    const struct wish w = {.body = body, .parts = none ? INT64_MAX : n, .musd = -1};
+    status = change(cli, &ref, &w, &r);
     if (status != EXIT_OK) {
         return status;
     }
@@ -78,16 +109,24 @@ int cmd_budget(struct cli *cli)
         return status;
     }
     AUTO_JSON json_t *budget = json_object();
+    struct wish w = {.parts = -1, .musd = -1};
+    struct err err = ERR_INIT;
     if (usd != NULL && strcmp(usd, "none") == 0) {
         (void)json_object_set_new(budget, "limit_micro_usd", json_null());
+        w.musd = INT64_MAX;
     } else if (usd != NULL) {
         (void)json_object_set_new(budget, "total", json_string(usd));
+        if (!parse_usd(str_of(usd), &w.musd, &err)) {
+            w.musd = -1; /* it is refused with the reason */
+        }
     }
     if (cli->opt.at_limit != NULL) {
         (void)json_object_set_new(budget, "at_limit", json_string(cli->opt.at_limit));
+        w.stops = strcmp(cli->opt.at_limit, "stop") == 0;
     }
     AUTO_JSON json_t *body = json_pack("{s:O}", "budget", budget);
-    status = change(cli, &ref, body, &r);
+    w.body = body;
+    status = change(cli, &ref, &w, &r);
     if (status != EXIT_OK) {
         return status;
     }

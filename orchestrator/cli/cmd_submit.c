@@ -197,6 +197,20 @@ static int plan(struct cli *cli, const struct submit_file *f)
     return EXIT_OK;
 }
 
+/* Its faults are shown first: they need no confirmation. */
+static int confirmed(struct cli *cli, const struct submit_file *f)
+{
+    int status = EXIT_OK;
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (!cli->opt.yes && !send(cli, f, true, NULL, &r, &status)) {
+        return status;
+    }
+    return confirm(cli, "Submit it? It starts jobs that cost money.")
+               ? EXIT_OK
+               : fail(EXIT_USAGE, "add -y to submit without confirmation", "not submitted");
+}
+
 static int submit(struct cli *cli, const struct submit_file *f)
 {
     char key[37];
@@ -207,6 +221,10 @@ static int submit(struct cli *cli, const struct submit_file *f)
         if (status != EXIT_OK) {
             return status;
         }
+    }
+    status = confirmed(cli, f);
+    if (status != EXIT_OK) {
+        return status;
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};

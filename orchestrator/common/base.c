@@ -1,14 +1,27 @@
 /* Assertions and allocation: the only two causes of an immediate exit. */
 #include "common/base.h"
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define EXIT_NO_MEMORY 71 /* EX_OSERR of sysexits.h */
 
+/* Nobody may read stderr: a process that ends does not wait for that. */
+static void last_words(const char *text, size_t n)
+{
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&p, 1, 100) == 1 && (p.revents & POLLOUT) != 0) {
+        (void)!write(STDERR_FILENO, text, n);
+    }
+}
+
 void assert_failed(const char *cond, const char *file, int line, const char *func)
 {
-    (void)fprintf(stderr, "assertion failed: %s at %s:%d in %s\n", cond, file, line, func);
+    char text[512];
+    int n = snprintf(text, sizeof text, "assertion failed: %s at %s:%d in %s\n", cond, file, line,
+                     func);
+    last_words(text, MIN((size_t)MAX(n, 0), sizeof text - 1));
     abort();
 }
 
@@ -16,7 +29,7 @@ void assert_failed(const char *cond, const char *file, int line, const char *fun
 NORETURN static void out_of_memory(void)
 {
     static const char line[] = "out of memory: the process ends and is to be started again\n";
-    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    last_words(line, sizeof line - 1);
     _exit(EXIT_NO_MEMORY);
 }
 

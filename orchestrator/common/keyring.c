@@ -73,7 +73,7 @@ static bool is_usable(const struct keyring *k)
 static void failed(struct keyring *k, const struct err *err)
 {
     k->why = *err;
-    if (log_allow("credentials_not_renewed", 1)) {
+    if (log_allow("credentials_not_renewed")) {
         log_event(LOG_WARN, "credentials_not_renewed", LF_ERR(err), LF_B("usable", is_usable(k)));
     }
     if (k->renews) {

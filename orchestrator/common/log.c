@@ -1,11 +1,14 @@
-/* One event, one line, one write(2) to stderr, so lines of threads and processes do not mix. */
+/* One event, one line, one write(2) to stderr, so lines of threads and processes do not mix. Either
+ * whoever logs writes, or a thread of its own does, from a ring that never makes anybody wait. */
 #include "common/log.h"
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/json.h"
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -13,6 +16,10 @@
 #define LOG_ROOM_AT_END    ((size_t)32) /* for "truncated" and the newline */
 #define LOG_VALUE_BYTES    ((size_t)2048)
 #define LOG_KEYS_MAX       64
+#define LOG_RING_BYTES     ((size_t)256 * 1024)
+#define LOG_LAST_WAIT_S    1
+#define LOG_PAUSE_US       USEC_PER_SEC
+#define LOG_PAUSE_MAX_US   (600 * USEC_PER_SEC)
 
 static _Atomic(enum log_level) log_threshold = LOG_INFO;
 static _Atomic(const char *) log_program;
@@ -122,19 +129,138 @@ static void add_fields(struct buf *b, bool json, const struct log_field *fields,
     }
 }
 
-static void write_line(const struct buf *b)
+static _Atomic(int64_t) dropped_n;
+
+int64_t log_dropped(void)
 {
-    struct str s = buf_str(b);
+    return atomic_load(&dropped_n);
+}
+
+static void write_out(struct str s)
+{
     while (s.n > 0) {
         ssize_t w = write(STDERR_FILENO, s.p, s.n);
-        if (w < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            return; /* stderr is gone */
+        if (w < 0 && errno == EAGAIN) {
+            struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+            (void)poll(&p, 1, -1);
+        } else if (w < 0 && errno != EINTR) {
+            (void)atomic_fetch_add(&dropped_n, 1); /* stderr is gone, or its disk is full */
+            return;
+        } else if (w > 0) {
+            s.p += w;
+            s.n -= (size_t)w;
         }
-        s.p += w;
-        s.n -= (size_t)w;
+    }
+}
+
+/* Whole lines, oldest first. Held for the time of a copy only. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t more, empty;
+    pthread_t thread;
+    bool on, stop, writing;
+    size_t at, n; /* of the oldest byte; bytes */
+    char bytes[LOG_RING_BYTES];
+} ring = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+
+/* The oldest line, taken out of the ring into `to`. */
+static size_t ring_take(char to[static LOG_LINE_BYTES_MAX])
+{
+    size_t n = 0;
+    bool end = false;
+    while (!end) {
+        ASSERT(n < LOG_LINE_BYTES_MAX && ring.n > 0);
+        to[n] = ring.bytes[ring.at];
+        end = to[n++] == '\n';
+        ring.at = (ring.at + 1) % LOG_RING_BYTES;
+        ring.n--;
+    }
+    return n;
+}
+
+static void *ring_write(void *arg)
+{
+    char line[LOG_LINE_BYTES_MAX];
+    (void)arg;
+    (void)pthread_mutex_lock(&ring.lock);
+    for (;;) {
+        while (ring.n == 0 && !ring.stop) {
+            (void)pthread_cond_wait(&ring.more, &ring.lock);
+        }
+        if (ring.n == 0) {
+            break;
+        }
+        size_t n = ring_take(line);
+        ring.writing = true;
+        (void)pthread_mutex_unlock(&ring.lock);
+        write_out((struct str){line, n});
+        (void)pthread_mutex_lock(&ring.lock);
+        ring.writing = false;
+        if (ring.n == 0) {
+            (void)pthread_cond_signal(&ring.empty);
+        }
+    }
+    (void)pthread_mutex_unlock(&ring.lock);
+    return NULL;
+}
+
+/* False: no thread writes, whoever logs has to. */
+static bool ring_put(struct str line)
+{
+    (void)pthread_mutex_lock(&ring.lock);
+    bool on = ring.on;
+    if (on && line.n > LOG_RING_BYTES - ring.n) {
+        (void)atomic_fetch_add(&dropped_n, 1);
+    } else if (on) {
+        size_t end = (ring.at + ring.n) % LOG_RING_BYTES;
+        size_t first = MIN(line.n, LOG_RING_BYTES - end);
+        memcpy(ring.bytes + end, line.p, first);
+        memcpy(ring.bytes, line.p + first, line.n - first);
+        ring.n += line.n;
+        (void)pthread_cond_signal(&ring.more);
+    }
+    (void)pthread_mutex_unlock(&ring.lock);
+    return on;
+}
+
+bool log_start_writer(struct err *err)
+{
+    sigset_t all, before;
+    pthread_condattr_t mono;
+    ASSERT(!ring.on);
+    (void)pthread_condattr_init(&mono);
+    (void)pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&ring.empty, &mono);
+    (void)pthread_condattr_destroy(&mono);
+    ring.stop = false;
+    (void)sigfillset(&all); /* signals are the loop's */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&ring.thread, NULL, ring_write, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_mutex_lock(&ring.lock);
+    ring.on = failed == 0;
+    (void)pthread_mutex_unlock(&ring.lock);
+    return failed == 0 || err_set(err, ERR_UNAVAILABLE, "no thread for the log");
+}
+
+void log_stop_writer(void)
+{
+    struct timespec until;
+    int late = 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += LOG_LAST_WAIT_S;
+    (void)pthread_mutex_lock(&ring.lock);
+    bool on = ring.on;
+    while (on && (ring.n > 0 || ring.writing) && late == 0) {
+        late = pthread_cond_timedwait(&ring.empty, &ring.lock, &until);
+    }
+    bool stuck = on && (ring.n > 0 || ring.writing);
+    ring.stop = on && !stuck;
+    ring.on = stuck;
+    (void)pthread_cond_signal(&ring.more);
+    (void)pthread_mutex_unlock(&ring.lock);
+    if (on && !stuck) {
+        (void)pthread_join(ring.thread, NULL);
     }
 }
 
@@ -165,35 +291,42 @@ void log_event_at(enum log_level level, const char *event, const struct log_fiel
     add_fields(&b, json, head, head_n);
     add_fields(&b, json, fields, n);
     buf_add_cstr(&b, json ? "}\n" : "\n");
-    write_line(&b);
+    if (!ring_put(buf_str(&b))) {
+        write_out(buf_str(&b));
+    }
     errno = saved_errno;
 }
 
 /* Keys share LOG_KEYS_MAX entries by hash, so memory is fixed. Two keys that collide share a rate,
  * which only suppresses more. */
 static struct log_rate {
-    int64_t second;
-    int64_t passed;
+    int64_t asked_us, next_us, pause_us;
     int64_t held;
 } log_rates[LOG_KEYS_MAX];
 static pthread_mutex_t log_rates_lock = PTHREAD_MUTEX_INITIALIZER;
 
-bool log_allow(const char *key, int burst)
+/* True: it is told now. */
+static bool rate_pass(struct log_rate *r, int64_t now_us)
+{
+    bool anew = r->pause_us == 0 || now_us - r->asked_us > 2 * r->pause_us;
+    r->asked_us = now_us;
+    if (!anew && now_us < r->next_us) {
+        r->held++;
+        return false;
+    }
+    r->pause_us = anew ? LOG_PAUSE_US : MIN(2 * r->pause_us, LOG_PAUSE_MAX_US);
+    r->next_us = now_us + r->pause_us;
+    return true;
+}
+
+bool log_allow(const char *key)
 {
     struct log_rate *r = &log_rates[hash_crc32(key, strlen(key)) % LOG_KEYS_MAX];
-    int64_t second = clock_mono_us() / USEC_PER_SEC;
     (void)pthread_mutex_lock(&log_rates_lock);
-    if (r->second != second) {
-        r->second = second;
-        r->passed = 0;
-    }
-    bool pass = r->passed < burst;
+    bool pass = rate_pass(r, clock_mono_us());
     if (pass) {
-        r->passed++;
         log_suppressed += r->held;
         r->held = 0;
-    } else {
-        r->held++;
     }
     (void)pthread_mutex_unlock(&log_rates_lock);
     return pass;

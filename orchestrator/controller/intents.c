@@ -178,7 +178,7 @@ static void intend_each(struct controller *c, struct intent_batch *b)
             campaign_written(b, b->campaign);
         } else if (meaning == TX_BUSY) {
             parking_refuse(c, PARKING_CAMPAIGN(b->campaign->row.id), meaning, &err);
-        } else if (meaning == TX_REFUSED && log_allow("reason_refused", 1)) {
+        } else if (meaning == TX_REFUSED && log_allow("reason_refused")) {
             log_event(LOG_ERROR, "reason_refused", LF_I("campaign", b->campaign->row.id),
                       LF_ERR(&err));
         }

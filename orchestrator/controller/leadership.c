@@ -148,7 +148,7 @@ static void on_standby(void *ctx)
     }
     if (!connect_store(c, &err)) {
         atomic_store(&c->status->db_ok, false);
-        if (log_allow("standby_no_database", 1)) {
+        if (log_allow("standby_no_database")) {
             log_event(LOG_WARN, "database_unreachable", LF_ERR(&err));
         }
         c->standby_failures = MIN(c->standby_failures + 1, 5);

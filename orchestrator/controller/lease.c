@@ -116,7 +116,7 @@ bool leader_tx(struct controller *c, leader_fn *fn, void *arg)
 {
     struct err err;
     enum tx_meaning meaning = leader_try(c, fn, arg, &err);
-    if (meaning != TX_DONE && meaning != TX_LOST && log_allow("transaction_failed", 1)) {
+    if (meaning != TX_DONE && meaning != TX_LOST && log_allow("transaction_failed")) {
         log_event(LOG_WARN, "transaction_failed", LF_S("sqlstate", err.sqlstate), LF_ERR(&err));
     }
     return meaning == TX_DONE;

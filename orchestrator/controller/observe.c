@@ -22,7 +22,7 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
     if (f != NULL) {
         metric_add(METRIC_AWS_ERRORS, 1);
         metric_add(METRIC_AWS_THROTTLED, f->outcome == AWS_THROTTLED);
-        if (log_allow("list_failed", 1)) {
+        if (log_allow("list_failed")) {
             log_event(LOG_WARN, "list_failed", LF_S("code", f->code), LF_I("status", f->status),
                       LF_S("text", f->message));
         }
@@ -90,7 +90,7 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
     c->quota_reading = NULL;
     if (f != NULL) {
         metric_add(METRIC_AWS_ERRORS, 1);
-        if (log_allow("quotas_unreadable", 1)) {
+        if (log_allow("quotas_unreadable")) {
             log_event(LOG_WARN, "quotas_unreadable", LF_S("code", f->code),
                       LF_I("status", f->status), LF_S("text", f->message));
         }

@@ -344,7 +344,7 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
     s->list_us = clock_boot_us() + AGAIN_US;
     if (f != NULL || FP("sweep.after_list")) {
         metric_add(METRIC_AWS_ERRORS, 1);
-        if (log_allow("sweep_failed", 1)) {
+        if (log_allow("sweep_failed")) {
             log_event(LOG_WARN, "sweep_failed", LF_S("code", f != NULL ? f->code : ""));
         }
         return;

@@ -69,7 +69,7 @@ static void finish(struct output_check *k, struct output_verdict *v)
 static void finish_unchecked(struct output_check *k, const struct err *err)
 {
     struct output_verdict v = {.checked = false};
-    if (k->cb != NULL && log_allow("output_unreadable", 1)) {
+    if (k->cb != NULL && log_allow("output_unreadable")) {
         log_event(LOG_WARN, "output_unreadable", LF_S("bucket", k->place.bucket),
                   LF_S("key", k->place.key), LF_ERR(err));
     }

@@ -3,25 +3,37 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "lease.h"
 #include <stdio.h>
+#include <sys/stat.h>
 
-/* USD per hour from the operator's file, as decimal text; the store keeps what was used. A mistake
- * in it must not keep us from leading: what has no price waits with price_unknown. */
-bool prices_load(struct controller *c, void *arg, struct err *err)
+static bool file_named(const struct controller *c)
 {
-    (void)arg;
-    AUTO_FILE FILE *f = NULL;
-    AUTO_JSON json_t *o = NULL;
-    AUTO_BUF struct buf text = BUF_INIT(1024 * 1024);
-    const char *type;
-    json_t *v;
-    if (c->cfg.prices_file == NULL || c->cfg.prices_file[0] == '\0') {
-        return true;
+    return c->cfg.prices_file != NULL && c->cfg.prices_file[0] != '\0';
+}
+
+/* What tells a file that was written anew; all zero: there is none. */
+static void file_look(const struct controller *c, struct prices_file *ret)
+{
+    struct stat st;
+    memset(ret, 0, sizeof *ret);
+    if (stat(c->cfg.prices_file, &st) == 0) {
+        *ret = (struct prices_file){.inode = (int64_t)st.st_ino,
+                                    .size = (int64_t)st.st_size,
+                                    .s = (int64_t)st.st_mtim.tv_sec,
+                                    .ns = (int64_t)st.st_mtim.tv_nsec};
     }
-    f = fopen(c->cfg.prices_file, "re");
+}
+
+/* NULL: it cannot be read, and a person is told. */
+static json_t *file_read(const struct controller *c)
+{
+    AUTO_FILE FILE *f = fopen(c->cfg.prices_file, "re");
+    AUTO_BUF struct buf text = BUF_INIT(1024 * 1024);
+    json_t *o = NULL;
     if (f == NULL) {
         log_event(LOG_ERROR, "prices_unreadable", LF_S("file", c->cfg.prices_file));
-        return true; /* tasks wait with price_unknown */
+        return NULL;
     }
     char chunk[4096];
     for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) {
@@ -30,11 +42,26 @@ bool prices_load(struct controller *c, void *arg, struct err *err)
     struct err why = ERR_INIT;
     if (!json_parse(buf_str(&text), text.max, &o, &why)) {
         log_event(LOG_ERROR, "prices_unreadable", LF_S("file", c->cfg.prices_file), LF_ERR(&why));
+    }
+    return o;
+}
+
+/* USD per hour from the operator's file, as decimal text; the store keeps what was used. A mistake
+ * in it must not keep us from leading: what has no price waits with price_unknown. */
+bool prices_load(struct controller *c, void *arg, struct err *err)
+{
+    (void)arg;
+    const char *type;
+    json_t *v;
+    if (!file_named(c)) {
         return true;
     }
+    file_look(c, &c->prices_file);
+    AUTO_JSON json_t *o = file_read(c);
     json_object_foreach(o, type, v)
     {
         int64_t musd;
+        struct err why = ERR_INIT;
         if (!json_is_string(v) || !parse_usd(str_of(json_string_value(v)), &musd, &why)) {
             log_event(LOG_ERROR, "price_unreadable", LF_S("file", c->cfg.prices_file),
                       LF_S("instance_type", type));
@@ -45,4 +72,40 @@ bool prices_load(struct controller *c, void *arg, struct err *err)
         }
     }
     return true;
+}
+
+/* In memory they are as the table has them from now on. */
+static bool read_prices(struct controller *c, void *arg, struct err *err)
+{
+    struct slots_row *rows = NULL;
+    size_t n = 0;
+    (void)arg;
+    if (!view_slots(c->store, &rows, &n, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct live_slots *ls =
+            leader_state_slots(&c->state, rows[i].instance_type, rows[i].market);
+        ls->s.price_musd_per_hour = rows[i].price_musd_per_hour;
+    }
+    free(rows);
+    return true;
+}
+
+void prices_tick(struct controller *c)
+{
+    struct prices_file now;
+    if (!file_named(c)) {
+        return;
+    }
+    file_look(c, &now);
+    if (memcmp(&now, &c->prices_file, sizeof now) == 0) {
+        return;
+    }
+    if (leader_tx(c, prices_load, NULL) && leader_tx(c, read_prices, NULL)) {
+        log_event(LOG_INFO, "prices_read", LF_S("file", c->cfg.prices_file));
+        c->state.decide = true;
+    } else {
+        c->prices_file = (struct prices_file){.s = -1}; /* again at the next look */
+    }
 }

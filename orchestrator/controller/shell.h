@@ -35,6 +35,10 @@ struct pool_io { /* the same for a warm pool */
     struct sagemaker_call *describe, *update;
 };
 
+struct prices_file { /* as it was when it was read last */
+    int64_t inode, size, s, ns;
+};
+
 struct controller {
     struct controller_config cfg;
     struct loop *loop;
@@ -69,6 +73,7 @@ struct controller {
     struct sagemaker_call *stray_call; /* about the stray of this name */
     char stray_name[64];
     struct quotas_call *quota_reading;
+    struct prices_file prices_file;
     struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
     size_t checks_n;
 };

@@ -19,6 +19,7 @@
 #include "outcome.h"
 #include "output_check.h"
 #include "parking.h"
+#include "prices.h"
 #include "shell.h"
 #include "skip_done.h"
 #include <stdio.h>
@@ -43,6 +44,7 @@ static bool look(struct controller *c)
         return false;
     }
     attempts_reread(c);
+    prices_tick(c);
     stage_history_tick(&c->state, clock_boot_us());
     return skip_done_tick(c) && operations_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
 }

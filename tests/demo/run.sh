@@ -107,7 +107,7 @@ wait_for 20 "the control loop" grep -q leader_elected "$run/droverd.log"
 
 sed -e "s|@ALLOW@|127.0.2.0/24:$http_port|" -e "s|@DNS@|127.0.2.1:$dns_port|" tests/demo/campaign.yaml >"$run/campaign.yaml"
 began=$(date +%s.%N)
-id=$("$bin/drover" submit "$run/campaign.yaml" -o name)
+id=$("$bin/drover" submit "$run/campaign.yaml" -y -o name)
 echo "submitted $id: $DROVER_URL/c/${id#c-}"
 status=0
 "$bin/drover" watch "$id" || status=$?

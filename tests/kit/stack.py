@@ -34,6 +34,7 @@ class Stack:
         self.lease_us, self.observe_us = lease_us, observe_us
         self.local_extra, self.extra_env, self.images = local or {}, env or {}, images or {}
         self.local_port, self.ports, self.procs = free_port(), {}, {}
+        self.stderr_of = {}  # of a program, by its key, in place of its log
         self.sock = f"/tmp/drover-test-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self.token_file = os.path.join(self.dir, "token")
         self.make_web(parts, rows)
@@ -46,7 +47,7 @@ class Stack:
         e = {**os.environ, **(env or {})}
         for k in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
             e.pop(k, None)
-        self.procs[key] = subprocess.Popen(argv, stdout=f, stderr=f, stdin=subprocess.DEVNULL, env=e)
+        self.procs[key] = subprocess.Popen(argv, stdout=f, stderr=self.stderr_of.get(key, f), stdin=subprocess.DEVNULL, env=e)
         f.close()
         return self.procs[key]
 

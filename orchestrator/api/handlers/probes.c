@@ -5,6 +5,7 @@
 #include "api/server/routes.h"
 #include "api/server/server.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "metrics.h"
 
 bool probe_livez(struct api_req *r, struct err *err)
@@ -45,6 +46,7 @@ bool probe_metrics(struct api_req *r, struct err *err)
     (void)err;
     r->status = 200;
     r->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    metric_set(METRIC_LOG_DROPPED, log_dropped());
     metrics_render(&r->out);
     return true;
 }

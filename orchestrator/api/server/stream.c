@@ -390,7 +390,7 @@ static void *hub_main(void *ctx)
         struct store *db = NULL;
         struct err err = ERR_INIT;
         bool ok = store_open(h->conninfo, STORE_LISTEN, &db, &err) && hub_follow(h, db, &err);
-        if (!ok && log_allow("stream", 1)) {
+        if (!ok && log_allow("stream")) {
             log_event(LOG_WARN, "stream_reader_lost", LF_ERR(&err));
         }
         store_close(db);

@@ -33,7 +33,7 @@ def asked(a, *args, keys=b"", seconds=10, env=None):
 
 def check_help(t, a):
     r = a.drover("--help")
-    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 28, "--help lists every verb", VERBS)
+    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 29, "--help lists every verb", VERBS)
     bad = [v for v in VERBS if not ((h := a.drover(v, "--help")).returncode == 0 and h.stdout.startswith(f"examples:\n  drover {v}".replace("drover help", "drover help")) or v == "help")]
     t.ok(not bad, "each verb's help begins with examples", bad)
     unshown = []
@@ -82,16 +82,19 @@ def check_submit(t, a):
     t.eq(json.loads(a.drover("submit", good, "--dry-run", "-o", "json").stdout)["parts"]["total"], 12, "--dry-run -o json is the API's")
     poor = a.dir + "/poor.yaml"
     open(poor, "w").write(spec("poor", top="budget: 0.01 USD"))
-    r = a.drover("submit", poor)
+    for args in (("submit", good), ("submit", good, "-o", "json")):
+        r = a.drover(*args)
+        t.ok(r.returncode == 2 and "-y" in r.stderr and not r.stdout, f"drover {args[0]} wants -y without a terminal", r.stderr)
+    r = a.drover("submit", poor, "-y")
     t.ok(r.returncode == 6 and "0.01 USD" in r.stderr, "a budget too small: 6", (r.returncode, r.stderr))
-    r = a.drover("submit", good)
+    r = a.drover("submit", good, "-y")
     t.ok(r.returncode == 0 and re.match(r"Submitted c-1  http://127.0.0.1:\d+/c/1     watch: drover watch c-1\n", r.stdout), "submit says where to look", r.stdout)
-    r = a.drover("submit", "-", "-o", "name", stdin=spec("second"))
+    r = a.drover("submit", "-", "-y", "-o", "name", stdin=spec("second"))
     t.eq((r.returncode, r.stdout), (0, "c-2\n"), "from stdin, -o name")
-    r = a.drover("submit", good, "--idempotency-key", "k1", "-o", "json")
-    q = a.drover("submit", good, "--idempotency-key", "k1", "-o", "json")
+    r = a.drover("submit", good, "-y", "--idempotency-key", "k1", "-o", "json")
+    q = a.drover("submit", good, "-y", "--idempotency-key", "k1", "-o", "json")
     t.ok(json.loads(r.stdout) == json.loads(q.stdout), "a key of one's own gives the first answer again")
-    r = a.drover("submit", "-", "--idempotency-key", "k1", stdin=spec("second"))
+    r = a.drover("submit", "-", "-y", "--idempotency-key", "k1", stdin=spec("second"))
     t.eq(r.returncode, 5, "with another file: conflict, 5")
     t.eq(a.drover("submit", "-", stdin="").returncode, 2, "nothing at all: 2")
 
@@ -204,7 +207,7 @@ def check_watch(t, a):
     p.send_signal(signal.SIGINT)
     t.ok(p.wait(10) == 130 and "continues" in p.stderr.read(), "interrupted: 130, and says that the campaign continues")
     threading.Timer(1.0, lambda: finish(a, int(a.sql("SELECT max(id) FROM campaign")))).start()
-    r = a.drover("submit", "-", "--wait", "-o", "json", stdin=spec("fourth"))
+    r = a.drover("submit", "-", "-y", "--wait", "-o", "json", stdin=spec("fourth"))
     t.ok(r.returncode == 0 and json.loads(r.stdout)["state"] == "succeeded", "submit --wait -o json", (r.returncode, r.stdout[-300:], r.stderr))
 
 

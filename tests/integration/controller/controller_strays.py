@@ -10,7 +10,7 @@ import sys
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import PROGRAMS, Tap, bin_of, wait_for
+from kit import PROGRAMS, Tap, bin_of, postgres, wait_for
 from kit.local import sign
 from kit.stack import KEY, SECRET, Stack
 
@@ -150,6 +150,35 @@ def case_a_forgotten_job_under_the_next_name(s):
         s.faults()
     ends(s, cid)
     tap.ok("conflict" not in attempts(s, cid) and len(jobs(s, cid)) == ran + 1, f"{s.what}it is the attempt, no conflict and no second job", (attempts(s, cid), jobs(s, cid)))
+    all_is_booked(s)
+
+
+def psql(s, text):
+    argv = [postgres.BIN_DIR + "/psql", "-h", s.sock, "-U", "drover", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-qAt"]
+    subprocess.run(argv, input=text, check=True, capture_output=True, text=True)
+
+
+def case_an_adoption_that_the_database_refuses(s):
+    cid = s.submit(stage('[sleep, "12"]'))
+    s.api("POST", f"/campaigns/{cid}:pause", {})
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["state"] == "paused" or None, 20, "the pause")
+    with Restored(s):
+        s.api("POST", f"/campaigns/{cid}:resume", {})
+        running(s, cid, 1)
+    psql(s, """CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'made by the test' USING ERRCODE = '22003'; END $$;
+        CREATE TRIGGER no BEFORE INSERT ON attempt FOR EACH ROW WHEN (NEW.reason LIKE 'found at AWS%') EXECUTE FUNCTION no();""")
+    s.start_droverd(0)
+    ends(s, s.submit(stage('[sleep, "1"]')))
+    tap.ok(True, f"{s.what}everybody else goes on")
+    parked = s.api("GET", f"/parked?campaign={cid}")["parked"]
+    mine = [r for r in strays(s)["strays"] if r["campaign"] == cid]
+    tap.ok(len(parked) == 1 and parked[0]["kind"] == "attempt" and "made by the test" in parked[0]["reason"], f"{s.what}that one is parked", parked)
+    tap.ok(len(mine) == 1 and mine[0]["why"] == "unplaced" and mine[0]["running"], f"{s.what}its job is held as a stray", mine)
+    s.api("POST", f"/campaigns/{cid}:resume", {})
+    psql(s, "DROP FUNCTION no CASCADE")
+    ends(s, cid)
+    js = [j for j in jobs(s, cid) if j["status"] == "Completed"]
+    tap.ok(len(js) == 2 and js[0]["ended"] <= js[1]["created"], f"{s.what}nothing else is started for its part while it runs", js)
     all_is_booked(s)
 
 

@@ -5,6 +5,7 @@ unpark. Method: the real programs; the faults are made in the database by psql, 
 (ONLY=word runs the cases whose name has it)"""
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -290,6 +291,43 @@ def case_a_million_parts_tried_again(s):
     wait_for(lambda: s.leader() is not None, 20, "a leader")
 
 
+def case_prices_are_read_again_when_their_file_changes(s):
+    before = epoch(s)
+    cid = s.submit(s.campaign(name="unpriced", source=ONE).replace("ml.c5.xlarge", "ml.c5.large"))
+    wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["stages"][0]["wait_reason"] == "price_unknown" or None, 20, "a wait for the price")
+    with open(s.dir + "/prices.new", "w") as f:
+        f.write('{"ml.c5.xlarge": "0.204", "ml.c5.large": "0.204"}')
+    os.rename(s.dir + "/prices.new", s.dir + "/prices.json")
+    ends(s, cid)
+    still_leads(s, before)
+
+
+def case_a_log_that_nobody_reads(s):
+    """stderr is a pipe that is full, then a device that is full: nothing waits for it."""
+    r, w = os.pipe()
+    os.set_blocking(w, False)
+    try:
+        while True:
+            os.write(w, b"\n" * 4096)
+    except BlockingIOError:
+        os.set_blocking(w, True)
+    full = os.open("/dev/full", os.O_WRONLY)
+    for what, fd in (("a full pipe", w), ("a full disk", full)):
+        s.kill("droverd0", signal.SIGTERM)
+        s.stderr_of["droverd0"] = fd
+        s.start_droverd(0)
+        ends(s, s.submit(name="unread", source=ONE))
+        dropped = metric(s, "droverd_log_dropped_total")
+        tap.ok(dropped > 0 if fd == full else dropped == 0, f"{s.what}{what}: dropped lines are counted ({dropped}); the ring keeps a few", dropped)
+    del s.stderr_of["droverd0"]
+    began = time.monotonic()
+    s.kill("droverd0", signal.SIGTERM)
+    tap.ok(time.monotonic() - began < 10, f"{s.what}and it ends when it is told to")
+    for fd in (r, w, full):
+        os.close(fd)
+    s.start_droverd(0)
+
+
 POISON = """#!/bin/sh
 %s/drover-worker "$@"
 rc=$?
@@ -299,8 +337,10 @@ done
 exit $rc
 """
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_") and os.environ.get("ONLY", "") in k]
-with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=9000000, local={"signature_window_seconds": 20},
+with Stack("controller-wedge", parts=PARTS, rows=4, lease_us=9000000, quotas={"ml.c5.xlarge": 4, "ml.c5.large": 1}, local={"signature_window_seconds": 20},
            env={"DROVER_SIGNATURE_WINDOW_US": "12000000"}) as stack:
+    with open(stack.dir + "/prices.json", "w") as f:
+        f.write('{"ml.c5.xlarge": "0.204"}')
     with open(stack.dir + "/worker.sh", "w") as f:
         f.write(POISON % (stack.release_bin, stack.dir, stack.dir))
     stack.images = {"drover/worker:test": ["/bin/sh", stack.dir + "/worker.sh"]}

@@ -118,9 +118,11 @@ def runs(tap, s):
     done = s.api("GET", f"/campaigns/{cid}/parts?state=done")["parts"][0]["seq"]
     tap.ok(s.api("GET", f"/campaigns/{cid}/parts/{done}/why")["text"] == "it is done", "why of a part that is done")
     r = s.drover("scale", f"{cid}", "4")
+    tap.ok(r.returncode == 2 and "-y" in r.stderr, "drover scale to more wants -y without a terminal", r.stderr)
+    r = s.drover("scale", f"{cid}", "4", "-y")
     tap.ok(r.returncode == 0 and "4 parts" in r.stdout, "drover scale", r.stdout + r.stderr)
     wait_for(lambda: s.api("GET", f"/campaigns/{cid}")["parts"]["active"] == 4, 20, "four at once")
-    r = s.drover("budget", cid, "2", "--at-limit", "hold")
+    r = s.drover("budget", cid, "2", "--at-limit", "hold", "-y")
     tap.ok(r.returncode == 0 and "2.00 USD" in r.stdout and "hold" in r.stdout, "drover budget", r.stdout + r.stderr)
     wait_for(lambda: s.ended(cid), 90, "the end")
     took = time.monotonic() - asked
