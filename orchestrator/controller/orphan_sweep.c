@@ -115,6 +115,7 @@ static void hold(struct controller *c, const struct job_description *job, const 
     v.stray.campaign_id = u->task_id != 0 ? u->place.campaign_id : 0;
     v.stray.task_id = u->task_id;
     v.stray.n = u->task_id != 0 ? u->place.n : 0;
+    v.stray.attempt_id = u->task_id != 0 ? job->attempt_id : 0;
     enum tx_meaning meaning = leader_try(c, write_stray, &v, &err);
     if (meaning == TX_LOST) {
         return;

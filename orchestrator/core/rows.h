@@ -265,7 +265,8 @@ struct stray_row { /* a job of this installation at AWS that is no attempt of it
     char name[64], arn[257];
     int64_t campaign_id, task_id; /* 0: of none that is known */
     int n;                        /* of the task; 0 without one */
-    char why[12]; /* lost: of no campaign we know; unplaced: its task has gone another
+    int64_t attempt_id; /* as the job says, with task_id; not given out again; 0: unknown */
+    char why[12];       /* lost: of no campaign we know; unplaced: its task has gone another
                                      way; void: its attempt was given up as never created */
     char instance_type[INSTANCE_TYPE_MAX + 1];
     enum market market;

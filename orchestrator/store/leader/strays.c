@@ -81,7 +81,9 @@ bool store_stray_put(struct store *s, const struct stray_row *row, bool *ret_new
     }
     *ret_new = row_i64(r, 0, 0) == 1;
     s->events |= *ret_new;
-    return true;
+    AUTO_PARAMS struct params past = PARAMS_INIT;
+    param_i64(&past, row->attempt_id);
+    return row->attempt_id == 0 || store_run(s, QUERY(ATTEMPT_IDS_PAST), &past, NULL, err);
 }
 
 bool store_stray_seen(struct store *s, const struct stray_row *row, struct err *err)
