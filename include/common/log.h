@@ -28,8 +28,8 @@ void log_set_line_start(const char *text);
                  sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
 void log_event_at(enum log_level level, const char *event, const struct log_field *fields,
                   size_t n);
-/* From now on lines go through a ring to a thread that writes them, so that a pipe nobody reads or a
- * full disk delays nobody who logs. Lines for which there is no room are dropped and counted. */
+/* From now on lines go through a ring to a thread that writes them, so that a pipe nobody reads or
+ * a full disk delays nobody who logs. Lines for which there is no room are dropped and counted. */
 bool log_start_writer(struct err *err) MUST_CHECK;
 /* Waits until all is written, for a second at most; after that lines are written directly again,
  * unless the writer is still stuck. */
