@@ -31,7 +31,7 @@ static void on_lines(void *ctx, const struct log_line *lines, size_t n, const st
     }
     metric_add(METRIC_AWS_ERRORS, 1);
     metric_add(METRIC_AWS_THROTTLED, f->outcome == AWS_THROTTLED);
-    if (log_allow("log_unreadable", 1)) {
+    if (log_allow("log_unreadable")) {
         log_event(LOG_WARN, "log_unreadable", LF_S("job", a->row.name.s), LF_S("code", f->code),
                   LF_I("status", f->status), LF_S("text", f->message));
     }
