@@ -1,6 +1,6 @@
 /* The waiting tasks of one stage in binary heaps of 24-byte values: those that back off, by time,
  * and those that may start, by order, one heap per group. A task whose back-off ends moves to the
- * group of new tasks, and ready_queue_sort takes it to its own, where it gets its old place back. */
+ * group of new tasks, and ready_queue_sort takes it to its own, where it gets its place back. */
 #include "ready_queue.h"
 #include <assert.h>
 

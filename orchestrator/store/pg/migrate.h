@@ -1,6 +1,9 @@
 /* Schema migrations, forward only: each in its own transaction, all under one advisory lock, so
  * that several droverd may start at once. A database with an applied migration that was edited
- * since, or that this binary does not know, is refused. */
+ * since, or that this binary does not know, is refused.
+ *
+ * A migration waits 200 ms for a lock and then gives way to those behind it, for 10 minutes at most
+ * (ERR_TIMEOUT); the log says which pid it waits for. */
 #pragma once
 #include "common/err.h"
 

@@ -6,9 +6,11 @@
 #include "store/pg/migrate.h"
 #include "tests/kit/pg_fixture.h"
 #include <libpq-fe.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include <cmocka.h>
@@ -67,6 +69,61 @@ static void test_schema__an_edited_or_unknown_migration_is_refused(void **state)
     assert_int_equal(migrate(db, edited, ERR_PRECONDITION), -1);
     assert_int_equal(migrate(db, older, ERR_PRECONDITION), -1); /* the database is ahead */
     assert_int_equal(migrate(db, both, ERR_NONE), 0);
+}
+
+static const char widened[] = "ALTER TABLE one ADD b int;";
+struct migrating {
+    const char *db;
+    bool ok;
+    atomic_bool over;
+};
+
+static void *migrate_main(void *ctx)
+{
+    struct migrating *m = ctx;
+    const struct migration both[] = {MIGRATION("0001_a", one), MIGRATION("0002_wide", widened),
+                                     MIGRATIONS_END};
+    struct err err = ERR_INIT;
+    m->ok = migrate_run_table(m->db, both, NULL, &err);
+    atomic_store(&m->over, true);
+    return NULL;
+}
+
+/* Somebody reads for long; a migration wants the table for itself; others read on meanwhile. */
+static void test_schema__a_migration_holds_up_nobody(void **state)
+{
+    (void)state;
+    char db[600];
+    pg_fixture_empty_database(db, sizeof db);
+    const struct migration first[] = {MIGRATION("0001_a", one), MIGRATIONS_END};
+    assert_int_equal(migrate(db, first, ERR_NONE), 1);
+    PGconn *reader = PQconnectdb(db);
+    PQclear(PQexec(reader, "BEGIN; SELECT count(*) FROM one"));
+    struct migrating m = {.db = db};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, migrate_main, &m), 0);
+    PGconn *other = PQconnectdb(db);
+    PQclear(PQexec(other, "SET lock_timeout = '2s'"));
+    int waits = 0, reads = 0;
+    for (int i = 0; i < 5000 && waits < 3; i++) { /* till it has waited three times */
+        AUTO_RESULT PGresult *seen = PQexec(
+            other, "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'one'::regclass");
+        if (PQntuples(seen) > 0) {
+            AUTO_RESULT PGresult *read = PQexec(other, "SELECT count(*) FROM one");
+            waits++;
+            reads += PQresultStatus(read) == PGRES_TUPLES_OK;
+        }
+        (void)poll(NULL, 0, 1);
+    }
+    assert_false(atomic_load(&m.over));
+    PQclear(PQexec(reader, "COMMIT"));
+    (void)pthread_join(thread, NULL);
+    PQfinish(reader);
+    PQfinish(other);
+    assert_int_equal(waits, 3);
+    assert_int_equal(reads, 3);
+    assert_true(m.ok);
+    assert_int_equal(pg_i64(db, "SELECT count(*) FROM schema_migration"), 2);
 }
 
 static void test_schema__a_broken_migration_leaves_nothing(void **state)
@@ -467,6 +524,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schema__migrations_apply_once_and_in_order),
         cmocka_unit_test(test_schema__an_edited_or_unknown_migration_is_refused),
+        cmocka_unit_test(test_schema__a_migration_holds_up_nobody),
         cmocka_unit_test(test_schema__a_broken_migration_leaves_nothing),
         cmocka_unit_test(test_schema__many_may_migrate_at_once),
         cmocka_unit_test(test_schema__every_query_prepares_and_none_must_scan_a_big_table),
