@@ -473,6 +473,19 @@ static void free_limits(void)
     }
 }
 
+static bool waits_for_people(const struct campaign *c)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, c->id);
+    return sql_asked_i64(
+               "people_waited",
+               "SELECT (c.wanted <> 'run' OR r.state <> 'running' OR EXISTS (SELECT FROM "
+               "stage_run s WHERE s.campaign_id = c.id AND s.state = 'held'))::int::bigint "
+               "FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id WHERE c.id = "
+               "$1",
+               &p) != 0;
+}
+
 /* What waits for a person gets one; what went on failing is cancelled in the end. */
 static void care(struct campaign *c)
 {
@@ -483,23 +496,30 @@ static void care(struct campaign *c)
                                         .parts_limit = -1,
                                         .set_budget = true,
                                         .budget_musd = -1};
-    AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_i64(&p, c->id);
-    if (sql_asked_i64("people_ended",
-                      "SELECT (state IN ('succeeded', 'failed', 'cancelled'))::int FROM "
-                      "campaign_run WHERE campaign_id = $1",
-                      &p) != 0) {
+    if (!waits_for_people(c) && c->prods > 0 && c->prods <= PRODS_MAX) {
+        c->prods++;
         return;
     }
     if (c->prods++ == PRODS_MAX) {
         judge_gives_up(c);
     }
-    bool ok = c->prods > PRODS_MAX ? want(c, WANTED_CANCEL, &err)
-                                   : patch(c, &free_it, &err) && want(c, WANTED_RUN, &err);
+    bool ok = c->prods > PRODS_MAX
+                  ? want(c, WANTED_CANCEL, &err)
+                  : (c->prods > 1 || patch(c, &free_it, &err)) && want(c, WANTED_RUN, &err);
     if (ok && c->open_stage && c->prods == 1) {
         ok = add_parts(c, true, &err);
     }
     trace("people care for c-%lld%s%s", (long long)c->id, ok ? "" : ": ", ok ? "" : err.message);
+}
+
+static bool ended(const struct campaign *c)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, c->id);
+    return sql_asked_i64("people_ended",
+                         "SELECT (state IN ('succeeded', 'failed', 'cancelled'))::int::bigint FROM "
+                         "campaign_run WHERE campaign_id = $1",
+                         &p) != 0;
 }
 
 static void care_all(void *ctx, int64_t arg)
@@ -508,7 +528,7 @@ static void care_all(void *ctx, int64_t arg)
         free_limits();
     }
     for (int i = 0; i < deep->campaigns_n; i++) {
-        if (deep->campaigns[i].id > 0) {
+        if (deep->campaigns[i].id > 0 && !ended(&deep->campaigns[i])) {
             care(&deep->campaigns[i]);
         }
     }

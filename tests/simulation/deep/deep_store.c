@@ -129,6 +129,7 @@ static bool settle(struct store *s, struct err *err)
 
 static void before(struct store *s, const char *name);
 static bool lost(struct store *s, const char *name, enum harm f, struct err *err);
+static bool refused(struct store *s, const char *name, bool commit, struct err *err);
 
 static int spare_of(enum store_role role)
 {
@@ -146,7 +147,8 @@ static bool open_spare(int i, struct store **ret, struct err *err)
     struct store *s = spares[i];
     spares[i] = spares[--spares_n];
     before(s, "session_set");
-    if (!__real_store_plain(s, "SELECT", err) || lost(s, "session_set", FAULT_CUT_AFTER, err)) {
+    if (refused(s, "session_set", false, err) || !__real_store_plain(s, "SELECT", err) ||
+        lost(s, "session_set", FAULT_CUT_AFTER, err)) {
         __real_store_close(s);
         return false;
     }
