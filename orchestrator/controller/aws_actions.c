@@ -6,6 +6,7 @@
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "core/leader/adoption.h"
+#include "core/leader/attempt.h"
 #include "core/leader/attempt_answer.h"
 #include "examine.h"
 #include "lease.h"
@@ -168,6 +169,10 @@ static void on_stop(void *ctx, bool ended_already, bool not_found, const struct 
 
 static void do_stop(struct live_attempt *a)
 {
+    if (!leader_attempt_may_stop(a)) {
+        fact_of(a, FACT_STOP_FAILED, CAUSE_NONE);
+        return;
+    }
     a->stopped_by_us = true;
     if (FP("stop.before")) {
         fact_of(a, FACT_STOP_FAILED, CAUSE_NONE);

@@ -74,6 +74,11 @@ void leader_attempt_fact(struct leader_state *s, struct live_attempt *a, const s
     s->act = true;
 }
 
+bool leader_attempt_may_stop(const struct live_attempt *a)
+{
+    return a->row.unwanted;
+}
+
 bool leader_attempt_records(const struct protocol_effect *e)
 {
     return e->changed || e->task_ends || e->release_slot || e->alert;

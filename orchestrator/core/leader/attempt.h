@@ -23,6 +23,10 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
  * kept instead, because a batch of records has at most one of each attempt; *ret is then zero. */
 void leader_attempt_fact(struct leader_state *s, struct live_attempt *a, const struct fact *f,
                          const struct protocol_config *cfg, struct protocol_effect *ret);
+/* May a stop of it be sent? Only when its row says that nobody wants it: a leader that takes over
+ * after a resume must know whose stop it sees. After a takeover of a stopped campaign the row may
+ * not say so yet. */
+bool leader_attempt_may_stop(const struct live_attempt *a);
 /* An effect that must be recorded: the attempt moved, its task ends, its slots are free, or a
  * person must look. */
 bool leader_attempt_records(const struct protocol_effect *e);

@@ -1,6 +1,7 @@
 /* Aim: an attempt enters memory as its row says, with its pools, and what has to be recorded of it.
  * Method: every state a takeover may find; rows by hand. */
 #include "core/leader/attempt.h"
+#include "core/leader/campaign_life.h"
 #include "leader_world.h"
 
 #define LEASE_END (BOOT + 15 * SEC)
@@ -87,6 +88,22 @@ static void test_attempt__who_still_wants_it(void **state)
         assert_int_equal(a->stopped_by_us, cases[i].unwanted);
         leader_world_done(&w);
     }
+}
+
+static void test_attempt__no_stop_before_its_row_says_so(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct protocol_effect e;
+    leader_world_init(&w);
+    w.lc->row.wanted = WANTED_PAUSE;
+    struct attempt_row row = row_in(ATTEMPT_RUNNING);
+    struct live_attempt *a = take_over(&w, &row, &e);
+    assert_false(a->p.wanted);
+    assert_false(leader_attempt_may_stop(a));
+    campaign_life_apply_unwant(&w.s, w.lc); /* the row was written */
+    assert_true(leader_attempt_may_stop(a));
+    leader_world_done(&w);
 }
 
 static void test_attempt__a_running_job_gets_its_patience_anew(void **state)
@@ -193,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_attempt__an_intent_of_an_older_epoch_is_unknown),
         cmocka_unit_test(test_attempt__an_intent_of_this_epoch_is_fresh),
         cmocka_unit_test(test_attempt__who_still_wants_it),
+        cmocka_unit_test(test_attempt__no_stop_before_its_row_says_so),
         cmocka_unit_test(test_attempt__a_running_job_gets_its_patience_anew),
         cmocka_unit_test(test_attempt__its_pools_are_found),
         cmocka_unit_test(test_attempt__a_fact_waits_for_the_record),
