@@ -18,7 +18,6 @@
 #define NOTIFY_DELAY_US 3000
 #define SPARES_MAX      8
 #define STATEMENTS_MAX  400000 /* a seed needs 10,000, the largest of thousands 100,000 */
-
 bool __real_store_open(const char *conninfo, enum store_role role, struct store **ret,
                        struct err *err);
 bool __wrap_store_open(const char *conninfo, enum store_role role, struct store **ret,
@@ -431,13 +430,12 @@ bool __wrap_store_run(struct store *s, const char *name, const char *sql, struct
     if (refused(s, name, false, err) || !__real_store_run(s, name, sql, p, ret_n, err)) {
         return false;
     }
-    if (ours(s) && strcmp(name, "lease_renew") == 0 && *ret_n == 1) {
-        lease_renewed(deep->cur);
-    }
     if (ours(s) && strncmp(name, "lease_", 6) == 0) {
         forget_answers();
         if (strcmp(name, "lease_evict") == 0) {
             wait_evicted(s);
+        } else if (strcmp(name, "lease_renew") == 0 && *ret_n == 1) {
+            lease_renewed(deep->cur);
         }
     }
     return !lost(s, name, FAULT_CUT_AFTER, err);
