@@ -4,9 +4,9 @@
  *
  * Modules: deep_time (events, virtual clock, droverd processes as coroutines), deep_loop (their
  * loop), deep_store (faults of the database's connections), deep_calls (requests on their way to
- * AWS and back), deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (people's
- * campaigns and verbs, through store/api), deep_judge (what must hold), deep_lease (what must hold of
- * leadership), deep (options, workers, seeds). */
+ * AWS and back), deep_aws and deep_jobs (SageMaker and its invoice), deep_s3, deep_people (their
+ * campaigns and verbs, through store/api), deep_judge (what must hold), deep_lease (what must hold
+ * of leadership), deep (options, workers, seeds). */
 #pragma once
 #include "aws/job_log.h"
 #include "aws/logs.h"
