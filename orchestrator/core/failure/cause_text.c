@@ -43,6 +43,11 @@ static void fold(struct str text, struct folded *ret)
         } else {
             ret->s[n++] = (char)tolower(c);
         }
+        if (n >= 4 && n + 3 <= TEXT_MAX && strncmp(ret->s + n - 3, "n't", 3) == 0) {
+            bool can = ret->s[n - 4] == 'a'; /* "can't" to "cannot", "couldn't" to "could not" */
+            memcpy(ret->s + n - 3, can ? "nnot" : " not", 4);
+            n++;
+        }
     }
     ret->s[n] = '\0';
     for (size_t i = 0; i + 1 < n; i++) {
