@@ -1,5 +1,5 @@
 /* What credentials are read from: INI files, answers in JSON and XML, commands, URIs. The first
- * byte chooses; whatever follows is read or refused, and keys that come out can go into a header. */
+ * byte chooses; the rest is read or refused, and keys that come out can go into a header. */
 #include "common/cleanup.h"
 #include "common/creds_answer.h"
 #include "common/creds_process.h"

@@ -69,8 +69,8 @@ static enum wait_reason why_not(const struct live_campaign *lc, const struct liv
     return lc->budget_short || lc->waits_for_person ? WAIT_BUDGET : WAIT_HELD;
 }
 
-/* n items of `size` bytes out of a block; *used is what was taken before. Without a block it is only
- * counted. */
+/* n items of `size` bytes out of a block; *used is what was taken before. Without a block it is
+ * only counted. */
 static void *carve(char *block, size_t *used, size_t n, size_t size)
 {
     size_t at = *used;

@@ -188,7 +188,7 @@ void judge_stop(struct world *w, const struct call *k)
     }
 }
 
-/* --- parts that are tried again ---------------------------------------------------------------- */
+/* --- parts that are tried again --------------------------------------------------------------- */
 
 static int64_t wait_of(const struct spec_stage *s, enum cause cause)
 {
@@ -236,7 +236,7 @@ void judge_back_off(struct world *w, int attempt)
     }
 }
 
-/* --- what is intended and not sent ------------------------------------------------------------- */
+/* --- what is intended and not sent ------------------------------------------------------------ */
 
 /* No more is intended than the rate sends within two seconds. */
 void judge_unsent(struct world *w, const struct ctl *c, int launches)

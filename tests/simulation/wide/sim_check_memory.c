@@ -1,5 +1,5 @@
-/* The judge on the leader's memory: between two events it says what the rows say, or the next leader
- * would go on otherwise than this one. */
+/* The judge on the leader's memory: between two events it says what the rows say, or the next
+ * leader would go on otherwise than this one. */
 #include "core/sched/ready_queue.h"
 #include "sim_world.h"
 
