@@ -466,6 +466,26 @@ def tokens(t, pg):
     t.ok(code == 0, "the server ends cleanly", log[-2000:])
 
 
+def keys(t, pg):
+    """An idempotency key is remembered for 7 days, and not for ever."""
+    a = Api(pg)
+    ask = lambda name, key: a.post("/v1/campaigns", spec(name, "{from: api}"), {"Content-Type": "application/yaml", "Idempotency-Key": key})  # noqa: E731
+    first = ask("key-a", "k")
+    t.ok(first[0] == 201 and ask("key-a", "k")[1]["id"] == first[1]["id"], "the same key has the same answer", first)
+    t.eq(ask("key-b", "k")[0], 422, "with another body it is refused")
+    a.sql("INSERT INTO idempotency_key (token_id, key, body_hash, status, answer) SELECT 't', g::text, decode(repeat('00', 32), 'hex'), 200, '{}' FROM generate_series(1, 30) g;"
+          "UPDATE idempotency_key SET created_at = now() - interval '6 days'")
+    t.eq(ask("key-a", "k")[1]["id"], first[1]["id"], "after 6 days it still stands")
+    a.sql("UPDATE idempotency_key SET created_at = now() - interval '8 days'")
+    again = ask("key-b", "k")
+    t.ok(again[0] == 201 and again[1]["id"] != first[1]["id"], "after 8 days it is free", again)
+    t.eq(a.sql("SELECT count(*) FROM idempotency_key"), "11", "and 20 expired ones went with it")
+    t.eq(ask("key-c", "l")[0], 201, "each new key takes some along")
+    t.eq(a.sql("SELECT count(*), min(created_at) > now() - interval '1 day' FROM idempotency_key"), "2|t", "till none is left")
+    code, log = a.close()
+    t.ok(code == 0, "the server ends cleanly", log[-2000:])
+
+
 class Locked:
     """A lock on a table that somebody else holds; waiting(): how many statements it holds up."""
 
@@ -526,7 +546,7 @@ def dear(t, pg):
 
 def run(t, pg):
     only = os.environ.get("ONLY", "")
-    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, sessions, tokens, dear):
+    for check in (start_alone, start_settings, start_waits, streams, bodies, reserve, secrets, forecasts, sessions, tokens, keys, dear):
         if only in check.__name__:
             check(t, pg)
 
