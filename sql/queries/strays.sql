@@ -1,11 +1,12 @@
 -- Jobs of this installation that no attempt stands for. See orchestrator/core/leader/strays.h.
 
 -- name: names_unknown
--- Of these jobs, those that no attempt stands for, and those of void attempts; strays are known.
+-- Of these jobs, those that no attempt stands for, and those of void attempts, in their order; strays are known.
 -- Indexes attempt_name_key, stray_pkey. $1 names text[]
-SELECT j.job, a.id IS NOT NULL FROM unnest($1::text[]) j (job)
+SELECT j.job, a.id IS NOT NULL FROM unnest($1::text[]) WITH ORDINALITY j (job, at)
 LEFT JOIN attempt a ON a.name = j.job
 WHERE (a.id IS NULL OR a.state = 12) AND NOT EXISTS (SELECT FROM stray x WHERE x.name = j.job)
+ORDER BY j.at
 
 -- name: view_strays
 -- Those that hold slots and money. Index stray_open.
