@@ -11,6 +11,7 @@
 #include "core/spec/spec_json.h"
 #include "history.h"
 #include "lease.h"
+#include "observe.h"
 #include "orphan_sweep.h"
 #include "outcome.h"
 #include "output_check.h"
@@ -27,10 +28,7 @@
 
 void view_free(struct controller *c)
 {
-    sagemaker_cancel(c->listing);
-    c->listing = NULL;
-    quotas_cancel(c->quota_reading);
-    c->quota_reading = NULL;
+    observe_cancel(c);
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
     sagemaker_cancel(c->stray_call);

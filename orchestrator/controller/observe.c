@@ -84,6 +84,36 @@ static bool write_quotas(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
+static struct quota_value *values_dup(const struct quota_value *v, size_t n)
+{
+    struct quota_value *ret = xmalloc((n + 1) * sizeof *ret);
+    if (n > 0) {
+        memcpy(ret, v, n * sizeof *ret);
+    }
+    return ret;
+}
+
+static struct quota_reading *quota_reading_dup(const struct quota_reading *r)
+{
+    struct quota_reading *ret = xmalloc(sizeof *ret);
+    *ret = *r;
+    ret->training = values_dup(r->training, r->training_n);
+    ret->warm = values_dup(r->warm, r->warm_n);
+    ret->spot = values_dup(r->spot, r->spot_n);
+    return ret;
+}
+
+static void quotas_forget(struct controller *c)
+{
+    struct quota_reading *r = TAKE(c->quotas_read);
+    if (r != NULL) {
+        free(r->training);
+        free(r->warm);
+        free(r->spot);
+        free(r);
+    }
+}
+
 static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws_failure *f)
 {
     struct controller *c = ctx;
@@ -99,14 +129,33 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
         }
         return;
     }
-    struct quota_arg arg = {.reading = r};
     atomic_store(&c->status->aws_ok, true);
-    if (!leader_tx(c, write_quotas, &arg)) {
+    quotas_forget(c);
+    c->quotas_read = quota_reading_dup(r);
+}
+
+void quota_tick(struct controller *c)
+{
+    const struct quota_reading *r = c->quotas_read;
+    struct quota_arg arg = {.reading = r};
+    if (r == NULL) {
         return;
     }
-    leader_apply_quotas(&c->state, r);
-    call_pace_rate_read(&c->pace, r->create_rate, clock_mono_us());
-    atomic_store(&c->status->creates_per_s_u, c->pace.creates.rate_per_s_u);
+    if (leader_tx(c, write_quotas, &arg)) {
+        leader_apply_quotas(&c->state, r);
+        call_pace_rate_read(&c->pace, r->create_rate, clock_mono_us());
+        atomic_store(&c->status->creates_per_s_u, c->pace.creates.rate_per_s_u);
+    }
+    quotas_forget(c);
+}
+
+void observe_cancel(struct controller *c)
+{
+    sagemaker_cancel(c->listing);
+    c->listing = NULL;
+    quotas_cancel(c->quota_reading);
+    c->quota_reading = NULL;
+    quotas_forget(c);
 }
 
 void quota_start(struct controller *c)

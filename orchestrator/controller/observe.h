@@ -4,3 +4,7 @@
 
 void observe_start(struct controller *c);
 void quota_start(struct controller *c);
+/* Writes the quotas that were read since the last tick. */
+void quota_tick(struct controller *c);
+/* Cancels what is under way and drops what was read. */
+void observe_cancel(struct controller *c);

@@ -64,7 +64,6 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     struct pool_io *io = ctx;
     struct controller *c = io->c;
     struct live_pool *p = leader_state_pool(&c->state, io->pool_id);
-    struct pool_writes w;
     io->describe = NULL;
     c->state.act = true;
     if (f != NULL || not_found || FP("pool.after_describe")) {
@@ -72,13 +71,32 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
         leader_pool_failed(p, clock_boot_us());
         return;
     }
-    leader_plan_pool_seen(&c->state, p, &job->pool, job->ended > 0, clock_boot_us(), &w);
+    io->described = true;
+    io->report = job->pool;
+    io->job_ended = job->ended > 0;
+}
+
+/* What a Describe has said of it. p may be gone after, and so may the leadership. */
+static void carry_report(struct controller *c, struct live_pool *p)
+{
+    struct pool_writes w;
+    p->io->described = false;
+    leader_plan_pool_seen(&c->state, p, &p->io->report, p->io->job_ended, clock_boot_us(), &w);
     leader_apply_pool_seen(&c->state, p, w.fate, clock_wall_us(), clock_boot_us());
     if (w.fate == POOL_FATE_NOT_BOOKED) {
         log_event(LOG_ERROR, "pool_not_booked", LF_S("job", p->row.job.s), LF_ERR(&w.error));
         leader_pool_failed(p, clock_boot_us());
     } else if (w.fate == POOL_FATE_OVER) {
         end_pool(c, p, &w);
+    }
+}
+
+void pools_record(struct controller *c)
+{
+    for (size_t i = c->state.pools_n; i-- > 0 && c->leading;) { /* one that is over leaves */
+        if (c->state.pools[i]->io->described) {
+            carry_report(c, c->state.pools[i]);
+        }
     }
 }
 

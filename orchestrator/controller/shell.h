@@ -33,6 +33,9 @@ struct pool_io { /* the same for a warm pool */
     struct controller *c;
     int64_t pool_id;
     struct sagemaker_call *describe, *update;
+    bool described; /* the answer below waits for the tick */
+    bool job_ended;
+    struct warm_pool_report report;
 };
 
 struct prices_file { /* as it was when it was read last */
@@ -74,6 +77,7 @@ struct controller {
     char stray_name[64];
     struct quotas_call *quota_reading;
     struct prices_file prices_file;
+    struct quota_reading *quotas_read;                /* waits for the tick; NULL: nothing does */
     struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
     size_t checks_n;
 };

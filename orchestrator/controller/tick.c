@@ -19,6 +19,7 @@
 #include "outcome.h"
 #include "output_check.h"
 #include "parking.h"
+#include "pool_life.h"
 #include "prices.h"
 #include "shell.h"
 #include "skip_done.h"
@@ -75,7 +76,9 @@ static bool record(struct controller *c)
             return false;
         }
     } while (attempts_go_on(c));
-    return true;
+    pools_record(c);
+    quota_tick(c);
+    return c->leading;
 }
 
 static void tick(struct controller *c)
