@@ -434,8 +434,7 @@ UNCALLED = {
     "the vectors of the standard and a reader for what we write": "sigv4_canonical sigv4_presign tar_next tar_reader_init",
     "tests of the loop's own calls of S3, of which the program makes others": "s3_delete s3_put",
     "simulators draw with them": "duration_draw_us rng_split",
-    "the models' form of what SQL decides in the product": "budget_level_name budget_reserve budget_settle ledger_reserve ledger_sum"
-    " protocol_may_intend protocol_may_renew",
+    "the models' form of what SQL decides in the product": "ledger_reserve ledger_sum",
 }
 
 

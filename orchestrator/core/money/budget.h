@@ -1,9 +1,9 @@
 /* Caps of money at five levels: task, stage, campaign, project, global. A cap stops starting and is
  * never passed: the worst case is reserved at intent. Only an overrun (a job that cost more than
  * its worst case) and a cap lowered below what is in use put a level beyond its cap; then nothing
- * starts there and 0 is left. Pure; checked arithmetic; integer micro-USD. */
+ * starts there and 0 is left. Reserving and settling are statements of the store (sql/queries): at
+ * every level or at none. Pure; integer micro-USD. */
 #pragma once
-#include "common/err.h"
 #include "core/model.h"
 
 enum budget_level {
@@ -19,17 +19,8 @@ struct budget {      /* one level */
     musd_t cap_musd; /* -1: no cap; may be changed at any time, to any value */
     musd_t reserved_musd, spent_musd;
 };
-const char *budget_level_name(enum budget_level level); /* "task" .. "global", "none" */
 /* What may still be reserved: cap - reserved - spent, never below 0; INT64_MAX without a cap. */
 musd_t budget_left(const struct budget *b);
-/* Reserve at every level or at none. NULL entries: no such level. ERR_BUDGET (names level and both
- * numbers), ERR_OVERFLOW, ERR_INVALID (a negative amount). */
-bool budget_reserve(struct budget *const b[BUDGET_LEVELS], musd_t musd, struct err *err) MUST_CHECK;
-/* Release a reservation and book its cost (0 for a void), at all levels or at none. ERR_INTERNAL
- * when more is released than is reserved. A cost above the reservation (an overrun) is booked and
- * reported. ERR_OVERFLOW, ERR_INVALID. */
-bool budget_settle(struct budget *const b[BUDGET_LEVELS], musd_t reserved_musd, musd_t cost_musd,
-                   bool *ret_overrun, struct err *err) MUST_CHECK;
 enum budget_action {
     BUDGET_GO_ON,
     BUDGET_HOLD,         /* no more starts until a person resumes; running jobs continue */

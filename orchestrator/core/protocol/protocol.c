@@ -506,13 +506,3 @@ bool protocol_may_sign(int64_t lease_end_us, int64_t now_us)
 {
     return now_us < lease_end_us && lease_end_us - now_us > PROTOCOL_SIGN_MARGIN_US;
 }
-
-bool protocol_may_intend(int64_t held, int64_t want, int64_t limit)
-{
-    return limit >= 0 && held >= 0 && want > 0 && held <= limit && want <= limit - held;
-}
-
-bool protocol_may_renew(int n, enum attempt_state newest)
-{
-    return n == 0 || (n > 0 && attempt_state_terminal(newest) && newest != ATTEMPT_SUCCEEDED);
-}

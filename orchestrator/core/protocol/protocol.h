@@ -168,12 +168,6 @@ enum protocol_action protocol_next(struct protocol_attempt *a, int64_t now_us,
 /* True when the leader may sign now: until PROTOCOL_SIGN_MARGIN_US before the lease ends.
  * lease_end_us and now_us are CLOCK_BOOTTIME. Also checked between signing and sending. */
 bool protocol_may_sign(int64_t lease_end_us, int64_t now_us);
-/* True when an intent may take `want` more slots: `held` slots (intended, unknown and live) plus
- * want stay within limit. limit < 0: unreadable, always false. */
-bool protocol_may_intend(int64_t held, int64_t want, int64_t limit);
-/* True when attempt n+1 of a task may be intended: its newest attempt can never run again and did
- * not succeed, or n is 0 (no attempt yet). */
-bool protocol_may_renew(int n, enum attempt_state newest);
 
 #define JOB_PREFIX_MAX 24
 /* The prefix as jobs carry it: letters, digits, inner hyphens, at most JOB_PREFIX_MAX. What lists

@@ -298,13 +298,22 @@ static bool move_renew(struct world *w, int c)
 /* --- one controller, one part
  * --------------------------------------------------------------------*/
 
+/* What the intent's transaction checks (sql/queries): a number is used only when the attempt before
+ * has ended without success, and a slot only below the limit. */
+static bool rows_allow(const struct world *w, int n, enum attempt_state newest,
+                       const struct world_config *cfg)
+{
+    bool next = n == 0 || (attempt_state_terminal(newest) && newest != ATTEMPT_SUCCEEDED);
+    return next && w->held < cfg->limit;
+}
+
 static bool move_intend(struct world *w, int c, int p, int v, const struct world_config *cfg)
 {
     struct part *part = &w->part[p];
     int n = world_newest(part);
     enum attempt_state last = n > 0 ? (enum attempt_state)part->row[n - 1] : ATTEMPT_VOID;
     if (w->ctl[c].role != ROLE_LEADER || part->ended || part->cancelled || n == TRIES ||
-        !protocol_may_renew(n, last) || !protocol_may_intend(w->held, 1, cfg->limit)) {
+        !rows_allow(w, n, last, cfg)) {
         return false;
     }
     if (w->holder != c) {

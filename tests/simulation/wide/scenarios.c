@@ -339,6 +339,11 @@ static bool cap_good(const struct cap *k)
 
 static void cap_at(const char *name, int level, enum at_limit at_limit)
 {
+    static const char *const levels[] = {[BUDGET_TASK] = "task",
+                                         [BUDGET_STAGE] = "stage",
+                                         [BUDGET_CAMPAIGN] = "campaign",
+                                         [BUDGET_PROJECT] = "project",
+                                         [BUDGET_GLOBAL] = "global"};
     static const char *const ways[] = {
         [AT_LIMIT_DRAIN] = "drain", [AT_LIMIT_STOP] = "stop", [AT_LIMIT_HOLD] = "hold"};
     struct coverage *cover = xcalloc(1, sizeof *cover);
@@ -365,9 +370,9 @@ static void cap_at(const char *name, int level, enum at_limit at_limit)
                    "cap of the %s, at_limit %s, cut to nothing after %lld starts: %lld more, %s, "
                    "%lld stopped, "
                    "%lld parts done, %lld failed, %lld wait for money; with the cap gone %s%s",
-                   budget_level_name((enum budget_level)level), ways[at_limit],
-                   (long long)k.started_before, (long long)(k.started - k.started_before), held,
-                   (long long)k.stopped, (long long)k.done, (long long)k.failed, (long long)k.waits,
+                   levels[level], ways[at_limit], (long long)k.started_before,
+                   (long long)(k.started - k.started_before), held, (long long)k.stopped,
+                   (long long)k.done, (long long)k.failed, (long long)k.waits,
                    o.broken ? "" : "all ends well", o.broken ? o.what : "");
     (void)say(!o.broken && cap_good(&k), name, what);
     free(cover);

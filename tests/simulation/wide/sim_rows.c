@@ -134,6 +134,20 @@ static void ledger_append(struct world *w, const struct ledger_entry *e, int n)
 
 /* --- intend --- */
 
+/* Reserves at every level, or at none. */
+static bool reserve(struct budget *const b[BUDGET_LEVELS], musd_t musd)
+{
+    for (int i = 0; i < BUDGET_LEVELS; i++) {
+        if (b[i]->cap_musd >= 0 && b[i]->reserved_musd + b[i]->spent_musd + musd > b[i]->cap_musd) {
+            return false;
+        }
+    }
+    for (int i = 0; i < BUDGET_LEVELS; i++) {
+        b[i]->reserved_musd += musd;
+    }
+    return true;
+}
+
 static const char *refuses(struct world *w, const struct intent *in)
 {
     const struct db_task *t = TASK(w, row_of_id(in->task_id));
@@ -141,7 +155,6 @@ static const char *refuses(struct world *w, const struct intent *in)
     const struct db_slots *sl = SLOTS(w, rows_kind(w, in->instance_type, in->market));
     const struct db_attempt *pool = in->pool_id > 0 ? ATTEMPT(w, row_of_id(in->pool_id)) : NULL;
     struct budget *b[BUDGET_LEVELS];
-    struct err err = ERR_INIT;
     if (c->wanted != WANTED_RUN || c->state != CAMPAIGN_RUNNING) {
         return "campaign";
     }
@@ -157,7 +170,7 @@ static const char *refuses(struct world *w, const struct intent *in)
         return "slots";
     }
     rows_budgets(w, row_of_id(in->task_id), true, b); /* written only when it fits everywhere */
-    return budget_reserve(b, in->reserve_musd, &err) ? "" : "money";
+    return reserve(b, in->reserve_musd) ? "" : "money";
 }
 
 static struct db_attempt *add_attempt(struct world *w, const struct intent *in, int64_t epoch)
@@ -241,21 +254,24 @@ bool rows_intend(struct world *w, int64_t epoch, struct intent *in)
 static bool book(struct world *w, struct db_attempt *a, const struct ledger_entry *e, int n,
                  musd_t open_musd)
 {
-    struct err err = ERR_INIT;
     struct budget *b[BUDGET_LEVELS];
     musd_t back = 0, spent = 0;
-    bool overrun = false;
     for (int i = 0; i < n; i++) {
         back += e[i].from == LEDGER_RESERVED ? e[i].amount_musd : 0;
         back -= e[i].to == LEDGER_RESERVED ? e[i].amount_musd : 0;
         spent += e[i].to == LEDGER_SPENT ? e[i].amount_musd : 0;
     }
     rows_budgets(w, a->task, true, b);
-    if (!budget_settle(b, back, spent, &overrun, &err)) {
-        wrong(w, "I7", "%s: %s", a->name.s, err.message);
-        return false;
+    for (int i = 0; i < BUDGET_LEVELS; i++) {
+        if (back < 0 || spent < 0 || back > b[i]->reserved_musd) {
+            wrong(w, "I7", "%s: %lld is given back of %lld reserved, %lld spent", a->name.s,
+                  (long long)back, (long long)b[i]->reserved_musd, (long long)spent);
+            return false;
+        }
+        b[i]->reserved_musd -= back;
+        b[i]->spent_musd += spent;
     }
-    if (overrun) {
+    if (spent > back) {
         wrong(w, "I5", "%s cost %lld, of %lld reserved", a->name.s, (long long)spent,
               (long long)back);
     }

@@ -156,36 +156,6 @@ static void test_protocol__the_lease_ends_before_the_last_signature(void **state
     assert_false(protocol_may_sign(INT64_MIN, INT64_MAX));
 }
 
-static void test_protocol__slots_are_never_passed(void **state)
-{
-    (void)state;
-    assert_true(protocol_may_intend(0, 1, 1));
-    assert_true(protocol_may_intend(16, 2, 18));
-    assert_false(protocol_may_intend(17, 2, 18));
-    assert_false(protocol_may_intend(18, 1, 18));
-    assert_false(protocol_may_intend(20, 1, 18)); /* the limit was lowered */
-    assert_false(protocol_may_intend(0, 1, -1));  /* unreadable */
-    assert_false(protocol_may_intend(0, 1, 0));
-    assert_false(protocol_may_intend(0, 0, 5));
-    assert_false(protocol_may_intend(0, -1, 5));
-    assert_false(protocol_may_intend(-1, 1, 5));
-    assert_false(protocol_may_intend(INT64_MAX, INT64_MAX, INT64_MAX));
-    assert_true(protocol_may_intend(0, INT64_MAX, INT64_MAX));
-}
-
-static void test_protocol__a_new_name_only_after_a_proven_end(void **state)
-{
-    (void)state;
-    assert_true(protocol_may_renew(0, ATTEMPT_INTENDED)); /* none yet: the state says nothing */
-    assert_false(protocol_may_renew(-1, ATTEMPT_VOID));
-    for (int s = 0; s < ATTEMPT_STATE_COUNT; s++) {
-        bool want = s == ATTEMPT_FAILED || s == ATTEMPT_STOPPED || s == ATTEMPT_CONFLICT ||
-                    s == ATTEMPT_VOID;
-        assert_int_equal(protocol_may_renew(1, (enum attempt_state)s), want);
-    }
-    assert_false(protocol_may_renew(1, ATTEMPT_STATE_COUNT));
-}
-
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -196,8 +166,6 @@ int main(void)
         cmocka_unit_test(test_protocol__causes_of_the_end_are_told),
         cmocka_unit_test(test_protocol__an_odd_status_alerts_and_holds),
         cmocka_unit_test(test_protocol__the_lease_ends_before_the_last_signature),
-        cmocka_unit_test(test_protocol__slots_are_never_passed),
-        cmocka_unit_test(test_protocol__a_new_name_only_after_a_proven_end),
     };
     return cmocka_run_group_tests_name("protocol", tests, NULL, NULL);
 }
