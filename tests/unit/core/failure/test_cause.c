@@ -88,8 +88,8 @@ static int share(const char *what, int right, int rows)
     return right * 1000 / rows;
 }
 
-/* Every third row is held out: its faults are counted and never shown, so that no rule is written
- * for it. */
+/* Every third row above LATE is held out: its faults are counted and never shown, so that no rule is
+ * written for it. Those below LATE were, and count as tuned on. */
 static void test_cause__texts_not_written_for_are_classified(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void test_cause__texts_not_written_for_are_classified(void **state)
         AUTO_BUF struct buf text = BUF_INIT(16384);
         unescape(words, &text);
         enum cause got = cause_of_job(JOB_END_FAILED, buf_str(&text), false);
-        bool held_out = late || (rows[0] + rows[1]) % 3 == 2;
+        bool held_out = !late && (rows[0] + rows[1]) % 3 == 2;
         bool ok = str_eq_cstr(label, cause_name(got));
         rows[held_out]++;
         right[held_out] += ok;
