@@ -1,6 +1,6 @@
 /* Aim: a cap leaves what is neither reserved nor spent, at any amount; thresholds are told once.
- * Method: rows by hand at the ends of int64. What reserves and settles is SQL: tests of the store, the
- * deep simulation. */
+ * Method: rows by hand at the ends of int64. What reserves and settles is SQL: tests of the store,
+ * the deep simulation. */
 #include "core/money/budget.h"
 #include "tests/unit/unit.h"
 
