@@ -88,8 +88,8 @@ static int share(const char *what, int right, int rows)
     return right * 1000 / rows;
 }
 
-/* Every third row above LATE is held out: its faults are counted and never shown, so that no rule is
- * written for it. Those below LATE were, and count as tuned on. */
+/* Every third row above LATE is held out: its faults are counted and never shown, so that no rule
+ * is written for it. Those below LATE were, and count as tuned on. */
 static void test_cause__texts_not_written_for_are_classified(void **state)
 {
     (void)state;
