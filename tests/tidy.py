@@ -268,6 +268,13 @@ def check_calls(c_files):
     check("no banned calls", wrong)
 
 
+def check_headings(c_files):
+    wrong = []
+    for path in c_files:
+        wrong += ["%s:%d" % (path, i) for i, line in lines_at(read(path)) if line.startswith("/* ---")]
+    check("no headings between functions: a file that needs them wants to be two", wrong)
+
+
 def check_words(files):
     wrong = []
     for path in files:
@@ -530,6 +537,7 @@ def main():
     check_arrows(c_files)
     check_tags(c_files)
     check_calls(c_files)
+    check_headings(c_files)
     check_words(files)
     check_sql(c_files)
     check_globals(objs)

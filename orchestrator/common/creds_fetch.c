@@ -111,8 +111,6 @@ static void fixed_keys(struct creds_fetch *f)
     have_keys(f);
 }
 
-/* --- metadata services ----------------------------------------------------------------------- */
-
 static int64_t metadata_timeout_us(int64_t dflt_s)
 {
     int64_t s = dflt_s;
@@ -274,8 +272,6 @@ static void ask_instance(struct creds_fetch *f)
          on_instance_token);
 }
 
-/* --- a process ------------------------------------------------------------------------------- */
-
 static void on_process(void *ctx, struct str out, const struct err *err)
 {
     struct creds_fetch *f = ctx;
@@ -296,8 +292,6 @@ static void run_process(struct creds_fetch *f)
         finish(f, false);
     }
 }
-
-/* --- STS ------------------------------------------------------------------------------------- */
 
 /* The offset that AWS' Date header shows; the next try signs with it. */
 static bool learn_skew(struct creds_fetch *f, const struct http_reply *h)

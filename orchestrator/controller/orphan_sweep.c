@@ -85,8 +85,6 @@ static void later(struct controller *c)
     u->next_us = clock_boot_us() + retry_step_us(AGAIN_US, AGAIN_MAX_US, u->failures - 1);
 }
 
-/* --- what becomes of it --- */
-
 struct sweep_verdict {
     const struct job_description *job;
     const struct undecided *u;
@@ -196,8 +194,6 @@ static void decide(struct controller *c, const struct job_description *job)
     }
 }
 
-/* --- asking --- */
-
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,
                         const struct aws_failure *f)
 {
@@ -277,8 +273,6 @@ static void ask(struct controller *c)
         s->call = sagemaker_tag(c->aws, lease_gate(c), u->arn, "drover-install", on_tag, c);
     }
 }
-
-/* --- the lists --- */
 
 struct lookup {
     const char *names[BATCH];

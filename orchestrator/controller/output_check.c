@@ -188,8 +188,6 @@ static void on_manifest(void *ctx, const struct s3_result *r)
     }
 }
 
-/* --- how many rows the part has, by its own footer: a worker's word is held against it --- */
-
 static void on_footer(void *ctx, const struct s3_result *r)
 {
     struct output_check *k = ctx;

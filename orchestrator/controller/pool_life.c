@@ -13,8 +13,6 @@
 
 #define CALLS_AT_ONCE 8
 
-/* --- its end --- */
-
 static bool write_end(struct controller *c, void *arg, struct err *err)
 {
     const struct pool_writes *w = arg;
@@ -99,8 +97,6 @@ void pools_record(struct controller *c)
         }
     }
 }
-
-/* --- asking for its end --- */
 
 static bool write_note(struct controller *c, void *arg, struct err *err)
 {

@@ -127,7 +127,7 @@ static bool stage_input(struct api_req *r, const struct spec_stage *sp, struct s
     case FAN_OUT_S3:
         return stage_list(r, sp, st, err);
     }
-    ASSERT(!"a kind of fan_out");
+    ASSERT(false && "a kind of fan_out");
     return false;
 }
 

@@ -115,8 +115,6 @@ static bool number_at(const char *p, int *ret)
     return true;
 }
 
-/* --- errno --- */
-
 static const struct {
     int number;
     const char *name;
@@ -162,8 +160,6 @@ static enum cause by_errno(const struct folded *f)
     }
     return found;
 }
-
-/* --- services --- */
 
 static const struct {
     const char *part;
@@ -270,8 +266,6 @@ static enum cause by_http_status(const struct folded *f)
     }
     return CAUSE_UNKNOWN;
 }
-
-/* --- signals and exit codes --- */
 
 static const struct {
     int number;
@@ -385,8 +379,6 @@ static enum cause of_exit(int code, bool silent)
     }
 }
 
-/* --- exceptions --- */
-
 /* Names that frame a failure and do not tell it. */
 static bool is_frame(const char *name, size_t n)
 {
@@ -429,8 +421,6 @@ static bool by_exception(const struct folded *f)
     }
     return false;
 }
-
-/* --- all of it --- */
 
 struct cause_text cause_of_text(struct str text)
 {

@@ -41,8 +41,6 @@ static bool has_any(struct str text, const char *const *parts, size_t n)
     return false;
 }
 
-/* --- the line without what loggers and launchers put before it --- */
-
 /* "[rank0]: ", "[1,3]<stderr>:", "(RayTask pid=12) ": up to its end, 0 when there is none. */
 static size_t mark_n(struct str t)
 {
@@ -83,8 +81,6 @@ static struct str without_marks(struct str t)
     }
     return t;
 }
-
-/* --- what kind of line it is --- */
 
 static bool is_traceback_start(struct str t)
 {
@@ -197,8 +193,6 @@ static bool is_last_words(struct str t)
     }
     return n >= 3 && (n == t.n || t.p[n] == ':') && !isdigit((unsigned char)t.p[0]);
 }
-
-/* --- a failure's words --- */
 
 /* The line with those behind it that go on with it: of the same host, up to a traceback or a
  * mark. */

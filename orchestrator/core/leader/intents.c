@@ -110,8 +110,6 @@ bool leader_plan_request(const struct leader_state *s, const struct launch_facts
     return true;
 }
 
-/* --- after the commit --- */
-
 static struct attempt_row row_of(const struct leader_state *s, const struct launch_facts *f,
                                  const struct intent *in, usec_t now_us)
 {
@@ -207,8 +205,6 @@ void leader_put_back(struct leader_state *s, struct live_stage *ls,
     ready_queue_push(ls->ready, &t);
     s->look_at_db = true;
 }
-
-/* --- money that is short --- */
 
 /* Is what a campaign has spent so much that one more attempt of this stage would not fit its caps,
  * even if everything that runs gave all its money back? */

@@ -104,8 +104,6 @@ struct live_attempt *leader_state_attempt(const struct leader_state *s, int64_t 
     return i < s->attempts_n && s->attempts[i]->row.id == attempt_id ? s->attempts[i] : NULL;
 }
 
-/* --- attempts by the name of their job: a list brings every job of ours, most of them ended --- */
-
 static size_t bucket_of(const struct leader_state *s, const char *name)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -209,7 +207,7 @@ struct project_row *leader_state_project(struct leader_state *s, int64_t project
             return &s->projects[i];
         }
     }
-    ASSERT(!"every campaign's project was read before the campaign");
+    ASSERT(false && "every campaign's project was read before the campaign");
     return NULL;
 }
 

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- the task --- */
-
 /* How often in a row the task has failed like this, this time included. */
 static int same_failures(const struct task_change_row *change, uint64_t signature)
 {
@@ -130,8 +128,6 @@ static void decide_task(struct leader_state *s, const struct live_attempt *a,
     retry_or_fail(s, a, now_us, p, notes);
 }
 
-/* --- money --- */
-
 static void cost_of_job(const struct live_attempt *a, struct attempt_record *r,
                         struct outcome_notes *notes)
 {
@@ -211,8 +207,6 @@ static void book(const struct live_attempt *a, struct pending_record *p,
     notes->not_booked = !ok;
     r->open_musd = p->account.reserved_musd;
 }
-
-/* --- the record --- */
 
 static struct attempt_record observed(const struct live_attempt *a, const struct protocol_effect *e)
 {
@@ -332,8 +326,6 @@ void leader_alert_text(const struct leader_state *s, const struct pending_record
                    a->row.name.s, attempt_state_name(p->r.to),
                    p->reason[0] != '\0' ? p->reason : "AWS answers nothing that settles it");
 }
-
-/* --- after the commit --- */
 
 static void task_moved(struct leader_state *s, struct live_attempt *a,
                        const struct pending_record *p)

@@ -38,8 +38,6 @@ void leader_pool_failed(struct live_pool *p, int64_t boot_us)
     p->next_us = boot_us + retry_step_us(RETRY_BASE_US, RETRY_CAP_US, p->failures++);
 }
 
-/* --- what Describe says of it --- */
-
 int64_t leader_pool_meant(const struct leader_state *s, const struct live_pool *p,
                           const char *reused_by)
 {
@@ -145,8 +143,6 @@ void leader_apply_pool_end(struct leader_state *s, struct live_pool *p, const st
     budget_state_freed(s, p->campaign);
     s->decide = s->look_at_db = true;
 }
-
-/* --- asking for its end, and when to call --- */
 
 bool leader_pool_want_end(struct leader_state *s, struct live_pool *p, enum warm_pool_end why)
 {

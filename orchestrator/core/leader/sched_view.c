@@ -121,7 +121,7 @@ static int project_of(const struct leader_view *f, int64_t project_id)
             return i;
         }
     }
-    ASSERT(!"a campaign of no project");
+    ASSERT(false && "a campaign of no project");
     return 0;
 }
 
@@ -210,7 +210,7 @@ static int slots_index(const struct leader_view *f, const char *instance_type, e
             return i;
         }
     }
-    ASSERT(!"instances of a type without slots");
+    ASSERT(false && "instances of a type without slots");
     return 0;
 }
 
@@ -298,7 +298,7 @@ static int campaign_of(const struct leader_state *st, const struct live_campaign
             return (int)i;
         }
     }
-    ASSERT(!"an attempt of no campaign");
+    ASSERT(false && "an attempt of no campaign");
     return 0;
 }
 

@@ -37,8 +37,6 @@ struct result {
     int64_t campaigns, tasks, jobs, crashes, cuts, takeovers, verbs, statements, virtual_s;
 };
 
-/* --- one world --- */
-
 static void look(void *ctx, int64_t arg)
 {
     (void)ctx;
@@ -197,8 +195,6 @@ static void run_again(const struct options *o, const char *conninfo, struct resu
     }
 }
 
-/* --- the cluster --- */
-
 static char cluster_dir[256];
 static char admin[PRIVATE_CLUSTER_CONNINFO_MAX];
 
@@ -300,8 +296,6 @@ static void on_end(int signo)
     cluster_stop();
     _exit(1);
 }
-
-/* --- workers --- */
 
 static void worker(const struct options *o, int w, int fd)
 {

@@ -180,7 +180,6 @@ struct world {
 extern struct world *deep; /* the one world of this process */
 extern const char *const deep_types[TYPES];
 
-/* --- deep_time.c --- */
 void event_at(int64_t at_us, void (*fn)(void *ctx, int64_t arg), void *ctx, int64_t arg);
 bool event_next(void); /* run the earliest; false: none is left */
 /* Mix into the trace hash, with a line of the story when it is told. */
@@ -199,7 +198,6 @@ _Noreturn void proc_die_here(const char *where);
 void proc_sleep(int64_t us);
 void proc_wake(struct proc *p); /* its next pass begins now, if it waits for it */
 
-/* --- deep_loop.c --- */
 /* One pass; the answer: when the next is due, on the world's clock. */
 int64_t loop_pass(struct loop *l);
 /* fn(ctx) runs in the loop's next pass, as if an fd of it became ready. */
@@ -207,13 +205,11 @@ void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
 usec_t wall_now(void); /* AWS's clock */
 _Noreturn void deep_die(const char *fmt, ...) PRINTF(1, 2);
 
-/* --- faults (deep_swarm.c) --- */
 void swarm_draw(struct world *w, uint64_t seed);
 bool fault(enum harm f);
 void faults_start(void);
 const char *fault_word(enum harm f);
 
-/* --- deep_store.c --- */
 void store_world_open(const char *conninfo);
 void store_world_reset(void);
 void store_world_close(void);         /* the connections of its processes */
@@ -228,10 +224,8 @@ PRINTF(1, 2) void sql_do(const char *fmt, ...);
 PGresult *sql_asked(const char *name, const char *sql, struct params *p);
 int64_t sql_asked_i64(const char *name, const char *sql, struct params *p);
 
-/* --- deep_calls.c --- */
 void calls_proc_gone(struct proc *p);
 
-/* --- deep_aws.c, deep_jobs.c --- */
 struct sim_request { /* a CreateTrainingJob as it came */
     struct job job;
 };
@@ -252,18 +246,15 @@ bool job_end_pool(struct job *j); /* false: there is none */
 void job_take_pool(struct job *from, struct job *by);
 void job_begin(struct job *j, const struct job *pool);
 
-/* --- deep_s3.c: answers by key --- */
 void s3_answer(const struct s3_uri *u, bool get, struct s3_result *ret);
 void s3_answer_list(const struct s3_uri *u, struct s3_result *ret);
 
-/* --- deep_people.c --- */
 void people_start(void);
 void people_verb(void);         /* somebody does something */
 void people_pause_resume(void); /* somebody pauses a campaign and resumes it soon */
 void people_meanwhile(void);    /* one of both, in the middle of a droverd's pass */
 void people_care(void); /* after the calm: what keeps a campaign from its end is put right */
 
-/* --- deep_judge.c --- */
 PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);
 void judge_job_created(const struct job *j);
 void judge_create_sent(const struct job *j); /* a Create is on the wire */
@@ -278,7 +269,6 @@ void judge_stop_sent(const struct job *j);     /* a Stop of ours has its effect 
 bool judge_over(void);
 void judge_end(void);
 
-/* --- deep_lease.c: told by deep_store, deep_time and deep_calls --- */
 void lease_asked(struct proc *p);                /* a take or a renewal is about to be sent */
 void lease_taken(struct proc *p, int64_t epoch); /* a take has its effect */
 void lease_renewed(struct proc *p);

@@ -45,8 +45,6 @@ void aws_refuse(struct aws_failure *f, enum aws_outcome o, const char *code, con
     va_end(ap);
 }
 
-/* --- CreateTrainingJob --- */
-
 static const char *text_of(const json_t *o, const char *key)
 {
     const char *s = json_string_value(json_object_get(o, key));
@@ -219,8 +217,6 @@ bool aws_create(struct str body, usec_t signed_us, char ret_arn[static 257], str
     return true;
 }
 
-/* --- what is shown --- */
-
 static void pool_report(const struct job *j, struct warm_pool_report *ret)
 {
     *ret = (struct warm_pool_report){.status = j->pool, .retained_s = -1};
@@ -311,8 +307,6 @@ void aws_quotas(struct quota_reading *ret)
         }
     }
 }
-
-/* --- what strikes at its own times --- */
 
 static struct job *some_live(struct rng *r)
 {

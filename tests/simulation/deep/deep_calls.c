@@ -68,8 +68,6 @@ struct sagemaker_call {
     struct s3_result s3;
 };
 
-/* --- the client --- */
-
 bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                            struct err *err);
 void __wrap_aws_client_free(struct aws_client *c);
@@ -190,8 +188,6 @@ static bool alive(const struct sagemaker_call *k)
 {
     return k->p->up && k->p->life == k->life;
 }
-
-/* --- the way there and back --- */
 
 static void reply(void *ctx, int64_t arg)
 {
@@ -412,8 +408,6 @@ static struct sagemaker_call *named(struct aws_client *c, struct aws_gate gate, 
     return k;
 }
 
-/* --- aws/sagemaker.h --- */
-
 struct sagemaker_call *sagemaker_create(struct aws_client *c, struct aws_gate gate,
                                         struct str request, sagemaker_create_cb cb, void *ctx)
 {
@@ -495,8 +489,6 @@ const char *warm_pool_status_name(enum warm_pool_status s)
     return names[s];
 }
 
-/* --- aws/quotas.h, aws/logs.h --- */
-
 struct quotas_call *quotas_read(struct aws_client *c, struct aws_gate gate, quotas_cb cb, void *ctx)
 {
     struct sagemaker_call *k = named(c, gate, QUOTAS, "", ctx);
@@ -530,8 +522,6 @@ void job_log_cancel(struct job_log_call *call)
 {
     sagemaker_cancel((struct sagemaker_call *)(void *)call);
 }
-
-/* --- common/s3.h --- */
 
 void __wrap_s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
                    int64_t range_to_incl, size_t max_bytes, s3_cb cb, void *ctx);

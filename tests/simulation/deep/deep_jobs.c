@@ -74,8 +74,6 @@ void job_begin(struct job *j, const struct job *pool)
     next(j, between(r, 1, 10) * SEC);
 }
 
-/* --- pools --- */
-
 static void pool_over(struct job *j, enum warm_pool_status how)
 {
     j->retained_s = (wall_now() - j->pool_since + SEC - 1) / SEC;
@@ -122,8 +120,6 @@ static int64_t pools_of(int type)
     return n;
 }
 
-/* --- ends --- */
-
 static void end(struct job *j, const char *status, const char *secondary)
 {
     show(j, LIFE_ENDED, status, secondary);
@@ -160,8 +156,6 @@ void job_stop(struct job *j)
     show(j, LIFE_STOPPING, "Stopping", "Stopping");
     next(j, between(r, 1, j->started != 0 ? 120 : 30) * SEC);
 }
-
-/* --- the run --- */
 
 static void run_on(struct job *j)
 {

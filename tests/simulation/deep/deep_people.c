@@ -23,8 +23,6 @@
     "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define PLACE "s3://bbb/out/{campaign}/{stage}/{part}/"
 
-/* --- campaign files --- */
-
 static void write_retry(struct buf *b, struct rng *r)
 {
     buf_addf(b, "retry:\n  - {cause: [capacity, quota, throttled], wait: 30s..5m, times: forever, "
@@ -131,8 +129,6 @@ static char *write_campaign(struct campaign *c, int i)
     }
     return xstrdup(buf_cstr(&b));
 }
-
-/* --- submitting --- */
 
 static bool load(struct campaign *c, int64_t stage_id, int64_t n, bool last, struct err *err)
 {
@@ -254,8 +250,6 @@ void people_start(void)
         event_at(i == 0 ? 0 : between(&deep->rng_people, 0, deep->calm_us / 2), submit, c, 0);
     }
 }
-
-/* --- verbs --- */
 
 static bool want_in_tx(struct campaign *c, enum wanted wanted, struct err *err)
 {
@@ -447,8 +441,6 @@ void people_meanwhile(void)
     }
     deep->cur = p;
 }
-
-/* --- the calm --- */
 
 static void free_limits(void)
 {

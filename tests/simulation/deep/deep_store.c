@@ -43,8 +43,6 @@ bool __wrap_store_pipeline(struct store *s, const struct statement *st, size_t n
                            struct err *err);
 bool __wrap_lease_check_durability(struct store *s, struct err *err);
 
-/* --- connections --- */
-
 static struct store *spares[SPARES_MAX];
 static int spares_n;
 
@@ -273,8 +271,6 @@ void store_frozen(struct proc *p)
     event_at(deep->now_us + IDLE_IN_TX_US, idle_too_long, p, p->life);
 }
 
-/* --- statements --- */
-
 static bool ours(const struct store *s)
 {
     return deep != NULL && deep->cur != NULL && !s->dead;
@@ -481,8 +477,6 @@ bool __wrap_store_pipeline(struct store *s, const struct statement *st, size_t n
     }
     return true;
 }
-
-/* --- the world's own connection --- */
 
 PRINTF(1, 0) static PGresult *query(const char *fmt, va_list ap)
 {

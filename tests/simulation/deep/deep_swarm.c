@@ -75,8 +75,6 @@ void __wrap_rng_secret(void *p, size_t n)
     }
 }
 
-/* --- what strikes at its own times --- */
-
 static void start_again(void *ctx, int64_t life)
 {
     struct proc *p = ctx;

@@ -22,8 +22,6 @@ void deep_die(const char *fmt, ...)
     exit(3);
 }
 
-/* --- the trace --- */
-
 static void mix_bytes(const char *p)
 {
     for (; *p != '\0'; p++) {
@@ -52,8 +50,6 @@ int64_t between(struct rng *r, int64_t from, int64_t to)
 {
     return from + (int64_t)rng_below(r, (uint64_t)(to - from + 1));
 }
-
-/* --- events --- */
 
 static bool before(const struct event *a, const struct event *b)
 {
@@ -101,8 +97,6 @@ bool event_next(void)
     return true;
 }
 
-/* --- clocks, linked in place of common/clock.c's --- */
-
 usec_t wall_now(void)
 {
     return DEEP_EPOCH_US + deep->now_us;
@@ -129,8 +123,6 @@ int64_t __wrap_clock_mono_us(void)
 {
     return deep == NULL ? __real_clock_mono_us() : __wrap_clock_boot_us();
 }
-
-/* --- processes --- */
 
 static void proc_resume(void *ctx, int64_t gen)
 {

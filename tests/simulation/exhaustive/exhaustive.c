@@ -136,9 +136,6 @@ static void frontier_add(struct frontier *f, const struct world *w, uint32_t nod
     f->nodes[f->n++] = node;
 }
 
-/* --- the story
- * -----------------------------------------------------------------------------------*/
-
 static void print_rows(const struct world *w, const struct search *s, const int part_of[PARTS])
 {
     printf("#        ");
@@ -224,9 +221,6 @@ NORETURN void assert_failed(const char *cond, const char *file, int line, const 
     (void)fflush(stdout);
     _Exit(1);
 }
-
-/* --- the search
- * ----------------------------------------------------------------------------------*/
 
 /* "Always an end": without further faults every part ends. The states on a way that did end are
  * remembered; one that comes back to itself never does. NULL, or what is wrong. */

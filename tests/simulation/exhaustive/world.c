@@ -7,9 +7,6 @@ struct world_coverage world_coverage;
 
 const struct protocol_config world_proto = {.signature_window_us = WINDOW * TICK_US};
 
-/* --- memory of a controller <-> the protocol's struct
- * --------------------------------------------*/
-
 #define FLAGS(F)                                                                                   \
     F(0, wanted)                                                                                   \
     F(1, ambiguous)                                                                                \
@@ -46,9 +43,6 @@ void world_pack(struct memory *m, const struct protocol_attempt *a)
     m->modified = (uint8_t)a->modified;
     m->refused = (uint8_t)a->refused;
 }
-
-/* --- the world
- * -----------------------------------------------------------------------------------*/
 
 const struct world_coverage *world_covered(void)
 {
@@ -249,9 +243,6 @@ void world_create_job(struct world *w, int p, int n)
     w->part[p].fresh[n] = 1;
 }
 
-/* --- leadership
- * ----------------------------------------------------------------------------------*/
-
 static bool move_take_over(struct world *w, int c, const struct world_config *cfg,
                            const char **ret_wrong)
 {
@@ -294,9 +285,6 @@ static bool move_renew(struct world *w, int c)
     w->lease = me->lease = LEASE;
     return news;
 }
-
-/* --- one controller, one part
- * --------------------------------------------------------------------*/
 
 /* What the intent's transaction checks (sql/queries): a number is used only when the attempt before
  * has ended without success, and a slot only below the limit. */

@@ -4,9 +4,6 @@
 
 #include <stdio.h>
 
-/* --- promises
- * ------------------------------------------------------------------------------------*/
-
 /* May a Create that is signed or under way still make this job? */
 static bool may_land(const struct world *w, int p, int n)
 {
@@ -120,9 +117,6 @@ bool world_ended(const struct world *w, const struct world_config *cfg)
     return w->held == 0;
 }
 
-/* --- a calm world
- * --------------------------------------------------------------------------------*/
-
 /* The move, when it is possible; the first promise broken stays in *wrong. */
 static bool calm(struct world *w, enum move_kind kind, int c, int p, int v,
                  const struct world_config *cfg, const char **wrong)
@@ -187,9 +181,6 @@ const char *world_calm_round(struct world *w, const struct world_config *cfg)
     return wrong != NULL ? wrong : world_check(w, cfg);
 }
 
-/* --- equal states
- * --------------------------------------------------------------------------------*/
-
 static void swap_parts(struct world *w)
 {
     struct part part = w->part[0];
@@ -240,9 +231,6 @@ void world_canon(struct world *w, const struct world_config *cfg, int *ret_swapp
     }
     *w = best;
 }
-
-/* --- all moves, and their words
- * ------------------------------------------------------------------*/
 
 struct move_shape {
     const char *words; /* %c controller, %p part, then the variant's words */

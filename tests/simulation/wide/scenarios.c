@@ -73,8 +73,6 @@ static bool there(const struct world *w)
     return w->db.t[T_CAMPAIGN].n > 0;
 }
 
-/* --- a bug that fails every part -------------------------------------------------------------- */
-
 struct bug {
     const char *text;
     bool begun;
@@ -141,8 +139,6 @@ static void bug_fails_every_part(const char *name)
     (void)say(held == runs && most <= 3 && broken == 0, name, what);
     free(cover);
 }
-
-/* --- an hour in which every call is throttled ------------------------------------------------- */
 
 #define FROM_US  (20 * MINUTE)
 #define TO_US    (FROM_US + HOUR)
@@ -239,8 +235,6 @@ static void throttle_of_an_hour(const char *name)
         (void)say(parts && traffic && resumed, name, what);
     }
 }
-
-/* --- caps at five levels ---------------------------------------------------------------------- */
 
 #define CUT_US (25 * MINUTE) /* then nobody may spend any more */
 #define PARTS  40

@@ -9,8 +9,6 @@
 #include "core/sched/ready_queue.h"
 #include "sim_world.h"
 
-/* --- facts and records --- */
-
 void carry_fact(struct world *w, struct ctl *c, int64_t attempt_id, const struct fact *f)
 {
     struct protocol_config pc;
@@ -133,8 +131,6 @@ bool carry_records(struct world *w, struct ctl *c)
     }
     return c->leading;
 }
-
-/* --- intents --- */
 
 struct batch { /* what one intend transaction works on */
     struct leader_view f;

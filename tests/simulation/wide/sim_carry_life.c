@@ -8,8 +8,6 @@
 #define CANCEL_BATCH    64
 #define OPERATION_BATCH 64
 
-/* --- moves of stages and campaigns --- */
-
 /* The next attempts of a held stage begin with a canary again. */
 static void write_resume(struct world *w, struct live_stage *ls)
 {
@@ -81,8 +79,6 @@ static bool move_states(struct world *w, struct ctl *c, struct live_campaign *lc
     return true;
 }
 
-/* --- attempts and tasks that are wanted no more --- */
-
 static void unwant(struct world *w, struct ctl *c, struct live_attempt *a)
 {
     if (a->p.wanted) {
@@ -142,8 +138,6 @@ static bool cancel_waiting(struct world *w, struct ctl *c, struct live_campaign 
     }
     return ok;
 }
-
-/* --- operations --- */
 
 struct page { /* failed tasks of one stage */
     struct task_row rows[OPERATION_BATCH];

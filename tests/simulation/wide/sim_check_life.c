@@ -9,8 +9,6 @@ static bool has_lived(enum stage_state s)
     return s != STAGE_BLOCKED && s != STAGE_SKIPPED && s != STAGE_CANCELLED;
 }
 
-/* --- stages ----------------------------------------------------------------------------------- */
-
 struct needs { /* of a stage */
     bool met;  /* all have succeeded */
     bool dead; /* one has ended otherwise */
@@ -80,8 +78,6 @@ void judge_skipped(struct world *w, int stage)
         wrong(w, "I18", "stage %d stays skipped, and all it needs has succeeded", stage);
     }
 }
-
-/* --- campaigns -------------------------------------------------------------------------------- */
 
 static void check_campaign_end(struct world *w, int campaign, enum campaign_state to)
 {
@@ -162,8 +158,6 @@ void judge_campaign_moves(struct world *w, const struct live_campaign *lc, enum 
     }
 }
 
-/* --- jobs that are stopped -------------------------------------------------------------------- */
-
 /* All its jobs are to be stopped: that is what people want, as far as the leader has heard. */
 void judge_unwanted(struct world *w, const struct live_campaign *lc)
 {
@@ -187,8 +181,6 @@ void judge_stop(struct world *w, const struct call *k)
         wrong(w, "I11", "%s is stopped and nobody has asked for that", a->name.s);
     }
 }
-
-/* --- parts that are tried again --------------------------------------------------------------- */
 
 static int64_t wait_of(const struct spec_stage *s, enum cause cause)
 {
@@ -235,8 +227,6 @@ void judge_back_off(struct world *w, int attempt)
               (long long)(early_us / SEC));
     }
 }
-
-/* --- what is intended and not sent ------------------------------------------------------------ */
 
 /* No more is intended than the rate sends within two seconds. */
 void judge_unsent(struct world *w, const struct ctl *c, int launches)

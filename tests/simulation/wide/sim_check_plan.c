@@ -8,9 +8,6 @@
 #define LONG_ALIVE_US (10 * MINUTE)
 #define SHARD_US      (5 * MINUTE) /* our worker has made its first shard durable */
 
-/* --- limits of parts ---------------------------------------------------------------------------
- */
-
 static void check_limit(struct world *w, const char *of, int64_t id, int64_t limit, int64_t live,
                         int64_t started)
 {
@@ -66,8 +63,6 @@ static void check_types(struct world *w, const struct sched_view *v, const struc
     }
 }
 
-/* --- pools ------------------------------------------------------------------------------------ */
-
 static void check_pools(struct world *w, const struct sched_view *v, const struct sched_plan *p)
 {
     int64_t kept[KINDS_MAX] = {0};
@@ -117,8 +112,6 @@ void judge_pool_expired(struct world *w, int job)
               j->name.s);
     }
 }
-
-/* --- what a refusal teaches ------------------------------------------------------------------- */
 
 static int64_t ours_of(const struct ctl *c, int type)
 {
@@ -198,8 +191,6 @@ void judge_plan_limits(struct world *w, const struct ctl *c, const struct sched_
     check_gangs(w, v, p);
 }
 
-/* --- canary and breaker, counted from rows ---------------------------------------------------- */
-
 struct tries { /* of a stage since its breaker was reset */
     int64_t live, failed;
     bool passed;
@@ -257,8 +248,6 @@ void judge_tripped(struct world *w, int stage)
         wrong(w, "I18", "stage %d is held after %lld failures", stage, (long long)n.failed);
     }
 }
-
-/* --- retries ---------------------------------------------------------------------------------- */
 
 /* What an earlier try lacked the next one has. */
 void judge_retry(struct world *w, int attempt)

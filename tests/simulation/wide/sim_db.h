@@ -4,7 +4,6 @@
 #include "core/money/budget.h"
 #include "core/rows.h"
 
-/* --- the store's rows (sim_store.c); an index is the id --- */
 struct db_campaign {
     int project, priority, stage0, stages_n;
     enum campaign_state state;

@@ -13,7 +13,6 @@ static void fact_of(struct world *w, struct ctl *c, int64_t id, enum fact_kind k
     carry_fact(w, c, id, &(struct fact){.kind = kind, .at_us = ctl_boot(w, c), .cause = cause});
 }
 
-/* --- what is asked --- */
 static int call_of(struct world *w, struct ctl *c, enum call_kind kind,
                    const struct live_attempt *a)
 {
@@ -137,7 +136,6 @@ void execute_tick(struct world *w, struct ctl *c)
     }
 }
 
-/* --- what is answered --- */
 static enum aws_outcome outcome_of(enum answer answer)
 {
     static const enum aws_outcome outcomes[] = {[ANSWER_OK] = AWS_OK,

@@ -9,8 +9,6 @@
 
 #define ARENA_MAX 4096 /* never used: specs are the world's */
 
-/* --- rows --- */
-
 static void campaign_row_of(struct world *w, int i, struct campaign_row *ret)
 {
     const struct db_campaign *d = CAMPAIGN(w, i);
@@ -120,8 +118,6 @@ static void pool_row_of(struct world *w, int i, struct pool_row *ret)
     memcpy(ret->instance_type, w->types[d->type], strlen(w->types[d->type]) + 1);
 }
 
-/* --- what a stage's attempts teach (view_breaker, view_durations, view_promises) --- */
-
 /* Links the attempts of each stage, oldest first and newest first. */
 static void link_attempts(struct world *w)
 {
@@ -181,8 +177,6 @@ static void load_durations(struct world *w, struct live_stage *ls)
         }
     }
 }
-
-/* --- campaigns --- */
 
 static void load_tasks(struct world *w, struct live_stage *ls)
 {
@@ -280,8 +274,6 @@ static void refresh_campaign(struct world *w, const struct ctl *c, struct live_c
     }
 }
 
-/* --- above campaigns --- */
-
 static void load_projects(struct world *w, struct ctl *c)
 {
     struct leader_state *s = &c->state;
@@ -355,8 +347,6 @@ static void load_task_changes(struct world *w, struct ctl *c)
         }
     }
 }
-
-/* --- takeover and look --- */
 
 static void take_over(struct world *w, struct ctl *c, int i)
 {

@@ -22,7 +22,6 @@ static const char *const type_names[TYPES_MAX] = {"ml.c5.18xlarge", "ml.c5n.18xl
                                                   "ml.m5.4xlarge", "ml.p4d.24xlarge"};
 static const char *const stage_names[STAGES_PER_CAMPAIGN] = {"download", "index", "train"};
 
-/* --- what there is to do, drawn once --- */
 static void draw_retry(struct rng *r, struct spec_stage *s)
 {
     if (rng_chance(r, 0.2)) {
@@ -173,7 +172,6 @@ void op_plan(struct world *w)
     w->campaigns_n = w->cfg.campaigns;
 }
 
-/* --- submit --- */
 static void add_stage(struct world *w, int campaign, int stage, int k, int parts)
 {
     struct rng *r = &w->rng_op;
@@ -242,7 +240,6 @@ void op_submit(struct world *w, int campaign, int parts)
     trace(w, 0x5b317, (uint64_t)campaign);
 }
 
-/* --- edits --- */
 static void edit_cap(struct world *w, struct rng *r, int campaign)
 {
     const struct db_campaign *dc = CAMPAIGN(w, campaign);

@@ -120,7 +120,7 @@ int rows_kind(const struct world *w, const char *instance_type, enum market mark
             return i;
         }
     }
-    ASSERT(!"an instance type of this world");
+    ASSERT(false && "an instance type of this world");
     return 0;
 }
 
@@ -131,8 +131,6 @@ static void ledger_append(struct world *w, const struct ledger_entry *e, int n)
         memcpy(db_row(w, T_LEDGER, row), &e[i], sizeof *e);
     }
 }
-
-/* --- intend --- */
 
 /* Reserves at every level, or at none. */
 static bool reserve(struct budget *const b[BUDGET_LEVELS], musd_t musd)
@@ -247,8 +245,6 @@ bool rows_intend(struct world *w, int64_t epoch, struct intent *in)
     trace(w, 0x1417e4d, ATTEMPT(w, row_of_id(in->attempt_id))->request);
     return count_attempt(w, in);
 }
-
-/* --- record --- */
 
 /* Entries go to the ledger, and their sums into the money of every level. */
 static bool book(struct world *w, struct db_attempt *a, const struct ledger_entry *e, int n,
@@ -412,8 +408,6 @@ bool rows_record(struct world *w, const struct attempt_record *r)
     return !r->task_moves || record_task(w, a, r);
 }
 
-/* --- pools --- */
-
 bool rows_pool_end(struct world *w, const struct pool_end *e)
 {
     struct db_attempt *a = db_touch(w, T_ATTEMPT, (size_t)row_of_id(e->pool_id));
@@ -451,8 +445,6 @@ bool rows_pool_swap(struct world *w, int64_t pool_id, int64_t other_id)
     }
     return true;
 }
-
-/* --- adoption --- */
 
 /* A job of ours without a row (the store lost it): the row is written as it must have been. */
 bool rows_adopt(struct world *w, int64_t epoch, const struct adoption *ad)

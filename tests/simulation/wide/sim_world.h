@@ -51,7 +51,6 @@ enum site {
 
 struct world;
 
-/* --- what the seed draws, and what the shrinker takes away again (sim_swarm.c) --- */
 struct sim_config {
     uint64_t seed;
     double strength[FAULT_N]; /* 0: does not exist */
@@ -72,7 +71,6 @@ struct sim_config {
 };
 void swarm_draw(uint64_t seed, struct sim_config *ret);
 
-/* --- events (sim_clock.c) --- */
 enum event_kind {
     EV_ARRIVE,  /* a: call; reaches the service */
     EV_REPLY,   /* a: call; reaches the controller, or its time-out does */
@@ -100,7 +98,6 @@ struct heap_of_events {
     uint32_t seq;
 };
 
-/* --- SageMaker (sim_sagemaker.c, sim_jobs.c) --- */
 struct job_view { /* what a Describe says */
     enum job_status status;
     enum job_phase phase;
@@ -200,7 +197,6 @@ struct call {
     int64_t per_job, longest_run_s, volume_gb;
 };
 
-/* --- controllers (sim_controller.c and its sisters) --- */
 enum timer {
     TIMER_TICK,
     TIMER_ACT,
@@ -234,7 +230,6 @@ struct ctl {
     int clean_lists;     /* of the hold */
 };
 
-/* --- what the judge keeps (sim_check.c); survives whatever the store loses --- */
 struct intent_seen {
     uint64_t name_hash, request;
     int id, task, n, campaign;

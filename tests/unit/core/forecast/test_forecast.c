@@ -397,8 +397,6 @@ static void test_forecast__input_out_of_bounds_is_an_error(void **state)
     free(w);
 }
 
-/* --- too large -------------------------------------------------------------------------------- */
-
 static void test_forecast__what_is_out_of_reach_is_said_and_no_error(void **state)
 {
     (void)state;
