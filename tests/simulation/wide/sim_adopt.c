@@ -115,7 +115,8 @@ static bool end_hold(struct world *w, struct ctl *c)
     tell(w, -1, "controller %d ends its hold", c->id);
     c->hold = false;
     for (size_t i = 0; i < c->state.campaigns_n; i++) {
-        c->state.campaigns[i]->row.version = 0; /* what people want is read again */
+        struct live_campaign *lc = c->state.campaigns[i]; /* a cancel was only a pause so long */
+        lc->row.wanted = CAMPAIGN(w, row_of_id(lc->row.id))->wanted;
     }
     c->state.decide = c->state.look_at_db = true;
     return true;
