@@ -80,6 +80,7 @@ static void do_create(struct live_attempt *a)
     struct controller *c = a->io->c;
     struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
     if (a->request.n == 0 && (!parking_due(c, who) || !parking_tx(c, who, read_request, a))) {
+        fact_of(a, FACT_CREATE_UNSENT, CAUSE_NONE); /* else it would count as under way for ever */
         return;
     }
     if (!call_pace_take_create(&c->pace, clock_mono_us())) {
