@@ -488,7 +488,7 @@ static void care(struct campaign *c)
                                         .parts_limit = -1,
                                         .set_budget = true,
                                         .budget_musd = -1};
-    if (!waits_for_people(c) && c->prods > 0 && c->prods <= PRODS_MAX) {
+    if (!waits_for_people(c) && c->prods > 0 && c->prods < PRODS_MAX) {
         c->prods++;
         return;
     }
