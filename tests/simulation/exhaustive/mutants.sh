@@ -14,7 +14,7 @@ one() {
     dir=$out/mutants/$name
     rm -rf "$dir" && mkdir -p "$dir/orchestrator/core/protocol" || exit 1
     cp orchestrator/core/protocol/protocol.c "$dir/orchestrator/core/protocol/"
-    if ! patch -s -f -F 1 -p1 -d "$dir" < "$here/mutants/$name.patch" > "$dir/log" 2>&1; then
+    if ! patch -s -f -F 2 -p1 -d "$dir" < "$here/mutants/$name.patch" > "$dir/log" 2>&1; then
         echo "not ok - mutant $name: the patch does not apply"
         return
     fi
