@@ -138,7 +138,7 @@ static void test_log_tail__long_lines_and_many_hosts_are_bounded(void **state)
     (void)state;
     struct log_tail_evidence e;
     static struct log_line lines[200];
-    static char names[200][16];
+    static char names[200][24];
     AUTO_FREE char *big = xmalloc(100001);
     memset(big, 'x', 100000);
     big[100000] = '\0';
