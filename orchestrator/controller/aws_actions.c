@@ -80,7 +80,8 @@ static void do_create(struct live_attempt *a)
     struct controller *c = a->io->c;
     struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
     if (a->request.n == 0 && (!parking_due(c, who) || !parking_tx(c, who, read_request, a))) {
-        fact_of(a, FACT_CREATE_UNSENT, CAUSE_NONE); /* else it would count as under way for ever */
+        /* Without a fact the protocol would take the request for one under way. */
+        fact_of(a, FACT_CREATE_UNSENT, CAUSE_NONE);
         return;
     }
     if (!call_pace_take_create(&c->pace, clock_mono_us())) {
@@ -196,12 +197,12 @@ static void on_verified(void *ctx, struct output_verdict *v)
 
 static void do_verify(struct live_attempt *a)
 {
-    if (a->stage->spec == NULL && !a->p.wanted) { /* nothing says where to look, nobody wants it */
+    if (a->stage->spec == NULL && !a->p.wanted) { /* no place, or not wanted */
         (void)snprintf(a->reason, sizeof a->reason, "its output was not looked at");
         fact_of(a, FACT_VERIFIED, CAUSE_UNKNOWN);
         return;
     }
-    if (a->stage->spec == NULL || FP("verify.before")) { /* without a spec: not now */
+    if (a->stage->spec == NULL || FP("verify.before")) { /* without a spec: later */
         fact_of(a, FACT_VERIFY_FAILED, CAUSE_NONE);
         return;
     }

@@ -19,7 +19,7 @@ bool budget_state_tick(struct controller *c)
     while (leader_plan_budget_warning(&c->state, &w)) {
         if (!leader_tx(c, write_warning, &w) && !c->leading) {
             return false;
-        } /* not written: told by the log alone, and again by the next leader */
+        } /* not written: only the log has it, and the next leader tries again */
         leader_apply_budget_warning(&c->state, &w);
         if (w.tell) {
             log_event(LOG_WARN, "budget_threshold",

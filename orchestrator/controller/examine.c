@@ -35,7 +35,7 @@ static void on_lines(void *ctx, const struct log_line *lines, size_t n, const st
         log_event(LOG_WARN, "log_unreadable", LF_S("job", a->row.name.s), LF_S("code", f->code),
                   LF_I("status", f->status), LF_S("text", f->message));
     }
-    if (f->outcome == AWS_REFUSED) { /* waiting will not mend it */
+    if (f->outcome == AWS_REFUSED) { /* a refusal does not go away by waiting */
         conclude(a, NULL);
     } else {
         attempt_fact(a, &(struct fact){.kind = FACT_VERIFY_FAILED, .at_us = clock_boot_us()});

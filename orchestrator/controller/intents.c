@@ -65,7 +65,7 @@ static bool write_reasons(struct controller *c, const struct intent_batch *b,
     return true;
 }
 
-/* What is told of one campaign, besides its intents. */
+/* What the transaction reports of one campaign, besides its intents. */
 static bool write_campaign(struct controller *c, void *arg, struct err *err)
 {
     struct intent_batch *b = arg;
@@ -129,7 +129,7 @@ static bool intend_some(struct controller *c, struct intent_batch *b, int from, 
     m = 0;
     for (int i = from; i < from + n; i++) {
         if (b->lowered[i]) {
-            b->intents[i] = packed[m++]; /* what the transaction said of each */
+            b->intents[i] = packed[m++]; /* the transaction's result of each */
         }
     }
     return true;

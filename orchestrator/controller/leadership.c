@@ -182,7 +182,7 @@ static void on_renew(void *ctx)
     if (!c->leading) {
         return;
     }
-    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us / 4); /* due a moment early: soon again */
+    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us / 4); /* a moment early: again soon */
     if (!leader_renew_if_due(c, &err)) {
         leader_lose(c, "renewal_failed", &err);
     }

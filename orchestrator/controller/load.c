@@ -117,7 +117,7 @@ static bool know_project(struct controller *c, int64_t project_id, struct err *e
     return refresh_projects(c, err);
 }
 
-/* Its waiting tasks are not read: none can start. A skipped stage may be reopened by a retry. */
+/* The waiting tasks of a stage that has ended are not read. A retry may reopen a skipped stage. */
 static bool never_again(enum stage_state s)
 {
     return stage_state_terminal(s) && s != STAGE_SKIPPED;
@@ -263,7 +263,7 @@ static bool read_refresh(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
-/* What people want may have changed; our own columns are as we hold them. */
+/* What people want may have changed. Columns that only the leader writes are as memory has them. */
 static void apply_refresh(struct refresh *r)
 {
     struct live_campaign *lc = r->lc;

@@ -138,7 +138,7 @@ static bool write_adopted(struct controller *c, void *arg, struct err *err)
     struct adoption a;
     int64_t task_id = 0;
     if (!adoption_of(&c->state, c->cfg.job_prefix, v->job, &v->u->place, v->u->task_id, &a)) {
-        return true; /* it does not say enough to be an attempt */
+        return true; /* it lacks the fields of an attempt */
     }
     if (!store_adopt(c->store, c->state.epoch, &a, &task_id, err)) {
         return false;
@@ -154,7 +154,7 @@ static bool write_revived(struct controller *c, void *arg, struct err *err)
                                 v->stray.reserved_musd, &v->written, err);
 }
 
-/* True: it is an attempt again, or it is tried later, or we do not lead any more. */
+/* True: the job is an attempt again, or will be tried later, or the leadership is lost. */
 static bool taken(struct controller *c, leader_fn *fn, struct sweep_verdict *v, const char *event)
 {
     struct err err;
@@ -162,7 +162,7 @@ static bool taken(struct controller *c, leader_fn *fn, struct sweep_verdict *v, 
     if (meaning == TX_BUSY) {
         later(c);
     } else if (meaning == TX_REFUSED) {
-        /* The database does not take this one: it is held as a stray, and a person is told. */
+        /* The database refuses its rows: the job is held as a stray, and the log says so. */
         parking_refuse(c, PARKING_ATTEMPT(v->u->place.campaign_id, v->job->attempt_id), meaning,
                        &err);
         return !c->leading;
@@ -188,7 +188,7 @@ static void decide(struct controller *c, const struct job_description *job)
         hold(c, job, "lost");
     } else if (job->request_hash[0] == '\0' ||
                !leader_plan_stray(&c->state, job, u->arn, "void", &v.stray)) {
-        decided(c); /* somebody else's, under the name of an attempt that never was */
+        decided(c); /* somebody else's job under a name that no attempt of ours has had */
     } else if (!taken(c, write_revived, &v, "void_attempt_alive")) {
         hold(c, job, "void");
     }

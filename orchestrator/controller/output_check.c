@@ -211,7 +211,7 @@ static void on_tail(void *ctx, const struct s3_result *r)
         return;
     }
     if (answer != OUTPUT_READ || !parquet_footer_n(r->body, k->plan.input_size, &n)) {
-        judge_rows(k, false, 0); /* no Parquet, or it is gone: the manifest is all there is */
+        judge_rows(k, false, 0); /* no Parquet file, or it is gone: only the manifest is checked */
         return;
     }
     int64_t from = k->plan.input_size - PARQUET_TAIL - n;
@@ -265,7 +265,7 @@ static void look(struct output_check *k)
     }
 }
 
-/* An answer that needs no call, given from the loop. */
+/* An answer without a call to S3, given in the next turn of the loop. */
 static void answer_later(void *p)
 {
     struct output_check *k = p;

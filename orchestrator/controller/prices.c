@@ -25,7 +25,7 @@ static void file_look(const struct controller *c, struct prices_file *ret)
     }
 }
 
-/* NULL: it cannot be read, and a person is told. */
+/* NULL: it cannot be read; the log says why. */
 static json_t *file_read(const struct controller *c)
 {
     AUTO_FILE FILE *f = fopen(c->cfg.prices_file, "re");

@@ -93,7 +93,7 @@ void progress_tick(struct controller *c, int64_t *wake_us)
             continue;
         }
         if (c->progress_n >= LOOKS_AT_ONCE) {
-            return; /* an answer brings us back */
+            return; /* the answer causes the next look */
         }
         if (leader_progress_due(a, now_us, c->cfg.progress_interval_us)) {
             (void)look(a);

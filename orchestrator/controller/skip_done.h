@@ -6,5 +6,5 @@ struct controller;
 
 /* Takes the answers that came, asks about more. False: leadership lost. */
 bool skip_done_tick(struct controller *c);
-/* Lets go of all questions; their tasks are not put back. */
+/* Drops all questions. Their tasks are not queued again. */
 void skip_done_cancel_all(struct controller *c);

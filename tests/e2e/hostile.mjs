@@ -11,7 +11,7 @@ const intruders = (page) => page.evaluate(() => ({ ran: window.__xss ?? null, cs
 
 async function real(page) {
   const spec = SPEC.replace(/^name: .*$/m, 'name: hostile').replace(/fan_out: .*/, 'fan_out: {from: api}\n    canary: off\n    breaker: off');
-  await please('faults', JSON.stringify([{ kind: 'job_failure', operation: 'CreateTrainingJob', name_contains: 'download', times: 1000, reason: `AlgorithmError: ${MARKUP}, exit code: 1`.slice(0, 240) }]));
+  await please('faults', JSON.stringify([{ kind: 'job_failure', operation: 'CreateTrainingJob', name_contains: 'download', times: 1000, reason: `AlgorithmError: ValueError: ${MARKUP}, exit code: 1`.slice(0, 240) }]));
   const id = (await api('POST', '/campaigns', spec, 'application/yaml')).json.id;
   const lines = CORPUS.map((x) => JSON.stringify({ uri: `s3://drover-test/${x}/part.parquet`, size: 1 })).join('\n');
   const control = await api('POST', `/campaigns/${id}/parts?stage=download`, '{"uri":"s3://drover-test/\\u001b[31m","size":1}', 'application/x-ndjson');

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Aim: drover finds credentials, profiles and endpoints where Debian's botocore finds them.
 
 Method: creds_tool prints what our search decides; botocore's session is asked in a process of its
