@@ -196,8 +196,8 @@ def case_a_refusal_that_lied_and_was_replaced(s):
     running(s, cid, 2)
     s.faults()
     first = jobs(s, cid)[0]["name"]
-    wait_for(lambda: [j for j in jobs(s, cid) if j["name"] == first and j["status"] == "Stopped"], 30, "its stop")
-    tap.ok(True, f"{s.what}the one that nobody waits for is stopped")
+    stopped = wait_for(lambda: [j for j in jobs(s, cid) if j["name"] == first and j["status"] == "Stopped"], 30)
+    tap.ok(stopped, f"{s.what}the one that nobody waits for is stopped", jobs(s, cid))
     ends(s, cid)
     wait_for(lambda: strays(s)["sum"]["running"] == 0 or None, 20, "its end")
     mine = [r for r in strays(s)["strays"] if r["job_name"] == first]

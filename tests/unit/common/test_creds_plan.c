@@ -6,49 +6,13 @@
 #include "common/creds_process.h"
 #include "common/keyring.h"
 #include "common/profiles.h"
+#include "tests/kit/aws_profile.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static char folder[64];
-static char credentials_path[96];
-static char config_path[96];
-
-static void put_file(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
-static void put_env(const char *name, const char *value)
-{
-    assert_int_equal(setenv(name, value, 1), 0);
-}
-
-static int fresh(void **state)
-{
-    (void)state;
-    for (char **e = environ; *e != NULL;) {
-        struct str rest = str_of(*e);
-        AUTO_FREE char *name = str_dup(str_split(&rest, '='));
-        if (str_starts(str_of(name), "AWS_")) {
-            unsetenv(name);
-        } else {
-            e++;
-        }
-    }
-    put_env("AWS_SHARED_CREDENTIALS_FILE", credentials_path);
-    put_env("AWS_CONFIG_FILE", config_path);
-    put_env("AWS_EC2_METADATA_DISABLED", "true");
-    (void)unlink(credentials_path);
-    (void)unlink(config_path);
-    return 0;
-}
 
 static void plan_of(struct creds_plan *p)
 {
@@ -386,13 +350,10 @@ static void test_keyring__renews_before_the_end(void **state)
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    (void)snprintf(folder, sizeof folder, "/tmp/drover-test-creds-XXXXXX");
-    if (mkdtemp(folder) == NULL) {
+    if (!aws_profile_begin()) {
         return 1;
     }
-    (void)snprintf(credentials_path, sizeof credentials_path, "%s/credentials", folder);
-    (void)snprintf(config_path, sizeof config_path, "%s/config", folder);
-#define TEST(f) cmocka_unit_test_setup(f, fresh)
+#define TEST(f) cmocka_unit_test_setup(f, aws_profile_fresh)
     const struct CMUnitTest tests[] = {
         TEST(test_plan__the_order_is_the_sdks),
         TEST(test_plan__half_a_pair_is_an_error),
@@ -408,8 +369,6 @@ int main(void)
         TEST(test_keyring__renews_before_the_end),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    (void)unlink(credentials_path);
-    (void)unlink(config_path);
-    (void)rmdir(folder);
+    aws_profile_end();
     return failed;
 }

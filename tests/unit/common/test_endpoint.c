@@ -1,63 +1,13 @@
 /* Aim: region and endpoints are found where the AWS SDKs find them, in their order.
- * Method: environment and small profile files in a
- * folder of its own; the developer's own environment is cleared first. */
+ * Method: environment and small profile files in a folder of its own (kit/aws_profile.h). */
 #include "common/endpoint.h"
+#include "tests/kit/aws_profile.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static char folder[64];
-static char credentials_path[96];
-static char config_path[96];
-
-static void put_file(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
-static void put_env(const char *name, const char *value)
-{
-    assert_int_equal(setenv(name, value, 1), 0);
-}
-
-static int fresh(void **state)
-{
-    (void)state;
-    static const char *const names[] = {
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SESSION_TOKEN",
-        "AWS_SECURITY_TOKEN",
-        "AWS_PROFILE",
-        "AWS_DEFAULT_PROFILE",
-        "AWS_REGION",
-        "AWS_DEFAULT_REGION",
-        "AWS_ENDPOINT_URL",
-        "AWS_ENDPOINT_URL_S3",
-        "AWS_ENDPOINT_URL_SAGEMAKER",
-        "AWS_ENDPOINT_URL_CLOUDWATCH_LOGS",
-        "AWS_ENDPOINT_URL_LOGS",
-        "AWS_ENDPOINT_URL_SERVICE_QUOTAS",
-        "AWS_ENDPOINT_URL_STS",
-        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
-        "AWS_USE_FIPS_ENDPOINT",
-        "AWS_USE_DUALSTACK_ENDPOINT",
-    };
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        unsetenv(names[i]);
-    }
-    put_env("AWS_SHARED_CREDENTIALS_FILE", credentials_path);
-    put_env("AWS_CONFIG_FILE", config_path);
-    (void)unlink(credentials_path);
-    (void)unlink(config_path);
-    return 0;
-}
 
 static void expect_region(const char *want)
 {
@@ -192,13 +142,10 @@ static void test_signing_name__is_the_family_of_the_service(void **state)
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    (void)snprintf(folder, sizeof folder, "/tmp/drover-test-endpoint-XXXXXX");
-    if (mkdtemp(folder) == NULL) {
+    if (!aws_profile_begin()) {
         return 1;
     }
-    (void)snprintf(credentials_path, sizeof credentials_path, "%s/credentials", folder);
-    (void)snprintf(config_path, sizeof config_path, "%s/config", folder);
-#define TEST(f) cmocka_unit_test_setup(f, fresh)
+#define TEST(f) cmocka_unit_test_setup(f, aws_profile_fresh)
     const struct CMUnitTest tests[] = {
         TEST(test_region__comes_from_the_environment_then_the_profile),
         TEST(test_region__what_cannot_be_in_a_host_is_refused),
@@ -209,8 +156,6 @@ int main(void)
         TEST(test_signing_name__is_the_family_of_the_service),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    (void)unlink(credentials_path);
-    (void)unlink(config_path);
-    (void)rmdir(folder);
+    aws_profile_end();
     return failed;
 }
