@@ -27,7 +27,7 @@ static void warning(struct json_out *w, const char *code, const char *stage, con
 static void stage_plan(struct json_out *w, const struct spec_stage *sp,
                        const struct submit_stage *st)
 {
-    static const char *const fan_outs[] = {"none", "s3", "api"};
+    static const char *const fan_outs[] = {"none", "s3", "api", "count"};
     const struct apidb_rate *rate = &st->rate[0];
     json_out_object(w, NULL);
     json_out_str(w, "name", sp->name);

@@ -124,6 +124,9 @@ static bool stage_input(struct api_req *r, const struct spec_stage *sp, struct s
     case FAN_OUT_API:
         st->parts = -1;
         return true;
+    case FAN_OUT_COUNT:
+        st->parts = sp->fan_out_count;
+        return true;
     case FAN_OUT_S3:
         return stage_list(r, sp, st, err);
     }
@@ -281,8 +284,13 @@ static bool stage_write(struct api_req *r, const struct submit *s, int i, int64_
     if (!apidb_load_begin(r->db, campaign_id, id, st->parts, &load, err)) {
         return false;
     }
-    bool ok = sp->fan_out == FAN_OUT_NONE ? apidb_load_row(load, STR(""), 0, STR(""), err)
-                                          : load_listing(load, sp, st, err);
+    bool ok = true;
+    if (sp->fan_out == FAN_OUT_S3) {
+        ok = load_listing(load, sp, st, err);
+    }
+    for (int64_t k = 0; ok && sp->fan_out != FAN_OUT_S3 && k < st->parts; k++) {
+        ok = apidb_load_row(load, STR(""), 0, STR(""), err);
+    }
     return ok && apidb_load_end(load, true, err);
 }
 

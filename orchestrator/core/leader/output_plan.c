@@ -55,9 +55,12 @@ static struct task_input input_of(const struct live_attempt *a)
                                .vars_json = a->row.vars_json};
 }
 
-static void plan_input(const struct task_input *t, struct output_plan *ret)
+/* Index counts pairs, so a Parquet file among its input says nothing about its rows. */
+static void plan_input(const struct spec_stage *s, const struct task_input *t,
+                       struct output_plan *ret)
 {
-    bool counts = ret->kind == VERIFY_MANIFEST || ret->kind == VERIFY_IMG2DATASET;
+    bool counts = (ret->kind == VERIFY_MANIFEST || ret->kind == VERIFY_IMG2DATASET) &&
+                  (s->worker == WORKER_DOWNLOAD || s->worker == WORKER_NONE);
     ret->input_size = t->size;
     if (counts && t->uri != NULL && str_ends(str_of(t->uri), ".parquet")) {
         (void)put_place(str_of(t->uri), false, ret->input, NULL);
@@ -71,7 +74,7 @@ void output_plan_attempt(const struct live_attempt *a, struct output_plan *ret, 
     bool folder = s->verify == VERIFY_MANIFEST || s->verify == VERIFY_IMG2DATASET;
     *ret = (struct output_plan){.kind = s->verify, .count = s->verify_count};
     (void)snprintf(ret->task_id, sizeof ret->task_id, "%lld", (long long)a->row.task_id);
-    plan_input(&t, ret);
+    plan_input(s, &t, ret);
     if (s->verify == VERIFY_ARTIFACTS) {
         ret->told = put_place(str_of(a->artifacts), false, ret->place, err);
     } else if (s->verify != VERIFY_NONE) {
@@ -85,7 +88,7 @@ void output_plan_done_if(const struct live_campaign *lc, const struct live_stage
 {
     const struct spec_stage *s = ls->spec;
     *ret = (struct output_plan){.kind = s->done_if_kind};
-    plan_input(t, ret);
+    plan_input(s, t, ret);
     ret->told = expand(lc, ls, t, 1, s->done_if, s->done_if_kind != VERIFY_EXISTS, ret->place, err);
 }
 

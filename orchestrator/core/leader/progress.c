@@ -10,7 +10,7 @@
 bool leader_progress_watched(const struct live_attempt *a)
 {
     const struct spec_stage *spec = a->stage->spec;
-    return spec != NULL && spec->worker == WORKER_DOWNLOAD && a->row.state == ATTEMPT_RUNNING &&
+    return spec != NULL && spec->worker != WORKER_NONE && a->row.state == ATTEMPT_RUNNING &&
            a->p.wanted;
 }
 

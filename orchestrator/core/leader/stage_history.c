@@ -220,7 +220,7 @@ void stage_history_tick(struct leader_state *s, int64_t boot_us)
 {
     for (size_t i = 0; i < s->attempts_n; i++) {
         struct live_attempt *a = s->attempts[i];
-        bool foreign = a->stage->spec != NULL && a->stage->spec->worker != WORKER_DOWNLOAD;
+        bool foreign = a->stage->spec != NULL && a->stage->spec->worker == WORKER_NONE;
         if (a->row.state != ATTEMPT_RUNNING) {
             a->alive_us = 0;
             continue;

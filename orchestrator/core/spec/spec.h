@@ -15,6 +15,7 @@
 #define SPEC_WEIGHT_MAX      10000
 #define SPEC_CANARY_MAX      1000
 #define SPEC_QUARANTINE_MAX  1000
+#define SPEC_COUNT_MAX       100000 /* tasks of fan_out: {count: N} */
 
 struct spec_pair {
     const char *key;
@@ -23,8 +24,9 @@ struct spec_pair {
 enum spec_fan_out {
     FAN_OUT_NONE,
     FAN_OUT_S3,
-    FAN_OUT_API
-}; /* one task; objects of a listing; POST .../parts */
+    FAN_OUT_API,
+    FAN_OUT_COUNT
+}; /* one task; objects of a listing; POST .../parts; a number of tasks */
 enum spec_verify {
     VERIFY_MANIFEST,
     VERIFY_IMG2DATASET,
@@ -33,7 +35,7 @@ enum spec_verify {
     VERIFY_ARTIFACTS,
     VERIFY_NONE
 };
-enum spec_worker { WORKER_NONE, WORKER_DOWNLOAD };
+enum spec_worker { WORKER_NONE, WORKER_DOWNLOAD, WORKER_INDEX };
 
 enum spec_next { /* which instance type the next attempt takes */
                  NEXT_SAME,
@@ -80,6 +82,7 @@ struct spec_stage {
     const char *image; /* when worker is WORKER_NONE, or an override */
     enum spec_fan_out fan_out;
     const char *fan_out_from; /* s3://bucket/prefix*suffix, variables expanded */
+    int fan_out_count;        /* of FAN_OUT_COUNT, >= 1; they have {part} and no input */
     int per_part;             /* input files a task, >= 1 */
     const char *instance_type[SPEC_LADDER_MAX];
     int instance_type_n;

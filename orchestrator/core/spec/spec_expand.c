@@ -59,6 +59,24 @@ bool spec_is_task_variable(struct str name)
     return builtin_of(name) != B_NONE;
 }
 
+bool spec_names_the_task(const char *template)
+{
+    const char *t = template;
+    while (*t != '\0') {
+        struct str literal;
+        struct spec_field f;
+        bool has_field;
+        if (!spec_next_piece(&t, &literal, &has_field, &f, NULL)) {
+            return false;
+        }
+        if (has_field && !str_eq_cstr(f.name, "campaign") && !str_eq_cstr(f.name, "stage") &&
+            !str_eq_cstr(f.name, "attempt") && !str_eq_cstr(f.name, "size")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_number(enum builtin b)
 {
     return b == B_PART || b == B_SIZE || b == B_ATTEMPT || b == B_CAMPAIGN;

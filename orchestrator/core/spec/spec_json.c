@@ -101,6 +101,9 @@ static json_t *stage_out(const struct spec_stage *s)
     put_text(o, "image", s->image);
     put_i64(o, "fan_out", s->fan_out);
     put_text(o, "fan_out_from", s->fan_out_from);
+    if (s->fan_out == FAN_OUT_COUNT) {
+        put_i64(o, "fan_out_count", s->fan_out_count);
+    }
     put_i64(o, "per_part", s->per_part);
     (void)json_object_set_new(o, "instance_type", texts_out(s->instance_type, s->instance_type_n));
     put_i64(o, "instance_count", s->instance_count);
@@ -349,10 +352,13 @@ static void get_stage_lists(struct reader *r, const json_t *o, struct spec_stage
 static void get_stage(struct reader *r, const json_t *o, struct spec_stage *s)
 {
     s->name = need_text(r, o, "name");
-    s->worker = (enum spec_worker)get_i64(r, o, "worker", WORKER_NONE, WORKER_DOWNLOAD);
+    s->worker = (enum spec_worker)get_i64(r, o, "worker", WORKER_NONE, WORKER_INDEX);
     s->image = need_text(r, o, "image");
-    s->fan_out = (enum spec_fan_out)get_i64(r, o, "fan_out", FAN_OUT_NONE, FAN_OUT_API);
+    s->fan_out = (enum spec_fan_out)get_i64(r, o, "fan_out", FAN_OUT_NONE, FAN_OUT_COUNT);
     s->fan_out_from = get_text(r, o, "fan_out_from");
+    if (s->fan_out == FAN_OUT_COUNT) {
+        s->fan_out_count = (int)get_i64(r, o, "fan_out_count", 1, SPEC_COUNT_MAX);
+    }
     s->per_part = (int)get_i64(r, o, "per_part", 1, 1000000);
     s->instance_count = (int)get_i64(r, o, "instance_count", 1, 100000);
     s->volume_gb = (int)get_i64(r, o, "volume_gb", 1, 100000);

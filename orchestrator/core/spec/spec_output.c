@@ -1,30 +1,7 @@
-/* Reads a stage's inputs and the checks of its output: fan_out, the worker's url_list and
- * output_folder, verify, done_if. */
+/* Reads a stage's inputs and the checks of its output: fan_out, verify, done_if. */
 #include "spec_read.h"
+#include "spec_worker.h"
 #include <stdio.h>
-
-static bool names_the_task(const char *template)
-{
-    const char *t = template;
-    while (*t != '\0') {
-        struct str literal;
-        struct spec_field f;
-        bool has_field;
-        if (!spec_next_piece(&t, &literal, &has_field, &f, NULL)) {
-            return false;
-        }
-        if (has_field && !str_eq_cstr(f.name, "campaign") && !str_eq_cstr(f.name, "stage") &&
-            !str_eq_cstr(f.name, "attempt") && !str_eq_cstr(f.name, "size")) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool names_the_attempt(const char *template)
-{
-    return strstr(template, "{attempt}") != NULL || strstr(template, "{attempt:") != NULL;
-}
 
 static void read_from(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
@@ -48,10 +25,28 @@ static void read_from(struct spec_reader *r, const struct spec_node *p, struct s
     }
 }
 
+/* {count: 128}: tasks known by their numbers, for input that an earlier stage makes. */
+static void read_count(struct spec_reader *r, const struct spec_node *map,
+                       const struct spec_node *p, struct spec_stage *s)
+{
+    int64_t n = 1;
+    if (map->node->n > 1) {
+        spec_fault(r, p, "conflict", "fan_out: {count: 128}",
+                   "'count' stands alone: its parts have numbers and no input files");
+    }
+    (void)spec_i64(r, p, 1, SPEC_COUNT_MAX, &n);
+    s->fan_out = FAN_OUT_COUNT;
+    s->fan_out_count = (int)n;
+    r->no_input = true;
+}
+
 void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    static const struct spec_key keys[] = {
-        {"from", KEY_OPEN}, {"order", KEY_OPEN}, {"per_part", KEY_OPEN}, {"vars", KEY_OPEN}};
+    static const struct spec_key keys[] = {{"from", KEY_OPEN},
+                                           {"count", KEY_OPEN},
+                                           {"order", KEY_OPEN},
+                                           {"per_part", KEY_OPEN},
+                                           {"vars", KEY_OPEN}};
     static const char *const orders[] = {"name"};
     static const char *const orders_later[] = {"size", "none", NULL};
     struct spec_node at;
@@ -66,6 +61,10 @@ void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct 
         return;
     }
     spec_check_keys(r, p, keys, ARRAY_LEN(keys), false);
+    if (spec_child(r, p, "count", false, &at)) {
+        read_count(r, p, &at, s);
+        return;
+    }
     if (spec_child(r, p, "from", true, &at)) {
         read_from(r, &at, s);
     }
@@ -82,52 +81,6 @@ void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct 
         if (s->fan_out == FAN_OUT_S3) {
             spec_fault(r, &at, "conflict", "from: api", "files of a listing bring no variables");
         }
-    }
-}
-
-/* The hyperparameters that drover-worker requires. */
-static void check_download(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
-{
-    struct spec_node hyper;
-    struct spec_node at;
-    if (!spec_child(r, p, "hyperparameters", false, &hyper)) {
-        spec_fault(r, p, "required", "hyperparameters: {url_list: \"{uri}\", output_folder: ...}",
-                   "worker download needs the hyperparameters url_list and output_folder");
-        return;
-    }
-    if (hyper.node->kind != YAML_MAP) {
-        return; /* said already */
-    }
-    (void)spec_child(r, &hyper, "url_list", true, &at);
-    if (!spec_child(r, &hyper, "output_folder", true, &at)) {
-        return;
-    }
-    for (int i = 0; i < s->hyperparameters_n; i++) {
-        if (strcmp(s->hyperparameters[i].key, "output_folder") == 0) {
-            s->output = s->hyperparameters[i].value;
-        }
-    }
-    if (s->output == NULL || !spec_s3(r, &at, s->output)) {
-        return;
-    }
-    if (s->fan_out != FAN_OUT_NONE && !names_the_task(s->output)) {
-        spec_fault(r, &at, "conflict", "add {part:05d}: s3://bucket/img/{part:05d}/",
-                   "every part would write to the same place");
-    }
-    if (names_the_attempt(s->output)) {
-        spec_fault(r, &at, "conflict", "leave {attempt} out",
-                   "a retry must find what the attempt before it finished");
-    }
-}
-
-static void check_isolation(struct spec_reader *r, const struct spec_node *p,
-                            const struct spec_stage *s)
-{
-    struct spec_node at;
-    if (s->worker == WORKER_DOWNLOAD && s->network_isolation &&
-        spec_child(r, p, "network_isolation", false, &at)) {
-        spec_fault(r, &at, "conflict", "leave it out",
-                   "an isolated container has no network at all: it could not download");
     }
 }
 
@@ -185,8 +138,9 @@ static void read_verify(struct spec_reader *r, const struct spec_node *p, struct
     } else if (s->verify == VERIFY_COUNT) {
         spec_fault(r, p, "required", "verify: {count: 12, prefix: \"s3://bucket/prefix/\"}",
                    "how many keys below which prefix is not said");
-    } else if (s->worker == WORKER_DOWNLOAD && s->verify == VERIFY_ARTIFACTS) {
-        spec_fault(r, p, "conflict", "manifest", "worker download leaves no model artifact");
+    } else if (s->worker != WORKER_NONE && s->verify == VERIFY_ARTIFACTS) {
+        spec_fault(r, p, "conflict", "manifest", "worker %s leaves no model artifact",
+                   spec_worker_verb(s->worker));
     } else if (s->worker == WORKER_NONE && s->output == NULL &&
                (s->verify == VERIFY_MANIFEST || s->verify == VERIFY_IMG2DATASET)) {
         spec_fault(r, p, "required", "output: \"s3://bucket/prefix/{part:05d}/\"",
@@ -220,7 +174,8 @@ static void read_done_if(struct spec_reader *r, const struct spec_node *p, struc
         spec_fault(r, p, found == 0 ? "required" : "conflict",
                    "{manifest: \"s3://bucket/img/{part:05d}/\"} or {exists: KEY}",
                    "one of manifest, img2dataset and exists is needed");
-    } else if (s->done_if != NULL && s->fan_out != FAN_OUT_NONE && !names_the_task(s->done_if)) {
+    } else if (s->done_if != NULL && s->fan_out != FAN_OUT_NONE &&
+               !spec_names_the_task(s->done_if)) {
         spec_fault(r, p, "conflict", "add {part:05d}",
                    "the same place would prove every part done");
     }
@@ -246,16 +201,10 @@ void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct s
 {
     struct spec_node at;
     s->verify = s->worker == WORKER_NONE ? VERIFY_ARTIFACTS : VERIFY_MANIFEST;
-    if (s->worker == WORKER_DOWNLOAD) {
-        check_download(r, p, s);
-        if (spec_child(r, p, "output", false, &at)) {
-            spec_fault(r, &at, "conflict", "hyperparameters: {output_folder: ...}",
-                       "the output of worker download is its hyperparameter output_folder");
-        }
-    } else {
+    spec_read_worker(r, p, s);
+    if (s->worker == WORKER_NONE) {
         read_image_output(r, p, s);
     }
-    check_isolation(r, p, s);
     if (spec_child(r, p, "verify", false, &at)) {
         read_verify(r, &at, s);
     }

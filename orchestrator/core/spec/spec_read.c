@@ -169,7 +169,9 @@ static bool is_task_var(const struct spec_reader *r, struct str name)
             return true;
         }
     }
-    return spec_is_task_variable(name);
+    bool of_input = str_eq_cstr(name, "uri") || str_eq_cstr(name, "file_name") ||
+                    str_eq_cstr(name, "stem") || str_eq_cstr(name, "size");
+    return spec_is_task_variable(name) && !(r->no_input && of_input);
 }
 
 static bool unknown_var(struct spec_reader *r, const struct spec_node *p, struct str name,
@@ -192,7 +194,10 @@ static bool unknown_var(struct spec_reader *r, const struct spec_node *p, struct
     char hint[256];
     (void)snprintf(hint, sizeof hint, "%s; '{{' writes a brace",
                    n == 0 ? "there are no variables: add 'vars'" : guess);
-    if (braces == BRACES_VARS && is_task_var(r, name)) {
+    if (r->no_input && spec_is_task_variable(name) && braces == BRACES_TEMPLATE) {
+        spec_fault(r, p, "unknown_variable", "{part:05d}",
+                   "parts of fan_out: {count: ...} have no input, so '{%s}' has no value", word);
+    } else if (braces == BRACES_VARS && is_task_var(r, name)) {
         spec_fault(r, p, "unknown_variable", hint,
                    "'{%s}' differs from task to task and has no value here", word);
     } else {

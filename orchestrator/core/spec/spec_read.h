@@ -32,6 +32,7 @@ struct spec_reader {
     int vars_n;
     const char *task_vars[SPEC_VARS_MAX]; /* of the stage being read: fan_out.vars */
     int task_vars_n;
+    bool no_input; /* tasks of the stage being read have no input: no {uri} and its like */
     size_t strings_bytes;
     struct spec_retry retry[CAUSE_COUNT];
     const char *default_output; /* of a user's image that names none; NULL: none */
@@ -97,6 +98,9 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
 /* spec_output.c: fan_out, hyperparameters' places, verify, done_if. */
 void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+/* spec_worker.c: the keys and hyperparameters that drover-worker reads. Sets the output of a stage
+ * that runs it. */
+void spec_read_worker(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* spec_guard.c: limits, canary, breaker, quarantine, hang and twin of a stage. */
 void spec_guard_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* off, no or false */
@@ -117,3 +121,5 @@ struct spec_field {
 bool spec_next_piece(const char **t, struct str *literal, bool *ret_field, struct spec_field *field,
                      struct err *err);
 bool spec_is_task_variable(struct str name);
+/* True when the template's value differs from task to task. */
+bool spec_names_the_task(const char *template);

@@ -1,6 +1,7 @@
 /* One stage of a campaign file. */
 #include "common/secret_shape.h"
 #include "spec_read.h"
+#include "spec_worker.h"
 #include "worker_protocol.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@ static const struct spec_key stage_keys[] = {
     {"hang", KEY_OPEN},
     {"twin", KEY_OPEN},
     {"extends", KEY_LATER},
-    {"from", KEY_LATER},
+    {"from", KEY_OPEN},
     {"to", KEY_LATER},
     {"auth", KEY_LATER},
     {"framework", KEY_LATER},
@@ -48,7 +49,7 @@ static const struct spec_key stage_keys[] = {
     {"matrix", KEY_LATER},
     {"gate", KEY_LATER},
     {"input", KEY_LATER},
-    {"path_prefix", KEY_LATER},
+    {"path_prefix", KEY_OPEN},
     {"checkpoint", KEY_LATER},
     {"resumable", KEY_OPEN},
     {"spot", KEY_OPEN},
@@ -114,8 +115,8 @@ static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct s
 {
     static const char *const kinds[] = {"jobs"};
     static const char *const kinds_later[] = {"lustre", "endpoint", NULL};
-    static const char *const workers[] = {"download"};
-    static const char *const workers_later[] = {"copy", "index", "train-sample", NULL};
+    static const char *const workers[] = {"download", "index"};
+    static const char *const workers_later[] = {"copy", "train-sample", NULL};
     struct spec_node at;
     int i;
     if (spec_child(r, p, "kind", false, &at) &&
@@ -124,11 +125,12 @@ static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct s
         return false;
     }
     if (spec_child(r, p, "worker", false, &at)) {
-        if (!spec_choice(r, &at, workers, ARRAY_LEN(workers), workers_later, &i) &&
-            is_word_of(at.node, workers_later)) {
+        bool good = spec_choice(r, &at, workers, ARRAY_LEN(workers), workers_later, &i);
+        if (!good && is_word_of(at.node, workers_later)) {
             return false;
         }
-        s->worker = WORKER_DOWNLOAD; /* a word mistyped hides no fault of the rest */
+        /* a word mistyped hides no fault of the rest */
+        s->worker = good ? (enum spec_worker)(i + 1) : WORKER_DOWNLOAD;
     }
     for (size_t k = 0; k < p->node->n; k++) {
         const char *key = p->node->keys[k];
@@ -164,7 +166,7 @@ static bool image_ok(const char *s)
 static void read_image(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node at;
-    s->image = s->worker == WORKER_DOWNLOAD ? r->defaults->worker_image : NULL;
+    s->image = s->worker != WORKER_NONE ? r->defaults->worker_image : NULL;
     if (spec_child(r, p, "image", false, &at)) {
         if (spec_text(r, &at, BRACES_VARS, 255, &s->image) && !image_ok(s->image)) {
             spec_fault(r, &at, "pattern",
@@ -172,7 +174,7 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
                        "'%.120s' is no image", s->image);
         }
     } else if (s->worker == WORKER_NONE) {
-        spec_fault(r, p, "required", "worker: download, or image: REPOSITORY@sha256:...",
+        spec_fault(r, p, "required", "worker: download or index, or image: REPOSITORY@sha256:...",
                    "what the stage runs is not said");
     } else if (s->image == NULL) {
         spec_fault(r, p, "required", "image: REPOSITORY@sha256:..., or set DROVER_WORKER_IMAGE",
@@ -223,9 +225,9 @@ static void read_size(struct spec_reader *r, const struct spec_node *p, struct s
     int64_t n;
     if (spec_child(r, p, "instance_count", false, &at) && spec_i64(r, &at, 1, 256, &n)) {
         s->instance_count = (int)n;
-        if (n > 1 && s->worker == WORKER_DOWNLOAD) {
+        if (n > 1 && s->worker != WORKER_NONE) {
             spec_fault(r, &at, "conflict", "1: parts run side by side as jobs of their own",
-                       "a job of worker download has one instance");
+                       "a job of worker %s has one instance", spec_worker_verb(s->worker));
         }
     }
     if (spec_child(r, p, "volume_gb", false, &at) && spec_i64(r, &at, 1, 2000, &n)) {
@@ -381,6 +383,7 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
         return;
     }
     r->task_vars_n = 0;
+    r->no_input = false;
     read_name(r, p, s);
     read_needs(r, p, s);
     bool known = read_kind(r, p, s);

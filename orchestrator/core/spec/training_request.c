@@ -4,6 +4,7 @@
 #include "common/hash.h"
 #include "spec_expand.h"
 #include "spec_read.h"
+#include "spec_worker.h"
 #include "worker_protocol.h"
 #include <assert.h>
 #include <stdio.h>
@@ -135,8 +136,8 @@ static bool prepare(struct request_parts *q, struct err *err)
         }
         q->arguments_n++;
     }
-    if (s->worker == WORKER_DOWNLOAD) {
-        q->arguments[q->arguments_n++] = xstrdup("download");
+    if (s->worker != WORKER_NONE) {
+        q->arguments[q->arguments_n++] = xstrdup(spec_worker_verb(s->worker));
     }
     add_env(q, WP_ENV_ATTEMPT, xasprintf("%lld", (long long)in->attempt_id));
     add_env(q, WP_ENV_TASK, xasprintf("%lld", (long long)in->task->task_id));

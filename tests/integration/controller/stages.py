@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Aim: a campaign of several stages of drover-worker runs to its end on the whole system: each stage starts
+when those it needs have ended, its output is verified by its manifest, and a second campaign finds it done.
+Method: the real PostgreSQL, drover-local, droverd and worker; the outputs are read back from the bucket.
+"""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import Tap, wait_for
+from kit.stack import Stack
+
+PARTS, ROWS = 2, 12
+
+
+def pipeline(s, name):
+    """download by number -> index of what it made"""
+    return f"""version: 1
+name: {name}
+vars: {{root: "s3://drover-test"}}
+stages:
+  - name: index
+    needs: download
+    worker: index
+    instance_type: ml.m5.large
+    max_runtime: 5m
+    from: "{{root}}/images/"
+    output: "{{root}}/index/"
+    path_prefix: /opt/ml/input/data/images
+    hyperparameters: {{sample: 0.5, progress_interval: 1}}
+    done_if: {{manifest: "{{root}}/index/"}}
+  - name: download
+    worker: download
+    fan_out: {{count: {PARTS}}}
+    instance_type: ml.c5.xlarge
+    max_runtime: 5m
+    hyperparameters:
+      url_list: "{{root}}/meta/part-{{part:05d}}.parquet"
+      output_folder: "{{root}}/images/{{part:05d}}/"
+      timeout: 2
+      processes_count: 1
+      allow_net: "127.0.2.0/24:{s.web_port}"
+      dns: "127.0.2.1:{s.dns_port}"
+    done_if: {{manifest: "{{root}}/images/{{part:05d}}/"}}
+"""
+
+
+def load(s, path):
+    with open(f"{s.dir}/aws/s3/drover-test/{path}", "rb") as f:
+        return f.read()
+
+
+def states(c):
+    return {x["name"]: x["state"] for x in c["stages"]}
+
+
+def campaign(s, tap):
+    meta = s.dir + "/aws/s3/drover-test/meta"
+    for i, name in enumerate(sorted(os.listdir(meta))):
+        os.rename(f"{meta}/{name}", f"{meta}/part-{i:05d}.parquet")
+    text = pipeline(s, "pipe")
+    plan = s.api("POST", "/campaigns?dry_run=true", text, {"Content-Type": "application/yaml"})
+    rows = [(x["name"], x["fan_out"], x["parts"]) for x in plan["stages"]]
+    tap.eq(rows, [("download", "count", PARTS), ("index", "none", 1)], "the plan has the stages in the order of their needs")
+    cid = s.submit(text)
+    c = wait_for(lambda: s.ended(cid), 90, "the end", step=0.1)
+    tap.eq((c["state"], states(c)), ("succeeded", {"download": "succeeded", "index": "succeeded"}), "download and index succeed")
+    jobs = {j["name"].split("-", 2)[2]: j for j in s.oracle("jobs")["jobs"]}
+    last = max(j["ended"] for n, j in jobs.items() if n.startswith("download"))
+    first = min(j["created"] for n, j in jobs.items() if n.startswith("index"))
+    tap.ok(len(jobs) == PARTS + 1 and first >= last, "one job each, the index after the last download", sorted(jobs))
+    m = json.loads(load(s, "index/_manifest.json"))
+    lines = [json.loads(x) for x in load(s, "index/index.jsonl").splitlines()]
+    good = sum(json.loads(load(s, f"images/{i:05d}/_manifest.json"))["successes"] for i in range(PARTS))
+    tap.ok(len(lines) == m["successes"] == good > 0, f"the manifest counts the {good} lines of the index", (m, len(lines)))
+    at = lines[-1]
+    whole = load(s, "images" + at["path"].split("images", 1)[1].split("#")[0])
+    tap.ok(at["path"].startswith("/opt/ml/input/data/images/") and whole[at["offset"]:][:2] == b"\xff\xd8", "a line leads to its picture", at)
+    return len(jobs)
+
+
+def again(s, tap, jobs):
+    cid = s.submit(pipeline(s, "pipe-again"))
+    c = wait_for(lambda: s.ended(cid), 60, "the end", step=0.1)
+    tap.eq((c["state"], len(s.oracle("jobs")["jobs"])), ("succeeded", jobs), "what is done is not done again: no job")
+
+
+def main():
+    tap = Tap()
+    with Stack("stages", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 2}, lease_us=10000000, parts=PARTS, rows=ROWS) as s:
+        s.start()
+        jobs = campaign(s, tap)
+        again(s, tap, jobs)
+        s.check_wire(tap)
+    return tap.done()
+
+
+sys.exit(main())
