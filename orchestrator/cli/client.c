@@ -1,5 +1,5 @@
-/* Blocking API calls, repeated with the same idempotency key while the server is unreachable, and
- * error messages for refused calls. */
+/* Blocking API calls, repeated with the same idempotency key while the server is unreachable or
+ * busy, and error messages for refused calls. */
 #include "client.h"
 #include "cli.h"
 #include "common/clock.h"
@@ -235,6 +235,13 @@ static int unreachable(const struct client *c, const struct err *err)
                 "cannot reach %s: %s", c->url, err->message);
 }
 
+/* The server cannot do it now: it is starting or busy, or it still works on the same request. */
+static bool is_passing(const struct client_reply *r)
+{
+    return r->status == 503 || r->status == 429 ||
+           strcmp(jstr(r->json, "code"), err_code_name(ERR_KEY_IN_USE)) == 0;
+}
+
 bool client_call(struct cli *cli, const struct client_call *call, struct client_reply *ret,
                  int *ret_exit)
 {
@@ -245,7 +252,7 @@ bool client_call(struct cli *cli, const struct client_call *call, struct client_
     struct err err = ERR_INIT;
     for (;;) {
         bool came = client_try(cli, call, ret, &err);
-        bool again = !came || ret->status == 503 || ret->status == 429;
+        bool again = !came || is_passing(ret);
         bool impatient = !came && call->key == NULL && !cli->patient;
         if (came && ret->status < 300) {
             return true;

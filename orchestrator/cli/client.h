@@ -17,7 +17,7 @@ struct client_call {
     const char *method, *path; /* path with its query, from /v1 or / */
     struct str body;
     const char *type; /* NULL: application/json */
-    /* Idempotency-Key; a call with one is repeated while the server is unreachable */
+    /* Idempotency-Key; a call with one is repeated while the server is unreachable or busy */
     const char *key;
     const char *if_match; /* NULL: not sent */
     bool no_token;

@@ -170,7 +170,7 @@ class Stack:
         while True:
             try:
                 status, text, _ = self.raw(method, "/v1" + path, data, h, **kw)
-                if status < 500 and status != 429 and not (status == 409 and b"in flight" in text):
+                if status < 500 and status != 429 and b'"key_in_use"' not in text:
                     value = json.loads(text) if text else {}
                     if status >= 400:
                         raise ValueError(f"{method} {path}: {status} {text[:1500]!r}")

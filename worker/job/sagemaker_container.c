@@ -194,6 +194,7 @@ const char *sagemaker_container_cause(const struct err *err)
     case ERR_CONFLICT:
     case ERR_PRECONDITION:
     case ERR_KEY_REUSED:
+    case ERR_KEY_IN_USE:
     case ERR_BUDGET:
     case ERR_QUOTA:
     case ERR_DATABASE:

@@ -1,6 +1,6 @@
 /* Idempotency keys: the same key with the same request gets the first answer again; with another
- * request it is refused; while the first request runs it is a conflict. The key's row is written in
- * the transaction it answers for. */
+ * request it is refused; while the first request runs the second one is to come again. The key's
+ * row is written in the transaction it answers for. */
 #include "idempotency.h"
 #include "common/hash.h"
 #include "reply.h"
@@ -105,7 +105,7 @@ bool keyed_begin(struct api_req *r, bool required, struct keyed *ret, bool *ret_
         return false;
     }
     if (!ret->locked) {
-        return err_set(err, ERR_CONFLICT,
+        return err_set(err, ERR_KEY_IN_USE,
                        "a request with this Idempotency-Key is running; try again");
     }
     /* The first request may have ended before the lock was taken. */

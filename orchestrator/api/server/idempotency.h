@@ -11,7 +11,7 @@ struct keyed {
     bool locked;
 };
 /* Reads the key; `required`: a missing key is ERR_MALFORMED. *ret_replayed: r already holds the
- * first answer. ERR_CONFLICT: the first request still runs. ERR_KEY_REUSED: the key belongs to
+ * first answer. ERR_KEY_IN_USE: the first request still runs. ERR_KEY_REUSED: the key belongs to
  * another request. */
 bool keyed_begin(struct api_req *r, bool required, struct keyed *ret, bool *ret_replayed,
                  struct err *err) MUST_CHECK;

@@ -148,7 +148,7 @@ static void problem(struct api_req *r, int status, const char *code, const char 
     if (status == 401) {
         reply_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"drover\"");
     }
-    if (status == 429 || status == 503) {
+    if (status == 429 || status == 503 || strcmp(code, err_code_name(ERR_KEY_IN_USE)) == 0) {
         reply_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     }
 }

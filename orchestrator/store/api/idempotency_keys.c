@@ -37,7 +37,7 @@ bool apidb_key_put(struct store *s, const char *token_id, const char *key,
     param_text(&p, a->location);
     AUTO_RESULT PGresult *res = NULL;
     return store_exec(s, QUERY(API_KEY_PUT), &p, &res, err) &&
-           (row_count(res) == 1 || err_set(err, ERR_CONFLICT, "the idempotency key is in use"));
+           (row_count(res) == 1 || err_set(err, ERR_KEY_IN_USE, "the idempotency key is in use"));
 }
 
 bool apidb_key_lock(struct store *s, const char *token_id, const char *key, bool *ret_locked,

@@ -6,13 +6,14 @@ program; SQL plays the leader.
 import json
 import os
 import re
+import subprocess
 import sys
 import threading
 import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import TOP
+from kit import TOP, wait_for
 from kit.api import EIGHT, Api, leader_fails, leader_takes, main, spec
 
 YAML = {"Content-Type": "application/yaml"}
@@ -116,6 +117,38 @@ def check_submit(t, a):
         x.join()
     t.eq(a.sql("SELECT count(*) FROM campaign WHERE name = 'race'"), "1", "eight at once with one key: one campaign")
     t.ok({s for s, _ in answers} <= {201, 409} and 201 in {s for s, _ in answers}, "the others get it or hear of one in flight", answers)
+
+
+def check_key_in_use(t, a):
+    """The first request waits for a lock of the test's; the same request again hears to come later, and the
+    command line does.
+    """
+    key, text = str(uuid.uuid4()), spec("slow")
+    head = {**YAML, "Idempotency-Key": key}
+    refused = lambda: int(re.search(r"droverd_http_client_errors_total (\d+)", a.raw("GET", "/metrics")[1].decode()).group(1))  # noqa: E731
+    lock = subprocess.Popen(["psql", "-XqAt", a.pg.conninfo(a.db)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    lock.stdin.write("BEGIN; LOCK TABLE campaign IN SHARE MODE; SELECT 1;\n")
+    lock.stdin.flush()
+    lock.stdout.readline()
+    got = {}
+    first = threading.Thread(target=lambda: got.update(first=a.call("POST", "/v1/campaigns", text, head)))
+    first.start()
+    try:
+        wait_for(lambda: a.sql("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'campaign'::regclass") == "1", 25)
+        status, b, h = a.call("POST", "/v1/campaigns", text, head)
+        t.ok((status, b["code"], b["retryable"], h.get("retry-after")) == (409, "key_in_use", True, "1"),
+             "a request whose first one still runs: key_in_use, to be repeated", (status, b, h))
+        before = refused()
+        cli = threading.Thread(target=lambda: got.update(cli=a.drover("submit", "-", "-y", "--idempotency-key", key, "-o", "name", stdin=text)))
+        cli.start()
+        wait_for(lambda: refused() > before + 1, 25)
+    finally:
+        lock.stdin.close()
+        lock.wait()
+    first.join()
+    cli.join()
+    t.ok(got["first"][0] == 201 and got["cli"].stdout == got["first"][1]["id"] + "\n", "the command line waits for the first one's answer", got)
+    t.eq(a.sql("SELECT count(*) FROM campaign WHERE name = 'slow'"), "1", "and one campaign was made")
 
 
 def check_faults(t, a):
@@ -413,6 +446,7 @@ def run(t, pg):
     check_rate(t, pg)
     a = Api(pg)
     check_submit(t, a)
+    check_key_in_use(t, a)
     check_auth(t, a)
     check_browser(t, a)
     check_faults(t, a)
