@@ -203,6 +203,26 @@ static int64_t asked_to_wait(const char *status, const char *value)
     return t.retry_after_us;
 }
 
+/* The host lets one row through at a time and asks it for a pause again and again. */
+static void test_worker_fetch__pauses_use_up_no_retry(void **state UNUSED)
+{
+    struct sample row = {0};
+    struct transfer t = {.sample = &row, .retry_after_us = S};
+    assert_false(transfer_take_retry(&t, 0)); /* without retries it does not wait */
+    for (int i = 0; i < HOST_PAUSES_MAX; i++) {
+        assert_true(transfer_take_retry(&t, 2));
+        assert_int_equal(row.place.tries, 0);
+    }
+    assert_true(transfer_take_retry(&t, 2));
+    t.retry_after_us = 0;
+    assert_true(transfer_take_retry(&t, 2));
+    assert_false(transfer_take_retry(&t, 2));
+    assert_int_equal(row.place.tries, 2);
+    row = (struct sample){0};
+    assert_true(transfer_take_retry(&t, 1)); /* a failure that is no request for a pause counts */
+    assert_false(transfer_take_retry(&t, 1));
+}
+
 static void test_worker_fetch__retry_after_in_seconds_and_dates(void **state UNUSED)
 {
     static const struct {
@@ -333,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_worker_fetch__a_pause_is_kept_and_bounded),
         cmocka_unit_test(test_worker_fetch__a_host_that_only_pauses_is_left),
         cmocka_unit_test(test_worker_fetch__hosts_are_forgotten_not_hoarded),
+        cmocka_unit_test(test_worker_fetch__pauses_use_up_no_retry),
         cmocka_unit_test(test_worker_fetch__retry_after_in_seconds_and_dates),
         cmocka_unit_test(test_worker_fetch__what_is_tried_again_and_what_is_not),
         cmocka_unit_test(test_worker_fetch__how_slow_is_too_slow),

@@ -125,8 +125,7 @@ static bool is_away(int64_t known, int64_t unknown, int64_t heard, bool rows_lef
 {
     struct network_watch w = {0};
     const struct network_census c = {known, unknown, heard};
-    network_look(&w, &c, rows_left, S);
-    return w.away_us != 0;
+    return network_look(&w, &c, rows_left, S);
 }
 
 static void test_worker_silence__most_hosts_at_once_are_the_network(void **state UNUSED)
@@ -146,7 +145,8 @@ static void test_worker_silence__away_until_a_silent_one_answers(void **state UN
     struct network_watch w = {0};
     const struct network_census c = {NETWORK_HOSTS_MIN, 0, 0};
     assert_true(network_may_ask(&w, 0) && network_may_ask(&w, 0));
-    network_look(&w, &c, true, S);
+    assert_true(network_look(&w, &c, true, S));
+    assert_false(network_look(&w, &c, true, S));
     assert_true(network_may_ask(&w, S));
     assert_false(network_may_ask(&w, 2 * S - 1));
     assert_true(network_may_ask(&w, 2 * S));
@@ -183,6 +183,70 @@ static void test_worker_silence__a_table_of_hosts_loses_its_network(void **state
     assert_int_equal(hosts_failed(hs, h[3], false, 199 * S, 209 * S), HOST_FAULT_NETWORK);
     assert_int_equal(hosts_failed(hs, h[3], false, 199 * S + 1, 209 * S), HOST_FAULT_NETWORK);
     assert_int_equal(hosts_enter(hs, "h1", 80, 200 * S, NULL, &h[1]), HOST_GO);
+    hosts_free(hs, NULL);
+}
+
+/* `n` hosts answer until 2 s; from then on only the last `steady_n` do, and the network is judged
+ * down. Host `idle`, if any, is asked for nothing after its answer. Returns that time. */
+static int64_t lose_network(struct hosts *hs, struct host **h, int n, int steady_n, int idle)
+{
+    char name[16];
+    for (int i = 0; i < n; i++) {
+        (void)snprintf(name, sizeof name, "h%d", i);
+        assert_int_equal(hosts_enter(hs, name, 80, S, NULL, &h[i]), HOST_GO);
+        hosts_heard(hs, h[i], S, 2 * S);
+        hosts_leave(hs, h[i], true, NULL, 2 * S);
+        if (i != idle) {
+            assert_int_equal(hosts_enter(hs, name, 80, 2 * S, NULL, &h[i]), HOST_GO);
+        }
+    }
+    int64_t now = 2 * S;
+    for (; hosts_look(hs, true, now) == 0; now += S / 10) {
+        assert_true(now < 10 * S);
+        for (int i = n - steady_n; i < n; i++) {
+            hosts_heard(hs, h[i], 2 * S, now);
+        }
+    }
+    return now;
+}
+
+/* One row a second asks, so with many hosts each is asked so seldom that its silence is forgiven
+ * before its answer; the answer ends the outage none the less. */
+static void test_worker_silence__a_forgiven_host_brings_the_network_back(void **state UNUSED)
+{
+    const struct hosts_rules r = {.per_host = 1, .timeout_us = 10 * S, .patience_us = 60 * S};
+    struct hosts *hs = hosts_new(&r);
+    struct host *h[60];
+    int64_t now = lose_network(hs, h, 60, 2, -1);
+    char name[16];
+    for (int i = 0; i < 60; i++) {
+        (void)hosts_failed(hs, h[i], false, 2 * S, now);
+        hosts_leave(hs, h[i], false, NULL, now);
+    }
+    for (int i = 0; i < 58; i++) {
+        (void)snprintf(name, sizeof name, "h%d", i);
+        now += S;
+        (void)hosts_look(hs, true, now);
+        assert_int_equal(hosts_enter(hs, name, 80, now, NULL, &h[i]), HOST_GO);
+    }
+    hosts_heard(hs, h[59], now, now); /* it answered all the while */
+    assert_true(hosts_network_is_away(hs));
+    hosts_heard(hs, h[57], now, now);
+    assert_false(hosts_network_is_away(hs));
+    hosts_free(hs, NULL);
+}
+
+/* A host that nothing was asked of when the network went down is never silent; its answer counts. */
+static void test_worker_silence__an_idle_host_brings_the_network_back(void **state UNUSED)
+{
+    const struct hosts_rules r = {.per_host = 1, .timeout_us = 10 * S, .patience_us = 60 * S};
+    struct hosts *hs = hosts_new(&r);
+    struct host *h[30];
+    int64_t now = lose_network(hs, h, 30, 5, 0);
+    assert_true(now - 2 * S >= 2 * S);
+    assert_int_equal(hosts_enter(hs, "h0", 80, now + 5 * S, NULL, &h[0]), HOST_GO);
+    hosts_heard(hs, h[0], now + 5 * S, now + 6 * S);
+    assert_false(hosts_network_is_away(hs));
     hosts_free(hs, NULL);
 }
 
@@ -239,6 +303,8 @@ int main(void)
         cmocka_unit_test(test_worker_silence__most_hosts_at_once_are_the_network),
         cmocka_unit_test(test_worker_silence__away_until_a_silent_one_answers),
         cmocka_unit_test(test_worker_silence__a_table_of_hosts_loses_its_network),
+        cmocka_unit_test(test_worker_silence__a_forgiven_host_brings_the_network_back),
+        cmocka_unit_test(test_worker_silence__an_idle_host_brings_the_network_back),
         cmocka_unit_test(test_worker_silence__rows_come_back_behind_the_others),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -97,10 +97,10 @@ static int64_t backoff_us(const struct sample *s)
 }
 
 /* Do not wait for a host that asks for a longer pause than our limit. */
-static bool may_retry(const struct fetch *f, const struct transfer *t)
+static bool take_retry(const struct fetch *f, struct transfer *t)
 {
-    return t->sample->place.tries < (int)f->run->o->retries &&
-           t->retry_after_us <= MAX(f->run->o->timeout_s * USEC_PER_SEC, HOST_PAUSE_MAX_US);
+    return t->retry_after_us <= MAX(f->run->o->timeout_s * USEC_PER_SEC, HOST_PAUSE_MAX_US) &&
+           transfer_take_retry(t, f->run->o->retries);
 }
 
 static void set_hop(struct sample *s, const char *url)
@@ -134,9 +134,8 @@ static void act_on_failure(struct fetch *f, struct transfer *t, const struct ver
 {
     int64_t now = clock_mono_us();
     struct sample *s = t->sample;
-    if (v->kind == VERDICT_TRANSIENT && may_retry(f, t)) {
-        int64_t wait_us = MAX(backoff_us(s), t->retry_after_us);
-        s->place.tries++;
+    int64_t wait_us = MAX(backoff_us(s), t->retry_after_us);
+    if (v->kind == VERDICT_TRANSIENT && take_retry(f, t)) {
         s->place.redirects = 0;
         set_hop(s, NULL);
         wait_until(f, t, now + wait_us);

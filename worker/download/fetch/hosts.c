@@ -17,6 +17,7 @@ struct host {
     int64_t open_n;
     int pauses_n; /* pauses in a row */
     int64_t pauses_from_us, not_before_us;
+    bool answers; /* it answered when the network went down, so it says nothing about its return */
     struct silence silence;
     struct queue_item *parked;
     struct queue_item **parked_tail;
@@ -181,10 +182,9 @@ static void forgive_all(struct hosts *hs)
 void hosts_heard(struct hosts *hs, struct host *h, int64_t begun_us, int64_t now_us)
 {
     (void)pthread_mutex_lock(&hs->lock);
-    bool anew = h->silence.heard_us == 0 || silence_is_silent(&h->silence);
     silence_hear(&h->silence, begun_us, now_us);
     hs->heard_us = MAX(hs->heard_us, now_us);
-    if (network_hear(&hs->network, anew)) {
+    if (network_hear(&hs->network, !h->answers)) {
         hs->back_us = now_us;
         forgive_all(hs);
     }
@@ -294,6 +294,24 @@ static void count_in(const struct hosts *hs, const struct host *h, int64_t now_u
     }
 }
 
+/* The network has gone down. Note the hosts that were heard since the last one fell silent. A silent
+ * host may be forgiven before it answers again, so its silence cannot be looked at then. */
+static void note_answers(struct hosts *hs)
+{
+    int64_t silent_us = 0;
+    for (size_t b = 0; b < BUCKETS; b++) {
+        for (const struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
+            silent_us =
+                silence_is_silent(&h->silence) ? MAX(silent_us, h->silence.since_us) : silent_us;
+        }
+    }
+    for (size_t b = 0; b < BUCKETS; b++) {
+        for (struct host *h = hs->buckets[b]; h != NULL; h = h->next) {
+            h->answers = !silence_is_silent(&h->silence) && h->silence.heard_us > silent_us;
+        }
+    }
+}
+
 static void look(struct hosts *hs, bool rows_left, int64_t now_us)
 {
     struct network_census c = {0};
@@ -305,7 +323,9 @@ static void look(struct hosts *hs, bool rows_left, int64_t now_us)
             count_in(hs, h, now_us, &c);
         }
     }
-    network_look(&hs->network, &c, rows_left && hs->heard_us != 0, now_us);
+    if (network_look(&hs->network, &c, rows_left && hs->heard_us != 0, now_us)) {
+        note_answers(hs);
+    }
 }
 
 int64_t hosts_look(struct hosts *hs, bool rows_left, int64_t now_us)

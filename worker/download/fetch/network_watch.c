@@ -2,11 +2,11 @@
  * may belong to dead hosts. */
 #include "network_watch.h"
 
-void network_look(struct network_watch *w, const struct network_census *c, bool rows_left,
+bool network_look(struct network_watch *w, const struct network_census *c, bool rows_left,
                   int64_t now_us)
 {
     if (w->away_us != 0) {
-        return;
+        return false;
     }
     bool most = c->known >= NETWORK_HOSTS_MIN && c->known > NETWORK_SHARE * c->heard;
     bool all = c->heard == 0 && rows_left && c->known + c->unknown >= NETWORK_UNKNOWN_MIN;
@@ -14,6 +14,7 @@ void network_look(struct network_watch *w, const struct network_census *c, bool 
         w->away_us = now_us;
         w->probe_us = now_us;
     }
+    return w->away_us != 0;
 }
 
 bool network_hear(struct network_watch *w, bool anew)

@@ -1,6 +1,6 @@
 /* Detects failures of our own network: when most hosts fall silent at once, no host is at fault.
- * Transfers then hold, except one per second, until a host that was silent answers. Pure: times are
- * parameters, monotonic, 0: never. */
+ * Transfers then hold, except one per second, until a host answers that did not answer when the
+ * network went down. Pure: times are parameters, monotonic, 0: never. */
 #pragma once
 #include "common/units.h"
 
@@ -20,10 +20,10 @@ struct network_watch { /* value; zeroed: the network is up */
     int64_t probe_us;  /* time of the next probe */
 };
 
-/* Update from a census of the hosts. */
-void network_look(struct network_watch *w, const struct network_census *c, bool rows_left,
+/* Update from a census of the hosts. True: the network has just gone down. */
+bool network_look(struct network_watch *w, const struct network_census *c, bool rows_left,
                   int64_t now_us);
-/* A host has answered; anew: it was silent, or had never answered. True: the network is up
+/* A host has answered; anew: it did not answer when the network went down. True: the network is up
  * again. */
 bool network_hear(struct network_watch *w, bool anew);
 /* True when a transfer may begin; while the network is down one per second. Counts it. */

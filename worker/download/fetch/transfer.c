@@ -109,6 +109,20 @@ void transfer_header(struct transfer *t, struct str line, const struct robots *r
     }
 }
 
+bool transfer_take_retry(struct transfer *t, int64_t retries)
+{
+    struct fetch_place *p = &t->sample->place;
+    if (t->retry_after_us > 0 && retries > 0 && p->pauses < HOST_PAUSES_MAX) {
+        p->pauses++;
+        return true;
+    }
+    if (p->tries >= retries) {
+        return false;
+    }
+    p->tries++;
+    return true;
+}
+
 const char *transfer_resolve_text(enum resolve_status status)
 {
     switch (status) {

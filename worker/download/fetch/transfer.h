@@ -62,5 +62,9 @@ bool transfer_is_slow(const struct transfer *t, int64_t now_us);
 bool transfer_is_crumbs(const struct transfer *t);
 /* True when it has made almost no progress for a second: name, connection or body. */
 bool transfer_is_stalled(const struct transfer *t, int64_t now_us);
+/* The attempt failed and may be repeated: use up one of the row's `retries`. False: none is left. A
+ * request for a pause uses up none for the row's first HOST_PAUSES_MAX ones: a host that pauses is
+ * probed by one row, often the same. A row without retries never waits. */
+bool transfer_take_retry(struct transfer *t, int64_t retries);
 /* Move the deadlines of the transfer by a time that was not the host's fault. */
 void transfer_excuse(struct transfer *t, int64_t us);

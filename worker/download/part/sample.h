@@ -51,7 +51,8 @@ struct columns {
 /* State of a fetch while the row has no transfer. */
 struct fetch_place {
     char *hop;             /* URL to continue with after redirects; NULL: the row's own. Owned */
-    int redirects, tries;  /* redirects of this attempt; earlier attempts */
+    int redirects, tries;  /* redirects of this attempt; earlier attempts that count */
+    int pauses;            /* attempts answered by a request for a pause */
     int64_t left_us;       /* until the deadline of this attempt; 0: not begun */
     int64_t not_before_us; /* monotonic */
     bool last;             /* fail then, unless the network was at fault */
