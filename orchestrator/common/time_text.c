@@ -34,7 +34,8 @@ static int64_t days_of(int64_t year, int month, int day)
 static struct civil civil_of(usec_t t)
 {
     int64_t s = floor_div(t, USEC_PER_SEC);
-    int64_t micros = t - s * USEC_PER_SEC;
+    int64_t micros = t % USEC_PER_SEC;
+    micros += micros < 0 ? USEC_PER_SEC : 0; /* s * USEC_PER_SEC may overflow */
     if (s < YEAR_MIN_S) {
         s = YEAR_MIN_S;
         micros = 0;
