@@ -68,6 +68,7 @@ static bool write_unwanted(struct controller *c, void *arg, struct err *err)
 static bool stop_unwanted(struct controller *c, struct live_campaign *lc)
 {
     if (!campaign_life_plan_unwant(&c->state, lc, &lc->waits_for_person)) {
+        campaign_life_want_again(&c->state, lc);
         return true;
     }
     if (!parking_tx(c, PARKING_CAMPAIGN(lc->row.id), write_unwanted, lc)) {

@@ -237,6 +237,19 @@ void campaign_life_apply_unwant(struct leader_state *s, const struct live_campai
     }
 }
 
+void campaign_life_want_again(struct leader_state *s, const struct live_campaign *lc)
+{
+    bool goes_on = lc->row.wanted == WANTED_RUN || lc->row.wanted == WANTED_DRAIN;
+    for (size_t i = 0; i < s->attempts_n && goes_on; i++) {
+        struct live_attempt *a = s->attempts[i];
+        if (a->campaign == lc && !a->row.unwanted && !a->p.wanted) {
+            a->p.wanted = true;
+            a->wake_us = 0;
+            s->act = true;
+        }
+    }
+}
+
 bool campaign_life_plan_cancel(struct live_campaign *lc, size_t max,
                                struct campaign_life_cancel *ret)
 {

@@ -74,6 +74,7 @@ struct proc {
     bool notified;
     PGresult *try_lock_said, *lease_said; /* as a standby was answered last */
     bool dying;
+    bool takes, loaded;     /* a takeover; it has read the live attempts, its first pass is next */
     int64_t epoch;          /* the newest it took */
     int64_t lease_asked_us; /* before its last take or renewal was sent */
     int64_t lease_until_us; /* its lease by that */
@@ -252,7 +253,8 @@ void s3_answer_list(const struct s3_uri *u, struct s3_result *ret);
 void people_start(void);
 void people_verb(void);         /* somebody does something */
 void people_pause_resume(void); /* somebody pauses a campaign and resumes it soon */
-void people_meanwhile(void);    /* one of both, in the middle of a droverd's pass */
+/* One of both, or all that is paused goes on, between two transactions of p's pass. */
+void people_between(struct proc *p);
 void people_care(void); /* after the calm: what keeps a campaign from its end is put right */
 
 PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);

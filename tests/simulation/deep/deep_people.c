@@ -430,15 +430,29 @@ void people_pause_resume(void)
     }
 }
 
-void people_meanwhile(void)
+static void resume_all(void)
 {
-    struct proc *p = deep->cur;
-    deep->cur = NULL;
-    if (rng_chance(&deep->rng_people, 0.5)) {
-        people_verb();
-    } else {
-        people_pause_resume();
+    for (int i = 0; i < deep->campaigns_n && deep->now_us >= deep->db_down_until_us; i++) {
+        if (deep->campaigns[i].id > 0 && deep->campaigns[i].stopped) {
+            verb_on(&deep->campaigns[i], 1);
+        }
     }
+}
+
+void people_between(struct proc *p)
+{
+    deep->cur = NULL;
+    if (fault(FAULT_MEANWHILE)) {
+        if (rng_chance(&deep->rng_people, 0.5)) {
+            people_verb();
+        } else {
+            people_pause_resume();
+        }
+    }
+    if (p->loaded && fault(FAULT_RESUME_LOADED)) {
+        resume_all();
+    }
+    p->loaded = false;
     deep->cur = p;
 }
 

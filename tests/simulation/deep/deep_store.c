@@ -287,8 +287,8 @@ static void before_lease(const char *name)
 {
     struct proc *p = deep->cur;
     bool begins = strcmp(name, "lease_check") == 0, renews = strcmp(name, "lease_renew") == 0;
-    if (begins && fault(FAULT_MEANWHILE)) {
-        people_meanwhile();
+    if (begins) {
+        people_between(p);
     }
     if (begins || renews) {
         lease_begins(p);
@@ -311,6 +311,9 @@ static void before(struct store *s, const char *name)
     if (ours(s)) {
         if (strncmp(name, "lease_", 6) == 0) {
             before_lease(name);
+        } else if (deep->cur->takes && strcmp(name, "view_attempts") == 0) {
+            deep->cur->takes = false;
+            deep->cur->loaded = true;
         }
         proc_step(name);
         if (strncmp(name, "lease_", 6) != 0 && ++deep->statements == STATEMENTS_MAX) {

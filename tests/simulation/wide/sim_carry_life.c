@@ -89,6 +89,7 @@ static void unwant(struct world *w, struct ctl *c, struct live_attempt *a)
 static bool stop_unwanted(struct world *w, struct ctl *c, struct live_campaign *lc)
 {
     if (!campaign_life_plan_unwant(&c->state, lc, &lc->waits_for_person)) {
+        campaign_life_want_again(&c->state, lc);
         return true;
     }
     if (!db_begin(w, c)) {

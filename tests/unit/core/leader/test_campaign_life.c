@@ -336,6 +336,33 @@ static void test_life__whose_jobs_are_stopped(void **state)
     }
 }
 
+/* Read as paused by a takeover, and resumed before its first look at the campaign. */
+static void test_life__a_resumed_campaign_wants_its_attempts_again(void **state)
+{
+    (void)state;
+    static const bool goes_on[WANTED_COUNT] = {[WANTED_RUN] = true, [WANTED_DRAIN] = true};
+    for (int wanted = 0; wanted < WANTED_COUNT; wanted++) {
+        struct life_world l;
+        life_world_init(&l, 1);
+        struct live_attempt *other = leader_world_attempt(&l.w, 4, 1); /* of campaign 7 */
+        l.w.lc = l.lc;
+        l.w.ls = &l.st[0];
+        struct live_attempt *a = leader_world_attempt(&l.w, 5, 1);
+        struct live_attempt *stopped = leader_world_attempt(&l.w, 6, 1);
+        other->p.wanted = a->p.wanted = stopped->p.wanted = false;
+        a->wake_us = INT64_MAX;
+        l.w.s.act = false;
+        stopped->row.unwanted = true; /* its stop is written and stays */
+        l.lc->row.wanted = (enum wanted)wanted;
+        campaign_life_want_again(&l.w.s, l.lc);
+        assert_int_equal(a->p.wanted, goes_on[wanted]);
+        assert_int_equal(l.w.s.act, goes_on[wanted]);
+        assert_int_equal(a->wake_us, goes_on[wanted] ? 0 : INT64_MAX);
+        assert_false(stopped->p.wanted || other->p.wanted);
+        life_world_done(&l);
+    }
+}
+
 static void fill(struct live_stage *ls, int first, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -428,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_life__a_cap_that_is_reached),
         cmocka_unit_test(test_life__a_campaign_is_held_when_no_stage_can_go_on),
         cmocka_unit_test(test_life__whose_jobs_are_stopped),
+        cmocka_unit_test(test_life__a_resumed_campaign_wants_its_attempts_again),
         cmocka_unit_test(test_life__a_cancel_takes_all_that_wait),
         cmocka_unit_test(test_life__what_is_over_is_forgotten),
         cmocka_unit_test(test_life__a_chain_of_stages_runs_to_its_end),
