@@ -29,9 +29,9 @@ void campaign_life_apply(struct leader_state *s, struct live_campaign *lc,
 bool campaign_life_plan_unwant(const struct leader_state *s, const struct live_campaign *lc,
                                bool *ret_waits);
 void campaign_life_apply_unwant(struct leader_state *s, const struct live_campaign *lc);
-/* A takeover holds attempts for unwanted when it reads their campaign as paused. Resumed before a stop
- * was written, the campaign needs them: they are wanted again. Call it when nothing is to be written
- * of campaign_life_plan_unwant. */
+/* A takeover holds attempts for unwanted when it reads their campaign as paused. Resumed before a
+ * stop was written, the campaign needs them: they are wanted again. Call it when nothing is to be
+ * written of campaign_life_plan_unwant. */
 void campaign_life_want_again(struct leader_state *s, const struct live_campaign *lc);
 
 /* Waiting tasks of a campaign that is being cancelled: at most `max` of one stage, taken out of

@@ -236,7 +236,7 @@ static void test_worker_silence__a_forgiven_host_brings_the_network_back(void **
     hosts_free(hs, NULL);
 }
 
-/* A host that nothing was asked of when the network went down is never silent; its answer counts. */
+/* A host that nothing was asked of when the network went down is never silent; it counts. */
 static void test_worker_silence__an_idle_host_brings_the_network_back(void **state UNUSED)
 {
     const struct hosts_rules r = {.per_host = 1, .timeout_us = 10 * S, .patience_us = 60 * S};

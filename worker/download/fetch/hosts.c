@@ -294,8 +294,8 @@ static void count_in(const struct hosts *hs, const struct host *h, int64_t now_u
     }
 }
 
-/* The network has gone down. Note the hosts that were heard since the last one fell silent. A silent
- * host may be forgiven before it answers again, so its silence cannot be looked at then. */
+/* The network has gone down. Note the hosts that were heard since the last one fell silent: a
+ * silent host may be forgiven before it answers again, so its silence cannot be looked at then. */
 static void note_answers(struct hosts *hs)
 {
     int64_t silent_us = 0;
