@@ -16,10 +16,7 @@
 #include "output_check.h"
 #include <sys/epoll.h>
 
-#define LOCK_WAIT_US         (20 * USEC_PER_MSEC)
-#define STANDBY_POLL_US      (400 * USEC_PER_MSEC)
-#define STANDBY_REFUSED_US   (5 * USEC_PER_SEC)
-#define STANDBY_RECONNECT_US (200 * USEC_PER_MSEC)
+#define LOCK_WAIT_US (20 * USEC_PER_MSEC)
 
 static void on_listen(void *ctx, int fd, uint32_t events)
 {
@@ -71,7 +68,8 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     c->swept = false;
     call_pace_lead(&c->pace, clock_mono_us());
     c->state.epoch = epoch;
-    c->lease_end_us = asked_us + c->cfg.lease_length_us;
+    const struct lease_terms terms = lease_terms_of(c);
+    c->lease_end_us = lease_end_us(&terms, asked_us);
     loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
     atomic_store(&c->status->lease_epoch, epoch);
     /* A lock that somebody else holds stops the whole loop while we wait for it. */
@@ -88,7 +86,6 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     metric_add(METRIC_TAKEOVERS, 1);
     metric_set(METRIC_LEADING, 1);
     metric_set(METRIC_LEASE_EPOCH, epoch);
-    c->standby_failures = 0;
     log_event(LOG_INFO, "leader_elected", LF_I("epoch", epoch),
               LF_I("live_attempts", c->state.attempts_n), LF_I("campaigns", c->state.campaigns_n));
     c->state.look_at_db = c->state.decide = c->state.act = true;
@@ -98,81 +95,80 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
     loop_timer_set(c->housekeeping_timer, USEC_PER_SEC);
 }
 
+/* When the standby tries again after its last try ended so. */
+static void pause_standby(struct controller *c, enum lease_try how)
+{
+    const struct lease_terms terms = lease_terms_of(c);
+    loop_timer_set(c->standby_timer, lease_watch_pause_us(&c->watch, how, &terms));
+}
+
 /* ret_epoch > 0 when the lease is ours now. */
 static bool try_take(struct controller *c, int64_t *ret_epoch, struct err *err)
 {
     bool locked = false;
-    struct lease_info seen;
-    int64_t now_us = clock_boot_us();
+    bool taken = false;
+    struct lease_info seen = {.renewals = 0};
+    const struct lease_terms terms = lease_terms_of(c);
     *ret_epoch = 0;
-    if (!lease_try_lock(c->store, &locked, err)) {
+    int64_t now_us = clock_boot_us();
+    if (!lease_try_lock(c->store, &locked, err) || (!locked && !lease_read(c->store, &seen, err))) {
         return false;
     }
-    if (locked) {
-        if (FP("takeover.before")) {
-            return err_set(err, ERR_UNAVAILABLE, "failpoint");
-        }
-        return lease_take(c->store, c->cfg.holder, c->cfg.lease_length_us, ret_epoch, err);
-    }
-    if (!lease_read(c->store, &seen, err)) {
-        return false;
-    }
-    if (seen.renewals != c->seen_renewals || c->seen_renewals_at_us == 0) {
-        c->seen_renewals = seen.renewals;
-        c->seen_renewals_at_us = now_us;
+    switch (lease_watch_step(&c->watch, locked, seen.renewals, seen.length_us, &terms, now_us)) {
+    case LEASE_STEP_TAKE:
+        return FP("takeover.before")
+                   ? err_set(err, ERR_UNAVAILABLE, "failpoint")
+                   : lease_take(c->store, c->cfg.holder, terms.length_us, ret_epoch, err);
+    case LEASE_STEP_WAIT:
         return true;
-    }
-    if (now_us - c->seen_renewals_at_us <= MAX(seen.length_us, c->cfg.lease_length_us)) {
-        return true;
+    case LEASE_STEP_TAKE_FROM_FROZEN:
+        break;
     }
     log_event(LOG_WARN, "leader_frozen", LF_S("holder", seen.holder), LF_I("epoch", seen.epoch));
-    bool taken = false;
-    if (!lease_take_from_frozen(c->store, &seen, c->cfg.holder, c->cfg.lease_length_us, ret_epoch,
-                                &taken, err)) {
+    if (!lease_take_from_frozen(c->store, &seen, c->cfg.holder, terms.length_us, ret_epoch, &taken,
+                                err)) {
         return false;
     }
-    if (!taken) {
-        *ret_epoch = 0;
-    }
+    *ret_epoch = taken ? *ret_epoch : 0;
     return true;
 }
 
-static void on_standby(void *ctx)
+static enum lease_try stand_by(struct controller *c)
 {
-    struct controller *c = ctx;
     struct err err = ERR_INIT;
     int64_t epoch = 0;
     int64_t asked_us = clock_boot_us();
-    if (c->leading) {
-        return;
-    }
     if (!connect_store(c, &err)) {
         atomic_store(&c->status->db_ok, false);
         if (log_allow("standby_no_database")) {
             log_event(LOG_WARN, "database_unreachable", LF_ERR(&err));
         }
-        c->standby_failures = MIN(c->standby_failures + 1, 5);
-        loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US << MAX(0, c->standby_failures - 2));
-        return;
+        return LEASE_TRY_NO_DATABASE;
     }
     atomic_store(&c->status->db_ok, true);
     if (!lease_check_durability(c->store, &err)) {
         log_event(LOG_ERROR, "leading_refused", LF_ERR(&err));
-        loop_timer_set(c->standby_timer, STANDBY_REFUSED_US);
-        return;
+        return LEASE_TRY_NOT_DURABLE;
     }
     if (!try_take(c, &epoch, &err)) {
         log_event(LOG_WARN, "takeover_failed", LF_ERR(&err));
         store_close(c->store);
         c->store = NULL;
-        loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US);
-        return;
+        return LEASE_TRY_FAILED;
     }
-    if (epoch > 0) {
-        lead(c, epoch, asked_us);
-        return;
+    if (epoch == 0) {
+        return LEASE_TRY_HELD;
     }
-    loop_timer_set(c->standby_timer, MIN(STANDBY_POLL_US, c->cfg.lease_length_us / 4));
+    lead(c, epoch, asked_us);
+    return c->leading ? LEASE_TRY_LEADS : LEASE_TRY_LOST;
+}
+
+static void on_standby(void *ctx)
+{
+    struct controller *c = ctx;
+    if (!c->leading) {
+        pause_standby(c, stand_by(c));
+    }
 }
 
 static void on_renew(void *ctx)
@@ -206,7 +202,7 @@ void leader_end_pass(struct controller *c)
     view_free(c);
     store_close(c->store); /* with it the advisory lock and any open transaction */
     c->store = NULL;
-    loop_timer_set(c->standby_timer, STANDBY_RECONNECT_US);
+    pause_standby(c, LEASE_TRY_LOST);
 }
 
 void leader_stop(struct controller *c, bool clean)

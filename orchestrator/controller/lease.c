@@ -9,7 +9,7 @@
 static bool gate_open(void *ctx)
 {
     const struct controller *c = ctx;
-    return c->leading && protocol_may_sign(c->lease_end_us, clock_boot_us());
+    return c->leading && !lease_lapsed(c->lease_end_us, clock_boot_us());
 }
 
 struct aws_gate lease_gate(struct controller *c)
@@ -17,23 +17,36 @@ struct aws_gate lease_gate(struct controller *c)
     return (struct aws_gate){.may_send = gate_open, .ctx = c};
 }
 
+struct lease_terms lease_terms_of(const struct controller *c)
+{
+    return (struct lease_terms){.length_us = c->cfg.lease_length_us,
+                                .renew_us = c->cfg.lease_renew_us};
+}
+
+void leader_lapse(struct controller *c)
+{
+    if (c->leading && lease_lapsed(c->lease_end_us, clock_boot_us())) {
+        leader_lose(c, "lease_lapsed", NULL);
+    }
+}
+
 bool leader_renew_if_due(struct controller *c, struct err *err)
 {
     int64_t asked_us = clock_boot_us();
-    if (asked_us < c->lease_end_us - c->cfg.lease_length_us + c->cfg.lease_renew_us) {
+    const struct lease_terms terms = lease_terms_of(c);
+    if (!lease_renewal_due(&terms, c->lease_end_us, asked_us)) {
         return true;
     }
     if (FP("renew.before")) {
         return err_set(err, ERR_UNAVAILABLE, "failpoint");
     }
     if (!lease_renew(c->store, c->state.epoch, err)) {
-        /* Somebody holds a lock on the row: asked again soon, till the lease lapses. */
-        return tx_error_meaning(err, store_alive(c->store)) == TX_BUSY;
+        return lease_outlives_renewal(tx_error_meaning(err, store_alive(c->store)));
     }
     if (FP("renew.after")) {
         return err_set(err, ERR_UNAVAILABLE, "failpoint");
     }
-    c->lease_end_us = asked_us + c->cfg.lease_length_us;
+    c->lease_end_us = lease_end_us(&terms, asked_us);
     loop_timer_set(c->renew_timer, c->cfg.lease_renew_us);
     return true;
 }
@@ -42,7 +55,6 @@ bool leader_renew_if_due(struct controller *c, struct err *err)
 void lease_stop_leading(struct controller *c)
 {
     c->leading = false;
-    c->seen_renewals_at_us = 0;
     atomic_store(&c->status->leading, false);
     metric_set(METRIC_LEADING, 0);
     metric_set(METRIC_LEASE_EPOCH, 0);
@@ -80,17 +92,16 @@ static enum tx_meaning failed(struct controller *c, const char *step, const stru
     return meaning;
 }
 
-/* Answered with an error, COMMIT has written nothing. Without an answer nobody knows, and the next
- * takeover reads what came of it. */
 static enum tx_meaning commit_failed(struct controller *c, const struct err *err)
 {
     leader_rollback(c->store);
-    if (store_alive(c->store) && err->sqlstate[0] != '\0') {
+    enum tx_meaning meaning = tx_commit_meaning(err, store_alive(c->store));
+    if (meaning == TX_LOST) {
+        leader_lose(c, "commit_unknown", err);
+    } else {
         metric_add(METRIC_TX_FAILED, 1);
-        return TX_BUSY;
     }
-    leader_lose(c, "commit_unknown", err);
-    return TX_LOST;
+    return meaning;
 }
 
 enum tx_meaning leader_try(struct controller *c, leader_fn *fn, void *arg, struct err *ret_err)

@@ -1,11 +1,15 @@
 /* The fence around all that a leader does: a transaction commits and a request is signed only
  * while the lease is ours. */
 #pragma once
+#include "core/leader/lease_watch.h"
 #include "core/leader/tx_error.h"
 #include "shell.h"
 
 /* Opens for requests while the lease is ours by CLOCK_BOOTTIME. */
 struct aws_gate lease_gate(struct controller *c);
+struct lease_terms lease_terms_of(const struct controller *c);
+/* Loses the leadership when the lease has lapsed: this process was frozen. */
+void leader_lapse(struct controller *c);
 /* Renews the lease when its time has come. False: it is no longer ours, or nobody knows. */
 bool leader_renew_if_due(struct controller *c, struct err *err) MUST_CHECK;
 /* A failed transaction, a lapsed lease: signs and commits nothing more. What is known stays valid

@@ -7,7 +7,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "core/leader/pool_life.h"
-#include "core/leader/skip_done.h"
+#include "core/leader/rows_read.h"
 #include "core/spec/spec_json.h"
 #include "history.h"
 #include "lease.h"
@@ -46,16 +46,7 @@ void view_free(struct controller *c)
 static bool write_taken(struct controller *c, const struct live_stage *ls, int64_t tasks,
                         struct err *err)
 {
-    return tasks <= ls->row.taken || store_stage_take(c->store, ls->row.id, tasks, err);
-}
-
-static void taken(struct live_stage *ls, int64_t tasks)
-{
-    ls->row.tasks = tasks;
-    if (tasks > ls->row.taken) {
-        task_counts_add(ls, tasks - ls->row.taken);
-        ls->row.taken = tasks;
-    }
+    return !rows_new_parts(ls, tasks) || store_stage_take(c->store, ls->row.id, tasks, err);
 }
 
 static bool read_spec(struct live_campaign *lc, struct err *err)
@@ -68,22 +59,6 @@ static bool read_spec(struct live_campaign *lc, struct err *err)
     return true;
 }
 
-/* Thresholds of the campaign file, for a cap that says nothing of its own. */
-static void default_warn(struct live_campaign *lc)
-{
-    struct warn_at *w = &lc->row.warn;
-    _Static_assert(WARN_AT_MAX == WARNS_MAX, "one bound for thresholds");
-    if (lc->spec == NULL) {
-        return;
-    }
-    for (int i = 0; w->n == 0 && i < lc->spec->warn_at_n; i++) {
-        w->at_ppm[i] = lc->spec->warn_at_ppm[i];
-    }
-    w->n = w->n == 0 ? lc->spec->warn_at_n : w->n;
-}
-
-/* Limits, weights and caps above a campaign; what is reserved and spent is as we hold it. A cap
- * that moved may let a campaign go on. */
 static bool refresh_projects(struct controller *c, struct err *err)
 {
     struct project_row *rows = NULL;
@@ -91,36 +66,14 @@ static bool refresh_projects(struct controller *c, struct err *err)
     if (!view_projects(c->store, &rows, &n, err)) {
         return false;
     }
-    for (size_t i = 0; i < c->state.projects_n; i++) {
-        const struct project_row *old = &c->state.projects[i];
-        for (size_t k = 0; k < n; k++) {
-            bool moved = rows[k].id == old->id && rows[k].cap_musd != old->cap_musd;
-            for (size_t m = 0; moved && m < c->state.campaigns_n; m++) {
-                c->state.campaigns[m]->budget_short = false;
-            }
-        }
-    }
-    free(c->state.projects);
-    c->state.projects = rows;
-    c->state.projects_n = n;
+    rows_refresh_projects(&c->state, rows, n);
     return true;
 }
 
-/* A project made after the projects were read last. */
+/* It may have been made after the projects were read last. */
 static bool know_project(struct controller *c, int64_t project_id, struct err *err)
 {
-    for (size_t i = 0; i < c->state.projects_n; i++) {
-        if (c->state.projects[i].id == project_id) {
-            return true;
-        }
-    }
-    return refresh_projects(c, err);
-}
-
-/* The waiting tasks of a stage that has ended are not read. A retry may reopen a skipped stage. */
-static bool never_again(enum stage_state s)
-{
-    return stage_state_terminal(s) && s != STAGE_SKIPPED;
+    return rows_project_known(&c->state, project_id) || refresh_projects(c, err);
 }
 
 struct take {
@@ -143,17 +96,11 @@ static bool read_stages(struct controller *c, struct live_campaign *lc, struct e
     bool ok = true;
     for (size_t i = 0; i < n && ok; i++) {
         struct live_stage *ls = &lc->stages[lc->stages_n++];
-        int spec_i = lc->spec != NULL ? spec_stage_find(lc->spec, rows[i].name) : -1;
-        ls->row = rows[i];
-        ls->spec = spec_i >= 0 ? lc->spec->stages[spec_i] : NULL;
-        ls->ready = ready_queue_new();
-        ls->unchecked = ready_queue_new();
-        ls->reason = WAIT_NEW;
-        lc->live += rows[i].counts[TASK_ACTIVE];
+        rows_new_stage(lc, ls, &rows[i]);
         ok = history_load(c, ls, err);
-        if (ok && !never_again(ls->row.state)) {
+        if (ok && rows_stage_is_read(ls)) {
             ok = write_taken(c, ls, rows[i].tasks, err);
-            taken(ls, rows[i].tasks);
+            rows_take_parts(ls, rows[i].tasks);
             ok = ok && task_load(c, ls, err);
         }
     }
@@ -179,15 +126,14 @@ static bool take_campaign(struct controller *c, void *arg, struct err *err)
         live_campaign_free(lc);
         return false;
     }
-    lc->spec_unreadable = !read_spec(lc, &t->spec_error);
+    if (!read_spec(lc, &t->spec_error)) {
+        lc->spec = NULL;
+    }
     if (!read_stages(c, lc, err) || !read_live(c, t, err)) {
         live_campaign_free(lc);
         return false;
     }
-    lc->tried_version = lc->row.version;
-    lc->waits_for_person = lc->row.state == CAMPAIGN_HELD && lc->row.at_limit != AT_LIMIT_DRAIN &&
-                           lc->row.version == lc->row.taken_version;
-    default_warn(lc);
+    rows_new_campaign(lc);
     t->lc = lc;
     return true;
 }
@@ -263,32 +209,14 @@ static bool read_refresh(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
-/* What people want may have changed. Columns that only the leader writes are as memory has them. */
 static void apply_refresh(struct refresh *r)
 {
-    struct live_campaign *lc = r->lc;
-    lc->row.wanted = r->now.wanted;
-    lc->row.priority = r->now.priority;
-    lc->row.parts_limit = r->now.parts_limit;
-    lc->row.cap_musd = r->now.cap_musd;
-    lc->row.at_limit = r->now.at_limit;
-    lc->row.weight = r->now.weight;
-    lc->row.warn = r->now.warn;
-    default_warn(lc);
-    lc->row.version = r->now.version;
-    lc->budget_short = lc->budget_spent = lc->waits_for_person = false;
+    rows_refresh_campaign(r->lc, &r->now);
     for (size_t i = 0; i < r->n; i++) {
-        struct live_stage *ls = leader_state_stage(lc, r->rows[i].id);
-        if (ls == NULL) {
-            continue;
+        struct live_stage *ls = leader_state_stage(r->lc, r->rows[i].id);
+        if (ls != NULL) {
+            rows_refresh_stage(ls, &r->rows[i]);
         }
-        taken(ls, r->rows[i].tasks);
-        ls->row.closed = r->rows[i].closed;
-        ls->row.cap_musd = r->rows[i].cap_musd;
-        ls->row.per_task_musd = r->rows[i].per_task_musd;
-        ls->row.parts_limit = r->rows[i].parts_limit;
-        ls->row.resumes = r->rows[i].resumes;
-        ls->row.warn = r->rows[i].warn;
     }
 }
 
@@ -297,7 +225,7 @@ static bool load_new_tasks(struct controller *c, void *arg, struct err *err)
     struct live_campaign *lc = arg;
     for (int k = 0; k < lc->stages_n; k++) {
         struct live_stage *ls = &lc->stages[k];
-        if (ls->loaded < ls->row.taken && !never_again(ls->row.state) && !task_load(c, ls, err)) {
+        if (rows_unloaded(ls) && !task_load(c, ls, err)) {
             return false;
         }
     }
@@ -346,11 +274,9 @@ static bool read_respec(struct controller *c, void *arg, struct err *err)
     if (!read_spec(lc, &r->spec_error)) {
         return true;
     }
+    rows_set_spec(lc, lc->spec);
     for (int k = 0; k < lc->stages_n; k++) {
-        struct live_stage *ls = &lc->stages[k];
-        int spec_i = spec_stage_find(lc->spec, ls->row.name);
-        ls->spec = spec_i >= 0 ? lc->spec->stages[spec_i] : NULL;
-        if (!history_load(c, ls, err)) {
+        if (!history_load(c, &lc->stages[k], err)) {
             return false;
         }
     }
@@ -378,16 +304,11 @@ static void reread_spec(struct controller *c, struct live_campaign *lc)
         count_live(c, lc);
     }
     if (meaning == TX_DONE && lc->spec != NULL) {
-        lc->spec_unreadable = false;
-        default_warn(lc);
         c->state.decide = true;
         parking_done(c, who);
         return;
     }
-    lc->spec = NULL;
-    for (int k = 0; k < lc->stages_n; k++) {
-        lc->stages[k].spec = NULL;
-    }
+    rows_set_spec(lc, NULL);
     if (meaning == TX_DONE) {
         parking_refuse(c, who, TX_REFUSED, &r.spec_error);
     } else if (meaning != TX_LOST) {
@@ -402,13 +323,7 @@ static bool refresh_slot_limits(struct controller *c, struct err *err)
     if (!view_slot_limits(c->store, &rows, &n, err)) {
         return false;
     }
-    for (size_t i = 0; i < c->state.slots_n; i++) {
-        c->state.slots[i].s.operator_limit = -1;
-    }
-    for (size_t i = 0; i < n; i++) {
-        leader_state_slots(&c->state, rows[i].instance_type, rows[i].market)->s.operator_limit =
-            rows[i].limit;
-    }
+    rows_slot_limits(&c->state, rows, n);
     return true;
 }
 
@@ -429,12 +344,10 @@ static void look_at(struct controller *c, const struct campaign_version *v)
 {
     struct live_campaign *lc = leader_state_campaign(&c->state, v->id);
     struct parking_subject who = PARKING_CAMPAIGN(v->id);
-    if (lc != NULL && lc->tried_version != v->version) {
-        lc->tried_version = v->version;
+    if (lc != NULL && rows_new_wish(lc, v)) {
         parking_hurry(&c->state, &who);
     }
-    bool moved = lc == NULL || lc->row.version != v->version || lc->seen_tasks != v->tasks;
-    if (!moved || !parking_due(c, who)) {
+    if (!rows_moved(lc, v) || !parking_due(c, who)) {
         return;
     }
     c->state.decide = true;
@@ -510,24 +423,12 @@ static void add_all_live(struct controller *c, struct live_rows *r)
 
 static bool load_slots(struct controller *c, struct err *err)
 {
-    struct slots_row *rows = NULL;
+    AUTO_FREE struct slots_row *rows = NULL;
     size_t n = 0;
     if (!view_slots(c->store, &rows, &n, err)) {
         return false;
     }
-    for (size_t i = 0; i < n; i++) {
-        const struct slots_row *r = &rows[i];
-        struct live_slots *ls = leader_state_slots(&c->state, r->instance_type, r->market);
-        ls->s.held = r->held; /* its quotas are read anew before anything is intended */
-        ls->s.warm_idle = r->warm_idle;
-        ls->s.operator_limit = r->operator_limit;
-        ls->s.price_musd_per_hour = r->price_musd_per_hour;
-        ls->s.foreign = ls->kept_foreign = r->foreign;
-        ls->s.foreign_us = r->foreign_us;
-        ls->s.refused_limit = ls->kept_limit = r->refused_limit;
-        ls->probe_us = r->foreign > 0 ? clock_wall_us() : 0;
-    }
-    free(rows);
+    rows_slots(&c->state, rows, n, clock_wall_us());
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "core/leader/rows_read.h"
 #include "lease.h"
 #include <stdio.h>
 #include <sys/stat.h>
@@ -60,9 +61,9 @@ bool prices_load(struct controller *c, void *arg, struct err *err)
     AUTO_JSON json_t *o = file_read(c);
     json_object_foreach(o, type, v)
     {
-        int64_t musd;
+        musd_t musd;
         struct err why = ERR_INIT;
-        if (!json_is_string(v) || !parse_usd(str_of(json_string_value(v)), &musd, &why)) {
+        if (!prices_entry(type, v, &musd, &why)) {
             log_event(LOG_ERROR, "price_unreadable", LF_S("file", c->cfg.prices_file),
                       LF_S("instance_type", type));
             continue;
@@ -77,18 +78,13 @@ bool prices_load(struct controller *c, void *arg, struct err *err)
 /* In memory they are as the table has them from now on. */
 static bool read_prices(struct controller *c, void *arg, struct err *err)
 {
-    struct slots_row *rows = NULL;
+    AUTO_FREE struct slots_row *rows = NULL;
     size_t n = 0;
     (void)arg;
     if (!view_slots(c->store, &rows, &n, err)) {
         return false;
     }
-    for (size_t i = 0; i < n; i++) {
-        struct live_slots *ls =
-            leader_state_slots(&c->state, rows[i].instance_type, rows[i].market);
-        ls->s.price_musd_per_hour = rows[i].price_musd_per_hour;
-    }
-    free(rows);
+    rows_prices(&c->state, rows, n);
     return true;
 }
 
@@ -99,13 +95,13 @@ void prices_tick(struct controller *c)
         return;
     }
     file_look(c, &now);
-    if (memcmp(&now, &c->prices_file, sizeof now) == 0) {
+    if (!prices_file_moved(&c->prices_file, &now)) {
         return;
     }
     if (leader_tx(c, prices_load, NULL) && leader_tx(c, read_prices, NULL)) {
         log_event(LOG_INFO, "prices_read", LF_S("file", c->cfg.prices_file));
         c->state.decide = true;
     } else {
-        c->prices_file = (struct prices_file){.s = -1}; /* again at the next look */
+        prices_file_again(&c->prices_file);
     }
 }

@@ -13,6 +13,8 @@
 #include "core/leader/call_pace.h"
 #include "core/leader/job_list.h"
 #include "core/leader/leader_state.h"
+#include "core/leader/lease_watch.h"
+#include "core/leader/prices_file.h"
 #include "core/leader/quota_learning.h"
 #include "core/leader/sched_view.h"
 #include "core/leader/skip_done.h"
@@ -38,10 +40,6 @@ struct pool_io { /* the same for a warm pool */
     struct warm_pool_report report;
 };
 
-struct prices_file { /* as it was when it was read last */
-    int64_t inode, size, s, ns;
-};
-
 struct controller {
     struct controller_config cfg;
     struct loop *loop;
@@ -59,8 +57,7 @@ struct controller {
     bool leading;
     bool lost;            /* leadership, in this pass: at its end all that is known is freed */
     int64_t lease_end_us; /* boot */
-    int64_t seen_renewals, seen_renewals_at_us;
-    int standby_failures;
+    struct lease_watch watch;
     struct loop_timer *standby_timer, *renew_timer, *tick_timer, *act_timer, *observe_timer,
         *quota_timer, *housekeeping_timer;
 

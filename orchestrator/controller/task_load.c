@@ -1,6 +1,6 @@
 /* See task_load.h. */
 #include "task_load.h"
-#include "core/leader/skip_done.h"
+#include "core/leader/rows_read.h"
 #include "core/sched/ready_queue.h"
 
 /* Tasks read but not yet in their queues: a page that fails must not leave some of them there. */
@@ -20,16 +20,17 @@ static void on_tasks(void *ctx, const struct task_row *rows, size_t n)
         k->unchecked = xrealloc(k->unchecked, k->cap * sizeof *k->unchecked);
     }
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].state != TASK_WAITING) {
-            continue;
+        struct ready_queue_task t;
+        switch (rows_task(k->ls, &rows[i], &t)) {
+        case ROWS_NO_QUEUE:
+            break;
+        case ROWS_READY:
+            k->ready[k->ready_n++] = t;
+            break;
+        case ROWS_UNCHECKED:
+            k->unchecked[k->unchecked_n++] = t;
+            break;
         }
-        int64_t size_mb = rows[i].size / (1024 * 1024);
-        bool ask = skip_done_wanted(k->ls, rows[i].names);
-        *(ask ? &k->unchecked[k->unchecked_n++] : &k->ready[k->ready_n++]) =
-            (struct ready_queue_task){.task_id = rows[i].id,
-                                      .not_before_us = rows[i].not_before_us,
-                                      .seq = (uint32_t)rows[i].seq,
-                                      .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
     }
 }
 

@@ -29,10 +29,7 @@
  */
 static void before_pass(void *ctx)
 {
-    struct controller *c = ctx;
-    if (c->leading && !protocol_may_sign(c->lease_end_us, clock_boot_us())) {
-        leader_lose(c, "lease_lapsed", NULL);
-    }
+    leader_lapse(ctx);
 }
 
 static bool look(struct controller *c)

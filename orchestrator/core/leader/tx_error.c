@@ -43,3 +43,8 @@ enum tx_meaning tx_error_meaning(const struct err *e, bool alive)
     }
     return best != NULL ? best->meaning : TX_REFUSED;
 }
+
+enum tx_meaning tx_commit_meaning(const struct err *e, bool alive)
+{
+    return alive && e->sqlstate[0] != '\0' ? TX_BUSY : TX_LOST;
+}

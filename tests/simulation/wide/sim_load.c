@@ -2,6 +2,7 @@
  * loaded from them: whole at takeover, then what people changed, as controller/load.c does. */
 #include "core/leader/attempt.h"
 #include "core/leader/pool_life.h"
+#include "core/leader/rows_read.h"
 #include "core/leader/stage_history.h"
 #include "core/sched/ready_queue.h"
 #include "sim_world.h"
@@ -182,12 +183,14 @@ static void load_tasks(struct world *w, struct live_stage *ls)
 {
     const struct db_stage *ds = STAGE(w, row_of_id(ls->row.id));
     for (int t = ds->task0; t < ds->task0 + ds->tasks_n; t++) {
-        if (TASK(w, t)->state == TASK_WAITING) {
-            ready_queue_push(ls->ready,
-                             &(struct ready_queue_task){.task_id = id_of(t),
-                                                        .not_before_us = TASK(w, t)->not_before_us,
-                                                        .seq = (uint32_t)(t - ds->task0),
-                                                        .size_mb = w->size_mb[t]});
+        const struct task_row row = {.id = id_of(t),
+                                     .state = TASK(w, t)->state,
+                                     .not_before_us = TASK(w, t)->not_before_us,
+                                     .seq = t - ds->task0,
+                                     .size = (int64_t)w->size_mb[t] * 1024 * 1024};
+        struct ready_queue_task entry;
+        if (rows_task(ls, &row, &entry) == ROWS_READY) {
+            ready_queue_push(ls->ready, &entry);
         }
     }
 }
@@ -211,24 +214,21 @@ static struct live_campaign *load_linked(struct world *w, struct ctl *c, int cam
     lc->stages = leader_state_new_stages((size_t)dc->stages_n);
     for (int i = dc->stage0; i < dc->stage0 + dc->stages_n; i++) {
         struct live_stage *ls = &lc->stages[lc->stages_n++];
-        stage_row_of(w, i, &ls->row);
+        struct stage_row row;
+        stage_row_of(w, i, &row);
+        rows_new_stage(lc, ls, &row);
         ls->spec = &w->stage[i];
-        ls->ready = ready_queue_new();
-        ls->unchecked = ready_queue_new();
-        ls->reason = WAIT_NEW;
-        lc->live += ls->row.counts[TASK_ACTIVE];
         stage_history_init(ls);
         load_breaker(w, ls);
         load_durations(w, ls);
         if (STAGE(w, i)->promise.task_id != 0) {
             stage_history_take_promise(ls, &STAGE(w, i)->promise);
         }
-        if (!stage_state_terminal(ls->row.state) || ls->row.state == STAGE_SKIPPED) {
+        if (rows_stage_is_read(ls)) {
             load_tasks(w, ls);
         }
     }
-    lc->waits_for_person = lc->row.state == CAMPAIGN_HELD && lc->row.at_limit != AT_LIMIT_DRAIN &&
-                           lc->row.version == lc->row.taken_version;
+    rows_new_campaign(lc);
     leader_state_add_campaign(&c->state, lc);
     return lc;
 }
@@ -256,48 +256,31 @@ static void refresh_campaign(struct world *w, const struct ctl *c, struct live_c
     struct campaign_row now;
     struct stage_row stage;
     campaign_row_of(w, row_of_id(lc->row.id), &now);
-    lc->row.wanted = wanted_now(c, now.wanted);
-    lc->row.priority = now.priority;
-    lc->row.parts_limit = now.parts_limit;
-    lc->row.cap_musd = now.cap_musd;
-    lc->row.at_limit = now.at_limit;
-    lc->row.weight = now.weight;
-    lc->row.version = now.version;
-    lc->budget_short = lc->budget_spent = lc->waits_for_person = false;
+    now.wanted = wanted_now(c, now.wanted);
+    rows_refresh_campaign(lc, &now);
     for (int i = 0; i < lc->stages_n; i++) {
-        struct live_stage *ls = &lc->stages[i];
-        stage_row_of(w, row_of_id(ls->row.id), &stage);
-        ls->row.cap_musd = stage.cap_musd;
-        ls->row.per_task_musd = stage.per_task_musd;
-        ls->row.parts_limit = stage.parts_limit;
-        ls->row.resumes = stage.resumes;
+        stage_row_of(w, row_of_id(lc->stages[i].row.id), &stage);
+        rows_refresh_stage(&lc->stages[i], &stage);
     }
 }
 
 static void load_projects(struct world *w, struct ctl *c)
 {
-    struct leader_state *s = &c->state;
     size_t n = (size_t)w->cfg.projects + 1;
-    bool moved = false;
-    if (s->projects == NULL) {
-        s->projects = xcalloc(n, sizeof *s->projects);
-        s->projects_n = n;
-    }
+    struct project_row *rows = xcalloc(n, sizeof *rows);
     for (int i = 0; i <= w->cfg.projects; i++) {
         const struct budget *b =
             i == 0 ? db_row(w, T_GLOBAL, 0) : db_row(w, T_PROJECT, (size_t)i - 1);
-        struct project_row *row = &s->projects[i];
-        moved |= row->cap_musd != b->cap_musd;
-        row->id = i;
-        row->weight = 50 + 50 * i;
-        row->parts_limit = i == 0 ? w->global_limit : w->project_limit[i - 1];
-        row->cap_musd = b->cap_musd;
-        row->reserved_musd = b->reserved_musd;
-        row->spent_musd = b->spent_musd;
+        rows[i] = (struct project_row){
+            .id = i,
+            .weight = 50 + 50 * i,
+            .parts_limit = i == 0 ? w->global_limit : w->project_limit[i - 1],
+            .cap_musd = b->cap_musd,
+            .reserved_musd = b->reserved_musd,
+            .spent_musd = b->spent_musd,
+        };
     }
-    for (size_t k = 0; moved && k < s->campaigns_n; k++) {
-        s->campaigns[k]->budget_short = false;
-    }
+    rows_refresh_projects(&c->state, rows, n);
 }
 
 /* Limits of the operator, and prices: their file may have changed. */
@@ -313,14 +296,15 @@ static void load_limits(struct world *w, struct ctl *c)
 static void load_slots(struct world *w, struct ctl *c)
 {
     for (int i = 0; i < w->kinds; i++) { /* in this order: an index into them is a kind */
-        struct live_slots *ls = leader_state_slots(&c->state, w->types[i], market_of(w, i));
         const struct db_slots *d = SLOTS(w, i);
-        ls->s.held = d->held;
-        ls->s.warm_idle = d->warm_idle;
-        ls->s.foreign = ls->kept_foreign = d->foreign;
-        ls->s.foreign_us = d->foreign_us;
-        ls->s.refused_limit = ls->kept_limit = d->refused_limit;
-        ls->probe_us = d->foreign > 0 ? ctl_wall(w, c) : 0;
+        struct slots_row row = {.market = market_of(w, i),
+                                .held = d->held,
+                                .warm_idle = d->warm_idle,
+                                .foreign = d->foreign,
+                                .foreign_us = d->foreign_us,
+                                .refused_limit = d->refused_limit};
+        memcpy(row.instance_type, w->types[i], strlen(w->types[i]) + 1);
+        rows_slots(&c->state, &row, 1, ctl_wall(w, c));
     }
     load_limits(w, c);
 }

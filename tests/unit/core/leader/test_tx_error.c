@@ -49,12 +49,25 @@ static void test_tx_error__without_a_sqlstate(void **state)
     assert_int_equal(meaning(ERR_INTERNAL, "", false), TX_LOST);
 }
 
+static void test_tx_error__a_commit_without_an_answer_is_unknown(void **state)
+{
+    (void)state;
+    struct err e = {.code = ERR_DATABASE};
+    assert_int_equal(tx_commit_meaning(&e, true), TX_LOST);
+    (void)snprintf(e.sqlstate, sizeof e.sqlstate, "40001");
+    assert_int_equal(tx_commit_meaning(&e, true), TX_BUSY);
+    assert_int_equal(tx_commit_meaning(&e, false), TX_LOST);
+    (void)snprintf(e.sqlstate, sizeof e.sqlstate, "23505"); /* a deferred constraint: one by one */
+    assert_int_equal(tx_commit_meaning(&e, true), TX_BUSY);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tx_error__each_sqlstate),
         cmocka_unit_test(test_tx_error__without_a_sqlstate),
+        cmocka_unit_test(test_tx_error__a_commit_without_an_answer_is_unknown),
     };
     return cmocka_run_group_tests_name("tx_error", tests, NULL, NULL);
 }

@@ -1,0 +1,66 @@
+/* See lease_watch.h. */
+#include "lease_watch.h"
+#include "core/protocol/protocol.h"
+
+#define HELD_PAUSE_US    (400 * USEC_PER_MSEC)
+#define REFUSED_PAUSE_US (5 * USEC_PER_SEC)
+#define AGAIN_US         (200 * USEC_PER_MSEC)
+#define FAILURES_MAX     5 /* the pause doubles from the third on */
+
+int64_t lease_end_us(const struct lease_terms *t, int64_t asked_us)
+{
+    return asked_us + t->length_us;
+}
+
+bool lease_renewal_due(const struct lease_terms *t, int64_t end_us, int64_t boot_us)
+{
+    return boot_us >= end_us - t->length_us + t->renew_us;
+}
+
+bool lease_outlives_renewal(enum tx_meaning failed)
+{
+    return failed == TX_BUSY;
+}
+
+bool lease_lapsed(int64_t end_us, int64_t boot_us)
+{
+    return !protocol_may_sign(end_us, boot_us);
+}
+
+enum lease_step lease_watch_step(struct lease_watch *w, bool locked, int64_t renewals,
+                                 int64_t row_length_us, const struct lease_terms *t,
+                                 int64_t boot_us)
+{
+    if (locked) {
+        return LEASE_STEP_TAKE;
+    }
+    if (w->renewals_at_us == 0 || renewals != w->renewals) {
+        w->renewals = renewals;
+        w->renewals_at_us = boot_us;
+        return LEASE_STEP_WAIT;
+    }
+    bool frozen = boot_us - w->renewals_at_us > MAX(row_length_us, t->length_us);
+    return frozen ? LEASE_STEP_TAKE_FROM_FROZEN : LEASE_STEP_WAIT;
+}
+
+int64_t lease_watch_pause_us(struct lease_watch *w, enum lease_try how, const struct lease_terms *t)
+{
+    switch (how) {
+    case LEASE_TRY_NO_DATABASE:
+        w->failures = MIN(w->failures + 1, FAILURES_MAX);
+        return AGAIN_US << MAX(0, w->failures - 2);
+    case LEASE_TRY_NOT_DURABLE:
+        return REFUSED_PAUSE_US;
+    case LEASE_TRY_FAILED:
+        return AGAIN_US;
+    case LEASE_TRY_HELD:
+        return MIN(HELD_PAUSE_US, t->length_us / 4);
+    case LEASE_TRY_LOST:
+        w->renewals_at_us = 0; /* what was seen before we led says nothing */
+        return AGAIN_US;
+    case LEASE_TRY_LEADS:
+        w->failures = 0;
+        return -1;
+    }
+    return AGAIN_US;
+}

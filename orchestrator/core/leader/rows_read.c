@@ -1,0 +1,198 @@
+/* See rows_read.h. */
+#include "rows_read.h"
+#include "skip_done.h"
+#include <stdlib.h>
+
+_Static_assert(WARN_AT_MAX == WARNS_MAX, "one bound for thresholds");
+
+bool rows_stage_is_read(const struct live_stage *ls)
+{
+    return !stage_state_terminal(ls->row.state) || ls->row.state == STAGE_SKIPPED;
+}
+
+static void find_spec(const struct live_campaign *lc, struct live_stage *ls)
+{
+    int i = lc->spec != NULL ? spec_stage_find(lc->spec, ls->row.name) : -1;
+    ls->spec = i >= 0 ? lc->spec->stages[i] : NULL;
+}
+
+void rows_new_stage(struct live_campaign *lc, struct live_stage *ls, const struct stage_row *row)
+{
+    ls->row = *row;
+    ls->ready = ready_queue_new();
+    ls->unchecked = ready_queue_new();
+    ls->reason = WAIT_NEW;
+    lc->live += row->counts[TASK_ACTIVE];
+    find_spec(lc, ls);
+}
+
+/* Thresholds of the campaign file, for a cap that says nothing of its own. */
+static void default_warn(struct live_campaign *lc)
+{
+    struct warn_at *w = &lc->row.warn;
+    if (lc->spec == NULL || w->n > 0) {
+        return;
+    }
+    w->n = lc->spec->warn_at_n;
+    for (int i = 0; i < w->n; i++) {
+        w->at_ppm[i] = lc->spec->warn_at_ppm[i];
+    }
+}
+
+void rows_new_campaign(struct live_campaign *lc)
+{
+    lc->spec_unreadable = lc->spec == NULL;
+    lc->tried_version = lc->row.version;
+    lc->waits_for_person = lc->row.state == CAMPAIGN_HELD && lc->row.at_limit != AT_LIMIT_DRAIN &&
+                           lc->row.version == lc->row.taken_version;
+    default_warn(lc);
+}
+
+void rows_set_spec(struct live_campaign *lc, struct spec *spec)
+{
+    lc->spec = spec;
+    lc->spec_unreadable = spec == NULL;
+    for (int k = 0; k < lc->stages_n; k++) {
+        find_spec(lc, &lc->stages[k]);
+    }
+    default_warn(lc);
+}
+
+bool rows_new_parts(const struct live_stage *ls, int64_t tasks)
+{
+    return tasks > ls->row.taken;
+}
+
+void rows_take_parts(struct live_stage *ls, int64_t tasks)
+{
+    ls->row.tasks = tasks;
+    if (rows_new_parts(ls, tasks)) {
+        task_counts_add(ls, tasks - ls->row.taken);
+        ls->row.taken = tasks;
+    }
+}
+
+bool rows_unloaded(const struct live_stage *ls)
+{
+    return ls->loaded < ls->row.taken && rows_stage_is_read(ls);
+}
+
+enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row,
+                          struct ready_queue_task *ret)
+{
+    int64_t size_mb = row->size / (1024 * 1024);
+    if (row->state != TASK_WAITING) {
+        return ROWS_NO_QUEUE;
+    }
+    *ret = (struct ready_queue_task){.task_id = row->id,
+                                     .not_before_us = row->not_before_us,
+                                     .seq = (uint32_t)row->seq,
+                                     .size_mb = (uint32_t)MIN(size_mb, UINT32_MAX)};
+    return skip_done_wanted(ls, row->names) ? ROWS_UNCHECKED : ROWS_READY;
+}
+
+bool rows_new_wish(struct live_campaign *lc, const struct campaign_version *v)
+{
+    bool moved = lc->tried_version != v->version;
+    lc->tried_version = v->version;
+    return moved;
+}
+
+bool rows_moved(const struct live_campaign *lc, const struct campaign_version *v)
+{
+    return lc == NULL || lc->row.version != v->version || lc->seen_tasks != v->tasks;
+}
+
+void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *now)
+{
+    struct campaign_row *row = &lc->row;
+    row->wanted = now->wanted;
+    row->priority = now->priority;
+    row->parts_limit = now->parts_limit;
+    row->cap_musd = now->cap_musd;
+    row->at_limit = now->at_limit;
+    row->weight = now->weight;
+    row->warn = now->warn;
+    row->version = now->version;
+    default_warn(lc);
+    lc->budget_short = lc->budget_spent = lc->waits_for_person = false;
+}
+
+void rows_refresh_stage(struct live_stage *ls, const struct stage_row *now)
+{
+    rows_take_parts(ls, now->tasks);
+    ls->row.closed = now->closed;
+    ls->row.cap_musd = now->cap_musd;
+    ls->row.per_task_musd = now->per_task_musd;
+    ls->row.parts_limit = now->parts_limit;
+    ls->row.resumes = now->resumes;
+    ls->row.warn = now->warn;
+}
+
+static bool cap_moved(const struct leader_state *s, const struct project_row *rows, size_t n)
+{
+    for (size_t i = 0; i < s->projects_n; i++) {
+        for (size_t k = 0; k < n; k++) {
+            if (rows[k].id == s->projects[i].id && rows[k].cap_musd != s->projects[i].cap_musd) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void rows_refresh_projects(struct leader_state *s, struct project_row *rows, size_t n)
+{
+    bool moved = cap_moved(s, rows, n);
+    for (size_t i = 0; moved && i < s->campaigns_n; i++) {
+        s->campaigns[i]->budget_short = false;
+    }
+    free(s->projects);
+    s->projects = rows;
+    s->projects_n = n;
+}
+
+bool rows_project_known(const struct leader_state *s, int64_t project_id)
+{
+    for (size_t i = 0; i < s->projects_n; i++) {
+        if (s->projects[i].id == project_id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void rows_slot_limits(struct leader_state *s, const struct slot_limit_row *rows, size_t n)
+{
+    for (size_t i = 0; i < s->slots_n; i++) {
+        s->slots[i].s.operator_limit = -1;
+    }
+    for (size_t i = 0; i < n; i++) {
+        leader_state_slots(s, rows[i].instance_type, rows[i].market)->s.operator_limit =
+            rows[i].limit;
+    }
+}
+
+void rows_slots(struct leader_state *s, const struct slots_row *rows, size_t n, usec_t now_us)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct slots_row *r = &rows[i];
+        struct live_slots *ls = leader_state_slots(s, r->instance_type, r->market);
+        ls->s.held = r->held;
+        ls->s.warm_idle = r->warm_idle;
+        ls->s.operator_limit = r->operator_limit;
+        ls->s.foreign = ls->kept_foreign = r->foreign;
+        ls->s.foreign_us = r->foreign_us;
+        ls->s.refused_limit = ls->kept_limit = r->refused_limit;
+        ls->probe_us = r->foreign > 0 ? now_us : 0;
+    }
+    rows_prices(s, rows, n);
+}
+
+void rows_prices(struct leader_state *s, const struct slots_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        leader_state_slots(s, rows[i].instance_type, rows[i].market)->s.price_musd_per_hour =
+            rows[i].price_musd_per_hour;
+    }
+}

@@ -1,0 +1,45 @@
+/* What rows mean when the leader reads them: which campaigns have moved, which of their columns are
+ * people's and which are as memory has them, which parts are taken in and in which queue each
+ * waits. Pure. */
+#pragma once
+#include "core/sched/ready_queue.h"
+#include "leader_state.h"
+
+/* The waiting tasks of a stage that has ended are not read. A retry may reopen a skipped stage. */
+bool rows_stage_is_read(const struct live_stage *ls);
+/* A stage of a campaign that enters memory, whose spec is known; its queues are made. */
+void rows_new_stage(struct live_campaign *lc, struct live_stage *ls, const struct stage_row *row);
+/* A campaign that enters memory, after its stages. */
+void rows_new_campaign(struct live_campaign *lc);
+/* The spec of a campaign in memory was read again. NULL: it cannot be read; its jobs are looked
+ * after and nothing starts. */
+void rows_set_spec(struct live_campaign *lc, struct spec *spec);
+
+/* Parts enter the counters as `tasks` of the row says now; they are never fewer. */
+bool rows_new_parts(const struct live_stage *ls, int64_t tasks);
+void rows_take_parts(struct live_stage *ls, int64_t tasks);
+/* Are parts counted that no queue has yet? */
+bool rows_unloaded(const struct live_stage *ls);
+enum rows_queue { ROWS_NO_QUEUE, ROWS_READY, ROWS_UNCHECKED };
+/* Where a task waits; *ret is its entry. ROWS_NO_QUEUE: it does not. */
+enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *row,
+                          struct ready_queue_task *ret);
+
+/* People want something else of it than when it was looked at last; a parked one is tried at once.
+ * Notes the version as looked at. */
+bool rows_new_wish(struct live_campaign *lc, const struct campaign_version *v);
+/* Is it to be read? NULL: it is not in memory. */
+bool rows_moved(const struct live_campaign *lc, const struct campaign_version *v);
+/* What people want of it may have changed. Columns that only the leader writes stay as they are. */
+void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *now);
+void rows_refresh_stage(struct live_stage *ls, const struct stage_row *now);
+
+/* Takes rows (malloc'd). Limits, weights and caps above campaigns; a cap that moved may let a
+ * campaign go on. */
+void rows_refresh_projects(struct leader_state *s, struct project_row *rows, size_t n);
+bool rows_project_known(const struct leader_state *s, int64_t project_id);
+/* What people let us use of each quota. A type without a row has no such limit. */
+void rows_slot_limits(struct leader_state *s, const struct slot_limit_row *rows, size_t n);
+/* At takeover; quotas are read before anything is intended. now_us: wall. */
+void rows_slots(struct leader_state *s, const struct slots_row *rows, size_t n, usec_t now_us);
+void rows_prices(struct leader_state *s, const struct slots_row *rows, size_t n);

@@ -1,0 +1,111 @@
+/* Aim: nobody signs after the lease, a standby takes over from a dead leader at once and from a
+ * frozen one only after a whole lease without a renewal. Method: tables of moments; the clock is a
+ * number. */
+#include "core/leader/lease_watch.h"
+#include "core/protocol/protocol.h"
+#include "tests/unit/unit.h"
+
+#define T0     INT64_C(5000000000)
+#define SEC    USEC_PER_SEC
+#define LENGTH (6 * SEC)
+
+static const struct lease_terms terms = {.length_us = LENGTH, .renew_us = 2 * SEC};
+
+static void test_lease_watch__when_a_lease_is_ours(void **state)
+{
+    (void)state;
+    int64_t end = lease_end_us(&terms, T0);
+    assert_int_equal(end, T0 + LENGTH);
+    static const struct row {
+        int64_t after_us;
+        bool due, lapsed;
+    } rows[] = {
+        {0, false, false},
+        {2 * SEC - 1, false, false},
+        {2 * SEC, true, false},
+        {LENGTH - PROTOCOL_SIGN_MARGIN_US - 1, true, false},
+        {LENGTH - PROTOCOL_SIGN_MARGIN_US, true, true},
+        {LENGTH, true, true},
+        {10 * LENGTH, true, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(lease_renewal_due(&terms, end, T0 + rows[i].after_us), rows[i].due);
+        assert_int_equal(lease_lapsed(end, T0 + rows[i].after_us), rows[i].lapsed);
+    }
+}
+
+static void test_lease_watch__only_a_lock_lets_a_renewal_fail(void **state)
+{
+    (void)state;
+    assert_true(lease_outlives_renewal(TX_BUSY));
+    assert_false(lease_outlives_renewal(TX_LOST));
+    assert_false(lease_outlives_renewal(TX_REFUSED));
+}
+
+static enum lease_step look(struct lease_watch *w, int64_t renewals, int64_t row_length_us,
+                            int64_t after_us)
+{
+    return lease_watch_step(w, false, renewals, row_length_us, &terms, T0 + after_us);
+}
+
+static void test_lease_watch__who_does_not_renew_is_waited_out(void **state)
+{
+    (void)state;
+    struct lease_watch w = {.renewals = 0};
+    assert_int_equal(look(&w, 0, LENGTH, 0), LEASE_STEP_WAIT); /* 0 renewals are news at first */
+    assert_int_equal(look(&w, 0, LENGTH, LENGTH), LEASE_STEP_WAIT);
+    assert_int_equal(look(&w, 0, LENGTH, LENGTH + 1), LEASE_STEP_TAKE_FROM_FROZEN);
+    assert_int_equal(look(&w, 1, LENGTH, LENGTH + 2), LEASE_STEP_WAIT); /* it woke up */
+    assert_int_equal(look(&w, 1, LENGTH, 2 * LENGTH + 2), LEASE_STEP_WAIT);
+    assert_int_equal(look(&w, 2, LENGTH, 2 * LENGTH + 3), LEASE_STEP_WAIT);
+    /* the longer of both lengths: that of the row may be another binary's */
+    assert_int_equal(look(&w, 2, 3 * LENGTH, 4 * LENGTH), LEASE_STEP_WAIT);
+    assert_int_equal(look(&w, 2, 3 * LENGTH, 5 * LENGTH + 4), LEASE_STEP_TAKE_FROM_FROZEN);
+    assert_int_equal(look(&w, 2, SEC, 2 * LENGTH + 3 + 2 * SEC), LEASE_STEP_WAIT);
+    /* a free lock is taken at once, whatever was seen */
+    assert_int_equal(lease_watch_step(&w, true, 2, LENGTH, &terms, T0), LEASE_STEP_TAKE);
+}
+
+static void test_lease_watch__after_a_loss_a_whole_lease_is_watched_again(void **state)
+{
+    (void)state;
+    struct lease_watch w = {.renewals = 0};
+    assert_int_equal(look(&w, 7, LENGTH, 0), LEASE_STEP_WAIT);
+    assert_int_equal(lease_watch_pause_us(&w, LEASE_TRY_LEADS, &terms), -1);
+    assert_in_range(lease_watch_pause_us(&w, LEASE_TRY_LOST, &terms), 1, SEC);
+    assert_int_equal(look(&w, 7, LENGTH, 9 * LENGTH), LEASE_STEP_WAIT);
+    assert_int_equal(look(&w, 7, LENGTH, 10 * LENGTH + 1), LEASE_STEP_TAKE_FROM_FROZEN);
+}
+
+static void test_lease_watch__pauses_of_a_standby(void **state)
+{
+    (void)state;
+    struct lease_watch w = {.renewals = 0};
+    const int64_t ms = USEC_PER_MSEC;
+    const int64_t down[] = {200 * ms,  200 * ms,  400 * ms, 800 * ms,
+                            1600 * ms, 1600 * ms, 1600 * ms};
+    for (int again = 0; again < 2; again++) {
+        for (size_t i = 0; i < ARRAY_LEN(down); i++) {
+            assert_int_equal(lease_watch_pause_us(&w, LEASE_TRY_NO_DATABASE, &terms), down[i]);
+        }
+        assert_int_equal(lease_watch_pause_us(&w, LEASE_TRY_LEADS, &terms), -1);
+    }
+    assert_int_equal(lease_watch_pause_us(&w, LEASE_TRY_HELD, &terms), 400 * ms);
+    const struct lease_terms brief = {.length_us = 800 * ms, .renew_us = 200 * ms};
+    assert_int_equal(lease_watch_pause_us(&w, LEASE_TRY_HELD, &brief), 200 * ms);
+    assert_int_equal(lease_watch_pause_us(&w, LEASE_TRY_NOT_DURABLE, &terms), 5 * SEC);
+    assert_int_equal(lease_watch_pause_us(&w, LEASE_TRY_FAILED, &terms), 200 * ms);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lease_watch__when_a_lease_is_ours),
+        cmocka_unit_test(test_lease_watch__only_a_lock_lets_a_renewal_fail),
+        cmocka_unit_test(test_lease_watch__who_does_not_renew_is_waited_out),
+        cmocka_unit_test(test_lease_watch__after_a_loss_a_whole_lease_is_watched_again),
+        cmocka_unit_test(test_lease_watch__pauses_of_a_standby),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("lease watch", tests, NULL, NULL);
+}

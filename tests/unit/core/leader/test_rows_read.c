@@ -1,0 +1,288 @@
+/* Aim: what is read from rows enters memory once and in the right place, and what only the leader
+ * writes is never taken back from them. Method: a campaign by hand, rows by hand. */
+#include "core/leader/rows_read.h"
+#include "life_world.h"
+
+static void test_rows_read__stages_whose_tasks_are_read(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    for (int s = 0; s < STAGE_STATE_COUNT; s++) {
+        l.st[0].row.state = (enum stage_state)s;
+        bool reads = s != STAGE_SUCCEEDED && s != STAGE_FAILED && s != STAGE_CANCELLED;
+        assert_int_equal(rows_stage_is_read(&l.st[0]), reads);
+        l.st[0].loaded = 9; /* of ten */
+        assert_int_equal(rows_unloaded(&l.st[0]), reads);
+        l.st[0].loaded = 10;
+        assert_false(rows_unloaded(&l.st[0]));
+    }
+    life_world_done(&l);
+}
+
+static void test_rows_read__a_stage_and_its_campaign_enter_memory(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct spec_stage stage = {.name = "s1"};
+    struct spec spec = {.stages = {&stage}, .stages_n = 1, .warn_at_n = 2, .warn_at_ppm = {5, 9}};
+    life_world_init(&l, 0);
+    l.lc->spec = &spec;
+    struct live_stage *ls = &l.st[0];
+    struct stage_row row = {
+        .id = 90, .campaign_id = 9, .name = "s1", .counts = {[TASK_ACTIVE] = 3}};
+    rows_new_stage(l.lc, ls, &row);
+    l.lc->stages_n = 1;
+    assert_ptr_equal(ls->spec, &stage);
+    assert_int_equal(l.lc->live, 3);
+    assert_int_equal(ls->reason, WAIT_NEW);
+    rows_new_campaign(l.lc);
+    assert_false(l.lc->spec_unreadable);
+    assert_int_equal(l.lc->row.warn.n, 2);
+    assert_int_equal(l.lc->row.warn.at_ppm[1], 9);
+    rows_set_spec(l.lc, NULL);
+    assert_true(l.lc->spec_unreadable);
+    assert_null(ls->spec);
+    rows_new_campaign(l.lc);
+    assert_true(l.lc->spec_unreadable);
+    rows_set_spec(l.lc, &spec);
+    assert_false(l.lc->spec_unreadable);
+    assert_ptr_equal(ls->spec, &stage);
+    life_world_done(&l);
+}
+
+static void test_rows_read__who_waits_for_a_person_at_takeover(void **state)
+{
+    (void)state;
+    struct life_world l;
+    static const struct row {
+        enum campaign_state state;
+        enum at_limit at_limit;
+        int64_t version, taken;
+        bool waits;
+    } rows[] = {
+        {CAMPAIGN_HELD, AT_LIMIT_HOLD, 5, 5, true},
+        {CAMPAIGN_HELD, AT_LIMIT_HOLD, 6, 5, false}, /* it was edited since */
+        {CAMPAIGN_HELD, AT_LIMIT_DRAIN, 5, 5, false},
+        {CAMPAIGN_RUNNING, AT_LIMIT_HOLD, 5, 5, false},
+    };
+    life_world_init(&l, 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        l.lc->row.state = rows[i].state;
+        l.lc->row.at_limit = rows[i].at_limit;
+        l.lc->row.version = rows[i].version;
+        l.lc->row.taken_version = rows[i].taken;
+        rows_new_campaign(l.lc);
+        assert_int_equal(l.lc->waits_for_person, rows[i].waits);
+        assert_int_equal(l.lc->tried_version, rows[i].version);
+    }
+    life_world_done(&l);
+}
+
+static void test_rows_read__new_parts_are_counted_once(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    struct live_stage *ls = &l.st[0]; /* ten parts, all waiting */
+    assert_false(rows_new_parts(ls, 10));
+    assert_true(rows_new_parts(ls, 14));
+    for (int i = 0; i < 2; i++) {
+        rows_take_parts(ls, 14);
+        assert_int_equal(ls->row.taken, 14);
+        assert_int_equal(ls->row.counts[TASK_WAITING], 14);
+    }
+    rows_take_parts(ls, 12); /* an older row: never fewer */
+    assert_int_equal(ls->row.taken, 14);
+    assert_int_equal(ls->row.counts[TASK_WAITING], 14);
+    life_world_done(&l);
+}
+
+static void test_rows_read__where_a_task_waits(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    struct ready_queue_task t;
+    struct task_row row = {.id = 5,
+                           .seq = 3,
+                           .not_before_us = WALL,
+                           .size = (INT64_C(300) << 20) + 1,
+                           .state = TASK_WAITING};
+    assert_int_equal(rows_task(&l.st[0], &row, &t), ROWS_READY);
+    assert_int_equal(t.task_id, 5);
+    assert_int_equal(t.seq, 3);
+    assert_int_equal(t.not_before_us, WALL);
+    assert_int_equal(t.size_mb, 300);
+    row.size = INT64_MAX;
+    assert_int_equal(rows_task(&l.st[0], &row, &t), ROWS_READY);
+    assert_int_equal(t.size_mb, UINT32_MAX);
+    l.spec[0].done_if = "s3://b/{part}";
+    assert_int_equal(rows_task(&l.st[0], &row, &t), ROWS_UNCHECKED);
+    row.names = 1;
+    assert_int_equal(rows_task(&l.st[0], &row, &t), ROWS_READY);
+    for (int s = 0; s < TASK_STATE_COUNT; s++) {
+        row.state = (enum task_state)s;
+        assert_int_equal(rows_task(&l.st[0], &row, &t) != ROWS_NO_QUEUE, s == TASK_WAITING);
+    }
+    life_world_done(&l);
+}
+
+static void test_rows_read__which_campaigns_are_read_again(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    l.lc->row.version = l.lc->tried_version = 5;
+    l.lc->seen_tasks = 10;
+    struct campaign_version v = {.id = 9, .version = 5, .tasks = 10};
+    assert_true(rows_moved(NULL, &v));
+    assert_false(rows_moved(l.lc, &v));
+    v.tasks = 11;
+    assert_true(rows_moved(l.lc, &v));
+    assert_false(rows_new_wish(l.lc, &v));
+    v = (struct campaign_version){.id = 9, .version = 6, .tasks = 10};
+    assert_true(rows_moved(l.lc, &v));
+    assert_true(rows_new_wish(l.lc, &v));
+    assert_false(rows_new_wish(l.lc, &v)); /* heard */
+    v.version = 4;                         /* commits do not come in version order */
+    assert_true(rows_moved(l.lc, &v));
+    life_world_done(&l);
+}
+
+static void test_rows_read__a_refresh_takes_what_people_write(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    struct live_campaign *lc = l.lc;
+    lc->row.spent_musd = 7;
+    lc->budget_short = lc->budget_spent = lc->waits_for_person = true;
+    struct campaign_row now = {.wanted = WANTED_PAUSE,
+                               .priority = 3,
+                               .parts_limit = 4,
+                               .cap_musd = 5,
+                               .at_limit = AT_LIMIT_DRAIN,
+                               .weight = 6,
+                               .version = 8,
+                               .state = CAMPAIGN_FAILED,
+                               .warn = {.n = 1}};
+    rows_refresh_campaign(lc, &now);
+    assert_int_equal(lc->row.wanted, WANTED_PAUSE);
+    assert_int_equal(lc->row.priority, 3);
+    assert_int_equal(lc->row.parts_limit, 4);
+    assert_int_equal(lc->row.cap_musd, 5);
+    assert_int_equal(lc->row.at_limit, AT_LIMIT_DRAIN);
+    assert_int_equal(lc->row.weight, 6);
+    assert_int_equal(lc->row.version, 8);
+    assert_int_equal(lc->row.warn.n, 1);
+    assert_false(lc->budget_short || lc->budget_spent || lc->waits_for_person);
+    assert_int_equal(lc->row.state, CAMPAIGN_RUNNING); /* the leader's own */
+    assert_int_equal(lc->row.spent_musd, 7);
+    struct live_stage *ls = &l.st[0];
+    const struct stage_row stage = {.tasks = 12,
+                                    .closed = true,
+                                    .cap_musd = 2,
+                                    .per_task_musd = 3,
+                                    .parts_limit = 4,
+                                    .resumes = 5,
+                                    .resumes_taken = 9,
+                                    .warn = {.n = 2},
+                                    .state = STAGE_FAILED};
+    ls->row.closed = false;
+    rows_refresh_stage(ls, &stage);
+    assert_true(ls->row.closed);
+    assert_int_equal(ls->row.taken, 12);
+    assert_int_equal(ls->row.cap_musd, 2);
+    assert_int_equal(ls->row.per_task_musd, 3);
+    assert_int_equal(ls->row.parts_limit, 4);
+    assert_int_equal(ls->row.resumes, 5);
+    assert_int_equal(ls->row.resumes_taken, 0);
+    assert_int_equal(ls->row.warn.n, 2);
+    assert_int_equal(ls->row.state, STAGE_RUNNING);
+    life_world_done(&l);
+}
+
+static struct project_row *projects(musd_t cap_of_4)
+{
+    struct project_row *rows = xcalloc(3, sizeof *rows);
+    rows[0] = (struct project_row){.id = 0, .cap_musd = -1};
+    rows[1] = (struct project_row){.id = 3, .cap_musd = -1};
+    rows[2] = (struct project_row){.id = 4, .cap_musd = cap_of_4};
+    return rows;
+}
+
+static void test_rows_read__a_cap_that_moved_lets_campaigns_go_on(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    struct leader_state *s = &l.w.s;
+    assert_true(rows_project_known(s, 4));
+    assert_false(rows_project_known(s, 5));
+    l.lc->budget_short = true;
+    rows_refresh_projects(s, projects(-1), 3);
+    assert_true(l.lc->budget_short); /* nothing moved */
+    rows_refresh_projects(s, projects(9), 3);
+    assert_false(l.lc->budget_short);
+    assert_int_equal(leader_state_project(s, 4)->cap_musd, 9);
+    life_world_done(&l);
+}
+
+static void test_rows_read__slots(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    struct leader_state *s = &l.w.s;
+    struct slots_row row = {.instance_type = "ml.a.large",
+                            .market = MARKET_ON_DEMAND,
+                            .held = 4,
+                            .warm_idle = 2,
+                            .foreign = 3,
+                            .foreign_us = 77,
+                            .refused_limit = 20,
+                            .operator_limit = 8,
+                            .price_musd_per_hour = 5};
+    rows_slots(s, &row, 1, WALL);
+    const struct live_slots *a = leader_state_slots(s, "ml.a.large", MARKET_ON_DEMAND);
+    assert_int_equal(a->s.held, 4);
+    assert_int_equal(a->s.warm_idle, 2);
+    assert_int_equal(a->s.foreign, 3);
+    assert_int_equal(a->s.foreign_us, 77);
+    assert_int_equal(a->s.refused_limit, 20);
+    assert_int_equal(a->s.operator_limit, 8);
+    assert_int_equal(a->s.price_musd_per_hour, 5);
+    assert_int_equal(a->kept_foreign, 3); /* as in its row: not written again */
+    assert_int_equal(a->kept_limit, 20);
+    assert_int_equal(a->probe_us, WALL);
+    row.price_musd_per_hour = 6;
+    row.held = 9;
+    rows_prices(s, &row, 1);
+    a = leader_state_slots(s, "ml.a.large", MARKET_ON_DEMAND);
+    assert_int_equal(a->s.price_musd_per_hour, 6);
+    assert_int_equal(a->s.held, 4); /* held is ours */
+    const struct slot_limit_row limit = {.instance_type = "ml.b.large", .limit = 1};
+    rows_slot_limits(s, &limit, 1);
+    assert_int_equal(leader_state_slots(s, "ml.b.large", limit.market)->s.operator_limit, 1);
+    a = leader_state_slots(s, "ml.a.large", MARKET_ON_DEMAND);
+    assert_int_equal(a->s.operator_limit, -1);
+    life_world_done(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_read__stages_whose_tasks_are_read),
+        cmocka_unit_test(test_rows_read__a_stage_and_its_campaign_enter_memory),
+        cmocka_unit_test(test_rows_read__who_waits_for_a_person_at_takeover),
+        cmocka_unit_test(test_rows_read__new_parts_are_counted_once),
+        cmocka_unit_test(test_rows_read__where_a_task_waits),
+        cmocka_unit_test(test_rows_read__which_campaigns_are_read_again),
+        cmocka_unit_test(test_rows_read__a_refresh_takes_what_people_write),
+        cmocka_unit_test(test_rows_read__a_cap_that_moved_lets_campaigns_go_on),
+        cmocka_unit_test(test_rows_read__slots),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("rows read", tests, NULL, NULL);
+}
