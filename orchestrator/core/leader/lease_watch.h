@@ -16,7 +16,8 @@ bool lease_outlives_renewal(enum tx_meaning failed);
 /* Nothing may be signed or committed any more; a request that waits to be sent is dropped. */
 bool lease_lapsed(int64_t end_us, int64_t boot_us);
 
-struct lease_watch { /* what a standby has seen of the leader; all zero at first */
+/* What a standby has seen of the leader; all zero at first. */
+struct lease_watch {
     int64_t renewals, renewals_at_us;
     int failures; /* to reach the database, in a row */
 };
@@ -25,7 +26,7 @@ enum lease_step {
     LEASE_STEP_WAIT,             /* its holder renews, or may do so in time */
     LEASE_STEP_TAKE_FROM_FROZEN, /* its holder has not renewed for a whole lease */
 };
-/* locked: the advisory lock is ours. renewals, row_length_us: of the lease's row, when it is not. */
+/* locked: the advisory lock is ours; else renewals and row_length_us are of the lease's row. */
 enum lease_step lease_watch_step(struct lease_watch *w, bool locked, int64_t renewals,
                                  int64_t row_length_us, const struct lease_terms *t,
                                  int64_t boot_us);

@@ -11,6 +11,6 @@ enum tx_meaning {
 
 /* alive: the connection still works. */
 enum tx_meaning tx_error_meaning(const struct err *e, bool alive);
-/* What a failed COMMIT means: answered with an error it has written nothing; without an answer nobody
- * knows, and the next takeover reads what came of it. */
+/* What a failed COMMIT means: answered with an error it has written nothing; without an answer
+ * nobody knows, and the next takeover reads what came of it. */
 enum tx_meaning tx_commit_meaning(const struct err *e, bool alive);
