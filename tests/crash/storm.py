@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from kit import Tap, wait_for
+from kit import Tap, wait_for, wait_moving
 from kit.stack import Stack, rng_from_args
 
 kills = int(sys.argv[1]) if len(sys.argv) > 1 else 20
@@ -75,7 +75,7 @@ with Stack(f"storm-{kills}", parts=parts, rows=12, local={"warm_quotas": {"ml.c5
            f"{len(side)} cancels in {time.monotonic() - began:.0f} s")
     for cid in mains + side:
         try:
-            wait_for(lambda: s.ended(cid), 240, f"the end of {cid}", step=0.3)
+            wait_moving(lambda: s.ended(cid), lambda: s.sql("SELECT count(*), sum(state), count(ended_at) FROM attempt"), f"the end of {cid}")
         except TimeoutError as e:
             tap.ok(False, f"the storm ends: {e}", json.dumps(s.api("GET", f"/campaigns/{cid}"))[:1500])
     for cid in mains:

@@ -42,11 +42,19 @@ class Tap:
         return 1 if self.bad else 0
 
 
+def patience(seconds):
+    """`seconds` on a quiet machine, up to ten times as long on one whose cores are shared: for limits of waits."""
+    with open("/proc/loadavg", encoding="ascii") as f:
+        load, _, _, running, _ = f.read().split()
+    share = max(float(load), int(running.split("/")[0])) / (os.cpu_count() or 1)
+    return seconds * min(max(share, 1), 10)
+
+
 def wait_for(condition, seconds=20, what=None, step=0.02):
     """Waits until condition() is true and returns its value. Errors of a service that restarts count as
-    false. After `seconds`: TimeoutError when `what` names the condition, otherwise the last value.
+    false. After `seconds` (patience): TimeoutError when `what` names the condition, otherwise the last value.
     """
-    end = time.monotonic() + seconds
+    began = time.monotonic()
     while True:
         value = last = None
         try:
@@ -55,10 +63,30 @@ def wait_for(condition, seconds=20, what=None, step=0.02):
             last = e
         if value:
             return value
-        if time.monotonic() > end:
+        if time.monotonic() - began > seconds and time.monotonic() - began > patience(seconds):
             if what is None:
                 return value
             raise TimeoutError(f"{what} did not come within {seconds} s ({last})")
+        time.sleep(step)
+
+
+def wait_moving(condition, progress, what, seconds=120, step=0.3):
+    """Waits until condition() is true and returns its value, for as long as progress() changes. When it has
+    not changed for `seconds` (patience): TimeoutError. Errors of a service that restarts are no change.
+    """
+    seen, since = None, time.monotonic()
+    while True:
+        try:
+            value = condition()
+            if value:
+                return value
+            now = progress()
+        except (OSError, ValueError, KeyError):
+            now = seen
+        if now != seen:
+            seen, since = now, time.monotonic()
+        elif time.monotonic() - since > seconds and time.monotonic() - since > patience(seconds):
+            raise TimeoutError(f"{what}: nothing has moved for {time.monotonic() - since:.0f} s ({seen})")
         time.sleep(step)
 
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import uuid
 
-from kit import BIN, TOP, VARIANT, Tap, postgres
+from kit import BIN, TOP, VARIANT, Tap, patience, postgres
 
 SERVER = f"{TOP}/build/{VARIANT}/tests/kit/api_server"
 DROVER = BIN + "/drover"
@@ -97,7 +97,7 @@ class Api:
         h = dict(headers or {})
         if token:
             h.setdefault("Authorization", "Bearer " + (self.token if token is True else token))
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience(timeout))
         try:
             c.request(method, path, body=body, headers=h)
             r = c.getresponse()
@@ -126,7 +126,7 @@ class Api:
 
     def drover(self, *args, stdin=None, env=None, timeout=60):
         e = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.port}", "DROVER_TOKEN_FILE": self.token_file, "LC_ALL": "C.UTF-8", **(env or {})}
-        return subprocess.run([DROVER, *args], input=stdin, text=True, capture_output=True, env=e, timeout=timeout, check=False)
+        return subprocess.run([DROVER, *args], input=stdin, text=True, capture_output=True, env=e, timeout=patience(timeout), check=False)
 
     def close(self):
         status = self.stop()

@@ -23,7 +23,7 @@ import botocore.exceptions
 import botocore.parsers
 import botocore.session
 
-from kit import TOP, Tap, wait_for
+from kit import TOP, Tap, patience, wait_for
 
 BINARY = os.environ.get("DROVER_LOCAL", os.path.join(TOP, "build", "bin", "drover-local"))
 KEY, SECRET = "AKIDLOCALTEST", "secret-of-the-local-tests"
@@ -58,7 +58,7 @@ def sign(url, service, method, path="/", body=b"", headers=None, key=KEY, secret
 
 def send(url, method, path, headers, body=b""):
     """One raw request: (status, headers, body)."""
-    c = http.client.HTTPConnection(url.split("//")[1], timeout=20)
+    c = http.client.HTTPConnection(url.split("//")[1], timeout=patience(20))
     try:
         c.request(method, path, body=body, headers=headers)
         r = c.getresponse()

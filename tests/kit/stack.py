@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 import uuid
 
-from kit import TOP, VARIANT, bin_of, free_port, postgres, wait_for
+from kit import TOP, VARIANT, bin_of, free_port, patience, postgres, wait_for
 
 KEY, SECRET = "AKIATESTSTACK", "secret-of-the-test-stack"
 
@@ -150,7 +150,7 @@ class Stack:
                 h["Authorization"] = "Bearer " + open(self.token_file).read().strip()
             req = urllib.request.Request(f"http://127.0.0.1:{self.ports[key]}{path}", data=body, headers=h, method=method)
             try:
-                with urllib.request.urlopen(req, timeout=timeout) as r:
+                with urllib.request.urlopen(req, timeout=patience(timeout)) as r:
                     return r.status, r.read(), dict(r.headers)
             except urllib.error.HTTPError as e:
                 return e.code, e.read(), dict(e.headers)
@@ -185,7 +185,7 @@ class Stack:
     def oracle(self, path, body=None):
         req = urllib.request.Request(f"http://127.0.0.1:{self.local_port}/_local/{path}", data=json.dumps(body).encode() if body is not None else None,
                                      method="POST" if body is not None else "GET")
-        with urllib.request.urlopen(req, timeout=20) as r:
+        with urllib.request.urlopen(req, timeout=patience(20)) as r:
             text = r.read()
             return json.loads(text) if text.strip() else {}
 

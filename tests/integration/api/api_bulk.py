@@ -12,6 +12,7 @@ import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import patience
 from kit.api import Api, main, spec
 
 
@@ -154,7 +155,7 @@ def check_wire(t, a):
     slow.settimeout(1)
     began, ended = time.monotonic(), False
     slow.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
-    while not ended and time.monotonic() - began < 60:  # a header a second, without an end
+    while not ended and time.monotonic() - began < patience(60):  # a header a second, without an end
         try:
             slow.sendall(b"X-More: 1\r\n")
             ended = slow.recv(4096) == b""

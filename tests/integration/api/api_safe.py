@@ -15,7 +15,7 @@ import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import BIN, TOP, VARIANT, free_port, wait_for
+from kit import BIN, TOP, VARIANT, free_port, patience, wait_for
 from kit.api import Api, leader_takes, main, spec
 
 
@@ -155,7 +155,7 @@ def stream(a, tok, headers=""):
 def ends_within(s, seconds):
     """How long until the server ends the stream; None when it does not."""
     began = time.monotonic()
-    s.settimeout(seconds)
+    s.settimeout(patience(seconds))
     try:
         while s.recv(4096):
             pass
@@ -188,11 +188,11 @@ def streams(t, pg):
     t.ok(wait_for(lambda: stream(a, one)[1] == 200, 90), "a closed one makes room")
     a.sql("UPDATE token SET revoked_at = clock_timestamp() WHERE id = 'one'")
     took = ends_within(many[1][0], 8)
-    t.ok(took is not None and took <= 5, f"a revoked token's streams end within 5 s ({took})")
+    t.ok(took is not None and took <= patience(5), f"a revoked token's streams end within 5 s ({took})")
     three = token(a, "three", expires_at="clock_timestamp() + interval '1 s'")
     s, st = stream(a, three)
     took = ends_within(s, 9)
-    t.ok(st == 200 and took is not None and took <= 6, f"an expired token's streams end within 5 s ({took})")
+    t.ok(st == 200 and took is not None and took <= patience(6), f"an expired token's streams end within 5 s ({took})")
     t.eq(stream(a, one)[1], 401, "and no new one opens")
     t.eq([stream(a, two, "X-Forwarded-For: 203.0.113.9\r\n")[1] for _ in range(7)], [200] * 7, "who is no proxy has no say about addresses")
     a.close()
@@ -382,7 +382,7 @@ def sessions(t, pg):
     t.eq((st, status(s)), (401, 200), "a session may open a stream")
     t.eq(a.call("DELETE", "/v1/sessions/s-3", token=viewer)[0], 200, "its own session it may end")
     took = ends_within(s, 8)
-    t.ok(took is not None and took <= 5, f"whose streams end within 5 s ({took})")
+    t.ok(took is not None and took <= patience(5), f"whose streams end within 5 s ({took})")
     a.sql("UPDATE session SET expires_at = clock_timestamp() WHERE id = 4")
     late = {"Cookie": login(a, a.token)[0]}
     a.sql("UPDATE session SET expires_at = clock_timestamp() - interval '1 s'")

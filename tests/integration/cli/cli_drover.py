@@ -12,7 +12,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import TOP, wait_for
+from kit import TOP, patience, wait_for
 from kit.api import DROVER, EIGHT, Api, leader_fails, leader_takes, main, spec
 from kit.terminal import on_terminal
 
@@ -181,7 +181,7 @@ def check_watch(t, a):
                          env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file, "LC_ALL": "C.UTF-8"})
     first = p.stdout.readline()
     finish(a, 2)
-    rest = p.communicate(timeout=20)[0]
+    rest = p.communicate(timeout=patience(20))[0]
     t.ok(p.returncode == 0 and "second c-2 running" in first and "c-2 succeeded 100 %" in rest and "\x1b" not in first + rest, "in a pipe: a line a change, to the end", (first, rest))
     finish(a, 1, "failed")
     r = a.drover("watch", "c-1")

@@ -27,7 +27,7 @@ except ImportError:  # a user's python3 may come before Debian's, which has the 
 from botocore.endpoint_provider import EndpointProvider
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import TOP, Tap
+from kit import TOP, Tap, patience
 
 TOOL = os.path.join(TOP, "build/release/tests/tools/creds_tool")
 SEED = int(os.environ.get("SEED", "1"))
@@ -93,7 +93,7 @@ class Botocore:
 
 def ours(env):
     base = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
-    p = subprocess.run([TOOL, "plan"], env={**base, **env}, capture_output=True, text=True, timeout=20)
+    p = subprocess.run([TOOL, "plan"], env={**base, **env}, capture_output=True, text=True, timeout=patience(20))
     assert p.returncode in (0, 1), (p.returncode, p.stderr)
     return json.loads(p.stdout) if p.returncode == 0 else {"error": p.stdout.strip()}
 
@@ -249,7 +249,7 @@ def ini_cases(folder, r, n):
             want = {s: dict(p.items(s)) for s in p.sections()}
         except configparser.Error:
             want = None
-        got = subprocess.run([TOOL, "ini", path], capture_output=True, text=True, timeout=20)
+        got = subprocess.run([TOOL, "ini", path], capture_output=True, text=True, timeout=patience(20))
         rows = json.loads(got.stdout) if got.returncode == 0 else None
         have = None
         if rows is not None:
@@ -285,7 +285,7 @@ def endpoints():
                         continue
                     env = {"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_USE_FIPS_ENDPOINT": str(fips),
                            "AWS_USE_DUALSTACK_ENDPOINT": str(dual)}
-                    got = subprocess.run([TOOL, "endpoint", ours_name, region], env=env, capture_output=True, text=True, timeout=20).stdout.strip()
+                    got = subprocess.run([TOOL, "endpoint", ours_name, region], env=env, capture_output=True, text=True, timeout=patience(20)).stdout.strip()
                     if got != want:
                         wrong.append((ours_name, region, fips, dual, got, want))
                     n += 1

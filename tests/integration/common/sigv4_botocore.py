@@ -22,7 +22,7 @@ import botocore.awsrequest
 import botocore.credentials
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import TOP, Tap
+from kit import TOP, Tap, patience
 
 TOOL = os.path.join(TOP, "build/release/tests/tools/sigv4_tool")
 N = 300
@@ -77,7 +77,7 @@ def part(authorization, name):
 
 def verify_all(requests):
     text = "".join(json.dumps(r) + "\n" for r in requests)
-    run = subprocess.run([TOOL, "verify"], input=text, capture_output=True, text=True, timeout=120, check=True)
+    run = subprocess.run([TOOL, "verify"], input=text, capture_output=True, text=True, timeout=patience(120), check=True)
     return run.stdout.splitlines()
 
 
@@ -92,7 +92,7 @@ def as_received(r, authorization, **changes):
 
 def main():
     subprocess.run(["make", "-s", TOOL[len(TOP) + 1 :]], cwd=TOP, check=True, stdout=sys.stderr)
-    run = subprocess.run([TOOL, "make", str(N), str(SEED)], capture_output=True, text=True, timeout=120, check=True)
+    run = subprocess.run([TOOL, "make", str(N), str(SEED)], capture_output=True, text=True, timeout=patience(120), check=True)
     requests = [json.loads(line) for line in run.stdout.splitlines()]
     print("# botocore %s, seed %d" % (botocore.__version__, SEED))
     tap.eq([] if len(requests) == N and len({r["service"] for r in requests}) == 5 else [len(requests)], [], "%d requests were made, signed and plain, of S3 and others" % N)

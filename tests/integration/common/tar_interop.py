@@ -14,7 +14,7 @@ import tarfile
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import TOP, Tap
+from kit import TOP, Tap, patience
 
 TOOL = os.path.join(TOP, "build/release/tests/tools/tar_tool")
 FILES = {
@@ -32,7 +32,7 @@ tap = Tap()
 
 
 def tool(*args, **kw):
-    return subprocess.run([TOOL, *args], capture_output=True, timeout=60, **kw)
+    return subprocess.run([TOOL, *args], capture_output=True, timeout=patience(60), **kw)
 
 
 def listing(path):
@@ -68,7 +68,7 @@ def theirs_from_ours(work):
     write_folder(work + "/in")
     archive = work + "/ours.tar"
     with open(archive, "wb") as out:
-        run = subprocess.run([TOOL, "create", "1700000000", *FILES], cwd=work + "/in", stdout=out, timeout=60)
+        run = subprocess.run([TOOL, "create", "1700000000", *FILES], cwd=work + "/in", stdout=out, timeout=patience(60))
     tap.ok(run.returncode == 0, "our writer ends well")
     with tarfile.open(archive) as t:
         seen = {m.name: (t.extractfile(m).read(), m.mtime, m.mode, m.uname) for m in t}
@@ -81,7 +81,7 @@ def theirs_from_ours(work):
     for program in ("tar", "bsdtar"):
         out = "%s/out-%s" % (work, program)
         os.makedirs(out)
-        run = subprocess.run([program, "-xf", archive, "-C", out], capture_output=True, timeout=60)
+        run = subprocess.run([program, "-xf", archive, "-C", out], capture_output=True, timeout=patience(60))
         same = run.returncode == 0 and run.stderr == b""
         for name, data in FILES.items():
             try:
@@ -117,7 +117,7 @@ def ours_from_theirs(work):
         ("bsdtar", ["--format=gnutar"]),
     ):
         archive = work + "/other.tar"
-        subprocess.run([program, *options, "-cf", archive, "-C", folder, *FILES], check=True, timeout=60)
+        subprocess.run([program, *options, "-cf", archive, "-C", folder, *FILES], check=True, timeout=patience(60))
         tap.ok(our_view(archive, False) == expected(), "we read %s %s" % (program, " ".join(options)))
 
 

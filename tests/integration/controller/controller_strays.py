@@ -10,7 +10,7 @@ import sys
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import PROGRAMS, Tap, bin_of, postgres, wait_for
+from kit import PROGRAMS, Tap, bin_of, patience, postgres, wait_for
 from kit.local import sign
 from kit.stack import KEY, SECRET, Stack
 
@@ -213,7 +213,7 @@ def foreign(s, name):
     url = f"http://127.0.0.1:{s.local_port}"
     h = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "SageMaker.CreateTrainingJob"}
     h = sign(url, "sagemaker", "POST", "/", body, h, KEY, SECRET)
-    urllib.request.urlopen(urllib.request.Request(url + "/", data=body, headers=h), timeout=10).read()
+    urllib.request.urlopen(urllib.request.Request(url + "/", data=body, headers=h), timeout=patience(10)).read()
 
 
 def case_others_jobs(s):

@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-from kit import Tap, bin_of, postgres, wait_for
+from kit import Tap, bin_of, patience, postgres, wait_for
 from kit.stack import Stack
 
 tap = Tap()
@@ -81,7 +81,7 @@ def ends(s, cid, state="succeeded", seconds=60):
 
 def drover(s, *argv):
     env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{s.ports['droverd0']}", "DROVER_TOKEN_FILE": s.token_file}
-    return subprocess.run([bin_of("release") + "/drover", *argv], env=env, capture_output=True, text=True, timeout=30)
+    return subprocess.run([bin_of("release") + "/drover", *argv], env=env, capture_output=True, text=True, timeout=patience(30))
 
 
 def still_leads(s, before, what="the same leader leads"):
@@ -322,7 +322,7 @@ def case_a_log_that_nobody_reads(s):
     del s.stderr_of["droverd0"]
     began = time.monotonic()
     s.kill("droverd0", signal.SIGTERM)
-    tap.ok(time.monotonic() - began < 10, f"{s.what}and it ends when it is told to")
+    tap.ok(time.monotonic() - began < patience(10), f"{s.what}and it ends when it is told to")
     for fd in (r, w, full):
         os.close(fd)
     s.start_droverd(0)

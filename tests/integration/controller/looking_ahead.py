@@ -12,7 +12,7 @@ import time
 import urllib.error
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import Tap, TOP, wait_for
+from kit import TOP, Tap, patience, wait_for
 from kit.stack import Stack
 
 import subprocess  # noqa: E402
@@ -48,7 +48,7 @@ stages:
     def drover(self, *args, text=None):
         env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.ports['droverd0']}", "DROVER_TOKEN_FILE": self.token_file,
                "LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
-        return subprocess.run([TOP + "/build/bin/drover", *args], env=env, input=text, capture_output=True, text=True, timeout=60)
+        return subprocess.run([TOP + "/build/bin/drover", *args], env=env, input=text, capture_output=True, text=True, timeout=patience(60))
 
     def refused(self, method, path, body=None, kind="application/json"):
         status, text, _ = self.raw(method, "/v1" + path, body.encode() if body is not None else None, {"Content-Type": kind, "If-Match": "*"}, i=0)

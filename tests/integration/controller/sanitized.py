@@ -12,7 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import VARIANT, Tap, wait_for
+from kit import VARIANT, Tap, patience, wait_for
 from kit.stack import Stack
 
 tap = Tap()
@@ -40,7 +40,7 @@ def streamer(s, i, cid, seen):
     """Event streams that open and close."""
     token = open(s.token_file).read().strip()
     while not over.is_set():
-        c = http.client.HTTPConnection("127.0.0.1", s.ports[f"droverd{i}"], timeout=2)
+        c = http.client.HTTPConnection("127.0.0.1", s.ports[f"droverd{i}"], timeout=patience(2))
         try:
             c.request("GET", f"/v1/campaigns/{cid}/events?after=0", headers={"Authorization": "Bearer " + token})
             r = c.getresponse()

@@ -23,7 +23,7 @@ import awscli.clidriver
 import awscli.customizations.s3.s3
 import awscli.handlers
 
-from kit import Tap
+from kit import Tap, patience
 
 TOOL = "build/release/tests/tools/aws_tool"
 LOCAL = "build/bin/drover-local"
@@ -80,7 +80,7 @@ class Clients:
             return Outcome(rc, out.read(), err.read())
 
     def ours(self, *args):
-        p = subprocess.run([TOOL, *args], env=self.env, capture_output=True, text=True, timeout=60)
+        p = subprocess.run([TOOL, *args], env=self.env, capture_output=True, text=True, timeout=patience(60))
         return Outcome(p.returncode, p.stdout, p.stderr)
 
 

@@ -17,7 +17,7 @@ import botocore.session
 import botocore.utils
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import TOP, wait_for
+from kit import TOP, patience, wait_for
 from kit.local import KEY, SECRET, error_of, run, same
 
 TOOL = os.path.join(TOP, "build/release/tests/tools/aws_tool")
@@ -34,7 +34,7 @@ def ask(l, **env):
     """Who our client is under these variables: (exit status, output)."""
     e = {**plain_env(), "AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": l.url, "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
          "AWS_EC2_METADATA_DISABLED": "true", **env}
-    p = subprocess.run([TOOL, "query", "sts", WHO], env=e, capture_output=True, text=True, timeout=60)
+    p = subprocess.run([TOOL, "query", "sts", WHO], env=e, capture_output=True, text=True, timeout=patience(60))
     assert "drover-local/" not in p.stderr and "AccessKey" not in p.stderr, p.stderr
     return p.returncode, p.stdout
 

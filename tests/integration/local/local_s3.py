@@ -16,7 +16,7 @@ import threading
 import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-from kit import wait_for
+from kit import patience, wait_for
 from kit.local import KEY, SECRET, error_of, run, same, send, sign
 
 MIB = 1 << 20
@@ -305,7 +305,7 @@ def aws(l, *words):
     env = {"PATH": os.environ["PATH"], "HOME": l.dir, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
            "AWS_DEFAULT_REGION": "us-east-1", "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"}
     program = "/usr/bin/aws" if os.path.exists("/usr/bin/aws") else "aws"
-    p = subprocess.run([program, "--endpoint-url", l.url, *words], env=env, capture_output=True, text=True, timeout=60)
+    p = subprocess.run([program, "--endpoint-url", l.url, *words], env=env, capture_output=True, text=True, timeout=patience(60))
     assert p.returncode == 0, (words, p.stdout, p.stderr)
     return p.stdout
 

@@ -163,7 +163,7 @@ def test_crash(d, server):
     except (OSError, KeyError) as e:
         tap.ok(False, "a decoder is caught at work", e)
     crashed.set()
-    so, se = p.communicate(timeout=60)
+    so, se = p.communicate(timeout=patience(60))
     texts = [r["error_message"] or r["status"] for r in read_parquet(out + "/00000.parquet")]
     tap.ok(p.returncode == 0, "a decoder crashes", so + se)
     tap.eq(texts, ["decoder crashed or hit a limit"] + ["success"] * 20, "that costs one picture")
@@ -198,7 +198,7 @@ def test_crash_after_crash(d, server):
         os.kill(last, signal.SIGKILL)
     for gate in gates:
         gate.set()
-    so, se = p.communicate(timeout=60)
+    so, se = p.communicate(timeout=patience(60))
     texts = [r["error_message"] or r["status"] for r in read_parquet(out + "/00000.parquet")]
     stats = load(out, "00000_stats.json")
     tap.ok(p.returncode == 0, "a decoder crashes twenty times in a row", so + se)

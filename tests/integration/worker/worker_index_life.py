@@ -102,7 +102,7 @@ def test_life(d):
 
     ps = [index_start(["--input", root, "--output", d + "/two"]) for _ in range(3)]
     for p in ps:
-        p.communicate(timeout=60)
+        p.communicate(timeout=patience(60))
     rc, so, se = index(["--input", root, "--output", d + "/two"])
     tap.ok(rc == 0 and digest(d + "/two") == want[0] and sum(p.returncode == 0 for p in ps) <= 3,
            "three at once on one output: one whole index", [p.returncode for p in ps])
@@ -128,7 +128,7 @@ def interrupted(local, args, folder, sig, at, out):
     if not wait_for(lambda: ((load_checkpoint(folder) or {}).get("shards_done", 0) >= at) or p.poll() is not None):
         tap.ok(False, "a checkpoint of %d shards" % at)
     p.send_signal(sig)
-    so, se = p.communicate(timeout=60)
+    so, se = p.communicate(timeout=patience(60))
     return p.returncode, se
 
 
@@ -181,7 +181,7 @@ def test_stall(d, local):
     p = index_start(args + ["--stop_seconds", 2], env=local.env(), ml_root=ml)
     tap.ok(wait_for(lambda: len(local.wire("UploadPart")) >= before + 2), "the bucket stalls under the index")
     p.terminate()
-    so, se = p.communicate(timeout=120)
+    so, se = p.communicate(timeout=patience(120))
     failure = open(ml + "/output/failure").read() if os.path.exists(ml + "/output/failure") else ""
     tap.ok(p.returncode == 143 and "out of time" in se and failure.startswith("stopped: "),
            "SIGTERM is carried out all the same, and said", "%d %s %s" % (p.returncode, se, failure))
@@ -235,7 +235,7 @@ def test_not_resumed(d, local):
     rc, so, se = index(args + ["--output", out], env=local.env())
     tap.ok(rc == 0 and "is being written" in se and [digest(out, n) for n in NAMES] == want, "another does not take its files", se)
     p.send_signal(signal.SIGCONT)
-    so, se = p.communicate(timeout=60)
+    so, se = p.communicate(timeout=patience(60))
     tap.ok(p.returncode == 1 and [digest(out, n) for n in NAMES] == want, "and the first finds that it came too late", se)
     tap.ok(not [n for n in os.listdir(out) if n[0] == "." or n == "_checkpoint"], "nothing of it is left", os.listdir(out))
 
@@ -287,7 +287,7 @@ def test_s3_faults(d, local):
     p = index_start(args + ["--output", "s3://data/stopped"], env=local.env())
     tap.ok(wait_for(lambda: len([r for r in local.wire() if r["operation"] == "UploadPart"]) > n), "a part is on its way")
     p.terminate()
-    so, se = p.communicate(timeout=120)
+    so, se = p.communicate(timeout=patience(120))
     out = local.buckets + "/data/stopped"
     tap.ok(p.returncode == 143, "SIGTERM ends it", "%d %s" % (p.returncode, se))
     # It may have been about to publish: then only its saved state exists.
@@ -312,7 +312,7 @@ def test_s3_faults(d, local):
             return {"shards_done": 0}
     tap.ok(wait_for(lambda: 0 < progress()["shards_done"] < 5 and progress()["rows_in"] is None), "_progress.json tells on the way",
            progress())
-    so, se = p.communicate(timeout=60)
+    so, se = p.communicate(timeout=patience(60))
     tap.ok(p.returncode == 0 and "shards: 5 of 5 - pairs: 5" in so, "and a line for people at the end", so + se)
 
     big = [m for i in range(14) for m in sample("%04d" % i, i)]
@@ -324,7 +324,7 @@ def test_s3_faults(d, local):
     tap.ok(wait_for(lambda: any(r["operation"] == "GetObject" and "changing" in r["name"] for r in local.wire())), "reading begins")
     write_tar(path + ".new", list(reversed(big)))
     os.rename(path + ".new", path)
-    so, se = p.communicate(timeout=60)
+    so, se = p.communicate(timeout=patience(60))
     tap.ok(p.returncode == 1 and "changed while it was read" in se and not os.path.exists(d + "/changing/index.jsonl"),
            "an object that changes under the reader is noticed", "%d %s" % (p.returncode, se))
     local.faults()

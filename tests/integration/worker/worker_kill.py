@@ -57,7 +57,7 @@ class Setting:
         self.fresh()
         began = time.monotonic()
         p = self.start()
-        texts = p.communicate(timeout=100)
+        texts = p.communicate(timeout=patience(100))
         self.life = time.monotonic() - began
         tap.ok(p.returncode == 0, "%s: undisturbed, %.1f s" % (name, self.life), texts[1])
         self.want = self.content()
@@ -206,7 +206,7 @@ def one(s, r, turn, deaths):
     killed = p.poll() is None and kill(s, p, victim)
     if killed and victim == "mother":
         p.wait(60)
-    err = p.communicate(timeout=60)[1]
+    err = p.communicate(timeout=patience(60))[1]
     gone = wait_for(lambda: not session(p.pid), 20)
     if not gone:
         tap.ok(False, "%s: %s killed at %s: processes are left" % (s.name, victim, aim or "a random time"), session(p.pid))
@@ -238,7 +238,7 @@ def storm(settings, kills, seed):
             # Let it end once in a while in any case.
             if n >= kills or r.random() < 0.1:
                 p = s.start()
-                err = p.communicate(timeout=100)[1]
+                err = p.communicate(timeout=patience(100))[1]
                 ended = p.returncode == 0
                 s.failed += [] if ended else [err]
             else:
@@ -250,7 +250,7 @@ def storm(settings, kills, seed):
             s.local.faults()
         bad = s.odd() if ended else ["it never ended"]
         p = s.start()
-        out = p.communicate(timeout=60)
+        out = p.communicate(timeout=patience(60))
         bad += ["not finished: " + out[1]] if p.returncode != 0 or "already finished" not in out[0] else []
         bad += ["finished, but fetched again"] if s.server.hits else []
         # A request of a killed worker may reach S3 after its successor has looked: one failed attempt.

@@ -38,7 +38,7 @@ class Job:
     def outcomes(self):
         """{error text or 'success': rows}"""
         try:
-            _, err = self.p.communicate(timeout=100)
+            _, err = self.p.communicate(timeout=patience(100))
         except subprocess.TimeoutExpired:
             self.p.kill()
             return {"the worker hangs": 1}

@@ -78,7 +78,7 @@ def stop(p, sig=signal.SIGTERM):
     began = time.monotonic()
     p.send_signal(sig)
     try:
-        _, se = p.communicate(timeout=60)
+        _, se = p.communicate(timeout=patience(60))
     except subprocess.TimeoutExpired:
         p.kill()
         _, se = p.communicate()
@@ -88,7 +88,7 @@ def stop(p, sig=signal.SIGTERM):
 
 def stopped(name, p, failure, took, se, least=0.0):
     """Ended by itself within its time; the rest is slack for a busy machine."""
-    tap.ok(p.returncode == 143 and least <= took < STOP + 40, "%s: ends with 143 in its time" % name, "%s after %.1f s: %s" % (
+    tap.ok(p.returncode == 143 and least <= took < STOP + patience(40), "%s: ends with 143 in its time" % name, "%s after %.1f s: %s" % (
         p.returncode, took, se))
     f = failure()
     tap.ok(f is not None and f.startswith("stopped: "), "%s: the failure file says why" % name, f)
@@ -309,7 +309,7 @@ def test_truth(d):
     tap.ok(0.2 * rss < v["memory_bytes"] <= 1.1 * rss, "memory between a share and the sum of the resident sets",
            "%d of %d" % (v["memory_bytes"], rss))
     g.open.set()
-    so, se = p.communicate(timeout=60)
+    so, se = p.communicate(timeout=patience(60))
     wait_for(lambda: now().get("rows_done") == ROWS)
     w.go_on = False
     v = now()
@@ -330,7 +330,7 @@ def test_eta(d):
     g = Gate(d, "eta", first_held=24, rows=360, delay=0.12)
     w = Watcher(g.out)
     p = start(g.args("--progress_interval", 1, "--thread_count", 4))
-    p.communicate(timeout=60)
+    p.communicate(timeout=patience(60))
     end = time.monotonic()
     w.go_on = False
     told = [(v["rows_done"] / 360, v["eta_seconds"], end - t) for t, v in w.seen if v["rows_done"] >= 72 and v["eta_seconds"]]

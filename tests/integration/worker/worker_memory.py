@@ -102,7 +102,7 @@ def test_large_bodies(d):
     peak.go_on = False
     tap.ok(peak.peak <= CEILING, "%.0f MB at most while they come through" % (peak.peak / 1e6))
     p.terminate()
-    p.communicate(timeout=100)
+    p.communicate(timeout=patience(100))
     tap.ok(p.returncode == 143, "and a stop in the middle of it is one")
 
 
@@ -127,7 +127,7 @@ def test_bucket_stalls(d, local, per):
     tap.ok(peak.peak <= CEILING, "shards of %d: %.0f MB came in, %.0f MB at most" % (per, fetched / 1e6, peak.peak / 1e6),
            progress(folder))
     p.terminate()
-    p.communicate(timeout=60)
+    p.communicate(timeout=patience(60))
     local.faults()
 
 
@@ -154,7 +154,7 @@ def test_open_shards(d, local):
     peak.go_on = False
     tap.ok(peak.peak <= CEILING, "%d rows of open shards: %.0f MB at most" % (n, peak.peak / 1e6), progress(folder))
     p.terminate()
-    p.communicate(timeout=60)
+    p.communicate(timeout=patience(60))
     tap.ok(p.returncode == 143 and local.uploads() == stray, "a stop leaves no upload", local.uploads())
 
 

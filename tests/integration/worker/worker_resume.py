@@ -108,10 +108,10 @@ def test_term(d, group):
         os.killpg(p.pid, signal.SIGTERM)
     else:
         p.terminate()
-    out, err = p.communicate(timeout=90)
+    out, err = p.communicate(timeout=patience(90))
     what = "the process group" if group else "the process"
     tap.eq(p.returncode, 143, "SIGTERM to %s ends with 143" % what)
-    tap.ok(time.monotonic() - began < 60, "and while its rows would wait for ever")
+    tap.ok(time.monotonic() - began < patience(60), "and while its rows would wait for ever")
     tap.ok(g.done() == {0, 1} and sorted(samples(os.path.join(g.out, "00001.tar"))) == ALL_KEYS[PER:2 * PER],
            "with finished shards durable", g.done())
     kept = {i: g.digest(i) for i in range(2)}
@@ -153,7 +153,7 @@ def test_other_writer(d):
         open(os.path.join(g.out, "00004" + s), "wb").write(data)
     theirs = g.digest(4)
     g.open.set()
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=patience(60))
     tap.ok(p.returncode == 0 and "shard_lost_to_other_writer" in err, "a shard made by another writer is left to it", err)
     tap.eq(g.digest(4), theirs, "all three pieces of it are the other's")
 
@@ -162,7 +162,7 @@ def test_other_writer(d):
     wait_for(lambda: g.done() == {0, 1})
     open(os.path.join(g.out, "00004.tar"), "wb").write(b"theirs")
     g.open.set()
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=patience(60))
     tap.ok(p.returncode == 1 and not os.path.exists(os.path.join(g.out, "_manifest.json")),
            "an unfinished shard of another writer means no manifest", err)
 
@@ -171,7 +171,7 @@ def test_other_writer(d):
     wait_for(lambda: g.done() == {0, 1})
     open(os.path.join(g.out, "00004.parquet"), "wb").write(b"theirs")
     g.open.set()
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=patience(60))
     tap.ok(p.returncode == 1 and "another writer" in err and not
            any(n.startswith("00004") for n in os.listdir(g.out)), "a shard two writers mixed is removed", err)
     rc, so, se = run(g.args())
@@ -184,7 +184,7 @@ def test_two_at_once(d):
     g.open.set()
     ps = [start(g.args()) for _ in range(2)]
     for p in ps:
-        p.communicate(timeout=60)
+        p.communicate(timeout=patience(60))
     for _ in range(3):
         rc, so, se = run(g.args())
         if rc == 0:
@@ -254,7 +254,7 @@ def test_contract(d):
     os.unlink(config)
     open(root + "/input/config/hyperparameters.json", "w").write("{\"a\":")
     p = start([], ml_root=root)
-    so, se = p.communicate(timeout=30)
+    so, se = p.communicate(timeout=patience(30))
     tap.ok(p.returncode == 2 and "hyperparameters.json" in se, "settings that are no JSON", se)
     rc, failure, se = job({})
     tap.ok(rc == 2 and "output_folder" in failure, "no output_folder", failure)

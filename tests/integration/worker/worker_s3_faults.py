@@ -176,7 +176,7 @@ def test_two_writers(d, local, seed):
                    for k, (o, x) in enumerate((("CompleteMultipartUpload", ""), ("PutObject", ".parquet"),
                                                ("PutObject", "_stats"), ("UploadPart", "")))])
     ps = [start(args_of(part, server, name), env=local.env(DROVER_TASK="7")) for _ in range(2)]
-    texts = [p.communicate(timeout=100)[1] for p in ps]
+    texts = [p.communicate(timeout=patience(100))[1] for p in ps]
     codes = sorted(p.returncode for p in ps)
     lost = sum("shard_lost_to_other_writer" in line for t in texts for line in t.splitlines())
     bad = []

@@ -21,7 +21,7 @@ import time
 import numpy as np
 from PIL import Image
 
-from kit import BIN, TOP, VARIANT, Tap, wait_for
+from kit import BIN, TOP, VARIANT, Tap, patience, wait_for
 
 WORKER = os.path.join(BIN, "drover-worker")
 SQL = os.path.join(TOP, "build", VARIANT, "tests", "kit", "worker_fixture")
@@ -216,7 +216,7 @@ def start(args, env=None, **kw):
 def finish(p, timeout=120):
     """(status, stdout, stderr) of a started worker; -999: killed after `seconds`."""
     try:
-        out, err = p.communicate(timeout=timeout)
+        out, err = p.communicate(timeout=patience(timeout))
     except subprocess.TimeoutExpired:
         p.kill()
         out, err = p.communicate()
