@@ -167,7 +167,7 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
                                          .create_burst = (double)s->create_burst};
     AUTO_FREE char *token_file =
         s->token_file[0] != '\0' ? xstrdup(s->token_file) : token_path_default();
-    const struct api_config ac = {
+    struct api_config ac = {
         .listen = listen,
         .conninfo = conninfo,
         .token_file = token_file,
@@ -186,8 +186,11 @@ static bool serve(const struct daemon_settings *s, const struct daemon_options *
         .secure_cookie = s->secure_cookie};
     bool ok = loop_new(&loop, err) && loop_signal(loop, SIGTERM, on_signal, loop, err) &&
               loop_signal(loop, SIGINT, on_signal, loop, err) && bridge_new(&bridge, err) &&
-              controller_new(&cc, loop, bridge, &status, &controller, err) &&
-              api_start(&ac, bridge, &api, err) && write_port(o->port_file, api_port(api), err);
+              controller_new(&cc, loop, bridge, &status, &controller, err);
+    if (ok) {
+        ac.defaults.region = controller_region(controller);
+    }
+    ok = ok && api_start(&ac, bridge, &api, err) && write_port(o->port_file, api_port(api), err);
     if (ok) {
         log_event(LOG_INFO, "droverd_started", LF_S("version", DROVER_VERSION),
                   LF_S("address", s->listen), LF_I("port", api_port(api)),

@@ -25,5 +25,7 @@ struct controller_config {
 struct controller;
 bool controller_new(const struct controller_config *cfg, struct loop *loop, struct bridge *bridge,
                     struct api_status *status, struct controller **ret, struct err *err) MUST_CHECK;
+/* The region of the account it drives; valid as long as the controller. */
+const char *controller_region(const struct controller *c);
 /* Give up the lease and let go of everything; intents stay for the next leader. */
 void controller_free(struct controller *c);

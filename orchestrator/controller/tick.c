@@ -202,6 +202,11 @@ fail:
     return false;
 }
 
+const char *controller_region(const struct controller *c)
+{
+    return aws_client_region(c->aws);
+}
+
 void controller_free(struct controller *c)
 {
     if (c == NULL) {

@@ -3,7 +3,7 @@
 #include "core/spec/spec_expand.h"
 #include "core/spec/spec_json.h"
 #include "core/spec/spec_parse.h"
-#include "core/spec/training_request.h"
+#include "core/lowering/training_request.h"
 #include "fuzz.h"
 
 static bool price_of(void *ctx, const char *instance_type, musd_t *ret)

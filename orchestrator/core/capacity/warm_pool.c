@@ -71,6 +71,9 @@ uint64_t warm_pool_fingerprint_of(const struct spec_stage *stage, int instance_t
         .security_groups = stage->security_groups,
         .security_groups_n = stage->security_groups_n,
         .network_isolation = stage->network_isolation,
+        .volume_kms_key = stage->volume_kms_key,
+        .encrypt_traffic = stage->encrypt_traffic,
+        .session_chaining = stage->session_tags,
     };
     return warm_pool_fingerprint(&m);
 }

@@ -5,7 +5,7 @@
 #include "common/hash.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_expand.h"
-#include "core/spec/training_request.h"
+#include "core/lowering/training_request.h"
 #include <stdio.h>
 
 #define PUT_BACK_US     (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */

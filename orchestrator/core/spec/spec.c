@@ -50,40 +50,6 @@ static void read_name(struct spec_reader *r, const struct spec_node *top, const 
     }
 }
 
-/* Characters AWS allows in tags. */
-static bool tag_text_ok(const char *s)
-{
-    for (; *s != '\0'; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 0x80 && !isalnum(c) && strchr(" _.:/=+-@", *s) == NULL) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void read_tags(struct spec_reader *r, const struct spec_node *top, struct spec *s)
-{
-    struct spec_node at;
-    if (!spec_child(r, top, "tags", false, &at)) {
-        return;
-    }
-    (void)spec_pairs(r, &at, BRACES_VARS, ARRAY_LEN(s->tags), 128, 256, s->tags, &s->tags_n);
-    for (int i = 0; i < s->tags_n; i++) {
-        struct spec_node tag;
-        const char *key = s->tags[i].key;
-        if (!spec_child(r, &at, key, false, &tag)) {
-            continue;
-        }
-        if (strncmp(key, "aws:", 4) == 0 || strncmp(key, "drover-", 7) == 0) {
-            spec_fault(r, &tag, "pattern", "another key", "'%.64s' is a reserved tag", key);
-        } else if (!tag_text_ok(key) || !tag_text_ok(s->tags[i].value)) {
-            spec_fault(r, &tag, "pattern", "letters, digits, blanks and _.:/=+-@",
-                       "AWS allows no such character in a tag");
-        }
-    }
-}
-
 static bool var_name_ok(const char *s)
 {
     size_t n = strlen(s);
@@ -144,8 +110,9 @@ static void read_instances(struct spec_reader *r, const struct spec_node *p, str
             spec_fault(r, &at, "pattern", "like ml.c5.18xlarge", "'%.64s' is no instance type",
                        key);
         } else if (spec_i64(r, &at, 1, 100000, &n)) {
-            s->instances[s->instances_n++] =
-                (struct spec_limit){arena_strndup(r->a, key, strlen(key)), n};
+            const char *name = arena_strndup(r->a, key, strlen(key));
+            s->instances[s->instances_n++] = (struct spec_limit){name, n};
+            r->named_types[r->named_types_n++] = name;
         }
     }
 }
@@ -301,9 +268,9 @@ static void read_security(struct spec_reader *r, const struct spec_node *top)
 {
     static const struct spec_key keys[] = {{"role", KEY_OPEN},
                                            {"vpc", KEY_OPEN},
-                                           {"encrypt_traffic", KEY_LATER},
-                                           {"volume_kms_key", KEY_LATER},
-                                           {"output_kms_key", KEY_LATER}};
+                                           {"encrypt_traffic", KEY_OPEN},
+                                           {"volume_kms_key", KEY_OPEN},
+                                           {"output_kms_key", KEY_OPEN}};
     struct spec_node p;
     struct spec_node at;
     r->role = r->defaults->role;
@@ -318,6 +285,15 @@ static void read_security(struct spec_reader *r, const struct spec_node *top)
     }
     if (spec_child(r, &p, "vpc", false, &at)) {
         spec_read_vpc(r, &at, r->subnets, &r->subnets_n, r->security_groups, &r->security_groups_n);
+    }
+    if (spec_child(r, &p, "encrypt_traffic", false, &at)) {
+        (void)spec_bool(r, &at, &r->encrypt_traffic);
+    }
+    if (spec_child(r, &p, "volume_kms_key", false, &at)) {
+        (void)spec_kms_key(r, &at, &r->volume_kms_key);
+    }
+    if (spec_child(r, &p, "output_kms_key", false, &at)) {
+        (void)spec_kms_key(r, &at, &r->output_kms_key);
     }
 }
 
@@ -452,7 +428,10 @@ static void read_campaign(struct spec_reader *r, const struct spec_node *top,
     read_vars(r, top);
     read_name(r, top, "name", true, &c->spec->name);
     read_name(r, top, "project", false, &c->spec->project);
-    read_tags(r, top, c->spec);
+    if (spec_child(r, top, "tags", false, &at)) {
+        spec_read_tags(r, &at, ARRAY_LEN(c->spec->tags), c->spec->tags, &c->spec->tags_n);
+        r->tags_n = c->spec->tags_n;
+    }
     read_limits(r, top, c->spec);
     read_security(r, top);
     if (spec_child(r, top, "warm_pool", false, &at)) {

@@ -74,6 +74,73 @@ struct spec_warm {             /* warm_pool: the campaign's, with the stage's ke
     musd_t max_idle_cost_musd; /* what the campaign's idle pools may cost; -1: none said */
     bool end_when_queue_empty; /* a pool that nothing waiting matches is ended; default true */
 };
+#define SPEC_CHANNELS_MAX       20
+#define SPEC_METRICS_MAX        40
+#define SPEC_STAGE_TAGS_MAX     20
+#define SPEC_TAGS_MAX           45 /* of a job: AWS takes 50, drover writes 5 */
+#define SPEC_ATTRIBUTES_MAX     16
+#define SPEC_RETRY_STRATEGY_MAX 30
+#define SPEC_LOG_LEVEL          20 /* Python's INFO */
+
+struct spec_channel { /* input of a training job; NULL: not said */
+    const char *name;
+    const char *from;   /* template of an s3:// place; NULL: a file system */
+    const char *type;   /* S3Prefix, ManifestFile, AugmentedManifestFile */
+    const char *spread; /* FullyReplicated, ShardedByS3Key */
+    const char *mode;   /* File, FastFile, Pipe */
+    const char *content_type, *compression, *record_wrapper;
+    const char *attributes[SPEC_ATTRIBUTES_MAX];
+    int attributes_n;
+    int64_t shuffle_seed;    /* -1: not shuffled */
+    const char *file_system; /* fs-0123456789abcdef0 */
+    const char *file_system_type, *directory, *access;
+};
+struct spec_metric {
+    const char *name, *regex;
+};
+/* What `distribution` switches on, by the names of the SageMaker Python SDK. */
+enum spec_distribution {
+    DISTRIBUTION_DATA_PARALLEL,
+    DISTRIBUTION_MODEL_PARALLEL,
+    DISTRIBUTION_MPI,
+    DISTRIBUTION_PYTORCHDDP,
+    DISTRIBUTION_TORCH,
+    DISTRIBUTION_XLA,
+    DISTRIBUTION_PARAMETER_SERVER,
+    DISTRIBUTION_COUNT
+};
+/* What only training stages say. core/lowering makes fields and hyperparameters of it. */
+struct spec_training {
+    bool script;            /* framework or source_dir: hyperparameters go out as JSON */
+    bool framework;         /* the image is AWS's */
+    bool metrics_series;    /* EnableSageMakerMetricsTimeSeries */
+    const char *source_dir; /* s3://bucket/key.tar.gz */
+    const char *entry_point;
+    int log_level;
+    bool quoted[SPEC_PAIRS_MAX]; /* of hyperparameters: text that JSON puts in quotes */
+    const char
+        *distribution[DISTRIBUTION_COUNT]; /* true, false or "true", as sent; NULL: not said */
+    bool ddp_rewrite;                      /* pytorchddp in the form of the SDK since 2.221 */
+    const char *dp_options;                /* MPI options of data parallel, verbatim */
+    const char *mpi_options;
+    int mpi_processes;         /* a host; 0: not said */
+    const char *mp_parameters; /* a JSON object; NULL: none */
+    bool compiler, compiler_debug;
+    const char *input_mode; /* File, FastFile, Pipe */
+    struct spec_channel channels[SPEC_CHANNELS_MAX];
+    int channels_n;
+    struct spec_metric metrics[SPEC_METRICS_MAX];
+    int metrics_n;
+    const char *checkpoint; /* template; NULL: none */
+    const char *checkpoint_path;
+    int retry_strategy; /* attempts of SageMaker itself after an internal error; 0: none */
+    const char *output_kms_key, *training_plan;
+    bool debugger, profiler, infra_check, remote_debug, uncompressed;
+    const char *entrypoint[16];
+    int entrypoint_n;
+    struct spec_pair tags[SPEC_STAGE_TAGS_MAX];
+    int tags_n;
+};
 struct spec_stage {
     const char *name;
     const char *needs[SPEC_STAGES_MAX];
@@ -117,6 +184,10 @@ struct spec_stage {
     int subnets_n;
     const char *security_groups[5];
     int security_groups_n;
+    bool encrypt_traffic;
+    bool session_tags;                    /* SessionChainingConfig */
+    const char *volume_kms_key;           /* NULL: none */
+    const struct spec_training *training; /* NULL: a stage stored before there was any */
     struct spec_warm warm;
     bool spot;      /* managed spot: no warm pool, and only what is resumable */
     bool resumable; /* a restart goes on from what is in S3; always for our workers */

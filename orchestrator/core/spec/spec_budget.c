@@ -1,4 +1,6 @@
 /* Checks of a valid campaign file: attempts that exceed a budget, and warnings. */
+#include "common/regex.h"
+#include "core/catalog/catalog.h"
 #include "core/money/cost.h"
 #include "spec.h"
 #include "spec_parse.h"
@@ -70,13 +72,42 @@ bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
     return good;
 }
 
+/* Known families only come this far: SageMaker does not have all sizes that EC2 has. */
+static void warn_types(const struct spec_stage *st, const char *pointer, struct faults *ret)
+{
+    for (int i = 0; i < st->instance_type_n; i++) {
+        if (catalog_gpus(st->instance_type[i]) < 0) {
+            const char *guess = catalog_type_guess(st->instance_type[i]);
+            faults_add(ret, (struct position){0, 0}, pointer, "instance_type",
+                       guess != NULL ? guess : "", "no training job on %.40s is known%s%s",
+                       st->instance_type[i], guess != NULL ? "; there is " : "",
+                       guess != NULL ? guess : "");
+        }
+    }
+}
+
+/* SageMaker takes the number from the first group. */
+static void warn_metrics(const struct spec_stage *st, const char *pointer, struct faults *ret)
+{
+    for (int i = 0; st->training != NULL && i < st->training->metrics_n; i++) {
+        struct err ignored = ERR_INIT;
+        int groups;
+        if (regex_check(st->training->metrics[i].regex, &groups, &ignored) && groups == 0) {
+            faults_add(ret, (struct position){0, 0}, pointer, "metric_group", "loss=([0-9.]+)",
+                       "the regex of metric '%.64s' has no group that is the number",
+                       st->training->metrics[i].name);
+        }
+    }
+}
+
 void spec_warn(const struct spec *s, struct faults *ret)
 {
     for (int i = 0; i < s->stages_n; i++) {
         const struct spec_stage *st = s->stages[i];
         char pointer[96];
         (void)snprintf(pointer, sizeof pointer, "stages.%.64s", st->name);
-        if (strchr(st->image, '@') == NULL) {
+        bool aws = st->training != NULL && st->training->framework; /* AWS keeps these tags */
+        if (!aws && strchr(st->image, '@') == NULL) {
             faults_add(ret, (struct position){0, 0}, pointer, "image_tag", "name@sha256:...",
                        "image '%.120s' is not pinned to a digest: it may change between parts",
                        st->image);
@@ -85,6 +116,8 @@ void spec_warn(const struct spec *s, struct faults *ret)
             faults_add(ret, (struct position){0, 0}, pointer, "nat_cost", "vpc: none",
                        "a download inside a VPC pays its NAT gateway for every byte");
         }
+        warn_types(st, pointer, ret);
+        warn_metrics(st, pointer, ret);
         if (s->budget_musd < 0 && st->budget_musd < 0) {
             faults_add(ret, (struct position){0, 0}, pointer, "no_budget",
                        "budget: {total: 900 USD}", "no budget bounds what this stage may cost");

@@ -1,6 +1,6 @@
 /* Parses a campaign file and reports every fault with line, column and what to write instead. This
- * version knows stages of kind `jobs` with `worker: download` or a user's `image:`; other kinds are
- * refused by name. */
+ * version knows stages of kind `jobs` with `worker: download`, a user's `image:` or a `framework:`;
+ * other kinds are refused by name. */
 #pragma once
 #include "common/arena.h"
 #include "common/position.h"
@@ -12,6 +12,7 @@ struct spec_defaults {
     const char *role;
     const char *worker_image;
     const char *bucket; /* {bucket} when vars does not define it */
+    const char *region; /* of the images that `framework` names */
 };
 /* Parses YAML or JSON. The spec and its strings live in `a`. False: `faults` has all faults. */
 bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a, struct spec **ret,

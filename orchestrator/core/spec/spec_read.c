@@ -127,7 +127,7 @@ void spec_guess(const char *word, const char *const *words, size_t n, char *out,
 void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const struct spec_key *keys,
                      size_t n, bool quiet)
 {
-    const char *names[64];
+    const char *names[96];
     size_t open = 0;
     ASSERT(n <= ARRAY_LEN(names));
     size_t names_n = 0;

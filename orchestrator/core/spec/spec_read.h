@@ -42,6 +42,11 @@ struct spec_reader {
     const char *security_groups[5];
     int security_groups_n;
     struct spec_warm warm; /* the campaign's */
+    bool encrypt_traffic;  /* security.encrypt_traffic and the keys there */
+    const char *volume_kms_key, *output_kms_key;
+    const char *named_types[16]; /* of limits.instances: taken as they are */
+    int named_types_n;
+    int tags_n; /* the campaign's */
 };
 
 /* What braces in a string mean. */
@@ -103,6 +108,29 @@ void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct s
 void spec_read_worker(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* spec_guard.c: limits, canary, breaker, quarantine, hang and twin of a stage. */
 void spec_guard_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+/* True when the stage has a script: its hyperparameters are JSON. */
+bool spec_has_script(const struct spec_node *p);
+/* spec_training.c: framework, script, input and all other keys of a training job. Needs the stage's
+ * types, image, network, fan_out and output. */
+void spec_training_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
+                        struct spec_training *t);
+/* spec_input.c: input and input_mode. */
+void spec_input_read(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
+                     struct spec_training *t);
+/* spec_distribution.c: distribution and compiler. */
+void spec_distribution_read(struct spec_reader *r, const struct spec_node *p,
+                            const struct spec_stage *s, struct spec_training *t);
+/* spec_value.c: a YAML value as JSON text, for a template. *ret_quoted: it is a string, which JSON
+ * would put in quotes; it is not yet. */
+bool spec_json_value(struct spec_reader *r, const struct spec_node *p, size_t max, const char **ret,
+                     bool *ret_quoted);
+/* `hyperparameters` of a stage with a script. */
+void spec_json_pairs(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
+                     struct spec_training *t);
+/* Tags of AWS; at most max_n. */
+void spec_read_tags(struct spec_reader *r, const struct spec_node *p, size_t max_n,
+                    struct spec_pair *ret, int *ret_n);
+bool spec_kms_key(struct spec_reader *r, const struct spec_node *p, const char **ret);
 /* off, no or false */
 bool spec_is_off(const struct spec_node *p);
 /* spec_shared.c: what the campaign and its stages both have. */

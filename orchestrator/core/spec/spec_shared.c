@@ -59,6 +59,55 @@ bool spec_role(struct spec_reader *r, const struct spec_node *p, const char **re
     return true;
 }
 
+/* Characters AWS allows in tags. */
+static bool tag_text_ok(const char *s)
+{
+    for (; *s != '\0'; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c < 0x80 && !isalnum(c) && strchr(" _.:/=+-@", *s) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void spec_read_tags(struct spec_reader *r, const struct spec_node *p, size_t max_n,
+                    struct spec_pair *ret, int *ret_n)
+{
+    (void)spec_pairs(r, p, BRACES_VARS, max_n, 128, 256, ret, ret_n);
+    for (int i = 0; i < *ret_n; i++) {
+        struct spec_node tag;
+        const char *key = ret[i].key;
+        if (!spec_child(r, p, key, false, &tag)) {
+            continue;
+        }
+        if (strncmp(key, "aws:", 4) == 0 || strncmp(key, "drover-", 7) == 0) {
+            spec_fault(r, &tag, "pattern", "another key", "'%.64s' is a reserved tag", key);
+        } else if (!tag_text_ok(key) || !tag_text_ok(ret[i].value)) {
+            spec_fault(r, &tag, "pattern", "letters, digits, blanks and _.:/=+-@",
+                       "AWS allows no such character in a tag");
+        }
+    }
+}
+
+/* A key's id or ARN, or alias/NAME. */
+bool spec_kms_key(struct spec_reader *r, const struct spec_node *p, const char **ret)
+{
+    const char *s;
+    if (!spec_text(r, p, BRACES_VARS, 2048, &s)) {
+        return false;
+    }
+    for (const char *c = s; *c != '\0'; c++) {
+        if (!isalnum((unsigned char)*c) && strchr(":/_-", *c) == NULL) {
+            spec_fault(r, p, "pattern", "alias/NAME, a key's id or its ARN",
+                       "'%.120s' is not the name of a KMS key", s);
+            return false;
+        }
+    }
+    *ret = s;
+    return true;
+}
+
 bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text)
 {
     size_t bucket_n = strncmp(text, "s3://", 5) == 0

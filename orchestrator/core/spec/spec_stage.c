@@ -1,5 +1,6 @@
 /* One stage of a campaign file. */
 #include "common/secret_shape.h"
+#include "core/catalog/catalog.h"
 #include "spec_read.h"
 #include "spec_worker.h"
 #include "worker_protocol.h"
@@ -40,24 +41,24 @@ static const struct spec_key stage_keys[] = {
     {"from", KEY_OPEN},
     {"to", KEY_LATER},
     {"auth", KEY_LATER},
-    {"framework", KEY_LATER},
-    {"source_dir", KEY_LATER},
-    {"entry_point", KEY_LATER},
-    {"distribution", KEY_LATER},
-    {"compiler", KEY_LATER},
-    {"metrics", KEY_LATER},
+    {"framework", KEY_OPEN},
+    {"source_dir", KEY_OPEN},
+    {"entry_point", KEY_OPEN},
+    {"distribution", KEY_OPEN},
+    {"compiler", KEY_OPEN},
+    {"metrics", KEY_OPEN},
     {"matrix", KEY_LATER},
     {"gate", KEY_LATER},
-    {"input", KEY_LATER},
+    {"input", KEY_OPEN},
     {"path_prefix", KEY_OPEN},
-    {"checkpoint", KEY_LATER},
+    {"checkpoint", KEY_OPEN},
     {"resumable", KEY_OPEN},
     {"spot", KEY_OPEN},
-    {"retry_strategy", KEY_LATER},
+    {"retry_strategy", KEY_OPEN},
     {"warm_pool", KEY_OPEN},
-    {"encrypt_traffic", KEY_LATER},
-    {"volume_kms_key", KEY_LATER},
-    {"output_kms_key", KEY_LATER},
+    {"encrypt_traffic", KEY_OPEN},
+    {"volume_kms_key", KEY_OPEN},
+    {"output_kms_key", KEY_OPEN},
     {"size_gb", KEY_LATER},
     {"import", KEY_LATER},
     {"export", KEY_LATER},
@@ -66,6 +67,19 @@ static const struct spec_key stage_keys[] = {
     {"idle", KEY_LATER},
     {"model", KEY_LATER},
     {"smoke_test", KEY_LATER},
+    {"log_level", KEY_OPEN},
+    {"input_mode", KEY_OPEN},
+    {"debugger", KEY_OPEN},
+    {"profiler", KEY_OPEN},
+    {"infra_check", KEY_OPEN},
+    {"remote_debug", KEY_OPEN},
+    {"session_tags", KEY_OPEN},
+    {"metrics_series", KEY_OPEN},
+    {"training_plan", KEY_OPEN},
+    {"output_compression", KEY_OPEN},
+    {"entrypoint", KEY_OPEN},
+    {"tags", KEY_OPEN},
+    {"instance_groups", KEY_LATER},
 };
 
 static bool stage_name_ok(const char *s)
@@ -134,11 +148,9 @@ static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct s
     }
     for (size_t k = 0; k < p->node->n; k++) {
         const char *key = p->node->keys[k];
-        bool framework = strcmp(key, "framework") == 0;
-        if (framework || strcmp(key, "extends") == 0) {
+        if (strcmp(key, "extends") == 0) {
             const struct spec_node other = {p, key, p->node->items[k], p->node->key_pos[k]};
-            spec_fault(r, &other, "unsupported",
-                       framework ? "image: REPOSITORY@sha256:..." : "write the stage's keys out",
+            spec_fault(r, &other, "unsupported", "write the stage's keys out",
                        "'%s' is not supported in this version", key);
             return false;
         }
@@ -173,8 +185,12 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
                        "111122223333.dkr.ecr.eu-west-1.amazonaws.com/name@sha256:...",
                        "'%.120s' is no image", s->image);
         }
+    } else if (s->worker == WORKER_NONE && yaml_get(p->node, "framework") != NULL) {
+        s->image = ""; /* spec_training_read puts AWS's here */
     } else if (s->worker == WORKER_NONE) {
-        spec_fault(r, p, "required", "worker: download or index, or image: REPOSITORY@sha256:...",
+        spec_fault(r, p, "required",
+                   "worker: download or index, image: REPOSITORY@sha256:..., or framework: "
+                   "pytorch 1.12",
                    "what the stage runs is not said");
     } else if (s->image == NULL) {
         spec_fault(r, p, "required", "image: REPOSITORY@sha256:..., or set DROVER_WORKER_IMAGE",
@@ -189,6 +205,28 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
     }
     (void)spec_texts(r, &at, BRACES_TEMPLATE, ARRAY_LEN(s->command), 256, s->command,
                      &s->command_n);
+}
+
+/* A type that AWS may have by now is taken when limits.instances names it, and a size that is not in
+ * the table of a known family with a warning. */
+static void check_type(struct spec_reader *r, const struct spec_node *p, const char *type)
+{
+    bool named = catalog_family_known(type);
+    for (int i = 0; i < r->named_types_n && !named; i++) {
+        named = strcmp(r->named_types[i], type) == 0;
+    }
+    if (!spec_instance_type_ok(type)) {
+        spec_fault(r, p, "pattern", "like ml.c5.18xlarge", "'%.64s' is no instance type", type);
+    } else if (!named) {
+        const char *guess = catalog_type_guess(type);
+        spec_fault(r, p, "value",
+                   arena_printf(r->a,
+                                "%s%s%sa type newer than this drover: name it in "
+                                "limits: {instances: {%.64s: 1}}",
+                                guess != NULL ? "did you mean " : "", guess != NULL ? guess : "",
+                                guess != NULL ? "? " : "", type),
+                   "'%.64s' is not known", type);
+    }
 }
 
 static void read_types(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
@@ -206,10 +244,7 @@ static void read_types(struct spec_reader *r, const struct spec_node *p, struct 
         char key[24];
         bool list = at.node->kind == YAML_LIST;
         struct spec_node one = list ? spec_item(&at, (size_t)i, key) : at;
-        if (!spec_instance_type_ok(s->instance_type[i])) {
-            spec_fault(r, &one, "pattern", "like ml.c5.18xlarge", "'%.64s' is no instance type",
-                       s->instance_type[i]);
-        }
+        check_type(r, &one, s->instance_type[i]);
         for (int j = 0; j < i; j++) {
             if (strcmp(s->instance_type[i], s->instance_type[j]) == 0) {
                 spec_fault(r, &one, "duplicate", "", "'%s' stands there twice",
@@ -289,7 +324,7 @@ static void read_market(struct spec_reader *r, const struct spec_node *p, struct
     if (spec_child(r, p, "warm_pool", false, &at)) {
         spec_read_warm(r, &at, &s->warm);
     }
-    s->resumable = s->worker != WORKER_NONE;
+    s->resumable = s->worker != WORKER_NONE || yaml_get(p->node, "checkpoint") != NULL;
     if (spec_child(r, p, "resumable", false, &at)) {
         (void)spec_bool(r, &at, &s->resumable);
     }
@@ -297,9 +332,10 @@ static void read_market(struct spec_reader *r, const struct spec_node *p, struct
         return;
     }
     if (!s->resumable) {
-        spec_fault(r, &spot, "required",
-                   "resumable: true, when a job started again goes on from what is in S3",
-                   "a spot job may be taken and started again, and this one does not resume");
+        spec_fault(
+            r, &spot, "required",
+            "checkpoint: \"s3://...\", or resumable: true when it goes on from what is in S3",
+            "a spot job may be taken and started again, and this one does not resume");
     }
     if (s->warm.keep_alive_s > 0) {
         spec_fault(r, &spot, "conflict", "warm_pool: {keep_alive: off} in this stage, or no spot",
@@ -343,12 +379,17 @@ static void no_secrets(struct spec_reader *r, const struct spec_node *map,
     }
 }
 
-static void read_settings(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
+static void read_settings(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
+                          struct spec_training *t)
 {
     struct spec_node at;
     if (spec_child(r, p, "hyperparameters", false, &at)) {
-        (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, 2500, s->hyperparameters,
-                         &s->hyperparameters_n);
+        if (s->worker == WORKER_NONE && spec_has_script(p)) {
+            spec_json_pairs(r, &at, s, t);
+        } else {
+            (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, 2500, s->hyperparameters,
+                             &s->hyperparameters_n);
+        }
         no_secrets(r, &at, s->hyperparameters, s->hyperparameters_n, false); /* eos_token */
     }
     if (!spec_child(r, p, "environment", false, &at)) {
@@ -382,6 +423,8 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
     if (!spec_is_map(r, p, "{name: download, worker: download, ...}")) {
         return;
     }
+    struct spec_training *t = arena_alloc(r->a, sizeof *t);
+    s->training = t;
     r->task_vars_n = 0;
     r->no_input = false;
     read_name(r, p, s);
@@ -400,13 +443,14 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
     read_times(r, p, s);
     read_security(r, p, s);
     read_market(r, p, s);
-    read_settings(r, p, s);
+    read_settings(r, p, s, t);
     spec_read_output(r, p, s);
     if (spec_child(r, p, "allow_failed", false, &at)) {
         (void)spec_percent(r, &at, &s->allow_failed_ppm);
     }
     spec_guard_read(r, p, s);
     memcpy(s->retry, r->retry, sizeof s->retry);
+    spec_training_read(r, p, s, t);
     if (spec_child(r, p, "retry", false, &at)) {
         spec_read_retry(r, &at, s->retry);
     }

@@ -5,7 +5,7 @@
  * bounds. */
 #include "core/capacity/warm_pool.h"
 #include "core/spec/spec_expand.h"
-#include "core/spec/training_request.h"
+#include "core/lowering/training_request.h"
 #include "tests/unit/core/spec/spec_text.h"
 
 #define NOW INT64_C(1700000000000000)

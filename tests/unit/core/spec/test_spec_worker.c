@@ -3,7 +3,7 @@
  * request of the job. */
 #include "core/spec/spec_expand.h"
 #include "core/spec/spec_json.h"
-#include "core/spec/training_request.h"
+#include "core/lowering/training_request.h"
 #include "spec_text.h"
 
 #define INDEX                                                                                      \

@@ -2,10 +2,10 @@
  * its identity is the hash of all but itself. Method: the example campaign against the whole text;
  * the hash recomputed here; values at and beyond the API's limits. */
 #include "common/hash.h"
+#include "core/lowering/training_request.h"
 #include "core/spec/spec_expand.h"
 #include "core/spec/spec_json.h"
-#include "core/spec/training_request.h"
-#include "spec_text.h"
+#include "tests/unit/core/spec/spec_text.h"
 
 static const struct job_name job = {"drover-c9-download-17-a2-0a1b2c3d"};
 static const struct spec_task task = {.campaign_id = 9,

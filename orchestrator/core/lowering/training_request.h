@@ -1,8 +1,8 @@
 /* The exact bytes of CreateTrainingJob for one attempt, and the hash that proves a job is ours.
  * Pure and deterministic: the same input gives the same bytes. */
 #pragma once
-#include "spec.h"
-#include "spec_expand.h"
+#include "core/spec/spec.h"
+#include "core/spec/spec_expand.h"
 
 struct training_request_input {
     const struct spec *spec;

@@ -2,38 +2,19 @@
  * same input gives the same bytes. */
 #include "training_request.h"
 #include "common/hash.h"
-#include "spec_expand.h"
-#include "spec_read.h"
-#include "spec_worker.h"
+#include "core/spec/spec_expand.h"
+#include "core/spec/spec_read.h"
+#include "core/spec/spec_worker.h"
+#include "request_parts.h"
 #include "worker_protocol.h"
 #include <assert.h>
 #include <stdio.h>
 
 #define REQUEST_BYTES_MAX (1024 * 1024) /* what SageMaker takes, and what we store */
-#define HYPER_VALUE_MAX   2500
-#define ENV_VALUE_MAX     512
-#define ARGUMENT_MAX      256
-#define S3_URI_MAX        1024
 #define TAG_VALUE_MAX     256
-#define ENVIRONMENT_N_MAX 100
 #define SPOT_WAIT_S       3600 /* beside the run time: what a spot job may wait for instances */
 #define SPOT_LIFE_S_MAX   (INT64_C(28) * 86400)
 #define OUTPUT_FOLDER     "_sagemaker/" /* beside the parts: SageMaker's own model.tar.gz */
-
-struct map_entry { /* of a map: expanded value */
-    const char *key;
-    char *value;
-};
-struct request_parts {
-    const struct training_request_input *in;
-    struct map_entry hyper[SPEC_PAIRS_MAX];
-    int hyper_n;
-    struct map_entry env[ENVIRONMENT_N_MAX];
-    int env_n;
-    char *arguments[ARRAY_LEN(((struct spec_stage *)0)->command)];
-    int arguments_n;
-    char *output;
-};
 
 static void request_done(struct request_parts *q)
 {
@@ -46,11 +27,15 @@ static void request_done(struct request_parts *q)
     for (int i = 0; i < q->arguments_n; i++) {
         free(q->arguments[i]);
     }
+    for (int i = 0; i < SPEC_CHANNELS_MAX; i++) {
+        free(q->channel_from[i]);
+    }
+    free(q->checkpoint);
     free(q->output);
 }
 
-static bool expand(const struct training_request_input *in, const char *what, const char *template,
-                   size_t max, char **ret, struct err *err)
+bool request_expand(const struct training_request_input *in, const char *what, const char *template,
+                    size_t max, char **ret, struct err *err)
 {
     AUTO_BUF struct buf out = BUF_INIT(SPEC_STRING_MAX);
     struct err why = ERR_INIT;
@@ -76,7 +61,7 @@ static bool expand_pairs(const struct training_request_input *in, const struct s
 {
     for (int i = 0; i < n; i++) {
         char *value = NULL;
-        if (!expand(in, pairs[i].key, pairs[i].value, value_max, &value, err)) {
+        if (!request_expand(in, pairs[i].key, pairs[i].value, value_max, &value, err)) {
             return false;
         }
         ret[(*ret_n)++] = (struct map_entry){pairs[i].key, value};
@@ -93,7 +78,7 @@ static bool output_place(const struct training_request_input *in, char **ret, st
         return err_set(err, ERR_INVALID, "stage '%s' has no output", s->name);
     }
     if (s->worker == WORKER_NONE) {
-        return expand(in, "output", s->output, S3_URI_MAX, ret, err);
+        return request_expand(in, "output", s->output, S3_URI_MAX, ret, err);
     }
     size_t fixed = strcspn(s->output, "{");
     while (fixed > 0 && s->output[fixed - 1] != '/') {
@@ -131,10 +116,13 @@ static bool prepare(struct request_parts *q, struct err *err)
         return false;
     }
     for (int i = 0; i < s->command_n; i++) {
-        if (!expand(in, "command", s->command[i], ARGUMENT_MAX, &q->arguments[i], err)) {
+        if (!request_expand(in, "command", s->command[i], ARGUMENT_MAX, &q->arguments[i], err)) {
             return false;
         }
         q->arguments_n++;
+    }
+    if (!script_settings_add(q, err) || !training_fields_expand(q, err)) {
+        return false;
     }
     if (s->worker != WORKER_NONE) {
         q->arguments[q->arguments_n++] = xstrdup(spec_worker_verb(s->worker));
@@ -173,20 +161,41 @@ static void write_tag(struct json_out *w, const char *key, const char *value)
     json_out_end_object(w);
 }
 
-static void write_tags(struct json_out *w, const struct training_request_input *in)
+/* A tag of the stage takes the place of the campaign's of that key. */
+static bool stage_has_tag(const struct spec_training *t, const char *key)
 {
+    for (int i = 0; i < t->tags_n; i++) {
+        if (strcmp(t->tags[i].key, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_tags(struct json_out *w, const struct training_request_input *in,
+                       const struct spec_training *t)
+{
+    const struct {
+        const char *key;
+        int64_t number;
+    } ours[] = {{"drover-part", in->task->seq}, {"drover-attempt", in->attempt_id}};
     char number[24];
     json_out_array(w, "Tags");
     write_tag(w, "drover-install", in->install_id);
     (void)snprintf(number, sizeof number, "%lld", (long long)in->task->campaign_id);
     write_tag(w, "drover-campaign", number);
     write_tag(w, "drover-stage", in->stage->name);
-    (void)snprintf(number, sizeof number, "%lld", (long long)in->task->seq);
-    write_tag(w, "drover-part", number);
-    (void)snprintf(number, sizeof number, "%lld", (long long)in->attempt_id);
-    write_tag(w, "drover-attempt", number);
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        (void)snprintf(number, sizeof number, "%lld", (long long)ours[i].number);
+        write_tag(w, ours[i].key, number);
+    }
+    for (int i = 0; i < t->tags_n; i++) {
+        write_tag(w, t->tags[i].key, t->tags[i].value);
+    }
     for (int i = 0; i < in->spec->tags_n; i++) {
-        write_tag(w, in->spec->tags[i].key, in->spec->tags[i].value);
+        if (!stage_has_tag(t, in->spec->tags[i].key)) {
+            write_tag(w, in->spec->tags[i].key, in->spec->tags[i].value);
+        }
     }
     json_out_end_array(w);
 }
@@ -199,15 +208,22 @@ static int64_t spot_wait_s(int64_t max_runtime_s)
     return MAX(max_runtime_s, MIN(wait_s, SPOT_LIFE_S_MAX));
 }
 
-static void write_resources(struct json_out *w, const struct training_request_input *in)
+static void write_resources(struct json_out *w, const struct training_request_input *in,
+                            const char *training_plan)
 {
     const struct spec_stage *s = in->stage;
     json_out_object(w, "ResourceConfig");
     json_out_str(w, "InstanceType", in->instance_type);
     json_out_i64(w, "InstanceCount", s->instance_count);
     json_out_i64(w, "VolumeSizeInGB", in->volume_gb);
+    if (s->volume_kms_key != NULL) {
+        json_out_str(w, "VolumeKmsKeyId", s->volume_kms_key);
+    }
     if (in->keep_alive_s > 0) {
         json_out_i64(w, "KeepAlivePeriodInSeconds", in->keep_alive_s);
+    }
+    if (training_plan != NULL) {
+        json_out_str(w, "TrainingPlanArn", training_plan);
     }
     json_out_end_object(w);
     json_out_object(w, "StoppingCondition");
@@ -238,7 +254,8 @@ static void write_request(const struct request_parts *q, struct buf *out)
     json_out_str(&w, "TrainingJobName", in->name->s);
     json_out_object(&w, "AlgorithmSpecification");
     json_out_str(&w, "TrainingImage", in->stage->image);
-    json_out_str(&w, "TrainingInputMode", "File");
+    json_out_str(&w, "TrainingInputMode",
+                 q->training->input_mode != NULL ? q->training->input_mode : "File");
     if (q->arguments_n > 0) {
         json_out_array(&w, "ContainerArguments");
         for (int i = 0; i < q->arguments_n; i++) {
@@ -246,28 +263,36 @@ static void write_request(const struct request_parts *q, struct buf *out)
         }
         json_out_end_array(&w);
     }
+    training_fields_algorithm(q, &w);
     json_out_end_object(&w);
     json_out_str(&w, "RoleArn", in->stage->role);
     if (q->hyper_n > 0) {
         write_map(&w, "HyperParameters", q->hyper, q->hyper_n);
     }
     write_map(&w, "Environment", q->env, q->env_n);
+    training_fields_channels(q, &w);
     json_out_object(&w, "OutputDataConfig");
     json_out_str(&w, "S3OutputPath", q->output);
+    if (q->training->output_kms_key != NULL) {
+        json_out_str(&w, "KmsKeyId", q->training->output_kms_key);
+    }
+    if (q->training->uncompressed) {
+        json_out_str(&w, "CompressionType", "NONE");
+    }
     json_out_end_object(&w);
-    write_resources(&w, in);
-    json_out_object(&w, "ProfilerConfig");
-    json_out_bool(&w, "DisableProfiler", true);
-    json_out_end_object(&w);
-    write_tags(&w, in);
+    write_resources(&w, in, q->training->training_plan);
+    training_fields_switches(q, &w);
+    write_tags(&w, in, q->training);
     json_out_end_object(&w);
 }
 
 bool training_request_make(const struct training_request_input *in, struct buf *ret_request,
                            char ret_identity[static HASH_HEX_N], struct err *err)
 {
+    static const struct spec_training none = {0};
     CLEANUP(request_done)
-    struct request_parts q = {.in = in};
+    struct request_parts q = {
+        .in = in, .training = in->stage->training != NULL ? in->stage->training : &none};
     char identity[HASH_HEX_N];
     static_assert(HASH_HEX_N == SHA256_HEX_N, "one form of a hash");
     ASSERT(in->stage->image != NULL && in->stage->role != NULL);

@@ -1,0 +1,32 @@
+/* What AWS offers by name: instance types of training jobs, and the container images of the
+ * frameworks. The tables are the .def files of this folder. */
+#pragma once
+#include "common/buf.h"
+#include "common/err.h"
+
+/* GPUs of an instance type; -1 when the type is not in the table. */
+int catalog_gpus(const char *instance_type);
+/* Gigabytes of its local disks, which SageMaker uses in place of a volume; 0: none, or unknown. */
+int catalog_disk_gb(const char *instance_type);
+/* True when types of its family are in the table and its size is one that EC2 uses. */
+bool catalog_family_known(const char *instance_type);
+/* The known type that is nearest to one that is not known; NULL when nothing is near. */
+const char *catalog_type_guess(const char *instance_type);
+
+struct image_wish {
+    const char *framework; /* pytorch or huggingface */
+    const char *version;   /* of the framework, as the user wrote it: 1.8 or 1.8.1 */
+    const char *pytorch;   /* huggingface: the version of PyTorch; NULL: the table's */
+    const char *python;    /* py38; NULL: the table's default */
+    bool inference;        /* an image that serves a model */
+    bool gpu;
+    bool compiler;      /* with the SageMaker Training Compiler */
+    bool smdistributed; /* changes the tag of one old version */
+};
+/* Appends the URI of AWS's image in a region. False: `err` says what does not exist (ERR_INVALID). */
+bool catalog_image_uri(const struct image_wish *w, const char *region, struct buf *ret,
+                       struct err *err) MUST_CHECK;
+/* "1.3.1, 1.4.0, ...": what a hint names when a version is unknown. */
+void catalog_versions(const char *framework, struct buf *ret);
+/* True when the region has a registry of these images. */
+bool catalog_region_known(const char *region);

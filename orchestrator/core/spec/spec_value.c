@@ -1,0 +1,138 @@
+/* Values of a campaign file as JSON text: hyperparameters of a script, which the SageMaker Python
+ * SDK encodes, and parameters of the model parallel library. */
+#include "common/json.h"
+#include "spec_read.h"
+#include <stdio.h>
+
+static json_t *json_of(struct spec_reader *r, const struct spec_node *p);
+
+static json_t *string_of(struct spec_reader *r, const struct spec_node *p)
+{
+    const char *text = "";
+    (void)spec_scalar(r, p, BRACES_VARS, SPEC_STRING_MAX, &text);
+    return json_string(text);
+}
+
+static json_t *list_of(struct spec_reader *r, const struct spec_node *p)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < p->node->n; i++) {
+        char key[24];
+        const struct spec_node item = spec_item(p, i, key);
+        (void)json_array_append_new(list, json_of(r, &item));
+    }
+    return list;
+}
+
+static json_t *map_of(struct spec_reader *r, const struct spec_node *p)
+{
+    json_t *map = json_object();
+    for (size_t i = 0; i < p->node->n; i++) {
+        const struct spec_node item = {p, p->node->keys[i], p->node->items[i],
+                                       p->node->items[i]->pos};
+        (void)json_object_set_new(map, p->node->keys[i], json_of(r, &item));
+    }
+    return map;
+}
+
+/* Depth is bounded by the reader of YAML. */
+static json_t *json_of(struct spec_reader *r, const struct spec_node *p)
+{
+    switch (p->node->kind) {
+    case YAML_NULL:
+        return json_null();
+    case YAML_BOOL:
+        return json_boolean(p->node->b);
+    case YAML_INT:
+        return json_integer(p->node->i);
+    case YAML_FLOAT:
+        return json_real(p->node->f); /* finite: the reader of YAML sees to it */
+    case YAML_STRING:
+        return string_of(r, p);
+    case YAML_LIST:
+        return list_of(r, p);
+    case YAML_MAP:
+        return map_of(r, p);
+    }
+    return json_null();
+}
+
+/* Braces doubled: the text is a template. */
+static const char *as_template(struct spec_reader *r, const char *text)
+{
+    AUTO_BUF struct buf b = BUF_INIT(2 * SPEC_STRING_MAX);
+    for (; *text != '\0'; text++) {
+        buf_add_char(&b, *text);
+        if (*text == '{' || *text == '}') {
+            buf_add_char(&b, *text);
+        }
+    }
+    return arena_strndup(r->a, buf_cstr(&b), b.n);
+}
+
+/* A number as it was written when JSON writes it so, too: 1e-4 stays 1e-4. */
+static bool written_as_json(const struct yaml_node *node)
+{
+    struct err ignored = ERR_INIT;
+    AUTO_JSON json_t *v = NULL;
+    char text[64];
+    int n = snprintf(text, sizeof text, "[%.60s]", node->text);
+    return node->kind == YAML_FLOAT && node->text_n <= 60 &&
+           json_parse((struct str){text, (size_t)n}, sizeof text, &v, &ignored);
+}
+
+bool spec_json_value(struct spec_reader *r, const struct spec_node *p, size_t max, const char **ret,
+                     bool *ret_quoted)
+{
+    int before = r->faults->n;
+    *ret_quoted = p->node->kind == YAML_STRING;
+    if (*ret_quoted) {
+        return spec_scalar(r, p, BRACES_TEMPLATE, max, ret);
+    }
+    AUTO_JSON json_t *v = json_of(r, p);
+    AUTO_FREE char *dumped =
+        json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    const char *text = written_as_json(p->node) ? p->node->text : dumped;
+    if (r->faults->n > before) {
+        return false;
+    }
+    if (text == NULL || strlen(text) > max || r->strings_bytes + strlen(text) > SPEC_STRINGS_MAX) {
+        spec_fault(r, p, "limit", "put it into a file and name the file",
+                   "longer than %zu bytes as JSON", max);
+        return false;
+    }
+    r->strings_bytes += strlen(text);
+    *ret = as_template(r, text);
+    return true;
+}
+
+void spec_json_pairs(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
+                     struct spec_training *t)
+{
+    if (!spec_is_map(r, p, "key: value, ...")) {
+        return;
+    }
+    if (p->node->n > SPEC_PAIRS_MAX) {
+        spec_fault(r, p, "limit", "", "%zu keys; at most %d are allowed", p->node->n,
+                   SPEC_PAIRS_MAX);
+        return;
+    }
+    for (size_t i = 0; i < p->node->n; i++) {
+        const char *key = p->node->keys[i];
+        struct spec_node at = {p, key, p->node->items[i], p->node->items[i]->pos};
+        const char *value;
+        if (key[0] == '\0' || strlen(key) > 256) {
+            spec_fault(r, &at, "limit", "", "a key of 1 to 256 bytes is needed");
+        } else if (strncmp(key, "sagemaker_", 10) == 0 || strcmp(key, "mp_parameters") == 0) {
+            at.pos = p->node->key_pos[i];
+            spec_fault(r, &at, "conflict",
+                       "entry_point, source_dir, distribution and compiler set "
+                       "these",
+                       "'%.64s' is set by drover", key);
+        } else if (spec_json_value(r, &at, 2500, &value, &t->quoted[s->hyperparameters_n])) {
+            r->strings_bytes += strlen(key);
+            s->hyperparameters[s->hyperparameters_n++] =
+                (struct spec_pair){arena_strndup(r->a, key, strlen(key)), value};
+        }
+    }
+}
