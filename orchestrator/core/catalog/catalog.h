@@ -23,10 +23,8 @@ struct image_wish {
     bool compiler;      /* with the SageMaker Training Compiler */
     bool smdistributed; /* changes the tag of one old version */
 };
-/* Appends the URI of AWS's image in a region. False: `err` says what does not exist (ERR_INVALID). */
+/* Appends the URI of AWS's image in a region. ERR_INVALID: `err` says what does not exist. */
 bool catalog_image_uri(const struct image_wish *w, const char *region, struct buf *ret,
                        struct err *err) MUST_CHECK;
 /* "1.3.1, 1.4.0, ...": what a hint names when a version is unknown. */
 void catalog_versions(const char *framework, struct buf *ret);
-/* True when the region has a registry of these images. */
-bool catalog_region_known(const char *region);

@@ -42,11 +42,6 @@ static const char *registry(const char *region)
     return NULL;
 }
 
-bool catalog_region_known(const char *region)
-{
-    return registry(region) != NULL;
-}
-
 static const char *dns_suffix(const char *region)
 {
     if (strncmp(region, "cn-", 3) == 0) {

@@ -1,5 +1,5 @@
-/* Reads `distribution` and `compiler`: in drover's form, {kind: smdistributed, mode: data_parallel},
- * or as the dictionary of the SageMaker Python SDK. */
+/* Reads `distribution` and `compiler`, in drover's form ({kind: mpi}) or as the dictionary of the
+ * SageMaker Python SDK. */
 #include "core/catalog/catalog.h"
 #include "spec_read.h"
 

@@ -50,7 +50,7 @@ static bool file_system_ok(const char *s)
     return n >= 8 && n <= 18 && s[3 + n] == '\0';
 }
 
-/* {file_system: fs-0123456789abcdef0, path: /1234abcd/data, access: ro, file_system_type: FSxLustre} */
+/* {file_system: fs-0123456789abcdef0, path: /1234abcd/data, access: ro} */
 static void read_file_system(struct spec_reader *r, const struct spec_node *p,
                              const struct spec_stage *s, const struct spec_training *t,
                              struct spec_channel *c)

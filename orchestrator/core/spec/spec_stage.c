@@ -207,8 +207,8 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
                      &s->command_n);
 }
 
-/* A type that AWS may have by now is taken when limits.instances names it, and a size that is not in
- * the table of a known family with a warning. */
+/* A type that AWS may have by now is taken when limits.instances names it; other sizes of a known
+ * family are taken with a warning. */
 static void check_type(struct spec_reader *r, const struct spec_node *p, const char *type)
 {
     bool named = catalog_family_known(type);

@@ -1,4 +1,4 @@
-/* Readers and writers of the stored form, shared by spec_json.c and spec_training_json.c. */
+/* Readers and writers of fields of the stored form, for spec_json.c and spec_training_json.c. */
 #pragma once
 #include "spec_json.h"
 

@@ -76,8 +76,8 @@ static void lists_out(json_t *o, const struct spec_stage *s, const struct spec_t
     X(entry_point)                                                                                 \
     X(dp_options)                                                                                  \
     X(mpi_options)                                                                                 \
-    X(mp_parameters) X(input_mode) X(checkpoint) X(checkpoint_path) X(output_kms_key)              \
-        X(training_plan)
+    X(mp_parameters)                                                                               \
+    X(input_mode) X(checkpoint) X(checkpoint_path) X(output_kms_key) X(training_plan)
 
 json_t *spec_training_out(const struct spec_stage *s)
 {

@@ -1,5 +1,5 @@
 /* Aim: each mistake in what only training stages say gives one fault with its place and what to
- * write instead, all of a file at once; what is right is stored and reads back. Method: one campaign
+ * write instead, all of a file at once; what is right is stored and reads back. Method: a campaign
  * with most training keys, one change at a time, a line each. */
 #include "core/spec/spec_json.h"
 #include "spec_text.h"
