@@ -1,9 +1,9 @@
 /* Campaign files from outside: parse, and what was accepted must survive its stored form and lower
  * without a crash. */
+#include "core/lowering/training_request.h"
 #include "core/spec/spec_expand.h"
 #include "core/spec/spec_json.h"
 #include "core/spec/spec_parse.h"
-#include "core/lowering/training_request.h"
 #include "fuzz.h"
 
 static bool price_of(void *ctx, const char *instance_type, musd_t *ret)

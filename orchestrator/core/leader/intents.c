@@ -3,9 +3,9 @@
 #include "attempt.h"
 #include "budget_state.h"
 #include "common/hash.h"
+#include "core/lowering/training_request.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_expand.h"
-#include "core/lowering/training_request.h"
 #include <stdio.h>
 
 #define PUT_BACK_US     (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */

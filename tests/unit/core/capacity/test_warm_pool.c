@@ -4,8 +4,8 @@
  * the fingerprint held against the request that lower.c really writes; tables at and beside the
  * bounds. */
 #include "core/capacity/warm_pool.h"
-#include "core/spec/spec_expand.h"
 #include "core/lowering/training_request.h"
+#include "core/spec/spec_expand.h"
 #include "tests/unit/core/spec/spec_text.h"
 
 #define NOW INT64_C(1700000000000000)

@@ -1,9 +1,9 @@
 /* Aim: the keys of a stage that runs drover-worker reach its job, and a wrong one is one fault with
  * its place and what to write. Method: whole files, one line put in the place of another; the
  * request of the job. */
+#include "core/lowering/training_request.h"
 #include "core/spec/spec_expand.h"
 #include "core/spec/spec_json.h"
-#include "core/lowering/training_request.h"
 #include "spec_text.h"
 
 #define INDEX                                                                                      \
