@@ -2,10 +2,32 @@
 #include "cli.h"
 #include "client.h"
 #include "cmd_part.h"
+#include "guidance.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
 #include <stdio.h>
+
+#define GUIDED_SHOWN_MAX 5
+
+/* A line for each campaign that needs a person, before the table. */
+static void guidance_lines(const struct cli *cli, const json_t *list)
+{
+    size_t i;
+    json_t *c;
+    int n = 0;
+    json_array_foreach(list, i, c)
+    {
+        AUTO_FREE char *line = guidance_line(c);
+        if (line != NULL && n++ < GUIDED_SHOWN_MAX) {
+            AUTO_FREE char *head = xasprintf("! %s ", jstr(c, "id"));
+            text_print(cli, head, line);
+        }
+    }
+    if (n > GUIDED_SHOWN_MAX) {
+        (void)printf("! and %d more: drover get CAMPAIGN\n", n - GUIDED_SHOWN_MAX);
+    }
+}
 
 int cmd_ls(struct cli *cli)
 {
@@ -26,6 +48,7 @@ int cmd_ls(struct cli *cli)
         print_names(list, "id");
         return EXIT_OK;
     }
+    guidance_lines(cli, list);
     struct text_table t = {0};
     static const char *const heads[] = {"ID",   "STATE", "PARTS",     "DONE", "RUN",
                                         "FAIL", "USD",   "SUBMITTED", "NAME"};
@@ -76,7 +99,8 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     char usd[TEXT_N], more[TEXT_N], limit[TEXT_N], at[TEXT_N];
     const json_t *b = json_object_get(c, "budget");
     AUTO_FREE char *name = text_clean(jstr(c, "name"));
-    const char *reason = jnull(c, "waits_for") ? jstr(c, "reason") : jstr(c, "waits_for");
+    const char *reason = guidance_first(c) == NULL ? jstr(c, "reason") : "";
+    guidance_print(cli, c);
     (void)printf("%s  %s  %s %s%s%s  wanted: %s\n", jstr(c, "id"), name, glyph(cli, state_shown(c)),
                  state_shown(c), reason[0] != '\0' ? ", " : "", reason, jstr(c, "wanted"));
     (void)printf("submitted %s UTC  priority %lld\n", when(jstr(c, "created_at"), at),
@@ -84,10 +108,6 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),
                  money(jint(b, "reserved_micro_usd"), more),
                  jnull(b, "limit_micro_usd") ? "none" : money(jint(b, "limit_micro_usd"), limit));
-    if (jint(c, "parked") > 0) {
-        (void)printf("%s %lld set aside since a value is refused: drover parked %s\n",
-                     glyph(cli, "failed"), (long long)jint(c, "parked"), jstr(c, "id"));
-    }
     struct text_table t = {0};
     static const char *const heads[] = {"STAGE", "STATE", "PARTS", "WAIT",     "RUN",
                                         "DONE",  "SKIP",  "FAIL",  "WAITS FOR"};

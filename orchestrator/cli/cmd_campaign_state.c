@@ -1,4 +1,5 @@
 /* drover pause, resume, drain, cancel. */
+#include "cmd_campaign_state.h"
 #include "cli.h"
 #include "client.h"
 #include "print.h"
@@ -16,6 +17,18 @@ static bool state_reached(const json_t *v, const char *arg)
 {
     const char *state = jstr(v, "state");
     return strcmp(state, arg) == 0 || ended(state);
+}
+
+int resume_after(struct cli *cli, const char *campaign)
+{
+    int status = EXIT_OK;
+    char key[37];
+    key_random(key);
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:resume", campaign);
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    const struct client_call call = {.method = "POST", .path = path, .key = key};
+    return client_call(cli, &call, &r, &status) ? EXIT_OK : status;
 }
 
 static int want(struct cli *cli, const char *verb, const char *state, const char *text)

@@ -1,6 +1,7 @@
 /* drover scale and budget. */
 #include "cli.h"
 #include "client.h"
+#include "cmd_campaign_state.h"
 #include "print.h"
 #include "ref.h"
 #include <stdio.h>
@@ -47,8 +48,13 @@ static int change(struct cli *cli, const struct ref *ref, const struct wish *w,
     if (costs(w, ref, now.json) && !confirm(cli, "It may cost more than before. Change it?")) {
         return fail(EXIT_USAGE, "add -y to change it without confirmation", "not changed");
     }
-    const struct client_call call = {
-        .method = "PATCH", .path = path, .body = str_of(text), .if_match = now.etag};
+    char key[37];
+    key_random(key); /* repeated with it when the reply is lost */
+    const struct client_call call = {.method = "PATCH",
+                                     .path = path,
+                                     .body = str_of(text),
+                                     .key = key,
+                                     .if_match = now.etag};
     return client_call(cli, &call, ret, &status) ? EXIT_OK : status;
 }
 
@@ -128,6 +134,9 @@ int cmd_budget(struct cli *cli)
     w.body = body;
     status = change(cli, &ref, &w, &r);
     if (status != EXIT_OK) {
+        return status;
+    }
+    if (cli->opt.resume && (status = resume_after(cli, ref.campaign)) != EXIT_OK) {
         return status;
     }
     char limit[TEXT_N], spent[TEXT_N];

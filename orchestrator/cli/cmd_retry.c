@@ -1,6 +1,7 @@
 /* drover retry: shows the selected parts, asks, sends. */
 #include "cli.h"
 #include "client.h"
+#include "cmd_campaign_state.h"
 #include "print.h"
 #include "ref.h"
 #include "wait.h"
@@ -74,6 +75,9 @@ static int retry_send(struct cli *cli, const struct ref *ref, struct str body)
         return status;
     }
     AUTO_FREE char *id = xstrdup(jstr(r.json, "id"));
+    if (cli->opt.resume && (status = resume_after(cli, ref->campaign)) != EXIT_OK) {
+        return status;
+    }
     if (cli->opt.wait) {
         AUTO_FREE char *get = xasprintf("/v1/operations/%s", id);
         status = wait_for(cli, get, operation_ended, NULL);

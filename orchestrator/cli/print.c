@@ -1,6 +1,7 @@
 /* Prints values for people, JSON as the API returned it, and errors with the next step. */
 #include "print.h"
 #include "cli.h"
+#include "guidance.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -88,7 +89,8 @@ const char *glyph(const struct cli *cli, const char *state)
 
 const char *state_shown(const json_t *campaign)
 {
-    return jnull(campaign, "waits_for") ? jstr(campaign, "state") : "waiting";
+    bool waits = !jnull(campaign, "waits_for") || guidance_blocked(campaign);
+    return waits ? "waiting" : jstr(campaign, "state");
 }
 
 void print_json(const json_t *v)

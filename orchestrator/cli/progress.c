@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "client.h"
 #include "common/clock.h"
+#include "guidance.h"
 #include "interrupt.h"
 #include "print.h"
 #include "table.h"
@@ -39,7 +40,8 @@ static int64_t parts_ended(const json_t *parts)
            jint(parts, "cancelled");
 }
 
-char *progress_line(const struct cli *cli, const json_t *c)
+/* Name, state, share and counts. The caller frees it. */
+static char *counts_line(const struct cli *cli, const json_t *c)
 {
     const json_t *parts = json_object_get(c, "parts");
     int64_t total = jint(parts, "total"), ended = parts_ended(parts);
@@ -52,10 +54,18 @@ char *progress_line(const struct cli *cli, const json_t *c)
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         count_add(cli, &b, parts, states[i]);
     }
-    if (!jnull(c, "waits_for")) {
-        buf_addf(&b, "  waits: %s", jstr(c, "waits_for"));
-    }
     return buf_take(&b);
+}
+
+char *progress_line(const struct cli *cli, const json_t *c)
+{
+    AUTO_FREE char *counts = counts_line(cli, c);
+    AUTO_FREE char *told = guidance_line(c);
+    if (told != NULL) {
+        return xasprintf("%s  ! %s", counts, told);
+    }
+    return jnull(c, "waits_for") ? TAKE(counts)
+                                 : xasprintf("%s  waits: %s", counts, jstr(c, "waits_for"));
 }
 
 struct follow {
@@ -98,7 +108,8 @@ static void draw_forecast(struct follow *f, const json_t *c)
 {
     char mid[TEXT_N], low[TEXT_N], high[TEXT_N];
     const json_t *v = f->forecast;
-    if (v == NULL || !jnull(c, "ended_at") || !jnull(c, "waits_for")) {
+    bool stands = strcmp(jstr(c, "state"), "running") != 0 || guidance_blocked(c);
+    if (v == NULL || !jnull(c, "ended_at") || !jnull(c, "waits_for") || stands) {
         return;
     }
     AUTO_FREE char *text =
@@ -118,7 +129,13 @@ static void draw(struct follow *f, const json_t *c)
         (void)printf("\033[%dA\033[J", f->drawn);
         f->drawn = 0;
     }
-    AUTO_FREE char *line = progress_line(f->cli, c);
+    const json_t *told = guidance_first(c);
+    AUTO_FREE char *told_line = guidance_line(c);
+    if (told != NULL) {
+        AUTO_FREE char *text = xasprintf("! %s", told_line);
+        draw_line(f, text);
+    }
+    AUTO_FREE char *line = counts_line(f->cli, c);
     draw_line(f, line);
     AUTO_FREE char *bar =
         progress_bar(f->cli, parts_ended(parts), jint(parts, "total"), MIN(f->cli->width - 16, 60));
@@ -128,7 +145,7 @@ static void draw(struct follow *f, const json_t *c)
     draw_cost(f, c);
     draw_forecast(f, c);
     const json_t *stage = json_array_get(json_object_get(c, "stages"), 0);
-    bool why = !jnull(stage, "wait_text") && jint(parts, "active") == 0;
+    bool why = told == NULL && !jnull(stage, "wait_text") && jint(parts, "active") == 0;
     AUTO_FREE char *last = jint(parts, "failed") > 0
                                ? xasprintf("! %lld failed: drover failures %s",
                                            (long long)jint(parts, "failed"), jstr(c, "id"))

@@ -62,19 +62,21 @@ void text_print(const struct cli *cli, const char *head, const char *text)
 {
     AUTO_FREE char *clean = text_clean(text);
     size_t at = text_width(head);
+    bool first = true; /* of its line: no blank before it */
     (void)fputs(head, stdout);
     for (char *rest = clean, *word; (word = strsep(&rest, " ")) != NULL;) {
         size_t w = text_width(word);
         if (word[0] == '\0') {
             continue;
         }
-        if (at > text_width(head) && cli->out_tty && at + 1 + w > (size_t)cli->width) {
+        if (!first && cli->out_tty && at + 1 + w > (size_t)cli->width) {
             (void)fputs("\n  ", stdout);
             at = 2;
-        } else if (at > text_width(head)) {
+        } else if (!first) {
             (void)putchar(' ');
             at++;
         }
+        first = false;
         (void)fputs(word, stdout);
         at += w;
     }

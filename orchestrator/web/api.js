@@ -1,6 +1,8 @@
 // Calls /v1 with the session cookie. Changes carry the CSRF value that login returned; those that
 // spend money carry an Idempotency-Key that is kept over retries.
 
+const REPEATS = 4;
+const REPEAT_MS = 500;
 let csrf = null;
 let onOut = () => {};
 // Sets the handler for a session that ends while the page is open.
@@ -15,6 +17,18 @@ export class Problem extends Error {
   }
 }
 
+// A request that changes nothing twice is repeated when its answer is lost: one that reads, and one with a key.
+async function answer(path, init) {
+  for (let left = init.headers['Idempotency-Key'] ? REPEATS : 0; ; left--) {
+    try {
+      return await fetch(path, init);
+    } catch {
+      if (left === 0) throw new Problem(0, { detail: 'droverd does not answer' });
+      await new Promise((r) => setTimeout(r, REPEAT_MS));
+    }
+  }
+}
+
 async function request(method, path, body, headers = {}) {
   const init = { method, headers: { accept: 'application/json', ...headers }, credentials: 'same-origin' };
   if (csrf && method !== 'GET') init.headers['X-Drover-CSRF'] = csrf;
@@ -22,9 +36,7 @@ async function request(method, path, body, headers = {}) {
     init.headers['content-type'] ||= 'application/json';
     init.body = typeof body === 'string' ? body : JSON.stringify(body);
   }
-  const r = await fetch(`/v1${path}`, init).catch(() => {
-    throw new Problem(0, { detail: 'droverd does not answer' });
-  });
+  const r = await answer(`/v1${path}`, init);
   const text = await r.text();
   let value;
   try {
@@ -44,6 +56,7 @@ export const get = (path) => request('GET', path);
 // The key of one action: a second press repeats the same request.
 export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
 export const post = (path, body = {}, key = newKey()) => request('POST', path, body, { 'Idempotency-Key': key });
+export const patch = (path, body, etag, key = newKey()) => request('PATCH', path, body, { 'Idempotency-Key': key, 'If-Match': etag });
 export const postYaml = (path, text, key = newKey()) =>
   request('POST', path, text, { 'Idempotency-Key': key, 'content-type': 'application/yaml' });
 

@@ -5,7 +5,9 @@ import { html } from './html.js';
 import { get, post } from './api.js';
 import { Confirm } from './dialog.js';
 import { Failures } from './failures.js';
+import { Guidance, blocked, firstGuidance } from './guidance.js';
 import { HeatMap } from './heatmap.js';
+import { Limits } from './limits.js';
 import { Part } from './part.js';
 import { useLive } from './live.js';
 import { Ago, Bar, Legend, State } from './show.js';
@@ -35,10 +37,10 @@ function Eta({ forecast, campaign }) {
     const took = campaign.started_at ? duration((Date.parse(over) - Date.parse(campaign.started_at)) / 1000) : '–';
     return html`<section class="card"><h2>Took</h2><p class="big" id="eta">${took}</p><p class="muted">ended ${ago(over)}</p></section>`;
   }
-  const known = forecast?.ends_in_seconds != null && !campaign.waits_for;
+  const known = forecast?.ends_in_seconds != null && campaign.state === 'running' && !blocked(campaign);
   return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
     <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
-    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : campaign.waits_for || forecast?.reason || ''}</p>
+    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : firstGuidance(campaign) || campaign.waits_for || forecast?.reason || ''}</p>
     ${known && html`<${Advice} advice=${forecast.campaign?.advice}/>`}
   </section>`;
 }
@@ -71,12 +73,12 @@ function Cost({ cost, forecast }) {
   </section>`;
 }
 
-function Actions({ campaign, ask }) {
+function Actions({ campaign, ask, onLimits }) {
   if (ENDED.includes(campaign.state) || campaign.wanted === 'cancel') return null;
   const { active, waiting } = campaign.parts;
   const go = (verb, title, text, danger) => () => ask({
     title, action: title, danger, preview: async () => ({ show: html`<p>${text}</p>` }), confirm: (key) => post(`/campaigns/${campaign.id}:${verb}`, {}, key) });
-  return html`<div class="row">
+  return html`<div class="row"><button id="limits" onClick=${() => onLimits({})}>Limits…</button>
     ${campaign.wanted === 'run'
       ? html`<button onClick=${go('drain', 'Drain', `No new part starts; the ${count(active)} that run go on to their end.`)}>Drain…</button>
         <button onClick=${go('pause', 'Pause', `The jobs that run now (${count(active)}) are stopped; their parts start again after Resume.`)}>Pause…</button>`
@@ -85,14 +87,13 @@ function Actions({ campaign, ask }) {
   </div>`;
 }
 
-function Head({ campaign, ask }) {
+function Head({ campaign, ask, onLimits }) {
   const at = campaign.started_at ? html`started <${Ago} at=${campaign.started_at}/>` : html`submitted <${Ago} at=${campaign.created_at}/>`;
   return html`<div class="head">
     <div><p class="muted"><a href="/">campaigns</a> / ${campaign.project}</p>
-      <h1>${campaign.name} <${State} of=${campaign} id="state"/></h1>
-      <p class="muted">${campaign.id} · ${at} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${count(campaign.limits.parts)} parts at once` : ''}</p>
-      ${campaign.waits_for && html`<p class="muted" id="waits-for">waits: ${campaign.waits_for}</p>`}</div>
-    <${Actions} campaign=${campaign} ask=${ask}/>
+      <h1><span class="clamp">${campaign.name}</span> <${State} of=${campaign} id="state"/></h1>
+      <p class="muted">${campaign.id} · ${at} · priority ${campaign.priority}${campaign.limits.parts != null ? ` · at most ${count(campaign.limits.parts)} parts at once` : ''}</p></div>
+    <${Actions} campaign=${campaign} ask=${ask} onLimits=${onLimits}/>
   </div>`;
 }
 
@@ -105,12 +106,6 @@ function Stages({ campaign, shown, onStage }) {
 function Waiting({ stage }) {
   if (!stage?.wait_reason || stage.wait_reason === 'none') return null;
   return html`<p class="muted" id="waits">Why the next part waits: ${stage.wait_text}</p>`;
-}
-
-function Parked({ campaign }) {
-  if (!campaign.parked) return null;
-  return html`<p class="bad" id="parked">${count(campaign.parked)} set aside, since a value is refused:
-    ${' '}<code>drover parked ${campaign.id}</code> says which and what to do</p>`;
 }
 
 // The address holds what is shown: ?stage=download&parts=4096-8191&part=17 can be sent to a
@@ -166,6 +161,7 @@ async function readAll(id, { stage, zoom }) {
 export function Campaign({ id, setLive }) {
   const [at, move] = useAddress();
   const [asked, setAsked] = useState(null);
+  const [limits, setLimits] = useState(null);
   const [notice, setNotice] = useState(null);
   const [jump, setJump] = useState(0);
   const { data, at: readAt, problem, load } = useLive(`/campaigns/${id}/events`, () => readAll(id, at), [id, at.stage, at.zoom?.join()], setLive);
@@ -177,9 +173,10 @@ export function Campaign({ id, setLive }) {
   const stage = campaign.stages.find((s) => s.name === shown);
   const retried = (op) => setNotice(`Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part is' : 'parts are'} tried again.`);
   return html`<main>
-    <${Head} campaign=${campaign} ask=${setAsked}/>
+    <${Head} campaign=${campaign} ask=${setAsked} onLimits=${setLimits}/>
     ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
     <p class="notice" role="status" id="notice">${notice}</p>
+    <${Guidance} campaign=${campaign} ask=${setAsked} onLimits=${setLimits} onDone=${retried}/>
     <div class="grid">
       <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
       <${Eta} forecast=${forecast} campaign=${campaign}/>
@@ -187,11 +184,12 @@ export function Campaign({ id, setLive }) {
       <section class="card wide" id="parts">
         <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>
-        <${Parked} campaign=${campaign}/><${Waiting} stage=${stage}/>
+        ${!campaign.guidance?.length && html`<${Waiting} stage=${stage}/>`}
       </section>
       ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} onClose=${() => move({ part: null })}/>`}
       <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${retried}/>
     </div>
+    ${limits && html`<${Limits} campaign=${campaign} ...${limits} onDone=${setNotice} onClose=${() => { setLimits(null); load(); }}/>`}
     ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
   </main>`;
 }

@@ -21,9 +21,9 @@ function byCause(groups) {
   return [...causes.values()];
 }
 
-// The dialog for a selector; the same selector is previewed and carried out.
-export function retryQuestion(campaign, stage, causes, remedy, onDone) {
-  const body = { selector: { stage, ...(causes ? { cause: causes } : {}) }, changes: {} };
+// after(key): what follows the retry, a resume. The dialog for a selector; the same selector is previewed and carried out.
+export function retryQuestion(campaign, stage, causes, remedy, onDone, after) {
+  const body = { selector: stage || causes ? { stage, ...(causes ? { cause: causes } : {}) } : { state: 'failed' }, changes: {} };
   const volume = (e) => { body.changes = e.target.value ? { volume_gb: Number(e.target.value) } : {}; };
   return {
     title: causes ? `Retry failed parts: ${causes.map(word).join(', ')}` : 'Retry all failed parts',
@@ -36,7 +36,11 @@ export function retryQuestion(campaign, stage, causes, remedy, onDone) {
         ${remedy && html`<p class="muted">What helps: ${remedy}.</p>`}
         ${causes?.includes('disk_full') && p.parts > 0 && html`<label class="volume">Volume of the new tries, GB (empty: as before) <input type="number" min="1" max=${VOLUME_GB_MAX} step="1" onInput=${volume}/></label>`}` };
     },
-    confirm: async (key) => onDone(await post(`/campaigns/${campaign}:retry`, body, key)),
+    confirm: async (key) => {
+      const op = await post(`/campaigns/${campaign}:retry`, body, key);
+      if (after) await after(`${key}r`);
+      onDone(op);
+    },
   };
 }
 

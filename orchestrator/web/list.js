@@ -13,7 +13,8 @@ function Campaigns({ campaigns }) {
   return html`<table class="stack"><thead><tr><th class="third">Name</th><th>State</th><th>Progress</th><th class="num">Running</th>
       <th class="num">Failed</th><th class="num">Spent</th><th class="num">Budget</th><th class="num">Submitted</th></tr></thead>
     <tbody>${campaigns.map((c) => html`<tr key=${c.id}>
-      <td class="name"><a href=${`/c/${c.id.replace('c-', '')}`}>${c.name}</a> <span class="muted">${c.id}</span></td>
+      <td class="name"><a class="clamp" href=${`/c/${c.id.replace('c-', '')}`}>${c.name}</a> <span class="muted">${c.id}</span>
+        ${c.guidance?.length > 0 && html`<p class="told">${c.guidance[0].title}</p>`}</td>
       <td><${State} of=${c}/></td>
       <td data-label="Progress" class="over"><${Bar} parts=${c.parts}/><span>${percent(c.parts.done + c.parts.skipped, c.parts.total)} of ${count(c.parts.total)}</span></td>
       <td data-label="Running" class="num">${count(c.parts.active)}</td>

@@ -3,9 +3,9 @@ import { html } from './html.js';
 import { ago, count, glyph, order, word } from './format.js';
 
 export const State = ({ of, id }) =>
-  of.waits_for
-    ? html`<span class="state st-held" id=${id} title=${of.waits_for}>waiting</span>`
-    : html`<span class=${`state st-${of.state}`} id=${id}>${word(of.state)}${of.reason ? `: ${word(of.reason)}` : ''}</span>`;
+  of.waits_for || (of.state === 'running' && of.guidance?.[0]?.runs === false)
+    ? html`<span class="state st-held" id=${id}>waiting</span>`
+    : html`<span class=${`state st-${of.state}`} id=${id}>${word(of.state)}</span>`;
 
 export const Ago = ({ at }) => html`<time datetime=${at || ''} title=${at || ''}>${ago(at)}</time>`;
 

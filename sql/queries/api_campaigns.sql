@@ -78,6 +78,48 @@ WHERE (c.created_at, c.id) < ($1, $2) AND ($3::text IS NULL OR r.state = $3)
     AND ($7::text = '' OR p.name = ANY (string_to_array($7::text, ',')))
 ORDER BY c.created_at DESC, c.id DESC LIMIT $4;
 
+-- What a person should know of those campaigns that are held, stuck or cannot run; no row for others. While one of them
+-- waits nothing happens to it, so its last event tells since when. Relies on the primary keys, stage(campaign_id, seq),
+-- stage_run_campaign, parked_campaign and event_campaign.
+-- name: api_campaign_guidance
+-- $1 campaigns bigint[], $2 wait reasons that end by themselves text[]
+SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c.wanted,
+    'since', to_char(coalesce((SELECT e.at FROM event e WHERE e.campaign_id = c.id ORDER BY e.id DESC LIMIT 1),
+        r.started_at, c.created_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'limit', k.limit_musd, 'at_limit', k.at_limit, 'reserved', coalesce(m.reserved_musd, 0), 'spent', coalesce(m.spent_musd, 0),
+    'active', s.active, 'parts_limit', c.parts_limit, 'parked', x.n, 'parked_reason', x.reason,
+    'parked_since', to_char(x.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'stages', (SELECT json_agg(json_build_object('name', g.name, 'state', n.state, 'reason', n.reason,
+            'wait_reason', n.wait_reason, 'waiting', i.tasks - n.taken + n.waiting, 'active', n.active, 'failed', n.failed,
+            'parts_limit', g.parts_limit,
+            'types', (SELECT json_agg(json_build_object('type', t.type, 'limit', q.limit_n, 'own_limit', o.limit_n,
+                    'held', coalesce(l.held, 0), 'others', coalesce(l.foreign_n, 0),
+                    'price', (SELECT musd_per_hour FROM price WHERE instance_type = t.type)) ORDER BY t.i)
+                FROM jsonb_array_elements(c.spec->'stages') d
+                CROSS JOIN LATERAL jsonb_array_elements_text(d->'instance_type') WITH ORDINALITY t (type, i)
+                LEFT JOIN quota q ON q.instance_type = t.type
+                    AND q.market = CASE WHEN d->>'spot' = 'true' THEN 'spot' ELSE 'on_demand' END
+                LEFT JOIN slots l ON l.instance_type = t.type
+                    AND l.market = CASE WHEN d->>'spot' = 'true' THEN 'spot' ELSE 'on_demand' END
+                LEFT JOIN slot_limit o ON o.instance_type = t.type
+                    AND o.market = CASE WHEN d->>'spot' = 'true' THEN 'spot' ELSE 'on_demand' END
+                WHERE d->>'name' = g.name)) ORDER BY g.seq)
+        FROM stage g JOIN stage_run n ON n.stage_id = g.id JOIN stage_input i ON i.stage_id = g.id
+        WHERE g.campaign_id = c.id AND n.state IN ('running', 'held')))::text
+FROM campaign c
+JOIN campaign_run r ON r.campaign_id = c.id
+CROSS JOIN LATERAL (SELECT coalesce(sum(n.active), 0)::bigint AS active, bool_or(n.state = 'held') AS held,
+        bool_or(n.state = 'running' AND i.tasks - n.taken + n.waiting > 0 AND n.wait_reason <> ALL ($2)) AS waits
+    FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id) s
+CROSS JOIN LATERAL (SELECT count(*) AS n, min(p.since) AS since,
+        (array_agg(p.reason ORDER BY p.since, p.kind, p.ref_id))[1] AS reason
+    FROM parked p WHERE p.campaign_id = c.id) x
+LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
+LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
+WHERE c.id = ANY ($1) AND r.state NOT IN ('succeeded', 'failed', 'cancelled')
+    AND (x.n > 0 OR r.state IN ('held', 'paused', 'draining') OR s.held OR (s.active = 0 AND s.waits)
+        OR (r.state = 'planned' AND c.created_at < clock_timestamp() - interval '10 min'));
+
 -- name: api_campaign_spec
 -- $1 campaign bigint
 SELECT version, spec::text, spec_text FROM campaign WHERE id = $1;

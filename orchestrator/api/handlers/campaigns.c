@@ -8,6 +8,7 @@
 #include "api/server/routes.h"
 #include "common/clock.h"
 #include "core/leader/operations.h"
+#include "guidance.h"
 #include "store/api/campaigns.h"
 #include "store/api/page.h"
 #include "store/api/part_load.h"
@@ -18,7 +19,7 @@ bool campaign_answer(struct api_req *r, int64_t id, int status, struct err *err)
 {
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
     int64_t version;
-    if (!apidb_campaign_get(r->db, id, &version, &json, err)) {
+    if (!apidb_campaign_get(r->db, id, guidance_out, &version, &json, err)) {
         return false;
     }
     (void)reply_json(r, status, buf_str(&json));
@@ -94,10 +95,14 @@ bool campaign_list(struct api_req *r, struct err *err)
     if (state != NULL && campaign_state_parse(state) == CAMPAIGN_STATE_COUNT) {
         return err_set(err, ERR_MALFORMED, "'%.32s' is not a state of a campaign", state);
     }
-    usec_t before = given ? key[0] : clock_wall_us() + 366 * 24 * 3600 * USEC_PER_SEC;
+    const struct apidb_campaign_query q = {
+        .before_us = given ? key[0] : clock_wall_us() + 366 * 24 * 3600 * USEC_PER_SEC,
+        .before_id = key[1],
+        .state = state,
+        .projects = r->who.projects,
+        .n = n};
     struct apidb_page page = {.rows = BUF_INIT(API_ANSWER_MAX)};
-    bool ok = req_db(r, err) &&
-              apidb_campaign_list(r->db, before, key[1], state, r->who.projects, n, &page, err);
+    bool ok = req_db(r, err) && apidb_campaign_list(r->db, &q, guidance_out, &page, err);
     if (ok) {
         const int64_t last[2] = {page.last_us, page.last_id};
         buf_addf(&r->out, "{\"campaigns\":[%s],\"next_page_token\":", buf_cstr(&page.rows));
@@ -330,6 +335,12 @@ bool campaign_patch(struct api_req *r, struct err *err)
         !req_db(r, err)) {
         return false;
     }
+    CLEANUP(keyed_end)
+    struct keyed k = {0};
+    bool replayed; /* the reply to the first one was lost */
+    if (!keyed_begin(r, false, &k, &replayed, err) || replayed) {
+        return replayed;
+    }
     AUTO_TX struct store *tx = r->db;
     struct apidb_wish now;
     const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
@@ -338,5 +349,6 @@ bool campaign_patch(struct api_req *r, struct err *err)
            if_match(r, now.version, err) && apidb_campaign_patch(tx, id, &p, err) &&
            patch_stages(tx, id, body, err) &&
            req_audit(r, "campaign.change", subject, detail, err) &&
-           campaign_answer(r, id, 200, err) && apidb_notify(tx, err) && tx_commit(tx, err);
+           campaign_answer(r, id, 200, err) && keyed_store(&k, "", err) && apidb_notify(tx, err) &&
+           tx_commit(tx, err);
 }

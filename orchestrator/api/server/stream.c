@@ -562,7 +562,7 @@ bool events_campaign(struct api_req *r, struct err *err)
     int64_t id, version;
     AUTO_BUF struct buf json = BUF_INIT(API_ANSWER_MAX);
     return req_id(r, 0, "c-", &id, err) && req_db(r, err) &&
-           apidb_campaign_get(r->db, id, &version, &json, err) && stream_open(r, id, err);
+           apidb_campaign_get(r->db, id, NULL, &version, &json, err) && stream_open(r, id, err);
 }
 
 bool events_all(struct api_req *r, struct err *err)

@@ -105,14 +105,42 @@ bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *
     return true;
 }
 
-bool apidb_campaign_get(struct store *s, int64_t id, int64_t *ret_version, struct buf *ret_json,
-                        struct err *err)
+/* Facts of those of the campaigns that need a person, one row each. */
+static bool guidance_read(struct store *s, const int64_t *ids, size_t n, PGresult **ret,
+                          struct err *err)
+{
+    static const char *const passing[] = {"none", "new", "backoff", "order", "rate"};
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64_array(&p, ids, n);
+    PARAM_NAMES(&p, passing);
+    return store_exec(s, QUERY(API_CAMPAIGN_GUIDANCE), &p, ret, err);
+}
+
+/* The campaign's JSON object with `guidance` as its last member. */
+static void guided_row(struct buf *b, const char *json, int64_t id, apidb_guide guide,
+                       const PGresult *facts)
+{
+    const char *found = NULL;
+    for (int i = 0; i < row_count(facts) && found == NULL; i++) {
+        found = row_i64(facts, i, 0) == id ? row_text(facts, i, 1) : NULL;
+    }
+    size_t n = strlen(json);
+    ASSERT(n > 2 && json[n - 1] == '}');
+    buf_add(b, json, n - 1);
+    buf_add_cstr(b, ", \"guidance\" : ");
+    guide(b, id, found);
+    buf_add_cstr(b, "}");
+}
+
+bool apidb_campaign_get(struct store *s, int64_t id, apidb_guide guide, int64_t *ret_version,
+                        struct buf *ret_json, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, id);
     PARAM_NAMES(&p, names_wait_reason);
     PARAM_NAMES(&p, names_wait_text);
     AUTO_RESULT PGresult *res = NULL;
+    AUTO_RESULT PGresult *facts = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_GET), &p, &res, err)) {
         return false;
     }
@@ -120,31 +148,46 @@ bool apidb_campaign_get(struct store *s, int64_t id, int64_t *ret_version, struc
         return err_set(err, ERR_NOT_FOUND, "there is no campaign c-%lld", (long long)id);
     }
     *ret_version = row_i64(res, 0, 0);
-    buf_add_cstr(ret_json, row_text(res, 0, 1));
+    if (guide == NULL) {
+        buf_add_cstr(ret_json, row_text(res, 0, 1));
+        return true;
+    }
+    if (!guidance_read(s, &id, 1, &facts, err)) {
+        return false;
+    }
+    guided_row(ret_json, row_text(res, 0, 1), id, guide, facts);
     return true;
 }
 
-bool apidb_campaign_list(struct store *s, usec_t before_us, int64_t before_id, const char *state,
-                         const char *projects, int64_t n, struct apidb_page *ret, struct err *err)
+bool apidb_campaign_list(struct store *s, const struct apidb_campaign_query *q, apidb_guide guide,
+                         struct apidb_page *ret, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_time(&p, before_us);
-    param_i64(&p, before_id);
-    param_text(&p, state);
-    param_i64(&p, n);
+    param_time(&p, q->before_us);
+    param_i64(&p, q->before_id);
+    param_text(&p, q->state);
+    param_i64(&p, q->n);
     PARAM_NAMES(&p, names_wait_reason);
     PARAM_NAMES(&p, names_wait_text);
-    param_text(&p, projects);
+    param_text(&p, q->projects);
     AUTO_RESULT PGresult *res = NULL;
+    AUTO_RESULT PGresult *facts = NULL;
     if (!store_exec(s, QUERY(API_CAMPAIGN_LIST), &p, &res, err)) {
         return false;
     }
     ret->n = row_count(res);
+    AUTO_FREE int64_t *ids = xcalloc((size_t)ret->n + 1, sizeof *ids);
     for (int i = 0; i < row_count(res); i++) {
-        ret->last_id = row_i64(res, i, 0);
+        ids[i] = row_i64(res, i, 0);
+    }
+    if (!guidance_read(s, ids, (size_t)ret->n, &facts, err)) {
+        return false;
+    }
+    for (int i = 0; i < row_count(res); i++) {
+        ret->last_id = ids[i];
         ret->last_us = row_time(res, i, 1);
         buf_add_cstr(&ret->rows, i == 0 ? "" : ",");
-        buf_add_cstr(&ret->rows, row_text(res, i, 2));
+        guided_row(&ret->rows, row_text(res, i, 2), ids[i], guide, facts);
     }
     return true;
 }

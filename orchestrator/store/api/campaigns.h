@@ -37,13 +37,21 @@ struct apidb_stage {
 /* Insert a stage and its caps inside the caller's transaction. */
 bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *ret_id,
                         struct err *err) MUST_CHECK;
-/* The campaign with its stages and counters, as JSON. */
-bool apidb_campaign_get(struct store *s, int64_t id, int64_t *ret_version, struct buf *ret_json,
-                        struct err *err) MUST_CHECK;
-/* A page, newest first, after (before_us, before_id). state NULL: all states. */
-bool apidb_campaign_list(struct store *s, usec_t before_us, int64_t before_id, const char *state,
-                         const char *projects, int64_t n, struct apidb_page *ret,
-                         struct err *err) MUST_CHECK;
+/* Appends the JSON array `guidance` of a campaign. facts_json: the row of api_campaign_guidance;
+ * NULL: there is nothing to say. */
+typedef void (*apidb_guide)(struct buf *b, int64_t campaign_id, const char *facts_json);
+/* The campaign with its stages, counters and guidance, as JSON. guide NULL: no guidance. */
+bool apidb_campaign_get(struct store *s, int64_t id, apidb_guide guide, int64_t *ret_version,
+                        struct buf *ret_json, struct err *err) MUST_CHECK;
+struct apidb_campaign_query {
+    usec_t before_us;
+    int64_t before_id;
+    const char *state, *projects; /* state NULL: all states; projects by commas, "": all */
+    int64_t n;
+};
+/* A page, newest first, after (before_us, before_id). */
+bool apidb_campaign_list(struct store *s, const struct apidb_campaign_query *q, apidb_guide guide,
+                         struct apidb_page *ret, struct err *err) MUST_CHECK;
 /* The campaign file, normalised (JSON) and as submitted (text). */
 bool apidb_campaign_spec(struct store *s, int64_t id, struct buf *ret_json, struct buf *ret_text,
                          struct err *err) MUST_CHECK;

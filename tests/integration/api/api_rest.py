@@ -380,6 +380,55 @@ def check_wishes(t, a):
     t.ok(q["limit"] == 4 and q["free"] == 4 and q["price_micro_usd_per_hour"] == 204000, "quotas", q)
 
 
+def check_guidance(t, a):
+    """What is held, stuck or cannot run says so, since when, and what mends it; what runs says nothing."""
+    cid = a.submit(spec("guided", "{from: api}", top="budget: 10 USD"))[1]["id"]
+    n = cid[2:]
+    assert a.call("POST", f"/v1/campaigns/{cid}/parts?last=true", '{"uri":"s3://a/0","size":1}\n{"uri":"s3://a/1","size":1}')[0] == 201
+    leader_takes(a, int(n))
+    first = a.get(f"/v1/campaigns/{cid}")[1]["guidance"]
+    t.eq(first, [], "a campaign that may run has no guidance")
+
+    def after(text, state="running", reason=""):
+        a.sql(f"UPDATE campaign_run SET state = '{state}', reason = '{reason}' WHERE campaign_id = {n}; {text}")
+        one = a.get(f"/v1/campaigns/{cid}")[1]["guidance"]
+        listed = next(c for c in a.get("/v1/campaigns")[1]["campaigns"] if c["id"] == cid)["guidance"]
+        t.eq(listed, one, f"{state} {reason[:20]}: the list says the same")
+        return one
+
+    def wait(reason):
+        return f"UPDATE stage_run SET wait_reason = '{reason}' WHERE campaign_id = {n};"
+    g = after("UPDATE quota SET limit_n = 0 WHERE instance_type = 'ml.c5.xlarge';" + wait("quota_too_small"))[0]
+    t.ok(g["title"] == "waits: quota 0 for ml.c5.xlarge (0 held by drover, 0 by others)" and not g["runs"] and g["since"].endswith("Z")
+         and g["steps"][0]["action"] == "quota" and g["steps"][0]["url"].startswith("https://"), "quota 0: type, limit and use", g)
+    g = after("DELETE FROM price;" + wait("price_unknown"))[0]
+    t.ok("no price for ml.c5.xlarge" in g["title"], "no price: which type", g)
+    g = after("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test');" + wait("budget"))[0]
+    t.eq([s["command"] for s in g["steps"]], [f"drover budget {cid} USD"], "a cap that leaves too little: raise it")
+    g = after(f"UPDATE campaign SET parts_limit = 0 WHERE id = {n};" + wait("concurrency"))[0]
+    t.ok("at most 0 parts" in g["title"] and g["steps"][0]["action"] == "limits", "a limit of parts: which", g)
+    g = after(wait("paused"), "paused")
+    t.ok(len(g) == 1 and g[0]["kind"] == "paused" and g[0]["steps"][0]["command"] == f"drover resume {cid}", "paused", g)
+    g = after(f"INSERT INTO money (level, ref_id, spent_musd) VALUES ('campaign', {n}, 9800000);", "held", "budget")[0]
+    t.ok(g["evidence"] == "9.80 USD spent, 0.00 reserved, budget 10.00 USD" and [s["action"] for s in g["steps"]] == ["budget", "resume"], "held by its budget", g)
+    leader_fails(a, int(n), [1], 13, "exit 1")
+    g = after(f"UPDATE stage_run SET state = 'held', reason = '{'x' * 500}' WHERE campaign_id = {n};", "held", "stage download: x")[0]
+    t.ok(g["evidence"] == "x" * 500 and g["stage"] == "download" and g["steps"][0] == {"action": "retry", "label": "Retry 1 and resume",
+         "command": f"drover retry {cid} --stage download --resume", "stage": "download", "parts": 1}, "held by its breaker: the whole reason, and a retry of what failed", g)
+    g = after(f"INSERT INTO parked (kind, ref_id, campaign_id, reason) VALUES ('campaign', {n}, {n}, 'refused <b>');", "held", "stage download: x")
+    t.ok([x["kind"] for x in g] == ["breaker", "parked"] and g[1]["evidence"] == "refused <b>" and g[1]["runs"], "what is parked comes last", g)
+    g = after(f"DELETE FROM parked WHERE campaign_id = {n}; UPDATE stage_run SET state = 'running', waiting = waiting - 1, active = active + 1 WHERE campaign_id = {n};" + wait("slots"))
+    t.eq(g, [], "while a part runs there is none")
+    t.eq(after("", "failed"), [], "nor once it has ended")
+    a.sql("UPDATE quota SET limit_n = 4 WHERE instance_type = 'ml.c5.xlarge'")
+    before = a.get(f"/v1/campaigns/{cid}")[2]["etag"]
+    key = {"If-Match": before, "Idempotency-Key": "patch-1"}
+    s1, b1, _ = a.call("PATCH", f"/v1/campaigns/{cid}", {"priority": 61}, key)
+    s2, b2, h2 = a.call("PATCH", f"/v1/campaigns/{cid}", {"priority": 61}, key)
+    t.ok(s1 == s2 == 200 and b1 == b2 and h2["idempotent-replayed"] == "true", "a PATCH repeated with its key is answered again, though its version is over", (s2, b2))
+    t.eq(a.call("PATCH", f"/v1/campaigns/{cid}", {"priority": 62}, key)[0], 422, "with another body: 422")
+
+
 def check_hostile(t, a):
     """Strings in every field come back unchanged as JSON or are refused with a problem; never a 5xx, never
     markup.
@@ -456,6 +505,7 @@ def run(t, pg):
     check_verbs(t, a)
     check_wishes(t, a)
     check_headers(t, a)
+    check_guidance(t, a)
     check_hostile(t, a)
     check_house(t, a)
     s5 = a.sql("SELECT 1") and a.raw("GET", "/metrics")[1].decode()

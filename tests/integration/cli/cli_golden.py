@@ -18,7 +18,7 @@ GOLDEN = f"{TOP}/tests/vectors/cli.txt"
 VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/commands.def").read(), re.M)
 SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", "c-1"), ("parts", "c-1", "--state", "failed"), ("failures", "c-1"), ("failures", "c-2"),
          ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
-         ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"))
+         ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"))
 LONG = "AccessDenied: User arn:aws:sts::111122223333:assumed-role/drover-worker/SageMaker is not authorized to perform s3:GetObject on the key"
 
 
@@ -48,6 +48,16 @@ def fill(a):
     leader_takes(a, 1)
     leader_fails(a, 1, [3, 5], 7)
     leader_fails(a, 1, [9], 13, LONG)
+    for cid, name in ((3, "by-budget"), (4, "by-breaker"), (5, "no-quota")):
+        assert a.submit(spec(name, '{from: "s3://data/more/*.parquet"}', top="budget: 10 USD"))[1]["id"] == f"c-{cid}"
+        leader_takes(a, cid)
+    leader_fails(a, 4, [0], 13, "exit 1")
+    a.sql(f"""UPDATE campaign_run SET state = 'held', reason = 'budget' WHERE campaign_id = 3;
+        UPDATE stage_run SET state = 'held', reason = '{"ValueError: bad shard " * 21}' WHERE campaign_id = 4;
+        UPDATE campaign_run SET state = 'held', reason = 'stage download: x' WHERE campaign_id = 4;
+        UPDATE stage_run SET wait_reason = 'quota_too_small' WHERE campaign_id = 5;
+        UPDATE quota SET limit_n = 0; INSERT INTO money (level, ref_id, spent_musd) VALUES ('campaign', 3, 9800000);
+        INSERT INTO parked (kind, ref_id, campaign_id, reason) VALUES ('campaign', 5, 5, 'a value of 2 GB is refused')""")
 
 
 def transcript(t, a):

@@ -1,0 +1,369 @@
+/* See guidance.h. */
+#include "guidance.h"
+#include "common/json.h"
+#include "core/model.h"
+#include <stdio.h>
+
+#define FACTS_BYTES_MAX (4 * 1024 * 1024)
+#define TITLE_MAX       240
+#define COMMAND_MAX     320
+#define QUOTA_URL       "https://console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas"
+
+struct guide {
+    struct json_out w;
+    int64_t campaign;
+    const json_t *facts;
+    bool runs; /* parts of it run or may start */
+};
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s != NULL ? s : "";
+}
+
+static int64_t int_of(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static bool absent(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+    return v == NULL || json_is_null(v);
+}
+
+struct item {
+    const char *kind, *title, *text, *evidence; /* evidence "": none */
+    const char *since, *stage;                  /* stage "": the campaign as a whole */
+};
+
+/* Opens an element up to its list of steps. */
+static void item_open(struct guide *g, const struct item *i)
+{
+    json_out_object(&g->w, NULL);
+    json_out_str(&g->w, "kind", i->kind);
+    json_out_str(&g->w, "title", i->title);
+    json_out_str(&g->w, "text", i->text);
+    json_out_str(&g->w, "evidence", i->evidence[0] != '\0' ? i->evidence : NULL);
+    json_out_str(&g->w, "since", i->since[0] != '\0' ? i->since : NULL);
+    json_out_str(&g->w, "stage", i->stage[0] != '\0' ? i->stage : NULL);
+    json_out_bool(&g->w, "runs", g->runs);
+    json_out_array(&g->w, "steps");
+}
+
+static void item_close(struct guide *g)
+{
+    json_out_end_array(&g->w);
+    json_out_end_object(&g->w);
+}
+
+/* One step. command has {c} for the campaign and {s} for the stage. */
+static void step(struct guide *g, const char *action, const char *label, const char *command,
+                 const char *stage, int64_t parts)
+{
+    AUTO_BUF struct buf text = BUF_INIT(COMMAND_MAX);
+    for (const char *p = command; *p != '\0'; p++) {
+        if (strncmp(p, "{c}", 3) == 0) {
+            buf_addf(&text, "c-%lld", (long long)g->campaign);
+            p += 2;
+        } else if (strncmp(p, "{s}", 3) == 0) {
+            buf_add_cstr(&text, stage);
+            p += 2;
+        } else {
+            buf_add(&text, p, 1);
+        }
+    }
+    json_out_object(&g->w, NULL);
+    json_out_str(&g->w, "action", action);
+    json_out_str(&g->w, "label", label);
+    json_out_str(&g->w, "command", text.n > 0 ? buf_cstr(&text) : NULL);
+    if (stage[0] != '\0') {
+        json_out_str(&g->w, "stage", stage);
+    }
+    if (parts > 0) {
+        json_out_i64(&g->w, "parts", parts);
+    }
+    if (strcmp(action, "quota") == 0) {
+        json_out_str(&g->w, "url", QUOTA_URL);
+    }
+    json_out_end_object(&g->w);
+}
+
+static void usd(int64_t musd, char ret[static 32])
+{
+    int64_t cents = musd / 10000 + (musd % 10000 >= 5000);
+    (void)snprintf(ret, 32, "%lld.%02lld", (long long)(cents / 100), (long long)(cents % 100));
+}
+
+/* What is spent and reserved of the campaign's budget. */
+static void money_text(const struct guide *g, char ret[static TITLE_MAX])
+{
+    char spent[32], reserved[32], limit[32];
+    usd(int_of(g->facts, "spent"), spent);
+    usd(int_of(g->facts, "reserved"), reserved);
+    usd(int_of(g->facts, "limit"), limit);
+    bool capped = !absent(g->facts, "limit");
+    (void)snprintf(ret, TITLE_MAX, "%s USD spent, %s reserved, %s%s%s", spent, reserved,
+                   capped ? "budget " : "no budget of its own", capped ? limit : "",
+                   capped ? " USD" : "");
+}
+
+static void budget_held(struct guide *g)
+{
+    char evidence[TITLE_MAX];
+    money_text(g, evidence);
+    item_open(g, &(struct item){.kind = "budget",
+                                .title = "held: the budget is used up",
+                                .text = "Nothing new starts until the budget is raised and the "
+                                        "campaign resumed.",
+                                .evidence = evidence,
+                                .since = text_of(g->facts, "since"),
+                                .stage = ""});
+    step(g, "budget", "Raise budget and resume", "drover budget {c} USD --resume", "", 0);
+    step(g, "resume", "Resume", "drover resume {c}", "", 0);
+    item_close(g);
+}
+
+/* A stage that its breaker holds. */
+static void stage_held(struct guide *g, const json_t *stage)
+{
+    const char *name = text_of(stage, "name");
+    int64_t failed = int_of(stage, "failed");
+    char title[TITLE_MAX];
+    (void)snprintf(title, sizeof title, "stage %.80s is held: the same failure came again", name);
+    item_open(g, &(struct item){.kind = "breaker",
+                                .title = title,
+                                .text = "No part of it starts, so that no money is lost on "
+                                        "attempts that fail in the same way.",
+                                .evidence = text_of(stage, "reason"),
+                                .since = text_of(g->facts, "since"),
+                                .stage = name});
+    if (failed > 0) {
+        char label[64];
+        (void)snprintf(label, sizeof label, "Retry %lld and resume", (long long)failed);
+        step(g, "retry", label, "drover retry {c} --stage {s} --resume", name, failed);
+    }
+    step(g, "resume", "Resume", "drover resume {c}", "", 0);
+    item_close(g);
+}
+
+static void held_otherwise(struct guide *g)
+{
+    item_open(g, &(struct item){.kind = "held",
+                                .title = "held: a person decides how it goes on",
+                                .text = "Nothing new starts until it is resumed.",
+                                .evidence = text_of(g->facts, "reason"),
+                                .since = text_of(g->facts, "since"),
+                                .stage = ""});
+    step(g, "resume", "Resume", "drover resume {c}", "", 0);
+    item_close(g);
+}
+
+static void stopped(struct guide *g, bool drains)
+{
+    char text[TITLE_MAX];
+    int64_t active = int_of(g->facts, "active");
+    (void)snprintf(text, sizeof text, "No new part starts; %lld run%s to %s end.",
+                   (long long)active, active == 1 ? "s" : "", active == 1 ? "its" : "their");
+    item_open(g, &(struct item){.kind = drains ? "draining" : "paused",
+                                .title = drains ? "draining: no new part starts"
+                                                : "paused: no part starts",
+                                .text = active > 0 ? text : "It waits until it is resumed.",
+                                .evidence = text_of(g->facts, "reason"),
+                                .since = text_of(g->facts, "since"),
+                                .stage = ""});
+    step(g, "resume", "Resume", "drover resume {c}", "", 0);
+    item_close(g);
+}
+
+static void planned(struct guide *g)
+{
+    item_open(g,
+              &(struct item){.kind = "leader",
+                             .title = "waits: no leader has taken it yet",
+                             .text = "It was accepted, but no droverd leads that would start it.",
+                             .evidence = "",
+                             .since = text_of(g->facts, "since"),
+                             .stage = ""});
+    step(g, "doctor", "Check the server", "drover doctor", "", 0);
+    item_close(g);
+}
+
+static void parked(struct guide *g)
+{
+    int64_t n = int_of(g->facts, "parked");
+    char title[TITLE_MAX];
+    (void)snprintf(title, sizeof title, "%lld set aside: the database refuses a value",
+                   (long long)n);
+    bool was = g->runs;
+    g->runs = true; /* the rest goes on */
+    item_open(g, &(struct item){.kind = "parked",
+                                .title = title,
+                                .text = "What is set aside keeps its slots and money while its job "
+                                        "may live; everything else goes on.",
+                                .evidence = text_of(g->facts, "parked_reason"),
+                                .since = text_of(g->facts, "parked_since"),
+                                .stage = ""});
+    step(g, "unpark", "Try again", "drover unpark {c}", "", 0);
+    step(g, "show", "Show them", "drover parked {c}", "", 0);
+    item_close(g);
+    g->runs = was;
+}
+
+/* "quota 0 for ml.m5.large (0 held by drover, 0 by others)" for each rung of the ladder. */
+static void quota_text(const json_t *types, struct buf *b)
+{
+    size_t i;
+    json_t *t;
+    json_array_foreach((json_t *)(uintptr_t)types, i, t)
+    {
+        buf_add_cstr(b, i > 0 ? "; " : "");
+        if (absent(t, "limit")) {
+            buf_addf(b, "quota unknown for %s", text_of(t, "type"));
+        } else {
+            buf_addf(b, "quota %lld for %s", (long long)int_of(t, "limit"), text_of(t, "type"));
+        }
+        buf_addf(b, " (%lld held by drover, %lld by others", (long long)int_of(t, "held"),
+                 (long long)int_of(t, "others"));
+        if (!absent(t, "own_limit")) {
+            buf_addf(b, ", %lld allowed by an admin", (long long)int_of(t, "own_limit"));
+        }
+        buf_add_cstr(b, ")");
+    }
+}
+
+static bool is_quota(enum wait_reason why)
+{
+    return why == WAIT_SLOTS || why == WAIT_QUOTA_TOO_SMALL || why == WAIT_QUOTA_UNREADABLE ||
+           why == WAIT_GANG;
+}
+
+/* Types whose price is missing. */
+static void price_text(const json_t *types, struct buf *b)
+{
+    size_t i;
+    json_t *t;
+    buf_add_cstr(b, "no price for");
+    json_array_foreach((json_t *)(uintptr_t)types, i, t)
+    {
+        if (absent(t, "price")) {
+            buf_addf(b, " %s", text_of(t, "type"));
+        }
+    }
+}
+
+static void wait_title(const struct guide *g, const json_t *stage, enum wait_reason why,
+                       struct buf *b)
+{
+    char money[TITLE_MAX];
+    int64_t of_stage = int_of(stage, "parts_limit"), of_all = int_of(g->facts, "parts_limit");
+    buf_add_cstr(b, "waits: ");
+    if (is_quota(why)) {
+        quota_text(json_object_get(stage, "types"), b);
+    } else if (why == WAIT_PRICE_UNKNOWN) {
+        price_text(json_object_get(stage, "types"), b);
+    } else if (why == WAIT_BUDGET) {
+        money_text(g, money);
+        buf_addf(b, "%s: too little for one attempt", money);
+    } else if (why == WAIT_CONCURRENCY && !absent(g->facts, "parts_limit")) {
+        buf_addf(b, "at most %lld parts of the campaign may run", (long long)of_all);
+    } else if (why == WAIT_STAGE_LIMIT && !absent(stage, "parts_limit")) {
+        buf_addf(b, "at most %lld parts of stage %s may run", (long long)of_stage,
+                 text_of(stage, "name"));
+    } else {
+        buf_add_cstr(b, wait_reason_text(why));
+    }
+}
+
+static void wait_steps(struct guide *g, const char *stage, enum wait_reason why)
+{
+    const char *next = wait_reason_next(why);
+    if (why == WAIT_QUOTA_TOO_SMALL || why == WAIT_SLOTS) {
+        step(g, "quota", "Ask AWS for a higher quota", "drover quotas", "", 0);
+    } else if (why == WAIT_BUDGET) {
+        step(g, "budget", "Raise budget", "drover budget {c} USD", "", 0);
+    } else if (why == WAIT_CONCURRENCY) {
+        step(g, "limits", "Change limits", "drover scale {c} N", "", 0);
+    } else if (why == WAIT_STAGE_LIMIT) {
+        step(g, "limits", "Change limits", "drover scale {c}/{s} N", stage, 0);
+    } else if (next[0] != '\0') {
+        step(g, "show", "Next", next, "", 0);
+    }
+}
+
+/* The first stage that waits for something time alone does not bring. */
+static void waits(struct guide *g)
+{
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(g->facts, "stages"), i, s)
+    {
+        enum wait_reason why = wait_reason_parse(text_of(s, "wait_reason"));
+        bool passes = why <= WAIT_NEW || why == WAIT_BACKOFF || why == WAIT_RATE ||
+                      why == WAIT_ORDER || why >= WAIT_REASON_COUNT;
+        if (strcmp(text_of(s, "state"), "running") != 0 || int_of(s, "waiting") == 0 || passes) {
+            continue;
+        }
+        AUTO_BUF struct buf title = BUF_INIT(4096);
+        wait_title(g, s, why, &title);
+        item_open(g, &(struct item){.kind = wait_reason_name(why),
+                                    .title = buf_cstr(&title),
+                                    .text = wait_reason_text(why),
+                                    .evidence = "",
+                                    .since = text_of(g->facts, "since"),
+                                    .stage = text_of(s, "name")});
+        wait_steps(g, text_of(s, "name"), why);
+        item_close(g);
+        return;
+    }
+}
+
+/* Held stages; returns how many. */
+static int held_stages(struct guide *g)
+{
+    size_t i;
+    json_t *s;
+    int n = 0;
+    json_array_foreach(json_object_get(g->facts, "stages"), i, s)
+    {
+        if (strcmp(text_of(s, "state"), "held") == 0) {
+            stage_held(g, s);
+            n++;
+        }
+    }
+    return n;
+}
+
+void guidance_out(struct buf *b, int64_t campaign_id, const char *facts_json)
+{
+    AUTO_JSON json_t *facts = NULL;
+    struct err ignored = ERR_INIT;
+    struct guide g = {.campaign = campaign_id};
+    json_out_init(&g.w, b);
+    json_out_array(&g.w, NULL);
+    if (facts_json != NULL && json_parse(str_of(facts_json), FACTS_BYTES_MAX, &facts, &ignored)) {
+        g.facts = facts;
+        enum campaign_state state = campaign_state_parse(text_of(facts, "state"));
+        bool held = state == CAMPAIGN_HELD;
+        g.runs = int_of(facts, "active") > 0;
+        bool budget = held && strcmp(text_of(facts, "reason"), "budget") == 0;
+        if (budget) {
+            budget_held(&g);
+        }
+        int stages = held_stages(&g);
+        if (held && !budget && stages == 0) {
+            held_otherwise(&g);
+        } else if (state == CAMPAIGN_PAUSED || state == CAMPAIGN_DRAINING) {
+            stopped(&g, state == CAMPAIGN_DRAINING);
+        } else if (state == CAMPAIGN_PLANNED && stages == 0) {
+            planned(&g);
+        } else if (state == CAMPAIGN_RUNNING && !g.runs) {
+            waits(&g);
+        }
+        if (int_of(facts, "parked") > 0) {
+            parked(&g);
+        }
+    }
+    json_out_end_array(&g.w);
+}

@@ -1,0 +1,5 @@
+#pragma once
+#include "cli.h"
+
+/* Let a campaign go on (POST :resume). Returns an exit status; a failure was printed. */
+int resume_after(struct cli *cli, const char *campaign);

@@ -1,0 +1,52 @@
+/* See guidance.h. */
+#include "guidance.h"
+#include "cli.h"
+#include "print.h"
+#include "table.h"
+#include <stdio.h>
+
+const json_t *guidance_first(const json_t *campaign)
+{
+    return json_array_get(json_object_get(campaign, "guidance"), 0);
+}
+
+bool guidance_blocked(const json_t *campaign)
+{
+    const json_t *g = guidance_first(campaign);
+    return g != NULL && strcmp(jstr(campaign, "state"), "running") == 0 &&
+           json_is_false(json_object_get(g, "runs"));
+}
+
+char *guidance_line(const json_t *campaign)
+{
+    const json_t *g = guidance_first(campaign);
+    if (g == NULL) {
+        return NULL;
+    }
+    const json_t *step = json_array_get(json_object_get(g, "steps"), 0);
+    AUTO_FREE char *title = text_clean(jstr(g, "title"));
+    const char *command = jstr(step, "command");
+    return xasprintf("%s%s%s", title, command[0] != '\0' ? "; next: " : "", command);
+}
+
+void guidance_print(const struct cli *cli, const json_t *campaign)
+{
+    size_t i, k;
+    json_t *g, *step;
+    json_array_foreach(json_object_get(campaign, "guidance"), i, g)
+    {
+        char at[TEXT_N];
+        AUTO_FREE char *title = jnull(g, "since") ? xstrdup(jstr(g, "title"))
+                                                  : xasprintf("%s (since %s UTC)", jstr(g, "title"),
+                                                              when(jstr(g, "since"), at));
+        text_print(cli, "! ", title);
+        if (!jnull(g, "evidence")) {
+            text_print(cli, "  ", jstr(g, "evidence"));
+        }
+        json_array_foreach(json_object_get(g, "steps"), k, step)
+        {
+            AUTO_FREE char *text = xasprintf("%s: %s", jstr(step, "label"), jstr(step, "command"));
+            text_print(cli, "  ", text);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+// What the server says of a campaign that is held, stuck or cannot run, with a button for each step that mends it.
+import { html } from './html.js';
+import { post } from './api.js';
+import { retryQuestion } from './failures.js';
+import { Ago } from './show.js';
+import { count } from './format.js';
+
+// True when it is said to run but no part of it runs or can start.
+export const blocked = (c) => !!c.waits_for || (c.state === 'running' && c.guidance?.[0]?.runs === false);
+
+export const firstGuidance = (c) => c.guidance?.[0]?.title;
+
+function Step({ campaign, step, first, ask, onLimits, onDone }) {
+  const { id, parts } = campaign;
+  const resume = (key) => post(`/campaigns/${id}:resume`, {}, key);
+  const actions = {
+    resume: () => ask({ title: 'Resume', action: 'Resume', preview: async () => ({ show: html`<p>The ${count(parts.waiting)} waiting parts start as slots and money allow.</p>` }), confirm: resume }),
+    retry: () => ask(retryQuestion(id, step.stage, null, null, onDone, resume)),
+    budget: () => onLimits({ focus: 'budget' }),
+    limits: () => onLimits({ focus: 'parts', stage: step.stage }),
+    unpark: () => ask({ title: 'Try again what was set aside', action: 'Try again', preview: async () => ({ show: html`<p>${count(campaign.parked)} set aside ${campaign.parked === 1 ? 'is' : 'are'} tried once more. What is refused again is set aside again.</p>` }),
+      confirm: (key) => post(`/campaigns/${id}:unpark`, {}, key) }),
+  };
+  const go = actions[step.action];
+  if (go) return html`<button class=${first ? 'primary' : undefined} data-step=${step.action} onClick=${go}>${step.label}…</button>`;
+  const link = /^https:\/\//.test(step.url || '');
+  return html`${link && html`<a class="button" href=${step.url} rel="noreferrer" target="_blank">${step.label} ↗</a>`}
+    ${step.command && html`<code class="step">${step.command}</code>`}`;
+}
+
+export function Guidance({ campaign, ask, onLimits, onDone }) {
+  return (campaign.guidance || []).map((g, i) => html`<section key=${`${g.kind}${g.stage}`} class="card banner" id=${i === 0 ? 'guidance' : undefined} data-kind=${g.kind} aria-label=${g.title}>
+    <h2>${g.title}</h2>
+    <p>${g.text} ${g.since && html`<span class="muted">since <${Ago} at=${g.since}/></span>`}</p>
+    ${g.evidence && html`<p class="evidence-box" tabindex="0" role="group" aria-label="evidence"><code>${g.evidence}</code></p>`}
+    <div class="row">${(g.steps || []).map((s, n) => html`<${Step} key=${n} first=${n === 0} campaign=${campaign} step=${s} ask=${ask} onLimits=${onLimits} onDone=${onDone}/>`)}</div>
+  </section>`);
+}

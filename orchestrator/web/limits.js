@@ -1,0 +1,95 @@
+// How much of a campaign may run at once, its budget and its priority: shows the end and the cost that would follow before
+// anything is changed. The change carries a key and the version that was shown.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { html } from './html.js';
+import { get, newKey, patch, post } from './api.js';
+import { duration, durationOrNever, usd } from './format.js';
+
+const LOOK_AFTER_MS = 300; // pause in typing before a forecast is requested
+
+function Outcome({ name, of }) {
+  if (!of) return html`<tr><th scope="row">${name}</th><td class="num" colspan="2">…</td></tr>`;
+  const end = of.end?.p50_seconds;
+  return html`<tr><th scope="row">${name}</th>
+    <td class="num">${!of.known ? 'not known yet' : end == null ? 'does not end' : html`${duration(end)} <span class="muted">${duration(of.end.p10_seconds)} to ${durationOrNever(of.end.p90_seconds)}</span>`}</td>
+    <td class="num">${of.cost ? html`${usd(of.cost.p50_micro_usd)} <span class="muted">to ${usd(of.cost.p90_micro_usd)}</span>` : '–'}</td></tr>`;
+}
+
+// The fields that differ from the campaign, as PATCH takes them; null: nothing differs.
+function changes(campaign, stage, form) {
+  const body = {};
+  const was = stage ? stage.limits?.parts : campaign.limits.parts;
+  const parts = form.parts === '' ? null : Number(form.parts);
+  if (parts !== (was ?? null)) {
+    if (stage) body.stages = { [stage.name]: { parts } };
+    else body.limits = { parts };
+  }
+  const limit = form.budget === '' ? null : Math.round(Number(form.budget) * 1e6);
+  const budget = {};
+  if (limit !== campaign.budget.limit_micro_usd) budget.limit_micro_usd = limit;
+  if (form.atLimit !== campaign.budget.at_limit) budget.at_limit = form.atLimit;
+  if (Object.keys(budget).length) body.budget = budget;
+  if (Number(form.priority) !== campaign.priority) body.priority = Number(form.priority);
+  return Object.keys(body).length ? body : null;
+}
+
+// What is needed beyond the change for parts to start again.
+const heldByBudget = (c) => c.state === 'held' && c.guidance?.some((g) => g.kind === 'budget');
+
+export function Limits({ campaign, focus, stage: stageName, onClose, onDone }) {
+  const ref = useRef(null);
+  const key = useRef(newKey());
+  const first = useRef(campaign).current; // what was shown when it opened is what is changed
+  const stage = first.stages.find((s) => s.name === stageName);
+  const [form, setForm] = useState(() => ({ parts: String((stage ? stage.limits?.parts : first.limits.parts) ?? ''),
+    budget: first.budget.limit_micro_usd == null ? '' : String(first.budget.limit_micro_usd / 1e6), atLimit: first.budget.at_limit, priority: String(first.priority) }));
+  const [outcome, setOutcome] = useState({});
+  const [problem, setProblem] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const [resume, setResume] = useState(heldByBudget(first));
+  const set = (name) => (e) => { setForm({ ...form, [name]: e.target.value }); key.current = newKey(); };
+  useEffect(() => {
+    ref.current.showModal();
+    ref.current.querySelector(`[name=${focus || 'parts'}]`)?.focus();
+  }, [focus]);
+  useEffect(() => {
+    let stale = false;
+    const what = form.parts !== '' && !stage ? `?what_if=${encodeURIComponent(`parts=${form.parts}`)}` : '';
+    const timer = setTimeout(() => get(`/campaigns/${first.id}/forecast${what}`).then((f) => !stale && setOutcome({ now: f.campaign, then: f.what_if || f.campaign }),
+      (e) => !stale && setProblem(e)), LOOK_AFTER_MS);
+    return () => { stale = true; clearTimeout(timer); };
+  }, [first, form.parts, stage]);
+  const body = changes(first, stage, form);
+  const go = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      if (body) await patch(`/campaigns/${first.id}`, body, `"${first.version}"`, key.current);
+      if (resume) await post(`/campaigns/${first.id}:resume`, {}, `${key.current}r`);
+      onDone(`Limits of ${first.id} changed${resume ? '; it goes on' : ''}.`);
+      ref.current.close();
+    } catch (e) {
+      setProblem(e);
+      setBusy(false);
+    }
+  };
+  const below = form.budget !== '' && Number(form.budget) * 1e6 < first.budget.spent_micro_usd + first.budget.reserved_micro_usd;
+  return html`<dialog ref=${ref} onClose=${onClose} aria-labelledby="limits-title">
+    <h2 id="limits-title">Limits of ${first.id}${stage ? `, stage ${stage.name}` : ''}</h2>
+    <div class="fields">
+      <label>Parts at once <input name="parts" type="number" min="0" step="1" value=${form.parts} placeholder="no limit" onInput=${set('parts')}/></label>
+      <label>Budget, USD <input name="budget" type="number" min="0" step="0.01" value=${form.budget} placeholder="none" onInput=${set('budget')}/></label>
+      <label>When it is reached <select name="at_limit" value=${form.atLimit} onChange=${set('atLimit')}>
+        ${['drain', 'stop', 'hold'].map((w) => html`<option key=${w} value=${w} selected=${w === form.atLimit}>${w}</option>`)}</select></label>
+      <label>Priority, 0 to 100 <input name="priority" type="number" min="0" max="100" step="1" value=${form.priority} onInput=${set('priority')}/></label>
+    </div>
+    <table class="outcome" aria-live="polite"><thead><tr><td></td><th class="num">Ends in</th><th class="num">Costs at the end</th></tr></thead>
+      <tbody><${Outcome} name="Now" of=${outcome.now}/><${Outcome} name="Then" of=${outcome.then}/></tbody></table>
+    <p class="muted">Running parts go on. ${usd(first.budget.spent_micro_usd)} spent, ${usd(first.budget.reserved_micro_usd)} reserved.</p>
+    ${below && html`<p class="bad">That is less than what is spent and reserved: nothing more starts.</p>`}
+    ${(heldByBudget(first) || resume) && html`<label class="check"><input type="checkbox" checked=${resume} onChange=${(e) => setResume(e.target.checked)}/> Resume it as well</label>`}
+    ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
+    <div class="row"><button class="primary" id="limits-go" disabled=${busy || (!body && !resume)} onClick=${go}>Change</button>
+      <button onClick=${() => ref.current.close()}>Back</button></div>
+  </dialog>`;
+}

@@ -1,0 +1,99 @@
+// Campaigns that are held, stuck or cannot run: the page says what happened and has a button that mends it, whatever the
+// length of names and reasons; limits change with a preview, once, also when the reply is lost.
+import { URL_, api, axe, equal, get, ok, shot, timed, until } from './kit.mjs';
+
+const SPEC = process.env.SPEC;
+const LONG = 'ValueError: shard 00017 is broken at byte 1048576 '.repeat(10);
+const NAME = 'averylongnamewithoutanyblank'.repeat(360); // 10 kB
+const GUIDANCE = {
+  breaker: { kind: 'breaker', title: 'stage download is held: the same failure came again', text: 'No part of it starts.', evidence: LONG, since: '2026-01-02T03:04:05Z', stage: 'download', runs: false,
+    steps: [{ action: 'retry', label: 'Retry 3 and resume', command: 'drover retry', stage: 'download', parts: 3 }, { action: 'resume', label: 'Resume', command: 'drover resume' }] },
+  budget: { kind: 'budget', title: 'held: the budget is used up', text: 'Nothing new starts.', evidence: '9.80 USD spent', since: null, stage: null, runs: false,
+    steps: [{ action: 'budget', label: 'Raise budget and resume', command: 'drover budget' }] },
+  parked: { kind: 'parked', title: '1 set aside', text: 'x', evidence: 'y', since: null, stage: null, runs: true, steps: [{ action: 'unpark', label: 'Try again', command: 'drover unpark' }, { action: 'show', label: 'Show', command: 'drover parked' }] },
+};
+
+// Every width at which the page is wider than its window.
+async function tooWide(page) {
+  const wide = [];
+  for (const width of [320, 768, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    const r = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+    if (r[0] > r[1]) wide.push([width, ...r]);
+  }
+  return wide;
+}
+
+async function held(page, id) {
+  const real = (json) => ({ ...json, name: NAME, state: 'held', reason: `stage download: ${LONG}`, waits_for: null, guidance: [GUIDANCE.breaker, GUIDANCE.parked], parked: 1 });
+  await page.route(`**/v1/campaigns/${id}`, async (route) => {
+    if (route.request().method() !== 'GET') return route.continue();
+    const r = await route.fetch();
+    return route.fulfill({ response: r, json: real(await r.json()) });
+  });
+  await page.route('**/v1/campaigns?*', async (route) => {
+    const r = await route.fetch();
+    const list = await r.json();
+    return route.fulfill({ response: r, json: { ...list, campaigns: list.campaigns.map(real) } });
+  });
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
+  await page.waitForSelector('#guidance');
+  const text = await page.textContent('#guidance');
+  ok(text.includes(GUIDANCE.breaker.title) && text.includes(LONG.trim()) && /since/.test(text), 'a held campaign says why, with the evidence and since when', text.slice(0, 200));
+  equal(await page.$$eval('.banner [data-step]', (l) => l.map((x) => x.dataset.step)), ['retry', 'resume', 'unpark'], 'with a button for each step');
+  equal([await page.textContent('#state'), await page.textContent('#eta')], ['held', '–'], 'and shows no end');
+  equal(await tooWide(page), [], 'a name of 10 kB and a reason of 500 characters leave the page as wide as its window');
+  await axe(page, 'a held campaign');
+  await shot(page, 'held');
+  await page.click('a.brand');
+  await page.waitForSelector('td.name');
+  equal(await tooWide(page), [], 'so does the list');
+  ok((await page.textContent('.told')).includes(GUIDANCE.breaker.title), 'which says what happened, too');
+  await axe(page, 'the list of held campaigns');
+  await shot(page, 'list-held');
+  await page.unrouteAll();
+}
+
+// Its instance type has a quota of 0, for real.
+async function waits(page, id) {
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
+  await page.waitForSelector('#guidance');
+  const text = await page.textContent('#guidance h2');
+  ok(/quota 0 for ml\.m5\.large/.test(text), 'without a quota it says which type and limit', text);
+  equal([await page.textContent('#state'), await page.textContent('#eta')], ['waiting', '–'], 'and neither that it runs nor when it ends');
+  ok((await page.getAttribute('#guidance a.button', 'href')).startsWith('https://'), 'with the way to ask for more');
+  await shot(page, 'quota-0');
+}
+
+async function limits(page, id) {
+  await page.click('#limits');
+  await page.waitForSelector('.outcome');
+  ok(await until(10, async () => !/…/.test(await page.textContent('.outcome'))), 'the dialog of limits shows what would follow', await page.textContent('.outcome'));
+  ok(await page.isDisabled('#limits-go'), 'without a change there is nothing to send');
+  await page.fill('[name=parts]', '7');
+  await page.fill('[name=priority]', '77');
+  await axe(page, 'the dialog of limits');
+  await shot(page, 'limits', false);
+  let lost = 0;
+  await page.route(`**/v1/campaigns/${id}`, async (route) => {
+    if (route.request().method() !== 'PATCH' || lost++ > 0) return route.continue();
+    await route.fetch();
+    return route.abort();
+  });
+  const before = (await get(`/campaigns/${id}`)).version;
+  await page.click('#limits-go');
+  ok(await until(10, async () => (await page.locator('dialog').count()) === 0), 'a lost reply is asked for again');
+  const after = await get(`/campaigns/${id}`);
+  equal([lost, after.limits.parts, after.priority, after.version], [2, 7, 77, before + 1], 'and the change was made once');
+  await page.unrouteAll();
+}
+
+export async function guide(page) {
+  const spec = SPEC.replace(/^name: .*$/m, 'name: guided').replace(/fan_out: .*/, 'fan_out: {from: api}').replace('ml.c5.xlarge', 'ml.m5.large');
+  const { id } = (await api('POST', '/campaigns', spec, 'application/yaml')).json;
+  await api('POST', `/campaigns/${id}/parts?stage=download&last=true`, [0, 1, 2].map((i) => `{"uri":"s3://drover-test/${i}","size":1}`).join('\n'), 'application/x-ndjson');
+  await until(20, async () => (await get(`/campaigns/${id}`)).guidance.length > 0);
+  await timed(waits, page, id);
+  await timed(limits, page, id);
+  await timed(held, page, id);
+}
