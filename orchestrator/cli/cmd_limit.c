@@ -50,11 +50,8 @@ static int change(struct cli *cli, const struct ref *ref, const struct wish *w,
     }
     char key[37];
     key_random(key); /* repeated with it when the reply is lost */
-    const struct client_call call = {.method = "PATCH",
-                                     .path = path,
-                                     .body = str_of(text),
-                                     .key = key,
-                                     .if_match = now.etag};
+    const struct client_call call = {
+        .method = "PATCH", .path = path, .body = str_of(text), .key = key, .if_match = now.etag};
     return client_call(cli, &call, ret, &status) ? EXIT_OK : status;
 }
 

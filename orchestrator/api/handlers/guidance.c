@@ -235,19 +235,23 @@ static void quota_text(const json_t *types, struct buf *b)
 
 static bool is_quota(enum wait_reason why)
 {
-    return why == WAIT_SLOTS || why == WAIT_QUOTA_TOO_SMALL || why == WAIT_QUOTA_UNREADABLE ||
-           why == WAIT_GANG;
+    return why == WAIT_SLOTS || why == WAIT_QUOTA_TOO_SMALL || why == WAIT_GANG;
 }
 
-/* Types whose price is missing. */
+/* Types whose price is missing; all of them when none is, since it came a moment ago. */
 static void price_text(const json_t *types, struct buf *b)
 {
     size_t i;
     json_t *t;
-    buf_add_cstr(b, "no price for");
+    bool some = false;
     json_array_foreach((json_t *)(uintptr_t)types, i, t)
     {
-        if (absent(t, "price")) {
+        some |= absent(t, "price");
+    }
+    buf_add_cstr(b, "no price is known for");
+    json_array_foreach((json_t *)(uintptr_t)types, i, t)
+    {
+        if (!some || absent(t, "price")) {
             buf_addf(b, " %s", text_of(t, "type"));
         }
     }
@@ -265,9 +269,9 @@ static void wait_title(const struct guide *g, const json_t *stage, enum wait_rea
         price_text(json_object_get(stage, "types"), b);
     } else if (why == WAIT_BUDGET) {
         money_text(g, money);
-        buf_addf(b, "%s: too little for one attempt", money);
+        buf_addf(b, "%s (%s)", wait_reason_text(why), money);
     } else if (why == WAIT_CONCURRENCY && !absent(g->facts, "parts_limit")) {
-        buf_addf(b, "at most %lld parts of the campaign may run", (long long)of_all);
+        buf_addf(b, "limits.parts of the campaign is %lld", (long long)of_all);
     } else if (why == WAIT_STAGE_LIMIT && !absent(stage, "parts_limit")) {
         buf_addf(b, "at most %lld parts of stage %s may run", (long long)of_stage,
                  text_of(stage, "name"));

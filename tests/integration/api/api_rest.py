@@ -402,11 +402,11 @@ def check_guidance(t, a):
     t.ok(g["title"] == "waits: quota 0 for ml.c5.xlarge (0 held by drover, 0 by others)" and not g["runs"] and g["since"].endswith("Z")
          and g["steps"][0]["action"] == "quota" and g["steps"][0]["url"].startswith("https://"), "quota 0: type, limit and use", g)
     g = after("DELETE FROM price;" + wait("price_unknown"))[0]
-    t.ok("no price for ml.c5.xlarge" in g["title"], "no price: which type", g)
+    t.ok("no price is known for ml.c5.xlarge" in g["title"], "no price: which type", g)
     g = after("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.c5.xlarge', 204000, 'test');" + wait("budget"))[0]
     t.eq([s["command"] for s in g["steps"]], [f"drover budget {cid} USD"], "a cap that leaves too little: raise it")
     g = after(f"UPDATE campaign SET parts_limit = 0 WHERE id = {n};" + wait("concurrency"))[0]
-    t.ok("at most 0 parts" in g["title"] and g["steps"][0]["action"] == "limits", "a limit of parts: which", g)
+    t.ok("limits.parts of the campaign is 0" in g["title"] and g["steps"][0]["action"] == "limits", "a limit of parts: which", g)
     g = after(wait("paused"), "paused")
     t.ok(len(g) == 1 and g[0]["kind"] == "paused" and g[0]["steps"][0]["command"] == f"drover resume {cid}", "paused", g)
     g = after(f"INSERT INTO money (level, ref_id, spent_musd) VALUES ('campaign', {n}, 9800000);", "held", "budget")[0]

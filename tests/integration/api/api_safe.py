@@ -334,7 +334,8 @@ def forecasts(t, pg):
         a.sql(f"UPDATE stage_run SET wait_reason = '{reason}', failed = failed WHERE campaign_id = {n}; UPDATE campaign_run SET state = 'running' WHERE campaign_id = {n}")
         c, row = a.get(f"/v1/campaigns/{cid}")[1], a.get("/v1/campaigns")[1]["campaigns"][0]
         shown = a.drover("ls", "-n", "1").stdout, a.drover("get", cid).stdout.splitlines()[0]
-        t.ok(words in (c["waits_for"] or "") and words in (row["waits_for"] or "") and "running" not in shown[0] + shown[1].replace("wanted: run", "") and "waiting" in shown[0] and words in shown[1],
+        t.ok(words in (c["waits_for"] or "") and words in (row["waits_for"] or "") and "running" not in shown[0] + shown[1].replace("wanted: run", "") and "waiting" in shown[0]
+             and {"quota_too_small": "quota 2000 for ml.c5.xlarge"}.get(reason, words) in shown[1],
              f"{reason}: its state line says what it waits for", (c["waits_for"], row["waits_for"], shown))
         if reason in ("quota_too_small", "price_unknown", "quota_unreadable"):
             f = wait_for(lambda: (lambda f: f if "cannot start: " in f["reason"] else None)(a.get(f"/v1/campaigns/{cid}/forecast")[1]), 10)
