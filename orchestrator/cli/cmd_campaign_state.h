@@ -1,3 +1,4 @@
+/* Letting a campaign go on after another change. */
 #pragma once
 #include "cli.h"
 

@@ -40,7 +40,8 @@ function Eta({ forecast, campaign }) {
   const known = forecast?.ends_in_seconds != null && campaign.state === 'running' && !blocked(campaign);
   return html`<section class="card"><h2>Ends in ${campaign.stages.length > 1 && html`<span class="muted">stage ${forecast.stage}</span>`}</h2>
     <p class="big" id="eta" data-finished=${forecast?.finished ?? 0}>${known ? duration(forecast.ends_in_seconds) : '–'}</p>
-    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h` : firstGuidance(campaign) || campaign.waits_for || forecast?.reason || ''}</p>
+    <p class="muted" id="eta-note">${known ? html`likely ${duration(forecast.low_seconds)} to ${durationOrNever(forecast.high_seconds)}<br/>${rate(forecast.parts_per_hour)} parts/h`
+      : firstGuidance(campaign) || campaign.waits_for || forecast?.reason || ''}</p>
     ${known && html`<${Advice} advice=${forecast.campaign?.advice}/>`}
   </section>`;
 }

@@ -18,7 +18,8 @@ function Step({ campaign, step, first, ask, onLimits, onDone }) {
     retry: () => ask(retryQuestion(id, step.stage, null, null, onDone, resume)),
     budget: () => onLimits({ focus: 'budget' }),
     limits: () => onLimits({ focus: 'parts', stage: step.stage }),
-    unpark: () => ask({ title: 'Try again what was set aside', action: 'Try again', preview: async () => ({ show: html`<p>${count(campaign.parked)} set aside ${campaign.parked === 1 ? 'is' : 'are'} tried once more. What is refused again is set aside again.</p>` }),
+    unpark: () => ask({ title: 'Try again what was set aside', action: 'Try again',
+      preview: async () => ({ show: html`<p>${count(campaign.parked)} set aside ${campaign.parked === 1 ? 'is' : 'are'} tried once more. What is refused again is set aside again.</p>` }),
       confirm: (key) => post(`/campaigns/${id}:unpark`, {}, key) }),
   };
   const go = actions[step.action];

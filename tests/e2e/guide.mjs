@@ -10,7 +10,8 @@ const GUIDANCE = {
     steps: [{ action: 'retry', label: 'Retry 3 and resume', command: 'drover retry', stage: 'download', parts: 3 }, { action: 'resume', label: 'Resume', command: 'drover resume' }] },
   budget: { kind: 'budget', title: 'held: the budget is used up', text: 'Nothing new starts.', evidence: '9.80 USD spent', since: null, stage: null, runs: false,
     steps: [{ action: 'budget', label: 'Raise budget and resume', command: 'drover budget' }] },
-  parked: { kind: 'parked', title: '1 set aside', text: 'x', evidence: 'y', since: null, stage: null, runs: true, steps: [{ action: 'unpark', label: 'Try again', command: 'drover unpark' }, { action: 'show', label: 'Show', command: 'drover parked' }] },
+  parked: { kind: 'parked', title: '1 set aside', text: 'x', evidence: 'y', since: null, stage: null, runs: true,
+    steps: [{ action: 'unpark', label: 'Try again', command: 'drover unpark' }, { action: 'show', label: 'Show', command: 'drover parked' }] },
 };
 
 // Every width at which the page is wider than its window.

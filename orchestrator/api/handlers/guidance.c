@@ -7,7 +7,7 @@
 #define FACTS_BYTES_MAX (4 * 1024 * 1024)
 #define TITLE_MAX       240
 #define COMMAND_MAX     320
-#define QUOTA_URL       "https://console.aws.amazon.com/servicequotas/home/services/sagemaker/quotas"
+#define QUOTA_URL       "https://console.aws.amazon.com/servicequotas/"
 
 struct guide {
     struct json_out w;
@@ -33,13 +33,13 @@ static bool absent(const json_t *o, const char *key)
     return v == NULL || json_is_null(v);
 }
 
-struct item {
+struct guidance_item {
     const char *kind, *title, *text, *evidence; /* evidence "": none */
     const char *since, *stage;                  /* stage "": the campaign as a whole */
 };
 
 /* Opens an element up to its list of steps. */
-static void item_open(struct guide *g, const struct item *i)
+static void item_open(struct guide *g, const struct guidance_item *i)
 {
     json_out_object(&g->w, NULL);
     json_out_str(&g->w, "kind", i->kind);
@@ -113,13 +113,14 @@ static void budget_held(struct guide *g)
 {
     char evidence[TITLE_MAX];
     money_text(g, evidence);
-    item_open(g, &(struct item){.kind = "budget",
-                                .title = "held: the budget is used up",
-                                .text = "Nothing new starts until the budget is raised and the "
-                                        "campaign resumed.",
-                                .evidence = evidence,
-                                .since = text_of(g->facts, "since"),
-                                .stage = ""});
+    item_open(
+        g, &(struct guidance_item){.kind = "budget",
+                                   .title = "held: the budget is used up",
+                                   .text = "Nothing new starts until the budget is raised and the "
+                                           "campaign resumed.",
+                                   .evidence = evidence,
+                                   .since = text_of(g->facts, "since"),
+                                   .stage = ""});
     step(g, "budget", "Raise budget and resume", "drover budget {c} USD --resume", "", 0);
     step(g, "resume", "Resume", "drover resume {c}", "", 0);
     item_close(g);
@@ -132,13 +133,14 @@ static void stage_held(struct guide *g, const json_t *stage)
     int64_t failed = int_of(stage, "failed");
     char title[TITLE_MAX];
     (void)snprintf(title, sizeof title, "stage %.80s is held: the same failure came again", name);
-    item_open(g, &(struct item){.kind = "breaker",
-                                .title = title,
-                                .text = "No part of it starts, so that no money is lost on "
-                                        "attempts that fail in the same way.",
-                                .evidence = text_of(stage, "reason"),
-                                .since = text_of(g->facts, "since"),
-                                .stage = name});
+    item_open(g,
+              &(struct guidance_item){.kind = "breaker",
+                                      .title = title,
+                                      .text = "No part of it starts, so that no money is lost on "
+                                              "attempts that fail in the same way.",
+                                      .evidence = text_of(stage, "reason"),
+                                      .since = text_of(g->facts, "since"),
+                                      .stage = name});
     if (failed > 0) {
         char label[64];
         (void)snprintf(label, sizeof label, "Retry %lld and resume", (long long)failed);
@@ -150,12 +152,12 @@ static void stage_held(struct guide *g, const json_t *stage)
 
 static void held_otherwise(struct guide *g)
 {
-    item_open(g, &(struct item){.kind = "held",
-                                .title = "held: a person decides how it goes on",
-                                .text = "Nothing new starts until it is resumed.",
-                                .evidence = text_of(g->facts, "reason"),
-                                .since = text_of(g->facts, "since"),
-                                .stage = ""});
+    item_open(g, &(struct guidance_item){.kind = "held",
+                                         .title = "held: a person decides how it goes on",
+                                         .text = "Nothing new starts until it is resumed.",
+                                         .evidence = text_of(g->facts, "reason"),
+                                         .since = text_of(g->facts, "since"),
+                                         .stage = ""});
     step(g, "resume", "Resume", "drover resume {c}", "", 0);
     item_close(g);
 }
@@ -166,26 +168,26 @@ static void stopped(struct guide *g, bool drains)
     int64_t active = int_of(g->facts, "active");
     (void)snprintf(text, sizeof text, "No new part starts; %lld run%s to %s end.",
                    (long long)active, active == 1 ? "s" : "", active == 1 ? "its" : "their");
-    item_open(g, &(struct item){.kind = drains ? "draining" : "paused",
-                                .title = drains ? "draining: no new part starts"
-                                                : "paused: no part starts",
-                                .text = active > 0 ? text : "It waits until it is resumed.",
-                                .evidence = text_of(g->facts, "reason"),
-                                .since = text_of(g->facts, "since"),
-                                .stage = ""});
+    item_open(g, &(struct guidance_item){
+                     .kind = drains ? "draining" : "paused",
+                     .title = drains ? "draining: no new part starts" : "paused: no part starts",
+                     .text = active > 0 ? text : "It waits until it is resumed.",
+                     .evidence = text_of(g->facts, "reason"),
+                     .since = text_of(g->facts, "since"),
+                     .stage = ""});
     step(g, "resume", "Resume", "drover resume {c}", "", 0);
     item_close(g);
 }
 
 static void planned(struct guide *g)
 {
-    item_open(g,
-              &(struct item){.kind = "leader",
-                             .title = "waits: no leader has taken it yet",
-                             .text = "It was accepted, but no droverd leads that would start it.",
-                             .evidence = "",
-                             .since = text_of(g->facts, "since"),
-                             .stage = ""});
+    item_open(g, &(struct guidance_item){
+                     .kind = "leader",
+                     .title = "waits: no leader has taken it yet",
+                     .text = "It was accepted, but no droverd leads that would start it.",
+                     .evidence = "",
+                     .since = text_of(g->facts, "since"),
+                     .stage = ""});
     step(g, "doctor", "Check the server", "drover doctor", "", 0);
     item_close(g);
 }
@@ -198,13 +200,14 @@ static void parked(struct guide *g)
                    (long long)n);
     bool was = g->runs;
     g->runs = true; /* the rest goes on */
-    item_open(g, &(struct item){.kind = "parked",
-                                .title = title,
-                                .text = "What is set aside keeps its slots and money while its job "
-                                        "may live; everything else goes on.",
-                                .evidence = text_of(g->facts, "parked_reason"),
-                                .since = text_of(g->facts, "parked_since"),
-                                .stage = ""});
+    item_open(g, &(struct guidance_item){
+                     .kind = "parked",
+                     .title = title,
+                     .text = "What is set aside keeps its slots and money while its job "
+                             "may live; everything else goes on.",
+                     .evidence = text_of(g->facts, "parked_reason"),
+                     .since = text_of(g->facts, "parked_since"),
+                     .stage = ""});
     step(g, "unpark", "Try again", "drover unpark {c}", "", 0);
     step(g, "show", "Show them", "drover parked {c}", "", 0);
     item_close(g);
@@ -311,12 +314,12 @@ static void waits(struct guide *g)
         }
         AUTO_BUF struct buf title = BUF_INIT(4096);
         wait_title(g, s, why, &title);
-        item_open(g, &(struct item){.kind = wait_reason_name(why),
-                                    .title = buf_cstr(&title),
-                                    .text = wait_reason_text(why),
-                                    .evidence = "",
-                                    .since = text_of(g->facts, "since"),
-                                    .stage = text_of(s, "name")});
+        item_open(g, &(struct guidance_item){.kind = wait_reason_name(why),
+                                             .title = buf_cstr(&title),
+                                             .text = wait_reason_text(why),
+                                             .evidence = "",
+                                             .since = text_of(g->facts, "since"),
+                                             .stage = text_of(s, "name")});
         wait_steps(g, text_of(s, "name"), why);
         item_close(g);
         return;
