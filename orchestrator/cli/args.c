@@ -93,18 +93,26 @@ void args_help(const struct command *c)
     }
 }
 
-static const struct option *option_find(const struct command *c, const char *arg, size_t n)
+/* "-n", "-n2" or the name behind "--"; of any command. */
+static const struct option *option_any(const char *arg, size_t n)
 {
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {
         const struct option *o = &options[i];
         bool is_long =
             arg[1] == '-' && strlen(o->name) == n - 2 && strncmp(o->name, arg + 2, n - 2) == 0;
-        bool is_short = arg[1] != '-' && n == 2 && o->letter == arg[1];
+        bool attached = n == 2 || o->kind != KIND_BOOL;
+        bool is_short = arg[1] != '-' && attached && o->letter != 0 && o->letter == arg[1];
         if (is_long || is_short) {
-            return takes(c, o->name) ? o : NULL;
+            return o;
         }
     }
     return NULL;
+}
+
+static const struct option *option_find(const struct command *c, const char *arg, size_t n)
+{
+    const struct option *o = option_any(arg, n);
+    return o != NULL && takes(c, o->name) ? o : NULL;
 }
 
 static bool option_unknown(const struct command *c, const char *arg, size_t n)
@@ -150,13 +158,15 @@ static bool option_set(struct cli *cli, const struct option *o, const char *valu
 
 static bool take_option(struct cli *cli, int argc, char **argv, int *i)
 {
-    const char *arg = argv[*i], *equals = strchr(arg, '=');
+    const char *arg = argv[*i], *equals = arg[1] == '-' ? strchr(arg, '=') : NULL;
     size_t n = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
     const struct option *o = option_find(cli->command, arg, n);
     if (o == NULL) {
         return option_unknown(cli->command, arg, n);
     }
-    const char *value = equals != NULL ? equals + 1 : NULL;
+    const char *value = equals != NULL           ? equals + 1
+                        : arg[1] != '-' && n > 2 ? arg + 2 + (arg[2] == '=')
+                                                 : NULL;
     if (o->kind == KIND_BOOL && value != NULL) {
         (void)fail(EXIT_USAGE, NULL, "--%s takes no value", o->name);
         return false;
@@ -174,7 +184,23 @@ static bool take_option(struct cli *cli, int argc, char **argv, int *i)
 static bool output_read(struct cli *cli)
 {
     static const char *const names[] = {"table", "json", "jsonl", "name"};
-    if (cli->opt.output == NULL) {
+    const char *o = cli->opt.output;
+    if (o == NULL) {
+        return true;
+    }
+    cli->csv = strcmp(o, "csv") == 0;
+    cli->wide = strcmp(o, "wide") == 0;
+    cli->yaml = strcmp(o, "yaml") == 0;
+    if (cli->yaml) {
+        cli->out = OUT_JSON;
+        return true;
+    }
+    if (cli->csv && !takes(cli->command, "columns")) {
+        (void)fail(EXIT_USAGE, "use -o json or yaml", "drover %s prints no table for csv",
+                   cli->command->verb);
+        return false;
+    }
+    if (cli->csv || cli->wide) {
         return true;
     }
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -183,7 +209,8 @@ static bool output_read(struct cli *cli)
             return true;
         }
     }
-    (void)fail(EXIT_USAGE, "table, json, jsonl or name", "-o %s is not known", cli->opt.output);
+    (void)fail(EXIT_USAGE, "table, wide, csv, json, jsonl, yaml or name", "-o %s is not known",
+               cli->opt.output);
     return false;
 }
 
@@ -218,7 +245,8 @@ static void count_words(const char *args, int *ret_min, int *ret_max)
 
 static bool count_check(const struct cli *cli)
 {
-    static const char *const words[] = {"no argument", "one argument", "two arguments"};
+    static const char *const words[] = {"no argument", "one argument", "two arguments",
+                                        "three arguments"};
     const char *args = cli->command->args;
     int min, max;
     count_words(args, &min, &max);
@@ -236,18 +264,37 @@ static bool count_check(const struct cli *cli)
     return true;
 }
 
+/* Where the verb is: the first word that is neither an option nor the value of one. */
+static int verb_at(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i];
+        if (arg[0] != '-' || arg[1] == '\0') {
+            return i;
+        }
+        const struct option *o = strchr(arg, '=') == NULL ? option_any(arg, strlen(arg)) : NULL;
+        bool attached = arg[1] != '-' && strlen(arg) > 2;
+        i += o != NULL && o->kind != KIND_BOOL && !attached;
+    }
+    return 1;
+}
+
 bool args_parse(const struct commands *all, struct cli *cli, int argc, char **argv)
 {
-    cli->command = command_find(all, argv[1]);
+    int verb = verb_at(argc, argv);
+    cli->command = command_find(all, argv[verb]);
     if (cli->command == NULL) {
-        const char *guess = command_guess(all, argv[1]);
+        const char *guess = command_guess(all, argv[verb]);
         AUTO_FREE char *next = guess != NULL ? xasprintf("did you mean drover %s?", guess)
                                              : xstrdup("drover help lists the verbs");
-        (void)fail(EXIT_USAGE, next, "there is no verb '%.40s'", argv[1]);
+        (void)fail(EXIT_USAGE, next, "there is no verb '%.40s'", argv[verb]);
         return false;
     }
     bool plain = false;
-    for (int i = 2; i < argc; i++) {
+    for (int i = 1; i < argc; i++) {
+        if (i == verb) {
+            continue;
+        }
         bool option = !plain && argv[i][0] == '-' && argv[i][1] != '\0';
         if (option && strcmp(argv[i], "--") == 0) {
             plain = true;

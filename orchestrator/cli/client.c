@@ -216,9 +216,30 @@ static const char *next_of(int exit_status)
     }
 }
 
+/* Every fault of a refused request, with its place and what to write instead. */
+static void faults_print(const json_t *errors)
+{
+    size_t i;
+    json_t *e;
+    json_array_foreach(errors, i, e)
+    {
+        char at[64] = "";
+        if (jint(e, "line") > 0) {
+            (void)snprintf(at, sizeof at, "%lld:%lld ", (long long)jint(e, "line"),
+                           (long long)jint(e, "column"));
+        }
+        AUTO_FREE char *message = text_clean(jstr(e, "message"));
+        AUTO_FREE char *pointer = text_clean(jstr(e, "pointer"));
+        AUTO_FREE char *hint = text_clean(jstr(e, "hint"));
+        say("error: %s%s%s%s%s%s", at, pointer, pointer[0] != '\0' ? ": " : "", message,
+            hint[0] != '\0' ? "; hint: " : "", hint);
+    }
+}
+
 int client_explain(const struct cli *cli, const struct client_reply *r)
 {
     (void)cli;
+    faults_print(json_object_get(r->json, "errors"));
     const char *code = jstr(r->json, "code"), *detail = jstr(r->json, "detail");
     const char *id = jstr(r->json, "request_id");
     int status = exit_of_code(code, r->status);

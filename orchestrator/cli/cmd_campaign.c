@@ -48,7 +48,9 @@ int cmd_ls(struct cli *cli)
         print_names(list, "id");
         return EXIT_OK;
     }
-    guidance_lines(cli, list);
+    if (!cli->csv) {
+        guidance_lines(cli, list);
+    }
     struct text_table t = {0};
     static const char *const heads[] = {"ID",   "STATE", "PARTS",     "DONE", "RUN",
                                         "FAIL", "USD",   "SUBMITTED", "NAME"};
@@ -142,7 +144,7 @@ int cmd_get(struct cli *cli)
     }
     if (cli->opt.spec && cli->out == OUT_TABLE && jnull(r.json, "text")) {
         say("%s; this is the file as droverd read it", jstr(r.json, "text_hidden"));
-        print_json(json_object_get(r.json, "spec"));
+        print_json(cli, json_object_get(r.json, "spec"));
     } else if (cli->opt.spec && cli->out == OUT_TABLE) {
         (void)fputs(jstr(r.json, "text"), stdout);
     } else if (cli->out == OUT_NAME) {

@@ -72,7 +72,7 @@ int cmd_logs(struct cli *cli)
         }
         const json_t *lines = json_object_get(r.json, "lines");
         if (cli->out == OUT_JSON && !cli->opt.follow) {
-            print_json(r.json);
+            print_json(cli, r.json);
         } else {
             log_lines(cli, lines);
         }

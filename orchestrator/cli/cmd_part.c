@@ -139,7 +139,7 @@ int cmd_parts(struct cli *cli)
         AUTO_JSON json_t *o = json_object();
         (void)json_object_set(o, "parts", all);
         (void)json_object_set_new(o, "next_page_token", more ? json_string(token) : json_null());
-        print_json(o);
+        print_json(cli, o);
     } else if (cli->out == OUT_TABLE) {
         struct text_table t = {0};
         parts_table(&t);

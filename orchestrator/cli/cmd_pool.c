@@ -48,6 +48,9 @@ int cmd_pools(struct cli *cli)
     table_print(cli, &t);
     char usd[TEXT_N];
     const json_t *sum = json_object_get(r.json, "sum");
+    if (cli->csv) {
+        return EXIT_OK;
+    }
     (void)printf("%lld pools, %lld reused, %lld open; idle %lld instance-seconds, %s USD\n",
                  (long long)jint(sum, "pools"), (long long)jint(sum, "reused"),
                  (long long)jint(sum, "open"), (long long)jint(sum, "idle_seconds"),

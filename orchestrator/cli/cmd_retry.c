@@ -1,4 +1,4 @@
-/* drover retry: shows the selected parts, asks, sends. */
+/* drover retry and skip: show the selected parts, ask, send. */
 #include "cli.h"
 #include "client.h"
 #include "cmd_campaign_state.h"
@@ -13,8 +13,8 @@ static bool operation_ended(const json_t *v, const char *arg)
     return strcmp(jstr(v, "state"), "done") == 0 || strcmp(jstr(v, "state"), "cancelled") == 0;
 }
 
-/* The body of :retry from the options. Lists go as they were written: the server has the one
- * parser. Without an option all failed parts of the campaign are meant, and said so. */
+/* The body of :retry and :skip from the options. Lists go as they were written: the server has the
+ * one parser. Without an option all failed parts of the campaign are meant, and said so. */
 static json_t *retry_body(const struct cli *cli, const struct ref *ref)
 {
     json_t *body = json_object(), *selector = json_object(), *changes = json_object();
@@ -59,12 +59,12 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
     (void)fflush(stdout);
 }
 
-static int retry_send(struct cli *cli, const struct ref *ref, struct str body)
+static int change_send(struct cli *cli, const struct ref *ref, const char *verb, struct str body)
 {
     char random[37];
     int status = EXIT_OK;
     key_random(random);
-    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:retry", ref->campaign);
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s", ref->campaign, verb);
     const struct client_call call = {.method = "POST",
                                      .path = path,
                                      .body = body,
@@ -89,14 +89,15 @@ static int retry_send(struct cli *cli, const struct ref *ref, struct str body)
     if (cli->out == OUT_NAME) {
         (void)puts(id);
     } else if (!print_machine(cli, r.json, NULL)) {
-        (void)printf("%s %s: %lld part%s%s     progress: drover ops %s\n", id,
-                     jstr(r.json, "state"), (long long)jint(r.json, "parts"),
-                     jint(r.json, "parts") == 1 ? "" : "s", cli->opt.wait ? " retried" : "", id);
+        (void)printf(
+            "%s %s: %lld part%s%s     progress: drover ops %s\n", id, jstr(r.json, "state"),
+            (long long)jint(r.json, "parts"), jint(r.json, "parts") == 1 ? "" : "s",
+            cli->opt.wait ? (strcmp(verb, "skip") == 0 ? " skipped" : " retried") : "", id);
     }
     return EXIT_OK;
 }
 
-int cmd_retry(struct cli *cli)
+static int change_failed(struct cli *cli, const char *verb, const char *question)
 {
     int status = EXIT_OK;
     struct ref ref;
@@ -104,11 +105,11 @@ int cmd_retry(struct cli *cli)
         return status;
     }
     if (cli->opt.parts != NULL && ref.part >= 0) {
-        return fail(EXIT_USAGE, "drover retry c-7 --parts 8,77", "write the part or --parts");
+        return fail(EXIT_USAGE, "drover help retry shows examples", "write the part or --parts");
     }
     AUTO_JSON json_t *body = retry_body(cli, &ref);
     AUTO_FREE char *text = json_text(body);
-    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:retry?dry_run=true", ref.campaign);
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s?dry_run=true", ref.campaign, verb);
     CLEANUP(reply_done)
     struct client_reply r = {0};
     if (!client_call(cli,
@@ -128,8 +129,18 @@ int cmd_retry(struct cli *cli)
     if (jint(r.json, "parts") == 0) {
         return fail(EXIT_NOT_FOUND, "drover failures shows what failed", "no failed part matches");
     }
-    if (!confirm(cli, "Retry?")) {
-        return fail(EXIT_USAGE, "add -y to retry without confirmation", "not retried");
+    if (!confirm(cli, question)) {
+        return fail(EXIT_USAGE, "add -y to go on without confirmation", "nothing was changed");
     }
-    return retry_send(cli, &ref, str_of(text));
+    return change_send(cli, &ref, verb, str_of(text));
+}
+
+int cmd_retry(struct cli *cli)
+{
+    return change_failed(cli, "retry", "Retry?");
+}
+
+int cmd_skip(struct cli *cli)
+{
+    return change_failed(cli, "skip", "Skip them for good?");
 }

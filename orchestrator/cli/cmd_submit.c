@@ -82,7 +82,7 @@ static int refused(const struct cli *cli, const struct submit_file *f, const str
         return client_explain(cli, r);
     }
     if (cli->out == OUT_JSON) {
-        print_json(r->json);
+        print_json(cli, r->json);
     }
     size_t i;
     json_t *e;

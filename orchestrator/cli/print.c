@@ -93,8 +93,73 @@ const char *state_shown(const json_t *campaign)
     return waits ? "waiting" : jstr(campaign, "state");
 }
 
-void print_json(const json_t *v)
+/* True for text that YAML would read as something else than this text. */
+static bool yaml_quoted(const char *s)
 {
+    static const char *const words = "null Null NULL ~ true True TRUE false False FALSE yes no on "
+                                     "off Yes No On Off YES NO ON OFF y n Y N";
+    size_t n = strlen(s);
+    bool plain = n > 0 && n < 200 &&
+                 strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                           "0123456789_/.- ") == n;
+    plain = plain && strchr("-. 0123456789", s[0]) == NULL && s[n - 1] != ' ';
+    struct str rest = str_of(words);
+    while (plain && rest.n > 0) {
+        plain = !str_eq_cstr(str_split(&rest, ' '), s);
+    }
+    return !plain;
+}
+
+static void yaml_scalar_print(const json_t *v)
+{
+    const char *s = json_string_value(v);
+    if (s != NULL && !yaml_quoted(s)) {
+        (void)printf("%s\n", s);
+        return;
+    }
+    AUTO_FREE char *text = json_dumps(v, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
+    (void)printf("%s\n", text != NULL ? text : "null"); /* JSON is YAML */
+}
+
+/* Block style; first: the cursor is behind "- ". */
+static void yaml_print(const json_t *v, int indent, bool first)
+{
+    const char *key;
+    json_t *x;
+    size_t i;
+    json_object_foreach((json_t *)(uintptr_t)v, key, x)
+    {
+        AUTO_JSON json_t *name = json_string(key);
+        AUTO_FREE char *quoted = json_dumps(name, JSON_ENCODE_ANY);
+        bool nested = json_object_size(x) > 0 || json_array_size(x) > 0;
+        (void)printf("%*s%s:%s", first ? 0 : indent, "", yaml_quoted(key) ? quoted : key,
+                     nested ? "\n" : " ");
+        first = false;
+        if (nested) {
+            yaml_print(x, indent + 2, false);
+        } else {
+            yaml_scalar_print(x);
+        }
+    }
+    json_array_foreach(v, i, x)
+    {
+        bool nested = json_object_size(x) > 0 || json_array_size(x) > 0;
+        (void)printf("%*s- ", first ? 0 : indent, "");
+        first = false;
+        if (nested) {
+            yaml_print(x, indent + 2, true);
+        } else {
+            yaml_scalar_print(x);
+        }
+    }
+}
+
+void print_json(const struct cli *cli, const json_t *v)
+{
+    if (cli->yaml && (json_object_size(v) > 0 || json_array_size(v) > 0)) {
+        yaml_print(v, 0, false);
+        return;
+    }
     AUTO_FREE char *text = json_dumps(v, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
     (void)puts(text != NULL ? text : "null");
 }
@@ -113,7 +178,7 @@ void print_lines(const json_t *list)
 bool print_machine(const struct cli *cli, const json_t *v, const json_t *list)
 {
     if (cli->out == OUT_JSON) {
-        print_json(v);
+        print_json(cli, v);
         return true;
     }
     if (cli->out != OUT_JSONL) {

@@ -21,8 +21,8 @@ const char *span_or_never(const json_t *o, const char *key, char buf[static TEXT
  * something. */
 const char *state_shown(const json_t *campaign);
 const char *glyph(const struct cli *cli, const char *state);
-/* Indented JSON. */
-void print_json(const json_t *v);
+/* Indented JSON, or YAML with -o yaml. */
+void print_json(const struct cli *cli, const json_t *v);
 void print_lines(const json_t *list); /* one JSON object per line */
 /* v.key of each v of the list, one per line. */
 void print_names(const json_t *list, const char *key);

@@ -213,7 +213,7 @@ static int end_status(const struct cli *cli, const json_t *c)
 static int follow_end(struct follow *f, const json_t *c, int status)
 {
     if (f->cli->out == OUT_JSON) {
-        print_json(c);
+        print_json(f->cli, c);
     } else if (f->cli->out == OUT_NAME) {
         (void)puts(jstr(c, "id"));
     }

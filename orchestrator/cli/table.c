@@ -1,6 +1,7 @@
 /* Tables of text, measured in terminal columns. */
 #include "table.h"
 #include "cli.h"
+#include "print.h"
 #include <stdio.h>
 #include <wchar.h>
 
@@ -138,7 +139,7 @@ static void row_print(const struct cli *cli, const struct text_table *t, const c
     for (int i = 0; i < t->columns; i++) {
         bool last = i == t->columns - 1;
         size_t left = (size_t)cli->width > at ? (size_t)cli->width - at : 1;
-        size_t max = last && cli->out_tty ? left : CELL_MAX;
+        size_t max = last && cli->out_tty && !cli->wide ? left : CELL_MAX;
         size_t w = MIN(text_width(cells[i]), max);
         if (t->right[i]) {
             spaces(widths[i] > w ? widths[i] - w : 0);
@@ -152,22 +153,78 @@ static void row_print(const struct cli *cli, const struct text_table *t, const c
     (void)putchar('\n');
 }
 
-void table_print(const struct cli *cli, struct text_table *t)
+static bool head_is(const char *head, struct str name)
 {
-    size_t widths[TABLE_COLUMNS_MAX];
-    for (int i = 0; i < t->columns; i++) {
-        widths[i] = text_width(t->head[i]);
-        for (size_t r = 0; r < t->n; r++) {
-            widths[i] = MAX(widths[i], text_width(t->rows[r][i]));
-        }
+    bool same = strlen(head) == name.n;
+    for (size_t i = 0; same && i < name.n; i++) {
+        char c = name.p[i] == '_' ? ' ' : name.p[i];
+        same = head[i] == (c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     }
-    row_print(cli, t, t->head, widths);
-    for (size_t r = 0; r < t->n; r++) {
-        const char *cells[TABLE_COLUMNS_MAX];
-        for (int i = 0; i < t->columns; i++) {
-            cells[i] = t->rows[r][i];
+    return same;
+}
+
+/* Leave the columns of --columns, in its order. False after an error message. */
+static bool columns_choose(const struct cli *cli, struct text_table *t)
+{
+    struct text_table out = {.rows = t->rows, .n = t->n, .cap = t->cap};
+    int from[TABLE_COLUMNS_MAX];
+    struct str rest = str_of(cli->opt.columns);
+    while (rest.n > 0 && out.columns < TABLE_COLUMNS_MAX) {
+        struct str name = str_trim(str_split(&rest, ','));
+        int k = 0;
+        while (k < t->columns && !head_is(t->head[k], name)) {
+            k++;
         }
-        row_print(cli, t, cells, widths);
+        if (k == t->columns) {
+            AUTO_BUF struct buf all = BUF_INIT(1024);
+            for (int i = 0; i < t->columns; i++) {
+                buf_addf(&all, "%s%s", i > 0 ? ", " : "", t->head[i]);
+            }
+            say("error: --columns: there is no column " STR_FMT "\n  next: choose from %s",
+                STR_ARG(name), buf_cstr(&all));
+            return false;
+        }
+        from[out.columns] = k;
+        out.head[out.columns] = t->head[k];
+        out.right[out.columns++] = t->right[k];
+    }
+    for (size_t r = 0; r < t->n; r++) {
+        char *row[TABLE_COLUMNS_MAX];
+        for (int i = 0; i < out.columns; i++) {
+            row[i] = xstrdup(t->rows[r][from[i]]);
+        }
+        for (int i = 0; i < t->columns; i++) {
+            free(t->rows[r][i]);
+        }
+        t->rows[r] = xrealloc(t->rows[r], TABLE_COLUMNS_MAX * sizeof *row);
+        memcpy(t->rows[r], row, (size_t)out.columns * sizeof *row);
+    }
+    *t = out;
+    return true;
+}
+
+/* RFC 4180. A cell that a spreadsheet would calculate gets a quote in front. */
+static void csv_row(const struct text_table *t, const char *const *cells)
+{
+    for (int i = 0; i < t->columns; i++) {
+        const char *s = cells[i];
+        bool formula = s[0] != '\0' && strchr("=+@", s[0]) != NULL;
+        bool quoted = formula || strpbrk(s, ",\"\r\n") != NULL;
+        (void)fputs(i > 0 ? "," : "", stdout);
+        (void)fputs(quoted ? "\"" : "", stdout);
+        (void)fputs(formula ? "'" : "", stdout);
+        for (; *s != '\0'; s++) {
+            (void)fputs(*s == '"' ? "\"" : "", stdout);
+            (void)putchar(*s);
+        }
+        (void)fputs(quoted ? "\"" : "", stdout);
+    }
+    (void)fputs("\r\n", stdout);
+}
+
+static void rows_free(struct text_table *t)
+{
+    for (size_t r = 0; r < t->n; r++) {
         for (int i = 0; i < t->columns; i++) {
             free(t->rows[r][i]);
         }
@@ -175,4 +232,36 @@ void table_print(const struct cli *cli, struct text_table *t)
     }
     free(t->rows);
     *t = (struct text_table){0};
+}
+
+void table_print(const struct cli *cli, struct text_table *t)
+{
+    if (cli->opt.columns != NULL && !columns_choose(cli, t)) {
+        rows_free(t);
+        return;
+    }
+    size_t widths[TABLE_COLUMNS_MAX];
+    for (int i = 0; i < t->columns; i++) {
+        widths[i] = text_width(t->head[i]);
+        for (size_t r = 0; r < t->n; r++) {
+            widths[i] = MAX(widths[i], text_width(t->rows[r][i]));
+        }
+    }
+    if (cli->csv) {
+        csv_row(t, t->head);
+    } else {
+        row_print(cli, t, t->head, widths);
+    }
+    for (size_t r = 0; r < t->n; r++) {
+        const char *cells[TABLE_COLUMNS_MAX];
+        for (int i = 0; i < t->columns; i++) {
+            cells[i] = t->rows[r][i];
+        }
+        if (cli->csv) {
+            csv_row(t, cells);
+        } else {
+            row_print(cli, t, cells, widths);
+        }
+    }
+    rows_free(t);
 }

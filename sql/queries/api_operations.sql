@@ -1,6 +1,6 @@
 -- Bulk changes that a person asks for.
 
--- Failed parts of a selector that no open retry already names. Locked after the campaign's row.
+-- Failed parts of a selector that no open retry or skip already names. Locked after the campaign's row.
 -- name: api_retry_count
 -- $1 campaign bigint, $2 stage bigint or 0, $3 causes smallint[], $4 parts integer[], $5 names of causes text[], $6 by cause? $7 by part? boolean
 SELECT count(*), coalesce(to_json((array_agg(f.seq ORDER BY f.seq))[1:20]), '[]'::json)::text, coalesce(sum(f.lost_musd), 0)::bigint
@@ -8,7 +8,7 @@ FROM task_failure f JOIN stage g ON g.id = f.stage_id
 WHERE f.campaign_id = $1 AND f.final AND ($2 = 0 OR f.stage_id = $2) AND (NOT $6 OR f.cause = ANY ($3))
     AND (NOT $7 OR f.seq = ANY ($4))
     AND NOT EXISTS (SELECT 1 FROM operation o
-        WHERE o.campaign_id = $1 AND o.kind = 'retry' AND o.state IN ('accepted', 'running')
+        WHERE o.campaign_id = $1 AND o.kind IN ('retry', 'skip') AND o.state IN ('accepted', 'running')
             AND (o.selector->>'stage' IS NULL OR o.selector->>'stage' = g.name)
             AND (o.selector->'cause' IS NULL OR o.selector->'cause' ? ($5::text[])[f.cause + 1])
             AND (o.selector->'parts' IS NULL OR o.selector->'parts' @> to_jsonb(f.seq)));

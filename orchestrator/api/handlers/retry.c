@@ -1,4 +1,4 @@
-/* Retry of the failed parts a selector names: parse, preview, accept as an operation. */
+/* Retry or skip of the failed parts a selector names: parse, preview, accept as an operation. */
 #include "api/server/audit.h"
 #include "api/server/idempotency.h"
 #include "api/server/reply.h"
@@ -12,6 +12,7 @@
 #include "store/pg/tx.h"
 
 struct retry {
+    enum verb verb; /* RETRY or SKIP */
     int64_t campaign_id;
     struct selection sel;
     struct apidb_selector query; /* the same, as the query wants it */
@@ -26,10 +27,12 @@ static bool selector_read(struct api_req *r, struct retry *t, const json_t *json
         return false;
     }
     if (t->sel.state >= 0 && t->sel.state != TASK_FAILED) {
-        return err_set(err, ERR_INVALID, "selector.state: only failed parts can be retried");
+        return err_set(err, ERR_INVALID,
+                       "selector.state: only failed parts can be retried or skipped");
     }
     if (t->sel.attempts_min > 0) {
-        return err_set(err, ERR_INVALID, "selector.filter: a retry does not select by attempts");
+        return err_set(err, ERR_INVALID,
+                       "selector.filter: a retry or skip does not select by attempts");
     }
     if (!apidb_stage_find(r->db, t->campaign_id, t->sel.stage, &row, err)) {
         return false;
@@ -47,6 +50,7 @@ static bool retry_read(struct api_req *r, json_t *body, struct retry *t, struct 
 {
     static const char *const keys[] = {"selector", "changes", NULL};
     static const char *const change_keys[] = {"volume_gb", NULL};
+    static const char *const none[] = {NULL};
     int64_t volume_gb;
     json_t *selector;
     if (!json_only_keys(body, keys, err) || !json_get_object(body, "selector", &selector, err) ||
@@ -57,7 +61,7 @@ static bool retry_read(struct api_req *r, json_t *body, struct retry *t, struct 
         t->changes = json_object();
         (void)json_object_set_new(body, "changes", t->changes);
     }
-    return json_only_keys(t->changes, change_keys, err) &&
+    return json_only_keys(t->changes, t->verb == VERB_RETRY ? change_keys : none, err) &&
            json_get_i64(t->changes, "volume_gb", 1, VOLUME_GB_MAX, 0, &volume_gb, err) &&
            selector_read(r, t, selector, err);
 }
@@ -84,10 +88,10 @@ static bool retry_write(struct api_req *r, const struct retry *t, int64_t *ret_i
     AUTO_FREE char *changes = json_text(t->changes);
     bool ok =
         apidb_retry_count(r->db, &t->query, &m, err) &&
-        apidb_operation_insert(r->db, t->campaign_id, "retry", selector, changes, m.parts,
-                               r->who.token_id, ret_id, err) &&
-        req_audit(r, "campaign.retry", arena_printf(&r->arena, "c-%lld", (long long)t->campaign_id),
-                  selector, err);
+        apidb_operation_insert(r->db, t->campaign_id, verb_name(t->verb), selector, changes,
+                               m.parts, r->who.token_id, ret_id, err) &&
+        req_audit(r, arena_printf(&r->arena, "campaign.%s", verb_name(t->verb)),
+                  arena_printf(&r->arena, "c-%lld", (long long)t->campaign_id), selector, err);
     buf_done(&m.sample);
     return ok;
 }
@@ -96,13 +100,13 @@ static bool retry_write(struct api_req *r, const struct retry *t, int64_t *ret_i
 static bool retry_allowed(struct api_req *r, const struct retry *t, const struct apidb_wish *now,
                           struct err *err)
 {
-    enum verb_answer a = verb_answer_any(VERB_RETRY, now->state, now->wanted);
+    enum verb_answer a = verb_answer_any(t->verb, now->state, now->wanted);
     struct apidb_stage_row row;
     if (t->sel.stage != NULL) {
         if (!apidb_stage_find(r->db, t->campaign_id, t->sel.stage, &row, err)) {
             return false;
         }
-        a = verb_answer(VERB_RETRY, now->state, now->wanted, row.state);
+        a = verb_answer(t->verb, now->state, now->wanted, row.state);
     }
     return !verb_refused(a) || err_set(err, ERR_CONFLICT, "campaign c-%lld: %s",
                                        (long long)t->campaign_id, verb_refusal(a));
@@ -127,10 +131,11 @@ static bool retry_commit(struct api_req *r, const struct retry *t, struct keyed 
     return keyed_store(k, location, err) && apidb_notify(tx, err) && tx_commit(tx, err);
 }
 
-bool campaign_retry(struct api_req *r, struct err *err)
+static bool change_failed(struct api_req *r, enum verb verb, struct err *err)
 {
     bool dry_run, replayed;
     struct retry *t = arena_alloc(&r->arena, sizeof *t);
+    t->verb = verb;
     AUTO_JSON json_t *body = NULL;
     CLEANUP(keyed_end)
     struct keyed k = {0};
@@ -145,4 +150,14 @@ bool campaign_retry(struct api_req *r, struct err *err)
         return false;
     }
     return replayed || retry_commit(r, t, &k, err);
+}
+
+bool campaign_retry(struct api_req *r, struct err *err)
+{
+    return change_failed(r, VERB_RETRY, err);
+}
+
+bool campaign_skip(struct api_req *r, struct err *err)
+{
+    return change_failed(r, VERB_SKIP, err);
 }

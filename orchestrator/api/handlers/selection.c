@@ -62,12 +62,27 @@ static bool add_part_number(struct selection *s, int64_t n, struct err *err)
 
 static bool add_part(struct selection *s, struct str word, struct err *err)
 {
-    int64_t n;
-    if (!parse_i64(word, 0, INT32_MAX, &n, NULL)) {
-        return err_set(err, ERR_MALFORMED, "'%.*s' is not the number of a part",
+    struct str rest = word;
+    struct str first = str_split(&rest, '-');
+    bool range = first.n < word.n;
+    int64_t from, to;
+    bool ok = parse_i64(first, 0, INT32_MAX, &from, NULL);
+    to = from;
+    if (!ok || (range && !parse_i64(rest, 0, INT32_MAX, &to, NULL)) || to < from) {
+        return err_set(err, ERR_MALFORMED,
+                       "'%.*s' is not the number of a part, nor a range like 70-72",
                        (int)MIN(word.n, WORD_SHOWN_MAX), word.p);
     }
-    return add_part_number(s, n, err);
+    if (to - from >= SELECTION_PARTS_MAX) {
+        return err_set(err, ERR_LIMIT, "parts: at most %d; select by cause instead",
+                       SELECTION_PARTS_MAX);
+    }
+    for (int64_t n = from; n <= to; n++) {
+        if (!add_part_number(s, n, err)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* "a, b": at least one word, none of them empty. */

@@ -5,7 +5,7 @@
  *           | "attempts" ">=" number
  *   list    = word {"," word}
  * A selector is a JSON object of stage, state, cause, parts and filter; cause and parts are lists,
- * as text or as arrays. Each term stands once.
+ * as text or as arrays. As text, parts take ranges: "8,70-72". Each term stands once.
  * ERR_MALFORMED for what is not understood, ERR_INVALID for an empty list, filter or selector: it
  * never means "all". */
 #pragma once

@@ -427,6 +427,14 @@ def check_guidance(t, a):
     s2, b2, h2 = a.call("PATCH", f"/v1/campaigns/{cid}", {"priority": 61}, key)
     t.ok(s1 == s2 == 200 and b1 == b2 and h2["idempotent-replayed"] == "true", "a PATCH repeated with its key is answered again, though its version is over", (s2, b2))
     t.eq(a.call("PATCH", f"/v1/campaigns/{cid}", {"priority": 62}, key)[0], 422, "with another body: 422")
+    s, b, _ = a.post(f"/v1/campaigns/{cid}:skip?dry_run=true", {"selector": {"parts": "0-1"}})
+    t.ok(s == 200 and b["sample"] == [1], ":skip previews failed parts, with ranges", (s, b))
+    t.eq(a.post(f"/v1/campaigns/{cid}:skip", {"selector": {"parts": "0-1"}, "changes": {"volume_gb": 9}})[0] in (400, 422), True, "a skip changes nothing of them")
+    s, b, _ = a.post(f"/v1/campaigns/{cid}:skip", {"selector": {"parts": "0-1"}})
+    t.ok(s == 202 and b["kind"] == "skip" and b["parts"] == 1 and b["selector"]["parts"] == [0, 1], "and becomes an operation", (s, b))
+    t.eq(a.sql("SELECT count(*) FROM audit WHERE action = 'campaign.skip'"), "1", "which the audit names")
+    for bad in ("5-3", "0-10000", "1-x", "x-1", "1--2"):
+        t.eq(a.post(f"/v1/campaigns/{cid}:skip", {"selector": {"parts": bad}})[0] in (400, 413, 422), True, f"parts {bad} is refused")
 
 
 def check_hostile(t, a):

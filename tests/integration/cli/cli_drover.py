@@ -3,6 +3,8 @@
 design, on a terminal, in a pipe and without UTF-8. Method: the real drover against the API alone; SQL
 plays the leader.
 """
+import csv
+import io
 import json
 import os
 import re
@@ -33,7 +35,7 @@ def asked(a, *args, keys=b"", seconds=10, env=None):
 
 def check_help(t, a):
     r = a.drover("--help")
-    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 29, "--help lists every verb", VERBS)
+    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 32, "--help lists every verb", VERBS)
     bad = [v for v in VERBS if not ((h := a.drover(v, "--help")).returncode == 0 and h.stdout.startswith(f"examples:\n  drover {v}".replace("drover help", "drover help")) or v == "help")]
     t.ok(not bad, "each verb's help begins with examples", bad)
     unshown = []
@@ -136,6 +138,36 @@ def check_read(t, a):
     t.ok(all(ord(c) < 128 for c in r.stdout), "plain ASCII without UTF-8", r.stdout)
 
 
+def check_forms(t, a):
+    """Tables as CSV and YAML, chosen columns, flags anywhere, requests as they are."""
+    rows = list(csv.reader(io.StringIO(a.drover("ls", "-o", "csv", "--columns", "id,state,fail").stdout)))
+    t.ok(rows[0] == ["ID", "STATE", "FAIL"] and ["c-1", "▶ running", "3"] in rows, "ls -o csv --columns", rows)
+    a.sql("UPDATE campaign SET name = '=1+1,\"x\"' WHERE id = 2")
+    rows = list(csv.reader(io.StringIO(a.drover("ls", "-o", "csv", "--columns", "NAME").stdout)))
+    t.ok(["'=1+1,\"x\""] in rows, "a formula in a cell stays text", rows)
+    a.sql("UPDATE campaign SET name = 'second' WHERE id = 2")
+    r = a.drover("ls", "--columns", "id,nothing")
+    t.ok("there is no column nothing" in r.stderr and "SUBMITTED" in r.stderr, "an unknown column: those there are", r.stderr)
+    t.eq(a.drover("pause", "c-1", "-o", "csv").returncode, 2, "csv where there is no table: 2")
+    text = a.drover("get", "c-1", "-o", "yaml").stdout
+    t.ok(re.search(r'^id: c-1\nname: laion\n', text) and re.search(r'^stages:\n  - name: download\n    kind: jobs\n', text, re.M) and re.search(r'^guidance: \[\]$', text, re.M)
+         and re.search(r'^created_at: "20', text, re.M), "-o yaml is the API's answer", text)
+    same = a.drover("ls", "-n", "2", "-o", "json").stdout
+    for args in (("-n2", "-ojson", "ls"), ("ls", "-n2", "-ojson"), ("--limit=2", "-o", "json", "ls"), ("-o", "json", "--limit", "2", "ls"), ("ls", "-n=2", "-o=json")):
+        t.eq(a.drover(*args).stdout, same, f"drover {' '.join(args)}")
+    t.eq(json.loads(a.drover("api", "GET", "/v1/campaigns/c-1").stdout)["id"], "c-1", "api GET")
+    r = a.drover("api", "PATCH", "/v1/campaigns/c-1", '{"priority": 66}')
+    t.eq(json.loads(r.stdout)["priority"], 66, "api PATCH sends the ETag")
+    r = a.drover("api", "POST", "/v1/campaigns/c-1:drain", "-", stdin="{}")
+    t.eq(json.loads(r.stdout)["wanted"], "drain", "api POST with a body from stdin")
+    a.drover("resume", "c-1")
+    r = a.drover("api", "POST", "/v1/campaigns?dry_run=true", '{"version": 1, "name": "x", "stagse": []}')
+    t.ok(r.returncode == 2 and r.stderr.count("error: ") >= 2 and "stagse" in r.stderr, "every fault of errors[] is printed", (r.returncode, r.stderr))
+    for args in (("api", "get", "/v1/campaigns"), ("api", "GET", "v1"), ("api", "GET")):
+        t.eq(a.drover(*args).returncode, 2, f"drover {' '.join(args)}: 2")
+    t.ok(a.drover("open", "c-1/download/3").stdout.endswith("/c/1?stage=download&part=3\n") and a.drover("open").stdout.endswith(f":{a.port}/\n"), "open prints the address")
+
+
 def check_act(t, a):
     for verb, wanted in (("pause", "pause"), ("drain", "drain"), ("resume", "run")):
         r = a.drover(verb, "c-1")
@@ -156,6 +188,13 @@ def check_act(t, a):
     t.ok(status == 2 and "Retry? [y/N]" in out and a.sql("SELECT count(*) FROM operation") == "0", "on a terminal it asks, and takes no for no", out)
     out, status = asked(a, "retry", "c-1", "--cause", "disk_full", "--volume", "450", keys=b"y\n")
     t.ok(status == 0 and "op-1 accepted: 2 parts" in out and a.sql("SELECT changes FROM operation") == '{"volume_gb": 450}', "and yes for yes", out)
+    r = a.drover("skip", "c-1", "--cause", "disk_full", "-y")
+    t.ok(r.returncode == 3 and "no failed part matches" in r.stderr, "what a retry holds is not skipped as well", (r.returncode, r.stderr))
+    r = a.drover("skip", "c-1", "--parts", "8-10", "--dry-run")
+    t.ok(r.returncode == 0 and "1 part of c-1 (9)" in r.stdout, "skip takes ranges", (r.stdout, r.stderr))
+    for bad in ("9-8", "1-", "-3", "1-2-3", "0-10000"):
+        r = a.drover("skip", "c-1", f"--parts={bad}", "-y")
+        t.ok(r.returncode == 2 and "next: " in r.stderr, f"--parts={bad} is refused", (r.returncode, r.stderr))
     r = a.drover("retry", "c-1", "--cause", "disk_full", "-y")
     t.ok(r.returncode == 3 and "no failed part matches" in r.stderr, "nothing left to retry: 3", (r.returncode, r.stderr))
     a.drover("pause", "c-1")
@@ -244,6 +283,7 @@ def run(t, pg):
     check_away(t, a)
     check_submit(t, a)
     check_read(t, a)
+    check_forms(t, a)
     check_act(t, a)
     check_watch(t, a)
     check_events(t, a)
