@@ -3,6 +3,8 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/version.h"
+#include "copy/copy.h"
+#include "copy/copy_options.h"
 #include "download/part/download.h"
 #include "download/part/options.h"
 #include "index/index.h"
@@ -24,6 +26,11 @@ static const struct subcommand verbs[] = {
      "      --output s3://b/img/00000/ --image_size 384 --resize_mode keep_ratio\n"
      "  drover-worker download --parquet p.parquet --output out \\\n"
      "      --allow-net 127.0.0.1:8000\n"},
+    {"copy", copy_main, copy_options_help, "files from HTTP(S) or S3 into S3, resumed and verified",
+     "  drover-worker copy --from 's3://public/laion/*.parquet' --unsigned \\\n"
+     "      --to 's3://b/meta/{file_name}'\n"
+     "  drover-worker copy --from 'https://host/part-[00000-00127].parquet' \\\n"
+     "      --to 's3://b/meta/{part:05d}.parquet' --expect_files 128\n"},
     {"index", index_main, index_options_help, "webdataset shards in, one JSON line a pair out",
      "  drover-worker index --input shards/ --output index/\n"
      "  drover-worker index --input s3://b/img/ --output s3://b/img/index/ \\\n"

@@ -12,6 +12,8 @@ struct aws_config {
     /* a client of the same loop and region whose credentials and clock this one shares; NULL: own
      */
     struct aws_client *sibling;
+    /* Calls are not signed and no credentials are looked for: objects of public buckets. */
+    bool anonymous;
 };
 struct aws_call {
     const char *service; /* "sagemaker", "s3", "sts", "logs", "servicequotas" */

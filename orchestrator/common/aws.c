@@ -51,9 +51,9 @@ struct aws_client {
     struct aws_req *first;
     char region[64];
     char *user_agent;
-    struct keyring *keys;
-    bool refused; /* the last answer refused the credentials */
-    bool closing; /* aws_client_free is running */
+    struct keyring *keys; /* NULL: anonymous */
+    bool refused;         /* the last answer refused the credentials */
+    bool closing;         /* aws_client_free is running */
     uint64_t signed_n;
     bool (*gate)(void *ctx); /* aws_client_set_gate */
     void *gate_ctx;
@@ -115,7 +115,7 @@ static void learn_skew(struct aws_client *c, const struct http_reply *r, bool re
     usec_t date;
     char text[40];
     struct str header = http_reply_header(r, "Date");
-    if (header.n == 0 || header.n >= sizeof text) {
+    if (c->keys == NULL || header.n == 0 || header.n >= sizeof text) {
         return;
     }
     memcpy(text, header.p, header.n);
@@ -202,11 +202,11 @@ static void on_reply(void *ctx, const struct http_reply *h)
     bool skewed = aws_error_is_skew(r->text.code, r->text.message);
     learn_skew(r->c, h, skewed);
     /* S3 answers HEAD without a code: with keys that expire, 400 means that they have. */
-    if (r->head && h->status == 400 && keyring_renews(r->c->keys)) {
+    if (r->head && h->status == 400 && aws_client_renews_creds(r->c)) {
         reply.outcome = AWS_CREDENTIALS;
     }
     r->c->refused = reply.outcome == AWS_CREDENTIALS;
-    if (r->c->refused && !skewed) {
+    if (r->c->refused && !skewed && r->c->keys != NULL) {
         keyring_refused(r->c->keys);
     }
     deliver(r, &reply);
@@ -323,7 +323,6 @@ static void sign(struct aws_client *c, const struct aws_creds *keys, const struc
     if (keys->session_token[0] != '\0') {
         add_header(h, "X-Amz-Security-Token", keys->session_token);
     }
-    add_header(h, "User-Agent", c->user_agent);
 }
 
 /* Build, sign, hand to http. False: not handed over. */
@@ -342,8 +341,8 @@ static bool start(struct aws_req *r, const struct aws_call *call, struct err *er
     if (call->headers_n + 9 > AWS_HEADERS_MAX) {
         return err_set(err, ERR_LIMIT, "more than %d headers", AWS_HEADERS_MAX - 9);
     }
-    const struct aws_creds *keys = keyring_get(c->keys, err);
-    if (keys == NULL) {
+    const struct aws_creds *keys = c->keys != NULL ? keyring_get(c->keys, err) : NULL;
+    if (keys == NULL && c->keys != NULL) {
         return false;
     }
     char hash[SHA256_HEX_N] = SIGV4_UNSIGNED_PAYLOAD;
@@ -366,7 +365,10 @@ static bool start(struct aws_req *r, const struct aws_call *call, struct err *er
     }
     char date[17];
     AUTO_BUF struct buf authorization = BUF_INIT(AWS_AUTHORIZATION_MAX);
-    sign(c, keys, call, &t, hash, &h, date, &authorization);
+    if (keys != NULL) {
+        sign(c, keys, call, &t, hash, &h, date, &authorization);
+    }
+    add_header(&h, "User-Agent", c->user_agent);
     struct http_request q = {
         .method = call->method != NULL ? call->method : "POST",
         .url = buf_cstr(&t.url),
@@ -385,7 +387,7 @@ static bool start(struct aws_req *r, const struct aws_call *call, struct err *er
         return err_set(err, ERR_NETWORK, "dropped before it was sent");
     }
     r->http = http_send(c->http, &q, on_reply, r);
-    c->signed_n++;
+    c->signed_n += keys != NULL;
     return true;
 }
 
@@ -448,7 +450,7 @@ bool aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_cli
     }
     if (cfg->sibling != NULL) {
         c->keys = keyring_ref(cfg->sibling->keys);
-    } else if (!keyring_new(l, c->region, &c->keys, err)) {
+    } else if (!cfg->anonymous && !keyring_new(l, c->region, &c->keys, err)) {
         goto fail;
     }
     if (!http_new(l, &c->http, err)) {
@@ -507,12 +509,12 @@ struct http *aws_client_http(struct aws_client *c)
 
 bool aws_client_renews_creds(const struct aws_client *c)
 {
-    return keyring_renews(c->keys);
+    return c->keys != NULL && keyring_renews(c->keys);
 }
 
 void aws_client_await_creds(struct aws_client *c)
 {
-    if (keyring_get(c->keys, NULL) == NULL || c->refused) {
+    if (c->keys != NULL && (keyring_get(c->keys, NULL) == NULL || c->refused)) {
         while (keyring_is_renewing(c->keys)) {
             loop_run_once(c->l, -1);
         }

@@ -24,6 +24,8 @@ static const char *const known_keys[] = {"quotas",
                                          "faults",
                                          "roles",
                                          "denied_buckets",
+                                         "public_buckets",
+                                         "secrets",
                                          "region",
                                          "account",
                                          "stop_seconds",
@@ -156,6 +158,8 @@ static bool maps_load(struct local_settings *s, struct err *err)
            part_get(a, "faults", "[]", true, &s->faults, err) &&
            part_get(a, "roles", NULL, true, &s->roles, err) &&
            part_get(a, "denied_buckets", NULL, true, &s->denied_buckets, err) &&
+           part_get(a, "public_buckets", NULL, true, &s->public_buckets, err) &&
+           part_get(a, "secrets", "{}", false, &s->secrets, err) &&
            values_check(s->quotas, "quotas", false, err) &&
            values_check(s->warm_quotas, "warm_quotas", false, err) &&
            values_check(s->spot_quotas, "spot_quotas", false, err) &&
@@ -166,6 +170,7 @@ static bool maps_load(struct local_settings *s, struct err *err)
            values_check(s->credentials, "credentials", true, err) &&
            values_check(s->containers, "containers", true, err) &&
            values_check(s->web_identities, "web_identities", true, err) &&
+           values_check(s->secrets, "secrets", true, err) &&
            values_check(s->job_env, "job_env", true, err) && images_check(s->images, err);
 }
 

@@ -21,6 +21,8 @@ struct local_settings {
     json_t *faults;            /* array of faults active from the start */
     json_t *roles;             /* array of role ARNs that may be assumed; NULL: any */
     json_t *denied_buckets;    /* array of bucket names that answer AccessDenied */
+    json_t *public_buckets;    /* array of bucket names that anybody may read without a signature */
+    json_t *secrets;           /* ARN of a secret or parameter -> its text */
     const char *region;        /* the region it plays */
     const char *account;       /* the account it plays, 12 digits */
     const char *instance_role; /* role ARN of the instance it plays; NULL: no metadata service */

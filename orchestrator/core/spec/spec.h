@@ -35,7 +35,7 @@ enum spec_verify {
     VERIFY_ARTIFACTS,
     VERIFY_NONE
 };
-enum spec_worker { WORKER_NONE, WORKER_DOWNLOAD, WORKER_INDEX };
+enum spec_worker { WORKER_NONE, WORKER_DOWNLOAD, WORKER_INDEX, WORKER_COPY };
 
 enum spec_next { /* which instance type the next attempt takes */
                  NEXT_SAME,

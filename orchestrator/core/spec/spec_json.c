@@ -245,7 +245,7 @@ static void get_stage_lists(struct stored *r, const json_t *o, struct spec_stage
 static void get_stage(struct stored *r, const json_t *o, struct spec_stage *s)
 {
     s->name = spec_need_text(r, o, "name");
-    s->worker = (enum spec_worker)spec_get_i64(r, o, "worker", WORKER_NONE, WORKER_INDEX);
+    s->worker = (enum spec_worker)spec_get_i64(r, o, "worker", WORKER_NONE, WORKER_COPY);
     s->image = spec_need_text(r, o, "image");
     s->fan_out = (enum spec_fan_out)spec_get_i64(r, o, "fan_out", FAN_OUT_NONE, FAN_OUT_COUNT);
     s->fan_out_from = spec_get_text(r, o, "fan_out_from");

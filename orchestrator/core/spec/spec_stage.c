@@ -39,8 +39,8 @@ static const struct spec_key stage_keys[] = {
     {"twin", KEY_OPEN},
     {"extends", KEY_LATER},
     {"from", KEY_OPEN},
-    {"to", KEY_LATER},
-    {"auth", KEY_LATER},
+    {"to", KEY_OPEN},
+    {"auth", KEY_OPEN},
     {"framework", KEY_OPEN},
     {"source_dir", KEY_OPEN},
     {"entry_point", KEY_OPEN},
@@ -129,8 +129,8 @@ static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct s
 {
     static const char *const kinds[] = {"jobs"};
     static const char *const kinds_later[] = {"lustre", "endpoint", NULL};
-    static const char *const workers[] = {"download", "index"};
-    static const char *const workers_later[] = {"copy", "train-sample", NULL};
+    static const char *const workers[] = {"download", "index", "copy"};
+    static const char *const workers_later[] = {"train-sample", NULL};
     struct spec_node at;
     int i;
     if (spec_child(r, p, "kind", false, &at) &&
@@ -189,7 +189,7 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
         s->image = ""; /* spec_training_read puts AWS's here */
     } else if (s->worker == WORKER_NONE) {
         spec_fault(r, p, "required",
-                   "worker: download or index, image: REPOSITORY@sha256:..., or framework: "
+                   "worker: copy, download or index, image: REPOSITORY@sha256:..., or framework: "
                    "pytorch 1.12",
                    "what the stage runs is not said");
     } else if (s->image == NULL) {

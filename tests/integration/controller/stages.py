@@ -15,7 +15,7 @@ PARTS, ROWS = 2, 12
 
 
 def pipeline(s, name):
-    """download by number -> index of what it made"""
+    """copy from another bucket -> download by number -> index of what it made"""
     return f"""version: 1
 name: {name}
 vars: {{root: "s3://drover-test"}}
@@ -30,13 +30,22 @@ stages:
     path_prefix: /opt/ml/input/data/images
     hyperparameters: {{sample: 0.5, progress_interval: 1}}
     done_if: {{manifest: "{{root}}/index/"}}
+  - name: metadata
+    worker: copy
+    from: "s3://laion/meta/*.parquet"
+    to: "{{root}}/meta/{{part:05d}}.parquet"
+    instance_type: ml.m5.large
+    max_runtime: 5m
+    hyperparameters: {{expect_files: {PARTS}, progress_interval: 1}}
+    done_if: {{manifest: "{{root}}/meta/"}}
   - name: download
+    needs: metadata
     worker: download
     fan_out: {{count: {PARTS}}}
     instance_type: ml.c5.xlarge
     max_runtime: 5m
     hyperparameters:
-      url_list: "{{root}}/meta/part-{{part:05d}}.parquet"
+      url_list: "{{root}}/meta/{{part:05d}}.parquet"
       output_folder: "{{root}}/images/{{part:05d}}/"
       timeout: 2
       processes_count: 1
@@ -56,20 +65,21 @@ def states(c):
 
 
 def campaign(s, tap):
-    meta = s.dir + "/aws/s3/drover-test/meta"
-    for i, name in enumerate(sorted(os.listdir(meta))):
-        os.rename(f"{meta}/{name}", f"{meta}/part-{i:05d}.parquet")
+    os.makedirs(s.dir + "/aws/s3/laion")
+    os.rename(s.dir + "/aws/s3/drover-test/meta", s.dir + "/aws/s3/laion/meta")
     text = pipeline(s, "pipe")
     plan = s.api("POST", "/campaigns?dry_run=true", text, {"Content-Type": "application/yaml"})
     rows = [(x["name"], x["fan_out"], x["parts"]) for x in plan["stages"]]
-    tap.eq(rows, [("download", "count", PARTS), ("index", "none", 1)], "the plan has the stages in the order of their needs")
+    tap.eq(rows, [("metadata", "none", 1), ("download", "count", PARTS), ("index", "none", 1)], "the plan has the stages in the order of their needs")
     cid = s.submit(text)
     c = wait_for(lambda: s.ended(cid), 90, "the end", step=0.1)
-    tap.eq((c["state"], states(c)), ("succeeded", {"download": "succeeded", "index": "succeeded"}), "download and index succeed")
+    tap.eq((c["state"], states(c)), ("succeeded", dict.fromkeys(("metadata", "download", "index"), "succeeded")), "copy, download and index succeed")
     jobs = {j["name"].split("-", 2)[2]: j for j in s.oracle("jobs")["jobs"]}
-    last = max(j["ended"] for n, j in jobs.items() if n.startswith("download"))
-    first = min(j["created"] for n, j in jobs.items() if n.startswith("index"))
-    tap.ok(len(jobs) == PARTS + 1 and first >= last, "one job each, the index after the last download", sorted(jobs))
+    span = lambda stage, key, pick: pick(j[key] for n, j in jobs.items() if n.startswith(stage))  # noqa: E731
+    tap.ok(len(jobs) == PARTS + 2 and span("metadata", "ended", max) <= span("download", "created", min) and
+           span("download", "ended", max) <= span("index", "created", min), "one job each, a stage after those it needs", sorted(jobs))
+    m = json.loads(load(s, "meta/_manifest.json"))
+    tap.eq([o["key"] for o in m["objects"]], [f"{i:05d}.parquet" for i in range(PARTS)] + ["_files.jsonl"], "the copy's manifest names the files")
     m = json.loads(load(s, "index/_manifest.json"))
     lines = [json.loads(x) for x in load(s, "index/index.jsonl").splitlines()]
     good = sum(json.loads(load(s, f"images/{i:05d}/_manifest.json"))["successes"] for i in range(PARTS))

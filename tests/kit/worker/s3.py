@@ -13,13 +13,13 @@ PIECES = (".parquet", ".tar", "_stats.json")
 class Local:
     """One running drover-local with the buckets data and locked (read-only)."""
 
-    def __init__(self, d):
+    def __init__(self, d, **config_more):
         self.root = os.path.join(d, "local")
         self.buckets = os.path.join(self.root, "s3")
         os.makedirs(os.path.join(self.buckets, "data", "meta"))
         os.makedirs(os.path.join(self.buckets, "locked"))
         config = os.path.join(d, "local.json")
-        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"]}, open(config, "w"))
+        json.dump({"credentials": {KEY: SECRET}, "denied_buckets": ["locked"], **config_more}, open(config, "w"))
         port = os.path.join(d, "port")
         self.p = subprocess.Popen([os.path.join(TOP, "build/bin/drover-local"), "--root", self.root, "--listen", "127.0.0.1:0",
                                    "--config", config, "--port-file", port],

@@ -18,9 +18,9 @@ static const struct {
     const char *prefix; /* of X-Amz-Target */
     const char *service;
 } targets[] = {
-    {"SageMaker.", "sagemaker"},
-    {"ServiceQuotasV20190624.", "servicequotas"},
-    {"Logs_20140328.", "logs"},
+    {"SageMaker.", "sagemaker"}, {"ServiceQuotasV20190624.", "servicequotas"},
+    {"Logs_20140328.", "logs"},  {"secretsmanager.", "secretsmanager"},
+    {"AmazonSSM.", "ssm"},
 };
 static const struct {
     const char *service;
@@ -41,6 +41,8 @@ static const struct {
     {"logs", "DescribeLogStreams", "logStreamNamePrefix", logs_describe_streams},
     {"logs", "GetLogEvents", "logStreamName", logs_get_events},
     {"logs", "FilterLogEvents", "logStreamNamePrefix", logs_filter_events},
+    {"secretsmanager", "GetSecretValue", "SecretId", secrets_get},
+    {"ssm", "GetParameter", "Name", secrets_get_parameter},
 };
 
 bool dispatch_wants_upload(const struct request *r)
@@ -297,7 +299,7 @@ static void request_judge(struct request *r)
         return;
     }
     bool anonymous = strcmp(r->service, "metadata") == 0 ||
-                     strcmp(r->operation, "AssumeRoleWithWebIdentity") == 0;
+                     strcmp(r->operation, "AssumeRoleWithWebIdentity") == 0 || s3_is_public(r);
     if (!anonymous && !auth_check(r, &app->set)) {
         return;
     }

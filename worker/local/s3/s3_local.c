@@ -431,17 +431,31 @@ static void bucket_operate(struct request *r, const char *bucket)
     }
 }
 
-static bool bucket_denied(const struct request *r, const char *bucket)
+static bool is_named(const json_t *buckets, const char *bucket)
 {
     size_t i;
     json_t *name;
-    json_array_foreach(r->app->set.denied_buckets, i, name)
+    json_array_foreach(buckets, i, name)
     {
         if (json_is_string(name) && strcmp(json_string_value(name), bucket) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool bucket_denied(const struct request *r, const char *bucket)
+{
+    return is_named(r->app->set.denied_buckets, bucket);
+}
+
+bool s3_is_public(const struct request *r)
+{
+    char bucket[S3_BUCKET_MAX];
+    char key[S3_KEY_MAX + 1];
+    bool reads = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
+    return strcmp(r->service, "s3") == 0 && reads && request_header(r, "authorization").p == NULL &&
+           s3_target(r, bucket, key) && is_named(r->app->set.public_buckets, bucket);
 }
 
 static void object_operate(struct request *r, const char *bucket, const char *key)

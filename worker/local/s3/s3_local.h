@@ -12,6 +12,8 @@ bool s3_target(const struct request *r, char bucket[static S3_BUCKET_MAX],
                char key[static S3_KEY_MAX + 1]);
 /* Name of the requested operation, static; "" when it is not supported. */
 const char *s3_operation(const struct request *r);
+/* True for an unsigned read of a bucket in the setting public_buckets. */
+bool s3_is_public(const struct request *r);
 /* True when the request's body goes to a file. */
 bool s3_wants_upload(const char *method);
 /* Answer the request. Needs no lock. */

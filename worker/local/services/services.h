@@ -10,6 +10,9 @@ void sts_handle(struct request *r);
 void logs_describe_streams(struct request *r);
 void logs_get_events(struct request *r);
 void logs_filter_events(struct request *r);
+/* secrets_local.c: GetSecretValue of Secrets Manager, GetParameter of Systems Manager. */
+void secrets_get(struct request *r);
+void secrets_get_parameter(struct request *r);
 /* quotas_local.c: Service Quotas from the configuration. */
 void quotas_list(struct request *r);
 void quotas_get(struct request *r);

@@ -201,7 +201,7 @@ static const struct mistake {
     {"name: download", "name: Down load", "pattern", 5, "Down load"},
     {"name: download", "name: download\n    needs: download", "cycle", 6, "itself"},
     {"name: download", "name: download\n    needs: [a]", "unknown_stage", 6, "'a'"},
-    {"worker: download", "worker: copy", "unsupported", 6, "copy"},
+    {"worker: download", "worker: train-sample", "unsupported", 6, "train-sample"},
     {"worker: download", "worker: downlaod", "value", 6, "downlaod"},
     {"worker: download", "kind: endpoint", "unsupported", 6, "endpoint"},
     {"worker: download", "extends: other", "unsupported", 6, "extends"},

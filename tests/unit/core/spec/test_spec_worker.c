@@ -29,6 +29,16 @@
     "      url_list: \"{bucket}/meta/{part:05d}.parquet\"\n"                                       \
     "      output_folder: \"{bucket}/img/{part:05d}/\"\n"
 
+#define COPY                                                                                       \
+    "name: c1\n"                                                                                   \
+    "stages:\n"                                                                                    \
+    "  - name: copy\n"                                                                             \
+    "    worker: copy\n"                                                                           \
+    "    from: \"https://host/part-[000-127].parquet\"\n"                                          \
+    "    to: \"{bucket}/meta/{part:05d}.parquet\"\n"                                               \
+    "    instance_type: ml.m5.large\n"                                                             \
+    "    max_runtime: 2h\n"
+
 static char *with(const char *base, const char *from, const char *to)
 {
     const char *at = strstr(base, from);
@@ -59,6 +69,16 @@ static const char *hyper(const struct spec_stage *s, const char *key)
         }
     }
     return "";
+}
+
+static const struct spec_stage *stage_with(struct parsed **ret, const char *base, const char *from,
+                                           const char *to)
+{
+    AUTO_FREE char *text = with(base, from, to);
+    *ret = parse(text);
+    show(&(*ret)->faults);
+    assert_true((*ret)->good);
+    return (*ret)->spec->stages[0];
 }
 
 /* The stage as the leader reads it from the store. */
@@ -133,6 +153,89 @@ static void test_spec_worker__counted_parts_have_numbers_and_no_input(void **sta
     parsed_free(p);
 }
 
+static void test_spec_worker__copy_of_many_files_leaves_their_names_to_the_job(void **state)
+{
+    (void)state;
+    struct parsed *p = parse(COPY);
+    show(&p->faults);
+    assert_true(p->good);
+    const struct spec_stage *s = stored_stage(p, 0);
+    assert_int_equal(s->worker, WORKER_COPY);
+    assert_int_equal(s->fan_out, FAN_OUT_NONE);
+    assert_string_equal(hyper(s, "from"), "https://host/part-[000-127].parquet");
+    assert_string_equal(hyper(s, "to"), "s3://acme/meta/{{part:05d}}.parquet");
+    assert_string_equal(s->output, "s3://acme/meta/");
+    assert_string_equal(hyper(s, "output_folder"), s->output);
+    parsed_free(p);
+    s = stage_with(&p, COPY, "{bucket}/meta/{part:05d}",
+                   "{bucket}/{campaign}/{{x}}/{stem}/{file_name}");
+    assert_string_equal(hyper(s, "to"),
+                        "s3://acme/{campaign}/{{{{x}}}}/{{stem}}/{{file_name}}.parquet");
+    assert_string_equal(s->output, "s3://acme/{campaign}/{{{{x}}}}/");
+    parsed_free(p);
+    s = stage_with(&p, COPY, "\"https://host/part-[000-127].parquet\"",
+                   "[\"s3://a-b/x\", \"http://h/y\"]");
+    assert_string_equal(hyper(s, "from"), "s3://a-b/x http://h/y");
+    parsed_free(p);
+}
+
+static void test_spec_worker__copy_of_a_file_a_job(void **state)
+{
+    (void)state;
+    struct parsed *p;
+    const struct spec_stage *s =
+        stage_with(&p, COPY, "    from: \"https://host/part-[000-127].parquet\"\n",
+                   "    fan_out: {from: \"s3://laion/*.parquet\"}\n");
+    assert_string_equal(hyper(s, "from"), "{uri}");
+    assert_string_equal(hyper(s, "to"), "s3://acme/meta/{part:05d}.parquet");
+    assert_string_equal(s->output, "s3://acme/meta/_copy/{part:05d}/");
+    parsed_free(p);
+    s = stage_with(&p, COPY, "    from: \"https://host/part-[000-127].parquet\"\n",
+                   "    fan_out: {count: 128}\n    from: \"https://host/{part:03d}.parquet\"\n");
+    assert_string_equal(hyper(s, "from"), "https://host/{part:03d}.parquet");
+    parsed_free(p);
+    s = stage_with(&p, COPY, "    to: \"{bucket}/meta/{part:05d}.parquet\"\n",
+                   "    fan_out: {count: 128}\n    to: \"{bucket}/meta/{part:05d}/{file_name}\"\n");
+    assert_string_equal(hyper(s, "to"), "s3://acme/meta/{part:05d}/{{file_name}}");
+    assert_string_equal(s->output, "s3://acme/meta/{part:05d}/");
+    parsed_free(p);
+}
+
+static void test_spec_worker__the_example_is_read_as_it_stands(void **state)
+{
+    (void)state;
+    AUTO_FREE char *text = file_text("deploy/examples/laion-pipeline.yaml");
+    const struct spec_defaults none = {0};
+    struct parsed *p = parse_with(text, &none);
+    show(&p->faults);
+    assert_true(p->good);
+    assert_int_equal(p->spec->stages_n, 3);
+    assert_int_equal(p->spec->stages[0]->worker, WORKER_COPY);
+    assert_int_equal(p->spec->stages[1]->fan_out_count, 128);
+    assert_int_equal(p->spec->stages[2]->worker, WORKER_INDEX);
+    parsed_free(p);
+}
+
+static void test_spec_worker__a_secret_is_a_reference(void **state)
+{
+    (void)state;
+    struct parsed *p;
+    const struct spec_stage *s = stage_with(
+        &p, COPY, "max_runtime: 2h",
+        "auth: {secret: \"arn:aws:ssm:us-east-1:1:parameter/x\", header: X-Key, prefix: \"t \"}");
+    assert_string_equal(hyper(s, "secret"), "arn:aws:ssm:us-east-1:1:parameter/x");
+    assert_string_equal(hyper(s, "auth_header"), "X-Key");
+    assert_string_equal(hyper(s, "auth_prefix"), "t ");
+    parsed_free(p);
+    p = parse("name: c1\nstages:\n  - {name: c, worker: copy, from: \"https://h/x\", to: "
+              "\"s3://acme/x\", instance_type: ml.m5.large, auth: {secret: hunter2}}\n");
+    show(&p->faults);
+    assert_int_equal(p->faults.n, 1);
+    assert_null(strstr(p->faults.at[0].message, "hunter2"));
+    assert_string_equal(p->faults.at[0].code, "secret");
+    parsed_free(p);
+}
+
 static void test_spec_worker__one_mistake_one_fault(void **state)
 {
     (void)state;
@@ -153,6 +256,23 @@ static void test_spec_worker__one_mistake_one_fault(void **state)
         {INDEX, "max_runtime: 2h", "verify: artifacts", "conflict", 8, "worker index"},
         {INDEX, "max_runtime: 2h", "command: [x]", "conflict", 8, "command"},
         {INDEX, "max_runtime: 2h", "fan_out: {count: 2}", "conflict", 6, "same place"},
+        {COPY, "    from: \"https://host/part-[000-127].parquet\"\n", "", "required", 3, "from"},
+        {COPY, "    to: \"{bucket}/meta/{part:05d}.parquet\"\n", "", "required", 3, "to"},
+        {COPY, "https://host", "ftp://host", "pattern", 5, "ftp://"},
+        {COPY, "https://host/", "https://host/a b", "pattern", 5, "blank"},
+        {COPY, "{part:05d}.parquet", "", "pattern", 6, "end in a name"},
+        {COPY, "{part:05d}", "{uri}", "pattern", 6, "made of"},
+        {COPY, "{part:05d}", "{attempt}", "pattern", 6, "retry"},
+        {COPY, "{bucket}/meta", "/meta", "pattern", 6, "/meta"},
+        {COPY, "max_runtime: 2h", "auth: {header: X}", "required", 8, "secret"},
+        {COPY, "max_runtime: 2h", "auth: token", "type", 8, "a map"},
+        {COPY, "max_runtime: 2h", "network_isolation: true", "conflict", 8, "copy"},
+        {COPY, "max_runtime: 2h", "path_prefix: /x", "conflict", 8, "path_prefix"},
+        {COPY, "max_runtime: 2h", "fan_out: {count: 2}\n    hyperparameters: {to: x}", "conflict",
+         6, "twice"},
+        {COPY, "{part:05d}.parquet\"", "all\"\n    fan_out: {count: 2}", "conflict", 6,
+         "same place"},
+        {INDEX, "max_runtime: 2h", "to: \"{bucket}/x\"", "conflict", 8, "does not read 'to'"},
         {COUNTED, "{count: 128}", "{count: 0}", "range", 5, "0"},
         {COUNTED, "{count: 128}", "{count: many}", "type", 5, "whole"},
         {COUNTED, "{count: 128}", "{count: 2, from: \"{bucket}/*\"}", "conflict", 5, "alone"},
@@ -174,6 +294,10 @@ int main(void)
         cmocka_unit_test(test_spec_worker__index_gets_its_keys_as_settings),
         cmocka_unit_test(test_spec_worker__the_job_runs_index),
         cmocka_unit_test(test_spec_worker__counted_parts_have_numbers_and_no_input),
+        cmocka_unit_test(test_spec_worker__copy_of_many_files_leaves_their_names_to_the_job),
+        cmocka_unit_test(test_spec_worker__copy_of_a_file_a_job),
+        cmocka_unit_test(test_spec_worker__a_secret_is_a_reference),
+        cmocka_unit_test(test_spec_worker__the_example_is_read_as_it_stands),
         cmocka_unit_test(test_spec_worker__one_mistake_one_fault),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
