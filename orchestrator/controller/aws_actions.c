@@ -114,19 +114,26 @@ static bool write_recast(struct controller *c, void *arg, struct err *err)
 }
 
 /* The job under its name is ours all the same, of an intent whose row was lost: the attempt is that
- * job. Read whole again, by a takeover from ourselves. True: nothing else is to be concluded. */
-static bool recast(struct controller *c, struct live_attempt *a, const struct job_description *job)
+ * job. Read whole again, by a takeover from ourselves. */
+static void recast(struct controller *c, struct live_attempt *a)
 {
-    struct recast_arg r = {.attempt = a};
+    struct recast_arg r = {.attempt = a, .as = *a->io->recast};
     struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
-    if (!adoption_recast(&c->state, a, job, &r.as)) {
-        return false;
-    }
+    free(a->io->recast);
+    a->io->recast = NULL;
     if (parking_tx(c, who, write_recast, &r)) {
         log_event(LOG_WARN, "job_adopted", LF_S("job", a->row.name.s));
         leader_lose(c, "adopted", NULL);
     }
-    return true;
+}
+
+void aws_actions_record(struct controller *c)
+{
+    for (size_t i = 0; i < c->state.attempts_n && c->leading; i++) {
+        if (c->state.attempts[i]->io->recast != NULL) {
+            recast(c, c->state.attempts[i]);
+        }
+    }
 }
 
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,
@@ -139,8 +146,12 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     if (f != NULL) {
         count_failure(f);
     }
-    if (!failed && !not_found && recast(io->c, a, job)) {
-        failed = true; /* asked again, unless it is read again first */
+    struct intent as;
+    if (!failed && !not_found && adoption_recast(&io->c->state, a, job, &as)) {
+        failed = true; /* nothing is concluded: asked again, unless it is read again first */
+        free(io->recast);
+        io->recast = xmalloc(sizeof *io->recast);
+        *io->recast = as;
     }
     struct fact fact = leader_describe_answer(a, job, not_found, failed, clock_boot_us());
     attempt_fact(a, &fact);

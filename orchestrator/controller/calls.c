@@ -25,6 +25,7 @@ void attempt_remove(struct controller *c, struct live_attempt *a)
     output_cancel(a->io->check);
     job_log_cancel(a->io->log);
     forget_progress(a);
+    free(a->io->recast);
     free(a->io);
     a->io = NULL;
     leader_state_remove_attempt(&c->state, a);
@@ -43,4 +44,13 @@ void pool_remove(struct controller *c, struct live_pool *p)
     free(p->io);
     p->io = NULL;
     leader_state_remove_pool(&c->state, p);
+}
+
+struct job_summary *job_summaries_dup(const struct job_summary *jobs, size_t n)
+{
+    struct job_summary *ret = xmalloc((n + 1) * sizeof *ret);
+    if (n > 0) {
+        memcpy(ret, jobs, n * sizeof *ret);
+    }
+    return ret;
 }

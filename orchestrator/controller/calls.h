@@ -2,6 +2,9 @@
 #pragma once
 #include "shell.h"
 
+/* A copy of what a callback was given, so that the next tick can take it. Malloc'd, never NULL. */
+struct job_summary *job_summaries_dup(const struct job_summary *jobs, size_t n);
+
 struct progress_look { /* outlives its attempt when that ends while the answer is under way */
     struct live_attempt *attempt; /* NULL: nobody waits for it any more */
     struct controller *c;

@@ -65,7 +65,6 @@ static void lead(struct controller *c, int64_t epoch, int64_t asked_us)
 {
     struct err err = ERR_INIT;
     c->leading = true;
-    c->swept = false;
     call_pace_lead(&c->pace, clock_mono_us());
     c->state.epoch = epoch;
     const struct lease_terms terms = lease_terms_of(c);

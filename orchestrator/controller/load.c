@@ -31,8 +31,7 @@ void view_free(struct controller *c)
     observe_cancel(c);
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
-    sagemaker_cancel(c->stray_call);
-    c->stray_call = NULL;
+    strays_cancel(c);
     while (c->state.attempts_n > 0) {
         attempt_remove(c, c->state.attempts[c->state.attempts_n - 1]);
     }

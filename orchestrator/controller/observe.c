@@ -2,6 +2,7 @@
  * looked at by Describe. Quotas are read here too: unreadable means nothing is intended. */
 #include "observe.h"
 #include "attempt.h"
+#include "calls.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -30,11 +31,23 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
     }
     atomic_store(&c->status->aws_ok, true);
     c->state.act |= call_pace_answered(&c->pace, clock_mono_us());
-    orphan_sweep_listed(c, jobs, n);
-    for (size_t i = 0; i < n && c->leading; i++) {
+    free(c->listed);
+    c->listed = job_summaries_dup(jobs, n);
+    c->listed_n = n;
+    c->listed_us = clock_boot_us();
+}
+
+void list_tick(struct controller *c)
+{
+    AUTO_FREE struct job_summary *jobs = TAKE(c->listed);
+    if (jobs == NULL) {
+        return;
+    }
+    orphan_sweep_listed(c, jobs, c->listed_n);
+    for (size_t i = 0; i < c->listed_n && c->leading; i++) {
         struct live_attempt *a;
         struct fact fact;
-        if (leader_listed(&c->state, &jobs[i], clock_boot_us(), &a, &fact)) {
+        if (leader_listed(&c->state, &jobs[i], c->listed_us, &a, &fact)) {
             attempt_fact(a, &fact);
         }
     }
@@ -153,6 +166,8 @@ void observe_cancel(struct controller *c)
 {
     sagemaker_cancel(c->listing);
     c->listing = NULL;
+    free(c->listed);
+    c->listed = NULL;
     quotas_cancel(c->quota_reading);
     c->quota_reading = NULL;
     quotas_forget(c);

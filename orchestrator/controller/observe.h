@@ -3,6 +3,8 @@
 #include "shell.h"
 
 void observe_start(struct controller *c);
+/* What a List has shown since the last tick. */
+void list_tick(struct controller *c);
 void quota_start(struct controller *c);
 /* Writes the quotas that were read since the last tick. */
 void quota_tick(struct controller *c);

@@ -1,23 +1,12 @@
-/* Jobs that read like ours and that no live attempt stands for. A database that failed over may
- * have lost its newest commits, a restored one more, and with them the rows of jobs that run and
- * cost money; a Create that was given up may land late. So before the first intent of an epoch
- * everything with our prefix that is younger than the newest intent we know of is listed, and later
- * each List is looked through. One by one it is decided whose such a job is:
- *  - it has the very name that one of our parts would have had: it is ours. It is adopted as that
- *    attempt, of unknown outcome; where that cannot be, it is held as a stray;
- *  - its attempt is void: it goes on when nothing has replaced it, else it is a stray to be
- *    stopped;
- *  - it carries our drover-install tag: a stray of a campaign that we have lost;
- *  - anything else is nobody's business.
- * No intent commits before all that the first list has shown is decided. */
+/* Carries core/leader/sweep.h: lists, asks about each unknown name, and writes what is decided.
+ * Answers are noted in the callbacks and taken in the next tick. */
 #include "orphan_sweep.h"
-#include "common/cleanup.h"
+#include "calls.h"
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
-#include "common/retry.h"
-#include "core/leader/adoption.h"
 #include "core/leader/strays.h"
+#include "core/leader/sweep.h"
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"
@@ -25,41 +14,37 @@
 #include "store/leader/strays.h"
 #include <stdio.h>
 
-#define AGAIN_US     USEC_PER_SEC
-#define AGAIN_MAX_US (60 * USEC_PER_SEC)
-#define BATCH        500
+#define BATCH 500
 
-struct undecided {
-    struct unknown_name job;
-    char arn[257];
-    int failures;
-    int64_t next_us; /* boot */
-    /* once it is known to be ours by its name */
-    struct adoption_place place;
-    int64_t task_id; /* 0: it is not */
+struct sweep_answer { /* of the question that was under way */
+    enum { NO_ANSWER, TAG_ANSWER, DESCRIBE_ANSWER } kind;
+    bool failed, not_found;
+    struct aws_failure failure;
+    char tag[64];
+    struct job_description job;
 };
 
 struct orphan_sweep {
     struct sagemaker_call *list, *call;
-    bool listed; /* the first list of this epoch */
-    int64_t list_us;
-    struct undecided *jobs; /* the one under way is at `at` */
-    size_t n, at;
-    int adopted;
-    struct name_set seen; /* decided, or in jobs */
+    struct sweep s;
+    size_t at;                  /* of the question under way */
+    struct job_summary *listed; /* the first list, noted; malloc'd */
+    size_t listed_n;
+    bool list_answered, list_failed;
+    struct sweep_answer answer;
 };
 
 void orphan_sweep_cancel(struct controller *c)
 {
-    struct orphan_sweep *s = c->sweep;
-    if (s == NULL) {
+    struct orphan_sweep *o = c->sweep;
+    if (o == NULL) {
         return;
     }
-    sagemaker_cancel(s->list);
-    sagemaker_cancel(s->call);
-    name_set_clear(&s->seen);
-    free(s->jobs);
-    free(s);
+    sagemaker_cancel(o->list);
+    sagemaker_cancel(o->call);
+    sweep_clear(&o->s);
+    free(o->listed);
+    free(o);
     c->sweep = NULL;
 }
 
@@ -71,70 +56,42 @@ static struct orphan_sweep *sweep_of(struct controller *c)
     return c->sweep;
 }
 
-/* The job under way is decided. */
-static void decided(struct controller *c)
+bool orphan_sweep_lets_intend(struct controller *c)
 {
-    struct orphan_sweep *s = c->sweep;
-    s->jobs[s->at] = s->jobs[--s->n];
+    return sweep_lets_intend(&sweep_of(c)->s, &c->state);
 }
 
-static void later(struct controller *c)
-{
-    struct undecided *u = &c->sweep->jobs[c->sweep->at];
-    u->failures = MIN(u->failures + 1, 1000);
-    u->next_us = clock_boot_us() + retry_step_us(AGAIN_US, AGAIN_MAX_US, u->failures - 1);
-}
-
-struct sweep_verdict {
+struct sweep_write {
     const struct job_description *job;
-    const struct undecided *u;
-    struct stray_row stray;
+    const struct sweep_job *u;
+    struct stray_row row;
     bool written;
 };
 
 static bool write_stray(struct controller *c, void *arg, struct err *err)
 {
-    struct sweep_verdict *v = arg;
-    return store_stray_put(c->store, &v->stray, &v->written, err);
+    struct sweep_write *v = arg;
+    return store_stray_put(c->store, &v->row, &v->written, err);
 }
 
-/* Held, with slots and money, until it ends. */
-static void hold(struct controller *c, const struct job_description *job, const char *why)
+static enum sweep_then hold(struct controller *c, struct sweep_write *v)
 {
     struct err err;
-    const struct undecided *u = &c->sweep->jobs[c->sweep->at];
-    struct sweep_verdict v = {.job = job, .u = u};
-    if (!leader_plan_stray(&c->state, job, u->arn, why, &v.stray)) {
-        log_event(LOG_ERROR, "stray_job", LF_S("job", job->name),
-                  LF_S("remedy", "it does not say what it uses: look at it at SageMaker"));
-        decided(c);
-        return;
-    }
-    v.stray.campaign_id = u->task_id != 0 ? u->place.campaign_id : 0;
-    v.stray.task_id = u->task_id;
-    v.stray.n = u->task_id != 0 ? u->place.n : 0;
-    v.stray.attempt_id = u->task_id != 0 ? job->attempt_id : 0;
-    enum tx_meaning meaning = leader_try(c, write_stray, &v, &err);
-    if (meaning == TX_LOST) {
-        return;
-    }
-    if (meaning == TX_BUSY) {
-        later(c);
-        return;
-    }
+    v->written = false;
+    enum tx_meaning meaning = leader_try(c, write_stray, v, &err);
     if (meaning == TX_REFUSED) {
-        log_event(LOG_ERROR, "stray_not_written", LF_S("job", job->name), LF_ERR(&err));
-    } else if (v.written) {
-        leader_apply_stray(&c->state, &v.stray);
-        log_event(LOG_WARN, "stray_found", LF_S("job", job->name), LF_S("why", why),
+        log_event(LOG_ERROR, "stray_not_written", LF_S("job", v->row.name), LF_ERR(&err));
+    } else if (meaning == TX_DONE && v->written) {
+        leader_apply_stray(&c->state, &v->row);
+        log_event(LOG_WARN, "stray_found", LF_S("job", v->row.name), LF_S("why", v->row.why),
                   LF_S("remedy", "drover strays shows it"));
     }
-    decided(c);
+    return sweep_held(meaning);
 }
 
 static bool write_adopted(struct controller *c, void *arg, struct err *err)
 {
-    struct sweep_verdict *v = arg;
+    struct sweep_write *v = arg;
     struct adoption a;
     int64_t task_id = 0;
     if (!adoption_of(&c->state, c->cfg.job_prefix, v->job, &v->u->place, v->u->task_id, &a)) {
@@ -149,98 +106,115 @@ static bool write_adopted(struct controller *c, void *arg, struct err *err)
 
 static bool write_revived(struct controller *c, void *arg, struct err *err)
 {
-    struct sweep_verdict *v = arg;
+    struct sweep_write *v = arg;
     return store_attempt_revive(c->store, c->state.epoch, v->job->name, v->job->request_hash,
-                                v->stray.reserved_musd, &v->written, err);
+                                v->row.reserved_musd, &v->written, err);
 }
 
-/* True: the job is an attempt again, or will be tried later, or the leadership is lost. */
-static bool taken(struct controller *c, leader_fn *fn, struct sweep_verdict *v, const char *event)
+static enum sweep_then take(struct controller *c, leader_fn *fn, struct sweep_write *v,
+                            const char *event)
 {
     struct err err;
     enum tx_meaning meaning = leader_try(c, fn, v, &err);
-    if (meaning == TX_BUSY) {
-        later(c);
-    } else if (meaning == TX_REFUSED) {
-        /* The database refuses its rows: the job is held as a stray, and the log says so. */
+    if (meaning == TX_REFUSED) {
         parking_refuse(c, PARKING_ATTEMPT(v->u->place.campaign_id, v->job->attempt_id), meaning,
                        &err);
-        return !c->leading;
-    } else if (meaning == TX_DONE && v->written) {
-        log_event(LOG_WARN, event, LF_S("job", v->job->name));
-        c->sweep->adopted++;
-        decided(c);
-    } else if (meaning == TX_DONE) {
-        return false;
     }
-    return true;
+    enum sweep_then then = sweep_taken(meaning, v->written, &v->row);
+    if (then == SWEEP_ADOPTED) {
+        log_event(LOG_WARN, event, LF_S("job", v->job->name));
+    }
+    return then;
 }
 
-static void decide(struct controller *c, const struct job_description *job)
+static enum sweep_then described(struct controller *c, const struct sweep_answer *a)
 {
-    struct undecided *u = &c->sweep->jobs[c->sweep->at];
-    struct sweep_verdict v = {.job = job, .u = u};
-    if (u->task_id != 0) {
-        if (!taken(c, write_adopted, &v, "job_adopted")) {
-            hold(c, job, "unplaced");
-        }
-    } else if (!u->job.is_void) {
-        hold(c, job, "lost");
-    } else if (job->request_hash[0] == '\0' ||
-               !leader_plan_stray(&c->state, job, u->arn, "void", &v.stray)) {
-        decided(c); /* somebody else's job under a name that no attempt of ours has had */
-    } else if (!taken(c, write_revived, &v, "void_attempt_alive")) {
-        hold(c, job, "void");
+    struct orphan_sweep *o = c->sweep;
+    struct sweep_write v = {.job = a->not_found ? NULL : &a->job, .u = &o->s.jobs[o->at]};
+    enum sweep_then then =
+        sweep_described(&c->state, v.u, v.job, a->failed ? &a->failure : NULL, &v.row);
+    if (then == SWEEP_ADOPT) {
+        then = take(c, write_adopted, &v, "job_adopted");
+    } else if (then == SWEEP_REVIVE) {
+        then = take(c, write_revived, &v, "void_attempt_alive");
     }
+    if (then == SWEEP_HOLD && c->leading) {
+        then = hold(c, &v);
+    } else if (then == SWEEP_UNTOLD) {
+        log_event(LOG_ERROR, "stray_job", LF_S("job", a->job.name),
+                  LF_S("remedy", "it does not say what it uses: look at it at SageMaker"));
+    }
+    return then;
+}
+
+static void note(struct controller *c, const struct aws_failure *f)
+{
+    struct orphan_sweep *o = c->sweep;
+    o->call = NULL;
+    o->answer.failed = f != NULL;
+    o->answer.failure = f != NULL ? *f : (struct aws_failure){.outcome = AWS_OK};
+    c->state.act = true;
+    metric_add(METRIC_AWS_ERRORS, f != NULL);
 }
 
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,
                         const struct aws_failure *f)
 {
     struct controller *c = ctx;
-    c->sweep->call = NULL;
-    c->state.act = true;
-    if (f != NULL) {
-        metric_add(METRIC_AWS_ERRORS, 1);
-        later(c);
-    } else if (not_found) {
-        decided(c);
-    } else {
-        decide(c, job);
+    struct sweep_answer *a = &c->sweep->answer;
+    note(c, f);
+    a->kind = DESCRIBE_ANSWER;
+    a->not_found = f == NULL && not_found;
+    if (f == NULL && !not_found) {
+        a->job = *job;
     }
-}
-
-static void describe(struct controller *c)
-{
-    struct orphan_sweep *s = c->sweep;
-    metric_add(METRIC_AWS_REQUESTS, 1);
-    s->call = sagemaker_describe(c->aws, lease_gate(c), s->jobs[s->at].job.name, on_describe, c);
 }
 
 static void on_tag(void *ctx, const char *value, const struct aws_failure *f)
 {
     struct controller *c = ctx;
-    struct orphan_sweep *s = c->sweep;
-    s->call = NULL;
-    c->state.act = true;
-    metric_add(METRIC_AWS_ERRORS, f != NULL);
-    if (f == NULL && strcmp(value, c->state.install_id) == 0) {
-        describe(c);
-    } else if (f == NULL) {
-        decided(c);
-    } else if (f->outcome == AWS_REFUSED) {
-        log_event(LOG_WARN, "tags_unreadable", LF_S("job", s->jobs[s->at].job.name),
-                  LF_S("code", f->code), LF_S("remedy", "allow sagemaker:ListTags"));
-        decided(c);
+    struct sweep_answer *a = &c->sweep->answer;
+    note(c, f);
+    a->kind = TAG_ANSWER;
+    (void)snprintf(a->tag, sizeof a->tag, "%s", f == NULL ? value : "");
+}
+
+static void describe(struct controller *c)
+{
+    struct orphan_sweep *o = c->sweep;
+    metric_add(METRIC_AWS_REQUESTS, 1);
+    o->call = sagemaker_describe(c->aws, lease_gate(c), o->s.jobs[o->at].job.name, on_describe, c);
+}
+
+static void take_answer(struct controller *c)
+{
+    struct orphan_sweep *o = c->sweep;
+    struct sweep_answer a = o->answer;
+    enum sweep_then then;
+    if (a.kind == NO_ANSWER) {
+        return;
+    }
+    o->answer.kind = NO_ANSWER;
+    if (a.kind == DESCRIBE_ANSWER) {
+        then = described(c, &a);
     } else {
-        later(c);
+        then = sweep_tag_answered(a.tag, c->state.install_id, a.failed ? &a.failure : NULL);
+        if (a.failed && then == SWEEP_DECIDED) {
+            log_event(LOG_WARN, "tags_unreadable", LF_S("job", o->s.jobs[o->at].job.name),
+                      LF_S("code", a.failure.code), LF_S("remedy", "allow sagemaker:ListTags"));
+        }
+    }
+    if (then == SWEEP_LOOK) {
+        describe(c);
+    } else {
+        sweep_apply(&o->s, o->at, then, clock_boot_us());
     }
 }
 
 /* Which of our parts would have had this very name? */
 static bool find_task(struct controller *c, void *arg, struct err *err)
 {
-    struct undecided *u = arg;
+    struct sweep_job *u = arg;
     int cursor = 0;
     const char *prefix = c->cfg.job_prefix;
     while (u->task_id == 0 &&
@@ -258,19 +232,23 @@ static bool find_task(struct controller *c, void *arg, struct err *err)
 
 static void ask(struct controller *c)
 {
-    struct orphan_sweep *s = c->sweep;
-    struct undecided *u = &s->jobs[s->at];
-    if (!u->job.is_void && !leader_tx(c, find_task, u)) {
-        if (c->leading) {
-            later(c);
-        }
-    } else if (u->job.is_void || u->task_id != 0) {
+    struct orphan_sweep *o = c->sweep;
+    struct sweep_job *u = &o->s.jobs[o->at];
+    if (sweep_wants_task(u) && !leader_tx(c, find_task, u)) {
+        sweep_apply(&o->s, o->at, c->leading ? SWEEP_LATER : SWEEP_STOP, clock_boot_us());
+        return;
+    }
+    switch (sweep_question(u)) {
+    case SWEEP_ASK_DESCRIBE:
         describe(c);
-    } else if (u->arn[0] == '\0') {
-        decided(c);
-    } else {
+        break;
+    case SWEEP_ASK_TAG:
         metric_add(METRIC_AWS_REQUESTS, 1);
-        s->call = sagemaker_tag(c->aws, lease_gate(c), u->arn, "drover-install", on_tag, c);
+        o->call = sagemaker_tag(c->aws, lease_gate(c), u->arn, "drover-install", on_tag, c);
+        break;
+    case SWEEP_ASK_NOTHING:
+        sweep_apply(&o->s, o->at, SWEEP_DECIDED, clock_boot_us());
+        break;
     }
 }
 
@@ -287,40 +265,22 @@ static bool look_up(struct controller *c, void *arg, struct err *err)
     return names_unknown(c->store, l->names, l->n, &l->unknown, &l->unknown_n, err);
 }
 
-static void queue(struct orphan_sweep *s, const struct lookup *l, const struct job_summary *jobs,
-                  size_t n)
-{
-    s->jobs = xrealloc(s->jobs, (s->n + l->unknown_n + 1) * sizeof *s->jobs);
-    for (size_t i = 0; i < l->unknown_n; i++) {
-        struct undecided *u = &s->jobs[s->n++];
-        *u = (struct undecided){.job = l->unknown[i]};
-        for (size_t k = 0; k < n; k++) {
-            if (strcmp(jobs[k].name, u->job.name) == 0) {
-                (void)snprintf(u->arn, sizeof u->arn, "%s", jobs[k].arn);
-                break;
-            }
-        }
-    }
-}
-
 /* False: the rows could not be read. */
 static bool look_through(struct controller *c, const struct job_summary *jobs, size_t n)
 {
-    struct orphan_sweep *s = sweep_of(c);
+    struct orphan_sweep *o = sweep_of(c);
     for (;;) {
         struct lookup l = {.n = 0};
-        l.n = leader_unknown_names(&c->state, c->cfg.job_prefix, &s->seen, jobs, n, l.names, BATCH);
+        l.n =
+            leader_unknown_names(&c->state, c->cfg.job_prefix, &o->s.seen, jobs, n, l.names, BATCH);
         if (l.n == 0) {
             return true;
         }
         if (!leader_tx(c, look_up, &l)) {
             return false;
         }
-        queue(s, &l, jobs, n);
+        sweep_add(&o->s, l.names, l.n, l.unknown, l.unknown_n, jobs, n);
         free(l.unknown);
-        for (size_t i = 0; i < l.n; i++) {
-            name_set_add(&s->seen, l.names[i]);
-        }
     }
 }
 
@@ -333,18 +293,31 @@ static void on_list(void *ctx, const struct job_summary *jobs, size_t n,
                     const struct aws_failure *f)
 {
     struct controller *c = ctx;
-    struct orphan_sweep *s = c->sweep;
-    s->list = NULL;
-    c->state.act = true;
-    s->list_us = clock_boot_us() + AGAIN_US;
-    if (f != NULL || FP("sweep.after_list")) {
+    struct orphan_sweep *o = c->sweep;
+    o->list = NULL;
+    o->list_answered = c->state.act = true;
+    o->list_failed = f != NULL || FP("sweep.after_list");
+    if (o->list_failed) {
         metric_add(METRIC_AWS_ERRORS, 1);
         if (log_allow("sweep_failed")) {
             log_event(LOG_WARN, "sweep_failed", LF_S("code", f != NULL ? f->code : ""));
         }
         return;
     }
-    s->listed = look_through(c, jobs, n);
+    o->listed = job_summaries_dup(jobs, n);
+    o->listed_n = n;
+}
+
+static void take_list(struct controller *c)
+{
+    struct orphan_sweep *o = c->sweep;
+    if (o->list_answered) {
+        o->list_answered = false;
+        bool through = !o->list_failed && look_through(c, o->listed, o->listed_n);
+        sweep_list_answered(&o->s, through, clock_boot_us());
+        free(o->listed);
+        o->listed = NULL;
+    }
 }
 
 static bool read_newest(struct controller *c, void *arg, struct err *err)
@@ -356,39 +329,55 @@ static void list(struct controller *c)
 {
     char prefix[JOB_PREFIX_MAX + 2];
     usec_t newest = 0;
-    struct orphan_sweep *s = c->sweep;
-    if (s->list != NULL || clock_boot_us() < s->list_us || !leader_tx(c, read_newest, &newest)) {
+    struct orphan_sweep *o = c->sweep;
+    if (o->list != NULL || !sweep_list_due(&o->s, clock_boot_us()) ||
+        !leader_tx(c, read_newest, &newest)) {
         return;
     }
     leader_list_prefix(c->cfg.job_prefix, prefix);
-    /* What an older leader has signed may land until its signatures are over. */
-    leader_list_watch(&c->state, adoption_since(newest),
-                      clock_boot_us() + c->cfg.lease_length_us + c->cfg.signature_window_us,
-                      clock_boot_us());
+    usec_t since = sweep_list_begins(&c->state, newest, c->cfg.lease_length_us,
+                                     c->cfg.signature_window_us, clock_boot_us());
     metric_add(METRIC_AWS_REQUESTS, 1);
-    s->list = sagemaker_list(c->aws, lease_gate(c), prefix, adoption_since(newest), on_list, c);
+    o->list = sagemaker_list(c->aws, lease_gate(c), prefix, since, on_list, c);
+}
+
+/* One question at a time. */
+static void ask_all(struct controller *c)
+{
+    struct orphan_sweep *o = c->sweep;
+    for (size_t at = 0; c->leading && o->call == NULL;) {
+        size_t before = o->s.n;
+        o->at = sweep_due(&o->s, at, clock_boot_us());
+        if (o->at == o->s.n) {
+            return;
+        }
+        ask(c);
+        at = o->at + (o->s.n == before);
+    }
 }
 
 void orphan_sweep_tick(struct controller *c)
 {
-    struct orphan_sweep *s = sweep_of(c);
-    if (!c->swept && !s->listed) {
+    struct orphan_sweep *o = sweep_of(c);
+    take_list(c);
+    if (c->leading) {
+        take_answer(c);
+    }
+    if (c->leading) {
         list(c);
+        ask_all(c);
     }
-    for (s->at = s->call != NULL ? s->at : 0; c->leading && s->call == NULL && s->at < s->n;) {
-        size_t before = s->n;
-        if (clock_boot_us() >= s->jobs[s->at].next_us) {
-            ask(c);
-        }
-        s->at += s->n == before && s->call == NULL;
-    }
-    if (!c->leading || s->call != NULL) {
+    if (!c->leading || o->call != NULL) {
         return;
     }
-    if (s->adopted > 0) {
-        /* Slots, money, counters, queues, pools: read whole again, by a takeover from ourselves. */
-        leader_lose(c, "adopted", NULL);
-    } else if (!c->swept && s->listed && s->n == 0) {
-        c->swept = c->state.decide = true;
+    switch (sweep_end(&o->s)) {
+    case SWEEP_GOES_ON:
+        break;
+    case SWEEP_READ_AGAIN:
+        leader_lose(c, "adopted", NULL); /* a takeover from ourselves */
+        break;
+    case SWEEP_COMPLETE:
+        c->state.decide = true;
+        break;
     }
 }

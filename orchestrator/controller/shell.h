@@ -27,6 +27,8 @@ struct attempt_io {
     struct controller *c;
     int64_t attempt_id;
     struct sagemaker_call *create, *describe, *stop;
+    struct intent
+        *recast; /* of what the job under its name is; waits for the tick; NULL: nothing */
     struct output_check *check;
     struct job_log_call *log;
     struct progress_look *progress;
@@ -63,15 +65,17 @@ struct controller {
 
     /* the tick */
     bool loading; /* a takeover reads all live attempts and pools at once */
-    bool swept;   /* AWS was matched with our rows: intents may commit */
     struct orphan_sweep *sweep;
     size_t progress_n;      /* looks under way */
     int64_t acted_until_us; /* boot: earliest wake of any attempt */
 
     struct call_pace pace;
     struct sagemaker_call *listing;
-    struct sagemaker_call *stray_call; /* about the stray of this name */
-    char stray_name[64];
+    struct stray_answer *stray; /* of the question that was under way about a stray */
+    struct sagemaker_call *stray_call;
+    struct job_summary *listed; /* waits for the tick; NULL: nothing does */
+    size_t listed_n;
+    int64_t listed_us; /* boot */
     struct quotas_call *quota_reading;
     struct prices_file prices_file;
     struct quota_reading *quotas_read;                /* waits for the tick; NULL: nothing does */

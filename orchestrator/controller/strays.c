@@ -10,6 +10,13 @@
 #include "store/leader/strays.h"
 #include <stdio.h>
 
+struct stray_answer {
+    enum stray_action action;
+    char name[64];
+    bool there, failed, not_found;
+    struct job_description job;
+};
+
 bool strays_read(struct controller *c, struct err *err)
 {
     AUTO_FREE struct stray_row *rows = NULL;
@@ -23,17 +30,6 @@ bool strays_read(struct controller *c, struct err *err)
     return true;
 }
 
-static void answered(struct controller *c, enum stray_action action, const struct aws_failure *f)
-{
-    struct live_stray *st = leader_stray_named(&c->state, c->stray_name);
-    c->stray_call = NULL;
-    c->state.act = true;
-    metric_add(METRIC_AWS_ERRORS, f != NULL);
-    if (st != NULL) {
-        leader_stray_answered(st, action, f != NULL, clock_boot_us());
-    }
-}
-
 static bool write_seen(struct controller *c, void *arg, struct err *err)
 {
     return store_stray_seen(c->store, arg, err);
@@ -44,53 +40,88 @@ static bool write_end(struct controller *c, void *arg, struct err *err)
     return store_stray_end(c->store, arg, err);
 }
 
+static void note(struct controller *c, bool failed, bool not_found)
+{
+    struct stray_answer *a = c->stray;
+    c->stray_call = NULL;
+    c->state.act = true;
+    metric_add(METRIC_AWS_ERRORS, failed);
+    a->there = true;
+    a->failed = failed;
+    a->not_found = not_found;
+}
+
 static void on_describe(void *ctx, const struct job_description *job, bool not_found,
                         const struct aws_failure *f)
 {
     struct controller *c = ctx;
-    struct stray_end e;
-    static const struct aws_failure unseen = {.status = 400};
-    answered(c, STRAY_ACT_DESCRIBE, not_found ? &unseen : f);
-    struct live_stray *st = leader_stray_named(&c->state, c->stray_name);
-    if (st == NULL || f != NULL || not_found) {
-        return;
-    }
-    char before[sizeof st->row.status];
-    (void)snprintf(before, sizeof before, "%s", st->row.status);
-    usec_t started_us = st->row.started_us;
-    if (!leader_plan_stray_seen(st, job, clock_boot_us(), &e)) {
-        bool news = strcmp(before, st->row.status) != 0 || started_us != st->row.started_us;
-        if (news) {
-            (void)leader_tx(c, write_seen, &st->row);
-        }
-        return;
-    }
-    if (leader_tx(c, write_end, &e)) {
-        metric_add(METRIC_COST_MUSD, e.cost_musd);
-        log_event(LOG_WARN, "stray_ended", LF_S("job", e.name), LF_S("status", e.status),
-                  LF_I("cost_micro_usd", e.cost_musd));
-        leader_apply_stray_end(&c->state, &e);
+    note(c, f != NULL, not_found);
+    if (f == NULL && !not_found) {
+        c->stray->job = *job;
     }
 }
 
 static void on_stop(void *ctx, bool ended_already, bool not_found, const struct aws_failure *f)
 {
     (void)ended_already;
-    (void)not_found;
-    answered(ctx, STRAY_ACT_STOP, f);
+    note(ctx, f != NULL, not_found);
 }
 
 static void on_update(void *ctx, bool no_pool, bool not_found, const struct aws_failure *f)
 {
     (void)no_pool;
-    (void)not_found;
-    answered(ctx, STRAY_ACT_END_POOL, f);
+    note(ctx, f != NULL, not_found);
+}
+
+static void take_description(struct controller *c, struct live_stray *st,
+                             const struct job_description *job)
+{
+    struct stray_end e;
+    switch (leader_plan_stray_seen(st, job, clock_boot_us(), &e)) {
+    case STRAY_AS_BEFORE:
+        break;
+    case STRAY_NEWS:
+        (void)leader_tx(c, write_seen, &st->row);
+        break;
+    case STRAY_OVER:
+        if (leader_tx(c, write_end, &e)) {
+            metric_add(METRIC_COST_MUSD, e.cost_musd);
+            log_event(LOG_WARN, "stray_ended", LF_S("job", e.name), LF_S("status", e.status),
+                      LF_I("cost_micro_usd", e.cost_musd));
+            leader_apply_stray_end(&c->state, &e);
+        }
+        break;
+    }
+}
+
+static void take_answer(struct controller *c)
+{
+    struct stray_answer *a = c->stray;
+    struct live_stray *st = a != NULL ? leader_stray_named(&c->state, a->name) : NULL;
+    if (a == NULL || !a->there) {
+        return;
+    }
+    a->there = false;
+    if (st != NULL &&
+        leader_stray_answered(st, a->action, a->failed, a->not_found, clock_boot_us())) {
+        take_description(c, st, &a->job);
+    }
+}
+
+void strays_cancel(struct controller *c)
+{
+    sagemaker_cancel(c->stray_call);
+    c->stray_call = NULL;
+    free(c->stray);
+    c->stray = NULL;
 }
 
 static void call(struct controller *c, const struct live_stray *st, enum stray_action action)
 {
-    (void)snprintf(c->stray_name, sizeof c->stray_name, "%s", st->row.name);
-    const char *name = c->stray_name;
+    c->stray = c->stray != NULL ? c->stray : xcalloc(1, sizeof *c->stray);
+    c->stray->action = action;
+    (void)snprintf(c->stray->name, sizeof c->stray->name, "%s", st->row.name);
+    const char *name = c->stray->name;
     metric_add(METRIC_AWS_REQUESTS, 1);
     switch (action) {
     case STRAY_ACT_NONE:
@@ -110,8 +141,9 @@ static void call(struct controller *c, const struct live_stray *st, enum stray_a
 
 void strays_tick(struct controller *c, int64_t *wake_us)
 {
+    take_answer(c);
     metric_set(METRIC_STRAYS, (int64_t)c->state.strays_n);
-    for (size_t i = 0; i < c->state.strays_n && c->stray_call == NULL; i++) {
+    for (size_t i = 0; c->leading && i < c->state.strays_n && c->stray_call == NULL; i++) {
         enum stray_action action = leader_stray_next(&c->state.strays[i], clock_boot_us(), wake_us);
         if (action != STRAY_ACT_NONE) {
             call(c, &c->state.strays[i], action);

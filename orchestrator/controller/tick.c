@@ -73,6 +73,7 @@ static bool record(struct controller *c)
             return false;
         }
     } while (attempts_go_on(c));
+    aws_actions_record(c);
     pools_record(c);
     quota_tick(c);
     return c->leading;
@@ -82,11 +83,12 @@ static void tick(struct controller *c)
 {
     int64_t began_us = clock_mono_us();
     parking_tick(c);
+    list_tick(c);
     if (!record(c) || !look(c)) { /* record what came in, view what changed */
         return;
     }
     orphan_sweep_tick(c);
-    if (c->leading && c->swept && c->state.decide) { /* decide, intend */
+    if (c->leading && orphan_sweep_lets_intend(c)) { /* decide, intend */
         c->state.decide = false;
         intend_tick(c);
     }

@@ -107,14 +107,17 @@ enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us
     return stop ? STRAY_ACT_STOP : st->end_pool ? STRAY_ACT_END_POOL : STRAY_ACT_DESCRIBE;
 }
 
-void leader_stray_answered(struct live_stray *st, enum stray_action action, bool failed,
-                           int64_t boot_us)
+bool leader_stray_answered(struct live_stray *st, enum stray_action action, bool failed,
+                           bool not_found, int64_t boot_us)
 {
+    bool describe = action == STRAY_ACT_DESCRIBE;
+    failed |= describe && not_found;
     st->failures = failed ? MIN(st->failures + 1, 1000) : 0;
     st->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, MAX(0, st->failures - 1));
-    st->look_now |= action != STRAY_ACT_DESCRIBE;
+    st->look_now |= !describe;
     st->stop_taken |= action == STRAY_ACT_STOP && !failed;
     st->end_pool = st->end_pool && (failed || action != STRAY_ACT_END_POOL);
+    return describe && !failed;
 }
 
 /* Is its pool over as well? One that is kept is asked to end: nobody counts on it. */
@@ -157,23 +160,26 @@ static bool book(const struct live_stray *st, const struct job_description *job,
     return ok;
 }
 
-bool leader_plan_stray_seen(struct live_stray *st, const struct job_description *job,
-                            int64_t boot_us, struct stray_end *ret)
+enum stray_seen leader_plan_stray_seen(struct live_stray *st, const struct job_description *job,
+                                       int64_t boot_us, struct stray_end *ret)
 {
+    bool news = strcmp(st->row.status, job->status) != 0 || st->row.started_us != job->started;
     st->described_us = boot_us;
-    st->look_now = false;
+    st->look_now = job->ended != 0; /* until it is over and written */
     st->row.started_us = job->started;
     (void)snprintf(st->row.status, sizeof st->row.status, "%s", job->status);
     if (job->ended == 0) {
-        return false;
+        return news ? STRAY_NEWS : STRAY_AS_BEFORE;
     }
     st->ended_us = st->ended_us != 0 ? st->ended_us : boot_us;
     *ret = (struct stray_end){.name = st->row.name,
                               .status = st->row.status,
                               .started_us = job->started,
                               .ended_us = job->ended};
-    st->look_now = true; /* until it is over and written */
-    return pool_over(st, job, boot_us) && book(st, job, ret);
+    if (pool_over(st, job, boot_us) && book(st, job, ret)) {
+        return STRAY_OVER;
+    }
+    return news ? STRAY_NEWS : STRAY_AS_BEFORE;
 }
 
 void leader_apply_stray_end(struct leader_state *s, const struct stray_end *e)

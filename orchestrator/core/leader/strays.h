@@ -22,12 +22,17 @@ void leader_stray_listed(struct leader_state *s, const char *name, const char *s
 enum stray_action { STRAY_ACT_NONE, STRAY_ACT_DESCRIBE, STRAY_ACT_STOP, STRAY_ACT_END_POOL };
 /* The next call about a stray that has none under way. *wake_us is lowered to when to ask again. */
 enum stray_action leader_stray_next(const struct live_stray *st, int64_t boot_us, int64_t *wake_us);
-/* The call was answered; failed: no other before its back-off. */
-void leader_stray_answered(struct live_stray *st, enum stray_action action, bool failed,
-                           int64_t boot_us);
-/* What a Describe says. True: it has ended, *ret is to be written; its name and status point into
- * st and job. */
-bool leader_plan_stray_seen(struct live_stray *st, const struct job_description *job,
-                            int64_t boot_us, struct stray_end *ret);
+/* The call was answered; failed: no other before its back-off. True: it is a description to be
+ * looked at. A job that is not found is asked about again: it was there. */
+bool leader_stray_answered(struct live_stray *st, enum stray_action action, bool failed,
+                           bool not_found, int64_t boot_us);
+enum stray_seen {
+    STRAY_AS_BEFORE,
+    STRAY_NEWS, /* its row is to say so */
+    STRAY_OVER, /* it and its pool have ended: *ret is to be written */
+};
+/* What a Describe says. Name and status of *ret point into st and job. */
+enum stray_seen leader_plan_stray_seen(struct live_stray *st, const struct job_description *job,
+                                       int64_t boot_us, struct stray_end *ret);
 /* The end is committed: slots and money are free, the stray is gone. */
 void leader_apply_stray_end(struct leader_state *s, const struct stray_end *e);

@@ -45,10 +45,10 @@ static void test_strays__hold_slots_and_money_until_they_end(void **state)
     assert_int_equal(slots(&w)->held, 2);
     assert_int_equal(w.s.projects[0].reserved_musd, 2 * (600 + 120 + 900) * 1000);
     assert_int_equal(w.s.projects[1].reserved_musd, 0);
-    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e));
+    assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     job.ended = WALL + 50 * SEC;
     (void)snprintf(job.status, sizeof job.status, "Stopped");
-    assert_true(leader_plan_stray_seen(st, &job, BOOT, &e));
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     assert_int_equal(e.billable_s, 100);
     assert_int_equal(e.cost_musd, 100000);
     assert_string_equal(e.status, "Stopped");
@@ -75,23 +75,24 @@ static void test_strays__a_pool_is_ended_and_booked_with_its_job(void **state)
     job.keep_alive_s = 900;
     struct live_stray *st = found(&w, &job, "lost");
     job.ended = WALL + 50 * SEC;
-    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e)); /* its pool is not told of yet */
+    assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e),
+                         STRAY_OVER); /* its pool is not told of yet */
     job.pool.status = WARM_POOL_AVAILABLE;
-    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e));
+    assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_END_POOL);
-    leader_stray_answered(st, STRAY_ACT_END_POOL, true, BOOT);
+    leader_stray_answered(st, STRAY_ACT_END_POOL, true, false, BOOT);
     assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_END_POOL);
-    leader_stray_answered(st, STRAY_ACT_END_POOL, false, BOOT);
+    leader_stray_answered(st, STRAY_ACT_END_POOL, false, false, BOOT);
     assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
     job.pool = (struct warm_pool_report){.status = WARM_POOL_TERMINATED, .retained_s = 7};
-    assert_true(leader_plan_stray_seen(st, &job, BOOT, &e));
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     assert_int_equal(e.billable_s, 2 * (50 + 7));
     leader_apply_stray_end(&w.s, &e);
     assert_int_equal(w.s.projects[0].reserved_musd, 0);
     st = found(&w, &job, "lost"); /* one whose pool is never told of */
     job.pool = (struct warm_pool_report){.retained_s = -1};
-    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e));
-    assert_true(leader_plan_stray_seen(st, &job, BOOT + 60 * SEC, &e));
+    assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT + 60 * SEC, &e), STRAY_OVER);
     assert_int_equal(e.billable_s, 100);
     leader_world_done(&w);
 }
@@ -106,8 +107,8 @@ static void test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise(v
     struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
     struct live_stray *st = found(&w, &job, "lost");
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_DESCRIBE);
-    leader_stray_answered(st, STRAY_ACT_DESCRIBE, false, BOOT);
-    assert_false(leader_plan_stray_seen(st, &job, BOOT, &e));
+    leader_stray_answered(st, STRAY_ACT_DESCRIBE, false, false, BOOT);
+    assert_int_not_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_OVER);
     assert_int_equal(leader_stray_next(st, BOOT + 59 * SEC, &wake_us), STRAY_ACT_NONE);
     assert_int_equal(wake_us, BOOT + 60 * SEC);
     assert_int_equal(leader_stray_next(st, BOOT + 60 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
@@ -117,7 +118,7 @@ static void test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise(v
     leader_stray_listed(&w.s, "another", "Completed");
     assert_int_equal(leader_stray_next(st, BOOT + 2 * SEC, &wake_us), STRAY_ACT_DESCRIBE);
     for (int i = 0; i < 20; i++) {
-        leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, BOOT);
+        leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, false, BOOT);
     }
     wake_us = INT64_MAX;
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_NONE);
@@ -139,18 +140,57 @@ static void test_strays__stop_when_asked_for(void **state)
     assert_int_equal(w.s.strays_n, 2);
     assert_int_equal(slots(&w)->held, 2); /* its row of slots has it already */
     st = leader_stray_named(&w.s, job.name);
-    leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, BOOT);
+    leader_stray_answered(st, STRAY_ACT_DESCRIBE, true, false, BOOT);
     rows[0].stop_asked = true;
     assert_true(leader_take_strays(&w.s, rows, 2));
     assert_false(leader_take_strays(&w.s, rows, 2)); /* known */
     assert_int_equal(leader_stray_next(st, BOOT, &wake_us), STRAY_ACT_STOP);
-    leader_stray_answered(st, STRAY_ACT_STOP, true, BOOT);
+    leader_stray_answered(st, STRAY_ACT_STOP, true, false, BOOT);
     assert_int_equal(leader_stray_next(st, BOOT + 9 * SEC, &wake_us), STRAY_ACT_STOP);
-    leader_stray_answered(st, STRAY_ACT_STOP, false, BOOT);
+    leader_stray_answered(st, STRAY_ACT_STOP, false, false, BOOT);
     assert_int_equal(leader_stray_next(st, BOOT + SEC, &wake_us), STRAY_ACT_DESCRIBE);
     struct job_description late = job_of("d-9-s-2-a1-0a1b2c3d");
     assert_int_equal(leader_stray_next(found(&w, &late, "void"), BOOT, &wake_us), STRAY_ACT_STOP);
     leader_world_done(&w);
+}
+
+static void test_strays__what_a_describe_changes_is_written_once(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct stray_end e;
+    leader_world_init(&w);
+    struct job_description job = job_of("d-9-s-0-a1-0a1b2c3d");
+    struct live_stray *st = found(&w, &job, "lost");
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_AS_BEFORE);
+    (void)snprintf(job.status, sizeof job.status, "Stopping");
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_NEWS);
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_AS_BEFORE);
+    job.started += SEC;
+    assert_int_equal(leader_plan_stray_seen(st, &job, BOOT, &e), STRAY_NEWS);
+    assert_int_equal(st->row.started_us, job.started);
+    leader_world_done(&w);
+}
+
+static void test_strays__only_a_description_that_came_is_looked_at(void **state)
+{
+    (void)state;
+    static const struct row {
+        enum stray_action action;
+        bool failed, not_found, looks;
+        int failures;
+    } rows[] = {
+        {STRAY_ACT_DESCRIBE, false, false, true, 0}, {STRAY_ACT_DESCRIBE, true, false, false, 1},
+        {STRAY_ACT_DESCRIBE, false, true, false, 1}, {STRAY_ACT_STOP, false, true, false, 0},
+        {STRAY_ACT_END_POOL, false, true, false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct live_stray st = {.failures = 0};
+        assert_int_equal(
+            leader_stray_answered(&st, rows[i].action, rows[i].failed, rows[i].not_found, BOOT),
+            rows[i].looks);
+        assert_int_equal(st.failures, rows[i].failures);
+    }
 }
 
 int main(void)
@@ -160,6 +200,8 @@ int main(void)
         cmocka_unit_test(test_strays__a_pool_is_ended_and_booked_with_its_job),
         cmocka_unit_test(test_strays__are_looked_at_once_a_minute_and_when_listed_otherwise),
         cmocka_unit_test(test_strays__stop_when_asked_for),
+        cmocka_unit_test(test_strays__what_a_describe_changes_is_written_once),
+        cmocka_unit_test(test_strays__only_a_description_that_came_is_looked_at),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

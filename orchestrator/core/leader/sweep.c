@@ -1,0 +1,195 @@
+/* See sweep.h. */
+#include "sweep.h"
+#include "common/retry.h"
+#include "strays.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define AGAIN_US     USEC_PER_SEC
+#define AGAIN_MAX_US (60 * USEC_PER_SEC)
+
+void sweep_clear(struct sweep *w)
+{
+    name_set_clear(&w->seen);
+    free(w->jobs);
+    *w = (struct sweep){.n = 0};
+}
+
+bool sweep_list_due(const struct sweep *w, int64_t boot_us)
+{
+    return !w->complete && !w->listed && boot_us >= w->list_us;
+}
+
+usec_t sweep_list_begins(struct leader_state *s, usec_t newest_us, int64_t lease_us,
+                         int64_t signature_us, int64_t boot_us)
+{
+    usec_t since_us = adoption_since(newest_us);
+    leader_list_watch(s, since_us, boot_us + lease_us + signature_us, boot_us);
+    return since_us;
+}
+
+void sweep_list_answered(struct sweep *w, bool looked_through, int64_t boot_us)
+{
+    w->listed = looked_through;
+    w->list_us = boot_us + AGAIN_US;
+}
+
+static void put_arn(struct sweep_job *u, const struct job_summary *jobs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(jobs[i].name, u->job.name) == 0) {
+            (void)snprintf(u->arn, sizeof u->arn, "%s", jobs[i].arn);
+            return;
+        }
+    }
+}
+
+void sweep_add(struct sweep *w, const char *const *names, size_t n,
+               const struct unknown_name *unknown, size_t unknown_n, const struct job_summary *jobs,
+               size_t jobs_n)
+{
+    w->jobs = xrealloc(w->jobs, (w->n + unknown_n + 1) * sizeof *w->jobs);
+    for (size_t i = 0; i < unknown_n; i++) {
+        struct sweep_job *u = &w->jobs[w->n++];
+        *u = (struct sweep_job){.job = unknown[i]};
+        put_arn(u, jobs, jobs_n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        name_set_add(&w->seen, names[i]);
+    }
+}
+
+size_t sweep_due(const struct sweep *w, size_t at, int64_t boot_us)
+{
+    while (at < w->n && boot_us < w->jobs[at].next_us) {
+        at++;
+    }
+    return at;
+}
+
+bool sweep_wants_task(const struct sweep_job *u)
+{
+    return !u->job.is_void && u->task_id == 0;
+}
+
+enum sweep_ask sweep_question(const struct sweep_job *u)
+{
+    if (u->job.is_void || u->task_id != 0) {
+        return SWEEP_ASK_DESCRIBE;
+    }
+    return u->arn[0] != '\0' ? SWEEP_ASK_TAG : SWEEP_ASK_NOTHING;
+}
+
+enum sweep_then sweep_tag_answered(const char *value, const char *install_id,
+                                   const struct aws_failure *f)
+{
+    if (f != NULL) {
+        return f->outcome == AWS_REFUSED ? SWEEP_DECIDED : SWEEP_LATER;
+    }
+    return strcmp(value, install_id) == 0 ? SWEEP_LOOK : SWEEP_DECIDED;
+}
+
+/* Held with slots and money until it ends. */
+static void put_row(struct leader_state *s, const struct sweep_job *u,
+                    const struct job_description *job, struct stray_row *ret)
+{
+    const char *why = u->task_id != 0 ? "unplaced" : u->job.is_void ? "void" : "lost";
+    if (!leader_plan_stray(s, job, u->arn, why, ret)) {
+        *ret = (struct stray_row){.campaign_id = 0};
+    } else if (u->task_id != 0) {
+        ret->campaign_id = u->place.campaign_id;
+        ret->task_id = u->task_id;
+        ret->n = u->place.n;
+        ret->attempt_id = job->attempt_id;
+    }
+}
+
+static enum sweep_then hold(const struct stray_row *row)
+{
+    return row->name[0] != '\0' ? SWEEP_HOLD : SWEEP_UNTOLD;
+}
+
+enum sweep_then sweep_described(struct leader_state *s, const struct sweep_job *u,
+                                const struct job_description *job, const struct aws_failure *f,
+                                struct stray_row *ret_row)
+{
+    *ret_row = (struct stray_row){.campaign_id = 0};
+    if (f != NULL) {
+        return SWEEP_LATER;
+    }
+    if (job == NULL) {
+        return SWEEP_DECIDED;
+    }
+    put_row(s, u, job, ret_row);
+    if (u->task_id != 0) {
+        return SWEEP_ADOPT;
+    }
+    if (!u->job.is_void) {
+        return hold(ret_row);
+    }
+    /* Without a proof it is somebody else's, under a name that no attempt of ours has had. */
+    bool proof = job->request_hash[0] != '\0' && ret_row->name[0] != '\0';
+    return proof ? SWEEP_REVIVE : SWEEP_DECIDED;
+}
+
+enum sweep_then sweep_taken(enum tx_meaning meaning, bool written, const struct stray_row *row)
+{
+    switch (meaning) {
+    case TX_LOST:
+        return SWEEP_STOP;
+    case TX_BUSY:
+        return SWEEP_LATER;
+    case TX_REFUSED: /* the database refuses its rows; its slots and its money still count */
+        return hold(row);
+    case TX_DONE:
+        break;
+    }
+    return written ? SWEEP_ADOPTED : hold(row);
+}
+
+enum sweep_then sweep_held(enum tx_meaning meaning)
+{
+    return meaning == TX_LOST ? SWEEP_STOP : meaning == TX_BUSY ? SWEEP_LATER : SWEEP_DECIDED;
+}
+
+void sweep_apply(struct sweep *w, size_t at, enum sweep_then then, int64_t boot_us)
+{
+    struct sweep_job *u = &w->jobs[at];
+    switch (then) {
+    case SWEEP_LATER:
+        u->failures = MIN(u->failures + 1, 1000);
+        u->next_us = boot_us + retry_step_us(AGAIN_US, AGAIN_MAX_US, u->failures - 1);
+        break;
+    case SWEEP_ADOPTED:
+        w->adopted++;
+        *u = w->jobs[--w->n];
+        break;
+    case SWEEP_UNTOLD:
+    case SWEEP_DECIDED:
+        *u = w->jobs[--w->n];
+        break;
+    case SWEEP_LOOK:
+    case SWEEP_ADOPT:
+    case SWEEP_REVIVE:
+    case SWEEP_HOLD:
+    case SWEEP_STOP:
+        break;
+    }
+}
+
+enum sweep_end sweep_end(struct sweep *w)
+{
+    if (w->adopted > 0) {
+        return SWEEP_READ_AGAIN;
+    }
+    if (w->complete || !w->listed || w->n > 0) {
+        return SWEEP_GOES_ON;
+    }
+    w->complete = true;
+    return SWEEP_COMPLETE;
+}
+
+bool sweep_lets_intend(const struct sweep *w, const struct leader_state *s)
+{
+    return w->complete && s->decide;
+}
