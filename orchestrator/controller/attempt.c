@@ -95,31 +95,14 @@ void attempts_reread(struct controller *c)
 
 bool attempt_waits(const struct live_attempt *a)
 {
-    const struct controller *c = a->io->c;
-    struct parking_subject who = subject_of(a);
-    if (a->recording || a->reread) {
-        return true;
-    }
-    return c->state.parked_n > 0 && parking_parked(&c->state, &who) && !parking_due(c, who);
-}
-
-/* The database does not take what it was told of this attempt: what is heard meanwhile is heard
- * again once its row was read. */
-static bool deaf(struct live_attempt *a, const struct fact *f)
-{
-    const struct controller *c = a->io->c;
-    struct parking_subject who = subject_of(a);
-    bool stuck = a->reread ||
-                 (c->state.parked_n > 0 && parking_parked(&c->state, &who) && !parking_due(c, who));
-    a->reread |= stuck && f->kind != FACT_LISTED;
-    return stuck;
+    return leader_attempt_waits(&a->io->c->state, a, clock_boot_us());
 }
 
 void attempt_fact(struct live_attempt *a, const struct fact *f)
 {
     struct protocol_config pc;
     struct protocol_effect e;
-    if (deaf(a, f)) {
+    if (!leader_attempt_hears(&a->io->c->state, a, f, clock_boot_us())) {
         return;
     }
     attempt_protocol_config(a->io->c, &pc);

@@ -79,20 +79,15 @@ static void do_create(struct live_attempt *a)
 {
     struct controller *c = a->io->c;
     struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
-    if (a->request.n == 0 && (!parking_due(c, who) || !parking_tx(c, who, read_request, a))) {
-        /* Without a fact the protocol would take the request for one under way. */
-        fact_of(a, FACT_CREATE_UNSENT, CAUSE_NONE);
+    bool bytes_known =
+        a->request.n > 0 || (parking_due(c, who) && parking_tx(c, who, read_request, a));
+    bool rate_allows = bytes_known && call_pace_take_create(&c->pace, clock_mono_us());
+    bool lease_holds = !FP("create.before_sign") && lease_gate(c).may_send(c);
+    struct fact fact = leader_create_fact(bytes_known, rate_allows, lease_holds, clock_boot_us());
+    attempt_fact(a, &fact);
+    if (fact.kind != FACT_CREATE_SIGNED) {
         return;
     }
-    if (!call_pace_take_create(&c->pace, clock_mono_us())) {
-        fact_of(a, FACT_CREATE_UNSENT, CAUSE_NONE);
-        return;
-    }
-    if (FP("create.before_sign") || !lease_gate(c).may_send(c)) {
-        fact_of(a, FACT_CREATE_UNSENT, CAUSE_NONE);
-        return;
-    }
-    fact_of(a, FACT_CREATE_SIGNED, CAUSE_NONE);
     metric_add(METRIC_AWS_REQUESTS, 1);
     a->io->create = sagemaker_create(c->aws, lease_gate(c), buf_str(&a->request), on_create, a->io);
     if (FP("create.after_send")) {
@@ -208,12 +203,13 @@ static void on_verified(void *ctx, struct output_verdict *v)
 
 static void do_verify(struct live_attempt *a)
 {
-    if (a->stage->spec == NULL && !a->p.wanted) { /* no place, or not wanted */
+    enum verify_step step = leader_verify_step(a);
+    if (step == VERIFY_STEP_LEAVE) {
         (void)snprintf(a->reason, sizeof a->reason, "its output was not looked at");
         fact_of(a, FACT_VERIFIED, CAUSE_UNKNOWN);
         return;
     }
-    if (a->stage->spec == NULL || FP("verify.before")) { /* without a spec: later */
+    if (step == VERIFY_STEP_LATER || FP("verify.before")) {
         fact_of(a, FACT_VERIFY_FAILED, CAUSE_NONE);
         return;
     }

@@ -4,6 +4,7 @@
 #include "aws/job_log.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "core/leader/attempt.h"
 #include "core/leader/attempt_answer.h"
 #include "lease.h"
 #include "metrics.h"
@@ -35,17 +36,14 @@ static void on_lines(void *ctx, const struct log_line *lines, size_t n, const st
         log_event(LOG_WARN, "log_unreadable", LF_S("job", a->row.name.s), LF_S("code", f->code),
                   LF_I("status", f->status), LF_S("text", f->message));
     }
-    if (f->outcome == AWS_REFUSED) { /* a refusal does not go away by waiting */
-        conclude(a, NULL);
-    } else {
-        attempt_fact(a, &(struct fact){.kind = FACT_VERIFY_FAILED, .at_us = clock_boot_us()});
-    }
+    struct fact fact = leader_log_unread(a, f, clock_boot_us());
+    attempt_fact(a, &fact);
 }
 
 void examine(struct live_attempt *a)
 {
     struct controller *c = a->io->c;
-    if (clock_boot_us() >= a->p.examine_until_us) {
+    if (leader_examined_long_enough(a, clock_boot_us())) {
         job_log_cancel(a->io->log);
         a->io->log = NULL;
         conclude(a, NULL);

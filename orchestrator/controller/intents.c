@@ -49,7 +49,7 @@ static bool lower_one(struct controller *c, struct intent_batch *b, int i, int64
 
 static bool reason_moves(const struct intent_batch *b, int i)
 {
-    return !b->f.live_campaigns[i]->locked && b->f.live_stages[i]->reason != b->plan->reason[i];
+    return leader_reason_moves(b->f.live_campaigns[i], b->f.live_stages[i], b->plan->reason[i]);
 }
 
 static bool write_reasons(struct controller *c, const struct intent_batch *b,
@@ -200,9 +200,8 @@ static void put_back(struct controller *c, struct intent_batch *b, int i)
 {
     const struct sched_launch *l = &b->plan->launches[i];
     struct parking_subject who = subject_of(b, i);
-    int64_t pause_us = parking_next_us(&c->state, &who) - clock_boot_us();
     leader_put_back(&c->state, b->f.live_stages[l->stage_i], &l->task, b->lowered[i],
-                    MAX(0, pause_us), clock_wall_us());
+                    parking_pause_us(&c->state, &who, clock_boot_us()), clock_wall_us());
 }
 
 static void after_commit(struct controller *c, struct intent_batch *b)
@@ -320,6 +319,10 @@ void intend_tick(struct controller *c)
                             plan->reason, b.f.view.stages_n);
     end_pools(c, &b);
     run_plan(c, &b);
+    if (c->leading) {
+        loop_timer_set(c->plan_timer,
+                       leader_next_plan_in_us(plan, b.f.view.now_us, c->cfg.tick_interval_us));
+    }
     batch_done(&b);
     sched_plan_done(plan);
     free(plan);

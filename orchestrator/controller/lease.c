@@ -63,6 +63,7 @@ void lease_stop_leading(struct controller *c)
     metric_set(METRIC_SLOTS_HELD, 0);
     loop_timer_set(c->renew_timer, -1);
     loop_timer_set(c->tick_timer, -1);
+    loop_timer_set(c->plan_timer, -1);
     loop_timer_set(c->act_timer, -1);
     loop_timer_set(c->observe_timer, -1);
     loop_timer_set(c->quota_timer, -1);

@@ -20,6 +20,7 @@ struct op_step {
     struct task_row rows[OPERATION_BATCH];
     int64_t ids[OPERATION_BATCH], moved_ids[OPERATION_BATCH];
     size_t n, moved;
+    enum operation_then then;
     struct operation_writes w; /* as written */
 };
 
@@ -63,26 +64,20 @@ static bool carry_out(struct controller *c, void *arg, struct err *err)
 {
     struct op_step *s = arg;
     struct operation_row *op = s->op;
-    struct live_stage *ls;
+    struct live_stage *ls = NULL;
     s->n = s->moved = 0;
-    if (!s->readable) {
-        return store_alert(c->store, op->campaign_id, s->why.message, err) &&
-               store_operation_progress(c->store, op->id, OPERATION_CANCELLED, op->done, err);
-    }
-    if (!read_page(c, s, &ls, err)) {
+    if (s->readable && !read_page(c, s, &ls, err)) {
         return false;
     }
-    if (ls == NULL) {
-        s->n = 0;
-        return store_operation_progress(c->store, op->id, OPERATION_DONE, op->done, err);
+    s->then = operation_next(s->readable, &s->order, s->campaign, ls, &s->w);
+    if (s->then == OPERATION_UNREADABLE &&
+        !store_alert(c->store, op->campaign_id, s->why.message, err)) {
+        return false;
     }
-    operation_plan(s->campaign, ls, s->order.verb, s->order.volume_gb, &s->w);
-    if (verb_refused(s->w.answer)) {
-        s->n = 0;
-        return store_operation_progress(c->store, op->id, OPERATION_CANCELLED, op->done, err);
+    if (s->then == OPERATION_MOVES && (!write_states(c, s, err) || !write_tasks(c, s, err))) {
+        return false;
     }
-    return write_states(c, s, err) && write_tasks(c, s, err) &&
-           store_operation_progress(c->store, op->id, OPERATION_RUNNING,
+    return store_operation_progress(c->store, op->id, operation_ends_as(s->then),
                                     op->done + (int64_t)s->moved, err);
 }
 
@@ -90,6 +85,26 @@ static bool find_campaign(struct controller *c, struct op_step *s)
 {
     s->campaign = view_find_campaign(c, s->op->campaign_id);
     return s->campaign != NULL;
+}
+
+static void carried_out(struct controller *c, const struct op_step *s)
+{
+    switch (s->then) {
+    case OPERATION_MOVES:
+        operation_apply(&c->state, s->campaign, &s->w, s->rows, s->n, s->moved_ids, s->moved);
+        log_event(LOG_INFO, "operation_moved", LF_I("operation", s->op->id),
+                  LF_I("parts", (int64_t)s->moved));
+        break;
+    case OPERATION_IS_DONE:
+        break;
+    case OPERATION_IS_REFUSED:
+        log_event(LOG_WARN, "operation_refused", LF_I("operation", s->op->id),
+                  LF_S("reason", verb_refusal(s->w.answer)));
+        break;
+    case OPERATION_UNREADABLE:
+        log_event(LOG_WARN, "operation_unreadable", LF_I("operation", s->op->id), LF_ERR(&s->why));
+        break;
+    }
 }
 
 static bool step(struct controller *c, struct operation_row *op)
@@ -102,15 +117,8 @@ static bool step(struct controller *c, struct operation_row *op)
     }
     struct parking_subject who = PARKING_OPERATION(op->campaign_id, op->id);
     bool ok = parking_due(c, who) && find_campaign(c, s) && parking_tx(c, who, carry_out, s);
-    if (ok && s->n > 0) {
-        operation_apply(&c->state, s->campaign, &s->w, s->rows, s->n, s->moved_ids, s->moved);
-        log_event(LOG_INFO, "operation_moved", LF_I("operation", op->id),
-                  LF_I("parts", (int64_t)s->moved));
-    } else if (ok && !s->readable) {
-        log_event(LOG_WARN, "operation_unreadable", LF_I("operation", op->id), LF_ERR(&s->why));
-    } else if (ok && verb_refused(s->w.answer)) {
-        log_event(LOG_WARN, "operation_refused", LF_I("operation", op->id),
-                  LF_S("reason", verb_refusal(s->w.answer)));
+    if (ok) {
+        carried_out(c, s);
     }
     free(s);
     return c->leading;

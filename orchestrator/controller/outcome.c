@@ -116,16 +116,14 @@ static bool flush_each(struct controller *c, const struct flush *all)
     for (size_t i = 0; i < all->n && c->leading; i++) {
         struct pending_record *p = all->records[i];
         struct flush one = {.records = &p, .rows = all->rows, .n = 1};
-        if (!parking_due(c, subject_of(p))) {
+        if (!leader_record_due(&c->state, p, clock_boot_us())) {
             continue;
         }
         if (parking_tx(c, subject_of(p), write_all, &one)) {
             committed(c, p);
             p->over = true;
-        } else if (c->leading && parking_parked(&c->state, &(struct parking_subject){
-                                                               PARKED_ATTEMPT, p->r.attempt_id,
-                                                               p->r.campaign_id})) {
-            leader_drop_record(&c->state, p);
+        } else if (c->leading) {
+            leader_record_not_taken(&c->state, p);
         }
     }
     return c->leading;
@@ -168,7 +166,7 @@ bool record_flush(struct controller *c)
     f.records = xcalloc(n, sizeof(struct pending_record *));
     f.rows = xcalloc(n, sizeof *f.rows);
     for (size_t i = 0; i < n; i++) {
-        if (parking_due(c, subject_of(&c->state.records[i]))) {
+        if (leader_record_due(&c->state, &c->state.records[i], clock_boot_us())) {
             f.records[f.n++] = &c->state.records[i];
         }
     }

@@ -21,7 +21,9 @@ struct output_check {
     output_cb cb; /* NULL: cancelled, nobody waits */
     void *ctx;
     struct output_plan plan;
+    enum output_step step; /* under way */
     struct s3_uri place, input;
+    int64_t footer_n; /* of the part, bytes */
     char *manifest;
     struct output_seen seen;
     struct verify_object *objects; /* keys owned */
@@ -66,27 +68,12 @@ static void finish(struct output_check *k, struct output_verdict *v)
     check_free(k);
 }
 
-static void finish_unchecked(struct output_check *k, const struct err *err)
+static void tell_unchecked(const struct output_check *k, const struct err *err)
 {
-    struct output_verdict v = {.checked = false};
-    if (k->cb != NULL && log_allow("output_unreadable")) {
+    if (log_allow("output_unreadable")) {
         log_event(LOG_WARN, "output_unreadable", LF_S("bucket", k->place.bucket),
                   LF_S("key", k->place.key), LF_ERR(err));
     }
-    finish(k, &v);
-}
-
-/* Another answer than OUTPUT_READ: a refusal that waiting will not mend ends the check with its own
- * cause; anything else is asked again. */
-static void not_read(struct output_check *k, enum output_answer answer, const struct err *err)
-{
-    struct output_verdict v;
-    if (k->cb == NULL || answer != OUTPUT_DENIED) {
-        finish_unchecked(k, err);
-        return;
-    }
-    output_judge_denied(err->message, &v);
-    finish(k, &v);
 }
 
 static void keep_listing(struct output_check *k, const struct s3_listing *l)
@@ -103,166 +90,129 @@ static void keep_listing(struct output_check *k, const struct s3_listing *l)
                                    .size = l->objects[i].size,
                                    .etag = xstrdup(l->objects[i].etag)};
     }
-}
-
-static void judge(struct output_check *k)
-{
-    struct output_verdict v;
-    k->seen.manifest = k->manifest != NULL ? str_of(k->manifest) : STR("");
+    k->stats = xcalloc(MIN(k->seen.objects_n, (size_t)STATS_OBJECTS_MAX) + 1, sizeof *k->stats);
     k->seen.stats = k->stats;
-    output_judge(&k->plan, &k->seen, &v);
-    finish(k, &v);
 }
 
-static void stats_next(struct output_check *k);
-
-static void on_stats(void *ctx, const struct s3_result *r)
+/* Keeps what was read. Returns the answer as the next step shall take it. */
+static enum output_answer keep(struct output_check *k, const struct s3_result *r)
 {
-    struct output_check *k = ctx;
-    if (k->cb == NULL || r->outcome != AWS_OK) {
-        finish_unchecked(k, &r->err);
-        return;
-    }
-    k->stats[k->seen.stats_n++] = (struct str){str_dup(r->body), r->body.n};
-    stats_next(k);
-}
-
-static void stats_next(struct output_check *k)
-{
-    while (k->next_stats < k->seen.objects_n) {
-        const struct verify_object *o = &k->objects[k->next_stats++];
-        if (output_is_stats(o->key) && k->seen.stats_n < STATS_OBJECTS_MAX) {
-            struct s3_uri u = k->place;
-            (void)snprintf(u.key + strlen(u.key), sizeof u.key - strlen(u.key), "%s", o->key);
-            s3_get(k->c->aws, &u, 0, -1, STATS_MAX, on_stats, k);
-            return;
-        }
-    }
-    judge(k);
-}
-
-static void judge_rows(struct output_check *k, bool known, int64_t rows)
-{
-    k->seen.rows_in = known ? rows : -1;
-    if (k->plan.kind == VERIFY_IMG2DATASET) {
-        size_t most = MIN(k->seen.objects_n, (size_t)STATS_OBJECTS_MAX);
-        k->stats = xcalloc(most + 1, sizeof *k->stats);
-        stats_next(k);
-    } else {
-        judge(k);
-    }
-}
-
-static void count_rows(struct output_check *k);
-
-static void on_listing(void *ctx, const struct s3_result *r)
-{
-    struct output_check *k = ctx;
     enum output_answer answer = output_answer(r->outcome, r->status);
-    if (k->cb == NULL || answer != OUTPUT_READ) {
-        not_read(k, answer, &r->err);
-        return;
-    }
-    keep_listing(k, r->listing);
-    count_rows(k);
-}
-
-static void list_folder(struct output_check *k)
-{
-    s3_list(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_listing, k);
-}
-
-static void on_manifest(void *ctx, const struct s3_result *r)
-{
-    struct output_check *k = ctx;
-    struct output_verdict v;
-    enum output_answer answer = output_answer(r->outcome, r->status);
-    if (k->cb != NULL && answer == OUTPUT_ABSENT) {
-        output_judge_no_manifest(&v);
-        finish(k, &v);
-    } else if (k->cb == NULL || answer != OUTPUT_READ) {
-        not_read(k, answer, &r->err);
-    } else {
-        k->manifest = str_dup(r->body);
-        list_folder(k);
-    }
-}
-
-static void on_footer(void *ctx, const struct s3_result *r)
-{
-    struct output_check *k = ctx;
     int64_t rows = 0;
-    enum output_answer answer = output_answer(r->outcome, r->status);
-    if (k->cb == NULL || answer == OUTPUT_AGAIN) {
-        finish_unchecked(k, &r->err);
-        return;
+    if (answer != OUTPUT_READ) {
+        return answer;
     }
-    bool known = answer == OUTPUT_READ && parquet_rows(r->body, &rows);
-    judge_rows(k, known, rows);
+    switch (k->step) {
+    case OUTPUT_GET_MANIFEST:
+        k->manifest = str_dup(r->body);
+        k->seen.manifest = str_of(k->manifest);
+        break;
+    case OUTPUT_LIST:
+        keep_listing(k, r->listing);
+        break;
+    case OUTPUT_GET_TAIL:
+        return parquet_footer_n(r->body, k->plan.input_size, &k->footer_n) ? answer : OUTPUT_ABSENT;
+    case OUTPUT_GET_FOOTER:
+        k->seen.rows_in = parquet_rows(r->body, &rows) ? rows : -1;
+        break;
+    case OUTPUT_GET_STATS:
+        k->stats[k->seen.stats_n++] = (struct str){str_dup(r->body), r->body.n};
+        break;
+    case OUTPUT_HEAD:
+    case OUTPUT_JUDGE:
+    case OUTPUT_END_KEY:
+    case OUTPUT_END_NO_MANIFEST:
+    case OUTPUT_END_DENIED:
+    case OUTPUT_END_UNCHECKED:
+        break;
+    }
+    return answer;
 }
 
-static void on_tail(void *ctx, const struct s3_result *r)
+static void take(struct output_check *k, enum output_answer answer, const struct err *err);
+
+static void on_answer(void *ctx, const struct s3_result *r)
 {
     struct output_check *k = ctx;
-    int64_t n = 0;
-    enum output_answer answer = output_answer(r->outcome, r->status);
-    if (k->cb == NULL || answer == OUTPUT_AGAIN) {
-        finish_unchecked(k, &r->err);
-        return;
+    if (k->cb == NULL) {
+        check_free(k);
+    } else {
+        take(k, keep(k, r), &r->err);
     }
-    if (answer != OUTPUT_READ || !parquet_footer_n(r->body, k->plan.input_size, &n)) {
-        judge_rows(k, false, 0); /* no Parquet file, or it is gone: only the manifest is checked */
-        return;
-    }
-    int64_t from = k->plan.input_size - PARQUET_TAIL - n;
-    int64_t to = from + MIN(n, (int64_t)FOOTER_HEAD_MAX) - 1;
-    s3_get(k->c->aws, &k->input, from, to, FOOTER_HEAD_MAX, on_footer, k);
 }
 
-static void count_rows(struct output_check *k)
+static void get_below(struct output_check *k, const char *key, int64_t most)
+{
+    struct s3_uri u = k->place;
+    (void)snprintf(u.key + strlen(u.key), sizeof u.key - strlen(u.key), "%s", key);
+    s3_get(k->c->aws, &u, 0, -1, (size_t)most, on_answer, k);
+}
+
+/* The rows stand behind the schema, near the beginning of the footer. */
+static void get_footer(struct output_check *k)
+{
+    int64_t from = k->plan.input_size - PARQUET_TAIL - k->footer_n;
+    int64_t to = from + MIN(k->footer_n, (int64_t)FOOTER_HEAD_MAX) - 1;
+    s3_get(k->c->aws, &k->input, from, to, FOOTER_HEAD_MAX, on_answer, k);
+}
+
+static void get_tail(struct output_check *k)
 {
     int64_t size = k->plan.input_size;
-    if (k->plan.input[0] == '\0' || size <= PARQUET_TAIL ||
-        !s3_parse_uri(str_of(k->plan.input), &k->input, NULL)) {
-        judge_rows(k, false, 0);
-        return;
-    }
-    s3_get(k->c->aws, &k->input, size - PARQUET_TAIL, size - 1, 4096, on_tail, k);
+    s3_get(k->c->aws, &k->input, size - PARQUET_TAIL, size - 1, 4096, on_answer, k);
 }
 
-static void on_head(void *ctx, const struct s3_result *r)
+/* Makes the call of k->step, or ends the check. */
+static void go(struct output_check *k, bool there, const struct err *err)
 {
-    struct output_check *k = ctx;
-    struct output_verdict v;
-    enum output_answer answer = output_answer(r->outcome, r->status);
-    if (k->cb == NULL || (answer != OUTPUT_READ && answer != OUTPUT_ABSENT)) {
-        not_read(k, answer, &r->err);
+    struct output_verdict v = {.checked = false};
+    const char *key;
+    switch (k->step) {
+    case OUTPUT_GET_MANIFEST:
+        get_below(k, WP_MANIFEST_KEY, MANIFEST_MAX);
         return;
+    case OUTPUT_LIST:
+        s3_list(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
+        return;
+    case OUTPUT_GET_TAIL:
+        get_tail(k);
+        return;
+    case OUTPUT_GET_FOOTER:
+        get_footer(k);
+        return;
+    case OUTPUT_GET_STATS:
+        if (output_next_stats(&k->seen, STATS_OBJECTS_MAX, &k->next_stats, &key)) {
+            get_below(k, key, STATS_MAX);
+            return;
+        }
+        output_judge(&k->plan, &k->seen, &v);
+        break;
+    case OUTPUT_HEAD:
+        s3_head(k->c->aws, &k->place, on_answer, k);
+        return;
+    case OUTPUT_JUDGE:
+        output_judge(&k->plan, &k->seen, &v);
+        break;
+    case OUTPUT_END_KEY:
+        output_judge_key(there, &v);
+        break;
+    case OUTPUT_END_NO_MANIFEST:
+        output_judge_no_manifest(&v);
+        break;
+    case OUTPUT_END_DENIED:
+        output_judge_denied(err->message, &v);
+        break;
+    case OUTPUT_END_UNCHECKED:
+        tell_unchecked(k, err);
+        break;
     }
-    output_judge_key(answer == OUTPUT_READ, &v);
     finish(k, &v);
 }
 
-static void look(struct output_check *k)
+static void take(struct output_check *k, enum output_answer answer, const struct err *err)
 {
-    switch (k->plan.kind) {
-    case VERIFY_MANIFEST: {
-        struct s3_uri u = k->place;
-        (void)snprintf(u.key + strlen(u.key), sizeof u.key - strlen(u.key), "%s", WP_MANIFEST_KEY);
-        s3_get(k->c->aws, &u, 0, -1, MANIFEST_MAX, on_manifest, k);
-        break;
-    }
-    case VERIFY_EXISTS:
-    case VERIFY_ARTIFACTS:
-        s3_head(k->c->aws, &k->place, on_head, k);
-        break;
-    case VERIFY_COUNT:
-    case VERIFY_IMG2DATASET:
-        list_folder(k);
-        break;
-    case VERIFY_NONE:
-        break;
-    }
+    k->step = output_next(&k->plan, k->step, answer);
+    go(k, answer == OUTPUT_READ, err);
 }
 
 /* An answer without a call to S3, given in the next turn of the loop. */
@@ -286,8 +236,12 @@ static struct output_check *start(struct controller *c, const struct output_plan
     if (plan->told && !s3_parse_uri(str_of(plan->place), &k->place, &err)) {
         k->plan.told = false;
     }
+    if (plan->input[0] != '\0' && !s3_parse_uri(str_of(plan->input), &k->input, NULL)) {
+        k->plan.input[0] = '\0';
+    }
     if (!output_judge_unseen(&k->plan, &v)) {
-        look(k);
+        k->step = output_first(&k->plan);
+        go(k, false, &err);
         return k;
     }
     if (!v.good) {

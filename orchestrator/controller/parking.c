@@ -33,7 +33,7 @@ static bool write_locked(struct controller *c, void *arg, struct err *err)
     struct live_campaign *lc = arg;
     for (int k = 0; k < lc->stages_n; k++) {
         const struct live_stage *ls = &lc->stages[k];
-        if (ls->row.counts[TASK_WAITING] > 0 && ls->reason != WAIT_LOCKED &&
+        if (parking_tells_stage(ls) &&
             !store_stage_wait_reason(c->store, ls->row.id, WAIT_LOCKED, err)) {
             return false;
         }
@@ -51,11 +51,7 @@ static void tell_locked(struct controller *c, const struct parking_subject *who,
     if (lc == NULL || leader_try(c, write_locked, lc, &ignored) != TX_DONE) {
         return;
     }
-    for (int k = 0; k < lc->stages_n; k++) {
-        if (lc->stages[k].row.counts[TASK_WAITING] > 0) {
-            lc->stages[k].reason = WAIT_LOCKED;
-        }
-    }
+    parking_told_stages(lc);
 }
 
 static void tell_parked(struct controller *c, const struct parking_subject *who,

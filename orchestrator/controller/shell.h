@@ -60,8 +60,8 @@ struct controller {
     bool lost;            /* leadership, in this pass: at its end all that is known is freed */
     int64_t lease_end_us; /* boot */
     struct lease_watch watch;
-    struct loop_timer *standby_timer, *renew_timer, *tick_timer, *act_timer, *observe_timer,
-        *quota_timer, *housekeeping_timer;
+    struct loop_timer *standby_timer, *renew_timer, *tick_timer, *plan_timer, *act_timer,
+        *observe_timer, *quota_timer, *housekeeping_timer;
 
     /* the tick */
     bool loading; /* a takeover reads all live attempts and pools at once */

@@ -29,9 +29,7 @@ static void on_checked(void *ctx, struct output_verdict *v)
 {
     struct skip_done_call *call = ctx;
     call->check = NULL;
-    call->answer = !v->checked ? SKIP_DONE_UNCHECKED
-                   : v->good   ? SKIP_DONE_THERE
-                               : SKIP_DONE_MISSING;
+    call->answer = skip_done_answer_of(v);
     if (!v->checked) {
         log_event(LOG_WARN, "done_if_unchecked", LF_I("campaign", call->ask.campaign_id),
                   LF_I("part", (int64_t)call->ask.task.seq));

@@ -119,6 +119,12 @@ static void on_tick_timer(void *ctx)
     loop_timer_set(c->tick_timer, c->cfg.tick_interval_us);
 }
 
+static void on_plan_timer(void *ctx)
+{
+    struct controller *c = ctx;
+    c->state.decide = true;
+}
+
 /* An attempt or a pool wants to be looked at: that alone needs no look at the database. */
 static void on_act_timer(void *ctx)
 {
@@ -188,6 +194,7 @@ bool controller_new(const struct controller_config *cfg, struct loop *loop, stru
     struct aws_gate gate = lease_gate(c);
     aws_client_set_gate(c->aws, gate.may_send, gate.ctx);
     c->tick_timer = loop_timer_new(loop, on_tick_timer, c);
+    c->plan_timer = loop_timer_new(loop, on_plan_timer, c);
     c->act_timer = loop_timer_new(loop, on_act_timer, c);
     c->observe_timer = loop_timer_new(loop, on_observe_timer, c);
     c->quota_timer = loop_timer_new(loop, on_quota_timer, c);
@@ -221,6 +228,7 @@ void controller_free(struct controller *c)
     aws_client_free(c->aws); /* ends the output checks and bridge answers still under way */
     aws_client_free(c->aws_plain);
     loop_timer_free(c->tick_timer);
+    loop_timer_free(c->plan_timer);
     loop_timer_free(c->act_timer);
     loop_timer_free(c->observe_timer);
     loop_timer_free(c->quota_timer);

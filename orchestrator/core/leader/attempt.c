@@ -1,5 +1,6 @@
 /* See attempt.h. */
 #include "attempt.h"
+#include "parking.h"
 
 struct live_attempt *leader_add_intended(struct leader_state *s, const struct attempt_row *row,
                                          struct live_campaign *lc)
@@ -72,6 +73,47 @@ void leader_attempt_fact(struct leader_state *s, struct live_attempt *a, const s
     protocol_step(&a->p, f, cfg, ret);
     a->wake_us = 0;
     s->act = true;
+}
+
+/* Parked or locked, and its time has not come. */
+static bool set_aside(const struct leader_state *s, const struct live_attempt *a, int64_t boot_us)
+{
+    const struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
+    return parking_parked(s, &who) && !parking_may(s, &who, boot_us);
+}
+
+bool leader_attempt_waits(const struct leader_state *s, const struct live_attempt *a,
+                          int64_t boot_us)
+{
+    return a->recording || a->reread || set_aside(s, a, boot_us);
+}
+
+bool leader_attempt_hears(const struct leader_state *s, struct live_attempt *a,
+                          const struct fact *f, int64_t boot_us)
+{
+    bool stuck = a->reread || set_aside(s, a, boot_us);
+    a->reread |= stuck && f->kind != FACT_LISTED;
+    return !stuck;
+}
+
+struct fact leader_create_fact(bool bytes_known, bool rate_allows, bool lease_holds,
+                               int64_t boot_us)
+{
+    bool sends = bytes_known && rate_allows && lease_holds;
+    return (struct fact){.kind = sends ? FACT_CREATE_SIGNED : FACT_CREATE_UNSENT, .at_us = boot_us};
+}
+
+enum verify_step leader_verify_step(const struct live_attempt *a)
+{
+    if (a->stage->spec != NULL) {
+        return VERIFY_STEP_LOOK;
+    }
+    return a->p.wanted ? VERIFY_STEP_LATER : VERIFY_STEP_LEAVE;
+}
+
+bool leader_examined_long_enough(const struct live_attempt *a, int64_t boot_us)
+{
+    return boot_us >= a->p.examine_until_us;
 }
 
 bool leader_attempt_may_stop(const struct live_attempt *a)

@@ -23,6 +23,28 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
  * kept instead, because a batch of records has at most one of each attempt; *ret is then zero. */
 void leader_attempt_fact(struct leader_state *s, struct live_attempt *a, const struct fact *f,
                          const struct protocol_config *cfg, struct protocol_effect *ret);
+/* Nothing is asked of AWS about it: a record of it waits, or its row has to be read first, or it is
+ * parked and its time has not come. */
+bool leader_attempt_waits(const struct leader_state *s, const struct live_attempt *a,
+                          int64_t boot_us);
+/* Does it heed a fact? Not while the database does not take what it was told of it: then the row is
+ * read again first, and what is heard meanwhile is heard again after. A List says nothing new. */
+bool leader_attempt_hears(const struct leader_state *s, struct live_attempt *a,
+                          const struct fact *f, int64_t boot_us);
+/* The fact of a Create that the protocol asks for: signed only when its exact bytes are known, the
+ * account's rate has room and the lease holds; else it was not sent, and the protocol asks for it
+ * again. Without a fact it would count as under way for ever. */
+struct fact leader_create_fact(bool bytes_known, bool rate_allows, bool lease_holds,
+                               int64_t boot_us);
+/* How the output of a job is verified. */
+enum verify_step {
+    VERIFY_STEP_LOOK,
+    VERIFY_STEP_LATER, /* without a readable spec nobody knows where it is */
+    VERIFY_STEP_LEAVE, /* nor does anybody want it: it ends unseen */
+};
+enum verify_step leader_verify_step(const struct live_attempt *a);
+/* Its log was not read in time: it is concluded without. */
+bool leader_examined_long_enough(const struct live_attempt *a, int64_t boot_us);
 /* May a stop of it be sent? Only when its row says that nobody wants it: a leader that takes over
  * after a resume must know whose stop it sees. After a takeover of a stopped campaign the row may
  * not say so yet. */

@@ -218,6 +218,12 @@ struct fact leader_log_answer(struct live_attempt *a, const struct log_tail_evid
     return fact;
 }
 
+struct fact leader_log_unread(struct live_attempt *a, const struct aws_failure *f, int64_t boot_us)
+{
+    return f->outcome == AWS_REFUSED ? leader_log_answer(a, NULL, boot_us)
+                                     : (struct fact){.kind = FACT_VERIFY_FAILED, .at_us = boot_us};
+}
+
 struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us)
 {
     if (!v->checked) {

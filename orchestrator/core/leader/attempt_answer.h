@@ -32,5 +32,7 @@ struct fact leader_stop_answer(bool failed, bool not_found, int64_t boot_us);
  * cause, never whether the attempt counts. */
 struct fact leader_log_answer(struct live_attempt *a, const struct log_tail_evidence *e,
                               int64_t boot_us);
+/* Its log could not be read. A refusal does not go away by waiting, so it is concluded without. */
+struct fact leader_log_unread(struct live_attempt *a, const struct aws_failure *f, int64_t boot_us);
 /* Takes v->manifest. */
 struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us);

@@ -8,8 +8,10 @@
 #include "core/spec/spec_expand.h"
 #include <stdio.h>
 
-#define PUT_BACK_US     (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */
-#define LOWER_FAILED_US (300 * USEC_PER_SEC)
+#define PLAN_AGAIN_MIN_US (20 * USEC_PER_MSEC)
+#define PLAN_AT_ONCE_US   USEC_PER_SEC       /* more is left than one plan may try */
+#define PUT_BACK_US       (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */
+#define LOWER_FAILED_US   (300 * USEC_PER_SEC)
 
 struct launch_facts leader_launch_facts(const struct leader_view *v, const struct sched_plan *plan,
                                         int i, struct task_input *task)
@@ -236,4 +238,21 @@ void leader_note_money_short(struct leader_state *s, const struct sched_stage *s
             lc->budget_spent |= spent_up(s, lc, live_stages[i]);
         }
     }
+}
+
+bool leader_reason_moves(const struct live_campaign *lc, const struct live_stage *ls,
+                         enum wait_reason why)
+{
+    return !lc->locked && ls->reason != why;
+}
+
+int64_t leader_next_plan_in_us(const struct sched_plan *plan, usec_t now_us,
+                               int64_t tick_interval_us)
+{
+    if (plan->wake_us == USEC_NEVER) {
+        return -1;
+    }
+    int64_t in_us =
+        plan->wake_us > now_us ? MAX(plan->wake_us - now_us, PLAN_AGAIN_MIN_US) : PLAN_AT_ONCE_US;
+    return in_us < tick_interval_us ? in_us : -1;
 }

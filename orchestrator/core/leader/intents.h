@@ -46,6 +46,14 @@ void leader_put_back(struct leader_state *s, struct live_stage *ls,
                      const struct ready_queue_task *task, bool lowered, int64_t pause_us,
                      usec_t now_us);
 
+/* Is the reason of a plan to be written for this stage? Not while its campaign is locked. */
+bool leader_reason_moves(const struct live_campaign *lc, const struct live_stage *ls,
+                         enum wait_reason why);
+/* When the scheduler is asked again because of its last plan, which was made at now_us (wall): a
+ * back-off ends, a rung opens. -1: a tick comes before that anyway. */
+int64_t leader_next_plan_in_us(const struct sched_plan *plan, usec_t now_us,
+                               int64_t tick_interval_us);
+
 /* Does money keep campaigns from starting, now or for good? Their at_limit says what follows. The
  * arrays are beside each other: n stages of a plan, with the reason it gives for each. */
 void leader_note_money_short(struct leader_state *s, const struct sched_stage *stages,

@@ -129,6 +129,35 @@ void operation_plan(const struct live_campaign *lc, const struct live_stage *ls,
     };
 }
 
+enum operation_then operation_next(bool readable, const struct operation_order *order,
+                                   const struct live_campaign *lc, const struct live_stage *ls,
+                                   struct operation_writes *ret)
+{
+    *ret = (struct operation_writes){.answer = VERB_CARRIED_OUT};
+    if (!readable) {
+        return OPERATION_UNREADABLE;
+    }
+    if (ls == NULL) {
+        return OPERATION_IS_DONE;
+    }
+    operation_plan(lc, ls, order->verb, order->volume_gb, ret);
+    return verb_refused(ret->answer) ? OPERATION_IS_REFUSED : OPERATION_MOVES;
+}
+
+enum operation_state operation_ends_as(enum operation_then then)
+{
+    switch (then) {
+    case OPERATION_MOVES:
+        return OPERATION_RUNNING;
+    case OPERATION_IS_DONE:
+        return OPERATION_DONE;
+    case OPERATION_IS_REFUSED:
+    case OPERATION_UNREADABLE:
+        break;
+    }
+    return OPERATION_CANCELLED;
+}
+
 static bool was_moved(int64_t id, const int64_t *ids, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -49,6 +49,19 @@ struct operation_writes {
     enum campaign_state campaign_from;
     int volume_gb; /* 0: as before */
 };
+enum operation_then {
+    OPERATION_MOVES,      /* the page, by *ret */
+    OPERATION_IS_DONE,    /* no task is left */
+    OPERATION_IS_REFUSED, /* in the state of its campaign and stage; it ends as cancelled */
+    OPERATION_UNREADABLE, /* it ends as cancelled, and people are told why */
+};
+/* What becomes of an operation. readable: operation_read could read it; ls: of the next page of its
+ * tasks; NULL when there is none. */
+enum operation_then operation_next(bool readable, const struct operation_order *order,
+                                   const struct live_campaign *lc, const struct live_stage *ls,
+                                   struct operation_writes *ret);
+/* The state that its row has after this step. */
+enum operation_state operation_ends_as(enum operation_then then);
 void operation_plan(const struct live_campaign *lc, const struct live_stage *ls, enum verb v,
                     int volume_gb, struct operation_writes *ret);
 /* After the commit: of rows[n], all of one stage, those in moved_ids[moved] have moved. */

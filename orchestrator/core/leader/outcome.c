@@ -4,6 +4,7 @@
 #include "core/failure/retry_policy.h"
 #include "core/money/cost.h"
 #include "core/sched/ready_queue.h"
+#include "parking.h"
 #include "pool_life.h"
 #include "stage_history.h"
 #include <stdio.h>
@@ -292,6 +293,26 @@ void leader_drop_record(struct leader_state *s, struct pending_record *p)
     p->over = true;
     a->recording = false;
     a->reread = true;
+}
+
+static struct parking_subject subject_of(const struct pending_record *p)
+{
+    return PARKING_ATTEMPT(p->r.campaign_id, p->r.attempt_id);
+}
+
+bool leader_record_due(const struct leader_state *s, const struct pending_record *p,
+                       int64_t boot_us)
+{
+    struct parking_subject who = subject_of(p);
+    return parking_may(s, &who, boot_us);
+}
+
+void leader_record_not_taken(struct leader_state *s, struct pending_record *p)
+{
+    struct parking_subject who = subject_of(p);
+    if (parking_parked(s, &who)) {
+        leader_drop_record(s, p);
+    }
 }
 
 void leader_forget_records(struct leader_state *s)

@@ -1,6 +1,7 @@
 /* See output_plan.h. */
 #include "output_plan.h"
 #include "common/json.h"
+#include "core/failure/parquet_rows.h"
 #include "worker_protocol.h"
 #include <stdio.h>
 
@@ -112,9 +113,82 @@ enum output_answer output_answer(enum aws_outcome outcome, int status)
                                             : OUTPUT_REFUSED;
 }
 
+enum output_step output_first(const struct output_plan *p)
+{
+    switch (p->kind) {
+    case VERIFY_MANIFEST:
+        return OUTPUT_GET_MANIFEST;
+    case VERIFY_EXISTS:
+    case VERIFY_ARTIFACTS:
+        return OUTPUT_HEAD;
+    case VERIFY_COUNT:
+    case VERIFY_IMG2DATASET:
+        return OUTPUT_LIST;
+    case VERIFY_NONE:
+        break;
+    }
+    return OUTPUT_JUDGE;
+}
+
+static enum output_step rows_counted(const struct output_plan *p)
+{
+    return p->kind == VERIFY_IMG2DATASET ? OUTPUT_GET_STATS : OUTPUT_JUDGE;
+}
+
+/* A refusal that waiting will not mend ends the check with its own cause. */
+static enum output_step not_read(enum output_answer answer)
+{
+    return answer == OUTPUT_DENIED ? OUTPUT_END_DENIED : OUTPUT_END_UNCHECKED;
+}
+
+enum output_step output_next(const struct output_plan *p, enum output_step done,
+                             enum output_answer answer)
+{
+    bool read = answer == OUTPUT_READ;
+    bool again = answer == OUTPUT_AGAIN;
+    bool absent = answer == OUTPUT_ABSENT;
+    switch (done) {
+    case OUTPUT_GET_MANIFEST:
+        return read ? OUTPUT_LIST : absent ? OUTPUT_END_NO_MANIFEST : not_read(answer);
+    case OUTPUT_LIST:
+        if (!read) {
+            return not_read(answer);
+        }
+        return p->input[0] != '\0' && p->input_size > PARQUET_TAIL ? OUTPUT_GET_TAIL
+                                                                   : rows_counted(p);
+    case OUTPUT_GET_TAIL: /* without its rows only the output itself is checked */
+        return again ? OUTPUT_END_UNCHECKED : read ? OUTPUT_GET_FOOTER : rows_counted(p);
+    case OUTPUT_GET_FOOTER:
+        return again ? OUTPUT_END_UNCHECKED : rows_counted(p);
+    case OUTPUT_GET_STATS:
+        return read ? OUTPUT_GET_STATS : OUTPUT_END_UNCHECKED;
+    case OUTPUT_HEAD:
+        return read || absent ? OUTPUT_END_KEY : not_read(answer);
+    case OUTPUT_JUDGE:
+    case OUTPUT_END_KEY:
+    case OUTPUT_END_NO_MANIFEST:
+    case OUTPUT_END_DENIED:
+    case OUTPUT_END_UNCHECKED:
+        break;
+    }
+    return done;
+}
+
 bool output_is_stats(const char *key)
 {
     return str_ends(str_of(key), STATS_END);
+}
+
+bool output_next_stats(const struct output_seen *seen, size_t most, size_t *cursor,
+                       const char **ret_key)
+{
+    while (*cursor < seen->objects_n && seen->stats_n < most) {
+        *ret_key = seen->objects[(*cursor)++].key;
+        if (output_is_stats(*ret_key)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void say(struct output_verdict *ret, bool good, enum cause cause)

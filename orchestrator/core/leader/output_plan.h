@@ -1,7 +1,7 @@
 /* Is a task's output there and whole? What is looked at in S3 for a stage's verify and for its
- * done_if, what each answer means, and the judgement of what was found. The shell makes the calls:
- * the manifest first (VERIFY_MANIFEST), then the listing, then how many rows the part has by its
- * own footer, then the stats (VERIFY_IMG2DATASET). Pure. */
+ * done_if, in which order, what each answer means, and the judgement of what was found. The shell
+ * makes the calls: the manifest first (VERIFY_MANIFEST), then the listing, then how many rows the
+ * part has by its own footer, then the stats (VERIFY_IMG2DATASET). Pure. */
 #pragma once
 #include "common/aws_outcome.h"
 #include "core/failure/verify.h"
@@ -39,6 +39,27 @@ enum output_answer {
 };
 enum output_answer output_answer(enum aws_outcome outcome, int status);
 
+/* What is asked of S3, or how the check ends. */
+enum output_step {
+    OUTPUT_GET_MANIFEST,
+    OUTPUT_LIST,
+    OUTPUT_GET_TAIL,   /* of the part: how long its footer is */
+    OUTPUT_GET_FOOTER, /* of the part: how many rows it has */
+    OUTPUT_GET_STATS,  /* the next one, as long as there are some; then OUTPUT_JUDGE */
+    OUTPUT_HEAD,
+    OUTPUT_JUDGE,
+    OUTPUT_END_KEY, /* there or not */
+    OUTPUT_END_NO_MANIFEST,
+    OUTPUT_END_DENIED,
+    OUTPUT_END_UNCHECKED, /* asked again later */
+};
+/* Of a plan that is told. */
+enum output_step output_first(const struct output_plan *p);
+/* What comes after `done` was answered so. A tail that is no Parquet's counts as OUTPUT_ABSENT:
+ * then only what the output says of itself is checked. */
+enum output_step output_next(const struct output_plan *p, enum output_step done,
+                             enum output_answer answer);
+
 struct output_seen { /* borrowed */
     struct str manifest;
     const struct verify_object *objects; /* below the folder, keys relative to it */
@@ -48,6 +69,9 @@ struct output_seen { /* borrowed */
     int64_t rows_in; /* of the part; -1: not known */
 };
 bool output_is_stats(const char *key);
+/* The next object from *cursor on whose text is wanted; `most` are read. False: no more. */
+bool output_next_stats(const struct output_seen *seen, size_t most, size_t *cursor,
+                       const char **ret_key);
 /* Each judges what was looked at; ret->manifest is NULL. */
 void output_judge(const struct output_plan *p, const struct output_seen *seen,
                   struct output_verdict *ret);

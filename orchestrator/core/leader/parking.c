@@ -190,3 +190,23 @@ int64_t parking_n(const struct leader_state *s)
     }
     return n;
 }
+
+int64_t parking_pause_us(const struct leader_state *s, const struct parking_subject *who,
+                         int64_t boot_us)
+{
+    return MAX(0, parking_next_us(s, who) - boot_us);
+}
+
+bool parking_tells_stage(const struct live_stage *ls)
+{
+    return ls->row.counts[TASK_WAITING] > 0 && ls->reason != WAIT_LOCKED;
+}
+
+void parking_told_stages(struct live_campaign *lc)
+{
+    for (int k = 0; k < lc->stages_n; k++) {
+        if (parking_tells_stage(&lc->stages[k])) {
+            lc->stages[k].reason = WAIT_LOCKED;
+        }
+    }
+}

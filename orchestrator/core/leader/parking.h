@@ -31,6 +31,9 @@ void parking_mark(struct leader_state *s, int64_t boot_us);
 bool parking_parked(const struct leader_state *s, const struct parking_subject *who);
 /* When it is tried again; 0: at once. */
 int64_t parking_next_us(const struct leader_state *s, const struct parking_subject *who);
+/* How long until then; 0: it may be tried. */
+int64_t parking_pause_us(const struct leader_state *s, const struct parking_subject *who,
+                         int64_t boot_us);
 
 /* A transaction of the subject failed: TX_BUSY locks its campaign (the subject itself when it has
  * none), TX_REFUSED parks it. True: not so before, so people are to be told. */
@@ -50,5 +53,9 @@ void parking_drop(struct leader_state *s, int64_t campaign_id);
 bool parking_take(struct leader_state *s, const struct parked_row *rows, size_t n);
 /* The row of a parked subject is in the table from now on. */
 void parking_kept(struct leader_state *s, const struct parking_subject *who);
+/* Do the waiting parts of a locked campaign's stage say so? Not when its row says it already. */
+bool parking_tells_stage(const struct live_stage *ls);
+/* That they are locked is written: so it is in memory. */
+void parking_told_stages(struct live_campaign *lc);
 /* How many are parked. */
 int64_t parking_n(const struct leader_state *s);

@@ -40,6 +40,11 @@ size_t skip_done_next(struct leader_state *s, usec_t now_us, struct skip_done_as
     return n;
 }
 
+enum skip_done_answer skip_done_answer_of(const struct output_verdict *v)
+{
+    return !v->checked ? SKIP_DONE_UNCHECKED : v->good ? SKIP_DONE_THERE : SKIP_DONE_MISSING;
+}
+
 static struct live_stage *stage_of(struct leader_state *s, const struct skip_done_ask *ask,
                                    struct live_campaign **ret)
 {

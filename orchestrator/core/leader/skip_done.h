@@ -5,6 +5,7 @@
 #pragma once
 #include "core/sched/ready_queue.h"
 #include "leader_state.h"
+#include "output_verdict.h"
 
 #define SKIP_DONE_AT_ONCE 32 /* questions under way, of all stages */
 
@@ -29,6 +30,7 @@ bool skip_done_wanted(const struct live_stage *ls, int names);
 /* Takes at most `max` tasks that are due out of their stages' queues, one of each stage in turn.
  * While a stage's last answer was SKIP_DONE_UNCHECKED one of it is asked about at a time. */
 size_t skip_done_next(struct leader_state *s, usec_t now_us, struct skip_done_ask *ret, size_t max);
+enum skip_done_answer skip_done_answer_of(const struct output_verdict *v);
 /* What an answer means; SKIP_DONE_SKIP is to be written first. */
 enum skip_done_then skip_done_plan(struct leader_state *s, const struct skip_done_ask *ask,
                                    enum skip_done_answer answer);

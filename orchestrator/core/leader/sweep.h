@@ -1,8 +1,8 @@
 /* The orphan sweep: jobs at AWS that read like ours and that no live attempt stands for. A database
- * that failed over may have lost its newest commits, a restored one more, and with them the rows of
- * jobs that run and cost money; a Create that was given up may land late. So before the first intent
- * of an epoch everything with our prefix that is younger than the newest intent we know of is
- * listed, and later each List is looked through. One by one it is decided whose such a job is:
+ * that failed over may have lost its newest commits, a restored one more, and with them the rows
+ * of jobs that run and cost money; a Create that was given up may land late. So before the first
+ * intent of an epoch everything with our prefix that is younger than the newest intent we know of
+ * is listed, and later each List is looked through. One by one it is decided whose such a job is:
  *  - it has the very name that one of our parts would have had: it is ours. It is adopted as that
  *    attempt, of unknown outcome; where that cannot be, it is held as a stray;
  *  - its attempt is void: it goes on when nothing has replaced it, else it is a stray to be

@@ -2,6 +2,7 @@
  * Method: every state a takeover may find; rows by hand. */
 #include "core/leader/attempt.h"
 #include "core/leader/campaign_life.h"
+#include "core/leader/parking.h"
 #include "leader_world.h"
 
 #define LEASE_END (BOOT + 15 * SEC)
@@ -204,6 +205,97 @@ static void test_attempt__what_is_recorded(void **state)
     }
 }
 
+/* The request of an attempt of an older epoch cannot be read: it is asked for again and again, and
+ * once it is read it is sent. Before, nothing was told to the protocol, and the Create counted as
+ * under way for ever. */
+static void test_attempt__a_create_that_cannot_be_sent_is_asked_for_again(void **state)
+{
+    (void)state;
+    static const struct {
+        bool bytes, rate, lease;
+        enum fact_kind kind;
+    } rows[] = {
+        {false, true, true, FACT_CREATE_UNSENT},
+        {true, false, true, FACT_CREATE_UNSENT},
+        {true, true, false, FACT_CREATE_UNSENT},
+        {true, true, true, FACT_CREATE_SIGNED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct leader_world w;
+        struct protocol_effect e;
+        int64_t wake = 0;
+        int64_t now = BOOT;
+        leader_world_init(&w);
+        struct attempt_row row = row_in(ATTEMPT_INTENDED);
+        struct live_attempt *a = take_over(&w, &row, &e);
+        assert_int_equal(protocol_next(&a->p, now, &config, &wake), ACT_DESCRIBE);
+        leader_attempt_fact(&w.s, a, &(struct fact){.kind = FACT_NOT_FOUND, .at_us = now}, &config,
+                            &e);
+        for (int n = 0; n < 5; n++) {
+            struct fact f = leader_create_fact(rows[i].bytes, rows[i].rate, rows[i].lease, now);
+            assert_int_equal(protocol_next(&a->p, now, &config, &wake), ACT_CREATE);
+            assert_int_equal(f.kind, rows[i].kind);
+            leader_attempt_fact(&w.s, a, &f, &config, &e);
+            if (f.kind == FACT_CREATE_SIGNED) {
+                assert_int_equal(protocol_next(&a->p, now, &config, &wake), ACT_NONE);
+                break;
+            }
+            if (protocol_next(&a->p, now, &config, &wake) != ACT_CREATE) {
+                assert_in_range(wake - now, 1, 60 * SEC);
+                now = wake;
+            }
+        }
+        leader_world_done(&w);
+    }
+}
+
+static void test_attempt__what_is_parked_neither_acts_nor_hears(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    const struct parking_subject who = PARKING_ATTEMPT(7, 1);
+    const struct fact listed = {.kind = FACT_LISTED}, taken = {.kind = FACT_CREATE_OK};
+    assert_false(leader_attempt_waits(&w.s, a, BOOT));
+    assert_true(leader_attempt_hears(&w.s, a, &taken, BOOT));
+    (void)parking_failed(&w.s, &who, TX_BUSY, BOOT); /* only its campaign is locked */
+    assert_false(leader_attempt_waits(&w.s, a, BOOT));
+    assert_true(leader_attempt_hears(&w.s, a, &taken, BOOT));
+    (void)parking_failed(&w.s, &who, TX_REFUSED, BOOT);
+    assert_true(leader_attempt_waits(&w.s, a, BOOT));
+    assert_false(leader_attempt_hears(&w.s, a, &listed, BOOT));
+    assert_false(a->reread); /* a List comes again by itself */
+    assert_false(leader_attempt_hears(&w.s, a, &taken, BOOT));
+    assert_true(a->reread);
+    assert_false(leader_attempt_hears(&w.s, a, &taken, BOOT + 9999 * SEC)); /* its row first */
+    assert_true(leader_attempt_waits(&w.s, a, BOOT + 9999 * SEC));
+    a->reread = false;
+    assert_false(leader_attempt_waits(&w.s, a, BOOT + 9999 * SEC));
+    a->recording = true;
+    assert_true(leader_attempt_waits(&w.s, a, BOOT + 9999 * SEC));
+    leader_world_done(&w);
+}
+
+static void test_attempt__an_output_without_a_spec(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LOOK);
+    a->p.wanted = false;
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LOOK);
+    w.ls->spec = NULL;
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LEAVE);
+    a->p.wanted = true;
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_LATER);
+    a->p.examine_until_us = BOOT + 1;
+    assert_false(leader_examined_long_enough(a, BOOT));
+    assert_true(leader_examined_long_enough(a, BOOT + 1));
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +307,9 @@ int main(void)
         cmocka_unit_test(test_attempt__its_pools_are_found),
         cmocka_unit_test(test_attempt__a_fact_waits_for_the_record),
         cmocka_unit_test(test_attempt__what_is_recorded),
+        cmocka_unit_test(test_attempt__a_create_that_cannot_be_sent_is_asked_for_again),
+        cmocka_unit_test(test_attempt__what_is_parked_neither_acts_nor_hears),
+        cmocka_unit_test(test_attempt__an_output_without_a_spec),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,6 +326,25 @@ static void test_attempt_answer__a_checked_output(void **state)
     leader_world_done(&w);
 }
 
+static void test_attempt_answer__a_log_that_cannot_be_read(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct fact f = leader_log_unread(a, failed(AWS_REFUSED, 400, "AccessDenied", ""), BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_VERIFIED); /* waiting does not help */
+    assert_int_equal(f.cause, CAUSE_UNKNOWN);
+    for (int o = AWS_THROTTLED; o <= AWS_UNSENT; o++) {
+        if (o != AWS_REFUSED) {
+            f = leader_log_unread(a, failed((enum aws_outcome)o, 500, "", ""), BOOT_ANSWER);
+            assert_int_equal(f.kind, FACT_VERIFY_FAILED);
+            assert_int_equal(f.at_us, BOOT_ANSWER);
+        }
+    }
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_attempt_answer__a_reason_that_tells_nothing_is_bare),
         cmocka_unit_test(test_attempt_answer__what_a_log_said),
         cmocka_unit_test(test_attempt_answer__a_checked_output),
+        cmocka_unit_test(test_attempt_answer__a_log_that_cannot_be_read),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,6 +310,41 @@ static void test_intents__a_price_that_is_not_known_holds_nobody(void **state)
     one_done(&o);
 }
 
+static void test_intents__when_the_next_plan_is_made(void **state)
+{
+    (void)state;
+    static const struct {
+        usec_t wake_us;
+        int64_t tick_us, in_us;
+    } rows[] = {
+        {USEC_NEVER, 60 * SEC, -1},
+        {WALL + 5 * SEC, 60 * SEC, 5 * SEC},
+        {WALL + 5 * SEC, 5 * SEC, -1}, /* a tick comes anyway */
+        {WALL + 90 * SEC, 60 * SEC, -1},
+        {WALL + 1, SEC, SEC / 50}, /* not in one turn of the loop after the other */
+        {WALL, 60 * SEC, SEC},     /* more is left than one plan may try */
+        {WALL - 900 * SEC, 60 * SEC, SEC},
+        {WALL, SEC, -1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct sched_plan plan = {.wake_us = rows[i].wake_us};
+        assert_int_equal(leader_next_plan_in_us(&plan, WALL, rows[i].tick_us), rows[i].in_us);
+    }
+}
+
+static void test_intents__a_reason_is_written_once_and_not_while_locked(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    w.ls->reason = WAIT_NEW;
+    assert_true(leader_reason_moves(w.lc, w.ls, WAIT_CAPACITY));
+    assert_false(leader_reason_moves(w.lc, w.ls, WAIT_NEW));
+    w.lc->locked = true;
+    assert_false(leader_reason_moves(w.lc, w.ls, WAIT_CAPACITY));
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +358,8 @@ int main(void)
         cmocka_unit_test(test_intents__what_was_refused_is_proposed_again),
         cmocka_unit_test(test_intents__money_that_is_short),
         cmocka_unit_test(test_intents__a_price_that_is_not_known_holds_nobody),
+        cmocka_unit_test(test_intents__when_the_next_plan_is_made),
+        cmocka_unit_test(test_intents__a_reason_is_written_once_and_not_while_locked),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

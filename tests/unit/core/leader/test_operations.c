@@ -355,6 +355,30 @@ static void test_operations__one_stage_at_a_time(void **state)
     assert_int_equal(operation_pick(rows, 0, ids), 0);
 }
 
+static void test_operations__what_becomes_of_an_operation(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    const struct operation_order retry = {.verb = VERB_RETRY, .volume_gb = 40};
+    struct operation_writes w;
+    struct live_stage *ls = &l.st[0];
+    assert_int_equal(operation_next(true, &retry, l.lc, ls, &w), OPERATION_MOVES);
+    assert_int_equal(w.volume_gb, 40);
+    assert_int_equal(operation_next(true, &retry, l.lc, NULL, &w), OPERATION_IS_DONE);
+    assert_false(verb_refused(w.answer));
+    assert_int_equal(operation_next(false, &retry, l.lc, NULL, &w), OPERATION_UNREADABLE);
+    l.lc->row.wanted = WANTED_CANCEL;
+    assert_int_equal(operation_next(true, &retry, l.lc, ls, &w), OPERATION_IS_REFUSED);
+    assert_int_equal(w.answer, VERB_CANCELLING);
+    assert_int_equal(operation_next(true, &retry, l.lc, NULL, &w), OPERATION_IS_DONE);
+    assert_int_equal(operation_ends_as(OPERATION_MOVES), OPERATION_RUNNING);
+    assert_int_equal(operation_ends_as(OPERATION_IS_DONE), OPERATION_DONE);
+    assert_int_equal(operation_ends_as(OPERATION_IS_REFUSED), OPERATION_CANCELLED);
+    assert_int_equal(operation_ends_as(OPERATION_UNREADABLE), OPERATION_CANCELLED);
+    life_world_done(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_operations__a_retry_with_a_larger_volume),
         cmocka_unit_test(test_operations__what_cannot_be_read_is_not_carried_out),
         cmocka_unit_test(test_operations__one_stage_at_a_time),
+        cmocka_unit_test(test_operations__what_becomes_of_an_operation),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("operations", tests, NULL, NULL);

@@ -218,6 +218,117 @@ static void test_output_plan__a_manifest_of_another_task(void **state)
     assert_null(strstr(v.text, "is of task"));
 }
 
+static struct output_plan plan_of(enum spec_verify kind, bool rows)
+{
+    struct output_plan p = {.kind = kind, .told = true, .input_size = rows ? 1000 : 8};
+    (void)snprintf(p.input, sizeof p.input, "s3://in/p.parquet");
+    return p;
+}
+
+static void test_output_plan__what_is_asked_first(void **state)
+{
+    (void)state;
+    static const struct {
+        enum spec_verify kind;
+        enum output_step first;
+    } rows[] = {
+        {VERIFY_MANIFEST, OUTPUT_GET_MANIFEST}, {VERIFY_EXISTS, OUTPUT_HEAD},
+        {VERIFY_ARTIFACTS, OUTPUT_HEAD},        {VERIFY_COUNT, OUTPUT_LIST},
+        {VERIFY_IMG2DATASET, OUTPUT_LIST},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct output_plan p = plan_of(rows[i].kind, true);
+        assert_int_equal(output_first(&p), rows[i].first);
+    }
+}
+
+static void test_output_plan__what_comes_after_each_answer(void **state)
+{
+    (void)state;
+    static const struct {
+        enum spec_verify kind;
+        bool rows; /* of the part are counted */
+        enum output_step done;
+        enum output_step next[5]; /* by answer: read, absent, denied, refused, again */
+    } rows[] = {
+        {VERIFY_MANIFEST,
+         true,
+         OUTPUT_GET_MANIFEST,
+         {OUTPUT_LIST, OUTPUT_END_NO_MANIFEST, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
+          OUTPUT_END_UNCHECKED}},
+        {VERIFY_MANIFEST,
+         true,
+         OUTPUT_LIST,
+         {OUTPUT_GET_TAIL, OUTPUT_END_UNCHECKED, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
+          OUTPUT_END_UNCHECKED}},
+        {VERIFY_MANIFEST,
+         false,
+         OUTPUT_LIST,
+         {OUTPUT_JUDGE, OUTPUT_END_UNCHECKED, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
+          OUTPUT_END_UNCHECKED}},
+        {VERIFY_IMG2DATASET,
+         false,
+         OUTPUT_LIST,
+         {OUTPUT_GET_STATS, OUTPUT_END_UNCHECKED, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
+          OUTPUT_END_UNCHECKED}},
+        {VERIFY_MANIFEST,
+         true,
+         OUTPUT_GET_TAIL,
+         {OUTPUT_GET_FOOTER, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_END_UNCHECKED}},
+        {VERIFY_IMG2DATASET,
+         true,
+         OUTPUT_GET_TAIL,
+         {OUTPUT_GET_FOOTER, OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS,
+          OUTPUT_END_UNCHECKED}},
+        {VERIFY_MANIFEST,
+         true,
+         OUTPUT_GET_FOOTER,
+         {OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_JUDGE, OUTPUT_END_UNCHECKED}},
+        {VERIFY_IMG2DATASET,
+         true,
+         OUTPUT_GET_FOOTER,
+         {OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS, OUTPUT_GET_STATS,
+          OUTPUT_END_UNCHECKED}},
+        {VERIFY_IMG2DATASET,
+         true,
+         OUTPUT_GET_STATS,
+         {OUTPUT_GET_STATS, OUTPUT_END_UNCHECKED, OUTPUT_END_UNCHECKED, OUTPUT_END_UNCHECKED,
+          OUTPUT_END_UNCHECKED}},
+        {VERIFY_EXISTS,
+         true,
+         OUTPUT_HEAD,
+         {OUTPUT_END_KEY, OUTPUT_END_KEY, OUTPUT_END_DENIED, OUTPUT_END_UNCHECKED,
+          OUTPUT_END_UNCHECKED}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct output_plan p = plan_of(rows[i].kind, rows[i].rows);
+        for (int a = OUTPUT_READ; a <= OUTPUT_AGAIN; a++) {
+            assert_int_equal(output_next(&p, rows[i].done, (enum output_answer)a), rows[i].next[a]);
+        }
+    }
+    struct output_plan p = plan_of(VERIFY_MANIFEST, true);
+    p.input[0] = '\0'; /* no Parquet file */
+    assert_int_equal(output_next(&p, OUTPUT_LIST, OUTPUT_READ), OUTPUT_JUDGE);
+}
+
+static void test_output_plan__each_text_of_figures_is_read_once(void **state)
+{
+    (void)state;
+    const struct verify_object objects[] = {
+        {.key = "0.tar"}, {.key = "0_stats.json"}, {.key = "1_stats.json"}, {.key = "1.tar"}};
+    struct output_seen seen = {.objects = objects, .objects_n = 4};
+    const char *key = NULL;
+    size_t cursor = 0;
+    assert_true(output_next_stats(&seen, 9, &cursor, &key));
+    assert_string_equal(key, "0_stats.json");
+    assert_true(output_next_stats(&seen, 9, &cursor, &key));
+    assert_string_equal(key, "1_stats.json");
+    assert_false(output_next_stats(&seen, 9, &cursor, &key));
+    cursor = 0;
+    seen.stats_n = 2;
+    assert_false(output_next_stats(&seen, 2, &cursor, &key)); /* no more than so many */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +340,9 @@ int main(void)
         cmocka_unit_test(test_output_plan__counts),
         cmocka_unit_test(test_output_plan__tars_that_are_counted_are_there),
         cmocka_unit_test(test_output_plan__a_manifest_of_another_task),
+        cmocka_unit_test(test_output_plan__what_is_asked_first),
+        cmocka_unit_test(test_output_plan__what_comes_after_each_answer),
+        cmocka_unit_test(test_output_plan__each_text_of_figures_is_read_once),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,6 +146,29 @@ static void test_parking__a_wish_is_tried_at_once(void **state)
     leader_world_done(&w);
 }
 
+static void test_parking__waiting_parts_say_that_they_are_locked(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_int_equal(parking_pause_us(&w.s, &part, BOOT), 0);
+    (void)parking_failed(&w.s, &part, TX_REFUSED, BOOT);
+    assert_int_equal(parking_pause_us(&w.s, &part, BOOT), 60 * SEC);
+    assert_int_equal(parking_pause_us(&w.s, &part, BOOT + 50 * SEC), 10 * SEC);
+    assert_int_equal(parking_pause_us(&w.s, &part, BOOT + 70 * SEC), 0);
+    w.ls->reason = WAIT_NEW;
+    assert_true(parking_tells_stage(w.ls));
+    parking_told_stages(w.lc);
+    assert_int_equal(w.ls->reason, WAIT_LOCKED);
+    assert_false(parking_tells_stage(w.ls)); /* once */
+    w.ls->reason = WAIT_NEW;
+    w.ls->row.counts[TASK_WAITING] = 0; /* nobody waits */
+    assert_false(parking_tells_stage(w.ls));
+    parking_told_stages(w.lc);
+    assert_int_equal(w.ls->reason, WAIT_NEW);
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -156,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_parking__a_parked_campaign_starts_nothing_and_its_attempts_go_on),
         cmocka_unit_test(test_parking__the_table_says_what_a_person_unparked),
         cmocka_unit_test(test_parking__a_wish_is_tried_at_once),
+        cmocka_unit_test(test_parking__waiting_parts_say_that_they_are_locked),
     };
     return cmocka_run_group_tests_name("parking", tests, NULL, NULL);
 }

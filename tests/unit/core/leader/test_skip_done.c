@@ -172,6 +172,22 @@ static void test_skip_done__a_campaign_may_end_while_it_is_asked_about(void **st
     life_world_done(&l);
 }
 
+static void test_skip_done__only_a_checked_output_says_anything(void **state)
+{
+    (void)state;
+    static const struct {
+        bool checked, good;
+        enum skip_done_answer answer;
+    } rows[] = {{true, true, SKIP_DONE_THERE},
+                {true, false, SKIP_DONE_MISSING},
+                {false, true, SKIP_DONE_UNCHECKED},
+                {false, false, SKIP_DONE_UNCHECKED}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct output_verdict v = {.checked = rows[i].checked, .good = rows[i].good};
+        assert_int_equal(skip_done_answer_of(&v), rows[i].answer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_skip_done__unchecked_is_asked_again_and_never_started),
         cmocka_unit_test(test_skip_done__one_question_at_a_time_while_nothing_answers),
         cmocka_unit_test(test_skip_done__a_campaign_may_end_while_it_is_asked_about),
+        cmocka_unit_test(test_skip_done__only_a_checked_output_says_anything),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("skip done", tests, NULL, NULL);
