@@ -28,7 +28,7 @@ GLOBALS_ALLOWED = {
 }
 
 CORE_COMMON = (
-    "aws_outcome base err arena rng units str buf hash json position yaml secret_shape token_bucket retry regex cleanup time_text".split()
+    "aws_outcome base err arena heap rng units str buf hash json position yaml secret_shape token_bucket retry regex cleanup time_text".split()
 )
 CORE_SYSTEM = (
     "assert ctype errno float inttypes limits math stdalign stdarg stdbool stddef stdint stdio stdlib string strings".split()

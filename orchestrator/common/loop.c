@@ -10,6 +10,7 @@
  * 3. Work deferred during the deferred phase runs after the next pass. */
 #include "common/loop.h"
 #include "common/clock.h"
+#include "common/heap.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -186,41 +187,14 @@ static bool timer_before(const struct loop_timer *a, const struct loop_timer *b)
     return a->at_us != b->at_us ? a->at_us < b->at_us : a->seq < b->seq;
 }
 
-static void heap_put(struct loop *l, size_t i, struct loop_timer *t)
+static void timer_put(struct loop_timer **at, size_t i, struct loop_timer *t)
 {
-    l->heap[i] = t;
+    at[i] = t;
     t->heap_i = i;
 }
-
-static void heap_up(struct loop *l, size_t i)
-{
-    struct loop_timer *t = l->heap[i];
-    while (i > 0 && timer_before(t, l->heap[(i - 1) / 2])) {
-        heap_put(l, i, l->heap[(i - 1) / 2]);
-        i = (i - 1) / 2;
-    }
-    heap_put(l, i, t);
-}
-
-static void heap_down(struct loop *l, size_t i)
-{
-    struct loop_timer *t = l->heap[i];
-    for (;;) {
-        size_t c = 2 * i + 1;
-        if (c >= l->heap_n) {
-            break;
-        }
-        if (c + 1 < l->heap_n && timer_before(l->heap[c + 1], l->heap[c])) {
-            c++;
-        }
-        if (!timer_before(l->heap[c], t)) {
-            break;
-        }
-        heap_put(l, i, l->heap[c]);
-        i = c;
-    }
-    heap_put(l, i, t);
-}
+#define TIMER_BEFORE(ctx, a, b)  timer_before(*(a), *(b))
+#define TIMER_PUT(ctx, at, i, t) timer_put(at, i, t)
+HEAP_DEFINE(timer, struct loop_timer *, void *, TIMER_BEFORE, TIMER_PUT);
 
 static void timer_disarm(struct loop_timer *t)
 {
@@ -234,9 +208,9 @@ static void timer_disarm(struct loop_timer *t)
     t->heap_i = LOOP_TIMER_IDLE;
     struct loop_timer *last = l->heap[--l->heap_n];
     if (last != t) {
-        heap_put(l, i, last);
-        heap_up(l, i);
-        heap_down(l, last->heap_i);
+        timer_put(l->heap, i, last);
+        timer_up(NULL, l->heap, i);
+        timer_down(NULL, l->heap, l->heap_n, last->heap_i);
     }
 }
 
@@ -262,7 +236,7 @@ void loop_timer_set(struct loop_timer *t, int64_t after_us)
     }
     t->seq = l->seq++;
     l->heap[l->heap_n] = t;
-    heap_up(l, l->heap_n++);
+    timer_up(NULL, l->heap, l->heap_n++);
 }
 
 bool loop_timer_armed(const struct loop_timer *t)

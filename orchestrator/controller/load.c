@@ -60,7 +60,7 @@ static bool read_spec(struct live_campaign *lc, struct err *err)
 
 static bool refresh_projects(struct controller *c, struct err *err)
 {
-    struct project_row *rows = NULL;
+    AUTO_FREE struct project_row *rows = NULL;
     size_t n = 0;
     if (!view_projects(c->store, &rows, &n, err)) {
         return false;

@@ -1,4 +1,5 @@
 /* The tries and queues of one run: what starts, how long it goes, what it holds, what waits. */
+#include "common/heap.h"
 #include "forecast_work.h"
 
 #define WAKE_AHEAD_US (2 * USEC_PER_SEC) /* look-ahead of the token count */
@@ -8,35 +9,21 @@ static bool sooner(const struct forecast_event *a, const struct forecast_event *
 {
     return a->at_us != b->at_us ? a->at_us < b->at_us : a->nth < b->nth;
 }
+#define SOONER(ctx, a, b) sooner(a, b)
+HEAP_DEFINE(event, struct forecast_event, void *, SOONER, HEAP_PUT);
 
 static void event_push(struct forecast_pass *r, usec_t at_us, uint32_t live)
 {
     ARRAY_ROOM(r->events, r->events_n, r->events_cap);
-    struct forecast_event e = {.at_us = at_us, .live = live, .nth = r->nth++};
-    uint32_t i = r->events_n++;
-    while (i > 0 && sooner(&e, &r->events[(i - 1) / 2])) {
-        r->events[i] = r->events[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    r->events[i] = e;
+    r->events[r->events_n] = (struct forecast_event){.at_us = at_us, .live = live, .nth = r->nth++};
+    event_up(NULL, r->events, r->events_n++);
 }
 
 struct forecast_event forecast_event_pop(struct forecast_pass *r)
 {
     struct forecast_event first = r->events[0];
-    struct forecast_event e = r->events[--r->events_n];
-    uint32_t i = 0;
-    for (uint32_t child = 1; child < r->events_n; child = 2 * i + 1) {
-        if (child + 1 < r->events_n && sooner(&r->events[child + 1], &r->events[child])) {
-            child++;
-        }
-        if (!sooner(&r->events[child], &e)) {
-            break;
-        }
-        r->events[i] = r->events[child];
-        i = child;
-    }
-    r->events[i] = e;
+    r->events[0] = r->events[--r->events_n];
+    event_down(NULL, r->events, r->events_n, 0);
     return first;
 }
 

@@ -1,7 +1,6 @@
 /* See rows_read.h. */
 #include "rows_read.h"
 #include "skip_done.h"
-#include <stdlib.h>
 
 _Static_assert(WARN_AT_MAX == WARNS_MAX, "one bound for thresholds");
 
@@ -141,15 +140,17 @@ static bool cap_moved(const struct leader_state *s, const struct project_row *ro
     return false;
 }
 
-void rows_refresh_projects(struct leader_state *s, struct project_row *rows, size_t n)
+void rows_refresh_projects(struct leader_state *s, const struct project_row *rows, size_t n)
 {
     bool moved = cap_moved(s, rows, n);
     for (size_t i = 0; moved && i < s->campaigns_n; i++) {
         s->campaigns[i]->budget_short = false;
     }
-    free(s->projects);
-    s->projects = rows;
-    s->projects_n = n;
+    if (n != s->projects_n) {
+        s->projects = xrealloc(s->projects, n * sizeof *rows);
+        s->projects_n = n;
+    }
+    memcpy(s->projects, rows, n * sizeof *rows);
 }
 
 bool rows_project_known(const struct leader_state *s, int64_t project_id)

@@ -7,7 +7,8 @@
 
 /* The waiting tasks of a stage that has ended are not read. A retry may reopen a skipped stage. */
 bool rows_stage_is_read(const struct live_stage *ls);
-/* A stage of a campaign that enters memory, whose spec is known; its queues are made. */
+/* A stage of a campaign that enters memory, whose spec is known; its queues are made. row may be
+ * that of ls itself. */
 void rows_new_stage(struct live_campaign *lc, struct live_stage *ls, const struct stage_row *row);
 /* A campaign that enters memory, after its stages. */
 void rows_new_campaign(struct live_campaign *lc);
@@ -34,9 +35,9 @@ bool rows_moved(const struct live_campaign *lc, const struct campaign_version *v
 void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *now);
 void rows_refresh_stage(struct live_stage *ls, const struct stage_row *now);
 
-/* Takes rows (malloc'd). Limits, weights and caps above campaigns; a cap that moved may let a
- * campaign go on. */
-void rows_refresh_projects(struct leader_state *s, struct project_row *rows, size_t n);
+/* Limits, weights and caps above campaigns; a cap that moved may let a campaign go on. n > 0: there
+ * is always a row of everything together. */
+void rows_refresh_projects(struct leader_state *s, const struct project_row *rows, size_t n);
 bool rows_project_known(const struct leader_state *s, int64_t project_id);
 /* What people let us use of each quota. A type without a row has no such limit. */
 void rows_slot_limits(struct leader_state *s, const struct slot_limit_row *rows, size_t n);

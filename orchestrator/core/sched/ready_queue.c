@@ -2,6 +2,7 @@
  * and those that may start, by order, one heap per group. A task whose back-off ends moves to the
  * group of new tasks, and ready_queue_sort takes it to its own, where it gets its place back. */
 #include "ready_queue.h"
+#include "common/heap.h"
 #include <assert.h>
 
 struct heap {
@@ -54,37 +55,14 @@ static void heap_reserve(struct heap *h, size_t n)
     h->cap = cap;
 }
 
-static void heap_up(struct heap *h, size_t i, before_fn *before)
-{
-    struct ready_queue_task t = h->at[i];
-    while (i > 0 && before(&t, &h->at[(i - 1) / 2])) {
-        h->at[i] = h->at[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    h->at[i] = t;
-}
-
-static void heap_down(struct heap *h, size_t i, before_fn *before)
-{
-    struct ready_queue_task t = h->at[i];
-    for (size_t child = 2 * i + 1; child < h->n; child = 2 * i + 1) {
-        if (child + 1 < h->n && before(&h->at[child + 1], &h->at[child])) {
-            child++;
-        }
-        if (!before(&h->at[child], &t)) {
-            break;
-        }
-        h->at[i] = h->at[child];
-        i = child;
-    }
-    h->at[i] = t;
-}
+#define BY_CTX(before, a, b) before(a, b)
+HEAP_DEFINE(heap, struct ready_queue_task, before_fn *, BY_CTX, HEAP_PUT);
 
 static void heap_push(struct heap *h, const struct ready_queue_task *t, before_fn *before)
 {
     heap_reserve(h, h->n + 1);
     h->at[h->n] = *t;
-    heap_up(h, h->n++, before);
+    heap_up(before, h->at, h->n++);
 }
 
 static void heap_drop_first(struct heap *h, before_fn *before)
@@ -92,14 +70,14 @@ static void heap_drop_first(struct heap *h, before_fn *before)
     ASSERT(h->n > 0);
     h->at[0] = h->at[--h->n];
     if (h->n > 0) {
-        heap_down(h, 0, before);
+        heap_down(before, h->at, h->n, 0);
     }
 }
 
 static void heap_build(struct heap *h, before_fn *before)
 {
     for (size_t i = h->n / 2; i > 0; i--) {
-        heap_down(h, i - 1, before);
+        heap_down(before, h->at, h->n, i - 1);
     }
 }
 
@@ -145,7 +123,7 @@ static void heap_append(struct heap *h, size_t old_n, before_fn *before)
         return;
     }
     for (size_t i = old_n; i < h->n; i++) {
-        heap_up(h, i, before);
+        heap_up(before, h->at, i);
     }
 }
 
@@ -400,8 +378,8 @@ static void heap_take(struct heap *h, size_t i)
 {
     h->at[i] = h->at[--h->n];
     if (i < h->n) {
-        heap_up(h, i, order_before);
-        heap_down(h, i, order_before);
+        heap_up(order_before, h->at, i);
+        heap_down(order_before, h->at, h->n, i);
     }
 }
 

@@ -3,6 +3,7 @@
  * stage; ties by id. Stages are sorted once per plan. Within one priority and turn the projects
  * form a heap of shares, and so do the campaigns of each. Only the previous first entry can have
  * grown, so one sift-down per launch is enough. */
+#include "common/heap.h"
 #include "fair_share.h"
 #include "sched_work.h"
 
@@ -78,37 +79,8 @@ static bool project_before(const struct sched_work *w, const struct order_projec
         &(struct fair_share){y->project_id, y->held, y->weight, idle_us(w, y->last_start_us)});
 }
 
-static void campaign_down(const struct sched_work *w, struct order_campaign *h, int n, int i)
-{
-    for (int child = 2 * i + 1; child < n; child = 2 * i + 1) {
-        if (child + 1 < n && campaign_before(w, &h[child + 1], &h[child])) {
-            child++;
-        }
-        if (!campaign_before(w, &h[child], &h[i])) {
-            return;
-        }
-        struct order_campaign t = h[i];
-        h[i] = h[child];
-        h[child] = t;
-        i = child;
-    }
-}
-
-static void project_down(const struct sched_work *w, struct order_project *h, int n, int i)
-{
-    for (int child = 2 * i + 1; child < n; child = 2 * i + 1) {
-        if (child + 1 < n && project_before(w, &h[child + 1], &h[child])) {
-            child++;
-        }
-        if (!project_before(w, &h[child], &h[i])) {
-            return;
-        }
-        struct order_project t = h[i];
-        h[i] = h[child];
-        h[child] = t;
-        i = child;
-    }
-}
+HEAP_DEFINE(campaign, struct order_campaign, const struct sched_work *, campaign_before, HEAP_PUT);
+HEAP_DEFINE(project, struct order_project, const struct sched_work *, project_before, HEAP_PUT);
 
 static bool same_class(const struct sched_work *w, int a, int b)
 {
@@ -139,11 +111,12 @@ static void next_class(const struct sched_work *w, struct sched_order *o)
     o->class_to = to;
     for (int p = 0; p < o->projects_n; p++) {
         for (int i = o->projects[p].n / 2; i > 0; i--) {
-            campaign_down(w, o->campaigns + o->projects[p].from, o->projects[p].n, i - 1);
+            campaign_down(w, o->campaigns + o->projects[p].from, (size_t)o->projects[p].n,
+                          (size_t)i - 1);
         }
     }
     for (int i = o->projects_n / 2; i > 0; i--) {
-        project_down(w, o->projects, o->projects_n, i - 1);
+        project_down(w, o->projects, (size_t)o->projects_n, (size_t)i - 1);
     }
 }
 
@@ -186,11 +159,11 @@ int sched_order_next(const struct sched_work *w, struct sched_order *o)
         if (h->at == h->to) {
             *h = h[--p->n];
         }
-        campaign_down(w, h, p->n, 0);
+        campaign_down(w, h, (size_t)p->n, 0);
         if (p->n == 0) {
             *p = o->projects[--o->projects_n];
         }
-        project_down(w, o->projects, o->projects_n, 0);
+        project_down(w, o->projects, (size_t)o->projects_n, 0);
     }
     while (o->projects_n == 0 && o->class_to < o->stages_n) {
         next_class(w, o);

@@ -2,6 +2,7 @@
  * objects are linked against, and each droverd's loop thread as a coroutine, which runs until it
  * waits, is frozen or dies. Nothing here asks the real time. */
 #include "common/clock.h"
+#include "common/heap.h"
 #include "deep.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,6 +56,8 @@ static bool before(const struct event *a, const struct event *b)
 {
     return a->at_us != b->at_us ? a->at_us < b->at_us : a->seq < b->seq;
 }
+#define BEFORE(ctx, a, b) before(a, b)
+HEAP_DEFINE(event, struct event, void *, BEFORE, HEAP_PUT);
 
 void event_at(int64_t at_us, void (*fn)(void *ctx, int64_t arg), void *ctx, int64_t arg)
 {
@@ -65,11 +68,8 @@ void event_at(int64_t at_us, void (*fn)(void *ctx, int64_t arg), void *ctx, int6
     }
     struct event e = {
         .at_us = MAX(at_us, w->now_us), .seq = w->seq++, .fn = fn, .ctx = ctx, .arg = arg};
-    size_t i = w->heap_n++;
-    for (; i > 0 && before(&e, &w->heap[(i - 1) / 2]); i = (i - 1) / 2) {
-        w->heap[i] = w->heap[(i - 1) / 2];
-    }
-    w->heap[i] = e;
+    w->heap[w->heap_n] = e;
+    event_up(NULL, w->heap, w->heap_n++);
 }
 
 bool event_next(void)
@@ -79,19 +79,8 @@ bool event_next(void)
         return false;
     }
     struct event top = w->heap[0];
-    struct event last = w->heap[--w->heap_n];
-    size_t i = 0;
-    for (size_t c = 1; c < w->heap_n; c = 2 * i + 1) {
-        if (c + 1 < w->heap_n && before(&w->heap[c + 1], &w->heap[c])) {
-            c++;
-        }
-        if (!before(&w->heap[c], &last)) {
-            break;
-        }
-        w->heap[i] = w->heap[c];
-        i = c;
-    }
-    w->heap[i] = last;
+    w->heap[0] = w->heap[--w->heap_n];
+    event_down(NULL, w->heap, w->heap_n, 0);
     w->now_us = MAX(w->now_us, top.at_us);
     top.fn(top.ctx, top.arg);
     return true;

@@ -183,6 +183,9 @@ static void load_tasks(struct world *w, struct live_stage *ls)
 {
     const struct db_stage *ds = STAGE(w, row_of_id(ls->row.id));
     for (int t = ds->task0; t < ds->task0 + ds->tasks_n; t++) {
+        if (TASK(w, t)->state != TASK_WAITING) {
+            continue; /* no row of view_tasks */
+        }
         const struct task_row row = {.id = id_of(t),
                                      .state = TASK(w, t)->state,
                                      .not_before_us = TASK(w, t)->not_before_us,
@@ -214,9 +217,8 @@ static struct live_campaign *load_linked(struct world *w, struct ctl *c, int cam
     lc->stages = leader_state_new_stages((size_t)dc->stages_n);
     for (int i = dc->stage0; i < dc->stage0 + dc->stages_n; i++) {
         struct live_stage *ls = &lc->stages[lc->stages_n++];
-        struct stage_row row;
-        stage_row_of(w, i, &row);
-        rows_new_stage(lc, ls, &row);
+        stage_row_of(w, i, &ls->row);
+        rows_new_stage(lc, ls, &ls->row);
         ls->spec = &w->stage[i];
         stage_history_init(ls);
         load_breaker(w, ls);
@@ -266,8 +268,7 @@ static void refresh_campaign(struct world *w, const struct ctl *c, struct live_c
 
 static void load_projects(struct world *w, struct ctl *c)
 {
-    size_t n = (size_t)w->cfg.projects + 1;
-    struct project_row *rows = xcalloc(n, sizeof *rows);
+    struct project_row rows[PROJECTS_MAX + 1];
     for (int i = 0; i <= w->cfg.projects; i++) {
         const struct budget *b =
             i == 0 ? db_row(w, T_GLOBAL, 0) : db_row(w, T_PROJECT, (size_t)i - 1);
@@ -280,7 +281,7 @@ static void load_projects(struct world *w, struct ctl *c)
             .spent_musd = b->spent_musd,
         };
     }
-    rows_refresh_projects(&c->state, rows, n);
+    rows_refresh_projects(&c->state, rows, (size_t)w->cfg.projects + 1);
 }
 
 /* Limits of the operator, and prices: their file may have changed. */

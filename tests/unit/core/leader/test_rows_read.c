@@ -203,13 +203,13 @@ static void test_rows_read__a_refresh_takes_what_people_write(void **state)
     life_world_done(&l);
 }
 
-static struct project_row *projects(musd_t cap_of_4)
+static void projects(struct leader_state *s, musd_t cap_of_4)
 {
-    struct project_row *rows = xcalloc(3, sizeof *rows);
-    rows[0] = (struct project_row){.id = 0, .cap_musd = -1};
-    rows[1] = (struct project_row){.id = 3, .cap_musd = -1};
-    rows[2] = (struct project_row){.id = 4, .cap_musd = cap_of_4};
-    return rows;
+    const struct project_row rows[] = {{.id = 0, .cap_musd = -1},
+                                       {.id = 3, .cap_musd = -1},
+                                       {.id = 4, .cap_musd = cap_of_4},
+                                       {.id = 6, .cap_musd = -1}};
+    rows_refresh_projects(s, rows, 4);
 }
 
 static void test_rows_read__a_cap_that_moved_lets_campaigns_go_on(void **state)
@@ -221,11 +221,12 @@ static void test_rows_read__a_cap_that_moved_lets_campaigns_go_on(void **state)
     assert_true(rows_project_known(s, 4));
     assert_false(rows_project_known(s, 5));
     l.lc->budget_short = true;
-    rows_refresh_projects(s, projects(-1), 3);
+    projects(s, -1);
     assert_true(l.lc->budget_short); /* nothing moved */
-    rows_refresh_projects(s, projects(9), 3);
+    projects(s, 9);
     assert_false(l.lc->budget_short);
     assert_int_equal(leader_state_project(s, 4)->cap_musd, 9);
+    assert_true(rows_project_known(s, 6));
     life_world_done(&l);
 }
 
