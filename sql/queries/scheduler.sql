@@ -80,55 +80,52 @@ ON CONFLICT (level, ref_id) DO UPDATE SET warned_ppm = excluded.warned_ppm
 -- A job found at AWS under our name whose row a failed-over database lost: its task exists and waits, and the
 -- number is the next one. It is recorded as an attempt of unknown outcome that holds slots and money. Returns the
 -- attempt, or no row when something does not match. All attempts of the task must have ended.
--- $1 campaign bigint, $2 stage bigint, $3 seq integer, $4 n integer, $5 epoch bigint, $6 name text,
--- $7 identity hash text, $8 instance type text, $9 instances integer, $10 volume_gb integer, $11 max_runtime_s bigint,
--- $12 price bigint, $13 reserve bigint, $14 request bytea, $15 its sha256 bytea, $16 now bigint,
--- $17 attempt id bigint, $18 created timestamptz, $19 keep_alive_s bigint, $20 market text
+-- :request is never sent, :request_sha256 is its hash; :now in microseconds, :created as the job says.
 WITH free_task AS MATERIALIZED (
     SELECT r.id, c.project_id FROM task t
     JOIN task_run r ON r.campaign_id = t.campaign_id AND r.id = t.id
     JOIN campaign c ON c.id = t.campaign_id
     JOIN stage_run s ON s.stage_id = t.stage_id
-    WHERE t.campaign_id = $1::bigint AND t.stage_id = $2::bigint AND t.seq = $3::int AND r.state = 0
-      AND r.names < $4::int AND t.seq < s.taken
-      AND NOT EXISTS (SELECT FROM attempt a WHERE a.id = $17::bigint OR a.name = $6::text) FOR UPDATE OF r),
+    WHERE t.campaign_id = :campaign::bigint AND t.stage_id = :stage::bigint AND t.seq = :seq::int AND r.state = 0
+      AND r.names < :n::int AND t.seq < s.taken
+      AND NOT EXISTS (SELECT FROM attempt a WHERE a.id = :attempt::bigint OR a.name = :name::text) FOR UPDATE OF r),
 new_money AS (
     INSERT INTO money AS m (level, ref_id, reserved_musd)
-    SELECT v.level, v.ref_id, $13::bigint FROM free_task f CROSS JOIN LATERAL (VALUES ('global', 0::bigint),
-        ('project', f.project_id), ('campaign', $1::bigint), ('stage', $2::bigint)) AS v (level, ref_id)
+    SELECT v.level, v.ref_id, :reserve::bigint FROM free_task f CROSS JOIN LATERAL (VALUES ('global', 0::bigint),
+        ('project', f.project_id), ('campaign', :campaign::bigint), ('stage', :stage::bigint)) AS v (level, ref_id)
     ON CONFLICT (level, ref_id) DO UPDATE SET reserved_musd = m.reserved_musd + excluded.reserved_musd),
 new_task AS (
-    UPDATE task_run r SET state = 1, cause = 0, names = $4::int, not_before_us = 0, updated_us = $16::bigint
-    FROM free_task f WHERE r.campaign_id = $1::bigint AND r.id = f.id),
+    UPDATE task_run r SET state = 1, cause = 0, names = :n::int, not_before_us = 0, updated_us = :now::bigint
+    FROM free_task f WHERE r.campaign_id = :campaign::bigint AND r.id = f.id),
 new_slots AS (
-    INSERT INTO slots AS s (instance_type, market, held) SELECT $8::text, $20::text, $9::int FROM free_task
+    INSERT INTO slots AS s (instance_type, market, held) SELECT :instance_type::text, :market::text, :instances::int FROM free_task
     ON CONFLICT (instance_type, market) DO UPDATE SET held = s.held + excluded.held),
 new_counters AS (
     UPDATE stage_run SET waiting = waiting - 1, active = active + 1
-    FROM free_task WHERE stage_id = $2::bigint),
+    FROM free_task WHERE stage_id = :stage::bigint),
 new_attempt AS (
     INSERT INTO attempt (id, campaign_id, stage_id, task_id, n, state, epoch, name, request, request_sha256,
         identity_hash, instance_type, instances, volume_gb, max_runtime_s, price_musd_per_hour, reserved_musd,
         open_musd, keep_alive_s, created_at, intended_at, reason, market)
     OVERRIDING SYSTEM VALUE
-    SELECT $17::bigint, $1::bigint, $2::bigint, f.id, $4::int, 1, $5::bigint, $6::text, $14::bytea, $15::bytea,
-        $7::text, $8::text, $9::int, $10::int, $11::bigint, $12::bigint, $13::bigint, $13::bigint, $19::bigint,
-        $18::timestamptz, timestamptz 'epoch' + $16::bigint * interval '1 microsecond', 'found at AWS without a row',
-        $20::text FROM free_task f),
+    SELECT :attempt::bigint, :campaign::bigint, :stage::bigint, f.id, :n::int, 1, :epoch::bigint, :name::text, :request::bytea, :request_sha256::bytea,
+        :identity_hash::text, :instance_type::text, :instances::int, :volume_gb::int, :max_runtime_s::bigint, :price::bigint, :reserve::bigint, :reserve::bigint, :keep_alive_s::bigint,
+        :created::timestamptz, timestamptz 'epoch' + :now::bigint * interval '1 microsecond', 'found at AWS without a row',
+        :market::text FROM free_task f),
 new_pool AS (
     INSERT INTO pool (attempt_id, campaign_id, stage_id, fingerprint, instance_type, instances, keep_alive_s)
-    SELECT $17::bigint, $1::bigint, $2::bigint, 0, $8::text, $9::int, $19::bigint FROM free_task
-    WHERE $19::bigint > 0),
+    SELECT :attempt::bigint, :campaign::bigint, :stage::bigint, 0, :instance_type::text, :instances::int, :keep_alive_s::bigint FROM free_task
+    WHERE :keep_alive_s::bigint > 0),
 new_entry AS (
     INSERT INTO ledger (campaign_id, stage_id, task_id, attempt_id, entry, from_account, to_account, amount_musd)
-    SELECT $1::bigint, $2::bigint, f.id, $17::bigint, 'reserve', 'budget', 'reserved', $13::bigint FROM free_task f),
+    SELECT :campaign::bigint, :stage::bigint, f.id, :attempt::bigint, 'reserve', 'budget', 'reserved', :reserve::bigint FROM free_task f),
 new_events AS (
     INSERT INTO event (campaign_id, kind, detail)
-    SELECT $1::bigint, e.kind, e.detail FROM free_task CROSS JOIN LATERAL (VALUES
-        (1, 'part.state', jsonb_build_object('campaign', $1::bigint, 'stage', $2::bigint, 'from', 'waiting',
-            'to', 'active', 'first_part', $3::int, 'last_part', $3::int, 'n', 1, 'cause', '')),
-        (2, 'attempt.state', jsonb_build_object('campaign', $1::bigint, 'stage', $2::bigint, 'part', $3::int,
-            'attempt', $4::int, 'attempt_id', $17::bigint, 'job', $6::text, 'from', '', 'to', 'unknown',
+    SELECT :campaign::bigint, e.kind, e.detail FROM free_task CROSS JOIN LATERAL (VALUES
+        (1, 'part.state', jsonb_build_object('campaign', :campaign::bigint, 'stage', :stage::bigint, 'from', 'waiting',
+            'to', 'active', 'first_part', :seq::int, 'last_part', :seq::int, 'n', 1, 'cause', '')),
+        (2, 'attempt.state', jsonb_build_object('campaign', :campaign::bigint, 'stage', :stage::bigint, 'part', :seq::int,
+            'attempt', :n::int, 'attempt_id', :attempt::bigint, 'job', :name::text, 'from', '', 'to', 'unknown',
             'cause', '', 'cost_micro_usd', 0)))
         AS e (rank, kind, detail) ORDER BY e.rank)
 SELECT id FROM free_task

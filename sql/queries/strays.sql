@@ -16,32 +16,30 @@ FROM stray WHERE holds ORDER BY name
 
 -- name: stray_put
 -- A stray, with its slots and money; the number of its name is not given out again. Nothing when an attempt stands for
--- it by now. Returns how many were written. $1 name text, $2 arn text, $3 campaign bigint, $4 task bigint (0: none),
--- $5 n integer, $6 why text, $7 instance type text, $8 market text, $9 instances integer, $10 keep_alive_s bigint,
--- $11 price bigint, $12 reserve bigint, $13 status text, $14 created timestamptz, $15 started timestamptz
+-- it by now. Returns how many were written. :task 0: none.
 WITH fresh AS MATERIALIZED (
-    SELECT WHERE NOT EXISTS (SELECT FROM attempt WHERE name = $1::text AND state <> 12)
-      AND NOT EXISTS (SELECT FROM stray WHERE name = $1::text)),
+    SELECT WHERE NOT EXISTS (SELECT FROM attempt WHERE name = :name::text AND state <> 12)
+      AND NOT EXISTS (SELECT FROM stray WHERE name = :name::text)),
 new_stray AS (
     INSERT INTO stray (name, arn, campaign_id, task_id, why, instance_type, market, instances, keep_alive_s,
         price_musd_per_hour, reserved_musd, status, created_at, started_at)
-    SELECT $1::text, $2::text, $3::bigint, $4::bigint, $6::text, $7::text, $8::text, $9::int, $10::bigint, $11::bigint,
-        $12::bigint, $13::text, $14::timestamptz, $15::timestamptz FROM fresh RETURNING name),
+    SELECT :name::text, :arn::text, :campaign::bigint, :task::bigint, :why::text, :instance_type::text, :market::text, :instances::int, :keep_alive_s::bigint, :price::bigint,
+        :reserve::bigint, :status::text, :created::timestamptz, :started::timestamptz FROM fresh RETURNING name),
 new_task AS (
-    UPDATE task_run SET names = greatest(names, $5::int) FROM fresh
-    WHERE campaign_id = $3::bigint AND id = $4::bigint AND names < $5::int),
+    UPDATE task_run SET names = greatest(names, :n::int) FROM fresh
+    WHERE campaign_id = :campaign::bigint AND id = :task::bigint AND names < :n::int),
 new_money AS (
-    INSERT INTO money AS m (level, ref_id, reserved_musd) SELECT 'global', 0, $12::bigint FROM fresh
+    INSERT INTO money AS m (level, ref_id, reserved_musd) SELECT 'global', 0, :reserve::bigint FROM fresh
     ON CONFLICT (level, ref_id) DO UPDATE SET reserved_musd = m.reserved_musd + excluded.reserved_musd),
 new_slots AS (
-    INSERT INTO slots AS s (instance_type, market, held) SELECT $7::text, $8::text, $9::int FROM fresh
+    INSERT INTO slots AS s (instance_type, market, held) SELECT :instance_type::text, :market::text, :instances::int FROM fresh
     ON CONFLICT (instance_type, market) DO UPDATE SET held = s.held + excluded.held),
 new_entry AS (
     INSERT INTO ledger (campaign_id, stage_id, task_id, stray, entry, from_account, to_account, amount_musd)
-    SELECT 0, 0, 0, name, 'reserve', 'budget', 'reserved', $12::bigint FROM new_stray),
+    SELECT 0, 0, 0, name, 'reserve', 'budget', 'reserved', :reserve::bigint FROM new_stray),
 new_event AS (
     INSERT INTO event (campaign_id, kind, detail)
-    SELECT $3::bigint, 'alert', jsonb_build_object('campaign', $3::bigint, 'text',
+    SELECT :campaign::bigint, 'alert', jsonb_build_object('campaign', :campaign::bigint, 'text',
         'job ' || name || ' runs without an attempt: see drover strays') FROM new_stray)
 SELECT count(*) FROM new_stray
 

@@ -57,31 +57,31 @@ static void intend_params(const struct intent *in, int64_t epoch, usec_t now_us,
 {
     ASSERT(in->n >= 1 && in->instances >= 1 && in->reserve_musd >= 0);
     hash_sha256(in->request.p, in->request.n, sha256);
-    param_i64(p, in->campaign_id);
-    param_i64(p, in->stage_id);
-    param_i64(p, in->task_id);
-    param_i32(p, in->n);
-    param_i64(p, in->attempt_id);
-    param_text(p, in->name.s);
-    param_bytes(p, in->request.p, in->request.n);
-    param_bytes(p, sha256, 32);
-    param_text(p, in->identity_hash);
-    param_text(p, in->instance_type);
-    param_i32(p, in->instances);
-    param_i32(p, in->volume_gb);
-    param_i64(p, in->max_runtime_s);
-    param_i64(p, in->price_musd_per_hour);
-    param_i64(p, in->reserve_musd);
-    param_i64(p, in->slot_limit);
-    param_i64(p, epoch);
-    param_i64(p, now_us);
-    param_i32(p, in->seq);
-    param_text(p, market_name(in->market));
-    param_i64(p, in->keep_alive_s);
-    param_i32(p, in->instance_type_i);
-    param_i32(p, in->subnet_i);
-    param_i64(p, in->pool_id);
-    param_i64(p, (int64_t)in->fingerprint);
+    param_i64(PARAM(p, INTEND, CAMPAIGN), in->campaign_id);
+    param_i64(PARAM(p, INTEND, STAGE), in->stage_id);
+    param_i64(PARAM(p, INTEND, TASK), in->task_id);
+    param_i32(PARAM(p, INTEND, N), in->n);
+    param_i64(PARAM(p, INTEND, ATTEMPT), in->attempt_id);
+    param_text(PARAM(p, INTEND, NAME), in->name.s);
+    param_bytes(PARAM(p, INTEND, REQUEST), in->request.p, in->request.n);
+    param_bytes(PARAM(p, INTEND, REQUEST_SHA256), sha256, 32);
+    param_text(PARAM(p, INTEND, IDENTITY_HASH), in->identity_hash);
+    param_text(PARAM(p, INTEND, INSTANCE_TYPE), in->instance_type);
+    param_i32(PARAM(p, INTEND, INSTANCES), in->instances);
+    param_i32(PARAM(p, INTEND, VOLUME_GB), in->volume_gb);
+    param_i64(PARAM(p, INTEND, MAX_RUNTIME_S), in->max_runtime_s);
+    param_i64(PARAM(p, INTEND, PRICE), in->price_musd_per_hour);
+    param_i64(PARAM(p, INTEND, RESERVE), in->reserve_musd);
+    param_i64(PARAM(p, INTEND, SLOT_LIMIT), in->slot_limit);
+    param_i64(PARAM(p, INTEND, EPOCH), epoch);
+    param_i64(PARAM(p, INTEND, NOW), now_us);
+    param_i32(PARAM(p, INTEND, PART), in->seq);
+    param_text(PARAM(p, INTEND, MARKET), market_name(in->market));
+    param_i64(PARAM(p, INTEND, KEEP_ALIVE_S), in->keep_alive_s);
+    param_i32(PARAM(p, INTEND, RUNG), in->instance_type_i);
+    param_i32(PARAM(p, INTEND, SUBNET), in->subnet_i);
+    param_i64(PARAM(p, INTEND, POOL_TAKEN), in->pool_id);
+    param_i64(PARAM(p, INTEND, FINGERPRINT), (int64_t)in->fingerprint);
 }
 
 static bool intend_some(struct store *s, int64_t epoch, struct intent *in, size_t n,
@@ -150,76 +150,80 @@ static bool moves_alone(const struct attempt_record *r)
            !r->task_counts && !r->pool_moves && r->entries_n == 0 && r->change == NULL;
 }
 
-static void move_params(const struct attempt_record *r, struct params *p)
-{
-    param_i64(p, r->attempt_id);
-    param_i16(p, (int16_t)r->from);
-    param_i16(p, (int16_t)r->to);
-    param_text(p, attempt_state_name(r->from));
-    param_text(p, attempt_state_name(r->to));
-    param_i16(p, (int16_t)r->cause);
-    param_text(p, r->cause == CAUSE_NONE ? "" : cause_name(r->cause));
-    param_outside_text(p, r->reason, REASON_CHARS_MAX);
-    param_outside_text(p, r->arn, ARN_CHARS_MAX);
-    param_time(p, r->created_us);
-    param_time(p, r->started_us);
-    param_time(p, r->ended_us);
-}
+/* What `record` and `record_move` share. */
+#define MOVE_PARAMS(QUERY, r, p)                                                                   \
+    do {                                                                                           \
+        const char *cause = (r)->cause == CAUSE_NONE ? "" : cause_name((r)->cause);                \
+        param_i64(PARAM(p, QUERY, ATTEMPT), (r)->attempt_id);                                      \
+        param_i16(PARAM(p, QUERY, FROM_STATE), (int16_t)(r)->from);                                \
+        param_i16(PARAM(p, QUERY, TO_STATE), (int16_t)(r)->to);                                    \
+        param_text(PARAM(p, QUERY, FROM_NAME), attempt_state_name((r)->from));                     \
+        param_text(PARAM(p, QUERY, TO_NAME), attempt_state_name((r)->to));                         \
+        param_i16(PARAM(p, QUERY, CAUSE), (int16_t)(r)->cause);                                    \
+        param_text(PARAM(p, QUERY, CAUSE_NAME), cause);                                            \
+        param_outside_text(PARAM(p, QUERY, REASON), (r)->reason, REASON_CHARS_MAX);                \
+        param_outside_text(PARAM(p, QUERY, ARN), (r)->arn, ARN_CHARS_MAX);                         \
+        param_time(PARAM(p, QUERY, CREATED), (r)->created_us);                                     \
+        param_time(PARAM(p, QUERY, STARTED), (r)->started_us);                                     \
+        param_time(PARAM(p, QUERY, ENDED), (r)->ended_us);                                         \
+        param_json(PARAM(p, QUERY, MANIFEST), (r)->manifest_json);                                 \
+    } while (0)
 
 static void record_attempt_params(const struct attempt_record *r, struct params *p)
 {
     bool ends = attempt_state_terminal(r->to);
-    move_params(r, p);
-    param_bool(p, ends);
-    param_bool(p, r->release || ends);
-    param_bool(p, r->release || r->settle || ends);
-    param_bool(p, r->settle);
-    param_i64(p, r->billable_s);
-    param_i64(p, r->cost_musd);
-    param_bool(p, r->estimated);
-    param_json(p, r->manifest_json);
+    MOVE_PARAMS(RECORD, r, p);
+    param_bool(PARAM(p, RECORD, TERMINAL), ends);
+    param_bool(PARAM(p, RECORD, RELEASE), r->release || ends);
+    param_bool(PARAM(p, RECORD, MONEY_BACK), r->release || r->settle || ends);
+    param_bool(PARAM(p, RECORD, SETTLE), r->settle);
+    param_i64(PARAM(p, RECORD, BILLABLE_S), r->billable_s);
+    param_i64(PARAM(p, RECORD, COST), r->cost_musd);
+    param_bool(PARAM(p, RECORD, ESTIMATED), r->estimated);
 }
 
 static void record_task_params(const struct attempt_record *r, usec_t now_us, struct buf *tries,
                                struct params *p)
 {
-    param_bool(p, r->task_moves);
-    param_i16(p, (int16_t)r->task_to);
-    param_text(p, task_state_name(r->task_to));
-    param_bool(p, r->task_counts);
-    param_i64(p, r->not_before_us);
-    param_i64(p, now_us);
-    param_i64(p, r->rows_in);
-    param_i64(p, r->successes);
-    param_i64(p, r->failed_to_download);
-    param_i64(p, r->failed_to_resize);
-    param_i64(p, r->bytes);
-    param_i64(p, r->run_seconds);
-    param_outside_text(p, r->signature, SIGNATURE_CHARS_MAX);
+    param_bool(PARAM(p, RECORD, TASK_MOVES), r->task_moves);
+    param_i16(PARAM(p, RECORD, TASK_TO), (int16_t)r->task_to);
+    param_text(PARAM(p, RECORD, TASK_TO_NAME), task_state_name(r->task_to));
+    param_bool(PARAM(p, RECORD, COUNTS), r->task_counts);
+    param_i64(PARAM(p, RECORD, NOT_BEFORE), r->not_before_us);
+    param_i64(PARAM(p, RECORD, NOW), now_us);
+    param_i64(PARAM(p, RECORD, ROWS_IN), r->rows_in);
+    param_i64(PARAM(p, RECORD, SUCCESSES), r->successes);
+    param_i64(PARAM(p, RECORD, FAILED_TO_DOWNLOAD), r->failed_to_download);
+    param_i64(PARAM(p, RECORD, FAILED_TO_RESIZE), r->failed_to_resize);
+    param_i64(PARAM(p, RECORD, BYTES), r->bytes);
+    param_i64(PARAM(p, RECORD, RUN_SECONDS), r->run_seconds);
+    param_outside_text(PARAM(p, RECORD, SIGNATURE), r->signature, SIGNATURE_CHARS_MAX);
     const struct task_change_row *c = r->change;
-    param_i32(p, c == NULL ? 0 : c->instance_type_i);
-    param_i32(p, c == NULL ? 0 : c->volume_gb);
-    param_i64(p, c == NULL ? 0 : c->max_runtime_s);
+    param_i32(PARAM(p, RECORD, CHANGE_RUNG), c == NULL ? 0 : c->instance_type_i);
+    param_i32(PARAM(p, RECORD, CHANGE_VOLUME_GB), c == NULL ? 0 : c->volume_gb);
+    param_i64(PARAM(p, RECORD, CHANGE_MAX_RUNTIME_S), c == NULL ? 0 : c->max_runtime_s);
     if (c != NULL) {
         tries_json(c, tries);
     }
-    param_json(p, c == NULL ? NULL : buf_cstr(tries));
+    param_json(PARAM(p, RECORD, CHANGE_TRIES), c == NULL ? NULL : buf_cstr(tries));
 }
 
 static void record_money_params(const struct attempt_record *r, struct params *p)
 {
-    param_entries(p, r->entries, r->entries_n);
-    param_i64(p, r->open_musd);
-    param_text(p, r->pool_moves ? pool_state_name(r->pool_to) : NULL);
-    param_i64(p, r->retained_s);
-    param_time(p, r->pool_expires_us);
-    param_i64(p, r->warm_s);
-    param_i64(p, r->warm_musd);
-    param_i64(p, r->change == NULL ? 0 : (int64_t)r->change->signature_hash);
-    param_i32(p, r->change == NULL ? 0 : r->change->same);
-    param_i64(p, r->frees_pool_id);
-    param_i16(p, (int16_t)r->failed_as);
-    param_json(p, r->evidence_json);
+    _Static_assert(SQL_RECORD_P_ENTRY_SECONDS == SQL_RECORD_P_ENTRY_KINDS + 4, "side by side");
+    param_entries(PARAM(p, RECORD, ENTRY_KINDS), r->entries, r->entries_n);
+    param_i64(PARAM(p, RECORD, LEFT_OPEN), r->open_musd);
+    param_text(PARAM(p, RECORD, POOL_TO), r->pool_moves ? pool_state_name(r->pool_to) : NULL);
+    param_i64(PARAM(p, RECORD, RETAINED_S), r->retained_s);
+    param_time(PARAM(p, RECORD, EXPIRES), r->pool_expires_us);
+    param_i64(PARAM(p, RECORD, WARM_S), r->warm_s);
+    param_i64(PARAM(p, RECORD, WARM_COST), r->warm_musd);
+    param_i64(PARAM(p, RECORD, CHANGE_SIGNATURE),
+              r->change == NULL ? 0 : (int64_t)r->change->signature_hash);
+    param_i32(PARAM(p, RECORD, CHANGE_SAME), r->change == NULL ? 0 : r->change->same);
+    param_i64(PARAM(p, RECORD, FREED_POOL), r->frees_pool_id);
+    param_i16(PARAM(p, RECORD, FAILED_AS), (int16_t)r->failed_as);
+    param_json(PARAM(p, RECORD, EVIDENCE), r->evidence_json);
 }
 
 static bool record_valid(const struct attempt_record *r, struct err *err)
@@ -266,8 +270,7 @@ static bool record_some(struct store *s, const struct attempt_record *r, size_t 
     for (size_t i = 0; i < n; i++) {
         buf_init(&tries[i], TRIES_BYTES_MAX);
         if (moves_alone(&r[i])) {
-            move_params(&r[i], &params[i]);
-            param_json(&params[i], r[i].manifest_json);
+            MOVE_PARAMS(RECORD_MOVE, &r[i], &params[i]);
             st[i] = (struct statement){QUERY(RECORD_MOVE), &params[i]};
             continue;
         }

@@ -190,26 +190,26 @@ static void adopt_params(const struct adoption *a, int64_t epoch, uint8_t sha256
 {
     const struct intent *in = &a->intent;
     hash_sha256(in->request.p, in->request.n, sha256);
-    param_i64(p, in->campaign_id);
-    param_i64(p, in->stage_id);
-    param_i32(p, in->seq);
-    param_i32(p, in->n);
-    param_i64(p, epoch);
-    param_text(p, in->name.s);
-    param_text(p, in->identity_hash);
-    param_text(p, in->instance_type);
-    param_i32(p, in->instances);
-    param_i32(p, in->volume_gb);
-    param_i64(p, in->max_runtime_s);
-    param_i64(p, in->price_musd_per_hour);
-    param_i64(p, in->reserve_musd);
-    param_bytes(p, in->request.p, in->request.n);
-    param_bytes(p, sha256, 32);
-    param_i64(p, clock_wall_us());
-    param_i64(p, in->attempt_id);
-    param_time(p, a->created_us);
-    param_i64(p, in->keep_alive_s);
-    param_text(p, market_name(in->market));
+    param_i64(PARAM(p, ATTEMPT_ADOPT, CAMPAIGN), in->campaign_id);
+    param_i64(PARAM(p, ATTEMPT_ADOPT, STAGE), in->stage_id);
+    param_i32(PARAM(p, ATTEMPT_ADOPT, SEQ), in->seq);
+    param_i32(PARAM(p, ATTEMPT_ADOPT, N), in->n);
+    param_i64(PARAM(p, ATTEMPT_ADOPT, EPOCH), epoch);
+    param_text(PARAM(p, ATTEMPT_ADOPT, NAME), in->name.s);
+    param_text(PARAM(p, ATTEMPT_ADOPT, IDENTITY_HASH), in->identity_hash);
+    param_text(PARAM(p, ATTEMPT_ADOPT, INSTANCE_TYPE), in->instance_type);
+    param_i32(PARAM(p, ATTEMPT_ADOPT, INSTANCES), in->instances);
+    param_i32(PARAM(p, ATTEMPT_ADOPT, VOLUME_GB), in->volume_gb);
+    param_i64(PARAM(p, ATTEMPT_ADOPT, MAX_RUNTIME_S), in->max_runtime_s);
+    param_i64(PARAM(p, ATTEMPT_ADOPT, PRICE), in->price_musd_per_hour);
+    param_i64(PARAM(p, ATTEMPT_ADOPT, RESERVE), in->reserve_musd);
+    param_bytes(PARAM(p, ATTEMPT_ADOPT, REQUEST), in->request.p, in->request.n);
+    param_bytes(PARAM(p, ATTEMPT_ADOPT, REQUEST_SHA256), sha256, 32);
+    param_i64(PARAM(p, ATTEMPT_ADOPT, NOW), clock_wall_us());
+    param_i64(PARAM(p, ATTEMPT_ADOPT, ATTEMPT), in->attempt_id);
+    param_time(PARAM(p, ATTEMPT_ADOPT, CREATED), a->created_us);
+    param_i64(PARAM(p, ATTEMPT_ADOPT, KEEP_ALIVE_S), in->keep_alive_s);
+    param_text(PARAM(p, ATTEMPT_ADOPT, MARKET), market_name(in->market));
 }
 
 bool store_adopt(struct store *s, int64_t epoch, const struct adoption *a, int64_t *ret_task,

@@ -60,21 +60,21 @@ bool store_stray_put(struct store *s, const struct stray_row *row, bool *ret_new
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    param_text(&p, row->name);
-    param_text(&p, row->arn);
-    param_i64(&p, row->campaign_id);
-    param_i64(&p, row->task_id);
-    param_i32(&p, row->n);
-    param_text(&p, row->why);
-    param_text(&p, row->instance_type);
-    param_text(&p, market_name(row->market));
-    param_i32(&p, row->instances);
-    param_i64(&p, row->keep_alive_s);
-    param_i64(&p, row->price_musd_per_hour);
-    param_i64(&p, row->reserved_musd);
-    param_outside_text(&p, row->status, sizeof row->status);
-    param_time(&p, row->created_us);
-    param_time(&p, row->started_us);
+    param_text(PARAM(&p, STRAY_PUT, NAME), row->name);
+    param_text(PARAM(&p, STRAY_PUT, ARN), row->arn);
+    param_i64(PARAM(&p, STRAY_PUT, CAMPAIGN), row->campaign_id);
+    param_i64(PARAM(&p, STRAY_PUT, TASK), row->task_id);
+    param_i32(PARAM(&p, STRAY_PUT, N), row->n);
+    param_text(PARAM(&p, STRAY_PUT, WHY), row->why);
+    param_text(PARAM(&p, STRAY_PUT, INSTANCE_TYPE), row->instance_type);
+    param_text(PARAM(&p, STRAY_PUT, MARKET), market_name(row->market));
+    param_i32(PARAM(&p, STRAY_PUT, INSTANCES), row->instances);
+    param_i64(PARAM(&p, STRAY_PUT, KEEP_ALIVE_S), row->keep_alive_s);
+    param_i64(PARAM(&p, STRAY_PUT, PRICE), row->price_musd_per_hour);
+    param_i64(PARAM(&p, STRAY_PUT, RESERVE), row->reserved_musd);
+    param_outside_text(PARAM(&p, STRAY_PUT, STATUS), row->status, sizeof row->status);
+    param_time(PARAM(&p, STRAY_PUT, CREATED), row->created_us);
+    param_time(PARAM(&p, STRAY_PUT, STARTED), row->started_us);
     AUTO_RESULT PGresult *r = NULL;
     if (!store_exec(s, QUERY(STRAY_PUT), &p, &r, err)) {
         return false;

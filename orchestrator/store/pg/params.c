@@ -8,13 +8,32 @@ void params_done(struct params *p)
         free(p->owned[i]);
     }
     p->n = 0;
+    p->named = 0;
+    p->filled = 0;
     p->owned_n = 0;
+}
+
+struct params *param_named(struct params *p, int place, int of)
+{
+    ASSERT(of <= PARAMS_MAX && of <= 63);
+    ASSERT(p->named == of || (p->named == 0 && p->n == 0));
+    p->named = of;
+    p->n = place;
+    return p;
+}
+
+int params_n(const struct params *p)
+{
+    ASSERT(p->named == 0 || p->filled == (UINT64_C(1) << p->named) - 1);
+    return p->named != 0 ? p->named : p->n;
 }
 
 static void add(struct params *p, unsigned type, const char *value, size_t n, int format)
 {
     ASSERT(p->n < PARAMS_MAX);
     ASSERT(n <= INT32_MAX);
+    ASSERT(p->named == 0 || (p->n < p->named && !(p->filled >> p->n & 1)));
+    p->filled |= UINT64_C(1) << p->n;
     p->types[p->n] = type;
     p->values[p->n] = value;
     p->lengths[p->n] = (int)n;

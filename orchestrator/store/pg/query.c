@@ -121,7 +121,8 @@ static bool prepare(struct store *s, const char *name, const char *sql, const st
         return true;
     }
     ASSERT(s->prepared_n < PREPARED_SLOTS / 2);
-    if (PQsendPrepare(s->conn, name, sql, p == NULL ? 0 : p->n, p == NULL ? NULL : p->types) == 0) {
+    if (PQsendPrepare(s->conn, name, sql, p == NULL ? 0 : params_n(p),
+                      p == NULL ? NULL : p->types) == 0) {
         return store_fail(s, NULL, name, err);
     }
     AUTO_RESULT PGresult *r = NULL;
@@ -136,9 +137,9 @@ static bool prepare(struct store *s, const char *name, const char *sql, const st
 static bool send_prepared(struct store *s, const char *name, const struct params *p,
                           struct err *err)
 {
-    int sent = p == NULL
-                   ? PQsendQueryPrepared(s->conn, name, 0, NULL, NULL, NULL, 1)
-                   : PQsendQueryPrepared(s->conn, name, p->n, p->values, p->lengths, p->formats, 1);
+    int sent = p == NULL ? PQsendQueryPrepared(s->conn, name, 0, NULL, NULL, NULL, 1)
+                         : PQsendQueryPrepared(s->conn, name, params_n(p), p->values, p->lengths,
+                                               p->formats, 1);
     return sent == 1 ? true : store_fail(s, NULL, name, err);
 }
 

@@ -17,10 +17,12 @@ typedef struct pg_result PGresult; /* of libpq; opaque outside this folder */
 #define PARAMS_MAX   56
 #define PIPELINE_MAX 64 /* statements sent before the first answer is read */
 
-/* Parameters, $1 first. Scalars are copied; texts and bytes are borrowed until the query has
- * run. */
+/* Parameters, $1 first, or by name in any order. Scalars are copied; texts and bytes are borrowed
+ * until the query has run. */
 struct params {
-    int n;
+    int n;           /* the place of the next one */
+    int named;       /* how many the statement names; 0: they come in order */
+    uint64_t filled; /* of those with names */
     int owned_n;
     unsigned types[PARAMS_MAX];
     const char *values[PARAMS_MAX];
@@ -31,10 +33,18 @@ struct params {
 };
 #define PARAMS_INIT                                                                                \
     {                                                                                              \
-        .n = 0, .owned_n = 0                                                                       \
+        .n = 0, .named = 0, .filled = 0, .owned_n = 0                                              \
     }
 #define AUTO_PARAMS CLEANUP(params_done)
 void params_done(struct params *p); /* frees owned memory and empties it for reuse */
+/* The next parameter is the one of this name, in a statement that names them:
+ *     param_i64(PARAM(p, INTEND, CAMPAIGN), id);
+ * A name that the statement does not have does not compile; one that is not given, or given twice,
+ * asserts. */
+#define PARAM(p, QUERY, NAME) param_named((p), SQL_##QUERY##_P_##NAME, SQL_##QUERY##_PARAMS)
+struct params *param_named(struct params *p, int place, int of);
+/* How many there are. */
+int params_n(const struct params *p);
 void param_i64(struct params *p, int64_t v);
 /* SQL NULL when v is null_value */
 void param_i64_or_null(struct params *p, int64_t v, int64_t null_value);
