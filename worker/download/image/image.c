@@ -4,28 +4,6 @@
 
 #define SVG_HEAD_BYTES 1024
 
-void image_done(struct image *im)
-{
-    free(im->px);
-    im->px = NULL;
-}
-
-bool image_fits(int64_t w, int64_t h)
-{
-    return w >= 1 && h >= 1 && w <= IMAGE_SIDE_MAX && h <= IMAGE_SIDE_MAX &&
-           w * h <= IMAGE_PIXELS_MAX;
-}
-
-bool image_alloc(int w, int h, int channels, struct image *ret)
-{
-    if (!image_fits(w, h)) {
-        return false;
-    }
-    ASSERT(channels == 1 || channels == 3 || channels == 4);
-    *ret = (struct image){w, h, channels, malloc((size_t)w * (size_t)h * (size_t)channels)};
-    return ret->px != NULL;
-}
-
 enum image_format image_sniff(struct str body)
 {
     if (body.n >= 3 && memcmp(body.p, "\xff\xd8\xff", 3) == 0) {
@@ -107,17 +85,6 @@ bool image_header(struct str body, enum image_format f, int64_t *ret_w, int64_t 
         break;
     }
     return false;
-}
-
-void image_matte(const uint8_t *in, uint8_t *out, int w)
-{
-    for (int x = 0; x < w; x++, in += 4, out += 3) {
-        unsigned a = in[3];
-        for (int c = 0; c < 3; c++) {
-            /* a * c / 255 is never halfway between two integers, so this equals rint. */
-            out[c] = (uint8_t)((2 * a * in[c] + 255) / 510 + 255 - a);
-        }
-    }
 }
 
 enum image_result image_read(struct str body, struct image_rows *rows, int *ret_w, int *ret_h)

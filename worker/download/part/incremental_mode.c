@@ -6,9 +6,8 @@
 #include "common/log.h"
 #include "job/manifest.h"
 #include "part_record.h"
+#include "shard_number.h"
 #include "worker_protocol.h"
-
-static const char *const suffixes[] = {"_stats.json", ".parquet", ".tar"};
 
 struct marker {
     bool there;
@@ -85,19 +84,6 @@ bool incremental_mode_is_done(struct sink *sink, const struct download_options *
     return true;
 }
 
-int64_t incremental_mode_shard_number(const struct shard_format *f, const char *name)
-{
-    struct shard_format any = *f;
-    any.first_shard = 0;
-    for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
-        int64_t n = shard_parse_name(&any, name, suffixes[k]);
-        if (n >= 0) {
-            return n;
-        }
-    }
-    return -1;
-}
-
 /* Remove the manifest first, then the files that mark shards as finished, so that after a kill in
  * between nothing looks complete. */
 static bool remove_all(struct sink *sink, const struct shard_format *f, struct err *err)
@@ -109,10 +95,10 @@ static bool remove_all(struct sink *sink, const struct shard_format *f, struct e
     }
     bool ok = true;
     int64_t n = 0;
-    for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
+    for (size_t k = 0; shard_suffix(k) != NULL; k++) {
         for (size_t i = 0; ok && i < l.n; i++) {
-            if (str_ends(str_of(l.objects[i].name), suffixes[k]) &&
-                incremental_mode_shard_number(f, l.objects[i].name) >= 0) {
+            if (str_ends(str_of(l.objects[i].name), shard_suffix(k)) &&
+                shard_number(f, l.objects[i].name) >= 0) {
                 ok = sink_delete(sink, l.objects[i].name, err);
                 n++;
             }
@@ -132,7 +118,7 @@ static bool find_first(struct sink *sink, const struct shard_format *f, int64_t 
     }
     int64_t largest = -1;
     for (size_t i = 0; i < l.n; i++) {
-        largest = MAX(largest, incremental_mode_shard_number(f, l.objects[i].name));
+        largest = MAX(largest, shard_number(f, l.objects[i].name));
     }
     sink_listing_done(&l);
     *ret = largest + 1;

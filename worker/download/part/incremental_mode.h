@@ -26,6 +26,3 @@ bool incremental_mode_end(struct sink *sink, const struct download_options *o, c
 /* True when it would continue its own interrupted overwrite or extend. */
 bool incremental_mode_resumes(struct sink *sink, const struct download_options *o, const char *task,
                               bool *ret, struct err *err) MUST_CHECK;
-/* The number in the name of any shard, ours or an earlier one's; -1 when it is not a shard's
- * name. */
-int64_t incremental_mode_shard_number(const struct shard_format *f, const char *name);

@@ -2,7 +2,7 @@
 #include "manifest_extend.h"
 #include "common/cleanup.h"
 #include "common/json.h"
-#include "incremental_mode.h"
+#include "shard_number.h"
 #include "worker_protocol.h"
 
 #define COUNT_MAX (INT64_MAX / 4)
@@ -53,7 +53,7 @@ static bool add_object(struct manifest_extend *x, const json_t *o, const struct 
         !json_get_i64(o, "size", 0, COUNT_MAX, JSON_ABSENT, &size, err)) {
         return false;
     }
-    if (incremental_mode_shard_number(f, key) >= f->first_shard) {
+    if (shard_number(f, key) >= f->first_shard) {
         return true;
     }
     const struct sink_object *found = sink_listing_find(there, key);

@@ -1,0 +1,22 @@
+/* See shard_number.h. */
+#include "shard_number.h"
+
+static const char *const suffixes[] = {"_stats.json", ".parquet", ".tar", NULL};
+
+const char *shard_suffix(size_t i)
+{
+    return suffixes[i];
+}
+
+int64_t shard_number(const struct shard_format *f, const char *name)
+{
+    struct shard_format any = *f;
+    any.first_shard = 0;
+    for (size_t k = 0; suffixes[k] != NULL; k++) {
+        int64_t n = shard_parse_name(&any, name, suffixes[k]);
+        if (n >= 0) {
+            return n;
+        }
+    }
+    return -1;
+}

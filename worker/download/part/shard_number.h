@@ -1,0 +1,9 @@
+/* Names of shards' files: which number one has, ours or an earlier run's. */
+#pragma once
+#include "download/shard/shard.h"
+
+/* The endings of a shard's files, in the order in which they are removed: what marks it as finished
+ * comes first. NULL: no more. */
+const char *shard_suffix(size_t i);
+/* -1: it is not the name of a shard's file. */
+int64_t shard_number(const struct shard_format *f, const char *name);
