@@ -443,7 +443,6 @@ UNCALLED = {
     "the vectors of the standard and a reader for what we write": "sigv4_canonical sigv4_presign tar_next tar_reader_init",
     "tests of the loop's own calls of S3, of which the program makes others": "s3_delete s3_put",
     "simulators draw with them": "duration_draw_us rng_split",
-    "the models' form of what SQL decides in the product": "ledger_reserve ledger_sum",
 }
 
 

@@ -6,6 +6,7 @@
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "core/leader/outcome.h"
+#include "core/leader/record_queue.h"
 #include "lease.h"
 #include "metrics.h"
 #include "output_check.h"

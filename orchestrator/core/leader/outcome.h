@@ -20,21 +20,6 @@ struct outcome_notes {
 void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
                         const struct protocol_effect *e, usec_t now_us, struct pending_record *ret,
                         struct outcome_notes *ret_notes);
-/* Queues a planned record for the next transaction; an accepted manifest goes with it when the task
- * ends. An attempt has at most one record in the queue. */
-void leader_push_record(struct leader_state *s, struct live_attempt *a,
-                        const struct pending_record *p);
-/* The database refuses it: the record is over, and its attempt has to be read again from its row,
- * since memory is ahead of that. */
-void leader_drop_record(struct leader_state *s, struct pending_record *p);
-/* May its transaction be tried now? Not while its attempt is parked or its campaign locked. */
-bool leader_record_due(const struct leader_state *s, const struct pending_record *p,
-                       int64_t boot_us);
-/* Its own transaction was not taken: it is dropped when its attempt is parked for it. A record of a
- * locked campaign stays. */
-void leader_record_not_taken(struct leader_state *s, struct pending_record *p);
-/* Takes the records that are over out of the queue. */
-void leader_forget_records(struct leader_state *s);
 /* The row to write, with pointers into *p: valid until the queue changes. */
 struct attempt_record leader_record_row(const struct pending_record *p);
 /* Why a person must look at it, for the event beside the record. */

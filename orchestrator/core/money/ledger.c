@@ -51,23 +51,6 @@ static bool negative(int64_t attempt_id, musd_t musd, struct err *err)
                    (long long)musd);
 }
 
-bool ledger_reserve(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t musd,
-                    struct ledger_entry ret[static LEDGER_ENTRIES_MAX], int *ret_n, struct err *err)
-{
-    if (a->reserved || a->job_settled || a->closed) {
-        return bad_turn(attempt_id, "reserved a second time", err);
-    }
-    if (musd < 0) {
-        return negative(attempt_id, musd, err);
-    }
-    struct pen pen = {.e = ret, .attempt_id = attempt_id};
-    (void)move(&pen, LEDGER_RESERVE, LEDGER_BUDGET, LEDGER_RESERVED, musd);
-    a->reserved = true;
-    a->reserved_musd = musd;
-    *ret_n = pen.n;
-    return true;
-}
-
 /* Book a cost from the reservation, enlarged first when it is too small, and release everything
  * above keep. */
 static void book(struct ledger_account_of_attempt *a, struct pen *pen, bool warm, musd_t cost_musd,
@@ -135,27 +118,5 @@ bool ledger_close(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_
     }
     a->closed = true;
     *ret_n = pen.n;
-    return true;
-}
-
-bool ledger_sum(const struct ledger_entry *e, size_t n, int64_t ret[static LEDGER_ACCOUNTS],
-                struct err *err)
-{
-    __extension__ typedef __int128 wide;
-    wide sum[LEDGER_ACCOUNTS] = {0}; /* 2^64 entries of 2^63 fit */
-    for (size_t i = 0; i < n; i++) {
-        ASSERT(e[i].from < LEDGER_ACCOUNTS && e[i].to < LEDGER_ACCOUNTS);
-        sum[e[i].from] -= e[i].amount_musd;
-        sum[e[i].to] += e[i].amount_musd;
-    }
-    for (int i = 0; i < LEDGER_ACCOUNTS; i++) {
-        if (sum[i] < INT64_MIN || sum[i] > INT64_MAX) {
-            return err_set(err, ERR_OVERFLOW, "the balance of '%s' exceeds int64",
-                           account_names[i]);
-        }
-    }
-    for (int i = 0; i < LEDGER_ACCOUNTS; i++) {
-        ret[i] = (int64_t)sum[i];
-    }
     return true;
 }

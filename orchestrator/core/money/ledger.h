@@ -45,13 +45,10 @@ struct ledger_account_of_attempt {
 };
 const char *ledger_kind_name(enum ledger_kind kind);          /* as stored */
 const char *ledger_account_name(enum ledger_account account); /* as stored */
-/* Each of the following three writes the entries of one event, or changes nothing and fails:
- * ERR_INTERNAL when the event is out of order (a second time, or after the end), ERR_INVALID for a
- * negative amount, ERR_OVERFLOW. */
-/* Reservation at intent. */
-bool ledger_reserve(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t musd,
-                    struct ledger_entry ret[static LEDGER_ENTRIES_MAX], int *ret_n,
-                    struct err *err) MUST_CHECK;
+/* The reservation itself is one entry that the statement of an intent writes (sql: intend). Each of
+ * the following two writes the entries of one event, or changes nothing and fails: ERR_INTERNAL when
+ * the event is out of order (a second time, or after the end), ERR_INVALID for a negative amount,
+ * ERR_OVERFLOW. */
 /* The job ended: book its cost and release the rest except keep_musd, which stays reserved for the
  * idle time of its pool (0 without a pool); less when less is left. */
 bool ledger_settle_job(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t cost_musd,
@@ -63,7 +60,3 @@ bool ledger_settle_job(struct ledger_account_of_attempt *a, int64_t attempt_id, 
 bool ledger_close(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t warm_musd,
                   int64_t warm_seconds, struct ledger_entry ret[static LEDGER_ENTRIES_MAX],
                   int *ret_n, struct err *err) MUST_CHECK;
-/* The balance of each account: amounts in minus amounts out. All balances add up to 0.
- * ERR_OVERFLOW, independent of the order of the entries. */
-bool ledger_sum(const struct ledger_entry *e, size_t n, int64_t ret[static LEDGER_ACCOUNTS],
-                struct err *err) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "core/leader/outcome.h"
 #include "core/leader/pool_life.h"
 #include "core/leader/quota_learning.h"
+#include "core/leader/record_queue.h"
 #include "core/leader/stage_history.h"
 #include "core/sched/ready_queue.h"
 #include "sim_world.h"

@@ -2,6 +2,7 @@
  * writes what it is given; nothing is decided here. All happen inside a transaction; a false answer
  * means the transaction is to be taken back. */
 #include "sim_world.h"
+#include "tests/kit/ledger_model.h"
 #include <stdlib.h>
 
 uint64_t name_hash_of(const char *name)
@@ -208,10 +209,8 @@ static struct db_attempt *add_attempt(struct world *w, const struct intent *in, 
 /* The task's row, the slots, the pool taken and the ledger of a new attempt. */
 static bool count_attempt(struct world *w, const struct intent *in)
 {
-    struct err err = ERR_INIT;
     struct ledger_account_of_attempt account = {0};
     struct ledger_entry e[LEDGER_ENTRIES_MAX];
-    int n = 0;
     int task = row_of_id(in->task_id);
     rows_task_state(w, task, TASK_ACTIVE);
     struct db_task *t = db_touch(w, T_TASK, (size_t)task);
@@ -224,11 +223,11 @@ static bool count_attempt(struct world *w, const struct intent *in)
         ((struct db_attempt *)db_touch(w, T_ATTEMPT, (size_t)row_of_id(in->pool_id)))->taken_by =
             row_of_id(in->attempt_id);
     }
-    if (!ledger_reserve(&account, in->attempt_id, in->reserve_musd, e, &n, &err)) {
-        wrong(w, "I6", "ledger_reserve: %s", err.message);
+    if (!ledger_model_reserve(&account, in->attempt_id, in->reserve_musd, e)) {
+        wrong(w, "I6", "reserved twice, or less than nothing");
         return false;
     }
-    ledger_append(w, e, n);
+    ledger_append(w, e, 1);
     return true;
 }
 

@@ -3,7 +3,7 @@
 #include "core/failure/retry_policy.h"
 #include "core/leader/budget_state.h"
 #include "core/leader/outcome.h"
-#include "core/leader/parking.h"
+#include "core/leader/record_queue.h"
 #include "core/leader/stage_history.h"
 #include "core/money/cost.h"
 #include "leader_world.h"
@@ -574,51 +574,6 @@ static void test_outcome__a_jobs_own_words_never_make_it_free(void **state)
     }
 }
 
-/* A record of attempt 1 is queued, and its transaction fails. */
-static struct pending_record *queued(struct leader_world *w)
-{
-    struct outcome_notes n;
-    leader_world_init(w);
-    struct live_attempt *a = leader_world_attempt(w, 1, 1);
-    leader_world_ran(a, ATTEMPT_SUCCEEDED);
-    struct protocol_effect e = ended_as(CAUSE_NONE);
-    struct pending_record p = plan(w, a, &e, &n);
-    leader_push_record(&w->s, a, &p);
-    return &w->s.records[0];
-}
-
-static void test_outcome__a_record_that_is_refused_is_read_again(void **state)
-{
-    (void)state;
-    struct leader_world w;
-    const struct parking_subject who = PARKING_ATTEMPT(7, 1);
-    struct pending_record *p = queued(&w);
-    struct live_attempt *a = leader_state_attempt(&w.s, 1);
-    assert_true(leader_record_due(&w.s, p, BOOT));
-    (void)parking_failed(&w.s, &who, TX_REFUSED, BOOT);
-    assert_false(leader_record_due(&w.s, p, BOOT));
-    leader_record_not_taken(&w.s, p);
-    assert_true(p->over && a->reread && !a->recording);
-    leader_forget_records(&w.s);
-    assert_int_equal(w.s.records_n, 0);
-    leader_world_done(&w);
-}
-
-static void test_outcome__a_record_of_a_locked_campaign_stays(void **state)
-{
-    (void)state;
-    struct leader_world w;
-    const struct parking_subject who = PARKING_ATTEMPT(7, 1);
-    struct pending_record *p = queued(&w);
-    struct live_attempt *a = leader_state_attempt(&w.s, 1);
-    (void)parking_failed(&w.s, &who, TX_BUSY, BOOT);
-    assert_false(leader_record_due(&w.s, p, BOOT));
-    leader_record_not_taken(&w.s, p);
-    assert_true(!p->over && !a->reread && a->recording);
-    assert_true(leader_record_due(&w.s, p, parking_next_us(&w.s, &who)));
-    leader_world_done(&w);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -638,8 +593,6 @@ int main(void)
         cmocka_unit_test(test_outcome__cost_that_nobody_reported_is_estimated),
         cmocka_unit_test(test_outcome__an_alert_names_the_job),
         cmocka_unit_test(test_outcome__a_jobs_own_words_never_make_it_free),
-        cmocka_unit_test(test_outcome__a_record_that_is_refused_is_read_again),
-        cmocka_unit_test(test_outcome__a_record_of_a_locked_campaign_stays),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

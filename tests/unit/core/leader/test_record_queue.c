@@ -1,0 +1,60 @@
+/* Aim: a record that the database refuses blocks nobody, and one that a lock holds up is not lost.
+ * Method: one attempt by hand, whose transaction fails in either way. */
+#include "core/leader/parking.h"
+#include "core/leader/record_queue.h"
+#include "leader_world.h"
+
+/* The end of attempt 1 is queued, and its transaction fails. */
+static struct pending_record *queued(struct leader_world *w)
+{
+    leader_world_init(w);
+    struct live_attempt *a = leader_world_attempt(w, 1, 1);
+    const struct pending_record p = {
+        .r = {.attempt_id = 1, .campaign_id = 7, .task_moves = true, .task_to = TASK_DONE}};
+    a->manifest = xstrdup("{}");
+    leader_push_record(&w->s, a, &p);
+    assert_null(a->manifest); /* it goes with the record */
+    return &w->s.records[0];
+}
+
+static void test_record_queue__a_record_that_is_refused_is_read_again(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    const struct parking_subject who = PARKING_ATTEMPT(7, 1);
+    struct pending_record *p = queued(&w);
+    struct live_attempt *a = leader_state_attempt(&w.s, 1);
+    assert_true(leader_record_due(&w.s, p, BOOT));
+    (void)parking_failed(&w.s, &who, TX_REFUSED, BOOT);
+    assert_false(leader_record_due(&w.s, p, BOOT));
+    leader_record_not_taken(&w.s, p);
+    assert_true(p->over && a->reread && !a->recording);
+    leader_forget_records(&w.s);
+    assert_int_equal(w.s.records_n, 0);
+    leader_world_done(&w);
+}
+
+static void test_record_queue__a_record_of_a_locked_campaign_stays(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    const struct parking_subject who = PARKING_ATTEMPT(7, 1);
+    struct pending_record *p = queued(&w);
+    struct live_attempt *a = leader_state_attempt(&w.s, 1);
+    (void)parking_failed(&w.s, &who, TX_BUSY, BOOT);
+    assert_false(leader_record_due(&w.s, p, BOOT));
+    leader_record_not_taken(&w.s, p);
+    assert_true(!p->over && !a->reread && a->recording);
+    assert_true(leader_record_due(&w.s, p, parking_next_us(&w.s, &who)));
+    leader_world_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_record_queue__a_record_that_is_refused_is_read_again),
+        cmocka_unit_test(test_record_queue__a_record_of_a_locked_campaign_stays),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("record queue", tests, NULL, NULL);
+}
