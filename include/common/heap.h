@@ -3,8 +3,8 @@
  * HEAP_DEFINE(name, type, ctx_type, before, put) makes two functions:
  *   name_up(ctx, at, i)      at[i] is new or comes earlier than it did
  *   name_down(ctx, at, n, i) at[i] is new or comes later than it did
- * before(ctx, const type *a, const type *b) tells whether a comes before b. put(ctx, at, i, v) writes
- * at[i] = v; HEAP_PUT does only that. A macro, because the innermost loops of scheduler and
+ * before(ctx, const type *a, const type *b) tells whether a comes before b. put(ctx, at, i, v)
+ * writes at[i] = v; HEAP_PUT does only that. A macro, because the innermost loops of scheduler and
  * forecast are heaps of small values whose comparison has to be inlined. */
 #pragma once
 #include "common/base.h"
