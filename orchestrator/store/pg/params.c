@@ -15,7 +15,8 @@ void params_done(struct params *p)
 
 struct params *param_named(struct params *p, int place, int of)
 {
-    ASSERT(of <= PARAMS_MAX && of <= 63);
+    _Static_assert(PARAMS_MAX < 64, "a bit of `filled` for each");
+    ASSERT(place < of && of <= PARAMS_MAX);
     ASSERT(p->named == of || (p->named == 0 && p->n == 0));
     p->named = of;
     p->n = place;
