@@ -17,6 +17,12 @@ bool guidance_blocked(const json_t *campaign)
            json_is_false(json_object_get(g, "runs"));
 }
 
+const char *state_shown(const json_t *campaign)
+{
+    bool waits = !jnull(campaign, "waits_for") || guidance_blocked(campaign);
+    return waits ? "waiting" : jstr(campaign, "state");
+}
+
 char *guidance_line(const json_t *campaign)
 {
     const json_t *g = guidance_first(campaign);

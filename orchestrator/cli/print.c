@@ -1,7 +1,6 @@
 /* Prints values for people, JSON as the API returned it, and errors with the next step. */
 #include "print.h"
 #include "cli.h"
-#include "guidance.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -85,12 +84,6 @@ const char *glyph(const struct cli *cli, const char *state)
         }
     }
     return cli->utf8 ? "·" : ".";
-}
-
-const char *state_shown(const json_t *campaign)
-{
-    bool waits = !jnull(campaign, "waits_for") || guidance_blocked(campaign);
-    return waits ? "waiting" : jstr(campaign, "state");
 }
 
 /* True for text that YAML would read as something else than this text. */

@@ -17,9 +17,6 @@ const char *when(const char *rfc3339, char buf[static TEXT_N]); /* "2026-01-02 0
 const char *span(int64_t seconds, char buf[static TEXT_N]);     /* "8 h 12 m" */
 /* span of o.key; "never" when absent or null. */
 const char *span_or_never(const json_t *o, const char *key, char buf[static TEXT_N]);
-/* State of a campaign; "waiting" instead of "running" while nothing of it runs and it waits for
- * something. */
-const char *state_shown(const json_t *campaign);
 const char *glyph(const struct cli *cli, const char *state);
 /* Indented JSON, or YAML with -o yaml. */
 void print_json(const struct cli *cli, const json_t *v);

@@ -47,8 +47,8 @@ const char *ledger_kind_name(enum ledger_kind kind);          /* as stored */
 const char *ledger_account_name(enum ledger_account account); /* as stored */
 /* The reservation itself is one entry that the statement of an intent writes (sql: intend). Each of
  * the following two writes the entries of one event, or changes nothing and fails: ERR_INTERNAL
- * when the event is out of order (a second time, or after the end), ERR_INVALID for a negative amount,
- * ERR_OVERFLOW. */
+ * when the event is out of order (a second time, or after the end), ERR_INVALID for a negative
+ * amount, ERR_OVERFLOW. */
 /* The job ended: book its cost and release the rest except keep_musd, which stays reserved for the
  * idle time of its pool (0 without a pool); less when less is left. */
 bool ledger_settle_job(struct ledger_account_of_attempt *a, int64_t attempt_id, musd_t cost_musd,
