@@ -81,6 +81,7 @@ SEES_orchestrator/aws := $(addprefix core/capacity/,pool_report.h job_report.h q
 SEES_orchestrator/controller := core aws store/pg store/rows store/leader bridge.h metrics.h metrics.def status.h
 SEES_orchestrator/api/server := core store/pg store/rows store/api bridge.h metrics.h metrics.def status.h
 SEES_orchestrator/api/handlers := $(SEES_orchestrator/api/server) api/server
+SEES_orchestrator/cli := $(call core,spec lowering)
 SEES_orchestrator := core aws store api controller bridge.h metrics.h metrics.def status.h
 SEES_worker := download index copy job io
 SEES_worker/job := io
@@ -146,7 +147,7 @@ $(BIN)/droverd: $(call objs,orchestrator/controller) $(O)/orchestrator/common/fa
 	$(Q)$(MAKE) --no-print-directory VARIANT=release build/bin/droverd
 	@mkdir -p $(@D); $(CC) -o $@ $(filter %.o,$^) $(filter %.o,$(RELEASE_OBJS)) -Wl,--start-group $(filter %.a,$(RELEASE_OBJS)) -Wl,--end-group $(LD_ALL) $(L_COMMON) $(L_MHD) $(L_PQ)
 endif
-$(BIN)/drover: $(LIB_CLI) $(LIB_COMMON)
+$(BIN)/drover: $(LIB_CLI) $(LIB_CORE) $(LIB_COMMON)
 	$(link) $(LD_ALL) $(L_COMMON)
 $(BIN)/drover-worker: $(call objs,worker) $(LIB_WORKER) $(LIB_COMMON)
 	$(link) $(LD_ALL) $(L_COMMON) $(L_WORKER)

@@ -1,81 +1,16 @@
 /* drover submit and validate: shows every fault of a file with its line, the plan, and the
  * submitted campaign. */
+#include "campaign_file.h"
 #include "cli.h"
 #include "client.h"
 #include "forecast_print.h"
 #include "print.h"
 #include "progress.h"
 #include "table.h"
-#include <errno.h>
 #include <stdio.h>
 
-#define FILE_MAX (1024 * 1024)
-
-struct submit_file {
-    const char *name;
-    struct buf text;
-};
-
-static bool file_read(const char *name, struct submit_file *ret, int *ret_exit)
-{
-    bool in = strcmp(name, "-") == 0;
-    AUTO_FILE FILE *opened = in ? NULL : fopen(name, "re");
-    FILE *f = in ? stdin : opened;
-    *ret = (struct submit_file){.name = in ? "stdin" : name, .text = BUF_INIT(FILE_MAX)};
-    if (f == NULL) {
-        *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
-                         "cannot open '%s': %s", name, strerror(errno));
-        return false;
-    }
-    char chunk[65536];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
-        buf_add(&ret->text, chunk, n);
-    }
-    if (ferror(f) != 0) {
-        *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
-                         "cannot read '%s'", name);
-    } else if (ret->text.overflow) {
-        *ret_exit = fail(EXIT_USAGE, NULL, "'%s' is larger than %d bytes", name, FILE_MAX);
-    } else if (ret->text.n == 0) {
-        *ret_exit = fail(EXIT_USAGE, NULL, "'%s' is empty", name);
-    } else {
-        return true;
-    }
-    return false;
-}
-
-static struct str file_line(const struct submit_file *f, int64_t line)
-{
-    struct str rest = buf_str(&f->text), at = {0};
-    for (int64_t i = 0; i < line && rest.n > 0; i++) {
-        at = str_split(&rest, '\n');
-    }
-    return at;
-}
-
-static void fault_print(const struct submit_file *f, const json_t *e)
-{
-    int64_t line = jint(e, "line");
-    AUTO_FREE char *message = text_clean(jstr(e, "message"));
-    AUTO_FREE char *hint = text_clean(jstr(e, "hint"));
-    AUTO_FREE char *pointer = text_clean(jstr(e, "pointer"));
-    const char *colon = pointer[0] != '\0' ? ": " : "";
-    if (line > 0) {
-        say("error: %s:%lld:%lld %s%s%s", f->name, (long long)line, (long long)jint(e, "column"),
-            pointer, colon, message);
-        AUTO_FREE char *raw = str_dup(file_line(f, line));
-        AUTO_FREE char *source = text_clean(raw);
-        say("%5lld | %s", (long long)line, source);
-    } else {
-        say("error: %s: %s%s%s", f->name, pointer, colon, message);
-    }
-    if (hint[0] != '\0') {
-        say("      hint: %s", hint);
-    }
-}
-
-static int refused(const struct cli *cli, const struct submit_file *f, const struct client_reply *r)
+static int refused(const struct cli *cli, const struct campaign_file *f,
+                   const struct client_reply *r)
 {
     const json_t *errors = json_object_get(r->json, "errors");
     if (!json_is_array(errors) || json_array_size(errors) == 0) {
@@ -88,7 +23,7 @@ static int refused(const struct cli *cli, const struct submit_file *f, const str
     json_t *e;
     json_array_foreach(errors, i, e)
     {
-        fault_print(f, e);
+        campaign_file_fault(f, e);
     }
     int64_t more = jint(r->json, "errors_dropped");
     if (more > 0) {
@@ -99,7 +34,7 @@ static int refused(const struct cli *cli, const struct submit_file *f, const str
     return strcmp(jstr(r->json, "code"), "budget") == 0 ? EXIT_REFUSED : EXIT_USAGE;
 }
 
-static bool send(struct cli *cli, const struct submit_file *f, bool dry_run, const char *key,
+static bool send(struct cli *cli, const struct campaign_file *f, bool dry_run, const char *key,
                  struct client_reply *ret, int *ret_exit)
 {
     size_t n = strlen(f->name);
@@ -183,7 +118,7 @@ static void plan_print(const struct cli *cli, const json_t *plan)
     forecast_print(cli, json_object_get(plan, "forecast"), json_object_get(plan, "what_if"));
 }
 
-static int plan(struct cli *cli, const struct submit_file *f)
+static int plan(struct cli *cli, const struct campaign_file *f)
 {
     int status = EXIT_OK;
     CLEANUP(reply_done)
@@ -198,7 +133,7 @@ static int plan(struct cli *cli, const struct submit_file *f)
 }
 
 /* Its faults are shown first: they need no confirmation. */
-static int confirmed(struct cli *cli, const struct submit_file *f)
+static int confirmed(struct cli *cli, const struct campaign_file *f)
 {
     int status = EXIT_OK;
     CLEANUP(reply_done)
@@ -211,7 +146,7 @@ static int confirmed(struct cli *cli, const struct submit_file *f)
                : fail(EXIT_USAGE, "add -y to submit without confirmation", "not submitted");
 }
 
-static int submit(struct cli *cli, const struct submit_file *f)
+static int submit(struct cli *cli, const struct campaign_file *f)
 {
     char key[37];
     int status = EXIT_OK;
@@ -249,8 +184,8 @@ static int submit(struct cli *cli, const struct submit_file *f)
 int cmd_submit(struct cli *cli)
 {
     int status = EXIT_OK;
-    struct submit_file f;
-    if (file_read(cli->args[0], &f, &status)) {
+    struct campaign_file f;
+    if (campaign_file_read(cli->args[0], &f, &status)) {
         status = cli->opt.dry_run ? plan(cli, &f) : submit(cli, &f);
     }
     buf_done(&f.text);

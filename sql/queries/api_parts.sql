@@ -87,6 +87,16 @@ FROM (SELECT * FROM attempt WHERE task_id = $1 ORDER BY n DESC LIMIT 200) a;
 -- $1 task bigint, $2 n integer or 0: the newest
 SELECT name, state FROM attempt WHERE task_id = $1 AND ($2 = 0 OR n = $2) ORDER BY n DESC LIMIT 1;
 
+-- A part's input with one attempt of it, all of whose columns are NULL when there is none. The request's bytes are
+-- kept until the attempt's end.
+-- name: api_attempt_request
+-- $1 campaign bigint, $2 task bigint, $3 n integer or 0: the newest
+SELECT t.seq, t.uri, t.size, t.vars::text, a.n, a.id, a.name, convert_from(a.request, 'UTF8'), a.instance_type,
+    a.volume_gb, a.max_runtime_s, g.name
+FROM task t JOIN stage g ON g.id = t.stage_id LEFT JOIN LATERAL (SELECT * FROM attempt x WHERE x.task_id = t.id AND ($3 = 0 OR x.n = $3)
+    ORDER BY x.n DESC LIMIT 1) a ON true
+WHERE t.campaign_id = $1 AND t.id = $2;
+
 -- States by tile of $3 parts.
 -- name: api_tiles
 -- $1 campaign bigint, $2 stage bigint, $3 parts a tile integer, $4 first $5 last integer

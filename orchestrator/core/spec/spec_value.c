@@ -81,6 +81,19 @@ static bool written_as_json(const struct yaml_node *node)
            json_parse((struct str){text, (size_t)n}, sizeof text, &v, &ignored);
 }
 
+/* 0.9 as 0.9, not as 0.90000000000000002: 15 digits when they read back as the same number. */
+static char *dump(const json_t *v)
+{
+    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY;
+    char *text = json_dumps(v, flags | JSON_REAL_PRECISION(15));
+    AUTO_JSON json_t *back = json_loads(text, JSON_DECODE_ANY, NULL);
+    if (!json_equal(v, back)) {
+        free(text);
+        text = json_dumps(v, flags | JSON_REAL_PRECISION(17));
+    }
+    return text;
+}
+
 bool spec_json_value(struct spec_reader *r, const struct spec_node *p, size_t max, const char **ret,
                      bool *ret_quoted)
 {
@@ -90,8 +103,7 @@ bool spec_json_value(struct spec_reader *r, const struct spec_node *p, size_t ma
         return spec_scalar(r, p, BRACES_TEMPLATE, max, ret);
     }
     AUTO_JSON json_t *v = json_of(r, p);
-    AUTO_FREE char *dumped =
-        json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    AUTO_FREE char *dumped = dump(v);
     const char *text = written_as_json(p->node) ? p->node->text : dumped;
     if (r->faults->n > before) {
         return false;

@@ -230,6 +230,47 @@ bool apidb_attempt_name(struct store *s, int64_t task_id, int64_t n, struct job_
     return true;
 }
 
+void apidb_request_done(struct apidb_request *q)
+{
+    free(q->uri);
+    free(q->vars_json);
+    free(q->stage);
+    free(q->instance_type);
+    free(q->request);
+}
+
+bool apidb_attempt_request(struct store *s, int64_t campaign_id, int64_t task_id, int64_t n,
+                           struct apidb_request *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, task_id);
+    param_i32(&p, (int32_t)n);
+    AUTO_RESULT PGresult *res = NULL;
+    *ret = (struct apidb_request){0};
+    if (!store_exec(s, QUERY(API_ATTEMPT_REQUEST), &p, &res, err)) {
+        return false;
+    }
+    if (row_count(res) == 0 || (n > 0 && row_null(res, 0, 4))) {
+        return err_set(err, ERR_NOT_FOUND, "this part has no such attempt");
+    }
+    ret->seq = row_i64(res, 0, 0);
+    ret->uri = row_text_dup(res, 0, 1);
+    ret->size = row_i64(res, 0, 2);
+    ret->vars_json = row_text_dup(res, 0, 3);
+    ret->stage = row_text_dup(res, 0, 11);
+    if (!row_null(res, 0, 4)) {
+        ret->n = row_i64(res, 0, 4);
+        ret->attempt_id = row_i64(res, 0, 5);
+        row_text_into(res, 0, 6, ret->name.s, sizeof ret->name.s);
+        ret->request = row_text_dup(res, 0, 7);
+        ret->instance_type = row_text_dup(res, 0, 8);
+        ret->volume_gb = row_int(res, 0, 9);
+        ret->max_runtime_s = row_i64(res, 0, 10);
+    }
+    return true;
+}
+
 bool apidb_tiles(struct store *s, const struct apidb_tiles_query *q,
                  int64_t (*counts)[TASK_STATE_COUNT], int64_t tiles_n, struct err *err)
 {

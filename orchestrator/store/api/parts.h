@@ -48,6 +48,21 @@ bool apidb_part_attempts(struct store *s, int64_t task_id, struct buf *ret_json,
 /* The job name of attempt n; n 0: the newest. */
 bool apidb_attempt_name(struct store *s, int64_t task_id, int64_t n, struct job_name *ret,
                         struct err *err) MUST_CHECK;
+/* A part's input with one attempt of it. Texts are the caller's to free, NULL when absent. */
+struct apidb_request {
+    int64_t seq, size;
+    char *uri, *vars_json, *stage;
+    int64_t n; /* 0: there is no attempt, and nothing below */
+    int64_t attempt_id, max_runtime_s;
+    int volume_gb;
+    struct job_name name;
+    char *instance_type;
+    char *request; /* the bytes sent, kept until the attempt's end */
+};
+void apidb_request_done(struct apidb_request *q);
+/* Attempt n; n 0: the newest, if any. ERR_NOT_FOUND when n was named and is none of the part's. */
+bool apidb_attempt_request(struct store *s, int64_t campaign_id, int64_t task_id, int64_t n,
+                           struct apidb_request *ret, struct err *err) MUST_CHECK;
 /* Count parts first..last by tile and state into counts[tiles_n][TASK_STATE_COUNT]. */
 struct apidb_tiles_query {
     int64_t campaign_id, stage_id, first, last, per_tile;

@@ -61,10 +61,14 @@ static const struct {
     {SCRIPT, "{" OF_SCRIPT "}"},
     {"    image: r/x:1\n    hyperparameters: {a: 1, b: x, c: true, d: \"{uri}\"}\n",
      "{\"a\":\"1\",\"b\":\"x\",\"c\":\"true\",\"d\":\"s3://acme/a \\\"b\\\".parquet\"}"},
-    {SCRIPT "    hyperparameters: {a: 1, b: x, c: true, d: \"{uri}\", e: {k: [1, \"{{\"]}, "
+    {SCRIPT "    hyperparameters: {a: 1, b: x, c: true, d: \"{uri}\", e: {k: [1, 0.9, 5.0e-5, "
+            ""
+            "\"{{\"]}, "
             "f: 1e-4, g: 0.50, h: null, i: \"\"}\n",
      "{" OF_SCRIPT ",\"a\":\"1\",\"b\":\"\\\"x\\\"\",\"c\":\"true\","
-     "\"d\":\"\\\"s3://acme/a \\\\\\\"b\\\\\\\".parquet\\\"\",\"e\":\"{\\\"k\\\":[1,\\\"{\\\"]}\","
+     "\"d\":\"\\\"s3://acme/a "
+     "\\\\\\\"b\\\\\\\".parquet\\\"\",\"e\":\"{\\\"k\\\":[1,0.9,5e-5,\\\"{\\\"]"
+     "}\","
      "\"f\":\"1e-4\",\"g\":\"0.50\",\"h\":\"null\",\"i\":\"\\\"\\\"\"}"},
     {SCRIPT "    distribution: {smdistributed: {dataparallel: {enabled: true}}}\n",
      "{" OF_SCRIPT "," TYPE ",\"sagemaker_distributed_dataparallel_enabled\":\"true\","

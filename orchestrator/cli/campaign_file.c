@@ -1,0 +1,67 @@
+/* See campaign_file.h. */
+#include "campaign_file.h"
+#include "print.h"
+#include "table.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define FILE_MAX (1024 * 1024)
+
+bool campaign_file_read(const char *name, struct campaign_file *ret, int *ret_exit)
+{
+    bool in = strcmp(name, "-") == 0;
+    AUTO_FILE FILE *opened = in ? NULL : fopen(name, "re");
+    FILE *f = in ? stdin : opened;
+    *ret = (struct campaign_file){.name = in ? "stdin" : name, .text = BUF_INIT(FILE_MAX)};
+    if (f == NULL) {
+        *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
+                         "cannot open '%s': %s", name, strerror(errno));
+        return false;
+    }
+    char chunk[65536];
+    size_t n;
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
+        buf_add(&ret->text, chunk, n);
+    }
+    if (ferror(f) != 0) {
+        *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
+                         "cannot read '%s'", name);
+    } else if (ret->text.overflow) {
+        *ret_exit = fail(EXIT_USAGE, NULL, "'%s' is larger than %d bytes", name, FILE_MAX);
+    } else if (ret->text.n == 0) {
+        *ret_exit = fail(EXIT_USAGE, NULL, "'%s' is empty", name);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static struct str file_line(const struct campaign_file *f, int64_t line)
+{
+    struct str rest = buf_str(&f->text), at = {0};
+    for (int64_t i = 0; i < line && rest.n > 0; i++) {
+        at = str_split(&rest, '\n');
+    }
+    return at;
+}
+
+void campaign_file_fault(const struct campaign_file *f, const json_t *e)
+{
+    int64_t line = jint(e, "line");
+    AUTO_FREE char *message = text_clean(jstr(e, "message"));
+    AUTO_FREE char *hint = text_clean(jstr(e, "hint"));
+    AUTO_FREE char *pointer = text_clean(jstr(e, "pointer"));
+    const char *colon = pointer[0] != '\0' ? ": " : "";
+    if (line > 0) {
+        say("error: %s:%lld:%lld %s%s%s", f->name, (long long)line, (long long)jint(e, "column"),
+            pointer, colon, message);
+        AUTO_FREE char *raw = str_dup(file_line(f, line));
+        AUTO_FREE char *source = text_clean(raw);
+        say("%5lld | %s", (long long)line, source);
+    } else {
+        say("error: %s: %s%s%s", f->name, pointer, colon, message);
+    }
+    if (hint[0] != '\0') {
+        say("      hint: %s", hint);
+    }
+}

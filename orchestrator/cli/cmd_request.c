@@ -1,0 +1,143 @@
+/* drover request: the CreateTrainingJob request of a part, sent or not, or of a stage of a file. */
+#include "campaign_file.h"
+#include "cli.h"
+#include "client.h"
+#include "core/lowering/request_preview.h"
+#include "core/spec/spec_parse.h"
+#include "print.h"
+#include "ref.h"
+#include "table.h"
+#include <stdio.h>
+
+static const char *setting(const char *name, const char *other)
+{
+    const char *v = getenv(name);
+    v = (v == NULL || v[0] == '\0') && other != NULL ? getenv(other) : v;
+    return v != NULL && v[0] != '\0' ? v : NULL;
+}
+
+static void print_request(const json_t *request)
+{
+    AUTO_FREE char *text = json_dumps(request, JSON_INDENT(2));
+    (void)puts(text);
+}
+
+static int of_part(struct cli *cli)
+{
+    int status;
+    struct ref ref;
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+        return status;
+    }
+    if (ref.part < 0) {
+        return fail(EXIT_USAGE, "drover parts shows the numbers",
+                    "name a part: drover request %s/0", ref.campaign);
+    }
+    const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref.stage;
+    int64_t attempt = cli->opt.attempt > 0 ? cli->opt.attempt : ref.attempt;
+    AUTO_BUF struct buf q = BUF_INIT(4096);
+    buf_addf(&q, "?attempt=%lld", (long long)attempt);
+    if (stage[0] != '\0') {
+        buf_add_cstr(&q, "&stage=");
+        str_url_encode(&q, str_of(stage), false);
+    }
+    if (!client_get(cli, &r, &status, "/v1/campaigns/%s/parts/%lld/request%s", ref.campaign,
+                    (long long)ref.part, buf_cstr(&q))) {
+        return status;
+    }
+    if (print_machine(cli, r.json, NULL)) {
+        return EXIT_OK;
+    }
+    print_request(json_object_get(r.json, "request"));
+    say("%s", jstr(r.json, "note"));
+    return EXIT_OK;
+}
+
+static int show_faults(const struct campaign_file *f, const struct faults *faults)
+{
+    for (int i = 0; i < faults->n; i++) {
+        const struct fault *x = &faults->at[i];
+        AUTO_JSON json_t *e =
+            json_pack("{s:i, s:i, s:s, s:s, s:s}", "line", x->pos.line, "column", x->pos.column,
+                      "pointer", x->pointer, "message", x->message, "hint", x->hint);
+        campaign_file_fault(f, e);
+    }
+    say("%d fault%s; next: correct the file, then drover request --dry again",
+        faults->n + faults->dropped, faults->n + faults->dropped == 1 ? "" : "s");
+    return EXIT_USAGE;
+}
+
+static int no_stage(const struct spec *s, const char *asked)
+{
+    AUTO_BUF struct buf names = BUF_INIT(2048);
+    for (int i = 0; i < s->stages_n; i++) {
+        buf_addf(&names, "%s%s", i == 0 ? "" : ", ", s->stages[i]->name);
+    }
+    AUTO_FREE char *hint = xasprintf("name one of: %s", buf_cstr(&names));
+    return asked != NULL ? fail(EXIT_NOT_FOUND, hint, "there is no stage '%s'", asked)
+                         : fail(EXIT_USAGE, hint, "the file has %d stages", s->stages_n);
+}
+
+static int show_stage(struct cli *cli, const struct spec *s, const char *asked, const char *region,
+                      struct arena *a)
+{
+    const struct preview_attempt first = {0};
+    struct err err = ERR_INIT;
+    AUTO_BUF struct buf out = BUF_INIT(1 << 20);
+    AUTO_JSON json_t *request = NULL;
+    int i = asked != NULL ? spec_stage_find(s, asked) : s->stages_n == 1 ? 0 : -1;
+    if (i < 0) {
+        return no_stage(s, asked);
+    }
+    const struct spec_task task = request_preview_task(s->stages[i], a);
+    if (!request_preview(s, s->stages[i], &task, &first, region != NULL ? region : "us-east-1",
+                         &out, &err) ||
+        !json_parse(buf_str(&out), out.n, &request, &err)) {
+        return fail(EXIT_USAGE, "drover request CAMPAIGN/PART shows it for a part", "%s",
+                    err.message);
+    }
+    if (!print_machine(cli, request, NULL)) {
+        print_request(request);
+    }
+    return EXIT_OK;
+}
+
+/* The settings of droverd that add to a file are read from the same variables. */
+static int of_file(struct cli *cli)
+{
+    int status = EXIT_OK;
+    struct campaign_file f;
+    struct spec *s;
+    const struct spec_defaults d = {.role = setting("DROVER_ROLE_ARN", NULL),
+                                    .worker_image = setting("DROVER_WORKER_IMAGE", NULL),
+                                    .bucket = setting("DROVER_BUCKET", NULL),
+                                    .region = setting("AWS_REGION", "AWS_DEFAULT_REGION")};
+    if (!campaign_file_read(cli->args[0], &f, &status)) {
+        buf_done(&f.text);
+        return status;
+    }
+    CLEANUP(arena_done)
+    struct arena a;
+    arena_init(&a, SPEC_ARENA_BYTES);
+    AUTO_FREE struct faults *faults = xcalloc(1, sizeof *faults);
+    if (spec_parse(buf_str(&f.text), &d, &a, &s, faults)) {
+        status = show_stage(cli, s, cli->args_n > 1 ? cli->args[1] : NULL, d.region, &a);
+    } else {
+        status = show_faults(&f, faults);
+    }
+    buf_done(&f.text);
+    return status;
+}
+
+int cmd_request(struct cli *cli)
+{
+    if (cli->opt.dry) {
+        return of_file(cli);
+    }
+    if (cli->args_n > 1) {
+        return fail(EXIT_USAGE, "drover request --dry FILE STAGE", "one part, please");
+    }
+    return of_part(cli);
+}
