@@ -9,19 +9,38 @@
 
 #define LOG_POLL_MS 1000
 
-static void log_lines(const struct cli *cli, const json_t *lines)
+/* Whether a line is asked for; *first: none was printed yet. */
+static bool wanted(const struct cli *cli, const json_t *v, bool *first)
+{
+    const char *shown = jnull(v, "shown") ? jstr(v, "text") : jstr(v, "shown");
+    if (cli->opt.find != NULL && strcasestr(shown, cli->opt.find) == NULL) {
+        return false;
+    }
+    if (cli->opt.from_error && *first && strcmp(jstr(v, "level"), "error") != 0) {
+        return false;
+    }
+    *first = false;
+    return true;
+}
+
+/* *first: see wanted(). */
+static void log_lines(const struct cli *cli, const json_t *lines, bool *first)
 {
     size_t i;
     json_t *v;
     json_array_foreach(lines, i, v)
     {
+        if (!wanted(cli, v, first)) {
+            continue;
+        }
         if (cli->out == OUT_JSONL) {
             AUTO_FREE char *text = json_text(v);
             (void)puts(text);
             continue;
         }
         char at[TEXT_N];
-        AUTO_FREE char *text = text_clean(jstr(v, "text"));
+        bool raw = cli->opt.raw || jnull(v, "shown");
+        AUTO_FREE char *text = text_clean(jstr(v, raw ? "text" : "shown"));
         const char *host = jstr(v, "host");
         (void)printf("%s %s%s%s\n", when(jstr(v, "time"), at), host, host[0] != '\0' ? " " : "",
                      text);
@@ -63,6 +82,7 @@ int cmd_logs(struct cli *cli)
                     "logs need a part: %s is a campaign", ref.campaign);
     }
     interrupt_catch();
+    bool first = true;
     AUTO_FREE char *token = xstrdup("");
     for (;;) {
         CLEANUP(reply_done)
@@ -74,11 +94,14 @@ int cmd_logs(struct cli *cli)
         if (cli->out == OUT_JSON && !cli->opt.follow) {
             print_json(cli, r.json);
         } else {
-            log_lines(cli, lines);
+            log_lines(cli, lines, &first);
         }
         if (!cli->opt.follow) {
             if (json_array_size(lines) == 0 && cli->out == OUT_TABLE) {
                 say("the log of %s is empty so far", jstr(r.json, "job_name"));
+            } else if (first && cli->out == OUT_TABLE) {
+                say("none of its newest %zu lines matches; next: more lines with -n 10000",
+                    json_array_size(lines));
             }
             return EXIT_OK;
         }

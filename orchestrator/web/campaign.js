@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get, post } from './api.js';
 import { Confirm } from './dialog.js';
-import { Failures } from './failures.js';
+import { Failures, changeQuestion } from './failures.js';
 import { Guidance, blocked, firstGuidance } from './guidance.js';
 import { HeatMap } from './heatmap.js';
 import { Limits } from './limits.js';
@@ -185,9 +185,12 @@ export function Campaign({ id, setLive }) {
       <section class="card wide" id="parts">
         <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>
+        <p class="row">${at.zoom && stage?.parts.failed > 0 && campaign.wanted !== 'cancel' && html`<button id="retry-zoom" onClick=${() => setAsked(changeQuestion({
+          campaign: id, verb: 'retry', selector: { stage: shown, parts: at.zoom.join('-') }, title: `Retry what failed of parts ${at.zoom.join(' to ')}`, onDone: retried }))}>Retry failed of these…</button>`}
+          <a href=${`/c/${id.slice(2)}/parts?stage=${encodeURIComponent(shown)}${stage?.parts.failed > 0 ? '&state=failed' : ''}`} id="all-parts">${stage?.parts.failed > 0 ? 'failed parts' : 'all parts'} as a table</a></p>
         ${!campaign.guidance?.length && html`<${Waiting} stage=${stage}/>`}
       </section>
-      ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} onClose=${() => move({ part: null })}/>`}
+      ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onDone=${retried} onClose=${() => move({ part: null })}/>`}
       <${Failures} campaign=${id} stage=${shown} failures=${failures} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onPart=${(n) => { move({ part: n }); setJump(jump + 1); }} onDone=${retried}/>
     </div>
     ${limits && html`<${Limits} campaign=${campaign} ...${limits} onDone=${setNotice} onClose=${() => { setLimits(null); load(); }}/>`}

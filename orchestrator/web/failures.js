@@ -21,27 +21,38 @@ function byCause(groups) {
   return [...causes.values()];
 }
 
-// after(key): what follows the retry, a resume. The dialog for a selector; the same selector is previewed and carried out.
-export function retryQuestion(campaign, stage, causes, remedy, onDone, after) {
-  const body = { selector: stage || causes ? { stage, ...(causes ? { cause: causes } : {}) } : { state: 'failed' }, changes: {} };
+const VERBS = { retry: ['Retry', 'will be tried again'], skip: ['Skip', 'will be given up for good'] };
+
+// The dialog for a retry or skip of the failed parts of a selector; the same selector is previewed and carried out.
+// after(key): what follows it, a resume.
+export function changeQuestion({ campaign, verb, selector, title, remedy, onDone, after }) {
+  const body = { selector, changes: {} };
   const volume = (e) => { body.changes = e.target.value ? { volume_gb: Number(e.target.value) } : {}; };
+  const [action, what] = VERBS[verb];
+  const larger = verb === 'retry' && selector.cause?.includes('disk_full');
   return {
-    title: causes ? `Retry failed parts: ${causes.map(word).join(', ')}` : 'Retry all failed parts',
-    action: 'Retry',
+    title: title || `${action} failed parts`,
+    action,
+    danger: verb === 'skip',
     preview: async () => {
-      const p = await post(`/campaigns/${campaign}:retry?dry_run=true`, body);
+      const p = await post(`/campaigns/${campaign}:${verb}?dry_run=true`, body);
       const more = p.parts > p.sample.length ? ' …' : '';
-      return { empty: p.parts === 0, show: html`<p><b class="big" id="preview-parts">${count(p.parts)}</b> ${p.parts === 1 ? 'part' : 'parts'} will be tried again.</p>
+      return { empty: p.parts === 0, show: html`<p><b class="big" id="preview-parts">${count(p.parts)}</b> ${p.parts === 1 ? 'part' : 'parts'} ${what}.</p>
         ${p.sample.length > 0 && html`<p class="muted">${p.parts === 1 ? 'Part' : 'Parts'} ${p.sample.join(', ')}${more}. Finished parts are not touched. Their failed tries cost ${usd(p.lost_micro_usd)}.</p>`}
         ${remedy && html`<p class="muted">What helps: ${remedy}.</p>`}
-        ${causes?.includes('disk_full') && p.parts > 0 && html`<label class="volume">Volume of the new tries, GB (empty: as before) <input type="number" min="1" max=${VOLUME_GB_MAX} step="1" onInput=${volume}/></label>`}` };
+        ${larger && p.parts > 0 && html`<label class="volume">Volume of the new tries, GB (empty: as before) <input type="number" min="1" max=${VOLUME_GB_MAX} step="1" onInput=${volume}/></label>`}` };
     },
     confirm: async (key) => {
-      const op = await post(`/campaigns/${campaign}:retry`, body, key);
+      const op = await post(`/campaigns/${campaign}:${verb}`, body, key);
       if (after) await after(`${key}r`);
       onDone(op);
     },
   };
+}
+
+export function retryQuestion(campaign, stage, causes, remedy, onDone, after) {
+  return changeQuestion({ campaign, verb: 'retry', selector: stage || causes ? { stage, ...(causes ? { cause: causes } : {}) } : { state: 'failed' },
+    title: causes ? `Retry failed parts: ${causes.map(word).join(', ')}` : 'Retry all failed parts', remedy, onDone, after });
 }
 
 function Evidence({ g, onPart }) {

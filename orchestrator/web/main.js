@@ -1,4 +1,4 @@
-// The dashboard: login, then one page per address: / lists campaigns, /c/7 is campaign c-7. droverd knows these two
+// The dashboard: login, then one page per address: / lists campaigns, /c/7 is campaign c-7, /c/7/parts its parts. droverd knows these
 // (is_page in assets.c) and answers 404 to any other.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -6,6 +6,7 @@ import { html } from './html.js';
 import { login, logout, resume, whenOut } from './api.js';
 import { Campaign } from './campaign.js';
 import { List } from './list.js';
+import { Parts } from './parts.js';
 
 function Login({ onIn }) {
   const [problem, setProblem] = useState(null);
@@ -38,7 +39,7 @@ function usePath() {
     addEventListener('popstate', look);
     return () => removeEventListener('popstate', look);
   }, []);
-  return [path, (to) => { history.pushState(null, '', to); setPath(to); scrollTo(0, 0); }];
+  return [path, (to) => { history.pushState(null, '', to); setPath(location.pathname); scrollTo(0, 0); }];
 }
 
 // Follow a link without a reload, unless the browser has another use for the click (new tab,
@@ -53,7 +54,7 @@ const inside = (go) => (e) => {
 function Shell({ onOut }) {
   const [path, go] = usePath();
   const [live, setLive] = useState('stale');
-  const m = /^\/c\/(?:c-)?(\d+)$/.exec(path);
+  const m = /^\/c\/(?:c-)?(\d+)(\/parts)?$/.exec(path);
   const out = async () => {
     await logout().catch(() => {});
     onOut();
@@ -64,7 +65,7 @@ function Shell({ onOut }) {
       <span class=${`chip ${live}`} id="live" role="status">${live === 'live' ? '● live' : '○ stale · retrying'}</span>
       <button class="link" onClick=${out}>log out</button>
     </div></header>
-    ${m ? html`<${Campaign} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
+    ${m?.[2] ? html`<${Parts} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>` : m ? html`<${Campaign} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
   </div>`;
 }
 

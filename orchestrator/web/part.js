@@ -3,29 +3,46 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { get } from './api.js';
+import { changeQuestion } from './failures.js';
+import { Log } from './log.js';
 import { Ago } from './show.js';
 import { bytes, count, duration, glyph, durationOrNever, usd, word } from './format.js';
 
-const ran = (a) => (a.started_at ? duration((Date.parse(a.ended_at || new Date().toISOString()) - Date.parse(a.started_at)) / 1000) : '–');
+const PHASES = [['queued', 'intended_at', 'created_at'], ['starting', 'created_at', 'started_at'], ['running', 'started_at', 'ended_at']];
+
+// Seconds of each phase that has begun; one without an end lasts until now, or until the attempt ended.
+function phasesOf(a, now) {
+  return PHASES.map(([name, from, to]) => {
+    const end = Date.parse(a[to] || a.ended_at || '') || now;
+    return { name, seconds: a[from] ? Math.max(0, (end - Date.parse(a[from])) / 1000) : 0 };
+  }).filter((p) => p.seconds > 0);
+}
+
+// All attempts have the same scale. The text says what the bar shows.
+function Timeline({ phases, longest }) {
+  let x = 0;
+  const total = phases.reduce((t, p) => t + p.seconds, 0);
+  return html`<svg class="bar phases" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${`${duration(total)} in all`}>
+      ${phases.map((p) => {
+        const w = (1000 * p.seconds) / Math.max(longest, 1);
+        x += w;
+        return html`<rect key=${p.name} class=${`ph-${p.name}`} x=${x - w} y="0" width=${w} height="10"/>`;
+      })}</svg>
+    <ul class="legend">${phases.map((p) => html`<li key=${p.name}><i class=${`key ph-${p.name}`} aria-hidden="true"></i>${p.name} ${duration(p.seconds)}</li>`)}</ul>`;
+}
 
 function Tries({ list, onLog }) {
   if (list.length === 0) return html`<p class="muted">Not started yet.</p>`;
-  return html`<table class="stack"><thead><tr><th>Try</th><th>State</th><th>Job</th><th>Started</th><th class="num">Ran</th><th class="num">Cost</th><th>Reason</th><td></td></tr></thead>
-    <tbody>${list.map((a) => html`<tr key=${a.n}>
-      <td class="name"><span class="only-narrow">Try </span>${a.n}</td>
-      <td data-label="State">${word(a.state)}${a.cause && a.cause !== 'none' ? html` <span class="tag">${word(a.cause)}</span>` : ''}</td>
-      <td class="why"><code>${a.job_name}</code><br/><span class="muted">${a.instances} × ${a.instance_type}${a.volume_gb ? `, ${a.volume_gb} GB` : ''}</span></td>
-      <td data-label="Started"><${Ago} at=${a.started_at}/></td>
-      <td data-label="Ran" class="num">${ran(a)}</td>
-      <td data-label="Cost" class="num">${usd(a.cost_micro_usd)}${a.estimated ? html`<br/><span class="muted">estimated</span>` : ''}</td>
-      <td class="why reason">${a.reason || ''}</td>
-      <td class="act"><button onClick=${() => onLog(a.n)} aria-label=${`log of try ${a.n}`}>Log</button></td></tr>`)}</tbody></table>`;
-}
-
-function Log({ log }) {
-  if (!log) return null;
-  return html`<h3>Log of try ${log.attempt}</h3><pre class="log" tabindex="0" role="region" aria-label="log">${
-    log.lines.length ? log.lines.map((l) => `${(l.time || '').slice(11, 19)} ${l.host} ${l.text}`).join('\n') : 'no lines yet'}</pre>`;
+  const now = Date.now();
+  const phases = list.map((a) => phasesOf(a, now));
+  const longest = Math.max(...phases.map((p) => p.reduce((t, x) => t + x.seconds, 0)));
+  return html`<ol class="tries">${list.map((a, i) => html`<li key=${a.n}>
+    <div class="row try"><b>Try ${a.n}</b> <span>${word(a.state)}</span>${a.cause && a.cause !== 'none' ? html` <span class="tag">${word(a.cause)}</span>` : ''}
+      <span class="muted"><${Ago} at=${a.started_at || a.intended_at}/> · ${usd(a.cost_micro_usd)}${a.estimated ? ' estimated' : ''} · ${a.instances} × ${a.instance_type}${a.volume_gb ? `, ${a.volume_gb} GB` : ''}</span>
+      <button class="right" onClick=${() => onLog(a.n)} aria-label=${`log of try ${a.n}`}>Log</button></div>
+    ${phases[i].length > 0 && html`<${Timeline} phases=${phases[i]} longest=${longest}/>`}
+    ${a.reason && html`<p class="reason">${a.reason}</p>`}
+    <p class="muted"><code>${a.job_name}</code></p></li>`)}</ol>`;
 }
 
 // Why it is not running, its position and expected start, and what would change that.
@@ -38,7 +55,8 @@ function Why({ why }) {
     ${why.next && html`<p class="muted">Next: ${why.next}</p>`}</div>`;
 }
 
-export function Part({ campaign, stage, seq, at, jump, onClose }) {
+// ask, onDone: for a retry or skip of this part alone; closed: a cancelled campaign takes neither.
+export function Part({ campaign, stage, seq, at, jump, closed, ask, onDone, onClose }) {
   const [part, setPart] = useState(null);
   const [why, setWhy] = useState(null);
   const [log, setLog] = useState(null);
@@ -66,23 +84,16 @@ export function Part({ campaign, stage, seq, at, jump, onClose }) {
     head.current.scrollIntoView({ block: 'center' });
     head.current.focus();
   }, [jump]);
-  const showLog = async (attempt) => {
-    try {
-      const page = await get(`/campaigns/${campaign}/parts/${seq}/logs${of}&attempt=${attempt}`);
-      setLog({ attempt, lines: page.lines });
-      setProblem(null);
-    } catch (e) {
-      setProblem(e);
-    }
-  };
   const mine = part && part.seq === seq ? part : null;
   return html`<section class="card wide" id="part" aria-labelledby="part-title">
     <h2 id="part-title" ref=${head} tabindex="-1">Part ${seq} ${mine && html`<span class=${`tag s-${mine.state}`} id="part-state">${glyph[mine.phase] || glyph[mine.state]} ${word(mine.phase || mine.state)}</span>`}
+      ${mine?.state === 'failed' && !closed && ['retry', 'skip'].map((verb) => html`<button key=${verb} id=${`${verb}-part`}
+        onClick=${() => ask(changeQuestion({ campaign, verb, selector: { stage, parts: [seq] }, onDone }))}>${verb === 'retry' ? 'Retry…' : 'Skip…'}</button>`)}
       <button class="link right" onClick=${onClose}>close</button></h2>
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
     ${mine && html`<p><code>${mine.uri}</code>${mine.size > 0 ? html` <span class="muted">${bytes(mine.size)}</span>` : ''}</p>
       ${why && why.id === mine.id ? html`<${Why} why=${why}/>` : mine.wait_text && html`<p class="muted">Waits: ${mine.wait_text}</p>`}
-      <${Tries} list=${mine.attempt_list} onLog=${showLog}/>`}
-    <${Log} log=${log}/>
+      <${Tries} list=${mine.attempt_list} onLog=${setLog}/>`}
+    ${log != null && html`<${Log} campaign=${campaign} stage=${stage} seq=${seq} attempt=${log}/>`}
   </section>`;
 }

@@ -31,7 +31,7 @@ CROSS JOIN LATERAL (
         sum(n.active) AS active,
         (array_agg(($3::text[])[array_position($2::text[], n.wait_reason)] ORDER BY g.seq)
             FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
-                AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate')))[1] AS waits_for,
+                AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1] AS waits_for,
         coalesce(json_agg(json_build_object('name', g.name, 'kind', g.kind, 'state', n.state, 'reason', n.reason,
             'closed', i.closed, 'limits', json_build_object('parts', g.parts_limit),
             'wait_reason', CASE WHEN i.tasks - n.taken + n.waiting > 0 THEN n.wait_reason END,
@@ -65,7 +65,7 @@ SELECT c.id, c.created_at, json_build_object(
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id),
     'waits_for', CASE WHEN r.state = 'running' THEN (SELECT (array_agg(($6::text[])[array_position($5::text[], n.wait_reason)]
             ORDER BY n.stage_id) FILTER (WHERE n.state = 'running' AND i.tasks - n.taken + n.waiting > 0
-                AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate')))[1]
+                AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1]
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id
         HAVING sum(n.active) = 0) END,
     'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at)::text

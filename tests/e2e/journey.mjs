@@ -93,16 +93,51 @@ async function failure(page, id) {
   equal(await row.getAttribute('data-cause'), 'bad_input', 'the failure has its cause');
   ok((await row.textContent()).includes(api_[0].message) && (await row.textContent()).includes(api_[0].remedy), 'and shows the evidence and what helps', await row.textContent());
   await row.locator('button.link').first().click();
-  await page.waitForSelector('#part table');
+  await page.waitForSelector('#part .tries');
   ok(new URL(page.url()).search.includes(`part=${BROKEN}`), 'the open part is in the address', page.url());
   const part = await get(`/parts/${id}/${BROKEN}`);
-  const tries = await page.$$eval('#part tbody tr', (l) => l.map((x) => x.textContent));
+  const tries = await page.$$eval('#part .tries > li', (l) => l.map((x) => x.textContent));
   equal(tries.length, part.attempt_list.length, 'every try of the part is listed');
   ok(part.attempt_list.every((a, i) => tries[i].includes(a.job_name) && tries[i].includes(a.reason)), 'with its job and its reason', { tries, list: part.attempt_list });
-  await page.click('#part td.act button');
-  ok(await until(10, async () => /parquet/i.test(await page.textContent('#part pre.log'))), 'the log of the try says what is wrong', await page.textContent('#part').catch(() => ''));
+  await page.click('#part .try button');
+  ok(await until(10, async () => /parquet/i.test(await page.textContent('#part pre.log'))), 'the log of the try says what is wrong', await page.locator('#part').textContent());
+  await page.fill('#part input[type=search]', 'parquet');
+  ok(await until(5, async () => (await page.locator('#part mark').count()) > 0 && /\d+ found/.test(await page.textContent('#part .log-tools'))), 'what is looked for in it is marked and counted');
+  await page.click('#first-error');
+  ok(/error/i.test(await page.textContent('#part .log .error.here')), 'and it jumps to the first line of an error');
   await axe(page, 'a campaign with an open failure');
   await shot(page, 'failure');
+}
+
+// The table of parts: filters in the address, a retry of exactly what is selected or of all that match.
+async function table(page, id) {
+  await page.click('#all-parts');
+  await page.waitForSelector('#parts-table');
+  equal([new URL(page.url()).pathname, new URL(page.url()).search], [`/c/${id.slice(2)}/parts`, '?stage=download&state=failed'], 'the table of failed parts has an address');
+  const rows = page.locator('#parts-table tbody tr');
+  equal(await rows.count(), 1, 'which shows the failed part alone');
+  ok(await page.isDisabled('#retry-picked'), 'with nothing selected there is nothing to retry');
+  await page.check('#parts-table input[type=checkbox]');
+  await page.click('#retry-picked');
+  await page.waitForSelector('#preview-parts');
+  ok((await page.textContent('#preview-parts')) === '1' && (await page.textContent('dialog')).includes(`Part ${BROKEN}.`), 'one selected: the preview names it');
+  await page.keyboard.press('Escape');
+  await page.click('#skip-every');
+  await page.waitForSelector('#preview-parts');
+  ok(/given up for good/.test(await page.textContent('dialog')), 'a skip of all that match says what it means', await page.textContent('dialog'));
+  await page.keyboard.press('Escape');
+  equal((await get(`/operations?campaign=${id}`)).operations, [], 'and without a yes nothing happens');
+  await axe(page, 'the table of parts');
+  await page.selectOption('[name=state]', 'done');
+  ok(await until(5, async () => (await rows.count()) === PARTS - 1), 'another state: its parts');
+  equal(new URL(page.url()).search, '?stage=download&state=done', 'and its address');
+  await shot(page, 'parts');
+  await page.goBack();
+  ok(await until(5, async () => (await rows.count()) === 1), 'back goes back');
+  await shot(page, 'parts-failed');
+  await page.click('#parts-table td.name a');
+  await page.waitForSelector('#part .tries');
+  ok(new URL(page.url()).search.includes(`part=${BROKEN}`), 'its link opens the part');
 }
 
 async function money(page, id) {
@@ -132,7 +167,7 @@ async function retry(page, id) {
   ok(await until(30, async () => (await states(page))[BROKEN] === DONE), 'the part is seen done', await states(page));
   ok(await until(20, async () => /succeeded/.test(await state(page))), 'and the campaign succeeded', await state(page));
   ok(await until(10, async () => /done/.test(await page.textContent('#part-state'))), 'the open part says so too');
-  equal(await page.$$eval('#part tbody tr', (l) => l.length), 2, 'with both its tries');
+  equal(await page.$$eval('#part .tries > li', (l) => l.length), 2, 'with both its tries');
   equal(await page.locator('#failures').count(), 0, 'no failure is left');
   const after = (await get(`/operations?campaign=${id}`)).operations[0];
   equal([after.state, after.done], ['done', Number(preview)], 'the operation carried out as many as the preview named');
@@ -178,6 +213,7 @@ export async function journey(page, notes) {
   await timed(watch, page, id);
   await timed(money, page, id);
   await timed(failure, page, id);
+  await timed(table, page, id);
   await timed(retry, page, id);
   const second = await timed(twice, page);
   await timed(away, page, second);

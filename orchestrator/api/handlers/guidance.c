@@ -307,8 +307,9 @@ static void waits(struct guide *g)
     json_array_foreach(json_object_get(g->facts, "stages"), i, s)
     {
         enum wait_reason why = wait_reason_parse(text_of(s, "wait_reason"));
-        bool passes = why <= WAIT_NEW || why == WAIT_BACKOFF || why == WAIT_RATE ||
-                      why == WAIT_ORDER || why >= WAIT_REASON_COUNT;
+        /* up to BACKOFF: of a stage that runs they are of a moment ago */
+        bool passes = why <= WAIT_BACKOFF || why == WAIT_RATE || why == WAIT_ORDER ||
+                      why >= WAIT_REASON_COUNT;
         if (strcmp(text_of(s, "state"), "running") != 0 || int_of(s, "waiting") == 0 || passes) {
             continue;
         }

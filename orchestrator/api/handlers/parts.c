@@ -5,6 +5,7 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "common/clock.h"
+#include "log_lines.h"
 #include "selection.h"
 #include "store/api/parts.h"
 #include <assert.h>
@@ -116,6 +117,7 @@ static bool log_answer(struct api_req *r, const struct job_name *name, struct st
         return false;
     }
     const char *next = json_string_value(json_object_get(page, "next"));
+    log_lines_readable(json_object_get(page, "lines"));
     AUTO_JSON json_t *answer =
         json_pack("{s:s, s:O}", "job_name", name->s, "lines", json_object_get(page, "lines"));
     ASSERT(answer != NULL);

@@ -33,7 +33,7 @@ static bool is_hashed(const char *path)
     return strncmp(path, "assets/", 7) == 0;
 }
 
-/* The pages of main.js: / and /c/7 (or /c/c-7). */
+/* The pages of main.js: /, /c/7 (or /c/c-7) and /c/7/parts. */
 static bool is_page(const char *path)
 {
     if (strcmp(path, "/") == 0) {
@@ -42,9 +42,12 @@ static bool is_page(const char *path)
     if (strncmp(path, "/c/", 3) != 0) {
         return false;
     }
-    const char *id = path + (strncmp(path + 3, "c-", 2) == 0 ? 5 : 3);
+    struct str rest = str_of(path + (strncmp(path + 3, "c-", 2) == 0 ? 5 : 3));
+    struct str id = str_split(&rest, '/');
     int64_t n;
-    return parse_i64(str_of(id), 0, INT64_MAX, &n, NULL) && id[0] != '-';
+    bool below = rest.n > 0 || (id.n > 0 && id.p[id.n] == '/');
+    return parse_i64(id, 0, INT64_MAX, &n, NULL) && id.p[0] != '-' &&
+           (!below || str_eq_cstr(rest, "parts"));
 }
 
 bool asset_serve(struct api_req *r)

@@ -109,7 +109,8 @@ bool apidb_stage_insert(struct store *s, const struct apidb_stage *st, int64_t *
 static bool guidance_read(struct store *s, const int64_t *ids, size_t n, PGresult **ret,
                           struct err *err)
 {
-    static const char *const passing[] = {"none", "new", "backoff", "order", "rate"};
+    static const char *const passing[] = {"none", "new",           "backoff", "order",
+                                          "rate", "stage_blocked", "paused",  "held"};
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64_array(&p, ids, n);
     PARAM_NAMES(&p, passing);

@@ -129,7 +129,10 @@ def check_read(t, a):
     t.eq(a.drover("cost", "c-1", "--by", "x").returncode, 2, "cost --by x: 2")
     t.ok(re.search(r"ml\.c5\.xlarge +on_demand +4 +0 +0 +4 +0\.2040", a.drover("quotas").stdout), "quotas", a.drover("quotas").stdout)
     r = a.drover("logs", "c-1/3")
-    t.ok(r.stdout == "2026-01-01 00:00:00 algo-1 log of d-1-3-a1\n", "logs", r.stdout)
+    bad = '2026-01-01 00:00:01 algo-1 shard_lost shard=7 why="no room"\n'
+    t.eq(r.stdout, "2026-01-01 00:00:00 algo-1 log of d-1-3-a1\n" + bad, "logs, with a line of JSON made readable")
+    t.eq([a.drover("logs", "c-1/3", *o).stdout for o in (("--from-error",), ("--find", "SHARD"), ("--find", "nothing"))], [bad, bad, ""], "logs --from-error, --find")
+    t.ok('{"ts":"x","level":"error"' in a.drover("logs", "c-1/3", "--raw").stdout, "logs --raw")
     t.eq(a.drover("logs", "c-1/0").returncode, 3, "no log yet: 3")
     r = a.drover("doctor")
     t.ok(r.returncode == 1 and "✓ token" in r.stdout and "✓ database" in r.stdout and "✗ aws" in r.stdout and "next: " in r.stdout, "doctor names what is wrong", r.stdout)

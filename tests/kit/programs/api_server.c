@@ -43,7 +43,10 @@ static void tail(struct bridge *b, const struct bridge_question *q)
     buf_init(&reply.json, 4096);
     buf_addf(&reply.json,
              "{\"lines\":[{\"time\":\"2026-01-01T00:00:00Z\",\"host\":\"algo-1\",\"text\":\"log of "
-             "%s\"}],\"next\":\"n1\"}",
+             "%s\"},{\"time\":\"2026-01-01T00:00:01Z\",\"host\":\"algo-1\",\"text\":"
+             "\"{\\\"ts\\\":\\\"x\\\",\\\"level\\\":\\\"error\\\",\\\"event\\\":\\\"shard_lost\\\","
+             "\\\"shard\\\":7,"
+             "\\\"why\\\":\\\"no room\\\"}\"}],\"next\":\"n1\"}",
              q->job);
     bridge_answer(b, q->id, &reply);
 }

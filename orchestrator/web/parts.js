@@ -1,0 +1,119 @@
+// The parts of a stage as a table: filters in the address, pages as they are asked for, and a retry or skip of exactly
+// what is selected or of all that match.
+import { useEffect, useState } from 'preact/hooks';
+import { html } from './html.js';
+import { get } from './api.js';
+import { Confirm } from './dialog.js';
+import { changeQuestion } from './failures.js';
+import { useLive } from './live.js';
+import { bytes, count, glyph, usd, word } from './format.js';
+
+const PAGE = 100;
+const STATES = ['waiting', 'active', 'held', 'done', 'failed', 'skipped', 'cancelled'];
+const FIELDS = ['stage', 'state', 'cause', 'attempts'];
+
+const readAddress = () => {
+  const q = new URLSearchParams(location.search);
+  return Object.fromEntries(FIELDS.map((f) => [f, q.get(f) || '']));
+};
+
+// The query of the API for what the address asks for.
+function query(at, token) {
+  const q = new URLSearchParams({ page_size: PAGE, stage: at.stage });
+  if (at.state) q.set('state', at.state);
+  if (at.cause) q.set('cause', at.cause);
+  if (at.attempts) q.set('filter', `attempts>=${at.attempts}`);
+  if (token) q.set('page_token', token);
+  return q;
+}
+
+function Filters({ at, stages, causes, move }) {
+  const pick = (name, label, values) => html`<label>${label} <select name=${name} value=${at[name]} onChange=${(e) => move({ [name]: e.target.value })}>
+    ${name !== 'stage' && html`<option value="" selected=${!at[name]}>any</option>`}
+    ${values.map((v) => html`<option key=${v} value=${v} selected=${v === at[name]}>${word(v)}</option>`)}</select></label>`;
+  return html`<div class="fields">
+    ${stages.length > 1 && pick('stage', 'Stage', stages)}
+    ${pick('state', 'State', STATES)}
+    ${pick('cause', 'Cause', at.cause && !causes.includes(at.cause) ? [at.cause, ...causes] : causes)}
+    <label>Tries, at least <input name="attempts" type="number" min="0" step="1" value=${at.attempts} disabled=${!!at.cause} onChange=${(e) => move({ attempts: e.target.value })}/></label>
+  </div>`;
+}
+
+function Row({ p, id, picked, onPick }) {
+  const failed = p.state === 'failed';
+  return html`<tr>
+    <td class="pick">${failed && html`<input type="checkbox" aria-label=${`part ${p.seq}`} checked=${picked} onChange=${onPick}/>`}</td>
+    <td class="name"><a href=${`/c/${id.slice(2)}?stage=${encodeURIComponent(p.stage)}&part=${p.seq}`}>Part ${p.seq}</a></td>
+    <td data-label="State"><span class=${`tag s-${p.state}`}>${glyph[p.phase] || glyph[p.state]} ${word(p.phase || p.state)}</span></td>
+    <td data-label="Cause">${word(p.cause)}</td>
+    <td data-label="Tries" class="num">${count(p.attempts)}</td>
+    <td data-label="Cost" class="num">${usd(p.cost_micro_usd)}</td>
+    <td class="why reason"><span class="told">${p.reason || p.wait_text || p.uri}${p.size > 0 && !p.reason && !p.wait_text ? ` (${bytes(p.size)})` : ''}</span></td></tr>`;
+}
+
+export function Parts({ id, setLive }) {
+  const [at, setAt] = useState(readAddress);
+  const [pages, setPages] = useState(1);
+  const [picked, setPicked] = useState([]);
+  const [asked, setAsked] = useState(null);
+  const [notice, setNotice] = useState(null);
+  const { data, problem, load } = useLive(`/campaigns/${id}/events`, async () => {
+    const campaign = await get(`/campaigns/${id}`);
+    const stage = at.stage || (campaign.stages.find((s) => s.parts.total > 0) || campaign.stages[0]).name;
+    const failures = await get(`/campaigns/${id}/failures?stage=${encodeURIComponent(stage)}`);
+    let list = { parts: [], next_page_token: null };
+    for (let i = 0; i < pages; i++) {
+      const next = await get(`/campaigns/${id}/parts?${query({ ...at, stage }, list.next_page_token)}`);
+      list = { parts: [...list.parts, ...next.parts], next_page_token: next.next_page_token };
+      if (!next.next_page_token) break;
+    }
+    document.title = `parts of ${campaign.name} · drover`;
+    return { campaign, stage, causes: [...new Set(failures.groups.map((g) => g.cause))], ...list };
+  }, [id, pages, ...FIELDS.map((f) => at[f])], setLive);
+  useEffect(() => {
+    const look = () => setAt(readAddress());
+    addEventListener('popstate', look);
+    return () => removeEventListener('popstate', look);
+  }, []);
+  const move = (change) => {
+    const now = { ...at, ...change };
+    if (now.cause) now.attempts = '';
+    const q = new URLSearchParams(FIELDS.filter((f) => now[f]).map((f) => [f, now[f]]));
+    history.pushState(null, '', location.pathname + (q.toString() && `?${q}`));
+    setAt(now);
+    setPages(1);
+    setPicked([]);
+  };
+  if (!data) return html`<main><p class=${problem ? 'problem' : 'muted'} role=${problem ? 'alert' : undefined}>${problem ? problem.message : 'loading …'}</p></main>`;
+  const { campaign, stage, parts } = data;
+  const failed = parts.filter((p) => p.state === 'failed').map((p) => p.seq);
+  const chosen = picked.filter((n) => failed.includes(n));
+  const all = !at.attempts && (!at.state || at.state === 'failed'); // what a selector of the API can name
+  const done = (op) => { setNotice(`Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part' : 'parts'}.`); setPicked([]); };
+  const act = (verb, selector) => () => setAsked(changeQuestion({ campaign: id, verb, selector, onDone: done }));
+  const some = { stage, parts: chosen };
+  const every = { stage, state: 'failed', ...(at.cause ? { cause: [at.cause] } : {}) };
+  const closed = campaign.wanted === 'cancel';
+  return html`<main>
+    <p class="muted"><a href="/">campaigns</a> / <a href=${`/c/${id.slice(2)}`}><span class="clamp">${campaign.name}</span></a></p>
+    <h1>Parts${campaign.stages.length > 1 ? ` of ${stage}` : ''}</h1>
+    ${problem && html`<p class="problem" role="alert">Showing the last known: ${problem.message}</p>`}
+    <p class="notice" role="status" id="notice">${notice}</p>
+    <section class="card wide parts-card" aria-label="parts">
+      <${Filters} at=${{ ...at, stage }} stages=${campaign.stages.map((s) => s.name)} causes=${data.causes} move=${move}/>
+      ${failed.length > 0 && !closed && html`<div class="row picks" id="picks">
+        <label class="check"><input type="checkbox" id="pick-all" checked=${chosen.length === failed.length} onChange=${(e) => setPicked(e.target.checked ? failed : [])}/> ${count(failed.length)} failed shown</label>
+        <button disabled=${chosen.length === 0} id="retry-picked" onClick=${act('retry', some)}>Retry ${count(chosen.length)}…</button>
+        <button disabled=${chosen.length === 0} id="skip-picked" onClick=${act('skip', some)}>Skip ${count(chosen.length)}…</button>
+        ${all && html`<button id="retry-every" onClick=${act('retry', every)}>Retry all matching…</button>
+          <button id="skip-every" onClick=${act('skip', every)}>Skip all matching…</button>`}
+      </div>`}
+      ${parts.length === 0 ? html`<p class="muted">No part matches. ${(at.state || at.cause || at.attempts) && html`<button class="link" onClick=${() => move({ state: '', cause: '', attempts: '' })}>show all</button>`}</p>`
+        : html`<table class="stack" id="parts-table"><thead><tr><td></td><th>Part</th><th>State</th><th>Cause</th><th class="num">Tries</th><th class="num">Cost</th><th>Reason or input</th></tr></thead>
+          <tbody>${parts.map((p) => html`<${Row} key=${p.id} p=${p} id=${id} picked=${chosen.includes(p.seq)}
+            onPick=${(e) => setPicked(e.target.checked ? [...picked, p.seq] : picked.filter((n) => n !== p.seq))}/>`)}</tbody></table>`}
+      ${data.next_page_token && html`<p class="row"><button id="more" onClick=${() => setPages(pages + 1)}>More</button><span class="muted">${count(parts.length)} shown</span></p>`}
+    </section>
+    ${asked && html`<${Confirm} ...${asked} onClose=${() => { setAsked(null); load(); }}/>`}
+  </main>`;
+}
