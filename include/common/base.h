@@ -31,6 +31,9 @@
         }                                                                                          \
     } while (0)
 
+/* What must not be reached: `text` says what it would mean. */
+#define BUG(text) assert_failed(text, __FILE__, __LINE__, __func__)
+
 /* Print one line to stderr and abort. */
 NORETURN void assert_failed(const char *cond, const char *file, int line, const char *func);
 

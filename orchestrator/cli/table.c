@@ -189,7 +189,7 @@ static bool columns_choose(const struct cli *cli, struct text_table *t)
         out.right[out.columns++] = t->right[k];
     }
     for (size_t r = 0; r < t->n; r++) {
-        char *row[TABLE_COLUMNS_MAX];
+        char *row[TABLE_COLUMNS_MAX] = {0};
         for (int i = 0; i < out.columns; i++) {
             row[i] = xstrdup(t->rows[r][from[i]]);
         }

@@ -130,8 +130,7 @@ static bool stage_input(struct api_req *r, const struct spec_stage *sp, struct s
     case FAN_OUT_S3:
         return stage_list(r, sp, st, err);
     }
-    ASSERT(false && "a kind of fan_out");
-    return false;
+    BUG("a kind of fan_out");
 }
 
 static bool stage_price(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,

@@ -260,6 +260,7 @@ static enum cause by_http_status(const struct folded *f)
     }
     for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
         const char *p = has(f, behind[i]) ? strstr(f->s, behind[i]) : NULL;
+        // cppcheck-suppress nullPointerRedundantCheck ; number_at is not called without a p
         if (p != NULL && p - f->s >= 3 && number_at(p - 3, &status)) {
             return of_http_status(status);
         }

@@ -226,7 +226,7 @@ bool forecast_advise(const struct forecast_input *in, const struct forecast *bas
         return true; /* no time is left */
     }
     static const int64_t per_cent[] = {25, 50, 100};
-    struct forecast_advice all[ARRAY_LEN(per_cent)];
+    struct forecast_advice all[ARRAY_LEN(per_cent)] = {0};
     size_t n = 0;
     int64_t last = 0;
     for (size_t i = 0; i < ARRAY_LEN(per_cent) && last < room; i++) {

@@ -207,8 +207,7 @@ struct project_row *leader_state_project(struct leader_state *s, int64_t project
             return &s->projects[i];
         }
     }
-    ASSERT(false && "every campaign's project was read before the campaign");
-    return NULL;
+    BUG("every campaign's project was read before the campaign");
 }
 
 /* Few tasks ever change, so a sorted array does. */

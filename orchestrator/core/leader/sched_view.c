@@ -121,8 +121,7 @@ static int project_of(const struct leader_view *f, int64_t project_id)
             return i;
         }
     }
-    ASSERT(false && "a campaign of no project");
-    return 0;
+    BUG("a campaign of no project");
 }
 
 static void fill_campaign(const struct live_campaign *lc, int project_i, struct sched_campaign *ret)
@@ -210,8 +209,7 @@ static int slots_index(const struct leader_view *f, const char *instance_type, e
             return i;
         }
     }
-    ASSERT(false && "instances of a type without slots");
-    return 0;
+    BUG("instances of a type without slots");
 }
 
 static void fill_slots(struct leader_state *st, struct leader_view *f)
@@ -298,8 +296,7 @@ static int campaign_of(const struct leader_state *st, const struct live_campaign
             return (int)i;
         }
     }
-    ASSERT(false && "an attempt of no campaign");
-    return 0;
+    BUG("an attempt of no campaign");
 }
 
 static void fill_jobs(struct leader_state *st, struct leader_view *f)

@@ -121,8 +121,7 @@ int rows_kind(const struct world *w, const char *instance_type, enum market mark
             return i;
         }
     }
-    ASSERT(false && "an instance type of this world");
-    return 0;
+    BUG("an instance type of this world");
 }
 
 static void ledger_append(struct world *w, const struct ledger_entry *e, int n)

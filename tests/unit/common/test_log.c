@@ -171,7 +171,7 @@ static void test_log__what_repeats_is_told_ever_more_seldom(void **state)
 {
     (void)state;
     struct log_rate r = {.held = 0};
-    int64_t told_us[16];
+    int64_t told_us[16] = {0};
     int told = 0;
     for (int64_t now_us = 5000000; now_us < 3 * 3600 * USEC_PER_SEC && told < 16;
          now_us += 100000) {

@@ -306,7 +306,7 @@ static void answered(void *arg, int rc, int timeouts UNUSED, struct ares_addrinf
     struct dns_entry *e = arg;
     int64_t ttl_us = TTL_FAILED_US;
     e->answer.status = status_of(rc);
-    if (rc == ARES_SUCCESS) {
+    if (rc == ARES_SUCCESS && info != NULL) {
         ttl_us = take_addrs(e, info);
     }
     if (info != NULL) {

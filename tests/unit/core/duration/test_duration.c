@@ -303,12 +303,12 @@ static void test_duration__running_parts_count_as_slow(void **state)
 static void test_duration__same_seed_same_world(void **state)
 {
     (void)state;
-    struct duration d;
+    struct duration d = {0}; /* compared whole, unused samples too */
     duration_init(&d, 0);
     learn_line(&d, 50, 0.3, 7);
     struct duration_running running = {.size_mb = 77, .elapsed_us = S};
-    struct duration a;
-    struct duration b;
+    struct duration a = {0};
+    struct duration b = {0};
     struct rng r;
     rng_seed(&r, 1);
     duration_resample(&d, &running, 1, &r, &a);
