@@ -19,7 +19,7 @@ WARN := -Wall -Wextra $(WERROR) -Wshadow -Wconversion -Wstrict-prototypes -Wmiss
 OPT_release := -O2 -g -Wnull-dereference -D_FORTIFY_SOURCE=3 -fstack-protector-strong
 OPT_failpoints := -O1 -g -DFAILPOINTS
 OPT_debug := -O0 -g3
-OPT_asan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+OPT_asan := -O0 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 OPT_tsan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread
 OPT_cov := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -Wno-unknown-warning-option -Wno-missing-field-initializers
@@ -172,6 +172,12 @@ $(GEN)/assets.S: orchestrator/web/build.sh orchestrator/core/model.h $(WEB_SRC)
 # worker, in local/ drover-local, all others the daemon's archives.
 TEST_SRC := $(wildcard $(addsuffix /test_*.c,tests/unit/* tests/unit/core/* tests/integration/*))
 TEST_BIN := $(patsubst tests/%.c,$(O)/tests/%,$(TEST_SRC))
+ifeq ($(VARIANT),release) # built often, run for moments; what they test is the release's
+$(patsubst %.c,$(O)/%.o,$(TEST_SRC)): CFLAGS_ALL += -O0 -U_FORTIFY_SOURCE
+endif
+ifeq ($(VARIANT),asan) # what computes: at -O0 its suites lose what the build gains
+$(O)/worker/%.o $(O)/orchestrator/core/%.o $(O)/orchestrator/common/%.o: CFLAGS_ALL += -O1
+endif
 TEST_HELP := $(patsubst %.c,$(O)/%.o,$(filter-out $(TEST_SRC),$(wildcard $(addsuffix /*.c,tests/unit tests/unit/statistics tests/kit))))
 test-bins: $(TEST_BIN)
 $(O)/tests/%: LD_ALL += $(GOLD)

@@ -1,7 +1,7 @@
 /* The deep simulation's program: one private PostgreSQL, a database a worker, a process for a few
  * seeds.
  *
- *     deep [--first N] [--seeds N] [--jobs N] [--twice] [--tell] [--dir DIR] [--until-wrong]
+ *     deep [--first N] [--seeds N] [--jobs N] [--twice N] [--tell] [--dir DIR] [--until-wrong]
  *
  * Prints TAP; a seed that breaks a promise is named with the promise and how to replay it. */
 #include "deep.h"
@@ -24,9 +24,9 @@
 #define LOOKS            5 /* of the judge, before the calm */
 
 struct options {
-    uint64_t first, seeds;
+    uint64_t first, seeds, twice; /* so many of the first ones run twice */
     int jobs;
-    bool twice, tell, until_wrong;
+    bool tell, until_wrong;
     const char *dir;
 };
 struct result {
@@ -310,7 +310,7 @@ static void worker(const struct options *o, int w, int fd)
         }
         n = run_seeds(o, seeds, n, conninfo, r);
         for (int k = 0; k < n; k++) {
-            if (o->twice) {
+            if (seeds[k] - o->first < o->twice) {
                 run_again(o, conninfo, &r[k]);
             }
             if (write(fd, &r[k], sizeof r[k]) != (ssize_t)sizeof r[k]) {
@@ -391,9 +391,10 @@ static int run_all(const struct options *o)
                  (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
     double cpu = own + cluster_cpu() - before;
     bool all = n == o->seeds;
-    printf("%s - deep: %llu of %llu seeds from %llu keep every promise\n",
+    printf("%s - deep: %llu of %llu seeds from %llu keep every promise, %llu of them twice\n",
            failed == 0 && all ? "ok" : "not ok", (unsigned long long)n - (unsigned long long)failed,
-           (unsigned long long)o->seeds, (unsigned long long)o->first);
+           (unsigned long long)o->seeds, (unsigned long long)o->first,
+           (unsigned long long)MIN(o->twice, o->seeds));
     printf("# %lld campaigns, %lld tasks, %lld jobs, %lld virtual hours, %lld crashes, %lld cut "
            "connections, "
            "%lld epochs, %lld verbs, at most %lld statements, trace %016llx\n",
@@ -410,7 +411,7 @@ int main(int argc, char **argv)
 {
     static const struct option longs[] = {
         {"first", required_argument, NULL, 'f'}, {"seeds", required_argument, NULL, 's'},
-        {"jobs", required_argument, NULL, 'j'},  {"twice", no_argument, NULL, '2'},
+        {"jobs", required_argument, NULL, 'j'},  {"twice", required_argument, NULL, '2'},
         {"tell", no_argument, NULL, 't'},        {"until-wrong", no_argument, NULL, 'u'},
         {"dir", required_argument, NULL, 'd'},   {NULL, 0, NULL, 0}};
     struct options o = {.first = 1,
@@ -432,7 +433,7 @@ int main(int argc, char **argv)
             o.dir = optarg;
             break;
         case '2':
-            o.twice = true;
+            o.twice = strtoull(optarg, NULL, 10);
             break;
         case 't':
             o.tell = true;
