@@ -8,7 +8,7 @@
 #include "core/spec/spec_expand.h"
 #include <stdio.h>
 
-#define PLAN_AGAIN_MIN_US (20 * USEC_PER_MSEC)
+#define PLAN_AGAIN_MIN_US (100 * USEC_PER_MSEC)
 #define PLAN_AT_ONCE_US   USEC_PER_SEC       /* more is left than one plan may try */
 #define PUT_BACK_US       (2 * USEC_PER_SEC) /* a refused intent is proposed again after this */
 #define LOWER_FAILED_US   (300 * USEC_PER_SEC)

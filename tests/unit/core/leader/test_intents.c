@@ -321,7 +321,7 @@ static void test_intents__when_the_next_plan_is_made(void **state)
         {WALL + 5 * SEC, 60 * SEC, 5 * SEC},
         {WALL + 5 * SEC, 5 * SEC, -1}, /* a tick comes anyway */
         {WALL + 90 * SEC, 60 * SEC, -1},
-        {WALL + 1, SEC, SEC / 50}, /* not in one turn of the loop after the other */
+        {WALL + 1, SEC, SEC / 10}, /* not in one turn of the loop after the other */
         {WALL, 60 * SEC, SEC},     /* more is left than one plan may try */
         {WALL - 900 * SEC, 60 * SEC, SEC},
         {WALL, SEC, -1},
