@@ -158,7 +158,9 @@ static enum lease_try stand_by(struct controller *c)
     if (epoch == 0) {
         return LEASE_TRY_HELD;
     }
+    c->in_tick = true;
     lead(c, epoch, asked_us);
+    c->in_tick = false;
     return c->leading ? LEASE_TRY_LEADS : LEASE_TRY_LOST;
 }
 
@@ -209,7 +211,9 @@ void leader_stop(struct controller *c, bool clean)
     struct err err = ERR_INIT;
     leader_end_pass(c);
     if (c->leading) {
+        c->in_tick = true;
         bool flushed = record_flush(c);
+        c->in_tick = false;
         lease_stop_leading(c);
         view_free(c);
         if (clean && flushed && !lease_release(c->store, c->state.epoch, &err)) {

@@ -108,6 +108,7 @@ static enum tx_meaning commit_failed(struct controller *c, const struct err *err
 enum tx_meaning leader_try(struct controller *c, leader_fn *fn, void *arg, struct err *ret_err)
 {
     *ret_err = (struct err)ERR_INIT;
+    ASSERT(c->in_tick); /* a callback notes what it was told, the tick writes it */
     if (!c->leading) {
         return TX_LOST;
     }

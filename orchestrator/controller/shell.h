@@ -64,6 +64,7 @@ struct controller {
         *observe_timer, *quota_timer, *housekeeping_timer;
 
     /* the tick */
+    bool in_tick; /* or at a takeover, or at the end: only there rows are written */
     bool loading; /* a takeover reads all live attempts and pools at once */
     struct orphan_sweep *sweep;
     size_t progress_n;      /* looks under way */

@@ -105,7 +105,9 @@ static void end_pass(void *ctx)
 {
     struct controller *c = ctx;
     if (c->leading) {
+        c->in_tick = true;
         tick(c);
+        c->in_tick = false;
     }
     leader_end_pass(c);
 }
