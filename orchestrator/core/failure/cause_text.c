@@ -100,6 +100,7 @@ static enum cause by_words(const struct folded *f)
 /* A number of at most 5 digits behind blanks and separators; false when there is none. */
 static bool number_at(const char *p, int *ret)
 {
+    // cppcheck-suppress nullPointerRedundantCheck ; the callers have found something at p
     p += strspn(p, " :='\"([#");
     bool negative = *p == '-';
     p += negative;
@@ -260,7 +261,6 @@ static enum cause by_http_status(const struct folded *f)
     }
     for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
         const char *p = has(f, behind[i]) ? strstr(f->s, behind[i]) : NULL;
-        // cppcheck-suppress nullPointerRedundantCheck ; number_at is not called without a p
         if (p != NULL && p - f->s >= 3 && number_at(p - 3, &status)) {
             return of_http_status(status);
         }
