@@ -58,7 +58,7 @@ DOWNLOAD := part fetch image decode shard
 LOCAL := http s3 sagemaker jobs services oracle
 FOLDERS := orchestrator/common $(CORE:%=orchestrator/core/%) $(STORE:%=orchestrator/store/%) orchestrator/aws \
   orchestrator/controller orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
-  $(DOWNLOAD:%=worker/download/%) worker/index worker/copy worker/local $(LOCAL:%=worker/local/%)
+  $(DOWNLOAD:%=worker/download/%) worker/index worker/copy worker/sample worker/local $(LOCAL:%=worker/local/%)
 core = core/model.h core/spec/spec.h core/states core/failure/cause.def core/sched/wait_reason.def $(1:%=core/%)
 SEES_orchestrator/core := core
 SEES_orchestrator/core/states := $(call core)
@@ -83,10 +83,9 @@ SEES_orchestrator/api/server := core store/pg store/rows store/api bridge.h metr
 SEES_orchestrator/api/handlers := $(SEES_orchestrator/api/server) api/server
 SEES_orchestrator/cli := $(call core,spec lowering)
 SEES_orchestrator := core aws store api controller bridge.h metrics.h metrics.def status.h
-SEES_worker := download index copy job io
+SEES_worker := download index copy sample job io
 SEES_worker/job := io
-SEES_worker/index := io job
-SEES_worker/copy := io job
+$(foreach d,index copy sample,$(eval SEES_worker/$(d) := io job))
 SEES_worker/download/image :=
 SEES_worker/download/decode := download/image
 SEES_worker/download/shard := download/image download/part download/fetch/addr.h download/fetch/robots.h io job/progress_report.h job/stats.h
@@ -110,7 +109,7 @@ LIB_STORE := $(foreach d,$(STORE),$(call lib,orchestrator/store/$(d)))
 LIB_API := $(call lib,orchestrator/api/handlers) $(call lib,orchestrator/api/server)
 LIB_DAEMON := $(call lib,orchestrator/controller) $(LIB_API) $(LIB_STORE) $(call lib,orchestrator/aws) $(LIB_CORE) $(LIB_COMMON)
 LIB_CLI := $(call lib,orchestrator/cli)
-LIB_WORKER := $(foreach d,index copy $(DOWNLOAD:%=download/%) job io,$(call lib,worker/$(d)))
+LIB_WORKER := $(foreach d,index copy sample $(DOWNLOAD:%=download/%) job io,$(call lib,worker/$(d)))
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 

@@ -9,6 +9,8 @@
 #include "download/part/options.h"
 #include "index/index.h"
 #include "index/index_options.h"
+#include "sample/serve.h"
+#include "sample/train.h"
 #include "worker_protocol.h"
 #include <stdio.h>
 
@@ -35,15 +37,19 @@ static const struct subcommand verbs[] = {
      "  drover-worker index --input shards/ --output index/\n"
      "  drover-worker index --input s3://b/img/ --output s3://b/img/index/ \\\n"
      "      --sample 0.01 --path-prefix /opt/ml/input/data/data\n"},
+    {"train-sample", train_main, train_help, "trains a small model on an index, on 1 to 8 hosts",
+     "  drover-worker train-sample --input index/index.jsonl --steps 1000\n"},
+    {"serve-sample", serve_main, serve_help, "answers /ping and /invocations from that model",
+     "  drover-worker serve-sample --model /opt/ml/model/model.json --port 8080\n"},
 };
 
 static void usage(FILE *out)
 {
     (void)fprintf(out, "drover-worker VERB [--setting value ...]\n\n");
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
-        (void)fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+        (void)fprintf(out, "  %-12s %s\n", verbs[i].name, verbs[i].help);
     }
-    (void)fprintf(out, "  version    print the version of the manifest this worker writes\n\n"
+    (void)fprintf(out, "  version      print the version of the manifest this worker writes\n\n"
                        "Inside a training job settings come as hyperparameters of the same names.\n"
                        "drover-worker VERB --help explains the settings of each.\n");
 }
@@ -66,6 +72,7 @@ int main(int argc, char **argv)
         verb = argc > 2 ? argv[2] : "download";
         skip = argc > 2 ? 3 : 2;
     }
+    verb = strcmp(verb, "serve") == 0 ? "serve-sample" : verb; /* what endpoints run */
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
         if (strcmp(verb, verbs[i].name) != 0) {
             continue;
