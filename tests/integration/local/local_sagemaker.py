@@ -281,6 +281,53 @@ def test_validation__tells_every_fault_in_aws_words(l):
     same([q["accepted"] for q in l.wire("CreateTrainingJob")].count(True), 1)
 
 
+def test_validation__refuses_what_sagemaker_refuses(l):
+    spot = {"EnableManagedSpotTraining": True, "StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60}}
+    channel = lambda name, mode="File", kind="S3Prefix", **more: {  # noqa: E731
+        "ChannelName": name, "InputMode": mode, "DataSource": {"S3DataSource": {"S3DataType": kind, "S3Uri": "s3://bkt/in/"}}, **more}
+    metric = lambda regex: {"AlgorithmSpecification": {"MetricDefinitions": [{"Name": "loss", "Regex": regex}]}}  # noqa: E731
+    raw = l.client("sagemaker", parameter_validation=False)
+    rows = [
+        ("roleArn", {"RoleArn": "arn:aws:iam::12345678901:role/eleven-digits"}),
+        ("reserved", {"Tags": [{"Key": "aws:x", "Value": "y"}]}),
+        ("pattern", {"Tags": [{"Key": "a", "Value": "#1"}]}),
+        ("Duplicate tag", {"Tags": [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]}),
+        ("tags", {"Tags": [{"Key": "k%d" % i, "Value": ""} for i in range(51)]}),
+        ("hyperParameters", {"HyperParameters": {"k%d" % i: "" for i in range(101)}}),
+        ("either TrainingImage", {"AlgorithmSpecification": {"TrainingImage": None}}),
+        ("both TrainingImage", {"AlgorithmSpecification": {"AlgorithmName": "blazingtext"}}),
+        ("MaxWaitTimeInSeconds", {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60}}),
+        ("KeepAlivePeriodInSeconds", {**spot, "ResourceConfig": {"KeepAlivePeriodInSeconds": 60}}),
+        ("retryStrategy", {"RetryStrategy": {"MaximumRetryAttempts": 31}}),
+        ("retryStrategy", {"RetryStrategy": {}}),
+        ("s3OutputPath", {"OutputDataConfig": {"S3OutputPath": "s3://"}}),
+        ("no regular expression", metric("loss=([0-9")),
+        ("regex", metric("x" * 501)),
+        ("Duplicate channel", {"InputDataConfig": [channel("a"), channel("a")]}),
+        ("Gzip", {"InputDataConfig": [channel("a", CompressionType="Gzip")]}),
+        ("RecordIO", {"InputDataConfig": [channel("a", RecordWrapperType="RecordIO")]}),
+        ("FastFile", {"InputDataConfig": [channel("a", "FastFile", "ManifestFile")]}),
+        ("enum", {"InputDataConfig": [channel("a", "Stream")]}),
+        ("vpcConfig", {"VpcConfig": {"SecurityGroupIds": ["sg-%d" % i for i in range(6)], "Subnets": ["subnet-1"]}}),
+        ("vpcConfig", {"VpcConfig": {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet_1"]}}),
+        ("kmsKeyId", {"OutputDataConfig": {"S3OutputPath": "s3://bkt/out", "KmsKeyId": "a b"}}),
+        ("compressionType", {"OutputDataConfig": {"S3OutputPath": "s3://bkt/out", "CompressionType": "ZIP"}}),
+        ("VolumeSizeInGB", {"ResourceConfig": {"InstanceType": "ml.g5.xlarge", "VolumeSizeInGB": 251}}),
+        ("VolumeKmsKeyId", {"ResourceConfig": {"InstanceType": "ml.g5.xlarge", "VolumeKmsKeyId": "alias/a"}}),
+        ("profilingInterval", {"ProfilerConfig": {"ProfilingIntervalInMilliseconds": 300}}),
+        ("debugHookConfig", {"DebugHookConfig": {}}),
+    ]
+    for word, more in rows:
+        r = l.request("x", **more)
+        if more.get("AlgorithmSpecification", {}).get("TrainingImage", "") is None:
+            r["AlgorithmSpecification"].pop("TrainingImage")
+        code, text, _ = error_of(raw.create_training_job, **r)
+        assert code == "ValidationException" and word in text, (word, code, text)
+    for query in ({"StatusEquals": "Done"}, {"NameContains": "a_b"}, {"WarmPoolStatusEquals": "Warm"}):
+        same(error_of(raw.list_training_jobs, **query)[0], "ValidationException")
+    same([q["accepted"] for q in l.wire("CreateTrainingJob")].count(True), 0)
+
+
 def test_role_and_image__unknown_ones_are_refused_as_aws_does(l):
     code, text, _ = error_of(l.create, "role", RoleArn="arn:aws:iam::123456789012:role/other")
     same(code, "ValidationException")
@@ -471,6 +518,7 @@ run([
     (test_slot__is_free_in_the_instant_the_end_is_shown, {}),
     (test_name__is_unique_for_ever, {}),
     (test_validation__tells_every_fault_in_aws_words, {}),
+    (test_validation__refuses_what_sagemaker_refuses, {}),
     (test_role_and_image__unknown_ones_are_refused_as_aws_does, {"roles": [ROLE]}),
     (test_unknown_names__are_not_found, {}),
     (test_list__pages_filters_and_sorts, {}),

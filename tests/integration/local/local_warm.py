@@ -165,9 +165,10 @@ def test_not_made__after_ends_that_do_not(l):
     for name in ("internal", "capacity"):
         d = warm(l, name, "sleep 5")
         same(d["WarmPoolStatus"], {"Status": "Terminated", "ResourceRetainedBillableTimeInSeconds": 0})
-    d = warm(l, "spot", EnableManagedSpotTraining=True,
-             StoppingCondition={"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60})
-    same(status_of(d), ("Completed", "Terminated"))
+    spot = {"EnableManagedSpotTraining": True, "StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60}}
+    code, text, _ = error_of(warm, l, "spot-kept", **spot)
+    assert code == "ValidationException" and "KeepAlivePeriodInSeconds is not supported" in text, text
+    assert "WarmPoolStatus" not in l.run("spot", **spot)
     d = warm(l, "image", AlgorithmSpecification={"TrainingImage": "nothing:1"})  # the cluster was never up
     same(status_of(d), ("Failed", "Terminated"))
     same(status_of(warm(l, "none", ResourceConfig={"InstanceType": "ml.c5.large"})), ("Completed", "Terminated"))

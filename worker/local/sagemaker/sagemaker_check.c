@@ -3,6 +3,7 @@
 #include "local/app.h"
 #include "local/jobs/supervise.h"
 #include "sagemaker_local.h"
+#include "sagemaker_rules.h"
 #include "warm.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,16 +14,8 @@
 #define LETTERS      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS       "0123456789"
 
-struct request_check {
-    struct buf text;
-    int n;
-};
-
-static void fail(struct request_check *c, const json_t *value, const char *field, const char *fmt,
-                 ...) PRINTF(4, 5);
-
-static void fail(struct request_check *c, const json_t *value, const char *field, const char *fmt,
-                 ...)
+void check_fail(struct request_check *c, const json_t *value, const char *field, const char *fmt,
+                ...)
 {
     char rule[512];
     va_list ap;
@@ -49,27 +42,27 @@ static bool is_name(const char *s)
 }
 
 /* A string of min to max characters; NULL when absent or wrong (reported). */
-static const char *text_check(struct request_check *c, const json_t *o, const char *key,
-                              const char *field, bool required, size_t min, size_t max)
+const char *check_text(struct request_check *c, const json_t *o, const char *key, const char *field,
+                       bool required, size_t min, size_t max)
 {
     const json_t *v = json_object_get(o, key);
     if (v == NULL || json_is_null(v)) {
         if (required) {
-            fail(c, NULL, field, "Member must not be null");
+            check_fail(c, NULL, field, "Member must not be null");
         }
         return NULL;
     }
     const char *s = json_string_value(v);
     if (s == NULL) {
-        fail(c, v, field, "Member must be a string");
+        check_fail(c, v, field, "Member must be a string");
         return NULL;
     }
     if (strlen(s) > max) {
-        fail(c, v, field, "Member must have length less than or equal to %zu", max);
+        check_fail(c, v, field, "Member must have length less than or equal to %zu", max);
         return NULL;
     }
     if (strlen(s) < min) {
-        fail(c, v, field, "Member must have length greater than or equal to %zu", min);
+        check_fail(c, v, field, "Member must have length greater than or equal to %zu", min);
         return NULL;
     }
     return s;
@@ -81,26 +74,28 @@ static void int_check(struct request_check *c, const json_t *o, const char *key,
     const json_t *v = json_object_get(o, key);
     if (v == NULL) {
         if (required) {
-            fail(c, NULL, field, "Member must not be null");
+            check_fail(c, NULL, field, "Member must not be null");
         }
     } else if (!json_is_integer(v)) {
-        fail(c, v, field, "Member must be an integer");
+        check_fail(c, v, field, "Member must be an integer");
     } else if (json_integer_value(v) < min) {
-        fail(c, v, field, "Member must have value greater than or equal to %lld", (long long)min);
+        check_fail(c, v, field, "Member must have value greater than or equal to %lld",
+                   (long long)min);
     } else if (json_integer_value(v) > max) {
-        fail(c, v, field, "Member must have value less than or equal to %lld", (long long)max);
+        check_fail(c, v, field, "Member must have value less than or equal to %lld",
+                   (long long)max);
     }
 }
 
 /* The structure at key; NULL when it is absent or not an object (reported when required). */
-static const json_t *part_check(struct request_check *c, const json_t *o, const char *key,
-                                const char *field, bool required)
+const json_t *check_part(struct request_check *c, const json_t *o, const char *key,
+                         const char *field, bool required)
 {
     const json_t *v = json_object_get(o, key);
     if (v == NULL && required) {
-        fail(c, NULL, field, "Member must not be null");
+        check_fail(c, NULL, field, "Member must not be null");
     } else if (v != NULL && !json_is_object(v)) {
-        fail(c, v, field, "Member must be a structure");
+        check_fail(c, v, field, "Member must be a structure");
         v = NULL;
     }
     return v;
@@ -109,32 +104,34 @@ static const json_t *part_check(struct request_check *c, const json_t *o, const 
 static void map_check(struct request_check *c, const json_t *o, const char *key, const char *field,
                       size_t key_max, size_t value_max, bool env)
 {
-    const json_t *map = part_check(c, o, key, field, false);
+    const json_t *map = check_part(c, o, key, field, false);
     const char *k;
     json_t *v;
     if (map != NULL && json_object_size(map) > 100) {
-        fail(c, NULL, field, "Member must have length less than or equal to 100");
+        check_fail(c, NULL, field, "Member must have length less than or equal to 100");
     }
     json_object_foreach((json_t *)(uintptr_t)map, k, v)
     {
         AUTO_JSON json_t *name = json_string(k);
         if (strlen(k) > key_max) {
-            fail(c, name, field,
-                 "Map keys must satisfy constraint: [Member must have length less than or equal "
-                 "to %zu]",
-                 key_max);
+            check_fail(
+                c, name, field,
+                "Map keys must satisfy constraint: [Member must have length less than or equal "
+                "to %zu]",
+                key_max);
         } else if (env && (strspn(k, LETTERS DIGITS "_") != strlen(k) || k[0] == '\0' ||
                            strchr(DIGITS, k[0]) != NULL)) {
-            fail(c, name, field,
-                 "Map keys must satisfy constraint: [Member must satisfy regular expression "
-                 "pattern: " ENV_PATTERN "]");
+            check_fail(c, name, field,
+                       "Map keys must satisfy constraint: [Member must satisfy regular expression "
+                       "pattern: " ENV_PATTERN "]");
         } else if (!json_is_string(v)) {
-            fail(c, v, field, "Map value must satisfy constraint: [Member must be a string]");
+            check_fail(c, v, field, "Map value must satisfy constraint: [Member must be a string]");
         } else if (json_string_length(v) > value_max) {
-            fail(c, v, field,
-                 "Map value must satisfy constraint: [Member must have length less than or equal "
-                 "to %zu]",
-                 value_max);
+            check_fail(
+                c, v, field,
+                "Map value must satisfy constraint: [Member must have length less than or equal "
+                "to %zu]",
+                value_max);
         }
     }
 }
@@ -149,24 +146,29 @@ static void words_check(struct request_check *c, const json_t *o, const char *ke
         return;
     }
     if (!json_is_array(list) || json_array_size(list) < 1 || json_array_size(list) > 100) {
-        fail(c, list, field, "Member must have length between 1 and 100");
+        check_fail(c, list, field, "Member must have length between 1 and 100");
     }
     json_array_foreach(list, i, v)
     {
         if (!json_is_string(v) || json_string_length(v) > 256) {
-            fail(c, v, field,
-                 "Member must satisfy constraint: [Member must have length less than or equal to "
-                 "256]");
+            check_fail(
+                c, v, field,
+                "Member must satisfy constraint: [Member must have length less than or equal to "
+                "256]");
         }
     }
 }
 
 static void uri_check(struct request_check *c, const json_t *o, const char *key, const char *field)
 {
-    const char *uri = text_check(c, o, key, field, true, 0, 1024);
-    if (uri != NULL && strncmp(uri, "s3://", 5) != 0 && strncmp(uri, "https://", 8) != 0) {
-        fail(c, json_object_get(o, key), field,
-             "Member must satisfy regular expression pattern: (https|s3)://([^/]+)/?(.*)");
+    const char *uri = check_text(c, o, key, field, true, 0, 1024);
+    size_t scheme = uri == NULL                        ? 0
+                    : strncmp(uri, "s3://", 5) == 0    ? 5
+                    : strncmp(uri, "https://", 8) == 0 ? 8
+                                                       : 0;
+    if (uri != NULL && (scheme == 0 || uri[scheme] == '\0' || uri[scheme] == '/')) {
+        check_fail(c, json_object_get(o, key), field,
+                   "Member must satisfy regular expression pattern: (https|s3)://([^/]+)/?(.*)");
     }
 }
 
@@ -174,16 +176,16 @@ static void channel_check(struct request_check *c, const json_t *ch, size_t i)
 {
     char field[96];
     (void)snprintf(field, sizeof field, "inputDataConfig.%zu.member.channelName", i + 1);
-    const char *name = text_check(c, ch, "ChannelName", field, true, 1, 64);
+    const char *name = check_text(c, ch, "ChannelName", field, true, 1, 64);
     if (name != NULL && strspn(name, LETTERS DIGITS ".-_") != strlen(name)) {
-        fail(c, json_object_get(ch, "ChannelName"), field,
-             "Member must satisfy regular expression pattern: [A-Za-z0-9\\.\\-_]+");
+        check_fail(c, json_object_get(ch, "ChannelName"), field,
+                   "Member must satisfy regular expression pattern: [A-Za-z0-9\\.\\-_]+");
     }
     (void)snprintf(field, sizeof field, "inputDataConfig.%zu.member.dataSource", i + 1);
-    const json_t *source = part_check(c, ch, "DataSource", field, true);
+    const json_t *source = check_part(c, ch, "DataSource", field, true);
     const json_t *s3 = json_object_get(source, "S3DataSource");
     if (source != NULL && s3 == NULL) {
-        fail(c, source, field, "Only S3DataSource is available on one machine");
+        check_fail(c, source, field, "Only S3DataSource is available on one machine");
     } else if (s3 != NULL) {
         (void)snprintf(field, sizeof field,
                        "inputDataConfig.%zu.member.dataSource.s3DataSource.s3Uri", i + 1);
@@ -192,8 +194,8 @@ static void channel_check(struct request_check *c, const json_t *ch, size_t i)
         if (type == NULL || (strcmp(type, "S3Prefix") != 0 && strcmp(type, "ManifestFile") != 0)) {
             (void)snprintf(field, sizeof field,
                            "inputDataConfig.%zu.member.dataSource.s3DataSource.s3DataType", i + 1);
-            fail(c, json_object_get(s3, "S3DataType"), field,
-                 "Member must satisfy enum value set: [ManifestFile, S3Prefix]");
+            check_fail(c, json_object_get(s3, "S3DataType"), field,
+                       "Member must satisfy enum value set: [ManifestFile, S3Prefix]");
         }
     }
 }
@@ -207,7 +209,7 @@ static void channels_check(struct request_check *c, const json_t *in)
         return;
     }
     if (!json_is_array(list) || json_array_size(list) < 1 || json_array_size(list) > 20) {
-        fail(c, NULL, "inputDataConfig", "Member must have length between 1 and 20");
+        check_fail(c, NULL, "inputDataConfig", "Member must have length between 1 and 20");
     }
     json_array_foreach(list, i, ch)
     {
@@ -221,30 +223,31 @@ static void tags_check(struct request_check *c, const json_t *in)
     size_t i;
     json_t *tag;
     if (list != NULL && (!json_is_array(list) || json_array_size(list) > 50)) {
-        fail(c, NULL, "tags", "Member must have length less than or equal to 50");
+        check_fail(c, NULL, "tags", "Member must have length less than or equal to 50");
     }
     json_array_foreach(list, i, tag)
     {
         char field[64];
         (void)snprintf(field, sizeof field, "tags.%zu.member.key", i + 1);
-        (void)text_check(c, tag, "Key", field, true, 1, 128);
+        (void)check_text(c, tag, "Key", field, true, 1, 128);
         (void)snprintf(field, sizeof field, "tags.%zu.member.value", i + 1);
-        (void)text_check(c, tag, "Value", field, true, 0, 256);
+        (void)check_text(c, tag, "Value", field, true, 0, 256);
     }
 }
 
 static void algorithm_check(struct request_check *c, const json_t *in)
 {
-    const json_t *a = part_check(c, in, "AlgorithmSpecification", "algorithmSpecification", true);
+    const json_t *a = check_part(c, in, "AlgorithmSpecification", "algorithmSpecification", true);
     if (a == NULL) {
         return;
     }
-    (void)text_check(c, a, "TrainingImage", "algorithmSpecification.trainingImage", false, 0, 255);
-    const char *mode = text_check(c, a, "TrainingInputMode",
+    (void)check_text(c, a, "TrainingImage", "algorithmSpecification.trainingImage", false, 0, 255);
+    const char *mode = check_text(c, a, "TrainingInputMode",
                                   "algorithmSpecification.trainingInputMode", true, 0, 64);
     if (mode != NULL && strcmp(mode, "File") != 0 && strcmp(mode, "FastFile") != 0) {
-        fail(c, json_object_get(a, "TrainingInputMode"), "algorithmSpecification.trainingInputMode",
-             "Member must satisfy enum value set: [FastFile, File]");
+        check_fail(c, json_object_get(a, "TrainingInputMode"),
+                   "algorithmSpecification.trainingInputMode",
+                   "Member must satisfy enum value set: [FastFile, File]");
     }
     words_check(c, a, "ContainerEntrypoint", "algorithmSpecification.containerEntrypoint");
     words_check(c, a, "ContainerArguments", "algorithmSpecification.containerArguments");
@@ -252,33 +255,34 @@ static void algorithm_check(struct request_check *c, const json_t *in)
 
 static void resources_check(struct request_check *c, const json_t *in, int64_t keep_max_s)
 {
-    const json_t *res = part_check(c, in, "ResourceConfig", "resourceConfig", true);
+    const json_t *res = check_part(c, in, "ResourceConfig", "resourceConfig", true);
     if (res == NULL) {
         return;
     }
     const char *type =
-        text_check(c, res, "InstanceType", "resourceConfig.instanceType", true, 1, 63);
+        check_text(c, res, "InstanceType", "resourceConfig.instanceType", true, 1, 63);
     if (type != NULL && (strncmp(type, "ml.", 3) != 0 || strchr(type + 3, '.') == NULL)) {
-        fail(c, json_object_get(res, "InstanceType"), "resourceConfig.instanceType",
-             "Member must satisfy enum value set: [ml.*]");
+        check_fail(c, json_object_get(res, "InstanceType"), "resourceConfig.instanceType",
+                   "Member must satisfy enum value set: [ml.*]");
     }
     int_check(c, res, "InstanceCount", "resourceConfig.instanceCount", true, 1, HOSTS_MAX);
     int_check(c, res, "VolumeSizeInGB", "resourceConfig.volumeSizeInGB", true, 1, 16384);
     int_check(c, res, "KeepAlivePeriodInSeconds", "resourceConfig.keepAlivePeriodInSeconds", false,
               0, keep_max_s);
     if (json_array_size(json_object_get(res, "InstanceGroups")) > 0) {
-        fail(c, NULL, "resourceConfig.instanceGroups",
-             "Member must not be given together with InstanceType and InstanceCount");
+        check_fail(c, NULL, "resourceConfig.instanceGroups",
+                   "Member must not be given together with InstanceType and InstanceCount");
     }
 }
 
 static void role_check(struct request_check *c, const json_t *in)
 {
-    const char *role = text_check(c, in, "RoleArn", "roleArn", true, 20, 2048);
-    if (role != NULL && (strncmp(role, "arn:aws", 7) != 0 || strstr(role, ":iam::") == NULL ||
-                         strstr(role, ":role/") == NULL)) {
-        fail(c, json_object_get(in, "RoleArn"), "roleArn",
-             "Member must satisfy regular expression pattern: " ROLE_PATTERN);
+    const char *role = check_text(c, in, "RoleArn", "roleArn", true, 20, 2048);
+    const char *iam = role == NULL ? NULL : strstr(role, ":iam::");
+    if (role != NULL && (strncmp(role, "arn:aws", 7) != 0 || iam == NULL ||
+                         strspn(iam + 6, DIGITS) != 12 || strncmp(iam + 18, ":role/", 6) != 0)) {
+        check_fail(c, json_object_get(in, "RoleArn"), "roleArn",
+                   "Member must satisfy regular expression pattern: " ROLE_PATTERN);
     }
 }
 
@@ -294,10 +298,10 @@ static bool check_done(struct request *r, struct request_check *c)
 
 static void name_check(struct request_check *c, const json_t *in)
 {
-    const char *name = text_check(c, in, "TrainingJobName", "trainingJobName", true, 1, 63);
+    const char *name = check_text(c, in, "TrainingJobName", "trainingJobName", true, 1, 63);
     if (name != NULL && !is_name(name)) {
-        fail(c, json_object_get(in, "TrainingJobName"), "trainingJobName",
-             "Member must satisfy regular expression pattern: " NAME_PATTERN);
+        check_fail(c, json_object_get(in, "TrainingJobName"), "trainingJobName",
+                   "Member must satisfy regular expression pattern: " NAME_PATTERN);
     }
 }
 
@@ -348,23 +352,24 @@ bool sagemaker_check_create(struct request *r)
     role_check(&c, in);
     algorithm_check(&c, in);
     resources_check(&c, in, warm_keep_max_s(r->app));
-    const json_t *out = part_check(&c, in, "OutputDataConfig", "outputDataConfig", true);
+    const json_t *out = check_part(&c, in, "OutputDataConfig", "outputDataConfig", true);
     if (out != NULL) {
         uri_check(&c, out, "S3OutputPath", "outputDataConfig.s3OutputPath");
     }
-    const json_t *stop = part_check(&c, in, "StoppingCondition", "stoppingCondition", true);
+    const json_t *stop = check_part(&c, in, "StoppingCondition", "stoppingCondition", true);
     int_check(&c, stop, "MaxRuntimeInSeconds", "stoppingCondition.maxRuntimeInSeconds", false, 1,
               2419200);
     int_check(&c, stop, "MaxWaitTimeInSeconds", "stoppingCondition.maxWaitTimeInSeconds", false, 1,
               INT32_MAX);
-    const json_t *checkpoint = part_check(&c, in, "CheckpointConfig", "checkpointConfig", false);
+    const json_t *checkpoint = check_part(&c, in, "CheckpointConfig", "checkpointConfig", false);
     if (checkpoint != NULL) {
         uri_check(&c, checkpoint, "S3Uri", "checkpointConfig.s3Uri");
-        (void)text_check(&c, checkpoint, "LocalPath", "checkpointConfig.localPath", false, 0, 4096);
+        (void)check_text(&c, checkpoint, "LocalPath", "checkpointConfig.localPath", false, 0, 4096);
     }
     map_check(&c, in, "HyperParameters", "hyperParameters", 256, 2500, false);
     map_check(&c, in, "Environment", "environment", 512, 512, true);
     channels_check(&c, in);
     tags_check(&c, in);
-    return check_done(r, &c) && rules_ok(r);
+    sagemaker_rules_fields(&c, in);
+    return check_done(r, &c) && rules_ok(r) && sagemaker_rules_between(r);
 }

@@ -2,6 +2,7 @@
 #include "common/clock.h"
 #include "local/app.h"
 #include "sagemaker_local.h"
+#include "sagemaker_rules.h"
 #include "warm.h"
 #include <stdio.h>
 
@@ -295,6 +296,9 @@ void sagemaker_list(struct request *r)
     struct list_query q = {0};
     struct err err = ERR_INIT;
     const struct jobs *jobs = &r->app->jobs;
+    if (!sagemaker_rules_list(r)) {
+        return;
+    }
     if (!query_parse(r, &q, &err)) {
         reply_error(r, 400, "ValidationException", "%s", err.message);
         return;

@@ -1,0 +1,316 @@
+/* See sagemaker_rules.h. */
+#include "sagemaker_rules.h"
+#include "common/regex.h"
+#include <ctype.h>
+#include <stdio.h>
+
+#define RETRIES_MAX 30
+
+/* Instance types whose local disks take the place of a volume, and their gigabytes. General
+ * knowledge of EC2; SageMaker takes no larger volume there, and no key of one. */
+static const struct {
+    const char *type;
+    int64_t gb;
+} disks[] = {{"ml.g4dn.xlarge", 125},   {"ml.g4dn.2xlarge", 225},  {"ml.g4dn.4xlarge", 225},
+             {"ml.g4dn.12xlarge", 900}, {"ml.g5.xlarge", 250},     {"ml.g5.2xlarge", 450},
+             {"ml.g5.12xlarge", 3800},  {"ml.g5.48xlarge", 7600},  {"ml.p3dn.24xlarge", 1800},
+             {"ml.p4d.24xlarge", 8000}, {"ml.p4de.24xlarge", 8000}};
+
+static const char *text_at(const json_t *o, const char *key)
+{
+    return json_string_value(json_object_get(o, key));
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words != NULL && strcmp(*words, word) != 0) {
+        words++;
+    }
+    return *words != NULL;
+}
+
+/* A word of an enum, when it is there. */
+static void check_word(struct request_check *c, const json_t *o, const char *key, const char *field,
+                       const char *const *words)
+{
+    const json_t *v = json_object_get(o, key);
+    if (v != NULL && (!json_is_string(v) || !is_one_of(json_string_value(v), words))) {
+        check_fail(c, v, field, "Member must satisfy enum value set");
+    }
+}
+
+/* Letters, digits and `more`; bytes beyond ASCII pass as letters. */
+static bool made_of(const char *s, const char *more)
+{
+    for (; *s != '\0'; s++) {
+        unsigned char b = (unsigned char)*s;
+        if (b < 0x80 && !isalnum(b) && strchr(more, *s) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_tags(struct request_check *c, const json_t *in)
+{
+    const json_t *list = json_object_get(in, "Tags");
+    size_t i;
+    const json_t *tag;
+    json_array_foreach(list, i, tag)
+    {
+        char field[64];
+        const char *key = text_at(tag, "Key");
+        const char *value = text_at(tag, "Value");
+        (void)snprintf(field, sizeof field, "tags.%zu.member", i + 1);
+        if (key == NULL || value == NULL) {
+            continue; /* said already */
+        }
+        if (!made_of(key, " _.:/=+-@") || !made_of(value, " _.:/=+-@")) {
+            check_fail(c, tag, field,
+                       "Member must satisfy regular expression pattern: "
+                       "([\\p{L}\\p{Z}\\p{N}_.:/=+\\-@]*)");
+        } else if (strncasecmp(key, "aws:", 4) == 0) {
+            check_fail(c, tag, field, "Tag keys beginning with aws: are reserved");
+        }
+        for (size_t j = 0; j < i; j++) {
+            const char *other = text_at(json_array_get(list, j), "Key");
+            if (other != NULL && strcmp(other, key) == 0) {
+                check_fail(c, tag, field, "Duplicate tag key");
+            }
+        }
+    }
+}
+
+static void check_metrics(struct request_check *c, const json_t *algorithm)
+{
+    const json_t *list = json_object_get(algorithm, "MetricDefinitions");
+    size_t i;
+    const json_t *m;
+    if (json_array_size(list) > 40) {
+        check_fail(c, NULL, "algorithmSpecification.metricDefinitions",
+                   "Member must have length less than or equal to 40");
+    }
+    json_array_foreach(list, i, m)
+    {
+        char field[96];
+        struct err why = ERR_INIT;
+        int groups;
+        (void)snprintf(field, sizeof field,
+                       "algorithmSpecification.metricDefinitions.%zu.member.name", i + 1);
+        (void)check_text(c, m, "Name", field, true, 1, 255);
+        (void)snprintf(field, sizeof field,
+                       "algorithmSpecification.metricDefinitions.%zu.member.regex", i + 1);
+        const char *regex = check_text(c, m, "Regex", field, true, 1, 500);
+        if (regex != NULL && !regex_check(regex, &groups, &why)) {
+            check_fail(c, json_object_get(m, "Regex"), field, "Member is no regular expression: %s",
+                       why.message);
+        }
+    }
+}
+
+static void check_channel(struct request_check *c, const json_t *list, size_t i)
+{
+    static const char *const modes[] = {"File", "FastFile", NULL}; /* Pipe is not played */
+    static const char *const compressions[] = {"None", "Gzip", NULL};
+    static const char *const wrappers[] = {"None", "RecordIO", NULL};
+    static const char *const spreads[] = {"FullyReplicated", "ShardedByS3Key", NULL};
+    const json_t *ch = json_array_get(list, i);
+    const json_t *s3 = json_object_get(json_object_get(ch, "DataSource"), "S3DataSource");
+    const char *name = text_at(ch, "ChannelName");
+    char field[96];
+    (void)snprintf(field, sizeof field, "inputDataConfig.%zu.member", i + 1);
+    check_word(c, ch, "InputMode", field, modes);
+    check_word(c, ch, "CompressionType", field, compressions);
+    check_word(c, ch, "RecordWrapperType", field, wrappers);
+    check_word(c, s3, "S3DataDistributionType", field, spreads);
+    for (size_t j = 0; name != NULL && j < i; j++) {
+        const char *other = text_at(json_array_get(list, j), "ChannelName");
+        if (other != NULL && strcmp(other, name) == 0) {
+            check_fail(c, json_object_get(ch, "ChannelName"), field, "Duplicate channel name");
+        }
+    }
+}
+
+static void check_ids(struct request_check *c, const json_t *vpc, const char *key, size_t max)
+{
+    const json_t *list = json_object_get(vpc, key);
+    size_t i;
+    const json_t *v;
+    if (!json_is_array(list) || json_array_size(list) < 1 || json_array_size(list) > max) {
+        check_fail(c, list, "vpcConfig", "Member must have length between 1 and %zu: %s", max, key);
+    }
+    json_array_foreach(list, i, v)
+    {
+        const char *id = json_string_value(v);
+        if (id == NULL || id[0] == '\0' || strlen(id) > 32 || !made_of(id, "-")) {
+            check_fail(c, v, "vpcConfig",
+                       "Member must satisfy regular expression pattern: [-0-9a-zA-Z]+");
+        }
+    }
+}
+
+static void check_kms(struct request_check *c, const json_t *o, const char *key, const char *field)
+{
+    const char *id = check_text(c, o, key, field, false, 0, 2048);
+    if (id != NULL && !made_of(id, ":/_-")) {
+        check_fail(c, json_object_get(o, key), field,
+                   "Member must satisfy regular expression pattern: [a-zA-Z0-9:/_-]*");
+    }
+}
+
+static void check_profiler(struct request_check *c, const json_t *in)
+{
+    static const int64_t intervals[] = {100, 200, 500, 1000, 5000, 60000};
+    const json_t *profiler = check_part(c, in, "ProfilerConfig", "profilerConfig", false);
+    const json_t *ms = json_object_get(profiler, "ProfilingIntervalInMilliseconds");
+    bool known = ms == NULL;
+    for (size_t i = 0; !known && i < ARRAY_LEN(intervals); i++) {
+        known = json_is_integer(ms) && json_integer_value(ms) == intervals[i];
+    }
+    if (!known) {
+        check_fail(c, ms, "profilerConfig.profilingIntervalInMilliseconds",
+                   "Member must satisfy enum value set: [100, 200, 500, 1000, 5000, 60000]");
+    }
+}
+
+static void check_retries(struct request_check *c, const json_t *in)
+{
+    const json_t *retry = check_part(c, in, "RetryStrategy", "retryStrategy", false);
+    const json_t *n = json_object_get(retry, "MaximumRetryAttempts");
+    if (retry != NULL &&
+        (!json_is_integer(n) || json_integer_value(n) < 1 || json_integer_value(n) > RETRIES_MAX)) {
+        check_fail(c, n, "retryStrategy.maximumRetryAttempts",
+                   "Member must have value between 1 and %d", RETRIES_MAX);
+    }
+}
+
+void sagemaker_rules_fields(struct request_check *c, const json_t *in)
+{
+    static const char *const compressions[] = {"GZIP", "NONE", NULL};
+    const json_t *channels = json_object_get(in, "InputDataConfig");
+    const json_t *vpc = check_part(c, in, "VpcConfig", "vpcConfig", false);
+    const json_t *out = json_object_get(in, "OutputDataConfig");
+    const json_t *hook = check_part(c, in, "DebugHookConfig", "debugHookConfig", false);
+    check_tags(c, in);
+    check_metrics(c, json_object_get(in, "AlgorithmSpecification"));
+    for (size_t i = 0; i < json_array_size(channels); i++) {
+        check_channel(c, channels, i);
+    }
+    if (vpc != NULL) {
+        check_ids(c, vpc, "SecurityGroupIds", 5);
+        check_ids(c, vpc, "Subnets", 16);
+    }
+    if (hook != NULL) {
+        (void)check_text(c, hook, "S3OutputPath", "debugHookConfig.s3OutputPath", true, 0, 1024);
+    }
+    check_kms(c, out, "KmsKeyId", "outputDataConfig.kmsKeyId");
+    check_word(c, out, "CompressionType", "outputDataConfig.compressionType", compressions);
+    check_kms(c, json_object_get(in, "ResourceConfig"), "VolumeKmsKeyId",
+              "resourceConfig.volumeKmsKeyId");
+    check_profiler(c, in);
+    check_retries(c, in);
+}
+
+static bool refuse(struct request *r, const char *text)
+{
+    reply_error(r, 400, "ValidationException", "%s", text);
+    return false;
+}
+
+static bool disks_ok(struct request *r)
+{
+    const json_t *res = json_object_get(r->input, "ResourceConfig");
+    const char *type = text_at(res, "InstanceType");
+    for (size_t i = 0; type != NULL && i < ARRAY_LEN(disks); i++) {
+        if (strcmp(disks[i].type, type) != 0) {
+            continue;
+        }
+        if (json_integer_value(json_object_get(res, "VolumeSizeInGB")) > disks[i].gb) {
+            reply_error(r, 400, "ValidationException",
+                        "VolumeSizeInGB must not be greater than %lld GB, the size of the local "
+                        "instance storage of %s",
+                        (long long)disks[i].gb, type);
+            return false;
+        }
+        if (text_at(res, "VolumeKmsKeyId") != NULL) {
+            reply_error(r, 400, "ValidationException",
+                        "VolumeKmsKeyId is not supported for %s, which has local storage", type);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Gzip and RecordIO are for Pipe, and FastFile reads prefixes. */
+static bool channels_ok(struct request *r)
+{
+    const json_t *algorithm = json_object_get(r->input, "AlgorithmSpecification");
+    const json_t *list = json_object_get(r->input, "InputDataConfig");
+    size_t i;
+    const json_t *ch;
+    json_array_foreach(list, i, ch)
+    {
+        const json_t *s3 = json_object_get(json_object_get(ch, "DataSource"), "S3DataSource");
+        const char *own = text_at(ch, "InputMode");
+        const char *mode = own != NULL ? own : text_at(algorithm, "TrainingInputMode");
+        const char *type = text_at(s3, "S3DataType");
+        const char *compression = text_at(ch, "CompressionType");
+        const char *wrapper = text_at(ch, "RecordWrapperType");
+        bool pipe_only = (compression != NULL && strcmp(compression, "Gzip") == 0) ||
+                         (wrapper != NULL && strcmp(wrapper, "RecordIO") == 0);
+        if (pipe_only) {
+            return refuse(r, "CompressionType Gzip and RecordWrapperType RecordIO are supported "
+                             "for Pipe input mode only");
+        }
+        if (strcmp(mode, "FastFile") == 0 && type != NULL && strcmp(type, "S3Prefix") != 0) {
+            return refuse(r, "FastFile input mode supports S3DataType S3Prefix only");
+        }
+    }
+    return true;
+}
+
+bool sagemaker_rules_between(struct request *r)
+{
+    const json_t *in = r->input;
+    const json_t *algorithm = json_object_get(in, "AlgorithmSpecification");
+    const json_t *stop = json_object_get(in, "StoppingCondition");
+    const json_t *res = json_object_get(in, "ResourceConfig");
+    bool image = text_at(algorithm, "TrainingImage") != NULL;
+    bool named = text_at(algorithm, "AlgorithmName") != NULL;
+    bool spot = json_is_true(json_object_get(in, "EnableManagedSpotTraining"));
+    if (image == named) {
+        return refuse(r, image ? "You cannot specify both TrainingImage and AlgorithmName"
+                               : "You must specify either TrainingImage or AlgorithmName");
+    }
+    if (!spot && json_object_get(stop, "MaxWaitTimeInSeconds") != NULL) {
+        return refuse(r, "Invalid MaxWaitTimeInSeconds. It is only supported when "
+                         "EnableManagedSpotTraining is set to true");
+    }
+    if (spot && json_integer_value(json_object_get(res, "KeepAlivePeriodInSeconds")) > 0) {
+        return refuse(r, "KeepAlivePeriodInSeconds is not supported when "
+                         "EnableManagedSpotTraining is set to true");
+    }
+    return disks_ok(r) && channels_ok(r);
+}
+
+bool sagemaker_rules_list(struct request *r)
+{
+    static const char *const statuses[] = {"InProgress", "Completed", "Failed", "Stopping",
+                                           "Stopped",    "Deleting",  NULL};
+    static const char *const pools[] = {"Available", "Terminated", "Reused", "InUse", NULL};
+    const char *name = text_at(r->input, "NameContains");
+    const char *status = text_at(r->input, "StatusEquals");
+    const char *pool = text_at(r->input, "WarmPoolStatusEquals");
+    if (name != NULL && (strlen(name) > 63 || !made_of(name, "-"))) {
+        return refuse(r, "1 validation error detected: Value at 'nameContains' failed to satisfy "
+                         "constraint: Member must satisfy regular expression pattern: "
+                         "[a-zA-Z0-9\\-]+");
+    }
+    if ((status != NULL && !is_one_of(status, statuses)) ||
+        (pool != NULL && !is_one_of(pool, pools))) {
+        return refuse(r, "1 validation error detected: Value at 'statusEquals' or "
+                         "'warmPoolStatusEquals' failed to satisfy constraint: Member must "
+                         "satisfy enum value set");
+    }
+    return true;
+}

@@ -1,0 +1,25 @@
+/* Rules of CreateTrainingJob beside lengths and names: enums, patterns, duplicates, and what holds
+ * between fields. sagemaker_check.c calls them. */
+#pragma once
+#include "local/http/request.h"
+
+struct request_check { /* faults so far, in SageMaker's words */
+    struct buf text;
+    int n;
+};
+/* Adds one fault of a value at a field. */
+void check_fail(struct request_check *c, const json_t *value, const char *field, const char *fmt,
+                ...) PRINTF(4, 5);
+/* A string of min to max characters; NULL when absent or wrong (reported). */
+const char *check_text(struct request_check *c, const json_t *o, const char *key, const char *field,
+                       bool required, size_t min, size_t max);
+/* The structure at key; NULL when it is absent or not an object (reported when required). */
+const json_t *check_part(struct request_check *c, const json_t *o, const char *key,
+                         const char *field, bool required);
+
+/* Faults of single fields. */
+void sagemaker_rules_fields(struct request_check *c, const json_t *in);
+/* Rules between fields; false: answered. */
+bool sagemaker_rules_between(struct request *r);
+/* The filters of ListTrainingJobs; false: answered. */
+bool sagemaker_rules_list(struct request *r);
