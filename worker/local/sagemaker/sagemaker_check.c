@@ -5,7 +5,6 @@
 #include "sagemaker_local.h"
 #include "sagemaker_rules.h"
 #include "warm.h"
-#include <stdarg.h>
 #include <stdio.h>
 
 #define NAME_PATTERN "[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
@@ -14,58 +13,10 @@
 #define LETTERS      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS       "0123456789"
 
-void check_fail(struct request_check *c, const json_t *value, const char *field, const char *fmt,
-                ...)
-{
-    char rule[512];
-    va_list ap;
-    va_start(ap, fmt);
-    (void)vsnprintf(rule, sizeof rule, fmt, ap);
-    va_end(ap);
-    buf_add_cstr(&c->text, c->n == 0 ? "" : "; ");
-    if (value == NULL) {
-        buf_add_cstr(&c->text, "Value null");
-    } else {
-        AUTO_FREE char *text = json_is_string(value)
-                                   ? xstrdup(json_string_value(value))
-                                   : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        buf_addf(&c->text, "Value '%.200s'", text);
-    }
-    buf_addf(&c->text, " at '%s' failed to satisfy constraint: %s", field, rule);
-    c->n++;
-}
-
 static bool is_name(const char *s)
 {
     size_t n = strlen(s);
     return n >= 1 && strspn(s, LETTERS DIGITS "-") == n && s[0] != '-' && s[n - 1] != '-';
-}
-
-/* A string of min to max characters; NULL when absent or wrong (reported). */
-const char *check_text(struct request_check *c, const json_t *o, const char *key, const char *field,
-                       bool required, size_t min, size_t max)
-{
-    const json_t *v = json_object_get(o, key);
-    if (v == NULL || json_is_null(v)) {
-        if (required) {
-            check_fail(c, NULL, field, "Member must not be null");
-        }
-        return NULL;
-    }
-    const char *s = json_string_value(v);
-    if (s == NULL) {
-        check_fail(c, v, field, "Member must be a string");
-        return NULL;
-    }
-    if (strlen(s) > max) {
-        check_fail(c, v, field, "Member must have length less than or equal to %zu", max);
-        return NULL;
-    }
-    if (strlen(s) < min) {
-        check_fail(c, v, field, "Member must have length greater than or equal to %zu", min);
-        return NULL;
-    }
-    return s;
 }
 
 static void int_check(struct request_check *c, const json_t *o, const char *key, const char *field,
@@ -85,20 +36,6 @@ static void int_check(struct request_check *c, const json_t *o, const char *key,
         check_fail(c, v, field, "Member must have value less than or equal to %lld",
                    (long long)max);
     }
-}
-
-/* The structure at key; NULL when it is absent or not an object (reported when required). */
-const json_t *check_part(struct request_check *c, const json_t *o, const char *key,
-                         const char *field, bool required)
-{
-    const json_t *v = json_object_get(o, key);
-    if (v == NULL && required) {
-        check_fail(c, NULL, field, "Member must not be null");
-    } else if (v != NULL && !json_is_object(v)) {
-        check_fail(c, v, field, "Member must be a structure");
-        v = NULL;
-    }
-    return v;
 }
 
 static void map_check(struct request_check *c, const json_t *o, const char *key, const char *field,
