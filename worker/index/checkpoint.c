@@ -15,8 +15,8 @@ void checkpoint_fingerprint(const struct scan_config *c, const char *prefix,
     AUTO_BUF struct buf b = BUF_INIT(1u << 20);
     uint8_t sum[32];
     sha256_init(&h);
-    buf_addf(&b, "%d %u %d %d %d %llu %zu %s\n", VERSION, c->fields, c->need_txt, c->need_json,
-             c->sample, (unsigned long long)c->sample_below, shards->n, prefix);
+    buf_addf(&b, "%d %u %d %d %d %llu %lld %zu %s\n", VERSION, c->fields, c->need_txt, c->need_json,
+             c->sample, (unsigned long long)c->sample_below, (long long)c->rows, shards->n, prefix);
     sha256_add(&h, b.p, b.n);
     for (size_t i = 0; i < shards->n; i++) {
         const struct shard_entry *e = &shards->at[i];

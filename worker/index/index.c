@@ -106,6 +106,7 @@ static bool scan_one(struct worker *w, struct err *err)
     AUTO_FREE char *path = xasprintf("%s%s", x->prefix, below);
     w->sums = (struct checkpoint_sums){.streamed = 0};
     w->scan.counts = w->told = (struct scan_counts){.members = 0};
+    w->scan.rows_max = order_rows_left(x->order);
     if (!shards_open(&x->shards, w->shard_i, &w->src, err) ||
         !scan_shard(&w->scan, str_of(path), err)) {
         return err_wrap(err, "'%s'", below);
@@ -177,7 +178,7 @@ static int threads_of(const struct index *x)
 {
     int64_t cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
     bool s3 = x->shards.folder == NULL;
-    int64_t n = x->o.shards_at_once;
+    int64_t n = x->o.scan.rows > 0 ? 1 : x->o.shards_at_once; /* what is left is known in order */
     if (n == 0) {
         n = MAX(2 * cpus, s3 ? THREADS_S3_MIN : THREADS_FOLDER_MIN);
         n = MIN(n, s3 ? THREADS_S3_MAX : THREADS_FOLDER_MAX);
@@ -222,6 +223,9 @@ static void run_alive(struct index *x, int threads)
     job_main_drains(&x->life);
     run_threads(x, threads);
     p->rows_in = x->stop == 0 ? progress_rows(p) : -1;
+    if (x->stop == 0) {
+        p->shards_in = p->shards_done; /* fewer when the rows asked for were in these */
+    }
     progress_report_stop(heart);
 }
 
@@ -242,13 +246,17 @@ static void summary_json(const struct index *x, struct buf *out)
         json_out_i64(&w, pair_fault_text((enum pair_fault)i), c->pairs[i]);
     }
     json_out_end_object(&w);
+    if (x->o.scan.rows > 0) {
+        json_out_i64(&w, "rows", x->o.scan.rows);
+        json_out_i64(&w, "shards_read", order_done(x->order)->shards_done);
+    }
     json_out_i64(&w, "sampled", c->sampled);
     json_out_str(&w, "sample", x->o.sample);
     json_out_str(&w, "fields", x->o.fields);
     json_out_str(&w, "path_prefix", x->prefix);
     json_out_i64(&w, "bytes_read", sums->read_bytes);
     json_out_i64(&w, "shards_streamed",
-                 x->shards.folder == NULL ? (int64_t)x->shards.n : sums->streamed);
+                 x->shards.folder == NULL ? order_done(x->order)->shards_done : sums->streamed);
     json_out_end_object(&w);
     buf_add_char(out, '\n');
 }
@@ -407,6 +415,7 @@ static bool begin_order(struct index *x, int threads, struct err *err)
                                         .n = x->shards.n,
                                         .slots = 2 * threads,
                                         .sample = x->o.scan.sample,
+                                        .rows = x->o.scan.rows,
                                         .fingerprint = fingerprint,
                                         .save_every_us = x->o.checkpoint_s * USEC_PER_SEC,
                                         .stop = &x->stop};
@@ -452,7 +461,7 @@ static enum job_main_end run(void *ctx, struct err *err)
         return JOB_MAIN_FAILED;
     }
     run_alive(x, threads);
-    if (x->signalled && order_done(x->order)->shards_done < (int64_t)x->shards.n) {
+    if (x->signalled && !order_complete(x->order)) {
         order_leave(x->order);
         return JOB_MAIN_STOPPED;
     }

@@ -16,6 +16,8 @@ static const struct setting rows[] = {
      "members a whole pair has beside its image: txt, json, none"},
     {"sample", NULL, SETTING_TEXT, "0", 0, 0, AT(sample),
      "fraction of the pairs, by hash of the key, that also goes into sample.jsonl"},
+    {"rows", NULL, SETTING_INT, "0", 0, INT64_C(1000000000000), AT(scan.rows),
+     "index only the first N whole pairs, in shard order, one shard at a time; 0: all"},
     {"strict", NULL, SETTING_FLAG, "false", 0, 0, AT(strict),
      "fail at the first bad archive or broken pair"},
     {"shards_at_once", "threads", SETTING_INT, "0", 0, INDEX_SHARDS_AT_ONCE_MAX, AT(shards_at_once),

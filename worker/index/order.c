@@ -100,6 +100,21 @@ const struct checkpoint *order_done(const struct order *o)
     return &o->done;
 }
 
+static bool has_all_rows(const struct order *o)
+{
+    return o->config.rows > 0 && o->done.sums.counts.pairs[PAIR_WHOLE] >= o->config.rows;
+}
+
+bool order_complete(const struct order *o)
+{
+    return o->head == o->n || has_all_rows(o);
+}
+
+int64_t order_rows_left(const struct order *o)
+{
+    return o->config.rows > 0 ? o->config.rows - o->done.sums.counts.pairs[PAIR_WHOLE] : 0;
+}
+
 static struct order_slot *slot_of(struct order *o, size_t shard_i)
 {
     return &o->slots[shard_i % o->slots_n];
@@ -111,7 +126,7 @@ bool order_claim(struct order *o, size_t *ret_shard_i, struct scan_out **ret)
     while (o->next < o->n && o->next >= o->head + o->slots_n && *o->stop == 0) {
         (void)pthread_cond_wait(&o->moved, &o->lock);
     }
-    bool ok = o->next < o->n && *o->stop == 0;
+    bool ok = o->next < o->n && *o->stop == 0 && !has_all_rows(o);
     if (ok) {
         struct order_slot *s = slot_of(o, o->next);
         ASSERT(s->out.lines.n == 0 && !s->done);
@@ -253,7 +268,7 @@ bool order_check(const struct order *o, struct err *err)
 
 bool order_publish(struct order *o, struct err *err)
 {
-    ASSERT(o->head == o->n);
+    ASSERT(order_complete(o));
     if (o->saved) {
         /* all bytes are durable before the short time between removing the checkpoint and
          * publishing */

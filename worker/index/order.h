@@ -22,6 +22,7 @@ struct order_config {  /* value */
     size_t n;          /* total number of shards */
     int slots;
     bool sample;             /* write a sample file */
+    int64_t rows;            /* complete pairs after which no shard is claimed; 0: no such limit */
     const char *fingerprint; /* of the run; identifies the checkpoint of an earlier run */
     int64_t save_every_us;
     _Atomic int *stop; /* polled while waiting and set when writing fails */
@@ -32,6 +33,12 @@ bool order_new(const struct order_config *c, struct order **ret, struct err *err
 void order_free(struct order *o);
 /* The finished shards and their counts. Not while threads run. */
 const struct checkpoint *order_done(const struct order *o);
+/* True when the output is complete: every shard is in it, or all rows asked for. Not while threads
+ * run. */
+bool order_complete(const struct order *o);
+/* Complete pairs that the next shard may add; 0: no limit. Only where one thread claims and
+ * finishes. */
+int64_t order_rows_left(const struct order *o);
 /* Claim the next shard and its output; false when no shard is left or the run stops. */
 bool order_claim(struct order *o, size_t *ret_shard_i, struct scan_out **ret) MUST_CHECK;
 /* The shard has more lines: write them if it is the head, wait if there are too many. False when

@@ -148,6 +148,12 @@ static bool make_room(struct scan *s, struct err *err)
     return true;
 }
 
+/* The index needs no more pairs of this shard. */
+static bool is_full(const struct scan *s)
+{
+    return s->rows_max > 0 && s->shard_whole_ >= s->rows_max;
+}
+
 static bool close_pair(struct scan *s, struct err *err)
 {
     if (!s->open_) {
@@ -180,6 +186,7 @@ static bool close_pair(struct scan *s, struct err *err)
     }
     s->pair_.key = key;
     s->pair_.caption = buf_str(&s->caption_);
+    s->shard_whole_++;
     size_t before_n = s->out->lines.n;
     line_add(&s->out->lines, s->config->fields, buf_str(&s->path_), &s->pair_);
     if (s->config->sample && line_key_hash(key) <= s->config->sample_below) {
@@ -281,15 +288,20 @@ static bool take_member(struct scan *s, const struct tarwalk_member *m, struct e
 {
     struct str key;
     struct str suffix;
+    bool named = split_name(m->name, &key, &suffix);
+    bool next = named && (!s->open_ || key.n != s->key_n_ || memcmp(key.p, s->key_, key.n) != 0);
+    if (next && !close_pair(s, err)) {
+        return false;
+    }
+    if (next && is_full(s)) {
+        return true; /* the member is of a pair that is not wanted */
+    }
     s->counts.members++;
-    if (!split_name(m->name, &key, &suffix)) {
+    if (!named) {
         s->counts.others++;
         return true;
     }
-    if (!s->open_ || key.n != s->key_n_ || memcmp(key.p, s->key_, key.n) != 0) {
-        if (!close_pair(s, err)) {
-            return false;
-        }
+    if (next) {
         open_pair(s, key, m->offset);
     }
     switch (kind_of(suffix)) {
@@ -318,8 +330,9 @@ bool scan_shard(struct scan *s, struct str path, struct err *err)
     s->broken_n_ = 0;
     s->open_ = false;
     s->first_broken = PAIR_WHOLE;
+    s->shard_whole_ = 0;
     tarwalk_init(&w, s->src);
-    while (tarwalk_next(&w, &m, &e)) {
+    while (!is_full(s) && tarwalk_next(&w, &m, &e)) {
         if (!take_member(s, &m, err)) {
             return false;
         }

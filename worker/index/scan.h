@@ -32,6 +32,7 @@ struct scan_config { /* value */
     bool need_txt, need_json;
     bool sample;
     uint64_t sample_below; /* pairs with a smaller hash are also in the sample */
+    int64_t rows;          /* of the whole index: complete pairs, at most; 0: all */
 };
 struct scan_counts {
     int64_t members; /* regular files */
@@ -65,7 +66,10 @@ struct scan {
     enum pair_fault first_broken; /* of the last shard; PAIR_WHOLE: no broken pair */
     int64_t first_broken_at;
 
-    struct buf path_; /* escaped */
+    int64_t rows_max; /* of the next shard: it ends after so many complete pairs; 0: all of them */
+
+    struct buf path_;     /* escaped */
+    int64_t shard_whole_; /* complete pairs of this shard */
     int64_t broken_n_;
     char key_[TARWALK_NAME_MAX + 1];
     char suffix_[8];

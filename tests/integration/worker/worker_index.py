@@ -107,6 +107,42 @@ def test_sample(d, root, all_lines):
         tap.ok(rc == 0 and (rows if rows is None else len(rows)) == n, "a sample of %s" % fraction, se)
 
 
+def test_rows(d, root, all_lines):
+    """The first N whole pairs in shard order are indexed, and nothing beyond them is counted."""
+    sizes = [r["path"] for r in all_lines]
+    edge = sizes.index(sizes[-1])  # where the last shard begins
+    for n in (1, 39, 40, 41, edge, len(all_lines) - 1, len(all_lines), 10 ** 9):
+        out = "%s/rows-%d" % (d, n)
+        rc, so, se = index(["--input", root, "--output", out, "--path-prefix", "/opt/ml/input/data/data", "--fields", ALL,
+                            "--sample", "0.3", "--rows", n, "--threads", 5])
+        want = all_lines[:n]
+        same(tap, "--rows %d: the first lines" % n, lines(out), want)
+        tap.eq(lines(out, "sample.jsonl"), [r for r in want if key_hash(r["key"]) < 3 * 2 ** 64 // 10], "the sample is one of these")
+        s, m, p = load(out, "summary.json"), load(out, "_manifest.json"), load(out, "_progress.json")
+        shards = len({r["path"] for r in want})
+        tap.eq((rc, s["rows"], s["outcomes"]["success"], m["successes"], m["rows_out"], p["rows_done"]), (0, n) + (len(want),) * 4,
+               "summary, manifest and progress count these")
+        tap.ok(s["shards_read"] in (shards, 14) and p["shards_done"] == p["shards_in"] == s["shards_read"] and s["shards"] == 14,
+               "no shard beyond the last of them is read", "%r %r" % (s, p))
+    # broken pairs count up to the last whole one; a bad archive behind it is none of this index's
+    folder = d + "/rows-broken"
+    good = [m for i in range(6) for m in sample("%04d" % i, i)]
+    del good[3]  # 0001 has no image
+    write_tar(folder + "/0.tar", good)
+    open(folder + "/1.tar", "wb").write(b"<html>" * 1000)
+    for n, whole, broken, bad in ((1, 1, 0, 0), (2, 2, 1, 0), (5, 5, 1, 0), (6, 5, 1, 1)):
+        out = "%s-%d" % (folder, n)
+        rc, so, se = index(["--input", folder, "--output", out, "--rows", n])
+        s = load(out, "summary.json") or {}
+        tap.eq((rc, s.get("outcomes", {}).get("success"), s.get("outcomes", {}).get("no image"), s.get("bad_archives"), s.get("members")),
+               (0, whole, broken, bad, {1: 3, 2: 8}.get(n, 17)), "--rows %d of five whole pairs and one broken" % n)
+        tap.eq(len(lines(out, "broken.jsonl") or []), broken + bad, "the list of broken ones has %d" % (broken + bad))
+    rc, so, se = index(["--input", folder, "--output", folder + "-strict", "--rows", 1, "--strict"])
+    tap.ok(rc == 0, "--strict does not look beyond the rows", se)
+    rc, so, se = index(["--input", folder, "--output", folder + "-wrong", "--rows", "-1"])
+    tap.ok(rc == 2 and "rows" in se, "a number of rows below 0", se)
+
+
 def test_ways_to_read(d, root):
     """Threads, windows and temperature do not change a byte."""
     want = digest(d + "/out")
@@ -422,6 +458,7 @@ with Folder() as d:
     make_corpus(root)
     all_lines = test_readers(d, root)
     test_sample(d, root, all_lines)
+    test_rows(d, root, all_lines)
     test_ways_to_read(d, root)
     test_temperature(d)
     test_huge(d)

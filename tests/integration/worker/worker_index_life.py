@@ -169,6 +169,24 @@ def test_resume(d, local, kind):
         tap.eq(local.uploads(), [], "s3: no upload is left open")
 
 
+def test_resume_rows(d, local):
+    """With --rows too; another number of rows is another index."""
+    args, out = slow_input(local) + ["--rows", 69], d + "/resume-rows"
+    slowly(local)
+    rc, se = interrupted(local, args, out, signal.SIGKILL, 4, out)
+    local.faults()
+    again, so, se = index(args + ["--output", out], env=local.env())
+    s = load(out, "summary.json") or {}
+    tap.ok(rc == -9 and again == 0 and resumed(se) >= 4, "rows: goes on from the checkpoint", "%d %d %s" % (rc, again, se))
+    tap.eq((lines(out), s.get("shards_read"), s.get("outcomes", {}).get("no txt")), (lines(d + "/want")[:69], 35, 34),
+           "rows: the first lines and what was counted up to there")
+    slowly(local)
+    rc, se = interrupted(local, args, out + "2", signal.SIGKILL, 4, out + "2")
+    local.faults()
+    again, so, se = index(args[:-1] + [3, "--output", out + "2"], env=local.env())
+    tap.ok(rc == -9 and again == 0 and resumed(se) == 0 and lines(out + "2") == lines(d + "/want")[:3], "fewer rows begin anew", se)
+
+
 def test_stall(d, local):
     """The bucket stalls while the index is stopped."""
     args = slow_input(local) + ["--output", "s3://data/stall"]
@@ -338,6 +356,7 @@ with Folder() as d:
         test_s3_faults(d, local)
         test_resume(d, local, "folder")
         test_resume(d, local, "s3")
+        test_resume_rows(d, local)
         test_stall(d, local)
         test_not_resumed(d, local)
     finally:
