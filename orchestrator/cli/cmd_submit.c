@@ -67,19 +67,27 @@ static bool send(struct cli *cli, const struct campaign_file *f, bool dry_run, c
     return client_call(cli, &call, ret, ret_exit);
 }
 
+#define NAME_BESIDE_MAX 20 /* a longer name has a line of its own: 80 columns */
+
 static void plan_stage(const json_t *s)
 {
     char worst[TEXT_N], one[TEXT_N];
     const json_t *q = json_object_get(s, "quota");
     AUTO_FREE char *parts = jnull(s, "parts")
                                 ? xstrdup("parts are added by the API")
-                                : xasprintf("%lld parts", (long long)jint(s, "parts"));
+                                : xasprintf("%lld part%s", (long long)jint(s, "parts"),
+                                            jint(s, "parts") == 1 ? "" : "s");
     AUTO_FREE char *quota = jnull(q, "limit")
                                 ? xstrdup("quota not known yet")
                                 : xasprintf("quota %lld, %lld held", (long long)jint(q, "limit"),
                                             (long long)(jint(q, "held") + jint(q, "foreign")));
-    (void)printf("  %-12s %s   %lld x %s   %s\n", jstr(s, "name"), parts,
-                 (long long)jint(s, "instance_count"), jstr(s, "instance_type"), quota);
+    const char *name = jstr(s, "name");
+    if (strlen(name) > NAME_BESIDE_MAX) {
+        (void)printf("  %s\n", name);
+        name = "";
+    }
+    (void)printf("  %-12s %s   %lld x %s   %s\n", name, parts, (long long)jint(s, "instance_count"),
+                 jstr(s, "instance_type"), quota);
     if (!jnull(s, "worst_case_micro_usd_per_part")) {
         (void)printf("  %-12s at worst %s USD a part", "",
                      money(jint(s, "worst_case_micro_usd_per_part"), one));
@@ -87,6 +95,32 @@ static void plan_stage(const json_t *s)
             (void)printf(", %s USD in all", money(jint(s, "worst_case_micro_usd"), worst));
         }
         (void)putchar('\n');
+    }
+}
+
+/* What several stages are warned of is one line that names them. */
+static void plan_warnings(const struct cli *cli, const json_t *warnings)
+{
+    size_t n = json_array_size(warnings);
+    for (size_t i = 0; i < n; i++) {
+        const char *message = jstr(json_array_get(warnings, i), "message");
+        AUTO_BUF struct buf line = BUF_INIT(1 << 16);
+        for (size_t k = 0; k < n; k++) {
+            const json_t *w = json_array_get(warnings, k);
+            if (strcmp(jstr(w, "message"), message) != 0) {
+                continue;
+            }
+            if (k < i) { /* said with that one */
+                buf_reset(&line);
+                message = "";
+                break;
+            }
+            buf_addf(&line, "%s%s", line.n == 0 ? "" : ", ", jstr(w, "stage"));
+        }
+        if (message[0] != '\0') {
+            buf_addf(&line, "%s%s", line.n == 0 ? "" : ": ", message);
+            text_print(cli, "  ! ", buf_cstr(&line));
+        }
     }
 }
 
@@ -110,11 +144,7 @@ static void plan_print(const struct cli *cli, const json_t *plan)
             jnull(plan, "budget_micro_usd") ? "no budget set" : "budget ",
             jnull(plan, "budget_micro_usd") ? "" : money(jint(plan, "budget_micro_usd"), budget));
     }
-    json_array_foreach(json_object_get(plan, "warnings"), i, v)
-    {
-        const char *stage = jstr(v, "stage");
-        (void)printf("  ! %s%s%s\n", stage, stage[0] != '\0' ? ": " : "", jstr(v, "message"));
-    }
+    plan_warnings(cli, json_object_get(plan, "warnings"));
     forecast_print(cli, json_object_get(plan, "forecast"), json_object_get(plan, "what_if"));
 }
 

@@ -1,5 +1,6 @@
 /* Reads a whole campaign file: the keys beside `stages`, and the dependencies between stages. */
 #include "spec.h"
+#include "common/cleanup.h"
 #include "spec_parse.h"
 #include "spec_read.h"
 #include <ctype.h>
@@ -16,6 +17,7 @@ struct read_stage {
     struct spec_stage *stage;
     struct spec_node at;
     char key[24];
+    const char *matrix; /* the name in the file of a stage that is one row of its matrix; or NULL */
 };
 struct read_campaign {
     struct spec *spec;
@@ -297,6 +299,52 @@ static void read_security(struct spec_reader *r, const struct spec_node *top)
     }
 }
 
+static void read_role(struct spec_reader *r, const struct read_stage *s, bool *said)
+{
+    if (s->stage->role == NULL && s->stage->instance_type_n > 0 && !*said) {
+        *said = true; /* once is enough */
+        spec_fault(r, &s->at, "required", "security: {role: \"arn:aws:iam::...:role/...\"}",
+                   "no role is named, and no default is set (DROVER_ROLE_ARN)");
+    }
+}
+
+/* A stage of the file, as one stage or as the rows of its matrix. */
+static void read_stage(struct spec_reader *r, const struct spec_node *list, size_t i,
+                       struct spec_row *rows, struct read_campaign *c, bool *role_said)
+{
+    char key[24];
+    bool matrix;
+    struct spec_node at = spec_item(list, i, key);
+    const struct yaml_node *name = yaml_get(at.node, "name");
+    bool named = name != NULL && name->kind == YAML_STRING && name->text_n > 0;
+    at.key = named ? name->text : key; /* stages.download.fan_out reads better than stages.1 */
+    int room = SPEC_STAGES_MAX - c->stages_n - (int)(list->node->n - i - 1);
+    int n = spec_rows(r, list, &at, room, rows, &matrix);
+    for (int k = 0; k < n; k++) {
+        struct read_stage *s = &c->stages[c->stages_n++];
+        s->at = at;
+        if (!named) {
+            memcpy(s->key, key, sizeof s->key);
+            s->at.key = s->key;
+        }
+        s->at.node = rows[k].stage;
+        s->matrix = matrix && named ? name->text : NULL;
+        s->stage = arena_alloc(r->a, sizeof *s->stage);
+        r->row_vars = rows[k].vars;
+        r->row_vars_n = rows[k].vars_n;
+        memset(r->row_vars_used, 0, sizeof r->row_vars_used);
+        spec_stage_read(r, &s->at, s->stage);
+        if (r->judged) {
+            spec_rows_check(r, &s->at, &rows[k]);
+        }
+        if (k > 0) {
+            spec_rows_places(r, &s->at, s->stage, s[-1].stage);
+        }
+        r->row_vars_n = 0;
+        read_role(r, s, role_said);
+    }
+}
+
 static void read_stages(struct spec_reader *r, const struct spec_node *p, struct read_campaign *c)
 {
     if (!spec_is_list(r, p, SPEC_STAGES_MAX, "- {name: download, worker: download, ...}")) {
@@ -306,20 +354,38 @@ static void read_stages(struct spec_reader *r, const struct spec_node *p, struct
         spec_fault(r, p, "required", "- {name: download, worker: download, ...}", "no stage");
     }
     bool role_said = false;
+    AUTO_FREE struct spec_row *rows = xcalloc(SPEC_STAGES_MAX, sizeof *rows);
     for (size_t i = 0; i < p->node->n; i++) {
-        struct read_stage *s = &c->stages[c->stages_n++];
-        s->at = spec_item(p, i, s->key);
-        const struct yaml_node *name = yaml_get(s->at.node, "name");
-        if (name != NULL && name->kind == YAML_STRING && name->text_n > 0) {
-            s->at.key = name->text; /* stages.download.fan_out reads better than stages.1 */
+        read_stage(r, p, i, rows, c, &role_said);
+    }
+}
+
+static bool is_row_of(const struct read_stage *s, const char *name)
+{
+    return s->matrix != NULL && strcmp(s->matrix, name) == 0;
+}
+
+/* A stage that needs a stage with a matrix needs all its rows. */
+static void expand_needs(struct read_campaign *c)
+{
+    for (int i = 0; i < c->stages_n; i++) {
+        struct spec_stage *s = c->stages[i].stage;
+        const char *all[SPEC_STAGES_MAX];
+        int n = 0;
+        for (int k = 0; k < s->needs_n; k++) {
+            int before = n;
+            for (int j = 0; j < c->stages_n && n < SPEC_STAGES_MAX; j++) {
+                if (is_row_of(&c->stages[j], s->needs[k]) &&
+                    !is_row_of(&c->stages[i], s->needs[k])) {
+                    all[n++] = c->stages[j].stage->name;
+                }
+            }
+            if (n == before && n < SPEC_STAGES_MAX) {
+                all[n++] = s->needs[k];
+            }
         }
-        s->stage = arena_alloc(r->a, sizeof *s->stage);
-        spec_stage_read(r, &s->at, s->stage);
-        if (s->stage->role == NULL && s->stage->instance_type_n > 0 && !role_said) {
-            role_said = true; /* once is enough */
-            spec_fault(r, &s->at, "required", "security: {role: \"arn:aws:iam::...:role/...\"}",
-                       "no role is named, and no default is set (DROVER_ROLE_ARN)");
-        }
+        memcpy(s->needs, all, (size_t)n * sizeof all[0]);
+        s->needs_n = n;
     }
 }
 
@@ -354,7 +420,8 @@ static bool check_needs(struct spec_reader *r, const struct read_campaign *c)
         (void)spec_child(r, &c->stages[i].at, "needs", false, &at);
         for (int k = 0; k < s->needs_n; k++) {
             char hint[256];
-            bool itself = strcmp(s->needs[k], s->name) == 0;
+            bool itself =
+                strcmp(s->needs[k], s->name) == 0 || is_row_of(&c->stages[i], s->needs[k]);
             if (!itself && stage_named(c, s->needs[k]) != NULL) {
                 continue;
             }
@@ -451,6 +518,7 @@ static void read_campaign(struct spec_reader *r, const struct spec_node *top,
     }
     read_budget(r, top, c);
     check_names(r, c);
+    expand_needs(c);
     if (check_needs(r, c)) {
         order_stages(r, c);
     }

@@ -14,6 +14,20 @@ static size_t pointer_of(const struct spec_node *p, char *out, size_t n)
     return used;
 }
 
+/* A key that several stages have from one place in the file is one mistake. */
+static bool said_already(const struct spec_reader *r, struct position pos, const char *code,
+                         const char *message)
+{
+    for (int i = 0; i < r->faults->n; i++) {
+        const struct fault *f = &r->faults->at[i];
+        if (f->pos.line == pos.line && f->pos.column == pos.column && strcmp(f->code, code) == 0 &&
+            strcmp(f->message, message) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void spec_fault(struct spec_reader *r, const struct spec_node *p, const char *code,
                 const char *hint, const char *fmt, ...)
 {
@@ -25,11 +39,14 @@ void spec_fault(struct spec_reader *r, const struct spec_node *p, const char *co
     }
     char pointer[160] = "";
     (void)pointer_of(p, pointer, sizeof pointer);
-    char message[320];
+    char message[sizeof r->faults->at[0].message];
     va_list ap;
     va_start(ap, fmt);
     (void)vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
+    if (said_already(r, p->pos, code, message)) {
+        return;
+    }
     faults_add(r->faults, p->pos, pointer, code, hint, "%s", message);
 }
 
@@ -152,8 +169,14 @@ void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const str
     }
 }
 
-static const char *var_value(const struct spec_reader *r, struct str name)
+static const char *var_value(struct spec_reader *r, struct str name)
 {
+    for (int i = 0; i < r->row_vars_n; i++) {
+        if (str_eq_cstr(name, r->row_vars[i].key)) {
+            r->row_vars_used[i] = true;
+            return r->row_vars[i].value;
+        }
+    }
     for (int i = 0; i < r->vars_n; i++) {
         if (str_eq_cstr(name, r->vars[i].key)) {
             return r->vars[i].value;
@@ -179,8 +202,11 @@ static bool unknown_var(struct spec_reader *r, const struct spec_node *p, struct
 {
     static const char *const per_task[] = {"part", "uri",     "file_name", "stem",
                                            "size", "attempt", "campaign",  "stage"};
-    const char *known[SPEC_VARS_MAX + ARRAY_LEN(per_task)] = {NULL};
+    const char *known[SPEC_VARS_MAX + SPEC_ROW_VARS_MAX + ARRAY_LEN(per_task)] = {NULL};
     size_t n = 0;
+    for (int i = 0; i < r->row_vars_n; i++) {
+        known[n++] = r->row_vars[i].key;
+    }
     for (int i = 0; i < r->vars_n; i++) {
         known[n++] = r->vars[i].key;
     }
@@ -255,6 +281,9 @@ static json_t *task_vars_json(const struct spec_reader *r)
     }
     for (int i = 0; i < r->vars_n; i++) {
         (void)json_object_set_new(o, r->vars[i].key, json_string("x"));
+    }
+    for (int i = 0; i < r->row_vars_n; i++) {
+        (void)json_object_set_new(o, r->row_vars[i].key, json_string("x"));
     }
     return o;
 }

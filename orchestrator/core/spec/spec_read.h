@@ -9,6 +9,10 @@
 #define SPEC_STRING_MAX  4096      /* one string after expansion */
 #define SPEC_STRINGS_MAX (2 << 20) /* all of them; six times that as JSON at worst */
 
+#define SPEC_STAGE_NAME_MAX 32
+#define SPEC_ROW_LABEL_MAX  63
+#define SPEC_ROW_VARS_MAX   32 /* {matrix.X} of one row */
+
 /* A node and its path from the root. It lives on the stack of its reader. */
 struct spec_node {
     const struct spec_node *up;
@@ -30,6 +34,10 @@ struct spec_reader {
     const struct spec_defaults *defaults;
     struct spec_pair vars[SPEC_VARS_MAX];
     int vars_n;
+    const struct spec_pair *row_vars; /* of the row of a matrix being read */
+    int row_vars_n;
+    bool row_vars_used[SPEC_ROW_VARS_MAX];
+    bool judged;                          /* the stage being read was read to its end */
     const char *task_vars[SPEC_VARS_MAX]; /* of the stage being read: fan_out.vars */
     int task_vars_n;
     bool no_input; /* tasks of the stage being read have no input: no {uri} and its like */
@@ -97,9 +105,31 @@ bool spec_role(struct spec_reader *r, const struct spec_node *p, const char **re
 bool spec_instance_type_ok(const char *s);
 bool spec_s3(struct spec_reader *r, const struct spec_node *p, const char *text);
 
+/* spec_matrix.c: a stage of the campaign, made of a stage of the file. */
+struct spec_row {
+    const struct yaml_node *stage; /* its keys, with those it extends; no `extends`, no `matrix` */
+    struct spec_pair vars[SPEC_ROW_VARS_MAX]; /* {matrix.X} and their values */
+    bool only[SPEC_ROW_VARS_MAX];             /* no key of the stage: must be used in a text */
+    struct position pos[SPEC_ROW_VARS_MAX];
+    int vars_n;
+};
+/* The stages that p, of the list `stages`, stands for: itself, or one for each row of its matrix
+ * (*ret_matrix), of which max may be. Gives their number, 1 at least; with faults as many as can be
+ * judged. What extends
+ * a stage that is not there keeps its `extends`. Nodes live in the arena. */
+int spec_rows(struct spec_reader *r, const struct spec_node *stages, const struct spec_node *p,
+              int max, struct spec_row rows[static SPEC_STAGES_MAX], bool *ret_matrix);
+/* After the row was read: a fault for every value of its that changes nothing. */
+void spec_rows_check(struct spec_reader *r, const struct spec_node *p, const struct spec_row *row);
+/* Two rows of one matrix run side by side: results and checkpoints need places of their own. */
+void spec_rows_places(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
+                      const struct spec_stage *before);
 /* spec_stage.c: reads one stage into *s even when it has faults. A kind of a later version is one
  * fault. */
 void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+bool spec_stage_name_ok(const char *s);
+bool spec_is_stage_key(const char *s);
+void spec_guess_stage_key(const char *word, char *out, size_t out_n);
 /* spec_output.c: fan_out, hyperparameters' places, verify, done_if. */
 void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);

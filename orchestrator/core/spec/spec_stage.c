@@ -37,7 +37,7 @@ static const struct spec_key stage_keys[] = {
     {"quarantine", KEY_OPEN},
     {"hang", KEY_OPEN},
     {"twin", KEY_OPEN},
-    {"extends", KEY_LATER},
+    {"extends", KEY_OPEN},
     {"from", KEY_OPEN},
     {"to", KEY_OPEN},
     {"auth", KEY_OPEN},
@@ -47,7 +47,7 @@ static const struct spec_key stage_keys[] = {
     {"distribution", KEY_OPEN},
     {"compiler", KEY_OPEN},
     {"metrics", KEY_OPEN},
-    {"matrix", KEY_LATER},
+    {"matrix", KEY_OPEN},
     {"gate", KEY_LATER},
     {"input", KEY_OPEN},
     {"path_prefix", KEY_OPEN},
@@ -82,10 +82,32 @@ static const struct spec_key stage_keys[] = {
     {"instance_groups", KEY_LATER},
 };
 
-static bool stage_name_ok(const char *s)
+bool spec_is_stage_key(const char *s)
+{
+    for (size_t i = 0; i < ARRAY_LEN(stage_keys); i++) {
+        if (strcmp(stage_keys[i].name, s) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void spec_guess_stage_key(const char *word, char *out, size_t out_n)
+{
+    const char *names[ARRAY_LEN(stage_keys)];
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(stage_keys); i++) {
+        if (stage_keys[i].status == KEY_OPEN) {
+            names[n++] = stage_keys[i].name;
+        }
+    }
+    spec_guess(word, names, n, out, out_n);
+}
+
+bool spec_stage_name_ok(const char *s)
 {
     size_t n = strlen(s);
-    if (n == 0 || n > 32 || !islower((unsigned char)s[0]) || s[n - 1] == '-') {
+    if (n == 0 || n > SPEC_STAGE_NAME_MAX || !islower((unsigned char)s[0]) || s[n - 1] == '-') {
         return false;
     }
     return s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
@@ -98,7 +120,7 @@ static void read_name(struct spec_reader *r, const struct spec_node *p, struct s
     if (!spec_child(r, p, "name", true, &at) || !spec_text(r, &at, BRACES_VARS, 256, &s->name)) {
         return;
     }
-    if (!stage_name_ok(s->name)) {
+    if (!spec_stage_name_ok(s->name)) {
         spec_fault(r, &at, "pattern",
                    "a lower-case letter, then lower-case letters, digits and hyphens, 32 at most",
                    "'%.64s' cannot name a stage", s->name);
@@ -123,8 +145,8 @@ static bool is_word_of(const struct yaml_node *node, const char *const *words)
     return false;
 }
 
-/* What the stage runs: drover-worker or a user's image. False: a kind of a later version, with its
- * fault added. */
+/* What the stage runs: drover-worker or a user's image. False: a kind of a later version, or
+ * nothing to extend, with its fault added. */
 static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     static const char *const kinds[] = {"jobs"};
@@ -146,16 +168,7 @@ static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct s
         /* a word mistyped hides no fault of the rest */
         s->worker = good ? (enum spec_worker)(i + 1) : WORKER_DOWNLOAD;
     }
-    for (size_t k = 0; k < p->node->n; k++) {
-        const char *key = p->node->keys[k];
-        if (strcmp(key, "extends") == 0) {
-            const struct spec_node other = {p, key, p->node->items[k], p->node->key_pos[k]};
-            spec_fault(r, &other, "unsupported", "write the stage's keys out",
-                       "'%s' is not supported in this version", key);
-            return false;
-        }
-    }
-    return true;
+    return yaml_get(p->node, "extends") == NULL; /* of a stage that is not there */
 }
 
 /* registry/repository[:tag][@sha256:digest] */
@@ -420,6 +433,7 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
                              .budget_musd = -1,
                              .per_task_musd = -1,
                              .parts_limit = -1};
+    r->judged = false;
     if (!spec_is_map(r, p, "{name: download, worker: download, ...}")) {
         return;
     }
@@ -454,4 +468,5 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
     if (spec_child(r, p, "retry", false, &at)) {
         spec_read_retry(r, &at, s->retry);
     }
+    r->judged = true;
 }

@@ -40,9 +40,9 @@ def examples():
     """(example, stage) of every example that is not meant to be wrong."""
     for name in sorted(os.listdir(EXAMPLES)):
         if name.endswith(".yaml") and name != "broken.yaml":
-            text = open(f"{EXAMPLES}/{name}", encoding="utf-8").read()
-            for stage in re.findall(r"^  - (?:\{)?name: ([a-z0-9-]+)", text, re.M):
-                yield name[:-5], stage
+            told = re.search(r"name one of: (.*)", dry(f"{EXAMPLES}/{name}", "none-of-them").stderr)  # rows of a matrix too
+            for stage in told.group(1).split(", ") if told else ["no answer"]:
+                yield name[:-5], stage.strip()
 
 
 def faults_of(shape, request):
