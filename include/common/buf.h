@@ -4,6 +4,7 @@
 #pragma once
 #include "base.h"
 #include "str.h"
+#include <stdio.h>
 
 struct buf {
     char *p; /* NULL until the first byte; use buf_cstr for printing */
@@ -26,6 +27,9 @@ void buf_add_cstr(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_add_be32(struct buf *b, uint32_t v);
+/* Append the rest of f. False: a read error (in errno) or, with `overflow` set, more bytes than
+ * fit; b then has the bytes before. Reads no further than the first byte that does not fit. */
+bool buf_add_file(struct buf *b, FILE *f) MUST_CHECK;
 /* Returns space for n more bytes at p+n, or NULL when that passes the maximum. buf_commit says how
  * many were used. */
 char *buf_reserve(struct buf *b, size_t n);

@@ -18,12 +18,7 @@ bool campaign_file_read(const char *name, struct campaign_file *ret, int *ret_ex
                          "cannot open '%s': %s", name, strerror(errno));
         return false;
     }
-    char chunk[65536];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
-        buf_add(&ret->text, chunk, n);
-    }
-    if (ferror(f) != 0) {
+    if (!buf_add_file(&ret->text, f) && !ret->text.overflow) {
         *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
                          "cannot read '%s'", name);
     } else if (ret->text.overflow) {

@@ -15,12 +15,7 @@ static bool body_read(const char *arg, struct buf *ret)
         buf_add_cstr(ret, arg != NULL ? arg : "");
         return !ret->overflow;
     }
-    char chunk[65536];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, stdin)) > 0) {
-        buf_add(ret, chunk, n);
-    }
-    return !ret->overflow && ferror(stdin) == 0;
+    return buf_add_file(ret, stdin);
 }
 
 /* PATCH wants the ETag of what it changes. */

@@ -2,7 +2,8 @@
 #include "common/buf.h"
 #include <stdarg.h>
 
-#define BUF_FIRST_CAP 64
+#define BUF_FIRST_CAP  64
+#define BUF_FILE_CHUNK 16384
 
 void buf_init(struct buf *b, size_t max)
 {
@@ -101,6 +102,24 @@ void buf_add_be32(struct buf *b, uint32_t v)
     uint32_t be = __builtin_bswap32(v);
     _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "swap assumes little-endian");
     buf_add(b, &be, sizeof be);
+}
+
+bool buf_add_file(struct buf *b, FILE *f)
+{
+    while (!b->overflow) {
+        size_t room = MIN(b->max - b->n, BUF_FILE_CHUNK);
+        if (room == 0) { /* full: one byte more tells a file that just fits from a longer one */
+            b->overflow = fgetc(f) != EOF;
+            break;
+        }
+        grow(b, room);
+        size_t n = fread(b->p + b->n, 1, room, f);
+        buf_commit(b, n);
+        if (n < room) {
+            break;
+        }
+    }
+    return !b->overflow && ferror(f) == 0;
 }
 
 char *buf_reserve(struct buf *b, size_t n)

@@ -42,16 +42,12 @@ bool file_read_small(const char *path, struct buf *out, bool *ret_found, struct 
         return errno == ENOENT || errno == ENOTDIR ||
                err_set_os(err, ERR_UNAUTHENTICATED, errno, "cannot open '%s'", path);
     }
-    char chunk[4096];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && !out->overflow) {
-        buf_add(out, chunk, n);
+    if (buf_add_file(out, f)) {
+        return true;
     }
-    explicit_bzero(chunk, sizeof chunk);
-    if (out->overflow) {
-        return err_set(err, ERR_TOO_LARGE, "'%s' is larger than %zu bytes", path, out->max);
-    }
-    return !ferror(f) || err_set(err, ERR_UNAUTHENTICATED, "cannot read '%s'", path);
+    return out->overflow
+               ? err_set(err, ERR_TOO_LARGE, "'%s' is larger than %zu bytes", path, out->max)
+               : err_set(err, ERR_UNAUTHENTICATED, "cannot read '%s'", path);
 }
 
 /* Split as a shell does. False: a quote is not closed. *ret_n counts all words; words[] holds the

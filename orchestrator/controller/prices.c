@@ -36,12 +36,11 @@ static json_t *file_read(const struct controller *c)
         log_event(LOG_ERROR, "prices_unreadable", LF_S("file", c->cfg.prices_file));
         return NULL;
     }
-    char chunk[4096];
-    for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) {
-        buf_add(&text, chunk, n);
-    }
     struct err why = ERR_INIT;
-    if (!json_parse(buf_str(&text), text.max, &o, &why)) {
+    bool whole =
+        buf_add_file(&text, f) ||
+        err_set(&why, ERR_INVALID, "cannot be read, or is larger than %zu bytes", text.max);
+    if (!whole || !json_parse(buf_str(&text), text.max, &o, &why)) {
         log_event(LOG_ERROR, "prices_unreadable", LF_S("file", c->cfg.prices_file), LF_ERR(&why));
     }
     return o;

@@ -10,13 +10,9 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         AUTO_FILE FILE *f = fopen(argv[i], "rb");
         AUTO_BUF struct buf in = BUF_INIT(INPUT_MAX);
-        char chunk[4096];
-        if (f == NULL) {
+        if (f == NULL || !buf_add_file(&in, f)) {
             perror(argv[i]);
             return 1;
-        }
-        for (size_t got; (got = fread(chunk, 1, sizeof chunk, f)) > 0;) {
-            buf_add(&in, chunk, got);
         }
         /* Exactly as many bytes as there are, so that ASan sees a read past them. */
         uint8_t *exact = xmalloc(in.n);

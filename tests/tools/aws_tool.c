@@ -17,12 +17,8 @@ static bool read_whole(const char *path, struct buf *out, struct err *err)
     if (f == NULL) {
         return err_set_os(err, ERR_IO, errno, "cannot open '%s'", path);
     }
-    char chunk[65536];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
-        buf_add(out, chunk, n);
-    }
-    return !out->overflow || err_set(err, ERR_TOO_LARGE, "'%s' is too large", path);
+    return buf_add_file(out, f) ||
+           err_set(err, ERR_IO, "'%s' cannot be read or is too large", path);
 }
 
 static bool upload(struct s3_blocking *s, const struct s3_uri *u, struct str body, struct err *err)

@@ -11,15 +11,11 @@
 static bool read_file(const char *path, struct buf *out)
 {
     AUTO_FILE FILE *f = fopen(path, "rb");
-    char chunk[4096];
     if (f == NULL) {
         perror(path);
         return false;
     }
-    for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) {
-        buf_add(out, chunk, n);
-    }
-    return !out->overflow && ferror(f) == 0;
+    return buf_add_file(out, f);
 }
 
 static int create(int64_t mtime_s, char **files, int n)

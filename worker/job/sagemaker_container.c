@@ -31,11 +31,7 @@ static bool read_json(const char *rel, json_t **ret, struct err *err)
         return errno == ENOENT ? true : err_set_os(err, ERR_IO, errno, "cannot open '%s'", path);
     }
     AUTO_BUF struct buf b = BUF_INIT(SAGEMAKER_CONTAINER_CONFIG_BYTES_MAX);
-    char chunk[8192];
-    for (size_t n = fread(chunk, 1, sizeof chunk, f); n > 0; n = fread(chunk, 1, sizeof chunk, f)) {
-        buf_add(&b, chunk, n);
-    }
-    if (ferror(f) || b.overflow) {
+    if (!buf_add_file(&b, f)) {
         return err_set(err, ERR_IO, "cannot read '%s'", path);
     }
     json_t *v;

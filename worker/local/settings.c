@@ -67,19 +67,12 @@ static bool file_read(const char *file, struct buf *out, struct err *err)
     if (f == NULL) {
         return err_set_os(err, ERR_IO, errno, "cannot open '%s'", file);
     }
-    char chunk[16384];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
-        buf_add(out, chunk, n);
+    if (buf_add_file(out, f)) {
+        return true;
     }
-    if (ferror(f) != 0) {
-        return err_set_os(err, ERR_IO, errno, "cannot read '%s'", file);
-    }
-    if (out->overflow) {
-        return err_set(err, ERR_TOO_LARGE, "'%s' is larger than %u bytes", file,
-                       SETTINGS_BYTES_MAX);
-    }
-    return true;
+    return out->overflow ? err_set(err, ERR_TOO_LARGE, "'%s' is larger than %u bytes", file,
+                                   SETTINGS_BYTES_MAX)
+                         : err_set_os(err, ERR_IO, errno, "cannot read '%s'", file);
 }
 
 /* The map or list at key, or the default text parsed in its place. */

@@ -70,17 +70,6 @@ static int name_cmp(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static bool read_file(const char *path, struct buf *out)
-{
-    AUTO_FILE FILE *f = fopen(path, "re");
-    char piece[4096];
-    size_t n;
-    while (f != NULL && (n = fread(piece, 1, sizeof piece, f)) > 0) {
-        buf_add(out, piece, n);
-    }
-    return f != NULL;
-}
-
 static bool read_hosts(struct hosts_group *g, struct err *err)
 {
     AUTO_FREE char *path = sagemaker_container_path("/opt/ml/input/config/resourceconfig.json");
@@ -89,8 +78,12 @@ static bool read_hosts(struct hosts_group *g, struct err *err)
     json_t *hosts;
     const char *me;
     g->hosts = 1;
-    if (!read_file(path, &text)) {
+    AUTO_FILE FILE *f = fopen(path, "re");
+    if (f == NULL) {
         return true;
+    }
+    if (!buf_add_file(&text, f)) {
+        return err_set(err, ERR_IO, "cannot read '%s'", path);
     }
     if (!json_parse(buf_str(&text), CONFIG_BYTES, &o, err) ||
         !json_get_array(o, "hosts", &hosts, err) ||

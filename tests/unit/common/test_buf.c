@@ -3,6 +3,8 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "tests/unit/unit.h"
+#include <errno.h>
+#include <stdio.h>
 
 static void test_buf__starts_empty_and_is_always_a_string(void **state)
 {
@@ -120,6 +122,88 @@ static void test_buf__grows_to_megabytes_whole(void **state)
     assert_true(b.cap <= b.max + 1);
 }
 
+/* A stream of n bytes: 0, 1, 2 and so on. */
+static FILE *stream_of(size_t n)
+{
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(fputc((int)(i % 251), f) != EOF);
+    }
+    rewind(f);
+    return f;
+}
+
+static void test_buf__a_file_is_appended_to_its_end(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 16383, 16384, 16385, 100000};
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        AUTO_BUF struct buf b = BUF_INIT(1 << 20);
+        AUTO_FILE FILE *f = stream_of(sizes[i]);
+        buf_add_cstr(&b, "ab");
+        assert_true(buf_add_file(&b, f));
+        assert_int_equal(b.n, 2 + sizes[i]);
+        assert_memory_equal(b.p, "ab", 2);
+        for (size_t k = 0; k < sizes[i]; k++) {
+            assert_int_equal((uint8_t)b.p[2 + k], k % 251);
+        }
+        assert_int_equal(b.p[b.n], '\0');
+        assert_true(buf_add_file(&b, f)); /* at its end: nothing more */
+        assert_int_equal(b.n, 2 + sizes[i]);
+    }
+}
+
+static void test_buf__a_file_is_read_from_where_it_stands(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf b = BUF_INIT(64);
+    AUTO_FILE FILE *f = stream_of(10);
+    assert_int_equal(fseek(f, 7, SEEK_SET), 0);
+    assert_true(buf_add_file(&b, f));
+    assert_int_equal(b.n, 3);
+    assert_memory_equal(b.p, "\7\10\11", 3);
+}
+
+static void test_buf__a_file_past_the_maximum_is_cut(void **state)
+{
+    (void)state;
+    static const size_t most[] = {0, 1, 100, 16384, 20000};
+    for (size_t i = 0; i < ARRAY_LEN(most); i++) {
+        AUTO_BUF struct buf fits = BUF_INIT(most[i]);
+        AUTO_FILE FILE *same = stream_of(most[i]);
+        assert_true(buf_add_file(&fits, same));
+        assert_false(fits.overflow);
+        assert_int_equal(fits.n, most[i]);
+        AUTO_BUF struct buf cut = BUF_INIT(most[i]);
+        AUTO_FILE FILE *longer = stream_of(most[i] + 1);
+        assert_false(buf_add_file(&cut, longer));
+        assert_true(cut.overflow);
+        assert_int_equal(cut.n, most[i]);
+        assert_memory_equal(buf_cstr(&cut), buf_cstr(&fits), most[i] + 1); /* and its NUL */
+        assert_false(buf_add_file(&cut, same)); /* stays cut, even at a file's end */
+    }
+}
+
+static void test_buf__a_file_that_cannot_be_read_is_an_error(void **state)
+{
+    (void)state;
+    AUTO_BUF struct buf b = BUF_INIT(64);
+    AUTO_FILE FILE *folder = fopen("tests", "re"); /* opens, and read() fails with EISDIR */
+    assert_non_null(folder);
+    errno = 0;
+    assert_false(buf_add_file(&b, folder));
+    assert_int_equal(errno, EISDIR);
+    assert_false(b.overflow);
+    assert_int_equal(b.n, 0);
+    assert_string_equal(buf_cstr(&b), "");
+    AUTO_BUF struct buf full = BUF_INIT(0);
+    AUTO_FILE FILE *again = fopen("tests", "re");
+    assert_non_null(again);
+    assert_false(buf_add_file(&full, again));
+    assert_false(full.overflow);
+}
+
 static void test_arena__memory_is_zero_aligned_and_apart(void **state)
 {
     (void)state;
@@ -176,6 +260,10 @@ int main(void)
         cmocka_unit_test(test_buf__reserve_commit_consume_take),
         cmocka_unit_test(test_buf__big_endian),
         cmocka_unit_test(test_buf__grows_to_megabytes_whole),
+        cmocka_unit_test(test_buf__a_file_is_appended_to_its_end),
+        cmocka_unit_test(test_buf__a_file_is_read_from_where_it_stands),
+        cmocka_unit_test(test_buf__a_file_past_the_maximum_is_cut),
+        cmocka_unit_test(test_buf__a_file_that_cannot_be_read_is_an_error),
         cmocka_unit_test(test_arena__memory_is_zero_aligned_and_apart),
         cmocka_unit_test(test_arena__reset_gives_the_same_memory_zeroed),
     };

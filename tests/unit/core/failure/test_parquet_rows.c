@@ -12,12 +12,9 @@
 static struct buf load(const char *path)
 {
     struct buf b = BUF_INIT(1 << 20);
-    char chunk[4096];
     AUTO_FILE FILE *f = fopen(path, "rbe");
     assert_non_null(f);
-    for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) {
-        buf_add(&b, chunk, n);
-    }
+    assert_true(buf_add_file(&b, f));
     return b;
 }
 
