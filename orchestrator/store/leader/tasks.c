@@ -105,8 +105,7 @@ static bool move_runs(struct store *s, const struct task_move *m, const size_t *
     PGresult *r[RUNS_MAX];
     ASSERT(runs >= 1 && runs <= RUNS_MAX);
     for (size_t i = 0; i < runs; i++) {
-        p[i].n = p[i].named = p[i].owned_n = 0;
-        p[i].filled = 0;
+        p[i] = (struct params)PARAMS_INIT;
         param_i64(&p[i], m->campaign_id);
         param_i64(&p[i], m->stage_id);
         param_i64(&p[i], m->ids[i == 0 ? 0 : ends[i - 1]]);

@@ -5,12 +5,8 @@
 #include "common/position.h"
 #include "tests/unit/unit.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static void test_err__set_fills_all_and_returns_false(void **state)
 {
@@ -121,25 +117,6 @@ static void test_pos__faults_are_kept_to_the_maximum_and_counted_beyond(void **s
     assert_string_equal(g.at[1].code, "");
 }
 
-/* Status of a child that runs fn with stderr dropped. */
-static int child_status(void (*fn)(void))
-{
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        struct rlimit no_core = {0, 0};
-        (void)setrlimit(RLIMIT_CORE, &no_core);
-        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-        (void)dup2(null, STDERR_FILENO);
-        (void)signal(SIGABRT, SIG_DFL);
-        fn();
-        _exit(0);
-    }
-    int status = 0;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return status;
-}
-
 static void fail_assertion(void)
 {
     int two = 2;
@@ -161,9 +138,8 @@ static void want_too_much(void)
 static void test_base__a_failed_assertion_aborts(void **state)
 {
     (void)state;
-    int status = child_status(fail_assertion);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    assert_int_equal(child_status(pass_assertion), 0);
+    assert_aborts(fail_assertion);
+    assert_int_equal(unit_child_status(pass_assertion), 0);
 }
 
 static void test_base__out_of_memory_ends_with_status_71(void **state)
@@ -171,9 +147,9 @@ static void test_base__out_of_memory_ends_with_status_71(void **state)
     (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     /* These allocators end the process themselves, in their own way. */
-    assert_int_not_equal(child_status(want_too_much), 0);
+    assert_int_not_equal(unit_child_status(want_too_much), 0);
 #else
-    int status = child_status(want_too_much);
+    int status = unit_child_status(want_too_much);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 71);
 #endif
