@@ -376,15 +376,6 @@ def check_collisions(objs):
     check("no function has the name of one in a library it is linked with", wrong)
 
 
-# Modules of a folder must not call each other in a circle. Those that still do; this list may only shrink.
-CYCLES_KNOWN = {
-    "worker/download/fetch": "fetch fetch_rows",
-    "worker/local/http": "auth request upload",
-    "worker/local/s3": "s3_list_local s3_local s3_multipart_local",
-    "worker/local/sagemaker": "job_clock sagemaker_check sagemaker_local warm",
-}
-
-
 def calls_between(objs):
     """Module -> module -> names: what an object takes from others of the same folder."""
     needs, owner = {}, {}
@@ -420,18 +411,12 @@ def check_cycles(objs):
         folder = os.path.dirname(os.path.relpath(obj, os.path.join(TOP, "build/release")))
         folders.setdefault(folder, []).append(obj)
     wrong = [] if len(folders) > 30 else ["only %d folders are built" % len(folders)]
-    wrong += ["%s is in CYCLES_KNOWN and is not there" % f for f in set(CYCLES_KNOWN) - set(folders)]
     for folder, members in sorted(folders.items()):
         edges = calls_between(members)
         reach = {module: reachable(edges, module) for module in edges}
-        circle = {m for m in reach if m in reach[m]}
-        known = set(CYCLES_KNOWN.get(folder, "").split())
-        for a in sorted(circle - known):
+        for a in sorted(m for m in reach if m in reach[m]):
             wrong += ["%s: %s calls %s: %s" % (folder, a, b, " ".join(n)) for b, n in edges[a].items() if a in reach.get(b, ())]
-        if known - circle:
-            wrong.append("%s: in no circle any more, take it out of CYCLES_KNOWN: %s" % (folder, " ".join(sorted(known - circle))))
-    known_n = sum(len(modules.split()) for modules in CYCLES_KNOWN.values())
-    check("modules of a folder call each other in layers (%d of %d folders, %d modules not yet)" % (len(CYCLES_KNOWN), len(folders), known_n), wrong)
+    check("modules of a folder call each other in layers (%d folders)" % len(folders), wrong)
 
 
 # Functions that no program calls, and who does.

@@ -102,7 +102,8 @@ static void fail(struct fetch *f, struct transfer *t, enum verdict_kind kind, co
     t->status = 0;
     t->retry_after_us = 0;
     (void)snprintf(v.text, sizeof v.text, "%s", text);
-    fetch_rows_act(f, t, &v);
+    bool hop = fetch_rows_act(f, t, &v);
+    ASSERT(!hop);
 }
 
 /* Every address is checked before one is used: a name with a private address is refused even when
@@ -173,7 +174,8 @@ static void enter(struct fetch *f, struct transfer *t)
     }
 }
 
-void fetch_begin(struct fetch *f, struct transfer *t)
+/* Start or continue the transfer of t->sample. */
+static void begin(struct fetch *f, struct transfer *t)
 {
     char why[URL_WHY_BYTES];
     const struct sample *s = t->sample;
@@ -186,6 +188,13 @@ void fetch_begin(struct fetch *f, struct transfer *t)
         return;
     }
     enter(f, t);
+}
+
+static void act(struct fetch *f, struct transfer *t, const struct verdict *v)
+{
+    if (fetch_rows_act(f, t, v)) {
+        begin(f, t);
+    }
 }
 
 /* Transfers that receive nothing do not count against the limit of active ones. */
@@ -222,7 +231,7 @@ static bool take_rows(struct fetch *f)
         t->sample = s;
         t->deadline_us = 0;
         any = true;
-        fetch_begin(f, t);
+        begin(f, t);
     }
     f->idle = has_slot(f);
     f->full = f->idle && !has_room(f);
@@ -250,7 +259,7 @@ static void take_messages(struct fetch *f)
         }
         struct verdict v;
         transfer_judge(t, rc, &v);
-        fetch_rows_act(f, t, &v);
+        act(f, t, &v);
     }
 }
 
@@ -281,7 +290,7 @@ static void time_out(struct fetch *f, struct transfer *t)
         return;
     }
     transfer_judge(t, CURLE_OPERATION_TIMEDOUT, &v);
-    fetch_rows_act(f, t, &v);
+    act(f, t, &v);
 }
 
 /* The body dripped. */
@@ -290,7 +299,7 @@ static void give_up_slow(struct fetch *f, struct transfer *t)
     struct verdict v = {.kind = VERDICT_TRANSIENT, .unreached = true, .drips = true};
     cancel(f, t);
     (void)snprintf(v.text, sizeof v.text, "timed out: less than 1 kB a second");
-    fetch_rows_act(f, t, &v);
+    act(f, t, &v);
 }
 
 static void tick_one(struct fetch *f, struct transfer *t, int64_t now)

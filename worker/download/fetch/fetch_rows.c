@@ -169,7 +169,7 @@ static bool is_excused(struct fetch *f, struct transfer *t, const struct verdict
     return false;
 }
 
-void fetch_rows_act(struct fetch *f, struct transfer *t, const struct verdict *v)
+bool fetch_rows_act(struct fetch *f, struct transfer *t, const struct verdict *v)
 {
     int64_t now = clock_mono_us();
     struct sample *s = t->sample;
@@ -178,24 +178,24 @@ void fetch_rows_act(struct fetch *f, struct transfer *t, const struct verdict *v
     }
     if (is_excused(f, t, v, now)) {
         fetch_rows_park(f, t, v->text);
-        return;
+        return false;
     }
     leave_host(f, t, t->status > 0 && !v->silent && !v->drips);
     switch (v->kind) {
     case VERDICT_OK:
         judge_network(f, false);
         end_ok(f, t);
-        return;
+        return false;
     case VERDICT_REDIRECT:
         drop_body(f, t);
         set_hop(s, v->location);
-        fetch_begin(f, t);
-        return;
+        return true;
     case VERDICT_TRANSIENT:
     case VERDICT_FAILED:
         act_on_failure(f, t, v);
-        return;
+        return false;
     }
+    return false;
 }
 
 struct sample *fetch_rows_next(struct fetch *f)

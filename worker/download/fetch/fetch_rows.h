@@ -1,15 +1,14 @@
 /* Rows between transfers: what the end of a transfer means for its row (done, failed, later, parked
- * with its host), and which row is transferred next. Included by fetch.c only. */
+ * with its host), and which row is transferred next. Included by fetch.c only and calls nothing of
+ * it. */
 #pragma once
 #include "fetch_curl.h"
 
 #define FETCH_DOWN_TEXT "host has stopped answering, not tried"
 
-/* Start or continue the transfer of t->sample (in fetch.c). */
-void fetch_begin(struct fetch *f, struct transfer *t);
-
-/* Handle the end of t, which curl no longer knows, according to its verdict. */
-void fetch_rows_act(struct fetch *f, struct transfer *t, const struct verdict *v);
+/* Handle the end of t, which curl no longer knows, according to its verdict. True: a redirect, t
+ * still has its row and the caller begins the next hop; false: t is free. */
+bool fetch_rows_act(struct fetch *f, struct transfer *t, const struct verdict *v) MUST_CHECK;
 /* Fail the row. If its host was given up since, the reason says so. */
 void fetch_rows_fail(struct fetch *f, struct transfer *t, const char *text);
 /* Park the row with its silent host; the attempt does not count. */

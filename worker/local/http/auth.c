@@ -1,6 +1,7 @@
 /* Signature checking: see auth.h. Texts and codes: AWS' answers of the JSON services, S3 and STS.
  */
 #include "auth.h"
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/sigv4.h"
 #include "local/services/issued_keys.h"
@@ -88,7 +89,8 @@ void auth_refuse_expired_token(struct request *r)
     (void)refuse(r, EXPIRED_TOKEN);
 }
 
-bool auth_secret(const struct local_settings *set, struct str key_id, char ret[static 129])
+/* The secret of an access key id, configured or given out; false: unknown. */
+static bool secret_of(const struct local_settings *set, struct str key_id, char ret[static 129])
 {
     char id[129];
     if (key_id.n >= sizeof id) {
@@ -101,6 +103,34 @@ bool auth_secret(const struct local_settings *set, struct str key_id, char ret[s
         return issued_secret(set, key_id, ret);
     }
     (void)snprintf(ret, 129, "%s", secret);
+    return true;
+}
+
+bool auth_prepare_chunks(const struct request *r, const struct local_settings *set,
+                         struct upload *u)
+{
+    struct sigv4_auth auth;
+    struct err err = ERR_INIT;
+    struct str header = request_header(r, "authorization");
+    struct str date = request_header(r, "x-amz-date");
+    if (!sigv4_parse_authorization(header, &auth, &err) || date.n >= sizeof u->date ||
+        auth.signature.n != 64) {
+        return false;
+    }
+    char secret[129];
+    if (!secret_of(set, auth.key_id, secret)) {
+        return false;
+    }
+    AUTO_FREE char *start = xasprintf("AWS4%s", secret);
+    uint8_t k[32];
+    hash_hmac_sha256(start, strlen(start), auth.date.p, auth.date.n, k);
+    hash_hmac_sha256(k, sizeof k, auth.region.p, auth.region.n, k);
+    hash_hmac_sha256(k, sizeof k, auth.service.p, auth.service.n, k);
+    hash_hmac_sha256(k, sizeof k, "aws4_request", 12, u->key);
+    (void)snprintf(u->date, sizeof u->date, STR_FMT, STR_ARG(date));
+    (void)snprintf(u->scope, sizeof u->scope, STR_FMT "/" STR_FMT "/" STR_FMT "/aws4_request",
+                   STR_ARG(auth.date), STR_ARG(auth.region), STR_ARG(auth.service));
+    (void)snprintf(u->previous, sizeof u->previous, STR_FMT, STR_ARG(auth.signature));
     return true;
 }
 
@@ -235,7 +265,7 @@ bool auth_check(struct request *r, const struct local_settings *set)
         !signed_headers(r, auth.signed_headers, headers, &n, &host) || !host) {
         return refuse(r, INCOMPLETE);
     }
-    if (!auth_secret(set, auth.key_id, secret)) {
+    if (!secret_of(set, auth.key_id, secret)) {
         return refuse(r, UNKNOWN_KEY);
     }
     if (!str_eq_cstr(auth.region, set->region)) {

@@ -7,8 +7,10 @@
 /* Check r, whose service is set and whose body is complete. True: r->signed_ok is set. False:
  * r->reply has the refusal. */
 bool auth_check(struct request *r, const struct local_settings *set);
+/* Give u, the body of r, what its signed chunks are checked with: key, scope, date and first
+ * signature, from the Authorization header. False: that header is missing or malformed, or the key
+ * is unknown. */
+bool auth_prepare_chunks(const struct request *r, const struct local_settings *set,
+                         struct upload *u) MUST_CHECK;
 /* Answer r as if its session token had expired. */
 void auth_refuse_expired_token(struct request *r);
-/* The secret of an access key id, configured or given out; false: unknown. */
-bool auth_secret(const struct local_settings *set, struct str key_id,
-                 char ret[static 129]) MUST_CHECK;

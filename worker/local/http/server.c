@@ -1,6 +1,7 @@
 /* HTTP: see server.h. A response is never queued in the first callback of a request: libmicrohttpd
  * 0.9.75 then closes the connection. */
 #include "server.h"
+#include "auth.h"
 #include "common/clock.h"
 #include "common/rng.h"
 #include "dispatch.h"
@@ -79,7 +80,12 @@ static void exchange_begin(struct exchange *x, struct MHD_Connection *conn, cons
     (void)snprintf(r->method, sizeof r->method, "%s", method);
     (void)MHD_get_connection_values_n(conn, MHD_HEADER_KIND, header_seen, r);
     if (!invoice_is(r) && dispatch_wants_upload(r)) {
-        r->upload = upload_new(r, &r->app->set);
+        struct upload *u =
+            upload_new(r->app->root, r->arrival, request_header(r, "x-amz-content-sha256"));
+        if (u != NULL && u->chunks_signed && !auth_prepare_chunks(r, &r->app->set, u)) {
+            u->frame_failed = true;
+        }
+        r->upload = u;
     }
 }
 

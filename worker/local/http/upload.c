@@ -1,11 +1,8 @@
 /* S3 bodies to files: see upload.h. Chunk signatures: AWS, "Signature calculations for the
  * authorization header: transferring payload in multiple chunks". */
 #include "upload.h"
-#include "auth.h"
 #include "common/cleanup.h"
 #include "common/sigv4.h"
-#include "local/app.h"
-#include "request.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -15,41 +12,11 @@
 
 #define CHUNK_BYTES_MAX (INT64_C(5) << 30)
 
-/* What signed chunks need to be checked: key, scope, date and the seed signature, from the
- * Authorization header. */
-static bool chunks_prepare(struct upload *u, const struct request *r,
-                           const struct local_settings *set)
-{
-    struct sigv4_auth auth;
-    struct err err = ERR_INIT;
-    struct str header = request_header(r, "authorization");
-    struct str date = request_header(r, "x-amz-date");
-    if (!sigv4_parse_authorization(header, &auth, &err) || date.n >= sizeof u->date ||
-        auth.signature.n != 64) {
-        return false;
-    }
-    char secret[129];
-    if (!auth_secret(set, auth.key_id, secret)) {
-        return false;
-    }
-    AUTO_FREE char *start = xasprintf("AWS4%s", secret);
-    uint8_t k[32];
-    hash_hmac_sha256(start, strlen(start), auth.date.p, auth.date.n, k);
-    hash_hmac_sha256(k, sizeof k, auth.region.p, auth.region.n, k);
-    hash_hmac_sha256(k, sizeof k, auth.service.p, auth.service.n, k);
-    hash_hmac_sha256(k, sizeof k, "aws4_request", 12, u->key);
-    (void)snprintf(u->date, sizeof u->date, STR_FMT, STR_ARG(date));
-    (void)snprintf(u->scope, sizeof u->scope, STR_FMT "/" STR_FMT "/" STR_FMT "/aws4_request",
-                   STR_ARG(auth.date), STR_ARG(auth.region), STR_ARG(auth.service));
-    (void)snprintf(u->previous, sizeof u->previous, STR_FMT, STR_ARG(auth.signature));
-    return true;
-}
-
-struct upload *upload_new(const struct request *r, const struct local_settings *set)
+struct upload *upload_new(const char *root, usec_t arrival, struct str kind)
 {
     struct upload *u = xcalloc(1, sizeof *u);
-    (void)snprintf(u->tmp, sizeof u->tmp, "%s/s3/.tmp/put-%llx-XXXXXX", r->app->root,
-                   (unsigned long long)r->arrival);
+    (void)snprintf(u->tmp, sizeof u->tmp, "%s/s3/.tmp/put-%llx-XXXXXX", root,
+                   (unsigned long long)arrival);
     u->fd = mkostemp(u->tmp, O_CLOEXEC);
     if (u->fd < 0) {
         free(u);
@@ -59,12 +26,8 @@ struct upload *upload_new(const struct request *r, const struct local_settings *
     sha256_init(&u->sha);
     u->md5 = EVP_MD_CTX_new();
     ASSERT(u->md5 != NULL && EVP_DigestInit_ex(u->md5, EVP_md5(), NULL) == 1);
-    struct str kind = request_header(r, "x-amz-content-sha256");
     u->chunked = str_starts(kind, "STREAMING-");
     u->chunks_signed = str_starts(kind, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
-    if (u->chunks_signed && !chunks_prepare(u, r, set)) {
-        u->frame_failed = true;
-    }
     return u;
 }
 

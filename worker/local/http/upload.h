@@ -3,12 +3,10 @@
  * in memory. */
 #pragma once
 #include "common/hash.h"
+#include "common/units.h"
 #include <limits.h>
 
 #define UPLOAD_LINE_MAX 2048
-
-struct request;
-struct local_settings;
 
 enum chunk_state { CHUNK_HEAD, CHUNK_DATA, CHUNK_END, CHUNK_TRAILER, CHUNK_DONE };
 
@@ -40,9 +38,10 @@ struct upload {
     char trailer_value[128];
 };
 
-/* Prepare for r's body; the request's headers are known. NULL when the temporary file cannot be
- * created. */
-struct upload *upload_new(const struct request *r, const struct local_settings *set);
+/* Prepare for a body that arrives at `arrival` and is sent in the way that its x-amz-content-sha256
+ * header (absent: an empty view) names; its file is below root. Signed chunks also need
+ * auth_prepare_chunks. NULL when the temporary file cannot be created. */
+struct upload *upload_new(const char *root, usec_t arrival, struct str kind);
 void upload_free(struct upload *u);
 void upload_add(struct upload *u, const char *p, size_t n);
 /* The body is complete: compute the hashes. */

@@ -4,6 +4,7 @@
 #include "local/app.h"
 #include "s3_local.h"
 #include "s3_walk.h"
+#include "s3_write_local.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

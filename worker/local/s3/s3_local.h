@@ -30,15 +30,3 @@ void s3_multipart_list_uploads(struct request *r, const char *bucket);
 /* s3_list_local.c */
 void s3_list_objects(struct request *r, const char *bucket);
 void s3_list_buckets(struct request *r);
-
-/* Shared by the above. Check the body against the client's length, MD5 and checksums; false:
- * answered. */
-bool s3_body_ok(struct request *r);
-/* Content type and user metadata of the request into m. */
-void s3_meta_of_request(const struct request *r, struct s3_meta *m);
-/* Publish a finished file under the request's conditions (If-None-Match, If-Match); answers on
- * failure. */
-bool s3_publish(struct request *r, const char *bucket, const char *key, const char *tmp,
-                const struct s3_meta *m);
-/* Answer an error of a store function. */
-void s3_reply_err(struct request *r, const struct err *err);

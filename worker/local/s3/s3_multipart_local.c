@@ -6,6 +6,7 @@
 #include "local/http/upload.h"
 #include "local/jobs/files.h"
 #include "s3_local.h"
+#include "s3_write_local.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -279,6 +279,27 @@ void sagemaker_stop(struct request *r)
     r->reply.content_type = "application/x-amz-json-1.1";
 }
 
+/* UpdateTrainingJob with a ResourceConfig that has passed the checks. */
+static void pool_update(struct request *r, struct local_job *job, int64_t keep_s)
+{
+    struct err err = ERR_INIT;
+    char arn[SAGEMAKER_ARN_MAX];
+    if (job->pool.status != POOL_AVAILABLE) {
+        reply_error(r, 400, "ValidationException",
+                    "The request was rejected because the training job has no warm pool in status "
+                    "Available");
+        return;
+    }
+    if (!warm_keep_for(r->app, job, keep_s, &err)) {
+        reply_error(r, 500, "InternalFailure", "%s", err.message);
+        return;
+    }
+    r->reply.sync = true;
+    sagemaker_arn(r->app, job->name, arn);
+    reply_json(r, json_pack("{s:s}", "TrainingJobArn", arn));
+    job_clock_wake(r->app);
+}
+
 void sagemaker_update(struct request *r)
 {
     const json_t *res = json_object_get(r->input, "ResourceConfig");
@@ -298,7 +319,7 @@ void sagemaker_update(struct request *r)
         return;
     }
     if (res != NULL) {
-        warm_update(r, job, json_integer_value(keep));
+        pool_update(r, job, json_integer_value(keep));
         return;
     }
     if (job_has_ended(job)) {

@@ -2,7 +2,6 @@
 #include "warm.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "job_clock.h"
 #include "local/app.h"
 #include "local/jobs/files.h"
 #include "sagemaker_local.h"
@@ -230,19 +229,11 @@ json_t *warm_status(const struct local_job *job, usec_t at)
     return o;
 }
 
-void warm_update(struct request *r, struct local_job *job, int64_t keep_s)
+bool warm_keep_for(struct app *app, struct local_job *job, int64_t keep_s, struct err *err)
 {
-    struct app *app = r->app;
     struct pool *p = &job->pool;
-    struct err err = ERR_INIT;
     usec_t now = clock_wall_us();
-    char arn[SAGEMAKER_ARN_MAX];
-    if (p->status != POOL_AVAILABLE) {
-        reply_error(r, 400, "ValidationException",
-                    "The request was rejected because the training job has no warm pool in status "
-                    "Available");
-        return;
-    }
+    ASSERT(p->status == POOL_AVAILABLE);
     p->keep_s = keep_s;
     p->until = MIN(p->since + keep_s * USEC_PER_SEC,
                    MAX(p->since, p->cluster_since + app->set.cluster_life_us));
@@ -250,12 +241,5 @@ void warm_update(struct request *r, struct local_job *job, int64_t keep_s)
     if (p->until <= now) {
         pool_close(app, job, POOL_TERMINATED, now);
     }
-    if (!journal_write_job(&app->state, job, &err)) {
-        reply_error(r, 500, "InternalFailure", "%s", err.message);
-        return;
-    }
-    r->reply.sync = true;
-    sagemaker_arn(app, job->name, arn);
-    reply_json(r, json_pack("{s:s}", "TrainingJobArn", arn));
-    job_clock_wake(app);
+    return journal_write_job(&app->state, job, err);
 }

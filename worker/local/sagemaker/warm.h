@@ -13,7 +13,6 @@
 
 struct app;
 struct local_job;
-struct request;
 
 /* The longest keep-alive a request may ask for, seconds. */
 int64_t warm_keep_max_s(const struct app *app);
@@ -32,5 +31,7 @@ void warm_keep(const struct app *app, struct local_job *job, usec_t now);
 void warm_expire(struct app *app, usec_t now);
 /* WarmPoolStatus as seen at an instant; NULL when there is nothing to show. */
 json_t *warm_status(const struct local_job *job, usec_t at);
-/* UpdateTrainingJob with a ResourceConfig that has passed the checks; answers. */
-void warm_update(struct request *r, struct local_job *job, int64_t keep_s);
+/* Set the keep-alive of `job`'s pool, which is Available, counted from the end of the job. The pool
+ * ends now when that is over. The caller wakes the job clock. Errors: the journal's. */
+bool warm_keep_for(struct app *app, struct local_job *job, int64_t keep_s,
+                   struct err *err) MUST_CHECK;
