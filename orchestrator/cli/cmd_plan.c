@@ -45,7 +45,7 @@ int cmd_plan(struct cli *cli)
 {
     const char *what = cli->args[0];
     if (strcmp(what, "-") == 0 || access(what, F_OK) == 0 || strchr(what, '.') != NULL) {
-        cli->opt.dry_run = true;
+        cli->opt.dry_run = cli->opt.again = true; /* of the file alone */
         return cmd_submit(cli);
     }
     return plan_campaign(cli);

@@ -9,10 +9,42 @@
 #include "table.h"
 #include <stdio.h>
 
+/* A campaign of this name is live: which one, and the keys in which its file differs. */
+static int refused_live(const struct cli *cli, const struct client_reply *r)
+{
+    AUTO_FREE char *detail = text_clean(jstr(r->json, "detail"));
+    size_t i;
+    json_t *e;
+    if (cli->out == OUT_JSON) {
+        print_json(cli, r->json);
+    }
+    say("error: %s", detail);
+    json_array_foreach(json_object_get(r->json, "errors"), i, e)
+    {
+        AUTO_FREE char *pointer = text_clean(jstr(e, "pointer"));
+        AUTO_FREE char *message = text_clean(jstr(e, "message"));
+        say("  %s: %s", pointer, message);
+    }
+    int64_t more = jint(r->json, "errors_dropped");
+    if (more > 0) {
+        say("  ... and %lld more", (long long)more);
+    }
+    say("  next: drover get %s shows it; --again submits a second one", jstr(r->json, "campaign"));
+    return EXIT_CONFLICT;
+}
+
+static bool is_live(const struct client_reply *r)
+{
+    return strcmp(jstr(r->json, "code"), err_code_name(ERR_LIVE_NAME)) == 0;
+}
+
 static int refused(const struct cli *cli, const struct campaign_file *f,
                    const struct client_reply *r)
 {
     const json_t *errors = json_object_get(r->json, "errors");
+    if (is_live(r)) {
+        return refused_live(cli, r);
+    }
     if (!json_is_array(errors) || json_array_size(errors) == 0) {
         return client_explain(cli, r);
     }
@@ -39,13 +71,17 @@ static bool send(struct cli *cli, const struct campaign_file *f, bool dry_run, c
 {
     size_t n = strlen(f->name);
     bool json = n > 5 && strcmp(f->name + n - 5, ".json") == 0;
-    AUTO_BUF struct buf what_if = BUF_INIT(4096);
-    if (cli->opt.what_if != NULL) {
-        buf_add_cstr(&what_if, "&what_if=");
-        str_url_encode(&what_if, str_of(cli->opt.what_if), false);
+    AUTO_BUF struct buf query = BUF_INIT(4096);
+    /* With a key of one's own the campaign of this name may be the one that the key made. */
+    bool refuse = !cli->opt.again && !(dry_run && cli->opt.key != NULL);
+    buf_add_cstr(&query, refuse ? "&live_name=refuse" : "");
+    buf_add_cstr(&query, dry_run ? "&dry_run=true" : "");
+    if (dry_run && cli->opt.what_if != NULL) {
+        buf_add_cstr(&query, "&what_if=");
+        str_url_encode(&query, str_of(cli->opt.what_if), false);
     }
-    AUTO_FREE char *path = xasprintf("/v1/campaigns%s%s", dry_run ? "?dry_run=true" : "",
-                                     dry_run ? buf_cstr(&what_if) : "");
+    AUTO_FREE char *path =
+        xasprintf("/v1/campaigns%s%s", query.n > 0 ? "?" : "", query.n > 0 ? query.p + 1 : "");
     const struct client_call call = {.method = "POST",
                                      .path = path,
                                      .body = buf_str(&f->text),
@@ -53,7 +89,7 @@ static bool send(struct cli *cli, const struct campaign_file *f, bool dry_run, c
                                      .key = dry_run ? NULL : key};
     struct err err = ERR_INIT;
     if (client_try(cli, &call, ret, &err) &&
-        json_array_size(json_object_get(ret->json, "errors")) > 0) {
+        (is_live(ret) || json_array_size(json_object_get(ret->json, "errors")) > 0)) {
         *ret_exit = refused(cli, f, ret); /* faults are printed here, other errors by client_call */
         return false;
     }
@@ -224,6 +260,6 @@ int cmd_submit(struct cli *cli)
 
 int cmd_validate(struct cli *cli)
 {
-    cli->opt.dry_run = true;
+    cli->opt.dry_run = cli->opt.again = true; /* of the file alone */
     return cmd_submit(cli);
 }

@@ -14,6 +14,8 @@ export class Problem extends Error {
     this.status = status;
     this.requestId = body.request_id;
     this.errors = body.errors || [];
+    this.code = body.code;
+    this.campaign = body.campaign; // the one in the way
   }
 }
 

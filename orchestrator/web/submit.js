@@ -29,6 +29,12 @@ function Faults({ problem }) {
     ${problem.errors.length > 0 && html`<ul>${problem.errors.map((f) => html`<li>${f.line ? html`<code>${f.line}:${f.column}</code> ` : ''}${f.message}${f.hint ? html` <span class="muted">→ ${f.hint}</span>` : ''}</li>`)}</ul>`}</div>`;
 }
 
+// A campaign of this name is live: which one, and the keys in which its file differs.
+function Live({ problem }) {
+  return html`<div class="problem" role="alert"><p>${problem.message}. <a href=${`/c/${problem.campaign.replace('c-', '')}`}>Open ${problem.campaign}</a></p>
+    ${problem.errors.length > 0 && html`<ul id="differs">${problem.errors.map((f) => html`<li><code>${f.pointer}</code> ${f.message}</li>`)}</ul>`}</div>`;
+}
+
 export function Submit({ onClose, onDone }) {
   const ref = useRef(null);
   const key = useRef(newKey());
@@ -36,6 +42,7 @@ export function Submit({ onClose, onDone }) {
   const [plan, setPlan] = useState(null);
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
+  const live = problem?.code === 'live_name'; // a second press submits another one of this name
   useEffect(() => { ref.current.showModal(); }, []);
   useEffect(() => {
     setPlan(null);
@@ -50,7 +57,7 @@ export function Submit({ onClose, onDone }) {
   const go = async () => {
     setBusy(true);
     try {
-      onDone((await postYaml('/campaigns', text, key.current)).id);
+      onDone((await postYaml(`/campaigns${live ? '' : '?live_name=refuse'}`, text, key.current)).id);
     } catch (e) {
       setProblem(e);
       setBusy(false);
@@ -62,9 +69,9 @@ export function Submit({ onClose, onDone }) {
     <label>Campaign file, pasted, dropped here or chosen
       <textarea id="spec" rows="16" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)} placeholder="version: 1"></textarea></label>
     <label class="file"><input type="file" accept=".yaml,.yml,.json" onChange=${(e) => file(e.target.files[0])} aria-label="choose a campaign file"/></label>
-    <div class="preview" aria-live="polite">${
+    <div class="preview" aria-live="polite">${live && html`<${Live} problem=${problem}/>`}${plan && problem && !live && html`<${Faults} problem=${problem}/>`}${
       plan ? html`<${Plan} plan=${plan}/>` : problem ? html`<${Faults} problem=${problem}/>` : html`<p class="muted">${text.trim() ? 'planning …' : 'What it will do and may cost is shown here before anything starts.'}</p>`}</div>
-    <div class="row"><button class="primary" id="submit" disabled=${!plan || busy} onClick=${go}>Submit</button>
+    <div class="row"><button class="primary" id="submit" disabled=${!plan || busy} onClick=${go}>${live ? 'Submit a second one' : 'Submit'}</button>
       <button onClick=${() => ref.current.close()}>Back</button></div>
   </dialog>`;
 }

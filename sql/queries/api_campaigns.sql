@@ -145,6 +145,14 @@ WHERE id = $1;
 -- $1 name text
 INSERT INTO project (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id;
 
+-- The newest campaign of a name that has not ended, with its file. Relies on project(name) and campaign_run_live.
+-- name: api_campaign_live
+-- $1 project text, $2 name text
+SELECT c.id, r.state, c.spec_text FROM campaign c
+JOIN campaign_run r ON r.campaign_id = c.id AND r.state NOT IN ('succeeded', 'failed', 'cancelled')
+JOIN project p ON p.id = c.project_id
+WHERE p.name = $1 AND c.name = $2 ORDER BY c.id DESC LIMIT 1;
+
 -- name: api_campaign_insert
 -- $1 project bigint, $2 name text, $3 text as sent text, $4 spec jsonb, $5 priority integer, $6 parts_limit bigint,
 -- $7 created_by text, $8 weight bigint, $9 nonce text

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "core/leader/operations.h"
 #include "guidance.h"
+#include "live_name.h"
 #include "store/api/campaigns.h"
 #include "store/api/page.h"
 #include "store/api/part_load.h"
@@ -31,7 +32,7 @@ static bool dry_run_post(struct api_req *r, struct err *err)
 {
     CLEANUP(submit_done)
     struct submit s = {0};
-    if (!submit_prepare(r, &s, err)) {
+    if (!submit_prepare(r, &s, err) || !live_name_check(r, s.spec, err)) {
         return false;
     }
     AUTO_BUF struct buf plan = BUF_INIT(API_ANSWER_MAX);
@@ -42,8 +43,8 @@ static bool submit_commit(struct api_req *r, struct submit *s, struct keyed *k, 
 {
     AUTO_TX struct store *tx = r->db; /* rolled back unless committed */
     int64_t id;
-    if (!tx_begin(tx, TX_WRITE, err) || !apidb_bulk(tx, err) || !submit_write(r, s, &id, err) ||
-        !campaign_answer(r, id, 201, err)) {
+    if (!tx_begin(tx, TX_WRITE, err) || !apidb_bulk(tx, err) || !live_name_check(r, s->spec, err) ||
+        !submit_write(r, s, &id, err) || !campaign_answer(r, id, 201, err)) {
         return false;
     }
     const char *location = arena_printf(&r->arena, "/v1/campaigns/c-%lld", (long long)id);

@@ -140,6 +140,10 @@ static void problem(struct api_req *r, int status, const char *code, const char 
     json_out_str(&w, "instance", str_is_utf8(str_of(r->path)) ? r->path : "");
     json_out_str(&w, "request_id", r->request_id);
     json_out_bool(&w, "retryable", retryable);
+    if (r->other_campaign > 0) {
+        json_out_str(&w, "campaign",
+                     arena_printf(&r->arena, "c-%lld", (long long)r->other_campaign));
+    }
     if (r->faults != NULL && r->faults->n > 0) {
         problem_faults(&w, r->faults);
     }

@@ -71,6 +71,7 @@ struct api_req {
     int headers_n;
     struct MHD_Response *stream; /* used instead of out and fixed */
     struct faults *faults;       /* in the arena; non-NULL once a body was checked */
+    int64_t other_campaign;      /* of a problem: the one in the way; 0: none */
 };
 
 /* For handlers. Strings are borrowed and live as long as the request. */

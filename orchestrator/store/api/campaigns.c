@@ -3,6 +3,10 @@
 #include "names.h"
 #include "queries.h"
 #include "store/pg/query.h"
+#include "store/pg/tx.h"
+#include <stdio.h>
+
+#define APIDB_SPEC_MAX (4 * 1024 * 1024) /* bytes of a campaign file */
 
 static bool cap_put(struct store *s, const char *level, int64_t ref, musd_t limit, musd_t per_task,
                     const char *at_limit, struct err *err)
@@ -71,6 +75,29 @@ bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int6
         return false;
     }
     *ret_id = id;
+    return true;
+}
+
+bool apidb_campaign_live(struct store *s, const char *project, const char *name,
+                         struct apidb_live *ret, struct err *err)
+{
+    int64_t ignored;
+    if (tx_open(s) && !project_take(s, project, &ignored, err)) {
+        return false;
+    }
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_text(&p, project);
+    param_text(&p, name);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_CAMPAIGN_LIVE), &p, &res, err)) {
+        return false;
+    }
+    *ret = (struct apidb_live){.spec_text = BUF_INIT(APIDB_SPEC_MAX)};
+    if (row_count(res) > 0) {
+        ret->id = row_i64(res, 0, 0);
+        (void)snprintf(ret->state, sizeof ret->state, "%s", row_text(res, 0, 1));
+        buf_add_cstr(&ret->spec_text, row_text(res, 0, 2));
+    }
     return true;
 }
 

@@ -23,6 +23,15 @@ struct apidb_campaign {
 /* Insert a campaign and its cap inside the caller's transaction. */
 bool apidb_campaign_insert(struct store *s, const struct apidb_campaign *c, int64_t *ret_id,
                            struct err *err) MUST_CHECK;
+struct apidb_live {
+    int64_t id; /* 0: none is live */
+    char state[16];
+    struct buf spec_text; /* as submitted; the caller calls buf_done */
+};
+/* The newest campaign of this project and name that has not ended. Inside a transaction it locks
+ * the project's row as a submit does, so that nobody else submits there until the end. */
+bool apidb_campaign_live(struct store *s, const char *project, const char *name,
+                         struct apidb_live *ret, struct err *err) MUST_CHECK;
 struct apidb_stage {
     int64_t campaign_id;
     int seq;

@@ -151,6 +151,38 @@ def check_key_in_use(t, a):
     t.eq(a.sql("SELECT count(*) FROM campaign WHERE name = 'slow'"), "1", "and one campaign was made")
 
 
+def check_live_name(t, a):
+    """?live_name=refuse: a name whose campaign has not ended is refused with its id and the keys that differ."""
+    def send(text, query="live_name=refuse", **kw):
+        return a.post("/v1/campaigns?" + query, text, YAML, **kw)[:2]
+    top = "vars: {secret: one}\nlimits: {parts: 4}"
+    text = spec("twice", "{from: api}", top=top, extra="    environment: {KEY: one}")
+    s, first = send(text)
+    t.ok(s == 201, "a new name is taken", first)
+    s, b = send(text)
+    t.ok((s, b["code"], b["campaign"], b["retryable"]) == (409, "live_name", first["id"], False) and "errors" not in b and first["id"] in b["detail"], "a live one is refused with the other's id", b)
+    other = spec("twice", "{from: api}", top="vars: {secret: two}\nbudget: 9 USD", extra="    environment: {KEY: two}").replace("max_runtime: 1h", "max_runtime: 2h")
+    want = [("vars.secret", "one -> two", 3), ("budget", "(none) -> 9 USD", 4), ("stages.download.max_runtime", "1h -> 2h", 10), ("stages.download.environment.KEY", "one -> two", 12), ("limits.parts", "4 -> (none)", None)]
+    got = lambda b: [(e["pointer"], e["message"], e.get("line")) for e in b["errors"]]  # noqa: E731
+    s, b = send(other)
+    t.eq((s, got(b)), (409, want), "and with every key that differs")
+    operator = a.post("/v1/tokens", {"role": "operator"})[1]["token"]
+    t.eq([m for _, m, _ in got(send(other, token=operator)[1])], ["changed", "(none) -> 9 USD", "1h -> 2h", "changed", "4 -> (none)"], "values of vars and environment are for admins")
+    t.eq([send(text, q)[0] for q in ("dry_run=true&live_name=refuse", "dry_run=true", "live_name=maybe")], [409, 200, 400], "a plan is refused, too, when it asks so; another value is not known")
+    t.eq(send(spec("twice", "{from: api}", top="project: other"))[0], 201, "another project is another name")
+    key = {**YAML, "Idempotency-Key": str(uuid.uuid4())}
+    made = [a.call("POST", "/v1/campaigns" + q, text, key)[:2] for q in ("", "?live_name=refuse")]
+    t.ok(made[0][0] == 201 and made[1] == made[0], "without the parameter a second one is made; its key gets it again", made)
+    a.sql("UPDATE campaign_run SET state = 'cancelled' WHERE campaign_id IN (SELECT id FROM campaign WHERE name = 'twice')")
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(send(text)[0])) for _ in range(6)]
+    for x in threads:
+        x.start()
+    for x in threads:
+        x.join()
+    t.eq(sorted(answers), [201] + 5 * [409], "when all have ended, one of six at once is taken")
+
+
 def check_faults(t, a):
     s, b, _ = a.submit(EIGHT)
     e = b["errors"]
@@ -515,6 +547,7 @@ def run(t, pg):
     check_headers(t, a)
     check_guidance(t, a)
     check_hostile(t, a)
+    check_live_name(t, a)
     check_house(t, a)
     s5 = a.sql("SELECT 1") and a.raw("GET", "/metrics")[1].decode()
     n = int(re.search(r"droverd_http_server_errors_total (\d+)", s5).group(1))

@@ -19,7 +19,7 @@ VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/comman
 SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", "c-1"), ("parts", "c-1", "--state", "failed"), ("failures", "c-1"), ("failures", "c-2"),
          ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
          ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),
-         ("validate", "deploy/examples/lightning-scaling.yaml"))
+         ("validate", "deploy/examples/lightning-scaling.yaml"), ("submit", "again.yaml"))
 LONG = "AccessDenied: User arn:aws:sts::111122223333:assumed-role/drover-worker/SageMaker is not authorized to perform s3:GetObject on the key"
 
 
@@ -45,6 +45,8 @@ def fill(a):
     a.objects("data", [f"meta/part-{i:05d}.snappy.parquet" for i in range(12)])
     a.objects("data", ["more/part-0.parquet"])
     assert a.submit(spec(top="budget: 900 USD"))[0] == 201
+    with open(a.dir + "/again.yaml", "w") as f:
+        f.write(spec(top="budget: 1200 USD", extra="    volume_gb: 450"))
     assert a.submit(spec(name="second-one", fan_out='{from: "s3://data/more/*.parquet"}'))[0] == 201
     leader_takes(a, 1)
     leader_fails(a, 1, [3, 5], 7)
@@ -66,7 +68,7 @@ def transcript(t, a):
     for columns, env, what in ((80, {"LC_ALL": "C.UTF-8"}, "80 columns"), (160, {"LC_ALL": "C.UTF-8"}, "160 columns"), (80, {"LC_ALL": "C", "NO_COLOR": "1"}, "80 columns, no UTF-8, NO_COLOR")):
         wide = []
         for args in SHOWN:
-            text, status = screen(a, columns, env, *[f"{TOP}/{x}" if x.endswith(".yaml") else x for x in args])
+            text, status = screen(a, columns, env, *[f"{a.dir if x == 'again.yaml' else TOP}/{x}" if x.endswith(".yaml") else x for x in args])
             bare = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
             wide += [(args, x) for x in bare.splitlines() if len(x) > columns]
             if "NO_COLOR" in env:
