@@ -18,6 +18,7 @@
 #define API_ANSWER_MAX      (64 * 1024 * 1024)
 #define API_PARAMS_MAX      3
 #define API_TOKEN_ID_MAX    32
+#define API_REQUEST_ID_MAX  64
 #define API_PROJECTS_TEXT   640
 
 enum api_role { API_PUBLIC, API_VIEWER, API_OPERATOR, API_ADMIN };
@@ -45,7 +46,7 @@ struct api_req {
     char *path;                /* as sent, without the query */
     const struct route *route; /* NULL: an asset, or no such path */
     struct str params[API_PARAMS_MAX];
-    char request_id[33];
+    char request_id[API_REQUEST_ID_MAX + 1];
     char peer[64];
     bool loopback;
     int64_t begun_us; /* monotonic */

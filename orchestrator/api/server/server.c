@@ -64,6 +64,21 @@ static void req_peer(struct api_req *r)
     proxies_client(r->api->proxies, info->client_addr, buf_cstr(&forwarded), r->peer, &r->loopback);
 }
 
+/* The client's own X-Request-Id when it is a word, else a random one. */
+static void req_identify(struct api_req *r)
+{
+    static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    const char *given = req_header(r, "X-Request-Id");
+    size_t n = given != NULL ? strlen(given) : 0;
+    if (n > 0 && n <= API_REQUEST_ID_MAX && strspn(given, word) == n) {
+        memcpy(r->request_id, given, n + 1);
+        return;
+    }
+    uint8_t id[16];
+    rng_secret(id, sizeof id);
+    str_hex(id, sizeof id, r->request_id);
+}
+
 static struct api_req *req_new(struct api *a, struct MHD_Connection *conn, const char *url,
                                const char *method)
 {
@@ -80,9 +95,7 @@ static struct api_req *req_new(struct api *a, struct MHD_Connection *conn, const
     buf_init(&r->body, API_BODY_MAX);
     buf_init(&r->out, API_ANSWER_MAX);
     arena_init(&r->arena, ARENA_MAX);
-    uint8_t id[16];
-    rng_secret(id, sizeof id);
-    str_hex(id, sizeof id, r->request_id);
+    req_identify(r);
     req_peer(r);
     return r;
 }
@@ -163,6 +176,17 @@ static const char *const security_headers[][2] = {
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
+/* The access log. Probes and the dashboard's files are asked for all the time: debug. The query is
+ * left out, it may hold what people typed. */
+static void req_log(const struct api_req *r)
+{
+    bool quiet = r->route == NULL ? r->fixed != NULL : (r->route->flags & ROUTE_PROBE) != 0;
+    log_event(quiet ? LOG_DEBUG : LOG_INFO, "request_answered", LF_S("request_id", r->request_id),
+              LF_S("who", r->who.token_id), LF_S("method", r->method),
+              LF_S("route", r->route != NULL ? r->route->pattern : ""), LF_I("status", r->status),
+              LF_I("took_us", clock_mono_us() - r->begun_us));
+}
+
 static enum MHD_Result req_queue(struct api_req *r)
 {
     struct MHD_Response *resp = req_response(r);
@@ -189,6 +213,7 @@ static enum MHD_Result req_queue(struct api_req *r)
     metric_add(METRIC_HTTP_REQUESTS, 1);
     metric_add(METRIC_HTTP_4XX, r->status >= 400 && r->status < 500);
     metric_add(METRIC_HTTP_5XX, r->status >= 500);
+    req_log(r);
     return ok;
 }
 
@@ -233,11 +258,25 @@ static bool req_check_query(struct api_req *r, struct err *err)
     return true;
 }
 
+/* Bodies are read as they are; RFC 7694 says how to tell. */
+static bool req_check_encoding(struct api_req *r, struct err *err)
+{
+    const char *encoding = req_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    if (encoding == NULL || body_is_empty(r) || strcasecmp(encoding, "identity") == 0) {
+        return true;
+    }
+    reply_header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING, "identity");
+    return err_set(err, ERR_MEDIA_TYPE,
+                   "Content-Encoding '%.32s' is not read here; send the body uncompressed",
+                   encoding);
+}
+
 /* Called by handler threads and for inline routes. In phase CHECKING only the token is checked. */
 static void req_run(struct api_req *r)
 {
     struct err err = ERR_INIT;
     bool ok = r->route->role == API_PUBLIC || r->checked || auth_check(r->api->auth, r, &err);
+    ok = ok && (r->checked || req_check_encoding(r, &err));
     if (ok && r->phase == REQ_CHECKING) {
         r->checked = true;
         r->phase = REQ_CHECKED;

@@ -151,6 +151,49 @@ def check_key_in_use(t, a):
     t.eq(a.sql("SELECT count(*) FROM campaign WHERE name = 'slow'"), "1", "and one campaign was made")
 
 
+def logged(a, request_id):
+    """The access log's lines of a request."""
+    with open(a.dir + "/log", encoding="utf-8") as f:
+        lines = [json.loads(x) for x in f if '"event":"request_answered"' in x]
+    return [x for x in lines if x["request_id"] == request_id]
+
+
+def check_request_id(t, a):
+    """Taken when it is a word of at most 64 characters, else made; in every answer, problem, audit row and log line."""
+    cases = (("GET", "/v1/campaigns", True, 200), ("GET", "/v1/campaigns", False, 401), ("GET", "/v1/campaigns/c-99999", True, 404), ("DELETE", "/v1/campaigns", True, 405),
+             ("GET", "/v1/nothing", True, 404), ("GET", "/icon.svg", False, 200), ("GET", "/livez", False, 200), ("GET", "/v1/campaigns?x=1", True, 400))
+    wrong = []
+    for i, (method, path, token, status) in enumerate(cases):
+        rid = f"Mine_{i}.a-Z"
+        s, body, h = a.raw(method, path, headers={"X-Request-Id": rid}, token=token)
+        if (s, h.get("x-request-id")) != (status, rid) or (s >= 400 and json.loads(body)["request_id"] != rid):
+            wrong.append((path, s, h, body[:200]))
+    t.ok(not wrong, "a request id is returned on every answer and in every problem", wrong)
+    made = {a.raw("GET", "/v1/session", headers={"X-Request-Id": x} if x is not None else None)[2]["x-request-id"] for x in (None, "", "a b", "x" * 65, 'a"b', "a/b", "\xe9")}
+    t.ok(len(made) == 7 and all(re.fullmatch("[0-9a-f]{32}", x) for x in made), "one that is no word of 64 characters is replaced by a random one", made)
+    t.eq(a.raw("GET", "/v1/session", headers={"X-Request-Id": "x" * 64})[2]["x-request-id"], "x" * 64, "64 characters are taken")
+    rid = str(uuid.uuid4())
+    cid = a.get("/v1/campaigns?page_size=1")[1]["campaigns"][0]["id"]
+    a.sql(f"UPDATE campaign_run SET state = 'paused' WHERE campaign_id = {cid[2:]}; UPDATE campaign SET wanted = 'pause' WHERE id = {cid[2:]}")
+    a.call("POST", f"/v1/campaigns/{cid}:resume", {}, {"X-Request-Id": rid})
+    t.eq(a.sql(f"SELECT action FROM audit WHERE request_id = '{rid}'"), "campaign.resume", "the audit has it")
+    line = wait_for(lambda: logged(a, rid))[0]
+    t.eq({k: line[k] for k in ("level", "who", "method", "route", "status")},
+         {"level": "info", "who": a.token.split(".")[0], "method": "POST", "route": "/v1/campaigns/{c}:resume", "status": 202}, "the access log says who asked for what and what was answered")
+    t.ok(0 < line["took_us"] < 60e6, "and how long it took", line)
+    t.eq([(x["who"], x["status"]) for i in (1, 7) for x in logged(a, f"Mine_{i}.a-Z")], [("", 401), (a.token.split(".")[0], 400)], "of refused requests as well")
+    t.eq([logged(a, f"Mine_{i}.a-Z") for i in (5, 6)], [[], []], "probes and files are left out")
+
+
+def check_encoding(t, a):
+    path = f"/v1/campaigns/{a.get('/v1/campaigns?page_size=1')[1]['campaigns'][0]['id']}:resume"
+    t.eq(a.call("POST", path, b"{}", {"Content-Encoding": "gzip"}, token=False)[0], 401, "a compressed body without a token: 401")
+    t.eq(a.call("POST", path, b"{}", {"Content-Encoding": "identity"})[0], 202, "identity is read")
+    for method, path, body in (("POST", "/v1/campaigns", b"x"), ("POST", "/v1/login", b"x"), ("POST", path, b"{}")):
+        s, b, h = a.call(method, path, body, {"Content-Encoding": "gzip"})
+        t.ok((s, b["code"], h.get("accept-encoding")) == (415, "media_type", "identity"), f"{path} in gzip: 415, which says what is read", (s, b, h))
+
+
 def check_live_name(t, a):
     """?live_name=refuse: a name whose campaign has not ended is refused with its id and the keys that differ."""
     def send(text, query="live_name=refuse", **kw):
@@ -166,7 +209,7 @@ def check_live_name(t, a):
     got = lambda b: [(e["pointer"], e["message"], e.get("line")) for e in b["errors"]]  # noqa: E731
     s, b = send(other)
     t.eq((s, got(b)), (409, want), "and with every key that differs")
-    operator = a.post("/v1/tokens", {"role": "operator"})[1]["token"]
+    operator = a.post("/v1/tokens", {"name": "second", "role": "operator"})[1]["token"]
     t.eq([m for _, m, _ in got(send(other, token=operator)[1])], ["changed", "(none) -> 9 USD", "1h -> 2h", "changed", "4 -> (none)"], "values of vars and environment are for admins")
     t.eq([send(text, q)[0] for q in ("dry_run=true&live_name=refuse", "dry_run=true", "live_name=maybe")], [409, 200, 400], "a plan is refused, too, when it asks so; another value is not known")
     t.eq(send(spec("twice", "{from: api}", top="project: other"))[0], 201, "another project is another name")
@@ -548,6 +591,8 @@ def run(t, pg):
     check_guidance(t, a)
     check_hostile(t, a)
     check_live_name(t, a)
+    check_request_id(t, a)
+    check_encoding(t, a)
     check_house(t, a)
     s5 = a.sql("SELECT 1") and a.raw("GET", "/metrics")[1].decode()
     n = int(re.search(r"droverd_http_server_errors_total (\d+)", s5).group(1))
