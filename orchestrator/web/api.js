@@ -5,6 +5,9 @@ const REPEATS = 4;
 const REPEAT_MS = 500;
 let csrf = null;
 let onOut = () => {};
+let heard = Date.now();
+// When droverd was last heard: an answer, or an event of the stream.
+export const heardAt = () => heard;
 // Sets the handler for a session that ends while the page is open.
 export const whenOut = (f) => { onOut = f; };
 
@@ -23,7 +26,9 @@ export class Problem extends Error {
 async function answer(path, init) {
   for (let left = init.headers['Idempotency-Key'] ? REPEATS : 0; ; left--) {
     try {
-      return await fetch(path, init);
+      const r = await fetch(path, init);
+      heard = Date.now();
+      return r;
     } catch {
       if (left === 0) throw new Problem(0, { detail: 'droverd does not answer' });
       await new Promise((r) => setTimeout(r, REPEAT_MS));
@@ -103,6 +108,7 @@ export function stream(path, onEvent, onState) {
     const s = new EventSource(`/v1${path}`);
     source = s;
     s.onopen = () => {
+      heard = Date.now();
       onState('live');
       if (opened) onEvent('resync', {});
       opened = true;
@@ -112,7 +118,7 @@ export function stream(path, onEvent, onState) {
       onEvent('lost', {}); // reading the data shows the user what is wrong
       if (s.readyState === EventSource.CLOSED && s === source) timer = setTimeout(open, REOPEN_MS);
     };
-    for (const kind of KINDS) s.addEventListener(kind, (e) => onEvent(kind, e.data ? JSON.parse(e.data) : {}));
+    for (const kind of KINDS) s.addEventListener(kind, (e) => { heard = Date.now(); onEvent(kind, e.data ? JSON.parse(e.data) : {}); });
   };
   const visibility = () => (document.hidden ? close() : open());
   document.addEventListener('visibilitychange', visibility);

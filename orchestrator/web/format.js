@@ -27,6 +27,9 @@ export function ago(iso, now = Date.now()) {
   return `${duration((now - Date.parse(iso)) / 1000)} ago`;
 }
 
+// 14:03:07, in the browser's time zone.
+export const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
+
 // Glyph and word together: colour is never the only sign.
 export const glyph = {
   waiting: '·', active: '▶', held: '‖', done: '✓', failed: '✗', skipped: '⤼', cancelled: '⊘',

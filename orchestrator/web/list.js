@@ -4,7 +4,7 @@ import { html } from './html.js';
 import { get } from './api.js';
 import { Submit } from './submit.js';
 import { useLive } from './live.js';
-import { Ago, Bar, State } from './show.js';
+import { Ago, Bar, Command, State } from './show.js';
 import { count, percent, usd } from './format.js';
 
 const PAGE = 50;
@@ -22,6 +22,15 @@ function Campaigns({ campaigns }) {
       <td data-label="Spent" class="num">${usd(c.budget.spent_micro_usd)}</td>
       <td data-label="Budget" class="num">${usd(c.budget.limit_micro_usd)}</td>
       <td data-label="Submitted" class="num"><${Ago} at=${c.created_at}/></td></tr>`)}</tbody></table>`;
+}
+
+// Nothing was ever submitted: what to do next.
+function First() {
+  return html`<div id="first"><h2>No campaign yet</h2>
+    <p>A campaign is one file: its input, its jobs, their instance types and limits. Press New campaign and paste it, or use a shell:</p>
+    <ol class="steps"><li>Check the file and see its plan and cost; nothing starts. <${Command} text="drover validate campaign.yaml"/></li>
+      <li>Submit it. <${Command} text="drover submit campaign.yaml"/></li>
+      <li>Follow it here, or in the shell. <${Command} text="drover watch"/></li></ol></div>`;
 }
 
 function Slots({ quotas }) {
@@ -54,7 +63,7 @@ export function List({ setLive, go }) {
     ${data && data.strays > 0 && html`<p class="bad" id="strays">${count(data.strays)} jobs run without an attempt and cost money:
       ${' '}<code>drover strays</code> shows and stops them</p>`}
     ${data && html`<section class="card wide">
-      ${data.campaigns.length === 0 ? html`<p>No campaign yet. Press New campaign, or submit one from a shell:</p><pre class="log">drover submit campaign.yaml</pre>`
+      ${data.campaigns.length === 0 ? html`<${First}/>`
         : html`<${Campaigns} campaigns=${data.campaigns}/>`}
       ${(token || data.next_page_token) && html`<p class="row"><button disabled=${!token} onClick=${() => setToken('')}>Newest</button>
         <button disabled=${!data.next_page_token} onClick=${() => setToken(data.next_page_token)}>Older</button></p>`}

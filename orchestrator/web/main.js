@@ -1,10 +1,11 @@
 // The dashboard: login, then one page per address: / lists campaigns, /c/7 is campaign c-7, /c/7/parts its parts. droverd knows these
-// (is_page in assets.c) and answers 404 to any other.
+// (is_page in assets.c); any other is this page with status 404.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
-import { login, logout, resume, whenOut } from './api.js';
+import { heardAt, login, logout, resume, whenOut } from './api.js';
 import { Campaign } from './campaign.js';
+import { clock } from './format.js';
 import { List } from './list.js';
 import { Parts } from './parts.js';
 
@@ -51,10 +52,37 @@ const inside = (go) => (e) => {
   go(a.getAttribute('href'));
 };
 
+const SILENT_MS = 20000; // the poll asks every 10 s
+const SILENT_LOOK_MS = 1000;
+
+// True while droverd has not been heard for SILENT_MS, also when its connections stay open.
+function useSilent() {
+  const [silent, setSilent] = useState(false);
+  useEffect(() => {
+    const timer = setInterval(() => setSilent(Date.now() - heardAt() > SILENT_MS), SILENT_LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return silent;
+}
+
+function Chip({ live }) {
+  const silent = useSilent();
+  const good = live === 'live' && !silent;
+  return html`<span class=${`chip ${good ? 'live' : 'stale'}`} id="live" role="status">${good ? '● live' : `○ stale · as of ${clock(heardAt())}`}</span>`;
+}
+
+function Lost({ path }) {
+  useEffect(() => { document.title = 'not found · drover'; }, []);
+  return html`<main id="lost"><h1>Nothing is here</h1>
+    <p>No page has the address <code>${path}</code>. A campaign is at <code>/c/7</code>, its parts are at <code>/c/7/parts</code>.</p>
+    <p class="row"><a class="button" href="/">All campaigns</a></p></main>`;
+}
+
 function Shell({ onOut }) {
   const [path, go] = usePath();
   const [live, setLive] = useState('stale');
   const m = /^\/c\/(?:c-)?(\d+)(\/parts)?$/.exec(path);
+  const lost = !m && path !== '/';
   const out = async () => {
     await logout().catch(() => {});
     onOut();
@@ -62,10 +90,12 @@ function Shell({ onOut }) {
   return html`<div onClick=${inside(go)}>
     <header class="top"><div>
       <a class="brand" href="/"><img src="/icon.svg" alt="" width="20" height="20"/> drover</a>
-      <span class=${`chip ${live}`} id="live" role="status">${live === 'live' ? '● live' : '○ stale · retrying'}</span>
+      ${!lost && html`<${Chip} live=${live}/>`}
       <button class="link" onClick=${out}>log out</button>
     </div></header>
-    ${m?.[2] ? html`<${Parts} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>` : m ? html`<${Campaign} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
+    ${lost ? html`<${Lost} path=${path}/>`
+      : m?.[2] ? html`<${Parts} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>`
+        : m ? html`<${Campaign} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
   </div>`;
 }
 

@@ -1,4 +1,5 @@
 // Small elements used by several pages: a state, a bar of states, a time.
+import { useRef, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { ago, count, glyph, order, word } from './format.js';
 
@@ -23,6 +24,21 @@ export function Bar({ parts }) {
       return w > 0 && html`<rect key=${s} class=${`s-${s}`} x=${x - w} y="0" width=${w} height="10"/>`;
     })}
   </svg>`;
+}
+
+// A command to copy. Without a clipboard (a page over plain http) it is selected instead.
+export function Command({ text }) {
+  const ref = useRef(null);
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setCopied(true);
+    } catch {
+      getSelection().selectAllChildren(ref.current);
+    }
+  };
+  return html`<div class="command"><code ref=${ref}>${text}</code><button class="tab" aria-label=${`copy ${text}`} onClick=${copy}>${copied ? 'Copied' : 'Copy'}</button></div>`;
 }
 
 export const Legend = ({ parts }) => html`<ul class="legend">

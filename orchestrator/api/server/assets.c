@@ -50,6 +50,13 @@ static bool is_page(const char *path)
            (!below || str_eq_cstr(rest, "parts"));
 }
 
+/* True when a person's browser asks for a page, as it does not for a script or a picture. */
+static bool wants_page(const struct api_req *r)
+{
+    const char *v = req_header(r, MHD_HTTP_HEADER_ACCEPT);
+    return v != NULL && strstr(v, "text/html") != NULL;
+}
+
 bool asset_serve(struct api_req *r)
 {
     bool get = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
@@ -57,18 +64,20 @@ bool asset_serve(struct api_req *r)
         return false;
     }
     const char *path = is_page(r->path) ? "index.html" : r->path + 1;
+    bool lost = wants_page(r) && asset_find(path, "") == NULL && asset_find(path, ".gz") == NULL;
+    path = lost ? "index.html" : path; /* it says so, and leads back */
     const struct asset *plain = asset_find(path, "");
     const struct asset *packed = asset_find(path, ".gz");
     const struct asset *a = packed != NULL && (plain == NULL || accepts_gzip(r)) ? packed : plain;
     if (a == NULL) {
         return false;
     }
-    r->status = 200;
+    r->status = lost ? 404 : 200;
     r->content_type = a->type;
     reply_header(r, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
     reply_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "%s",
                  is_hashed(path) ? "public, max-age=31536000, immutable" : "no-cache");
-    if (a->etag != NULL && a->etag[0] != '\0') {
+    if (!lost && a->etag != NULL && a->etag[0] != '\0') {
         bool quoted = a->etag[0] == '"';
         const char *tag = quoted ? a->etag : arena_printf(&r->arena, "\"%s\"", a->etag);
         if (reply_etag(r, tag)) {

@@ -3,6 +3,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/yaml.h"
+#include <stdio.h>
 
 #define DIFF_NODES_MAX   200000 /* aliases may make a small text a large tree */
 #define DIFF_VALUE_MAX   100    /* bytes of a value that are shown */

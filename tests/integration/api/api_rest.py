@@ -185,6 +185,17 @@ def check_request_id(t, a):
     t.eq([logged(a, f"Mine_{i}.a-Z") for i in (5, 6)], [[], []], "probes and files are left out")
 
 
+def check_lost(t, a):
+    """A browser that asks for a page that is not there gets the dashboard with 404; everybody else a problem."""
+    home = a.raw("GET", "/", token=False)[1]
+    page = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for path, headers, status, html in (("/nothing/here", page, 404, True), ("/c/1/nothing", page, 404, True), ("/nothing/here", {}, 404, False), ("/nothing.js", {"Accept": "*/*"}, 404, False),
+                                        ("/v1/nothing", page, 404, False), ("/c/1", page, 200, True), ("/", page, 200, True)):
+        s, body, h = a.raw("GET", path, headers=headers, token=False)
+        t.eq((s, body == home, "problem+json" in h["content-type"]), (status, html, not html), f"{path} for {headers.get('Accept', 'no Accept')[:9]}: {status}")
+    t.eq(a.raw("GET", "/nothing/here", headers={**page, "If-None-Match": "*"}, token=False)[0], 404, "which is never 304")
+
+
 def check_encoding(t, a):
     path = f"/v1/campaigns/{a.get('/v1/campaigns?page_size=1')[1]['campaigns'][0]['id']}:resume"
     t.eq(a.call("POST", path, b"{}", {"Content-Encoding": "gzip"}, token=False)[0], 401, "a compressed body without a token: 401")
@@ -593,6 +604,7 @@ def run(t, pg):
     check_live_name(t, a)
     check_request_id(t, a)
     check_encoding(t, a)
+    check_lost(t, a)
     check_house(t, a)
     s5 = a.sql("SELECT 1") and a.raw("GET", "/metrics")[1].decode()
     n = int(re.search(r"droverd_http_server_errors_total (\d+)", s5).group(1))

@@ -1,0 +1,57 @@
+// What a page says when there is nothing to show: an address that leads nowhere, the first run, a droverd that is silent.
+import { URL_, axe, equal, ok, shot, until } from './kit.mjs';
+
+async function lost(page) {
+  const r = await page.goto(`${URL_}/nothing/here`);
+  await page.waitForSelector('#lost');
+  equal(r.status(), 404, 'an address that leads nowhere is answered with 404');
+  ok((await page.textContent('#lost')).includes('/nothing/here'), 'the page says which one');
+  await axe(page, 'the page that is not there');
+  await shot(page, 'lost');
+  await page.click('#lost a');
+  await page.waitForSelector('#new');
+  equal(new URL(page.url()).pathname, '/', 'and leads back');
+}
+
+async function first(page) {
+  await page.route('**/v1/campaigns?*', (route) => route.fulfill({ json: { campaigns: [], next_page_token: null } }));
+  await page.goto(URL_);
+  await page.waitForSelector('#first');
+  const commands = await page.$$eval('#first code', (l) => l.map((x) => x.textContent));
+  equal(commands, ['drover validate campaign.yaml', 'drover submit campaign.yaml', 'drover watch'], 'the first run shows the next commands');
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.click('#first button >> nth=1');
+  equal(await page.evaluate(() => navigator.clipboard.readText()), commands[1], 'each with a button that copies it');
+  await shot(page, 'first');
+  await page.unrouteAll();
+}
+
+// droverd's connections stay open, but nothing comes. The page's clock is moved on, nobody waits 20 s.
+async function silent(page) {
+  await page.addInitScript(() => {
+    const now = Date.now;
+    window.__later = 0;
+    Date.now = () => now() + window.__later;
+  });
+  await page.goto(URL_);
+  await page.waitForSelector('#live.live');
+  const held = [];
+  await page.route('**/v1/**', (route) => held.push(route));
+  const said = await until(15, async () => {
+    await page.evaluate(() => { window.__later += 6000; });
+    const text = await page.textContent('#live');
+    return /stale/.test(text) && text;
+  });
+  ok(/stale · as of \d\d:\d\d:\d\d/.test(said), 'after 20 s the page says since when it is stale', said);
+  await shot(page, 'silent');
+  await page.unrouteAll();
+  for (const route of held) await route.continue().catch(() => {});
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange'))); // the stream is opened again, the poll not waited for
+  ok(await until(20, async () => (await page.textContent('#live')) === '● live'), 'and is live again with the next byte');
+}
+
+export async function craft(page) {
+  await lost(page);
+  await first(page);
+  await silent(page);
+}
