@@ -347,14 +347,14 @@ static void read_stage(struct spec_reader *r, const struct spec_node *list, size
 
 static void read_stages(struct spec_reader *r, const struct spec_node *p, struct read_campaign *c)
 {
+    AUTO_FREE struct spec_row *rows = xcalloc(SPEC_STAGES_MAX, sizeof *rows);
+    bool role_said = false;
     if (!spec_is_list(r, p, SPEC_STAGES_MAX, "- {name: download, worker: download, ...}")) {
         return;
     }
     if (p->node->n == 0) {
         spec_fault(r, p, "required", "- {name: download, worker: download, ...}", "no stage");
     }
-    bool role_said = false;
-    AUTO_FREE struct spec_row *rows = xcalloc(SPEC_STAGES_MAX, sizeof *rows);
     for (size_t i = 0; i < p->node->n; i++) {
         read_stage(r, p, i, rows, c, &role_said);
     }
@@ -370,7 +370,7 @@ static void expand_needs(struct read_campaign *c)
 {
     for (int i = 0; i < c->stages_n; i++) {
         struct spec_stage *s = c->stages[i].stage;
-        const char *all[SPEC_STAGES_MAX];
+        const char *all[SPEC_STAGES_MAX] = {NULL};
         int n = 0;
         for (int k = 0; k < s->needs_n; k++) {
             int before = n;
