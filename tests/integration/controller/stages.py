@@ -16,7 +16,7 @@ PARTS, ROWS = 2, 12
 
 
 def pipeline(s, name):
-    """copy from another bucket -> download by number -> index of what it made -> training on two hosts"""
+    """copy from another bucket -> download by number -> index of what it made -> training on one host and on two"""
     return f"""version: 1
 name: {name}
 vars: {{root: "s3://drover-test"}}
@@ -36,10 +36,10 @@ stages:
     image: drover/worker:test
     command: [train-sample]
     instance_type: ml.m5.large
-    instance_count: 2
+    matrix: {{instance_count: [1, 2]}}
     max_runtime: 5m
     input: {{data: "{{root}}/index/"}}
-    output: "{{root}}/model/"
+    output: "{{root}}/model/{{stage}}/"
     hyperparameters: {{steps: 50}}
     done_if: {{exists: "{{root}}/trained"}}
   - name: metadata
@@ -82,13 +82,13 @@ def campaign(s, tap):
     text = pipeline(s, "pipe")
     plan = s.api("POST", "/campaigns?dry_run=true", text, {"Content-Type": "application/yaml"})
     rows = [(x["name"], x["fan_out"], x["parts"]) for x in plan["stages"]]
-    tap.eq(rows, [("metadata", "none", 1), ("download", "count", PARTS), ("index", "none", 1), ("train", "none", 1)], "the plan has the stages in the order of their needs")
+    tap.eq(rows, [("metadata", "none", 1), ("download", "count", PARTS), ("index", "none", 1), ("train-1", "none", 1), ("train-2", "none", 1)], "the plan has the stages in the order of their needs")
     cid = s.submit(text)
     c = wait_for(lambda: s.ended(cid), 90, "the end", step=0.1)
-    tap.eq((c["state"], states(c)), ("succeeded", dict.fromkeys(("metadata", "download", "index", "train"), "succeeded")), "copy, download, index and train succeed")
+    tap.eq((c["state"], states(c)), ("succeeded", dict.fromkeys(("metadata", "download", "index", "train-1", "train-2"), "succeeded")), "copy, download, index and both rows of train succeed")
     jobs = {j["name"].split("-", 2)[2]: j for j in s.oracle("jobs")["jobs"]}
     span = lambda stage, key, pick: pick(j[key] for n, j in jobs.items() if n.startswith(stage))  # noqa: E731
-    tap.ok(len(jobs) == PARTS + 3 and span("index", "ended", max) <= span("train", "created", min) and span("metadata", "ended", max) <= span("download", "created", min) and
+    tap.ok(len(jobs) == PARTS + 4 and span("index", "ended", max) <= span("train", "created", min) and span("metadata", "ended", max) <= span("download", "created", min) and
            span("download", "ended", max) <= span("index", "created", min), "one job each, a stage after those it needs", sorted(jobs))
     m = json.loads(load(s, "meta/_manifest.json"))
     tap.eq([o["key"] for o in m["objects"]], [f"{i:05d}.parquet" for i in range(PARTS)] + ["_files.jsonl"], "the copy's manifest names the files")
@@ -97,9 +97,12 @@ def campaign(s, tap):
     good = sum(json.loads(load(s, f"images/{i:05d}/_manifest.json"))["successes"] for i in range(PARTS))
     tap.ok(len(lines) == m["successes"] == good > 0, f"the manifest counts the {good} lines of the index", (m, len(lines)))
     models = [os.path.join(r, n) for r, _, ns in os.walk(s.dir + "/aws/s3/drover-test/model") for n in ns if n == "model.tar.gz"]
-    with tarfile.open(models[0]) as t:
-        model = json.load(t.extractfile([n for n in t.getnames() if n.endswith("model.json")][0]))
-    tap.ok(len(models) == 1 and model["step"] == 50 and jobs[max(jobs)]["instance_count"] == 2, "two hosts trained 50 steps on the index", models)
+    steps = []
+    for path in models:
+        with tarfile.open(path) as t:
+            steps.append(json.load(t.extractfile([n for n in t.getnames() if n.endswith("model.json")][0]))["step"])
+    hosts = sorted(j["instance_count"] for n, j in jobs.items() if n.startswith("train"))
+    tap.ok(steps == [50, 50] and hosts == [1, 2], "one host and two trained 50 steps on the index", (models, hosts))
     at = lines[-1]
     whole = load(s, "images" + at["path"].split("images", 1)[1].split("#")[0])
     tap.ok(at["path"].startswith("/opt/ml/input/data/images/") and whole[at["offset"]:][:2] == b"\xff\xd8", "a line leads to its picture", at)
