@@ -37,7 +37,7 @@ static void test_heap__gives_in_order(void **state)
     struct rng r;
     rng_seed(&r, 1);
     for (int n = 0; n < 70; n++) {
-        int heap[70], sorted[70];
+        int heap[70] = {0}, sorted[70] = {0};
         for (int i = 0; i < n; i++) {
             heap[i] = sorted[i] = (int)rng_below(&r, 20);
             ints_up(NULL, heap, (size_t)i);
