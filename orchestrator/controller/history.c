@@ -38,11 +38,7 @@ static bool load_promise(struct controller *c, struct live_stage *ls, struct err
     if (!view_promises(c->store, ls->row.campaign_id, &rows, &n, err)) {
         return false;
     }
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].stage_id == ls->row.id) {
-            stage_history_take_promise(ls, &rows[i]);
-        }
-    }
+    stage_history_take_promises(ls, rows, n);
     return true;
 }
 

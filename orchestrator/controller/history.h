@@ -3,7 +3,7 @@
 #include "shell.h"
 
 bool history_load(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
-/* A person let the stage go on: written; stage_history_resumed(ls, *ret_last) after the commit. */
+/* A person let the stage go on: written. *ret_last: its newest attempt. */
 bool history_resume(struct controller *c, struct live_stage *ls, int64_t *ret_last,
                     struct err *err) MUST_CHECK;
 /* What the stages of a campaign have learned; what is known of quotas. */

@@ -1,5 +1,6 @@
 /* See campaign_life.h. Every move is along lifecycle.c's edges. */
 #include "campaign_life.h"
+#include "stage_history.h"
 #include <stdio.h>
 
 static bool ended(const struct live_stage *ls)
@@ -39,15 +40,16 @@ static void say(struct campaign_life_move *m, const char *reason)
     (void)snprintf(m->reason, sizeof m->reason, "%s", reason);
 }
 
-/* A stage that runs, or that its breaker holds till a person lets it go on. */
-static void plan_running(const struct live_stage *ls, struct campaign_life_move *m)
+/* A stage that runs, or that its breaker holds until a person lets it go on. */
+static void plan_running(const struct live_campaign *lc, const struct live_stage *ls,
+                         struct campaign_life_move *m)
 {
     if (ended(ls)) {
         m->to = too_many_failed(ls) ? STAGE_FAILED : STAGE_SUCCEEDED;
         say(m, m->to == STAGE_FAILED ? "more failed parts than allow_failed" : "");
     } else if (ls->row.state == STAGE_RUNNING && ls->breaker.tripped) {
         m->to = STAGE_HELD;
-        m->trips = true;
+        stage_history_trip_text(lc, ls, m->reason, sizeof m->reason);
     } else if (ls->row.state == STAGE_HELD && ls->row.resumes > ls->row.resumes_taken) {
         m->to = STAGE_RUNNING;
         m->resumes = true;
@@ -81,7 +83,7 @@ static void plan_stage(const struct live_campaign *lc, const struct live_stage *
     struct campaign_life_move *m = &w->moves[w->n]; /* not cleared: asked at every look */
     m->stage_id = ls->row.id;
     m->from = m->to = (int)now;
-    m->resumes = m->trips = false;
+    m->resumes = false;
     m->reason[0] = '\0';
     /* Skipped comes before the other terminal states.
      * NOLINTNEXTLINE(bugprone-branch-clone) */
@@ -96,7 +98,7 @@ static void plan_stage(const struct live_campaign *lc, const struct live_stage *
     } else if (now == STAGE_BLOCKED) {
         plan_needs(lc, ls, m);
     } else {
-        plan_running(ls, m);
+        plan_running(lc, ls, m);
     }
     w->n += m->to != m->from;
 }
@@ -164,7 +166,7 @@ static void plan_campaign(const struct live_campaign *lc, struct campaign_life_w
     struct campaign_life_move *m = &w->moves[w->n];
     m->stage_id = 0;
     m->from = m->to = (int)now;
-    m->resumes = m->trips = false;
+    m->resumes = false;
     m->reason[0] = '\0';
     enum campaign_state end = end_of(lc);
     if (now == CAMPAIGN_PLANNED) {
@@ -201,6 +203,9 @@ void campaign_life_apply(struct leader_state *s, struct live_campaign *lc,
                          const struct campaign_life_move *m)
 {
     struct live_stage *ls = m->stage_id != 0 ? leader_state_stage(lc, m->stage_id) : NULL;
+    if (ls != NULL && m->resumes) {
+        stage_history_resumed(ls, m->last_attempt_id);
+    }
     if (ls != NULL) {
         stage_set_state(ls, (enum stage_state)m->to);
         (void)snprintf(ls->row.reason, sizeof ls->row.reason, "%s", m->reason);
@@ -276,6 +281,32 @@ void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc
     } else {
         ready_queue_push_many(ls->ready, w->tasks, w->n);
     }
+}
+
+struct parking_subject campaign_life_subject(const struct live_campaign *lc)
+{
+    return lc->spec_unreadable ? PARKING_LOCK(lc->row.id) : PARKING_CAMPAIGN(lc->row.id);
+}
+
+enum campaign_life_step campaign_life_next(struct leader_state *s, struct live_campaign *lc,
+                                           enum campaign_life_step from,
+                                           struct campaign_life_look *ret)
+{
+    if (from <= LIFE_UNWANT) {
+        if (campaign_life_plan_unwant(s, lc, &lc->waits_for_person)) {
+            return LIFE_UNWANT;
+        }
+        campaign_life_want_again(s, lc);
+    }
+    if (from <= LIFE_CANCEL && campaign_life_plan_cancel(lc, ret->cancel_max, &ret->cancel)) {
+        return LIFE_CANCEL;
+    }
+    if (from <= LIFE_MOVE) {
+        campaign_life_plan(lc, &ret->writes);
+        lc->waits_for_person = ret->writes.waits_for_person;
+        return ret->writes.n > 0 ? LIFE_MOVE : LIFE_SEEN;
+    }
+    return LIFE_SEEN;
 }
 
 bool campaign_life_over(const struct leader_state *s, const struct live_campaign *lc)

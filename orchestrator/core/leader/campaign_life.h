@@ -4,19 +4,24 @@
 #pragma once
 #include "core/sched/ready_queue.h"
 #include "leader_state.h"
+#include "parking.h"
 
 struct campaign_life_move {
-    int64_t stage_id; /* 0: the campaign itself */
-    int from, to;     /* stage_state or campaign_state */
-    bool resumes;     /* a held stage goes on: its breaker starts anew */
-    bool trips;       /* its breaker says why, in place of `reason` */
+    int64_t stage_id;        /* 0: the campaign itself */
+    int from, to;            /* stage_state or campaign_state */
+    bool resumes;            /* a held stage goes on: its breaker counts from here on */
+    int64_t last_attempt_id; /* resumes: the stage's newest attempt, filled in when it is written */
     char reason[400];
 };
 struct campaign_life_writes {
     struct campaign_life_move moves[1 + SPEC_STAGES_MAX];
     int n;
-    bool waits_for_person; /* at_limit stopped it: till it is edited or resumed */
+    bool waits_for_person; /* at_limit stopped it: until it is edited or resumed */
 };
+
+/* Whose lock or refused value keeps a campaign from being looked at. One without a readable spec
+ * is parked, and can be stopped and cancelled all the same: only its lock counts. */
+struct parking_subject campaign_life_subject(const struct live_campaign *lc);
 
 /* Moves of the stages; of the campaign only when no stage moves. */
 void campaign_life_plan(const struct live_campaign *lc, struct campaign_life_writes *ret);
@@ -46,6 +51,25 @@ bool campaign_life_plan_cancel(struct live_campaign *lc, size_t max,
 /* `moved` of them were waiting and are cancelled. Not written: they wait as before. */
 void campaign_life_apply_cancel(struct leader_state *s, struct live_campaign *lc,
                                 const struct campaign_life_cancel *w, bool written, size_t moved);
+
+/* One look at a campaign: its steps in the order in which they are written. A stop is written
+ * before states move, so that a new leader knows whose stop it sees. */
+enum campaign_life_step {
+    LIFE_UNWANT, /* its live attempts are wanted no more */
+    LIFE_CANCEL, /* `cancel`: a batch of its waiting tasks is cancelled */
+    LIFE_MOVE,   /* `writes`: its states move */
+    LIFE_SEEN,   /* nothing is left to write */
+};
+struct campaign_life_look {
+    struct campaign_life_cancel cancel; /* its tasks[cancel_max] are the caller's */
+    size_t cancel_max;
+    struct campaign_life_writes writes;
+};
+/* The first step from `from` on that has something to write, filled into *ret. The caller writes
+ * and applies it and asks for what follows it; a step that could not be written ends the look. */
+enum campaign_life_step campaign_life_next(struct leader_state *s, struct live_campaign *lc,
+                                           enum campaign_life_step from,
+                                           struct campaign_life_look *ret);
 
 /* Ended, nothing of it alive or kept warm: it may be forgotten. */
 bool campaign_life_over(const struct leader_state *s, const struct live_campaign *lc);

@@ -103,7 +103,7 @@ void stage_history_saw_duration(struct live_stage *ls, int64_t size, int64_t run
     duration_learn(&ls->duration, size_mb(size), run_us);
 }
 
-void stage_history_take_promise(struct live_stage *ls, const struct promise_row *p)
+static void take_promise(struct live_stage *ls, const struct promise_row *p)
 {
     ls->promise = *p;
     ls->gang = (struct reservation){.task_id = p->task_id,
@@ -112,6 +112,15 @@ void stage_history_take_promise(struct live_stage *ls, const struct promise_row 
                                     .promised_us = p->promised_us > 0 ? p->promised_us : USEC_NEVER,
                                     .expected_us = p->expected_us > 0 ? p->expected_us : USEC_NEVER,
                                     .latest_us = p->latest_us > 0 ? p->latest_us : USEC_NEVER};
+}
+
+void stage_history_take_promises(struct live_stage *ls, const struct promise_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].stage_id == ls->row.id) {
+            take_promise(ls, &rows[i]);
+        }
+    }
 }
 
 void stage_history_trip_text(const struct live_campaign *lc, const struct live_stage *ls, char *ret,

@@ -14,7 +14,8 @@ void stage_history_trip_text(const struct live_campaign *lc, const struct live_s
 void stage_history_init(struct live_stage *ls);
 void stage_history_saw_breaker_row(struct live_stage *ls, const struct breaker_row *row);
 void stage_history_saw_duration(struct live_stage *ls, int64_t size, int64_t run_us);
-void stage_history_take_promise(struct live_stage *ls, const struct promise_row *p);
+/* rows[n]: the promises of its campaign; the stage takes its own. */
+void stage_history_take_promises(struct live_stage *ls, const struct promise_row *rows, size_t n);
 
 /* An attempt was intended. */
 void stage_history_started(struct live_attempt *a, usec_t now_us);
@@ -43,4 +44,5 @@ struct stage_history_write { /* what the rows are to keep */
 /* True: something differs from the rows. Apply after the commit. */
 bool stage_history_plan(const struct live_stage *ls, struct stage_history_write *ret);
 void stage_history_apply(struct live_stage *ls, const struct stage_history_write *w);
+/* Does any campaign that can be written differ from its rows? */
 bool stage_history_dirty(const struct leader_state *s);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Planted bugs in the controller and in SQL that the deep simulation must find. Each patch of
+# Planted bugs (controller, leader, SQL) that the deep simulation must find. Each patch of
 # mutants/ changes copies of the files it names; only the objects made of those are compiled anew and
 # linked in front of the archives. Then seeds run in order until one breaks a promise; a seed that
 # only takes too long does not count. ONLY=word picks some, SEEDS (300) is how many a patch gets at

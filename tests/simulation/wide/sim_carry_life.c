@@ -9,7 +9,7 @@
 #define OPERATION_BATCH 64
 
 /* The next attempts of a held stage begin with a canary again. */
-static void write_resume(struct world *w, struct live_stage *ls)
+static int64_t write_resume(struct world *w, const struct live_stage *ls)
 {
     struct db_stage *d = db_touch(w, T_STAGE, (size_t)row_of_id(ls->row.id));
     int64_t last = 0;
@@ -20,11 +20,10 @@ static void write_resume(struct world *w, struct live_stage *ls)
     d->breaker_passed = false;
     d->resumes_taken = ls->row.resumes;
     d->reset_us = SIM_EPOCH_US + w->now_us;
-    stage_history_resumed(ls, last);
+    return last;
 }
 
-static bool write_move(struct world *w, struct live_campaign *lc,
-                       const struct campaign_life_move *m)
+static bool write_move(struct world *w, struct live_campaign *lc, struct campaign_life_move *m)
 {
     int campaign = row_of_id(lc->row.id);
     int stage = row_of_id(m->stage_id);
@@ -41,7 +40,7 @@ static bool write_move(struct world *w, struct live_campaign *lc,
         judge_resumes(w, stage);
     }
     if (m->resumes) {
-        write_resume(w, leader_state_stage(lc, m->stage_id));
+        m->last_attempt_id = write_resume(w, leader_state_stage(lc, m->stage_id));
     }
     if ((int)STAGE(w, stage)->state != m->from ||
         !rows_stage_state(w, stage, (enum stage_state)m->to)) {
@@ -53,19 +52,14 @@ static bool write_move(struct world *w, struct live_campaign *lc,
     return true;
 }
 
-static bool move_states(struct world *w, struct ctl *c, struct live_campaign *lc)
+static bool move_states(struct world *w, struct ctl *c, struct live_campaign *lc,
+                        struct campaign_life_writes *life)
 {
-    struct campaign_life_writes life;
-    campaign_life_plan(lc, &life);
-    lc->waits_for_person = life.waits_for_person;
-    if (life.n == 0) {
-        return true;
-    }
     if (!db_begin(w, c)) {
         return false;
     }
-    for (int i = 0; i < life.n; i++) {
-        if (!write_move(w, lc, &life.moves[i])) {
+    for (int i = 0; i < life->n; i++) {
+        if (!write_move(w, lc, &life->moves[i])) {
             wrong(w, "I9", "campaign %lld or a stage of it is not in the state that is remembered",
                   (long long)lc->row.id);
         }
@@ -73,8 +67,8 @@ static bool move_states(struct world *w, struct ctl *c, struct live_campaign *lc
     if (!db_commit(w, c)) {
         return false;
     }
-    for (int i = 0; i < life.n; i++) {
-        campaign_life_apply(&c->state, lc, &life.moves[i]);
+    for (int i = 0; i < life->n; i++) {
+        campaign_life_apply(&c->state, lc, &life->moves[i]);
     }
     return true;
 }
@@ -88,10 +82,6 @@ static void unwant(struct world *w, struct ctl *c, struct live_attempt *a)
 
 static bool stop_unwanted(struct world *w, struct ctl *c, struct live_campaign *lc)
 {
-    if (!campaign_life_plan_unwant(&c->state, lc, &lc->waits_for_person)) {
-        campaign_life_want_again(&c->state, lc);
-        return true;
-    }
     if (!db_begin(w, c)) {
         return false;
     }
@@ -117,17 +107,13 @@ static bool stop_unwanted(struct world *w, struct ctl *c, struct live_campaign *
     return c->leading;
 }
 
-static bool cancel_waiting(struct world *w, struct ctl *c, struct live_campaign *lc)
+static bool cancel_waiting(struct world *w, struct ctl *c, struct live_campaign *lc,
+                           const struct campaign_life_cancel *cancel)
 {
-    struct ready_queue_task tasks[CANCEL_BATCH];
-    struct campaign_life_cancel cancel = {.tasks = tasks};
     size_t moved = 0;
-    if (!campaign_life_plan_cancel(lc, CANCEL_BATCH, &cancel)) {
-        return true;
-    }
     bool ok = db_begin(w, c);
-    for (size_t i = 0; i < cancel.n && ok; i++) {
-        int task = row_of_id(tasks[i].task_id);
+    for (size_t i = 0; i < cancel->n && ok; i++) {
+        int task = row_of_id(cancel->tasks[i].task_id);
         if (TASK(w, task)->state == TASK_WAITING) {
             rows_task_state(w, task, TASK_CANCELLED);
             moved++;
@@ -135,9 +121,42 @@ static bool cancel_waiting(struct world *w, struct ctl *c, struct live_campaign 
     }
     ok = ok && db_commit(w, c);
     if (c->leading) {
-        campaign_life_apply_cancel(&c->state, lc, &cancel, ok, moved);
+        campaign_life_apply_cancel(&c->state, lc, cancel, ok, moved);
     }
     return ok;
+}
+
+/* False: the step could not be written. */
+static bool carry_step(struct world *w, struct ctl *c, struct live_campaign *lc,
+                       enum campaign_life_step step, struct campaign_life_look *look)
+{
+    switch (step) {
+    case LIFE_UNWANT:
+        return stop_unwanted(w, c, lc);
+    case LIFE_CANCEL:
+        return cancel_waiting(w, c, lc, &look->cancel);
+    case LIFE_MOVE:
+        return c->hold || move_states(w, c, lc, &look->writes);
+    case LIFE_SEEN:
+        break;
+    }
+    return true;
+}
+
+static bool live_on(struct world *w, struct ctl *c, struct live_campaign *lc)
+{
+    struct ready_queue_task tasks[CANCEL_BATCH];
+    struct campaign_life_look look; /* not cleared: asked at every look */
+    look.cancel.tasks = tasks;
+    look.cancel_max = CANCEL_BATCH;
+    enum campaign_life_step step = LIFE_UNWANT;
+    do {
+        step = campaign_life_next(&c->state, lc, step, &look);
+        if (!carry_step(w, c, lc, step, &look)) {
+            return false;
+        }
+    } while (step++ < LIFE_MOVE);
+    return true;
 }
 
 struct page { /* failed tasks of one stage */
@@ -241,8 +260,7 @@ bool carry_life(struct world *w, struct ctl *c)
     }
     for (size_t i = c->state.campaigns_n; i-- > 0;) {
         struct live_campaign *lc = c->state.campaigns[i];
-        if (!stop_unwanted(w, c, lc) || !cancel_waiting(w, c, lc) ||
-            (!c->hold && !move_states(w, c, lc))) {
+        if (!live_on(w, c, lc)) {
             return false;
         }
         if (campaign_life_over(&c->state, lc)) {

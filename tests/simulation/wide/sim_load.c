@@ -224,7 +224,7 @@ static struct live_campaign *load_linked(struct world *w, struct ctl *c, int cam
         load_breaker(w, ls);
         load_durations(w, ls);
         if (STAGE(w, i)->promise.task_id != 0) {
-            stage_history_take_promise(ls, &STAGE(w, i)->promise);
+            stage_history_take_promises(ls, &STAGE(w, i)->promise, 1);
         }
         if (rows_stage_is_read(ls)) {
             load_tasks(w, ls);

@@ -132,17 +132,23 @@ static void test_life__a_breaker_holds_and_a_person_lets_go_on(void **state)
     campaign_life_plan(l.lc, &w);
     assert_int_equal(w.n, 1);
     assert_int_equal(w.moves[0].to, STAGE_HELD);
-    assert_true(w.moves[0].trips && !w.moves[0].resumes);
-    (void)snprintf(w.moves[0].reason, sizeof w.moves[0].reason, "disk_full");
+    assert_false(w.moves[0].resumes);
+    assert_string_equal(w.moves[0].reason, "breaker"); /* as stage_history_trip_text says it */
     campaign_life_apply(&l.w.s, l.lc, &w.moves[0]);
     assert_int_equal(l.st[0].row.state, STAGE_HELD);
-    assert_string_equal(l.st[0].row.reason, "disk_full");
+    assert_string_equal(l.st[0].row.reason, "breaker");
     assert_string_equal(plan(&l), "");
     l.st[0].row.resumes = 1;
     campaign_life_plan(l.lc, &w);
     assert_int_equal(w.n, 1);
-    assert_true(w.moves[0].resumes && w.moves[0].to == STAGE_RUNNING && !w.moves[0].trips);
-    l.st[0].row.resumes_taken = 1; /* heeded already */
+    assert_true(w.moves[0].resumes && w.moves[0].to == STAGE_RUNNING);
+    assert_string_equal(w.moves[0].reason, "");
+    w.moves[0].last_attempt_id = 31; /* as the transaction that wrote it found */
+    campaign_life_apply(&l.w.s, l.lc, &w.moves[0]);
+    assert_int_equal(l.st[0].row.state, STAGE_RUNNING);
+    assert_int_equal(l.st[0].row.breaker_since, 31);
+    assert_false(l.st[0].breaker.tripped);
+    l.st[0].row.state = STAGE_HELD; /* this resume is taken */
     assert_string_equal(plan(&l), "");
     life_world_done(&l);
 }
@@ -402,6 +408,92 @@ static void test_life__a_cancel_takes_all_that_wait(void **state)
     life_world_done(&l);
 }
 
+static void test_life__a_look_goes_step_by_step(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct ready_queue_task tasks[4] = {0};
+    struct campaign_life_look look = {.cancel = {.tasks = tasks}, .cancel_max = 4};
+    life_world_init(&l, 1);
+    l.w.lc = l.lc;
+    l.w.ls = &l.st[0];
+    struct live_attempt *a = leader_world_attempt(&l.w, 5, 1);
+    fill(&l.st[0], 100, 3);
+    l.lc->row.wanted = WANTED_CANCEL;
+    l.lc->live = 1;
+    assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_UNWANT, &look), LIFE_UNWANT);
+    assert_int_equal(ready_queue_n(l.st[0].ready) + ready_queue_n(l.st[0].unchecked), 3);
+    campaign_life_apply_unwant(&l.w.s, l.lc);
+    assert_true(a->row.unwanted);
+    assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_UNWANT, &look), LIFE_CANCEL);
+    assert_int_equal(look.cancel.n, 3);
+    l.st[0].row.counts[TASK_WAITING] = 3;
+    l.st[0].row.counts[TASK_ACTIVE] = 0;
+    campaign_life_apply_cancel(&l.w.s, l.lc, &look.cancel, true, 3);
+    assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_MOVE, &look), LIFE_MOVE);
+    assert_int_equal(look.writes.n, 1);
+    campaign_life_apply(&l.w.s, l.lc, &look.writes.moves[0]);
+    assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_SEEN, &look), LIFE_SEEN);
+    assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_UNWANT, &look), LIFE_SEEN);
+    life_world_done(&l);
+}
+
+static void test_life__a_look_notes_who_waits_for_a_person(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct campaign_life_look look = {.cancel_max = 0};
+    life_world_init(&l, 1);
+    l.lc->row.at_limit = AT_LIMIT_HOLD;
+    l.lc->budget_spent = true;
+    assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_MOVE, &look), LIFE_MOVE);
+    assert_true(l.lc->waits_for_person);
+    l.lc->waits_for_person = false;
+    l.lc->row.at_limit = AT_LIMIT_STOP;
+    l.w.lc = l.lc;
+    l.w.ls = &l.st[0];
+    (void)leader_world_attempt(&l.w, 5, 1);
+    assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_UNWANT, &look), LIFE_UNWANT);
+    assert_true(l.lc->waits_for_person);
+    life_world_done(&l);
+}
+
+/* A takeover read it as paused; it was resumed before its first look. */
+static void test_life__a_look_wants_a_resumed_campaigns_attempts_again(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct campaign_life_look look = {.cancel_max = 0};
+    life_world_init(&l, 1);
+    l.w.lc = l.lc;
+    l.w.ls = &l.st[0];
+    struct live_attempt *a = leader_world_attempt(&l.w, 5, 1);
+    l.lc->live = 1;
+    a->p.wanted = false;
+    assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_CANCEL, &look), LIFE_SEEN);
+    assert_false(a->p.wanted); /* that step is over */
+    assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_UNWANT, &look), LIFE_SEEN);
+    assert_true(a->p.wanted);
+    life_world_done(&l);
+}
+
+static void test_life__only_a_lock_stops_the_look_at_an_unreadable_campaign(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    struct parking_subject who = PARKING_CAMPAIGN(l.lc->row.id);
+    (void)parking_failed(&l.w.s, &who, TX_REFUSED, BOOT);
+    for (int unreadable = 0; unreadable < 2; unreadable++) {
+        l.lc->spec_unreadable = unreadable == 1;
+        who = campaign_life_subject(l.lc);
+        assert_int_equal(parking_may(&l.w.s, &who, BOOT), unreadable == 1);
+    }
+    (void)parking_failed(&l.w.s, &who, TX_BUSY, BOOT);
+    assert_false(parking_may(&l.w.s, &who, BOOT));
+    life_world_done(&l);
+}
+
 static void test_life__what_is_over_is_forgotten(void **state)
 {
     (void)state;
@@ -457,6 +549,10 @@ int main(void)
         cmocka_unit_test(test_life__whose_jobs_are_stopped),
         cmocka_unit_test(test_life__a_resumed_campaign_wants_its_attempts_again),
         cmocka_unit_test(test_life__a_cancel_takes_all_that_wait),
+        cmocka_unit_test(test_life__a_look_goes_step_by_step),
+        cmocka_unit_test(test_life__a_look_notes_who_waits_for_a_person),
+        cmocka_unit_test(test_life__a_look_wants_a_resumed_campaigns_attempts_again),
+        cmocka_unit_test(test_life__only_a_lock_stops_the_look_at_an_unreadable_campaign),
         cmocka_unit_test(test_life__what_is_over_is_forgotten),
         cmocka_unit_test(test_life__a_chain_of_stages_runs_to_its_end),
     };

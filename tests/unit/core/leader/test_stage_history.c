@@ -213,8 +213,13 @@ static void test_stage_history__promises_are_written_when_they_move(void **state
     assert_int_equal(h.promise.task_id, 0);
     stage_history_apply(w.ls, &h);
     struct reservation before = {.task_id = 5, .promised_us = WALL + 1000 * SEC};
-    stage_history_take_promise(
-        w.ls, &(struct promise_row){.task_id = 5, .promised_us = before.promised_us});
+    const struct promise_row rows[] = {
+        {.stage_id = 71, .task_id = 4, .promised_us = 1},
+        {.stage_id = w.ls->row.id, .task_id = 5, .promised_us = before.promised_us},
+        {.stage_id = 72, .task_id = 6, .promised_us = 2},
+    };
+    stage_history_take_promises(w.ls, rows, ARRAY_LEN(rows));
+    assert_int_equal(w.ls->gang.task_id, 5);
     assert_int_equal(w.ls->gang.promised_us, before.promised_us);
     assert_int_equal(w.ls->gang.latest_us, USEC_NEVER);
     leader_world_done(&w);
