@@ -20,7 +20,7 @@ OPT_release := -O2 -g -Wnull-dereference -D_FORTIFY_SOURCE=3 -fstack-protector-s
 OPT_failpoints := -O1 -g -DFAILPOINTS
 OPT_debug := -O0 -g3
 OPT_asan := -O0 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-OPT_tsan := -O1 -g1 -fno-omit-frame-pointer -fsanitize=thread
+OPT_tsan := -O0 -g1 -fno-omit-frame-pointer -fsanitize=thread
 OPT_cov := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -Wno-unknown-warning-option -Wno-missing-field-initializers
 ifeq ($(VARIANT),fuzz)
@@ -174,9 +174,8 @@ TEST_BIN := $(patsubst tests/%.c,$(O)/tests/%,$(TEST_SRC))
 ifeq ($(VARIANT),release) # built often, run for moments; what they test is the release's
 $(patsubst %.c,$(O)/%.o,$(TEST_SRC)): CFLAGS_ALL += -O0 -U_FORTIFY_SOURCE
 endif
-ifeq ($(VARIANT),asan) # what computes: at -O0 its suites lose what the build gains
-$(O)/worker/%.o $(O)/orchestrator/core/%.o $(O)/orchestrator/common/%.o: CFLAGS_ALL += -O1
-endif
+# What computes: at -O0 its suites lose what the build gains.
+$(if $(filter asan tsan,$(VARIANT)),$(O)/worker/%.o) $(if $(filter asan,$(VARIANT)),$(O)/orchestrator/core/%.o $(O)/orchestrator/common/%.o): CFLAGS_ALL += -O1
 TEST_HELP := $(patsubst %.c,$(O)/%.o,$(filter-out $(TEST_SRC),$(wildcard $(addsuffix /*.c,tests/unit tests/unit/statistics tests/kit))))
 test-bins: $(TEST_BIN)
 $(O)/tests/%: LD_ALL += $(GOLD)

@@ -92,7 +92,7 @@ static void take(enum key key, struct str name, struct str v, struct position at
     case KEY_COUNT:
         break;
     }
-    ASSERT(false);
+    BUG("a question that does not exist");
 }
 
 bool what_if_parse(struct str text, struct what_if *ret, struct faults *faults)

@@ -18,7 +18,7 @@ bool tx_begin(struct store *s, enum tx_mode mode, struct err *err)
     case TX_SNAPSHOT:
         return store_plain(s, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err);
     }
-    ASSERT(false);
+    BUG("a mode that does not exist");
 }
 
 /* COMMIT of a failed transaction is answered with ROLLBACK and no error. */
