@@ -376,13 +376,21 @@ def check_collisions(objs):
     check("no function has the name of one in a library it is linked with", wrong)
 
 
-def calls_between(objs):
-    """Module -> module -> names: what an object takes from others of the same folder."""
+def symbols_of(objs):
+    """Object -> rows of nm. One nm for all: starting one for each object takes longer than reading them."""
+    found = {obj: [] for obj in objs}
+    run = subprocess.run(["nm", "-A", *objs], capture_output=True, text=True, check=True)
+    for path, _, rest in (line.partition(":") for line in run.stdout.splitlines()):
+        found[path].append(rest.split())
+    return found
+
+
+def calls_between(members):
+    """Module -> module -> names: what an object takes from others of the same folder. members: object -> rows of nm."""
     needs, owner = {}, {}
-    for obj in objs:
+    for obj, rows in members.items():
         module = os.path.basename(obj)[:-2]
-        run = subprocess.run(["nm", obj], capture_output=True, text=True, check=True)
-        for row in (line.split() for line in run.stdout.splitlines()):
+        for row in rows:
             if row[-2] == "U":
                 needs.setdefault(module, []).append(row[-1])
             elif row[-2] in "TDBR":
@@ -407,9 +415,9 @@ def reachable(edges, start):
 
 def check_cycles(objs):
     folders = {}
-    for obj in objs:
+    for obj, rows in symbols_of(objs).items():
         folder = os.path.dirname(os.path.relpath(obj, os.path.join(TOP, "build/release")))
-        folders.setdefault(folder, []).append(obj)
+        folders.setdefault(folder, {})[obj] = rows
     wrong = [] if len(folders) > 30 else ["only %d folders are built" % len(folders)]
     for folder, members in sorted(folders.items()):
         edges = calls_between(members)
