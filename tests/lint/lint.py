@@ -43,15 +43,19 @@ def findings(text):
 
 
 def compiled(tool):
-    """The logs that make leaves, one a C file."""
+    """The logs that make leaves: one a C file, or one a folder that begins with the names of its files."""
     def check():
         out = run(["make", "--no-print-directory", "-k", "-j%d" % len(os.sched_getaffinity(0)), "lint-" + tool])
         logs = run(["find", "build/lint/" + tool, "-name", "*.log"]).split()
-        there = [p for p in logs if os.path.exists(os.path.join(TOP, p[len("build/lint/" + tool) + 1 : -4] + ".c"))]
         found = set() if "***" not in out else {"make: " + line for line in out.split("\n") if "***" in line}
-        for path in there:
+        there = set()
+        for path in logs:
             with open(os.path.join(TOP, path), encoding="utf-8", errors="replace") as f:
-                found |= set(findings(f.read()))
+                text = f.read()
+            names = re.findall(r"^FILE (\S+)$", text, re.M) or [path[len("build/lint/" + tool) + 1 : -4] + ".c"]
+            names = [name for name in names if os.path.exists(os.path.join(TOP, name))]
+            there |= set(names)
+            found |= set(findings(text)) if names else set()
         return "c", len(there), sorted(found)
 
     return check
