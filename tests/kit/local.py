@@ -29,6 +29,7 @@ BINARY = os.environ.get("DROVER_LOCAL", os.path.join(TOP, "build", "bin", "drove
 KEY, SECRET = "AKIDLOCALTEST", "secret-of-the-local-tests"
 ROLE = "arn:aws:iam::123456789012:role/worker"
 GROUP = "/aws/sagemaker/TrainingJobs"
+SESSION = botocore.session.Session()  # it keeps the services' models, which take a second to read
 QUICK = {"cold_start_seconds": 0.02, "stop_seconds": 0.02, "stop_grace_seconds": 5}
 
 
@@ -89,10 +90,11 @@ class Local:
                        **QUICK, **config}
         self.port = 0
         self.process = None
-        self.session = botocore.session.Session()
+        self.session = SESSION
         self.start()
 
     def start(self):
+        self.clients = {}
         path = os.path.join(self.dir, "config.json")
         with open(path, "w") as f:
             json.dump(self.config, f)
@@ -130,10 +132,14 @@ class Local:
             shutil.rmtree(self.dir, ignore_errors=True)
 
     def client(self, name, region="us-east-1", key=KEY, secret=SECRET, **config):
-        return self.session.create_client(
-            name, region_name=region, endpoint_url=self.url, aws_access_key_id=key, aws_secret_access_key=secret,
-            config=botocore.config.Config(retries={"max_attempts": 0}, read_timeout=20, connect_timeout=5,
-                                          max_pool_connections=64, **config))
+        """One client for each set of arguments."""
+        wanted = (self.url, name, region, key, secret, *sorted(config.items()))
+        if wanted not in self.clients:
+            self.clients[wanted] = self.session.create_client(
+                name, region_name=region, endpoint_url=self.url, aws_access_key_id=key, aws_secret_access_key=secret,
+                config=botocore.config.Config(retries={"max_attempts": 0}, read_timeout=20, connect_timeout=5,
+                                              max_pool_connections=64, **config))
+        return self.clients[wanted]
 
     @property
     def sm(self):
