@@ -52,7 +52,7 @@ def post(s, key, body):
     return c, c.recv(1)
 
 
-with Stack("durability", parts=1, rows=1) as s:
+with Stack("durability", parts=1, rows=1, disk=True) as s:
     s.start_pg()
     lost, answered = [], 0
     for n in range(times):

@@ -19,7 +19,7 @@ rng = rng_from_args()
 tap = Tap()
 parts = 8 if kills == 1 else max(24, kills)
 
-with Stack(f"storm-{kills}", parts=parts, rows=12, local={"warm_quotas": {"ml.c5.xlarge": 3}}) as s:
+with Stack(f"storm-{kills}", parts=parts, rows=12, disk=True, local={"warm_quotas": {"ml.c5.xlarge": 3}}) as s:
     s.start_pg()
     s.start_local()
     s.faults({"operation": "CreateTrainingJob", "kind": "drop_after", "probability": 0.1, "times": 1000000, "seed": rng.randrange(1 << 30)},

@@ -13,13 +13,14 @@ from kit import BIN, TOP, VARIANT, Tap, patience, postgres
 
 SERVER = f"{TOP}/build/{VARIANT}/tests/kit/api_server"
 DROVER = BIN + "/drover"
+PSQL = postgres.BIN_DIR + "/psql"  # Debian's own in PATH is a script in Perl that looks for it, and takes four times as long
 
 
 class Pg:
     """A cluster of databases t1, t2, ... for as many API servers."""
 
     def __init__(self):
-        self.dir = tempfile.mkdtemp(prefix="drover-api-test-")
+        self.dir = postgres.new_folder("drover-api-test-")
         self.n = 0
         postgres.make_data(self.dir)
         self.start()
@@ -39,7 +40,7 @@ class Pg:
         return f"host={self.dir} user=drover dbname={db}"
 
     def sql(self, db, text):
-        r = subprocess.run(["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-U", "drover", "-d", db], input=text, text=True,
+        r = subprocess.run([PSQL, "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-U", "drover", "-d", db], input=text, text=True,
                            capture_output=True, check=False)
         if r.returncode:
             raise RuntimeError(r.stderr)

@@ -23,7 +23,7 @@ KEY, SECRET = "AKIATESTSTACK", "secret-of-the-test-stack"
 
 class Stack:
     def __init__(self, name, variant=VARIANT, quotas=None, lease_us=1000000, parts=8, rows=12, local=None, env=None,
-                 observe_us=200000, images=None):
+                 observe_us=200000, images=None, disk=False):
         self.dir = os.path.join(TOP, "build", "test-run", name if variant == "release" else f"{name}-{variant}")
         self.cleanup_old()
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -35,7 +35,7 @@ class Stack:
         self.local_extra, self.extra_env, self.images = local or {}, env or {}, images or {}
         self.local_port, self.ports, self.procs = free_port(), {}, {}
         self.stderr_of = {}  # of a program, by its key, in place of its log
-        self.sock = f"/tmp/drover-test-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+        self.sock = postgres.new_folder("drover-test-", disk)
         self.token_file = os.path.join(self.dir, "token")
         self.make_web(parts, rows)
 

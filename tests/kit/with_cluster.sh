@@ -2,8 +2,7 @@
 # Runs a command with one PostgreSQL cluster for all its programs (tests/kit/pg_fixture.h). The first one that needs the
 # cluster starts it; it is stopped here.
 set -u
-mkdir -p build/tests
-dir=$(mktemp -d build/tests/pg.XXXXXX)
+dir=$(python3 -c 'import sys; sys.path.insert(0, "tests"); from kit import postgres; print(postgres.new_folder("drover-test-"))') || exit 1
 chmod 755 "$dir"
 export DROVER_TEST_CLUSTER=$dir
 "$@"

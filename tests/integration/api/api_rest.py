@@ -14,7 +14,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import TOP, wait_for
-from kit.api import EIGHT, Api, leader_fails, leader_takes, main, spec
+from kit.api import EIGHT, PSQL, Api, leader_fails, leader_takes, main, spec
 
 YAML = {"Content-Type": "application/yaml"}
 CAUSE_DISK_FULL, CAUSE_OOM = 7, 8
@@ -126,7 +126,7 @@ def check_key_in_use(t, a):
     key, text = str(uuid.uuid4()), spec("slow")
     head = {**YAML, "Idempotency-Key": key}
     refused = lambda: int(re.search(r"droverd_http_client_errors_total (\d+)", a.raw("GET", "/metrics")[1].decode()).group(1))  # noqa: E731
-    lock = subprocess.Popen(["psql", "-XqAt", a.pg.conninfo(a.db)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    lock = subprocess.Popen([PSQL, "-XqAt", a.pg.conninfo(a.db)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     lock.stdin.write("BEGIN; LOCK TABLE campaign IN SHARE MODE; SELECT 1;\n")
     lock.stdin.flush()
     lock.stdout.readline()

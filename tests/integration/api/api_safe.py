@@ -16,7 +16,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import BIN, TOP, VARIANT, free_port, patience, wait_for
-from kit.api import Api, leader_takes, main, spec
+from kit.api import PSQL, Api, leader_takes, main, spec
 
 
 class Droverd:
@@ -492,7 +492,7 @@ class Locked:
 
     def __init__(self, a, table):
         self.a = a
-        self.p = subprocess.Popen(["psql", "-XqAt", "-h", a.pg.dir, "-U", "drover", "-d", a.db], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.p = subprocess.Popen([PSQL, "-XqAt", "-h", a.pg.dir, "-U", "drover", "-d", a.db], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.p.stdin.write(f"BEGIN; LOCK TABLE {table}; SELECT 'locked';\n")
         self.p.stdin.flush()
         self.p.stdout.readline()
