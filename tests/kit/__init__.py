@@ -53,6 +53,8 @@ def patience(seconds):
 def wait_for(condition, seconds=20, what=None, step=0.02):
     """Waits until condition() is true and returns its value. Errors of a service that restarts count as
     false. After `seconds` (patience): TimeoutError when `what` names the condition, otherwise the last value.
+    It looks again after `step` seconds, less often the longer it waits, but ten times a second: looking costs CPU
+    time here and in the programs that are asked.
     """
     began = time.monotonic()
     while True:
@@ -67,7 +69,7 @@ def wait_for(condition, seconds=20, what=None, step=0.02):
             if what is None:
                 return value
             raise TimeoutError(f"{what} did not come within {seconds} s ({last})")
-        time.sleep(step)
+        time.sleep(max(step, min(0.1, (time.monotonic() - began) / 20)))
 
 
 def wait_moving(condition, progress, what, seconds=120, step=0.3):
