@@ -12,10 +12,7 @@
 
 void attempt_protocol_config(const struct controller *c, struct protocol_config *ret)
 {
-    *ret = (struct protocol_config){.signature_window_us = c->cfg.signature_window_us,
-                                    .describe_stale_us = 600 * USEC_PER_SEC,
-                                    .resend_base_us = 500 * USEC_PER_MSEC,
-                                    .resend_cap_us = 60 * USEC_PER_SEC};
+    leader_protocol_config(c->cfg.signature_window_us, ret);
 }
 
 static void take_over(struct controller *c, const struct attempt_row *row, struct live_campaign *lc,
@@ -87,7 +84,7 @@ void attempts_reread(struct controller *c)
 {
     for (size_t i = c->state.attempts_n; i-- > 0;) { /* what is read again moves to the end */
         struct live_attempt *a = c->state.attempts[i];
-        if (a->reread && !a->recording && parking_due(c, subject_of(a)) && !reread(c, a)) {
+        if (leader_attempt_reread_due(&c->state, a, clock_boot_us()) && !reread(c, a)) {
             return;
         }
     }
@@ -116,10 +113,7 @@ void attempt_fact(struct live_attempt *a, const struct fact *f)
                   LF_S("from", attempt_state_name(e.from)),
                   LF_S("to", attempt_state_name(a->p.state)), LF_S("cause", cause_name(e.cause)));
     }
-    if (e.changed && a->p.state == ATTEMPT_VOID) { /* a refusal may have lied */
-        leader_list_watch(&a->io->c->state, a->row.intended_us,
-                          f->at_us + a->io->c->cfg.signature_window_us, f->at_us);
-    }
+    leader_list_moved(&a->io->c->state, a, &e, f->at_us, pc.signature_window_us);
     if (leader_attempt_records(&e)) {
         record_push(a, &e);
     }
@@ -140,9 +134,8 @@ bool attempts_go_on(struct controller *c)
 
 void attempt_unwant(struct live_attempt *a)
 {
-    struct parking_subject who = subject_of(a);
-    parking_hurry(&a->io->c->state, &who);
-    if (a->p.wanted) {
-        attempt_fact(a, &(struct fact){.kind = FACT_UNWANTED, .at_us = clock_boot_us()});
+    struct fact fact;
+    if (leader_attempt_unwant(&a->io->c->state, a, clock_boot_us(), &fact)) {
+        attempt_fact(a, &fact);
     }
 }

@@ -62,7 +62,7 @@ static void on_create(void *ctx, const char *arn, const struct aws_failure *f)
     } else {
         count_failure(f);
         log_refusal(a, f, &notes);
-        if (f->outcome == AWS_UNKNOWN || f->outcome == AWS_UNSENT) {
+        if (notes.silent) {
             atomic_store(&io->c->status->aws_ok, false);
         }
     }
@@ -142,13 +142,14 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
         count_failure(f);
     }
     struct intent as;
-    if (!failed && !not_found && adoption_recast(&io->c->state, a, job, &as)) {
-        failed = true; /* nothing is concluded: asked again, unless it is read again first */
+    bool recast;
+    struct fact fact =
+        adoption_described(&io->c->state, a, job, not_found, failed, clock_boot_us(), &recast, &as);
+    if (recast) {
         free(io->recast);
         io->recast = xmalloc(sizeof *io->recast);
         *io->recast = as;
     }
-    struct fact fact = leader_describe_answer(a, job, not_found, failed, clock_boot_us());
     attempt_fact(a, &fact);
 }
 
@@ -177,12 +178,7 @@ static void on_stop(void *ctx, bool ended_already, bool not_found, const struct 
 
 static void do_stop(struct live_attempt *a)
 {
-    if (!leader_attempt_may_stop(a)) {
-        fact_of(a, FACT_STOP_FAILED, CAUSE_NONE);
-        return;
-    }
-    a->stopped_by_us = true;
-    if (FP("stop.before")) {
+    if (!leader_attempt_stop(a) || FP("stop.before")) {
         fact_of(a, FACT_STOP_FAILED, CAUSE_NONE);
         return;
     }
@@ -201,19 +197,33 @@ static void on_verified(void *ctx, struct output_verdict *v)
     attempt_fact(a, &fact);
 }
 
+static void look_at_output(struct live_attempt *a)
+{
+    if (FP("verify.before")) {
+        fact_of(a, FACT_VERIFY_FAILED, CAUSE_NONE);
+    } else {
+        a->io->check = output_verify(a, on_verified, a->io);
+    }
+}
+
 static void do_verify(struct live_attempt *a)
 {
-    enum verify_step step = leader_verify_step(a);
-    if (step == VERIFY_STEP_LEAVE) {
-        (void)snprintf(a->reason, sizeof a->reason, "its output was not looked at");
-        fact_of(a, FACT_VERIFIED, CAUSE_UNKNOWN);
-        return;
-    }
-    if (step == VERIFY_STEP_LATER || FP("verify.before")) {
+    struct fact fact;
+    switch (leader_verify_step(a)) {
+    case VERIFY_STEP_EXAMINE:
+        examine(a);
+        break;
+    case VERIFY_STEP_LOOK:
+        look_at_output(a);
+        break;
+    case VERIFY_STEP_LATER:
         fact_of(a, FACT_VERIFY_FAILED, CAUSE_NONE);
-        return;
+        break;
+    case VERIFY_STEP_LEAVE:
+        fact = leader_verify_unseen(a, clock_boot_us());
+        attempt_fact(a, &fact);
+        break;
     }
-    a->io->check = output_verify(a, on_verified, a->io);
 }
 
 static void act(struct live_attempt *a, int64_t now_us)
@@ -237,11 +247,7 @@ static void act(struct live_attempt *a, int64_t now_us)
         do_stop(a);
         break;
     case ACT_VERIFY:
-        if (a->p.failed_as != CAUSE_NONE) {
-            examine(a);
-        } else {
-            do_verify(a);
-        }
+        do_verify(a);
         break;
     case ACT_VOID:
         if (FP("void.before")) {

@@ -86,7 +86,7 @@ static bool write_campaigns(struct controller *c, struct intent_batch *b, struct
 {
     for (size_t i = 0; i < c->state.campaigns_n; i++) {
         b->campaign = c->state.campaigns[i];
-        if (!b->campaign->locked && !write_campaign(c, b, err)) {
+        if (parking_reports(b->campaign) && !write_campaign(c, b, err)) {
             return false;
         }
     }
@@ -170,13 +170,13 @@ static void intend_each(struct controller *c, struct intent_batch *b)
     struct err err;
     for (size_t i = 0; i < c->state.campaigns_n && c->leading; i++) {
         b->campaign = c->state.campaigns[i];
-        if (b->campaign->locked) {
+        if (!parking_reports(b->campaign)) {
             continue;
         }
         enum tx_meaning meaning = leader_try(c, write_campaign, b, &err);
         if (meaning == TX_DONE) {
             campaign_written(b, b->campaign);
-        } else if (meaning == TX_BUSY) {
+        } else if (parking_by_report(meaning)) {
             parking_refuse(c, PARKING_CAMPAIGN(b->campaign->row.id), meaning, &err);
         } else if (meaning == TX_REFUSED && log_allow("reason_refused")) {
             log_event(LOG_ERROR, "reason_refused", LF_I("campaign", b->campaign->row.id),
@@ -226,7 +226,7 @@ static void after_commit(struct controller *c, struct intent_batch *b)
 static void all_written(struct controller *c, struct intent_batch *b)
 {
     for (size_t i = 0; i < c->state.campaigns_n; i++) {
-        if (!c->state.campaigns[i]->locked) {
+        if (parking_reports(c->state.campaigns[i])) {
             campaign_written(b, c->state.campaigns[i]);
         }
     }

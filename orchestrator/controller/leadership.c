@@ -179,7 +179,8 @@ static void on_renew(void *ctx)
     if (!c->leading) {
         return;
     }
-    loop_timer_set(c->renew_timer, c->cfg.lease_renew_us / 4); /* a moment early: again soon */
+    const struct lease_terms terms = lease_terms_of(c);
+    loop_timer_set(c->renew_timer, lease_renew_again_us(&terms));
     if (!leader_renew_if_due(c, &err)) {
         leader_lose(c, "renewal_failed", &err);
     }

@@ -242,7 +242,7 @@ static void refresh_campaign(struct controller *c, struct live_campaign *lc,
     if (meaning == TX_DONE) {
         apply_refresh(&r);
         meaning = leader_try(c, load_new_tasks, lc, &err);
-        lc->seen_tasks = meaning == TX_DONE ? v->tasks : -1;
+        rows_refreshed(lc, v, meaning == TX_DONE);
     }
     free(r.now.spec_json);
     free(r.rows);
@@ -282,33 +282,15 @@ static bool read_respec(struct controller *c, void *arg, struct err *err)
     return true;
 }
 
-/* The stages' breakers were read anew, and count who is under way. */
-static void count_live(struct controller *c, const struct live_campaign *lc)
-{
-    for (size_t i = 0; i < c->state.attempts_n; i++) {
-        struct live_attempt *a = c->state.attempts[i];
-        if (a->campaign == lc) {
-            breaker_started(&a->stage->breaker, a->row.id);
-        }
-    }
-}
-
 static void reread_spec(struct controller *c, struct live_campaign *lc)
 {
     struct err err;
     struct respec r = {.lc = lc, .spec_error = ERR_INIT};
     struct parking_subject who = PARKING_CAMPAIGN(lc->row.id);
     enum tx_meaning meaning = leader_try(c, read_respec, &r, &err);
-    if (lc->spec != NULL) {
-        count_live(c, lc);
-    }
-    if (meaning == TX_DONE && lc->spec != NULL) {
-        c->state.decide = true;
+    if (rows_spec_read(&c->state, lc, meaning == TX_DONE)) {
         parking_done(c, who);
-        return;
-    }
-    rows_set_spec(lc, NULL);
-    if (meaning == TX_DONE) {
+    } else if (meaning == TX_DONE) {
         parking_refuse(c, who, TX_REFUSED, &r.spec_error);
     } else if (meaning != TX_LOST) {
         parking_refuse(c, who, meaning, &err);
@@ -341,19 +323,15 @@ static bool read_versions(struct controller *c, void *arg, struct err *err)
 
 static void look_at(struct controller *c, const struct campaign_version *v)
 {
-    struct live_campaign *lc = leader_state_campaign(&c->state, v->id);
-    struct parking_subject who = PARKING_CAMPAIGN(v->id);
-    if (lc != NULL && rows_new_wish(lc, v)) {
-        parking_hurry(&c->state, &who);
-    }
-    if (!rows_moved(lc, v) || !parking_due(c, who)) {
-        return;
-    }
-    c->state.decide = true;
-    if (lc == NULL) {
+    switch (rows_look(&c->state, v, clock_boot_us())) {
+    case ROWS_LEAVE:
+        break;
+    case ROWS_TAKE:
         (void)take(c, v->id, v->tasks);
-    } else {
-        refresh_campaign(c, lc, v);
+        break;
+    case ROWS_REFRESH:
+        refresh_campaign(c, leader_state_campaign(&c->state, v->id), v);
+        break;
     }
 }
 
@@ -381,7 +359,7 @@ bool view_refresh(struct controller *c)
     look_for_absent(c);
     for (size_t i = 0; i < c->state.campaigns_n && c->leading; i++) {
         struct live_campaign *lc = c->state.campaigns[i];
-        if (lc->spec_unreadable && parking_due(c, PARKING_CAMPAIGN(lc->row.id))) {
+        if (rows_spec_due(&c->state, lc, clock_boot_us())) {
             reread_spec(c, lc);
         }
     }

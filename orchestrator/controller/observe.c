@@ -75,15 +75,14 @@ static bool write_quotas(struct controller *c, void *arg, struct err *err)
     const struct quota_reading *r = ((struct quota_arg *)arg)->reading;
     size_t most = r->training_n + r->spot_n + r->warm_n;
     AUTO_FREE struct quota_limit_write *w = xcalloc(most + 1, sizeof *w);
-    int64_t account[ACCOUNT_QUOTA_COUNT];
+    struct account_quota_write account[ACCOUNT_QUOTA_COUNT];
     int64_t kept[ACCOUNT_QUOTA_COUNT];
-    leader_account_quotas(r, account);
     if (!view_account_quotas(c->store, kept, err)) {
         return false;
     }
-    for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
-        if (account[k] != kept[k] &&
-            !store_account_quota_put(c->store, (enum account_quota)k, account[k], err)) {
+    int account_n = leader_plan_account_quotas(r, kept, account);
+    for (int k = 0; k < account_n; k++) {
+        if (!store_account_quota_put(c->store, account[k].quota, account[k].limit, err)) {
             return false;
         }
     }
@@ -137,8 +136,9 @@ static void on_quotas(void *ctx, const struct quota_reading *r, const struct aws
             log_event(LOG_WARN, "quotas_unreadable", LF_S("code", f->code),
                       LF_I("status", f->status), LF_S("text", f->message));
         }
-        if (!leader_quotas_known(&c->state)) {
-            loop_timer_set(c->quota_timer, MIN(c->cfg.quota_interval_us, USEC_PER_SEC));
+        int64_t again_us = leader_quotas_again_us(&c->state, c->cfg.quota_interval_us);
+        if (again_us >= 0) {
+            loop_timer_set(c->quota_timer, again_us);
         }
         return;
     }

@@ -89,18 +89,17 @@ static void count(const struct attempt_record *r)
 static void committed(struct controller *c, struct pending_record *p)
 {
     struct live_attempt *a = leader_state_attempt(&c->state, p->r.attempt_id);
-    struct live_pool *over = NULL;
-    leader_apply_record(&c->state, p, clock_wall_us(), clock_boot_us(), &over);
-    if (over != NULL) {
-        pool_remove(c, over);
-    }
+    struct record_applied then;
+    leader_apply_record(&c->state, p, clock_wall_us(), clock_boot_us(), &then);
     count(&p->r);
-    stage_history_moved(&c->state, a, clock_wall_us());
-    if (p->r.task_moves) {
-        if (stage_history_ended(a, p->r.to, p->r.cause, p->ran, p->signature, clock_wall_us())) {
-            log_event(LOG_WARN, "breaker_tripped", LF_I("stage", a->stage->row.id),
-                      LF_S("cause", cause_name(p->r.cause)), LF_S("signature", p->signature));
-        }
+    if (then.trips) {
+        log_event(LOG_WARN, "breaker_tripped", LF_I("stage", a->stage->row.id),
+                  LF_S("cause", cause_name(p->r.cause)), LF_S("signature", p->signature));
+    }
+    if (then.ended_pool != NULL) {
+        pool_remove(c, then.ended_pool);
+    }
+    if (then.ended) {
         attempt_remove(c, a);
     }
 }

@@ -75,10 +75,15 @@ void parking_refuse(struct controller *c, struct parking_subject who, enum tx_me
 {
     ASSERT(why == TX_BUSY || why == TX_REFUSED);
     bool news = parking_failed(&c->state, &who, why, clock_boot_us());
-    if (why == TX_REFUSED) {
+    switch (parking_tells(why, news)) {
+    case PARKING_TELL_NOBODY:
+        break;
+    case PARKING_TELL_PARKED:
         tell_parked(c, &who, err);
-    } else if (news) {
+        break;
+    case PARKING_TELL_LOCKED:
         tell_locked(c, &who, err);
+        break;
     }
 }
 

@@ -64,9 +64,9 @@ static void on_describe(void *ctx, const struct job_description *job, bool not_f
     struct live_pool *p = leader_state_pool(&c->state, io->pool_id);
     io->describe = NULL;
     c->state.act = true;
-    if (f != NULL || not_found || FP("pool.after_describe")) {
-        metric_add(METRIC_AWS_ERRORS, f != NULL);
-        leader_pool_failed(p, clock_boot_us());
+    metric_add(METRIC_AWS_ERRORS, f != NULL);
+    if (!leader_pool_described(p, f != NULL || FP("pool.after_describe"), not_found,
+                               clock_boot_us())) {
         return;
     }
     io->described = true;
@@ -83,7 +83,6 @@ static void carry_report(struct controller *c, struct live_pool *p)
     leader_apply_pool_seen(&c->state, p, w.fate, clock_wall_us(), clock_boot_us());
     if (w.fate == POOL_FATE_NOT_BOOKED) {
         log_event(LOG_ERROR, "pool_not_booked", LF_S("job", p->row.job.s), LF_ERR(&w.error));
-        leader_pool_failed(p, clock_boot_us());
     } else if (w.fate == POOL_FATE_OVER) {
         end_pool(c, p, &w);
     }
@@ -111,12 +110,8 @@ static void on_update(void *ctx, bool no_pool, bool not_found, const struct aws_
     (void)no_pool;
     io->update = NULL;
     io->c->state.act = true;
-    if (f != NULL || not_found || FP("pool.after_update")) {
-        metric_add(METRIC_AWS_ERRORS, f != NULL);
-        leader_pool_failed(p, clock_boot_us());
-        return;
-    }
-    leader_pool_end_taken(p);
+    metric_add(METRIC_AWS_ERRORS, f != NULL);
+    leader_pool_end_answered(p, f != NULL || FP("pool.after_update"), not_found, clock_boot_us());
 }
 
 void pool_ask_end(struct controller *c, struct live_pool *p, enum warm_pool_end why)
@@ -179,8 +174,8 @@ void pools_tick(struct controller *c, int64_t *wake_us)
     }
     for (size_t i = 0; i < c->state.pools_n && c->leading && calls < CALLS_AT_ONCE; i++) {
         struct live_pool *p = c->state.pools[i];
-        if (p->row.state != POOL_AVAILABLE || calling(p)) {
-            continue; /* its attempt looks after it; or an answer is awaited */
+        if (calling(p)) {
+            continue; /* its answer is awaited */
         }
         if (!act(c, p, boot_us, wake_us)) {
             return;

@@ -1,5 +1,6 @@
 /* See adoption.h. */
 #include "adoption.h"
+#include "attempt_answer.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "core/money/cost.h"
@@ -122,6 +123,14 @@ bool adoption_recast(struct leader_state *s, const struct live_attempt *a,
     }
     fill(s, job, ret);
     return true;
+}
+
+struct fact adoption_described(struct leader_state *s, struct live_attempt *a,
+                               const struct job_description *job, bool not_found, bool failed,
+                               int64_t boot_us, bool *ret_recast, struct intent *ret)
+{
+    *ret_recast = !failed && !not_found && adoption_recast(s, a, job, ret);
+    return leader_describe_answer(a, job, not_found, failed || *ret_recast, boot_us);
 }
 
 /* False: there is no such place. */

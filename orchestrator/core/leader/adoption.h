@@ -34,3 +34,8 @@ bool adoption_of(struct leader_state *s, const char *job_prefix, const struct jo
  * job says. False: the job carries no such proof, or does not say enough of itself. */
 bool adoption_recast(struct leader_state *s, const struct live_attempt *a,
                      const struct job_description *job, struct intent *ret);
+/* A Describe of attempt `a` was answered: the fact as leader_describe_answer has it. *ret_recast:
+ * the job is to become the attempt's, as *ret says; nothing else is concluded from the answer. */
+struct fact adoption_described(struct leader_state *s, struct live_attempt *a,
+                               const struct job_description *job, bool not_found, bool failed,
+                               int64_t boot_us, bool *ret_recast, struct intent *ret);

@@ -2,6 +2,10 @@
 #include "attempt.h"
 #include "parking.h"
 
+#define DESCRIBE_STALE_US (600 * USEC_PER_SEC)
+#define RESEND_BASE_US    (500 * USEC_PER_MSEC)
+#define RESEND_CAP_US     (60 * USEC_PER_SEC)
+
 struct live_attempt *leader_add_intended(struct leader_state *s, const struct attempt_row *row,
                                          struct live_campaign *lc)
 {
@@ -46,6 +50,14 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
     protocol_taken_over(row->state, row->failed_as, goes_on && !row->unwanted, t->lease_end_us,
                         t->protocol, &a->p, ret_effect);
     return a;
+}
+
+void leader_protocol_config(int64_t signature_window_us, struct protocol_config *ret)
+{
+    *ret = (struct protocol_config){.signature_window_us = signature_window_us,
+                                    .describe_stale_us = DESCRIBE_STALE_US,
+                                    .resend_base_us = RESEND_BASE_US,
+                                    .resend_cap_us = RESEND_CAP_US};
 }
 
 /* The newest of each kind: calls are made one at a time, and a listing, a hint or a wish need not
@@ -105,6 +117,9 @@ struct fact leader_create_fact(bool bytes_known, bool rate_allows, bool lease_ho
 
 enum verify_step leader_verify_step(const struct live_attempt *a)
 {
+    if (a->p.failed_as != CAUSE_NONE) {
+        return VERIFY_STEP_EXAMINE;
+    }
     if (a->stage->spec != NULL) {
         return VERIFY_STEP_LOOK;
     }
@@ -116,9 +131,26 @@ bool leader_examined_long_enough(const struct live_attempt *a, int64_t boot_us)
     return boot_us >= a->p.examine_until_us;
 }
 
-bool leader_attempt_may_stop(const struct live_attempt *a)
+bool leader_attempt_stop(struct live_attempt *a)
 {
+    a->stopped_by_us |= a->row.unwanted;
     return a->row.unwanted;
+}
+
+bool leader_attempt_unwant(struct leader_state *s, struct live_attempt *a, int64_t boot_us,
+                           struct fact *ret)
+{
+    const struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
+    parking_hurry(s, &who);
+    *ret = (struct fact){.kind = FACT_UNWANTED, .at_us = boot_us};
+    return a->p.wanted;
+}
+
+bool leader_attempt_reread_due(const struct leader_state *s, const struct live_attempt *a,
+                               int64_t boot_us)
+{
+    const struct parking_subject who = PARKING_ATTEMPT(a->row.campaign_id, a->row.id);
+    return a->reread && !a->recording && parking_may(s, &who, boot_us);
 }
 
 bool leader_attempt_records(const struct protocol_effect *e)

@@ -19,6 +19,9 @@ struct live_attempt *leader_take_over_attempt(struct leader_state *s, const stru
                                               const struct attempt_takeover *t,
                                               struct protocol_effect *ret_effect);
 
+/* The protocol's times. signature_window_us: how long SageMaker accepts a signature. */
+void leader_protocol_config(int64_t signature_window_us, struct protocol_config *ret);
+
 /* Feeds a fact to the protocol of `a`. While a record of it waits for its transaction the fact is
  * kept instead, because a batch of records has at most one of each attempt; *ret is then zero. */
 void leader_attempt_fact(struct leader_state *s, struct live_attempt *a, const struct fact *f,
@@ -36,8 +39,9 @@ bool leader_attempt_hears(const struct leader_state *s, struct live_attempt *a,
  * again. Without a fact it would count as under way for ever. */
 struct fact leader_create_fact(bool bytes_known, bool rate_allows, bool lease_holds,
                                int64_t boot_us);
-/* How the output of a job is verified. */
+/* How a job that has ended is verified. */
 enum verify_step {
+    VERIFY_STEP_EXAMINE, /* it failed and says nothing: its log is read */
     VERIFY_STEP_LOOK,
     VERIFY_STEP_LATER, /* without a readable spec nobody knows where it is */
     VERIFY_STEP_LEAVE, /* nor does anybody want it: it ends unseen */
@@ -47,8 +51,14 @@ enum verify_step leader_verify_step(const struct live_attempt *a);
 bool leader_examined_long_enough(const struct live_attempt *a, int64_t boot_us);
 /* May a stop of it be sent? Only when its row says that nobody wants it: a leader that takes over
  * after a resume must know whose stop it sees. After a takeover of a stopped campaign the row may
- * not say so yet. */
-bool leader_attempt_may_stop(const struct live_attempt *a);
+ * not say so yet. True: noted, so that its end counts as stopped by us. */
+bool leader_attempt_stop(struct live_attempt *a);
+/* Nobody wants it any more; a parked one is tried at once. True: *ret is the fact; else it knows. */
+bool leader_attempt_unwant(struct leader_state *s, struct live_attempt *a, int64_t boot_us,
+                           struct fact *ret);
+/* Is its row read again now? Once no record of it waits, and when its pause is over. */
+bool leader_attempt_reread_due(const struct leader_state *s, const struct live_attempt *a,
+                               int64_t boot_us);
 /* An effect that must be recorded: the attempt moved, its task ends, its slots are free, or a
  * person must look. */
 bool leader_attempt_records(const struct protocol_effect *e);

@@ -88,6 +88,7 @@ struct fact leader_create_answer(struct leader_state *s, struct live_attempt *a,
     }
     (void)snprintf(a->reason, sizeof a->reason, "%.64s%s%.900s", f->code,
                    f->code[0] != '\0' ? ": " : "", f->message);
+    ret->silent = f->outcome == AWS_UNKNOWN || f->outcome == AWS_UNSENT;
     switch (f->outcome) {
     case AWS_OK:
     case AWS_UNKNOWN:
@@ -222,6 +223,12 @@ struct fact leader_log_unread(struct live_attempt *a, const struct aws_failure *
 {
     return f->outcome == AWS_REFUSED ? leader_log_answer(a, NULL, boot_us)
                                      : (struct fact){.kind = FACT_VERIFY_FAILED, .at_us = boot_us};
+}
+
+struct fact leader_verify_unseen(struct live_attempt *a, int64_t boot_us)
+{
+    (void)snprintf(a->reason, sizeof a->reason, "its output was not looked at");
+    return (struct fact){.kind = FACT_VERIFIED, .at_us = boot_us, .cause = CAUSE_UNKNOWN};
 }
 
 struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us)

@@ -13,6 +13,7 @@
 struct job_seen leader_job_seen(const char *status, const char *secondary, usec_t modified);
 
 struct create_notes {
+    bool silent;        /* no answer, or nothing was sent: AWS could not be reached */
     bool quota_refused; /* and what it teaches is learned */
     struct quota_learning_refusal refusal;
 };
@@ -34,5 +35,7 @@ struct fact leader_log_answer(struct live_attempt *a, const struct log_tail_evid
                               int64_t boot_us);
 /* Its log could not be read. A refusal does not go away by waiting, so it is concluded without. */
 struct fact leader_log_unread(struct live_attempt *a, const struct aws_failure *f, int64_t boot_us);
+/* Nobody wants its output and nobody knows where it is: it ends unseen. */
+struct fact leader_verify_unseen(struct live_attempt *a, int64_t boot_us);
 /* Takes v->manifest. */
 struct fact leader_verify_answer(struct live_attempt *a, struct output_verdict *v, int64_t boot_us);

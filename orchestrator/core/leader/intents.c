@@ -6,6 +6,7 @@
 #include "core/lowering/training_request.h"
 #include "core/money/cost.h"
 #include "core/spec/spec_expand.h"
+#include "parking.h"
 #include <stdio.h>
 
 #define PLAN_AGAIN_MIN_US (100 * USEC_PER_MSEC)
@@ -243,7 +244,7 @@ void leader_note_money_short(struct leader_state *s, const struct sched_stage *s
 bool leader_reason_moves(const struct live_campaign *lc, const struct live_stage *ls,
                          enum wait_reason why)
 {
-    return !lc->locked && ls->reason != why;
+    return parking_reports(lc) && ls->reason != why;
 }
 
 int64_t leader_next_plan_in_us(const struct sched_plan *plan, usec_t now_us,

@@ -15,6 +15,14 @@ void leader_list_watch(struct leader_state *s, usec_t from_us, int64_t until_us,
     s->watch_until_us = MAX(s->watch_until_us, until_us);
 }
 
+void leader_list_moved(struct leader_state *s, const struct live_attempt *a,
+                       const struct protocol_effect *e, int64_t f_us, int64_t signature_window_us)
+{
+    if (e->changed && a->p.state == ATTEMPT_VOID) {
+        leader_list_watch(s, a->row.intended_us, f_us + signature_window_us, f_us);
+    }
+}
+
 usec_t leader_list_since(const struct leader_state *s, int64_t boot_us)
 {
     usec_t oldest = boot_us < s->watch_until_us ? s->watch_from_us : USEC_NEVER;

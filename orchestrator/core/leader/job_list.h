@@ -10,6 +10,10 @@ usec_t leader_list_since(const struct leader_state *s, int64_t boot_us);
 /* A Create that was signed before may land until `until_us` (boot), unnoticed: jobs created from
  * from_us on (wall) are listed until then. */
 void leader_list_watch(struct leader_state *s, usec_t from_us, int64_t until_us, int64_t boot_us);
+/* The attempt moved so by a fact of f_us (boot): one that is void was refused, and the refusal may
+ * have lied, so its name is watched for while a signature of it may still be accepted. */
+void leader_list_moved(struct leader_state *s, const struct live_attempt *a,
+                       const struct protocol_effect *e, int64_t f_us, int64_t signature_window_us);
 /* What a List is asked for: the prefix as jobs carry it, with its hyphen. */
 void leader_list_prefix(const char *job_prefix, char ret[static JOB_PREFIX_MAX + 2]);
 /* What a listed job says of a live attempt or of a pool. True: *ret is a fact for *ret_attempt.

@@ -12,6 +12,11 @@ int64_t lease_end_us(const struct lease_terms *t, int64_t asked_us)
     return asked_us + t->length_us;
 }
 
+int64_t lease_renew_again_us(const struct lease_terms *t)
+{
+    return t->renew_us / 4;
+}
+
 bool lease_renewal_due(const struct lease_terms *t, int64_t end_us, int64_t boot_us)
 {
     return boot_us >= end_us - t->length_us + t->renew_us;

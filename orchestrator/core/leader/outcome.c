@@ -367,18 +367,23 @@ static struct live_pool *released(struct leader_state *s, struct live_attempt *a
 }
 
 void leader_apply_record(struct leader_state *s, struct pending_record *p, usec_t now_us,
-                         int64_t boot_us, struct live_pool **ret_ended_pool)
+                         int64_t boot_us, struct record_applied *ret)
 {
     struct live_attempt *a = leader_state_attempt(s, p->r.attempt_id);
     ASSERT(a != NULL && a->recording);
+    *ret = (struct record_applied){.ended = p->r.task_moves};
     attempt_set_state(a, p->r.to);
     a->recording = false;
     free(p->manifest);
     free(p->evidence);
     p->manifest = p->evidence = NULL;
-    *ret_ended_pool = p->r.release ? released(s, a, p, now_us, boot_us) : NULL;
+    if (p->r.release) {
+        ret->ended_pool = released(s, a, p, now_us, boot_us);
+    }
+    stage_history_moved(s, a, now_us);
     if (p->r.task_moves) {
         task_moved(s, a, p);
+        ret->trips = stage_history_ended(a, p->r.to, p->r.cause, p->ran, p->signature, now_us);
         s->look_at_db = true; /* the stage or the campaign may have ended */
     }
     s->decide = s->act = true;

@@ -25,8 +25,13 @@ struct attempt_record leader_record_row(const struct pending_record *p);
 /* Why a person must look at it, for the event beside the record. */
 void leader_alert_text(const struct leader_state *s, const struct pending_record *p, char *ret,
                        size_t size);
-/* The record is committed: state, slots, money, pools and the task's place move. The manifest is
- * freed. ret_ended_pool: a pool that is over, to be removed by the caller (NULL: none). When
- * p->r.task_moves the caller removes the attempt itself. */
+/* What follows of a record besides what moves in memory. */
+struct record_applied {
+    struct live_pool *ended_pool; /* over, to be removed by the caller; NULL: none */
+    bool ended;                   /* the attempt's task has moved: the caller removes the attempt */
+    bool trips;                   /* its stage's breaker trips by this end */
+};
+/* The record is committed: state, slots, money, pools and the task's place move, and the stage
+ * learns from it. The manifest is freed. now_us: wall. */
 void leader_apply_record(struct leader_state *s, struct pending_record *p, usec_t now_us,
-                         int64_t boot_us, struct live_pool **ret_ended_pool);
+                         int64_t boot_us, struct record_applied *ret);

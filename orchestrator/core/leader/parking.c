@@ -103,6 +103,24 @@ bool parking_failed(struct leader_state *s, const struct parking_subject *who, e
     return p->times++ == 0;
 }
 
+enum parking_tell parking_tells(enum tx_meaning why, bool news)
+{
+    if (why == TX_REFUSED) {
+        return PARKING_TELL_PARKED;
+    }
+    return news ? PARKING_TELL_LOCKED : PARKING_TELL_NOBODY;
+}
+
+bool parking_by_report(enum tx_meaning why)
+{
+    return why == TX_BUSY;
+}
+
+bool parking_reports(const struct live_campaign *lc)
+{
+    return !lc->locked;
+}
+
 bool parking_over(struct leader_state *s, const struct parking_subject *who)
 {
     struct parked *own = find(s, who->kind, who->ref_id, false);

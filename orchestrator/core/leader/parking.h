@@ -39,9 +39,21 @@ int64_t parking_pause_us(const struct leader_state *s, const struct parking_subj
  * none), TX_REFUSED parks it. True: not so before, so people are to be told. */
 bool parking_failed(struct leader_state *s, const struct parking_subject *who, enum tx_meaning why,
                     int64_t boot_us);
+enum parking_tell {
+    PARKING_TELL_NOBODY,
+    PARKING_TELL_PARKED, /* its row in the table of what is parked says why, each time anew */
+    PARKING_TELL_LOCKED, /* the wait reasons of its campaign's parts say so */
+};
+/* Who is told of such a failure. news: what parking_failed returned. */
+enum parking_tell parking_tells(enum tx_meaning why, bool news);
+/* A campaign's wait reasons and statistics could not be written: does it count as its failure? When
+ * it is locked. No part needs such a report: one that is refused is only logged. */
+bool parking_by_report(enum tx_meaning why);
+/* May reports of the campaign be written? Those of a locked one wait with it. */
+bool parking_reports(const struct live_campaign *lc);
 /* Its transaction was taken. True: it was parked, so its row has to go. A campaign whose spec is
- * unreadable stays parked till that is read. A lock stays noted: another
- * row of the same campaign may still be locked. */
+ * unreadable stays parked until that is read. A lock stays noted: another row of the same campaign
+ * may still be locked. */
 bool parking_over(struct leader_state *s, const struct parking_subject *who);
 /* A person wants something else of it: a parked subject is tried at once. */
 void parking_hurry(struct leader_state *s, const struct parking_subject *who);

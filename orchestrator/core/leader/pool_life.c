@@ -38,6 +38,25 @@ void leader_pool_failed(struct live_pool *p, int64_t boot_us)
     p->next_us = boot_us + retry_step_us(RETRY_BASE_US, RETRY_CAP_US, p->failures++);
 }
 
+bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, int64_t boot_us)
+{
+    if (failed || not_found) {
+        leader_pool_failed(p, boot_us);
+    }
+    return !failed && !not_found;
+}
+
+void leader_pool_end_answered(struct live_pool *p, bool failed, bool not_found, int64_t boot_us)
+{
+    if (failed || not_found) {
+        leader_pool_failed(p, boot_us);
+    } else {
+        p->end_taken = true;
+        p->failures = 0;
+        p->look_now = true;
+    }
+}
+
 int64_t leader_pool_meant(const struct leader_state *s, const struct live_pool *p,
                           const char *reused_by)
 {
@@ -106,6 +125,8 @@ void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum po
         s->decide |= !p->seen;
         p->seen = true;
         p->row.available_us = p->row.available_us == 0 ? now_us : p->row.available_us;
+    } else if (fate == POOL_FATE_NOT_BOOKED) {
+        leader_pool_failed(p, boot_us);
     }
 }
 
@@ -155,18 +176,15 @@ bool leader_pool_want_end(struct leader_state *s, struct live_pool *p, enum warm
     return true;
 }
 
-void leader_pool_end_taken(struct live_pool *p)
-{
-    p->failures = 0;
-    p->end_taken = p->look_now = true;
-}
-
 enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int64_t boot_us,
                                   int64_t *wake_us)
 {
     int64_t at_us = p->look_now ? p->next_us : MAX(p->next_us, p->described_us + LOOK_AGAIN_US);
     int64_t left_us = p->row.expires_us + USEC_PER_SEC - now_us; /* its time is over */
     bool end = p->wants_end && !p->end_taken;
+    if (p->row.state != POOL_AVAILABLE) {
+        return POOL_ACT_NONE;
+    }
     if (p->described_us > 0 && left_us > 0) {
         at_us = MIN(at_us, MAX(p->next_us, boot_us + left_us));
     }

@@ -14,6 +14,11 @@ struct live_pool *leader_load_pool(struct leader_state *s, const struct pool_row
 void leader_pool_listed(struct leader_state *s, const char *job, enum warm_pool_status status);
 /* A call about the pool failed: no other before its back-off. */
 void leader_pool_failed(struct live_pool *p, int64_t boot_us);
+/* A Describe of its job was answered. False: nothing is known by it, also when the job is not found,
+ * which a List may still show; asked again after the back-off. */
+bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, int64_t boot_us);
+/* So was the wish that it ends; one that was not taken is sent again. */
+void leader_pool_end_answered(struct live_pool *p, bool failed, bool not_found, int64_t boot_us);
 
 /* SageMaker hands pools out as it likes: the other available pool that the job which took p was
  * intended on, and which so is free for whom p was kept, or for anybody. 0: it went as intended, or
@@ -41,7 +46,8 @@ struct pool_writes {
 void leader_plan_pool_seen(const struct leader_state *s, const struct live_pool *p,
                            const struct warm_pool_report *seen, bool job_ended, int64_t boot_us,
                            struct pool_writes *ret);
-/* A Describe has come; nothing of it needs a commit. Call it before an OVER is written. */
+/* A Describe has come; nothing of it needs a commit. Call it before an OVER is written. What could
+ * not be booked is asked again after a back-off. */
 void leader_apply_pool_seen(struct leader_state *s, struct live_pool *p, enum pool_fate fate,
                             usec_t now_us, int64_t boot_us);
 /* The end is committed. The caller removes the pool afterwards. */
@@ -50,10 +56,9 @@ void leader_apply_pool_end(struct leader_state *s, struct live_pool *p,
 
 /* The scheduler wants its end: asked once. False: that was so before. */
 bool leader_pool_want_end(struct leader_state *s, struct live_pool *p, enum warm_pool_end why);
-/* SageMaker has taken the wish. */
-void leader_pool_end_taken(struct live_pool *p);
 
 enum pool_action { POOL_ACT_NONE, POOL_ACT_DESCRIBE, POOL_ACT_END };
-/* The next call about a pool that has none under way. *wake_us is lowered to when to ask again. */
+/* The next call about a pool that has none under way. None before it stands alone: its attempt's
+ * calls tell of it until then. *wake_us is lowered to when to ask again. */
 enum pool_action leader_pool_next(const struct live_pool *p, usec_t now_us, int64_t boot_us,
                                   int64_t *wake_us);

@@ -22,14 +22,22 @@ size_t leader_plan_quotas(struct leader_state *s, const struct quota_reading *r,
     return n + moved(s, r->warm, r->warm_n, MARKET_ON_DEMAND, true, ret + n);
 }
 
-void leader_account_quotas(const struct quota_reading *r, int64_t ret[static ACCOUNT_QUOTA_COUNT])
+int leader_plan_account_quotas(const struct quota_reading *r,
+                               const int64_t kept[static ACCOUNT_QUOTA_COUNT],
+                               struct account_quota_write ret[static ACCOUNT_QUOTA_COUNT])
 {
-    ret[ACCOUNT_INSTANCES] = r->total;
-    ret[ACCOUNT_SPOT_INSTANCES] = r->spot_total;
-    ret[ACCOUNT_PER_JOB] = r->instances_max;
-    ret[ACCOUNT_RUN_S] = r->runtime_max_s;
-    ret[ACCOUNT_VOLUME_GB] = r->volume_max_gib;
-    ret[ACCOUNT_KEEP_ALIVE_S] = r->keep_alive_s;
+    const int64_t read[ACCOUNT_QUOTA_COUNT] = {
+        [ACCOUNT_INSTANCES] = r->total,          [ACCOUNT_SPOT_INSTANCES] = r->spot_total,
+        [ACCOUNT_PER_JOB] = r->instances_max,    [ACCOUNT_RUN_S] = r->runtime_max_s,
+        [ACCOUNT_VOLUME_GB] = r->volume_max_gib, [ACCOUNT_KEEP_ALIVE_S] = r->keep_alive_s,
+    };
+    int n = 0;
+    for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
+        if (read[k] != kept[k]) {
+            ret[n++] = (struct account_quota_write){(enum account_quota)k, read[k]};
+        }
+    }
+    return n;
 }
 
 void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r)
@@ -54,6 +62,11 @@ void leader_apply_quotas(struct leader_state *s, const struct quota_reading *r)
     s->account.volume_gb = r->volume_max_gib;
     s->keep_alive_max_s = r->keep_alive_s;
     s->decide = true;
+}
+
+int64_t leader_quotas_again_us(const struct leader_state *s, int64_t interval_us)
+{
+    return leader_quotas_known(s) ? -1 : MIN(interval_us, USEC_PER_SEC);
 }
 
 bool leader_quotas_known(const struct leader_state *s)

@@ -1,5 +1,6 @@
 /* See rows_read.h. */
 #include "rows_read.h"
+#include "parking.h"
 #include "skip_done.h"
 
 _Static_assert(WARN_AT_MAX == WARNS_MAX, "one bound for thresholds");
@@ -100,6 +101,47 @@ bool rows_new_wish(struct live_campaign *lc, const struct campaign_version *v)
 bool rows_moved(const struct live_campaign *lc, const struct campaign_version *v)
 {
     return lc == NULL || lc->row.version != v->version || lc->seen_tasks != v->tasks;
+}
+
+enum rows_look rows_look(struct leader_state *s, const struct campaign_version *v, int64_t boot_us)
+{
+    const struct parking_subject who = PARKING_CAMPAIGN(v->id);
+    struct live_campaign *lc = leader_state_campaign(s, v->id);
+    if (lc != NULL && rows_new_wish(lc, v)) {
+        parking_hurry(s, &who);
+    }
+    if (!rows_moved(lc, v) || !parking_may(s, &who, boot_us)) {
+        return ROWS_LEAVE;
+    }
+    s->decide = true;
+    return lc == NULL ? ROWS_TAKE : ROWS_REFRESH;
+}
+
+void rows_refreshed(struct live_campaign *lc, const struct campaign_version *v, bool loaded)
+{
+    lc->seen_tasks = loaded ? v->tasks : -1;
+}
+
+bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc, int64_t boot_us)
+{
+    const struct parking_subject who = PARKING_CAMPAIGN(lc->row.id);
+    return lc->spec_unreadable && parking_may(s, &who, boot_us);
+}
+
+bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken)
+{
+    for (size_t i = 0; lc->spec != NULL && i < s->attempts_n; i++) {
+        struct live_attempt *a = s->attempts[i];
+        if (a->campaign == lc) {
+            breaker_started(&a->stage->breaker, a->row.id);
+        }
+    }
+    if (lc->spec == NULL || !taken) {
+        rows_set_spec(lc, NULL);
+        return false;
+    }
+    s->decide = true;
+    return true;
 }
 
 void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *now)

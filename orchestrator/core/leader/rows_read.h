@@ -31,6 +31,22 @@ enum rows_queue rows_task(const struct live_stage *ls, const struct task_row *ro
 bool rows_new_wish(struct live_campaign *lc, const struct campaign_version *v);
 /* Is it to be read? NULL: it is not in memory. */
 bool rows_moved(const struct live_campaign *lc, const struct campaign_version *v);
+enum rows_look {
+    ROWS_LEAVE,
+    ROWS_TAKE,   /* it is not in memory: its rows are read whole */
+    ROWS_REFRESH /* its wishes and new parts are read */
+};
+/* What is read of a campaign whose version is now v. A new wish has a parked one tried at once.
+ * Asks for a plan when something is read. */
+enum rows_look rows_look(struct leader_state *s, const struct campaign_version *v, int64_t boot_us);
+/* Its wishes are read; `loaded`: its new parts too, else they are read at the next look. */
+void rows_refreshed(struct live_campaign *lc, const struct campaign_version *v, bool loaded);
+/* Is the spec that could not be read to be tried again? */
+bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc, int64_t boot_us);
+/* It was tried: with lc->spec (NULL: it cannot be read) the stages' histories were read anew, and
+ * their breakers count the attempts under way again. taken: its transaction. True: the campaign
+ * goes on; else it stays as it was, without a spec. */
+bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken);
 /* What people want of it may have changed. Columns that only the leader writes stay as they are. */
 void rows_refresh_campaign(struct live_campaign *lc, const struct campaign_row *now);
 void rows_refresh_stage(struct live_stage *ls, const struct stage_row *now);

@@ -3,6 +3,7 @@
 #include "common/hash.h"
 #include "core/failure/breaker.h"
 #include "core/failure/retry_policy.h"
+#include "parking.h"
 #include "quota_learning.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,7 +291,7 @@ bool stage_history_dirty(const struct leader_state *s)
     struct stage_history_write ignored;
     bool any = false;
     for (size_t i = 0; i < s->campaigns_n; i++) {
-        for (int k = 0; k < s->campaigns[i]->stages_n; k++) {
+        for (int k = 0; parking_reports(s->campaigns[i]) && k < s->campaigns[i]->stages_n; k++) {
             any |= stage_history_plan(&s->campaigns[i]->stages[k], &ignored);
         }
     }

@@ -67,20 +67,19 @@ void carry_record(struct world *w, struct ctl *c, struct live_attempt *a,
 static void recorded(struct world *w, struct ctl *c, struct pending_record *p)
 {
     struct live_attempt *a = leader_state_attempt(&c->state, p->r.attempt_id);
-    struct live_pool *over = NULL;
-    leader_apply_record(&c->state, p, ctl_wall(w, c), ctl_boot(w, c), &over);
-    if (over != NULL) {
-        leader_state_remove_pool(&c->state, over);
-    }
     bool known = a->accepted;
-    stage_history_moved(&c->state, a, ctl_wall(w, c));
+    struct record_applied then;
+    leader_apply_record(&c->state, p, ctl_wall(w, c), ctl_boot(w, c), &then);
+    if (then.ended_pool != NULL) {
+        leader_state_remove_pool(&c->state, then.ended_pool);
+    }
     if (a->accepted && !known) {
         judge_untaught(w); /* there was room for it, says SageMaker */
     }
-    if (p->r.task_moves) {
-        if (stage_history_ended(a, p->r.to, p->r.cause, p->ran, p->signature, ctl_wall(w, c))) {
-            SOMETIMES(w, BREAKER_TRIPPED);
-        }
+    if (then.trips) {
+        SOMETIMES(w, BREAKER_TRIPPED);
+    }
+    if (then.ended) {
         leader_state_remove_attempt(&c->state, a);
     }
 }

@@ -1,5 +1,6 @@
 /* Carries the lives of campaigns and what people ask for in bulk, as controller/campaign_life.c,
  * operations.c and history.c do. */
+#include "core/leader/attempt.h"
 #include "core/leader/campaign_life.h"
 #include "core/leader/operations.h"
 #include "core/leader/stage_history.h"
@@ -75,8 +76,9 @@ static bool move_states(struct world *w, struct ctl *c, struct live_campaign *lc
 
 static void unwant(struct world *w, struct ctl *c, struct live_attempt *a)
 {
-    if (a->p.wanted) {
-        carry_fact(w, c, a->row.id, &(struct fact){.kind = FACT_UNWANTED, .at_us = ctl_boot(w, c)});
+    struct fact fact;
+    if (leader_attempt_unwant(&c->state, a, ctl_boot(w, c), &fact)) {
+        carry_fact(w, c, a->row.id, &fact);
     }
 }
 

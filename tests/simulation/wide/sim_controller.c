@@ -1,5 +1,6 @@
 /* A controller: its clocks, its timers, its crashes, and the pass it makes after each event: record
  * what came in, look at the store, decide and intend, act. The order is the real one's. */
+#include "core/leader/attempt.h"
 #include "sim_world.h"
 
 #define DECIDE_EVERY_US (30 * SEC) /* at least, though nothing is known to have changed */
@@ -16,10 +17,7 @@ usec_t ctl_wall(const struct world *w, const struct ctl *c)
 
 void ctl_protocol(const struct world *w, struct protocol_config *ret)
 {
-    *ret = (struct protocol_config){.signature_window_us = w->cfg.window_us,
-                                    .describe_stale_us = 600 * SEC,
-                                    .resend_base_us = SEC / 2,
-                                    .resend_cap_us = 60 * SEC};
+    leader_protocol_config(w->cfg.window_us, ret);
 }
 
 void ctl_timer(struct world *w, struct ctl *c, enum timer t, int64_t after_us)

@@ -101,9 +101,9 @@ static void test_attempt__no_stop_before_its_row_says_so(void **state)
     struct attempt_row row = row_in(ATTEMPT_RUNNING);
     struct live_attempt *a = take_over(&w, &row, &e);
     assert_false(a->p.wanted);
-    assert_false(leader_attempt_may_stop(a));
+    assert_false(leader_attempt_stop(a) || a->stopped_by_us);
     campaign_life_apply_unwant(&w.s, w.lc); /* the row was written */
-    assert_true(leader_attempt_may_stop(a));
+    assert_true(leader_attempt_stop(a) && a->stopped_by_us);
     leader_world_done(&w);
 }
 
@@ -268,9 +268,15 @@ static void test_attempt__what_is_parked_neither_acts_nor_hears(void **state)
     assert_false(a->reread); /* a List comes again by itself */
     assert_false(leader_attempt_hears(&w.s, a, &taken, BOOT));
     assert_true(a->reread);
+    assert_false(leader_attempt_reread_due(&w.s, a, BOOT)); /* it is parked */
+    assert_true(leader_attempt_reread_due(&w.s, a, BOOT + 9999 * SEC));
+    a->recording = true;
+    assert_false(leader_attempt_reread_due(&w.s, a, BOOT + 9999 * SEC));
+    a->recording = false;
     assert_false(leader_attempt_hears(&w.s, a, &taken, BOOT + 9999 * SEC)); /* its row first */
     assert_true(leader_attempt_waits(&w.s, a, BOOT + 9999 * SEC));
     a->reread = false;
+    assert_false(leader_attempt_reread_due(&w.s, a, BOOT + 9999 * SEC));
     assert_false(leader_attempt_waits(&w.s, a, BOOT + 9999 * SEC));
     a->recording = true;
     assert_true(leader_attempt_waits(&w.s, a, BOOT + 9999 * SEC));
@@ -290,10 +296,39 @@ static void test_attempt__an_output_without_a_spec(void **state)
     assert_int_equal(leader_verify_step(a), VERIFY_STEP_LEAVE);
     a->p.wanted = true;
     assert_int_equal(leader_verify_step(a), VERIFY_STEP_LATER);
+    a->p.failed_as = CAUSE_USER_CODE; /* its log tells, whether its output is known or not */
+    assert_int_equal(leader_verify_step(a), VERIFY_STEP_EXAMINE);
     a->p.examine_until_us = BOOT + 1;
     assert_false(leader_examined_long_enough(a, BOOT));
     assert_true(leader_examined_long_enough(a, BOOT + 1));
     leader_world_done(&w);
+}
+
+static void test_attempt__nobody_wants_it_any_more(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct fact f;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    const struct parking_subject who = PARKING_ATTEMPT(7, 1);
+    (void)parking_failed(&w.s, &who, TX_REFUSED, BOOT);
+    assert_true(leader_attempt_unwant(&w.s, a, BOOT, &f));
+    assert_true(f.kind == FACT_UNWANTED && f.at_us == BOOT);
+    assert_true(parking_may(&w.s, &who, BOOT)); /* a parked one is tried at once */
+    a->p.wanted = false;
+    assert_false(leader_attempt_unwant(&w.s, a, BOOT, &f));
+    leader_world_done(&w);
+}
+
+static void test_attempt__times_of_the_protocol(void **state)
+{
+    (void)state;
+    struct protocol_config c;
+    leader_protocol_config(900 * SEC, &c);
+    assert_int_equal(c.signature_window_us, 900 * SEC);
+    assert_int_equal(c.describe_stale_us, 600 * SEC);
+    assert_true(c.resend_base_us == SEC / 2 && c.resend_cap_us == 60 * SEC);
 }
 
 int main(void)
@@ -310,6 +345,8 @@ int main(void)
         cmocka_unit_test(test_attempt__a_create_that_cannot_be_sent_is_asked_for_again),
         cmocka_unit_test(test_attempt__what_is_parked_neither_acts_nor_hears),
         cmocka_unit_test(test_attempt__an_output_without_a_spec),
+        cmocka_unit_test(test_attempt__nobody_wants_it_any_more),
+        cmocka_unit_test(test_attempt__times_of_the_protocol),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

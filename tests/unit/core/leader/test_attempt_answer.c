@@ -52,6 +52,8 @@ static void test_attempt_answer__every_refusal_of_a_create(void **state)
         assert_non_null(strstr(a->reason, "its words"));
         assert_non_null(strstr(a->reason, cases[i].code));
         assert_false(notes.quota_refused);
+        assert_int_equal(notes.silent,
+                         cases[i].outcome == AWS_UNKNOWN || cases[i].outcome == AWS_UNSENT);
         leader_world_done(&w);
     }
 }
@@ -345,6 +347,19 @@ static void test_attempt_answer__a_log_that_cannot_be_read(void **state)
     leader_world_done(&w);
 }
 
+static void test_attempt_answer__an_output_that_nobody_knows(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct fact f = leader_verify_unseen(a, BOOT_ANSWER);
+    assert_true(f.kind == FACT_VERIFIED && f.at_us == BOOT_ANSWER);
+    assert_int_equal(f.cause, CAUSE_UNKNOWN);
+    assert_string_equal(a->reason, "its output was not looked at");
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_attempt_answer__what_a_log_said),
         cmocka_unit_test(test_attempt_answer__a_checked_output),
         cmocka_unit_test(test_attempt_answer__a_log_that_cannot_be_read),
+        cmocka_unit_test(test_attempt_answer__an_output_that_nobody_knows),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

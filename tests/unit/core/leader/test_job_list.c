@@ -127,6 +127,27 @@ static void test_job_list__a_list_asks_for_the_prefix_that_jobs_carry(void **sta
     }
 }
 
+static void test_job_list__a_refused_name_is_watched(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    struct live_attempt *a = leader_world_attempt(&w, 1, 1);
+    struct protocol_effect e = {.changed = true, .from = ATTEMPT_INTENDED};
+    a->p.state = ATTEMPT_SUBMITTED;
+    leader_list_moved(&w.s, a, &e, BOOT, 900 * SEC);
+    assert_int_equal(w.s.watch_until_us, 0);
+    a->p.state = ATTEMPT_VOID;
+    e.changed = false;
+    leader_list_moved(&w.s, a, &e, BOOT, 900 * SEC);
+    assert_int_equal(w.s.watch_until_us, 0);
+    e.changed = true;
+    leader_list_moved(&w.s, a, &e, BOOT, 900 * SEC);
+    assert_int_equal(w.s.watch_until_us, BOOT + 900 * SEC);
+    assert_int_equal(w.s.watch_from_us, a->row.intended_us);
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_job_list__unknown_names_are_looked_up_once),
         cmocka_unit_test(test_job_list__a_set_of_many_names),
         cmocka_unit_test(test_job_list__a_list_asks_for_the_prefix_that_jobs_carry),
+        cmocka_unit_test(test_job_list__a_refused_name_is_watched),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,13 @@ static void test_lease_watch__when_a_lease_is_ours(void **state)
     }
 }
 
+static void test_lease_watch__an_early_renewal_is_tried_again_in_time(void **state)
+{
+    (void)state;
+    int64_t again_us = lease_renew_again_us(&terms);
+    assert_true(again_us > 0 && again_us <= terms.renew_us / 2);
+}
+
 static void test_lease_watch__only_a_lock_lets_a_renewal_fail(void **state)
 {
     (void)state;
@@ -101,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lease_watch__when_a_lease_is_ours),
+        cmocka_unit_test(test_lease_watch__an_early_renewal_is_tried_again_in_time),
         cmocka_unit_test(test_lease_watch__only_a_lock_lets_a_renewal_fail),
         cmocka_unit_test(test_lease_watch__who_does_not_renew_is_waited_out),
         cmocka_unit_test(test_lease_watch__after_a_loss_a_whole_lease_is_watched_again),

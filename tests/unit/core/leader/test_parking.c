@@ -169,6 +169,38 @@ static void test_parking__waiting_parts_say_that_they_are_locked(void **state)
     leader_world_done(&w);
 }
 
+static void test_parking__who_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        enum tx_meaning why;
+        bool news;
+        enum parking_tell tell;
+    } rows[] = {
+        {TX_BUSY, true, PARKING_TELL_LOCKED},
+        {TX_BUSY, false, PARKING_TELL_NOBODY},
+        {TX_REFUSED, true, PARKING_TELL_PARKED},
+        {TX_REFUSED, false, PARKING_TELL_PARKED}, /* the reason may be another */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(parking_tells(rows[i].why, rows[i].news), rows[i].tell);
+    }
+}
+
+static void test_parking__reports_wait_with_a_locked_campaign(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_true(parking_reports(w.lc));
+    assert_true(parking_by_report(TX_BUSY));
+    assert_false(parking_by_report(TX_REFUSED)); /* no part needs it: only logged */
+    assert_false(parking_by_report(TX_DONE));
+    (void)parking_failed(&w.s, &campaign, TX_BUSY, BOOT);
+    assert_false(parking_reports(w.lc));
+    leader_world_done(&w);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -180,6 +212,8 @@ int main(void)
         cmocka_unit_test(test_parking__the_table_says_what_a_person_unparked),
         cmocka_unit_test(test_parking__a_wish_is_tried_at_once),
         cmocka_unit_test(test_parking__waiting_parts_say_that_they_are_locked),
+        cmocka_unit_test(test_parking__who_is_told),
+        cmocka_unit_test(test_parking__reports_wait_with_a_locked_campaign),
     };
     return cmocka_run_group_tests_name("parking", tests, NULL, NULL);
 }

@@ -267,7 +267,14 @@ static void test_pool_life__its_end_is_asked_once(void **state)
     assert_false(leader_pool_want_end(&w.s, p, WARM_POOL_END_COST));
     assert_string_equal(p->row.end_reason, warm_pool_end_name(WARM_POOL_END_NO_MATCH));
     assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_END);
-    leader_pool_end_taken(p);
+    leader_pool_end_answered(p, true, false, BOOT); /* the wish is sent again */
+    assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_NONE);
+    assert_int_equal(leader_pool_next(p, WALL, BOOT + SEC, &wake_us), POOL_ACT_END);
+    leader_pool_end_answered(p, false, true, BOOT); /* the job is not found: so is this one */
+    assert_int_equal(leader_pool_next(p, WALL, BOOT + SEC, &wake_us), POOL_ACT_END);
+    p->next_us = 0;
+    leader_pool_end_answered(p, false, false, BOOT);
+    assert_int_equal(p->failures, 0);
     assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us), POOL_ACT_DESCRIBE);
     leader_apply_pool_seen(&w.s, p, POOL_FATE_STAYS, WALL, BOOT);
     assert_int_equal(leader_pool_next(p, WALL, BOOT + SEC, &wake_us), POOL_ACT_NONE);
@@ -341,6 +348,31 @@ static void test_pool_life__found_at_takeover(void **state)
     leader_world_done(&w);
 }
 
+static void test_pool_life__answers_that_say_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        bool failed, not_found, ret;
+    } rows[] = {{false, false, true}, {true, false, false}, {false, true, false}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct leader_world w;
+        struct live_pool *p = standing(&w);
+        int64_t wake_us = INT64_MAX;
+        p->look_now = true;
+        assert_int_equal(leader_pool_described(p, rows[i].failed, rows[i].not_found, BOOT),
+                         rows[i].ret);
+        assert_int_equal(leader_pool_next(p, WALL, BOOT, &wake_us),
+                         rows[i].ret ? POOL_ACT_DESCRIBE : POOL_ACT_NONE);
+        leader_apply_pool_seen(&w.s, p, POOL_FATE_NOT_BOOKED, WALL, BOOT); /* asked again later */
+        assert_int_equal(p->next_us, BOOT + SEC / 2);
+        p->next_us = 0;
+        p->look_now = true;
+        p->row.state = POOL_EXPECTED; /* its attempt's calls tell of it */
+        assert_int_equal(leader_pool_next(p, WALL, BOOT + 9999 * SEC, &wake_us), POOL_ACT_NONE);
+        leader_world_done(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_pool_life__when_it_is_looked_at),
         cmocka_unit_test(test_pool_life__failed_calls_back_off),
         cmocka_unit_test(test_pool_life__found_at_takeover),
+        cmocka_unit_test(test_pool_life__answers_that_say_nothing),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

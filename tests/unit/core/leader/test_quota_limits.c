@@ -65,17 +65,25 @@ static void test_quota_limits__a_read_limit_replaces_a_refusals(void **state)
 static void test_quota_limits__values_over_all_types(void **state)
 {
     (void)state;
-    int64_t got[ACCOUNT_QUOTA_COUNT];
+    struct account_quota_write got[ACCOUNT_QUOTA_COUNT];
+    int64_t kept[ACCOUNT_QUOTA_COUNT] = {0};
     const struct quota_reading r = {.total = 1,
                                     .spot_total = 2,
                                     .instances_max = 3,
                                     .runtime_max_s = 4,
                                     .volume_max_gib = 5,
                                     .keep_alive_s = 6};
-    leader_account_quotas(&r, got);
-    assert_true(got[ACCOUNT_INSTANCES] == 1 && got[ACCOUNT_SPOT_INSTANCES] == 2);
-    assert_true(got[ACCOUNT_PER_JOB] == 3 && got[ACCOUNT_RUN_S] == 4);
-    assert_true(got[ACCOUNT_VOLUME_GB] == 5 && got[ACCOUNT_KEEP_ALIVE_S] == 6);
+    assert_int_equal(leader_plan_account_quotas(&r, kept, got), ACCOUNT_QUOTA_COUNT);
+    for (int k = 0; k < ACCOUNT_QUOTA_COUNT; k++) {
+        kept[got[k].quota] = got[k].limit;
+    }
+    assert_true(kept[ACCOUNT_INSTANCES] == 1 && kept[ACCOUNT_SPOT_INSTANCES] == 2);
+    assert_true(kept[ACCOUNT_PER_JOB] == 3 && kept[ACCOUNT_RUN_S] == 4);
+    assert_true(kept[ACCOUNT_VOLUME_GB] == 5 && kept[ACCOUNT_KEEP_ALIVE_S] == 6);
+    assert_int_equal(leader_plan_account_quotas(&r, kept, got), 0);
+    kept[ACCOUNT_RUN_S] = 99; /* a row that differs is written alone */
+    assert_int_equal(leader_plan_account_quotas(&r, kept, got), 1);
+    assert_true(got[0].quota == ACCOUNT_RUN_S && got[0].limit == 4);
 }
 
 static void test_quota_limits__none_is_known(void **state)
@@ -84,6 +92,10 @@ static void test_quota_limits__none_is_known(void **state)
     struct leader_world w;
     leader_world_init(&w);
     assert_false(leader_quotas_known(&w.s));
+    assert_int_equal(leader_quotas_again_us(&w.s, 3600 * SEC), SEC);
+    assert_int_equal(leader_quotas_again_us(&w.s, SEC / 2), SEC / 2);
+    leader_state_slots(&w.s, "ml.a.large", MARKET_ON_DEMAND)->s.quota = 0;
+    assert_int_equal(leader_quotas_again_us(&w.s, 3600 * SEC), -1);
     leader_world_done(&w);
 }
 

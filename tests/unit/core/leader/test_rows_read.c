@@ -1,5 +1,6 @@
 /* Aim: what is read from rows enters memory once and in the right place, and what only the leader
  * writes is never taken back from them. Method: a campaign by hand, rows by hand. */
+#include "core/leader/parking.h"
 #include "core/leader/rows_read.h"
 #include "life_world.h"
 
@@ -271,6 +272,74 @@ static void test_rows_read__slots(void **state)
     life_world_done(&l);
 }
 
+static void test_rows_read__a_look_at_a_campaign(void **state)
+{
+    (void)state;
+    static const struct {
+        bool known, wish, tasks, parked;
+        enum rows_look look;
+    } rows[] = {
+        {false, false, false, false, ROWS_TAKE}, {false, false, false, true, ROWS_LEAVE},
+        {true, false, false, false, ROWS_LEAVE}, {true, false, true, false, ROWS_REFRESH},
+        {true, false, true, true, ROWS_LEAVE},   {true, true, false, false, ROWS_REFRESH},
+        {true, true, false, true, ROWS_REFRESH}, /* a wish is tried at once */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct life_world l;
+        life_world_init(&l, 1);
+        struct campaign_version v = {.id = rows[i].known ? 9 : 99, .version = 5, .tasks = 10};
+        const struct parking_subject who = PARKING_CAMPAIGN(v.id);
+        l.lc->row.version = l.lc->tried_version = rows[i].wish ? 4 : 5;
+        l.lc->seen_tasks = rows[i].tasks ? 9 : 10;
+        if (rows[i].parked) {
+            (void)parking_failed(&l.w.s, &who, TX_REFUSED, BOOT);
+        }
+        l.w.s.decide = false;
+        assert_int_equal(rows_look(&l.w.s, &v, BOOT), rows[i].look);
+        assert_int_equal(l.w.s.decide, rows[i].look != ROWS_LEAVE);
+        rows_refreshed(l.lc, &v, false);
+        assert_true(rows_moved(l.lc, &v)); /* its parts are read at the next look */
+        rows_refreshed(l.lc, &v, true);
+        assert_int_equal(l.lc->seen_tasks, 10);
+        life_world_done(&l);
+    }
+}
+
+static void test_rows_read__a_spec_is_read_again(void **state)
+{
+    (void)state;
+    struct life_world l;
+    static struct spec spec;
+    life_world_init(&l, 1);
+    struct parking_subject who = PARKING_CAMPAIGN(9);
+    assert_false(rows_spec_due(&l.w.s, l.lc, BOOT)); /* it could be read */
+    l.lc->spec_unreadable = true;
+    assert_true(rows_spec_due(&l.w.s, l.lc, BOOT));
+    (void)parking_failed(&l.w.s, &who, TX_REFUSED, BOOT);
+    assert_false(rows_spec_due(&l.w.s, l.lc, BOOT));
+    (void)leader_world_attempt(&l.w, 4, 1); /* of campaign 7 */
+    int64_t others = l.w.ls->breaker.live;
+    l.w.lc = l.lc;
+    l.w.ls = &l.st[0];
+    (void)leader_world_attempt(&l.w, 5, 1);
+    breaker_init(&l.st[0].breaker); /* read anew */
+    l.w.s.decide = false;
+    assert_false(rows_spec_read(&l.w.s, l.lc, true)); /* still unreadable */
+    assert_true(l.lc->spec_unreadable && !l.w.s.decide);
+    assert_int_equal(l.st[0].breaker.live, 0);
+    rows_set_spec(l.lc, &spec);
+    assert_false(rows_spec_read(&l.w.s, l.lc, false)); /* its stages' histories were not read */
+    assert_true(l.lc->spec_unreadable && l.lc->spec == NULL && !l.w.s.decide);
+    breaker_init(&l.st[0].breaker);
+    rows_set_spec(l.lc, &spec);
+    assert_true(rows_spec_read(&l.w.s, l.lc, true));
+    assert_true(!l.lc->spec_unreadable && l.w.s.decide);
+    assert_int_equal(l.st[0].breaker.live, 1); /* its own attempt, once */
+    assert_int_equal(l.w.s.campaigns[0]->stages[0].breaker.live, others);
+    l.lc->spec = NULL;
+    life_world_done(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +352,8 @@ int main(void)
         cmocka_unit_test(test_rows_read__a_refresh_takes_what_people_write),
         cmocka_unit_test(test_rows_read__a_cap_that_moved_lets_campaigns_go_on),
         cmocka_unit_test(test_rows_read__slots),
+        cmocka_unit_test(test_rows_read__a_look_at_a_campaign),
+        cmocka_unit_test(test_rows_read__a_spec_is_read_again),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("rows read", tests, NULL, NULL);

@@ -233,6 +233,10 @@ static void test_stage_history__a_pass_is_written_once(void **state)
     leader_world_init(&w);
     stage_history_passed(&w.s, leader_world_attempt(&w, 1, 1));
     assert_true(stage_history_plan(w.ls, &h) && h.passed && !h.promise_moves);
+    w.lc->locked = true; /* what cannot be written asks for no transaction */
+    assert_false(stage_history_dirty(&w.s));
+    w.lc->locked = false;
+    assert_true(stage_history_dirty(&w.s));
     stage_history_apply(w.ls, &h);
     assert_false(stage_history_dirty(&w.s));
     stage_history_resumed(w.ls, 1);
