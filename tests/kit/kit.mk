@@ -21,9 +21,9 @@ $(O)/tests/integration/worker/test_worker_resolve: $(O)/tests/integration/worker
 SANITIZED_asan := $(filter-out $(O)/tests/unit/statistics/% $(O)/tests/unit/local/%,$(TEST_BIN)) $(O)/tests/kit/connect_log.so fuzz-replays
 SANITIZED_tsan := $(O)/tests/unit/common/test_log $(O)/tests/integration/common/test_loop $(filter $(O)/tests/integration/store/%,$(TEST_BIN))
 sanitized-bins: $(BIN)/droverd $(BIN)/drover-worker $(BIN)/drover $(O)/tests/kit/worker_fixture $(O)/tests/kit/api_server $(SANITIZED_$(VARIANT))
-# And for the long tier alone: drover-local's unit tests.
+# And for the long tier alone: drover-local and its unit tests.
 .PHONY: sanitized-local
-sanitized-local: $(filter $(O)/tests/unit/local/%,$(TEST_BIN))
+sanitized-local: $(BIN)/drover-local $(filter $(O)/tests/unit/local/%,$(TEST_BIN))
 # What tests/cov.sh runs.
 .PHONY: cov-bins
 cov-bins: $(filter-out $(O)/tests/unit/statistics/%,$(filter $(O)/tests/unit/%,$(TEST_BIN))) exhaustive simulator

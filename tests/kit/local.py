@@ -23,9 +23,9 @@ import botocore.exceptions
 import botocore.parsers
 import botocore.session
 
-from kit import TOP, Tap, patience, wait_for
+from kit import BIN, TOP, Tap, patience, wait_for
 
-BINARY = os.environ.get("DROVER_LOCAL", os.path.join(TOP, "build", "bin", "drover-local"))
+BINARY = os.environ.get("DROVER_LOCAL", os.path.join(BIN, "drover-local"))
 KEY, SECRET = "AKIDLOCALTEST", "secret-of-the-local-tests"
 ROLE = "arn:aws:iam::123456789012:role/worker"
 GROUP = "/aws/sagemaker/TrainingJobs"

@@ -53,7 +53,7 @@ bool leader_examined_long_enough(const struct live_attempt *a, int64_t boot_us);
  * after a resume must know whose stop it sees. After a takeover of a stopped campaign the row may
  * not say so yet. True: noted, so that its end counts as stopped by us. */
 bool leader_attempt_stop(struct live_attempt *a);
-/* Nobody wants it any more; a parked one is tried at once. True: *ret is the fact; else it knows. */
+/* Nobody wants it any more; a parked one is tried at once. True: *ret is the fact to hear. */
 bool leader_attempt_unwant(struct leader_state *s, struct live_attempt *a, int64_t boot_us,
                            struct fact *ret);
 /* Is its row read again now? Once no record of it waits, and when its pause is over. */

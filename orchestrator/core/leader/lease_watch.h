@@ -9,7 +9,7 @@ struct lease_terms {
 };
 /* The end of a lease that was asked for at asked_us: counted from before the request was sent. */
 int64_t lease_end_us(const struct lease_terms *t, int64_t asked_us);
-/* The renewal's timer was a moment early, or the renewal was delayed by a lock: again after this. */
+/* The timer was a moment early, or a lock delayed the renewal: it is tried again after this. */
 int64_t lease_renew_again_us(const struct lease_terms *t);
 bool lease_renewal_due(const struct lease_terms *t, int64_t end_us, int64_t boot_us);
 /* A renewal that failed: does the lease stay ours until it lapses? Only when nothing but a lock or

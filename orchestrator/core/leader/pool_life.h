@@ -14,8 +14,8 @@ struct live_pool *leader_load_pool(struct leader_state *s, const struct pool_row
 void leader_pool_listed(struct leader_state *s, const char *job, enum warm_pool_status status);
 /* A call about the pool failed: no other before its back-off. */
 void leader_pool_failed(struct live_pool *p, int64_t boot_us);
-/* A Describe of its job was answered. False: nothing is known by it, also when the job is not found,
- * which a List may still show; asked again after the back-off. */
+/* A Describe of its job was answered. False: it says nothing, also when the job is not found; asked
+ * again after the back-off. */
 bool leader_pool_described(struct live_pool *p, bool failed, bool not_found, int64_t boot_us);
 /* So was the wish that it ends; one that was not taken is sent again. */
 void leader_pool_end_answered(struct live_pool *p, bool failed, bool not_found, int64_t boot_us);

@@ -2,7 +2,9 @@
  * happened. */
 #include "sim_world.h"
 
-#define CHILDREN 4 /* of a node: half the levels of a binary heap */
+/* A heap of four children a node: half the levels. With the binary one of common/heap.h the whole
+ * simulation is 7 % slower. */
+#define CHILDREN 4
 
 static bool before(const struct event *a, const struct event *b)
 {
