@@ -55,7 +55,7 @@ objs = $(patsubst %.c,$(O)/%.o,$(call srcs,$(1)))
 CORE := states protocol catalog spec lowering sched capacity failure money duration forecast leader
 STORE := pg rows leader api
 DOWNLOAD := part fetch image decode shard
-LOCAL := http s3 sagemaker jobs services oracle
+LOCAL := http s3 sagemaker jobs services oracle hosting fsx
 FOLDERS := orchestrator/common $(CORE:%=orchestrator/core/%) $(STORE:%=orchestrator/store/%) orchestrator/aws \
   orchestrator/controller orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
   $(DOWNLOAD:%=worker/download/%) worker/index worker/copy worker/sample worker/local $(LOCAL:%=worker/local/%)

@@ -5,6 +5,7 @@
 #include "local/oracle/faults.h"
 #include "local/oracle/journal.h"
 #include "local/oracle/rates.h"
+#include "local/oracle/records.h"
 #include "local/oracle/wire.h"
 #include "settings.h"
 #include <limits.h>
@@ -20,9 +21,13 @@ struct app {
     pthread_mutex_t s3_mu;     /* publishing and removing objects */
     pthread_mutex_t mu;
     struct jobs jobs;
+    struct records records;
     struct journal state;
     struct wire_log wire;
     struct injected_faults faults;
     struct rates rates;
     struct job_clock *ticker;
+    usec_t fleets_check; /* when dead supervisors of endpoints are looked for */
+    int forwards_n;      /* invocations at a model server now */
+    pthread_cond_t forwards_over;
 };

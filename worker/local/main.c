@@ -2,6 +2,8 @@
 #include "app.h"
 #include "common/log.h"
 #include "common/version.h"
+#include "local/hosting/fleet.h"
+#include "local/hosting/serve.h"
 #include "local/http/server.h"
 #include "local/jobs/files.h"
 #include "local/jobs/process.h"
@@ -23,13 +25,16 @@ struct local_options {
 static const char usage[] =
     "usage: drover-local --root DIR [--listen ADDR:PORT] [--config FILE] [--port-file FILE]\n"
     "\n"
-    "An AWS endpoint for one machine: SageMaker training jobs run as processes, S3 over folders\n"
-    "(buckets are DIR/s3/<bucket>/), STS, Service Quotas, CloudWatch Logs.\n"
+    "An AWS endpoint for one machine: SageMaker training jobs and model servers run as processes, "
+    "S3\n"
+    "over folders (buckets are DIR/s3/<bucket>/), STS, Service Quotas, CloudWatch Logs.\n"
     "\n"
     "  --root DIR          everything is kept here and found again after a restart\n"
     "  --listen ADDR:PORT  default 127.0.0.1:4599; port 0 takes any free one\n"
-    "  --config FILE       JSON: quotas, warm_quotas, spot_quotas, account_quotas, prices, rates,\n"
-    "                      images, credentials, credential_seconds, roles, instance_role,\n"
+    "  --config FILE       JSON: quotas, warm_quotas, spot_quotas, endpoint_quotas, "
+    "account_quotas,\n"
+    "                      prices, rates, images, credentials, credential_seconds, roles, "
+    "instance_role,\n"
     "                      containers, web_identities, delays, faults\n"
     "  --port-file FILE    write the port there when ready\n"
     "  --version, --help\n";
@@ -97,7 +102,9 @@ static bool app_init(struct app *app, const struct local_options *o, struct err 
     app->wire.fd = -1;
     (void)pthread_mutex_init(&app->mu, NULL);
     (void)pthread_mutex_init(&app->s3_mu, NULL);
+    (void)pthread_cond_init(&app->forwards_over, NULL);
     jobs_init(&app->jobs);
+    records_init(&app->records);
     faults_init(&app->faults);
     app->ticker = job_clock_new();
     return settings_load(o->config, &app->set, err) && paths_set(app, o->root, err) &&
@@ -109,10 +116,12 @@ static void app_done(struct app *app)
 {
     job_clock_free(app->ticker);
     jobs_done(&app->jobs);
+    records_done(&app->records);
     faults_done(&app->faults);
     wire_close(&app->wire);
     journal_close(&app->state);
     settings_done(&app->set);
+    (void)pthread_cond_destroy(&app->forwards_over);
     (void)pthread_mutex_destroy(&app->mu);
     (void)pthread_mutex_destroy(&app->s3_mu);
 }
@@ -133,6 +142,7 @@ static void jobs_kill(struct app *app)
     for (size_t i = 0; i < app->jobs.live_n; i++) {
         process_kill(app, app->jobs.live[i]);
     }
+    fleets_kill(app);
     pthread_mutex_unlock(&app->mu);
 }
 
@@ -173,6 +183,9 @@ int main(int argc, char **argv)
     (void)umask(022);
     if (argc == 3 && strcmp(argv[1], "supervise") == 0) {
         return supervise_main(argv[2]);
+    }
+    if (argc == 3 && strcmp(argv[1], "serve") == 0) {
+        return serve_main(argv[2]);
     }
     int status = options_parse(argc, argv, &o);
     return status >= 0 ? status : serve(&o);

@@ -9,6 +9,7 @@
 static const char *const known_keys[] = {"quotas",
                                          "warm_quotas",
                                          "spot_quotas",
+                                         "endpoint_quotas",
                                          "account_quotas",
                                          "prices",
                                          "rates",
@@ -38,6 +39,9 @@ static const char *const known_keys[] = {"quotas",
                                          "download_seconds",
                                          "upload_seconds",
                                          "stop_grace_seconds",
+                                         "endpoint_start_seconds",
+                                         "endpoint_health_seconds",
+                                         "endpoint_stop_seconds",
                                          "signature_window_seconds",
                                          "kill_jobs_on_exit",
                                          NULL};
@@ -138,6 +142,7 @@ static bool maps_load(struct local_settings *s, struct err *err)
     return part_get(a, "quotas", "{\"ml.m5.large\":4}", false, &s->quotas, err) &&
            part_get(a, "warm_quotas", "{}", false, &s->warm_quotas, err) &&
            part_get(a, "spot_quotas", "{}", false, &s->spot_quotas, err) &&
+           part_get(a, "endpoint_quotas", "{}", false, &s->endpoint_quotas, err) &&
            part_get(a, "account_quotas", "{}", false, &s->account_quotas, err) &&
            part_get(a, "prices", "{\"ml.m5.large\":\"0.115\"}", false, &s->prices, err) &&
            part_get(a, "rates", "{}", false, &s->rates, err) &&
@@ -156,6 +161,7 @@ static bool maps_load(struct local_settings *s, struct err *err)
            values_check(s->quotas, "quotas", false, err) &&
            values_check(s->warm_quotas, "warm_quotas", false, err) &&
            values_check(s->spot_quotas, "spot_quotas", false, err) &&
+           values_check(s->endpoint_quotas, "endpoint_quotas", false, err) &&
            values_check(s->account_quotas, "account_quotas", false, err) &&
            values_check(s->prices, "prices", true, err) &&
            values_check(s->rates, "rates", false, err) &&
@@ -187,6 +193,11 @@ static bool scalars_load(struct local_settings *s, struct err *err)
            settings_seconds(a, "upload_seconds", 0, &s->upload_us, err) &&
            settings_seconds(a, "stop_seconds", 500 * USEC_PER_MSEC, &s->stop_us, err) &&
            settings_seconds(a, "stop_grace_seconds", 120 * USEC_PER_SEC, &s->stop_grace_us, err) &&
+           settings_seconds(a, "endpoint_start_seconds", s->cold_start_us, &s->endpoint_start_us,
+                            err) &&
+           settings_seconds(a, "endpoint_health_seconds", 240 * USEC_PER_SEC,
+                            &s->endpoint_health_us, err) &&
+           settings_seconds(a, "endpoint_stop_seconds", s->stop_us, &s->endpoint_stop_us, err) &&
            settings_seconds(a, "signature_window_seconds", 900 * USEC_PER_SEC,
                             &s->signature_window_us, err) &&
            json_get_bool(a, "kill_jobs_on_exit", false, &s->kill_jobs_on_exit, err);

@@ -9,6 +9,7 @@ struct local_settings {
     json_t *quotas; /* quota name -> instances; a bare instance type means its training quota */
     json_t *warm_quotas;       /* instance type -> instances kept warm; absent: 0, AWS' default */
     json_t *spot_quotas;       /* instance type -> spot instances; absent: 0 */
+    json_t *endpoint_quotas;   /* instance type -> instances of endpoints; absent: 0 */
     json_t *account_quotas;    /* quota name -> value: limits of the account */
     json_t *prices;            /* instance type -> USD an hour as decimal text */
     json_t *rates;             /* operation -> requests per second; absent: not limited */
@@ -38,6 +39,9 @@ struct local_settings {
     int64_t upload_us;           /* extra time of Uploading */
     int64_t stop_us;             /* from the end of the processes to Stopped */
     int64_t stop_grace_us;       /* from SIGTERM to SIGKILL */
+    int64_t endpoint_start_us;   /* from CreateEndpoint to running instances */
+    int64_t endpoint_health_us;  /* the longest a container may take to answer /ping */
+    int64_t endpoint_stop_us;    /* from DeleteEndpoint to the end */
     int64_t signature_window_us; /* accepted clock difference of a signature */
     bool kill_jobs_on_exit;      /* kill the jobs when drover-local ends */
 };

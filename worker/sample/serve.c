@@ -30,11 +30,13 @@ struct serve_options {
     char *address;
     int64_t port;
 };
-#define AT(field) offsetof(struct serve_options, field)
+#define PORT        8080
+#define ANY_ADDRESS "0.0.0.0"
+#define AT(field)   offsetof(struct serve_options, field)
 static const struct setting settings[] = {
     {"model", NULL, SETTING_TEXT, "/opt/ml/model/model.json", 0, 0, AT(model),
      "what train-sample left"},
-    {"address", NULL, SETTING_TEXT, "0.0.0.0", 0, 0, AT(address), "address to listen on"},
+    {"address", NULL, SETTING_TEXT, ANY_ADDRESS, 0, 0, AT(address), "address to listen on"},
     {"port", NULL, SETTING_INT, "8080", 1, 65535, AT(port), "port to listen on"},
 };
 
@@ -263,6 +265,22 @@ static void on_tick(void *ctx, int64_t asked_us)
     s->stop = asked_us >= 0 ? 1 : s->stop;
 }
 
+/* drover-local runs many containers on one machine: each has an address of its own, and another
+ * port when 8080 is taken. SAGEMAKER_BIND_TO_PORT is SageMaker's, for containers behind each
+ * other. */
+static void address_of_host(struct serve_options *o)
+{
+    const char *address = getenv("DROVER_HOST_ADDRESS");
+    const char *port = getenv("SAGEMAKER_BIND_TO_PORT");
+    if (address != NULL && strcmp(o->address, ANY_ADDRESS) == 0) {
+        free(o->address);
+        o->address = xstrdup(address);
+    }
+    if (port != NULL && o->port == PORT && !parse_i64(str_of(port), 1, 65535, &o->port, NULL)) {
+        o->port = PORT;
+    }
+}
+
 /* An endpoint's container has no hyperparameters. */
 static bool load_options(const json_t *hyperparameters UNUSED, int argc, char *const *argv,
                          void *options, struct buf *faults)
@@ -272,6 +290,7 @@ static bool load_options(const json_t *hyperparameters UNUSED, int argc, char *c
         settings_done(settings, ARRAY_LEN(settings), &o);
         return false;
     }
+    address_of_host(&o);
     memcpy(options, &o, sizeof o);
     return true;
 }

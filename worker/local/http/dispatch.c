@@ -5,6 +5,8 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "local/app.h"
+#include "local/hosting/hosting.h"
+#include "local/hosting/runtime.h"
 #include "local/s3/s3_local.h"
 #include "local/sagemaker/job_clock.h"
 #include "local/sagemaker/sagemaker_local.h"
@@ -35,6 +37,20 @@ static const struct {
     {"sagemaker", "UpdateTrainingJob", "TrainingJobName", sagemaker_update},
     {"sagemaker", "AddTags", "ResourceArn", sagemaker_add_tags},
     {"sagemaker", "ListTags", "ResourceArn", sagemaker_list_tags},
+    {"sagemaker", "DeleteTags", "ResourceArn", sagemaker_delete_tags},
+    {"sagemaker", "CreateModel", "ModelName", hosting_create_model},
+    {"sagemaker", "DescribeModel", "ModelName", hosting_describe_model},
+    {"sagemaker", "ListModels", "NameContains", hosting_list_models},
+    {"sagemaker", "DeleteModel", "ModelName", hosting_delete_model},
+    {"sagemaker", "CreateEndpointConfig", "EndpointConfigName", hosting_create_config},
+    {"sagemaker", "DescribeEndpointConfig", "EndpointConfigName", hosting_describe_config},
+    {"sagemaker", "ListEndpointConfigs", "NameContains", hosting_list_configs},
+    {"sagemaker", "DeleteEndpointConfig", "EndpointConfigName", hosting_delete_config},
+    {"sagemaker", "CreateEndpoint", "EndpointName", hosting_create_endpoint},
+    {"sagemaker", "UpdateEndpoint", "EndpointName", hosting_update_endpoint},
+    {"sagemaker", "DescribeEndpoint", "EndpointName", hosting_describe_endpoint},
+    {"sagemaker", "ListEndpoints", "NameContains", hosting_list_endpoints},
+    {"sagemaker", "DeleteEndpoint", "EndpointName", hosting_delete_endpoint},
     {"servicequotas", "ListServiceQuotas", "ServiceCode", quotas_list},
     {"servicequotas", "GetServiceQuota", "QuotaCode", quotas_get},
     {"servicequotas", "GetAWSDefaultServiceQuota", "QuotaCode", quotas_get_default},
@@ -94,6 +110,17 @@ static void route_s3(struct request *r)
     }
 }
 
+/* The name between /endpoints/ and /invocations. */
+static void route_runtime(struct request *r)
+{
+    struct str rest = {r->path.p + 1, r->path.n - 1};
+    (void)str_split(&rest, '/');
+    struct str name = str_split(&rest, '/');
+    r->service = "sagemaker";
+    r->operation = "InvokeEndpoint";
+    (void)snprintf(r->name, sizeof r->name, "%.*s", (int)MIN(name.n, (size_t)200), name.p);
+}
+
 static void route(struct request *r)
 {
     struct str target = request_header(r, "x-amz-target");
@@ -110,6 +137,8 @@ static void route(struct request *r)
         if (strcmp(r->method, "POST") == 0 && str_eq_cstr(r->path, "/") && form) {
             r->service = "sts";
             r->operation = sts_operation(r);
+        } else if (runtime_is(r)) {
+            route_runtime(r);
         } else {
             route_s3(r);
         }
@@ -136,7 +165,7 @@ void dispatch_restore(struct request *r, const char *operation)
         if (strcmp(operations[i].operation, operation) == 0) {
             r->service = operations[i].service;
             r->operation = operations[i].operation;
-            hash_sha256_hex(r->body.p, r->body.n, r->body_sha256);
+            hash_sha256_hex(r->body.n > 0 ? r->body.p : "", r->body.n, r->body_sha256);
             (void)!input_parse(r, (ptrdiff_t)i);
         }
     }
@@ -275,6 +304,10 @@ static void handle(struct request *r)
         metadata_handle(r);
         return;
     }
+    if (strcmp(r->operation, "InvokeEndpoint") == 0) {
+        runtime_invoke(r);
+        return;
+    }
     if (r->input == NULL) {
         reply_error(r, 400, "SerializationException",
                     "Start of structure or map found where not "
@@ -313,16 +346,38 @@ static void request_judge(struct request *r)
             throttle(r);
         } else {
             handle(r);
-            fault_after(r);
+            if (r->forward_to == NULL) {
+                fault_after(r);
+            }
         }
     }
     pthread_mutex_unlock(&app->mu);
 }
 
-void dispatch_request(struct request *r)
+/* The answer is decided: it goes into the wire log, and what it says is on disk. */
+static void request_end(struct request *r)
 {
     struct app *app = r->app;
     struct err err = ERR_INIT;
+    ASSERT(r->reply.status != 0 || r->reply.delivery == DELIVER_DROP);
+    if (r->reply.error[0] != '\0' && strcmp(r->operation, "InvokeEndpoint") == 0) {
+        reply_header(r, "x-amzn-ErrorType", r->reply.error); /* where its protocol has the code */
+    }
+    pthread_mutex_lock(&app->mu);
+    wire_write(&app->wire, r, r->reply.delivery == DELIVER);
+    json_decref(r->input); /* a job may share it: release it under the mutex */
+    r->input = NULL;
+    pthread_mutex_unlock(&app->mu);
+    /* Flush without the mutex: only this answer has to wait for the disk. */
+    if (r->reply.sync && !journal_sync(&app->state, &err)) {
+        log_event(LOG_ERROR, "journal_failed", LF_ERR(&err));
+        r->reply.delivery = DELIVER_DROP;
+    }
+}
+
+void dispatch_request(struct request *r)
+{
+    struct app *app = r->app;
     if (r->upload != NULL) {
         upload_end(r->upload);
         memcpy(r->body_sha256, r->upload->sha256_hex, sizeof r->body_sha256);
@@ -334,17 +389,18 @@ void dispatch_request(struct request *r)
     r->id = wire_next_id(&app->wire);
     pthread_mutex_unlock(&app->mu);
     request_judge(r);
-    ASSERT(r->reply.status != 0 || r->reply.delivery == DELIVER_DROP);
-    pthread_mutex_lock(&app->mu);
-    wire_write(&app->wire, r, r->reply.delivery == DELIVER);
-    json_decref(r->input); /* a job may share it: release it under the mutex */
-    r->input = NULL;
-    pthread_mutex_unlock(&app->mu);
-    /* Flush without the mutex: only this answer has to wait for the disk. */
-    if (r->reply.sync && !journal_sync(&app->state, &err)) {
-        log_event(LOG_ERROR, "journal_failed", LF_ERR(&err));
-        r->reply.delivery = DELIVER_DROP;
+    if (r->forward_to == NULL) {
+        request_end(r);
     }
+}
+
+void dispatch_forward(struct request *r)
+{
+    runtime_forward(r);
+    pthread_mutex_lock(&r->app->mu);
+    fault_after(r);
+    pthread_mutex_unlock(&r->app->mu);
+    request_end(r);
 }
 
 void dispatch_detached(struct request *r)

@@ -5,6 +5,9 @@
 
 /* Answer a request whose body is complete. Takes app->mu itself. */
 void dispatch_request(struct request *r);
+/* Answer a request whose forward_to dispatch_request has set, which may take a minute; on any
+ * thread. */
+void dispatch_forward(struct request *r);
 /* Carry out a request whose connection was closed before its effect. app->mu held. */
 void dispatch_detached(struct request *r);
 /* Set service, operation and input of a request read back from the journal. */

@@ -39,6 +39,7 @@ void request_free(struct request *r)
     buf_done(&r->reply.headers);
     fd_closep(&r->reply.fd);
     free(r->uri);
+    free(r->forward_to);
     free(r);
 }
 

@@ -5,7 +5,7 @@
 #include "common/units.h"
 
 #define REQUEST_HEADERS_MAX    64
-#define REQUEST_BODY_BYTES_MAX (4u << 20)
+#define REQUEST_BODY_BYTES_MAX (7u << 20) /* an endpoint takes 6 MiB */
 #define REPLY_BODY_BYTES_MAX   (256u << 20)
 #define REQUEST_NAME_MAX       1200
 
@@ -66,8 +66,10 @@ struct request {
     char key_id[33];             /* key id of the valid signature, else "" */
     usec_t signed_at;            /* its x-amz-date */
     bool signed_ok;
-    bool accepted; /* this request created the resource */
-    bool detached; /* carried out after its connection was closed */
+    bool accepted;    /* this request created the resource */
+    bool detached;    /* carried out after its connection was closed */
+    char *forward_to; /* InvokeEndpoint: the model server's URL; NULL else */
+    char variant[64]; /* the variant that serves it */
     struct injected_fault *armed[FAULT_STAGE_COUNT];
     struct reply reply;
 };

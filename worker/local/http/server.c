@@ -28,8 +28,10 @@
 #define PORT_TRIES           100
 #define PORT_PAUSE_MS        20
 #define LISTEN_BACKLOG       1024
+#define FORWARDS_MAX         256
 
 struct server {
+    struct app *app;
     struct MHD_Daemon *daemon;
     int fd;
 };
@@ -39,7 +41,9 @@ struct exchange {
     struct request *r;
     bool begun;
     bool answered;
-    bool waiting; /* suspended until its answer may go out */
+    bool waiting;   /* suspended until its answer may go out */
+    bool forwarded; /* asked of a model server */
+    struct MHD_Connection *conn;
 };
 
 static void *uri_seen(void *cls, const char *uri, struct MHD_Connection *conn UNUSED)
@@ -204,6 +208,40 @@ static enum MHD_Result answer_send(struct exchange *x, struct MHD_Connection *co
     return ok;
 }
 
+static void *forward_main(void *arg)
+{
+    struct exchange *x = arg;
+    struct app *app = x->r->app;
+    dispatch_forward(x->r);
+    MHD_resume_connection(x->conn); /* x may be gone after this */
+    pthread_mutex_lock(&app->mu);
+    app->forwards_n--;
+    (void)pthread_cond_signal(&app->forwards_over);
+    pthread_mutex_unlock(&app->mu);
+    return NULL;
+}
+
+/* Ask the model server on a thread of its own, or here when there are too many. */
+static void forward_start(struct app *app, struct exchange *x, struct MHD_Connection *conn)
+{
+    pthread_t thread;
+    pthread_mutex_lock(&app->mu);
+    bool room = app->forwards_n < FORWARDS_MAX;
+    app->forwards_n += room ? 1 : 0;
+    pthread_mutex_unlock(&app->mu);
+    x->conn = conn;
+    MHD_suspend_connection(conn);
+    if (room && pthread_create(&thread, NULL, forward_main, x) == 0) {
+        (void)pthread_detach(thread);
+        return;
+    }
+    dispatch_forward(x->r);
+    MHD_resume_connection(conn);
+    pthread_mutex_lock(&app->mu);
+    app->forwards_n -= room ? 1 : 0;
+    pthread_mutex_unlock(&app->mu);
+}
+
 static enum MHD_Result request_step(void *cls, struct MHD_Connection *conn, const char *url UNUSED,
                                     const char *method, const char *version UNUSED,
                                     const char *data, size_t *data_n, void **con_cls)
@@ -226,6 +264,11 @@ static enum MHD_Result request_step(void *cls, struct MHD_Connection *conn, cons
         } else {
             dispatch_request(x->r);
         }
+    }
+    if (x->r->forward_to != NULL && !x->forwarded) {
+        x->forwarded = true;
+        forward_start(app, x, conn);
+        return MHD_YES;
     }
     if (x->r->reply.delay_us > 0 && !x->waiting) {
         x->waiting = true;
@@ -326,6 +369,7 @@ static bool socket_open(const char *listen_at, int *ret_fd, char *url, size_t ur
 bool server_start(struct app *app, const char *listen, struct server **ret, struct err *err)
 {
     struct server *s = xcalloc(1, sizeof *s);
+    s->app = app;
     s->fd = -1;
     if (!socket_open(listen, &s->fd, app->url, sizeof app->url, err)) {
         free(s);
@@ -350,6 +394,11 @@ bool server_start(struct app *app, const char *listen, struct server **ret, stru
 void server_stop(struct server *s)
 {
     if (s != NULL) {
+        pthread_mutex_lock(&s->app->mu);
+        while (s->app->forwards_n > 0) {
+            (void)pthread_cond_wait(&s->app->forwards_over, &s->app->mu);
+        }
+        pthread_mutex_unlock(&s->app->mu);
         MHD_stop_daemon(s->daemon);
         free(s);
     }

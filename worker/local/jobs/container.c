@@ -135,12 +135,10 @@ bool container_prepare(struct supervisor *s, struct err *err)
     return true;
 }
 
-/* Loopback address of a host: one network per job, so that concurrent jobs may use the same
- * ports. */
-static void host_address(const struct supervisor *s, int k, char out[static 20])
+void container_address(int64_t seq, int k, char out[static 20])
 {
-    (void)snprintf(out, 20, "127.%d.%d.%d", 64 + (int)(s->seq / 250 % 128), 1 + (int)(s->seq % 250),
-                   k);
+    unsigned net = (unsigned)(seq % NETS_MAX);
+    (void)snprintf(out, 20, "127.%u.%u.%u", 64 + net / 250 % 160, 1 + net % 250, (unsigned)k % 256);
 }
 
 static void env_add(char **env, size_t *n, const char *key, const char *value)
@@ -176,10 +174,10 @@ static void env_build(const struct supervisor *s, const struct job_host *h, char
         }
     }
     for (int k = 1; k <= s->hosts_n; k++) {
-        host_address(s, k, addr);
+        container_address(s->seq, k, addr);
         buf_addf(&all, "%salgo-%d=%s", k == 1 ? "" : ",", k, addr);
     }
-    host_address(s, h->k, addr);
+    container_address(s->seq, h->k, addr);
     (void)snprintf(name, sizeof name, "algo-%d", h->k);
     env_path(env, &n);
     env_add(env, &n, "HOME", h->ml);

@@ -7,6 +7,9 @@
 
 /* Folders and the three configuration files of every host. */
 bool container_prepare(struct supervisor *s, struct err *err) MUST_CHECK;
+/* Loopback address of host k: one network (seq) per job, so that concurrent jobs may use the same
+ * ports. */
+void container_address(int64_t seq, int k, char out[static 20]);
 /* Start the program of one host. */
 bool container_spawn(struct supervisor *s, struct job_host *h, struct err *err) MUST_CHECK;
 /* Read what a host has written so far and log each line with its time. Closes the pipe at its

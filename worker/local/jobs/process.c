@@ -2,6 +2,7 @@
 #include "process.h"
 #include "files.h"
 #include "local/app.h"
+#include "local/jobs/supervise.h"
 #include "local/sagemaker/sagemaker_local.h"
 #include "local/services/issued_keys.h"
 #include <errno.h>
@@ -87,7 +88,7 @@ static json_t *job_spec(const struct app *app, const struct local_job *job)
     (void)json_object_set_new(spec, "name", json_string(job->name));
     (void)json_object_set_new(spec, "root", json_string(app->root));
     (void)json_object_set_new(spec, "region", json_string(app->set.region));
-    (void)json_object_set_new(spec, "seq", json_integer(job->seq));
+    (void)json_object_set_new(spec, "seq", json_integer(job->seq % NETS_OF_JOBS));
     (void)json_object_set_new(spec, "hosts", json_integer(job->instances));
     /* MaxRuntimeInSeconds limits all runs together. */
     (void)json_object_set_new(spec, "started", json_integer(job->run_started - job->ran_us));
@@ -124,7 +125,7 @@ static bool job_file(const struct app *app, const struct local_job *job, const c
     return files_path(out, PATH_MAX, err, "%s/jobs/%s/%s", app->root, job->name, file);
 }
 
-static bool supervisor_spawn(const struct app *app, const char *folder, struct err *err)
+bool process_spawn(const struct app *app, const char *word, const char *folder, struct err *err)
 {
     posix_spawnattr_t attr;
     posix_spawn_file_actions_t files;
@@ -133,13 +134,14 @@ static bool supervisor_spawn(const struct app *app, const char *folder, struct e
     char exe[PATH_MAX];
     char dir[PATH_MAX];
     char log[PATH_MAX];
-    char word[] = "supervise";
+    char verb[16];
     if (!files_path(log, sizeof log, err, "%s/supervisor.log", folder)) {
         return false;
     }
+    (void)snprintf(verb, sizeof verb, "%s", word);
     (void)snprintf(exe, sizeof exe, "%s", app->exe);
     (void)snprintf(dir, sizeof dir, "%s", folder);
-    char *argv[] = {exe, word, dir, NULL};
+    char *argv[] = {exe, verb, dir, NULL};
     (void)sigemptyset(&none);
     (void)sigfillset(&all);
     (void)posix_spawnattr_init(&attr);
@@ -176,7 +178,7 @@ bool process_start(const struct app *app, const struct local_job *job, struct er
         return false;
     }
     *strrchr(path, '/') = '\0';
-    return supervisor_spawn(app, path, err);
+    return process_spawn(app, "supervise", path, err);
 }
 
 bool process_stop(const struct app *app, const struct local_job *job, struct err *err)
@@ -238,6 +240,11 @@ bool process_alive(const struct app *app, const struct local_job *job)
     if (!job_file(app, job, "lock", path, &err)) {
         return false;
     }
+    return process_is_locked(path);
+}
+
+bool process_is_locked(const char *path)
+{
     AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
     struct flock fl = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     return fd >= 0 && fcntl(fd, F_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;

@@ -22,5 +22,10 @@ bool process_renew(const struct app *app, const struct local_job *job, struct er
 void process_marks_remove(const struct app *app, const struct local_job *job);
 /* SIGKILL now, without an exit record. */
 void process_kill(const struct app *app, const struct local_job *job);
+/* Run this program as `drover-local WORD FOLDER`, in a session of its own. */
+bool process_spawn(const struct app *app, const char *word, const char *folder,
+                   struct err *err) MUST_CHECK;
+/* True while a process holds the lock of that file. */
+bool process_is_locked(const char *path);
 /* True while a supervisor holds the job's lock. */
 bool process_alive(const struct app *app, const struct local_job *job);

@@ -40,8 +40,8 @@ static bool exists(const struct supervisor *s, const char *file)
     return files_path(path, sizeof path, &err, "%s/%s", s->folder, file) && access(path, F_OK) == 0;
 }
 
-static void mark(const struct supervisor *s, const char *kind, const char *outcome, int code,
-                 const char *text)
+void supervise_mark(const struct supervisor *s, const char *kind, const char *outcome, int code,
+                    const char *text)
 {
     char path[PATH_MAX];
     struct err err = ERR_INIT;
@@ -56,7 +56,7 @@ static void mark(const struct supervisor *s, const char *kind, const char *outco
     }
 }
 
-static void hosts_signal(const struct supervisor *s, int signo)
+void supervise_signal(const struct supervisor *s, int signo)
 {
     for (int i = 0; i < s->hosts_n; i++) {
         if (s->hosts[i].pid > 0) {
@@ -115,7 +115,7 @@ bool supervise_pump(struct supervisor *s, usec_t until)
         s->stop_at = clock_wall_us();
     }
     if (exists(s, "kill")) {
-        hosts_signal(s, SIGKILL);
+        supervise_signal(s, SIGKILL);
         return false;
     }
     return true;
@@ -204,7 +204,7 @@ static bool hosts_run(struct supervisor *s, enum ending *ret, const struct job_h
             failed = host_failed(s);
             if (ending != END_NONE) {
                 bool now = ending == END_INJECTED;
-                hosts_signal(s, now ? SIGKILL : SIGTERM);
+                supervise_signal(s, now ? SIGKILL : SIGTERM);
                 kill_at = clock_wall_us() + supervise_i64(s, "stop_grace_us");
             }
         }
@@ -212,7 +212,7 @@ static bool hosts_run(struct supervisor *s, enum ending *ret, const struct job_h
             break;
         }
         if (clock_wall_us() >= kill_at) {
-            hosts_signal(s, SIGKILL);
+            supervise_signal(s, SIGKILL);
             kill_at = USEC_NEVER;
         }
         usec_t until = ending == END_NONE ? MIN(MIN(deadline, inject_at), wait_until) : kill_at;
@@ -255,7 +255,7 @@ static void end_failed(const struct supervisor *s, const struct job_host *h)
             text.p[i] = plain ? text.p[i] : '?';
         }
     }
-    mark(s, "end", "exit", h->exit_code, buf_cstr(&text));
+    supervise_mark(s, "end", "exit", h->exit_code, buf_cstr(&text));
 }
 
 /* Everything from download to upload. False: asked to end without a record. */
@@ -266,18 +266,18 @@ static bool job_run(struct supervisor *s)
     const struct job_host *failed = NULL;
     if (!container_prepare(s, &err) || !transfer_channels(s, &err) ||
         !transfer_checkpoints_load(s, &err)) {
-        mark(s, "end", "error", 0, err.message);
+        supervise_mark(s, "end", "error", 0, err.message);
         return true;
     }
     if (!pause_for(s, supervise_i64(s, "download_us"), true)) {
         return false;
     }
     if (!s->stop) {
-        mark(s, "train", "", 0, "");
+        supervise_mark(s, "train", "", 0, "");
         for (int i = 0; i < s->hosts_n; i++) {
             if (!container_spawn(s, &s->hosts[i], &err)) {
-                hosts_signal(s, SIGKILL);
-                mark(s, "end", "lost", 0, err.message);
+                supervise_signal(s, SIGKILL);
+                supervise_mark(s, "end", "lost", 0, err.message);
                 return true;
             }
         }
@@ -287,15 +287,15 @@ static bool job_run(struct supervisor *s)
         checkpoints_save(s);
     }
     if (ending == END_INJECTED) {
-        mark(s, "end", spot_reclaimed(s) ? "interrupted" : "error", 0,
-             json_string_value(json_object_get(s->spec, "inject_reason")));
+        supervise_mark(s, "end", spot_reclaimed(s) ? "interrupted" : "error", 0,
+                       json_string_value(json_object_get(s->spec, "inject_reason")));
         return true;
     }
     if (ending == END_EXIT && failed != NULL) {
         end_failed(s, failed);
         return true;
     }
-    mark(s, "upload", "", 0, "");
+    supervise_mark(s, "upload", "", 0, "");
     bool uploaded = transfer_artifacts(s, &err);
     if (!pause_for(s, supervise_i64(s, "upload_us"), false)) {
         return false;
@@ -305,7 +305,7 @@ static bool job_run(struct supervisor *s)
         return false;
     }
     if (!uploaded && ending == END_EXIT) {
-        mark(s, "end", "error", 0, err.message);
+        supervise_mark(s, "end", "error", 0, err.message);
     } else {
         static const char *const outcomes[ENDING_COUNT] = {
             [END_EXIT] = "exit",
@@ -313,7 +313,7 @@ static bool job_run(struct supervisor *s)
             [END_MAX_RUNTIME] = "max_runtime",
             [END_MAX_WAIT] = "max_wait",
         };
-        mark(s, "end", outcomes[ending], 0, "");
+        supervise_mark(s, "end", outcomes[ending], 0, "");
     }
     return true;
 }
@@ -386,18 +386,40 @@ static bool watches_open(struct supervisor *s)
            inotify_add_watch(s->inotify_fd, s->folder, IN_MOVED_TO) >= 0;
 }
 
+bool supervise_open(struct supervisor *s, const char *folder, bool *ret_taken, struct err *err)
+{
+    *ret_taken = false;
+    if (!files_path(s->folder, sizeof s->folder, err, "%s", folder)) {
+        return false;
+    }
+    if (!lock_take(s)) {
+        *ret_taken = true;
+        return false;
+    }
+    return spec_read(s, err) &&
+           (watches_open(s) || err_set(err, ERR_IO, "cannot watch '%s'", folder));
+}
+
+void supervise_close(struct supervisor *s)
+{
+    json_decref(s->spec);
+    json_decref(s->synced);
+    free(s->hosts);
+}
+
 int supervise_main(const char *folder)
 {
     struct supervisor s = {0};
     struct err err = ERR_INIT;
     char begun[PATH_MAX];
     char end[PATH_MAX];
-    if (!files_path(s.folder, sizeof s.folder, &err, "%s", folder) || !lock_take(&s)) {
-        return 0; /* another supervisor has the job */
-    }
-    if (!spec_read(&s, &err) || !watches_open(&s) ||
+    bool taken;
+    if (!supervise_open(&s, folder, &taken, &err) ||
         !files_path(begun, sizeof begun, &err, "%s/begun", s.folder) ||
         !files_path(end, sizeof end, &err, "%s/state/marks/%s.end", s.root, s.name)) {
+        if (taken) {
+            return 0; /* another supervisor has the job */
+        }
         (void)fprintf(stderr, "supervise: %s\n", err.message);
         return 1;
     }
@@ -406,15 +428,13 @@ int supervise_main(const char *folder)
          * still run. */
         container_strays_kill(s.folder);
         if (access(end, F_OK) != 0) {
-            mark(&s, "end", "lost", 0, "");
+            supervise_mark(&s, "end", "lost", 0, "");
         }
     } else if (files_write(begun, STR("begun\n"), &err) && supervise_pump(&s, 0)) {
         if (job_run(&s)) {
             inputs_remove(&s);
         }
     }
-    json_decref(s.spec);
-    json_decref(s.synced);
-    free(s.hosts);
+    supervise_close(&s);
     return 0;
 }

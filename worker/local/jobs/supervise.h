@@ -10,6 +10,9 @@
 #include <sys/types.h>
 
 #define HOSTS_MAX 256
+/* Networks 127.64.1 to 127.191.250 are those of jobs, from there to 127.223.250 of endpoints. */
+#define NETS_OF_JOBS 32000
+#define NETS_MAX     40000
 
 struct job_host {
     int k;             /* algo-k, from 1 */
@@ -44,5 +47,15 @@ int supervise_main(const char *folder);
 /* Handle events until `until` (wall clock) or until something has happened. False: asked to end
  * without a record. */
 bool supervise_pump(struct supervisor *s, usec_t until) MUST_CHECK;
+/* Take the folder's lock, read its spec, watch it. False: *ret_taken says whether another process
+ * has the lock, else err. The lock is held until the process ends. */
+bool supervise_open(struct supervisor *s, const char *folder, bool *ret_taken,
+                    struct err *err) MUST_CHECK;
+void supervise_close(struct supervisor *s);
+/* Report to drover-local: ROOT/state/marks/<name>.<kind>. */
+void supervise_mark(const struct supervisor *s, const char *kind, const char *outcome, int code,
+                    const char *text);
+/* As docker does: TERM goes to each host's first process, KILL to all of them. */
+void supervise_signal(const struct supervisor *s, int signo);
 /* Member of the spec. */
 int64_t supervise_i64(const struct supervisor *s, const char *key);

@@ -2,6 +2,7 @@
 #include "invoice.h"
 #include "common/clock.h"
 #include "local/app.h"
+#include "local/hosting/fleet.h"
 #include "local/jobs/files.h"
 #include "local/jobs/process.h"
 #include "local/sagemaker/job_clock.h"
@@ -110,27 +111,42 @@ static int64_t ran_us(const struct local_job *j)
     return us;
 }
 
-/* Add a line for a time measured here, independent of what Describe reports. */
-static void invoice_add(struct invoice *v, const struct local_job *j, const char *kind,
-                        int64_t span_us)
+/* Add a line for a time measured here, independent of what Describe reports. An instance type may
+ * have a price of its own for endpoints: "hosting:<type>". */
+static void invoice_add(struct invoice *v, const char *name, const char *kind, const char *type,
+                        int64_t instances, int64_t span_us)
 {
-    const char *text = json_string_value(json_object_get(v->app->set.prices, j->instance_type));
     int64_t price = 0;
-    bool priced = text != NULL && invoice_price(text, &price);
+    AUTO_FREE char *key = xasprintf("%s:%s", kind, type);
+    const json_t *text = json_object_get(v->app->set.prices, key);
+    text = text != NULL ? text : json_object_get(v->app->set.prices, type);
+    bool priced = text != NULL && invoice_price(json_string_value(text), &price);
     int64_t span = span_us / USEC_PER_SEC;
     span += span_us % USEC_PER_SEC > 0;
     span = span < 1 ? 1 : span;
-    int64_t cost = invoice_cost(price, j->instances, span);
-    json_t *o =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", j->name, "kind", kind, "instance_type",
-                  j->instance_type, "instances", (json_int_t)j->instances, "seconds",
-                  (json_int_t)(span * j->instances), "micro_usd", (json_int_t)cost);
+    int64_t cost = invoice_cost(price, instances, span);
+    json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "name", name, "kind", kind,
+                          "instance_type", type, "instances", (json_int_t)instances, "seconds",
+                          (json_int_t)(span * instances), "micro_usd", (json_int_t)cost);
     if (!priced) {
         (void)json_object_set_new(o, "micro_usd", json_null());
     }
-    v->seconds += span * j->instances;
+    v->seconds += span * instances;
     v->musd += cost;
     (void)json_array_append_new(v->lines, o);
+}
+
+/* Lines of endpoints, closed when a fleet ended. */
+static void charges_add(struct invoice *v)
+{
+    const char *key;
+    const json_t *c;
+    json_object_foreach(v->app->records.all[RECORD_CHARGE], key, c)
+    {
+        invoice_add(v, record_text(c, "name"), record_text(c, "kind"),
+                    record_text(c, "instance_type"), record_i64(c, "instances"),
+                    record_i64(c, "to") - record_i64(c, "from"));
+    }
 }
 
 static void invoice_reply(struct request *r)
@@ -142,14 +158,18 @@ static void invoice_reply(struct request *r)
             continue;
         }
         if (j->spot) { /* cheaper, and nothing is billed between runs */
-            invoice_add(&v, j, "training", (ran_us(j) * j->billed_percent + 99) / 100);
+            invoice_add(&v, j->name, "training", j->instance_type, j->instances,
+                        (ran_us(j) * j->billed_percent + 99) / 100);
         } else {
-            invoice_add(&v, j, "training", j->ended - j->started);
+            invoice_add(&v, j->name, "training", j->instance_type, j->instances,
+                        j->ended - j->started);
         }
         if (j->pool.end > j->ended) {
-            invoice_add(&v, j, "warm", j->pool.end - j->ended);
+            invoice_add(&v, j->name, "warm", j->instance_type, j->instances,
+                        j->pool.end - j->ended);
         }
     }
+    charges_add(&v);
     reply_json(r, json_pack("{s:{s:I, s:I}, s:o}", "total", "seconds", (json_int_t)v.seconds,
                             "micro_usd", (json_int_t)v.musd, "lines", v.lines));
 }
@@ -201,9 +221,10 @@ static void reset_post(struct request *r)
     for (size_t i = 0; i < app->jobs.live_n; i++) {
         process_kill(app, app->jobs.live[i]);
     }
+    fleets_kill(app);
     /* Wait for the supervisors, because their folders are removed next. */
     for (int tries = 0; tries < 500; tries++) {
-        size_t alive = 0;
+        size_t alive = fleets_alive(app);
         for (size_t i = 0; i < app->jobs.live_n; i++) {
             alive += process_alive(app, app->jobs.live[i]);
         }
@@ -215,8 +236,12 @@ static void reset_post(struct request *r)
     job_clock_reset(app);
     jobs_done(&app->jobs);
     jobs_init(&app->jobs);
+    records_done(&app->records);
+    records_init(&app->records);
     (void)!faults_set(&app->faults, app->set.faults, false, &err);
     folder_empty(app, "jobs");
+    folder_empty(app, "fleets");
+    folder_empty(app, "fsx");
     folder_empty(app, "state/marks");
     folder_empty(app, "state/clusters");
     if (buckets) {

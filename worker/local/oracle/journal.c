@@ -2,6 +2,7 @@
 #include "journal.h"
 #include "common/clock.h"
 #include "local/app.h"
+#include "local/http/dispatch.h"
 #include "local/jobs/files.h"
 #include "local/sagemaker/job_clock.h"
 #include "local/sagemaker/warm.h"
@@ -45,6 +46,20 @@ bool journal_write_job(struct journal *s, const struct local_job *job, struct er
     return journal_append(s, json_pack("{s:s, s:o}", "t", "job", "job", job_to_json(job)), err);
 }
 
+bool journal_write_record(struct journal *s, const char *kind, const char *name, json_t *value,
+                          const struct request *r, struct err *err)
+{
+    json_t *line = json_pack("{s:s, s:s, s:s, s:o}", "t", "record", "kind", kind, "name", name,
+                             "value", value == NULL ? json_null() : json_incref(value));
+    if (r != NULL) {
+        json_t *by = json_pack("{s:I, s:I, s:s, s:s, s:s}", "id", (json_int_t)r->id, "arrival",
+                               (json_int_t)r->arrival, "service", r->service, "operation",
+                               r->operation, "name", r->name);
+        (void)json_object_set_new(line, "by", by);
+    }
+    return journal_append(s, line, err);
+}
+
 bool journal_write_delayed(struct journal *s, const struct request *r, int64_t due_us,
                            struct err *err)
 {
@@ -70,28 +85,36 @@ bool journal_sync(const struct journal *s, struct err *err)
     return true;
 }
 
-/* Requests of the last jobs may have no line in the wire log: several threads write both, and
+/* Remember a creating request that was read back; takes it. */
+static void create_note(struct journal *s, json_t *take)
+{
+    json_t **slot = &s->creates[s->creates_n++ % JOURNAL_CREATES];
+    json_decref(*slot);
+    *slot = take;
+}
+
+/* Requests of the last creations may have no line in the wire log: several threads write both, and
  * drover-local may be killed between the two writes. */
 static void wire_repair(struct app *app)
 {
-    const struct journal *s = &app->state;
-    size_t first = s->creates_n > JOURNAL_CREATES ? s->creates_n - JOURNAL_CREATES : 0;
-    for (size_t i = first; i < s->creates_n; i++) {
-        uint64_t id = s->creates[i % JOURNAL_CREATES].id;
-        if (id == 0 || wire_has(&app->wire, id)) {
-            continue;
+    for (size_t i = 0; i < JOURNAL_CREATES; i++) {
+        size_t oldest = app->state.creates_n + i; /* in order of creation */
+        json_t **slot = &app->state.creates[oldest % JOURNAL_CREATES];
+        const json_t *by = *slot;
+        uint64_t id = (uint64_t)record_i64(by, "id");
+        if (id != 0 && !wire_has(&app->wire, id)) {
+            struct request *r = request_new(app, "/");
+            r->id = id;
+            r->arrival = record_i64(by, "arrival");
+            dispatch_restore(r, record_text(by, "operation"));
+            r->signed_ok = true;
+            r->accepted = true;
+            (void)snprintf(r->name, sizeof r->name, "%s", record_text(by, "name"));
+            wire_write(&app->wire, r, false);
+            request_free(r);
         }
-        const struct local_job *job = app->jobs.items[s->creates[i % JOURNAL_CREATES].seq];
-        struct request *r = request_new(app, "/");
-        r->id = id;
-        r->arrival = job->created;
-        r->service = "sagemaker";
-        r->operation = "CreateTrainingJob";
-        r->signed_ok = true;
-        r->accepted = true;
-        (void)snprintf(r->name, sizeof r->name, "%s", job->name);
-        wire_write(&app->wire, r, false);
-        request_free(r);
+        json_decref(*slot);
+        *slot = NULL;
     }
 }
 
@@ -114,10 +137,10 @@ static bool create_replay(struct app *app, const json_t *o, struct err *err)
         warm_hand_over(app, left, job);
     }
     jobs_add(&app->jobs, job);
-    struct journal *st = &app->state;
-    st->creates[st->creates_n % JOURNAL_CREATES].id =
-        (uint64_t)json_integer_value(json_object_get(o, "id"));
-    st->creates[st->creates_n++ % JOURNAL_CREATES].seq = job->seq;
+    create_note(&app->state,
+                json_pack("{s:I, s:I, s:s, s:s}", "id", (json_int_t)record_i64(o, "id"), "arrival",
+                          (json_int_t)job->created, "operation", "CreateTrainingJob", "name",
+                          job->name));
     return true;
 }
 
@@ -142,6 +165,13 @@ static bool line_replay(struct app *app, const json_t *o, struct err *err)
             jobs_retire(&app->jobs, job);
         }
         return true;
+    }
+    if (strcmp(t, "record") == 0) {
+        json_t *by = json_object_get(o, "by");
+        if (by != NULL) {
+            create_note(&app->state, json_incref(by));
+        }
+        return record_replay(&app->records, o, err);
     }
     if (strcmp(t, "delayed") == 0) {
         return job_clock_replay_delayed(app, o, err);
@@ -203,7 +233,8 @@ static void leftovers_remove(const struct app *app)
 bool journal_open(struct app *app, struct err *err)
 {
     static const char *const folders[] = {
-        "", "/s3", "/s3/.tmp", "/jobs", "/state", "/state/meta", "/state/marks", "/state/uploads"};
+        "",     "/s3",    "/s3/.tmp",    "/jobs",        "/fleets",
+        "/fsx", "/state", "/state/meta", "/state/marks", "/state/uploads"};
     char path[PATH_MAX];
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         (void)snprintf(path, sizeof path, "%s%s", app->root, folders[i]);

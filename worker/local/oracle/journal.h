@@ -14,11 +14,8 @@ struct local_job;
 
 struct journal {
     int fd;
-    struct {
-        uint64_t id;            /* of the request; 0: none */
-        int64_t seq;            /* of the job */
-    } creates[JOURNAL_CREATES]; /* the last ones read back */
-    size_t creates_n;           /* number read back */
+    json_t *creates[JOURNAL_CREATES]; /* the last creating requests read back, for the wire log */
+    size_t creates_n;                 /* number read back */
 };
 
 /* Create the folders, read the journal into app->jobs, open it for appending. */
@@ -29,6 +26,9 @@ bool journal_write_create(struct journal *s, const struct local_job *job, uint64
                           struct err *err) MUST_CHECK;
 /* Write everything of a job that can change. */
 bool journal_write_job(struct journal *s, const struct local_job *job, struct err *err) MUST_CHECK;
+/* An object of records.h, NULL: removed. r: the request that created it, NULL: none did. */
+bool journal_write_record(struct journal *s, const char *kind, const char *name, json_t *value,
+                          const struct request *r, struct err *err) MUST_CHECK;
 /* A request whose effect is due later (body kept), and that it has been carried out. */
 bool journal_write_delayed(struct journal *s, const struct request *r, int64_t due_us,
                            struct err *err) MUST_CHECK;

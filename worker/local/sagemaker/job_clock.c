@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "local/app.h"
+#include "local/hosting/fleet.h"
 #include "local/http/dispatch.h"
 #include "local/http/server.h"
 #include "local/jobs/files.h"
@@ -373,7 +374,7 @@ static usec_t ticker_pass(struct app *app)
     }
     delayed_run(app, now);
     warm_expire(app, now);
-    usec_t next = t->next_check;
+    usec_t next = MIN(t->next_check, hosting_tick(app, now));
     for (size_t i = app->jobs.live_n; i > 0; i--) {
         struct local_job *job = app->jobs.live[i - 1];
         if (job->due != 0 && job->due <= now && !job_has_ended(job)) {

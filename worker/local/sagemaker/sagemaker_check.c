@@ -251,22 +251,9 @@ bool sagemaker_check_name(struct request *r, const char *name)
     return check_done(r, &c);
 }
 
-/* Rules that hold between fields. */
-static bool rules_ok(struct request *r)
+bool sagemaker_role_ok(struct request *r, const char *role)
 {
-    const json_t *stop = json_object_get(r->input, "StoppingCondition");
-    const json_t *max_given = json_object_get(stop, "MaxRuntimeInSeconds");
-    int64_t max = max_given == NULL ? 86400 : json_integer_value(max_given);
-    int64_t wait = json_integer_value(json_object_get(stop, "MaxWaitTimeInSeconds"));
-    bool spot = json_is_true(json_object_get(r->input, "EnableManagedSpotTraining"));
     const json_t *roles = r->app->set.roles;
-    const char *role = json_string_value(json_object_get(r->input, "RoleArn"));
-    if (spot && wait < max) {
-        reply_error(r, 400, "ValidationException",
-                    "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal "
-                    "to MaxRuntimeInSeconds");
-        return false;
-    }
     bool known = roles == NULL;
     for (size_t i = 0; !known && i < json_array_size(roles); i++) {
         const char *have = json_string_value(json_array_get(roles, i));
@@ -279,6 +266,24 @@ static bool rules_ok(struct request *r)
                     role);
     }
     return known;
+}
+
+/* Rules that hold between fields. */
+static bool rules_ok(struct request *r)
+{
+    const json_t *stop = json_object_get(r->input, "StoppingCondition");
+    const json_t *max_given = json_object_get(stop, "MaxRuntimeInSeconds");
+    int64_t max = max_given == NULL ? 86400 : json_integer_value(max_given);
+    int64_t wait = json_integer_value(json_object_get(stop, "MaxWaitTimeInSeconds"));
+    bool spot = json_is_true(json_object_get(r->input, "EnableManagedSpotTraining"));
+    const char *role = json_string_value(json_object_get(r->input, "RoleArn"));
+    if (spot && wait < max) {
+        reply_error(r, 400, "ValidationException",
+                    "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal "
+                    "to MaxRuntimeInSeconds");
+        return false;
+    }
+    return sagemaker_role_ok(r, role);
 }
 
 bool sagemaker_check_create(struct request *r)

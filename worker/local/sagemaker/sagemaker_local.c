@@ -21,8 +21,8 @@ void sagemaker_arn(const struct app *app, const char *name, char out[static SAGE
                    app->set.region, app->set.account, name);
 }
 
-static void limit_exceeded(struct request *r, const char *quota, const char *unit, int64_t limit,
-                           int64_t used, int64_t delta)
+void sagemaker_limit_exceeded(struct request *r, const char *quota, const char *unit, int64_t limit,
+                              int64_t used, int64_t delta)
 {
     reply_error(r, 400, "ResourceLimitExceeded",
                 "The account-level service limit '%s' is %lld %s, with current utilization of "
@@ -67,7 +67,7 @@ static bool job_limits_check(struct request *r)
     for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
         int64_t limit = quota_limit(app, limits[i].quota, limits[i].dflt);
         if (limits[i].asked > limit) {
-            limit_exceeded(r, limits[i].quota, limits[i].unit, limit, 0, limits[i].asked);
+            sagemaker_limit_exceeded(r, limits[i].quota, limits[i].unit, limit, 0, limits[i].asked);
             return false;
         }
     }
@@ -89,7 +89,7 @@ static bool quota_check(struct request *r, bool refuse)
     int64_t limit = quota_of_type(app, spot ? QUOTA_SPOT : QUOTA_TRAINING, type, quota);
     int64_t used = instances_used(app, type, spot);
     if (refuse || used - moved + delta > limit) {
-        limit_exceeded(r, quota, "Instances", limit, used, delta);
+        sagemaker_limit_exceeded(r, quota, "Instances", limit, used, delta);
         return false;
     }
     (void)snprintf(quota, sizeof quota, "Number of instances across all %straining jobs",
@@ -97,7 +97,7 @@ static bool quota_check(struct request *r, bool refuse)
     limit = quota_limit(app, quota, INT64_MAX);
     used = instances_used(app, NULL, spot);
     if (used - moved + delta > limit) {
-        limit_exceeded(r, quota, "Instances", limit, used, delta);
+        sagemaker_limit_exceeded(r, quota, "Instances", limit, used, delta);
         return false;
     }
     return job_limits_check(r);
@@ -330,76 +330,4 @@ void sagemaker_update(struct request *r)
     }
     sagemaker_arn(r->app, job->name, arn);
     reply_json(r, json_pack("{s:s}", "TrainingJobArn", arn));
-}
-
-static struct local_job *job_by_arn(struct request *r)
-{
-    const char *arn = json_string_value(json_object_get(r->input, "ResourceArn"));
-    char prefix[SAGEMAKER_ARN_MAX];
-    sagemaker_arn(r->app, "", prefix);
-    struct local_job *job = NULL;
-    if (arn != NULL && strncmp(arn, prefix, strlen(prefix)) == 0) {
-        job = jobs_find(&r->app->jobs, arn + strlen(prefix));
-    }
-    if (job == NULL) {
-        reply_error(r, 400, "ValidationException", "Requested resource not found.");
-    }
-    return job;
-}
-
-static void tag_set(json_t *tags, json_t *tag)
-{
-    size_t i;
-    json_t *have;
-    json_array_foreach(tags, i, have)
-    {
-        if (json_equal(json_object_get(have, "Key"), json_object_get(tag, "Key"))) {
-            (void)json_array_set(tags, i, tag);
-            return;
-        }
-    }
-    (void)json_array_append(tags, tag);
-}
-
-void sagemaker_add_tags(struct request *r)
-{
-    struct local_job *job = job_by_arn(r);
-    const json_t *add = json_object_get(r->input, "Tags");
-    size_t i;
-    json_t *tag;
-    struct err err = ERR_INIT;
-    if (job == NULL) {
-        return;
-    }
-    AUTO_JSON json_t *tags = json_deep_copy(job->tags);
-    bool ok = json_is_array(add);
-    json_array_foreach(add, i, tag)
-    {
-        ok = ok && json_is_string(json_object_get(tag, "Key")) &&
-             json_string_length(json_object_get(tag, "Key")) > 0 &&
-             json_is_string(json_object_get(tag, "Value"));
-        tag_set(tags, tag);
-    }
-    if (!ok || json_array_size(tags) > 50) {
-        reply_error(r, 400, "ValidationException",
-                    "1 validation error detected: Value at 'tags' failed to satisfy constraint: "
-                    "at most 50 tags, each with a Key and a Value");
-        return;
-    }
-    json_decref(job->tags);
-    job->tags = json_incref(tags);
-    if (!journal_write_job(&r->app->state, job, &err)) {
-        reply_error(r, 500, "InternalFailure", "%s", err.message);
-        return;
-    }
-    r->reply.sync = true;
-    reply_json(r, json_pack("{s:O}", "Tags", tags));
-}
-
-void sagemaker_list_tags(struct request *r)
-{
-    const struct local_job *job = job_by_arn(r);
-    if (job != NULL) {
-        reply_json(r, json_pack("{s:O}", "Tags", job->tags));
-    }
 }

@@ -51,7 +51,7 @@ static bool made_of(const char *s, const char *more)
     return true;
 }
 
-static void check_tags(struct request_check *c, const json_t *in)
+void sagemaker_rules_tags(struct request_check *c, const json_t *in)
 {
     const json_t *list = json_object_get(in, "Tags");
     size_t i;
@@ -191,7 +191,7 @@ void sagemaker_rules_fields(struct request_check *c, const json_t *in)
     const json_t *vpc = check_part(c, in, "VpcConfig", "vpcConfig", false);
     const json_t *out = json_object_get(in, "OutputDataConfig");
     const json_t *hook = check_part(c, in, "DebugHookConfig", "debugHookConfig", false);
-    check_tags(c, in);
+    sagemaker_rules_tags(c, in);
     check_metrics(c, json_object_get(in, "AlgorithmSpecification"));
     for (size_t i = 0; i < json_array_size(channels); i++) {
         check_channel(c, channels, i);

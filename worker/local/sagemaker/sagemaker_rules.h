@@ -19,6 +19,8 @@ const json_t *check_part(struct request_check *c, const json_t *o, const char *k
 
 /* Faults of single fields. */
 void sagemaker_rules_fields(struct request_check *c, const json_t *in);
+/* Patterns and repeated keys of `Tags`. */
+void sagemaker_rules_tags(struct request_check *c, const json_t *in);
 /* Rules between fields; false: answered. */
 bool sagemaker_rules_between(struct request *r);
 /* The filters of ListTrainingJobs; false: answered. */

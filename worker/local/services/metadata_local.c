@@ -4,6 +4,7 @@
 #include "common/hash.h"
 #include "issued_keys.h"
 #include "local/app.h"
+#include "local/hosting/fleet.h"
 #include <stdio.h>
 
 #define CONTAINER_PATH "/v2/credentials/"
@@ -64,11 +65,12 @@ static void container_handle(struct request *r)
     char proof[33];
     if (role == NULL) {
         const struct local_job *job = jobs_find(&r->app->jobs, name);
-        if (job == NULL) {
+        role = job == NULL ? fleet_role(r->app, name)
+                           : json_string_value(json_object_get(job->request, "RoleArn"));
+        if (role == NULL) {
             reply_error(r, 404, "NotFound", "no such container");
             return;
         }
-        role = json_string_value(json_object_get(job->request, "RoleArn"));
         issued_proof(&r->app->set, "job", name, proof);
         want = proof;
     }

@@ -26,11 +26,13 @@ int64_t quota_of_type(const struct app *app, enum type_quota kind, const char *t
         [QUOTA_TRAINING] = " for training job usage",
         [QUOTA_SPOT] = " for spot training job usage",
         [QUOTA_WARM] = " for training warm pool usage",
+        [QUOTA_ENDPOINT] = " for endpoint usage",
     };
     const json_t *by_type[TYPE_QUOTA_COUNT] = {
         [QUOTA_TRAINING] = app->set.quotas,
         [QUOTA_SPOT] = app->set.spot_quotas,
         [QUOTA_WARM] = app->set.warm_quotas,
+        [QUOTA_ENDPOINT] = app->set.endpoint_quotas,
     };
     (void)snprintf(name, QUOTA_NAME_MAX, "%s%s", type, suffixes[kind]);
     return quota_limit(app, name, (int64_t)json_number_value(json_object_get(by_type[kind], type)));
@@ -67,10 +69,11 @@ static struct quota *quotas_all(const struct app *app, size_t *ret_n)
         {"Keep alive period for cluster reuse", 3600, "Second"},
         {"Size of EBS volume for a training job instance", VOLUME_MAX_GB, "Gigabytes"},
     };
-    const json_t *by_type[] = {app->set.quotas, app->set.warm_quotas, app->set.spot_quotas};
+    const json_t *by_type[] = {app->set.quotas, app->set.warm_quotas, app->set.spot_quotas,
+                               app->set.endpoint_quotas};
     size_t room = json_object_size(app->set.account_quotas) + ARRAY_LEN(fixed) + 1;
     for (size_t i = 0; i < ARRAY_LEN(by_type); i++) {
-        room += 3 * json_object_size(by_type[i]);
+        room += TYPE_QUOTA_COUNT * json_object_size(by_type[i]);
     }
     struct quota *q = xcalloc(room, sizeof *q);
     size_t n = 0;
