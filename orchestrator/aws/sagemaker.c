@@ -16,6 +16,7 @@ struct sagemaker_call {
         sagemaker_stop_cb stop;
         sagemaker_update_cb update;
         sagemaker_tag_cb tag;
+        sagemaker_metrics_cb metrics;
     } cb;
     void *ctx;
     char key[129]; /* of the tag asked for */
@@ -360,6 +361,51 @@ struct sagemaker_call *sagemaker_tag(struct aws_client *c, struct aws_gate gate,
     call->cb.tag = cb;
     (void)snprintf(call->key, sizeof call->key, "%s", key);
     send_call(call, "ListTags", buf_str(&body), false, on_tag);
+    return call;
+}
+
+static size_t read_metrics(const json_t *list, struct job_metric *ret)
+{
+    size_t i, n = 0;
+    json_t *m;
+    json_array_foreach((json_t *)(uintptr_t)list, i, m)
+    {
+        const json_t *value = json_object_get(m, "Value");
+        if (n < JOB_METRICS_MAX && json_is_number(value)) {
+            copy_str(m, "MetricName", ret[n].name, sizeof ret[n].name);
+            ret[n].value = json_number_value(value);
+            n += ret[n].name[0] != '\0';
+        }
+    }
+    return n;
+}
+
+static void on_metrics(void *ctx, const struct aws_reply *r)
+{
+    struct sagemaker_call *call = ctx;
+    AUTO_JSON json_t *o = NULL;
+    struct job_metric metrics[JOB_METRICS_MAX];
+    struct aws_failure f;
+    if (r->outcome == AWS_OK && json_parse(r->body, r->body.n, &o, NULL)) {
+        size_t n = read_metrics(json_object_get(o, "FinalMetricDataList"), metrics);
+        call->cb.metrics(call->ctx, metrics, n, NULL);
+    } else if (is_not_found(r)) {
+        call->cb.metrics(call->ctx, NULL, 0, NULL);
+    } else {
+        aws_failure_from(r, &f);
+        call->cb.metrics(call->ctx, NULL, 0, &f);
+    }
+    call_free(call);
+}
+
+struct sagemaker_call *sagemaker_final_metrics(struct aws_client *c, struct aws_gate gate,
+                                               const char *name, sagemaker_metrics_cb cb, void *ctx)
+{
+    struct sagemaker_call *call = call_new(c, gate, ctx);
+    AUTO_BUF struct buf body = BUF_INIT(1024);
+    name_body(name, &body);
+    call->cb.metrics = cb;
+    send_call(call, "DescribeTrainingJob", buf_str(&body), false, on_metrics);
     return call;
 }
 

@@ -52,4 +52,11 @@ struct sagemaker_call *sagemaker_update_keep_alive(struct aws_client *c, struct 
 typedef void (*sagemaker_tag_cb)(void *ctx, const char *value, const struct aws_failure *failure);
 struct sagemaker_call *sagemaker_tag(struct aws_client *c, struct aws_gate gate, const char *arn,
                                      const char *key, sagemaker_tag_cb cb, void *ctx);
+/* FinalMetricDataList of a job: the last value of each metric as SageMaker saw it. None when there
+ * is no such job. */
+typedef void (*sagemaker_metrics_cb)(void *ctx, const struct job_metric *metrics, size_t n,
+                                     const struct aws_failure *failure);
+struct sagemaker_call *sagemaker_final_metrics(struct aws_client *c, struct aws_gate gate,
+                                               const char *name, sagemaker_metrics_cb cb,
+                                               void *ctx);
 void sagemaker_cancel(struct sagemaker_call *call);

@@ -10,6 +10,7 @@
 #include "core/leader/attempt_answer.h"
 #include "examine.h"
 #include "lease.h"
+#include "metric_collect.h"
 #include "metrics.h"
 #include "output_check.h"
 #include "parking.h"
@@ -281,6 +282,7 @@ void aws_actions_tick(struct controller *c)
     if (c->leading) {
         progress_tick(c, &wake_us);
         strays_tick(c, &wake_us);
+        metric_collect_tick(c, &wake_us);
     }
     c->acted_until_us = wake_us;
     if (c->leading && wake_us != INT64_MAX) {

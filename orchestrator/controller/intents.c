@@ -8,6 +8,7 @@
 #include "history.h"
 #include "intents.h"
 #include "lease.h"
+#include "metric_collect.h"
 #include "metrics.h"
 #include "output_check.h"
 #include "parking.h"
@@ -219,6 +220,7 @@ static void after_commit(struct controller *c, struct intent_batch *b)
             pool_attach_io(c, a->pool);
         }
         stage_history_started(a, clock_wall_us());
+        metric_collect_watch(c, a);
         parking_done(c, subject_of(b, i));
     }
 }

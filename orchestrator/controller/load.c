@@ -11,6 +11,7 @@
 #include "core/spec/spec_json.h"
 #include "history.h"
 #include "lease.h"
+#include "metric_collect.h"
 #include "observe.h"
 #include "orphan_sweep.h"
 #include "outcome.h"
@@ -32,6 +33,7 @@ void view_free(struct controller *c)
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
     strays_cancel(c);
+    metric_collect_cancel(c);
     while (c->state.attempts_n > 0) {
         attempt_remove(c, c->state.attempts[c->state.attempts_n - 1]);
     }
@@ -458,6 +460,9 @@ static bool load_all(struct controller *c, struct versions *v, struct live_rows 
         return false;
     }
     add_all_live(c, rows);
+    if (!c->leading || !load_step(c, metric_collect_load, NULL, err)) {
+        return false;
+    }
     return c->leading && record_flush(c); /* intended became unknown */
 }
 

@@ -82,4 +82,6 @@ struct controller {
     struct quota_reading *quotas_read;                /* waits for the tick; NULL: nothing does */
     struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
     size_t checks_n;
+    struct metric_log **metric_logs; /* that are read; see metric_collect.h */
+    size_t metric_logs_n;
 };

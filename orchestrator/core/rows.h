@@ -143,6 +143,7 @@ struct intent {
     uint64_t fingerprint; /* of the pool it will leave */
     int64_t pool_id;      /* > 0: runs on this pool's instances; they are moved, not added */
     int64_t slot_limit;   /* of ours, others' use taken off: held + warm_idle + instances <= this */
+    bool collects;        /* its log is read for metrics */
     int64_t attempt_id;   /* in, by attempt_ids */
     int64_t own_pool_id;  /* out: of the pool it will leave; 0 none */
     bool taken; /* out: false when wanted state, caps, slots or the task's state said no; nothing of

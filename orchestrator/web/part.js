@@ -5,6 +5,7 @@ import { html } from './html.js';
 import { get } from './api.js';
 import { changeQuestion } from './failures.js';
 import { Log } from './log.js';
+import { Metrics } from './metrics.js';
 import { Ago } from './show.js';
 import { bytes, count, duration, glyph, durationOrNever, usd, word } from './format.js';
 
@@ -93,7 +94,8 @@ export function Part({ campaign, stage, seq, at, jump, closed, ask, onDone, onCl
     ${problem && html`<p class="problem" role="alert">${problem.message}</p>`}
     ${mine && html`<p><code>${mine.uri}</code>${mine.size > 0 ? html` <span class="muted">${bytes(mine.size)}</span>` : ''}</p>
       ${why && why.id === mine.id ? html`<${Why} why=${why}/>` : mine.wait_text && html`<p class="muted">Waits: ${mine.wait_text}</p>`}
-      <${Tries} list=${mine.attempt_list} onLog=${setLog}/>`}
+      <${Tries} list=${mine.attempt_list} onLog=${setLog}/>
+      ${mine.attempt_list.length > 0 && html`<${Metrics} key=${`${stage}/${seq}`} campaign=${campaign} stage=${stage} seq=${seq} at=${at}/>`}`}
     ${log != null && html`<${Log} campaign=${campaign} stage=${stage} seq=${seq} attempt=${log}/>`}
   </section>`;
 }

@@ -91,10 +91,31 @@ async function figures(page, id) {
   await page.unrouteAll();
 }
 
+// The metrics of a run: a line with its band for each, the same as a table, by step or by time; without points nothing.
+async function curves(page, id) {
+  const chart = [0, 1, 2, 3].map((i) => ({ step: i * 50, seconds: i * 3600, mean: 4 - i, min: 3.5 - i, max: 4.5 - i }));
+  const loss = { name: 'loss', points: 123456, last: 1, min: 0.5, max: 4.5, mean: 2.5, final: null, chart };
+  await page.route('**/parts/0/metrics?*', async (route) => route.fulfill({ json: { attempt: 1, complete: false, note: 'cut <b>short</b>', series: [loss, { ...loss, name: 'flat', points: 0, chart: [] }] } }));
+  await page.goto(`${URL_}/c/${id.slice(2)}?stage=download&part=0`);
+  await page.waitForSelector('#metrics svg');
+  const line = async () => [await page.getAttribute('#metrics polyline', 'points'), await page.getAttribute('#metrics svg', 'aria-label'), await page.textContent('#metrics .axis')];
+  equal(await line(), ['0,17.5 200,52.5 400,87.5 600,122.5', 'loss by step: 4 at first, 1 at last', 'step 0step 150'], 'a metric is a line by step');
+  equal([await page.locator('#metrics figure').count(), await page.textContent('#metrics figcaption')], [1, 'loss 1 0.5 to 4.5, 123,456 points'], 'with its range, and none for a metric without points');
+  ok((await page.textContent('#metrics')).includes('Not whole: cut <b>short</b>'), 'what is missing is said');
+  await page.selectOption('#metrics select', 'seconds');
+  equal((await line()).slice(1), ['loss by time: 4 at first, 1 at last', '0 s3 h 0 m'], 'or by time');
+  await page.click('#metrics summary');
+  equal(await page.$$eval('#metrics tbody tr', (l) => l.map((x) => x.textContent)), ['00 s43.54.5', '501 h 0 m32.53.5', '1002 h 0 m21.52.5', '1503 h 0 m10.51.5'], 'and as a table');
+  await axe(page, 'the metrics of a run');
+  await shot(page, 'metrics');
+  await page.unrouteAll();
+}
+
 export async function hostile(page) {
   const id = await timed(real, page);
   await timed(every, page, id);
   await timed(figures, page, id);
+  await timed(curves, page, id);
   const size = async (path) => Number((await fetch(URL_ + path, { headers: { 'accept-encoding': 'gzip' } })).headers.get('content-length'));
   const page_ = await (await fetch(URL_)).text();
   const [js, css] = [/\/(assets\/app-[^"]+\.js)/.exec(page_)[0], /\/(assets\/style-[^"]+\.css)/.exec(page_)[0]];

@@ -23,6 +23,11 @@ struct job_description {
     int64_t keep_alive_s; /* requested; 0: none */
     struct warm_pool_report pool;
 };
+#define JOB_METRICS_MAX 40 /* AWS takes no more definitions */
+struct job_metric {
+    char name[256];
+    double value;
+};
 struct job_summary {
     char name[64];
     char arn[257];

@@ -76,6 +76,7 @@ void leader_plan_intent(const struct leader_state *s, const struct launch_facts 
                            .slot_limit = slot_limit(f, now_us),
                            .attempt_id = attempt_id};
     memcpy(ret->instance_type, f->slots->instance_type, sizeof ret->instance_type);
+    ret->collects = ss->stage->training != NULL && ss->stage->training->metrics_n > 0;
     leader_intent_identity(s, f->campaign->row.nonce, ret, id);
     protocol_job_name(job_prefix, ret->campaign_id, ss->stage->name, f->task->seq, ret->n, id,
                       &ret->name);

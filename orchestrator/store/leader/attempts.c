@@ -82,6 +82,7 @@ static void intend_params(const struct intent *in, int64_t epoch, usec_t now_us,
     param_i32(PARAM(p, INTEND, SUBNET), in->subnet_i);
     param_i64(PARAM(p, INTEND, POOL_TAKEN), in->pool_id);
     param_i64(PARAM(p, INTEND, FINGERPRINT), (int64_t)in->fingerprint);
+    param_bool(PARAM(p, INTEND, COLLECTS), in->collects);
 }
 
 static bool intend_some(struct store *s, int64_t epoch, struct intent *in, size_t n,

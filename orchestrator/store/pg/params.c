@@ -180,17 +180,31 @@ static size_t array_head_n(size_t n)
     return n == 0 ? 12 : ARRAY_HEAD;
 }
 
-void param_i64_array(struct params *p, const int64_t *v, size_t n)
+/* Elements of eight bytes; v has their bits. */
+static void add_array8(struct params *p, unsigned element, unsigned type, const void *v, size_t n)
 {
     uint8_t *b = xmalloc(ARRAY_HEAD + n * 12);
-    array_head(b, PG_INT8, n);
+    array_head(b, element, n);
     for (size_t i = 0; i < n; i++) {
         uint32_t len = __builtin_bswap32(8);
-        uint64_t be = __builtin_bswap64((uint64_t)v[i]);
+        uint64_t be;
+        memcpy(&be, (const uint8_t *)v + i * 8, 8);
+        be = __builtin_bswap64(be);
         memcpy(b + ARRAY_HEAD + i * 12, &len, 4);
         memcpy(b + ARRAY_HEAD + i * 12 + 4, &be, 8);
     }
-    add_owned(p, PG_INT8_ARRAY, (char *)b, array_head_n(n) + n * 12);
+    add_owned(p, type, (char *)b, array_head_n(n) + n * 12);
+}
+
+void param_i64_array(struct params *p, const int64_t *v, size_t n)
+{
+    add_array8(p, PG_INT8, PG_INT8_ARRAY, v, n);
+}
+
+void param_f64_array(struct params *p, const double *v, size_t n)
+{
+    _Static_assert(sizeof(double) == 8, "float8");
+    add_array8(p, PG_FLOAT8, PG_FLOAT8_ARRAY, v, n);
 }
 
 void param_i32_array(struct params *p, const int32_t *v, size_t n)

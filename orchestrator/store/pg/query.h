@@ -60,6 +60,7 @@ void param_json(struct params *p, const char *v); /* jsonb; NULL: SQL NULL */
 void param_bytes(struct params *p, const void *v, size_t n);
 void param_time(struct params *p, usec_t t);                        /* timestamptz; 0: SQL NULL */
 void param_i64_array(struct params *p, const int64_t *v, size_t n); /* bigint[] */
+void param_f64_array(struct params *p, const double *v, size_t n);  /* float8[] */
 void param_i32_array(struct params *p, const int32_t *v, size_t n); /* integer[] */
 void param_i16_array(struct params *p, const int16_t *v, size_t n); /* smallint[] */
 /* As above; v NULL: SQL NULL. */
@@ -78,6 +79,7 @@ bool row_null(const PGresult *r, int row, int col);
 int64_t row_i64(const PGresult *r, int row, int col); /* smallint, integer or bigint, not NULL */
 int64_t row_i64_or(const PGresult *r, int row, int col, int64_t null_value);
 int row_int(const PGresult *r, int row, int col);
+double row_f64(const PGresult *r, int row, int col); /* double precision, not NULL */
 bool row_bool(const PGresult *r, int row, int col);
 usec_t row_time(const PGresult *r, int row, int col);      /* NULL: 0 */
 const char *row_text(const PGresult *r, int row, int col); /* borrowed from r; NULL: "" */

@@ -66,6 +66,16 @@ int row_int(const PGresult *r, int row, int col)
     return (int)v;
 }
 
+double row_f64(const PGresult *r, int row, int col)
+{
+    double v;
+    ASSERT(!row_null(r, row, col));
+    ASSERT(PQftype(r, col) == PG_FLOAT8 && PQgetlength(r, row, col) == 8);
+    uint64_t bits = big_endian(PQgetvalue(r, row, col), 8);
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
 bool row_bool(const PGresult *r, int row, int col)
 {
     ASSERT(!row_null(r, row, col));

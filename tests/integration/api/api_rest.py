@@ -363,6 +363,33 @@ def check_parts(t, a):
     b = a.get("/v1/campaigns/c-1/cost")[1]
     t.ok(b["metered"] == {"seconds": 0, "micro_usd": 0} and {x["cause"]: x["micro_usd"] for x in b["by_cause"]} == {"disk_full": 3 * 1234567, "oom": 2 * 1234567}, "cost by cause", b)
     t.ok("by_cause" not in a.get("/v1/campaigns/c-1/cost?by=stage")[1], "cost by stage only")
+    check_metrics(t, a)
+
+
+def check_metrics(t, a):
+    """Series of a campaign and points of an attempt, by pages; what there is none of says so."""
+    t.eq(a.get("/v1/campaigns/c-1/metrics")[1], {"series": [], "next_page_token": None}, "no metrics yet")
+    for name in ("loss", "val:acc"):
+        a.sql(f"""INSERT INTO metric_series (campaign_id, stage_id, task_id, attempt_id, name, points, first_us, last_us, last_step, last_value, min_value, max_value, sum_value)
+            SELECT campaign_id, stage_id, task_id, id, '{name}', 5, 0, 4000000, 40, 1.5, 0.5, 2.5, 7.5 FROM attempt WHERE name = 'd-1-3-a1';
+            INSERT INTO metric_point SELECT currval('metric_series_id_seq'), i, i * 1000000, i * 10, 0.5 + i * 0.5 FROM generate_series(0, 4) i""")
+    first = a.get("/v1/campaigns/c-1/metrics?page_size=1")[1]
+    rest = a.get(f"/v1/campaigns/c-1/metrics?stage=download&page_token={first['next_page_token']}")[1]
+    x = first["series"][0]
+    t.ok(x["mean"] == 1.5 and x["seq"] == 3 and x["attempt"] == 1 and x["final"] is None and x["complete"] and [s["name"] for s in rest["series"]] == ["val:acc"] and
+         rest["next_page_token"] is None, "series come in pages", (first, rest))
+    b = a.get("/v1/campaigns/c-1/parts/3/metrics?points=2&name=val:acc")[1]
+    t.eq([(s["name"], [(p["step"], p["seconds"], p["mean"], p["min"], p["max"]) for p in s["chart"]]) for s in b["series"]],
+         [("val:acc", [(20, 2.0, 1.0, 0.5, 1.5), (40, 4.0, 2.25, 2.0, 2.5)])], "five points are put together into two")
+    got, token = [], ""
+    while token is not None:
+        b = a.get(f"/v1/campaigns/c-1/parts/3/points?attempt=1&name=loss&page_size=2{token}")[1]
+        got += [(p["seq"], p["step"], p["value"]) for p in b["points"]]
+        token = b["next_page_token"] and "&page_token=" + b["next_page_token"]
+    t.eq(got, [(i, i * 10, 0.5 + i * 0.5) for i in range(5)], "points in pages of two")
+    for path, want in (("parts/3/points", 400), ("parts/3/points?name=nope", 404), ("parts/3/metrics?name=nope", 404), ("parts/3/metrics?attempt=9", 404), ("parts/0/metrics", 404),
+                       ("parts/3/metrics?points=0", 400), ("parts/3/metrics?points=2001", 400), ("metrics?stage=nope", 404), ("metrics?page_token=x", 400), ("parts/99/points?name=x", 404)):
+        t.eq(a.get(f"/v1/campaigns/c-1/{path}")[0], want, f"{path}: {want}")
 
 
 def check_retry(t, a):

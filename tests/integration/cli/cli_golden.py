@@ -17,7 +17,7 @@ from kit.terminal import on_terminal
 GOLDEN = f"{TOP}/tests/vectors/cli.txt"
 VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/commands.def").read(), re.M)
 SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", "c-1"), ("parts", "c-1", "--state", "failed"), ("failures", "c-1"), ("failures", "c-2"),
-         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
+         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
          ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),
          ("validate", "deploy/examples/lightning-scaling.yaml"), ("submit", "again.yaml"))
 LONG = "AccessDenied: User arn:aws:sts::111122223333:assumed-role/drover-worker/SageMaker is not authorized to perform s3:GetObject on the key"
@@ -51,6 +51,10 @@ def fill(a):
     leader_takes(a, 1)
     leader_fails(a, 1, [3, 5], 7)
     leader_fails(a, 1, [9], 13, LONG)
+    a.sql("""INSERT INTO metric_series (campaign_id, stage_id, task_id, attempt_id, name, points, last_us, last_step, last_value, min_value, max_value, sum_value)
+        SELECT campaign_id, stage_id, task_id, id, 'loss', 3, 2500000, 200, 0.25, 0.25, 2.5, 3.25 FROM attempt WHERE name = 'd-1-3-a1';
+        INSERT INTO metric_point SELECT id, i, i * 1250000, i * 100, (ARRAY[2.5, 0.5, 0.25])[i + 1] FROM metric_series, generate_series(0, 2) i;
+        INSERT INTO metric_source (attempt_id, note) SELECT attempt_id, 'the log cannot be read: AccessDeniedException' FROM metric_series""")
     for cid, name in ((3, "by-budget"), (4, "by-breaker"), (5, "no-quota")):
         assert a.submit(spec(name, '{from: "s3://data/more/*.parquet"}', top="budget: 10 USD"))[1]["id"] == f"c-{cid}"
         leader_takes(a, cid)

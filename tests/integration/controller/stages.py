@@ -5,6 +5,7 @@ Method: the real PostgreSQL, drover-local, droverd and worker; the outputs are r
 """
 import json
 import os
+import re
 import sys
 import tarfile
 
@@ -40,7 +41,11 @@ stages:
     max_runtime: 5m
     input: {{data: "{{root}}/index/"}}
     output: "{{root}}/model/{{stage}}/"
-    hyperparameters: {{steps: 50}}
+    hyperparameters: {{steps: 50, log_steps: 5}}
+    metrics:
+      - {{name: step, regex: 'step=([0-9]+)'}}
+      - {{name: loss, regex: 'loss=([0-9.e-]+)'}}
+      - {{name: images_per_second, regex: 'images_per_second=([0-9.]+)'}}
     done_if: {{exists: "{{root}}/trained"}}
   - name: metadata
     worker: copy
@@ -106,7 +111,33 @@ def campaign(s, tap):
     at = lines[-1]
     whole = load(s, "images" + at["path"].split("images", 1)[1].split("#")[0])
     tap.ok(at["path"].startswith("/opt/ml/input/data/images/") and whole[at["offset"]:][:2] == b"\xff\xd8", "a line leads to its picture", at)
+    metrics(s, tap, cid, {n: j for n, j in jobs.items() if n.startswith("train")})
     return len(jobs)
+
+
+def printed(s, name):
+    """What a run printed, as its log on the disk has it: [(step, loss)]."""
+    with open(f"{s.dir}/aws/jobs/{name}/algo-1/log", encoding="utf-8") as f:
+        return [(int(m[1]), float(m[2])) for m in re.finditer(r"step=(\d+) loss=([0-9.e-]+)", f.read())]
+
+
+def metrics(s, tap, cid, runs):
+    """Each line of a run's log is one point of its series, also where the chart and the pages show it."""
+    wait_for(lambda: s.sql("SELECT count(*) FROM attempt WHERE collects") == "0", 60, "the logs to be read to their ends", step=0.1)
+    rows = s.api("GET", f"/campaigns/{cid}/metrics")["series"]
+    tap.eq(sorted((x["stage"], x["name"], x["complete"], x["note"]) for x in rows),
+           sorted((st, m, True, None) for st in ("train-1", "train-2") for m in ("loss", "images_per_second")), "each run has a series of each metric, read to its end")
+    for name in sorted(runs):
+        stage = name.rsplit("-", 3)[0]
+        want = printed(s, runs[name]["name"])
+        chart = s.api("GET", f"/campaigns/{cid}/parts/0/metrics?stage={stage}&name=loss&points=2000")["series"][0]
+        tap.ok(len(want) >= 5 and [(p["step"], p["mean"]) for p in chart["chart"]] == want and chart["points"] == len(want) and chart["last"] == want[-1][1] and
+               chart["min"] == min(x for _, x in want), f"{stage}: the chart has the {len(want)} losses of the log with their steps", (chart, want))
+        few = s.api("GET", f"/campaigns/{cid}/parts/0/metrics?stage={stage}&name=loss&points=3")["series"][0]["chart"]
+        tap.ok(len(few) <= 3 and few[-1]["step"] == want[-1][0] and min(p["min"] for p in few) == min(x for _, x in want), f"{stage}: three points hold the same extremes", few)
+        page = s.api("GET", f"/campaigns/{cid}/parts/0/points?stage={stage}&name=loss&page_size=2")
+        rest = s.api("GET", f"/campaigns/{cid}/parts/0/points?stage={stage}&name=loss&page_token={page['next_page_token']}")
+        tap.eq([(p["step"], p["value"]) for p in page["points"] + rest["points"]] + [rest["next_page_token"]], want + [None], f"{stage}: pages have every point once")
 
 
 def again(s, tap, jobs):

@@ -224,7 +224,8 @@ static void test_schema__every_query_prepares_and_none_must_scan_a_big_table(voi
     pg_fixture_database(db, sizeof db);
     PGconn *conn = connect_and_prepare(db);
     PQclear(PQexec(conn, "SET enable_seqscan = off"));
-    const char *big[] = {"task_default", "task_run_default", "attempt", "ledger", "task_failure"};
+    const char *big[] = {"task_default", "task_run_default", "attempt",       "ledger",
+                         "task_failure", "metric_point",     "metric_bucket", "metric_series"};
     size_t explained = 0;
     for (size_t i = 0; i < ARRAY_LEN(queries); i++) {
         AUTO_FREE char *plan = explain(conn, queries[i].name);

@@ -9,6 +9,7 @@
  * of leadership), deep (options, workers, seeds). */
 #pragma once
 #include "aws/job_log.h"
+#include "aws/log_pages.h"
 #include "aws/logs.h"
 #include "aws/quotas.h"
 #include "common/loop.h"

@@ -523,6 +523,39 @@ void job_log_cancel(struct job_log_call *call)
     sagemaker_cancel((struct sagemaker_call *)(void *)call);
 }
 
+/* No stage here defines metrics: their logs are not read. */
+static _Noreturn void no_metrics(void)
+{
+    deep_die("nobody collects metrics here");
+}
+
+struct log_pages_call *log_stream_after(struct aws_client *c, struct aws_gate gate,
+                                        const char *job_name, const char *after, log_stream_cb cb,
+                                        void *ctx)
+{
+    (void)c, (void)gate, (void)job_name, (void)after, (void)cb, (void)ctx;
+    no_metrics();
+}
+
+struct log_pages_call *log_page_get(struct aws_client *c, struct aws_gate gate, const char *stream,
+                                    const char *token, log_page_cb cb, void *ctx)
+{
+    (void)c, (void)gate, (void)stream, (void)token, (void)cb, (void)ctx;
+    no_metrics();
+}
+
+struct sagemaker_call *sagemaker_final_metrics(struct aws_client *c, struct aws_gate gate,
+                                               const char *name, sagemaker_metrics_cb cb, void *ctx)
+{
+    (void)c, (void)gate, (void)name, (void)cb, (void)ctx;
+    no_metrics();
+}
+
+void log_pages_cancel(struct log_pages_call *call)
+{
+    ASSERT(call == NULL);
+}
+
 void __wrap_s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_from,
                    int64_t range_to_incl, size_t max_bytes, s3_cb cb, void *ctx);
 void __wrap_s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);

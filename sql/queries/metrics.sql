@@ -1,0 +1,72 @@
+-- Metrics of training jobs: written by the leader from their logs. See orchestrator/controller/metric_collect.h.
+
+-- name: view_metric_sources
+-- Attempts whose log is still read, with what their stage says is to be found in it. Index attempt_collects.
+SELECT a.id, a.campaign_id, a.name, coalesce(m.stream, ''), coalesce(m.token, ''), coalesce(m.token_lines, 0),
+    coalesce(m.lines, 0), coalesce(m.step, -1), coalesce(x.metrics, '[]')
+FROM attempt a
+JOIN stage g ON g.id = a.stage_id
+JOIN campaign c ON c.id = a.campaign_id
+LEFT JOIN metric_source m ON m.attempt_id = a.id
+LEFT JOIN LATERAL (SELECT s->'training'->>'metrics' AS metrics FROM jsonb_array_elements(c.spec->'stages') s
+    WHERE s->>'name' = g.name) x ON true
+WHERE a.collects ORDER BY a.id
+
+-- name: metric_series_put
+-- $1 attempt bigint, $2 names text[]
+INSERT INTO metric_series (campaign_id, stage_id, task_id, attempt_id, name)
+SELECT a.campaign_id, a.stage_id, a.task_id, a.id, u.name FROM attempt a CROSS JOIN unnest($2::text[]) AS u (name)
+WHERE a.id = $1::bigint ON CONFLICT (attempt_id, name) DO NOTHING
+
+-- name: metric_points_put
+-- Points behind those that their series have, and the buckets that hold them. Series exist.
+-- :which: of :names, from 1; :steps -1: the line had none. The arrays lie side by side.
+WITH p AS MATERIALIZED (
+    SELECT s.id AS series_id, s.points + row_number() OVER (PARTITION BY s.id ORDER BY u.place) - 1 AS seq,
+        u.at_us, u.step, u.value
+    FROM unnest(:which::bigint[], :times::bigint[], :steps::bigint[], :points::float8[])
+        WITH ORDINALITY AS u (which, at_us, step, value, place)
+    JOIN metric_series s ON s.attempt_id = :attempt::bigint AND s.name = (:names::text[])[u.which]),
+q AS MATERIALIZED (
+    SELECT series_id, seq, at_us, CASE WHEN step < 0 THEN seq ELSE step END AS step, value FROM p),
+new_points AS (
+    INSERT INTO metric_point (series_id, seq, at_us, step, value) SELECT * FROM q),
+new_buckets AS (
+    INSERT INTO metric_bucket AS b (series_id, width, bucket, n, first_us, last_us, first_step, last_step, min_value,
+        max_value, sum_value)
+    SELECT series_id, w, seq / w, count(*), min(at_us), max(at_us), min(step), max(step), min(value), max(value),
+        sum(value)
+    FROM q CROSS JOIN (VALUES (8::bigint), (64), (512), (4096), (32768)) AS v (w) GROUP BY 1, 2, 3
+    ON CONFLICT (series_id, width, bucket) DO UPDATE SET n = b.n + excluded.n,
+        first_us = least(b.first_us, excluded.first_us), last_us = greatest(b.last_us, excluded.last_us),
+        first_step = least(b.first_step, excluded.first_step), last_step = greatest(b.last_step, excluded.last_step),
+        min_value = least(b.min_value, excluded.min_value), max_value = greatest(b.max_value, excluded.max_value),
+        sum_value = b.sum_value + excluded.sum_value)
+UPDATE metric_series s SET points = s.points + x.n, last_us = x.last_us, last_step = x.last_step,
+    first_us = CASE WHEN s.points = 0 THEN x.first_us ELSE s.first_us END,
+    last_value = x.last_value, min_value = least(s.min_value, x.min_value),
+    max_value = greatest(s.max_value, x.max_value), sum_value = s.sum_value + x.sum_value
+FROM (SELECT series_id, count(*) AS n, (array_agg(at_us ORDER BY seq))[1] AS first_us,
+        (array_agg(at_us ORDER BY seq DESC))[1] AS last_us, (array_agg(step ORDER BY seq DESC))[1] AS last_step,
+        (array_agg(value ORDER BY seq DESC))[1] AS last_value, min(value) AS min_value, max(value) AS max_value,
+        sum(value) AS sum_value
+    FROM q GROUP BY series_id) x
+WHERE s.id = x.series_id
+
+-- name: metric_source_put
+-- $1 attempt bigint, $2 stream text, $3 token text, $4 token's lines bigint, $5 lines bigint, $6 step bigint, $7 note text
+INSERT INTO metric_source AS m (attempt_id, stream, token, token_lines, lines, step, note)
+VALUES ($1::bigint, $2::text, $3::text, $4::bigint, $5::bigint, $6::bigint, $7::text)
+ON CONFLICT (attempt_id) DO UPDATE SET stream = excluded.stream, token = excluded.token,
+    token_lines = excluded.token_lines, lines = excluded.lines, step = excluded.step,
+    note = CASE WHEN excluded.note <> '' THEN excluded.note ELSE m.note END
+
+-- name: metric_close
+-- The log was read to its end: what SageMaker says is final comes to the series. A metric that the log did not show gets
+-- a series without points. $1 attempt bigint, $2 names text[], $3 values float8[]
+WITH f AS (
+    INSERT INTO metric_series AS s (campaign_id, stage_id, task_id, attempt_id, name, final_value)
+    SELECT a.campaign_id, a.stage_id, a.task_id, a.id, u.name, u.value
+    FROM attempt a CROSS JOIN unnest($2::text[], $3::float8[]) AS u (name, value) WHERE a.id = $1::bigint
+    ON CONFLICT (attempt_id, name) DO UPDATE SET final_value = excluded.final_value)
+UPDATE attempt SET collects = false WHERE id = $1::bigint
