@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define PATH_BYTES_MAX 2048
+
 #define REPLY_MAX      (128 * 1024 * 1024)
 #define HEADERS_MAX    (64 * 1024)
 #define TRY_FOR_US     (20 * USEC_PER_SEC)
@@ -287,16 +289,46 @@ bool client_call(struct cli *cli, const struct client_call *call, struct client_
     }
 }
 
-bool client_get(struct cli *cli, struct client_reply *ret, int *ret_exit, const char *fmt, ...)
+/* False: the path is too long; said. */
+static PRINTF(3, 0) bool path_of(char path[static PATH_BYTES_MAX], int *ret_exit, const char *fmt,
+                                 va_list args)
 {
-    va_list args;
-    va_start(args, fmt);
-    char path[2048];
-    int n = vsnprintf(path, sizeof path, fmt, args);
-    va_end(args);
-    if (n < 0 || (size_t)n >= sizeof path) {
+    int n = vsnprintf(path, PATH_BYTES_MAX, fmt, args);
+    if (n < 0 || (size_t)n >= PATH_BYTES_MAX) {
         *ret_exit = fail(EXIT_USAGE, NULL, "an argument is too long");
         return false;
     }
-    return client_call(cli, &(struct client_call){.method = "GET", .path = path}, ret, ret_exit);
+    return true;
+}
+
+bool client_get(struct cli *cli, struct client_reply *ret, int *ret_exit, const char *fmt, ...)
+{
+    char path[PATH_BYTES_MAX];
+    va_list args;
+    va_start(args, fmt);
+    bool ok = path_of(path, ret_exit, fmt, args);
+    va_end(args);
+    return ok &&
+           client_call(cli, &(struct client_call){.method = "GET", .path = path}, ret, ret_exit);
+}
+
+bool client_post(struct cli *cli, struct client_reply *ret, int *ret_exit, const char *fmt, ...)
+{
+    char path[PATH_BYTES_MAX];
+    char key[37];
+    va_list args;
+    va_start(args, fmt);
+    bool ok = path_of(path, ret_exit, fmt, args);
+    va_end(args);
+    key_random(key);
+    const struct client_call call = {.method = "POST", .path = path, .key = key};
+    return ok && client_call(cli, &call, ret, ret_exit);
+}
+
+void query_add(struct buf *query, const char *name, const char *value)
+{
+    if (value[0] != '\0') {
+        buf_addf(query, "%c%s=", query->n == 0 ? '?' : '&', name);
+        str_url_encode(query, str_of(value), false);
+    }
 }

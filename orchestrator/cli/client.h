@@ -37,5 +37,12 @@ int client_explain(const struct cli *cli,
 /* GET path (printf) into *ret; otherwise as client_call. */
 bool client_get(struct cli *cli, struct client_reply *ret, int *ret_exit, const char *fmt,
                 ...) MUST_CHECK PRINTF(4, 5);
+/* POST without a body to path (printf), under an idempotency key of its own, so that it is repeated
+ * safely; otherwise as client_call. */
+bool client_post(struct cli *cli, struct client_reply *ret, int *ret_exit, const char *fmt,
+                 ...) MUST_CHECK PRINTF(4, 5);
+/* Append a parameter to a query: "?" or "&", the name, "=" and the value, URL-encoded. Nothing when
+ * the value is "". */
+void query_add(struct buf *query, const char *name, const char *value);
 /* A random idempotency key (UUID text). */
 void key_random(char ret[static 37]);

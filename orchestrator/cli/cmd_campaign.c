@@ -134,9 +134,10 @@ int cmd_get(struct cli *cli)
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    bool ok = ref.part >= 0 ? client_get(cli, &r, &status, "/v1/parts/%s/%lld%s%s", ref.campaign,
-                                         (long long)ref.part, ref.stage[0] != '\0' ? "?stage=" : "",
-                                         ref.stage)
+    AUTO_BUF struct buf query = BUF_INIT(8192);
+    query_add(&query, "stage", ref.stage);
+    bool ok = ref.part >= 0 ? client_get(cli, &r, &status, "/v1/parts/%s/%lld%s", ref.campaign,
+                                         (long long)ref.part, buf_cstr(&query))
                             : client_get(cli, &r, &status, "/v1/campaigns/%s%s", ref.campaign,
                                          cli->opt.spec ? "/spec" : "");
     if (!ok) {

@@ -22,29 +22,21 @@ static bool state_reached(const json_t *v, const char *arg)
 int resume_after(struct cli *cli, const char *campaign)
 {
     int status = EXIT_OK;
-    char key[37];
-    key_random(key);
-    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:resume", campaign);
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    const struct client_call call = {.method = "POST", .path = path, .key = key};
-    return client_call(cli, &call, &r, &status) ? EXIT_OK : status;
+    return client_post(cli, &r, &status, "/v1/campaigns/%s:resume", campaign) ? EXIT_OK : status;
 }
 
 static int want(struct cli *cli, const char *verb, const char *state, const char *text)
 {
     int status = EXIT_OK;
     struct ref ref;
-    char key[37];
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    key_random(key);
-    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s", ref.campaign, verb);
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_call(cli, &(struct client_call){.method = "POST", .path = path, .key = key}, &r,
-                     &status)) {
+    if (!client_post(cli, &r, &status, "/v1/campaigns/%s:%s", ref.campaign, verb)) {
         return status;
     }
     if (cli->opt.wait) {

@@ -34,9 +34,10 @@ int cmd_cost(struct cli *cli)
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
+    AUTO_BUF struct buf query = BUF_INIT(8192);
     const char *by = cli->opt.by != NULL ? cli->opt.by : "";
-    if (!client_get(cli, &r, &status, "/v1/campaigns/%s/cost%s%s", ref.campaign,
-                    by[0] != '\0' ? "?by=" : "", by)) {
+    query_add(&query, "by", by);
+    if (!client_get(cli, &r, &status, "/v1/campaigns/%s/cost%s", ref.campaign, buf_cstr(&query))) {
         return status;
     }
     if (print_machine(cli, r.json, NULL)) {

@@ -45,9 +45,10 @@ int cmd_failures(struct cli *cli)
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref.stage;
-    if (!client_get(cli, &r, &status, "/v1/campaigns/%s/failures%s%s", ref.campaign,
-                    stage[0] != '\0' ? "?stage=" : "", stage)) {
+    AUTO_BUF struct buf query = BUF_INIT(8192);
+    query_add(&query, "stage", ref_stage(cli, &ref));
+    if (!client_get(cli, &r, &status, "/v1/campaigns/%s/failures%s", ref.campaign,
+                    buf_cstr(&query))) {
         return status;
     }
     const json_t *groups = json_object_get(r.json, "groups");

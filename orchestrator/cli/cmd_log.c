@@ -51,21 +51,14 @@ static void log_lines(const struct cli *cli, const json_t *lines, bool *first)
 static bool log_page(struct cli *cli, const struct ref *ref, const char *token,
                      struct client_reply *ret, int *ret_exit)
 {
-    const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref->stage;
     int64_t attempt = cli->opt.attempt > 0 ? cli->opt.attempt : ref->attempt;
     AUTO_BUF struct buf q = BUF_INIT(8192);
     buf_addf(&q, "?limit=%lld", (long long)(cli->opt.limit > 0 ? MIN(cli->opt.limit, 10000) : 200));
-    if (stage[0] != '\0') {
-        buf_add_cstr(&q, "&stage=");
-        str_url_encode(&q, str_of(stage), false);
-    }
+    query_add(&q, "stage", ref_stage(cli, ref));
     if (attempt > 0) {
         buf_addf(&q, "&attempt=%lld", (long long)attempt);
     }
-    if (token[0] != '\0') {
-        buf_add_cstr(&q, "&token=");
-        str_url_encode(&q, str_of(token), false);
-    }
+    query_add(&q, "token", token);
     return client_get(cli, ret, ret_exit, "/v1/campaigns/%s/parts/%lld/logs%s", ref->campaign,
                       (long long)ref->part, buf_cstr(&q));
 }

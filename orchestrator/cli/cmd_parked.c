@@ -59,16 +59,12 @@ int cmd_unpark(struct cli *cli)
 {
     int status = EXIT_OK;
     struct ref ref;
-    char key[37];
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    key_random(key);
-    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:unpark", ref.campaign);
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_call(cli, &(struct client_call){.method = "POST", .path = path, .key = key}, &r,
-                     &status)) {
+    if (!client_post(cli, &r, &status, "/v1/campaigns/%s:unpark", ref.campaign)) {
         return status;
     }
     if (cli->out == OUT_NAME) {

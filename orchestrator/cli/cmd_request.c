@@ -28,21 +28,13 @@ static int of_part(struct cli *cli)
     struct ref ref;
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!ref_read_part(cli, "request", &ref, &status)) {
         return status;
     }
-    if (ref.part < 0) {
-        return fail(EXIT_USAGE, "drover parts shows the numbers",
-                    "name a part: drover request %s/0", ref.campaign);
-    }
-    const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref.stage;
     int64_t attempt = cli->opt.attempt > 0 ? cli->opt.attempt : ref.attempt;
-    AUTO_BUF struct buf q = BUF_INIT(4096);
+    AUTO_BUF struct buf q = BUF_INIT(8192);
     buf_addf(&q, "?attempt=%lld", (long long)attempt);
-    if (stage[0] != '\0') {
-        buf_add_cstr(&q, "&stage=");
-        str_url_encode(&q, str_of(stage), false);
-    }
+    query_add(&q, "stage", ref_stage(cli, &ref));
     if (!client_get(cli, &r, &status, "/v1/campaigns/%s/parts/%lld/request%s", ref.campaign,
                     (long long)ref.part, buf_cstr(&q))) {
         return status;

@@ -48,16 +48,12 @@ static int stray_list(struct cli *cli)
 static int stray_stop(struct cli *cli, const char *name)
 {
     int status = EXIT_OK;
-    char key[37];
     if (!confirm(cli, "Stop this job for good?")) {
         return fail(EXIT_USAGE, "add -y to stop it without confirmation", "not stopped");
     }
-    key_random(key);
-    AUTO_FREE char *path = xasprintf("/v1/strays/%s:stop", name);
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_call(cli, &(struct client_call){.method = "POST", .path = path, .key = key}, &r,
-                     &status)) {
+    if (!client_post(cli, &r, &status, "/v1/strays/%s:stop", name)) {
         return status;
     }
     if (cli->out == OUT_NAME) {

@@ -51,19 +51,11 @@ int cmd_why(struct cli *cli)
     struct ref ref;
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!ref_read_part(cli, "why", &ref, &status)) {
         return status;
     }
-    if (ref.part < 0) {
-        return fail(EXIT_USAGE, "drover parts shows the numbers", "name a part: drover why %s/0",
-                    ref.campaign);
-    }
-    const char *stage = cli->opt.stage != NULL ? cli->opt.stage : ref.stage;
-    AUTO_BUF struct buf query = BUF_INIT(1024);
-    if (stage[0] != '\0') {
-        buf_add_cstr(&query, "?stage=");
-        str_url_encode(&query, str_of(stage), false);
-    }
+    AUTO_BUF struct buf query = BUF_INIT(8192);
+    query_add(&query, "stage", ref_stage(cli, &ref));
     if (!client_get(cli, &r, &status, "/v1/campaigns/%s/parts/%lld/why%s", ref.campaign,
                     (long long)ref.part, buf_cstr(&query))) {
         return status;

@@ -86,3 +86,20 @@ bool ref_read(struct cli *cli, const char *text, struct ref *ret, int *ret_exit)
     }
     return campaign_search(cli, campaign, ret->campaign, ret_exit);
 }
+
+bool ref_read_part(struct cli *cli, const char *verb, struct ref *ret, int *ret_exit)
+{
+    if (!ref_read(cli, cli->args[0], ret, ret_exit)) {
+        return false;
+    }
+    if (ret->part < 0) {
+        *ret_exit = fail(EXIT_USAGE, "drover parts shows the numbers",
+                         "name a part: drover %s %s/0", verb, ret->campaign);
+    }
+    return ret->part >= 0;
+}
+
+const char *ref_stage(const struct cli *cli, const struct ref *ref)
+{
+    return cli->opt.stage != NULL ? cli->opt.stage : ref->stage;
+}

@@ -28,10 +28,7 @@ bool campaign_unpark(struct api_req *r, struct err *err)
 {
     int64_t id, n = 0;
     struct apidb_wish now;
-    AUTO_JSON json_t *body = NULL;
-    static const char *const keys[] = {NULL};
-    if (!req_id(r, 0, "c-", &id, err) || !req_json(r, &body, err) ||
-        !json_only_keys(body, keys, err) || !req_db(r, err)) {
+    if (!req_id(r, 0, "c-", &id, err) || !req_no_body(r, err) || !req_db(r, err)) {
         return false;
     }
     AUTO_TX struct store *tx = r->db;

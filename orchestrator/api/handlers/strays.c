@@ -22,10 +22,8 @@ bool strays_get(struct api_req *r, struct err *err)
 
 bool stray_stop(struct api_req *r, struct err *err)
 {
-    AUTO_JSON json_t *body = NULL;
-    static const char *const keys[] = {NULL};
     const char *name = arena_strndup(&r->arena, r->params[0].p, r->params[0].n);
-    if (!req_json(r, &body, err) || !json_only_keys(body, keys, err) || !req_db(r, err)) {
+    if (!req_no_body(r, err) || !req_db(r, err)) {
         return false;
     }
     AUTO_TX struct store *tx = r->db;

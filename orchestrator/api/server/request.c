@@ -79,6 +79,13 @@ bool req_json(const struct api_req *r, json_t **ret, struct err *err)
     return true;
 }
 
+bool req_no_body(const struct api_req *r, struct err *err)
+{
+    static const char *const no_keys[] = {NULL};
+    AUTO_JSON json_t *body = NULL;
+    return req_json(r, &body, err) && json_only_keys(body, no_keys, err);
+}
+
 bool req_db(struct api_req *r, struct err *err)
 {
     if (r->db != NULL && store_alive(r->db)) {

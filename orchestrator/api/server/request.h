@@ -88,6 +88,9 @@ bool req_id(const struct api_req *r, int i, const char *prefix, int64_t *ret,
 /* The JSON object in the body; an empty body is an empty object. The caller calls json_decref.
  * ERR_MALFORMED, ERR_MEDIA_TYPE. */
 bool req_json(const struct api_req *r, json_t **ret, struct err *err) MUST_CHECK;
+/* For a request without parameters in its body: empty, or an empty object. ERR_MALFORMED,
+ * ERR_MEDIA_TYPE, ERR_INVALID. */
+bool req_no_body(const struct api_req *r, struct err *err) MUST_CHECK;
 /* Open r->db if it is not open. ERR_UNAVAILABLE, ERR_DATABASE. */
 bool req_db(struct api_req *r, struct err *err) MUST_CHECK;
 /* What all requests share: the server's settings, its cached answers, when it began (wall). */

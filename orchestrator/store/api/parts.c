@@ -63,6 +63,17 @@ static bool scan_end(struct store *s, struct apidb_parts_query *q, int64_t look_
     return true;
 }
 
+/* The first column of every row, malloc'd. Returns how many. */
+static int ids_take(const PGresult *res, struct apidb_ids *ret)
+{
+    int n = row_count(res);
+    ret->at = xcalloc((size_t)n + 1, sizeof *ret->at);
+    for (int i = 0; i < n; i++) {
+        ret->at[ret->n++] = row_i64(res, i, 0);
+    }
+    return n;
+}
+
 static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_ids *ret,
                      struct err *err)
 {
@@ -80,11 +91,7 @@ static bool ids_scan(struct store *s, struct apidb_parts_query *q, struct apidb_
     if (!store_exec(s, QUERY(API_PARTS_SCAN), &p, &res, err)) {
         return false;
     }
-    int n = row_count(res);
-    ret->at = xcalloc((size_t)n + 1, sizeof *ret->at);
-    for (int i = 0; i < n; i++) {
-        ret->at[ret->n++] = row_i64(res, i, 0);
-    }
+    ids_take(res, ret);
     if ((int64_t)ret->n == q->n) {
         ret->more = true;
         q->after_id = ret->at[ret->n - 1];
@@ -114,15 +121,13 @@ static bool ids_failed(struct store *s, struct apidb_parts_query *q, struct apid
     if (!store_exec(s, QUERY(API_PARTS_FAILED), &p, &res, err)) {
         return false;
     }
-    int n = row_count(res);
-    ret->at = xcalloc((size_t)n + 1, sizeof *ret->at);
-    for (int i = 0; i < n; i++) {
-        ret->at[ret->n++] = row_i64(res, i, 0);
-        q->after_id = row_i64(res, i, 0);
-        q->after_cause = row_i64(res, i, 1);
-        q->after_seq = row_i64(res, i, 2);
+    int last = ids_take(res, ret) - 1;
+    if (last >= 0) {
+        q->after_id = ret->at[last];
+        q->after_cause = row_i64(res, last, 1);
+        q->after_seq = row_i64(res, last, 2);
     }
-    ret->more = n == q->n;
+    ret->more = (int64_t)ret->n == q->n;
     return true;
 }
 
@@ -138,12 +143,8 @@ static bool ids_live(struct store *s, struct apidb_parts_query *q, struct apidb_
     if (!store_exec(s, QUERY(API_PARTS_LIVE), &p, &res, err)) {
         return false;
     }
-    int n = row_count(res);
-    ret->at = xcalloc((size_t)n + 1, sizeof *ret->at);
-    for (int i = 0; i < n; i++) {
-        ret->at[ret->n++] = row_i64(res, i, 0);
-        q->after_id = row_i64(res, i, 0);
-    }
+    int n = ids_take(res, ret);
+    q->after_id = n > 0 ? ret->at[n - 1] : q->after_id;
     ret->more = n == q->n;
     return true;
 }
