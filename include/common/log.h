@@ -38,6 +38,6 @@ void log_stop_writer(void);
 int64_t log_dropped(void);
 
 /* For lines that repeat: true at first, then after pauses that double from one second to ten
- * minutes. A key that was not asked for during twice its pause begins anew. What was held back is
+ * minutes. A key that was not asked for during twice its pause starts again. What was held back is
  * counted in the next line written. */
 bool log_allow(const char *key);

@@ -8,7 +8,7 @@ struct live_attempt *leader_add_intended(struct leader_state *s, const struct at
                                          struct live_campaign *lc);
 struct attempt_takeover {
     const struct protocol_config *protocol;
-    usec_t now_us;        /* wall: a running job is given its patience anew from here */
+    usec_t now_us;        /* wall: the time a running job may be silent starts here */
     int64_t lease_end_us; /* boot: when the older epoch's lease has ended at the latest */
     bool again;           /* an attempt of this very leader, read again from its row */
 };

@@ -27,7 +27,7 @@ struct live_stage {
     int checks_under_way, checks_failed; /* questions; answers in a row that did not come */
     int64_t loaded;                      /* parts [0, loaded) are in the queues, if they wait */
     enum wait_reason reason;             /* as last written */
-    /* what its attempts have taught (mind.c) */
+    /* what its attempts have taught (stage_history.c) */
     struct capacity_ladder place;
     struct breaker breaker;
     struct breaker_rules rules;
@@ -58,10 +58,10 @@ struct live_campaign {
     bool spec_unreadable;       /* by this binary: no spec; jobs are looked after, nothing starts */
     bool locked;                /* or was a moment ago: its wait reason stays */
     enum wait_reason set_aside; /* NONE, or PARKED or LOCKED: no part of it may start */
-    bool waits_for_person;      /* at_limit stopped or held it: till it is edited or resumed */
+    bool waits_for_person;      /* at_limit stopped or held it: until edited or resumed */
 };
 struct live_attempt;
-struct live_pool { /* a warm pool, from the intent of the attempt that leaves it (pools.c) */
+struct live_pool { /* a warm pool, from the intent of the attempt that leaves it (pool_life.c) */
     struct pool_row row;
     struct live_campaign *campaign;
     struct live_attempt *attempt;             /* that will leave it; NULL: it has */
@@ -103,7 +103,7 @@ struct live_attempt {
     int64_t describe_sent_us; /* boot */
     bool recording;           /* a record of it waits for its transaction */
     int facts_n;
-    bool reread; /* memory is ahead of its row: nothing counts till that is read */
+    bool reread; /* memory is ahead of its row, which is read first */
     bool stopped_by_us;
     /* what is known of the job */
     usec_t created_us;
@@ -118,7 +118,7 @@ struct live_attempt {
     char reason[1025];
     char artifacts[1025];
 };
-struct live_slots {                   /* one instance type and market (learn.c) */
+struct live_slots {                   /* one instance type and market (quota_learning.c) */
     struct quota_ledger s;            /* held, warm_idle and what was learned; not warm_held */
     int64_t kept_foreign, kept_limit; /* what was learned, as in its row */
     usec_t kept_us;

@@ -41,7 +41,7 @@ bool parking_failed(struct leader_state *s, const struct parking_subject *who, e
                     int64_t boot_us);
 enum parking_tell {
     PARKING_TELL_NOBODY,
-    PARKING_TELL_PARKED, /* its row in the table of what is parked says why, each time anew */
+    PARKING_TELL_PARKED, /* its row among the parked ones gets the latest reason */
     PARKING_TELL_LOCKED, /* the wait reasons of its campaign's parts say so */
 };
 /* Who is told of such a failure. news: what parking_failed returned. */

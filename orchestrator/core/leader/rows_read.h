@@ -43,7 +43,7 @@ enum rows_look rows_look(struct leader_state *s, const struct campaign_version *
 void rows_refreshed(struct live_campaign *lc, const struct campaign_version *v, bool loaded);
 /* Is the spec that could not be read to be tried again? */
 bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc, int64_t boot_us);
-/* It was tried: with lc->spec (NULL: it cannot be read) the stages' histories were read anew, and
+/* It was tried: with lc->spec (NULL: it cannot be read) the stages' histories were read again, and
  * their breakers count the attempts under way again. taken: its transaction. True: the campaign
  * goes on; else it stays as it was, without a spec. */
 bool rows_spec_read(struct leader_state *s, struct live_campaign *lc, bool taken);

@@ -153,7 +153,7 @@ static void tell_end(int status, struct result *ret)
     }
 }
 
-/* How many of the seeds have a result now: a process that dies has the last one wrong. */
+/* How many seeds have a result. When a process dies, its last seed failed. */
 static int run_seeds(const struct options *o, const uint64_t *seeds, int n, const char *conninfo,
                      struct result *ret)
 {
@@ -180,7 +180,7 @@ static int run_seeds(const struct options *o, const uint64_t *seeds, int n, cons
     return got;
 }
 
-/* The second run has a process and sessions of its own: what ran before must not matter. */
+/* The second run uses a new process and new sessions, since earlier seeds must not influence it. */
 static void run_again(const struct options *o, const char *conninfo, struct result *r)
 {
     struct result again;
@@ -254,7 +254,7 @@ static void cluster_start(const struct options *o)
     }
 }
 
-/* CPU seconds of the server and of all that it has started and that has ended. */
+/* CPU seconds of the server and of all its ended processes. */
 static double cluster_cpu(void)
 {
     char path[64], line[1024] = "";
@@ -289,7 +289,7 @@ static void cluster_stop(void)
 }
 /* NOLINTEND(bugprone-signal-handler) */
 
-/* Ctrl-C and a caller's time-out leave no server behind. */
+/* Ends the server on Ctrl-C and on a caller's time-out. */
 static void on_end(int signo)
 {
     (void)signo;

@@ -59,7 +59,7 @@ struct event {
 struct proc {
     int id;
     bool up, waiting, frozen, stop;
-    uint32_t life; /* counts starts: what belongs to an older one is dropped */
+    uint32_t life; /* counts starts; events of an older start are dropped */
     uint32_t gen;  /* of its next wake */
     int64_t frozen_until_us;
     int64_t boot_ahead_us, wall_ahead_us;
@@ -75,7 +75,7 @@ struct proc {
     bool notified;
     PGresult *try_lock_said, *lease_said; /* as a standby was answered last */
     bool dying;
-    bool takes, loaded;     /* a takeover; it has read the live attempts, its first pass is next */
+    bool takes, loaded;     /* takes over: the live attempts are read, its first pass follows */
     int64_t epoch;          /* the newest it took */
     int64_t lease_asked_us; /* before its last take or renewal was sent */
     int64_t lease_until_us; /* its lease by that */
@@ -193,14 +193,14 @@ void proc_kill(struct proc *p); /* from the world: SIGKILL */
 void proc_freeze(struct proc *p, int64_t us);
 void proc_stop(struct proc *p);   /* in order */
 void proc_notify(struct proc *p); /* its listening connection has something to read */
-/* From inside a process: time passes; it may be frozen or die here. */
+/* Called inside a process: time passes; the process may freeze or die here. */
 void proc_step(const char *where);
 void proc_freeze_here(const char *where);
 _Noreturn void proc_die_here(const char *where);
 void proc_sleep(int64_t us);
 void proc_wake(struct proc *p); /* its next pass begins now, if it waits for it */
 
-/* One pass; the answer: when the next is due, on the world's clock. */
+/* Runs one pass. Returns when the next is due, by the world's clock. */
 int64_t loop_pass(struct loop *l);
 /* fn(ctx) runs in the loop's next pass, as if an fd of it became ready. */
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
@@ -216,13 +216,13 @@ void store_world_open(const char *conninfo);
 void store_world_reset(void);
 void store_world_close(void);         /* the connections of its processes */
 void store_proc_gone(struct proc *p); /* its connections end, and the server has noticed */
-void store_notify_all(void);          /* something was committed that listeners wait for */
+void store_notify_all(void);          /* tells the listeners of a commit */
 void store_frozen(struct proc *p);    /* its open transaction will time out */
 /* First column of the first row; def without a row. */
 PRINTF(2, 3) int64_t sql_i64(int64_t def, const char *fmt, ...);
 PRINTF(1, 2) PGresult *sql_rows(const char *fmt, ...); /* text results */
 PRINTF(1, 2) void sql_do(const char *fmt, ...);
-/* A question that is asked often: prepared under its name, binary results. p may be NULL. */
+/* A frequent query, prepared under its name, with binary results. p may be NULL. */
 PGresult *sql_asked(const char *name, const char *sql, struct params *p);
 int64_t sql_asked_i64(const char *name, const char *sql, struct params *p);
 
@@ -254,17 +254,17 @@ void s3_answer_list(const struct s3_uri *u, struct s3_result *ret);
 void people_start(void);
 void people_verb(void);         /* somebody does something */
 void people_pause_resume(void); /* somebody pauses a campaign and resumes it soon */
-/* One of both, or all that is paused goes on, between two transactions of p's pass. */
+/* Pauses and resumes, or resumes all that is paused, between two transactions of p's pass. */
 void people_between(struct proc *p);
-void people_care(void); /* after the calm: what keeps a campaign from its end is put right */
+void people_care(void); /* after the calm began: removes what keeps a campaign from ending */
 
 PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);
 void judge_job_created(const struct job *j);
 void judge_create_sent(const struct job *j); /* a Create is on the wire */
 void judge_now(void);
-void judge_budget_set(struct campaign *c); /* people have changed it just now */
-void judge_stopped(struct campaign *c);    /* from this commit on nothing of it may be intended */
-void judge_wanted(struct campaign *c);     /* until now */
+void judge_budget_set(struct campaign *c);     /* people have changed it just now */
+void judge_stopped(struct campaign *c);        /* from this commit on no intent of it may commit */
+void judge_wanted(struct campaign *c);         /* until now */
 void judge_gives_up(const struct campaign *c); /* care has not brought it to its end */
 struct campaign *campaign_find(int64_t id);    /* NULL: no such */
 void judge_limit_set(int type, int64_t n);     /* people have limited our use of it; -1: no more */

@@ -1,5 +1,5 @@
-/* SageMaker at its door: CreateTrainingJob in the order AWS checks, what Describe and List show,
- * quotas, strangers' jobs. Names are unique for ever. */
+/* The API of SageMaker: CreateTrainingJob with its checks in AWS' order, Describe, List, quotas,
+ * others' jobs. Names are never reused. */
 #include "common/hash.h"
 #include "common/json.h"
 #include "deep.h"
@@ -80,7 +80,7 @@ static void read_tags(const json_t *o, struct job *j)
     }
 }
 
-/* All that SageMaker compares before it hands a pool on. */
+/* What SageMaker compares before it reuses a pool. */
 static void fingerprint(const json_t *o, const struct job *j, char ret[static 65])
 {
     AUTO_BUF struct buf b = BUF_INIT(65536);

@@ -1,6 +1,7 @@
-/* Requests on their way: connected, signed and sent by the loop of a droverd, which asks its lease
- * before each step; arriving at AWS whatever has become of the sender; answered, late, or never.
- * Linked in place of aws/ and of common/s3.c's calls. Nothing is freed: a world is one process. */
+/* Requests in flight: a droverd's loop connects, signs and sends, and checks its lease before
+ * each step. A request arrives at AWS even if its sender has died; the answer comes in time,
+ * late, or never. Linked in place of aws/ and the calls of common/s3.c. Nothing is freed: a
+ * world is one process. */
 #include "deep.h"
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* What must hold, judged by SageMaker's own log and invoice, and by the rows at the end. */
+/* The judge: checks the promises by SageMaker's log and invoice, and by the rows at the end. */
 #include "core/failure/cause.h"
 #include "core/model.h"
 #include "deep.h"
@@ -21,7 +21,7 @@ void wrong(const char *what, const char *fmt, ...)
     deep->wrong = true;
 }
 
-/* I2: what is on the wire was committed before, under this name with this proof. */
+/* I2: a request that is sent was committed before, with this name and this proof. */
 void judge_create_sent(const struct job *j)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -59,7 +59,7 @@ static int64_t over_budget(const struct campaign *c)
                          &p);
 }
 
-/* A budget may be set below what is used: then nothing more may start. */
+/* A budget may be set below what is used; from then on nothing may start. */
 void judge_budget_set(struct campaign *c)
 {
     c->over_musd = MAX(0, over_budget(c));
@@ -82,7 +82,7 @@ static int64_t attempts_of(const struct campaign *c)
                          &p);
 }
 
-/* I10: what people were told holds: no intent commits after the answer to a pause or a cancel. */
+/* I10: no intent commits after the answer to a pause or a cancel. */
 static void check_stopped(const struct campaign *c)
 {
     if (c->stopped && attempts_of(c) != c->attempts_n) {
@@ -104,8 +104,8 @@ void judge_stopped(struct campaign *c)
     c->attempts_n = attempts_of(c);
 }
 
-/* I18: in the calm, with every limit lifted and each hold resumed again and again, a campaign ends,
- * whatever became of the others. Only what goes on failing may be given up. */
+/* I18: in the calm, with limits lifted and holds resumed repeatedly, every campaign ends,
+ * independently of the others. Only what keeps failing may be cancelled. */
 void judge_gives_up(const struct campaign *c)
 {
     int64_t used = 0;
@@ -188,7 +188,7 @@ void judge_job_created(const struct job *j)
     }
 }
 
-/* P7: a stop that the next leader would not know as ours fails the part. */
+/* P7: a stop is written before it is sent, since a part that somebody else stopped fails. */
 void judge_stop_sent(const struct job *j)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
@@ -197,7 +197,7 @@ void judge_stop_sent(const struct job *j)
         sql_asked_i64("judge_stop",
                       "SELECT count(*) FROM attempt WHERE name = $1 AND NOT unwanted AND state < 8",
                       &p) > 0) {
-        wrong("I2", "%s is stopped, and no row says that nobody wants it", j->name);
+        wrong("I2", "%s is stopped, and its row does not say that it is unwanted", j->name);
     }
 }
 
@@ -235,7 +235,7 @@ static void check_pools_and_money(void)
     }
 }
 
-/* I13: what our own stop ended goes back to its queue, whoever leads by then. */
+/* I13: a task whose job we stopped waits again, also under another leader. */
 static void check_failed(void)
 {
     AUTO_RESULT PGresult *r =
@@ -251,7 +251,7 @@ static void check_failed(void)
     }
 }
 
-/* Also in the middle of a run: every sum is right at every commit. */
+/* Called during the run as well: every sum is right at every commit. */
 void judge_now(void)
 {
     check_rows();
@@ -265,7 +265,7 @@ void judge_now(void)
     check_failed();
 }
 
-/* Money of a line of the invoice, rounded half up once. */
+/* The amount of an invoice line, rounded half up once. */
 static int64_t line_musd(const struct job *j, int64_t instance_seconds)
 {
     return (deep->price[j->type] * instance_seconds * 2 + 3600) / 7200;
@@ -408,7 +408,8 @@ static bool all_submitted(void)
     return true;
 }
 
-/* In the calm: over, or wrong when rows stay open though campaigns and jobs have all ended. */
+/* In the calm: true when all is over. It is wrong when rows stay open although all campaigns and
+ * jobs have ended. */
 bool judge_over(void)
 {
     if (!all_submitted() || !aws_quiet()) {

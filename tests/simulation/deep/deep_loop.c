@@ -1,5 +1,5 @@
-/* The loop of a droverd, linked in place of common/loop.c: timers in virtual time, what the world
- * posts, and the one fd that matters, of its LISTEN connection. */
+/* The loop of a droverd, linked in place of common/loop.c: timers in virtual time, events of the
+ * world, and the fd of its LISTEN connection. */
 #include "common/clock.h"
 #include "deep.h"
 
@@ -47,7 +47,7 @@ static void work_add(struct works *w, void (*fn)(void *p), void *p)
     w->at[w->n++] = (struct work){fn, p};
 }
 
-/* What was there when it began; what is added meanwhile waits for the next pass. */
+/* Runs what was queued before this pass; what is added meanwhile waits for the next. */
 static void works_run(struct works *w)
 {
     struct works batch = *w;
@@ -148,8 +148,8 @@ struct loop_timer *loop_timer_new(struct loop *l, loop_timer_fn fn, void *ctx)
     return t;
 }
 
-/* A standby asks for the lock twice a second, and would be most of a small world: its timers go off
- * late, as on a machine that is busy. */
+/* A standby asks for the lock twice a second, which would be most of the work of a small world.
+ * So its timers fire late, as on a busy machine. */
 static int64_t late(const struct proc *p, int64_t after_us)
 {
     bool standby = deep->epoch > 0 && p->epoch != deep->epoch;

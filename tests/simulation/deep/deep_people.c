@@ -1,6 +1,6 @@
-/* People: they submit campaigns and then pause, resume, drain, cancel, retry, scale, change budgets
- * and add parts, each in one transaction of store/api's functions, as api/handlers do. In the calm
- * somebody cares for what waits for a person. */
+/* People: they submit campaigns, then pause, resume, drain, cancel, retry, scale, change budgets
+ * and add parts, each in one transaction of store/api, as api/handlers do. In the calm they
+ * resume what waits for a person. */
 #include "common/cleanup.h"
 #include "core/spec/spec_json.h"
 #include "core/spec/spec_parse.h"
@@ -492,7 +492,7 @@ static bool waits_for_people(const struct campaign *c)
                &p) != 0;
 }
 
-/* What waits for a person gets one; what went on failing is cancelled in the end. */
+/* Resumes what waits for a person; cancels what keeps failing. */
 static void care(struct campaign *c)
 {
     struct err err = ERR_INIT;

@@ -1,5 +1,5 @@
-/* S3 as far as a controller looks into it: the manifest, progress and objects below
- * out/<campaign>/<stage>/<part>/, made up from the jobs that wrote them. */
+/* The part of S3 that a controller reads: manifest, progress and objects below
+ * out/<campaign>/<stage>/<part>/, derived from the jobs that wrote them. */
 #include "common/clock.h"
 #include "common/hash.h"
 #include "deep.h"
@@ -8,7 +8,7 @@
 #define ROWS  100
 #define BYTES 4096
 
-/* The job whose output lies at this key; *ret_rest: what follows the folder. */
+/* The job that wrote this key; *ret_rest: the key below its folder. */
 static const struct job *writer(const char *key, bool progress, const char **ret_rest)
 {
     long long campaign, part;
@@ -35,7 +35,7 @@ static const char *etag_of(const struct job *j, char out[static 40])
     return out;
 }
 
-/* A short output counts an object that is not there. */
+/* A short output lists an object that does not exist. */
 static void manifest(const struct job *j, struct buf *b)
 {
     char etag[40], lines[256], hex[65];

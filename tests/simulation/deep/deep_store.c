@@ -92,7 +92,7 @@ static bool spare_it(struct store *s)
     return true;
 }
 
-/* Both ends see it; of every fourth the rest is libpq's to find out. */
+/* Both ends notice the cut. In every fourth case libpq has to find out by itself. */
 static void cut(struct store *s)
 {
     if (deep->cuts++ % 4 == 0 || !spare_it(s)) {
@@ -138,7 +138,7 @@ static int spare_of(enum store_role role)
     return -1;
 }
 
-/* The steps and faults of a new session's first statement; its work was done long ago. */
+/* The steps and faults of opening a session; the session itself is an old one. */
 static bool open_spare(int i, struct store **ret, struct err *err)
 {
     struct store *s = spares[i];
@@ -216,7 +216,8 @@ bool __wrap_store_notified(struct store *s, bool *ret_any, struct err *err)
                : true;
 }
 
-/* PostgreSQL runs without fsync here, which a leader refuses; nothing here loses its power. */
+/* PostgreSQL runs without fsync here, which a real leader refuses; there is no power failure
+ * here. */
 bool __wrap_lease_check_durability(struct store *s, struct err *err)
 {
     (void)s;
@@ -281,8 +282,8 @@ static bool is_take(const char *name)
     return strncmp(name, "lease_take", 10) == 0;
 }
 
-/* What people do here falls between two transactions; and from lease_take on a takeover is half
- * done, till the lock and the sessions are its own. */
+/* People act between two transactions. From lease_take on a takeover is incomplete until it
+ * holds the lock and the sessions. */
 static void before_lease(const char *name)
 {
     struct proc *p = deep->cur;
@@ -328,7 +329,7 @@ static void before(struct store *s, const char *name)
     }
 }
 
-/* True: the answer is lost, though the statement has done its work. */
+/* True: the statement was executed and its answer is lost. */
 static bool lost(struct store *s, const char *name, enum harm f, struct err *err)
 {
     if (!ours(s) || !fault(f)) {
@@ -373,8 +374,8 @@ static void wait_evicted(const struct store *s)
     }
 }
 
-/* A standby asks these two again and again: while no lock was released and no lease changed, the
- * server would say what it said. */
+/* A standby repeats these two queries. While no lock was released and no lease changed, the last
+ * answer is reused. */
 static PGresult **standing_answer(const struct store *s, const char *name)
 {
     if (!ours(s) || s->leader_lock) {
@@ -440,7 +441,8 @@ bool __wrap_store_run(struct store *s, const char *name, const char *sql, struct
     return !lost(s, name, FAULT_CUT_AFTER, err);
 }
 
-/* COMMIT goes without the NOTIFY before it: nobody listens, and it costs as much again. */
+/* COMMIT without the NOTIFY before it: no connection listens, and NOTIFY costs as much as
+ * COMMIT. */
 bool __wrap_store_plain(struct store *s, const char *sql, struct err *err)
 {
     bool commit = strstr(sql, "COMMIT") != NULL;
@@ -541,7 +543,7 @@ int64_t sql_asked_i64(const char *name, const char *sql, struct params *p)
     return row_count(r) > 0 ? row_i64_or(r, 0, 0, 0) : 0;
 }
 
-/* One connection for all the worlds of this process, as the spare ones are. */
+/* One connection for all worlds of this process, as the spare ones are. */
 void store_world_open(const char *conninfo)
 {
     static struct store *api;
@@ -569,9 +571,9 @@ void store_world_close(void)
     forget_answers();
 }
 
-/* Everything a seed before this one has left, identities with it. The few rows that migrations make
- * are made again. A truncated table costs every session all its plans, so that is done once a
- * process; then rows are deleted, of which few remain to be stepped over. */
+/* Removes what earlier seeds left and resets identities. Rows made by migrations are inserted
+ * again. TRUNCATE discards the plans of every session, so it runs once a process; later the rows
+ * are deleted. */
 void store_world_reset(void)
 {
     static char deletes[4096];

@@ -1,5 +1,6 @@
-/* What a seed draws: which faults exist and how strong, how many of everything, and when each
- * strikes. Every fault has a stream of its own, so that one more draw of one moves no other. */
+/* What a seed draws: which faults exist, how strong they are and when they strike, and all
+ * sizes. Each fault has a random stream of its own, so that a draw for one does not move
+ * another. */
 #include "deep.h"
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ void swarm_draw(struct world *w, uint64_t seed)
     }
 }
 
-/* Secrets and seeds of the product, linked in place of common/rng.c's: drawn too. */
+/* Secrets and seeds of the product, linked in place of common/rng.c: drawn from the seed, too. */
 void __wrap_rng_secret(void *p, size_t n);
 void __wrap_rng_secret(void *p, size_t n)
 {
@@ -85,7 +86,7 @@ static void start_again(void *ctx, int64_t life)
     }
 }
 
-/* A process that is not there comes back: its supervisor sees to it. */
+/* Restarts a process that has died, as its supervisor would. */
 static void watch(void *ctx, int64_t arg)
 {
     struct proc *p = ctx;

@@ -1,6 +1,6 @@
-/* Virtual time: the world's events in order of instant and arrival, the clocks that droverd's
- * objects are linked against, and each droverd's loop thread as a coroutine, which runs until it
- * waits, is frozen or dies. Nothing here asks the real time. */
+/* Virtual time: the events of the world in order of instant and arrival, the clocks that
+ * droverd's objects are linked against, and each droverd's loop thread as a coroutine, which
+ * runs until it waits, freezes or dies. The real time is never read. */
 #include "common/clock.h"
 #include "common/heap.h"
 #include "deep.h"
@@ -307,7 +307,7 @@ void proc_step(const char *where)
     if (p == NULL) {
         return;
     }
-    if (deep->wrong) { /* nothing more is to be seen: back to the world for good */
+    if (deep->wrong) { /* the process has ended: never resumed */
         yield_until(p, DEEP_NEVER, false);
     }
     deep->now_us += between(&deep->rng_time, 50, 800);

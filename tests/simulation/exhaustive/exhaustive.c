@@ -41,14 +41,14 @@ struct search {
     uint64_t transitions, walked;
     int depth;
     bool closed;
-    bool in_calm; /* broken not at the last step told but in the calm after it */
+    bool in_calm; /* the promise broke in the calm after the last step of the story */
     const char *wrong;
-    struct path *path; /* to `wrong`; while it walks, to where it stands */
+    struct path *path; /* the node to print: of `wrong`, or of the walk under way */
     uint32_t at;       /* while it searches: the node it expands */
     struct move trying;
 };
 
-/* For asserts inside the protocol: the story so far is what makes one useful. */
+/* For asserts inside the protocol: an abort prints the story that led to it. */
 static struct search *running;
 
 static uint64_t hash_of(const struct world *w)
@@ -222,8 +222,9 @@ NORETURN void assert_failed(const char *cond, const char *file, int line, const 
     _Exit(1);
 }
 
-/* "Always an end": without further faults every part ends. The states on a way that did end are
- * remembered; one that comes back to itself never does. NULL, or what is wrong. */
+/* Checks that without further faults every part ends. States on a path that ended are
+ * remembered; a path that returns to one of its own states never ends. Returns NULL, or what is
+ * wrong. */
 static const char *calm_end(struct search *s, const struct world *from)
 {
     struct world w = *from;
@@ -247,7 +248,7 @@ static const char *calm_end(struct search *s, const struct world *from)
     return "no way to an end: a calm world does not finish from here";
 }
 
-/* What is wrong with a state reached for the first time; NULL: nothing. */
+/* Checks a state reached for the first time. Returns NULL, or what is wrong. */
 static const char *judge(struct search *s, const struct world *w)
 {
     const char *wrong = world_check(w, s->cfg);
@@ -315,8 +316,8 @@ static uint64_t draw(uint64_t *rng, size_t n)
     return *rng % n;
 }
 
-/* Walks at random beyond the depth of the search, from the states it had not got to: a fixed seed,
- * each step any move that is possible (crashes and strangers more seldom), each state checked. */
+/* Random walks beyond the depth of the search, from the states it did not expand. The seed is
+ * fixed, a step is any possible move (crashes and strangers are rarer), each state is checked. */
 static void walk(struct search *s, int walks)
 {
     static struct move moves[WALK_MOVES_MAX];
@@ -404,8 +405,8 @@ static bool run(const struct world_config *cfg, int depth_max, size_t states_max
     return ok;
 }
 
-/* Everything that can happen here did: all facts but FACT_HINT (it changes nothing a search could
- * see), all actions, and every edge but those of states this world's jobs do not pass. */
+/* Checks coverage: all facts except FACT_HINT (it changes no state), all actions, and every edge
+ * except those of states that this world's jobs do not have. */
 static bool covers_all(void)
 {
     const struct world_coverage *c = world_covered();

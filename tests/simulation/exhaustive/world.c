@@ -1,5 +1,5 @@
-/* The exhaustive check's world: its store, its time, its leadership. Everything a controller
- * decides is asked of protocol_*; the code here only carries, loses, delays and checks. */
+/* The exhaustive check's world: its store, its time, its leadership. protocol_* makes every
+ * decision of a controller; the code here carries, loses, delays and checks. */
 #include "world.h"
 #include "world_calls.h"
 
@@ -72,8 +72,8 @@ void world_init(struct world *w)
     }
 }
 
-/* Nobody waits for this Create any more; what is already on its way may land as long as its
- * signature lasts. Several of one name are one: the longest. */
+/* The controller forgets this Create. The request may still arrive while its signature is valid.
+ * Of several with one name the one that is valid longest is kept. */
 void world_orphan(struct world *w, int p, struct memory *m)
 {
     if (m->send == SEND_SENT) {
@@ -90,7 +90,7 @@ static void forget(struct world *w, int c, int p)
     memset(m, 0, sizeof *m);
 }
 
-/* A crash, or a transaction that found another epoch: what was in memory is gone. */
+/* A crash, or a transaction that found another epoch: memory is cleared. */
 static void step_down(struct world *w, int c)
 {
     for (int p = 0; p < PARTS; p++) {
@@ -99,7 +99,7 @@ static void step_down(struct world *w, int c)
     memset(&w->ctl[c], 0, sizeof w->ctl[c]);
 }
 
-/* Order of the states a job passes; this world has no spot interruption, so none may go back. */
+/* Order of the states of a job; this world has no spot interruption, so a job never goes back. */
 static int rank(enum attempt_state s)
 {
     static const int ranks[ATTEMPT_STATE_COUNT] = {
@@ -152,7 +152,7 @@ static void record(struct world *w, int c, int p, const struct protocol_attempt 
     *row = (uint8_t)a->state;
     if (e->release_slot) {
         if (w->held == 0) {
-            *ret_wrong = "a slot is released that nobody holds";
+            *ret_wrong = "a slot is released that is not held";
             return;
         }
         w->held--;
@@ -182,7 +182,7 @@ static void tick_memory(struct memory *m)
     if (m->n == 0) {
         return;
     }
-    /* Keep "the Describe was sent after the window" true or false when both are long ago. */
+    /* Caps both times, so that states repeat; whether the Describe came after the window stays. */
     bool after = m->look != LOOK_NONE && -(int)m->look_age > m->window;
     int floor = m->look != LOOK_NONE && !after ? PAST + 1 : PAST;
     if (m->window > floor) {
@@ -262,7 +262,7 @@ static bool move_take_over(struct world *w, int c, const struct world_config *cf
         }
         struct protocol_attempt a;
         struct protocol_effect e;
-        /* The older lease ended by now: lapsed, or its process is dead and signs no more. */
+        /* The older lease has ended: it lapsed, or its process is dead and signs nothing more. */
         protocol_taken_over((enum attempt_state)w->part[p].row[n - 1], CAUSE_NONE,
                             !w->part[p].cancelled, NOW_US, &world_proto, &a, &e);
         me->part[p].n = (uint8_t)n;
@@ -286,8 +286,8 @@ static bool move_renew(struct world *w, int c)
     return news;
 }
 
-/* What the intent's transaction checks (sql/queries): a number is used only when the attempt before
- * has ended without success, and a slot only below the limit. */
+/* The checks of the intent's transaction (sql/queries): a number is used only after the attempt
+ * before it ended without success, and a slot only below the limit. */
 static bool rows_allow(const struct world *w, int n, enum attempt_state newest,
                        const struct world_config *cfg)
 {
@@ -317,7 +317,7 @@ static bool move_intend(struct world *w, int c, int p, int v, const struct world
     m->n = (uint8_t)(n + 1);
     world_pack(m, &a);
     if (v == 1) {
-        step_down(w, c); /* it cannot know what was committed: it starts from the rows again */
+        step_down(w, c); /* what was committed is unknown, so it reads the rows again */
     }
     return true;
 }

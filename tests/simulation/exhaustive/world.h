@@ -1,9 +1,11 @@
 /* A small world around core/protocol/protocol.c for the exhaustive check: a store with a fencing
- * lease, a SageMaker that knows jobs by name, two controllers that carry what protocol_* decides,
- * and every way in which a step can be late, lost, refused or cut off by a crash.  Time is
- * relative: a state holds spans, never instants, so that states repeat and the search ends. The
- * back-off is zero and every wait is a choice of the search instead. A frozen controller is one
- * that the search does not choose; a zombie is one that still leads in its own memory. */
+ * lease, a SageMaker that identifies jobs by name, two controllers that carry out what
+ * protocol_* decides, and every way in which a step can be late, lost, refused or interrupted by
+ * a crash.
+ *
+ * Time is relative: a state holds durations, no instants, so that states repeat and the search
+ * ends. The back-off is zero; the search chooses every wait. A frozen controller is one that the
+ * search does not choose; a zombie believes that it still leads. */
 #pragma once
 #include "core/protocol/protocol.h"
 
@@ -11,13 +13,14 @@ enum {
     CTLS = 2,
     PARTS = 2,
     TRIES = 2,  /* attempts of a part */
-    WINDOW = 1, /* ticks a signature is honoured after the one in which it was made */
+    WINDOW = 1, /* a signature is valid for so many ticks after the one in which it was made */
     LEASE = 1,  /* ticks */
-    PAST = -2,  /* a window that is over: every Describe from now on counts */
+    PAST = -2,  /* the window is over: every Describe counts */
     ROW_NONE = 255
 };
 
-/* A job's life; the number is its LastModifiedTime too. FOREIGN is somebody else's, for ever. */
+/* The states of a job, also used as its LastModifiedTime. FOREIGN: somebody else's job, which
+ * never ends. */
 enum job {
     WORLD_NONE,
     WORLD_STARTING,
@@ -58,14 +61,14 @@ struct part {
     uint8_t row[TRIES];    /* committed attempt states; ROW_NONE */
     uint8_t job[TRIES];    /* SageMaker's truth, by name */
     uint8_t fresh[TRIES];  /* made this tick: a Describe may not see it yet */
-    uint8_t denied[TRIES]; /* refused for good: every later send meets it again */
-    /* A Create nobody waits for any more that may still land; as send_valid. */
+    uint8_t denied[TRIES]; /* refused permanently: every later send is refused, too */
+    /* A Create that was given up and may still arrive: how long it is valid, as send_valid. */
     uint8_t orphan[TRIES];
 };
 
 struct world {
     uint8_t holder; /* of the lease; CTLS: nobody yet */
-    uint8_t lease;  /* ticks until a standby may take it from a leader that is silent */
+    uint8_t lease;  /* ticks until a standby may take the lease from a silent leader */
     uint8_t held;   /* slots, as the store counts them */
     uint8_t foreign_done;
     struct part part[PARTS];
@@ -84,12 +87,12 @@ enum move_kind {
     MOVE_FOREIGN,
     MOVE_JOB,   /* v: the state it takes */
     MOVE_LAND,  /* an orphan takes effect; c: attempt */
-    MOVE_CRASH, /* and come back as a standby that remembers nothing */
+    MOVE_CRASH, /* and start again as a standby without memory */
     MOVE_TAKE_OVER,
     MOVE_RENEW,
     MOVE_TAKE_CANCEL,
     MOVE_INTEND, /* v 1: committed, but the answer to COMMIT is lost */
-    MOVE_ACT,    /* what protocol_next says; v: how a call that is one step here ends */
+    MOVE_ACT,    /* the action of protocol_next; v: the outcome of a call that is one step here */
     MOVE_SEND,   /* v 1: dropped before its first byte */
     MOVE_ARRIVE, /* v: the answer */
     MOVE_TIME_OUT,
@@ -103,13 +106,12 @@ struct move {
 };
 
 void world_init(struct world *w);
-/* Make the move; false when it is not possible here (w is then spoilt). A promise broken on the way
- * is left in *ret_wrong, else untouched. */
+/* Makes the move in *w. False: it is not possible here, and *w is undefined. *ret_wrong: the
+ * promise that it breaks; otherwise unchanged. */
 bool world_apply(struct world *w, struct move m, const struct world_config *cfg,
                  const char **ret_wrong);
-/* Which facts, actions and committed edges
- * ever occurred, over all worlds: a search in which something never happens shows nothing about
- * it. */
+/* Facts, actions and committed edges that occurred in any world. What never occurs is not
+ * tested. */
 struct world_coverage {
     unsigned facts, actions;
     bool edges[ATTEMPT_STATE_COUNT][ATTEMPT_STATE_COUNT];
@@ -118,20 +120,20 @@ const struct world_coverage *world_covered(void);
 bool world_alive(uint8_t job);
 /* Attempts committed of a part. */
 int world_newest(const struct part *p);
-/* Nothing more is to be done for the part, as the store sees it. */
+/* The part has ended, according to the store. */
 bool world_part_over(const struct part *p);
 /* Which promise the state breaks; NULL: none. */
 const char *world_check(const struct world *w, const struct world_config *cfg);
-/* Every part has ended, nothing of ours lives, nothing is held. */
+/* Every part has ended, no job of ours is alive, no slot is held. */
 bool world_ended(const struct world *w, const struct world_config *cfg);
-/* One round without faults: leader elected, calls answered truly, jobs run to their end (those of
- * cancelled parts only when stopped), one tick. Gives the promise broken on the way; NULL: none. */
+/* One round without faults: a leader is elected, calls are answered truthfully, jobs run to
+ * their end (those of cancelled parts end when stopped), one tick passes. Returns the broken
+ * promise, or NULL. */
 const char *world_calm_round(struct world *w, const struct world_config *cfg);
-/* Sort what is interchangeable (controllers, parts). *ret_swapped: bit 0 controllers, bit 1
- * parts. */
+/* Sorts what is interchangeable. *ret_swapped: bit 0: controllers were swapped, bit 1: parts. */
 void world_canon(struct world *w, const struct world_config *cfg, int *ret_swapped);
-/* The k-th of all thinkable moves; false past the last. */
+/* The k-th of all moves, possible or not. False: k is past the last. */
 bool world_move(int k, const struct world_config *cfg, struct move *ret);
-/* The move in words, seen from the state before it. */
+/* The move in words; w is the state before it. */
 void world_tell(const struct world *before, struct move m, const char *ctl_name,
                 const char *part_name, char *out, size_t n);

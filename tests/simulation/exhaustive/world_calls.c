@@ -1,5 +1,5 @@
-/* The calls a controller of the exhaustive check's world makes to SageMaker, and what becomes of
- * them on their way there and back. */
+/* The calls of a controller of the exhaustive check's world to SageMaker: sent, lost, delayed,
+ * answered. */
 #include "world_calls.h"
 
 static bool act_create(struct world *w, int c, int p, const struct protocol_attempt *a,
@@ -23,7 +23,7 @@ static bool act_create(struct world *w, int c, int p, const struct protocol_atte
     return true;
 }
 
-/* v 0: taken, and we hear of it; 1: taken, the answer is lost; 2: lost on its way. */
+/* v: 0 accepted and answered; 1 accepted, the answer is lost; 2 the request is lost. */
 static bool act_stop(struct world *w, int c, int p, int v, const char **ret_wrong)
 {
     struct memory *m = &w->ctl[c].part[p];
@@ -45,7 +45,7 @@ static bool act_stop(struct world *w, int c, int p, int v, const char **ret_wron
     return true;
 }
 
-/* v 0: whole, 1: short, 2: the check could not be made. */
+/* v: 0 the output is complete, 1 it is short, 2 it could not be checked. */
 static bool act_verify(struct world *w, int c, int p, int v, const char **ret_wrong)
 {
     if (v > 2) {
@@ -165,7 +165,7 @@ static struct job_seen seen(uint8_t job)
     return as[job];
 }
 
-/* What an eventually consistent read may still say; WORLD_FOREIGN: nothing older than the truth. */
+/* An older state that an eventually consistent read may return. WORLD_FOREIGN: there is none. */
 static uint8_t older(const struct part *p, int n)
 {
     if (p->fresh[n] && world_alive(p->job[n])) {
@@ -212,7 +212,7 @@ bool call_looked(struct world *w, int c, int p, int v, const char **ret_wrong)
     return true;
 }
 
-/* A List names a job without its environment: whose it is cannot be seen in it. */
+/* A List shows no environment, so it does not tell whose job it is. */
 bool call_list(struct world *w, int c, int p, const char **ret_wrong)
 {
     struct memory *m = &w->ctl[c].part[p];

@@ -8,17 +8,18 @@
 extern const struct protocol_config world_proto;
 extern struct world_coverage world_coverage;
 
-/* A controller's memory as the protocol's struct, and back. */
+/* Converts a controller's memory to the protocol's struct, and back. */
 void world_unpack(const struct memory *m, struct protocol_attempt *ret);
 void world_pack(struct memory *m, const struct protocol_attempt *a);
-/* Nobody waits for the Create any more; what is already on its way may land as long as its
- * signature lasts. Several of one name are one: the longest. */
+/* The controller forgets the Create. The request may still arrive while its signature is valid.
+ * Of several with one name the one that is valid longest is kept. */
 void world_orphan(struct world *w, int p, struct memory *m);
 void world_create_job(struct world *w, int p, int n);
-/* A fact for the protocol, and the record transaction of its effect. */
+/* Gives the protocol a fact and records its effect in a transaction. */
 void world_step(struct world *w, int c, int p, const struct fact *f, const char **ret_wrong);
 
-/* The moves MOVE_ACT .. MOVE_LIST and MOVE_TAKE_CANCEL; false: not possible here. */
+/* Makes one of the moves MOVE_ACT .. MOVE_LIST or MOVE_TAKE_CANCEL. False: it is not possible
+ * here. */
 bool call_act(struct world *w, int c, int p, int v, const char **ret_wrong);
 bool call_send(struct world *w, int c, int p, int v, const char **ret_wrong);
 bool call_arrive(struct world *w, int c, int p, int v);

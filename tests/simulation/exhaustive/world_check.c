@@ -1,10 +1,10 @@
-/* What must hold in every state of the exhaustive check's world, which states are the same, how a
- * calm world goes on, and the moves in words. */
+/* The exhaustive check: promises of every state, equality of states, the rounds without faults,
+ * moves in words. */
 #include "world.h"
 
 #include <stdio.h>
 
-/* May a Create that is signed or under way still make this job? */
+/* True when a Create that is signed or under way may still make this job. */
 static bool may_land(const struct world *w, int p, int n)
 {
     if (w->part[p].job[n] != WORLD_NONE) {
@@ -19,7 +19,7 @@ static bool may_land(const struct world *w, int p, int n)
     return may;
 }
 
-/* Does what the row says agree with what SageMaker has under the name? */
+/* Compares the row with the job under its name. Returns NULL, or what is wrong. */
 static const char *check_truth(enum attempt_state row, uint8_t job)
 {
     switch (row) {
@@ -117,7 +117,7 @@ bool world_ended(const struct world *w, const struct world_config *cfg)
     return w->held == 0;
 }
 
-/* The move, when it is possible; the first promise broken stays in *wrong. */
+/* Makes the move when it is possible. *wrong keeps the first broken promise. */
 static bool calm(struct world *w, enum move_kind kind, int c, int p, int v,
                  const struct world_config *cfg, const char **wrong)
 {
@@ -163,7 +163,7 @@ static void calm_part(struct world *w, int c, int p, const struct world_config *
 const char *world_calm_round(struct world *w, const struct world_config *cfg)
 {
     const char *wrong = NULL;
-    for (int c = 0; c < CTLS; c++) { /* a leader renews, a zombie learns that it is none */
+    for (int c = 0; c < CTLS; c++) { /* a leader renews its lease, a zombie loses its leadership */
         (void)calm(w, MOVE_RENEW, c, 0, 0, cfg, &wrong);
     }
     for (int c = 0; c < CTLS; c++) {
@@ -233,7 +233,7 @@ void world_canon(struct world *w, const struct world_config *cfg, int *ret_swapp
 }
 
 struct move_shape {
-    const char *words; /* %c controller, %p part, then the variant's words */
+    const char *words; /* %c: the controller, %p: the part; then the variant's words */
     bool by_ctl, by_part, by_try;
     int variants;
     const char *variant[8];

@@ -1,6 +1,8 @@
-/* Aim: named situations, each with what must come of it. Method: worlds of the simulator without
- * drawn faults, set up and watched from here; the judge of all worlds judges these too. Prints TAP
- * and the figures. Usage: scenarios [NAME ...] */
+/* Aim: named situations with an expected result. Method: worlds of the simulator without random
+ * faults, set up and observed from here; the judge of the simulation judges them, too. Prints
+ * TAP and figures.
+ *
+ * Usage: scenarios [NAME ...] */
 #include "sim_world.h"
 #include <stdio.h>
 
@@ -15,7 +17,7 @@ static bool say(bool ok, const char *name, const char *what)
     return ok;
 }
 
-/* One campaign of one stage of equal parts on one type, nobody disturbs it. */
+/* One campaign with one stage of equal parts on one type, and no wishes of people. */
 static void plain(struct sim_config *c, uint64_t seed, int parts)
 {
     swarm_draw(seed, c);
@@ -55,7 +57,7 @@ static void made(struct world *w)
     ((struct budget *)db_row(w, T_PROJECT, 0))->cap_musd = -1;
 }
 
-/* What a submit draws of limits and caps is taken away. */
+/* Removes the limits and caps that a submit has drawn. */
 static void open_caps(struct world *w)
 {
     CAMPAIGN(w, 0)->version++;
@@ -83,7 +85,7 @@ static void bug_made(struct world *w)
 {
     made(w);
     w->nature[0].all_fail = ((struct bug *)w->cfg.scenario)->text;
-    w->nature[0].base_s = 200; /* a durable shard, after five minutes, would pass */
+    w->nature[0].base_s = 200; /* with a durable shard after five minutes it would pass */
 }
 
 static void bug_watch(struct world *w)
@@ -147,7 +149,7 @@ static void bug_fails_every_part(const char *name)
 struct throttle {
     bool on, begun, open;
     struct traffic before, during,
-        after; /* calls at the beginning and the end of that hour, and an hour on */
+        after; /* calls at the beginning and the end of that hour, and one hour later */
     int64_t accepted_at_end, resumed_us, seen_us;
     int64_t failed, attempts, done;
 };
@@ -261,7 +263,7 @@ static void cap_made(struct world *w)
     }
 }
 
-/* As an edit by a person: the campaign's version tells the leader. */
+/* Edits as a person does: the leader sees it by the campaign's version. */
 static void cap_set(struct world *w, const struct cap *k)
 {
     struct budget *b[BUDGET_LEVELS];
@@ -314,7 +316,7 @@ static void cap_watch(struct world *w)
     k->waits = STAGE(w, 0)->reason == WAIT_BUDGET ? STAGE(w, 0)->counts[TASK_WAITING] : 0;
 }
 
-/* What must come of a cap that is cut to nothing while jobs run. */
+/* The expected result when a cap is cut to nothing while jobs run. */
 static bool cap_good(const struct cap *k)
 {
     if (k->level == BUDGET_TASK) { /* a part fails when its own cap pays for no other attempt */

@@ -51,8 +51,8 @@ static void *shared(size_t n)
     return p;
 }
 
-/* What caps and quotas had to stand: three controllers, a leader that knows nothing yet while jobs
- * run, quotas that cannot be read, caps edited between a decision and its transaction. */
+/* Counts of what caps and quotas were tested with: three controllers, a new leader while jobs
+ * run, unreadable quotas, caps edited between a decision and its transaction. */
 static void count_hard(const struct sim_config *cfg, const struct outcome *o, struct total *t)
 {
     bool ctls3 = cfg->ctls == 3, cold = o->leaders > 1;
@@ -204,7 +204,7 @@ static int run(const struct options *opt)
     return good ? 0 : 1;
 }
 
-/* The default swarm with 128 parts a campaign, every check on, in one process. */
+/* The default swarm with 128 parts a campaign and all checks, in one process. */
 static int bench(const struct options *opt)
 {
     struct coverage *cover = xcalloc(1, sizeof *cover);

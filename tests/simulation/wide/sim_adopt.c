@@ -1,11 +1,12 @@
-/* After a failover: jobs without a row, adopted by their name. The controller's orphan_sweep.c
- * looks once at a takeover; here the leader holds intents and ends until every Create that an older
- * leader signed has landed or expired. */
+/* After a failover of the store: jobs without a row are adopted by their name. core/leader/sweep
+ * looks for them while its leader goes on; here the leader starts and ends nothing until every
+ * Create that an older leader signed has arrived or expired. */
 #include "core/leader/intents.h"
 #include "sim_world.h"
 #include <stdio.h>
 
-/* The number before `*end`, which moves to what stands before it and its hyphen; -1: none. */
+/* Reads the number that ends at `*end` and moves `*end` before it and its hyphen. -1: there is
+ * none. */
 static int64_t number_before(const char *s, size_t *end)
 {
     int64_t v = 0, scale = 1;
@@ -21,7 +22,7 @@ static int64_t number_before(const char *s, size_t *end)
     return v;
 }
 
-/* The intent of attempt n of part seq of a stage, as far as its name goes. */
+/* Fills in what the name of attempt n of part seq depends on. */
 static void name_of(struct world *w, const struct ctl *c, int stage, int64_t seq, int64_t n,
                     struct intent *ret)
 {
@@ -37,7 +38,7 @@ static void name_of(struct world *w, const struct ctl *c, int stage, int64_t seq
                       &ret->name);
 }
 
-/* <prefix>-<campaign>-<stage>-<task>-a<n>-<hash8>: the task whose attempt n has this very name. */
+/* Finds the task whose attempt has this name: <prefix>-<campaign>-<stage>-<task>-a<n>-<hash8>. */
 static bool intent_of_name(struct world *w, const struct ctl *c, const char *name,
                            struct intent *ret)
 {
@@ -139,7 +140,7 @@ void adopt_listed(struct world *w, struct ctl *c, struct call *k)
         }
         if (j->intent < 0 || !intent_of_name(w, c, j->name.s, &in) ||
             in.n <= TASK(w, row_of_id(in.task_id))->names) {
-            continue; /* a Describe shows that it is a stranger's, or its number is taken */
+            continue; /* somebody else's job, or an attempt with this number exists */
         }
         left = true;
         if (may_adopt(w, &in)) {

@@ -149,8 +149,8 @@ static void input_of(struct world *w, int task, struct task_input *ret)
                                .size = task_size(w, task)};
 }
 
-/* The view and the rows are of the same instant unless an operator wrote in between: then what the
- * transaction refuses was decided wrongly. */
+/* View and rows are of one instant unless an operator wrote in between. Otherwise a refusal by
+ * the transaction shows a wrong decision. */
 static void judge_refusal(struct world *w, const struct live_campaign *lc, const struct intent *in)
 {
     SOMETIMES(w, INTENT_REFUSED);
@@ -281,7 +281,7 @@ static void see_plan(struct world *w, struct ctl *c, const struct batch *b)
     }
 }
 
-/* Nothing waits and no pool is kept: a plan would be empty. */
+/* No task waits and no pool is kept, so a plan would be empty. */
 static bool idle(const struct ctl *c)
 {
     size_t waiting = c->state.pools_n;

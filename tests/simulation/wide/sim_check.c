@@ -1,6 +1,6 @@
-/* The judge: what must never be seen, looked at when it happens. It knows everything, and believes
- * SageMaker's log before our own rows: an intent is remembered here when its transaction is
- * applied, whatever the store loses later. */
+/* The judge: checks each event when it happens. It sees everything and trusts SageMaker's log
+ * more than the rows. It remembers an intent when its transaction is applied, also when the
+ * store loses it later. */
 #include "sim_world.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,7 +143,7 @@ void judge_committed(struct world *w, int attempt)
     if (in != NULL) {
         w->judge.lost_jobs -= in->lost && in->job >= 0;
         if (in->job >= 0 && !adopted) {
-            wrong(w, "I20", "%s is intended anew although its job exists", a->name.s);
+            wrong(w, "I20", "%s is intended again although its job exists", a->name.s);
         }
     } else {
         in = intent_add(w, a->name_hash);
@@ -245,7 +245,7 @@ void judge_job_over(struct world *w, int job)
     }
 }
 
-/* What an attempt's end says of its job, held against the job itself. */
+/* Compares the recorded end of an attempt with its job. */
 static void check_end(struct world *w, int attempt, enum attempt_state to)
 {
     const struct db_attempt *a = ATTEMPT(w, attempt);
@@ -292,10 +292,10 @@ void judge_attempt_moved(struct world *w, int attempt, enum attempt_state from,
     }
 }
 
-/* By then of at most 24 foreign instances less than half a one is left: seven half-lives. */
+/* After seven half-lives less than half an instance is left of at most 24 foreign ones. */
 #define FORGOTTEN_US (71 * MINUTE)
 
-/* Room as counted here, when nothing but the quota bounds it. */
+/* Free instances, counted independently, when only the quota limits them. */
 static int64_t surely_free(const struct sched_view *v, const struct sched_plan *p, int slots_i)
 {
     const struct quota_ledger *s = &v->slots[slots_i];
@@ -316,8 +316,8 @@ static int64_t surely_free(const struct sched_view *v, const struct sched_plan *
     return n;
 }
 
-/* A waiting stage of one type and one instance that says "slots": then there are none, and nobody
- * of lower rank has got one. */
+/* A stage of one type with one instance a job waits for "slots": none is free, and no stage of
+ * lower rank has got one. */
 static void check_waits(struct world *w, const struct sched_view *v, const struct sched_plan *p,
                         int i)
 {

@@ -1,5 +1,5 @@
-/* The judge on what people wish: how stages and campaigns end, are held and go on, whose jobs are
- * stopped, when a part may be tried again. Counted from rows and from what people have said. */
+/* The judge of what people ask for: how stages and campaigns end, are held and go on, whose jobs
+ * are stopped, when a part may be tried again. Computed from rows and from what people asked. */
 #include "sim_world.h"
 
 #define CLOCKS_US (11 * SEC) /* two leaders' wall clocks differ by no more */
@@ -43,7 +43,7 @@ static void check_end(struct world *w, int stage, enum stage_state to)
         wrong(w, "I17", "stage %d is %s with %lld of %d parts failed", stage, stage_state_name(to),
               (long long)s->counts[TASK_FAILED], s->tasks_n);
     } else if (to == STAGE_CANCELLED && CAMPAIGN(w, s->campaign)->wanted != WANTED_CANCEL) {
-        wrong(w, "I11", "stage %d is cancelled and nobody wants that", stage);
+        wrong(w, "I11", "stage %d is cancelled without a request", stage);
     }
 }
 
@@ -63,7 +63,7 @@ void judge_stage_moves(struct world *w, int stage, enum stage_state to)
     }
 }
 
-/* A stage that its breaker holds goes on: before its row is written. */
+/* Called before the row is written that lets a held stage go on. */
 void judge_resumes(struct world *w, int stage)
 {
     if (STAGE(w, stage)->resumes <= STAGE(w, stage)->resumes_taken) {
@@ -71,7 +71,7 @@ void judge_resumes(struct world *w, int stage)
     }
 }
 
-/* At the end nothing is left out that could have been done. */
+/* At the end no work is left that could have been done. */
 void judge_skipped(struct world *w, int stage)
 {
     if (STAGE(w, stage)->state == STAGE_SKIPPED && !needs_of(w, stage).dead) {
@@ -101,7 +101,7 @@ static void check_campaign_end(struct world *w, int campaign, enum campaign_stat
     }
 }
 
-/* Not one attempt of the least run time fits into what this stage's caps leave of what is spent. */
+/* What this stage's caps leave does not pay for one attempt of the shortest run time. */
 static bool spent_up(const struct world *w, const struct live_campaign *lc,
                      const struct live_stage *ls)
 {
@@ -118,7 +118,7 @@ static bool spent_up(const struct world *w, const struct live_campaign *lc,
     return w->aws.price[kind] * seconds / 3600 + 2 > left;
 }
 
-/* It is held for its money: then that is spent, or waits for nobody's job any more. */
+/* A campaign is held for its budget: the budget is spent, or no job holds money of it any more. */
 static void check_budget(struct world *w, const struct live_campaign *lc)
 {
     bool any = w->cfg.strength[FAULT_PRICE_CHANGE] > 0 || w->cfg.strength[FAULT_PRICE_UNKNOWN] > 0;
@@ -134,7 +134,7 @@ static void check_budget(struct world *w, const struct live_campaign *lc)
     }
 }
 
-/* Before its row is written; lc: as the leader knows it. */
+/* Called before the row is written; lc: the campaign in the leader's memory. */
 void judge_campaign_moves(struct world *w, const struct live_campaign *lc, enum campaign_state to,
                           bool budget)
 {
@@ -158,7 +158,7 @@ void judge_campaign_moves(struct world *w, const struct live_campaign *lc, enum 
     }
 }
 
-/* All its jobs are to be stopped: that is what people want, as far as the leader has heard. */
+/* All jobs of a campaign are to be stopped: people asked for it, as far as the leader has read. */
 void judge_unwanted(struct world *w, const struct live_campaign *lc)
 {
     const struct db_campaign *dc = CAMPAIGN(w, row_of_id(lc->row.id));
@@ -171,14 +171,14 @@ void judge_unwanted(struct world *w, const struct live_campaign *lc)
     }
 }
 
-/* A Stop goes out: its attempt's row says why, or somebody has paused or cancelled. */
+/* A Stop is sent: the attempt's row says why, or people paused or cancelled the campaign. */
 void judge_stop(struct world *w, const struct call *k)
 {
     const struct db_attempt *a = ATTEMPT(w, k->attempt);
     int campaign = STAGE(w, TASK_STAGE(w, a->task))->campaign;
     w->judge.about = a->task;
     if (!a->unwanted && !w->judge.stop_wished[campaign]) {
-        wrong(w, "I11", "%s is stopped and nobody has asked for that", a->name.s);
+        wrong(w, "I11", "%s is stopped without a request", a->name.s);
     }
 }
 
@@ -192,7 +192,7 @@ static int64_t wait_of(const struct spec_stage *s, enum cause cause)
     return (s->retry[cause].set ? s->retry[cause].wait_from_s : from[cause]) * SEC;
 }
 
-/* A part's attempt has ended, and its part moves. */
+/* Called when a part moves because its attempt ended. */
 void judge_part_moved(struct world *w, int task, const struct attempt_record *r)
 {
     const struct db_attempt *a = ATTEMPT(w, row_of_id(r->attempt_id));
@@ -228,7 +228,7 @@ void judge_back_off(struct world *w, int attempt)
     }
 }
 
-/* No more is intended than the rate sends within two seconds. */
+/* At most as much is intended as the rate sends in two seconds. */
 void judge_unsent(struct world *w, const struct ctl *c, int launches)
 {
     int64_t unsent = launches;

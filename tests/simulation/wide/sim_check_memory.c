@@ -1,5 +1,5 @@
-/* The judge on the leader's memory: between two events it says what the rows say, or the next
- * leader would go on otherwise than this one. */
+/* The judge of the leader's memory: between two events it equals the rows; otherwise a new
+ * leader would decide differently. */
 #include "core/sched/ready_queue.h"
 #include "sim_world.h"
 
@@ -72,7 +72,7 @@ static void compare_attempts(struct world *w, const struct leader_state *s)
         differs(w, "the slots of attempt", a->row.id, a->row.holds, d->holds);
         differs(w, "the wish for attempt", a->row.id, a->row.unwanted, d->unwanted);
         differs(w, "why we stop attempt", a->row.id, (int)a->row.stop_cause, (int)d->stop_cause);
-        if (d->holds) { /* else its account and its pool are on their own */
+        if (d->holds) { /* otherwise its pool has an account of its own */
             differs(w, "what is reserved of attempt", a->row.id, a->account.reserved_musd,
                     d->open_musd);
             differs(w, "the pool left by attempt", a->row.id, a->pool != NULL ? a->pool->row.id : 0,

@@ -3,7 +3,7 @@
 #include "sim_world.h"
 
 #define TAUGHT_US     (5 * SEC)     /* so long after a refusal nothing it excludes is tried */
-#define PARKED_US     (5 * MINUTE)  /* a pool that nothing can match is given back in this time */
+#define PARKED_US     (5 * MINUTE)  /* a pool that no task matches is ended within this time */
 #define SETTLE_US     (45 * MINUTE) /* of the calm: holds and outages are over */
 #define LONG_ALIVE_US (10 * MINUTE)
 #define SHARD_US      (5 * MINUTE) /* our worker has made its first shard durable */
@@ -12,7 +12,7 @@ static void check_limit(struct world *w, const char *of, int64_t id, int64_t lim
                         int64_t started)
 {
     if (limit >= 0 && started > 0 && live + started > limit) {
-        wrong(w, "I4", "%s %lld: %lld parts start beside %lld, its limit is %lld", of,
+        wrong(w, "I4", "%s %lld: %lld parts start, %lld are active, its limit is %lld", of,
               (long long)id, (long long)started, (long long)live, (long long)limit);
     }
     if (limit >= 0 && started > 0 && live + started == limit) {
@@ -87,14 +87,14 @@ static void check_pools(struct world *w, const struct sched_view *v, const struc
     for (int t = 0; t < v->slots_n; t++) {
         if (kept[t] > 0 && v->slots[t].warm_held + kept[t] > MAX(0, v->slots[t].warm_quota)) {
             wrong(w, "I8",
-                  "%lld instances more of %s ask for a pool beside %lld, the quota is %lld",
+                  "%lld more instances of %s ask for a pool, %lld have one, the quota is %lld",
                   (long long)kept[t], w->types[t], (long long)v->slots[t].warm_held,
                   (long long)v->slots[t].warm_quota);
         }
     }
 }
 
-/* A pool went by its own time: had it been of use to nobody for long, it should have been ended. */
+/* A pool expired: one that no task could use for long should have been ended earlier. */
 void judge_pool_expired(struct world *w, int job)
 {
     const struct job *j = &w->aws.jobs[job];
@@ -118,8 +118,7 @@ static int64_t ours_of(const struct ctl *c, int type)
     return c->state.slots[type].s.held + c->state.slots[type].s.warm_idle;
 }
 
-/* SageMaker has told this leader how many of a type are in use of how many; what it refused for it,
- * `instances`, is given up. */
+/* SageMaker told this leader the use and the limit of a type when it refused `instances`. */
 void judge_taught(struct world *w, const struct ctl *c, int type, int instances, int64_t limit,
                   int64_t used)
 {
@@ -131,7 +130,7 @@ void judge_taught(struct world *w, const struct ctl *c, int type, int instances,
                                             .ours = ours_of(c, type) - instances};
 }
 
-/* An accepted Create, or a quota read anew, says something newer. */
+/* An accepted Create, or a new reading of the quota, is newer than a refusal. */
 void judge_untaught(struct world *w)
 {
     for (int t = 0; t < KINDS_MAX; t++) {
@@ -158,7 +157,7 @@ static void check_taught(struct world *w, const struct ctl *c, const struct sche
     }
 }
 
-/* A gang that could have its slots and waits for them has a reservation. */
+/* A task of several instances that waits for slots within its limit has a reservation. */
 static void check_gangs(struct world *w, const struct sched_view *v, const struct sched_plan *p)
 {
     for (int i = 0; i < v->stages_n; i++) {
@@ -196,7 +195,7 @@ struct tries { /* of a stage since its breaker was reset */
     bool passed;
 };
 
-/* A job has run so long that the work of its stage can be done. */
+/* A job has run long enough to prove that the work of its stage can be done. */
 bool judge_proves(const struct world *w, int stage, const struct job *j)
 {
     int64_t most = w->stage[stage].worker == WORKER_DOWNLOAD ? SHARD_US : LONG_ALIVE_US;
@@ -214,7 +213,7 @@ static void count_tries(struct world *w, int stage, struct tries *ret)
         const struct intent_seen *in = judge_intent(w, a->name_hash);
         const struct job *j = in != NULL && in->job >= 0 ? &w->aws.jobs[in->job] : NULL;
         bool since = (int)i >= STAGE(w, stage)->breaker_since;
-        /* A Describe may show as running still what has ended. */
+        /* A Describe may still show an ended job as running. */
         ret->passed |= a->state == ATTEMPT_SUCCEEDED || judge_proves(w, stage, j);
         ret->live += since && !attempt_state_terminal(a->state);
         ret->failed += since && a->state != ATTEMPT_SUCCEEDED && a->counted &&
@@ -222,7 +221,7 @@ static void count_tries(struct world *w, int stage, struct tries *ret)
     }
 }
 
-/* Until one part of a stage has passed, no more than max(canary, k) tries of it are paid. */
+/* Until one part of a stage has passed, at most max(canary, k) attempts of it are paid. */
 void judge_canary(struct world *w, int attempt)
 {
     int stage = TASK_STAGE(w, ATTEMPT(w, attempt)->task);
@@ -239,7 +238,7 @@ void judge_canary(struct world *w, int attempt)
     }
 }
 
-/* A stage is held for its failures: then there are that many. */
+/* A stage is held for its failures: they are as many as its rules say. */
 void judge_tripped(struct world *w, int stage)
 {
     struct tries n;

@@ -1,22 +1,22 @@
-/* The judge on tasks and stages: retries by their causes, what may fail a part, what a stage that
- * fails altogether may cost, plans that leave something undone. */
+/* The judge of tasks and stages: retries by cause, what may fail a part, what a stage that fails
+ * completely may cost, plans that leave work undone. */
 #include "sim_world.h"
 
 #define ATTEMPTS_MOST 20
 
-/* Of all calls a leader makes a tenth may be retries, ten more after each time SageMaker answers
- * again, and one a minute. */
+/* A tenth of a leader's calls may be retries, plus ten each time SageMaker answers again, plus
+ * one a minute. */
 void judge_retry_traffic(struct world *w, const struct ctl *c)
 {
     int64_t most = c->tally.firsts / 10 + 10 * (1 + c->tally.refills) +
                    (w->now_us - c->tally.since_us) / MINUTE + 2;
     if (c->tally.retries > most) {
-        wrong(w, "I14", "controller %d made %lld retries beside %lld first calls", c->id,
+        wrong(w, "I14", "controller %d made %lld retries and %lld first calls", c->id,
               (long long)c->tally.retries, (long long)c->tally.firsts);
     }
 }
 
-/* How often a part may be tried again after an end of this cause: -1 for ever. */
+/* How often a part may be retried after an end of this cause; -1: without limit. */
 static int times_of(const struct spec_stage *s, enum cause cause)
 {
     static const int times[CAUSE_COUNT] = {
@@ -27,7 +27,7 @@ static int times_of(const struct spec_stage *s, enum cause cause)
     return s->retry[cause].set ? s->retry[cause].times : times[cause];
 }
 
-/* A part fails only for what a job of it ended with, or a request that is refused for good. */
+/* A part fails only by the end of one of its jobs, or by a permanently refused request. */
 static bool may_fail(struct world *w, const struct db_attempt *a, const struct intent_seen *in)
 {
     bool ended = in != NULL && in->job >= 0 && w->aws.jobs[in->job].over;
@@ -39,7 +39,7 @@ static bool may_fail(struct world *w, const struct db_attempt *a, const struct i
     return ended || capacity || w->refused[a->task] || (in != NULL && in->conflict);
 }
 
-/* An end is free only when nothing ran: what a job says of itself does not make it so. */
+/* An attempt does not count only when nothing ran, whatever its job says. */
 static bool free_failure(const struct world *w, const struct attempt_record *r,
                          const struct intent_seen *in)
 {
@@ -76,7 +76,7 @@ void judge_task_moved(struct world *w, int task, const struct attempt_record *r)
     }
 }
 
-/* A stage is held by its breaker: for ends since it was last resumed, and not for too many. */
+/* A breaker holds a stage for ends since its last resume, and not later than its rules say. */
 void judge_held(struct world *w, int stage)
 {
     const struct db_stage *s = STAGE(w, stage);
@@ -92,7 +92,7 @@ void judge_held(struct world *w, int stage)
         const struct job *j = in != NULL && in->job >= 0 ? &w->aws.jobs[in->job] : NULL;
         bool long_run = judge_proves(w, stage, j);
         bool since = (int)i >= s->breaker_since;
-        /* One started before that passes after it shows as well that the work can be done. */
+        /* One that started before and passes after it proves, too, that the work can be done. */
         bool now = since || j == NULL || !j->over || j->v.ended >= s->reset_us;
         started += since;
         paid += since && j != NULL && j->over && a->counted;

@@ -1,9 +1,9 @@
-/* A controller: its clocks, its timers, its crashes, and the pass it makes after each event: record
- * what came in, look at the store, decide and intend, act. The order is the real one's. */
+/* A controller: its clocks, timers and crashes, and its pass after each event: record, look at
+ * the store, decide and intend, act. The order is that of controller/tick.c. */
 #include "core/leader/attempt.h"
 #include "sim_world.h"
 
-#define DECIDE_EVERY_US (30 * SEC) /* at least, though nothing is known to have changed */
+#define DECIDE_EVERY_US (30 * SEC) /* at least this often, also without a known change */
 
 int64_t ctl_boot(const struct world *w, const struct ctl *c)
 {
@@ -65,7 +65,8 @@ void ctl_start(struct world *w, struct ctl *c)
     ctl_timer(w, c, TIMER_STANDBY, 0);
 }
 
-/* The session to the store closes: with it the advisory lock, unless nobody hears of it. */
+/* The session to the store closes. It releases the advisory lock, unless the server does not
+ * notice. */
 static void close_session(struct world *w, struct ctl *c)
 {
     if (w->db.lock_by == c->id && db_reachable(w, c) && c->session == w->db.instance) {
@@ -184,7 +185,7 @@ static void on_timer(struct world *w, struct ctl *c, enum timer t)
     }
 }
 
-/* Before anything else: a leader that slept past its lease lets go of everything. */
+/* Comes first: a leader whose lease has lapsed discards all its state. */
 static void before_pass(struct world *w, struct ctl *c)
 {
     if (c->leading && !protocol_may_sign(c->lease_end_us, ctl_boot(w, c))) {

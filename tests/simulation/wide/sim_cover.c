@@ -1,5 +1,5 @@
-/* What must have happened over a run of many seeds: every site, every fault, every edge of the
- * state tables but those named here with the reason why nothing takes them. */
+/* Coverage of a run of many seeds: every site, every fault, and every edge of the state tables
+ * except those listed here with the reason. */
 #include "sim_world.h"
 #include <stdio.h>
 
@@ -12,14 +12,14 @@ static const char *const site_words[] = {
 struct edge {
     int from, to;
 };
-/* By way of UNKNOWN and VOID, see core/protocol/protocol.h. */
+/* It goes through UNKNOWN and VOID, see core/protocol/protocol.h. */
 static const struct edge attempt_unused[] = {{ATTEMPT_INTENDED, ATTEMPT_FAILED},
                                              {ATTEMPT_INTENDED, ATTEMPT_CONFLICT}};
 /* Nobody holds single parts; parts are skipped once they have failed. */
 static const struct edge task_unused[] = {{TASK_WAITING, TASK_HELD},   {TASK_WAITING, TASK_SKIPPED},
                                           {TASK_ACTIVE, TASK_SKIPPED}, {TASK_HELD, TASK_WAITING},
                                           {TASK_HELD, TASK_SKIPPED},   {TASK_HELD, TASK_CANCELLED}};
-/* Only a running stage trips its breaker; a stage is not needed before it runs, not later. */
+/* Only a running stage trips its breaker, and a stage is skipped only before it runs. */
 static const struct edge stage_unused[] = {{STAGE_BLOCKED, STAGE_HELD},
                                            {STAGE_RUNNING, STAGE_SKIPPED},
                                            {STAGE_HELD, STAGE_SKIPPED},
@@ -27,14 +27,14 @@ static const struct edge stage_unused[] = {{STAGE_BLOCKED, STAGE_HELD},
                                            /* its people retry only what failed as a whole */
                                            {STAGE_SUCCEEDED, STAGE_RUNNING},
                                            {STAGE_SKIPPED, STAGE_BLOCKED}};
-/* A campaign is taken in as running before anything else becomes of it. */
+/* The first move of a campaign is to running. */
 static const struct edge campaign_unused[] = {
     {CAMPAIGN_PLANNED, CAMPAIGN_DRAINING},
     {CAMPAIGN_PLANNED, CAMPAIGN_PAUSED},
     {CAMPAIGN_PLANNED, CAMPAIGN_HELD},
     {CAMPAIGN_PLANNED, CAMPAIGN_FAILED},
     {CAMPAIGN_PLANNED, CAMPAIGN_CANCELLED},
-    /* what has nothing alive is paused, not drained; and ends only by way of running again */
+    /* without live jobs it is paused, not drained; and it ends only after running again */
     {CAMPAIGN_PAUSED, CAMPAIGN_DRAINING},
     {CAMPAIGN_PAUSED, CAMPAIGN_SUCCEEDED},
     {CAMPAIGN_PAUSED, CAMPAIGN_FAILED},
@@ -71,7 +71,7 @@ static bool listed(const struct edge *e, size_t n, int from, int to)
 
 bool cover_check(const struct coverage *c)
 {
-    /* What runs on a pool is in its own attempt's row; the pool's says only whether it is kept. */
+    /* The attempt's row has what runs on a pool; the pool's row only says whether it is kept. */
     static const struct edge pool_unused[] = {{POOL_EXPECTED, POOL_IN_USE},
                                               {POOL_IN_USE, POOL_AVAILABLE},
                                               {POOL_IN_USE, POOL_REUSED},
@@ -90,7 +90,8 @@ bool cover_check(const struct coverage *c)
         }
     }
     for (int i = 0; i < WAIT_REASON_COUNT; i++) {
-        /* Before any plan; and what a real transaction refuses for a lock, or for one row. */
+        /* Reasons before the first plan, and those of locks and refused rows, which this store
+         * does not have. */
         bool outside = i == WAIT_NEW || i == WAIT_LOCKED || i == WAIT_PARKED;
         if (c->reasons[i] == 0 && !outside) {
             printf("#   never: reason %s\n", wait_reason_name((enum wait_reason)i));

@@ -1,5 +1,5 @@
-/* The simulated store's rows, and the journal by which a transaction, or the last commits, are
- * taken back. An index is a row; the id that core sees is one more (id_of, row_of_id). */
+/* The rows of the simulated store, and the journal for undoing a transaction or the last
+ * commits. Rows are numbered from 0; the id that core sees is one more (id_of, row_of_id). */
 #pragma once
 #include "core/money/budget.h"
 #include "core/rows.h"
@@ -54,7 +54,7 @@ struct db_attempt {
     uint64_t request, name_hash;
     struct job_name name;
     bool holds, unwanted, settled;
-    bool ran, counted; /* its job ran and failed; its end says something of the work */
+    bool ran, counted; /* its job ran and failed; its end counts in the breaker */
     usec_t created_us, intended_us, started_us, ended_us;
     int64_t billable_s; /* instance-seconds settled */
     const char *reason; /* of its end; lives as long as the world */

@@ -1,4 +1,4 @@
-/* Act: ask the protocol of every due attempt what to do, do it, turn answers into facts; observe by
+/* Act: do what the protocol of each due attempt asks for and turn answers into facts. Observe by
  * List, read quotas. */
 #include "core/leader/attempt_answer.h"
 #include "core/leader/job_list.h"
@@ -62,7 +62,7 @@ static void count_try(struct world *w, struct ctl *c, int failures)
     }
 }
 
-/* Its log was not to be read in time, or told nothing. */
+/* Its log could not be read in time, or says nothing. */
 static void log_says_nothing(struct world *w, struct ctl *c, struct live_attempt *a)
 {
     struct fact f = leader_log_answer(a, NULL, ctl_boot(w, c));
@@ -150,7 +150,7 @@ static enum aws_outcome outcome_of(enum answer answer)
     return outcomes[answer];
 }
 
-/* A quota refusal tells this leader how much of it is free, and the judge remembers. */
+/* A quota refusal tells the leader how much is free; the judge notes it. */
 static void judge_refused(struct world *w, const struct ctl *c, const struct live_attempt *a,
                           const struct quota_learning_refusal *r)
 {
@@ -229,7 +229,7 @@ static void on_describe(struct world *w, struct ctl *c, struct live_attempt *a,
     carry_fact(w, c, a->row.id, &f);
 }
 
-/* It answers again: what has waited may be tried. */
+/* SageMaker answers again: what has waited is tried. */
 static void answers_again(struct world *w, struct ctl *c)
 {
     if (call_pace_answered(&c->pace, ctl_boot(w, c))) {
@@ -250,7 +250,7 @@ static void on_list(struct world *w, struct ctl *c, struct call *k)
         const struct job *j = &w->aws.jobs[l->job];
         struct live_attempt *a = NULL;
         const struct intent_seen *in = judge_intent(w, j->name_hash);
-        if (in != NULL) { /* by its name; the judge's index only spares a search */
+        if (in != NULL) { /* found by its name; the judge's index saves a search */
             a = leader_state_attempt(&c->state, id_of(in->id));
         }
         if (a != NULL && strcmp(a->row.name.s, j->name.s) == 0) {
@@ -271,7 +271,7 @@ static void on_list(struct world *w, struct ctl *c, struct call *k)
     }
 }
 
-/* The reading of a List of Service Quotas: each kind's limits by type. */
+/* The quotas of a listing, by type and market. */
 static void reading_of(const struct world *w, const struct call *k,
                        struct quota_value v[static 2 * KINDS_MAX], struct quota_reading *ret)
 {

@@ -1,5 +1,5 @@
-/* Does a fault happen now? Each has a stream of its own and counts its occurrences, so that one
- * taken out by the shrinker does not shift the others. */
+/* Draws whether a fault happens. Each fault has a random stream of its own and counts its
+ * occurrences, so that removing one (sim_shrink.c) does not move the others. */
 #include "sim_world.h"
 
 static const struct {
@@ -88,7 +88,7 @@ static void strike_ctl(struct world *w, enum harm f)
     }
 }
 
-/* A job that lives; best one in a state that is seldom seen. */
+/* Picks a live job, preferably in a rare state. */
 static int some_job(struct world *w, struct rng *r)
 {
     int i = 0;

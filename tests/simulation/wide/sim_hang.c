@@ -16,7 +16,7 @@ void hang_ask(struct world *w, struct ctl *c)
     }
 }
 
-/* Its row says that we stop it and why, before anything else: another leader may have to go on. */
+/* The stop and its reason are written first, so that another leader can continue. */
 static void stop_hung(struct world *w, struct ctl *c, struct live_attempt *a)
 {
     int job = aws_find(w, name_hash_of(a->row.name.s));

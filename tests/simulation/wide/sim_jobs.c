@@ -44,8 +44,8 @@ int64_t job_idle_s(const struct world *w, const struct job *j)
 
 #define PROGRESS_US MINUTE
 
-/* The object a worker writes beside its output once a minute; a hung one stops writing, or goes on
- * writing the same figures. */
+/* The progress object that a worker writes once a minute. A hung worker stops writing, or
+ * repeats the same figures. */
 bool job_progress(const struct world *w, const struct job *j, struct hang_detector_seen *ret)
 {
     *ret = j->progress;
@@ -133,8 +133,8 @@ void job_plan(struct world *w, int job)
     next(w, job, between(r, 1, 10) * SEC);
 }
 
-/* Does AWS keep the instances? Not after a failure that may come from them, nor beyond the quota.
- */
+/* True when AWS keeps the instances: not after a failure that they may have caused, nor beyond
+ * the quota. */
 static bool keeps_pool(struct world *w, const struct job *j)
 {
     return j->keep_alive_s > 0 && j->v.started != 0 && !j->deleted &&
@@ -207,7 +207,7 @@ void pool_expire(struct world *w, int job, uint32_t gen)
     }
 }
 
-/* The instances pass to another job: neither given back nor taken anew. */
+/* The instances move to another job; the use of the quota stays. */
 void pool_take(struct world *w, int from, int by)
 {
     pool_over(w, from, POOL_REUSED);
@@ -247,7 +247,8 @@ void job_stop(struct world *w, int job)
     next(w, job, between(&w->rng_aws, 1, j->v.started != 0 ? 120 : 30) * SEC);
 }
 
-/* The run goes on: till its end, its hang, its interruption or its limit, whatever is first. */
+/* Schedules the next event of a run: its end, hang, interruption or time limit, the earliest of
+ * them. */
 static void run_on(struct world *w, int job)
 {
     struct job *j = &w->aws.jobs[job];

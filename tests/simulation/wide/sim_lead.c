@@ -1,6 +1,5 @@
-/* Leadership: stand by, take over at once when the lock is free, wait out one that is silent,
- * renew.
- */
+/* Leadership: stand by, take over at once when the lock is free, wait for a silent leader's
+ * lease to end, renew. */
 #include "sim_world.h"
 
 static void lead(struct world *w, struct ctl *c, int64_t asked_us)
@@ -35,7 +34,7 @@ static void lead(struct world *w, struct ctl *c, int64_t asked_us)
 }
 
 /* A transaction of the standby: epoch + 1. The hold after a failover ends with a write of the
- * timeline (adopt_listed), so one who dies in it leaves it to the next. */
+ * timeline (adopt_listed); when its leader dies, the next one continues it. */
 void lead_take(struct world *w, struct ctl *c)
 {
     int64_t asked_us = ctl_boot(w, c);

@@ -1,5 +1,5 @@
-/* The store's views (sql/queries/view.sql, scheduler.sql) played from rows, and the leader's state
- * loaded from them: whole at takeover, then what people changed, as controller/load.c does. */
+/* Plays the store's views (sql/queries/view.sql, scheduler.sql) and loads the leader's state
+ * from them: everything at takeover, then what people changed, as controller/load.c does. */
 #include "core/leader/attempt.h"
 #include "core/leader/pool_life.h"
 #include "core/leader/rows_read.h"
@@ -198,8 +198,8 @@ static void load_tasks(struct world *w, struct live_stage *ls)
     }
 }
 
-/* During the hold after a failover nothing reaches its end, since a job without a row may still
- * turn up: what is being cancelled is only paused so long. */
+/* During the hold after a failover nothing ends, since a job without a row may still appear: a
+ * cancel acts as a pause until then. */
 static enum wanted wanted_now(const struct ctl *c, enum wanted wanted)
 {
     return c->hold && wanted == WANTED_CANCEL ? WANTED_PAUSE : wanted;
@@ -284,7 +284,7 @@ static void load_projects(struct world *w, struct ctl *c)
     rows_refresh_projects(&c->state, rows, (size_t)w->cfg.projects + 1);
 }
 
-/* Limits of the operator, and prices: their file may have changed. */
+/* Limits of the operator, and prices, whose file may have changed. */
 static void load_limits(struct world *w, struct ctl *c)
 {
     for (int i = 0; i < w->kinds; i++) {
@@ -380,7 +380,7 @@ bool load_all(struct world *w, struct ctl *c)
     return c->leading && carry_records(w, c);
 }
 
-/* New campaigns, and what people want of old ones. */
+/* New campaigns, and changed wishes for known ones. */
 bool load_changes(struct world *w, struct ctl *c)
 {
     if (!db_begin(w, c)) {

@@ -1,5 +1,5 @@
-/* Calls between a controller and SageMaker: what is sent, what gets lost on the way there or back,
- * what takes effect long after its sender gave up. */
+/* Calls between a controller and SageMaker: requests are sent or lost, answers are lost, and a
+ * request may take effect long after its sender gave up. */
 #include "sim_world.h"
 
 #define TIME_OUT_US (30 * SEC)
@@ -47,7 +47,7 @@ static int64_t one_way(struct world *w)
     return between(&w->rng_net, 5000, 150000);
 }
 
-/* Nothing more comes back than a time-out or a reset. */
+/* Only a time-out or a reset comes back. */
 static void lose(struct world *w, int call, int64_t at_us)
 {
     struct call *k = &w->calls[call];

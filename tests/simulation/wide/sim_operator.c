@@ -1,5 +1,5 @@
-/* People: they submit campaigns, change their minds, edit caps, and send requests twice. What they
- * were told is done is durable (an acknowledged wish is never lost). */
+/* People: they submit campaigns, change their minds, edit caps, and send requests twice. An
+ * acknowledged request is never lost. */
 #include "core/leader/operations.h"
 #include "sim_world.h"
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum op_kind {
     OP_SKIP,
     OP_BUDGET,
     OP_LIMIT,
-    OP_TEND /* in the calm: what is held is resumed a few times, then given up */
+    OP_TEND /* in the calm, what is held is resumed this often, then cancelled */
 };
 #define TEND_EVERY_US (30 * MINUTE)
 #define TEND_MOST     4
@@ -117,7 +117,7 @@ static musd_t some_cap(struct rng *r, double p, int64_t least_usd, int64_t most_
     return rng_chance(r, p) ? between(r, least_usd, most_usd) * MUSD_PER_USD : -1;
 }
 
-/* Limits and caps above campaigns, by a stream of their own. */
+/* Limits and caps above campaigns, from a random stream of their own. */
 static void draw_limits(struct world *w)
 {
     struct rng root, r;
@@ -201,7 +201,7 @@ static void add_stage(struct world *w, int campaign, int stage, int k, int parts
     }
 }
 
-/* Stages get their ids in the order campaigns are submitted, so the drawn ones are put in place. */
+/* Stages get their ids in the order of submission, so the drawn values are copied there. */
 void op_submit(struct world *w, int campaign, int parts)
 {
     struct rng *r = &w->rng_op;
@@ -285,7 +285,7 @@ static void wish(struct world *w, struct db_campaign *dc, int campaign, enum ver
     tell(w, -1, "campaign %d: %s is wanted", campaign, wanted_name(dc->wanted));
 }
 
-/* A person looked at a held stage and lets it go on. */
+/* A person resumes a held stage. */
 static void resume_stages(struct world *w, const struct db_campaign *dc)
 {
     for (int s = dc->stage0; s < dc->stage0 + dc->stages_n; s++) {
@@ -325,7 +325,7 @@ void op_do(struct world *w, int kind, int campaign)
         return;
     }
     if (w->calm && (kind == OP_BUDGET || kind == OP_LIMIT)) {
-        return; /* sent before, while the store was down: nobody wants it any more */
+        return; /* it was sent while the store was down and is obsolete */
     }
     db_begin_api(w);
     struct db_campaign *dc = db_touch(w, T_CAMPAIGN, (size_t)campaign);
@@ -389,7 +389,7 @@ void op_strike(struct world *w, enum harm f)
     }
 }
 
-/* The world becomes calm: people resume what they held and no cap or quota stands in the way. */
+/* The world becomes calm: people resume what they held, and caps and quotas are lifted. */
 void op_calm(struct world *w)
 {
     for (int i = 0; i < w->kinds; i++) {

@@ -1,5 +1,5 @@
-/* The judge's accounts: now and then, and at the end, everything that is kept as a sum is counted
- * anew from rows and from SageMaker's log. */
+/* The judge's accounts: at intervals and at the end, every stored sum is recomputed from rows
+ * and from SageMaker's log. */
 #include "sim_world.h"
 #include "tests/kit/ledger_model.h"
 
@@ -118,8 +118,8 @@ static void balance(struct world *w, const struct count *n)
     }
 }
 
-/* Standstill is told from the objects' times and our own clock at a takeover: one that has jumped
- * ahead hides it. */
+/* After a takeover, standstill is measured from the objects' times by our clock; a clock that
+ * jumped ahead hides it. */
 static bool leader_clock_is_right(const struct world *w)
 {
     for (int i = 0; i < w->cfg.ctls; i++) {
@@ -130,7 +130,7 @@ static bool leader_clock_is_right(const struct world *w)
     return true;
 }
 
-/* With everything in order a job of our worker that hangs is found within its time. */
+/* Without faults, a hung job of our worker is found in time. */
 static void check_hung(struct world *w)
 {
     if (!leader_clock_is_right(w)) {
@@ -143,7 +143,7 @@ static void check_hung(struct world *w)
         if (j->intent >= 0 && j->hung && j->v.phase == PHASE_RUNNING &&
             w->stage[TASK_STAGE(w, w->judge.intents[j->intent].task)].worker == WORKER_DOWNLOAD &&
             ran_us > j->hangs_at_us + 2 * HOUR) {
-            wrong(w, "I18", "the job %s hangs for two hours and nobody stops it", j->name.s);
+            wrong(w, "I18", "the job %s hangs for two hours and is not stopped", j->name.s);
         }
     }
 }
@@ -164,7 +164,7 @@ void judge_recount(struct world *w)
     }
 }
 
-/* At SageMaker there is never more of ours than our rows hold. */
+/* SageMaker never has more of our instances than our rows hold. */
 static void check_covered(struct world *w)
 {
     const struct db_slots *s = SLOTS(w, 0);
@@ -178,7 +178,7 @@ static void check_covered(struct world *w)
     }
 }
 
-/* When did a part wait last, in the calm? */
+/* When a part last waited, in the calm. */
 static void note_waiting(struct world *w)
 {
     for (size_t s = 0; s < w->db.t[T_STAGE].n; s++) {
@@ -197,7 +197,7 @@ void judge_event(struct world *w)
     }
 }
 
-/* Money of the invoice's line, rounded half up once. */
+/* The amount of an invoice line, rounded half up once. */
 static musd_t line_musd(const struct job *j, int64_t seconds)
 {
     int64_t twice = j->price_musd * seconds * 2 + 3600;

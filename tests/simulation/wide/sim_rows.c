@@ -1,6 +1,5 @@
-/* The store's statements (sql/queries): each checks what the real one checks in its WHERE, then
- * writes what it is given; nothing is decided here. All happen inside a transaction; a false answer
- * means the transaction is to be taken back. */
+/* The store's statements (sql/queries): each checks what the WHERE of the real one checks, then
+ * writes its parameters. Nothing is decided here. All run in a transaction; false: roll it back. */
 #include "sim_world.h"
 #include "tests/kit/ledger_model.h"
 #include <stdlib.h>
@@ -75,7 +74,7 @@ bool rows_campaign_state(struct world *w, int campaign, enum campaign_state to)
     return true;
 }
 
-/* Texts that rows point to: a row taken back by a failover may come again. */
+/* Texts that rows point to. They are never freed, since a failover may restore an old row. */
 const char *rows_text(struct world *w, const char *text)
 {
     for (size_t i = 0; text != NULL && i < w->texts_n; i++) {
@@ -91,7 +90,7 @@ const char *rows_text(struct world *w, const char *text)
     return w->texts[w->texts_n++];
 }
 
-/* What the request would be, as one number: all that shapes its bytes. */
+/* The request as one number: a hash of everything that its bytes depend on. */
 uint64_t rows_request(const struct intent *in)
 {
     uint64_t h = mix(name_hash_of(in->name.s), (uint64_t)in->attempt_id);
@@ -100,7 +99,7 @@ uint64_t rows_request(const struct intent *in)
     return mix(h, (uint64_t)in->max_runtime_s << 16 ^ (uint64_t)in->keep_alive_s);
 }
 
-/* Such a number as the hash that rows and memory keep, and back. */
+/* Converts such a number to the hash text of rows and memory, and back. */
 void rows_hash_text(uint64_t request, char ret[static HASH_HEX_N])
 {
     for (int i = 0; i < 16; i++) {
@@ -244,7 +243,7 @@ bool rows_intend(struct world *w, int64_t epoch, struct intent *in)
     return count_attempt(w, in);
 }
 
-/* Entries go to the ledger, and their sums into the money of every level. */
+/* Writes entries to the ledger and adds their sums to the money of every level. */
 static bool book(struct world *w, struct db_attempt *a, const struct ledger_entry *e, int n,
                  musd_t open_musd)
 {
@@ -305,7 +304,7 @@ static void not_taken(struct world *w, int pool, int64_t by)
     }
 }
 
-/* Slots of an attempt that lets go of them; its pool, and the one it was intended on. */
+/* Releases the slots of an attempt; updates its pool and the one it was intended on. */
 static void release(struct world *w, struct db_attempt *a, const struct attempt_record *r)
 {
     struct db_slots *sl = db_touch(w, T_SLOTS, (size_t)a->type);
@@ -444,7 +443,7 @@ bool rows_pool_swap(struct world *w, int64_t pool_id, int64_t other_id)
     return true;
 }
 
-/* A job of ours without a row (the store lost it): the row is written as it must have been. */
+/* Writes the row that the store lost for a job of ours. */
 bool rows_adopt(struct world *w, int64_t epoch, const struct adoption *ad)
 {
     const struct intent *in = &ad->intent;

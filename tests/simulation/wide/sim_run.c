@@ -1,4 +1,5 @@
-/* One seed: its world is made, lives through its faults, becomes calm, and must come to an end. */
+/* Runs one seed: a world is made, runs with its faults, becomes calm, and all its campaigns must
+ * end. */
 #include "sim_world.h"
 #include <setjmp.h>
 #include <signal.h>

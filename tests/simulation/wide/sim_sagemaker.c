@@ -1,5 +1,5 @@
-/* SageMaker at its door: CreateTrainingJob in the order AWS checks, reads that may be stale or
- * incomplete, strangers' jobs. Names are unique for ever. */
+/* The API of SageMaker: CreateTrainingJob with its checks in AWS' order, reads that may be stale
+ * or incomplete, others' jobs. Names are never reused. */
 #include "sim_world.h"
 #include <stdio.h>
 
@@ -75,9 +75,7 @@ static int job_add(struct world *w)
     return (int)s->jobs_n++;
 }
 
-/* Somebody else's job: it runs for ever and holds no quota of this model (others' use is
- * `foreign`).
- */
+/* Somebody else's job: it never ends and uses no quota here (others' use is `foreign`). */
 int aws_ghost(struct world *w, const char *name, int type)
 {
     int i = job_add(w);
@@ -115,7 +113,7 @@ static void refuse_quota(struct call *k, const char *what, int64_t limit, int64_
         what, (long long)limit, (long long)used, (long long)wanted);
 }
 
-/* Everything SageMaker compares before it hands a pool on, by our own arithmetic. */
+/* What SageMaker compares before it reuses a pool, as a hash computed independently. */
 static uint64_t match_of(const struct world *w, const struct db_attempt *a)
 {
     const struct spec_stage *s = &w->stage[TASK_STAGE(w, a->task)];
@@ -130,7 +128,7 @@ static uint64_t match_of(const struct world *w, const struct db_attempt *a)
     return mix(h, s->network_isolation);
 }
 
-/* A pool that is kept and matches goes to the next job that fits it. */
+/* A matching pool is used by the next job that fits it. */
 static int find_pool(const struct world *w, const struct db_attempt *a)
 {
     if (w->aws.pools[a->type] == 0) {
@@ -146,7 +144,7 @@ static int find_pool(const struct world *w, const struct db_attempt *a)
     return -1;
 }
 
-/* What one job may never be, however little runs. */
+/* The limits of a single job. */
 static bool too_large(struct world *w, struct call *k, const struct db_attempt *a)
 {
     const struct aws *s = &w->aws;
@@ -236,7 +234,7 @@ void aws_create(struct world *w, struct call *k)
         refuse(k, "ValidationException", "no such intent");
         return;
     }
-    /* The bytes on the wire are those of the intent, whatever became of its row since. */
+    /* The bytes sent are those of the intent, even if its row has changed since. */
     const struct db_attempt *a = &in->row;
     if (fault(w, FAULT_NAME_TAKEN) && aws_find(w, k->name_hash) < 0) {
         SOMETIMES(w, NAME_TAKEN);

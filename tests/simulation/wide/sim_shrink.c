@@ -1,6 +1,6 @@
-/* A broken promise made small: which faults does it need, which of their occurrences, how many
- * parts, campaigns and controllers; then its story and the command that replays it. Every step runs
- * the seed again with something taken away and keeps what still breaks the same promise. */
+/* Shrinks a seed that breaks a promise: removes faults, single occurrences of them, parts,
+ * campaigns and controllers. Each step runs the seed again and keeps what still breaks the same
+ * promise. Prints the story and the command that replays it. */
 #include "sim_world.h"
 #include <stdio.h>
 #include <time.h>
@@ -80,7 +80,7 @@ struct hunt {
     int runs;
 };
 
-/* Does it still break the same promise? Then that is the best from here on. */
+/* Keeps the attempt as the best when it still breaks the same promise. */
 static bool holds(struct hunt *h, const struct sim_config *cfg)
 {
     struct outcome o;
@@ -152,7 +152,7 @@ static void smaller(struct hunt *h)
     }
 }
 
-/* Occurrences of one fault, in ever smaller runs of them. */
+/* Removes occurrences of one fault, in ever smaller ranges. */
 static void fewer_fires(struct hunt *h, enum harm f)
 {
     uint32_t n = MIN(h->seen.fires[f], (uint32_t)FIRES_KEPT);

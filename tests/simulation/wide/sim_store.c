@@ -1,7 +1,6 @@
-/* The simulated store: tables of rows, transactions that apply whole or not at all, a lease checked
- * inside each, commits whose outcome stays unknown, and failovers that lose the last of them. Old
- * bytes of every row a transaction writes are kept, so that it (or a suffix of commits) can be
- * taken back. */
+/* The simulated store: tables of rows, atomic transactions that check the lease, commits whose
+ * outcome stays unknown, and failovers that lose the last commits. The old bytes of each written
+ * row are kept, so that a transaction or the last commits can be undone. */
 #include "sim_world.h"
 
 #define COMMITS_KEPT 64
@@ -81,7 +80,7 @@ size_t db_add(struct world *w, enum table t)
     return tab->n++;
 }
 
-/* Take back everything written since undo entry `to`. */
+/* Undoes everything written since undo entry `to`. */
 static void take_back(struct world *w, size_t to, bool committed)
 {
     struct db *d = &w->db;
@@ -115,7 +114,7 @@ void db_abort(struct world *w)
     w->db.in_tx = false;
 }
 
-/* Older commits than are kept have reached every replica. */
+/* Commits that are no longer kept have reached every replica. */
 static void forget(struct db *d, size_t n)
 {
     if (n == 0) {
@@ -168,7 +167,7 @@ bool db_reachable(const struct world *w, const struct ctl *c)
     return !fault_open(w, FAULT_STORE_DOWN) && !c->cut_store;
 }
 
-/* The leader is frozen between its look at the lease and this transaction, longer than the lease
+/* The leader freezes between checking the lease and this transaction, for longer than the lease
  * lasts: when it goes on, another leads. */
 static void overtake(struct world *w, const struct ctl *c)
 {
@@ -231,7 +230,7 @@ void db_begin_api(struct world *w)
     begin(w);
 }
 
-/* What a person was told is on every replica before: an acknowledged wish is never lost. */
+/* What a person was told has reached every replica: an acknowledged request is never lost. */
 void db_commit_api(struct world *w, bool acked)
 {
     apply(w, !acked);

@@ -1,5 +1,5 @@
-/* What happened, in words, kept only when asked for: names instead of numbers, and at the end the
- * few lines that concern what went wrong. */
+/* The story of a seed in words, recorded only when asked for. At the end it prints the lines
+ * about the broken promise. */
 #include "sim_world.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ void tell(struct world *w, int task, const char *fmt, ...)
     va_end(args);
 }
 
-/* The last lines that concern the part the promise was broken for, and the world at large. */
+/* Prints the last lines about the part of the broken promise, and about no part. */
 void story_print(const struct world *w, int max)
 {
     size_t kept = MIN(w->story_n, (size_t)STORY_LINES);

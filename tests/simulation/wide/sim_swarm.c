@@ -1,5 +1,5 @@
-/* What a seed draws before its world begins: which faults exist and how strong, and the sizes of
- * everything. Most faults are absent from most worlds; some are overwhelming. */
+/* What a seed draws first: which faults exist and how strong they are, and all sizes. Most
+ * faults are absent from most worlds; a few are overwhelming. */
 #include "sim_world.h"
 
 static double strength(struct rng *r)

@@ -1,10 +1,10 @@
-/* A whole world around the production objects of orchestrator/core: virtual time, controllers that
- * carry what core decides, a store, a SageMaker with its own invoice and wire log, operators, and
- * faults drawn from the seed. One world is one seed; nothing here knows the real time.
+/* A world around the production objects of orchestrator/core: virtual time, controllers that
+ * carry out what core decides, a store, a SageMaker with its own invoice and wire log,
+ * operators, and faults drawn from the seed. One world is one seed; nothing here uses the real
+ * time.
  *
- * Who may know what: a controller sees its own memory, the rows of the store (through db_) and
- * answers of calls (through call_). The judge (sim_check.c) sees everything, and judges by what
- * SageMaker's log shows wherever it can. */
+ * A controller sees its own memory, the rows of the store (through db_) and answers to its calls
+ * (through call_). The judge (sim_check.c) sees everything, and prefers SageMaker's log. */
 #pragma once
 #include "core/failure/retry_policy.h"
 #include "core/leader/call_pace.h"
@@ -28,7 +28,7 @@ enum {
     KINDS_MAX = 2 * TYPES_MAX, /* a type on demand, then the same types as spot */
     STAGES_PER_CAMPAIGN = 3,
     OPS_MAX = 512,
-    FIRES_KEPT = 4096, /* of one fault: those that can be taken out one by one */
+    FIRES_KEPT = 4096, /* of one fault: as many can be removed one by one */
     STORY_LINES = 4096,
     HIST = 4,
     TASKS_MAX = 4096,
@@ -347,7 +347,7 @@ void trace(struct world *w, uint64_t a, uint64_t b);
 uint64_t mix(uint64_t a, uint64_t b);
 int64_t between(struct rng *r, int64_t from, int64_t to);
 
-/* sim_fault.c: does it happen now? */
+/* sim_fault.c: draws whether the fault happens now */
 bool fault(struct world *w, enum harm f);
 bool fault_open(const struct world *w, enum harm f);
 void fault_start(struct world *w);
@@ -449,7 +449,7 @@ void ctl_protocol(const struct world *w, struct protocol_config *ret);
 void lead_take(struct world *w, struct ctl *c);
 void lead_standby(struct world *w, struct ctl *c);
 void lead_renew(struct world *w, struct ctl *c);
-/* sim_load.c: the store's views into the leader's state */
+/* sim_load.c: loads the leader's state from the store's views */
 bool load_all(struct world *w, struct ctl *c);
 bool load_changes(struct world *w, struct ctl *c);
 struct live_campaign *load_campaign(struct world *w, struct ctl *c, int campaign);
@@ -534,7 +534,7 @@ void judge_back_off(struct world *w, int attempt);
 void judge_unsent(struct world *w, const struct ctl *c, int launches);
 void judge_memory(struct world *w, const struct ctl *c);
 
-/* sim_run.c: one seed from its beginning to its end */
+/* sim_run.c: runs one seed */
 struct outcome {
     bool broken;
     char invariant[24], what[400];
@@ -547,5 +547,5 @@ void sim_run(const struct sim_config *cfg, struct coverage *cover, struct outcom
 void shrink(const struct sim_config *cfg, const struct outcome *first, int seconds);
 void config_cut(struct sim_config *cfg, const char *off, const char *denied);
 void config_free(struct sim_config *cfg);
-/* sim_cover.c: did everything happen that must? Prints TAP. */
+/* sim_cover.c: checks that everything on its list has happened; prints TAP */
 bool cover_check(const struct coverage *c);
