@@ -50,7 +50,8 @@ bool copy_options_load(const json_t *hyperparameters, int argc, char *const *arg
 {
     struct copy_options o = {0};
     struct err err = ERR_INIT;
-    bool loaded = settings_load(rows, ARRAY_LEN(rows), &o, hyperparameters, argc, argv, faults);
+    bool loaded =
+        settings_load(rows, ARRAY_LEN(rows), &o, hyperparameters, argc, argv, NULL, faults);
     if (loaded && !file_list_check_target(o.to, &err)) {
         buf_addf(faults, "to '%.200s': %s\n", o.to, err.message);
     }

@@ -85,7 +85,8 @@ bool index_options_load(const json_t *hyperparameters, int argc, char *const *ar
 {
     static const char *const modes[] = {"auto", "walk", "stream"};
     struct index_options o = {0};
-    bool loaded = settings_load(rows, ARRAY_LEN(rows), &o, hyperparameters, argc, argv, faults);
+    bool loaded =
+        settings_load(rows, ARRAY_LEN(rows), &o, hyperparameters, argc, argv, NULL, faults);
     int64_t billionth = 0;
     work_out_words(&o, faults);
     if (!parse_decimal(str_of(o.sample), 9, 0, INT64_C(1000000000), &billionth, NULL)) {

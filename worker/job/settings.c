@@ -1,6 +1,7 @@
 /* The reader of settings tables. */
 #include "settings.h"
 #include "common/cleanup.h"
+#include "setting_value.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,10 +20,14 @@ static const struct setting *row_find(const struct setting *rows, size_t rows_n,
     return NULL;
 }
 
-static void unknown(const struct setting *rows, size_t rows_n, const char *name, struct buf *faults)
+static void unknown(const struct setting *rows, size_t rows_n, setting_other_fn *other,
+                    const char *name, const char *v, struct buf *faults)
 {
     const char *best = NULL;
     size_t best_n = 4;
+    if (other != NULL && other(name, v, faults)) {
+        return;
+    }
     for (size_t i = 0; i < rows_n; i++) {
         size_t n = str_distance(str_of(name), str_of(rows[i].name));
         if (n < best_n) {
@@ -40,56 +45,98 @@ static char **text_at(void *base, const struct setting *r)
     return (char **)(void *)((char *)base + r->offset);
 }
 
+static bool is_text(const struct setting *r)
+{
+    return r->kind == SETTING_TEXT || r->kind == SETTING_OPTIONAL || r->kind == SETTING_LIST;
+}
+
+static void set_text(char **at, const struct setting *r, const char *v)
+{
+    char *now = *at;
+    if (r->kind == SETTING_LIST && now != NULL && now[0] != '\0') {
+        *at = xasprintf("%s,%s", now, v);
+    } else {
+        *at = xstrdup(r->kind != SETTING_TEXT && value_is_none(v) ? "" : v);
+    }
+    free(now);
+    value_unquote(*at);
+}
+
 static void set(void *base, const struct setting *r, const char *v, struct buf *faults)
 {
     void *p = (char *)base + r->offset;
-    bool on = strcasecmp(v, "true") == 0 || strcmp(v, "1") == 0;
     switch (r->kind) {
     case SETTING_TEXT:
-        free(*text_at(base, r));
-        *text_at(base, r) = xstrdup(v);
+    case SETTING_OPTIONAL:
+    case SETTING_LIST:
+        set_text(text_at(base, r), r, v);
         break;
     case SETTING_INT:
-        if (!parse_i64(str_of(v), r->min, r->max, p, NULL)) {
+        if (!value_int(v, r->min, r->max, p)) {
             buf_addf(faults, "%s '%.60s': expected a whole number from %lld to %lld\n", r->name, v,
                      (long long)r->min, (long long)r->max);
         }
         break;
+    case SETTING_REAL:
+        if (!value_real(v, p)) {
+            buf_addf(faults, "%s '%.60s': expected a number above 0, or inf\n", r->name, v);
+        }
+        break;
     case SETTING_FLAG:
-        if (on || strcasecmp(v, "false") == 0 || strcmp(v, "0") == 0) {
-            memcpy(p, &on, sizeof on);
-        } else {
+        if (!value_flag(v, p)) {
             buf_addf(faults, "%s '%.60s': expected true or false\n", r->name, v);
         }
         break;
     }
 }
 
+/* The row of --noNAME or --no-NAME; NULL: it is no negated flag. */
+static const struct setting *negated(const struct setting *rows, size_t rows_n, const char *name)
+{
+    if (strncmp(name, "no", 2) != 0) {
+        return NULL;
+    }
+    const struct setting *r = row_find(rows, rows_n, name + (name[2] == '_' ? 3 : 2));
+    return r != NULL && r->kind == SETTING_FLAG ? r : NULL;
+}
+
+/* "--some-name=value": the name with underscores, malloc'd; *ret_value is NULL without "=". */
+static char *flag_name(const char *arg, const char **ret_value)
+{
+    char *name = xstrdup(arg + 2);
+    char *eq = strchr(name, '=');
+    *ret_value = NULL;
+    if (eq != NULL) {
+        *eq = '\0';
+        *ret_value = arg + 2 + (eq - name) + 1;
+    }
+    for (char *c = name; *c != '\0'; c++) {
+        *c = *c == '-' ? '_' : *c;
+    }
+    return name;
+}
+
 static void load_flags(const struct setting *rows, size_t rows_n, void *base, int argc,
-                       char *const *argv, struct buf *faults)
+                       char *const *argv, setting_other_fn *other, struct buf *faults)
 {
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) != 0) {
             buf_addf(faults, "unexpected argument '%.60s'\n", argv[i]);
             continue;
         }
-        AUTO_FREE char *name = xstrdup(argv[i] + 2);
-        char *eq = strchr(name, '=');
-        const char *v = NULL;
-        if (eq != NULL) {
-            *eq = '\0';
-            v = argv[i] + 2 + (eq - name) + 1;
-        }
-        for (char *c = name; *c != '\0'; c++) {
-            *c = *c == '-' ? '_' : *c;
-        }
+        const char *v;
+        AUTO_FREE char *name = flag_name(argv[i], &v);
         const struct setting *r = row_find(rows, rows_n, name);
-        bool more = i + 1 < argc && (strncmp(argv[i + 1], "--", 2) != 0);
-        if (v == NULL && more) {
+        const struct setting *off = r == NULL && v == NULL ? negated(rows, rows_n, name) : NULL;
+        if (off != NULL) {
+            set(base, off, "false", faults);
+            continue;
+        }
+        if (v == NULL && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0) {
             v = argv[++i];
         }
         if (r == NULL) {
-            unknown(rows, rows_n, name, faults);
+            unknown(rows, rows_n, other, name, v, faults);
         } else if (v == NULL && r->kind != SETTING_FLAG) {
             buf_addf(faults, "--%s needs a value\n", name);
         } else {
@@ -99,7 +146,8 @@ static void load_flags(const struct setting *rows, size_t rows_n, void *base, in
 }
 
 bool settings_load(const struct setting *rows, size_t rows_n, void *base,
-                   const json_t *hyperparameters, int argc, char *const *argv, struct buf *faults)
+                   const json_t *hyperparameters, int argc, char *const *argv,
+                   setting_other_fn *other, struct buf *faults)
 {
     for (size_t i = 0; i < rows_n; i++) {
         set(base, &rows[i], rows[i].dflt == NULL ? "" : rows[i].dflt, faults);
@@ -115,10 +163,10 @@ bool settings_load(const struct setting *rows, size_t rows_n, void *base,
         if (r != NULL) {
             set(base, r, json_string_value(v), faults);
         } else if (strncmp(key, "sagemaker_", 10) != 0) {
-            unknown(rows, rows_n, key, faults);
+            unknown(rows, rows_n, other, key, json_string_value(v), faults);
         }
     }
-    load_flags(rows, rows_n, base, argc, argv, faults);
+    load_flags(rows, rows_n, base, argc, argv, other, faults);
     for (size_t i = 0; i < rows_n; i++) {
         if (rows[i].dflt == NULL && (*text_at(base, &rows[i]))[0] == '\0') {
             buf_addf(faults, "%s is missing: %s\n", rows[i].name, rows[i].help);
@@ -130,7 +178,7 @@ bool settings_load(const struct setting *rows, size_t rows_n, void *base,
 void settings_done(const struct setting *rows, size_t rows_n, void *base)
 {
     for (size_t i = 0; i < rows_n; i++) {
-        if (rows[i].kind == SETTING_TEXT) {
+        if (is_text(&rows[i])) {
             free(TAKE(*text_at(base, &rows[i])));
         }
     }
@@ -162,12 +210,14 @@ void settings_help(const struct setting *rows, size_t rows_n, struct buf *out)
 {
     for (size_t i = 0; i < rows_n; i++) {
         const struct setting *r = &rows[i];
-        bool dflt = r->dflt != NULL && r->dflt[0] != '\0';
+        bool none = r->kind == SETTING_OPTIONAL || r->kind == SETTING_LIST;
+        const char *dflt = r->dflt == NULL || r->dflt[0] != '\0' ? r->dflt : none ? "None" : "";
+        bool shown = dflt != NULL && dflt[0] != '\0';
         settings_help_line(out, r->name, "%s%s%s%s", r->help,
-                           r->dflt == NULL ? " (required)"
-                           : dflt          ? " ["
-                                           : "",
-                           dflt ? r->dflt : "", dflt ? "]" : "");
+                           dflt == NULL ? " (required)"
+                           : shown      ? " ["
+                                        : "",
+                           shown ? dflt : "", shown ? "]" : "");
         if (r->flag != NULL) {
             settings_help_line(out, r->flag, "the same as --%s", r->name);
         }

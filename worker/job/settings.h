@@ -4,23 +4,34 @@
 #include "common/buf.h"
 #include <jansson.h>
 
-enum setting_kind { SETTING_TEXT, SETTING_INT, SETTING_FLAG };
+enum setting_kind {
+    SETTING_TEXT,
+    SETTING_OPTIONAL, /* a text; None or nothing: "" */
+    SETTING_LIST,     /* the same; a further value is appended with a comma */
+    SETTING_INT,      /* also 1e6 or 1_000 */
+    SETTING_REAL,     /* above 0, or inf */
+    SETTING_FLAG,     /* --NAME alone is true, --noNAME false */
+};
 struct setting {
     const char *name;
     const char *flag; /* a second name of the flag; NULL: no second name */
     enum setting_kind kind;
     const char *dflt; /* NULL: required, not empty */
     int64_t min, max; /* of INT */
-    size_t offset;    /* in the command's struct: char *, int64_t or bool */
+    size_t offset;    /* in the command's struct: char *, int64_t, double or bool */
     const char *help;
 };
 
+/* Takes a name that no row has, and its value (NULL: none). True: it is known; a fault of it is
+ * appended. */
+typedef bool setting_other_fn(const char *name, const char *value, struct buf *faults);
 /* Load defaults, then hyperparameters (NULL: none; SageMaker's own are ignored), then flags
- * argv[argc], into *base; a FLAG may omit its value. False with the faults, one per line. The
- * caller releases the texts with settings_done, also after faults. */
+ * argv[argc], into *base. Texts may stand in quotes. other: for names without a row; NULL: each of
+ * them is a fault with a suggestion. False with the faults, one per line. The caller releases the
+ * texts with settings_done, also after faults. */
 bool settings_load(const struct setting *rows, size_t rows_n, void *base,
                    const json_t *hyperparameters, int argc, char *const *argv,
-                   struct buf *faults) MUST_CHECK;
+                   setting_other_fn *other, struct buf *faults) MUST_CHECK;
 void settings_done(const struct setting *rows, size_t rows_n, void *base);
 void settings_help(const struct setting *rows, size_t rows_n, struct buf *out);
 /* Append "--NAME" and its text, wrapped at 80 columns where words allow. */

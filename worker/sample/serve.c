@@ -286,7 +286,7 @@ static bool load_options(const json_t *hyperparameters UNUSED, int argc, char *c
                          void *options, struct buf *faults)
 {
     struct serve_options o = {0};
-    if (!settings_load(settings, ARRAY_LEN(settings), &o, NULL, argc, argv, faults)) {
+    if (!settings_load(settings, ARRAY_LEN(settings), &o, NULL, argc, argv, NULL, faults)) {
         settings_done(settings, ARRAY_LEN(settings), &o);
         return false;
     }

@@ -274,7 +274,8 @@ static bool load_options(const json_t *hyperparameters, int argc, char *const *a
 {
     struct train_options o = {0};
     int64_t millionth = 0;
-    bool ok = settings_load(settings, ARRAY_LEN(settings), &o, hyperparameters, argc, argv, faults);
+    bool ok =
+        settings_load(settings, ARRAY_LEN(settings), &o, hyperparameters, argc, argv, NULL, faults);
     if (ok && !parse_decimal(str_of(o.learning_rate), 6, 1, INT64_C(100000000), &millionth, NULL)) {
         buf_addf(faults, "learning_rate '%.60s': expected a number above 0\n", o.learning_rate);
     }

@@ -4,7 +4,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "download/part/options.h"
-#include "download/part/options_value.h"
+#include "job/setting_value.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,109 +1,102 @@
-/* The table of settings and its reader. SageMaker's own hyperparameters (sagemaker_*) are ignored;
- * any other unknown name is a fault with a suggestion. */
+/* The table of settings, what follows from them, and what of img2dataset's is refused. */
 #include "options.h"
 #include "common/cleanup.h"
+#include "job/setting_value.h"
 #include "job/settings.h"
-#include "options_value.h"
 
-/* An OPTIONAL text may be None: not given, "". */
-enum value_kind { TEXT, OPTIONAL, INT, REAL, FLAG };
-struct option_row {
-    const char *name;
-    const char *flag; /* a second, shorter name; NULL: none */
-    enum value_kind kind;
-    const char *dflt;
-    int64_t min, max;
-    size_t offset;
-    const char *help;
-};
 #define AT(field)  offsetof(struct download_options, field)
 #define DIRECTIVES "noai,noimageai,noindex,noimageindex"
-static const struct option_row rows[] = {
-    {"url_list", "parquet", OPTIONAL, "", 0, 0, AT(url_list),
+static const struct setting rows[] = {
+    {"url_list", "parquet", SETTING_OPTIONAL, "", 0, 0, AT(url_list),
      "parquet part: file, folder, s3://..., channel:NAME; None: the only channel"},
-    {"output_folder", "output", TEXT, NULL, 0, 0, AT(output_folder),
+    {"output_folder", "output", SETTING_TEXT, NULL, 0, 0, AT(output_folder),
      "folder or s3://bucket/prefix"},
-    {"url_col", NULL, TEXT, "url", 0, 0, AT(url_col),
+    {"url_col", NULL, SETTING_TEXT, "url", 0, 0, AT(url_col),
      "column of the URLs; the default also finds URL"},
-    {"caption_col", NULL, OPTIONAL, "auto", 0, 0, AT(caption_col),
-     "column of the captions; auto: TEXT, text or caption if there; None: no captions, no .txt"},
-    {"save_additional_columns", NULL, OPTIONAL, "", 0, 0, AT(save_additional_columns),
+    {"caption_col", NULL, SETTING_OPTIONAL, "auto", 0, 0, AT(caption_col),
+     "column of the captions; auto: TEXT, text or caption if there; None: no captions, no "
+     ".txt"},
+    {"save_additional_columns", NULL, SETTING_OPTIONAL, "", 0, 0, AT(save_additional_columns),
      "columns copied to json and parquet, [\"a\",\"b\"] or a,b"},
-    {"bbox_col", NULL, OPTIONAL, "", 0, 0, AT(bbox_col),
+    {"bbox_col", NULL, SETTING_OPTIONAL, "", 0, 0, AT(bbox_col),
      "column of boxes to blur (faces), copied too: lists of [x0,y0,x1,y1], or such JSON, in "
      "fractions of the picture's sides (upright with exif_orientation)"},
-    {"number_sample_per_shard", NULL, INT, "10000", 1, 100000, AT(number_sample_per_shard),
+    {"number_sample_per_shard", NULL, SETTING_INT, "10000", 1, 100000, AT(number_sample_per_shard),
      "rows per shard"},
-    {"oom_shard_count", NULL, INT, "5", 1, 10, AT(oom_shard_count), "digits in a shard's name"},
-    {"image_size", NULL, INT, "256", 1, 8192, AT(image_size), "target side in pixels"},
-    {"resize_mode", NULL, TEXT, "border", 0, 0, AT(resize_mode),
+    {"oom_shard_count", NULL, SETTING_INT, "5", 1, 10, AT(oom_shard_count),
+     "digits in a shard's name"},
+    {"image_size", NULL, SETTING_INT, "256", 1, 8192, AT(image_size), "target side in pixels"},
+    {"resize_mode", NULL, SETTING_TEXT, "border", 0, 0, AT(resize_mode),
      "no, border, keep_ratio, keep_ratio_largest, center_crop"},
-    {"resize_only_if_bigger", NULL, FLAG, "False", 0, 0, AT(resize_only_if_bigger),
+    {"resize_only_if_bigger", NULL, SETTING_FLAG, "False", 0, 0, AT(resize_only_if_bigger),
      "resize only images larger than image_size"},
-    {"upscale_interpolation", NULL, TEXT, "lanczos", 0, 0, AT(upscale_interpolation),
+    {"upscale_interpolation", NULL, SETTING_TEXT, "lanczos", 0, 0, AT(upscale_interpolation),
      "nearest, linear (bilinear), cubic (bicubic), area, lanczos (lanczos4): when the side is "
      "below image_size"},
-    {"downscale_interpolation", NULL, TEXT, "area", 0, 0, AT(downscale_interpolation),
+    {"downscale_interpolation", NULL, SETTING_TEXT, "area", 0, 0, AT(downscale_interpolation),
      "the same, when the side is above image_size"},
-    {"exif_orientation", NULL, FLAG, "False", 0, 0, AT(exif_orientation),
+    {"exif_orientation", NULL, SETTING_FLAG, "False", 0, 0, AT(exif_orientation),
      "rotate pictures upright; img2dataset does not"},
-    {"skip_reencode", NULL, FLAG, "False", 0, 0, AT(skip_reencode),
+    {"skip_reencode", NULL, SETTING_FLAG, "False", 0, 0, AT(skip_reencode),
      "keep the downloaded bytes where format and pixels would stay the same; never of a picture "
      "with boxes (bbox_col)"},
-    {"disable_all_reencoding", NULL, FLAG, "False", 0, 0, AT(disable_all_reencoding),
+    {"disable_all_reencoding", NULL, SETTING_FLAG, "False", 0, 0, AT(disable_all_reencoding),
      "keep the downloaded bytes without reading them"},
-    {"fast_decode", NULL, FLAG, "False", 0, 0, AT(fast_decode),
+    {"fast_decode", NULL, SETTING_FLAG, "False", 0, 0, AT(fast_decode),
      "skip decoding work that is hardly visible in a smaller picture: JPEG, WebP"},
-    {"encode_format", NULL, TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
-    {"encode_quality", NULL, INT, "95", 0, 101, AT(encode_quality),
+    {"encode_format", NULL, SETTING_TEXT, "jpg", 0, 0, AT(encode_format), "jpg, png, webp"},
+    {"encode_quality", NULL, SETTING_INT, "95", 0, 101, AT(encode_quality),
      "jpg 0-100, webp 0-100 (101: lossless), png: compression 0-9"},
-    {"min_image_size", NULL, INT, "0", 0, 16384, AT(min_image_size), "minimum of the shorter side"},
-    {"max_image_area", NULL, REAL, "inf", 0, 0, AT(max_image_area), "maximum of pixels"},
-    {"max_aspect_ratio", NULL, REAL, "inf", 0, 0, AT(max_aspect_ratio),
+    {"min_image_size", NULL, SETTING_INT, "0", 0, 16384, AT(min_image_size),
+     "minimum of the shorter side"},
+    {"max_image_area", NULL, SETTING_REAL, "inf", 0, 0, AT(max_image_area), "maximum of pixels"},
+    {"max_aspect_ratio", NULL, SETTING_REAL, "inf", 0, 0, AT(max_aspect_ratio),
      "maximum of longer / shorter side"},
-    {"extract_exif", NULL, FLAG, "True", 0, 0, AT(extract_exif), "write the exif column"},
-    {"compute_hash", NULL, OPTIONAL, "sha256", 0, 0, AT(compute_hash), "sha256, sha512, md5, None"},
-    {"verify_hash", NULL, OPTIONAL, "", 0, 0, AT(verify_hash),
+    {"extract_exif", NULL, SETTING_FLAG, "True", 0, 0, AT(extract_exif), "write the exif column"},
+    {"compute_hash", NULL, SETTING_OPTIONAL, "sha256", 0, 0, AT(compute_hash),
+     "sha256, sha512, md5, None"},
+    {"verify_hash", NULL, SETTING_OPTIONAL, "", 0, 0, AT(verify_hash),
      "[\"column\",\"sha256\"]: a body must have the hash of that column; type as compute_hash"},
-    {"max_image_pixels", NULL, INT, "100000000", 1, IMAGE_PIXELS_MAX, AT(max_image_pixels),
+    {"max_image_pixels", NULL, SETTING_INT, "100000000", 1, IMAGE_PIXELS_MAX, AT(max_image_pixels),
      "larger pictures are not decoded (image area too large); a decoding process has 1 GiB"},
-    {"max_image_bytes", NULL, INT, "20971520", 1, IMAGE_BODY_BYTES_MAX, AT(max_image_bytes),
+    {"max_image_bytes", NULL, SETTING_INT, "20971520", 1, IMAGE_BODY_BYTES_MAX, AT(max_image_bytes),
      "larger bodies are not downloaded"},
-    {"timeout", NULL, INT, "10", 1, 600, AT(timeout_s), "seconds per attempt at one URL"},
-    {"retries", NULL, INT, "0", 0, 10, AT(retries),
+    {"timeout", NULL, SETTING_INT, "10", 1, 600, AT(timeout_s), "seconds per attempt at one URL"},
+    {"retries", NULL, SETTING_INT, "0", 0, 10, AT(retries),
      "further attempts after a transient failure, with growing pauses"},
-    {"host_patience", NULL, INT, "60", 1, 3600, AT(host_patience_s),
+    {"host_patience", NULL, SETTING_INT, "60", 1, 3600, AT(host_patience_s),
      "seconds a host may be silent before its rows fail; until then they wait and one is "
      "tried at a time"},
-    {"network_patience", NULL, INT, "600", 1, 86400, AT(network_patience_s),
+    {"network_patience", NULL, SETTING_INT, "600", 1, 86400, AT(network_patience_s),
      "seconds most hosts may be silent at once (our network is down, no row fails) before "
      "the part is given up; its finished shards are kept"},
-    {"disallowed_header_directives", NULL, OPTIONAL, DIRECTIVES, 0, 0,
+    {"disallowed_header_directives", NULL, SETTING_OPTIONAL, DIRECTIVES, 0, 0,
      AT(disallowed_header_directives), "X-Robots-Tag words that forbid use; []: none"},
-    {"user_agent_token", NULL, OPTIONAL, "", 0, 0, AT(user_agent_token),
+    {"user_agent_token", NULL, SETTING_OPTIONAL, "", 0, 0, AT(user_agent_token),
      "name to add to the User-Agent"},
-    {"ignore_ssl_certificate", NULL, FLAG, "False", 0, 0, AT(ignore_ssl_certificate),
+    {"ignore_ssl_certificate", NULL, SETTING_FLAG, "False", 0, 0, AT(ignore_ssl_certificate),
      "accept https from hosts with an invalid certificate"},
-    {"thread_count", NULL, INT, "256", 1, 1024, AT(thread_count),
+    {"thread_count", NULL, SETTING_INT, "256", 1, 1024, AT(thread_count),
      "transfers at once per decoding process"},
-    {"fetch_threads", NULL, INT, "0", 0, 32, AT(fetch_threads),
+    {"fetch_threads", NULL, SETTING_INT, "0", 0, 32, AT(fetch_threads),
      "fetching threads; 0: one per eight decoding processes"},
-    {"host_connections", NULL, INT, "0", 0, 1024, AT(host_connections),
+    {"host_connections", NULL, SETTING_INT, "0", 0, 1024, AT(host_connections),
      "transfers at once per host, its other rows wait; 0: a sixteenth of all, at least 32"},
-    {"processes_count", NULL, INT, "0", 0, 256, AT(processes_count),
+    {"processes_count", NULL, SETTING_INT, "0", 0, 256, AT(processes_count),
      "decoding processes; 0: one per processor"},
-    {"incremental_mode", NULL, TEXT, "incremental", 0, 0, AT(incremental_mode),
+    {"incremental_mode", NULL, SETTING_TEXT, "incremental", 0, 0, AT(incremental_mode),
      "incremental: keep finished shards; overwrite: remove the output first; extend: add shards"},
-    {"retry_failed", NULL, FLAG, "False", 0, 0, AT(retry_failed),
+    {"retry_failed", NULL, SETTING_FLAG, "False", 0, 0, AT(retry_failed),
      "the input is an earlier output: fetch its failed rows again"},
-    {"progress_interval", NULL, INT, "60", 1, 3600, AT(progress_interval_s),
+    {"progress_interval", NULL, SETTING_INT, "60", 1, 3600, AT(progress_interval_s),
      "seconds between updates of _progress.json"},
-    {"s3_patience", NULL, INT, "120", 1, 3600, AT(s3_patience_s),
+    {"s3_patience", NULL, SETTING_INT, "120", 1, 3600, AT(s3_patience_s),
      "seconds a request to the output is retried while S3 fails (5xx, SlowDown)"},
-    {"stop_seconds", NULL, INT, "90", 2, 115, AT(stop_s),
+    {"stop_seconds", NULL, SETTING_INT, "90", 2, 115, AT(stop_s),
      "maximum seconds from SIGTERM to the end; open shards are discarded after half of it"},
-    {"dns", NULL, OPTIONAL, "", 0, 0, AT(dns), "ADDR:PORT of the resolver; None: the system's"},
-    {"allow_net", NULL, OPTIONAL, "", 0, 0, AT(allow_net),
+    {"dns", NULL, SETTING_OPTIONAL, "", 0, 0, AT(dns),
+     "ADDR:PORT of the resolver; None: the system's"},
+    {"allow_net", NULL, SETTING_LIST, "", 0, 0, AT(allow_net),
      "private ADDR[/LEN]:PORT to allow (repeatable; for tests)"},
 };
 
@@ -150,22 +143,6 @@ static const struct differs differs[] = {
     {"ignore_ssl_certificate", "absent", "1.47.0 always checks; later versions have the setting"},
 };
 
-static char **text_at(struct download_options *o, const struct option_row *r)
-{
-    return (char **)(void *)((char *)o + r->offset);
-}
-
-static const struct option_row *row_find(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (strcmp(name, rows[i].name) == 0 ||
-            (rows[i].flag != NULL && strcmp(name, rows[i].flag) == 0)) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
 /* True for a setting of img2dataset that does not apply here. */
 static bool is_refused(const char *name, const char *v, struct buf *faults)
 {
@@ -182,141 +159,37 @@ static bool is_refused(const char *name, const char *v, struct buf *faults)
     return false;
 }
 
-static void unknown(const char *name, struct buf *faults)
-{
-    const struct option_row *best = NULL;
-    size_t best_n = 4;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        size_t n = str_distance(str_of(name), str_of(rows[i].name));
-        if (n < best_n) {
-            best = &rows[i];
-            best_n = n;
-        }
-    }
-    buf_addf(faults, "unknown setting '%.60s'%s%s%s\n", name,
-             best != NULL ? ": did you mean '" : "", best != NULL ? best->name : "",
-             best != NULL ? "'?" : "");
-}
-
-static void set(struct download_options *o, const struct option_row *r, const char *v,
-                struct buf *faults)
-{
-    void *p = (char *)o + r->offset;
-    switch (r->kind) {
-    case TEXT:
-    case OPTIONAL: {
-        char **at = text_at(o, r);
-        char *both = NULL;
-        if (r->offset == AT(allow_net) && *at != NULL && (*at)[0] != '\0') {
-            both = xasprintf("%s,%s", *at, v);
-        }
-        free(*at);
-        *at = both != NULL ? both : xstrdup(r->kind == OPTIONAL && value_is_none(v) ? "" : v);
-        value_unquote(*at);
-        break;
-    }
-    case INT:
-        if (!value_int(v, r->min, r->max, p)) {
-            buf_addf(faults, "%s '%.60s': expected a whole number from %lld to %lld\n", r->name, v,
-                     (long long)r->min, (long long)r->max);
-        }
-        break;
-    case REAL:
-        if (!value_real(v, p)) {
-            buf_addf(faults, "%s '%.60s': expected a number above 0, or inf\n", r->name, v);
-        }
-        break;
-    case FLAG:
-        if (!value_flag(v, p)) {
-            buf_addf(faults, "%s '%.60s': expected true or false\n", r->name, v);
-        }
-        break;
-    }
-}
-
-/* The row of --noNAME or --no-NAME; NULL: not a negated flag. */
-static const struct option_row *negated(const char *name)
-{
-    if (strncmp(name, "no", 2) != 0) {
-        return NULL;
-    }
-    const struct option_row *r = row_find(name + (name[2] == '_' ? 3 : 2));
-    return r != NULL && r->kind == FLAG ? r : NULL;
-}
-
-static void load_flags(struct download_options *o, int argc, char *const *argv, struct buf *faults)
-{
-    for (int i = 0; i < argc; i++) {
-        if (strncmp(argv[i], "--", 2) != 0) {
-            buf_addf(faults, "unexpected argument '%.60s'\n", argv[i]);
-            continue;
-        }
-        AUTO_FREE char *name = xstrdup(argv[i] + 2);
-        char *eq = strchr(name, '=');
-        const char *v = NULL;
-        if (eq != NULL) {
-            *eq = '\0';
-            v = argv[i] + 2 + (eq - name) + 1;
-        }
-        for (char *c = name; *c != '\0'; c++) {
-            *c = *c == '-' ? '_' : *c;
-        }
-        const struct option_row *r = row_find(name);
-        const struct option_row *off = r == NULL && v == NULL ? negated(name) : NULL;
-        if (off != NULL) {
-            set(o, off, "False", faults);
-            continue;
-        }
-        bool alone = i + 1 == argc || strncmp(argv[i + 1], "--", 2) == 0;
-        if (r == NULL) {
-            v = v == NULL && !alone ? argv[++i] : v;
-            if (!is_refused(name, v, faults)) {
-                unknown(name, faults);
-            }
-            continue;
-        }
-        if (v == NULL && r->kind == FLAG && alone) {
-            v = "True";
-        } else if (v == NULL && i + 1 < argc) {
-            v = argv[++i];
-        }
-        if (v == NULL) {
-            buf_addf(faults, "--%s needs a value\n", name);
-        } else {
-            set(o, r, v, faults);
-        }
-    }
-}
-
 /* Checks the settings url_col to verify_hash, and the directives of X-Robots-Tag. */
 json_t *options_shape(const struct download_options *o)
 {
     json_t *all = json_object();
     bool shapes = false;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct option_row *r = &rows[i];
+        const struct setting *r = &rows[i];
         const char *at = (const char *)o + r->offset;
         char text[64] = "";
+        bool is_text = false;
         shapes = (shapes || r->offset == AT(url_col)) && r->offset != AT(timeout_s);
         if (!shapes && r->offset != AT(disallowed_header_directives)) {
             continue;
         }
         switch (r->kind) {
-        case TEXT:
-        case OPTIONAL:
+        case SETTING_TEXT:
+        case SETTING_OPTIONAL:
+        case SETTING_LIST:
+            is_text = true;
             break;
-        case INT:
+        case SETTING_INT:
             (void)snprintf(text, sizeof text, "%lld",
                            (long long)*(const int64_t *)(const void *)at);
             break;
-        case REAL:
+        case SETTING_REAL:
             (void)snprintf(text, sizeof text, "%.17g", *(const double *)(const void *)at);
             break;
-        case FLAG:
+        case SETTING_FLAG:
             (void)snprintf(text, sizeof text, "%s", *(const bool *)at ? "true" : "false");
             break;
         }
-        bool is_text = r->kind == TEXT || r->kind == OPTIONAL;
         const char *v = is_text ? *(char *const *)(const void *)at : text;
         (void)json_object_set_new(all, r->name, json_string(v));
     }
@@ -489,39 +362,19 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
                   struct download_options *ret, struct buf *faults)
 {
     struct download_options o = {0};
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        set(&o, &rows[i], rows[i].dflt == NULL ? "" : rows[i].dflt, faults);
-    }
-    const char *key;
-    json_t *v;
-    /* json_object_foreach casts const away; it only reads */
-    for (void *it = json_object_iter((json_t *)(uintptr_t)hyperparameters); it != NULL;
-         it = json_object_iter_next((json_t *)(uintptr_t)hyperparameters, it)) {
-        key = json_object_iter_key(it);
-        v = json_object_iter_value(it);
-        const struct option_row *r = row_find(key);
-        if (r != NULL) {
-            set(&o, r, json_string_value(v), faults);
-        } else if (strncmp(key, "sagemaker_", 10) != 0 &&
-                   !is_refused(key, json_string_value(v), faults)) {
-            unknown(key, faults);
-        }
-    }
-    load_flags(&o, argc, argv, faults);
+    bool loaded =
+        settings_load(rows, ARRAY_LEN(rows), &o, hyperparameters, argc, argv, is_refused, faults);
     static const char *const modes[] = {"incremental", "overwrite", "extend"};
     o.mode =
         (enum incremental_mode)choose("incremental_mode", o.incremental_mode, modes, 3, faults);
     if (o.retry_failed && same_place(o.url_list, o.output_folder)) {
         buf_add_cstr(faults, "retry_failed: output_folder must be a folder of its own\n");
     }
-    if (o.output_folder[0] == '\0') {
-        buf_add_cstr(faults, "output_folder is missing: a folder or s3://bucket/prefix\n");
-    }
     work_out_image(&o, faults);
     work_out_net(&o, faults);
     work_out_columns(&o, faults);
     work_out_lists(&o, faults);
-    if (faults->n > 0) {
+    if (!loaded || faults->n > 0) {
         options_done(&o);
         return false;
     }
@@ -531,11 +384,7 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
 
 void options_done(struct download_options *o)
 {
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (rows[i].kind == TEXT || rows[i].kind == OPTIONAL) {
-            free(*text_at(o, &rows[i]));
-        }
-    }
+    settings_done(rows, ARRAY_LEN(rows), o);
     for (int i = 0; i < o->extra_columns_n; i++) {
         free(o->extra_columns[i]);
     }
@@ -546,17 +395,7 @@ void options_done(struct download_options *o)
 
 void options_help(struct buf *out)
 {
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct option_row *r = &rows[i];
-        const char *dflt = r->dflt == NULL       ? "required"
-                           : r->dflt[0] != '\0'  ? r->dflt
-                           : r->kind == OPTIONAL ? "None"
-                                                 : "";
-        settings_help_line(out, r->name, "%s [%s]", r->help, dflt);
-        if (r->flag != NULL) {
-            settings_help_line(out, r->flag, "the same as --%s", r->name);
-        }
-    }
+    settings_help(rows, ARRAY_LEN(rows), out);
     buf_addf(out,
              "\nLimits: a picture has at most %d pixels a side and max_image_pixels, a\n"
              "body max_image_bytes, an encoded picture %u MiB, an input %d columns, the\n"

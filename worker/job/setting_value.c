@@ -1,5 +1,5 @@
 /* Readers of single values. */
-#include "options_value.h"
+#include "setting_value.h"
 #include "common/cleanup.h"
 #include <jansson.h>
 #include <math.h>
