@@ -90,6 +90,10 @@ with Stack(f"storm-{kills}", parts=parts, rows=12, disk=True, local={"warm_quota
         tap.ok(False, str(e))
     wrong = s.sql("SELECT coalesce(string_agg(what || ' ' || ref || ': kept ' || kept || ' counted ' || counted, '; '), 'none') FROM check_counters()")
     tap.ok(wrong == "none", f"all that is kept as a sum is right, after {s.sql('SELECT count(*) FROM pool')} warm pools", wrong)
+    # PostgreSQL loses no commit here: a job that had to be found at AWS was sent before its intent was written.
+    found = s.sql("SELECT coalesce(string_agg(name, ' '), 'none') FROM (SELECT detail->>'job' AS name FROM event WHERE kind = 'attempt.state' "
+                  "AND detail->>'from' = '' AND detail->>'to' = 'unknown' UNION SELECT name FROM stray) AS found")
+    tap.ok(found == "none", "each job's intent was written before its first send", found)
     s.check_wire(tap)
     s.check_invoice(tap)
 sys.exit(tap.done())

@@ -166,7 +166,7 @@ class Stack:
         if method == "POST":
             h.setdefault("Idempotency-Key", str(uuid.uuid4()))
         data = body.encode() if isinstance(body, str) else json.dumps(body).encode() if body is not None else None
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while True:
             try:
                 status, text, _ = self.raw(method, "/v1" + path, data, h, **kw)
