@@ -22,8 +22,9 @@ import awscli
 import awscli.clidriver
 import awscli.customizations.s3.s3
 import awscli.handlers
+import botocore.session
 
-from kit import Tap, patience
+from kit import Tap, patience, wait_for
 
 TOOL = "build/release/tests/tools/aws_tool"
 LOCAL = "build/bin/drover-local"
@@ -179,6 +180,82 @@ def services(c):
     tap.ok(r.rc == 0 and json.loads(r.out)["Quotas"], "so do we", r)
 
 
+MODEL_SERVER = """
+import http.server, os
+class H(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *a): pass
+    def do_GET(self): self.do_POST()
+    def do_POST(self):
+        body = b"<" + self.rfile.read(int(self.headers.get("Content-Length", 0))) + b">"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+http.server.HTTPServer((os.environ["DROVER_HOST_ADDRESS"], int(os.environ["SAGEMAKER_BIND_TO_PORT"])), H).serve_forever()
+"""
+CONFIG = {"images": {"server": ["/usr/bin/python3", "-S", "-c", MODEL_SERVER]}, "endpoint_quotas": {"ml.g4dn.xlarge": 1},
+          "endpoint_start_seconds": 0.1, "endpoint_stop_seconds": 0.1, "kill_jobs_on_exit": True}
+
+
+def lossless(tap, c, operation, input_, what):
+    """Every member that drover-local answers is in the answer as Debian's botocore reads it."""
+    raw = json.loads(c.ours("json", "sagemaker", "SageMaker." + operation, json.dumps(input_)).out)
+    shape = botocore.session.get_session().get_service_model("sagemaker").operation_model(operation).output_shape
+    tap.eq(lost_members(raw, shape), [], what + ": botocore knows every member of " + operation)
+
+
+def lost_members(value, shape, path=""):
+    if shape.type_name == "structure" and isinstance(value, dict):
+        unknown = [path + "." + k for k in value if k not in shape.members]
+        missing = [path + "." + k + " is missing" for k in shape.required_members if k not in value]
+        return unknown + missing + [w for k, v in value.items() if k in shape.members for w in lost_members(v, shape.members[k], path + "." + k)]
+    if shape.type_name == "list" and isinstance(value, list):
+        return [w for v in value for w in lost_members(v, shape.member, path + "[]")]
+    if shape.type_name == "map" and isinstance(value, dict):
+        return []
+    kinds = {"string": str, "integer": int, "long": int, "boolean": bool, "timestamp": (int, float), "float": (int, float), "double": (int, float)}
+    wrong = shape.type_name not in kinds or not isinstance(value, kinds[shape.type_name])
+    return [path + " is no " + shape.type_name] if wrong else [path + " is none of the enum"] if getattr(shape, "enum", None) and value not in shape.enum else []
+
+
+def described(c, name):
+    return c.ours("json", "sagemaker", "SageMaker.DescribeEndpoint", json.dumps({"EndpointName": name}))
+
+
+def hosting(c, folder):
+    sm = "sagemaker"
+    role = "arn:aws:iam::123456789012:role/worker"
+    r = c.aws(sm, "create-model", "--model-name", "m", "--execution-role-arn", role, "--primary-container", "Image=server,Environment={A=b}")
+    tap.ok(r.rc == 0 and json.loads(r.out)["ModelArn"].endswith(":model/m"), "awscli creates a model", r)
+    r = c.aws(sm, "create-endpoint-config", "--endpoint-config-name", "c", "--production-variants",
+              "VariantName=AllTraffic,ModelName=m,InitialInstanceCount=1,InstanceType=ml.g4dn.xlarge", "--tags", "Key=drover-install,Value=x")
+    tap.ok(r.rc == 0 and json.loads(r.out)["EndpointConfigArn"].endswith(":endpoint-config/c"), "an endpoint config", r)
+    r = c.aws(sm, "create-endpoint", "--endpoint-name", "e", "--endpoint-config-name", "c")
+    tap.ok(r.rc == 0 and json.loads(r.out)["EndpointArn"].endswith(":endpoint/e"), "an endpoint", r)
+    r = c.aws(sm, "create-endpoint", "--endpoint-name", "e", "--endpoint-config-name", "c")
+    tap.ok(r.rc != 0 and "Cannot create already existing endpoint" in r.err, "one of that name only", r)
+    wait_for(lambda: '"InService"' in described(c, "e").out, 60, "the endpoint to be in service")  # awscli's waiter looks every 30 s
+    body, out = folder + "/body", folder + "/answer"
+    with open(body, "wb") as f:
+        f.write(b"a question")
+    r = c.aws("sagemaker-runtime", "invoke-endpoint", "--endpoint-name", "e", "--content-type", "text/plain", "--body", "fileb://" + body, out)
+    with open(out, "rb") as f:
+        answered = f.read()
+    tap.ok(r.rc == 0 and answered == b"<a question>" and json.loads(r.out)["InvokedProductionVariant"] == "AllTraffic", "it answers", (r, answered))
+    for kind, operation, name in (("model", "Model", "m"), ("endpoint-config", "EndpointConfig", "c"), ("endpoint", "Endpoint", "e")):
+        r = c.aws(sm, "describe-" + kind, "--%s-name" % kind, name)
+        tap.ok(r.rc == 0 and json.loads(r.out)[operation + "Name"] == name, "awscli describes the " + kind, r)
+        lossless(tap, c, "Describe" + operation, {operation + "Name": name}, kind)
+        r = c.aws(sm, "list-%ss" % kind, "--name-contains", name)
+        tap.ok(r.rc == 0 and len(json.loads(r.out)[operation + "s"]) == 1, "and lists it", r)
+        lossless(tap, c, "List%ss" % operation, {}, kind)
+    for kind, name in (("endpoint", "e"), ("endpoint-config", "c"), ("model", "m")):
+        r = c.aws(sm, "delete-" + kind, "--%s-name" % kind, name)
+        tap.ok(r.rc == 0 and r.out == "", "awscli deletes the " + kind, r)
+    tap.ok(wait_for(lambda: "Could not find" in described(c, "e").out, 60, "the endpoint to be gone"), "and it is gone")
+
+
 def strangers(url, folder):
     rows = (("a wrong secret", dict(secret="wrong"), "SignatureDoesNotMatch|InvalidSignatureException"),
             ("an unknown key", dict(key="AKIDNOBODY"),
@@ -205,7 +282,9 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that `finally` stops the server
     folder = tempfile.mkdtemp(prefix="drover-test-awscli-")
     os.makedirs(folder + "/root/s3/data")
-    server = subprocess.Popen([LOCAL, "--root", folder + "/root", "--listen", "127.0.0.1:0"],
+    with open(folder + "/config.json", "w") as f:
+        json.dump(CONFIG, f)
+    server = subprocess.Popen([LOCAL, "--root", folder + "/root", "--listen", "127.0.0.1:0", "--config", folder + "/config.json"],
                               stdout=subprocess.PIPE, text=True)
     try:
         url = re.search(r"http://\S+", server.stdout.readline()).group(0)
@@ -214,6 +293,7 @@ def main():
         objects(c, folder)
         listings(c, folder)
         services(c)
+        hosting(c, folder)
         strangers(url, folder)
     finally:
         server.terminate()

@@ -5,22 +5,22 @@
 #include "local/sagemaker/shape.h"
 #include <stdio.h>
 
-const struct hosting_kind hosting_model = {RECORD_MODEL, "ModelName", "ModelArn",
-                                           "model",      "model",     "Models"};
-const struct hosting_kind hosting_config = {RECORD_ENDPOINT_CONFIG,   "EndpointConfigName",
-                                            "EndpointConfigArn",      "endpoint-config",
-                                            "endpoint configuration", "EndpointConfigs"};
-const struct hosting_kind hosting_endpoint = {RECORD_ENDPOINT, "EndpointName", "EndpointArn",
-                                              "endpoint",      "endpoint",     "Endpoints"};
+const struct hosting_class hosting_model = {RECORD_MODEL, "ModelName", "ModelArn",
+                                            "model",      "model",     "Models"};
+const struct hosting_class hosting_config = {RECORD_ENDPOINT_CONFIG,   "EndpointConfigName",
+                                             "EndpointConfigArn",      "endpoint-config",
+                                             "endpoint configuration", "EndpointConfigs"};
+const struct hosting_class hosting_endpoint = {RECORD_ENDPOINT, "EndpointName", "EndpointArn",
+                                               "endpoint",      "endpoint",     "Endpoints"};
 
-void hosting_arn(const struct app *app, const struct hosting_kind *k, const char *name,
+void hosting_arn(const struct app *app, const struct hosting_class *k, const char *name,
                  char out[static HOSTING_ARN_MAX])
 {
     (void)snprintf(out, HOSTING_ARN_MAX, "arn:aws:sagemaker:%s:%s:%s/%s", app->set.region,
                    app->set.account, k->arn_type, name);
 }
 
-json_t *hosting_named(struct request *r, const struct hosting_kind *k)
+json_t *hosting_named(struct request *r, const struct hosting_class *k)
 {
     const struct shape_field name = {k->name_key, SHAPE_TEXT,         true, 0, 63,
                                      NULL,        SHAPE_NAME_PATTERN, NULL};
@@ -38,7 +38,7 @@ json_t *hosting_named(struct request *r, const struct hosting_kind *k)
     return o;
 }
 
-bool hosting_is_free(struct request *r, const struct hosting_kind *k, const char *name)
+bool hosting_is_free(struct request *r, const struct hosting_class *k, const char *name)
 {
     char arn[HOSTING_ARN_MAX];
     if (record_find(r->app, k->record, name) == NULL) {
@@ -61,7 +61,7 @@ json_t *hosting_record(const struct request *r)
                      (json_int_t)now, "modified", (json_int_t)now);
 }
 
-void hosting_reply_arn(struct request *r, const struct hosting_kind *k, const char *name)
+void hosting_reply_arn(struct request *r, const struct hosting_class *k, const char *name)
 {
     char arn[HOSTING_ARN_MAX];
     hosting_arn(r->app, k, name, arn);
@@ -78,7 +78,8 @@ void hosting_reply_empty(struct request *r)
 json_t *hosting_tags(const struct app *app, const char *arn, enum record_kind *ret_kind,
                      const char **ret_name)
 {
-    const struct hosting_kind *const kinds[] = {&hosting_model, &hosting_config, &hosting_endpoint};
+    const struct hosting_class *const kinds[] = {&hosting_model, &hosting_config,
+                                                 &hosting_endpoint};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         char prefix[HOSTING_ARN_MAX];
         hosting_arn(app, kinds[i], "", prefix);
@@ -100,7 +101,7 @@ struct list_row {
     size_t seq; /* order of creation */
 };
 struct hosting_query {
-    const struct hosting_kind *kind;
+    const struct hosting_class *kind;
     const char *contains;
     const char *status;
     usec_t created_after, created_before, modified_after, modified_before;
@@ -186,7 +187,7 @@ static json_t *summary(const struct app *app, const struct hosting_query *q,
     return o;
 }
 
-static void list(struct request *r, const struct hosting_kind *kind)
+static void list(struct request *r, const struct hosting_class *kind)
 {
     struct hosting_query q = {.kind = kind};
     json_t *all = r->app->records.all[kind->record];
