@@ -1,5 +1,6 @@
 /* Runs SQL statements from stdin, one per line, in DuckDB and prints the rows of each as JSON
- * lines: makes the parquet fixtures of the worker's tests and reads its sidecars back. */
+ * lines, then a line of the byte 0x1e: makes the parquet fixtures of the worker's tests and reads
+ * its sidecars back. Ends with the first statement that fails. */
 #include <duckdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static int run(duckdb_connection con, const char *sql)
         (void)printf("\n");
     }
     duckdb_destroy_result(&r);
-    return 0;
+    (void)printf("\x1e\n");
+    return fflush(stdout) == 0 ? 0 : 1;
 }
 
 int main(void)
@@ -35,7 +37,8 @@ int main(void)
     }
     char *line = NULL;
     size_t cap = 0;
-    int rc = 0;
+    /* Tests write a file of the same name again. */
+    int rc = duckdb_query(con, "SET enable_external_file_cache = false", NULL) != DuckDBSuccess;
     while (rc == 0 && getline(&line, &cap, stdin) > 1) {
         rc = run(con, line);
     }

@@ -1,6 +1,7 @@
 """Shared by the worker's tests: pictures, a web server that counts, a small DNS server, parquet fixtures,
 running the worker, reading shards, TAP output.
 """
+import atexit
 import collections
 import http.server
 import io
@@ -178,11 +179,51 @@ class Dns:
             self.sock.sendto(head + q[12: i + 5] + answer, peer)
 
 
+class Duck:
+    """A DuckDB that answers one statement after the other: to start one takes longer than most statements. Any thread may ask."""
+    END = b"\x1e\n"
+
+    def __init__(self):
+        self.lock, self.p = threading.Lock(), None
+
+    def ask(self, line):
+        with self.lock:
+            if self.p is None:
+                self.errors = tempfile.TemporaryFile()
+                self.p = subprocess.Popen([SQL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
+                atexit.register(self.close)
+            self.p.stdin.write(line.encode() + b"\n")
+            self.p.stdin.flush()
+            rows = self.rows()
+            if rows is None:
+                self.close()
+                self.errors.seek(0)
+                raise RuntimeError(self.errors.read().decode())
+            return rows
+
+    def rows(self):
+        """Up to the end of the answer; None when it ended before that."""
+        rows = []
+        while (line := self.p.stdout.readline()) != self.END:
+            if not line:
+                return None
+            rows.append(line[:-1].decode())
+        return rows
+
+    def close(self):
+        p, self.p = self.p, None
+        if p is not None:
+            p.stdin.close()
+            p.stdout.close()
+            p.wait()
+            atexit.unregister(self.close)
+
+
+DUCK = Duck()
+
+
 def sql(*lines):
-    p = subprocess.run([SQL], input="\n".join(lines) + "\n", text=True, capture_output=True)
-    if p.returncode != 0:
-        raise RuntimeError(p.stderr)
-    return p.stdout.split("\n")[:-1]  # not splitlines: captions hold U+2028 and its like
+    return [row for line in lines for row in DUCK.ask(line)]
 
 
 def make_parquet(path, rows, types):
