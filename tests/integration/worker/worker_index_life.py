@@ -261,7 +261,7 @@ def test_not_resumed(d, local):
 def test_memory(d):
     """The same memory for ten times the shards."""
     peaks = []
-    for shards in (60, 600):
+    for shards in (24, 240):
         root = d + "/mem%d" % shards
         os.makedirs(root)
         for i in range(shards):

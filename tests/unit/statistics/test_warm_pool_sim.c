@@ -3,6 +3,7 @@
  * however SageMaker hands its pools out. Method: sched_decide against a small SageMaker on a
  * virtual clock (tests/bench/warm_world.h), beside 3600 s of keep-alive on every job on the same
  * seeds. */
+#pragma GCC optimize("O2") /* the tests are compiled without; this one computes for seconds */
 #include "tests/bench/warm_world.h"
 #include <setjmp.h>
 #include <stdarg.h>

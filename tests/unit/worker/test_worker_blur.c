@@ -36,18 +36,26 @@ static int reflect(int i, int n)
     return n == 1 ? 0 : MIN(i, period - i);
 }
 
+#define REACH_MAX 256
+
+/* weight[d]: of a pixel d away, in one direction; a square's is the product of its two. */
 struct soft {
     int reach, side;
     double sigma, sum;
+    double weight[REACH_MAX + 1];
 };
 
 static double soft_at(const struct soft *s, const double *px, int w, int h, int x, int y)
 {
+    int column[2 * REACH_MAX + 1];
     double v = 0;
+    for (int dx = -s->reach; dx <= s->reach; dx++) {
+        column[dx + s->reach] = reflect(x + dx, w);
+    }
     for (int dy = -s->reach; dy <= s->reach; dy++) {
+        const double *row = px + (ptrdiff_t)reflect(y + dy, h) * w;
         for (int dx = -s->reach; dx <= s->reach; dx++) {
-            double g = exp(-(dx * dx + dy * dy) / (2 * s->sigma * s->sigma));
-            v += g / s->sum * px[reflect(y + dy, h) * w + reflect(x + dx, w)];
+            v += s->weight[abs(dy)] * s->weight[abs(dx)] / s->sum * row[column[dx + s->reach]];
         }
     }
     return v;
@@ -75,9 +83,13 @@ static struct soft marked(const struct bboxes *b, int w, int h, double *mask)
     }
     s.sigma = 0.1 * s.side;
     s.reach = (int)ceil(s.sigma);
+    assert_in_range(s.reach, 0, REACH_MAX);
+    for (int d = 0; d <= s.reach; d++) {
+        s.weight[d] = exp(-(d * d) / (2 * s.sigma * s.sigma));
+    }
     for (int dy = -s.reach; dy <= s.reach; dy++) {
         for (int dx = -s.reach; dx <= s.reach; dx++) {
-            s.sum += exp(-(dx * dx + dy * dy) / (2 * s.sigma * s.sigma));
+            s.sum += s.weight[abs(dy)] * s.weight[abs(dx)];
         }
     }
     return s;
