@@ -5,9 +5,11 @@
 #include "core/capacity/quota_reading.h"
 #include "sagemaker.h"
 
+/* reading is valid during the call only; failure NULL: it was read. */
 typedef void (*quotas_cb)(void *ctx, const struct quota_reading *reading,
                           const struct aws_failure *failure);
 struct quotas_call;
+/* Reads all of them; the call is freed after the callback. quotas_cancel: no callback comes. */
 struct quotas_call *quotas_read(struct aws_client *c, struct aws_gate gate, quotas_cb cb,
                                 void *ctx);
 void quotas_cancel(struct quotas_call *call);

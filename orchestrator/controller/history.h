@@ -2,6 +2,7 @@
 #pragma once
 #include "shell.h"
 
+/* Reads what the attempts of the stage have taught so far, into memory. */
 bool history_load(struct controller *c, struct live_stage *ls, struct err *err) MUST_CHECK;
 /* A person let the stage go on: written. *ret_last: its newest attempt. */
 bool history_resume(struct controller *c, struct live_stage *ls, int64_t *ret_last,

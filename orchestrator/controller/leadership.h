@@ -2,6 +2,7 @@
 #pragma once
 #include "shell.h"
 
+/* Makes the timers and begins to stand by. */
 bool leader_start(struct controller *c, struct err *err) MUST_CHECK;
 /* clean: what is queued is written and the lease is released. */
 void leader_stop(struct controller *c, bool clean);

@@ -2,9 +2,11 @@
 #pragma once
 #include "shell.h"
 
+/* Sends a List, unless one is under way or nothing of ours is at AWS. */
 void observe_start(struct controller *c);
 /* What a List has shown since the last tick. */
 void list_tick(struct controller *c);
+/* Asks for the quotas, unless that is under way. */
 void quota_start(struct controller *c);
 /* Writes the quotas that were read since the last tick. */
 void quota_tick(struct controller *c);

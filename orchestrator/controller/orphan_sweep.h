@@ -3,6 +3,7 @@
 #pragma once
 #include "shell.h"
 
+/* Takes answers, writes what is decided, asks the next question. May end the leadership. */
 void orphan_sweep_tick(struct controller *c);
 /* False: before all that the first list of this epoch has shown is decided. */
 bool orphan_sweep_lets_intend(struct controller *c);

@@ -42,6 +42,7 @@ struct scan_counts {
     int64_t bad_tars;
 };
 int64_t scan_counts_pairs(const struct scan_counts *c); /* complete and broken */
+/* Adds c to *to. */
 void scan_counts_add(struct scan_counts *to, const struct scan_counts *c);
 
 struct scan_out { /* the output of one shard until it is flushed */
@@ -49,6 +50,7 @@ struct scan_out { /* the output of one shard until it is flushed */
     struct buf sample;
     struct buf broken;
 };
+/* Empty buffers; done frees them, reset empties them. */
 void scan_out_init(struct scan_out *o);
 void scan_out_done(struct scan_out *o);
 void scan_out_reset(struct scan_out *o);
@@ -80,6 +82,7 @@ struct scan {
     int64_t first_at_; /* of the first member */
     struct line_pair pair_;
 };
+/* Borrows config and src until scan_done. */
 void scan_init(struct scan *s, const struct scan_config *config, struct source *src);
 void scan_done(struct scan *s);
 /* Scan the shard that is open in src; path as written in the lines. True when finished. A bad

@@ -46,6 +46,7 @@ struct campaign_life_cancel {
     struct ready_queue_task *tasks; /* [max], the caller's */
     size_t n;
 };
+/* Takes them out of the queues; campaign_life_apply_cancel returns those that were not written. */
 bool campaign_life_plan_cancel(struct live_campaign *lc, size_t max,
                                struct campaign_life_cancel *ret);
 /* `moved` of them were waiting and are cancelled. Not written: they wait as before. */

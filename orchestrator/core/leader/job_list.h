@@ -26,6 +26,7 @@ struct name_set {
     uint64_t *slots;
     size_t n, cap;
 };
+/* All zero is the empty set; names are kept as 64-bit hashes. clear frees and empties it. */
 void name_set_add(struct name_set *set, const char *name);
 bool name_set_has(const struct name_set *set, const char *name);
 void name_set_clear(struct name_set *set);

@@ -68,6 +68,7 @@ struct output_seen { /* borrowed */
     size_t stats_n;
     int64_t rows_in; /* of the part; -1: not known */
 };
+/* Is this key the _stats.json of a shard? */
 bool output_is_stats(const char *key);
 /* The next object from *cursor on whose text is wanted; `most` are read. False: no more. */
 bool output_next_stats(const struct output_seen *seen, size_t most, size_t *cursor,

@@ -34,6 +34,7 @@ struct sweep {   /* all zero at first */
     int adopted;
     struct name_set seen; /* decided, or in jobs */
 };
+/* Frees what it holds; all zero again. */
 void sweep_clear(struct sweep *w);
 
 /* The first list is to be asked for. */

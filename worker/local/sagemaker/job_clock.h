@@ -8,6 +8,7 @@ struct app;
 struct local_job;
 struct MHD_Connection;
 
+/* The thread that makes timed changes when they are due. */
 struct job_clock *job_clock_new(void);
 void job_clock_free(struct job_clock *t);
 bool job_clock_start(struct app *app, struct err *err) MUST_CHECK;

@@ -12,6 +12,7 @@
 struct app;
 struct local_job;
 
+/* One operation of the API each: reads the request, changes the jobs, answers. */
 void sagemaker_create(struct request *r);
 void sagemaker_describe(struct request *r);
 void sagemaker_list(struct request *r);
