@@ -3,11 +3,13 @@
 #include "attempt.h"
 #include "common/log.h"
 #include "core/leader/campaign_life.h"
+#include "core/leader/stage_gate.h"
 #include "history.h"
 #include "lease.h"
 #include "output_check.h"
 #include "parking.h"
 #include "shell.h"
+#include "store/leader/metrics.h"
 
 #define CANCEL_BATCH 1000
 
@@ -147,11 +149,43 @@ static void live_on(struct controller *c, struct live_campaign *lc)
     }
 }
 
+struct gate_arg {
+    const struct live_stage *stage;
+    struct gate_run *runs; /* [GATE_RUNS_MAX + 1] */
+    size_t n;
+    bool complete;
+};
+
+static bool read_gate(struct controller *c, void *arg, struct err *err)
+{
+    struct gate_arg *a = arg;
+    return view_gate_values(c->store, a->stage->row.id, a->stage->spec->gate.metric, a->runs,
+                            GATE_RUNS_MAX + 1, &a->n, &a->complete, err);
+}
+
+static void judge_gates(struct controller *c, struct live_campaign *lc)
+{
+    for (int i = 0; i < lc->stages_n && c->leading; i++) {
+        struct gate_arg a = {.stage = &lc->stages[i]};
+        if (!stage_gate_asks(lc, &lc->stages[i])) {
+            continue;
+        }
+        a.runs = xcalloc(GATE_RUNS_MAX + 1, sizeof *a.runs);
+        if (parking_tx(c, campaign_life_subject(lc), read_gate, &a)) {
+            stage_gate_judge(lc, &lc->stages[i], a.runs, a.n, a.complete);
+        }
+        free(a.runs);
+    }
+}
+
 bool campaign_life_tick(struct controller *c)
 {
     for (size_t i = c->state.campaigns_n; i-- > 0;) {
         struct live_campaign *lc = c->state.campaigns[i];
         if (parking_due(c, campaign_life_subject(lc))) {
+            judge_gates(c, lc);
+        }
+        if (c->leading && parking_due(c, campaign_life_subject(lc))) {
             live_on(c, lc);
         }
         if (!c->leading) {

@@ -43,6 +43,7 @@ struct stage_row {
     musd_t cap_musd, per_task_musd, reserved_musd, spent_musd;
     int64_t parts_limit;        /* -1 none */
     int resumes, resumes_taken; /* a person let it go on; so far heeded */
+    bool gate_override;         /* a person let it succeed whatever its gate says */
     int64_t breaker_since;      /* attempts up to this id say nothing to its breaker */
     bool breaker_passed;
     struct warn_at warn;

@@ -16,6 +16,8 @@ function Step({ campaign, step, first, ask, onLimits, onDone }) {
   const actions = {
     resume: () => ask({ title: 'Resume', action: 'Resume', preview: async () => ({ show: html`<p>The ${count(parts.waiting)} waiting parts start as slots and money allow.</p>` }), confirm: resume }),
     retry: () => ask(retryQuestion(id, step.stage, null, null, onDone, resume)),
+    override: () => ask({ title: `Override the gate of ${step.stage}`, action: 'Override gate', preview: async () => ({ show: html`<p>The stage succeeds, and the stages that need it start.</p>` }),
+      confirm: (key) => post(`/campaigns/${id}:override`, { stage: step.stage }, key) }),
     budget: () => onLimits({ focus: 'budget' }),
     limits: () => onLimits({ focus: 'parts', stage: step.stage }),
     unpark: () => ask({ title: 'Try again what was set aside', action: 'Try again',

@@ -204,3 +204,15 @@ WITH again AS (
     UPDATE stage g SET resumes = g.resumes + 1 FROM stage_run n
     WHERE n.stage_id = g.id AND n.state = 'held' AND g.campaign_id = $1 RETURNING g.campaign_id)
 UPDATE campaign SET version = version + 1 WHERE id IN (SELECT campaign_id FROM again);
+
+-- The gate of a stage: held by it, overridden, what it said.
+-- name: api_stage_gate
+-- $1 campaign bigint, $2 stage name text
+SELECT n.state = 'held' AND n.reason LIKE 'gate: %', g.gate_override, n.reason
+FROM stage g JOIN stage_run n ON n.stage_id = g.id WHERE g.campaign_id = $1 AND g.name = $2;
+
+-- The new version makes the leader read the campaign again.
+-- name: api_stage_gate_override
+-- $1 campaign bigint, $2 stage name text
+WITH g AS (UPDATE stage SET gate_override = true WHERE campaign_id = $1 AND name = $2 RETURNING campaign_id)
+UPDATE campaign SET version = version + 1 WHERE id IN (SELECT campaign_id FROM g);

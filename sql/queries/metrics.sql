@@ -70,3 +70,13 @@ WITH f AS (
     FROM attempt a CROSS JOIN unnest($2::text[], $3::float8[]) AS u (name, value) WHERE a.id = $1::bigint
     ON CONFLICT (attempt_id, name) DO UPDATE SET final_value = excluded.final_value)
 UPDATE attempt SET collects = false WHERE id = $1::bigint
+
+-- name: view_gate_values
+-- The last value of a metric that each run of a stage has, by its newest good attempt; still read? Index attempt_stage.
+-- $1 stage bigint, $2 metric text, $3 rows bigint
+SELECT t.seq, a.collects, coalesce(s.last_value, s.final_value), coalesce(s.last_step, -1)
+FROM (SELECT DISTINCT ON (task_id) id, campaign_id, task_id, collects FROM attempt
+      WHERE stage_id = $1::bigint AND state = 8 ORDER BY task_id, n DESC) a
+JOIN task t ON t.campaign_id = a.campaign_id AND t.id = a.task_id
+LEFT JOIN metric_series s ON s.attempt_id = a.id AND s.name = $2::text
+ORDER BY t.seq LIMIT $3::bigint

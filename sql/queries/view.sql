@@ -24,7 +24,7 @@ SELECT s.id, s.campaign_id, s.seq, s.name, r.state, i.tasks, i.closed, r.taken,
     r.waiting, r.active, r.held, r.done, r.failed, r.skipped, r.cancelled,
     k.limit_musd, k.per_task_musd, coalesce(m.reserved_musd, 0), coalesce(m.spent_musd, 0), s.parts_limit,
     s.resumes, r.resumes_taken, r.breaker_since, r.breaker_passed, array_to_string(k.warn_at_ppm, ','),
-    coalesce(m.warned_ppm, 0), r.reason
+    coalesce(m.warned_ppm, 0), r.reason, s.gate_override
 FROM stage s JOIN stage_run r ON r.stage_id = s.id JOIN stage_input i ON i.stage_id = s.id
 LEFT JOIN cap k ON k.level = 'stage' AND k.ref_id = s.id
 LEFT JOIN money m ON m.level = 'stage' AND m.ref_id = s.id

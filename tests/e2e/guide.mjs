@@ -10,6 +10,8 @@ const GUIDANCE = {
     steps: [{ action: 'retry', label: 'Retry 3 and resume', command: 'drover retry', stage: 'download', parts: 3 }, { action: 'resume', label: 'Resume', command: 'drover resume' }] },
   budget: { kind: 'budget', title: 'held: the budget is used up', text: 'Nothing new starts.', evidence: '9.80 USD spent', since: null, stage: null, runs: false,
     steps: [{ action: 'budget', label: 'Raise budget and resume', command: 'drover budget' }] },
+  gate: { kind: 'gate', title: 'stage sample is held: its gate did not let it pass', text: 'Its runs ended.', evidence: 'gate: loss is 4', since: null, stage: 'sample', runs: false,
+    steps: [{ action: 'override', label: 'Override gate', command: 'drover override c-7/sample', stage: 'sample' }] },
   parked: { kind: 'parked', title: '1 set aside', text: 'x', evidence: 'y', since: null, stage: null, runs: true,
     steps: [{ action: 'unpark', label: 'Try again', command: 'drover unpark' }, { action: 'show', label: 'Show', command: 'drover parked' }] },
 };
@@ -26,7 +28,7 @@ async function tooWide(page) {
 }
 
 async function held(page, id) {
-  const real = (json) => ({ ...json, name: NAME, state: 'held', reason: `stage download: ${LONG}`, waits_for: null, guidance: [GUIDANCE.breaker, GUIDANCE.parked], parked: 1 });
+  const real = (json) => ({ ...json, name: NAME, state: 'held', reason: `stage download: ${LONG}`, waits_for: null, guidance: [GUIDANCE.breaker, GUIDANCE.gate, GUIDANCE.parked], parked: 1 });
   await page.route(`**/v1/campaigns/${id}`, async (route) => {
     if (route.request().method() !== 'GET') return route.continue();
     const r = await route.fetch();
@@ -41,11 +43,17 @@ async function held(page, id) {
   await page.waitForSelector('#guidance');
   const text = await page.textContent('#guidance');
   ok(text.includes(GUIDANCE.breaker.title) && text.includes(LONG.trim()) && /since/.test(text), 'a held campaign says why, with the evidence and since when', text.slice(0, 200));
-  equal(await page.$$eval('.banner [data-step]', (l) => l.map((x) => x.dataset.step)), ['retry', 'resume', 'unpark'], 'with a button for each step');
+  equal(await page.$$eval('.banner [data-step]', (l) => l.map((x) => x.dataset.step)), ['retry', 'resume', 'override', 'unpark'], 'with a button for each step');
   equal([await page.textContent('#state'), await page.textContent('#eta')], ['held', '–'], 'and shows no end');
   equal(await tooWide(page), [], 'a name of 10 kB and a reason of 500 characters leave the page as wide as its window');
   await axe(page, 'a held campaign');
   await shot(page, 'held');
+  let sent = null;
+  await page.route(`**/v1/campaigns/${id}:override`, async (route) => { sent = route.request().postDataJSON(); return route.fulfill({ status: 202, json: {} }); });
+  await page.click('[data-step=override]');
+  await page.click('dialog #confirm:enabled');
+  ok(await until(10, async () => sent !== null), 'the gate is overridden with a yes');
+  equal(sent, { stage: 'sample' }, 'of its stage');
   await page.click('a.brand');
   await page.waitForSelector('td.name');
   equal(await tooWide(page), [], 'so does the list');

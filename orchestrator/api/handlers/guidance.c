@@ -126,10 +126,31 @@ static void budget_held(struct guide *g)
     item_close(g);
 }
 
-/* A stage that its breaker holds. */
+static void gate_held(struct guide *g, const json_t *stage)
+{
+    const char *name = text_of(stage, "name");
+    char title[TITLE_MAX];
+    (void)snprintf(title, sizeof title, "stage %.80s is held: its gate did not let it pass", name);
+    item_open(g,
+              &(struct guidance_item){.kind = "gate",
+                                      .title = title,
+                                      .text = "Its runs ended, and no stage that needs it starts.",
+                                      .evidence = text_of(stage, "reason"),
+                                      .since = text_of(g->facts, "since"),
+                                      .stage = name});
+    step(g, "override", "Override gate", "drover override {c}/{s}", name, 0);
+    step(g, "show", "Show its metrics", "drover metrics {c}/{s}", name, 0);
+    item_close(g);
+}
+
+/* A stage that its breaker or its gate holds. */
 static void stage_held(struct guide *g, const json_t *stage)
 {
     const char *name = text_of(stage, "name");
+    if (strncmp(text_of(stage, "reason"), "gate: ", 6) == 0) {
+        gate_held(g, stage);
+        return;
+    }
     int64_t failed = int_of(stage, "failed");
     char title[TITLE_MAX];
     (void)snprintf(title, sizeof title, "stage %.80s is held: the same failure came again", name);

@@ -1,5 +1,6 @@
 /* See campaign_life.h. Every move is along lifecycle.c's edges. */
 #include "campaign_life.h"
+#include "stage_gate.h"
 #include "stage_history.h"
 #include <stdio.h>
 
@@ -40,13 +41,28 @@ static void say(struct campaign_life_move *m, const char *reason)
     (void)snprintf(m->reason, sizeof m->reason, "%s", reason);
 }
 
+/* All its parts have ended. */
+static void plan_end(const struct live_stage *ls, struct campaign_life_move *m)
+{
+    const char *why;
+    if (too_many_failed(ls)) {
+        m->to = STAGE_FAILED;
+        say(m, "more failed parts than allow_failed");
+    } else if (stage_gate_open(ls)) {
+        m->to = STAGE_SUCCEEDED;
+        say(m, ls->row.gate_override ? "gate overridden" : "");
+    } else if (stage_gate_holds(ls, &why)) {
+        m->to = STAGE_HELD;
+        say(m, why);
+    }
+}
+
 /* A stage that runs, or that its breaker holds until a person lets it go on. */
 static void plan_running(const struct live_campaign *lc, const struct live_stage *ls,
                          struct campaign_life_move *m)
 {
     if (ended(ls)) {
-        m->to = too_many_failed(ls) ? STAGE_FAILED : STAGE_SUCCEEDED;
-        say(m, m->to == STAGE_FAILED ? "more failed parts than allow_failed" : "");
+        plan_end(ls, m);
     } else if (ls->row.state == STAGE_RUNNING && ls->breaker.tripped) {
         m->to = STAGE_HELD;
         stage_history_trip_text(lc, ls, m->reason, sizeof m->reason);

@@ -40,7 +40,9 @@ struct live_stage {
     struct warm_pool_prints prints;
     struct reservation gang;
     struct promise_row promise; /* as written; task_id 0: none */
-    struct duration duration;   /* the last: its arrays are not cleared at first */
+    enum stage_gate_verdict { GATE_NOT_JUDGED, GATE_PASSED, GATE_HOLDS } gate; /* stage_gate.h */
+    char gate_why[300];       /* HOLDS: why, for people */
+    struct duration duration; /* the last: its arrays are not cleared at first */
 };
 struct live_campaign {
     struct campaign_row row;

@@ -163,6 +163,7 @@ void rows_refresh_stage(struct live_stage *ls, const struct stage_row *now)
 {
     rows_take_parts(ls, now->tasks);
     ls->row.closed = now->closed;
+    ls->row.gate_override = now->gate_override;
     ls->row.cap_musd = now->cap_musd;
     ls->row.per_task_musd = now->per_task_musd;
     ls->row.parts_limit = now->parts_limit;

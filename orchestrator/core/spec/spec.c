@@ -320,6 +320,7 @@ static void read_stage(struct spec_reader *r, const struct spec_node *list, size
     at.key = named ? name->text : key; /* stages.download.fan_out reads better than stages.1 */
     int room = SPEC_STAGES_MAX - c->stages_n - (int)(list->node->n - i - 1);
     int n = spec_rows(r, list, &at, room, rows, &matrix);
+    const struct spec_stage *made[SPEC_STAGES_MAX];
     for (int k = 0; k < n; k++) {
         struct read_stage *s = &c->stages[c->stages_n++];
         s->at = at;
@@ -341,8 +342,11 @@ static void read_stage(struct spec_reader *r, const struct spec_node *list, size
             spec_rows_places(r, &s->at, s->stage, s[-1].stage);
         }
         r->row_vars_n = 0;
+        made[k] = s->stage;
         read_role(r, s, role_said);
     }
+    at.node = rows[0].stage;
+    spec_gate_rows(r, &at, made, n);
 }
 
 static void read_stages(struct spec_reader *r, const struct spec_node *p, struct read_campaign *c)

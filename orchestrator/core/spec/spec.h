@@ -98,6 +98,11 @@ struct spec_channel { /* input of a training job; NULL: not said */
 struct spec_metric {
     const char *name, *regex;
 };
+struct spec_gate {      /* of a stage: what its metric must be for it to succeed */
+    const char *metric; /* NULL: no gate */
+    bool has_below, has_above;
+    double below, above;
+};
 /* What `distribution` switches on, by the names of the SageMaker Python SDK. */
 enum spec_distribution {
     DISTRIBUTION_DATA_PARALLEL,
@@ -188,6 +193,7 @@ struct spec_stage {
     bool session_tags;                    /* SessionChainingConfig */
     const char *volume_kms_key;           /* NULL: none */
     const struct spec_training *training; /* NULL: a stage stored before there was any */
+    struct spec_gate gate;
     struct spec_warm warm;
     bool spot;      /* managed spot: no warm pool, and only what is resumable */
     bool resumable; /* a restart goes on from what is in S3; always for our workers */

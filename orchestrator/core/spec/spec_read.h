@@ -136,6 +136,11 @@ void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct s
 /* spec_worker.c: the keys and hyperparameters that drover-worker reads. Sets the output of a stage
  * that runs it. */
 void spec_read_worker(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+/* spec_gate.c: after the stage's metrics. */
+void spec_gate_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+/* After all rows of stage p: a fault when `of` names none of them. */
+void spec_gate_rows(struct spec_reader *r, const struct spec_node *p,
+                    const struct spec_stage *const *rows, int n);
 /* spec_guard.c: limits, canary, breaker, quarantine, hang and twin of a stage. */
 void spec_guard_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 /* True when the stage has a script: its hyperparameters are JSON. */

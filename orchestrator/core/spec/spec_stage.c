@@ -48,7 +48,7 @@ static const struct spec_key stage_keys[] = {
     {"compiler", KEY_OPEN},
     {"metrics", KEY_OPEN},
     {"matrix", KEY_OPEN},
-    {"gate", KEY_LATER},
+    {"gate", KEY_OPEN},
     {"input", KEY_OPEN},
     {"path_prefix", KEY_OPEN},
     {"checkpoint", KEY_OPEN},
@@ -465,6 +465,7 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
     spec_guard_read(r, p, s);
     memcpy(s->retry, r->retry, sizeof s->retry);
     spec_training_read(r, p, s, t);
+    spec_gate_read(r, p, s);
     if (spec_child(r, p, "retry", false, &at)) {
         spec_read_retry(r, &at, s->retry);
     }

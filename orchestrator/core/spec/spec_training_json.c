@@ -79,6 +79,38 @@ static void lists_out(json_t *o, const struct spec_stage *s, const struct spec_t
     X(mp_parameters)                                                                               \
     X(input_mode) X(checkpoint) X(checkpoint_path) X(output_kms_key) X(training_plan)
 
+static json_t *gate_out(const struct spec_gate *g)
+{
+    json_t *o = json_object();
+    spec_put_text(o, "metric", g->metric);
+    if (g->has_below) {
+        (void)json_object_set_new(o, "below", json_real(g->below));
+    }
+    if (g->has_above) {
+        (void)json_object_set_new(o, "above", json_real(g->above));
+    }
+    return o;
+}
+
+static bool get_bound(struct stored *r, const json_t *o, const char *key, double *ret)
+{
+    const json_t *v = json_object_get(o, key);
+    if (v != NULL && !json_is_number(v)) {
+        spec_stored_fail(r, key);
+    }
+    *ret = json_number_value(v);
+    return v != NULL;
+}
+
+static void get_gate(struct stored *r, const json_t *o, struct spec_gate *g)
+{
+    if (o != NULL) { /* stored before there was any, or none */
+        g->metric = spec_need_text(r, o, "metric");
+        g->has_below = get_bound(r, o, "below", &g->below);
+        g->has_above = get_bound(r, o, "above", &g->above);
+    }
+}
+
 json_t *spec_training_out(const struct spec_stage *s)
 {
     const struct spec_training *t = s->training;
@@ -96,6 +128,9 @@ json_t *spec_training_out(const struct spec_stage *s)
     (void)json_object_set_new(o, "session_tags", json_boolean(s->session_tags));
     spec_put_text(o, "volume_kms_key", s->volume_kms_key);
     lists_out(o, s, t);
+    if (s->gate.metric != NULL) {
+        (void)json_object_set_new(o, "gate", gate_out(&s->gate));
+    }
     return o;
 }
 
@@ -185,4 +220,5 @@ void spec_training_in(struct stored *r, const json_t *stage, struct spec_stage *
     s->session_tags = spec_get_bool(r, o, "session_tags");
     s->volume_kms_key = spec_get_text(r, o, "volume_kms_key");
     get_lists(r, o, t);
+    get_gate(r, json_object_get(o, "gate"), &s->gate);
 }

@@ -324,3 +324,32 @@ bool apidb_stages_resume(struct store *s, int64_t campaign_id, struct err *err)
     param_i64(&p, campaign_id);
     return store_run(s, QUERY(API_STAGES_RESUME), &p, NULL, err);
 }
+
+bool apidb_stage_gate(struct store *s, int64_t campaign_id, const char *stage,
+                      struct apidb_gate *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    param_i64(&p, campaign_id);
+    param_text(&p, stage);
+    if (!store_exec(s, QUERY(API_STAGE_GATE), &p, &r, err)) {
+        return false;
+    }
+    if (row_count(r) == 0) {
+        return err_set(err, ERR_NOT_FOUND, "campaign c-%lld has no stage '%.80s'",
+                       (long long)campaign_id, stage);
+    }
+    ret->held = row_bool(r, 0, 0);
+    ret->overridden = row_bool(r, 0, 1);
+    row_text_into(r, 0, 2, ret->reason, sizeof ret->reason);
+    return true;
+}
+
+bool apidb_stage_gate_override(struct store *s, int64_t campaign_id, const char *stage,
+                               struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_text(&p, stage);
+    return store_run(s, QUERY(API_STAGE_GATE_OVERRIDE), &p, NULL, err);
+}

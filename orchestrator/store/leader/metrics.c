@@ -88,3 +88,27 @@ bool store_metric_close(struct store *s, int64_t attempt_id, const char *const *
     param_f64_array(&p, values, n);
     return store_run(s, QUERY(METRIC_CLOSE), &p, NULL, err);
 }
+
+bool view_gate_values(struct store *s, int64_t stage_id, const char *metric, struct gate_run *ret,
+                      size_t n, size_t *ret_n, bool *ret_complete, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    param_i64(&p, stage_id);
+    param_text(&p, metric);
+    param_i64(&p, (int64_t)n);
+    if (!store_exec(s, QUERY(VIEW_GATE_VALUES), &p, &r, err)) {
+        return false;
+    }
+    *ret_n = (size_t)row_count(r);
+    *ret_complete = true;
+    for (int i = 0; i < row_count(r); i++) {
+        bool known = !row_null(r, i, 2);
+        *ret_complete = *ret_complete && !row_bool(r, i, 1);
+        ret[i] = (struct gate_run){.seq = row_i64(r, i, 0),
+                                   .known = known,
+                                   .value = known ? row_f64(r, i, 2) : 0,
+                                   .step = row_i64(r, i, 3)};
+    }
+    return true;
+}

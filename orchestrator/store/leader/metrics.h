@@ -1,6 +1,7 @@
 /* Metric series of training jobs, written by the leader from their logs. Written between
  * leader_begin and leader_commit. Errors: those of query.h. */
 #pragma once
+#include "core/metrics/gate.h"
 #include "core/metrics/metric_place.h"
 #include "core/model.h"
 #include "leader.h"
@@ -32,3 +33,7 @@ bool store_metric_source(struct store *s, int64_t attempt_id, const struct metri
 /* The log is read no more. names[n] with their final values. */
 bool store_metric_close(struct store *s, int64_t attempt_id, const char *const *names,
                         const double *values, size_t n, struct err *err) MUST_CHECK;
+/* What a gate is judged by: at most n runs of a stage into ret, in order. *ret_complete: no log of
+ * them is still being read. */
+bool view_gate_values(struct store *s, int64_t stage_id, const char *metric, struct gate_run *ret,
+                      size_t n, size_t *ret_n, bool *ret_complete, struct err *err) MUST_CHECK;

@@ -110,6 +110,7 @@ static bool read_stage(const PGresult *r, int i, struct stage_row *st, struct er
     st->breaker_passed = row_bool(r, i, 23);
     st->warn.warned_ppm = row_i64(r, i, 25);
     row_text_into(r, i, 26, st->reason, sizeof st->reason);
+    st->gate_override = row_bool(r, i, 27);
     return warn_at_read(row_text(r, i, 24), &st->warn)
                ? true
                : unknown_name(err, "thresholds", row_text(r, i, 24));

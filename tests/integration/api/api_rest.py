@@ -364,6 +364,22 @@ def check_parts(t, a):
     t.ok(b["metered"] == {"seconds": 0, "micro_usd": 0} and {x["cause"]: x["micro_usd"] for x in b["by_cause"]} == {"disk_full": 3 * 1234567, "oom": 2 * 1234567}, "cost by cause", b)
     t.ok("by_cause" not in a.get("/v1/campaigns/c-1/cost?by=stage")[1], "cost by stage only")
     check_metrics(t, a)
+    check_gate(t, a)
+
+
+def check_gate(t, a):
+    """Only a stage that its gate holds is overridden, once; the audit has who and what the gate said."""
+    for body, want in (({}, 422), ({"stage": ""}, 422), ({"stage": "nope"}, 404), ({"stage": "download"}, 409), ({"stage": "download", "x": 1}, 422)):
+        t.eq(a.post("/v1/campaigns/c-1:override", body)[0], want, f"override {body}: {want}")
+    t.eq(a.post("/v1/campaigns/c-999:override", {"stage": "download"})[0], 404, "of no campaign: 404")
+    a.sql("UPDATE stage_run SET state = 'held', reason = 'gate: loss is 4, not below 3: drover override c-1/download' WHERE campaign_id = 1")
+    g = a.get("/v1/campaigns/c-1")[1]["guidance"][0]
+    t.ok(g["kind"] == "gate" and g["evidence"].startswith("gate: loss is 4") and g["steps"][0]["command"] == "drover override c-1/download", "the guidance has the gate's words and the command", g)
+    version = a.get("/v1/campaigns/c-1")[1]["version"]
+    got = [a.post("/v1/campaigns/c-1:override", {"stage": "download"})[0] for _ in range(2)]
+    t.eq((got, a.get("/v1/campaigns/c-1")[1]["version"] - version, a.sql("SELECT count(*) || min(detail->>'stage') FROM audit WHERE action = 'campaign.override'")), ([202, 202], 1, "1download"),
+         "overridden once, however often it is asked for")
+    a.sql("UPDATE stage_run SET state = 'running', reason = '' WHERE campaign_id = 1; UPDATE stage SET gate_override = false WHERE campaign_id = 1")
 
 
 def check_metrics(t, a):

@@ -6,6 +6,7 @@ Method: the real PostgreSQL, drover-local, droverd and worker; the outputs are r
 import json
 import os
 import re
+import subprocess
 import sys
 import tarfile
 
@@ -147,12 +148,56 @@ def again(s, tap, jobs):
     tap.eq((c["state"], len(s.oracle("jobs")["jobs"])), ("succeeded", jobs), "what is done is not done again: no job")
 
 
+def gated(s):
+    """A sample whose loss is never below 0, and the full run behind its gate; the full run's own gate lets it pass."""
+    return """version: 1
+name: gated
+stages:
+  - name: sample
+    image: drover/worker:test
+    command: [train-sample]
+    instance_type: ml.m5.large
+    max_runtime: 5m
+    input: {data: "s3://drover-test/index/"}
+    output: "s3://drover-test/gated/{stage}/"
+    hyperparameters: {steps: 20, log_steps: 10}
+    metrics: [{name: step, regex: 'step=([0-9]+)'}, {name: loss, regex: 'loss=([0-9.e-]+)'}]
+    gate: {metric: loss, below: 0, else: hold}
+  - {name: full, extends: sample, needs: sample, gate: {metric: loss, below: 100}}
+"""
+
+
+def drover(s, *args):
+    env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{s.ports['droverd0']}", "DROVER_TOKEN_FILE": s.token_file}
+    return subprocess.run([s.bin + "/drover", *args], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def gate(s, tap):
+    """A gate that does not pass holds the campaign until a person overrides it; the next stage starts only then."""
+    cid = s.submit(gated(s))
+    c = wait_for(lambda: (c := s.api("GET", f"/campaigns/{cid}"))["state"] == "held" and c, 60, "the gate to hold", step=0.1)
+    sample, g = c["stages"][0], c["guidance"][0]
+    made = {r["name"].split("-", 2)[2].split("-")[0] for r in s.oracle("jobs")["jobs"] if r["name"].startswith("t-" + cid[2:] + "-")}
+    tap.ok(re.fullmatch(r"gate: loss is [0-9.e-]+ at step 20 of run 0, not below 0: drover override " + cid + "/sample", sample["reason"]) and states(c) == {"sample": "held", "full": "blocked"} and
+           made == {"sample"}, "a gate that does not pass holds its campaign, and says why and what overrides it", (c["stages"], made))
+    tap.eq((g["kind"], g["evidence"], [(x["action"], x["command"]) for x in g["steps"]]),
+           ("gate", sample["reason"], [("override", f"drover override {cid}/sample"), ("show", f"drover metrics {cid}/sample")]), "so does the guidance")
+    no = drover(s, "override", cid + "/full")
+    unsure = drover(s, "override", cid + "/sample")
+    tap.ok(no.returncode == 5 and "is not held by a gate" in no.stderr and unsure.returncode == 2 and s.api("GET", f"/campaigns/{cid}")["state"] == "held", "nothing else is overridden, nor without a yes", (no, unsure))
+    yes = [drover(s, "override", cid + "/sample", "-y").returncode for _ in range(2)]
+    c = wait_for(lambda: s.ended(cid), 60, "the end", step=0.1)
+    tap.eq((yes, c["state"], c["stages"][0]["reason"], c["stages"][1]["reason"]), ([0, 0], "succeeded", "gate overridden", ""), "overridden, the full run starts; its own gate lets it pass")
+    tap.ok(s.sql("SELECT count(*) || ' ' || min(detail->>'held') FROM audit WHERE action = 'campaign.override'") == "1 " + sample["reason"], "once, and the audit has what the gate said")
+
+
 def main():
     tap = Tap()
     with Stack("stages", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 2}, lease_us=10000000, parts=PARTS, rows=ROWS) as s:
         s.start()
         jobs = campaign(s, tap)
         again(s, tap, jobs)
+        gate(s, tap)
         s.check_wire(tap)
     return tap.done()
 

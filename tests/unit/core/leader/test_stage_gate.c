@@ -1,0 +1,150 @@
+/* Aim: a stage with a gate succeeds only when its gate was judged and passed, or a person overrode
+ * it; it is judged only when all its runs have ended and their logs were read. Method: a campaign
+ * of two stages by hand, the second needs the first. */
+#include "core/leader/stage_gate.h"
+#include "life_world.h"
+
+static const struct gate_run good = {.known = true, .value = 1, .step = 5};
+static const struct gate_run bad = {.known = true, .value = 4, .step = 5};
+
+static void with_gate(struct life_world *l)
+{
+    life_world_init(l, 2);
+    l->spec[0].gate = (struct spec_gate){.metric = "loss", .has_below = true, .below = 3};
+    l->lc->live = 0;
+    life_stage_ended(&l->st[0], 0);
+}
+
+static const char *plan(struct life_world *l)
+{
+    static char text[800];
+    struct campaign_life_writes w;
+    campaign_life_plan(l->lc, &w);
+    return life_moves(l->lc, &w, text, sizeof text);
+}
+
+static void test_gate__a_stage_without_one_is_never_asked(void **state)
+{
+    (void)state;
+    struct life_world l;
+    with_gate(&l);
+    l.spec[0].gate.metric = NULL;
+    assert_false(stage_gate_asks(l.lc, &l.st[0]));
+    assert_string_equal(plan(&l), "s0 running>succeeded");
+    l.st[0].spec = NULL;
+    assert_false(stage_gate_asks(l.lc, &l.st[0]));
+    life_world_done(&l);
+}
+
+static void test_gate__it_is_judged_when_the_logs_are_read(void **state)
+{
+    (void)state;
+    struct life_world l;
+    with_gate(&l);
+    assert_true(stage_gate_asks(l.lc, &l.st[0]));
+    assert_string_equal(plan(&l), ""); /* not before it is judged */
+    stage_gate_judge(l.lc, &l.st[0], &good, 1, false);
+    assert_true(stage_gate_asks(l.lc, &l.st[0]));
+    assert_string_equal(plan(&l), "");
+    stage_gate_judge(l.lc, &l.st[0], &good, 1, true);
+    assert_false(stage_gate_asks(l.lc, &l.st[0]));
+    assert_string_equal(plan(&l), "s0 running>succeeded");
+    life_world_done(&l);
+}
+
+static void test_gate__one_that_fails_holds_stage_and_campaign_with_the_reason(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct campaign_life_writes w;
+    with_gate(&l);
+    stage_gate_judge(l.lc, &l.st[0], &bad, 1, true);
+    assert_string_equal(plan(&l), "s0 running>held");
+    campaign_life_plan(l.lc, &w);
+    assert_string_equal(w.moves[0].reason,
+                        "gate: loss is 4 at step 5 of run 0, not below 3: drover override c-9/s0");
+    campaign_life_apply(&l.w.s, l.lc, &w.moves[0]);
+    assert_string_equal(plan(&l), "c running>held");
+    campaign_life_plan(l.lc, &w);
+    assert_non_null(strstr(w.moves[0].reason, "stage s0: gate: loss is 4"));
+    campaign_life_apply(&l.w.s, l.lc, &w.moves[0]);
+    assert_string_equal(plan(&l), ""); /* it stays so, resumed or not */
+    l.st[0].row.resumes = 1;
+    assert_string_equal(plan(&l), "");
+    life_world_done(&l);
+}
+
+static void test_gate__a_person_overrides_it(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct campaign_life_writes w;
+    with_gate(&l);
+    stage_gate_judge(l.lc, &l.st[0], &bad, 1, true);
+    campaign_life_plan(l.lc, &w);
+    campaign_life_apply(&l.w.s, l.lc, &w.moves[0]);
+    l.lc->row.state = CAMPAIGN_HELD;
+    l.st[0].row.gate_override = true;
+    assert_string_equal(plan(&l), "s0 held>succeeded");
+    campaign_life_plan(l.lc, &w);
+    assert_string_equal(w.moves[0].reason, "gate overridden");
+    campaign_life_apply(&l.w.s, l.lc, &w.moves[0]);
+    assert_string_equal(plan(&l), "s1 blocked>running");
+    life_world_done(&l);
+}
+
+static void test_gate__a_new_leader_judges_a_held_one_again(void **state)
+{
+    (void)state;
+    struct life_world l;
+    with_gate(&l);
+    l.st[0].row.state = STAGE_HELD;
+    assert_true(stage_gate_asks(l.lc, &l.st[0]));
+    assert_string_equal(plan(&l), "c running>held");
+    stage_gate_judge(l.lc, &l.st[0], &good, 1, true);
+    assert_string_equal(plan(&l), "s0 held>succeeded");
+    life_world_done(&l);
+}
+
+static void test_gate__runs_that_are_tried_again_are_judged_again(void **state)
+{
+    (void)state;
+    struct life_world l;
+    with_gate(&l);
+    stage_gate_judge(l.lc, &l.st[0], &bad, 1, true);
+    l.st[0].row.counts[TASK_DONE]--;
+    l.st[0].row.counts[TASK_WAITING]++;
+    assert_false(stage_gate_asks(l.lc, &l.st[0]));
+    life_stage_ended(&l.st[0], 0);
+    assert_true(stage_gate_asks(l.lc, &l.st[0]));
+    life_world_done(&l);
+}
+
+static void test_gate__a_stage_that_failed_or_is_cancelled_has_no_gate(void **state)
+{
+    (void)state;
+    struct life_world l;
+    with_gate(&l);
+    life_stage_ended(&l.st[0], 10);
+    assert_string_equal(plan(&l), "s0 running>failed");
+    life_stage_ended(&l.st[0], 0);
+    l.lc->row.wanted = WANTED_CANCEL;
+    assert_false(stage_gate_asks(l.lc, &l.st[0]));
+    assert_string_equal(plan(&l), "s0 running>cancelled");
+    life_world_done(&l);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gate__a_stage_without_one_is_never_asked),
+        cmocka_unit_test(test_gate__it_is_judged_when_the_logs_are_read),
+        cmocka_unit_test(test_gate__one_that_fails_holds_stage_and_campaign_with_the_reason),
+        cmocka_unit_test(test_gate__a_person_overrides_it),
+        cmocka_unit_test(test_gate__a_new_leader_judges_a_held_one_again),
+        cmocka_unit_test(test_gate__runs_that_are_tried_again_are_judged_again),
+        cmocka_unit_test(test_gate__a_stage_that_failed_or_is_cancelled_has_no_gate),
+    };
+    return cmocka_run_group_tests_name("stage_gate", tests, NULL, NULL);
+}
