@@ -42,6 +42,9 @@ static const char *const known_keys[] = {"quotas",
                                          "endpoint_start_seconds",
                                          "endpoint_health_seconds",
                                          "endpoint_stop_seconds",
+                                         "fsx_create_seconds",
+                                         "fsx_delete_seconds",
+                                         "fsx_task_seconds",
                                          "signature_window_seconds",
                                          "kill_jobs_on_exit",
                                          NULL};
@@ -198,6 +201,9 @@ static bool scalars_load(struct local_settings *s, struct err *err)
            settings_seconds(a, "endpoint_health_seconds", 240 * USEC_PER_SEC,
                             &s->endpoint_health_us, err) &&
            settings_seconds(a, "endpoint_stop_seconds", s->stop_us, &s->endpoint_stop_us, err) &&
+           settings_seconds(a, "fsx_create_seconds", s->cold_start_us, &s->fsx_create_us, err) &&
+           settings_seconds(a, "fsx_delete_seconds", s->stop_us, &s->fsx_delete_us, err) &&
+           settings_seconds(a, "fsx_task_seconds", 100 * USEC_PER_MSEC, &s->fsx_task_us, err) &&
            settings_seconds(a, "signature_window_seconds", 900 * USEC_PER_SEC,
                             &s->signature_window_us, err) &&
            json_get_bool(a, "kill_jobs_on_exit", false, &s->kill_jobs_on_exit, err);

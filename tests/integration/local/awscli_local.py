@@ -195,13 +195,13 @@ class H(http.server.BaseHTTPRequestHandler):
 http.server.HTTPServer((os.environ["DROVER_HOST_ADDRESS"], int(os.environ["SAGEMAKER_BIND_TO_PORT"])), H).serve_forever()
 """
 CONFIG = {"images": {"server": ["/usr/bin/python3", "-S", "-c", MODEL_SERVER]}, "endpoint_quotas": {"ml.g4dn.xlarge": 1},
-          "endpoint_start_seconds": 0.1, "endpoint_stop_seconds": 0.1, "kill_jobs_on_exit": True}
+          "fsx_create_seconds": 0.1, "fsx_delete_seconds": 0.1, "fsx_task_seconds": 0.1, "endpoint_start_seconds": 0.1, "endpoint_stop_seconds": 0.1, "kill_jobs_on_exit": True}
 
 
-def lossless(tap, c, operation, input_, what):
+def lossless(tap, c, operation, input_, what, service="sagemaker", target="SageMaker."):
     """Every member that drover-local answers is in the answer as Debian's botocore reads it."""
-    raw = json.loads(c.ours("json", "sagemaker", "SageMaker." + operation, json.dumps(input_)).out)
-    shape = botocore.session.get_session().get_service_model("sagemaker").operation_model(operation).output_shape
+    raw = json.loads(c.ours("json", service, target + operation, json.dumps(input_)).out)
+    shape = botocore.session.get_session().get_service_model(service).operation_model(operation).output_shape
     tap.eq(lost_members(raw, shape), [], what + ": botocore knows every member of " + operation)
 
 
@@ -256,6 +256,40 @@ def hosting(c, folder):
     tap.ok(wait_for(lambda: "Could not find" in described(c, "e").out, 60, "the endpoint to be gone"), "and it is gone")
 
 
+def lustre(c, folder):
+    """FSx by awscli: a file system, an association, an export task, and all of it gone again."""
+    subnet, config = "subnet-0123456789abcdef0", "DeploymentType=PERSISTENT_2,PerUnitStorageThroughput=125"
+    r = c.aws("fsx", "create-file-system", "--file-system-type", "LUSTRE", "--storage-capacity", "1200", "--subnet-ids", subnet, "--client-request-token", "t",
+              "--lustre-configuration", config, "--tags", "Key=drover-install,Value=x")
+    tap.ok(r.rc == 0 and json.loads(r.out)["FileSystem"]["Lifecycle"] == "CREATING", "awscli creates a file system", r)
+    fs = json.loads(r.out)["FileSystem"]
+    id_ = fs["FileSystemId"]
+
+    def states(operation, list_, **input_):
+        answer = c.ours("json", "fsx", "AWSSimbaAPIService_v20180301." + operation, json.dumps(input_))
+        return [x["Lifecycle"] for x in json.loads(answer.out).get(list_, [])]
+
+    wait_for(lambda: states("DescribeFileSystems", "FileSystems") == ["AVAILABLE"], 60, "the file system")
+    r = c.aws("fsx", "create-data-repository-association", "--file-system-id", id_, "--file-system-path", "/ns", "--data-repository-path", "s3://data/lustre",
+              "--batch-import-meta-data-on-create")
+    tap.ok(r.rc == 0 and json.loads(r.out)["Association"]["DataRepositoryPath"] == "s3://data/lustre", "an association", r)
+    wait_for(lambda: states("DescribeDataRepositoryAssociations", "Associations") == ["AVAILABLE"], 60, "the association")
+    r = c.aws("fsx", "create-data-repository-task", "--file-system-id", id_, "--type", "EXPORT_TO_REPOSITORY", "--report", "Enabled=false")
+    tap.ok(r.rc == 0 and json.loads(r.out)["DataRepositoryTask"]["Lifecycle"] == "PENDING", "a task", r)
+    wait_for(lambda: states("DescribeDataRepositoryTasks", "DataRepositoryTasks") == ["SUCCEEDED"], 60, "the task")
+    for operation, command, list_ in (("DescribeFileSystems", "describe-file-systems", "FileSystems"), ("DescribeDataRepositoryTasks", "describe-data-repository-tasks",
+                                      "DataRepositoryTasks"), ("DescribeDataRepositoryAssociations", "describe-data-repository-associations", "Associations")):
+        r = c.aws("fsx", command)
+        tap.ok(r.rc == 0 and len(json.loads(r.out)[list_]) == 1, "awscli reads it: " + command, r)
+        lossless(tap, c, operation, {}, command, "fsx", "AWSSimbaAPIService_v20180301.")
+    r = c.aws("fsx", "list-tags-for-resource", "--resource-arn", fs["ResourceARN"])
+    tap.ok(r.rc == 0 and json.loads(r.out)["Tags"] == [{"Key": "drover-install", "Value": "x"}], "and its tags", r)
+    r = c.aws("fsx", "delete-file-system", "--file-system-id", id_)
+    tap.ok(r.rc == 0 and json.loads(r.out)["Lifecycle"] == "DELETING", "awscli deletes it", r)
+    tap.ok(wait_for(lambda: states("DescribeFileSystems", "FileSystems") == [], 60, "its end") and states("DescribeDataRepositoryAssociations", "Associations") == [],
+           "and nothing is left")
+
+
 def strangers(url, folder):
     rows = (("a wrong secret", dict(secret="wrong"), "SignatureDoesNotMatch|InvalidSignatureException"),
             ("an unknown key", dict(key="AKIDNOBODY"),
@@ -294,6 +328,7 @@ def main():
         listings(c, folder)
         services(c)
         hosting(c, folder)
+        lustre(c, folder)
         strangers(url, folder)
     finally:
         server.terminate()

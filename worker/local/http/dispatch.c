@@ -5,6 +5,7 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "local/app.h"
+#include "local/fsx/fsx.h"
 #include "local/hosting/hosting.h"
 #include "local/hosting/runtime.h"
 #include "local/s3/s3_local.h"
@@ -22,7 +23,7 @@ static const struct {
 } targets[] = {
     {"SageMaker.", "sagemaker"}, {"ServiceQuotasV20190624.", "servicequotas"},
     {"Logs_20140328.", "logs"},  {"secretsmanager.", "secretsmanager"},
-    {"AmazonSSM.", "ssm"},
+    {"AmazonSSM.", "ssm"},       {"AWSSimbaAPIService_v20180301.", "fsx"},
 };
 static const struct {
     const char *service;
@@ -51,6 +52,18 @@ static const struct {
     {"sagemaker", "DescribeEndpoint", "EndpointName", hosting_describe_endpoint},
     {"sagemaker", "ListEndpoints", "NameContains", hosting_list_endpoints},
     {"sagemaker", "DeleteEndpoint", "EndpointName", hosting_delete_endpoint},
+    {"fsx", "CreateFileSystem", "ClientRequestToken", fsx_create},
+    {"fsx", "DescribeFileSystems", NULL, fsx_describe},
+    {"fsx", "UpdateFileSystem", "FileSystemId", fsx_update},
+    {"fsx", "DeleteFileSystem", "FileSystemId", fsx_delete},
+    {"fsx", "CreateDataRepositoryAssociation", "FileSystemId", fsx_association_create},
+    {"fsx", "DescribeDataRepositoryAssociations", NULL, fsx_association_describe},
+    {"fsx", "DeleteDataRepositoryAssociation", "AssociationId", fsx_association_delete},
+    {"fsx", "CreateDataRepositoryTask", "FileSystemId", fsx_task_create},
+    {"fsx", "DescribeDataRepositoryTasks", NULL, fsx_task_describe},
+    {"fsx", "CancelDataRepositoryTask", "TaskId", fsx_task_cancel},
+    {"fsx", "TagResource", "ResourceARN", fsx_tag},
+    {"fsx", "ListTagsForResource", "ResourceARN", fsx_list_tags},
     {"servicequotas", "ListServiceQuotas", "ServiceCode", quotas_list},
     {"servicequotas", "GetServiceQuota", "QuotaCode", quotas_get},
     {"servicequotas", "GetAWSDefaultServiceQuota", "QuotaCode", quotas_get_default},

@@ -2,7 +2,9 @@
 #include "files.h"
 #include "local/s3/s3_store.h"
 #include "transfer.h"
+#include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define MANIFEST_BYTES_MAX (64u << 20)
 
@@ -103,6 +105,27 @@ static bool manifest_fetch(struct supervisor *s, struct channel *c, const char *
     return true;
 }
 
+/* A file system is mounted: a link to its folder, the same for all hosts. */
+static bool channel_mount(const struct supervisor *s, const char *name, struct err *err)
+{
+    const char *folder =
+        json_string_value(json_object_get(json_object_get(s->spec, "mounts"), name));
+    const char *why = json_string_value(json_object_get(s->spec, "mount_error"));
+    char link[PATH_MAX];
+    if (folder == NULL) {
+        return err_set(err, ERR_NOT_FOUND, "%s", why == NULL ? "ClientError: not mounted" : why);
+    }
+    for (int i = 0; i < s->hosts_n; i++) {
+        if (!files_path(link, sizeof link, err, "%s/input/data/%s", s->hosts[i].ml, name)) {
+            return false;
+        }
+        if (symlink(folder, link) != 0 && errno != EEXIST) {
+            return err_set_os(err, ERR_IO, errno, "cannot link '%s'", link);
+        }
+    }
+    return true;
+}
+
 bool transfer_channels(struct supervisor *s, struct err *err)
 {
     size_t i;
@@ -116,6 +139,12 @@ bool transfer_channels(struct supervisor *s, struct err *err)
         const char *dist = json_string_value(json_object_get(s3, "S3DataDistributionType"));
         c.name = json_string_value(json_object_get(ch, "ChannelName"));
         c.sharded = dist != NULL && strcmp(dist, "ShardedByS3Key") == 0;
+        if (json_object_get(json_object_get(ch, "DataSource"), "FileSystemDataSource") != NULL) {
+            if (!channel_mount(s, c.name, err)) {
+                return false;
+            }
+            continue;
+        }
         if (uri == NULL || type == NULL || c.name == NULL ||
             !s3_store_uri(uri, c.bucket, c.prefix, err)) {
             return channel_fail(uri == NULL ? "" : uri, "Not an S3 URI", err);

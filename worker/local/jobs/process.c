@@ -2,6 +2,7 @@
 #include "process.h"
 #include "files.h"
 #include "local/app.h"
+#include "local/fsx/fsx_life.h"
 #include "local/jobs/supervise.h"
 #include "local/sagemaker/sagemaker_local.h"
 #include "local/services/issued_keys.h"
@@ -79,7 +80,32 @@ static json_t *job_env(const struct app *app, const struct local_job *job)
     return env;
 }
 
-static json_t *job_spec(const struct app *app, const struct local_job *job)
+/* Folders of the file systems that the job mounts, or why it cannot. */
+static void mounts_add(struct app *app, const struct local_job *job, json_t *spec)
+{
+    json_t *mounts = json_object();
+    size_t i;
+    const json_t *ch;
+    json_array_foreach(json_object_get(job->request, "InputDataConfig"), i, ch)
+    {
+        const json_t *source =
+            json_object_get(json_object_get(ch, "DataSource"), "FileSystemDataSource");
+        const char *name = json_string_value(json_object_get(ch, "ChannelName"));
+        char path[PATH_MAX];
+        struct err err = ERR_INIT;
+        if (source == NULL) {
+            continue;
+        }
+        if (fsx_mount(app, source, path, &err)) {
+            (void)json_object_set_new(mounts, name, json_string(path));
+        } else {
+            (void)json_object_set_new(spec, "mount_error", json_string(err.message));
+        }
+    }
+    (void)json_object_set_new(spec, "mounts", mounts);
+}
+
+static json_t *job_spec(struct app *app, const struct local_job *job)
 {
     const json_t *stop = json_object_get(job->request, "StoppingCondition");
     const json_t *max = json_object_get(stop, "MaxRuntimeInSeconds");
@@ -106,6 +132,7 @@ static json_t *job_spec(const struct app *app, const struct local_job *job)
     (void)json_object_set_new(spec, "argv", job_argv(app, job));
     (void)json_object_set_new(spec, "env", job_env(app, job));
     (void)json_object_set(spec, "request", job->request);
+    mounts_add(app, job, spec);
     const json_t *res = json_object_get(job->request, "ResourceConfig");
     if (json_integer_value(json_object_get(res, "KeepAlivePeriodInSeconds")) > 0 ||
         job->pool.cluster[0] != '\0') {
@@ -161,7 +188,7 @@ bool process_spawn(const struct app *app, const char *word, const char *folder, 
     return rc == 0 || err_set_os(err, ERR_IO, rc, "cannot start '%s'", exe);
 }
 
-bool process_start(const struct app *app, const struct local_job *job, struct err *err)
+bool process_start(struct app *app, const struct local_job *job, struct err *err)
 {
     char path[PATH_MAX];
     if (!job_file(app, job, "spec.json", path, err) || !files_mkparents(path, err)) {

@@ -12,7 +12,7 @@ struct local_job;
 bool process_image_known(const struct app *app, const struct local_job *job, char *ret_reason);
 /* Write the specification and start a supervisor. Idempotent: the supervisor that gets the lock
  * runs the job; one that finds a dead predecessor reports the job as lost. */
-bool process_start(const struct app *app, const struct local_job *job, struct err *err) MUST_CHECK;
+bool process_start(struct app *app, const struct local_job *job, struct err *err) MUST_CHECK;
 /* Ask for the end: SIGTERM now, SIGKILL after the grace. */
 bool process_stop(const struct app *app, const struct local_job *job, struct err *err) MUST_CHECK;
 /* Prepare the folder for another run: remove everything of the last one except the logs. False

@@ -10,6 +10,8 @@
 #include <poll.h>
 #include <stdio.h>
 
+#define HOURS_PER_MONTH 730
+
 bool invoice_is(const struct request *r)
 {
     return str_starts(r->path, INVOICE_PREFIX);
@@ -136,6 +138,27 @@ static void invoice_add(struct invoice *v, const char *name, const char *kind, c
     (void)json_array_append_new(v->lines, o);
 }
 
+/* A file system: GiB by whole hours, at "storage:<deployment type>" USD a GB and month of 730
+ * hours. Its seconds are no instance-seconds, so the total has none of them. */
+static void storage_add(struct invoice *v, const json_t *c)
+{
+    int64_t span = record_i64(c, "to") - record_i64(c, "from");
+    int64_t hours = MAX(INT64_C(1), (span + 3600 * USEC_PER_SEC - 1) / (3600 * USEC_PER_SEC));
+    int64_t gib = record_i64(c, "instances");
+    int64_t price = 0;
+    int64_t cost = 0;
+    AUTO_FREE char *key = xasprintf("storage:%s", record_text(c, "instance_type"));
+    const char *text = json_string_value(json_object_get(v->app->set.prices, key));
+    bool priced = text != NULL && invoice_price(text, &price) &&
+                  muldiv_i64(price * gib, hours, HOURS_PER_MONTH, &cost);
+    json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "name", record_text(c, "name"), "kind",
+                          "storage", "instance_type", record_text(c, "instance_type"), "instances",
+                          (json_int_t)gib, "seconds", (json_int_t)(hours * 3600), "micro_usd",
+                          priced ? json_integer(cost) : json_null());
+    v->musd += cost;
+    (void)json_array_append_new(v->lines, o);
+}
+
 /* Lines of endpoints, closed when a fleet ended. */
 static void charges_add(struct invoice *v)
 {
@@ -143,6 +166,10 @@ static void charges_add(struct invoice *v)
     const json_t *c;
     json_object_foreach(v->app->records.all[RECORD_CHARGE], key, c)
     {
+        if (strcmp(record_text(c, "kind"), "storage") == 0) {
+            storage_add(v, c);
+            continue;
+        }
         invoice_add(v, record_text(c, "name"), record_text(c, "kind"),
                     record_text(c, "instance_type"), record_i64(c, "instances"),
                     record_i64(c, "to") - record_i64(c, "from"));

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "local/app.h"
+#include "local/fsx/fsx_life.h"
 #include "local/hosting/fleet.h"
 #include "local/http/dispatch.h"
 #include "local/http/server.h"
@@ -374,7 +375,7 @@ static usec_t ticker_pass(struct app *app)
     }
     delayed_run(app, now);
     warm_expire(app, now);
-    usec_t next = MIN(t->next_check, hosting_tick(app, now));
+    usec_t next = MIN(t->next_check, MIN(hosting_tick(app, now), fsx_tick(app, now)));
     for (size_t i = app->jobs.live_n; i > 0; i--) {
         struct local_job *job = app->jobs.live[i - 1];
         if (job->due != 0 && job->due <= now && !job_has_ended(job)) {

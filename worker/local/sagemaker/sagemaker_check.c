@@ -121,8 +121,12 @@ static void channel_check(struct request_check *c, const json_t *ch, size_t i)
     (void)snprintf(field, sizeof field, "inputDataConfig.%zu.member.dataSource", i + 1);
     const json_t *source = check_part(c, ch, "DataSource", field, true);
     const json_t *s3 = json_object_get(source, "S3DataSource");
-    if (source != NULL && s3 == NULL) {
-        check_fail(c, source, field, "Only S3DataSource is available on one machine");
+    const json_t *fs = json_object_get(source, "FileSystemDataSource");
+    if (source != NULL && (s3 == NULL) == (fs == NULL)) {
+        check_fail(c, source, field,
+                   "Exactly one of S3DataSource and FileSystemDataSource must be given");
+    } else if (fs != NULL) {
+        sagemaker_rules_mount(c, fs, field);
     } else if (s3 != NULL) {
         (void)snprintf(field, sizeof field,
                        "inputDataConfig.%zu.member.dataSource.s3DataSource.s3Uri", i + 1);

@@ -81,6 +81,29 @@ void sagemaker_rules_tags(struct request_check *c, const json_t *in)
     }
 }
 
+void sagemaker_rules_mount(struct request_check *c, const json_t *source, const char *field)
+{
+    static const char *const types[] = {"FSxLustre", NULL}; /* EFS is not played */
+    static const char *const modes[] = {"ro", "rw", NULL};
+    const char *id = check_text(c, source, "FileSystemId", field, true, 11, 21);
+    const char *path = check_text(c, source, "DirectoryPath", field, true, 0, 4096);
+    (void)check_text(c, source, "FileSystemType", field, true, 0, 16);
+    (void)check_text(c, source, "FileSystemAccessMode", field, true, 0, 2);
+    check_word(c, source, "FileSystemType", field, types);
+    check_word(c, source, "FileSystemAccessMode", field, modes);
+    if (id != NULL &&
+        (strncmp(id, "fs-", 3) != 0 || strspn(id + 3, "0123456789abcdef") != strlen(id + 3))) {
+        check_fail(c, source, field,
+                   "Member must satisfy regular expression pattern: "
+                   "(fs-[0-9a-f]{8,})");
+    }
+    if (path != NULL && path[0] != '/') {
+        check_fail(c, source, field,
+                   "DirectoryPath must begin with the mount name of the file "
+                   "system");
+    }
+}
+
 static void check_metrics(struct request_check *c, const json_t *algorithm)
 {
     const json_t *list = json_object_get(algorithm, "MetricDefinitions");
@@ -256,6 +279,14 @@ static bool channels_ok(struct request *r)
         const char *type = text_at(s3, "S3DataType");
         const char *compression = text_at(ch, "CompressionType");
         const char *wrapper = text_at(ch, "RecordWrapperType");
+        if (json_object_get(json_object_get(ch, "DataSource"), "FileSystemDataSource") != NULL) {
+            if (json_object_get(r->input, "VpcConfig") == NULL) {
+                return refuse(r, "VpcConfig must be given for a channel with FileSystemDataSource");
+            }
+            if (strcmp(mode, "File") != 0) {
+                return refuse(r, "FileSystemDataSource supports File input mode only");
+            }
+        }
         bool pipe_only = (compression != NULL && strcmp(compression, "Gzip") == 0) ||
                          (wrapper != NULL && strcmp(wrapper, "RecordIO") == 0);
         if (pipe_only) {

@@ -19,6 +19,8 @@ const json_t *check_part(struct request_check *c, const json_t *o, const char *k
 
 /* Faults of single fields. */
 void sagemaker_rules_fields(struct request_check *c, const json_t *in);
+/* Faults of a channel's FileSystemDataSource. */
+void sagemaker_rules_mount(struct request_check *c, const json_t *source, const char *field);
 /* Patterns and repeated keys of `Tags`. */
 void sagemaker_rules_tags(struct request_check *c, const json_t *in);
 /* Rules between fields; false: answered. */
