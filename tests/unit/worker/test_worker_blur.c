@@ -47,10 +47,10 @@ struct soft {
 
 static double soft_at(const struct soft *s, const double *px, int w, int h, int x, int y)
 {
-    int column[2 * REACH_MAX + 1];
+    int column[2 * REACH_MAX + 1] = {0};
     double v = 0;
-    for (int dx = -s->reach; dx <= s->reach; dx++) {
-        column[dx + s->reach] = reflect(x + dx, w);
+    for (int i = 0; i <= 2 * s->reach; i++) {
+        column[i] = reflect(x - s->reach + i, w);
     }
     for (int dy = -s->reach; dy <= s->reach; dy++) {
         const double *row = px + (ptrdiff_t)reflect(y + dy, h) * w;
