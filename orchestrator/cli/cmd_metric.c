@@ -75,8 +75,8 @@ static int of_campaign(struct cli *cli, const struct ref *ref, const char *stage
         return EXIT_OK;
     }
     if (json_array_size(list) == 0) {
-        (void)printf("%s has no metrics: metrics: [{name: loss, regex: 'loss=([0-9.]+)'}] in its "
-                     "file defines one\n",
+        (void)printf("%s has no metrics. A stage of its file defines one like this:\n"
+                     "  metrics: [{name: loss, regex: 'loss=([0-9.]+)'}]\n",
                      ref->campaign);
         return EXIT_OK;
     }
