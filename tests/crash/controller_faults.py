@@ -170,6 +170,17 @@ def case_reads_that_lie(s):
     no_attempt_used(s, cid, ALL)
 
 
+def case_describe_without_environment(s):
+    """Another emulator leaves Environment out: a job that is known to be ours stays ours."""
+    name = next_name(s)
+    s.faults({**DESCRIBE, "name_contains": name, "kind": "no_environment", "times": 2})
+    cid = s.submit(name="bare", source=ONE)
+    ends(s, cid)
+    got = [a["state"] for a in s.api("GET", f"/parts/{cid}/0")["attempt_list"]]
+    tap.ok(got == ["succeeded"] and len(jobs(s, name)) == 1, f"{s.what}no conflict, one job", got)
+    no_attempt_used(s, cid, 1)
+
+
 def case_answers_that_break(s):
     name = next_name(s)
     broken = ("half_body", "wrong_json", "html_error", "error_500", "error_503", "drop_before")

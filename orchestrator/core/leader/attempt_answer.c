@@ -167,6 +167,15 @@ static void keep_description(struct live_attempt *a, const struct job_descriptio
     a->pool_seen = job->pool;
 }
 
+/* A Describe without its Environment: it neither proves nor disproves that the job is ours. Of a
+ * name that we know to be ours it is asked again. */
+static bool proves_nothing(const struct live_attempt *a, const struct job_description *job)
+{
+    bool known =
+        a->arn[0] != '\0' || (a->p.state != ATTEMPT_INTENDED && a->p.state != ATTEMPT_UNKNOWN);
+    return known && job->request_hash[0] == '\0';
+}
+
 struct fact leader_describe_answer(struct live_attempt *a, const struct job_description *job,
                                    bool not_found, bool failed, int64_t boot_us)
 {
@@ -176,6 +185,11 @@ struct fact leader_describe_answer(struct live_attempt *a, const struct job_desc
     }
     if (not_found) {
         return (struct fact){.kind = FACT_NOT_FOUND, .at_us = a->describe_sent_us};
+    }
+    if (proves_nothing(a, job)) {
+        (void)snprintf(a->reason, sizeof a->reason,
+                       "DescribeTrainingJob gave no DROVER_REQUEST: asked again");
+        return (struct fact){.kind = FACT_DESCRIBE_FAILED, .at_us = boot_us};
     }
     fact.job = leader_job_seen(job->status, job->secondary, job->modified);
     fact.job.ours = strcmp(job->request_hash, a->row.identity_hash) == 0;

@@ -172,7 +172,7 @@ def test_stale_describe__shows_the_past(l):
 
 
 def test_list_omits_and_unknown_status(l):
-    l.run("p-1")
+    l.run("p-1", Environment={"A": "1"})
     l.run("p-2")
     names = lambda: [s["TrainingJobName"] for s in l.sm.list_training_jobs(NameContains="p-")["TrainingJobSummaries"]]  # noqa: E731
     l.faults({"operation": "ListTrainingJobs", "kind": "list_omits", "name_contains": "p-1"})
@@ -181,6 +181,8 @@ def test_list_omits_and_unknown_status(l):
     l.faults({"operation": "DescribeTrainingJob", "kind": "unknown_status"})
     same(l.describe("p-1")["TrainingJobStatus"], "Hibernating")
     same(l.describe("p-1")["TrainingJobStatus"], "Completed")
+    l.faults({"operation": "DescribeTrainingJob", "kind": "no_environment"})
+    same(["Environment" in l.describe("p-1") for _ in range(2)], [False, True])
 
 
 def test_looping_next_token__never_ends(l):

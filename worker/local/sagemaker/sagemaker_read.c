@@ -162,6 +162,9 @@ void sagemaker_describe(struct request *r)
         n = transitions_at(job, at);
     }
     json_t *o = description(r->app, job, n, at);
+    if (f != NULL && f->kind == FAULT_NO_ENVIRONMENT) {
+        (void)json_object_del(o, "Environment");
+    }
     if (f != NULL && f->kind == FAULT_UNKNOWN_STATUS) {
         (void)json_object_set_new(o, "TrainingJobStatus", json_string("Hibernating"));
         (void)json_object_set_new(o, "SecondaryStatus", json_string("Hibernating"));

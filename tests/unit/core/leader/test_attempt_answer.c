@@ -185,6 +185,37 @@ static void test_attempt_answer__only_our_own_job_is_believed(void **state)
     leader_world_done(&w);
 }
 
+/* Another emulator leaves Environment out: a job we know is asked about again, not given up. */
+static void test_attempt_answer__a_known_job_without_environment_is_no_conflict(void **state)
+{
+    (void)state;
+    struct leader_world w;
+    struct live_attempt *a = ours(&w);
+    struct job_description job = described("Completed", "Completed", "");
+    job.request_hash[0] = '\0';
+    a->p.state = ATTEMPT_UNKNOWN; /* whose job has this name is not known */
+    struct fact f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_DESCRIBED);
+    assert_false(f.job.ours);
+    for (enum attempt_state s = ATTEMPT_SUBMITTED; s <= ATTEMPT_STOPPING; s++) {
+        a->p.state = s; /* taken over: its ARN is in its row only */
+        assert_int_equal(leader_describe_answer(a, &job, false, false, BOOT_ANSWER).kind,
+                         FACT_DESCRIBE_FAILED);
+    }
+    assert_non_null(strstr(a->reason, "asked again"));
+    a->p.state = ATTEMPT_UNKNOWN;
+    (void)snprintf(a->arn, sizeof a->arn, "arn:job");
+    f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_DESCRIBE_FAILED);
+    assert_int_equal(f.at_us, BOOT_ANSWER);
+    assert_int_equal(a->billable_s, 0);
+    (void)snprintf(job.request_hash, sizeof job.request_hash, "another's");
+    f = leader_describe_answer(a, &job, false, false, BOOT_ANSWER);
+    assert_int_equal(f.kind, FACT_DESCRIBED); /* said to be another's: a conflict */
+    assert_false(f.job.ours);
+    leader_world_done(&w);
+}
+
 static void test_attempt_answer__nothing_there_and_no_answer(void **state)
 {
     (void)state;
@@ -368,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_attempt_answer__a_taken_create),
         cmocka_unit_test(test_attempt_answer__words_of_a_job),
         cmocka_unit_test(test_attempt_answer__only_our_own_job_is_believed),
+        cmocka_unit_test(test_attempt_answer__a_known_job_without_environment_is_no_conflict),
         cmocka_unit_test(test_attempt_answer__nothing_there_and_no_answer),
         cmocka_unit_test(test_attempt_answer__why_a_job_ended),
         cmocka_unit_test(test_attempt_answer__a_reason_that_tells_nothing_is_bare),
