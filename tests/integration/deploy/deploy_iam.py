@@ -35,15 +35,16 @@ S3_FUNCTIONS = {"get": "GetObject", "head": "HeadObject", "put": "PutObject", "d
 S3_BY_HAND = {"worker/copy/remote.c": ({"GET"}, {"GetObject"})}
 # Files that send what others name.
 CARRIERS = ("orchestrator/aws/json_call.c",)
-# What other fields of a request ask for.
-IMPLIED = {"RoleArn": "iam:PassRole", "Tags": "sagemaker:AddTags"}
+# What other fields of a request ask for, by the action that sends it.
+IMPLIED = [("sagemaker:CreateTrainingJob", "RoleArn", "iam:PassRole"), ("sagemaker:CreateTrainingJob", "Tags", "sagemaker:AddTags"),
+           ("fsx:CreateFileSystem", "Tags", "fsx:TagResource")]
 # What SageMaker does with a job's role: "CreateTrainingJob API: Execution Role Permissions" of its developer guide.
 PLATFORM = {"job.json": "cloudwatch:PutMetricData ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetAuthorizationToken ecr:GetDownloadUrlForLayer "
                         "logs:CreateLogGroup logs:CreateLogStream logs:DescribeLogStreams logs:PutLogEvents",
             "job-vpc.json": "ec2:CreateNetworkInterface ec2:CreateNetworkInterfacePermission ec2:DeleteNetworkInterface ec2:DeleteNetworkInterfacePermission "
                             "ec2:DescribeDhcpOptions ec2:DescribeNetworkInterfaces ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs fsx:DescribeFileSystems"}
 # Actions for which IAM knows no resource, or SageMaker names none beforehand.
-ANY_RESOURCE = set(PLATFORM["job-vpc.json"].split()[:9]) | {"sagemaker:ListTrainingJobs", "sagemaker:ListModels", "sagemaker:ListEndpointConfigs", "sagemaker:ListEndpoints", "servicequotas:ListServiceQuotas", "ecr:GetAuthorizationToken",
+ANY_RESOURCE = set(PLATFORM["job-vpc.json"].split()) | {"fsx:DescribeDataRepositoryAssociations", "fsx:DescribeDataRepositoryTasks", "sagemaker:ListTrainingJobs", "sagemaker:ListModels", "sagemaker:ListEndpointConfigs", "sagemaker:ListEndpoints", "servicequotas:ListServiceQuotas", "ecr:GetAuthorizationToken",
                                                            "cloudwatch:PutMetricData", "sagemaker:DeleteTrainingJob"}
 
 
@@ -97,8 +98,8 @@ def wanted(files, known):
             if name not in S3_FUNCTIONS:
                 strange.append(f"{path}: s3_{name}")
             actions |= {"s3:" + S3_ACTIONS[op] for op in S3_FUNCTIONS.get(name, "").split()}
-    for field, action in IMPLIED.items():
-        if "sagemaker:CreateTrainingJob" in actions and any(field in strings_of(t) for t in files.values()):
+    for sender, field, action in IMPLIED:
+        if sender in actions and any(field in strings_of(t) for t in files.values()):
             actions.add(action)
     return actions, strange
 
