@@ -238,6 +238,21 @@ static void faults_print(const json_t *errors)
     }
 }
 
+/* A detail may end with the command that goes on, as a gate's words do: taken off. NULL: none. */
+static const char *next_in(char *text)
+{
+    static const char mark[] = ": drover ";
+    char *last = NULL;
+    for (char *at = strstr(text, mark); at != NULL; at = strstr(at + 1, mark)) {
+        last = at;
+    }
+    if (last == NULL) {
+        return NULL;
+    }
+    *last = '\0';
+    return last + 2;
+}
+
 int client_explain(const struct cli *cli, const struct client_reply *r)
 {
     (void)cli;
@@ -248,8 +263,9 @@ int client_explain(const struct cli *cli, const struct client_reply *r)
     AUTO_FREE char *text = text_clean(detail[0] != '\0' ? detail : buf_cstr(&r->text));
     /* A server error names the request id, to be found in the server's log. */
     bool theirs = r->status >= 500 && id[0] != '\0';
-    return fail((enum cli_exit)status, next_of(status), "%s (HTTP %d%s%s)", text, r->status,
-                theirs ? ", request " : "", theirs ? id : "");
+    const char *next = status == EXIT_CONFLICT ? next_in(text) : NULL;
+    return fail((enum cli_exit)status, next != NULL ? next : next_of(status), "%s (HTTP %d%s%s)",
+                text, r->status, theirs ? ", request " : "", theirs ? id : "");
 }
 
 static int unreachable(const struct client *c, const struct err *err)

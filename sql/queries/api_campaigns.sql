@@ -211,6 +211,19 @@ UPDATE campaign SET version = version + 1 WHERE id IN (SELECT campaign_id FROM a
 SELECT n.state = 'held' AND n.reason LIKE 'gate: %', g.gate_override, n.reason
 FROM stage g JOIN stage_run n ON n.stage_id = g.id WHERE g.campaign_id = $1 AND g.name = $2;
 
+-- The first gate that holds a campaign and that resuming it would not open: the runs of its stage have ended, no retry is
+-- under way, every held stage is held by its gate, and no budget holds the campaign. Index stage(campaign_id, name).
+-- name: api_campaign_gate
+-- $1 campaign bigint
+SELECT g.name, n.reason
+FROM stage g JOIN stage_run n ON n.stage_id = g.id JOIN stage_input i ON i.stage_id = g.id
+JOIN campaign_run r ON r.campaign_id = g.campaign_id AND NOT (r.state = 'held' AND r.reason = 'budget')
+WHERE g.campaign_id = $1 AND n.state = 'held' AND NOT g.gate_override
+    AND i.closed AND n.taken = i.tasks AND n.waiting + n.active + n.held = 0
+    AND NOT EXISTS (SELECT FROM stage_run b WHERE b.campaign_id = $1 AND b.state = 'held' AND b.reason NOT LIKE 'gate: %')
+    AND NOT EXISTS (SELECT FROM operation o WHERE o.campaign_id = $1 AND o.state IN ('accepted', 'running'))
+ORDER BY g.seq LIMIT 1;
+
 -- The new version makes the leader read the campaign again.
 -- name: api_stage_gate_override
 -- $1 campaign bigint, $2 stage name text

@@ -167,6 +167,20 @@ bool campaign_spec(struct api_req *r, struct err *err)
     return reply_out(r, 200);
 }
 
+/* Resuming what gates alone hold would change nothing: it is refused in the gate's words, which end
+ * with the command that overrides it. */
+static bool gate_allows(struct api_req *r, int64_t id, struct err *err)
+{
+    struct apidb_gate gate;
+    enum verb_answer answer = verb_answer_gated(VERB_RESUME);
+    if (!apidb_campaign_gate(r->db, id, &gate, err)) {
+        return false;
+    }
+    return !gate.held || !verb_refused(answer) ||
+           err_set(err, ERR_CONFLICT, "campaign c-%lld: %s; stage %s: %s", (long long)id,
+                   verb_refusal(answer), gate.stage, gate.reason);
+}
+
 static bool want(struct api_req *r, enum verb verb, enum wanted wanted, const char *action,
                  struct err *err)
 {
@@ -183,6 +197,9 @@ static bool want(struct api_req *r, enum verb verb, enum wanted wanted, const ch
     if (verb_refused(answer)) {
         return err_set(err, ERR_CONFLICT, "campaign c-%lld: %s", (long long)id,
                        verb_refusal(answer));
+    }
+    if (verb == VERB_RESUME && now.wanted == WANTED_RUN && !gate_allows(r, id, err)) {
+        return false;
     }
     const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
     /* A held campaign (breaker, budget) is already wanted to run; resuming asks the leader to check

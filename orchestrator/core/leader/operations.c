@@ -6,6 +6,7 @@
 
 #define CHANGES_BYTES_MAX   65536
 #define CAMPAIGN_CANCELLING CAMPAIGN_STATE_COUNT /* beside the states themselves */
+#define CAMPAIGN_GATED      (CAMPAIGN_STATE_COUNT + 1)
 
 static const char *const verb_names[] = {
     [VERB_RETRY] = "retry",   [VERB_SKIP] = "skip",   [VERB_PAUSE] = "pause",
@@ -21,6 +22,7 @@ static const char *const refusals[VERB_ANSWER_COUNT] = {
     [VERB_CANCELLING] = "it is being cancelled; submit it anew",
     [VERB_ENDED] = "it has ended; retry its failed parts, or submit it anew",
     [VERB_STAGE_CANCELLED] = "the stage was cancelled; submit the campaign anew",
+    [VERB_GATED] = "a gate holds it, which resuming does not open",
 };
 
 #define X(verb, campaign, blocked, running, held, succeeded, failed, skipped, cancelled)           \
@@ -29,7 +31,7 @@ static const char *const refusals[VERB_ANSWER_COUNT] = {
         [STAGE_HELD] = VERB_##held,          [STAGE_SUCCEEDED] = VERB_##succeeded,                 \
         [STAGE_FAILED] = VERB_##failed,      [STAGE_SKIPPED] = VERB_##skipped,                     \
         [STAGE_CANCELLED] = VERB_##cancelled},
-static const uint8_t table[VERB_COUNT][CAMPAIGN_STATE_COUNT + 1][STAGE_STATE_COUNT] = {
+static const uint8_t table[VERB_COUNT][CAMPAIGN_STATE_COUNT + 2][STAGE_STATE_COUNT] = {
 #include "operation_table.def"
 };
 #undef X
@@ -63,6 +65,12 @@ enum verb_answer verb_answer(enum verb v, enum campaign_state campaign, enum wan
 enum verb_answer verb_answer_any(enum verb v, enum campaign_state campaign, enum wanted wanted)
 {
     return verb_answer(v, campaign, wanted, STAGE_RUNNING); /* refused there: refused for all */
+}
+
+enum verb_answer verb_answer_gated(enum verb v)
+{
+    ASSERT((unsigned)v < VERB_COUNT);
+    return (enum verb_answer)table[v][CAMPAIGN_GATED][STAGE_HELD];
 }
 
 bool verb_refused(enum verb_answer a)

@@ -12,6 +12,7 @@ enum verb_answer {
     VERB_CANCELLING,
     VERB_ENDED,
     VERB_STAGE_CANCELLED,
+    VERB_GATED,
     VERB_ANSWER_COUNT
 };
 
@@ -22,6 +23,8 @@ enum verb_answer verb_answer(enum verb v, enum campaign_state campaign, enum wan
                              enum stage_state stage);
 /* For all stages of a campaign together: refused only when no state of a stage would allow it. */
 enum verb_answer verb_answer_any(enum verb v, enum campaign_state campaign, enum wanted wanted);
+/* For a campaign that is wanted to run and that gates alone hold. */
+enum verb_answer verb_answer_gated(enum verb v);
 bool verb_refused(enum verb_answer a);
 /* Why, for people; "" when it is not refused. */
 const char *verb_refusal(enum verb_answer a);

@@ -345,6 +345,23 @@ bool apidb_stage_gate(struct store *s, int64_t campaign_id, const char *stage,
     return true;
 }
 
+bool apidb_campaign_gate(struct store *s, int64_t campaign_id, struct apidb_gate *ret,
+                         struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    AUTO_RESULT PGresult *r = NULL;
+    param_i64(&p, campaign_id);
+    if (!store_exec(s, QUERY(API_CAMPAIGN_GATE), &p, &r, err)) {
+        return false;
+    }
+    *ret = (struct apidb_gate){.held = row_count(r) > 0};
+    if (ret->held) {
+        row_text_into(r, 0, 0, ret->stage, sizeof ret->stage);
+        row_text_into(r, 0, 1, ret->reason, sizeof ret->reason);
+    }
+    return true;
+}
+
 bool apidb_stage_gate_override(struct store *s, int64_t campaign_id, const char *stage,
                                struct err *err)
 {

@@ -89,9 +89,9 @@ bool apidb_campaign_patch(struct store *s, int64_t id, const struct apidb_patch 
 /* Set the limit of parts of one stage. parts < 0: no limit. ERR_NOT_FOUND: no such stage. */
 bool apidb_stage_limit(struct store *s, int64_t campaign_id, const char *stage, int64_t parts,
                        struct err *err) MUST_CHECK;
-/* Resume the stages held by their breaker. */
 struct apidb_gate {
     bool held, overridden;
+    char stage[128];
     char reason[512];
 };
 /* Of a stage by its name; ERR_NOT_FOUND. */
@@ -99,6 +99,11 @@ bool apidb_stage_gate(struct store *s, int64_t campaign_id, const char *stage,
                       struct apidb_gate *ret, struct err *err) MUST_CHECK;
 bool apidb_stage_gate_override(struct store *s, int64_t campaign_id, const char *stage,
                                struct err *err) MUST_CHECK;
+/* The gate that keeps a resumed campaign from going on; held false: none, or something else holds
+ * it as well. */
+bool apidb_campaign_gate(struct store *s, int64_t campaign_id, struct apidb_gate *ret,
+                         struct err *err) MUST_CHECK;
+/* Resume the stages held by their breaker. */
 bool apidb_stages_resume(struct store *s, int64_t campaign_id, struct err *err) MUST_CHECK;
 /* Wake the leader when the transaction commits. */
 bool apidb_notify(struct store *s, struct err *err) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/rng.h"
+#include "store/api/campaigns.h"
 #include "store/api/metrics.h"
 #include "store/leader/metrics.h"
 #include "tests/kit/pg_fixture.h"
@@ -20,7 +21,7 @@ static int64_t many = 200000; /* METRIC_POINTS=1000000 measures what the README 
 struct world {
     char db[600];
     struct store *s;
-    int64_t epoch, attempt_id;
+    int64_t epoch, attempt_id, campaign_id;
 };
 
 static int set_up(void **state)
@@ -33,6 +34,7 @@ static int set_up(void **state)
     struct intent in = pg_intent(w->s, &c, 0, 1);
     in.collects = true;
     w->attempt_id = in.attempt_id;
+    w->campaign_id = c.campaign_id;
     pg_good(leader_begin(w->s, w->epoch, &err), &err);
     pg_good(store_intend(w->s, w->epoch, &in, 1, &err), &err);
     assert_true(in.taken);
@@ -223,6 +225,61 @@ static void test_metrics__many_points_are_paged_and_charted_in_little_work(void 
     store_close(api);
 }
 
+static bool gate_holds(struct store *api, int64_t campaign_id)
+{
+    struct err err = ERR_INIT;
+    struct apidb_gate gate;
+    pg_good(apidb_campaign_gate(api, campaign_id, &gate, &err), &err);
+    if (gate.held) {
+        assert_string_equal(gate.reason, "gate: loss is 4, not below 3");
+        assert_true(gate.stage[0] != '\0');
+    }
+    return gate.held;
+}
+
+/* Each change lets something else than the gate hold the campaign; without it, the gate does. */
+static void test_metrics__a_gate_holds_alone(void **state)
+{
+    static const struct {
+        const char *change, *back;
+    } other[] = {
+        {"stage_run SET state = 'running'", "stage_run SET state = 'held'"},
+        {"stage_run SET reason = 'disk_full'",
+         "stage_run SET reason = 'gate: loss is 4, not below 3'"},
+        {"stage_run SET done = done - 1, waiting = 1",
+         "stage_run SET done = done + 1, waiting = 0"},
+        {"stage_run SET done = done - 1, active = 1", "stage_run SET done = done + 1, active = 0"},
+        {"stage_run SET done = done - 1, held = 1", "stage_run SET done = done + 1, held = 0"},
+        {"stage_input SET tasks = tasks + 1", "stage_input SET tasks = tasks - 1"},
+        {"stage_input SET closed = false", "stage_input SET closed = true"},
+        {"stage SET gate_override = true", "stage SET gate_override = false"},
+        {"campaign_run SET state = 'held', reason = 'budget'", "campaign_run SET reason = ''"},
+    };
+    struct world *w = *state;
+    struct store *api = pg_open(w->db, STORE_API);
+    assert_false(gate_holds(api, w->campaign_id));
+    pg_sql(w->db, "UPDATE stage_input SET closed = true;"
+                  "UPDATE stage_run SET state = 'held', reason = 'gate: loss is 4, not below 3', "
+                  "waiting = 0, active = 0, held = 0, done = i.tasks, taken = i.tasks "
+                  "FROM stage_input i WHERE i.stage_id = stage_run.stage_id");
+    for (size_t i = 0; i < ARRAY_LEN(other); i++) {
+        assert_true(gate_holds(api, w->campaign_id));
+        pg_sql(w->db, "UPDATE %s", other[i].change);
+        if (gate_holds(api, w->campaign_id)) {
+            fail_msg("%s: the gate holds it alone", other[i].change);
+        }
+        pg_sql(w->db, "UPDATE %s", other[i].back);
+    }
+    pg_sql(w->db,
+           "INSERT INTO operation (campaign_id, kind, selector) VALUES (%lld, 'retry', '{}')",
+           (long long)w->campaign_id);
+    assert_false(gate_holds(api, w->campaign_id));
+    pg_sql(w->db, "UPDATE operation SET state = 'done'");
+    assert_true(gate_holds(api, w->campaign_id));
+    assert_false(gate_holds(api, w->campaign_id + 1));
+    store_close(api);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -233,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
         T(test_metrics__values_are_stored_once_in_their_order_with_their_buckets),
+        T(test_metrics__a_gate_holds_alone),
         T(test_metrics__sources_are_read_until_they_are_closed),
         T(test_metrics__many_points_are_paged_and_charted_in_little_work),
     };

@@ -70,6 +70,13 @@ static void test_operations__every_cell_of_the_table(void **state)
             }
         }
     }
+    for (int v = 0; v < VERB_COUNT; v++) { /* what gates hold: as any held one, but for a resume */
+        enum verb_answer got = verb_answer_gated((enum verb)v);
+        assert_int_equal(got, v == VERB_RESUME
+                                  ? VERB_GATED
+                                  : want((enum verb)v, CAMPAIGN_HELD, WANTED_RUN, STAGE_HELD));
+        assert_true(verb_refused(got) == (verb_refusal(got)[0] != '\0'));
+    }
     assert_int_equal(cells, 6 * 8 * 4 * 7);
     assert_in_range(refused, cells / 4, cells / 2);
 }
