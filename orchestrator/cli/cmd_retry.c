@@ -36,6 +36,12 @@ static json_t *retry_body(const struct cli *cli, const struct ref *ref)
     if (cli->opt.volume_gb > 0) {
         (void)json_object_set_new(changes, "volume_gb", json_integer(cli->opt.volume_gb));
     }
+    if (cli->opt.instance_type != NULL) {
+        (void)json_object_set_new(changes, "instance_type", json_string(cli->opt.instance_type));
+    }
+    if (cli->opt.max_runtime != NULL) {
+        (void)json_object_set_new(changes, "max_runtime", json_string(cli->opt.max_runtime));
+    }
     return body;
 }
 
@@ -55,6 +61,14 @@ static void preview_print(const struct cli *cli, const struct ref *ref, const js
     if (cli->opt.volume_gb > 0) {
         (void)printf("! volume %lld GB: no warm pool of another size matches; these start cold\n",
                      (long long)cli->opt.volume_gb);
+    }
+    if (cli->opt.instance_type != NULL) {
+        (void)printf("! type %s: no warm pool of another type matches; these start cold\n",
+                     cli->opt.instance_type);
+    }
+    if (cli->opt.max_runtime != NULL) {
+        (void)printf("! max run time %s: what an attempt may cost is reserved for that long\n",
+                     cli->opt.max_runtime);
     }
     (void)fflush(stdout);
 }

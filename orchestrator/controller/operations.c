@@ -54,7 +54,7 @@ static bool write_tasks(struct controller *c, struct op_step *s, struct err *err
 {
     int64_t campaign = s->campaign->row.id;
     return s->w.verb == VERB_RETRY
-               ? store_tasks_retry(c->store, campaign, s->w.stage_id, s->ids, s->n, s->w.volume_gb,
+               ? store_tasks_retry(c->store, campaign, s->w.stage_id, s->ids, s->n, &s->w.changes,
                                    &s->moved, s->moved_ids, err)
                : store_tasks_move(c->store, campaign, s->w.stage_id, TASK_FAILED, s->w.task_to,
                                   CAUSE_NONE, s->ids, s->n, &s->moved, s->moved_ids, err);

@@ -195,6 +195,12 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     const char *signature; /* of a failure row: written when task_moves and cause != NONE */
 };
 
+/* What a person's retry changes of its parts. */
+struct task_changes {
+    int instance_type_i;   /* rung of the stage's ladder; -1: as before */
+    int volume_gb;         /* 0: as before */
+    int64_t max_runtime_s; /* 0: as before */
+};
 struct operation_row {
     int64_t id, campaign_id;
     char kind[16];

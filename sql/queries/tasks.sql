@@ -74,12 +74,15 @@ RETURNING id
 
 -- name: tasks_retry_change
 -- What an operator changed for them; the retries used by cause restart at 0.
--- $1 campaign bigint, $2 ids bigint[], $3 volume_gb integer (0: as before)
-INSERT INTO task_change AS h (task_id, campaign_id, volume_gb)
-SELECT id, $1::bigint, $3::int FROM unnest($2::bigint[]) AS id
-WHERE $3::int > 0 OR EXISTS (SELECT FROM task_change x WHERE x.task_id = id)
+-- $1 campaign bigint, $2 ids bigint[], $3 volume_gb integer (0: as before),
+-- $4 rung of the ladder integer (-1: as before), $5 max_runtime_s bigint (0: as before)
+INSERT INTO task_change AS h (task_id, campaign_id, volume_gb, instance_type_i, max_runtime_s)
+SELECT id, $1::bigint, $3::int, greatest(0, $4::int), $5::bigint FROM unnest($2::bigint[]) AS id
+WHERE $3::int > 0 OR $4::int >= 0 OR $5::bigint > 0 OR EXISTS (SELECT FROM task_change x WHERE x.task_id = id)
 ON CONFLICT (task_id) DO UPDATE SET cause_tries = '{}', same = 0,
-    volume_gb = CASE WHEN excluded.volume_gb > 0 THEN excluded.volume_gb ELSE h.volume_gb END
+    volume_gb = CASE WHEN excluded.volume_gb > 0 THEN excluded.volume_gb ELSE h.volume_gb END,
+    instance_type_i = CASE WHEN $4::int >= 0 THEN excluded.instance_type_i ELSE h.instance_type_i END,
+    max_runtime_s = CASE WHEN $5::bigint > 0 THEN excluded.max_runtime_s ELSE h.max_runtime_s END
 
 -- name: stage_take
 -- Tasks [taken, upto) enter the counters. $1 stage bigint, $2 upto bigint

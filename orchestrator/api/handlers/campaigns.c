@@ -8,6 +8,7 @@
 #include "api/server/routes.h"
 #include "common/clock.h"
 #include "core/leader/operations.h"
+#include "core/spec/spec_json.h"
 #include "guidance.h"
 #include "live_name.h"
 #include "store/api/campaigns.h"
@@ -366,4 +367,13 @@ bool campaign_patch(struct api_req *r, struct err *err)
            req_audit(r, "campaign.change", subject, detail, err) &&
            campaign_answer(r, id, 200, err) && keyed_store(&k, "", err) && apidb_notify(tx, err) &&
            tx_commit(tx, err);
+}
+
+bool campaign_spec_read(struct api_req *r, int64_t id, struct spec **ret, struct err *err)
+{
+    AUTO_BUF struct buf json = BUF_INIT(4 * API_BODY_MAX);
+    AUTO_BUF struct buf text = BUF_INIT(2 * API_BODY_MAX);
+    AUTO_JSON json_t *v = NULL;
+    return apidb_campaign_spec(r->db, id, &json, &text, err) &&
+           json_parse(buf_str(&json), json.n, &v, err) && spec_from_json(v, &r->arena, ret, err);
 }

@@ -3,20 +3,11 @@
 #include "api/server/reply.h"
 #include "api/server/routes.h"
 #include "api/server/server.h"
+#include "campaigns.h"
 #include "core/lowering/request_preview.h"
-#include "core/spec/spec_json.h"
 #include "parts.h"
 #include "store/api/campaigns.h"
 #include "store/api/parts.h"
-
-static bool spec_read(struct api_req *r, int64_t campaign, struct spec **ret, struct err *err)
-{
-    AUTO_BUF struct buf json = BUF_INIT(4 * API_BODY_MAX);
-    AUTO_BUF struct buf text = BUF_INIT(2 * API_BODY_MAX);
-    AUTO_JSON json_t *v = NULL;
-    return apidb_campaign_spec(r->db, campaign, &json, &text, err) &&
-           json_parse(buf_str(&json), json.n, &v, err) && spec_from_json(v, &r->arena, ret, err);
-}
 
 /* What the next attempt would send, or what an ended one did: its bytes are gone then. */
 static bool rebuild(struct api_req *r, int64_t campaign, int64_t task_id,
@@ -24,7 +15,7 @@ static bool rebuild(struct api_req *r, int64_t campaign, int64_t task_id,
 {
     struct spec *s;
     AUTO_JSON json_t *vars = NULL;
-    if (!spec_read(r, campaign, &s, err) ||
+    if (!campaign_spec_read(r, campaign, &s, err) ||
         (q->vars_json != NULL &&
          !json_parse(str_of(q->vars_json), strlen(q->vars_json), &vars, err))) {
         return false;

@@ -4,6 +4,7 @@
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
+#include "campaigns.h"
 #include "core/leader/operations.h"
 #include "selection.h"
 #include "store/api/campaigns.h"
@@ -15,8 +16,9 @@ struct retry {
     enum verb verb; /* RETRY or SKIP */
     int64_t campaign_id;
     struct selection sel;
-    struct apidb_selector query; /* the same, as the query wants it */
-    json_t *changes;             /* borrowed from the body */
+    struct apidb_selector query;  /* the same, as the query wants it */
+    json_t *changes;              /* borrowed from the body */
+    struct operation_order order; /* the same, read */
 };
 
 static bool selector_read(struct api_req *r, struct retry *t, const json_t *json, struct err *err)
@@ -46,12 +48,54 @@ static bool selector_read(struct api_req *r, struct retry *t, const json_t *json
     return true;
 }
 
+/* A stage has a list of types with their limits and prices; another type is not the stage's. Every
+ * stage that the selector means is asked, because parts of it may fail until the retry is done. */
+static bool type_known(struct api_req *r, const struct retry *t, struct err *err)
+{
+    struct spec *spec;
+    if (t->order.instance_type[0] == '\0') {
+        return true;
+    }
+    if (!campaign_spec_read(r, t->campaign_id, &spec, err)) {
+        return false;
+    }
+    for (int i = 0; i < spec->stages_n; i++) {
+        const struct spec_stage *stage = spec->stages[i];
+        bool meant = t->sel.stage == NULL || strcmp(t->sel.stage, stage->name) == 0;
+        if (meant && operation_rung(stage, t->order.instance_type) < 0) {
+            AUTO_BUF struct buf list = BUF_INIT(4096);
+            for (int k = 0; k < stage->instance_type_n; k++) {
+                buf_addf(&list, "%s%s", k > 0 ? ", " : "", stage->instance_type[k]);
+            }
+            return err_set(
+                err, ERR_INVALID, "changes.instance_type: stage '%s' lists %s; name one of these%s",
+                stage->name, buf_cstr(&list),
+                t->sel.stage == NULL && spec->stages_n > 1 ? ", or the stage that is meant"
+                                                           : ", or submit the parts anew");
+        }
+    }
+    return true;
+}
+
+/* Durations are kept in seconds. */
+static bool changes_read(struct retry *t, struct err *err)
+{
+    static const char *const none[] = {NULL};
+    if (t->verb != VERB_RETRY) {
+        return json_only_keys(t->changes, none, err);
+    }
+    if (!operation_changes_read(t->changes, &t->order, err)) {
+        return err_wrap(err, "changes");
+    }
+    if (t->order.max_runtime_s > 0) {
+        (void)json_object_set_new(t->changes, "max_runtime", json_integer(t->order.max_runtime_s));
+    }
+    return true;
+}
+
 static bool retry_read(struct api_req *r, json_t *body, struct retry *t, struct err *err)
 {
     static const char *const keys[] = {"selector", "changes", NULL};
-    static const char *const change_keys[] = {"volume_gb", NULL};
-    static const char *const none[] = {NULL};
-    int64_t volume_gb;
     json_t *selector;
     if (!json_only_keys(body, keys, err) || !json_get_object(body, "selector", &selector, err) ||
         !json_get_object(body, "changes", &t->changes, err)) {
@@ -61,9 +105,7 @@ static bool retry_read(struct api_req *r, json_t *body, struct retry *t, struct 
         t->changes = json_object();
         (void)json_object_set_new(body, "changes", t->changes);
     }
-    return json_only_keys(t->changes, t->verb == VERB_RETRY ? change_keys : none, err) &&
-           json_get_i64(t->changes, "volume_gb", 1, VOLUME_GB_MAX, 0, &volume_gb, err) &&
-           selector_read(r, t, selector, err);
+    return changes_read(t, err) && selector_read(r, t, selector, err) && type_known(r, t, err);
 }
 
 static bool retry_preview(struct api_req *r, const struct retry *t, struct err *err)

@@ -3,6 +3,7 @@
 #include "common/json.h"
 #include "core/sched/ready_queue.h"
 #include <assert.h>
+#include <stdio.h>
 
 #define CHANGES_BYTES_MAX   65536
 #define CAMPAIGN_CANCELLING CAMPAIGN_STATE_COUNT /* beside the states themselves */
@@ -23,6 +24,7 @@ static const char *const refusals[VERB_ANSWER_COUNT] = {
     [VERB_ENDED] = "it has ended; retry its failed parts, or submit it anew",
     [VERB_STAGE_CANCELLED] = "the stage was cancelled; submit the campaign anew",
     [VERB_GATED] = "a gate holds it, which resuming does not open",
+    [VERB_NO_SUCH_TYPE] = "a stage of it does not list this instance type; retry by stage",
 };
 
 #define X(verb, campaign, blocked, running, held, succeeded, failed, skipped, cancelled)           \
@@ -83,22 +85,67 @@ const char *verb_refusal(enum verb_answer a)
     return refusals[a];
 }
 
+static bool read_type(const json_t *changes, struct operation_order *ret, struct err *err)
+{
+    const char *type;
+    if (!json_get_str(changes, "instance_type", NULL, &type, err)) {
+        return false;
+    }
+    if (type != NULL && (type[0] == '\0' || strlen(type) > INSTANCE_TYPE_MAX)) {
+        return err_set(err, ERR_INVALID, "instance_type: 1 to %d characters", INSTANCE_TYPE_MAX);
+    }
+    (void)snprintf(ret->instance_type, sizeof ret->instance_type, "%s", type == NULL ? "" : type);
+    return true;
+}
+
+static bool read_runtime(const json_t *changes, int64_t *ret, struct err *err)
+{
+    const json_t *v = json_object_get(changes, "max_runtime");
+    if (!json_is_string(v)) {
+        return json_get_i64(changes, "max_runtime", 1, SPEC_RUNTIME_S_MAX, 0, ret, err);
+    }
+    return parse_duration_s(str_of(json_string_value(v)), 1, SPEC_RUNTIME_S_MAX, ret, err) ||
+           err_wrap(err, "max_runtime, in seconds or as 90m, 4h");
+}
+
+bool operation_changes_read(const json_t *changes, struct operation_order *ret, struct err *err)
+{
+    static const char *const keys[] = {"volume_gb", "instance_type", "max_runtime", NULL};
+    int64_t gb;
+    if (!json_only_keys(changes, keys, err) ||
+        !json_get_i64(changes, "volume_gb", 1, VOLUME_GB_MAX, 0, &gb, err) ||
+        !read_type(changes, ret, err) || !read_runtime(changes, &ret->max_runtime_s, err)) {
+        return false;
+    }
+    ret->volume_gb = (int)gb;
+    return true;
+}
+
+int operation_rung(const struct spec_stage *stage, const char *instance_type)
+{
+    for (int i = 0; i < stage->instance_type_n; i++) {
+        if (strcmp(stage->instance_type[i], instance_type) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 bool operation_read(const struct operation_row *op, struct operation_order *ret, struct err *err)
 {
-    static const char *const keys[] = {"volume_gb", NULL};
     AUTO_JSON json_t *changes = NULL;
-    int64_t gb = 0;
+    struct operation_order order = {0};
     enum verb v = verb_parse(op->kind);
     if (v != VERB_RETRY && v != VERB_SKIP) {
         return err_set(err, ERR_INVALID, "'%s' is no operation of this version", op->kind);
     }
     if (op->changes_json != NULL &&
         (!json_parse(str_of(op->changes_json), CHANGES_BYTES_MAX, &changes, err) ||
-         !json_only_keys(changes, keys, err) ||
-         !json_get_i64(changes, "volume_gb", 1, VOLUME_GB_MAX, 0, &gb, err))) {
+         !operation_changes_read(changes, &order, err))) {
         return false;
     }
-    *ret = (struct operation_order){.verb = v, .volume_gb = (int)gb};
+    order.verb = v;
+    *ret = order;
     return true;
 }
 
@@ -115,12 +162,16 @@ size_t operation_pick(struct task_row *rows, size_t n, int64_t *ret_ids)
     return kept;
 }
 
-void operation_plan(const struct live_campaign *lc, const struct live_stage *ls, enum verb v,
-                    int volume_gb, struct operation_writes *ret)
+void operation_plan(const struct live_campaign *lc, const struct live_stage *ls,
+                    const struct operation_order *order, struct operation_writes *ret)
 {
+    enum verb v = order->verb;
     ASSERT(v == VERB_RETRY || v == VERB_SKIP);
     const struct campaign_row *r = &lc->row;
     enum verb_answer a = verb_answer(v, r->state, r->wanted, ls->row.state);
+    bool typed = order->instance_type[0] != '\0';
+    int rung = typed ? operation_rung(ls->spec, order->instance_type) : -1;
+    a = typed && rung < 0 && !verb_refused(a) ? VERB_NO_SUCH_TYPE : a;
     bool reopens = a == VERB_REOPENS;
     *ret = (struct operation_writes){
         .verb = v,
@@ -133,7 +184,9 @@ void operation_plan(const struct live_campaign *lc, const struct live_stage *ls,
         .stage_reopens = reopens && stage_edge(ls->row.state, STAGE_RUNNING) &&
                          stage_state_terminal(ls->row.state),
         .campaign_reopens = reopens && campaign_state_terminal(r->state),
-        .volume_gb = volume_gb,
+        .changes = {.instance_type_i = rung,
+                    .volume_gb = order->volume_gb,
+                    .max_runtime_s = order->max_runtime_s},
     };
 }
 
@@ -148,7 +201,7 @@ enum operation_then operation_next(bool readable, const struct operation_order *
     if (ls == NULL) {
         return OPERATION_IS_DONE;
     }
-    operation_plan(lc, ls, order->verb, order->volume_gb, ret);
+    operation_plan(lc, ls, order, ret);
     return verb_refused(ret->answer) ? OPERATION_IS_REFUSED : OPERATION_MOVES;
 }
 
@@ -178,14 +231,17 @@ static bool was_moved(int64_t id, const int64_t *ids, size_t n)
 
 /* A person's retry starts the counts anew, as the store does. */
 static void retry_one(struct leader_state *s, struct live_campaign *lc, struct live_stage *ls,
-                      const struct task_row *t, int volume_gb)
+                      const struct task_row *t, const struct task_changes *to)
 {
-    struct task_change_row *ch = leader_state_change(s, t->id, volume_gb > 0);
+    bool any = to->instance_type_i >= 0 || to->volume_gb > 0 || to->max_runtime_s > 0;
+    struct task_change_row *ch = leader_state_change(s, t->id, any);
     int64_t size_mb = t->size / (1024 * 1024);
     if (ch != NULL) {
         memset(ch->tries, 0, sizeof ch->tries);
         ch->campaign_id = lc->row.id;
-        ch->volume_gb = volume_gb > 0 ? volume_gb : ch->volume_gb;
+        ch->instance_type_i = to->instance_type_i >= 0 ? to->instance_type_i : ch->instance_type_i;
+        ch->volume_gb = to->volume_gb > 0 ? to->volume_gb : ch->volume_gb;
+        ch->max_runtime_s = to->max_runtime_s > 0 ? to->max_runtime_s : ch->max_runtime_s;
         ch->same = 0;
     }
     ready_queue_push(ls->ready, &(struct ready_queue_task){.task_id = t->id,
@@ -210,7 +266,7 @@ void operation_apply(struct leader_state *s, struct live_campaign *lc,
     for (size_t i = 0; i < n && w->verb == VERB_RETRY; i++) {
         bool in_order = next < moved && moved_ids[next] == rows[i].id;
         if (in_order || was_moved(rows[i].id, moved_ids, moved)) {
-            retry_one(s, lc, ls, &rows[i], w->volume_gb);
+            retry_one(s, lc, ls, &rows[i], &w->changes);
         }
         next += in_order;
     }

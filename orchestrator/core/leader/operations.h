@@ -1,6 +1,7 @@
 /* What people may do to a campaign in each of its states (operation_table.def), and how a bulk
  * operation (retry, skip) moves parts, their stage and their campaign. Pure. */
 #pragma once
+#include "common/json.h"
 #include "leader_state.h"
 
 enum verb { VERB_RETRY, VERB_SKIP, VERB_PAUSE, VERB_RESUME, VERB_DRAIN, VERB_CANCEL, VERB_COUNT };
@@ -13,6 +14,7 @@ enum verb_answer {
     VERB_ENDED,
     VERB_STAGE_CANCELLED,
     VERB_GATED,
+    VERB_NO_SUCH_TYPE, /* no cell: of a retry on a type that the stage does not list */
     VERB_ANSWER_COUNT
 };
 
@@ -29,10 +31,18 @@ bool verb_refused(enum verb_answer a);
 /* Why, for people; "" when it is not refused. */
 const char *verb_refusal(enum verb_answer a);
 
-struct operation_order { /* what a person asked for */
-    enum verb verb;      /* RETRY or SKIP */
-    int volume_gb;       /* 0: as before */
+struct operation_order {                       /* what a person asked for */
+    enum verb verb;                            /* RETRY or SKIP */
+    int volume_gb;                             /* 0: as before */
+    int64_t max_runtime_s;                     /* 0: as before */
+    char instance_type[INSTANCE_TYPE_MAX + 1]; /* "": as before */
 };
+/* Reads the changes of a retry into *ret, whose verb stays: volume_gb, instance_type, and
+ * max_runtime in seconds or as "4h". ERR_INVALID and ERR_MALFORMED name the key. */
+bool operation_changes_read(const json_t *changes, struct operation_order *ret,
+                            struct err *err) MUST_CHECK;
+/* The rung of this type on a stage's ladder, -1: none. */
+int operation_rung(const struct spec_stage *stage, const char *instance_type);
 /* Reads an operation's row. False: a newer version's verb or changes, or changes out of bounds;
  * none of it is carried out, because half of what was asked for is something else. */
 bool operation_read(const struct operation_row *op, struct operation_order *ret,
@@ -50,7 +60,7 @@ struct operation_writes {
     bool stage_reopens, campaign_reopens;
     enum stage_state stage_from;
     enum campaign_state campaign_from;
-    int volume_gb; /* 0: as before */
+    struct task_changes changes;
 };
 enum operation_then {
     OPERATION_MOVES,      /* the page, by *ret */
@@ -65,8 +75,8 @@ enum operation_then operation_next(bool readable, const struct operation_order *
                                    struct operation_writes *ret);
 /* The state that its row has after this step. */
 enum operation_state operation_ends_as(enum operation_then then);
-void operation_plan(const struct live_campaign *lc, const struct live_stage *ls, enum verb v,
-                    int volume_gb, struct operation_writes *ret);
+void operation_plan(const struct live_campaign *lc, const struct live_stage *ls,
+                    const struct operation_order *order, struct operation_writes *ret);
 /* After the commit: of rows[n], all of one stage, those in moved_ids[moved] have moved. */
 void operation_apply(struct leader_state *s, struct live_campaign *lc,
                      const struct operation_writes *w, const struct task_row *rows, size_t n,

@@ -118,5 +118,5 @@ bool store_operation_progress(struct store *s, int64_t id, enum operation_state 
 /* Move these tasks from failed to waiting: delete their failure rows, write the changes, clear
  * not_before and the counts of retries. */
 bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, const int64_t *ids,
-                       size_t n, int volume_gb, size_t *ret_moved, int64_t *ret_ids,
-                       struct err *err) MUST_CHECK;
+                       size_t n, const struct task_changes *changes, size_t *ret_moved,
+                       int64_t *ret_ids, struct err *err) MUST_CHECK;

@@ -195,24 +195,26 @@ bool store_tasks_move(struct store *s, int64_t campaign_id, int64_t stage_id, en
     return true;
 }
 
-static bool retry_rest(struct store *s, const struct task_move *moved, int volume_gb,
-                       struct err *err)
+static bool retry_rest(struct store *s, const struct task_move *moved,
+                       const struct task_changes *changes, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_i64(&p, moved->campaign_id);
     param_i64_array(&p, moved->ids, moved->n);
-    param_i32(&p, volume_gb);
+    param_i32(&p, changes->volume_gb);
+    param_i32(&p, changes->instance_type_i);
+    param_i64(&p, changes->max_runtime_s);
     return drop_failures(s, moved->ids, moved->n, err) &&
            store_run(s, QUERY(TASKS_RETRY_CHANGE), &p, NULL, err) &&
            count_moved(s, moved, moved->n, err);
 }
 
 bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, const int64_t *ids,
-                       size_t n, int volume_gb, size_t *ret_moved, int64_t *ret_ids,
-                       struct err *err)
+                       size_t n, const struct task_changes *changes, size_t *ret_moved,
+                       int64_t *ret_ids, struct err *err)
 {
     ASSERT(tx_open(s) && s->role == STORE_LEADER);
-    ASSERT(n <= TASKS_MOVE_MAX && volume_gb >= 0);
+    ASSERT(n <= TASKS_MOVE_MAX);
     AUTO_FREE int64_t *sorted = xmalloc((n + 1) * sizeof *sorted);
     AUTO_FREE int64_t *told = xmalloc((n + 1) * sizeof *told);
     struct task_move m = {.campaign_id = campaign_id,
@@ -231,7 +233,7 @@ bool store_tasks_retry(struct store *s, int64_t campaign_id, int64_t stage_id, c
     }
     m.n = sort_ids(told, read_ids(r, told), sorted);
     m.ids = sorted;
-    if (m.n > 0 && !retry_rest(s, &m, volume_gb, err)) {
+    if (m.n > 0 && !retry_rest(s, &m, changes, err)) {
         return false;
     }
     if (ret_ids != NULL) {

@@ -457,8 +457,14 @@ def check_retry(t, a):
     t.eq(b["parts"], 1, "part numbers that failed")
     t.eq([a.post("/v1/campaigns/c-1:retry?dry_run=true", {"selector": {"state": "failed"}, "changes": {"volume_gb": n}})[0] for n in (16384, 16385)], [200, 422], "the largest volume that can be given, and one that cannot")
     for body in ({"selector": {"state": "done"}}, {"selector": {"cause": ["x"]}}, {"selector": {"cause": [1]}}, {"selector": {"parts": []}}, {"selector": {"parts": ["1"]}},
-                 {"selector": {"parts": [-1]}}, {"selector": []}, {"selector": {"stage": 5}}, *({"selector": {"state": "failed"}, "changes": c} for c in ({"volume_gb": 0}, {"volume_gb": 99999}, {"x": 1}))):
+                 {"selector": {"parts": [-1]}}, {"selector": []}, {"selector": {"stage": 5}}, *({"selector": {"state": "failed"}, "changes": c} for c in ({"volume_gb": 0}, {"volume_gb": 99999}, {"x": 1}, {"max_runtime": 0}, {"max_runtime": "29d"}, {"max_runtime": "soon"}, {"instance_type": ""}, {"instance_type": 5}))):
         t.eq(a.post("/v1/campaigns/c-1:retry", body)[0] in (400, 422), True, f"{json.dumps(body)} is refused")
+    ask = lambda changes, where="?dry_run=true", sel=None: a.post("/v1/campaigns/c-1:retry" + where, {"selector": sel or {"state": "failed"}, "changes": changes})  # noqa: E731
+    t.eq([ask(c)[0] for c in ({"instance_type": "ml.c5.xlarge"}, {"max_runtime": "4h"}, {"max_runtime": 2419200}, {"instance_type": "ml.c5.xlarge", "max_runtime": 60, "volume_gb": 9})], [200] * 4, "a type of the stage's list, a run time, all three")
+    s, b, _ = ask({"instance_type": "ml.c5.18xlarge"}, "")
+    t.ok(s == 422 and "stage 'download' lists ml.c5.xlarge; name one of these" in b["detail"], "a type that the stage does not list: 422, and which it lists", (s, b))
+    s, b, _ = ask({"max_runtime": "4h", "instance_type": "ml.c5.xlarge"}, "", {"parts": [999]})
+    t.ok(s == 202 and b["changes"] == {"max_runtime": 14400, "instance_type": "ml.c5.xlarge"}, "a run time is kept in seconds", (s, b))
     before = a.sql("SELECT count(*) FROM operation")
     for sel in (None, {}, {"cause": []}, {"cause": ""}, {"parts": []}, {"parts": ""}, {"stage": ""}, {"state": ""}, {"filter": ""}, {"filter": "cause IN ()"}, {"state": "failed", "cause": []},
                 {"cause": ["oom", ""]}, {"parts": "2,"}):

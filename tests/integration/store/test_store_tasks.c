@@ -360,6 +360,11 @@ static void test_tasks__an_operations_pages_hold_what_its_selector_names(void **
 
 static void test_tasks__a_retry_happens_once_and_forgets_what_was_tried(void **state)
 {
+    /* rung, volume, run time; what is not named stays */
+    static const struct task_changes to[] = {{-1, 450, 0}, {-1, 0, 0}, {-1, 0, 14400},
+                                             {2, 0, 0},    {-1, 0, 0}, {0, 0, 0}};
+    static const char *const then[] = {"0 450 0",     "0 450 0",     "0 450 14400",
+                                       "2 450 14400", "2 450 14400", "0 450 14400"};
     struct world *w = *state;
     struct err err = ERR_INIT;
     fail_some(w);
@@ -373,8 +378,8 @@ static void test_tasks__a_retry_happens_once_and_forgets_what_was_tried(void **s
     fill(w, ids, 0, 20, 1);
     for (int i = 0; i < 2; i++) {
         begin(w);
-        pg_good(store_tasks_retry(w->s, w->c.campaign_id, w->c.stage_id, ids, 20, i == 0 ? 450 : 0,
-                                  &moved, moved_ids, &err),
+        pg_good(store_tasks_retry(w->s, w->c.campaign_id, w->c.stage_id, ids, 20, &to[i], &moved,
+                                  moved_ids, &err),
                 &err);
         commit(w);
         assert_int_equal(moved, i == 0 ? 20 : 0);
@@ -393,12 +398,27 @@ static void test_tasks__a_retry_happens_once_and_forgets_what_was_tried(void **s
     pg_sql(w->db, "UPDATE task_change SET cause_tries = '{\"oom\":1}'");
     fill(w, ids, 20, 10, 1);
     begin(w);
-    pg_good(
-        store_tasks_retry(w->s, w->c.campaign_id, w->c.stage_id, ids, 10, 0, &moved, NULL, &err),
-        &err);
+    pg_good(store_tasks_retry(w->s, w->c.campaign_id, w->c.stage_id, ids, 10, &to[1], &moved, NULL,
+                              &err),
+            &err);
     commit(w);
     assert_int_equal(moved, 10);
     assert_int_equal(pg_i64(w->db, "SELECT count(*) FROM task_change"), 20);
+    for (size_t i = 1; i < ARRAY_LEN(to); i++) {
+        pg_sql(w->db, "UPDATE task_run SET state = 4 WHERE seq = 0;"
+                      "UPDATE stage_run SET waiting = waiting - 1, failed = failed + 1");
+        begin(w);
+        pg_good(store_tasks_retry(w->s, w->c.campaign_id, w->c.stage_id, &w->c.first_task, 1,
+                                  &to[i], &moved, NULL, &err),
+                &err);
+        commit(w);
+        assert_int_equal(
+            pg_i64(w->db,
+                   "SELECT count(*) FROM task_change WHERE task_id = %lld AND concat_ws("
+                   "' ', instance_type_i, volume_gb, max_runtime_s) = '%s'",
+                   (long long)w->c.first_task, then[i]),
+            1);
+    }
 }
 
 static void test_tasks__skipping_a_failed_task_drops_its_failure(void **state)

@@ -233,7 +233,7 @@ static bool carry_out(struct world *w, struct ctl *c, int op)
     row->state = p.n == 0 ? OPERATION_DONE : OPERATION_RUNNING;
     if (p.n > 0) {
         operation_plan(lc, leader_state_stage(lc, p.rows[0].stage_id),
-                       row->skip ? VERB_SKIP : VERB_RETRY, 0, &ow);
+                       &(struct operation_order){.verb = row->skip ? VERB_SKIP : VERB_RETRY}, &ow);
         if (verb_refused(ow.answer)) {
             row->state = OPERATION_CANCELLED;
             p.n = 0;

@@ -123,7 +123,7 @@ static void carry_out(enum verb v, enum campaign_state c, enum stage_state s)
     l.st[2].row.state = s == STAGE_FAILED ? STAGE_SKIPPED : STAGE_BLOCKED;
     l.lc->row.state = c;
     failed_rows(&l.st[1], 3, rows, ids);
-    operation_plan(l.lc, &l.st[1], v, 0, &w);
+    operation_plan(l.lc, &l.st[1], &(struct operation_order){.verb = v}, &w);
     if (!verb_refused(w.answer)) {
         assert_true(!w.stage_reopens || stage_edge(s, STAGE_RUNNING));
         assert_true(!w.campaign_reopens || campaign_edge(c, CAMPAIGN_RUNNING));
@@ -168,7 +168,7 @@ static void test_operations__a_stage_within_allow_failed_is_reopened(void **stat
     (void)life_settle(&l);
     assert_int_equal(l.lc->row.state, CAMPAIGN_SUCCEEDED);
     failed_rows(&l.st[0], 1, rows, ids);
-    operation_plan(l.lc, &l.st[0], VERB_RETRY, 0, &w);
+    operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
     assert_true(w.stage_reopens && w.campaign_reopens);
     assert_int_equal(w.stage_from, STAGE_SUCCEEDED);
     assert_int_equal(w.campaign_from, CAMPAIGN_SUCCEEDED);
@@ -196,7 +196,7 @@ static void test_operations__stages_skipped_after_a_failure_run_after_the_retry(
     assert_int_equal(l.lc->row.state, CAMPAIGN_FAILED);
     assert_int_equal(l.st[2].row.state, STAGE_SKIPPED);
     failed_rows(&l.st[0], 2, rows, ids);
-    operation_plan(l.lc, &l.st[0], VERB_RETRY, 0, &w);
+    operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
     operation_apply(&l.w.s, l.lc, &w, rows, 2, ids, 2);
     (void)life_settle(&l);
     assert_int_equal(l.st[1].row.state, STAGE_BLOCKED);
@@ -222,7 +222,7 @@ static void test_operations__skipping_what_failed_lets_the_next_stage_run(void *
     life_stage_ended(&l.st[0], 2);
     (void)life_settle(&l);
     failed_rows(&l.st[0], 2, rows, ids);
-    operation_plan(l.lc, &l.st[0], VERB_SKIP, 0, &w);
+    operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_SKIP}, &w);
     operation_apply(&l.w.s, l.lc, &w, rows, 2, ids, 2);
     assert_int_equal(l.st[0].row.counts[TASK_SKIPPED], 2);
     assert_int_equal(ready_queue_n(l.st[0].ready), 0);
@@ -245,7 +245,7 @@ static void test_operations__a_held_stage_stays_held(void **state)
     l.st[0].row.counts[TASK_FAILED] = 3;
     (void)snprintf(l.st[0].row.reason, sizeof l.st[0].row.reason, "breaker");
     failed_rows(&l.st[0], 3, rows, ids);
-    operation_plan(l.lc, &l.st[0], VERB_RETRY, 0, &w);
+    operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
     assert_false(w.stage_reopens || w.campaign_reopens);
     operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
     assert_int_equal(l.st[0].row.state, STAGE_HELD);
@@ -272,7 +272,7 @@ static void test_operations__memory_takes_over_only_what_was_written(void **stat
     ch->volume_gb = 70;
     ch = leader_state_change(&l.w.s, ids[0], true);
     ch->tries[CAUSE_OOM] = 2;
-    operation_plan(l.lc, &l.st[0], VERB_RETRY, 0, &w);
+    operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
     const int64_t moved[] = {ids[3], ids[1]}; /* the others had moved on */
     operation_apply(&l.w.s, l.lc, &w, rows, 5, moved, 2);
     assert_int_equal(l.st[0].row.counts[TASK_FAILED], 3);
@@ -294,22 +294,68 @@ static void test_operations__memory_takes_over_only_what_was_written(void **stat
     life_world_done(&l);
 }
 
-static void test_operations__a_retry_with_a_larger_volume(void **state)
+/* Carries out a retry of the first stage's only failed part; what it changed. */
+static struct task_change_row *changed_by(struct life_world *l, const struct operation_order *order)
+{
+    struct operation_writes w;
+    struct task_row rows[1];
+    int64_t ids[1];
+    life_stage_ended(&l->st[0], 1);
+    failed_rows(&l->st[0], 1, rows, ids);
+    operation_plan(l->lc, &l->st[0], order, &w);
+    assert_false(verb_refused(w.answer));
+    operation_apply(&l->w.s, l->lc, &w, rows, 1, ids, 1);
+    return leader_state_change(&l->w.s, ids[0], false);
+}
+
+static void want_change(const struct task_change_row *ch, int rung, int volume_gb,
+                        int64_t runtime_s)
+{
+    assert_non_null(ch);
+    assert_int_equal(ch->campaign_id, 9);
+    assert_int_equal(ch->instance_type_i, rung);
+    assert_int_equal(ch->volume_gb, volume_gb);
+    assert_int_equal(ch->max_runtime_s, runtime_s);
+}
+
+static void test_operations__a_retry_changes_what_it_names_and_keeps_the_rest(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    l.spec[0].instance_type[0] = "ml.c5.xlarge";
+    l.spec[0].instance_type[1] = "ml.c5.18xlarge";
+    l.spec[0].instance_type_n = 2;
+    struct operation_order o = {.verb = VERB_RETRY};
+    assert_null(changed_by(&l, &o));
+    o.max_runtime_s = 14400;
+    want_change(changed_by(&l, &o), 0, 0, 14400);
+    o = (struct operation_order){.verb = VERB_RETRY, .volume_gb = 450};
+    want_change(changed_by(&l, &o), 0, 450, 14400);
+    o = (struct operation_order){.verb = VERB_RETRY, .instance_type = "ml.c5.18xlarge"};
+    want_change(changed_by(&l, &o), 1, 450, 14400);
+    o = (struct operation_order){.verb = VERB_RETRY};
+    want_change(changed_by(&l, &o), 1, 450, 14400);
+    o = (struct operation_order){.verb = VERB_RETRY, .instance_type = "ml.c5.xlarge"};
+    want_change(changed_by(&l, &o), 0, 450, 14400); /* back to the first */
+    life_world_done(&l);
+}
+
+static void test_operations__a_type_that_the_stage_does_not_list_is_refused(void **state)
 {
     (void)state;
     struct life_world l;
     struct operation_writes w;
-    struct task_row rows[1];
-    int64_t ids[1];
+    const struct operation_order o = {.verb = VERB_RETRY, .instance_type = "ml.c5.1"};
     life_world_init(&l, 1);
-    life_stage_ended(&l.st[0], 1);
-    failed_rows(&l.st[0], 1, rows, ids);
-    operation_plan(l.lc, &l.st[0], VERB_RETRY, 450, &w);
-    operation_apply(&l.w.s, l.lc, &w, rows, 1, ids, 1);
-    struct task_change_row *ch = leader_state_change(&l.w.s, ids[0], false);
-    assert_non_null(ch);
-    assert_int_equal(ch->volume_gb, 450);
-    assert_int_equal(ch->campaign_id, 9);
+    l.spec[0].instance_type[0] = "ml.c5.18xlarge";
+    l.spec[0].instance_type_n = 1;
+    l.st[0].row.state = STAGE_FAILED;
+    assert_int_equal(operation_next(true, &o, l.lc, &l.st[0], &w), OPERATION_IS_REFUSED);
+    assert_int_equal(w.answer, VERB_NO_SUCH_TYPE);
+    assert_false(w.stage_reopens || w.campaign_reopens);
+    assert_true(verb_refusal(w.answer)[0] != '\0');
+    assert_int_equal(operation_rung(&l.spec[0], "ml.c5.18xlarge"), 0);
     life_world_done(&l);
 }
 
@@ -320,18 +366,33 @@ static void test_operations__what_cannot_be_read_is_not_carried_out(void **state
         const char *kind, *changes;
         bool ok;
         int volume_gb;
+        int64_t max_runtime_s;
+        const char *type;
     } cases[] = {
-        {"retry", NULL, true, 0},
-        {"skip", "{}", true, 0},
-        {"retry", "{\"volume_gb\":2400}", true, 2400},
-        {"retry", "{\"volume_gb\":0}", false, 0},
-        {"retry", "{\"volume_gb\":16385}", false, 0},
-        {"retry", "{\"volume_gb\":\"10\"}", false, 0},
-        {"retry", "{\"instance_type\":\"ml.x\"}", false, 0}, /* a newer version's */
-        {"retry", "{", false, 0},
-        {"retry", "[]", false, 0},
-        {"pause", "{}", false, 0},
-        {"explode", "{}", false, 0},
+        {"retry", NULL, true, 0, 0, ""},
+        {"skip", "{}", true, 0, 0, ""},
+        {"retry", "{\"volume_gb\":2400}", true, 2400, 0, ""},
+        {"retry", "{\"max_runtime\":14400}", true, 0, 14400, ""},
+        {"retry", "{\"max_runtime\":\"4h\",\"volume_gb\":9}", true, 9, 14400, ""},
+        {"retry", "{\"max_runtime\":2419200}", true, 0, 2419200, ""},
+        {"retry", "{\"instance_type\":\"ml.x\"}", true, 0, 0, "ml.x"},
+        {.kind = "retry", .changes = "{\"volume_gb\":0}"},
+        {.kind = "retry", .changes = "{\"volume_gb\":16385}"},
+        {.kind = "retry", .changes = "{\"volume_gb\":\"10\"}"},
+        {.kind = "retry", .changes = "{\"max_runtime\":0}"},
+        {.kind = "retry", .changes = "{\"max_runtime\":2419201}"},
+        {.kind = "retry", .changes = "{\"max_runtime\":\"29d\"}"},
+        {.kind = "retry", .changes = "{\"max_runtime\":\"\"}"},
+        {.kind = "retry", .changes = "{\"max_runtime\":\"soon\"}"},
+        {.kind = "retry", .changes = "{\"max_runtime\":1.5}"},
+        {.kind = "retry", .changes = "{\"instance_type\":\"\"}"},
+        {.kind = "retry", .changes = "{\"instance_type\":5}"},
+        {.kind = "retry", .changes = "{\"instance_type\":\"ml.0123456789.0123456789.0123456789\"}"},
+        {.kind = "retry", .changes = "{\"hosts\":8}"}, /* a newer version's */
+        {.kind = "retry", .changes = "{"},
+        {.kind = "retry", .changes = "[]"},
+        {.kind = "pause", .changes = "{}"},
+        {.kind = "explode", .changes = "{}"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct operation_order o;
@@ -342,6 +403,8 @@ static void test_operations__what_cannot_be_read_is_not_carried_out(void **state
         assert_int_equal(operation_read(&row, &o, &err), cases[i].ok);
         if (cases[i].ok) {
             assert_int_equal(o.volume_gb, cases[i].volume_gb);
+            assert_int_equal(o.max_runtime_s, cases[i].max_runtime_s);
+            assert_string_equal(o.instance_type, cases[i].type);
             assert_int_equal(o.verb, verb_parse(cases[i].kind));
         }
         free(row.changes_json);
@@ -371,7 +434,8 @@ static void test_operations__what_becomes_of_an_operation(void **state)
     struct operation_writes w;
     struct live_stage *ls = &l.st[0];
     assert_int_equal(operation_next(true, &retry, l.lc, ls, &w), OPERATION_MOVES);
-    assert_int_equal(w.volume_gb, 40);
+    assert_int_equal(w.changes.volume_gb, 40);
+    assert_int_equal(w.changes.instance_type_i, -1);
     assert_int_equal(operation_next(true, &retry, l.lc, NULL, &w), OPERATION_IS_DONE);
     assert_false(verb_refused(w.answer));
     assert_int_equal(operation_next(false, &retry, l.lc, NULL, &w), OPERATION_UNREADABLE);
@@ -397,7 +461,8 @@ int main(void)
         cmocka_unit_test(test_operations__skipping_what_failed_lets_the_next_stage_run),
         cmocka_unit_test(test_operations__a_held_stage_stays_held),
         cmocka_unit_test(test_operations__memory_takes_over_only_what_was_written),
-        cmocka_unit_test(test_operations__a_retry_with_a_larger_volume),
+        cmocka_unit_test(test_operations__a_retry_changes_what_it_names_and_keeps_the_rest),
+        cmocka_unit_test(test_operations__a_type_that_the_stage_does_not_list_is_refused),
         cmocka_unit_test(test_operations__what_cannot_be_read_is_not_carried_out),
         cmocka_unit_test(test_operations__one_stage_at_a_time),
         cmocka_unit_test(test_operations__what_becomes_of_an_operation),
