@@ -23,13 +23,22 @@ function byCause(groups) {
 
 const VERBS = { retry: ['Retry', 'will be tried again'], skip: ['Skip', 'will be given up for good'] };
 
+// What the new tries may have otherwise: a field a change, written into `to` as it is typed.
+function Changes({ to, open }) {
+  const field = (key, read) => (e) => { const v = e.target.value.trim(); if (v) to[key] = read(v); else delete to[key]; };
+  return html`<details class="changes" open=${open}><summary>Change the new tries (empty: as before)</summary>
+    <label class="volume">Volume, GB <input name="volume_gb" type="number" min="1" max=${VOLUME_GB_MAX} step="1" onInput=${field('volume_gb', Number)}/></label>
+    <label class="volume">Instance type, one of the stage's list <input name="instance_type" autocomplete="off" spellcheck="false" onInput=${field('instance_type', String)}/></label>
+    <label class="volume">Longest run time, such as 90m or 4h <input name="max_runtime" autocomplete="off" onInput=${field('max_runtime', String)}/></label>
+  </details>`;
+}
+
 // The dialog for a retry or skip of the failed parts of a selector; the same selector is previewed and carried out.
 // after(key): what follows it, a resume.
 export function changeQuestion({ campaign, verb, selector, title, remedy, onDone, after }) {
   const body = { selector, changes: {} };
-  const volume = (e) => { body.changes = e.target.value ? { volume_gb: Number(e.target.value) } : {}; };
   const [action, what] = VERBS[verb];
-  const larger = verb === 'retry' && selector.cause?.includes('disk_full');
+  const helps = !!selector.cause?.some((c) => ['disk_full', 'oom', 'timeout'].includes(c));
   return {
     title: title || `${action} failed parts`,
     action,
@@ -40,7 +49,7 @@ export function changeQuestion({ campaign, verb, selector, title, remedy, onDone
       return { empty: p.parts === 0, show: html`<p><b class="big" id="preview-parts">${count(p.parts)}</b> ${p.parts === 1 ? 'part' : 'parts'} ${what}.</p>
         ${p.sample.length > 0 && html`<p class="muted">${p.parts === 1 ? 'Part' : 'Parts'} ${p.sample.join(', ')}${more}. Finished parts are not touched. Their failed tries cost ${usd(p.lost_micro_usd)}.</p>`}
         ${remedy && html`<p class="muted">What helps: ${remedy}.</p>`}
-        ${larger && p.parts > 0 && html`<label class="volume">Volume of the new tries, GB (empty: as before) <input type="number" min="1" max=${VOLUME_GB_MAX} step="1" onInput=${volume}/></label>`}` };
+        ${verb === 'retry' && p.parts > 0 && html`<${Changes} to=${body.changes} open=${helps}/>`}` };
     },
     confirm: async (key) => {
       const op = await post(`/campaigns/${campaign}:${verb}`, body, key);

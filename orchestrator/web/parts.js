@@ -89,6 +89,7 @@ export function Parts({ id, setLive }) {
   const failed = parts.filter((p) => p.state === 'failed').map((p) => p.seq);
   const chosen = picked.filter((n) => failed.includes(n));
   const all = !at.attempts && (!at.state || at.state === 'failed'); // what a selector of the API can name
+  const none = chosen.length === 0 ? 'picks-none' : undefined; // why the buttons of a selection are disabled
   const done = (op) => { setNotice(`Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part' : 'parts'}.`); setPicked([]); };
   const act = (verb, selector) => () => setAsked(changeQuestion({ campaign: id, verb, selector, onDone: done }));
   const some = { stage, parts: chosen };
@@ -103,8 +104,9 @@ export function Parts({ id, setLive }) {
       <${Filters} at=${{ ...at, stage }} stages=${campaign.stages.map((s) => s.name)} causes=${data.causes} move=${move}/>
       ${failed.length > 0 && !closed && html`<div class="row picks" id="picks">
         <label class="check"><input type="checkbox" id="pick-all" checked=${chosen.length === failed.length} onChange=${(e) => setPicked(e.target.checked ? failed : [])}/> ${count(failed.length)} failed shown</label>
-        <button disabled=${chosen.length === 0} id="retry-picked" onClick=${act('retry', some)}>Retry ${count(chosen.length)}…</button>
-        <button disabled=${chosen.length === 0} id="skip-picked" onClick=${act('skip', some)}>Skip ${count(chosen.length)}…</button>
+        <button disabled=${chosen.length === 0} id="retry-picked" aria-describedby=${none} onClick=${act('retry', some)}>Retry ${chosen.length > 0 ? count(chosen.length) : 'selected'}…</button>
+        <button disabled=${chosen.length === 0} id="skip-picked" aria-describedby=${none} onClick=${act('skip', some)}>Skip ${chosen.length > 0 ? count(chosen.length) : 'selected'}…</button>
+        ${none && html`<span class="muted" id=${none}>None is selected: tick failed parts first.</span>`}
         ${all && html`<button id="retry-every" onClick=${act('retry', every)}>Retry all matching…</button>
           <button id="skip-every" onClick=${act('skip', every)}>Skip all matching…</button>`}
       </div>`}

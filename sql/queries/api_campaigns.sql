@@ -87,7 +87,7 @@ SELECT c.id, json_build_object('state', r.state, 'reason', r.reason, 'wanted', c
     'since', to_char(coalesce((SELECT e.at FROM event e WHERE e.campaign_id = c.id ORDER BY e.id DESC LIMIT 1),
         r.started_at, c.created_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'limit', k.limit_musd, 'at_limit', k.at_limit, 'reserved', coalesce(m.reserved_musd, 0), 'spent', coalesce(m.spent_musd, 0),
-    'active', s.active, 'parts_limit', c.parts_limit, 'parked', x.n, 'parked_reason', x.reason,
+    'active', s.active, 'parts_limit', c.parts_limit, 'parked', x.n, 'parked_what', x.what, 'parked_reason', x.reason,
     'parked_since', to_char(x.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'stages', (SELECT json_agg(json_build_object('name', g.name, 'state', n.state, 'reason', n.reason,
             'wait_reason', n.wait_reason, 'waiting', i.tasks - n.taken + n.waiting, 'active', n.active, 'failed', n.failed,
@@ -112,7 +112,9 @@ CROSS JOIN LATERAL (SELECT coalesce(sum(n.active), 0)::bigint AS active, bool_or
         bool_or(n.state = 'running' AND i.tasks - n.taken + n.waiting > 0 AND n.wait_reason <> ALL ($2)) AS waits
     FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id) s
 CROSS JOIN LATERAL (SELECT count(*) AS n, min(p.since) AS since,
-        (array_agg(p.reason ORDER BY p.since, p.kind, p.ref_id))[1] AS reason
+        (array_agg(p.reason ORDER BY p.since, p.kind, p.ref_id))[1] AS reason,
+        (SELECT string_agg(k.n || ' ' || k.kind || CASE WHEN k.n = 1 THEN '' ELSE 's' END, ', ' ORDER BY k.kind)
+         FROM (SELECT y.kind, count(*) AS n FROM parked y WHERE y.campaign_id = c.id GROUP BY y.kind) k) AS what
     FROM parked p WHERE p.campaign_id = c.id) x
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id

@@ -12,7 +12,7 @@ const GUIDANCE = {
     steps: [{ action: 'budget', label: 'Raise budget and resume', command: 'drover budget' }] },
   gate: { kind: 'gate', title: 'stage sample is held: its gate did not let it pass', text: 'Its runs ended.', evidence: 'gate: loss is 4', since: null, stage: 'sample', runs: false,
     steps: [{ action: 'override', label: 'Override gate', command: 'drover override c-7/sample', stage: 'sample' }] },
-  parked: { kind: 'parked', title: '1 set aside', text: 'x', evidence: 'y', since: null, stage: null, runs: true,
+  parked: { kind: 'parked', title: '1 part set aside', text: 'x', evidence: 'y', since: null, stage: null, runs: true,
     steps: [{ action: 'unpark', label: 'Try again', command: 'drover unpark' }, { action: 'show', label: 'Show', command: 'drover parked' }] },
 };
 

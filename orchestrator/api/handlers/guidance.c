@@ -215,10 +215,9 @@ static void planned(struct guide *g)
 
 static void parked(struct guide *g)
 {
-    int64_t n = int_of(g->facts, "parked");
     char title[TITLE_MAX];
-    (void)snprintf(title, sizeof title, "%lld set aside: the database refuses a value",
-                   (long long)n);
+    (void)snprintf(title, sizeof title, "%s set aside: the database refuses a value",
+                   text_of(g->facts, "parked_what"));
     bool was = g->runs;
     g->runs = true; /* the rest goes on */
     item_open(g, &(struct guidance_item){

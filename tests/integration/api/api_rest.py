@@ -582,6 +582,8 @@ def check_guidance(t, a):
          "command": f"drover retry {cid} --stage download --resume", "stage": "download", "parts": 1}, "held by its breaker: the whole reason, and a retry of what failed", g)
     g = after(f"INSERT INTO parked (kind, ref_id, campaign_id, reason) VALUES ('campaign', {n}, {n}, 'refused <b>');", "held", "stage download: x")
     t.ok([x["kind"] for x in g] == ["breaker", "parked"] and g[1]["evidence"] == "refused <b>" and g[1]["runs"], "what is parked comes last", g)
+    g = after(f"INSERT INTO parked (kind, ref_id, campaign_id, reason) SELECT 'part', i, {n}, 'x' FROM generate_series(1, 2) i;", "held", "stage download: x")
+    t.eq(g[1]["title"], "1 campaign, 2 parts set aside: the database refuses a value", "and says what it is")
     g = after(f"DELETE FROM parked WHERE campaign_id = {n}; UPDATE stage_run SET state = 'running', waiting = waiting - 1, active = active + 1 WHERE campaign_id = {n};" + wait("slots"))
     t.eq(g, [], "while a part runs there is none")
     t.eq(after("", "failed"), [], "nor once it has ended")
