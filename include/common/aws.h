@@ -1,6 +1,7 @@
 /* Signed AWS calls on the loop: JSON 1.x, query and S3 requests. Errors are decoded to code,
  * outcome and request id. Nothing is retried here: the caller owns retries, so there is one retry
- * layer. */
+ * layer. Only what is refused for its date while AWS' clock is not known yet is signed once more,
+ * but never with fresh_connection. */
 #pragma once
 #include "aws_outcome.h"
 #include "http.h"
@@ -84,5 +85,8 @@ bool aws_client_renews_creds(const struct aws_client *c);
 /* For threads with a loop of their own: when the keys have expired or were refused, run the loop
  * until their renewal has ended, well or not. */
 void aws_client_await_creds(struct aws_client *c);
+/* AWS' clock minus ours, as measured from the Date of its answers; 0 while they agree to 4 minutes
+ * or nothing has been answered yet. */
+int64_t aws_client_skew_us(const struct aws_client *c);
 /* Signed requests handed to curl since start; for metrics and tests. */
 uint64_t aws_client_signed_n(const struct aws_client *c);

@@ -3,11 +3,13 @@
  * 1. aws_send signs the request and hands it to http in one step, so a signature is never older
  *    than the loop pass that made it. may_send is called after signing and again before the first
  *    byte.
- * 2. Nothing is retried here. A refusal teaches the clock skew and makes the keyring renew the
+ * 2. Nothing is retried here but one: until the first answer has told AWS' clock, a call that is
+ *    refused for its date is signed once more by that clock. A refusal teaches the clock skew and makes the keyring renew the
  *    credentials; the caller's next call uses both. Without valid keys a call is AWS_UNSENT.
  * 3. The callback runs once, from the loop, never from inside aws_send. */
 #include "common/aws.h"
 #include "aws_error.h"
+#include "common/arena.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "endpoint.h"
@@ -19,6 +21,7 @@
 #define AWS_SKEW_TOLERATED_US (240 * USEC_PER_SEC)
 #define AWS_ENDPOINTS_MAX     16
 #define AWS_AUTHORIZATION_MAX ((size_t)4096)
+#define AWS_KEPT_BYTES_MAX    ((size_t)1024 * 1024)
 #define AWS_URL_BYTES_MAX     ((size_t)16 * 1024)
 
 struct endpoint {
@@ -40,7 +43,9 @@ struct aws_req {
     bool (*on_data)(void *ctx, struct str data);
     aws_cb cb;
     void *ctx;
-    struct err err; /* why it was not handed to http */
+    struct err err;        /* why it was not handed to http */
+    struct aws_call again; /* service NULL: it is not signed again */
+    struct arena kept;     /* what `again` points to */
     struct aws_error text;
 };
 
@@ -53,6 +58,7 @@ struct aws_client {
     char *user_agent;
     struct keyring *keys; /* NULL: anonymous */
     bool refused;         /* the last answer refused the credentials */
+    bool answered;        /* at least once: AWS' clock is known */
     bool closing;         /* aws_client_free is running */
     uint64_t signed_n;
     bool (*gate)(void *ctx); /* aws_client_set_gate */
@@ -110,6 +116,51 @@ static const struct endpoint *endpoint_of(struct aws_client *c, const char *serv
     return &c->endpoints[c->endpoints_n++];
 }
 
+static bool start(struct aws_req *r, const struct aws_call *call, struct err *err);
+
+static char *keep_text(struct arena *a, const char *s)
+{
+    return s != NULL ? arena_strndup(a, s, strlen(s)) : NULL;
+}
+
+/* Keep what it takes to sign the call once more: refused for its date it had no effect. Not of
+ * calls whose every signature the caller counts, nor of long bodies. */
+static void keep_again(struct aws_req *r, const struct aws_call *call)
+{
+    struct arena *a = &r->kept;
+    bool long_body = !call->body_borrow && call->body.n > AWS_KEPT_BYTES_MAX / 4;
+    if (r->c->answered || r->c->keys == NULL || call->fresh_connection || long_body) {
+        return;
+    }
+    struct http_header *headers = arena_alloc(a, (call->headers_n + 1) * sizeof *headers);
+    for (size_t i = 0; i < call->headers_n; i++) {
+        headers[i] = (struct http_header){keep_text(a, call->headers[i].name),
+                                          keep_text(a, call->headers[i].value)};
+    }
+    r->again = *call;
+    r->again.service = keep_text(a, call->service);
+    r->again.target = keep_text(a, call->target);
+    r->again.content_type = keep_text(a, call->content_type);
+    r->again.method = keep_text(a, call->method);
+    r->again.path = keep_text(a, call->path);
+    r->again.query = keep_text(a, call->query);
+    r->again.bucket = keep_text(a, call->bucket);
+    r->again.headers = headers;
+    if (!call->body_borrow && call->body.n > 0) {
+        char *body = arena_alloc(a, call->body.n);
+        memcpy(body, call->body.p, call->body.n);
+        r->again.body.p = body;
+    }
+}
+
+/* True: it is under way again, with the skew that its refusal has taught. */
+static bool sent_again(struct aws_req *r)
+{
+    struct aws_call call = r->again;
+    r->again.service = NULL;
+    return call.service != NULL && start(r, &call, &r->err);
+}
+
 static void learn_skew(struct aws_client *c, const struct http_reply *r, bool refused_for_skew)
 {
     usec_t date;
@@ -140,6 +191,7 @@ static void req_free(struct aws_req *r)
     if (r->next != NULL) {
         r->next->prev = r->prev;
     }
+    arena_done(&r->kept);
     free(r);
 }
 
@@ -201,6 +253,10 @@ static void on_reply(void *ctx, const struct http_reply *h)
     }
     bool skewed = aws_error_is_skew(r->text.code, r->text.message);
     learn_skew(r->c, h, skewed);
+    r->c->answered = true;
+    if (skewed && sent_again(r)) {
+        return;
+    }
     /* S3 answers HEAD without a code: with keys that expire, 400 means that they have. */
     if (r->head && h->status == 400 && aws_client_renews_creds(r->c)) {
         reply.outcome = AWS_CREDENTIALS;
@@ -413,8 +469,11 @@ struct aws_req *aws_send(struct aws_client *c, const struct aws_call *call, aws_
         c->first->prev = r;
     }
     c->first = r;
+    arena_init(&r->kept, 2 * AWS_KEPT_BYTES_MAX);
     if (!start(r, call, &r->err)) {
         loop_timer_set(c->kick, 0);
+    } else {
+        keep_again(r, call);
     }
     return r;
 }
@@ -519,6 +578,11 @@ void aws_client_await_creds(struct aws_client *c)
             loop_run_once(c->l, -1);
         }
     }
+}
+
+int64_t aws_client_skew_us(const struct aws_client *c)
+{
+    return c->keys != NULL ? keyring_skew_us(c->keys) : 0;
 }
 
 uint64_t aws_client_signed_n(const struct aws_client *c)

@@ -426,10 +426,39 @@ static void test_free__gives_every_call_back_once(void **state)
     assert_int_equal(gated.outcome, AWS_UNSENT);
 }
 
+/* Until AWS' clock is known, what is refused for its date is signed once more, but for calls whose
+ * every signature counts. */
+static void test_skew__the_first_refused_call_is_signed_again(void **state)
+{
+    (void)state;
+    struct got g;
+    uint64_t before = aws_client_signed_n(c);
+    json_call("/skew", &g);
+    assert_int_equal(g.n, 1);
+    assert_int_equal(g.outcome, AWS_OK);
+    assert_int_equal(aws_client_signed_n(c), before + 2);
+    assert_true(aws_client_skew_us(c) > 7000 * USEC_PER_SEC);
+}
+
+static void test_skew__a_counted_signature_is_not_made_again(void **state)
+{
+    (void)state;
+    struct got g;
+    call((struct aws_call){.target = "SageMaker.CreateTrainingJob",
+                           .content_type = "application/x-amz-json-1.1",
+                           .path = "/skew",
+                           .fresh_connection = true,
+                           .body = STR("{}")},
+         &g);
+    assert_int_equal(g.outcome, AWS_CREDENTIALS);
+    assert_int_equal(aws_client_signed_n(c), 1);
+}
+
 static void test_skew__is_learned_from_the_refusal(void **state)
 {
     (void)state;
     struct got g;
+    json_call("/signed", &g); /* its Date is right: AWS' clock is known */
     json_call("/skew", &g);
     assert_int_equal(g.outcome, AWS_CREDENTIALS);
     json_call("/skew", &g);
@@ -495,6 +524,8 @@ int main(void)
         TEST(test_unsent__no_listener_and_no_endpoint),
         TEST(test_cancel__is_silent_and_tells_what_was_sent),
         TEST(test_free__gives_every_call_back_once),
+        TEST(test_skew__the_first_refused_call_is_signed_again),
+        TEST(test_skew__a_counted_signature_is_not_made_again),
         TEST(test_skew__is_learned_from_the_refusal),
         TEST(test_creds__are_read_again_after_a_refusal),
         TEST(test_client__needs_credentials_and_region),
