@@ -55,7 +55,8 @@ void list_tick(struct controller *c)
 
 void observe_start(struct controller *c)
 {
-    usec_t since = leader_list_since(&c->state, clock_boot_us());
+    usec_t since =
+        leader_list_from(leader_list_since(&c->state, clock_boot_us()), aws_client_skew_us(c->aws));
     char prefix[JOB_PREFIX_MAX + 2];
     if (c->listing != NULL || since == USEC_NEVER) {
         return;

@@ -338,6 +338,7 @@ static void list(struct controller *c)
     usec_t since = sweep_list_begins(&c->state, newest, c->cfg.lease_length_us,
                                      c->cfg.signature_window_us, clock_boot_us());
     metric_add(METRIC_AWS_REQUESTS, 1);
+    since = leader_list_from(since, aws_client_skew_us(c->aws));
     o->list = sagemaker_list(c->aws, lease_gate(c), prefix, since, on_list, c);
 }
 

@@ -13,13 +13,16 @@ import botocore.config
 import botocore.session
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from kit import Tap, wait_for
+from kit import TOP, VARIANT, Tap, wait_for
 from kit.stack import KEY, SECRET, Stack
 
 tap = Tap()
 CREATE, DESCRIBE, LIST, STOP = ({"operation": o + "TrainingJob" + ("s" if o == "List" else "")} for o in ("Create", "Describe", "List", "Stop"))
 ONE = "s3://drover-test/meta/part-00000*.parquet"
 ALL = 6
+LISTS_MAX = 3  # one that was under way at the end, the one that shows it, one beside its Describe
+CLOCK_SHIFT = {"LD_PRELOAD": os.path.join(TOP, "build", VARIANT, "tests", "kit", "clock_shift.so"),
+               "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
 
 def name_of(cid):
@@ -264,6 +267,41 @@ def case_quota_unreadable(s):
     tap.ok("quota" in str(c["stages"]), f"{s.what}and the stage says so", c["stages"])
     s.faults()
     ends(s, cid)
+
+
+def lists_until_seen(s, job):
+    """How many Lists were sent after the job's end, until the Describe that shows it."""
+    n = 0
+    for r in s.oracle("wire-log")["requests"]:
+        if r["time"] > job["ended"]:
+            n += r["operation"] == "ListTrainingJobs"
+            if r["operation"] == "DescribeTrainingJob" and r["name"] == job["name"]:
+                return n
+    return None
+
+
+def lists_stopped(s, began):
+    """True when the Lists that follow a takeover, over all names of late, are over: nothing of ours is live."""
+    def sent():
+        return len([r for r in s.oracle("wire-log")["requests"] if r["operation"] == "ListTrainingJobs" and r["time"] > began and not r["error"]])
+    before = sent()
+    time.sleep(0.8)
+    return 0 < before == sent()
+
+
+def case_clocks_apart(s):
+    """The clock of droverd alone is wrong: a job's end is seen by the next List all the same."""
+    for minutes in (0, 10, -10, 40):
+        s.kill("droverd0")
+        began = time.time()
+        s.start_droverd(0, env={**CLOCK_SHIFT, "CLOCK_SHIFT_S": str(60 * minutes), "DROVER_SIGNATURE_WINDOW_US": "1000000",
+                                "DROVER_LEASE_LENGTH_US": "1500000", "DROVER_LEASE_RENEW_US": "500000"})
+        wait_for(lambda: lists_stopped(s, began), 60, "the end of the takeover's Lists")
+        cid = s.submit(name="clock", source=ONE)
+        ends(s, cid)
+        seen = [lists_until_seen(s, j) for j in jobs(s, name_of(cid))]
+        tap.ok(len(seen) == 1 and seen[0] is not None and seen[0] <= LISTS_MAX, f"{s.what}{minutes:+d} min: the end is seen after {seen} Lists", seen)
+        no_attempt_used(s, cid, 1)
 
 
 def case_prices_unreadable(s):

@@ -13,12 +13,18 @@ $(O)/tests/kit/connect_log.so: tests/kit/programs/connect_log.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -fPIC -shared $< -o $@ -ldl
 test-bins: $(O)/tests/kit/connect_log.so
+# What the controller's tests preload into a droverd whose clock is wrong.
+$(O)/tests/kit/clock_shift.so: tests/kit/programs/clock_shift.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -fPIC -shared $< -o $@
+test-bins: $(O)/tests/kit/clock_shift.so
 # The resolver with a clock of the test's own.
 $(O)/tests/integration/worker/test_worker_resolve: $(O)/tests/integration/worker/test_worker_resolve.o $(LIB_WORKER) $(LIB_COMMON)
 	$(link) $(LD_ALL) -Wl,--wrap=clock_mono_us -lcmocka $(L_COMMON) $(L_WORKER)
 # What tests/sanitize.sh builds of a sanitizer's variant.
 .PHONY: sanitized-bins
-SANITIZED_asan := $(filter-out $(O)/tests/unit/statistics/% $(O)/tests/unit/local/%,$(TEST_BIN)) $(O)/tests/kit/connect_log.so fuzz-replays
+SANITIZED_asan := $(filter-out $(O)/tests/unit/statistics/% $(O)/tests/unit/local/%,$(TEST_BIN)) $(O)/tests/kit/connect_log.so \
+  $(O)/tests/kit/clock_shift.so fuzz-replays
 SANITIZED_tsan := $(O)/tests/unit/common/test_log $(O)/tests/integration/common/test_loop $(filter $(O)/tests/integration/store/%,$(TEST_BIN))
 sanitized-bins: $(BIN)/droverd $(BIN)/drover-worker $(BIN)/drover $(O)/tests/kit/worker_fixture $(O)/tests/kit/api_server $(SANITIZED_$(VARIANT))
 # And for the long tier alone: drover-local and its unit tests.

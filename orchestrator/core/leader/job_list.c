@@ -38,6 +38,14 @@ usec_t leader_list_since(const struct leader_state *s, int64_t boot_us)
     return oldest == USEC_NEVER ? USEC_NEVER : MAX(0, oldest - LIST_MARGIN_US);
 }
 
+usec_t leader_list_from(usec_t since_us, int64_t skew_us)
+{
+    if (since_us == USEC_NEVER || skew_us >= 0) {
+        return since_us;
+    }
+    return skew_us < -since_us ? 0 : since_us + skew_us;
+}
+
 void leader_list_prefix(const char *job_prefix, char ret[static JOB_PREFIX_MAX + 2])
 {
     char prefix[JOB_PREFIX_MAX + 1];

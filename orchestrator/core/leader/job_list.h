@@ -7,6 +7,9 @@
 /* Jobs created from here on are listed, with a margin for clocks that differ; USEC_NEVER: we have
  * nothing at AWS. Wall clock. */
 usec_t leader_list_since(const struct leader_state *s, int64_t boot_us);
+/* The same by AWS' clock, which is skew_us after ours; USEC_NEVER stays. Only ever earlier: a clock
+ * that was set right since has written down times that need no shift. */
+usec_t leader_list_from(usec_t since_us, int64_t skew_us);
 /* A Create that was signed before may land until `until_us` (boot), unnoticed: jobs created from
  * from_us on (wall) are listed until then. */
 void leader_list_watch(struct leader_state *s, usec_t from_us, int64_t until_us, int64_t boot_us);

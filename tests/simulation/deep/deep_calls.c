@@ -73,6 +73,7 @@ bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct 
                            struct err *err);
 void __wrap_aws_client_free(struct aws_client *c);
 void __wrap_aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx), void *ctx);
+int64_t __wrap_aws_client_skew_us(const struct aws_client *c);
 
 bool __wrap_aws_client_new(struct loop *l, const struct aws_config *cfg, struct aws_client **ret,
                            struct err *err)
@@ -89,6 +90,12 @@ void __wrap_aws_client_set_gate(struct aws_client *c, bool (*may_send)(void *ctx
 {
     c->may_send = may_send;
     c->ctx = ctx;
+}
+
+int64_t __wrap_aws_client_skew_us(const struct aws_client *c)
+{
+    (void)c;
+    return 0; /* no answer has a Date */
 }
 
 static void fail(struct sagemaker_call *k, enum aws_outcome o, int status, const char *code)

@@ -19,6 +19,17 @@ static void test_job_list__lists_from_the_oldest_on(void **state)
     leader_world_done(&w);
 }
 
+static void test_job_list__a_clock_ahead_lists_from_earlier(void **state)
+{
+    (void)state;
+    assert_int_equal(leader_list_from(WALL, 0), WALL);
+    assert_int_equal(leader_list_from(WALL, -2400 * SEC), WALL - 2400 * SEC);
+    assert_int_equal(leader_list_from(WALL, 600 * SEC), WALL); /* older rows may be right */
+    assert_int_equal(leader_list_from(5, -6), 0);
+    assert_int_equal(leader_list_from(5, INT64_MIN), 0);
+    assert_int_equal(leader_list_from(USEC_NEVER, -600 * SEC), USEC_NEVER);
+}
+
 static void test_job_list__what_was_given_up_is_watched_for_a_while(void **state)
 {
     (void)state;
@@ -152,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_job_list__lists_from_the_oldest_on),
+        cmocka_unit_test(test_job_list__a_clock_ahead_lists_from_earlier),
         cmocka_unit_test(test_job_list__what_was_given_up_is_watched_for_a_while),
         cmocka_unit_test(test_job_list__a_hint_for_an_attempt_or_a_pool),
         cmocka_unit_test(test_job_list__unknown_names_are_looked_up_once),
