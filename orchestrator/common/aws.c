@@ -4,8 +4,9 @@
  *    than the loop pass that made it. may_send is called after signing and again before the first
  *    byte.
  * 2. Nothing is retried here but one: until the first answer has told AWS' clock, a call that is
- *    refused for its date is signed once more by that clock. A refusal teaches the clock skew and makes the keyring renew the
- *    credentials; the caller's next call uses both. Without valid keys a call is AWS_UNSENT.
+ *    refused for its date is signed once more by that clock. A refusal teaches the clock skew and
+ *    makes the keyring renew the credentials; the caller's next call uses both. Without valid keys
+ *    a call is AWS_UNSENT.
  * 3. The callback runs once, from the loop, never from inside aws_send. */
 #include "common/aws.h"
 #include "aws_error.h"
