@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 // clang-format off
 #include <cmocka.h>
 // clang-format on
@@ -64,12 +65,30 @@ static void test_gate__every_run_must_pass(void **state)
     assert_string_equal(why, "none of its runs ended well");
 }
 
+static void test_gate__only_so_many_runs_are_looked_at(void **state)
+{
+    (void)state;
+    char why[200];
+    struct gate_run *runs = xcalloc(GATE_RUNS_MAX, sizeof *runs);
+    for (int i = 0; i < GATE_RUNS_MAX; i++) {
+        runs[i] = (struct gate_run){.seq = i, .known = true, .value = 1};
+    }
+    assert_true(gate_passes(&below, runs, GATE_RUNS_MAX, 0, why, sizeof why));
+    assert_false(gate_passes(&below, runs, GATE_RUNS_MAX + 1, 0, why, sizeof why));
+    assert_string_equal(why, "more runs than a gate looks at");
+    runs[GATE_RUNS_MAX - 1].value = 4;
+    assert_false(gate_passes(&below, runs, GATE_RUNS_MAX, 0, why, sizeof why));
+    assert_string_equal(why, "loss is 4 at step 0 of run 999, not below 3");
+    free(runs);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gate__bounds_are_not_within),
         cmocka_unit_test(test_gate__every_run_must_pass),
+        cmocka_unit_test(test_gate__only_so_many_runs_are_looked_at),
     };
     return cmocka_run_group_tests_name("gate", tests, NULL, NULL);
 }

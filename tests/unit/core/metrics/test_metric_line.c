@@ -35,6 +35,26 @@ static void test_metric_line__a_line_gives_its_values_with_their_step(void **sta
     metric_lines_free(m);
 }
 
+static void test_metric_line__a_step_is_whole_and_not_below_0(void **state)
+{
+    (void)state;
+    static const struct spec_metric of[] = {{"loss", "loss=(\\S+)"}, {"step", "step=(\\S+)"}};
+    struct metric_value v[SPEC_METRICS_MAX];
+    struct metric_lines *m = metric_lines_new(of, 2);
+    metric_lines_set_step(m, 40); /* as read by the leader before */
+    assert_int_equal(read_line(m, "loss=1 step=-1", v), 1);
+    assert_int_equal(v[0].step, 40);
+    assert_int_equal(read_line(m, "loss=1 step=1e16", v), 1);
+    assert_int_equal(v[0].step, 40);
+    assert_int_equal(read_line(m, "loss=1 step=0", v), 1);
+    assert_int_equal(v[0].step, 0);
+    metric_lines_free(m);
+    m = metric_lines_new(of, 1); /* none is the step */
+    assert_int_equal(read_line(m, "loss=7 step=3", v), 1);
+    assert_true(v[0].value == 7 && v[0].step == -1);
+    metric_lines_free(m);
+}
+
 static void test_metric_line__what_is_no_number_is_no_value(void **state)
 {
     (void)state;
@@ -84,16 +104,20 @@ static void test_metric_line__long_lines_are_cut_and_odd_bytes_do_no_harm(void *
 static void test_metric_line__a_pattern_that_runs_away_is_set_aside(void **state)
 {
     (void)state;
-    static const struct spec_metric bad[] = {{"evil", "((?:a+)+)b"}, {"loss", "loss=([0-9]+)"}};
+    static const struct spec_metric bad[] = {{"loss", "loss=([0-9]+)"}, {"evil", "((?:1+)+)b"}};
     struct metric_value v[SPEC_METRICS_MAX];
     struct metric_lines *m = metric_lines_new(bad, 2);
-    const char *line = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac loss=4 b";
+    const char *line = "111111111111111111111111111111111111111111111111111111c loss=4 b";
+    for (int i = 0; i < METRIC_RUNAWAYS_MAX; i++) {
+        assert_int_equal(read_line(m, "nothing", v), 0);
+    }
+    assert_int_equal(read_line(m, "11b", v), 1); /* not finding anything is no fault of it */
     for (int i = 0; i < METRIC_RUNAWAYS_MAX; i++) {
         assert_null(metric_lines_set_aside(m));
         assert_int_equal(read_line(m, line, v), 1); /* the other one is found all the same */
     }
     assert_string_equal(metric_lines_set_aside(m), "evil");
-    assert_int_equal(read_line(m, "aab", v), 0);
+    assert_int_equal(read_line(m, "11b", v), 0);
     metric_lines_free(m);
 }
 
@@ -115,6 +139,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_metric_line__a_line_gives_its_values_with_their_step),
+        cmocka_unit_test(test_metric_line__a_step_is_whole_and_not_below_0),
         cmocka_unit_test(test_metric_line__what_is_no_number_is_no_value),
         cmocka_unit_test(test_metric_line__a_pattern_without_a_group_finds_nothing),
         cmocka_unit_test(test_metric_line__long_lines_are_cut_and_odd_bytes_do_no_harm),
