@@ -173,7 +173,7 @@ $(GEN)/assets.S: orchestrator/web/build.sh orchestrator/core/model.h $(WEB_SRC)
 TEST_SRC := $(wildcard $(addsuffix /test_*.c,tests/unit/* tests/unit/core/* tests/integration/*))
 TEST_BIN := $(patsubst tests/%.c,$(O)/tests/%,$(TEST_SRC))
 ifeq ($(VARIANT),release) # built often, run for moments; what they test is the release's
-$(patsubst %.c,$(O)/%.o,$(TEST_SRC)): CFLAGS_ALL += -O0 -U_FORTIFY_SOURCE
+$(patsubst %.c,$(O)/%.o,$(TEST_SRC)): CFLAGS_ALL += -O0 -g1 -U_FORTIFY_SOURCE
 endif
 # What computes: at -O0 its suites lose what the build gains.
 $(if $(filter asan tsan,$(VARIANT)),$(O)/worker/%.o) $(if $(filter asan,$(VARIANT)),$(O)/orchestrator/core/%.o $(O)/orchestrator/common/%.o): CFLAGS_ALL += -O1

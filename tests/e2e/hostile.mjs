@@ -40,6 +40,9 @@ const poison = (v, key, text) => {
   return typeof v === 'string' && !KEEP.test(key) ? text : v;
 };
 
+// Waits until the text is there: what a page shows first may be from before its answers came.
+const shows = (page, where, text) => until(10, async () => (await page.locator(where).first().textContent()).includes(text));
+
 async function every(page, id) {
   for (const [i, text] of CORPUS.entries()) {
     await page.route('**/v1/**', async (route) => {
@@ -49,19 +52,18 @@ async function every(page, id) {
     });
     await page.goto(`${URL_}/c/${id.slice(2)}?stage=download&part=0`);
     await page.waitForSelector('#part .tries');
-    const title = await page.textContent('h1');
+    const titled = await shows(page, 'h1', text);
     const at = await intruders(page);
     await page.click('#all-parts');
     await page.waitForSelector('#parts-table');
     const at3 = await intruders(page);
     await page.click('a.brand');
     await page.waitForSelector('#new');
-    await page.waitForSelector('table');
-    const list = await page.textContent('main');
+    const listed = await shows(page, 'main table', text);
     const at2 = await intruders(page);
     await page.unrouteAll({ behavior: 'wait' }); // an answer may be on its way
-    ok(title.includes(text) && list.includes(text) && !at3.found.length && !at3.ran && !at.found.length && !at2.found.length && !at.ran && !at2.ran && !at.csp.length && !at2.csp.length,
-      `every string of every answer may be hostile (${i + 1} of ${CORPUS.length})`, { title, at, at2 });
+    ok(titled && listed && !at3.found.length && !at3.ran && !at.found.length && !at2.found.length && !at.ran && !at2.ran && !at.csp.length && !at2.csp.length,
+      `every string of every answer may be hostile (${i + 1} of ${CORPUS.length})`, { titled, listed, at, at2, at3 });
   }
 }
 
