@@ -170,6 +170,25 @@ static bool is_not_found(const struct aws_reply *r)
              strstr(r->message, "Could not find") != NULL));
 }
 
+static void read_transitions(const json_t *o, struct job_description *ret)
+{
+    const json_t *list = json_object_get(o, "SecondaryStatusTransitions");
+    if (json_array_size(list) > JOB_TRANSITIONS_MAX) {
+        return;
+    }
+    size_t i;
+    json_t *v;
+    json_array_foreach(list, i, v)
+    {
+        struct job_transition *t = &ret->transitions[ret->transitions_n++];
+        const char *text = json_string_value(json_object_get(v, "StatusMessage"));
+        copy_str(v, "Status", t->status, sizeof t->status);
+        t->start = copy_epoch(v, "StartTime");
+        t->end = copy_epoch(v, "EndTime");
+        t->no_capacity = text != NULL && strcasestr(text, "insufficient capacity") != NULL;
+    }
+}
+
 static void read_description(const json_t *o, struct job_description *ret)
 {
     memset(ret, 0, sizeof *ret);
@@ -202,6 +221,7 @@ static void read_description(const json_t *o, struct job_description *ret)
     }
     ret->spot = json_is_true(json_object_get(o, "EnableManagedSpotTraining"));
     read_pool(o, &ret->pool);
+    read_transitions(o, ret);
 }
 
 static void on_describe(void *ctx, const struct aws_reply *r)

@@ -37,6 +37,38 @@ static void tries_print(const struct cli *cli, const json_t *list)
     table_print(cli, &why);
 }
 
+/* How long each phase of the attempts took. */
+static void phases_print(const struct cli *cli, const json_t *list)
+{
+    struct text_table t = {0};
+    static const char *const heads[] = {"TRY",  "WAIT",     "START", "IMAGE",
+                                        "DATA", "TRAINING", "UPLOAD"};
+    size_t i, measured = 0;
+    json_t *a;
+    json_array_foreach(list, i, a)
+    {
+        measured += json_array_size(json_object_get(a, "phases"));
+    }
+    if (measured == 0) {
+        return;
+    }
+    for (i = 0; i < ARRAY_LEN(heads); i++) {
+        table_column(&t, heads[i], true);
+    }
+    json_array_foreach(list, i, a)
+    {
+        char texts[ARRAY_LEN(heads)][TEXT_N];
+        const char *cells[ARRAY_LEN(heads)] = {number(jint(a, "n"), texts[0])};
+        const json_t *phases = json_object_get(a, "phases");
+        for (size_t k = 1; k < ARRAY_LEN(heads); k++) {
+            const json_t *p = json_array_get(phases, k - 1);
+            cells[k] = p == NULL ? "-" : elapsed(p, texts[k]);
+        }
+        table_row(&t, cells);
+    }
+    table_print(cli, &t);
+}
+
 void part_print(const struct cli *cli, const json_t *p)
 {
     AUTO_FREE char *uri = text_clean(jstr(p, "uri"));
@@ -53,6 +85,7 @@ void part_print(const struct cli *cli, const json_t *p)
     }
     if (json_array_size(json_object_get(p, "attempt_list")) > 0) {
         tries_print(cli, json_object_get(p, "attempt_list"));
+        phases_print(cli, json_object_get(p, "attempt_list"));
         (void)printf("log: drover logs %s\n", jstr(p, "id"));
     }
 }

@@ -65,6 +65,16 @@ const char *span(int64_t s, char buf[static TEXT_N])
     return buf;
 }
 
+const char *elapsed(const json_t *o, char buf[static TEXT_N])
+{
+    double s = json_number_value(json_object_get(o, "elapsed_seconds"));
+    if (s >= 59.95) {
+        return span((int64_t)(s + 0.5), buf);
+    }
+    (void)snprintf(buf, TEXT_N, "%.1f s", s);
+    return buf;
+}
+
 static const struct {
     const char *state, *utf8, *ascii;
 } glyphs[] = {

@@ -15,6 +15,8 @@ const char *number_or_dash(const json_t *o, const char *key, char buf[static TEX
 const char *money(int64_t musd, char buf[static TEXT_N]);       /* "12.34" */
 const char *when(const char *rfc3339, char buf[static TEXT_N]); /* "2026-01-02 03:04:05" */
 const char *span(int64_t seconds, char buf[static TEXT_N]);     /* "8 h 12 m" */
+/* o.elapsed_seconds as a span; "0.4 s" below a minute. */
+const char *elapsed(const json_t *o, char buf[static TEXT_N]);
 /* span of o.key; "never" when absent or null. */
 const char *span_or_never(const json_t *o, const char *key, char buf[static TEXT_N]);
 const char *glyph(const struct cli *cli, const char *state);

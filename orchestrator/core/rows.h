@@ -166,6 +166,8 @@ struct attempt_record { /* one transition of an attempt and what follows from it
     int64_t billable_s; /* instance-seconds */
     musd_t cost_musd;
     bool estimated;
+    bool has_phases; /* settle: what is billed, by cost_phase_store */
+    int64_t phases[PHASE_FIGURES_N];
     struct ledger_entry entries[2 * LEDGER_ENTRIES_MAX]; /* of ledger.h: the job's, and the pool's
                                                             when that has ended already */
     int entries_n;

@@ -28,3 +28,27 @@ SELECT coalesce(json_agg(json_build_object('cause', ($2::text[])[x.cause + 1], '
 FROM (SELECT cause, count(*) AS n, sum(billable_s)::bigint AS seconds, sum(cost_musd)::bigint AS musd,
         bool_or(estimated) AS estimated
     FROM attempt WHERE campaign_id = $1 AND cost_musd + billable_s > 0 GROUP BY cause) x;
+
+-- By stage: what its attempts and their pools cost, and the sums of what is stored of their phases. Relies on
+-- attempt_campaign.
+-- name: api_cost_phases
+-- $1 campaign bigint
+SELECT g.name, coalesce(x.n, 0), coalesce(x.measured, 0), coalesce(x.keeps, false),
+    coalesce((SELECT json_array_length((d->'instance_type')::json) FROM jsonb_array_elements(c.spec->'stages') d
+        WHERE d->>'name' = g.name LIMIT 1), 1) = 1,
+    coalesce(x.job_s, 0), coalesce(x.job_musd, 0), coalesce(x.warm_s, 0), coalesce(x.warm_musd, 0),
+    coalesce(x.p1, 0), coalesce(x.p2, 0), coalesce(x.p3, 0), coalesce(x.p4, 0), coalesce(x.p5, 0), coalesce(x.p6, 0), coalesce(x.p7, 0), coalesce(x.p8, 0), coalesce(x.p9, 0),
+    coalesce(x.p10, 0), coalesce(x.p11, 0), coalesce(x.p12, 0), coalesce(x.p13, 0), coalesce(x.p14, 0), coalesce(x.p15, 0), coalesce(x.p16, 0), coalesce(x.p17, 0), coalesce(x.p18, 0)
+FROM stage g JOIN campaign c ON c.id = g.campaign_id
+LEFT JOIN (SELECT stage_id, count(*) AS n, count(phases) AS measured, bool_or(keep_alive_s > 0 OR market = 'spot') AS keeps,
+        sum(billable_s)::bigint AS job_s, sum(cost_musd)::bigint AS job_musd, sum(warm_s)::bigint AS warm_s,
+        sum(warm_musd)::bigint AS warm_musd,
+        sum(phases[1])::bigint AS p1, sum(phases[2])::bigint AS p2, sum(phases[3])::bigint AS p3,
+        sum(phases[4])::bigint AS p4, sum(phases[5])::bigint AS p5, sum(phases[6])::bigint AS p6,
+        sum(phases[7])::bigint AS p7, sum(phases[8])::bigint AS p8, sum(phases[9])::bigint AS p9,
+        sum(phases[10])::bigint AS p10, sum(phases[11])::bigint AS p11, sum(phases[12])::bigint AS p12,
+        sum(phases[13])::bigint AS p13, sum(phases[14])::bigint AS p14, sum(phases[15])::bigint AS p15,
+        sum(phases[16])::bigint AS p16, sum(phases[17])::bigint AS p17, sum(phases[18])::bigint AS p18
+    FROM attempt WHERE campaign_id = $1 AND (phases IS NOT NULL OR cost_musd + billable_s + warm_s > 0)
+    GROUP BY stage_id) x ON x.stage_id = g.id
+WHERE g.campaign_id = $1 ORDER BY g.seq;

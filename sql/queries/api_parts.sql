@@ -72,7 +72,7 @@ LEFT JOIN LATERAL (SELECT sum(x.cost_musd)::bigint AS cost FROM attempt x WHERE 
 
 -- Every attempt of one part, first to last.
 -- name: api_part_attempts
--- $1 task bigint, $2 attempt states text[], $3 causes text[]
+-- $1 task bigint, $2 attempt states text[], $3 causes text[], $4 phases text[]
 SELECT coalesce(json_agg(json_build_object('n', a.n, 'state', ($2::text[])[a.state + 1],
     'cause', CASE WHEN a.cause > 0 THEN ($3::text[])[a.cause + 1] END, 'job_name', a.name, 'arn', nullif(a.arn, ''),
     'instance_type', a.instance_type, 'instances', a.instances, 'volume_gb', a.volume_gb,
@@ -80,6 +80,9 @@ SELECT coalesce(json_agg(json_build_object('n', a.n, 'state', ($2::text[])[a.sta
     'reserved_micro_usd', CASE WHEN a.holds THEN a.reserved_musd ELSE 0 END, 'cost_micro_usd', a.cost_musd,
     'billable_seconds', a.billable_s, 'estimated', a.estimated, 'intended_at', a.intended_at,
     'created_at', a.created_at, 'started_at', a.started_at, 'ended_at', a.ended_at, 'observed_at', a.observed_at,
+    'phases', CASE WHEN a.phases IS NOT NULL THEN (SELECT json_agg(json_build_object('phase', p.phase, 'elapsed_seconds',
+            (a.phases[3 * p.i - 2] / 1000.0)::float8, 'seconds', a.phases[3 * p.i - 1], 'micro_usd', a.phases[3 * p.i]) ORDER BY p.i)
+        FROM unnest($4::text[]) WITH ORDINALITY p (phase, i) WHERE p.i <= 6) END,
     'evidence', a.evidence, 'manifest', a.manifest) ORDER BY a.n), '[]'::json)::text
 FROM (SELECT * FROM attempt WHERE task_id = $1 ORDER BY n DESC LIMIT 200) a;
 

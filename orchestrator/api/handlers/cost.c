@@ -1,30 +1,127 @@
-/* The cost of a campaign, by stage and by cause. */
+/* The cost of a campaign, by stage, by cause and by phase. */
 #include "store/api/cost.h"
 #include "api/server/reply.h"
 #include "api/server/request.h"
 #include "api/server/routes.h"
+#include "core/money/cost_advice.h"
+
+static void phases_out(struct json_out *w, const struct cost_phase_sums *s)
+{
+    json_out_array(w, "by_phase");
+    for (enum cost_phase p = 0; p < COST_PHASE_COUNT; p++) {
+        json_out_object(w, NULL);
+        json_out_str(w, "phase", cost_phase_name(p));
+        json_out_double(w, "elapsed_seconds", (double)s->elapsed_ms[p] / 1000);
+        json_out_i64(w, "seconds", s->seconds[p]);
+        json_out_i64(w, "micro_usd", s->musd[p]);
+        json_out_end_object(w);
+    }
+    json_out_end_array(w);
+    struct cost_phase_total idle = cost_phase_total(s, true);
+    json_out_object(w, "trained_nothing");
+    json_out_double(w, "elapsed_seconds", (double)idle.elapsed_ms / 1000);
+    json_out_i64(w, "seconds", idle.seconds);
+    json_out_i64(w, "micro_usd", idle.musd);
+    json_out_end_object(w);
+}
+
+static void advice_out(struct json_out *w, const struct apidb_phases *row,
+                       const struct cost_phase_sums *sums)
+{
+    struct cost_advice advice[COST_ADVICE_MAX];
+    const struct cost_advice_facts f = {.sums = *sums,
+                                        .warm_pool = row->keeps,
+                                        .one_type = row->one_type,
+                                        .attempts = row->measured};
+    int n = cost_advise(&f, advice);
+    json_out_array(w, "advice");
+    for (int i = 0; i < n; i++) {
+        json_out_object(w, NULL);
+        json_out_str(w, "phase", cost_phase_name(advice[i].phase));
+        json_out_str(w, "text", advice[i].text);
+        json_out_i64(w, "micro_usd", advice[i].musd);
+        json_out_double(w, "elapsed_seconds", (double)advice[i].elapsed_ms / 1000);
+        json_out_end_object(w);
+    }
+    json_out_end_array(w);
+}
+
+/* Of the campaign and of each stage: time and money by phase, what trained nothing, what would cut
+ * it. */
+static bool by_phase(struct api_req *r, int64_t id, struct err *err)
+{
+    AUTO_FREE struct apidb_phases *rows = NULL;
+    AUTO_BUF struct buf stages = BUF_INIT(API_BODY_MAX);
+    AUTO_BUF struct buf all = BUF_INIT(API_BODY_MAX);
+    size_t n;
+    if (!apidb_cost_phases(r->db, id, &rows, &n, err)) {
+        return false;
+    }
+    struct cost_phase_sums sum = {{0}, {0}, {0}};
+    struct json_out w, top;
+    json_out_init(&w, &stages);
+    json_out_array(&w, NULL);
+    for (size_t i = 0; i < n; i++) {
+        struct cost_phase_sums one;
+        cost_phase_read(rows[i].figures, rows[i].job_s, rows[i].job_musd, rows[i].warm_s,
+                        rows[i].warm_musd, &one);
+        cost_phase_add(&sum, &one);
+        json_out_object(&w, NULL);
+        json_out_str(&w, "stage", rows[i].stage);
+        json_out_i64(&w, "attempts", rows[i].attempts);
+        phases_out(&w, &one);
+        advice_out(&w, &rows[i], &one);
+        json_out_end_object(&w);
+    }
+    json_out_end_array(&w);
+    json_out_init(&top, &all);
+    json_out_object(&top, NULL);
+    phases_out(&top, &sum);
+    json_out_raw(&top, "stages", buf_str(&stages));
+    json_out_end_object(&top);
+    ASSERT(all.n > 2 && !all.overflow); /* "{...}", whose inside goes on the answer */
+    buf_add_cstr(&r->out, ",");
+    buf_add(&r->out, all.p + 1, all.n - 2);
+    return true;
+}
+
+/* What ?by= asks for. Without it stages and causes. */
+enum by { BY_BOTH, BY_STAGE, BY_CAUSE, BY_PHASE };
+static bool by_read(const struct api_req *r, enum by *ret, struct err *err)
+{
+    static const char *const names[] = {"", "stage", "cause", "phase"};
+    const char *by = req_query(r, "by");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(by != NULL ? by : "", names[i]) == 0) {
+            *ret = (enum by)i;
+            return by == NULL || i > 0 ||
+                   err_set(err, ERR_MALFORMED, "query parameter 'by' is empty");
+        }
+    }
+    return err_set(err, ERR_MALFORMED, "query parameter 'by': stage, cause or phase");
+}
 
 bool cost_get(struct api_req *r, struct err *err)
 {
     int64_t id;
-    const char *by = req_query(r, "by");
-    if (by != NULL && strcmp(by, "stage") != 0 && strcmp(by, "cause") != 0) {
-        return err_set(err, ERR_MALFORMED, "query parameter 'by': stage or cause");
-    }
+    enum by by;
     AUTO_BUF struct buf total = BUF_INIT(API_BODY_MAX);
     AUTO_BUF struct buf stages = BUF_INIT(API_BODY_MAX);
     AUTO_BUF struct buf causes = BUF_INIT(API_BODY_MAX);
-    if (!req_id(r, 0, "c-", &id, err) || !req_db(r, err) ||
+    if (!by_read(r, &by, err) || !req_id(r, 0, "c-", &id, err) || !req_db(r, err) ||
         !apidb_cost(r->db, id, &total, &stages, &causes, err)) {
         return false;
     }
     ASSERT(total.n > 2); /* "{...}" */
     buf_add(&r->out, total.p, total.n - 1);
-    if (by == NULL || strcmp(by, "stage") == 0) {
+    if (by == BY_BOTH || by == BY_STAGE) {
         buf_addf(&r->out, ",\"by_stage\":%s", buf_cstr(&stages));
     }
-    if (by == NULL || strcmp(by, "cause") == 0) {
+    if (by == BY_BOTH || by == BY_CAUSE) {
         buf_addf(&r->out, ",\"by_cause\":%s", buf_cstr(&causes));
+    }
+    if (by == BY_PHASE && !by_phase(r, id, err)) {
+        return false;
     }
     buf_add_cstr(&r->out, "}\n");
     reply_etag_of_body(r, "");

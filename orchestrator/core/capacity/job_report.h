@@ -4,6 +4,12 @@
 #include "common/units.h"
 #include "pool_report.h"
 
+#define JOB_TRANSITIONS_MAX 64 /* of a spot job that is interrupted again and again */
+struct job_transition {
+    char status[24];   /* secondary, as AWS spells it */
+    bool no_capacity;  /* its message says that instances are waited for */
+    usec_t start, end; /* end 0: not over */
+};
 struct job_description {
     char name[64];
     char status[32]; /* as AWS spells it; new values may appear */
@@ -22,6 +28,8 @@ struct job_description {
     bool spot;
     int64_t keep_alive_s; /* requested; 0: none */
     struct warm_pool_report pool;
+    int transitions_n; /* 0: none told, or more than fit */
+    struct job_transition transitions[JOB_TRANSITIONS_MAX];
 };
 #define JOB_METRICS_MAX 40 /* AWS takes no more definitions */
 struct job_metric {

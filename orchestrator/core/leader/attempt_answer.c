@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/str.h"
+#include "job_phases.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,7 @@ static void keep_description(struct live_attempt *a, const struct job_descriptio
     a->row.ended_us = job->ended;
     a->billable_s = job->billable_s;
     a->pool_seen = job->pool;
+    leader_job_phases(a, job, &a->phases);
 }
 
 /* A Describe without its Environment: it neither proves nor disproves that the job is ours. Of a

@@ -13,6 +13,7 @@
 #include "core/failure/cause.h"
 #include "core/failure/hang_detector.h"
 #include "core/money/budget.h"
+#include "core/money/cost_phase.h"
 #include "core/protocol/protocol.h"
 #include "core/rows.h"
 #include "core/sched/sched.h"
@@ -110,6 +111,7 @@ struct live_attempt {
     /* what is known of the job */
     usec_t created_us;
     int64_t billable_s; /* per instance, as reported */
+    struct cost_phase_times phases;
     bool settled;
     char *manifest; /* accepted, malloc'd */
     char *evidence; /* what its log said, JSON, malloc'd; NULL: nothing */

@@ -4,6 +4,7 @@
 #include "core/failure/retry_policy.h"
 #include "core/money/cost.h"
 #include "core/sched/ready_queue.h"
+#include "job_phases.h"
 #include "pool_life.h"
 #include "stage_history.h"
 #include <stdio.h>
@@ -253,6 +254,7 @@ void leader_plan_record(struct leader_state *s, const struct live_attempt *a,
     if (e->release_slot) {
         if (e->settle) {
             cost_of_job(a, &ret->r, ret_notes);
+            leader_bill_phases(a, &ret->r);
         }
         if (a->pool != NULL) {
             move_pool(s, a, now_us, &ret->r, ret_notes);

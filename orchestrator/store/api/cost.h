@@ -1,8 +1,22 @@
 /* Cost and instance-seconds of a campaign, as JSON. */
 #pragma once
 #include "common/buf.h"
+#include "core/model.h"
 #include "store/pg/connection.h"
 
 /* Append the total (an object), the stages and the causes (arrays). */
 bool apidb_cost(struct store *s, int64_t campaign_id, struct buf *ret_total, struct buf *ret_stages,
                 struct buf *ret_causes, struct err *err) MUST_CHECK;
+
+struct apidb_phases { /* of the settled attempts of a stage */
+    char stage[64];
+    int64_t attempts, measured; /* measured: with phases */
+    bool keeps;                 /* it has warm pools, or cannot have any */
+    bool one_type;              /* it lists one instance type */
+    int64_t job_s, warm_s;
+    musd_t job_musd, warm_musd;
+    int64_t figures[PHASE_FIGURES_N]; /* sums of what core/money/cost_phase.h stores */
+};
+/* One row for each stage, in order; the caller frees *ret. */
+bool apidb_cost_phases(struct store *s, int64_t campaign_id, struct apidb_phases **ret,
+                       size_t *ret_n, struct err *err) MUST_CHECK;

@@ -32,4 +32,9 @@ static const char *const names_wait_text[] = {
 #include "core/sched/wait_reason.def"
 #undef X
 };
+static const char *const names_cost_phase[] = {
+#define X(p, name, trains) name,
+#include "core/money/cost_phase.def"
+#undef X
+};
 #define PARAM_NAMES(p, names) param_text_array((p), (names), ARRAY_LEN(names))

@@ -206,6 +206,7 @@ bool apidb_part_attempts(struct store *s, int64_t task_id, struct buf *ret_json,
     param_i64(&p, task_id);
     PARAM_NAMES(&p, names_attempt_state);
     PARAM_NAMES(&p, names_cause);
+    PARAM_NAMES(&p, names_cost_phase);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_PART_ATTEMPTS), &p, &res, err)) {
         return false;

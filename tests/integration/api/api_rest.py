@@ -363,8 +363,36 @@ def check_parts(t, a):
     b = a.get("/v1/campaigns/c-1/cost")[1]
     t.ok(b["metered"] == {"seconds": 0, "micro_usd": 0} and {x["cause"]: x["micro_usd"] for x in b["by_cause"]} == {"disk_full": 3 * 1234567, "oom": 2 * 1234567}, "cost by cause", b)
     t.ok("by_cause" not in a.get("/v1/campaigns/c-1/cost?by=stage")[1], "cost by stage only")
+    check_phases(t, a)
     check_metrics(t, a)
     check_gate(t, a)
+
+
+PHASES = ("capacity_wait", "start", "image", "data", "training", "upload", "warm_idle", "other")
+
+
+def check_phases(t, a):
+    """Where the hour went: the phases of a campaign and of its stage add up to what was booked; older attempts are `other`."""
+    b = a.get("/v1/campaigns/c-1/cost?by=phase")[1]
+    t.ok([p["phase"] for p in b["by_phase"]] == list(PHASES) and [p["micro_usd"] for p in b["by_phase"]] == [0] * 7 + [5 * 1234567] and [p["seconds"] for p in b["by_phase"]] == [0] * 7 + [100],
+         "without transitions the bill is of no phase", b)
+    a.sql("""UPDATE attempt SET warm_s = 30, warm_musd = 1700, phases = '{90000,0,0, 60500,0,0, 4000,4,246914, 0,0,0, 15000,15,925925, 1000,1,61728}' WHERE name = 'd-1-3-a1'""")
+    b = a.get("/v1/campaigns/c-1/cost?by=phase")[1]
+    got = {p["phase"]: (p["elapsed_seconds"], p["seconds"], p["micro_usd"]) for p in b["by_phase"]}
+    want = {"capacity_wait": (90.0, 0, 0), "start": (60.5, 0, 0), "image": (4.0, 4, 246914), "data": (0, 0, 0), "training": (15.0, 15, 925925), "upload": (1.0, 1, 61728),
+            "warm_idle": (0, 30, 1700), "other": (0, 80, 4 * 1234567)}
+    booked = a.sql("SELECT sum(cost_musd + warm_musd) || ' ' || sum(billable_s + warm_s) FROM attempt WHERE campaign_id = 1").split()
+    t.ok(got == want and [str(sum(x[i] for x in got.values())) for i in (2, 1)] == booked, "the phases add up to what was booked", (got, booked))
+    t.eq(b["trained_nothing"], {"elapsed_seconds": 155.5, "seconds": 115, "micro_usd": 5 * 1234567 + 1700 - 925925}, "what trained nothing is all but training")
+    g = b["stages"]
+    t.ok([x["stage"] for x in g] == ["download"] and g[0]["attempts"] == 5 and g[0]["by_phase"] == b["by_phase"] and "by_stage" not in b and "by_cause" not in b, "the same by stage", b)
+    t.eq([(x["phase"], x["micro_usd"]) for x in g[0]["advice"]], [("image", 246914), ("capacity_wait", 0)], "and what would cut it, by what it saves")
+    x = a.get("/v1/parts/c-1/3")[1]["attempt_list"][0]["phases"]
+    t.ok([p["phase"] for p in x] == list(PHASES[:6]) and x[4] == {"phase": "training", "elapsed_seconds": 15, "seconds": 15, "micro_usd": 925925}, "and of one attempt", x)
+    t.eq(a.get("/v1/parts/c-1/5")[1]["attempt_list"][0]["phases"], None, "an older one has none")
+    for q in ("by=", "by=day", "by=phase,stage"):
+        t.eq(a.get(f"/v1/campaigns/c-1/cost?{q}")[0], 400, f"?{q} is refused")
+    t.eq(a.get("/v1/campaigns/c-999/cost?by=phase")[0], 404, "of no campaign: 404")
 
 
 def check_gate(t, a):

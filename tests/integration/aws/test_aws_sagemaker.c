@@ -191,6 +191,24 @@ static void test_pool__is_followed_from_available_to_its_end(void **state)
     assert_true(g.job.pool.retained_s >= 0);
 }
 
+static void test_describe__has_the_phases_of_a_job(void **state)
+{
+    (void)state;
+    struct got g;
+    create("spans", 0, false, &g);
+    describe_ended("spans", &g);
+    const struct job_transition *t = g.job.transitions;
+    int n = g.job.transitions_n;
+    assert_true(n >= 4);
+    assert_string_equal(t[0].status, "Starting");
+    assert_string_equal(t[n - 1].status, "Completed");
+    assert_true(t[0].start == g.job.created && t[n - 1].start == g.job.ended);
+    for (int i = 1; i < n; i++) {
+        assert_true(t[i].start == t[i - 1].end && t[i].start >= t[i - 1].start);
+        assert_false(t[i].no_capacity);
+    }
+}
+
 static void test_update__without_a_pool_is_told_apart(void **state)
 {
     (void)state;
@@ -362,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_pool__is_followed_from_available_to_its_end),
         cmocka_unit_test(test_update__without_a_pool_is_told_apart),
         cmocka_unit_test(test_list__carries_the_pools),
+        cmocka_unit_test(test_describe__has_the_phases_of_a_job),
         cmocka_unit_test(test_describe__a_status_we_do_not_know_is_kept_apart),
         cmocka_unit_test(test_names__of_pool_statuses_are_those_of_aws),
         cmocka_unit_test(test_spot__is_said_and_has_no_pool),

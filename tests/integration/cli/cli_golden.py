@@ -17,7 +17,7 @@ from kit.terminal import on_terminal
 GOLDEN = f"{TOP}/tests/vectors/cli.txt"
 VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/commands.def").read(), re.M)
 SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", "c-1"), ("parts", "c-1", "--state", "failed"), ("failures", "c-1"), ("failures", "c-2"),
-         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
+         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("cost", "c-1", "--by", "phase"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
          ("retry", "c-1", "--cause", "disk_full", "--instance-type", "ml.c5.xlarge", "--max-runtime", "4h", "--dry-run"), ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),
          ("validate", "deploy/examples/lightning-scaling.yaml"), ("submit", "again.yaml"))
 LONG = "AccessDenied: User arn:aws:sts::111122223333:assumed-role/drover-worker/SageMaker is not authorized to perform s3:GetObject on the key"
@@ -55,6 +55,7 @@ def fill(a):
         SELECT campaign_id, stage_id, task_id, id, 'loss', 3, 2500000, 200, 0.25, 0.25, 2.5, 3.25 FROM attempt WHERE name = 'd-1-3-a1';
         INSERT INTO metric_point SELECT id, i, i * 1250000, i * 100, (ARRAY[2.5, 0.5, 0.25])[i + 1] FROM metric_series, generate_series(0, 2) i;
         INSERT INTO metric_source (attempt_id, note) SELECT attempt_id, 'the log cannot be read: AccessDeniedException' FROM metric_series""")
+    a.sql("UPDATE attempt SET warm_s = 30, warm_musd = 1700, phases = '{90000,0,0, 3660500,0,0, 4000,4,246914, 0,0,0, 15000,15,925925, 1000,1,61728}' WHERE name = 'd-1-3-a1'")
     for cid, name in ((3, "by-budget"), (4, "by-breaker"), (5, "no-quota")):
         assert a.submit(spec(name, '{from: "s3://data/more/*.parquet"}', top="budget: 10 USD"))[1]["id"] == f"c-{cid}"
         leader_takes(a, cid)

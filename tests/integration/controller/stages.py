@@ -141,6 +141,19 @@ def metrics(s, tap, cid, runs):
         tap.eq([(p["step"], p["value"]) for p in page["points"] + rest["points"]] + [rest["next_page_token"]], want + [None], f"{stage}: pages have every point once")
 
 
+def phases(s, tap, cid):
+    """Where the hour went: by phase the campaign costs what the ledger has, and no part of it is unexplained."""
+    b = s.api("GET", f"/campaigns/{cid}/cost?by=phase")
+    got = {p["phase"]: p for p in b["by_phase"]}
+    tap.eq([sum(p[k] for p in b["by_phase"]) for k in ("seconds", "micro_usd")], [b["metered"][k] for k in ("seconds", "micro_usd")], "seconds and money by phase add up to the ledger")
+    tap.ok(got["other"]["micro_usd"] == 0 and got["training"]["micro_usd"] > 0 and got["start"]["elapsed_seconds"] > 0 and got["start"]["micro_usd"] == 0, "all of it is of a phase; a start takes time and costs nothing", b)
+    one = s.api("GET", f"/parts/{cid}/0?stage=train-2")["attempt_list"][0]
+    job = next(j for j in s.oracle("jobs")["jobs"] if j["name"] == one["job_name"])
+    spent = sum(p["elapsed_seconds"] for p in one["phases"][1:])
+    tap.ok(abs(spent - (job["ended"] - job["created"])) < 0.02 and sum(p["micro_usd"] for p in one["phases"]) == one["cost_micro_usd"] and sum(p["seconds"] for p in one["phases"]) == one["billable_seconds"],
+           "the phases of an attempt are the life of its job, and its cost", (one["phases"], job))
+
+
 def again(s, tap, jobs):
     open(s.dir + "/aws/s3/drover-test/trained", "w").write("yes")
     cid = s.submit(pipeline(s, "pipe-again"))
@@ -199,6 +212,7 @@ def main():
     with Stack("stages", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 2}, lease_us=10000000, parts=PARTS, rows=ROWS) as s:
         s.start()
         jobs = campaign(s, tap)
+        phases(s, tap, "c-1")
         again(s, tap, jobs)
         gate(s, tap)
         s.check_wire(tap)

@@ -304,6 +304,10 @@ static void test_attempts__a_whole_life_settles_to_the_cost_and_frees_everything
     r.billable_s = 100;
     r.cost_musd = 3195;
     r.ended_us = 1700000100 * USEC_PER_SEC;
+    r.has_phases = true;
+    for (int k = 0; k < PHASE_FIGURES_N; k++) {
+        r.phases[k] = k;
+    }
     record(w, &r);
     assert_int_equal(pg_i64(w->db, "SELECT held FROM slots"), 0);
     assert_int_equal(pg_i64(w->db,
@@ -322,10 +326,11 @@ static void test_attempts__a_whole_life_settles_to_the_cost_and_frees_everything
     record(w, &r);
     AUTO_FREE char *a =
         pg_text(w->db, "SELECT concat_ws(' ', state, holds, settled, cost_musd, billable_s, "
-                       "arn, request IS NULL, manifest, extract(epoch FROM started_at)) "
-                       "FROM attempt");
-    assert_string_equal(
-        a, "8 f t 3195 100 arn:aws:sagemaker:x t {\"rows_in\": 500} 1700000000.000005");
+                       "arn, request IS NULL, manifest, extract(epoch FROM started_at), "
+                       "phases) FROM attempt");
+    assert_string_equal(a,
+                        "8 f t 3195 100 arn:aws:sagemaker:x t {\"rows_in\": 500} 1700000000.000005 "
+                        "{0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17}");
     AUTO_FREE char *t =
         pg_text(w->db, "SELECT concat_ws(' ', done, active, rows_in, successes, bytes, "
                        "run_seconds) FROM stage_run");
