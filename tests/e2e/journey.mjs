@@ -51,22 +51,30 @@ async function submit(page) {
   return `c-${page.url().split('/').pop()}`;
 }
 
-// The same file again while its campaign is live: a person says twice that a second one is meant.
-async function again(page, id) {
+// A file whose name is live is submitted again: a person says twice that a second one is meant. Its campaign waits for
+// its parts, so that it is live for as long as this takes.
+async function again(page, first) {
+  const spec = SPEC.replace(/^name: .*$/m, 'name: laion-open').replace(/fan_out: .*/, 'fan_out: {from: api}');
+  const { id } = (await api('POST', '/campaigns', spec, 'application/yaml')).json;
   await page.click('a.brand');
   await page.click('#new');
-  await page.fill('#spec', SPEC.replace('max_runtime: 5m', 'max_runtime: 6m'));
+  await page.fill('#spec', spec.replace('max_runtime: 5m', 'max_runtime: 6m'));
   await page.waitForSelector('#plan-parts');
   await page.click('#submit');
   await page.waitForSelector('#differs');
   equal(await page.$$eval('#differs li', (l) => l.map((x) => x.textContent)), ['stages.download.max_runtime 5m -> 6m'], 'a name that is live is refused with the keys that differ');
   ok((await page.textContent('dialog [role=alert]')).includes(`Open ${id}`), 'and the way to the other one');
   equal(await page.textContent('#submit'), 'Submit a second one', 'a second press would submit it');
-  equal((await get('/campaigns')).campaigns.length, 1, 'nothing was submitted');
+  equal((await get('/campaigns')).campaigns.length, 2, 'nothing was submitted');
   await axe(page, 'the dialog of a name that is live');
   await shot(page, 'new-live', false);
   await page.click(`dialog a[href="/c/${id.slice(2)}"]`);
+  ok(await until(10, async () => page.url().endsWith(`/c/${id.slice(2)}`)), 'which opens it');
+  await api('POST', `/campaigns/${id}:cancel`, {});
+  await page.click('a.brand');
+  await page.click('text=laion-sample');
   await page.waitForSelector('#tiles');
+  ok(page.url().endsWith(`/c/${first.slice(2)}`), 'and back to the first');
 }
 
 // Every change of the page, noted by the page itself: tiles, ETA and how many parts the ETA was made from.
@@ -241,8 +249,8 @@ async function away(page, id) {
 export async function journey(page, notes) {
   await timed(login, page, notes);
   const id = await timed(submit, page);
-  await timed(again, page, id);
   await timed(watch, page, id);
+  await timed(again, page, id);
   await timed(money, page, id);
   await timed(failure, page, id);
   await timed(table, page, id);
