@@ -11,13 +11,18 @@
 #include <unistd.h>
 
 #define LOCAL_PROGRAM "build/bin/drover-local"
+#define KEEP_VARIABLE "DROVER_REQUESTS"
 
 static void write_config(const struct local *l, const char *config, char *path, size_t path_n)
 {
     (void)snprintf(path, path_n, "%s/config.json", l->root);
     FILE *f = fopen(path, "we");
     ASSERT(f != NULL);
-    ASSERT(fputs(config != NULL ? config : "{}", f) >= 0);
+    const char *members = config != NULL ? config + 1 : "}";
+    const char *keep = getenv(KEEP_VARIABLE) == NULL ? "" : "\"log_bodies\":true";
+    bool comma = keep[0] != '\0' && members[strspn(members, " \n")] != '}';
+    ASSERT(config == NULL || config[0] == '{');
+    ASSERT(fprintf(f, "{%s%s%s", keep, comma ? "," : "", members) >= 0);
     ASSERT(fclose(f) == 0);
 }
 
@@ -65,7 +70,11 @@ void local_stop(struct local *l)
     (void)kill(l->pid, SIGTERM);
     while (waitpid(l->pid, NULL, 0) < 0 && errno == EINTR) {
     }
-    AUTO_FREE char *command = xasprintf("rm -rf '%s'", l->root);
+    const char *keep = getenv(KEEP_VARIABLE);
+    AUTO_FREE char *copy = keep == NULL ? xstrdup("")
+                                        : xasprintf("cp '%s/wire.log' '%s/%s.log' && ", l->root,
+                                                    keep, l->root + strlen("/tmp/"));
+    AUTO_FREE char *command = xasprintf("%srm -rf '%s'", copy, l->root);
     ASSERT(strncmp(l->root, "/tmp/drover-test-local-", 23) == 0);
     ASSERT(system(command) == 0);
     free(l->url);

@@ -312,6 +312,13 @@ stages:
         unsigned = [r for r in log if not r["signed"] and r["service"] != "metadata" and r["operation"] != "AssumeRoleWithWebIdentity" and not (keys_refused and r["error"] in ("InvalidSignatureException", "SignatureDoesNotMatch", "RequestTimeTooSkewed"))]
         tap.ok(not unsigned, f"{what}every one of {len(log)} requests was signed", unsigned[:5])
 
+    def check_requests(self, tap, what=""):
+        """Debian's botocore accepts every request to a JSON service that was sent; needs log_bodies in `local`."""
+        judge = ["/usr/bin/python3", os.path.join(TOP, "tests/kit/service_model.py"), self.dir + "/aws/wire.log"]
+        found = json.loads(subprocess.run(judge, check=True, capture_output=True, text=True).stdout)
+        tap.ok(found["requests"] > 0 and not found["deviations"] and not found["refused"],
+               f"{what}{found['requests']} requests of {len(found['operations'])} operations, 0 deviations from the services' models", json.dumps(found))
+
     def metered(self):
         total = [0, 0]
         for c in self.pages("/campaigns?page_size=200", "campaigns"):

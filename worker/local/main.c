@@ -159,8 +159,10 @@ static int serve(const struct local_options *o)
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGCHLD, SIG_IGN); /* supervisors report through files; nothing waits for them */
-    bool ok = app_init(app, o, &err) && server_start(app, o->listen, &server, &err) &&
-              job_clock_start(app, &err) && announce(app, o->port_file, &err);
+    bool ok = app_init(app, o, &err);
+    app->wire.bodies = app->set.log_bodies;
+    ok = ok && server_start(app, o->listen, &server, &err) && job_clock_start(app, &err) &&
+         announce(app, o->port_file, &err);
     if (ok) {
         (void)sigwait(&set, &signo);
         if (app->set.kill_jobs_on_exit) {

@@ -303,7 +303,8 @@ static void test_task__one_at_a_time(void **state)
 static void test_missing__is_an_answer(void **state)
 {
     (void)state;
-    static const char *const ids[] = {"fs-00000000", "dra-00000000", "task-00000000000000000"};
+    static const char *const ids[] = {"fs-00000000", "dra-0123456789abcdef0",
+                                      "task-00000000000000000"};
     for (int kind = 0; kind < FSX_KIND_COUNT; kind++) {
         assert_int_equal(describe((enum fsx_kind)kind, ids[kind]).answer, FSX_NOT_FOUND);
         assert_int_equal(end((enum fsx_kind)kind, ids[kind]).answer, FSX_NOT_FOUND);

@@ -273,6 +273,35 @@ static void test_list__over_all_pages_newest_first(void **state)
     assert_string_equal(g.rows[0].status, "");
 }
 
+static void test_list__of_every_kind(void **state)
+{
+    (void)state;
+    assert_false(create_model("kinds-m").failed);
+    assert_false(create_config("kinds-c", "kinds-m").failed);
+    assert_false(create_endpoint("kinds-e", "kinds-c").failed);
+    static const char *const names[HOSTING_KIND_COUNT] = {"kinds-m", "kinds-c", "kinds-e"};
+    for (int kind = 0; kind < HOSTING_KIND_COUNT; kind++) {
+        struct got g = {.n = 0};
+        (void)hosting_list(c, open_gate, (enum hosting_kind)kind, "kinds-", on_list, &g);
+        run_until_answered(&g);
+        assert_int_equal(g.rows_n, 1);
+        assert_string_equal(g.rows[0].name, names[kind]);
+        assert_int_equal(g.rows[0].status[0] != '\0', kind == HOSTING_ENDPOINT);
+        g = describe((enum hosting_kind)kind, names[kind]);
+        assert_true(!g.failed && !g.not_found);
+        assert_string_equal(g.e.name, names[kind]);
+    }
+    struct got g = wait_status("kinds-e", "InService");
+    assert_string_equal(g.e.config, "kinds-c");
+    assert_false(create_config("kinds-d", "kinds-m").failed);
+    g = (struct got){.n = 0};
+    (void)hosting_update(c, open_gate,
+                         STR("{\"EndpointName\":\"kinds-e\",\"EndpointConfigName\":\"kinds-d\"}"),
+                         on_change, &g);
+    run_until_answered(&g);
+    assert_true(!g.failed && !g.not_found && !g.busy);
+}
+
 static void on_never(void *ctx, bool not_found, bool busy, const struct aws_failure *f)
 {
     (void)not_found;
@@ -350,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_names__taken_and_missing_are_answers),
         cmocka_unit_test(test_failures__are_told_apart),
         cmocka_unit_test(test_list__over_all_pages_newest_first),
+        cmocka_unit_test(test_list__of_every_kind),
         cmocka_unit_test(test_cancel__is_silent),
         cmocka_unit_test(test_table__every_create_is_named_and_paced),
     };

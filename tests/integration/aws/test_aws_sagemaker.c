@@ -1,6 +1,9 @@
-/* Aim: the SageMaker and Service Quotas clients say of warm pools, spot and quotas exactly what the
- * service told, and that a pool could not be changed is told apart from what failed. Method:
- * build/bin/drover-local, which keeps pools by code of its own. */
+/* Aim: the SageMaker, CloudWatch Logs and Service Quotas clients say of warm pools, spot, tags,
+ * logs and quotas exactly what the service told, and that a pool could not be changed is told apart
+ * from what failed. Method: build/bin/drover-local, which keeps pools by code of its own. */
+#include "aws/job_log.h"
+#include "aws/log_pages.h"
+#include "aws/logs.h"
 #include "aws/quotas.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
@@ -24,6 +27,7 @@ struct got {
     struct job_summary jobs[16];
     size_t jobs_n;
     struct quota_reading quotas;
+    char text[1024];
 };
 
 static void run_until_answered(struct got *g)
@@ -107,13 +111,13 @@ static void create(const char *name, int keep_s, bool spot, struct got *g)
     AUTO_FREE char *body = xasprintf(
         "{\"TrainingJobName\":\"%s\",\"RoleArn\":\"arn:aws:iam::123456789012:role/worker\","
         "\"AlgorithmSpecification\":{\"TrainingImage\":\"sh\",\"TrainingInputMode\":\"File\","
-        "\"ContainerArguments\":[\"true\"]},\"ResourceConfig\":{\"InstanceType\":\"ml.m5.large\","
+        "\"ContainerArguments\":[\"%s\"]},\"ResourceConfig\":{\"InstanceType\":\"ml.m5.large\","
         "\"InstanceCount\":2,\"VolumeSizeInGB\":%d,\"KeepAlivePeriodInSeconds\":%d},"
         "\"OutputDataConfig\":{\"S3OutputPath\":\"s3://bkt/out\"},"
         "\"EnableManagedSpotTraining\":%s,"
         "\"StoppingCondition\":{\"MaxRuntimeInSeconds\":60%s}}",
-        name, name[0] == 'p' ? 1 : 2, keep_s, spot ? "true" : "false",
-        spot ? ",\"MaxWaitTimeInSeconds\":60" : "");
+        name, strcmp(name, "runs") == 0 ? "exec sleep 60" : "true", name[0] == 'p' ? 1 : 2, keep_s,
+        spot ? "true" : "false", spot ? ",\"MaxWaitTimeInSeconds\":60" : "");
     *g = (struct got){.n = 0};
     (void)sagemaker_create(c, open_gate, str_of(body), on_create, g);
     run_until_answered(g);
@@ -286,6 +290,104 @@ static void test_spot__is_said_and_has_no_pool(void **state)
     assert_int_equal(g.job.pool.status, WARM_POOL_NONE);
 }
 
+static void on_stop(void *ctx, bool ended_already, bool not_found, const struct aws_failure *f)
+{
+    struct got *g = ctx;
+    keep_failure(g, f);
+    g->no_pool = ended_already;
+    g->not_found = not_found;
+}
+
+static void on_tag(void *ctx, const char *value, const struct aws_failure *f)
+{
+    struct got *g = ctx;
+    keep_failure(g, f);
+    (void)snprintf(g->text, sizeof g->text, "%s", value != NULL ? value : "(failed)");
+}
+
+static void test_stop_and_tags__of_a_job(void **state)
+{
+    (void)state;
+    struct got g;
+    create("tagged", 0, false, &g);
+    describe_ended("tagged", &g);
+    g = (struct got){.n = 0};
+    (void)sagemaker_stop(c, open_gate, "tagged", on_stop, &g);
+    run_until_answered(&g);
+    assert_true(g.no_pool && !g.not_found && !g.failed); /* it has ended already */
+    create("runs", 0, false, &g);
+    g = (struct got){.n = 0};
+    (void)sagemaker_stop(c, open_gate, "runs", on_stop, &g);
+    run_until_answered(&g);
+    assert_true(!g.no_pool && !g.not_found && !g.failed);
+    g = (struct got){.n = 0};
+    (void)sagemaker_stop(c, open_gate, "nobody", on_stop, &g);
+    run_until_answered(&g);
+    assert_true(g.not_found && !g.failed);
+    g = (struct got){.n = 0};
+    (void)sagemaker_tag(c, open_gate,
+                        "arn:aws:sagemaker:us-east-1:123456789012:training-job/tagged",
+                        "drover-install", on_tag, &g);
+    run_until_answered(&g);
+    assert_false(g.failed);
+    assert_string_equal(g.text, "");
+}
+
+static void on_tail(void *ctx, struct str json, const struct aws_failure *f)
+{
+    struct got *g = ctx;
+    keep_failure(g, f);
+    (void)snprintf(g->text, sizeof g->text, STR_FMT, STR_ARG(json));
+}
+
+static void on_lines(void *ctx, const struct log_line *lines, size_t n, const struct aws_failure *f)
+{
+    struct got *g = ctx;
+    keep_failure(g, f);
+    (void)lines;
+    g->jobs_n = n;
+}
+
+static void on_stream(void *ctx, const char *name, const struct aws_failure *f)
+{
+    struct got *g = ctx;
+    keep_failure(g, f);
+    (void)snprintf(g->text, sizeof g->text, "%s", name != NULL ? name : "");
+}
+
+static void on_log_page(void *ctx, const struct log_line *lines, size_t n, const char *next,
+                        const struct aws_failure *f)
+{
+    (void)next;
+    on_lines(ctx, lines, n, f);
+}
+
+static void test_logs__of_a_job_in_every_way(void **state)
+{
+    (void)state;
+    struct got g;
+    char stream[sizeof g.text];
+    create("logged", 0, false, &g);
+    describe_ended("logged", &g);
+    g = (struct got){.n = 0};
+    logs_tail(c, "logged", 100, "", on_tail, &g);
+    run_until_answered(&g);
+    assert_true(!g.failed && strncmp(g.text, "{\"lines\":[", 10) == 0);
+    g = (struct got){.n = 0};
+    (void)job_log_read(c, open_gate, "logged", on_lines, &g);
+    run_until_answered(&g);
+    assert_false(g.failed);
+    g = (struct got){.n = 0};
+    (void)log_stream_after(c, open_gate, "logged", "", on_stream, &g);
+    run_until_answered(&g);
+    assert_true(!g.failed && strncmp(g.text, "logged/algo-1-", 14) == 0);
+    (void)snprintf(stream, sizeof stream, "%s", g.text);
+    g = (struct got){.n = 0};
+    (void)log_page_get(c, open_gate, stream, "", on_log_page, &g);
+    run_until_answered(&g);
+    assert_false(g.failed);
+}
+
 static int64_t limit_of(const struct quota_value *v, size_t n, const char *type)
 {
     int64_t limit = -1;
@@ -384,6 +486,8 @@ int main(void)
         cmocka_unit_test(test_describe__a_status_we_do_not_know_is_kept_apart),
         cmocka_unit_test(test_names__of_pool_statuses_are_those_of_aws),
         cmocka_unit_test(test_spot__is_said_and_has_no_pool),
+        cmocka_unit_test(test_stop_and_tags__of_a_job),
+        cmocka_unit_test(test_logs__of_a_job_in_every_way),
         cmocka_unit_test(test_quotas__are_read_by_name_over_several_pages),
         cmocka_unit_test(test_cancel__of_an_update_is_silent),
     };

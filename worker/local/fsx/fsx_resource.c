@@ -174,7 +174,8 @@ void fsx_describe_all(struct request *r, const struct fsx_class *c,
         }
         if ((int64_t)json_array_size(list) == max) {
             char next[24];
-            (void)snprintf(next, sizeof next, "%lld", (long long)(skip + max));
+            /* FSx's tokens are base64: its alphabet, in fours */
+            (void)snprintf(next, sizeof next, "%08lld", (long long)(skip + max));
             record_set_text(reply, "NextToken", next);
             break;
         }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #define WIRE_LINE_MAX 8192
+#define WIRE_BODY_MAX (8u << 20)
 
 static void index_add(struct wire_log *w, uint64_t id, usec_t arrival, int64_t offset,
                       int32_t length)
@@ -83,10 +84,20 @@ bool wire_has(const struct wire_log *w, uint64_t id)
     return false;
 }
 
+/* On one line, as it was understood. */
+static void add_body(struct buf *b, const json_t *input)
+{
+    AUTO_FREE char *text = json_dumps(input, JSON_COMPACT);
+    if (text != NULL && strlen(text) < WIRE_BODY_MAX) {
+        buf_add_cstr(b, ",\"body\":");
+        buf_add_cstr(b, text);
+    }
+}
+
 void wire_write(struct wire_log *w, const struct request *r, bool replied)
 {
     CLEANUP(buf_done)
-    struct buf b = BUF_INIT(WIRE_LINE_MAX);
+    struct buf b = BUF_INIT(WIRE_LINE_MAX + WIRE_BODY_MAX);
     struct str name = str_of(r->name);
     if (wire_full(w)) {
         return; /* it was refused because the log is full */
@@ -109,9 +120,13 @@ void wire_write(struct wire_log *w, const struct request *r, bool replied)
     buf_add_cstr(&b, ",\"key_id\":");
     json_escape(&b, str_is_utf8(str_of(r->key_id)) ? str_of(r->key_id) : STR("?"), false);
     buf_addf(&b, ",\"signed_at\":%lld", (long long)(r->signed_at / USEC_PER_SEC));
-    buf_addf(&b, ",\"signed\":%s,\"accepted\":%s,\"replied\":%s,\"sha256\":\"%s\"}\n",
+    buf_addf(&b, ",\"signed\":%s,\"accepted\":%s,\"replied\":%s,\"sha256\":\"%s\"",
              r->signed_ok ? "true" : "false", r->accepted ? "true" : "false",
              replied ? "true" : "false", r->body_sha256);
+    if (w->bodies && r->input != NULL) {
+        add_body(&b, r->input);
+    }
+    buf_add_cstr(&b, "}\n");
     ASSERT(!b.overflow);
     if (write(w->fd, b.p, b.n) == (ssize_t)b.n) {
         index_add(w, r->id, r->arrival, w->size, (int32_t)b.n);

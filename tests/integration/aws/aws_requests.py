@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+"""The requests of orchestrator/aws. Aim: SageMaker's, FSx's, CloudWatch Logs' and Service Quotas' own models accept each request
+that the clients send, and every operation of operation.def is sent. Method: the clients' C tests against drover-local with the
+bodies in its wire log, judged by Debian's botocore; what a test sends wrong on purpose must be refused by drover-local, too.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import TOP, Tap
+from kit import service_model
+
+GOOD = {
+    "CreateModel": ("sagemaker", {"ModelName": "m", "PrimaryContainer": {"Image": "i", "Environment": {"A": "b"}}, "ExecutionRoleArn": "arn:aws:iam::123456789012:role/r"}),
+    "ListEndpoints": ("sagemaker", {"NameContains": "x", "SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": 100}),
+    "CreateFileSystem": ("fsx", {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": ["subnet-0123456789abcdef0"], "Tags": [{"Key": "k", "Value": "v"}]}),
+    "GetLogEvents": ("logs", {"logGroupName": "/aws/sagemaker/TrainingJobs", "logStreamName": "j/algo-1-1", "limit": 100}),
+    "ListServiceQuotas": ("servicequotas", {"ServiceCode": "sagemaker"}),
+}
+BROKEN = {
+    "CreateModel": [{"ModelName": "a_b"}, {"PrimaryContainer": {"Image": "a b"}}, {"PrimaryContainer": {"Environment": {"1A": "b"}}}, {"ExecutionRoleArn": None},
+                    {"EnableNetworkIsolation": "yes"}, {"Nonsense": 1}],
+    "ListEndpoints": [{"SortBy": "Age"}, {"SortOrder": "Down"}, {"MaxResults": 101}, {"NameContains": "a_b"}, {"NextToken": 7}],
+    "CreateFileSystem": [{"FileSystemType": "LUSTER"}, {"SubnetIds": ["subnet-1"]}, {"Tags": [{"Key": "", "Value": "v"}]}, {"Tags": []}, {"ClientRequestToken": "x" * 64}, {"StorageCapacity": None}],
+    "GetLogEvents": [{"logStreamName": "a:b"}, {"limit": 10001}, {"startFromHead": "true"}],
+    "ListServiceQuotas": [{"ServiceCode": "a b"}, {"MaxResults": 0}],
+}
+
+
+def test_judge(t):
+    """The judge refuses a request with one fault, and only that."""
+    n = 0
+    for operation, (service, good) in GOOD.items():
+        t.eq(service_model.faults_of(service, operation, good), [], f"the judge accepts a right {operation}")
+        for change in BROKEN[operation]:
+            n += bool(service_model.faults_of(service, operation, {k: v for k, v in {**good, **change}.items() if v is not None}))
+    t.eq(n, sum(map(len, BROKEN.values())), f"the judge refuses {n} requests with one fault each")
+    t.ok(service_model.faults_of("sagemaker", "CreateModels", {}), "the judge refuses an operation that does not exist")
+
+
+def test_clients(t):
+    logs = tempfile.mkdtemp(prefix="requests-", dir=TOP + "/build")
+    try:
+        r = subprocess.run(["bash", "tests/each.sh", "integration/aws"], cwd=TOP, env={**os.environ, "DROVER_REQUESTS": logs}, capture_output=True, text=True, check=False)
+        t.ok(r.returncode == 0, "the clients' own tests pass", r.stdout[-3000:])
+        found = service_model.judge(glob.glob(logs + "/*.log"))
+    finally:
+        shutil.rmtree(logs)
+    table = open(TOP + "/orchestrator/aws/operation.def", encoding="utf-8").read()
+    ours = set(re.findall(r"^X\((\w+),", table, re.M))
+    sent = {k for k, n in found["operations"].items() if n > 0}
+    t.eq(ours - sent, set(), f"each of the {len(ours)} operations of operation.def is sent and accepted")
+    t.eq(found["refused"], {"CreateModel": 1, "UpdateTrainingJob": 1}, "what a test sends wrong on purpose, drover-local refuses, too")
+    t.eq(found["deviations"], [], f"{found['requests']} requests, 0 deviations")
+    print("# " + json.dumps(found["operations"]))
+
+
+def main():
+    tap = Tap()
+    test_judge(tap)
+    test_clients(tap)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
