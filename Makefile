@@ -59,7 +59,7 @@ LOCAL := http s3 sagemaker jobs services oracle hosting fsx
 FOLDERS := orchestrator/common $(CORE:%=orchestrator/core/%) $(STORE:%=orchestrator/store/%) orchestrator/aws \
   orchestrator/controller orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \
   $(DOWNLOAD:%=worker/download/%) worker/index worker/copy worker/sample worker/local $(LOCAL:%=worker/local/%)
-core = core/model.h core/spec/spec.h core/states core/failure/cause.def core/sched/wait_reason.def $(1:%=core/%)
+core = core/model.h core/spec/spec.h core/spec/stage_kind.def core/states core/failure/cause.def core/sched/wait_reason.def $(1:%=core/%)
 SEES_orchestrator/core := core
 SEES_orchestrator/core/states := $(call core)
 SEES_orchestrator/core/protocol := $(call core)
@@ -76,7 +76,7 @@ SEES_orchestrator/core/forecast := $(call core,failure duration money capacity s
 SEES_orchestrator/core/leader := core
 SEES_orchestrator/store/pg := core/model.h
 SEES_orchestrator/store/rows := core/model.h core/rows.h core/states core/failure/cause.def core/sched/wait_reason.def core/money/ledger.h core/money/cost_phase.def store/pg
-SEES_orchestrator/store/leader := $(SEES_orchestrator/store/rows) core/metrics/metric_place.h core/metrics/gate.h core/spec/spec.h store/rows
+SEES_orchestrator/store/leader := $(SEES_orchestrator/store/rows) core/metrics/metric_place.h core/metrics/gate.h core/spec/spec.h core/spec/stage_kind.def store/rows
 SEES_orchestrator/store/api := $(SEES_orchestrator/store/rows) store/rows
 SEES_orchestrator/aws := $(addprefix core/capacity/,pool_report.h job_report.h quota_reading.h endpoint_report.h filesystem_report.h) core/failure/log_line.h
 SEES_orchestrator/controller := core aws store/pg store/rows store/leader bridge.h metrics.h metrics.def status.h

@@ -1,4 +1,5 @@
-/* drover request: the CreateTrainingJob request of a part, sent or not, or of a stage of a file. */
+/* drover request: the CreateTrainingJob request of a part, sent or not, or the requests of a stage
+ * of a file. */
 #include "campaign_file.h"
 #include "cli.h"
 #include "client.h"
@@ -72,10 +73,20 @@ static int no_stage(const struct spec *s, const char *asked)
                          : fail(EXIT_USAGE, hint, "the file has %d stages", s->stages_n);
 }
 
+static bool stage_requests(const struct spec *s, const struct spec_stage *stage, const char *region,
+                           struct arena *a, struct buf *ret, struct err *err)
+{
+    const struct preview_attempt first = {0};
+    if (stage->kind == SPEC_KIND_ENDPOINT) {
+        return request_preview_endpoint(s, stage, region, ret, err);
+    }
+    const struct spec_task task = request_preview_task(stage, a);
+    return request_preview(s, stage, &task, &first, region, ret, err);
+}
+
 static int show_stage(struct cli *cli, const struct spec *s, const char *asked, const char *region,
                       struct arena *a)
 {
-    const struct preview_attempt first = {0};
     struct err err = ERR_INIT;
     AUTO_BUF struct buf out = BUF_INIT(1 << 20);
     AUTO_JSON json_t *request = NULL;
@@ -83,9 +94,7 @@ static int show_stage(struct cli *cli, const struct spec *s, const char *asked, 
     if (i < 0) {
         return no_stage(s, asked);
     }
-    const struct spec_task task = request_preview_task(s->stages[i], a);
-    if (!request_preview(s, s->stages[i], &task, &first, region != NULL ? region : "us-east-1",
-                         &out, &err) ||
+    if (!stage_requests(s, s->stages[i], region != NULL ? region : "us-east-1", a, &out, &err) ||
         !json_parse(buf_str(&out), out.n, &request, &err)) {
         return fail(EXIT_USAGE, "drover request CAMPAIGN/PART shows it for a part", "%s",
                     err.message);

@@ -105,9 +105,31 @@ static bool send(struct cli *cli, const struct campaign_file *f, bool dry_run, c
 
 #define NAME_BESIDE_MAX 20 /* a longer name has a line of its own: 80 columns */
 
+static const char *plan_name(const json_t *s)
+{
+    const char *name = jstr(s, "name");
+    if (strlen(name) <= NAME_BESIDE_MAX) {
+        return name;
+    }
+    (void)printf("  %s\n", name);
+    return "";
+}
+
+static void plan_endpoint(const json_t *s)
+{
+    char ttl[TEXT_N];
+    (void)printf("  %-12s endpoint   %lld x %s   deleted after %s\n", plan_name(s),
+                 (long long)jint(s, "instance_count"), jstr(s, "instance_type"),
+                 span(jint(s, "ttl_seconds"), ttl));
+}
+
 static void plan_stage(const json_t *s)
 {
     char worst[TEXT_N], one[TEXT_N];
+    if (strcmp(jstr(s, "kind"), "endpoint") == 0) {
+        plan_endpoint(s);
+        return;
+    }
     const json_t *q = json_object_get(s, "quota");
     AUTO_FREE char *parts = jnull(s, "parts")
                                 ? xstrdup("parts are added by the API")
@@ -117,13 +139,8 @@ static void plan_stage(const json_t *s)
                                 ? xstrdup("quota not known yet")
                                 : xasprintf("quota %lld, %lld held", (long long)jint(q, "limit"),
                                             (long long)(jint(q, "held") + jint(q, "foreign")));
-    const char *name = jstr(s, "name");
-    if (strlen(name) > NAME_BESIDE_MAX) {
-        (void)printf("  %s\n", name);
-        name = "";
-    }
-    (void)printf("  %-12s %s   %lld x %s   %s\n", name, parts, (long long)jint(s, "instance_count"),
-                 jstr(s, "instance_type"), quota);
+    (void)printf("  %-12s %s   %lld x %s   %s\n", plan_name(s), parts,
+                 (long long)jint(s, "instance_count"), jstr(s, "instance_type"), quota);
     if (!jnull(s, "worst_case_micro_usd_per_part")) {
         (void)printf("  %-12s at worst %s USD a part", "",
                      money(jint(s, "worst_case_micro_usd_per_part"), one));

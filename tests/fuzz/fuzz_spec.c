@@ -1,6 +1,6 @@
 /* Campaign files from outside: parse, and what was accepted must survive its stored form and lower
  * without a crash. */
-#include "core/lowering/training_request.h"
+#include "core/lowering/request_preview.h"
 #include "core/spec/spec_expand.h"
 #include "core/spec/spec_json.h"
 #include "core/spec/spec_parse.h"
@@ -13,10 +13,24 @@ static bool price_of(void *ctx, const char *instance_type, musd_t *ret)
     return true;
 }
 
+static void lower_endpoint(const struct spec *s, const struct spec_stage *stage)
+{
+    AUTO_BUF struct buf requests = BUF_INIT(4 << 20);
+    struct err err = ERR_INIT;
+    if (request_preview_endpoint(s, stage, "us-east-1", &requests, &err)) {
+        AUTO_JSON json_t *v = NULL;
+        ASSERT(json_parse(buf_str(&requests), 4 << 20, &v, &err));
+    }
+}
+
 static void lower_all(const struct spec *s)
 {
     const struct job_name name = {"fuzz-1-a1"};
     for (int i = 0; i < s->stages_n; i++) {
+        if (s->stages[i]->kind == SPEC_KIND_ENDPOINT) {
+            lower_endpoint(s, s->stages[i]);
+            continue;
+        }
         const struct spec_task task = {.campaign_id = 1,
                                        .stage_name = s->stages[i]->name,
                                        .task_id = 2,
@@ -62,6 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     ASSERT(spec_check_budget(s, price_of, NULL, &faults) == (faults.n == 0));
+    int before = faults.n;
+    ASSERT(spec_check_carried(s, &faults) == (faults.n == before));
     spec_warn(s, &faults);
     AUTO_JSON json_t *stored = spec_to_json(s);
     struct spec *back = NULL;

@@ -32,7 +32,7 @@ bool campaign_answer(struct api_req *r, int64_t id, int status, struct err *err)
 static bool dry_run_post(struct api_req *r, struct err *err)
 {
     CLEANUP(submit_done)
-    struct submit s = {0};
+    struct submit s = {.dry_run = true};
     if (!submit_prepare(r, &s, err) || !live_name_check(r, s.spec, err)) {
         return false;
     }

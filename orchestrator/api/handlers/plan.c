@@ -28,9 +28,15 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
                        const struct submit_stage *st)
 {
     static const char *const fan_outs[] = {"none", "s3", "api", "count"};
+    static const char *const kinds[] = {
+#define X(kind, word, carried_out, does) word,
+#include "core/spec/stage_kind.def"
+#undef X
+    };
     const struct apidb_rate *rate = &st->rate[0];
     json_out_object(w, NULL);
     json_out_str(w, "name", sp->name);
+    json_out_str(w, "kind", kinds[sp->kind]);
     json_out_str(w, "fan_out", fan_outs[sp->fan_out]);
     musd_or_null(w, "parts", st->parts);
     json_out_null(w, "skipped"); /* known after the leader has checked the outputs */
@@ -44,7 +50,11 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
     musd_or_null(w, "price_micro_usd_per_hour", rate->price_musd_per_hour);
     musd_or_null(w, "worst_case_micro_usd_per_part", st->worst_musd);
     musd_or_null(w, "worst_case_micro_usd", st->worst_all_musd);
-    json_out_i64(w, "max_runtime_seconds", sp->max_runtime_s);
+    if (sp->endpoint != NULL) {
+        json_out_i64(w, "ttl_seconds", sp->endpoint->ttl_s);
+    } else {
+        json_out_i64(w, "max_runtime_seconds", sp->max_runtime_s);
+    }
     json_out_end_object(w);
 }
 
@@ -52,6 +62,9 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
                            const struct submit_stage *st, double creates_per_s)
 {
     const struct apidb_rate *rate = &st->rate[0];
+    if (sp->kind != SPEC_KIND_JOBS) {
+        return; /* spec_warn says that it is not carried out */
+    }
     if (rate->price_musd_per_hour < 0) {
         warning(w, "price_unknown", sp->name,
                 "the price of its instance type is unknown: nothing starts until it is known");
@@ -100,6 +113,19 @@ static bool no_forecast(struct json_out *w, const struct err *why)
     return true;
 }
 
+/* False: a stage of the file has neither a time nor a cost that could be added up. */
+static bool is_forecast(const struct spec *spec, struct err *err)
+{
+    for (int i = 0; i < spec->stages_n; i++) {
+        if (spec->stages[i]->kind != SPEC_KIND_JOBS) {
+            return err_set(err, ERR_INVALID,
+                           "time and cost of stage %.64s are not forecast in this version",
+                           spec->stages[i]->name);
+        }
+    }
+    return true;
+}
+
 /* Forecast of the campaign together with the live ones. */
 static bool plan_forecast(struct api_req *r, const struct submit *s, struct json_out *w,
                           struct err *err)
@@ -109,7 +135,7 @@ static bool plan_forecast(struct api_req *r, const struct submit *s, struct json
     struct forecast f;
     struct err why = ERR_INIT;
     const char *text = req_query(r, "what_if");
-    if (!forecast_facts_load(r, 0, &a, &ended, &why)) {
+    if (!is_forecast(s->spec, &why) || !forecast_facts_load(r, 0, &a, &ended, &why)) {
         return no_forecast(w, &why);
     }
     forecast_facts_add_plan(a, s);

@@ -12,6 +12,7 @@
 #include "store/api/campaigns.h"
 #include "store/api/part_load.h"
 #include "store/api/quotas.h"
+#include <stdio.h>
 
 #define SUBMIT_ARENA_MAX (32 * 1024 * 1024)
 #define LIST_TIMEOUT_US  (25 * USEC_PER_SEC)
@@ -133,6 +134,16 @@ static bool stage_input(struct api_req *r, const struct spec_stage *sp, struct s
     BUG("a kind of fan_out");
 }
 
+/* No quota and no price of hosting is known: the price of a training job is another one. */
+static void endpoint_price(const struct spec_stage *sp, struct submit_stage *st)
+{
+    st->rate[0] = (struct apidb_rate){.limit = -1, .price_musd_per_hour = -1};
+    (void)snprintf(st->rate[0].instance_type, sizeof st->rate[0].instance_type, "%s",
+                   sp->instance_type[0]);
+    st->parts = 0;
+    st->worst_musd = st->worst_all_musd = -1;
+}
+
 static bool stage_price(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
                         struct err *err)
 {
@@ -183,6 +194,23 @@ static bool budget_check(struct api_req *r, struct submit *s, struct err *err)
                                  : "one job may cost more than a cap allows");
 }
 
+static bool refused(struct api_req *r, struct faults *faults, struct err *err)
+{
+    r->faults = faults;
+    return err_set(err, ERR_INVALID, "the campaign has %d fault%s", faults->n + faults->dropped,
+                   faults->n == 1 ? "" : "s");
+}
+
+static bool stage_prepare(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
+                          struct err *err)
+{
+    if (sp->kind == SPEC_KIND_ENDPOINT) {
+        endpoint_price(sp, st);
+        return true;
+    }
+    return stage_input(r, sp, st, err) && stage_price(r, sp, st, err);
+}
+
 bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
 {
     arena_init(&s->arena, SUBMIT_ARENA_MAX);
@@ -191,9 +219,10 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
     }
     struct faults *faults = arena_alloc(&r->arena, sizeof *faults);
     if (!spec_parse(buf_str(&r->body), &req_config(r)->defaults, &s->arena, &s->spec, faults)) {
-        r->faults = faults;
-        return err_set(err, ERR_INVALID, "the campaign has %d fault%s", faults->n + faults->dropped,
-                       faults->n == 1 ? "" : "s");
+        return refused(r, faults, err);
+    }
+    if (!s->dry_run && !spec_check_carried(s->spec, faults)) {
+        return refused(r, faults, err);
     }
     if (!scope_has(r, s->spec->project)) {
         return err_set(err, ERR_FORBIDDEN, "project '%.64s': the token counts in %s",
@@ -201,8 +230,7 @@ bool submit_prepare(struct api_req *r, struct submit *s, struct err *err)
     }
     for (int i = 0; i < s->spec->stages_n; i++) {
         struct submit_stage *st = &s->stages[i];
-        const struct spec_stage *sp = s->spec->stages[i];
-        if (!stage_input(r, sp, st, err) || !stage_price(r, sp, st, err)) {
+        if (!stage_prepare(r, s->spec->stages[i], st, err)) {
             return false;
         }
         s->parts += MAX(st->parts, 0);

@@ -7,12 +7,13 @@
 
 struct submit_stage {
     struct bridge_listing listing; /* FAN_OUT_S3 */
-    int64_t parts;                 /* -1: not known yet (FAN_OUT_API) */
+    int64_t parts;                 /* -1: not known yet (FAN_OUT_API); 0 of an endpoint */
     struct apidb_rate rate[SPEC_LADDER_MAX];
     musd_t worst_musd;     /* of one part on the first rung; -1: price unknown */
     musd_t worst_all_musd; /* of all parts; -1: not known */
 };
 struct submit {
+    bool dry_run; /* set by the caller: a plan of stages that are not carried out yet is shown */
     struct arena arena;
     struct spec *spec;
     struct submit_stage stages[SPEC_STAGES_MAX];

@@ -1,5 +1,5 @@
-/* What AWS offers by name: instance types of training jobs, and the container images of the
- * frameworks. The tables are the .def files of this folder. */
+/* What AWS offers by name: instance types of training jobs and endpoints, and the container
+ * images of the frameworks. The tables are the .def files of this folder. */
 #pragma once
 #include "common/buf.h"
 #include "common/err.h"
@@ -10,6 +10,12 @@ int catalog_gpus(const char *instance_type);
 int catalog_disk_gb(const char *instance_type);
 /* True when types of its family are in the table and its size is one that EC2 uses. */
 bool catalog_family_known(const char *instance_type);
+/* The same for types that serve models: families of training, and those that only serve. */
+bool catalog_family_hosts(const char *instance_type);
+/* True when the type has local disks in place of a volume; training and hosting types. */
+bool catalog_has_disks(const char *instance_type);
+/* True when AWS's framework images run on a type that serves models: not on Arm or Inferentia. */
+bool catalog_runs_frameworks(const char *instance_type);
 /* The known type that is nearest to one that is not known; NULL when nothing is near. */
 const char *catalog_type_guess(const char *instance_type);
 
@@ -26,5 +32,6 @@ struct image_wish {
 /* Appends the URI of AWS's image in a region. ERR_INVALID: `err` says what does not exist. */
 bool catalog_image_uri(const struct image_wish *w, const char *region, struct buf *ret,
                        struct err *err) MUST_CHECK;
-/* "1.3.1, 1.4.0, ...": what a hint names when a version is unknown. */
-void catalog_versions(const char *framework, struct buf *ret);
+/* "1.3.1, 1.4.0, ...": what a hint names when a version is unknown. inference: of images that serve
+ * models. */
+void catalog_versions(const char *framework, bool inference, struct buf *ret);

@@ -4,25 +4,31 @@
 
 struct pytorch_row {
     const char *version, *pythons;
+    bool inference;
 };
 struct huggingface_row {
-    const char *version, *pytorch, *python, *end;
-    bool compiler;
+    const char *version, *pytorch, *python, *gpu_end, *cpu_end; /* cpu_end NULL: GPUs only */
+    bool inference, compiler;
 };
 static const struct pytorch_row pytorch_rows[] = {
-#define PYTORCH(version, pythons) {version, pythons},
+#define PYTORCH(version, pythons, inference) {version, pythons, inference},
 #define HUGGINGFACE(version, pytorch, python, end, compiler)
+#define HUGGINGFACE_INFERENCE(version, pytorch, python, gpu_end, cpu_end)
 #include "frameworks.def"
 #undef PYTORCH
 #undef HUGGINGFACE
+#undef HUGGINGFACE_INFERENCE
 };
 static const struct huggingface_row huggingface_rows[] = {
-#define PYTORCH(version, pythons)
+#define PYTORCH(version, pythons, inference)
 #define HUGGINGFACE(version, pytorch, python, end, compiler)                                       \
-    {version, pytorch, python, end, compiler},
+    {version, pytorch, python, end, NULL, false, compiler},
+#define HUGGINGFACE_INFERENCE(version, pytorch, python, gpu_end, cpu_end)                          \
+    {version, pytorch, python, gpu_end, cpu_end, true, false},
 #include "frameworks.def"
 #undef PYTORCH
 #undef HUGGINGFACE
+#undef HUGGINGFACE_INFERENCE
 };
 static const struct {
     const char *region, *account;
@@ -62,13 +68,45 @@ static bool names_version(const char *given, const char *version)
            (two && strncmp(given, version, n) == 0 && version[n] == '.');
 }
 
-void catalog_versions(const char *framework, struct buf *ret)
+static const struct pytorch_row *pytorch_find(const char *version, bool inference)
+{
+    const struct pytorch_row *found = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(pytorch_rows); i++) {
+        const struct pytorch_row *row = &pytorch_rows[i];
+        bool fits = (row->inference || !inference) && names_version(version, row->version);
+        found = fits ? row : found;
+    }
+    return found;
+}
+
+static const struct huggingface_row *huggingface_find(const char *version, bool inference)
+{
+    const struct huggingface_row *found = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(huggingface_rows); i++) {
+        const struct huggingface_row *row = &huggingface_rows[i];
+        bool fits = row->inference == inference && names_version(version, row->version);
+        found = fits ? row : found;
+    }
+    return found;
+}
+
+static void add_version(struct buf *ret, size_t *n, bool fits, const char *version)
+{
+    if (fits) {
+        buf_addf(ret, "%s%s", (*n)++ == 0 ? "" : ", ", version);
+    }
+}
+
+void catalog_versions(const char *framework, bool inference, struct buf *ret)
 {
     bool pytorch = strcmp(framework, "pytorch") == 0;
-    size_t n = pytorch ? ARRAY_LEN(pytorch_rows) : ARRAY_LEN(huggingface_rows);
-    for (size_t i = 0; i < n; i++) {
-        buf_addf(ret, "%s%s", i == 0 ? "" : ", ",
-                 pytorch ? pytorch_rows[i].version : huggingface_rows[i].version);
+    size_t n = 0;
+    for (size_t i = 0; pytorch && i < ARRAY_LEN(pytorch_rows); i++) {
+        add_version(ret, &n, pytorch_rows[i].inference || !inference, pytorch_rows[i].version);
+    }
+    for (size_t i = 0; !pytorch && i < ARRAY_LEN(huggingface_rows); i++) {
+        const struct huggingface_row *row = &huggingface_rows[i];
+        add_version(ret, &n, row->inference == inference, row->version);
     }
 }
 
@@ -87,13 +125,11 @@ static bool python_of(const char *pythons, const char *asked, char ret[static 16
 
 static bool pytorch_tag(const struct image_wish *w, struct buf *ret, struct err *err)
 {
-    const struct pytorch_row *row = NULL;
+    const struct pytorch_row *row = pytorch_find(w->version, w->inference);
     char python[16];
-    for (size_t i = 0; i < ARRAY_LEN(pytorch_rows); i++) {
-        row = names_version(w->version, pytorch_rows[i].version) ? &pytorch_rows[i] : row;
-    }
     if (row == NULL) {
-        return err_set(err, ERR_INVALID, "no image of pytorch %.20s is known", w->version);
+        return err_set(err, ERR_INVALID, "no image of pytorch %.20s %sis known", w->version,
+                       w->inference ? "that serves models " : "");
     }
     bool compiled = strcmp(row->version, "1.12.0") == 0 || strcmp(row->version, "1.13.1") == 0;
     if (w->compiler && !compiled) {
@@ -115,13 +151,11 @@ static bool pytorch_tag(const struct image_wish *w, struct buf *ret, struct err 
 
 static bool huggingface_tag(const struct image_wish *w, struct buf *ret, struct err *err)
 {
-    const struct huggingface_row *row = NULL;
+    const struct huggingface_row *row = huggingface_find(w->version, w->inference);
     char python[16];
-    for (size_t i = 0; i < ARRAY_LEN(huggingface_rows); i++) {
-        row = names_version(w->version, huggingface_rows[i].version) ? &huggingface_rows[i] : row;
-    }
     if (row == NULL) {
-        return err_set(err, ERR_INVALID, "no image of huggingface %.20s is known", w->version);
+        return err_set(err, ERR_INVALID, "no image of huggingface %.20s %sis known", w->version,
+                       w->inference ? "that serves models " : "");
     }
     if (w->pytorch != NULL && !names_version(w->pytorch, row->pytorch)) {
         return err_set(err, ERR_INVALID, "the image of huggingface %.20s has pytorch %s, not %.20s",
@@ -131,17 +165,16 @@ static bool huggingface_tag(const struct image_wish *w, struct buf *ret, struct 
         return err_set(err, ERR_INVALID, "the Training Compiler has no image of huggingface %.20s",
                        w->version);
     }
-    if (!w->gpu && !w->inference) {
+    if (!w->gpu && row->cpu_end == NULL) {
         return err_set(err, ERR_INVALID, "images of huggingface for training need GPUs");
     }
     if (!python_of(row->python, w->python, python, err)) {
         return false;
     }
-    const char *os = strchr(row->end, '-') + 1;
     buf_addf(ret, "huggingface-pytorch-%s%s:%s-transformers%s-%s-%s-%s",
              w->compiler ? "trcomp-" : "", w->inference ? "inference" : "training",
              w->pytorch != NULL ? w->pytorch : row->pytorch, w->version, w->gpu ? "gpu" : "cpu",
-             python, w->gpu ? row->end : os);
+             python, w->gpu ? row->gpu_end : row->cpu_end);
     return true;
 }
 

@@ -12,6 +12,15 @@ static const struct instance_type types[] = {
 #undef X
 };
 
+static const struct {
+    const char *name;
+    bool disks, frameworks;
+} hosting_families[] = {
+#define X(name, disks, frameworks) {name, disks, frameworks},
+#include "hosting_families.def"
+#undef X
+};
+
 static const struct instance_type *find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
@@ -52,6 +61,37 @@ bool catalog_family_known(const char *instance_type)
         }
     }
     return false;
+}
+
+/* The row of hosting_families of a type; -1: it has none, or a size that EC2 does not use. */
+static int hosting_family(const char *instance_type)
+{
+    const char *dot = strrchr(instance_type, '.');
+    size_t n = dot == NULL ? 0 : (size_t)(dot - instance_type);
+    for (size_t i = 0; n > 0 && size_ok(dot + 1) && i < ARRAY_LEN(hosting_families); i++) {
+        if (strlen(hosting_families[i].name) == n &&
+            strncmp(hosting_families[i].name, instance_type, n) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+bool catalog_family_hosts(const char *instance_type)
+{
+    return catalog_family_known(instance_type) || hosting_family(instance_type) >= 0;
+}
+
+bool catalog_has_disks(const char *instance_type)
+{
+    int i = hosting_family(instance_type);
+    return catalog_disk_gb(instance_type) > 0 || (i >= 0 && hosting_families[i].disks);
+}
+
+bool catalog_runs_frameworks(const char *instance_type)
+{
+    int i = hosting_family(instance_type);
+    return i < 0 || hosting_families[i].frameworks;
 }
 
 static size_t common_start(const char *a, const char *b)

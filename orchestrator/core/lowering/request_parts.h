@@ -29,9 +29,27 @@ struct request_parts {
     char *output;
 };
 
-/* Expands a template; `what` names it in errors. The caller frees *ret. */
+/* Expands a template; `what` names it in errors. max: bytes that CreateTrainingJob takes. The
+ * caller frees *ret. */
 bool request_expand(const struct training_request_input *in, const char *what, const char *template,
                     size_t max, char **ret, struct err *err) MUST_CHECK;
+
+/* A list of texts at `key`. */
+void request_texts(struct json_out *w, const char *key, const char *const *s, int n);
+void request_map(struct json_out *w, const char *key, const struct map_entry *e, int n);
+void request_map_sort(struct map_entry *e, int n);
+/* VpcConfig of a stage; nothing without subnets. subnet: the one to use; NULL: all of the stage. */
+void request_vpc(struct json_out *w, const struct spec_stage *stage, const char *subnet);
+
+#define REQUEST_TAG_VALUE_MAX 256
+struct request_tags { /* drover's own, then the stage's, then the campaign's that have other keys */
+    const struct spec *spec;
+    const char *install_id, *stage;
+    int64_t campaign_id, part, attempt_id;
+    const struct spec_pair *own;
+    int own_n;
+};
+void request_tags(struct json_out *w, const struct request_tags *t);
 
 /* script_settings.c: adds what the script, its distribution and the compiler need. ERR_INVALID when
  * the hyperparameters are more than the API takes. */

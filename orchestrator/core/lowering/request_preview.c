@@ -1,6 +1,8 @@
 /* See request_preview.h. */
 #include "request_preview.h"
 #include "common/arena.h"
+#include "endpoint_request.h"
+#include "request_parts.h"
 #include <stdio.h>
 
 #define PLACEHOLDER "0"
@@ -25,6 +27,13 @@ struct spec_task request_preview_task(const struct spec_stage *stage, struct are
     return task;
 }
 
+static void preview_name(int64_t campaign_id, const char *stage, int64_t seq, int attempt_n,
+                         struct job_name *ret)
+{
+    (void)snprintf(ret->s, sizeof ret->s, "drover-%lld-%.24s-%lld-a%d-00000000",
+                   (long long)campaign_id, stage, (long long)seq, attempt_n);
+}
+
 bool request_preview(const struct spec *s, const struct spec_stage *stage,
                      const struct spec_task *task, const struct preview_attempt *attempt,
                      const char *region, struct buf *ret, struct err *err)
@@ -35,9 +44,7 @@ bool request_preview(const struct spec *s, const struct spec_stage *stage,
     if (attempt->name != NULL) {
         (void)snprintf(name.s, sizeof name.s, "%s", attempt->name);
     } else {
-        (void)snprintf(name.s, sizeof name.s, "drover-%lld-%.24s-%lld-a%d-00000000",
-                       (long long)task->campaign_id, stage->name, (long long)task->seq,
-                       task->attempt_n);
+        preview_name(task->campaign_id, stage->name, task->seq, task->attempt_n, &name);
     }
     const struct training_request_input in = {
         .spec = s,
@@ -52,4 +59,56 @@ bool request_preview(const struct spec *s, const struct spec_stage *stage,
         .install_id = PLACEHOLDER,
         .region = region};
     return training_request_make(&in, ret, identity, err);
+}
+
+/* OUTPUT/JOB/output/model.tar.gz of the stage's only task. The caller frees *ret. */
+static bool preview_model(const struct spec_stage *from, char **ret, struct err *err)
+{
+    const struct spec_task task = {
+        .campaign_id = 1, .stage_name = from->name, .task_id = 1, .attempt_n = 1};
+    const struct training_request_input in = {.stage = from, .task = &task};
+    AUTO_FREE char *output = NULL;
+    struct job_name job;
+    if (!request_expand(&in, "output", from->output, S3_URI_MAX, &output, err)) {
+        return false;
+    }
+    preview_name(1, from->name, 0, 1, &job);
+    *ret = xasprintf("%s%s%s/output/model.tar.gz", output, str_ends(str_of(output), "/") ? "" : "/",
+                     job.s);
+    return true;
+}
+
+bool request_preview_endpoint(const struct spec *s, const struct spec_stage *stage,
+                              const char *region, struct buf *ret, struct err *err)
+{
+    struct job_name name;
+    AUTO_FREE char *model = NULL;
+    const char *from = stage->endpoint->model_stage;
+    int from_i = from != NULL ? spec_stage_find(s, from) : -1;
+    if (from_i >= 0 && !preview_model(s->stages[from_i], &model, err)) {
+        return false;
+    }
+    preview_name(1, stage->name, 0, 1, &name);
+    const struct endpoint_request_input in = {.spec = s,
+                                              .stage = stage,
+                                              .campaign_id = 1,
+                                              .name = &name,
+                                              .attempt_id = 1,
+                                              .model_data = model,
+                                              .install_id = PLACEHOLDER,
+                                              .region = region};
+    CLEANUP(endpoint_requests_done)
+    struct endpoint_requests r;
+    endpoint_requests_init(&r);
+    if (!endpoint_request_make(&in, &r, err)) {
+        return false;
+    }
+    struct json_out w;
+    json_out_init(&w, ret);
+    json_out_object(&w, NULL);
+    json_out_raw(&w, "CreateModel", buf_str(&r.model));
+    json_out_raw(&w, "CreateEndpointConfig", buf_str(&r.config));
+    json_out_raw(&w, "CreateEndpoint", buf_str(&r.endpoint));
+    json_out_end_object(&w);
+    return true;
 }

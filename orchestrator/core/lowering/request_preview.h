@@ -14,6 +14,11 @@ struct preview_attempt { /* NULL or 0: as the stage says */
 bool request_preview(const struct spec *s, const struct spec_stage *stage,
                      const struct spec_task *task, const struct preview_attempt *attempt,
                      const char *region, struct buf *ret, struct err *err) MUST_CHECK;
+/* The three requests of a stage of kind endpoint, by their operations: {"CreateModel": {...},
+ * "CreateEndpointConfig": {...}, "CreateEndpoint": {...}}. The model of another stage is where its
+ * first attempt would leave it. ERR_INVALID as endpoint_request_make. */
+bool request_preview_endpoint(const struct spec *s, const struct spec_stage *stage,
+                              const char *region, struct buf *ret, struct err *err) MUST_CHECK;
 /* The first task of a stage before its input is known: the uri is the pattern with zeros for its
  * stars. The uri lives in `a`. */
 struct spec_task request_preview_task(const struct spec_stage *stage, struct arena *a);

@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 #define REQUEST_BYTES_MAX (1024 * 1024) /* what SageMaker takes, and what we store */
-#define TAG_VALUE_MAX     256
 #define SPOT_WAIT_S       3600 /* beside the run time: what a spot job may wait for instances */
 #define SPOT_LIFE_S_MAX   (INT64_C(28) * 86400)
 #define OUTPUT_FOLDER     "_sagemaker/" /* beside the parts: SageMaker's own model.tar.gz */
@@ -32,11 +31,6 @@ static void request_done(struct request_parts *q)
     }
     free(q->checkpoint);
     free(q->output);
-}
-
-static int entry_cmp(const void *a, const void *b)
-{
-    return strcmp(((const struct map_entry *)a)->key, ((const struct map_entry *)b)->key);
 }
 
 static bool expand_pairs(const struct training_request_input *in, const struct spec_pair *pairs,
@@ -114,74 +108,9 @@ static bool prepare(struct request_parts *q, struct err *err)
     add_env(q, WP_ENV_ATTEMPT, xasprintf("%lld", (long long)in->attempt_id));
     add_env(q, WP_ENV_TASK, xasprintf("%lld", (long long)in->task->task_id));
     add_env(q, WP_ENV_PART, xasprintf("%s/%lld", in->task->stage_name, (long long)in->task->seq));
-    qsort(q->hyper, (size_t)q->hyper_n, sizeof q->hyper[0], entry_cmp);
-    qsort(q->env, (size_t)q->env_n, sizeof q->env[0], entry_cmp);
+    request_map_sort(q->hyper, q->hyper_n);
+    request_map_sort(q->env, q->env_n);
     return true;
-}
-
-static void write_texts(struct json_out *w, const char *key, const char *const *s, int n)
-{
-    json_out_array(w, key);
-    for (int i = 0; i < n; i++) {
-        json_out_str(w, NULL, s[i]);
-    }
-    json_out_end_array(w);
-}
-
-static void write_map(struct json_out *w, const char *key, const struct map_entry *e, int n)
-{
-    json_out_object(w, key);
-    for (int i = 0; i < n; i++) {
-        json_out_str(w, e[i].key, e[i].value);
-    }
-    json_out_end_object(w);
-}
-
-static void write_tag(struct json_out *w, const char *key, const char *value)
-{
-    json_out_object(w, NULL);
-    json_out_str(w, "Key", key);
-    json_out_str(w, "Value", value);
-    json_out_end_object(w);
-}
-
-/* A tag of the stage takes the place of the campaign's of that key. */
-static bool stage_has_tag(const struct spec_training *t, const char *key)
-{
-    for (int i = 0; i < t->tags_n; i++) {
-        if (strcmp(t->tags[i].key, key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void write_tags(struct json_out *w, const struct training_request_input *in,
-                       const struct spec_training *t)
-{
-    const struct {
-        const char *key;
-        int64_t number;
-    } ours[] = {{"drover-part", in->task->seq}, {"drover-attempt", in->attempt_id}};
-    char number[24];
-    json_out_array(w, "Tags");
-    write_tag(w, "drover-install", in->install_id);
-    (void)snprintf(number, sizeof number, "%lld", (long long)in->task->campaign_id);
-    write_tag(w, "drover-campaign", number);
-    write_tag(w, "drover-stage", in->stage->name);
-    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-        (void)snprintf(number, sizeof number, "%lld", (long long)ours[i].number);
-        write_tag(w, ours[i].key, number);
-    }
-    for (int i = 0; i < t->tags_n; i++) {
-        write_tag(w, t->tags[i].key, t->tags[i].value);
-    }
-    for (int i = 0; i < in->spec->tags_n; i++) {
-        if (!stage_has_tag(t, in->spec->tags[i].key)) {
-            write_tag(w, in->spec->tags[i].key, in->spec->tags[i].value);
-        }
-    }
-    json_out_end_array(w);
 }
 
 /* MaxWaitTimeInSeconds: run time and all waiting for instances together. SageMaker refuses less
@@ -219,13 +148,7 @@ static void write_resources(struct json_out *w, const struct training_request_in
     if (s->spot) {
         json_out_bool(w, "EnableManagedSpotTraining", true);
     }
-    if (s->subnets_n > 0) {
-        json_out_object(w, "VpcConfig");
-        write_texts(w, "SecurityGroupIds", s->security_groups, s->security_groups_n);
-        write_texts(w, "Subnets", in->subnet != NULL ? &in->subnet : s->subnets,
-                    in->subnet != NULL ? 1 : s->subnets_n);
-        json_out_end_object(w);
-    }
+    request_vpc(w, s, in->subnet);
     json_out_bool(w, "EnableNetworkIsolation", s->network_isolation);
 }
 
@@ -251,9 +174,9 @@ static void write_request(const struct request_parts *q, struct buf *out)
     json_out_end_object(&w);
     json_out_str(&w, "RoleArn", in->stage->role);
     if (q->hyper_n > 0) {
-        write_map(&w, "HyperParameters", q->hyper, q->hyper_n);
+        request_map(&w, "HyperParameters", q->hyper, q->hyper_n);
     }
-    write_map(&w, "Environment", q->env, q->env_n);
+    request_map(&w, "Environment", q->env, q->env_n);
     training_fields_channels(q, &w);
     json_out_object(&w, "OutputDataConfig");
     json_out_str(&w, "S3OutputPath", q->output);
@@ -266,7 +189,14 @@ static void write_request(const struct request_parts *q, struct buf *out)
     json_out_end_object(&w);
     write_resources(&w, in, q->training->training_plan);
     training_fields_switches(q, &w);
-    write_tags(&w, in, q->training);
+    request_tags(&w, &(struct request_tags){.spec = in->spec,
+                                            .install_id = in->install_id,
+                                            .stage = in->stage->name,
+                                            .campaign_id = in->task->campaign_id,
+                                            .part = in->task->seq,
+                                            .attempt_id = in->attempt_id,
+                                            .own = q->training->tags,
+                                            .own_n = q->training->tags_n});
     json_out_end_object(&w);
 }
 
@@ -283,7 +213,7 @@ bool training_request_make(const struct training_request_input *in, struct buf *
     ASSERT(in->task->campaign_id > 0 && in->max_runtime_s > 0 && in->volume_gb > 0);
     ASSERT(in->keep_alive_s >= 0 && in->keep_alive_s <= SPEC_KEEP_ALIVE_MAX_S);
     ASSERT(!in->stage->spot || in->keep_alive_s == 0);
-    if (strlen(in->install_id) > TAG_VALUE_MAX) {
+    if (strlen(in->install_id) > REQUEST_TAG_VALUE_MAX) {
         return err_set(err, ERR_INVALID, "the install id is too long for a tag");
     }
     if (!prepare(&q, err)) {
@@ -293,7 +223,7 @@ bool training_request_make(const struct training_request_input *in, struct buf *
     write_request(&q, &bare);
     hash_sha256_hex(buf_cstr(&bare), bare.n, identity);
     add_env(&q, WP_ENV_REQUEST, xstrdup(identity));
-    qsort(q.env, (size_t)q.env_n, sizeof q.env[0], entry_cmp);
+    request_map_sort(q.env, q.env_n);
     buf_reset(ret_request);
     write_request(&q, ret_request);
     if (bare.overflow || ret_request->overflow) {

@@ -12,13 +12,6 @@ static const struct spec_key top_keys[] = {
     {"retry", KEY_OPEN},   {"stages", KEY_OPEN}, {"warm_pool", KEY_OPEN}, {"notify", KEY_LATER},
 };
 
-/* A stage and its place in the file, for checks between stages. */
-struct read_stage {
-    struct spec_stage *stage;
-    struct spec_node at;
-    char key[24];
-    const char *matrix; /* the name in the file of a stage that is one row of its matrix; or NULL */
-};
 struct read_campaign {
     struct spec *spec;
     struct read_stage stages[SPEC_STAGES_MAX];
@@ -526,6 +519,7 @@ static void read_campaign(struct spec_reader *r, const struct spec_node *top,
     if (check_needs(r, c)) {
         order_stages(r, c);
     }
+    spec_endpoint_link(r, c->stages, c->stages_n);
 }
 
 /* Orders faults by their position in the file. */

@@ -1,6 +1,7 @@
 /* A campaign file as plain values. It is read and written by spec_parse.h, spec_json.h and
  * spec_expand.h. */
 #pragma once
+#include "common/position.h"
 #include "core/model.h"
 #include <string.h>
 
@@ -146,7 +147,40 @@ struct spec_training {
     struct spec_pair tags[SPEC_STAGE_TAGS_MAX];
     int tags_n;
 };
+enum spec_kind {
+#define X(kind, word, carried_out, does) SPEC_KIND_##kind,
+#include "core/spec/stage_kind.def"
+#undef X
+    SPEC_KIND_COUNT
+};
+#define SPEC_TTL_S_MAX         (INT64_C(30) * 86400)
+#define SPEC_IDLE_S_MIN        60 /* CloudWatch counts invocations by the minute */
+#define SPEC_HOSTING_GB_MAX    512
+#define SPEC_MODEL_TEXT_MAX    1024 /* of CreateModel: a key or a value of Environment, a place */
+#define SPEC_PAYLOADS_MAX      100
+#define SPEC_PAYLOAD_BYTES_MAX 4096
+
+/* What only stages of kind endpoint say. core/lowering makes three requests of it. The image is
+ * that of the stage. */
+struct spec_endpoint {
+    struct position at;      /* of its `kind` in the file; {0, 0} when it was stored */
+    const char *model_stage; /* the stage whose model is served; NULL: model_data */
+    const char *model_data;  /* s3://bucket/model.tar.gz */
+    bool framework;          /* the image is AWS's, with the SageMaker Python SDK's environment */
+    const char *entry_point; /* a script below code/ of the model; NULL: none */
+    int64_t ttl_s;
+    int64_t idle_s;            /* deleted after so long without an invocation; 0: never */
+    int volume_gb;             /* 0: as SageMaker has it */
+    const char *payloads_from; /* smoke test: an object in S3 with a JSON list; NULL: payloads */
+    const char *payloads[SPEC_PAYLOADS_MAX]; /* the bodies as they are sent */
+    int payloads_n;                          /* 0 and no payloads_from: no smoke test */
+    const char *content_type;                /* of each payload */
+    int p95_ms;                              /* slower answers fail the smoke test; 0: not said */
+    struct spec_pair tags[SPEC_STAGE_TAGS_MAX];
+    int tags_n;
+};
 struct spec_stage {
+    enum spec_kind kind;
     const char *name;
     const char *needs[SPEC_STAGES_MAX];
     int needs_n;
@@ -167,7 +201,7 @@ struct spec_stage {
     struct spec_pair hyperparameters[SPEC_PAIRS_MAX];
     int hyperparameters_n;
     struct spec_pair environment[SPEC_PAIRS_MAX];
-    int environment_n;
+    int environment_n;       /* of an endpoint: texts, no templates */
     const char *command[16]; /* ContainerArguments of a user's image */
     int command_n;
     enum spec_verify verify;
@@ -193,6 +227,7 @@ struct spec_stage {
     bool session_tags;                    /* SessionChainingConfig */
     const char *volume_kms_key;           /* NULL: none */
     const struct spec_training *training; /* NULL: a stage stored before there was any */
+    const struct spec_endpoint *endpoint; /* of kind endpoint only, else NULL */
     struct spec_gate gate;
     struct spec_warm warm;
     bool spot;      /* managed spot: no warm pool, and only what is resumable */

@@ -64,10 +64,42 @@ bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
 {
     bool good = true;
     for (int i = 0; i < s->stages_n; i++) {
-        musd_t price;
-        if (price_of(ctx, s->stages[i]->instance_type[0], &price)) {
+        musd_t price; /* of jobs: an hour of hosting has another one */
+        if (s->stages[i]->kind == SPEC_KIND_JOBS &&
+            price_of(ctx, s->stages[i]->instance_type[0], &price)) {
             good = check_stage(s, s->stages[i], price, faults) && good;
         }
+    }
+    return good;
+}
+
+static const struct {
+    bool carried_out;
+    const char *does;
+} kinds[] = {
+#define X(kind, word, carried_out, does) {carried_out, does},
+#include "core/spec/stage_kind.def"
+#undef X
+};
+
+bool spec_check_carried(const struct spec *s, struct faults *faults)
+{
+    bool good = true;
+    for (int i = 0; i < s->stages_n; i++) {
+        const struct spec_stage *st = s->stages[i];
+        if (kinds[st->kind].carried_out) {
+            continue;
+        }
+        char pointer[96];
+        (void)snprintf(pointer, sizeof pointer, "stages.%.64s.kind", st->name);
+        good = false;
+        faults_add(
+            faults, st->endpoint != NULL ? st->endpoint->at : (struct position){0, 0}, pointer,
+            "not_carried_out",
+            "leave the stage out to submit the others; drover request --dry FILE STAGE shows "
+            "its requests",
+            "stage '%.64s' %s: this version does not carry that out yet", st->name,
+            kinds[st->kind].does);
     }
     return good;
 }
@@ -75,7 +107,7 @@ bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
 /* Known families only come this far: SageMaker does not have all sizes that EC2 has. */
 static void warn_types(const struct spec_stage *st, const char *pointer, struct faults *ret)
 {
-    for (int i = 0; i < st->instance_type_n; i++) {
+    for (int i = 0; st->kind == SPEC_KIND_JOBS && i < st->instance_type_n; i++) {
         if (catalog_gpus(st->instance_type[i]) < 0) {
             const char *guess = catalog_type_guess(st->instance_type[i]);
             faults_add(ret, (struct position){0, 0}, pointer, "instance_type",
@@ -106,11 +138,18 @@ void spec_warn(const struct spec *s, struct faults *ret)
         const struct spec_stage *st = s->stages[i];
         char pointer[96];
         (void)snprintf(pointer, sizeof pointer, "stages.%.64s", st->name);
-        bool aws = st->training != NULL && st->training->framework; /* AWS keeps these tags */
+        bool aws = (st->training != NULL && st->training->framework) ||
+                   (st->endpoint != NULL && st->endpoint->framework); /* AWS keeps these tags */
         if (!aws && strchr(st->image, '@') == NULL) {
             faults_add(ret, (struct position){0, 0}, pointer, "image_tag", "name@sha256:...",
                        "image '%.120s' is not pinned to a digest: it may change between parts",
                        st->image);
+        }
+        if (!kinds[st->kind].carried_out) {
+            faults_add(ret, (struct position){0, 0}, pointer, "not_carried_out",
+                       "leave the stage out",
+                       "this version checks the stage and shows its "
+                       "requests, but does not carry it out yet: drover submit refuses it");
         }
         if (st->worker == WORKER_DOWNLOAD && st->subnets_n > 0) {
             faults_add(ret, (struct position){0, 0}, pointer, "nat_cost", "vpc: none",

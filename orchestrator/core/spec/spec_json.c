@@ -110,6 +110,10 @@ static json_t *stage_out(const struct spec_stage *s)
     if (s->training != NULL) {
         (void)json_object_set_new(o, "training", spec_training_out(s));
     }
+    if (s->endpoint != NULL) {
+        (void)json_object_set_new(o, "endpoint", spec_endpoint_out(s->endpoint));
+        spec_put_text(o, "volume_kms_key", s->volume_kms_key);
+    }
     return o;
 }
 
@@ -273,6 +277,7 @@ static void get_stage(struct stored *r, const json_t *o, struct spec_stage *s)
     get_market(r, o, s);
     get_guard(r, o, s);
     spec_training_in(r, o, s);
+    spec_endpoint_in(r, o, s);
     get_stage_lists(r, o, s);
 }
 

@@ -1,6 +1,5 @@
-/* Parses a campaign file and reports every fault with line, column and what to write instead. This
- * version knows stages of kind `jobs` with `worker: download`, a user's `image:` or a `framework:`;
- * other kinds are refused by name. */
+/* Parses a campaign file and reports every fault with line, column and what to write instead. The
+ * kinds of stages are those of stage_kind.def; others are refused by name. */
 #pragma once
 #include "common/arena.h"
 #include "common/position.h"
@@ -23,5 +22,8 @@ bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a,
 typedef bool spec_price_fn(void *ctx, const char *instance_type, musd_t *ret_musd_per_hour);
 bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
                        struct faults *faults) MUST_CHECK;
+/* False: the campaign has stages of a kind that this version does not carry out; each has a fault
+ * with its place. Such a campaign cannot be submitted. */
+bool spec_check_carried(const struct spec *s, struct faults *faults) MUST_CHECK;
 /* Warnings for what is allowed but risky: an image without a digest, a download inside a VPC. */
 void spec_warn(const struct spec *s, struct faults *ret);

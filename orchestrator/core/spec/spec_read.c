@@ -165,6 +165,9 @@ void spec_check_keys(struct spec_reader *r, const struct spec_node *p, const str
         } else if (keys[open].status == KEY_LATER && !quiet) {
             spec_fault(r, &at, "unsupported", "leave it out",
                        "'%s' is not supported in this version", key);
+        } else if (keys[open].status == KEY_OTHER_KIND && !quiet) {
+            spec_fault(r, &at, "conflict", "leave it out, or give the stage that kind",
+                       "'%s' is a key of another kind of stage", key);
         }
     }
 }

@@ -21,7 +21,8 @@ struct spec_node {
     struct position pos; /* of the key, else of the node */
 };
 
-enum key_status { KEY_OPEN, KEY_LATER }; /* LATER: named in the format, not in this version */
+/* LATER: named in the format, not in this version. OTHER_KIND: of stages of another kind. */
+enum key_status { KEY_OPEN, KEY_LATER, KEY_OTHER_KIND };
 struct spec_key {
     const char *name;
     enum key_status status;
@@ -55,6 +56,14 @@ struct spec_reader {
     const char *named_types[16]; /* of limits.instances: taken as they are */
     int named_types_n;
     int tags_n; /* the campaign's */
+};
+
+/* A stage and its place in the file, for checks between stages. */
+struct read_stage {
+    struct spec_stage *stage;
+    struct spec_node at;
+    char key[24];
+    const char *matrix; /* the name in the file of a stage that is one row of its matrix; or NULL */
 };
 
 /* What braces in a string mean. */
@@ -130,6 +139,10 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
 bool spec_stage_name_ok(const char *s);
 bool spec_is_stage_key(const char *s);
 void spec_guess_stage_key(const char *word, char *out, size_t out_n);
+/* spec_endpoint.c: the keys of a stage of kind endpoint. */
+void spec_endpoint_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+/* After all stages and their needs: the model of each endpoint that serves a stage's. */
+void spec_endpoint_link(struct spec_reader *r, const struct read_stage *all, int n);
 /* spec_output.c: fan_out, hyperparameters' places, verify, done_if. */
 void spec_read_fan_out(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
 void spec_read_output(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
@@ -149,6 +162,19 @@ bool spec_has_script(const struct spec_node *p);
  * types, image, network, fan_out and output. */
 void spec_training_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
                         struct spec_training *t);
+/* The words of `framework` at p; a fault gives false. */
+struct image_wish;
+bool spec_framework_words(struct spec_reader *r, const struct spec_node *p, struct image_wish *w);
+/* AWS's image of w in the region, as *ret; a fault at p gives false. */
+bool spec_framework_image(struct spec_reader *r, const struct spec_node *p,
+                          const struct image_wish *w, const char **ret);
+/* A script's name: a .py or .sh below the folder it comes in. */
+bool spec_script_ok(const char *s);
+/* `volume_kms_key` of a stage, else the campaign's; none of a type whose disks are its own. */
+void spec_volume_key(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+/* `tags` of a stage; its SPEC_STAGE_TAGS_MAX and the campaign's are SPEC_TAGS_MAX at most. */
+void spec_stage_tags(struct spec_reader *r, const struct spec_node *p, struct spec_pair *ret,
+                     int *ret_n);
 /* spec_input.c: input and input_mode. */
 void spec_input_read(struct spec_reader *r, const struct spec_node *p, const struct spec_stage *s,
                      struct spec_training *t);
@@ -159,6 +185,8 @@ void spec_distribution_read(struct spec_reader *r, const struct spec_node *p,
  * would put in quotes; it is not yet. */
 bool spec_json_value(struct spec_reader *r, const struct spec_node *p, size_t max, const char **ret,
                      bool *ret_quoted);
+/* A YAML value as JSON text; of a string the string itself, as it stands. */
+bool spec_json_body(struct spec_reader *r, const struct spec_node *p, size_t max, const char **ret);
 /* `hyperparameters` of a stage with a script. */
 void spec_json_pairs(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
                      struct spec_training *t);
@@ -172,6 +200,19 @@ bool spec_is_off(const struct spec_node *p);
 void spec_read_retry(struct spec_reader *r, const struct spec_node *p, struct spec_retry *rows);
 void spec_read_vpc(struct spec_reader *r, const struct spec_node *p, const char **subnets,
                    int *subnets_n, const char **groups, int *groups_n);
+/* Keys of stages of all kinds: each sets fields of *s. max: bytes of a name or a value. */
+void spec_stage_security(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s);
+void spec_stage_environment(struct spec_reader *r, const struct spec_node *p, enum braces braces,
+                            size_t max_n, size_t max, struct spec_stage *s);
+/* A fault unless `type` is one that jobs, or endpoints when `hosting`, may have. */
+void spec_check_type(struct spec_reader *r, const struct spec_node *p, const char *type,
+                     bool hosting);
+/* `image` at p. */
+bool spec_image(struct spec_reader *r, const struct spec_node *p, const char **ret);
+/* Refuses values that look like secrets: they would be in the database, in SageMaker's answers and
+ * in backups. by_name: the names count, too. The fault does not repeat the value. */
+void spec_no_secrets(struct spec_reader *r, const struct spec_node *map,
+                     const struct spec_pair *pairs, int n, bool by_name);
 /* Keys in the file replace the values in *w; others stay. */
 void spec_read_warm(struct spec_reader *r, const struct spec_node *p, struct spec_warm *w);
 

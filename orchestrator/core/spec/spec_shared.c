@@ -1,5 +1,7 @@
-/* Reads what a campaign and its stages both have: role, network, retries, and values in the forms
- * that AWS prescribes. */
+/* Reads what a campaign and its stages, or stages of all kinds, have: role, network, retries,
+ * environment, and values in the forms that AWS prescribes. */
+#include "common/secret_shape.h"
+#include "core/catalog/catalog.h"
 #include "core/failure/retry_policy.h"
 #include "spec_read.h"
 #include <ctype.h>
@@ -401,5 +403,130 @@ void spec_read_retry(struct spec_reader *r, const struct spec_node *p, struct sp
         char key[24];
         struct spec_node row = spec_item(p, i, key);
         read_row(r, &row, rows);
+    }
+}
+
+/* registry/repository[:tag][@sha256:digest] */
+static bool image_ok(const char *s)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0; i < n; i++) {
+        if (!isalnum((unsigned char)s[i]) && strchr("._-/:@", s[i]) == NULL) {
+            return false;
+        }
+    }
+    const char *digest = strchr(s, '@');
+    if (digest != NULL && (strncmp(digest, "@sha256:", 8) != 0 || strlen(digest + 8) != 64 ||
+                           digest[8 + strspn(digest + 8, "0123456789abcdef")] != '\0')) {
+        return false;
+    }
+    return n > 0 && n <= 255 && isalnum((unsigned char)s[0]);
+}
+
+bool spec_image(struct spec_reader *r, const struct spec_node *p, const char **ret)
+{
+    if (!spec_text(r, p, BRACES_VARS, 255, ret)) {
+        return false;
+    }
+    if (!image_ok(*ret)) {
+        spec_fault(r, p, "pattern", "111122223333.dkr.ecr.eu-west-1.amazonaws.com/name@sha256:...",
+                   "'%.120s' is no image", *ret);
+        return false;
+    }
+    return true;
+}
+
+/* A type that AWS may have by now is taken when limits.instances names it; other sizes of a known
+ * family are taken with a warning. */
+void spec_check_type(struct spec_reader *r, const struct spec_node *p, const char *type,
+                     bool hosting)
+{
+    bool named = hosting ? catalog_family_hosts(type) : catalog_family_known(type);
+    for (int i = 0; i < r->named_types_n && !named; i++) {
+        named = strcmp(r->named_types[i], type) == 0;
+    }
+    if (!spec_instance_type_ok(type)) {
+        spec_fault(r, p, "pattern", "like ml.c5.18xlarge", "'%.64s' is no instance type", type);
+    } else if (!named) {
+        const char *guess = catalog_type_guess(type);
+        spec_fault(r, p, "value",
+                   arena_printf(r->a,
+                                "%s%s%sa type newer than this drover: name it in "
+                                "limits: {instances: {%.64s: 1}}",
+                                guess != NULL ? "did you mean " : "", guess != NULL ? guess : "",
+                                guess != NULL ? "? " : "", type),
+                   "'%.64s' is not known", type);
+    }
+}
+
+void spec_stage_security(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
+{
+    struct spec_node at;
+    s->role = r->role;
+    if (spec_child(r, p, "role", false, &at)) {
+        (void)spec_role(r, &at, &s->role);
+    }
+    if (spec_child(r, p, "vpc", false, &at)) {
+        spec_read_vpc(r, &at, s->subnets, &s->subnets_n, s->security_groups, &s->security_groups_n);
+    } else {
+        memcpy(s->subnets, r->subnets, sizeof s->subnets);
+        memcpy(s->security_groups, r->security_groups, sizeof s->security_groups);
+        s->subnets_n = r->subnets_n;
+        s->security_groups_n = r->security_groups_n;
+    }
+    if (spec_child(r, p, "network_isolation", false, &at)) {
+        (void)spec_bool(r, &at, &s->network_isolation);
+    }
+}
+
+static bool env_key_ok(const char *s)
+{
+    if (isdigit((unsigned char)s[0]) || strncmp(s, "DROVER_", 7) == 0) {
+        return false;
+    }
+    for (; *s != '\0'; s++) {
+        if (!isalnum((unsigned char)*s) && *s != '_') {
+            return false;
+        }
+    }
+    return true;
+}
+
+void spec_no_secrets(struct spec_reader *r, const struct spec_node *map,
+                     const struct spec_pair *pairs, int n, bool by_name)
+{
+    for (int i = 0; i < n; i++) {
+        struct str value = str_of(pairs[i].value);
+        const char *what = by_name ? secret_shape_named(pairs[i].key, value) : secret_shape(value);
+        for (size_t k = 0; what != NULL && k < map->node->n; k++) {
+            if (strcmp(map->node->keys[k], pairs[i].key) == 0) {
+                const struct spec_node at = {map, pairs[i].key, map->node->items[k],
+                                             map->node->key_pos[k]};
+                spec_fault(r, &at, "secret",
+                           "use a secret reference: keep it in Secrets Manager, give its ARN, and "
+                           "let the job's role read it",
+                           "the value looks like %s", what);
+                break;
+            }
+        }
+    }
+}
+
+void spec_stage_environment(struct spec_reader *r, const struct spec_node *p, enum braces braces,
+                            size_t max_n, size_t max, struct spec_stage *s)
+{
+    struct spec_node at;
+    if (!spec_child(r, p, "environment", false, &at)) {
+        return;
+    }
+    (void)spec_pairs(r, &at, braces, max_n, max, max, s->environment, &s->environment_n);
+    spec_no_secrets(r, &at, s->environment, s->environment_n, true);
+    for (size_t i = 0; at.node->kind == YAML_MAP && i < at.node->n; i++) {
+        const struct spec_node key = {&at, at.node->keys[i], at.node->items[i],
+                                      at.node->key_pos[i]};
+        if (!env_key_ok(at.node->keys[i])) {
+            spec_fault(r, &key, "pattern", "letters, digits and _, not beginning with DROVER_",
+                       "'%.64s' cannot name an environment variable", at.node->keys[i]);
+        }
     }
 }

@@ -1,85 +1,91 @@
 /* One stage of a campaign file. */
-#include "common/secret_shape.h"
-#include "core/catalog/catalog.h"
 #include "spec_read.h"
 #include "spec_worker.h"
 #include "worker_protocol.h"
 #include <ctype.h>
 #include <stdio.h>
 
-static const struct spec_key stage_keys[] = {
-    {"name", KEY_OPEN},
-    {"kind", KEY_OPEN},
-    {"needs", KEY_OPEN},
-    {"worker", KEY_OPEN},
-    {"image", KEY_OPEN},
-    {"command", KEY_OPEN},
-    {"fan_out", KEY_OPEN},
-    {"instance_type", KEY_OPEN},
-    {"instance_count", KEY_OPEN},
-    {"volume_gb", KEY_OPEN},
-    {"max_runtime", KEY_OPEN},
-    {"min_runtime", KEY_OPEN},
-    {"expect", KEY_OPEN},
-    {"vpc", KEY_OPEN},
-    {"role", KEY_OPEN},
-    {"network_isolation", KEY_OPEN},
-    {"hyperparameters", KEY_OPEN},
-    {"environment", KEY_OPEN},
-    {"output", KEY_OPEN},
-    {"verify", KEY_OPEN},
-    {"done_if", KEY_OPEN},
-    {"allow_failed", KEY_OPEN},
-    {"retry", KEY_OPEN},
-    {"limits", KEY_OPEN},
-    {"canary", KEY_OPEN},
-    {"breaker", KEY_OPEN},
-    {"quarantine", KEY_OPEN},
-    {"hang", KEY_OPEN},
-    {"twin", KEY_OPEN},
-    {"extends", KEY_OPEN},
-    {"from", KEY_OPEN},
-    {"to", KEY_OPEN},
-    {"auth", KEY_OPEN},
-    {"framework", KEY_OPEN},
-    {"source_dir", KEY_OPEN},
-    {"entry_point", KEY_OPEN},
-    {"distribution", KEY_OPEN},
-    {"compiler", KEY_OPEN},
-    {"metrics", KEY_OPEN},
-    {"matrix", KEY_OPEN},
-    {"gate", KEY_OPEN},
-    {"input", KEY_OPEN},
-    {"path_prefix", KEY_OPEN},
-    {"checkpoint", KEY_OPEN},
-    {"resumable", KEY_OPEN},
-    {"spot", KEY_OPEN},
-    {"retry_strategy", KEY_OPEN},
-    {"warm_pool", KEY_OPEN},
-    {"encrypt_traffic", KEY_OPEN},
-    {"volume_kms_key", KEY_OPEN},
-    {"output_kms_key", KEY_OPEN},
-    {"size_gb", KEY_LATER},
-    {"import", KEY_LATER},
-    {"export", KEY_LATER},
-    {"ttl", KEY_LATER},
-    {"delete", KEY_LATER},
-    {"idle", KEY_LATER},
-    {"model", KEY_LATER},
-    {"smoke_test", KEY_LATER},
-    {"log_level", KEY_OPEN},
-    {"input_mode", KEY_OPEN},
-    {"debugger", KEY_OPEN},
-    {"profiler", KEY_OPEN},
-    {"infra_check", KEY_OPEN},
-    {"remote_debug", KEY_OPEN},
-    {"session_tags", KEY_OPEN},
-    {"metrics_series", KEY_OPEN},
-    {"training_plan", KEY_OPEN},
-    {"output_compression", KEY_OPEN},
-    {"entrypoint", KEY_OPEN},
-    {"tags", KEY_OPEN},
-    {"instance_groups", KEY_LATER},
+#define OF_JOBS     (1u << SPEC_KIND_JOBS)
+#define OF_ENDPOINT (1u << SPEC_KIND_ENDPOINT)
+#define OF_ALL      (OF_JOBS | OF_ENDPOINT)
+#define LATER       0
+
+static const struct {
+    const char *name;
+    unsigned of; /* the kinds of stages that have the key */
+} stage_keys[] = {
+    {"name", OF_ALL},
+    {"kind", OF_ALL},
+    {"needs", OF_ALL},
+    {"worker", OF_JOBS},
+    {"image", OF_JOBS},
+    {"command", OF_JOBS},
+    {"fan_out", OF_JOBS},
+    {"instance_type", OF_ALL},
+    {"instance_count", OF_ALL},
+    {"volume_gb", OF_ALL},
+    {"max_runtime", OF_JOBS},
+    {"min_runtime", OF_JOBS},
+    {"expect", OF_JOBS},
+    {"vpc", OF_ALL},
+    {"role", OF_ALL},
+    {"network_isolation", OF_ALL},
+    {"hyperparameters", OF_JOBS},
+    {"environment", OF_ALL},
+    {"output", OF_JOBS},
+    {"verify", OF_JOBS},
+    {"done_if", OF_JOBS},
+    {"allow_failed", OF_JOBS},
+    {"retry", OF_JOBS},
+    {"limits", OF_JOBS},
+    {"canary", OF_JOBS},
+    {"breaker", OF_JOBS},
+    {"quarantine", OF_JOBS},
+    {"hang", OF_JOBS},
+    {"twin", OF_JOBS},
+    {"extends", OF_ALL},
+    {"from", OF_JOBS},
+    {"to", OF_JOBS},
+    {"auth", OF_JOBS},
+    {"framework", OF_JOBS},
+    {"source_dir", OF_JOBS},
+    {"entry_point", OF_JOBS},
+    {"distribution", OF_JOBS},
+    {"compiler", OF_JOBS},
+    {"metrics", OF_JOBS},
+    {"matrix", OF_ALL},
+    {"gate", OF_JOBS},
+    {"input", OF_JOBS},
+    {"path_prefix", OF_JOBS},
+    {"checkpoint", OF_JOBS},
+    {"resumable", OF_JOBS},
+    {"spot", OF_JOBS},
+    {"retry_strategy", OF_JOBS},
+    {"warm_pool", OF_JOBS},
+    {"encrypt_traffic", OF_JOBS},
+    {"volume_kms_key", OF_ALL},
+    {"output_kms_key", OF_JOBS},
+    {"size_gb", LATER},
+    {"import", LATER},
+    {"export", LATER},
+    {"ttl", OF_ENDPOINT},
+    {"delete", LATER},
+    {"idle", OF_ENDPOINT},
+    {"model", OF_ENDPOINT},
+    {"smoke_test", OF_ENDPOINT},
+    {"log_level", OF_JOBS},
+    {"input_mode", OF_JOBS},
+    {"debugger", OF_JOBS},
+    {"profiler", OF_JOBS},
+    {"infra_check", OF_JOBS},
+    {"remote_debug", OF_JOBS},
+    {"session_tags", OF_JOBS},
+    {"metrics_series", OF_JOBS},
+    {"training_plan", OF_JOBS},
+    {"output_compression", OF_JOBS},
+    {"entrypoint", OF_JOBS},
+    {"tags", OF_ALL},
+    {"instance_groups", LATER},
 };
 
 bool spec_is_stage_key(const char *s)
@@ -97,11 +103,25 @@ void spec_guess_stage_key(const char *word, char *out, size_t out_n)
     const char *names[ARRAY_LEN(stage_keys)];
     size_t n = 0;
     for (size_t i = 0; i < ARRAY_LEN(stage_keys); i++) {
-        if (stage_keys[i].status == KEY_OPEN) {
+        if (stage_keys[i].of != LATER) {
             names[n++] = stage_keys[i].name;
         }
     }
     spec_guess(word, names, n, out, out_n);
+}
+
+static void check_keys(struct spec_reader *r, const struct spec_node *p, enum spec_kind kind,
+                       bool quiet)
+{
+    struct spec_key keys[ARRAY_LEN(stage_keys)];
+    for (size_t i = 0; i < ARRAY_LEN(stage_keys); i++) {
+        unsigned of = stage_keys[i].of;
+        keys[i] =
+            (struct spec_key){stage_keys[i].name, of == LATER                ? KEY_LATER
+                                                  : (of & (1u << kind)) != 0 ? KEY_OPEN
+                                                                             : KEY_OTHER_KIND};
+    }
+    spec_check_keys(r, p, keys, ARRAY_LEN(keys), quiet);
 }
 
 bool spec_stage_name_ok(const char *s)
@@ -145,22 +165,27 @@ static bool is_word_of(const struct yaml_node *node, const char *const *words)
     return false;
 }
 
-/* What the stage runs: drover-worker or a user's image. False: a kind of a later version, or
- * nothing to extend, with its fault added. */
+/* The kind, and what its jobs run: drover-worker or a user's image. False: a kind of a later
+ * version, or nothing to extend, with its fault added. */
 static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    static const char *const kinds[] = {"jobs"};
-    static const char *const kinds_later[] = {"lustre", "endpoint", NULL};
+    static const char *const kinds[] = {
+#define X(kind, word, carried_out, does) word,
+#include "core/spec/stage_kind.def"
+#undef X
+    };
+    static const char *const kinds_later[] = {"lustre", NULL};
     static const char *const workers[] = {"download", "index", "copy"};
     static const char *const workers_later[] = {"train-sample", NULL};
     struct spec_node at;
-    int i;
+    int i = SPEC_KIND_JOBS;
     if (spec_child(r, p, "kind", false, &at) &&
         !spec_choice(r, &at, kinds, ARRAY_LEN(kinds), kinds_later, &i) &&
         is_word_of(at.node, kinds_later)) {
         return false;
     }
-    if (spec_child(r, p, "worker", false, &at)) {
+    s->kind = (enum spec_kind)i;
+    if (s->kind == SPEC_KIND_JOBS && spec_child(r, p, "worker", false, &at)) {
         bool good = spec_choice(r, &at, workers, ARRAY_LEN(workers), workers_later, &i);
         if (!good && is_word_of(at.node, workers_later)) {
             return false;
@@ -171,33 +196,12 @@ static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct s
     return yaml_get(p->node, "extends") == NULL; /* of a stage that is not there */
 }
 
-/* registry/repository[:tag][@sha256:digest] */
-static bool image_ok(const char *s)
-{
-    size_t n = strlen(s);
-    for (size_t i = 0; i < n; i++) {
-        if (!isalnum((unsigned char)s[i]) && strchr("._-/:@", s[i]) == NULL) {
-            return false;
-        }
-    }
-    const char *digest = strchr(s, '@');
-    if (digest != NULL && (strncmp(digest, "@sha256:", 8) != 0 || strlen(digest + 8) != 64 ||
-                           digest[8 + strspn(digest + 8, "0123456789abcdef")] != '\0')) {
-        return false;
-    }
-    return n > 0 && n <= 255 && isalnum((unsigned char)s[0]);
-}
-
 static void read_image(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node at;
     s->image = s->worker != WORKER_NONE ? r->defaults->worker_image : NULL;
     if (spec_child(r, p, "image", false, &at)) {
-        if (spec_text(r, &at, BRACES_VARS, 255, &s->image) && !image_ok(s->image)) {
-            spec_fault(r, &at, "pattern",
-                       "111122223333.dkr.ecr.eu-west-1.amazonaws.com/name@sha256:...",
-                       "'%.120s' is no image", s->image);
-        }
+        (void)spec_image(r, &at, &s->image);
     } else if (s->worker == WORKER_NONE && yaml_get(p->node, "framework") != NULL) {
         s->image = ""; /* spec_training_read puts AWS's here */
     } else if (s->worker == WORKER_NONE) {
@@ -220,28 +224,6 @@ static void read_image(struct spec_reader *r, const struct spec_node *p, struct 
                      &s->command_n);
 }
 
-/* A type that AWS may have by now is taken when limits.instances names it; other sizes of a known
- * family are taken with a warning. */
-static void check_type(struct spec_reader *r, const struct spec_node *p, const char *type)
-{
-    bool named = catalog_family_known(type);
-    for (int i = 0; i < r->named_types_n && !named; i++) {
-        named = strcmp(r->named_types[i], type) == 0;
-    }
-    if (!spec_instance_type_ok(type)) {
-        spec_fault(r, p, "pattern", "like ml.c5.18xlarge", "'%.64s' is no instance type", type);
-    } else if (!named) {
-        const char *guess = catalog_type_guess(type);
-        spec_fault(r, p, "value",
-                   arena_printf(r->a,
-                                "%s%s%sa type newer than this drover: name it in "
-                                "limits: {instances: {%.64s: 1}}",
-                                guess != NULL ? "did you mean " : "", guess != NULL ? guess : "",
-                                guess != NULL ? "? " : "", type),
-                   "'%.64s' is not known", type);
-    }
-}
-
 static void read_types(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node at;
@@ -257,7 +239,7 @@ static void read_types(struct spec_reader *r, const struct spec_node *p, struct 
         char key[24];
         bool list = at.node->kind == YAML_LIST;
         struct spec_node one = list ? spec_item(&at, (size_t)i, key) : at;
-        check_type(r, &one, s->instance_type[i]);
+        spec_check_type(r, &one, s->instance_type[i], false);
         for (int j = 0; j < i; j++) {
             if (strcmp(s->instance_type[i], s->instance_type[j]) == 0) {
                 spec_fault(r, &one, "duplicate", "", "'%s' stands there twice",
@@ -307,26 +289,6 @@ static void read_times(struct spec_reader *r, const struct spec_node *p, struct 
     }
 }
 
-static void read_security(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
-{
-    struct spec_node at;
-    s->role = r->role;
-    if (spec_child(r, p, "role", false, &at)) {
-        (void)spec_role(r, &at, &s->role);
-    }
-    if (spec_child(r, p, "vpc", false, &at)) {
-        spec_read_vpc(r, &at, s->subnets, &s->subnets_n, s->security_groups, &s->security_groups_n);
-    } else {
-        memcpy(s->subnets, r->subnets, sizeof s->subnets);
-        memcpy(s->security_groups, r->security_groups, sizeof s->security_groups);
-        s->subnets_n = r->subnets_n;
-        s->security_groups_n = r->security_groups_n;
-    }
-    if (spec_child(r, p, "network_isolation", false, &at)) {
-        (void)spec_bool(r, &at, &s->network_isolation);
-    }
-}
-
 /* Spot and warm pools. An interrupted spot job starts from the beginning, so its results must be in
  * S3. SageMaker keeps no spot instances warm. */
 static void read_market(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
@@ -357,73 +319,54 @@ static void read_market(struct spec_reader *r, const struct spec_node *p, struct
     }
 }
 
-static bool env_key_ok(const char *s)
-{
-    if (isdigit((unsigned char)s[0]) || strncmp(s, "DROVER_", 7) == 0) {
-        return false;
-    }
-    for (; *s != '\0'; s++) {
-        if (!isalnum((unsigned char)*s) && *s != '_') {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Refuses values that look like secrets: they would be in the database, in SageMaker's answers and
- * in backups. The fault does not repeat the value. */
-static void no_secrets(struct spec_reader *r, const struct spec_node *map,
-                       const struct spec_pair *pairs, int n, bool by_name)
-{
-    for (int i = 0; i < n; i++) {
-        struct str value = str_of(pairs[i].value);
-        const char *what = by_name ? secret_shape_named(pairs[i].key, value) : secret_shape(value);
-        for (size_t k = 0; what != NULL && k < map->node->n; k++) {
-            if (strcmp(map->node->keys[k], pairs[i].key) == 0) {
-                const struct spec_node at = {map, pairs[i].key, map->node->items[k],
-                                             map->node->key_pos[k]};
-                spec_fault(r, &at, "secret",
-                           "use a secret reference: keep it in Secrets Manager, give its ARN, and "
-                           "let the job's role read it",
-                           "the value looks like %s", what);
-                break;
-            }
-        }
-    }
-}
-
-static void read_settings(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
-                          struct spec_training *t)
+static void read_hyperparameters(struct spec_reader *r, const struct spec_node *p,
+                                 struct spec_stage *s, struct spec_training *t)
 {
     struct spec_node at;
-    if (spec_child(r, p, "hyperparameters", false, &at)) {
-        if (s->worker == WORKER_NONE && spec_has_script(p)) {
-            spec_json_pairs(r, &at, s, t);
-        } else {
-            (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, 2500, s->hyperparameters,
-                             &s->hyperparameters_n);
-        }
-        no_secrets(r, &at, s->hyperparameters, s->hyperparameters_n, false); /* eos_token */
-    }
-    if (!spec_child(r, p, "environment", false, &at)) {
+    if (!spec_child(r, p, "hyperparameters", false, &at)) {
         return;
     }
-    (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX - WP_ENV_N, 512, 512, s->environment,
-                     &s->environment_n);
-    no_secrets(r, &at, s->environment, s->environment_n, true);
-    for (size_t i = 0; at.node->kind == YAML_MAP && i < at.node->n; i++) {
-        const struct spec_node key = {&at, at.node->keys[i], at.node->items[i],
-                                      at.node->key_pos[i]};
-        if (!env_key_ok(at.node->keys[i])) {
-            spec_fault(r, &key, "pattern", "letters, digits and _, not beginning with DROVER_",
-                       "'%.64s' cannot name an environment variable", at.node->keys[i]);
-        }
+    if (s->worker == WORKER_NONE && spec_has_script(p)) {
+        spec_json_pairs(r, &at, s, t);
+    } else {
+        (void)spec_pairs(r, &at, BRACES_TEMPLATE, SPEC_PAIRS_MAX, 256, 2500, s->hyperparameters,
+                         &s->hyperparameters_n);
+    }
+    spec_no_secrets(r, &at, s->hyperparameters, s->hyperparameters_n, false); /* eos_token */
+}
+
+/* What stages of kind jobs say. */
+static void read_jobs(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
+{
+    struct spec_node at;
+    struct spec_training *t = arena_alloc(r->a, sizeof *t);
+    s->training = t;
+    if (spec_child(r, p, "fan_out", false, &at)) {
+        spec_read_fan_out(r, &at, s);
+    }
+    read_image(r, p, s);
+    read_types(r, p, s);
+    read_size(r, p, s);
+    read_times(r, p, s);
+    spec_stage_security(r, p, s);
+    read_market(r, p, s);
+    read_hyperparameters(r, p, s, t);
+    spec_stage_environment(r, p, BRACES_TEMPLATE, SPEC_PAIRS_MAX - WP_ENV_N, 512, s);
+    spec_read_output(r, p, s);
+    if (spec_child(r, p, "allow_failed", false, &at)) {
+        (void)spec_percent(r, &at, &s->allow_failed_ppm);
+    }
+    spec_guard_read(r, p, s);
+    memcpy(s->retry, r->retry, sizeof s->retry);
+    spec_training_read(r, p, s, t);
+    spec_gate_read(r, p, s);
+    if (spec_child(r, p, "retry", false, &at)) {
+        spec_read_retry(r, &at, s->retry);
     }
 }
 
 void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
-    struct spec_node at;
     *s = (struct spec_stage){.name = "",
                              .per_part = 1,
                              .instance_count = 1,
@@ -437,37 +380,19 @@ void spec_stage_read(struct spec_reader *r, const struct spec_node *p, struct sp
     if (!spec_is_map(r, p, "{name: download, worker: download, ...}")) {
         return;
     }
-    struct spec_training *t = arena_alloc(r->a, sizeof *t);
-    s->training = t;
     r->task_vars_n = 0;
     r->no_input = false;
     read_name(r, p, s);
     read_needs(r, p, s);
     bool known = read_kind(r, p, s);
-    spec_check_keys(r, p, stage_keys, ARRAY_LEN(stage_keys), !known);
+    check_keys(r, p, s->kind, !known);
     if (!known) {
         return; /* one fault says it; what such a stage holds is not judged */
     }
-    if (spec_child(r, p, "fan_out", false, &at)) {
-        spec_read_fan_out(r, &at, s);
-    }
-    read_image(r, p, s);
-    read_types(r, p, s);
-    read_size(r, p, s);
-    read_times(r, p, s);
-    read_security(r, p, s);
-    read_market(r, p, s);
-    read_settings(r, p, s, t);
-    spec_read_output(r, p, s);
-    if (spec_child(r, p, "allow_failed", false, &at)) {
-        (void)spec_percent(r, &at, &s->allow_failed_ppm);
-    }
-    spec_guard_read(r, p, s);
-    memcpy(s->retry, r->retry, sizeof s->retry);
-    spec_training_read(r, p, s, t);
-    spec_gate_read(r, p, s);
-    if (spec_child(r, p, "retry", false, &at)) {
-        spec_read_retry(r, &at, s->retry);
+    if (s->kind == SPEC_KIND_ENDPOINT) {
+        spec_endpoint_read(r, p, s);
+    } else {
+        read_jobs(r, p, s);
     }
     r->judged = true;
 }

@@ -1,4 +1,5 @@
-/* Readers and writers of fields of the stored form, for spec_json.c and spec_training_json.c. */
+/* Readers and writers of fields of the stored form, for spec_json.c, spec_training_json.c and
+ * spec_endpoint_json.c. */
 #pragma once
 #include "spec_json.h"
 
@@ -32,3 +33,6 @@ void spec_put_text(json_t *o, const char *key, const char *s); /* NULL: nothing 
 /* spec_training_json.c: `training` of a stage. */
 json_t *spec_training_out(const struct spec_stage *s);
 void spec_training_in(struct stored *r, const json_t *stage, struct spec_stage *s);
+/* spec_endpoint_json.c: `endpoint` of a stage; a stage that has it is of that kind. */
+json_t *spec_endpoint_out(const struct spec_endpoint *e);
+void spec_endpoint_in(struct stored *r, const json_t *stage, struct spec_stage *s);

@@ -36,8 +36,7 @@ static bool read_framework_word(struct image_wish *w, const char *word)
 }
 
 /* "pytorch 1.12", "pytorch 1.8 py36", "huggingface 4.21 pytorch 1.11 py38" */
-static bool read_framework_text(struct spec_reader *r, const struct spec_node *p,
-                                struct image_wish *w)
+bool spec_framework_words(struct spec_reader *r, const struct spec_node *p, struct image_wish *w)
 {
     static const char hint[] = "pytorch 1.12, pytorch 1.8 py36, huggingface 4.21 pytorch 1.11";
     const char *text;
@@ -57,6 +56,28 @@ static bool read_framework_text(struct spec_reader *r, const struct spec_node *p
                    w->framework == NULL ? "framework" : "version");
         return false;
     }
+    return true;
+}
+
+bool spec_framework_image(struct spec_reader *r, const struct spec_node *p,
+                          const struct image_wish *w, const char **ret)
+{
+    AUTO_BUF struct buf uri = BUF_INIT(512);
+    AUTO_BUF struct buf versions = BUF_INIT(200);
+    struct err why = ERR_INIT;
+    if (r->defaults->region == NULL || r->defaults->region[0] == '\0') {
+        spec_fault(r, p, "required", "AWS_REGION=us-east-1, or image: URI",
+                   "AWS's image of a framework depends on the region, and none is set");
+        return false;
+    }
+    if (!catalog_image_uri(w, r->defaults->region, &uri, &why)) {
+        catalog_versions(w->framework, w->inference, &versions);
+        spec_fault(r, p, "value",
+                   arena_printf(r->a, "%s, or image: URI of your own", buf_cstr(&versions)), "%s",
+                   why.message);
+        return false;
+    }
+    *ret = arena_strndup(r->a, buf_cstr(&uri), uri.n);
     return true;
 }
 
@@ -86,7 +107,7 @@ static void read_framework(struct spec_reader *r, const struct spec_node *p, str
                    "worker download has an image of its own");
         return;
     }
-    if (!read_framework_text(r, &at, &w) || s->instance_type_n == 0) {
+    if (!spec_framework_words(r, &at, &w) || s->instance_type_n == 0) {
         return;
     }
     t->metrics_series = has_series(&w);
@@ -99,27 +120,13 @@ static void read_framework(struct spec_reader *r, const struct spec_node *p, str
             return;
         }
     }
-    if (r->defaults->region == NULL || r->defaults->region[0] == '\0') {
-        spec_fault(r, &at, "required", "AWS_REGION=us-east-1, or image: URI",
-                   "AWS's image of a framework depends on the region, and none is set");
-        return;
+    if (spec_framework_image(r, &at, &w, &s->image)) {
+        t->framework = true;
     }
-    AUTO_BUF struct buf uri = BUF_INIT(512);
-    AUTO_BUF struct buf versions = BUF_INIT(200);
-    struct err why = ERR_INIT;
-    if (!catalog_image_uri(&w, r->defaults->region, &uri, &why)) {
-        catalog_versions(w.framework, &versions);
-        spec_fault(r, &at, "value",
-                   arena_printf(r->a, "%s, or image: URI of your own", buf_cstr(&versions)), "%s",
-                   why.message);
-        return;
-    }
-    s->image = arena_strndup(r->a, buf_cstr(&uri), uri.n);
-    t->framework = true;
 }
 
 /* A file of the source: no folder above it. */
-static bool entry_point_ok(const char *s)
+bool spec_script_ok(const char *s)
 {
     size_t n = strlen(s);
     bool suffix = n > 3 && (strcmp(s + n - 3, ".py") == 0 || strcmp(s + n - 3, ".sh") == 0);
@@ -162,7 +169,7 @@ static void read_script(struct spec_reader *r, const struct spec_node *p,
         t->log_level = (int)n;
     }
     if (spec_child(r, p, "entry_point", true, &at) &&
-        spec_text(r, &at, BRACES_VARS, 256, &t->entry_point) && !entry_point_ok(t->entry_point)) {
+        spec_text(r, &at, BRACES_VARS, 256, &t->entry_point) && !spec_script_ok(t->entry_point)) {
         spec_fault(r, &at, "pattern", "train.py: a file of source_dir",
                    "'%.120s' is no script of the source", t->entry_point);
     }
@@ -285,23 +292,14 @@ static void read_retry_strategy(struct spec_reader *r, const struct spec_node *p
     }
 }
 
-static void read_keys(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
-                      struct spec_training *t)
+void spec_volume_key(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     struct spec_node at;
-    s->encrypt_traffic = r->encrypt_traffic;
     s->volume_kms_key = r->volume_kms_key;
-    t->output_kms_key = r->output_kms_key;
-    if (spec_child(r, p, "encrypt_traffic", false, &at)) {
-        (void)spec_bool(r, &at, &s->encrypt_traffic);
-    }
-    if (spec_child(r, p, "output_kms_key", false, &at)) {
-        (void)spec_kms_key(r, &at, &t->output_kms_key);
-    }
     if (spec_child(r, p, "volume_kms_key", false, &at) &&
         spec_kms_key(r, &at, &s->volume_kms_key)) {
         for (int i = 0; i < s->instance_type_n; i++) {
-            if (catalog_disk_gb(s->instance_type[i]) > 0) {
+            if (catalog_has_disks(s->instance_type[i])) {
                 spec_fault(r, &at, "conflict", "leave it out: the disks are encrypted by hardware",
                            "%.40s has local disks and no volume: SageMaker refuses a key",
                            s->instance_type[i]);
@@ -310,11 +308,26 @@ static void read_keys(struct spec_reader *r, const struct spec_node *p, struct s
         }
     } else if (s->volume_kms_key != NULL) {
         for (int i = 0; i < s->instance_type_n; i++) {
-            if (catalog_disk_gb(s->instance_type[i]) > 0) {
+            if (catalog_has_disks(s->instance_type[i])) {
                 s->volume_kms_key = NULL; /* the campaign's key is for stages with volumes */
             }
         }
     }
+}
+
+static void read_keys(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s,
+                      struct spec_training *t)
+{
+    struct spec_node at;
+    s->encrypt_traffic = r->encrypt_traffic;
+    t->output_kms_key = r->output_kms_key;
+    if (spec_child(r, p, "encrypt_traffic", false, &at)) {
+        (void)spec_bool(r, &at, &s->encrypt_traffic);
+    }
+    if (spec_child(r, p, "output_kms_key", false, &at)) {
+        (void)spec_kms_key(r, &at, &t->output_kms_key);
+    }
+    spec_volume_key(r, p, s);
 }
 
 /* arn:aws[a-z-]*:sagemaker:REGION:ACCOUNT:training-plan/NAME */
@@ -333,6 +346,21 @@ static void read_training_plan(struct spec_reader *r, const struct spec_node *p,
                    "'%.120s' is not the ARN of a training plan", t->training_plan);
     } else if (s->spot) {
         spec_fault(r, &at, "conflict", "one of both", "a training plan has no spot instances");
+    }
+}
+
+void spec_stage_tags(struct spec_reader *r, const struct spec_node *p, struct spec_pair *ret,
+                     int *ret_n)
+{
+    struct spec_node at;
+    if (!spec_child(r, p, "tags", false, &at)) {
+        return;
+    }
+    spec_read_tags(r, &at, SPEC_STAGE_TAGS_MAX, ret, ret_n);
+    if (*ret_n + r->tags_n > SPEC_TAGS_MAX) {
+        spec_fault(r, &at, "limit", "fewer tags here or in the campaign",
+                   "%d tags with the campaign's; SageMaker takes %d beside drover's own five",
+                   *ret_n + r->tags_n, SPEC_TAGS_MAX);
     }
 }
 
@@ -356,14 +384,7 @@ static void read_switches(struct spec_reader *r, const struct spec_node *p, stru
         (void)spec_bool(r, &at, &compressed);
     }
     t->uncompressed = !compressed;
-    if (spec_child(r, p, "tags", false, &at)) {
-        spec_read_tags(r, &at, SPEC_STAGE_TAGS_MAX, t->tags, &t->tags_n);
-        if (t->tags_n + r->tags_n > SPEC_TAGS_MAX) {
-            spec_fault(r, &at, "limit", "fewer tags here or in the campaign",
-                       "%d tags with the campaign's; a job takes %d beside drover's own five",
-                       t->tags_n + r->tags_n, SPEC_TAGS_MAX);
-        }
-    }
+    spec_stage_tags(r, p, t->tags, &t->tags_n);
     if (spec_child(r, p, "entrypoint", false, &at)) {
         if (s->worker != WORKER_NONE) {
             spec_fault(r, &at, "conflict", "leave it out", "our worker has its own command");

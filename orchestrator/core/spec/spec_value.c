@@ -94,27 +94,55 @@ static char *dump(const json_t *v)
     return text;
 }
 
-bool spec_json_value(struct spec_reader *r, const struct spec_node *p, size_t max, const char **ret,
-                     bool *ret_quoted)
+/* A value that is no string as JSON text of at most max bytes; NULL: a fault says why not. */
+static const char *json_text_of(struct spec_reader *r, const struct spec_node *p, size_t max)
 {
     int before = r->faults->n;
-    *ret_quoted = p->node->kind == YAML_STRING;
-    if (*ret_quoted) {
-        return spec_scalar(r, p, BRACES_TEMPLATE, max, ret);
-    }
     AUTO_JSON json_t *v = json_of(r, p);
     AUTO_FREE char *dumped = dump(v);
     const char *text = written_as_json(p->node) ? p->node->text : dumped;
     if (r->faults->n > before) {
-        return false;
+        return NULL;
     }
     if (text == NULL || strlen(text) > max || r->strings_bytes + strlen(text) > SPEC_STRINGS_MAX) {
         spec_fault(r, p, "limit", "put it into a file and name the file",
                    "longer than %zu bytes as JSON", max);
-        return false;
+        return NULL;
     }
     r->strings_bytes += strlen(text);
-    *ret = as_template(r, text);
+    return arena_strndup(r->a, text, strlen(text));
+}
+
+bool spec_json_value(struct spec_reader *r, const struct spec_node *p, size_t max, const char **ret,
+                     bool *ret_quoted)
+{
+    *ret_quoted = p->node->kind == YAML_STRING;
+    if (*ret_quoted) {
+        return spec_scalar(r, p, BRACES_TEMPLATE, max, ret);
+    }
+    const char *text = json_text_of(r, p, max);
+    if (text != NULL) {
+        *ret = as_template(r, text);
+    }
+    return text != NULL;
+}
+
+bool spec_json_body(struct spec_reader *r, const struct spec_node *p, size_t max, const char **ret)
+{
+    const struct yaml_node *node = p->node;
+    if (node->kind != YAML_STRING) {
+        const char *text = json_text_of(r, p, max);
+        *ret = text != NULL ? text : "";
+        return text != NULL;
+    }
+    if (node->text_n == 0 || node->text_n > max || strlen(node->text) != node->text_n ||
+        r->strings_bytes + node->text_n > SPEC_STRINGS_MAX) {
+        spec_fault(r, p, "limit", "an object in S3 may hold more",
+                   "a text of 1 to %zu bytes without NUL is needed here", max);
+        return false;
+    }
+    r->strings_bytes += node->text_n;
+    *ret = arena_strndup(r->a, node->text, node->text_n);
     return true;
 }
 

@@ -19,7 +19,8 @@ VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/comman
 SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", "c-1"), ("parts", "c-1", "--state", "failed"), ("failures", "c-1"), ("failures", "c-2"),
          ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("cost", "c-1", "--by", "phase"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
          ("retry", "c-1", "--cause", "disk_full", "--instance-type", "ml.c5.xlarge", "--max-runtime", "4h", "--dry-run"), ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),
-         ("validate", "deploy/examples/lightning-scaling.yaml"), ("submit", "again.yaml"))
+         ("validate", "deploy/examples/lightning-scaling.yaml"), ("submit", "again.yaml"),
+         ("validate", "deploy/examples/huggingface-endpoint.yaml"))
 LONG = "AccessDenied: User arn:aws:sts::111122223333:assumed-role/drover-worker/SageMaker is not authorized to perform s3:GetObject on the key"
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The CreateTrainingJob requests of the example campaigns. Aim: each stage of each example gives the request that stands in
-tests/vectors/requests, SageMaker's own service model accepts it, and `drover request` shows the same of a campaign as of its
-file. Method: `drover request --dry` against the golden files and against the validator of Debian's botocore; the API with a
+"""The requests of the example campaigns: CreateTrainingJob, and three of an endpoint. Aim: each stage of each example gives the
+requests that stand in tests/vectors/requests, SageMaker's own service model accepts them, drover-local makes the endpoint of
+them, and `drover request` shows the same of a campaign as of its file. Method: `drover request --dry` against the golden files and against the validator of Debian's botocore; the API with a
 leader played in SQL. `cli_request.py --update` writes the golden files.
 """
 import difflib
@@ -10,19 +10,19 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
+import tempfile
 
 import botocore.session
-import botocore.validate
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 from kit import BIN, TOP
 from kit.api import Api, leader_fails, leader_takes, main, spec
+from kit.local import Local
+from kit.service_model import faults_of
 
 EXAMPLES = f"{TOP}/deploy/examples"
 GOLDEN = f"{TOP}/tests/vectors/requests"
-# Fields of CreateTrainingJob that are newer than Debian's botocore.
-NEWER = {"InfraCheckConfig": "EnableInfraCheck", "RemoteDebugConfig": "EnableRemoteDebug", "SessionChainingConfig": "EnableSessionTagChaining"}
-NEWER_OUTPUT = {"CompressionType": ("GZIP", "NONE")}
 
 ENV = {"AWS_REGION": "us-east-1", "DROVER_WORKER_IMAGE": "", "DROVER_ROLE_ARN": "", "DROVER_BUCKET": ""}
 
@@ -45,42 +45,11 @@ def examples():
                 yield name[:-5], stage.strip()
 
 
-def faults_of(shape, request):
-    """What SageMaker's service model has against a request, newer fields taken out after a check of their own."""
-    r = json.loads(json.dumps(request))
-    wrong = []
-    for field, member in NEWER.items():
-        value = r.pop(field, None)
-        if value is not None and value != {member: True}:
-            wrong.append(f"{field} is {value}")
-    compression = r["OutputDataConfig"].pop("CompressionType", "GZIP")
-    plan = r["ResourceConfig"].pop("TrainingPlanArn", None)
-    if compression not in NEWER_OUTPUT["CompressionType"] or (plan is not None and ":training-plan/" not in plan):
-        wrong.append(f"{compression} {plan}")
-    report = botocore.validate.ParamValidator().validate(r, shape)
-    return wrong + ([report.generate_report()] if report.has_errors() else []) + patterns(shape, r, "")
-
-
-def patterns(shape, value, path):
-    """botocore's validator knows types and lengths; enums and patterns are looked at here."""
-    if shape.type_name == "structure":
-        return [w for k, v in value.items() for w in patterns(shape.members[k], v, path + "." + k)]
-    if shape.type_name == "list":
-        return [w for v in value for w in patterns(shape.member, v, path)]
-    if shape.type_name == "map":
-        return [w for k, v in value.items() for w in patterns(shape.key, k, path) + patterns(shape.value, v, path + "." + k)]
-    wrong = []
-    if shape.type_name == "string":
-        if getattr(shape, "enum", None) and value not in shape.enum:
-            wrong.append(f"{path}: {value} is none of the enum")
-        pattern = shape.metadata.get("pattern")
-        if pattern and "\\p{" not in pattern and not re.fullmatch(pattern, value, re.S):
-            wrong.append(f"{path}: {value} is not {pattern}")
-        if len(value) > shape.metadata.get("max", len(value)):
-            wrong.append(f"{path}: longer than {shape.metadata['max']}")
-    elif shape.type_name in ("integer", "long") and not shape.metadata.get("min", value) <= value <= shape.metadata.get("max", value):
-        wrong.append(f"{path}: {value} is out of range")
-    return wrong
+def faults(request):
+    """What SageMaker's service model has against a stage's requests: one for a job, three for an endpoint."""
+    if "CreateModel" not in request:
+        return faults_of("sagemaker", "CreateTrainingJob", request)
+    return [w for operation, one in request.items() for w in faults_of("sagemaker", operation, one)]
 
 
 def test_golden(t, shape, update):
@@ -96,23 +65,19 @@ def test_golden(t, shape, update):
         want = open(path, encoding="utf-8").read() if os.path.exists(path) else ""
         t.ok(got == want, f"{example}: {stage} as in tests/vectors/requests", "".join(difflib.unified_diff(want.splitlines(True), got.splitlines(True), "golden", "now")))
         request = json.loads(got)
-        fields |= set(request)
-        t.eq(faults_of(shape, request), [], f"{example}: SageMaker's model accepts {stage}")
+        fields |= set(request) if "TrainingJobName" in request else set()
+        t.eq(faults(request), [], f"{example}: SageMaker's model accepts {stage}")
     t.eq(names ^ set(os.listdir(GOLDEN)), set(), f"{len(names)} golden requests, each of a stage")
     unsent = set(shape.members) - fields - {"DebugRuleConfigurations", "ProfilerRuleConfigurations", "TensorBoardOutputConfig", "ExperimentConfig"}
     t.eq(unsent, set(), f"the examples have every field drover knows ({len(fields)})")
 
 
-def test_judge(t, shape):
+def test_judge(t):
     """The validator finds what is wrong: a request with one fault each."""
     good = json.load(open(f"{GOLDEN}/training-full.train.json", encoding="utf-8"))
     for change in ({"RoleArn": "arn:aws:iam::1:role/x"}, {"TrainingJobName": "a_b"}, {"HyperParameters": {"a": 1}}, {"InputDataConfig": [{}]},
                    {"RetryStrategy": {"MaximumRetryAttempts": 31}}, {"InfraCheckConfig": {}}, {"Nonsense": 1}, {"Environment": {"1A": "x"}}):
-        try:
-            wrong = faults_of(shape, {**good, **change})
-        except (KeyError, AttributeError, TypeError):
-            wrong = ["not of the model's form"]
-        t.ok(wrong, f"the judge refuses {json.dumps(change)}")
+        t.ok(faults({**good, **change}), f"the judge refuses {json.dumps(change)}")
 
 
 def test_catalog(t, model):
@@ -136,7 +101,99 @@ def test_dry_faults(t):
     t.ok(r.returncode == 0 and json.loads(r.stdout)["TrainingJobName"] and "\n  " in r.stdout, "for people: indented JSON", r.stdout)
 
 
-def test_api(t, pg, shape):
+ENDPOINT = """version: 1
+name: e
+tags: {team: a, cost-center: "1"}
+security:
+  role: "arn:aws:iam::111122223333:role/sm"
+  vpc: {subnets: [subnet-0a, subnet-0b], security_groups: [sg-1]}
+  volume_kms_key: alias/sm
+  encrypt_traffic: true
+stages:
+  - {name: train, framework: pytorch 1.12, source_dir: "s3://acme/code/sourcedir.tar.gz", entry_point: train.py,
+     instance_type: ml.p3.2xlarge, output: "s3://acme/{stage}/{campaign}", volume_kms_key: alias/t}
+  - {name: deploy, kind: endpoint, needs: train, model: {stage: train, entry_point: inference.py}, instance_type: ml.m5.large,
+     instance_count: 2, volume_gb: 20, ttl: 2h, network_isolation: true, environment: {SAGEMAKER_CONTAINER_LOG_LEVEL: 10, A: "{{b}}"},
+     tags: {team: b}}
+"""
+
+
+def requests_of(text, stage, **env):
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=TOP + "/build") as f:
+        f.write(text)
+        f.flush()
+        r = dry(f.name, stage, **env)
+    assert r.returncode == 0, r.stderr
+    return json.loads(r.stdout)
+
+
+def test_endpoint(t):
+    """An endpoint with all keys, of the model that a stage of the file trains."""
+    got = requests_of(ENDPOINT, "deploy")
+    model, config, endpoint = got["CreateModel"], got["CreateEndpointConfig"], got["CreateEndpoint"]
+    t.eq(faults(got), [], "SageMaker's model accepts an endpoint with every key")
+    t.eq(model["PrimaryContainer"], {
+        "Image": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference:1.12-cpu-py38",
+        "ModelDataUrl": "s3://acme/train/1/drover-1-train-0-a1-00000000/output/model.tar.gz",
+        "Environment": {"A": "{b}", "SAGEMAKER_CONTAINER_LOG_LEVEL": "10", "SAGEMAKER_PROGRAM": "inference.py", "SAGEMAKER_REGION": "us-east-1",
+                        "SAGEMAKER_SUBMIT_DIRECTORY": "/opt/ml/model/code"}}, "its container: the stage's framework, the stage's model, one's own variables win")
+    t.eq((model["VpcConfig"], model["EnableNetworkIsolation"], model["ExecutionRoleArn"]),
+         ({"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-0a", "subnet-0b"]}, True, "arn:aws:iam::111122223333:role/sm"), "its network and role")
+    t.eq((config["ProductionVariants"], config["KmsKeyId"]),
+         ([{"VariantName": "AllTraffic", "ModelName": model["ModelName"], "InitialInstanceCount": 2, "InstanceType": "ml.m5.large", "InitialVariantWeight": 1,
+            "VolumeSizeInGB": 20}], "alias/sm"), "its one variant, and the campaign's key")
+    t.eq({model["ModelName"], config["EndpointConfigName"], endpoint["EndpointConfigName"], endpoint["EndpointName"]}, {"drover-1-deploy-0-a1-00000000"}, "one name for all three")
+    tags = [("drover-install", "0"), ("drover-campaign", "1"), ("drover-stage", "deploy"), ("drover-part", "0"), ("drover-attempt", "1"), ("team", "b"), ("cost-center", "1")]
+    t.ok(all([(x["Key"], x["Value"]) for x in r["Tags"]] == tags for r in got.values()), "each has the tags that jobs have", got)
+    own = requests_of(ENDPOINT.replace("framework: pytorch 1.12, source_dir: \"s3://acme/code/sourcedir.tar.gz\", entry_point: train.py", "image: r/x:1")
+                      .replace(", entry_point: inference.py", ""), "deploy")
+    t.eq((own["CreateModel"]["PrimaryContainer"]["Image"], set(own["CreateModel"]["PrimaryContainer"]["Environment"])), ("r/x:1", {"A", "SAGEMAKER_CONTAINER_LOG_LEVEL"}),
+         "a stage's own image serves its model, too, with no variable of AWS's images")
+    disks = requests_of(ENDPOINT.replace("ml.m5.large", "ml.g4dn.xlarge").replace(" volume_gb: 20,", ""), "deploy")
+    t.ok("KmsKeyId" not in disks["CreateEndpointConfig"] and "-gpu-" in disks["CreateModel"]["PrimaryContainer"]["Image"],
+         "a type with disks of its own gets no key, one with a GPU an image for it", disks)
+
+
+def test_local(t):
+    """drover-local makes the example's endpoint of its golden requests."""
+    golden = json.load(open(f"{GOLDEN}/huggingface-endpoint.deploy.json", encoding="utf-8"))
+    container, variant = golden["CreateModel"]["PrimaryContainer"], golden["CreateEndpointConfig"]["ProductionVariants"][0]
+    bucket, key = container["ModelDataUrl"][5:].split("/", 1)
+    local = Local(images={container["Image"]: ["/bin/sh", "-c"]}, endpoint_quotas={variant["InstanceType"]: 1}, endpoint_start_seconds=0)
+    try:
+        path = os.path.join(local.root, "s3", bucket, key)
+        os.makedirs(os.path.dirname(path))
+        with tarfile.open(path, "w:gz"):
+            pass
+        sagemaker = local.client("sagemaker")
+        arns = [sagemaker.create_model(**golden["CreateModel"])["ModelArn"], sagemaker.create_endpoint_config(**golden["CreateEndpointConfig"])["EndpointConfigArn"],
+                sagemaker.create_endpoint(**golden["CreateEndpoint"])["EndpointArn"]]
+        t.eq([a.rsplit(":", 1)[1] for a in arns], [f"{kind}/{golden['CreateModel']['ModelName']}" for kind in ("model", "endpoint-config", "endpoint")],
+             "drover-local takes the example's three requests")
+    finally:
+        local.close()
+
+
+def test_not_carried_out(t, a):
+    """An endpoint is planned, without a forecast that would leave it out, and refused where it is submitted."""
+    path, yaml = f"{EXAMPLES}/huggingface-endpoint.yaml", {"Content-Type": "application/yaml"}
+    text = open(path, encoding="utf-8").read()
+    status, plan = a.post("/v1/campaigns?dry_run=true", text, yaml)[:2]
+    stage = plan["stages"][0]
+    t.eq((status, stage["kind"], stage["ttl_seconds"], stage["parts"], stage["worst_case_micro_usd"], plan["worst_case_micro_usd"]), (200, "endpoint", 7200, 0, None, None),
+         "the plan shows an endpoint, and no cost that is not known")
+    t.ok([w["code"] for w in plan["warnings"]] == ["not_carried_out"] and plan["forecast"]["end"] is None and "stage deploy" in plan["forecast"]["reason"],
+         "it warns, and forecasts nothing", plan)
+    status, refused = a.post("/v1/campaigns", text, {**yaml, "Idempotency-Key": "endpoint-1"})[:2]
+    t.eq((status, [(e["code"], e["pointer"], e["line"], e["column"]) for e in refused.get("errors", [])]), (422, [("not_carried_out", "stages.deploy.kind", 14, 11)]),
+         "submitted, it is refused with its place")
+    t.eq(a.get("/v1/campaigns")[1]["campaigns"][0]["id"], "c-1", "nothing of it is written")
+    r = a.drover("submit", path, "-y")
+    t.ok(r.returncode == 2 and "huggingface-endpoint.yaml:14:11" in r.stderr and "does not carry that out yet" in r.stderr and "drover request --dry FILE STAGE" in r.stderr,
+         "drover submit says so, and what shows its requests", r.stderr)
+
+
+def test_api(t, pg):
     a = Api(pg)
     a.objects("data", [f"meta/part-{i:05d}.parquet" for i in range(3)])
     assert a.submit(spec(extra="    environment: {HIDDEN: canary-value}"))[0] == 201
@@ -146,7 +203,7 @@ def test_api(t, pg, shape):
     t.eq((shown["sent"], shown["attempt"], shown["operation"]), (False, None, "CreateTrainingJob"), "a part that waits: what would be sent")
     t.eq((request["HyperParameters"]["url_list"], request["HyperParameters"]["output_folder"]), ("s3://data/meta/part-00002.parquet", "s3://data/out/00002/"),
          "its templates are expanded")
-    t.eq(faults_of(shape, request), [], "SageMaker's model accepts it")
+    t.eq(faults(request), [], "SageMaker's model accepts it")
     leader_fails(a, 1, [0], 7)
     shown = json.loads(a.drover("request", "c-1/0", "-o", "json").stdout)
     t.eq((shown["sent"], shown["attempt"], shown["request"]["TrainingJobName"]), (False, 1, "d-1-0-a1"), "an ended attempt: made again, under its name")
@@ -158,6 +215,7 @@ def test_api(t, pg, shape):
     viewer = json.loads(made[1])["token"] if isinstance(made[1], (bytes, str)) else made[1]["token"]
     status, body = a.raw("GET", "/v1/campaigns/c-1/parts/0/request", token=viewer)[:2]
     t.ok(status == 200 and b"canary" not in body and b"DROVER_TASK" in body, "a viewer sees no value of the environment", body)
+    test_not_carried_out(t, a)
     r = a.drover("request", "c-1/0/7")
     t.ok(r.returncode == 3 and "no such attempt" in r.stderr, "an attempt that is none", r.stderr)
     r = a.drover("request", "c-1")
@@ -170,10 +228,12 @@ def run(t, pg):
     model = botocore.session.get_session().get_service_model("sagemaker")
     shape = model.operation_model("CreateTrainingJob").input_shape
     test_golden(t, shape, "--update" in sys.argv)
-    test_judge(t, shape)
+    test_judge(t)
     test_catalog(t, model)
     test_dry_faults(t)
-    test_api(t, pg, shape)
+    test_endpoint(t)
+    test_local(t)
+    test_api(t, pg)
 
 
 if __name__ == "__main__":

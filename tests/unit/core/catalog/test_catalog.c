@@ -64,6 +64,13 @@ static const struct {
      "us-iso-east-1",
      "886529160074.dkr.ecr.us-iso-east-1.c2s.ic.gov/huggingface-pytorch-inference:"
      "1.9.1-transformers4.12.3-cpu-py38-ubuntu20.04"},
+    {{HF("4.37"), .pytorch = "2.1", .inference = true},
+     "us-east-1",
+     "763104351884.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch-inference:"
+     "2.1-transformers4.37-cpu-py310-ubuntu22.04"},
+    {{PT("1.12"), .gpu = true, .inference = true},
+     "us-east-1",
+     "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference:1.12-gpu-py38"},
 };
 
 static const struct {
@@ -82,6 +89,9 @@ static const struct {
     {{HF("4.12.3"), .gpu = true, .compiler = true}, "us-east-1", "Compiler"},
     {{HF("4.21")}, "us-east-1", "GPUs"},
     {{HF("4.99")}, "us-east-1", "4.99"},
+    {{HF("4.21"), .gpu = true, .inference = true}, "us-east-1", "serves"},
+    {{HF("4.37"), .gpu = true}, "us-east-1", "4.37"},
+    {{PT("2.8.0"), .gpu = true, .inference = true}, "us-east-1", "serves"},
 };
 
 static void test_catalog__uris_are_those_of_the_sdk(void **state)
@@ -132,15 +142,46 @@ static void test_catalog__types_are_known_or_guessed(void **state)
     assert_int_equal(catalog_disk_gb("ml.p3.16xlarge"), 0);
 }
 
+static void test_catalog__types_that_serve_models(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        bool hosts, trains, disks, frameworks;
+    } rows[] = {
+        {"ml.g4dn.xlarge", true, true, true, true},  {"ml.m5.large", true, true, false, true},
+        {"ml.t2.medium", true, false, false, true},  {"ml.m5d.large", true, false, true, true},
+        {"ml.c6g.large", true, false, false, false}, {"ml.inf1.xlarge", true, false, false, false},
+        {"ml.c6gd.tiny", false, false, false, true}, {"ml.c6.large", false, false, false, true},
+        {"ml.inf1", false, false, false, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *type = rows[i].type;
+        if (catalog_family_hosts(type) != rows[i].hosts ||
+            catalog_family_known(type) != rows[i].trains ||
+            catalog_has_disks(type) != rows[i].disks ||
+            catalog_runs_frameworks(type) != rows[i].frameworks) {
+            fail_msg("%s", type);
+        }
+    }
+}
+
 static void test_catalog__versions_are_listed(void **state)
 {
     (void)state;
     AUTO_BUF struct buf b = BUF_INIT(1024);
-    catalog_versions("pytorch", &b);
+    catalog_versions("pytorch", false, &b);
     assert_non_null(strstr(buf_cstr(&b), "1.12.1, 1.13.1"));
+    assert_non_null(strstr(buf_cstr(&b), "2.8.0"));
     buf_reset(&b);
-    catalog_versions("huggingface", &b);
+    catalog_versions("huggingface", false, &b);
     assert_non_null(strstr(buf_cstr(&b), "4.21.1"));
+    buf_reset(&b);
+    catalog_versions("pytorch", true, &b);
+    assert_true(str_ends(buf_str(&b), ", 2.6.0") && strncmp(buf_cstr(&b), "1.3.1, ", 7) == 0);
+    buf_reset(&b);
+    catalog_versions("huggingface", true, &b);
+    assert_true(str_starts(buf_str(&b), "4.6.1, 4.10.2") && strstr(buf_cstr(&b), "4.21") == NULL);
 }
 
 int main(void)
@@ -149,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_catalog__uris_are_those_of_the_sdk),
         cmocka_unit_test(test_catalog__what_does_not_exist_is_said),
         cmocka_unit_test(test_catalog__types_are_known_or_guessed),
+        cmocka_unit_test(test_catalog__types_that_serve_models),
         cmocka_unit_test(test_catalog__versions_are_listed),
     };
     return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);
