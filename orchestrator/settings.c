@@ -52,6 +52,8 @@ const struct config_row settings_rows[] = {
      "CreateTrainingJob until Service Quotas tells its rate; 0: no limit, whatever it tells"},
     {"create_burst", "DROVER_CREATE_BURST", CONFIG_I64, "1", 1, 1000, AT(create_burst),
      "Creates that may be sent at once"},
+    {"archive_after_days", "DROVER_ARCHIVE_AFTER_DAYS", CONFIG_I64, "0", 0, 36500,
+     AT(archive_after_days), "archive campaigns so many days after their end; 0: only when asked"},
     {"api_threads", "DROVER_API_THREADS", CONFIG_I64, "8", 2, 64, AT(api_threads),
      "threads that run API handlers"},
     {"token_rate_per_s", "DROVER_TOKEN_RATE_PER_S", CONFIG_I64, "200", 0, 1000000,

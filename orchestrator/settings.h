@@ -10,6 +10,7 @@ struct daemon_settings {
     int64_t tick_interval_us, observe_interval_us, lease_length_us, lease_renew_us;
     int64_t signature_window_us, quota_interval_us, database_wait_us;
     int64_t progress_interval_us;
+    int64_t archive_after_days;
     int64_t create_rate_per_minute, create_burst, api_threads, token_rate_per_s, token_burst;
     int64_t streams_per_token, streams_per_address;
     bool plain_http, secure_cookie;

@@ -63,7 +63,8 @@ int cmd_ls(struct cli *cli)
     {
         char total[TEXT_N], done[TEXT_N], run[TEXT_N], failed[TEXT_N], usd[TEXT_N], at[TEXT_N];
         const json_t *p = json_object_get(c, "parts");
-        AUTO_FREE char *shown = xasprintf("%s %s", glyph(cli, state_shown(c)), state_shown(c));
+        AUTO_FREE char *shown =
+            xasprintf("%s %s%s", glyph(cli, state_shown(c)), state_shown(c), archive_shown(c));
         table_row(&t, (const char *const[]){
                           jstr(c, "id"), shown, number(jint(p, "total"), total),
                           number(jint(p, "done") + jint(p, "skipped"), done),
@@ -103,8 +104,9 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     AUTO_FREE char *name = text_clean(jstr(c, "name"));
     const char *reason = guidance_first(c) == NULL ? jstr(c, "reason") : "";
     guidance_print(cli, c);
-    (void)printf("%s  %s  %s %s%s%s  wanted: %s\n", jstr(c, "id"), name, glyph(cli, state_shown(c)),
-                 state_shown(c), reason[0] != '\0' ? ", " : "", reason, jstr(c, "wanted"));
+    (void)printf("%s  %s  %s %s%s%s%s  wanted: %s\n", jstr(c, "id"), name,
+                 glyph(cli, state_shown(c)), state_shown(c), archive_shown(c),
+                 reason[0] != '\0' ? ", " : "", reason, jstr(c, "wanted"));
     (void)printf("submitted %s UTC  priority %lld\n", when(jstr(c, "created_at"), at),
                  (long long)jint(c, "priority"));
     (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),

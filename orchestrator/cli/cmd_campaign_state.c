@@ -1,4 +1,4 @@
-/* drover pause, resume, drain, cancel. */
+/* drover pause, resume, drain, cancel, archive. */
 #include "cmd_campaign_state.h"
 #include "cli.h"
 #include "client.h"
@@ -27,8 +27,14 @@ int resume_after(struct cli *cli, const char *campaign)
     return client_post(cli, &r, &status, "/v1/campaigns/%s:resume", campaign) ? EXIT_OK : status;
 }
 
+static bool archive_reached(const json_t *v, const char *arg)
+{
+    return strcmp(jstr(json_object_get(v, "archive"), "state"), arg) == 0;
+}
+
 static int want(struct cli *cli, const char *verb, const char *state, const char *text)
 {
+    bool archives = strcmp(verb, "archive") == 0;
     int status = EXIT_OK;
     struct ref ref;
     if (!ref_read(cli, cli->args[0], &ref, &status)) {
@@ -41,7 +47,7 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
     }
     if (cli->opt.wait) {
         AUTO_FREE char *get = xasprintf("/v1/campaigns/%s", ref.campaign);
-        status = wait_for(cli, get, state_reached, state);
+        status = wait_for(cli, get, archives ? archive_reached : state_reached, state);
         if (status == EXIT_OK) {
             reply_done(&r);
             if (!client_get(cli, &r, &status, "%s", get)) {
@@ -81,4 +87,13 @@ int cmd_cancel(struct cli *cli)
         return fail(EXIT_USAGE, "add -y to cancel without confirmation", "not cancelled");
     }
     return want(cli, "cancel", "cancelled", "cancelling, all its jobs are stopped");
+}
+
+int cmd_archive(struct cli *cli)
+{
+    if (!confirm(cli, "Delete its parts, attempts and metrics for good?")) {
+        return fail(EXIT_USAGE, "add -y to archive without confirmation", "not archived");
+    }
+    return want(cli, "archive", "archived",
+                "archiving, its parts are deleted; counters and costs are kept");
 }

@@ -23,6 +23,14 @@ const char *state_shown(const json_t *campaign)
     return waits ? "waiting" : jstr(campaign, "state");
 }
 
+const char *archive_shown(const json_t *campaign)
+{
+    const json_t *archive = json_object_get(campaign, "archive");
+    return archive == NULL || json_is_null(archive) ? ""
+           : jnull(archive, "archived_at")          ? ", archiving"
+                                                    : ", archived";
+}
+
 char *guidance_line(const json_t *campaign)
 {
     const json_t *g = guidance_first(campaign);

@@ -9,6 +9,8 @@ bool guidance_blocked(const json_t *campaign);
 /* State of a campaign; "waiting" instead of "running" while nothing of it runs and it waits for
  * something. */
 const char *state_shown(const json_t *campaign);
+/* ", archived" or ", archiving" behind it, else "". */
+const char *archive_shown(const json_t *campaign);
 /* "TITLE: COMMAND" of the most urgent element, without control characters; NULL: none. The caller
  * frees it. */
 char *guidance_line(const json_t *campaign);

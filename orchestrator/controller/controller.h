@@ -18,6 +18,7 @@ struct controller_config {
     int64_t signature_window_us; /* see protocol.h P3 */
     int64_t quota_interval_us;
     int64_t progress_interval_us; /* look at a job's progress object this often */
+    int64_t archive_after_days;   /* after its end a campaign is archived; 0: when asked only */
     double create_rate; /* CreateTrainingJob a second until Service Quotas says otherwise; 0 =
                            unlimited */
     double create_burst;

@@ -1,6 +1,7 @@
 /* See operations.h: a page of tasks a transaction, so that a million parts neither block the tick
  * nor a reader. What an operation moves leaves its selection, so paging needs no cursor. */
 #include "operations.h"
+#include "archive.h"
 #include "common/log.h"
 #include "core/leader/operations.h"
 #include "lease.h"
@@ -139,8 +140,13 @@ bool operations_tick(struct controller *c)
 {
     struct list_arg l = {0};
     (void)leader_tx(c, list, &l);
+    bool archived = false; /* one step of one archive: there may be a hundred of them */
     for (size_t i = 0; i < l.n && c->leading; i++) {
-        (void)step(c, &l.rows[i]);
+        if (verb_parse(l.rows[i].kind) != VERB_ARCHIVE) {
+            (void)step(c, &l.rows[i]);
+        } else {
+            archived = archived || archive_step(c, &l.rows[i]);
+        }
     }
     operation_rows_free(l.rows, l.n);
     return c->leading;

@@ -1,4 +1,4 @@
-/* Bulk operations of people (retry, skip), carried out in batches. */
+/* Operations of people (retry, skip, archive), carried out in batches. */
 #pragma once
 #include "common/base.h"
 

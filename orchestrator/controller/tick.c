@@ -12,6 +12,7 @@
 #include "leadership.h"
 #include "lease.h"
 #include "load.h"
+#include "maintenance.h"
 #include "metrics.h"
 #include "observe.h"
 #include "operations.h"
@@ -143,23 +144,10 @@ static void on_observe_timer(void *ctx)
     loop_timer_set(c->observe_timer, c->cfg.observe_interval_us);
 }
 
-#define HOUSEKEEPING_US       (3600 * USEC_PER_SEC)
-#define HOUSEKEEPING_AGAIN_US (60 * USEC_PER_SEC)
-
-/* Tomorrow's partition of events is made ahead, old ones are dropped. On a connection of its own,
- * which gives up at once when a reader of the events is in its way: there are two days to try. */
 static void on_housekeeping_timer(void *ctx)
 {
     struct controller *c = ctx;
-    struct store *s = NULL;
-    struct err err = ERR_INIT;
-    bool ok = !c->leading || (store_open(c->cfg.conninfo, STORE_MAINTENANCE, &s, &err) &&
-                              store_events_maintain(s, &err));
-    if (!ok) {
-        log_event(LOG_WARN, "maintenance_failed", LF_ERR(&err));
-    }
-    store_close(s);
-    loop_timer_set(c->housekeeping_timer, ok ? HOUSEKEEPING_US : HOUSEKEEPING_AGAIN_US);
+    loop_timer_set(c->housekeeping_timer, maintenance_run(c));
 }
 
 static void on_quota_timer(void *ctx)

@@ -147,16 +147,38 @@ function tilesBehind(tiles, stage) {
   return tiles.states.some((s) => sums[s] !== stage.parts[s]);
 }
 
+// Campaigns by id: true while they have parts, false when they are archived.
+const alive = new Map();
+
+// What is told of parts; null when they are archived.
+async function ofParts(id, path) {
+  if (!alive.get(id)) return null;
+  try {
+    return await get(`/campaigns/${id}/${path}`);
+  } catch (e) {
+    if (e.code === 'archived') return null;
+    throw e;
+  }
+}
+
 async function readAll(id, { stage, zoom }) {
   const query = (o) => (Object.keys(o).length ? `?${new URLSearchParams(o)}` : '');
   const of = stage ? { stage } : {};
   const range = zoom ? { first: zoom[0], last: zoom[1] } : {};
+  if (!alive.has(id)) alive.set(id, !(await get(`/campaigns/${id}`)).archive);
   const [campaign, tiles, failures, cost, forecast] = await Promise.all([
-    get(`/campaigns/${id}`), get(`/campaigns/${id}/tiles${query({ ...of, ...range })}`), get(`/campaigns/${id}/failures${query(of)}`),
-    get(`/campaigns/${id}/cost`), get(`/campaigns/${id}/forecast${query(of)}`)]);
+    get(`/campaigns/${id}`), ofParts(id, `tiles${query({ ...of, ...range })}`), ofParts(id, `failures${query(of)}`),
+    get(`/campaigns/${id}/cost`), ofParts(id, `forecast${query(of)}`)]);
+  alive.set(id, !campaign.archive);
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
-  const of_ = campaign.stages.find((s) => s.name === tiles.stage);
+  const of_ = campaign.stages.find((s) => s.name === tiles?.stage);
   return { campaign, tiles, failures, cost, forecast, behind: !zoom && of_ != null && tilesBehind(tiles, of_) };
+}
+
+function Archived({ archive }) {
+  return html`<section class="card wide" id="archived"><h2>Archived</h2>
+    <p>${archive.archived_at ? html`Archived <${Ago} at=${archive.archived_at}/>` : 'It is being archived'}: its parts, attempts and metrics are deleted
+      (${count(archive.attempts)} ${archive.attempts === 1 ? 'attempt' : 'attempts'}). Its counters, its cost and its file are kept.</p></section>`;
 }
 
 export function Campaign({ id, setLive }) {
@@ -170,6 +192,18 @@ export function Campaign({ id, setLive }) {
     return html`<main>${problem ? html`<h1>${id}</h1><p class="problem" role="alert">${problem.message}</p><p><a href="/">all campaigns</a></p>` : html`<p class="muted">loading …</p>`}</main>`;
   }
   const { campaign, tiles, failures, cost, forecast } = data;
+  if (!tiles || !failures || !forecast) {
+    return html`<main>
+      <${Head} campaign=${campaign} ask=${setAsked} onLimits=${setLimits}/>
+      ${problem && html`<p class="problem" role="alert">Showing what was known ${ago(new Date(readAt).toISOString())}: ${problem.message}</p>`}
+      <div class="grid">
+        <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
+        <${Eta} campaign=${campaign}/>
+        <${Cost} cost=${cost}/>
+        ${campaign.archive && html`<${Archived} archive=${campaign.archive}/>`}
+      </div>
+    </main>`;
+  }
   const shown = at.stage || tiles.stage;
   const stage = campaign.stages.find((s) => s.name === shown);
   const retried = (op) => setNotice(`Operation ${op.id}: ${count(op.parts)} ${op.parts === 1 ? 'part is' : 'parts are'} tried again.`);

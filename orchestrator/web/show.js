@@ -6,7 +6,7 @@ import { ago, count, glyph, order, word } from './format.js';
 export const State = ({ of, id }) =>
   of.waits_for || (of.state === 'running' && of.guidance?.[0]?.runs === false)
     ? html`<span class="state st-held" id=${id}>waiting</span>`
-    : html`<span class=${`state st-${of.state}`} id=${id}>${word(of.state)}</span>`;
+    : html`<span class=${`state st-${of.state}`} id=${id}>${word(of.state)}${of.archive ? `, ${of.archive.state}` : ''}</span>`;
 
 export const Ago = ({ at }) => html`<time datetime=${at || ''} title=${at || ''}>${ago(at)}</time>`;
 

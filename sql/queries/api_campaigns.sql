@@ -15,12 +15,16 @@ SELECT c.version, json_build_object(
     'parts', s.parts, 'stages', s.stages,
     'parked', (SELECT count(*) FROM parked x WHERE x.campaign_id = c.id),
     'created_by', c.created_by, 'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,
+    'archive', CASE WHEN h.campaign_id IS NOT NULL THEN json_build_object(
+        'state', CASE WHEN h.archived_at IS NULL THEN 'archiving' ELSE 'archived' END, 'asked_by', h.asked_by,
+        'asked_at', h.asked_at, 'archived_at', h.archived_at, 'attempts', h.attempts) END,
     'links', json_build_object('dashboard', '/c/' || c.id))::text
 FROM campaign c
 JOIN campaign_run r ON r.campaign_id = c.id
 JOIN project p ON p.id = c.project_id
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
+LEFT JOIN archive h ON h.campaign_id = c.id
 CROSS JOIN LATERAL (
     SELECT json_build_object('total', coalesce(sum(i.tasks), 0)::bigint,
             'waiting', coalesce(sum(i.tasks - n.taken + n.waiting), 0)::bigint,
@@ -68,12 +72,16 @@ SELECT c.id, c.created_at, json_build_object(
                 AND n.wait_reason NOT IN ('none', 'new', 'backoff', 'order', 'rate', 'stage_blocked', 'paused', 'held')))[1]
         FROM stage_run n JOIN stage_input i ON i.stage_id = n.stage_id WHERE n.campaign_id = c.id
         HAVING sum(n.active) = 0) END,
-    'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at)::text
+    'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,
+    'archive', CASE WHEN h.campaign_id IS NOT NULL THEN json_build_object(
+        'state', CASE WHEN h.archived_at IS NULL THEN 'archiving' ELSE 'archived' END, 'asked_by', h.asked_by,
+        'asked_at', h.asked_at, 'archived_at', h.archived_at, 'attempts', h.attempts) END)::text
 FROM campaign c
 JOIN campaign_run r ON r.campaign_id = c.id
 JOIN project p ON p.id = c.project_id
 LEFT JOIN cap k ON k.level = 'campaign' AND k.ref_id = c.id
 LEFT JOIN money m ON m.level = 'campaign' AND m.ref_id = c.id
+LEFT JOIN archive h ON h.campaign_id = c.id
 WHERE (c.created_at, c.id) < ($1, $2) AND ($3::text IS NULL OR r.state = $3)
     AND ($7::text = '' OR p.name = ANY (string_to_array($7::text, ',')))
 ORDER BY c.created_at DESC, c.id DESC LIMIT $4;
@@ -131,6 +139,10 @@ SELECT version, spec::text, spec_text FROM campaign WHERE id = $1;
 -- $1 campaign bigint
 SELECT c.version, c.wanted, r.state FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
 WHERE c.id = $1 FOR UPDATE OF c;
+
+-- After the lock, in a statement of its own: it sees what was committed while it waited. $1 campaign bigint
+-- name: api_campaign_archived
+SELECT EXISTS (SELECT FROM archive WHERE campaign_id = $1);
 
 -- name: api_campaign_want
 -- $1 campaign bigint, $2 wanted text

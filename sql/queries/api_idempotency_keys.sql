@@ -1,20 +1,13 @@
--- Idempotency keys of requests and the first answer of each. A key expires after 7 days.
+-- Idempotency keys of requests and the first answer of each. A key expires after 7 days; keys_expire deletes it.
 
 -- name: api_key_get
 -- $1 token text, $2 key text
 SELECT body_hash, status, answer, location FROM idempotency_key
 WHERE token_id = $1 AND key = $2 AND created_at >= now() - interval '7 days';
 
--- Takes the place of an expired one, and removes some that have expired. No row: it is in use. Relies on
--- idempotency_key_age.
+-- Takes the place of an expired one. No row: it is in use.
 -- name: api_key_put
 -- $1 token text, $2 key text, $3 hash bytea, $4 status integer, $5 answer text, $6 location text
-WITH expired AS (
-    SELECT token_id, key FROM idempotency_key
-    WHERE created_at < now() - interval '7 days' AND (token_id, key) <> ($1, $2)
-    ORDER BY created_at LIMIT 20 FOR UPDATE SKIP LOCKED),
-gone AS (
-    DELETE FROM idempotency_key k USING expired e WHERE k.token_id = e.token_id AND k.key = e.key)
 INSERT INTO idempotency_key AS old (token_id, key, body_hash, status, answer, location) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (token_id, key) DO UPDATE SET body_hash = EXCLUDED.body_hash, status = EXCLUDED.status,
     answer = EXCLUDED.answer, location = EXCLUDED.location, created_at = EXCLUDED.created_at

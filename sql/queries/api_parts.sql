@@ -4,7 +4,7 @@
 -- name: api_stage_find
 -- $1 campaign bigint, $2 name text or NULL: the first with parts, else the first
 SELECT g.id, g.name, i.tasks, i.closed, n.taken, n.waiting, n.active, n.held, n.done, n.failed, n.skipped, n.cancelled,
-    n.state, coalesce(n.wait_reason, '')
+    n.state, coalesce(n.wait_reason, ''), EXISTS (SELECT FROM archive h WHERE h.campaign_id = $1)
 FROM stage g JOIN stage_input i ON i.stage_id = g.id JOIN stage_run n ON n.stage_id = g.id
 WHERE g.campaign_id = $1 AND ($2::text IS NULL OR g.name = $2)
 ORDER BY i.tasks = 0, g.seq LIMIT 1;

@@ -51,8 +51,11 @@ WHERE stage_id = $1::bigint
 SELECT setval(pg_get_serial_sequence('attempt', 'id'), greatest($1::bigint, nextval(pg_get_serial_sequence('attempt', 'id'))))
 
 -- name: newest_intent
--- The commit time of the newest known intent. Index attempt_pkey.
-SELECT intended_at FROM attempt ORDER BY id DESC LIMIT 1
+-- The commit time of the newest known intent, archived ones included. Index attempt_pkey.
+SELECT x.at FROM (
+    (SELECT intended_at AS at FROM attempt ORDER BY id DESC LIMIT 1)
+    UNION ALL SELECT max(newest_intent) FROM archive) x
+WHERE x.at IS NOT NULL ORDER BY x.at DESC LIMIT 1
 
 -- name: stage_last_attempt
 -- Index attempt_stage. $1 stage bigint

@@ -1,11 +1,12 @@
 -- Jobs of this installation that no attempt stands for. See orchestrator/core/leader/strays.h.
 
 -- name: names_unknown
--- Of these jobs, those that no attempt stands for, and those of void attempts, in their order; strays are known.
--- Indexes attempt_name_key, stray_pkey. $1 names text[]
+-- Of these jobs, those that no attempt stands for or stood for until it was archived, and those of void attempts, in
+-- their order; strays are known. Indexes attempt_name_key, archived_job_pkey, stray_pkey. $1 names text[]
 SELECT j.job, a.id IS NOT NULL FROM unnest($1::text[]) WITH ORDINALITY j (job, at)
 LEFT JOIN attempt a ON a.name = j.job
 WHERE (a.id IS NULL OR a.state = 12) AND NOT EXISTS (SELECT FROM stray x WHERE x.name = j.job)
+  AND NOT EXISTS (SELECT FROM archived_job y WHERE y.name_hash = job_name_hash(j.job))
 ORDER BY j.at
 
 -- name: view_strays

@@ -97,6 +97,22 @@ async function limits(page, id) {
   await page.unrouteAll();
 }
 
+// The end of it: nothing of its parts is left to show, its counters and costs are.
+async function archived(page, id) {
+  await api('POST', `/campaigns/${id}:cancel`, '{}');
+  await until(20, async () => (await get(`/campaigns/${id}`)).state === 'cancelled');
+  const { status } = await api('POST', `/campaigns/${id}:archive`, '{}');
+  ok(await until(20, async () => (await get(`/campaigns/${id}`)).archive?.state === 'archived'), 'a cancelled campaign is archived', status);
+  await page.unrouteAll();
+  await page.goto(`${URL_}/c/${id.slice(2)}`);
+  await page.waitForSelector('#archived');
+  ok(/parts, attempts and metrics are deleted/.test(await page.textContent('#archived')), 'its page says what is deleted and what is kept', await page.textContent('#archived'));
+  equal([await page.textContent('#state'), await page.locator('#parts').count(), await page.locator('[role=alert]').count()], ['cancelled, archived', 0, 0], 'without parts and without an error');
+  ok(/0\.00/.test(await page.textContent('#cost')), 'with its cost', await page.textContent('#cost'));
+  await axe(page, 'an archived campaign');
+  await shot(page, 'archived');
+}
+
 export async function guide(page) {
   const spec = SPEC.replace(/^name: .*$/m, 'name: guided').replace(/fan_out: .*/, 'fan_out: {from: api}').replace('ml.c5.xlarge', 'ml.m5.large');
   const { id } = (await api('POST', '/campaigns', spec, 'application/yaml')).json;
@@ -105,4 +121,5 @@ export async function guide(page) {
   await timed(waits, page, id);
   await timed(limits, page, id);
   await timed(held, page, id);
+  await timed(archived, page, id);
 }

@@ -188,6 +188,7 @@ const char *sagemaker_container_cause(const struct err *err)
     case ERR_NONE:
     case ERR_INTERNAL:
     case ERR_CONFLICT:
+    case ERR_ARCHIVED:
     case ERR_LIVE_NAME:
     case ERR_PRECONDITION:
     case ERR_KEY_REUSED:

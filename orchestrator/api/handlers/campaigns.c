@@ -194,10 +194,11 @@ static bool want(struct api_req *r, enum verb verb, enum wanted wanted, const ch
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, id, &now, err)) {
         return false;
     }
-    enum verb_answer answer = verb_answer_any(verb, now.state, now.wanted);
+    enum verb_answer answer =
+        now.archived ? verb_answer_archived(verb) : verb_answer_any(verb, now.state, now.wanted);
     if (verb_refused(answer)) {
-        return err_set(err, ERR_CONFLICT, "campaign c-%lld: %s", (long long)id,
-                       verb_refusal(answer));
+        return err_set(err, now.archived ? ERR_ARCHIVED : ERR_CONFLICT, "campaign c-%lld: %s",
+                       (long long)id, verb_refusal(answer));
     }
     if (verb == VERB_RESUME && now.wanted == WANTED_RUN && !gate_allows(r, id, err)) {
         return false;

@@ -144,6 +144,10 @@ static bool retry_allowed(struct api_req *r, const struct retry *t, const struct
 {
     enum verb_answer a = verb_answer_any(t->verb, now->state, now->wanted);
     struct apidb_stage_row row;
+    if (now->archived) { /* since the selector was read */
+        return err_set(err, ERR_ARCHIVED, "campaign c-%lld: %s", (long long)t->campaign_id,
+                       verb_refusal(verb_answer_archived(t->verb)));
+    }
     if (t->sel.stage != NULL) {
         if (!apidb_stage_find(r->db, t->campaign_id, t->sel.stage, &row, err)) {
             return false;

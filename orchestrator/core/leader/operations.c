@@ -8,10 +8,12 @@
 #define CHANGES_BYTES_MAX   65536
 #define CAMPAIGN_CANCELLING CAMPAIGN_STATE_COUNT /* beside the states themselves */
 #define CAMPAIGN_GATED      (CAMPAIGN_STATE_COUNT + 1)
+#define CAMPAIGN_ARCHIVED   (CAMPAIGN_STATE_COUNT + 2)
 
 static const char *const verb_names[] = {
-    [VERB_RETRY] = "retry",   [VERB_SKIP] = "skip",   [VERB_PAUSE] = "pause",
-    [VERB_RESUME] = "resume", [VERB_DRAIN] = "drain", [VERB_CANCEL] = "cancel",
+    [VERB_RETRY] = "retry",     [VERB_SKIP] = "skip",   [VERB_PAUSE] = "pause",
+    [VERB_RESUME] = "resume",   [VERB_DRAIN] = "drain", [VERB_CANCEL] = "cancel",
+    [VERB_ARCHIVE] = "archive",
 };
 static_assert(ARRAY_LEN(verb_names) == VERB_COUNT, "every verb has a name");
 
@@ -24,6 +26,8 @@ static const char *const refusals[VERB_ANSWER_COUNT] = {
     [VERB_ENDED] = "it has ended; retry its failed parts, or submit it anew",
     [VERB_STAGE_CANCELLED] = "the stage was cancelled; submit the campaign anew",
     [VERB_GATED] = "a gate holds it, which resuming does not open",
+    [VERB_NOT_ENDED] = "it has not ended; wait for its end or cancel it, then archive it",
+    [VERB_ARCHIVED] = "it is archived; submit it anew",
     [VERB_NO_SUCH_TYPE] = "a stage of it does not list this instance type; retry by stage",
 };
 
@@ -33,7 +37,7 @@ static const char *const refusals[VERB_ANSWER_COUNT] = {
         [STAGE_HELD] = VERB_##held,          [STAGE_SUCCEEDED] = VERB_##succeeded,                 \
         [STAGE_FAILED] = VERB_##failed,      [STAGE_SKIPPED] = VERB_##skipped,                     \
         [STAGE_CANCELLED] = VERB_##cancelled},
-static const uint8_t table[VERB_COUNT][CAMPAIGN_STATE_COUNT + 2][STAGE_STATE_COUNT] = {
+static const uint8_t table[VERB_COUNT][CAMPAIGN_STATE_COUNT + 3][STAGE_STATE_COUNT] = {
 #include "operation_table.def"
 };
 #undef X
@@ -73,6 +77,12 @@ enum verb_answer verb_answer_gated(enum verb v)
 {
     ASSERT((unsigned)v < VERB_COUNT);
     return (enum verb_answer)table[v][CAMPAIGN_GATED][STAGE_HELD];
+}
+
+enum verb_answer verb_answer_archived(enum verb v)
+{
+    ASSERT((unsigned)v < VERB_COUNT);
+    return (enum verb_answer)table[v][CAMPAIGN_ARCHIVED][STAGE_SUCCEEDED];
 }
 
 bool verb_refused(enum verb_answer a)

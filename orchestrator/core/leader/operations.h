@@ -4,7 +4,16 @@
 #include "common/json.h"
 #include "leader_state.h"
 
-enum verb { VERB_RETRY, VERB_SKIP, VERB_PAUSE, VERB_RESUME, VERB_DRAIN, VERB_CANCEL, VERB_COUNT };
+enum verb {
+    VERB_RETRY,
+    VERB_SKIP,
+    VERB_PAUSE,
+    VERB_RESUME,
+    VERB_DRAIN,
+    VERB_CANCEL,
+    VERB_ARCHIVE,
+    VERB_COUNT
+};
 enum verb_answer {
     VERB_CARRIED_OUT, /* done, or done already; states stay */
     VERB_REOPENS,     /* what has ended among stage and campaign runs again */
@@ -14,6 +23,8 @@ enum verb_answer {
     VERB_ENDED,
     VERB_STAGE_CANCELLED,
     VERB_GATED,
+    VERB_NOT_ENDED,
+    VERB_ARCHIVED,
     VERB_NO_SUCH_TYPE, /* no cell: of a retry on a type that the stage does not list */
     VERB_ANSWER_COUNT
 };
@@ -27,6 +38,8 @@ enum verb_answer verb_answer(enum verb v, enum campaign_state campaign, enum wan
 enum verb_answer verb_answer_any(enum verb v, enum campaign_state campaign, enum wanted wanted);
 /* For a campaign that is wanted to run and that gates alone hold. */
 enum verb_answer verb_answer_gated(enum verb v);
+/* For a campaign that is archived, or is being. */
+enum verb_answer verb_answer_archived(enum verb v);
 bool verb_refused(enum verb_answer a);
 /* Why, for people; "" when it is not refused. */
 const char *verb_refusal(enum verb_answer a);

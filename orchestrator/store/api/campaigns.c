@@ -253,6 +253,13 @@ bool apidb_campaign_lock(struct store *s, int64_t id, struct apidb_wish *ret, st
     ret->state = campaign_state_parse(row_text(res, 0, 2));
     ASSERT(ret->wanted < WANTED_COUNT); /* the table's CHECK allows no other value */
     ASSERT(ret->state < CAMPAIGN_STATE_COUNT);
+    AUTO_PARAMS struct params q = PARAMS_INIT;
+    AUTO_RESULT PGresult *archived = NULL;
+    param_i64(&q, id);
+    if (!store_exec(s, QUERY(API_CAMPAIGN_ARCHIVED), &q, &archived, err)) {
+        return false;
+    }
+    ret->archived = row_bool(archived, 0, 0);
     return true;
 }
 

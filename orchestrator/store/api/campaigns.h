@@ -68,6 +68,7 @@ struct apidb_wish {
     int64_t version;
     enum wanted wanted;
     enum campaign_state state;
+    bool archived; /* or being archived */
 };
 /* Lock the campaign's row; inside a transaction. */
 bool apidb_campaign_lock(struct store *s, int64_t id, struct apidb_wish *ret,

@@ -32,6 +32,12 @@ bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
                             : err_set(err, ERR_NOT_FOUND, "campaign c-%lld has no stage '%.64s'",
                                       (long long)campaign_id, name);
     }
+    if (row_bool(res, 0, 7 + TASK_STATE_COUNT)) {
+        return err_set(err, ERR_ARCHIVED,
+                       "campaign c-%lld is archived: its parts, attempts and metrics are deleted; "
+                       "its counters, its cost and its file are kept",
+                       (long long)campaign_id);
+    }
     *ret = (struct apidb_stage_row){.id = row_i64(res, 0, 0),
                                     .tasks = row_i64(res, 0, 2),
                                     .closed = row_bool(res, 0, 3),

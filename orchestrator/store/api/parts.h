@@ -13,7 +13,8 @@ struct apidb_stage_row {
     enum wait_reason wait_reason; /* of its waiting parts; WAIT_NONE also when of a newer version */
     enum stage_state state;       /* STAGE_STATE_COUNT: unknown to this version */
 };
-/* The stage of this name. name NULL: the first stage with parts, else the first stage. */
+/* The stage of this name. name NULL: the first stage with parts, else the first stage.
+ * ERR_ARCHIVED: its campaign has no parts any more. */
 bool apidb_stage_find(struct store *s, int64_t campaign_id, const char *name,
                       struct apidb_stage_row *ret, struct err *err) MUST_CHECK;
 /* A page of parts in order of id. The work of a call is bounded: a page may have fewer than n parts

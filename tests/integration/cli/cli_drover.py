@@ -35,7 +35,7 @@ def asked(a, *args, keys=b"", seconds=10, env=None):
 
 def check_help(t, a):
     r = a.drover("--help")
-    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 35, "--help lists every verb", VERBS)
+    t.ok(r.returncode == 0 and all(f"  {v} " in r.stdout for v in VERBS) and len(VERBS) == 36, "--help lists every verb", VERBS)
     bad = [v for v in VERBS if not ((h := a.drover(v, "--help")).returncode == 0 and h.stdout.startswith(f"examples:\n  drover {v}".replace("drover help", "drover help")) or v == "help")]
     t.ok(not bad, "each verb's help begins with examples", bad)
     unshown = []
@@ -271,6 +271,40 @@ def check_watch(t, a):
     t.ok(r.returncode == 0 and json.loads(r.stdout)["state"] == "succeeded", "submit --wait -o json", (r.returncode, r.stdout[-300:], r.stderr))
 
 
+def check_archive(t, a):
+    cid = a.drover("submit", "-", "-y", "-o", "name", stdin=spec("old")).stdout.strip()
+    n, path = int(cid[2:]), f"/v1/campaigns/{cid}"
+    leader_takes(a, n)
+    leader_fails(a, n, [3, 5], 7)
+    r = a.drover("archive", cid, "-y")
+    t.ok(r.returncode == 5 and "has not ended" in r.stderr, "a campaign that runs is not archived: 5", (r.returncode, r.stderr))
+    finish(a, n, "failed")
+    r = a.drover("archive", cid)
+    t.ok(r.returncode == 2 and "-y" in r.stderr and a.get(path)[1]["archive"] is None, "archive wants -y without a terminal", r.stderr)
+    a.sql(f"INSERT INTO money (level, ref_id, reserved_musd) VALUES ('campaign', {n}, 1)")
+    s, b, _ = a.post(path + ":archive")
+    t.ok(s == 409 and b["code"] == "conflict" and "money is still reserved" in b["detail"], "while something of it lives: 409 with what", (s, b))
+    a.sql(f"UPDATE money SET reserved_musd = 0 WHERE ref_id = {n}")
+    cost = a.drover("cost", cid, "--by", "cause").stdout
+    r = a.drover("archive", cid, "-y")
+    t.ok(r.returncode == 0 and f"{cid}: archiving" in r.stdout, "archive", (r.returncode, r.stdout, r.stderr))
+    t.eq(a.sql(f"SELECT count(*), max(kind), max(state), max(total) FROM operation WHERE campaign_id = {n}"), "1|archive|accepted|12", "it is an operation")
+    a.sql(f"INSERT INTO archive_cost SELECT campaign_id, cause, count(*), sum(billable_s), sum(cost_musd), false FROM attempt WHERE campaign_id = {n} GROUP BY 1, 2; "
+          f"DELETE FROM attempt WHERE campaign_id = {n}; UPDATE archive SET archived_at = clock_timestamp(), attempts = 2; UPDATE operation SET state = 'done' WHERE campaign_id = {n}")
+    r = a.drover("archive", cid, "-y", "--wait")
+    t.ok(r.returncode == 0 and "(done)" in r.stdout, "asked again it waits for the end", (r.returncode, r.stderr))
+    t.eq(a.sql(f"SELECT (SELECT count(*) FROM operation WHERE campaign_id = {n}), (SELECT count(*) FROM audit WHERE action = 'campaign.archive' AND subject = '{cid}')"),
+         "1|1", "and asks for nothing twice")
+    t.ok(cost == a.drover("cost", cid, "--by", "cause").stdout and "2.47" in cost, "its cost by cause is what it was", cost)
+    t.ok("failed, archived" in a.drover("get", cid).stdout and re.search(rf"^{cid} .*failed, archived", a.drover("ls").stdout, re.M), "get and ls say so")
+    gone = {p: (x[0], x[1]["code"]) for p in ("/parts", "/tiles", "/failures", "/forecast", "/metrics", "/parts/3/logs", "/parts/3/why", "/parts/3/request") if (x := a.get(path + p))}
+    gone["part"], gone["resume"], gone["retry"] = [(x[0], x[1]["code"]) for x in (a.get(f"/v1/parts/{cid}/3"), a.post(path + ":resume"), a.post(path + ":retry", {"selector": {"state": "failed"}}))]
+    t.ok(set(gone.values()) == {(410, "archived")}, "what asks for its parts, or changes them, is answered 410", gone)
+    t.ok([a.get(path + p)[0] for p in ("", "/spec", "/cost")] == [200] * 3 and a.get("/problems/archived")[0] == 200, "the rest is there")
+    r = a.drover("parts", cid)
+    t.ok(r.returncode == 5 and "its parts, attempts and metrics are deleted" in r.stderr, "drover parts says what is kept: 5", (r.returncode, r.stderr))
+
+
 def check_events(t, a):
     p = subprocess.Popen([DROVER, "events", "-o", "jsonl"], stdout=subprocess.PIPE, text=True,
                          env={**os.environ, "DROVER_URL": f"http://127.0.0.1:{a.port}", "DROVER_TOKEN_FILE": a.token_file})
@@ -301,6 +335,7 @@ def run(t, pg):
     check_forms(t, a)
     check_act(t, a)
     check_watch(t, a)
+    check_archive(t, a)
     check_events(t, a)
     check_repeat(t, a)
     a.close()

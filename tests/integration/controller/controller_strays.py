@@ -133,6 +133,31 @@ def case_a_lost_campaign(s):
     all_is_booked(s)
 
 
+def case_an_archived_campaign(s):
+    """Its jobs stay in AWS' lists, of which every sweep reads those around the newest intent."""
+    known = [r["job_name"] for r in strays(s)["strays"]]
+    live = s.submit(stage('[sleep, "300"]').replace("name: user", "name: live"))
+    running(s, live, 1)
+    cid = s.submit(stage('[sleep, "0.1"]', PARTS))
+    ends(s, cid)
+    refused = drover(s, "archive", live, "-y")
+    tap.ok(refused.returncode == 5 and "has not ended" in refused.stderr, f"{s.what}a campaign that runs is not archived", refused)
+    before = [s.api("GET", f"/campaigns/{cid}/cost"), s.api("GET", f"/campaigns/{cid}")["parts"]]
+    done = drover(s, "archive", cid, "-y", "--wait")
+    tap.ok(done.returncode == 0, f"{s.what}drover archive --wait", done)
+    left = s.sql(f"SELECT (SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}) + (SELECT count(*) FROM task WHERE campaign_id = {cid[2:]})"
+                 f" + (SELECT count(*) FROM task_run WHERE campaign_id = {cid[2:]})")
+    tap.ok(left == "0" and s.sql(f"SELECT count(*) > 0 FROM ledger WHERE campaign_id = {cid[2:]}") == "t", f"{s.what}its parts and attempts are gone, its ledger is there", left)
+    tap.ok([s.api("GET", f"/campaigns/{cid}/cost"), s.api("GET", f"/campaigns/{cid}")["parts"]] == before, f"{s.what}cost and counters are what they were", before)
+    s.kill("droverd0")
+    s.start_droverd(0)
+    ends(s, s.submit(stage('[sleep, "0.1"]').replace("name: user", "name: next")))  # the sweep of the new leader is complete
+    tap.ok([r["job_name"] for r in strays(s)["strays"]] == known, f"{s.what}no sweep takes its jobs for lost ones", strays(s))
+    s.api("POST", f"/campaigns/{live}:cancel", {})
+    ends(s, live, "cancelled")
+    all_is_booked(s)
+
+
 def case_a_forgotten_job_under_the_next_name(s):
     cid = s.submit(stage('[sleep, "4"]'))
     s.api("POST", f"/campaigns/{cid}:pause", {})

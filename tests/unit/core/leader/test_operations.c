@@ -40,6 +40,9 @@ static enum verb_answer want(enum verb v, enum campaign_state c, enum wanted w, 
     if (w == WANTED_CANCEL && c != CAMPAIGN_CANCELLED) {
         return v == VERB_CANCEL ? VERB_CARRIED_OUT : VERB_CANCELLING;
     }
+    if (v == VERB_ARCHIVE) {
+        return is_ended(c) || c == CAMPAIGN_CANCELLED ? VERB_CARRIED_OUT : VERB_NOT_ENDED;
+    }
     return v == VERB_RETRY || v == VERB_SKIP ? want_parts(v, c, s) : want_whole(v, c, s);
 }
 
@@ -77,7 +80,12 @@ static void test_operations__every_cell_of_the_table(void **state)
                                   : want((enum verb)v, CAMPAIGN_HELD, WANTED_RUN, STAGE_HELD));
         assert_true(verb_refused(got) == (verb_refusal(got)[0] != '\0'));
     }
-    assert_int_equal(cells, 6 * 8 * 4 * 7);
+    for (int v = 0; v < VERB_COUNT; v++) { /* an archived one has no parts to do anything with */
+        enum verb_answer got = verb_answer_archived((enum verb)v);
+        assert_int_equal(got, v == VERB_ARCHIVE ? VERB_CARRIED_OUT : VERB_ARCHIVED);
+        assert_true(verb_refused(got) == (verb_refusal(got)[0] != '\0'));
+    }
+    assert_int_equal(cells, 7 * 8 * 4 * 7);
     assert_in_range(refused, cells / 4, cells / 2);
 }
 

@@ -1,0 +1,45 @@
+/* See archive.h. */
+#include "archive.h"
+#include "common/log.h"
+#include "parking.h"
+#include "shell.h"
+#include "store/leader/archive.h"
+
+#define BATCH    500
+#define PAUSE_US (20 * USEC_PER_MSEC) /* between two steps: everybody else's turn */
+
+struct archive_arg {
+    const struct operation_row *op;
+    struct archive_progress progress;
+};
+
+/* The operation tells its progress twenty times in all: each is an event. */
+static bool write_step(struct controller *c, void *arg, struct err *err)
+{
+    struct archive_arg *a = arg;
+    const struct operation_row *op = a->op;
+    if (!store_archive_step(c->store, op->campaign_id, BATCH, &a->progress, err)) {
+        return false;
+    }
+    int64_t done = a->progress.over ? op->total : MIN(a->progress.attempts, op->total);
+    bool news = a->progress.over || op->state == OPERATION_ACCEPTED ||
+                done - op->done >= MAX(1, op->total / 20);
+    return !news || store_operation_progress(c->store, op->id,
+                                             a->progress.over ? OPERATION_DONE : OPERATION_RUNNING,
+                                             done, err);
+}
+
+bool archive_step(struct controller *c, const struct operation_row *op)
+{
+    struct archive_arg a = {.op = op};
+    struct parking_subject who = PARKING_OPERATION(op->campaign_id, op->id);
+    if (!parking_due(c, who) || !parking_tx(c, who, write_step, &a)) {
+        return false;
+    }
+    if (a.progress.over) {
+        log_event(LOG_INFO, "campaign_archived", LF_I("campaign", op->campaign_id),
+                  LF_I("attempts", a.progress.attempts));
+    }
+    loop_timer_set(c->tick_timer, PAUSE_US);
+    return true;
+}

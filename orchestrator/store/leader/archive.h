@@ -1,0 +1,14 @@
+/* Archiving an ended campaign, as the leader carries it out: parts, attempts, pools and metrics are
+ * deleted in steps; ledger, counters, cost by cause and the names of its jobs stay. Written between
+ * leader_begin and leader_commit. Errors: those of query.h. */
+#pragma once
+#include "leader.h"
+
+struct archive_progress {
+    int64_t attempts; /* deleted so far, of the whole campaign */
+    bool over;        /* nothing is left: the campaign is archived */
+};
+/* One step of at most n_max rows. ERR_TIMEOUT: somebody reads the campaign's tables; nothing was
+ * done. */
+bool store_archive_step(struct store *s, int64_t campaign_id, int64_t n_max,
+                        struct archive_progress *ret, struct err *err) MUST_CHECK;

@@ -1,0 +1,11 @@
+/* What the leader does now and then on a connection of its own (STORE_MAINTENANCE), one statement
+ * at a time, outside of its transactions. Errors: those of query.h. */
+#pragma once
+#include "store/pg/connection.h"
+
+/* Delete at most n idempotency keys that have expired, the oldest first. *ret_n: how many. */
+bool store_keys_expire(struct store *s, int64_t n, int64_t *ret_n, struct err *err) MUST_CHECK;
+/* Ask for the archiving of at most n campaigns that ended before then and that nothing hinders, as
+ * a person would. *ret_n: how many. */
+bool store_archive_due(struct store *s, usec_t before_us, int64_t n, int64_t *ret_n,
+                       struct err *err) MUST_CHECK;

@@ -1,0 +1,23 @@
+-- What the maintenance connection of the leader does now and then.
+
+-- name: keys_expire
+-- The oldest idempotency keys that have expired. Index idempotency_key_age. $1 how many bigint
+DELETE FROM idempotency_key WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM idempotency_key WHERE created_at < now() - interval '7 days'
+    ORDER BY created_at LIMIT $1::bigint FOR UPDATE SKIP LOCKED))
+
+-- name: archive_due
+-- The policy by age: campaigns that ended before a time and that nothing hinders are archived as if a person had asked.
+-- $1 before timestamptz, $2 how many bigint
+WITH due AS MATERIALIZED (
+    SELECT c.id FROM campaign c JOIN campaign_run r ON r.campaign_id = c.id
+    WHERE r.ended_at < $1::timestamptz AND NOT EXISTS (SELECT FROM archive h WHERE h.campaign_id = c.id)
+        AND archive_hindrance(c.id) IS NULL
+    ORDER BY c.id LIMIT $2::bigint FOR UPDATE OF c SKIP LOCKED),
+new_archive AS (
+    INSERT INTO archive (campaign_id, asked_by) SELECT id, 'policy' FROM due),
+new_audit AS (
+    INSERT INTO audit (token_id, role, action, subject, request_id)
+    SELECT 'policy', 'policy', 'campaign.archive', 'c-' || id, '' FROM due)
+INSERT INTO operation (campaign_id, kind, selector, total, created_by)
+SELECT id, 'archive', '{}', greatest(1, (SELECT sum(i.tasks) FROM stage_input i WHERE i.campaign_id = id)), 'policy' FROM due
