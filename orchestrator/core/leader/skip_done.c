@@ -1,9 +1,10 @@
 /* See skip_done.h. */
 #include "skip_done.h"
 #include "common/retry.h"
+#include "core/protocol/protocol.h"
 
 #define BACK_OFF_MIN_US USEC_PER_SEC
-#define BACK_OFF_MAX_US (60 * USEC_PER_SEC)
+#define BACK_OFF_MAX_US PROTOCOL_VERIFY_AGAIN_US
 
 bool skip_done_wanted(const struct live_stage *ls, int names)
 {

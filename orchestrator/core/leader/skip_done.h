@@ -1,7 +1,8 @@
 /* Tasks of a stage with done_if are looked at in S3 before their first attempt: what is there is
  * skipped, what is missing becomes ready, and what could not be looked at is asked about again
- * after a back-off; it is never started unseen. Decides which task is asked about next and what an
- * answer means. Keeps ids: a campaign may end while an answer is under way. Pure. */
+ * after a back-off of at most 10 s; it is never started unseen. Decides which task is asked about
+ * next and what an answer means. Keeps ids: a campaign may end while an answer is under way.
+ * Pure. */
 #pragma once
 #include "core/sched/ready_queue.h"
 #include "leader_state.h"
