@@ -86,21 +86,26 @@ void yaml_pairs_done(struct yaml_pairs *p)
     *p = (struct yaml_pairs){0};
 }
 
-struct position yaml_pairs_origin(const struct yaml_pairs *p, struct position pos)
+/* How many pairs stand before pos, by bisection: it is asked for every value of a text, and all may
+ * be in one line. */
+static size_t pairs_before(const struct yaml_pairs *p, struct position pos)
 {
     size_t low = 0;
     size_t high = p->n;
-    while (low < high) { /* the first pair in this line or below */
+    while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (p->at[middle].line < pos.line) {
+        const struct position *at = &p->at[middle];
+        if (at->line < pos.line || (at->line == pos.line && at->column < pos.column)) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    int column = pos.column;
-    for (; low < p->n && p->at[low].line == pos.line && p->at[low].column < pos.column; low++) {
-        column += PAIR_CHARS - 1;
-    }
-    return (struct position){pos.line, column};
+    return low;
+}
+
+struct position yaml_pairs_origin(const struct yaml_pairs *p, struct position pos)
+{
+    size_t in_line = pairs_before(p, pos) - pairs_before(p, (struct position){pos.line, 0});
+    return (struct position){pos.line, pos.column + (int)in_line * (PAIR_CHARS - 1)};
 }

@@ -1,6 +1,7 @@
 /* Aim: a campaign file means what it says: no YAML 1.1 surprises, every limit held, positions
  * right. Method: small texts to trees; each kind of fault with its line and column; bombs. */
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/yaml.h"
 #include "tests/unit/unit.h"
 #include <math.h>
@@ -177,6 +178,38 @@ static void test_yaml__surrogate_pairs_of_json_are_one_character(void **state)
     check_fault(STR("{\"a\": \"\\ude00\\ud83d\"}"), "syntax", 1, 10);
     check_fault(STR("a: \"\\ud83d\\ude00\"\n"), "syntax", 1, 7);
     check_fault(STR("{\"\\ud83d\\ude00\": 1, \"b\": *x}"), "alias", 1, 26);
+}
+
+/* CPU time to read 60,000 texts of one emoji each, in JSON's escapes, with `between` after each. */
+static int64_t cpu_of_emoji(const char *between)
+{
+    AUTO_BUF struct buf b = BUF_INIT(1024 * 1024);
+    buf_add_cstr(&b, "[");
+    for (int i = 0; i < 60000; i++) {
+        buf_addf(&b, "\"\\ud83d\\ude00\",%s", between);
+    }
+    buf_add_cstr(&b, "\"\\ud83d\\ude00\"]");
+    assert_false(b.overflow);
+    CLEANUP(yaml_freep)
+    struct yaml_doc *d = NULL;
+    int64_t began_us = clock_cpu_us();
+    d = parse(buf_cstr(&b));
+    int64_t took_us = clock_cpu_us() - began_us;
+    const struct yaml_node *last = yaml_root(d)->items[60000];
+    assert_string_equal(last->text, "\xf0\x9f\x98\x80");
+    assert_int_equal(last->pos.column, between[0] == '\n' ? 1 : 2 + 60000 * 15);
+    return took_us;
+}
+
+/* A megabyte of them in one line took 1.4 s: each place looked at all pairs before it. */
+static void test_yaml__many_surrogate_pairs_in_one_line_cost_no_more(void **state)
+{
+    (void)state;
+    int64_t lines_us = cpu_of_emoji("\n");
+    int64_t line_us = cpu_of_emoji("");
+    if (line_us > 4 * lines_us) {
+        fail_msg("one line %lld us, many lines %lld us", (long long)line_us, (long long)lines_us);
+    }
 }
 
 static void test_yaml__aliases_stand_for_their_anchor(void **state)
@@ -381,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_yaml__quotes_make_text),
         cmocka_unit_test(test_yaml__json_is_a_subset),
         cmocka_unit_test(test_yaml__surrogate_pairs_of_json_are_one_character),
+        cmocka_unit_test(test_yaml__many_surrogate_pairs_in_one_line_cost_no_more),
         cmocka_unit_test(test_yaml__aliases_stand_for_their_anchor),
         cmocka_unit_test(test_yaml__syntax_faults_say_where),
         cmocka_unit_test(test_yaml__empty_doubled_and_foreign_texts),
