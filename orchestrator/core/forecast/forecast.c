@@ -168,7 +168,7 @@ static void put_answers(const struct forecast_setup *f, struct series *s, size_t
         o->end_us = forecast_band_of(s->stage_end + at, n);
         o->cost_musd = forecast_band_of(s->stage_cost + at, n);
         int64_t span_us = o->end_us.p50 == USEC_NEVER ? 0 : o->end_us.p50 - o->start_us.p50;
-        o->parts_per_h = span_us > 0 ? (double)f->stage[i].parts_n * 3600e6 / (double)span_us : 0;
+        o->parts_per_h = span_us > 0 ? (double)f->stage[i].whole_n * 3600e6 / (double)span_us : 0;
     }
     put_binding(&f->in, s, ret);
 }
@@ -178,23 +178,22 @@ static void put_answers(const struct forecast_setup *f, struct series *s, size_t
 static int put_place(const struct forecast_setup *f, struct forecast *ret)
 {
     for (int i = 0; i < f->in.stages_n; i++) {
-        const struct forecast_stage_setup *s = &f->stage[i];
-        size_t waiting = s->due_n + s->late_n;
+        const struct forecast_stage *s = f->stage[i].in;
         const struct forecast_part *why = NULL;
-        for (size_t k = 0; s->target && k < waiting && why == NULL; k++) {
+        for (size_t k = 0; f->stage[i].target && k < s->parts_n && why == NULL; k++) {
             why = s->parts[k].task_id == f->in.why_task_id ? &s->parts[k] : NULL;
         }
         if (why == NULL) {
             continue;
         }
         int64_t before = 0;
-        for (size_t k = 0; k < waiting; k++) {
+        for (size_t k = 0; k < s->parts_n; k++) {
             uint32_t key = forecast_key(f, &s->parts[k]);
             before += key > forecast_key(f, why) ||
                       (key == forecast_key(f, why) && s->parts[k].task_id < why->task_id);
         }
         ret->place = before + 1;
-        ret->place_of = (int64_t)waiting;
+        ret->place_of = (int64_t)s->parts_n;
         return i;
     }
     return -1;

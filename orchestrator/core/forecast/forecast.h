@@ -17,7 +17,7 @@
 #define FORECAST_TRIES_MAX     8 /* of one part in one run; after that it counts as failed */
 #define FORECAST_STAGES_MAX    (SPEC_STAGES_MAX * 64)
 #define FORECAST_CAMPAIGNS_MAX 4096
-#define FORECAST_PARTS_MAX     4000000 /* of all stages, waiting and live */
+#define FORECAST_PARTS_MAX     4000000 /* entries of all stages, waiting and live */
 
 struct forecast_part { /* a waiting part */
     int64_t task_id;
@@ -45,6 +45,9 @@ struct forecast_stage {
     bool may_start;
     const struct forecast_part *parts; /* waiting, any order */
     size_t parts_n;
+    /* [parts_n]: how many parts of this size each stands for, which run one after the other; the
+     * parts are then in order of size, id and seq, and none backs off. NULL: itself */
+    const uint32_t *times;
     const struct forecast_job *jobs;
     size_t jobs_n;
     int64_t parts_limit;   /* of the stage; -1 none */
@@ -54,7 +57,8 @@ struct forecast_stage {
     int64_t tries, failed_tries;
     struct duration duration; /* fitted here when stale */
     /* with size 0: times from intent to running of ended tries, capacity waits included; running
-     * jobs are added here. Fewer than DURATION_MIN: cold_start_s is used */
+     * jobs are added here. Fewer than DURATION_MIN: those of another stage on the same type, spot
+     * or not, and number of instances are used, else cold_start_s */
     struct duration start;
     int64_t cold_start_s;
     int64_t retry_wait_s; /* from a failed try to the next */

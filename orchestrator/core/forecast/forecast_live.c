@@ -1,9 +1,14 @@
 /* The tries and queues of one run: what starts, how long it goes, what it holds, what waits. */
 #include "common/heap.h"
+#include "core/money/cost.h"
 #include "forecast_work.h"
 
 #define WAKE_AHEAD_US (2 * USEC_PER_SEC) /* look-ahead of the token count */
 #define LOST_AT       0.5                /* share of its run that a try lost to spot has done */
+
+#define BUCKET_DRAWS     3    /* parts of a bucket whose times are drawn */
+#define BUCKET_MOST_US   1e17 /* bounds without a meaning: sums of them do not overflow */
+#define BUCKET_MOST_MUSD (INT64_MAX / 1024 / 1024)
 
 static bool sooner(const struct forecast_event *a, const struct forecast_event *b)
 {
@@ -120,6 +125,44 @@ static int64_t start_wait_us(const struct forecast_pass *r, int stage_i,
     return duration_at_us(&r->stage[stage_i].start, 0, elapsed_us, u);
 }
 
+/* The parts of a bucket, one after the other. Of some of them the times are drawn, with all their
+ * tries; the others take as long on average. Returns how many Creates they need. */
+static double bucket_run(const struct forecast_pass *r, const struct forecast_start *s,
+                         const struct forecast_part *p, uint32_t of, struct forecast_live *l)
+{
+    uint32_t draws = MIN(of, (uint32_t)BUCKET_DRAWS);
+    double scale = (double)of / draws;
+    double span_us = 0;
+    double waits_us = 0;
+    double tries = 0;
+    for (uint32_t i = 0; i < draws; i++) {
+        bool ok = false;
+        for (uint32_t n = 1; n <= FORECAST_TRIES_MAX && !ok; n++) {
+            uint32_t try_n = i * FORECAST_TRIES_MAX + n;
+            waits_us += (double)start_wait_us(r, s->stage_i, p, try_n, 0);
+            span_us += (double)try_run_us(r, s->stage_i, p, try_n, 0, s->max_runtime_s, &ok);
+            tries++;
+        }
+    }
+    l->ok = true;
+    l->unpaid_us = (int64_t)MIN(waits_us * scale, BUCKET_MOST_US);
+    l->end_us = l->run_from_us + l->unpaid_us + (int64_t)MIN(span_us * scale, BUCKET_MOST_US);
+    return tries * scale;
+}
+
+/* What all parts of a bucket but the one that runs cost; it is known as soon as it starts. */
+static musd_t bucket_cost(const struct forecast_pass *r, const struct forecast_live *l)
+{
+    musd_t cost = 0;
+    struct err ignored = ERR_INIT;
+    int64_t paid_us = l->end_us - l->run_from_us - l->unpaid_us;
+    musd_t price = l->slots_i < 0 ? 0 : r->slots[l->slots_i].price_musd_per_hour;
+    return cost_of_seconds(price, paid_us / USEC_PER_SEC * l->instances, &cost, &ignored) &&
+                   cost < BUCKET_MOST_MUSD
+               ? cost
+               : BUCKET_MOST_MUSD;
+}
+
 void forecast_start(struct forecast_pass *r, const struct forecast_start *s,
                     const struct ready_queue_task *t)
 {
@@ -127,8 +170,9 @@ void forecast_start(struct forecast_pass *r, const struct forecast_start *s,
     struct forecast_stage_pass *run = &r->stage[s->stage_i];
     const struct forecast_part *p = &stage->parts[t->seq];
     uint32_t try_n = 1U + run->tries[t->seq];
+    uint32_t of = stage->bucket != NULL && t->seq < stage->due_n ? stage->bucket[t->seq] : 1;
+    double creates = 1;
     double send_us = MAX((double)r->now_us, r->next_create_us);
-    r->next_create_us = send_us + r->create_us;
     uint32_t at = live_new(r);
     struct forecast_live *l = &r->lives[at];
     *l = (struct forecast_live){.task_id = t->task_id,
@@ -140,11 +184,19 @@ void forecast_start(struct forecast_pass *r, const struct forecast_start *s,
                                 .limit_i = s->limit_i,
                                 .instances = stage->in->stage->instance_count,
                                 .used = true};
-    l->run_from_us = (usec_t)send_us + start_wait_us(r, s->stage_i, p, try_n, 0);
-    l->end_us = l->run_from_us + try_run_us(r, s->stage_i, p, try_n, 0, s->max_runtime_s, &l->ok);
+    l->run_from_us = (usec_t)send_us;
+    if (of > 1) {
+        creates = bucket_run(r, s, p, of, l);
+    } else {
+        l->run_from_us += start_wait_us(r, s->stage_i, p, try_n, 0);
+        l->end_us =
+            l->run_from_us + try_run_us(r, s->stage_i, p, try_n, 0, s->max_runtime_s, &l->ok);
+    }
+    r->next_create_us = send_us + creates * r->create_us;
     forecast_count_live(r, l, 1);
     forecast_hold_slots(r, l, 1);
     if (stage->counts_money) {
+        l->reserve_musd += of > 1 ? bucket_cost(r, l) : 0;
         forecast_give_money(r, l, -l->reserve_musd);
     }
     event_push(r, l->end_us, at);

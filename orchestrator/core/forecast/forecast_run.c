@@ -64,7 +64,7 @@ static void stage_end(struct forecast_pass *r, int stage_i)
 
 static void settle(struct forecast_pass *r, const struct forecast_live *l)
 {
-    int64_t ran_us = l->end_us - l->run_from_us;
+    int64_t ran_us = l->end_us - l->run_from_us - l->unpaid_us;
     int64_t seconds = MAX((ran_us + USEC_PER_SEC - 1) / USEC_PER_SEC, 1) * l->instances;
     r->stage[l->stage_i].seconds[l->rung] += seconds;
     if (!r->f->stage[l->stage_i].counts_money) {

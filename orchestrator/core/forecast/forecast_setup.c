@@ -118,6 +118,18 @@ static void sort_parts(struct forecast_part *p, size_t n, bool fifo)
     }
 }
 
+static void take_times(struct forecast_setup *f, struct forecast_stage_setup *s, size_t waiting)
+{
+    ASSERT(s->due_n == waiting);
+    s->bucket = xmalloc((waiting + 1) * sizeof *s->bucket);
+    for (size_t i = 0; i < waiting; i++) {
+        ASSERT(s->in->times[i] > 0);
+        s->bucket[i] = s->in->times[i];
+        s->whole_n += s->bucket[i] - 1;
+    }
+    f->coarse = true;
+}
+
 static void take_parts(struct forecast_setup *f, struct forecast_stage_setup *s)
 {
     const struct forecast_stage *in = s->in;
@@ -135,7 +147,10 @@ static void take_parts(struct forecast_setup *f, struct forecast_stage_setup *s)
         }
     }
     sort_parts(s->parts, s->due_n, f->in.fifo);
-    s->parts_n = waiting + in->jobs_n;
+    s->parts_n = s->whole_n = waiting + in->jobs_n;
+    if (in->times != NULL) {
+        take_times(f, s, waiting);
+    }
     for (size_t i = 0; i < in->jobs_n; i++) {
         s->parts[waiting + i] =
             (struct forecast_part){.task_id = in->jobs[i].task_id, .size_mb = in->jobs[i].size_mb};
@@ -165,7 +180,29 @@ static void take_running(struct forecast_setup *f, struct forecast_stage_setup *
     }
 }
 
-static void take_models(struct forecast_stage_setup *s)
+static bool starts_alike(const struct spec_stage *a, const struct spec_stage *b)
+{
+    return a->instance_type_n > 0 && b->instance_type_n > 0 && a->spot == b->spot &&
+           a->instance_count == b->instance_count &&
+           strcmp(a->instance_type[0], b->instance_type[0]) == 0;
+}
+
+/* How long starts took: the stage's own, else of the stage that has seen most of that kind. */
+static const struct duration *starts_seen(const struct forecast_input *in,
+                                          const struct forecast_stage *of)
+{
+    const struct duration *most = &of->start;
+    for (int i = 0; i < in->stages_n && !duration_known(&of->start); i++) {
+        const struct forecast_stage *s = &in->stages[i];
+        if (s->start.n > most->n && duration_known(&s->start) &&
+            starts_alike(s->stage, of->stage)) {
+            most = &s->start;
+        }
+    }
+    return most;
+}
+
+static void take_models(const struct forecast_setup *f, struct forecast_stage_setup *s)
 {
     const struct forecast_stage *in = s->in;
     s->duration = xmalloc(sizeof *s->duration);
@@ -184,7 +221,7 @@ static void take_models(struct forecast_stage_setup *s)
         s->passed += MIN((double)r->elapsed_us / (double)half_us, 1.0);
     }
     s->start = xmalloc(sizeof *s->start);
-    *s->start = in->start;
+    *s->start = *starts_seen(&f->in, in);
     for (size_t i = 0; i < in->jobs_n; i++) {
         if (in->jobs[i].started_us > 0) {
             duration_learn(s->start, 0, in->jobs[i].started_us - in->jobs[i].intended_us);
@@ -231,17 +268,92 @@ static void take_ladder(struct forecast_setup *f, struct forecast_stage_setup *s
 #define KERNEL_STEPS 15000000 /* starts decided by the fast engine */
 #define RUNS_WANTED  200
 #define RUNS_LEAST   16
+/* When that many runs make more starts than this (about a second), neighbours in the queue become
+ * one, as long as a stage has enough of them left to fill its slots evenly. */
+#define FINE_STEPS     4000000
+#define BUCKETS_LEAST  1024
+#define BUCKETS_A_SLOT 32
+
+/* Each decision also visits every stage. */
+static size_t steps_of(const struct forecast_setup *f)
+{
+    return (f->parts_n + 1) * (1 + (size_t)f->in.stages_n / 16);
+}
+
+static size_t buckets_least(const struct forecast_setup *f, const struct forecast_stage_setup *s)
+{
+    int64_t at_once = 0;
+    for (int k = 0; k < s->in->stage->instance_type_n; k++) {
+        int64_t limit =
+            s->slots_i[k] < 0 ? 0 : quota_ledger_limit(&f->in.slots[s->slots_i[k]], f->in.account);
+        at_once += MIN(MAX(limit, 0) / s->in->stage->instance_count, FORECAST_PARTS_MAX);
+    }
+    return (size_t)MAX(BUCKETS_LEAST, BUCKETS_A_SLOT * at_once);
+}
+
+/* `most` due entries, which follow each other in the queue, as one of their mean size. The part
+ * that is asked about stays alone. */
+static void merge_stage(const struct forecast_setup *f, struct forecast_stage_setup *s, size_t most)
+{
+    const int64_t why = f->in.why_task_id;
+    bool first_time = s->bucket == NULL;
+    size_t n = 0;
+    size_t rest = s->parts_n - s->due_n;
+    s->bucket = xrealloc(s->bucket, (s->due_n + 1) * sizeof *s->bucket);
+    for (size_t i = 0; i < s->due_n;) {
+        struct forecast_part first = s->parts[i];
+        uint64_t size_mb = 0;
+        uint64_t of = 0;
+        size_t end = MIN(first.task_id == why ? i + 1 : i + most, s->due_n);
+        do {
+            uint64_t here = first_time ? 1 : s->bucket[i];
+            size_mb += here * s->parts[i++].size_mb;
+            of += here;
+        } while (i < end && s->parts[i].task_id != why);
+        first.size_mb = (uint32_t)(size_mb / of);
+        s->bucket[n] = (uint32_t)MIN(of, UINT32_MAX);
+        s->parts[n++] = first;
+    }
+    memmove(&s->parts[n], &s->parts[s->due_n], rest * sizeof *s->parts);
+    s->due_n = n;
+    s->parts_n = n + rest;
+}
+
+/* Makes the input coarser when it is too large to be run often enough. */
+static void merge(struct forecast_setup *f, enum forecast_engine engine)
+{
+    bool forced = engine == FORECAST_ENGINE_COARSE;
+    size_t runs = (size_t)(f->in.runs > 0 ? MIN(f->in.runs, RUNS_LEAST) : RUNS_LEAST);
+    size_t most = forced                            ? FORECAST_COARSE
+                  : engine == FORECAST_ENGINE_SCHED ? 1
+                                                    : (steps_of(f) * runs - 1) / FINE_STEPS + 1;
+    if (most == 1) {
+        return;
+    }
+    f->parts_n = 0;
+    for (int i = 0; i < f->in.stages_n; i++) {
+        struct forecast_stage_setup *s = &f->stage[i];
+        size_t here = forced ? most : MIN(most, s->due_n / buckets_least(f, s));
+        if (here > 1) {
+            merge_stage(f, s, here);
+            f->coarse = true;
+        }
+        f->parts_n += s->parts_n;
+    }
+}
 
 static void take_effort(struct forecast_setup *f, enum forecast_engine engine)
 {
-    /* Each decision also visits every stage. */
-    size_t steps = (f->parts_n + 1) * (1 + (size_t)f->in.stages_n / 16);
-    f->engine = engine;
+    size_t steps = steps_of(f);
+    f->engine = engine == FORECAST_ENGINE_COARSE ? FORECAST_ENGINE_KERNEL : engine;
     if (engine == FORECAST_ENGINE_BY_SIZE) {
         bool few = steps * (size_t)(f->in.runs > 0 ? f->in.runs : RUNS_WANTED / 2) <= SCHED_STEPS;
-        f->engine = few ? FORECAST_ENGINE_SCHED : FORECAST_ENGINE_KERNEL;
+        f->engine = few && !f->coarse ? FORECAST_ENGINE_SCHED : FORECAST_ENGINE_KERNEL;
     }
-    size_t can = (f->engine == FORECAST_ENGINE_SCHED ? SCHED_STEPS : KERNEL_STEPS) / steps;
+    size_t can = (f->engine == FORECAST_ENGINE_SCHED ? SCHED_STEPS
+                  : f->coarse                        ? FINE_STEPS
+                                                     : KERNEL_STEPS) /
+                 steps;
     f->runs =
         f->in.runs > 0 ? f->in.runs : (int)MIN(MAX(can, (size_t)RUNS_LEAST), (size_t)RUNS_WANTED);
 }
@@ -276,12 +388,13 @@ bool forecast_prepare(struct forecast_setup *f, const struct forecast_input *in,
         s->target = s->in->campaign_i == in->target_i;
         take_parts(f, s);
         take_running(f, s);
-        take_models(s);
+        take_models(f, s);
         take_ladder(f, s);
     }
     for (int i = 0; i < in->stages_n; i++) {
         (void)ask_known(f, i);
     }
+    merge(f, engine);
     take_effort(f, engine);
     return true;
 }
@@ -290,6 +403,7 @@ void forecast_release(struct forecast_setup *f)
 {
     for (int i = 0; f->stage != NULL && i < f->in.stages_n; i++) {
         free(f->stage[i].parts);
+        free(f->stage[i].bucket);
         free(f->stage[i].duration);
         free(f->stage[i].start);
         free(f->stage[i].running);

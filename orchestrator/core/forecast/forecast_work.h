@@ -6,8 +6,10 @@
 enum forecast_engine {
     FORECAST_ENGINE_BY_SIZE, /* sched_decide where it is fast enough, else the fast engine */
     FORECAST_ENGINE_SCHED,
-    FORECAST_ENGINE_KERNEL
+    FORECAST_ENGINE_KERNEL,
+    FORECAST_ENGINE_COARSE /* the fast engine, FORECAST_COARSE parts as one bucket */
 };
+#define FORECAST_COARSE 4
 
 struct forecast_stage_setup {
     const struct forecast_stage *in;
@@ -16,6 +18,10 @@ struct forecast_stage_setup {
      * again only when their try fails. */
     struct forecast_part *parts;
     size_t due_n, late_n, parts_n;
+    size_t whole_n; /* parts_n before neighbours became one */
+    /* [due_n]: how many neighbours of the queue a part stands for; NULL: itself. They run one after
+     * the other on one slot, each as often as it fails. */
+    uint32_t *bucket;
     int slots_i[SPEC_LADDER_MAX];      /* per rung of the ladder; -1: none */
     int limit_i[SPEC_LADDER_MAX];      /* of spec->instances; -1: none */
     struct duration *duration, *start; /* fitted; start NULL: cold_start_s */
@@ -35,8 +41,9 @@ struct forecast_stage_setup {
 struct forecast_setup {
     struct forecast_input in;           /* stages' durations are in stage[] */
     struct forecast_stage_setup *stage; /* [in.stages_n] */
-    size_t parts_n;                     /* all parts left, including live ones */
+    size_t parts_n;                     /* parts or buckets left, including live parts */
     enum forecast_engine engine;
+    bool coarse; /* some stage has buckets */
     int runs;
     double loss; /* spot */
 };
@@ -54,6 +61,7 @@ struct forecast_live { /* an attempt in the run */
     int64_t task_id;
     usec_t end_us;      /* wall clock */
     usec_t run_from_us; /* start of its run */
+    int64_t unpaid_us;  /* of a bucket: of the time since then, what its parts waited to start */
     musd_t reserve_musd;
     uint32_t part; /* into the stage's parts */
     uint32_t next_free;

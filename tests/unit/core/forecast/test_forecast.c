@@ -78,6 +78,32 @@ static void test_forecast__running_jobs_tell_how_long_they_waited(void **state)
     free(w);
 }
 
+/* A new stage starts as others on the same type have. */
+static void test_forecast__starts_of_another_stage_tell(void **state)
+{
+    (void)state;
+    struct world *w = world_new();
+    struct forecast_stage *seen = add_stage(w, 0, 0);
+    struct forecast_stage *s = add_stage(w, 0, 16);
+    s->cold_start_s = 9999;
+    duration_init(&s->start, 0);
+    duration_init(&seen->start, 0);
+    for (int i = 0; i < 40; i++) {
+        duration_learn(&seen->start, 0, 5 * MIN_US);
+    }
+    assert_min(run(w).end_us.p50, 60);
+    w->stage[0].spot = true; /* another market */
+    assert_true(run(w).end_us.p50 > 9999 * USEC_PER_SEC);
+    w->stage[0].spot = false;
+    w->stage[0].instance_type[0] = "ml.b.large";
+    assert_true(run(w).end_us.p50 > 9999 * USEC_PER_SEC);
+    w->stage[0].instance_type[0] = "ml.a.large";
+    duration_init(&seen->start, 0);
+    duration_learn(&seen->start, 0, 5 * MIN_US); /* too few to go by */
+    assert_true(run(w).end_us.p50 > 9999 * USEC_PER_SEC);
+    free(w);
+}
+
 static void test_forecast__says_how_many_parts_it_needs(void **state)
 {
     (void)state;
@@ -499,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_forecast__time_is_up),
         cmocka_unit_test(test_forecast__starts_take_as_long_as_was_seen),
         cmocka_unit_test(test_forecast__running_jobs_tell_how_long_they_waited),
+        cmocka_unit_test(test_forecast__starts_of_another_stage_tell),
         cmocka_unit_test(test_forecast__says_how_many_parts_it_needs),
         cmocka_unit_test(test_forecast__stages_wait_for_those_they_need),
         cmocka_unit_test(test_forecast__others_take_their_share),
