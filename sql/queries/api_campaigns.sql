@@ -51,6 +51,17 @@ CROSS JOIN LATERAL (
     WHERE g.campaign_id = c.id) s
 WHERE c.id = $1;
 
+-- Which versions of their rows a campaign's counters, money and archive have, as text: every change of a part or an
+-- attempt is written with one of them. Relies on stage_run_campaign and the primary keys of the others.
+-- name: api_campaign_rows
+-- $1 campaign bigint
+SELECT coalesce(string_agg(concat_ws(' ', n.stage_id, n.xmin, s.xmin, c.xmin, a.xmin), ',' ORDER BY n.stage_id), '')
+FROM stage_run n
+LEFT JOIN archive a ON a.campaign_id = n.campaign_id
+LEFT JOIN money s ON s.level = 'stage' AND s.ref_id = n.stage_id
+LEFT JOIN money c ON c.level = 'campaign' AND c.ref_id = n.campaign_id
+WHERE n.campaign_id = $1;
+
 -- A page of campaigns, newest first. Relies on campaign_newest.
 -- name: api_campaign_list
 -- $1 before this time timestamptz, $2 before this id bigint, $3 state text or NULL, $4 rows bigint,

@@ -11,3 +11,8 @@ SELECT CASE WHEN a.state = $3 THEN 0 WHEN a.cause = ANY ($4) THEN 1 ELSE 2 END, 
 FROM (SELECT task_id, state, cause, intended_at, started_at, ended_at FROM attempt
       WHERE campaign_id = $1 AND stage_id = $2 AND state >= $3 ORDER BY id DESC LIMIT $5) a
 LEFT JOIN task t ON t.campaign_id = $1 AND t.id = a.task_id;
+
+-- Sizes of some parts of a stage, largest first. Relies on task_seq.
+-- name: api_part_sizes
+-- $1 campaign bigint, $2 stage bigint, $3 seqs integer[]
+SELECT size FROM task WHERE campaign_id = $1 AND stage_id = $2 AND seq = ANY ($3::int[]) ORDER BY size DESC;

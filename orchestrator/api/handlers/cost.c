@@ -4,6 +4,12 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "core/money/cost_advice.h"
+#include "remembered_answer.h"
+
+struct cost_wanted {
+    struct store *db;
+    int64_t campaign_id;
+};
 
 static void phases_out(struct json_out *w, const struct cost_phase_sums *s)
 {
@@ -48,13 +54,14 @@ static void advice_out(struct json_out *w, const struct apidb_phases *row,
 
 /* Of the campaign and of each stage: time and money by phase, what trained nothing, what would cut
  * it. */
-static bool by_phase(struct api_req *r, int64_t id, struct err *err)
+static bool by_phase_make(void *ctx, struct buf *out, struct err *err)
 {
+    const struct cost_wanted *of = ctx;
     AUTO_FREE struct apidb_phases *rows = NULL;
     AUTO_BUF struct buf stages = BUF_INIT(API_BODY_MAX);
     AUTO_BUF struct buf all = BUF_INIT(API_BODY_MAX);
     size_t n;
-    if (!apidb_cost_phases(r->db, id, &rows, &n, err)) {
+    if (!apidb_cost_phases(of->db, of->campaign_id, &rows, &n, err)) {
         return false;
     }
     struct cost_phase_sums sum = {{0}, {0}, {0}};
@@ -80,8 +87,28 @@ static bool by_phase(struct api_req *r, int64_t id, struct err *err)
     json_out_raw(&top, "stages", buf_str(&stages));
     json_out_end_object(&top);
     ASSERT(all.n > 2 && !all.overflow); /* "{...}", whose inside goes on the answer */
-    buf_add_cstr(&r->out, ",");
-    buf_add(&r->out, all.p + 1, all.n - 2);
+    buf_add(out, all.p + 1, all.n - 2);
+    return true;
+}
+
+static bool by_cause_make(void *ctx, struct buf *out, struct err *err)
+{
+    const struct cost_wanted *of = ctx;
+    buf_add_cstr(out, "\"by_cause\":");
+    return apidb_cost_by_cause(of->db, of->campaign_id, out, err);
+}
+
+/* Append what reads all attempts of the campaign. */
+static bool add(struct api_req *r, int64_t id, const char *what, response_cache_make make,
+                struct err *err)
+{
+    struct cost_wanted of = {.db = r->db, .campaign_id = id};
+    AUTO_FREE char *members = NULL;
+    const char *key = arena_printf(&r->arena, "cost %lld %s", (long long)id, what);
+    if (!remembered_answer(r, id, key, make, &of, &members, err)) {
+        return false;
+    }
+    buf_addf(&r->out, ",%s", members);
     return true;
 }
 
@@ -107,9 +134,8 @@ bool cost_get(struct api_req *r, struct err *err)
     enum by by;
     AUTO_BUF struct buf total = BUF_INIT(API_BODY_MAX);
     AUTO_BUF struct buf stages = BUF_INIT(API_BODY_MAX);
-    AUTO_BUF struct buf causes = BUF_INIT(API_BODY_MAX);
     if (!by_read(r, &by, err) || !req_id(r, 0, "c-", &id, err) || !req_db(r, err) ||
-        !apidb_cost(r->db, id, &total, &stages, &causes, err)) {
+        !apidb_cost(r->db, id, &total, &stages, err)) {
         return false;
     }
     ASSERT(total.n > 2); /* "{...}" */
@@ -117,10 +143,9 @@ bool cost_get(struct api_req *r, struct err *err)
     if (by == BY_BOTH || by == BY_STAGE) {
         buf_addf(&r->out, ",\"by_stage\":%s", buf_cstr(&stages));
     }
-    if (by == BY_BOTH || by == BY_CAUSE) {
-        buf_addf(&r->out, ",\"by_cause\":%s", buf_cstr(&causes));
-    }
-    if (by == BY_PHASE && !by_phase(r, id, err)) {
+    bool causes = by == BY_BOTH || by == BY_CAUSE;
+    if ((causes && !add(r, id, "by cause", by_cause_make, err)) ||
+        (by == BY_PHASE && !add(r, id, "by phase", by_phase_make, err))) {
         return false;
     }
     buf_add_cstr(&r->out, "}\n");

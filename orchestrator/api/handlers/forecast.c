@@ -58,14 +58,22 @@ static void one_stage(struct api_req *r, struct json_out *w, struct forecast_fac
     json_out_str(w, "reason", left <= 0 || why == NULL ? "nothing is left" : why);
 }
 
-static bool forecast_make(struct api_req *r, int64_t id, const struct apidb_stage_row *st,
-                          struct buf *out, struct err *err)
+struct forecast_wanted {
+    struct api_req *r;
+    int64_t campaign_id;
+    const struct apidb_stage_row *stage;
+};
+
+static bool forecast_make(void *ctx, struct buf *out, struct err *err)
 {
+    const struct forecast_wanted *of = ctx;
+    struct api_req *r = of->r;
+    const struct apidb_stage_row *st = of->stage;
     AUTO_FORECAST_FACTS struct forecast_facts *a = NULL;
     bool ended = false;
     struct forecast f = {0};
     struct json_out w;
-    if (!forecast_facts_load(r, id, &a, &ended, err)) {
+    if (!forecast_facts_load(r, of->campaign_id, 0, &a, &ended, err)) {
         return false;
     }
     json_out_init(&w, out);
@@ -92,31 +100,6 @@ static bool forecast_make(struct api_req *r, int64_t id, const struct apidb_stag
     return true;
 }
 
-/* The answer under `key`, cached or computed by `make`. */
-static bool remembered(struct api_req *r, const char *key, int64_t id,
-                       const struct apidb_stage_row *st, struct err *err)
-{
-    uint64_t version = response_cache_version(st->counts, sizeof st->counts);
-    AUTO_FREE char *json = response_cache_get(req_answers(r), key, version, 0, SAME_COUNTS_US);
-    if (json == NULL) {
-        response_cache_turn(req_answers(r));
-        /* another thread may have computed it while this one waited */
-        json = response_cache_get(req_answers(r), key, version, 0, SAME_COUNTS_US);
-        AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);
-        int64_t began_us = clock_mono_us();
-        bool ok = json != NULL || forecast_make(r, id, st, &b, err);
-        if (ok && json == NULL) {
-            json = buf_take(&b);
-            response_cache_put(req_answers(r), key, version, clock_mono_us() - began_us, json);
-        }
-        response_cache_turn_end(req_answers(r));
-        if (!ok) {
-            return false;
-        }
-    }
-    return reply_json(r, 200, str_of(json));
-}
-
 bool forecast_get(struct api_req *r, struct err *err)
 {
     int64_t id;
@@ -132,5 +115,13 @@ bool forecast_get(struct api_req *r, struct err *err)
     const char *key =
         arena_printf(&r->arena, "forecast %lld %s %d %s", (long long)id, st.name,
                      blocked_by(&st) != NULL ? (int)st.wait_reason : 0, what != NULL ? what : "");
-    return remembered(r, key, id, &st, err);
+    const struct response_cache_ask ask = {.key = key,
+                                           .version =
+                                               response_cache_version(st.counts, sizeof st.counts),
+                                           .same_us = SAME_COUNTS_US,
+                                           .in_turn = true};
+    struct forecast_wanted of = {.r = r, .campaign_id = id, .stage = &st};
+    AUTO_FREE char *json = NULL;
+    return response_cache_answer(req_answers(r), &ask, forecast_make, &of, &json, err) &&
+           reply_json(r, 200, str_of(json));
 }

@@ -4,6 +4,7 @@
 #include "api/server/server.h"
 #include "common/clock.h"
 #include "core/spec/spec_json.h"
+#include "forecast_sizes.h"
 #include "store/api/stage_history.h"
 #include "store/pg/tx.h"
 #include "store/rows/view.h"
@@ -20,6 +21,7 @@
 struct forecast_facts_stage { /* memory owned for in.stages[i] */
     struct forecast_part *parts;
     size_t parts_n, parts_cap;
+    uint32_t *times; /* NULL: parts one by one */
     struct forecast_job *jobs;
     size_t jobs_n;
 };
@@ -34,7 +36,8 @@ struct forecast_facts {
     struct quota_ledger *slots;
     struct quota_ledger_account account;
     int stages_cap;
-    size_t parts_n;       /* in all stages */
+    int64_t target_id;    /* 0: none yet */
+    size_t parts_n;       /* entries in all stages */
     int64_t cpu_until_us; /* of the thread that loaded it */
 };
 
@@ -55,6 +58,7 @@ void forecast_facts_free(struct forecast_facts *a)
     }
     for (int i = 0; i < a->in.stages_n; i++) {
         free(a->own[i].parts);
+        free(a->own[i].times);
         free(a->own[i].jobs);
     }
     free(a->campaigns);
@@ -265,6 +269,27 @@ static void set_needs(struct forecast_stage *st, const struct spec *spec, const 
     }
 }
 
+/* One by one, or by classes of size when they are many. That of the part which is asked about is
+ * read whole: it has a place among them. */
+static bool load_parts(struct forecast_facts *a, struct store *db, const struct stage_row *row,
+                       struct forecast_facts_stage *own, struct err *err)
+{
+    bool target = row->campaign_id == a->target_id;
+    bool whole = target && a->in.why_task_id != 0;
+    size_t entries = whole ? 0 : forecast_sizes_entries(row, target);
+    size_t most = entries > 0 ? entries : (size_t)MAX(0, row->tasks);
+    if (a->parts_n + most > FORECAST_PARTS_MAX || a->in.stages_n > FORECAST_STAGES_MAX) {
+        a->in.too_large = true;
+        return true;
+    }
+    bool ok = entries > 0 ? forecast_sizes_load(db, row, entries, &own->parts, &own->times, err)
+                          : row->tasks == 0 || view_tasks(db, row->campaign_id, row->id, 0,
+                                                          row->tasks, on_tasks, own, err);
+    own->parts_n = MAX(own->parts_n, ok ? entries : 0);
+    a->parts_n += own->parts_n;
+    return ok;
+}
+
 static bool load_stage(struct forecast_facts *a, struct store *db, const struct stage_row *row,
                        const struct spec *spec, int *index_of, struct err *err)
 {
@@ -287,25 +312,18 @@ static bool load_stage(struct forecast_facts *a, struct store *db, const struct 
     if (stage_state_terminal(row->state)) {
         return true;
     }
-    if (a->parts_n + (size_t)MAX(0, row->tasks) > FORECAST_PARTS_MAX ||
-        a->in.stages_n > FORECAST_STAGES_MAX) {
-        a->in.too_large = true;
-        return true;
-    }
-    if (!load_history(a, db, st, err) ||
-        (row->tasks > 0 &&
-         !view_tasks(db, row->campaign_id, row->id, 0, row->tasks, on_tasks, own, err))) {
+    if (!load_history(a, db, st, err) || !load_parts(a, db, row, own, err)) {
         return false;
     }
-    a->parts_n += own->parts_n;
     expect_mean(st, own);
     return true;
 }
 
 static struct forecast_campaign *campaign_add(struct forecast_facts *a)
 {
-    a->campaigns = xrealloc(a->campaigns, (size_t)(a->in.campaigns_n + 1) * sizeof *a->campaigns);
-    return &a->campaigns[a->in.campaigns_n++];
+    size_t n = (size_t)a->in.campaigns_n++;
+    a->campaigns = xrealloc(a->campaigns, (n + 1) * sizeof *a->campaigns);
+    return &a->campaigns[n];
 }
 
 static int project_find(const struct forecast_facts *a, int64_t project_id)
@@ -390,6 +408,7 @@ static void settle_pointers(struct forecast_facts *a)
     for (int i = 0; i < a->in.stages_n; i++) {
         a->stages[i].parts = a->own[i].parts;
         a->stages[i].parts_n = a->own[i].parts_n;
+        a->stages[i].times = a->own[i].times;
         a->stages[i].jobs = a->own[i].jobs;
         a->stages[i].jobs_n = a->own[i].jobs_n;
     }
@@ -410,8 +429,7 @@ static bool load_all(struct forecast_facts *a, struct store *db, int64_t campaig
         !view_versions(db, &live, &n, err)) {
         return false;
     }
-    size_t looked = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, looked = 0; i < n; i++) {
         bool target = live[i].id == campaign_id;
         if (!target && looked++ >= AHEAD_CAMPAIGNS_MAX) {
             continue;
@@ -447,8 +465,8 @@ static bool expired(void *ctx)
     return clock_cpu_us() > a->cpu_until_us;
 }
 
-bool forecast_facts_load(struct api_req *r, int64_t campaign_id, struct forecast_facts **ret,
-                         bool *ret_ended, struct err *err)
+bool forecast_facts_load(struct api_req *r, int64_t campaign_id, int64_t why_task_id,
+                         struct forecast_facts **ret, bool *ret_ended, struct err *err)
 {
     AUTO_FORECAST_FACTS struct forecast_facts *a = xcalloc(1, sizeof *a);
     arena_init(&a->arena, AHEAD_ARENA_MAX);
@@ -458,7 +476,9 @@ bool forecast_facts_load(struct api_req *r, int64_t campaign_id, struct forecast
                                     .creates_per_s = forecast_creates_per_s(r),
                                     .parts_limit = -1,
                                     .left_musd = INT64_MAX,
-                                    .target_i = -1};
+                                    .target_i = -1,
+                                    .why_task_id = why_task_id};
+    a->target_id = campaign_id;
     AUTO_TX struct store *tx = r->db;
     if (!tx_begin(tx, TX_SNAPSHOT, err) || !load_all(a, tx, campaign_id, ret_ended, err) ||
         !tx_commit(tx, err)) {
@@ -493,7 +513,6 @@ void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s)
     const struct spec *spec = s->spec;
     int index_of[SPEC_STAGES_MAX];
     int64_t task_id = 0;
-    a->campaigns = xrealloc(a->campaigns, (size_t)(a->in.campaigns_n + 1) * sizeof *a->campaigns);
     for (int i = 0; i < spec->stages_n; i++) {
         const struct spec_stage *sp = spec->stages[i];
         const struct submit_stage *from = &s->stages[i];
@@ -569,11 +588,10 @@ static void check_type(const struct forecast_facts *a, const struct what_if *w, 
 bool forecast_facts_what_if(struct api_req *r, const struct forecast_facts *a, struct what_if *ret,
                             struct err *err)
 {
-    const char *text = req_query(r, "what_if");
     if (r->faults == NULL) {
         r->faults = arena_alloc(&r->arena, sizeof *r->faults);
     }
-    if (!what_if_parse(str_of(text), ret, r->faults)) {
+    if (!what_if_parse(str_of(req_query(r, "what_if")), ret, r->faults)) {
         return err_set(err, ERR_INVALID, "what_if cannot be read");
     }
     check_type(a, ret, r->faults);

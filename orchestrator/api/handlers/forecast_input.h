@@ -1,5 +1,6 @@
 /* Input of a forecast, read from the database in one snapshot: every live campaign (they share the
- * slots), its waiting parts, live attempts, durations of finished ones, quotas and prices. */
+ * slots), its waiting parts (of large stages by classes of size), live attempts, durations of
+ * finished ones, quotas and prices. */
 #pragma once
 #include "core/forecast/forecast.h"
 #include "submit.h"
@@ -9,13 +10,13 @@ struct forecast_facts;
  * when it is not known. */
 double forecast_creates_per_s(const struct api_req *r);
 /* Load everything in a read transaction of its own. campaign_id: the target; 0: none yet (call
- * forecast_facts_add_plan). The caller owns *ret. ERR_NOT_FOUND: no such campaign. An ended
- * campaign sets *ret_ended instead. */
-bool forecast_facts_load(struct api_req *r, int64_t campaign_id, struct forecast_facts **ret,
-                         bool *ret_ended, struct err *err) MUST_CHECK;
+ * forecast_facts_add_plan). why_task_id: the part whose start is asked for; 0: none. The caller
+ * owns *ret. ERR_NOT_FOUND: no such campaign. An ended campaign sets *ret_ended instead. */
+bool forecast_facts_load(struct api_req *r, int64_t campaign_id, int64_t why_task_id,
+                         struct forecast_facts **ret, bool *ret_ended, struct err *err) MUST_CHECK;
 /* Add the campaign of a dry run and make it the target. `s` must live as long as `a`. */
 void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s);
-/* Input for forecast_run, owned by a. Callers may set runs and why_task_id. */
+/* Input for forecast_run, owned by a. Callers may set runs. */
 struct forecast_input *forecast_facts_input(struct forecast_facts *a);
 /* Read what_if from the request's query. ERR_INVALID with faults, also for an instance type without
  * a known quota or price. */

@@ -4,7 +4,6 @@
 #include "api/server/request.h"
 #include "api/server/response_cache.h"
 #include "api/server/routes.h"
-#include "common/clock.h"
 #include "store/api/parts.h"
 
 #define TILES_SINGLE_MAX 4096
@@ -52,9 +51,16 @@ static void tiles_write(const struct apidb_stage_row *stage, const struct tiles_
     json_out_end_object(&w);
 }
 
-static bool tiles_read(struct api_req *r, const struct apidb_stage_row *stage,
-                       const struct tiles_key *key, struct buf *out, struct err *err)
+struct tiles_wanted {
+    struct store *db;
+    const struct apidb_stage_row *stage;
+    const struct tiles_key *key;
+};
+
+static bool tiles_make(void *ctx, struct buf *out, struct err *err)
 {
+    const struct tiles_wanted *of = ctx;
+    const struct tiles_key *key = of->key;
     int64_t span = key->last - key->first + 1;
     int64_t tiles_n = (span + key->per_tile - 1) / key->per_tile;
     AUTO_FREE int64_t(*counts)[TASK_STATE_COUNT] = xcalloc((size_t)tiles_n + 1, sizeof *counts);
@@ -63,11 +69,28 @@ static bool tiles_read(struct api_req *r, const struct apidb_stage_row *stage,
                                         .first = key->first,
                                         .last = key->last,
                                         .per_tile = key->per_tile};
-    if (!apidb_tiles(r->db, &q, counts, tiles_n, err)) {
+    if (!apidb_tiles(of->db, &q, counts, tiles_n, err)) {
         return false;
     }
-    tiles_write(stage, key, counts, tiles_n, out);
+    tiles_write(of->stage, key, counts, tiles_n, out);
     return true;
+}
+
+/* As they are remembered; caller frees *ret. */
+static bool tiles_answer(struct api_req *r, const struct apidb_stage_row *stage,
+                         const struct tiles_key *key, char **ret, struct err *err)
+{
+    const char *name =
+        arena_printf(&r->arena, "tiles %lld %lld %lld %lld %lld", (long long)key->campaign_id,
+                     (long long)key->stage_id, (long long)key->first, (long long)key->last,
+                     (long long)key->per_tile);
+    const struct response_cache_ask ask = {
+        .key = name,
+        .version = response_cache_version(stage->counts, sizeof stage->counts),
+        .same_us = SAME_COUNTS_US,
+        .fresh_us = FRESH_US};
+    struct tiles_wanted of = {.db = r->db, .stage = stage, .key = key};
+    return response_cache_answer(req_answers(r), &ask, tiles_make, &of, ret, err);
 }
 
 bool tiles_get(struct api_req *r, struct err *err)
@@ -93,21 +116,9 @@ bool tiles_get(struct api_req *r, struct err *err)
     if (stage.tasks == 0) {
         key.last = key.first - 1;
     }
-    const char *name =
-        arena_printf(&r->arena, "tiles %lld %lld %lld %lld %lld", (long long)key.campaign_id,
-                     (long long)key.stage_id, (long long)key.first, (long long)key.last,
-                     (long long)key.per_tile);
-    uint64_t version = response_cache_version(stage.counts, sizeof stage.counts);
-    AUTO_FREE char *json =
-        response_cache_get(req_answers(r), name, version, FRESH_US, SAME_COUNTS_US);
-    if (json == NULL) {
-        AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);
-        int64_t began_us = clock_mono_us();
-        if (!tiles_read(r, &stage, &key, &b, err)) {
-            return false;
-        }
-        json = buf_take(&b);
-        response_cache_put(req_answers(r), name, version, clock_mono_us() - began_us, json);
+    AUTO_FREE char *json = NULL;
+    if (!tiles_answer(r, &stage, &key, &json, err)) {
+        return false;
     }
     (void)reply_json(r, 200, str_of(json));
     reply_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "private, no-cache");

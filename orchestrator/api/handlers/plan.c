@@ -135,7 +135,7 @@ static bool plan_forecast(struct api_req *r, const struct submit *s, struct json
     struct forecast f;
     struct err why = ERR_INIT;
     const char *text = req_query(r, "what_if");
-    if (!is_forecast(s->spec, &why) || !forecast_facts_load(r, 0, &a, &ended, &why)) {
+    if (!is_forecast(s->spec, &why) || !forecast_facts_load(r, 0, 0, &a, &ended, &why)) {
         return no_forecast(w, &why);
     }
     forecast_facts_add_plan(a, s);

@@ -9,7 +9,8 @@
 #include "parts.h"
 #include "store/api/parts.h"
 
-#define ADVICE_MAX 4
+#define ADVICE_MAX   4
+#define SAME_PART_US (2 * USEC_PER_SEC) /* as long as a forecast stands */
 
 /* The part's row as the parts list shows it. */
 static bool part_row(struct api_req *r, int64_t campaign, int64_t task, json_t **ret,
@@ -109,55 +110,83 @@ static bool out_forecast(struct api_req *r, struct json_out *w, int64_t campaign
     AUTO_FORECAST_FACTS struct forecast_facts *a = NULL;
     bool ended = false;
     struct forecast f = {0};
-    response_cache_turn(req_answers(r));
-    bool ok = forecast_facts_load(r, campaign, &a, &ended, err);
-    if (ok && !ended) {
-        forecast_facts_input(a)->why_task_id = task;
-        ok = forecast_run(forecast_facts_input(a), &f, err);
-    }
-    if (ok && !ended) {
-        if (f.place > 0) {
-            json_out_i64(w, "place", f.place);
-            json_out_i64(w, "place_of", f.place_of);
-        }
-        if (f.known && f.place > 0) {
-            forecast_out_times(w, "starts", &f.start_us);
-        } else if (!f.known) {
-            json_out_str(w, "starts_unknown", forecast_reason(&r->arena, &f));
-        }
-        out_changes(w, a, &f, campaign);
-    }
-    response_cache_turn_end(req_answers(r));
-    return ok;
-}
-
-bool why_get(struct api_req *r, struct err *err)
-{
-    int64_t campaign, task;
-    AUTO_JSON json_t *row = NULL;
-    if (!part_find(r, &campaign, &task, err) || !part_row(r, campaign, task, &row, err)) {
+    if (!forecast_facts_load(r, campaign, task, &a, &ended, err)) {
         return false;
     }
-    bool waits = strcmp(str_member(row, "state"), "waiting") == 0 ||
-                 strcmp(str_member(row, "state"), "held") == 0;
+    if (ended) {
+        return true;
+    }
+    if (!forecast_run(forecast_facts_input(a), &f, err)) {
+        return false;
+    }
+    if (f.place > 0) {
+        json_out_i64(w, "place", f.place);
+        json_out_i64(w, "place_of", f.place_of);
+    }
+    if (f.known && f.place > 0) {
+        forecast_out_times(w, "starts", &f.start_us);
+    } else if (!f.known) {
+        json_out_str(w, "starts_unknown", forecast_reason(&r->arena, &f));
+    }
+    out_changes(w, a, &f, campaign);
+    return true;
+}
+
+struct why_wanted {
+    struct api_req *r;
+    int64_t campaign_id, task_id;
+    const json_t *row; /* the part's */
+    bool waits;
+};
+
+static bool why_make(void *ctx, struct buf *out, struct err *err)
+{
+    const struct why_wanted *of = ctx;
+    struct api_req *r = of->r;
+    const json_t *row = of->row;
     enum wait_reason why = wait_reason_parse(str_member(row, "wait_reason"));
     if (why == WAIT_NONE || why == WAIT_REASON_COUNT) {
         why = WAIT_NEW; /* added after the stage's last plan */
     }
+    const char *text = of->waits ? wait_reason_text(why) : not_waiting(r, row);
     struct json_out w;
-    json_out_init(&w, &r->out);
+    json_out_init(&w, out);
     json_out_object(&w, NULL);
     json_out_str(&w, "id", str_member(row, "id"));
     json_out_str(&w, "stage", str_member(row, "stage"));
     json_out_str(&w, "state", str_member(row, "state"));
-    json_out_str(&w, "reason", waits ? wait_reason_name(why) : NULL);
-    json_out_str(&w, "text", waits ? wait_reason_text(why) : not_waiting(r, row));
+    json_out_str(&w, "reason", of->waits ? wait_reason_name(why) : NULL);
+    json_out_str(&w, "text", text);
     json_out_str(&w, "since", json_string_value(json_object_get(row, "updated_at")));
     json_out_str(&w, "not_before", json_string_value(json_object_get(row, "not_before")));
-    json_out_str(&w, "next", waits ? next_step(r, why, campaign) : NULL);
-    if (waits && !out_forecast(r, &w, campaign, task, err)) {
+    json_out_str(&w, "next", of->waits ? next_step(r, why, of->campaign_id) : NULL);
+    if (of->waits && !out_forecast(r, &w, of->campaign_id, of->task_id, err)) {
         return false;
     }
     json_out_end_object(&w);
-    return reply_out(r, 200);
+    return true;
+}
+
+bool why_get(struct api_req *r, struct err *err)
+{
+    struct why_wanted of = {.r = r};
+    AUTO_JSON json_t *row = NULL;
+    AUTO_FREE char *json = NULL;
+    if (!part_find(r, &of.campaign_id, &of.task_id, err) ||
+        !part_row(r, of.campaign_id, of.task_id, &row, err)) {
+        return false;
+    }
+    of.row = row;
+    of.waits = strcmp(str_member(row, "state"), "waiting") == 0 ||
+               strcmp(str_member(row, "state"), "held") == 0;
+    AUTO_FREE char *text = json_dumps(row, JSON_COMPACT);
+    const struct response_cache_ask ask = {.key = arena_printf(&r->arena, "why %lld %lld",
+                                                               (long long)of.campaign_id,
+                                                               (long long)of.task_id),
+                                           .version = response_cache_version(text, strlen(text)),
+                                           .same_us = SAME_PART_US,
+                                           .strict = true,
+                                           .in_turn = of.waits};
+    return response_cache_answer(req_answers(r), &ask, why_make, &of, &json, err) &&
+           reply_json(r, 200, str_of(json));
 }

@@ -2,6 +2,7 @@
 #include "response_cache.h"
 #include "common/clock.h"
 #include "common/hash.h"
+#include "request.h"
 #include <pthread.h>
 
 #define ANSWERS_N   64
@@ -14,9 +15,21 @@ struct cached_answer {
     int64_t at_us, cost_us;
     char *json; /* NULL: empty */
 };
+/* An answer that a thread is making. */
+struct making {
+    const char *key; /* the maker's, which outlives it: nobody looks for it when it is over */
+    uint64_t version, nth;
+    bool over;
+    char *json;  /* once over; NULL: it could not be made */
+    int waiting; /* threads; the last one frees it */
+    struct making *next;
+};
 struct response_cache {
     pthread_mutex_t lock;
+    pthread_cond_t made;
     struct cached_answer at[ANSWERS_N];
+    struct making *making;
+    uint64_t begun; /* of making, so far */
     pthread_mutex_t turn;
 };
 
@@ -24,6 +37,7 @@ struct response_cache *response_cache_new(void)
 {
     struct response_cache *c = xcalloc(1, sizeof *c);
     (void)pthread_mutex_init(&c->lock, NULL);
+    (void)pthread_cond_init(&c->made, NULL);
     (void)pthread_mutex_init(&c->turn, NULL);
     return c;
 }
@@ -33,10 +47,12 @@ void response_cache_free(struct response_cache *c)
     if (c == NULL) {
         return;
     }
+    ASSERT(c->making == NULL);
     for (size_t i = 0; i < ANSWERS_N; i++) {
         free(c->at[i].json);
     }
     (void)pthread_mutex_destroy(&c->lock);
+    (void)pthread_cond_destroy(&c->made);
     (void)pthread_mutex_destroy(&c->turn);
     free(c);
 }
@@ -51,40 +67,24 @@ static struct cached_answer *find(struct response_cache *c, const char *key)
     return NULL;
 }
 
-char *response_cache_get(struct response_cache *c, const char *key, uint64_t version,
-                         int64_t fresh_us, int64_t same_us)
+/* A copy of a kept answer that is valid, or NULL. */
+static char *kept(struct response_cache *c, const struct response_cache_ask *ask)
 {
-    int64_t now = clock_mono_us();
-    char *found = NULL;
-    (void)pthread_mutex_lock(&c->lock);
-    const struct cached_answer *a = find(c, key);
-    if (a != NULL) {
-        int64_t age = now - a->at_us;
-        int64_t dear_us = a->cost_us < CHEAP_US ? 0 : COST_FACTOR * a->cost_us;
-        bool stands = age < MAX(fresh_us, dear_us);
-        if (stands || (a->version == version && age < same_us)) {
-            found = xstrdup(a->json);
-        }
+    const struct cached_answer *a = find(c, ask->key);
+    if (a == NULL) {
+        return NULL;
     }
-    (void)pthread_mutex_unlock(&c->lock);
-    return found;
+    int64_t age = clock_mono_us() - a->at_us;
+    int64_t dear_us = a->cost_us < CHEAP_US || ask->strict ? 0 : COST_FACTOR * a->cost_us;
+    bool valid =
+        age < MAX(ask->fresh_us, dear_us) || (a->version == ask->version && age < ask->same_us);
+    return valid ? xstrdup(a->json) : NULL;
 }
 
-uint64_t response_cache_version(const void *p, size_t n)
+static void keep(struct response_cache *c, const struct response_cache_ask *ask, int64_t cost_us,
+                 const char *json)
 {
-    uint8_t sha[32];
-    uint64_t ret;
-    hash_sha256(p, n, sha);
-    memcpy(&ret, sha, sizeof ret);
-    return ret;
-}
-
-void response_cache_put(struct response_cache *c, const char *key, uint64_t version,
-                        int64_t cost_us, const char *json)
-{
-    ASSERT(strlen(key) < RESPONSE_CACHE_KEY_MAX);
-    (void)pthread_mutex_lock(&c->lock);
-    struct cached_answer *to = find(c, key);
+    struct cached_answer *to = find(c, ask->key);
     for (size_t i = 0; to == NULL && i < ANSWERS_N; i++) {
         to = c->at[i].json == NULL ? &c->at[i] : NULL;
     }
@@ -95,10 +95,138 @@ void response_cache_put(struct response_cache *c, const char *key, uint64_t vers
         }
     }
     free(to->json);
-    *to = (struct cached_answer){
-        .version = version, .at_us = clock_mono_us(), .cost_us = cost_us, .json = xstrdup(json)};
-    memcpy(to->key, key, strlen(key) + 1);
+    *to = (struct cached_answer){.version = ask->version,
+                                 .at_us = clock_mono_us(),
+                                 .cost_us = cost_us,
+                                 .json = xstrdup(json)};
+    memcpy(to->key, ask->key, strlen(ask->key) + 1);
+}
+
+static struct making *making_find(struct response_cache *c, const char *key)
+{
+    struct making *m = c->making;
+    while (m != NULL && strcmp(m->key, key) != 0) {
+        m = m->next;
+    }
+    return m;
+}
+
+/* Waits until m is over; a copy of its answer, NULL when it could not be made. */
+static char *making_wait(struct response_cache *c, struct making *m)
+{
+    m->waiting++;
+    while (!m->over) {
+        (void)pthread_cond_wait(&c->made, &c->lock);
+    }
+    char *json = m->json != NULL ? xstrdup(m->json) : NULL;
+    if (--m->waiting == 0) {
+        free(m->json);
+        free(m);
+    }
+    return json;
+}
+
+static struct making *making_begin(struct response_cache *c, const struct response_cache_ask *ask)
+{
+    struct making *m = xcalloc(1, sizeof *m);
+    *m = (struct making){
+        .key = ask->key, .version = ask->version, .nth = ++c->begun, .next = c->making};
+    c->making = m;
+    return m;
+}
+
+/* json NULL: it could not be made. */
+static void making_end(struct response_cache *c, struct making *m, const char *json)
+{
+    struct making **at = &c->making;
+    while (*at != m) {
+        at = &(*at)->next;
+    }
+    *at = m->next;
+    m->over = true;
+    m->json = json != NULL && m->waiting > 0 ? xstrdup(json) : NULL;
+    if (m->waiting == 0) {
+        free(m);
+    }
+    (void)pthread_cond_broadcast(&c->made);
+}
+
+/* The answer without making it, or NULL with *ret_mine begun, to be made by this thread. What was
+ * begun before this call, of another version, may be too old; it is waited for all the same, so
+ * that of one key one is made at a time. *ret_mine NULL: what was waited for could not be made, and
+ * nobody waits for this thread. */
+static char *answer_or_begin(struct response_cache *c, const struct response_cache_ask *ask,
+                             struct making **ret_mine)
+{
+    uint64_t before = c->begun;
+    *ret_mine = NULL;
+    for (;;) {
+        char *json = kept(c, ask);
+        struct making *m = json == NULL ? making_find(c, ask->key) : NULL;
+        if (json != NULL) {
+            return json;
+        }
+        if (m == NULL) {
+            *ret_mine = making_begin(c, ask);
+            return NULL;
+        }
+        bool ours = m->version == ask->version || m->nth > before;
+        json = making_wait(c, m);
+        if (ours) {
+            return json;
+        }
+        free(json);
+    }
+}
+
+/* Makes the answer; NULL with *err. */
+static char *made(struct response_cache *c, const struct response_cache_ask *ask,
+                  response_cache_make make, void *ctx, int64_t *ret_cost_us, struct err *err)
+{
+    AUTO_BUF struct buf b = BUF_INIT(API_ANSWER_MAX);
+    if (ask->in_turn) {
+        response_cache_turn(c);
+    }
+    int64_t began_us = clock_mono_us();
+    bool ok = make(ctx, &b, err);
+    *ret_cost_us = clock_mono_us() - began_us;
+    if (ask->in_turn) {
+        response_cache_turn_end(c);
+    }
+    return ok ? buf_take(&b) : NULL;
+}
+
+bool response_cache_answer(struct response_cache *c, const struct response_cache_ask *ask,
+                           response_cache_make make, void *ctx, char **ret, struct err *err)
+{
+    struct making *mine;
+    int64_t cost_us = 0;
+    ASSERT(strlen(ask->key) < RESPONSE_CACHE_KEY_MAX);
+    (void)pthread_mutex_lock(&c->lock);
+    char *json = answer_or_begin(c, ask, &mine);
     (void)pthread_mutex_unlock(&c->lock);
+    if (json == NULL) {
+        json = made(c, ask, make, ctx, &cost_us, err);
+        (void)pthread_mutex_lock(&c->lock);
+        if (json != NULL) {
+            keep(c, ask, cost_us, json);
+        }
+        if (mine != NULL) {
+            making_end(c, mine, json);
+        }
+        (void)pthread_mutex_unlock(&c->lock);
+    }
+    *ret = json;
+    return json != NULL;
+}
+
+uint64_t response_cache_version(const void *p, size_t n)
+{
+    uint8_t sha[32];
+    uint64_t ret;
+    hash_sha256(p, n, sha);
+    memcpy(&ret, sha, sizeof ret);
+    return ret;
 }
 
 void response_cache_turn(struct response_cache *c)

@@ -1,21 +1,32 @@
 /* Cache of expensive answers, so that many viewers cost one computation. An answer is kept while a
- * stale one does no harm. Usable from any thread. */
+ * stale one does no harm. While one thread makes an answer, those that ask for it wait for that one.
+ * Usable from any thread. */
 #pragma once
-#include "common/base.h"
+#include "common/buf.h"
+#include "common/err.h"
 
 #define RESPONSE_CACHE_KEY_MAX 768
 
 struct response_cache;
 struct response_cache *response_cache_new(void);
 void response_cache_free(struct response_cache *c); /* NULL ignored */
-/* A copy of the cached answer; caller frees; NULL when there is no valid one. An answer is valid
- * for fresh_us, or for ten times its cost when that was over 20 ms, and for same_us as long as
- * `version` (of its input) is unchanged. */
-char *response_cache_get(struct response_cache *c, const char *key, uint64_t version,
-                         int64_t fresh_us, int64_t same_us);
-/* Store a copy of an answer that took cost_us to compute. */
-void response_cache_put(struct response_cache *c, const char *key, uint64_t version,
-                        int64_t cost_us, const char *json);
+
+struct response_cache_ask { /* value */
+    const char *key;        /* shorter than RESPONSE_CACHE_KEY_MAX; borrowed */
+    uint64_t version;       /* of the answer's input, read before the answer is asked for */
+    int64_t same_us;        /* an answer is valid for so long while the version is unchanged */
+    int64_t fresh_us;       /* and for so long whatever the version is now */
+    bool strict;            /* false: for ten times its cost as well, when that was over 20 ms */
+    bool in_turn;           /* it is made in the turn to compute */
+};
+/* Appends the answer; its errors are those of response_cache_answer. */
+typedef bool (*response_cache_make)(void *ctx, struct buf *out, struct err *err);
+/* The answer: a kept one that is valid, else what another thread makes of the same version or has
+ * begun to make since this call, else make's. An answer that could not be made is not kept, and
+ * those that waited for it make their own. Caller frees *ret. */
+bool response_cache_answer(struct response_cache *c, const struct response_cache_ask *ask,
+                           response_cache_make make, void *ctx, char **ret,
+                           struct err *err) MUST_CHECK;
 /* Hash of an input, for use as a version. */
 uint64_t response_cache_version(const void *p, size_t n);
 /* Wait for the turn to compute: one thread at a time. Only routes that are ROUTE_DEAR call it: they

@@ -220,6 +220,13 @@ bool apidb_campaign_list(struct store *s, const struct apidb_campaign_query *q, 
     return true;
 }
 
+bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, id);
+    return store_text(s, QUERY(API_CAMPAIGN_ROWS), &p, "campaign", ret, err);
+}
+
 bool apidb_campaign_spec(struct store *s, int64_t id, struct buf *ret_json, struct buf *ret_text,
                          struct err *err)
 {

@@ -52,6 +52,9 @@ typedef void (*apidb_guide)(struct buf *b, int64_t campaign_id, const char *fact
 /* The campaign with its stages, counters and guidance, as JSON. guide NULL: no guidance. */
 bool apidb_campaign_get(struct store *s, int64_t id, apidb_guide guide, int64_t *ret_version,
                         struct buf *ret_json, struct err *err) MUST_CHECK;
+/* Append a text that differs from an earlier one when a part or an attempt of the campaign has
+ * changed in between; of a campaign that is not there it is empty. */
+bool apidb_campaign_rows(struct store *s, int64_t id, struct buf *ret, struct err *err) MUST_CHECK;
 struct apidb_campaign_query {
     usec_t before_us;
     int64_t before_id;

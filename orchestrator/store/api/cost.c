@@ -5,18 +5,22 @@
 #include "store/pg/query.h"
 
 bool apidb_cost(struct store *s, int64_t campaign_id, struct buf *ret_total, struct buf *ret_stages,
-                struct buf *ret_causes, struct err *err)
+                struct err *err)
 {
     AUTO_PARAMS struct params total = PARAMS_INIT;
     param_i64(&total, campaign_id);
     AUTO_PARAMS struct params stages = PARAMS_INIT;
     param_i64(&stages, campaign_id);
-    AUTO_PARAMS struct params causes = PARAMS_INIT;
-    param_i64(&causes, campaign_id);
-    PARAM_NAMES(&causes, names_cause);
     return store_text(s, QUERY(API_COST_TOTAL), &total, "campaign", ret_total, err) &&
-           store_text(s, QUERY(API_COST_BY_STAGE), &stages, "campaign", ret_stages, err) &&
-           store_text(s, QUERY(API_COST_BY_CAUSE), &causes, "campaign", ret_causes, err);
+           store_text(s, QUERY(API_COST_BY_STAGE), &stages, "campaign", ret_stages, err);
+}
+
+bool apidb_cost_by_cause(struct store *s, int64_t campaign_id, struct buf *ret, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    PARAM_NAMES(&p, names_cause);
+    return store_text(s, QUERY(API_COST_BY_CAUSE), &p, "campaign", ret, err);
 }
 
 bool apidb_cost_phases(struct store *s, int64_t campaign_id, struct apidb_phases **ret,

@@ -4,9 +4,12 @@
 #include "core/model.h"
 #include "store/pg/connection.h"
 
-/* Append the total (an object), the stages and the causes (arrays). */
+/* Append the total (an object) and the stages (an array), both from counters. */
 bool apidb_cost(struct store *s, int64_t campaign_id, struct buf *ret_total, struct buf *ret_stages,
-                struct buf *ret_causes, struct err *err) MUST_CHECK;
+                struct err *err) MUST_CHECK;
+/* Append the causes (an array). Reads all attempts of the campaign, as apidb_cost_phases does. */
+bool apidb_cost_by_cause(struct store *s, int64_t campaign_id, struct buf *ret,
+                         struct err *err) MUST_CHECK;
 
 struct apidb_phases { /* of the settled attempts of a stage */
     char stage[64];

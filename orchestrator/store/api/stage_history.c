@@ -1,4 +1,4 @@
-/* Ended attempts of a stage; see stage_history.h. */
+/* See stage_history.h. */
 #include "stage_history.h"
 #include "queries.h"
 #include "store/pg/query.h"
@@ -23,6 +23,24 @@ bool apidb_history(struct store *s, int64_t campaign_id, int64_t stage_id, const
                                          .size = row_i64(res, (int)i, 1),
                                          .run_us = row_i64_or(res, (int)i, 2, -1),
                                          .start_us = row_i64_or(res, (int)i, 3, -1)};
+    }
+    return true;
+}
+
+bool apidb_part_sizes(struct store *s, int64_t campaign_id, int64_t stage_id, const int32_t *seqs,
+                      size_t n, int64_t *ret, size_t *ret_n, struct err *err)
+{
+    AUTO_PARAMS struct params p = PARAMS_INIT;
+    param_i64(&p, campaign_id);
+    param_i64(&p, stage_id);
+    param_i32_array(&p, seqs, n);
+    AUTO_RESULT PGresult *res = NULL;
+    if (!store_exec(s, QUERY(API_PART_SIZES), &p, &res, err)) {
+        return false;
+    }
+    *ret_n = MIN((size_t)row_count(res), n);
+    for (size_t i = 0; i < *ret_n; i++) {
+        ret[i] = row_i64(res, (int)i, 0);
     }
     return true;
 }

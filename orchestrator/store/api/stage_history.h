@@ -1,4 +1,4 @@
-/* Results of the newest ended attempts of a stage, the input of a forecast. */
+/* Results of the newest ended attempts of a stage and sizes of its parts, the input of a forecast. */
 #pragma once
 #include "core/model.h"
 #include "store/pg/connection.h"
@@ -17,3 +17,7 @@ struct apidb_history {
 /* The newest HISTORY_MAX ended attempts, newest first. causes: those that count as an attempt. */
 bool apidb_history(struct store *s, int64_t campaign_id, int64_t stage_id, const int16_t *causes,
                    size_t causes_n, struct apidb_history *ret, struct err *err) MUST_CHECK;
+/* Sizes in bytes of the parts with these numbers, largest first; parts that are not there have
+ * none. ret[n]. */
+bool apidb_part_sizes(struct store *s, int64_t campaign_id, int64_t stage_id, const int32_t *seqs,
+                      size_t n, int64_t *ret, size_t *ret_n, struct err *err) MUST_CHECK;

@@ -333,6 +333,10 @@ def check_parts(t, a):
     g = b["groups"]
     t.ok(b["parts"] == 5 and b["final"] == 5 and [(x["cause"], x["parts"], x["sample"]) for x in g] == [("disk_full", 3, [3, 5, 8]), ("oom", 2, [2, 11])]
          and g[0]["lost_micro_usd"] == 3 * 1234567 and g[0]["remedy"], "failures by cause", b)
+    a.sql("UPDATE task_failure SET lost_musd = lost_musd + 1")
+    t.eq(a.get("/v1/campaigns/c-1/failures")[1], b, "they are remembered while no counter of the campaign is written")
+    a.sql("UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1")
+    t.eq(a.get("/v1/campaigns/c-1/failures")[1]["groups"][0]["lost_micro_usd"], 3 * 1234568, "and counted again when one is")
     b = a.get("/v1/campaigns/c-1/tiles")[1]
     want = [4 if i in (2, 3, 5, 8, 11) else 0 for i in range(20)]
     t.ok(b["per_tile"] == 1 and b["tiles"] == want and b["states"][4] == "failed", "tiles, one a part", b)
@@ -363,6 +367,11 @@ def check_parts(t, a):
     b = a.get("/v1/campaigns/c-1/cost")[1]
     t.ok(b["metered"] == {"seconds": 0, "micro_usd": 0} and {x["cause"]: x["micro_usd"] for x in b["by_cause"]} == {"disk_full": 3 * 1234567, "oom": 2 * 1234567}, "cost by cause", b)
     t.ok("by_cause" not in a.get("/v1/campaigns/c-1/cost?by=stage")[1], "cost by stage only")
+    a.sql("UPDATE attempt SET cost_musd = cost_musd + 1 WHERE campaign_id = 1 AND cost_musd > 0")
+    t.eq(a.get("/v1/campaigns/c-1/cost")[1], b, "causes are remembered while no counter and no money of the campaign is written")
+    a.sql("INSERT INTO money (level, ref_id) VALUES ('campaign', 1) ON CONFLICT (level, ref_id) DO UPDATE SET seconds = money.seconds")
+    t.eq({x["cause"]: x["micro_usd"] for x in a.get("/v1/campaigns/c-1/cost")[1]["by_cause"]}, {"disk_full": 3 * 1234568, "oom": 2 * 1234568}, "and summed again when some is")
+    a.sql("UPDATE attempt SET cost_musd = cost_musd - 1 WHERE campaign_id = 1 AND cost_musd > 0")
     check_phases(t, a)
     check_metrics(t, a)
     check_gate(t, a)
@@ -376,7 +385,8 @@ def check_phases(t, a):
     b = a.get("/v1/campaigns/c-1/cost?by=phase")[1]
     t.ok([p["phase"] for p in b["by_phase"]] == list(PHASES) and [p["micro_usd"] for p in b["by_phase"]] == [0] * 7 + [5 * 1234567] and [p["seconds"] for p in b["by_phase"]] == [0] * 7 + [100],
          "without transitions the bill is of no phase", b)
-    a.sql("""UPDATE attempt SET warm_s = 30, warm_musd = 1700, phases = '{90000,0,0, 60500,0,0, 4000,4,246914, 0,0,0, 15000,15,925925, 1000,1,61728}' WHERE name = 'd-1-3-a1'""")
+    a.sql("""UPDATE attempt SET warm_s = 30, warm_musd = 1700, phases = '{90000,0,0, 60500,0,0, 4000,4,246914, 0,0,0, 15000,15,925925, 1000,1,61728}' WHERE name = 'd-1-3-a1';
+        UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1  -- the leader writes one with the other""")
     b = a.get("/v1/campaigns/c-1/cost?by=phase")[1]
     got = {p["phase"]: (p["elapsed_seconds"], p["seconds"], p["micro_usd"]) for p in b["by_phase"]}
     want = {"capacity_wait": (90.0, 0, 0), "start": (60.5, 0, 0), "image": (4.0, 4, 246914), "data": (0, 0, 0), "training": (15.0, 15, 925925), "upload": (1.0, 1, 61728),

@@ -157,7 +157,8 @@ static char *costs(struct world *w)
     AUTO_BUF struct buf causes = BUF_INIT(10000);
     AUTO_FREE struct apidb_phases *phases = NULL;
     size_t n = 0;
-    pg_good(apidb_cost(w->api, w->c.campaign_id, &total, &stages, &causes, &err), &err);
+    pg_good(apidb_cost(w->api, w->c.campaign_id, &total, &stages, &err), &err);
+    pg_good(apidb_cost_by_cause(w->api, w->c.campaign_id, &causes, &err), &err);
     pg_good(apidb_cost_phases(w->api, w->c.campaign_id, &phases, &n, &err), &err);
     assert_int_equal(n, 1);
     const struct apidb_phases *p = &phases[0];

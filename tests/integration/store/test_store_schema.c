@@ -264,6 +264,7 @@ static void test_schema__hot_queries_choose_their_index_when_tables_are_full(voi
         {"attempt_adopt", "task_default_campaign_id_stage_id_seq_idx"},
         {"task_input", "task_run_default_pkey"},
         {"api_part_id", "task_default_campaign_id_stage_id_seq_idx"},
+        {"api_part_sizes", "task_default_campaign_id_stage_id_seq_idx"},
         {"attempt_request", "attempt_pkey"},
         {"intend", "task_run_default_pkey"},
         {"intend", "attempt_task_id_n_key"},

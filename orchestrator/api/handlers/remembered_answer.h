@@ -1,0 +1,9 @@
+/* Answers made of all parts or attempts of a campaign, remembered until one of them changes. */
+#pragma once
+#include "api/server/request.h"
+#include "api/server/response_cache.h"
+
+/* response_cache_answer under `key`, whose version are the rows of the campaign's counters and
+ * money. Opens r->db. Caller frees *ret. */
+bool remembered_answer(struct api_req *r, int64_t campaign_id, const char *key,
+                       response_cache_make make, void *ctx, char **ret, struct err *err) MUST_CHECK;
