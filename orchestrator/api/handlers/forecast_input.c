@@ -513,6 +513,7 @@ void forecast_facts_add_plan(struct forecast_facts *a, const struct submit *s)
     const struct spec *spec = s->spec;
     int index_of[SPEC_STAGES_MAX];
     int64_t task_id = 0;
+    memset(index_of, -1, sizeof index_of);
     for (int i = 0; i < spec->stages_n; i++) {
         const struct spec_stage *sp = spec->stages[i];
         const struct submit_stage *from = &s->stages[i];
