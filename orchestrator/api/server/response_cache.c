@@ -16,19 +16,19 @@ struct cached_answer {
     char *json; /* NULL: empty */
 };
 /* An answer that a thread is making. */
-struct making {
+struct answer_making {
     const char *key; /* the maker's, which outlives it: nobody looks for it when it is over */
     uint64_t version, nth;
     bool over;
     char *json;  /* once over; NULL: it could not be made */
     int waiting; /* threads; the last one frees it */
-    struct making *next;
+    struct answer_making *next;
 };
 struct response_cache {
     pthread_mutex_t lock;
     pthread_cond_t made;
     struct cached_answer at[ANSWERS_N];
-    struct making *making;
+    struct answer_making *making;
     uint64_t begun; /* of making, so far */
     pthread_mutex_t turn;
 };
@@ -102,9 +102,9 @@ static void keep(struct response_cache *c, const struct response_cache_ask *ask,
     memcpy(to->key, ask->key, strlen(ask->key) + 1);
 }
 
-static struct making *making_find(struct response_cache *c, const char *key)
+static struct answer_making *making_find(struct response_cache *c, const char *key)
 {
-    struct making *m = c->making;
+    struct answer_making *m = c->making;
     while (m != NULL && strcmp(m->key, key) != 0) {
         m = m->next;
     }
@@ -112,7 +112,7 @@ static struct making *making_find(struct response_cache *c, const char *key)
 }
 
 /* Waits until m is over; a copy of its answer, NULL when it could not be made. */
-static char *making_wait(struct response_cache *c, struct making *m)
+static char *making_wait(struct response_cache *c, struct answer_making *m)
 {
     m->waiting++;
     while (!m->over) {
@@ -126,19 +126,20 @@ static char *making_wait(struct response_cache *c, struct making *m)
     return json;
 }
 
-static struct making *making_begin(struct response_cache *c, const struct response_cache_ask *ask)
+static struct answer_making *making_begin(struct response_cache *c,
+                                          const struct response_cache_ask *ask)
 {
-    struct making *m = xcalloc(1, sizeof *m);
-    *m = (struct making){
+    struct answer_making *m = xcalloc(1, sizeof *m);
+    *m = (struct answer_making){
         .key = ask->key, .version = ask->version, .nth = ++c->begun, .next = c->making};
     c->making = m;
     return m;
 }
 
 /* json NULL: it could not be made. */
-static void making_end(struct response_cache *c, struct making *m, const char *json)
+static void making_end(struct response_cache *c, struct answer_making *m, const char *json)
 {
-    struct making **at = &c->making;
+    struct answer_making **at = &c->making;
     while (*at != m) {
         at = &(*at)->next;
     }
@@ -156,13 +157,13 @@ static void making_end(struct response_cache *c, struct making *m, const char *j
  * that of one key one is made at a time. *ret_mine NULL: what was waited for could not be made, and
  * nobody waits for this thread. */
 static char *answer_or_begin(struct response_cache *c, const struct response_cache_ask *ask,
-                             struct making **ret_mine)
+                             struct answer_making **ret_mine)
 {
     uint64_t before = c->begun;
     *ret_mine = NULL;
     for (;;) {
         char *json = kept(c, ask);
-        struct making *m = json == NULL ? making_find(c, ask->key) : NULL;
+        struct answer_making *m = json == NULL ? making_find(c, ask->key) : NULL;
         if (json != NULL) {
             return json;
         }
@@ -199,7 +200,7 @@ static char *made(struct response_cache *c, const struct response_cache_ask *ask
 bool response_cache_answer(struct response_cache *c, const struct response_cache_ask *ask,
                            response_cache_make make, void *ctx, char **ret, struct err *err)
 {
-    struct making *mine;
+    struct answer_making *mine;
     int64_t cost_us = 0;
     ASSERT(strlen(ask->key) < RESPONSE_CACHE_KEY_MAX);
     (void)pthread_mutex_lock(&c->lock);

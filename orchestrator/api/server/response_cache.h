@@ -1,5 +1,5 @@
 /* Cache of expensive answers, so that many viewers cost one computation. An answer is kept while a
- * stale one does no harm. While one thread makes an answer, those that ask for it wait for that one.
+ * stale one does no harm. While one thread makes an answer, those that ask for it wait for it.
  * Usable from any thread. */
 #pragma once
 #include "common/buf.h"

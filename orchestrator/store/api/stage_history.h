@@ -1,4 +1,4 @@
-/* Results of the newest ended attempts of a stage and sizes of its parts, the input of a forecast. */
+/* Results of the newest ended attempts of a stage and sizes of its parts: input of a forecast. */
 #pragma once
 #include "core/model.h"
 #include "store/pg/connection.h"

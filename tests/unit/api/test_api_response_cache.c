@@ -1,6 +1,6 @@
 /* Aim: an answer is computed once for all who ask for it at the same time, never for an older
- * question than theirs, and is kept for as long as its rules say. Method: threads that ask while the
- * first one's answer is held up; ages and costs are written into the cache. */
+ * question than theirs, and is kept for as long as its rules say. Method: threads that ask while
+ * the first one's answer is held up; ages and costs are written into the cache. */
 #include "api/server/response_cache.c" /* NOLINT(bugprone-suspicious-include): for its fields */
 #include "tests/unit/unit.h"
 #include <stdatomic.h>

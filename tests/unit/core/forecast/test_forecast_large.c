@@ -147,7 +147,7 @@ static void test_forecast_large__parts_by_size_class(void **state)
     for (uint32_t mb = 1; mb <= 40; mb++) { /* a second a megabyte */
         duration_learn(&s->duration, mb * 25, (int64_t)mb * 25 * USEC_PER_SEC);
     }
-    /* nine tenths wait: the largest tenth has started, and 2,000 s are what nine of the others take */
+    /* The largest tenth has started; nine of the others take 2,000 s. */
     const struct size_classes c = {
         .size_mb = sample, .n = ARRAY_LEN(sample), .tasks = 10000000, .waiting = 9000000};
     size_classes_spread(&c, entries, parts, times);
