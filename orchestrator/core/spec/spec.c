@@ -328,6 +328,7 @@ static void read_stage(struct spec_reader *r, const struct spec_node *list, size
         r->row_vars_n = rows[k].vars_n;
         memset(r->row_vars_used, 0, sizeof r->row_vars_used);
         spec_stage_read(r, &s->at, s->stage);
+        spec_scale_row(r, &rows[k], s->matrix, s->stage);
         if (r->judged) {
             spec_rows_check(r, &s->at, &rows[k]);
         }

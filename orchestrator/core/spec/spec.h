@@ -81,6 +81,7 @@ struct spec_warm {             /* warm_pool: the campaign's, with the stage's ke
 #define SPEC_TAGS_MAX           45 /* of a job: AWS takes 50, drover writes 5 */
 #define SPEC_ATTRIBUTES_MAX     16
 #define SPEC_RETRY_STRATEGY_MAX 30
+#define SPEC_SCALES_MAX         16
 #define SPEC_LOG_LEVEL          20 /* Python's INFO */
 
 struct spec_channel { /* input of a training job; NULL: not said */
@@ -230,8 +231,11 @@ struct spec_stage {
     const struct spec_endpoint *endpoint; /* of kind endpoint only, else NULL */
     struct spec_gate gate;
     struct spec_warm warm;
-    bool spot;      /* managed spot: no warm pool, and only what is resumable */
-    bool resumable; /* a restart goes on from what is in S3; always for our workers */
+    bool spot;         /* managed spot: no warm pool, and only what is resumable */
+    bool resumable;    /* a restart goes on from what is in S3; always for our workers */
+    const char *group; /* the matrix that it is a row of; NULL: none */
+    const char *scales_with[SPEC_SCALES_MAX]; /* keys that may differ within a scaling table */
+    int scales_with_n;
 };
 struct spec_limit {
     const char *instance_type;

@@ -20,6 +20,8 @@ struct matrix {
     const struct yaml_node *include[SPEC_STAGES_MAX];
     int include_n;
     size_t rows_n; /* of the axes */
+    const char *scales_with[SPEC_SCALES_MAX];
+    int scales_with_n;
 };
 struct label { /* what tells a row's stage from the others */
     char text[SPEC_ROW_LABEL_MAX + 1];
@@ -342,8 +344,8 @@ static void read_matrix(struct spec_reader *r, const struct spec_node *p, int ma
     for (size_t i = 0; i < p->node->n; i++) {
         struct spec_node at = {p, p->node->keys[i], p->node->items[i], p->node->key_pos[i]};
         if (strcmp(at.key, "scales_with") == 0) {
-            spec_fault(r, &at, "unsupported", "leave it out",
-                       "'scales_with' is not supported in this version");
+            at.pos = at.node->pos.line > 0 ? at.node->pos : at.pos;
+            m->scales_with_n = spec_scales_with(r, &at, m->scales_with);
         } else if (strcmp(at.key, "include") == 0) {
             at.pos = at.node->pos.line > 0 ? at.node->pos : at.pos;
             read_include(r, &at, m);
@@ -457,7 +459,8 @@ static int make_rows(struct spec_reader *r, const struct spec_node *p, const str
     for (size_t k = 0; k < m.rows_n + (size_t)m.include_n; k++, n++) {
         size_t own_n = k < m.rows_n ? AXES_MAX : m.include[k - m.rows_n]->n;
         stages[n] = copy_map(r, all, own_n);
-        rows[n] = (struct spec_row){.stage = stages[n]};
+        rows[n] = (struct spec_row){.stage = stages[n], .scales_with_n = m.scales_with_n};
+        memcpy(rows[n].scales_with, m.scales_with, sizeof m.scales_with);
         if (k < m.rows_n) {
             make_product(r, p, &m, k, stages[n], &rows[n], &labels[n]);
         } else {

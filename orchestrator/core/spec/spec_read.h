@@ -121,7 +121,15 @@ struct spec_row {
     bool only[SPEC_ROW_VARS_MAX];             /* no key of the stage: must be used in a text */
     struct position pos[SPEC_ROW_VARS_MAX];
     int vars_n;
+    const char *scales_with[SPEC_SCALES_MAX];
+    int scales_with_n;
 };
+/* spec_scale.c: the keys that p, `scales_with` of a matrix, lists. Returns how many are right. */
+int spec_scales_with(struct spec_reader *r, const struct spec_node *p,
+                     const char *ret[static SPEC_SCALES_MAX]);
+/* What row says of its matrix, which is called `group`. */
+void spec_scale_row(const struct spec_reader *r, const struct spec_row *row, const char *group,
+                    struct spec_stage *s);
 /* The stages that p, of the list `stages`, stands for: itself, or one for each row of its matrix
  * (*ret_matrix), of which max may be. Gives their number, 1 at least; with faults as many as can be
  * judged. What extends

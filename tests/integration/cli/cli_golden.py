@@ -10,6 +10,8 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../api"))
+from api_runs import put_runs
 from kit import TOP
 from kit.api import DROVER, Api, leader_fails, leader_takes, main, spec
 from kit.terminal import on_terminal
@@ -17,7 +19,9 @@ from kit.terminal import on_terminal
 GOLDEN = f"{TOP}/tests/vectors/cli.txt"
 VERBS = re.findall(r'^X\("([a-z]+)", cmd_', open(f"{TOP}/orchestrator/cli/commands.def").read(), re.M)
 SHOWN = (("ls",), ("get", "c-1"), ("get", "c-1/3"), ("get", "c-1/0"), ("parts", "c-1"), ("parts", "c-1", "--state", "failed"), ("failures", "c-1"), ("failures", "c-2"),
-         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("cost", "c-1", "--by", "phase"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
+         ("cost", "c-1"), ("cost", "c-1", "--by", "cause"), ("cost", "c-1", "--by", "phase"), ("metrics", "c-1"), ("metrics", "c-1/3"), ("metrics", "c-2"), ("scaling", "c-6", "--group", "train"),
+         ("scaling", "c-6/train", "--metric", "images_per_second", "--epoch", "50000", "--deadline", "400s"), ("compare", "c-6/train-1", "c-6/train-4"), ("compare", "c-6/train-2/0/1", "c-6/train-2"),
+         ("compare", "c-6/odd-a", "c-6/odd-b"), ("compare", "c-6", "c-6/train-1"), ("quotas",), ("retry", "c-1", "--cause", "disk_full", "--volume", "450", "--dry-run"),
          ("retry", "c-1", "--cause", "disk_full", "--instance-type", "ml.c5.xlarge", "--max-runtime", "4h", "--dry-run"), ("retry", "c-1", "--cause", "oom", "--dry-run"), ("get", "c-9"), ("pause",), ("failurs",), ("ls", "--stat", "x"), ("get", "c-3"), ("get", "c-4"), ("get", "c-5"),
          ("validate", "deploy/examples/lightning-scaling.yaml"), ("submit", "again.yaml"),
          ("validate", "deploy/examples/huggingface-endpoint.yaml"))
@@ -61,6 +65,7 @@ def fill(a):
         assert a.submit(spec(name, '{from: "s3://data/more/*.parquet"}', top="budget: 10 USD"))[1]["id"] == f"c-{cid}"
         leader_takes(a, cid)
     leader_fails(a, 4, [0], 13, "exit 1")
+    put_runs(a)
     a.sql(f"""UPDATE campaign_run SET state = 'held', reason = 'budget' WHERE campaign_id = 3;
         UPDATE stage_run SET state = 'held', reason = '{"ValueError: bad shard " * 21}' WHERE campaign_id = 4;
         UPDATE campaign_run SET state = 'held', reason = 'stage download: x' WHERE campaign_id = 4;

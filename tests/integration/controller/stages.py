@@ -6,6 +6,7 @@ Method: the real PostgreSQL, drover-local, droverd and worker; the outputs are r
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tarfile
@@ -154,6 +155,26 @@ def phases(s, tap, cid):
            "the phases of an attempt are the life of its job, and its cost", (one["phases"], job))
 
 
+def rates(s, name):
+    """Images a second that a run printed after its warm-up, the first tenth."""
+    with open(f"{s.dir}/aws/jobs/{name}/algo-1/log", encoding="utf-8") as f:
+        got = [float(m[1]) for m in re.finditer(r"images_per_second=([0-9.]+)", f.read())]
+    return got[len(got) // 10:]
+
+
+def scaling(s, tap, cid):
+    """One host against two, from what the real runs printed and took."""
+    jobs = {j["name"]: j for j in s.oracle("jobs")["jobs"] if "-train-" in j["name"]}
+    r = drover(s, "scaling", cid, "--metric", "images_per_second", "-o", "json")
+    rows = json.loads(r.stdout)["rows"]
+    want = {j["instance_count"]: statistics.median(rates(s, n)) for n, j in jobs.items()}
+    tap.ok(r.returncode == 0 and [(x["instances"], x["stage"]) for x in rows] == [(1, "train-1"), (2, "train-2")] and
+           all(abs(x["rate"]["median"] - want[x["instances"]]) < 1e-6 for x in rows) and abs(rows[1]["speedup"] - want[2] / want[1]) < 1e-6 and rows[1]["efficiency"] == rows[1]["speedup"] / 2,
+           "the scaling table of one host and two is of what their logs say", (rows, want))
+    r = drover(s, "compare", f"{cid}/train-1", f"{cid}/train-2")
+    tap.ok(r.returncode == 0 and re.search(r" 1 of \d+ settings differ", r.stdout) and "instance_count" in r.stdout and "loss" in r.stdout and "seconds a step" in r.stdout, "and the two are compared", r)
+
+
 def again(s, tap, jobs):
     open(s.dir + "/aws/s3/drover-test/trained", "w").write("yes")
     cid = s.submit(pipeline(s, "pipe-again"))
@@ -213,6 +234,7 @@ def main():
         s.start()
         jobs = campaign(s, tap)
         phases(s, tap, "c-1")
+        scaling(s, tap, "c-1")
         again(s, tap, jobs)
         gate(s, tap)
         s.check_wire(tap)

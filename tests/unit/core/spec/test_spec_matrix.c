@@ -23,12 +23,26 @@ static struct parsed *parse_good(const char *text)
     return p;
 }
 
+/* The stored form, but for what a row remembers of its matrix. */
+static json_t *without_group(const struct spec *spec)
+{
+    json_t *o = spec_to_json(spec);
+    size_t i;
+    json_t *stage;
+    json_array_foreach(json_object_get(o, "stages"), i, stage)
+    {
+        (void)json_object_del(stage, "group");
+        (void)json_object_del(stage, "scales_with");
+    }
+    return o;
+}
+
 static void assert_same(const char *text, const char *written_out)
 {
     struct parsed *a = parse_good(text);
     struct parsed *b = parse_good(written_out);
-    AUTO_JSON json_t *got = spec_to_json(a->spec);
-    AUTO_JSON json_t *want = spec_to_json(b->spec);
+    AUTO_JSON json_t *got = without_group(a->spec);
+    AUTO_JSON json_t *want = without_group(b->spec);
     if (!json_equal(got, want)) {
         AUTO_FREE char *x = json_dumps(got, JSON_INDENT(1) | JSON_SORT_KEYS);
         AUTO_FREE char *y = json_dumps(want, JSON_INDENT(1) | JSON_SORT_KEYS);
@@ -179,7 +193,16 @@ static const struct mistake {
     {"    matrix: {include: [{name: A_b}]}\n", "pattern", 7, 25, "row's name"},
     {"    matrix: {output.x: [a, b]}\n", "pattern", 7, 14, "output.x"},
     {"    matrix: {hyperparameters.: [a, b]}\n", "pattern", 7, 14, "hyperparameters."},
-    {"    matrix: {instance_count: [1], scales_with: [lr]}\n", "unsupported", 7, 35, "scales_with"},
+    {"    matrix: {instance_count: [1], scales_with: [lr]}\n", "unknown_key", 7, 49, "'lr'"},
+    {"    matrix: {instance_count: [1], scales_with: volume_gb}\n", "type", 7, 48, "a list"},
+    {"    matrix: {instance_count: [1], scales_with: [3]}\n", "type", 7, 49, "text"},
+    {"    matrix: {instance_count: [1], scales_with: [instance_count]}\n", "conflict", 7, 49,
+     "instance counts"},
+    {"    matrix: {instance_count: [1], scales_with: [input.data]}\n", "unknown_key", 7, 49,
+     "input.data"},
+    {"    matrix: {instance_count: [1], scales_with: [volume_gb, volume_gb]}\n", "duplicate", 7, 60,
+     "twice"},
+    {"    matrix: {scales_with: [volume_gb]}\n", "required", 7, 13, "without rows"},
     {"    matrix: {instance_count: [1, 2, 3], volume_gb: [1, 2, 3], environment.A: [1, 2, 3, 4]}\n",
      "limit", 7, 13, "36 rows"},
     {"    matrix: {instance_count: [1, 2]}\n    hyperparameters: {a: \"{matrix.lr}\"}\n",
@@ -307,6 +330,35 @@ static void test_spec_matrix__the_example_is_eight_runs(void **state)
     parsed_free(p);
 }
 
+/* A row knows its matrix and what scales with it, also when it was stored and read again. */
+static void test_spec_matrix__rows_know_their_matrix(void **state)
+{
+    (void)state;
+    AUTO_FREE char *text = file_text("deploy/examples/lightning-scaling.yaml");
+    const struct spec_defaults region = {.region = "us-east-1"};
+    struct parsed *p = parse_with(text, &region);
+    struct arena a;
+    struct err err = ERR_INIT;
+    struct spec *back = NULL;
+    arena_init(&a, SPEC_ARENA_BYTES);
+    AUTO_JSON json_t *stored = spec_to_json(p->spec);
+    assert_true(spec_from_json(stored, &a, &back, &err));
+    for (int i = 0; i < back->stages_n; i++) {
+        const struct spec_stage *s = back->stages[i];
+        assert_string_equal(s->group, i < 4 ? "smddp" : "ddp");
+        assert_int_equal(s->scales_with_n, 1);
+        assert_string_equal(s->scales_with[0], "hyperparameters.learning_rate");
+    }
+    arena_done(&a);
+    parsed_free(p);
+    p = parse_good(HEAD TRAIN "    matrix: {instance_count: [1, 2], scales_with: []}\n"
+                              "  - {name: full, extends: train, matrix: none}\n");
+    assert_string_equal(p->spec->stages[0]->group, "train");
+    assert_int_equal(p->spec->stages[0]->scales_with_n, 0);
+    assert_null(p->spec->stages[2]->group);
+    parsed_free(p);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -318,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_spec_matrix__all_mistakes_at_once),
         cmocka_unit_test(test_spec_matrix__rows_are_bounded),
         cmocka_unit_test(test_spec_matrix__the_example_is_eight_runs),
+        cmocka_unit_test(test_spec_matrix__rows_know_their_matrix),
     };
     return cmocka_run_group_tests_name("spec_matrix", tests, NULL, NULL);
 }
