@@ -188,6 +188,9 @@ def test_not_carried_out(t, a):
     t.eq((status, [(e["code"], e["pointer"], e["line"], e["column"]) for e in refused.get("errors", [])]), (422, [("not_carried_out", "stages.deploy.kind", 14, 11)]),
          "submitted, it is refused with its place")
     t.eq(a.get("/v1/campaigns")[1]["campaigns"][0]["id"], "c-1", "nothing of it is written")
+    status, plan = a.post("/v1/campaigns?dry_run=true&what_if=slots%3D2", ENDPOINT, yaml)[:2]
+    t.eq((status, [(s["name"], s["kind"], s["parts"]) for s in plan["stages"]], plan["parts"]["total"], plan["worst_case_micro_usd"], plan["forecast"]["end"]),
+         (200, [("train", "jobs", 1), ("deploy", "endpoint", 0)], 1, None, None), "of a training and its endpoint, too")
     r = a.drover("submit", path, "-y")
     t.ok(r.returncode == 2 and "huggingface-endpoint.yaml:14:11" in r.stderr and "does not carry that out yet" in r.stderr and "drover request --dry FILE STAGE" in r.stderr,
          "drover submit says so, and what shows its requests", r.stderr)

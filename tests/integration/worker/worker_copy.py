@@ -12,6 +12,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import service_model
 from kit.worker import *
 from kit.worker.s3 import KEY, SECRET, Local
 
@@ -339,6 +340,9 @@ def secrets(tap, local, web, d):
     rc, so, se = copy(local, d, "--from", web.url + "/s.bin", "--to", "s3://data/secret-far/{file_name}", "--secret", ARN)
     tap.ok(rc == 0 and all(x[2] is None for x in other.log) and all(x[2] for x in web.log), "another server does not get the token", other.log)
     other.shutdown()
+    asked = service_model.judge([local.root + "/wire.log"])
+    tap.ok(set(asked["operations"]) == {"GetSecretValue", "GetParameter"} and not asked["deviations"] and not asked["refused"],
+           f"the services' own models accept its {asked['requests']} requests for secrets", asked)
 
 
 def mistakes(tap, local, web, d):
@@ -358,7 +362,7 @@ def mistakes(tap, local, web, d):
 def main():
     tap = Tap()
     d = tempfile.mkdtemp(prefix="copy-", dir=os.path.join(TOP, "build"))
-    local, web = Local(d, public_buckets=["public"], secrets={ARN: TOKEN, PARAMETER: TOKEN}), Source()
+    local, web = Local(d, public_buckets=["public"], secrets={ARN: TOKEN, PARAMETER: TOKEN}, log_bodies=True), Source()
     only = os.environ.get("ONLY", "")
     try:
         for part in (many_files, from_s3, faults, resume, secrets, mistakes):
