@@ -110,16 +110,45 @@ void spec_guess_stage_key(const char *word, char *out, size_t out_n)
     spec_guess(word, names, n, out, out_n);
 }
 
+static bool is_word_of(const struct yaml_node *node, const char *const *words)
+{
+    for (; node->kind == YAML_STRING && *words != NULL; words++) {
+        if (strcmp(node->text, *words) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of an endpoint these say what serves the model, and stand there. */
+static bool is_of_model(struct spec_reader *r, const struct spec_node *p, const char *key)
+{
+    static const char *const keys[] = {"framework", "image", "entry_point", NULL};
+    const struct yaml_node *value = yaml_get(p->node, key);
+    const struct yaml_node name = {.kind = YAML_STRING, .text = key};
+    struct spec_node at;
+    if (value == NULL || !is_word_of(&name, keys)) {
+        return false;
+    }
+    (void)spec_child(r, p, key, true, &at);
+    spec_fault(r, &at, "conflict",
+               arena_printf(r->a, "model: {stage: train, or data: \"s3://...\", %s: ...}", key),
+               "'%s' of an endpoint belongs into its model", key);
+    return true;
+}
+
 static void check_keys(struct spec_reader *r, const struct spec_node *p, enum spec_kind kind,
                        bool quiet)
 {
     struct spec_key keys[ARRAY_LEN(stage_keys)];
     for (size_t i = 0; i < ARRAY_LEN(stage_keys); i++) {
+        const char *name = stage_keys[i].name;
         unsigned of = stage_keys[i].of;
-        keys[i] =
-            (struct spec_key){stage_keys[i].name, of == LATER                ? KEY_LATER
-                                                  : (of & (1u << kind)) != 0 ? KEY_OPEN
-                                                                             : KEY_OTHER_KIND};
+        bool open = (of & (1u << kind)) != 0 ||
+                    (kind == SPEC_KIND_ENDPOINT && of != LATER && is_of_model(r, p, name));
+        keys[i] = (struct spec_key){name, of == LATER ? KEY_LATER
+                                          : open      ? KEY_OPEN
+                                                      : KEY_OTHER_KIND};
     }
     spec_check_keys(r, p, keys, ARRAY_LEN(keys), quiet);
 }
@@ -153,16 +182,6 @@ static void read_needs(struct spec_reader *r, const struct spec_node *p, struct 
     if (spec_child(r, p, "needs", false, &at)) {
         (void)spec_texts(r, &at, BRACES_VARS, SPEC_STAGES_MAX, 64, s->needs, &s->needs_n);
     }
-}
-
-static bool is_word_of(const struct yaml_node *node, const char *const *words)
-{
-    for (; node->kind == YAML_STRING && *words != NULL; words++) {
-        if (strcmp(node->text, *words) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* The kind, and what its jobs run: drover-worker or a user's image. False: a kind of a later

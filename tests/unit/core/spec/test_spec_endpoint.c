@@ -62,7 +62,8 @@ static const struct mistake {
     {END("idle: 20"), "type", 17, "unit"},
     /* keys of other kinds of stages */
     {END("fan_out: {count: 2}"), "conflict", 17, "another kind"},
-    {END("image: r/x:1"), "conflict", 17, "another kind"},
+    {END("image: r/x:1"), "conflict", 17, "model: {"},
+    {END("framework: pytorch 1.12"), "conflict", 17, "framework: ...}"},
     {END("max_runtime: 4h"), "conflict", 17, "another kind"},
     {END("spot: true"), "conflict", 17, "another kind"},
     {END("encrypt_traffic: on"), "conflict", 17, "another kind"},
