@@ -97,6 +97,19 @@ static void stage_row(const struct cli *cli, struct text_table *t, const json_t 
     table_row(t, cells);
 }
 
+/* Where its rows are written before they are deleted, and what is in the way. */
+static void archive_print(const struct cli *cli, const json_t *archive)
+{
+    const json_t *to = json_object_get(archive, "export");
+    if (to == NULL || json_is_null(to)) {
+        return;
+    }
+    AUTO_FREE char *text = xasprintf(
+        "%s, %lld objects%s%s", jstr(to, "uri"), (long long)jint(to, "objects"),
+        jnull(to, "problem") ? "" : "; the next one is tried again: ", jstr(to, "problem"));
+    text_print(cli, "archived in ", text);
+}
+
 static void campaign_print(const struct cli *cli, const json_t *c)
 {
     char usd[TEXT_N], more[TEXT_N], limit[TEXT_N], at[TEXT_N];
@@ -107,6 +120,7 @@ static void campaign_print(const struct cli *cli, const json_t *c)
     (void)printf("%s  %s  %s %s%s%s%s  wanted: %s\n", jstr(c, "id"), name,
                  glyph(cli, state_shown(c)), state_shown(c), archive_shown(c),
                  reason[0] != '\0' ? ", " : "", reason, jstr(c, "wanted"));
+    archive_print(cli, json_object_get(c, "archive"));
     (void)printf("submitted %s UTC  priority %lld\n", when(jstr(c, "created_at"), at),
                  (long long)jint(c, "priority"));
     (void)printf("cost %s USD, %s reserved, budget %s\n", money(jint(b, "spent_micro_usd"), usd),

@@ -32,6 +32,21 @@ static bool archive_reached(const json_t *v, const char *arg)
     return strcmp(jstr(json_object_get(v, "archive"), "state"), arg) == 0;
 }
 
+/* An archive may be told where to write first. */
+static bool ask(struct cli *cli, const char *verb, const char *campaign, struct client_reply *ret,
+                int *ret_exit)
+{
+    char key[37];
+    AUTO_FREE char *path = xasprintf("/v1/campaigns/%s:%s", campaign, verb);
+    AUTO_JSON json_t *body =
+        cli->opt.to != NULL ? json_pack("{s:s}", "to", cli->opt.to) : json_object();
+    AUTO_FREE char *text = json_text(body);
+    key_random(key);
+    const struct client_call call = {
+        .method = "POST", .path = path, .key = key, .body = str_of(text)};
+    return client_call(cli, &call, ret, ret_exit);
+}
+
 static int want(struct cli *cli, const char *verb, const char *state, const char *text)
 {
     bool archives = strcmp(verb, "archive") == 0;
@@ -42,7 +57,7 @@ static int want(struct cli *cli, const char *verb, const char *state, const char
     }
     CLEANUP(reply_done)
     struct client_reply r = {0};
-    if (!client_post(cli, &r, &status, "/v1/campaigns/%s:%s", ref.campaign, verb)) {
+    if (!ask(cli, verb, ref.campaign, &r, &status)) {
         return status;
     }
     if (cli->opt.wait) {

@@ -1,5 +1,6 @@
 /* See archive.h. */
 #include "archive.h"
+#include "archive_export.h"
 #include "common/log.h"
 #include "parking.h"
 #include "shell.h"
@@ -29,11 +30,18 @@ static bool write_step(struct controller *c, void *arg, struct err *err)
                                              done, err);
 }
 
+/* What asked for it named a folder. */
+static bool exports(const struct operation_row *op)
+{
+    return op->selector_json != NULL && strstr(op->selector_json, "\"to\"") != NULL;
+}
+
 bool archive_step(struct controller *c, const struct operation_row *op)
 {
     struct archive_arg a = {.op = op};
     struct parking_subject who = PARKING_OPERATION(op->campaign_id, op->id);
-    if (!parking_due(c, who) || !parking_tx(c, who, write_step, &a)) {
+    if (!parking_due(c, who) || (exports(op) && archive_export_goes_on(c, op)) ||
+        !parking_tx(c, who, write_step, &a)) {
         return false;
     }
     if (a.progress.over) {

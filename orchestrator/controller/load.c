@@ -1,6 +1,7 @@
 /* The view the leader keeps: campaigns with their ready queues, live attempts, slots, changes by
  * retries. Read whole at takeover, then only what changed. */
 #include "load.h"
+#include "archive_export.h"
 #include "attempt.h"
 #include "calls.h"
 #include "common/clock.h"
@@ -33,6 +34,7 @@ void view_free(struct controller *c)
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
     strays_cancel(c);
+    archive_export_cancel(c);
     metric_collect_cancel(c);
     while (c->state.attempts_n > 0) {
         attempt_remove(c, c->state.attempts[c->state.attempts_n - 1]);

@@ -42,6 +42,8 @@ struct pool_io { /* the same for a warm pool */
     struct warm_pool_report report;
 };
 
+#define ARCHIVE_EXPORTS 4 /* archives that are written to S3 at once */
+
 struct controller {
     struct controller_config cfg;
     struct loop *loop;
@@ -82,6 +84,7 @@ struct controller {
     struct quota_reading *quotas_read;                /* waits for the tick; NULL: nothing does */
     struct skip_done_call *checks[SKIP_DONE_AT_ONCE]; /* of done_if, under way or answered */
     size_t checks_n;
+    struct archive_export *archive_exports[ARCHIVE_EXPORTS]; /* NULL: a free place */
     struct metric_log **metric_logs; /* that are read; see metric_collect.h */
     size_t metric_logs_n;
 };

@@ -178,7 +178,9 @@ async function readAll(id, { stage, zoom }) {
 function Archived({ archive }) {
   return html`<section class="card wide" id="archived"><h2>Archived</h2>
     <p>${archive.archived_at ? html`Archived <${Ago} at=${archive.archived_at}/>` : 'It is being archived'}: its parts, attempts and metrics are deleted
-      (${count(archive.attempts)} ${archive.attempts === 1 ? 'attempt' : 'attempts'}). Its counters, its cost and its file are kept.</p></section>`;
+      (${count(archive.attempts)} ${archive.attempts === 1 ? 'attempt' : 'attempts'}). Its counters, its cost and its file are kept.</p>
+    ${archive.export && html`<p>${archive.export.ended_at ? 'Written to' : 'Being written to'} <code class="clamp">${archive.export.uri}</code>, ${count(archive.export.objects)} objects.</p>`}
+    ${archive.export?.problem && html`<p class="problem" role="alert">The next object is tried again: ${archive.export.problem}</p>`}</section>`;
 }
 
 export function Campaign({ id, setLive }) {

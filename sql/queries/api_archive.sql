@@ -4,13 +4,22 @@
 -- Why it cannot be archived now; NULL: it can. $1 campaign bigint
 SELECT archive_hindrance($1)
 
--- Asking again does nothing, unless a droverd that knows no archive has given the operation back.
+-- Asking again does nothing, unless a droverd that knows no archive has given the operation back, or another folder is
+-- named before the first one was whole.
 -- name: api_archive_ask
--- $1 campaign bigint, $2 by text
+-- $1 campaign bigint, $2 by text, $3 folder in S3 text, '': none
 WITH asked AS (
-    INSERT INTO archive (campaign_id, asked_by) VALUES ($1::bigint, $2::text) ON CONFLICT DO NOTHING)
-INSERT INTO operation (campaign_id, kind, selector, total, created_by)
-SELECT $1::bigint, 'archive', '{}', greatest(1, (SELECT sum(i.tasks) FROM stage_input i WHERE i.campaign_id = $1::bigint)), $2::text
-WHERE NOT EXISTS (SELECT FROM archive h WHERE h.campaign_id = $1::bigint AND h.archived_at IS NOT NULL)
-    AND NOT EXISTS (SELECT FROM operation o WHERE o.campaign_id = $1::bigint AND o.kind = 'archive'
-                    AND o.state IN ('accepted', 'running'))
+    INSERT INTO archive AS old (campaign_id, asked_by, export_uri) VALUES ($1::bigint, $2::text, $3::text)
+    ON CONFLICT (campaign_id) DO UPDATE SET export_uri = excluded.export_uri, export_kind = 0, export_after = 0,
+        exported = 0, exported_rows = 0, export_problem = ''
+    WHERE old.export_uri <> '' AND old.export_uri <> excluded.export_uri AND old.exported_at IS NULL
+    RETURNING 1),
+new_operation AS (
+    INSERT INTO operation (campaign_id, kind, selector, total, created_by)
+    SELECT $1::bigint, 'archive', CASE WHEN $3::text <> '' THEN jsonb_build_object('to', $3::text) ELSE '{}' END,
+        greatest(1, (SELECT sum(i.tasks) FROM stage_input i WHERE i.campaign_id = $1::bigint)), $2::text
+    WHERE NOT EXISTS (SELECT FROM archive h WHERE h.campaign_id = $1::bigint AND h.archived_at IS NOT NULL)
+        AND NOT EXISTS (SELECT FROM operation o WHERE o.campaign_id = $1::bigint AND o.kind = 'archive'
+                        AND o.state IN ('accepted', 'running'))
+    RETURNING 1)
+SELECT (SELECT count(*) FROM asked) + (SELECT count(*) FROM new_operation)

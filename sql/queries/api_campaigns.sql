@@ -17,7 +17,9 @@ SELECT c.version, json_build_object(
     'created_by', c.created_by, 'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,
     'archive', CASE WHEN h.campaign_id IS NOT NULL THEN json_build_object(
         'state', CASE WHEN h.archived_at IS NULL THEN 'archiving' ELSE 'archived' END, 'asked_by', h.asked_by,
-        'asked_at', h.asked_at, 'archived_at', h.archived_at, 'attempts', h.attempts) END,
+        'asked_at', h.asked_at, 'archived_at', h.archived_at, 'attempts', h.attempts,
+        'export', CASE WHEN h.export_uri <> '' THEN json_build_object('uri', h.export_uri, 'objects', h.exported,
+            'lines', h.exported_rows, 'ended_at', h.exported_at, 'problem', nullif(h.export_problem, '')) END) END,
     'links', json_build_object('dashboard', '/c/' || c.id))::text
 FROM campaign c
 JOIN campaign_run r ON r.campaign_id = c.id
@@ -86,7 +88,9 @@ SELECT c.id, c.created_at, json_build_object(
     'created_at', c.created_at, 'started_at', r.started_at, 'ended_at', r.ended_at,
     'archive', CASE WHEN h.campaign_id IS NOT NULL THEN json_build_object(
         'state', CASE WHEN h.archived_at IS NULL THEN 'archiving' ELSE 'archived' END, 'asked_by', h.asked_by,
-        'asked_at', h.asked_at, 'archived_at', h.archived_at, 'attempts', h.attempts) END)::text
+        'asked_at', h.asked_at, 'archived_at', h.archived_at, 'attempts', h.attempts,
+        'export', CASE WHEN h.export_uri <> '' THEN json_build_object('uri', h.export_uri, 'objects', h.exported,
+            'lines', h.exported_rows, 'ended_at', h.exported_at, 'problem', nullif(h.export_problem, '')) END) END)::text
 FROM campaign c
 JOIN campaign_run r ON r.campaign_id = c.id
 JOIN project p ON p.id = c.project_id

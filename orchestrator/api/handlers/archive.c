@@ -5,6 +5,7 @@
 #include "api/server/request.h"
 #include "api/server/routes.h"
 #include "campaigns.h"
+#include "common/s3.h"
 #include "core/leader/operations.h"
 #include "store/api/campaigns.h"
 #include "store/pg/tx.h"
@@ -24,20 +25,53 @@ static bool allowed(struct api_req *r, int64_t id, const struct apidb_wish *now,
            err_set(err, ERR_CONFLICT, "campaign c-%lld is not archived: %s", (long long)id, text);
 }
 
+#define TO_MAX 900
+
+/* {"to": "s3://bucket/folder"}, or nothing. *ret: that folder's of the campaign, "": nowhere. */
+static bool read_folder(struct api_req *r, int64_t id, const json_t *body, const char **ret,
+                        struct err *err)
+{
+    static const char *const keys[] = {"to", NULL};
+    const char *to;
+    struct s3_uri uri;
+    *ret = "";
+    if (!json_only_keys(body, keys, err) || !json_get_str(body, "to", NULL, &to, err)) {
+        return false;
+    }
+    if (to == NULL) {
+        return true;
+    }
+    if (strlen(to) > TO_MAX || !s3_parse_uri(str_of(to), &uri, err)) {
+        return err_set(err, ERR_INVALID,
+                       "to: a folder like s3://bucket/archive, of at most %d "
+                       "characters",
+                       TO_MAX);
+    }
+    size_t key = strlen(uri.key);
+    *ret = arena_printf(&r->arena, "s3://%s/%s%sc-%lld/", uri.bucket, uri.key,
+                        key > 0 && uri.key[key - 1] != '/' ? "/" : "", (long long)id);
+    return true;
+}
+
 bool campaign_archive(struct api_req *r, struct err *err)
 {
     int64_t id;
     struct apidb_wish now;
     bool asked = false;
-    if (!req_id(r, 0, "c-", &id, err) || !req_no_body(r, err) || !req_db(r, err)) {
+    const char *folder;
+    AUTO_JSON json_t *body = NULL;
+    if (!req_id(r, 0, "c-", &id, err) || !req_json(r, &body, err) ||
+        !read_folder(r, id, body, &folder, err) || !req_db(r, err)) {
         return false;
     }
+    AUTO_JSON json_t *detail = folder[0] != '\0' ? json_pack("{s:s}", "to", folder) : json_object();
+    AUTO_FREE char *told = json_text(detail);
     AUTO_TX struct store *tx = r->db;
     const char *subject = arena_printf(&r->arena, "c-%lld", (long long)id);
     if (!tx_begin(tx, TX_WRITE, err) || !apidb_campaign_lock(tx, id, &now, err) ||
         (!now.archived && !allowed(r, id, &now, err)) ||
-        !apidb_archive_ask(tx, id, r->who.token_id, &asked, err) ||
-        (asked && !req_audit(r, "campaign.archive", subject, "{}", err))) {
+        !apidb_archive_ask(tx, id, r->who.token_id, folder, &asked, err) ||
+        (asked && !req_audit(r, "campaign.archive", subject, told, err))) {
         return false;
     }
     return campaign_answer(r, id, 202, err) && apidb_notify(tx, err) && tx_commit(tx, err);

@@ -16,14 +16,17 @@ bool apidb_archive_hindrance(struct store *s, int64_t campaign_id, struct buf *r
     return true;
 }
 
-bool apidb_archive_ask(struct store *s, int64_t campaign_id, const char *by, bool *ret_asked,
-                       struct err *err)
+bool apidb_archive_ask(struct store *s, int64_t campaign_id, const char *by, const char *folder,
+                       bool *ret_asked, struct err *err)
 {
     AUTO_PARAMS struct params p = PARAMS_INIT;
-    int64_t n = 0;
+    AUTO_RESULT PGresult *r = NULL;
     param_i64(&p, campaign_id);
     param_text(&p, by);
-    bool ok = store_run(s, QUERY(API_ARCHIVE_ASK), &p, &n, err);
-    *ret_asked = ok && n > 0;
-    return ok;
+    param_text(&p, folder);
+    if (!store_exec(s, QUERY(API_ARCHIVE_ASK), &p, &r, err)) {
+        return false;
+    }
+    *ret_asked = row_i64(r, 0, 0) > 0;
+    return true;
 }

@@ -286,6 +286,8 @@ def check_archive(t, a):
     t.ok(s == 409 and b["code"] == "conflict" and "money is still reserved" in b["detail"], "while something of it lives: 409 with what", (s, b))
     a.sql(f"UPDATE money SET reserved_musd = 0 WHERE ref_id = {n}")
     cost = a.drover("cost", cid, "--by", "cause").stdout
+    r = a.drover("archive", cid, "-y", "--to", "nowhere")
+    t.ok(r.returncode == 2 and "s3://bucket/archive" in r.stderr and a.post(path + ":archive", {"into": "s3://b/"})[0] in (400, 422), "a folder that is none is refused: 2", r.stderr)
     r = a.drover("archive", cid, "-y")
     t.ok(r.returncode == 0 and f"{cid}: archiving" in r.stdout, "archive", (r.returncode, r.stdout, r.stderr))
     t.eq(a.sql(f"SELECT count(*), max(kind), max(state), max(total) FROM operation WHERE campaign_id = {n}"), "1|archive|accepted|12", "it is an operation")
@@ -301,6 +303,9 @@ def check_archive(t, a):
     gone["part"], gone["resume"], gone["retry"] = [(x[0], x[1]["code"]) for x in (a.get(f"/v1/parts/{cid}/3"), a.post(path + ":resume"), a.post(path + ":retry", {"selector": {"state": "failed"}}))]
     t.ok(set(gone.values()) == {(410, "archived")}, "what asks for its parts, or changes them, is answered 410", gone)
     t.ok([a.get(path + p)[0] for p in ("", "/spec", "/cost")] == [200] * 3 and a.get("/problems/archived")[0] == 200, "the rest is there")
+    a.sql("UPDATE archive SET export_uri = 's3://b/archive/c-9/', exported = 4, export_problem = 'AccessDenied: PutObject'")
+    t.ok("archived in s3://b/archive/c-9/, 4 objects; the next one is tried again: AccessDenied" in a.drover("get", cid).stdout.replace("\n", " ").replace("  ", " "), "get says where it is written, and what is in the way",
+         a.drover("get", cid).stdout)
     r = a.drover("parts", cid)
     t.ok(r.returncode == 5 and "its parts, attempts and metrics are deleted" in r.stderr, "drover parts says what is kept: 5", (r.returncode, r.stderr))
 

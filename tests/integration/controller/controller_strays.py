@@ -3,6 +3,7 @@
 attempt it is, or held with slots and money as a stray, shown, stopped by one command and booked, so that the ledger equals the invoice;
 jobs of others cost nothing. Method: the real programs; the database is put back to an earlier copy of its files, refusals are faults of
 drover-local; the oracle is drover-local's jobs, wire log and invoice.   (ONLY=word runs the cases whose name has it)"""
+import json
 import os
 import shutil
 import subprocess
@@ -143,8 +144,18 @@ def case_an_archived_campaign(s):
     refused = drover(s, "archive", live, "-y")
     tap.ok(refused.returncode == 5 and "has not ended" in refused.stderr, f"{s.what}a campaign that runs is not archived", refused)
     before = [s.api("GET", f"/campaigns/{cid}/cost"), s.api("GET", f"/campaigns/{cid}")["parts"]]
-    done = drover(s, "archive", cid, "-y", "--wait")
-    tap.ok(done.returncode == 0, f"{s.what}drover archive --wait", done)
+    s.faults({"operation": "PutObject", "kind": "error_503", "times": 2}, {"operation": "PutObject", "kind": "drop_after", "after": 1})
+    done = drover(s, "archive", cid, "--to", "s3://drover-test/archive", "-y", "--wait")
+    tap.ok(done.returncode == 0, f"{s.what}drover archive --to --wait, while S3 refuses and loses replies", done)
+    s.faults()
+    folder = f"{s.dir}/aws/s3/drover-test/archive/{cid}/"
+    lines = {name: [json.loads(x) for x in open(folder + name, encoding="utf-8")] for name in sorted(os.listdir(folder))}
+    tap.ok([(name, len(x)) for name, x in lines.items()] == [("attempts-000001.jsonl", PARTS), ("parts-000002.jsonl", PARTS), ("summary.json", 1)],
+           f"{s.what}its rows are in S3 as JSON lines", lines.keys())
+    tap.ok({a["job_name"] for a in lines["attempts-000001.jsonl"]} == {j["name"] for j in jobs(s, cid)} and {p["state"] for p in lines["parts-000002.jsonl"]} == {"done"}
+           and sum(a["cost_micro_usd"] for a in lines["attempts-000001.jsonl"]) == lines["summary.json"][0]["cost_micro_usd"] > 0, f"{s.what}they say what the database said", lines)
+    told = s.api("GET", f"/campaigns/{cid}")["archive"]["export"]
+    tap.ok(told["objects"] == 3 and told["uri"] == f"s3://drover-test/archive/{cid}/" and told["problem"] is None and told["ended_at"], f"{s.what}the campaign says where", told)
     left = s.sql(f"SELECT (SELECT count(*) FROM attempt WHERE campaign_id = {cid[2:]}) + (SELECT count(*) FROM task WHERE campaign_id = {cid[2:]})"
                  f" + (SELECT count(*) FROM task_run WHERE campaign_id = {cid[2:]})")
     tap.ok(left == "0" and s.sql(f"SELECT count(*) > 0 FROM ledger WHERE campaign_id = {cid[2:]}") == "t", f"{s.what}its parts and attempts are gone, its ledger is there", left)

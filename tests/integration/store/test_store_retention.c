@@ -6,6 +6,7 @@
 #include "store/api/archive.h"
 #include "store/api/cost.h"
 #include "store/leader/archive.h"
+#include "store/leader/archive_export.h"
 #include "store/leader/maintenance.h"
 #include "store/leader/strays.h"
 #include "tests/kit/pg_fixture.h"
@@ -171,12 +172,17 @@ static char *costs(struct world *w)
     return xasprintf("%s %s %s", buf_cstr(&total), buf_cstr(&stages), buf_cstr(&causes));
 }
 
-static bool ask(struct world *w)
+static bool ask_to(struct world *w, const char *folder)
 {
     struct err err = ERR_INIT;
     bool asked = false;
-    pg_good(apidb_archive_ask(w->api, w->c.campaign_id, "me", &asked, &err), &err);
+    pg_good(apidb_archive_ask(w->api, w->c.campaign_id, "me", folder, &asked, &err), &err);
     return asked;
+}
+
+static bool ask(struct world *w)
+{
+    return ask_to(w, "");
 }
 
 static bool step(struct world *w, struct archive_progress *p, struct err *err)
@@ -268,6 +274,64 @@ static void test_retention__jobs_of_an_archived_campaign_are_no_strays(void **st
     pg_good(newest_intent(w->s, &now_newest, &err), &err);
     assert_true(newest > 0);
     assert_int_equal(now_newest, newest); /* a sweep looks no further back */
+}
+
+/* The next object, and that it is in S3; *ret_lines of it. Its name behind the folder, "" when
+ * there is none; the caller frees it. */
+static char *object(struct world *w, bool arrives, int *ret_lines)
+{
+    struct err err = ERR_INIT;
+    struct archive_object o = {.text = BUF_INIT(1000000)};
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_archive_object(w->s, w->c.campaign_id, 7, &o, &err), &err);
+    pg_good(!o.due || !arrives || store_archive_exported(w->s, w->c.campaign_id, &o, &err), &err);
+    pg_good(leader_commit(w->s, &err), &err);
+    *ret_lines = 0;
+    for (size_t i = 0; i < o.text.n; i++) {
+        *ret_lines += o.text.p[i] == '\n';
+    }
+    char *name = xstrdup(o.due ? o.uri + strlen(o.folder) : "");
+    assert_true(!o.due || strncmp(o.uri, o.folder, strlen(o.folder)) == 0);
+    buf_done(&o.text);
+    return name;
+}
+
+static void test_retention__an_archive_is_written_in_objects_first(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *name;
+        int lines;
+    } want[] = {{"attempts-000001.jsonl", 7}, {"attempts-000002.jsonl", 3},
+                {"parts-000003.jsonl", 7},    {"parts-000004.jsonl", 5},
+                {"metrics-000005.jsonl", 1},  {"summary.json", 1}};
+    live_and_end(w);
+    assert_true(ask_to(w, "s3://wrong/c-1/"));
+    int lines;
+    AUTO_FREE char *first = object(w, true, &lines);
+    assert_string_equal(first, want[0].name);
+    assert_false(ask_to(w, "s3://wrong/c-1/"));
+    assert_true(ask_to(w, "s3://b/c-1/")); /* another folder: from its first object on */
+    struct err err = ERR_INIT; /* what was still on its way to the other one does not count */
+    const struct archive_object late = {.folder = "s3://wrong/c-1/", .after = 7, .rows = 7};
+    pg_good(leader_begin(w->s, w->epoch, &err), &err);
+    pg_good(store_archive_exported(w->s, w->c.campaign_id, &late, &err), &err);
+    pg_good(leader_commit(w->s, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        AUTO_FREE char *again = object(w, false, &lines); /* written, and the reply was lost */
+        AUTO_FREE char *name = object(w, true, &lines);
+        assert_string_equal(name, want[i].name);
+        assert_string_equal(again, name);
+        assert_int_equal(lines, want[i].lines);
+    }
+    AUTO_FREE char *none = object(w, true, &lines);
+    assert_string_equal(none, "");
+    assert_int_equal(pg_i64(w->db, "SELECT exported_rows FROM archive WHERE exported = 6 AND "
+                                   "exported_at IS NOT NULL"),
+                     23);
+    assert_int_equal(count(w, "attempt"), 10);
+    assert_false(ask_to(w, "s3://late/c-1/"));
+    (void)archive(w);
 }
 
 static void hindered(struct world *w, const char *set, const char *unset, const char *want)
@@ -401,6 +465,7 @@ int main(void)
         TEST(expired_keys_go_in_batches),
         TEST(an_archived_campaign_keeps_its_ledger_and_its_costs),
         TEST(jobs_of_an_archived_campaign_are_no_strays),
+        TEST(an_archive_is_written_in_objects_first),
         TEST(what_lives_hinders_an_archive),
         TEST(old_campaigns_are_archived_by_policy),
         TEST(tables_of_its_own_are_dropped_whole),

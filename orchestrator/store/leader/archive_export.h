@@ -1,0 +1,23 @@
+/* What is written to S3 before an archived campaign's rows are deleted: objects of JSON lines, the
+ * summary last. Between leader_begin and leader_commit. Errors: those of query.h. */
+#pragma once
+#include "leader.h"
+
+struct archive_object {
+    bool due;            /* false: nothing is to be exported, or all is; the rest is not set */
+    bool last;           /* the summary */
+    char folder[1100];   /* as it was asked for */
+    char uri[1200];      /* s3://bucket/.../attempts-000001.jsonl */
+    int64_t after, rows; /* its last row and how many; for store_archive_exported */
+    struct buf text;     /* the caller calls buf_done */
+};
+/* The next object of at most n_max rows. ret->text begins empty with its bound; a row that does not
+ * fit is ERR_TOO_LARGE. */
+bool store_archive_object(struct store *s, int64_t campaign_id, int64_t n_max,
+                          struct archive_object *ret, struct err *err) MUST_CHECK;
+/* It is in S3; nothing when another folder was asked for since. */
+bool store_archive_exported(struct store *s, int64_t campaign_id, const struct archive_object *o,
+                            struct err *err) MUST_CHECK;
+/* For people: why it could not be written. */
+bool store_archive_export_failed(struct store *s, int64_t campaign_id, const char *why,
+                                 struct err *err) MUST_CHECK;
