@@ -14,11 +14,13 @@ ON CONFLICT (token_id, key) DO UPDATE SET body_hash = EXCLUDED.body_hash, status
 WHERE old.created_at < now() - interval '7 days'
 RETURNING 1;
 
--- Held by the session while a request with a key is carried out, so the same key in flight elsewhere is noticed.
+-- Held by the session while a request with a key is carried out, so the same key in flight elsewhere is noticed. A
+-- session that holds one and says nothing for $3 belongs to a process that stands still: the server ends it.
 -- name: api_key_lock
--- $1 token text, $2 key text
-SELECT pg_try_advisory_lock(hashtext($1), hashtext($2));
+-- $1 token text, $2 key text, $3 a time
+SELECT l.locked, set_config('idle_session_timeout', CASE WHEN l.locked THEN $3::text ELSE '0' END, false)
+FROM (SELECT pg_try_advisory_lock(hashtext($1), hashtext($2)) AS locked OFFSET 0) l;
 
 -- name: api_key_unlock
 -- $1 token text, $2 key text
-SELECT pg_advisory_unlock(hashtext($1), hashtext($2));
+SELECT pg_advisory_unlock(hashtext($1), hashtext($2)), set_config('idle_session_timeout', '0', false);

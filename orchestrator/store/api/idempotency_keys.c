@@ -40,12 +40,15 @@ bool apidb_key_put(struct store *s, const char *token_id, const char *key,
            (row_count(res) == 1 || err_set(err, ERR_KEY_IN_USE, "the idempotency key is in use"));
 }
 
-bool apidb_key_lock(struct store *s, const char *token_id, const char *key, bool *ret_locked,
-                    struct err *err)
+bool apidb_key_lock(struct store *s, const char *token_id, const char *key, usec_t silence_us,
+                    bool *ret_locked, struct err *err)
 {
+    char silence[32];
+    (void)snprintf(silence, sizeof silence, "%lldms", (long long)(silence_us / USEC_PER_MSEC));
     AUTO_PARAMS struct params p = PARAMS_INIT;
     param_text(&p, token_id);
     param_text(&p, key);
+    param_text(&p, silence);
     AUTO_RESULT PGresult *res = NULL;
     if (!store_exec(s, QUERY(API_KEY_LOCK), &p, &res, err)) {
         return false;

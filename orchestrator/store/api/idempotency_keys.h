@@ -15,7 +15,9 @@ bool apidb_key_get(struct store *s, const char *token_id, const char *key, bool 
 /* Store the answer of a key, in the transaction it answers for. */
 bool apidb_key_put(struct store *s, const char *token_id, const char *key,
                    const struct apidb_answer *a, struct err *err) MUST_CHECK;
-/* Lock a key, for all droverd processes. *ret_locked false: another request holds it. */
-bool apidb_key_lock(struct store *s, const char *token_id, const char *key, bool *ret_locked,
-                    struct err *err) MUST_CHECK;
+/* Lock a key, for all droverd processes. *ret_locked false: another request holds it. When the
+ * session says nothing for longer than silence_us (milliseconds at least), because its process
+ * stands still, PostgreSQL ends it, and with it the lock. */
+bool apidb_key_lock(struct store *s, const char *token_id, const char *key, usec_t silence_us,
+                    bool *ret_locked, struct err *err) MUST_CHECK;
 void apidb_key_unlock(struct store *s, const char *token_id, const char *key);

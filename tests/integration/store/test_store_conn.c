@@ -2,6 +2,7 @@
  * death of the server; the pool is bounded and mends itself; parameters arrive as they were given.
  * Method: a real cluster that is stopped, killed and started again. */
 #include "common/clock.h"
+#include "store/api/idempotency_keys.h"
 #include "store/pg/private_cluster.h"
 #include "store/pg/tx.h"
 #include "tests/kit/pg_fixture.h"
@@ -336,6 +337,30 @@ static void test_conn__a_private_cluster_refuses_directories_it_cannot_use(void 
     assert_int_equal(system(rm), 0);
 }
 
+/* The key of a droverd that stands still with its session open (paused, its machine frozen). */
+static void test_conn__a_silent_session_gives_its_key_back(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+    bool locked;
+    struct store *silent = pg_open(w->db, STORE_API);
+    struct store *s = pg_open(w->db, STORE_API);
+    assert_true(apidb_key_lock(silent, "t", "k", 300 * USEC_PER_MSEC, &locked, &err) && locked);
+    assert_true(apidb_key_lock(s, "t", "k", 300 * USEC_PER_MSEC, &locked, &err) && !locked);
+    for (int i = 0; i < 3000 && !locked; i++) {
+        (void)poll(NULL, 0, 20);
+        assert_true(apidb_key_lock(s, "t", "k", 300 * USEC_PER_MSEC, &locked, &err));
+    }
+    assert_true(locked);
+    assert_false(store_plain(silent, "SELECT 1", &err));
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    apidb_key_unlock(s, "t", "k"); /* and may be silent from here on */
+    (void)poll(NULL, 0, 500);
+    assert_true(store_plain(s, "SELECT 1", &err));
+    store_close(silent);
+    store_close(s);
+}
+
 int main(void)
 {
     pg_fixture_alone();
@@ -349,6 +374,7 @@ int main(void)
         T(test_conn__a_committed_row_survives_every_death_of_the_server),
         T(test_conn__parameters_arrive_as_given),
         T(test_conn__text_from_outside_is_made_valid_and_cut_at_characters),
+        T(test_conn__a_silent_session_gives_its_key_back),
         cmocka_unit_test(test_conn__a_private_cluster_lives_in_a_deep_directory_and_starts_twice),
         cmocka_unit_test(test_conn__a_private_cluster_refuses_directories_it_cannot_use),
     };
