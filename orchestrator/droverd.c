@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/loop.h"
+#include "common/memory.h"
 #include "common/service.h"
 #include "common/token_path.h"
 #include "common/version.h"
@@ -290,6 +291,7 @@ int main(int argc, char **argv)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_program("droverd");
+    memory_of_libraries();
     service_begin(&o.service);
     if (!read_options(argc, argv, &o, &status)) {
         return status;

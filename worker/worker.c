@@ -2,6 +2,7 @@
  * image serves every stage; the job's ContainerArguments name the command. */
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "common/version.h"
 #include "copy/copy.h"
 #include "copy/copy_options.h"
@@ -65,6 +66,7 @@ static void verb_usage(const struct subcommand *v)
 int main(int argc, char **argv)
 {
     log_set_program("drover-worker");
+    memory_of_libraries();
     const char *verb = argc > 1 ? argv[1] : "--help";
     /* SageMaker runs an image without arguments as "train". */
     int skip = 2;

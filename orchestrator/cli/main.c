@@ -2,6 +2,7 @@
 #include "args.h"
 #include "cli.h"
 #include "client.h"
+#include "common/memory.h"
 #include "print.h"
 #include <langinfo.h>
 #include <locale.h>
@@ -61,6 +62,7 @@ int cmd_help(struct cli *cli)
 int main(int argc, char **argv)
 {
     struct cli cli = {0};
+    memory_of_libraries();
     surroundings(&cli);
     if (argc < 2) {
         args_help_all(&all);

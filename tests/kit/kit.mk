@@ -18,6 +18,11 @@ $(O)/tests/kit/clock_shift.so: tests/kit/programs/clock_shift.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -fPIC -shared $< -o $@
 test-bins: $(O)/tests/kit/clock_shift.so
+# What call_faults.py preloads: calls that fail on order.
+$(O)/tests/kit/call_faults.so: tests/kit/programs/call_faults.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -fPIC -shared $< -o $@
+test-bins: $(O)/tests/kit/call_faults.so
 # The resolver with a clock of the test's own.
 $(O)/tests/integration/worker/test_worker_resolve: $(O)/tests/integration/worker/test_worker_resolve.o $(LIB_WORKER) $(LIB_COMMON)
 	$(link) $(LD_ALL) -Wl,--wrap=clock_mono_us -lcmocka $(L_COMMON) $(L_WORKER)

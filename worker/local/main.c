@@ -1,6 +1,7 @@
 /* drover-local: an AWS endpoint for one machine. Arguments, start in order, stop in order. */
 #include "app.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "common/version.h"
 #include "local/hosting/fleet.h"
 #include "local/hosting/serve.h"
@@ -182,6 +183,7 @@ int main(int argc, char **argv)
 {
     struct local_options o;
     log_set_program("drover-local");
+    memory_of_libraries();
     (void)umask(022);
     if (argc == 3 && strcmp(argv[1], "supervise") == 0) {
         return supervise_main(argv[2]);
