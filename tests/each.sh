@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs C test programs one after the other: each.sh FOLDER|FILE... , folders below tests/ or sources test_X.c.
-# VARIANT (release) says which build. A program that ends badly without a "not ok" line gets one.
+# VARIANT (release) says which build. A program that ends badly, or without an "ok" line,
+# gets a "not ok" line if it wrote none.
 # A source named with a leading - is left out.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -23,9 +24,9 @@ for source in "${sources[@]}"; do
     said=$(timeout -k 10 300 "$program" 2>&1)
     status=$?
     printf '%s\n# %d s\n' "$said" $((SECONDS - began))
-    if [ $status != 0 ]; then
+    if [ $status != 0 ] || ! grep -qE '^[[:space:]]*ok ' <<<"$said"; then
         rc=1
-        grep -qE '^[[:space:]]*not ok ' <<<"$said" || echo "not ok - $program ended with status $status"
+        grep -qE '^[[:space:]]*not ok ' <<<"$said" || echo "not ok - $program ended with status $status and these lines"
     fi
 done
 exit $rc

@@ -1,6 +1,6 @@
 /* Preloaded into one process: calls of one kind fail, as CALL_FAULTS says, "KIND FIRST COUNT": the
- * FIRST-th call of that kind since the start and the COUNT - 1 after it; or "KIND while PATH": all of
- * them while that file exists. Kinds:
+ * FIRST-th call of that kind since the start and the COUNT - 1 after it; or "KIND while PATH": all
+ * of them while that file exists. Kinds:
  *   memory      malloc, calloc, realloc: ENOMEM
  *   descriptor  whatever makes a file descriptor: EMFILE
  *   disk        writing, synchronising, renaming regular files: ENOSPC, EIO; of a PostgreSQL's

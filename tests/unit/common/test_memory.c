@@ -1,5 +1,5 @@
-/* Aim: no library's allocation fails quietly. Method: each is asked whose memory it uses; curl, which
- * does not tell, makes a list in a child without memory: the child ends as xmalloc ends it. */
+/* Aim: no library's allocation fails quietly. Method: each is asked whose memory it uses; curl,
+ * which does not tell, makes a list in a child without memory: it ends as xmalloc ends it. */
 #include "common/memory.h"
 #include "tests/unit/unit.h"
 #include <curl/curl.h>

@@ -193,5 +193,6 @@ int main(void)
         cmocka_unit_test(test_catalog__types_that_serve_models),
         cmocka_unit_test(test_catalog__versions_are_listed),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);
 }

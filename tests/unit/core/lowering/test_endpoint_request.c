@@ -216,5 +216,6 @@ int main(void)
         cmocka_unit_test(test_endpoint_request__limits_of_the_api),
         cmocka_unit_test(test_endpoint_request__the_preview_names_the_model_of_the_first_attempt),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("endpoint_request", tests, NULL, NULL);
 }

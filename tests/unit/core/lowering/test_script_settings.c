@@ -260,5 +260,6 @@ int main(void)
         cmocka_unit_test(test_script__fields_are_there_only_when_said),
         cmocka_unit_test(test_script__limits_of_the_api_hold_after_encoding),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("script_settings", tests, NULL, NULL);
 }

@@ -375,5 +375,6 @@ int main(void)
         cmocka_unit_test(test_spec_endpoint__is_refused_where_it_is_submitted),
         cmocka_unit_test(test_spec_endpoint__a_stored_form_that_does_not_fit_is_refused),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("spec_endpoint", tests, NULL, NULL);
 }

@@ -385,5 +385,6 @@ int main(void)
         cmocka_unit_test(test_spec_training__retry_strategy_takes_internal_errors),
         cmocka_unit_test(test_spec_training__a_stored_form_that_does_not_fit_is_refused),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("spec_training", tests, NULL, NULL);
 }
