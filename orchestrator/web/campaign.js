@@ -9,6 +9,7 @@ import { Guidance, blocked, firstGuidance } from './guidance.js';
 import { HeatMap } from './heatmap.js';
 import { Limits } from './limits.js';
 import { Part } from './part.js';
+import { Phases } from './phases.js';
 import { useLive } from './live.js';
 import { Ago, Bar, Legend, State } from './show.js';
 import { ago, bytes, count, duration, percent, rate, durationOrNever, usd, word } from './format.js';
@@ -54,7 +55,7 @@ function Advice({ advice }) {
   return html`<p class="muted" id="advice">+${what}: ${duration(best.sooner_seconds)} sooner, ${usd(best.dearer_micro_usd)} more</p>`;
 }
 
-function Cost({ cost, forecast }) {
+function Cost({ campaign, cost, forecast }) {
   const whole = forecast?.campaign?.cost;
   const limit = cost.limit_micro_usd;
   const spent = cost.metered.micro_usd;
@@ -71,6 +72,7 @@ function Cost({ cost, forecast }) {
       ${count(cost.metered.seconds)} instance-seconds · list prices</p>
     ${whole && html`<p class="muted" id="cost-forecast">${usd(whole.p50_micro_usd)} at the end, likely ${usd(whole.p10_micro_usd)} to ${usd(whole.p90_micro_usd)}${
       forecast.campaign.fits_budget < 0.9 ? html`<br/><strong>the budget may not be enough</strong>` : ''}</p>`}
+    <${Phases} campaign=${campaign} at=${spent}/>
   </section>`;
 }
 
@@ -201,7 +203,7 @@ export function Campaign({ id, setLive }) {
       <div class="grid">
         <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
         <${Eta} campaign=${campaign}/>
-        <${Cost} cost=${cost}/>
+        <${Cost} campaign=${id} cost=${cost}/>
         ${campaign.archive && html`<${Archived} archive=${campaign.archive}/>`}
       </div>
     </main>`;
@@ -217,7 +219,7 @@ export function Campaign({ id, setLive }) {
     <div class="grid">
       <${Progress} parts=${campaign.parts} stages=${campaign.stages}/>
       <${Eta} forecast=${forecast} campaign=${campaign}/>
-      <${Cost} cost=${cost} forecast=${forecast}/>
+      <${Cost} campaign=${id} cost=${cost} forecast=${forecast}/>
       <section class="card wide" id="parts">
         <h2>Parts <${Stages} campaign=${campaign} shown=${shown} onStage=${(s) => move({ stage: s, zoom: null, part: null })}/></h2>
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>

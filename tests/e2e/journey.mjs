@@ -176,6 +176,16 @@ async function money(page, id) {
   ok(agrees, 'the cost shown is what the API says');
   const text = (agrees.metered.micro_usd / 1e6).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 4 });
   equal(await page.textContent('#cost'), `${text} USD`, 'in dollars');
+  await page.click('#phases summary');
+  await page.waitForSelector('#phases tbody tr');
+  const { by_phase: phases } = await get(`/campaigns/${id}/cost?by=phase`);
+  const spent = phases.filter((p) => p.elapsed_seconds > 0 || p.micro_usd > 0);
+  equal([spent.reduce((sum, p) => sum + p.micro_usd, 0), await page.$$eval('#phases tbody td:first-child', (l) => l.map((x) => x.textContent))],
+    [agrees.metered.micro_usd, spent.map((p) => p.phase.replace('_', ' '))], 'where the hour went: the phases, which add up to the cost');
+  ok((await page.textContent('#trained-nothing')).includes('trained nothing'), 'and what trained nothing');
+  await shot(page, 'phases');
+  await axe(page, 'where the hour went');
+  await page.click('#phases summary');
 }
 
 async function retry(page, id) {
