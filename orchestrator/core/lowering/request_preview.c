@@ -39,7 +39,7 @@ bool request_preview(const struct spec *s, const struct spec_stage *stage,
                      const char *region, struct buf *ret, struct err *err)
 {
     char identity[HASH_HEX_N];
-    struct job_name name;
+    struct job_name name = {""};
     bool given = attempt->instance_type != NULL;
     if (attempt->name != NULL) {
         (void)snprintf(name.s, sizeof name.s, "%s", attempt->name);
@@ -68,7 +68,7 @@ static bool preview_model(const struct spec_stage *from, char **ret, struct err 
         .campaign_id = 1, .stage_name = from->name, .task_id = 1, .attempt_n = 1};
     const struct training_request_input in = {.stage = from, .task = &task};
     AUTO_FREE char *output = NULL;
-    struct job_name job;
+    struct job_name job = {""};
     if (!request_expand(&in, "output", from->output, S3_URI_MAX, &output, err)) {
         return false;
     }
@@ -81,7 +81,7 @@ static bool preview_model(const struct spec_stage *from, char **ret, struct err 
 bool request_preview_endpoint(const struct spec *s, const struct spec_stage *stage,
                               const char *region, struct buf *ret, struct err *err)
 {
-    struct job_name name;
+    struct job_name name = {""};
     AUTO_FREE char *model = NULL;
     const char *from = stage->endpoint->model_stage;
     int from_i = from != NULL ? spec_stage_find(s, from) : -1;
