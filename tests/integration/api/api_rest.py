@@ -338,6 +338,11 @@ def check_parts(t, a):
     t.eq(a.get("/v1/campaigns/c-1/failures")[1], b, "they are remembered while no counter of the campaign is written")
     a.sql("UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1")
     t.eq(a.get("/v1/campaigns/c-1/failures")[1]["groups"][0]["lost_micro_usd"], 3 * 1234568, "and counted again when one is")
+    a.sql("INSERT INTO task_failure (task_id, campaign_id, stage_id, seq, cause, final, signature, message) SELECT 5000 + i, 1, 1, i, 17, i % 2 = 0, 's' || i, 'm' FROM generate_series(1, 300) i;"
+          "UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1")
+    b = a.get("/v1/campaigns/c-1/failures")[1]
+    t.eq((b["parts"], b["final"], len(b["groups"]), b["groups"][0]["cause"]), (305, 155, 200, "disk_full"), "of 302 groups the largest 200 are listed, and all parts counted")
+    a.sql("DELETE FROM task_failure WHERE task_id > 5000; UPDATE stage_run SET waiting = waiting WHERE campaign_id = 1")
     b = a.get("/v1/campaigns/c-1/tiles")[1]
     want = [4 if i in (2, 3, 5, 8, 11) else 0 for i in range(20)]
     t.ok(b["per_tile"] == 1 and b["tiles"] == want and b["states"][4] == "failed", "tiles, one a part", b)
