@@ -3,6 +3,7 @@
 #include "api/server/reply.h"
 #include "api/server/routes.h"
 #include "runs.h"
+#include "store/api/parts.h"
 #include <assert.h>
 
 #define EPOCH_DEFAULT 1000000 /* units of a metric */
@@ -230,8 +231,11 @@ bool scaling_get(struct api_req *r, struct err *err)
     struct scaling_row rows[SCALING_RUNS_MAX];
     AUTO_JSON json_t *spec = NULL;
     static_assert(SCALING_RUNS_MAX >= APIDB_RUNS_MAX, "a table holds all stages of a campaign");
-    if (!query_read(r, t, err) || !req_db(r, err) || !run_spec(r, t->campaign, &spec, err) ||
-        !group_find(t, spec, err) || !runs_read(r, t, spec, err) || !runs_fit(r, t, spec, err)) {
+    struct apidb_stage_row any; /* an archived campaign has no runs to show */
+    if (!query_read(r, t, err) || !req_db(r, err) ||
+        !apidb_stage_find(r->db, t->campaign, NULL, &any, err) ||
+        !run_spec(r, t->campaign, &spec, err) || !group_find(t, spec, err) ||
+        !runs_read(r, t, spec, err) || !runs_fit(r, t, spec, err)) {
         return false;
     }
     for (int i = 0; i < t->n; i++) {

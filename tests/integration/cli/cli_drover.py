@@ -299,7 +299,7 @@ def check_archive(t, a):
          "1|1", "and asks for nothing twice")
     t.ok(cost == a.drover("cost", cid, "--by", "cause").stdout and "2.47" in cost, "its cost by cause is what it was", cost)
     t.ok("failed, archived" in a.drover("get", cid).stdout and re.search(rf"^{cid} .*failed, archived", a.drover("ls").stdout, re.M), "get and ls say so")
-    gone = {p: (x[0], x[1]["code"]) for p in ("/parts", "/tiles", "/failures", "/forecast", "/metrics", "/parts/3/logs", "/parts/3/why", "/parts/3/request") if (x := a.get(path + p))}
+    gone = {p: (x[0], x[1]["code"]) for p in ("/parts", "/tiles", "/failures", "/forecast", "/metrics", "/scaling", "/compare?a=download/3&b=download/5", "/parts/3/logs", "/parts/3/why", "/parts/3/request") if (x := a.get(path + p))}
     gone["part"], gone["resume"], gone["retry"] = [(x[0], x[1]["code"]) for x in (a.get(f"/v1/parts/{cid}/3"), a.post(path + ":resume"), a.post(path + ":retry", {"selector": {"state": "failed"}}))]
     t.ok(set(gone.values()) == {(410, "archived")}, "what asks for its parts, or changes them, is answered 410", gone)
     t.ok([a.get(path + p)[0] for p in ("", "/spec", "/cost")] == [200] * 3 and a.get("/problems/archived")[0] == 200, "the rest is there")
