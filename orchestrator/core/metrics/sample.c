@@ -77,7 +77,9 @@ static double beta_regularised(double a, double b, double x)
     if (x <= 0 || x >= 1) {
         return x <= 0 ? 0 : 1;
     }
-    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+    int sign; /* lgamma() has a global for it, which threads would share */
+    double gammas = lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign);
+    double front = exp(gammas + a * log(x) + b * log1p(-x));
     return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
                                      : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
