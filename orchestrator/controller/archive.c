@@ -6,7 +6,7 @@
 #include "shell.h"
 #include "store/leader/archive.h"
 
-#define BATCH    500
+#define BATCH    200
 #define PAUSE_US (20 * USEC_PER_MSEC) /* between two steps: everybody else's turn */
 
 struct archive_arg {
