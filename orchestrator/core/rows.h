@@ -112,7 +112,9 @@ struct task_change_row {
     int tries[CAUSE_COUNT];
     uint64_t signature_hash; /* of its last counted failure, and how many in a row had it */
     int same;
-    musd_t spent_musd; /* read, never written: what its attempts have cost or hold reserved */
+    /* read, never written: what its attempts have cost or hold reserved; 0 when its campaign has no
+     * cap for a part */
+    musd_t spent_musd;
 };
 
 struct slots_row {
