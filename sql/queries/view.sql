@@ -93,18 +93,17 @@ WHERE r.campaign_id = $1::bigint AND r.id = $2::bigint
 -- A page by task; rows of ended campaigns say so and come along, so that a page costs the same
 -- whatever has ended. What the attempts of a task have cost is summed up where a part has a cap of its own, and is 0
 -- elsewhere: it is most of what a takeover of a million retried parts takes. Primary key. $1 after task bigint, $2 page integer
-WITH page AS MATERIALIZED (SELECT * FROM task_change WHERE task_id > $1::bigint ORDER BY task_id LIMIT $2::int),
-live AS MATERIALIZED (
-    SELECT r.campaign_id, EXISTS (SELECT FROM stage g JOIN cap k ON k.level = 'stage' AND k.ref_id = g.id
-        WHERE g.campaign_id = r.campaign_id AND k.per_task_musd IS NOT NULL) AS capped
-    FROM (SELECT DISTINCT campaign_id FROM page) p JOIN campaign_run r ON r.campaign_id = p.campaign_id
-    WHERE r.state NOT IN ('succeeded', 'failed', 'cancelled'))
 SELECT h.task_id, h.campaign_id, h.instance_type_i, h.volume_gb, h.max_runtime_s,
     h.cause_tries::text, h.signature_hash, h.same,
     CASE WHEN l.capped THEN (SELECT coalesce(sum(a.cost_musd + a.warm_musd + a.open_musd), 0)::bigint FROM attempt a
               WHERE a.task_id = h.task_id)
         WHEN NOT l.capped THEN 0::bigint END
-FROM page h LEFT JOIN live l ON l.campaign_id = h.campaign_id
+FROM (SELECT * FROM task_change WHERE task_id > $1::bigint ORDER BY task_id LIMIT $2::int) h
+LEFT JOIN LATERAL (
+    SELECT EXISTS (SELECT FROM stage g JOIN cap k ON k.level = 'stage' AND k.ref_id = g.id
+        WHERE g.campaign_id = r.campaign_id AND k.per_task_musd IS NOT NULL) AS capped
+    FROM campaign_run r
+    WHERE r.campaign_id = h.campaign_id AND r.state NOT IN ('succeeded', 'failed', 'cancelled')) l ON true
 ORDER BY h.task_id
 
 -- name: view_slots

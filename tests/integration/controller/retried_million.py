@@ -47,6 +47,7 @@ UPDATE task_run SET attempts = CASE WHEN seq < {failed} THEN 2 ELSE 1 END, names
 UPDATE stage_run SET waiting = waiting - {failed}, failed = {failed};
 UPDATE money SET spent_musd = 1000 * ({parts}::bigint + {failed}), seconds = 20 * ({parts}::bigint + {failed});
 VACUUM (ANALYZE);
+CHECKPOINT;
 """
 
 
