@@ -198,7 +198,8 @@ bool aws_create(struct str body, usec_t signed_us, char ret_arn[static 257], str
     if (pool == NULL && over_quota(&j, f)) {
         return false;
     }
-    if (pool == NULL && fault(FAULT_CAPACITY_CREATE)) {
+    /* A pool is promised, not owned: its instances may just have been taken away. */
+    if (fault(FAULT_CAPACITY_CREATE)) {
         aws_refuse(f, AWS_REFUSED, "CapacityError",
                    "Unable to provision requested ML compute capacity");
         return false;
