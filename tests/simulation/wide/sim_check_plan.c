@@ -94,6 +94,26 @@ static void check_pools(struct world *w, const struct sched_view *v, const struc
     }
 }
 
+/* The operator's limit of a type: a plan does not go beyond it. */
+static void check_operator_limits(struct world *w, const struct sched_view *v,
+                                  const struct sched_plan *p)
+{
+    int64_t taken[KINDS_MAX] = {0};
+    for (int i = 0; i < p->launches_n; i++) {
+        const struct sched_launch *l = &p->launches[i];
+        taken[l->slots_i] += l->pool_i < 0 ? v->stages[l->stage_i].stage->instance_count : 0;
+    }
+    for (int t = 0; t < v->slots_n; t++) {
+        const struct quota_ledger *s = &v->slots[t];
+        if (taken[t] > 0 && s->operator_limit >= 0 &&
+            s->held + s->warm_idle + taken[t] > s->operator_limit) {
+            wrong(w, "I4", "%lld more instances of %s, %lld are held, people allow %lld",
+                  (long long)taken[t], w->types[t], (long long)(s->held + s->warm_idle),
+                  (long long)s->operator_limit);
+        }
+    }
+}
+
 /* A pool expired: one that no task could use for long should have been ended earlier. */
 void judge_pool_expired(struct world *w, int job)
 {
@@ -186,6 +206,7 @@ void judge_plan_limits(struct world *w, const struct ctl *c, const struct sched_
     check_parts(w, v, p);
     check_types(w, v, p);
     check_pools(w, v, p);
+    check_operator_limits(w, v, p);
     check_taught(w, c, v, p);
     check_gangs(w, v, p);
 }

@@ -207,6 +207,8 @@ static void description_of(const struct world *w, const struct call *k,
     text_to(ret->request_hash, k->ours ? a->row.identity_hash : "another");
     text_to(ret->failure_reason, v->reason != NULL ? v->reason : "");
     ret->arn[0] = ret->artifacts[0] = '\0';
+    ret->transitions_n = 0; /* where its time went is of no matter here */
+    ret->spot = false;
     ret->created = w->aws.jobs[k->job].created_us;
     ret->started = v->started;
     ret->ended = v->ended;

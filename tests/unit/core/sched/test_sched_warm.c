@@ -272,6 +272,19 @@ static void test_sched_warm__as_many_are_kept_as_the_warm_quota_takes(void **sta
     }
 }
 
+static void test_sched_warm__a_spot_job_leaves_none(void **state)
+{
+    (void)state;
+    struct world *w = keeping_world(40, -1, 10);
+    w->stage[0].spot = true;
+    w->slots[0].market = MARKET_SPOT;
+    struct sched_plan *p = plan_of(w);
+    assert_int_equal(p->launches_n, 10);
+    assert_int_equal(kept(p), 0);
+    plan_free(p);
+    world_free(w);
+}
+
 static void test_sched_warm__the_last_ones_leave_nothing(void **state)
 {
     (void)state;
@@ -480,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_sched_warm__free_slots_are_not_left_empty_for_pools),
         cmocka_unit_test(test_sched_warm__a_pool_that_comes_is_awaited_once),
         cmocka_unit_test(test_sched_warm__as_many_are_kept_as_the_warm_quota_takes),
+        cmocka_unit_test(test_sched_warm__a_spot_job_leaves_none),
         cmocka_unit_test(test_sched_warm__the_last_ones_leave_nothing),
         cmocka_unit_test(test_sched_warm__a_reused_pool_is_kept_on_its_own_quota),
         cmocka_unit_test(test_sched_warm__money_goes_to_run_time_before_keep_alive),
