@@ -205,7 +205,7 @@ static void break_even_print(const json_t *answer)
 {
     const json_t *pace = json_object_get(answer, "pace");
     if (jnull(answer, "pace")) {
-        (void)printf("no pace: the runs printed no metric with a step\n");
+        (void)printf("no pace: it takes a metric of both runs at two steps and two instants\n");
         return;
     }
     const char *who = strcmp(jstr(pace, "quicker"), "b") == 0 ? "B" : "A";
