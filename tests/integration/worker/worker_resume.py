@@ -209,7 +209,9 @@ def test_rivals_in_a_folder(d):
     wait_for(lambda: not os.path.exists(left), what="the rival's sweep")
     g.open.set()
     ends = [finish(p) for p in (slow, rival)]
-    tap.ok(not any("No such file" in se for _, _, se in ends), "a rival's sweep leaves the files of a living writer", ends)
+    # The quicker one may end while the other has not finished its last shard: that is said, and is no lost file.
+    lost = [line for _, _, se in ends for line in se.splitlines() if "No such file" in line and "belongs to another writer" not in line]
+    tap.ok(not lost, "a rival's sweep leaves the files of a living writer", ends)
 
 
 def test_contract(d):
