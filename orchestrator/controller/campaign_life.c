@@ -147,6 +147,9 @@ static void live_on(struct controller *c, struct live_campaign *lc)
     while (carry(c, lc, step, &look)) {
         step = campaign_life_next(&c->state, lc, (enum campaign_life_step)(step + 1), &look);
     }
+    if (campaign_life_went_through(lc, step)) {
+        parking_done(c, campaign_life_subject(lc));
+    }
 }
 
 struct gate_arg {
@@ -192,8 +195,10 @@ bool campaign_life_tick(struct controller *c)
             return false;
         }
         if (campaign_life_over(&c->state, lc)) {
-            parking_end(c, lc->row.id);
+            int64_t id = lc->row.id;
             leader_state_drop_campaign(&c->state, lc);
+            parking_done(c, PARKING_CAMPAIGN(id)); /* and its spec, if unreadable, is not needed */
+            parking_drop(&c->state, id);
         }
     }
     return true;

@@ -246,8 +246,8 @@ static void refresh_campaign(struct controller *c, struct live_campaign *lc,
     if (meaning == TX_DONE) {
         apply_refresh(&r);
         meaning = leader_try(c, load_new_tasks, lc, &err);
-        rows_refreshed(lc, v, meaning == TX_DONE);
     }
+    rows_refreshed(lc, v, meaning == TX_DONE);
     free(r.now.spec_json);
     free(r.rows);
     if (meaning == TX_BUSY || meaning == TX_REFUSED) {
@@ -343,8 +343,9 @@ static void look_at(struct controller *c, const struct campaign_version *v)
 static void look_for_absent(struct controller *c)
 {
     for (size_t i = c->state.parked_n; i-- > 0 && c->leading;) {
-        if (i < c->state.parked_n && c->state.parked[i].row.kind == PARKED_CAMPAIGN) {
-            (void)view_find_campaign(c, c->state.parked[i].row.ref_id);
+        const struct parked *p = i < c->state.parked_n ? &c->state.parked[i] : NULL;
+        if (p != NULL && p->row.kind == PARKED_CAMPAIGN && !p->mended) {
+            (void)view_find_campaign(c, p->row.ref_id);
         }
     }
 }

@@ -92,24 +92,21 @@ bool parking_due(const struct controller *c, struct parking_subject who)
     return c->state.parked_n == 0 || parking_may(&c->state, &who, clock_boot_us());
 }
 
-void parking_done(struct controller *c, struct parking_subject who)
+/* Not written: parking_tick tries again. */
+static void unpark(struct controller *c, struct parking_subject who)
 {
-    if (parking_over(&c->state, &who)) {
-        log_event(LOG_INFO, "parking_over", LF_S("kind", parked_kind_name(who.kind)),
-                  LF_I("id", who.ref_id));
-        (void)leader_tx(c, write_unparked,
-                        &who); /* not written: the next leader tries it at once */
+    if (leader_tx(c, write_unparked, &who)) {
+        parking_gone(&c->state, &who);
     }
 }
 
-void parking_end(struct controller *c, int64_t campaign_id)
+void parking_done(struct controller *c, struct parking_subject who)
 {
-    struct parking_subject who = PARKING_CAMPAIGN(campaign_id);
-    if (parking_parked(&c->state, &who)) {
-        log_event(LOG_INFO, "parking_over", LF_S("kind", "campaign"), LF_I("id", campaign_id));
-        (void)leader_tx(c, write_unparked, &who);
+    if (parking_over(&c->state, &who, clock_boot_us())) {
+        log_event(LOG_INFO, "parking_over", LF_S("kind", parked_kind_name(who.kind)),
+                  LF_I("id", who.ref_id));
+        unpark(c, who);
     }
-    parking_drop(&c->state, campaign_id);
 }
 
 bool parking_tx(struct controller *c, struct parking_subject who, leader_fn *fn, void *arg)
@@ -142,7 +139,11 @@ bool parking_read(struct controller *c, struct err *err)
 
 void parking_tick(struct controller *c)
 {
+    struct parking_subject who;
     int64_t locked = 0;
+    while (c->leading && parking_row_due(&c->state, clock_boot_us(), &who)) {
+        unpark(c, who);
+    }
     parking_mark(&c->state, clock_boot_us());
     for (size_t i = 0; i < c->state.campaigns_n; i++) {
         locked += c->state.campaigns[i]->set_aside == WAIT_LOCKED;

@@ -11,13 +11,10 @@ bool parking_due(const struct controller *c, struct parking_subject who);
 bool parking_tx(struct controller *c, struct parking_subject who, leader_fn *fn, void *arg);
 /* The subject's part of somebody's transaction was taken: it is not parked any more. */
 void parking_done(struct controller *c, struct parking_subject who);
-/* The campaign has ended and nothing of it lives: it is forgotten, and its spec, which could not be
- * read, is not read any more. */
-void parking_end(struct controller *c, int64_t campaign_id);
 /* The subject's part of a transaction was refused, for a reason that no transaction has told. */
 void parking_refuse(struct controller *c, struct parking_subject who, enum tx_meaning why,
                     const struct err *err);
 /* Inside a transaction: which rows people see, and which they have unparked. */
 bool parking_read(struct controller *c, struct err *err) MUST_CHECK;
-/* Before the scheduler looks: who is set aside. */
+/* Before the scheduler looks: who is set aside, and rows that have still to go. */
 void parking_tick(struct controller *c);

@@ -1,5 +1,6 @@
 /* See campaign_life.h. Every move is along lifecycle.c's edges. */
 #include "campaign_life.h"
+#include "rows_read.h"
 #include "stage_gate.h"
 #include "stage_history.h"
 #include <stdio.h>
@@ -323,6 +324,11 @@ enum campaign_life_step campaign_life_next(struct leader_state *s, struct live_c
         return ret->writes.n > 0 ? LIFE_MOVE : LIFE_SEEN;
     }
     return LIFE_SEEN;
+}
+
+bool campaign_life_went_through(const struct live_campaign *lc, enum campaign_life_step reached)
+{
+    return reached == LIFE_SEEN && rows_fresh(lc);
 }
 
 bool campaign_life_over(const struct leader_state *s, const struct live_campaign *lc)

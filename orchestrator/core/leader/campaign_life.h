@@ -72,5 +72,9 @@ enum campaign_life_step campaign_life_next(struct leader_state *s, struct live_c
                                            enum campaign_life_step from,
                                            struct campaign_life_look *ret);
 
+/* A look reached this step and no transaction of it was refused: with its rows read, nothing can be
+ * met any more of what the campaign was parked for. */
+bool campaign_life_went_through(const struct live_campaign *lc, enum campaign_life_step reached);
+
 /* Ended, nothing of it alive or kept warm: it may be forgotten. */
 bool campaign_life_over(const struct leader_state *s, const struct live_campaign *lc);

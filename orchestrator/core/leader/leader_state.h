@@ -48,7 +48,7 @@ struct live_stage {
 struct live_campaign {
     struct campaign_row row;
     int64_t generation;    /* which taking over of it this is: of no other campaign ever */
-    int64_t seen_tasks;    /* as view_versions gave it */
+    int64_t seen_tasks;    /* as view_versions gave it; -1: to be read again */
     int64_t tried_version; /* of what people want: the newest that was looked at */
     struct arena arena;
     struct spec *spec;
@@ -155,8 +155,10 @@ struct parked {
     struct parked_row row;
     bool locked; /* by somebody else, so it is no row of the table; else a value is refused */
     bool kept;   /* its row is in the table */
+    bool mended; /* its transaction was taken: it waits no longer, only its row has still to go */
     int times;   /* it failed, in a row */
-    int64_t pause_us, next_us; /* the last pause; boot: tried again then, 0: at once */
+    int64_t pause_us, next_us; /* the last pause; boot: tried again then, 0: at once; mended:
+                                  its row is */
 };
 
 struct leader_state {

@@ -8,9 +8,10 @@
 #define PARKED_CAP_US    (3600 * USEC_PER_SEC)
 #define DOUBLINGS_MAX    16
 #define LOCKED_FORGET_US USEC_PER_SEC
+#define UNPARK_AGAIN_US  (5 * USEC_PER_SEC)
 
-static struct parked *find(const struct leader_state *s, enum parked_kind kind, int64_t ref_id,
-                           bool locked)
+static struct parked *find_any(const struct leader_state *s, enum parked_kind kind, int64_t ref_id,
+                               bool locked)
 {
     for (size_t i = 0; i < s->parked_n; i++) {
         struct parked *p = &s->parked[i];
@@ -19,6 +20,14 @@ static struct parked *find(const struct leader_state *s, enum parked_kind kind, 
         }
     }
     return NULL;
+}
+
+/* Of those who wait. */
+static struct parked *find(const struct leader_state *s, enum parked_kind kind, int64_t ref_id,
+                           bool locked)
+{
+    struct parked *p = find_any(s, kind, ref_id, locked);
+    return p != NULL && !p->mended ? p : NULL;
 }
 
 static struct parked *add(struct leader_state *s, const struct parked_row *row, bool locked)
@@ -88,9 +97,11 @@ bool parking_failed(struct leader_state *s, const struct parking_subject *who, e
     if (locked && who->campaign_id != 0) {
         row = (struct parked_row){PARKED_CAMPAIGN, who->campaign_id, who->campaign_id};
     }
-    struct parked *p = find(s, row.kind, row.ref_id, locked);
+    struct parked *p = find_any(s, row.kind, row.ref_id, locked);
     if (p == NULL) {
         p = add(s, &row, locked);
+    } else if (p->mended) {
+        *p = (struct parked){.row = row, .kept = p->kept};
     }
     int64_t base_us = locked ? LOCKED_BASE_US : PARKED_BASE_US;
     p->pause_us =
@@ -121,7 +132,7 @@ bool parking_reports(const struct live_campaign *lc)
     return !lc->locked;
 }
 
-bool parking_over(struct leader_state *s, const struct parking_subject *who)
+bool parking_over(struct leader_state *s, const struct parking_subject *who, int64_t boot_us)
 {
     struct parked *own = find(s, who->kind, who->ref_id, false);
     if (own == NULL) {
@@ -131,8 +142,30 @@ bool parking_over(struct leader_state *s, const struct parking_subject *who)
     if (who->kind == PARKED_CAMPAIGN && lc != NULL && lc->spec_unreadable) {
         return false;
     }
-    forget(s, own);
+    own->mended = true;
+    own->next_us = boot_us + UNPARK_AGAIN_US;
     return true;
+}
+
+void parking_gone(struct leader_state *s, const struct parking_subject *who)
+{
+    struct parked *p = find_any(s, who->kind, who->ref_id, false);
+    if (p != NULL && p->mended) {
+        forget(s, p);
+    }
+}
+
+bool parking_row_due(struct leader_state *s, int64_t boot_us, struct parking_subject *ret)
+{
+    for (size_t i = 0; i < s->parked_n; i++) {
+        struct parked *p = &s->parked[i];
+        if (p->mended && p->next_us <= boot_us) {
+            p->next_us = boot_us + UNPARK_AGAIN_US;
+            *ret = (struct parking_subject){p->row.kind, p->row.ref_id, p->row.campaign_id};
+            return true;
+        }
+    }
+    return false;
 }
 
 void parking_hurry(struct leader_state *s, const struct parking_subject *who)
@@ -146,7 +179,7 @@ void parking_hurry(struct leader_state *s, const struct parking_subject *who)
 void parking_drop(struct leader_state *s, int64_t campaign_id)
 {
     for (size_t i = s->parked_n; i-- > 0;) {
-        if (s->parked[i].row.campaign_id == campaign_id) {
+        if (s->parked[i].row.campaign_id == campaign_id && !s->parked[i].mended) {
             forget(s, &s->parked[i]);
         }
     }
@@ -177,13 +210,13 @@ bool parking_take(struct leader_state *s, const struct parked_row *rows, size_t 
     for (size_t i = s->parked_n; i-- > 0;) {
         struct parked *p = &s->parked[i];
         if (!p->locked && p->kept && !among(rows, n, &p->row)) {
+            unparked |= !p->mended;
             hurry_part(s, &p->row);
             forget(s, p);
-            unparked = true;
         }
     }
     for (size_t i = 0; i < n; i++) {
-        if (find(s, rows[i].kind, rows[i].ref_id, false) == NULL) {
+        if (find_any(s, rows[i].kind, rows[i].ref_id, false) == NULL) {
             struct parked *p = add(s, &rows[i], false);
             p->kept = true;
             p->times = 1; /* people know of it already */
@@ -204,7 +237,7 @@ int64_t parking_n(const struct leader_state *s)
 {
     int64_t n = 0;
     for (size_t i = 0; i < s->parked_n; i++) {
-        n += !s->parked[i].locked;
+        n += !s->parked[i].locked && !s->parked[i].mended;
     }
     return n;
 }

@@ -51,13 +51,16 @@ enum parking_tell parking_tells(enum tx_meaning why, bool news);
 bool parking_by_report(enum tx_meaning why);
 /* May reports of the campaign be written? Those of a locked one wait with it. */
 bool parking_reports(const struct live_campaign *lc);
-/* Its transaction was taken. True: it was parked, so its row has to go. A campaign whose spec is
- * unreadable stays parked until that is read. A lock stays noted: another row of the same campaign
- * may still be locked. */
-bool parking_over(struct leader_state *s, const struct parking_subject *who);
+/* Its transaction was taken. True: it was parked, so its row has to go; until parking_gone says
+ * that it has, its row does not park it again. A campaign whose spec is unreadable stays parked
+ * until that is read. A lock stays noted: another row of the same campaign may still be locked. */
+bool parking_over(struct leader_state *s, const struct parking_subject *who, int64_t boot_us);
+void parking_gone(struct leader_state *s, const struct parking_subject *who);
+/* The next whose row could not be taken out of the table and is to be tried again now. */
+bool parking_row_due(struct leader_state *s, int64_t boot_us, struct parking_subject *ret);
 /* A person wants something else of it: a parked subject is tried at once. */
 void parking_hurry(struct leader_state *s, const struct parking_subject *who);
-/* Everything of a campaign is forgotten. */
+/* Everything of a campaign is forgotten, but for rows that have still to go. */
 void parking_drop(struct leader_state *s, int64_t campaign_id);
 
 /* The table as it is now. What it has and memory has not is parked, and tried at once; what memory

@@ -122,6 +122,11 @@ void rows_refreshed(struct live_campaign *lc, const struct campaign_version *v, 
     lc->seen_tasks = loaded ? v->tasks : -1;
 }
 
+bool rows_fresh(const struct live_campaign *lc)
+{
+    return lc->seen_tasks >= 0;
+}
+
 bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc, int64_t boot_us)
 {
     const struct parking_subject who = PARKING_CAMPAIGN(lc->row.id);

@@ -39,8 +39,10 @@ enum rows_look {
 /* What is read of a campaign whose version is now v. A new wish has a parked one tried at once.
  * Asks for a plan when something is read. */
 enum rows_look rows_look(struct leader_state *s, const struct campaign_version *v, int64_t boot_us);
-/* Its wishes are read; `loaded`: its new parts too, else they are read at the next look. */
+/* `loaded`: its wishes and its new parts were read, else they are read at the next look. */
 void rows_refreshed(struct live_campaign *lc, const struct campaign_version *v, bool loaded);
+/* Nothing that a look wanted to read of it is missing. */
+bool rows_fresh(const struct live_campaign *lc);
 /* Is the spec that could not be read to be tried again? */
 bool rows_spec_due(const struct leader_state *s, const struct live_campaign *lc, int64_t boot_us);
 /* It was tried: with lc->spec (NULL: it cannot be read) the stages' histories were read again, and

@@ -435,6 +435,10 @@ static void test_life__a_look_goes_step_by_step(void **state)
     campaign_life_apply(&l.w.s, l.lc, &look.writes.moves[0]);
     assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_SEEN, &look), LIFE_SEEN);
     assert_int_equal(campaign_life_next(&l.w.s, l.lc, LIFE_UNWANT, &look), LIFE_SEEN);
+    assert_true(campaign_life_went_through(l.lc, LIFE_SEEN));
+    assert_false(campaign_life_went_through(l.lc, LIFE_MOVE)); /* which was refused */
+    l.lc->seen_tasks = -1;
+    assert_false(campaign_life_went_through(l.lc, LIFE_SEEN)); /* its parts were not read */
     life_world_done(&l);
 }
 

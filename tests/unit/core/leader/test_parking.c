@@ -75,10 +75,62 @@ static void test_parking__what_is_refused_waits_alone(void **state)
     }
     assert_int_equal(parking_next_us(&w.s, &attempt), BOOT + 3600 * SEC);
     assert_int_equal(parking_n(&w.s), 1);
-    assert_true(parking_over(&w.s, &attempt));
-    assert_false(parking_over(&w.s, &attempt));
+    assert_true(parking_over(&w.s, &attempt, BOOT));
+    assert_false(parking_over(&w.s, &attempt, BOOT));
     assert_true(parking_may(&w.s, &attempt, BOOT));
     assert_int_equal(parking_n(&w.s), 0);
+    leader_world_done(&w);
+}
+
+static void test_parking__a_row_that_cannot_go_parks_nobody_again(void **state)
+{
+    (void)state;
+    static const struct parked_row row = {PARKED_CAMPAIGN, 7, 7};
+    struct parking_subject due;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_true(parking_failed(&w.s, &campaign, TX_REFUSED, BOOT));
+    parking_kept(&w.s, &campaign);
+    assert_false(parking_row_due(&w.s, BOOT + 7200 * SEC, &due));
+    assert_true(parking_over(&w.s, &campaign, BOOT));
+    assert_false(parking_take(&w.s, &row, 1)); /* the table has it still */
+    parking_mark(&w.s, BOOT);
+    assert_int_equal(w.lc->set_aside, WAIT_NONE);
+    assert_false(parking_parked(&w.s, &campaign));
+    assert_int_equal(parking_n(&w.s), 0);
+    assert_false(parking_row_due(&w.s, BOOT, &due));
+    assert_true(parking_row_due(&w.s, BOOT + 5 * SEC, &due));
+    assert_true(due.kind == PARKED_CAMPAIGN && due.ref_id == 7 && due.campaign_id == 7);
+    assert_false(parking_row_due(&w.s, BOOT + 5 * SEC, &due)); /* once in 5 s */
+    parking_drop(&w.s, 7);                                     /* the campaign is forgotten */
+    assert_true(parking_row_due(&w.s, BOOT + 10 * SEC, &due));
+    parking_gone(&w.s, &due);
+    assert_false(parking_row_due(&w.s, BOOT + 7200 * SEC, &due));
+
+    assert_true(parking_failed(&w.s, &campaign, TX_REFUSED, BOOT));
+    parking_gone(&w.s, &campaign); /* it waits: its row stays */
+    assert_true(parking_parked(&w.s, &campaign));
+    parking_kept(&w.s, &campaign);
+    assert_true(parking_over(&w.s, &campaign, BOOT));
+    assert_false(parking_take(&w.s, NULL, 0)); /* a person was faster, and nobody waits for it */
+    assert_false(parking_row_due(&w.s, BOOT + 7200 * SEC, &due));
+    leader_world_done(&w);
+}
+
+static void test_parking__refused_again_before_its_row_went(void **state)
+{
+    (void)state;
+    struct parking_subject due;
+    struct leader_world w;
+    leader_world_init(&w);
+    assert_true(parking_failed(&w.s, &campaign, TX_REFUSED, BOOT));
+    assert_false(parking_failed(&w.s, &campaign, TX_REFUSED, BOOT));
+    assert_true(parking_over(&w.s, &campaign, BOOT));
+    assert_true(parking_failed(&w.s, &campaign, TX_REFUSED, BOOT));
+    assert_int_equal(parking_next_us(&w.s, &campaign), BOOT + 60 * SEC); /* anew */
+    assert_int_equal(w.lc->set_aside, WAIT_PARKED);
+    assert_int_equal(parking_n(&w.s), 1);
+    assert_false(parking_row_due(&w.s, BOOT + 7200 * SEC, &due));
     leader_world_done(&w);
 }
 
@@ -93,9 +145,9 @@ static void test_parking__a_parked_campaign_starts_nothing_and_its_attempts_go_o
     parking_mark(&w.s, BOOT + 7200 * SEC);
     assert_int_equal(w.lc->set_aside, WAIT_PARKED); /* till its transaction is taken */
     w.lc->spec_unreadable = true;
-    assert_false(parking_over(&w.s, &campaign)); /* a state that moves reads no spec */
+    assert_false(parking_over(&w.s, &campaign, BOOT)); /* a state that moves reads no spec */
     w.lc->spec_unreadable = false;
-    assert_true(parking_over(&w.s, &campaign));
+    assert_true(parking_over(&w.s, &campaign, BOOT));
     parking_mark(&w.s, BOOT);
     assert_int_equal(w.lc->set_aside, WAIT_NONE);
     leader_world_done(&w);
@@ -208,6 +260,8 @@ int main(void)
         cmocka_unit_test(test_parking__a_lock_stops_its_campaign_alone),
         cmocka_unit_test(test_parking__a_lock_met_again_waits_twice_as_long_up_to_a_bound),
         cmocka_unit_test(test_parking__what_is_refused_waits_alone),
+        cmocka_unit_test(test_parking__a_row_that_cannot_go_parks_nobody_again),
+        cmocka_unit_test(test_parking__refused_again_before_its_row_went),
         cmocka_unit_test(test_parking__a_parked_campaign_starts_nothing_and_its_attempts_go_on),
         cmocka_unit_test(test_parking__the_table_says_what_a_person_unparked),
         cmocka_unit_test(test_parking__a_wish_is_tried_at_once),

@@ -299,7 +299,9 @@ static void test_rows_read__a_look_at_a_campaign(void **state)
         assert_int_equal(l.w.s.decide, rows[i].look != ROWS_LEAVE);
         rows_refreshed(l.lc, &v, false);
         assert_true(rows_moved(l.lc, &v)); /* its parts are read at the next look */
+        assert_false(rows_fresh(l.lc));
         rows_refreshed(l.lc, &v, true);
+        assert_true(rows_fresh(l.lc));
         assert_int_equal(l.lc->seen_tasks, 10);
         life_world_done(&l);
     }
