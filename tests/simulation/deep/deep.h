@@ -175,6 +175,7 @@ struct world {
     int64_t quiet_us; /* no campaign is left and nothing of ours is at AWS since; 0: not so */
     bool wrong;
     char verdict[512];
+    uint32_t runs[1024]; /* of each query, by its name's hash */
     int64_t takeovers, crashes, cuts, statements;
     char (*story)[200];
     size_t story_n;
@@ -207,6 +208,9 @@ void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);
 usec_t wall_now(void); /* AWS's clock */
 _Noreturn void deep_die(const char *fmt, ...) PRINTF(1, 2);
 
+/* How this run of a query may fail: one of the first eight of a world far more often, since a query
+ * that is run seldom would hardly ever meet a fault that each statement meets alike. */
+enum harm query_harm(const char *name);
 void swarm_draw(struct world *w, uint64_t seed);
 bool fault(enum harm f);
 void faults_start(void);

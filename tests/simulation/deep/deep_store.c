@@ -347,7 +347,7 @@ static bool refused(struct store *s, const char *name, bool commit, struct err *
 {
     static const char *const states[] = {"55P03", "57014", "53100", "40P01", "22003"};
     static const char *const commit_states[] = {"53100", "40001"};
-    enum harm f = commit ? FAULT_COMMIT_REFUSED : FAULT_BUSY;
+    enum harm f = commit ? FAULT_COMMIT_REFUSED : query_harm(name);
     struct rng *r = &deep->rng_fault[f];
     char sql[128];
     if (!ours(s) || s->role != STORE_LEADER || strcmp(name, "ROLLBACK") == 0 || !fault(f)) {

@@ -27,6 +27,18 @@ bool fault(enum harm f)
     return !w->calm && w->strength[f] > 0 && rng_chance(&w->rng_fault[f], w->strength[f]);
 }
 
+enum harm query_harm(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    if (deep == NULL || deep->cur == NULL) { /* the world's own */
+        return FAULT_BUSY;
+    }
+    for (const char *c = name; *c != '\0'; c++) {
+        hash = (hash ^ (uint8_t)*c) * 16777619u;
+    }
+    return deep->runs[hash % ARRAY_LEN(deep->runs)]++ < 8 ? FAULT_SELDOM : FAULT_BUSY;
+}
+
 void swarm_draw(struct world *w, uint64_t seed)
 {
     struct rng all, r;
