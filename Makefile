@@ -169,7 +169,7 @@ $(GEN)/assets.S: orchestrator/web/build.sh orchestrator/core/model.h $(WEB_SRC)
 
 # --- tests ----------------------------------------------------------------------------------------
 # Each test_X.c below tests/unit and tests/integration is a program; those in folders worker/ link the
-# worker, in local/ drover-local, all others the daemon's archives.
+# worker, in local/ drover-local, all others the daemon's archives (tests/unit/one.mk).
 TEST_SRC := $(wildcard $(addsuffix /test_*.c,tests/unit/* tests/unit/core/* tests/integration/*))
 TEST_BIN := $(patsubst tests/%.c,$(O)/tests/%,$(TEST_SRC))
 ifeq ($(VARIANT),release) # built often, run for moments; what they test is the release's

@@ -27,7 +27,7 @@ one() {
     # shellcheck disable=SC2086
     if ! ${CC:-gcc} -std=gnu17 -D_GNU_SOURCE -O0 -w -fPIE -Iinclude -Iorchestrator -Iorchestrator/core/leader \
         -c "$dir/$src" -o "$dir/mutant.o" > "$dir/log" 2>&1 ||
-        ! ${CC:-gcc} $gold -pie -pthread -o "$dir/test" "$out/test_$module.o" build/release/tests/unit/unit.o "$dir/mutant.o" \
+        ! ${CC:-gcc} $gold -pie -pthread -o "$dir/test" -Wl,--defsym=main=main_test_$module "$out/test_$module.o" build/release/tests/unit/unit.o "$dir/mutant.o" \
             -Wl,--start-group build/release/liborchestrator_core_*.a build/release/liborchestrator_common.a \
             -Wl,--end-group $libs > "$dir/log" 2>&1; then
         echo "not ok - mutant $name: does not compile"
