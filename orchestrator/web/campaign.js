@@ -11,6 +11,7 @@ import { Limits } from './limits.js';
 import { Part } from './part.js';
 import { Phases } from './phases.js';
 import { useLive } from './live.js';
+import { runStages } from './runs.js';
 import { Ago, Bar, Legend, State } from './show.js';
 import { ago, bytes, count, duration, percent, rate, durationOrNever, usd, word } from './format.js';
 
@@ -168,13 +169,22 @@ async function readAll(id, { stage, zoom }) {
   const of = stage ? { stage } : {};
   const range = zoom ? { first: zoom[0], last: zoom[1] } : {};
   if (!alive.has(id)) alive.set(id, !(await get(`/campaigns/${id}`)).archive);
-  const [campaign, tiles, failures, cost, forecast] = await Promise.all([
-    get(`/campaigns/${id}`), ofParts(id, `tiles${query({ ...of, ...range })}`), ofParts(id, `failures${query(of)}`),
+  const [campaign, runs, tiles, failures, cost, forecast] = await Promise.all([
+    get(`/campaigns/${id}`), runStages(id), ofParts(id, `tiles${query({ ...of, ...range })}`), ofParts(id, `failures${query(of)}`),
     get(`/campaigns/${id}/cost`), ofParts(id, `forecast${query(of)}`)]);
   alive.set(id, !campaign.archive);
   document.title = `${percent(campaign.parts.done + campaign.parts.skipped, campaign.parts.total)} ${campaign.name} · drover`;
   const of_ = campaign.stages.find((s) => s.name === tiles?.stage);
-  return { campaign, tiles, failures, cost, forecast, behind: !zoom && of_ != null && tilesBehind(tiles, of_) };
+  return { campaign, runs, tiles, failures, cost, forecast, behind: !zoom && of_ != null && tilesBehind(tiles, of_) };
+}
+
+// To the scaling table and the comparison of its training runs, the shown stage first.
+function RunLinks({ id, runs, shown }) {
+  if (runs.length === 0) return null;
+  const of = runs.find((s) => s.name === shown);
+  const group = of?.group || runs.find((s) => s.group)?.group;
+  const to = (page, query) => `/c/${id.slice(2)}/${page}?${new URLSearchParams(query)}`;
+  return html`${group && html`<a id="to-scaling" href=${to('scaling', { group })}>scaling</a> `}<a id="to-compare" href=${to('compare', of ? { a: of.name } : {})}>compare runs</a>`;
 }
 
 function Archived({ archive }) {
@@ -195,7 +205,7 @@ export function Campaign({ id, setLive }) {
   if (!data) {
     return html`<main>${problem ? html`<h1>${id}</h1><p class="problem" role="alert">${problem.message}</p><p><a href="/">all campaigns</a></p>` : html`<p class="muted">loading …</p>`}</main>`;
   }
-  const { campaign, tiles, failures, cost, forecast } = data;
+  const { campaign, runs, tiles, failures, cost, forecast } = data;
   if (!tiles || !failures || !forecast) {
     return html`<main>
       <${Head} campaign=${campaign} ask=${setAsked} onLimits=${setLimits}/>
@@ -225,7 +235,7 @@ export function Campaign({ id, setLive }) {
         <${HeatMap} data=${tiles} open=${at.part} zoomed=${!!at.zoom} onOpen=${(n) => move({ part: n })} onZoom=${(a, b) => move({ zoom: a == null ? null : [a, b] })}/>
         <p class="row">${at.zoom && stage?.parts.failed > 0 && campaign.wanted !== 'cancel' && html`<button id="retry-zoom" onClick=${() => setAsked(changeQuestion({
           campaign: id, verb: 'retry', selector: { stage: shown, parts: at.zoom.join('-') }, title: `Retry what failed of parts ${at.zoom.join(' to ')}`, onDone: retried }))}>Retry failed of these…</button>`}
-          <a href=${`/c/${id.slice(2)}/parts?stage=${encodeURIComponent(shown)}${stage?.parts.failed > 0 ? '&state=failed' : ''}`} id="all-parts">${stage?.parts.failed > 0 ? 'failed parts' : 'all parts'} as a table</a></p>
+          <a href=${`/c/${id.slice(2)}/parts?stage=${encodeURIComponent(shown)}${stage?.parts.failed > 0 ? '&state=failed' : ''}`} id="all-parts">${stage?.parts.failed > 0 ? 'failed parts' : 'all parts'} as a table</a> <${RunLinks} id=${id} runs=${runs} shown=${shown}/></p>
         ${!campaign.guidance?.length && html`<${Waiting} stage=${stage}/>`}
       </section>
       ${at.part != null && html`<${Part} campaign=${id} stage=${shown} seq=${at.part} at=${readAt} jump=${jump} closed=${campaign.wanted === 'cancel'} ask=${setAsked} onDone=${retried} onClose=${() => move({ part: null })}/>`}

@@ -3,7 +3,13 @@
 export const usd = (micro, digits = Math.abs(micro) < 1e5 ? 4 : 2) =>
   micro == null ? '–' : `${(micro / 1e6).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: digits })} USD`;
 
+// The same with all digits below a thousandth of a dollar, as runs of a sample cost.
+export const usdFine = (micro) => usd(micro, Math.abs(micro) < 1000 ? 6 : undefined);
+
 export const count = (n) => (n ?? 0).toLocaleString('en');
+
+// 5 digits of a measured value.
+export const figure = (v) => (v == null ? '–' : Number(v.toPrecision(5)).toString());
 
 export const percent = (part, whole) => (whole > 0 ? `${Math.floor((100 * part) / whole)} %` : '0 %');
 
@@ -18,6 +24,9 @@ export function duration(seconds) {
   if (m) return `${m} m ${s % 60} s`;
   return `${s} s`;
 }
+
+// The same with parts of a second below a minute: what is measured, not guessed.
+export const durationFine = (seconds) => (seconds != null && seconds < 59.95 ? `${Number(seconds.toPrecision(3))} s` : duration(seconds));
 
 // The upper bound of a forecast, which may be missing.
 export const durationOrNever = (seconds) => (seconds == null ? 'never' : duration(seconds));

@@ -1,13 +1,15 @@
-// The dashboard: login, then one page per address: / lists campaigns, /c/7 is campaign c-7, /c/7/parts its parts. droverd knows these
-// (is_page in assets.c); any other is this page with status 404.
+// The dashboard: login, then one page per address: / lists campaigns, /c/7 is campaign c-7, /c/7/parts its parts, /c/7/scaling and
+// /c/7/compare its training runs. droverd knows these (is_page in assets.c); any other is this page with status 404.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.js';
 import { heardAt, login, logout, resume, whenOut } from './api.js';
 import { Campaign } from './campaign.js';
+import { Compare } from './compare.js';
 import { clock } from './format.js';
 import { List } from './list.js';
 import { Parts } from './parts.js';
+import { Scaling } from './scaling.js';
 
 function Login({ onIn }) {
   const [problem, setProblem] = useState(null);
@@ -78,10 +80,12 @@ function Lost({ path }) {
     <p class="row"><a class="button" href="/">All campaigns</a></p></main>`;
 }
 
+const PAGES = { undefined: Campaign, '/parts': Parts, '/scaling': Scaling, '/compare': Compare };
+
 function Shell({ onOut }) {
   const [path, go] = usePath();
   const [live, setLive] = useState('stale');
-  const m = /^\/c\/(?:c-)?(\d+)(\/parts)?$/.exec(path);
+  const m = /^\/c\/(?:c-)?(\d+)(\/parts|\/scaling|\/compare)?$/.exec(path);
   const lost = !m && path !== '/';
   const out = async () => {
     await logout().catch(() => {});
@@ -94,8 +98,7 @@ function Shell({ onOut }) {
       <button class="link" onClick=${out}>log out</button>
     </div></header>
     ${lost ? html`<${Lost} path=${path}/>`
-      : m?.[2] ? html`<${Parts} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>`
-        : m ? html`<${Campaign} key=${m[1]} id=${`c-${m[1]}`} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
+      : m ? html`<${PAGES[m[2]]} key=${path} id=${`c-${m[1]}`} setLive=${setLive}/>` : html`<${List} setLive=${setLive} go=${go}/>`}
   </div>`;
 }
 

@@ -1,7 +1,8 @@
 // The parts of a stage as a table: filters in the address, pages as they are asked for, and a retry or skip of exactly
 // what is selected or of all that match.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { html } from './html.js';
+import { useQuery } from './address.js';
 import { get } from './api.js';
 import { Confirm } from './dialog.js';
 import { changeQuestion } from './failures.js';
@@ -11,11 +12,6 @@ import { bytes, count, glyph, usd, word } from './format.js';
 const PAGE = 100;
 const STATES = ['waiting', 'active', 'held', 'done', 'failed', 'skipped', 'cancelled'];
 const FIELDS = ['stage', 'state', 'cause', 'attempts'];
-
-const readAddress = () => {
-  const q = new URLSearchParams(location.search);
-  return Object.fromEntries(FIELDS.map((f) => [f, q.get(f) || '']));
-};
 
 // The query of the API for what the address asks for.
 function query(at, token) {
@@ -52,7 +48,7 @@ function Row({ p, id, picked, onPick }) {
 }
 
 export function Parts({ id, setLive }) {
-  const [at, setAt] = useState(readAddress);
+  const [at, go] = useQuery(FIELDS);
   const [pages, setPages] = useState(1);
   const [picked, setPicked] = useState([]);
   const [asked, setAsked] = useState(null);
@@ -70,17 +66,8 @@ export function Parts({ id, setLive }) {
     document.title = `parts of ${campaign.name} · drover`;
     return { campaign, stage, causes: [...new Set(failures.groups.map((g) => g.cause))], ...list };
   }, [id, pages, ...FIELDS.map((f) => at[f])], setLive);
-  useEffect(() => {
-    const look = () => setAt(readAddress());
-    addEventListener('popstate', look);
-    return () => removeEventListener('popstate', look);
-  }, []);
   const move = (change) => {
-    const now = { ...at, ...change };
-    if (now.cause) now.attempts = '';
-    const q = new URLSearchParams(FIELDS.filter((f) => now[f]).map((f) => [f, now[f]]));
-    history.pushState(null, '', location.pathname + (q.toString() && `?${q}`));
-    setAt(now);
+    go((change.cause ?? at.cause) ? { ...change, attempts: '' } : change);
     setPages(1);
     setPicked([]);
   };

@@ -7,6 +7,7 @@ import { guide } from './guide.mjs';
 import { large } from './large.mjs';
 import { hostile } from './hostile.mjs';
 import { craft } from './craft.mjs';
+import { runs } from './runs.mjs';
 
 const b = await openBrowser();
 try {
@@ -14,7 +15,7 @@ try {
   const page = await c.newPage();
   const only = process.env.ONLY?.split(',');
   if (only && !only.includes('journey')) await logIn(page);
-  for (const part of [journey, large, guide, craft, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes);
+  for (const part of [journey, runs, large, guide, craft, hostile]) if (!only || only.includes(part.name)) await timed(part, page, b.notes);
   await page.context().clearCookies();
   await page.click('a.brand');
   await page.waitForSelector('input[name=token]');

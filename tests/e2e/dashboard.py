@@ -4,7 +4,7 @@
 This half brings the stack up, spoils one part's parquet file, and then carries out what the browser's half (dashboard.mjs)
 asks for on its standard output: lines "@verb argument" are answered by one line, everything else is TAP and passed on.
 The verbs are what people do outside the browser: mend a file in the bucket, stop and start droverd, order faults.
-usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,large,guide,craft,hostile chooses)"""
+usage: dashboard.py   (SHOTS=1 keeps pictures in build/e2e-shots; ONLY=journey,runs,large,guide,craft,hostile chooses)"""
 import glob
 import json
 import os
@@ -50,7 +50,8 @@ def main():
     shots = os.path.join(TOP, "build/e2e-shots") if os.environ.get("SHOTS") else ""
     if shots:
         os.makedirs(shots, exist_ok=True)
-    with Stack("dashboard", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 0}, parts=PARTS, rows=ROWS, lease_us=10000000) as s:
+    with Stack("dashboard", quotas={"ml.c5.xlarge": 2, "ml.m5.large": 0, "ml.m5.xlarge": 8}, parts=PARTS, rows=ROWS, lease_us=10000000,
+               images={"drover/user:test": [sys.executable, TOP + "/tests/kit/programs/user_program.py"]}) as s:
         began = time.monotonic()
         s.start()
         print(f"# the stack is up after {time.monotonic() - began:.1f} s", flush=True)

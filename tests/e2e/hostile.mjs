@@ -3,10 +3,10 @@
 import { URL_, api, axe, equal, get, ok, please, shot, timed, until } from './kit.mjs';
 
 const SPEC = process.env.SPEC;
-const MARKUP = '<img src=x onerror="window.__xss=1"><script>window.__xss=1</script><a href="javascript:window.__xss=1">x</a>';
+export const MARKUP = '<img src=x onerror="window.__xss=1"><script>window.__xss=1</script><a href="javascript:window.__xss=1">x</a>';
 const CORPUS = [MARKUP, '"><svg onload=window.__xss=1>', "' onmouseover='window.__xss=1", '{{constructor.constructor("window.__xss=1")()}}', '\u202egnp.exe', '</code></table><iframe srcdoc="<script>parent.__xss=1</script>">'];
 // The page's own pictures are the only ones, and it has no frames, objects or inline handlers.
-const intruders = (page) => page.evaluate(() => ({ ran: window.__xss ?? null, csp: window.__csp,
+export const intruders = (page) => page.evaluate(() => ({ ran: window.__xss ?? null, csp: window.__csp,
   found: [...document.querySelectorAll('main img, main svg[onload], iframe, object, embed, main script, main a[href^="javascript"], [onerror], [onload], [onmouseover]')].map((e) => e.outerHTML.slice(0, 100)) }));
 
 async function real(page) {
@@ -34,7 +34,7 @@ async function real(page) {
 
 // Numbers, times, ids and the words that decide what is drawn stay; every other string turns hostile.
 const KEEP = /^(id|state|phase|kind|wanted|next_page_token|csrf|.*_at|time|market)$/;
-const poison = (v, key, text) => {
+export const poison = (v, key, text) => {
   if (Array.isArray(v)) return v.map((x) => poison(x, key === 'states' ? 'state' : key, text));
   if (v && typeof v === 'object') return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, poison(x, k, text)]));
   return typeof v === 'string' && !KEEP.test(key) ? text : v;

@@ -20,6 +20,10 @@ struct side { /* one of the two */
     struct metric_sample step_s; /* seconds a step, of each two neighbours */
 };
 
+struct compare_request {
+    int64_t warm_up, curve; /* points of a curve; 0: no curves */
+};
+
 static bool fault(const char *name, struct err *err)
 {
     return err_set(
@@ -183,28 +187,41 @@ static const struct apidb_series *series_of(const struct side *s, const char *na
     return NULL;
 }
 
+/* One metric of both; curve 0: without the curves. */
+static bool metric_out(struct api_req *r, struct json_out *w, const struct side *a,
+                       const struct side *b, const struct apidb_series *in_a,
+                       const struct apidb_series *in_b, const struct compare_request *q,
+                       struct err *err)
+{
+    struct metric_sample sa, sb;
+    if (!run_metric(r, &a->run, in_a->name, q->warm_up, &sa, err) ||
+        !run_metric(r, &b->run, in_a->name, q->warm_up, &sb, err)) {
+        return false;
+    }
+    json_out_object(w, NULL);
+    json_out_str(w, "name", in_a->name);
+    json_out_double(w, "last_a", in_a->last);
+    json_out_double(w, "last_b", in_b->last);
+    if (sa.n > 0 && sb.n > 0) {
+        samples_out(w, &sa, &sb);
+    }
+    if (q->curve > 0 && (!run_curve_out(r, w, "curve_a", &a->run, in_a->name, q->curve, err) ||
+                         !run_curve_out(r, w, "curve_b", &b->run, in_a->name, q->curve, err))) {
+        return false;
+    }
+    json_out_end_object(w);
+    return true;
+}
+
 static bool metrics_out(struct api_req *r, struct json_out *w, const struct side *a,
-                        const struct side *b, int64_t warm_up, struct err *err)
+                        const struct side *b, const struct compare_request *q, struct err *err)
 {
     json_out_array(w, "metrics");
     for (int i = 0; i < a->series_n; i++) {
-        struct metric_sample sa, sb;
         const struct apidb_series *other = series_of(b, a->series[i].name);
-        if (other == NULL) {
-            continue;
-        }
-        if (!run_metric(r, &a->run, a->series[i].name, warm_up, &sa, err) ||
-            !run_metric(r, &b->run, a->series[i].name, warm_up, &sb, err)) {
+        if (other != NULL && !metric_out(r, w, a, b, &a->series[i], other, q, err)) {
             return false;
         }
-        json_out_object(w, NULL);
-        json_out_str(w, "name", a->series[i].name);
-        json_out_double(w, "last_a", a->series[i].last);
-        json_out_double(w, "last_b", other->last);
-        if (sa.n > 0 && sb.n > 0) {
-            samples_out(w, &sa, &sb);
-        }
-        json_out_end_object(w);
     }
     json_out_end_array(w);
     return true;
@@ -241,13 +258,15 @@ static void pace_out(struct json_out *w, const struct side *a, const struct side
 
 bool compare_get(struct api_req *r, struct err *err)
 {
-    int64_t campaign, warm_up;
+    int64_t campaign;
+    struct compare_request q;
     struct side *a = arena_alloc(&r->arena, sizeof *a), *b = arena_alloc(&r->arena, sizeof *b);
     struct json_out w;
-    if (!req_id(r, 0, "c-", &campaign, err) || !run_warm_up_read(r, &warm_up, err) ||
+    if (!req_id(r, 0, "c-", &campaign, err) || !run_warm_up_read(r, &q.warm_up, err) ||
+        !req_query_i64(r, "points", 1, RUN_CURVE_MAX, 0, &q.curve, err) ||
         !place_read(r, "a", campaign, a, err) || !place_read(r, "b", campaign, b, err) ||
         !req_db(r, err) || !run_read(r, a, err) || !run_read(r, b, err) ||
-        !pace_read(r, a, warm_up, err) || !pace_read(r, b, warm_up, err)) {
+        !pace_read(r, a, q.warm_up, err) || !pace_read(r, b, q.warm_up, err)) {
         return false;
     }
     json_out_init(&w, &r->out);
@@ -256,7 +275,7 @@ bool compare_get(struct api_req *r, struct err *err)
     side_out(&w, "b", b);
     settings_out(r, &w, a, b);
     pace_out(&w, a, b);
-    if (!metrics_out(r, &w, a, b, warm_up, err)) {
+    if (!metrics_out(r, &w, a, b, &q, err)) {
         return false;
     }
     json_out_end_object(&w);

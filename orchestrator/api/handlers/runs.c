@@ -53,22 +53,33 @@ size_t run_warm_n(const struct apidb_point *p, size_t n, int64_t warm_up)
     return i;
 }
 
+/* The values of metric `name` of a run; n 0 when it printed none. The caller frees *ret. */
+static bool values_read(struct api_req *r, const struct apidb_run *run, const char *name,
+                        struct apidb_point **ret, size_t *ret_n, struct err *err)
+{
+    struct apidb_series series[APIDB_RUN_SERIES_MAX];
+    int n;
+    *ret = NULL;
+    *ret_n = 0;
+    if (!apidb_run_series(r->db, run->attempt_id, series, &n, err)) {
+        return false;
+    }
+    for (int i = 0; i < n; i++) { /* names are unique */
+        if (strcmp(series[i].name, name) == 0) {
+            return apidb_run_values(r->db, &series[i], ret, ret_n, err);
+        }
+    }
+    return true;
+}
+
 bool run_metric(struct api_req *r, const struct apidb_run *run, const char *name, int64_t warm_up,
                 struct metric_sample *ret, struct err *err)
 {
-    struct apidb_series series[APIDB_RUN_SERIES_MAX];
     AUTO_FREE struct apidb_point *points = NULL;
     size_t n = 0;
-    int series_n;
     *ret = (struct metric_sample){0};
-    if (!apidb_run_series(r->db, run->attempt_id, series, &series_n, err)) {
+    if (!values_read(r, run, name, &points, &n, err)) {
         return false;
-    }
-    for (int i = 0; i < series_n; i++) {
-        if (strcmp(series[i].name, name) == 0 &&
-            !apidb_run_values(r->db, &series[i], &points, &n, err)) {
-            return false;
-        }
     }
     size_t from = run_warm_n(points, n, warm_up);
     AUTO_FREE double *values = xcalloc(n + 1, sizeof *values);
@@ -76,6 +87,46 @@ bool run_metric(struct api_req *r, const struct apidb_run *run, const char *name
         values[i - from] = points[i].value;
     }
     sample_of(values, n - from, ret);
+    return true;
+}
+
+/* One point of a curve from n points of a run. */
+static void curve_point_out(struct json_out *w, const struct apidb_run *run,
+                            const struct apidb_point *p, size_t n)
+{
+    double sum = 0; /* a log's clock may be a little behind */
+    double seconds = (double)MAX(p[n - 1].at_us - run->began_us, 0) / USEC_PER_SEC;
+    double hourly = (double)run->price_musd_per_hour * (double)run->instances;
+    for (size_t i = 0; i < n; i++) {
+        sum += p[i].value / (double)n;
+    }
+    json_out_object(w, NULL);
+    json_out_i64(w, "step", p[n - 1].step);
+    json_out_double(w, "seconds", seconds);
+    json_out_i64(w, "micro_usd", llround(hourly * seconds / 3600));
+    json_out_double(w, "value", sum);
+    json_out_end_object(w);
+}
+
+bool run_curve_out(struct api_req *r, struct json_out *w, const char *key,
+                   const struct apidb_run *run, const char *name, int64_t most, struct err *err)
+{
+    AUTO_FREE struct apidb_point *points = NULL;
+    size_t n = 0;
+    ASSERT(most >= 1 && most <= RUN_CURVE_MAX);
+    if (!values_read(r, run, name, &points, &n, err)) {
+        return false;
+    }
+    if (run->began_us == 0) {
+        json_out_null(w, key);
+        return true;
+    }
+    size_t each = (n + (size_t)most - 1) / (size_t)most;
+    json_out_array(w, key);
+    for (size_t i = 0; i < n; i += each) {
+        curve_point_out(w, run, &points[i], MIN(each, n - i));
+    }
+    json_out_end_array(w);
     return true;
 }
 

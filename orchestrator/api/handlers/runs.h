@@ -21,6 +21,13 @@ size_t run_warm_n(const struct apidb_point *p, size_t n, int64_t warm_up);
 /* Figures of metric `name` of a run after its warm-up; n 0 when it printed none. */
 bool run_metric(struct api_req *r, const struct apidb_run *run, const char *name, int64_t warm_up,
                 struct metric_sample *ret, struct err *err) MUST_CHECK;
+#define RUN_CURVE_MAX 500 /* points */
+/* Metric `name` of a run as an array of at most `most` points, its warm-up included: step, seconds
+ * and cost of its instances since its program began, value (a mean, when points were put together).
+ * null: it is not known when its program began. */
+bool run_curve_out(struct api_req *r, struct json_out *w, const char *key,
+                   const struct apidb_run *run, const char *name, int64_t most,
+                   struct err *err) MUST_CHECK;
 /* ?warm_up=STEPS */
 bool run_warm_up_read(const struct api_req *r, int64_t *ret, struct err *err) MUST_CHECK;
 void run_sample_out(struct json_out *w, const char *key, const struct metric_sample *s);

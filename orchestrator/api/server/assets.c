@@ -33,7 +33,7 @@ static bool is_hashed(const char *path)
     return strncmp(path, "assets/", 7) == 0;
 }
 
-/* The pages of main.js: /, /c/7 (or /c/c-7) and /c/7/parts. */
+/* The pages of main.js: /, /c/7 (or /c/c-7), and below it parts, scaling and compare. */
 static bool is_page(const char *path)
 {
     if (strcmp(path, "/") == 0) {
@@ -47,7 +47,8 @@ static bool is_page(const char *path)
     int64_t n;
     bool below = rest.n > 0 || (id.n > 0 && id.p[id.n] == '/');
     return parse_i64(id, 0, INT64_MAX, &n, NULL) && id.p[0] != '-' &&
-           (!below || str_eq_cstr(rest, "parts"));
+           (!below || str_eq_cstr(rest, "parts") || str_eq_cstr(rest, "scaling") ||
+            str_eq_cstr(rest, "compare"));
 }
 
 /* True when a person's browser asks for a page, as it does not for a script or a picture. */

@@ -115,6 +115,22 @@ def check_scaling(t, a, c, printed):
     t.eq(a.get("/v1/campaigns/c-1/scaling")[0], 409, "without a matrix there is no table")
 
 
+def check_curves(t, a, c, x, y):
+    """The charts of two runs: by step, by the seconds since the program began, by what its instances cost until then."""
+    m = {v["name"]: v for v in a.get(f"/v1/campaigns/c-{c}/compare?a=train-1&b=train-4&points=30")[1]["metrics"]}
+    for side, run, n in (("curve_a", x, 1), ("curve_b", y, 4)):
+        for i, name in ((2, "loss"), (3, "images_per_second")):
+            each = [run[k:k + 7] for k in range(0, STEPS, 7)]  # 200 points as 29
+            got = m[name][side]
+            t.ok(len(got) == len(each) and all(g["step"] == e[-1][0] and abs(g["seconds"] - e[-1][1]) < 1e-5 and near(g["value"], statistics.mean(p[i] for p in e))
+                                               and abs(g["micro_usd"] - PRICE * n * e[-1][1] / 3600) <= 1 for g, e in zip(got, each)),
+                 f"{name}, {side}: seven values a point, with step, seconds, cost", got)
+    one = a.get(f"/v1/campaigns/c-{c}/compare?a=train-1&b=train-4&points=500")[1]["metrics"][0]
+    t.ok([len(one[k]) for k in ("curve_a", "curve_b")] == [STEPS] * 2 and one["curve_a"][3]["value"] == x[3][3 if one["name"] != "loss" else 2], "few enough are given as they are")
+    got = [a.get(f"/v1/campaigns/c-{c}/compare?a=train-1&b=train-4{q}") for q in ("", "&points=0", "&points=501")]
+    t.ok([r[0] for r in got] == [200, 400, 400] and not any("curve_a" in v for v in got[0][1]["metrics"]), "who does not ask gets no curves; 500 points at most")
+
+
 def check_compare(t, a, c, printed):
     b = a.get(f"/v1/campaigns/c-{c}/compare?a=train-1&b=train-4/0/1")[1]
     x, y = printed["train-1"], printed["train-4"]
@@ -124,6 +140,7 @@ def check_compare(t, a, c, printed):
     for i, name in ((2, "loss"), (3, "images_per_second")):
         t.ok(fits(m[name], [p[i] for p in x[WARM:]], [p[i] for p in y[WARM:]]), f"{name}: means, spread, t, df and p as Python has them", m[name])
     t.ok(m["images_per_second"]["significant"] and m["images_per_second"]["delta_percent"] > 200, "three times the rate is no chance")
+    check_curves(t, a, c, x, y)
     step = [[q[1] - p[1] for p, q in zip(v[WARM - 1:], v[WARM:])] for v in (x, y)]
     pace = b["pace"]
     t.ok(fits(pace["step_seconds"], *step), "so are the seconds of a step", pace)
