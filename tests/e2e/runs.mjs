@@ -39,7 +39,6 @@ async function scaling(page, id) {
   equal([new URL(page.url()).pathname, query(page)], [`/c/${id.slice(2)}/scaling`, '?group=train'], 'a campaign with a matrix leads to its scaling table in one click');
   const whole = (await get(`/campaigns/${id}/scaling?group=train`)).rows;
   equal((await cells(page, '#scaling')).map((r) => [r[0], r[1], r[2]]), whole.map((r) => [r.stage, `${r.instances} × ml.m5.xlarge`, r.speedup.toFixed(2)]), 'it has a row for each run');
-  await axe(page, 'the scaling table of whole runs');
   await page.focus('[name=metric]');
   await page.keyboard.press('ArrowDown');
   ok(await until(10, async () => query(page) === '?group=train&metric=loss'), 'by the keyboard it is measured by another metric, and the address says so', page.url());
@@ -124,7 +123,6 @@ async function compare(page, id) {
   equal(await page.textContent('#ahead'), ahead(answer.pace), 'which is ahead, and from which step on');
   equal([await page.$$eval('#costs .figures', (l) => l.map((x) => x.textContent))], [[usd(answer.a.micro_usd), usd(answer.b.micro_usd)]], 'what each cost');
   await curves(page, answer);
-  await axe(page, 'a comparison');
   await shot(page, 'compare');
   await page.click('#swap');
   const back = ahead((await get(`/campaigns/${id}/compare?a=train-2&b=train-1`)).pace);
@@ -137,7 +135,7 @@ async function compare(page, id) {
   await page.keyboard.press('Enter');
   await page.selectOption('[name=b]', { label: 'another run …' });
   await page.waitForSelector('[name=b-other]');
-  await axe(page, 'a run asked for by its name');
+  await axe(page, 'a comparison, and a run asked for by its name');
   await page.fill('[name=b-other]', `${id}/odd-b/0/1`);
   await page.keyboard.press('Enter');
   ok(await until(10, async () => (await cells(page, '#settings')).some((r) => r[0] === 'hyperparameters.batch')), 'a run of any campaign is compared by its name');
