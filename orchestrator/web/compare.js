@@ -83,11 +83,14 @@ function Curve({ m, by }) {
   const name = BY.find(([key]) => key === by)[1];
   const some = (list) => list.filter((_, i) => i % Math.ceil(list.length / TABLE) === 0 || i === list.length - 1);
   const xText = { step: (v) => `step ${count(v)}`, seconds: durationFine, micro_usd: usdFine }[by];
-  return html`<figure class="metric"><figcaption><b>${m.name}</b> <span class="muted">at last</span> <span class="last"><i class="line a" aria-hidden="true"></i>A ${figure(m.last_a)}</span> <span class="last"><i class="line b" aria-hidden="true"></i>B ${figure(m.last_b)}</span></figcaption>
+  return html`<figure class="metric"><figcaption><b>${m.name}</b> <span class="muted">at last</span>
+      <span class="last"><i class="line a" aria-hidden="true"></i>A ${figure(m.last_a)}</span> <span class="last"><i class="line b" aria-hidden="true"></i>B ${figure(m.last_b)}</span></figcaption>
     <${Lines} lines=${sides.map(([key, list]) => ({ key, points: list.map((p) => ({ x: p[by], y: p.value })) }))} xText=${xText} sides dots=${sides.every(([, list]) => list.length <= 30)}
       label=${`${m.name} by ${name}: A ends with ${figure(m.last_a)}, B with ${figure(m.last_b)}`}/>
-    <details><summary>As a table</summary><table><thead><tr><th scope="col">Run</th><th scope="col">Step</th><th scope="col">Time</th><th scope="col">Cost</th><th scope="col">Value</th></tr></thead>
-      <tbody>${sides.flatMap(([key, list]) => some(list).map((p) => html`<tr key=${`${key} ${p.step}`}><td>${key.toUpperCase()}</td><td>${count(p.step)}</td><td>${durationFine(p.seconds)}</td><td>${usdFine(p.micro_usd)}</td><td>${figure(p.value)}</td></tr>`))}</tbody></table></details>
+    <details><summary>As a table</summary><table>
+      <thead><tr><th scope="col">Run</th><th scope="col">Step</th><th scope="col">Time</th><th scope="col">Cost</th><th scope="col">Value</th></tr></thead>
+      <tbody>${sides.flatMap(([key, list]) => some(list).map((p) => html`<tr key=${`${key} ${p.step}`}><td>${key.toUpperCase()}</td><td>${count(p.step)}</td>
+        <td>${durationFine(p.seconds)}</td><td>${usdFine(p.micro_usd)}</td><td>${figure(p.value)}</td></tr>`))}</tbody></table></details>
   </figure>`;
 }
 

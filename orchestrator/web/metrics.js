@@ -31,7 +31,8 @@ export function Metrics({ campaign, stage, seq, at }) {
   }, [campaign, stage, seq, at]);
   const shown = (data?.series || []).filter((s) => s.chart.length > 0);
   if (shown.length === 0) return null;
-  return html`<div id="metrics"><h3>Metrics of try ${data.attempt} <a href=${`/c/${campaign.slice(2)}/compare?${new URLSearchParams({ a: `${stage}/${seq}/${data.attempt}` })}`}>compare with another run</a> <label class="right">by <select value=${by} onChange=${(e) => setBy(e.target.value)}>
+  const other = `/c/${campaign.slice(2)}/compare?${new URLSearchParams({ a: `${stage}/${seq}/${data.attempt}` })}`;
+  return html`<div id="metrics"><h3>Metrics of try ${data.attempt} <a href=${other}>compare with another run</a> <label class="right">by <select value=${by} onChange=${(e) => setBy(e.target.value)}>
       <option value="step">step</option><option value="seconds">time</option></select></label></h3>
     ${data.note && html`<p class="muted">Not whole: ${data.note}</p>`}
     ${shown.map((s) => html`<${Chart} key=${s.name} s=${s} by=${by}/>`)}</div>`;
