@@ -93,26 +93,25 @@ void args_help(const struct command *c)
     }
 }
 
-/* "-n", "-n2" or the name behind "--"; of any command. */
-static const struct option *option_any(const char *arg, size_t n)
+/* By its name behind "--"; of any command. */
+static const struct option *option_named(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-        const struct option *o = &options[i];
-        bool is_long =
-            arg[1] == '-' && strlen(o->name) == n - 2 && strncmp(o->name, arg + 2, n - 2) == 0;
-        bool attached = n == 2 || o->kind != KIND_BOOL;
-        bool is_short = arg[1] != '-' && attached && o->letter != 0 && o->letter == arg[1];
-        if (is_long || is_short) {
-            return o;
+        if (str_eq_cstr(name, options[i].name)) {
+            return &options[i];
         }
     }
     return NULL;
 }
 
-static const struct option *option_find(const struct command *c, const char *arg, size_t n)
+static const struct option *option_lettered(char letter)
 {
-    const struct option *o = option_any(arg, n);
-    return o != NULL && takes(c, o->name) ? o : NULL;
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        if (options[i].letter != 0 && options[i].letter == letter) {
+            return &options[i];
+        }
+    }
+    return NULL;
 }
 
 static bool option_unknown(const struct command *c, const char *arg, size_t n)
@@ -147,7 +146,8 @@ static bool option_set(struct cli *cli, const struct option *o, const char *valu
         return true;
     case KIND_NUM:
         if (!parse_i64(str_of(value), 0, 1000000, &n, &err)) {
-            (void)fail(EXIT_USAGE, NULL, "--%s: %s", o->name, err.message);
+            AUTO_FREE char *next = xasprintf("write a number: --%s 5", o->name);
+            (void)fail(EXIT_USAGE, next, "--%s: %s", o->name, err.message);
             return false;
         }
         memcpy(at, &n, sizeof n);
@@ -156,62 +156,122 @@ static bool option_set(struct cli *cli, const struct option *o, const char *valu
     return false;
 }
 
-static bool take_option(struct cli *cli, int argc, char **argv, int *i)
+/* A value in the same word, else the next word. NULL after an error message. */
+static const char *take_value(const struct cli *cli, const struct option *o, const char *joined,
+                              int argc, char **argv, int *i)
 {
-    const char *arg = argv[*i], *equals = arg[1] == '-' ? strchr(arg, '=') : NULL;
+    if (joined != NULL) {
+        return joined;
+    }
+    if (*i + 1 >= argc) {
+        AUTO_FREE char *next = xasprintf("drover %s --help shows examples", cli->command->verb);
+        (void)fail(EXIT_USAGE, next, "--%s needs a value: %s", o->name, o->value);
+        return NULL;
+    }
+    return argv[++*i];
+}
+
+/* --name, --name=value, --name value */
+static bool take_long(struct cli *cli, int argc, char **argv, int *i)
+{
+    const char *arg = argv[*i], *equals = strchr(arg, '=');
     size_t n = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
-    const struct option *o = option_find(cli->command, arg, n);
-    if (o == NULL) {
+    const struct option *o = option_named((struct str){arg + 2, n - 2});
+    const char *value = equals != NULL ? equals + 1 : NULL;
+    if (o == NULL || !takes(cli->command, o->name)) {
         return option_unknown(cli->command, arg, n);
     }
-    const char *value = equals != NULL           ? equals + 1
-                        : arg[1] != '-' && n > 2 ? arg + 2 + (arg[2] == '=')
-                                                 : NULL;
     if (o->kind == KIND_BOOL && value != NULL) {
-        (void)fail(EXIT_USAGE, NULL, "--%s takes no value", o->name);
+        AUTO_FREE char *next = xasprintf("write --%s alone", o->name);
+        (void)fail(EXIT_USAGE, next, "--%s takes no value", o->name);
         return false;
     }
-    if (o->kind != KIND_BOOL && value == NULL) {
-        if (*i + 1 >= argc) {
-            (void)fail(EXIT_USAGE, NULL, "--%s needs a value: %s", o->name, o->value);
+    if (o->kind != KIND_BOOL) {
+        value = take_value(cli, o, value, argc, argv, i);
+    }
+    return (o->kind == KIND_BOOL || value != NULL) && option_set(cli, o, value);
+}
+
+/* -y, -yw, -n2, -n 2, -n=2, -yn2 */
+static bool take_letters(struct cli *cli, int argc, char **argv, int *i)
+{
+    const char *arg = argv[*i];
+    for (size_t k = 1; arg[k] != '\0'; k++) {
+        const struct option *o = option_lettered(arg[k]);
+        if (o == NULL || !takes(cli->command, o->name)) {
+            return option_unknown(cli->command, arg, strlen(arg));
+        }
+        if (o->kind != KIND_BOOL) {
+            const char *joined = arg[k + 1] != '\0' ? arg + k + 1 + (arg[k + 1] == '=') : NULL;
+            const char *value = take_value(cli, o, joined, argc, argv, i);
+            return value != NULL && option_set(cli, o, value);
+        }
+        if (!option_set(cli, o, NULL)) {
             return false;
         }
-        value = argv[++*i];
     }
-    return option_set(cli, o, value);
+    return true;
+}
+
+static bool take_option(struct cli *cli, int argc, char **argv, int *i)
+{
+    return argv[*i][1] == '-' ? take_long(cli, argc, argv, i) : take_letters(cli, argc, argv, i);
+}
+
+/* True when the value of the option is the next word. */
+static bool value_follows(const char *arg)
+{
+    if (arg[1] == '-') {
+        const struct option *o = strchr(arg, '=') == NULL ? option_named(str_of(arg + 2)) : NULL;
+        return o != NULL && o->kind != KIND_BOOL;
+    }
+    for (const char *letter = arg + 1; *letter != '\0'; letter++) {
+        const struct option *o = option_lettered(*letter);
+        if (o == NULL || o->kind != KIND_BOOL) {
+            return o != NULL && letter[1] == '\0';
+        }
+    }
+    return false;
+}
+
+/* CSV and chosen columns are of lists. */
+static bool output_fits(const struct cli *cli)
+{
+    bool list = takes(cli->command, "columns");
+    if (cli->csv && !list) {
+        (void)fail(EXIT_USAGE, "use -o json or -o yaml; drover parts has CSV",
+                   "drover %s prints no list for CSV", cli->command->verb);
+        return false;
+    }
+    if (cli->opt.columns != NULL && cli->out != OUT_TABLE) {
+        (void)fail(EXIT_USAGE, "leave --columns out, or use -o csv",
+                   "-o %s has every field: --columns is for tables and CSV", cli->opt.output);
+        return false;
+    }
+    return true;
 }
 
 static bool output_read(struct cli *cli)
 {
     static const char *const names[] = {"table", "json", "jsonl", "name"};
     const char *o = cli->opt.output;
-    if (o == NULL) {
-        return true;
-    }
-    cli->csv = strcmp(o, "csv") == 0;
-    cli->wide = strcmp(o, "wide") == 0;
-    cli->yaml = strcmp(o, "yaml") == 0;
-    if (cli->yaml) {
-        cli->out = OUT_JSON;
-        return true;
-    }
-    if (cli->csv && !takes(cli->command, "columns")) {
-        (void)fail(EXIT_USAGE, "use -o json or yaml", "drover %s prints no table for csv",
-                   cli->command->verb);
-        return false;
-    }
-    if (cli->csv || cli->wide) {
-        return true;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(cli->opt.output, names[i]) == 0) {
+    bool known = o == NULL;
+    cli->csv = o != NULL && strcmp(o, "csv") == 0;
+    cli->wide = o != NULL && strcmp(o, "wide") == 0;
+    cli->yaml = o != NULL && strcmp(o, "yaml") == 0;
+    cli->out = cli->yaml ? OUT_JSON : OUT_TABLE;
+    for (size_t i = 0; o != NULL && i < ARRAY_LEN(names); i++) {
+        if (strcmp(o, names[i]) == 0) {
             cli->out = (enum cli_output)i;
-            return true;
+            known = true;
         }
     }
-    (void)fail(EXIT_USAGE, "table, wide, csv, json, jsonl, yaml or name", "-o %s is not known",
-               cli->opt.output);
-    return false;
+    if (!known && !cli->csv && !cli->wide && !cli->yaml) {
+        (void)fail(EXIT_USAGE, "table, wide, csv, json, jsonl, yaml or name", "-o %s is not known",
+                   o);
+        return false;
+    }
+    return output_fits(cli);
 }
 
 static bool until_check(const struct cli *cli)
@@ -264,30 +324,38 @@ static bool count_check(const struct cli *cli)
     return true;
 }
 
-/* Where the verb is: the first word that is neither an option nor the value of one. */
+/* Where the verb is: the first word that is neither an option nor the value of one. 0: nowhere. */
 static int verb_at(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        const char *arg = argv[i];
-        if (arg[0] != '-' || arg[1] == '\0') {
+        if (argv[i][0] != '-' || argv[i][1] == '\0') {
             return i;
         }
-        const struct option *o = strchr(arg, '=') == NULL ? option_any(arg, strlen(arg)) : NULL;
-        bool attached = arg[1] != '-' && strlen(arg) > 2;
-        i += o != NULL && o->kind != KIND_BOOL && !attached;
+        i += value_follows(argv[i]);
     }
-    return 1;
+    return 0;
+}
+
+static bool verb_find(const struct commands *all, struct cli *cli, const char *verb)
+{
+    cli->command = command_find(all, verb);
+    if (cli->command == NULL) {
+        const char *guess = command_guess(all, verb);
+        AUTO_FREE char *next = guess != NULL ? xasprintf("did you mean drover %s?", guess)
+                                             : xstrdup("drover help lists the verbs");
+        (void)fail(EXIT_USAGE, next, "there is no verb '%.40s'", verb);
+    }
+    return cli->command != NULL;
 }
 
 bool args_parse(const struct commands *all, struct cli *cli, int argc, char **argv)
 {
     int verb = verb_at(argc, argv);
-    cli->command = command_find(all, argv[verb]);
-    if (cli->command == NULL) {
-        const char *guess = command_guess(all, argv[verb]);
-        AUTO_FREE char *next = guess != NULL ? xasprintf("did you mean drover %s?", guess)
-                                             : xstrdup("drover help lists the verbs");
-        (void)fail(EXIT_USAGE, next, "there is no verb '%.40s'", argv[verb]);
+    if (verb == 0) {
+        (void)fail(EXIT_USAGE, "drover help lists the verbs", "write what to do, like drover ls");
+        return false;
+    }
+    if (!verb_find(all, cli, argv[verb])) {
         return false;
     }
     bool plain = false;

@@ -22,9 +22,10 @@ bool campaign_file_read(const char *name, struct campaign_file *ret, int *ret_ex
         *ret_exit = fail(EXIT_USAGE, "give the path of a campaign file, or - for stdin",
                          "cannot read '%s'", name);
     } else if (ret->text.overflow) {
-        *ret_exit = fail(EXIT_USAGE, NULL, "'%s' is larger than %d bytes", name, FILE_MAX);
+        *ret_exit = fail(EXIT_USAGE, "is it a campaign file?", "'%s' is larger than %d bytes", name,
+                         FILE_MAX);
     } else if (ret->text.n == 0) {
-        *ret_exit = fail(EXIT_USAGE, NULL, "'%s' is empty", name);
+        *ret_exit = fail(EXIT_USAGE, "deploy/examples has campaign files", "'%s' is empty", name);
     } else {
         return true;
     }

@@ -26,6 +26,7 @@ struct cli {
     bool out_tty, talk_tty, color, utf8;
     bool patient; /* keep retrying while the server is unreachable */
     int width;
+    bool begun;           /* the id is printed; progress_follow prints the rest */
     bool csv, wide, yaml; /* -o csv and wide: tables; yaml: what json prints */
 };
 struct command {

@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "print.h"
 #include "table.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -190,32 +191,33 @@ bool client_try(struct cli *cli, const struct client_call *call, struct client_r
     return true;
 }
 
-static int exit_of_code(const char *code, int status)
+/* The code of an error; of an answer that names none (a proxy's) the one that its status means. */
+static enum err_code code_of(const char *name, int status)
 {
     for (int i = 1; i < ERR_CODE_COUNT; i++) {
-        if (strcmp(err_code_name((enum err_code)i), code) == 0) {
-            return err_code_exit((enum err_code)i);
+        if (strcmp(err_code_name((enum err_code)i), name) == 0) {
+            return (enum err_code)i;
         }
     }
-    return status == 404 ? EXIT_NOT_FOUND : status >= 500 ? EXIT_UNREACHABLE : EXIT_FAILED;
+    return status == 404                    ? ERR_NOT_FOUND
+           : status == 401 || status == 403 ? ERR_UNAUTHENTICATED
+           : status >= 500                  ? ERR_UNAVAILABLE
+                                            : ERR_INTERNAL;
 }
 
-static const char *next_of(int exit_status)
+/* The caller frees it. */
+static char *next_of(const struct cli *cli, enum err_code code)
 {
-    switch (exit_status) {
-    case EXIT_NOT_FOUND:
-        return "drover ls lists the campaigns";
-    case EXIT_AUTH:
-        return "set DROVER_TOKEN_FILE to the file droverd made; drover doctor checks it";
-    case EXIT_CONFLICT:
-        return "drover get shows the current state";
-    case EXIT_REFUSED:
-        return "drover validate shows the plan and its worst case; drover quotas the slots";
-    case EXIT_UNREACHABLE:
-        return "drover doctor says what is wrong with the server";
-    default:
-        return "drover help";
-    }
+    static const char *const steps[] = {
+#define X(code, text) [ERR_##code] = text,
+#include "next_step.def"
+#undef X
+    };
+    static_assert(ARRAY_LEN(steps) == ERR_CODE_COUNT, "a row for each code");
+    const char *text = steps[code], *verb = strstr(text, "%s");
+    return verb == NULL
+               ? xstrdup(text)
+               : xasprintf("%.*s%s%s", (int)(verb - text), text, cli->command->verb, verb + 2);
 }
 
 /* Every fault of a refused request, with its place and what to write instead. */
@@ -255,17 +257,17 @@ static const char *next_in(char *text)
 
 int client_explain(const struct cli *cli, const struct client_reply *r)
 {
-    (void)cli;
     faults_print(json_object_get(r->json, "errors"));
-    const char *code = jstr(r->json, "code"), *detail = jstr(r->json, "detail");
-    const char *id = jstr(r->json, "request_id");
-    int status = exit_of_code(code, r->status);
+    const char *detail = jstr(r->json, "detail"), *id = jstr(r->json, "request_id");
+    enum err_code code = code_of(jstr(r->json, "code"), r->status);
+    int status = err_code_exit(code);
     AUTO_FREE char *text = text_clean(detail[0] != '\0' ? detail : buf_cstr(&r->text));
     /* A server error names the request id, to be found in the server's log. */
     bool theirs = r->status >= 500 && id[0] != '\0';
     const char *next = status == EXIT_CONFLICT ? next_in(text) : NULL;
-    return fail((enum cli_exit)status, next != NULL ? next : next_of(status), "%s (HTTP %d%s%s)",
-                text, r->status, theirs ? ", request " : "", theirs ? id : "");
+    AUTO_FREE char *usual = next_of(cli, code);
+    return fail((enum cli_exit)status, next != NULL ? next : usual, "%s (HTTP %d%s%s)", text,
+                r->status, theirs ? ", request " : "", theirs ? id : "");
 }
 
 static int unreachable(const struct client *c, const struct err *err)
@@ -311,7 +313,7 @@ static PRINTF(3, 0) bool path_of(char path[static PATH_BYTES_MAX], int *ret_exit
 {
     int n = vsnprintf(path, PATH_BYTES_MAX, fmt, args);
     if (n < 0 || (size_t)n >= PATH_BYTES_MAX) {
-        *ret_exit = fail(EXIT_USAGE, NULL, "an argument is too long");
+        *ret_exit = fail(EXIT_USAGE, "drover help lists the verbs", "an argument is too long");
         return false;
     }
     return true;

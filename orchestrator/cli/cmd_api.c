@@ -46,7 +46,8 @@ int cmd_api(struct cli *cli)
     }
     AUTO_BUF struct buf body = BUF_INIT(STDIN_MAX);
     if (!body_read(cli->args_n > 2 ? cli->args[2] : NULL, &body)) {
-        return fail(EXIT_USAGE, NULL, "the body cannot be read, or is larger than 64 MB");
+        return fail(EXIT_USAGE, "drover api --help shows examples",
+                    "the body cannot be read, or is larger than 64 MB");
     }
     char random[37], etag[128] = "";
     key_random(random);

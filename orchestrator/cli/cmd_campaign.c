@@ -3,6 +3,7 @@
 #include "client.h"
 #include "cmd_part.h"
 #include "guidance.h"
+#include "list.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
@@ -29,6 +30,41 @@ static void guidance_lines(const struct cli *cli, const json_t *list)
     }
 }
 
+static char *state_text(const struct cli *cli, const json_t *row)
+{
+    const char *state = state_shown(row);
+    return xasprintf("%s%s%s%s", cli->csv ? "" : glyph(cli, state), cli->csv ? "" : " ", state,
+                     archive_shown(row));
+}
+
+static char *done_text(const struct cli *cli, const json_t *row)
+{
+    const json_t *p = json_object_get(row, "parts");
+    (void)cli;
+    return xasprintf("%lld", (long long)(jint(p, "done") + jint(p, "skipped")));
+}
+
+static const struct list_column columns[] = {
+    {"ID", COLUMN_TEXT, .path = "id"},
+    {"STATE", COLUMN_TEXT, .text = state_text},
+    {"PARTS", COLUMN_NUMBER, .path = "parts.total"},
+    {"DONE", COLUMN_NUMBER, .text = done_text},
+    {"RUN", COLUMN_NUMBER, .path = "parts.active"},
+    {"FAIL", COLUMN_NUMBER, .path = "parts.failed"},
+    {"USD", COLUMN_USD, .path = "budget.spent_micro_usd"},
+    {"SUBMITTED", COLUMN_TIME, .path = "created_at"},
+    {"NAME", COLUMN_TEXT, .path = "name"},
+    {"PROJECT", COLUMN_TEXT, .path = "project", .wide = true},
+    {"PRIORITY", COLUMN_NUMBER, .path = "priority", .wide = true},
+    {"WAIT", COLUMN_NUMBER, .path = "parts.waiting", .wide = true},
+    {"RESERVED", COLUMN_USD, .path = "budget.reserved_micro_usd", .wide = true},
+    {"BUDGET", COLUMN_USD, .path = "budget.limit_micro_usd", .wide = true},
+    {"STARTED", COLUMN_TIME, .path = "started_at", .wide = true},
+    {"ENDED", COLUMN_TIME, .path = "ended_at", .wide = true},
+    {"REASON", COLUMN_TEXT, .path = "reason", .wide = true},
+};
+static const struct api_list campaigns = LIST(columns, "id");
+
 int cmd_ls(struct cli *cli)
 {
     int status;
@@ -41,38 +77,14 @@ int cmd_ls(struct cli *cli)
         return status;
     }
     const json_t *list = json_object_get(r.json, "campaigns");
-    if (print_machine(cli, r.json, list)) {
-        return EXIT_OK;
+    if (list_machine(cli, &campaigns, r.json, list, &status)) {
+        if (cli->csv && status == EXIT_OK && !jnull(r.json, "next_page_token")) {
+            say("there are more; next: drover ls -n 1000");
+        }
+        return status;
     }
-    if (cli->out == OUT_NAME) {
-        print_names(list, "id");
-        return EXIT_OK;
-    }
-    if (!cli->csv) {
-        guidance_lines(cli, list);
-    }
-    struct text_table t = {0};
-    static const char *const heads[] = {"ID",   "STATE", "PARTS",     "DONE", "RUN",
-                                        "FAIL", "USD",   "SUBMITTED", "NAME"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i >= 2 && i <= 6);
-    }
-    size_t i;
-    json_t *c;
-    json_array_foreach(list, i, c)
-    {
-        char total[TEXT_N], done[TEXT_N], run[TEXT_N], failed[TEXT_N], usd[TEXT_N], at[TEXT_N];
-        const json_t *p = json_object_get(c, "parts");
-        AUTO_FREE char *shown =
-            xasprintf("%s %s%s", glyph(cli, state_shown(c)), state_shown(c), archive_shown(c));
-        table_row(&t, (const char *const[]){
-                          jstr(c, "id"), shown, number(jint(p, "total"), total),
-                          number(jint(p, "done") + jint(p, "skipped"), done),
-                          number(jint(p, "active"), run), number(jint(p, "failed"), failed),
-                          money(json_integer_value(jget(c, "budget", "spent_micro_usd")), usd),
-                          when(jstr(c, "created_at"), at), jstr(c, "name")});
-    }
-    table_print(cli, &t);
+    guidance_lines(cli, list);
+    list_table(cli, &campaigns, list);
     if (json_array_size(list) == 0) {
         say("no campaigns; next: drover submit FILE");
     } else if (!jnull(r.json, "next_page_token")) {

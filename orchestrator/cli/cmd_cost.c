@@ -1,29 +1,11 @@
 /* drover cost. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
 #include <stdio.h>
-
-static void cost_table(const struct cli *cli, const json_t *rows, const char *key, const char *head)
-{
-    struct text_table t = {0};
-    table_column(&t, head, false);
-    table_column(&t, "SECONDS", true);
-    table_column(&t, "USD", true);
-    size_t i;
-    json_t *v;
-    json_array_foreach(rows, i, v)
-    {
-        char seconds[TEXT_N], usd[TEXT_N];
-        (void)number(jint(v, "seconds"), seconds);
-        const char *name = jstr(v, key);
-        table_row(&t, (const char *const[]){strcmp(name, "none") == 0 ? "done" : name, seconds,
-                                            money(jint(v, "micro_usd"), usd)});
-    }
-    table_print(cli, &t);
-}
 
 static const char *percent(int64_t part, int64_t of, char buf[static TEXT_N])
 {
@@ -31,19 +13,61 @@ static const char *percent(int64_t part, int64_t of, char buf[static TEXT_N])
     return buf;
 }
 
-/* "capacity wait" of "capacity_wait". */
-static const char *words(const char *name, char buf[static TEXT_N])
+static char *cause_text(const struct cli *cli, const json_t *row)
 {
-    size_t i = 0;
-    for (; name[i] != '\0' && i + 1 < TEXT_N; i++) {
-        buf[i] = name[i];
-        if (name[i] == '_') {
-            buf[i] = ' ';
-        }
-    }
-    buf[i] = '\0';
-    return buf;
+    (void)cli;
+    return xstrdup(strcmp(jstr(row, "cause"), "none") == 0 ? "done" : jstr(row, "cause"));
 }
+
+/* "capacity wait" of "capacity_wait". */
+static char *phase_text(const struct cli *cli, const json_t *row)
+{
+    char *name = xstrdup(jstr(row, "phase"));
+    (void)cli;
+    for (char *c = name; (c = strchr(c, '_')) != NULL;) {
+        *c = ' ';
+    }
+    return name;
+}
+
+static char *elapsed_text(const struct cli *cli, const json_t *row)
+{
+    char time[TEXT_N];
+    (void)cli;
+    return xstrdup(jnull(row, "elapsed_seconds") ? "" : elapsed(row, time));
+}
+
+static char *share_text(const struct cli *cli, const json_t *row)
+{
+    (void)cli;
+    return jnull(row, "share")
+               ? xstrdup("")
+               : xasprintf("%.1f %%", 100 * json_number_value(json_object_get(row, "share")));
+}
+
+static const struct list_column stage_columns[] = {
+    {"STAGE", COLUMN_TEXT, .path = "stage"},
+    {"SECONDS", COLUMN_NUMBER, .path = "seconds"},
+    {"USD", COLUMN_USD, .path = "micro_usd"},
+    {"RESERVED", COLUMN_USD, .path = "reserved_micro_usd", .wide = true},
+    {"BUDGET", COLUMN_USD, .path = "limit_micro_usd", .wide = true},
+};
+static const struct list_column cause_columns[] = {
+    {"CAUSE", COLUMN_TEXT, .text = cause_text},
+    {"SECONDS", COLUMN_NUMBER, .path = "seconds"},
+    {"USD", COLUMN_USD, .path = "micro_usd"},
+    {"TRIES", COLUMN_NUMBER, .path = "attempts", .wide = true},
+};
+static const struct list_column phase_columns[] = {
+    {"PHASE", COLUMN_TEXT, .text = phase_text},
+    {"ELAPSED", COLUMN_SPAN, .path = "elapsed_seconds", .text = elapsed_text},
+    {"SECONDS", COLUMN_NUMBER, .path = "seconds"},
+    {"USD", COLUMN_USD, .path = "micro_usd"},
+    {"OF THE BILL", COLUMN_RATIO, .path = "share", .text = share_text},
+};
+static const struct api_list by_stage = LIST(stage_columns, "stage");
+static const struct api_list by_cause = LIST(cause_columns, "cause");
+static const struct api_list by_phase = LIST(phase_columns, "phase");
 
 static int64_t sum_of(const json_t *phases, const char *key)
 {
@@ -57,29 +81,27 @@ static int64_t sum_of(const json_t *phases, const char *key)
     return sum;
 }
 
+/* The phases, each with its share of the bill. The caller owns it. */
+static json_t *phase_rows(const json_t *phases)
+{
+    json_t *rows = json_deep_copy(phases), *v;
+    double all = (double)sum_of(phases, "micro_usd");
+    size_t i;
+    json_array_foreach(rows, i, v)
+    {
+        double part = (double)jint(v, "micro_usd");
+        (void)json_object_set_new(v, "share", json_real(all > 0 ? part / all : 0));
+    }
+    return rows;
+}
+
 static void phase_table(const struct cli *cli, const json_t *phases)
 {
-    struct text_table t = {0};
-    int64_t all = sum_of(phases, "micro_usd");
-    char n[TEXT_N], usd[TEXT_N];
-    table_column(&t, "PHASE", false);
-    table_column(&t, "ELAPSED", true);
-    table_column(&t, "SECONDS", true);
-    table_column(&t, "USD", true);
-    table_column(&t, "OF THE BILL", true);
-    size_t i;
-    json_t *v;
-    json_array_foreach(phases, i, v)
-    {
-        char name[TEXT_N], time[TEXT_N], part[TEXT_N];
-        int64_t musd = jint(v, "micro_usd");
-        table_row(&t, (const char *const[]){words(jstr(v, "phase"), name), elapsed(v, time),
-                                            number(jint(v, "seconds"), n), money(musd, usd),
-                                            percent(musd, all, part)});
-    }
-    table_row(&t, (const char *const[]){"all", "", number(sum_of(phases, "seconds"), n),
-                                        money(all, usd), ""});
-    table_print(cli, &t);
+    AUTO_JSON json_t *rows = phase_rows(phases);
+    (void)json_array_append_new(rows, json_pack("{s:s, s:I, s:I}", "phase", "all", "seconds",
+                                                (json_int_t)sum_of(phases, "seconds"), "micro_usd",
+                                                (json_int_t)sum_of(phases, "micro_usd")));
+    list_table(cli, &by_phase, rows);
 }
 
 /* USD by phase, one row for each stage. */
@@ -114,9 +136,9 @@ static void phase_advice(const struct cli *cli, const json_t *stages)
     {
         json_array_foreach(json_object_get(g, "advice"), k, a)
         {
-            char name[TEXT_N], time[TEXT_N], usd[TEXT_N];
-            AUTO_FREE char *head = xasprintf("%s, %s, %s USD and %s: ", jstr(g, "stage"),
-                                             words(jstr(a, "phase"), name),
+            char time[TEXT_N], usd[TEXT_N];
+            AUTO_FREE char *name = phase_text(cli, a);
+            AUTO_FREE char *head = xasprintf("%s, %s, %s USD and %s: ", jstr(g, "stage"), name,
                                              money(jint(a, "micro_usd"), usd), elapsed(a, time));
             text_print(cli, head, jstr(a, "text"));
         }
@@ -137,6 +159,22 @@ static void phases_print(const struct cli *cli, const json_t *cost)
     phase_advice(cli, stages);
 }
 
+/* True when --by, or without it the stages, is printed for programs or in chosen columns. */
+static bool cost_machine(const struct cli *cli, const json_t *answer, const char *by, int *ret_exit)
+{
+    bool phase = strcmp(by, "phase") == 0, cause = strcmp(by, "cause") == 0;
+    const struct api_list *l = phase ? &by_phase : cause ? &by_cause : &by_stage;
+    AUTO_JSON json_t *phases = phase_rows(json_object_get(answer, "by_phase"));
+    const json_t *rows = phase ? phases : json_object_get(answer, cause ? "by_cause" : "by_stage");
+    if (print_machine(cli, answer, NULL) || list_machine(cli, l, answer, rows, ret_exit)) {
+        return true;
+    }
+    if (cli->opt.columns != NULL) {
+        list_table(cli, l, rows);
+    }
+    return cli->opt.columns != NULL;
+}
+
 int cmd_cost(struct cli *cli)
 {
     int status;
@@ -152,8 +190,9 @@ int cmd_cost(struct cli *cli)
     if (!client_get(cli, &r, &status, "/v1/campaigns/%s/cost%s", ref.campaign, buf_cstr(&query))) {
         return status;
     }
-    if (print_machine(cli, r.json, NULL)) {
-        return EXIT_OK;
+    status = EXIT_OK;
+    if (cost_machine(cli, r.json, by, &status)) {
+        return status;
     }
     char usd[TEXT_N], more[TEXT_N], limit[TEXT_N];
     const json_t *m = json_object_get(r.json, "metered");
@@ -167,10 +206,10 @@ int cmd_cost(struct cli *cli)
         return EXIT_OK;
     }
     if (strcmp(by, "cause") != 0) {
-        cost_table(cli, json_object_get(r.json, "by_stage"), "stage", "STAGE");
+        list_table(cli, &by_stage, json_object_get(r.json, "by_stage"));
     }
     if (strcmp(by, "stage") != 0) {
-        cost_table(cli, json_object_get(r.json, "by_cause"), "cause", "CAUSE");
+        list_table(cli, &by_cause, json_object_get(r.json, "by_cause"));
     }
     return EXIT_OK;
 }

@@ -1,39 +1,96 @@
 /* drover failures: failed parts by cause. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
 #include <stdio.h>
 
-static void failures_print(const struct cli *cli, const json_t *groups)
+#define NUMBERS_SHOWN 12 /* bytes of part numbers in a table, so that the evidence has room */
+
+/* "3,5,70-72": the numbers of its first parts; ",..." when there are more. In a table only as many
+ * as leave room for the evidence. */
+static char *numbers_text(const struct cli *cli, const json_t *row)
 {
-    struct text_table t = {0};
-    static const char *const heads[] = {"CAUSE",    "PARTS",        "FIRST",
-                                        "LOST USD", "PART NUMBERS", "EVIDENCE"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i == 1 || i == 3);
+    AUTO_BUF struct buf b = BUF_INIT(4096);
+    const json_t *sample = json_object_get(row, "sample");
+    size_t n = json_array_size(sample), i = 0;
+    size_t room = cli->csv || cli->wide ? 4000 : NUMBERS_SHOWN;
+    while (i < n) {
+        int64_t from = json_integer_value(json_array_get(sample, i)), to = from;
+        size_t next = i + 1;
+        while (next < n && json_integer_value(json_array_get(sample, next)) == to + 1) {
+            to++;
+            next++;
+        }
+        AUTO_FREE char *range = from == to ? xasprintf("%lld", (long long)from)
+                                           : xasprintf("%lld-%lld", (long long)from, (long long)to);
+        if (i > 0 && b.n + 1 + strlen(range) > room) {
+            break;
+        }
+        buf_addf(&b, "%s%s", i > 0 ? "," : "", range);
+        i = next;
     }
-    size_t i, j;
-    json_t *g, *n;
+    buf_add_cstr(&b, (int64_t)i < jint(row, "parts") ? ",..." : "");
+    return buf_take(&b);
+}
+
+static char *first_text(const struct cli *cli, const json_t *row)
+{
+    char at[TEXT_N];
+    (void)cli;
+    return xstrdup(strlen(jstr(row, "first_at")) > 11 ? when(jstr(row, "first_at"), at) + 11 : "");
+}
+
+static char *evidence_text(const struct cli *cli, const json_t *row)
+{
+    return text_short(cli, jstr(row, "message"));
+}
+
+static const struct list_column columns[] = {
+    {"CAUSE", COLUMN_TEXT, .path = "cause"},
+    {"PARTS", COLUMN_NUMBER, .path = "parts"},
+    {"FIRST", COLUMN_TIME, .path = "first_at", .text = first_text},
+    {"LOST USD", COLUMN_USD, .path = "lost_micro_usd"},
+    {"PART NUMBERS", COLUMN_TEXT, .text = numbers_text},
+    {"EVIDENCE", COLUMN_TEXT, .text = evidence_text},
+    {"LAST", COLUMN_TIME, .path = "last_at", .wide = true},
+    {"RETRYING", COLUMN_NUMBER, .path = "retrying", .wide = true},
+    {"REMEDY", COLUMN_TEXT, .path = "remedy", .wide = true},
+};
+static const struct api_list failures = LIST(columns, "cause");
+
+/* Each cause once, with its remedy; groups of one cause differ in their evidence. */
+static void remedies_print(const struct cli *cli, const json_t *groups)
+{
+    for (size_t i = 0; i < json_array_size(groups); i++) {
+        const json_t *g = json_array_get(groups, i);
+        bool told = false;
+        for (size_t k = 0; k < i; k++) {
+            told |= strcmp(jstr(json_array_get(groups, k), "cause"), jstr(g, "cause")) == 0;
+        }
+        if (!told) {
+            AUTO_FREE char *head = xasprintf("%s: ", jstr(g, "cause"));
+            text_print(cli, head, jstr(g, "remedy"));
+        }
+    }
+}
+
+/* The answer has the largest groups only. */
+static void rest_print(const struct ref *ref, const json_t *answer, const json_t *groups)
+{
+    size_t i;
+    json_t *g;
+    int64_t left = jint(answer, "parts");
     json_array_foreach(groups, i, g)
     {
-        char parts[TEXT_N], at[TEXT_N], usd[TEXT_N];
-        AUTO_BUF struct buf numbers = BUF_INIT(512);
-        json_array_foreach(json_object_get(g, "sample"), j, n)
-        {
-            buf_addf(&numbers, "%s%lld", j > 0 ? "," : "", (long long)json_integer_value(n));
-        }
-        if ((int64_t)j < jint(g, "parts")) {
-            buf_add_cstr(&numbers, ",...");
-        }
-        AUTO_FREE char *evidence = text_short(cli, jstr(g, "message"));
-        table_row(&t, (const char *const[]){jstr(g, "cause"), number(jint(g, "parts"), parts),
-                                            when(jstr(g, "first_at"), at) + 11,
-                                            money(jint(g, "lost_micro_usd"), usd),
-                                            buf_cstr(&numbers), evidence});
+        left -= jint(g, "parts");
     }
-    table_print(cli, &t);
+    if (left > 0) {
+        say("%lld more parts in smaller groups; next: drover parts %s --state failed",
+            (long long)left, ref->campaign);
+    }
 }
 
 int cmd_failures(struct cli *cli)
@@ -52,24 +109,16 @@ int cmd_failures(struct cli *cli)
         return status;
     }
     const json_t *groups = json_object_get(r.json, "groups");
-    if (print_machine(cli, r.json, groups)) {
-        return EXIT_OK;
-    }
-    if (cli->out == OUT_NAME) {
-        print_names(groups, "cause");
-        return EXIT_OK;
+    if (list_machine(cli, &failures, r.json, groups, &status)) {
+        return status;
     }
     if (json_array_size(groups) == 0) {
         (void)printf("%s has no failed parts\n", ref.campaign);
         return EXIT_OK;
     }
-    failures_print(cli, groups);
-    size_t i;
-    json_t *g;
-    json_array_foreach(groups, i, g)
-    {
-        (void)printf("%s: %s\n", jstr(g, "cause"), jstr(g, "remedy"));
-    }
+    list_table(cli, &failures, groups);
+    remedies_print(cli, groups);
+    rest_print(&ref, r.json, groups);
     const json_t *first = json_array_get(json_object_get(json_array_get(groups, 0), "sample"), 0);
     (void)printf("log: drover logs %s/%lld   retry: drover retry %s --cause %s\n", ref.campaign,
                  (long long)json_integer_value(first), ref.campaign,

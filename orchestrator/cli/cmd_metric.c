@@ -1,6 +1,7 @@
 /* drover metrics: the figures that training jobs print. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
@@ -8,39 +9,31 @@
 
 #define CHART_ROWS 20 /* of one metric on the screen */
 
-static const char *figure(const json_t *o, const char *key, char buf[static TEXT_N])
-{
-    const json_t *v = json_object_get(o, key);
-    if (!json_is_number(v)) {
-        return "-";
-    }
-    (void)snprintf(buf, TEXT_N, "%.6g", json_number_value(v));
-    return buf;
-}
-
-static void series_print(const struct cli *cli, const json_t *list)
-{
-    struct text_table t = {0};
-    static const char *const heads[] = {"STAGE", "PART", "TRY", "METRIC", "POINTS", "STEP",
-                                        "LAST",  "MIN",  "MAX", "MEAN",   "FINAL"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i != 0 && i != 3);
-    }
-    size_t i;
-    json_t *s;
-    json_array_foreach(list, i, s)
-    {
-        char part[TEXT_N], try[TEXT_N], n[TEXT_N], step[TEXT_N];
-        char last[TEXT_N], min[TEXT_N], max[TEXT_N], mean[TEXT_N], final[TEXT_N];
-        table_row(&t, (const char *const[]){
-                          jstr(s, "stage"), number(jint(s, "seq"), part),
-                          number(jint(s, "attempt"), try), jstr(s, "name"),
-                          number(jint(s, "points"), n), number_or_dash(s, "last_step", step),
-                          figure(s, "last", last), figure(s, "min", min), figure(s, "max", max),
-                          figure(s, "mean", mean), figure(s, "final", final)});
-    }
-    table_print(cli, &t);
-}
+static const struct list_column columns[] = {
+    {"STAGE", COLUMN_TEXT, .path = "stage"},
+    {"PART", COLUMN_NUMBER, .path = "seq"},
+    {"TRY", COLUMN_NUMBER, .path = "attempt"},
+    {"METRIC", COLUMN_TEXT, .path = "name"},
+    {"POINTS", COLUMN_NUMBER, .path = "points"},
+    {"STEP", COLUMN_NUMBER, .path = "last_step"},
+    {"LAST", COLUMN_REAL, .path = "last"},
+    {"MIN", COLUMN_REAL, .path = "min"},
+    {"MAX", COLUMN_REAL, .path = "max"},
+    {"MEAN", COLUMN_REAL, .path = "mean"},
+    {"FINAL", COLUMN_REAL, .path = "final"},
+    {"INSTANCES", COLUMN_NUMBER, .path = "instances", .wide = true},
+    {"NOTE", COLUMN_TEXT, .path = "note", .wide = true},
+};
+static const struct api_list metrics = LIST(columns, "name");
+static const struct list_column point_columns[] = {
+    {"METRIC", COLUMN_TEXT, .path = "metric", .wide = true},
+    {"STEP", COLUMN_NUMBER, .path = "step"},
+    {"SECONDS", COLUMN_REAL, .path = "seconds"},
+    {"MEAN", COLUMN_REAL, .path = "mean"},
+    {"MIN", COLUMN_REAL, .path = "min"},
+    {"MAX", COLUMN_REAL, .path = "max"},
+};
+static const struct api_list points = LIST(point_columns, "metric");
 
 static void notes_print(const json_t *list)
 {
@@ -67,12 +60,8 @@ static int of_campaign(struct cli *cli, const struct ref *ref, const char *stage
         return status;
     }
     const json_t *list = json_object_get(r.json, "series");
-    if (print_machine(cli, r.json, list)) {
-        return EXIT_OK;
-    }
-    if (cli->out == OUT_NAME) {
-        print_names(list, "name");
-        return EXIT_OK;
+    if (list_machine(cli, &metrics, r.json, list, &status)) {
+        return status;
     }
     if (json_array_size(list) == 0) {
         (void)printf("%s has no metrics. A stage of its file defines one like this:\n"
@@ -80,7 +69,7 @@ static int of_campaign(struct cli *cli, const struct ref *ref, const char *stage
                      ref->campaign);
         return EXIT_OK;
     }
-    series_print(cli, list);
+    list_table(cli, &metrics, list);
     notes_print(list);
     if (!jnull(r.json, "next_page_token")) {
         say("there are more: -n, --stage, or -o json with its next_page_token");
@@ -88,25 +77,31 @@ static int of_campaign(struct cli *cli, const struct ref *ref, const char *stage
     return EXIT_OK;
 }
 
-static void chart_print(const struct cli *cli, const json_t *series)
+/* The points of all series in one list, each with the name of its metric. The caller owns it. */
+static json_t *points_of(const json_t *series)
 {
-    struct text_table t = {0};
-    static const char *const heads[] = {"STEP", "SECONDS", "MEAN", "MIN", "MAX"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], true);
-    }
-    size_t i;
-    json_t *p;
-    char n[TEXT_N];
-    (void)printf("%s: %s points\n", jstr(series, "name"), number(jint(series, "points"), n));
-    json_array_foreach(json_object_get(series, "chart"), i, p)
+    json_t *all = json_array(), *s, *p;
+    size_t i, k;
+    json_array_foreach(series, i, s)
     {
-        char step[TEXT_N], at[TEXT_N], mean[TEXT_N], min[TEXT_N], max[TEXT_N];
-        table_row(&t, (const char *const[]){number(jint(p, "step"), step), figure(p, "seconds", at),
-                                            figure(p, "mean", mean), figure(p, "min", min),
-                                            figure(p, "max", max)});
+        json_array_foreach(json_object_get(s, "chart"), k, p)
+        {
+            json_t *row = json_copy(p);
+            (void)json_object_set(row, "metric", json_object_get(s, "name"));
+            (void)json_array_append_new(all, row);
+        }
     }
-    table_print(cli, &t);
+    return all;
+}
+
+static void chart_print(const struct cli *cli, json_t *series)
+{
+    char n[TEXT_N];
+    AUTO_JSON json_t *one = json_pack("[O]", series);
+    AUTO_JSON json_t *rows = points_of(one);
+    AUTO_FREE char *name = text_clean(jstr(series, "name"));
+    (void)printf("%s: %s points\n", name, number(jint(series, "points"), n));
+    list_table(cli, &points, rows);
 }
 
 static int of_part(struct cli *cli, const struct ref *ref, const char *stage)
@@ -123,12 +118,13 @@ static int of_part(struct cli *cli, const struct ref *ref, const char *stage)
         return status;
     }
     const json_t *list = json_object_get(r.json, "series");
-    if (print_machine(cli, r.json, list)) {
-        return EXIT_OK;
-    }
+    AUTO_JSON json_t *rows = points_of(list);
     if (cli->out == OUT_NAME) {
         print_names(list, "name");
         return EXIT_OK;
+    }
+    if (list_machine(cli, &points, r.json, cli->csv ? rows : list, &status)) {
+        return status;
     }
     size_t i;
     json_t *s;

@@ -1,9 +1,21 @@
 /* drover ops. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
-#include "table.h"
-#include <stdio.h>
+
+static const struct list_column columns[] = {
+    {"OPERATION", COLUMN_TEXT, .path = "id"},
+    {"CAMPAIGN", COLUMN_TEXT, .path = "campaign"},
+    {"WHAT", COLUMN_TEXT, .path = "kind"},
+    {"STATE", COLUMN_TEXT, .path = "state"},
+    {"PARTS", COLUMN_NUMBER, .path = "parts"},
+    {"DONE", COLUMN_NUMBER, .path = "done"},
+    {"ASKED FOR", COLUMN_TIME, .path = "created_at"},
+    {"ENDED", COLUMN_TIME, .path = "ended_at", .wide = true},
+    {"BY", COLUMN_TEXT, .path = "created_by", .wide = true},
+};
+static const struct api_list operations = LIST(columns, "id");
 
 int cmd_ops(struct cli *cli)
 {
@@ -25,25 +37,8 @@ int cmd_ops(struct cli *cli)
         return status;
     }
     const json_t *list = json_object_get(r.json, "operations");
-    if (print_machine(cli, r.json, list)) {
-        return EXIT_OK;
+    if (!list_machine(cli, &operations, r.json, list, &status)) {
+        list_table(cli, &operations, list);
     }
-    struct text_table t = {0};
-    static const char *const heads[] = {"OPERATION", "CAMPAIGN", "WHAT",     "STATE",
-                                        "PARTS",     "DONE",     "ASKED FOR"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i == 4 || i == 5);
-    }
-    size_t i;
-    json_t *o;
-    json_array_foreach(list, i, o)
-    {
-        char parts[TEXT_N], done[TEXT_N], at[TEXT_N];
-        table_row(&t, (const char *const[]){jstr(o, "id"), jstr(o, "campaign"), jstr(o, "kind"),
-                                            jstr(o, "state"), number_or_dash(o, "parts", parts),
-                                            number_or_dash(o, "done", done),
-                                            when(jstr(o, "created_at"), at)});
-    }
-    table_print(cli, &t);
-    return EXIT_OK;
+    return status;
 }

@@ -1,10 +1,25 @@
 /* drover parked, unpark: what was set aside since one of its values is refused. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
 #include <stdio.h>
+
+static const struct list_column columns[] = {
+    {"KIND", COLUMN_TEXT, .path = "kind"},
+    {"ID", COLUMN_TEXT, .path = "id"},
+    {"CAMPAIGN", COLUMN_TEXT, .path = "campaign"},
+    {"STAGE", COLUMN_TEXT, .path = "stage"},
+    {"PART", COLUMN_NUMBER, .path = "part"},
+    {"TRIED", COLUMN_NUMBER, .path = "times"},
+    {"SINCE", COLUMN_TIME, .path = "since"},
+    {"JOB", COLUMN_TEXT, .path = "job_name", .wide = true},
+    {"REASON", COLUMN_TEXT, .path = "reason", .wide = true},
+    {"WHAT TO DO", COLUMN_TEXT, .path = "what_to_do", .wide = true},
+};
+static const struct api_list parked = LIST(columns, "id");
 
 static void print_reasons(struct cli *cli, const json_t *list)
 {
@@ -12,8 +27,11 @@ static void print_reasons(struct cli *cli, const json_t *list)
     json_t *p;
     json_array_foreach(list, i, p)
     {
-        (void)printf("\n%s %s %s: %s\n  next: %s\n", glyph(cli, "failed"), jstr(p, "kind"),
-                     jstr(p, "id"), jstr(p, "reason"), jstr(p, "what_to_do"));
+        AUTO_FREE char *head =
+            xasprintf("%s %s %s: ", glyph(cli, "failed"), jstr(p, "kind"), jstr(p, "id"));
+        (void)putchar('\n');
+        text_print(cli, head, jstr(p, "reason"));
+        text_print(cli, "  next: ", jstr(p, "what_to_do"));
     }
 }
 
@@ -31,26 +49,10 @@ int cmd_parked(struct cli *cli)
         return status;
     }
     const json_t *list = json_object_get(r.json, "parked");
-    if (print_machine(cli, r.json, list)) {
-        return EXIT_OK;
+    if (list_machine(cli, &parked, r.json, list, &status)) {
+        return status;
     }
-    struct text_table t = {0};
-    static const char *const heads[] = {"KIND", "ID",    "CAMPAIGN", "STAGE",
-                                        "PART", "TRIED", "SINCE"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i == 4 || i == 5);
-    }
-    size_t i;
-    json_t *p;
-    json_array_foreach(list, i, p)
-    {
-        char part[TEXT_N], times[TEXT_N], at[TEXT_N];
-        table_row(&t, (const char *const[]){jstr(p, "kind"), jstr(p, "id"), jstr(p, "campaign"),
-                                            jstr(p, "stage"), number_or_dash(p, "part", part),
-                                            number_or_dash(p, "times", times),
-                                            when(jstr(p, "since"), at)});
-    }
-    table_print(cli, &t);
+    list_table(cli, &parked, list);
     print_reasons(cli, list);
     return EXIT_OK;
 }

@@ -2,6 +2,7 @@
 #include "cmd_part.h"
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
@@ -90,32 +91,29 @@ void part_print(const struct cli *cli, const json_t *p)
     }
 }
 
-static void parts_rows(const struct cli *cli, struct text_table *t, const json_t *list)
+static char *why_text(const struct cli *cli, const json_t *p)
 {
-    size_t i;
-    json_t *p;
-    json_array_foreach(list, i, p)
-    {
-        char tries[TEXT_N], usd[TEXT_N];
-        AUTO_FREE char *state = xasprintf("%s %s", glyph(cli, jstr(p, "phase")), jstr(p, "phase"));
-        const char *why = !jnull(p, "reason")      ? jstr(p, "reason")
-                          : !jnull(p, "wait_text") ? jstr(p, "wait_text")
-                                                   : jstr(p, "uri");
-        AUTO_FREE char *brief = text_short(cli, why);
-        table_row(t, (const char *const[]){jstr(p, "id"), jstr(p, "stage"), state, jstr(p, "cause"),
-                                           number(jint(p, "attempts"), tries),
-                                           money(jint(p, "cost_micro_usd"), usd), brief});
-    }
+    const char *why = !jnull(p, "reason")      ? jstr(p, "reason")
+                      : !jnull(p, "wait_text") ? jstr(p, "wait_text")
+                                               : jstr(p, "uri");
+    return text_short(cli, why);
 }
 
-static void parts_table(struct text_table *t)
-{
-    static const char *const heads[] = {"PART",  "STAGE", "STATE",          "CAUSE",
-                                        "TRIES", "USD",   "REASON OR INPUT"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(t, heads[i], i == 4 || i == 5);
-    }
-}
+static const struct list_column columns[] = {
+    {"PART", COLUMN_TEXT, .path = "id"},
+    {"STAGE", COLUMN_TEXT, .path = "stage"},
+    {"STATE", COLUMN_STATE, .path = "phase"},
+    {"CAUSE", COLUMN_TEXT, .path = "cause"},
+    {"TRIES", COLUMN_NUMBER, .path = "attempts"},
+    {"USD", COLUMN_USD, .path = "cost_micro_usd"},
+    {"REASON OR INPUT", COLUMN_TEXT, .text = why_text},
+    {"INPUT", COLUMN_TEXT, .path = "uri", .wide = true},
+    {"BYTES", COLUMN_NUMBER, .path = "size", .wide = true},
+    {"JOB", COLUMN_TEXT, .path = "job_name", .wide = true},
+    {"NOT BEFORE", COLUMN_TIME, .path = "not_before", .wide = true},
+    {"CHANGED", COLUMN_TIME, .path = "updated_at", .wide = true},
+};
+static const struct api_list parts = LIST(columns, "id");
 
 static char *parts_query(const struct cli *cli, const struct ref *ref)
 {
@@ -135,19 +133,35 @@ static char *parts_query(const struct cli *cli, const struct ref *ref)
     return b.n > 0 ? buf_take(&b) : xstrdup("");
 }
 
-/* Reads pages up to the limit. Each page is printed at once, except in table format. */
+/* A page of parts, printed at once. False for JSON and tables, which need all of them. */
+static bool page_print(const struct cli *cli, const json_t *list, bool first)
+{
+    if (cli->out == OUT_JSONL) {
+        print_lines(list);
+    } else if (cli->out == OUT_NAME) {
+        print_names(list, "id");
+    } else if (cli->csv) {
+        list_csv(cli, &parts, list, first);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Reads pages up to the limit. */
 int cmd_parts(struct cli *cli)
 {
     int status = EXIT_OK;
     struct ref ref;
-    if (!ref_read(cli, cli->args[0], &ref, &status)) {
+    if (!list_columns_check(cli, &parts, &status) || !ref_read(cli, cli->args[0], &ref, &status)) {
         return status;
     }
-    int64_t left = cli->opt.limit > 0 ? cli->opt.limit : cli->out == OUT_TABLE ? 200 : INT64_MAX;
+    bool screen = cli->out == OUT_TABLE && !cli->csv;
+    int64_t left = cli->opt.limit > 0 ? cli->opt.limit : screen ? 200 : INT64_MAX;
     AUTO_FREE char *query = parts_query(cli, &ref), *token = xstrdup("");
     AUTO_JSON json_t *all = json_array();
     bool more = true;
-    while (more && left > 0) {
+    for (bool first = true; more && left > 0; first = false) {
         CLEANUP(reply_done)
         struct client_reply r = {0};
         if (!client_get(cli, &r, &status, "/v1/campaigns/%s/parts?page_size=%lld%s%s%s",
@@ -160,11 +174,7 @@ int cmd_parts(struct cli *cli)
         more = !jnull(r.json, "next_page_token");
         free(token);
         token = xstrdup(jstr(r.json, "next_page_token"));
-        if (cli->out == OUT_JSONL) {
-            print_lines(list);
-        } else if (cli->out == OUT_NAME) {
-            print_names(list, "id");
-        } else {
+        if (!page_print(cli, list, first)) {
             (void)json_array_extend(all, (json_t *)(uintptr_t)list);
         }
     }
@@ -173,11 +183,8 @@ int cmd_parts(struct cli *cli)
         (void)json_object_set(o, "parts", all);
         (void)json_object_set_new(o, "next_page_token", more ? json_string(token) : json_null());
         print_json(cli, o);
-    } else if (cli->out == OUT_TABLE) {
-        struct text_table t = {0};
-        parts_table(&t);
-        parts_rows(cli, &t, all);
-        table_print(cli, &t);
+    } else if (screen) {
+        list_table(cli, &parts, all);
         if (more) {
             say("there are more; next: drover parts %s -n 10000, or -o jsonl", ref.campaign);
         }

@@ -1,10 +1,31 @@
 /* drover pools. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
 #include "ref.h"
-#include "table.h"
 #include <stdio.h>
+
+static char *to_text(const struct cli *cli, const json_t *row)
+{
+    (void)cli;
+    return xstrdup(jnull(row, "reused_by") ? jstr(row, "end_reason") : jstr(row, "reused_by"));
+}
+
+static const struct list_column columns[] = {
+    {"JOB", COLUMN_TEXT, .path = "job_name"},
+    {"INSTANCES", COLUMN_TEXT, .text = list_instances},
+    {"STATE", COLUMN_TEXT, .path = "state"},
+    {"IDLE S", COLUMN_NUMBER, .path = "idle_seconds"},
+    {"USD", COLUMN_USD, .path = "idle_micro_usd"},
+    {"TO", COLUMN_TEXT, .text = to_text},
+    {"CAMPAIGN", COLUMN_TEXT, .path = "campaign", .wide = true},
+    {"STAGE", COLUMN_TEXT, .path = "stage", .wide = true},
+    {"AVAILABLE", COLUMN_TIME, .path = "available_at", .wide = true},
+    {"EXPIRES", COLUMN_TIME, .path = "expires_at", .wide = true},
+    {"ENDED", COLUMN_TIME, .path = "ended_at", .wide = true},
+};
+static const struct api_list pools = LIST(columns, "job_name");
 
 int cmd_pools(struct cli *cli)
 {
@@ -25,32 +46,12 @@ int cmd_pools(struct cli *cli)
         return status;
     }
     const json_t *list = json_object_get(r.json, "pools");
-    if (print_machine(cli, r.json, list)) {
-        return EXIT_OK;
+    if (list_machine(cli, &pools, r.json, list, &status)) {
+        return status;
     }
-    struct text_table t = {0};
-    static const char *const heads[] = {"JOB", "INSTANCES", "STATE", "IDLE S", "USD", "TO"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i == 3 || i == 4);
-    }
-    size_t i;
-    json_t *v;
-    json_array_foreach(list, i, v)
-    {
-        char idle[TEXT_N], usd[TEXT_N], type[96];
-        (void)number(jint(v, "idle_seconds"), idle);
-        (void)snprintf(type, sizeof type, "%lld x %s", (long long)jint(v, "instances"),
-                       jstr(v, "instance_type"));
-        const char *to = jnull(v, "reused_by") ? jstr(v, "end_reason") : jstr(v, "reused_by");
-        table_row(&t, (const char *const[]){jstr(v, "job_name"), type, jstr(v, "state"), idle,
-                                            money(jint(v, "idle_micro_usd"), usd), to});
-    }
-    table_print(cli, &t);
+    list_table(cli, &pools, list);
     char usd[TEXT_N];
     const json_t *sum = json_object_get(r.json, "sum");
-    if (cli->csv) {
-        return EXIT_OK;
-    }
     (void)printf("%lld pools, %lld reused, %lld open; idle %lld instance-seconds, %s USD\n",
                  (long long)jint(sum, "pools"), (long long)jint(sum, "reused"),
                  (long long)jint(sum, "open"), (long long)jint(sum, "idle_seconds"),

@@ -1,9 +1,21 @@
 /* drover quotas. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
-#include "table.h"
-#include <stdio.h>
+
+static const struct list_column columns[] = {
+    {"INSTANCE TYPE", COLUMN_TEXT, .path = "instance_type"},
+    {"MARKET", COLUMN_TEXT, .path = "market"},
+    {"QUOTA", COLUMN_NUMBER, .path = "limit"},
+    {"OURS", COLUMN_NUMBER, .path = "held"},
+    {"OTHERS", COLUMN_NUMBER, .path = "foreign"},
+    {"FREE", COLUMN_NUMBER, .path = "free"},
+    {"USD/H", COLUMN_USD, .path = "price_micro_usd_per_hour"},
+    {"SOURCE", COLUMN_TEXT, .path = "source", .wide = true},
+    {"READ", COLUMN_TIME, .path = "read_at", .wide = true},
+};
+static const struct api_list quotas = LIST(columns, "instance_type");
 
 int cmd_quotas(struct cli *cli)
 {
@@ -14,30 +26,10 @@ int cmd_quotas(struct cli *cli)
         return status;
     }
     const json_t *list = json_object_get(r.json, "quotas");
-    if (print_machine(cli, r.json, list)) {
-        return EXIT_OK;
+    if (list_machine(cli, &quotas, r.json, list, &status)) {
+        return status;
     }
-    struct text_table t = {0};
-    static const char *const heads[] = {"INSTANCE TYPE", "MARKET", "QUOTA", "OURS",
-                                        "OTHERS",        "FREE",   "USD/H"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i >= 2);
-    }
-    size_t i;
-    json_t *q;
-    json_array_foreach(list, i, q)
-    {
-        char limit[TEXT_N], held[TEXT_N], others[TEXT_N], free_n[TEXT_N], usd[TEXT_N];
-        const char *price = jnull(q, "price_micro_usd_per_hour")
-                                ? "-"
-                                : money(jint(q, "price_micro_usd_per_hour"), usd);
-        table_row(&t, (const char *const[]){jstr(q, "instance_type"), jstr(q, "market"),
-                                            number_or_dash(q, "limit", limit),
-                                            number_or_dash(q, "held", held),
-                                            number_or_dash(q, "foreign", others),
-                                            number_or_dash(q, "free", free_n), price});
-    }
-    table_print(cli, &t);
+    list_table(cli, &quotas, list);
     if (json_array_size(list) == 0) {
         say("no quota is known yet; next: drover doctor");
     }

@@ -1,6 +1,7 @@
 /* drover scaling and drover compare: training runs against each other. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
 #include "ref.h"
 #include "table.h"
@@ -18,61 +19,62 @@ static const char *figure(double v, char buf[static TEXT_N])
     return buf;
 }
 
-/* "12.3 s" below a minute. */
-static const char *duration(double s, char buf[static TEXT_N])
+static char *verdict(const struct cli *cli, const json_t *row)
 {
-    if (s >= 59.95) {
-        return span(llround(s), buf);
-    }
-    (void)snprintf(buf, TEXT_N, s < 1 ? "%.3g s" : "%.1f s", s);
-    return buf;
-}
-
-static const char *verdict(const json_t *row)
-{
+    (void)cli;
     if (json_is_true(json_object_get(row, "cheapest"))) {
-        return "cheapest";
+        return xstrdup("cheapest");
     }
-    return json_is_true(json_object_get(row, "in_time")) ? "" : "too late";
+    return xstrdup(json_is_true(json_object_get(row, "in_time")) ? "" : "too late");
 }
 
-/* By the time of whole runs, or by the rate that a metric has. */
-static void scaling_table(const struct cli *cli, const json_t *rows, bool rated)
+static char *rate_text(const struct cli *cli, const json_t *row)
 {
-    struct text_table t = {0};
-    const char *const heads[] = {"INSTANCES",
-                                 rated ? "RATE" : "RUN",
-                                 rated ? "QUARTILES" : "SPEEDUP",
-                                 rated ? "SPEEDUP" : "EFFICIENCY",
-                                 rated ? "EFFICIENCY" : "USD",
-                                 rated ? "EPOCH" : "",
-                                 "USD",
-                                 ""};
-    size_t n = rated ? 8 : 6;
-    for (size_t i = 0; i < n; i++) {
-        table_column(&t, heads[i], i + 1 < n);
-    }
-    size_t i;
-    json_t *row;
-    json_array_foreach(rows, i, row)
-    {
-        char count[TEXT_N], rate[TEXT_N], low[TEXT_N], high[TEXT_N], up[TEXT_N], eff[TEXT_N];
-        char epoch[TEXT_N], usd[TEXT_N];
-        const json_t *r = json_object_get(row, "rate");
-        AUTO_FREE char *spread =
-            xasprintf("%s-%s", figure(real(r, "p25"), low), figure(real(r, "p75"), high));
-        (void)snprintf(up, sizeof up, "%.2f", real(row, "speedup"));
-        (void)snprintf(eff, sizeof eff, "%.1f %%", 100 * real(row, "efficiency"));
-        (void)number(jint(row, "instances"), count);
-        (void)figure(real(r, "median"), rate);
-        (void)duration(real(row, "epoch_seconds"), epoch);
-        (void)money(jint(row, "epoch_micro_usd"), usd);
-        const char *const by_rate[] = {count, rate, spread, up, eff, epoch, usd, verdict(row)};
-        const char *const by_time[] = {count, epoch, up, eff, usd, verdict(row)};
-        table_row(&t, rated ? by_rate : by_time);
-    }
-    table_print(cli, &t);
+    char rate[TEXT_N];
+    (void)cli;
+    return xstrdup(figure(real(json_object_get(row, "rate"), "median"), rate));
 }
+
+static char *spread_text(const struct cli *cli, const json_t *row)
+{
+    char low[TEXT_N], high[TEXT_N];
+    const json_t *r = json_object_get(row, "rate");
+    (void)cli;
+    return xasprintf("%s-%s", figure(real(r, "p25"), low), figure(real(r, "p75"), high));
+}
+
+static char *speedup_text(const struct cli *cli, const json_t *row)
+{
+    (void)cli;
+    return xasprintf("%.2f", real(row, "speedup"));
+}
+
+/* By the time of whole runs. */
+static const struct list_column run_columns[] = {
+    {"INSTANCES", COLUMN_NUMBER, .path = "instances"},
+    {"RUN", COLUMN_SPAN, .path = "epoch_seconds"},
+    {"SPEEDUP", COLUMN_REAL, .path = "speedup", .text = speedup_text},
+    {"EFFICIENCY", COLUMN_RATIO, .path = "efficiency"},
+    {"USD", COLUMN_USD, .path = "epoch_micro_usd"},
+    {"NOTE", COLUMN_TEXT, .text = verdict},
+    {"STAGE", COLUMN_TEXT, .path = "stage", .wide = true},
+    {"TYPE", COLUMN_TEXT, .path = "instance_type", .wide = true},
+};
+/* By the rate that a metric has. */
+static const struct list_column rate_columns[] = {
+    {"INSTANCES", COLUMN_NUMBER, .path = "instances"},
+    {"RATE", COLUMN_REAL, .path = "rate.median", .text = rate_text},
+    {"QUARTILES", COLUMN_REAL, .text = spread_text},
+    {"SPEEDUP", COLUMN_REAL, .path = "speedup", .text = speedup_text},
+    {"EFFICIENCY", COLUMN_RATIO, .path = "efficiency"},
+    {"EPOCH", COLUMN_SPAN, .path = "epoch_seconds"},
+    {"USD", COLUMN_USD, .path = "epoch_micro_usd"},
+    {"NOTE", COLUMN_TEXT, .text = verdict},
+    {"STAGE", COLUMN_TEXT, .path = "stage", .wide = true},
+    {"TYPE", COLUMN_TEXT, .path = "instance_type", .wide = true},
+};
+static const struct api_list by_run = LIST(run_columns, "stage");
+static const struct api_list by_rate = LIST(rate_columns, "stage");
 
 int cmd_scaling(struct cli *cli)
 {
@@ -94,17 +96,19 @@ int cmd_scaling(struct cli *cli)
                     buf_cstr(&query))) {
         return status;
     }
-    if (print_machine(cli, r.json, json_object_get(r.json, "rows"))) {
-        return EXIT_OK;
-    }
     bool rated = !jnull(r.json, "metric");
+    const json_t *rows = json_object_get(r.json, "rows");
+    const struct api_list *l = rated ? &by_rate : &by_run;
+    if (list_machine(cli, l, r.json, rows, &status)) {
+        return status;
+    }
     AUTO_FREE char *head = xasprintf("%s/%s: ", ref.campaign, jstr(r.json, "group"));
     AUTO_FREE char *what = rated
                                ? xasprintf("the median of %s after the warm-up; an epoch of %lld",
                                            jstr(r.json, "metric"), (long long)jint(r.json, "epoch"))
                                : xstrdup("the time of whole runs");
     text_print(cli, head, what);
-    scaling_table(cli, json_object_get(r.json, "rows"), rated);
+    list_table(cli, l, rows);
     size_t i;
     json_t *v;
     json_array_foreach(json_object_get(r.json, "left_out"), i, v)
@@ -227,6 +231,53 @@ static void place(struct buf *query, const char *name, const struct ref *ref)
     query_add(query, name, text);
 }
 
+/* Settings, figures and metrics as rows of one list, figures as numbers without their spread. */
+static const struct list_column compare_columns[] = {
+    {"WHAT", COLUMN_TEXT, .path = "what"},
+    {"A", COLUMN_TEXT, .path = "a"},
+    {"B", COLUMN_TEXT, .path = "b"},
+    {"SIGNIFICANT", COLUMN_TEXT, .path = "significant", .wide = true},
+};
+static const struct api_list comparison = LIST(compare_columns, "what");
+
+static void compare_row(json_t *rows, const char *what, const char *key, const json_t *of)
+{
+    const json_t *a = json_object_get(of, "a"), *b = json_object_get(of, "b");
+    AUTO_FREE char *x = json_dumps(json_object_get(a, key), JSON_ENCODE_ANY);
+    AUTO_FREE char *y = json_dumps(json_object_get(b, key), JSON_ENCODE_ANY);
+    const json_t *s = json_object_get(of, "significant");
+    (void)json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:s}", "what", what, "a",
+                                                x != NULL ? x : "", "b", y != NULL ? y : "",
+                                                "significant",
+                                                json_is_true(s)    ? "yes"
+                                                : json_is_false(s) ? "no"
+                                                                   : ""));
+}
+
+/* The caller owns it. */
+static json_t *compare_rows(const json_t *answer)
+{
+    json_t *rows = json_array(), *v;
+    size_t i;
+    json_array_foreach(json_object_get(answer, "settings"), i, v)
+    {
+        (void)json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "what", jstr(v, "key"), "a",
+                                                    jstr(v, "a"), "b", jstr(v, "b")));
+    }
+    compare_row(rows, "seconds", "seconds", answer);
+    compare_row(rows, "micro_usd", "micro_usd", answer);
+    if (!jnull(answer, "pace")) {
+        compare_row(rows, "overhead_seconds", "overhead_seconds", answer);
+        compare_row(rows, "step_seconds", "mean",
+                    json_object_get(json_object_get(answer, "pace"), "step_seconds"));
+    }
+    json_array_foreach(json_object_get(answer, "metrics"), i, v)
+    {
+        compare_row(rows, jstr(v, "name"), "mean", v);
+    }
+    return rows;
+}
+
 int cmd_compare(struct cli *cli)
 {
     int status;
@@ -248,7 +299,14 @@ int cmd_compare(struct cli *cli)
     if (!client_get(cli, &r, &status, "/v1/campaigns/%s/compare%s", a.campaign, buf_cstr(&query))) {
         return status;
     }
-    if (print_machine(cli, r.json, json_object_get(r.json, "metrics"))) {
+    status = EXIT_OK;
+    AUTO_JSON json_t *rows = compare_rows(r.json);
+    if (print_machine(cli, r.json, json_object_get(r.json, "metrics")) ||
+        list_machine(cli, &comparison, r.json, rows, &status)) {
+        return status;
+    }
+    if (cli->opt.columns != NULL) {
+        list_table(cli, &comparison, rows);
         return EXIT_OK;
     }
     settings_print(cli, r.json);

@@ -1,9 +1,23 @@
 /* drover strays: jobs of this installation that run without an attempt. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
-#include "table.h"
 #include <stdio.h>
+
+static const struct list_column columns[] = {
+    {"JOB", COLUMN_TEXT, .path = "job_name"},
+    {"WHY", COLUMN_TEXT, .path = "why"},
+    {"STATUS", COLUMN_TEXT, .path = "status"},
+    {"INSTANCES", COLUMN_TEXT, .text = list_instances},
+    {"USD", COLUMN_USD, .path = "cost_micro_usd"},
+    {"FOUND", COLUMN_TIME, .path = "found_at"},
+    {"CAMPAIGN", COLUMN_TEXT, .path = "campaign", .wide = true},
+    {"SECONDS", COLUMN_NUMBER, .path = "seconds", .wide = true},
+    {"STARTED", COLUMN_TIME, .path = "started_at", .wide = true},
+    {"ENDED", COLUMN_TIME, .path = "ended_at", .wide = true},
+};
+static const struct api_list strays = LIST(columns, "job_name");
 
 static int stray_list(struct cli *cli)
 {
@@ -14,30 +28,10 @@ static int stray_list(struct cli *cli)
         return status;
     }
     const json_t *list = json_object_get(r.json, "strays");
-    if (print_machine(cli, r.json, list)) {
-        return EXIT_OK;
+    if (list_machine(cli, &strays, r.json, list, &status)) {
+        return status;
     }
-    if (cli->out == OUT_NAME) {
-        print_names(list, "job_name");
-        return EXIT_OK;
-    }
-    struct text_table t = {0};
-    static const char *const heads[] = {"JOB", "WHY", "STATUS", "INSTANCES", "USD", "FOUND"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], i == 3 || i == 4);
-    }
-    size_t i;
-    json_t *p;
-    json_array_foreach(list, i, p)
-    {
-        char usd[TEXT_N], at[TEXT_N];
-        AUTO_FREE char *instances =
-            xasprintf("%lld x %s", (long long)jint(p, "instances"), jstr(p, "instance_type"));
-        table_row(&t, (const char *const[]){jstr(p, "job_name"), jstr(p, "why"), jstr(p, "status"),
-                                            instances, money(jint(p, "cost_micro_usd"), usd),
-                                            when(jstr(p, "found_at"), at)});
-    }
-    table_print(cli, &t);
+    list_table(cli, &strays, list);
     const json_t *sum = json_object_get(r.json, "sum");
     if (jint(sum, "running") > 0) {
         say("next: drover strays stop JOB");

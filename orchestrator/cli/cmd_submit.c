@@ -250,15 +250,16 @@ static int submit(struct cli *cli, const struct campaign_file *f)
         return status;
     }
     const char *id = jstr(r.json, "id");
-    if (cli->out == OUT_NAME && !cli->opt.wait) {
-        (void)puts(id);
-    } else if (cli->out == OUT_TABLE) {
+    if (cli->out == OUT_TABLE) {
         (void)printf("Submitted %s  %s%s     watch: drover watch %s\n", id, client_url(cli->client),
                      json_string_value(jget(r.json, "links", "dashboard")), id);
     }
     if (cli->opt.wait) {
-        (void)fflush(stdout);
+        progress_begin(cli, r.json);
         return progress_follow(cli, id);
+    }
+    if (cli->out == OUT_NAME) {
+        (void)puts(id);
     }
     (void)print_machine(cli, r.json, NULL);
     return EXIT_OK;

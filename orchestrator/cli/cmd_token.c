@@ -1,9 +1,42 @@
 /* drover token: list, make, let expire, revoke. */
 #include "cli.h"
 #include "client.h"
+#include "list.h"
 #include "print.h"
-#include "table.h"
 #include <stdio.h>
+
+static char *projects_text(const struct cli *cli, const json_t *row)
+{
+    size_t i;
+    json_t *p;
+    AUTO_BUF struct buf projects = BUF_INIT(65536);
+    (void)cli;
+    json_array_foreach(json_object_get(row, "projects"), i, p)
+    {
+        buf_addf(&projects, "%s%s", i > 0 ? "," : "", json_string_value(p));
+    }
+    return xstrdup(projects.n > 0 ? buf_cstr(&projects) : "all");
+}
+
+static char *expires_text(const struct cli *cli, const json_t *row)
+{
+    char at[TEXT_N];
+    (void)cli;
+    return xstrdup(jnull(row, "expires_at") ? "never" : when(jstr(row, "expires_at"), at));
+}
+
+static const struct list_column columns[] = {
+    {"TOKEN", COLUMN_TEXT, .path = "id"},
+    {"NAME", COLUMN_TEXT, .path = "name"},
+    {"ROLE", COLUMN_TEXT, .path = "role"},
+    {"PROJECTS", COLUMN_TEXT, .text = projects_text},
+    {"STATE", COLUMN_TEXT, .path = "state"},
+    {"EXPIRES", COLUMN_TIME, .path = "expires_at", .text = expires_text},
+    {"MADE", COLUMN_TIME, .path = "created_at", .wide = true},
+    {"BY", COLUMN_TEXT, .path = "created_by", .wide = true},
+    {"REVOKED", COLUMN_TIME, .path = "revoked_at", .wide = true},
+};
+static const struct api_list tokens = LIST(columns, "id");
 
 static int token_list(struct cli *cli)
 {
@@ -14,35 +47,10 @@ static int token_list(struct cli *cli)
         return status;
     }
     const json_t *list = json_object_get(r.json, "tokens");
-    if (print_machine(cli, r.json, list)) {
-        return EXIT_OK;
+    if (!list_machine(cli, &tokens, r.json, list, &status)) {
+        list_table(cli, &tokens, list);
     }
-    if (cli->out == OUT_NAME) {
-        print_names(list, "id");
-        return EXIT_OK;
-    }
-    struct text_table t = {0};
-    static const char *const heads[] = {"TOKEN", "NAME", "ROLE", "PROJECTS", "STATE", "EXPIRES"};
-    for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
-        table_column(&t, heads[i], false);
-    }
-    size_t i, k;
-    json_t *v, *p;
-    json_array_foreach(list, i, v)
-    {
-        char at[TEXT_N];
-        AUTO_BUF struct buf projects = BUF_INIT(1024);
-        json_array_foreach(json_object_get(v, "projects"), k, p)
-        {
-            buf_addf(&projects, "%s%s", k > 0 ? "," : "", json_string_value(p));
-        }
-        table_row(&t, (const char *const[]){
-                          jstr(v, "id"), jstr(v, "name"), jstr(v, "role"),
-                          projects.n > 0 ? buf_cstr(&projects) : "all", jstr(v, "state"),
-                          jnull(v, "expires_at") ? "never" : when(jstr(v, "expires_at"), at)});
-    }
-    table_print(cli, &t);
-    return EXIT_OK;
+    return status;
 }
 
 static int token_send(struct cli *cli, const char *method, const char *path, const json_t *body,

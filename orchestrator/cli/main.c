@@ -7,7 +7,6 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 static const struct command table[] = {
@@ -16,20 +15,6 @@ static const struct command table[] = {
 #undef X
 };
 static const struct commands all = {table, ARRAY_LEN(table)};
-
-static int terminal_width(void)
-{
-    struct winsize w;
-    const char *columns = getenv("COLUMNS");
-    int64_t n;
-    if (columns != NULL && parse_i64(str_of(columns), 20, 1000, &n, NULL)) {
-        return (int)n;
-    }
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 20) {
-        return w.ws_col;
-    }
-    return 80;
-}
 
 static void surroundings(struct cli *cli)
 {
@@ -68,7 +53,7 @@ int main(int argc, char **argv)
         args_help_all(&all);
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         args_help_all(&all);
         return EXIT_OK;
     }
@@ -85,12 +70,12 @@ int main(int argc, char **argv)
     }
     struct err err = ERR_INIT;
     if (!client_new(&cli.client, &err)) {
-        return fail(EXIT_USAGE, NULL, "%s", err.message);
+        return fail(EXIT_USAGE, "set DROVER_URL to droverd's address", "%s", err.message);
     }
     int status = cli.command->run(&cli);
     client_free(cli.client);
     if (fflush(stdout) != 0) {
-        return fail(EXIT_FAILED, NULL, "cannot write to stdout");
+        return fail(EXIT_FAILED, "is the disk full, or the pipe closed?", "cannot write to stdout");
     }
     return status;
 }

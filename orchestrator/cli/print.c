@@ -1,8 +1,11 @@
 /* Prints values for people, JSON as the API returned it, and errors with the next step. */
 #include "print.h"
 #include "cli.h"
+#include "yaml_print.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 const char *jstr(const json_t *o, const char *key)
@@ -65,6 +68,15 @@ const char *span(int64_t s, char buf[static TEXT_N])
     return buf;
 }
 
+const char *duration(double s, char buf[static TEXT_N])
+{
+    if (s >= 59.95) {
+        return span(llround(s), buf);
+    }
+    (void)snprintf(buf, TEXT_N, s < 1 ? "%.3g s" : "%.1f s", s);
+    return buf;
+}
+
 const char *elapsed(const json_t *o, char buf[static TEXT_N])
 {
     double s = json_number_value(json_object_get(o, "elapsed_seconds"));
@@ -96,71 +108,10 @@ const char *glyph(const struct cli *cli, const char *state)
     return cli->utf8 ? "·" : ".";
 }
 
-/* True for text that YAML would read as something else than this text. */
-static bool yaml_quoted(const char *s)
-{
-    static const char *const words = "null Null NULL ~ true True TRUE false False FALSE yes no on "
-                                     "off Yes No On Off YES NO ON OFF y n Y N";
-    size_t n = strlen(s);
-    bool plain = n > 0 && n < 200 &&
-                 strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                           "0123456789_/.- ") == n;
-    plain = plain && strchr("-. 0123456789", s[0]) == NULL && s[n - 1] != ' ';
-    struct str rest = str_of(words);
-    while (plain && rest.n > 0) {
-        plain = !str_eq_cstr(str_split(&rest, ' '), s);
-    }
-    return !plain;
-}
-
-static void yaml_scalar_print(const json_t *v)
-{
-    const char *s = json_string_value(v);
-    if (s != NULL && !yaml_quoted(s)) {
-        (void)printf("%s\n", s);
-        return;
-    }
-    AUTO_FREE char *text = json_dumps(v, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
-    (void)printf("%s\n", text != NULL ? text : "null"); /* JSON is YAML */
-}
-
-/* Block style; first: the cursor is behind "- ". */
-static void yaml_print(const json_t *v, int indent, bool first)
-{
-    const char *key;
-    json_t *x;
-    size_t i;
-    json_object_foreach((json_t *)(uintptr_t)v, key, x)
-    {
-        AUTO_JSON json_t *name = json_string(key);
-        AUTO_FREE char *quoted = json_dumps(name, JSON_ENCODE_ANY);
-        bool nested = json_object_size(x) > 0 || json_array_size(x) > 0;
-        (void)printf("%*s%s:%s", first ? 0 : indent, "", yaml_quoted(key) ? quoted : key,
-                     nested ? "\n" : " ");
-        first = false;
-        if (nested) {
-            yaml_print(x, indent + 2, false);
-        } else {
-            yaml_scalar_print(x);
-        }
-    }
-    json_array_foreach(v, i, x)
-    {
-        bool nested = json_object_size(x) > 0 || json_array_size(x) > 0;
-        (void)printf("%*s- ", first ? 0 : indent, "");
-        first = false;
-        if (nested) {
-            yaml_print(x, indent + 2, true);
-        } else {
-            yaml_scalar_print(x);
-        }
-    }
-}
-
 void print_json(const struct cli *cli, const json_t *v)
 {
-    if (cli->yaml && (json_object_size(v) > 0 || json_array_size(v) > 0)) {
-        yaml_print(v, 0, false);
+    if (cli->yaml) {
+        yaml_print(v);
         return;
     }
     AUTO_FREE char *text = json_dumps(v, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
@@ -194,6 +145,20 @@ bool print_machine(const struct cli *cli, const json_t *v, const json_t *list)
         (void)puts(text);
     }
     return true;
+}
+
+int terminal_width(void)
+{
+    struct winsize w;
+    const char *columns = getenv("COLUMNS");
+    int64_t n;
+    if (columns != NULL && parse_i64(str_of(columns), 20, 1000, &n, NULL)) {
+        return (int)n;
+    }
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 20) {
+        return w.ws_col;
+    }
+    return 80;
 }
 
 void say(const char *fmt, ...)
@@ -236,15 +201,6 @@ bool confirm(const struct cli *cli, const char *question)
 const char *number(int64_t n, char buf[static TEXT_N])
 {
     (void)snprintf(buf, TEXT_N, "%lld", (long long)n);
-    return buf;
-}
-
-const char *number_or_dash(const json_t *o, const char *key, char buf[static TEXT_N])
-{
-    if (jnull(o, key)) {
-        return "-";
-    }
-    (void)snprintf(buf, TEXT_N, "%lld", (long long)jint(o, key));
     return buf;
 }
 

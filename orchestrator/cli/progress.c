@@ -11,7 +11,8 @@
 #include "wait.h"
 #include <stdio.h>
 
-#define POLL_MS 500
+#define POLL_MS         500
+#define LINES_DRAWN_MAX 8
 
 char *progress_bar(const struct cli *cli, int64_t done, int64_t total, int width)
 {
@@ -71,8 +72,11 @@ char *progress_line(const struct cli *cli, const json_t *c)
 struct follow {
     struct cli *cli;
     const char *campaign;
-    char *shown; /* the last line printed when not on a terminal */
-    int drawn;   /* lines drawn on the terminal */
+    char *shown;                    /* the last line printed when not on a terminal */
+    size_t widths[LINES_DRAWN_MAX]; /* of the lines drawn on the terminal */
+    int drawn;
+    json_t *last; /* the campaign as it was seen last; NULL: not yet */
+    bool told;    /* last is printed */
     int64_t began_us, forecast_us;
     json_t *forecast;
 };
@@ -88,7 +92,22 @@ static void draw_line(struct follow *f, const char *text)
         } while (at > 0 && ((uint8_t)text[at] & 0xc0) == 0x80);
     }
     (void)printf("\r\033[K%s\n", cut);
-    f->drawn++;
+    ASSERT(f->drawn < LINES_DRAWN_MAX);
+    f->widths[f->drawn++] = text_width(cut);
+}
+
+/* Back to the first line drawn. A terminal that has become narrower has wrapped the lines. */
+static void erase(struct follow *f)
+{
+    f->cli->width = terminal_width();
+    size_t width = (size_t)f->cli->width, rows = 0;
+    for (int i = 0; i < f->drawn; i++) {
+        rows += MAX((f->widths[i] + width - 1) / width, 1);
+    }
+    if (rows > 0) {
+        (void)printf("\033[%zuA\033[J", rows);
+    }
+    f->drawn = 0;
 }
 
 static void draw_cost(struct follow *f, const json_t *c)
@@ -125,10 +144,7 @@ static void draw(struct follow *f, const json_t *c)
 {
     char took[TEXT_N];
     const json_t *parts = json_object_get(c, "parts");
-    if (f->drawn > 0) {
-        (void)printf("\033[%dA\033[J", f->drawn);
-        f->drawn = 0;
-    }
+    erase(f);
     const json_t *told = guidance_first(c);
     AUTO_FREE char *told_line = guidance_line(c);
     if (told != NULL) {
@@ -210,13 +226,46 @@ static int end_status(const struct cli *cli, const json_t *c)
     return -1;
 }
 
+void progress_begin(struct cli *cli, const json_t *c)
+{
+    const char *id = jstr(c, "id");
+    cli->begun = true;
+    if (cli->out == OUT_NAME) {
+        (void)puts(id);
+    } else if (cli->yaml) {
+        (void)printf("id: %s\n", id);
+    } else if (cli->out == OUT_JSON) {
+        (void)printf("{\n  \"id\": \"%s\",\n", id);
+    } else if (cli->out == OUT_JSONL) {
+        AUTO_FREE char *text = json_text(c);
+        (void)puts(text);
+    }
+    (void)fflush(stdout);
+}
+
+/* The campaign at the end, or behind progress_begin what follows its id. */
+static void last_print(const struct cli *cli, const json_t *c)
+{
+    AUTO_JSON json_t *rest = cli->begun ? json_copy((json_t *)(uintptr_t)c) : NULL;
+    if (cli->out == OUT_NAME && !cli->begun) {
+        (void)puts(jstr(c, "id"));
+    } else if (cli->out == OUT_JSON && !cli->begun) {
+        print_json(cli, c);
+    } else if (cli->out == OUT_JSON) {
+        (void)json_object_del(rest, "id");
+        AUTO_FREE char *text = json_dumps(rest, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+        if (cli->yaml) {
+            print_json(cli, rest);
+        } else {
+            (void)puts(text + strlen("{\n"));
+        }
+    }
+}
+
 static int follow_end(struct follow *f, const json_t *c, int status)
 {
-    if (f->cli->out == OUT_JSON) {
-        print_json(f->cli, c);
-    } else if (f->cli->out == OUT_NAME) {
-        (void)puts(jstr(c, "id"));
-    }
+    last_print(f->cli, c);
+    f->told = true;
     if (status == EXIT_PARTS_FAILED && !f->cli->opt.quiet) {
         int64_t n = json_integer_value(jget(c, "parts", "failed"));
         say("%lld part%s failed; drover failures %s", (long long)n, n == 1 ? "" : "s", f->campaign);
@@ -235,12 +284,14 @@ static int follow(struct follow *f)
         CLEANUP(reply_done)
         struct client_reply r = {0};
         if (interrupted()) {
-            return fail(EXIT_INTERRUPTED, NULL,
-                        "interrupted; the campaign continues: drover watch %s", f->campaign);
+            AUTO_FREE char *next = xasprintf("drover watch %s", f->campaign);
+            return fail(EXIT_INTERRUPTED, next, "interrupted; the campaign continues");
         }
         if (!client_get(f->cli, &r, &status, "/v1/campaigns/%s", f->campaign)) {
             return interrupted() ? EXIT_INTERRUPTED : status;
         }
+        json_decref(f->last);
+        f->last = json_incref(r.json);
         forecast_refresh(f);
         show(f, r.json);
         status = end_status(f->cli, r.json);
@@ -262,6 +313,11 @@ int progress_follow(struct cli *cli, const char *campaign)
     interrupt_catch();
     cli->patient = true;
     int status = follow(&f);
+    if (cli->begun && !f.told) { /* what was begun becomes a whole document */
+        AUTO_JSON json_t *unknown = json_pack("{s:n}", "state");
+        last_print(cli, f.last != NULL ? f.last : unknown);
+    }
+    json_decref(f.last);
     free(f.shown);
     json_decref(f.forecast);
     return status;

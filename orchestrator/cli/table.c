@@ -61,10 +61,10 @@ size_t text_width(const char *s)
 
 void text_print(const struct cli *cli, const char *head, const char *text)
 {
-    AUTO_FREE char *clean = text_clean(text);
-    size_t at = text_width(head);
+    AUTO_FREE char *clean = text_clean(text), *clean_head = text_clean(head);
+    size_t at = text_width(clean_head);
     bool first = true; /* of its line: no blank before it */
-    (void)fputs(head, stdout);
+    (void)fputs(clean_head, stdout);
     for (char *rest = clean, *word; (word = strsep(&rest, " ")) != NULL;) {
         size_t w = text_width(word);
         if (word[0] == '\0') {
@@ -97,7 +97,11 @@ void table_row(struct text_table *t, const char *const *cells)
     char **row = xcalloc((size_t)t->columns, sizeof *row);
     for (int i = 0; i < t->columns; i++) {
         AUTO_FREE char *clean = text_clean(cells[i] != NULL ? cells[i] : "");
-        row[i] = xstrndup(clean, CELL_MAX);
+        size_t n = MIN(strlen(clean), CELL_MAX);
+        while (n > 0 && ((uint8_t)clean[n] & 0xc0) == 0x80) {
+            n--; /* not within a character */
+        }
+        row[i] = xstrndup(clean, n);
     }
     t->rows[t->n++] = row;
 }
@@ -153,75 +157,6 @@ static void row_print(const struct cli *cli, const struct text_table *t, const c
     (void)putchar('\n');
 }
 
-static bool head_is(const char *head, struct str name)
-{
-    bool same = strlen(head) == name.n;
-    for (size_t i = 0; same && i < name.n; i++) {
-        char c = name.p[i] == '_' ? ' ' : name.p[i];
-        same = head[i] == (c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-    }
-    return same;
-}
-
-/* Leave the columns of --columns, in its order. False after an error message. */
-static bool columns_choose(const struct cli *cli, struct text_table *t)
-{
-    struct text_table out = {.rows = t->rows, .n = t->n, .cap = t->cap};
-    int from[TABLE_COLUMNS_MAX];
-    struct str rest = str_of(cli->opt.columns);
-    while (rest.n > 0 && out.columns < TABLE_COLUMNS_MAX) {
-        struct str name = str_trim(str_split(&rest, ','));
-        int k = 0;
-        while (k < t->columns && !head_is(t->head[k], name)) {
-            k++;
-        }
-        if (k == t->columns) {
-            AUTO_BUF struct buf all = BUF_INIT(1024);
-            for (int i = 0; i < t->columns; i++) {
-                buf_addf(&all, "%s%s", i > 0 ? ", " : "", t->head[i]);
-            }
-            say("error: --columns: there is no column " STR_FMT "\n  next: choose from %s",
-                STR_ARG(name), buf_cstr(&all));
-            return false;
-        }
-        from[out.columns] = k;
-        out.head[out.columns] = t->head[k];
-        out.right[out.columns++] = t->right[k];
-    }
-    for (size_t r = 0; r < t->n; r++) {
-        char *row[TABLE_COLUMNS_MAX] = {0};
-        for (int i = 0; i < out.columns; i++) {
-            row[i] = xstrdup(t->rows[r][from[i]]);
-        }
-        for (int i = 0; i < t->columns; i++) {
-            free(t->rows[r][i]);
-        }
-        t->rows[r] = xrealloc(t->rows[r], TABLE_COLUMNS_MAX * sizeof *row);
-        memcpy(t->rows[r], row, (size_t)out.columns * sizeof *row);
-    }
-    *t = out;
-    return true;
-}
-
-/* RFC 4180. A cell that a spreadsheet would calculate gets a quote in front. */
-static void csv_row(const struct text_table *t, const char *const *cells)
-{
-    for (int i = 0; i < t->columns; i++) {
-        const char *s = cells[i];
-        bool formula = s[0] != '\0' && strchr("=+@", s[0]) != NULL;
-        bool quoted = formula || strpbrk(s, ",\"\r\n") != NULL;
-        (void)fputs(i > 0 ? "," : "", stdout);
-        (void)fputs(quoted ? "\"" : "", stdout);
-        (void)fputs(formula ? "'" : "", stdout);
-        for (; *s != '\0'; s++) {
-            (void)fputs(*s == '"' ? "\"" : "", stdout);
-            (void)putchar(*s);
-        }
-        (void)fputs(quoted ? "\"" : "", stdout);
-    }
-    (void)fputs("\r\n", stdout);
-}
-
 static void rows_free(struct text_table *t)
 {
     for (size_t r = 0; r < t->n; r++) {
@@ -236,10 +171,6 @@ static void rows_free(struct text_table *t)
 
 void table_print(const struct cli *cli, struct text_table *t)
 {
-    if (cli->opt.columns != NULL && !columns_choose(cli, t)) {
-        rows_free(t);
-        return;
-    }
     size_t widths[TABLE_COLUMNS_MAX];
     for (int i = 0; i < t->columns; i++) {
         widths[i] = text_width(t->head[i]);
@@ -247,21 +178,13 @@ void table_print(const struct cli *cli, struct text_table *t)
             widths[i] = MAX(widths[i], text_width(t->rows[r][i]));
         }
     }
-    if (cli->csv) {
-        csv_row(t, t->head);
-    } else {
-        row_print(cli, t, t->head, widths);
-    }
+    row_print(cli, t, t->head, widths);
     for (size_t r = 0; r < t->n; r++) {
         const char *cells[TABLE_COLUMNS_MAX];
         for (int i = 0; i < t->columns; i++) {
             cells[i] = t->rows[r][i];
         }
-        if (cli->csv) {
-            csv_row(t, cells);
-        } else {
-            row_print(cli, t, cells, widths);
-        }
+        row_print(cli, t, cells, widths);
     }
     rows_free(t);
 }

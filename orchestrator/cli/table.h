@@ -2,7 +2,7 @@
 #pragma once
 #include "cli.h"
 
-#define TABLE_COLUMNS_MAX 12
+#define TABLE_COLUMNS_MAX 20
 struct text_table {
     const char *head[TABLE_COLUMNS_MAX];
     bool right[TABLE_COLUMNS_MAX];
@@ -21,5 +21,5 @@ char *text_clean(const char *s);
 /* For a table cell on a narrow terminal: the last component of an s3:// path; in a pipe the whole
  * text. Caller frees. */
 char *text_short(const struct cli *cli, const char *s);
-/* Print `head` and text without control characters, wrapped at the terminal's width. */
+/* Print head and text, both without control characters, wrapped at the terminal's width. */
 void text_print(const struct cli *cli, const char *head, const char *text);

@@ -45,7 +45,8 @@ int wait_for(struct cli *cli, const char *path, bool (*done)(const json_t *v, co
             return EXIT_OK;
         }
         if (interrupted()) {
-            return fail(EXIT_INTERRUPTED, NULL, "interrupted; the request continues on the server");
+            return fail(EXIT_INTERRUPTED, "drover get shows the state",
+                        "interrupted; the request continues on the server");
         }
         if (timeout_us >= 0 && clock_mono_us() - began_us > timeout_us) {
             return fail(EXIT_WAIT_TIMEOUT, "drover get shows the state",

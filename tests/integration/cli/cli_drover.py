@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """The command line. Aim: every verb does what its help says, with the exit status and the output of the
 design, on a terminal, in a pipe and without UTF-8. Method: the real drover against the API alone; SQL
 plays the leader.
@@ -153,13 +153,13 @@ def check_read(t, a):
 def check_forms(t, a):
     """Tables as CSV and YAML, chosen columns, flags anywhere, requests as they are."""
     rows = list(csv.reader(io.StringIO(a.drover("ls", "-o", "csv", "--columns", "id,state,fail").stdout)))
-    t.ok(rows[0] == ["ID", "STATE", "FAIL"] and ["c-1", "▶ running", "3"] in rows, "ls -o csv --columns", rows)
+    t.ok(rows[0] == ["ID", "STATE", "FAIL"] and ["c-1", "running", "3"] in rows, "ls -o csv --columns", rows)
     a.sql("UPDATE campaign SET name = '=1+1,\"x\"' WHERE id = 2")
     rows = list(csv.reader(io.StringIO(a.drover("ls", "-o", "csv", "--columns", "NAME").stdout)))
     t.ok(["'=1+1,\"x\""] in rows, "a formula in a cell stays text", rows)
     a.sql("UPDATE campaign SET name = 'second' WHERE id = 2")
     r = a.drover("ls", "--columns", "id,nothing")
-    t.ok("there is no column nothing" in r.stderr and "SUBMITTED" in r.stderr, "an unknown column: those there are", r.stderr)
+    t.ok(r.returncode == 2 and "there is no column 'nothing'" in r.stderr and "SUBMITTED" in r.stderr, "an unknown column: those there are", r.stderr)
     t.eq(a.drover("pause", "c-1", "-o", "csv").returncode, 2, "csv where there is no table: 2")
     text = a.drover("get", "c-1", "-o", "yaml").stdout
     t.ok(re.search(r'^id: c-1\nname: laion\n', text) and re.search(r'^stages:\n  - name: download\n    kind: jobs\n', text, re.M) and re.search(r'^guidance: \[\]$', text, re.M)

@@ -1,0 +1,266 @@
+/* See list.h. */
+#include "list.h"
+#include "print.h"
+#include "table.h"
+#include <stdio.h>
+
+struct chosen {
+    const struct list_column *at[TABLE_COLUMNS_MAX];
+    int n;
+};
+
+char *list_instances(const struct cli *cli, const json_t *row)
+{
+    (void)cli;
+    return xasprintf("%lld x %s", (long long)jint(row, "instances"), jstr(row, "instance_type"));
+}
+
+static bool head_is(const char *head, struct str name)
+{
+    bool same = strlen(head) == name.n;
+    for (size_t i = 0; same && i < name.n; i++) {
+        char c = name.p[i] == '_' ? ' ' : name.p[i];
+        same = head[i] == (c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    }
+    return same;
+}
+
+static const struct list_column *column_find(const struct api_list *l, struct str name)
+{
+    for (size_t i = 0; i < l->columns_n; i++) {
+        if (head_is(l->columns[i].head, name)) {
+            return &l->columns[i];
+        }
+    }
+    return NULL;
+}
+
+static bool column_unknown(const struct api_list *l, struct str name, int *ret_exit)
+{
+    AUTO_BUF struct buf all = BUF_INIT(1024);
+    size_t line = strlen("  next: choose from ");
+    buf_add_cstr(&all, "choose from ");
+    for (size_t i = 0; i < l->columns_n; i++) {
+        bool wrap = line + strlen(l->columns[i].head) + 2 > 78;
+        line = (wrap ? 2 : line) + strlen(l->columns[i].head) + 2;
+        buf_addf(&all, "%s%s%s", wrap ? "\n  " : "", l->columns[i].head,
+                 i + 1 < l->columns_n ? ", " : "");
+    }
+    *ret_exit = fail(EXIT_USAGE, buf_cstr(&all), "--columns: there is no column '%.*s'",
+                     (int)MIN(name.n, 40), name.p);
+    return false;
+}
+
+/* The columns of --columns in its order; else those of the output. */
+static bool choose(const struct cli *cli, const struct api_list *l, struct chosen *ret,
+                   int *ret_exit)
+{
+    *ret = (struct chosen){0};
+    struct str rest = str_of(cli->opt.columns != NULL ? cli->opt.columns : "");
+    ASSERT(l->columns_n <= TABLE_COLUMNS_MAX);
+    for (size_t i = 0; cli->opt.columns == NULL && i < l->columns_n; i++) {
+        if (!l->columns[i].wide || cli->wide || cli->csv) {
+            ret->at[ret->n++] = &l->columns[i];
+        }
+    }
+    while (cli->opt.columns != NULL && (rest.n > 0 || ret->n == 0)) {
+        struct str name = str_trim(str_split(&rest, ','));
+        const struct list_column *c = column_find(l, name);
+        if (c == NULL) {
+            return column_unknown(l, name, ret_exit);
+        }
+        if (ret->n == TABLE_COLUMNS_MAX) {
+            *ret_exit = fail(EXIT_USAGE, "name each column once", "--columns: at most %d columns",
+                             TABLE_COLUMNS_MAX);
+            return false;
+        }
+        ret->at[ret->n++] = c;
+    }
+    return true;
+}
+
+bool list_columns_check(const struct cli *cli, const struct api_list *l, int *ret_exit)
+{
+    struct chosen ignored;
+    return choose(cli, l, &ignored, ret_exit);
+}
+
+static const json_t *value_at(const json_t *row, const char *path)
+{
+    struct str rest = str_of(path);
+    while (rest.n > 0 && row != NULL) {
+        struct str key = str_split(&rest, '.');
+        row = json_object_getn(row, key.p, key.n);
+    }
+    return row;
+}
+
+static bool is_figure(const struct list_column *c)
+{
+    return c->kind >= COLUMN_NUMBER;
+}
+
+/* For people. The caller frees it. */
+static char *cell_shown(const struct cli *cli, const struct list_column *c, const json_t *row)
+{
+    if (c->text != NULL) {
+        return c->text(cli, row);
+    }
+    char buf[TEXT_N];
+    const json_t *v = value_at(row, c->path);
+    const char *s = json_string_value(v);
+    if (is_figure(c) && !json_is_number(v)) {
+        return xstrdup("-");
+    }
+    switch (c->kind) {
+    case COLUMN_TEXT:
+        break;
+    case COLUMN_STATE:
+        return s != NULL ? xasprintf("%s %s", glyph(cli, s), s) : xstrdup("");
+    case COLUMN_TIME:
+        return xstrdup(when(s != NULL ? s : "", buf));
+    case COLUMN_NUMBER:
+        return xstrdup(number(json_integer_value(v), buf));
+    case COLUMN_REAL:
+        return xasprintf("%.6g", json_number_value(v));
+    case COLUMN_RATIO:
+        return xasprintf("%.1f %%", 100 * json_number_value(v));
+    case COLUMN_SPAN:
+        return xstrdup(duration(json_number_value(v), buf));
+    case COLUMN_USD:
+        return xstrdup(money(json_integer_value(v), buf));
+    }
+    return xstrdup(s != NULL ? s : "");
+}
+
+void list_table(const struct cli *cli, const struct api_list *l, const json_t *rows)
+{
+    int ignored;
+    size_t i;
+    json_t *row;
+    struct chosen c;
+    struct text_table t = {0};
+    if (!choose(cli, l, &c, &ignored)) {
+        return;
+    }
+    for (int k = 0; k < c.n; k++) {
+        table_column(&t, c.at[k]->head, is_figure(c.at[k]));
+    }
+    json_array_foreach(rows, i, row)
+    {
+        char *cells[TABLE_COLUMNS_MAX] = {0};
+        for (int k = 0; k < c.n; k++) {
+            cells[k] = cell_shown(cli, c.at[k], row);
+        }
+        table_row(&t, (const char *const *)cells);
+        for (int k = 0; k < c.n; k++) {
+            free(cells[k]);
+        }
+    }
+    table_print(cli, &t);
+}
+
+/* A spreadsheet calculates a cell that begins like this, also behind blanks and as the wide forms
+ * of these characters (U+FF1D, U+FF0B, U+FF0D, U+FF20). */
+static bool is_formula(const char *s)
+{
+    static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d",
+                                       "\xef\xbc\xa0"};
+    s += strspn(s, " ");
+    bool found = s[0] != '\0' && strchr("=+-@", s[0]) != NULL;
+    for (size_t i = 0; i < ARRAY_LEN(wide); i++) {
+        found |= strncmp(s, wide[i], 3) == 0;
+    }
+    return found;
+}
+
+/* RFC 4180. Text that a spreadsheet would calculate gets an apostrophe in front; figures are
+ * printed here from numbers and stay numbers. Control characters are gone (text_clean). */
+static void csv_text(const char *text)
+{
+    AUTO_FREE char *clean = text_clean(text);
+    bool formula = is_formula(clean);
+    bool quoted = formula || strpbrk(clean, ",;\"") != NULL;
+    (void)fputs(quoted ? "\"" : "", stdout);
+    (void)fputs(formula ? "'" : "", stdout);
+    for (const char *s = clean; *s != '\0'; s++) {
+        (void)fputs(*s == '"' ? "\"" : "", stdout);
+        (void)putchar(*s);
+    }
+    (void)fputs(quoted ? "\"" : "", stdout);
+}
+
+static void csv_digits(const char *text)
+{
+    (void)fputs(text, stdout);
+}
+
+static void csv_cell(const struct cli *cli, const struct list_column *c, const json_t *row)
+{
+    const json_t *v = c->path != NULL ? value_at(row, c->path) : NULL;
+    if (c->text != NULL && c->path == NULL) {
+        AUTO_FREE char *text = c->text(cli, row);
+        (is_figure(c) ? csv_digits : csv_text)(text);
+    } else if (!is_figure(c)) {
+        csv_text(json_is_string(v) ? json_string_value(v) : "");
+    } else if (c->kind == COLUMN_USD && json_is_integer(v)) {
+        int64_t musd = json_integer_value(v);
+        (void)printf("%s%lld.%06lld", musd < 0 ? "-" : "", llabs(musd / MUSD_PER_USD),
+                     llabs(musd % MUSD_PER_USD));
+    } else if (json_is_integer(v)) {
+        (void)printf("%lld", (long long)json_integer_value(v));
+    } else if (json_is_real(v)) {
+        (void)printf("%.15g", json_real_value(v));
+    }
+}
+
+void list_csv(const struct cli *cli, const struct api_list *l, const json_t *rows, bool first)
+{
+    int ignored;
+    size_t i;
+    json_t *row;
+    struct chosen c;
+    if (!choose(cli, l, &c, &ignored)) {
+        return;
+    }
+    for (int k = 0; first && k < c.n; k++) {
+        (void)fputs(k > 0 ? "," : "", stdout);
+        csv_text(c.at[k]->head);
+    }
+    (void)fputs(first ? "\r\n" : "", stdout);
+    json_array_foreach(rows, i, row)
+    {
+        for (int k = 0; k < c.n; k++) {
+            (void)fputs(k > 0 ? "," : "", stdout);
+            csv_cell(cli, c.at[k], row);
+        }
+        (void)fputs("\r\n", stdout);
+    }
+}
+
+bool list_machine(const struct cli *cli, const struct api_list *l, const json_t *answer,
+                  const json_t *rows, int *ret_exit)
+{
+    size_t i;
+    json_t *row;
+    *ret_exit = EXIT_OK;
+    if (!list_columns_check(cli, l, ret_exit)) {
+        return true;
+    }
+    if (print_machine(cli, answer, rows)) {
+        return true;
+    }
+    if (cli->out == OUT_NAME) {
+        json_array_foreach(rows, i, row)
+        {
+            const char *s = json_string_value(value_at(row, l->name));
+            AUTO_FREE char *name = text_clean(s != NULL ? s : "");
+            (void)puts(name);
+        }
+        return true;
+    }
+    if (cli->csv) {
+        list_csv(cli, l, rows, true);
+    }
+    return cli->csv;
+}

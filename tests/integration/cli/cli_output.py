@@ -1,0 +1,305 @@
+#!/usr/bin/python3
+"""What programs read of the command line. Aim: YAML is read back the same by PyYAML and libyaml, CSV by Python's
+csv, no cell is a formula, no terminal byte gets through, every list verb has every format, an answer that
+is begun is a whole document, every error code has a next step that runs, and `watch` draws one frame on a
+terminal that changes its size. Method: the real drover against a server of this test that answers what it
+is told to.
+"""
+import csv
+import fcntl
+import http.server
+import io
+import json
+import os
+import pty
+import random
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import threading
+
+import yaml
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import BIN, TOP, Tap, patience
+
+DROVER = BIN + "/drover"
+CLI = f"{TOP}/orchestrator/cli"
+# Text that a reader of YAML or CSV, a spreadsheet or a terminal could take for something else.
+HOSTILE = ["=1+1", "+1", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠1", "=cmd|' /C calc'!A0", '"', '""', 'a,"b"', "a;b", "a\nb", "a\r\nb", "\x1b[31m", "\x7f",
+           "\u0085", "\u009b31m", "\u2028", "\u2029", "a \u2028 b", "a \u2029 b", "\ufeffx", "\ufffe", "\uffff", "😀", "\u202e", "", " ", " x", "x ", "~", "null", "Null", "true", "yes", "NO", "y", "n", "on", "1", "1.5", "0x1f",
+           "0o7", "1e3", "1_000", "12:30:45", "2026-01-02", "2026-01-02T03:04:05Z", ".inf", ".nan", "-", "- a", "? a", ": a", "a: b", "a #b", "#a", "&a", "*a", "!a", "|", ">", "%a", "`a", "[a", "{a", "]", "a]",
+           "---", "...", "<<", "=", "'", "a'b", "\\", "\\n", "x" * 300, "é", "ü" * 500, "日本"]
+
+
+class Server:
+    """Answers GET of a path with what `answers` holds; anything else with 404."""
+
+    def __init__(self):
+        self.answers, self.hold = {}, threading.Event()
+        self.hold.set()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                outer.hold.wait(20)
+                status, body = outer.answers.get(self.path, outer.answers.get(self.path.split("?")[0], (404, {"code": "not_found", "detail": "nothing here"})))
+                text = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_POST = do_PATCH = do_DELETE = do_GET
+
+            def log_message(self, *args):
+                pass
+
+        self.s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.env = {**os.environ, "DROVER_URL": f"http://127.0.0.1:{self.s.server_address[1]}", "DROVER_TOKEN_FILE": "/dev/null", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        threading.Thread(target=self.s.serve_forever, daemon=True).start()
+
+    def drover(self, *args, stdin=None):
+        return subprocess.run([DROVER, *args], input=stdin, capture_output=True, env=self.env, timeout=patience(60), check=False)
+
+
+def value(r, depth):
+    kind = r.randrange(9 if depth else 6)
+    if kind == 0:
+        return r.choice(HOSTILE)
+    if kind == 1:
+        return "".join(chr(r.choice((r.randrange(1, 0x100), r.randrange(0x20, 0xd800), r.randrange(0xe000, 0x110000)))) for _ in range(r.randrange(8)))
+    if kind == 2:
+        return r.choice((0, -1, 2**62, r.randrange(-10**6, 10**6)))
+    if kind == 3:
+        return r.choice((0.5, -1e20, 1e300, 1.5e-7, 1e-300, 3.0, r.random()))
+    if kind == 4:
+        return r.choice((None, True, False))
+    if kind == 5:
+        return r.choice(({}, []))
+    if kind < 8:
+        return {value_key(r): value(r, depth - 1) for _ in range(r.randrange(5))}
+    return [value(r, depth - 1) for _ in range(r.randrange(5))]
+
+
+def value_key(r):
+    return r.choice([h for h in HOSTILE if len(h) < 100] + ["a", "b_c", "d.e"])
+
+
+def check_yaml(t, s):
+    r = random.Random(7)
+    docs = [value(r, 4) for _ in range(400)] + [{"k": x} for x in HOSTILE] + [{x: [x, [x]]} for x in HOSTILE if len(x) < 100]
+    s.answers["/y"] = (200, docs)
+    text = s.drover("api", "GET", "/y", "-o", "yaml").stdout.decode()
+    for name, loader in (("libyaml", yaml.CSafeLoader), ("PyYAML", yaml.SafeLoader)):
+        got = yaml.load(text, loader)
+        bad = [(a, b) for a, b in zip(docs, got) if a != b or repr(a) != repr(b)]
+        t.ok(len(got) == len(docs) and not bad, f"-o yaml of {len(docs)} documents is read the same by {name}", bad[:3])
+    for x in ({}, [], None, 5, "yes", [[1]], [{"a": [{}]}]):
+        s.answers["/one"] = (200, x)
+        out = s.drover("api", "GET", "/one", "-o", "yaml").stdout
+        t.ok(out and yaml.safe_load(out) == x, f"-o yaml of {x!r}", out)
+
+
+def lists():
+    """A row of each list verb: arguments, path, key of the rows, a row whose texts are {x}."""
+    x = "{x}"
+    return ((("ls",), "/v1/campaigns", "campaigns", {"id": x, "name": x, "state": x, "project": x, "reason": x, "created_at": "2026-01-02T03:04:05.678Z", "parts": {"total": 3, "done": 1, "skipped": 1},
+             "budget": {"spent_micro_usd": 1234567, "reserved_micro_usd": -1, "limit_micro_usd": None}}),
+            (("parts", "c-1"), "/v1/campaigns/c-1/parts", "parts", {"id": x, "stage": x, "phase": x, "cause": x, "reason": x, "uri": x, "attempts": 2, "cost_micro_usd": 5}),
+            (("failures", "c-1"), "/v1/campaigns/c-1/failures", "groups", {"cause": x, "message": x, "remedy": x, "parts": 1000, "first_at": "2026-01-02T03:04:05Z", "lost_micro_usd": 1, "sample": list(range(0, 40, 2))}),
+            (("cost", "c-1"), "/v1/campaigns/c-1/cost", "by_stage", {"stage": x, "seconds": 7, "micro_usd": 12_000_001}),
+            (("cost", "c-1", "--by", "cause"), "/v1/campaigns/c-1/cost", "by_cause", {"cause": x, "seconds": 7, "micro_usd": 1}),
+            (("cost", "c-1", "--by", "phase"), "/v1/campaigns/c-1/cost", "by_phase", {"phase": x, "elapsed_seconds": 90.5, "seconds": 7, "micro_usd": 1}),
+            (("metrics", "c-1"), "/v1/campaigns/c-1/metrics", "series", {"stage": x, "name": x, "seq": 3, "last": 0.1, "min": -1e-7, "final": None, "note": None}),
+            (("metrics", "c-1/s/0"), "/v1/campaigns/c-1/parts/0/metrics", "series", {"name": x, "points": 1, "chart": [{"step": 1, "seconds": 2.5, "mean": -0.5, "min": 0, "max": 1}]}),
+            (("scaling", "c-1"), "/v1/campaigns/c-1/scaling", "rows", {"stage": x, "instance_type": x, "instances": 2, "epoch_seconds": 88.012, "epoch_micro_usd": 5, "speedup": 1.86, "efficiency": 0.931, "in_time": True}),
+            (("compare", "c-1/a", "c-1/b"), "/v1/campaigns/c-1/compare", "settings", {"key": x, "a": x, "b": x}),
+            (("pools",), "/v1/pools", "pools", {"job_name": x, "state": x, "instances": 2, "instance_type": x, "reused_by": x, "stage": x}),
+            (("quotas",), "/v1/quotas", "quotas", {"instance_type": x, "market": x, "limit": None, "held": 3, "price_micro_usd_per_hour": 204000}),
+            (("ops",), "/v1/operations", "operations", {"id": x, "campaign": x, "kind": x, "state": x, "created_by": x}),
+            (("parked",), "/v1/parked", "parked", {"kind": x, "id": x, "stage": x, "reason": x, "what_to_do": x}),
+            (("strays",), "/v1/strays", "strays", {"job_name": x, "why": x, "status": x, "instance_type": x}),
+            (("token",), "/v1/tokens", "tokens", {"id": x, "name": x, "role": x, "state": x, "projects": [x], "created_by": x}))
+
+
+def filled(row, text):
+    return json.loads(json.dumps(row).replace('"{x}"', json.dumps(text)))
+
+
+def is_formula(cell):
+    return cell.lstrip(" \t\r\n")[:1] in tuple("=+-@＝＋－＠") and not re.fullmatch(r"-?\d+(\.\d+)?(e[-+]\d+)?", cell)
+
+
+def check_lists(t, s):
+    verbs = re.findall(r'^X\("([a-z]+)", cmd_[a-z]+, "[^"]*", "[^"]*\bcolumns\b', open(f"{CLI}/commands.def").read(), re.M)
+    t.eq(sorted(set(verbs)), sorted({a[0][0] for a in lists()}), "every verb with --columns is tried here")
+    for args, path, key, row in lists():
+        name = "drover " + " ".join(args)
+        s.answers = {path: (200, {key: [filled(row, x) for x in HOSTILE], "next_page_token": None})}
+        r = s.drover(*args, "-o", "csv")
+        got = list(csv.reader(io.StringIO(r.stdout.decode(), newline=""), strict=True))
+        t.ok(r.returncode == 0 and len({len(x) for x in got}) == 1 and len(got) > len(HOSTILE) and r.stdout.endswith(b"\r\n") and b"\n" not in r.stdout.replace(b"\r\n", b""), f"{name} -o csv: one table, as RFC 4180 says",
+             (r.returncode, r.stderr, {len(x) for x in got}, len(got)))
+        bad = [c for x in got for c in x if is_formula(c) or re.search("[\x00-\x1f\x7f-\x9f]", c)]
+        t.ok(not bad, "no cell is a formula or has a control character", bad[:5])
+        t.ok(any("x" * 300 in c for x in got for c in x) and any("ü" * 500 in c for x in got for c in x), "no cell is cut")
+        heads = got[0]
+        pick = [heads[-1], heads[0]]
+        r = s.drover(*args, "-o", "csv", "--columns", ",".join(pick).lower().replace(" ", "_"))
+        t.eq(list(csv.reader(io.StringIO(r.stdout.decode(), newline="")))[:2], [pick, [got[1][-1], got[1][0]]], f"{name} --columns {','.join(pick)}")
+        for o, ok in (("json", lambda b: key in json.loads(b)), ("yaml", lambda b: key in yaml.safe_load(b)), ("jsonl", lambda b: [json.loads(x) for x in b.splitlines()]),
+                      ("wide", lambda b: b"\x1b" not in b and (heads[-1].encode() in b or args[0] in ("cost", "compare"))), ("table", lambda b: b"\x1b" not in b), ("name", lambda b: len(b.splitlines()) >= len(HOSTILE))):
+            r = s.drover(*args, "-o", o)
+            t.ok(r.returncode == 0 and ok(r.stdout), f"{name} -o {o}", (r.returncode, r.stderr, r.stdout[-300:]))
+        for o in ("csv", "table"):
+            r = s.drover(*args, "-o", o, "--columns", "nothing")
+            t.ok(r.returncode == 2 and b"there is no column 'nothing'" in r.stderr and heads[0].encode() in r.stderr and not r.stdout and max(map(len, r.stderr.splitlines())) <= 80, f"{name} -o {o}, an unknown column: 2, with those there are", (r.returncode, r.stderr, r.stdout))
+    s.answers = {"/v1/campaigns": (200, {"campaigns": []})}
+    for args in (("ls", "--columns", ""), ("ls", "--columns", ",".join(["id"] * 21)), ("ls", "--columns", "id", "-o", "json"), ("get", "c-1", "-o", "csv"), ("-o", "json"), ("ls", "-yq"), ("ls", "-n")):
+        r = s.drover(*args)
+        t.ok(r.returncode == 2 and b"next: " in r.stderr, f"drover {' '.join(args)[:60]}: 2, with what to do", (r.returncode, r.stderr))
+
+
+def check_figures(t, s):
+    """CSV has figures as they are; tables round them."""
+    rows = {a[0]: (a[1], a[2], filled(a[3], "z")) for a in lists()}
+    for args, column, csv_value, shown in (
+            (("ls",), "USD", "1.234567", "1.23"), (("ls",), "BUDGET", "", "-"), (("ls",), "RESERVED", "-0.000001", "0.0000"), (("ls",), "SUBMITTED", "2026-01-02T03:04:05.678Z", "2026-01-02 03:04:05"), (("ls",), "DONE", "2", "2"), (("ls",), "STATE", "z", "· z"),
+            (("metrics", "c-1"), "MIN", "-1e-07", "-1e-07"), (("scaling", "c-1"), "EFFICIENCY", "0.931", "93.1 %"), (("scaling", "c-1"), "RUN", "88.012", "1 m 28 s"), (("quotas",), "QUOTA", "", "-"),
+            (("cost", "c-1"), "USD", "12.000001", "12.00"), (("failures", "c-1"), "PART NUMBERS", "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,...", "0,2,4,6,8,10,...")):
+        s.answers = {rows[args][0]: (200, {rows[args][1]: [rows[args][2]]})}
+        got = list(csv.reader(io.StringIO(s.drover(*args, "-o", "csv", "--columns", column).stdout.decode(), newline="")))
+        t.eq(got, [[column], [csv_value]] if csv_value else [[column], []], f"{' '.join(args)}: {column} in CSV")
+        out = s.drover(*args, "--columns", column).stdout.decode()
+        t.ok(any(x.strip() == shown for x in out.splitlines()), f"{' '.join(args)}: {column} in a table", out)
+
+
+def check_failures(t, s):
+    """1,000 parts of a cause, 200 groups: a screen of 80 columns stays readable."""
+    group = {"cause": "disk_full", "message": "No space left on device", "remedy": "a larger volume", "parts": 1000, "first_at": "2026-01-02T03:04:05Z", "lost_micro_usd": 1, "sample": list(range(100, 120))}
+    s.answers = {"/v1/campaigns/c-1/failures": (200, {"parts": 5001, "groups": [group, {**group, "sample": list(range(0, 60, 3))}] + [{**group, "parts": 1, "message": f"x {i}"} for i in range(3)]})}
+    r = s.drover("failures", "c-1")
+    out = r.stdout.decode()
+    t.ok("100-119,..." in out and "0,3,6,9,12,..." in out and max(len(x) for x in out.splitlines()) <= 80, "failures: ranges of part numbers, 80 columns", out)
+    t.eq(out.count("a larger volume"), 1, "failures: a remedy once for each cause")
+    t.ok(b"2998 more parts in smaller groups; next: drover parts c-1 --state failed" in r.stderr, "failures: what the answer leaves out is said", r.stderr)
+
+
+def check_begun(t, s):
+    """submit --wait: the id comes before the end, and the whole is one document."""
+    ended = {"id": "c-4", "name": "x", "state": "succeeded", "parts": {"failed": 0}}
+    for o, first, load in (("json", b'{\n  "id": "c-4",\n', json.loads), ("yaml", b"id: c-4\n", yaml.safe_load), ("name", b"c-4\n", lambda b: ended if b == b"c-4\n" else b), ("jsonl", b'{"id":"c-4"', lambda b: json.loads(b.splitlines()[-1]))):
+        s.answers = {"/v1/campaigns": (201, {"id": "c-4", "state": "planned"}), "/v1/campaigns/c-4": (200, {**ended, "state": "running"})}
+        p = subprocess.Popen([DROVER, "submit", "-", "-y", "--wait", "-o", o], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=s.env)
+        p.stdin.write(b"version: 1\n")
+        p.stdin.close()
+        got = b""
+        while len(got) < len(first):
+            piece = os.read(p.stdout.fileno(), 100000)
+            assert piece, (o, got, p.stderr.read())
+            got += piece
+        t.ok(got.startswith(first) and p.poll() is None, f"submit --wait -o {o}: the id before it waits", got)
+        s.answers["/v1/campaigns/c-4"] = (200, ended)
+        got += p.stdout.read()
+        t.ok(p.wait(patience(20)) == 0 and load(got) == ended, "and one document in all", got)
+    for answer, status in (((200, {**ended, "state": "running"}), 8), ((404, {"code": "not_found", "detail": "gone"}), 3)):
+        s.answers["/v1/campaigns/c-4"] = answer
+        r = s.drover("submit", "-", "-y", "--wait", "-o", "json", "--timeout", "0s", stdin=b"version: 1\n")
+        t.ok(r.returncode == status and json.loads(r.stdout)["id"] == "c-4", f"a whole document when it ends early: {status}", (r.returncode, r.stdout, r.stderr))
+
+
+def check_next(t, s):
+    """Every error code: its exit status, and a next step whose command runs."""
+    codes = re.findall(r'^X\(([A-Z_]+), "([a-z_]+)", (\d+), \w+, (\d+)\)', open(f"{TOP}/include/common/err_codes.def").read(), re.M)
+    verbs = set(re.findall(r'^X\("([a-z]+)", cmd_', open(f"{CLI}/commands.def").read(), re.M))
+    steps, seen = dict(re.findall(r'^X\(([A-Z_]+), "(.*)"\)', open(f"{CLI}/next_step.def").read(), re.M)), set()
+    t.eq(sorted(steps), sorted(c[0] for c in codes), "next_step.def has a row for each code")
+    for code, name, http_status, exit_status in codes[1:]:
+        s.answers = {"/v1/tokens/x": (int(http_status), {"code": name, "detail": "no", "request_id": "r-1"})}
+        r = s.drover("token", "expire", "x", "--expires", "1h")  # which has no key, so that it is not repeated
+        step = re.search(r"^  next: (.*)$", r.stderr.decode(), re.M)
+        t.ok(r.returncode == int(exit_status) and step and step.group(1) == steps[code].replace("%s", "token"), f"{name}: {exit_status}, with its next step", (r.returncode, r.stderr))
+        t.ok(len(step.group(0)) <= 80 and "drover " in step.group(1) or code == "UNAUTHENTICATED", f"{name}: names a command", step.group(0))
+        seen |= set(re.findall(r"drover ((?:help )?[a-z]+(?: --[a-z]+)*)", step.group(1)))
+    for text in sorted(x for x in seen if x.split()[-1] != "and"):
+        words = text.split()
+        shown = s.drover("help", words[1] if words[0] == "help" else words[0])
+        t.ok(shown.returncode == 0 and (words[0] in verbs) and all(w.encode() in shown.stdout for w in words if w.startswith("--")), f"drover {text} is a command", shown.stderr)
+
+
+class Screen:
+    """A terminal that wraps what is too long for it, as far as `watch` uses one: rows from hard lines."""
+
+    def __init__(self, columns):
+        self.columns, self.lines, self.text, self.whole = columns, [], "", True
+
+    def rows(self, line):
+        return max(-(-len(line) // self.columns), 1)
+
+    def feed(self, text):
+        for piece in re.findall(r"\x1b\[\d*[A-Z]|\r|\n|[^\x1b\r\n]+", text.replace("\r\n", "\n")):
+            if piece == "\n":
+                self.lines.append(self.text)
+                self.text = ""
+            elif piece == "\r":
+                self.text = ""
+            elif piece.endswith("A") and piece[0] == "\x1b":
+                up = int(piece[2:-1])
+                while up > 0 and self.lines:
+                    up -= self.rows(self.lines.pop())
+                self.whole &= up == 0
+            elif piece[0] != "\x1b":
+                self.text += piece
+
+
+def check_resize(t, s):
+    campaign = {"id": "c-1", "name": "laion", "state": "running", "parts": {"total": 1200, "done": 700, "failed": 3, "waiting": 480, "active": 17}, "budget": {"limit_micro_usd": 9 * 10**8}, "stages": []}
+    s.answers = {"/v1/campaigns/c-1": (200, campaign), "/v1/campaigns/c-1/forecast": (200, {"ends_in_seconds": 16000, "low_seconds": 15000, "high_seconds": 20000})}
+    pid, fd = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
+        os.execve(DROVER, ["drover", "watch", "c-1"], {k: v for k, v in s.env.items() if k != "COLUMNS"})
+    screen = Screen(120)
+
+    def frame(name):
+        """Reads whole frames until one has this name."""
+        campaign["name"] = name
+        text = ""
+        while not (name in text and text.rsplit(name, 1)[1].count("\n") == 5):
+            assert select.select([fd], [], [], patience(20))[0], (text, screen.lines)
+            text += os.read(fd, 65536).decode()
+        screen.feed(text)
+        return screen.lines
+
+    for i, columns in enumerate((120, 40, 21, 33, 160, 25, 120)):
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        screen.columns = columns
+        frame(f"a{i}")
+        got = frame(f"b{i}")
+        t.ok(screen.whole and len(got) == 5 and got[0].startswith(f"b{i} c-1") and max(map(len, got)) < columns, f"watch, resized to {columns} columns: one frame, within it", got)
+    os.kill(pid, 2)
+    while select.select([fd], [], [], patience(20))[0]:
+        try:
+            os.read(fd, 65536)
+        except OSError:  # its end
+            break
+    t.eq(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 130, "interrupted: 130")
+    os.close(fd)
+
+
+def run():
+    t, s = Tap(), Server()
+    for check in (check_yaml, check_lists, check_figures, check_failures, check_begun, check_next, check_resize):
+        if os.environ.get("ONLY", "") in check.__name__:
+            check(t, s)
+    sys.exit(t.done())
+
+
+if __name__ == "__main__":
+    run()
