@@ -56,7 +56,9 @@ bool yaml_pairs_join(struct str in, struct yaml_pairs *ret)
         struct str rest = {in.p + i, in.n - i};
         uint32_t c = in_string ? pair_at(rest) : 0;
         if (c != 0) {
-            p.at = xrealloc(p.at, (p.n + 1) * sizeof *p.at);
+            if ((p.n & (p.n - 1)) == 0) { /* full at each power of two */
+                p.at = xrealloc(p.at, MAX(1, 2 * p.n) * sizeof *p.at);
+            }
             p.at[p.n++] = pos;
             add_utf8(&p.text, c);
             pos.column++;
