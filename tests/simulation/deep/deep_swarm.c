@@ -117,6 +117,9 @@ static void strike_proc(enum harm f, struct rng *r)
     int64_t n = between(r, 1, 200);
     int64_t lease_s = deep->lease_us / SEC; /* half of all freezes outlast a lease */
     int64_t us = (rng_chance(r, 0.5) ? between(r, 1, 30) : between(r, lease_s, 3 * lease_s)) * SEC;
+    if (fault(FAULT_RESUME_LOADED)) { /* the next leader finds it paused */
+        people_pause_resume();
+    }
     if (f == FAULT_CRASH) {
         proc_kill(p);
     } else if (f == FAULT_CRASH_STEP) {

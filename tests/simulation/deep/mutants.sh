@@ -2,13 +2,13 @@
 # Planted bugs (controller, leader, SQL) that the deep simulation must find. Each patch of
 # mutants/ changes copies of the files it names; only the objects made of those are compiled anew and
 # linked in front of the archives. Then seeds run in order until one breaks a promise; a seed that
-# only takes too long does not count. ONLY=word picks some, SEEDS (300) is how many a patch gets at
+# only takes too long does not count. ONLY=word picks some, SEEDS (500) is how many a patch gets at
 # most, FIRST where they begin, JOBS how many run at once. Prints TAP and a line of figures.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 here=tests/simulation/deep
 out=build/release/$here/mutants
-seeds=${SEEDS:-300}
+seeds=${SEEDS:-500}
 first=${FIRST:-1}
 make -s -j2 VARIANT=release deep >&2 || { echo "not ok - deep mutants: does not build"; exit 1; }
 
