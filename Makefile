@@ -114,7 +114,7 @@ LIB_WORKER := $(foreach d,index copy sample $(DOWNLOAD:%=download/%) job io,$(ca
 LIB_LOCAL := $(foreach d,local $(LOCAL:%=local/%),$(call lib,worker/$(d)))
 BINS := $(addprefix $(BIN)/,droverd drover drover-worker drover-local)
 
-.PHONY: FORCE all deps deps-test run check test test-long bench cov sim asan tsan fuzz man install uninstall clean help lint format test-bins
+.PHONY: FORCE gen all deps deps-test run check test test-long bench cov sim asan tsan fuzz man install uninstall clean help lint format test-bins
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -155,7 +155,6 @@ $(BIN)/drover-local: $(LIB_LOCAL) $(LIB_COMMON)
 	$(link) $(LD_ALL) $(L_COMMON) $(L_MHD)
 
 # --- generated: query names, embedded migrations, embedded dashboard ------------------------------
-.PHONY: gen
 gen: $(GEN)/queries.h $(GEN)/migrations.S $(GEN)/assets.S
 $(GEN)/queries.h: sql/queries.awk $(wildcard sql/queries/*.sql)
 	@mkdir -p $(GEN)
@@ -164,6 +163,7 @@ $(GEN)/migrations.S: sql/migrations.awk $(wildcard sql/migrations/*.sql)
 	@mkdir -p $(GEN)
 	$(Q)awk -f sql/migrations.awk $(sort $(wildcard sql/migrations/*.sql)) > $@.tmp && mv $@.tmp $@
 WEB_SRC := $(wildcard orchestrator/web/*.js orchestrator/web/*.css orchestrator/web/*.html orchestrator/web/*.svg orchestrator/web/*.mjs orchestrator/web/package*.json)
+$(O)/orchestrator/cli/templates.o: $(wildcard deploy/examples/*.yaml)
 $(GEN)/assets.S: orchestrator/web/build.sh orchestrator/core/model.h $(WEB_SRC)
 	$(Q)sh orchestrator/web/build.sh $(GEN)
 
@@ -217,9 +217,10 @@ deps-test: ## install what the tests need besides
 man: $(BINS) ## write the man pages to build/man, from the tables the programs carry
 	$(Q)sh deploy/man/man.sh $(BIN) build/man
 DEST = $(DESTDIR)$(PREFIX)
+COMPLETION := bash-completion/completions/drover zsh/vendor-completions/_drover fish/vendor_completions.d/drover.fish
 INSTALLED := bin/droverd bin/drover bin/drover-worker bin/drover-local lib/drover/libduckdb.so share/man/man1/drover.1 \
   share/man/man1/drover-worker.1 share/man/man1/drover-local.1 share/man/man8/droverd.8 lib/systemd/system/droverd.service \
-  share/bash-completion/completions/drover share/doc/drover/droverd.json share/doc/drover/laion-download.yaml
+  $(COMPLETION:%=share/%) share/doc/drover/droverd.json share/doc/drover/laion-download.yaml
 # The worker as it is installed: it looks for its library beside itself, not in this tree.
 $(O)/install/drover-worker: L_WORKER := $(filter-out '-Wl$(comma)-rpath%,$(L_WORKER)) '-Wl,-rpath,$$ORIGIN/../lib/drover'
 $(O)/install/drover-worker: $(call objs,worker) $(LIB_WORKER) $(LIB_COMMON)
@@ -231,7 +232,7 @@ install: all man $(O)/install/drover-worker ## install programs, man pages, serv
 	install -m 644 build/man/*.1 $(DEST)/share/man/man1
 	install -m 644 build/man/*.8 $(DEST)/share/man/man8
 	sed 's,@PREFIX@,$(PREFIX),' deploy/systemd/droverd.service >$(DEST)/lib/systemd/system/droverd.service
-	install -m 644 deploy/completion/drover $(DEST)/share/bash-completion/completions
+	$(foreach f,$(COMPLETION),$(BIN)/drover completion $(firstword $(subst -, ,$(subst /, ,$(f)))) >$(DEST)/share/$(f) &&) :
 	$(BIN)/droverd --example-config >$(DEST)/share/doc/drover/droverd.json
 	install -m 644 deploy/examples/laion-download.yaml $(DEST)/share/doc/drover
 uninstall: ## remove what install wrote

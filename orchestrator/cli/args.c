@@ -1,39 +1,12 @@
 /* Parses arguments, prints help, and suggests the nearest name for a mistyped one. */
 #include "args.h"
 #include "cli.h"
+#include "options.h"
 #include "print.h"
 #include "wait.h"
 #include <stdio.h>
 
-enum option_kind { KIND_STR, KIND_NUM, KIND_BOOL };
-static const struct option {
-    const char *name;
-    char letter;
-    enum option_kind kind;
-    size_t offset;
-    const char *value, *help;
-} options[] = {
-#define X(name, letter, kind, field, value, help)                                                  \
-    {name, letter, KIND_##kind, offsetof(struct cli_options, field), value, help},
-#include "options.def"
-#undef X
-};
-
-static const char *const state_words =
-    "planned running draining paused held succeeded failed cancelled";
-
-static bool takes(const struct command *c, const char *name)
-{
-    struct str names = str_of(c->options);
-    while (names.n > 0) {
-        if (str_eq_cstr(str_split(&names, ' '), name)) {
-            return true;
-        }
-    }
-    return strcmp(name, "help") == 0;
-}
-
-static const struct command *command_find(const struct commands *all, const char *verb)
+const struct command *command_find(const struct commands *all, const char *verb)
 {
     for (size_t i = 0; i < all->n; i++) {
         if (strcmp(all->at[i].verb, verb) == 0) {
@@ -62,7 +35,7 @@ void args_help_all(const struct commands *all)
     (void)printf("drover: runs campaigns of SageMaker jobs to their end\n\nusage: drover VERB "
                  "[CAMPAIGN[/STAGE[/PART[/ATTEMPT]]]] [options]\n\n");
     for (size_t i = 0; i < all->n; i++) {
-        (void)printf("  %-9s %s\n", all->at[i].verb, all->at[i].summary);
+        (void)printf("  %-10s %s\n", all->at[i].verb, all->at[i].summary);
     }
     (void)printf("\nhelp for one verb, with examples: drover VERB --help\nserver: DROVER_URL "
                  "(http://127.0.0.1:8080)\n"
@@ -82,9 +55,11 @@ void args_help(const struct command *c)
         (void)printf("  " STR_FMT "\n", STR_ARG(line));
     }
     (void)printf("\ndrover %s %s\n  %s\n\noptions:\n", c->verb, c->args, c->summary);
-    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+    size_t n;
+    const struct option *options = options_all(&n);
+    for (size_t i = 0; i < n; i++) {
         const struct option *o = &options[i];
-        if (takes(c, o->name)) {
+        if (option_of(c, o)) {
             AUTO_FREE char *name = xasprintf("--%s %s", o->name, o->value);
             char letter[4] = {o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
                               o->letter != 0 ? ',' : ' ', '\0'};
@@ -93,34 +68,15 @@ void args_help(const struct command *c)
     }
 }
 
-/* By its name behind "--"; of any command. */
-static const struct option *option_named(struct str name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-        if (str_eq_cstr(name, options[i].name)) {
-            return &options[i];
-        }
-    }
-    return NULL;
-}
-
-static const struct option *option_lettered(char letter)
-{
-    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-        if (options[i].letter != 0 && options[i].letter == letter) {
-            return &options[i];
-        }
-    }
-    return NULL;
-}
-
 static bool option_unknown(const struct command *c, const char *arg, size_t n)
 {
     const char *best = NULL;
     size_t least = 4;
-    for (size_t i = 0; n > 2 && i < ARRAY_LEN(options); i++) {
+    size_t options_n;
+    const struct option *options = options_all(&options_n);
+    for (size_t i = 0; n > 2 && i < options_n; i++) {
         size_t d = str_distance((struct str){arg + 2, n - 2}, str_of(options[i].name));
-        if (takes(c, options[i].name) && d < least) {
+        if (option_of(c, &options[i]) && d < least) {
             least = d;
             best = options[i].name;
         }
@@ -131,6 +87,23 @@ static bool option_unknown(const struct command *c, const char *arg, size_t n)
     return false;
 }
 
+/* True when the option takes any text, or one of its words. */
+static bool choice_check(const struct option *o, const char *value)
+{
+    struct str rest = str_of(o->choices);
+    bool known = rest.n == 0;
+    AUTO_BUF struct buf all = BUF_INIT(1024);
+    while (rest.n > 0) {
+        struct str one = str_split(&rest, ' ');
+        known |= str_eq_cstr(one, value);
+        buf_addf(&all, "%s" STR_FMT, all.n == 0 ? "" : rest.n == 0 ? " or " : ", ", STR_ARG(one));
+    }
+    if (!known) {
+        (void)fail(EXIT_USAGE, buf_cstr(&all), "--%s: '%.40s' is not known", o->name, value);
+    }
+    return known;
+}
+
 static bool option_set(struct cli *cli, const struct option *o, const char *value)
 {
     char *at = (char *)&cli->opt + o->offset;
@@ -138,13 +111,13 @@ static bool option_set(struct cli *cli, const struct option *o, const char *valu
     int64_t n;
     struct err err = ERR_INIT;
     switch (o->kind) {
-    case KIND_BOOL:
+    case OPTION_BOOL:
         memcpy(at, &yes, sizeof yes);
         return true;
-    case KIND_STR:
+    case OPTION_STR:
         memcpy(at, &value, sizeof value);
-        return true;
-    case KIND_NUM:
+        return choice_check(o, value);
+    case OPTION_NUM:
         if (!parse_i64(str_of(value), 0, 1000000, &n, &err)) {
             AUTO_FREE char *next = xasprintf("write a number: --%s 5", o->name);
             (void)fail(EXIT_USAGE, next, "--%s: %s", o->name, err.message);
@@ -178,18 +151,18 @@ static bool take_long(struct cli *cli, int argc, char **argv, int *i)
     size_t n = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
     const struct option *o = option_named((struct str){arg + 2, n - 2});
     const char *value = equals != NULL ? equals + 1 : NULL;
-    if (o == NULL || !takes(cli->command, o->name)) {
+    if (o == NULL || !option_of(cli->command, o)) {
         return option_unknown(cli->command, arg, n);
     }
-    if (o->kind == KIND_BOOL && value != NULL) {
+    if (o->kind == OPTION_BOOL && value != NULL) {
         AUTO_FREE char *next = xasprintf("write --%s alone", o->name);
         (void)fail(EXIT_USAGE, next, "--%s takes no value", o->name);
         return false;
     }
-    if (o->kind != KIND_BOOL) {
+    if (o->kind != OPTION_BOOL) {
         value = take_value(cli, o, value, argc, argv, i);
     }
-    return (o->kind == KIND_BOOL || value != NULL) && option_set(cli, o, value);
+    return (o->kind == OPTION_BOOL || value != NULL) && option_set(cli, o, value);
 }
 
 /* -y, -yw, -n2, -n 2, -n=2, -yn2 */
@@ -198,10 +171,10 @@ static bool take_letters(struct cli *cli, int argc, char **argv, int *i)
     const char *arg = argv[*i];
     for (size_t k = 1; arg[k] != '\0'; k++) {
         const struct option *o = option_lettered(arg[k]);
-        if (o == NULL || !takes(cli->command, o->name)) {
+        if (o == NULL || !option_of(cli->command, o)) {
             return option_unknown(cli->command, arg, strlen(arg));
         }
-        if (o->kind != KIND_BOOL) {
+        if (o->kind != OPTION_BOOL) {
             const char *joined = arg[k + 1] != '\0' ? arg + k + 1 + (arg[k + 1] == '=') : NULL;
             const char *value = take_value(cli, o, joined, argc, argv, i);
             return value != NULL && option_set(cli, o, value);
@@ -218,26 +191,10 @@ static bool take_option(struct cli *cli, int argc, char **argv, int *i)
     return argv[*i][1] == '-' ? take_long(cli, argc, argv, i) : take_letters(cli, argc, argv, i);
 }
 
-/* True when the value of the option is the next word. */
-static bool value_follows(const char *arg)
-{
-    if (arg[1] == '-') {
-        const struct option *o = strchr(arg, '=') == NULL ? option_named(str_of(arg + 2)) : NULL;
-        return o != NULL && o->kind != KIND_BOOL;
-    }
-    for (const char *letter = arg + 1; *letter != '\0'; letter++) {
-        const struct option *o = option_lettered(*letter);
-        if (o == NULL || o->kind != KIND_BOOL) {
-            return o != NULL && letter[1] == '\0';
-        }
-    }
-    return false;
-}
-
 /* CSV and chosen columns are of lists. */
 static bool output_fits(const struct cli *cli)
 {
-    bool list = takes(cli->command, "columns");
+    bool list = option_of(cli->command, option_named(str_of("columns")));
     if (cli->csv && !list) {
         (void)fail(EXIT_USAGE, "use -o json or -o yaml; drover parts has CSV",
                    "drover %s prints no list for CSV", cli->command->verb);
@@ -254,41 +211,17 @@ static bool output_fits(const struct cli *cli)
 static bool output_read(struct cli *cli)
 {
     static const char *const names[] = {"table", "json", "jsonl", "name"};
-    const char *o = cli->opt.output;
-    bool known = o == NULL;
-    cli->csv = o != NULL && strcmp(o, "csv") == 0;
-    cli->wide = o != NULL && strcmp(o, "wide") == 0;
-    cli->yaml = o != NULL && strcmp(o, "yaml") == 0;
+    const char *o = cli->opt.output != NULL ? cli->opt.output : "table";
+    cli->csv = strcmp(o, "csv") == 0;
+    cli->wide = strcmp(o, "wide") == 0;
+    cli->yaml = strcmp(o, "yaml") == 0;
     cli->out = cli->yaml ? OUT_JSON : OUT_TABLE;
-    for (size_t i = 0; o != NULL && i < ARRAY_LEN(names); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (strcmp(o, names[i]) == 0) {
             cli->out = (enum cli_output)i;
-            known = true;
         }
-    }
-    if (!known && !cli->csv && !cli->wide && !cli->yaml) {
-        (void)fail(EXIT_USAGE, "table, wide, csv, json, jsonl, yaml or name", "-o %s is not known",
-                   o);
-        return false;
     }
     return output_fits(cli);
-}
-
-static bool until_check(const struct cli *cli)
-{
-    struct str names = str_of(state_words);
-    bool known = cli->opt.until == NULL;
-    while (names.n > 0) {
-        known |= cli->opt.until != NULL && str_eq_cstr(str_split(&names, ' '), cli->opt.until);
-        if (cli->opt.until == NULL) {
-            break;
-        }
-    }
-    if (!known) {
-        (void)fail(EXIT_USAGE, state_words, "--until %s is not a state of a campaign",
-                   cli->opt.until);
-    }
-    return known;
 }
 
 /* The number of words: "CAMPAIGN[/PART] [USD]" is at most two, at least one. */
@@ -331,7 +264,7 @@ static int verb_at(int argc, char **argv)
         if (argv[i][0] != '-' || argv[i][1] == '\0') {
             return i;
         }
-        i += value_follows(argv[i]);
+        i += option_pending(argv[i]) != NULL;
     }
     return 0;
 }
@@ -375,6 +308,6 @@ bool args_parse(const struct commands *all, struct cli *cli, int argc, char **ar
         }
     }
     int64_t timeout_us;
-    return cli->opt.help || (output_read(cli) && until_check(cli) &&
-                             timeout_read(cli, &timeout_us) && count_check(cli));
+    return cli->opt.help ||
+           (output_read(cli) && timeout_read(cli, &timeout_us) && count_check(cli));
 }

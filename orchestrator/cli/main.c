@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "client.h"
 #include "common/memory.h"
+#include "complete.h"
 #include "print.h"
 #include <langinfo.h>
 #include <locale.h>
@@ -61,6 +62,13 @@ int main(int argc, char **argv)
         argv[1][0] = argv[1][1] = ' ';
         argv[1] += 2;
     }
+    struct err err = ERR_INIT;
+    if (strcmp(argv[1], "__complete") == 0) {        /* what the scripts of drover completion ask */
+        bool server = client_new(&cli.client, &err); /* without one it knows no campaigns */
+        complete_words(&all, &cli, argc - 2, argv + 2);
+        client_free(server ? cli.client : NULL);
+        return EXIT_OK;
+    }
     if (!args_parse(&all, &cli, argc, argv)) {
         return EXIT_USAGE;
     }
@@ -68,7 +76,6 @@ int main(int argc, char **argv)
         args_help(cli.command);
         return EXIT_OK;
     }
-    struct err err = ERR_INIT;
     if (!client_new(&cli.client, &err)) {
         return fail(EXIT_USAGE, "set DROVER_URL to droverd's address", "%s", err.message);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What programs read of the command line. Aim: YAML is read back the same by PyYAML and libyaml, CSV by Python's
 csv, no cell is a formula, no terminal byte gets through, every list verb has every format, an answer that
-is begun is a whole document, every error code has a next step that runs, and `watch` draws one frame on a
+is begun is a whole document, every error code has a next step that runs, completion offers what the tables hold, and `watch` draws one frame on a
 terminal that changes its size. Method: the real drover against a server of this test that answers what it
 is told to.
 """
@@ -18,6 +18,7 @@ import select
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 
@@ -293,9 +294,73 @@ def check_resize(t, s):
     os.close(fd)
 
 
+def offers(s, *words):
+    r = s.drover("__complete", *words)
+    assert r.returncode == 0 and not r.stderr, (words, r)
+    return [x.split("\t")[0] for x in r.stdout.decode().splitlines()]
+
+
+def check_complete(t, s):
+    table = re.findall(r'^X\("([a-z]+)", cmd_[a-z]+, "([^"]*)", "([^"]*)"', open(f"{CLI}/commands.def").read(), re.M)
+    choices = dict(re.findall(r'^X\("([a-z-]+)", \S+ \w+, \w+, "[^"]*", "([^"]+)"', open(f"{CLI}/options.def").read(), re.M))
+    s.answers = {"/v1/campaigns": (200, {"campaigns": [{"id": "c-1", "name": "la\x1b[31mion\nx\ty", "state": "running"}, {"id": "c-12", "name": "z", "state": "held"}]}),
+                 "/v1/operations": (200, {"operations": [{"id": "op-3", "kind": "retry", "state": "done"}]})}
+    t.eq(offers(s, ""), [v for v, _, _ in table], "completion: every verb")
+    bad = [(v, got) for v, _, o in table if sorted(got := offers(s, v, "-")) != sorted({f"--{x}" for x in o.split()} | {"--help"})]
+    t.ok(not bad, "the options of every verb", bad)
+    for words, want in ((("su",), ["submit"]), (("-o", "json", "l"), ["ls", "logs"]), (("-ojson", "l"), ["ls", "logs"]), (("get", ""), ["c-1", "c-12"]), (("get", "c-12"), ["c-12"]), (("get", "c-1", ""), []), (("compare", "c-1", "c-12"), ["c-12"]),
+                        (("logs", ""), ["c-1", "c-12"]), (("ops", ""), ["op-3"]), (("scale", "c-1", ""), ["none"]), (("token", "r"), ["revoke"]), (("strays", ""), ["stop"]), (("help", "ret"), ["retry"]), (("completion", ""), ["bash", "zsh", "fish"]),
+                        (("submit", ""), [":files"]), (("plan", ""), [":files", "c-1", "c-12"]), (("api", "P"), ["POST", "PATCH", "PUT"]), (("ls", "-o", "j"), ["json", "jsonl"]), (("ls", "--output", "=", "j"), ["json", "jsonl"]),
+                        (("ls", "--output", "="), choices["output"].split()), (("ls", "--output=y"), ["--output=yaml"]), (("ls", "-yo", "cs"), ["csv"]), (("ls", "--state", "h"), ["held"]), (("parts", "c-1", "--state", "w"), ["waiting"]),
+                        (("init", "laion-d"), ["laion-download"]), (("xyz", ""), []), (("ls", "-n", ""), []), (("retry", "--yes", "c-12"), ["c-12"]), ((), [v for v, _, _ in table])):
+        t.eq(offers(s, *words), want, f"completion of {' '.join(words)!r}")
+    out = s.drover("__complete", "get", "c-1").stdout
+    t.ok(out.count(b"\n") == 2 and out.count(b"\t") == 2 and b"c-1\tla?[31mion x y, running\n" in out and b"\x1b" not in out, "names of campaigns have no control characters", out)
+    for name, words in choices.items():
+        verb, args = next((v, a) for v, a, o in table if name in o.split())
+        r = s.drover(verb, *["c-1"] * len([a for a in args.split() if a[0] != "["]), f"--{name}", "nonsense")
+        t.ok(r.returncode == 2 and all(w.encode() in r.stderr for w in words.split()) and b"next: " in r.stderr, f"--{name} nonsense: 2, with its words", r.stderr)
+    away = subprocess.run([DROVER, "__complete", "get", ""], capture_output=True, env={**s.env, "DROVER_URL": "http://127.0.0.1:9"}, timeout=patience(30), check=False)
+    t.eq((away.returncode, away.stdout, away.stderr), (0, b"", b""), "without a server it offers nothing, and says nothing")
+    for shell in ("bash", "zsh", "fish"):
+        script = s.drover("completion", shell).stdout
+        if subprocess.run(["which", shell], capture_output=True, check=False).returncode == 0:
+            r = subprocess.run([shell, "-n", "/dev/stdin"], input=script, capture_output=True, check=False)
+            t.eq((r.returncode, r.stderr), (0, b""), f"completion {shell}: {shell} reads it")
+    t.eq(s.drover("completion", "tcsh").returncode, 2, "completion tcsh: 2")
+    t.eq([pressed(s, *w) for w in (("ret",), ("ls", "--output", "=", "j"), ("ls", "-o", ""), ("get", "c-12"), ("plan", f"{TOP}/deploy/exa"), ("submit", f"{TOP}/README"), ("xyz", ""))],
+         [["retry"], ["json", "jsonl"], choices["output"].split(), ["c-12"], [f"{TOP}/deploy/examples"], [f"{TOP}/README.md"], []], "in bash itself")
+
+
+def pressed(s, *words):
+    """What bash offers when Tab is pressed behind these words."""
+    script = ". <(\"$1\" completion bash); shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _drover; printf '%s\\n' \"${COMPREPLY[@]}\""
+    r = subprocess.run(["bash", "-c", script, "bash", DROVER, DROVER, *words], capture_output=True, text=True, env=s.env, timeout=patience(30), check=False)
+    return [x for x in r.stdout.splitlines() if x]
+
+
+def check_init(t, s):
+    examples = {f[:-5]: open(f"{TOP}/deploy/examples/{f}").read() for f in os.listdir(f"{TOP}/deploy/examples") if f.endswith(".yaml")}
+    names = [x.split()[0] for x in s.drover("init").stdout.decode().splitlines()]
+    t.eq(sorted(names), sorted(set(examples) - {"broken"}), "init lists the examples")
+    bad = [n for n in names if s.drover("init", n, "-").stdout.decode() != examples[n].replace(f"deploy/examples/{n}.yaml", f"{n}.yaml")]
+    t.ok(not bad, "and writes them", bad)
+    with tempfile.TemporaryDirectory() as d:
+        path = d + "/my.yaml"
+        r = s.drover("init", "laion-download", path)
+        t.ok(r.returncode == 0 and r.stdout == f"{path}\n".encode() and f"drover validate {path}".encode() in r.stderr and f"drover submit {path}\n" in open(path).read(), "init TEMPLATE FILE names the file in its comments", r)
+        open(path, "a").write("# mine\n")
+        r = s.drover("init", "laion-download", path)
+        t.ok(r.returncode == 5 and b"next: " in r.stderr and open(path).read().endswith("# mine\n"), "a file that is there stays: 5", r.stderr)
+        r = s.drover("init", "laion-download", d + "/none/x.yaml")
+        t.ok(r.returncode == 2 and b"next: " in r.stderr, "a folder that is not there: 2", r.stderr)
+    r = s.drover("init", "laion-downlod")
+    t.ok(r.returncode == 3 and b"did you mean drover init laion-download?" in r.stderr, "a guess: 3", r.stderr)
+
+
 def run():
     t, s = Tap(), Server()
-    for check in (check_yaml, check_lists, check_figures, check_failures, check_begun, check_next, check_resize):
+    for check in (check_yaml, check_lists, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_resize):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())

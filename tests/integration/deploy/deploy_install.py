@@ -56,6 +56,8 @@ def test_completion(root):
     tap.ok({"submit", "watch", "retry", "token"} <= set(verbs) and len(verbs) > 20, "completion knows the verbs", verbs)
     options = complete(root, "drover", "retry")("--v")
     tap.ok(options == ["--volume"], "and the options of a verb", options)
+    others = [open(f"{root}/usr/share/{x}", encoding="utf-8").read() for x in ("zsh/vendor-completions/_drover", "fish/vendor_completions.d/drover.fish")]
+    tap.ok(others[0].startswith("#compdef drover") and "complete -c drover" in others[1], "there is one for zsh and one for fish", others)
 
 
 def test_first_use(root, home):
