@@ -46,8 +46,8 @@ drover() {
     section "EXIT STATUS"
     "$bin/drover" --help | between '^exit status:' '^examples' | block
     section ENVIRONMENT
-    printf '.TP\n.B DROVER_URL\nAddress of droverd; http://127.0.0.1:8080 by default.\n'
-    printf '.TP\n.B DROVER_TOKEN_FILE\nFile with the token.\n'
+    printf '.TP\n.B DROVER_URL\nAddress of droverd; by default of the server that drover login chose, else http://127.0.0.1:8080.\n'
+    printf '.TP\n.B DROVER_TOKEN_FILE\nFile with the token; by default that of drover login, else the one droverd made.\n'
     section "SEE ALSO"
     printf '.BR droverd (8),\n.BR drover\\-worker (1),\n.BR drover\\-local (1)\n'
 }

@@ -6,6 +6,7 @@
 #include "common/http.h"
 #include "common/rng.h"
 #include "common/token_path.h"
+#include "contexts.h"
 #include "interrupt.h"
 #include "print.h"
 #include "table.h"
@@ -26,13 +27,14 @@
 
 struct client {
     char *url;
-    char *token_file;
     char token[TOKEN_FILE_MAX];
 };
 
+/* Of the file that DROVER_TOKEN_FILE names, or of the one droverd made. */
 static void token_read(struct client *c)
 {
-    AUTO_FD int fd = open(c->token_file, O_RDONLY | O_CLOEXEC);
+    AUTO_FREE char *file = token_path_find();
+    AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
     char text[TOKEN_FILE_MAX] = "";
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
     struct str token = str_trim((struct str){text, n > 0 ? (size_t)n : 0});
@@ -40,25 +42,48 @@ static void token_read(struct client *c)
     c->token[token.n] = '\0';
 }
 
-bool client_new(struct client **ret, struct err *err)
+bool client_check_url(const char *url, struct err *err)
 {
-    const char *url = getenv("DROVER_URL");
-    if (url == NULL || url[0] == '\0') {
-        url = "http://127.0.0.1:8080";
+    bool web = strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+    const char *host = web ? strstr(url, "://") + 3 : "";
+    for (const char *c = url; *c != '\0'; c++) {
+        web = web && *c > ' ' && *c < 0x7f;
     }
-    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
-        return err_set(err, ERR_INVALID,
-                       "DROVER_URL must begin with http:// or https://, it is '%.80s'", url);
-    }
+    return (web && host[0] != '\0' && host[0] != '/') ||
+           err_set(err, ERR_INVALID,
+                   "the address must begin with http:// or https:// and a host, it is '%.80s'",
+                   url);
+}
+
+struct client *client_of(const char *url, const char *token)
+{
     struct client *c = xcalloc(1, sizeof *c);
     size_t n = strlen(url);
     while (n > 0 && url[n - 1] == '/') {
         n--;
     }
     c->url = xstrndup(url, n);
-    c->token_file = token_path_find();
-    token_read(c);
-    *ret = c;
+    (void)snprintf(c->token, sizeof c->token, "%s", token);
+    return c;
+}
+
+bool client_new(struct client **ret, struct err *err)
+{
+    const char *url = getenv("DROVER_URL"), *file = getenv("DROVER_TOKEN_FILE");
+    AUTO_JSON json_t *v = NULL;
+    bool named = url != NULL && url[0] != '\0';
+    if (!named && !contexts_read(&v, err)) {
+        return false;
+    }
+    const json_t *current = contexts_current(v);
+    url = named ? url : current != NULL ? jstr(current, "url") : "http://127.0.0.1:8080";
+    if (!client_check_url(url, err)) {
+        return false;
+    }
+    *ret = client_of(url, jstr(current, "token"));
+    if (current == NULL || (file != NULL && file[0] != '\0')) {
+        token_read(*ret);
+    }
     return true;
 }
 
@@ -66,7 +91,6 @@ void client_free(struct client *c)
 {
     if (c != NULL) {
         free(c->url);
-        free(c->token_file);
         free(c);
     }
 }

@@ -9,8 +9,14 @@ struct client_reply {
     char etag[128];
 };
 void reply_done(struct client_reply *r); /* cleanup function */
-/* Reads DROVER_URL and DROVER_TOKEN_FILE. The caller owns *ret. ERR_INVALID. */
+/* Of DROVER_URL, else of the context in use, else of this machine; the token of DROVER_TOKEN_FILE,
+ * else of that context, else of the file droverd made. A context's token goes to its own server
+ * only. The caller owns *ret. ERR_INVALID. */
 bool client_new(struct client **ret, struct err *err) MUST_CHECK;
+/* Of this server, with this token. The caller owns it. */
+struct client *client_of(const char *url, const char *token);
+/* ERR_INVALID: not the address of a server. */
+bool client_check_url(const char *url, struct err *err) MUST_CHECK;
 void client_free(struct client *c);
 const char *client_url(const struct client *c);
 struct client_call {

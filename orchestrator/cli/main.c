@@ -77,7 +77,8 @@ int main(int argc, char **argv)
         return EXIT_OK;
     }
     if (!client_new(&cli.client, &err)) {
-        return fail(EXIT_USAGE, "set DROVER_URL to droverd's address", "%s", err.message);
+        return fail(EXIT_USAGE, "drover help shows where the address comes from", "%s",
+                    err.message);
     }
     int status = cli.command->run(&cli);
     client_free(cli.client);

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """What programs read of the command line. Aim: YAML is read back the same by PyYAML and libyaml, CSV by Python's
 csv, no cell is a formula, no terminal byte gets through, every list verb has every format, an answer that
-is begun is a whole document, every error code has a next step that runs, completion offers what the tables hold, and `watch` draws one frame on a
+is begun is a whole document, every error code has a next step that runs, completion offers what the tables hold, a token goes to its
+own server only, and `watch` draws one frame on a
 terminal that changes its size. Method: the real drover against a server of this test that answers what it
 is told to.
 """
@@ -40,14 +41,13 @@ class Server:
     """Answers GET of a path with what `answers` holds; anything else with 404."""
 
     def __init__(self):
-        self.answers, self.hold = {}, threading.Event()
-        self.hold.set()
+        self.answers, self.seen = {}, lambda path, token: None
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                outer.hold.wait(20)
+                outer.seen(self.path, self.headers.get("Authorization"))
                 status, body = outer.answers.get(self.path, outer.answers.get(self.path.split("?")[0], (404, {"code": "not_found", "detail": "nothing here"})))
                 text = json.dumps(body).encode()
                 self.send_response(status)
@@ -139,7 +139,7 @@ def is_formula(cell):
 
 def check_lists(t, s):
     verbs = re.findall(r'^X\("([a-z]+)", cmd_[a-z]+, "[^"]*", "[^"]*\bcolumns\b', open(f"{CLI}/commands.def").read(), re.M)
-    t.eq(sorted(set(verbs)), sorted({a[0][0] for a in lists()}), "every verb with --columns is tried here")
+    t.eq(sorted(set(verbs) - {"context"}), sorted({a[0][0] for a in lists()}), "every verb with --columns is tried here")
     for args, path, key, row in lists():
         name = "drover " + " ".join(args)
         s.answers = {path: (200, {key: [filled(row, x) for x in HOSTILE], "next_page_token": None})}
@@ -308,7 +308,7 @@ def check_complete(t, s):
     t.eq(offers(s, ""), [v for v, _, _ in table], "completion: every verb")
     bad = [(v, got) for v, _, o in table if sorted(got := offers(s, v, "-")) != sorted({f"--{x}" for x in o.split()} | {"--help"})]
     t.ok(not bad, "the options of every verb", bad)
-    for words, want in ((("su",), ["submit"]), (("-o", "json", "l"), ["ls", "logs"]), (("-ojson", "l"), ["ls", "logs"]), (("get", ""), ["c-1", "c-12"]), (("get", "c-12"), ["c-12"]), (("get", "c-1", ""), []), (("compare", "c-1", "c-12"), ["c-12"]),
+    for words, want in ((("su",), ["submit"]), (("-o", "json", "ret"), ["retry"]), (("-ojson", "ret"), ["retry"]), (("get", ""), ["c-1", "c-12"]), (("get", "c-12"), ["c-12"]), (("get", "c-1", ""), []), (("compare", "c-1", "c-12"), ["c-12"]),
                         (("logs", ""), ["c-1", "c-12"]), (("ops", ""), ["op-3"]), (("scale", "c-1", ""), ["none"]), (("token", "r"), ["revoke"]), (("strays", ""), ["stop"]), (("help", "ret"), ["retry"]), (("completion", ""), ["bash", "zsh", "fish"]),
                         (("submit", ""), [":files"]), (("plan", ""), [":files", "c-1", "c-12"]), (("api", "P"), ["POST", "PATCH", "PUT"]), (("ls", "-o", "j"), ["json", "jsonl"]), (("ls", "--output", "=", "j"), ["json", "jsonl"]),
                         (("ls", "--output", "="), choices["output"].split()), (("ls", "--output=y"), ["--output=yaml"]), (("ls", "-yo", "cs"), ["csv"]), (("ls", "--state", "h"), ["held"]), (("parts", "c-1", "--state", "w"), ["waiting"]),
@@ -358,9 +358,63 @@ def check_init(t, s):
     t.ok(r.returncode == 3 and b"did you mean drover init laion-download?" in r.stderr, "a guess: 3", r.stderr)
 
 
+def check_login(t, s):
+    url = s.env["DROVER_URL"]
+    seen = []
+    s.seen = lambda path, token: seen.append((path, token))
+    with tempfile.TemporaryDirectory() as home:
+        env = {k: v for k, v in s.env.items() if k not in ("DROVER_URL", "DROVER_TOKEN_FILE", "XDG_CONFIG_HOME", "STATE_DIRECTORY")} | {"HOME": home}
+        path = home + "/.config/drover/contexts.json"
+
+        def drover(*args, stdin="", **more):
+            return subprocess.run([DROVER, *args], input=stdin, text=True, capture_output=True, env=env | more, timeout=patience(60), check=False)
+
+        s.answers = {"/v1/session": (401, {"code": "unauthenticated", "detail": "the token is not known"})}
+        r = drover("login", url, stdin="wrong\n")
+        t.ok(r.returncode == 4 and not os.path.exists(path), "login: a token that is refused is not kept: 4", (r.returncode, r.stderr))
+        for args, stdin in (((url,), ""), ((url,), "a b\n"), ((url,), "x" * 501 + "\n"), (("ftp://x",), "t\n"), (("http://",), "t\n"), (("http://a b",), "t\n"), (("https:///x",), "t\n")):
+            r = drover("login", *args, stdin=stdin)
+            t.ok(r.returncode == 2 and "next: drover login" in r.stderr and not os.path.exists(path), f"login {args[0][:12]!r} with {stdin[:4]!r}: 2", (r.returncode, r.stderr))
+        s.answers = {"/v1/session": (200, {"role": "viewer"}), "/v1/campaigns": (200, {"campaigns": []})}
+        r = drover("login", url + "/", "prod", stdin="secret-1\n")
+        t.ok(r.returncode == 0 and r.stdout == f"prod  {url}  role viewer\n" and "secret" not in r.stdout + r.stderr, "login URL NAME", r)
+        t.eq(os.stat(path).st_mode & 0o777, 0o600, "only its owner may read the file")
+        r = drover("login", url.replace("127.0.0.1", "localhost"), stdin="secret-2")
+        t.eq((r.returncode, r.stdout.split()[0]), (0, url.replace("http://127.0.0.1", "localhost")), "the name is the host's when none is given")
+        del seen[:]
+        t.eq((drover("ls").returncode, seen.pop()[1]), (0, "Bearer secret-2"), "the newest login is in use")
+        r = drover("context", "use", "prod")
+        t.ok(r.returncode == 0 and re.search(rf"^prod +{url} +yes$", r.stdout, re.M), "context use", r.stdout)
+        t.eq((drover("ls").returncode, seen.pop()[1]), (0, "Bearer secret-1"), "its token is sent")
+        t.eq((drover("ls", DROVER_URL=url).returncode, seen.pop()[1]), (0, None), "but not to DROVER_URL, which goes before it")
+        with open(home + "/token", "w") as f:
+            f.write("secret-3\n")
+        t.eq((drover("ls", DROVER_TOKEN_FILE=home + "/token").returncode, seen.pop()[1]), (0, "Bearer secret-3"), "DROVER_TOKEN_FILE goes before its token")
+        shown = "".join(drover("context", "-o", o).stdout for o in ("table", "wide", "json", "jsonl", "yaml", "csv", "name"))
+        t.ok("prod" in shown and "secret" not in shown, "context shows no token", shown)
+        t.eq([x["context"] for x in json.loads(drover("context", "-o", "json").stdout)["contexts"] if x["in_use"]], ["prod"], "context -o json")
+        for args, status in (("use", "x"), 3), (("rm", "x"), 3), (("use",), 2), (("x", "y"), 2), (("ls", "y"), 2):
+            r = drover("context", *args)
+            t.ok(r.returncode == status and "next: drover context" in r.stderr, f"context {' '.join(args)}: {status}", r.stderr)
+        t.ok(drover("context", "rm", "prod").returncode == 0 and "prod" not in open(path).read() and "secret-1" not in open(path).read(), "context rm forgets the token")
+        t.ok(drover("context", "use", url.replace("http://127.0.0.1", "localhost")).returncode == 0 and drover("ls", DROVER_URL="").returncode == 0 and seen.pop()[1] == "Bearer secret-2", "an empty DROVER_URL is none")
+        os.chmod(path, 0o644)
+        r = drover("ls")
+        t.ok(r.returncode == 2 and "chmod 600" in r.stderr and "next: " in r.stderr, "a file that others may read is refused", r.stderr)
+        os.chmod(path, 0o600)
+        for text in ("", "[]", '{"contexts": 5}', '{"contexts": {"a": {"url": 1}}}', "{"):
+            with open(path, "w") as f:
+                f.write(text)
+            r = drover("context")
+            t.ok(r.returncode == 2 and "is not what drover login wrote" in r.stderr, f"a file with {text!r}: 2", r.stderr)
+        t.eq(drover("ls", DROVER_URL=url).returncode, 0, "which does not matter with DROVER_URL")
+        t.eq(os.listdir(home + "/.config/drover"), ["contexts.json"], "nothing else is left in the folder")
+    s.seen = lambda path, token: None
+
+
 def run():
     t, s = Tap(), Server()
-    for check in (check_yaml, check_lists, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_resize):
+    for check in (check_yaml, check_lists, check_figures, check_failures, check_begun, check_next, check_complete, check_init, check_login, check_resize):
         if os.environ.get("ONLY", "") in check.__name__:
             check(t, s)
     sys.exit(t.done())

@@ -1,0 +1,160 @@
+/* drover login and context: servers with their tokens, by name. */
+#include "cli.h"
+#include "client.h"
+#include "contexts.h"
+#include "list.h"
+#include "print.h"
+#include <stdio.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define TOKEN_MAX 500
+
+static const struct list_column columns[] = {
+    {"CONTEXT", COLUMN_TEXT, .path = "context"},
+    {"URL", COLUMN_TEXT, .path = "url"},
+    {"IN USE", COLUMN_TEXT, .path = "in_use"},
+};
+static const struct api_list contexts = LIST(columns, "context");
+
+static int unreadable(const struct err *err)
+{
+    return fail(EXIT_USAGE, "drover login URL writes it", "%s", err->message);
+}
+
+/* The first line of stdin, on a terminal without echo. False: there is none. */
+static bool token_ask(char ret[static TOKEN_MAX + 2])
+{
+    struct termios now, quiet;
+    bool terminal = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &now) == 0;
+    if (terminal) {
+        (void)fputs("Token: ", stderr);
+        quiet = now;
+        quiet.c_lflag &= ~(tcflag_t)ECHO;
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    }
+    bool came = fgets(ret, TOKEN_MAX + 2, stdin) != NULL;
+    if (terminal) {
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &now);
+        (void)fputc('\n', stderr);
+    }
+    ret[came ? strcspn(ret, "\r\n") : 0] = '\0';
+    return ret[0] != '\0' && strlen(ret) <= TOKEN_MAX && strpbrk(ret, " \t\x1b") == NULL;
+}
+
+/* "drover.example.com" of https://drover.example.com/x. The caller frees it. */
+static char *name_of(const char *url)
+{
+    const char *host = strstr(url, "://") + 3;
+    return xstrndup(host, strcspn(host, "/?#"));
+}
+
+static int keep(const char *name, const char *url, const char *token)
+{
+    AUTO_JSON json_t *v = NULL;
+    struct err err = ERR_INIT;
+    if (!contexts_read(&v, &err)) {
+        return unreadable(&err);
+    }
+    (void)json_object_set_new(json_object_get(v, "contexts"), name,
+                              json_pack("{s:s, s:s}", "url", url, "token", token));
+    (void)json_object_set_new(v, "current", json_string(name));
+    return contexts_write(v, &err) ? EXIT_OK : unreadable(&err);
+}
+
+int cmd_login(struct cli *cli)
+{
+    int status = EXIT_OK;
+    char token[TOKEN_MAX + 2];
+    struct err err = ERR_INIT;
+    struct client *client = NULL;
+    CLEANUP(reply_done)
+    struct client_reply r = {0};
+    if (!client_check_url(cli->args[0], &err)) {
+        return fail(EXIT_USAGE, "drover login https://drover.example.com", "%s", err.message);
+    }
+    if (!token_ask(token)) {
+        return fail(EXIT_USAGE, "drover login URL <token-file, or type it when asked",
+                    "there is no token on standard input");
+    }
+    client = client_of(cli->args[0], token);
+    client_free(cli->client);
+    cli->client = client;
+    if (!client_get(cli, &r, &status, "/v1/session")) {
+        return status;
+    }
+    AUTO_FREE char *usual = name_of(client_url(client));
+    const char *name = cli->args_n > 1 ? cli->args[1] : usual;
+    status = keep(name, client_url(client), token);
+    if (status == EXIT_OK) {
+        (void)printf("%s  %s  role %s\n", name, client_url(client), jstr(r.json, "role"));
+        if (getenv("DROVER_URL") != NULL) {
+            say("! DROVER_URL is set and goes before it; next: unset DROVER_URL");
+        }
+    }
+    return status;
+}
+
+/* Without the tokens. The caller owns it. */
+static json_t *rows_of(const json_t *v)
+{
+    json_t *rows = json_array(), *c;
+    const char *name, *current = json_string_value(json_object_get(v, "current"));
+    json_object_foreach(json_object_get(v, "contexts"), name, c)
+    {
+        bool in_use = current != NULL && strcmp(name, current) == 0;
+        (void)json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "context", name, "url",
+                                                    jstr(c, "url"), "in_use", in_use ? "yes" : ""));
+    }
+    return rows;
+}
+
+static int contexts_list(const struct cli *cli, const json_t *v)
+{
+    int status;
+    AUTO_JSON json_t *rows = rows_of(v);
+    AUTO_JSON json_t *answer = json_pack("{s:O}", "contexts", rows);
+    if (!list_machine(cli, &contexts, answer, rows, &status)) {
+        list_table(cli, &contexts, rows);
+        if (json_array_size(rows) == 0) {
+            say("no context; next: drover login URL");
+        }
+    }
+    return status;
+}
+
+int cmd_context(struct cli *cli)
+{
+    AUTO_JSON json_t *v = NULL;
+    struct err err = ERR_INIT;
+    const char *what = cli->args_n > 0 ? cli->args[0] : "ls";
+    const char *name = cli->args_n > 1 ? cli->args[1] : NULL;
+    bool use = strcmp(what, "use") == 0, rm = strcmp(what, "rm") == 0;
+    if (!contexts_read(&v, &err)) {
+        return unreadable(&err);
+    }
+    if (strcmp(what, "ls") == 0 && name == NULL) {
+        return contexts_list(cli, v);
+    }
+    if (!(use || rm) || name == NULL) {
+        return fail(EXIT_USAGE, "drover context --help shows examples",
+                    "write ls, use NAME or rm NAME");
+    }
+    json_t *all = json_object_get(v, "contexts");
+    if (json_object_get(all, name) == NULL) {
+        return fail(EXIT_NOT_FOUND, "drover context lists them", "there is no context '%.80s'",
+                    name);
+    }
+    if (use) {
+        (void)json_object_set_new(v, "current", json_string(name));
+    } else {
+        (void)json_object_del(all, name);
+    }
+    if (contexts_current(v) == NULL) {
+        (void)json_object_del(v, "current");
+    }
+    if (!contexts_write(v, &err)) {
+        return unreadable(&err);
+    }
+    return contexts_list(cli, v);
+}
