@@ -254,6 +254,10 @@ static void retry_one(struct leader_state *s, struct live_campaign *lc, struct l
         ch->max_runtime_s = to->max_runtime_s > 0 ? to->max_runtime_s : ch->max_runtime_s;
         ch->same = 0;
     }
+    if (t->seq >= ls->loaded) { /* of an ended stage nothing was read: the next look does it */
+        lc->seen_tasks = -1;
+        return;
+    }
     ready_queue_push(ls->ready, &(struct ready_queue_task){.task_id = t->id,
                                                            .seq = (uint32_t)t->seq,
                                                            .size_mb = (uint32_t)size_mb});

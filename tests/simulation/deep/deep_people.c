@@ -109,7 +109,7 @@ static char *write_campaign(struct campaign *c, int i)
     static const char *const at_limit[] = {"drain", "stop", "hold"};
     c->stages = (int)between(r, 1, 3);
     int64_t more = between(r, 0, 20);
-    c->parts = 20 + (int)between(r, 0, more);
+    c->parts = 14 + (int)between(r, 0, more);
     c->open_stage = rng_chance(r, 0.25);
     (void)snprintf(c->project, sizeof c->project, "p%lld", (long long)between(r, 0, 1));
     buf_addf(&b, "version: 1\nname: c%d\nproject: %s\nlimits: {parts: %lld, priority: %lld}\n", i,

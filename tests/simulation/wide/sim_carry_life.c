@@ -3,6 +3,7 @@
 #include "core/leader/attempt.h"
 #include "core/leader/campaign_life.h"
 #include "core/leader/operations.h"
+#include "core/leader/rows_read.h"
 #include "core/leader/stage_history.h"
 #include "sim_world.h"
 
@@ -246,6 +247,9 @@ static bool carry_out(struct world *w, struct ctl *c, int op)
     }
     if (p.n > 0) {
         operation_apply(&c->state, lc, &ow, p.rows, p.n, p.ids, p.n);
+        if (!rows_fresh(lc)) {
+            load_reopened(w, lc);
+        }
     }
     return true;
 }

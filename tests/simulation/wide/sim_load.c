@@ -196,6 +196,17 @@ static void load_tasks(struct world *w, struct live_stage *ls)
             ready_queue_push(ls->ready, &entry);
         }
     }
+    ls->loaded = ds->tasks_n;
+}
+
+void load_reopened(struct world *w, struct live_campaign *lc)
+{
+    for (int i = 0; i < lc->stages_n; i++) {
+        if (rows_unloaded(&lc->stages[i])) {
+            load_tasks(w, &lc->stages[i]);
+        }
+    }
+    lc->seen_tasks = 0;
 }
 
 /* During the hold after a failover nothing ends, since a job without a row may still appear: a

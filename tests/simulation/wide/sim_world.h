@@ -453,6 +453,8 @@ void lead_renew(struct world *w, struct ctl *c);
 bool load_all(struct world *w, struct ctl *c);
 bool load_changes(struct world *w, struct ctl *c);
 struct live_campaign *load_campaign(struct world *w, struct ctl *c, int campaign);
+/* What the next look would read: tasks of stages that were reopened. */
+void load_reopened(struct world *w, struct live_campaign *lc);
 struct live_stage *load_stage_of(struct ctl *c, int64_t campaign_id, int64_t stage_id);
 void load_clear(struct ctl *c);
 /* sim_carry.c: facts, records, intents; sim_carry_life.c; sim_carry_pools.c */

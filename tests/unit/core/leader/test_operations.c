@@ -3,6 +3,7 @@
  * here a second time, as conditions, and every cell is compared; then every cell is carried out on
  * a campaign made by hand, and its life goes on until nothing moves. */
 #include "core/leader/operations.h"
+#include "core/leader/rows_read.h"
 #include "life_world.h"
 
 static bool is_ended(enum campaign_state c)
@@ -102,9 +103,10 @@ static void test_operations__names_and_states_of_a_newer_version(void **state)
                      VERB_ENDED);
 }
 
-/* `n` failed parts of a stage, as rows. */
+/* `n` failed parts of a stage whose tasks were read, as rows. */
 static void failed_rows(struct live_stage *ls, size_t n, struct task_row *rows, int64_t *ids)
 {
+    ls->loaded = (int64_t)n;
     for (size_t i = 0; i < n; i++) {
         rows[i] = (struct task_row){.id = ls->row.id * 100 + (int64_t)i,
                                     .stage_id = ls->row.id,
@@ -260,6 +262,32 @@ static void test_operations__a_held_stage_stays_held(void **state)
     assert_int_equal(l.lc->row.state, CAMPAIGN_HELD);
     assert_string_equal(l.st[0].row.reason, "breaker");
     assert_int_equal(ready_queue_n(l.st[0].ready), 3);
+    life_world_done(&l);
+}
+
+/* Of an ended stage no task was read: its next look reads those that wait, so they are queued once. */
+static void test_operations__what_was_not_read_is_queued_by_the_next_look(void **state)
+{
+    (void)state;
+    struct life_world l;
+    struct operation_writes w;
+    struct task_row rows[3];
+    int64_t ids[3];
+    struct ready_queue_task t;
+    life_world_init(&l, 1);
+    life_stage_ended(&l.st[0], 3);
+    failed_rows(&l.st[0], 3, rows, ids);
+    l.st[0].loaded = 1;
+    l.st[0].row.taken = 3;
+    l.lc->seen_tasks = 3;
+    operation_plan(l.lc, &l.st[0], &(struct operation_order){.verb = VERB_RETRY}, &w);
+    operation_apply(&l.w.s, l.lc, &w, rows, 3, ids, 3);
+    assert_int_equal(l.st[0].row.counts[TASK_WAITING], 3);
+    assert_true(ready_queue_pop(l.st[0].ready, WALL, &t));
+    assert_int_equal(t.task_id, ids[0]);
+    assert_false(ready_queue_pop(l.st[0].ready, WALL, &t));
+    assert_true(rows_unloaded(&l.st[0]));
+    assert_false(rows_fresh(l.lc)); /* the look reads them, though no row of the campaign changed */
     life_world_done(&l);
 }
 
@@ -468,6 +496,7 @@ int main(void)
         cmocka_unit_test(test_operations__stages_skipped_after_a_failure_run_after_the_retry),
         cmocka_unit_test(test_operations__skipping_what_failed_lets_the_next_stage_run),
         cmocka_unit_test(test_operations__a_held_stage_stays_held),
+        cmocka_unit_test(test_operations__what_was_not_read_is_queued_by_the_next_look),
         cmocka_unit_test(test_operations__memory_takes_over_only_what_was_written),
         cmocka_unit_test(test_operations__a_retry_changes_what_it_names_and_keeps_the_rest),
         cmocka_unit_test(test_operations__a_type_that_the_stage_does_not_list_is_refused),
