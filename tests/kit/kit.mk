@@ -28,7 +28,8 @@ $(O)/tests/integration/worker/test_worker_resolve: $(O)/tests/integration/worker
 	$(link) $(LD_ALL) -Wl,--wrap=clock_mono_us -lcmocka $(L_COMMON) $(L_WORKER)
 # What tests/sanitize.sh builds of a sanitizer's variant.
 .PHONY: sanitized-bins
-LONG_ONLY := $(filter $(addprefix $(O)/tests/,unit/statistics/% unit/local/% unit/core/forecast/% unit/core/sched/% integration/store/%),$(TEST_BIN))
+LONG_ONLY := $(filter-out $(addprefix $(O)/tests/unit/core/,spec/% failure/%),$(filter $(addprefix $(O)/tests/,unit/statistics/% unit/local/% \
+  unit/core/% integration/store/%),$(TEST_BIN)))
 SANITIZED_asan := $(filter-out $(LONG_ONLY),$(TEST_BIN)) $(O)/tests/kit/connect_log.so $(O)/tests/kit/clock_shift.so fuzz-replays
 SANITIZED_tsan := $(O)/tests/unit/common/test_log $(O)/tests/integration/common/test_loop
 sanitized-bins: $(BIN)/droverd $(BIN)/drover-worker $(BIN)/drover $(O)/tests/kit/worker_fixture $(O)/tests/kit/api_server $(SANITIZED_$(VARIANT))

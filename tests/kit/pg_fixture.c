@@ -84,7 +84,8 @@ static void create_database(char *ret, size_t size, const char *template)
     static int made;
     pg_fixture_start();
     made++;
-    pg_sql(admin, "CREATE DATABASE test_%d_%d TEMPLATE %s", getpid(), made, template);
+    pg_sql(admin, "CREATE DATABASE test_%d_%d TEMPLATE %s STRATEGY FILE_COPY", getpid(), made,
+           template);
     if (snprintf(ret, size, "%s dbname=test_%d_%d", admin, getpid(), made) >= (int)size) {
         DIE("no room for a connection string");
     }
