@@ -265,7 +265,7 @@ static void test_operations__a_held_stage_stays_held(void **state)
     life_world_done(&l);
 }
 
-/* Of an ended stage no task was read: its next look reads those that wait, so they are queued once. */
+/* Of an ended stage no task was read: the next look reads those that wait: queued once. */
 static void test_operations__what_was_not_read_is_queued_by_the_next_look(void **state)
 {
     (void)state;
