@@ -16,7 +16,7 @@ Q := $(if $(V),,@)
 
 WARN := -Wall -Wextra $(WERROR) -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla \
   -Wformat=2 -Wundef -Wswitch-enum -Wwrite-strings -Wcast-qual -Wpointer-arith -fno-common
-OPT_release := -O2 -g -Wnull-dereference -D_FORTIFY_SOURCE=3 -fstack-protector-strong
+OPT_release := -O2 -g1 -Wnull-dereference -D_FORTIFY_SOURCE=3 -fstack-protector-strong
 OPT_failpoints := -O1 -g -DFAILPOINTS
 OPT_debug := -O0 -g3
 OPT_asan := -O0 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all

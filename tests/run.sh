@@ -75,7 +75,7 @@ declare -A lane_of=() running=([cpu]=0 [wait]=0 [alone]=0)
 # next LANE: the first suite of that lane that has not run yet; its index in $found
 next() {
     for found in "${!queue[@]}"; do
-        [ "$(cut -f2 <<<"${queue[found]}")" = "$1" ] && return 0
+        [[ ${queue[found]} == *$'\t'"$1"$'\t'* ]] && return 0
     done
     return 1
 }
@@ -92,7 +92,7 @@ fits() { # starts one suite if one may start now
     first=${!queue[*]}
     first=${first%% *}
     [ -n "$first" ] && [ "${running[alone]}" = 0 ] || return 1
-    if [ "$(cut -f2 <<<"${queue[first]}")" = alone ]; then
+    if [[ ${queue[first]} == *$'\talone\t'* ]]; then
         [ "$all" = 0 ] && launch "$first"
         return
     fi

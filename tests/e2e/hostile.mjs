@@ -47,8 +47,12 @@ async function every(page, id) {
   for (const [i, text] of CORPUS.entries()) {
     await page.route('**/v1/**', async (route) => {
       if (/\/events$/.test(new URL(route.request().url()).pathname)) return route.continue();
-      const r = await route.fetch();
-      return route.fulfill({ response: r, json: poison(await r.json(), '', text) });
+      try {
+        const r = await route.fetch();
+        await route.fulfill({ response: r, json: poison(await r.json(), '', text) });
+      } catch (e) { // the page that asked may be gone
+        if (!/already handled|closed|disposed/i.test(e.message)) throw e;
+      }
     });
     await page.goto(`${URL_}/c/${id.slice(2)}?stage=download&part=0`);
     await page.waitForSelector('#part .tries');

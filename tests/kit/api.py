@@ -9,10 +9,10 @@ import sys
 import tempfile
 import uuid
 
-from kit import BIN, TOP, VARIANT, Tap, patience, postgres
+from kit import BIN, TOP, VARIANT, Tap, bin_of, patience, postgres
 
 SERVER = f"{TOP}/build/{VARIANT}/tests/kit/api_server"
-DROVER = BIN + "/drover"
+DROVER = (BIN if VARIANT != "tsan" else bin_of("release")) + "/drover"
 PSQL = postgres.BIN_DIR + "/psql"  # Debian's own in PATH is a script in Perl that looks for it, and takes four times as long
 
 

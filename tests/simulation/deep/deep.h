@@ -216,6 +216,8 @@ bool fault(enum harm f);
 void faults_start(void);
 const char *fault_word(enum harm f);
 
+/* Lets a server process run on the core of this one. */
+void cpu_share(int pid);
 void store_world_open(const char *conninfo);
 void store_world_reset(void);
 void store_world_close(void);         /* the connections of its processes */
@@ -266,13 +268,14 @@ PRINTF(2, 3) void wrong(const char *what, const char *fmt, ...);
 void judge_job_created(const struct job *j);
 void judge_create_sent(const struct job *j); /* a Create is on the wire */
 void judge_now(void);
-void judge_budget_set(struct campaign *c);     /* people have changed it just now */
-void judge_stopped(struct campaign *c);        /* from this commit on no intent of it may commit */
-void judge_wanted(struct campaign *c);         /* until now */
-void judge_gives_up(const struct campaign *c); /* care has not brought it to its end */
-struct campaign *campaign_find(int64_t id);    /* NULL: no such */
-void judge_limit_set(int type, int64_t n);     /* people have limited our use of it; -1: no more */
-void judge_stop_sent(const struct job *j);     /* a Stop of ours has its effect */
+void judge_budget_set(struct campaign *c); /* people have changed it just now */
+void judge_stopped(struct campaign *c);    /* from this commit on no intent of it may commit */
+void judge_wanted(struct campaign *c);     /* until now */
+bool judge_others_first(const struct campaign *c); /* they have jobs and it has long had none */
+void judge_gives_up(const struct campaign *c);     /* care has not brought it to its end */
+struct campaign *campaign_find(int64_t id);        /* NULL: no such */
+void judge_limit_set(int type, int64_t n); /* people have limited our use of it; -1: no more */
+void judge_stop_sent(const struct job *j); /* a Stop of ours has its effect */
 bool judge_over(void);
 void judge_end(void);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define ROWS_END_US (2 * HOUR) /* after the last campaign and job */
+#define PATIENCE_US (3 * HOUR) /* without a job */
 
 void wrong(const char *what, const char *fmt, ...)
 {
@@ -104,6 +105,16 @@ void judge_stopped(struct campaign *c)
     c->attempts_n = attempts_of(c);
 }
 
+/* One of higher priority may take the slots of c for many hours. */
+bool judge_others_first(const struct campaign *c)
+{
+    bool others = false;
+    for (int i = 0; i < deep->campaigns_n; i++) {
+        others = others || deep->now_us - deep->campaigns[i].last_job_us <= PATIENCE_US;
+    }
+    return others && deep->now_us - c->last_job_us > PATIENCE_US;
+}
+
 /* I18: in the calm, with limits lifted and holds resumed repeatedly, every campaign ends,
  * independently of the others. Only what keeps failing may be cancelled. */
 void judge_gives_up(const struct campaign *c)
@@ -112,7 +123,7 @@ void judge_gives_up(const struct campaign *c)
     for (int t = 0; t < TYPES; t++) {
         used += aws_used(t, false) + aws_used(t, true);
     }
-    if (used == 0 && deep->now_us - c->last_job_us > 3 * HOUR) {
+    if (used == 0 && deep->now_us - c->last_job_us > PATIENCE_US) {
         wrong("I18", "c-%lld has had no job for %lld s, though nothing keeps it", (long long)c->id,
               (long long)((deep->now_us - c->last_job_us) / SEC));
     }

@@ -502,8 +502,9 @@ static void care(struct campaign *c)
                                         .parts_limit = -1,
                                         .set_budget = true,
                                         .budget_musd = -1};
-    if (!waits_for_people(c) && c->prods > 0 && c->prods < PRODS_MAX) {
-        c->prods++;
+    if (!waits_for_people(c) && c->prods > 0 &&
+        (c->prods < PRODS_MAX || (c->prods == PRODS_MAX && judge_others_first(c)))) {
+        c->prods = MIN(c->prods + 1, PRODS_MAX);
         return;
     }
     if (c->prods++ == PRODS_MAX) {

@@ -117,6 +117,7 @@ static void keep(struct store *s, bool add)
  * is made once. */
 static bool settle(struct store *s, struct err *err)
 {
+    cpu_share(PQbackendPID(s->conn));
     return __real_store_plain(s,
                               "SET statement_timeout = 0; SET lock_timeout = " LOCK_WAIT_MS
                               "; SET idle_in_transaction_session_timeout = 0; "
