@@ -54,7 +54,7 @@ srcs = $(wildcard $(addsuffix /*.c,$(1)))
 objs = $(patsubst %.c,$(O)/%.o,$(call srcs,$(1)))
 CORE := states protocol catalog spec lowering metrics sched capacity failure money duration forecast leader
 STORE := pg rows leader api
-DOWNLOAD := part fetch image decode shard
+DOWNLOAD := part fetch image decode shard text
 LOCAL := http s3 sagemaker jobs services oracle hosting fsx
 FOLDERS := orchestrator/common $(CORE:%=orchestrator/core/%) $(STORE:%=orchestrator/store/%) orchestrator/aws \
   orchestrator/controller orchestrator/api/server orchestrator/api/handlers orchestrator/cli worker/job worker/io \

@@ -17,8 +17,8 @@
 #include "job/job_main.h"
 #include "job/manifest.h"
 #include "job/sagemaker_container.h"
-#include "parquet.h"
 #include "part_record.h"
+#include "part_rows.h"
 #include "resume.h"
 #include "worker_protocol.h"
 #include <curl/curl.h>
@@ -39,7 +39,7 @@ struct download {
      * ends */
     struct duck duck_out;
     struct input input;
-    struct parquet *parquet;
+    struct part_rows *rows;
     struct part_record *record;
     /* of the working thread; lent to the progress reporter while the stages run */
     struct sink *sink;
@@ -65,13 +65,10 @@ static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
     int64_t n = pipeline_shard_rows(&d->run, shard_i);
     for (int64_t row = 0; row < n; row++) {
         struct sample *s;
-        if (!parquet_next(d->parquet, &s, err)) {
+        if (!part_rows_next(d->rows, &s, err)) {
             return false;
         }
-        if (s == NULL) {
-            return err_set(err, ERR_INVALID, "'%s' ends before its %lld rows", d->input.name,
-                           (long long)d->run.rows);
-        }
+        ASSERT(s != NULL);
         s->shard_i = shard_i;
         s->row_i = (int32_t)row;
         if (!fetch_threads_push(d->fetch_threads, s)) {
@@ -86,15 +83,9 @@ static bool read_shard(struct download *d, int64_t shard_i, struct err *err)
 static bool check_end(struct download *d, struct err *err)
 {
     struct sample *s;
-    if (!parquet_next(d->parquet, &s, err)) {
-        return false;
-    }
-    if (s != NULL) {
-        sample_free(s);
-        return err_set(err, ERR_INVALID, "'%s' has more rows than the %lld it says", d->input.name,
-                       (long long)d->run.rows);
-    }
-    return true;
+    bool ok = part_rows_next(d->rows, &s, err);
+    ASSERT(!ok || s == NULL);
+    return ok;
 }
 
 static void *reader_main(void *arg)
@@ -105,7 +96,7 @@ static void *reader_main(void *arg)
     int64_t shards = pipeline_shards(&d->run);
     for (int64_t i = 0; ok && i < shards && !pipeline_stopping(&d->run); i++) {
         if (resume_is_done(&d->resume, i)) {
-            ok = parquet_skip(d->parquet, pipeline_shard_rows(&d->run, i), &err);
+            ok = part_rows_skip(d->rows, pipeline_shard_rows(&d->run, i), &err);
         } else if (pipeline_shard_open(&d->run)) {
             ok = read_shard(d, i, &err);
         }
@@ -349,15 +340,17 @@ static bool compare(struct download *d, bool finished, struct err *err)
 {
     bool resumed;
     return input_open(&d->o, &d->input, err) && duck_open(&d->duck, err) &&
-           parquet_open(&d->duck, d->input.path, d->input.name, &d->o, &d->parquet, err) &&
-           part_record_new(&d->o, &d->input, d->part, parquet_rows(d->parquet), &d->record, err) &&
+           part_rows_open(&d->duck, &d->input, &d->o, &d->rows, err) &&
+           part_record_new(&d->o, &d->input, d->part, part_rows_of_files(d->rows), &d->record,
+                           err) &&
            incremental_mode_resumes(d->sink, &d->o, d->task, &resumed, err) &&
            part_record_check(d->record, d->sink, finished, resumed, err);
 }
 
 static bool prepare(struct download *d, struct err *err)
 {
-    pipeline_init(&d->run, &d->o, parquet_columns(d->parquet), parquet_rows(d->parquet));
+    pipeline_init(&d->run, &d->o, part_rows_columns(d->rows), part_rows_of_files(d->rows),
+                  d->input.files_n);
     if (!incremental_mode_begin(d->sink, &d->o, d->task, &d->run.format, &d->extend, err) ||
         !part_record_write(d->record, d->sink, d->run.format.first_shard, err)) {
         return false;
@@ -440,7 +433,7 @@ static void download_done(struct download *d)
     if (d->run.columns != NULL) {
         pipeline_done(&d->run);
     }
-    parquet_free(d->parquet);
+    part_rows_free(d->rows);
     part_record_free(d->record);
     duck_close(&d->duck);
     duck_close(&d->duck_out);

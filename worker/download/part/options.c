@@ -8,7 +8,10 @@
 #define DIRECTIVES "noai,noimageai,noindex,noimageindex"
 static const struct setting rows[] = {
     {"url_list", "parquet", SETTING_OPTIONAL, "", 0, 0, AT(url_list),
-     "parquet part: file, folder, s3://..., channel:NAME; None: the only channel"},
+     "file, folder (its files of input_format, sorted), glob, each local or s3://..., or "
+     "channel:NAME; None: the only channel"},
+    {"input_format", NULL, SETTING_TEXT, "parquet", 0, 0, AT(input_format),
+     "parquet; csv, tsv, txt (a URL a line), json (a list of objects), jsonl, each also with .gz"},
     {"output_folder", "output", SETTING_TEXT, NULL, 0, 0, AT(output_folder),
      "folder or s3://bucket/prefix"},
     {"url_col", NULL, SETTING_TEXT, "url", 0, 0, AT(url_col),
@@ -108,7 +111,6 @@ struct refused {
     const char *why;
 };
 static const struct refused refused[] = {
-    {"input_format", "parquet", "parts are parquet; DuckDB converts csv, json and text"},
     {"output_format", "webdataset", "shards are webdataset: tar, parquet and _stats.json"},
     {"subjob_size", "1000", "a setting of Spark; here a part is one job"},
     {"distributor", "multiprocessing", "drover distributes the work: each part is a job"},
@@ -125,7 +127,11 @@ struct differs {
     const char *why;
 };
 static const struct differs differs[] = {
-    {"url_list", "required", "a job has one channel, and a folder holds one part"},
+    {"url_list", "required", "a job has one channel; a folder's own shards are never input"},
+    {"input_format", "txt",
+     "parts are parquet; types are inferred from all rows, not from the first; dates stay text; "
+     "numbers in texts of json stay texts; a wrong line is an error; commas in txt belong to the "
+     "URL"},
     {"output_folder", "images", "a folder in the container would be lost with it"},
     {"url_col", "url", "also finds URL, as in LAION"},
     {"caption_col", "None",
@@ -159,7 +165,8 @@ static bool is_refused(const char *name, const char *v, struct buf *faults)
     return false;
 }
 
-/* Checks the settings url_col to verify_hash, and the directives of X-Robots-Tag. */
+/* Checks the settings url_col to verify_hash, input_format, and the directives of
+ * X-Robots-Tag. */
 json_t *options_shape(const struct download_options *o)
 {
     json_t *all = json_object();
@@ -170,7 +177,8 @@ json_t *options_shape(const struct download_options *o)
         char text[64] = "";
         bool is_text = false;
         shapes = (shapes || r->offset == AT(url_col)) && r->offset != AT(timeout_s);
-        if (!shapes && r->offset != AT(disallowed_header_directives)) {
+        if (!shapes && r->offset != AT(disallowed_header_directives) &&
+            r->offset != AT(input_format)) {
             continue;
         }
         switch (r->kind) {
@@ -210,6 +218,21 @@ static int choose(const char *what, const char *v, const char *const *names, int
     }
     buf_add_cstr(faults, "\n");
     return 0;
+}
+
+static void work_out_input(struct download_options *o, struct buf *faults)
+{
+    static const char *const names[] = {"parquet", "csv",  "csv.gz",  "tsv",   "tsv.gz",  "txt",
+                                        "txt.gz",  "json", "json.gz", "jsonl", "jsonl.gz"};
+    static const enum input_format formats[] = {INPUT_PARQUET, INPUT_CSV,   INPUT_CSV,  INPUT_TSV,
+                                                INPUT_TSV,     INPUT_TXT,   INPUT_TXT,  INPUT_JSON,
+                                                INPUT_JSON,    INPUT_JSONL, INPUT_JSONL};
+    o->format = formats[choose("input_format", o->input_format, names, ARRAY_LEN(names), faults)];
+    o->gzip = str_ends(str_of(o->input_format), ".gz");
+    if (o->retry_failed && o->format != INPUT_PARQUET) {
+        buf_addf(faults, "retry_failed: it reads the .parquet of an earlier output, not %s\n",
+                 o->input_format);
+    }
 }
 
 static enum resize_filter filter_of(const char *what, const char *v, struct buf *faults)
@@ -370,6 +393,7 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
     if (o.retry_failed && same_place(o.url_list, o.output_folder)) {
         buf_add_cstr(faults, "retry_failed: output_folder must be a folder of its own\n");
     }
+    work_out_input(&o, faults);
     work_out_image(&o, faults);
     work_out_net(&o, faults);
     work_out_columns(&o, faults);

@@ -8,9 +8,11 @@
 #include "sample.h"
 #include <jansson.h>
 
+enum input_format { INPUT_PARQUET, INPUT_CSV, INPUT_TSV, INPUT_TXT, INPUT_JSON, INPUT_JSONL };
 enum incremental_mode { MODE_INCREMENTAL, MODE_OVERWRITE, MODE_EXTEND };
 struct download_options { /* free with options_done */
-    char *url_list;       /* path, s3:// URI, channel:NAME; "": the only channel */
+    char *url_list;       /* path, folder, glob, s3:// URI, channel:NAME; "": the only channel */
+    char *input_format;   /* also the suffix of the files in a folder */
     char *output_folder;  /* folder or s3:// prefix */
     char *url_col;        /* "url" also finds URL */
     char *caption_col;    /* "auto": TEXT, text or caption if present; "": no caption */
@@ -39,6 +41,8 @@ struct download_options { /* free with options_done */
 
     /* Derived from the above. */
     enum incremental_mode mode;
+    enum input_format format;
+    bool gzip;
     struct addr_rules rules;
     struct robots robots;
     struct image_options image;

@@ -8,7 +8,8 @@
 #define PARQUET_FOOTER_BYTES_MAX (16u << 20)
 
 struct parquet;
-/* Open `path`; name: the file's name in messages. duck is borrowed, the caller owns *ret. */
+/* Open `path` and read its schema; name: the file's name in messages. duck is borrowed, the caller
+ * owns *ret. */
 bool parquet_open(struct duck *duck, const char *path, const char *name,
                   const struct download_options *o, struct parquet **ret,
                   struct err *err) MUST_CHECK;
@@ -16,6 +17,8 @@ void parquet_free(struct parquet *p);
 /* Number of rows. */
 int64_t parquet_rows(const struct parquet *p);
 const struct columns *parquet_columns(const struct parquet *p); /* borrowed until parquet_free */
+/* Begin with the first row; cells get the types of `as`, which are those of the file or wider. */
+bool parquet_start(struct parquet *p, const struct columns *as, struct err *err) MUST_CHECK;
 /* Read the next row into a sample that the caller owns; *ret is NULL at the end. */
 bool parquet_next(struct parquet *p, struct sample **ret, struct err *err) MUST_CHECK;
 /* Skip n rows. */

@@ -1,6 +1,7 @@
 /* The file: {"version":1,"parts":[{"first_shard":0,"task":"12","source":{"uri","size","checksum",
  * "rows"},"settings":{"image_size":"256",...},"settings_sha256":"hex"}]}, one entry per part of an
- * extended output. The uri is only informative: the same part may be mounted elsewhere. */
+ * extended output. A source of several files also has "files":[{"name","size","rows"}]. The uri is
+ * only informative: the same part may be mounted elsewhere. */
 #include "part_record.h"
 #include "common/cleanup.h"
 #include "common/hash.h"
@@ -44,27 +45,59 @@ static bool add_ends(struct sha256 *h, const char *path, int64_t *size, struct e
     return true;
 }
 
-/* A file, or the pattern of an earlier output's files. */
-static bool read_source(struct part_record *p, const struct input *in, int64_t rows,
+static const char *base_name(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash != NULL ? slash + 1 : name;
+}
+
+/* The files of a part of several, by their names without folders. */
+static json_t *file_entry(const struct input_file *f, int64_t size, int64_t rows)
+{
+    return json_pack("{s:s, s:I, s:I}", "name", base_name(f->name), "size", (json_int_t)size,
+                     "rows", (json_int_t)rows);
+}
+
+/* Add a file, or the files of an earlier output's pattern. */
+static bool add_file(struct sha256 *h, const char *path, int64_t *size, struct err *err)
+{
+    glob_t found = {0};
+    bool ok = true;
+    struct stat st;
+    bool many =
+        stat(path, &st) != 0 && strchr(path, '*') != NULL && glob(path, 0, NULL, &found) == 0;
+    for (size_t i = 0; ok && i < (many ? found.gl_pathc : 1); i++) {
+        ok = add_ends(h, many ? found.gl_pathv[i] : path, size, err);
+    }
+    globfree(&found);
+    return ok;
+}
+
+static bool read_source(struct part_record *p, const struct input *in, const int64_t *file_rows,
                         struct err *err)
 {
     struct sha256 h CLEANUP(sha256_done);
-    glob_t found = {0};
     uint8_t sum[32];
     char hex[SHA256_HEX_N];
     int64_t size = 0;
+    int64_t rows = 0;
     bool ok = true;
+    AUTO_JSON json_t *files = json_array();
     sha256_init(&h);
-    bool many = strchr(in->path, '*') != NULL && glob(in->path, 0, NULL, &found) == 0;
-    for (size_t i = 0; ok && i < (many ? found.gl_pathc : 1); i++) {
-        ok = add_ends(&h, many ? found.gl_pathv[i] : in->path, &size, err);
+    for (size_t i = 0; ok && i < in->files_n; i++) {
+        int64_t before = size;
+        ok = add_file(&h, in->files[i].path, &size, err);
+        rows += file_rows[i];
+        (void)json_array_append_new(files, file_entry(&in->files[i], size - before, file_rows[i]));
     }
-    globfree(&found);
     sha256_end(&h, sum);
     str_hex(sum, sizeof sum, hex);
     p->source = json_pack("{s:s, s:I, s:s, s:I}", "uri", in->name, "size", (json_int_t)size,
                           "checksum", hex, "rows", (json_int_t)rows);
     ASSERT(!ok || p->source != NULL);
+    if (in->files_n > 1) {
+        (void)json_object_set(p->source, "files", files);
+    }
     return ok;
 }
 
@@ -81,14 +114,14 @@ static void digest(const json_t *settings, char hex[static SHA256_HEX_N])
 }
 
 bool part_record_new(const struct download_options *o, const struct input *in, const char *task,
-                     int64_t rows, struct part_record **ret, struct err *err)
+                     const int64_t *file_rows, struct part_record **ret, struct err *err)
 {
     struct part_record *p = xcalloc(1, sizeof *p);
     p->o = o;
     p->task = xstrdup(task);
     p->settings = options_shape(o);
     digest(p->settings, p->settings_sha256);
-    if (!read_source(p, in, rows, err)) {
+    if (!read_source(p, in, file_rows, err)) {
         part_record_free(p);
         return false;
     }
@@ -151,6 +184,18 @@ static bool refuse(const struct part_record *p, const char *what, const json_t *
                    p->o->output_folder, what, a, PART_RECORD_KEY, b, REFUSE_HINT);
 }
 
+/* True for the value that was the only one before the setting existed. */
+static bool was_only(const char *key, const json_t *v)
+{
+    static const char *const only[][2] = {{"input_format", "parquet"}};
+    bool is = false;
+    for (size_t i = 0; i < ARRAY_LEN(only); i++) {
+        const char *text = json_string_value(v);
+        is = is || (strcmp(key, only[i][0]) == 0 && text != NULL && strcmp(text, only[i][1]) == 0);
+    }
+    return is;
+}
+
 static bool same_settings(const struct part_record *p, const json_t *entry, struct err *err)
 {
     const json_t *theirs = json_object_get(entry, "settings");
@@ -160,7 +205,7 @@ static bool same_settings(const struct part_record *p, const json_t *entry, stru
     json_object_foreach(p->settings, key, v)
     {
         const json_t *there = json_object_get(theirs, key);
-        if (!json_equal(there, v)) {
+        if (!json_equal(there, v) && !(there == NULL && was_only(key, v))) {
             (void)snprintf(what, sizeof what, "setting %.80s", key);
             return refuse(p, what, there, v, err);
         }
@@ -170,14 +215,15 @@ static bool same_settings(const struct part_record *p, const json_t *entry, stru
 
 static bool same_source(const struct part_record *p, const json_t *entry, struct err *err)
 {
-    static const char *const keys[] = {"rows", "size", "checksum"};
+    static const char *const keys[] = {"rows", "size", "files", "checksum"};
     static const char *const words[] = {"part, by its rows", "part, by its size",
-                                        "part, by its checksum"};
+                                        "part, by the list of its files", "part, by its checksum"};
     const json_t *theirs = json_object_get(entry, "source");
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const json_t *there = json_object_get(theirs, keys[i]);
         const json_t *here = json_object_get(p->source, keys[i]);
-        if (!json_equal(there, here)) {
+        bool none = there == NULL && here == NULL;
+        if (!none && !json_equal(there, here)) {
             (void)refuse(p, words[i], there, here, err);
             const char *uri = json_string_value(json_object_get(theirs, "uri"));
             return err_wrap(err, "made of '%.200s', asked for '%.200s'", uri != NULL ? uri : "",

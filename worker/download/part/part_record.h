@@ -13,9 +13,11 @@
 
 struct part_record; /* of this run */
 
-/* Read the source's size and ends. The caller frees *ret. */
+/* Read the sizes and ends of the source's files, of file_rows[i] rows each. The caller frees
+ * *ret. */
 bool part_record_new(const struct download_options *o, const struct input *in, const char *task,
-                     int64_t rows, struct part_record **ret, struct err *err) MUST_CHECK;
+                     const int64_t *file_rows, struct part_record **ret,
+                     struct err *err) MUST_CHECK;
 void part_record_free(struct part_record *p);
 /* Check before any change that this run may continue in the output. ERR_INVALID, with both values
  * and a remedy, when the output is of something else or of unknown origin. Overwrite is always

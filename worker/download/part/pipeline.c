@@ -4,15 +4,30 @@
 
 #define GUESS_NS 100000000
 
-void pipeline_init(struct pipeline *r, const struct download_options *o,
-                   const struct columns *columns, int64_t rows)
+static void count_shards(struct pipeline *r)
 {
-    *r = (struct pipeline){.o = o, .columns = columns, .rows = rows, .err = ERR_INIT};
+    int64_t per = r->format.rows_per_shard;
+    int64_t shards = 0;
+    r->shard_ends = xcalloc(r->files_n, sizeof *r->shard_ends);
+    for (size_t i = 0; i < r->files_n; i++) {
+        r->rows += r->file_rows[i];
+        shards += (r->file_rows[i] + per - 1) / per;
+        r->shard_ends[i] = shards;
+    }
+}
+
+void pipeline_init(struct pipeline *r, const struct download_options *o,
+                   const struct columns *columns, const int64_t *file_rows, size_t files_n)
+{
+    ASSERT(files_n > 0);
+    *r = (struct pipeline){
+        .o = o, .columns = columns, .file_rows = file_rows, .files_n = files_n, .err = ERR_INIT};
     r->format = (struct shard_format){.rows_per_shard = o->number_sample_per_shard,
                                       .digits = (int)o->oom_shard_count,
                                       .image = o->image.format,
                                       .hash = o->image.hash,
                                       .exif = o->extract_exif};
+    count_shards(r);
     int64_t rows_open =
         o->processes_count * PIPELINE_IMAGES_A_SECOND * (o->timeout_s + o->host_patience_s + 1);
     rows_open = MIN(MAX(rows_open, PIPELINE_ROWS_OPEN_MIN), PIPELINE_ROWS_OPEN_MAX);
@@ -24,7 +39,7 @@ void pipeline_init(struct pipeline *r, const struct download_options *o,
             ? MAX(PIPELINE_PARTS_BYTES * (size_t)o->processes_count, PIPELINE_PARTS_BYTES_MIN)
             : 0;
     r->shards_open_max = (int)MIN(MAX(open, least), PIPELINE_SHARDS_OPEN_MAX);
-    r->progress.rows_in = rows;
+    r->progress.rows_in = r->rows;
     r->progress.shards_in = pipeline_shards(r);
     int64_t fetch_threads_n = o->fetch_threads != 0
                                   ? o->fetch_threads
@@ -58,6 +73,7 @@ void pipeline_done(struct pipeline *r)
     }
     drain(r->queue_bodies);
     drain(r->queue_results);
+    free(r->shard_ends);
     (void)pthread_mutex_destroy(&r->lock);
     (void)pthread_cond_destroy(&r->window);
 }
@@ -106,15 +122,25 @@ int64_t pipeline_host_connections(const struct pipeline *r)
 
 int64_t pipeline_shards(const struct pipeline *r)
 {
-    int64_t per = r->format.rows_per_shard;
-    return (r->rows + per - 1) / per;
+    return r->shard_ends[r->files_n - 1];
 }
 
 int64_t pipeline_shard_rows(const struct pipeline *r, int64_t shard_i)
 {
-    int64_t per = r->format.rows_per_shard;
     ASSERT(shard_i >= 0 && shard_i < pipeline_shards(r));
-    return MIN(per, r->rows - shard_i * per);
+    size_t lo = 0; /* the first file that ends after the shard */
+    size_t hi = r->files_n - 1;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (r->shard_ends[mid] > shard_i) {
+            hi = mid;
+        } else {
+            lo = mid + 1;
+        }
+    }
+    int64_t per = r->format.rows_per_shard;
+    int64_t in_file = shard_i - (lo > 0 ? r->shard_ends[lo - 1] : 0);
+    return MIN(per, r->file_rows[lo] - in_file * per);
 }
 
 /* True when one more shard may be open; always for the oldest few, or no shard would ever be

@@ -39,6 +39,9 @@ struct pipeline {
     const struct columns *columns;
     struct shard_format format;
     int64_t rows;
+    const int64_t *file_rows; /* file_rows[files_n]; borrowed */
+    int64_t *shard_ends;      /* shard_ends[files_n]: shards of the files up to this one */
+    size_t files_n;
     struct progress progress;
     int fetch_threads_n;
     int transfers; /* at once, over all fetch threads */
@@ -57,9 +60,10 @@ struct pipeline {
     struct err err; /* the first error */
 };
 
-/* The options and columns are borrowed. */
+/* All borrowed. file_rows[files_n]: the rows of each file of the part; a shard has rows of one
+ * file. */
 void pipeline_init(struct pipeline *r, const struct download_options *o,
-                   const struct columns *columns, int64_t rows);
+                   const struct columns *columns, const int64_t *file_rows, size_t files_n);
 void pipeline_done(struct pipeline *r);
 /* Keep the first error and stop all stages. */
 void pipeline_fail(struct pipeline *r, const struct err *err);
@@ -71,7 +75,7 @@ void pipeline_abandon(struct pipeline *r);
 bool pipeline_stopping(const struct pipeline *r);
 int64_t pipeline_shards(const struct pipeline *r); /* of the part */
 int64_t pipeline_shard_rows(const struct pipeline *r,
-                            int64_t shard_i); /* the last one may be short */
+                            int64_t shard_i); /* the last one of a file may be short */
 /* Maximum of transfers at once per host. */
 int64_t pipeline_host_connections(const struct pipeline *r);
 /* Wait until one more shard may be open. False when stopping. */

@@ -18,6 +18,37 @@ struct sample *sample_new(int columns_n)
     return s;
 }
 
+static bool has_text(const struct cell *c)
+{
+    return c->kind == CELL_TEXT || c->kind == CELL_JSON;
+}
+
+bool sample_keep_text(struct sample *s, int cells_n, struct err *err)
+{
+    size_t text_n = 0;
+    for (int i = 0; i < cells_n; i++) {
+        text_n += has_text(&s->cells[i]) ? s->cells[i].s.n + 1 : 0;
+    }
+    if (text_n > ROW_TEXT_BYTES_MAX) {
+        return err_set(err, ERR_LIMIT, "a row has %zu bytes of text", text_n);
+    }
+    s->text_n = text_n;
+    s->text = xmalloc(text_n + 1);
+    char *at = s->text;
+    for (int i = 0; i < cells_n; i++) {
+        if (has_text(&s->cells[i])) {
+            size_t n = s->cells[i].s.n;
+            if (n > 0) {
+                memcpy(at, s->cells[i].s.p, n);
+            }
+            at[n] = '\0';
+            s->cells[i].s.p = at;
+            at += n + 1;
+        }
+    }
+    return true;
+}
+
 void sample_drop_body(struct sample *s)
 {
     free(s->body);

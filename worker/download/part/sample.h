@@ -44,8 +44,10 @@ struct columns {
     bool verify; /* rows have one more cell at [n]: the hash their body must have; not written */
     int n;
     int url_i;
-    int caption_i; /* -1: no caption */
-    int boxes_i;   /* column of the boxes to blur; -1: none */
+    int caption_i;              /* -1: no caption */
+    int boxes_i;                /* column of the boxes to blur; -1: none */
+    char *types_[COLUMNS_MAX];  /* owned texts of types that are not plain */
+    bool no_value[COLUMNS_MAX]; /* the input has no value of it: its type is not known */
 };
 
 /* State of a fetch while the row has no transfer. */
@@ -82,6 +84,9 @@ bool column_is_nested(const struct column *c);
 /* With columns_n empty cells; the caller frees it. */
 struct sample *sample_new(int columns_n);
 void sample_free(struct sample *s);
+/* Copy the texts of the first cells_n cells into the sample. ERR_LIMIT when they are larger than
+ * ROW_TEXT_BYTES_MAX. */
+bool sample_keep_text(struct sample *s, int cells_n, struct err *err) MUST_CHECK;
 /* Free what only earlier stages need; keep what the sidecar needs. */
 void sample_drop_image(struct sample *s);
 /* Free the downloaded body. */

@@ -1,0 +1,195 @@
+/* One object goes into an unnamed temporary file. Several go into a temporary folder under their
+ * names, since each is read more than once. */
+#include "input_s3.h"
+#include "common/cleanup.h"
+#include "common/s3.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+
+#define S3_TRIES           6
+#define OBJECTS_LISTED_MAX 2000000
+
+static const char *temporary_place(void)
+{
+    const char *dir = getenv("TMPDIR");
+    return dir != NULL && dir[0] != '\0' ? dir : "/tmp";
+}
+
+static int temporary_file(void)
+{
+    const char *dir = temporary_place();
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        AUTO_FREE char *path = xasprintf("%s/drover-part-XXXXXX", dir);
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0) {
+            (void)unlink(path);
+        }
+    }
+    return fd;
+}
+
+static bool fetch_one(struct s3_blocking *s3, const struct s3_uri *u, const char *uri,
+                      struct input *in, struct err *err)
+{
+    int64_t size;
+    in->fd = temporary_file();
+    if (in->fd < 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot make a temporary file");
+    }
+    if (!s3_blocking_get_file(s3, u, in->fd, &size, err)) {
+        (void)close(in->fd);
+        in->fd = -1;
+        return false;
+    }
+    input_add(in, xasprintf("/proc/self/fd/%d", in->fd), xstrdup(uri));
+    return true;
+}
+
+static bool fetch_into(struct s3_blocking *s3, const struct s3_uri *u, const char *path,
+                       struct err *err)
+{
+    int64_t size;
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return err_set_os(err, ERR_IO, errno, "cannot create '%s'", path);
+    }
+    return s3_blocking_get_file(s3, u, fd, &size, err);
+}
+
+static bool make_temporary_folder(struct input *in, struct err *err)
+{
+    AUTO_FREE char *dir = xasprintf("%s/drover-input-XXXXXX", temporary_place());
+    if (mkdtemp(dir) == NULL) {
+        return err_set_os(err, ERR_IO, errno, "cannot make a temporary folder '%s'", dir);
+    }
+    in->dir = TAKE(dir);
+    return true;
+}
+
+struct object_filter {   /* which objects directly below a prefix */
+    const char *suffix;  /* of their names; NULL: any */
+    const char *pattern; /* fnmatch of their names; NULL: any */
+    const char *output;  /* output_folder: its shards are no input; NULL: no such check */
+};
+
+static bool is_wanted(const struct object_filter *w, const char *name, const struct s3_uri *base)
+{
+    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL) {
+        return false;
+    }
+    AUTO_FREE char *folder = xasprintf("s3://%s/%s", base->bucket, base->key);
+    return (w->suffix == NULL || str_ends(str_of(name), w->suffix)) &&
+           (w->pattern == NULL || fnmatch(w->pattern, name, FNM_PERIOD) == 0) &&
+           (w->output == NULL || !input_is_own_shard(w->output, folder, name));
+}
+
+/* Fetch the wanted objects below the prefix; none is no error. Listings are sorted. */
+static bool fetch_below(struct s3_blocking *s3, const struct s3_uri *base,
+                        const struct object_filter *w, struct input *in, struct err *err)
+{
+    struct s3_listing all = {0};
+    if (!make_temporary_folder(in, err) ||
+        !s3_blocking_list(s3, base, OBJECTS_LISTED_MAX, &all, err)) {
+        return false;
+    }
+    bool ok = true;
+    for (size_t i = 0; ok && i < all.n; i++) {
+        const char *name = all.objects[i].key + strlen(base->key);
+        if (!is_wanted(w, name, base)) {
+            continue;
+        }
+        struct s3_uri u = *base;
+        (void)snprintf(u.key, sizeof u.key, "%s", all.objects[i].key);
+        char *path = xasprintf("%s/%s", in->dir, name);
+        ok = fetch_into(s3, &u, path, err);
+        input_add(in, path, xasprintf("s3://%s/%s", base->bucket, u.key));
+    }
+    s3_listing_done(&all);
+    return ok;
+}
+
+static bool fetch_folder(const struct download_options *o, struct s3_blocking *s3, const char *uri,
+                         struct input *in, struct err *err)
+{
+    AUTO_FREE char *suffix = xasprintf(".%s", o->input_format);
+    AUTO_FREE char *folder = xasprintf("%s%s", uri, str_ends(str_of(uri), "/") ? "" : "/");
+    struct object_filter w = {.suffix = suffix, .output = o->output_folder};
+    struct s3_uri base;
+    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(s3, &base, &w, in, err);
+}
+
+static bool fetch_pattern(const struct download_options *o, struct s3_blocking *s3,
+                          struct input *in, struct err *err)
+{
+    AUTO_FREE char *folder = xstrdup(o->url_list);
+    char *last = strrchr(folder, '/') + 1;
+    struct object_filter w = {.pattern = o->url_list + (last - folder), .output = o->output_folder};
+    struct s3_uri base;
+    *last = '\0';
+    if (strpbrk(folder, INPUT_WILDCARDS) != NULL) {
+        return err_set(err, ERR_INVALID, "only the last part of an S3 pattern may have wildcards");
+    }
+    return s3_parse_uri(str_of(folder), &base, err) && fetch_below(s3, &base, &w, in, err);
+}
+
+/* An object, or when there is none the prefix of this name. */
+static bool fetch_named(const struct download_options *o, struct s3_blocking *s3, struct input *in,
+                        struct err *err)
+{
+    struct s3_uri u;
+    struct err why = ERR_INIT;
+    if (str_ends(str_of(o->url_list), "/")) {
+        return fetch_folder(o, s3, o->url_list, in, err);
+    }
+    if (!s3_parse_uri(str_of(o->url_list), &u, err)) {
+        return false;
+    }
+    if (fetch_one(s3, &u, o->url_list, in, &why)) {
+        return true;
+    }
+    bool below = why.code == ERR_NOT_FOUND && strcmp(why.aws_code, "NoSuchBucket") != 0;
+    if (below && !fetch_folder(o, s3, o->url_list, in, err)) {
+        return false;
+    }
+    *err = in->files_n > 0 ? *err : why;
+    return in->files_n > 0;
+}
+
+bool input_s3_fetch(const struct download_options *o, struct input *in, struct err *err)
+{
+    struct s3_blocking *s3;
+    if (!s3_blocking_new(S3_TRIES, &s3, err)) {
+        return false;
+    }
+    bool ok = strpbrk(o->url_list, INPUT_WILDCARDS) != NULL ? fetch_pattern(o, s3, in, err)
+                                                            : fetch_named(o, s3, in, err);
+    s3_blocking_free(s3);
+    return ok ? true : err_wrap(err, "cannot read '%s'", o->url_list);
+}
+
+bool input_s3_earlier(const struct download_options *o, struct input *in, struct err *err)
+{
+    struct s3_uri base;
+    struct s3_blocking *s3;
+    struct input all = {.fd = -1};
+    struct object_filter w = {.suffix = ".parquet"};
+    AUTO_FREE char *uri =
+        xasprintf("%s%s", o->url_list, str_ends(str_of(o->url_list), "/") ? "" : "/");
+    if (!s3_parse_uri(str_of(uri), &base, err) || !s3_blocking_new(S3_TRIES, &s3, err)) {
+        return false;
+    }
+    bool ok = fetch_below(s3, &base, &w, &all, err);
+    if (ok && all.files_n == 0) {
+        ok = err_set(err, ERR_INVALID, "no sidecars (.parquet) of an earlier output");
+    }
+    if (ok) {
+        in->dir = TAKE(all.dir);
+        input_add(in, xasprintf("%s/*.parquet", in->dir), xstrdup(o->url_list));
+    }
+    input_done(&all);
+    s3_blocking_free(s3);
+    return ok ? true : err_wrap(err, "cannot read '%s'", o->url_list);
+}
