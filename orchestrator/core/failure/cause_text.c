@@ -296,7 +296,8 @@ static bool is_aftermath(const char *s, const char *at)
     return (size_t)(at - s) >= n && strncmp(at - n, mark, n) == 0 && strncmp(at, "sigterm", 7) == 0;
 }
 
-/* "got signal: 15", "signal 9 (Killed)", "killed by signal: Bus error", "SIGHUP". */
+/* "got signal: 15", "signal 9 (Killed)", "killed by signal: Bus error", "SIGHUP": the first in the
+ * text, since what may follow is only spoken of. */
 static enum cause by_signal(const struct folded *f)
 {
     for (const char *p = f->s; (p = find_word(f->s, p, "signal")) != NULL;) {
@@ -306,7 +307,7 @@ static enum cause by_signal(const struct folded *f)
             return of_signal(number);
         }
         p += strspn(p, " :='\"(");
-        for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(signals) && !is_aftermath(f->s, p); i++) {
             const char *name = signals[i].name;
             size_t n = strlen(name);
             size_t bare = strncmp(name, "sig", 3) == 0 ? 3 : 0; /* "Handling signal: term" */
@@ -316,23 +317,27 @@ static enum cause by_signal(const struct folded *f)
             }
         }
     }
+    const char *first = NULL;
+    enum cause found = CAUSE_UNKNOWN;
     for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
         if (strncmp(signals[i].name, "sig", 3) != 0 || !has(f, signals[i].name)) {
             continue;
         }
         const char *p = find_word(f->s, f->s, signals[i].name);
-        if (p != NULL && !is_aftermath(f->s, p)) {
-            return signals[i].cause;
+        if (p != NULL && !is_aftermath(f->s, p) && (first == NULL || p < first)) {
+            first = p;
+            found = signals[i].cause;
         }
     }
-    return CAUSE_UNKNOWN;
+    return found;
 }
 
 /* The number after the last words that announce an exit code; false when there are none. */
 static bool find_exit_code(const struct folded *f, int *ret)
 {
-    static const char *const words[] = {"exit code",   "exitcode",    "exit_code", "exit status",
-                                        "exited with", "return code", "errorcode", "returned code"};
+    static const char *const words[] = {"exit code",   "exitcode",      "exit_code",
+                                        "exit status", "exited with",   "return code",
+                                        "errorcode",   "returned code", "exit with"};
     const char *last = NULL;
     for (size_t w = 0; w < ARRAY_LEN(words); w++) {
         if (!has(f, words[w])) {
@@ -343,7 +348,8 @@ static bool find_exit_code(const struct folded *f, int *ret)
             int number;
             p += strlen(words[w]);
             const char *q = p;
-            q += strncmp(q, " code", 5) == 0 ? 5 : strncmp(q, " status", 7) == 0 ? 7 : 0;
+            q += strncmp(q, " status", 7) == 0 ? 7 : 0;
+            q += strncmp(q, " code", 5) == 0 ? 5 : 0;
             if (start >= last && number_at(q, &number)) {
                 last = start;
                 *ret = number;
@@ -383,8 +389,12 @@ static enum cause of_exit(int code, bool silent)
 /* Names that frame a failure and do not tell it. */
 static bool is_frame(const char *name, size_t n)
 {
-    static const char *const frames[] = {"clienterror", "algorithmerror", "executeuserscripterror",
-                                         "unexpectedstatusexception", "failedstatuserror"};
+    static const char *const frames[] = {"clienterror",
+                                         "algorithmerror",
+                                         "executeuserscripterror",
+                                         "unexpectedstatusexception",
+                                         "failedstatuserror",
+                                         "py4jjavaerror"};
     for (size_t i = 0; i < ARRAY_LEN(frames); i++) {
         if (strlen(frames[i]) == n && strncmp(name, frames[i], n) == 0) {
             return true;
@@ -405,6 +415,20 @@ static bool names_exception(const char *s, const char *end, size_t suffix_n)
     return told && !code && (size_t)(end - p) > suffix_n && !is_frame(p, (size_t)(end - p));
 }
 
+/* Exceptions by which clients of the service tell that a job has failed, not why. */
+static bool tells_of_job(const char *behind)
+{
+    static const char *const words[] = {"error for ", "error training ", "training job couldn",
+                                        "training job could not", "training job failed"};
+    behind += strspn(behind, ": ");
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strncmp(behind, words[i], strlen(words[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool by_exception(const struct folded *f)
 {
     static const char *const suffixes[] = {"error", "exception"};
@@ -415,7 +439,7 @@ static bool by_exception(const struct folded *f)
         size_t n = strlen(suffixes[i]);
         for (const char *p = f->s; has(f, suffixes[i]) && (p = strstr(p, suffixes[i])) != NULL;) {
             p += n;
-            if (!is_word(*p) && names_exception(f->s, p, n)) {
+            if (!is_word(*p) && names_exception(f->s, p, n) && !tells_of_job(p)) {
                 return true;
             }
         }
@@ -423,10 +447,105 @@ static bool by_exception(const struct folded *f)
     return false;
 }
 
+/* "was terminated by the user": somebody wanted it. */
+static enum cause by_agent(const struct folded *f)
+{
+    static const char *const verbs[] = {"stopped by ",     "terminated by ", "cancelled by ",
+                                        "canceled by ",    "aborted by ",    "killed by ",
+                                        "interrupted by ", "deleted by ",    "ended by "};
+    static const char *const agents[] = {"user", "operator", "admin", "owner", "request"};
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+        const char *p = has(f, verbs[i]) ? strstr(f->s, verbs[i]) : NULL;
+        if (p == NULL) {
+            continue;
+        }
+        p += strlen(verbs[i]);
+        p += strncmp(p, "the ", 4) == 0 ? 4 : strncmp(p, "an ", 3) == 0 ? 3 : 0;
+        for (size_t a = 0; a < ARRAY_LEN(agents); a++) {
+            if (strncmp(p, agents[a], strlen(agents[a])) == 0) {
+                return CAUSE_STOPPED;
+            }
+        }
+    }
+    return CAUSE_UNKNOWN;
+}
+
+/* Where a word begins with `start`; false when none does. */
+static bool begins_word(const struct folded *f, const char *start)
+{
+    for (const char *p = has(f, start) ? f->s : NULL; p != NULL && (p = strstr(p, start)) != NULL;
+         p++) {
+        if (p == f->s || !is_word(p[-1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool complains(const struct folded *f)
+{
+    static const char *const words[] = {
+        "~invalid",   "~not",        "~no",       "~cannot",  "~unable",     "~missing",
+        "~must",      "~wrong",      "~unknown",  "~only",    "unsupported", "mismatch",
+        "~incorrect", "~unexpected", "~required", "~exceeds", "~empty",      "ensure"};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (has(f, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a complaint is about: the cause most of its subjects speak of; unknown when two causes have
+ * as many. */
+static enum cause by_subject(const struct folded *f)
+{
+    static const struct {
+        enum cause cause;
+        const char *start;
+    } subjects[] = {
+#define X(c, start) {CAUSE_##c, start},
+#include "cause_subject.def"
+#undef X
+    };
+    int found[CAUSE_COUNT] = {0};
+    enum cause most = CAUSE_UNKNOWN;
+    bool tie = false;
+    if (!complains(f)) {
+        return CAUSE_UNKNOWN;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(subjects); i++) {
+        found[subjects[i].cause] += begins_word(f, subjects[i].start);
+    }
+    for (int c = 0; c < CAUSE_COUNT; c++) {
+        tie = found[c] == found[most] ? found[c] > 0 : found[c] > found[most] ? false : tie;
+        most = found[c] > found[most] ? (enum cause)c : most;
+    }
+    return tie ? CAUSE_UNKNOWN : most;
+}
+
+/* Told in passing: a line of a log at the level of information. What it says of the job's end
+ * counts, what it says of trouble was survived. */
+static bool is_information(const struct folded *f)
+{
+    static const char *const graver[] = {"~error", "error:",   "~warn",     "~warning",
+                                         "~fatal", "critical", "exception", "killed "};
+    bool info = has(f, ":info]") || has(f, "[info]") || has(f, "level=info");
+    for (size_t i = 0; info && i < ARRAY_LEN(graver); i++) {
+        info = !has(f, graver[i]);
+    }
+    return info;
+}
+
+static bool ends_job(enum cause c)
+{
+    return c == CAUSE_STOPPED || c == CAUSE_SPOT_INTERRUPTED || c == CAUSE_TIMEOUT;
+}
+
 struct cause_text cause_of_text(struct str text)
 {
     static enum cause (*const readers[])(const struct folded *) = {
-        by_words, by_errno, by_service_code, by_http_status, by_signal};
+        by_words, by_errno, by_service_code, by_http_status, by_agent, by_signal};
     struct folded f;
     struct cause_text ret = {.cause = CAUSE_UNKNOWN, .by = CAUSE_BY_NOTHING};
     int code = 0;
@@ -437,6 +556,9 @@ struct cause_text cause_of_text(struct str text)
         ret.cause = readers[i](&f);
         ret.by = CAUSE_BY_WORDS;
     }
+    if (is_information(&f) && !ends_job(ret.cause)) {
+        return (struct cause_text){.cause = CAUSE_UNKNOWN, .by = CAUSE_BY_NOTHING};
+    }
     if (ret.cause != CAUSE_UNKNOWN && !(ret.cause == CAUSE_USER_CODE && ret.killed)) {
         return ret;
     }
@@ -444,8 +566,10 @@ struct cause_text cause_of_text(struct str text)
         return (struct cause_text){.cause = CAUSE_USER_CODE, .by = CAUSE_BY_EXCEPTION};
     }
     ret.by = CAUSE_BY_NOTHING;
-    ret.cause = CAUSE_UNKNOWN;
-    if (has_code) {
+    ret.cause = ret.killed ? CAUSE_UNKNOWN : by_subject(&f);
+    if (ret.cause != CAUSE_UNKNOWN) {
+        ret.by = CAUSE_BY_SUBJECT;
+    } else if (has_code) {
         ret.cause = of_exit(code, strncmp(f.s, "algorithmerror: , exit code", 27) == 0);
         ret.by = CAUSE_BY_EXIT;
     }

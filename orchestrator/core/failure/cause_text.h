@@ -6,8 +6,15 @@
 #include "core/model.h"
 
 /* How the cause is known, the surest first. Words are also an errno, a service's code, an HTTP
- * status and a named signal; an exception is the name of one alone, an exit code that alone. */
-enum cause_text_by { CAUSE_BY_WORDS, CAUSE_BY_EXCEPTION, CAUSE_BY_EXIT, CAUSE_BY_NOTHING };
+ * status and a named signal; an exception is the name of one alone, a subject what a complaint is
+ * about, an exit code that alone. */
+enum cause_text_by {
+    CAUSE_BY_WORDS,
+    CAUSE_BY_EXCEPTION,
+    CAUSE_BY_SUBJECT,
+    CAUSE_BY_EXIT,
+    CAUSE_BY_NOTHING
+};
 struct cause_text {
     enum cause cause;
     enum cause_text_by by;

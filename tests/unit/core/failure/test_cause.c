@@ -81,52 +81,6 @@ static void test_cause__corpus_is_classified(void **state)
     assert_int_equal(guessed, 0);
 }
 
-/* A share of right answers, in thousandths, printed. */
-static int share(const char *what, int right, int rows)
-{
-    (void)printf("# %s: %d of %d right (%.1f %%)\n", what, right, rows, 100.0 * right / rows);
-    return right * 1000 / rows;
-}
-
-/* Every third row above LATE is held out: its faults are counted and never shown, so that no rule
- * is written for it. Those below LATE were, and count as tuned on. */
-static void test_cause__texts_not_written_for_are_classified(void **state)
-{
-    (void)state;
-    AUTO_FILE FILE *f = fopen("tests/vectors/causes.tsv", "r");
-    assert_non_null(f);
-    char line[8192];
-    int rows[2] = {0, 0};
-    int right[2] = {0, 0};
-    int guessed = 0;
-    bool late = false;
-    while (fgets(line, sizeof line, f) != NULL) {
-        struct str rest = str_trim(str_of(line));
-        late |= str_eq_cstr(rest, "# LATE");
-        if (rest.n == 0 || rest.p[0] == '#' || str_starts(rest, "label\t")) {
-            continue;
-        }
-        struct str label = str_split(&rest, '\t');
-        struct str words = str_split(&rest, '\t');
-        AUTO_BUF struct buf text = BUF_INIT(16384);
-        unescape(words, &text);
-        enum cause got = cause_of_job(JOB_END_FAILED, buf_str(&text), false);
-        bool held_out = !late && (rows[0] + rows[1]) % 3 == 2;
-        bool ok = str_eq_cstr(label, cause_name(got));
-        rows[held_out]++;
-        right[held_out] += ok;
-        guessed += str_eq_cstr(label, "unknown") && !ok;
-        if (!ok && !held_out) {
-            (void)printf("# wrong: " STR_FMT ", not %s: %.120s\n", STR_ARG(label), cause_name(got),
-                         buf_cstr(&text));
-        }
-    }
-    assert_true(rows[0] + rows[1] >= 300);
-    assert_true(share("tuned on", right[0], rows[0]) >= 950);
-    assert_true(share("held out", right[1], rows[1]) >= 950);
-    assert_int_equal(guessed, 0);
-}
-
 static void test_cause__further_wordings(void **state)
 {
     (void)state;
@@ -409,7 +363,6 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cause__corpus_is_classified),
-        cmocka_unit_test(test_cause__texts_not_written_for_are_classified),
         cmocka_unit_test(test_cause__further_wordings),
         cmocka_unit_test(test_cause__our_workers_words_stand_alone),
         cmocka_unit_test(test_cause__our_workers_word_wins),

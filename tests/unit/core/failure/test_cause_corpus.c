@@ -1,0 +1,142 @@
+/* Aim: a failure text that no rule was written for gets the cause a person would give it, and what
+ * says nothing is called unknown.
+ * Method: labelled corpora of public texts. Every third row is held out: no rule is tuned on it,
+ * its faults are counted by cause and never shown. Both figures are printed, by cause. */
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "core/failure/cause.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+struct tally {
+    int rows, right, guessed; /* guessed: unknown to a person, not to the rules */
+};
+/* Of one or more corpora: those the rules were tuned on, and those held out. */
+struct figures {
+    struct tally of[2][CAUSE_COUNT];
+};
+
+/* \n of the corpus to a line break. */
+static void unescape(struct str s, struct buf *out)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '\\' && i + 1 < s.n && s.p[i + 1] == 'n') {
+            buf_add_char(out, '\n');
+            i++;
+        } else {
+            buf_add_char(out, s.p[i]);
+        }
+    }
+}
+
+static void judge(struct figures *f, bool held_out, struct str label, struct str words)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, STR_FMT, STR_ARG(label));
+    enum cause want = cause_parse(name);
+    assert_true(want < CAUSE_COUNT);
+    AUTO_BUF struct buf text = BUF_INIT(16384);
+    unescape(words, &text);
+    enum cause got = cause_of_job(JOB_END_FAILED, buf_str(&text), false);
+    struct tally *t = &f->of[held_out][want];
+    t->rows++;
+    t->right += got == want;
+    t->guessed += want == CAUSE_UNKNOWN && got != want;
+    if (got != want && !held_out) {
+        (void)printf("# wrong: %s, not %s: %.120s\n", name, cause_name(got), buf_cstr(&text));
+    }
+}
+
+/* Rows "label <tab> text <tab> source". Below a line "# LATE" nothing is held out: those rows were
+ * found when the rules stood, and the rules were mended by them. */
+static void read_corpus(const char *path, struct figures *f)
+{
+    AUTO_FILE FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char line[8192];
+    bool late = false;
+    for (int row = 0; fgets(line, sizeof line, file) != NULL;) {
+        struct str rest = str_trim(str_of(line));
+        late |= str_eq_cstr(rest, "# LATE");
+        if (rest.n == 0 || rest.p[0] == '#' || str_starts(rest, "label\t")) {
+            continue;
+        }
+        struct str label = str_split(&rest, '\t');
+        judge(f, !late && row % 3 == 2, label, str_split(&rest, '\t'));
+        row++;
+    }
+}
+
+static struct tally sum(const struct tally of[CAUSE_COUNT])
+{
+    struct tally all = {0};
+    for (int c = 0; c < CAUSE_COUNT; c++) {
+        all.rows += of[c].rows;
+        all.right += of[c].right;
+        all.guessed += of[c].guessed;
+    }
+    return all;
+}
+
+static void print_figures(const char *what, const struct figures *f)
+{
+    (void)printf("# %-34s %11s %11s\n", what, "tuned on", "held out");
+    for (int c = 0; c < CAUSE_COUNT; c++) {
+        const struct tally *a = &f->of[0][c];
+        const struct tally *b = &f->of[1][c];
+        if (a->rows + b->rows > 0) {
+            (void)printf("#   %-32s %5d/%-5d %5d/%-5d\n", cause_name((enum cause)c), a->right,
+                         a->rows, b->right, b->rows);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        struct tally t = sum(f->of[i]);
+        (void)printf("# %s, %s: %d of %d right (%.1f %%)\n", what, i ? "held out" : "tuned on",
+                     t.right, t.rows, 100.0 * t.right / t.rows);
+    }
+}
+
+/* Shares in thousandths. */
+static void assert_share(const struct figures *f, int at_least_rows, int held_out_share)
+{
+    struct tally seen = sum(f->of[0]);
+    struct tally held_out = sum(f->of[1]);
+    assert_true(seen.rows + held_out.rows >= at_least_rows);
+    assert_true(seen.right * 1000 >= seen.rows * 950);
+    assert_true(held_out.right * 1000 >= held_out.rows * held_out_share);
+    assert_int_equal(seen.guessed, 0);
+}
+
+static void test_cause_corpus__texts_of_programs_and_services(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes.tsv", &f);
+    print_figures("texts of programs and services", &f);
+    assert_share(&f, 300, 950);
+    assert_int_equal(sum(f.of[1]).guessed, 0);
+}
+
+static void test_cause_corpus__texts_as_people_paste_them(void **state)
+{
+    (void)state;
+    struct figures f = {0};
+    read_corpus("tests/vectors/causes_pasted.tsv", &f);
+    print_figures("texts as people paste them", &f);
+    /* The aim, 950, is not reached: 71 of 79 when measured. Raise it, never lower it. */
+    assert_share(&f, 230, 890);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cause_corpus__texts_of_programs_and_services),
+        cmocka_unit_test(test_cause_corpus__texts_as_people_paste_them),
+    };
+    return cmocka_run_group_tests_name("cause_corpus", tests, NULL, NULL);
+}
