@@ -7,8 +7,6 @@
 #include "core/capacity/endpoint_report.h"
 #include "json_call.h"
 
-enum hosting_kind { HOSTING_MODEL, HOSTING_CONFIG, HOSTING_ENDPOINT, HOSTING_KIND_COUNT };
-
 #define HOSTING_LIST_PAGES_MAX  50
 #define ENDPOINT_BODY_BYTES_MAX 6291456
 /* Longer than the minute a container has to answer. */

@@ -8,6 +8,7 @@
 #include "core/leader/adoption.h"
 #include "core/leader/attempt.h"
 #include "core/leader/attempt_answer.h"
+#include "endpoint_life.h"
 #include "examine.h"
 #include "lease.h"
 #include "metric_collect.h"
@@ -282,6 +283,7 @@ void aws_actions_tick(struct controller *c)
     if (c->leading) {
         progress_tick(c, &wake_us);
         strays_tick(c, &wake_us);
+        endpoints_tick(c, &wake_us);
         metric_collect_tick(c, &wake_us);
     }
     c->acted_until_us = wake_us;

@@ -10,6 +10,8 @@
 #include "core/leader/pool_life.h"
 #include "core/leader/rows_read.h"
 #include "core/spec/spec_json.h"
+#include "endpoint_intent.h"
+#include "endpoint_life.h"
 #include "history.h"
 #include "lease.h"
 #include "metric_collect.h"
@@ -34,6 +36,8 @@ void view_free(struct controller *c)
     skip_done_cancel_all(c);
     orphan_sweep_cancel(c);
     strays_cancel(c);
+    endpoints_cancel(c);
+    endpoint_intents_cancel(c);
     archive_export_cancel(c);
     metric_collect_cancel(c);
     while (c->state.attempts_n > 0) {
@@ -322,6 +326,7 @@ static bool read_versions(struct controller *c, void *arg, struct err *err)
     struct versions *v = arg;
     return refresh_projects(c, err) && refresh_slot_limits(c, err) && parking_read(c, err) &&
            (c->state.strays_n == 0 || strays_read(c, err)) &&
+           (c->state.endpoints_n == 0 || endpoints_read(c, err)) &&
            view_versions(c->store, &v->v, &v->n, err);
 }
 
@@ -419,7 +424,7 @@ static bool load_base(struct controller *c, void *arg, struct err *err)
     struct versions *v = arg;
     return install_id(c->store, c->state.install_id, err) && load_slots(c, err) &&
            refresh_projects(c, err) && parking_read(c, err) && strays_read(c, err) &&
-           view_versions(c->store, &v->v, &v->n, err);
+           endpoints_read(c, err) && view_versions(c->store, &v->v, &v->n, err);
 }
 
 /* A page a transaction: a million parts may have been tried again. */

@@ -8,6 +8,8 @@
 #include "common/log.h"
 #include "common/version.h"
 #include "controller.h"
+#include "endpoint_intent.h"
+#include "endpoint_life.h"
 #include "intents.h"
 #include "leadership.h"
 #include "lease.h"
@@ -45,7 +47,8 @@ static bool look(struct controller *c)
     attempts_reread(c);
     prices_tick(c);
     stage_history_tick(&c->state, clock_boot_us());
-    return skip_done_tick(c) && operations_tick(c) && campaign_life_tick(c) && budget_state_tick(c);
+    return skip_done_tick(c) && operations_tick(c) && endpoint_intents_tick(c) &&
+           campaign_life_tick(c) && budget_state_tick(c);
 }
 
 static void gauges(const struct controller *c)
@@ -76,6 +79,7 @@ static bool record(struct controller *c)
     } while (attempts_go_on(c));
     aws_actions_record(c);
     pools_record(c);
+    endpoints_record(c);
     quota_tick(c);
     return c->leading;
 }

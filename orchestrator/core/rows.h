@@ -300,6 +300,36 @@ struct stray_end { /* it has ended, and its pool; its account is closed */
     int entries_n;
 };
 
+struct endpoint_row { /* one try of a stage of kind endpoint: its model, config and endpoint */
+    int64_t id, project_id, campaign_id, stage_id;
+    int n; /* try of the stage, from 1 */
+    enum endpoint_state state;
+    struct job_name name; /* of all three */
+    char instance_type[INSTANCE_TYPE_MAX + 1];
+    int instances;
+    int64_t ttl_s;     /* from its coming into service */
+    int made;          /* how many of the three are known to exist, or to have existed */
+    bool passed;       /* its smoke test, or it has none */
+    bool delete_asked; /* by a person */
+    bool failed;       /* why it is deleted */
+    enum cause cause;  /* of the failure */
+    int64_t p95_us;    /* of the smoke test; 0: none */
+    musd_t price_musd_per_hour, reserved_musd;
+    usec_t intended_us, created_us, in_service_us;
+    usec_t deleting_us; /* its deletion was decided */
+    usec_t off_us;      /* AWS stopped billing; 0: not seen */
+    usec_t ended_us;    /* proven absent */
+    char reason[512];   /* why it waits, is deleted or has failed */
+};
+
+struct endpoint_end {   /* what it cost, with its row's end */
+    int64_t billable_s; /* instance-seconds */
+    musd_t cost_musd;
+    bool estimated;
+    struct ledger_entry entries[2 * LEDGER_ENTRIES_MAX];
+    int entries_n;
+};
+
 struct unknown_name { /* of a job that is no attempt of ours, or that of a void one */
     char name[64];
     bool is_void;

@@ -6,10 +6,10 @@
 #include "core/spec/spec_parse.h"
 #include "fuzz.h"
 
-static bool price_of(void *ctx, const char *instance_type, musd_t *ret)
+static bool price_of(void *ctx, const struct spec_stage *s, musd_t *ret)
 {
     (void)ctx;
-    *ret = (musd_t)strlen(instance_type) * 100000;
+    *ret = (musd_t)strlen(s->instance_type[0]) * 100000;
     return true;
 }
 

@@ -29,7 +29,7 @@ static void stage_plan(struct json_out *w, const struct spec_stage *sp,
 {
     static const char *const fan_outs[] = {"none", "s3", "api", "count"};
     static const char *const kinds[] = {
-#define X(kind, word, carried_out, does) word,
+#define X(kind, word) word,
 #include "core/spec/stage_kind.def"
 #undef X
     };
@@ -62,12 +62,14 @@ static void stage_warnings(struct json_out *w, const struct spec_stage *sp,
                            const struct submit_stage *st, double creates_per_s)
 {
     const struct apidb_rate *rate = &st->rate[0];
-    if (sp->kind != SPEC_KIND_JOBS) {
-        return; /* spec_warn says that it is not carried out */
-    }
     if (rate->price_musd_per_hour < 0) {
         warning(w, "price_unknown", sp->name,
                 "the price of its instance type is unknown: nothing starts until it is known");
+    }
+    if (sp->kind == SPEC_KIND_ENDPOINT) {
+        warning(w, "outlives_drover", sp->name,
+                "an endpoint does not end by itself should drover stop: its ttl is reserved");
+        return;
     }
     if (rate->limit < 0) {
         warning(w, "quota_unreadable", sp->name,

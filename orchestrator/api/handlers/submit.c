@@ -134,14 +134,29 @@ static bool stage_input(struct api_req *r, const struct spec_stage *sp, struct s
     BUG("a kind of fan_out");
 }
 
-/* No quota and no price of hosting is known: the price of a training job is another one. */
-static void endpoint_price(const struct spec_stage *sp, struct submit_stage *st)
+/* What the whole ttl of an endpoint costs, by the price that the leader takes: of hosting, else of
+ * the type. */
+static bool endpoint_price(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
+                           struct err *err)
 {
-    st->rate[0] = (struct apidb_rate){.limit = -1, .price_musd_per_hour = -1};
-    (void)snprintf(st->rate[0].instance_type, sizeof st->rate[0].instance_type, "%s",
-                   sp->instance_type[0]);
+    const char *type = sp->instance_type[0];
+    struct apidb_rate own;
+    AUTO_FREE char *hosting = xasprintf("hosting:%s", type);
+    if (!apidb_rate(r->db, hosting, &own, err) || !apidb_rate(r->db, type, &st->rate[0], err)) {
+        return false;
+    }
+    st->rate[0].limit = -1; /* of training */
+    st->rate[0].held = st->rate[0].foreign = 0;
+    if (own.price_musd_per_hour >= 0) {
+        st->rate[0].price_musd_per_hour = own.price_musd_per_hour;
+    }
     st->parts = 0;
-    st->worst_musd = st->worst_all_musd = -1;
+    st->worst_musd = -1;
+    bool ok = st->rate[0].price_musd_per_hour < 0 ||
+              cost_worst_case(st->rate[0].price_musd_per_hour, sp->instance_count,
+                              sp->endpoint->ttl_s, 0, &st->worst_musd, err);
+    st->worst_all_musd = st->worst_musd;
+    return ok;
 }
 
 static bool stage_price(struct api_req *r, const struct spec_stage *sp, struct submit_stage *st,
@@ -166,17 +181,15 @@ static bool stage_price(struct api_req *r, const struct spec_stage *sp, struct s
     return true;
 }
 
-/* The price of an instance type as last read. */
-static bool price_of(void *ctx, const char *instance_type, musd_t *ret)
+/* The price of a stage's first instance type as last read. */
+static bool price_of(void *ctx, const struct spec_stage *sp, musd_t *ret)
 {
     const struct submit *s = ctx;
     for (int i = 0; i < s->spec->stages_n; i++) {
-        for (int j = 0; j < s->spec->stages[i]->instance_type_n; j++) {
-            const struct apidb_rate *rate = &s->stages[i].rate[j];
-            if (strcmp(rate->instance_type, instance_type) == 0 && rate->price_musd_per_hour >= 0) {
-                *ret = rate->price_musd_per_hour;
-                return true;
-            }
+        const struct apidb_rate *rate = &s->stages[i].rate[0];
+        if (s->spec->stages[i] == sp && rate->price_musd_per_hour >= 0) {
+            *ret = rate->price_musd_per_hour;
+            return true;
         }
     }
     return false;
@@ -205,8 +218,7 @@ static bool stage_prepare(struct api_req *r, const struct spec_stage *sp, struct
                           struct err *err)
 {
     if (sp->kind == SPEC_KIND_ENDPOINT) {
-        endpoint_price(sp, st);
-        return true;
+        return endpoint_price(r, sp, st, err);
     }
     return stage_input(r, sp, st, err) && stage_price(r, sp, st, err);
 }

@@ -3,6 +3,9 @@
 #pragma once
 #include "common/units.h"
 
+/* What an endpoint consists of, in the order in which it is made. */
+enum hosting_kind { HOSTING_MODEL, HOSTING_CONFIG, HOSTING_ENDPOINT, HOSTING_KIND_COUNT };
+
 struct endpoint_description {
     char name[64];
     char arn[257];

@@ -58,11 +58,24 @@ static void plan_end(const struct live_stage *ls, struct campaign_life_move *m)
     }
 }
 
+/* It has come into service and passed its test; its time goes on without the stage. */
+static void plan_endpoint(const struct live_stage *ls, struct campaign_life_move *m)
+{
+    if (ls->endpoint == ENDPOINT_SERVES) {
+        m->to = STAGE_SUCCEEDED;
+    } else if (ls->endpoint == ENDPOINT_GAVE_UP) {
+        m->to = STAGE_FAILED;
+        say(m, ls->endpoint_why);
+    }
+}
+
 /* A stage that runs, or that its breaker holds until a person lets it go on. */
 static void plan_running(const struct live_campaign *lc, const struct live_stage *ls,
                          struct campaign_life_move *m)
 {
-    if (ended(ls)) {
+    if (ls->spec != NULL && ls->spec->kind == SPEC_KIND_ENDPOINT) {
+        plan_endpoint(ls, m);
+    } else if (ended(ls)) {
         plan_end(ls, m);
     } else if (ls->row.state == STAGE_RUNNING && ls->breaker.tripped) {
         m->to = STAGE_HELD;
@@ -109,7 +122,8 @@ static void plan_stage(const struct live_campaign *lc, const struct live_stage *
     } else if (stage_state_terminal(now)) {
         return;
     } else if (cancel) {
-        if (ls->row.counts[TASK_ACTIVE] == 0 && ls->row.counts[TASK_WAITING] == 0) {
+        if (ls->row.counts[TASK_ACTIVE] == 0 && ls->row.counts[TASK_WAITING] == 0 &&
+            !ls->endpoint_there) {
             m->to = STAGE_CANCELLED;
         }
     } else if (now == STAGE_BLOCKED) {
@@ -135,6 +149,16 @@ static enum campaign_state end_of(const struct live_campaign *lc)
         }
     }
     return end;
+}
+
+/* Is it cancelled while an endpoint of it is still billed? */
+static bool waits_for_endpoint(const struct live_campaign *lc)
+{
+    bool there = false;
+    for (int i = 0; i < lc->stages_n; i++) {
+        there |= lc->stages[i].endpoint_there;
+    }
+    return there && lc->row.wanted == WANTED_CANCEL;
 }
 
 /* Held by its breakers: no stage of it can go on without a person. */
@@ -189,7 +213,7 @@ static void plan_campaign(const struct live_campaign *lc, struct campaign_life_w
     if (now == CAMPAIGN_PLANNED) {
         m->to = CAMPAIGN_RUNNING;
     } else if (end != CAMPAIGN_RUNNING && lc->live == 0) {
-        m->to = (int)end;
+        m->to = waits_for_endpoint(lc) ? m->from : (int)end;
     } else if (lc->row.wanted == WANTED_RUN) {
         plan_wanted(lc, w, m);
     } else if (lc->row.wanted != WANTED_CANCEL) {

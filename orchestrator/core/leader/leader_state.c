@@ -27,6 +27,13 @@ void leader_state_clear(struct leader_state *s)
         free(s->records[i].evidence);
     }
     s->records_n = 0;
+    for (size_t i = 0; i < s->endpoints_n; i++) {
+        ASSERT(s->endpoints[i]->io == NULL);
+        free(s->endpoints[i]);
+    }
+    free(s->endpoints);
+    s->endpoints = NULL;
+    s->endpoints_n = 0;
     free(s->strays);
     s->strays = NULL;
     s->strays_n = 0;
@@ -398,6 +405,12 @@ void pool_set_state(struct live_pool *p, enum pool_state to)
 {
     ASSERT(pool_edge(p->row.state, to));
     p->row.state = to;
+}
+
+void endpoint_set_state(struct live_endpoint *e, enum endpoint_state to)
+{
+    ASSERT(e->row.state == to || endpoint_edge(e->row.state, to));
+    e->row.state = to;
 }
 
 void task_counts_move(struct live_campaign *lc, struct live_stage *ls, enum task_state from,

@@ -42,7 +42,12 @@ struct live_stage {
     struct reservation gang;
     struct promise_row promise; /* as written; task_id 0: none */
     enum stage_gate_verdict { GATE_NOT_JUDGED, GATE_PASSED, GATE_HOLDS } gate; /* stage_gate.h */
-    char gate_why[300];       /* HOLDS: why, for people */
+    char gate_why[300]; /* HOLDS: why, for people */
+    /* Of kind endpoint (endpoint_intent.h): what its endpoint has come to, and why it gave up. */
+    enum endpoint_verdict { ENDPOINT_NOT_YET, ENDPOINT_SERVES, ENDPOINT_GAVE_UP } endpoint;
+    char endpoint_why[300];
+    int64_t endpoint_next_us; /* boot: no intent before this */
+    bool endpoint_there;      /* one of its tries is not proven absent */
     struct duration duration; /* the last: its arrays are not cleared at first */
 };
 struct live_campaign {
@@ -150,6 +155,22 @@ struct live_stray {
     int64_t next_us, described_us, ended_us; /* boot; 0 not yet */
 };
 
+/* A model, config and endpoint that stand for one try of a stage (endpoint_life.h). */
+struct live_endpoint {
+    struct endpoint_row row;
+    struct ledger_account_of_attempt account;
+    struct endpoint_io *io;   /* the shell's calls; never looked into here */
+    bool unsure;              /* what came of the last Create is not known: Describe tells */
+    int64_t signed_us;        /* boot: a Create may take effect from then on; 0: none may */
+    int gone;                 /* DELETING: so many of the three are proven absent */
+    bool there, delete_taken; /* DELETING, of the next: seen; its deletion has begun */
+    int failures;             /* in a row */
+    int64_t next_us;          /* boot: no call before this */
+    int64_t described_us;     /* boot: of the endpoint, while it lives; 0: not yet */
+    int payloads_n, asked;    /* of the smoke test; -1: not read yet */
+    int64_t took_us[SPEC_PAYLOADS_MAX];
+};
+
 /* A subject that has to wait for the database's sake (parking.h). */
 struct parked {
     struct parked_row row;
@@ -187,6 +208,8 @@ struct leader_state {
     size_t parked_n;
     struct live_stray *strays; /* by name */
     size_t strays_n;
+    struct live_endpoint **endpoints;
+    size_t endpoints_n;
     usec_t watch_from_us; /* jobs created from here on are listed although nobody waits for them */
     int64_t watch_until_us; /* boot: until then */
     struct pending_record *records;
@@ -236,6 +259,7 @@ void campaign_set_state(struct live_campaign *lc, enum campaign_state to);
 void stage_set_state(struct live_stage *ls, enum stage_state to);
 void attempt_set_state(struct live_attempt *a, enum attempt_state to);
 void pool_set_state(struct live_pool *p, enum pool_state to);
+void endpoint_set_state(struct live_endpoint *e, enum endpoint_state to);
 /* n tasks of a stage move; counts never fall below zero. from == to is no move. */
 void task_counts_move(struct live_campaign *lc, struct live_stage *ls, enum task_state from,
                       enum task_state to, int64_t n);

@@ -149,7 +149,7 @@ struct spec_training {
     int tags_n;
 };
 enum spec_kind {
-#define X(kind, word, carried_out, does) SPEC_KIND_##kind,
+#define X(kind, word) SPEC_KIND_##kind,
 #include "core/spec/stage_kind.def"
 #undef X
     SPEC_KIND_COUNT

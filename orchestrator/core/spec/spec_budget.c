@@ -18,6 +18,12 @@ struct budget_cap {
     musd_t musd; /* -1 none */
 };
 
+/* The shortest time that the stage may be billed for at once. */
+static int64_t least_s(const struct spec_stage *s)
+{
+    return s->endpoint != NULL ? s->endpoint->ttl_s : s->min_runtime_s;
+}
+
 static bool check_stage(const struct spec *spec, const struct spec_stage *s, musd_t price,
                         struct faults *faults)
 {
@@ -27,10 +33,10 @@ static bool check_stage(const struct spec *spec, const struct spec_stage *s, mus
     musd_t worst = 0;
     struct err err = ERR_INIT;
     char pointer[96];
+    const char *limit = s->endpoint != NULL ? "ttl" : "max_runtime";
     (void)snprintf(pointer, sizeof pointer, "stages.%.64s", s->name);
-    if (!cost_worst_case(price, s->instance_count, s->min_runtime_s, 0, &worst, &err)) {
-        faults_add(faults, (struct position){0, 0}, pointer, "budget", "a shorter max_runtime",
-                   "%s", err.message);
+    if (!cost_worst_case(price, s->instance_count, least_s(s), 0, &worst, &err)) {
+        faults_add(faults, (struct position){0, 0}, pointer, "budget", limit, "%s", err.message);
         return false;
     }
     for (size_t i = 0; i < ARRAY_LEN(caps); i++) {
@@ -44,16 +50,17 @@ static bool check_stage(const struct spec *spec, const struct spec_stage *s, mus
         usd(caps[i].musd, have, sizeof have);
         int64_t fits = cost_runtime_that_fits(price, s->instance_count, 0, caps[i].musd);
         if (fits > 0) {
-            (void)snprintf(hint, sizeof hint, "at least %s USD, or a max_runtime of at most %llds",
-                           need, (long long)fits);
+            (void)snprintf(hint, sizeof hint, "at least %s USD, or a %s of at most %llds", need,
+                           limit, (long long)fits);
         } else {
             (void)snprintf(hint, sizeof hint, "at least %s USD", need);
         }
         faults_add(faults, (struct position){0, 0}, pointer, "budget", hint,
-                   "one attempt on %d x %s may cost %s USD (%lld s, %d s to stop, %d s to upload), "
+                   "one %s on %d x %s may cost %s USD (%lld s, %d s to stop, %d s to upload), "
                    "and %s is %s USD",
-                   s->instance_count, s->instance_type[0], need, (long long)s->min_runtime_s,
-                   COST_STOP_GRACE_S, COST_UPLOAD_S, caps[i].name, have);
+                   s->endpoint != NULL ? "endpoint" : "attempt", s->instance_count,
+                   s->instance_type[0], need, (long long)least_s(s), COST_STOP_GRACE_S,
+                   COST_UPLOAD_S, caps[i].name, have);
         return false;
     }
     return true;
@@ -64,42 +71,34 @@ bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
 {
     bool good = true;
     for (int i = 0; i < s->stages_n; i++) {
-        musd_t price; /* of jobs: an hour of hosting has another one */
-        if (s->stages[i]->kind == SPEC_KIND_JOBS &&
-            price_of(ctx, s->stages[i]->instance_type[0], &price)) {
+        musd_t price;
+        if (price_of(ctx, s->stages[i], &price)) {
             good = check_stage(s, s->stages[i], price, faults) && good;
         }
     }
     return good;
 }
 
-static const struct {
-    bool carried_out;
-    const char *does;
-} kinds[] = {
-#define X(kind, word, carried_out, does) {carried_out, does},
-#include "core/spec/stage_kind.def"
-#undef X
-};
+/* Is it to be deleted when nobody asks it? Nothing reads its invocations yet. */
+static bool idles(const struct spec_stage *st)
+{
+    return st->endpoint != NULL && st->endpoint->idle_s > 0;
+}
 
 bool spec_check_carried(const struct spec *s, struct faults *faults)
 {
     bool good = true;
     for (int i = 0; i < s->stages_n; i++) {
         const struct spec_stage *st = s->stages[i];
-        if (kinds[st->kind].carried_out) {
+        char pointer[96];
+        if (!idles(st)) {
             continue;
         }
-        char pointer[96];
-        (void)snprintf(pointer, sizeof pointer, "stages.%.64s.kind", st->name);
+        (void)snprintf(pointer, sizeof pointer, "stages.%.64s.idle", st->name);
         good = false;
-        faults_add(
-            faults, st->endpoint != NULL ? st->endpoint->at : (struct position){0, 0}, pointer,
-            "not_carried_out",
-            "leave the stage out to submit the others; drover request --dry FILE STAGE shows "
-            "its requests",
-            "stage '%.64s' %s: this version does not carry that out yet", st->name,
-            kinds[st->kind].does);
+        faults_add(faults, st->endpoint->at, pointer, "not_carried_out",
+                   "leave it out: the endpoint is deleted when its ttl is over",
+                   "idle of stage '%.64s': this version does not watch invocations yet", st->name);
     }
     return good;
 }
@@ -145,11 +144,10 @@ void spec_warn(const struct spec *s, struct faults *ret)
                        "image '%.120s' is not pinned to a digest: it may change between parts",
                        st->image);
         }
-        if (!kinds[st->kind].carried_out) {
-            faults_add(ret, (struct position){0, 0}, pointer, "not_carried_out",
-                       "leave the stage out",
-                       "this version checks the stage and shows its "
-                       "requests, but does not carry it out yet: drover submit refuses it");
+        if (idles(st)) {
+            faults_add(ret, (struct position){0, 0}, pointer, "not_carried_out", "leave it out",
+                       "this version does not watch invocations yet, so drover submit refuses "
+                       "`idle`");
         }
         if (st->worker == WORKER_DOWNLOAD && st->subnets_n > 0) {
             faults_add(ret, (struct position){0, 0}, pointer, "nat_cost", "vpc: none",

@@ -249,6 +249,7 @@ void spec_endpoint_read(struct spec_reader *r, const struct spec_node *p, struct
     spec_stage_environment(r, p, BRACES_VARS, SPEC_PAIRS_MAX, SPEC_MODEL_TEXT_MAX, s);
     spec_volume_key(r, p, s);
     spec_stage_tags(r, p, e->tags, &e->tags_n);
+    memcpy(s->retry, r->retry, sizeof s->retry);
     if (!spec_child(r, p, "model", false, &at)) {
         spec_fault(r, p, "required", model_hint, "'model' is missing");
     } else {

@@ -16,13 +16,14 @@ struct spec_defaults {
 /* Parses YAML or JSON. The spec and its strings live in `a`. False: `faults` has all faults. */
 bool spec_parse(struct str text, const struct spec_defaults *d, struct arena *a, struct spec **ret,
                 struct faults *faults) MUST_CHECK;
-/* Compares the highest cost of one attempt with every budget it counts against. False: a stage
- * could not start even alone; each such stage has a fault with both amounts. price_of gives false
- * when the price is unknown: that stage waits and is not checked. */
-typedef bool spec_price_fn(void *ctx, const char *instance_type, musd_t *ret_musd_per_hour);
+/* Compares the highest cost of one attempt, or of an endpoint's whole ttl, with every budget it
+ * counts against. False: a stage could not start even alone; each such stage has a fault with both
+ * amounts. price_of gives the price of the stage's first type, or false when it is unknown: that
+ * stage waits and is not checked. */
+typedef bool spec_price_fn(void *ctx, const struct spec_stage *s, musd_t *ret_musd_per_hour);
 bool spec_check_budget(const struct spec *s, spec_price_fn *price_of, void *ctx,
                        struct faults *faults) MUST_CHECK;
-/* False: the campaign has stages of a kind that this version does not carry out; each has a fault
+/* False: the campaign has stages with a key that this version does not carry out; each has a fault
  * with its place. Such a campaign cannot be submitted. */
 bool spec_check_carried(const struct spec *s, struct faults *faults) MUST_CHECK;
 /* Warnings for what is allowed but risky: an image without a digest, a download inside a VPC. */

@@ -189,7 +189,7 @@ static void read_needs(struct spec_reader *r, const struct spec_node *p, struct 
 static bool read_kind(struct spec_reader *r, const struct spec_node *p, struct spec_stage *s)
 {
     static const char *const kinds[] = {
-#define X(kind, word, carried_out, does) word,
+#define X(kind, word) word,
 #include "core/spec/stage_kind.def"
 #undef X
     };

@@ -8,7 +8,9 @@
  *   task      waiting <-> active -> done | failed | skipped | cancelled;  waiting <-> held
  *   stage     blocked -> running <-> held;  -> succeeded | failed | skipped | cancelled
  *   campaign  planned -> running <-> draining, paused, held;  -> succeeded | failed | cancelled
- *   pool      expected -> available -> reused | terminated;  in_use: a job runs on what it took */
+ *   pool      expected -> available -> reused | terminated;  in_use: a job runs on what it took
+ *   endpoint  intended -> creating -> in_service <-> updating;  any of them -> deleting -> deleted
+ *             or failed */
 #include "common/base.h"
 #include "core/model.h"
 #include <assert.h>
@@ -60,6 +62,9 @@ static const char *const operation_state_names[] = {
 static const char *const pool_state_names[] = {
 #include "pool_state.def"
 };
+static const char *const endpoint_state_names[] = {
+#include "endpoint_state.def"
+};
 #undef X
 #define X(s, name, terminal, comment) terminal,
 static const bool campaign_state_ends[] = {
@@ -76,6 +81,9 @@ static const bool attempt_state_ends[] = {
 };
 static const bool pool_state_ends[] = {
 #include "pool_state.def"
+};
+static const bool endpoint_state_ends[] = {
+#include "endpoint_state.def"
 };
 #undef X
 #define X(k, name, remedy) name,
@@ -135,6 +143,7 @@ NAMES(task_state, TASK_STATE_COUNT);
 NAMES(attempt_state, ATTEMPT_STATE_COUNT);
 NAMES(operation_state, OPERATION_STATE_COUNT);
 NAMES(pool_state, POOL_STATE_COUNT);
+NAMES(endpoint_state, ENDPOINT_STATE_COUNT);
 NAMES(parked_kind, PARKED_KIND_COUNT);
 NAMES(cause, CAUSE_COUNT);
 NAMES(wanted, WANTED_COUNT);
@@ -145,6 +154,7 @@ TERMINAL(stage_state, STAGE_STATE_COUNT)
 TERMINAL(task_state, TASK_STATE_COUNT)
 TERMINAL(attempt_state, ATTEMPT_STATE_COUNT)
 TERMINAL(pool_state, POOL_STATE_COUNT)
+TERMINAL(endpoint_state, ENDPOINT_STATE_COUNT)
 
 const char *parked_kind_remedy(enum parked_kind k)
 {
@@ -333,6 +343,21 @@ bool pool_edge(enum pool_state from, enum pool_state to)
 {
     return (unsigned)from < POOL_STATE_COUNT && (unsigned)to < POOL_STATE_COUNT &&
            pool_edges[from][to];
+}
+
+/* It ends by way of DELETING alone: an end says that nothing of it is left at AWS. */
+static const bool endpoint_edges[ENDPOINT_STATE_COUNT][ENDPOINT_STATE_COUNT] = {
+    [ENDPOINT_INTENDED] = {[ENDPOINT_CREATING] = true, [ENDPOINT_DELETING] = true},
+    [ENDPOINT_CREATING] = {[ENDPOINT_IN_SERVICE] = true, [ENDPOINT_DELETING] = true},
+    [ENDPOINT_IN_SERVICE] = {[ENDPOINT_UPDATING] = true, [ENDPOINT_DELETING] = true},
+    [ENDPOINT_UPDATING] = {[ENDPOINT_IN_SERVICE] = true, [ENDPOINT_DELETING] = true},
+    [ENDPOINT_DELETING] = {[ENDPOINT_DELETED] = true, [ENDPOINT_FAILED] = true},
+};
+
+bool endpoint_edge(enum endpoint_state from, enum endpoint_state to)
+{
+    return (unsigned)from < ENDPOINT_STATE_COUNT && (unsigned)to < ENDPOINT_STATE_COUNT &&
+           endpoint_edges[from][to];
 }
 
 bool attempt_holds_slot(enum attempt_state s)

@@ -125,6 +125,7 @@ def lists():
             (("quotas",), "/v1/quotas", "quotas", {"instance_type": x, "market": x, "limit": None, "held": 3, "price_micro_usd_per_hour": 204000}),
             (("ops",), "/v1/operations", "operations", {"id": x, "campaign": x, "kind": x, "state": x, "created_by": x}),
             (("parked",), "/v1/parked", "parked", {"kind": x, "id": x, "stage": x, "reason": x, "what_to_do": x}),
+            (("endpoints",), "/v1/endpoints", "endpoints", {"name": x, "state": x, "reason": x, "instance_type": x, "instances": 2, "stage": x}),
             (("strays",), "/v1/strays", "strays", {"job_name": x, "why": x, "status": x, "instance_type": x}),
             (("token",), "/v1/tokens", "tokens", {"id": x, "name": x, "role": x, "state": x, "projects": [x], "created_by": x}))
 

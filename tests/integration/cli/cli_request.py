@@ -174,26 +174,30 @@ def test_local(t):
         local.close()
 
 
-def test_not_carried_out(t, a):
-    """An endpoint is planned, without a forecast that would leave it out, and refused where it is submitted."""
+def test_endpoint_submitted(t, a):
+    """An endpoint is planned, without a forecast that would leave it out, and submitted; `idle` is refused."""
     path, yaml = f"{EXAMPLES}/huggingface-endpoint.yaml", {"Content-Type": "application/yaml"}
     text = open(path, encoding="utf-8").read()
     status, plan = a.post("/v1/campaigns?dry_run=true", text, yaml)[:2]
     stage = plan["stages"][0]
     t.eq((status, stage["kind"], stage["ttl_seconds"], stage["parts"], stage["worst_case_micro_usd"], plan["worst_case_micro_usd"]), (200, "endpoint", 7200, 0, None, None),
          "the plan shows an endpoint, and no cost that is not known")
-    t.ok([w["code"] for w in plan["warnings"]] == ["not_carried_out"] and plan["forecast"]["end"] is None and "stage deploy" in plan["forecast"]["reason"],
+    t.ok([w["code"] for w in plan["warnings"]] == ["price_unknown", "outlives_drover"] and plan["forecast"]["end"] is None and "stage deploy" in plan["forecast"]["reason"],
          "it warns, and forecasts nothing", plan)
-    status, refused = a.post("/v1/campaigns", text, {**yaml, "Idempotency-Key": "endpoint-1"})[:2]
-    t.eq((status, [(e["code"], e["pointer"], e["line"], e["column"]) for e in refused.get("errors", [])]), (422, [("not_carried_out", "stages.deploy.kind", 14, 11)]),
-         "submitted, it is refused with its place")
+    a.sql("INSERT INTO price (instance_type, musd_per_hour, source) VALUES ('ml.g4dn.xlarge', 1000000, 'test'), ('hosting:ml.g4dn.xlarge', 3600000, 'test')")
+    stage = a.post("/v1/campaigns?dry_run=true", text, yaml)[1]["stages"][0]
+    t.eq((stage["price_micro_usd_per_hour"], stage["worst_case_micro_usd"]), (3600000, (7200 + 1020) * 1000), "with a price of hosting it tells what the whole ttl costs")
+    status, refused = a.post("/v1/campaigns", text.replace("budget: 10 USD", "budget: 8 USD"), {**yaml, "Idempotency-Key": "endpoint-1"})[:2]
+    t.ok(status == 409 and "a ttl of at most" in json.dumps(refused), "a budget below that is refused", refused)
+    idle = text.replace("    ttl: 2h", "    idle: 20m\n    ttl: 2h")
+    status, refused = a.post("/v1/campaigns", idle, {**yaml, "Idempotency-Key": "endpoint-2"})[:2]
+    t.eq((status, [(e["code"], e["pointer"]) for e in refused.get("errors", [])]), (422, [("not_carried_out", "stages.deploy.idle")]), "idle is refused with its place")
     t.eq(a.get("/v1/campaigns")[1]["campaigns"][0]["id"], "c-1", "nothing of it is written")
     status, plan = a.post("/v1/campaigns?dry_run=true&what_if=slots%3D2", ENDPOINT, yaml)[:2]
     t.eq((status, [(s["name"], s["kind"], s["parts"]) for s in plan["stages"]], plan["parts"]["total"], plan["worst_case_micro_usd"], plan["forecast"]["end"]),
          (200, [("train", "jobs", 1), ("deploy", "endpoint", 0)], 1, None, None), "of a training and its endpoint, too")
     r = a.drover("submit", path, "-y")
-    t.ok(r.returncode == 2 and "huggingface-endpoint.yaml:14:11" in r.stderr and "does not carry that out yet" in r.stderr and "drover request --dry FILE STAGE" in r.stderr,
-         "drover submit says so, and what shows its requests", r.stderr)
+    t.ok(r.returncode == 0, "drover submit takes it", r.stderr)
 
 
 def test_api(t, pg):
@@ -218,7 +222,7 @@ def test_api(t, pg):
     viewer = json.loads(made[1])["token"] if isinstance(made[1], (bytes, str)) else made[1]["token"]
     status, body = a.raw("GET", "/v1/campaigns/c-1/parts/0/request", token=viewer)[:2]
     t.ok(status == 200 and b"canary" not in body and b"DROVER_TASK" in body, "a viewer sees no value of the environment", body)
-    test_not_carried_out(t, a)
+    test_endpoint_submitted(t, a)
     r = a.drover("request", "c-1/0/7")
     t.ok(r.returncode == 3 and "no such attempt" in r.stderr, "an attempt that is none", r.stderr)
     r = a.drover("request", "c-1")

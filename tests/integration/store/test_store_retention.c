@@ -361,8 +361,9 @@ static void test_retention__what_lives_hinders_an_archive(void **state)
              "UPDATE money SET reserved_musd = 0", "money is still reserved");
     hindered(
         w,
-        "INSERT INTO endpoint (stage_id, state, name, delete_after) SELECT id, 'in_service', 'e', "
-        "now() FROM stage",
+        "INSERT INTO endpoint (stage_id, campaign_id, n, state, name, instance_type, instances, "
+        "ttl_s, price_musd_per_hour, reserved_musd, intended_at, delete_after) SELECT id, "
+        "campaign_id, 1, 'in_service', 'e', 't', 1, 1, 0, 0, now(), now() FROM stage",
         "UPDATE endpoint SET state = 'deleted'", "an endpoint");
     hindered(w,
              "INSERT INTO filesystem (stage_id, state, token, size_gb, delete_after) SELECT id, "

@@ -536,6 +536,28 @@ static void test_life__a_chain_of_stages_runs_to_its_end(void **state)
     life_world_done(&l);
 }
 
+static void test_life__an_endpoint_ends_its_stage_and_holds_up_a_cancel(void **state)
+{
+    (void)state;
+    struct life_world l;
+    life_world_init(&l, 1);
+    l.spec[0].kind = SPEC_KIND_ENDPOINT;
+    life_stage_ended(&l.st[0], 0); /* it has no parts */
+    assert_string_equal(plan(&l), "");
+    l.st[0].endpoint = ENDPOINT_SERVES;
+    assert_string_equal(plan(&l), "s0 running>succeeded");
+    l.st[0].endpoint = ENDPOINT_GAVE_UP;
+    assert_string_equal(plan(&l), "s0 running>failed");
+    l.lc->row.wanted = WANTED_CANCEL;
+    l.st[0].endpoint_there = true;
+    assert_string_equal(plan(&l), "");
+    l.st[0].row.state = STAGE_SUCCEEDED;
+    assert_string_equal(plan(&l), "");
+    l.st[0].endpoint_there = false;
+    assert_string_equal(plan(&l), "c running>succeeded");
+    life_world_done(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -558,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_life__a_look_wants_a_resumed_campaigns_attempts_again),
         cmocka_unit_test(test_life__only_a_lock_stops_the_look_at_an_unreadable_campaign),
         cmocka_unit_test(test_life__what_is_over_is_forgotten),
+        cmocka_unit_test(test_life__an_endpoint_ends_its_stage_and_holds_up_a_cancel),
         cmocka_unit_test(test_life__a_chain_of_stages_runs_to_its_end),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

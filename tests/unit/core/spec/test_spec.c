@@ -494,11 +494,11 @@ static void test_spec__many_faults_are_counted_not_lost(void **state)
     parsed_free(p);
 }
 
-static bool price_3_usd(void *ctx, const char *instance_type, musd_t *ret)
+static bool price_3_usd(void *ctx, const struct spec_stage *s, musd_t *ret)
 {
     (void)ctx;
     *ret = 3060000;
-    return strcmp(instance_type, "ml.c5.18xlarge") == 0;
+    return strcmp(s->instance_type[0], "ml.c5.18xlarge") == 0;
 }
 
 static void test_spec__a_step_no_cap_admits_is_refused_with_both_numbers(void **state)

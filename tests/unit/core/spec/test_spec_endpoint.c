@@ -298,34 +298,55 @@ static void test_spec_endpoint__takes_what_the_campaign_says(void **state)
     parsed_free(p);
 }
 
-/* Until droverd carries endpoints out, the file is right and its submission is refused. */
-static void test_spec_endpoint__is_refused_where_it_is_submitted(void **state)
+/* Until somebody reads an endpoint's invocations, `idle` is right in a file and refused where it is
+ * submitted. */
+static void test_spec_endpoint__idle_is_refused_where_it_is_submitted(void **state)
 {
     (void)state;
-    static const bool carried_out[] = {
-#define X(kind, word, carried_out, does) carried_out,
-#include "core/spec/stage_kind.def"
-#undef X
-    };
     struct parsed *p = parse_with(BASE, &in_region);
     struct faults f = {0};
-    bool carried = carried_out[SPEC_KIND_ENDPOINT];
-    assert_true(p->good && carried_out[SPEC_KIND_JOBS]);
-    assert_int_equal(spec_check_carried(p->spec, &f), carried);
-    assert_int_equal(f.n, carried ? 0 : 1);
-    if (!carried) {
-        assert_string_equal(f.at[0].code, "not_carried_out");
-        assert_string_equal(f.at[0].pointer, "stages.deploy.kind");
-        assert_true(f.at[0].pos.line == 12 && f.at[0].pos.column == 11);
-        assert_non_null(strstr(f.at[0].hint, "drover request --dry"));
-    }
+    assert_true(p->good);
+    assert_true(spec_check_carried(p->spec, &f));
+    parsed_free(p);
+    AUTO_FREE char *text = xasprintf("%s%s", BASE, "    idle: 20m\n");
+    p = parse_with(text, &in_region);
+    show(&p->faults);
+    assert_true(p->good);
+    assert_false(spec_check_carried(p->spec, &f));
+    assert_int_equal(f.n, 1);
+    assert_string_equal(f.at[0].code, "not_carried_out");
+    assert_string_equal(f.at[0].pointer, "stages.deploy.idle");
     struct faults w = {0};
     int warned = 0;
     spec_warn(p->spec, &w);
     for (int i = 0; i < w.n; i++) {
         warned += strcmp(w.at[i].code, "not_carried_out") == 0;
     }
-    assert_int_equal(warned, carried ? 0 : 1);
+    assert_int_equal(warned, 1);
+    parsed_free(p);
+}
+
+static bool price_36_usd(void *ctx, const struct spec_stage *s, musd_t *ret)
+{
+    (void)ctx;
+    *ret = 36000000;
+    return s->endpoint != NULL;
+}
+
+/* Its whole ttl is reserved: a budget below it could never start it. */
+static void test_spec_endpoint__a_budget_below_its_ttl_is_refused(void **state)
+{
+    (void)state;
+    struct faults f = {0};
+    AUTO_FREE char *text = xasprintf("budget: 73 USD\n%s", BASE);
+    struct parsed *p = parse_with(text, &in_region);
+    show(&p->faults);
+    assert_true(p->good);
+    assert_false(spec_check_budget(p->spec, price_36_usd, NULL, &f));
+    assert_non_null(strstr(f.at[0].hint, "a ttl of at most"));
+    p->spec->budget_musd = 90 * INT64_C(1000000);
+    f.n = 0;
+    assert_true(spec_check_budget(p->spec, price_36_usd, NULL, &f));
     parsed_free(p);
 }
 
@@ -372,7 +393,8 @@ int main(void)
         cmocka_unit_test(test_spec_endpoint__what_is_right_has_no_fault),
         cmocka_unit_test(test_spec_endpoint__is_read_as_it_stands),
         cmocka_unit_test(test_spec_endpoint__takes_what_the_campaign_says),
-        cmocka_unit_test(test_spec_endpoint__is_refused_where_it_is_submitted),
+        cmocka_unit_test(test_spec_endpoint__idle_is_refused_where_it_is_submitted),
+        cmocka_unit_test(test_spec_endpoint__a_budget_below_its_ttl_is_refused),
         cmocka_unit_test(test_spec_endpoint__a_stored_form_that_does_not_fit_is_refused),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,0 +1,33 @@
+/* Endpoints of stages that deploy: the list, and deleting one before its time. */
+#include "store/api/endpoints.h"
+#include "api/server/audit.h"
+#include "api/server/reply.h"
+#include "api/server/request.h"
+#include "api/server/routes.h"
+#include "store/api/campaigns.h"
+#include "store/pg/tx.h"
+
+bool endpoints_get(struct api_req *r, struct err *err)
+{
+    int64_t n;
+    AUTO_BUF struct buf rows = BUF_INIT(API_ANSWER_MAX);
+    if (!req_query_i64(r, "limit", 1, 1000, 200, &n, err) || !req_db(r, err) ||
+        !apidb_endpoints(r->db, n, &rows, err)) {
+        return false;
+    }
+    buf_addf(&r->out, "{\"endpoints\":%s}\n", buf_cstr(&rows));
+    return reply_out(r, 200);
+}
+
+bool endpoint_delete(struct api_req *r, struct err *err)
+{
+    const char *name = arena_strndup(&r->arena, r->params[0].p, r->params[0].n);
+    if (!req_db(r, err)) {
+        return false;
+    }
+    AUTO_TX struct store *tx = r->db;
+    buf_addf(&r->out, "{\"name\":\"%s\",\"delete_asked\":true}\n", name);
+    return tx_begin(tx, TX_WRITE, err) && apidb_endpoint_delete(tx, name, err) &&
+           req_audit(r, "endpoint.delete", name, "{}", err) && reply_out(r, 202) &&
+           apidb_notify(tx, err) && tx_commit(tx, err);
+}

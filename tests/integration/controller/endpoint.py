@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""A stage of kind endpoint on a real droverd, drover-local and PostgreSQL: it comes into service, passes its smoke test, answers, and
+its model, config and itself are deleted when its ttl is over, also when droverd was down then. Killed at random moments droverd
+makes one endpoint and deletes it. What failed is deleted with its reason. The ledger equals drover-local's invoice throughout.
+"""
+import io
+import os
+import sys
+import tarfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from kit import Tap, wait_for
+from kit.local import send, sign
+from kit.stack import KEY, SECRET, Stack, rng_from_args
+
+TYPE = "ml.m5.large"
+SERVER = r"""
+import http.server, os, sys
+if sys.argv[1] == "train":
+    with open(os.environ["DROVER_ML_ROOT"] + "/model/weights", "w") as f: f.write("trained")
+    sys.exit(0)
+trained = open(os.environ["DROVER_ML_ROOT"] + "/model/weights").read()
+class H(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *a): pass
+    def say(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def do_GET(self): self.say(200, b"")
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.say(400 if body == b"bad" else 200, trained.encode() + b" <" + body + b">")
+http.server.ThreadingHTTPServer((os.environ["DROVER_HOST_ADDRESS"], int(os.environ["SAGEMAKER_BIND_TO_PORT"])), H).serve_forever()
+"""
+LOCAL = {"prices": {TYPE: "0.115", "hosting:" + TYPE: "36"}, "endpoint_quotas": {TYPE: 2}, "endpoint_start_seconds": 0.3,
+         "endpoint_stop_seconds": 2}
+
+
+def campaign(name, ttl="2s", payloads='[{"rows": [1, 2]}, "plain"]', more="", top=""):
+    return f"""version: 1
+name: {name}
+{top}
+retry:
+  - {{cause: [capacity], wait: 1s..1s, times: forever, counts: no}}
+stages:
+  - name: deploy
+    kind: endpoint
+    model: {{data: "s3://drover-test/models/model.tar.gz", image: "drover/server:test"}}
+    instance_type: {TYPE}
+    instance_count: 2
+    ttl: {ttl}
+    smoke_test: {{payloads: {payloads}, p95_ms: 30000}}
+{more}
+"""
+
+
+def model_file(s):
+    path = s.dir + "/aws/s3/drover-test/models/model.tar.gz"
+    os.makedirs(os.path.dirname(path))
+    with tarfile.open(path, "w:gz") as tar:
+        info = tarfile.TarInfo("weights")
+        info.size = 3
+        tar.addfile(info, io.BytesIO(b"abc"))
+    with open(os.path.dirname(path) + "/payloads.json", "w") as f:
+        f.write('[{"a": 1}, "b"]')
+
+
+def ended(s, cid, state="succeeded", seconds=60):
+    c = wait_for(lambda: s.ended(cid), seconds, f"the end of {cid}")
+    return c["state"] == state, c
+
+
+def row(s, cid, what):
+    return s.sql(f"SELECT {what} FROM endpoint WHERE campaign_id = {cid[2:]} ORDER BY n DESC LIMIT 1")
+
+
+def gone(s, cid, seconds=60):
+    wait_for(lambda: row(s, cid, "state") in ("deleted", "failed"), seconds, f"the endpoint of {cid} is gone")
+
+
+def accepted(s, operation):
+    names = [r["name"] for r in s.oracle("wire-log")["requests"] if r["operation"] == operation and r["accepted"]]
+    return sorted(names)
+
+
+def left(s):
+    """What drover-local still has: models, configs, endpoints made and not deleted, by the wire log of this suite's own reader."""
+    kept = {}
+    for thing in ("Model", "EndpointConfig", "Endpoint"):
+        kept[thing] = sorted(set(accepted(s, "Create" + thing)) - {r["name"] for r in s.oracle("wire-log")["requests"]
+                                                                   if r["operation"] == "Delete" + thing and r["status"] == 200})
+    return kept
+
+
+def check(tap, s, what, exact=True):
+    none = {"Model": [], "EndpointConfig": [], "Endpoint": []}
+    tap.ok(left(s) == none, f"{what}: nothing is left at AWS", left(s))
+    for thing in ("Model", "EndpointConfig", "Endpoint"):
+        names = accepted(s, "Create" + thing)
+        tap.ok(len(names) == len(set(names)), f"{what}: each Create{thing} was accepted once ({len(names)})", names)
+    if exact:
+        s.check_invoice(tap, what + ": ")
+    tap.eq(s.sql("SELECT count(*) FROM check_counters()"), "0", f"{what}: every sum is what it is the sum of")
+    tap.eq(s.sql("SELECT coalesce(sum(reserved_musd), 0) FROM money"), "0", f"{what}: nothing stays reserved")
+
+
+def test_life(tap, s):
+    cid = s.submit(campaign("life", ttl="3s"))
+    good, c = ended(s, cid)
+    tap.ok(good, "the campaign succeeds when its endpoint serves and has passed its test", c)
+    name = row(s, cid, "name")
+    tap.eq(row(s, cid, "state || ' ' || passed || ' ' || (p95_us > 0)"), "in_service true true", "in service, tested")
+    body = b'{"rows": [3]}'
+    url, path = f"http://127.0.0.1:{s.local_port}", f"/endpoints/{name}/invocations"
+    headers = sign(url, "sagemaker", "POST", path, body, {"Content-Type": "application/json"}, KEY, SECRET)
+    tap.eq(send(url, "POST", path, headers, body)[::2], (200, b"abc <" + body + b">"), "it answers")
+    gone(s, cid)
+    tap.eq(row(s, cid, "state || ': ' || reason || ' ' || estimated"), "deleted: its ttl is over false", "deleted by its ttl")
+    lived = float(row(s, cid, "extract(epoch FROM off_at - in_service_at)"))
+    tap.ok(3 <= lived < 8, f"after {lived:.2f} s of 3", lived)
+    check(tap, s, "life")
+
+
+def test_model_of_a_stage(tap, s):
+    cid = s.submit(f"""version: 1
+name: trained
+stages:
+  - {{name: train, image: "drover/server:test", instance_type: {TYPE}, max_runtime: 5m, output: "s3://drover-test/out/"}}
+  - {{name: deploy, kind: endpoint, needs: train, model: train, instance_type: {TYPE}, ttl: 1s, smoke_test: ["x"]}}
+""")
+    good, c = ended(s, cid)
+    tap.ok(good, "a training and the endpoint of its model", c)
+    job = s.sql(f"SELECT name FROM attempt WHERE campaign_id = {cid[2:]}")
+    model = s.sql(f"SELECT convert_from(model_request, 'UTF8')::jsonb->'PrimaryContainer'->>'ModelDataUrl' FROM endpoint WHERE campaign_id = {cid[2:]}")
+    tap.eq(model, f"s3://drover-test/out/{job}/output/model.tar.gz", "it serves what the job has made")
+    gone(s, cid)
+    check(tap, s, "trained")
+
+
+def test_failures(tap, s):
+    cid = s.submit(campaign("untrue", payloads='["good", "bad"]'))
+    good, c = ended(s, cid, "failed")
+    tap.ok(good and "payload 2 was answered with 400" in c["stages"][0]["reason"], "a smoke test that fails fails the stage, with the answer", c)
+    s.faults({"operation": "CreateEndpoint", "kind": "capacity", "times": 1})
+    again = s.submit(campaign("capacity", ttl="1s", payloads='"s3://drover-test/models/payloads.json"'))
+    good, c = ended(s, again)
+    tap.ok(good and row(s, again, "n") == "2", "one that found no capacity is deleted and tried again under the next name", c)
+    hand = s.submit(campaign("by-hand", ttl="1h", payloads='["x"]'))
+    ended(s, hand)
+    listed = [e for e in s.api("GET", "/endpoints")["endpoints"] if e["campaign"] == hand]
+    tap.eq([(e["state"], e["micro_usd_per_hour"], e["tested"]) for e in listed], [("in_service", 72000000, True)], "the list shows it with its price")
+    s.api("DELETE", f"/endpoints/{listed[0]['name']}")
+    gone(s, hand)
+    tap.eq(row(s, hand, "state || ': ' || reason"), "deleted: a person asked for it", "deleted by hand, long before its ttl")
+    stop = s.submit(campaign("stopped", ttl="1h"))
+    wait_for(lambda: s.sql(f"SELECT count(*) FROM endpoint WHERE campaign_id = {stop[2:]} AND made > 0") == "1", 20, "it is made")
+    s.api("POST", f"/campaigns/{stop}:cancel", {})
+    good, c = ended(s, stop, "cancelled")
+    tap.eq((good, row(s, stop, "state")), (True, "deleted"), "a cancelled campaign ends when its endpoint is gone")
+    second = f"  - {{name: second, kind: endpoint, model: {{data: 's3://drover-test/models/model.tar.gz', image: 'drover/server:test'}}, instance_type: {TYPE}, instance_count: 2, ttl: 1h}}"
+    broke = s.submit(campaign("broke", ttl="1h", top="budget: 150 USD", more=second))
+    wait_for(lambda: s.sql(f"SELECT count(*) FROM stage_run WHERE campaign_id = {broke[2:]} AND wait_reason = 'budget'") == "1", 20, "it waits for money")
+    tap.eq(s.sql(f"SELECT count(*) FROM endpoint WHERE campaign_id = {broke[2:]}"), "1", "an endpoint for whose ttl no money is left waits")
+    s.api("POST", f"/campaigns/{broke}:cancel", {})
+    ended(s, broke, "cancelled")
+    gone(s, again)
+    check(tap, s, "failures")
+
+
+def test_ttl_while_down(tap, s):
+    cid = s.submit(campaign("down", ttl="2s"))
+    ended(s, cid)
+    s.kill("droverd0")
+    until = time.time() + 3
+    wait_for(lambda: time.time() > until, 10, "its ttl is over")
+    s.start_droverd(0)
+    began = time.monotonic()
+    gone(s, cid, 60)
+    took = time.monotonic() - began
+    tap.ok(took < 60, f"a ttl that was over while droverd was down: gone {took:.1f} s after its start", took)
+    check(tap, s, "down")
+
+
+def test_kills(tap, s, rng, kills):
+    ids = [s.submit(campaign(f"killed-{i}", ttl="2s")) for i in range(2)]
+    for _ in range(kills):
+        time.sleep(rng.uniform(0.1, 1.6))
+        s.kill("droverd0")
+        s.start_droverd(0)
+    for cid in ids:
+        good, c = ended(s, cid, seconds=90)
+        tap.ok(good, f"killed {kills} times, {cid} succeeds", c)
+        gone(s, cid, 90)
+        tap.eq(s.sql(f"SELECT count(*) FROM endpoint WHERE campaign_id = {cid[2:]}"), "1", f"{cid}: one try, one endpoint")
+    exact = s.sql("SELECT count(*) FROM endpoint WHERE estimated") == "0"
+    check(tap, s, f"killed {kills} times", exact)
+
+
+def main():
+    tap, rng = Tap(), rng_from_args()
+    with Stack("endpoint", quotas={TYPE: 2}, local=LOCAL, images={"drover/server:test": [sys.executable, "-S", "-c", SERVER]}) as s:
+        with open(s.dir + "/prices.json", "w") as f:
+            f.write('{"%s": "0.115", "hosting:%s": "36"}' % (TYPE, TYPE))
+        model_file(s)
+        s.start()
+        test_life(tap, s)
+        test_model_of_a_stage(tap, s)
+        test_failures(tap, s)
+        test_ttl_while_down(tap, s)
+        test_kills(tap, s, rng, int(os.environ.get("KILLS", "5")))
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

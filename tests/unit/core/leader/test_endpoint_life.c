@@ -1,0 +1,591 @@
+/* Aim: an endpoint is made once under one name whatever becomes of an answer, serves until its time
+ * is over, and ends only when all three of its things are proven absent; then it is booked once.
+ * Method: scripts of the call that is expected next and how it is answered, with the state that
+ * follows, from an intent or from a row as a new leader reads it. */
+#include "core/leader/endpoint_life.h"
+#include "leader_world.h"
+
+#define TTL    7200
+#define WINDOW (900 * SEC)
+#define POLL   SEC
+
+enum {
+    C = ENDPOINT_ACT_CREATE,
+    L = ENDPOINT_ACT_DESCRIBE,
+    D = ENDPOINT_ACT_DELETE,
+    P = ENDPOINT_ACT_PAYLOADS,
+    I = ENDPOINT_ACT_INVOKE
+};
+enum {
+    YES = ENDPOINT_SAID_YES,
+    ABSENT = ENDPOINT_SAID_ABSENT,
+    BUSY = ENDPOINT_SAID_BUSY,
+    NO = ENDPOINT_SAID_NO,
+    NOTHING = ENDPOINT_SAID_NOTHING,
+    UNSENT
+};
+enum { M = HOSTING_MODEL, G = HOSTING_CONFIG, E = HOSTING_ENDPOINT };
+/* A step: the call that is expected, how it is answered, and the state after it. */
+#define TO(act, kind, said, status, then)                                                          \
+    {                                                                                              \
+        act, kind, said, status, then                                                              \
+    }
+#define SAW(act, kind, said, status)                                                               \
+    {                                                                                              \
+        act, kind, said, status, ENDPOINT_INTENDED                                                 \
+    }
+#define ON(act, kind, said)                                                                        \
+    {                                                                                              \
+        act, kind, said, NULL, ENDPOINT_INTENDED                                                   \
+    }
+#define CREATES  ON(C, M, YES), ON(C, G, YES), TO(C, E, YES, NULL, ENDPOINT_CREATING)
+#define SERVES   TO(L, E, YES, "InService", ENDPOINT_IN_SERVICE), ON(P, E, YES)
+#define VANISHES ON(L, G, YES), ON(D, G, YES), ON(L, G, ABSENT), ON(L, M, YES), ON(D, M, YES)
+#define GOES                                                                                       \
+    SAW(L, E, YES, "InService"), ON(D, E, YES), SAW(L, E, YES, "Deleting"), ON(L, E, ABSENT),      \
+        VANISHES
+
+struct step {
+    int act, kind, said;
+    const char *status;       /* of a Describe; code of a refusal */
+    enum endpoint_state then; /* INTENDED: any */
+};
+struct life {
+    struct leader_world w;
+    struct live_endpoint *e;
+    usec_t now_us;
+    int64_t boot_us;
+    struct endpoint_writes last;
+};
+
+static struct endpoint_row intent(void)
+{
+    struct endpoint_row row = {.id = 5,
+                               .project_id = 3,
+                               .campaign_id = 7,
+                               .stage_id = 70,
+                               .n = 1,
+                               .state = ENDPOINT_INTENDED,
+                               .instances = 2,
+                               .ttl_s = TTL,
+                               .price_musd_per_hour = 3600000, /* 1,000 micro-USD a second */
+                               .reserved_musd = 2 * (TTL + 1020) * 1000,
+                               .intended_us = WALL};
+    (void)snprintf(row.name.s, sizeof row.name.s, "d-7-deploy-0-a1-0a1b2c3d");
+    return row;
+}
+
+static void life_init(struct life *l)
+{
+    memset(l, 0, sizeof *l);
+    leader_world_init(&l->w);
+    const struct endpoint_row row = intent();
+    l->e = leader_apply_endpoint_intent(&l->w.s, &row);
+    l->now_us = WALL;
+    l->boot_us = BOOT;
+}
+
+/* The row as it is now is all that a new leader has. */
+static void take_over(struct life *l)
+{
+    const struct endpoint_row row = l->e->row;
+    leader_state_done(&l->w.s);
+    leader_world_init(&l->w);
+    l->w.s.projects[0].reserved_musd = row.reserved_musd; /* as in the table */
+    (void)leader_take_endpoints(&l->w.s, &row, 1, l->boot_us);
+    l->e = leader_endpoint(&l->w.s, row.id);
+}
+
+static void pass(struct life *l, int64_t us)
+{
+    l->now_us += us;
+    l->boot_us += us;
+}
+
+/* The next call, waited for: at most an hour. */
+static struct endpoint_call next(struct life *l)
+{
+    int64_t wake_us = l->boot_us + 3600 * SEC;
+    struct endpoint_call call = leader_endpoint_next(l->e, l->now_us, l->boot_us, POLL, &wake_us);
+    for (int i = 0; i < 9 && call.act == ENDPOINT_ACT_NONE && wake_us > l->boot_us; i++) {
+        pass(l, wake_us - l->boot_us);
+        wake_us = l->boot_us + 3600 * SEC;
+        call = leader_endpoint_next(l->e, l->now_us, l->boot_us, POLL, &wake_us);
+    }
+    return call;
+}
+
+static void answer(struct life *l, const struct step *st)
+{
+    struct endpoint_description seen = {.created = WALL, .modified = l->now_us};
+    struct aws_failure failure = {.outcome = st->said == UNSENT ? AWS_UNSENT
+                                             : st->said == NO   ? AWS_REFUSED
+                                                                : AWS_UNKNOWN,
+                                  .status = 400};
+    (void)snprintf(seen.status, sizeof seen.status, "%s", st->status != NULL ? st->status : "");
+    (void)snprintf(failure.code, sizeof failure.code, "%s", st->status != NULL ? st->status : "");
+    struct endpoint_fact f = {.call = {(enum endpoint_act)st->act, (enum hosting_kind)st->kind},
+                              .said = st->said == UNSENT ? ENDPOINT_SAID_NOTHING
+                                                         : (enum endpoint_word)st->said,
+                              .seen = &seen,
+                              .failure = &failure,
+                              .status = 200,
+                              .took_us = 1000,
+                              .text = "not read",
+                              .window_us = WINDOW};
+    leader_plan_endpoint_fact(l->e, &f, l->now_us, l->boot_us, &l->last);
+    if (l->last.news != ENDPOINT_AS_BEFORE) {
+        leader_apply_endpoint(&l->w.s, l->e, &l->last);
+    }
+}
+
+static void play(struct life *l, const struct step *steps, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct endpoint_call call = next(l);
+        if ((int)call.act != steps[i].act ||
+            (call.act != ENDPOINT_ACT_INVOKE && (int)call.kind != steps[i].kind)) {
+            fail_msg("step %zu: call %d of %d, not %d of %d", i, (int)call.act, (int)call.kind,
+                     steps[i].act, steps[i].kind);
+        }
+        answer(l, &steps[i]);
+        if (steps[i].then != ENDPOINT_INTENDED) {
+            assert_int_equal(l->e->row.state, steps[i].then);
+        }
+    }
+}
+#define PLAY(l, ...)                                                                               \
+    do {                                                                                           \
+        const struct step steps_[] = {__VA_ARGS__};                                                \
+        play((l), steps_, ARRAY_LEN(steps_));                                                      \
+    } while (0)
+
+static bool ends(struct life *l)
+{
+    leader_plan_endpoint_end(&l->w.s, l->e, l->now_us, &l->last);
+    if (l->last.news == ENDPOINT_MOVED) {
+        leader_apply_endpoint(&l->w.s, l->e, &l->last);
+    }
+    return l->last.news == ENDPOINT_MOVED;
+}
+
+static void test_endpoint_life__is_made_serves_and_is_gone_when_its_ttl_is_over(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    assert_int_equal(l.w.lc->row.reserved_musd, 2 * (TTL + 1020) * 1000);
+    PLAY(&l, CREATES, TO(L, E, YES, "Creating", ENDPOINT_CREATING), SERVES);
+    assert_true(l.e->row.passed);
+    usec_t since = l.e->row.in_service_us;
+    l.now_us = since + TTL * SEC - 1;
+    assert_false(ends(&l));
+    l.now_us = since + TTL * SEC;
+    assert_true(ends(&l));
+    assert_int_equal(l.e->row.state, ENDPOINT_DELETING);
+    assert_string_equal(l.e->row.reason, "its ttl is over");
+    PLAY(&l, GOES);
+    assert_int_equal(l.e->row.state, ENDPOINT_DELETING);
+    assert_int_equal(l.w.lc->row.spent_musd, 0);
+    usec_t off = l.e->row.off_us;
+    PLAY(&l, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    int64_t billed = 2 * ((off - since + SEC - 1) / SEC);
+    assert_int_equal(l.last.news, ENDPOINT_OVER);
+    assert_int_equal(l.last.end.billable_s, billed);
+    assert_false(l.last.end.estimated);
+    assert_int_equal(l.w.lc->row.spent_musd, billed * 1000);
+    assert_int_equal(l.w.lc->row.reserved_musd, 0);
+    assert_int_equal(l.w.s.projects[0].spent_musd, billed * 1000);
+    assert_int_equal(l.w.s.projects[1].reserved_musd, 0);
+    assert_int_equal(next(&l).act, ENDPOINT_ACT_NONE);
+    leader_world_done(&l.w);
+}
+
+/* Whatever becomes of an answer, the next Create is of the same thing, and only if it is absent. */
+static void test_endpoint_life__a_lost_answer_is_resolved_by_describe(void **state)
+{
+    (void)state;
+    for (int lost = M; lost <= E; lost++) {
+        struct life l;
+        life_init(&l);
+        for (int k = M; k < lost; k++) {
+            PLAY(&l, ON(C, k, YES));
+        }
+        PLAY(&l, ON(C, lost, UNSENT), ON(C, lost, NOTHING), ON(L, lost, NOTHING),
+             ON(L, lost, ABSENT), ON(C, lost, NOTHING), ON(L, lost, YES));
+        assert_int_equal(l.e->row.made, lost + 1);
+        assert_int_equal(l.e->row.state, lost == E ? ENDPOINT_CREATING : ENDPOINT_INTENDED);
+        leader_world_done(&l.w);
+    }
+}
+
+static void test_endpoint_life__a_new_leader_looks_before_it_makes(void **state)
+{
+    (void)state;
+    for (int made = 0; made <= 3; made++) {
+        struct life l;
+        life_init(&l);
+        const struct step steps[] = {CREATES};
+        play(&l, steps, (size_t)made);
+        take_over(&l);
+        struct endpoint_call call = next(&l);
+        assert_int_equal(call.act, ENDPOINT_ACT_DESCRIBE);
+        assert_int_equal(call.kind, MIN(made, E));
+        leader_world_done(&l.w);
+    }
+}
+
+static void test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, SERVES);
+    pass(&l, 3 * TTL * SEC);
+    take_over(&l);
+    assert_true(ends(&l));
+    PLAY(&l, GOES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    leader_world_done(&l.w);
+
+    life_init(&l); /* it came into service while nobody looked */
+    PLAY(&l, CREATES);
+    usec_t since = l.now_us;
+    pass(&l, 3 * TTL * SEC);
+    take_over(&l);
+    assert_false(ends(&l));
+    struct endpoint_description seen = {.created = WALL, .modified = since, .status = "InService"};
+    struct endpoint_fact f = {.call = next(&l), .said = ENDPOINT_SAID_YES, .seen = &seen};
+    leader_plan_endpoint_fact(l.e, &f, l.now_us, l.boot_us, &l.last);
+    leader_apply_endpoint(&l.w.s, l.e, &l.last);
+    assert_int_equal(l.e->row.in_service_us, since);
+    assert_true(ends(&l));
+    leader_world_done(&l.w);
+}
+
+/* A Create of unknown outcome may still take effect: until then nothing proves its absence. */
+static void test_endpoint_life__absence_is_proven_after_the_signature_window(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, ON(C, M, YES), ON(C, G, YES), ON(C, E, NOTHING));
+    int64_t signed_us = l.boot_us;
+    l.w.lc->row.wanted = WANTED_CANCEL;
+    assert_true(ends(&l));
+    for (int i = 0; i < 200 && l.e->gone == 0; i++) {
+        PLAY(&l, ON(L, E, ABSENT));
+    }
+    assert_int_equal(l.e->gone, 1);
+    assert_true(l.boot_us >= signed_us + WINDOW);
+    PLAY(&l, ON(L, G, ABSENT), TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    assert_int_equal(l.last.end.billable_s, 0); /* never in service */
+    assert_int_equal(l.w.s.projects[0].reserved_musd, 0);
+    leader_world_done(&l.w);
+
+    life_init(&l); /* so for what an earlier leader may have sent */
+    PLAY(&l, ON(C, M, YES));
+    take_over(&l);
+    l.e->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, ON(L, E, ABSENT));
+    assert_int_equal(l.e->gone, 0);
+    leader_world_done(&l.w);
+
+    life_init(&l); /* what is known to have been made is gone at once */
+    PLAY(&l, CREATES);
+    take_over(&l);
+    l.e->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, ON(L, E, ABSENT));
+    assert_int_equal(l.e->gone, 1);
+    leader_world_done(&l.w);
+}
+
+static void test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES);
+    l.e->row.delete_asked = true;
+    assert_true(ends(&l));
+    assert_false(ends(&l)); /* once */
+    PLAY(&l, SAW(L, E, YES, "Creating"), ON(D, E, BUSY), SAW(L, E, YES, "Creating"), ON(D, E, BUSY),
+         ON(L, E, NOTHING), SAW(L, E, YES, "InService"), ON(D, E, YES), SAW(L, E, YES, "Deleting"),
+         SAW(L, E, YES, "Deleting"), ON(L, E, ABSENT), VANISHES,
+         TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    assert_true(l.last.end.billable_s > 0); /* it was in service for a moment */
+    leader_world_done(&l.w);
+}
+
+static void test_endpoint_life__a_delete_that_was_not_taken_is_sent_again(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, SERVES);
+    l.e->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, SAW(L, E, YES, "InService"), ON(D, E, NOTHING), SAW(L, E, YES, "InService"),
+         ON(D, E, YES), SAW(L, E, YES, "InService"), ON(D, E, YES), ON(L, E, ABSENT), ON(L, G, YES),
+         SAW(D, G, NO, "Oh"), ON(L, G, YES), ON(D, G, YES), ON(L, G, YES), ON(D, G, YES),
+         ON(L, G, ABSENT), ON(L, M, ABSENT));
+    assert_int_equal(l.e->row.state, ENDPOINT_DELETED);
+    assert_true(l.last.end.estimated); /* its Deleting was not seen */
+    assert_true(l.last.end.billable_s > 0);
+    leader_world_done(&l.w);
+}
+
+static void test_endpoint_life__refusals_wait_or_fail(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *code;
+        bool fails;
+        enum cause cause;
+    } rows[] = {{"ResourceLimitExceeded", false, CAUSE_QUOTA},
+                {"ThrottlingException", false, CAUSE_THROTTLED},
+                {"AccessDeniedException", true, CAUSE_ACCESS_DENIED},
+                {"ValidationException", true, CAUSE_BAD_REQUEST}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct life l;
+        life_init(&l);
+        PLAY(&l, ON(C, M, YES), ON(C, G, YES), SAW(C, E, NO, rows[i].code));
+        assert_int_equal(l.last.news, ENDPOINT_MOVED); /* people see why */
+        assert_non_null(strstr(l.e->row.reason, rows[i].code));
+        assert_int_equal(l.e->row.failed, rows[i].fails);
+        if (rows[i].fails) {
+            assert_int_equal(l.e->row.cause, rows[i].cause);
+            PLAY(&l, ON(L, E, ABSENT), VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_FAILED));
+            assert_int_equal(l.w.s.projects[0].reserved_musd, 0);
+        } else {
+            PLAY(&l, TO(C, E, YES, NULL, ENDPOINT_CREATING));
+            assert_string_equal(l.e->row.reason, "");
+        }
+        leader_world_done(&l.w);
+    }
+}
+
+static void test_endpoint_life__a_failed_one_is_deleted_with_its_reason(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES);
+    struct endpoint_description seen = {.status = "Failed",
+                                        .failure_reason = "Unable to provision requested ML "
+                                                          "compute capacity due to "
+                                                          "InsufficientInstanceCapacity error."};
+    struct endpoint_fact f = {.call = next(&l), .said = ENDPOINT_SAID_YES, .seen = &seen};
+    leader_plan_endpoint_fact(l.e, &f, l.now_us, l.boot_us, &l.last);
+    leader_apply_endpoint(&l.w.s, l.e, &l.last);
+    assert_int_equal(l.e->row.cause, CAUSE_CAPACITY);
+    PLAY(&l, SAW(L, E, YES, "Failed"), ON(D, E, YES), ON(L, E, ABSENT), VANISHES,
+         TO(L, M, ABSENT, NULL, ENDPOINT_FAILED));
+    assert_non_null(strstr(l.e->row.reason, "InsufficientInstanceCapacity"));
+    assert_int_equal(l.w.lc->row.spent_musd, 0);
+    leader_world_done(&l.w);
+
+    life_init(&l);
+    PLAY(&l, CREATES, SAW(L, E, YES, "Creating"));
+    l.now_us = l.e->row.created_us + ENDPOINT_CREATE_MAX_US;
+    PLAY(&l, TO(L, E, YES, "Creating", ENDPOINT_DELETING));
+    assert_true(l.e->row.failed);
+    leader_world_done(&l.w);
+}
+
+static void test_endpoint_life__deleted_by_others_it_is_cleaned_up_and_booked(void **state)
+{
+    (void)state;
+    static const struct step seen[] = {TO(L, E, YES, "Deleting", ENDPOINT_DELETING),
+                                       TO(L, E, ABSENT, NULL, ENDPOINT_DELETING)};
+    for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
+        struct life l;
+        life_init(&l);
+        PLAY(&l, CREATES, SERVES);
+        pass(&l, 100 * SEC);
+        play(&l, &seen[i], 1);
+        PLAY(&l, ON(L, E, ABSENT), VANISHES, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+        assert_true(l.last.end.billable_s >= 200);
+        assert_int_equal(l.last.end.estimated, i == 1);
+        leader_world_done(&l.w);
+    }
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, TO(L, E, ABSENT, NULL, ENDPOINT_CREATING)); /* not readable yet, perhaps */
+    pass(&l, 61 * SEC);
+    PLAY(&l, TO(L, E, ABSENT, NULL, ENDPOINT_DELETING));
+    leader_world_done(&l.w);
+}
+
+static void smoke(struct life *l, int status, int64_t took_us, int p95_ms)
+{
+    struct endpoint_fact f = {.call = next(l),
+                              .said = ENDPOINT_SAID_YES,
+                              .status = status,
+                              .took_us = took_us,
+                              .text = "no such key",
+                              .p95_ms = p95_ms};
+    assert_int_equal(f.call.act, ENDPOINT_ACT_INVOKE);
+    leader_plan_endpoint_fact(l->e, &f, l->now_us, l->boot_us, &l->last);
+    if (l->last.news != ENDPOINT_AS_BEFORE) {
+        leader_apply_endpoint(&l->w.s, l->e, &l->last);
+    }
+}
+
+static void serves_with_payloads(struct life *l, int n)
+{
+    life_init(l);
+    PLAY(l, CREATES, TO(L, E, YES, "InService", ENDPOINT_IN_SERVICE));
+    struct endpoint_fact f = {.call = next(l), .said = ENDPOINT_SAID_YES, .payloads_n = n};
+    assert_int_equal(f.call.act, ENDPOINT_ACT_PAYLOADS);
+    leader_plan_endpoint_fact(l->e, &f, l->now_us, l->boot_us, &l->last);
+    assert_int_equal(l->last.news, ENDPOINT_AS_BEFORE);
+}
+
+static void test_endpoint_life__the_smoke_test_asks_each_payload_and_judges_p95(void **state)
+{
+    (void)state;
+    struct life l;
+    serves_with_payloads(&l, 20);
+    for (int i = 0; i < 20; i++) { /* one slow answer in twenty is not the 95th percentile */
+        assert_false(l.e->row.passed);
+        smoke(&l, 200, i == 3 ? 900000 : 84000, 100);
+    }
+    assert_true(l.e->row.passed);
+    assert_int_equal(l.e->row.p95_us, 84000);
+    assert_int_equal(l.last.news, ENDPOINT_MOVED);
+    leader_world_done(&l.w);
+
+    serves_with_payloads(&l, 2);
+    smoke(&l, 200, 84000, 100);
+    smoke(&l, 200, 101000, 100);
+    assert_true(l.e->row.failed && !l.e->row.passed);
+    assert_string_equal(l.e->row.reason, "smoke test: p95 is 101 ms, more than 100 ms");
+    leader_world_done(&l.w);
+
+    serves_with_payloads(&l, 2);
+    smoke(&l, 200, 1000, 0);
+    smoke(&l, 400, 1000, 0);
+    assert_int_equal(l.e->row.state, ENDPOINT_DELETING);
+    assert_string_equal(l.e->row.reason,
+                        "smoke test: payload 2 was answered with 400: no such key");
+    leader_world_done(&l.w);
+
+    serves_with_payloads(&l, 1);
+    PLAY(&l, ON(I, E, UNSENT), ON(I, E, NOTHING), ON(I, E, NOTHING), ON(I, E, NOTHING));
+    assert_false(l.e->row.failed);
+    PLAY(&l, ON(I, E, NOTHING));
+    assert_true(l.e->row.failed);
+    leader_world_done(&l.w);
+
+    life_init(&l);
+    PLAY(&l, CREATES, SAW(L, E, YES, "InService"), ON(P, E, NOTHING), ON(P, E, NO));
+    assert_true(l.e->row.failed);
+    assert_string_equal(l.e->row.reason, "not read");
+    leader_world_done(&l.w);
+}
+
+/* What was not committed is found again. */
+static void test_endpoint_life__an_answer_that_was_not_written_is_met_again(void **state)
+{
+    (void)state;
+    struct life l;
+    serves_with_payloads(&l, 1);
+    struct endpoint_fact f = {
+        .call = next(&l), .said = ENDPOINT_SAID_YES, .status = 200, .took_us = 5};
+    leader_plan_endpoint_fact(l.e, &f, l.now_us, l.boot_us, &l.last);
+    leader_endpoint_not_written(l.e, l.boot_us);
+    PLAY(&l, TO(P, E, YES, NULL, ENDPOINT_IN_SERVICE));
+    assert_true(l.e->row.passed);
+    l.e->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, GOES);
+    f = (struct endpoint_fact){.call = next(&l), .said = ENDPOINT_SAID_ABSENT};
+    leader_plan_endpoint_fact(l.e, &f, l.now_us, l.boot_us, &l.last);
+    assert_int_equal(l.last.news, ENDPOINT_OVER);
+    leader_endpoint_not_written(l.e, l.boot_us);
+    assert_int_equal(l.e->row.state, ENDPOINT_DELETING);
+    PLAY(&l, TO(L, M, ABSENT, NULL, ENDPOINT_DELETED));
+    leader_world_done(&l.w);
+}
+
+static void test_endpoint_life__people_delete_one(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, SERVES);
+    struct endpoint_row row = l.e->row;
+    assert_false(leader_take_endpoints(&l.w.s, &row, 1, l.boot_us));
+    assert_false(ends(&l));
+    row.delete_asked = true;
+    assert_true(leader_take_endpoints(&l.w.s, &row, 1, l.boot_us));
+    assert_int_equal(l.w.s.endpoints_n, 1);
+    assert_true(ends(&l));
+    leader_world_done(&l.w);
+}
+
+static void test_endpoint_life__is_forgotten_when_it_and_its_stage_have_ended(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, SERVES);
+    l.w.ls->row.state = STAGE_SUCCEEDED;
+    leader_endpoints_forget(&l.w.s);
+    assert_int_equal(l.w.s.endpoints_n, 1);
+    l.e->row.delete_asked = true;
+    assert_true(ends(&l));
+    PLAY(&l, GOES, ON(L, M, ABSENT));
+    l.w.ls->row.state = STAGE_RUNNING;
+    leader_endpoints_forget(&l.w.s);
+    assert_int_equal(l.w.s.endpoints_n, 1);
+    l.w.ls->row.state = STAGE_SUCCEEDED;
+    leader_endpoints_forget(&l.w.s);
+    assert_int_equal(l.w.s.endpoints_n, 0);
+    leader_world_done(&l.w);
+}
+
+static void test_endpoint_life__is_looked_at_at_a_bearable_rate(void **state)
+{
+    (void)state;
+    struct life l;
+    life_init(&l);
+    PLAY(&l, CREATES, SERVES);
+    int looks = 0;
+    usec_t until = l.now_us + 3600 * SEC;
+    while (l.now_us < until) {
+        PLAY(&l, TO(L, E, YES, "InService", ENDPOINT_IN_SERVICE));
+        looks++;
+    }
+    assert_in_range(looks, 55, 62);
+    int64_t wake_us = INT64_MAX; /* and its time over is not slept through */
+    l.now_us = leader_endpoint_until(&l.e->row) - SEC;
+    (void)leader_endpoint_next(l.e, l.now_us, l.boot_us, POLL, &wake_us);
+    assert_true(wake_us <= l.boot_us + SEC);
+    leader_world_done(&l.w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_endpoint_life__is_made_serves_and_is_gone_when_its_ttl_is_over),
+        cmocka_unit_test(test_endpoint_life__a_lost_answer_is_resolved_by_describe),
+        cmocka_unit_test(test_endpoint_life__a_new_leader_looks_before_it_makes),
+        cmocka_unit_test(test_endpoint_life__ttl_over_while_nobody_led_is_deleted_first),
+        cmocka_unit_test(test_endpoint_life__absence_is_proven_after_the_signature_window),
+        cmocka_unit_test(test_endpoint_life__what_is_being_created_is_deleted_when_it_can_be),
+        cmocka_unit_test(test_endpoint_life__a_delete_that_was_not_taken_is_sent_again),
+        cmocka_unit_test(test_endpoint_life__refusals_wait_or_fail),
+        cmocka_unit_test(test_endpoint_life__a_failed_one_is_deleted_with_its_reason),
+        cmocka_unit_test(test_endpoint_life__deleted_by_others_it_is_cleaned_up_and_booked),
+        cmocka_unit_test(test_endpoint_life__the_smoke_test_asks_each_payload_and_judges_p95),
+        cmocka_unit_test(test_endpoint_life__an_answer_that_was_not_written_is_met_again),
+        cmocka_unit_test(test_endpoint_life__people_delete_one),
+        cmocka_unit_test(test_endpoint_life__is_forgotten_when_it_and_its_stage_have_ended),
+        cmocka_unit_test(test_endpoint_life__is_looked_at_at_a_bearable_rate),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
