@@ -33,10 +33,13 @@ suite() {
     fi
     echo "$ok $bad $((SECONDS - began)) $cpu" >"$out/$name.count"
     printf '%-30s %4d passed %3d failed %5d s %7.1f s of CPU\n' "$name" "$ok" "$bad" $((SECONDS - began)) "$cpu"
-    if [ "$bad" != 0 ]; then
-        grep -nE -B 12 -A 2 '^[[:space:]]*not ok ' "$out/$name.log" | tail -60 | cut -c1-400 | sed 's/^/    /'
-        tail -5 "$out/$name.log" | cut -c1-400 | sed 's/^/    ... /'
-    fi
+    [ "$bad" = 0 ] || red "$name" 60
+}
+
+# red NAME LINES: the last lines round what failed in a suite
+red() {
+    grep -nE -B 12 -A 2 '^[[:space:]]*not ok ' "$out/$1.log" | tail -"$2" | cut -c1-400 | sed 's/^/    /'
+    tail -5 "$out/$1.log" | cut -c1-400 | sed 's/^/    ... /'
 }
 
 # The rows to run, in the table's order; those of the check tier first. The sanitizers named in a row run it once more.
@@ -133,5 +136,10 @@ while :; do
 done
 wait
 read -r idle all < <(jiffies)
+# Once more, where somebody who has only the end of it looks.
+for count in "$out"/*.count; do
+    read -r _ bad _ <"$count"
+    [ "$bad" = 0 ] || { echo "failed: $(basename "$count" .count)" && red "$(basename "$count" .count)" 15; }
+done
 cat "$out"/*.count | awk -v s=$((SECONDS - start)) -v idle=$((100 * (idle - idle_at_start) / (all - all_at_start + 1))) '{ok += $1; bad += $2; wall += $3; cpu += $4}
     END {printf "total %d s, suites one after the other %d s, CPU %d s, the machine idle for %d %%\n%d passed, %d failed\n", s, wall, cpu, idle, ok, bad; exit bad != 0}'
