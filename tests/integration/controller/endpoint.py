@@ -152,6 +152,7 @@ def test_failures(tap, s):
     again = s.submit(campaign("capacity", ttl="1h", payloads='"s3://drover-test/models/payloads.json"'))
     good, c = ended(s, again)
     tap.ok(good and row(s, again, "n") == "2", "one that found no capacity is deleted and tried again under the next name", c)
+    deleted_by_hand(s, again)
     hand = s.submit(campaign("by-hand", ttl="1h", payloads='["x"]'))
     ended(s, hand)
     listed = [e for e in s.api("GET", "/endpoints")["endpoints"] if e["campaign"] == hand]
@@ -169,7 +170,6 @@ def test_failures(tap, s):
     tap.eq(s.sql(f"SELECT count(*) FROM endpoint WHERE campaign_id = {broke[2:]}"), "1", "an endpoint for whose ttl no money is left waits")
     s.api("POST", f"/campaigns/{broke}:cancel", {})
     ended(s, broke, "cancelled")
-    deleted_by_hand(s, again)
     check(tap, s, "failures")
 
 
