@@ -19,7 +19,7 @@ async function real(page) {
   const posted = await api('POST', `/campaigns/${id}/parts?stage=download&last=true`, lines, 'application/x-ndjson');
   if (!ok(posted.status === 201, 'parts with hostile names are taken as they are', posted.text)) return id;
   await page.goto(`${URL_}/c/${id.slice(2)}`);
-  await page.waitForSelector('[data-retry=user_code]', { timeout: 40000 });
+  await page.waitForSelector('[data-retry=user_code]');
   await until(30, async () => (await get(`/campaigns/${id}`)).state === 'failed');
   await page.click('#failures button.link >> nth=0');
   await page.waitForSelector('#part .tries');

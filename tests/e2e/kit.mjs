@@ -1,5 +1,6 @@
 // What the dashboard's checks share: TAP, waiting, the browser and its watchers, droverd's API, and the half that owns the processes.
 import { createRequire } from 'node:module';
+import { availableParallelism, loadavg } from 'node:os';
 import { createInterface } from 'node:readline';
 
 const require = createRequire(process.env.PACKAGES);
@@ -27,10 +28,13 @@ export function done() {
   process.exitCode = bad ? 1 : 0;
 }
 
+// `seconds` on a quiet machine, up to ten times as long on one whose cores are shared: for limits of waits (tests/kit: the same rule).
+const patience = (seconds) => seconds * Math.min(10, Math.max(1, loadavg()[0] / availableParallelism()));
+
 // Until f() gives something true; its value, or null when the time is over. The longer it waits the less often it looks.
 export async function until(seconds, f) {
   const began = Date.now();
-  const end = began + seconds * 1000;
+  const end = began + patience(seconds) * 1000;
   for (;;) {
     const value = await f().catch(() => null);
     if (value) return value;
@@ -78,7 +82,7 @@ export async function openBrowser() {
       window.__csp = [];
       document.addEventListener('securitypolicyviolation', (e) => window.__csp.push(`${e.violatedDirective} ${e.blockedURI}`));
     });
-    c.setDefaultTimeout(15000);
+    c.setDefaultTimeout(90000); // the suite's own limit ends what hangs
     c.on('page', (page) => {
       page.on('console', (m) => { if (['error', 'warning'].includes(m.type()) && !m.text().startsWith('Failed to load resource')) notes.console.push(m.text()); });
       page.on('pageerror', (e) => notes.errors.push(String(e)));
