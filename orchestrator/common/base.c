@@ -26,7 +26,7 @@ void assert_failed(const char *cond, const char *file, int line, const char *fun
 }
 
 /* Uses only write(2) and _exit: stdio may need memory. */
-NORETURN static void out_of_memory(void)
+void out_of_memory(void)
 {
     static const char line[] = "out of memory: the process ends and is to be started again\n";
     last_words(line, sizeof line - 1);

@@ -153,6 +153,9 @@ static bool next_event(struct composer *c, yaml_event_t *e)
         return true;
     }
     const yaml_parser_t *p = &c->parser;
+    if (p->error == YAML_MEMORY_ERROR) { /* no fault of the text */
+        out_of_memory();
+    }
     struct position pos = pos_of(c, p->problem_mark);
     if (p->error == YAML_READER_ERROR) {
         pos = pos_of_offset(c->text, p->problem_offset);
@@ -455,8 +458,9 @@ static bool parse(struct str text, bool keep_faulty, struct yaml_doc **ret, stru
     c->doc = xcalloc(1, sizeof *c->doc);
     c->text = text;
     arena_init(&c->doc->arena, YAML_ARENA_BYTES_MAX);
-    int ok = yaml_parser_initialize(&c->parser);
-    ASSERT(ok == 1);
+    if (yaml_parser_initialize(&c->parser) != 1) {
+        out_of_memory();
+    }
     const char *start = text.n == 0 ? "" : text.p;
     if (str_is_utf8(text)) {
         yaml_parser_set_encoding(&c->parser, YAML_UTF8_ENCODING);

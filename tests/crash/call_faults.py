@@ -9,7 +9,9 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from kit import TOP, VARIANT, Tap, wait_for
@@ -92,13 +94,14 @@ def one(s, kind, at, count):
 def disk_full(s):
     """PostgreSQL has no room for new rows for a while: what needs some is refused as a whole, to be repeated; the
     leader leads on, and what ran goes on when there is room again."""
+    before = s.sql("SELECT epoch FROM lease")
     s.stop_pg("fast")
     shutil.copy(LIBRARY, s.sock + "/call_faults.so")  # where PostgreSQL's user may read it
     full = s.sock + "/full"
     os.environ.update(LD_PRELOAD=s.sock + "/call_faults.so", CALL_FAULTS=f"disk while {full}")
     s.start_pg()
     del os.environ["LD_PRELOAD"], os.environ["CALL_FAULTS"]
-    wait_for(lambda: s.leader() == 0, 30, "a leader")
+    wait_for(lambda: s.leader() == 0 and s.sql("SELECT epoch FROM lease") != before, 30, "a leader of the new connection")
     epoch = s.sql("SELECT epoch FROM lease")
     running = s.submit(name="while-full", source="s3://drover-test/meta/part-00000*.parquet")
     waiting = s.submit(s.campaign(name="waits").replace('{from: "s3://drover-test/meta/*.parquet"}', "{from: api}"))
@@ -114,6 +117,20 @@ def disk_full(s):
     tap.eq(s.sql("SELECT epoch FROM lease"), epoch, "the leader has led all the time")
     s.api("POST", f"/campaigns/{waiting}:cancel", {})
     wait_for(lambda: s.ended(waiting), 60, "the end")
+
+
+def parsing():
+    """Without memory a campaign file is not called wrong: whoever reads it ends with a status of its own."""
+    file, replay = os.path.join(TOP, "deploy/examples/bert-model-parallel.yaml"), os.path.join(TOP, "build", VARIANT, "tests/fuzz/replay_yaml")
+    with tempfile.NamedTemporaryFile() as log:
+        def run(at):
+            env = {**os.environ, "LD_PRELOAD": LIBRARY, "CALL_FAULTS": f"memory {at} 1", "CALL_FAULTS_LOG": log.name}
+            return subprocess.run([replay, file], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
+        quiet = run(0)
+        n = int(log.read().split(b"calls memory ")[1].split()[0])
+        ends = [run(at) for at in range(1, n + 1)]
+    own = ends.count(71)
+    tap.ok(quiet == 0 and n > 100 and own >= n - 5 and min(ends) >= 0, f"each of the {n} times that reading a file asks for memory: {own} end with status 71, {n - own} are libc's own", sorted(set(ends)))
 
 
 with Stack("call-faults", parts=1, rows=2, observe_us=100000) as s:
@@ -135,4 +152,5 @@ with Stack("call-faults", parts=1, rows=2, observe_us=100000) as s:
     disk_full(s)
     s.check_wire(tap)
     s.check_invoice(tap)
+parsing()
 sys.exit(tap.done())

@@ -22,7 +22,7 @@ test-bins: $(O)/tests/kit/clock_shift.so
 $(O)/tests/kit/call_faults.so: tests/kit/programs/call_faults.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -fPIC -shared $< -o $@
-test-bins: $(O)/tests/kit/call_faults.so
+test-bins: $(O)/tests/kit/call_faults.so $(O)/tests/fuzz/replay_yaml
 # The resolver with a clock of the test's own.
 $(O)/tests/integration/worker/test_worker_resolve: $(O)/tests/integration/worker/test_worker_resolve.o $(LIB_WORKER) $(LIB_COMMON)
 	$(link) $(LD_ALL) -Wl,--wrap=clock_mono_us -lcmocka $(L_COMMON) $(L_WORKER)
