@@ -6,5 +6,3 @@
 /* Writes the intents of stages that are to deploy, and notes what the tries of all have come to.
  * False: leadership lost. */
 bool endpoint_intents_tick(struct controller *c);
-/* No answer about a model comes any more. */
-void endpoint_intents_cancel(struct controller *c);

@@ -10,8 +10,8 @@
 #include "core/leader/pool_life.h"
 #include "core/leader/rows_read.h"
 #include "core/spec/spec_json.h"
-#include "endpoint_intent.h"
 #include "endpoint_life.h"
+#include "endpoint_model.h"
 #include "history.h"
 #include "lease.h"
 #include "metric_collect.h"
@@ -37,7 +37,7 @@ void view_free(struct controller *c)
     orphan_sweep_cancel(c);
     strays_cancel(c);
     endpoints_cancel(c);
-    endpoint_intents_cancel(c);
+    endpoint_models_cancel(c);
     archive_export_cancel(c);
     metric_collect_cancel(c);
     while (c->state.attempts_n > 0) {

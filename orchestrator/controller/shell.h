@@ -76,8 +76,8 @@ struct controller {
     struct sagemaker_call *listing;
     struct stray_answer *stray; /* of the question that was under way about a stray */
     struct sagemaker_call *stray_call;
-    struct model_look *model_look; /* of an endpoint that waits for its model; NULL: none */
-    struct job_summary *listed;    /* waits for the tick; NULL: nothing does */
+    struct model_look *model_looks; /* of endpoints that wait for their model */
+    struct job_summary *listed;     /* waits for the tick; NULL: nothing does */
     size_t listed_n;
     int64_t listed_us; /* boot */
     struct quotas_call *quota_reading;

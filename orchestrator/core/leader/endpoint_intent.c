@@ -29,12 +29,18 @@ static void mark(const struct leader_state *s, struct live_stage *ls)
     usec_t from_us;
     ls->endpoint = ENDPOINT_NOT_YET;
     ls->endpoint_there = e != NULL && !endpoint_state_terminal(e->row.state);
-    if (e == NULL || !is_endpoint(ls)) {
+    ls->endpoint_no_model = ls->endpoint_no_model && ls->row.state == STAGE_RUNNING;
+    if (!is_endpoint(ls)) {
         return;
     }
-    if (e->row.passed) {
+    if (e != NULL && e->row.passed) {
         ls->endpoint = ENDPOINT_SERVES;
-    } else if (!ls->endpoint_there && !again(ls, &e->row, &from_us)) {
+    } else if (!ls->endpoint_there && ls->endpoint_no_model) {
+        ls->endpoint = ENDPOINT_GAVE_UP;
+        (void)snprintf(ls->endpoint_why, sizeof ls->endpoint_why,
+                       "no job of stage %.64s has ended well: there is no model to serve",
+                       ls->spec->endpoint->model_stage);
+    } else if (e != NULL && !ls->endpoint_there && !again(ls, &e->row, &from_us)) {
         ls->endpoint = ENDPOINT_GAVE_UP;
         (void)snprintf(ls->endpoint_why, sizeof ls->endpoint_why, "%.280s",
                        e->row.reason[0] != '\0' ? e->row.reason : "the endpoint was deleted");
@@ -50,13 +56,19 @@ void leader_endpoints_mark(struct leader_state *s)
     }
 }
 
+void leader_endpoint_no_model(struct live_stage *ls)
+{
+    ASSERT(ls->spec->endpoint->model_stage != NULL);
+    ls->endpoint_no_model = true;
+}
+
 bool leader_endpoint_due(const struct leader_state *s, const struct live_campaign *lc,
                          const struct live_stage *ls, usec_t now_us, int *ret_n)
 {
     const struct live_endpoint *e = leader_endpoint_of(s, ls->row.id);
     usec_t from_us = 0;
     if (!is_endpoint(ls) || ls->row.state != STAGE_RUNNING || lc->row.state != CAMPAIGN_RUNNING ||
-        lc->row.wanted != WANTED_RUN || lc->set_aside != WAIT_NONE) {
+        lc->row.wanted != WANTED_RUN || lc->set_aside != WAIT_NONE || ls->endpoint_no_model) {
         return false;
     }
     *ret_n = e != NULL ? e->row.n + 1 : 1;

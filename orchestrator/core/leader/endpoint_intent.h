@@ -21,6 +21,9 @@ struct endpoint_intent_facts {
     const char *model_data; /* s3:// place of the model of a stage; NULL: the file names its own */
     usec_t now_us;
 };
+/* No job of the training stage that it serves has ended well: as it has ended, none ever will. */
+void leader_endpoint_no_model(struct live_stage *ls);
+
 /* The row and the exact bytes of the three requests. WAIT_NONE: to be written; else why not. False:
  * no request can be made of the stage. */
 bool leader_plan_endpoint_intent(const struct leader_state *s, const struct live_campaign *lc,

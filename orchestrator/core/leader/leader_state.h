@@ -48,6 +48,7 @@ struct live_stage {
     char endpoint_why[300];
     int64_t endpoint_next_us; /* boot: no intent before this */
     bool endpoint_there;      /* one of its tries is not proven absent */
+    bool endpoint_no_model;   /* no job of the stage it serves has ended well */
     struct duration duration; /* the last: its arrays are not cleared at first */
 };
 struct live_campaign {

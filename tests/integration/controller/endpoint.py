@@ -16,10 +16,11 @@ from kit.stack import KEY, SECRET, Stack, rng_from_args
 
 TYPE = "ml.m5.large"
 SERVER = r"""
-import http.server, os, sys
+import http.server, os, sys, time
 if sys.argv[1] == "train":
+    while os.path.exists(os.environ.get("HOLD", "/nowhere")): time.sleep(0.1)
     with open(os.environ["DROVER_ML_ROOT"] + "/model/weights", "w") as f: f.write("trained")
-    sys.exit(0)
+    sys.exit(int(os.environ.get("STATUS", "0")))
 trained = open(os.environ["DROVER_ML_ROOT"] + "/model/weights").read()
 class H(http.server.BaseHTTPRequestHandler):
     def log_message(self, *a): pass
@@ -34,7 +35,7 @@ class H(http.server.BaseHTTPRequestHandler):
         self.say(400 if body == b"bad" else 200, trained.encode() + b" <" + body + b">")
 http.server.ThreadingHTTPServer((os.environ["DROVER_HOST_ADDRESS"], int(os.environ["SAGEMAKER_BIND_TO_PORT"])), H).serve_forever()
 """
-LOCAL = {"prices": {TYPE: "0.115", "hosting:" + TYPE: "36"}, "endpoint_quotas": {TYPE: 2}, "endpoint_start_seconds": 0.3,
+LOCAL = {"prices": {TYPE: "0.115", "hosting:" + TYPE: "36"}, "endpoint_quotas": {TYPE: 6}, "endpoint_start_seconds": 0.3,
          "endpoint_stop_seconds": 2}
 
 
@@ -144,6 +145,43 @@ stages:
     check(tap, s, "trained")
 
 
+def training(name, more="", train=""):
+    return f"""version: 1
+name: {name}
+stages:
+  - {{name: train, image: "drover/server:test", instance_type: {TYPE}, max_runtime: 5m, output: "s3://drover-test/out/"{train}}}
+{more}
+  - {{name: deploy, kind: endpoint, needs: [train{", other" if more else ""}], model: train, instance_type: {TYPE}, ttl: 1h, smoke_test: ["x"]}}
+"""
+
+
+def test_model_nobody_tells(tap, s):
+    """AWS does not answer about the model of one: it says what it waits for, and the others deploy."""
+    hold = s.dir + "/hold"
+    open(hold, "w").close()
+    other = f'  - {{name: other, image: "drover/server:test", instance_type: {TYPE}, max_runtime: 5m, output: "s3://drover-test/out/", environment: {{HOLD: "{hold}"}}}}'
+    silent = s.submit(training("silent", other))
+    done = f"FROM attempt a JOIN stage g ON g.id = a.stage_id WHERE a.campaign_id = {silent[2:]} AND g.name = 'train' AND a.state = 8"
+    wait_for(lambda: s.sql(f"SELECT count(*) {done}") == "1", 60, "its training has ended")
+    job = s.sql(f"SELECT a.name {done}")
+    s.faults({"operation": "DescribeTrainingJob", "name_contains": job, "kind": "error_500", "times": 100000})
+    os.unlink(hold)
+    reason = f"SELECT r.wait_reason FROM stage_run r JOIN stage g ON g.id = r.stage_id WHERE r.campaign_id = {silent[2:]} AND g.name = 'deploy'"
+    wait_for(lambda: s.sql(reason) == "model", 60, "it waits for its model")
+    cid = s.submit(training("beside"))
+    good, c = ended(s, cid)
+    tap.ok(good, "AWS says nothing about one model: another endpoint deploys", c)
+    deleted_by_hand(s, cid)
+    s.faults()
+    good, c = ended(s, silent)
+    tap.ok(good, "and so does the first when AWS answers again", c)
+    deleted_by_hand(s, silent)
+    none = s.submit(training("none", train=", environment: {STATUS: '1'}, allow_failed: 100%, canary: off, breaker: off, retry: [{cause: [user_code, unknown], times: 0}]"))
+    good, c = ended(s, none, "failed")
+    tap.ok(good and "no job of stage train has ended well" in c["stages"][1]["reason"], "without a model its stage fails, and says why", c)
+    check(tap, s, "models")
+
+
 def test_failures(tap, s):
     cid = s.submit(campaign("untrue", payloads='["good", "bad"]'))
     good, c = ended(s, cid, "failed")
@@ -217,6 +255,7 @@ def main():
         s.start()
         test_life(tap, s)
         test_model_of_a_stage(tap, s)
+        test_model_nobody_tells(tap, s)
         test_failures(tap, s)
         test_ttl_while_down(tap, s)
         test_kills(tap, s, rng, int(os.environ.get("KILLS", "5")))

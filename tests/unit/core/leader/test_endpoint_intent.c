@@ -218,6 +218,35 @@ static void test_endpoint_intent__a_cancelled_campaign_waits_until_it_is_gone(vo
     leader_world_done(&d.w);
 }
 
+static void test_endpoint_intent__without_a_model_its_stage_fails(void **state)
+{
+    (void)state;
+    struct deploy d;
+    int n;
+    deploy_init(&d);
+    d.endpoint.model_stage = "train";
+    moves_to(&d, -1, -1);
+    leader_endpoint_no_model(d.w.ls);
+    assert_false(leader_endpoint_due(&d.w.s, d.w.lc, d.w.ls, WALL, &n));
+    moves_to(&d, STAGE_FAILED, -1);
+    assert_string_equal(d.w.ls->endpoint_why,
+                        "no job of stage train has ended well: there is no model to serve");
+
+    struct live_endpoint *e = intended(&d, 1); /* nor with a try that failed */
+    e->row.failed = true;
+    e->row.cause = CAUSE_CAPACITY;
+    moves_to(&d, -1, -1);
+    e->row.state = ENDPOINT_FAILED;
+    moves_to(&d, STAGE_FAILED, -1);
+
+    d.w.ls->row.state = STAGE_BLOCKED; /* the training is retried */
+    leader_endpoints_mark(&d.w.s);
+    d.w.ls->row.state = STAGE_RUNNING;
+    moves_to(&d, -1, -1);
+    assert_true(leader_endpoint_due(&d.w.s, d.w.lc, d.w.ls, WALL + 86400 * USEC_PER_SEC, &n));
+    leader_world_done(&d.w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +257,7 @@ int main(void)
             test_endpoint_intent__the_next_try_waits_for_the_proof_that_the_last_is_gone),
         cmocka_unit_test(test_endpoint_intent__its_stage_ends_when_it_serves_or_gives_up),
         cmocka_unit_test(test_endpoint_intent__a_cancelled_campaign_waits_until_it_is_gone),
+        cmocka_unit_test(test_endpoint_intent__without_a_model_its_stage_fails),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
