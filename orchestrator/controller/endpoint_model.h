@@ -1,4 +1,5 @@
-/* Which model the training stage has made that an endpoint is to serve: AWS is asked about its job. */
+/* Which model the training stage has made that an endpoint is to serve: AWS is asked about its
+ * job. */
 #pragma once
 #include "shell.h"
 
