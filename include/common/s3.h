@@ -45,6 +45,10 @@ void s3_delete(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx
 /* All keys that begin with u->key, every page, at most max_keys (more is ERR_LIMIT). A repeated
  * continuation token is ERR_AWS. */
 void s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb, void *ctx);
+/* Only the keys directly below u->key ("dir/" or ""): what lies deeper is one entry of size 0 and no
+ * ETag for each folder, whose key ends with '/'. The folders of a page follow its other keys. */
+void s3_list_level(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
+                   void *ctx);
 
 /* Blocking twins. Each `struct s3_blocking` has its own loop and is used by one thread at a time.
  * Transient failures are retried up to `tries` times with full jitter; all these calls are
@@ -71,6 +75,8 @@ bool s3_blocking_put(struct s3_blocking *s, const struct s3_uri *u, struct str b
                      struct err *err) MUST_CHECK; /* ERR_PRECONDITION when the object exists */
 bool s3_blocking_list(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys,
                       struct s3_listing *ret, struct err *err) MUST_CHECK;
+bool s3_blocking_list_level(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys,
+                            struct s3_listing *ret, struct err *err) MUST_CHECK;
 bool s3_blocking_delete(struct s3_blocking *s, const struct s3_uri *u, struct err *err) MUST_CHECK;
 
 /* s3_multipart.c: stream an object of unknown size in parts of part_bytes (>= 5 MiB). An object of

@@ -301,12 +301,13 @@ bool s3_blocking_delete(struct s3_blocking *s, const struct s3_uri *u, struct er
     return s3_sync_call(s, u, &spec, NULL, NULL, &k, err);
 }
 
-bool s3_blocking_list(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys,
-                      struct s3_listing *ret, struct err *err)
+static bool list(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys, bool level,
+                 struct s3_listing *ret, struct err *err)
 {
     CLEANUP(s3_pages_done)
     struct s3_pages p;
     s3_pages_init(&p, u, max_keys);
+    p.level = level;
     while (!p.complete) {
         AUTO_BUF struct buf query = BUF_INIT(S3_QUERY_BYTES_MAX * 2);
         s3_pages_query(&p, &query);
@@ -330,6 +331,18 @@ bool s3_blocking_list(struct s3_blocking *s, const struct s3_uri *u, size_t max_
     *ret = *p.listing;
     *p.listing = (struct s3_listing){0};
     return true;
+}
+
+bool s3_blocking_list(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys,
+                      struct s3_listing *ret, struct err *err)
+{
+    return list(s, u, max_keys, false, ret, err);
+}
+
+bool s3_blocking_list_level(struct s3_blocking *s, const struct s3_uri *u, size_t max_keys,
+                            struct s3_listing *ret, struct err *err)
+{
+    return list(s, u, max_keys, true, ret, err);
 }
 
 struct file_download {

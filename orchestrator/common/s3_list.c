@@ -41,6 +41,9 @@ void s3_pages_query(const struct s3_pages *p, struct buf *out)
 {
     buf_add_cstr(out, "list-type=2&encoding-type=url&max-keys=1000&prefix=");
     str_url_encode(out, str_of(p->u.key), false);
+    if (p->level) {
+        buf_add_cstr(out, "&delimiter=%2F");
+    }
     if (p->token != NULL) {
         buf_add_cstr(out, "&continuation-token=");
         str_url_encode(out, str_of(p->token), false);
@@ -62,7 +65,7 @@ static void push(struct s3_pages *p, struct str key, struct str etag, int64_t si
     l->objects[l->n++] = (struct s3_object){text, text + key.n + 1, size, modified};
 }
 
-/* The fields of one <Contents> while it is read, and those of the page. */
+/* The fields of one <Contents> or <CommonPrefixes> while it is read, and those of the page. */
 struct list_page {
     bool url_encoded;
     bool truncated;
@@ -78,6 +81,11 @@ static void page_done(struct list_page *g)
     }
 }
 
+static bool is_entry(struct str name)
+{
+    return str_eq_cstr(name, "Contents") || str_eq_cstr(name, "CommonPrefixes");
+}
+
 static struct buf *field_of(struct list_page *g, const struct xml *x)
 {
     static const struct {
@@ -86,6 +94,7 @@ static struct buf *field_of(struct list_page *g, const struct xml *x)
         size_t offset;
     } fields[] = {
         {3, "Key", offsetof(struct list_page, key)},
+        {3, "Prefix", offsetof(struct list_page, key)},
         {3, "ETag", offsetof(struct list_page, etag)},
         {3, "Size", offsetof(struct list_page, size)},
         {3, "LastModified", offsetof(struct list_page, modified)},
@@ -94,14 +103,15 @@ static struct buf *field_of(struct list_page *g, const struct xml *x)
     };
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         if (x->depth == fields[i].depth && str_eq_cstr(x->name[x->depth - 1], fields[i].name) &&
-            (x->depth != 3 || str_eq_cstr(x->name[1], "Contents"))) {
+            (x->depth != 3 || is_entry(x->name[1]))) {
             return (struct buf *)(void *)((char *)g + fields[i].offset);
         }
     }
     return NULL;
 }
 
-static bool take_object(struct s3_pages *p, struct list_page *g, struct s3_result *r)
+/* folder: an entry without size and time. */
+static bool take_object(struct s3_pages *p, struct list_page *g, bool folder, struct s3_result *r)
 {
     AUTO_BUF struct buf decoded = BUF_INIT(S3_KEY_BYTES_MAX);
     struct str key = buf_str(&g->key);
@@ -111,14 +121,14 @@ static bool take_object(struct s3_pages *p, struct list_page *g, struct s3_resul
         }
         key = buf_str(&decoded);
     }
-    int64_t size;
+    int64_t size = 0;
     usec_t modified = 0;
     if (key.n == 0 || key.n > S3_KEY_BYTES_MAX || decoded.overflow || !str_is_utf8(key) ||
         !str_starts(key, p->u.key)) {
         return s3_result_unreadable(r, S3_OPERATION, "a key does not belong to the listing");
     }
-    if (!parse_i64(buf_str(&g->size), 0, INT64_MAX, &size, NULL) ||
-        !clock_parse_rfc3339(buf_cstr(&g->modified), &modified, NULL)) {
+    if (!folder && (!parse_i64(buf_str(&g->size), 0, INT64_MAX, &size, NULL) ||
+                    !clock_parse_rfc3339(buf_cstr(&g->modified), &modified, NULL))) {
         return s3_result_unreadable(r, S3_OPERATION, "an object's size or time is unreadable");
     }
     if (p->listing->n == p->max_keys) {
@@ -152,7 +162,8 @@ static bool read_page(struct s3_pages *p, struct list_page *g, struct str body, 
             }
             break;
         case XML_CLOSE:
-            if (str_eq_cstr(text, "Contents") && g->key.n > 0 && !take_object(p, g, r)) {
+            if (is_entry(text) && g->key.n > 0 &&
+                !take_object(p, g, str_eq_cstr(text, "CommonPrefixes"), r)) {
                 return false;
             }
             break;
@@ -245,10 +256,23 @@ static void next_page(struct list *l)
     s3_start(l->c, &l->pages.u, &spec, on_page, l);
 }
 
-void s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb, void *ctx)
+static void list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, bool level,
+                 s3_cb cb, void *ctx)
 {
     struct list *l = xcalloc(1, sizeof *l);
     *l = (struct list){.c = c, .cb = cb, .ctx = ctx};
     s3_pages_init(&l->pages, u, max_keys);
+    l->pages.level = level;
     next_page(l);
+}
+
+void s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb, void *ctx)
+{
+    list(c, u, max_keys, false, cb, ctx);
+}
+
+void s3_list_level(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
+                   void *ctx)
+{
+    list(c, u, max_keys, true, cb, ctx);
 }

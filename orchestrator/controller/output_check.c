@@ -172,7 +172,11 @@ static void go(struct output_check *k, bool there, const struct err *err)
         get_below(k, WP_MANIFEST_KEY, MANIFEST_MAX);
         return;
     case OUTPUT_LIST:
-        s3_list(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
+        if (k->plan.kind == VERIFY_MANIFEST) { /* which has folders of many files as one entry */
+            s3_list_level(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
+        } else {
+            s3_list(k->c->aws, &k->place, OUTPUT_KEYS_MAX, on_answer, k);
+        }
         return;
     case OUTPUT_GET_TAIL:
         get_tail(k);
