@@ -1,12 +1,11 @@
 /* Folder and S3 sinks. In a folder a name is created by link(2) or rename(2) of a finished, synced
  * temporary file, so a killed worker leaves only files that start with ".tmp-". A living writer
  * holds a lock on its own, which keeps others from removing it. */
-#include "sink.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/rng.h"
-#include "common/s3.h"
+#include "sink_internal.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -15,16 +14,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define TMP_PREFIX ".tmp-"
 #define TMP_TRIES  16
 #define S3_TRIES   6
-
-struct sink {
-    int dir_fd;      /* -1 for S3 */
-    unsigned serial; /* of temporary names */
-    struct s3_blocking *s3;
-    struct s3_uri base; /* key ends with '/' or is empty */
-};
 
 struct sink_stream {
     struct sink *sink;
@@ -80,16 +71,23 @@ static bool open_s3(struct sink *s, const char *uri, struct err *err)
         s->base.key[n] = '/';
         s->base.key[n + 1] = '\0';
     }
-    if (!s3_blocking_new(S3_TRIES, &s->s3, err)) {
+    s->patience_us = SINK_S3_PATIENCE_US;
+    return sink_s3_connect(s, &s->s3, err);
+}
+
+bool sink_s3_connect(const struct sink *s, struct s3_blocking **ret, struct err *err)
+{
+    if (!s3_blocking_new(S3_TRIES, ret, err)) {
         return false;
     }
-    s3_blocking_be_patient(s->s3, SINK_S3_PATIENCE_US);
+    s3_blocking_be_patient(*ret, s->patience_us);
     return true;
 }
 
 void sink_be_patient(struct sink *s, int64_t patience_us)
 {
     if (s->s3 != NULL) {
+        s->patience_us = patience_us;
         s3_blocking_be_patient(s->s3, patience_us);
     }
 }
@@ -140,6 +138,7 @@ void sink_free(struct sink *s)
     if (s == NULL) {
         return;
     }
+    sink_uploads_free(s->uploads);
     if (s->dir_fd >= 0) {
         (void)close(s->dir_fd);
     }
@@ -149,8 +148,7 @@ void sink_free(struct sink *s)
     free(s);
 }
 
-/* The object's URI. Names are our own and short, so they always fit. */
-static struct s3_uri uri_of(const struct sink *s, const char *name)
+struct s3_uri sink_uri_of(const struct sink *s, const char *name)
 {
     struct s3_uri u = s->base;
     size_t at = strlen(u.key);
@@ -188,11 +186,15 @@ static bool list_folder(struct sink *s, struct sink_listing *l, struct err *err)
     size_t cap = 0;
     for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
         struct stat st;
-        if (e->d_name[0] == '.' || fstatat(s->dir_fd, e->d_name, &st, 0) != 0 ||
-            !S_ISREG(st.st_mode)) {
+        if (e->d_name[0] == '.' || fstatat(s->dir_fd, e->d_name, &st, 0) != 0) {
             continue;
         }
-        listing_add(l, &cap, e->d_name, st.st_size, "");
+        if (S_ISDIR(st.st_mode)) {
+            AUTO_FREE char *folder = xasprintf("%s/", e->d_name);
+            listing_add(l, &cap, folder, 0, "");
+        } else if (S_ISREG(st.st_mode)) {
+            listing_add(l, &cap, e->d_name, st.st_size, "");
+        }
     }
     (void)closedir(d);
     return true;
@@ -201,14 +203,14 @@ static bool list_folder(struct sink *s, struct sink_listing *l, struct err *err)
 static bool list_s3(struct sink *s, struct sink_listing *l, struct err *err)
 {
     struct s3_listing all = {0};
-    if (!s3_blocking_list(s->s3, &s->base, SINK_OBJECTS_MAX, &all, err)) {
+    if (!s3_blocking_list_level(s->s3, &s->base, SINK_OBJECTS_MAX, &all, err)) {
         return false;
     }
     size_t cap = 0;
     size_t skip = strlen(s->base.key);
     for (size_t i = 0; i < all.n; i++) {
         const char *name = all.objects[i].key + skip;
-        if (*name != '\0' && strchr(name, '/') == NULL) {
+        if (*name != '\0') {
             listing_add(l, &cap, name, all.objects[i].size, all.objects[i].etag);
         }
     }
@@ -261,7 +263,7 @@ const struct sink_object *sink_listing_find(const struct sink_listing *l, const 
 bool sink_get(struct sink *s, const char *name, struct buf *ret, struct err *err)
 {
     if (s->s3 != NULL) {
-        struct s3_uri u = uri_of(s, name);
+        struct s3_uri u = sink_uri_of(s, name);
         return s3_blocking_get(s->s3, &u, ret->max - ret->n, ret, err);
     }
     AUTO_FD int fd = openat(s->dir_fd, name, O_RDONLY | O_CLOEXEC);
@@ -286,7 +288,7 @@ bool sink_get(struct sink *s, const char *name, struct buf *ret, struct err *err
 bool sink_delete(struct sink *s, const char *name, struct err *err)
 {
     if (s->s3 != NULL) {
-        struct s3_uri u = uri_of(s, name);
+        struct s3_uri u = sink_uri_of(s, name);
         return s3_blocking_delete(s->s3, &u, err);
     }
     if (unlinkat(s->dir_fd, name, 0) != 0 && errno != ENOENT) {
@@ -295,7 +297,7 @@ bool sink_delete(struct sink *s, const char *name, struct err *err)
     return true;
 }
 
-static bool write_all(int fd, struct str data, const char *name, struct err *err)
+bool sink_write_all(int fd, struct str data, const char *name, struct err *err)
 {
     while (data.n > 0) {
         ssize_t n = write(fd, data.p, data.n);
@@ -308,50 +310,6 @@ static bool write_all(int fd, struct str data, const char *name, struct err *err
         data.p += n;
         data.n -= (size_t)n;
     }
-    return true;
-}
-
-bool sink_sweep(struct sink *s, struct err *err)
-{
-    return sink_sweep_but(s, NULL, 0, err);
-}
-
-static bool is_one_of(const char *name, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Remove a temporary file that no living writer holds. */
-static void remove_left(struct sink *s, const char *name)
-{
-    AUTO_FD int fd = openat(s->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        (void)unlinkat(s->dir_fd, name, 0);
-    }
-}
-
-bool sink_sweep_but(struct sink *s, const char *const *keep, size_t keep_n, struct err *err)
-{
-    if (s->s3 != NULL) {
-        return true;
-    }
-    int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (d == NULL) {
-        return err_set_os(err, ERR_IO, errno, "cannot list the output folder");
-    }
-    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
-        if (strncmp(e->d_name, TMP_PREFIX, strlen(TMP_PREFIX)) == 0 &&
-            !is_one_of(e->d_name, keep, keep_n)) {
-            remove_left(s, e->d_name);
-        }
-    }
-    (void)closedir(d);
     return true;
 }
 
@@ -369,16 +327,21 @@ void sink_abort_uploads(struct sink *s, bool (*ours)(void *ctx, const char *name
     }
 }
 
-/* A new file, locked: the lock says that its writer is alive. Another writer that sweeps may remove
- * it before it is locked; it is then made once more. -1 with errno on failure. */
-static int create_tmp(struct sink *s, const char *name, char *tmp, size_t tmp_n)
+int sink_create_tmp(struct sink *s, const char *name, bool folder, char *tmp, size_t tmp_n)
 {
     uint64_t own; /* thread ids of two containers on one file system may be equal */
     rng_secret(&own, sizeof own);
     for (int tries = 0; tries < TMP_TRIES; tries++) {
         struct stat st;
-        (void)snprintf(tmp, tmp_n, TMP_PREFIX "%016" PRIx64 "-%u-%s", own, s->serial++, name);
-        int fd = openat(s->dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        (void)snprintf(tmp, tmp_n, SINK_TMP_PREFIX "%016" PRIx64 "-%u-%s", own, s->serial++, name);
+        if (folder && mkdirat(s->dir_fd, tmp, 0777) != 0) {
+            return -1;
+        }
+        int flags = folder ? O_RDONLY | O_DIRECTORY : O_WRONLY | O_CREAT | O_EXCL;
+        int fd = openat(s->dir_fd, tmp, flags | O_CLOEXEC, 0666);
+        if (fd < 0 && folder && errno == ENOENT) {
+            continue;
+        }
         if (fd < 0) {
             return -1;
         }
@@ -401,13 +364,13 @@ bool sink_stream_begin(struct sink *s, const char *name, const char *content_typ
     ASSERT(strlen(name) <= SINK_NAME_BYTES_MAX);
     (void)snprintf(t->name, sizeof t->name, "%s", name);
     if (s->s3 != NULL) {
-        struct s3_uri u = uri_of(s, name);
+        struct s3_uri u = sink_uri_of(s, name);
         if (!s3_multipart_begin(s->s3, &u, content_type, SINK_PART_BYTES, &t->multipart, err)) {
             free(t);
             return false;
         }
     } else {
-        t->fd = create_tmp(s, name, t->tmp, sizeof t->tmp);
+        t->fd = sink_create_tmp(s, name, false, t->tmp, sizeof t->tmp);
         if (t->fd < 0) {
             (void)err_set_os(err, ERR_IO, errno, "cannot create '%s'", name);
             free(t);
@@ -433,7 +396,7 @@ bool sink_stream_add(struct sink_stream *t, struct str data, struct err *err)
     if (t->multipart != NULL) {
         return s3_multipart_add(t->multipart, data.p, data.n, err) || multipart_failed(err);
     }
-    return write_all(t->fd, data, t->name, err);
+    return sink_write_all(t->fd, data, t->name, err);
 }
 
 static bool publish(struct sink_stream *t, bool create_only, struct err *err)
@@ -486,7 +449,7 @@ bool sink_put(struct sink *s, const char *name, struct str body, const char *con
               bool create_only, struct err *err)
 {
     if (s->s3 != NULL) {
-        struct s3_uri u = uri_of(s, name);
+        struct s3_uri u = sink_uri_of(s, name);
         return s3_blocking_put(s->s3, &u, body, content_type, create_only, err);
     }
     struct sink_stream *t;
@@ -570,10 +533,10 @@ bool sink_stream_restore(struct sink *s, const char *name, const char *content_t
     (void)snprintf(t->name, sizeof t->name, "%s", name);
     bool ok;
     if (s->s3 != NULL) {
-        struct s3_uri u = uri_of(s, name);
+        struct s3_uri u = sink_uri_of(s, name);
         ok = s3_multipart_restore(s->s3, &u, content_type, SINK_PART_BYTES, o, tail, &t->multipart,
                                   err);
-    } else if (!str_starts(f, TMP_PREFIX) || f.n >= sizeof t->tmp || strchr(file, '/') != NULL) {
+    } else if (!str_starts(f, SINK_TMP_PREFIX) || f.n >= sizeof t->tmp || strchr(file, '/') != NULL) {
         ok = err_set(err, ERR_MALFORMED, "no file of ours: '%.100s'", file);
     } else {
         (void)snprintf(t->tmp, sizeof t->tmp, "%s", file);

@@ -33,7 +33,8 @@ void sink_free(struct sink *s);
 /* For how long requests are tried again while S3 reports failures; SINK_S3_PATIENCE_US unless this
  * is called. Nothing to do for a folder. */
 void sink_be_patient(struct sink *s, int64_t patience_us);
-/* List the objects directly below; sink_listing_done frees the result. */
+/* List the objects directly below, and the folders (see sink_tree.h) as "name/" of size 0;
+ * sink_listing_done frees the result. */
 bool sink_list(struct sink *s, struct sink_listing *ret, struct err *err) MUST_CHECK;
 void sink_listing_done(struct sink_listing *l);
 const struct sink_object *sink_listing_find(const struct sink_listing *l, const char *name);

@@ -325,7 +325,7 @@ def test_settings(d):
                       "a,b,c", "--verify_hash", "sum,sha256"])
     tap.ok(rc == 65 and "no column 'b', 'c', 'alt' (caption_col), 'url' or 'URL' (set url_col), 'sum' (verify_hash); its columns: a" in se,
            "all columns that are not there are named, and those that are", "%d %s" % (rc, se))
-    refused = {"input_format": "xlsx", "output_format": "tfrecord", "subjob_size": 500,
+    refused = {"input_format": "xlsx", "output_format": "zip", "subjob_size": 500,
                "distributor": "pyspark", "max_shard_retry": 3, "enable_wandb": "True", "wandb_project": "mine",
                "incremental_mode": "sometimes", "compute_hash": "crc"}
     rc, so, se = run(["--output", d + "/o"] + [x for k, v in refused.items() for x in ("--" + k, v)])

@@ -344,7 +344,7 @@ static void test_worker_options__all_faults_in_one_message(void **state UNUSED)
                                        "--imagesize=3",
                                        "--allow_net=nonsense",
                                        "stray",
-                                       "--output_format=files",
+                                       "--output_format=zip",
                                        "--disallowed_header_directives=['a",
                                        "--timeout"};
     static const char *const words[] = {"resize_mode 'stretch'",
@@ -362,7 +362,7 @@ static void test_worker_options__all_faults_in_one_message(void **state UNUSED)
                                         "did you mean 'image_size'?",
                                         "allow_net: ",
                                         "unexpected argument 'stray'",
-                                        "output_format 'files' is not possible",
+                                        "output_format 'zip': expected one of webdataset, files",
                                         "disallowed_header_directives '['a': brackets",
                                         "--timeout needs a value",
                                         "output_folder is missing",

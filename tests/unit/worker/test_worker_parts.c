@@ -157,7 +157,12 @@ static void test_worker_parts__settings(void **state UNUSED)
         {"{\"output_folder\":\"o\",\"compute_hash\":\"sha1\"}", "none, sha256, md5, sha512"},
         {"{\"output_folder\":\"o\",\"verify_hash\":\"['h','md5']\"}", "[\"column\",\"sha256\"]"},
         {"{\"output_folder\":\"o\",\"verify_hash\":\"h\"}", "verify_hash 'h'"},
-        {"{\"output_folder\":\"o\",\"output_format\":\"files\"}", "shards are webdataset"},
+        {"{\"output_folder\":\"o\",\"output_format\":\"tar\"}", "tfrecord, dummy"},
+        {"{\"output_folder\":\"o\",\"output_format\":\"tfrecord\",\"bbox_col\":\"txt\"}",
+         "output_format tfrecord's own"},
+        {"{\"output_folder\":\"o\",\"output_format\":\"parquet\",\"encode_format\":\"webp\","
+         "\"save_additional_columns\":\"webp\"}",
+         "'webp' is a name of output_format parquet's own"},
         {"{\"output_folder\":\"o\",\"bbox_col\":\"faces\",\"disable_all_reencoding\":\"True\"}",
          "bbox_col 'faces': bytes that are kept unread show"},
         {"{\"output_folder\":\"o\",\"bbox_col\":\"sha256\"}", "bbox_col: 'sha256' is a name"},

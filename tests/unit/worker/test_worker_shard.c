@@ -103,7 +103,7 @@ static void test_worker_shard__json_text(void **state UNUSED)
     c.at[0] = (struct column){(char *)(uintptr_t) "NSFW", "VARCHAR", CELL_TEXT};
     c.at[1] = (struct column){(char *)(uintptr_t) "caption", "VARCHAR", CELL_TEXT};
     c.at[2] = (struct column){(char *)(uintptr_t) "url", "VARCHAR", CELL_TEXT};
-    struct shard_format f = {1000, 5, 0, IMAGE_JPEG, HASH_SHA256, true};
+    struct shard_format f = {1000, 5, 0, IMAGE_JPEG, HASH_SHA256, true, OUTPUT_WEBDATASET};
     struct sample *s = sample_new(3);
     s->cells[1] =
         (struct cell){.kind = CELL_TEXT, .s = STR("\xc3\xa9 \xf0\x9f\x98\x80 \"\\\n\x7f")};

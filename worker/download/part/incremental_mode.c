@@ -99,7 +99,7 @@ static bool remove_all(struct sink *sink, const struct shard_format *f, struct e
         for (size_t i = 0; ok && i < l.n; i++) {
             if (str_ends(str_of(l.objects[i].name), shard_suffix(k)) &&
                 shard_number(f, l.objects[i].name) >= 0) {
-                ok = sink_delete(sink, l.objects[i].name, err);
+                ok = shard_object_delete(sink, l.objects[i].name, err);
                 n++;
             }
         }

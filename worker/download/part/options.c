@@ -14,6 +14,9 @@ static const struct setting rows[] = {
      "parquet; csv, tsv, txt (a URL a line), json (a list of objects), jsonl, each also with .gz"},
     {"output_folder", "output", SETTING_TEXT, NULL, 0, 0, AT(output_folder),
      "folder or s3://bucket/prefix"},
+    {"output_format", NULL, SETTING_TEXT, "webdataset", 0, 0, AT(output_format),
+     "webdataset: a tar a shard; files: a folder a shard, with .jpg, .json and .txt of each image (in "
+     "S3 a PUT each); parquet: the images in the .parquet; tfrecord; dummy: only _stats.json"},
     {"url_col", NULL, SETTING_TEXT, "url", 0, 0, AT(url_col),
      "column of the URLs; the default also finds URL"},
     {"caption_col", NULL, SETTING_OPTIONAL, "auto", 0, 0, AT(caption_col),
@@ -111,7 +114,6 @@ struct refused {
     const char *why;
 };
 static const struct refused refused[] = {
-    {"output_format", "webdataset", "shards are webdataset: tar, parquet and _stats.json"},
     {"subjob_size", "1000", "a setting of Spark; here a part is one job"},
     {"distributor", "multiprocessing", "drover distributes the work: each part is a job"},
     {"max_shard_retry", "1", "a failed shard fails the job, and drover retries the part"},
@@ -133,6 +135,7 @@ static const struct differs differs[] = {
      "numbers in texts of json stay texts; a wrong line is an error; commas in txt belong to the "
      "URL"},
     {"output_folder", "images", "a folder in the container would be lost with it"},
+    {"output_format", "files", "one object a shard suits S3 and training: webdataset"},
     {"url_col", "url", "also finds URL, as in LAION"},
     {"caption_col", "None",
      "captions are saved when present, since adding them later means downloading again; None "
@@ -165,7 +168,7 @@ static bool is_refused(const char *name, const char *v, struct buf *faults)
     return false;
 }
 
-/* Checks the settings url_col to verify_hash, input_format, and the directives of
+/* Checks the settings url_col to verify_hash, input_format, output_format, and the directives of
  * X-Robots-Tag. */
 json_t *options_shape(const struct download_options *o)
 {
@@ -178,7 +181,7 @@ json_t *options_shape(const struct download_options *o)
         bool is_text = false;
         shapes = (shapes || r->offset == AT(url_col)) && r->offset != AT(timeout_s);
         if (!shapes && r->offset != AT(disallowed_header_directives) &&
-            r->offset != AT(input_format)) {
+            r->offset != AT(input_format) && r->offset != AT(output_format)) {
             continue;
         }
         switch (r->kind) {
@@ -233,6 +236,14 @@ static void work_out_input(struct download_options *o, struct buf *faults)
         buf_addf(faults, "retry_failed: it reads the .parquet of an earlier output, not %s\n",
                  o->input_format);
     }
+}
+
+/* Names that the columns of the output would have twice. */
+static bool is_of_output(const struct download_options *o, const char *name)
+{
+    bool image = o->output == OUTPUT_PARQUET || o->output == OUTPUT_TFRECORD;
+    return (image && strcmp(name, o->encode_format) == 0) ||
+           (o->output == OUTPUT_TFRECORD && strcmp(name, "txt") == 0);
 }
 
 static enum resize_filter filter_of(const char *what, const char *v, struct buf *faults)
@@ -334,6 +345,10 @@ static void work_out_columns(struct download_options *o, struct buf *faults)
                          i < n ? setting : "bbox_col", words[i]);
             }
         }
+        if (is_of_output(o, words[i])) {
+            buf_addf(faults, "%s: '%s' is a name of output_format %s's own\n",
+                     i < n ? setting : "bbox_col", words[i], o->output_format);
+        }
         for (int k = 0; k < i; k++) {
             if (strcmp(words[i], words[k]) == 0) {
                 buf_addf(faults, "save_additional_columns: '%.60s' is there twice\n", words[i]);
@@ -393,6 +408,8 @@ bool options_load(const json_t *hyperparameters, int argc, char *const *argv,
     if (o.retry_failed && same_place(o.url_list, o.output_folder)) {
         buf_add_cstr(faults, "retry_failed: output_folder must be a folder of its own\n");
     }
+    o.output = (enum output_format)choose("output_format", o.output_format, output_format_names,
+                                          OUTPUT_FORMAT_COUNT, faults);
     work_out_input(&o, faults);
     work_out_image(&o, faults);
     work_out_net(&o, faults);

@@ -5,6 +5,7 @@
 #include "download/fetch/addr.h"
 #include "download/fetch/robots.h"
 #include "download/image/image.h"
+#include "download/shard/output_format.h"
 #include "sample.h"
 #include <jansson.h>
 
@@ -15,6 +16,7 @@ struct download_options { /* free with options_done */
     char *input_format;   /* also the suffix of the files in a folder */
     char *output_folder;  /* folder or s3:// prefix */
     char *url_col;        /* "url" also finds URL */
+    char *output_format;
     char *caption_col;    /* "auto": TEXT, text or caption if present; "": no caption */
     char *save_additional_columns;
     char *bbox_col; /* also saved; "": no column */
@@ -42,6 +44,7 @@ struct download_options { /* free with options_done */
     /* Derived from the above. */
     enum incremental_mode mode;
     enum input_format format;
+    enum output_format output;
     bool gzip;
     struct addr_rules rules;
     struct robots robots;

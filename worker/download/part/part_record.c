@@ -187,7 +187,8 @@ static bool refuse(const struct part_record *p, const char *what, const json_t *
 /* True for the value that was the only one before the setting existed. */
 static bool was_only(const char *key, const json_t *v)
 {
-    static const char *const only[][2] = {{"input_format", "parquet"}};
+    static const char *const only[][2] = {{"input_format", "parquet"},
+                                          {"output_format", "webdataset"}};
     bool is = false;
     for (size_t i = 0; i < ARRAY_LEN(only); i++) {
         const char *text = json_string_value(v);

@@ -1,5 +1,6 @@
 /* Shared state of a download. */
 #include "pipeline.h"
+#include "download/shard/body.h"
 #include <time.h>
 
 #define GUESS_NS 100000000
@@ -26,7 +27,8 @@ void pipeline_init(struct pipeline *r, const struct download_options *o,
                                       .digits = (int)o->oom_shard_count,
                                       .image = o->image.format,
                                       .hash = o->image.hash,
-                                      .exif = o->extract_exif};
+                                      .exif = o->extract_exif,
+                                      .output = o->output};
     count_shards(r);
     int64_t rows_open =
         o->processes_count * PIPELINE_IMAGES_A_SECOND * (o->timeout_s + o->host_patience_s + 1);
@@ -34,10 +36,7 @@ void pipeline_init(struct pipeline *r, const struct download_options *o,
     int64_t open = rows_open / o->number_sample_per_shard + 1;
     int64_t least = o->number_sample_per_shard > PIPELINE_LARGE_SHARD_ROWS ? 2 : 3;
     r->shards_open_least = (int)least;
-    r->parts_bytes_max =
-        sink_is_s3(o->output_folder)
-            ? MAX(PIPELINE_PARTS_BYTES * (size_t)o->processes_count, PIPELINE_PARTS_BYTES_MIN)
-            : 0;
+    r->held_bytes = body_held_bytes(o->output, sink_is_s3(o->output_folder));
     r->shards_open_max = (int)MIN(MAX(open, least), PIPELINE_SHARDS_OPEN_MAX);
     r->progress.rows_in = r->rows;
     r->progress.shards_in = pipeline_shards(r);
@@ -147,14 +146,15 @@ int64_t pipeline_shard_rows(const struct pipeline *r, int64_t shard_i)
  * finished. */
 static bool has_room(const struct pipeline *r)
 {
-    int64_t part = (int64_t)SINK_PART_BYTES;
+    int64_t most = (int64_t)r->held_bytes;
+    int64_t room = (int64_t)MAX(PIPELINE_PARTS_BYTES * (size_t)r->o->processes_count,
+                                PIPELINE_PARTS_BYTES_MIN);
     if (r->shards_open < r->shards_open_least || r->shards_open >= r->shards_open_max) {
         return r->shards_open < r->shards_open_least;
     }
-    int64_t rows = r->tar_rows;
-    int64_t shard = rows > 0 ? r->tar_bytes / rows * r->format.rows_per_shard : part;
-    return r->parts_bytes_max == 0 ||
-           (r->shards_open + 1) * MIN(shard, part) <= (int64_t)r->parts_bytes_max;
+    int64_t rows = r->body_rows;
+    int64_t shard = rows > 0 ? r->body_bytes / rows * r->format.rows_per_shard : most;
+    return most == 0 || (r->shards_open + 1) * MIN(shard, most) <= room;
 }
 
 bool pipeline_shard_open(struct pipeline *r)

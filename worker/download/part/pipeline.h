@@ -21,8 +21,8 @@
 #define PIPELINE_RESULTS_WAKE_BYTES (256u << 10) /* wake the writer at once from here on */
 #define PIPELINE_SHARDS_OPEN_MAX    512
 #define PIPELINE_LARGE_SHARD_ROWS   20000 /* an open shard needs about 1 kB of memory per row */
-/* An open shard in S3 keeps up to one part in memory. Limit over all open shards per decoding
- * process, estimated from the shards so far. */
+/* What open shards keep in memory (body_held_bytes): limit over all of them per decoding process,
+ * estimated from the shards so far. */
 #define PIPELINE_PARTS_BYTES     ((size_t)32 << 20)
 #define PIPELINE_PARTS_BYTES_MIN ((size_t)64 << 20)
 /* Approximate rows of open shards: as many as the decoders process while the slowest URL of the
@@ -51,8 +51,8 @@ struct pipeline {
     _Atomic int stop;
     _Atomic bool abandoned; /* open shards are discarded */
     /* Results so far, to estimate the size of a shard. */
-    _Atomic int64_t tar_rows, tar_bytes;
-    size_t parts_bytes_max; /* 0: shards keep nothing in memory */
+    _Atomic int64_t body_rows, body_bytes;
+    size_t held_bytes; /* an open shard keeps in memory, at most; 0: nothing */
     pthread_mutex_t lock;   /* guards the fields below */
     pthread_cond_t window;
     int shards_open;

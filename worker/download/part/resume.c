@@ -1,21 +1,45 @@
-/* A shard is finished when it has tar, parquet and _stats.json, which is written last. Pieces of
- * other shards are removed at the start: stats first, then parquet, then tar, so that after a kill
- * in between nothing looks finished. */
+/* A shard is finished when it has the pieces of its output_format, of which _stats.json is written
+ * last. Pieces of other shards are removed at the start in the opposite order, so that after a kill
+ * in between nothing looks finished.
+ *
+ * In S3 the folder of a shard without a success does not exist, and the files of an unfinished shard
+ * stay: the next attempt overwrites them and removes what it has not written. */
 #include "resume.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "io/sink_tree.h"
+#include "shard_number.h"
 
-static const char *const suffixes[] = {".tar", ".parquet", "_stats.json"};
-#define WHOLE 7u
+static const struct output_pieces *pieces_of(const struct pipeline *run)
+{
+    return output_pieces(run->format.output);
+}
+
+static unsigned whole(const struct pipeline *run)
+{
+    return (1u << pieces_of(run)->n) - 1;
+}
+
+static bool is_folder(const char *suffix)
+{
+    return strcmp(suffix, "/") == 0;
+}
+
+/* Bit of the folder of samples; 0: the format has none. */
+static unsigned folder_bit(const struct pipeline *run)
+{
+    return is_folder(pieces_of(run)->suffix[0]) ? 1u : 0u;
+}
 
 /* Which pieces of which shards exist; pieces[shards]. */
 static uint8_t *survey(const struct pipeline *run, const struct sink_listing *l)
 {
     int64_t shards = pipeline_shards(run);
+    const struct output_pieces *p = pieces_of(run);
     uint8_t *pieces = xcalloc((size_t)shards + 1, 1);
     for (size_t i = 0; i < l->n; i++) {
-        for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
-            int64_t shard = shard_parse_name(&run->format, l->objects[i].name, suffixes[k]);
+        for (size_t k = 0; k < p->n; k++) {
+            int64_t shard = shard_parse_name(&run->format, l->objects[i].name, p->suffix[k]);
             if (shard >= 0 && shard < shards) {
                 pieces[shard] = (uint8_t)(pieces[shard] | 1u << k);
             }
@@ -24,8 +48,9 @@ static uint8_t *survey(const struct pipeline *run, const struct sink_listing *l)
     return pieces;
 }
 
+/* needs_no_success: only when it counts none; *ret_taken is then false. */
 static bool read_stats(struct sink *sink, const struct pipeline *run, int64_t shard,
-                       struct stats *total, struct err *err)
+                       bool needs_no_success, struct stats *total, bool *ret_taken, struct err *err)
 {
     char name[SHARD_KEY_BYTES];
     AUTO_BUF struct buf b = BUF_INIT(STATS_FILE_BYTES_MAX);
@@ -38,9 +63,10 @@ static bool read_stats(struct sink *sink, const struct pipeline *run, int64_t sh
         return err_wrap(err, "'%s'", name);
     }
     bool ok = s.count == pipeline_shard_rows(run, shard);
-    if (ok) {
+    *ret_taken = ok && !(needs_no_success && s.successes > 0);
+    if (*ret_taken) {
         stats_merge(total, &s);
-    } else {
+    } else if (!ok) {
         (void)err_set(err, ERR_INVALID,
                       "'%s' counts %lld rows, expected %lld: made of another part or with another "
                       "number_sample_per_shard",
@@ -51,12 +77,13 @@ static bool read_stats(struct sink *sink, const struct pipeline *run, int64_t sh
 }
 
 static bool remove_pieces(struct sink *sink, const struct pipeline *run, int64_t shard,
-                          uint8_t pieces, struct err *err)
+                          unsigned pieces, struct err *err)
 {
-    for (size_t k = ARRAY_LEN(suffixes); k-- > 0;) {
+    const struct output_pieces *p = pieces_of(run);
+    for (size_t k = p->n; k-- > 0;) {
         char name[SHARD_KEY_BYTES];
-        shard_name(&run->format, shard, suffixes[k], name);
-        if ((pieces & 1u << k) != 0 && !sink_delete(sink, name, err)) {
+        shard_name(&run->format, shard, p->suffix[k], name);
+        if ((pieces & 1u << k) != 0 && !shard_object_delete(sink, name, err)) {
             return false;
         }
     }
@@ -66,9 +93,30 @@ static bool remove_pieces(struct sink *sink, const struct pipeline *run, int64_t
 void resume_remove_shard(struct sink *sink, const struct pipeline *run, int64_t shard_i)
 {
     struct err err = ERR_INIT;
-    if (!remove_pieces(sink, run, shard_i, WHOLE, &err)) {
+    if (!remove_pieces(sink, run, shard_i, whole(run), &err)) {
         log_event(LOG_WARN, "mixed_shard_not_removed", LF_I("shard", shard_i), LF_ERR(&err));
     }
+}
+
+/* Count a finished shard, remove what there is of another. */
+static bool load_shard(struct sink *sink, const struct pipeline *run, int64_t shard,
+                       struct resume *r, int64_t *removed, struct err *err)
+{
+    unsigned pieces = r->done[shard];
+    unsigned folder = folder_bit(run);
+    bool taken = false;
+    if ((pieces | folder) == whole(run) &&
+        !read_stats(sink, run, shard, pieces != whole(run), &r->total, &taken, err)) {
+        return false;
+    }
+    r->done[shard] = taken;
+    r->done_n += taken ? 1 : 0;
+    if (taken || pieces == 0) {
+        return true;
+    }
+    ++*removed;
+    unsigned stay = sink_is_s3(run->o->output_folder) ? folder : 0;
+    return remove_pieces(sink, run, shard, pieces & ~stay, err);
 }
 
 bool resume_load(struct sink *sink, const struct pipeline *run, struct resume *ret, struct err *err)
@@ -82,15 +130,7 @@ bool resume_load(struct sink *sink, const struct pipeline *run, struct resume *r
     bool ok = true;
     int64_t removed = 0;
     for (int64_t i = 0; ok && i < r.shards; i++) {
-        uint8_t pieces = r.done[i];
-        r.done[i] = pieces == WHOLE;
-        if (pieces == WHOLE) {
-            ok = read_stats(sink, run, i, &r.total, err);
-            r.done_n++;
-        } else if (pieces != 0) {
-            ok = remove_pieces(sink, run, i, pieces, err);
-            removed++;
-        }
+        ok = load_shard(sink, run, i, &r, &removed, err);
     }
     if (!ok) {
         resume_done(&r);
@@ -121,13 +161,31 @@ bool resume_add_lost(struct sink *sink, const struct pipeline *run, const int64_
                      struct stats *total, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!read_stats(sink, run, shards[i], total, err)) {
+        bool taken;
+        if (!read_stats(sink, run, shards[i], false, total, &taken, err)) {
             err->code = ERR_CONFLICT;
             return err_wrap(err, "shard %lld belongs to another writer that has not finished it",
                             (long long)shards[i]);
         }
     }
     return true;
+}
+
+static bool check_folder(struct sink *sink, const struct pipeline *run, int64_t shard,
+                         const struct body_size *size, struct err *err)
+{
+    char name[SHARD_KEY_BYTES];
+    struct sink_tree_size there;
+    shard_name(&run->format, shard, "", name);
+    if (!sink_tree_size(sink, name, &there, err)) {
+        return false;
+    }
+    return (there.files == size->files && there.bytes == size->bytes) ||
+           err_set(err, ERR_CONFLICT,
+                   "folder '%s' has %lld files of %lld bytes, %lld of %lld were written: another "
+                   "writer is at work in the same output folder",
+                   name, (long long)there.files, (long long)there.bytes, (long long)size->files,
+                   (long long)size->bytes);
 }
 
 static bool check_size(const struct sink_listing *l, const struct pipeline *run, int64_t shard,
@@ -145,14 +203,30 @@ static bool check_size(const struct sink_listing *l, const struct pipeline *run,
     return true;
 }
 
+/* Check the pieces of a shard that this run has written. */
+static bool check_sizes(struct sink *sink, const struct sink_listing *l, const struct pipeline *run,
+                        const struct shard_sizes *s, struct err *err)
+{
+    const char *body = pieces_of(run)->suffix[0];
+    bool ok = true;
+    if (is_folder(body)) {
+        ok = check_folder(sink, run, s->shard_i, &s->body, err);
+    } else if (run->format.output != OUTPUT_DUMMY) {
+        ok = check_size(l, run, s->shard_i, body, s->body.bytes, err);
+    }
+    return ok && (!output_has_sidecar(run->format.output) ||
+                  check_size(l, run, s->shard_i, ".parquet", s->parquet_size, err));
+}
+
 /* Keep only objects of our shards, in place. */
 static void only_ours(struct sink_listing *l, const struct pipeline *run)
 {
+    const struct output_pieces *p = pieces_of(run);
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++) {
         bool ours = false;
-        for (size_t k = 0; k < ARRAY_LEN(suffixes); k++) {
-            int64_t shard = shard_parse_name(&run->format, l->objects[i].name, suffixes[k]);
+        for (size_t k = 0; k < p->n; k++) {
+            int64_t shard = shard_parse_name(&run->format, l->objects[i].name, p->suffix[k]);
             ours = ours || (shard >= 0 && shard < pipeline_shards(run));
         }
         if (ours) {
@@ -174,13 +248,12 @@ bool resume_check(struct sink *sink, const struct pipeline *run, const struct sh
     AUTO_FREE uint8_t *pieces = survey(run, &l);
     bool ok = true;
     for (int64_t i = 0; ok && i < pipeline_shards(run); i++) {
-        if (pieces[i] != WHOLE) {
+        if ((pieces[i] | folder_bit(run)) != whole(run)) {
             ok = err_set(err, ERR_CONFLICT, "shard %lld is incomplete at the end", (long long)i);
         }
     }
     for (size_t i = 0; ok && i < sizes_n; i++) {
-        ok = check_size(&l, run, sizes[i].shard_i, ".tar", sizes[i].tar_size, err) &&
-             check_size(&l, run, sizes[i].shard_i, ".parquet", sizes[i].parquet_size, err);
+        ok = check_sizes(sink, &l, run, &sizes[i], err);
         if (!ok) {
             resume_remove_shard(sink, run, sizes[i].shard_i);
         }
@@ -194,14 +267,19 @@ bool resume_check(struct sink *sink, const struct pipeline *run, const struct sh
     return true;
 }
 
-/* A shard's tar with any number of digits; the other files of a shard are uploaded in one piece. */
-static bool is_tar_name(void *ctx UNUSED, const char *name)
+/* A shard's body with any number of digits; the other files of a shard are uploaded in one piece. */
+static bool is_body_name(void *ctx UNUSED, const char *name)
 {
+    static const char *const bodies[] = {".tar", ".parquet", ".tfrecord"};
     size_t digits = strspn(name, "0123456789");
-    return digits > 0 && strcmp(name + digits, ".tar") == 0;
+    bool is = false;
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        is = is || (digits > 0 && strcmp(name + digits, bodies[i]) == 0);
+    }
+    return is;
 }
 
 void resume_abort_uploads(struct sink *sink)
 {
-    sink_abort_uploads(sink, is_tar_name, NULL);
+    sink_abort_uploads(sink, is_body_name, NULL);
 }

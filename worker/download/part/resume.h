@@ -21,7 +21,7 @@ bool resume_add_lost(struct sink *sink, const struct pipeline *run, const int64_
                      struct stats *total, struct err *err) MUST_CHECK;
 /* Remove the objects of a shard that mixes the work of two writers. A failure is only logged. */
 void resume_remove_shard(struct sink *sink, const struct pipeline *run, int64_t shard_i);
-/* Check that every shard has its three objects and that ours have the size we wrote. A shard of
+/* Check that every shard has its objects and that ours have the size we wrote. A shard of
  * another size is removed and the call fails. Returns the objects of the manifest. */
 bool resume_check(struct sink *sink, const struct pipeline *run, const struct shard_sizes *sizes,
                   size_t sizes_n, struct sink_listing *ret, struct err *err) MUST_CHECK;

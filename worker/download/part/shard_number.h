@@ -1,9 +1,12 @@
 /* Names of shards' files: which number one has, ours or an earlier run's. */
 #pragma once
 #include "download/shard/shard.h"
+#include "io/sink.h"
 
-/* The endings of a shard's files, in the order in which they are removed: what marks it as finished
- * comes first. NULL: no more. */
+/* The endings of the names of a shard's objects in any output_format, in the order in which they are
+ * removed: what marks it as finished comes first. NULL: no more. */
 const char *shard_suffix(size_t i);
 /* -1: it is not the name of a shard's file. */
 int64_t shard_number(const struct shard_format *f, const char *name);
+/* Remove an object of a shard, or with '/' at the end of its name a folder. */
+bool shard_object_delete(struct sink *sink, const char *name, struct err *err) MUST_CHECK;

@@ -185,6 +185,16 @@ void shard_json(const struct shard_format *f, const struct columns *columns, con
     buf_add_cstr(out, "\n}");
 }
 
+bool shard_caption(const struct columns *columns, const struct sample *s, struct str *ret)
+{
+    if (columns->caption_i < 0) {
+        return false;
+    }
+    const struct cell *c = &s->cells[columns->caption_i];
+    *ret = c->kind == CELL_TEXT ? c->s : STR("");
+    return true;
+}
+
 void shard_add_sample(const struct shard_format *f, const struct columns *columns,
                       const struct sample *s, int64_t mtime_s, struct buf *tar)
 {
@@ -205,10 +215,10 @@ void shard_add_sample(const struct shard_format *f, const struct columns *column
         (void)snprintf(member, sizeof member, "%s.png", key);
         tar_add(tar, str_of(member), image, mtime_s);
     }
-    if (columns->caption_i >= 0) {
-        const struct cell *c = &s->cells[columns->caption_i];
+    struct str caption;
+    if (shard_caption(columns, s, &caption)) {
         (void)snprintf(member, sizeof member, "%s.txt", key);
-        tar_add(tar, str_of(member), c->kind == CELL_TEXT ? c->s : STR(""), mtime_s);
+        tar_add(tar, str_of(member), caption, mtime_s);
     }
     if (f->image == IMAGE_WEBP) {
         (void)snprintf(member, sizeof member, "%s.webp", key);

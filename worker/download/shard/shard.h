@@ -2,6 +2,7 @@
 #pragma once
 #include "download/image/image.h"
 #include "download/part/sample.h"
+#include "output_format.h"
 
 #define SHARD_KEY_BYTES 40
 
@@ -12,6 +13,7 @@ struct shard_format { /* value */
     enum image_format image;
     enum image_hash hash;
     bool exif;
+    enum output_format output;
 };
 
 /* Digits of the row part of a key: ceil(log10(rows_per_shard)), at least 0. */
@@ -26,6 +28,8 @@ void shard_name(const struct shard_format *f, int64_t shard_i, const char *suffi
 int64_t shard_parse_name(const struct shard_format *f, const char *name, const char *suffix);
 const char *shard_image_suffix(enum image_format f); /* "jpg" */
 const char *shard_hash_name(enum image_hash h);      /* "sha256"; NULL for none */
+/* Text of the caption, empty for null. False: the rows have no captions. */
+bool shard_caption(const struct columns *columns, const struct sample *s, struct str *ret);
 /* The .json member: json.dumps(meta, indent=4) with fields in img2dataset's order. */
 void shard_json(const struct shard_format *f, const struct columns *columns, const struct sample *s,
                 struct buf *out);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #define SQL_BYTES_MAX   (64u << 10)
-#define OWN_COLUMNS_MAX 9
+#define OWN_COLUMNS_MAX 10
 #define ROW_GROUP_ROWS  2048 /* DuckDB's minimum: readers take a few rows of many shards */
 #define ALIASES_MAX     8    /* \1 to \8: below the control bytes that SQL text treats as space */
 
@@ -26,6 +26,7 @@ struct sidecar {
     duckdb_connection con;
     const struct columns *columns;
     struct shard_format format;
+    bool images;
     char *create;
     char *select;
     struct alias aliases[ALIASES_MAX];
@@ -100,7 +101,8 @@ static void build_sql(struct sidecar *s)
                                {"original_width", "INTEGER"},
                                {"original_height", "INTEGER"},
                                {s->format.exif ? "exif" : NULL, "VARCHAR"},
-                               {shard_hash_name(s->format.hash), "VARCHAR"}};
+                               {shard_hash_name(s->format.hash), "VARCHAR"},
+                               {s->images ? shard_image_suffix(s->format.image) : NULL, "BLOB"}};
     AUTO_BUF struct buf create = BUF_INIT(SQL_BYTES_MAX);
     AUTO_BUF struct buf select = BUF_INIT(SQL_BYTES_MAX);
     int n = 0;
@@ -125,11 +127,12 @@ static void build_sql(struct sidecar *s)
 }
 
 bool sidecar_new(struct duck *duck, const struct columns *columns, const struct shard_format *f,
-                 struct sidecar **ret, struct err *err)
+                 bool images, struct sidecar **ret, struct err *err)
 {
     struct sidecar *s = xcalloc(1, sizeof *s);
     s->columns = columns;
     s->format = *f;
+    s->images = images;
     if (!duck_connect(duck, &s->con, err)) {
         sidecar_free(s);
         return false;
@@ -213,6 +216,10 @@ static bool append_row(struct sidecar *c, duckdb_appender a, const struct sample
     }
     if (shard_hash_name(c->format.hash) != NULL) {
         ok = ok && text(a, won ? s->hash : NULL);
+    }
+    if (c->images) {
+        ok = ok && (won ? duckdb_append_blob(a, s->image, s->image_n) : duckdb_append_null(a)) ==
+                       DuckDBSuccess;
     }
     return ok && duckdb_appender_end_row(a) == DuckDBSuccess;
 }

@@ -4,9 +4,10 @@
 #include "shard.h"
 
 struct sidecar;
-/* duck and columns are borrowed. Use it on one thread. */
+/* duck and columns are borrowed. images: the last column, "jpg" and the like, is the picture. Use it
+ * on one thread. */
 bool sidecar_new(struct duck *duck, const struct columns *columns, const struct shard_format *f,
-                 struct sidecar **ret, struct err *err) MUST_CHECK;
+                 bool images, struct sidecar **ret, struct err *err) MUST_CHECK;
 void sidecar_free(struct sidecar *s);
 /* The file's bytes for rows[rows_n] in a mapping that the caller unmaps: munmap(p, n). */
 bool sidecar_write(struct sidecar *s, struct sample *const *samples, size_t samples_n,

@@ -1,31 +1,31 @@
-/* Successes are appended to the shard's tar in order of completion, as img2dataset does. The rows'
- * data is kept until the sidecar is written in row order. */
+/* Rows are given to the shard's body in order of completion, as img2dataset does. Their data is kept
+ * until the sidecar is written in row order. */
 #include "writer.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/tar.h"
 #include "download/part/resume.h"
 #include "io/sink.h"
 #include "sidecar.h"
 #include <sys/mman.h>
 
-#define TAR_BUF_BYTES_MAX ((size_t)IMAGE_OUT_BYTES_MAX + (256u << 20))
+#define SAMPLE_BYTES_MAX ((size_t)IMAGE_OUT_BYTES_MAX + (256u << 20))
 
 struct open_shard {
     int64_t i;
     struct sample **samples; /* samples[rows_n], NULL until done */
     int64_t rows_n;
     int64_t done_n;
-    struct sink_stream *tar;
-    int64_t tar_size;
+    struct body *body;
     struct stats stats;
 };
 struct writer {
     struct pipeline *run;
     struct sink *sink;
     struct sidecar *sidecar;
-    struct buf tar; /* the members of one sample */
+    const struct body_ops *ops;
+    struct body_io io;
+    struct buf scratch; /* of io */
     struct open_shard *open[PIPELINE_SHARDS_OPEN_MAX];
     int open_n;
     struct stats total;
@@ -38,24 +38,34 @@ struct writer {
 bool writer_new(struct pipeline *run, struct duck *duck, struct writer **ret, struct err *err)
 {
     struct writer *w = xcalloc(1, sizeof *w);
+    enum output_format output = run->format.output;
     w->run = run;
-    buf_init(&w->tar, TAR_BUF_BYTES_MAX);
+    w->ops = body_ops(output);
+    buf_init(&w->scratch, SAMPLE_BYTES_MAX);
     if (!sink_open(run->o->output_folder, &w->sink, err) ||
-        !sidecar_new(duck, run->columns, &run->format, &w->sidecar, err)) {
+        !sidecar_new(duck, run->columns, &run->format, output == OUTPUT_PARQUET, &w->sidecar,
+                     err)) {
         writer_free(w);
         return false;
     }
+    w->io = (struct body_io){.sink = w->sink,
+                             .format = &run->format,
+                             .columns = run->columns,
+                             .sidecar = w->sidecar,
+                             .scratch = &w->scratch};
     sink_be_patient(w->sink, run->o->s3_patience_s * USEC_PER_SEC);
     *ret = w;
     return true;
 }
 
-static void shard_free(struct open_shard *s)
+static void shard_free(struct writer *w, struct open_shard *s)
 {
+    if (s->body != NULL) {
+        w->ops->abort(s->body);
+    }
     for (int64_t i = 0; i < s->rows_n; i++) {
         sample_free(s->samples[i]);
     }
-    sink_stream_abort(s->tar);
     stats_done(&s->stats);
     free(s->samples);
     free(s);
@@ -67,12 +77,12 @@ void writer_free(struct writer *w)
         return;
     }
     for (int i = 0; i < w->open_n; i++) {
-        shard_free(w->open[i]);
+        shard_free(w, w->open[i]);
     }
     stats_done(&w->total);
     sidecar_free(w->sidecar);
     sink_free(w->sink);
-    buf_done(&w->tar);
+    buf_done(&w->scratch);
     free(w->written);
     free(w->lost);
     free(w);
@@ -86,7 +96,6 @@ static bool shard_of(struct writer *w, int64_t i, struct open_shard **ret, struc
             return true;
         }
     }
-    char name[SHARD_KEY_BYTES];
     struct open_shard *s = xcalloc(1, sizeof *s);
     s->i = i;
     s->rows_n = pipeline_shard_rows(w->run, i);
@@ -94,18 +103,8 @@ static bool shard_of(struct writer *w, int64_t i, struct open_shard **ret, struc
     s->stats.start_us = clock_wall_us();
     ASSERT(w->open_n < PIPELINE_SHARDS_OPEN_MAX);
     w->open[w->open_n++] = s;
-    shard_name(&w->run->format, i, ".tar", name);
     *ret = s;
-    return sink_stream_begin(w->sink, name, "application/x-tar", &s->tar, err);
-}
-
-static bool add_tar(struct writer *w, struct open_shard *s, struct err *err)
-{
-    if (w->tar.overflow) {
-        return err_set(err, ERR_LIMIT, "a sample is larger than %zu bytes", w->tar.max);
-    }
-    s->tar_size += (int64_t)w->tar.n;
-    return sink_stream_add(s->tar, buf_str(&w->tar), err);
+    return w->ops->begin(&w->io, i, &s->body, err);
 }
 
 static bool put_sidecar(struct writer *w, struct open_shard *s, int64_t *ret_size, struct err *err)
@@ -132,28 +131,23 @@ static bool put_stats(struct writer *w, struct open_shard *s, struct err *err)
     return sink_put(w->sink, name, buf_str(&b), "application/json", true, err);
 }
 
-static void note_written(struct writer *w, struct open_shard *s, int64_t parquet_size)
+static void note_written(struct writer *w, struct open_shard *s, const struct shard_sizes *sizes)
 {
     w->written = xrealloc(w->written, (w->written_n + 1) * sizeof *w->written);
-    w->written[w->written_n++] = (struct shard_sizes){s->i, s->tar_size, parquet_size};
+    w->written[w->written_n++] = *sizes;
     stats_merge(&w->total, &s->stats);
     struct progress *p = &w->run->progress;
     p->shards_done++;
-    p->bytes += s->tar_size + parquet_size;
+    p->bytes += sizes->body.bytes + sizes->parquet_size;
 }
 
-/* Write tar, parquet and stats, each create-only. When the tar exists, another writer owns this
+/* Write body, parquet and stats, each create-only. When the body exists, another writer owns this
  * shard and we write nothing more of it. When a later piece exists, two writers have mixed. */
 static bool finish(struct writer *w, struct open_shard *s, struct err *err)
 {
-    int64_t parquet_size;
+    struct shard_sizes sizes = {.shard_i = s->i};
     struct err e = ERR_INIT;
-    buf_reset(&w->tar);
-    tar_end(&w->tar);
-    if (!add_tar(w, s, err)) {
-        return false;
-    }
-    if (!sink_stream_finish(TAKE(s->tar), true, &e)) {
+    if (!w->ops->finish(TAKE(s->body), &sizes.body, &e)) {
         if (e.code != ERR_PRECONDITION) {
             *err = e;
             return false;
@@ -163,7 +157,8 @@ static bool finish(struct writer *w, struct open_shard *s, struct err *err)
         w->lost[w->lost_n++] = s->i;
         return true;
     }
-    if (!put_sidecar(w, s, &parquet_size, &e) || !put_stats(w, s, &e)) {
+    bool sidecar = output_has_sidecar(w->run->format.output);
+    if ((sidecar && !put_sidecar(w, s, &sizes.parquet_size, &e)) || !put_stats(w, s, &e)) {
         *err = e;
         if (e.code != ERR_PRECONDITION) {
             return false;
@@ -171,7 +166,7 @@ static bool finish(struct writer *w, struct open_shard *s, struct err *err)
         resume_remove_shard(w->sink, w->run, s->i);
         return err_wrap(err, "another writer is at work in the same output folder");
     }
-    note_written(w, s, parquet_size);
+    note_written(w, s, &sizes);
     return true;
 }
 
@@ -203,15 +198,12 @@ static bool add(struct writer *w, struct sample *sample, struct err *err)
     count(w, sample);
     stats_add(&s->stats, sample->status,
               sample->status == STATUS_SUCCESS ? "success" : sample->error);
-    if (ok && sample->status == STATUS_SUCCESS) {
-        buf_reset(&w->tar);
-        shard_add_sample(&w->run->format, w->run->columns, sample, clock_wall_us() / USEC_PER_SEC,
-                         &w->tar);
-        ok = add_tar(w, s, err);
-        w->run->tar_bytes += (int64_t)w->tar.n;
+    if (ok) {
+        int64_t before = s->body->size.bytes;
+        ok = w->ops->add(s->body, sample, err);
+        w->run->body_bytes += s->body->size.bytes - before;
     }
-    w->run->tar_rows++;
-    sample_drop_image(sample);
+    w->run->body_rows++;
     if (!ok || s->done_n < s->rows_n) {
         return ok;
     }
@@ -222,7 +214,7 @@ static bool add(struct writer *w, struct sample *sample, struct err *err)
             break;
         }
     }
-    shard_free(s);
+    shard_free(w, s);
     pipeline_shard_closed(w->run);
     return ok;
 }
@@ -245,7 +237,7 @@ void *writer_main(void *arg)
     }
     /* Not in writer_free, which need not wait for decoders that hang. */
     while (w->open_n > 0) {
-        shard_free(w->open[--w->open_n]);
+        shard_free(w, w->open[--w->open_n]);
     }
     return NULL;
 }

@@ -1,13 +1,14 @@
-/* Collects samples into shards and makes each shard durable by itself: tar, then parquet, then
- * _stats.json, which marks the shard as finished. */
+/* Collects samples into shards and makes each shard durable by itself: the samples (body.h), then
+ * parquet, then _stats.json, which marks the shard as finished. */
 #pragma once
 #include "download/part/duck.h"
+#include "body.h"
 #include "download/part/pipeline.h"
 
 struct shard_sizes { /* sizes written for a shard, to compare with the final listing */
     int64_t shard_i;
-    int64_t tar_size;
-    int64_t parquet_size;
+    struct body_size body;
+    int64_t parquet_size; /* of a parquet beside the body */
 };
 struct writer;
 /* Opens a sink of its own, for the writer's thread alone. on_closed is called after each shard. The
@@ -22,5 +23,5 @@ void *writer_main(void *arg);
 const struct stats *writer_total(const struct writer *w);
 /* Shards this run wrote, ret_sizes[n], in order of completion; borrowed. */
 size_t writer_written(const struct writer *w, const struct shard_sizes **ret_sizes);
-/* Shards whose tar another writer had written first: ret[n], borrowed. */
+/* Shards whose body another writer had written first: ret[n], borrowed. */
 size_t writer_lost(const struct writer *w, const int64_t **ret);
