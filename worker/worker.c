@@ -23,12 +23,13 @@ struct subcommand {
     const char *examples;
 };
 static const struct subcommand verbs[] = {
-    {"download", download_main, options_help, "files of URLs in, webdataset shards out",
+    {"download", download_main, options_help, "files of URLs in, shards of images out",
      "  drover-worker download --parquet part-00000.parquet --output shards/\n"
      "  drover-worker download --parquet s3://b/meta/part-00000.parquet \\\n"
      "      --output s3://b/img/00000/ --image_size 384 --resize_mode keep_ratio\n"
      "  drover-worker download --url_list lists/ --input_format csv.gz \\\n"
      "      --output_folder out --caption_col alt\n"
+     "  drover-worker download --parquet p.parquet --output out --output_format parquet\n"
      "  drover-worker download --parquet p.parquet --output out \\\n"
      "      --allow-net 127.0.0.1:8000\n"},
     {"copy", copy_main, copy_options_help, "files from HTTP(S) or S3 into S3, resumed and verified",

@@ -45,8 +45,8 @@ void s3_delete(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx
 /* All keys that begin with u->key, every page, at most max_keys (more is ERR_LIMIT). A repeated
  * continuation token is ERR_AWS. */
 void s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb, void *ctx);
-/* Only the keys directly below u->key ("dir/" or ""): what lies deeper is one entry of size 0 and no
- * ETag for each folder, whose key ends with '/'. The folders of a page follow its other keys. */
+/* Only the keys directly below u->key ("dir/" or ""): what lies deeper is one entry of size 0 and
+ * no ETag for each folder, whose key ends with '/'. The folders of a page follow its other keys. */
 void s3_list_level(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
                    void *ctx);
 

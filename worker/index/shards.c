@@ -202,7 +202,9 @@ bool shards_list(const char *input, struct shards *ret, struct err *err)
     bool ok =
         str_starts(str_of(input), "s3://") ? list_s3(&s, input, err) : list_folder(&s, input, err);
     if (ok && s.n == 0) {
-        ok = err_set(err, ERR_INVALID, "there is no .tar below '%s'", input);
+        ok = err_set(err, ERR_INVALID,
+                     "there is no .tar below '%s': index reads shards of output_format webdataset",
+                     input);
     }
     if (!ok) {
         shards_done(&s);

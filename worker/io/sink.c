@@ -14,8 +14,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define TMP_TRIES  16
-#define S3_TRIES   6
+#define TMP_TRIES 16
+#define S3_TRIES  6
 
 struct sink_stream {
     struct sink *sink;
@@ -138,7 +138,9 @@ void sink_free(struct sink *s)
     if (s == NULL) {
         return;
     }
-    sink_uploads_free(s->uploads);
+    if (s->uploads != NULL) {
+        s->uploads_free(s->uploads);
+    }
     if (s->dir_fd >= 0) {
         (void)close(s->dir_fd);
     }
@@ -536,7 +538,8 @@ bool sink_stream_restore(struct sink *s, const char *name, const char *content_t
         struct s3_uri u = sink_uri_of(s, name);
         ok = s3_multipart_restore(s->s3, &u, content_type, SINK_PART_BYTES, o, tail, &t->multipart,
                                   err);
-    } else if (!str_starts(f, SINK_TMP_PREFIX) || f.n >= sizeof t->tmp || strchr(file, '/') != NULL) {
+    } else if (!str_starts(f, SINK_TMP_PREFIX) || f.n >= sizeof t->tmp ||
+               strchr(file, '/') != NULL) {
         ok = err_set(err, ERR_MALFORMED, "no file of ours: '%.100s'", file);
     } else {
         (void)snprintf(t->tmp, sizeof t->tmp, "%s", file);

@@ -12,7 +12,8 @@ struct sink {
     struct s3_blocking *s3;
     int64_t patience_us;
     struct s3_uri base;           /* key ends with '/' or is empty */
-    struct sink_uploads *uploads; /* of sink_tree.c; NULL until needed */
+    struct sink_uploads *uploads; /* NULL until needed */
+    void (*uploads_free)(struct sink_uploads *u);
 };
 
 /* The object's URI. Names are our own and short, so they always fit. */
@@ -27,17 +28,17 @@ int sink_create_tmp(struct sink *s, const char *name, bool folder, char *tmp, si
 /* A folder of files only, with its files. An absent one is a success. */
 bool sink_remove_folder(struct sink *s, const char *name, struct err *err) MUST_CHECK;
 
-/* sink_uploads.c: requests about many small objects of one sink in S3, SINK_UPLOADS_N at a time, each
- * by a thread with a connection of its own. A group collects the outcome of its requests. */
+/* sink_uploads.c: requests about many small objects of one sink in S3, SINK_UPLOADS_N at a time,
+ * each by a thread with a connection of its own. A group collects the outcome of its requests. */
 #define SINK_UPLOADS_N         32
 #define SINK_UPLOADS_BYTES_MAX ((size_t)32 << 20) /* waiting */
 struct sink_uploads_group { /* zeroed but for err; guarded by a lock of the uploads */
     int64_t pending;
     struct err err; /* the first failure */
 };
-/* The uploads of the sink, with their threads; they live as long as the sink. */
+/* The uploads of the sink, with their threads; they live as long as the sink, and no group may be
+ * pending at its end. */
 bool sink_uploads_of(struct sink *s, struct sink_uploads **ret, struct err *err) MUST_CHECK;
-void sink_uploads_free(struct sink_uploads *u); /* NULL ignored; no group may be pending */
 /* Copies the data, and waits while too many bytes are waiting. content_type: a literal. */
 void sink_uploads_put(struct sink_uploads *u, struct sink_uploads_group *g, const char *name,
                       struct str data, const char *content_type);

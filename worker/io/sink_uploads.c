@@ -4,7 +4,7 @@
 #include "sink_internal.h"
 #include <pthread.h>
 
-struct upload {
+struct sink_upload {
     struct queue_item item; /* first member */
     struct sink_uploads_group *group;
     const char *content_type; /* NULL: delete it */
@@ -26,14 +26,14 @@ struct uploads_thread {
     struct s3_blocking *s3;
 };
 
-static struct upload *upload_of(struct queue_item *item)
+static struct sink_upload *upload_of(struct queue_item *item)
 {
-    _Static_assert(offsetof(struct upload, item) == 0, "an item is its upload");
+    _Static_assert(offsetof(struct sink_upload, item) == 0, "an item is its upload");
     void *p = item;
     return p;
 }
 
-static bool carry_out(const struct uploads_thread *t, const struct upload *x, struct err *err)
+static bool carry_out(const struct uploads_thread *t, const struct sink_upload *x, struct err *err)
 {
     struct s3_uri u = sink_uri_of(t->all->sink, x->name);
     return x->content_type != NULL
@@ -45,7 +45,7 @@ static void *upload_main(void *arg)
 {
     struct uploads_thread *t = arg;
     struct sink_uploads *u = t->all;
-    for (struct upload *x = upload_of(queue_pop(u->queue, true)); x != NULL;
+    for (struct sink_upload *x = upload_of(queue_pop(u->queue, true)); x != NULL;
          x = upload_of(queue_pop(u->queue, true))) {
         struct err err = ERR_INIT;
         bool ok = sink_uploads_failed(u, x->group) || carry_out(t, x, &err);
@@ -62,37 +62,8 @@ static void *upload_main(void *arg)
     return NULL;
 }
 
-bool sink_uploads_of(struct sink *s, struct sink_uploads **ret, struct err *err)
+static void uploads_free(struct sink_uploads *u)
 {
-    if (s->uploads != NULL) {
-        *ret = s->uploads;
-        return true;
-    }
-    struct sink_uploads *u = xcalloc(1, sizeof *u);
-    u->sink = s;
-    u->queue = queue_new(SINK_UPLOADS_BYTES_MAX);
-    (void)pthread_mutex_init(&u->lock, NULL);
-    (void)pthread_cond_init(&u->ended, NULL);
-    for (int i = 0; i < SINK_UPLOADS_N; i++) {
-        if (!sink_s3_connect(s, &u->s3[i], err)) {
-            sink_uploads_free(u);
-            return false;
-        }
-        struct uploads_thread *t = xcalloc(1, sizeof *t);
-        *t = (struct uploads_thread){u, u->s3[i]};
-        int rc = pthread_create(&u->threads[i], NULL, upload_main, t);
-        ASSERT(rc == 0);
-        u->threads_n++;
-    }
-    *ret = s->uploads = u;
-    return true;
-}
-
-void sink_uploads_free(struct sink_uploads *u)
-{
-    if (u == NULL) {
-        return;
-    }
     queue_close(u->queue);
     for (int i = 0; i < u->threads_n; i++) {
         (void)pthread_join(u->threads[i], NULL);
@@ -108,6 +79,33 @@ void sink_uploads_free(struct sink_uploads *u)
     free(u);
 }
 
+bool sink_uploads_of(struct sink *s, struct sink_uploads **ret, struct err *err)
+{
+    if (s->uploads != NULL) {
+        *ret = s->uploads;
+        return true;
+    }
+    struct sink_uploads *u = xcalloc(1, sizeof *u);
+    u->sink = s;
+    u->queue = queue_new(SINK_UPLOADS_BYTES_MAX);
+    (void)pthread_mutex_init(&u->lock, NULL);
+    (void)pthread_cond_init(&u->ended, NULL);
+    for (int i = 0; i < SINK_UPLOADS_N; i++) {
+        if (!sink_s3_connect(s, &u->s3[i], err)) {
+            uploads_free(u);
+            return false;
+        }
+        struct uploads_thread *t = xcalloc(1, sizeof *t);
+        *t = (struct uploads_thread){u, u->s3[i]};
+        int rc = pthread_create(&u->threads[i], NULL, upload_main, t);
+        ASSERT(rc == 0);
+        u->threads_n++;
+    }
+    s->uploads_free = uploads_free;
+    *ret = s->uploads = u;
+    return true;
+}
+
 static void push(struct sink_uploads *u, struct sink_uploads_group *g, const char *name,
                  struct str data, const char *content_type)
 {
@@ -117,8 +115,8 @@ static void push(struct sink_uploads *u, struct sink_uploads_group *g, const cha
         (void)pthread_mutex_unlock(&u->lock);
         return;
     }
-    struct upload *x = xmalloc(sizeof *x + data.n);
-    *x = (struct upload){.group = g, .content_type = content_type, .data = {x->bytes, data.n}};
+    struct sink_upload *x = xmalloc(sizeof *x + data.n);
+    *x = (struct sink_upload){.group = g, .content_type = content_type, .data = {x->bytes, data.n}};
     (void)snprintf(x->name, sizeof x->name, "%s", name);
     if (data.n > 0) {
         memcpy(x->bytes, data.p, data.n);

@@ -568,8 +568,6 @@ void __wrap_s3_get(struct aws_client *c, const struct s3_uri *u, int64_t range_f
 void __wrap_s3_head(struct aws_client *c, const struct s3_uri *u, s3_cb cb, void *ctx);
 void __wrap_s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
                     void *ctx);
-void __wrap_s3_list_level(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
-                          void *ctx);
 
 static struct sagemaker_call *s3_call(struct aws_client *c, enum call_kind kind,
                                       const struct s3_uri *u, s3_cb cb, void *ctx)
@@ -599,10 +597,4 @@ void __wrap_s3_list(struct aws_client *c, const struct s3_uri *u, size_t max_key
 {
     (void)max_keys;
     (void)s3_call(c, S3_LIST, u, cb, ctx);
-}
-
-void __wrap_s3_list_level(struct aws_client *c, const struct s3_uri *u, size_t max_keys, s3_cb cb,
-                          void *ctx)
-{
-    __wrap_s3_list(c, u, max_keys, cb, ctx);
 }

@@ -94,6 +94,15 @@ static bool take_earlier(const struct download_options *o, const char *path, str
                        o->output_folder);
     }
     char *all = xasprintf("%s/*.parquet", path);
+    glob_t found = {0};
+    int rc = glob(all, 0, NULL, &found);
+    globfree(&found);
+    if (rc == GLOB_NOMATCH) {
+        (void)err_set(err, ERR_INVALID, "'%s' has no sidecars (.parquet) of an earlier output",
+                      path);
+        free(all);
+        return false;
+    }
     input_add(in, all, xstrdup(all));
     return true;
 }

@@ -15,8 +15,8 @@ static const struct setting rows[] = {
     {"output_folder", "output", SETTING_TEXT, NULL, 0, 0, AT(output_folder),
      "folder or s3://bucket/prefix"},
     {"output_format", NULL, SETTING_TEXT, "webdataset", 0, 0, AT(output_format),
-     "webdataset: a tar a shard; files: a folder a shard, with .jpg, .json and .txt of each image (in "
-     "S3 a PUT each); parquet: the images in the .parquet; tfrecord; dummy: only _stats.json"},
+     "webdataset: a tar a shard; files: a folder a shard, with .jpg, .json and .txt of each image "
+     "(in S3 a PUT each); parquet: the images in the .parquet; tfrecord; dummy: only _stats.json"},
     {"url_col", NULL, SETTING_TEXT, "url", 0, 0, AT(url_col),
      "column of the URLs; the default also finds URL"},
     {"caption_col", NULL, SETTING_OPTIONAL, "auto", 0, 0, AT(caption_col),

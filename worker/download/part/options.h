@@ -17,7 +17,7 @@ struct download_options { /* free with options_done */
     char *output_folder;  /* folder or s3:// prefix */
     char *url_col;        /* "url" also finds URL */
     char *output_format;
-    char *caption_col;    /* "auto": TEXT, text or caption if present; "": no caption */
+    char *caption_col; /* "auto": TEXT, text or caption if present; "": no caption */
     char *save_additional_columns;
     char *bbox_col; /* also saved; "": no column */
     char *resize_mode;

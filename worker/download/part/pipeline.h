@@ -52,8 +52,8 @@ struct pipeline {
     _Atomic bool abandoned; /* open shards are discarded */
     /* Results so far, to estimate the size of a shard. */
     _Atomic int64_t body_rows, body_bytes;
-    size_t held_bytes; /* an open shard keeps in memory, at most; 0: nothing */
-    pthread_mutex_t lock;   /* guards the fields below */
+    size_t held_bytes;    /* an open shard keeps in memory, at most; 0: nothing */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t window;
     int shards_open;
     int shards_open_max, shards_open_least;

@@ -1,9 +1,9 @@
 /* A shard is finished when it has the pieces of its output_format, of which _stats.json is written
- * last. Pieces of other shards are removed at the start in the opposite order, so that after a kill
- * in between nothing looks finished.
+ * last. Pieces of other shards are removed at the start in the opposite order, so that after a
+ * kill in between nothing looks finished.
  *
- * In S3 the folder of a shard without a success does not exist, and the files of an unfinished shard
- * stay: the next attempt overwrites them and removes what it has not written. */
+ * In S3 the folder of a shard without a success does not exist, and the files of an unfinished
+ * shard stay: the next attempt overwrites them and removes what it has not written. */
 #include "resume.h"
 #include "common/cleanup.h"
 #include "common/log.h"
@@ -267,7 +267,7 @@ bool resume_check(struct sink *sink, const struct pipeline *run, const struct sh
     return true;
 }
 
-/* A shard's body with any number of digits; the other files of a shard are uploaded in one piece. */
+/* A shard's body with any number of digits; its other files are uploaded in one piece. */
 static bool is_body_name(void *ctx UNUSED, const char *name)
 {
     static const char *const bodies[] = {".tar", ".parquet", ".tfrecord"};

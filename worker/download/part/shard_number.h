@@ -3,8 +3,8 @@
 #include "download/shard/shard.h"
 #include "io/sink.h"
 
-/* The endings of the names of a shard's objects in any output_format, in the order in which they are
- * removed: what marks it as finished comes first. NULL: no more. */
+/* The endings of the names of a shard's objects in any output_format, in the order in which they
+ * are removed: what marks it as finished comes first. NULL: no more. */
 const char *shard_suffix(size_t i);
 /* -1: it is not the name of a shard's file. */
 int64_t shard_number(const struct shard_format *f, const char *name);

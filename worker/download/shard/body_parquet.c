@@ -70,8 +70,7 @@ static bool parquet_add(struct body *b, struct sample *s, struct err *err)
     struct body_groups *g = groups_of(b);
     g->rows[g->rows_n++] = s;
     g->images_bytes += s->image_n;
-    bool full =
-        g->rows_n == ARRAY_LEN(g->rows) || g->images_bytes >= BODY_PARQUET_GROUP_BYTES;
+    bool full = g->rows_n == ARRAY_LEN(g->rows) || g->images_bytes >= BODY_PARQUET_GROUP_BYTES;
     return !full || flush(g, err);
 }
 

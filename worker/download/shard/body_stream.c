@@ -7,6 +7,7 @@
 struct body_stream {
     struct body b;
     struct sink_stream *stream;
+    struct tfrecord_crc crc; /* of tfrecord */
 };
 
 static struct body_stream *stream_of(struct body *b)
@@ -39,7 +40,11 @@ static bool tar_begin(const struct body_io *io, int64_t shard_i, struct body **r
 static bool tfrecord_begin(const struct body_io *io, int64_t shard_i, struct body **ret,
                            struct err *err)
 {
-    return begin(io, shard_i, ".tfrecord", "application/octet-stream", ret, err);
+    if (!begin(io, shard_i, ".tfrecord", "application/octet-stream", ret, err)) {
+        return false;
+    }
+    tfrecord_crc_init(&stream_of(*ret)->crc);
+    return true;
 }
 
 /* Append what was put into the scratch buffer. */
@@ -71,7 +76,7 @@ static bool tfrecord_sample(struct body *b, struct sample *s, struct err *err)
     bool ok = true;
     if (s->status == STATUS_SUCCESS) {
         buf_reset(b->io->scratch);
-        tfrecord_add_sample(b->io->format, b->io->columns, s, b->io->scratch);
+        tfrecord_add_sample(&stream_of(b)->crc, b->io->format, b->io->columns, s, b->io->scratch);
         ok = flush(b, err);
     }
     sample_drop_image(s);

@@ -1,5 +1,5 @@
-/* A footer is a FileMetaData of the Thrift compact protocol. It is copied value by value; on the way
- * the offsets of row groups and column chunks are moved. Field numbers: parquet.thrift. */
+/* A footer is a FileMetaData of the Thrift compact protocol. It is copied value by value; on the
+ * way the offsets of row groups and column chunks are moved. Field numbers: parquet.thrift. */
 #include "parquet_join.h"
 
 #define MAGIC       "PAR1"
@@ -11,24 +11,24 @@
 #define VARINT_BITS 64
 
 enum thrift { /* types on the wire */
-    T_STOP = 0,
-    T_TRUE = 1,
-    T_FALSE = 2,
-    T_BYTE = 3,
-    T_I16 = 4,
-    T_I32 = 5,
-    T_I64 = 6,
-    T_DOUBLE = 7,
-    T_BINARY = 8,
-    T_LIST = 9,
-    T_SET = 10,
-    T_STRUCT = 12
+              T_STOP = 0,
+              T_TRUE = 1,
+              T_FALSE = 2,
+              T_BYTE = 3,
+              T_I16 = 4,
+              T_I32 = 5,
+              T_I64 = 6,
+              T_DOUBLE = 7,
+              T_BINARY = 8,
+              T_LIST = 9,
+              T_SET = 10,
+              T_STRUCT = 12
 };
 
 /* What a struct is, as far as offsets are concerned. */
 enum place { IN_OTHER, IN_ROW_GROUP, IN_COLUMN, IN_META };
 
-struct copy {
+struct footer_copy {
     const uint8_t *at, *end;
     struct buf *out; /* NULL: only skip */
     int64_t shift;   /* of offsets */
@@ -36,7 +36,7 @@ struct copy {
     bool bad;
 };
 
-static uint8_t get_byte(struct copy *c)
+static uint8_t get_byte(struct footer_copy *c)
 {
     if (c->at == c->end) {
         c->bad = true;
@@ -45,7 +45,7 @@ static uint8_t get_byte(struct copy *c)
     return *c->at++;
 }
 
-static uint64_t get_varint(struct copy *c)
+static uint64_t get_varint(struct footer_copy *c)
 {
     uint64_t v = 0;
     for (int shift = 0; shift < VARINT_BITS; shift += 7) {
@@ -64,7 +64,7 @@ static int64_t unzigzag(uint64_t v)
     return (int64_t)(v >> 1 ^ (0 - (v & 1)));
 }
 
-static void put(struct copy *c, const void *p, size_t n)
+static void put(struct footer_copy *c, const void *p, size_t n)
 {
     if (c->out != NULL) {
         buf_add(c->out, p, n);
@@ -84,7 +84,7 @@ static void add_zigzag(struct buf *out, int64_t v)
     add_varint(out, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
 }
 
-static void copy_bytes(struct copy *c, uint64_t n)
+static void copy_bytes(struct footer_copy *c, uint64_t n)
 {
     if (n > (uint64_t)(c->end - c->at)) {
         c->bad = true;
@@ -95,7 +95,7 @@ static void copy_bytes(struct copy *c, uint64_t n)
 }
 
 /* The value of an integer field. 0 says that an offset is not known. */
-static int64_t moved(const struct copy *c, enum place in, int field, int64_t v)
+static int64_t moved(const struct footer_copy *c, enum place in, int field, int64_t v)
 {
     bool offset = false;
     switch (in) {
@@ -117,7 +117,7 @@ static int64_t moved(const struct copy *c, enum place in, int field, int64_t v)
     return offset && v > 0 ? v + c->shift : v;
 }
 
-static void copy_int(struct copy *c, enum place in, int field)
+static void copy_int(struct footer_copy *c, enum place in, int field)
 {
     int64_t v = unzigzag(get_varint(c));
     if (c->out != NULL) {
@@ -125,7 +125,7 @@ static void copy_int(struct copy *c, enum place in, int field)
     }
 }
 
-static void copy_binary(struct copy *c)
+static void copy_binary(struct footer_copy *c)
 {
     uint64_t n = get_varint(c);
     if (c->out != NULL) {
@@ -141,10 +141,10 @@ static enum place inside(enum place in, int field)
                                             : IN_OTHER;
 }
 
-static void copy_struct(struct copy *c, enum place in, int depth);
+static void copy_struct(struct footer_copy *c, enum place in, int depth);
 
 /* Header of a list: the type of its elements; *ret_n of them. */
-static uint8_t get_list(struct copy *c, uint64_t *ret_n)
+static uint8_t get_list(struct footer_copy *c, uint64_t *ret_n)
 {
     uint8_t head = get_byte(c);
     uint64_t n = head >> 4;
@@ -159,9 +159,9 @@ static uint8_t get_list(struct copy *c, uint64_t *ret_n)
     return head & 0x0f;
 }
 
-static void copy_value(struct copy *c, uint8_t type, enum place in, int field, int depth);
+static void copy_value(struct footer_copy *c, uint8_t type, enum place in, int field, int depth);
 
-static void copy_list(struct copy *c, enum place in, int field, int depth)
+static void copy_list(struct footer_copy *c, enum place in, int field, int depth)
 {
     uint64_t n;
     uint8_t type = get_list(c, &n);
@@ -176,7 +176,7 @@ static void copy_list(struct copy *c, enum place in, int field, int depth)
     }
 }
 
-static void copy_value(struct copy *c, uint8_t type, enum place in, int field, int depth)
+static void copy_value(struct footer_copy *c, uint8_t type, enum place in, int field, int depth)
 {
     if (depth > DEPTH_MAX) {
         c->bad = true;
@@ -200,7 +200,7 @@ static void copy_value(struct copy *c, uint8_t type, enum place in, int field, i
 }
 
 /* Header of a field: its type, T_STOP at the end of the struct; *field: the one before, then it. */
-static uint8_t get_field(struct copy *c, int *field)
+static uint8_t get_field(struct footer_copy *c, int *field)
 {
     uint8_t head = get_byte(c);
     put(c, &head, 1);
@@ -220,7 +220,7 @@ static uint8_t get_field(struct copy *c, int *field)
     return head & 0x0f;
 }
 
-static void copy_struct(struct copy *c, enum place in, int depth)
+static void copy_struct(struct footer_copy *c, enum place in, int depth)
 {
     int field = 0;
     if (depth > DEPTH_MAX) {
@@ -254,7 +254,7 @@ static bool same(const struct buf *b, const uint8_t *p, size_t n)
     return b->n == n && memcmp(b->p, p, n) == 0;
 }
 
-/* Keep what comes before the rows and behind the row groups, or compare it with the first file's. */
+/* Keep what comes before the rows and behind the row groups, or compare with the first file's. */
 static bool keep(struct buf *b, bool first, const uint8_t *from, const uint8_t *to)
 {
     if (first) {
@@ -264,7 +264,7 @@ static bool keep(struct buf *b, bool first, const uint8_t *from, const uint8_t *
 }
 
 /* Fields 1 version, 2 schema, 3 number of rows, 4 row groups, then others. */
-static bool add_footer(struct parquet_join *j, struct copy *c)
+static bool add_footer(struct parquet_join *j, struct footer_copy *c)
 {
     const uint8_t *begin = c->at;
     bool first = j->groups_n == 0;
@@ -306,7 +306,7 @@ bool parquet_join_add(struct parquet_join *j, struct str file, struct str *ret_d
         ok = n <= file.n - MAGIC_N - TAIL_N;
     }
     size_t skip = j->size == 0 ? 0 : MAGIC_N; /* one magic is enough */
-    struct copy c = {.shift = j->size - (int64_t)skip};
+    struct footer_copy c = {.shift = j->size - (int64_t)skip};
     if (ok) {
         c.end = p + file.n - TAIL_N;
         c.at = c.end - n;

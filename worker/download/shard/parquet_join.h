@@ -1,6 +1,6 @@
 /* Joins Parquet files of one writer and one schema into a file with the row groups of all of them:
- * their data one after the other, and one footer whose offsets are corrected. The files are DuckDB's,
- * made in this process; anything unexpected in a footer is an error. Pure. */
+ * their data one after the other, and one footer whose offsets are corrected. The files are
+ * DuckDB's, made in this process; anything unexpected in a footer is an error. Pure. */
 #pragma once
 #include "common/buf.h"
 #include "common/err.h"

@@ -4,8 +4,8 @@
 #include "shard.h"
 
 struct sidecar;
-/* duck and columns are borrowed. images: the last column, "jpg" and the like, is the picture. Use it
- * on one thread. */
+/* duck and columns are borrowed. images: the last column, "jpg" and the like, is the picture. Use
+ * it on one thread. */
 bool sidecar_new(struct duck *duck, const struct columns *columns, const struct shard_format *f,
                  bool images, struct sidecar **ret, struct err *err) MUST_CHECK;
 void sidecar_free(struct sidecar *s);

@@ -4,11 +4,10 @@
 #include "common/json.h"
 #include <inttypes.h>
 #include <jansson.h>
-#include <pthread.h>
 
 #define CRC32C_POLYNOMIAL 0x82f63b78u /* reflected */
 #define MASK_DELTA        0xa282ead8u
-#define SLICES            8
+#define SLICES            TFRECORD_CRC_SLICES
 #define EXAMPLE_BYTES_MAX ((size_t)IMAGE_OUT_BYTES_MAX + (128u << 20))
 
 /* Tags: field number * 8 + wire type. */
@@ -18,41 +17,38 @@
 #define TAG_FLOAT_LIST 0x12
 #define TAG_INT64_LIST 0x1a
 
-static uint32_t crc_tables[SLICES][256];
-static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
-
-static void crc_init(void)
+void tfrecord_crc_init(struct tfrecord_crc *ret)
 {
+    uint32_t(*t)[256] = ret->tables;
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t c = i;
         for (int bit = 0; bit < 8; bit++) {
             c = (c >> 1) ^ ((c & 1) != 0 ? CRC32C_POLYNOMIAL : 0);
         }
-        crc_tables[0][i] = c;
+        t[0][i] = c;
     }
     for (int k = 1; k < SLICES; k++) {
         for (int i = 0; i < 256; i++) {
-            uint32_t c = crc_tables[k - 1][i];
-            crc_tables[k][i] = (c >> 8) ^ crc_tables[0][c & 0xff];
+            uint32_t c = t[k - 1][i];
+            t[k][i] = (c >> 8) ^ t[0][c & 0xff];
         }
     }
 }
 
 /* Eight bytes at a time, a table for each. */
-uint32_t tfrecord_crc32c(const void *p, size_t n)
+uint32_t tfrecord_crc32c(const struct tfrecord_crc *tables, const void *p, size_t n)
 {
+    const uint32_t(*t)[256] = tables->tables;
     const uint8_t *at = p;
     uint32_t c = ~0u;
-    (void)pthread_once(&crc_once, crc_init);
     for (; n >= SLICES; n -= SLICES, at += SLICES) {
         uint32_t low = c ^ ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
                             (uint32_t)at[3] << 24);
-        c = crc_tables[7][low & 0xff] ^ crc_tables[6][low >> 8 & 0xff] ^
-            crc_tables[5][low >> 16 & 0xff] ^ crc_tables[4][low >> 24] ^ crc_tables[3][at[4]] ^
-            crc_tables[2][at[5]] ^ crc_tables[1][at[6]] ^ crc_tables[0][at[7]];
+        c = t[7][low & 0xff] ^ t[6][low >> 8 & 0xff] ^ t[5][low >> 16 & 0xff] ^ t[4][low >> 24] ^
+            t[3][at[4]] ^ t[2][at[5]] ^ t[1][at[6]] ^ t[0][at[7]];
     }
     for (; n > 0; n--, at++) {
-        c = (c >> 8) ^ crc_tables[0][(c ^ *at) & 0xff];
+        c = (c >> 8) ^ t[0][(c ^ *at) & 0xff];
     }
     return ~c;
 }
@@ -64,21 +60,21 @@ static void add_le(struct buf *out, uint64_t v, int bytes)
     }
 }
 
-static void add_masked_crc(struct buf *out, const void *p, size_t n)
+static void add_masked_crc(const struct tfrecord_crc *t, struct buf *out, const void *p, size_t n)
 {
-    uint32_t c = tfrecord_crc32c(p, n);
+    uint32_t c = tfrecord_crc32c(t, p, n);
     add_le(out, (uint32_t)((c >> 15 | c << 17) + MASK_DELTA), 4);
 }
 
-void tfrecord_add(struct buf *out, struct str data)
+void tfrecord_add(const struct tfrecord_crc *t, struct buf *out, struct str data)
 {
     size_t at = out->n;
     add_le(out, data.n, 8);
     if (!out->overflow) {
-        add_masked_crc(out, out->p + at, 8);
+        add_masked_crc(t, out, out->p + at, 8);
     }
     buf_add_str(out, data);
-    add_masked_crc(out, data.p, data.n);
+    add_masked_crc(t, out, data.p, data.n);
 }
 
 static void add_varint(struct buf *out, uint64_t v)
@@ -262,8 +258,8 @@ static void add_side(struct buf *out, const char *key, int32_t v)
     }
 }
 
-void tfrecord_add_sample(const struct shard_format *f, const struct columns *columns,
-                         const struct sample *s, struct buf *out)
+void tfrecord_add_sample(const struct tfrecord_crc *t, const struct shard_format *f,
+                         const struct columns *columns, const struct sample *s, struct buf *out)
 {
     char key[SHARD_KEY_BYTES];
     struct str caption;
@@ -294,5 +290,5 @@ void tfrecord_add_sample(const struct shard_format *f, const struct columns *col
     }
     add_field(&example, TAG_FIRST, buf_str(&features));
     out->overflow = out->overflow || example.overflow || features.overflow;
-    tfrecord_add(out, buf_str(&example));
+    tfrecord_add(t, out, buf_str(&example));
 }

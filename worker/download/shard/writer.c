@@ -1,5 +1,5 @@
-/* Rows are given to the shard's body in order of completion, as img2dataset does. Their data is kept
- * until the sidecar is written in row order. */
+/* Rows are given to the shard's body in order of completion, as img2dataset does. Their data is
+ * kept until the sidecar is written in row order. */
 #include "writer.h"
 #include "common/cleanup.h"
 #include "common/clock.h"

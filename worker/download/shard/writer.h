@@ -1,8 +1,8 @@
 /* Collects samples into shards and makes each shard durable by itself: the samples (body.h), then
  * parquet, then _stats.json, which marks the shard as finished. */
 #pragma once
-#include "download/part/duck.h"
 #include "body.h"
+#include "download/part/duck.h"
 #include "download/part/pipeline.h"
 
 struct shard_sizes { /* sizes written for a shard, to compare with the final listing */
