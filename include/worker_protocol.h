@@ -28,7 +28,8 @@
  * "first_shard":N,"earlier":[{"task":"12","attempt":"34","first_shard":N,"rows_in":N,"rows_out":N,
  * "successes":N,"failed_to_download":N,"failed_to_resize":N,"bytes":N}] Counts and bytes describe
  * the part added last, "earlier" the parts before it; objects and sha256 cover all of them: one
- * manifest proves the whole folder. Keys are relative to output_folder; rows_in = rows in the
+ * manifest proves the whole folder. Keys are relative to output_folder; one that ends with '/' is a
+ * folder of files (output_format files), of size 0 and without an ETag; rows_in = rows in the
  * parquet part; rows_out = rows in all sidecars. statuses holds at most 256 texts, the rarest are
  * added up as "(others)". ETags are compared when both sides have one; a folder sink has etag "".
  * For index, rows are pairs: rows_in = rows_out = pairs found, successes = lines written,

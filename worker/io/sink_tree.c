@@ -172,7 +172,9 @@ static bool check_names(const struct sink_tree *t, const struct s3_listing *l, s
         const char *name = l->objects[i].key + skip;
         char next = name[name_n];
         if (next == '.' || next == '_') {
-            return err_set(err, ERR_PRECONDITION, "'%s' exists", name);
+            return err_set(err, ERR_CONFLICT,
+                           "'%s' exists: another writer is at work in the same output folder",
+                           name);
         }
         if (next == '/' && !check_ours(t->name, name + name_n + 1, err)) {
             return false;

@@ -21,8 +21,9 @@ bool sink_tree_begin(struct sink *s, const char *name, struct sink_tree **ret,
 /* The data is copied or written. content_type: a literal. */
 bool sink_tree_put(struct sink_tree *t, const char *file, struct str data, const char *content_type,
                    struct err *err) MUST_CHECK;
-/* Make it durable; frees it. ERR_PRECONDITION: another writer was first: the folder exists, or in
- * S3 an object NAME.x or NAME_x. */
+/* Make it durable; frees it. ERR_PRECONDITION: the folder exists, another writer was first. In S3
+ * ERR_CONFLICT when an object NAME.x or NAME_x exists, or a file has not the size it was written
+ * with. */
 bool sink_tree_finish(struct sink_tree *t, struct sink_tree_size *ret, struct err *err) MUST_CHECK;
 void sink_tree_abort(struct sink_tree *t); /* NULL ignored; in S3 its files stay */
 /* What lies under the name now; zero when nothing does. */

@@ -71,6 +71,14 @@ stages:
       allow_net: "127.0.2.0/24:{s.web_port}"
       dns: "127.0.2.1:{s.dns_port}"
     done_if: {{manifest: "{{root}}/images/{{part:05d}}/"}}
+  - name: folders
+    extends: download
+    fan_out: {{count: 1}}
+    hyperparameters:
+      output_folder: "{{root}}/folders/{{part:05d}}/"
+      output_format: files
+      number_sample_per_shard: 5
+    done_if: {{manifest: "{{root}}/folders/{{part:05d}}/"}}
 """
 
 
@@ -89,16 +97,19 @@ def campaign(s, tap):
     text = pipeline(s, "pipe")
     plan = s.api("POST", "/campaigns?dry_run=true", text, {"Content-Type": "application/yaml"})
     rows = [(x["name"], x["fan_out"], x["parts"]) for x in plan["stages"]]
-    tap.eq(rows, [("metadata", "none", 1), ("download", "count", PARTS), ("index", "none", 1), ("train-1", "none", 1), ("train-2", "none", 1)], "the plan has the stages in the order of their needs")
+    tap.eq(rows, [("metadata", "none", 1), ("download", "count", PARTS), ("index", "none", 1), ("train-1", "none", 1), ("train-2", "none", 1), ("folders", "count", 1)], "the plan has the stages in the order of their needs")
     cid = s.submit(text)
     c = wait_for(lambda: s.ended(cid), 90, "the end", step=0.1)
-    tap.eq((c["state"], states(c)), ("succeeded", dict.fromkeys(("metadata", "download", "index", "train-1", "train-2"), "succeeded")), "copy, download, index and both rows of train succeed")
+    tap.eq((c["state"], states(c)), ("succeeded", dict.fromkeys(("metadata", "download", "folders", "index", "train-1", "train-2"), "succeeded")), "copy, download, index and both rows of train succeed")
     jobs = {j["name"].split("-", 2)[2]: j for j in s.oracle("jobs")["jobs"]}
     span = lambda stage, key, pick: pick(j[key] for n, j in jobs.items() if n.startswith(stage))  # noqa: E731
-    tap.ok(len(jobs) == PARTS + 4 and span("index", "ended", max) <= span("train", "created", min) and span("metadata", "ended", max) <= span("download", "created", min) and
+    tap.ok(len(jobs) == PARTS + 5 and span("index", "ended", max) <= span("train", "created", min) and span("metadata", "ended", max) <= span("download", "created", min) and
            span("download", "ended", max) <= span("index", "created", min), "one job each, a stage after those it needs", sorted(jobs))
     m = json.loads(load(s, "meta/_manifest.json"))
     tap.eq([o["key"] for o in m["objects"]], [f"{i:05d}.parquet" for i in range(PARTS)] + ["_files.jsonl"], "the copy's manifest names the files")
+    keys = [o["key"] for o in json.loads(load(s, "folders/00000/_manifest.json"))["objects"]]
+    there = os.listdir(s.dir + "/aws/s3/drover-test/folders/00000/00000")
+    tap.ok("00000/" in keys and not any("/" in k[:-1] for k in keys) and any(n.endswith(".jpg") for n in there), "an output of files is proven by its folders, parquets and stats", (keys, there))
     m = json.loads(load(s, "index/_manifest.json"))
     lines = [json.loads(x) for x in load(s, "index/index.jsonl").splitlines()]
     good = sum(json.loads(load(s, f"images/{i:05d}/_manifest.json"))["successes"] for i in range(PARTS))

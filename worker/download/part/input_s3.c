@@ -92,7 +92,7 @@ static bool fetch_below(struct s3_blocking *s3, const struct s3_uri *base,
 {
     struct s3_listing all = {0};
     if (!make_temporary_folder(in, err) ||
-        !s3_blocking_list(s3, base, OBJECTS_LISTED_MAX, &all, err)) {
+        !s3_blocking_list_level(s3, base, OBJECTS_LISTED_MAX, &all, err)) {
         return false;
     }
     bool ok = true;
