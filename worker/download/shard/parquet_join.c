@@ -114,7 +114,7 @@ static int64_t moved(const struct footer_copy *c, enum place in, int field, int6
     case IN_OTHER:
         break;
     }
-    return offset && v > 0 ? v + c->shift : v;
+    return offset && v > 0 && v < INT64_MAX / 2 ? v + c->shift : v;
 }
 
 static void copy_int(struct footer_copy *c, enum place in, int field)
@@ -251,7 +251,7 @@ void parquet_join_done(struct parquet_join *j)
 
 static bool same(const struct buf *b, const uint8_t *p, size_t n)
 {
-    return b->n == n && memcmp(b->p, p, n) == 0;
+    return b->n == n && (n == 0 || memcmp(b->p, p, n) == 0);
 }
 
 /* Keep what comes before the rows and behind the row groups, or compare with the first file's. */
@@ -280,7 +280,11 @@ static bool add_footer(struct parquet_join *j, struct footer_copy *c)
     if (!keep(&j->head, first, begin, c->at) || get_field(c, &field) != T_I64 || field != 3) {
         return false;
     }
-    j->rows += unzigzag(get_varint(c));
+    int64_t rows = unzigzag(get_varint(c));
+    if (rows < 0 || rows > INT32_MAX) {
+        return false;
+    }
+    j->rows += rows;
     if (get_field(c, &field) != T_LIST || field != 4 || get_list(c, &n) != T_STRUCT) {
         return false;
     }
